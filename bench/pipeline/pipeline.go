@@ -123,7 +123,7 @@ type run struct {
 	state     *shard.State
 	detector  *events.Detector
 	ring      []byte
-	reports   decode.Records
+	reports   decode.LazyBatch
 	partial   inference.Partial
 	exporters []inference.ExporterStats
 	limits    inference.Limits
@@ -151,14 +151,14 @@ func (p *run) batch(n int, now int64) error {
 	t0 := time.Now()
 	p.reports.Reset()
 	for i := range n {
-		p.dec.Record(&p.reports, p.src, p.ring[i*size:(i+1)*size], size, now+int64(i))
+		p.dec.Lazy(&p.reports, p.src, p.ring[i*size:(i+1)*size], size, now+int64(i))
 	}
 	t1 := time.Now()
 	for _, r := range p.reports.List {
-		p.tracker.ObserveRecord(r)
+		p.tracker.ObserveLazy(r)
 	}
 	t2 := time.Now()
-	p.state.UpdateRecords(p.reports.List)
+	p.state.UpdateLazy(p.reports.List)
 	t3 := time.Now()
 	p.res.Decode += t1.Sub(t0)
 	p.res.Exporters += t2.Sub(t1)

@@ -106,7 +106,7 @@ const (
 )
 
 // look looks at frame i of a batch, of which the last n reports of b were made.
-func (d *doubts) look(i int, f *ingest.Frame, b *decode.Records, n int) {
+func (d *doubts) look(i int, f *ingest.Frame, b *decode.LazyBatch, n int) {
 	if n == 0 {
 		if len(d.foreign) == mostForeign {
 			d.passed = true
@@ -334,9 +334,9 @@ func (p *Pipeline) readAgain(w *Worker) {
 	x.begin(w, dec)
 	for _, s := range x.take() {
 		if s.Link == ingest.LinkUDP {
-			dec.Record(&w.in, s.Src, s.Data, s.Length, s.Time)
+			dec.Lazy(&w.in, s.Src, s.Data, s.Length, s.Time)
 		} else {
-			dec.RecordFrame(&w.in, s.Link, s.Data, s.Length, s.Time)
+			dec.LazyFrame(&w.in, s.Link, s.Data, s.Length, s.Time)
 		}
 		if len(w.in.List) == 0 {
 			continue

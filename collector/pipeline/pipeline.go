@@ -24,7 +24,7 @@ import (
 
 // work is what crosses a shard's queue: a batch of reports, or something that the shard's owner is to do.
 type work struct {
-	batch decode.Records
+	batch decode.LazyBatch
 	hops  int                // of the reports
 	visit func(*shard.State) // nil for a batch
 }
@@ -67,7 +67,7 @@ type Worker struct {
 	id      int
 	block   bool // wait for a full shard queue instead of dropping
 	receipt receiptWorker
-	in      decode.Records
+	in      decode.LazyBatch
 	out     []*work          // one for each shard, nil while it has nothing
 	groups  []uint8          // of the reports' exporters
 	reports []*decode.Report // memory of reportsOf
@@ -165,7 +165,7 @@ func (s *shardQueue) run(p *Pipeline) {
 			continue
 		}
 		n := uint64(len(w.batch.List))
-		s.state.UpdateRecords(w.batch.List)
+		s.state.UpdateLazy(w.batch.List)
 		p.ledger.Move(ledger.ShardQueue, ledger.Window, n)
 		s.depth.Add(-int64(n))
 		w.batch.Reset()
@@ -244,10 +244,10 @@ func (p *Pipeline) place(w *Worker) {
 	}
 }
 
-// reportsOf gives the general forms of records, in memory that w keeps.
-func (w *Worker) reportsOf(records []*decode.Record) []*decode.Report {
+// reportsOf decodes lazy reports, in memory that w keeps.
+func (w *Worker) reportsOf(list []*decode.Lazy) []*decode.Report {
 	w.reports = w.reports[:0]
-	for _, r := range records {
+	for _, r := range list {
 		w.reports = append(w.reports, r.Report())
 	}
 	return w.reports
@@ -274,7 +274,7 @@ func (p *Pipeline) decode(w *Worker, frames []ingest.Frame) (read int) {
 		oldest, newest = min(oldest, f.Time), max(newest, f.Time)
 		n := 0
 		if f.Link == ingest.LinkUDP {
-			n = dec.Record(&w.in, decode.AddrFrom(f.Src.Addr()), f.Data, max(f.Length, len(f.Data)), f.Time)
+			n = dec.Lazy(&w.in, decode.AddrFrom(f.Src.Addr()), f.Data, max(f.Length, len(f.Data)), f.Time)
 			if f.Dst != w.dst || f.DstPort != w.dstPort || w.to == 0 {
 				w.dst, w.dstPort = f.Dst, f.DstPort
 				dst := decode.Addr{}
@@ -287,7 +287,7 @@ func (p *Pipeline) decode(w *Worker, frames []ingest.Frame) (read int) {
 				r.SetTo(w.to)
 			}
 		} else {
-			n = dec.RecordFrame(&w.in, f.Link, f.Data, f.Length, f.Time)
+			n = dec.LazyFrame(&w.in, f.Link, f.Data, f.Length, f.Time)
 		}
 		if n == 0 {
 			foreign++
@@ -308,7 +308,7 @@ func (p *Pipeline) decode(w *Worker, frames []ingest.Frame) (read int) {
 }
 
 // deliver follows the sequence numbers of the reports in a batch of w and scatters them to their shards.
-func (p *Pipeline) deliver(w *Worker, in *decode.Records) {
+func (p *Pipeline) deliver(w *Worker, in *decode.LazyBatch) {
 	if len(in.List) == 0 {
 		return
 	}
@@ -317,13 +317,13 @@ func (p *Pipeline) deliver(w *Worker, in *decode.Records) {
 }
 
 // scatter hands the reports in a batch of w to the raw stream and to their shards.
-func (p *Pipeline) scatter(w *Worker, in *decode.Records) {
+func (p *Pipeline) scatter(w *Worker, in *decode.LazyBatch) {
 	for _, r := range p.reports {
 		r.AppendReports(w.reportsOf(in.List))
 	}
 
 	malformed, shards := uint64(0), uint64(len(p.shards))
-	in.Scatter(func(x *decode.Record) *decode.Records {
+	in.Scatter(func(x *decode.Lazy) *decode.LazyBatch {
 		i, hops := uint64(0), 0 // of reports that name no flow
 		if s := x.Shape; s != nil {
 			w.counts.add(&s.Common)

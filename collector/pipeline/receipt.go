@@ -50,8 +50,8 @@ type receiptWorker struct {
 	until          atomic.Int64 // all was handed over that was received before
 
 	// Guarded by border.
-	held decode.Records // of the next window
-	rest decode.Records // memory
+	held decode.LazyBatch // of the next window
+	rest decode.LazyBatch // memory
 }
 
 func newByReceipt(length time.Duration) byReceipt {
@@ -75,7 +75,7 @@ func (p *Pipeline) sortOut(w *Worker) {
 		}
 	}
 	wrong, room := uint64(0), HeldReports-len(w.receipt.held.List)
-	w.in.Scatter(func(x *decode.Record) *decode.Records {
+	w.in.Scatter(func(x *decode.Lazy) *decode.LazyBatch {
 		switch {
 		case x.Time >= r.since && x.Time < r.edge:
 		case room > 0 && p.belongsNext(x.Time):

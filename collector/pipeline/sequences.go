@@ -61,12 +61,12 @@ func (e *sequences) group(a *decode.Addr) uint8 {
 
 // observe counts reports. It takes the lock of each group that they belong to once. groups is memory for their groups,
 // which is given back.
-func (e *sequences) observe(records []*decode.Record, groups []uint8) []uint8 {
+func (e *sequences) observe(reports []*decode.Lazy, groups []uint8) []uint8 {
 	if len(e.groups) == 1 {
 		g := &e.groups[0]
 		g.mu.Lock()
-		for _, r := range records {
-			g.tracker.ObserveRecord(r)
+		for _, r := range reports {
+			g.tracker.ObserveLazy(r)
 		}
 		g.mu.Unlock()
 		return groups
@@ -75,7 +75,7 @@ func (e *sequences) observe(records []*decode.Record, groups []uint8) []uint8 {
 	var present uint32
 	var last decode.Addr // reports of one exporter often come together
 	i := e.group(&last)
-	for _, r := range records {
+	for _, r := range reports {
 		if r.Exporter != last {
 			last = r.Exporter
 			i = e.group(&last)
@@ -87,9 +87,9 @@ func (e *sequences) observe(records []*decode.Record, groups []uint8) []uint8 {
 		i := uint8(bits.TrailingZeros32(present))
 		g := &e.groups[i]
 		g.mu.Lock()
-		for k, r := range records {
+		for k, r := range reports {
 			if groups[k] == i {
-				g.tracker.ObserveRecord(r)
+				g.tracker.ObserveLazy(r)
 			}
 		}
 		g.mu.Unlock()

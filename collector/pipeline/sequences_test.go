@@ -26,8 +26,8 @@ func fromExporters(rng *rand.Rand, nodes, addresses, reports int) (out []*decode
 	return out
 }
 
-func recordsOf(reports []*decode.Report) []*decode.Record {
-	var b decode.Records
+func recordsOf(reports []*decode.Report) []*decode.Lazy {
+	var b decode.LazyBatch
 	b.Take(&decode.Batch{Reports: slices.Clone(reports)})
 	return b.List
 }

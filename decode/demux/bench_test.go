@@ -65,17 +65,17 @@ func BenchmarkFrame(b *testing.B) {
 	}
 }
 
-// BenchmarkRecord reads datagrams that agree with a shape.
-func BenchmarkRecord(b *testing.B) {
+// BenchmarkLazy reads datagrams that agree with a shape.
+func BenchmarkLazy(b *testing.B) {
 	p := profile(b, "auto")
 	rt := NewRouter(p, nil)
 	data := report20(flagF, 0, nil, ipv4(0, 17, udp(17768, int21(0xf000, 5))))
-	var records decode.Records
+	var records decode.LazyBatch
 	b.ReportAllocs()
 	for b.Loop() {
 		if len(records.List) == 128 {
 			records.Reset()
 		}
-		rt.Record(&records, exporter, data, len(data), 7)
+		rt.Lazy(&records, exporter, data, len(data), 7)
 	}
 }

@@ -100,24 +100,24 @@ func (rt *Router) DatagramCut(b *decode.Batch, src decode.Addr, payload []byte, 
 	return rt.pick(src).DatagramCut(b, src, payload, length, time)
 }
 
-// Record reads the payload of a datagram as [Router.DatagramCut] does and appends its reports to b, in the short form if the
+// Lazy reads the payload of a datagram as [Router.DatagramCut] does and appends its lazy reports to b, in the short form if the
 // report agrees with a shape.
-func (rt *Router) Record(b *decode.Records, src decode.Addr, payload []byte, length int, time int64) (n int) {
+func (rt *Router) Lazy(b *decode.LazyBatch, src decode.Addr, payload []byte, length int, time int64) (n int) {
 	dec := rt.fallback
 	if !rt.plain {
 		dec = rt.pick(src)
 	}
-	return dec.record(b, &src, payload, length, time)
+	return dec.lazy(b, &src, payload, length, time)
 }
 
-// RecordFrame is [Router.Frame] for records.
-func (rt *Router) RecordFrame(b *decode.Records, link uint16, data []byte, length int, time int64) (n int) {
+// LazyFrame is [Router.Frame] for lazy reports.
+func (rt *Router) LazyFrame(b *decode.LazyBatch, link uint16, data []byte, length int, time int64) (n int) {
 	rt.outer.Frame(link, data, length)
 	dec := rt.fallback
 	if rt.outer.IP != 0 {
 		dec = rt.pick(rt.outer.Src(data))
 	}
-	return dec.recordFrame(b, &rt.outer, data, time)
+	return dec.lazyFrame(b, &rt.outer, data, time)
 }
 
 func (rt *Router) pick(src decode.Addr) *Decoder {

@@ -13,7 +13,7 @@ import (
 // This file is the shortest way: an exporter sends reports whose bytes differ in few places. Once a report was read, its bytes
 // with those places masked are a shape, and a report that agrees with a shape needs no other check. A shape is taken from
 // a report that the general decoders accepted, and what may differ in it is what they do not look at. Everything else, a
-// new bitmap as well as a lie in a length, agrees with no shape and goes to them. Tests hold that [decode.Record.Report]
+// new bitmap as well as a lie in a length, agrees with no shape and goes to them. Tests hold that [decode.Lazy.Report]
 // gives for every datagram what [Decoder.Datagram] gives.
 
 const (
@@ -106,7 +106,7 @@ func special(c *intmd.Marks, port uint16) bool {
 }
 
 // read makes r the report in data, which agrees with s.
-func (s *shape) read(r *decode.Record, src *decode.Addr, data []byte, time int64) {
+func (s *shape) read(r *decode.Lazy, src *decode.Addr, data []byte, time int64) {
 	be := binary.BigEndian
 	r.Shape, r.Time, r.Exporter, r.To = &s.Shape, time, *src, 0
 	switch h := data[:16]; s.version {
@@ -134,8 +134,8 @@ func (s *shape) read(r *decode.Record, src *decode.Addr, data []byte, time int64
 	}
 }
 
-// record reads the payload of a datagram into b.
-func (d *Decoder) record(b *decode.Records, src *decode.Addr, payload []byte, length int, time int64) (n int) {
+// lazy reads the payload of a datagram into b.
+func (d *Decoder) lazy(b *decode.LazyBatch, src *decode.Addr, payload []byte, length int, time int64) (n int) {
 	if length == len(payload) {
 		if s := d.shapes.find(payload); s != nil {
 			s.read(b.Next(), src, payload, time)
@@ -151,8 +151,8 @@ func (d *Decoder) record(b *decode.Records, src *decode.Addr, payload []byte, le
 	return n
 }
 
-// recordFrame reads the frame that p was read from into b.
-func (d *Decoder) recordFrame(b *decode.Records, p *packet.Packet, data []byte, time int64) (n int) {
+// lazyFrame reads the frame that p was read from into b.
+func (d *Decoder) lazyFrame(b *decode.LazyBatch, p *packet.Packet, data []byte, time int64) (n int) {
 	var payload []byte
 	if !d.special && p.Proto == packet.ProtoUDP && p.HasPorts && !p.Fragment && contains(d.table.reports, p.DstPort()) {
 		if at, end := p.L4+packet.UDPLen, p.UDPEnd(data); at < end && end <= len(data) {

@@ -43,8 +43,8 @@ func marked21(bitmap uint16, n int) []byte {
 	return b
 }
 
-// recordDecoders gives decoders with options that shapes have to know of.
-func recordDecoders(t testing.TB) (list []*Decoder) {
+// lazyDecoders gives decoders with options that shapes have to know of.
+func lazyDecoders(t testing.TB) (list []*Decoder) {
 	list = singles(t)
 	for _, change := range []func(*Profile){
 		func(p *Profile) { p.INT.WideTimes = true },
@@ -60,12 +60,12 @@ func recordDecoders(t testing.TB) (list []*Decoder) {
 	return list
 }
 
-// sameRecords reads data as records and as reports, and compares.
-func sameRecords(t testing.TB, d *Decoder, records *decode.Records, batch *decode.Batch, data []byte, length int) (short bool) {
+// sameReports reads data as records and as reports, and compares.
+func sameReports(t testing.TB, d *Decoder, records *decode.LazyBatch, batch *decode.Batch, data []byte, length int) (short bool) {
 	t.Helper()
 	records.Reset()
 	batch.Reset()
-	n := d.record(records, &exporter, data, length, 7)
+	n := d.lazy(records, &exporter, data, length, 7)
 	if m := d.DatagramCut(batch, exporter, data, length, 7); n != m || len(records.List) != m {
 		t.Fatalf("profile %+v, %x: %d records, want %d", d.profile, data, n, m)
 	}
@@ -90,13 +90,13 @@ func normal(r *decode.Report) decode.Report {
 	return x
 }
 
-// TestRecordMutations holds that a record has the report of its datagram, whatever shapes the decoder has seen: bytes, lengths
+// TestLazyMutations holds that a record has the report of its datagram, whatever shapes the decoder has seen: bytes, lengths
 // and words of datagrams are changed at random, where decoders look more often than elsewhere.
-func TestRecordMutations(t *testing.T) {
-	var records decode.Records
+func TestLazyMutations(t *testing.T) {
+	var records decode.LazyBatch
 	var batch decode.Batch
 	seeds := stacks(t)
-	decoders := recordDecoders(t)
+	decoders := lazyDecoders(t)
 	rng := rand.New(rand.NewPCG(3, 4))
 	interesting := []byte{0, 1, 2, 4, 0x10, 0x17 << 2, 0x20, 0x45, 0x5c, 0x7f, 0x80, 0xf0, 0xff, 17, 6}
 	short := 0
@@ -131,7 +131,7 @@ func TestRecordMutations(t *testing.T) {
 			data = append(data, make([]byte, rng.IntN(9))...)
 			length = len(data)
 		}
-		if sameRecords(t, d, &records, &batch, data, length) {
+		if sameReports(t, d, &records, &batch, data, length) {
 			short++
 		}
 	}
@@ -141,24 +141,24 @@ func TestRecordMutations(t *testing.T) {
 }
 
 // FuzzRecord holds the same for bytes that a fuzzer finds: it changes a datagram whose shape is known.
-func FuzzRecord(f *testing.F) {
+func FuzzLazy(f *testing.F) {
 	for _, data := range stacks(f) {
 		f.Add(data, uint16(9), byte(1), uint16(30), byte(2))
 	}
-	decoders := recordDecoders(f)
+	decoders := lazyDecoders(f)
 	f.Fuzz(func(t *testing.T, data []byte, at1 uint16, v1 byte, at2 uint16, v2 byte) {
-		var records decode.Records
+		var records decode.LazyBatch
 		var batch decode.Batch
 		for _, d := range decoders {
-			sameRecords(t, d, &records, &batch, data, len(data))
+			sameReports(t, d, &records, &batch, data, len(data))
 			if len(data) == 0 {
 				continue
 			}
 			changed := slices.Clone(data)
 			changed[int(at1)%len(data)] += v1
 			changed[int(at2)%len(data)] += v2
-			sameRecords(t, d, &records, &batch, changed, len(changed))
-			sameRecords(t, d, &records, &batch, changed[:int(at1)%(len(data)+1)], len(changed))
+			sameReports(t, d, &records, &batch, changed, len(changed))
+			sameReports(t, d, &records, &batch, changed[:int(at1)%(len(data)+1)], len(changed))
 		}
 	})
 }
@@ -184,10 +184,10 @@ func TestShapes(t *testing.T) {
 		{"with utilisation", stacks(t)[4], stacks(t)[4], false},
 	} {
 		d := New(profile(t, "auto"))
-		var records decode.Records
+		var records decode.LazyBatch
 		var batch decode.Batch
-		sameRecords(t, d, &records, &batch, c.first, len(c.first))
-		if got := sameRecords(t, d, &records, &batch, c.second, len(c.second)); got != c.want {
+		sameReports(t, d, &records, &batch, c.first, len(c.first))
+		if got := sameReports(t, d, &records, &batch, c.second, len(c.second)); got != c.want {
 			t.Errorf("%s: in the short form %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -196,24 +196,24 @@ func TestShapes(t *testing.T) {
 // TestShapesForgotten holds that ever new shapes cost no memory, and that a decoder learns again when traffic changes.
 func TestShapesForgotten(t *testing.T) {
 	d := New(profile(t, "auto"))
-	var records decode.Records
+	var records decode.LazyBatch
 	var batch decode.Batch
 	for tos := range 60 {
 		data := report20(flagF, 0, nil, ipv4(byte(tos), 17, udp(17768, int21(0xf000, 2))))
 		for range 2 * learnEvery {
-			sameRecords(t, d, &records, &batch, data, len(data))
+			sameReports(t, d, &records, &batch, data, len(data))
 		}
-		if !sameRecords(t, d, &records, &batch, data, len(data)) || len(d.shapes.list) > maxShapes {
+		if !sameReports(t, d, &records, &batch, data, len(data)) || len(d.shapes.list) > maxShapes {
 			t.Fatalf("TOS %d: not in the short form, %d shapes", tos, len(d.shapes.list))
 		}
 	}
 }
 
-// TestRecordFrame holds that frames have the records of their reports.
-func TestRecordFrame(t *testing.T) {
+// TestLazyFrame holds that frames have the records of their reports.
+func TestLazyFrame(t *testing.T) {
 	p := profile(t, "auto")
 	rt := NewRouter(p, nil)
-	var records decode.Records
+	var records decode.LazyBatch
 	var batch decode.Batch
 	short := 0
 	for _, payload := range stacks(t) {
@@ -222,7 +222,7 @@ func TestRecordFrame(t *testing.T) {
 			for range 2 {
 				records.Reset()
 				batch.Reset()
-				n := rt.RecordFrame(&records, packet.LinkEthernet, frame, length, 7)
+				n := rt.LazyFrame(&records, packet.LinkEthernet, frame, length, 7)
 				if m := rt.Frame(&batch, packet.LinkEthernet, frame, length, 7); n != m {
 					t.Fatalf("%x: %d records, want %d", frame, n, m)
 				}
@@ -242,15 +242,15 @@ func TestRecordFrame(t *testing.T) {
 	}
 }
 
-// TestRecordAllocations holds that a record allocates nothing, in either form.
-func TestRecordAllocations(t *testing.T) {
+// TestLazyAllocations holds that a record allocates nothing, in either form.
+func TestLazyAllocations(t *testing.T) {
 	d := New(profile(t, "auto"))
-	var records decode.Records
+	var records decode.LazyBatch
 	list := stacks(t)
 	read := func() {
 		records.Reset()
 		for _, data := range list {
-			d.record(&records, &exporter, data, len(data), 7)
+			d.lazy(&records, &exporter, data, len(data), 7)
 		}
 		for _, r := range records.List {
 			r.Report()

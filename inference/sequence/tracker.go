@@ -151,8 +151,8 @@ func (t *Tracker) Observe(r *decode.Report) {
 	}
 }
 
-// ObserveRecord counts one record.
-func (t *Tracker) ObserveRecord(r *decode.Record) {
+// ObserveLazy counts one lazy report.
+func (t *Tracker) ObserveLazy(r *decode.Lazy) {
 	if r.Shape == nil {
 		t.Observe(r.Report())
 		return

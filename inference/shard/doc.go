@@ -43,7 +43,7 @@
 // 8, ... of them, by chance, but for the largest fortieth, all of which it counts (package tail). The queues of candidates for the busiest
 // flows wait in a buffer beside.
 //
-// A record in its short form ([decode.Record]) whose flow is on its known path is counted where it lies (short.go). Everything else about a
+// A lazy report in its short form ([decode.Lazy]) whose flow is on its known path is counted where it lies (short.go). Everything else about a
 // flow is counted from reports, and both give the same state, to the bit.
 //
 // With many flows each report is a chain of cache misses. So reports are worked on in batches of 128 and in passes that
@@ -91,7 +91,7 @@
 //	every report into the sketches      1.50 M           0.72 M
 //
 // Batches of 128 are the compromise. The table is older than huge pages for the tables, which brought 12 % at a million flows, where every
-// access misses the TLB as well, and older than records, which docs/performance.md is about.
+// access misses the TLB as well, and older than lazy reports, which docs/performance.md is about.
 //
 // What brought nothing: a histogram object for each hop of the window, whose cache misses were waited for one by one
 // (twice the time); what shards read of a report in its first two cache lines (the same time); a

@@ -8,10 +8,10 @@ import (
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
-// countShort counts a record in its short form, if its flow is in the state that nearly all are in: on a path that is known
+// countShort counts a lazy report in its short form, if its flow is in the state that nearly all are in: on a path that is known
 // and has not changed, whose hops are in the table, with nothing else to be looked at. It does what count does and changes
 // nothing where it gives false.
-func (s *State) countShort(r *decode.Record, slot uint32) bool {
+func (s *State) countShort(r *decode.Lazy, slot uint32) bool {
 	shape := r.Shape
 	f := &s.flows.At(slot).Value
 	n := shape.Hops
@@ -63,10 +63,10 @@ func (s *State) countShort(r *decode.Record, slot uint32) bool {
 	return true
 }
 
-// readStack reads the stack of a record whose flow has as many hops. It gives the codes of the latencies, and lists the counters of the
+// readStack reads the stack of a lazy report whose flow has as many hops. It gives the codes of the latencies, and lists the counters of the
 // window behind those that wait, without making them wait. It gives false if the stack is not that of the flow's path, or
 // has a value that is absent or beyond the counters.
-func (h *hops) readStack(r *decode.Record, f *flow, codes *[inline]uint16) bool {
+func (h *hops) readStack(r *decode.Lazy, f *flow, codes *[inline]uint16) bool {
 	const (
 		step, mul = 0x9e3779b97f4a7c15, 0xe7037ed1a0b428db // see pathID
 		max24     = 1<<24 - 1
@@ -101,7 +101,7 @@ func (h *hops) readStack(r *decode.Record, f *flow, codes *[inline]uint16) bool 
 	return exceptional == 0 && max(id, 1) == f.pathID
 }
 
-// bufferQueuesShort is bufferQueues for a record, whose counters readStack listed.
+// bufferQueuesShort is bufferQueues for a lazy report, whose counters readStack listed.
 func (s *State) bufferQueuesShort(f *flow, n int) {
 	waiting := s.hops.waiting[s.hops.n:]
 	for i, codes := 0, s.top.places[f.top-1].next(n); i < len(codes); i++ {

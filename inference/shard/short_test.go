@@ -23,7 +23,7 @@ type records struct {
 
 const recordStride = 16
 
-func (x *records) of(r *decode.Report) *decode.Record {
+func (x *records) of(r *decode.Report) *decode.Lazy {
 	s := x.shapes[len(r.Hops)]
 	if s == nil {
 		s = &decode.Shape{Hops: len(r.Hops), Stride: recordStride, Timed: x.timed, Blocks: readBlocks}
@@ -31,7 +31,7 @@ func (x *records) of(r *decode.Report) *decode.Record {
 		s.Common.Hops = nil
 		x.shapes[len(r.Hops)] = s
 	}
-	rec := &decode.Record{Time: r.Time, Flow: r.Flow, Shape: s, NodeID: r.NodeID}
+	rec := &decode.Lazy{Time: r.Time, Flow: r.Flow, Shape: s, NodeID: r.NodeID}
 	be := binary.BigEndian
 	for i, h := range r.Hops {
 		b := rec.Stack[(len(r.Hops)-1-i)*recordStride:]
@@ -65,18 +65,18 @@ func readBlocks(hops []decode.Hop, b []byte, stride int) {
 	}
 }
 
-// TestRecords holds that records count as their reports do, to the bit: through changes of paths, absent and absurd values,
+// TestLazy holds that records count as their reports do, to the bit: through changes of paths, absent and absurd values,
 // windows, silence, candidates for the busiest flows and a policy.
-func TestRecords(t *testing.T) {
+func TestLazy(t *testing.T) {
 	for seed := range uint64(rounds.Of(6, 60)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			testRecords(t, seed)
+			testLazy(t, seed)
 		})
 	}
 }
 
-func testRecords(t *testing.T, seed uint64) {
+func testLazy(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 9))
 	cfg := testConfig()
 	cfg.TopFlows, cfg.IdleTimeout, cfg.MaxHops = 3+int(seed), time.Second, 40
@@ -105,7 +105,7 @@ func testRecords(t *testing.T, seed uint64) {
 		for range 1 + rng.IntN(30) {
 			n := 1 + rng.IntN(300)
 			var a []*decode.Report
-			var b []*decode.Record
+			var b []*decode.Lazy
 			for range n {
 				now += int64(rng.IntN(100_000))
 				if rng.IntN(20_000) == 0 {
@@ -136,7 +136,7 @@ func testRecords(t *testing.T, seed uint64) {
 				a, b = append(a, r), append(b, rec.of(r))
 			}
 			reports.Update(a)
-			short.UpdateRecords(b)
+			short.UpdateLazy(b)
 		}
 		windows := [2]inference.Window{}
 		for i, s := range states {

@@ -36,14 +36,14 @@ type State struct {
 	hand         uint32            // next flow to look at when blocks run out
 	swept        int64             // time of the last look for idle flows
 
-	// The batch at hand: n reports that name a flow, each in the form of a report or of a record.
+	// The batch at hand: n reports that name a flow, each decoded or lazy.
 	n       int
 	now     int64 // time of the last one
 	hashes  [batchSize]uint64
 	keys    [batchSize]*decode.FlowKey
 	slots   [batchSize]uint32
 	reports [batchSize]*decode.Report
-	records [batchSize]*decode.Record
+	lazy    [batchSize]*decode.Lazy
 	rare    []*decode.Report // drops and loops, of which most batches have none
 
 	path    []inference.HopKey // memory
@@ -112,11 +112,11 @@ func (s *State) Update(reports []*decode.Report) {
 	}
 }
 
-// UpdateRecords is Update for records.
-func (s *State) UpdateRecords(records []*decode.Record) {
-	for len(records) > 0 {
-		batch := records[:min(len(records), batchSize)]
-		records = records[len(batch):]
+// UpdateLazy is Update for lazy reports.
+func (s *State) UpdateLazy(reports []*decode.Lazy) {
+	for len(reports) > 0 {
+		batch := reports[:min(len(reports), batchSize)]
+		reports = reports[len(batch):]
 		s.begin(len(batch))
 		for _, r := range batch {
 			if r.Shape == nil {
@@ -124,7 +124,7 @@ func (s *State) UpdateRecords(records []*decode.Record) {
 				continue
 			}
 			n := s.n
-			s.records[n], s.keys[n], s.hashes[n] = r, &r.Flow, r.Hash
+			s.lazy[n], s.keys[n], s.hashes[n] = r, &r.Flow, r.Hash
 			s.now = max(s.now, r.Time)
 			s.n++
 		}
@@ -149,7 +149,7 @@ func (s *State) take(r *decode.Report) {
 		return
 	}
 	n := s.n
-	s.reports[n], s.records[n], s.keys[n], s.hashes[n] = r, nil, &r.Flow, r.FlowHash
+	s.reports[n], s.lazy[n], s.keys[n], s.hashes[n] = r, nil, &r.Flow, r.FlowHash
 	s.now = max(s.now, r.Time)
 	s.n++
 }
@@ -176,7 +176,7 @@ func (s *State) update(n int) {
 	s.flows.FindAll(s.hashes[:n], s.keys[:n], s.now, slots, nil)
 	s.readAhead(slots)
 	for i, slot := range slots {
-		short := s.records[i]
+		short := s.lazy[i]
 		if short != nil && slot != flowtable.None && s.countShort(short, slot) {
 			continue
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// TestObserveRecord holds that a record in its short form counts as its report does, with nodes and without, with numbers and without.
-func TestObserveRecord(t *testing.T) {
+// TestObserveLazy holds that a record in its short form counts as its report does, with nodes and without, with numbers and without.
+func TestObserveLazy(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	shapes := []decode.Shape{
 		{Common: decode.Report{Version: decode.V20, Has: decode.HasExporter | decode.HasNodeID | decode.HasHWID | decode.HasSeq, SeqBits: 22, FirstOfGroup: true}},
@@ -28,7 +28,7 @@ func TestObserveRecord(t *testing.T) {
 	var seq [40]uint32
 	for at := range int64(100_000) {
 		node := rng.IntN(len(seq))
-		r := decode.Record{
+		r := decode.Lazy{
 			Time: at, Shape: &shapes[rng.IntN(len(shapes))], Exporter: decode.AddrFrom4([]byte{10, 0, 0, byte(rng.IntN(5))}),
 			To: uint64(rng.IntN(2)), NodeID: uint32(node), HWID: uint8(rng.IntN(2)), Seq: seq[node],
 		}
@@ -38,7 +38,7 @@ func TestObserveRecord(t *testing.T) {
 		if seq[node]++; rng.IntN(50) == 0 {
 			seq[node] += uint32(rng.IntN(5))
 		}
-		records.ObserveRecord(&r)
+		records.ObserveLazy(&r)
 		reports.Observe(r.Report())
 		if at%20_000 == 0 {
 			if a, b := records.Cut(nil, at), reports.Cut(nil, at); !reflect.DeepEqual(a, b) {

@@ -2,16 +2,16 @@ package decode
 
 import "slices"
 
-// StackBytes is the size of the longest INT stack of a [Record] in its short form.
+// StackBytes is the size of the longest INT stack of a [Lazy] in its short form.
 const StackBytes = 256
 
-// Record is a report on its way through the pipeline, in one of two forms. The general form is a [Report]. The short form
+// Lazy is a report on its way through the pipeline that is decoded on demand, in one of two forms. The general form is a [Report]. The short form
 // holds what reports of one [Shape] differ in, and their INT stack as it is on the wire: a quarter of the memory, which is
-// what a batch costs in the cache. [Record.Report] gives the general form of both.
+// what a batch costs in the cache. [Lazy.Report] gives the general form of both.
 //
-// A record owns all of its bytes in the short form. In the general form the report's slices alias the bytes that were
+// A lazy report owns all of its bytes in the short form. In the general form the report's slices alias the bytes that were
 // decoded.
-type Record struct {
+type Lazy struct {
 	Time  int64  // receive time, ns since 1970
 	Hash  uint64 // of Flow: [HashKey.Flow] of the collector's key; 0 is not yet computed
 	Flow  FlowKey
@@ -46,7 +46,7 @@ type Shape struct {
 }
 
 // Report is the general form of r. It belongs to r and is valid until r is used again.
-func (r *Record) Report() *Report {
+func (r *Lazy) Report() *Report {
 	s, to := r.Shape, r.report
 	switch {
 	case s == nil:
@@ -70,26 +70,26 @@ func (r *Record) Report() *Report {
 }
 
 // Generalize turns r into its general form, for those that change its report.
-func (r *Record) Generalize() {
+func (r *Lazy) Generalize() {
 	r.report, r.Shape = r.Report(), nil
 }
 
 // SetTo sets where the datagram was sent to, in both forms.
-func (r *Record) SetTo(to uint64) {
+func (r *Lazy) SetTo(to uint64) {
 	r.To = to
 	if r.Shape == nil || r.expanded {
 		r.report.To = to
 	}
 }
 
-// Records is a reusable list of records. Like a [Batch], it allocates nothing once it has grown to the size of the traffic.
-type Records struct {
-	// List is valid until Reset. What the slice has room for behind its end are records to be used again, or nil.
-	List []*Record
+// LazyBatch is a reusable list of lazy reports. Like a [Batch], it allocates nothing once it has grown to the size of the traffic.
+type LazyBatch struct {
+	// List is valid until Reset. What the slice has room for behind its end are lazy reports to be used again, or nil.
+	List []*Lazy
 }
 
-// Next appends a record, whose fields are left over from an earlier one: the caller overwrites all but Stack.
-func (b *Records) Next() *Record {
+// Next appends a lazy report, whose fields are left over from an earlier one: the caller overwrites all but Stack.
+func (b *LazyBatch) Next() *Lazy {
 	n := len(b.List)
 	if n == cap(b.List) {
 		b.List = slices.Grow(b.List, 1)
@@ -97,18 +97,18 @@ func (b *Records) Next() *Record {
 	}
 	b.List = b.List[:n+1]
 	if b.List[n] == nil {
-		b.List[n] = new(Record)
+		b.List[n] = new(Lazy)
 	}
 	r := b.List[n]
 	r.Hash, r.expanded = 0, false
 	return r
 }
 
-// Cancel takes back the record that Next gave last.
-func (b *Records) Cancel() { b.List = b.List[:len(b.List)-1] }
+// Cancel takes back the lazy report that Next gave last.
+func (b *LazyBatch) Cancel() { b.List = b.List[:len(b.List)-1] }
 
 // Take appends the reports of a batch, which gets unused ones for them.
-func (b *Records) Take(from *Batch) {
+func (b *LazyBatch) Take(from *Batch) {
 	for i, r := range from.Reports {
 		to := b.Next()
 		from.Reports[i], to.report = to.report, r
@@ -116,8 +116,8 @@ func (b *Records) Take(from *Batch) {
 	}
 }
 
-// Scatter is [Batch.Scatter] of records.
-func (b *Records) Scatter(pick func(*Record) *Records) {
+// Scatter is [Batch.Scatter] of lazy reports.
+func (b *LazyBatch) Scatter(pick func(*Lazy) *LazyBatch) {
 	for i, r := range b.List {
 		dst := pick(r)
 		if dst == nil {
@@ -134,5 +134,5 @@ func (b *Records) Scatter(pick func(*Record) *Records) {
 	b.List = b.List[:0]
 }
 
-// Reset empties the list. The records that were in it will be handed out again.
-func (b *Records) Reset() { b.List = b.List[:0] }
+// Reset empties the list. The lazy reports that were in it will be handed out again.
+func (b *LazyBatch) Reset() { b.List = b.List[:0] }
