@@ -231,8 +231,6 @@ func testPageTables(t *testing.T, parent context.Context) {
 func testPageJudged(t *testing.T, parent context.Context) {
 	now := time.Now().Truncate(time.Second)
 	deps := sceneDeps(now)
-	status := deps.Status()
-	deps.Status = func() Status { return status }
 	few := inference.Coverage{Seen: 80, Few: 80, MinRecords: 5, Warmup: 60, Window: time.Second, Times: 10}
 	young, some, most := few, few, few
 	young.Few, young.Young = 20, 60
@@ -249,8 +247,11 @@ func testPageJudged(t *testing.T, parent context.Context) {
 		{&most, "ok", "Quiet where it can be judged", "Nothing stands out there. 80 hops seen, 79 judged: 1 had"},
 		{&inference.Coverage{Seen: 80, Judged: 80}, "ok", "All quiet", "Nothing stands out. All 80 hops judged, "},
 	} {
+		status := deps.Status()
 		status.Coverage = c.coverage
-		srv := serve(t, DefaultConfig(), deps)
+		served := deps
+		served.Status = func() Status { return status } // the pages of the cases before still ask theirs
+		srv := serve(t, DefaultConfig(), served)
 		newScene(3, 20, 4).fill(srv, 10, now)
 		b := openTab(t, parent, srv)
 		b.do(t, chromedp.Navigate(srv.URL()))
