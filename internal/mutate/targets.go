@@ -20,7 +20,7 @@ var targets = []target{
 	{"./planner/control", `Controller\..*`, `.`, ""},
 	{"./inference/sequence", `.*`, `.`, ""},
 	{"./inference/cause", `Grouper\..*|both|tidy|best`, `.`, ""},
-	{"./inference/fleet", `Gate\..*`, `Gate|Golden|Forgotten|Newest|Closing`, ""},
+	{"./inference/fleet", `Gate\..*`, `Gate|States|FetchFails`, ""},
 	{"./sketches/logcode", `.*`, `.`, ""},
 	{"./sketches/kll", `.*`, `.`, ""},
 	{"./sink/spool", `Spool\.(append|Append|limit|seal|resave|evict|Room|dropStored|locate|read|skip|Commit|advance)|totals\..*|parse.*|slotAt|readSlots`,
