@@ -107,7 +107,7 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		"config profiles nonsense", "config profiles a b", "config profiles --format xml",
 		"decode", "decode a b", "decode nowhere", "decode .", "decode good.pcap --profile klingon", "decode good.pcap --names nowhere", "decode good.pcap --config nowhere", "config profiles --config nowhere", "decode good.pcap --format xml", "decode good.pcap --report-port 0",
 		"decode good.pcap --nodes 9-1", "decode good.pcap --topology fat-tree:7", "decode good.pcap --topology nowhere", "decode good.pcap --nodes 1 --topology fat-tree:4",
-		"detect", "detect a b", "detect nowhere", "detect .", "detect text", "detect text --format xml", "detect text --floor 0", "detect text --window 1ms",
+		"detect", "detect a b", "detect nowhere", "detect .", "detect text", "detect text --format xml", "detect text --floor 0", "detect text --window 1ms", "detect text --kind colour", "detect text --false-a-day 0",
 		"demo x", "demo --format xml", "demo --listen 192.0.2.1:80", "demo --listen nonsense", "demo --listen 127.0.0.1:99999", "demo --duration -1s",
 		"flow a b", "flow nonsense", "flow --format xml", "flow --url nonsense", "flow --url ftp://x", "flow --token-file nowhere", "flow --token-file .",
 		"health x", "health --url nonsense", "health --url ftp://x", "health --timeout 0s", "health --timeout nonsense",
