@@ -123,13 +123,7 @@ func (b *LazyBatch) Scatter(pick func(*Lazy) *LazyBatch) {
 		if dst == nil {
 			continue
 		}
-		n := len(dst.List)
-		if n == cap(dst.List) {
-			dst.List = slices.Grow(dst.List, 1)
-			clear(dst.List[n:cap(dst.List)])
-		}
-		dst.List = dst.List[:n+1]
-		b.List[i], dst.List[n] = dst.List[n], r
+		b.List[i] = exchange(&dst.List, r)
 	}
 	b.List = b.List[:0]
 }

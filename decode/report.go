@@ -340,13 +340,19 @@ func (b *Batch) Scatter(pick func(*Report) *Batch) {
 		if dst == nil {
 			continue
 		}
-		n := len(dst.Reports)
-		if n == cap(dst.Reports) {
-			dst.Reports = slices.Grow(dst.Reports, 1)
-			clear(dst.Reports[n:cap(dst.Reports)])
-		}
-		dst.Reports = dst.Reports[:n+1]
-		b.Reports[i], dst.Reports[n] = dst.Reports[n], r
+		b.Reports[i] = exchange(&dst.Reports, r)
 	}
 	b.Reports = b.Reports[:0]
+}
+
+// exchange appends r to a list, and gives what lay unused behind its end, or nil.
+func exchange[T any](list *[]*T, r *T) (unused *T) {
+	n := len(*list)
+	if n == cap(*list) {
+		*list = slices.Grow(*list, 1)
+		clear((*list)[n:cap(*list)])
+	}
+	*list = (*list)[:n+1]
+	unused, (*list)[n] = (*list)[n], r
+	return unused
 }

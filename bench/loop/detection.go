@@ -17,7 +17,7 @@ import (
 )
 
 // methods are what is compared, in the order of the columns: FANT's two deviations with two pairs of limits; and what "hopscope control"
-// suspects for rounds of the same probes, lost and in switches, with what they tell of hops and lines besides, and with the findings of what
+// suspects for rounds of the same probes, lost and in switches, with their values of hops and lines besides, and with the findings of what
 // switches report.
 var methods = []string{"FANT 1, 3", "FANT 3, 10", "ours, rounds", "ours, probes", "ours"}
 

@@ -27,7 +27,7 @@ func loopCommand() *cobra.Command {
 		Long: `Let the faults of the emulator's table happen to an emulated fat-tree whose links are
 covered by probes, and print which links are suspected, and how soon: by the two
 deviations of FANT, with two pairs of limits; and by "hopscope control", for rounds of
-the same probes alone, with what they tell of hops and lines, and with
+the same probes alone, with their values of hops and lines, and with
 the findings of what switches report besides. A seed takes half a minute and more. Then
 compare the bytes of probes with attention to those of all probes in detail, and time
 cycles.

@@ -246,7 +246,7 @@ func TestGateBorders(t *testing.T) {
 			s.sized(part("a", 1, 1, 100), 10, 100*tick, Nothing)
 			s.sized(part("a", 1, 2, 101), 10, 100*tick, Nothing)
 			s.sized(part("a", 1, 3, 102), 10, 100*tick, Refused)
-			for w := int64(110); w < 120; w++ { // nobody knows when they were appended
+			for w := int64(110); w < 120; w++ { // when they were appended is not known
 				if w != 115 {
 					s.sized(part("a", 1, uint64(w), w), 10, 0, Nothing)
 				}

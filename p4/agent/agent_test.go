@@ -129,7 +129,7 @@ func mustProfile(t testing.TB, name string) demux.Profile {
 	return p
 }
 
-// TestTransit: the times in all switches are added up where each tells its own, and none of them is absurd.
+// TestTransit: the times in all switches are added up where each reports its own, and none of them is absurd.
 func TestTransit(t *testing.T) {
 	told := func(ns uint32) decode.Hop { return decode.Hop{Has: decode.HopLatency, Latency: ns} }
 	clocks := func(in, out uint64) decode.Hop {

@@ -101,7 +101,7 @@ func (ps *Parser) Parse(a *Arrival, frame []byte) Reason {
 // MostTransit bounds the times that one probe spends in switches: above it a clock is wrong, and not a queue long.
 const MostTransit = uint64(time.Minute)
 
-// transit adds up the times in switches. Each is by one clock, so that no two have to agree. It is 0 where a switch does not tell.
+// transit adds up the times in switches. Each is by one clock, so that no two have to agree. It is 0 where a switch reports none.
 func transit(hops []decode.Hop) (ns uint64) {
 	for k := range hops {
 		d, ok := decode.DefaultUnits.Latency(&hops[k])

@@ -80,7 +80,7 @@ type trackState struct {
 
 	first, received uint32 // the round that it began with, and how many came from it on
 	begun           uint32 // times that it did
-	transit         uint64 // of those of received that tell
+	transit         uint64 // of those of received that have one
 	transits        uint32 // how many they are
 }
 

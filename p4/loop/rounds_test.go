@@ -34,7 +34,7 @@ type countingHost struct {
 	gone       bool   // answers nothing
 	down       bool   // sends and takes nothing
 	clock      int64  // before that of the test
-	transit    uint64 // of its probes, 0 where no switch tells
+	transit    uint64 // of its probes, 0 where no switch reports one
 }
 
 const roundsInterval = 100 * time.Millisecond
@@ -234,7 +234,7 @@ func TestTransits(t *testing.T) {
 	}
 	x.hosts[0].transit = 3000
 	x.send(0, 5, nil)
-	x.hosts[0].transit = 0 // a round that does not tell is none of the mean
+	x.hosts[0].transit = 0 // a round without a time is none of the mean
 	x.send(0, 5, nil)
 	x.hosts[0].transit = 6000
 	x.send(0, 1, nil)

@@ -218,8 +218,8 @@ func TestLineTimes(t *testing.T) {
 	}
 }
 
-// TestTransits: a direction in front of which probes wait is suspected for the times in switches that agents tell, without a collector; and
-// nothing is where agents tell none.
+// TestTransits: a direction in front of which probes wait is suspected for the times in switches that agents report, without a collector; and
+// nothing is where agents report none.
 func TestTransits(t *testing.T) {
 	emulated, err := emu.PINTDemoConfig()
 	if err != nil {

@@ -85,7 +85,7 @@ func (t *Sketch) Add(codes []uint16, r *Rand) {
 	t.review(before, codes)
 }
 
-// Base tells how much is left out of what is not above the limit: of every 2^Base codes one is taken.
+// Base is how much is left out of what is not above the limit: of every 2^Base codes one is taken.
 func (t *Sketch) Base() uint8 {
 	if t.width == 0 {
 		return 0
