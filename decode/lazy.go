@@ -1,7 +1,5 @@
 package decode
 
-import "slices"
-
 // StackBytes is the size of the longest INT stack of a [Lazy] in its short form.
 const StackBytes = 256
 
@@ -90,22 +88,14 @@ type LazyBatch struct {
 
 // Next appends a lazy report, whose fields are left over from an earlier one: the caller overwrites all but Stack.
 func (b *LazyBatch) Next() *Lazy {
-	n := len(b.List)
-	if n == cap(b.List) {
-		b.List = slices.Grow(b.List, 1)
-		clear(b.List[n:cap(b.List)])
+	r := exchange(&b.List, nil)
+	if r == nil {
+		r = new(Lazy)
 	}
-	b.List = b.List[:n+1]
-	if b.List[n] == nil {
-		b.List[n] = new(Lazy)
-	}
-	r := b.List[n]
+	b.List[len(b.List)-1] = r
 	r.Hash, r.expanded = 0, false
 	return r
 }
-
-// Cancel takes back the lazy report that Next gave last.
-func (b *LazyBatch) Cancel() { b.List = b.List[:len(b.List)-1] }
 
 // Take appends the reports of a batch, which gets unused ones for them.
 func (b *LazyBatch) Take(from *Batch) {

@@ -309,19 +309,13 @@ type Batch struct {
 
 // Next appends an empty report and returns it.
 func (b *Batch) Next() *Report {
-	n := len(b.Reports)
-	if n == cap(b.Reports) {
-		b.Reports = slices.Grow(b.Reports, 1)
-		clear(b.Reports[n:cap(b.Reports)])
-	}
-	b.Reports = b.Reports[:n+1]
-	r := b.Reports[n]
+	r := exchange(&b.Reports, nil)
 	if r == nil {
 		r = &Report{Hops: make([]Hop, 0, 8)}
-		b.Reports[n] = r
-		return r
+	} else {
+		r.Reset()
 	}
-	r.Reset()
+	b.Reports[len(b.Reports)-1] = r
 	return r
 }
 

@@ -37,7 +37,7 @@ type Coverage struct {
 // Enough is the length of windows in which half of those with too few records would have twice as many as are enough, since numbers of
 // records vary. It is 0 without any, and where that would be more than an hour.
 func (c *Coverage) Enough() time.Duration {
-	if c.Times > uint64(time.Hour) || c.Window > time.Hour || time.Duration(c.Times)*c.Window > time.Hour {
+	if c.Window <= 0 || c.Times > uint64(time.Hour/c.Window) {
 		return 0
 	}
 	return time.Duration(c.Times) * c.Window

@@ -21,6 +21,11 @@ func TestCoverageText(t *testing.T) {
 			Coverage{Seen: 9, Judged: 2, Young: 3, Few: 4, Warmup: 5, MinRecords: 1, Window: time.Hour, Times: 2},
 			"9 hops seen, 2 judged: 3 had fewer than 5 windows to learn from, 4 had fewer than 1 record in a window of 1h0m0s",
 		},
+		{
+			// Twice as many records as a window may have to have, in the longest windows.
+			Coverage{Seen: 1, Few: 1, MinRecords: 1e9, Window: time.Hour, Times: 5124096}, // the product wraps around to less than an hour
+			"1 hop seen, 0 judged: 1 had fewer than 1000000000 records in a window of 1h0m0s",
+		},
 	} {
 		if got := c.of.Text(); got != c.want {
 			t.Errorf("%+v:\n got %q\nwant %q", c.of, got, c.want)
