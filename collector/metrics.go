@@ -21,7 +21,7 @@ var (
 	mReports      = metrics.NewCounter("hopscope_decode_reports_total", "Well-formed reports, by format and kind.", "format", "kind")
 	mMalformed    = metrics.NewCounter("hopscope_decode_errors_total", "Malformed reports, by the format that was rejected and the reason.", "format", "reason")
 	mForeign      = metrics.NewCounter("hopscope_decode_foreign_total", "Frames without telemetry.")
-	mUnread       = metrics.NewGauge("hopscope_dialect_unread_reports", "Reports of exporters whose dialect their profile does not read, by what became of them: adopted, suggested, tied, mixed, unknown.", "state")
+	mUnread       = metrics.NewGauge("hopscope_dialect_unread_reports", "Reports of exporters whose dialect their profile does not read, by what became of them: adopted, suggested, tied, mixed, unknown, foreign (another family of formats).", "state")
 	mDialects     = metrics.NewGauge("hopscope_dialect_exporters", "Exporters whose dialect their profile does not read, by what became of them.", "state")
 	mReread       = metrics.NewCounter("hopscope_dialect_reread_reports_total", "Reports that were dropped first, and read again when their exporter's dialect was adopted; they count as received twice.")
 	mReceived     = metrics.NewCounter("hopscope_ledger_received_total", "Reports received, what the kernel dropped included.", "sink")

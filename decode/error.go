@@ -19,6 +19,7 @@ const (
 	BadDigest            // a digest with bits outside of its lanes
 	UnknownDomain        // domain specific words whose size nobody configured
 	Unsupported          // legal, and not read here (fragments, IPv4 options where the format forbids them)
+	NotRead              // recognised by its first bytes, and the profile reads no such format
 	reasonEnd
 )
 
@@ -27,7 +28,7 @@ const NumReasons = int(reasonEnd)
 
 var reasonNames = [NumReasons]string{
 	"", "short", "bad-length", "bad-version", "bad-type", "bad-width", "bad-stack", "bad-count", "bad-digest",
-	"unknown-domain", "unsupported",
+	"unknown-domain", "unsupported", "not-read",
 }
 
 func (r Reason) String() string {

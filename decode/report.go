@@ -20,6 +20,10 @@ const (
 	IOAM
 	IFA
 	PINT
+	SFlow
+	IPFIX
+	NetFlow9
+	NetFlow5
 	formatEnd
 )
 
@@ -35,6 +39,10 @@ var formatNames = [NumFormats]string{
 	IOAM:            "ioam",
 	IFA:             "ifa",
 	PINT:            "pint",
+	SFlow:           "sflow",
+	IPFIX:           "ipfix",
+	NetFlow9:        "netflow-9",
+	NetFlow5:        "netflow-5",
 }
 
 func (f Format) String() string {
@@ -61,13 +69,15 @@ const (
 	KindExport
 	KindProbe
 	KindDigest
+	KindSample   // sFlow: a packet of a flow, and nothing of its hop
+	KindCounters // sFlow: counters of interfaces
 	kindEnd
 )
 
 // NumKinds is the size of an array with an entry for each Kind.
 const NumKinds = int(kindEnd)
 
-var kindNames = [NumKinds]string{"", "int-stack", "postcard", "drop", "queue", "instruction", "trace", "proof", "edge", "export", "probe", "digest"}
+var kindNames = [NumKinds]string{"", "int-stack", "postcard", "drop", "queue", "instruction", "trace", "proof", "edge", "export", "probe", "digest", "sample", "counters"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {

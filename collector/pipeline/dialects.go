@@ -22,7 +22,7 @@ type dialects struct {
 	mu     sync.Mutex
 	watch  *guess.Watch
 	router *demux.Router // of the settings alone
-	told   map[decode.Addr]string
+	told   map[teller]string
 	again  []guess.Sample // to be read with a dialect that was adopted since
 	log    *slog.Logger
 
@@ -42,7 +42,7 @@ func NewDialects(e *exporters.Config, adopt bool, router *demux.Router, adopted 
 	if err != nil {
 		return nil, err
 	}
-	d := &dialects{watch: guess.NewWatch(list, adopt && e.Adopts()), router: router, told: map[decode.Addr]string{}, log: log}
+	d := &dialects{watch: guess.NewWatch(list, adopt && e.Adopts()), router: router, told: map[teller]string{}, log: log}
 	d.adopted.Store(adopted)
 	if looked != nil {
 		d.watch.Inherit(looked)
@@ -51,17 +51,31 @@ func NewDialects(e *exporters.Config, adopt bool, router *demux.Router, adopted 
 	return d, nil
 }
 
+// teller is what findings are told of.
+type teller struct {
+	src    decode.Addr
+	format decode.Format // of a family that is not read
+}
+
 // doubts is what a worker gathers of a batch.
 type doubts struct {
 	watching bool
 	interval guess.Interval
 	foreign  []int // frames that are no telemetry, to be looked at
 	senders  []doubt
+	strange  []strange
 	n        int  // of senders in use
 	passed   bool // some were not looked at
 
 	router  *demux.Router // that has what was adopted
 	adopted *demux.Adopted
+}
+
+// strange is a sender of datagrams of a family that its profile does not read.
+type strange struct {
+	src    decode.Addr
+	format decode.Format
+	n      uint64
 }
 
 // doubt is one sender in a batch.
@@ -120,6 +134,14 @@ func (d *doubts) look(i int, f *ingest.Frame, b *decode.LazyBatch, n int) {
 		return
 	}
 	last := x.Report()
+	if last.Err.Reason == decode.NotRead {
+		if k := len(d.strange) - 1; k >= 0 && d.strange[k].src == last.Exporter && d.strange[k].format == last.Format {
+			d.strange[k].n++
+		} else {
+			d.strange = append(d.strange, strange{last.Exporter, last.Format, 1})
+		}
+		return
+	}
 	doubtful := guess.Doubtful(last)
 	if !doubtful && !d.watching {
 		return
@@ -182,7 +204,7 @@ func (x *dialects) begin(w *Worker, dec *demux.Router) {
 // end hands over what w found in the frames of a batch.
 func (x *dialects) end(w *Worker, dec *demux.Router, frames []ingest.Frame) {
 	d := &w.doubts
-	if d.n == 0 && len(d.foreign) == 0 {
+	if d.n+len(d.foreign)+len(d.strange) == 0 {
 		return
 	}
 	x.mu.Lock()
@@ -210,7 +232,10 @@ func (x *dialects) end(w *Worker, dec *demux.Router, frames []ingest.Frame) {
 		}
 		d.interval.Found(ok)
 	}
-	d.n, d.foreign = 0, d.foreign[:0]
+	for _, s := range d.strange {
+		x.watch.Foreign(s.src, s.format, dec.Profile(s.src), s.n)
+	}
+	d.n, d.foreign, d.strange = 0, d.foreign[:0], d.strange[:0]
 	x.watching.Store(x.watch.Watching())
 }
 
@@ -244,11 +269,11 @@ func (x *dialects) Step(now int64, known func(decode.Addr) uint64) {
 // logNews logs findings that differ from what was logged of their senders.
 func (x *dialects) logNews() {
 	var news []guess.Finding
-	seen := map[decode.Addr]string{}
+	seen := map[teller]string{}
 	for _, f := range x.watch.Findings() {
-		key := f.State.String() + " " + fmt.Sprint(f.Profiles)
-		seen[f.Src] = key
-		if x.told[f.Src] != key {
+		who, key := teller{f.Src, f.Format}, f.State.String()+" "+fmt.Sprint(f.Profiles)
+		seen[who] = key
+		if x.told[who] != key {
 			news = append(news, f)
 		}
 	}
@@ -257,6 +282,8 @@ func (x *dialects) logNews() {
 		f := &news[i]
 		if f.State == guess.Adopted {
 			x.log.Info("dialect adopted", "exporter", f.Src.String(), "dialect", f.Profiles[0], "text", f.String())
+		} else if f.State == guess.Foreign {
+			x.log.Warn("datagrams are not read", "exporter", f.Src.String(), "format", f.Format.String(), "text", f.String())
 		} else {
 			x.log.Warn("reports cannot be read", "exporter", f.Src.String(), "text", f.String())
 		}

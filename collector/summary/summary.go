@@ -227,7 +227,7 @@ func findingOf(f *inference.Finding) Finding {
 // Dialect is one sender whose frames its profile did not read.
 type Dialect struct {
 	Address  string   `json:"address"`
-	State    string   `json:"state"` // adopted, suggested, tied, mixed, unknown
+	State    string   `json:"state"` // adopted, suggested, tied, mixed, unknown, foreign
 	Profile  string   `json:"profile"`
 	Explains []string `json:"explained_by"`
 	Unread   uint64   `json:"unread"`

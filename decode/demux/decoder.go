@@ -1,6 +1,8 @@
 package demux
 
 import (
+	"encoding/binary"
+
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/decode/packet"
@@ -74,6 +76,9 @@ func (d *Decoder) datagram(b *decode.Batch, src *decode.Addr, payload []byte, le
 		d.forget(b, n)
 		return n
 	}
+	if n = d.known(b, src, payload, 0, length, time); n > 0 {
+		return n
+	}
 	d.table.payload.ReadPayload(b, payload, length)
 	d.stamp(b, 1, time)
 	r := b.Reports[len(b.Reports)-1]
@@ -118,6 +123,12 @@ func (d *Decoder) packet(b *decode.Batch, p *packet.Packet, data []byte, time in
 				r.To = to
 			}
 			return n
+		}
+		if !p.Fragment && p.L4+packet.UDPLen < len(data) && data[p.L4+packet.UDPLen] == 0 {
+			src := p.Src(data)
+			if n = d.known(b, &src, data, p.L4+packet.UDPLen, p.UDPEnd(data), time); n > 0 {
+				return n
+			}
 		}
 		if n = d.offer(d.table.ports, port, b, p, data, time); n > 0 {
 			return n
@@ -170,12 +181,19 @@ func (d *Decoder) reports(b *decode.Batch, src *decode.Addr, data []byte, at, en
 		}
 		b.Cancel()
 	}
+	if n = d.known(b, src, data, at, end, time); n > 0 {
+		return n
+	}
 	return d.group(b, src, data, at, end, time)
 }
 
 // group does what reports does, layer by layer, for whatever is there.
 func (d *Decoder) group(b *decode.Batch, src *decode.Addr, data []byte, at, end int, time int64) (n int) {
 	d.reader.Start(&d.profile.Report, data, at, end)
+	first := uint32(0)
+	if len(data)-at >= 4 {
+		first = binary.BigEndian.Uint32(data[at:])
+	}
 	for more := true; more; n++ {
 		r := d.next(b, time)
 		r.Exporter = *src
@@ -183,6 +201,10 @@ func (d *Decoder) group(b *decode.Batch, src *decode.Addr, data []byte, at, end 
 		more = d.reader.Next(r, &d.in)
 		if d.in.Type != telemetry.InnerNone {
 			d.inside(r, data[:min(d.in.End, len(data))])
+		}
+		d.prove(r, data, first)
+		if failed := r.Err.Reason != 0; failed && n > 0 {
+			d.doubt(b.Reports[len(b.Reports)-n-1:len(b.Reports)-1], at)
 		}
 	}
 	return n

@@ -1,6 +1,7 @@
 package guess
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,17 +13,18 @@ import (
 type Finding struct {
 	Src       decode.Addr
 	State     State
-	Profile   string   // that was in use
-	Profiles  []string // that explain them
-	Port      uint16   // UDP port that they go to, if none of Profiles names it; else 0
-	Content   string   // what they carry: "INT"
-	Unread    uint64   // frames that were not read
-	AtLeast   bool     // there may have been more
-	Stored    uint64   // of those, reports that are in statistics all the same
-	Samples   int      // that were tried
-	Explained int      // of those
-	Short     bool     // that is too little to adopt a dialect
-	Since     int64    // when one was adopted
+	Profile   string        // that was in use
+	Profiles  []string      // that explain them
+	Port      uint16        // UDP port that they go to, if none of Profiles names it; else 0
+	Content   string        // what they carry: "INT"
+	Unread    uint64        // frames that were not read
+	AtLeast   bool          // there may have been more
+	Stored    uint64        // of those, reports that are in statistics all the same
+	Samples   int           // that were tried
+	Explained int           // of those
+	Short     bool          // that is too little to adopt a dialect
+	Since     int64         // when one was adopted
+	Format    decode.Format // that foreign datagrams are of
 }
 
 // Findings gives what is known, in the order of addresses. Who is only being looked at is left out.
@@ -58,12 +60,34 @@ func (w *Watch) Findings() (list []Finding) {
 		}
 		list = append(list, f)
 	}
+	for k, n := range w.foreign {
+		f := Finding{Src: k.src, State: Foreign, Profile: k.profile, Unread: n, Format: k.format}
+		at, _ := slices.BinarySearchFunc(list, f, func(a, b Finding) int {
+			return cmp.Or(a.Src.Compare(b.Src), cmp.Compare(a.Format, b.Format))
+		})
+		list = slices.Insert(list, at, f)
+	}
 	return list
+}
+
+// families are what people call formats, and what reads them.
+var families = map[decode.Format][2]string{
+	decode.SFlow:    {"sFlow", "profile auto or sflow reads it: choose one in exporters.profiles"},
+	decode.IPFIX:    {"IPFIX", "it is not read"},
+	decode.NetFlow9: {"NetFlow 9", "it is not read"},
+	decode.NetFlow5: {"NetFlow 5", "it tells of no hop, and is not read"},
 }
 
 // String says it in one sentence.
 func (f *Finding) String() string {
 	var b strings.Builder
+	if f.State == Foreign {
+		what, family := "datagrams of %s are", families[f.Format]
+		if f.Unread == 1 {
+			what = "datagram of %s is"
+		}
+		return fmt.Sprintf("%d "+what+" %s: %s", f.Unread, f.Src, family[0], family[1])
+	}
 	if f.AtLeast {
 		b.WriteString("at least ")
 	}

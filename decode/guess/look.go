@@ -68,6 +68,10 @@ func (w *Watch) Look(current func(decode.Addr) *demux.Profile, x Sample, reports
 		return
 	}
 	last := reports[len(reports)-1]
+	if last.Err.Reason == decode.NotRead {
+		w.Foreign(last.Exporter, last.Format, current(last.Exporter), 1)
+		return
+	}
 	doubtful := Doubtful(last)
 	if !doubtful && !w.Watching() {
 		return

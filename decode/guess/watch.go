@@ -46,6 +46,7 @@ type Watch struct {
 	senders map[decode.Addr]*sender
 	adopted map[decode.Addr]*sender
 	refused uint64 // senders for which there was no place
+	foreign map[foreigner]uint64
 
 	interval, likely Interval // of [Watch.Look]: of all frames, and of those to a port that a profile names
 }
@@ -93,15 +94,16 @@ const (
 	Tied            // several do
 	Mixed           // one does, but others of its frames are read without it
 	Unknown         // none does
+	Foreign         // they are of another family of formats, which their first bytes tell
 )
 
-var stateNames = [...]string{"gathering", "adopted", "suggested", "tied", "mixed", "unknown"}
+var stateNames = [...]string{"gathering", "adopted", "suggested", "tied", "mixed", "unknown", "foreign"}
 
-func (s State) String() string { return stateNames[min(s, Unknown)] }
+func (s State) String() string { return stateNames[min(s, Foreign)] }
 
 // NewWatch makes a watch that tries profiles, and adopts what explains everything if adopt is set.
 func NewWatch(profiles []demux.Profile, adopt bool) *Watch {
-	return &Watch{guesser: New(profiles), adopt: adopt, senders: map[decode.Addr]*sender{}, adopted: map[decode.Addr]*sender{}}
+	return &Watch{guesser: New(profiles), adopt: adopt, senders: map[decode.Addr]*sender{}, adopted: map[decode.Addr]*sender{}, foreign: map[foreigner]uint64{}}
 }
 
 // Try changes the profiles that are tried from now on.
@@ -143,6 +145,23 @@ func (w *Watch) Frame(current *demux.Profile, x Sample, part bool) bool {
 		w.Add(x)
 	}
 	return true
+}
+
+// foreigner is who sends a family of formats that its profile does not read.
+type foreigner struct {
+	src     decode.Addr
+	format  decode.Format
+	profile string
+}
+
+// Foreign counts datagrams of src that are of a family which its profile does not read.
+func (w *Watch) Foreign(src decode.Addr, f decode.Format, current *demux.Profile, n uint64) {
+	k := foreigner{src, f, current.Name}
+	if _, ok := w.foreign[k]; ok || len(w.foreign) < maxSenders {
+		w.foreign[k] += n
+	} else {
+		w.refused++
+	}
 }
 
 // Read counts n frames of src that its profile reads.

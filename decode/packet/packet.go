@@ -190,6 +190,26 @@ func (p *Packet) cooked(data []byte, typeAt, size, end int) {
 	p.network(data, binary.BigEndian.Uint16(data[typeAt:]), size, end)
 }
 
+// Announced reports whether an EtherType is one that frames of switched networks have: IP, ARP, tags, MPLS, LLDP, 802.1X, slow
+// protocols, PPPoE and PTP.
+func Announced(ether uint16) bool {
+	switch ether {
+	case EtherIPv4, EtherIPv6, etherVLAN, etherQinQ, etherQinQ91, 0x0806, 0x8847, 0x8848, 0x8863, 0x8864, 0x8809, 0x88cc, 0x888e, 0x88f7:
+		return true
+	}
+	return false
+}
+
+// Upper reports whether an IP protocol number is one that networks carry: headers of IPv6, tunnels, transports, routing, and what is
+// kept for experiments, where telemetry is found, too.
+func Upper(proto uint8) bool {
+	switch proto {
+	case protoHopByHop, 1, 2, 4, ProtoTCP, ProtoUDP, 33, 41, protoRouting, protoFragment, ProtoGRE, 50, protoAH, 58, 59, protoDestination, 89, 131, 132, 253, 254:
+		return true
+	}
+	return false
+}
+
 // IPv4 reads a packet whose IP header is at data[at], and which ends at end by what encloses it.
 func (p *Packet) IPv4(data []byte, at, end int) {
 	p.EtherType = EtherIPv4

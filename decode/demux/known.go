@@ -1,0 +1,135 @@
+package demux
+
+import (
+	"encoding/binary"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/decode/telemetry"
+)
+
+// Recognise names the export format that a UDP payload of length bytes begins as, of which payload may hold less: sFlow, IPFIX,
+// NetFlow 9 or 5. It is 0 for everything else. It looks at what such a datagram has to begin with and no report has, so that it goes
+// before every profile.
+func Recognise(payload []byte, length int) decode.Format {
+	be := binary.BigEndian
+	if len(payload) < 20 || payload[0] != 0 {
+		return 0
+	}
+	switch version, n := be.Uint16(payload), int(be.Uint16(payload[2:])); {
+	case version == 0 && (n == 5 || n == 4 || n == 2):
+		switch be.Uint32(payload[4:]) { // the type of the agent's address
+		case 1:
+			if length >= 28 {
+				return decode.SFlow
+			}
+		case 2:
+			if length >= 40 {
+				return decode.SFlow
+			}
+		}
+	case version == 10 && n == length && sets(payload[16:], length-16, 2, 3):
+		return decode.IPFIX
+	case version == 9 && n > 0 && sets(payload[20:], length-20, 0, 1):
+		return decode.NetFlow9
+	case version == 5 && n >= 1 && n <= 30 && length == 24+48*n:
+		return decode.NetFlow5
+	}
+	return 0
+}
+
+// sets reports whether b, which has length bytes on the wire, is sets of templates, of options or of data, one behind the other.
+func sets(b []byte, length int, template, options uint16) bool {
+	for length > 0 {
+		if len(b) < 4 {
+			return len(b) < length // the capture ends
+		}
+		id, n := binary.BigEndian.Uint16(b), int(binary.BigEndian.Uint16(b[2:]))
+		if n < 4 || n > length || id < 256 && id != template && id != options {
+			return false
+		}
+		b, length = b[min(n, len(b)):], length-n
+	}
+	return true
+}
+
+// known reads what is recognised in data[at:end], of which data may hold less: it gives the number of reports, 0 for what is none
+// of those formats.
+func (d *Decoder) known(b *decode.Batch, src *decode.Addr, data []byte, at, end int, time int64) (n int) {
+	if at >= min(end, len(data)) || data[at] != 0 {
+		return 0
+	}
+	f := Recognise(data[at:min(end, len(data))], end-at)
+	if f == 0 {
+		return 0
+	}
+	r := d.next(b, time)
+	r.Format, r.Exporter = f, *src
+	r.Has |= decode.HasExporter
+	r.Fail(f, "version", at, decode.NotRead)
+	return 1
+}
+
+// prove refuses a report that a check of its lengths cannot have refused, and in which nothing was found: a version nibble is no
+// evidence. first is the first word of a header 0.5 or 1.0. Where the capture ends before a packet shows itself, the report stays.
+func (d *Decoder) prove(r *decode.Report, data []byte, first uint32) {
+	in, p := &d.in, &d.inner
+	if r.Err.Reason != 0 {
+		return
+	}
+	at := in.At
+	switch in.Type {
+	case telemetry.InnerNone:
+		if r.Version == decode.V20 && len(r.Hops) == 0 && r.Unknown == nil && r.Has&decode.HasDigest == 0 && r.Flags&decode.Truncated == 0 {
+			r.Fail(decode.TelemetryReport, "in_type", min(at, len(data)), decode.BadType)
+		}
+		return
+	case telemetry.InnerEthernet:
+		if at += 12; in.End-at < 2 && (r.Version == decode.V20 || first&reserved(r.Version) == 0) || in.End-at >= 2 && len(data)-at < 2 {
+			return
+		}
+		if in.End-at >= 2 && packet.Announced(p.EtherType) {
+			if p.IP != 0 || p.EtherType != packet.EtherIPv4 && p.EtherType != packet.EtherIPv6 || p.L3 >= len(data) || data[p.L3]>>4 == ipVersion(p.EtherType) {
+				return
+			}
+			at = p.L3
+		}
+	default:
+		if at >= len(data) || p.IP != 0 && packet.Upper(p.Proto) || p.IP == 0 && len(data)-at < 20 && data[at]>>4 == ipOf(in.Type) {
+			return
+		}
+	}
+	r.Fail(decode.TelemetryReport, "inner", min(at, len(data)), decode.BadType)
+}
+
+func ipOf(t telemetry.InnerType) byte {
+	if t == telemetry.InnerIPv4 {
+		return 4
+	}
+	return 6
+}
+
+func ipVersion(ether uint16) byte {
+	if ether == packet.EtherIPv4 {
+		return 4
+	}
+	return 6
+}
+
+// reserved are the bits of a header's first word that no dialect uses.
+func reserved(v decode.Version) uint32 {
+	if v == decode.V05 {
+		return 0x1fffc0
+	}
+	return 0
+}
+
+// doubt refuses reports of a datagram of which a later one cannot be read, where they tell of no flow, and of no hop but beside
+// what is not read here.
+func (d *Decoder) doubt(list []*decode.Report, at int) {
+	for _, r := range list {
+		if r.Has&decode.HasFlow == 0 && (len(r.Hops) == 0 || r.Unknown != nil) {
+			r.Fail(decode.TelemetryReport, "report_length", at, decode.BadLength)
+		}
+	}
+}
