@@ -30,6 +30,8 @@ const (
 	silentSure, silentPatience = .95, 6
 	// A culprit is well again when so many losses should have come and none did.
 	silentCalm = 12
+	// Ports lose packets, and reports come late, by bursts: windows without any such that an end is well again.
+	silentBursts = 12
 	// Windows without packets after which a culprit is forgotten, and flows.
 	silentForget = 60
 )
@@ -46,8 +48,8 @@ type silent struct {
 	samples     []loss.Sample // of a fit, with the flows that they are of
 	keys        []decode.FlowKey
 	sampleFlows []*silentFlow
-	index       map[link]int32
-	links       []link
+	ends        suspects[end]  // candidates of a fit, by number
+	links       suspects[link] // behind the ends
 	memory      []int32
 	length      int64 // of the window
 }
@@ -55,19 +57,23 @@ type silent struct {
 // link is one direction of a link.
 type link struct{ from, to inference.HopKey }
 
-// culprit is a direction of a link, or a flow.
+// culprit is a direction of a link, an end of ways, or a flow.
 type culprit struct {
 	from, to uint32
+	end      end
 	flow     decode.FlowKey
 }
 
 func (k culprit) compare(o culprit) int {
-	return cmp.Or(cmp.Compare(k.from, o.from), cmp.Compare(k.to, o.to), k.flow.Compare(&o.flow))
+	return cmp.Or(cmp.Compare(k.from, o.from), cmp.Compare(k.to, o.to), k.end.compare(o.end), k.flow.Compare(&o.flow))
 }
 
 func (c *coder) culprit(k *culprit) {
 	number(c, &k.from)
 	number(c, &k.to)
+	if c.version >= 4 {
+		c.end(&k.end)
+	}
 	c.flow(&k.flow)
 }
 
@@ -84,6 +90,11 @@ func (c *coder) compared(v *compared) {
 	number(c, &v.packets)
 	number(c, &v.lost)
 	c.Check("packets lost", v.lost <= v.packets)
+}
+
+func (v *compared) add(o compared) {
+	v.packets += o.packets
+	v.lost += o.lost
 }
 
 // over gives what was compared in the time of a scale.
@@ -126,7 +137,6 @@ func newSilent(j *journal) *silent {
 		troubled: newLifecycle(j, cmp.Compare[uint32], node, nothing),
 		talkers:  newLifecycle(j, cmp.Compare[uint32], node, nothing),
 		culprits: newLifecycle(j, culprit.compare, (*coder).culprit, (*coder).vanished),
-		index:    map[link]int32{},
 	}
 }
 
@@ -138,12 +148,12 @@ func (x *silent) step(w *inference.Window) {
 		lost = x.count(&w.Losses[i]) || lost
 	}
 	for scale := range silentScales {
-		if ends := x.ends(scale); lost || ends { // what was not enough is none the more for packets that arrived
+		if ends := x.blockEnds(scale); lost || ends { // what was not enough is none the more for packets that arrived
 			x.fit(scale, ends && scale >= silentPatience)
 		}
 	}
 	for k := range silentBlocks {
-		if x.ends(k + 1) {
+		if x.blockEnds(k + 1) {
 			x.turn(k)
 		}
 	}
@@ -157,8 +167,8 @@ func (x *silent) step(w *inference.Window) {
 	})
 }
 
-// ends reports whether a block ends with the window, of which two make the time of a scale.
-func (x *silent) ends(scale int) bool {
+// blockEnds reports whether a block ends with the window, of which two make the time of a scale.
+func (x *silent) blockEnds(scale int) bool {
 	return scale > 0 && x.flows.journal.windows%(1<<(scale-1)) == 0
 }
 
@@ -214,6 +224,9 @@ func (x *silent) count(l *inference.FlowLoss) (lost bool) {
 	for i := 1; i < len(l.Path); i++ {
 		x.observeCulprit(culprit{from: l.Path[i-1].Node, to: l.Path[i].Node}, l)
 	}
+	for _, e := range endsOf(l.Flow, l.Path) {
+		x.observeCulprit(culprit{end: e}, l)
+	}
 	x.observeCulprit(culprit{flow: l.Flow}, l)
 	return l.Lost > 0
 }
@@ -245,7 +258,8 @@ func (x *silent) observeCulprit(k culprit, l *inference.FlowLoss) {
 	} else {
 		v.calm += l.Packets
 	}
-	if float64(v.calm)*float64(v.total) >= silentCalm*float64(v.packets-v.calm) {
+	bursts := k.end.scope != noEnd && x.culprits.now-v.finding.Updated < silentBursts*x.length
+	if float64(v.calm)*float64(v.total) >= silentCalm*float64(v.packets-v.calm) && !bursts {
 		f := v.finding
 		f.Value = 0
 		x.culprits.end(&v.finding, fmt.Sprintf("%s lost none of %s more, after %s", f.Element, plural(v.calm, "packet"), plural(v.total, "lost packet")))
@@ -270,7 +284,10 @@ func (x *silent) forget(k culprit) {
 }
 
 func (k culprit) explains(flow decode.FlowKey, path []inference.HopKey) bool {
-	if k.from == 0 && k.to == 0 {
+	switch {
+	case k.end.scope != noEnd:
+		return slices.Contains(endsOf(flow, path), k.end)
+	case k.from == 0 && k.to == 0:
 		return k.flow == flow
 	}
 	for i := 1; i < len(path); i++ {
@@ -299,68 +316,89 @@ func (x *silent) fit(scale int, unsure bool) {
 		return
 	}
 	x.sample(scale)
-	for _, c := range loss.FitWithin(x.samples, len(x.links), x.flows.cfg.SilentLoss, silentAlarm) {
-		if c.Confidence >= silentSure || unsure {
-			x.found(c, scale)
-		}
+	for _, c := range loss.FitWithin(x.samples, x.ends.len()+x.links.len(), x.flows.cfg.SilentLoss, silentAlarm) {
+		x.found(c, scale, unsure)
 	}
 }
 
-// sample lists the flows with their links.
+// sample lists the flows with the ends and the links of their ways. Ends come first, so that of an end and a link that the same flows
+// pass it is the end that is found.
 func (x *silent) sample(scale int) {
-	clear(x.index)
-	x.links, x.samples, x.keys, x.sampleFlows, x.memory = x.links[:0], x.samples[:0], x.keys[:0], x.sampleFlows[:0], x.memory[:0]
+	x.ends.reset()
+	x.links.reset()
+	x.samples, x.keys, x.sampleFlows, x.memory = x.samples[:0], x.keys[:0], x.sampleFlows[:0], x.memory[:0]
 	for _, s := range x.flows.list {
-		f := &s.state
-		sum := f.over(scale)
-		if sum.packets == 0 {
-			continue
-		}
-		from := len(x.memory)
-		for i := 1; i < len(f.path); i++ {
-			l := link{f.path[i-1], f.path[i]}
-			l.from.EgressIf, l.to.EgressIf = 0, 0 // those who tell them and those who do not use the same link
-			at, known := x.index[l]
-			if !known {
-				at = int32(len(x.links))
-				x.index[l] = at
-				x.links = append(x.links, l)
+		if f := &s.state; f.over(scale).packets > 0 {
+			for _, e := range endsOf(s.key, f.path) {
+				x.ends.cross(e, int32(len(x.keys)))
 			}
-			x.memory = append(x.memory, at)
+			x.keys = append(x.keys, s.key)
+			x.sampleFlows = append(x.sampleFlows, f)
+		}
+	}
+	mergeEnds(&x.ends)
+	for i, f := range x.sampleFlows {
+		from, sum := len(x.memory), f.over(scale)
+		for _, e := range endsOf(x.keys[i], f.path) {
+			if at, ok := x.ends.place(e); ok {
+				x.memory = append(x.memory, at)
+			}
+		}
+		for k := 1; k < len(f.path); k++ {
+			l := link{f.path[k-1], f.path[k]}
+			l.from.EgressIf, l.to.EgressIf = 0, 0 // those who tell them and those who do not use the same link
+			x.memory = append(x.memory, int32(x.ends.len())+x.links.cross(l, int32(i)))
 		}
 		x.samples = append(x.samples, loss.Sample{Links: x.memory[from:len(x.memory):len(x.memory)], Packets: sum.packets, Lost: sum.lost})
-		x.keys = append(x.keys, s.key)
-		x.sampleFlows = append(x.sampleFlows, f)
 	}
 }
 
-// found tells of a culprit, and takes its evidence out of the larger blocks.
-func (x *silent) found(c loss.Culprit, scale int) {
-	var k culprit
-	f := inference.Finding{Kind: inference.PacketLoss, Severity: inference.Warning, Value: c.Ratio, Baseline: x.flows.cfg.SilentLoss, Statistic: "loss"}
-	over := (time.Duration(x.length) << scale).Round(100 * time.Millisecond)
-	if c.Link >= 0 {
-		l := x.links[c.Link]
-		k = culprit{from: l.from.Node, to: l.to.Node}
-		f.Element, f.Node = inference.ElementOfLink(k.from, k.to), k.from
-		f.Text = fmt.Sprintf("%d of %d packets vanished from node %d to node %d within %v (%s), and no switch says so",
-			c.Lost, c.Packets, k.from, k.to, over, inference.Percent(c.Ratio, 2))
-		if c.Confidence < silentSure {
-			f.Text += fmt.Sprintf("; another link explains it nearly as well (confidence %.2f)", c.Confidence)
+// found tells of a culprit, and takes its evidence out of the larger blocks. One that others explain nearly as well is told if it is to.
+// No link is accused of what an end of the ways over it explains nearly as well.
+func (x *silent) found(c loss.Culprit, scale int, unsure bool) {
+	at, confidence := c.Link, c.Confidence
+	e := x.end(at)
+	if e.scope != noEnd {
+		confidence = 1 / (1 + x.beside(e, c.Rivals))
+	}
+	if confidence < silentSure {
+		if !unsure {
+			return
 		}
-	} else {
+		if o, ok := x.likeliestEnd(c.Rivals); ok && at >= 0 && e.scope == noEnd {
+			at, e = o, x.end(o)
+		}
+	}
+	if c.Link >= 0 && x.explainedByCulprits(at) && x.culprits.index[x.culpritOf(at)] == nil {
+		return
+	}
+	var k culprit
+	var f inference.Finding
+	over := (time.Duration(x.length) << scale).Round(100 * time.Millisecond)
+	switch {
+	case c.Link < 0:
 		k = culprit{flow: x.keys[c.Flow]}
 		f.Kind, f.Severity = inference.BlackHole, inference.Critical
 		f.Element, f.Flow = inference.ElementOfFlow(k.flow), k.flow
 		f.Text = fmt.Sprintf("%d of %d packets of %s vanished within %v on the way %s, which others pass, and no switch says so",
 			c.Lost, c.Packets, k.flow, over, inference.HopPath(x.sampleFlows[c.Flow].path))
+	case e.scope != noEnd:
+		k = x.culpritOf(at)
+		f = x.findingOfEnd(at, &c, over)
+	default:
+		k = x.culpritOf(at)
+		f.Kind, f.Severity = inference.PacketLoss, inference.Warning
+		f.Element, f.Node = inference.ElementOfLink(k.from, k.to), k.from
+		f.Text = fmt.Sprintf("%d of %d packets vanished from node %d to node %d within %v (%s), and no switch says so",
+			c.Lost, c.Packets, k.from, k.to, over, inference.Percent(c.Ratio, 2))
+		if confidence < silentSure {
+			f.Text += fmt.Sprintf("; another link explains it nearly as well (confidence %.2f)", confidence)
+		}
+		if c.Ratio >= silentSevere {
+			f.Severity = inference.Critical
+		}
 	}
-	if c.Link >= 0 && x.culprits.index[k] == nil && x.explainedByCulprits(c.Link) {
-		return
-	}
-	if c.Ratio >= silentSevere {
-		f.Severity = inference.Critical
-	}
+	f.Value, f.Baseline, f.Statistic = c.Ratio, x.flows.cfg.SilentLoss, "loss"
 	v := x.culprits.observe(k, x.culprits.cfg.MaxFlows)
 	if v == nil {
 		return
@@ -376,22 +414,35 @@ func (x *silent) found(c loss.Culprit, scale int) {
 	x.forget(k)
 }
 
-// explainedByCulprits reports whether open culprits explain the losses for which a link would be blamed: at least three of four packets that
-// were lost on ways by the link passed them, too. Little is known of a link and its neighbour where the same flows cross both, and
-// earlier samples of a culprit are forgotten once its finding starts.
-func (x *silent) explainedByCulprits(l int32) bool {
-	lost, theirs := uint64(0), uint64(0)
+// explainedByCulprits reports whether open culprits explain the losses for which a link or an end would be blamed: at least three of four
+// packets that were lost on ways by it passed them, too. Little is known of a link and its neighbour where the same flows cross both, and
+// earlier samples of a culprit are forgotten once its finding starts. An end can lose what it loses for days: what others lose beside
+// it is looked at alone where there is enough of that.
+func (x *silent) explainedByCulprits(candidate int32) bool {
+	var all, ends, links compared
 	for i := range x.samples {
 		s := &x.samples[i]
-		if s.Lost == 0 || !slices.Contains(s.Links, l) {
+		if !slices.Contains(s.Links, candidate) {
 			continue
 		}
-		lost += s.Lost
-		if slices.ContainsFunc(x.culprits.list, func(c *subject[culprit, vanished]) bool { return c.key.explains(x.keys[i], x.sampleFlows[i].path) }) {
-			theirs += s.Lost
+		one, end, link := compared{s.Packets, s.Lost}, false, false
+		for _, c := range x.culprits.list {
+			if c.key.explains(x.keys[i], x.sampleFlows[i].path) {
+				end, link = end || c.key.end.scope != noEnd, link || c.key.end.scope == noEnd
+			}
+		}
+		all.add(one)
+		if end {
+			ends.add(one)
+		} else if link {
+			links.add(one)
 		}
 	}
-	return 4*theirs >= 3*lost
+	rest := compared{all.packets - ends.packets, all.lost - ends.lost}
+	if rest.lost >= loss.Needed(rest.packets, x.flows.cfg.SilentLoss, x.ends.len()+x.links.len()+len(x.samples)) {
+		return 4*links.lost >= 3*rest.lost
+	}
+	return 4*(ends.lost+links.lost) >= 3*all.lost
 }
 
 // silentSevere is the ratio of losses from which a link is critical.

@@ -209,7 +209,8 @@ func TestNeighboursOfALoss(t *testing.T) {
 	}
 	s, d := newSilentNet(6), New(DefaultConfig())
 	window := func(both, first, second [2]uint64) { // packets and losses of flows over both links, and over one of them
-		s.flows = s.flows[:0]
+		s.flows = append(s.flows[:0], // what else enters and leaves at the ends of these links
+			inference.FlowLoss{Flow: flow(10), Packets: 100, Path: way(2, 13, 3)}, inference.FlowLoss{Flow: flow(11), Packets: 100, Path: way(2, 13, 1)})
 		for i, n := range [][2]uint64{both, first, second} {
 			f := inference.FlowLoss{Flow: flow(uint32(i)), Packets: n[0], Lost: n[1], Path: [][]inference.HopKey{way(2, 12, 3), way(2, 12, 1), way(4, 12, 3)}[i]}
 			if s.flows = append(s.flows, f); n[0] == 0 {

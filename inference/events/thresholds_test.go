@@ -189,11 +189,11 @@ func TestSilentThresholds(t *testing.T) {
 	} {
 		d := New(DefaultConfig())
 		s := detectorOf[*silent](t, d)
-		s.links = []link{{from: inference.HopKey{Node: 1}, to: inference.HopKey{Node: 3}}}
+		s.links.list = []link{{from: inference.HopKey{Node: 1}, to: inference.HopKey{Node: 3}}}
 		s.sampleFlows, s.keys = []*silentFlow{{}}, []decode.FlowKey{flow(1)}
 		s.samples = []loss.Sample{{Links: []int32{0}, Packets: 1000, Lost: 10}}
 		d.journal.begin(1)
-		s.found(loss.Culprit{Link: 0, Flow: -1, Ratio: x.ratio, Confidence: x.confidence, Packets: 1000, Lost: 10}, 0)
+		s.found(loss.Culprit{Link: 0, Flow: -1, Ratio: x.ratio, Confidence: x.confidence, Packets: 1000, Lost: 10}, 0, true)
 		f := d.journal.published
 		if len(f) != 1 || f[0].Severity != x.severity || strings.Contains(f[0].Text, "nearly as well") != x.doubt {
 			t.Errorf("ratio %v, confidence %v: %+v", x.ratio, x.confidence, f)

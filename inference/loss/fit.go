@@ -19,7 +19,17 @@ type Culprit struct {
 	Confidence    float64
 	Packets, Lost uint64  // that crossed it
 	Chance        float64 // that as many are lost at the rates that are explained already
+	Rivals        []Rival // that explain the same losses, too, if less well; links in their order, then flows
 }
+
+// Rival is what may explain losses in the place of a culprit: a link, or a single flow, of which the other one is -1.
+type Rival struct {
+	Link, Flow int32
+	Weight     float64 // its likelihood by that of the culprit
+}
+
+// leastRival is the weight from which on a rival is listed.
+const leastRival = .01
 
 const (
 	// falseAlarm is the chance of a false culprit in a fit. With three fits a window, it is one in a million windows.
@@ -233,7 +243,10 @@ func (f *fitter) rank(c *Culprit) {
 		if c.Flow >= 0 && o.Link >= 0 && len(f.cross[o.Link]) == 1 && f.cross[o.Link][0] == c.Flow {
 			continue // says the same
 		}
-		sum += math.Exp(o.gain - gain)
+		weight := math.Exp(o.gain - gain)
+		if sum += weight; weight >= leastRival {
+			c.Rivals = append(c.Rivals, Rival{o.Link, o.Flow, weight})
+		}
 	}
 	c.Confidence = 1 / sum
 }

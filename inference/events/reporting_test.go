@@ -1,0 +1,170 @@
+package events
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+)
+
+// fabric is four leaves with two uplinks each, two spines and three hosts a leaf, with flows between all hosts of different leaves, by a
+// hash over one of the spines. Leaves are 1 to 4, spines 11 and 12, and port 100 + h of a leaf leads to its host h.
+type fabric struct {
+	rng   *rand.Rand
+	now   int64
+	flows []inference.FlowLoss
+	lose  func(f *inference.FlowLoss) float64 // share of the packets of a flow that vanish
+	late  func(f *inference.FlowLoss) float64 // share of them that are reported too late, or otherwise than the first switch did
+	born  []inference.FlowLoss                // flows that the last switch alone reports
+}
+
+func host(leaf, h uint32) decode.Addr { return decode.AddrFrom4([]byte{10, 0, byte(leaf), byte(h)}) }
+
+func newFabric(seed uint64) *fabric {
+	s := &fabric{rng: rand.New(rand.NewPCG(seed, 25))}
+	for a := range uint32(12) {
+		for b := range uint32(12) {
+			from, to := 1+a/3, 1+b/3
+			if from == to {
+				continue
+			}
+			spine := 11 + uint32(s.rng.IntN(2))
+			s.flows = append(s.flows, inference.FlowLoss{
+				Flow:    decode.FlowKey{Src: host(from, a%3), Dst: host(to, b%3), SrcPort: uint16(1000 + s.rng.IntN(9000)), DstPort: 80, Proto: 6, IPVersion: 4},
+				Packets: 10 + uint64(s.rng.IntN(30)),
+				Path:    []inference.HopKey{{Node: from, EgressIf: spine}, {Node: spine, EgressIf: to}, {Node: to, EgressIf: 100 + b%3}},
+			})
+		}
+	}
+	return s
+}
+
+func (s *fabric) window() *inference.Window {
+	w := &inference.Window{Start: s.now, End: s.now + 1e9}
+	s.now = w.End
+	for n := range uint32(4) {
+		e := inference.ExporterStats{ExporterKey: inference.ExporterKey{Node: n + 1}, Reports: 1000, Sequenced: true, Last: s.now}
+		e.Addr[15] = byte(n + 1)
+		w.Exporters = append(w.Exporters, e)
+	}
+	for _, f := range s.flows {
+		share := 0.0
+		if s.lose != nil {
+			share = s.lose(&f)
+		}
+		f.Lost = binomial(s.rng, f.Packets, share)
+		w.Losses = append(w.Losses, f)
+	}
+	return w
+}
+
+func binomial(r *rand.Rand, n uint64, p float64) (k uint64) {
+	for range n {
+		if r.Float64() < p {
+			k++
+		}
+	}
+	return k
+}
+
+// told gives the findings of losses that start in some windows.
+func (s *fabric) told(d *Detector, windows int) (told []inference.Finding) {
+	for range windows {
+		for _, f := range d.Step(s.window()) {
+			if f.End == 0 && (f.Kind == inference.PacketLoss || f.Kind == inference.BlackHole) {
+				told = append(told, f)
+			}
+		}
+	}
+	return told
+}
+
+// TestLossBehindTheLastSwitch: where a port, a host or the reports of a switch lose packets, no link is accused of it, and nothing is critical.
+// What a link loses meanwhile is found all the same.
+func TestLossBehindTheLastSwitch(t *testing.T) {
+	sink := func(f *inference.FlowLoss) inference.HopKey { return f.Path[len(f.Path)-1] }
+	burst := map[int64]float64{}
+	for _, x := range []struct {
+		name string
+		want inference.Element
+		lose func(r *rand.Rand, s *fabric, f *inference.FlowLoss) float64
+	}{
+		{"a tenth is dropped at a port", inference.ElementOfHop(inference.HopKey{Node: 3, EgressIf: 101}), func(_ *rand.Rand, _ *fabric, f *inference.FlowLoss) float64 {
+			if sink(f) == (inference.HopKey{Node: 3, EgressIf: 101}) {
+				return .1
+			}
+			return 0
+		}},
+		{"incast at a port, twice in three windows", inference.ElementOfHop(inference.HopKey{Node: 3, EgressIf: 101}), func(_ *rand.Rand, s *fabric, f *inference.FlowLoss) float64 {
+			if sink(f) == (inference.HopKey{Node: 3, EgressIf: 101}) && s.now/1e9%3 > 0 {
+				return .25
+			}
+			return 0
+		}},
+		{"the last switch reports one of ten", inference.ElementOfNode(3), func(_ *rand.Rand, _ *fabric, f *inference.FlowLoss) float64 {
+			if sink(f).Node == 3 {
+				return .9
+			}
+			return 0
+		}},
+		{"reports of the last switch are policed", inference.ElementOfNode(3), func(r *rand.Rand, s *fabric, f *inference.FlowLoss) float64 {
+			if _, known := burst[s.now]; !known {
+				burst[s.now] = .3 + .4*r.Float64()
+			}
+			if sink(f).Node == 3 {
+				return min(1, burst[s.now]*(.8+.4*r.Float64())) // by bursts, so that flows differ
+			}
+			return 0
+		}},
+		{"reports of the last switch come in batches", inference.ElementOfNode(3), func(_ *rand.Rand, s *fabric, f *inference.FlowLoss) float64 {
+			if sink(f).Node == 3 && s.now/1e9%3 == 0 {
+				return 1
+			}
+			return 0
+		}},
+	} {
+		named, red, found, other := 0, 0, 0, 0
+		const seeds, kinds = 20, 2
+		for seed := range uint64(seeds) {
+			for fault := range kinds {
+				clear(burst)
+				s, d := newFabric(seed), New(DefaultConfig())
+				r := rand.New(rand.NewPCG(seed, 3))
+				s.told(d, 10)
+				s.lose = func(f *inference.FlowLoss) float64 {
+					p := x.lose(r, s, f)
+					if fault == 1 && over(f.Path, 2, 11) {
+						p = 1 - (1-p)*.9
+					}
+					return p
+				}
+				first, link := true, false
+				for _, f := range s.told(d, 60) {
+					right := f.Element == inference.ElementOfLink(2, 11)
+					switch {
+					case fault == 1 && right:
+						link = true
+						continue
+					case f.Severity == inference.Critical:
+						red++
+					case first && (f.Element == x.want || fault == 1 && f.Element == inference.ElementOfNode(x.want.Node)): // of two faults it can be the node
+						named++
+					case !first && f.Element.Node != x.want.Node:
+						other++
+					}
+					first = false
+				}
+				if link {
+					found++
+				}
+			}
+		}
+		line := fmt.Sprintf("%s: named %d of %d, critical about others %d, other warnings %d, a link that loses a tenth found %d of %d", x.name, named, 2*seeds, red, other, found, seeds)
+		t.Log(line)
+		if named < 36 || red > 0 || found < 18 {
+			t.Error(line)
+		}
+	}
+}
