@@ -55,6 +55,7 @@ Parts (without one, series alone):` + lines,
 			return nil
 		},
 	}
+	c.AddCommand(worldCommand())
 	f := c.Flags()
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of everything that is drawn")
 	f.IntVar(&o.Hops, "hops", o.Hops, "hops of each background for each fault")

@@ -76,6 +76,7 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		"loop x", "loop nonsense", "loop --fault nonsense", "loop --format xml", "loop --seeds 0",
 		"fleet x", "fleet --brokers nowhere", "fleet --format xml",
 		"findings nonsense", "findings --hops 0", "findings --quiet -1", "findings --seeds 0",
+		"findings world x", "findings world --half both", "findings world --scenario nothing", "findings world --format xml", "findings world --seeds 0",
 	}
 	for _, c := range everyCommand(rootCommand()) {
 		path := strings.TrimSpace(strings.TrimPrefix(c.CommandPath(), "hopscope-bench"))
