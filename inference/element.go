@@ -22,13 +22,14 @@ const (
 	ExporterElement              // an address that reports come from, or one of its sequence number spaces
 	FlowElement                  // one flow
 	RouteElement                 // packets to a prefix, or all those between two nodes
+	CollectorElement             // the collector with what reports come to it by: socket, interface, firewall, network
 )
 
-var elementNames = [...]string{"none", "node", "interface", "link", "exporter", "flow", "route"}
+var elementNames = [...]string{"none", "node", "interface", "link", "exporter", "flow", "route", "collector"}
 
 // ElementKinds gives all kinds of elements, none first.
 func ElementKinds() []ElementKind {
-	return []ElementKind{NoElement, NodeElement, InterfaceElement, LinkElement, ExporterElement, FlowElement, RouteElement}
+	return []ElementKind{NoElement, NodeElement, InterfaceElement, LinkElement, ExporterElement, FlowElement, RouteElement, CollectorElement}
 }
 
 // String gives the name, such as "link".
@@ -114,6 +115,9 @@ func ElementOfRoute(first, last uint32) Element {
 	return Element{Kind: RouteElement, Node: first, Peer: last}
 }
 
+// ElementOfCollector is the collector, with what reports come to it by.
+func ElementOfCollector() Element { return Element{Kind: CollectorElement} }
+
 // Prefix is that of a route; it is not valid for other elements, nor for a route between two nodes.
 func (e Element) Prefix() netip.Prefix {
 	if e.Kind != RouteElement || e.Addr == (decode.Addr{}) && e.Bits == 0 {
@@ -131,7 +135,7 @@ func (e Element) Hop() HopKey { return HopKey{Node: e.Node, EgressIf: e.EgressIf
 
 // String gives the element as a part of a sentence: "node 7", "interface 7:3", "link 7–9", "link 7:3–9:1" where they
 // have several, "exporter 10.0.0.1", "exporter 10.0.0.1 node 7 hardware 0", "flow 10.0.0.1:80 > 10.0.0.2:5001 tcp",
-// "route 10.1.0.0/16", "route 7 to 9", and "" for none.
+// "route 10.1.0.0/16", "route 7 to 9", "collector", and "" for none.
 func (e Element) String() string {
 	switch e.Kind {
 	case NodeElement:
@@ -152,6 +156,8 @@ func (e Element) String() string {
 			return "route " + p.String()
 		}
 		return fmt.Sprintf("route %d to %d", e.Node, e.Peer)
+	case CollectorElement:
+		return "collector"
 	}
 	return ""
 }
@@ -197,6 +203,8 @@ func parseElement(kind, rest string) (e Element, ok bool) {
 		a, err := strconv.ParseUint(from, 10, 32)
 		b, err2 := strconv.ParseUint(to, 10, 32)
 		return ElementOfRoute(uint32(a), uint32(b)), err == nil && err2 == nil
+	case "collector":
+		return ElementOfCollector(), rest == ""
 	}
 	return Element{}, false
 }

@@ -25,6 +25,7 @@ type Emulation struct {
 
 	// For whoever measures something else on the same faults; nil for nothing:
 	Tune  func(*emu.Config)                          // changes the network before it is built
+	Break func(n *emu.Network, h *emu.Happening)     // makes another fault of one, at its place
 	Built func(n *emu.Network, all []*emu.Happening) // is given the network, which has not begun, and what will happen
 	Probe func(emu.Datagram)                         // is given probes, which the collector does not take
 }
@@ -95,6 +96,9 @@ func (e *Emulation) happenings(c emu.Config) (all []*emu.Happening, end time.Dur
 		h, err := list[i].Happen(quiet, end, r)
 		if err != nil {
 			return nil, 0, err
+		}
+		if e.Break != nil {
+			e.Break(quiet, h)
 		}
 		all = append(all, h)
 		end = h.Until + e.Pause

@@ -35,6 +35,7 @@ var Parts = []part{
 	{Name: "sensitivity", Doc: "false findings that are asked for, and that are counted", Aside: true, Run: runSensitivity},
 	{Name: "factors", Doc: "false findings by the factor of the limits", Aside: true, Run: runFactors},
 	{Name: "emulated", Doc: "faults of an emulated network, and the causes that are named", Aside: true, Run: runEmulated},
+	{Name: "symptoms", Doc: "where the faults of an emulated network show", Aside: true, Run: runSymptoms},
 }
 
 const (

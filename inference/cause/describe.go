@@ -27,11 +27,14 @@ func rank(k inference.Kind) int {
 }
 
 // describe brings the finding of a cause up to date: element, kind, severity and text.
-func (c *Cause) describe(now int64) {
+func (c *Cause) describe(g *Grouper, w *Window) {
 	f := c.Finding
 	slices.SortFunc(c.Kinds, func(a, b Tally) int { return rank(a.Kind) - rank(b.Kind) })
-	f.Element, _ = best(c.Fits)
-	f.Updated = now
+	if g.scene == nil {
+		g.look(w, g.Alone)
+	}
+	f.Element, _ = g.scene.best(c.Fits)
+	f.Updated = w.Now
 	lead := &c.Kinds[0]
 	if lead.Severity == inference.Info { // what is worth knowing only explains nothing that is worse
 		for i := range c.Kinds {

@@ -248,11 +248,27 @@ func both(a, b []Fit, more float64) []Fit {
 }
 
 // best gives the element that explains at the least cost, and that cost; the first of equal ones.
-func best(fits []Fit) (e inference.Element, cost float64) {
+func (s *Scene) best(fits []Fit) (e inference.Element, cost float64) {
 	for i, f := range fits {
-		if c := price(f.Element) + f.Misfit; i == 0 || c < cost-1e-9 {
+		if c := s.price(f.Element) + f.Misfit; i == 0 || c < cost-1e-9 {
 			e, cost = f.Element, c
 		}
 	}
 	return e, cost
+}
+
+// nats are those of a misfit of 1.
+const nats = 3.5
+
+// price is what makes an element unlikely to be the cause of what is seen: it seldom is one, and what it would bring is not there.
+func (s *Scene) price(e inference.Element) float64 {
+	against, known := s.against[e]
+	if !known {
+		against = s.Against(e) / nats
+		if s.against == nil {
+			s.against = map[inference.Element]float64{}
+		}
+		s.against[e] = against
+	}
+	return price(e) + against
 }

@@ -15,6 +15,7 @@ const (
 	maxCauses   = 1024  // open causes
 	maxEvidence = 4096  // open findings of one cause
 	maxFlows    = 64    // flows of one cause by which others join it
+	maxShown    = 512   // elements of one cause whose signs are remembered
 	maxHops     = 64    // hops of one cause by which others join it
 )
 
@@ -26,6 +27,7 @@ type Grouper struct {
 	Causes  []*Cause // open ones, by id
 
 	around around // of the present window
+	scene  *Scene
 }
 
 // Alone is a finding without a cause.
@@ -55,11 +57,18 @@ type Cause struct {
 	Kinds   []Tally  // by kind
 	Flows   []decode.FlowKey
 	Moved   []inference.HopKey // hops that flows of its evidence moved to
+	Shown   []Showing          // by its evidence, also where that has ended
 
 	// In the present window:
 	news       bool
 	openBefore bool
 	previous   inference.Finding // finding as it was before this window
+}
+
+// Showing is an element with the signs that it shows, or showed.
+type Showing struct {
+	Element inference.Element
+	Signs   Signs
 }
 
 // Tally counts the evidence of one kind and remembers what tells most of it.
@@ -78,6 +87,8 @@ type Window struct {
 	Published []inference.Finding // by detectors in this window; Step sets their Cause
 	Map       Map
 
+	// Seen reports whether an element tells of itself in the window, as in [Scene]; nil where nothing does.
+	Seen func(inference.Element) bool
 	// Moved gives the hops that the flows of a finding moved to, or those on their way that it comes from.
 	Moved func(id uint64) []inference.HopKey
 	// Open gives a finding that has not ended as its detector keeps it, so that its cause can be noted there.
@@ -96,6 +107,7 @@ func (g *Grouper) Step(w *Window) {
 		c.news, c.openBefore, c.previous = false, true, *c.Finding
 	}
 	fresh := g.observe(w)
+	g.scene = nil
 	if len(fresh) > 0 || slices.ContainsFunc(g.Alone, func(a *Alone) bool { return g.Windows <= a.Born+mostPatience }) {
 		g.place(w, fresh)
 	}
@@ -167,10 +179,11 @@ func (g *Grouper) place(w *Window, fresh []*Alone) {
 		a.fits = Fits(&a.Finding, w.Map)
 	}
 	pool := append(slices.Clone(g.Alone), fresh...)
+	g.look(w, pool)
 	g.around.fill(w.Map, g.Causes, pool, w.Open)
 	for _, a := range pool {
 		a.fits = g.around.more(a, w.Map)
-		if _, a.alone = best(a.fits); a.Finding.Element.Kind == inference.NoElement {
+		if _, a.alone = g.scene.best(a.fits); a.Finding.Element.Kind == inference.NoElement {
 			a.alone = price(inference.Element{})
 		}
 	}
@@ -186,6 +199,19 @@ func (g *Grouper) place(w *Window, fresh []*Alone) {
 		}
 	}
 	g.Alone = slices.DeleteFunc(g.Alone, func(a *Alone) bool { return a.taken })
+}
+
+// look notes what is seen in the window.
+func (g *Grouper) look(w *Window, pool []*Alone) {
+	g.scene = &Scene{Map: w.Map, Shown: map[inference.Element]Signs{}, Seen: w.Seen}
+	for _, a := range pool {
+		g.scene.Show(&a.Finding)
+	}
+	for _, c := range g.Causes {
+		for _, x := range c.Shown {
+			g.scene.Shown[x.Element] |= x.Signs
+		}
+	}
 }
 
 // between is how far a window is from those between two others.
@@ -207,7 +233,7 @@ func (g *Grouper) choose(w *Window, pool, recent []*Alone) {
 	push := func(c *Cause) {
 		for _, f := range c.Fits {
 			if list := news[f.Element]; len(list) > 0 {
-				if s, _ := c.saves(f, list); s > 0 {
+				if s, _ := c.saves(g.scene, f, list); s > 0 {
 					heap.Push(h, saving{f.Element, c, s})
 				}
 			}
@@ -268,13 +294,13 @@ func (g *Grouper) now(s *saving, items, news map[inference.Element][]*Alone) (fl
 	if !ok {
 		return 0, nil
 	}
-	return s.cause.saves(s.cause.Fits[i], news[s.element])
+	return s.cause.saves(g.scene, s.cause.Fits[i], news[s.element])
 }
 
 // saves is what is saved if new findings come to a cause whose element is that of f from then on.
-func (c *Cause) saves(f Fit, list []*Alone) (saved float64, takes []*Alone) {
-	_, was := best(c.Fits)
-	saved = was - price(f.Element) - f.Misfit
+func (c *Cause) saves(s *Scene, f Fit, list []*Alone) (saved float64, takes []*Alone) {
+	_, was := s.best(c.Fits)
+	saved = was - s.price(f.Element) - f.Misfit
 	for _, a := range list {
 		if a.taken || len(c.Open)+len(takes) >= maxEvidence {
 			continue
@@ -283,8 +309,8 @@ func (c *Cause) saves(f Fit, list []*Alone) (saved float64, takes []*Alone) {
 		if !ok {
 			continue
 		}
-		if s := a.alone - a.misfit(f.Element) - more; s > .05 {
-			saved += s
+		if less := a.alone - a.misfit(f.Element) - more; less > .05 {
+			saved += less
 			takes = append(takes, a)
 		}
 	}
@@ -335,7 +361,7 @@ func (a *Alone) patience() uint64 {
 // saves is what is saved if an element explains those of a list that it explains for less than they cost alone. They wait if
 // one of them does for more of its kind.
 func (g *Grouper) saves(e inference.Element, list []*Alone) (saved float64, takes []*Alone) {
-	saved = -price(e)
+	saved = -g.scene.price(e)
 	ready, strange, ripe := false, 0, false
 	var common []inference.HopKey // nodes on the ways of all flows whose digests fit no path
 	for _, a := range list {
@@ -424,7 +450,22 @@ func (g *Grouper) addEvidence(w *Window, c *Cause, a *Alone) {
 	if !passes(f) {
 		c.Moved = addHops(c.Moved, a.Moved)
 	}
+	c.show(f)
 	c.count(f, true)
+}
+
+// show notes what a finding shows, within the bound.
+func (c *Cause) show(f *inference.Finding) {
+	sign := SignOf(f.Kind)
+	for i := range c.Shown {
+		if c.Shown[i].Element == f.Element {
+			c.Shown[i].Signs |= sign
+			return
+		}
+	}
+	if sign != 0 && f.Element.Kind != inference.NoElement && len(c.Shown) < maxShown {
+		c.Shown = append(c.Shown, Showing{f.Element, sign})
+	}
 }
 
 // updateEvidence updates a cause by a finding that is its evidence already.
@@ -462,14 +503,14 @@ func (g *Grouper) end(w *Window) {
 			c.Quiet = 0
 		}
 		if c.Quiet > w.Settle {
-			c.describe(w.Now)
+			c.describe(g, w)
 			c.Finding.End = max(c.Finding.Start, w.Now-int64(c.Quiet-1)*w.Length)
 			c.Finding.Text = "it is over: " + c.Finding.Text
 			w.Publish(*c.Finding)
 			return true
 		}
 		if c.news {
-			c.describe(w.Now)
+			c.describe(g, w)
 			if f := c.Finding; !c.openBefore || f.Severity > c.previous.Severity || f.Element != c.previous.Element {
 				w.Publish(*f)
 			}

@@ -21,13 +21,15 @@ var defaultCauseConfig = CauseConfig{CauseSettle: 10}
 type causes struct {
 	*journal
 	wires   *wires
+	hops    *hops
+	heard   map[uint32]bool // nodes that reported in the present window
 	grouper cause.Grouper
 	window  cause.Window
 	late    []inference.Finding // what it tells besides
 }
 
-func newCauses(j *journal, l *wires) *causes {
-	x := &causes{journal: j, wires: l}
+func newCauses(j *journal, l *wires, h *hops) *causes {
+	x := &causes{journal: j, wires: l, hops: h, heard: map[uint32]bool{}}
 	x.window = cause.Window{
 		Map:   l,
 		Moved: func(id uint64) []inference.HopKey { return j.moved[id] },
@@ -39,6 +41,7 @@ func newCauses(j *journal, l *wires) *causes {
 			return &f
 		},
 		Publish: func(f inference.Finding) { x.late = append(x.late, f) },
+		Seen:    x.seen,
 	}
 	j.states = append(j.states, x)
 	return x
@@ -46,12 +49,40 @@ func newCauses(j *journal, l *wires) *causes {
 
 // step runs behind all detectors.
 func (x *causes) step(w *inference.Window) {
+	clear(x.heard)
+	for i := range w.Exporters {
+		if e := &w.Exporters[i]; e.Node != 0 && e.Reports > e.Events {
+			x.heard[e.Node] = true
+		}
+	}
 	c := &x.window
 	c.Now, c.Length, c.Settle, c.Published = x.now, max(w.End-w.Start, 0), x.cfg.CauseSettle, x.published
 	x.grouper.Step(c)
 	x.published, x.late = append(x.published, x.late...), x.late[:0]
 	clear(x.moved)
 	x.wires.flows, x.wires.ahead = nil, nil // they are those of the window
+}
+
+// seen reports whether an element tells of itself in the present window: packets of an interface were judged, a node reported.
+func (x *causes) seen(e inference.Element) bool {
+	switch e.Kind {
+	case inference.InterfaceElement:
+		h := x.hops.index[e.Hop()]
+		return h != nil && h.last == x.windows && h.state.judgement == inference.Judged
+	case inference.ExporterElement:
+		return x.heard[e.Node]
+	}
+	return false
+}
+
+// Scene is what the last window shows besides what is given.
+func (d *Detector) Scene() *cause.Scene {
+	for _, x := range d.detectors {
+		if x, ok := x.(*causes); ok {
+			return &cause.Scene{Map: x.wires, Shown: map[inference.Element]cause.Signs{}, Seen: x.seen}
+		}
+	}
+	return nil
 }
 
 // find gives an open finding by its id, nil for one that is not open.
@@ -78,7 +109,8 @@ func elementOf(f *inference.Finding) inference.Element {
 }
 
 // The state of a grouper: windows<n> last id<n> findings without a cause<n> { finding as one that is open, end<n>, born<n>,
-// quiet<n>, hops } causes<n> { finding, fits, last<n> quiet<n> born<n>, open evidence, kinds, flows, hops }.
+// quiet<n>, hops } causes<n> { finding, fits, last<n> quiet<n> born<n>, open evidence, kinds, flows, hops, signs
+// of elements (from version 5) }.
 
 func (x *causes) code(c *coder) {
 	g := &x.grouper
@@ -119,6 +151,12 @@ func (x *causes) code(c *coder) {
 		})
 		list(c, &x.Flows, c.flow)
 		list(c, &x.Moved, c.hop)
+		if c.version >= 5 {
+			list(c, &x.Shown, func(s *cause.Showing) {
+				c.element(&s.Element)
+				number(c, &s.Signs)
+			})
+		}
 		c.Check("evidence of a cause", len(x.Fits) > 0 && len(x.Kinds) > 0 && x.Born <= x.Last && x.Last <= g.Windows)
 	})
 }

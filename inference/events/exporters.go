@@ -45,6 +45,7 @@ const (
 type exporters struct {
 	*lifecycle[inference.ExporterKey, exporter]
 	unheard map[inference.ExporterKey]bool // in the present window
+	outages outages
 }
 
 // exporter is what is remembered of one exporter.
@@ -109,6 +110,7 @@ func (c *coder) exporterState(e *exporter) {
 func newExporters(j *journal) exporters {
 	return exporters{
 		newLifecycle(j, inference.ExporterKey.Compare, (*coder).exporter, (*coder).exporterState), map[inference.ExporterKey]bool{},
+		newOutages(j),
 	}
 }
 
@@ -117,6 +119,7 @@ func (x exporters) step(w *inference.Window) {
 	for _, k := range w.Unheard {
 		x.unheard[k] = true
 	}
+	x.outage(w)
 	for i := range w.Exporters {
 		s := &w.Exporters[i]
 		if x.unheard[s.ExporterKey] {
@@ -250,6 +253,10 @@ func (x exporters) judgeSilence(e *silenceHistory, s *inference.ExporterStats) {
 	}
 	e.quiet++
 	if e.silence == nil {
+		if x.outages.covers(e.quiet) {
+			e.published = true
+			return
+		}
 		if e.quiet < x.cfg.SilenceAfter || e.windows < float64(x.cfg.SilenceHistory) {
 			return
 		}

@@ -157,12 +157,13 @@ func (x *hops) step(w *inference.Window) {
 			x.adapt(h, s.Node)
 		}
 	}
+	unheard := nobodyReports(w)
 	x.forEachAbsent(func(k inference.HopKey, h *hop, windows int) bool {
 		if windows >= x.cfg.ForgetAfter {
 			x.forget(h, k.Place()+" is forgotten")
 			return true
 		}
-		if len(w.Missing) == 0 { // otherwise nobody knows whether it is silent
+		if len(w.Missing) == 0 && !unheard { // otherwise nobody knows whether it is silent
 			watched += x.judge(h, k, new([statistics]detect.Window))
 		}
 		return false

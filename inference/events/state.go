@@ -114,7 +114,7 @@ func (c *coder) text(p *string) {
 	b := []byte(*p)
 	n := len(b)
 	number(c, &n)
-	if c.Reading() && n > c.Left() {
+	if c.Reading() && (n > c.Left() || !c.OK()) {
 		c.Fail("text", state.ErrShort)
 		return
 	}

@@ -12,26 +12,28 @@ import (
 func TestStateOfBefore(t *testing.T) {
 	cfg := worldConfigs()[1]
 	cfg.Warmup = 15
-	state := golden.StateFile(t, "version-4", func() []byte { return worldState(cfg, 40) })
-	golden.SameState(t, "version-4", state, func(b []byte) ([]byte, error) {
+	state := golden.StateFile(t, "version-5", func() []byte { return worldState(cfg, 40) })
+	golden.SameState(t, "version-5", state, func(b []byte) ([]byte, error) {
 		d := New(cfg)
 		err := d.ReadState(b)
 		return d.AppendState(nil), err
 	})
 }
 
-// What version 3 wrote is read, and what was open stays so under its id.
-func TestStateOfVersion3(t *testing.T) {
-	d := New(DefaultConfig())
-	old, err := os.ReadFile("testdata/version-3.state")
-	if err == nil {
-		err = d.ReadState(old)
-	}
-	if err != nil || old[0] != 3 {
-		t.Fatal(err)
-	}
-	again := New(DefaultConfig())
-	if err := again.ReadState(d.AppendState(nil)); err != nil || len(d.Open()) == 0 || !slices.Equal(again.Open(), d.Open()) {
-		t.Errorf("%d findings are open, and %d of what is written of them: %v", len(d.Open()), len(again.Open()), err)
+// What earlier versions wrote is read, and what was open stays so under its id.
+func TestStateOfEarlierVersions(t *testing.T) {
+	for version, file := range map[byte]string{3: "version-3", 4: "version-4"} {
+		d := New(DefaultConfig())
+		old, err := os.ReadFile("testdata/" + file + ".state")
+		if err == nil {
+			err = d.ReadState(old)
+		}
+		if err != nil || old[0] != version {
+			t.Fatal(file, err)
+		}
+		again := New(DefaultConfig())
+		if err := again.ReadState(d.AppendState(nil)); err != nil || len(d.Open()) == 0 || !slices.Equal(again.Open(), d.Open()) {
+			t.Errorf("%s: %d findings are open, and %d of what is written of them: %v", file, len(d.Open()), len(again.Open()), err)
+		}
 	}
 }

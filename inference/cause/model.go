@@ -1,0 +1,247 @@
+package cause
+
+import (
+	"math"
+	"slices"
+
+	"github.com/hopscope/hopscope/inference"
+)
+
+// Where is where a symptom is, seen from the element that is the cause of it.
+type Where uint8
+
+// The places.
+const (
+	AtIt      Where = iota // the element itself
+	Ports                  // each interface of a node; both interfaces of a link
+	Towards                // each interface of its neighbours that leads to a node
+	Links                  // each link of a node; the link behind an interface
+	Ends                   // both nodes of a link; the node of an interface
+	Reports                // the exporter of a node
+	NumWheres = iota
+)
+
+func (w Where) String() string {
+	return [...]string{"itself", "its interfaces", "interfaces towards it", "its links", "nodes at its ends", "its reports"}[min(w, Reports)]
+}
+
+// Signs are sorts of symptoms, which kinds of findings tell; a set of them.
+type Signs uint16
+
+// The signs.
+const (
+	Slow Signs = 1 << iota
+	Queues
+	More
+	Drops
+	Vanish
+	OtherWays
+	Fewer
+	Silent
+	Unreported
+	ReportsLost
+	Strange
+	Loops
+	NumSigns = iota
+)
+
+var signNames = [NumSigns]string{"slow", "queue", "carries more", "drops", "loses packets", "other ways", "carries less", "no packets", "no reports", "reports lost", "strange digests", "loop"}
+
+// String gives the name of one sign.
+func (s Signs) String() string {
+	for i, name := range signNames {
+		if s == 1<<i {
+			return name
+		}
+	}
+	return ""
+}
+
+// SignOf gives the sign that a kind of finding is.
+func SignOf(k inference.Kind) Signs {
+	switch k {
+	case inference.HighLatency:
+		return Slow
+	case inference.HighQueue:
+		return Queues
+	case inference.HighUtilization:
+		return More
+	case inference.PacketDrops:
+		return Drops
+	case inference.PacketLoss, inference.BlackHole:
+		return Vanish
+	case inference.PathChanged:
+		return OtherWays
+	case inference.LowUtilization, inference.LowLatency:
+		return Fewer
+	case inference.HopSilence:
+		return Silent
+	case inference.ExporterSilence:
+		return Unreported
+	case inference.ExporterLoss:
+		return ReportsLost
+	case inference.StrangeDigests, inference.InventoryError:
+		return Strange
+	case inference.RoutingLoop:
+		return Loops
+	}
+	return 0
+}
+
+// Place is an element at which the symptoms of another one are.
+type Place struct {
+	Where   Where
+	Element inference.Element
+}
+
+// reportsOf is the place of a node's reports, whatever the address of its exporter is.
+func reportsOf(node uint32) inference.Element {
+	return inference.Element{Kind: inference.ExporterElement, Node: node}
+}
+
+// mostPlaces bounds the places of one element.
+const mostPlaces = 128
+
+// Places gives the places at which an element shows symptoms.
+func Places(e inference.Element, m Map) []Place {
+	out := []Place{{AtIt, e}}
+	add := func(w Where, e inference.Element) {
+		if len(out) < mostPlaces && !slices.Contains(out, Place{w, e}) {
+			out = append(out, Place{w, e})
+		}
+	}
+	switch e.Kind {
+	case inference.NodeElement:
+		add(Reports, reportsOf(e.Node))
+		for _, h := range first(m.Interfaces(e.Node), mostPlaces/3) {
+			add(Ports, inference.ElementOfHop(h))
+		}
+		for _, p := range first(m.Peers(inference.HopKey{Node: e.Node}), mostPlaces/3) {
+			add(Links, inference.ElementOfLink(e.Node, p))
+			for _, h := range first(m.Interfaces(p), 1024) {
+				if slices.Contains(m.Peers(h), e.Node) {
+					add(Towards, inference.ElementOfHop(h))
+				}
+			}
+		}
+	case inference.LinkElement:
+		for _, h := range hops(e, m) {
+			add(Ports, inference.ElementOfHop(h))
+		}
+		add(Ends, inference.ElementOfNode(e.Node))
+		add(Ends, inference.ElementOfNode(e.Peer))
+	case inference.InterfaceElement:
+		for _, p := range first(m.Peers(e.Hop()), 8) {
+			add(Links, inference.ElementOfLink(e.Node, p))
+		}
+		add(Ends, inference.ElementOfNode(e.Node))
+	}
+	return out
+}
+
+// Scene is what is seen in a window at elements.
+type Scene struct {
+	Map   Map
+	Shown map[inference.Element]Signs // of open findings, and of those that ended a short time ago
+	// Seen reports whether an element tells of itself in this window: an interface with packets that was judged, a node with reports.
+	Seen func(inference.Element) bool
+
+	against map[inference.Element]float64
+}
+
+// Show notes a finding.
+func (s *Scene) Show(f *inference.Finding) {
+	e, sign := f.Element, SignOf(f.Kind)
+	if sign == 0 || e.Kind == inference.NoElement {
+		return
+	}
+	s.Shown[e] |= sign
+	if e.Kind == inference.ExporterElement && e.Node != 0 {
+		s.Shown[reportsOf(e.Node)] |= sign
+	}
+}
+
+// Observation is how many of the places of one sort show a sign, how many there are, and how many do not show it although they would.
+type Observation struct{ Shown, Of, Absent int }
+
+// Observe counts what the places of an element show. An interface counts if it tells of itself or shows something. What a node or a link would
+// show is absent only from the element itself, and drops are never, since not all switches tell of them.
+func (s *Scene) Observe(e inference.Element) (out [NumWheres][NumSigns]Observation) {
+	for _, p := range Places(e, s.Map) {
+		shown := s.Shown[p.Element]
+		seen := p.Where == AtIt && p.Element.Kind != inference.InterfaceElement || s.Seen != nil && s.Seen(p.Element)
+		counts := shown != 0 || seen || p.Where == Links || p.Where == Ends
+		for i := range NumSigns {
+			o := &out[p.Where][i]
+			switch {
+			case shown&(1<<i) != 0:
+				o.Shown++
+				o.Of++
+			case counts:
+				o.Of++
+				if seen && 1<<i != Drops {
+					o.Absent++
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Fault is a kind of cause: what it happens to, and how often its symptoms were there.
+type Fault struct {
+	Name     string
+	On       inference.ElementKind
+	Happened int // in the worlds that were counted
+	Symptoms []Symptom
+}
+
+// Symptom is how many places showed a sign of those that told of themselves.
+type Symptom struct {
+	Where     Where
+	Sign      Signs
+	Shown, Of int
+}
+
+// P is the probability that the cause brings it to one place: the share of the places that showed it, with half a place added to both
+// sides, so that nothing is certain.
+func (s *Symptom) P() float64 { return (float64(s.Shown) + .5) / (float64(s.Of) + 1) }
+
+// Against is how much the absent symptoms of an element speak against it, in nats: that of the kind of cause which explains best what is
+// there and what is not.
+func (s *Scene) Against(e inference.Element) float64 {
+	o := s.Observe(e)
+	against, most := 0.0, math.Inf(-1)
+	for i := range Faults {
+		f := &Faults[i]
+		if f.On != e.Kind {
+			continue
+		}
+		present, absent := f.weigh(&o)
+		if fit := present - absent; fit > most {
+			most, against = fit, absent
+		}
+	}
+	return against
+}
+
+// weigh is the logarithm of the odds of what is there, and of what is not, against chance.
+func (f *Fault) weigh(o *[NumWheres][NumSigns]Observation) (present, absent float64) {
+	var p [NumWheres][NumSigns]float64
+	for k := range f.Symptoms {
+		s := &f.Symptoms[k]
+		for i := range NumSigns {
+			if s.Sign == 1<<i {
+				p[s.Where][i] = s.P()
+			}
+		}
+	}
+	for w := range p {
+		for i := range p[w] {
+			x := o[w][i]
+			present += float64(x.Shown) * math.Log((leak+p[w][i]*(1-leak))/leak)
+			absent -= float64(x.Absent) * math.Log(1-p[w][i])
+		}
+	}
+	return present, absent
+}
