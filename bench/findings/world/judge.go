@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 
@@ -19,7 +20,7 @@ type Outcome struct {
 	Benign   bool   `json:"benign,omitempty"`
 	Real     bool   `json:"real,omitempty"`
 
-	Named    bool   `json:"named"` // an element that may be named led the list, from then on in half of the windows with a list or more
+	Named    bool   `json:"named"` // an element that may be named led the list, from then on in half of the windows with a list or more, and each of several is in it
 	Delay    int    `json:"delay"` // windows from when it can be known until it leads; -1 if it never does
 	Told     bool   `json:"told"`  // an element that may be named is in the list at all
 	Severity string `json:"severity,omitempty"`
@@ -29,6 +30,7 @@ type Outcome struct {
 	False    []Statement `json:"false,omitempty"`    // about healthy elements, from the beginning of what happens on
 	InQuiet  []Statement `json:"in_quiet,omitempty"` // before
 	Right    []Statement `json:"right,omitempty"`
+	Beside   []Statement `json:"beside,omitempty"` // about elements that are touched
 	Hours    float64     `json:"element_hours"`
 	Reports  int         `json:"reports"`
 	Refused  int         `json:"refused"`
@@ -43,6 +45,10 @@ type Statement struct {
 	Text     string `json:"text"`
 }
 
+// Alternatives reports whether the elements that may be named cannot be told apart. Where as many things happen as are named, each has
+// to be in the list.
+func (s *Scenario) Alternatives() bool { return len(s.truth) > max(len(s.faults), 1) }
+
 // SeverityRight reports whether the severity is that of the truth.
 func (o *Outcome) SeverityRight() bool { return o.Told && (o.Want == "any" || o.Want == o.Severity) }
 
@@ -54,7 +60,7 @@ type judge struct {
 	worst   map[uint64]inference.Severity
 	leads   []bool // by window of what happens: an element that may be named leads
 	listed  []bool // the list is not empty
-	told    bool
+	told    []bool // by truth
 	highest inference.Severity
 }
 
@@ -65,7 +71,7 @@ func Run(ctx context.Context, s *Scenario, seed uint64) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &judge{x: x, all: map[uint64]*inference.Finding{}, worst: map[uint64]inference.Severity{}}
+	j := &judge{x: x, all: map[uint64]*inference.Finding{}, worst: map[uint64]inference.Severity{}, told: make([]bool, len(s.truth))}
 	at := func(t float64) int64 { return start + int64(t*1e9) }
 	for w := -s.Quiet; w < s.Length+s.After; w++ {
 		if err := ctx.Err(); err != nil {
@@ -105,17 +111,19 @@ func (j *judge) window(w int, news []inference.Finding) {
 	j.leads = append(j.leads, len(list) > 0 && j.acceptable(list[0]))
 	j.listed = append(j.listed, len(list) > 0)
 	for _, f := range list {
-		if j.acceptable(f) {
-			j.told = true
-			j.highest = max(j.highest, j.worst[f.ID])
+		for i := range j.x.s.truth {
+			if j.names(f, &j.x.s.truth[i]) {
+				j.told[i] = true
+				j.highest = max(j.highest, j.worst[f.ID])
+			}
 		}
 	}
 }
 
 func (j *judge) outcome(seed uint64) *Outcome {
 	s := j.x.s
-	o := &Outcome{Scenario: s.Name, Kind: s.Kind, Seed: seed, Benign: s.Benign, Real: s.Real, Delay: -1, Told: j.told, Want: s.Severity}
-	if j.told {
+	o := &Outcome{Scenario: s.Name, Kind: s.Kind, Seed: seed, Benign: s.Benign, Real: s.Real, Delay: -1, Told: slices.Contains(j.told, true), Want: s.Severity}
+	if o.Told {
 		o.Severity = j.highest.String()
 	}
 	for w, leads := range j.leads[:s.Length] {
@@ -132,35 +140,32 @@ func (j *judge) outcome(seed uint64) *Outcome {
 				listed++
 			}
 		}
-		o.Named = 2*led >= listed
+		o.Named = 2*led >= listed && (s.Alternatives() || !slices.Contains(j.told, false))
 		break
 	}
-	begin := start
 	for _, id := range j.order {
 		f := j.all[id]
 		if f.Cause != 0 || f.Learning {
 			continue
 		}
-		w := int((float64(f.Start-int64(begin))/1e9)/s.Window+1e6) - 1e6
-		if float64(f.Start-int64(begin)) <= 0 {
-			w--
-		}
-		say := Statement{w - 1, f.Kind.String(), j.worst[id].String(), f.Element.String(), f.Text}
-		if float64(f.Start-int64(begin)) > 0 { // a finding starts at the end of its window
-			say.Window = int(float64(f.Start-int64(begin))/1e9/s.Window - .5)
-		}
+		// A finding starts at the end of its window.
+		w := int(math.Round(float64(f.Start-start)/1e9/s.Window)) - 1
+		say := Statement{w, f.Kind.String(), j.worst[id].String(), f.Element.String(), f.Text}
 		critical := j.worst[id] == inference.Critical
 		switch {
-		case f.Start <= int64(begin):
+		case w < 0:
 			o.InQuiet = append(o.InQuiet, say)
 		case j.acceptable(f):
 			o.Right = append(o.Right, say)
 			critical = false
 		case s.Benign && f.Element.Kind == inference.ExporterElement:
 			critical = false
-		case !s.Benign && j.touched(f):
+		case j.bundle(f):
+			o.Beside = append(o.Beside, say)
 			critical = false
-		case s.Benign && !critical && j.touched(f):
+		case j.touched(f) && !(s.Benign && critical):
+			o.Beside = append(o.Beside, say)
+			critical = false
 		default:
 			o.False = append(o.False, say)
 		}
@@ -250,6 +255,18 @@ func (j *judge) isLink(e inference.Element, port int) bool {
 		return false
 	}
 	return e.EgressIf != 0 || e.PeerIf != 0 || j.x.s.shape.lag == 1
+}
+
+// bundle reports whether a finding names all lines between two nodes where one of them may be named: neither right nor false.
+func (j *judge) bundle(f *inference.Finding) bool {
+	n, e := j.x.net, f.Element
+	return e.Kind == inference.LinkElement && e.EgressIf == 0 && e.PeerIf == 0 && slices.ContainsFunc(j.x.s.truth, func(t truth) bool {
+		if t.port < 0 || n.ports[t.port].peer < 0 {
+			return false
+		}
+		a, b := n.nodes[n.ports[t.port].node].id, n.nodes[n.ports[t.port].peer].id
+		return e.Node == min(a, b) && e.Peer == max(a, b)
+	})
 }
 
 // touched reports whether something happens to what a finding names, of a kind that fits.

@@ -494,6 +494,14 @@ func (p *parser) at(args []string) error {
 	if err := options(rest, known); err != nil {
 		return err
 	}
+	_, every := f.opt["every"]
+	_, lasts := f.opt["lasts"]
+	if every && !lasts {
+		if f.verb != "incast" {
+			return fmt.Errorf("every= needs lasts=: write how long it lasts each time")
+		}
+		f.opt["lasts"] = f.opt["every"]
+	}
 	if every, ok := f.opt["every"]; ok && routed(f.verb) && (f.until-f.from)/every > maxWindows {
 		return fmt.Errorf("every=%g is more than %d times: write a longer one", every, maxWindows)
 	}

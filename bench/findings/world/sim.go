@@ -44,6 +44,7 @@ type world struct {
 	changes   []float64
 	seq       [][2]uint32 // by node: of reports, and of those of packets that enter
 	restarted map[int]*fault
+	crossed   map[*fault]bool
 	tokens    []struct{ left, at float64 }
 	pending   []datagram
 	sent      int
@@ -71,7 +72,7 @@ const start = 1_790_000_000_000_000_000
 
 func newWorld(s *Scenario, seed uint64) *world {
 	r := rand.New(rand.NewPCG(seed, mix(uint64(len(s.Name))*7919+uint64(s.Name[0]))))
-	x := &world{s: s, r: r, net: s.shape.build(), atPort: map[int][]*fault{}, atNode: map[int][]*fault{}, stuckAt: map[int]record{}, restarted: map[int]*fault{}, moved: map[decode.FlowKey]bool{}}
+	x := &world{s: s, r: r, net: s.shape.build(), atPort: map[int][]*fault{}, atNode: map[int][]*fault{}, stuckAt: map[int]record{}, restarted: map[int]*fault{}, crossed: map[*fault]bool{}, moved: map[decode.FlowKey]bool{}}
 	x.net.number(&s.shape, r)
 	n := len(x.net.nodes)
 	x.seq, x.tokens = make([][2]uint32, n), make([]struct{ left, at float64 }, n)
@@ -206,7 +207,7 @@ func (f *flow) renew(r *rand.Rand) {
 
 func (f *flow) key() decode.FlowKey {
 	return decode.FlowKey{
-		Src: decode.AddrFrom(f.head.src), Dst: decode.AddrFrom(f.head.dst), Proto: f.head.proto, SrcPort: f.head.srcPort, DstPort: f.head.dstPort,
+		Src: decode.AddrFrom(f.head.src), Dst: decode.AddrFrom(f.head.dst), Proto: f.head.proto, SrcPort: f.head.srcPort, DstPort: f.head.dstPort, IPVersion: 4,
 	}
 }
 
@@ -257,7 +258,7 @@ func (x *world) loads() {
 		x.net.ports[i].flows = 0
 	}
 	for _, f := range x.flows {
-		if x.paused(f, x.now) {
+		if x.paused(f, x.now+1e-6) {
 			continue
 		}
 		for _, p := range f.path {
@@ -269,25 +270,16 @@ func (x *world) loads() {
 // route gives every flow its way at this time.
 func (x *world) route() {
 	n := x.net
-	for i := range n.ports { // cables first
-		if n.ports[i].back >= 0 {
-			n.ports[i].peer = n.ports[n.ports[i].back].node
-		}
-	}
+	now := x.now + 1e-6 // what changes at this time has changed
 	for i := range x.s.faults {
-		f := &x.s.faults[i]
-		if f.verb != "miscable" {
-			continue
-		}
-		a, c := f.port, f.other
-		b, d := n.ports[a].back, n.ports[c].back
-		if wrong := n.ports[a].node == n.ports[c].node && b != d; f.active(x.now) != (n.ports[a].peer != n.ports[b].node || n.ports[b].back != a) && wrong {
-			x.cross(a, c)
+		if f := &x.s.faults[i]; f.verb == "miscable" && f.active(now) != x.crossed[f] {
+			x.crossed[f] = !x.crossed[f]
+			x.cross(f.port, f.other)
 		}
 	}
 	down := func(p int) bool {
 		for _, f := range x.atPort[p] {
-			if f.verb == "down" && (f.active(x.now-f.converge()) && f.active(x.now) || f.active(x.now-f.converge()) && x.now < f.until+f.converge()) {
+			if f.verb == "down" && f.active(now-f.converge()) {
 				return true
 			}
 		}
@@ -296,14 +288,14 @@ func (x *world) route() {
 	cost := func(p int) float64 {
 		for _, at := range [...]int{p, n.ports[p].back} {
 			for _, f := range x.atPort[at] {
-				if f.verb == "drain" && f.active(x.now) {
+				if f.verb == "drain" && f.active(now) {
 					return 1000
 				}
 			}
 		}
 		for _, at := range [...]int{n.ports[p].node, n.ports[p].peer} {
 			for _, f := range x.atNode[at] {
-				if f.verb == "drain" && f.active(x.now) {
+				if f.verb == "drain" && f.active(now) {
 					return 1000
 				}
 			}
@@ -343,7 +335,7 @@ func (x *world) way(f *flow, table [][]int) (path []int) {
 		salt := n.nodes[at].salt
 		choice := int(mix(f.hash^salt) % uint64(len(next)))
 		for _, e := range x.atNode[at] {
-			if e.verb == "polarise" && e.active(x.now) {
+			if e.verb == "polarise" && e.active(x.now+1e-6) {
 				choice = 0
 			}
 		}
@@ -432,7 +424,7 @@ func (x *world) run(until float64, each func(*datagram)) {
 func (x *world) renewFlows() {
 	for i := range x.s.faults {
 		f := &x.s.faults[i]
-		if f.verb != "renew" || !f.active(x.now) {
+		if f.verb != "renew" || !f.active(x.now+1e-6) {
 			continue
 		}
 		for _, g := range x.flows {

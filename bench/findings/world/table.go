@@ -223,7 +223,7 @@ func (r *Result) printWorst(out io.Writer) {
 		for _, x := range []struct {
 			what string
 			list []Statement
-		}{{"right", o.Right}, {"false", o.False}, {"in quiet", o.InQuiet}} {
+		}{{"right", o.Right}, {"beside", o.Beside}, {"false", o.False}, {"in quiet", o.InQuiet}} {
 			for _, s := range x.list {
 				fmt.Fprintf(out, "  %s: %v\n", x.what, s)
 			}

@@ -79,7 +79,7 @@ func TestScenarios(t *testing.T) {
 			benign++
 		case !s.Real:
 			faults++
-			if len(s.truth) > 1 {
+			if s.Alternatives() {
 				several++
 			}
 		}
