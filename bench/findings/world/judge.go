@@ -160,7 +160,7 @@ func (j *judge) outcome(seed uint64) *Outcome {
 			critical = false
 		case s.Benign && f.Element.Kind == inference.ExporterElement:
 			critical = false
-		case j.bundle(f):
+		case j.bundle(f) || !critical && j.conditional(f) || j.around(f):
 			o.Beside = append(o.Beside, say)
 			critical = false
 		case j.touched(f) && !(s.Benign && critical):
@@ -266,6 +266,27 @@ func (j *judge) bundle(f *inference.Finding) bool {
 		}
 		a, b := n.nodes[n.ports[t.port].node].id, n.nodes[n.ports[t.port].peer].id
 		return e.Node == min(a, b) && e.Peer == max(a, b)
+	})
+}
+
+// conditional reports whether a loss is told of a node whose reports, or whose packets' names, changed: such a statement counts them in.
+func (j *judge) conditional(f *inference.Finding) bool {
+	if f.Kind != inference.PacketLoss || f.Element.Kind == inference.LinkElement || f.Element.Kind == inference.FlowElement {
+		return false
+	}
+	for i := range j.x.net.nodes {
+		if j.x.net.nodes[i].id == f.Element.Node && j.x.reporting[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// around reports whether a finding names the node of a port towards a host that may be named: not right, and not healthy.
+func (j *judge) around(f *inference.Finding) bool {
+	n := j.x.net
+	return f.Element.Kind == inference.NodeElement && slices.ContainsFunc(j.x.s.truth, func(t truth) bool {
+		return t.port >= 0 && n.ports[t.port].peer < 0 && n.nodes[n.ports[t.port].node].id == f.Element.Node
 	})
 }
 

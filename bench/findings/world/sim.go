@@ -64,6 +64,7 @@ type world struct {
 	dropped   []bool    // nodes that dropped packets and know it
 	troubled  []bool    // nodes at which something happens
 	exporters []bool    // nodes whose reports something happens to
+	reporting []bool    // of these, and where packets are named anew: nodes whose reports no longer fit those of others
 	moved     map[decode.FlowKey]bool
 }
 
@@ -76,7 +77,7 @@ func newWorld(s *Scenario, seed uint64) *world {
 	x.net.number(&s.shape, r)
 	n := len(x.net.nodes)
 	x.seq, x.tokens = make([][2]uint32, n), make([]struct{ left, at float64 }, n)
-	x.dropped, x.troubled, x.exporters = make([]bool, n), make([]bool, n), make([]bool, n)
+	x.dropped, x.troubled, x.exporters, x.reporting = make([]bool, n), make([]bool, n), make([]bool, n), make([]bool, n)
 	x.changed, x.passed = make([]bool, len(x.net.ports)), make([]bool, len(x.net.ports))
 	for i := range x.seq {
 		x.seq[i] = [2]uint32{r.Uint32() % 1e6, r.Uint32() % 1e6}
@@ -443,6 +444,12 @@ func (x *world) mark() {
 		f := &x.s.faults[i]
 		if !f.active(t) {
 			continue
+		}
+		switch f.verb {
+		case "mute", "lose", "sample", "police", "batch", "nat", "ids":
+			for n := range x.net.nodes {
+				x.reporting[n] = x.reporting[n] || f.node < 0 || f.node == n
+			}
 		}
 		switch f.verb {
 		case "mute", "lose", "duplicate", "reorder", "restart", "sample", "police", "batch":
