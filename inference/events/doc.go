@@ -21,8 +21,9 @@
 //	                  than one in a million                             forgotten
 //	high-latency,     a statistic of a hop leaves what package detect     it is back for EndAfter windows, or its level
 //	high-queue, ...   finds usual for it                                  has lasted for LearnAfter windows
-//	hop-silence       a silence that the hop's own history makes less     it reports again, or is silent for LearnAfter
-//	                  likely than one in a million                        windows
+//	hop-silence       a pause that the hop's own history, and its use     it reports for EndAfter windows, or is silent
+//	                  at that time of the week, make less likely than     for LearnAfter windows
+//	                  one in a million
 //
 // # Hops
 //

@@ -35,6 +35,7 @@ type hops struct {
 	cfgs [statistics]detect.Config // of the present window
 	at   detect.Moment
 
+	uses   uses
 	floors map[uint32]float64 // of latencies, by node: the greatest one of its hops, in the window before
 
 	covered inference.Coverage // of the present window
@@ -44,7 +45,7 @@ type hops struct {
 // hop is what is remembered of one hop.
 type hop struct {
 	series  [statistics]series
-	silence *inference.Finding
+	silence *inference.Finding // that a version before 6 told
 	waiting waiting
 
 	judgement inference.Judgement // in the last window that had it
@@ -85,7 +86,7 @@ var hopStatistics = [statistics]statistic{
 }
 
 func newHops(j *journal) *hops {
-	return &hops{lifecycle: newLifecycle(j, inference.HopKey.Compare, (*coder).hop, (*coder).hopState), floors: map[uint32]float64{}}
+	return &hops{lifecycle: newLifecycle(j, inference.HopKey.Compare, (*coder).hop, (*coder).hopState), uses: newUses(j), floors: map[uint32]float64{}}
 }
 
 // prepare makes the configurations of a window. Limits follow from how many statistics there are, in powers of two, so that
@@ -168,6 +169,7 @@ func (x *hops) step(w *inference.Window) {
 		}
 		return false
 	})
+	x.uses.step(w, &x.cfgs[latency], len(w.Missing) > 0 || unheard)
 	x.covered.Times = x.times()
 	x.stats.Hops, x.stats.Watched = len(x.list), max(watched, x.stats.Watched*min(len(w.Missing), 1))
 }
@@ -248,7 +250,9 @@ func (x *hops) forget(h *hop, text string) {
 
 // judge takes a window of a hop, and gives the number of its statistics.
 func (x *hops) judge(h *hop, k inference.HopKey, windows *[statistics]detect.Window) (watched int) {
-	var silent *series
+	if h.silence != nil { // of an earlier version, which nothing is known of any more
+		x.end(&h.silence, k.Place()+": its silence is watched by a new detector from here on")
+	}
 	for i := range h.series {
 		s, w := &h.series[i], &windows[i]
 		if !s.used && w.Count == 0 {
@@ -262,13 +266,10 @@ func (x *hops) judge(h *hop, k inference.HopKey, windows *[statistics]detect.Win
 		switch {
 		case event == detect.Ended && before.Cause != detect.Silent:
 			x.endFinding(s, i, k, &before, w)
-		case open && f.Cause == detect.Silent:
-			silent = s
-		case open && w.Count >= x.cfg.MinRecords:
+		case open && f.Cause != detect.Silent && w.Count >= x.cfg.MinRecords:
 			x.publishOpen(s, i, k, &f, w)
 		}
 	}
-	x.silent(h, k, silent, windows)
 	return watched
 }
 
@@ -334,34 +335,4 @@ func (x *hops) endFinding(s *series, i int, k inference.HopKey, f *detect.Findin
 		text = fmt.Sprintf("%s of %s: too few packets to tell", st.name, k.Place())
 	}
 	x.end(&s.finding, text)
-}
-
-// silent tells of a hop of which a statistic is silent.
-func (x *hops) silent(h *hop, k inference.HopKey, s *series, windows *[statistics]detect.Window) {
-	if s == nil {
-		if h.silence == nil {
-			return
-		}
-		text := k.Place() + " is still silent, which is the usual state now"
-		if windows[latency].Count+windows[queue].Count+windows[utilization].Count > 0 {
-			text = k.Place() + " reports again"
-		}
-		x.end(&h.silence, text)
-		return
-	}
-	switch {
-	case h.silence != nil:
-		h.silence.Updated = x.now
-		return
-	case windows[latency].Count+windows[queue].Count > 0:
-		return // one of its statistics is not told any more
-	}
-	f := inference.Finding{
-		Kind: inference.HopSilence, Severity: inference.Warning, Node: k.Node, EgressIf: k.EgressIf, Element: inference.ElementOfHop(k),
-		Learning: s.Learning(), Text: fmt.Sprintf("%s was passed by packets in nearly every window, and is no more", k.Place()),
-	}
-	if f.Learning {
-		f.Text += learningText
-	}
-	x.publish(&h.silence, f)
 }

@@ -1,15 +1,20 @@
 package events
 
-import "github.com/hopscope/hopscope/inference/detect"
+import (
+	"github.com/hopscope/hopscope/inference/detect"
+	"github.com/hopscope/hopscope/inference/state"
+)
 
 // What is remembered of a hop: for each statistic whether it is used, and then the bytes of package detect behind their
-// length and the open finding; the finding of its silence; what is known of packets that wait.
+// length and the open finding; before version 6 the finding of its silence; what is known of packets that wait.
 
 func (c *coder) hopState(h *hop) {
 	for i := range h.series {
 		c.series(&h.series[i])
 	}
-	c.finding(&h.silence)
+	if c.version < 6 {
+		c.finding(&h.silence)
+	}
 	c.waiting(&h.waiting)
 }
 
@@ -23,14 +28,19 @@ func (c *coder) series(s *series) {
 }
 
 func (c *coder) history(h *detect.Hop) {
+	c.part("history", h.Code)
+}
+
+// part codes what another package remembers, behind its length.
+func (c *coder) part(field string, code func(*state.Coder)) {
 	if c.Reading() {
 		n := 0
 		number(c, &n)
-		c.Within("history", n, h.Code)
+		c.Within(field, n, code)
 		return
 	}
-	b := h.AppendState(nil)
+	b := state.Append(nil, code)
 	n := len(b)
 	number(c, &n)
-	c.Bytes("history", b)
+	c.Bytes(field, b)
 }

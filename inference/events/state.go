@@ -68,14 +68,31 @@ func (j *journal) code(sc *state.Coder) {
 	if c.version == 2 {
 		c.version2()
 	} else {
-		for _, s := range c.states {
-			s.code(c)
-		}
+		c.parts()
 	}
 	if c.Reading() {
 		slices.SortFunc(c.open, func(a, b *inference.Finding) int { return cmp.Compare(a.ID, b.ID) })
 		distinct := len(slices.CompactFunc(slices.Clone(c.open), func(a, b *inference.Finding) bool { return a.ID == b.ID }))
 		c.Check("ids of two findings", distinct == len(c.open))
+	}
+}
+
+// parts codes what the detectors remember. Before version 6 there was none of the use of hops.
+func (c *coder) parts() {
+	var hops *lifecycle[inference.HopKey, hop]
+	for _, s := range c.states {
+		switch s := s.(type) {
+		case *lifecycle[inference.HopKey, hop]:
+			hops = s
+		case *lifecycle[inference.HopKey, use]:
+			if c.version < 6 {
+				if c.OK() {
+					uses{s}.takeOver(hops)
+				}
+				continue
+			}
+		}
+		s.code(c)
 	}
 }
 

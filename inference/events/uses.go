@@ -1,0 +1,100 @@
+package events
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/detect"
+)
+
+// uses finds hops that no packets pass any more. When packets pass a hop is remembered for longer than what they find there, so that the
+// night and the weekend are known of one whose history is forgotten meanwhile.
+type uses struct {
+	*lifecycle[inference.HopKey, use]
+}
+
+// use is when packets pass a hop.
+type use struct {
+	detect.Use
+	finding *inference.Finding
+}
+
+// usesKept is the time without packets after which the pauses of a hop are forgotten.
+const usesKept = 15 * 24 * time.Hour
+
+func newUses(j *journal) uses {
+	return uses{newLifecycle(j, inference.HopKey.Compare, (*coder).hop, (*coder).use)}
+}
+
+func (c *coder) use(u *use) {
+	c.part("use", u.Code)
+	c.finding(&u.finding)
+}
+
+// step takes a window, in which it can be unknown whether hops without packets are silent.
+func (x uses) step(w *inference.Window, cfg *detect.Config, unknown bool) {
+	for i := range w.Hops {
+		s := &w.Hops[i]
+		if s.Other || s.Count == 0 {
+			continue
+		}
+		u := x.observe(s.HopKey, x.cfg.MaxHops)
+		switch {
+		case u == nil:
+		case u.Add(cfg, w.End, s.Count) == detect.Ended:
+			x.end(&u.finding, s.HopKey.Place()+" reports again")
+		case u.finding != nil:
+			u.finding.Updated = x.now
+		}
+	}
+	x.forEachAbsent(func(k inference.HopKey, u *use, windows int) bool {
+		if windows >= x.cfg.ForgetAfter && (!u.Known(cfg) || time.Duration(windows)*cfg.Window >= usesKept) {
+			x.end(&u.finding, k.Place()+" is forgotten")
+			return true
+		}
+		if unknown { // nobody knows whether it is silent
+			return false
+		}
+		switch u.Add(cfg, w.End, 0) {
+		case detect.Begun:
+			f := inference.Finding{
+				Kind: inference.HopSilence, Severity: inference.Warning, Node: k.Node, EgressIf: k.EgressIf, Element: inference.ElementOfHop(k),
+				Learning: u.Learning(), Text: fmt.Sprintf("%s was passed by packets in nearly every window at this time, and is no more", k.Place()),
+			}
+			if share := u.Share(); share < .9 {
+				f.Text = fmt.Sprintf("%s was passed by packets in %s of the windows, and is by none for longer than before", k.Place(), inference.Percent(share, 2))
+			}
+			if f.Learning {
+				f.Text += learningText
+			}
+			x.publish(&u.finding, f)
+		case detect.Ended:
+			x.end(&u.finding, k.Place()+" is still silent, which is the usual state now")
+		default:
+			if u.finding != nil {
+				u.finding.Updated = x.now
+			}
+		}
+		return false
+	})
+}
+
+// takeOver takes over what versions before 6 knew of the pauses of hops, and the findings that it left open.
+func (x uses) takeOver(hops *lifecycle[inference.HopKey, hop]) {
+	for _, s := range hops.list {
+		h := &s.state
+		for i := range h.series {
+			if h.series[i].used {
+				u := &subject[inference.HopKey, use]{key: s.key, last: s.last, state: use{h.series[i].Use(), h.silence}}
+				if !u.state.Open() {
+					u.state.finding = nil
+				} else {
+					h.silence = nil
+				}
+				x.add(u)
+				break
+			}
+		}
+	}
+}
