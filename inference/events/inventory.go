@@ -77,7 +77,7 @@ func inventoryElement(e *survey.Error) inference.Element {
 }
 
 func (d inventory) step(w *inference.Window) {
-	errors, explained := survey.Decide(w.Deviations, d.cfg.InventoryFlows)
+	errors, explained := survey.DecideBeside(w.Deviations, fine(w), d.cfg.InventoryFlows)
 	d.explained = explained
 	for i := range errors {
 		e := &errors[i]
@@ -99,6 +99,38 @@ func (d inventory) step(w *inference.Window) {
 		d.end(&t.finding, "no longer: "+k.String())
 		return true
 	})
+}
+
+// fine lists those of the busiest flows whose digests are as the map says. A digest holds a value of one hop at most, and a stack of INT one of
+// each: it says nothing of where digests are wrong.
+func fine(w *inference.Window) (list []survey.Fine) {
+	if len(w.Deviations) == 0 {
+		return nil
+	}
+	strange := map[decode.FlowKey]bool{}
+	for i := range w.Deviations {
+		strange[w.Deviations[i].Flow] = true
+	}
+	for i := range w.Digests {
+		strange[w.Digests[i].Flow] = true
+	}
+	for i := range w.Flows {
+		f := &w.Flows[i]
+		if strange[f.Key] || f.Partial || f.Unsettled || f.PathID == 0 {
+			continue
+		}
+		values, whole, path := uint64(0), true, make([]uint32, 0, len(f.Hops))
+		for k := range f.Hops {
+			h := &f.Hops[k]
+			values += h.Latency.Count + h.Queue.Count
+			whole = whole && !h.Unknown && !h.Inferred && !h.Other
+			path = append(path, h.Node)
+		}
+		if whole && values <= f.Packets {
+			list = append(list, survey.Fine{Src: f.Key.SrcAddr(), Path: path})
+		}
+	}
+	return list
 }
 
 func (k inventoryKey) String() string {

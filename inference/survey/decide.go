@@ -3,6 +3,7 @@ package survey
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 
@@ -65,10 +66,15 @@ func count(n int, what string) string {
 // Decide names the errors of the map that the deviations of a window tell of, each flow once, in a fixed order, and says which
 // flows they explain. Least is how many flows, from as many addresses, an error needs; minFlows at least.
 func Decide(flows []inference.Deviation, least int) (errors []Error, explained map[decode.FlowKey]bool) {
+	return DecideBeside(flows, nil, least)
+}
+
+// DecideBeside is Decide with flows that the map explains. An error that is said of a group is held against those of its members that refute it.
+func DecideBeside(flows []inference.Deviation, fine []Fine, least int) (errors []Error, explained map[decode.FlowKey]bool) {
 	if len(flows) == 0 {
 		return nil, nil
 	}
-	d := decision{flows: flows, left: make([]bool, len(flows)), least: max(least, minFlows)}
+	d := decision{flows: flows, fine: fine, left: make([]bool, len(flows)), least: max(least, minFlows)}
 	for i := range d.left {
 		d.left[i] = true
 	}
@@ -88,9 +94,51 @@ func Decide(flows []inference.Deviation, least int) (errors []Error, explained m
 	return d.errors, explained
 }
 
+// Fine is a flow whose digests are as the map says.
+type Fine struct {
+	Src  netip.Addr
+	Path []uint32 // nodes on its way
+}
+
+const (
+	// luckyShare is how many of the members of a group may read as the map says, although what is said of the group holds: their digests
+	// are too few yet, or fit by chance. refuted is the chance of as many by that below which it is not said of the group.
+	luckyShare = .1
+	refuted    = .01
+)
+
+// holds reports whether what some members of a group tell can be said of all of it, where others refute it.
+func holds(tell, refute int) bool {
+	chance, n := 0.0, tell+refute
+	term := math.Pow(1-luckyShare, float64(n)) // of k of n
+	for k := 0; k < refute; k++ {
+		chance += term
+		term *= float64(n-k) / float64(k+1) * luckyShare / (1 - luckyShare)
+	}
+	return 1-chance >= refuted
+}
+
+// refuters counts the flows that are fine although they are members of a group.
+func (d *decision) refuters(member func(f *Fine) bool) (n int) {
+	for i := range d.fine {
+		if member(&d.fine[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// by says that a flow that is fine passes one of some nodes.
+func by(nodes ...uint32) func(f *Fine) bool {
+	return func(f *Fine) bool {
+		return slices.ContainsFunc(nodes, func(n uint32) bool { return slices.Contains(f.Path, n) })
+	}
+}
+
 // decision is what is left to be explained while errors are named.
 type decision struct {
 	flows  []inference.Deviation
+	fine   []Fine
 	left   []bool // flows that no error explains yet
 	errors []Error
 	least  int
@@ -175,14 +223,40 @@ func (d *decision) prefixes() {
 		}
 		slices.SortFunc(order, func(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) })
 		for _, p := range order {
-			e, enough := d.weigh(groups[p], 1)
-			if !enough {
+			if d.prefix(w.key, d.narrow(p, groups[p]), groups[p]) || !p.Addr().Is4() {
 				continue
 			}
-			e.MapError, e.Prefix = w.key, d.narrow(p, groups[p])
-			d.settle(e, groups[p])
+			parts, of := []netip.Prefix(nil), map[netip.Prefix][]int{}
+			for _, i := range groups[p] {
+				small, _ := d.flows[i].Flow.SrcAddr().Prefix(24)
+				if of[small] == nil {
+					parts = append(parts, small)
+				}
+				of[small] = append(of[small], i)
+			}
+			slices.SortFunc(parts, func(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) })
+			for _, small := range parts {
+				d.prefix(w.key, small, of[small])
+			}
 		}
 	}
+}
+
+// prefix names a prefix whose hosts begin with another TTL, if that holds of its flows.
+func (d *decision) prefix(key inference.MapError, p netip.Prefix, list []int) bool {
+	e, enough := d.weigh(list, 1)
+	refute := d.refuters(func(f *Fine) bool { return p.Contains(f.Src) })
+	for i := range d.flows {
+		if f := &d.flows[i]; len(f.Errors) > 0 && p.Contains(f.Flow.SrcAddr()) && !has(f, key) {
+			refute++
+		}
+	}
+	if !enough || !holds(len(list), refute) {
+		return false
+	}
+	e.MapError, e.Prefix = key, p
+	d.settle(e, list)
+	return true
 }
 
 // Senders gives the prefix whose senders are taken together: the /16 of an address, and for IPv6 the /48.
@@ -221,7 +295,7 @@ func (d *decision) strangers() {
 			continue
 		}
 		e.MapError, e.Places = d.place(w)
-		if place, ok := d.stands(w); ok {
+		if place, ok := d.stands(w); ok && holds(len(w.list), d.refuters(by(place))) {
 			e.MapError = inference.MapError{Kind: inference.Renamed, A: place, Node: w.key.Node}
 		}
 		d.settle(e, w.list)
@@ -295,7 +369,7 @@ func (d *decision) misplaced() {
 		for _, w := range d.gather(kinds(inference.Swapped)) {
 			e, enough := d.weigh(w.list, minIngress)
 			e.MapError = w.key
-			consider(e, enough && d.bothSides(w), w.list)
+			consider(e, enough && d.bothSides(w) && holds(len(w.list), d.refuters(by(w.key.A, w.key.B))), w.list)
 		}
 		for _, w := range d.gather(kinds(inference.Unlinked)) {
 			l := slices.DeleteFunc(slices.Clone(w.list), func(i int) bool { return !d.onlyLink(i) })
@@ -310,7 +384,7 @@ func (d *decision) misplaced() {
 		for _, w := range d.gather(kinds(inference.Renamed)) {
 			e, enough := d.weigh(w.list, minIngress)
 			e.MapError = w.key
-			consider(e, enough && d.severalLinks(w), w.list)
+			consider(e, enough && d.severalLinks(w) && holds(len(w.list), d.refuters(by(w.key.A))), w.list)
 		}
 		if list == nil {
 			return

@@ -1,7 +1,9 @@
 package survey
 
 import (
+	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
@@ -99,5 +101,53 @@ func TestWatchIsBounded(t *testing.T) {
 	}
 	if ended != MaxFlows || w.Flows() != 0 {
 		t.Errorf("%d of %d flows without digests were let go", ended, MaxFlows)
+	}
+}
+
+// What few flows of a prefix tell is not said of the prefix where most of its flows refute it, and is said of the part of it whose flows all tell it.
+func TestRefuted(t *testing.T) {
+	ttl := inference.MapError{Kind: inference.LowTTL, Node: 254}
+	other := func(host, net int) Fine {
+		return Fine{Src: netip.AddrFrom4([4]byte{10, 1, byte(net), byte(host)}), Path: []uint32{1, 7}}
+	}
+	fine := func(net, n int) (list []Fine) {
+		for i := range n {
+			list = append(list, other(100+i, net))
+		}
+		return list
+	}
+	three := []inference.Deviation{says(1, 1, ttl), says(2, 1, ttl), says(3, 1, ttl)}
+	spread := slices.Clone(three)
+	for i := range 3 {
+		f := says(i, 1, ttl)
+		f.Flow.Src = decode.AddrFrom4([]byte{10, 1, 9, byte(i)})
+		spread = append(spread, f)
+	}
+	const said, both = "hosts of 10.1.0.0/24 start with TTL 254", "hosts of 10.1.0.0/16 start with TTL 254"
+	for _, tt := range []struct {
+		name  string
+		flows []inference.Deviation
+		fine  []Fine
+		want  []string
+	}{
+		{"nobody refutes it", three, nil, []string{said}},
+		{"37 of 50 refute it", three, fine(0, 37), nil},
+		{"three of six", three, fine(0, 3), []string{said}},
+		{"four of seven", three, fine(0, 4), nil},
+		{"those of another prefix", three, fine(1, 37), []string{said}},
+		{"a /16 of two /24", spread, nil, []string{both}},
+		{"one /24 of the /16", spread, fine(9, 37), []string{said}},
+		{"flows with other errors", append(slices.Clone(three), says(4, 1, unlinked(1, 2)), says(5, 1, unlinked(1, 3)), says(6, 1, unlinked(1, 4)), says(7, 1, unlinked(1, 5))), nil, nil},
+		{"a node in its place", []inference.Deviation{says(1, 1, stranger(9, 1, 2), renamed(7, 9)), says(2, 2, stranger(9, 1, 2), renamed(7, 9)), says(3, 2, stranger(9, 1, 2), renamed(7, 9))},
+			fine(0, 37), []string{"node 9 speaks between 1 and 2"}},
+	} {
+		errors, explained := DecideBeside(tt.flows, tt.fine, 0)
+		ok := len(errors) == len(tt.want) && (len(explained) == 0) == (len(tt.want) == 0)
+		for i := range errors {
+			ok = ok && strings.HasPrefix(errors[i].String(), tt.want[i])
+		}
+		if !ok {
+			t.Errorf("%s: %v, want %v", tt.name, errors, tt.want)
+		}
 	}
 }
