@@ -21,14 +21,14 @@ func TestQueueWaitsAsTheorySays(t *testing.T) {
 				}
 				a := arrivals{load: load, mean: 1e-6, fixed: fixed}
 				q, sum, at := queue{}, 0.0, 0.0
-				n := rounds.Of(100_000, 400_000)
+				n := rounds.Of(40_000, 400_000)
 				for range n {
 					at += r.ExpFloat64() * gap * 1e-6
 					q.advance(at, &a, 1, r)
 					sum += q.work
 				}
 				want := a.wait()
-				if got := sum / float64(n); math.Abs(got-want) > .1*want { // neighbours depend on each other at short gaps
+				if got := sum / float64(n); math.Abs(got-want) > .12*want { // neighbours depend on each other at short gaps
 					t.Errorf("load %g, fixed %v, a packet in %g services: mean wait %.3g, want %.3g", load, fixed, gap, got, want)
 				}
 			}
@@ -101,7 +101,7 @@ func TestScenarios(t *testing.T) {
 // short takes the learning out of a scenario.
 func short(s Scenario) Scenario {
 	s.Quiet, s.Length, s.After = 10, 5, 1
-	s.traffic.packets = min(s.traffic.packets, 150)
+	s.traffic.packets = min(s.traffic.packets, float64(rounds.Of(60, 300)))
 	s.Known = 0
 	return s
 }
@@ -135,23 +135,38 @@ func TestRunsRepeat(t *testing.T) {
 	}
 }
 
-// What is plain is told: a few scenarios by day, and all by night, with what the judge found when they were written as a bound.
-func TestPlainFaultsAreTold(t *testing.T) {
-	for _, s := range scenarios(t) {
-		switch s.Name {
-		case "loss-uplink", "slow-spine", "congested-uplink":
-		default:
-			continue
-		}
-		o, err := Run(t.Context(), &s, 1)
+// What is plain is told, and a change of reporting is not: one of each by day; by night all scenarios, against bounds below what the
+// table in docs/findings.md says.
+func TestJudge(t *testing.T) {
+	for _, name := range []string{"loss-uplink", "benign-sink-samples"} {
+		r, err := Judge(t.Context(), Options{Seed: 1, Seeds: 1, Half: "all", Scenario: name})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !o.Named || o.Critical > 0 {
-			t.Errorf("%s: named %v, %d critical statements about healthy elements: %v", s.Name, o.Named, o.Critical, o.False)
+		if o := r.Outcomes[0]; !o.Benign && !o.Named || o.Critical > 0 {
+			t.Errorf("%s: named %v, %d critical statements about healthy elements: %v", name, o.Named, o.Critical, o.False)
 		}
 	}
+	if !rounds.Night() {
+		return
+	}
+	r, err := Judge(t.Context(), Options{Seed: 1, Seeds: 3, Half: "all"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if float64(r.All.Named) < leastNamed*float64(r.All.Runs) {
+		t.Errorf("%d of %d faults have an acceptable element first, want %g", r.All.Named, r.All.Runs, leastNamed)
+	}
+	if n := r.All.Critical + r.Changes.Critical; float64(n) > mostCritical*(r.All.Hours+r.Changes.Hours)/1000 {
+		t.Errorf("%d critical statements about healthy elements in %.0f hours, want %g in 1000", n, r.All.Hours+r.Changes.Hours, mostCritical)
+	}
 }
+
+// Bounds of TestJudge by night.
+const (
+	leastNamed   = .75
+	mostCritical = 20.0 // in 1000 element-hours
+)
 
 func TestParseSaysWhatToDo(t *testing.T) {
 	const good = "kind a\nhalf tune\n"
