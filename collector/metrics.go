@@ -21,6 +21,7 @@ var (
 	mReports      = metrics.NewCounter("hopscope_decode_reports_total", "Well-formed reports, by format and kind.", "format", "kind")
 	mMalformed    = metrics.NewCounter("hopscope_decode_errors_total", "Malformed reports, by the format that was rejected and the reason.", "format", "reason")
 	mForeign      = metrics.NewCounter("hopscope_decode_foreign_total", "Frames without telemetry.")
+	mInside       = metrics.NewGauge("hopscope_sflow_inside", "What agents of sFlow say did not leave their devices, since the settings were read: samples that are missing while no datagram is, and samples and notifications that they dropped.", "what")
 	mUnread       = metrics.NewGauge("hopscope_dialect_unread_reports", "Reports of exporters whose dialect their profile does not read, by what became of them: adopted, suggested, tied, mixed, unknown, foreign (another family of formats).", "state")
 	mDialects     = metrics.NewGauge("hopscope_dialect_exporters", "Exporters whose dialect their profile does not read, by what became of them.", "state")
 	mReread       = metrics.NewCounter("hopscope_dialect_reread_reports_total", "Reports that were dropped first, and read again when their exporter's dialect was adopted; they count as received twice.")
@@ -101,7 +102,7 @@ func Metrics(cfg any) []Metric {
 
 // read lists the metrics that are read when they are asked for: all but the histogram, which counts as writes happen.
 func read(sources []Source) []Metric {
-	own := []Metric{mReports, mMalformed, mForeign, mUnread, mDialects, mReread, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFlows, mFlowBytes, mEvicted, mDigests, mTraced, mUndecided, mWatched, mTraceBytes, mShardQueue, mFolded, mLost, mFindings, mSeen, mJudged, mLearning, mSinkQueue}
+	own := []Metric{mReports, mMalformed, mForeign, mInside, mUnread, mDialects, mReread, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFlows, mFlowBytes, mEvicted, mDigests, mTraced, mUndecided, mWatched, mTraceBytes, mShardQueue, mFolded, mLost, mFindings, mSeen, mJudged, mLearning, mSinkQueue}
 	for _, v := range spoolValues("", &spool.Stats{}) {
 		if v.Name != own[len(own)-1].Name {
 			own = append(own, v.Metric)
@@ -132,6 +133,9 @@ func (c *Collector) emitDialects(emit metrics.Emit) {
 		exporters[f.State.String()]++
 		reports[f.State.String()] += f.Unread
 	}
+	missing, dropped := c.pipeline.Inside()
+	emit(mInside, float64(missing), "missing")
+	emit(mInside, float64(dropped), "dropped")
 	metrics.Map(emit, mDialects, exporters)
 	metrics.Map(emit, mUnread, reports)
 	emit(mReread, float64(c.pipeline.Dialects.Reread()))

@@ -3,6 +3,7 @@ package collector
 import (
 	"github.com/hopscope/hopscope/collector/exporters"
 	"github.com/hopscope/hopscope/collector/inventory"
+	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/inference/names"
 )
 
@@ -25,5 +26,13 @@ func OpenNames(k *inventory.Keeper, cfg *Config, analysis *Analysis, opt *Option
 		}
 		labels = network.Names(uint32(site) << names.NodeBits)
 	}
-	return k.Open(cfg.Inventory, labels, cfg.Exporters.DropReasons(opt.Profile), cfg.Exporters.SiteNames())
+	reasons := cfg.Exporters.DropReasons(opt.Profile)
+	if cfg.Exporters.ReadsSFlow(opt.Profile) {
+		for r, name := range demux.SFlowReasons() {
+			if reasons[r] == "" {
+				reasons[r] = "sFlow: " + name
+			}
+		}
+	}
+	return k.Open(cfg.Inventory, labels, reasons, cfg.Exporters.SiteNames())
 }

@@ -17,6 +17,7 @@ import (
 
 // notColumns are the fields of a Report that are in no column as they are, with the reason.
 var notColumns = map[string]string{
+	"Weight":    "is of samples, of which none is handed over",
 	"Has":       "is the presence of the columns",
 	"FlowHash":  "depends on a secret key of the collector, and is computed again",
 	"Units":     "are numbered within a stream: ColUnits is the number",

@@ -198,6 +198,7 @@ type Report struct {
 
 	Flow     FlowKey
 	FlowHash uint64 // of Flow, by who hands the report on: [HashKey.Flow] of the collector's key; 0 means not yet
+	Weight   uint32 // packets that a sample stands for, by its sampling rate; 0 is 1
 	PacketID uint16 // IPv4 identification
 	TTL      uint8  // of the IP header that Flow was read from; falls along the path
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/guess"
@@ -127,20 +128,7 @@ func (e *Config) Routers() (func() *demux.Router, error) {
 // DropReasons gives the names that dialects have for drop reasons. Where two of those in use call one number differently it has
 // none: which device a drop comes from is not known where it is told.
 func (e *Config) DropReasons(only *demux.Profile) map[uint8]string {
-	var used []*demux.Profile
-	if only != nil {
-		used = append(used, only)
-	} else {
-		profiles := []string{e.Profile}
-		for i := range e.Profiles {
-			profiles = append(profiles, e.Profiles[i].Profile)
-		}
-		for _, name := range profiles {
-			if p, err := e.profile(name); err == nil {
-				used = append(used, &p)
-			}
-		}
-	}
+	used := e.used(only)
 	reasons, unclear := map[uint8]string{}, map[uint8]bool{}
 	for _, p := range used {
 		if p.Units.DropReasons == nil {
@@ -157,6 +145,28 @@ func (e *Config) DropReasons(only *demux.Profile) map[uint8]string {
 		delete(reasons, r)
 	}
 	return reasons
+}
+
+// used are the profiles that exporters can have by the settings, or only one.
+func (e *Config) used(only *demux.Profile) (used []*demux.Profile) {
+	if only != nil {
+		return []*demux.Profile{only}
+	}
+	profiles := []string{e.Profile}
+	for i := range e.Profiles {
+		profiles = append(profiles, e.Profiles[i].Profile)
+	}
+	for _, name := range profiles {
+		if p, err := e.profile(name); err == nil {
+			used = append(used, &p)
+		}
+	}
+	return used
+}
+
+// ReadsSFlow reports whether any of those profiles reads sFlow.
+func (e *Config) ReadsSFlow(only *demux.Profile) bool {
+	return slices.ContainsFunc(e.used(only), func(p *demux.Profile) bool { return p.SFlow })
 }
 
 // DefaultConfig reads each exporter as it shows itself.

@@ -70,3 +70,12 @@ func (p *Pipeline) Totals() DecodeTotals {
 	}
 	return t
 }
+
+// Inside is what agents of sFlow say did not leave their devices, since the decoders were made: see [demux.Router.Inside].
+func (p *Pipeline) Inside() (missing, dropped uint64) {
+	for _, w := range p.workers {
+		m, d := w.decoder.Load().Inside()
+		missing, dropped = missing+m, dropped+d
+	}
+	return missing, dropped
+}

@@ -23,12 +23,16 @@ type Decoder struct {
 	in      telemetry.Inner
 	place   intmd.Place
 	shapes  shapes
+	sflow   *sflowState // nil where the profile does not read it
 }
 
 // New makes a decoder for p.
 func New(p Profile) *Decoder {
 	d := &Decoder{profile: p, table: resolve(&p), intmd: intmd.New(p.INT)}
 	d.special = d.table.payload != nil || p.Wrong != 0
+	if p.SFlow {
+		d.sflow = &sflowState{sources: map[sflowSource]*sflowLast{}}
+	}
 	return d
 }
 

@@ -260,7 +260,7 @@ func TestProfiles(t *testing.T) {
 	want := []string{
 		"auto", "prometheus-exporter", "fabric-tna", "geant", "onos", "host-int", "host-int-no-sink-id", "p4-int-laofan",
 		"p4-int-elavinal", "fant", "postcard-braine", "int-path", "int-probe", "ioam-ipv6", "pint-mininet", "pint-tofino",
-		"pint-hpcc",
+		"pint-hpcc", "sflow",
 	}
 	if got := Profiles(); !slices.Equal(got, want) {
 		t.Errorf("Profiles() = %q, want %q", got, want)

@@ -63,6 +63,9 @@ func (d *Decoder) known(b *decode.Batch, src *decode.Addr, data []byte, at, end 
 	if f == 0 {
 		return 0
 	}
+	if f == decode.SFlow && d.sflow != nil {
+		return d.readSFlow(b, src, data, at, end, time)
+	}
 	r := d.next(b, time)
 	r.Format, r.Exporter = f, *src
 	r.Has |= decode.HasExporter

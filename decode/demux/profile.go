@@ -26,6 +26,9 @@ type Profile struct {
 	// Formats are the other formats that packets of the network can have. The first one that finds something counts.
 	Formats []packet.Format
 
+	// SFlow: sFlow 5 is read, on any port.
+	SFlow bool
+
 	// Wrong are fields that this data plane fills wrongly. They are left out of every hop.
 	Wrong decode.HopField
 	// Lies are fields that are read as they stand on the wire, and left out of statistics.

@@ -91,10 +91,11 @@ func hostINT(noSinkID bool) telemetry.Options {
 // builtin are the profiles in the order of the documentation.
 var builtin = []Profile{
 	{
-		Name: "auto", About: "the specifications, strictly: reports 0.5, 1.0, 2.0; INT 0.5, 1.0, 2.x, in VXLAN-GPE and Geneve too; INT-Probe; IOAM in IPv6; PINT digests in reports",
+		Name: "auto", About: "the specifications, strictly: reports 0.5, 1.0, 2.0; INT 0.5, 1.0, 2.x, in VXLAN-GPE and Geneve too; INT-Probe; IOAM in IPv6; PINT digests in reports; sFlow 5",
 		ReportPorts: usualPort, Report: anyReport,
 		INT:     marked(intmd.Options{Versions: intmd.AllVersions}, exampleDSCP, byPort, inTunnels),
 		Formats: formats(srint.Probe{}, ioam.IPv6{}),
+		SFlow:   true,
 		Units:   nanoseconds,
 	},
 	{
@@ -179,4 +180,5 @@ var builtin = []Profile{
 		Name: "pint-hpcc", About: "PINT digests of 8 bits behind a sequence header (HPCC-PINT, a simulator): utilisation",
 		Formats: formats(pint.Frames{Coding: decode.CodingHPCC, Bytes: 1}), Units: nanoseconds,
 	},
+	{Name: "sflow", About: "sFlow 5 on any port: drops with reasons, transit delays, queue depths, use of interfaces, sampled flows", SFlow: true, Units: nanoseconds},
 }

@@ -48,3 +48,24 @@ func ReasonName(reason uint32) string {
 	}
 	return ""
 }
+
+// Reasons is one more than the largest reason that has a name.
+const Reasons = firstReason + len(reasons)
+
+// ReasonCode is a reason in the 8 bits that reports have for one: 123 to 138 for the codes of ICMP, and from 139 on for those from 256 on.
+// Numbers without a name are 139, unknown.
+func ReasonCode(reason uint32) uint8 {
+	const icmp, first = uint32(123), 123 + uint32(len(icmpReasons))
+	switch {
+	case reason < uint32(len(icmpReasons)):
+		return uint8(icmp + reason)
+	case reason == 33:
+		reason = 332
+	case reason == 36:
+		reason = 366
+	}
+	if i := reason - firstReason; i < uint32(len(reasons)) {
+		return uint8(first + i)
+	}
+	return uint8(first)
+}

@@ -55,7 +55,9 @@ func rowPath(r *decode.Report, n *Names) string {
 	notes = r.Flags.AppendNames(notes)
 	if r.Has&decode.HasDropReason != 0 {
 		note := "reason " + strconv.Itoa(int(r.DropReason))
-		if name := r.Units.DropReason(r.DropReason); name != "" {
+		if name := r.Units.DropReason(r.DropReason); name != "" && r.Format == decode.SFlow {
+			note = "reason " + name // its own number is another one
+		} else if name != "" {
 			note += ": " + name
 		} else if named := n.Reason(r.DropReason); named != strconv.Itoa(int(r.DropReason)) {
 			note = "reason " + named

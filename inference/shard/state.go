@@ -232,9 +232,10 @@ func (s *State) count(r *decode.Report, slot uint32) {
 	if f.flags&paired != 0 && (leavesNetwork(r) || s.lastPostcard(f, r)) {
 		s.countLeft(slot, r)
 	}
-	f.packets++
+	weight := max(r.Weight, 1)
+	f.packets += uint64(weight)
 	f.last = max(f.last, r.Time)
-	f.inWindow++
+	f.inWindow += min(weight, math.MaxUint32-f.inWindow)
 	if f.top == 0 && (f.inWindow > s.top.threshold || f.flags&probe != 0) {
 		s.admit(f, slot)
 	}

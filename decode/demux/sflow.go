@@ -1,0 +1,258 @@
+package demux
+
+import (
+	"encoding/binary"
+	"maps"
+	"sync/atomic"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/decode/sflow"
+	"github.com/hopscope/hopscope/decode/wire"
+)
+
+// sflowState is what a decoder knows of agents of sFlow: the counters that come in samples are sums since a device began.
+type sflowState struct {
+	reader  sflow.Reader
+	header  sflow.Datagram
+	sample  sflow.Sample
+	packet  packet.Packet
+	sources map[sflowSource]*sflowLast
+
+	missing, dropped atomic.Uint64
+}
+
+// maxSources bounds the sources of samples that are remembered.
+const maxSources = 1 << 16
+
+type sflowSource struct {
+	agent                   decode.Addr
+	sub, kind, class, index uint32
+}
+
+// sflowLast is the last sample of a source.
+type sflowLast struct {
+	seq, drops, uptime uint32
+	octets             uint64 // sent
+	gaps               uint32 // of the agent's datagrams, until then
+}
+
+// sflowUnits are those of sFlow, whatever the profile says of its exporters' other formats.
+var sflowUnits = decode.DefaultUnits.With(decode.Units{DropReasons: &sflowReasons})
+
+var sflowReasons = func() decode.DropReasons {
+	names := decode.DropReasons{}
+	for n := range uint32(sflow.Reasons) {
+		if code, name := sflow.ReasonCode(n), sflow.ReasonName(n); name != "" {
+			names[code] = name
+		}
+	}
+	return names
+}()
+
+// SFlowReasons are the names of the drop reasons that reports made of sFlow have.
+func SFlowReasons() decode.DropReasons { return maps.Clone(sflowReasons) }
+
+// Inside is what agents of sFlow say did not leave their devices: samples that are missing by their sources' numbers beside those of
+// datagrams that were lost on the way, and samples and notifications that the agents dropped.
+func (rt *Router) Inside() (missing, dropped uint64) {
+	add := func(d *Decoder) {
+		if d != nil && d.sflow != nil {
+			missing += d.sflow.missing.Load()
+			dropped += d.sflow.dropped.Load()
+		}
+	}
+	add(rt.fallback)
+	for i := range rt.routes {
+		add(rt.routes[i].dec)
+	}
+	return missing, dropped
+}
+
+// readSFlow reads the datagram in data[at:end]. Its samples become reports, and where there are none one report holds its number.
+func (d *Decoder) readSFlow(b *decode.Batch, src *decode.Addr, data []byte, at, end int, time int64) (n int) {
+	x := d.sflow
+	h, s := &x.header, &x.sample
+	ok := x.reader.Start(h, data, at, end)
+	exporter := *src
+	if ok && h.IPv != 0 {
+		exporter = h.Agent
+	}
+	next := func(kind decode.Kind) *decode.Report {
+		r := d.next(b, time)
+		r.Format, r.Kind, r.Units, r.Exporter = decode.SFlow, kind, &sflowUnits, exporter
+		r.Has = decode.HasExporter
+		if ok {
+			r.NodeID, r.HWID, r.Seq = binary.BigEndian.Uint32(exporter[12:]), uint8(h.SubAgent), h.Seq
+			r.Has |= decode.HasNodeID | decode.HasHWID | decode.HasSeq
+			r.SeqBits, r.FirstOfGroup = 32, n == 0
+		}
+		n++
+		return r
+	}
+	gaps := uint32(0)
+	if ok {
+		gaps = x.gaps(&exporter, h)
+	}
+	for x.reader.Next(s) {
+		last := x.follow(&exporter, h, s, gaps)
+		switch s.Kind {
+		case sflow.Discard:
+			r := next(decode.KindDrop)
+			r.DropReason = sflow.ReasonCode(s.Reason)
+			x.packetOf(r, data, true)
+		case sflow.Flow:
+			kind := decode.KindSample
+			if s.Output.Format == 1 {
+				kind = decode.KindDrop
+			} else if s.Has&(sflow.HasDelay|sflow.HasDepth) != 0 {
+				kind = decode.KindPostcard
+			}
+			r := next(kind)
+			r.Weight = s.Rate
+			if kind == decode.KindDrop {
+				r.DropReason = sflow.ReasonCode(s.Output.Value)
+			}
+			x.packetOf(r, data, kind != decode.KindSample)
+		case sflow.Counters:
+			if s.Has&sflow.HasInterface == 0 {
+				break
+			}
+			if used, ok := last.utilization(h, &s.Interface); ok {
+				hop := hopOf(next(decode.KindCounters))
+				port(hop, s.Interface.Index, decode.HopEgressIf, decode.HopL2EgressIf, &hop.EgressIf, &hop.L2EgressIf)
+				wire.AddWord(hop, decode.HopTxUtilization, &hop.TxUtilization, used)
+			}
+			if last != nil {
+				last.octets, last.uptime = s.Interface.OutOctets, h.Uptime
+			}
+		}
+	}
+	if e := &x.reader.Err; e.Reason != 0 {
+		next(0).Fail(e.Format, e.Field, e.Offset, e.Reason)
+	} else if n == 0 {
+		next(decode.KindCounters)
+	}
+	if x.reader.Cut {
+		b.Reports[len(b.Reports)-1].Flags |= decode.Truncated
+	}
+	return n
+}
+
+// gaps counts the gaps in the numbers of an agent's datagrams, up to this one.
+func (x *sflowState) gaps(agent *decode.Addr, h *sflow.Datagram) uint32 {
+	last := x.last(sflowSource{agent: *agent, sub: h.SubAgent})
+	if last == nil {
+		return 0
+	}
+	if h.Seq != last.seq+1 {
+		last.gaps++
+	}
+	last.seq = h.Seq
+	return last.gaps
+}
+
+// last gives what is known of a source, nil if there is no place for it.
+func (x *sflowState) last(key sflowSource) *sflowLast {
+	l := x.sources[key]
+	if l == nil && len(x.sources) < maxSources {
+		l = &sflowLast{}
+		x.sources[key] = l
+	}
+	return l
+}
+
+// follow follows the numbers of the source of s, and gives what was known of it; nil if there is no place for it.
+func (x *sflowState) follow(agent *decode.Addr, h *sflow.Datagram, s *sflow.Sample, gaps uint32) *sflowLast {
+	if s.Kind == sflow.Other {
+		return nil
+	}
+	last := x.last(sflowSource{*agent, h.SubAgent, uint32(s.Kind), s.Class, s.Index})
+	if last == nil {
+		return nil
+	}
+	if gap := s.Seq - last.seq; last.gaps == gaps && gap > 1 && gap < 1<<16 && last.gaps != 0 {
+		x.missing.Add(uint64(gap - 1)) // no datagram is missing that they can have been in
+	}
+	if more := s.Drops - last.drops; s.Kind != sflow.Counters && last.gaps != 0 && more < 1<<31 {
+		x.dropped.Add(uint64(more))
+	}
+	last.seq, last.gaps = s.Seq, gaps
+	if s.Kind != sflow.Counters {
+		last.drops = s.Drops
+	}
+	return last
+}
+
+// utilization is the share of an interface that was in use since its counters came last, in hundredths of a percent.
+func (l *sflowLast) utilization(h *sflow.Datagram, i *sflow.Interface) (used uint32, ok bool) {
+	const least, whole = 100, 10_000 // ms between two samples
+	if l == nil || l.uptime == 0 || i.Speed == 0 || i.OutOctets < l.octets || h.Uptime < l.uptime || h.Uptime-l.uptime < least {
+		return 0, false
+	}
+	share := float64(i.OutOctets-l.octets) * 8 / (float64(i.Speed) * float64(h.Uptime-l.uptime) / 1000)
+	if share > 1.1 { // counters that were set, or a speed that is not that of the line
+		return 0, false
+	}
+	return uint32(min(share, 1) * whole), true
+}
+
+// packetOf fills in what the sample says of its packet, and of the hop of it, if that is wanted.
+func (x *sflowState) packetOf(r *decode.Report, data []byte, hop bool) {
+	s, p := &x.sample, &x.packet
+	if r.Kind == decode.KindDrop {
+		r.Flags |= decode.Dropped
+		r.Has |= decode.HasDropReason
+	}
+	if s.Has&sflow.HasHeader != 0 {
+		data, at := data[:s.HeaderAt+len(s.Header)], s.HeaderAt
+		end := at + max(len(s.Header), int(min(s.FrameLen, 1<<16)))
+		switch *p = (packet.Packet{}); s.Protocol {
+		case 1:
+			p.Ethernet(data, at, end)
+		case 11:
+			p.IPv4(data, at, end)
+		case 12:
+			p.IPv6(data, at, end)
+		}
+		if p.IP != 0 {
+			p.Report(r, data)
+		}
+	}
+	if !hop {
+		return
+	}
+	to := hopOf(r)
+	if s.Input.Format == 0 && s.Input.Value != 0 && s.Input.Value != sflow.Internal {
+		port(to, s.Input.Value, decode.HopIngressIf, decode.HopL2IngressIf, &to.IngressIf, &to.L2IngressIf)
+	}
+	if s.Output.Format == 0 && s.Output.Value != 0 && s.Output.Value != sflow.Internal {
+		port(to, s.Output.Value, decode.HopEgressIf, decode.HopL2EgressIf, &to.EgressIf, &to.L2EgressIf)
+	}
+	if s.Has&sflow.HasQueue != 0 && s.Queue < 255 {
+		wire.AddQueueID(to, uint8(s.Queue))
+	}
+	if s.Has&sflow.HasDelay != 0 {
+		wire.AddWord(to, decode.HopLatency, &to.Latency, s.Delay) // not where it is saturated
+	}
+	if s.Has&sflow.HasDepth != 0 {
+		wire.AddWord(to, decode.HopQueueOccupancy, &to.QueueOccupancy, s.Depth)
+	}
+}
+
+func hopOf(r *decode.Report) *decode.Hop {
+	h := r.AddHop()
+	h.NodeID, h.Has = r.NodeID, decode.HopNodeID
+	return h
+}
+
+// port sets an interface: in its narrow place, or in the wide one where it has no room there.
+func port(h *decode.Hop, v uint32, narrow, wide decode.HopField, to *uint16, toWide *uint32) {
+	if v < 0xffff {
+		*to = uint16(v)
+		h.Has |= narrow
+		return
+	}
+	*toWide = v
+	h.Has |= wide
+}
