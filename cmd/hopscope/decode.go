@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -40,7 +41,7 @@ func decodeCommand() *cobra.Command {
 		Long: `Print every report in a capture (pcap, pcapng, also compressed with gzip or zstd, and
 several one after the other; "-" is standard input) as one JSON object a line, in the
 order of the frames. Numbers are raw wire values. Frames that are no telemetry for the
-profile print nothing.
+profile print nothing, or with --all their layers and the byte where reading stopped.
 
 A report that cannot be read to its end is printed with what was valid and an
 "error" that names the byte of the frame. It does not stop the output and does not
@@ -66,7 +67,7 @@ error says so before its last line. What is printed is what the profile says.`,
 	f.StringVar(&o.nodes, "nodes", "", "node ids that a PINT digest can stand for, as 0-127,4096")
 	f.StringVar(&o.topology, "topology", "", "network whose nodes a PINT digest can stand for: a file or a generator, as for plan")
 	f.StringVar(&o.names, "names", "", "inventory that says what nodes are called, for --format table (docs/inventory.md)")
-	f.BoolVar(&o.all, "all", false, "count frames without telemetry in the summary")
+	f.BoolVar(&o.all, "all", false, "print frames without telemetry too, with their layers and the byte where reading stopped, and count them")
 	f.StringVar(&o.format, "format", "json", "table or json")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := checkFormat(o.format); err != nil {
@@ -120,7 +121,13 @@ error says so before its last line. What is printed is what the profile says.`,
 			}
 			p.Append = reportjson.NewDigests(nodes).Append
 		}
+		if o.all {
+			p.Foreign = foreignJSON
+		}
 		if o.format == "table" {
+			if o.all {
+				p.Foreign = foreignRow
+			}
 			p.Append = tableRows(&profile, called)
 			p.Heading(names.AppendHeading(nil))
 		}
@@ -181,6 +188,24 @@ func progress(read, size int64) string {
 
 func appendJSON(dst []byte, frame uint64, r *decode.Report) []byte {
 	return append(reportjson.Append(dst, frame, r), '\n')
+}
+
+// foreignJSON writes a frame that no profile reads as a line of JSON.
+func foreignJSON(dst []byte, frame uint64, s *guess.Sample, layers []string, stopped int) []byte {
+	dst = fmt.Appendf(dst, `{"frame":%d,"time_ns":%d,"length":%d,"layers":[`, frame, s.Time, max(s.Length, len(s.Data)))
+	for i, l := range layers {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = fmt.Appendf(dst, "%q", l)
+	}
+	return fmt.Appendf(dst, "],\"stopped_at\":%d}\n", stopped)
+}
+
+// foreignRow writes it as a row.
+func foreignRow(dst []byte, frame uint64, s *guess.Sample, layers []string, stopped int) []byte {
+	return fmt.Appendf(dst, "%-27s  frame %d without telemetry: %s, not read from byte %d of %d on\n",
+		time.Unix(0, s.Time).UTC().Format("2006-01-02T15:04:05.000000Z"), frame, strings.Join(layers, ", "), stopped, max(s.Length, len(s.Data)))
 }
 
 // tableRows gives what appends rows of a profile, with what nodes are called: without what is known to be wrong, as people are not to read it.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -83,6 +84,12 @@ func TestDecodeCaptures(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, want := objects(t, stdout), objects(t, string(golden))
+			// Frames without telemetry are printed with --all, and are no reports.
+			all := len(got)
+			got = slices.DeleteFunc(got, func(o map[string]any) bool { return o["layers"] != nil && o["stopped_at"] != nil })
+			if without := all - len(got); len(tt.args) > 0 && tt.args[0] == "--all" && !strings.Contains(tt.summary, fmt.Sprint(without, " without telemetry")) || len(tt.args) == 0 && without > 0 {
+				t.Errorf("%d frames without telemetry are printed", without)
+			}
 			if len(got) != len(want) {
 				t.Fatalf("%d reports, want %d", len(got), len(want))
 			}

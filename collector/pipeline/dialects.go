@@ -76,6 +76,7 @@ type strange struct {
 	src    decode.Addr
 	format decode.Format
 	n      uint64
+	i      int // of one of the frames
 }
 
 // doubt is one sender in a batch.
@@ -138,7 +139,7 @@ func (d *doubts) look(i int, f *ingest.Frame, b *decode.LazyBatch, n int) {
 		if k := len(d.strange) - 1; k >= 0 && d.strange[k].src == last.Exporter && d.strange[k].format == last.Format {
 			d.strange[k].n++
 		} else {
-			d.strange = append(d.strange, strange{last.Exporter, last.Format, 1})
+			d.strange = append(d.strange, strange{last.Exporter, last.Format, 1, i})
 		}
 		return
 	}
@@ -233,7 +234,8 @@ func (x *dialects) end(w *Worker, dec *demux.Router, frames []ingest.Frame) {
 		d.interval.Found(ok)
 	}
 	for _, s := range d.strange {
-		x.watch.Foreign(s.src, s.format, dec.Profile(s.src), s.n)
+		one := sample(&frames[s.i], s.src, true)
+		x.watch.Foreign(s.src, s.format, dec.Profile(s.src), s.n, &one)
 	}
 	d.n, d.foreign, d.strange = 0, d.foreign[:0], d.strange[:0]
 	x.watching.Store(x.watch.Watching())

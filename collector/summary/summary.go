@@ -2,6 +2,7 @@
 package summary
 
 import (
+	"encoding/hex"
 	"fmt"
 
 	"github.com/hopscope/hopscope/decode"
@@ -234,13 +235,17 @@ type Dialect struct {
 	AtLeast  bool     `json:"at_least,omitempty"`
 	Stored   uint64   `json:"stored_unread"` // of those, in statistics all the same
 	Text     string   `json:"text"`
+	Sample   string   `json:"sample,omitempty"` // hex: the beginning of a frame that was not read, without what users sent
 }
 
 // Dialects are senders whose frames their profiles did not read.
 func Dialects(list []guess.Finding) (out []Dialect) {
 	for i := range list {
 		f := &list[i]
-		out = append(out, Dialect{f.Src.String(), f.State.String(), f.Profile, append([]string{}, f.Profiles...), f.Unread, f.AtLeast, f.Stored, f.String()})
+		out = append(out, Dialect{f.Src.String(), f.State.String(), f.Profile, append([]string{}, f.Profiles...), f.Unread, f.AtLeast, f.Stored, f.String(), ""})
+		if f.State != guess.Adopted {
+			out[i].Sample = hex.EncodeToString(f.Sample)
+		}
 	}
 	return out
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/guess"
+	"github.com/hopscope/hopscope/decode/packet"
 )
 
 // Printer writes the reports of frames in the dialect of one profile.
@@ -22,10 +23,13 @@ type Printer struct {
 	Watch   *guess.Watch
 	Place   func([]*decode.Report) // nodes into their sites; nil leaves them as they are
 	Known   func(link uint16) bool // whether decoders can walk frames of a link type
+	// Foreign writes a frame without telemetry, its layers and the byte where reading stopped, with its newline; nil leaves it out.
+	Foreign func(dst []byte, frame uint64, s *guess.Sample, layers []string, stopped int) []byte
 
 	buf     []byte
 	decoder *demux.Decoder
 	batch   decode.Batch
+	outer   packet.Packet
 
 	frames, reports, malformed, without uint64
 	foreign                             map[uint16]uint64 // frames by link type that is not known
@@ -39,6 +43,11 @@ func (p *Printer) Frame(number uint64, s guess.Sample) {
 	out := &p.batch
 	p.count(s.Link, p.decoder.Frame(out, s.Link, s.Data, s.Length, s.Time))
 	p.Watch.Look(p.profileOf, s, out.Reports)
+	if p.Foreign != nil && len(out.Reports) == 0 {
+		p.outer.Frame(s.Link, s.Data, s.Length)
+		layers, stopped := p.outer.Layers()
+		p.buf = p.Foreign(p.buf, number, &s, layers, min(stopped, len(s.Data)))
+	}
 	if p.Place != nil {
 		p.Place(out.Reports)
 	}

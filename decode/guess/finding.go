@@ -25,6 +25,7 @@ type Finding struct {
 	Short     bool          // that is too little to adopt a dialect
 	Since     int64         // when one was adopted
 	Format    decode.Format // that foreign datagrams are of
+	Sample    []byte        // the beginning of a frame that was not read, or of a datagram where sockets give them
 }
 
 // Findings gives what is known, in the order of addresses. Who is only being looked at is left out.
@@ -46,7 +47,7 @@ func (w *Watch) Findings() (list []Finding) {
 		}
 		f := Finding{
 			Src: src, State: s.state, Profile: s.current.Name, Content: s.content, Unread: s.unread, AtLeast: s.part,
-			Stored: s.unread - min(s.dropped, s.unread), Samples: s.among, Explained: s.explained, Short: s.short, Port: s.port,
+			Stored: s.unread - min(s.dropped, s.unread), Samples: s.among, Explained: s.explained, Short: s.short, Port: s.port, Sample: s.shown,
 		}
 		if s.own != nil && w.adopted[src] != nil {
 			f.State, f.Profiles, f.Stored, f.Since, f.Profile = Adopted, []string{s.own.Name}, s.stored, s.since, autoName
@@ -60,8 +61,8 @@ func (w *Watch) Findings() (list []Finding) {
 		}
 		list = append(list, f)
 	}
-	for k, n := range w.foreign {
-		f := Finding{Src: k.src, State: Foreign, Profile: k.profile, Unread: n, Format: k.format}
+	for k, c := range w.foreign {
+		f := Finding{Src: k.src, State: Foreign, Profile: k.profile, Unread: c.n, Format: k.format, Sample: c.sample}
 		at, _ := slices.BinarySearchFunc(list, f, func(a, b Finding) int {
 			return cmp.Or(a.Src.Compare(b.Src), cmp.Compare(a.Format, b.Format))
 		})

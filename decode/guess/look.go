@@ -69,7 +69,7 @@ func (w *Watch) Look(current func(decode.Addr) *demux.Profile, x Sample, reports
 	}
 	last := reports[len(reports)-1]
 	if last.Err.Reason == decode.NotRead {
-		w.Foreign(last.Exporter, last.Format, current(last.Exporter), 1)
+		w.Foreign(last.Exporter, last.Format, current(last.Exporter), 1, &x)
 		return
 	}
 	doubtful := Doubtful(last)

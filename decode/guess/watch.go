@@ -37,7 +37,7 @@ const (
 )
 
 // Memory is how much a [Watch] takes at most, in bytes.
-const Memory = maxSenders*maxSamples*(maxBytes+128) + maxAdopted*1024
+const Memory = maxSenders*(maxSamples*(maxBytes+128)+256) + maxAdopted*1024
 
 // Watch follows who sends what cannot be read. It is for one goroutine, and reads no clock.
 type Watch struct {
@@ -46,7 +46,7 @@ type Watch struct {
 	senders map[decode.Addr]*sender
 	adopted map[decode.Addr]*sender
 	refused uint64 // senders for which there was no place
-	foreign map[foreigner]uint64
+	foreign map[foreigner]*foreignCount
 
 	interval, likely Interval // of [Watch.Look]: of all frames, and of those to a port that a profile names
 }
@@ -81,6 +81,7 @@ type sender struct {
 	own              *demux.Profile // that was adopted
 	stored           uint64         // reports that were in statistics, read wrongly, before that
 	since            int64          // of that
+	shown            []byte         // of the first sample
 }
 
 // State says what became of a sender.
@@ -103,7 +104,7 @@ func (s State) String() string { return stateNames[min(s, Foreign)] }
 
 // NewWatch makes a watch that tries profiles, and adopts what explains everything if adopt is set.
 func NewWatch(profiles []demux.Profile, adopt bool) *Watch {
-	return &Watch{guesser: New(profiles), adopt: adopt, senders: map[decode.Addr]*sender{}, adopted: map[decode.Addr]*sender{}, foreign: map[foreigner]uint64{}}
+	return &Watch{guesser: New(profiles), adopt: adopt, senders: map[decode.Addr]*sender{}, adopted: map[decode.Addr]*sender{}, foreign: map[foreigner]*foreignCount{}}
 }
 
 // Try changes the profiles that are tried from now on.
@@ -154,14 +155,28 @@ type foreigner struct {
 	profile string
 }
 
-// Foreign counts datagrams of src that are of a family which its profile does not read.
-func (w *Watch) Foreign(src decode.Addr, f decode.Format, current *demux.Profile, n uint64) {
+// foreignCount is how many they were, and the beginning of the first.
+type foreignCount struct {
+	n      uint64
+	sample []byte
+}
+
+// shown is how much of a frame is shown to people: headers, and next to nothing of what users sent.
+const shown = 96
+
+// Foreign counts n datagrams of src that are of a family which its profile does not read; x is one of them.
+func (w *Watch) Foreign(src decode.Addr, f decode.Format, current *demux.Profile, n uint64, x *Sample) {
 	k := foreigner{src, f, current.Name}
-	if _, ok := w.foreign[k]; ok || len(w.foreign) < maxSenders {
-		w.foreign[k] += n
-	} else {
-		w.refused++
+	c := w.foreign[k]
+	if c == nil {
+		if len(w.foreign) >= maxSenders {
+			w.refused++
+			return
+		}
+		c = &foreignCount{sample: slices.Clone(x.Data[:min(len(x.Data), shown)])}
+		w.foreign[k] = c
 	}
+	c.n += n
 }
 
 // Read counts n frames of src that its profile reads.
@@ -361,6 +376,7 @@ func (w *Watch) reconsider(s *sender, now int64, home func(decode.Addr) *demux.P
 // judge decides what a sender's frames are. before says that frames of it were read that are not known to be others.
 func (s *sender) judge(g *Guesser, before bool) {
 	v := g.Judge(s.samples)
+	s.shown = slices.Clone(s.samples[0].Data[:min(len(s.samples[0].Data), shown)])
 	s.among, s.short = v.Samples, len(s.samples) < enough || s.last-s.first < span
 	switch {
 	case len(v.Best) == 0:

@@ -22,3 +22,33 @@ func (w *Where) Names() (names []string) {
 	}
 	return names
 }
+
+// Layers names what was found in a frame on the way down, and gives the byte at which nobody knows what comes.
+func (p *Packet) Layers() (names []string, stopped int) {
+	switch p.Link {
+	case LinkEthernet:
+		names = append(names, "ethernet")
+	case LinkPPP:
+		names = append(names, "ppp")
+	case LinkNull, LinkLoop:
+		names = append(names, "loopback")
+	case LinkLinuxSLL, LinkLinuxSLL2:
+		names = append(names, "linux cooked")
+	}
+	switch {
+	case p.IP == 0 && p.EtherType != 0:
+		return append(names, fmt.Sprintf("ethertype %#04x", p.EtherType)), p.L3
+	case p.IP == 0:
+		return names, p.L3
+	}
+	names = append(names, fmt.Sprintf("ipv%d", p.IP))
+	switch {
+	case p.L4 == 0:
+		return append(names, "fragment"), p.L3
+	case p.Proto == ProtoUDP && p.HasPorts:
+		return append(names, fmt.Sprintf("udp %d > %d", p.SrcPort(), p.DstPort())), p.L4 + UDPLen
+	case p.Proto == ProtoTCP && p.HasPorts:
+		return append(names, fmt.Sprintf("tcp %d > %d", p.SrcPort(), p.DstPort())), p.L4 + TCPLen
+	}
+	return append(names, fmt.Sprintf("protocol %d", p.Proto)), p.L4
+}
