@@ -315,6 +315,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	stopSources()
 	<-ended
 	c.pipeline.LookAtSources()
+	c.names.Learn(c.pipeline.Learned())
 	c.pipeline.Dialects.Finish()
 	if c.live {
 		c.windows.Finish()
@@ -366,6 +367,7 @@ func (c *Collector) wait(ctx context.Context, ended <-chan struct{}, failed <-ch
 		case <-c.pipeline.Early():
 		}
 		c.pipeline.LookAtSources()
+		c.names.Learn(c.pipeline.Learned())
 		if c.live {
 			timer.Reset(c.windows.Look())
 		}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -29,7 +31,7 @@ func sflowCapture(t *testing.T) string {
 		octets += 1e10 / 8 / 10 * 9 / 10 // nine tenths of 10 Gbit/s, for a tenth of a second
 		both := sflow.Sample{Seq: i, Class: 0, Index: 7, Has: sflow.HasHeader | sflow.HasQueue, Protocol: 1, FrameLen: 1500, Header: packet, Queue: 3,
 			Input: sflow.Port{Value: 4}, Output: sflow.Port{Value: 7}}
-		drop, slow, counters := both, both, sflow.Sample{Kind: sflow.Counters, Seq: i, Index: 7, Has: sflow.HasInterface,
+		drop, slow, counters := both, both, sflow.Sample{Kind: sflow.Counters, Seq: i, Index: 7, Has: sflow.HasInterface | sflow.HasPortName, PortName: []byte("Ethernet24"),
 			Interface: sflow.Interface{Index: 7, Speed: 1e10, OutOctets: octets}}
 		drop.Kind, drop.Reason = sflow.Discard, 259
 		slow.Kind, slow.Rate, slow.Delay, slow.Depth = sflow.Flow, 1000, 250_000, 90_000
@@ -78,6 +80,22 @@ func TestSFlowReplay(t *testing.T) {
 	drops := slices.IndexFunc(s.Findings, func(f collector.FindingSummary) bool { return f.Kind == "drops" })
 	if drops < 0 || s.Findings[drops].Value != 90 {
 		t.Errorf("findings %+v, want 90 drops", s.Findings)
+	}
+	if drops >= 0 && !strings.Contains(s.Findings[drops].Text, "167772169") {
+		t.Errorf("%s", s.Findings[drops].Text)
+	}
+	var table bytes.Buffer
+	c := replayCommand()
+	c.SetOut(&table)
+	c.SetErr(io.Discard)
+	c.SetArgs([]string{file})
+	if err := c.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"10.0.0.9 (167772169)", "Ethernet24 (7)", "sFlow: no buffer space"} {
+		if !strings.Contains(table.String(), want) {
+			t.Errorf("no %q in\n%s", want, table.String())
+		}
 	}
 	stdout, _, err := runDecode(t.Context(), file, "--format", "table")
 	if err != nil || strings.Count(stdout, "reason no buffer space]") != 90 {

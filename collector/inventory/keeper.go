@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,6 +26,8 @@ type Keeper struct {
 	without *names.Names
 	reasons map[uint8]string
 	sites   names.Sites
+	base    *names.Names // without what was learned
+	learned []names.Node // one for a node, in the order of ids
 }
 
 // Open reads the file at path, unless it is empty. Without gives the names where there is no file, and reasons names drop reasons
@@ -124,11 +127,29 @@ func (k *Keeper) read() error {
 			return err
 		}
 	}
-	n = n.WithReasons(k.reasons).WithSites(k.sites)
+	k.base = n.WithReasons(k.reasons).WithSites(k.sites)
+	k.publish()
+	return nil
+}
+
+// Learn takes in what devices say of themselves. The file goes before it, and what they say later before what they said earlier.
+func (k *Keeper) Learn(nodes []names.Node) {
+	if len(nodes) == 0 {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	latest := slices.Clone(nodes)
+	slices.Reverse(latest)
+	k.learned = (*names.Names)(nil).WithNodes(append(latest, k.learned...)).Document().Nodes
+	k.publish()
+}
+
+func (k *Keeper) publish() {
+	n := k.base.WithNodes(k.learned)
 	if !n.Equal(k.current.Load()) {
 		k.current.Store(n)
 	}
-	return nil
 }
 
 // Teller says in which windows names are written to series: the first one, those after a change, and the first of each day (UTC).

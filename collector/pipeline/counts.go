@@ -4,6 +4,8 @@ import (
 	"sync/atomic"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/inference/names"
 )
 
 // decodeCounts counts what one worker decoded. The worker writes, anybody reads.
@@ -78,4 +80,16 @@ func (p *Pipeline) Inside() (missing, dropped uint64) {
 		missing, dropped = missing+m, dropped+d
 	}
 	return missing, dropped
+}
+
+// Learned is what agents of sFlow said of themselves and their interfaces since the last call.
+func (p *Pipeline) Learned() (nodes []names.Node) {
+	var ports []demux.SFlowPort
+	for _, w := range p.workers {
+		ports = append(ports, w.decoder.Load().Learned()...)
+	}
+	for _, x := range ports {
+		nodes = append(nodes, names.Node{ID: x.Node, Name: x.Agent.String(), Interfaces: []names.Interface{{ID: x.Index, Name: x.Name, Speed: float64(x.Speed)}}})
+	}
+	return nodes
 }

@@ -3,6 +3,7 @@ package demux
 import (
 	"encoding/binary"
 	"maps"
+	"sync"
 	"sync/atomic"
 
 	"github.com/hopscope/hopscope/decode"
@@ -20,6 +21,58 @@ type sflowState struct {
 	sources map[sflowSource]*sflowLast
 
 	missing, dropped atomic.Uint64
+
+	mu      sync.Mutex
+	learned []SFlowPort
+	ports   int // that were learned in all
+}
+
+// SFlowPort is what an agent says of one of its interfaces.
+type SFlowPort struct {
+	Node  uint32
+	Agent decode.Addr
+	Index uint32
+	Name  string // empty where it says none
+	Speed uint64 // bit/s
+}
+
+// maxPorts bounds how many interfaces are told of.
+const maxPorts = 1 << 14
+
+// Learned gives what agents said of their interfaces since the last call: what is new, or another than before. Any goroutine may call it.
+func (rt *Router) Learned() (list []SFlowPort) {
+	take := func(d *Decoder) {
+		if d != nil && d.sflow != nil {
+			d.sflow.mu.Lock()
+			defer d.sflow.mu.Unlock()
+			list = append(list, d.sflow.learned...)
+			d.sflow.learned = nil
+		}
+	}
+	take(rt.fallback)
+	for i := range rt.routes {
+		take(rt.routes[i].dec)
+	}
+	return list
+}
+
+// learn remembers what a sample says of an interface, for Learned.
+func (x *sflowState) learn(l *sflowLast, node uint32, agent *decode.Addr) {
+	s := &x.sample
+	name := s.PortName
+	if s.Has&sflow.HasPortName == 0 {
+		name = nil
+	}
+	if l == nil || l.speed == s.Interface.Speed && l.name == string(name) || l.speed == 0 && s.Interface.Speed == 0 && len(name) == 0 {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.ports++; x.ports > maxPorts {
+		return
+	}
+	l.speed, l.name = s.Interface.Speed, string(name)
+	x.learned = append(x.learned, SFlowPort{node, *agent, s.Interface.Index, l.name, l.speed})
 }
 
 // maxSources bounds the sources of samples that are remembered.
@@ -35,6 +88,8 @@ type sflowLast struct {
 	seq, drops, uptime uint32
 	octets             uint64 // sent
 	gaps               uint32 // of the agent's datagrams, until then
+	speed              uint64
+	name               string
 }
 
 // sflowUnits are those of sFlow, whatever the profile says of its exporters' other formats.
@@ -118,6 +173,7 @@ func (d *Decoder) readSFlow(b *decode.Batch, src *decode.Addr, data []byte, at, 
 			if s.Has&sflow.HasInterface == 0 {
 				break
 			}
+			x.learn(last, binary.BigEndian.Uint32(exporter[12:]), &exporter)
 			if used, ok := last.utilization(h, &s.Interface); ok {
 				hop := hopOf(next(decode.KindCounters))
 				port(hop, s.Interface.Index, decode.HopEgressIf, decode.HopL2EgressIf, &hop.EgressIf, &hop.L2EgressIf)

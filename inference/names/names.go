@@ -76,6 +76,46 @@ func (n *Names) WithReasons(more map[uint8]string) *Names {
 	return New(d.Nodes, d.Hosts, reasons).WithSites(d.Sites)
 }
 
+// WithNodes gives n with what devices say of themselves, where n says nothing: names of nodes and interfaces, and speeds.
+func (n *Names) WithNodes(more []Node) *Names {
+	if len(more) == 0 {
+		return n
+	}
+	d := n.Document()
+	at := make(map[uint32]int, len(d.Nodes)+len(more))
+	for i := range d.Nodes {
+		at[d.Nodes[i].ID] = i
+	}
+	ports, own := map[[2]uint32]int{}, map[uint32]bool{}
+	for _, m := range more {
+		i, ok := at[m.ID]
+		if !ok {
+			i = len(d.Nodes)
+			at[m.ID] = i
+			d.Nodes = append(d.Nodes, Node{ID: m.ID})
+		}
+		to := &d.Nodes[i]
+		to.Name, to.Site = cmp.Or(to.Name, m.Name), cmp.Or(to.Site, m.Site)
+		if !own[m.ID] { // what it has is n's
+			own[m.ID], to.Interfaces = true, slices.Clone(to.Interfaces)
+			for k, f := range to.Interfaces {
+				ports[[2]uint32{m.ID, f.ID}] = k
+			}
+		}
+		for _, f := range m.Interfaces {
+			key := [2]uint32{m.ID, f.ID}
+			k, ok := ports[key]
+			if !ok {
+				k, ports[key] = len(to.Interfaces), len(to.Interfaces)
+				to.Interfaces = append(to.Interfaces, Interface{ID: f.ID})
+			}
+			had := &to.Interfaces[k]
+			had.Name, had.Speed = cmp.Or(had.Name, f.Name), cmp.Or(had.Speed, f.Speed)
+		}
+	}
+	return New(d.Nodes, d.Hosts, d.DropReasons).WithSites(d.Sites)
+}
+
 // Names are all names at one time. They never change; nil has none and gives numbers.
 type Names struct {
 	nodes   []Node // by ID, the interfaces of each by ID

@@ -102,3 +102,26 @@ func TestRows(t *testing.T) {
 		t.Errorf("Equal or Len (%d) is wrong", some.Len())
 	}
 }
+
+// What devices say of themselves fills what a file leaves open, and changes nothing that it says.
+func TestWithNodes(t *testing.T) {
+	n := New([]Node{{ID: 7, Name: "leaf", Interfaces: []Interface{{ID: 1, Name: "up"}, {ID: 2, Speed: 5}}}}, nil, map[uint8]string{1: "full"})
+	got := n.WithNodes([]Node{
+		{ID: 7, Name: "10.0.0.7", Interfaces: []Interface{{ID: 1, Name: "Ethernet0", Speed: 10}}},
+		{ID: 7, Interfaces: []Interface{{ID: 3, Name: "new"}, {ID: 2, Name: "Ethernet4", Speed: 10}}},
+		{ID: 9, Name: "10.0.0.9"}, {ID: 9, Name: "later", Interfaces: []Interface{{ID: 3, Speed: 4}}},
+	})
+	want := New([]Node{
+		{ID: 7, Name: "leaf", Interfaces: []Interface{{ID: 1, Name: "up", Speed: 10}, {ID: 2, Name: "Ethernet4", Speed: 5}, {ID: 3, Name: "new"}}},
+		{ID: 9, Name: "10.0.0.9", Interfaces: []Interface{{ID: 3, Speed: 4}}},
+	}, nil, map[uint8]string{1: "full"})
+	if !got.Equal(want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if f, _ := n.FindInterface(7, 1); f.Speed != 0 {
+		t.Error("the names of before have changed")
+	}
+	if (*Names)(nil).WithNodes(nil) != nil {
+		t.Error("nothing became something")
+	}
+}
