@@ -135,8 +135,9 @@ func ofFlow(f *inference.Finding) bool {
 func passes(f *inference.Finding) bool { return f.Kind == inference.StrangeDigests || ofFlow(f) }
 
 // Fits gives the elements that can explain a finding, in their order.
-func Fits(f *inference.Finding, m Map) []Fit {
+func Fits(f *inference.Finding, s *Scene) []Fit {
 	var out []Fit
+	m := s.Map
 	add := func(e inference.Element, misfit float64) {
 		if e.Kind != inference.NoElement && len(out) < maxFits {
 			out = append(out, Fit{e, misfit})
@@ -149,7 +150,9 @@ func Fits(f *inference.Finding, m Map) []Fit {
 			out[0].Misfit = missing
 			for _, p := range first(m.Peers(e.Hop()), 8) {
 				add(inference.ElementOfLink(e.Node, p), missingLink)
-				add(inference.ElementOfNode(p), nodeBehind)
+				if !s.Healthy(p) {
+					add(inference.ElementOfNode(p), nodeBehind)
+				}
 			}
 			add(inference.ElementOfNode(e.Node), missingNode)
 			break
@@ -159,7 +162,9 @@ func Fits(f *inference.Finding, m Map) []Fit {
 		}
 		for _, p := range first(m.Peers(e.Hop()), 8) {
 			add(inference.ElementOfLink(e.Node, p), linkOfHop)
-			add(inference.ElementOfNode(p), nodeBehind)
+			if !s.Healthy(p) {
+				add(inference.ElementOfNode(p), nodeBehind)
+			}
 		}
 		add(inference.ElementOfNode(e.Node), nodeOfHop)
 	case inference.NodeElement:

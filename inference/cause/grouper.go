@@ -28,6 +28,7 @@ type Grouper struct {
 
 	around around // of the present window
 	scene  *Scene
+	claims map[*Alone]inference.Element // of findings that several elements together explain best
 }
 
 // Alone is a finding without a cause.
@@ -172,14 +173,11 @@ func (g *Grouper) born(f *inference.Finding) uint64 {
 
 // place puts new findings to causes.
 func (g *Grouper) place(w *Window, fresh []*Alone) {
-	for _, a := range g.Alone {
-		a.fits = Fits(&a.Finding, w.Map)
-	}
-	for _, a := range fresh {
-		a.fits = Fits(&a.Finding, w.Map)
-	}
 	pool := append(slices.Clone(g.Alone), fresh...)
 	g.look(w, pool)
+	for _, a := range pool {
+		a.fits = Fits(&a.Finding, g.scene)
+	}
 	g.around.fill(w.Map, g.Causes, pool, w.Open)
 	for _, a := range pool {
 		a.fits = g.around.more(a, w.Map)
@@ -229,6 +227,8 @@ func between(at, from, to uint64) uint64 {
 // saves anything. Findings that explain each other better than an older cause does come together without it.
 func (g *Grouper) choose(w *Window, pool, recent []*Alone) {
 	items, news := byElement(pool), byElement(recent)
+	g.claims = g.claim(items)
+	defer func() { g.claims = nil }()
 	h := &savings{}
 	push := func(c *Cause) {
 		for _, f := range c.Fits {
@@ -366,8 +366,11 @@ func (g *Grouper) saves(e inference.Element, list []*Alone) (saved float64, take
 	var common []inference.HopKey // nodes on the ways of all flows whose digests fit no path
 	for _, a := range list {
 		gap := g.Windows - min(a.Born, g.Windows)
-		if a.taken || gap > longest || gap > soon && a.misfit(e) >= cameToNode {
-			continue // what begins much later explains only what is at its place
+		if a.taken || !g.begunWith(a, e) {
+			continue
+		}
+		if claim, is := g.claims[a]; is && claim != e {
+			continue // it belongs to another one
 		}
 		if s := a.alone - a.misfit(e) - apart(gap); s > 0 {
 			saved += s
@@ -391,6 +394,13 @@ func (g *Grouper) saves(e inference.Element, list []*Alone) (saved float64, take
 		return 0, nil
 	}
 	return saved, takes
+}
+
+// begunWith reports whether a finding begins soon enough before the window to have a cause that is found in it. What begins much later explains
+// only what is at its place.
+func (g *Grouper) begunWith(a *Alone, e inference.Element) bool {
+	gap := g.Windows - min(a.Born, g.Windows)
+	return gap <= longest && (gap <= soon || a.misfit(e) < cameToNode)
 }
 
 // start makes a cause of findings that stand alone.

@@ -48,6 +48,7 @@ type stage struct {
 	moved   map[uint64][]inference.HopKey
 	news    []inference.Finding // of the present window
 	shuffle *rand.Rand
+	seen    func(inference.Element) bool
 
 	last   map[uint64]inference.Finding // of all that was told
 	causes map[uint64]uint64            // of evidence
@@ -98,7 +99,7 @@ func (s *stage) window() []inference.Finding {
 	}
 	var late []inference.Finding
 	s.g.Step(&Window{
-		Now: s.now, Length: 1, Settle: s.settle, Published: told, Map: s.network,
+		Now: s.now, Length: 1, Settle: s.settle, Published: told, Map: s.network, Seen: s.seen,
 		Moved: func(id uint64) []inference.HopKey { return s.moved[id] },
 		Open:  func(id uint64) *inference.Finding { return s.open[id] },
 		Start: func(f inference.Finding) *inference.Finding {

@@ -165,7 +165,7 @@ func (s *Scene) Show(f *inference.Finding) {
 type Observation struct{ Shown, Of, Absent int }
 
 // Observe counts what the places of an element show. An interface counts if it tells of itself or shows something. What a node or a link would
-// show is absent only from the element itself, and drops are never, since not all switches tell of them.
+// show is absent only from the element itself.
 func (s *Scene) Observe(e inference.Element) (out [NumWheres][NumSigns]Observation) {
 	for _, p := range Places(e, s.Map) {
 		shown := s.Shown[p.Element]
@@ -179,7 +179,7 @@ func (s *Scene) Observe(e inference.Element) (out [NumWheres][NumSigns]Observati
 				o.Of++
 			case counts:
 				o.Of++
-				if seen && 1<<i != Drops {
+				if seen {
 					o.Absent++
 				}
 			}
@@ -208,21 +208,37 @@ type Symptom struct {
 func (s *Symptom) P() float64 { return (float64(s.Shown) + .5) / (float64(s.Of) + 1) }
 
 // Against is how much the absent symptoms of an element speak against it, in nats: that of the kind of cause which explains best what is
-// there and what is not.
+// there and what is not. Nothing does where no kind of cause brings what is there.
 func (s *Scene) Against(e inference.Element) float64 {
 	o := s.Observe(e)
-	against, most := 0.0, math.Inf(-1)
+	against, most := 0.0, 0.0
 	for i := range Faults {
 		f := &Faults[i]
 		if f.On != e.Kind {
 			continue
 		}
-		present, absent := f.weigh(&o)
-		if fit := present - absent; fit > most {
-			most, against = fit, absent
+		if present, absent := f.weigh(&o); present > 0 && (most == 0 || present-absent > most) {
+			most, against = present-absent, absent
 		}
 	}
 	return against
+}
+
+// Healthy reports whether a node tells of itself and shows nothing: it is no cause of what its neighbours show.
+func (s *Scene) Healthy(node uint32) bool {
+	if s == nil || s.Seen == nil {
+		return false
+	}
+	well := false
+	for _, p := range Places(inference.ElementOfNode(node), s.Map) {
+		if p.Where == AtIt || p.Where == Ports || p.Where == Reports {
+			if s.Shown[p.Element] != 0 {
+				return false
+			}
+			well = well || p.Where == Ports && s.Seen(p.Element)
+		}
+	}
+	return well
 }
 
 // weigh is the logarithm of the odds of what is there, and of what is not, against chance.
