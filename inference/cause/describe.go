@@ -3,6 +3,7 @@ package cause
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -34,6 +35,7 @@ func (c *Cause) describe(g *Grouper, w *Window) {
 		g.look(w, g.Alone)
 	}
 	f.Element, _ = g.scene.best(c.Fits)
+	f.Element = c.member(f.Element, w.Map)
 	f.Updated = w.Now
 	lead := &c.Kinds[0]
 	if lead.Severity == inference.Info { // what is worth knowing only explains nothing that is worse
@@ -53,6 +55,9 @@ func (c *Cause) describe(g *Grouper, w *Window) {
 	l := &lead.Lead
 	f.Statistic, f.Value, f.Baseline, f.Reason = l.Statistic, l.Value, l.Baseline, l.Reason
 	f.Text = fmt.Sprintf("%s explains %s; %s", f.Element, strings.Join(counts, ", "), l.Text)
+	if p, next, second := g.scene.rival(c.Fits, f.Element, w.Map); second > 0 && p < closeOdds*second {
+		f.Text += fmt.Sprintf("; it cannot be told apart from %s (%.2f to %.2f)", next, p, second)
+	}
 	f.Node, f.EgressIf, f.Flow, f.Exporter, f.HWID = 0, 0, decode.FlowKey{}, decode.Addr{}, 0
 	switch e := f.Element; e.Kind {
 	case inference.NodeElement, inference.InterfaceElement:
@@ -64,6 +69,84 @@ func (c *Cause) describe(g *Grouper, w *Window) {
 	case inference.FlowElement:
 		f.Flow = e.Flow
 	}
+}
+
+// member gives the one of several links between two nodes that the evidence names, if it names one alone: by itself, or by its interfaces.
+func (c *Cause) member(e inference.Element, m Map) inference.Element {
+	if e.Kind != inference.LinkElement || e.EgressIf != 0 || e.PeerIf != 0 {
+		return e
+	}
+	all := hops(e, m)
+	ends := [2]inference.HopKey{{Node: e.Node}, {Node: e.Peer}}
+	named := slices.ContainsFunc(c.Shown, func(x Showing) bool { return ofLink(x.Element, e) }) // rather than by what came to an interface
+	for _, x := range c.Shown {
+		told := []inference.HopKey{x.Element.Hop()}
+		if ofLink(x.Element, e) {
+			told = append(told, inference.HopKey{Node: e.Peer, EgressIf: x.Element.PeerIf})
+		} else if named || x.Element.Kind != inference.InterfaceElement || !slices.Contains(all, told[0]) {
+			continue
+		}
+		for _, h := range told {
+			for i := range ends {
+				if ends[i].Node != h.Node || h.EgressIf == 0 {
+					continue
+				}
+				if ends[i].EgressIf != 0 && ends[i] != h {
+					return e // the evidence is at several of them
+				}
+				ends[i] = h
+			}
+		}
+	}
+	several := func(node uint32) bool {
+		n := 0
+		for _, h := range all {
+			if h.Node == node {
+				n++
+			}
+		}
+		return n > 1
+	}
+	if !several(e.Node) && !several(e.Peer) {
+		return e
+	}
+	return inference.ElementOfLinkAt(ends[0], ends[1])
+}
+
+// ofLink reports whether an element is one of the links between the nodes of another one.
+func ofLink(e, link inference.Element) bool {
+	return e.Kind == inference.LinkElement && e.Node == link.Node && e.Peer == link.Peer && e != link
+}
+
+// closeOdds is the odds from which on an explanation is told without the next best.
+const closeOdds = 3
+
+// rival gives the probability of an element as the one that explains the evidence, and the next best of those that are at another place, with its own.
+// Probabilities are those of all that explain it, by their cost in nats; a link and its interfaces are one place.
+func (s *Scene) rival(fits []Fit, e inference.Element, m Map) (p float64, next inference.Element, second float64) {
+	_, least := s.best(fits)
+	sum := 0.0
+	for _, f := range fits {
+		x := math.Exp(nats * (least - s.price(f.Element) - f.Misfit))
+		sum += x
+		switch {
+		case f.Element == e || samePlace(f.Element, e, m):
+			p += x
+		case x > second:
+			next, second = f.Element, x
+		}
+	}
+	return p / sum, next, second / sum
+}
+
+// samePlace reports whether one of two elements is a link and the other one of its interfaces, or part of the same exporter.
+func samePlace(a, b inference.Element, m Map) bool {
+	if a.Kind > b.Kind {
+		a, b = b, a
+	}
+	return a.Kind == inference.InterfaceElement && b.Kind == inference.LinkElement && slices.Contains(hops(b, m), a.Hop()) ||
+		a.Kind == inference.LinkElement && b.Kind == inference.LinkElement && a.Node == b.Node && a.Peer == b.Peer ||
+		a.Kind == inference.ExporterElement && b.Kind == inference.ExporterElement && a.Addr == b.Addr
 }
 
 // around is what happens in the network at the same time, by which findings at other places come to a cause.
@@ -173,8 +256,14 @@ const moving = 10
 
 type change struct {
 	element inference.Element
+	fits    []Fit // other elements that explain it
 	born    uint64
 	lasts   bool
+}
+
+// same reports whether two are one change.
+func (c change) same(o change) bool {
+	return c.element == o.element && c.born == o.born && c.lasts == o.lasts
 }
 
 func (r *around) fill(m Map, causes []*Cause, alone []*Alone, open func(id uint64) *inference.Finding) {
@@ -215,7 +304,7 @@ func (r *around) fill(m Map, causes []*Cause, alone []*Alone, open func(id uint6
 			r.flows[f] = append(r.flows[f], c.Finding.Element)
 		}
 		if len(c.Moved) > 0 {
-			r.move(c.Moved, change{c.Finding.Element, c.Last, len(c.Open) > 0})
+			r.move(c.Moved, change{c.Finding.Element, c.Fits, c.Last, len(c.Open) > 0})
 			r.changes[c.Born] = append(r.changes[c.Born], c.Finding.Element)
 		}
 	}
@@ -233,7 +322,7 @@ func (r *around) fill(m Map, causes []*Cause, alone []*Alone, open func(id uint6
 			}, a.Finding.Element)
 		}
 		if len(a.Moved) > 0 && !passes(&a.Finding) && a.Finding.Element.Kind != inference.NoElement {
-			r.move(a.Moved, change{a.Finding.Element, a.Born, a.Finding.End == 0})
+			r.move(a.Moved, change{a.Finding.Element, a.fits, a.Born, a.Finding.End == 0})
 			r.changes[a.Born] = append(r.changes[a.Born], a.Finding.Element)
 		}
 	}
@@ -273,7 +362,7 @@ func (r *around) changesAt(f *inference.Finding, m Map) (out []change) {
 			out = append(out, r.moved[h]...)
 		}
 		for _, c := range r.moved[inference.HopKey{Node: f.Element.Node}] {
-			if slices.Contains(r.moved[inference.HopKey{Node: f.Element.Peer}], c) {
+			if slices.ContainsFunc(r.moved[inference.HopKey{Node: f.Element.Peer}], c.same) {
 				out = append(out, c)
 			}
 		}
@@ -341,6 +430,11 @@ func (r *around) movedHere(a *Alone, m Map, add adder) {
 	for _, c := range r.changesAt(&a.Finding, m) {
 		if a.Born >= c.born && (a.Born <= c.born+moving || c.lasts && lessens(a.Finding.Kind)) {
 			add(c.element, movedHere)
+			for _, x := range c.fits {
+				if x.Element.Kind == inference.NodeElement || x.Element.Kind == inference.LinkElement {
+					add(x.Element, movedHere) // what sets them apart is counted once, where flows moved
+				}
+			}
 		}
 	}
 }

@@ -13,6 +13,9 @@
 // common cost less together than alone. It is the negative logarithm of a probability up to a factor, with numbers that
 // were chosen by hand and tried on emulated faults; the order of preference matters and not their digits.
 //
+// To the price comes what speaks against an element: the symptoms that the kind of cause which fits best would bring, by the table of [Faults],
+// and that are absent although they would be told. Those figures are counts ([Scene.Against]).
+//
 // # Steps
 //
 // A new finding joins an open cause or becomes part of a new one, whatever saves most, together with the findings that stand
@@ -20,7 +23,8 @@
 // better; its element may change by that, from an interface to its node. The choice is greedy: the cause that saves most comes
 // first, and so on until none saves anything. What a cause saves mostly falls while findings are taken away, so a heap whose
 // entries are brought up to date when they come up, and made anew for a cause that took something, gives it at a cost of
-// n log n. What begins long after a cause has to tell of something similar to belong to it, and sixty windows later nothing does.
+// n log n. Before it, sets of up to three elements are tried for findings that several of them explain, and each of these findings goes to the one
+// that it belongs to in the best set; a part of more than 64 findings is left to the greedy choice. What begins long after a cause has to tell of something similar to belong to it, and sixty windows later nothing does.
 //
 // A finding that nothing goes with stands for itself, without a cause. It joins one later if something comes that goes with
 // it. Evidence never changes its cause, and causes are never merged, so that an id means the same from its start to its end.

@@ -178,6 +178,13 @@ func Fits(f *inference.Finding, s *Scene) []Fit {
 				add(inference.ElementOfHop(h), hopOfNode)
 			}
 		}
+		if f.Kind == inference.PacketDrops { // towards a node that takes none
+			for _, p := range first(m.Peers(inference.HopKey{Node: e.Node}), maxFits/4) {
+				if s.Mute(p) {
+					add(inference.ElementOfNode(p), nodeBehind)
+				}
+			}
+		}
 		toLink := linkOfNode
 		if f.Kind == inference.PathChanged { // of a node where links would explain it less
 			toLink = linkOfMoves
@@ -201,7 +208,7 @@ func Fits(f *inference.Finding, s *Scene) []Fit {
 		}
 		for _, n := range [2][2]uint32{{e.Node, e.Peer}, {e.Peer, e.Node}} {
 			for _, h := range first(m.Interfaces(n[0]), 1024) {
-				if slices.Contains(m.Peers(h), n[1]) {
+				if slices.Contains(m.Peers(h), n[1]) && (h.Node != e.Node || e.EgressIf == 0 || h.EgressIf == e.EgressIf) && (h.Node != e.Peer || e.PeerIf == 0 || h.EgressIf == e.PeerIf) {
 					add(inference.ElementOfHop(h), toHop)
 				}
 			}

@@ -88,8 +88,8 @@ type Window struct {
 	Published []inference.Finding // by detectors in this window; Step sets their Cause
 	Map       Map
 
-	// Seen reports whether an element tells of itself in the window, as in [Scene]; nil where nothing does.
-	Seen func(inference.Element) bool
+	// Seen gives the signs that an element would tell of itself in the window, as in [Scene]; nil where nothing does.
+	Seen func(inference.Element) Signs
 	// Moved gives the hops that the flows of a finding moved to, or those on their way that it comes from.
 	Moved func(id uint64) []inference.HopKey
 	// Open gives a finding that has not ended as its detector keeps it, so that its cause can be noted there.

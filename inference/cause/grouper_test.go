@@ -48,7 +48,7 @@ type stage struct {
 	moved   map[uint64][]inference.HopKey
 	news    []inference.Finding // of the present window
 	shuffle *rand.Rand
-	seen    func(inference.Element) bool
+	seen    func(inference.Element) Signs
 
 	last   map[uint64]inference.Finding // of all that was told
 	causes map[uint64]uint64            // of evidence

@@ -143,8 +143,8 @@ func Places(e inference.Element, m Map) []Place {
 type Scene struct {
 	Map   Map
 	Shown map[inference.Element]Signs // of open findings, and of those that ended a short time ago
-	// Seen reports whether an element tells of itself in this window: an interface with packets that was judged, a node with reports.
-	Seen func(inference.Element) bool
+	// Seen gives the signs that an element would tell of itself in this window: an interface with packets that was judged, the reports of a node.
+	Seen func(inference.Element) Signs
 
 	against map[inference.Element]float64
 }
@@ -161,16 +161,29 @@ func (s *Scene) Show(f *inference.Finding) {
 	}
 }
 
+// Mute reports whether none of the interfaces that a node is known by tells of itself.
+func (s *Scene) Mute(node uint32) bool {
+	if s.Seen == nil {
+		return false
+	}
+	all := s.Map.Interfaces(node)
+	return len(all) > 0 && !slices.ContainsFunc(first(all, mostPlaces), func(h inference.HopKey) bool { return s.Seen(inference.ElementOfHop(h)) != 0 })
+}
+
 // Observation is how many of the places of one sort show a sign, how many there are, and how many do not show it although they would.
 type Observation struct{ Shown, Of, Absent int }
 
 // Observe counts what the places of an element show. An interface counts if it tells of itself or shows something. What a node or a link would
-// show is absent only from the element itself.
+// show is absent only from the element itself,
+// and as far as it is told of nodes and links.
 func (s *Scene) Observe(e inference.Element) (out [NumWheres][NumSigns]Observation) {
 	for _, p := range Places(e, s.Map) {
 		shown := s.Shown[p.Element]
-		seen := p.Where == AtIt && p.Element.Kind != inference.InterfaceElement || s.Seen != nil && s.Seen(p.Element)
-		counts := shown != 0 || seen || p.Where == Links || p.Where == Ends
+		seen := s.seen(p.Element)
+		if p.Where == AtIt && p.Element.Kind != inference.InterfaceElement {
+			seen = ofPlaces
+		}
+		counts := shown != 0 || seen != 0 || p.Where == Links || p.Where == Ends
 		for i := range NumSigns {
 			o := &out[p.Where][i]
 			switch {
@@ -179,7 +192,7 @@ func (s *Scene) Observe(e inference.Element) (out [NumWheres][NumSigns]Observati
 				o.Of++
 			case counts:
 				o.Of++
-				if seen {
+				if seen&(1<<i) != 0 {
 					o.Absent++
 				}
 			}
@@ -224,6 +237,16 @@ func (s *Scene) Against(e inference.Element) float64 {
 	return against
 }
 
+// ofPlaces are the signs of nodes, links and flows that whoever watches the network would tell of them.
+const ofPlaces = OtherWays | Vanish | Drops | Loops | Strange
+
+func (s *Scene) seen(e inference.Element) Signs {
+	if s.Seen == nil {
+		return 0
+	}
+	return s.Seen(e)
+}
+
 // Healthy reports whether a node tells of itself and shows nothing: it is no cause of what its neighbours show.
 func (s *Scene) Healthy(node uint32) bool {
 	if s == nil || s.Seen == nil {
@@ -235,7 +258,7 @@ func (s *Scene) Healthy(node uint32) bool {
 			if s.Shown[p.Element] != 0 {
 				return false
 			}
-			well = well || p.Where == Ports && s.Seen(p.Element)
+			well = well || p.Where == Ports && s.Seen(p.Element) != 0
 		}
 	}
 	return well

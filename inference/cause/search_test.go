@@ -66,7 +66,12 @@ func seeing(t *testing.T, but ...string) *stage {
 	for _, e := range but {
 		silent[at(0, e).Element] = true
 	}
-	s.seen = func(e inference.Element) bool { return e.Kind == inference.InterfaceElement && !silent[e] }
+	s.seen = func(e inference.Element) Signs {
+		if e.Kind != inference.InterfaceElement || silent[e] {
+			return 0
+		}
+		return Slow | Queues | More | Fewer | Silent
+	}
 	return s
 }
 

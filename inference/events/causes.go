@@ -63,16 +63,26 @@ func (x *causes) step(w *inference.Window) {
 	x.wires.flows, x.wires.ahead = nil, nil // they are those of the window
 }
 
-// seen reports whether an element tells of itself in the present window: packets of an interface were judged, a node reported.
-func (x *causes) seen(e inference.Element) bool {
+// seen gives the signs that an element would tell of itself in the present window: an interface that was judged, the reports of a node.
+func (x *causes) seen(e inference.Element) (signs cause.Signs) {
 	switch e.Kind {
 	case inference.InterfaceElement:
 		h := x.hops.index[e.Hop()]
-		return h != nil && h.last == x.windows && h.state.judgement == inference.Judged
+		if h == nil || h.last != x.windows || h.state.judgement != inference.Judged {
+			return 0
+		}
+		signs = cause.Silent
+		for i, of := range [statistics]cause.Signs{cause.Slow, cause.Queues, cause.More | cause.Fewer} {
+			if h.state.series[i].used {
+				signs |= of
+			}
+		}
 	case inference.ExporterElement:
-		return x.heard[e.Node]
+		if x.heard[e.Node] {
+			signs = cause.Unreported | cause.ReportsLost
+		}
 	}
-	return false
+	return signs
 }
 
 // Scene is what the last window shows besides what is given.

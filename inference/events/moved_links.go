@@ -150,10 +150,20 @@ func (g groups) add(w *inference.Window, k moveKey, s *move, flows []moved) {
 		m := &flows[0]
 		s.example = fmt.Sprintf("%s, went %s and now goes %s", m.flow, inference.HopPath(m.from), inference.HopPath(m.to))
 		s.policy = k.joined || k.a == k.b || g.passes(w, k.pair, s.parting)
+		if h, ok := g.member(k, flows); ok {
+			s.hops, s.policy = []inference.HopKey{h}, false
+		}
 	}
 	element := inference.ElementOfLink(k.a, k.b)
-	if s.byNode() {
+	switch {
+	case s.byNode():
 		element = inference.ElementOfNode(s.parting)
+	case s.ofBundle(k):
+		if peers := g.wires.Peers(s.hops[0]); len(peers) > 0 {
+			element = inference.ElementOfLinkAt(s.hops[0], inference.HopKey{Node: peers[0]})
+		} else {
+			element = inference.ElementOfHop(s.hops[0])
+		}
 	}
 	severity := inference.Info
 	if s.count >= uint64(g.cfg.PathGroup) {
@@ -171,6 +181,41 @@ func (g groups) add(w *inference.Window, k moveKey, s *move, flows []moved) {
 	g.publish(&s.finding, f)
 	g.moved[s.finding.ID] = append(g.moved[s.finding.ID], to...)
 }
+
+// member gives the interface that nearly all flows left which part at a node, if it is one of several to the same neighbour and hardly any flow stays on
+// it: a member of a bundle, and the node is fine.
+func (g groups) member(k moveKey, flows []moved) (h inference.HopKey, ok bool) {
+	if k.joined || k.a != k.b {
+		return h, false
+	}
+	left, most := map[inference.HopKey]int{}, 0
+	for i := range flows {
+		if at := slices.IndexFunc(flows[i].from, func(x inference.HopKey) bool { return x.Node == k.a && x.EgressIf != 0 }); at >= 0 {
+			x := flows[i].from[at]
+			if left[x]++; left[x] > most {
+				h, most = x, left[x]
+			}
+		}
+	}
+	if 4*most < 3*len(flows) {
+		return h, false
+	}
+	peers := g.wires.Peers(h)
+	stay := 0
+	for i := range g.wires.flows {
+		f := &g.wires.flows[i]
+		if slices.ContainsFunc(f.Hops, func(x inference.FlowHop) bool { return x.HopKey == h }) && !slices.ContainsFunc(flows, func(m moved) bool { return m.flow == f.Key }) {
+			stay++
+		}
+	}
+	if len(peers) != 1 || 4*stay > most {
+		return h, false
+	}
+	return h, slices.ContainsFunc(g.wires.Interfaces(k.a), func(x inference.HopKey) bool { return x != h && slices.Equal(g.wires.Peers(x), peers) })
+}
+
+// ofBundle reports whether flows left a member of a bundle.
+func (s *move) ofBundle(k moveKey) bool { return k.a == k.b && !s.policy && len(s.hops) == 1 }
 
 // byNode reports whether a node sends the flows elsewhere, and the link is fine: nearly all of them part there.
 func (s *move) byNode() bool { return s.policy && s.parting != 0 && uint64(s.single)*5 >= s.count*4 }
@@ -208,6 +253,9 @@ func (s *move) text(k moveKey, group int) string {
 		verb = "came to"
 	}
 	text := fmt.Sprintf("%d flows %s %s", s.count, verb, k.place())
+	if s.ofBundle(k) {
+		text = fmt.Sprintf("%d flows left interface %s for another one to the same node", s.count, s.hops[0])
+	}
 	if s.byNode() {
 		text = fmt.Sprintf("node %d sends %d flows another way: they %s %s", s.parting, s.count, verb, k.place())
 	}

@@ -1,0 +1,35 @@
+package cause
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hopscope/hopscope/inference"
+)
+
+// TestToldApart: a cause says which element at another place explains its evidence nearly as well, and says nothing where none does.
+func TestToldApart(t *testing.T) {
+	lat, que, dro := inference.HighLatency, inference.HighQueue, inference.PacketDrops
+	for _, tt := range []struct {
+		name string
+		told []inference.Finding
+		want string
+	}{
+		{"a full queue", []inference.Finding{at(lat, "interface 5:3"), at(que, "interface 5:3"), at(dro, "node 5")}, ""},
+		{"a node, or one of its links", []inference.Finding{at(lat, "node 7"), at(dro, "node 7")}, "it cannot be told apart from link 1–7"},
+		{"a slow switch", []inference.Finding{at(lat, "interface 4:1"), at(lat, "interface 4:2"), at(lat, "interface 4:3"), at(lat, "interface 4:5")}, ""},
+	} {
+		s := newStage(t)
+		for _, f := range tt.told {
+			s.starts(f)
+		}
+		s.wait(3)
+		if len(s.g.Causes) != 1 {
+			t.Fatalf("%s: causes %q", tt.name, s.elements())
+		}
+		text := s.g.Causes[0].Finding.Text
+		if tt.want == "" && strings.Contains(text, "apart") || !strings.Contains(text, tt.want) {
+			t.Errorf("%s: %s", tt.name, text)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package cause
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestPageHasTheTable: the page shows the table of symptoms as it is.
+func TestPageHasTheTable(t *testing.T) {
+	page, err := os.ReadFile("../../docs/findings.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range Faults {
+		f := &Faults[i]
+		var places [NumWheres][]string
+		for _, s := range f.Symptoms {
+			places[s.Where] = append(places[s.Where], fmt.Sprintf("%s %d of %d", s.Sign, s.Shown, s.Of))
+		}
+		var all []string
+		for w, list := range places {
+			if len(list) > 0 {
+				all = append(all, Where(w).String()+": "+strings.Join(list, ", "))
+			}
+		}
+		if row := fmt.Sprintf("| %s | %s | %d | %s |\n", f.Name, f.On, f.Happened, strings.Join(all, "; ")); !strings.Contains(string(page), row) {
+			t.Errorf("docs/findings.md lacks the line\n%s", row)
+		}
+	}
+	if text := fmt.Sprintf("%.2g", leak); !strings.Contains(string(page), text) {
+		t.Errorf("docs/findings.md lacks the leak %s", text)
+	}
+}
