@@ -23,6 +23,7 @@ var (
 	mForeign      = metrics.NewCounter("hopscope_decode_foreign_total", "Frames without telemetry.")
 	mInside       = metrics.NewGauge("hopscope_sflow_inside", "What agents of sFlow say did not leave their devices, since the settings were read: samples that are missing while no datagram is, and samples and notifications that they dropped.", "what")
 	mUnread       = metrics.NewGauge("hopscope_dialect_unread_reports", "Reports of exporters whose dialect their profile does not read, by what became of them: adopted, suggested, tied, mixed, unknown, foreign (another family of formats).", "state")
+	mRemarks      = metrics.NewCounter("hopscope_remarks_total", "Reports that were read and are not all in statistics, and hops of them, by what is to be said.", "remark")
 	mDialects     = metrics.NewGauge("hopscope_dialect_exporters", "Exporters whose dialect their profile does not read, by what became of them.", "state")
 	mReread       = metrics.NewCounter("hopscope_dialect_reread_reports_total", "Reports that were dropped first, and read again when their exporter's dialect was adopted; they count as received twice.")
 	mReceived     = metrics.NewCounter("hopscope_ledger_received_total", "Reports received, what the kernel dropped included.", "sink")
@@ -102,7 +103,7 @@ func Metrics(cfg any) []Metric {
 
 // read lists the metrics that are read when they are asked for: all but the histogram, which counts as writes happen.
 func read(sources []Source) []Metric {
-	own := []Metric{mReports, mMalformed, mForeign, mInside, mUnread, mDialects, mReread, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFlows, mFlowBytes, mEvicted, mDigests, mTraced, mUndecided, mWatched, mTraceBytes, mShardQueue, mFolded, mLost, mFindings, mSeen, mJudged, mLearning, mSinkQueue}
+	own := []Metric{mReports, mMalformed, mForeign, mInside, mUnread, mRemarks, mDialects, mReread, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFlows, mFlowBytes, mEvicted, mDigests, mTraced, mUndecided, mWatched, mTraceBytes, mShardQueue, mFolded, mLost, mFindings, mSeen, mJudged, mLearning, mSinkQueue}
 	for _, v := range spoolValues("", &spool.Stats{}) {
 		if v.Name != own[len(own)-1].Name {
 			own = append(own, v.Metric)
@@ -128,6 +129,11 @@ func (c *Collector) alerting() *stores.Alerting {
 
 // emitDialects emits what is known of exporters that their profiles do not read.
 func (c *Collector) emitDialects(emit metrics.Emit) {
+	remarks := map[string]uint64{}
+	for _, m := range c.pipeline.Remarks.List() {
+		remarks[m.Name()] += m.Count
+	}
+	metrics.Map(emit, mRemarks, remarks)
 	exporters, reports := map[string]int{}, map[string]uint64{}
 	for _, f := range c.dialects() {
 		exporters[f.State.String()]++

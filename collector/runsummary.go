@@ -47,6 +47,7 @@ func (c *Collector) Summary(flows, hops int) Summary {
 	}
 
 	s.Dialects = summary.Dialects(c.dialects())
+	s.Remarks = summary.Remarks(c.pipeline.Remarks.List())
 	c.tally.Fill(&s, hops)
 	balances := c.ledger.Snapshot()
 	s.Ledger.Balance = balances[0]

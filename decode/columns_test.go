@@ -21,6 +21,8 @@ var notColumns = map[string]string{
 	"Has":       "is the presence of the columns",
 	"FlowHash":  "depends on a secret key of the collector, and is computed again",
 	"Units":     "are numbered within a stream: ColUnits is the number",
+	"Remarks":   "are counted where the report was decoded",
+	"Inner":     "takes the place of Flow in all that a collector hands on; JSON writes it",
 	"Hops":      "have a table of their own",
 	"IOAM":      "has no columns in streams and files; JSON writes it",
 	"Err.Field": "is a text: ColErrField",

@@ -165,6 +165,8 @@ const (
 	HasSRPorts
 	HasTTL
 	HasDigest
+	HasInner      // Inner
+	HasInnerPorts // Inner's ports were read
 )
 
 // Report is one decoded report, or one decoded packet of the network that carries telemetry itself.
@@ -197,14 +199,16 @@ type Report struct {
 	HeaderTime uint32 // ingress timestamp of the report header 0.5 and 1.0
 
 	Flow     FlowKey
-	FlowHash uint64 // of Flow, by who hands the report on: [HashKey.Flow] of the collector's key; 0 means not yet
-	Weight   uint32 // packets that a sample stands for, by its sampling rate; 0 is 1
-	PacketID uint16 // IPv4 identification
-	TTL      uint8  // of the IP header that Flow was read from; falls along the path
+	Inner    FlowKey // of the innermost IP packet in that of Flow, where it carries one
+	FlowHash uint64  // of Flow, by who hands the report on: [HashKey.Flow] of the collector's key; 0 means not yet
+	Weight   uint32  // packets that a sample stands for, by its sampling rate; 0 is 1
+	PacketID uint16  // IPv4 identification
+	TTL      uint8   // of the IP header that Flow was read from; falls along the path
 
 	// Announced is the number of hops that the lengths of an INT stack announce, at most 255. Fewer are there when the
 	// stack was cut; then the reporting node's own hop is counted too, if it stands beside the stack.
 	Announced     uint8
+	Remarks       Remark // what the decoder found beside
 	DropReason    uint8
 	RemainingHops uint8
 	DomainID      uint16

@@ -40,7 +40,7 @@ var DefaultUnits = Units{LatencyNS: 1, TimeNS: 1, QueueBytes: 1, TxFullScale: 10
 
 // Latency is the time that the packet spent in h's device, in nanoseconds. If the device did not report it, it is the
 // difference of egress and ingress time modulo the width of the clock, or for probes the way to the queue and the
-// time in it.
+// time in it. A difference of times counts if both were set and it can be.
 func (u *Units) Latency(h *Hop) (ns uint64, ok bool) {
 	switch {
 	case h.Has&HopLatency != 0:
@@ -48,18 +48,9 @@ func (u *Units) Latency(h *Hop) (ns uint64, ok bool) {
 	case !u.LatencyCalc:
 		return 0, false
 	case h.Has&(HopIngressTime|HopEgressTime) == HopIngressTime|HopEgressTime:
-		d := h.EgressTime - h.IngressTime
-		if h.TimeBits < 64 {
-			d &= 1<<h.TimeBits - 1
-		}
-		// A difference in the upper half of the clock's range is a clock that went backwards, not a packet that
-		// stayed for half the clock's lifetime.
-		if d>>(max(h.TimeBits, 1)-1) != 0 {
-			return 0, false
-		}
-		return d * u.TimeNS, true
+		return u.inside(h)
 	case h.Has&(HopQueueDelay|HopEnqTime|HopIngressTime) == HopQueueDelay|HopEnqTime|HopIngressTime:
-		return uint64(h.EnqTime-uint32(h.IngressTime)+h.QueueDelay) * u.TimeNS, true
+		return u.queued(h)
 	case h.Has&HopQueueDelay != 0:
 		return uint64(h.QueueDelay) * u.LatencyNS, true
 	}

@@ -127,7 +127,7 @@ func TestCollectCaptures(t *testing.T) {
 		"decode/testdata/fabric-report05":                      "| 179 | 59 telemetry-report drop, 120 telemetry-report postcard | auto | 4 | 5 |",
 		"decode/testdata/postcard-reports":                     "| 100 | 100 telemetry-report bad-type | postcard-braine suggested | 0 | 0 |",
 		"internal/plain/testdata/geant-int10-3sw-after-sink":   "| 8 | none | none | 0 | 0 |",
-		"internal/plain/testdata/intmd20-elav-4sw-before-sink": "| 24 | 15 int-md int-stack | p4-int-elavinal suggested | 1 | 3 |",
+		"internal/plain/testdata/intmd20-elav-4sw-before-sink": "| 24 | 15 int-md int-stack | p4-int-elavinal suggested | 0 | 3 |",
 		"internal/plain/testdata/intmd21-3sw-reports":          "| 32 | none | p4-int-laofan suggested | 0 | 0 |",
 		"internal/plain/testdata/intprobe-ring5":               "| 16 | 7 int-probe probe | auto | 8 | 0 |",
 		"internal/plain/testdata/onos-int10-4sw-iperf-reports": "| 24 | 24 telemetry-report postcard | onos suggested | 0 | 2 |",

@@ -150,6 +150,9 @@ error says so before its last line. What is printed is what the profile says.`,
 		for _, line := range dialectLines(p.Dialects()) {
 			fmt.Fprintf(c.ErrOrStderr(), "%s: %s\n", name, line)
 		}
+		for _, m := range p.Remarks() {
+			fmt.Fprintf(c.ErrOrStderr(), "%s: %s\n", name, m.String())
+		}
 		fmt.Fprintf(c.ErrOrStderr(), "%s: %s\n", name, p.Summary(o.all))
 		return err
 	}

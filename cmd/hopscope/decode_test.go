@@ -149,7 +149,7 @@ func TestDecodeAskedWrongly(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"testdata/geant.pcap", "--profile", "gaent"}, `no profile "gaent"; there are auto, prometheus-exporter, fabric-tna, geant, `},
+		{[]string{"testdata/geant.pcap", "--profile", "gaent"}, `no profile "gaent"; there are auto, auto-unflagged, prometheus-exporter, fabric-tna, geant, `},
 		{[]string{"testdata/geant.pcap", "--report-port", "0"}, "--report-port 0 is outside 1..65535"},
 		{[]string{"testdata/geant.pcap", "--report-port", "65536"}, "--report-port 65536 is outside 1..65535"},
 		{[]string{"testdata/geant.pcap", "--format", "xml"}, `--format "xml" is neither table nor json`},

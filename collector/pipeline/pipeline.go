@@ -14,6 +14,7 @@ import (
 	"github.com/hopscope/hopscope/collector/ledger"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/decode/guess"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/inference/sequence"
@@ -44,6 +45,7 @@ type Pipeline struct {
 	free    []*work // last in, first out: what was used last is still in the CPU cache
 
 	Exporters *sequences
+	Remarks   guess.Remarks
 	Dialects  *dialects // nil where nobody wants to know
 	sources   []*source
 	diversion *diversion // nil without one
@@ -112,6 +114,9 @@ type Config struct {
 func New(cfg Config) *Pipeline {
 	p := &Pipeline{
 		key: decode.NewHashKey(cfg.Seed), ledger: cfg.Ledger, log: cfg.Log, reports: cfg.Reports, receipt: newByReceipt(cfg.Window), Dialects: cfg.Dialects,
+	}
+	p.Remarks.First = func(m *guess.Remark) {
+		p.log.Warn("reports are not all in statistics", "remark", m.Name(), "text", m.String())
 	}
 	queue := cfg.QueueBatches
 	if cfg.Block {
@@ -336,6 +341,7 @@ func (p *Pipeline) scatter(w *Worker, in *decode.LazyBatch) {
 				malformed++
 				return nil
 			}
+			p.Remarks.See(r)
 			if r.Has&decode.HasFlow != 0 {
 				r.FlowHash = p.key.Flow(&r.Flow)
 				i = (r.FlowHash >> 32) * shards >> 32

@@ -28,6 +28,7 @@ type Summary struct {
 	Exporters        []Exporter         `json:"exporters"`
 	OtherExporters   *OtherExporters    `json:"other_exporters,omitempty"`
 	Dialects         []Dialect          `json:"dialects,omitempty"` // of exporters that their profiles did not read
+	Remarks          []Remark           `json:"remarks,omitempty"`  // about what was read and is in no statistics
 	Findings         []Finding          `json:"findings"`
 	Ledger           Ledger             `json:"loss_ledger"`
 	Seconds          float64            `json:"seconds"`
@@ -246,6 +247,27 @@ func Dialects(list []guess.Finding) (out []Dialect) {
 		if f.State != guess.Adopted {
 			out[i].Sample = hex.EncodeToString(f.Sample)
 		}
+	}
+	return out
+}
+
+// Remark is what is to be said of reports of one exporter that were read, and are not all in statistics.
+type Remark struct {
+	Address string `json:"address,omitempty"` // none for packets of the network
+	What    string `json:"what"`              // copies, unset-times, unflagged-int, stack-in-mx, domain-data, more
+	Count   uint64 `json:"count"`
+	Text    string `json:"text"`
+}
+
+// Remarks are those of a list.
+func Remarks(list []guess.Remark) (out []Remark) {
+	for i := range list {
+		m := &list[i]
+		address := ""
+		if m.Src != (decode.Addr{}) {
+			address = m.Src.String()
+		}
+		out = append(out, Remark{address, m.Name(), m.Count, m.String()})
 	}
 	return out
 }

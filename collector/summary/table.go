@@ -90,6 +90,15 @@ func (s *Summary) WriteTable(w io.Writer) error {
 			fmt.Fprintf(t, "  %s\n", d.Text)
 		}
 	}
+	if section("Remarks", len(s.Remarks)) {
+		for i, m := range s.Remarks {
+			if i == MostDialects {
+				fmt.Fprintf(t, "  and %d more\n", len(s.Remarks)-i)
+				break
+			}
+			fmt.Fprintf(t, "  %s\n", m.Text)
+		}
+	}
 	if section("Findings", len(s.Findings)) {
 		for _, f := range s.Findings {
 			state := "lasting"

@@ -12,18 +12,21 @@ import (
 // Decoder reads what the exporters of one profile send. It is for one goroutine, and allocates nothing once the batch
 // has grown to the size of the traffic.
 type Decoder struct {
-	profile Profile
-	table   table
-	special bool // datagrams are no plain reports, or their hops have fields that are wrong
-	lies    lies // to be left out; none where reports are wanted as they are
-	reader  telemetry.Reader
-	intmd   *intmd.Decoder
-	outer   packet.Packet // of the frame
-	inner   packet.Packet // of the packet inside a report
-	in      telemetry.Inner
-	place   intmd.Place
-	shapes  shapes
-	sflow   *sflowState // nil where the profile does not read it
+	profile   Profile
+	table     table
+	special   bool // datagrams are no plain reports, or their hops have fields that are wrong
+	lies      lies // to be left out; none where reports are wanted as they are
+	reader    telemetry.Reader
+	intmd     *intmd.Decoder
+	outer     packet.Packet // of the frame
+	inner     packet.Packet // of the packet inside a report
+	in        telemetry.Inner
+	place     intmd.Place
+	shapes    shapes
+	innermost bool          // packets that are carried in others take their place in reports
+	carried   packet.Packet // the innermost packet
+	scratch   decode.Report // of INT that nothing announces
+	sflow     *sflowState   // nil where the profile does not read it
 }
 
 // New makes a decoder for p.
@@ -39,6 +42,7 @@ func New(p Profile) *Decoder {
 // newCorrecting makes a decoder whose reports have no lies in them.
 func newCorrecting(p Profile) *Decoder {
 	d := New(p)
+	d.innermost = !p.OuterFlow
 	d.lies = resolveLies(p.Lies)
 	d.special = d.special || d.lies != (lies{})
 	return d
@@ -135,13 +139,94 @@ func (d *Decoder) packet(b *decode.Batch, p *packet.Packet, data []byte, time in
 			}
 		}
 		if n = d.offer(d.table.ports, port, b, p, data, time); n > 0 {
+			d.carry(b, n, p, data)
 			return n
 		}
 	}
 	if n = d.offer(d.table.anywhere, 0, b, p, data, time); n > 0 || d.table.alone {
+		d.carry(b, n, p, data)
 		return n
 	}
-	return d.network(b, p, data, time)
+	if n = d.network(b, p, data, time); n > 0 || len(d.table.anywhere) == 0 {
+		return n
+	}
+	// Options of a packet in a tunnel are read as those of one without.
+	d.carried = *p
+	for range packet.MaxTunnels {
+		if !d.carried.Inside(data) {
+			return 0
+		}
+		if n = d.offer(d.table.anywhere, 0, b, &d.carried, data, time); n > 0 {
+			d.carry(b, n, &d.carried, data)
+			return n
+		}
+	}
+	return 0
+}
+
+// carry completes the last n reports of b, which are about p, by the innermost packet that p carries.
+func (d *Decoder) carry(b *decode.Batch, n int, p *packet.Packet, data []byte) {
+	if n == 0 {
+		return
+	}
+	q := *p
+	if !q.Inside(data) {
+		return
+	}
+	for _, r := range b.Reports[len(b.Reports)-n:] {
+		if r.Has&decode.HasFlow != 0 {
+			d.innermostOf(r, q, data)
+		}
+	}
+}
+
+// innermostOf gives r the flow of the innermost packet in q, which the packet of r's flow carries.
+func (d *Decoder) innermostOf(r *decode.Report, q packet.Packet, data []byte) {
+	for n := 1; n < packet.MaxTunnels && q.Inside(data); n++ {
+	}
+	q.Flow(&r.Inner, data)
+	r.Has |= decode.HasInner
+	if q.HasPorts {
+		r.Has |= decode.HasInnerPorts
+	}
+	if !d.innermost {
+		return
+	}
+	r.Flow, r.Inner = r.Inner, decode.FlowKey{}
+	if r.Has&decode.HasInnerPorts == 0 {
+		r.Has &^= decode.HasPorts
+	} else {
+		r.Has |= decode.HasPorts
+	}
+	r.Has &^= decode.HasInner | decode.HasInnerPorts
+}
+
+// carriedBehind completes r by the packet that p carries behind the INT at d.place, or right behind its headers if there is none.
+func (d *Decoder) carriedBehind(r *decode.Report, p *packet.Packet, data []byte, v decode.Version) {
+	if p.Proto != packet.ProtoTCP && p.Proto != packet.ProtoUDP || v == 0 || d.place.Carrier == intmd.Geneve {
+		if q := *p; q.Inside(data) {
+			d.innermostOf(r, q, data)
+		}
+		return
+	}
+	place, q := &d.place, *p
+	switch {
+	case place.Carrier == intmd.VXLANGPE:
+		if place.At+4 > len(data) || !q.InsideNext(data, data[place.At+3], place.Next) {
+			return
+		}
+	case r.Flow.Proto == packet.ProtoUDP && p.Proto == packet.ProtoUDP && packet.TunnelPort(r.Flow.DstPort) && place.NPT != 2:
+		if !q.InsideUDP(data[:min(len(data), p.End)], r.Flow.DstPort, place.Next) {
+			return
+		}
+	case place.NPT == 2:
+		if q.Proto, q.L4, q.HasPorts = r.Flow.Proto, place.Next, false; !q.Inside(data) {
+			return
+		}
+	default:
+		return
+	}
+	d.innermostOf(r, q, data)
 }
 
 // fragment refuses a part of a packet to a report port.
@@ -167,6 +252,7 @@ func (d *Decoder) network(b *decode.Batch, p *packet.Packet, data []byte, time i
 		r.Format, r.Kind = decode.INTMX, decode.KindInstruction
 	}
 	d.restoreFlow(r, data, r.Version)
+	d.carriedBehind(r, p, data, r.Version)
 	return 1
 }
 
@@ -235,10 +321,17 @@ func (d *Decoder) inside(r *decode.Report, data []byte) {
 		return
 	}
 	p.Report(r, data)
-	if r.Flags&decode.Tracked == 0 && !in.INT {
+	announced := r.Flags&decode.Tracked != 0 || d.profile.Report.Unflagged
+	if in.INT && !always(place, p, in.End) || !in.INT && !d.find(place, p, data) {
+		d.carriedBehind(r, p, data, 0)
 		return
 	}
-	if in.INT && !always(place, p, in.End) || !in.INT && !d.find(place, p, data) {
+	if !announced && !in.INT {
+		d.scratch.Reset()
+		if d.intmd.Decode(&d.scratch, data, place) != 0 && d.scratch.Err.Reason == 0 && len(d.scratch.Hops) > 0 {
+			r.Remarks |= decode.RemarkUnflagged
+		}
+		d.carriedBehind(r, p, data, 0)
 		return
 	}
 	local := len(r.Hops)
@@ -247,6 +340,7 @@ func (d *Decoder) inside(r *decode.Report, data []byte) {
 		r.Kind = decode.KindStack
 	}
 	d.restoreFlow(r, data, r.INT)
+	d.carriedBehind(r, p, data, r.INT)
 	if r.INT != 0 {
 		mergeOwn(r, local)
 	}

@@ -17,13 +17,16 @@ var deviations = []deviation{
 	{"report-zero-to-end", "report 2.0: a length of 0 means to the end", func(p *Profile) *bool { return &p.Report.ZeroToEnd }},
 	{"report-short-to-end", "report 2.0: a length of 255 means to the end, however short", func(p *Profile) *bool { return &p.Report.ShortToEnd }},
 	{"report-no-sequence", "the sequence number is constant", func(p *Profile) *bool { return &p.Report.NoSequence }},
+	{"report-unflagged", "INT is looked for in the packets of all reports, whatever their flag F says", func(p *Profile) *bool { return &p.Report.Unflagged }},
 	{"int-wide-times", "INT 1.0: 64-bit times, level 2 ports of 16 bits", func(p *Profile) *bool { return &p.INT.WideTimes }},
 	{"int-version-0", "INT 1.0: the layout under version 0", func(p *Profile) *bool { return &p.INT.Version0 }},
 	{"int-host-int", "INT 0.5: shim type 3, a sequence number behind the stack", func(p *Profile) *bool { return &p.INT.HostINT }},
 	{"int-least-first", "INT 2.x: the bitmap numbered from the other end", func(p *Profile) *bool { return &p.INT.LeastFirst }},
 	{"int-swap-npt2", "INT 2.x: the original protocol in the third byte of the shim", func(p *Profile) *bool { return &p.INT.SwapNPT2 }},
+	{"int-stack-in-mx", "INT 2.x: a stack of INT-MD under a shim of type 3, in domain 0", func(p *Profile) *bool { return &p.INT.StackInMX }},
 	{"int-behind-options", "INT in TCP stands behind the options", func(p *Profile) *bool { return &p.INT.BehindOptions }},
 	{"int-tunnels", "INT in VXLAN-GPE and Geneve", func(p *Profile) *bool { return &p.INT.Tunnels }},
+	{"outer-flow", "flows are of the packet that carries the telemetry, not of the innermost one in it", func(p *Profile) *bool { return &p.OuterFlow }},
 }
 
 // DeviationNames gives the names of all deviations, and what each means.

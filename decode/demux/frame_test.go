@@ -258,8 +258,8 @@ func TestFrameCut(t *testing.T) {
 
 func TestProfiles(t *testing.T) {
 	want := []string{
-		"auto", "prometheus-exporter", "fabric-tna", "geant", "onos", "host-int", "host-int-no-sink-id", "p4-int-laofan",
-		"p4-int-elavinal", "fant", "postcard-braine", "int-path", "int-probe", "ioam-ipv6", "pint-mininet", "pint-tofino",
+		"auto", "auto-unflagged", "prometheus-exporter", "fabric-tna", "geant", "onos", "host-int", "host-int-no-sink-id", "p4-int-laofan",
+		"p4-int-elavinal", "p4-int-mandaryoshi", "fant", "postcard-braine", "int-path", "int-probe", "ioam-ipv6", "pint-mininet", "pint-tofino",
 		"pint-hpcc", "sflow",
 	}
 	if got := Profiles(); !slices.Equal(got, want) {

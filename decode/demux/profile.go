@@ -26,6 +26,8 @@ type Profile struct {
 	// Formats are the other formats that packets of the network can have. The first one that finds something counts.
 	Formats []packet.Format
 
+	// OuterFlow: statistics are of the packet that carries the telemetry, also where that carries another one.
+	OuterFlow bool
 	// SFlow: sFlow 5 is read, on any port.
 	SFlow bool
 

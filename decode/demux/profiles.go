@@ -51,6 +51,7 @@ var (
 	report05  = telemetry.Options{Versions: telemetry.V05}
 	report10  = telemetry.Options{Versions: telemetry.V10}
 	onos10    = telemetry.Options{Versions: telemetry.V10, FlagsFirst: true, NoSequence: true}
+	unflagged = telemetry.Options{Versions: telemetry.AllVersions, PINTDomain: telemetry.PINTDomain, Unflagged: true}
 	toEnd20   = telemetry.Options{Versions: telemetry.V20, ZeroToEnd: true}
 )
 
@@ -97,6 +98,12 @@ var builtin = []Profile{
 		Formats: formats(srint.Probe{}, ioam.IPv6{}),
 		SFlow:   true,
 		Units:   nanoseconds,
+	},
+	{
+		Name: "auto-unflagged", About: "auto, but INT is looked for in the packets of all reports, whatever their flag F says",
+		ReportPorts: usualPort, Report: unflagged,
+		INT:   marked(intmd.Options{Versions: intmd.AllVersions}, exampleDSCP, byPort, inTunnels),
+		Units: nanoseconds,
 	},
 	{
 		Name: "prometheus-exporter", About: "report 0.5 with INT 0.5 behind TCP options",
@@ -149,6 +156,12 @@ var builtin = []Profile{
 		Name: "p4-int-elavinal", About: "INT 2.x with the bitmap numbered from the other end",
 		INT:   marked(intmd.Options{Versions: intmd.V21, LeastFirst: true}, exampleDSCP),
 		Units: microseconds,
+	},
+	{
+		Name: "p4-int-mandaryoshi", About: "INT 2.x with a stack of INT-MD under a shim of type 3",
+		ReportPorts: usualPort, Report: anyReport,
+		INT:   marked(intmd.Options{Versions: intmd.V21, StackInMX: true}, exampleDSCP),
+		Units: nanoseconds,
 	},
 	{
 		Name: "fant", About: "report 2.0; INT 2.1 with the widths of FANT in domain 0xfa17: 84 bytes of metrics a hop for bitmap 0xffff",

@@ -97,7 +97,17 @@ func (s *shape) agrees(data []byte) bool {
 			return false
 		}
 	}
-	return end >= s.end && end <= len(ip)
+	if end < s.end || end > len(ip) {
+		return false
+	}
+	if s.udp {
+		port := ip[22:]
+		if s.original != 0 {
+			port = data[s.original:]
+		}
+		return !packet.CarriesUDP(ip[:end], be.Uint16(port), s.end)
+	}
+	return true
 }
 
 // special reports whether a UDP destination port says by itself that there is INT.

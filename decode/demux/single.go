@@ -66,14 +66,14 @@ func (d *Decoder) single(r *decode.Report, src *decode.Addr, data []byte) bool {
 	packet.FlowIPv4(&r.Flow, h, ports)
 	r.TTL, r.PacketID = h[8], be.Uint16(h[4:])
 	r.Has |= decode.HasFlow | decode.HasTTL | decode.HasPorts | decode.HasPacketID
-	if r.Flags&decode.Tracked == 0 {
-		return true
-	}
 	if c.ProbeMarker != 0 {
 		return false
 	}
+	if r.Flags&decode.Tracked == 0 {
+		return !marked && !byPort && !carries(data, at, total, proto, uint16(ports), 28) // else there may be INT that nothing announces
+	}
 	if !marked && !byPort {
-		return true
+		return !carries(data, at, total, proto, uint16(ports), 28)
 	}
 	if end < shim || end > len(data)-at {
 		return false
@@ -92,11 +92,21 @@ func (d *Decoder) single(r *decode.Report, src *decode.Addr, data []byte) bool {
 	case 1:
 		r.Flow.DstPort = uint16(word)
 	case 2:
-		r.Flow.Proto = uint8(word)
+		if r.Flow.Proto = uint8(word); r.Flow.Proto != packet.ProtoTCP && r.Flow.Proto != packet.ProtoUDP {
+			return false
+		}
 		packet.ReportPorts(r, data[:min(len(data), at+total)], at+shim+4+4*int(word>>16&0xff))
+	}
+	if carries(data, at, total, proto, r.Flow.DstPort, shim+4+4*int(word>>16&0xff)) {
+		return false
 	}
 	mergeOwn(r, local)
 	return true
+}
+
+// carries reports whether another packet stands in that of IPv4 at data[at], so many bytes behind its beginning.
+func carries(data []byte, at, total int, proto uint8, port uint16, behind int) bool {
+	return proto == packet.ProtoUDP && packet.CarriesUDP(data[at:min(at+total, len(data))], port, behind)
 }
 
 // singleReport reads data, the payload of a datagram, if it is one report 2.0, whole, that holds a packet or metadata

@@ -26,6 +26,7 @@ type Printer struct {
 	// Foreign writes a frame without telemetry, its layers and the byte where reading stopped, with its newline; nil leaves it out.
 	Foreign func(dst []byte, frame uint64, s *guess.Sample, layers []string, stopped int) []byte
 
+	remarks guess.Remarks
 	buf     []byte
 	decoder *demux.Decoder
 	batch   decode.Batch
@@ -52,6 +53,9 @@ func (p *Printer) Frame(number uint64, s guess.Sample) {
 		p.Place(out.Reports)
 	}
 	for _, report := range out.Reports {
+		if report.Err.Reason == 0 {
+			p.remarks.See(report)
+		}
 		if report.Err.Reason != 0 {
 			p.malformed++
 		}
@@ -87,6 +91,9 @@ func (p *Printer) Dialects() []guess.Finding {
 	p.Watch.Finish()
 	return p.Watch.Findings()
 }
+
+// Remarks are those about reports that were read.
+func (p *Printer) Remarks() []guess.Remark { return p.remarks.List() }
 
 // Flush writes what was added.
 func (p *Printer) Flush() error {

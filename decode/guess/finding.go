@@ -42,7 +42,7 @@ func (w *Watch) Findings() (list []Finding) {
 		if s == nil {
 			s = w.senders[src]
 		}
-		if s.state == Gathering {
+		if s.state == Gathering || s.state == Plain && w.adopted[src] == nil {
 			continue
 		}
 		f := Finding{

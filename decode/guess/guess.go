@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/reportjson"
@@ -90,14 +91,21 @@ func (g *Guesser) at(port uint16) []*trial {
 
 // Reads reports whether p reads all of s, be it that it holds little.
 func (g *Guesser) Reads(p *demux.Profile, s *Sample) bool {
+	return g.reading(p, s) > silent
+}
+
+// Fails reports whether p reads less of s than that it holds little.
+func (g *Guesser) Fails(p *demux.Profile, s *Sample) bool { return g.reading(p, s) == unread }
+
+func (g *Guesser) reading(p *demux.Profile, s *Sample) reading {
 	for _, t := range g.trials {
 		if alike(t.profile, p) {
 			r, _ := t.read(s)
-			return r != unread
+			return r
 		}
 	}
 	r, _ := newTrial(p).read(s)
-	return r != unread
+	return r
 }
 
 // alike reports whether p and q are the same profile with the same ports.
@@ -161,8 +169,10 @@ func (g *Guesser) Judge(samples []Sample) Verdict {
 		return v
 	}
 	var good []Score
-	for _, t := range g.all(commonPort(samples)) {
-		s := t.score(samples)
+	trials := g.all(commonPort(samples))
+	broken := brokenINT(trials, samples)
+	for _, t := range trials {
+		s := t.score(samples, broken)
 		if float64(s.Explained) >= minExplained*float64(len(samples)) && s.Plausible >= minPlausible {
 			good = append(good, s)
 		}
@@ -209,8 +219,31 @@ func commonPort(samples []Sample) (port uint16) {
 	return port
 }
 
+// place names a report of a sample.
+type place struct{ sample, report int }
+
+// brokenINT gives the packets in reports that the specifications mark as carrying INT which then breaks a rule. Passing such bytes over
+// is no evidence for a profile: it reads less than others, and nothing that it checks could have failed.
+func brokenINT(trials []*trial, samples []Sample) map[place]decode.FlowKey {
+	broken := map[place]decode.FlowKey{}
+	for _, t := range trials {
+		if t.profile.Name != autoName {
+			continue
+		}
+		for i := range samples {
+			_, reports := t.read(&samples[i])
+			for k, r := range reports {
+				if r.Err.Format == decode.INTMD && r.Format == decode.TelemetryReport {
+					broken[place{i, k}] = r.Flow
+				}
+			}
+		}
+	}
+	return broken
+}
+
 // score tries t on the samples.
-func (t *trial) score(samples []Sample) Score {
+func (t *trial) score(samples []Sample, broken map[place]decode.FlowKey) Score {
 	s := Score{Profile: *t.profile, Port: t.port}
 	p := newPlausibility(t.profile)
 	for i := range samples {
@@ -218,6 +251,11 @@ func (t *trial) score(samples []Sample) Score {
 		s.text = binary.AppendUvarint(s.text, uint64(len(reports)))
 		for _, x := range reports {
 			s.text = reportjson.Append(s.text, uint64(i), x)
+		}
+		for k, x := range reports {
+			if flow, is := broken[place{i, k}]; is && x.INT == 0 && flow == x.Flow {
+				r = unread
+			}
 		}
 		if r != content {
 			continue

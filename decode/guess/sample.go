@@ -28,6 +28,7 @@ type reading uint8
 
 const (
 	unread  reading = iota // not all of it is read
+	silent                 // it is read, announces something, and tells nothing of it: another profile may
 	empty                  // it is read, and tells of no hop
 	content                // it is read, and tells of hops, or holds a digest
 )
@@ -66,7 +67,13 @@ func (t *trial) read(s *Sample) (reading, []*decode.Report) {
 
 // judge says how far r was read. The telemetry report that it is from begins at payload; first says that it is the first one.
 func (t *trial) judge(r *decode.Report, s *Sample, payload int, first bool) reading {
-	if r.Err.Reason != 0 || r.Unknown != nil || r.HeaderCut {
+	if r.Err.Reason != 0 || r.HeaderCut {
+		return unread
+	}
+	if r.Remarks&(decode.RemarkDomainData|decode.RemarkStackInMX|decode.RemarkUnflagged) != 0 {
+		return silent
+	}
+	if r.Unknown != nil {
 		return unread
 	}
 	switch r.Format {
@@ -81,7 +88,7 @@ func (t *trial) judge(r *decode.Report, s *Sample, payload int, first bool) read
 			return unread
 		}
 		if r.Flags&decode.Tracked != 0 && r.INT == 0 && len(r.Hops) == 0 {
-			return unread // it says that there is something, and nothing was found
+			return silent // it says that there is something, and nothing was found
 		}
 	case decode.INTPath:
 		if t.port != 0 && !provenPath(r) {
@@ -96,7 +103,7 @@ func (t *trial) judge(r *decode.Report, s *Sample, payload int, first bool) read
 	}
 	for i := range r.Hops {
 		if h := &r.Hops[i]; h.Has&decode.HopNodeID == 0 && (r.Flags&decode.Truncated == 0 || i > 0) {
-			return unread
+			return silent
 		}
 	}
 	if len(r.Hops) == 0 {
@@ -203,7 +210,7 @@ func checksum(b []byte) uint32 {
 // Doubtful reports whether r may not be all that the bytes hold which it was read from: it failed, or tells of no hop. It is
 // for those who look at every report; [Guesser.Reads] looks closely.
 func Doubtful(r *decode.Report) bool {
-	if r.Err.Reason != 0 {
+	if r.Err.Reason != 0 || r.Remarks != 0 {
 		return true
 	}
 	if len(r.Hops) == 0 {

@@ -95,10 +95,11 @@ const (
 	Tied            // several do
 	Mixed           // one does, but others of its frames are read without it
 	Unknown         // none does
+	Plain           // none does, and its own reads them: nothing in them tells a dialect
 	Foreign         // they are of another family of formats, which their first bytes tell
 )
 
-var stateNames = [...]string{"gathering", "adopted", "suggested", "tied", "mixed", "unknown", "foreign"}
+var stateNames = [...]string{"gathering", "adopted", "suggested", "tied", "mixed", "unknown", "plain", "foreign"}
 
 func (s State) String() string { return stateNames[min(s, Foreign)] }
 
@@ -380,7 +381,12 @@ func (s *sender) judge(g *Guesser, before bool) {
 	s.among, s.short = v.Samples, len(s.samples) < enough || s.last-s.first < span
 	switch {
 	case len(v.Best) == 0:
-		s.state = Unknown
+		s.state = Plain
+		for i := range s.samples {
+			if g.Fails(s.current, &s.samples[i]) {
+				s.state = Unknown
+			}
+		}
 		return
 	case len(v.Best) > 1:
 		s.state = Tied

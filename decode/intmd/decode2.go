@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/wire"
 )
 
 // headerLen is the size of the 2.x headers behind the shim.
@@ -48,6 +49,11 @@ func (d *Decoder) decode2(r *decode.Report, data []byte, p *Place, shim uint32, 
 	switch {
 	case len(b) < headerLen:
 		v = d.cut2(r, b, p, length)
+	case typ == TypeMX && d.opts.StackInMX && d.stackInMX(b, length):
+		p.Type = TypeMD
+		if !d.metadata(r, b, p, length) {
+			v = 0
+		}
 	case typ == TypeMX:
 		d.instruct(r, b, length)
 	default:
@@ -137,5 +143,18 @@ func (d *Decoder) instruct(r *decode.Report, b []byte, length int) {
 	if n := min(length, len(b)) &^ 3; n > headerLen {
 		r.SourceMetadata = b[headerLen:n]
 		r.Has |= decode.HasSourceMetadata
+		if d.stackInMX(b, length) {
+			r.Remarks |= decode.RemarkStackInMX
+		} else if be.Uint16(b[6:]) == 0 {
+			r.Remarks |= decode.RemarkDomainData
+		}
 	}
+}
+
+// stackInMX reports whether what stands behind an INT-MX header of domain 0, which has no words there, agrees with a header of INT-MD
+// and its stack: the words of a hop are those of the bitmap, and make up the whole.
+func (d *Decoder) stackInMX(b []byte, length int) bool {
+	be := binary.BigEndian
+	stride := 4 * int(b[2]&0x1f)
+	return be.Uint16(b[6:]) == 0 && stride != 0 && length > headerLen && (length-headerLen)%stride == 0 && stride == 4*d.plans.Plan(wire.INT2, be.Uint16(b[4:])).Words
 }

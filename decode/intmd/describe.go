@@ -60,6 +60,7 @@ func (o *Options) Deviations() (list []string) {
 	say(o.HostINT, "INT 0.5: shim type 3, with a sequence number behind the stack")
 	say(o.LeastFirst, "INT 2.x: the bitmap numbered from the other end, a flow number at the end of the header")
 	say(o.SwapNPT2, "INT 2.x: the original protocol in the third byte of the shim")
+	say(o.StackInMX, "INT 2.x: a stack of INT-MD under a shim of type 3, in domain 0")
 	say(o.BehindOptions, "INT in TCP stands behind the options")
 	say(o.TailPort != 0, "an extra UDP header in front of INT 0.5 to port "+strconv.Itoa(int(o.TailPort))+", the protocol in the tail")
 	for _, d := range o.Domains {

@@ -36,6 +36,8 @@ type Options struct {
 	LeastFirst bool
 	// SwapNPT2: the original IP protocol in the third byte of the 2.x shim instead of the fourth.
 	SwapNPT2 bool
+	// StackInMX: a stack of INT-MD 2.x under a shim of type 3, in domain 0 (mandaryoshi/p4-int).
+	StackInMX bool
 
 	Marks
 

@@ -58,6 +58,7 @@ var members = [...]member{
 	{`,"int_version":"`, decode.ColINT, asVersion}, {`,"domain_id":`, decode.ColDomainID, asNumber}, {`,"namespace":`, ioamNamespace, asNumber},
 	{`,"instructions":"0x`, decode.ColInstructions, asHexNumber}, {"", ioamOption, asOption}, {`,"remaining_hops":`, decode.ColRemainingHops, asNumber},
 	{`,"source_seq":`, decode.ColSourceSeq, asNumber}, {`,"source_metadata":"0x`, decode.ColSourceMetadata, asBytes},
+	{`,"unknown":"0x`, decode.ColUnknown, asBytes},
 	{`,"drop_reason":`, decode.ColDropReason, asNumber}, {`,"gap_time":`, decode.ColGapTime, asNumber}, {`,"lost":`, decode.ColLost, asNumber},
 	{`,"action_id":`, decode.ColActionID, asNumber}, {`,"sr_list":"0x`, decode.ColSRList, asBytes}, {`,"sr_ports":[`, decode.ColSRPorts, asPorts},
 	{"", decode.ColDigest, asDigest},
@@ -127,6 +128,9 @@ func Append(dst []byte, frame uint64, r *decode.Report) []byte {
 	}
 	o.b = appendUint(o.b, uint64(max(r.Time, -r.Time))) // the least number is its own opposite, and right as a uint64
 	have := present{members: mayBeZero | memberOf[decode.ColFormat]}
+	if r.Remarks&decode.RemarkDomainData != 0 && len(r.Unknown) > 0 {
+		have.members |= memberOf[decode.ColUnknown]
+	}
 	for f := uint32(r.Has); f != 0; f &= f - 1 {
 		p := &presence[bits.TrailingZeros32(f)&31]
 		have.members |= p.members
@@ -204,7 +208,10 @@ func (o *object) member(m *member, v uint64, r *decode.Report) {
 			o.ports(m.key, b)
 		}
 	case asFlow:
-		o.flow(&r.Flow, r.Has&decode.HasPorts != 0)
+		o.flow(`,"flow":{"src":"`, &r.Flow, r.Has&decode.HasPorts != 0)
+		if r.Has&decode.HasInner != 0 {
+			o.flow(`,"inner_flow":{"src":"`, &r.Inner, r.Has&decode.HasInnerPorts != 0)
+		}
 	case asDigest:
 		o.digest(r)
 	case asOption:
@@ -300,8 +307,8 @@ func (o *object) hex(key string, v ...byte) {
 	o.b = append(o.b, '"')
 }
 
-func (o *object) flow(k *decode.FlowKey, ports bool) {
-	o.addr(`,"flow":{"src":"`, k.SrcAddr())
+func (o *object) flow(key string, k *decode.FlowKey, ports bool) {
+	o.addr(key, k.SrcAddr())
 	o.addr(`,"dst":"`, k.DstAddr())
 	o.uint(`,"proto":`, uint64(k.Proto))
 	if ports {

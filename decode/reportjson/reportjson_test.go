@@ -218,6 +218,13 @@ func objectOf(frame uint64, r *decode.Report) map[string]any {
 			f["src_port"], f["dst_port"] = r.Flow.SrcPort, r.Flow.DstPort
 		}
 		o["flow"] = f
+		if r.Has&decode.HasInner != 0 {
+			f := map[string]any{"src": r.Inner.SrcString(), "dst": r.Inner.DstString(), "proto": r.Inner.Proto}
+			if r.Has&decode.HasInnerPorts != 0 {
+				f["src_port"], f["dst_port"] = r.Inner.SrcPort, r.Inner.DstPort
+			}
+			o["inner_flow"] = f
+		}
 	}
 	if r.Has&decode.HasSRPorts != 0 {
 		var ports []int
@@ -242,6 +249,9 @@ func objectOf(frame uint64, r *decode.Report) map[string]any {
 			o["plan_epoch"], o["digest_id"], o["digest_hops"] = d.Epoch, d.ID, d.Hops
 			o["digest"] = fmt.Sprintf("0x%016x", d.Value)
 		}
+	}
+	if r.Remarks&decode.RemarkDomainData != 0 && len(r.Unknown) > 0 {
+		o["unknown"] = fmt.Sprintf("0x%x", r.Unknown)
 	}
 	if r.Err.Reason != 0 {
 		o["error"] = map[string]any{"format": r.Err.Format.String(), "field": r.Err.Field, "offset": r.Err.Offset, "reason": r.Err.Reason.String()}

@@ -25,5 +25,6 @@ func (o *Options) Deviations() (list []string) {
 	say(o.ShortToEnd, "report 2.0: a length of 255 means to the end of the datagram, however short")
 	say(o.PINTDomain != 0, "report 2.0: PINT digests under a domain of their own")
 	say(o.NoSequence, "the sequence number is constant: no loss can be seen")
+	say(o.Unflagged, "INT in the packets of all reports, whatever their flag F says")
 	return list
 }

@@ -33,6 +33,8 @@ type Options struct {
 	PINTDomain uint16
 	// NoSequence: the sequence number is constant and counts nothing (ONOS, Braine).
 	NoSequence bool
+	// Unflagged: INT is looked for in the packets of all reports, whatever their flag F says.
+	Unflagged bool
 }
 
 // MaxReports is how many reports of one datagram are read. More than fit into a jumbo frame with anything in them are

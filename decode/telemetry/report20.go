@@ -91,6 +91,7 @@ func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
 		rd.tlvs(r, in)
 	case 2:
 		rd.unknown(r, inner, rd.pos)
+		r.Remarks |= decode.RemarkDomainData
 	case 3, 4, 5:
 		in.Type = InnerEthernet + InnerType(inType-3)
 	default:

@@ -258,7 +258,7 @@ var good = []struct {
 	{"2.0, inner only, domain extension", all, "20000001 00000007 02010910 deadbeef", nil, []one{{
 		decode.Report{
 			Version: decode.V20, Kind: decode.KindPostcard, Flags: decode.Transit, Has: hasHeader | decode.HasNodeID,
-			NodeID: 7, Seq: 1, SeqBits: 22, FirstOfGroup: true, Unknown: []byte{0xde, 0xad, 0xbe, 0xef},
+			NodeID: 7, Seq: 1, SeqBits: 22, FirstOfGroup: true, Remarks: decode.RemarkDomainData, Unknown: []byte{0xde, 0xad, 0xbe, 0xef},
 		},
 		Inner{At: 12, End: 16},
 	}}},

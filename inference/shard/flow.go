@@ -111,9 +111,51 @@ func hopKey(h *decode.Hop) inference.HopKey {
 	return k
 }
 
+// leaveNameless takes out the hops of r that name no node: absent is not node 0. What is left is no path, since it has gaps.
+func leaveNameless(r *decode.Report) {
+	nameless := func(h decode.Hop) bool { return h.Has&decode.HopNodeID == 0 }
+	if slices.ContainsFunc(r.Hops, nameless) {
+		r.Hops = slices.DeleteFunc(r.Hops, nameless)
+		r.Remarks |= decode.RemarkNameless
+	}
+}
+
+// partOf compares the hops of r with the known path of f: -1 says that they are its beginning or its end, and 1 that it is theirs. A
+// packet that is captured on several links of its way, or whose telemetry is taken off before the end, has such. A way that comes
+// again to a node is no longer view of the same one: it has a loop.
+func (s *State) partOf(f *flow, r *decode.Report) int {
+	n := int(f.hops)
+	if n == 0 || n >= s.cfg.MaxPathLength || n == len(r.Hops) {
+		return 0
+	}
+	known := s.hopKeys(s.former[:0], f)
+	s.former = known
+	s.path = s.path[:0]
+	for i := range r.Hops {
+		s.path = append(s.path, hopKey(&r.Hops[i]))
+	}
+	short, long, is := s.path, known, -1
+	if len(short) > len(long) {
+		short, long, is = long, short, 1
+	}
+	more := long[len(short):]
+	if !slices.Equal(long[:len(short)], short) {
+		more = long[:len(long)-len(short)]
+		if !slices.Equal(long[len(more):], short) {
+			return 0
+		}
+	}
+	for _, k := range more {
+		if slices.ContainsFunc(short, func(o inference.HopKey) bool { return o.Node == k.Node }) {
+			return 0
+		}
+	}
+	return is
+}
+
 // reportsPath reports whether the hops of r are a path, or with whole the whole path, of its packet.
 func reportsPath(r *decode.Report) (path, whole bool) {
-	if len(r.Hops) == 0 || r.Flags&(decode.Transit|decode.Dropped) != 0 {
+	if len(r.Hops) == 0 || r.Flags&(decode.Transit|decode.Dropped) != 0 || r.Remarks&decode.RemarkNameless != 0 {
 		return false, false
 	}
 	switch r.Kind {

@@ -28,7 +28,8 @@ func (c *Cut) countTimes(r *decode.Report) {
 	for i := 1; i < len(r.Hops); i++ {
 		a, b := &r.Hops[i-1], &r.Hops[i]
 		if a.Has&(decode.HopNodeID|decode.HopEgressTime) != decode.HopNodeID|decode.HopEgressTime ||
-			b.Has&(decode.HopNodeID|decode.HopIngressTime) != decode.HopNodeID|decode.HopIngressTime || a.NodeID == b.NodeID {
+			b.Has&(decode.HopNodeID|decode.HopIngressTime) != decode.HopNodeID|decode.HopIngressTime || a.NodeID == b.NodeID ||
+			a.EgressTime == 0 || b.IngressTime == 0 { // a time that nobody set
 			continue
 		}
 		if d, period, ok := between(u.TimeNS, a, b); ok {

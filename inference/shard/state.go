@@ -140,6 +140,7 @@ func (s *State) begin(n int) {
 
 // take adds a report to the batch, or counts it if it names no flow.
 func (s *State) take(r *decode.Report) {
+	leaveNameless(r)
 	if r.Kind == decode.KindDrop || r.Flags&decode.Loop != 0 {
 		s.rare = append(s.rare, r)
 	}
@@ -248,9 +249,19 @@ func (s *State) count(r *decode.Report, slot uint32) {
 		// Part of a path is better than none, and a longer part better than a shorter one.
 		path = f.pathID == 0 || f.flags&partial != 0 && (len(r.Hops) > int(f.hops) || pathID(r.Hops) == f.pathID)
 	}
+	part, id := 0, uint64(0)
+	if path {
+		if id = pathID(r.Hops); whole && id != f.pathID && f.pathID != 0 && f.flags&(postcards|partial) == 0 && r.Kind != decode.KindProbe {
+			part = s.partOf(f, r)
+		}
+	}
 	switch {
+	case path && part < 0:
+		s.countPartial(f, r)
 	case path:
-		id := pathID(r.Hops)
+		if part > 0 {
+			f.flags |= partial // what is known is a part, and no other path
+		}
 		short := int(f.hops) < len(r.Hops) && int(f.hops) < s.cfg.MaxPathLength // for want of memory
 		if id != f.pathID || f.gen != s.hops.gen || short || f.flags&postcards != 0 || whole == (f.flags&partial != 0) {
 			s.setPath(f, slot, r, id)

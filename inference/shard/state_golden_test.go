@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"testing"
 
@@ -14,11 +15,17 @@ func TestPathsOfBefore(t *testing.T) {
 		s.Update(w.window())
 		windowBytes(t, s, w.now)
 	}
-	golden.SameState(t, "paths", s.AppendPaths(nil, 1000), func(b []byte) ([]byte, error) {
+	again := func(b []byte) ([]byte, error) {
 		other := New(testConfig(), 2)
 		err := other.ReadPaths(b)
 		return other.AppendPaths(nil, 1000), err
-	})
+	}
+	golden.SameState(t, "paths-longest", s.AppendPaths(nil, 1000), again)
+	// The state that was written when a part of a path was another path is read as it is.
+	before := golden.StateFile(t, "paths", func() []byte { return nil })
+	if got, err := again(before); err != nil || !bytes.Equal(got, before) {
+		t.Errorf("paths: the state that was written before is read as another one: %v", err)
+	}
 
 	rng := rand.New(rand.NewPCG(5, 6))
 	d, p, nodes, links := newDigestState(t)

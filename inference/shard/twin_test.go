@@ -114,6 +114,15 @@ func (t *twin) update(r *decode.Report) {
 	if isPath && !whole {
 		isPath = f.id == 0 || f.partial && (len(r.Hops) > len(f.path) || pathID(r.Hops) == f.id)
 	}
+	seen := []inference.HopKey{}
+	for i := range r.Hops {
+		seen = append(seen, hopKey(&r.Hops[i]))
+	}
+	isPart := isPath && whole && f.id != 0 && !f.partial && r.Kind != decode.KindProbe && len(f.path) < t.maxPath && within(seen, f.path)
+	grows := isPath && whole && f.id != 0 && !f.partial && len(f.path) < t.maxPath && within(f.path, seen)
+	if isPart {
+		isPath = false
+	}
 	if isPath {
 		var path []inference.HopKey
 		for i := range r.Hops {
@@ -121,7 +130,7 @@ func (t *twin) update(r *decode.Report) {
 		}
 		path = path[:min(len(path), t.maxPath)]
 		id := pathID(r.Hops)
-		if f.id != 0 && f.id != id && !f.partial && r.Kind != decode.KindProbe {
+		if f.id != 0 && f.id != id && !f.partial && !grows && r.Kind != decode.KindProbe {
 			f.changes++
 			if len(t.paths) < t.maxChanges {
 				t.paths = append(t.paths, inference.PathChange{Time: r.Time, Flow: r.Flow, From: f.path, To: path, PathID: id, Changes: f.changes, Packets: f.onPath})
@@ -142,6 +151,25 @@ func (t *twin) update(r *decode.Report) {
 			hopOf(f.window, k).add(r.Units, &r.Hops[i])
 		}
 	}
+}
+
+// within reports whether the shorter path a is the beginning or the end of b, which goes through none of its nodes again.
+func within(a, b []inference.HopKey) bool {
+	nodes := map[uint32]int{}
+	for _, k := range b {
+		nodes[k.Node]++
+	}
+	in := map[uint32]int{}
+	for _, k := range a {
+		in[k.Node]++
+	}
+	for n, times := range in {
+		if nodes[n] != times {
+			return false
+		}
+	}
+	n := len(b) - len(a)
+	return n > 0 && (slices.Equal(a, b[:len(a)]) || slices.Equal(a, b[n:]))
 }
 
 // exact gives the q-quantile of sorted values: the smallest that the share q of them does not exceed.

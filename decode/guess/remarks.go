@@ -1,0 +1,136 @@
+package guess
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+	"sync"
+
+	"github.com/hopscope/hopscope/decode"
+)
+
+// Remarks counts what reports hold that is in no statistics, or that no rule reads, by exporter. It is for any number of goroutines.
+type Remarks struct {
+	// First is called with each remark about an exporter when it is counted for the first time; nil is not.
+	First func(*Remark)
+
+	mu    sync.Mutex
+	known map[remarkKey]uint64
+	more  uint64 // of those for which there was no place
+}
+
+type remarkKey struct {
+	src  decode.Addr // zero for packets of the network
+	what decode.Remark
+}
+
+// maxRemarks bounds how many pairs of exporter and remark are counted one by one.
+const maxRemarks = 4096
+
+// See counts what there is to say of a report.
+func (m *Remarks) See(r *decode.Report) {
+	if n := r.Unset(); n > 0 {
+		m.Add(r.Exporter, decode.RemarkUnset, n)
+	}
+	nameless := uint64(0)
+	for i := range r.Hops {
+		if r.Hops[i].Has&decode.HopNodeID == 0 {
+			nameless++
+		}
+	}
+	if nameless > 0 {
+		m.Add(r.Exporter, decode.RemarkNameless, nameless)
+	}
+	for set := r.Remarks &^ decode.RemarkNameless; set != 0; set &= set - 1 {
+		m.Add(r.Exporter, decode.Remark(1)<<bits.TrailingZeros8(uint8(set)), 1)
+	}
+}
+
+// Add counts n times one remark about an exporter.
+func (m *Remarks) Add(src decode.Addr, what decode.Remark, n uint64) {
+	if m.add(remarkKey{src, what}, n) && m.First != nil {
+		m.First(&Remark{src, what, n})
+	}
+}
+
+func (m *Remarks) add(k remarkKey, n uint64) (first bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.known == nil {
+		m.known = map[remarkKey]uint64{}
+	}
+	if first = m.known[k] == 0; first && len(m.known) >= maxRemarks {
+		m.more += n
+		return false
+	}
+	m.known[k] += n
+	return first
+}
+
+// Remark is what is to be said of one exporter.
+type Remark struct {
+	Src   decode.Addr // zero for packets of the network
+	What  decode.Remark
+	Count uint64
+}
+
+// List gives all remarks in the order of addresses.
+func (m *Remarks) List() (list []Remark) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for k, n := range m.known {
+		list = append(list, Remark{k.src, k.what, n})
+	}
+	slices.SortFunc(list, func(a, b Remark) int { return cmp.Or(a.Src.Compare(b.Src), cmp.Compare(a.What, b.What)) })
+	if m.more > 0 {
+		list = append(list, Remark{Count: m.more})
+	}
+	return list
+}
+
+// remarks are the names of remarks, one for several, and what they say.
+var remarks = map[decode.Remark]struct{ name, unit, one, several string }{
+	decode.RemarkCopy: {"copies", "report", "has a sequence number that came before: it is a copy, and in no statistics",
+		"have sequence numbers that came before: they are copies, and in no statistics"},
+	decode.RemarkUnset: {"unset-times", "hop", "has a time that was not set, or that cannot be: it gives no latency",
+		"have times that were not set, or that cannot be: they give no latency"},
+	decode.RemarkUnflagged: {"unflagged-int", "report", "has its flag F not set, though its packet carries INT: profile " + UnflaggedProfile + " reads it",
+		"have their flag F not set, though their packets carry INT: profile " + UnflaggedProfile + " reads it"},
+	decode.RemarkStackInMX: {"stack-in-mx", "packet", "has a stack of INT-MD under a shim of INT-MX, where domain 0 has nothing: profile " + StackInMXProfile + " reads it",
+		"have a stack of INT-MD under a shim of INT-MX, where domain 0 has nothing: profile " + StackInMXProfile + " reads it"},
+	decode.RemarkNameless: {"nameless-hops", "hop", "names no node: it is in no statistics", "name no node: they are in no statistics"},
+	decode.RemarkDomainData: {"domain-data", "report", "holds data that are specific to a domain, which no rule reads; decode shows them as unknown. It names no hop",
+		"hold data that are specific to a domain, which no rule reads; decode shows them as unknown. They name no hop"},
+}
+
+// The profiles that remarks name.
+const (
+	UnflaggedProfile = "auto-unflagged"
+	StackInMXProfile = "p4-int-mandaryoshi"
+)
+
+// Name is the name of a remark.
+func (m *Remark) Name() string {
+	if x, ok := remarks[m.What]; ok {
+		return x.name
+	}
+	return "more"
+}
+
+// String says a remark in a sentence.
+func (m *Remark) String() string {
+	x, ok := remarks[m.What]
+	if !ok {
+		return fmt.Sprintf("%d more remarks, for which there was no place", m.Count)
+	}
+	unit, says := x.unit, x.one
+	if m.Count != 1 {
+		unit, says = unit+"s", x.several
+	}
+	of := ""
+	if m.Src != (decode.Addr{}) {
+		of = " of " + m.Src.String()
+	}
+	return fmt.Sprintf("%d %s%s %s", m.Count, unit, of, says)
+}

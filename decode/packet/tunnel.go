@@ -1,0 +1,218 @@
+package packet
+
+import "encoding/binary"
+
+// MaxTunnels is how many packets inside of each other are walked into.
+const MaxTunnels = 8
+
+// UDP destination ports, protocols and EtherTypes of tunnels.
+const (
+	portGTPU      uint16 = 2152
+	portVXLAN     uint16 = 4789
+	portVXLANGPE  uint16 = 4790
+	portGeneve    uint16 = 6081
+	portMPLS      uint16 = 6635
+	portVXLANUsed uint16 = 8472 // by Linux, before the port was assigned
+
+	protoIPv4 uint8 = 4
+	protoIPv6 uint8 = 41
+	protoMPLS uint8 = 137
+
+	etherBridged    uint16 = 0x6558 // Ethernet in GRE and Geneve
+	etherMPLS       uint16 = 0x8847
+	etherMPLSToMany uint16 = 0x8848
+	etherPPPoE      uint16 = 0x8864
+
+	maxLabels = 16
+)
+
+// TunnelPort reports whether another packet may stand behind a UDP header with this destination port.
+func TunnelPort(port uint16) bool {
+	switch port {
+	case portGTPU, portVXLAN, portVXLANGPE, portGeneve, portMPLS, portVXLANUsed:
+		return true
+	}
+	return false
+}
+
+// CarriesUDP reports whether another packet stands at data[at], behind a UDP header with a destination port.
+func CarriesUDP(data []byte, port uint16, at int) bool {
+	if !TunnelPort(port) {
+		return false
+	}
+	p := Packet{End: len(data)}
+	return p.InsideUDP(data, port, at)
+}
+
+// Inside moves p to the IP packet that it carries: in IP, GRE, VXLAN, Geneve, GTP-U, MPLS or PPPoE. Without one p stays, and it gives
+// false.
+func (p *Packet) Inside(data []byte) bool {
+	if p.IP == 0 || p.Fragment || p.L4 == 0 {
+		return false
+	}
+	data = data[:min(len(data), p.End)]
+	switch p.Proto {
+	case protoIPv4:
+		return p.enter(data, EtherIPv4, p.L4)
+	case protoIPv6:
+		return p.enter(data, EtherIPv6, p.L4)
+	case protoMPLS:
+		return p.enter(data, etherMPLS, p.L4)
+	case ProtoGRE:
+		return p.insideGRE(data)
+	case ProtoUDP:
+		return p.HasPorts && p.InsideUDP(data[:min(len(data), p.UDPEnd(data))], p.DstPort(), p.L4+UDPLen)
+	}
+	return false
+}
+
+// insideGRE reads the header of RFC 2784 and RFC 2890.
+func (p *Packet) insideGRE(data []byte) bool {
+	at := p.L4
+	if len(data)-at < 4 || data[at]&0x40 != 0 || data[at+1]&7 != 0 { // routing, or another version
+		return false
+	}
+	flags, ether := data[at], binary.BigEndian.Uint16(data[at+2:])
+	at += 4
+	for _, bit := range [...]byte{0x80, 0x20, 0x10} { // checksum, key, sequence number
+		if flags&bit != 0 {
+			at += 4
+		}
+	}
+	return p.enter(data, ether, at)
+}
+
+// InsideUDP is [Packet.Inside] for what stands at data[at], behind a UDP header to a port.
+func (p *Packet) InsideUDP(data []byte, port uint16, at int) bool {
+	if at < 0 || len(data)-at < 8 {
+		return false
+	}
+	h, be := data[at:at+8:at+8], binary.BigEndian
+	switch port {
+	case portVXLAN, portVXLANUsed:
+		return h[0]&0x08 != 0 && p.enter(data, etherBridged, at+8)
+	case portVXLANGPE:
+		return h[0]&0x0c == 0x0c && p.InsideNext(data, h[3], at+8)
+	case portGeneve:
+		return h[0]>>6 == 0 && p.enter(data, be.Uint16(h[2:]), at+8+4*int(h[0]&0x3f))
+	case portMPLS:
+		return p.enter(data, etherMPLS, at)
+	case portGTPU:
+		return p.insideGTPU(data, at)
+	}
+	return false
+}
+
+// InsideNext is [Packet.Inside] for what stands at data[at], by a next protocol of VXLAN-GPE.
+func (p *Packet) InsideNext(data []byte, next uint8, at int) bool {
+	switch next {
+	case 1:
+		return p.enter(data, EtherIPv4, at)
+	case 2:
+		return p.enter(data, EtherIPv6, at)
+	case 3:
+		return p.enter(data, etherBridged, at)
+	}
+	return false
+}
+
+// insideGTPU reads the header of 3GPP TS 29.281: version 1, of user data.
+func (p *Packet) insideGTPU(data []byte, at int) bool {
+	flags := data[at]
+	if flags>>4 != 3 || data[at+1] != 255 {
+		return false
+	}
+	at += 8
+	if flags&7 != 0 { // extension headers, sequence number, N-PDU number
+		at += 4
+		for next := byte(1); flags&4 != 0 && next != 0; {
+			if len(data) < at {
+				return false
+			}
+			if next = data[at-1]; next == 0 {
+				break
+			}
+			if len(data) <= at || data[at] == 0 {
+				return false
+			}
+			at += 4 * int(data[at])
+		}
+	}
+	if len(data) <= at {
+		return false
+	}
+	return p.enter(data, etherOf(data[at]), at)
+}
+
+// etherOf tells IPv4 from IPv6 by the first byte; 0 is neither.
+func etherOf(first byte) uint16 {
+	switch first >> 4 {
+	case 4:
+		return EtherIPv4
+	case 6:
+		return EtherIPv6
+	}
+	return 0
+}
+
+// enter moves p to the IP packet at data[at], which an EtherType announces, behind frames, labels and sessions.
+func (p *Packet) enter(data []byte, ether uint16, at int) bool {
+	be := binary.BigEndian
+	for range MaxTunnels {
+		if at < 0 || len(data) <= at {
+			return false
+		}
+		switch ether {
+		case etherBridged:
+			if len(data)-at < EthernetLen {
+				return false
+			}
+			ether, at = be.Uint16(data[at+12:]), at+EthernetLen
+		case etherVLAN, etherQinQ, etherQinQ91:
+			if len(data)-at < 4 {
+				return false
+			}
+			ether, at = be.Uint16(data[at+2:]), at+4
+		case etherMPLS, etherMPLSToMany:
+			bottom := false
+			for n := 0; !bottom && n < maxLabels && len(data)-at > 4; n++ {
+				bottom = data[at+2]&1 != 0
+				at += 4
+			}
+			if !bottom {
+				return false
+			}
+			if ether = etherOf(data[at]); ether == 0 { // a pseudowire, with its control word
+				if data[at]>>4 != 0 {
+					return false
+				}
+				ether, at = etherBridged, at+4
+			}
+		case etherPPPoE:
+			if len(data)-at < 8 || data[at] != 0x11 || data[at+1] != 0 {
+				return false
+			}
+			switch be.Uint16(data[at+6:]) {
+			case 0x21:
+				ether = EtherIPv4
+			case 0x57:
+				ether = EtherIPv6
+			default:
+				return false
+			}
+			at += 8
+		case EtherIPv4, EtherIPv6:
+			q := Packet{Link: p.Link}
+			q.network(data, ether, at, p.End)
+			if q.IP == 0 {
+				return false
+			}
+			q.End = min(q.End, p.End)
+			*p = q
+			return true
+		default:
+			return false
+		}
+	}
+	return false
+}
