@@ -27,6 +27,7 @@ const (
 	hostEnd             // the receiver
 	lastEnd             // all that leaves at a switch
 	firstEnd            // all that enters at a switch
+	otherEnd            // packets that leave at a switch otherwise than they entered
 	noEndScope          // none
 )
 

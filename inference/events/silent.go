@@ -51,7 +51,9 @@ type silent struct {
 	ends        suspects[end]  // candidates of a fit, by number
 	links       suspects[link] // behind the ends
 	memory      []int32
-	length      int64 // of the window
+	arrivals    arrivals
+	odd         map[uint32]*odd // of the window, by last node
+	length      int64           // of the window
 }
 
 // link is one direction of a link.
@@ -80,6 +82,8 @@ func (c *coder) culprit(k *culprit) {
 // silentFlow is what is remembered of a flow.
 type silentFlow struct {
 	path        []inference.HopKey
+	odd         uint64                 // windows in a row in which its packets were not recognised
+	thin        float64                // packets that arrive for each that is compared; 0 while it is not known
 	now, before [silentBlocks]compared // in the present block of 1, 2, 4, ... windows, and in the one before it
 }
 
@@ -108,6 +112,11 @@ func (f *silentFlow) over(scale int) compared {
 
 func (c *coder) silentFlow(f *silentFlow) {
 	list(c, &f.path, c.hop)
+	if c.version >= 6 {
+		c.float(&f.thin)
+		number(c, &f.odd)
+		c.Check("packets that are compared", f.thin >= 0)
+	}
 	for k := range silentBlocks {
 		c.compared(&f.now[k])
 		c.compared(&f.before[k])
@@ -137,16 +146,23 @@ func newSilent(j *journal) *silent {
 		troubled: newLifecycle(j, cmp.Compare[uint32], node, nothing),
 		talkers:  newLifecycle(j, cmp.Compare[uint32], node, nothing),
 		culprits: newLifecycle(j, culprit.compare, (*coder).culprit, (*coder).vanished),
+		odd:      map[uint32]*odd{},
 	}
 }
 
 func (x *silent) step(w *inference.Window) {
 	x.length = w.End - w.Start
 	x.judgeReporters(w)
+	x.arrivals.read(w)
 	lost := false
 	for i := range w.Losses {
-		lost = x.count(&w.Losses[i]) || lost
+		l := &w.Losses[i]
+		if x.unrecognised(l) {
+			continue
+		}
+		lost = x.count(l) || lost
 	}
+	x.strangers()
 	for scale := range silentScales {
 		if ends := x.blockEnds(scale); lost || ends { // what was not enough is none the more for packets that arrived
 			x.fit(scale, ends && scale >= silentPatience)
@@ -159,6 +175,10 @@ func (x *silent) step(w *inference.Window) {
 	}
 	x.flows.forEachAbsent(func(_ decode.FlowKey, _ *silentFlow, windows int) bool { return windows > silentForget })
 	x.culprits.forEachAbsent(func(k culprit, v *vanished, windows int) bool {
+		if k.end.scope == otherEnd && windows > silentBursts {
+			x.culprits.end(&v.finding, fmt.Sprintf("packets to node %d are recognised again", k.end.node))
+			return true
+		}
 		if windows <= silentForget {
 			return false
 		}
@@ -217,6 +237,8 @@ func (x *silent) count(l *inference.FlowLoss) (lost bool) {
 		*f = silentFlow{path: append([]inference.HopKey(nil), l.Path...)}
 		return false
 	}
+	x.learnThin(f, l)
+	f.odd = 0
 	for k := range f.now {
 		f.now[k].packets += l.Packets
 		f.now[k].lost += l.Lost
@@ -394,9 +416,13 @@ func (x *silent) found(c loss.Culprit, scale int, unsure bool) {
 		if confidence < silentSure {
 			f.Text += fmt.Sprintf("; another link explains it nearly as well (confidence %.2f)", confidence)
 		}
-		if c.Ratio >= silentSevere {
+		if c.Ratio >= silentSevere && (x.culprits.index[k] != nil || len(x.arrivals.flows) == 0) {
 			f.Severity = inference.Critical
 		}
+	}
+	if e.scope == noEnd && x.untold(at, c.Flow) {
+		f.Severity = inference.Warning
+		f.Text += "; whether the packets arrive as others is not known, since these flows are not among the busiest"
 	}
 	f.Value, f.Baseline, f.Statistic = c.Ratio, x.flows.cfg.SilentLoss, "loss"
 	v := x.culprits.observe(k, x.culprits.cfg.MaxFlows)
@@ -445,5 +471,6 @@ func (x *silent) explainedByCulprits(candidate int32) bool {
 	return 4*(ends.lost+links.lost) >= 3*all.lost
 }
 
-// silentSevere is the ratio of losses from which a link is critical.
+// silentSevere is the ratio of losses from which a link is critical, when it is found again: in the window in which something begins to write
+// other identifications as many packets vanish, and those of the next one show that they arrive.
 const silentSevere = .05
