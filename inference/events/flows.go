@@ -2,6 +2,7 @@ package events
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
@@ -242,6 +243,25 @@ func (b *busy) blame(f *inference.FlowStats, found *detect.Finding) (hops []infe
 	return hops, most
 }
 
+// sumError is the relative error of the sum of a quantile over the hops of a flow.
+func sumError(f *inference.FlowStats, p99 bool) float64 {
+	sum, squares := 0., 0.
+	for i := range f.Hops {
+		if l := &f.Hops[i].Latency; reportsLatency(f, &f.Hops[i]) {
+			v, e := float64(l.P50), l.P50Error()
+			if p99 {
+				v, e = float64(l.P99), l.P99Error()
+			}
+			sum += v
+			squares += v * e * v * e
+		}
+	}
+	if sum == 0 {
+		return 0
+	}
+	return math.Sqrt(squares) / sum
+}
+
 // publishOpen publishes a finding that began or goes on.
 func (x *flows) publishOpen(b *busy, f *inference.FlowStats, found *detect.Finding, sum *detect.Window) {
 	name, v := valueOf(&x.limits, found, sum)
@@ -252,7 +272,7 @@ func (x *flows) publishOpen(b *busy, f *inference.FlowStats, found *detect.Findi
 	if found.Grave(&x.limits) && found.Cause == detect.Rise {
 		out.Severity = inference.Critical
 	}
-	out.Text = fmt.Sprintf("latency of flow %s: %s %s over %d packets and %s, usually %s", f.Key, name, inference.Nanoseconds(v), sum.Count,
+	out.Text = fmt.Sprintf("latency of flow %s: %s %s over %d packets and %s, usually %s", f.Key, name, inference.NanosecondsWithin(v, sumError(f, found.Statistic == detect.P99)), sum.Count,
 		plural(uint64(len(f.Hops)), "hop"), inference.Nanoseconds(out.Baseline))
 	hops, most := b.blame(f, found)
 	if most >= 0 {

@@ -19,6 +19,8 @@ type flowHopRow struct {
 	LatencyP50 value  `json:"latency_p50_ns"`
 	LatencyP99 value  `json:"latency_p99_ns"`
 	QueueP99   value  `json:"queue_p99_bytes"`
+	ErrorP50   value  `json:"latency_p50_error"` // as a share of it
+	ErrorP99   value  `json:"latency_p99_error"`
 }
 
 type flowRow struct {
@@ -126,11 +128,11 @@ func (h *history) flowRow(f *flowSeries, packets float64) flowRow {
 		if p.last >= h.oldest() {
 			c = p.cells[h.slot(p.last)]
 		}
-		row.Path = append(row.Path, flowHopRow{p.hop.NodeName(), p.hop.EgressName(), value(c.p50), value(c.p99), value(c.q99)})
+		row.Path = append(row.Path, flowHopRow{p.hop.NodeName(), p.hop.EgressName(), value(c.p50), value(c.p99), value(c.q99), value(c.e50), value(c.e99)})
 	}
 	if len(row.Path) == 0 { // only changes were told
 		for _, n := range nodeNames(f.nodes) {
-			row.Path = append(row.Path, flowHopRow{n, "", value(absent), value(absent), value(absent)})
+			row.Path = append(row.Path, flowHopRow{n, "", value(absent), value(absent), value(absent), value(absent), value(absent)})
 		}
 	}
 	if n := len(f.history); n > 0 {

@@ -23,10 +23,11 @@ type flowCell struct {
 type positionCell struct {
 	seen          bool
 	p50, p99, q99 float32
+	e50, e99      float32 // relative errors of p50 and p99
 }
 
 // noPosition is the cell of a position of which nothing was reported.
-var noPosition = positionCell{p50: absent, p99: absent, q99: absent}
+var noPosition = positionCell{p50: absent, p99: absent, q99: absent, e50: absent, e99: absent}
 
 type position struct {
 	hop   inference.HopKey // in the last window
@@ -103,6 +104,7 @@ func (h *history) addFlow(n uint64, stats *inference.FlowStats) {
 		c.seen = true
 		if hop.Latency.Count > 0 {
 			c.p50, c.p99 = float32(hop.Latency.P50), float32(hop.Latency.P99)
+			c.e50, c.e99 = float32(hop.Latency.P50Error()), float32(hop.Latency.P99Error())
 		}
 		if hop.Queue.Count > 0 {
 			c.q99 = float32(hop.Queue.P99)

@@ -59,6 +59,14 @@ func bytesCell(v *float64) string {
 	return fmt.Sprintf("%.0f", inference.Round(*v))
 }
 
+// nsWithinCell is nsCell with the relative error, if it is known.
+func nsWithinCell(v, share *float64) string {
+	if v == nil || share == nil {
+		return nsCell(v)
+	}
+	return inference.NanosecondsWithin(*v, *share)
+}
+
 func nsCell(v *float64) string {
 	if v == nil {
 		return "-"

@@ -21,6 +21,8 @@ type Flow struct {
 		LatencyP50 *float64 `json:"latency_p50_ns"`
 		LatencyP99 *float64 `json:"latency_p99_ns"`
 		QueueP99   *float64 `json:"queue_p99_bytes"`
+		ErrorP50   *float64 `json:"latency_p50_error"` // absent in answers of pages of the version before
+		ErrorP99   *float64 `json:"latency_p99_error"`
 	}
 	Several *severalPaths
 }
@@ -58,7 +60,7 @@ func (f *Flow) Write(w io.Writer, k decode.FlowKey, called *names.Names) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "hop\tnode\tegress\tp50\tp99\tqueue p99")
 	for i, h := range f.Path {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\n", i, called.HopNode(h.Node.HopKey), egressCell(called, h.Node, h.EgressIf), nsCell(h.LatencyP50), nsCell(h.LatencyP99), bytesCell(h.QueueP99))
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\n", i, called.HopNode(h.Node.HopKey), egressCell(called, h.Node, h.EgressIf), nsWithinCell(h.LatencyP50, h.ErrorP50), nsWithinCell(h.LatencyP99, h.ErrorP99), bytesCell(h.QueueP99))
 	}
 	return t.Flush()
 }

@@ -106,6 +106,8 @@ export interface FlowHop {
   latency_p50_ns: Maybe;
   latency_p99_ns: Maybe;
   queue_p99_bytes: Maybe;
+  latency_p50_error: Maybe;
+  latency_p99_error: Maybe;
 }
 
 export interface FlowRow {

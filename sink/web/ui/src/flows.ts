@@ -3,7 +3,7 @@
 import { NotFound, ask, type FlowHop, type FlowList, type FlowRow, type FlowSeries } from "./api";
 import { Chart } from "./chart";
 import { Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
-import { clock, moment, nanoseconds, nodeName, hopWords, plural, short, span } from "./format";
+import { clock, moment, nanosecondsWithin, nodeName, hopWords, plural, short, span } from "./format";
 import { severalWords } from "./paths";
 import { drawSpark } from "./spark";
 
@@ -157,7 +157,7 @@ export class FlowsView {
       li.dataset.if = p.egress_if ?? "";
       setText(li.children[0], p.node ? nodeName(p.node) : "?");
       setAttribute(li.children[0], "title", hopWords(p.node, p.egress_if));
-      setText(li.children[1], nanoseconds(p.latency_p99_ns));
+      setText(li.children[1], nanosecondsWithin(p.latency_p99_ns, p.latency_p99_error));
       setAttribute(li, "class", path.length > 1 && total > 0 && (p.latency_p99_ns ?? 0) > 0.6 * total ? "slowest" : null);
     });
   }

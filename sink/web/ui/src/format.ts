@@ -25,6 +25,13 @@ export function nanoseconds(v: Maybe): string {
   return v === null ? none : scaled(v, 1000, ["ns", "µs", "ms", "s"]);
 }
 
+// nanosecondsWithin writes a time with its relative error, and no more digits than hold.
+export function nanosecondsWithin(v: Maybe, share: Maybe): string {
+  if (v === null || !share) return nanoseconds(v);
+  if (share >= 1) return `about ${nanoseconds(Number(v.toPrecision(1)))}`;
+  return `${nanoseconds(share >= 0.05 ? Number(v.toPrecision(2)) : v)} ±\u202f${Number((100 * share).toPrecision(share >= 0.05 ? 2 : 1))}\u202f%`;
+}
+
 export function bytes(v: Maybe): string {
   return v === null ? none : scaled(v, 1000, ["B", "KB", "MB", "GB"]);
 }
