@@ -81,6 +81,9 @@ func (d *Decoder) prove(r *decode.Report, data []byte, first uint32) {
 		return
 	}
 	at := in.At
+	if in.Type != telemetry.InnerNone {
+		data = data[:min(in.End, len(data))]
+	}
 	switch in.Type {
 	case telemetry.InnerNone:
 		if r.Version == decode.V20 && len(r.Hops) == 0 && r.Unknown == nil && r.Has&decode.HasDigest == 0 && r.Flags&decode.Truncated == 0 {
@@ -98,11 +101,19 @@ func (d *Decoder) prove(r *decode.Report, data []byte, first uint32) {
 			at = p.L3
 		}
 	default:
-		if at >= len(data) || p.IP != 0 && packet.Upper(p.Proto) || p.IP == 0 && len(data)-at < 20 && data[at]>>4 == ipOf(in.Type) {
+		if at >= len(data) || p.IP != 0 && packet.Upper(p.IP, p.Proto) || p.IP == 0 && len(data)-at < fixed(in.Type) && data[at]>>4 == ipOf(in.Type) {
 			return
 		}
 	}
 	r.Fail(decode.TelemetryReport, "inner", min(at, len(data)), decode.BadType)
+}
+
+// fixed is how long the header of IP is that an inside begins with.
+func fixed(t telemetry.InnerType) int {
+	if t == telemetry.InnerIPv4 {
+		return 20
+	}
+	return 40
 }
 
 func ipOf(t telemetry.InnerType) byte {

@@ -22,7 +22,7 @@ func (d *Decoder) single(r *decode.Report, src *decode.Addr, data []byte) bool {
 	r.Has = decode.HasExporter
 	inner, at, ok := singleReport(r, &d.profile.Report, data)
 	if !ok || inner == telemetry.InnerNone {
-		return ok
+		return ok && len(r.Hops) > 0 // otherwise there is nothing in it
 	}
 	be := binary.BigEndian
 	switch inner {

@@ -200,12 +200,14 @@ func Announced(ether uint16) bool {
 	return false
 }
 
-// Upper reports whether an IP protocol number is one that networks carry: headers of IPv6, tunnels, transports, routing, and what is
-// kept for experiments, where telemetry is found, too.
-func Upper(proto uint8) bool {
+// Upper reports whether a protocol number is one that packets of an IP version carry: headers of IPv6, tunnels, transports, routing, and
+// what is kept for experiments, where telemetry is found, too. Those that no network has over IPv6 are letters.
+func Upper(version, proto uint8) bool {
 	switch proto {
-	case protoHopByHop, 1, 2, 4, ProtoTCP, ProtoUDP, 33, 41, protoRouting, protoFragment, ProtoGRE, 50, protoAH, 58, 59, protoDestination, 89, 131, 132, 253, 254:
+	case protoHopByHop, 1, 2, 4, ProtoTCP, ProtoUDP, 33, 41, protoRouting, protoFragment, 46, ProtoGRE, 50, protoAH, 58, 59, protoDestination, 88, 89, 131, 132, 135, 137, 143, 253, 254:
 		return true
+	case 94, 103, 112, 115:
+		return version == 4
 	}
 	return false
 }

@@ -41,6 +41,7 @@ func newPair(t testing.TB, profile string, ports []uint16) *pair {
 		t.Fatalf("no profile %s", profile)
 	}
 	p.Report.PINTDomain = 0 // hopscope's own digests in reports stand on no page that the plain decoder was written from
+	p.SFlow = false         // has a plain decoder of its own, which TestSFlow compares
 	slow := plain.Profiles[profile]
 	name := profile
 	if ports != nil {

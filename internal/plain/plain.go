@@ -199,6 +199,10 @@ func network(p *Profile, b []byte, at, wire, version int, mac bool) []Object {
 	if ip == nil {
 		return nil
 	}
+	if family := known(ip); family != "" {
+		o := Object{"format": family, "exporter": ip.src}
+		return []Object{fail(o, family, "version", ip.l4+8, "not-read")}
+	}
 	if ip.udp() && slices.Contains(p.ReportPorts, ip.dstPort()) {
 		return reports(p, ip)
 	}
@@ -227,6 +231,49 @@ func network(p *Profile, b []byte, at, wire, version int, mac bool) []Object {
 		return []Object{o}
 	}
 	return nil
+}
+
+// known names the other family of formats that the payload of a UDP datagram begins as, or "".
+func known(p *ip) string {
+	if !p.udp() || p.fragment != 0 || !p.has(8) {
+		return ""
+	}
+	at, end := p.l4+8, p.udpEnd()
+	if at > len(p.b) || at > end {
+		return ""
+	}
+	b, size := p.b[at:min(len(p.b), end)], end-at
+	if len(b) < 20 {
+		return ""
+	}
+	first, second := u16(b, 0), int(u16(b, 2))
+	agent := u32(b, 4)
+	switch {
+	case first == 0 && slices.Contains([]int{2, 4, 5}, second) && (agent == 1 && size >= 28 || agent == 2 && size >= 40):
+		return "sflow"
+	case first == 5 && second > 0 && second <= 30 && size == 24+48*second:
+		return "netflow-5"
+	case first == 9 && second > 0 && wholeSets(b[20:], size-20, 0, 1):
+		return "netflow-9"
+	case first == 10 && second == size && wholeSets(b[16:], size-16, 2, 3):
+		return "ipfix"
+	}
+	return ""
+}
+
+// wholeSets reports whether size bytes are sets of templates, options and data, as far as b holds them.
+func wholeSets(b []byte, size int, templates, options uint16) bool {
+	at := 0
+	for at < size {
+		if at+4 > len(b) {
+			return size > len(b)
+		}
+		id, length := u16(b, at), int(u16(b, at+2))
+		if at += length; length < 4 || at > size || id != templates && id != options && id < 256 {
+			return false
+		}
+	}
+	return true
 }
 
 // finish drops what is empty, and sorts the flags.

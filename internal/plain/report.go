@@ -10,6 +10,8 @@ type report struct {
 	Object
 	own      Object // the reporting node's values outside of the stack
 	announce bool   // an INT stack was announced
+	unknown  bool   // there are words that nobody reads
+	found    bool   // there is a packet among the TLVs
 }
 
 func newReport(p *ip) *report {
@@ -179,16 +181,19 @@ func report05(p *Profile, packet *ip, r *report, b []byte, at, end int) []Object
 	switch nproto {
 	case 0, 1, 2:
 		r.inner(p, b, at, end, "ethernet", b[packet.l4+8+1]&0x20 != 0)
+		r.prove(b, at, end, "ethernet", u32(b, packet.l4+8)&0x1fffc0 == 0)
 	case 3:
 		if inner := parseIP(b, at, end, 4, true); inner != nil {
 			addFlow(r.Object, inner)
 			delete(r.Object, "packet_id") // a stand-in
 		}
+		r.prove(b, at, end, "ipv4", true)
 	case 4:
 		if inner := parseIP(b, at, end, 4, true); inner != nil {
 			addFlow(r.Object, inner)
 			r.stack(p, find(p, inner, true))
 		}
+		r.prove(b, at, end, "ipv4", true)
 	}
 	return []Object{r.close()}
 }
@@ -274,6 +279,7 @@ func report10(p *Profile, packet *ip, r *report, b []byte, at, end int) []Object
 		}
 	}
 	r.inner(p, b, at+size, end, [...]string{"ethernet", "ipv4", "ipv6"}[nprot], f)
+	r.prove(b, at+size, end, [...]string{"ethernet", "ipv4", "ipv6"}[nprot], true)
 	return []Object{r.close()}
 }
 
@@ -294,6 +300,21 @@ func report20(p *Profile, packet *ip, b []byte, at, end int) (list []Object) {
 		r.Object["node_id"] = uint64(u32(b, at+4))
 		return r
 	}
+	// What tells of no flow, and of no hop that is wholly read, counts only in a datagram whose later reports can be read.
+	var read []*report
+	defer func() {
+		for i := len(list) - 1; i > 0; i-- {
+			if list[i]["error"] == nil {
+				continue
+			}
+			for k, o := range list[:i] {
+				if o["error"] == nil && o["flow"] == nil && (o["hops"] == nil || read[k].unknown) {
+					fail(o, "telemetry-report", "report_length", at, "bad-length")
+				}
+			}
+			return
+		}
+	}()
 	for place := at + 8; place < end || place == at+8; {
 		r := group()
 		if place+4 > end {
@@ -330,6 +351,7 @@ func report20(p *Profile, packet *ip, b []byte, at, end int) (list []Object) {
 
 		object, whole := oneReport20(p, r, b, place, header, next, repType, inType, mdWords)
 		list = append(list, object)
+		read = append(read, r)
 		if !whole {
 			return list
 		}
@@ -424,6 +446,8 @@ func oneReport20(p *Profile, r *report, b []byte, place, header, next int, repTy
 		}
 	}
 
+	r.unknown = repType == 1 && mdWords > bits.OnesCount16(repMdBits)+bits.OnesCount16(repMdBits&0x0e00) || inType == 2
+
 	// The inner contents are the next layer.
 	tracked := flags&0x20 != 0
 	at := place + header
@@ -435,6 +459,12 @@ func oneReport20(p *Profile, r *report, b []byte, place, header, next int, repTy
 		r.tlvs(p, contents, at, next, tracked)
 	case inType >= 3:
 		r.inner(p, contents, at, next, [...]string{"ethernet", "ipv4", "ipv6"}[inType-3], tracked)
+		r.prove(contents, at, next, [...]string{"ethernet", "ipv4", "ipv6"}[inType-3], true)
+	}
+	if inType == 0 || inType == 1 && !r.found {
+		if flags, _ := r.Object["flags"].([]string); r.Object["error"] == nil && r.own == nil && !r.unknown && !slices.Contains(flags, "truncated") {
+			r.fail("in_type", min(at, len(b)), "bad-type") // nothing is in it
+		}
 	}
 	return r.close(), true
 }
@@ -457,13 +487,67 @@ func (r *report) tlvs(p *Profile, b []byte, at, end int, tracked bool) {
 			r.fail("tlv_length", at+1, "bad-length")
 			return
 		}
+		if b[at]>>4 == 0 {
+			r.unknown = true
+		}
 		if kind := b[at] >> 4; found == "" && kind >= 1 && kind <= 3 {
 			found, from, to = [...]string{"ethernet", "ipv4", "ipv6"}[kind-1], at+4, next
 		}
 		at = next
 	}
 	if found != "" {
+		r.found = true
 		r.inner(p, b[:min(len(b), to)], from, to, found, tracked)
+		r.prove(b[:min(len(b), to)], from, to, found, true)
+	}
+}
+
+// prove fails a report in which no packet is where one should be. clean says that what is reserved in its header is 0.
+func (r *report) prove(b []byte, at, end int, kind string, clean bool) {
+	if r.Object["error"] != nil {
+		return
+	}
+	b = b[:min(len(b), max(end, 0))]
+	bad := func(at int) { r.fail("inner", min(at, len(b)), "bad-type") }
+	if kind != "ethernet" {
+		version, size := 4, 20
+		if kind == "ipv6" {
+			version, size = 6, 40
+		}
+		if at >= len(b) {
+			return
+		}
+		packet := parseIP(b, at, end, version, true)
+		switch {
+		case packet == nil && len(b)-at < size && int(b[at]>>4) == version:
+		case packet == nil:
+			bad(at)
+		case slices.Contains([]uint8{0, 1, 2, 4, 6, 17, 33, 41, 43, 44, 46, 47, 50, 51, 58, 59, 60, 88, 89, 131, 132, 135, 137, 143, 253, 254}, packet.proto):
+		case version == 4 && slices.Contains([]uint8{94, 103, 112, 115}, packet.proto):
+		default:
+			bad(at)
+		}
+		return
+	}
+	at += 12
+	switch {
+	case end-at < 2:
+		if !clean {
+			bad(at)
+		}
+		return
+	case len(b)-at < 2:
+		return
+	}
+	place, ethertype := ethernet(b, at-12)
+	version := map[uint16]int{0x0800: 4, 0x86dd: 6}[ethertype]
+	switch {
+	case ethertype == 0 && slices.Contains([]uint16{0x8100, 0x88a8, 0x9100}, u16(b, at)) && cutTags(b, at):
+	case version == 0 && slices.Contains([]uint16{0x8100, 0x88a8, 0x9100, 0x0806, 0x8847, 0x8848, 0x8863, 0x8864, 0x8809, 0x88cc, 0x888e, 0x88f7}, ethertype):
+	case version == 0:
+		bad(at)
+	case place < len(b) && int(b[place]>>4) != version:
+		bad(place)
 	}
 }
 
@@ -507,4 +591,14 @@ func (r *report) stack(p *Profile, s *shim) {
 		r.Object["int_version"] = got.version
 	}
 	got.into(r.Object)
+}
+
+// cutTags reports whether b ends within the tags that begin with the type at at.
+func cutTags(b []byte, at int) bool {
+	for ; at+2 <= len(b) && slices.Contains([]uint16{0x8100, 0x88a8, 0x9100}, u16(b, at)); at += 4 {
+		if at+6 > len(b) {
+			return true
+		}
+	}
+	return false
 }
