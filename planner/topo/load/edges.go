@@ -9,7 +9,8 @@ import (
 
 // readEdgeList reads a link a line: two node names, perhaps a weight, and perhaps further properties as "delay=10us",
 // "bandwidth_gbps=100" and "cost=3", separated by blanks. Nodes are numbered as they appear. What follows a # is a
-// comment.
+// comment. A line whose nodes an earlier one has the other way round, and no other line has been taken for, is the other direction
+// of that link: so routing protocols export them. The same line twice is two links.
 func readEdgeList(l *loader, r io.Reader) error {
 	node := func(line int, name string) (int, error) {
 		if n, ok := l.byID[name]; ok {
@@ -17,7 +18,14 @@ func readEdgeList(l *loader, r io.Reader) error {
 		}
 		return l.node(line, name, "", topo.NoTier)
 	}
-	return lines(l.file, r, func(line int, s string) error {
+	type edge struct {
+		line   int
+		a, b   int
+		to, at topo.Attr
+	}
+	var edges []edge
+	open := map[[2]int][]int{} // edges without their other direction, by their nodes
+	err := lines(l.file, r, func(line int, s string) error {
 		s, _, _ = strings.Cut(s, "#")
 		f := strings.Fields(s)
 		if len(f) == 0 {
@@ -52,6 +60,19 @@ func readEdgeList(l *loader, r io.Reader) error {
 		if err != nil {
 			return err
 		}
-		return l.link(line, endSpec{node: a, attr: attr}, endSpec{node: b, attr: attr})
+		if back := open[[2]int{b, a}]; a != b && len(back) > 0 {
+			edges[back[0]].at = attr
+			open[[2]int{b, a}] = back[1:]
+			return nil
+		}
+		open[[2]int{a, b}] = append(open[[2]int{a, b}], len(edges))
+		edges = append(edges, edge{line: line, a: a, b: b, to: attr, at: attr})
+		return nil
 	})
+	for _, e := range edges {
+		if err == nil {
+			err = l.link(e.line, endSpec{node: e.a, attr: e.to}, endSpec{node: e.b, attr: e.at})
+		}
+	}
+	return err
 }

@@ -1,0 +1,32 @@
+package load
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A line that another one has the other way round is the other direction of its link, with its own weight; the same line twice is two.
+func TestLinksInBothDirections(t *testing.T) {
+	for text, want := range map[string]int{
+		"Alpha,+AA1 Beta,+BB2 4\nBeta,+BB2 Alpha,+AA1 4\nBeta,+BB2 Gamma,+CC3 7\nGamma,+CC3 Beta,+BB2 7\n": 2,
+		"a b 1\na b 1\n":               2,
+		"a b 1\na b 1\nb a 1\nb a 1\n": 2,
+		"a b 1\nb a 9\nb c 1\n":        2,
+	} {
+		file := filepath.Join(t.TempDir(), "links.txt")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		g, err := Topology(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g.NumLinks() != want {
+			t.Errorf("%q: %d links, want %d", text, g.NumLinks(), want)
+		}
+		if a, b := g.Ends(0); text == "a b 1\nb a 9\nb c 1\n" && (g.Attr(a).Weight != 1 || g.Attr(b).Weight != 9) {
+			t.Errorf("weights %v and %v, want 1 and 9", g.Attr(a).Weight, g.Attr(b).Weight)
+		}
+	}
+}
