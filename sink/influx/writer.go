@@ -21,15 +21,17 @@ import (
 
 // writer writes to one bucket. Encode may be called beside the writing methods, which belong to one goroutine.
 type writer struct {
-	conf      Config
-	token     string
-	client    influxdb2.Client
-	transport *http.Transport
-	api       api.WriteAPIBlocking
-	buf       []byte // of Write
-	size      size
-	progress  *progress // of the payload that was not written to its end; nil without one
-	stats     counters
+	conf       Config
+	token      string
+	client     influxdb2.Client
+	transport  *http.Transport
+	api        api.WriteAPIBlocking
+	buf        []byte // of Write
+	size       size
+	generation generation
+	named      []refusedLine // those that the server refused of the last request, where it said which
+	progress   *progress     // of the payload that was not written to its end; nil without one
+	stats      counters
 }
 
 type counters struct {
@@ -185,6 +187,9 @@ func (w *writer) work(ctx context.Context, p *progress) error {
 		case v == stored:
 			w.size.passed(len(lines), cut)
 			w.stats.points.Add(uint64(n))
+		case v == refused && len(w.named) > 0:
+			some := w.refuse(p, lines, e)
+			w.stats.points.Add(uint64(n - some))
 		case v == large && w.size.any, v == refused && (n == 1 || dropped == n): // no server names more than it has refused
 			p.refusals.add(lines, n, e)
 		case v == refused:
@@ -217,7 +222,17 @@ func (p *progress) points() (n int) {
 func (w *writer) send(ctx context.Context, lines []byte) (verdict, *Error, time.Duration, int) {
 	w.stats.requests.Add(1)
 	w.stats.bytes.Add(uint64(len(lines)))
-	return classify(w.api.WriteRecord(ctx, string(lines)))
+	w.named = nil
+	if w.generation != third {
+		v, e, after, dropped := classify(w.api.WriteRecord(ctx, string(lines)))
+		if v == stored || w.generation == older || e.Status == 0 {
+			return v, e, after, dropped
+		}
+		if w.askGeneration(ctx, e.Status); w.generation != third {
+			return v, e, after, dropped
+		}
+	}
+	return w.send3(ctx, lines)
 }
 
 // cut gives as many of the first lines as may be sent in one request, and whether it was their size that set the limit.
