@@ -155,7 +155,7 @@ func (d *Decoder) readSFlow(b *decode.Batch, src *decode.Addr, data []byte, at, 
 		case sflow.Discard:
 			r := next(decode.KindDrop)
 			r.DropReason = sflow.ReasonCode(s.Reason)
-			x.packetOf(r, data, true)
+			d.sampled(r, data, true)
 		case sflow.Flow:
 			kind := decode.KindSample
 			if s.Output.Format == 1 {
@@ -168,7 +168,7 @@ func (d *Decoder) readSFlow(b *decode.Batch, src *decode.Addr, data []byte, at, 
 			if kind == decode.KindDrop {
 				r.DropReason = sflow.ReasonCode(s.Output.Value)
 			}
-			x.packetOf(r, data, kind != decode.KindSample)
+			d.sampled(r, data, kind != decode.KindSample)
 		case sflow.Counters:
 			if s.Has&sflow.HasInterface == 0 {
 				break
@@ -253,9 +253,9 @@ func (l *sflowLast) utilization(h *sflow.Datagram, i *sflow.Interface) (used uin
 	return uint32(min(share, 1) * whole), true
 }
 
-// packetOf fills in what the sample says of its packet, and of the hop of it, if that is wanted.
-func (x *sflowState) packetOf(r *decode.Report, data []byte, hop bool) {
-	s, p := &x.sample, &x.packet
+// sampled fills in what the sample says of its packet, and of the hop of it, if that is wanted.
+func (d *Decoder) sampled(r *decode.Report, data []byte, hop bool) {
+	s, p := &d.sflow.sample, &d.sflow.packet
 	if r.Kind == decode.KindDrop {
 		r.Flags |= decode.Dropped
 		r.Has |= decode.HasDropReason
@@ -273,6 +273,9 @@ func (x *sflowState) packetOf(r *decode.Report, data []byte, hop bool) {
 		}
 		if p.IP != 0 {
 			p.Report(r, data)
+			if q := *p; q.Inside(data) { // the packet that users sent, in VXLAN and the like
+				d.innermostOf(r, q, data)
+			}
 		}
 	}
 	if !hop {

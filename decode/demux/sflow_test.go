@@ -102,6 +102,14 @@ func TestSFlow(t *testing.T) {
 	if d.Frame(&b, packet.LinkEthernet, frame, len(frame), 7) == 0 || b.Reports[0].Format != decode.SFlow || b.Reports[0].Err.Reason != 0 {
 		t.Errorf("frame: %s", lines(&b))
 	}
+	// The flow is that of the packet in a tunnel.
+	vxlan := udpFrame(append([]byte{8, 0, 0, 0, 0, 0, 1, 0}, udpFrame(make([]byte, 30), Profile{}, 53)...), Profile{}, 4789)
+	drop.Header, drop.FrameLen, drop.Protocol = vxlan, uint32(len(vxlan)), 1
+	router := NewRouter(profile(t, "auto"), nil)
+	b.Reset()
+	if router.Datagram(&b, src, datagramOf(44, 11_100, drop), 7); len(b.Reports) != 1 || b.Reports[0].Flow.DstPort != 53 {
+		t.Errorf("tunnel: %s", lines(&b))
+	}
 	// A profile that does not read it says so.
 	other := New(profile(t, "fabric-tna"))
 	b.Reset()
