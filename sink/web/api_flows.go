@@ -124,11 +124,11 @@ func (h *history) flowRow(f *flowSeries, packets float64) flowRow {
 		row.LastMS = h.ms(f.last)
 	}
 	for _, p := range f.current() {
-		c := noPosition
+		c, e50, e99 := noPosition, float32(absent), float32(absent)
 		if p.last >= h.oldest() {
-			c = p.cells[h.slot(p.last)]
+			c, e50, e99 = p.cells[h.slot(p.last)], p.e50, p.e99
 		}
-		row.Path = append(row.Path, flowHopRow{p.hop.NodeName(), p.hop.EgressName(), value(c.p50), value(c.p99), value(c.q99), value(c.e50), value(c.e99)})
+		row.Path = append(row.Path, flowHopRow{p.hop.NodeName(), p.hop.EgressName(), value(c.p50), value(c.p99), value(c.q99), value(e50), value(e99)})
 	}
 	if len(row.Path) == 0 { // only changes were told
 		for _, n := range nodeNames(f.nodes) {

@@ -23,14 +23,15 @@ type flowCell struct {
 type positionCell struct {
 	seen          bool
 	p50, p99, q99 float32
-	e50, e99      float32 // relative errors of p50 and p99
 }
 
 // noPosition is the cell of a position of which nothing was reported.
-var noPosition = positionCell{p50: absent, p99: absent, q99: absent, e50: absent, e99: absent}
+var noPosition = positionCell{p50: absent, p99: absent, q99: absent}
 
 type position struct {
 	hop   inference.HopKey // in the last window
+	e50   float32          // relative errors of the quantiles of the latency, likewise
+	e99   float32
 	last  uint64
 	cells []positionCell
 }
@@ -100,16 +101,18 @@ func (h *history) addFlow(n uint64, stats *inference.FlowStats) {
 		if p.last = max(p.last, n); p.last == n {
 			p.hop = hop.HopKey
 		}
-		c := noPosition
+		c, e50, e99 := noPosition, float32(absent), float32(absent)
 		c.seen = true
 		if hop.Latency.Count > 0 {
 			c.p50, c.p99 = float32(hop.Latency.P50), float32(hop.Latency.P99)
-			c.e50, c.e99 = float32(hop.Latency.P50Error()), float32(hop.Latency.P99Error())
+			e50, e99 = float32(hop.Latency.P50Error()), float32(hop.Latency.P99Error())
 		}
 		if hop.Queue.Count > 0 {
 			c.q99 = float32(hop.Queue.P99)
 		}
-		p.cells[slot] = c
+		if p.cells[slot] = c; p.last == n {
+			p.e50, p.e99 = e50, e99
+		}
 	}
 }
 
