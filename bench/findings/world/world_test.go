@@ -164,8 +164,8 @@ func TestJudge(t *testing.T) {
 
 // Bounds of TestJudge by night.
 const (
-	leastNamed   = .75
-	mostCritical = 20.0 // in 1000 element-hours
+	leastNamed   = .8
+	mostCritical = 5.0 // in 1000 element-hours
 )
 
 func TestParseSaysWhatToDo(t *testing.T) {
