@@ -23,6 +23,7 @@ type Lazy struct {
 	PacketID   uint16
 	TTL        uint8
 	HWID       uint8
+	Copy       bool // of the report before it
 	report     *Report
 	expanded   bool // report is the general form of what the short one holds
 
@@ -93,7 +94,7 @@ func (b *LazyBatch) Next() *Lazy {
 		r = new(Lazy)
 	}
 	b.List[len(b.List)-1] = r
-	r.Hash, r.expanded = 0, false
+	r.Hash, r.expanded, r.Copy = 0, false, false
 	return r
 }
 

@@ -329,6 +329,9 @@ func (p *Pipeline) scatter(w *Worker, in *decode.LazyBatch) {
 
 	malformed, shards := uint64(0), uint64(len(p.shards))
 	in.Scatter(func(x *decode.Lazy) *decode.LazyBatch {
+		if x.Copy {
+			p.Remarks.Add(x.Exporter, decode.RemarkCopy, 1)
+		}
 		i, hops := uint64(0), 0 // of reports that name no flow
 		if s := x.Shape; s != nil {
 			w.counts.add(&s.Common)

@@ -91,8 +91,8 @@ func (m *Remarks) List() (list []Remark) {
 
 // remarks are the names of remarks, one for several, and what they say.
 var remarks = map[decode.Remark]struct{ name, unit, one, several string }{
-	decode.RemarkCopy: {"copies", "report", "has a sequence number that came before: it is a copy, and in no statistics",
-		"have sequence numbers that came before: they are copies, and in no statistics"},
+	decode.RemarkCopy: {"copies", "report", "came before with the same sequence number in the same moment: it is a copy, and counts twice",
+		"came before with the same sequence numbers in the same moment: they are copies, and count twice"},
 	decode.RemarkUnset: {"unset-times", "hop", "has a time that was not set, or that cannot be: it gives no latency",
 		"have times that were not set, or that cannot be: they give no latency"},
 	decode.RemarkUnflagged: {"unflagged-int", "report", "has its flag F not set, though its packet carries INT: profile " + UnflaggedProfile + " reads it",

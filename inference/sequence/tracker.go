@@ -87,6 +87,8 @@ type entry struct {
 	malformed uint64
 	since     int64  // time of the first report
 	heard     uint32 // reports lately, before this window
+	again     bool   // the last datagram was a copy of the one before
+	early     uint64 // hash of the last report's packet, as long as the numbers have not moved
 }
 
 const (
@@ -128,16 +130,23 @@ func (t *Tracker) Numbers(p *inference.Partial) {
 	t.reported.DropAcross()
 }
 
-// Observe counts one report, whether it could be read to its end or not. Reports that have no exporter are passed over.
-func (t *Tracker) Observe(r *decode.Report) {
+// Observe counts one report, whether it could be read to its end or not. It reports whether this is a copy of the report before it, as
+// a capture of several interfaces has: the same number once more, at the same moment. Reports of one datagram share that. Reports that
+// have no exporter are passed over.
+func (t *Tracker) Observe(r *decode.Report) (again bool) {
 	if r.Has&decode.HasExporter == 0 {
-		return
+		return false
 	}
 	e := t.of(r, &r.Exporter, r.To, r.NodeID, r.HWID, r.Time)
 	if e == nil {
-		return
+		return false
 	}
 	e.last = r.Time
+	if r.FirstOfGroup && r.Has&decode.HasSeq != 0 {
+		e.again = t.copied(e, r)
+		e.observe(r.Seq, r.Time, &t.room)
+	}
+	again = e.again && r.Has&decode.HasSeq != 0
 	if r.Err.Reason == 0 {
 		e.reports++
 		if r.Kind == decode.KindDrop || r.Kind == decode.KindQueue {
@@ -146,15 +155,28 @@ func (t *Tracker) Observe(r *decode.Report) {
 	} else {
 		e.malformed++
 	}
-	if r.FirstOfGroup && r.Has&decode.HasSeq != 0 {
-		e.observe(r.Seq, r.Time, &t.room)
+	return again
+}
+
+// copyWithin is how soon a copy comes, in ns.
+const copyWithin = 1e6
+
+// copied reports whether r is a copy of the newest report. As long as the numbers have not moved, it has to be about the same packet, too:
+// the exporter may be one that does not count.
+func (t *Tracker) copied(e *entry, r *decode.Report) bool {
+	same := e.started && (r.Seq-e.head)&e.mask() == 0 && uint64(r.Time-e.time) < copyWithin && e.repeat < pendingDuplicates
+	if e.sequenced {
+		return same
 	}
+	before := e.early
+	e.early = t.key.Words(t.key.Flow(&r.Flow), uint64(r.PacketID)<<32|uint64(r.HeaderTime), uint64(r.Kind), 0)
+	return same && r.Has&decode.HasFlow != 0 && before == e.early
 }
 
 // ObserveLazy counts one lazy report.
 func (t *Tracker) ObserveLazy(r *decode.Lazy) {
 	if r.Shape == nil {
-		t.Observe(r.Report())
+		r.Copy = t.Observe(r.Report())
 		return
 	}
 	common := &r.Shape.Common
@@ -168,6 +190,9 @@ func (t *Tracker) ObserveLazy(r *decode.Lazy) {
 	e.last = r.Time
 	e.reports++
 	if common.FirstOfGroup && common.Has&decode.HasSeq != 0 {
+		if !e.sequenced || (r.Seq-e.head)&e.mask() == 0 {
+			r.Copy = t.copied(e, r.Report())
+		}
 		e.observe(r.Seq, r.Time, &t.room)
 	}
 }
