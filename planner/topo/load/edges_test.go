@@ -6,6 +6,18 @@ import (
 	"testing"
 )
 
+// A file in ISO-8859-1 has its names.
+func TestLatin1(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "net.graphml")
+	text := "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><graphml><graph edgedefault=\"undirected\"><node id=\"K\xf6ln\"/><node id=\"b\"/><edge source=\"K\xf6ln\" target=\"b\"/></graph></graphml>"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if g, err := Topology(file); err != nil || g.NumLinks() != 1 || g.NodeName(0) != "Köln" {
+		t.Errorf("%v, %v", g, err)
+	}
+}
+
 // A line that another one has the other way round is the other direction of its link, with its own weight; the same line twice is two.
 func TestLinksInBothDirections(t *testing.T) {
 	for text, want := range map[string]int{

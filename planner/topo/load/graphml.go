@@ -3,11 +3,27 @@ package load
 import (
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 
 	"github.com/hopscope/hopscope/planner/topo"
 )
+
+// latin1 reads the character sets of one byte that are in use: each byte of ISO-8859-1 is the character of its number.
+func latin1(charset string, r io.Reader) (io.Reader, error) {
+	switch strings.ToLower(charset) {
+	case "iso-8859-1", "latin1", "us-ascii":
+	default:
+		return nil, fmt.Errorf("character set %q is none of UTF-8, ISO-8859-1 and US-ASCII", charset)
+	}
+	b, err := io.ReadAll(r)
+	text := make([]rune, len(b))
+	for i, c := range b {
+		text[i] = rune(c)
+	}
+	return strings.NewReader(string(text)), err
+}
 
 // readGraphML reads GraphML (graphdrawing.org, 2002) as far as networks use it: one graph, flat, of nodes and edges. Data
 // of nodes named label, Longitude and Latitude are read, and of edges what [readGML] reads of them too; all others are
@@ -15,6 +31,7 @@ import (
 // the other direction is like it.
 func readGraphML(l *loader, r io.Reader) error {
 	d := xml.NewDecoder(r)
+	d.CharsetReader = latin1
 	p := graphMLParser{l: l, d: d, keys: map[string]string{}, weights: map[string]string{}}
 	for {
 		t, err := d.Token()
