@@ -14,7 +14,7 @@ const (
 	NotKnown Judgement = iota // not known here: the detectors are elsewhere
 	Judged
 	TooYoung // fewer windows with enough records than it takes to know what is usual
-	TooFew   // fewer records in the window than are compared
+	TooFew   // fewer records in the window than are compared, or no value in them
 )
 
 func (j Judgement) String() string {
@@ -37,7 +37,7 @@ type Coverage struct {
 // Enough is the length of windows in which half of those with too few records would have twice as many as are enough, since numbers of
 // records vary. It is 0 without any, and where that would be more than an hour.
 func (c *Coverage) Enough() time.Duration {
-	if c.Window <= 0 || c.Times > uint64(time.Hour/c.Window) {
+	if c.Window <= 0 || c.MinRecords <= 1 || c.Times > uint64(time.Hour/c.Window) {
 		return 0
 	}
 	return time.Duration(c.Times) * c.Window
@@ -56,7 +56,9 @@ func (c *Coverage) Text() string {
 	}
 	if c.Few > 0 {
 		few := fmt.Sprintf("%d had fewer than %s in a window of %v", c.Few, plural(int(c.MinRecords), "record"), c.Window)
-		if enough := c.Enough(); enough > 0 {
+		if c.MinRecords <= 1 {
+			few = fmt.Sprintf("%d had no value to compare", c.Few)
+		} else if enough := c.Enough(); enough > 0 {
 			few += fmt.Sprintf("; windows of %v would be long enough", enough)
 		}
 		why = append(why, few)

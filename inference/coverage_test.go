@@ -19,7 +19,7 @@ func TestCoverageText(t *testing.T) {
 		},
 		{
 			Coverage{Seen: 9, Judged: 2, Young: 3, Few: 4, Warmup: 5, MinRecords: 1, Window: time.Hour, Times: 2},
-			"9 hops seen, 2 judged: 3 had fewer than 5 windows to learn from, 4 had fewer than 1 record in a window of 1h0m0s",
+			"9 hops seen, 2 judged: 3 had fewer than 5 windows to learn from, 4 had no value to compare",
 		},
 		{
 			// Twice as many records as a window may have to have, in the longest windows.

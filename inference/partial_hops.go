@@ -135,7 +135,7 @@ func (h *HopPart) Stats() HopStats {
 func summary(h *logcode.Histogram) Summary {
 	var q [3]uint64
 	h.Quantiles(q[:0], 0.5, 0.9, 0.99)
-	return Summary{Count: h.Count(), P50: q[0], P90: q[1], P99: q[2], Max: h.Max()}
+	return Summary{Count: h.Count(), P50: q[0], P90: q[1], P99: q[2], Max: h.Max(), Min: h.Min()}
 }
 
 func (h *HopSketch) merge(o *HopSketch) {

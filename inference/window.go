@@ -46,6 +46,9 @@ type HopKey struct {
 type Summary struct {
 	Count              uint64
 	P50, P90, P99, Max uint64
+
+	// Known where the detectors of the window are, and absent in bytes.
+	Min uint64
 }
 
 // HopStats is one hop in one window.

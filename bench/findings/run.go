@@ -33,7 +33,7 @@ var Parts = []part{
 	{Name: "series", Doc: "series of windows whose truth is known", Run: runSeries},
 	{Name: "quiet", Doc: "false findings on series without a fault, alone", Aside: true, Run: runQuiet},
 	{Name: "sensitivity", Doc: "false findings that are asked for, and that are counted", Aside: true, Run: runSensitivity},
-	{Name: "factors", Doc: "false findings by the factor of the limits", Aside: true, Run: runFactors},
+	{Name: "ports", Doc: "ports whose load has a long memory: what is found, and what is false", Aside: true, Run: runPorts},
 	{Name: "emulated", Doc: "faults of an emulated network, and the causes that are named", Aside: true, Run: runEmulated},
 	{Name: "symptoms", Doc: "where the faults of an emulated network show", Aside: true, Run: runSymptoms},
 }

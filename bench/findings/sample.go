@@ -6,7 +6,7 @@ import (
 )
 
 // ranks are the quantiles of a window, by nearest rank.
-var ranks = [...]float64{.5, .9, .99}
+var ranks = [...]float64{0, .5, .9, .99}
 
 // orderStatistics draws the uniform variates whose ranks among n are those of the quantiles, with their exact joint law:
 // each is a beta variate above the one before.

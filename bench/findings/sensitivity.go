@@ -13,14 +13,11 @@ import (
 // shares of windows with a false finding that are asked for; each needs some ten million windows to be counted.
 var shares = []float64{3e-5, 6e-6, 1.5e-6}
 
-// factors of the limits that false findings are counted for, to set the limits by.
-var factors = []float64{.65, .7, .75, .8, .85, .9, .95, 1}
-
 // quiet is how many false findings there are with each factor on one background.
 type quiet struct {
 	background *Background
 	windows    int
-	found      []int // by factor
+	found      []int // by share
 }
 
 // sum adds up those of some groups.
@@ -42,28 +39,28 @@ func sum(all []quiet, groups ...string) (s quiet) {
 // share is that of windows with a false finding.
 func (q *quiet) share(i int) float64 { return float64(q.found[i]) / float64(max(q.windows, 1)) }
 
-// countFalse counts the false findings that begin with each of some factors of the limits, on the backgrounds that nothing
+// countFalse counts the false findings that begin when some shares are asked for, on the backgrounds that nothing
 // happens on but chance, behind the windows that a hop learns.
-func countFalse(ctx context.Context, o options, stricts []float64) (all []quiet, err error) {
+func countFalse(ctx context.Context, o options, shares []float64) (all []quiet, err error) {
 	const run = 2 * day
 	for k := range Backgrounds {
 		b := &Backgrounds[k]
 		if b.Group != groupSampled && b.Group != groupWanders && b.Group != groupQueue {
 			continue
 		}
-		q := quiet{background: b, found: make([]int, len(stricts))}
+		q := quiet{background: b, found: make([]int, len(shares))}
 		for hop := 0; q.windows < o.Quiet; hop++ {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
 			s := newSeries(b, o.Seed+2_000_000, uint64(hop))
-			cfg, hops := make([]detect.Config, len(stricts)), make([]detect.Hop, len(stricts))
+			cfg, hops := make([]detect.Config, len(shares)), make([]detect.Hop, len(shares))
 			for i := range cfg {
 				cfg[i] = detect.Latency(10 * time.Second)
 				if b.queue() {
 					cfg[i] = detect.Queue(10 * time.Second)
 				}
-				cfg[i].Strict = stricts[i]
+				cfg[i].Share = shares[i]
 			}
 			n := min(run, max(o.Quiet-q.windows, hour))
 			for t := range learnt + n {
@@ -85,51 +82,19 @@ func countFalse(ctx context.Context, o options, stricts []float64) (all []quiet,
 // others, with seeds of its own.
 func runSensitivity(ctx context.Context, out io.Writer, o options) error {
 	fmt.Fprintf(out, "Share of windows with a false finding: asked for, and counted from %d windows of each background on; A and B are those that\nthe limits were measured on\n\n", learnt)
-	stricts := make([]float64, len(shares))
-	for i := range stricts {
-		stricts[i] = detect.StrictFor(shares[i])
-	}
-	all, err := countFalse(ctx, o, stricts)
+	all, err := countFalse(ctx, o, shares)
 	if err != nil {
 		return err
 	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "ASKED FOR\tFACTOR\tA, B\tRATIO\tQUEUES\tRATIO")
+	fmt.Fprintln(t, "ASKED FOR\tA, B\tRATIO\tQUEUES\tRATIO")
 	hops, queues := sum(all, groupSampled, groupWanders), sum(all, groupQueue)
 	for i, share := range shares {
-		row := fmt.Sprintf("%.2g\t%.3f", share, stricts[i])
+		row := fmt.Sprintf("%.2g", share)
 		for _, q := range []quiet{hops, queues} {
 			row += fmt.Sprintf("\t%.2g (%d in %d)\t%.2f", q.share(i), q.found[i], q.windows, q.share(i)/share)
 		}
 		fmt.Fprintln(t, row)
 	}
-	return t.Flush()
-}
-
-// runFactors counts the false findings of factors of the limits, by which the factors for a share are set.
-func runFactors(ctx context.Context, out io.Writer, o options) error {
-	fmt.Fprintf(out, "Windows with a false finding in a million, by the factor of the limits, from %d windows of each background on\n\n", learnt)
-	all, err := countFalse(ctx, o, factors)
-	if err != nil {
-		return err
-	}
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	head := "BACKGROUND\tWINDOWS"
-	for _, f := range factors {
-		head += fmt.Sprintf("\t%.2f", f)
-	}
-	fmt.Fprintln(t, head)
-	line := func(name string, q quiet) {
-		row := fmt.Sprintf("%s\t%d", name, q.windows)
-		for i := range q.found {
-			row += fmt.Sprintf("\t%.3g (%d)", 1e6*q.share(i), q.found[i])
-		}
-		fmt.Fprintln(t, row)
-	}
-	for _, q := range all {
-		line(q.background.Name, q)
-	}
-	line("A, B", sum(all, groupSampled, groupWanders))
-	line("queues", sum(all, groupQueue))
 	return t.Flush()
 }

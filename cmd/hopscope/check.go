@@ -138,7 +138,7 @@ func checkSensitivity(cfg *config, v *verdict) {
 	if e.FalseADay >= events.DefaultConfig().FalseADay || wrong {
 		return
 	}
-	most := int(e.FalseShare(1, cfg.Window) / detect.LeastMeasured())
+	most := int(e.FalseShare(1, cfg.Window) / detect.LeastMeasured)
 	if most > 0 {
 		most = 1 << (bits.Len(uint(most)) - 1)
 	}

@@ -29,22 +29,25 @@ order:
   window      number of the window, from 0, rising for each hop
   count       values in the window
   p50,p90,p99 quantiles of these values
+  min         the least of them, or a quantile below which hardly any are; may be absent
 
 Further columns are left alone. A window that is missing had no values. Of a utilisation
 and of a share of lost packets there is one value a window, p50; the others are not used,
-and count is any number from 5 on. Each hop is compared with its own past only: a hop is
+and count is any number from 1 on. Each hop is compared with its own past only: a hop is
 judged after 60 windows, knows what comes back every hour after three hours, and what
-comes back every day after three days. A window of fewer than 5 values is not judged; how
-many were not, and why, stands behind the findings.
+comes back every day after three days. A window of few values shows less, and changes are
+seen once several of them agree. How many windows were not judged, and why, stands behind
+the findings.
 
 A finding begins in the window "start" and has ended before the window "end", which is
-empty while it lasts. Its kind is rise, fall, silent or stuck. A hop is silent after three
+empty while it lasts, or while it is expected to come back. Its kind is rise, fall, silent
+or stuck, and its statistic p50, p99, low (the floor of the values) or tail (p99 beside
+p90). A hop is silent after three
 windows without values in a row, or as many more as its share of such windows makes
 unlikely (e to the power of -15.8), and longer than one and a half times any such run
 before; it has to be known for 60 windows of 20 values, or for 2160 windows.
 
-The limits are those that were tuned, at which a false finding begins less often than once
-in a million windows of a hop. --false-a-day sets how many are accepted in a day in all
+A false finding is accepted in one of a million windows of a hop. --false-a-day sets how many are accepted in a day in all
 hops of the table together, which is read twice then.`,
 		Example: `  hopscope detect windows.csv.gz
   hopscope detect windows.csv --window 1m --format csv`,
@@ -54,7 +57,7 @@ hops of the table together, which is read twice then.`,
 	f.StringVar(&kind, "kind", "latency", "what the values are: latency in ns, queue in bytes, utilisation or loss as shares of 1")
 	f.DurationVar(&window, "window", 10*time.Second, "length of a window, which says how many make an hour and a day")
 	f.Float64Var(&floor, "floor", 0, "added to every value before values are compared by their ratio (default 1000 ns, 10000 bytes, 0.1 and 0.001, by kind)")
-	f.Float64Var(&falseADay, "false-a-day", 0, "false findings that are accepted in a day, in all hops of the table (default: the limits as they were tuned)")
+	f.Float64Var(&falseADay, "false-a-day", 0, "false findings that are accepted in a day, in all hops of the table (default: one in a million windows)")
 	f.StringVar(&format, "format", "table", "table, json or csv")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		configure, known := detect.Kinds[kind]
@@ -85,7 +88,7 @@ hops of the table together, which is read twice then.`,
 			if err = errors.Join(err, in.Close()); err != nil {
 				return wrongInput(fmt.Errorf("%s: %w", args[0], err))
 			}
-			cfg.Strict = detect.StrictFor(falseADay * window.Hours() / 24 / float64(max(hops, 1)))
+			cfg.Share = falseADay * window.Hours() / 24 / float64(max(hops, 1))
 		}
 		in, err := openTable(c, args[0])
 		if err != nil {

@@ -10,7 +10,7 @@ type Config struct {
 	Floor    float64       // added to every value before its logarithm: what lies far below it is all the same
 	Window   time.Duration // length of a window; an hour and a day are counted in windows
 	MinCount uint64        // values that a window must have to be judged; with fewer the hop is silent in it
-	Strict   float64       // factor of all limits; 1 is what the limits were tuned for
+	Share    float64       // share of the windows of a hop in which a false finding may begin
 	Rising   bool          // only what rises is a finding: queues
 	Idle     bool          // zero may stay for as long as it likes: queues, links
 	Single   bool          // a window has one value, its P50
@@ -19,11 +19,14 @@ type Config struct {
 	Warmup   int           // windows before a hop is judged; the limits were tuned for 60
 	Adopt    int           // windows after which the level of a finding becomes the usual one
 	EndAfter int           // calm windows that end a finding
+
+	reach    float32 // how far the limits lie above tails
+	reachFor float64 // share that this is for
 }
 
 // Latency is the configuration for latencies in nanoseconds.
 func Latency(window time.Duration) Config {
-	return Config{Floor: 1000, Window: window, MinCount: 5, Strict: 1, Grave: 4, Warmup: 60, Adopt: 360, EndAfter: 3}
+	return Config{Floor: 1000, Window: window, MinCount: 1, Share: 1e-6, Grave: 4, Warmup: 60, Adopt: 360, EndAfter: 3}
 }
 
 // Queue is the configuration for queues in bytes. Most are empty most of the time, and differ by whole packets when they are
@@ -92,10 +95,10 @@ const (
 // contrast compares two means.
 type contrast struct {
 	fast, slow int     // means that are compared; fast 0 is the window itself
-	limit      float32 // in root mean squares
 	floor      float32 // least difference of logarithms that counts
 	up, down   float32 // factors of its tail quantile when a window exceeds it, and when not
 	rate       float32 // at which its mean of squares moves at least
+	weight     float32 // of an excess: those of windows in a row that a slow mean makes are one
 }
 
 // The contrasts, by what they compare. Their numbers are part of saved states.
@@ -110,35 +113,32 @@ const (
 )
 
 const (
-	firstOfMeans  = threeUsual // contrasts from here on compare two means, those before it the window itself
-	fastContrasts = nineSlow   // contrasts before it share what findings that passed raised
-
-	tailLimit = 2.2  // in tail quantiles
-	tailShare = .005 // of the windows beyond a tail quantile
+	firstOfMeans = threeUsual // contrasts from here on compare two means, those before it the window itself
 )
 
 var bank = newBank()
 
-// inverse and root are of the constants: the least rate of a mean, and what its limits have on top while a hop is young.
-var inverse, root = func() (inverse, root [means]float32) {
+// inverse is that of the constants: the least rate of a mean.
+var inverse = func() (inverse [means]float32) {
 	for k, t := range constants {
-		inverse[k], root[k] = 1/t, float32(math.Sqrt(float64(t)))
+		inverse[k] = 1 / t
 	}
-	return inverse, root
+	return inverse
 }()
 
 func newBank() (b [contrasts]contrast) {
 	b = [contrasts]contrast{
-		windowPrevious: {fast: 0, slow: previous, limit: 5.8, floor: .25},
-		windowUsual:    {fast: 0, slow: usual, limit: 5.8, floor: .25},
-		threeUsual:     {fast: 1, slow: usual, limit: 5.6, floor: .2},
-		nineSlow:       {fast: 2, slow: 4, limit: 5.5, floor: .15},
-		usualSlower:    {fast: usual, slow: 5, limit: 5.5, floor: .15},
-		slowReference:  {fast: 4, slow: reference, limit: 5.5, floor: .5},
+		windowPrevious: {fast: 0, slow: previous, floor: .25},
+		windowUsual:    {fast: 0, slow: usual, floor: .25},
+		threeUsual:     {fast: 1, slow: usual, floor: .2},
+		nineSlow:       {fast: 2, slow: 4, floor: .15},
+		usualSlower:    {fast: usual, slow: 5, floor: .15},
+		slowReference:  {fast: 4, slow: reference, floor: .5},
 	}
 	for j := range b {
 		step := float64(.1/(1+constants[b[j].fast]) + .002)
 		b[j].up, b[j].down = float32(math.Exp(step*(1-tailShare))), float32(math.Exp(-step*tailShare))
+		b[j].weight = 1 / constants[b[j].fast]
 		b[j].rate = 1 / max(500, 6*constants[b[j].slow])
 	}
 	return b

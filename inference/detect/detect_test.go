@@ -257,7 +257,7 @@ func TestScale(t *testing.T) {
 		}
 		w := s.window(change)
 		a.add(w)
-		b.add(Window{w.Count, 1024 * w.P50, 1024 * w.P90, 1024 * w.P99})
+		b.add(Window{Count: w.Count, P50: 1024 * w.P50, P90: 1024 * w.P90, P99: 1024 * w.P99})
 	}
 	if len(a.begun) == 0 || !slices.Equal(a.begun, b.begun) || !slices.Equal(a.ended, b.ended) {
 		t.Errorf("findings at %v to %v, with other units at %v to %v", a.begun, a.ended, b.begun, b.ended)
@@ -277,7 +277,7 @@ func FuzzAdd(f *testing.F) {
 		s, r := newSource(seed, 10, .5, .1), newRun()
 		for k := range 200 {
 			if k%3 == 2 {
-				r.add(Window{n, p50, p90, p99})
+				r.add(Window{Count: n, P50: p50, P90: p90, P99: p99})
 			} else {
 				r.add(s.window(nil))
 			}

@@ -12,7 +12,7 @@ func (h *Hop) SetFloor(cfg *Config, to float64) bool {
 		return false
 	}
 	by := to - h.floor
-	for i := range h.stats {
+	for i := range min(len(h.stats), int(Tail)) { // which is a ratio, and hardly moves
 		h.stats[i].lift(by, cfg.Floor+to)
 	}
 	if len(h.stats) > 0 {
@@ -35,17 +35,22 @@ func (s *series) lift(by, floor float64) {
 		move(&s.mean[k])
 	}
 	move(&s.now)
+	move(&s.former)
 	f := part(s.mean[usual], by, floor)
 	for j := range s.scale {
 		for sign := range s.scale[j] {
 			s.scale[j][sign].square *= f * f
 			s.scale[j][sign].tail *= f
+			s.scale[j][sign].excess *= f
 		}
 	}
+	if s.seasonal == nil {
+		return
+	}
 	for k := range seasons {
-		s.recurring[k] *= f
-		s.sum[k] *= f
-		last, before := s.season.visits(k)
+		s.seasonal.recurring[k] *= f
+		s.seasonal.sum[k] *= f
+		last, before := s.seasonal.profile.visits(k)
 		for _, bins := range [][]int8{last, before} {
 			for i := range bins {
 				bins[i] = int8(max(-127, min(127, math.RoundToEven(float64(float32(bins[i])*f)))))

@@ -6,6 +6,8 @@ import "math"
 type Window struct {
 	Count         uint64
 	P50, P90, P99 float64
+	Low           float64 // the least value or a low quantile, where HasLow
+	HasLow        bool
 }
 
 // Hop is what is remembered of one hop. The zero value is a hop that has shown nothing yet.
@@ -27,16 +29,17 @@ type Hop struct {
 	silenceUsual   bool     // silence has become the usual state
 	repeatShare    float32  // of windows that repeat the values of the one before
 	repeatRun      uint32
-	last           [statistics]float64
+	last           [2]float64 // median and 99th percentile of the window before
 
-	open     Finding // Cause 0: none
-	age      uint32  // windows since it began
-	calm     uint32  // calm windows in a row
-	back     uint32  // windows in a row at the level before it
-	passed   float32 // findings of about a day that passed by themselves
-	bursts   bool    // one passed by itself while the hop was young
-	noisy    bool    // there were some, or they raised a limit
-	strength float32 // of the contrast that began the finding, at its most
+	open        Finding // Cause 0: none
+	age         uint32  // windows since it began, or since it came back
+	calm        uint32  // calm windows in a row
+	back        uint32  // windows in a row at the level before it
+	bursts      bool    // one passed by itself while the hop was young
+	p90         float32 // logarithm, of the window
+	resting     bool    // the hop is as usual, and the open finding waits for what comes back
+	recurrences [statistics]recurrence
+	hasFormer   bool // there is a level that was usual before one that a finding left
 }
 
 // Cause says what happened to a hop.
@@ -62,10 +65,14 @@ type statistic uint8
 const (
 	P50 statistic = iota
 	P99
-	statistics = 2
+	Low        // the floor of the values: what all of them take at least
+	Tail       // how much farther the 99th percentile is above the floor than the 90th
+	statistics = 4
+
+	withSeasons = 2 // statistics of which seasons are learnt
 )
 
-func (s statistic) String() string { return [...]string{"p50", "p99"}[min(s, P99)] }
+func (s statistic) String() string { return [...]string{"p50", "p99", "low", "tail"}[min(s, Tail)] }
 
 // Finding is a change that began and has not ended.
 type Finding struct {
@@ -74,17 +81,19 @@ type Finding struct {
 	Factor    float64   // of Rise and Fall: the value that was farthest from what had been usual, divided by that
 	base      float32   // logarithm of what had been usual
 	floor     float64   // that the hop had besides
+	beside    float32   // logarithm of the present 90th percentile, of which a Tail is a multiple; 0 of others
 	contrast  uint8     // that began it
+	Adopted   bool      // it lasted so long that its level is the usual one now
 }
 
-// Usual is the value that was usual before a Rise or a Fall.
+// Usual is the value that was usual before a Rise or a Fall; of a Tail, the 99th percentile that would be usual beside the present 90th.
 func (f *Finding) Usual(cfg *Config) float64 {
-	return max(0, math.Exp(float64(f.base))-cfg.Floor-f.floor)
+	return max(0, math.Exp(float64(f.base+f.beside))-cfg.Floor-f.floor)
 }
 
 // Worst is the value of a Rise or a Fall that was farthest from what had been usual.
 func (f *Finding) Worst(cfg *Config) float64 {
-	return max(0, f.Factor*math.Exp(float64(f.base))-cfg.Floor-f.floor)
+	return max(0, f.Factor*math.Exp(float64(f.base+f.beside))-cfg.Floor-f.floor)
 }
 
 // Grave reports whether a finding is one that somebody should look at soon: values that are a multiple of what is usual, or
@@ -128,11 +137,9 @@ const (
 // finding.
 func (h *Hop) Add(cfg *Config, at Moment, w Window) Event {
 	if h.stats == nil && w.Count >= cfg.MinCount {
-		h.stats = make([]series, statistics)
-		if cfg.Single {
-			h.stats = make([]series, 1)
-		}
+		h.stats = newStats(cfg)
 	}
+	cfg.prepare()
 	h.fade(at.fade)
 	h.turn(&at)
 	if w.Count == 0 {
@@ -144,9 +151,13 @@ func (h *Hop) Add(cfg *Config, at Moment, w Window) Event {
 	}
 	h.windows++
 	h.uninformative = 0
+	h.p90 = 0
+	if !cfg.Single {
+		h.p90 = logarithm(w.P90 + cfg.Floor + h.floor)
+	}
 	stuck := h.repeat(cfg, &w)
 	var v verdict
-	if h.open.Cause == none && w.Count < loneCount && !cfg.Single && !stuck {
+	if !h.active() && w.Count < loneCount && !cfg.Single && !stuck {
 		v = h.try(cfg, &w)
 	} else {
 		v = h.learnWindow(cfg, &w)
@@ -163,29 +174,30 @@ func (h *Hop) learnWindow(cfg *Config, w *Window) verdict {
 	}
 	v := verdict{few: w.Count < fewValues && !cfg.Single, lone: w.Count < loneCount, p90: x.p90}
 	for i := range h.stats {
-		h.stats[i].step(h, cfg, statistic(i), &x, &v)
+		if x.has[i] {
+			h.stats[i].step(h, cfg, statistic(i), &x, &v)
+		} else if s := &h.stats[i]; !h.active() {
+			s.onset = s.mean
+		}
 	}
 	return v
 }
 
-// fade lets what earlier findings raised go within a day.
-func (h *Hop) fade(part float32) {
-	if !h.noisy {
-		return
+// newStats makes what is remembered of the statistics of a hop.
+func newStats(cfg *Config) []series {
+	n := statistics
+	if cfg.Single {
+		n = 1
 	}
-	h.passed -= h.passed * part
-	h.longest -= h.longest * part
-	h.noisy = h.passed > 1e-3 || h.longest > .5
-	for i := range h.stats {
-		for sign := range h.stats[i].raised {
-			for g := range h.stats[i].raised[sign] {
-				r := &h.stats[i].raised[sign][g]
-				*r = max(0, *r-.25*part)
-				h.noisy = h.noisy || *r > 0
-			}
-		}
+	stats := make([]series, n)
+	for i := range min(n, withSeasons) {
+		stats[i].seasonal = new(seasonal)
 	}
+	return stats
 }
+
+// fade lets runs of windows without values that passed be forgotten within a day.
+func (h *Hop) fade(part float32) { h.longest -= h.longest * part }
 
 // limits of the logarithm of a probability, below which a run is no chance any more.
 const (
@@ -203,6 +215,9 @@ func (h *Hop) silence(cfg *Config) Event {
 	case none:
 		if silent && !h.silenceUsual {
 			h.begin(Finding{Cause: Silent})
+			for i := range h.stats {
+				h.stats[i].onset = h.stats[i].mean
+			}
 			return Begun
 		}
 		return nothing
@@ -220,7 +235,6 @@ func (h *Hop) endSilence() {
 		h.emptyShare = 1 - (1-h.emptyShare)*float32(math.Pow(float64(1-rate), float64(h.emptyRun)))
 		if h.open.Cause != Silent {
 			h.longest = max(h.longest, float32(min(h.emptyRun, 12)))
-			h.noisy = true
 		}
 	}
 	h.emptyShare -= h.emptyShare * rate
@@ -233,8 +247,7 @@ func (h *Hop) thin() Event {
 	case none:
 		return nothing
 	case Silent:
-		h.open = Finding{}
-		return Ended
+		return h.end()
 	}
 	return h.addUninformative(false)
 }
@@ -244,21 +257,21 @@ func (h *Hop) addUninformative(silent bool) Event {
 	h.age++
 	h.calm, h.back = 0, 0
 	if h.uninformative++; silent || h.uninformative >= uninformativeMost {
-		h.open = Finding{}
-		return Ended
+		return h.end()
 	}
 	return nothing
 }
 
-// repeat counts windows whose values are those of the window before, and reports whether they are too many for chance.
+// repeat counts windows whose values are those of the window before, and reports whether they are too many for chance. A few values are the
+// same by chance wherever most packets take the same time.
 func (h *Hop) repeat(cfg *Config, w *Window) bool {
 	idle := cfg.Idle && (w.P50 == 0 || cfg.Single && w.P50 <= cfg.Floor) && (w.P99 <= cfg.Floor || cfg.Single) // one packet is as long as another
 	same := h.windows > 1 && w.P50 == h.last[P50] && (w.P99 == h.last[P99] || cfg.Single) && !idle && !cfg.Steady
-	h.last = [statistics]float64{w.P50, w.P99}
+	h.last = [2]float64{w.P50, w.P99}
 	if h.repeatRun++; !same {
 		h.repeatRun = 0
 	}
-	stuck := h.repeatRun > 0 && h.windows >= cfg.warmup() && float64(h.repeatRun)*math.Log(max(float64(h.repeatShare), .01)) < stuckLimit
+	stuck := h.repeatRun > 0 && (w.Count >= fewValues || cfg.Single) && h.windows >= cfg.warmup() && float64(h.repeatRun)*math.Log(max(float64(h.repeatShare), .01)) < stuckLimit
 	if h.open.Cause == none && !idle { // an idle one says nothing of how often others repeat themselves
 		r := float32(0)
 		if same {
@@ -276,31 +289,24 @@ func (h *Hop) repeat(cfg *Config, w *Window) bool {
 func (h *Hop) begin(f Finding) {
 	h.doubt, h.pendingWindows = 0, nil
 	f.floor = h.floor
-	h.open, h.age, h.calm, h.back = f, 0, 0, 0
-	for i := range h.stats {
-		h.stats[i].backSum = 0
-	}
+	h.open, h.age, h.calm, h.back, h.resting = f, 0, 0, 0, false
+	h.recurrence().begin(f.Cause)
 }
+
+// end ends the finding that is open.
+func (h *Hop) end() Event {
+	h.recurrence().end()
+	h.open, h.resting = Finding{}, false
+	return Ended
+}
+
+// active reports whether the hop is not as usual, by the finding that is open.
+func (h *Hop) active() bool { return h.open.Cause != none && !h.resting }
 
 // settle begins or ends a finding by what was found in a window.
 func (h *Hop) settle(cfg *Config, stuck bool, found *verdict) Event {
-	switch {
-	case h.open.Cause == none && stuck:
-		h.begin(Finding{Cause: Stuck})
-		return Begun
-	case h.open.Cause == none && found.ratio > 1:
-		h.begin(found.Finding)
-		h.strength = found.ratio
-		h.updateWorst()
-		return Begun
-	case h.open.Cause == none && found.doubt:
-		h.doubt = min(h.doubt+doubtStep, doubtMost)
-		return nothing
-	case h.open.Cause == none:
-		if h.doubt = max(h.doubt, 1) - 1; h.doubt == 0 && len(h.pendingWindows) > 0 {
-			h.release(cfg, len(h.pendingWindows))
-		}
-		return nothing
+	if !h.active() {
+		return h.settleUsual(cfg, stuck, found)
 	}
 	h.age++
 	h.updateWorst()
@@ -308,22 +314,113 @@ func (h *Hop) settle(cfg *Config, stuck bool, found *verdict) Event {
 		h.calm = 0
 	}
 	if h.back++; found.away || stuck {
-		h.back = 0
+		h.back = max(h.back, backLoss+1) - backLoss - 1
 	}
 	switch {
-	case h.calm >= uint32(cfg.EndAfter), h.returned(cfg):
-		h.raise()
-		h.open = Finding{}
-		return Ended
-	case h.age == uint32(cfg.Adopt): // the new level is the usual one
-		for i := range h.stats {
-			m := &h.stats[i].mean
-			for k := usual + 1; k < means; k++ {
-				m[k] = m[usual]
-			}
-		}
+	case h.calm >= uint32(cfg.EndAfter), h.back >= h.needed() && h.age < uint32(cfg.Adopt):
+		return h.pass(cfg)
+	case h.age == uint32(cfg.Adopt):
+		h.adopt()
 	}
 	return nothing
+}
+
+// settleUsual begins a finding, or lets one come back, on a hop that is as usual so far.
+func (h *Hop) settleUsual(cfg *Config, stuck bool, found *verdict) Event {
+	resting := h.resting
+	switch {
+	case stuck && !resting:
+		h.begin(Finding{Cause: Stuck})
+		return Begun
+	case found.ratio > 1 && h.returnToFormer(found):
+		return nothing
+	case found.ratio > 1 && resting && found.Cause != h.open.Cause:
+		return h.end() // what begins with the next window is another finding
+	case found.ratio > 1 && resting:
+		h.comeBack(&found.Finding)
+		return nothing
+	case found.ratio > 1:
+		h.begin(found.Finding)
+		h.updateWorst()
+		return Begun
+	case found.doubt:
+		h.doubt = min(h.doubt+doubtStep, doubtMost)
+	default:
+		if h.doubt = max(h.doubt, 1) - 1; h.doubt == 0 && len(h.pendingWindows) > 0 {
+			h.release(cfg, len(h.pendingWindows))
+		}
+	}
+	for i := range h.recurrences {
+		h.recurrences[i].rest()
+	}
+	if resting && h.recurrence().over() {
+		return h.end()
+	}
+	return nothing
+}
+
+// pass lets what is open pass: what was usual before it is so again. A finding that comes back by itself rests.
+func (h *Hop) pass(cfg *Config) Event {
+	h.bursts = h.bursts || h.windows < learnBursts
+	if h.open.Cause <= Fall {
+		for i := range h.stats {
+			copy(h.stats[i].mean[previous+1:], h.stats[i].onset[previous+1:])
+		}
+	}
+	if h.open.Cause <= Fall && h.age < uint32(cfg.Adopt) && h.recurrence().comesBack() {
+		h.resting = true
+		h.recurrence().end()
+		return nothing
+	}
+	return h.end()
+}
+
+// adopt makes the level of a finding that lasted the usual one, and remembers the one before.
+func (h *Hop) adopt() {
+	for i := range h.stats {
+		s := &h.stats[i]
+		s.former = s.onset[usual]
+		for k := usual + 1; k < means; k++ {
+			s.mean[k] = s.mean[usual]
+		}
+		s.onset = s.mean
+	}
+	h.hasFormer = h.open.Cause <= Fall
+	h.open.Adopted = true
+}
+
+// returnToFormer reports whether a change leads back to the level that was usual before a finding lasted so long that its own level became
+// so. That is the late end of the finding and no other one: the former level is the usual one again.
+func (h *Hop) returnToFormer(found *verdict) bool {
+	if !h.hasFormer {
+		return false
+	}
+	for i := range min(len(h.stats), withSeasons) {
+		s := &h.stats[i]
+		if d := s.now - s.former; 4*d*d > found.most[i] {
+			return false
+		}
+	}
+	h.hasFormer = false
+	for i := range h.stats {
+		s := &h.stats[i]
+		for k := previous + 1; k < means; k++ {
+			s.mean[k] = s.former
+		}
+	}
+	return true
+}
+
+// comeBack lets the finding that is resting be active again.
+func (h *Hop) comeBack(found *Finding) {
+	h.recurrence().begin(h.open.Cause)
+	o := &h.open
+	if o.Statistic != found.Statistic {
+		*h.recurrenceOf(found.Statistic), o.Factor = *h.recurrence(), 0
+	}
+	o.Statistic, o.contrast, o.base = found.Statistic, found.contrast, found.base
+	h.resting, h.age, h.calm, h.back, h.doubt, h.pendingWindows = false, 0, 0, 0, 0, nil
+	h.updateWorst()
 }
 
 // updateWorst updates the worst value of the open finding.
@@ -331,6 +428,9 @@ func (h *Hop) updateWorst() {
 	f := &h.open
 	if f.Cause > Fall {
 		return
+	}
+	if f.beside = 0; f.Statistic == Tail {
+		f.beside = h.p90
 	}
 	s := &h.stats[f.Statistic]
 	far := s.now
@@ -343,32 +443,4 @@ func (h *Hop) updateWorst() {
 	if f.Cause == Rise && factor > f.Factor || f.Cause == Fall && (f.Factor == 0 || factor < f.Factor) {
 		f.Factor = factor
 	}
-}
-
-// raise lets a finding that passed by itself raise the limits of its kind, so that a noisy hop is quiet: the second one
-// of a day and all further ones.
-func (h *Hop) raise() {
-	if h.open.Cause > Fall {
-		return
-	}
-	h.bursts = h.bursts || h.windows < learnBursts
-	if h.age >= 120 {
-		return
-	}
-	h.passed++
-	h.noisy = true
-	if h.passed <= 1.2 || h.strength <= 1 {
-		return
-	}
-	s := &h.stats[h.open.Statistic]
-	r := &s.raised[h.open.Cause-Rise][group(h.open.contrast)]
-	*r = min(*r+float32(min(math.Ln2*float64(h.passed), math.Log(2*float64(h.strength)))), 20)
-}
-
-// group puts contrasts into fast and slow ones.
-func group(contrast uint8) int {
-	if contrast < fastContrasts {
-		return 0
-	}
-	return 1
 }

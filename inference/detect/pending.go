@@ -3,7 +3,7 @@ package detect
 import "slices"
 
 // A window whose finding has to come again is pending: until it is known whether it does, it moves the fast means alone, which are
-// what a hop does now, and those no more than a window at its limit does: so the next one is compared with what was usual before, and
+// what a hop does now, and those no more than a window at half of its limit does: so the next one is compared with what was usual before, and
 // one high value does not make others of it. When a finding begins, it
 // belongs to that and is left out of what is usual. When what it showed did not come again, it is learnt like any other.
 
@@ -15,17 +15,23 @@ func (h *Hop) Pending() bool { return len(h.pendingWindows) > 0 }
 
 // try takes a window that may have to come again, and holds it back if so.
 func (h *Hop) try(cfg *Config, w *Window) verdict {
-	var stats [statistics]series
-	copy(stats[:], h.stats)
+	stats := copyStats(h.stats)
 	seasons, spread, logCount, inverse := h.seasons, h.spread, h.logCount, h.inverse
 	v := h.learnWindow(cfg, w)
 	if !v.doubt || v.ratio > 1 {
 		return v
 	}
 	for i := range h.stats {
-		stats[i].glance(h, h.stats[i].mean[previous], v.most[i])
+		if h.stats[i].begun && v.most[i] > 0 {
+			stats[i].glance(h, h.stats[i].mean[previous], v.most[i])
+		}
 	}
-	copy(h.stats, stats[:])
+	for i := range h.stats {
+		h.stats[i] = stats[i].series
+		if s := h.stats[i].seasonal; s != nil {
+			*s = stats[i].seasonal
+		}
+	}
 	h.seasons, h.spread, h.logCount, h.inverse = seasons, spread, logCount, inverse
 	h.windows--
 	if len(h.pendingWindows) == heldMost {
@@ -35,10 +41,23 @@ func (h *Hop) try(cfg *Config, w *Window) verdict {
 	return v
 }
 
+// copyStats copies what is remembered of statistics, seasons included.
+func copyStats(stats []series) (all [statistics]struct {
+	series
+	seasonal seasonal
+}) {
+	for i := range stats {
+		all[i].series = stats[i]
+		if s := stats[i].seasonal; s != nil {
+			all[i].seasonal = *s
+		}
+	}
+	return all
+}
+
 // release learns the first windows that are pending.
 func (h *Hop) release(cfg *Config, n int) {
-	var stats [statistics]series
-	copy(stats[:], h.stats)
+	stats := copyStats(h.stats)
 	for i := range h.pendingWindows[:n] {
 		h.windows++
 		h.learnWindow(cfg, &h.pendingWindows[i])
@@ -51,9 +70,9 @@ func (h *Hop) release(cfg *Config, n int) {
 	}
 }
 
-// glance moves the fast means by a value, and by no more than the limit of a window, a square, to each side of what is usual.
+// glance moves the fast means by a value, and by no more than half the limit of a window, a square, to each side of what is usual.
 func (s *series) glance(h *Hop, y, limit float32) {
-	most := sqrt(limit)
+	most := sqrt(limit) / 2
 	y = s.mean[usual] + max(-most, min(most, y-s.mean[usual]))
 	for k := range usual {
 		s.mean[k] += max(inverse[k], 1/float32(h.windows)) * (y - s.mean[k])

@@ -12,6 +12,7 @@ const (
 var (
 	seasonBin  = [seasons]int64{int64(minute), int64(halfHour)}
 	seasonBins = [seasons]int64{hourBins, dayBins}
+	seasonMost = [seasons]int{15, 32}      // bins that may have what one is excused for: what comes at all times is no matter of the time
 	seasonAge  = [seasons]uint32{120, 720} // age of a finding from which on its values do not become what is usual
 )
 
@@ -25,6 +26,13 @@ type season struct {
 type profile struct {
 	hour [2][hourBins]int8
 	day  [2][dayBins]int8
+}
+
+// seasonal is what is remembered of a statistic by the time of hour and day.
+type seasonal struct {
+	recurring [seasons]float32 // difference that the last two visits of this time of a period share
+	sum       [seasons]float32 // of differences from the reference, in the bin under way
+	profile   profile
 }
 
 // visits gives the bins of the last visit, and those of the one before.
@@ -45,10 +53,13 @@ func (h *Hop) turn(at *Moment) {
 		if s.bin == bin+1 {
 			continue
 		}
-		keep := s.count > 0 && (h.open.Cause == none || h.age <= seasonAge[k])
+		keep := s.count > 0 && (!h.active() || h.age <= seasonAge[k])
 		for i := range h.stats {
-			st := &h.stats[i]
-			last, before := st.season.visits(k)
+			st := h.stats[i].seasonal
+			if st == nil {
+				continue
+			}
+			last, before := st.profile.visits(k)
 			if keep {
 				before[s.bin-1] = last[s.bin-1]
 				mean := math.RoundToEven(float64(st.sum[k]) / float64(s.count) * twentieths)
@@ -56,14 +67,24 @@ func (h *Hop) turn(at *Moment) {
 			}
 			st.sum[k] = 0
 			st.recurring[k] = near(last, before, int(bin))
+			if e := st.recurring[k]; e != 0 && shared(last, before, e) > seasonMost[k] {
+				st.recurring[k] = 0
+			}
 		}
 		*s = season{bin: bin + 1}
 	}
 }
 
 // excuse takes off a value what the last two visits of its time of hour or day had as well: what comes back is no news.
-func (s *series) excuse(y, ref float32) float32 {
-	for _, e := range s.recurring {
+func (x *seasonal) excuse(s *series, y float32, judged bool) float32 {
+	ref := s.mean[reference]
+	for k := range x.sum {
+		x.sum[k] += y - ref
+	}
+	if !judged {
+		return y
+	}
+	for _, e := range x.recurring {
 		if e == 0 {
 			continue
 		}
@@ -79,6 +100,17 @@ func (s *series) excuse(y, ref float32) float32 {
 		}
 	}
 	return y
+}
+
+// shared counts the bins in which both of the last visits had half of a difference.
+func shared(last, before []int8, e float32) (n int) {
+	half := e * twentieths / 2
+	for b := range last {
+		if x, y := float32(last[b]), float32(before[b]); e > 0 && min(x, y) >= half || e < 0 && max(x, y) <= half {
+			n++
+		}
+	}
+	return n
 }
 
 // near gives the largest difference that both of the last visits had, within two bins around the present one.

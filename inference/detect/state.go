@@ -27,18 +27,23 @@ const (
 	mostValue = 1e300
 )
 
-// Code codes what AppendState writes, as a part of a larger state. A hop that is read into is a new one.
+// Code codes what AppendState writes, as a part of a larger state. A hop that is read into is a new one. The first byte is 128 more than the
+// number of statistics; of states before the floor and the tail were compared it is that number, and what limits and levels were learnt
+// then is not used: the hop is learnt anew, with its silence and its repetitions as they were.
 func (h *Hop) Code(c *state.Coder) {
-	n := uint8(len(h.stats))
-	state.FixedTo(c, "statistics", statistics, &n)
-	if c.Reading() && n > 0 {
-		h.stats = make([]series, n)
+	n := uint8(len(h.stats)) | present
+	state.Fixed(c, "statistics", &n)
+	if n&present == 0 {
+		h.codeFormer(c, n)
+		return
+	}
+	n &^= present
+	c.Check("statistics", n == 0 || n == 1 || n == statistics)
+	if c.Reading() && c.OK() && n > 0 {
+		h.stats = newStats(&Config{Single: n == 1})
 	}
 	for k := range h.seasons {
-		s := &h.seasons[k]
-		codeSigned(c, "season", seasonBins[k], &s.bin)
-		state.Fixed(c, "season", &s.count)
-		c.Check("season", s.bin > 0 || s.count == 0)
+		h.seasons[k].code(c, k)
 	}
 	c.Float32("spread", -most, most, &h.spread, &h.logCount)
 	c.Float32("shares", 0, 1, &h.inverse, &h.emptyShare, &h.repeatShare)
@@ -55,23 +60,39 @@ func (h *Hop) Code(c *state.Coder) {
 	}
 	o := &h.open
 	state.FixedTo(c, "cause", Stuck, &o.Cause)
-	state.FixedTo(c, "statistic", P99, &o.Statistic)
+	state.FixedTo(c, "statistic", Tail, &o.Statistic)
 	c.Check("statistic", o.Statistic == 0 || uint8(o.Statistic) < n)
 	c.Check("cause", o.Cause == none || o.Cause == Silent || n > 0)
 	c.Float64("factor", 0, mostValue, &o.Factor)
-	c.Float32("base", -most, most, &o.base)
+	c.Float32("base", -most, most, &o.base, &o.beside)
 	c.Float64("floor", 0, mostValue, &o.floor)
 	state.FixedTo(c, "contrast", contrasts-1, &o.contrast)
+	c.Flag("state", &o.Adopted, &h.resting, &h.hasFormer, &h.bursts)
+	c.Check("resting", !h.resting || o.Cause == Rise || o.Cause == Fall)
 	state.Fixed(c, "age", &h.age, &h.calm, &h.back)
-	c.Float32("passed", 0, most, &h.passed, &h.strength)
-	c.Flag("noise", &h.noisy, &h.bursts)
+	for i := range h.recurrences {
+		r := &h.recurrences[i]
+		state.FixedTo(c, "cause", Stuck, &r.lastly)
+		state.Fixed(c, "times", &r.times)
+		state.FixedTo(c, "gap", recursWithin+1, &r.gap)
+		state.FixedTo(c, "gap", recursWithin+1, &r.since)
+	}
 	held := uint8(len(h.pendingWindows))
 	state.FixedTo(c, "held windows", heldMost, &held)
-	c.Check("held windows", held == 0 || len(h.stats) == statistics && o.Cause == none && h.doubt > 0)
+	c.Check("held windows", held == 0 || len(h.stats) == statistics && !h.active() && h.doubt > 0)
 	state.Repeat(c, int(held), &h.pendingWindows, (*Window).codeHeld)
 	for i := range h.stats {
-		h.stats[i].code(c, o.Cause == Rise || o.Cause == Fall)
+		h.stats[i].code(c, h.active())
 	}
+}
+
+// present marks states of the present form.
+const present = 128
+
+func (s *season) code(c *state.Coder, k int) {
+	codeSigned(c, "season", seasonBins[k], &s.bin)
+	state.Fixed(c, "season", &s.count)
+	c.Check("season", s.bin > 0 || s.count == 0)
 }
 
 // codeHeld codes a window that is not learnt yet.
@@ -80,33 +101,38 @@ func (w *Window) codeHeld(c *state.Coder) {
 	state.FixedTo(c, "held window", loneCount-1, &count)
 	c.Check("held window", count > 0)
 	w.Count = uint64(count)
-	c.Float64("held window", 0, mostValue, &w.P50, &w.P90, &w.P99)
+	c.Float64("held window", 0, mostValue, &w.P50, &w.P90, &w.P99, &w.Low)
+	c.Flag("held window", &w.HasLow)
 }
 
-func (s *series) code(c *state.Coder, moved bool) {
-	c.Float32("level", -most, most, &s.now)
+func (s *series) code(c *state.Coder, active bool) {
+	c.Flag("begun", &s.begun)
+	c.Float32("level", -most, most, &s.now, &s.former)
 	for k := range s.mean {
 		c.Float32("mean", -most, most, &s.mean[k])
 	}
 	for j := range s.scale {
 		for sign := range s.scale[j] {
 			sc := &s.scale[j][sign]
-			c.Float32("scale", 0, most, &sc.square, &sc.tail)
+			c.Float32("scale", 0, most, &sc.square, &sc.tail, &sc.excess)
 			state.FixedTo(c, "scale", enough, &sc.seen)
+			c.Float32("scale", 0, beyondMost, &sc.beyond)
 		}
 	}
-	for sign := range s.raised {
-		c.Float32("raised limit", 0, 40, &s.raised[sign][0], &s.raised[sign][1]) // e^40 is more than any contrast
-	}
-	if moved { // otherwise they are not used
+	if active { // otherwise they are not used
 		for k := range s.onset {
 			c.Float32("onset", -most, most, &s.onset[k])
 		}
-		c.Float32("onset", -most, most, &s.backSum)
 	}
+	if s.seasonal != nil {
+		s.seasonal.code(c)
+	}
+}
+
+func (s *seasonal) code(c *state.Coder) {
 	for k := range seasons {
 		c.Float32("season", -most, most, &s.recurring[k], &s.sum[k])
-		last, before := s.season.visits(k)
+		last, before := s.profile.visits(k)
 		for _, bins := range [][]int8{last, before} {
 			for i := range bins {
 				codeSigned(c, "season", -1, &bins[i])

@@ -42,7 +42,7 @@ func TestState(t *testing.T) {
 			case k/100%7 == 5:
 				w = Window{}
 			case k/100%7 == 6:
-				w = Window{50, 9000, 12000, 15000}
+				w = Window{Count: 50, P50: 9000, P90: 12000, P99: 15000}
 			default:
 				w.P50, w.P90, w.P99 = factor*w.P50, factor*w.P90, factor*w.P99
 			}
@@ -84,10 +84,10 @@ func TestBack(t *testing.T) {
 func TestConstant(t *testing.T) {
 	r := newRun()
 	for range 1000 {
-		r.add(Window{100, 1e4, 1e4, 1e4})
+		r.add(Window{Count: 100, P50: 1e4, P90: 1e4, P99: 1e4})
 	}
 	for range 1000 {
-		r.add(Window{100, 3e4, 3e4, 3e4})
+		r.add(Window{Count: 100, P50: 3e4, P90: 3e4, P99: 3e4})
 	}
 	if len(r.begun) != 1 || r.begun[0] != 1000 || len(r.ended) != 1 || r.ended[0] > 1370 {
 		t.Errorf("a constant hop that rises at 1000: findings begin at %v and end at %v", r.begun, r.ended)
@@ -106,26 +106,10 @@ func TestConstant(t *testing.T) {
 		t.Errorf("a queue that is empty from 3000 on: findings at %v", q.begun)
 	}
 	for range 2 {
-		q.add(Window{100, 3e4, 6e4, 9e4})
+		q.add(Window{Count: 100, P50: 3e4, P90: 6e4, P99: 9e4})
 	}
 	if len(q.begun) != 1 || q.causes[0].Cause != Rise {
 		t.Errorf("a queue that fills at 5000: findings at %v", q.begun)
-	}
-}
-
-func TestStrictFor(t *testing.T) {
-	last := 0.0
-	for _, share := range []float64{1, 1e-4, 1e-5, 1e-6, 1e-7, 1e-9, 0} {
-		s := StrictFor(share)
-		if s < last || s < .65 || s > 2 {
-			t.Errorf("a share of %v needs a factor of %v, after %v", share, s, last)
-		}
-		last = s
-	}
-	for _, m := range measuredFalse {
-		if s := StrictFor(m.rate); s < m.strict-1e-9 || s > m.strict+1e-9 {
-			t.Errorf("a share of %v needs a factor of %v, want the %v that was measured", m.rate, s, m.strict)
-		}
 	}
 }
 
@@ -138,7 +122,7 @@ func TestSensitivity(t *testing.T) {
 		found, all := 0, 0
 		for hop := range uint64(hops) {
 			s, r := newSource(1000+hop, 20, []float64{.3, .5, 1}[hop%3], 0), newRun()
-			r.cfg.Strict = StrictFor(share)
+			r.cfg.Share = share
 			for range 2160 + windows {
 				r.add(s.window(nil))
 			}

@@ -19,8 +19,10 @@ const (
 	maxTableWindow = 1e7
 )
 
-// tableColumns are those that a table must have.
+// tableColumns are those that a table must have, and lowColumn one that it may have: the least value, or one below which hardly any are.
 var tableColumns = []string{"hop", "window", "count", "p50", "p90", "p99"}
+
+const lowColumn = "min"
 
 // Read takes the rows of a table in CSV as they come.
 func (d *Table) Read(in io.Reader) error {
@@ -33,12 +35,12 @@ func (d *Table) Read(in io.Reader) error {
 	if err != nil {
 		return err
 	}
-	var at [6]int
+	at := tableAt{low: slices.Index(header, lowColumn)}
 	for k, name := range tableColumns {
-		if at[k] = slices.Index(header, name); at[k] < 0 {
+		if at.columns[k] = slices.Index(header, name); at.columns[k] < 0 {
 			return fmt.Errorf("line 1: there is no column %q among %q", name, header)
 		}
-		if slices.Contains(header[at[k]+1:], name) {
+		if slices.Contains(header[at.columns[k]+1:], name) {
 			return fmt.Errorf("line 1: there are two columns %q", name)
 		}
 	}
@@ -60,8 +62,14 @@ func (d *Table) Read(in io.Reader) error {
 	}
 }
 
-func (d *Table) row(row []string, at [6]int) error {
-	field := func(k int) string { return row[at[k]] }
+// tableAt says where the columns of a table are.
+type tableAt struct {
+	columns [6]int // in the order of tableColumns
+	low     int    // -1 if there is none
+}
+
+func (d *Table) row(row []string, at tableAt) error {
+	field := func(k int) string { return row[at.columns[k]] }
 	window, err := strconv.Atoi(field(1))
 	if err != nil || window < 0 || window > maxTableWindow {
 		return fmt.Errorf("window %q is not a whole number up to %d: windows are counted, times have to be divided by a window's length", field(1), int(maxTableWindow))
@@ -74,6 +82,12 @@ func (d *Table) row(row []string, at [6]int) error {
 		if *v, err = strconv.ParseFloat(field(3+k), 64); w.Count > 0 && (err != nil || !(*v >= 0 && *v <= 1e18)) {
 			return fmt.Errorf("%s %q is not a number from 0 to 1e18", tableColumns[3+k], field(3+k))
 		}
+	}
+	if at.low >= 0 && w.Count > 0 {
+		if w.Low, err = strconv.ParseFloat(row[at.low], 64); err != nil || !(w.Low >= 0 && w.Low <= 1e18) {
+			return fmt.Errorf("%s %q is not a number from 0 to 1e18", lowColumn, row[at.low])
+		}
+		w.HasLow = true
 	}
 	k, ok := d.byName[field(0)]
 	if !ok {
@@ -111,7 +125,7 @@ type Table struct {
 	last     int // window of the table
 	Windows  int // rows
 	tooYoung int // rows of hops that are too young
-	tooFew   int // rows with fewer values than are compared
+	tooFew   int // rows without values
 	Findings []tableFinding
 }
 

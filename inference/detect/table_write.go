@@ -30,7 +30,7 @@ func (d *Table) Write(out io.Writer, format string) (err error) {
 			Learning int            `json:"learning"`  // hops that are too young to be judged
 			Judged   int            `json:"judged"`    // windows that were compared with what was usual before
 			TooYoung int            `json:"too_young"` // windows of hops that were too young
-			TooFew   int            `json:"too_few"`   // windows with fewer values than are compared
+			TooFew   int            `json:"too_few"`   // windows without values
 			Findings []tableFinding `json:"findings"`
 		}{d.Hops(), d.Windows, d.Learning(), d.judged(), d.tooYoung, d.tooFew, d.Findings})
 	case "csv":
@@ -53,8 +53,8 @@ func (d *Table) Write(out io.Writer, format string) (err error) {
 		_, err = fmt.Fprintf(b, "%d finding%s in %d windows of %d hop%s%s\n",
 			len(d.Findings), plural(len(d.Findings)), d.Windows, d.Hops(), plural(d.Hops()), young(d.Learning()))
 		if not := d.tooYoung + d.tooFew; err == nil && not > 0 {
-			_, err = fmt.Fprintf(b, "%d windows judged; %d not: %d among the first %d of their hops, %d with fewer than %d values\n",
-				d.judged(), not, d.tooYoung, d.cfg.Warmup, d.tooFew, d.cfg.MinCount)
+			_, err = fmt.Fprintf(b, "%d windows judged; %d not: %d among the first %d of their hops, %d without values\n",
+				d.judged(), not, d.tooYoung, d.cfg.Warmup, d.tooFew)
 		}
 	}
 	if e := b.Flush(); err == nil {

@@ -26,7 +26,7 @@ func detectors(j *journal) []detector {
 }
 
 // stateVersion goes up when detectors are added or left out, and when what one of them remembers changes.
-const stateVersion = 6
+const stateVersion = 7
 
 // oldestVersion is the oldest one that is read, so that programs of two versions can take turns. What version 2 remembered of
 // hops is of no use to the present detector: its open findings end, and hops are learnt anew. Before version 5 there are no signs of causes and no outages, before version 6 no uses of hops.

@@ -9,7 +9,9 @@ import (
 
 // TestCoverage holds that a window says of every hop whether it was judged, and of those that were not, why.
 func TestCoverage(t *testing.T) {
-	d := New(DefaultConfig())
+	cfg := DefaultConfig()
+	cfg.MinRecords = 5
+	d := New(cfg)
 	records := []uint64{100, 4, 1, 1, 1} // by node
 	var w inference.Window
 	step := func(n int64) inference.Coverage {

@@ -183,6 +183,7 @@ func (x *flows) judge(b *busy, f *inference.FlowStats, sum *detect.Window) {
 		x.publishOpen(b, f, &now, sum)
 	case !open:
 		b.learn(f)
+		x.end(&b.finding, fmt.Sprintf("latency of flow %s: what is usual is learnt anew from here on", f.Key)) // of a version that judged otherwise
 	}
 }
 
@@ -219,7 +220,7 @@ func (b *busy) blame(f *inference.FlowStats, found *detect.Finding) (hops []infe
 	}
 	by := func(i int) float64 {
 		d := float64(f.Hops[i].Latency.P50) - b.usual[i].p50
-		if found.Statistic == detect.P99 {
+		if found.Statistic == detect.P99 || found.Statistic == detect.Tail {
 			d = float64(f.Hops[i].Latency.P99) - b.usual[i].p99
 		}
 		if found.Cause == detect.Fall {
@@ -278,6 +279,7 @@ func (x *flows) publishOpen(b *busy, f *inference.FlowStats, found *detect.Findi
 	if most >= 0 {
 		out.Text += "; most of the difference is at " + f.Hops[most].Place()
 	}
+	out.Text += again(&b.Hop)
 	if out.Learning {
 		out.Text += "; the flow is still being learnt"
 	}

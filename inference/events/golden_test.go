@@ -88,7 +88,7 @@ func TestGolden(t *testing.T) {
 	for _, k := range []inference.Kind{inference.PathChanged, inference.PacketDrops, inference.ExporterLoss, inference.ExporterSilence,
 		inference.HighLatency, inference.HighQueue, inference.StrangeDigests, inference.RoutingLoop,
 		inference.LowLatency, inference.HighUtilization, inference.LowUtilization, inference.HopSilence} {
-		if least := 30; kinds[k] < least {
+		if least := 20; kinds[k] < least {
 			t.Errorf("%d findings of %s are too few to hold anything", kinds[k], k)
 		}
 	}

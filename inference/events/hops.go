@@ -13,7 +13,7 @@ import (
 // everybody; the others are for experts, as the limits were tuned for their defaults.
 type HopConfig struct {
 	FalseADay        float64       `yaml:"false_a_day" doc:"False findings of hops and flows that are accepted in a day, in the whole network. The limits follow from it and from their number; see findings.md for what was measured." range:"0.0001..10000"`
-	MinRecords       uint64        `yaml:"min_records" doc:"Hop records that a window must have to be judged; with fewer, a hop is silent in it." range:"1..1000000000"`
+	MinRecords       uint64        `yaml:"min_records" doc:"Hop records that a window must have to be judged. Windows of few records show less, so that a change is seen once several of them agree." range:"1..1000000000"`
 	Warmup           int           `yaml:"warmup" doc:"Windows of a hop before it is judged; the limits were set for 60, and fewer give findings that are none." range:"5..1440"`
 	LatencyFloor     time.Duration `yaml:"latency_floor" doc:"Added to latencies before they are compared by their ratio: what is far below it is all the same." range:"1ns..1m"`
 	QueueFloor       uint64        `yaml:"queue_floor_bytes" doc:"The same for queues, in bytes (or in the device's unit, where its profile knows no size)." range:"1..1000000000"`
@@ -25,7 +25,7 @@ type HopConfig struct {
 }
 
 var defaultHopConfig = HopConfig{
-	FalseADay: 1, MinRecords: 5, Warmup: 60, LatencyFloor: time.Microsecond, QueueFloor: 10_000, UtilizationFloor: 0.1,
+	FalseADay: 1, MinRecords: 1, Warmup: 60, LatencyFloor: time.Microsecond, QueueFloor: 10_000, UtilizationFloor: 0.1,
 	Critical: 4, EndAfter: 3, LearnAfter: 360, ForgetAfter: 3600,
 }
 
@@ -120,7 +120,7 @@ func (j *journal) hopConfig(w *inference.Window) detect.Config {
 	}
 	return detect.Config{
 		Window: length, MinCount: j.cfg.MinRecords, Grave: j.cfg.Critical, Warmup: j.cfg.Warmup, Adopt: j.cfg.LearnAfter, EndAfter: j.cfg.EndAfter,
-		Strict: detect.StrictFor(j.cfg.FalseShare(watched, length)),
+		Share: j.cfg.FalseShare(watched, length),
 	}
 }
 
@@ -145,6 +145,7 @@ func (x *hops) step(w *inference.Window) {
 			continue
 		}
 		windows := [statistics]detect.Window{summary(&s.Latency), summary(&s.Queue)}
+		windows[latency].Low, windows[latency].HasLow = float64(s.Latency.Min), s.Latency.Min > 0
 		if s.HasUtilization {
 			windows[utilization] = detect.Window{Count: max(s.Count, x.cfg.MinRecords), P50: s.Utilization}
 		}
@@ -268,6 +269,8 @@ func (x *hops) judge(h *hop, k inference.HopKey, windows *[statistics]detect.Win
 			x.endFinding(s, i, k, &before, w)
 		case open && f.Cause != detect.Silent && w.Count >= x.cfg.MinRecords:
 			x.publishOpen(s, i, k, &f, w)
+		case !open && s.finding != nil: // of a version that judged otherwise
+			x.end(&s.finding, hopStatistics[i].name+" of "+k.Place()+": what is usual is learnt anew from here on")
 		}
 	}
 	return watched
@@ -297,6 +300,10 @@ func (x *hops) publishOpen(s *series, i int, k inference.HopKey, f *detect.Findi
 			out.Value = f.Worst(cfg)
 			out.Text = fmt.Sprintf("%s of %s: %s was as far as %s, usually %s; it is %s over %d packets now", st.name, k.Place(), name, st.text(out.Value), st.text(out.Baseline), st.text(v), w.Count)
 		}
+		if f.Statistic == detect.Tail {
+			out.Text += " beside a p90 of " + st.text(w.P90)
+		}
+		out.Text += again(&s.Hop)
 	}
 	if out.Learning {
 		out.Text += learningText
@@ -310,10 +317,39 @@ func valueOf(cfg *detect.Config, f *detect.Finding, w *detect.Window) (string, f
 	switch {
 	case cfg.Single:
 		return "highest", w.P50
-	case f.Statistic == detect.P99:
+	case f.Statistic == detect.P99, f.Statistic == detect.Tail:
 		return "p99", w.P99
+	case f.Statistic == detect.Low:
+		return "lowest", w.Low
 	}
 	return "p50", w.P50
+}
+
+// again says how often what is open was seen, if it comes back.
+func again(h *detect.Hop) string {
+	switch {
+	case h.Times() < 2:
+		return ""
+	case h.Resting():
+		return fmt.Sprintf("; it was so %d times and is expected to come back", h.Times())
+	}
+	return fmt.Sprintf("; for the %s time", ordinal(h.Times()))
+}
+
+// ordinal writes the number of one of several.
+func ordinal(n int) string {
+	suffix := "th"
+	if n/10%10 != 1 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return fmt.Sprint(n, suffix)
 }
 
 const learningText = "; the hop is still being learnt"
@@ -330,6 +366,10 @@ func (x *hops) endFinding(s *series, i int, k inference.HopKey, f *detect.Findin
 		s.finding.Value, s.finding.Baseline = f.Worst(cfg), f.Usual(cfg)
 		text = fmt.Sprintf("%s of %s was as far as %s %s and is %s now, usually %s", st.name, k.Place(), name,
 			st.text(s.finding.Value), st.text(v), st.text(s.finding.Baseline))
+		if f.Adopted {
+			text = fmt.Sprintf("%s of %s: %s has been above or below its usual %s for %d windows, and its level is the usual one from now on; it is %s now",
+				st.name, k.Place(), name, st.text(s.finding.Baseline), x.cfg.LearnAfter, st.text(v))
+		}
 	}
 	if w.Count < x.cfg.MinRecords {
 		text = fmt.Sprintf("%s of %s: too few packets to tell", st.name, k.Place())

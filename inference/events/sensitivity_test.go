@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/inference/detect"
 )
 
 // The findings that are accepted in a day are those of all statistics that are judged: of hops, of flows that are known well enough,
@@ -43,7 +42,7 @@ func TestEveryStatisticCounts(t *testing.T) {
 	if power/2 < hops+flows || power/2 < hops+links {
 		t.Fatalf("%d statistics of hops do not show whether both others count", hops)
 	}
-	if got, want := d.journal.hopConfig(w).Strict, detect.StrictFor(cfg.FalseADay*10/86400/float64(power)); got != want || time.Duration(w.End-w.Start) != 10*time.Second {
+	if got, want := d.journal.hopConfig(w).Share, cfg.FalseADay*10/86400/float64(power); got != want || time.Duration(w.End-w.Start) != 10*time.Second {
 		t.Errorf("limits have the factor %v, want %v for %d statistics", got, want, power)
 	}
 }

@@ -88,7 +88,7 @@ func TestStateSize(t *testing.T) {
 	}
 	state := d.AppendState(nil)
 	t.Logf("%d bytes", len(state))
-	if len(state) > 2<<20 {
+	if len(state) > 3<<20 {
 		t.Errorf("the state has %d bytes", len(state))
 	}
 }

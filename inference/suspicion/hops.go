@@ -89,7 +89,7 @@ func (x *hops) pairs(s *State, at detect.Moment) {
 		series := &both[0].pair
 		series.Add(&cfg, at, detect.Window{Count: 1 << 20, P50: max(0, took[0]+took[1]-2*s.cfg.LineFloor+s.cfg.PairFloor)})
 		f, open := series.Open()
-		if !open || f.Cause != detect.Rise {
+		if !open || f.Cause != detect.Rise || series.Resting() {
 			for k, h := range both {
 				h.seen = min(h.seen+1, usualCycles)
 				h.usual += (took[k] - h.usual) / h.seen
@@ -120,7 +120,7 @@ func (c *Config) detectors() (all [statistics]detect.Config) {
 	all[ofLine] = detect.Latency(c.Window)
 	all[ofLine].Floor = c.LineFloor
 	for k := range all {
-		all[k].Rising, all[k].Idle, all[k].Steady = true, true, true
+		all[k].Rising, all[k].Idle, all[k].Steady, all[k].MinCount = true, true, true, 5
 		if k == ofLine || c.Single {
 			all[k].Single, all[k].MinCount = true, 1
 		}

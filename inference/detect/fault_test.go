@@ -1,0 +1,141 @@
+package detect
+
+import (
+	"math"
+	"testing"
+)
+
+// usualOf is the usual median of a hop.
+func (r *run) usualOf() float64 { return math.Exp(float64(r.stats[P50].mean[usual])) - r.cfg.Floor }
+
+// TestFaultsTrainNothing has a port that is twenty times as slow in fifteen of every forty windows, for three hours of windows of a second,
+// from soon after it was first seen. Each of the faults is seen, they are one finding that rests between them, and what is usual stays within
+// a tenth of what it was.
+func TestFaultsTrainNothing(t *testing.T) {
+	for hop := range uint64(5) {
+		s, r := newSource(hop, 200, .3, 0), newRun()
+		for range 120 {
+			r.add(s.window(nil))
+		}
+		healthy, seen, faults, late := r.usualOf(), 0, 0, 0
+		r.begun = nil
+		for k := range 3 * 3600 {
+			var change func(float64) float64
+			if k%40 < 15 {
+				change = func(v float64) float64 { return 20 * v }
+			}
+			r.add(s.window(change))
+			switch k % 40 {
+			case 3:
+				faults++
+				if r.active() && r.open.Cause == Rise {
+					seen++
+				}
+			case 39:
+				if r.active() {
+					late++
+				}
+				if got := r.usualOf(); math.Abs(got/healthy-1) > .1 {
+					t.Fatalf("hop %d, window %d: %.0f ns is usual, and was %.0f", hop, k, got, healthy)
+				}
+			}
+		}
+		if late > faults/50 {
+			t.Errorf("hop %d: %d of %d faults are open where the hop is as usual", hop, late, faults)
+		}
+		if seen < faults || len(r.begun) > 4 || r.Times() < faults-2 {
+			t.Errorf("hop %d: %d of %d faults are seen, as %d findings, the last one active %d times", hop, seen, faults, len(r.begun), r.Times())
+		}
+	}
+}
+
+// TestReturnIsNoFinding has a fault that lasts until its level is the usual one. When the hop is as before again, that is an end and
+// nothing else; when the fault comes again, it is a finding.
+func TestReturnIsNoFinding(t *testing.T) {
+	for hop := range uint64(5) {
+		for _, factor := range []float64{4, .25} {
+			s, r := newSource(hop, 200, .3, 0), newRun()
+			faulty := func(v float64) float64 { return factor * v }
+			for range 2160 {
+				r.add(s.window(nil))
+			}
+			for range 600 {
+				r.add(s.window(faulty))
+			}
+			if len(r.begun) != 1 || len(r.ended) != 1 {
+				t.Fatalf("hop %d, × %v: findings begin at %v and end at %v", hop, factor, r.begun, r.ended)
+			}
+			for range 600 {
+				r.add(s.window(nil))
+			}
+			if len(r.begun) != 1 {
+				t.Errorf("hop %d, × %v: the way back from 2760 on is a finding at %v: %v", hop, factor, r.begun[1:], r.causes[1:])
+			}
+			for range 5 {
+				r.add(s.window(faulty))
+			}
+			if len(r.begun) != 2 {
+				t.Errorf("hop %d, × %v: the fault comes back and is not found", hop, factor)
+			}
+		}
+	}
+}
+
+// TestOneReport has hops with one report a window, 120 of 400 of which get four hundred times as slow: half of them are found within ten
+// windows. Values wait for a free line with a probability of a half.
+func TestOneReport(t *testing.T) {
+	found, other := 0, 0
+	for hop := range uint64(400) {
+		s, r := newSource(hop, 1, .5, 0), newRun()
+		for range 720 {
+			r.add(s.window(nil))
+		}
+		r.begun = nil
+		for range 10 {
+			w := s.window(nil)
+			if hop%10 < 3 {
+				w.P50, w.P90, w.P99 = 400*w.P50, 400*w.P90, 400*w.P99
+			}
+			r.add(w)
+		}
+		switch {
+		case len(r.begun) > 0 && hop%10 < 3:
+			found++
+		case len(r.begun) > 0:
+			other++
+		}
+	}
+	if found < 60 || other > 0 {
+		t.Errorf("%d of 120 are found, and %d of the others", found, other)
+	}
+}
+
+// TestFloorAndTail holds what the floor and the tail show that median and 99th percentile do not: of a hop whose level wanders far, a floor
+// that is twice as high, and a tail that is twice as long.
+func TestFloorAndTail(t *testing.T) {
+	for name, change := range map[string]func(w *Window){
+		"low":  func(w *Window) { w.Low *= 2 },
+		"tail": func(w *Window) { w.P99 *= 2 },
+	} {
+		for hop := range uint64(5) {
+			s, r := newSource(hop, 1000, .3, .1), newRun()
+			window := func() Window {
+				w := s.window(nil)
+				w.Low, w.HasLow = 5000+10*s.r.Float64(), true
+				return w
+			}
+			for range 2160 {
+				r.add(window())
+			}
+			r.begun, r.causes = nil, nil
+			for range 3 {
+				w := window()
+				change(&w)
+				r.add(w)
+			}
+			if len(r.begun) != 1 || r.causes[0].Statistic.String() != name {
+				t.Errorf("%s, hop %d: found at %v: %+v", name, hop, r.begun, r.causes)
+			}
+		}
+	}
+}

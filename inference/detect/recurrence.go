@@ -1,0 +1,65 @@
+package detect
+
+// A fault that comes back is the same fault. A finding that begins soon after the one before it passed belongs with it: it stays open
+// over the windows between, for three times as long as they ever were, and says how often it was active. So a port that is overloaded in
+// fifteen of every forty windows has one finding, and one whose traffic comes in bursts has one, too.
+
+// recurrence is how often what is open of a statistic, or was open last, was active.
+type recurrence struct {
+	times  uint32 // that it was active; 1 for one that did not come back
+	gap    uint32 // longest run of windows between two of them
+	since  uint32 // windows since the last one, up to more than matters; 0 if there is none
+	lastly Cause
+}
+
+// recursWithin is within how many windows what begins belongs with what was before.
+const recursWithin = 720
+
+// comesBackAfter is how often something has to be active to be expected again.
+const comesBackAfter = 4
+
+func (r *recurrence) begin(c Cause) {
+	if r.lastly != c || r.since == 0 || r.since > recursWithin {
+		r.times, r.gap = 0, 0
+	} else {
+		r.gap = max(r.gap, r.since)
+	}
+	r.times++
+	r.lastly, r.since = c, 0
+}
+
+func (r *recurrence) end() { r.since = 1 }
+
+// rest counts a window in which nothing is active.
+func (r *recurrence) rest() {
+	if r.since > 0 && r.since <= recursWithin {
+		r.since++
+	}
+}
+
+// comesBack reports whether what is open was active before, and is likely to be so again.
+func (r *recurrence) comesBack() bool { return r.times >= comesBackAfter }
+
+// over reports whether it did not come back for so long that it is over.
+func (r *recurrence) over() bool { return r.since > min(3*r.gap+12, recursWithin) }
+
+// Times is how often the finding that is open was active, its present time included.
+func (h *Hop) Times() int { return int(h.recurrence().times) }
+
+// recurrence is that of the finding that is open.
+func (h *Hop) recurrence() *recurrence { return h.recurrenceOf(h.open.Statistic) }
+
+func (h *Hop) recurrenceOf(s statistic) *recurrence { return &h.recurrences[s] }
+
+// Resting reports whether the hop is as usual at present, while a finding that came back before is still open.
+func (h *Hop) Resting() bool { return h.resting }
+
+// learnsOutside reports whether windows beyond a limit are taken into tails: on a young hop, of which they may be the habit, for their first
+// windows, and on others the first one, unless what is there came before.
+func (h *Hop) learnsOutside(s statistic) bool {
+	if h.windows < learnBursts {
+		return !h.active() || h.age < 18
+	}
+	since := h.recurrences[s].since
+	return !h.active() && (since == 0 || since > recursWithin)
+}
