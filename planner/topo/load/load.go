@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/hopscope/hopscope/planner/topo"
@@ -23,7 +24,7 @@ const maxFile = 256 << 20
 const maxLine = 64 << 10
 
 // Formats describes the files that Load accepts, for help texts.
-const Formats = "GML (.gml), GraphML (.graphml), Repetita (.graph), YAML (.yaml), edge list (.edges, .txt), each also with .gz"
+const Formats = "GML (.gml), GraphML (.graphml), Repetita (.graph), YAML (.yaml), containerlab (.yaml), edge list (.edges, .txt), each also with .gz"
 
 // Error is a problem in a topology or demands file.
 type Error struct {
@@ -172,7 +173,7 @@ func sniff(in *bufio.Reader) func(*loader, io.Reader) error {
 			return readRepetita
 		case string(words[0]) == "graph" || string(words[0]) == "Creator":
 			return readGML
-		case string(words[0]) == "nodes:" || string(words[0]) == "links:" || string(words[0]) == "name:":
+		case slices.Contains([]string{"nodes:", "links:", "name:", "topology:", "prefix:", "mgmt:", "---"}, string(words[0])):
 			return readYAML
 		default:
 			return readEdgeList

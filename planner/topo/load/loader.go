@@ -21,6 +21,7 @@ type loader struct {
 	links    []linkSpec
 	external []endSpec
 	agents   []agentSpec
+	lab      bool             // a file of containerlab
 	open     map[[2]int][]int // one-way links that wait for the other direction
 }
 

@@ -25,11 +25,14 @@ const (
 	maxYAMLKeys  = 64 // of a mapping
 )
 
-// readYAML reads our own format, which [Read] shows. Keys that are not listed are errors.
+// readYAML reads our own format, which [Read] shows and in which keys that are not listed are errors, or a lab of containerlab.
 func readYAML(l *loader, r io.Reader) error {
 	body, err := parseYAML(l, r)
 	if err != nil || body == nil {
 		return err
+	}
+	if l.lab {
+		return readLab(l, body)
 	}
 	y := yamlReader{l}
 	var links, agents ast.Node // nodes may follow
@@ -68,7 +71,11 @@ func parseYAML(l *loader, r io.Reader) (body ast.Node, err error) {
 	if len(text) > maxYAML {
 		return nil, fmt.Errorf("more than %d MB of YAML; use another format", maxYAML>>20)
 	}
-	words, err := yamlTokens(l, string(text))
+	most := maxYAMLKeys
+	if l.lab = labFile.Match(text); l.lab {
+		most = maxLabNodes
+	}
+	words, err := yamlTokens(l, string(text), most)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +97,7 @@ func parseYAML(l *loader, r io.Reader) (body ast.Node, err error) {
 
 // yamlTokens cuts the text into words, and refuses what would keep the parser busy or what it, since it recurses, could
 // not take: many words, deep nesting by brackets or by indentation, what may nest without either, and many keys.
-func yamlTokens(l *loader, text string) (token.Tokens, error) {
+func yamlTokens(l *loader, text string, keys int) (token.Tokens, error) {
 	line := 0
 	for s := range strings.Lines(text) {
 		if line++; len(s)-len(strings.TrimLeft(s, " \t-?:")) > 2*maxDepth {
@@ -114,8 +121,8 @@ func yamlTokens(l *loader, text string) (token.Tokens, error) {
 		if len(k.flow) > maxYAMLDepth {
 			return nil, l.errorf(w.Position.Line, "nested deeper than %d", maxYAMLDepth)
 		}
-		if most > maxYAMLKeys {
-			return nil, l.errorf(w.Position.Line, "more than %d keys in one mapping", maxYAMLKeys)
+		if most > keys {
+			return nil, l.errorf(w.Position.Line, "more than %d keys in one mapping", keys)
 		}
 	}
 	return words, nil
