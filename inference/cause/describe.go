@@ -35,7 +35,7 @@ func (c *Cause) describe(g *Grouper, w *Window) {
 		g.look(w, g.Alone)
 	}
 	f.Element, _ = g.scene.best(c.Fits)
-	f.Element = c.member(f.Element, w.Map)
+	f.Element = c.member(c.narrowest(g.scene, f.Element), w.Map)
 	f.Updated = w.Now
 	lead := &c.Kinds[0]
 	if lead.Severity == inference.Info { // what is worth knowing only explains nothing that is worse
@@ -69,6 +69,23 @@ func (c *Cause) describe(g *Grouper, w *Window) {
 	case inference.FlowElement:
 		f.Flow = e.Flow
 	}
+}
+
+// narrowest gives the interface in the place of its node that explains the evidence nearly as well, if evidence is at that interface.
+func (c *Cause) narrowest(s *Scene, e inference.Element) inference.Element {
+	_, least := s.best(c.Fits)
+	most := least + math.Log(closeOdds)/nats
+	out := e
+	for _, f := range c.Fits {
+		named := func(x Showing) bool { return x.Element == f.Element }
+		if x := f.Element; e.Kind != inference.NodeElement || x.Kind != inference.InterfaceElement || x.Node != e.Node || !slices.ContainsFunc(c.Shown, named) {
+			continue
+		}
+		if cost := s.price(f.Element) + f.Misfit; cost < most {
+			out, most = f.Element, cost
+		}
+	}
+	return out
 }
 
 // member gives the one of several links between two nodes that the evidence names, if it names one alone: by itself, or by its interfaces.

@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +31,35 @@ func TestToldApart(t *testing.T) {
 		text := s.g.Causes[0].Finding.Text
 		if tt.want == "" && strings.Contains(text, "apart") || !strings.Contains(text, tt.want) {
 			t.Errorf("%s: %s", tt.name, text)
+		}
+	}
+}
+
+// TestNarrowest: where a node and its one interface that the evidence is at explain it equally well, the interface leads.
+func TestNarrowest(t *testing.T) {
+	lat, que, more := inference.HighLatency, inference.HighQueue, inference.HighUtilization
+	for _, tt := range []struct {
+		name string
+		told []inference.Finding
+		want []string
+	}{
+		{"a port towards a host", []inference.Finding{at(que, "interface 4:12"), at(lat, "interface 4:12")}, []string{"interface 4:12: high-queue 2"}},
+		{"all ports", []inference.Finding{at(lat, "interface 4:1"), at(lat, "interface 4:2"), at(lat, "interface 4:3"), at(lat, "interface 4:12")}, []string{"node 4: high-latency 4"}},
+	} {
+		s := newStage(t)
+		s.network.nodes = 4
+		s.seen = func(e inference.Element) Signs { // all interfaces are judged, and none carries more
+			if e.Kind == inference.InterfaceElement {
+				return Slow | Queues | SignOf(more)
+			}
+			return 0
+		}
+		for _, f := range tt.told {
+			s.starts(f)
+		}
+		s.wait(3)
+		if got := s.elements(); len(got) == 0 || !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }
