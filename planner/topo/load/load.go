@@ -24,7 +24,7 @@ const maxFile = 256 << 20
 const maxLine = 64 << 10
 
 // Formats describes the files that Load accepts, for help texts.
-const Formats = "GML (.gml), GraphML (.graphml), Repetita (.graph), YAML (.yaml), containerlab (.yaml), edge list (.edges, .txt), each also with .gz"
+const Formats = "GML (.gml), GraphML (.graphml), Repetita (.graph), YAML (.yaml), containerlab (.yaml), SNDlib (.txt), edge list (.edges, .txt), each also with .gz"
 
 // Error is a problem in a topology or demands file.
 type Error struct {
@@ -107,7 +107,11 @@ func Read(name string, r io.Reader) (*topo.Graph, error) {
 		read = readRepetita
 	case ".yaml", ".yml":
 		read = readYAML
-	case ".edges", ".edgelist", ".txt":
+	case ".edges", ".edgelist":
+	case ".txt":
+		if magic, _ := in.Peek(7); string(magic) == "?SNDlib" {
+			read = readSNDlib
+		}
 	default:
 		read = sniff(in)
 	}
@@ -169,6 +173,8 @@ func sniff(in *bufio.Reader) func(*loader, io.Reader) error {
 		case len(line) == 0 || line[0] == '#':
 		case line[0] == '<':
 			return readGraphML
+		case string(words[0]) == "?SNDlib":
+			return readSNDlib
 		case string(words[0]) == "NODES":
 			return readRepetita
 		case string(words[0]) == "graph" || string(words[0]) == "Creator":
