@@ -28,7 +28,7 @@ func latin1(charset string, r io.Reader) (io.Reader, error) {
 // readGraphML reads GraphML (graphdrawing.org, 2002) as far as networks use it: one graph, flat, of nodes and edges. Data
 // of nodes named label, Longitude and Latitude are read, and of edges what [readGML] reads of them too; all others are
 // ignored. A directed edge is one direction; it joins one that leads back, and where there is none
-// the other direction is like it.
+// the other direction is like it. A file whose first element is network is one of SNDlib.
 func readGraphML(l *loader, r io.Reader) error {
 	d := xml.NewDecoder(r)
 	d.CharsetReader = latin1
@@ -43,6 +43,10 @@ func readGraphML(l *loader, r io.Reader) error {
 		}
 		switch t := t.(type) {
 		case xml.StartElement:
+			if !p.begun && t.Name.Local == "network" {
+				return p.readSNDlib()
+			}
+			p.begun = true
 			err = p.start(t)
 		case xml.EndElement:
 			err = p.end(t)
@@ -59,7 +63,7 @@ func readGraphML(l *loader, r io.Reader) error {
 		}
 	}
 	if !p.graph {
-		return errors.New("no graph element")
+		return errors.New("no graph element, as GraphML has, and no network, as SNDlib has")
 	}
 	return p.finish()
 }
@@ -69,6 +73,7 @@ type graphMLParser struct {
 	d        *xml.Decoder
 	keys     map[string]string // id of a key to its attribute name
 	weights  map[string]string // defaults of edges, by attribute name
+	begun    bool              // the first element was read
 	graph    bool
 	directed bool
 
@@ -92,7 +97,11 @@ type graphMLEdge struct {
 	line           int
 }
 
+// fault makes an error of the decoder one that names the line.
 func (p *graphMLParser) fault(err error) error {
+	if err == nil {
+		return nil
+	}
 	line, _ := p.d.InputPos()
 	if e, ok := errors.AsType[*xml.SyntaxError](err); ok {
 		line, err = e.Line, errors.New(e.Msg)

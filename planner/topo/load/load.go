@@ -24,7 +24,7 @@ const maxFile = 256 << 20
 const maxLine = 64 << 10
 
 // Formats describes the files that Load accepts, for help texts.
-const Formats = "GML (.gml), GraphML (.graphml), Repetita (.graph), YAML (.yaml), containerlab (.yaml), SNDlib (.txt), edge list (.edges, .txt), each also with .gz"
+const Formats = "GML (.gml), GraphML (.graphml), Repetita (.graph), YAML (.yaml), containerlab (.yaml), SNDlib (.txt, .xml), edge list (.edges, .txt), each also with .gz"
 
 // Error is a problem in a topology or demands file.
 type Error struct {

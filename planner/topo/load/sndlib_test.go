@@ -9,7 +9,7 @@ import (
 )
 
 func TestLoadSNDlib(t *testing.T) {
-	for _, file := range []string{"sndlib.txt"} {
+	for _, file := range []string{"sndlib.txt", "sndlib.xml"} {
 		g := read(t, file)
 		if g.NumNodes() != 3 || g.NumLinks() != 3 || g.NodeName(1) != "Koeln" {
 			t.Fatalf("%s: %d nodes, %d links, %q", file, g.NumNodes(), g.NumLinks(), g.NodeName(1))
@@ -72,6 +72,31 @@ func TestSNDlibErrors(t *testing.T) {
 		_, err := Read("x.txt", strings.NewReader(text))
 		if e, ok := errors.AsType[*Error](err); !ok || !strings.Contains(e.Error(), want) {
 			t.Errorf("Read(%q) = %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestSNDlibXML(t *testing.T) {
+	const head = "<network>\n<networkStructure><nodes coordinatesType=\"pixel\">\n<node id='a'><coordinates><x>1</x><y>2</y></coordinates></node><node id='b'/>\n</nodes>"
+	g, err := Read("net", strings.NewReader("<?xml version='1.0'?>\n"+head+"<links><link id='L'><source>a</source><target>b</target></link></links></networkStructure></network>"))
+	if err != nil || g.NumLinks() != 1 {
+		t.Fatalf("%v, %v", g, err)
+	}
+	if p, ok := g.Place(0); ok {
+		t.Errorf("pixels became the place %v", p)
+	}
+	for text, want := range map[string]string{
+		"<network>\n<node id='a'>":     "x.xml:2: unexpected EOF",
+		"<network/>":                   "x.xml: no nodes",
+		"<solution/>":                  "x.xml: no graph element",
+		"<network>\n<node/></network>": "x.xml:2: node without a name",
+		head + "\n<link><source>a</source></link></networkStructure></network>":                   `x.xml:5: link names a node "" that does not exist`,
+		head + "\n<link><source>a</source><target>c</target></link></networkStructure></network>": `x.xml:5: link names a node "c"`,
+		"<network>\n<unit>" + strings.Repeat("<a>", 20000):                                        "x.xml:2: ",
+	} {
+		_, err := Read("x.xml", strings.NewReader(text))
+		if e, ok := errors.AsType[*Error](err); !ok || !strings.Contains(e.Error(), want) {
+			t.Errorf("Read(%.200q) = %v, want %s", text, err, want)
 		}
 	}
 }
