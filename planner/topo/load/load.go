@@ -24,7 +24,7 @@ const maxFile = 256 << 20
 const maxLine = 64 << 10
 
 // Formats describes the files that Load accepts, for help texts.
-const Formats = "GML (.gml), GraphML (.graphml), Repetita (.graph), YAML (.yaml), containerlab (.yaml), SNDlib (.txt, .xml), edge list (.edges, .txt), each also with .gz"
+const Formats = "GML (.gml), GraphML (.graphml), Repetita (.graph), YAML (.yaml), containerlab (.yaml), SNDlib (.txt, .xml), BRITE (.brite), edge list (.edges, .txt), each also with .gz"
 
 // Error is a problem in a topology or demands file.
 type Error struct {
@@ -109,9 +109,14 @@ func Read(name string, r io.Reader) (*topo.Graph, error) {
 		read = readYAML
 	case ".edges", ".edgelist":
 	case ".txt":
-		if magic, _ := in.Peek(7); string(magic) == "?SNDlib" {
+		switch magic, _ := in.Peek(9); {
+		case bytes.HasPrefix(magic, []byte("?SNDlib")):
 			read = readSNDlib
+		case string(magic) == "Topology:":
+			read = readBRITE
 		}
+	case ".brite":
+		read = readBRITE
 	default:
 		read = sniff(in)
 	}
@@ -173,6 +178,8 @@ func sniff(in *bufio.Reader) func(*loader, io.Reader) error {
 		case len(line) == 0 || line[0] == '#':
 		case line[0] == '<':
 			return readGraphML
+		case string(words[0]) == "Topology:":
+			return readBRITE
 		case string(words[0]) == "?SNDlib":
 			return readSNDlib
 		case string(words[0]) == "NODES":

@@ -250,7 +250,7 @@ func TestLoadAll(t *testing.T) {
 // FuzzRead feeds arbitrary bytes to every format.
 func FuzzRead(f *testing.F) {
 	names := []string{"x.gml", "x.graphml", "x.graph", "x.yaml", "x.edges", "x", "x.txt"}
-	kinds := map[string]byte{".gml": 0, ".graphml": 1, ".graph": 2, ".yaml": 3, ".edges": 4, ".txt": 6, ".xml": 1}
+	kinds := map[string]byte{".gml": 0, ".graphml": 1, ".graph": 2, ".yaml": 3, ".edges": 4, ".txt": 6, ".xml": 1, ".brite": 6}
 	files, _ := filepath.Glob("testdata/*.*")
 	for _, file := range files {
 		if b, err := os.ReadFile(file); err == nil && len(b) < 4096 {
