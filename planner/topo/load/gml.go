@@ -15,7 +15,7 @@ import (
 const maxDepth = 64
 
 // readGML reads the Graph Modelling Language (M. Himsolt, 1996) as far as networks use it: one graph with nodes (id,
-// label) and edges (source, target). Of the further keys, Longitude and Latitude are read from nodes, and from edges
+// label) and edges (source, target). Of the further keys, those of [setPlace] are read from nodes, and from edges
 // weight, cost, delay (microseconds) and the bandwidth: bandwidth or LinkSpeedRaw (bit/s), or else LinkSpeed with
 // LinkSpeedUnits, where it is a number. All others are ignored. In a graph that says "directed 1" an edge is one
 // direction; it joins one that leads back, and where there is none the other direction is like it.
@@ -84,7 +84,8 @@ func (p *gmlParser) readGraph() error {
 }
 
 func (p *gmlParser) readNode(line int) error {
-	var id, label, longitude, latitude string
+	var id, label string
+	var place [2]string // longitude, latitude
 	at := line
 	err := p.list(func(k, v gmlToken) error {
 		switch {
@@ -94,10 +95,8 @@ func (p *gmlParser) readNode(line int) error {
 			id = v.text
 		case k.text == "label":
 			label = strings.TrimSpace(html.UnescapeString(v.text))
-		case k.text == "Longitude":
-			longitude, at = v.text, v.line
-		case k.text == "Latitude":
-			latitude, at = v.text, v.line
+		case setPlace(&place, k.text, v.text):
+			at = v.line
 		}
 		return nil
 	})
@@ -111,7 +110,7 @@ func (p *gmlParser) readNode(line int) error {
 	if err != nil {
 		return err
 	}
-	return p.l.place(at, n, longitude, latitude)
+	return p.l.place(at, n, place[0], place[1])
 }
 
 func (p *gmlParser) readEdge(line int) error {

@@ -26,7 +26,7 @@ func latin1(charset string, r io.Reader) (io.Reader, error) {
 }
 
 // readGraphML reads GraphML (graphdrawing.org, 2002) as far as networks use it: one graph, flat, of nodes and edges. Data
-// of nodes named label, Longitude and Latitude are read, and of edges what [readGML] reads of them too; all others are
+// of nodes named label or as [setPlace] has it are read, and of edges what [readGML] reads of them too; all others are
 // ignored. A directed edge is one direction; it joins one that leads back, and where there is none
 // the other direction is like it. A file whose first element is network is one of SNDlib.
 func readGraphML(l *loader, r io.Reader) error {
@@ -185,14 +185,10 @@ func (p *graphMLParser) end(t xml.EndElement) error {
 		p.key = ""
 	case "data":
 		if p.inNode {
-			switch p.key {
-			case "label":
+			if p.key == "label" {
 				p.label = text
-			case "Longitude":
-				p.place[0] = text
-			case "Latitude":
-				p.place[1] = text
 			}
+			setPlace(&p.place, p.key, text)
 		}
 		if p.inEdge {
 			if err := p.edgeData(p.key, text); err != nil {

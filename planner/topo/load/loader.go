@@ -189,6 +189,23 @@ func (l *loader) place(line, n int, longitude, latitude string) error {
 	return nil
 }
 
+// setPlace keeps a longitude or a latitude by its usual names in GML and GraphML files. Those of the Topology Zoo, with
+// capitals, must be degrees. Of the others, which many programs write with other meanings or as None, only degrees are kept.
+func setPlace(place *[2]string, key, value string) (known bool) {
+	axis, most := 0, 180.0
+	switch key {
+	case "Longitude", "longitude", "lon", "lng":
+	case "Latitude", "latitude", "lat":
+		axis, most = 1, 90
+	default:
+		return false
+	}
+	if _, err := parseDegrees("", value, most); err == nil || key == "Longitude" || key == "Latitude" {
+		place[axis] = value
+	}
+	return true
+}
+
 func parseDegrees(what, s string, most float64) (float64, error) {
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil || !(math.Abs(v) <= most) {
