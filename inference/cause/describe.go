@@ -34,6 +34,7 @@ func (c *Cause) describe(g *Grouper, w *Window) {
 	if g.scene == nil {
 		g.look(w, g.Alone)
 	}
+	c.outlet(g.scene, w.Map)
 	f.Element, _ = g.scene.best(c.Fits)
 	f.Element = c.member(c.narrowest(g.scene, f.Element), w.Map)
 	f.Updated = w.Now
@@ -68,6 +69,29 @@ func (c *Cause) describe(g *Grouper, w *Window) {
 		f.Exporter, f.Node, f.HWID = e.Addr, e.Node, e.HWID
 	case inference.FlowElement:
 		f.Flow = e.Flow
+	}
+}
+
+// outlet makes the interface of a node that alone has a long queue an explanation, if all that waits besides waits for that node. It may be seen
+// after the queues before it, and was no explanation of them then, since hosts are behind it.
+func (c *Cause) outlet(s *Scene, m Map) {
+	const waits = Slow | Queues | More | Drops
+	e, _ := s.best(c.Fits)
+	out := e
+	for _, x := range c.Shown {
+		switch h := x.Element; {
+		case e.Kind != inference.NodeElement || x.Signs&^(waits|Fewer|Silent) != 0:
+			return // something else is wrong
+		case x.Signs&waits == 0 || h == e: // fewer packets may be anywhere behind it
+		case h.Kind == inference.InterfaceElement && h.Node == e.Node && x.Signs&Queues != 0 && out == e:
+			out = h
+		case h.Kind != inference.InterfaceElement || !slices.Contains(m.Peers(h.Hop()), e.Node):
+			return
+		}
+	}
+	i, _ := slices.BinarySearchFunc(c.Fits, e, Fit.compare)
+	if k, known := slices.BinarySearchFunc(c.Fits, out, Fit.compare); !known {
+		c.Fits = slices.Insert(c.Fits, k, Fit{out, c.Fits[i].Misfit})
 	}
 }
 

@@ -63,3 +63,32 @@ func TestNarrowest(t *testing.T) {
 		}
 	}
 }
+
+// TestOutlet: what waits for a node waits for the port behind it whose queue is long, also where that is seen later; not so where two are long, or
+// where something else is wrong.
+func TestOutlet(t *testing.T) {
+	que, more, drops := inference.HighQueue, inference.HighUtilization, inference.PacketDrops
+	for _, tt := range []struct {
+		name  string
+		later []inference.Finding
+		want  string
+	}{
+		{"one port", []inference.Finding{at(que, "interface 4:12")}, "interface 4:12: high-queue 4"},
+		{"two ports", []inference.Finding{at(que, "interface 4:12"), at(que, "interface 4:13")}, "node 4: high-queue 5"},
+		{"another sign", []inference.Finding{at(que, "interface 4:12"), at(inference.StrangeDigests, "node 4")}, "node 4: strange-digests 5"},
+	} {
+		s := newStage(t)
+		s.starts(at(drops, "node 4"))
+		s.starts(at(more, "interface 1:4"))
+		s.starts(at(more, "interface 2:4"))
+		s.window()
+		s.want("node 4: drops 3")
+		for _, f := range tt.later {
+			s.starts(f)
+		}
+		s.wait(5)
+		if got := s.elements(); len(got) == 0 || got[0] != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
