@@ -108,8 +108,8 @@ func (y labReader) link(n ast.Node) error {
 	}
 	line := yamlLine(n)
 	switch outside := slices.Contains(labOutside, kind); {
-	case !outside && kind != "veth":
-		return y.l.errorf(line, "link of type %q; what is read is veth, %s", kind, strings.Join(labOutside, ", "))
+	case !outside && kind != "veth" && kind != "veth-stitch":
+		return y.l.errorf(line, "link of type %q; what is read is veth, veth-stitch, %s", kind, strings.Join(labOutside, ", "))
 	case outside && len(ends) == 1:
 		ends = append(ends, endSpec{node: -1})
 	case len(ends) != 2:

@@ -38,13 +38,15 @@ func TestContainerlabByContent(t *testing.T) {
 func TestContainerlabErrors(t *testing.T) {
 	const nodes = "topology:\n  nodes:\n    a: {kind: linux}\n    b: {}\n  links:\n"
 	for text, want := range map[string]string{
+		"topology:\n  nodes:\n    a:\n      kind: x\n{{- if .b }}\n      env: y\n{{- end }}\n": "; templates ({{ }}) are not filled in",
 		"topology:\n  nodes: [a]\n":                                      "x.yml:2: nodes: want a mapping, not Sequence",
 		"topology: x\n":                                                  "x.yml:1: topology: want a mapping, not String",
 		"topology:\n  links: []\n":                                       "x.yml: no nodes",
 		nodes + "  - endpoints: [a:eth1, c:eth1]\n":                      `x.yml:6: link names a node "c" that is not among topology.nodes`,
 		nodes + "  - endpoints: [a:eth1, b]\n":                           "x.yml:6: an endpoint without a node or an interface; write it as",
 		nodes + "  - endpoints: [a:eth1]\n":                              "x.yml:6: a link of 1 endpoints, want 2",
-		nodes + "  - type: tunnel\n":                                     `x.yml:6: link of type "tunnel"; what is read is veth, host`,
+		nodes + "  - type: veth-stitch\n    endpoints: [a:x]\n":          "x.yml:6: a link of 1 endpoints, want 2",
+		nodes + "  - type: tunnel\n":                                     `x.yml:6: link of type "tunnel"; what is read is veth, veth-stitch, host`,
 		nodes + "  - endpoints: [a:x, b:x]\n  - endpoints: [a:x, b:y]\n": "x.yml:7: interface a:x is in use since line 6",
 		"topology:\n  nodes:\n    a:\n      labels:\n        graph-geoCoordinateLat: 95\n        graph-geoCoordinateLng: 5\n": `latitude "95" is no number`,
 		"topology:\n  nodes:\n" + labNodes(maxLabNodes+1):                                                                     "x.yml:2051: more than 1024 keys in one mapping",

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"math"
@@ -82,6 +83,9 @@ func parseYAML(l *loader, r io.Reader) (body ast.Node, err error) {
 	file, err := parser.Parse(words, 0)
 	if err != nil {
 		line, problem := yamlProblem(err)
+		if l.lab && bytes.Contains(text, []byte("{{")) {
+			problem += "; templates ({{ }}) are not filled in, so give the file that they make"
+		}
 		return nil, l.errorf(line, "%s", problem)
 	}
 	for i, doc := range file.Docs {
