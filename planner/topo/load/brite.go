@@ -31,7 +31,7 @@ func readBRITE(l *loader, r io.Reader) error {
 			if err := full(); err != nil {
 				return err
 			}
-			n, err := strconv.ParseUint(strings.Trim(strings.Join(f[1:], ""), "()"), 10, 31)
+			n, err := strconv.ParseUint(strings.Trim(strings.Join(f[1:], ""), "():"), 10, 31)
 			if err != nil {
 				return l.errorf(line, "want %s ( number of rows )", f[0])
 			}

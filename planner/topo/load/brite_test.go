@@ -30,6 +30,15 @@ func TestLoadBRITE(t *testing.T) {
 	}
 }
 
+// BRITE in C++ writes its heads otherwise than BRITE in Java, and a NUL behind the model.
+func TestBRITEInC(t *testing.T) {
+	g, err := Read("net", strings.NewReader("Topology: ( 2 Nodes, 1 Edges )\nModel ( 2 ): 2 1000 100 1 2 1 10 1024\x00\n\nNodes: (2)\n"+
+		"0 913.00 639.00 1 1 -1 RT_NODE \n1 287.00 321.00 1 1 -1 RT_NODE \n\nEdges: (1):\n0 0 1 702.14 2.34 10.00 -1 -1 E_RT U\n"))
+	if err != nil || g.NumLinks() != 1 {
+		t.Errorf("%v, %v", g, err)
+	}
+}
+
 func TestBRITEErrors(t *testing.T) {
 	const head = "Topology: ( 2 Nodes, 1 Edges )\nModel (1 - RTWaxman): 2\n\n"
 	const nodes = head + "Nodes: (2)\n0 1 1 1 1 -1 RT_NODE\n1 2 2 1 1 -1 RT_NODE\n"
