@@ -39,6 +39,9 @@ comes back every day after three days. A window of few values shows less, and ch
 seen once several of them agree. How many windows were not judged, and why, stands behind
 the findings.
 
+Values are latencies, unless --kind says what else they are, or many windows of a file have
+mostly zeros, as queues do and latencies do not. A queue that gets shorter is no finding.
+
 A finding begins in the window "start" and has ended before the window "end", which is
 empty while it lasts, or while it is expected to come back. Its kind is rise, fall, silent
 or stuck, and its statistic p50, p99, low (the floor of the values) or tail (p99 beside
@@ -54,16 +57,15 @@ hops of the table together, which is read twice then.`,
 		Args: exactArgs(1),
 	}
 	f := c.Flags()
-	f.StringVar(&kind, "kind", "latency", "what the values are: latency in ns, queue in bytes, utilisation or loss as shares of 1")
+	f.StringVar(&kind, "kind", "auto", "what the values are: latency in ns, queue in bytes, utilisation or loss as shares of 1; auto is one of the first two")
 	f.DurationVar(&window, "window", 10*time.Second, "length of a window, which says how many make an hour and a day")
 	f.Float64Var(&floor, "floor", 0, "added to every value before values are compared by their ratio (default 1000 ns, 10000 bytes, 0.1 and 0.001, by kind)")
 	f.Float64Var(&falseADay, "false-a-day", 0, "false findings that are accepted in a day, in all hops of the table (default: one in a million windows)")
 	f.StringVar(&format, "format", "table", "table, json or csv")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		configure, known := detect.Kinds[kind]
 		switch {
-		case !known:
-			return usagef("--kind %q is none of latency, queue, utilisation and loss", kind)
+		case kind != "auto" && detect.Kinds[kind] == nil:
+			return usagef("--kind %q is none of auto, latency, queue, utilisation and loss", kind)
 		case format != "table" && format != "json" && format != "csv":
 			return usagef("--format %q is neither table nor json nor csv", format)
 		case window < time.Second || window > time.Hour:
@@ -75,20 +77,30 @@ hops of the table together, which is read twice then.`,
 		case falseADay != 0 && args[0] == "-":
 			return usagef("--false-a-day needs a file: standard input cannot be read twice, and the number of hops counts")
 		}
-		cfg := configure(window)
-		if floor != 0 {
-			cfg.Floor = floor
-		}
-		if falseADay != 0 {
+		var survey detect.Survey
+		if args[0] != "-" && (kind == "auto" || falseADay != 0) {
 			in, err := openTable(c, args[0])
 			if err != nil {
 				return wrongInput(err)
 			}
-			hops, err := detect.CountHops(in)
+			survey, err = detect.SurveyTable(in)
 			if err = errors.Join(err, in.Close()); err != nil {
 				return wrongInput(fmt.Errorf("%s: %w", args[0], err))
 			}
-			cfg.Share = falseADay * window.Hours() / 24 / float64(max(hops, 1))
+		}
+		if kind == "auto" {
+			kind = "latency"
+			if survey.Queue() {
+				kind = "queue"
+				fmt.Fprintln(c.ErrOrStderr(), "the values are taken for the bytes of a queue, since most of them are 0 in many windows; --kind says otherwise")
+			}
+		}
+		cfg := detect.Kinds[kind](window)
+		if floor != 0 {
+			cfg.Floor = floor
+		}
+		if falseADay != 0 {
+			cfg.Share = falseADay * window.Hours() / 24 / float64(max(survey.Hops, 1))
 		}
 		in, err := openTable(c, args[0])
 		if err != nil {

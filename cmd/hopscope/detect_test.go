@@ -141,6 +141,32 @@ func TestDetectKinds(t *testing.T) {
 	}
 }
 
+// TestDetectQueueByItself has a queue that empties, which nobody said is one: most values are 0, which no latency is. It is no finding, and
+// one that grows is.
+func TestDetectQueueByItself(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "windows.csv")
+	var b strings.Builder
+	b.WriteString("hop,window,count,p50,p90,p99\n")
+	for w := range 600 {
+		p50, p99 := 40_000+w*37%2000, 55_000
+		if w >= 200 {
+			p50, p99 = 0, 1500*(w%3)
+		}
+		if w >= 590 {
+			p50, p99 = 200_000, 400_000
+		}
+		fmt.Fprintf(&b, "a,%d,100,%d,%d,%d\n", w, p50, (p50+p99)/2, p99)
+	}
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, stderr, status := run(t, dir, "detect", path, "--format", "csv")
+	if status != 0 || !strings.Contains(stderr, "taken for the bytes of a queue") || strings.Count(out, "a,") != 1 || !strings.Contains(out, "a,590,,rise") {
+		t.Errorf("status %d, %s%s", status, stderr, out)
+	}
+}
+
 func TestDetectWrong(t *testing.T) {
 	dir := t.TempDir()
 	const head = "hop,window,count,p50,p90,p99\n"
@@ -175,7 +201,7 @@ func TestDetectWrong(t *testing.T) {
 	}
 	for _, tt := range []struct{ args, want string }{
 		{"detect", "wants 1 argument"},
-		{"detect --kind colour x.csv", "--kind \"colour\" is none of latency, queue, utilisation and loss"},
+		{"detect --kind colour x.csv", "--kind \"colour\" is none of auto, latency, queue, utilisation and loss"},
 		{"detect --false-a-day 0 x.csv", "--false-a-day 0 is not from 0.0001 to 10000"},
 		{"detect --false-a-day 1 -", "standard input cannot be read twice"},
 		{"detect --false-a-day 1 nowhere.csv", "nowhere.csv"},

@@ -97,8 +97,10 @@ type contrast struct {
 	fast, slow int     // means that are compared; fast 0 is the window itself
 	floor      float32 // least difference of logarithms that counts
 	up, down   float32 // factors of its tail quantile when a window exceeds it, and when not
-	rate       float32 // at which its mean of squares moves at least
-	weight     float32 // of an excess: those of windows in a row that a slow mean makes are one
+
+	upSlowly, downSlowly float32 // the same of a slow mean, which may be leaving
+	rate                 float32 // at which its mean of squares moves at least
+	weight               float32 // of an excess: those of windows in a row that a slow mean makes are one
 }
 
 // The contrasts, by what they compare. Their numbers are part of saved states.
@@ -138,6 +140,8 @@ func newBank() (b [contrasts]contrast) {
 	for j := range b {
 		step := float64(.1/(1+constants[b[j].fast]) + .002)
 		b[j].up, b[j].down = float32(math.Exp(step*(1-tailShare))), float32(math.Exp(-step*tailShare))
+		step *= slowUp
+		b[j].upSlowly, b[j].downSlowly = float32(math.Exp(step*(1-tailShare))), float32(math.Exp(-step*tailShare))
 		b[j].weight = 1 / constants[b[j].fast]
 		b[j].rate = 1 / max(500, 6*constants[b[j].slow])
 	}

@@ -18,6 +18,8 @@ const (
 	tailShare  = .01         // of the windows beyond a tail quantile
 	leastTail  = 2.33 * 2.33 // of the mean of squares, as a square: that of a normal law
 	usualPart  = .16         // of the excess to the tail quantile, before any was seen: between those of the two laws below
+	slowMost   = 4           // squares, in means of them, that one of a slow mean counts for at most
+	slowUp     = .5          // part of the steps of a tail quantile of a slow mean
 	priorOf    = 8           // windows that this counts for
 	shapeOf    = 4.9         // see limit
 	excessMost = 3           // mean excesses that one counts for at most
@@ -26,7 +28,7 @@ const (
 
 // learn takes the square of a contrast into what is usual. A side on which a hop was never seen to stray does not take the
 // first value for what is usual there.
-func (sc *scale) learn(square float32, b *contrast, judged bool) {
+func (sc *scale) learn(square float32, b *contrast, judged, slowly bool) {
 	rate := b.rate
 	if sc.seen < enough {
 		sc.seen++
@@ -35,6 +37,9 @@ func (sc *scale) learn(square float32, b *contrast, judged bool) {
 		}
 	}
 	most := 9 * sc.square
+	if slowly {
+		most = slowMost * sc.square
+	}
 	if sc.seen <= 30 {
 		if least := b.floor * b.floor / 36; most < least {
 			most = least
@@ -47,15 +52,20 @@ func (sc *scale) learn(square float32, b *contrast, judged bool) {
 }
 
 // stray takes a contrast into the tail; 0 is one to the other side.
-func (sc *scale) stray(c float32, b *contrast) {
+func (sc *scale) stray(c float32, b *contrast, slowly bool) {
 	least := max(leastTail*sc.square, 1e-6)
 	if sc.tail == 0 { // of the first window that is judged
 		sc.tail = sqrt(least)
 		return
 	}
 	step := b.down
+	if slowly {
+		step = b.downSlowly
+	}
 	if c > sc.tail {
-		step = b.up
+		if step = b.up; slowly {
+			step = b.upSlowly
+		}
 		d := c - sc.tail
 		if b.fast > 1 { // a slow mean that creeps away exceeds the tail by more and more
 			d = min(d, excessMost*sc.part()*sc.tail)

@@ -95,8 +95,16 @@ func (x *seasonal) excuse(s *series, y float32, judged bool) float32 {
 		if abs(e) <= max(.7, 5*sqrt(s.scale[threeUsual][sign].square)) {
 			continue
 		}
-		if d := y - ref; d*e > 0 {
-			y -= float32(math.Copysign(float64(min(abs(d), abs(1.25*e))), float64(e)))
+		d := y - ref
+		if d*e <= 0 {
+			continue
+		}
+		// No farther than to the usual level: where that has gone the same way as the value, there is nothing to excuse.
+		less := y - float32(math.Copysign(float64(min(abs(d), abs(1.25*e))), float64(e)))
+		if usually := s.mean[usual]; e > 0 {
+			y = max(less, min(y, usually))
+		} else {
+			y = min(less, max(y, usually))
 		}
 	}
 	return y

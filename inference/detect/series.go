@@ -153,7 +153,7 @@ func (s *series) step(h *Hop, cfg *Config, which statistic, x *measured, v *verd
 			sign = downward
 		}
 		sc := &s.scale[j][sign]
-		outside := false
+		outside, slowly := false, b.fast > 1 && h.windows > learnSteady // a slow mean that creeps away widens its limits that little before it is found
 		if judged && (j == windowUsual || sc.near(abs(c)*unstray[g])) {
 			limit := sc.limit(cfg, b, square[g]*x.start[j])
 			outside = c*c > limit
@@ -166,18 +166,18 @@ func (s *series) step(h *Hop, cfg *Config, which statistic, x *measured, v *verd
 		}
 		c *= unstray[g]
 		if !active {
-			sc.learn(c*c, b, judged)
+			sc.learn(c*c, b, judged, slowly)
 		}
 		if judged {
 			if before := *sc; !outside && !active {
-				sc.stray(abs(c), b)
+				sc.stray(abs(c), b, slowly)
 			} else if h.learnsOutside(which) {
-				sc.stray(abs(c), b)
+				sc.stray(abs(c), b, slowly)
 				if sc.limit(cfg, b, 1) > max(before.limit(cfg, b, 1), cfg.grave()) {
 					sc.tail, sc.excess, sc.beyond = before.tail, before.excess, before.beyond
 				}
 			}
-			s.scale[j][1-sign].stray(0, b)
+			s.scale[j][1-sign].stray(0, b, slowly)
 		}
 	}
 	if active && which == h.open.Statistic {

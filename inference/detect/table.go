@@ -89,6 +89,7 @@ func (d *Table) row(row []string, at tableAt) error {
 		}
 		w.HasLow = true
 	}
+	d.survey.take(&w)
 	k, ok := d.byName[field(0)]
 	if !ok {
 		if k = len(d.hops); k == maxTableHops {
@@ -127,6 +128,7 @@ type Table struct {
 	tooYoung int // rows of hops that are too young
 	tooFew   int // rows without values
 	Findings []tableFinding
+	survey   Survey
 }
 
 type tableHop struct {
@@ -202,12 +204,36 @@ func (d *Table) Hops() int { return len(d.hops) }
 // judged is how many rows were compared with what was usual before.
 func (d *Table) judged() int { return d.Windows - d.tooYoung - d.tooFew }
 
-// CountHops reads a table and gives the number of its hops.
-func CountHops(in io.Reader) (int, error) {
+// Survey is what a table shows before it is judged.
+type Survey struct {
+	Hops  int
+	rows  int // with values
+	empty int // of these, those of which most values are 0 and some are not
+}
+
+// SurveyTable reads a table.
+func SurveyTable(in io.Reader) (Survey, error) {
 	cfg := Latency(time.Minute)
 	d := NewTable(&cfg)
 	err := d.Read(in)
-	return d.Hops(), err
+	s := d.survey
+	s.Hops = d.Hops()
+	return s, err
+}
+
+// Queue reports whether the values can be those of a queue alone: in one row of a hundred and more, most of them are 0 and others
+// are as many as the bytes of a packet. No packet takes no time.
+func (s *Survey) Queue() bool { return s.empty > 0 && 100*s.empty >= s.rows }
+
+// take counts a row.
+func (s *Survey) take(w *Window) {
+	if w.Count == 0 {
+		return
+	}
+	s.rows++
+	if w.P50 == 0 && w.P99 >= 64 {
+		s.empty++
+	}
 }
 
 // Learning counts the hops that are too young to be judged.
