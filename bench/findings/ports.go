@@ -5,16 +5,13 @@ import (
 	"math/rand/v2"
 )
 
-// groupPorts are ports whose load has a long memory: packets find the port free with one less the load, and wait else.
-const groupPorts = "P"
-
 // Times of a port in ns.
 const (
 	portBase    = 800.0  // through the switch, without a wait
 	portService = 1200.0 // to send a packet
 )
 
-// port is a port at a mean load. Its load is fractional Gaussian noise nearly, of Hurst parameter .85 and of a coefficient of variation,
+// port is a port at a mean load. Packets find it free with one less the load, and wait else. Its load is fractional Gaussian noise nearly, of Hurst parameter .85 and of a coefficient of variation,
 // made of processes that forget at rates an octave of four apart.
 type port struct {
 	r         *rand.Rand

@@ -12,18 +12,17 @@ import (
 
 // flow is packets between two hosts.
 type flow struct {
-	name      string
-	from, to  int // ports towards the hosts
-	head      header
-	hash      uint64
-	weight    float64 // bit/s
-	rate      float64 // sampled packets a second
-	high      bool
-	next      float64 // time of the next packet
-	path      []int   // ports; none if there is no way
-	base      []int   // path before anything happened
-	generated uint64
-	order     int // in the heap, for equal times
+	name     string
+	from, to int // ports towards the hosts
+	head     header
+	hash     uint64
+	weight   float64 // bit/s
+	rate     float64 // sampled packets a second
+	high     bool
+	next     float64 // time of the next packet
+	path     []int   // ports; none if there is no way
+	base     []int   // path before anything happened
+	order    int     // in the heap, for equal times
 }
 
 // datagram is what an exporter sent.
@@ -51,7 +50,6 @@ type world struct {
 	second    float64
 
 	atPort, atNode map[int][]*fault
-	all            []*fault
 
 	stack   []record
 	packet  []byte
