@@ -3,6 +3,7 @@ package events
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
@@ -10,10 +11,11 @@ import (
 
 // DropConfig are the settings of the detector of drops.
 type DropConfig struct {
-	DropsSevere int `yaml:"drops_severe" doc:"Drop reports of one node and reason in one window that are critical." range:"1..1000000000"`
+	DropsSevere int     `yaml:"drops_severe" doc:"Drop reports of one node and reason in one window that are critical." range:"1..1000000000"`
+	DropsShare  float64 `yaml:"drops_share" doc:"Share of a node's packets in one window whose drops for one reason are critical, by the same evidence as losses; 1 for none. Packets are drop reports and hop records of the node, so that a node that samples hops, and not drops, needs another share." range:"0..1"`
 }
 
-var defaultDropConfig = DropConfig{DropsSevere: 1000}
+var defaultDropConfig = DropConfig{DropsSevere: 1000, DropsShare: .05}
 
 // drops finds nodes that report dropped packets, each reason on its own.
 type drops struct{ *lifecycle[dropKey, tally] }
@@ -48,13 +50,16 @@ func (d drops) step(w *inference.Window) {
 			continue
 		}
 		t.count += s.Count
-		severity := inference.Warning
+		severity, text := inference.Warning, dropText(s, t.count)
 		if s.Count >= uint64(d.cfg.DropsSevere) {
 			severity = inference.Critical
+		} else if share := dropped(w, s); share > d.cfg.DropsShare {
+			severity = inference.Critical
+			text += fmt.Sprintf("; at least %s of its packets", inference.PercentAtLeast(share, 2))
 		}
 		d.publish(&t.finding, inference.Finding{
 			Kind: inference.PacketDrops, Severity: severity, Node: s.Node, Reason: s.Reason, Flow: s.Flow,
-			Value: float64(s.Count), Text: dropText(s, t.count),
+			Value: float64(s.Count), Text: text,
 		})
 	}
 	d.forEachAbsent(func(k dropKey, t *tally, windows int) bool {
@@ -65,6 +70,28 @@ func (d drops) step(w *inference.Window) {
 		d.end(&t.finding, fmt.Sprintf("node %d dropped nothing more for reason %d after %s", k.node, k.reason, plural(t.count, "packet")))
 		return true
 	})
+}
+
+// dropped is the share of a node's packets that it dropped for a reason at least; 0 where no hop of it was reported, so that nobody knows what passed.
+func dropped(w *inference.Window, s *inference.DropStats) float64 {
+	hops := w.Hops
+	if n := len(hops); n > 0 && hops[n-1].Other {
+		hops = hops[:n-1]
+	}
+	passed := w.OtherHops
+	i, _ := slices.BinarySearchFunc(hops, s.Node, func(h inference.HopStats, node uint32) int { return cmp.Compare(h.Node, node) })
+	for ; i < len(hops) && hops[i].Node == s.Node; i++ {
+		passed += hops[i].Count
+	}
+	if passed == 0 {
+		return 0
+	}
+	all := passed
+	i, _ = slices.BinarySearchFunc(w.Drops, s.Node, func(d inference.DropStats, node uint32) int { return cmp.Compare(d.Node, node) })
+	for ; i < len(w.Drops) && w.Drops[i].Node == s.Node; i++ {
+		all += w.Drops[i].Count
+	}
+	return atLeast(int64(s.Count), all, lossLimit)
 }
 
 func dropText(s *inference.DropStats, total uint64) string {

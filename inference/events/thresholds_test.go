@@ -69,6 +69,11 @@ func TestThresholds(t *testing.T) {
 	}{
 		{"drops that are critical", severe, func(n int) []*inference.Window { return times(1, drops(n)) },
 			[]string{"1 drops warning started"}, []string{"1 drops critical started"}, []string{"1 drops critical started"}},
+		{"drops of every fifth packet", 22, func(n int) []*inference.Window {
+			w := drops(n)
+			w.Hops = []inference.HopStats{{HopKey: inference.HopKey{Node: 3}, Count: 9}, {HopKey: inference.HopKey{Node: 4, EgressIf: 1}, Count: 70 - uint64(n)}, {HopKey: inference.HopKey{Node: 4, EgressIf: 2}, Count: 30}, {HopKey: inference.HopKey{Other: true}}}
+			return times(1, w)
+		}, []string{"1 drops warning started"}, []string{"1 drops critical started"}, []string{"1 drops critical started"}},
 		{"windows without drops", cfg.EndAfter, func(n int) []*inference.Window { return then(times(1, drops(1)), empty(n), times(1, drops(1))) },
 			[]string{"1 drops warning started"},
 			[]string{"1 drops warning started", "5 drops warning ended", "6 drops warning started"},
