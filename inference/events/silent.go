@@ -3,6 +3,7 @@ package events
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -237,6 +238,11 @@ func (x *silent) count(l *inference.FlowLoss) (lost bool) {
 		*f = silentFlow{path: append([]inference.HopKey(nil), l.Path...)}
 		return false
 	}
+	for i := range f.path {
+		if f.path[i] != l.Path[i] { // by which of them what was lost went is not known
+			f.path[i].EgressIf = 0
+		}
+	}
 	x.learnThin(f, l)
 	f.odd = 0
 	for k := range f.now {
@@ -410,7 +416,7 @@ func (x *silent) found(c loss.Culprit, scale int, unsure bool) {
 	default:
 		k = x.culpritOf(at)
 		f.Kind, f.Severity = inference.PacketLoss, inference.Warning
-		f.Element, f.Node = inference.ElementOfLink(k.from, k.to), k.from
+		f.Element, f.Node = x.member(k), k.from
 		f.Text = fmt.Sprintf("%d of %d packets vanished from node %d to node %d within %v (%s), and no switch says so",
 			c.Lost, c.Packets, k.from, k.to, over, inference.Percent(c.Ratio, 2))
 		if confidence < silentSure {
@@ -438,6 +444,35 @@ func (x *silent) found(c loss.Culprit, scale int, unsure bool) {
 		x.culprits.moved[v.finding.ID] = slices.Clone(x.sampleFlows[c.Flow].path)
 	}
 	x.forget(k)
+}
+
+// member is the link of a culprit, or that one of several between its nodes which alone loses packets: the flows that leave by its interface lose five times
+// as often as the others, as chance gives once in a thousand times. What was named stays so.
+func (x *silent) member(k culprit) inference.Element {
+	e := inference.ElementOfLink(k.from, k.to)
+	if s := x.culprits.index[k]; s != nil && s.state.finding != nil {
+		e = s.state.finding.Element
+	}
+	by := map[uint32]compared{}
+	var all compared
+	for i, f := range x.sampleFlows {
+		for n := 1; n < len(f.path); n++ {
+			if f.path[n-1].Node == k.from && f.path[n].Node == k.to {
+				one, m := compared{x.samples[i].Packets, x.samples[i].Lost}, by[f.path[n-1].EgressIf]
+				m.add(one)
+				all.add(one)
+				by[f.path[n-1].EgressIf] = m
+			}
+		}
+	}
+	for egress, m := range by {
+		share := float64(m.packets) / float64(all.packets)
+		rest := float64(all.lost-m.lost) / float64(max(all.packets-m.packets, 1))
+		if egress != 0 && 5*rest < float64(m.lost)/float64(m.packets) && atLeast(int64(m.lost), all.lost, math.Log(1000)) > share {
+			e = inference.ElementOfLinkAt(inference.HopKey{Node: k.from, EgressIf: egress}, inference.HopKey{Node: k.to})
+		}
+	}
+	return e
 }
 
 // explainedByCulprits reports whether open culprits explain the losses for which a link or an end would be blamed: at least three of four

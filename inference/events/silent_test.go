@@ -241,3 +241,36 @@ func TestNeighboursOfALoss(t *testing.T) {
 		t.Errorf("told %v of a neighbour that loses packets, too", got)
 	}
 }
+
+// TestLossOfMember: of several links between two nodes the one is named that alone loses packets, and none where all do.
+func TestLossOfMember(t *testing.T) {
+	one := inference.ElementOfLinkAt(inference.HopKey{Node: 2, EgressIf: 6}, inference.HopKey{Node: 12})
+	for _, all := range []bool{false, true} {
+		s, d := newSilentNet(1), New(DefaultConfig())
+		bad := map[int]bool{}
+		n := uint32(0)
+		for i := range s.flows {
+			for k := range s.flows[i].Path[1:] {
+				if p := s.flows[i].Path; p[k].Node == 2 && p[k+1].Node == 12 {
+					n++
+					p[k].EgressIf = 5 + n%2
+					bad[i] = all || p[k].EgressIf == 6
+				}
+			}
+		}
+		s.run(d, 50)
+		s.lose = func(_ []inference.HopKey, flow int) float64 {
+			if bad[flow] {
+				return .2
+			}
+			return 0
+		}
+		told, want := s.run(d, 60), one
+		if all {
+			want = inference.ElementOfLink(2, 12)
+		}
+		if n < 2 || len(told) == 0 || told[len(told)-1].Element != want || told[len(told)-1].ID != told[0].ID {
+			t.Errorf("all %v, of %d flows: %+v", all, n, told)
+		}
+	}
+}
