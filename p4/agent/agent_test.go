@@ -135,12 +135,16 @@ func TestTransit(t *testing.T) {
 	clocks := func(in, out uint64) decode.Hop {
 		return decode.Hop{Has: decode.HopIngressTime | decode.HopEgressTime, TimeBits: 64, IngressTime: in, EgressTime: out}
 	}
+	const rest = uint32(MostTransit - 13*(1<<32-1))
 	for _, c := range []struct {
 		hops []decode.Hop
 		want uint64
 	}{
 		{nil, 0}, {[]decode.Hop{told(5), told(7)}, 12}, {[]decode.Hop{told(5), {}}, 0}, {[]decode.Hop{told(5), clocks(10, 13)}, 8},
-		{[]decode.Hop{told(5), clocks(13, 10)}, 0}, {[]decode.Hop{told(5), clocks(0, MostTransit)}, 0}, {[]decode.Hop{clocks(0, MostTransit)}, MostTransit},
+		{[]decode.Hop{told(5), clocks(13, 10)}, 0}, {[]decode.Hop{clocks(0, 10)}, 0}, // a time that was not set
+		{[]decode.Hop{clocks(1, 1+MostTransit)}, 0}, // no switch keeps a packet so long
+		{append(slices.Repeat([]decode.Hop{told(1<<32 - 1)}, 13), told(rest)), MostTransit},
+		{append(slices.Repeat([]decode.Hop{told(1<<32 - 1)}, 13), told(rest+1)), 0},
 		{slices.Repeat([]decode.Hop{told(1<<32 - 1)}, 14), 0},
 	} {
 		if ns := transit(c.hops); ns != c.want {
