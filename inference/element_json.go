@@ -47,6 +47,7 @@ func (e Element) MarshalJSON() ([]byte, error) {
 		} else {
 			b = appendNumber(appendNumber(b, "node", e.Node), "peer", e.Peer)
 		}
+	case CollectorElement: // there is one
 	default:
 		return nil, fmt.Errorf("%s is no kind of element that can be written", e.Kind)
 	}
@@ -177,6 +178,8 @@ func (m flat) element() (Element, error) {
 		return Element{Kind: kind, Node: here.Node, EgressIf: here.EgressIf}, nil
 	case LinkElement:
 		return ElementOfLinkAt(here, there), nil
+	case CollectorElement:
+		return ElementOfCollector(), nil
 	case FlowElement:
 		return ParseElement("flow " + m["flow"])
 	case ExporterElement:

@@ -2,8 +2,10 @@ package inference
 
 import (
 	"encoding/json"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,6 +101,28 @@ func TestElementJSON(t *testing.T) {
 	}
 	if _, err := json.Marshal(Element{Kind: 77}); err == nil {
 		t.Error("an element of no kind is written")
+	}
+}
+
+// Every kind of element is written as JSON and read again: what a finding can name, every sink and the summary of a run write.
+func TestElementJSONOfEveryKind(t *testing.T) {
+	written := map[ElementKind]bool{}
+	all := slices.Collect(maps.Values(exampleElements()))
+	for _, e := range append(all, ElementOfCollector()) {
+		var got Element
+		b, err := json.Marshal(e)
+		if err == nil {
+			err = json.Unmarshal(b, &got)
+		}
+		if err != nil || got != e {
+			t.Errorf("%s of %v is read as %v: %v", b, e, got, err)
+		}
+		written[e.Kind] = true
+	}
+	for _, k := range ElementKinds() {
+		if !written[k] {
+			t.Errorf("no element of kind %s was written", k)
+		}
 	}
 }
 
