@@ -40,7 +40,7 @@ func TestAsk(t *testing.T) {
 	defer server.Close()
 
 	flow := "10.0.0.1:80 > 10.0.0.2:53 udp\n3 packets lately, path 1 > 7, changed 0 times\n\n" +
-		"hop  node  egress  p50  p99  queue p99\n0    1     2       -    -    -\n1    7     3       1µs  2µs  -\n"
+		"hop  node  egress  p50         p99        queue p99\n0    1     2       -           -          -\n1    7     3       1µs ± 76 %  about 2µs  -\n"
 	for _, c := range []struct {
 		args   []string
 		status int

@@ -52,7 +52,7 @@ func TestNamesAsked(t *testing.T) {
 		{[]string{"top"}, "leaf-3 (7)  Ethernet3 (3)  2.35ms"},
 		{[]string{"flow"}, "spine\ufffd[31m-1\ufffd (1) > leaf-3 (7)"},
 		{[]string{"flow", key.String()}, "from web to ?\n3 packets lately, path spine\ufffd[31m-1\ufffd (1) > leaf-3 (7), changed 0 times\n"},
-		{[]string{"flow", key.String()}, "Ethernet3 (3)  1.23µs  2.35ms  -\n"},
+		{[]string{"flow", key.String()}, "Ethernet3 (3)  about 1µs  about 2ms  -\n"},
 		{[]string{"findings"}, "latency of node leaf-3 (7) interface Ethernet3 (3): p99 2.35ms\n"},
 	} {
 		out, err := program(append(c.args, "--url", server.URL)...).Output()

@@ -78,7 +78,7 @@ func TestExtrapolatedLimits(t *testing.T) {
 		if err := c.ExecuteContext(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(stderr.String(), "if more than 8 statistics are judged: the limits are extrapolated. Latency, queue and utilisation of a hop are three, the latency of each of 100 busy flows") != warned {
+		if strings.Contains(stderr.String(), "if more than 4 statistics are judged: the limits are extrapolated. Latency, queue and utilisation of a hop are three, the latency of each of 100 busy flows") != warned {
 			t.Errorf("config check of %q says %q", text, &stderr)
 		}
 	}
