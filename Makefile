@@ -14,7 +14,7 @@ LONGTIME ?= 1h
 TIMEOUT  ?= 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross demo servers test race bench fuzz fuzz-long lint mutate web web-check influxdb influxdb2 kafka python browser promtool alertmanager namespaces torture docs proto check clean
+.PHONY: help build cross demo servers test race bench fuzz fuzz-long lint mutate web web-check influxdb influxdb2 kafka python browser promtool alertmanager namespaces tshark torture docs proto check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -58,23 +58,28 @@ alertmanager: ## build Alertmanager, which the tests of alerts run against (kept
 namespaces:
 	@.ci/namespaces.sh
 
+tshark:
+	@.ci/tshark.sh
+
 # RACED are the packages in which goroutines share memory. make check runs their tests under the race detector, in place of running
 # them twice; the others are pure, measure, or start programs whose goroutines are in these packages: .ci/night races those, too.
 RACED ?= ./collector/... ./ingest/... ./p4/agent ./p4/loop ./p4/p4rt ./p4/steer ./sink/...
 RACED_LIST = $(shell $(GO) list $(RACED))
 OTHERS = $(filter-out $(RACED_LIST),$(shell $(GO) list ./...))
 
+# Parallel tests wait for processes, windows and brokers more than they compute, so four run at a time on any machine.
 # CHECK=1 makes it the test of make check: with all servers, and each package once, under the race detector where goroutines share memory.
+# Nothing is vetted here: make lint vets all of it, tests and tags included, with more analysers than go test has.
 # Waiting for downloads costs no processor: what is set up, is set up side by side.
 servers: ## install what the tests need; with CHECK=1, what make check needs beside
-	@$(MAKE) --no-print-directory -j4 $(if $(CHECK),influxdb2 promtool alertmanager) influxdb kafka python browser namespaces
+	@$(MAKE) --no-print-directory -j4 $(if $(CHECK),influxdb2 promtool alertmanager tshark) influxdb kafka python browser namespaces
 
 test: servers ## install what the tests need and run them all
 ifdef CHECK
-	$(GO) test -count=1 -race -tags check -timeout $(TIMEOUT) $(RACED)
-	$(PURE) test -count=1 -tags check -timeout $(TIMEOUT) $(OTHERS)
+	$(GO) test -count=1 -vet=off -race -tags check -timeout $(TIMEOUT) $(RACED)
+	$(PURE) test -count=1 -vet=off -tags check -parallel 4 -timeout $(TIMEOUT) $(OTHERS)
 else
-	$(PURE) test -timeout $(TIMEOUT) ./...
+	$(PURE) test -parallel 4 -timeout $(TIMEOUT) ./...
 endif
 
 race: servers ## the tests of everything that runs concurrently, under the race detector

@@ -219,7 +219,7 @@ func TestAlerts(t *testing.T) {
 	b.stop()
 }
 
-// TestNoAlertsOfCaptures holds that a capture tells nobody what was wrong long ago.
+// TestNoAlertsOfCaptures holds that a capture sends no alert of what was wrong long ago.
 func TestNoAlertsOfCaptures(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

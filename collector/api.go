@@ -10,6 +10,8 @@ import (
 	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/collector/summary"
 	"github.com/hopscope/hopscope/collector/windows"
+	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/notify"
 )
@@ -32,12 +34,14 @@ const (
 	Stored            = ledger.Stored
 	DroppedKernel     = ledger.DroppedKernel
 	DroppedRing       = ledger.DroppedRing
+	DroppedCut        = ledger.DroppedCut
 	DroppedMalformed  = ledger.DroppedMalformed
 	DroppedForeign    = ledger.DroppedForeign
 	DroppedShardQueue = ledger.DroppedShardQueue
 	DroppedSinkQueue  = ledger.DroppedSinkQueue
 	DroppedSpool      = ledger.DroppedSpool
 	DroppedEncoding   = ledger.DroppedEncoding
+	DroppedDuplicate  = ledger.DroppedDuplicate
 	DroppedRejected   = ledger.DroppedRejected
 	DroppedDown       = ledger.DroppedDown
 )
@@ -45,22 +49,24 @@ const (
 // NewLedger makes an empty ledger for the named sinks.
 func NewLedger(sinks ...string) *Ledger { return ledger.New(sinks...) }
 
-// LedgerLine gives a balance in one line: "influx: 1000 received = 990 stored + 4 in flight (window 4) + 6 dropped (kernel 6)".
+// LedgerLine returns a balance in one line: "influx: 1000 received = 990 stored + 4 in flight (window 4) + 6 dropped (kernel 6)".
 func LedgerLine(b *sink.Balance) string { return ledger.Line(b) }
 
-// PointsLine gives a store's points in one line, with the series of which it has refused some: "influx: 3295 points made =
-// 40 stored + 0 in flight + 0 dropped + 3255 refused (hop 3255)". It is empty for what is no store of series.
+// PointsLine returns a store's points in one line, with the series of which it has refused some: "influx: 3295 points made = 40
+// stored + 0 in flight + 0 dropped + 3255 refused (hop 3255)". It is empty for what is no store of series.
 func PointsLine(b *sink.Balance) string { return ledger.PointsLine(b) }
 
 // Exporters says how the senders of reports are read.
 type (
 	Exporters       = exporters.Config
+	IPFIX           = exporters.IPFIX
 	ExporterProfile = exporters.Profile
 	Dialect         = exporters.Dialect
 	DialectDomain   = exporters.DialectDomain
 	DialectUnits    = exporters.DialectUnits
 	DialectReason   = exporters.DialectReason
 	Site            = exporters.Site
+	MetricRule      = exporters.MetricRule
 )
 
 // PINT says what digests can stand for, and Network what paths can lead over.
@@ -70,15 +76,19 @@ type (
 	Network  = exporters.DigestNetwork
 )
 
-// DefaultPINT decodes nothing until it is told the nodes.
+// DefaultPINT returns settings that decode nothing until the nodes are set.
 func DefaultPINT() PINT { return exporters.DefaultDigestConfig() }
 
-// Source is where frames come from, and InputStatus one place of them.
+// Source is an origin of frames, and InputStatus one place of them.
 type (
 	Source       = pipeline.Source
 	InputStatus  = pipeline.Input
 	DecodeTotals = pipeline.DecodeTotals
+	UnreadMetric = pipeline.UnreadMetric
 )
+
+// KindOf is what alone may come in at a port of a kind, as [Options.Ports] has it.
+func KindOf(k ingest.Kind) demux.Kind { return pipeline.KindOf(k) }
 
 // OpenSources opens the sources that have a section in the settings struct cfg points to. Nothing is read yet.
 func OpenSources(cfg any) ([]Source, error) { return pipeline.OpenSources(cfg) }
@@ -89,7 +99,7 @@ func CloseSources(sources []Source) error { return pipeline.CloseSources(sources
 // Detector turns windows into findings.
 type Detector = windows.Detector
 
-// Summary is what a run saw, from its first report to its last, and the others are its parts.
+// Summary is the summary of a run, from its first report to its last, and the others are its parts.
 type (
 	Summary         = summary.Summary
 	FlowSummary     = summary.Flow
@@ -133,11 +143,10 @@ func OpenReceivers(cfg any) (receivers []Store, failed map[string]error) {
 	return stores.OpenReceivers(cfg)
 }
 
-// CheckStores says which stores that are switched on in the settings struct cfg points to exclude each other.
+// CheckStores returns which stores that are switched on in the settings struct cfg points to exclude each other.
 func CheckStores(cfg any) error { return stores.Check(cfg) }
 
-// Spools gives the directories of the spools that are switched on in the settings struct cfg points to, by the name of
-// their store.
+// Spools returns the directories of the spools that are switched on in the settings struct cfg points to, by the name of their store.
 func Spools(cfg any) map[string]string { return stores.Spools(cfg) }
 
 // StoreNames lists the stores that have a section in the settings struct cfg points to, whether they are switched on or
@@ -153,7 +162,7 @@ type Alerting = stores.Alerting
 // AlertMetrics are the metrics of alerts.
 var AlertMetrics = stores.AlertMetrics
 
-// NewAlerting reads the file of rules, if there is one. A file that is wrong is told, and nothing is muted.
+// NewAlerting reads the file of rules, if there is one. A wrong file is logged, and nothing is muted.
 func NewAlerting(cfg notify.Config, instance string, log *slog.Logger) (*Alerting, error) {
 	return stores.NewAlerting(cfg, instance, log)
 }

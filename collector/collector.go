@@ -20,7 +20,9 @@ import (
 	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/collector/summary"
 	"github.com/hopscope/hopscope/collector/windows"
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/decode/ipfix"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink"
@@ -42,14 +44,18 @@ type Collector struct {
 	stores    *stores.Set
 	sites     *exporters.Sites // nil without any
 	pipeline  *pipeline.Pipeline
+	ipfix     *ipfix.Store          // of exporters of IPFIX; nil where it is not read
+	ports     map[uint16]demux.Kind // that frames of captures go to
+	templates *templates            // nil where they are not kept
 	detectors *windows.Detectors
 	tally     *summary.Tally
 	alerts    *stores.AlertKeeper // nil without receivers
 	state     *windows.State      // nil without a state file
 	windows   *windows.Ends
 	rivals    *stores.Rivals
-	names     inventory.Keeper // of nodes, interfaces and hosts; nothing that is computed depends on them
+	names     inventory.Keeper // of nodes, interfaces and hosts; of what is computed, the utilisation of interfaces alone depends on them, by their speeds
 	teller    inventory.Teller // of the goroutine that ends windows
+	told      map[string]bool  // limits that left something out, and were logged
 
 	writeSeconds metrics.Durations
 }
@@ -63,8 +69,8 @@ type moment struct {
 	mono time.Duration
 }
 
-// New prepares a collector that takes over what opt names: sources, stores, writers. Nothing runs yet. Who does not run
-// it after all calls Close; an error closes everything.
+// New prepares a collector that takes over what opt names: sources, stores, writers. Nothing runs yet. A caller that does not run it
+// calls Close; an error closes everything.
 func New(cfg Config, analysis Analysis, opt Options) (_ *Collector, err error) {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
@@ -105,15 +111,24 @@ func New(cfg Config, analysis Analysis, opt Options) (_ *Collector, err error) {
 			return nil, err
 		}
 	}
+	var rules *stores.RulesFile
+	if c.alerts != nil {
+		rules = c.alerts.Rules()
+	} else if c.live {
+		rules = stores.OpenRules(cfg.Alerts.File, c.log)
+	}
 	if c.live {
 		path := windows.StatePath(cfg.StateFile, c.opt.Stores)
+		if c.templates, err = openTemplates(templatesPath(&cfg.IPFIX, path), c.ipfix, c.wall(), c.log); err != nil {
+			return nil, err
+		}
 		if c.state, err = windows.OpenState(path, c.stores, c.ledger, c.pipeline, c.detectors, c.log); err != nil {
 			return nil, err
 		}
 	}
 	c.windows = windows.New(windows.Config{
 		Instance: c.instance, Boot: c.boot, Version: opt.Version, Length: cfg.Window, Limits: analysis.Flows.Limits(), Admission: places, Fleet: fleet,
-		Pipeline: c.pipeline, Ledger: c.ledger, Tally: c.tally, Detectors: c.detectors, Stores: c.stores, Alerts: c.alerts, State: c.state,
+		Pipeline: c.pipeline, Ledger: c.ledger, Tally: c.tally, Detectors: c.detectors, Stores: c.stores, Alerts: c.alerts, Rules: rules, State: c.state,
 		Names: c.Names, NameRows: func(end int64) []names.Row { return c.teller.Rows(c.Names(), end) }, Now: opt.Now, Log: c.log,
 		Corrections: windows.Corrections{
 			Reach: cfg.Corrections, Bytes: cfg.CorrectionsBytes, Shards: cfg.shards(), Exporters: places.Exporters, Flows: analysis.Flows,
@@ -175,6 +190,9 @@ func (c *Collector) openPipeline(analysis *Analysis, opt *Options) (err error) {
 	if opt.Profile != nil {
 		router = func() *demux.Router { return demux.NewRouter(*opt.Profile, nil) }
 	}
+	c.ipfix = c.cfg.IPFIX.Store()
+	c.ports = opt.Ports
+	router = c.sharing(router)
 	if c.sites, err = exporters.NewSites(e); err != nil {
 		return err
 	}
@@ -189,11 +207,47 @@ func (c *Collector) openPipeline(analysis *Analysis, opt *Options) (err error) {
 	if err != nil {
 		return err
 	}
+	rules := e.Metrics.Decoding(opt.Seed)
+	rules.Speed = c.speed
 	c.pipeline = pipeline.New(pipeline.Config{
 		Window: c.cfg.Window, Seed: opt.Seed, Tracking: e.Tracking, QueueBatches: c.cfg.ShardQueueBatches, Block: opt.Policy.Block, Sources: opt.Sources,
-		Shards: states, Router: router, Sites: c.sites, Dialects: dialects, Reports: opt.Reports, Ledger: c.ledger, Log: c.log,
+		Shards: states, Router: router, Metrics: rules, Sites: c.sites, Dialects: dialects, Reports: opt.Reports, Ledger: c.ledger, Log: c.log,
 	})
 	return nil
+}
+
+// sharing lets the decoders of all workers remember exporters of IPFIX in one place, and know what alone ports take.
+func (c *Collector) sharing(router func() *demux.Router) func() *demux.Router {
+	return func() *demux.Router { return router().ShareIPFIX(c.ipfix).Ports(c.ports) }
+}
+
+// speed is that of an interface in bit/s by the inventory, or as another source reports it; 0 where it is not known.
+func (c *Collector) speed(exporter decode.Addr, node, index uint32) float64 {
+	id, ok := c.sites.NodeOf(&exporter, node)
+	if !ok {
+		return 0
+	}
+	x, _ := c.Names().FindInterface(id, index)
+	return x.Speed
+}
+
+// learn takes in what devices say of themselves.
+func (c *Collector) learn() {
+	c.names.Learn(c.pipeline.Learned())
+	if c.ipfix == nil {
+		return
+	}
+	var nodes []names.Node
+	for _, x := range c.ipfix.Learned() {
+		n := names.Node{ID: x.Node}
+		if x.Why != "" {
+			n.DropReasons = map[uint8]string{x.Reason: x.Why}
+		} else {
+			n.Name, n.Interfaces = x.Addr.String(), []names.Interface{{ID: x.Index, Name: x.Name}}
+		}
+		nodes = append(nodes, n)
+	}
+	c.names.Learn(nodes)
 }
 
 // A collector of a fleet hands its windows, and some of its reports, to others that merge them with those of all
@@ -241,7 +295,7 @@ func (c *Collector) AddWriter(w sink.WindowWriter) {
 // Addrs are the addresses that frames are received on.
 func (c *Collector) Addrs() []netip.AddrPort { return c.pipeline.Addrs() }
 
-// Names gives what nodes, interfaces and hosts are called at this moment. It may be called at any time.
+// Names returns what nodes, interfaces and hosts are called at this moment. It may be called at any time.
 func (c *Collector) Names() *names.Names { return c.names.Names() }
 
 // Reload applies those settings that can change while the collector runs; [Reloadable] lists them.
@@ -255,7 +309,7 @@ func (c *Collector) Reload(cfg Config, analysis Analysis) error {
 		return err
 	}
 	if c.opt.Profile == nil { // it goes before what the settings say
-		c.pipeline.Reload(router, candidates)
+		c.pipeline.Reload(c.sharing(router), candidates)
 	}
 	c.names.Reload(cfg.Inventory, c.log) // the drop reasons stay those of the dialects at the start
 	c.detectors.Reload(analysis.Events)
@@ -303,6 +357,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	c.ready.Store(true)
 	if c.live {
 		services.Go(func() { c.rivals.Watch(sourceCtx, c.times) })
+		services.Go(func() { c.templates.follow(sourceCtx) })
 		services.Go(func() { c.pipeline.Dialects.Run(sourceCtx, c.wall, c.tally.Known) })
 		services.Go(func() { c.names.Watch(sourceCtx, c.log) })
 	}
@@ -315,7 +370,8 @@ func (c *Collector) Run(ctx context.Context) error {
 	stopSources()
 	<-ended
 	c.pipeline.LookAtSources()
-	c.names.Learn(c.pipeline.Learned())
+	c.learn()
+	c.templates.keep(true)
 	c.pipeline.Dialects.Finish()
 	if c.live {
 		c.windows.Finish()
@@ -337,7 +393,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	c.state.End()
 	stopServices()
 	services.Wait()
-	close(failed) // nobody writes to it any more
+	close(failed) // no goroutine writes to it any more
 	for late := range failed {
 		err = errors.Join(err, late)
 	}
@@ -367,7 +423,9 @@ func (c *Collector) wait(ctx context.Context, ended <-chan struct{}, failed <-ch
 		case <-c.pipeline.Early():
 		}
 		c.pipeline.LookAtSources()
-		c.names.Learn(c.pipeline.Learned())
+		c.learn()
+		c.templates.keep(false)
+		c.tellLeftOut()
 		if c.live {
 			timer.Reset(c.windows.Look())
 		}
@@ -390,7 +448,7 @@ func (c *Collector) times() (now, began int64) {
 // stepDialects tries dialects.
 func (c *Collector) stepDialects(now int64) { c.pipeline.Dialects.Step(now, c.tally.Known) }
 
-// introduce logs where frames come from, where series go, and where people can look.
+// introduce logs where frames come from, where series go, and the address of the page.
 func (c *Collector) introduce() {
 	c.pipeline.Introduce()
 	for _, s := range c.stores.All() {

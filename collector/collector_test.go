@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/ingest/udp"
+	"github.com/hopscope/hopscope/internal/rounds"
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/influx"
@@ -146,6 +148,9 @@ func TestLedgerAtEveryMoment(t *testing.T) {
 	watch.Wait()
 	b := s.Ledger.Balance
 	t.Logf("%d looks; %s", looks, LedgerLine(&b))
+	if said := strings.Contains(strings.Join(r.Status().LeftOut, "\n"), "raise shard_queue_batches"); said != (b.Dropped[DroppedShardQueue.String()] > 0) {
+		t.Errorf("left out: %q", r.Status().LeftOut)
+	}
 	if b.Received != sent || b.Unsettled != 0 {
 		t.Errorf("%d reports sent, %s", sent, LedgerLine(&b))
 	}
@@ -154,8 +159,8 @@ func TestLedgerAtEveryMoment(t *testing.T) {
 			t.Errorf("%d still in flight at %s after the end", n, stage)
 		}
 	}
-	// What the ledger says was lost, the exporters' sequence numbers say too: but for losses at either end of the run,
-	// where no neighbour tells. Reports that a full shard queue dropped were seen by the tracking.
+	// What the ledger says was lost, the exporters' sequence numbers say too: but for losses at either end of the run, where no
+	// neighbour shows it. Reports that a full shard queue dropped were seen by the tracking.
 	lost := int64(0)
 	for _, e := range s.Exporters {
 		lost += e.Lost
@@ -338,7 +343,7 @@ func TestReloadTogether(t *testing.T) {
 	var all sync.WaitGroup
 	for range 16 {
 		all.Go(func() {
-			for range 200 {
+			for range rounds.Of(200, 1000) {
 				if err := c.Reload(cfg.Config, cfg.Analysis); err != nil {
 					t.Error(err)
 				}

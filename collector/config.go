@@ -17,8 +17,8 @@ import (
 	"github.com/hopscope/hopscope/sink/notify"
 )
 
-// Config is how the engine runs: everything that does not depend on where reports come from and go to. A program embeds
-// it in its settings, beside [Analysis] and the sections of its sources and stores.
+// Config holds the settings of the engine that do not depend on where reports come from and go to. A program embeds it in its
+// settings, beside [Analysis] and the sections of its sources and stores.
 type Config struct {
 	Window            time.Duration `yaml:"window" doc:"Length of a window: every series has one point a window." range:"100ms..1h"`
 	Instance          string        `yaml:"instance" doc:"Name of this collector, which every point carries: letters, digits, dots, dashes and underscores. Two collectors that write to one store need two names. Empty means the host's name."`
@@ -32,9 +32,10 @@ type Config struct {
 	Inventory         string        `yaml:"inventory" doc:"File that says what nodes, interfaces and hosts are called, and how fast interfaces are (see docs/inventory.md). It is read again when it changes. Empty takes the names of nodes from pint.topology, where that has some."`
 	Alerts            notify.Config `yaml:"alerts" doc:"Which findings are sent to webhook, alertmanager and syslog, and when (see docs/findings.md)."`
 	Exporters         Exporters     `yaml:"exporters" doc:"Who sends, in which dialect."`
+	IPFIX             IPFIX         `yaml:"ipfix" doc:"How IPFIX and NetFlow 9 are read (docs/formats.md)."`
 }
 
-// Analysis is what is kept of reports, and what is concluded from it.
+// Analysis holds the settings of statistics and detectors.
 type Analysis struct {
 	Flows  shard.Config  `yaml:"flows" doc:"What is kept of flows and hops. Sizes are for all shards together."`
 	PINT   PINT          `yaml:"pint" doc:"What PINT digests can stand for."`
@@ -42,10 +43,10 @@ type Analysis struct {
 	Events events.Config `yaml:"events" doc:"When something is worth a finding."`
 }
 
-// minSeed is the least number of characters of a seed file: as of a password that nobody guesses.
+// minSeed is the least number of characters of a seed file: as of a password that cannot be guessed.
 const minSeed = 16
 
-// Seed gives the seed of all random choices: that of the file, or one that nobody can know.
+// Seed returns the seed of all random choices: that of the file, or one that cannot be known.
 func (c *Config) Seed() (uint64, error) {
 	if c.SeedFile == "" {
 		return rand.Uint64(), nil
@@ -66,7 +67,7 @@ func (c *Config) SetDefaults() {
 	*c = Config{
 		Window: 10 * time.Second, Corrections: 10 * time.Minute, CorrectionsBytes: 64 << 20,
 		ShardQueueBatches: 64, DrainTimeout: 20 * time.Second,
-		Exporters: exporters.DefaultConfig(),
+		Exporters: exporters.DefaultConfig(), IPFIX: exporters.DefaultIPFIX(),
 	}
 	c.Alerts.SetDefaults()
 }
@@ -121,7 +122,7 @@ func (c *Config) InstanceName() string {
 	return name[:min(len(name), maxInstance)]
 }
 
-// NewShard makes one of the shards of a pipeline that has so many, for who counts reports without a collector. Of the
+// NewShard makes one of the shards of a pipeline that has so many, for programs that count reports without a collector. Of the
 // options it takes the seed, and what the settings of PINT need.
 func NewShard(a *Analysis, opt Options, shards int) (*shard.State, error) {
 	flows := a.Flows

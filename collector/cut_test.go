@@ -1,9 +1,14 @@
 package collector
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +20,7 @@ import (
 	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/ingest/pcapfile"
+	"github.com/hopscope/hopscope/internal/rounds"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -123,6 +129,9 @@ func TestCutInventsNoLoss(t *testing.T) {
 			}
 			whole := text(longest, false)
 			for cut := min(longest, 150); cut >= 0; cut-- {
+				if cut%rounds.Stride() != 0 && cut != c.numbered && cut != c.numbered-1 && cut != longest-1 {
+					continue
+				}
 				for _, datagrams := range []bool{false, true} {
 					if cut >= c.numbered {
 						if got := text(cut, datagrams); got != whole {
@@ -147,8 +156,8 @@ func numbered(seqs ...uint32) (frames [][]byte) {
 	return frames
 }
 
-// The loss in the last window of a capture, which may be its only one, is a finding: there is no next window in which it
-// could be told.
+// The loss in the last window of a capture, which may be its only one, is a finding: there is no next window in which it could be
+// published.
 func TestReplayTellsLossOfLastWindow(t *testing.T) {
 	for _, batches := range []int{1, 5} {
 		m := &canned{workers: 1, batches: batches, times: func(_, batch int) int64 { return 1e18 + int64(batch)*int64(time.Second) }}
@@ -189,7 +198,7 @@ func TestDatagramsCutBySocket(t *testing.T) {
 	}
 	defer conn.Close()
 	frames := mixed(decode.V20)
-	long, reports := uint64(0), uint64(0)
+	long, reports, cut := uint64(0), uint64(0), int64(0)
 	for i, f := range frames {
 		payload := f.Data[42:]
 		if _, err := conn.Write(payload); err != nil {
@@ -200,7 +209,8 @@ func TestDatagramsCutBySocket(t *testing.T) {
 			long++
 		}
 		if i%3 > 0 {
-			reports++ // the second in part, or what stands for the rest
+			reports++ // what stands for the rest
+			cut++
 		}
 	}
 	r.waitFor("all datagrams", func() bool { return r.opt.Sources[0].Stats().Frames == uint64(len(frames)) })
@@ -209,10 +219,70 @@ func TestDatagramsCutBySocket(t *testing.T) {
 	if st := r.opt.Sources[0].Stats(); st.Truncated != long || long == 0 {
 		t.Errorf("%d datagrams truncated, want %d", st.Truncated, long)
 	}
-	if s.Malformed != 0 || b.Dropped["malformed"] != 0 || b.Received != reports || b.Unsettled != 0 {
-		t.Errorf("%d malformed, want none; %d reports received, want %d; %s", s.Malformed, b.Received, reports, LedgerLine(&b))
+	if s.Malformed != 0 || b.Dropped["malformed"] != 0 || b.Received != reports || b.Unsettled != 0 || b.Dropped["cut"] != cut || cut == 0 {
+		t.Errorf("%d malformed, want none; %d reports received, want %d, of them %d cut; %s", s.Malformed, b.Received, reports, cut, LedgerLine(&b))
 	}
 	if len(s.Exporters) != 1 || s.Exporters[0].Lost != 0 || s.Exporters[0].Restarts != 0 {
 		t.Errorf("exporters %+v, want one that lost nothing", s.Exporters)
+	}
+}
+
+// captured writes a capture of frames with a snapshot length.
+func captured(t *testing.T, frames []ingest.Frame, snap int) (path string) {
+	t.Helper()
+	le := binary.LittleEndian
+	b := append(le.AppendUint32(nil, 0xa1b2c3d4), 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	b = le.AppendUint32(le.AppendUint32(b, uint32(snap)), uint32(ingest.LinkEthernet))
+	for _, f := range frames {
+		data := f.Data[:min(snap, len(f.Data))]
+		for _, x := range []int{1_700_000_000, 0, len(data), len(f.Data)} {
+			b = le.AppendUint32(b, uint32(x))
+		}
+		b = append(b, data...)
+	}
+	path = filepath.Join(t.TempDir(), "cut.pcap")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Of a capture that was cut, at any length, every frame ends in the ledger: with the reports that are there, as foreign where its
+// headers say that it holds none, and as cut where they do not.
+func TestCutCaptureInLedger(t *testing.T) {
+	frames := mixed(decode.V20)
+	strange := make([]byte, 64) // of a protocol that no report has
+	strange[12], strange[13] = 0x88, 0xcc
+	const strangers = 7
+	for range strangers {
+		frames = append(frames, ingest.Frame{Data: strange})
+	}
+	reports, whole := len(frames)-strangers, 0
+	for i := range reports {
+		whole += 1 + i%3
+	}
+	for snap := 1; snap <= 120; snap++ {
+		if snap%rounds.Stride() != 0 && !slices.Contains([]int{1, 13, 14, 41, 42, 49, 50, 63, 64}, snap) { // headers, a report and a stranger end
+			continue
+		}
+		src := pcapfile.NewSource(pcapfile.DefaultConfig(), captured(t, frames, snap))
+		c := newEngine(t, func(p *program) { p.Window = time.Hour }, Options{Policy: Replay, Sources: []Source{{Name: "pcap", Source: src}}})
+		if err := run(t, c); err != nil {
+			t.Fatal(err)
+		}
+		b := c.Summary(1, 1).Ledger.Balance
+		foreign, cut := strangers, reports
+		if snap < 14 { // nothing says what is in them
+			foreign, cut = 0, reports+strangers
+		}
+		if snap >= 42+8 { // the first report of each is there
+			cut = int(b.Dropped["cut"])
+		}
+		if b.Unsettled != 0 || b.Dropped["malformed"] != 0 || int(b.Dropped["foreign"]) != foreign || int(b.Dropped["cut"]) != cut || int(b.Received) < len(frames) || int(b.Received) > whole+strangers {
+			t.Errorf("%d bytes: %s; want %d foreign and %d cut", snap, LedgerLine(&b), foreign, cut)
+		}
+		if said := strings.Join(c.Status().LeftOut, "\n"); !strings.Contains(said, "67 frames of captures were cut, and what is beyond the cut is lost: raise the snapshot length") && snap < 64 {
+			t.Errorf("%d bytes: left out: %q", snap, said)
+		}
 	}
 }

@@ -19,7 +19,7 @@ var below = map[string][]string{
 	"stores":    {"ledger", "metrics", "settings"},
 	"pipeline":  {"exporters", "ledger", "settings"},
 	"windows":   {"ledger", "pipeline", "stores", "summary"},
-	"fleet":     {"inventory", "ledger", "metrics", "stores"},
+	"fleet":     {"inventory", "ledger", "metrics", "stores", "summary"},
 }
 
 // Arrows between the packages of the engine go one way.

@@ -163,6 +163,14 @@ func (p diverting) EndWindow(end int64) {
 	p.sendAll()
 }
 
+func (p diverting) MarkWindow(end int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.ended); n == 0 || p.ended[n-1] != end {
+		p.wrong = append(p.wrong, fmt.Sprintf("window %d is marked, and %d ended", end, p.ended))
+	}
+}
+
 // check holds what came against what was sent. wrong is empty then.
 func (p *publisher) check(t *testing.T, b *sink.Balance, sent uint64) {
 	t.Helper()
@@ -368,7 +376,7 @@ type forgetful struct {
 
 func (f *forgetful) EncodeWindow(*sink.Window) []sink.Encoded { return slices.Clone(f.records) }
 
-// What a collector tells its fleet adds up while it runs, with a store that is away, and in the run after it.
+// What a collector reports to its fleet adds up while it runs, with a store that is away, and in the run after it.
 func TestStanding(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -1,5 +1,5 @@
-// Package collector is the engine of hopscope: it takes frames from sources to windows, findings, and whoever wants to
-// receive them. A program embeds it and hands it its sources, stores and writers; the engine knows none of them by name.
+// Package collector is the engine of hopscope: it turns frames of sources into windows and findings, and hands them to their
+// receivers. A program embeds it and hands it its sources, stores and writers; the engine knows none of them by name.
 //
 //	source worker ─► decode ─► sequence numbers ─► queue ─► shard ─┐ window's end
 //	source worker ─► decode ─► sequence numbers ─► queue ─► shard ─┴► merge ─► detectors ─► writers
@@ -8,7 +8,7 @@
 // alerts hand them on, ledger and summary count, exporters, digests and settings are what is read of settings. This package
 // makes them, runs them, and has the names under which programs know their types.
 //
-// # The way of a report
+// # The path of a report
 //
 // Every worker of a source decodes what it received, has the sequence numbers of the exporters followed, and hands the
 // reports to the shards that own their flows, in batches. A shard is one goroutine and the only owner of its tables, so
@@ -19,11 +19,11 @@
 // made to wait. Behind the windows every store has a queue of its own, with a spool behind it if the settings say so, and
 // none of them can hold up a shard.
 //
-// # The way of a window
+// # The path of a window
 //
-// A window ends by the clock, or in a replay by the time stamps of the capture ([Policy]). Each shard hands over what it
-// saw, the parts are merged, the detectors look at the result, and it goes to every [sink.WindowWriter] together with
-// the findings that it brought. Windows share no memory with the engine: whoever receives one may keep it.
+// A window ends by the clock, or in a replay by the time stamps of the capture ([Policy]). Each shard hands over what it saw,
+// the parts are merged, the detectors look at the result, and it goes to every [sink.WindowWriter] together with the findings
+// that it brought. Windows share no memory with the engine: the receiver of one may keep it.
 //
 // A live collector ends every window, also one in which nothing came. A replay does not make up windows for a gap in its
 // capture beyond three, which let the detectors see the silence.

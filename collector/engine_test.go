@@ -12,6 +12,7 @@ import (
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/internal/rounds"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -148,7 +149,7 @@ func TestReplayOfSeveralSources(t *testing.T) {
 	}
 }
 
-// Whoever keeps a window keeps it as it was: nothing that comes later shows in it.
+// A kept window stays as it was: nothing that comes later shows in it.
 func TestWindowsMayBeKept(t *testing.T) {
 	times := func(_, batch int) int64 { return 1e18 + int64(batch)*int64(20*time.Millisecond) }
 	m := &canned{workers: 1, batches: 300, frames: datagrams(t, 100), times: times}
@@ -172,15 +173,16 @@ func TestWindowsMayBeKept(t *testing.T) {
 func TestSourceThatWaits(t *testing.T) {
 	frames := datagrams(t, 50)
 	now := func(int, int) int64 { return time.Now().UnixNano() }
-	file := &canned{workers: 1, batches: 2000, frames: frames, times: now, waits: true}
-	socket := &canned{workers: 1, batches: 2000, frames: frames, times: now}
+	batches := rounds.Of(2000, 2000)
+	file := &canned{workers: 1, batches: batches, frames: frames, times: now, waits: true}
+	socket := &canned{workers: 1, batches: batches, frames: frames, times: now}
 	c := newEngine(t, func(p *program) { p.ShardQueueBatches, p.Shards = 1, 1 },
 		Options{Sources: []Source{{Name: "file", Source: file}, {Name: "socket", Source: socket}}})
 	if err := run(t, c); err != nil { // it ends when both sources have
 		t.Fatal(err)
 	}
 	b := c.Balances()[0]
-	sent := uint64(4000 * len(frames))
+	sent := uint64(2 * batches * len(frames))
 	dropped := uint64(b.Dropped["shard-queue"])
 	if b.Received != sent || b.Stored+dropped != sent || b.Unsettled != 0 {
 		t.Errorf("%d sent; %s", sent, LedgerLine(&b))
@@ -276,7 +278,7 @@ func TestSummaryBeforeRun(t *testing.T) {
 	}
 }
 
-// The errors of all sources that fail are told.
+// The errors of all sources that fail are returned.
 func TestAllSourcesFail(t *testing.T) {
 	var sources []Source
 	var want []error

@@ -12,8 +12,8 @@ import (
 	"github.com/hopscope/hopscope/internal/influxtest"
 )
 
-// TestTwoCollectorsOneBucket lets two collectors count at the same time into one bucket. Under two names the store holds
-// all that both counted, and neither has anything to tell. Under one name each learns of the other.
+// TestTwoCollectorsOneBucket lets two collectors count at the same time into one bucket. Under two names the store holds all that
+// both counted, and neither has a problem to report. Under one name each learns of the other.
 func TestTwoCollectorsOneBucket(t *testing.T) {
 	t.Parallel()
 	influxtest.Each(t, func(t *testing.T, server *influxtest.Server) {

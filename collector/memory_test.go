@@ -12,6 +12,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/internal/rounds"
 )
 
 var memoryWindows = flag.Int("memory-windows", 300, "windows that TestMemoryOfHops sees")
@@ -45,7 +46,7 @@ func busyWindow(rng *rand.Rand, w, hops, oneIn int) *inference.Window {
 // TestMemoryOfHops measures what a hop costs: in the detectors, which is to be no more than Memory says, with a tenth
 // of the hops and with all of them in trouble for a fifth of the time, and in the tables of a shard. go test -run TestMemoryOf -v prints it.
 func TestMemoryOfHops(t *testing.T) {
-	const hops = 500
+	hops := rounds.Of(500, 500)
 	rng := rand.New(rand.NewPCG(1, 1))
 	cfg := testConfig().Analysis
 	cfg.Events.MaxHops = hops
@@ -59,12 +60,12 @@ func TestMemoryOfHops(t *testing.T) {
 				most = max(most, heap()-before)
 			}
 		}
-		t.Logf("detectors: %d bytes a hop, %d are counted, with one hop in %d in trouble; %d findings told", most/hops, historyBytes, oneIn, told)
+		t.Logf("detectors: %d bytes a hop, %d are counted, with one hop in %d in trouble; %d findings told", most/int64(hops), historyBytes, oneIn, told)
 		if n := detector.Stats().Hops; n != hops || told == 0 {
 			t.Fatalf("%d hops are followed, %d findings told", n, told)
 		}
-		if most > hops*historyBytes {
-			t.Errorf("detectors take %d bytes a hop, and Memory counts %d", most/hops, historyBytes)
+		if most > int64(hops)*historyBytes {
+			t.Errorf("detectors take %d bytes a hop, and Memory counts %d", most/int64(hops), historyBytes)
 		}
 		runtime.KeepAlive(detector)
 	}
@@ -108,9 +109,10 @@ func TestMemoryOfHops(t *testing.T) {
 		runtime.KeepAlive([]any{s, totals, &merged, &window})
 		return n, c.Memory(1) + c.MemoryBytes
 	}
-	small, smallStated := size(1000)
-	large, largeStated := size(3000)
-	t.Logf("tables, window and sums of one shard: %d bytes a hop, of at most %d", (large-small)/2000, (largeStated-smallStated)/2000)
+	room := rounds.Of(1000, 1000)
+	small, smallStated := size(room)
+	large, largeStated := size(3 * room)
+	t.Logf("tables, window and sums of one shard: %d bytes a hop, of at most %d", (large-small)/int64(2*room), (largeStated-smallStated)/int64(2*room))
 	if small > smallStated || large > largeStated || large <= small {
 		t.Errorf("%d and %d bytes, of at most %d and %d", small, large, smallStated, largeStated)
 	}
@@ -122,13 +124,13 @@ func TestMemoryOfFlows(t *testing.T) {
 	for _, path := range []int{1, 5, 12} {
 		t.Run(fmt.Sprint(path, " hops"), func(t *testing.T) {
 			c := testConfig().Flows
-			c.MemoryBytes, c.MaxHops, c.TopFlows = 64<<20, 256, 10
+			c.MemoryBytes, c.MaxHops, c.TopFlows = int64(rounds.Of(64, 64))<<20, 256, 10
 			before := heap()
 			s := shard.New(c, 1)
 			var batch decode.Batch
 			rng := rand.New(rand.NewPCG(2, 2))
 			empty := heap() - before
-			for i := range 400_000 {
+			for i := range rounds.Of(400_000, 400_000) {
 				r := batch.Next()
 				r.Time, r.Kind, r.Has = 1e18+int64(i), decode.KindStack, decode.HasFlow
 				r.Flow = decode.FlowKey{SrcPort: uint16(i), DstPort: uint16(i >> 16), Proto: 6, IPVersion: 4}

@@ -20,8 +20,12 @@ import (
 var (
 	mReports      = metrics.NewCounter("hopscope_decode_reports_total", "Well-formed reports, by format and kind.", "format", "kind")
 	mMalformed    = metrics.NewCounter("hopscope_decode_errors_total", "Malformed reports, by the format that was rejected and the reason.", "format", "reason")
-	mForeign      = metrics.NewCounter("hopscope_decode_foreign_total", "Frames without telemetry.")
+	mForeign      = metrics.NewCounter("hopscope_decode_foreign_total", "Frames without telemetry, and data points of metrics that no rule reads.")
 	mInside       = metrics.NewGauge("hopscope_sflow_inside", "What agents of sFlow say did not leave their devices, since the settings were read: samples that are missing while no datagram is, and samples and notifications that they dropped.", "what")
+	mTemplates    = metrics.NewGauge("hopscope_ipfix_templates", "Templates of IPFIX and NetFlow 9 that are known, of all exporters.")
+	mWaiting      = metrics.NewGauge("hopscope_ipfix_waiting_sets", "Data sets that wait for the template of their exporter.")
+	mIPFIX        = metrics.NewCounter("hopscope_ipfix_events_total", "Data sets that came before their template (parked) and those that waited in vain (expired), templates and exporters that were refused because there was no room (refused), and those that made room (evicted).", "what")
+	mResets       = metrics.NewCounter("hopscope_metric_resets_total", "Times that a counter or a histogram of OpenTelemetry metrics began anew: it fell, or its start moved.")
 	mUnread       = metrics.NewGauge("hopscope_dialect_unread_reports", "Reports of exporters whose dialect their profile does not read, by what became of them: adopted, suggested, tied, mixed, unknown, foreign (another family of formats).", "state")
 	mRemarks      = metrics.NewCounter("hopscope_remarks_total", "Reports that were read and are not all in statistics, and hops of them, by what is to be said.", "remark")
 	mDialects     = metrics.NewGauge("hopscope_dialect_exporters", "Exporters whose dialect their profile does not read, by what became of them.", "state")
@@ -41,12 +45,14 @@ var (
 	mTraceBytes   = metrics.NewGauge("hopscope_digest_bytes", "Memory of traced paths and of the sketches of digests.")
 	mShardQueue   = metrics.NewGauge("hopscope_shard_queue_reports", "Reports waiting for a shard.", "shard")
 	mFolded       = metrics.NewCounter("hopscope_series_folded_total", "What was stored as \"other\" because the day had no place for its series: records of hops, rows of flows, rows of exporters and findings.", "what")
+	mLeftOut      = metrics.NewGauge("hopscope_left_out", "What a limit of the settings left out in this run, by the setting to raise, in the units that the page and /readyz say in a sentence; of exporters, those without a place in the last window in which there were such.", "setting")
 	mLost         = metrics.NewGauge("hopscope_exporter_lost", "Reports lost on the way to the collector, by their sequence numbers; late ones are taken back.")
 	mFindings     = metrics.NewGauge("hopscope_findings_open", "Findings that last, by kind and severity, without those that another one explains.", "kind", "severity")
 	mSeen         = metrics.NewGauge("hopscope_hops_seen", "Hops with records, in the last window in which there were any.")
 	mJudged       = metrics.NewGauge("hopscope_hops_judged", "Of these, hops whose values were compared with what is usual for them. Nothing follows for the others from a window without findings.")
 	mLearning     = metrics.NewGauge("hopscope_hops_learning", "Hops that are younger than their statistics need; their findings are marked.")
 	mSinkQueue    = metrics.NewGauge("hopscope_sink_queue_bytes", "Memory of batches waiting for the sink.", "sink")
+	mAside        = metrics.NewGauge("hopscope_sink_aside_points", "Points that the sink fails for while it takes others, and that are tried again.", "sink")
 	mPoints       = metrics.NewCounter("hopscope_sink_points_total", "Points, by what became of them.", "sink", "outcome")
 	mRaw          = metrics.NewCounter("hopscope_raw_reports_total", "Reports of the raw stream, by what became of them.", "outcome")
 	mSteps        = metrics.NewCounter("hopscope_clock_steps_total", "Times that the wall clock was set while the collector ran; sleep of the machine counts.")
@@ -103,15 +109,15 @@ func Metrics(cfg any) []Metric {
 
 // read lists the metrics that are read when they are asked for: all but the histogram, which counts as writes happen.
 func read(sources []Source) []Metric {
-	own := []Metric{mReports, mMalformed, mForeign, mInside, mUnread, mRemarks, mDialects, mReread, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFlows, mFlowBytes, mEvicted, mDigests, mTraced, mUndecided, mWatched, mTraceBytes, mShardQueue, mFolded, mLost, mFindings, mSeen, mJudged, mLearning, mSinkQueue}
+	own := []Metric{mReports, mMalformed, mForeign, mResets, mInside, mTemplates, mWaiting, mIPFIX, mUnread, mRemarks, mDialects, mReread, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFlows, mFlowBytes, mEvicted, mDigests, mTraced, mUndecided, mWatched, mTraceBytes, mShardQueue, mFolded, mLeftOut, mLost, mFindings, mSeen, mJudged, mLearning, mSinkQueue}
 	for _, v := range spoolValues("", &spool.Stats{}) {
 		if v.Name != own[len(own)-1].Name {
 			own = append(own, v.Metric)
 		}
 	}
-	own = append(own, mPoints, mSeriesPoints, mPointsMade, mPointsStored, mPointsInFlight, mPointsDropped, mPointsUnsettled, mRefusedBytes, mRefusedEvicted, mRetries, mRaw, mSteps, mStep, mClockHeld, mCorrections, mMisplaced, mNames, mNamesFailed, mSitesRefused, mRivals, mReady)
+	own = append(own, mPoints, mSeriesPoints, mPointsMade, mPointsStored, mPointsInFlight, mPointsDropped, mPointsUnsettled, mRefusedBytes, mRefusedEvicted, mRetries, mRaw, mSteps, mStep, mClockHeld, mCorrections, mMisplaced, mNames, mNamesFailed, mSitesRefused, mRivals, mReady, mAside)
 	own = append(own, stores.AlertMetrics...)
-	return slices.Insert(own, 11, sourceMetrics(sources)...)
+	return slices.Insert(own, 14, sourceMetrics(sources)...)
 }
 
 // Registry makes a registry that reads the collector when it is scraped.
@@ -142,6 +148,14 @@ func (c *Collector) emitDialects(emit metrics.Emit) {
 	missing, dropped := c.pipeline.Inside()
 	emit(mInside, float64(missing), "missing")
 	emit(mInside, float64(dropped), "dropped")
+	if c.ipfix != nil {
+		f := c.ipfix.Figures()
+		emit(mTemplates, float64(f.Templates))
+		emit(mWaiting, float64(f.Waiting))
+		for what, n := range map[string]uint64{"parked": f.Parked, "expired": f.Expired, "refused": f.Refused, "evicted": f.Evicted} {
+			emit(mIPFIX, float64(n), what)
+		}
+	}
 	metrics.Map(emit, mDialects, exporters)
 	metrics.Map(emit, mUnread, reports)
 	emit(mReread, float64(c.pipeline.Dialects.Reread()))
@@ -215,6 +229,7 @@ func (c *Collector) emit(emit metrics.Emit) {
 	}
 	emit.All(
 		metrics.Of(mForeign, t.Foreign),
+		metrics.Of(mResets, t.Resets),
 		metrics.Of(mNames, c.Names().Len()),
 		metrics.Of(mNamesFailed, c.names.Failures()),
 		metrics.Of(mSitesRefused, c.sites.Refusals()),
@@ -246,6 +261,11 @@ func (c *Collector) emit(emit metrics.Emit) {
 		metrics.Of(mFolded, figures.Folded.Flows, "flows"),
 		metrics.Of(mFolded, figures.Folded.Rest, "rest"),
 	)
+	bySetting := map[string]uint64{}
+	for _, l := range c.allLeftOut() {
+		bySetting[l.Setting] += l.N
+	}
+	metrics.Map(emit, mLeftOut, bySetting)
 	c.collectSinks(emit)
 }
 
@@ -278,6 +298,7 @@ func (c *Collector) collectSinks(emit metrics.Emit) {
 			metrics.Of(mPoints, st.PointsDropped, s.Name(), "dropped"),
 			metrics.Of(mRetries, st.Retries, s.Name()),
 			metrics.Of(mSinkQueue, st.Bytes, s.Name()),
+			metrics.Of(mAside, st.Aside.Points, s.Name()),
 		)
 	}
 }

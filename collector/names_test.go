@@ -13,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// nameKeeper keeps the names that windows tell.
+// nameKeeper keeps the names in windows.
 type nameKeeper struct {
 	mu      sync.Mutex
 	told    []names.Row // in all windows
@@ -38,7 +38,7 @@ func (k *nameKeeper) text() (all string, windows int) {
 	return all, k.windows
 }
 
-// TestInventory changes the inventory of a running collector: windows tell names when they change and not otherwise, and a broken
+// TestInventory changes the inventory of a running collector: windows hold names when they change and not otherwise, and a broken
 // file leaves everything as it was.
 func TestInventory(t *testing.T) {
 	t.Parallel()

@@ -21,8 +21,8 @@ type Options struct {
 	Hurry   context.Context
 	Policy  Policy
 	Version string // of the program; stores keep it
-	// Now reads the wall clock, and in the same instant a clock that nobody sets. Several goroutines call it. nil reads
-	// those of the machine.
+	// Now reads the wall clock, and in the same instant a clock that is never set. Several goroutines call it. nil reads those of the
+	// machine.
 	Now func() (wall time.Time, mono time.Duration)
 
 	Sources   []Source
@@ -39,6 +39,8 @@ type Options struct {
 	// Looked has the dialects of senders in captures that are going to be read beside the sockets, nil without any. The collector
 	// goes on from there, and gives a dialect up as one that it adopted itself.
 	Looked *guess.Watch
+	// Ports say what alone may come in at UDP ports that frames of captures go to. What sockets take is their own.
+	Ports map[uint16]demux.Kind
 	// Network and Plans go before the settings of PINT. LoadNetwork and LoadPlan read what those settings name.
 	Network     *Network
 	Plans       []*pint.Plan

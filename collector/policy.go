@@ -4,7 +4,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Policy is what differs between a live collector and a replay.
+// Policy holds the differences between a live collector and a replay.
 type Policy struct {
 	// Block makes sources wait for a full queue. Otherwise what finds no room is dropped and counted, except what comes
 	// from a source that can wait, see [ingest.Waiter].
@@ -13,7 +13,7 @@ type Policy struct {
 	CaptureTime bool
 }
 
-// Live is the policy of a collector whose sources nobody can slow down.
+// Live is the policy of a collector whose sources cannot be slowed down.
 var Live = Policy{}
 
 // Replay is the policy for a capture: it is worked off as fast as possible, nothing is dropped, and its windows are those

@@ -15,6 +15,7 @@ import (
 	"github.com/hopscope/hopscope/collector/windows"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/internal/rounds"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -64,7 +65,7 @@ func (s *sockets) work(ctx context.Context, w int, handle func(int, *ingest.Batc
 			now, _ := s.clock() // as long as the clock is not set in between, this is what the kernel would have stamped
 			at := now.Add(-(time.Since(start) - rest[0])).UnixNano()
 			data := s.frames[n%len(s.frames)]
-			n++
+			n += len(s.arrive) // no worker has what another one had
 			queue = append(queue, ingest.Frame{Data: data, Length: len(data), Link: ingest.LinkUDP, Time: at})
 			s.mu.Lock()
 			s.times = append(s.times, at)
@@ -120,7 +121,11 @@ func around(r *rand.Rand, begin time.Duration, length time.Duration, windows, n 
 }
 
 func newSockets(t *testing.T, clock func() (time.Time, time.Duration), delay func(int) time.Duration, arrive ...[]time.Duration) *sockets {
-	s := &sockets{arrive: arrive, frames: datagrams(t, 40), delay: delay, clock: clock, batch: 64}
+	most := 0
+	for _, times := range arrive {
+		most = max(most, len(times)*len(arrive))
+	}
+	s := &sockets{arrive: arrive, frames: datagrams(t, max(most, 1)), delay: delay, clock: clock, batch: 64}
 	for range arrive {
 		s.prompts = append(s.prompts, make(chan int64, 1))
 	}
@@ -140,7 +145,7 @@ func byLabel(times []int64, length time.Duration) map[int64]uint64 {
 // before it: reports that are counted as well as those that are diverted.
 func TestWindowsByReceipt(t *testing.T) {
 	const length = time.Second
-	for seed := range uint64(8) {
+	for seed := range uint64(rounds.Of(8, 40)) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			time.Sleep(time.Duration(r.Int64N(int64(length)))) // the run begins anywhere in a window
@@ -161,8 +166,10 @@ func TestWindowsByReceipt(t *testing.T) {
 			}
 			var sources []Source
 			var all []*sockets
-			for range 2 {
+			frames := datagrams(t, 2*4*700)
+			for i := range 2 {
 				s := newSockets(t, clock, delay, around(r, into, length, 12, 700), around(r, into, length, 12, 500), around(r, into, length, 12, 20), nil)
+				s.frames = frames[i*len(frames)/2:] // no source has what the other one had
 				s.batch = 1 + r.IntN(300)
 				all = append(all, s)
 				sources = append(sources, Source{Name: "sockets", Source: s})
@@ -190,8 +197,8 @@ func TestWindowsByReceipt(t *testing.T) {
 	}
 }
 
-// A worker that does not come is not waited for longer than half a window. What it brings then counts where it comes,
-// and is told.
+// A worker that does not come is not waited for longer than half a window. What it brings then counts where it comes, and is
+// reported.
 func TestLateWorker(t *testing.T) {
 	for _, mute := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -242,7 +249,7 @@ func TestWindowsByReceiptClockSet(t *testing.T) {
 	const length = time.Second
 	for _, step := range []time.Duration{-time.Hour, -3 * time.Second, -600 * time.Millisecond, -20 * time.Millisecond, 20 * time.Millisecond,
 		600 * time.Millisecond, 3 * time.Second, time.Hour} {
-		for phase := range 5 {
+		for phase := range rounds.Of(8, 20) {
 			t.Run(fmt.Sprint(step, " at ", phase), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := rand.New(rand.NewPCG(uint64(phase), 2))
@@ -253,7 +260,7 @@ func TestWindowsByReceiptClockSet(t *testing.T) {
 					c := newEngine(t, func(p *program) { p.Window = length; p.Corrections = 10 * time.Second },
 						Options{Now: clock.now, Sources: []Source{{Name: "sockets", Source: s}}, Writers: []sink.WindowWriter{keep}})
 					go func() {
-						time.Sleep(8*length + time.Duration(phase)*249*time.Millisecond)
+						time.Sleep(8*length + time.Duration(phase)*649*time.Millisecond%length) // anywhere in a window
 						clock.set(step)
 					}()
 					if err := run(t, c); err != nil {
@@ -364,6 +371,8 @@ type stamps struct {
 func (s *stamps) Start()                      {}
 func (s *stamps) Close(context.Context) error { return nil }
 func (s *stamps) Counts() (taken, dropped uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return uint64(len(s.times)), 0
 }
 

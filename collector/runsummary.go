@@ -13,8 +13,8 @@ import (
 	"github.com/hopscope/hopscope/inference/shard"
 )
 
-// Summary tells what the run saw so far, with the given numbers of flows and hops. After the end of the run it is
-// exact; before it, the open window is missing.
+// Summary returns what the run saw so far, with the given numbers of flows and hops. After the end of the run it is exact; before it,
+// the open window is missing.
 func (c *Collector) Summary(flows, hops int) Summary {
 	t := c.pipeline.Totals()
 	s := Summary{
@@ -79,7 +79,7 @@ func (c *Collector) dialects() []guess.Finding {
 	return list
 }
 
-// Inferred tells what digests say of the paths of flows, with the n of them that need a look most. It asks the owners of all flows.
+// Inferred returns the paths of flows by their digests, with the n of them that need a look most. It asks the owners of all flows.
 func (c *Collector) Inferred(n int) (out shard.Inferred) {
 	var mu sync.Mutex
 	c.pipeline.Visit(func(x *shard.State) {
@@ -91,7 +91,7 @@ func (c *Collector) Inferred(n int) (out shard.Inferred) {
 	return out
 }
 
-// InferredOf tells what digests say of the paths of some flows, in no order and without those that have none.
+// InferredOf returns the paths of some flows by their digests, in no order and without those that have none.
 func (c *Collector) InferredOf(keys []decode.FlowKey) (out []shard.InferredFlow) {
 	var mu sync.Mutex
 	c.pipeline.Visit(func(x *shard.State) {

@@ -26,8 +26,8 @@ func withAddresses(list []Site) (out []Site) {
 	return out
 }
 
-// TestFlowsOfSites sends flows with the same addresses from two sites that have these addresses each for itself, and from none:
-// they are flows of their own, with the reports and the path that they have alone, and nobody changes a path.
+// TestFlowsOfSites sends flows with the same addresses from two sites that have these addresses each for itself, and from none: they
+// are flows of their own, with the reports and the path that they have alone, and no flow changes a path.
 func TestFlowsOfSites(t *testing.T) {
 	_, alone := sendFrom(t, nil, nil, "10.9.0.1")
 	_, three := sendFrom(t, withAddresses(testSites), nil, "10.1.0.1", "10.2.0.1", "10.9.0.1")
@@ -90,7 +90,7 @@ func digestDatagrams(plan *pint.Plan, seed uint64, n int, path ...uint32) (frame
 }
 
 // TestDigestsOfSites sends digests of one 5-tuple from two sites whose nodes have the same numbers, and from none. Those of the site
-// of the topology are read, as of its nodes; all others are counted and not read, which is told once.
+// of the topology are read, as of its nodes; all others are counted and not read, which is logged once.
 func TestDigestsOfSites(t *testing.T) {
 	c := pint.Published(8)
 	c.Instances = 2

@@ -154,7 +154,7 @@ func TestSitesOfOneAddress(t *testing.T) {
 	}
 }
 
-// TestNodeWithoutRoom sends nodes that cannot be told apart from others: their reports are refused, counted and told.
+// TestNodeWithoutRoom sends nodes that cannot be distinguished from others: their reports are refused, counted and logged.
 func TestNodeWithoutRoom(t *testing.T) {
 	list := names.Sites{{ID: 1, Name: "berlin"}}
 	s, err := exporters.NewSites(&Exporters{Sites: testSites[:1]})
@@ -180,7 +180,11 @@ func TestNodeWithoutRoom(t *testing.T) {
 		{report("10.9.0.1", 5, 1<<24|2), false},
 		{report("10.9.0.1", 2<<24|5, 3<<24), true},
 	} {
+		id, known := s.NodeOf(&c.r.Exporter, c.r.NodeID)
 		first := w.Place([]*decode.Report{c.r})
+		if c.ok && (!known || id != c.r.NodeID) {
+			t.Errorf("%s: node %d, %v, of a report of node %d", c.r.Exporter, id, known, c.r.NodeID)
+		}
 		if got := c.r.Err.Reason == 0; got != c.ok {
 			t.Errorf("%s: accepted %v, want %v", c.r.Exporter, got, c.ok)
 		}
@@ -266,7 +270,7 @@ func TestSitesInSettings(t *testing.T) {
 	}
 }
 
-// TestSitesAreNamed holds that the inventory knows nodes by their site, that findings and windows are told so, and that points
+// TestSitesAreNamed holds that the inventory knows nodes by their site, that findings and windows have that name, and that points
 // have the number with the site in it.
 func TestSitesAreNamed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "inventory.yaml")

@@ -1,14 +1,15 @@
 package collector
 
 import (
-	"github.com/hopscope/hopscope/inference"
 	"time"
 
 	"github.com/hopscope/hopscope/collector/summary"
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Status is what a collector tells people about itself.
+// Status is a collector's account of itself for operators.
 type Status struct {
 	Instance         string
 	Start            time.Time
@@ -18,9 +19,12 @@ type Status struct {
 	Coverage         inference.Coverage // how much was judged of the last window in which hops had records
 	Dialects         Exporters
 	Recognised       []DialectSummary // exporters that their profiles did not read
+	Unread           []UnreadMetric   // metrics of which nothing is counted
+	IPFIX            []summary.IPFIXStatus
 	Inputs           []InputStatus
 	Stores           []StoreStatus
-	Problems         []string // that need somebody's eye and keep nothing from being received or stored, a sentence each
+	LeftOut          []string // by limits of the settings, in this run: a sentence each, which are among the problems, too
+	Problems         []string // that need an operator and keep nothing from being received or stored, a sentence each
 }
 
 // StoreStatus is one store of series.
@@ -46,14 +50,19 @@ func (c *Collector) Status() Status {
 	if p := c.alerting().Problem(); p != "" {
 		s.Problems = append(s.Problems, "alerts: "+p)
 	}
-	s.Inputs = c.pipeline.Inputs()
+	s.LeftOut = sink.LeftOut(c.leftOut())
+	s.Problems = append(s.Problems, s.LeftOut...)
+	if c.ipfix != nil {
+		s.IPFIX = summary.IPFIX(c.ipfix.Status(), func(a decode.Addr) string { return a.String() })
+	}
+	s.Inputs, s.Unread = c.pipeline.Inputs(), c.pipeline.UnreadMetrics()
 	for _, st := range c.stores.All() {
 		s.Stores = append(s.Stores, StoreStatus{st.Name(), st.Target, st.Problem(), st.Alerts})
 	}
 	return s
 }
 
-// Standing is what a collector tells the others of its fleet: who it is, how far it has come, and where all its reports are.
+// Standing is the record of a collector for its fleet: its identity, how far it has come, and where all its reports are.
 type Standing struct {
 	Name    string
 	Version string // of the program
@@ -95,7 +104,7 @@ func (c *Collector) Standing() Standing {
 	return s
 }
 
-// NotReady says why reports cannot be received or stored, one sentence each. It is empty when they can.
+// NotReady returns why reports cannot be received or stored, one sentence each. It is empty when they can.
 func (c *Collector) NotReady() (problems []string) {
 	if !c.ready.Load() {
 		problems = append(problems, "not receiving")
@@ -108,5 +117,5 @@ func (c *Collector) NotReady() (problems []string) {
 	return problems
 }
 
-// Balances gives the ledger from the point of view of every store.
+// Balances returns the ledger from the point of view of every store.
 func (c *Collector) Balances() []sink.Balance { return c.ledger.Snapshot() }

@@ -62,7 +62,7 @@ func dirtyHops(r *Report) {
 	}
 }
 
-// Reports scatter in order, none is lost or shared, and after a while nobody allocates.
+// Reports scatter in order, none is lost or shared, and after a while nothing allocates.
 func TestScatter(t *testing.T) {
 	const seed = 7
 	rng := rand.New(rand.NewPCG(seed, 0))

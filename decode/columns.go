@@ -189,7 +189,7 @@ var presence = func() (list []Columns) {
 	}
 }()
 
-// ColumnsOf gives the columns with values of some types.
+// ColumnsOf returns the columns with values of some types.
 func ColumnsOf(types ...ValueType) (set Columns) {
 	for c := range ReportColumns {
 		if slices.Contains(types, ReportColumns[c].Type) {
@@ -199,7 +199,7 @@ func ColumnsOf(types ...ValueType) (set Columns) {
 	return set
 }
 
-// Columns gives the columns of f: those that have a value in each report with the bits of f in Has.
+// Columns returns the columns of f: those that have a value in each report with the bits of f in Has.
 func (f Field) Columns() (have Columns) {
 	for f &= 1<<len(presence) - 1; f != 0; f &= f - 1 {
 		have |= presence[bits.TrailingZeros32(uint32(f))]
@@ -207,7 +207,7 @@ func (f Field) Columns() (have Columns) {
 	return have
 }
 
-// Fields gives the bits that Has needs for the columns of c. A bit is set if the first of its columns is there.
+// Fields returns the bits that Has needs for the columns of c. A bit is set if the first of its columns is there.
 func (c Columns) Fields() (f Field) {
 	for i, all := range presence {
 		if c&all&-all != 0 {
@@ -217,10 +217,10 @@ func (c Columns) Fields() (f Field) {
 	return f
 }
 
-// Present gives the columns with a value of r. Units are there unless they are nil.
+// Present returns the columns with a value of r. Units are there unless they are nil.
 func (r *Report) Present() Columns { return AlwaysColumns | r.Has.Columns() | r.PresentByValue() }
 
-// PresentByValue gives the columns with a value of r for which there is no bit in Has: those that are not zero.
+// PresentByValue returns the columns with a value of r for which there is no bit in Has: those that are not zero.
 func (r *Report) PresentByValue() (have Columns) {
 	if r.To != 0 {
 		have |= 1 << ColTo
@@ -351,7 +351,7 @@ func (r *Report) SetNumbers(have Columns, v *ReportNumbers) {
 	r.Err.Reason, r.Err.Format, r.Err.Offset = Reason(v[ColErrReason]), Format(v[ColErrFormat]), int(int64(v[ColErrOffset]))
 }
 
-// Address gives the place of an address.
+// Address returns the place of an address.
 func (r *Report) Address(c int) *Addr {
 	switch c {
 	case ColExporter:
@@ -362,7 +362,7 @@ func (r *Report) Address(c int) *Addr {
 	return &r.Flow.Dst
 }
 
-// Bytes gives the place of bytes.
+// Bytes returns the place of bytes.
 func (r *Report) Bytes(c int) *[]byte {
 	return [...]*[]byte{&r.SourceMetadata, &r.SRList, &r.SRPorts, &r.Unknown}[c-ColSourceMetadata]
 }
@@ -376,7 +376,7 @@ type HopColumn struct {
 	Move func(b []byte, hops []Hop, load bool)
 }
 
-// NumHopColumns is how many columns a hop has: one for each bit of Hop.Has, and HopTimeBits.
+// NumHopColumns is the number of columns of a hop: one for each bit of Hop.Has, and HopTimeBits.
 const (
 	HopTimeBits   = 17 // the width of the two times, which has no bit: it is there if it is not zero
 	NumHopColumns = 18

@@ -18,12 +18,16 @@ import (
 // notColumns are the fields of a Report that are in no column as they are, with the reason.
 var notColumns = map[string]string{
 	"Weight":    "is of samples, of which none is handed over",
+	"Template":  "is for people who look at a record; a record of which something is known is handed over as that",
 	"Has":       "is the presence of the columns",
 	"FlowHash":  "depends on a secret key of the collector, and is computed again",
 	"Units":     "are numbered within a stream: ColUnits is the number",
 	"Remarks":   "are counted where the report was decoded",
 	"Inner":     "takes the place of Flow in all that a collector hands on; JSON writes it",
+	"Counters":  "are of windows, and not handed over one by one; JSON writes them",
 	"Hops":      "have a table of their own",
+	"Traffic":   "is of samples and flow records, of which none is handed over; a sample of sFlow with a hop is, as that hop",
+	"Histogram": "is of windows, and not handed over one by one",
 	"IOAM":      "has no columns in streams and files; JSON writes it",
 	"Err.Field": "is a text: ColErrField",
 }

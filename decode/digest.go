@@ -3,7 +3,7 @@ package decode
 // Coding says by which definition the digest of a packet was written.
 type Coding uint8
 
-// The codings of digests: a plan of our own, and three published programs.
+// The codings of digests: a plan of hopscope, and three published programs.
 const (
 	CodingPlan    Coding = iota // an execution plan, named by its epoch
 	CodingMininet               // Mininet-PINT
@@ -15,11 +15,11 @@ func (c Coding) String() string {
 	return [...]string{"plan", "mininet", "tofino", "hpcc"}[min(c, CodingHPCC)]
 }
 
-// Digest is what a PINT packet carries: a few bits that its switches wrote, and what is needed to say which.
+// Digest is the content of a PINT packet: a few bits that its switches wrote, and what is needed to find the writers.
 type Digest struct {
 	Value  uint64 // the bits as on the wire: those of the first query or instance lowest, or the Mininet program's MAC address
 	ID     uint32 // of the packet, as the hashes take it
-	Hops   uint8  // switches that the packet passed; 0 where the program does not tell
+	Hops   uint8  // switches that the packet passed; 0 where the program does not report them
 	Epoch  uint8  // of the execution plan
 	Coding Coding
 

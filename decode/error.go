@@ -17,9 +17,12 @@ const (
 	BadStack             // the stack is no multiple of a hop's block
 	BadCount             // a counter disagrees with what it counts
 	BadDigest            // a digest with bits outside of its lanes
-	UnknownDomain        // domain specific words whose size nobody configured
+	UnknownDomain        // domain specific words whose size is not configured
 	Unsupported          // legal, and not read here (fragments, IPv4 options where the format forbids them)
 	NotRead              // recognised by its first bytes, and the profile reads no such format
+	BadValue             // a value that cannot be, or whose unit is not known
+	Repeated             // came before, or is older than what came
+	NoRoom               // the table that it belongs to is full
 	reasonEnd
 )
 
@@ -28,7 +31,7 @@ const NumReasons = int(reasonEnd)
 
 var reasonNames = [NumReasons]string{
 	"", "short", "bad-length", "bad-version", "bad-type", "bad-width", "bad-stack", "bad-count", "bad-digest",
-	"unknown-domain", "unsupported", "not-read",
+	"unknown-domain", "unsupported", "not-read", "bad-value", "repeated", "no-room",
 }
 
 func (r Reason) String() string {
@@ -55,5 +58,5 @@ func (e *Error) Error() string {
 	return e.Format.String() + ": " + e.Field + " at byte " + strconv.Itoa(e.Offset) + ": " + e.Reason.String()
 }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Reason }

@@ -41,7 +41,7 @@ func (a Addr) InSite(site uint8) Addr {
 	return a
 }
 
-// Site gives the site that InSite gave an address, and the address without it.
+// Site returns the site that InSite gave an address, and the address without it.
 func (a Addr) Site() (plain Addr, site uint8) {
 	plain = a
 	plain[siteByte] = 0
@@ -134,8 +134,8 @@ func (k *FlowKey) Compare(o *FlowKey) int {
 // protocols are the IP protocols that flows are written with by name.
 var protocols = map[uint8]string{1: "icmp", 6: "tcp", 17: "udp", 58: "icmp6"}
 
-// String gives "10.0.0.1:80 > 10.0.0.2:5001 tcp", and "10.0.0.1%7:80 > 10.0.0.2%7:5001 tcp" of addresses of site 7. [ParseFlow] reads
-// it.
+// String returns "10.0.0.1:80 > 10.0.0.2:5001 tcp", and "10.0.0.1%7:80 > 10.0.0.2%7:5001 tcp" of addresses of site 7. [ParseFlow]
+// reads it.
 func (k FlowKey) String() string {
 	if k.IPVersion == 0 {
 		return "no flow"

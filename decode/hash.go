@@ -5,14 +5,14 @@ import (
 	"math/bits"
 )
 
-// HashKey is the secret of a keyed hash: 64 well-mixed bits of a flow, a place or an exporter, for all tables of a
-// collector. The zero value is a key that everybody knows; [NewHashKey] makes one of a seed.
+// HashKey is the secret of a keyed hash: 64 well-mixed bits of a flow, a place or an exporter, for all tables of a collector. The
+// zero value is a key without a secret; [NewHashKey] makes one of a seed.
 //
 // The hash is NH (Black, Halevi, Krawczyk, Krovetz and Rogaway, "UMAC: Fast and Secure Message Authentication",
 // CRYPTO 1999) with words of 64 bits: each word of the input is added to a word of the key, and the products of pairs of
 // such sums are added up in 128 bits. Whatever two inputs a sender chooses without knowing the key, they collide there
 // with a probability of at most 2⁻⁶⁴. A multiplication in which one factor is the sender's alone has no such bound: a
-// sender who makes it zero decides the result. One more multiplication, keyed as well, mixes the 128 bits to 64.
+// sender that makes it zero decides the result. One more multiplication, keyed as well, mixes the 128 bits to 64.
 type HashKey struct{ k [8]uint64 }
 
 // NewHashKey makes a key of a seed: the same seed gives the same key, in every process of a fleet and in every replay.
@@ -36,7 +36,7 @@ func (h *HashKey) Flow(f *FlowKey) uint64 {
 		uint64(f.SrcPort)<<48|uint64(f.DstPort)<<32|uint64(f.Proto)<<8|uint64(f.IPVersion))
 }
 
-// Words hashes four words, such as the address of an exporter and what tells its sequences apart.
+// Words hashes four words, such as the address of an exporter and what distinguishes its sequences.
 func (h *HashKey) Words(a, b, c, d uint64) uint64 {
 	k := &h.k
 	hi, lo := bits.Mul64(a+k[0], b+k[1])
@@ -68,4 +68,40 @@ func (h *HashKey) words(a, b, c, d, e uint64) uint64 {
 func (h *HashKey) finish(hi, lo uint64) uint64 {
 	hi, lo = bits.Mul64(hi+h.k[6], lo+h.k[7])
 	return hi ^ lo
+}
+
+// Sum digests the bytes of a datagram, to distinguish the copy of a report from another one with its number. It holds against chance
+// and not against a sender that chooses the bytes: a sender that makes two datagrams alike makes two reports one. It takes two
+// additions a word.
+func Sum(b []byte) uint32 {
+	const block = 32
+	le := binary.LittleEndian
+	size := uint64(len(b))
+	if len(b) < block {
+		var short [block]byte
+		copy(short[:], b)
+		b = short[:]
+	}
+	var a, c, sumA, sumC uint64 // of each sum, how often a word is in it depends on its place
+	last := b[len(b)-block:]    // may begin in the block before
+	for ; len(b) > block; b = b[block:] {
+		a += le.Uint64(b)
+		c += le.Uint64(b[8:])
+		sumA += a
+		sumC += c
+		a += le.Uint64(b[16:])
+		c += le.Uint64(b[24:])
+		sumA += a
+		sumC += c
+	}
+	a += le.Uint64(last)
+	c += le.Uint64(last[8:])
+	sumA += a
+	sumC += c
+	a += le.Uint64(last[16:])
+	c += le.Uint64(last[24:])
+	x := (a^size)*0x9e3779b97f4a7c15 + (sumA+a)*0xbf58476d1ce4e5b9
+	x = (x^x>>32)*0xd6e8feb86659fd93 + c*0x94d049bb133111eb + (sumC+c)*0xe7037ed1a0b428db
+	x ^= x >> 32
+	return uint32(x * 0x9e3779b97f4a7c15 >> 32)
 }

@@ -31,7 +31,7 @@ const (
 	HopDeqOccupancy
 )
 
-// Names gives the fields of f as output spells them.
+// Names returns the fields of f as output spells them.
 func (f HopField) Names() (names []string) {
 	for i := range HopTimeBits {
 		if f&(1<<i) != 0 {
@@ -54,8 +54,8 @@ func ParseHopFields(names []string) (f HopField, err error) {
 	return f, nil
 }
 
-// Hop is what one device said about one packet: a presence mask and raw wire values. A value whose bit in Has is not
-// set is zero and means nothing; that is also how a value which the device marked invalid appears.
+// Hop holds the values of one device about one packet: a presence mask and raw wire values. A value whose bit in Has is not set is
+// zero and means nothing; that is also how a value which the device marked invalid appears.
 type Hop struct {
 	Has             HopField
 	NodeID          uint32

@@ -1,7 +1,7 @@
 package decode
 
 // IOAMField is a set of the values that an [IOAMOption] can hold.
-type IOAMField uint8
+type IOAMField uint16
 
 // One bit for each value of an IOAMOption.
 const (
@@ -13,13 +13,15 @@ const (
 	IOAMFraction
 	IOAMProofPacket
 	IOAMProofCumulative
+	IFARequested
 )
 
-// IOAMOption is what an IOAM option says that reports of other formats have no place for. Has says which of its values are
-// there; the others are zero.
+// IOAMOption holds the values of an IOAM option, and of an IFA header, for which reports of other formats have no place. Has says
+// which of its values are there; the others are zero.
 type IOAMOption struct {
 	Has          IOAMField
 	RemainingLen uint8  // words still free, or still allowed
+	Requested    uint8  // IFA: the request vector
 	Namespace    uint16 // selects meanings
 	TraceType    uint32 // 24 bits as on the wire
 	Seconds      uint32 // edge to edge
@@ -68,13 +70,17 @@ const (
 	IOAMOpaque
 	// IOAMNodeIDTaken: the hop's node id is the wide one, since the node gave no other and it has at most 32 bits.
 	IOAMNodeIDTaken
+	IFAPortSpeed
+	IFAQueueCells
 )
 
-// IOAMNode is what a node says beside its [Hop]: raw wire values, with a presence mask as there. Opaque aliases the bytes
-// that were decoded.
+// IOAMNode holds the values of a node beside its [Hop]: raw wire values, with a presence mask as there. Opaque aliases the bytes that
+// were decoded.
 type IOAMNode struct {
 	Has               IOAMNodeField
 	HopLimit          uint8  // as the packet left the node
+	PortSpeed         uint8  // IFA: 4 bits, a number for the speed of the egress port
+	QueueCells        uint16 // IFA: of the egress port
 	NodeIDWide        uint64 // 56 bits
 	IngressIfWide     uint32
 	EgressIfWide      uint32

@@ -13,26 +13,28 @@ type Lazy struct {
 	Time  int64  // receive time, ns since 1970
 	Hash  uint64 // of Flow: [HashKey.Flow] of the collector's key; 0 is not yet computed
 	Flow  FlowKey
-	Shape *Shape // nil in the general form, in which Time, Exporter and To are the only fields that are set
+	Shape *Shape // nil in the general form, in which Time, Exporter, To and Sum are the only fields that are set
 
 	Exporter   Addr
 	To         uint64 // see [Destination]
 	NodeID     uint32
 	Seq        uint32
 	HeaderTime uint32
+	Sum        uint32 // of the bytes of its datagram: [Sum]. In both forms
 	PacketID   uint16
 	TTL        uint8
 	HWID       uint8
-	Copy       bool // of the report before it
-	report     *Report
+	Copy       bool // of a report that came before, as its number and its bytes prove
+	Waits      bool // nothing but an empty place: the report itself waits elsewhere
 	expanded   bool // report is the general form of what the short one holds
+	report     *Report
 
 	Stack [StackBytes]byte // Shape.Hops blocks of Shape.Stride bytes, the newest hop first
 }
 
-// Shape is what reports have in common whose bytes are equal but for addresses, ports, identifiers, sequence numbers, lengths
-// that agree with each other, and the values in the INT stack. Each block of the stack begins with a node, its level 1
-// interfaces, a latency and a queue, 16 bytes. A shape never changes.
+// Shape is the common part of reports whose bytes are equal but for addresses, ports, identifiers, sequence numbers, lengths that
+// agree with each other, and the values in the INT stack. Each block of the stack begins with a node, its level 1 interfaces, a
+// latency and a queue, 16 bytes. A shape never changes.
 type Shape struct {
 	Common Report // the fields that all reports of the shape share; without hops
 	Hops   int    // blocks in the stack
@@ -85,6 +87,8 @@ func (r *Lazy) SetTo(to uint64) {
 type LazyBatch struct {
 	// List is valid until Reset. What the slice has room for behind its end are lazy reports to be used again, or nil.
 	List []*Lazy
+	// Cut is that of [Batch].
+	Cut uint64
 }
 
 // Next appends a lazy report, whose fields are left over from an earlier one: the caller overwrites all but Stack.
@@ -94,16 +98,24 @@ func (b *LazyBatch) Next() *Lazy {
 		r = new(Lazy)
 	}
 	b.List[len(b.List)-1] = r
-	r.Hash, r.expanded, r.Copy = 0, false, false
+	r.Hash, r.expanded, r.Copy, r.Waits = 0, false, false, false
 	return r
 }
 
 // Take appends the reports of a batch, which gets unused ones for them.
 func (b *LazyBatch) Take(from *Batch) {
+	b.Cut += from.Cut
 	for i, r := range from.Reports {
 		to := b.Next()
 		from.Reports[i], to.report = to.report, r
 		to.Shape, to.Time, to.Exporter, to.To = nil, r.Time, r.Exporter, r.To
+	}
+}
+
+// SetSum sets the sum of the last n reports.
+func (b *LazyBatch) SetSum(n int, sum uint32) {
+	for _, r := range b.List[len(b.List)-n:] {
+		r.Sum = sum
 	}
 }
 
@@ -120,4 +132,4 @@ func (b *LazyBatch) Scatter(pick func(*Lazy) *LazyBatch) {
 }
 
 // Reset empties the list. The lazy reports that were in it will be handed out again.
-func (b *LazyBatch) Reset() { b.List = b.List[:0] }
+func (b *LazyBatch) Reset() { b.List, b.Cut = b.List[:0], 0 }

@@ -6,7 +6,7 @@ type Remark uint8
 
 // The remarks.
 const (
-	// RemarkCopy: the exporter has sent its number before.
+	// RemarkCopy: the exporter's number and the bytes of its datagram came a moment before.
 	RemarkCopy Remark = 1 << iota
 	// RemarkUnset: a time is zero, or the time between two cannot be.
 	RemarkUnset
@@ -19,6 +19,8 @@ const (
 
 	// RemarkNameless: a hop names no node.
 	RemarkNameless
+	// RemarkMoreData: beside what was read there are words of a domain, or TLVs, that no rule reads.
+	RemarkMoreData
 
 	// NumRemarks is how many there are.
 	NumRemarks = iota
@@ -30,8 +32,8 @@ const (
 	mostNS    = 100e9
 )
 
-// inside is the time from the ingress to the egress of h, in ns. It is not ok if a time is zero, which is what a field holds that
-// nobody set, or if a packet cannot have stayed for so long: half the range of the clock is one that went backwards.
+// inside is the time from the ingress to the egress of h, in ns. It is not ok if a time is zero, which is what a field holds that was
+// not set, or if a packet cannot have stayed for so long: half the range of the clock is one that went backwards.
 func (u *Units) inside(h *Hop) (ns uint64, ok bool) {
 	if h.IngressTime == 0 || h.EgressTime == 0 {
 		return 0, false
@@ -49,6 +51,42 @@ func (u *Units) queued(h *Hop) (ns uint64, ok bool) {
 	return u.possible(d+uint64(h.QueueDelay), h.EnqTime != 0 && h.IngressTime != 0 && d < 1<<31)
 }
 
+// Devices take the difference themselves, too. LeastReckoned is the least latency, in units, of which it is asked whether that is so, and
+// nearReckoned how far it may be from the times beside it, which are stamped elsewhere in the device: a latency that has nothing to do with
+// them is taken for one in 130,000 times.
+const (
+	LeastReckoned = 1 << 18
+	nearReckoned  = 1 << 14
+)
+
+// misreckoned reports whether the latency that h reports is the low 32 bits of the difference of its times where one of them was not set, or
+// which cannot be. Of a hop with one time, and of one with both set, it is that time itself: the other one was not set where the device
+// took the difference.
+func (u *Units) misreckoned(h *Hop) bool {
+	if h.Latency < LeastReckoned || u.LatencyNS == 0 {
+		return false
+	}
+	is := func(d uint64) bool {
+		if h.TimeBits < 64 {
+			d &= 1<<h.TimeBits - 1
+		}
+		off := int32(h.Latency - uint32(d*u.TimeNS/u.LatencyNS))
+		return -nearReckoned < off && off < nearReckoned
+	}
+	switch h.Has & (HopIngressTime | HopEgressTime) {
+	case HopIngressTime | HopEgressTime:
+		if _, ok := u.inside(h); !ok {
+			return is(h.EgressTime - h.IngressTime)
+		}
+		return is(h.EgressTime) && !is(h.EgressTime-h.IngressTime)
+	case HopEgressTime:
+		return is(h.EgressTime)
+	case HopIngressTime:
+		return is(-h.IngressTime)
+	}
+	return false
+}
+
 func (u *Units) possible(d uint64, forward bool) (ns uint64, ok bool) {
 	if !forward || d > mostUnits || d*u.TimeNS > mostNS {
 		return 0, false
@@ -56,20 +94,23 @@ func (u *Units) possible(d uint64, forward bool) (ns uint64, ok bool) {
 	return d * u.TimeNS, true
 }
 
-// Unset gives how many of r's hops have times of which no latency can be made, though they report no other.
+// Unset returns how many of r's hops have times of which no latency can be made, though they report no other, or report one that was
+// made of these.
 func (r *Report) Unset() (n uint64) {
 	const (
 		times = HopIngressTime | HopEgressTime
 		probe = HopQueueDelay | HopEnqTime | HopIngressTime
 	)
 	u := r.Units
-	if u == nil || !u.LatencyCalc {
+	if u == nil {
 		return 0
 	}
 	for i := range r.Hops {
 		h, ok := &r.Hops[i], true
 		switch {
 		case h.Has&HopLatency != 0:
+			ok = !u.misreckoned(h)
+		case !u.LatencyCalc:
 		case h.Has&times == times:
 			_, ok = u.inside(h)
 		case h.Has&probe == probe:

@@ -24,6 +24,7 @@ const (
 	IPFIX
 	NetFlow9
 	NetFlow5
+	OTLP // metrics of OpenTelemetry
 	formatEnd
 )
 
@@ -43,6 +44,7 @@ var formatNames = [NumFormats]string{
 	IPFIX:           "ipfix",
 	NetFlow9:        "netflow-9",
 	NetFlow5:        "netflow-5",
+	OTLP:            "otlp",
 }
 
 func (f Format) String() string {
@@ -69,15 +71,18 @@ const (
 	KindExport
 	KindProbe
 	KindDigest
-	KindSample   // sFlow: a packet of a flow, and nothing of its hop
-	KindCounters // sFlow: counters of interfaces
+	KindSample    // sFlow: a packet of a flow, and nothing of its hop
+	KindCounters  // sFlow and OTLP: counters of interfaces
+	KindRecord    // IPFIX, NetFlow 9: a record of options or of what is not known here, or a message without records
+	KindHistogram // OTLP: how often values of a hop were in which bucket
+	KindDelay     // IPFIX: how long packets were on their way to the node
 	kindEnd
 )
 
 // NumKinds is the size of an array with an entry for each Kind.
 const NumKinds = int(kindEnd)
 
-var kindNames = [NumKinds]string{"", "int-stack", "postcard", "drop", "queue", "instruction", "trace", "proof", "edge", "export", "probe", "digest", "sample", "counters"}
+var kindNames = [NumKinds]string{"", "int-stack", "postcard", "drop", "queue", "instruction", "trace", "proof", "edge", "export", "probe", "digest", "sample", "counters", "record", "histogram", "delay"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
@@ -109,24 +114,27 @@ type Flags uint16
 
 // Report flags (D, Q, F, I), INT flags (E, M, C, D) and how far the reading went.
 const (
-	Dropped   Flags = 1 << iota // report D
-	Congested                   // report Q
-	Tracked                     // report F
-	Transit                     // report I
-	HopLimit                    // INT E: a node was refused by the remaining hop count
-	MTU                         // INT M: a node could not add its block
-	Copy                        // INT C (0.5, 1.0)
-	Discard                     // INT D (2.x): the sink node discards the packet
-	Truncated                   // telemetry ends because the packet or the capture was cut; not an error
-	Loop                        // PINT: a switch saw the packet come around again
-	Overflow                    // IOAM: a node had no room for its data, as has none behind it
-	Loopback                    // IOAM: nodes send copies back to where the packet came from
-	Active                      // IOAM: the packet is a probe, not user data
+	Dropped    Flags = 1 << iota // report D
+	Congested                    // report Q
+	Tracked                      // report F
+	Transit                      // report I
+	HopLimit                     // INT E: a node was refused by the remaining hop count
+	MTU                          // INT M: a node could not add its block
+	Copy                         // INT C (0.5, 1.0)
+	Discard                      // INT D (2.x): the sink node discards the packet
+	Truncated                    // telemetry ends because the packet or the capture was cut; not an error
+	Loop                         // PINT: a switch saw the packet come around again
+	Overflow                     // IOAM: a node had no room for its data, as has none behind it
+	Loopback                     // IOAM: nodes send copies back to where the packet came from
+	Active                       // IOAM: the packet is a probe, not user data
+	Inband                       // IFA: the packet is user data, no copy or probe
+	TurnAround                   // IFA: the far end sends the packet back
+	Sampled                      // telemetry in a packet that a report of its own is a sample of: that one counts the packet
 )
 
 var flagNames = []string{
 	"dropped", "congested", "tracked", "transit", "hop-limit", "mtu", "copy", "discard", "truncated", "loop", "overflow",
-	"loopback", "active",
+	"loopback", "active", "inband", "turn-around", "sampled",
 }
 
 // AppendNames appends the names of the flags in f.
@@ -183,25 +191,24 @@ type Report struct {
 	Flags    Flags
 	Has      Field
 	Exporter Addr   // source address of the datagram
+	NodeID   uint32 // reporting node
 	To       uint64 // where the datagram was sent to: see [Destination]
 
-	NodeID uint32 // reporting node
+	Weight uint32 // packets that a sample stands for, by its sampling rate; 0 is 1
 	HWID   uint8  // subsystem of the reporting node
 	// SeqBits is the width of Seq: 32, or 22 for telemetry report 2.0. FirstOfGroup is set on the report that a
 	// sequence number is to be counted with: 2.0 numbers datagrams, which can hold several reports.
 	SeqBits      uint8
 	FirstOfGroup bool
-	// HeaderCut: the capture ends inside of the report's header, so that nothing of it was accepted. Node, hardware id and
-	// sequence number are there all the same as far as they were captured, for whoever counts what was lost, and not to be
-	// printed.
+	// HeaderCut: the capture ends inside of the report's header, so that nothing of it was accepted. Node, hardware id and sequence
+	// number are there all the same as far as they were captured, for the count of losses, and not to be printed.
 	HeaderCut  bool
 	Seq        uint32
 	HeaderTime uint32 // ingress timestamp of the report header 0.5 and 1.0
 
 	Flow     FlowKey
 	Inner    FlowKey // of the innermost IP packet in that of Flow, where it carries one
-	FlowHash uint64  // of Flow, by who hands the report on: [HashKey.Flow] of the collector's key; 0 means not yet
-	Weight   uint32  // packets that a sample stands for, by its sampling rate; 0 is 1
+	FlowHash uint64  // of Flow, set before the report is handed on: [HashKey.Flow] of the collector's key; 0 means not yet
 	PacketID uint16  // IPv4 identification
 	TTL      uint8   // of the IP header that Flow was read from; falls along the path
 
@@ -222,14 +229,22 @@ type Report struct {
 	SourceMetadata []byte // INT-MX source-inserted words
 	SRList         []byte // INT-path: the 64 bytes of the route
 	SRPorts        []byte // INT-Probe: route entries, 2 bytes each, next first
-	Unknown        []byte // domain specific words, or the contents of a report type that is not defined
+	Unknown        []byte // domain specific words, or the contents of a report type that is not defined; a record of IPFIX
+
+	Template *Template // of the record that Unknown is; without elements where it did not come yet
 
 	Units *Units // of the exporter's profile; never nil after demux
 	Err   Error  // Err.Reason is 0 for a report that was read to its end
 
 	Hops []Hop // first hop of the path first
 
-	IOAM IOAMOption // the rest of an IOAM option; empty for other formats
+	Histogram Histogram // of the one hop; empty for other kinds
+
+	Counters Counters // of an interface
+
+	Traffic *Traffic // of the packets that a sample or a record stands for; nil or empty where nothing is known
+
+	IOAM IOAMOption // the rest of an IOAM option or an IFA header; empty for other formats
 }
 
 // Destination names an address and a port that datagrams are sent to: for IPv4 addresses without two having the same
@@ -242,7 +257,7 @@ func Destination(a *Addr, port uint16) uint64 {
 	return (hi*0x9e3779b97f4a7c15^bits.RotateLeft64(lo, 32))*0xe7037ed1a0b428db ^ uint64(port)
 }
 
-// KeptHops is how many hops a report keeps memory for. Reports change hands, so that one long stack in each batch would in
+// KeptHops is the number of hops for which a report keeps memory. Reports change hands, so that one long stack in each batch would in
 // the end have made every report of a collector long.
 const KeptHops = 16
 
@@ -252,9 +267,15 @@ func (r *Report) Reset() {
 	if cap(hops) > KeptHops {
 		hops = make([]Hop, 0, 8)
 	}
-	ioam := r.IOAM.reset()
+	ioam, buckets, traffic := r.IOAM.reset(), r.Histogram.Buckets[:0], r.Traffic
+	if cap(buckets) > KeptBuckets {
+		buckets = nil
+	}
 	*r = Report{}
-	r.Hops, r.IOAM = hops, ioam
+	if traffic != nil {
+		*traffic = Traffic{}
+	}
+	r.Hops, r.IOAM, r.Histogram.Buckets, r.Traffic = hops, ioam, buckets, traffic
 }
 
 // AddHop grows Hops by one zero hop and returns it. The pointer is valid until the next call.
@@ -300,6 +321,9 @@ func (r *Report) WholePath() bool {
 	return true
 }
 
+// CutOff reports whether r stands for what was cut off: of a report nothing is there but what says whose it is, and perhaps its number.
+func (r *Report) CutOff() bool { return r.Kind == 0 && r.Flags&Truncated != 0 && r.Err.Reason == 0 }
+
 // Fail records why reading stopped. The first failure wins.
 func (r *Report) Fail(format Format, field string, offset int, reason Reason) {
 	if r.Err.Reason == 0 {
@@ -307,7 +331,7 @@ func (r *Report) Fail(format Format, field string, offset int, reason Reason) {
 	}
 }
 
-// Error gives the failure as an error, or nil.
+// Error returns the failure as an error, or nil.
 func (r *Report) Error() error {
 	if r.Err.Reason == 0 {
 		return nil
@@ -320,6 +344,9 @@ func (r *Report) Error() error {
 type Batch struct {
 	// Reports are valid until Reset. What the slice has room for behind its end are reports to be used again, or nil.
 	Reports []*Report
+	// Cut is how many reports were in the frames and datagrams of the batch, behind what was captured of these, as far as headers
+	// say. What these do not say is one report for each datagram, and in Reports: see [Report.CutOff].
+	Cut uint64
 }
 
 // Next appends an empty report and returns it.
@@ -338,7 +365,7 @@ func (b *Batch) Next() *Report {
 func (b *Batch) Cancel() { b.Reports = b.Reports[:len(b.Reports)-1] }
 
 // Reset empties the batch. The reports that were in it will be handed out again.
-func (b *Batch) Reset() { b.Reports = b.Reports[:0] }
+func (b *Batch) Reset() { b.Reports, b.Cut = b.Reports[:0], 0 }
 
 // Scatter hands every report of b to the batch that pick chooses, in order and without copying, and leaves b empty.
 // The batches give unused reports in exchange, so that neither side runs dry. A report for which pick gives nil stays

@@ -2,8 +2,8 @@ package decode
 
 import "cmp"
 
-// Units says what a device's raw numbers mean. Nothing on the wire tells (INT v2.1 §4), so they belong to the
-// exporter's profile in the configuration.
+// Units says what a device's raw numbers mean. Nothing on the wire states them (INT v2.1 §4), so they belong to the exporter's
+// profile in the configuration.
 type Units struct {
 	LatencyNS    uint64 // nanoseconds in one unit of hop latency and queue delay
 	TimeNS       uint64 // nanoseconds in one unit of the timestamps
@@ -12,10 +12,10 @@ type Units struct {
 	LatencyCalc  bool   // where no hop latency is reported, take the difference of the two timestamps
 	HeaderTimeNS uint64 // nanoseconds in one unit of the report header's time
 
-	DropReasons *DropReasons // nil where nobody named them
+	DropReasons *DropReasons // nil where they have no names
 }
 
-// With gives u with what o says besides; where o says nothing, u counts.
+// With returns u with what o says besides; where o says nothing, u counts.
 func (u Units) With(o Units) Units {
 	return Units{
 		LatencyNS: cmp.Or(o.LatencyNS, u.LatencyNS), TimeNS: cmp.Or(o.TimeNS, u.TimeNS), QueueBytes: cmp.Or(o.QueueBytes, u.QueueBytes),
@@ -24,7 +24,7 @@ func (u Units) With(o Units) Units {
 	}
 }
 
-// DropReasons names what a device's drop reasons mean, for people. Every device numbers them in its own way.
+// DropReasons holds the names of a device's drop reasons, for display. Every device numbers them in its own way.
 type DropReasons map[uint8]string
 
 // DropReason is the name of a drop reason, or "".
@@ -38,12 +38,13 @@ func (u *Units) DropReason(reason uint8) string {
 // DefaultUnits are those of the specifications' examples: nanoseconds, bytes, and hundredths of a percent.
 var DefaultUnits = Units{LatencyNS: 1, TimeNS: 1, QueueBytes: 1, TxFullScale: 10000, LatencyCalc: true, HeaderTimeNS: 1}
 
-// Latency is the time that the packet spent in h's device, in nanoseconds. If the device did not report it, it is the
-// difference of egress and ingress time modulo the width of the clock, or for probes the way to the queue and the
-// time in it. A difference of times counts if both were set and it can be.
+// Latency is the time that the packet spent in h's device, in nanoseconds. If the device did not report it, it is the difference of
+// egress and ingress time modulo the width of the clock, or for probes the way to the queue and the time in it. A difference of times
+// counts if both were set and it can be, wherever it was taken: a latency that is the difference from a time that was not set is
+// none.
 func (u *Units) Latency(h *Hop) (ns uint64, ok bool) {
 	switch {
-	case h.Has&HopLatency != 0:
+	case h.Has&HopLatency != 0 && !u.misreckoned(h):
 		return uint64(h.Latency) * u.LatencyNS, true
 	case !u.LatencyCalc:
 		return 0, false

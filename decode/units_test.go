@@ -141,3 +141,46 @@ func TestNames(t *testing.T) {
 		t.Errorf("Error = %q", got)
 	}
 }
+
+// TestReckonedLatency holds that a latency that the device took from a time that was not set is none, by the times that stand beside it, and
+// that any other is what it says.
+func TestReckonedLatency(t *testing.T) {
+	const both = HopLatency | HopIngressTime | HopEgressTime
+	us := DefaultUnits
+	us.TimeNS = 1000 // times in microseconds, latencies in nanoseconds
+	low := func(x uint64) uint32 { return uint32(x) }
+	egress := uint64(1_795_171_850_330_628_000)
+	for _, c := range []struct {
+		name  string
+		units Units
+		h     Hop
+		ns    uint64
+		ok    bool
+	}{
+		{"both set", DefaultUnits, Hop{Has: both, TimeBits: 64, IngressTime: egress - 1500, EgressTime: egress, Latency: 1500}, 1500, true},
+		{"ingress 0, the latency of its own", DefaultUnits, Hop{Has: both, TimeBits: 64, EgressTime: egress, Latency: 300_000}, 300_000, true},
+		{"ingress 0, 64 bits", DefaultUnits, Hop{Has: both, TimeBits: 64, EgressTime: egress, Latency: low(egress)}, 0, false},
+		{"ingress 0, a little earlier than the stamp", DefaultUnits, Hop{Has: both, TimeBits: 64, EgressTime: egress, Latency: low(egress) - 2000}, 0, false},
+		{"ingress 0, 48 bits", DefaultUnits, Hop{Has: both, TimeBits: 48, EgressTime: 1<<47 | 1<<31, Latency: 1 << 31}, 0, false},
+		{"ingress 0, 32 bits", DefaultUnits, Hop{Has: both, TimeBits: 32, EgressTime: 3e9, Latency: 3e9}, 0, false},
+		{"ingress 0, microseconds", us, Hop{Has: both, TimeBits: 48, EgressTime: 7_723_576, Latency: low(7_723_576_000)}, 0, false},
+		{"egress 0", DefaultUnits, Hop{Has: both, TimeBits: 48, IngressTime: 5e9, Latency: low(1<<48 - 5e9)}, 0, false},
+		{"egress before ingress", DefaultUnits, Hop{Has: both, TimeBits: 48, IngressTime: 5e9, EgressTime: 5e9 - 700, Latency: 1<<32 - 700}, 0, false},
+		{"ingress set behind: the times count", DefaultUnits, Hop{Has: both, TimeBits: 64, IngressTime: egress - 1500, EgressTime: egress, Latency: low(egress)}, 1500, true},
+		{"the egress alone", DefaultUnits, Hop{Has: HopLatency | HopEgressTime, TimeBits: 32, EgressTime: 3e9, Latency: 3e9 - 40}, 0, false},
+		{"the ingress alone", DefaultUnits, Hop{Has: HopLatency | HopIngressTime, TimeBits: 32, IngressTime: 1e9, Latency: 1<<32 - 1e9}, 0, false},
+		{"a long latency beside an egress", DefaultUnits, Hop{Has: HopLatency | HopEgressTime, TimeBits: 32, EgressTime: 3e9, Latency: 1e9}, 1e9, true},
+		{"no times: nothing is guessed", DefaultUnits, Hop{Has: HopLatency, Latency: 1<<32 - 700}, 1<<32 - 700, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if ns, ok := c.units.Latency(&c.h); ns != c.ns || ok != c.ok {
+				t.Errorf("%d ns, %v, want %d, %v", ns, ok, c.ns, c.ok)
+			}
+			r := Report{Units: &c.units, Hops: []Hop{c.h}}
+			reckoned := !c.ok || c.h.Latency != uint32(c.ns)
+			if n := r.Unset(); (n == 1) != reckoned {
+				t.Errorf("%d hops have times that were not set, want %v", n, reckoned)
+			}
+		})
+	}
+}

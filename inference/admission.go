@@ -6,7 +6,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// Admission bounds what stores have to index: how many hops, nodes, flows and exporters begin series of their own within a
+// Admission bounds what stores have to index: how many hops, places of hops without a node id, nodes, flows and exporters begin series of their own within a
 // day (UTC). A place in a table that is taken, left and taken again is three series to a store. What comes when the day's
 // places are gone is folded into one that is called other, until the day ends; what was seen in the last hour of a day keeps
 // its place in the next. The zero value admits nothing.
@@ -16,6 +16,7 @@ type Admission struct {
 	nodes                         places[uint32]
 	flows                         places[decode.FlowKey]
 	exporters                     places[ExporterKey]
+	nameless                      places[NamelessKey] // in no state: a run begins with none
 	foldedHops, foldedFlows, rest uint64
 }
 
@@ -27,10 +28,12 @@ func NewAdmission(l AdmissionLimits) *Admission {
 	return &Admission{
 		hops: newPlaces[HopKey](l.Hops), nodes: newPlaces[uint32](l.Hops),
 		flows: newPlaces[decode.FlowKey](l.Flows), exporters: newPlaces[ExporterKey](l.Exporters),
+		nameless: newPlaces[NamelessKey](min(l.Hops, maxNameless)),
 	}
 }
 
-// Fold folds the hops of p that are not admitted into the hop other. End is that of the window.
+// Fold folds the hops of p that are not admitted into the hop other, and places of hops without a node id into the one of no place. End is that
+// of the window.
 func (a *Admission) Fold(p *Partial, end int64) {
 	a.begin(end)
 	for i := 0; i < len(p.hops.items); {
@@ -42,6 +45,14 @@ func (a *Admission) Fold(p *Partial, end int64) {
 		n := p.foldHop(i)
 		p.OtherHops += n
 		a.foldedHops += n
+	}
+	for i := 0; i < len(p.nameless.items); {
+		k := p.nameless.items[i].NamelessKey
+		if k == (NamelessKey{}) || a.nameless.admit(k, end) {
+			i++
+			continue
+		}
+		a.foldedHops += p.foldNameless(i)
 	}
 }
 
@@ -80,6 +91,11 @@ func (a *Admission) Mark(w *Window, findings []Finding) {
 		e.Folded = !a.exporters.admit(e.ExporterKey, w.End)
 		a.count(e.Folded)
 	}
+	for i := range w.Interfaces {
+		x := &w.Interfaces[i]
+		x.Folded = !a.hops.admit(x.Key(), w.End) // an interface and its hop take one place
+		a.count(x.Folded)
+	}
 	for i := range findings {
 		f := &findings[i]
 		f.Folded = f.Node != 0 && !a.nodes.admit(f.Node, w.End)
@@ -99,7 +115,7 @@ func (a *Admission) count(folded bool) {
 	}
 }
 
-// Folded gives the numbers of hop records, of rows of flows, and of rows of exporters and findings that were folded.
+// Folded returns the numbers of hop records, of rows of flows, and of rows of exporters, interfaces and findings that were folded.
 func (a *Admission) Folded() (hops, flows, rest uint64) { return a.foldedHops, a.foldedFlows, a.rest }
 
 // begin begins the day of a window, unless it has begun. A clock that was set back does not make room.
@@ -114,6 +130,7 @@ func (a *Admission) begin(end int64) {
 	a.nodes.forget(before)
 	a.flows.forget(before)
 	a.exporters.forget(before)
+	a.nameless.forget(before)
 }
 
 // places is a bounded set, with the times at which its members were seen last.

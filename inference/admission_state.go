@@ -55,7 +55,7 @@ func (a *Admission) code(c *state.Coder) {
 	a.flows.code(c, "flows", 39, began, compareFlows, func(k *decode.FlowKey, c *state.Coder) { c.Flow("flow", k) })
 	a.exporters.code(c, "exporters", 19, began, ExporterKey.Compare, func(k *ExporterKey, c *state.Coder) {
 		c.Addr("exporter", &k.Addr)
-		state.Uint(c, "exporter", &k.Node)
+		k.CodeNode(c)
 		state.Fixed(c, "exporter", &k.HWID)
 	})
 }

@@ -45,13 +45,15 @@ func (w *admissionWorld) next() (in admissionInput) {
 		f := decode.FlowKey{SrcPort: uint16(w.rng.IntN(40)), IPVersion: 4}
 		f.Src[w.rng.IntN(16)] = byte(w.rng.IntN(2))
 		in.flows = append(in.flows, f)
-		in.exporters = append(in.exporters, ExporterKey{Addr: decode.Addr{15: byte(w.rng.IntN(5))}, Node: w.rng.Uint32N(4), HWID: uint8(w.rng.IntN(2))})
+		k := ExporterKey{Addr: decode.Addr{15: byte(w.rng.IntN(5))}, Node: w.rng.Uint32N(4), HWID: uint8(w.rng.IntN(2))}
+		k.Nameless = k.Node == 0 && k.Addr != decode.Addr{}
+		in.exporters = append(in.exporters, k)
 		in.nodes = append(in.nodes, w.rng.Uint32N(30))
 	}
 	return in
 }
 
-// admitted tells what an admission makes of a window, and what it counted since it began.
+// admitted describes what an admission makes of a window, and what it counted since it began.
 func admitted(a *Admission, in admissionInput) string {
 	var p Partial
 	p.Span(in.end-1, in.end)

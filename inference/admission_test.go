@@ -1,14 +1,15 @@
 package inference
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/hopscope/hopscope/decode"
 )
 
-// One sender who makes up new nodes, flows and addresses in every window makes no more series in a day than the limits say;
-// those that were there first keep theirs, and nothing that was counted is lost.
+// One sender that makes up new nodes, flows and addresses in every window makes no more series in a day than the limits say; those
+// that were there first keep theirs, and nothing that was counted is lost.
 func TestAdmission(t *testing.T) {
 	limits := AdmissionLimits{Hops: 40, Flows: 30, Exporters: 20}
 	a := NewAdmission(limits)
@@ -18,6 +19,7 @@ func TestAdmission(t *testing.T) {
 		flows     map[decode.FlowKey]bool
 		exporters map[ExporterKey]bool
 		nodes     map[uint32]bool
+		places    map[NamelessKey]bool
 	}
 	days := map[int64]*day{}
 	var p Partial
@@ -25,7 +27,7 @@ func TestAdmission(t *testing.T) {
 		end := (w + 1) * int64(10*time.Second)
 		d := days[end/int64(24*time.Hour)]
 		if d == nil {
-			d = &day{map[HopKey]bool{}, map[decode.FlowKey]bool{}, map[ExporterKey]bool{}, map[uint32]bool{}}
+			d = &day{map[HopKey]bool{}, map[decode.FlowKey]bool{}, map[ExporterKey]bool{}, map[uint32]bool{}, map[NamelessKey]bool{}}
 			days[end/int64(24*time.Hour)] = d
 		}
 		p.Reset()
@@ -37,11 +39,26 @@ func TestAdmission(t *testing.T) {
 		p.AddFlow(&FlowPart{Key: decode.FlowKey{SrcPort: 1}, Packets: 9, Path: []HopKey{steady}})
 		p.AddFlow(&FlowPart{Key: decode.FlowKey{SrcPort: uint16(w), DstPort: uint16(w >> 16)}, Packets: 1})
 		p.AddExporters([]ExporterStats{{ExporterKey: ExporterKey{Node: 1}, Reports: 1}, {ExporterKey: ExporterKey{Node: uint32(w)}, Reports: 1}})
+		for _, from := range []decode.Addr{{15: 1}, {0: 1, 14: byte(w >> 8), 15: byte(w)}} {
+			p.AddNameless(from, 1+int(w>>16), &decode.DefaultUnits, &decode.Hop{Has: decode.HopLatency, Latency: 3})
+		}
 		a.Fold(&p, end)
 		win := p.Window(Limits{Hops: 100, Flows: 100})
+		records := uint64(0)
+		for _, s := range win.Nameless {
+			records += s.Count
+			if s.Position != 0 {
+				d.places[s.NamelessKey] = true
+			} else if (s.NamelessKey != NamelessKey{}) {
+				t.Fatalf("window %d: %+v", w, s)
+			}
+		}
+		if steady := (NamelessKey{decode.Addr{15: 1}, 1}); records != 2 || !slices.ContainsFunc(win.Nameless, func(s NamelessStats) bool { return s.NamelessKey == steady }) {
+			t.Fatalf("window %d: hops without a node id %+v", w, win.Nameless)
+		}
 		findings := []Finding{{Node: 1}, {Node: made.Node}, {}}
 		a.Mark(&win, findings)
-		records := uint64(0)
+		records = 0
 		for _, h := range win.Hops {
 			records += h.Count
 			if !h.Other {
@@ -78,8 +95,8 @@ func TestAdmission(t *testing.T) {
 		}
 	}
 	for n, d := range days {
-		if len(d.hops) > limits.Hops || len(d.flows) > limits.Flows || len(d.exporters) > limits.Exporters || len(d.nodes) > limits.Hops+1 {
-			t.Errorf("day %d has series of %d hops, %d flows, %d exporters and findings of %d nodes", n, len(d.hops), len(d.flows), len(d.exporters), len(d.nodes))
+		if len(d.hops) > limits.Hops || len(d.flows) > limits.Flows || len(d.exporters) > limits.Exporters || len(d.nodes) > limits.Hops+1 || len(d.places) > limits.Hops {
+			t.Errorf("day %d has series of %d hops, %d flows, %d exporters, %d places and findings of %d nodes", n, len(d.hops), len(d.flows), len(d.exporters), len(d.places), len(d.nodes))
 		}
 		if n == 1 && len(d.hops) < limits.Hops {
 			t.Errorf("day %d admits %d new hops of %d", n, len(d.hops), limits.Hops)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Judgement is whether the values of a hop in a window were compared with what is usual for it.
+// Judgement states whether the values of a hop in a window were compared with what is usual for it.
 type Judgement uint8
 
 // The judgements.
@@ -21,12 +21,14 @@ func (j Judgement) String() string {
 	return [...]string{"", "judged", "too-young", "too-few"}[min(j, TooFew)]
 }
 
-// Coverage is how many of the hops in a window were judged. Nothing follows for the others from a window without findings.
+// Coverage counts the hops of a window, and those that were judged. Nothing follows for the others from a window without findings.
 type Coverage struct {
 	Seen   int // hops with records in the window
 	Judged int
 	Young  int // TooYoung
 	Few    int // TooFew
+	// NoLatency counts those that were judged without any latency: their devices report queues, utilisation or counters alone.
+	NoLatency int
 
 	MinRecords uint64        // of a window that are enough
 	Warmup     int           // windows that are enough
@@ -43,7 +45,7 @@ func (c *Coverage) Enough() time.Duration {
 	return time.Duration(c.Times) * c.Window
 }
 
-// Text says what was judged, and what it takes to judge the rest: "2250 hops seen, 0 judged: 2250 had fewer than 5 records in this
+// Text returns what was judged, and what it takes to judge the rest: "2250 hops seen, 0 judged: 2250 had fewer than 5 records in this
 // window of 1s; windows of 10s would be long enough". It is empty where no hop was seen.
 func (c *Coverage) Text() string {
 	if c.Seen == 0 {
@@ -62,6 +64,9 @@ func (c *Coverage) Text() string {
 			few += fmt.Sprintf("; windows of %v would be long enough", enough)
 		}
 		why = append(why, few)
+	}
+	if c.NoLatency > 0 {
+		why = append(why, fmt.Sprintf("of %d no latency is known", c.NoLatency))
 	}
 	if len(why) > 0 {
 		text += ": " + strings.Join(why, ", ")

@@ -12,6 +12,7 @@ func TestCoverageText(t *testing.T) {
 	}{
 		{Coverage{}, ""},
 		{Coverage{Seen: 3, Judged: 3}, "3 hops seen, 3 judged"},
+		{Coverage{Seen: 3, Judged: 3, NoLatency: 2}, "3 hops seen, 3 judged: of 2 no latency is known"},
 		{Coverage{Seen: 1, Young: 1, Warmup: 60}, "1 hop seen, 0 judged: 1 had fewer than 60 windows to learn from"},
 		{
 			Coverage{Seen: 2250, Few: 2250, MinRecords: 5, Window: time.Second, Times: 10},

@@ -30,7 +30,7 @@ func goldenDeviations(t *testing.T, p *Partial) {
 	}
 }
 
-// What is told of a flow has limits when it is read, and no bytes that are not as they are written.
+// What is listed of a flow has limits when it is read, and no bytes that are not as they are written.
 func TestDeviations(t *testing.T) {
 	one := MapError{Kind: Stranger, Node: 914, A: 17, B: 22}
 	long := make([]MapError, MaxMapErrors+1)
@@ -64,7 +64,7 @@ func TestDeviations(t *testing.T) {
 	}
 }
 
-// A flow that several told of is listed once, with what was said last, and what is beyond the limits is counted.
+// A flow that several partials list is listed once, with what was said last, and what is beyond the limits is counted.
 func TestDeviationsOfOneFlow(t *testing.T) {
 	var p Partial
 	for i := range 6 {

@@ -27,12 +27,12 @@ const (
 
 var elementNames = [...]string{"none", "node", "interface", "link", "exporter", "flow", "route", "collector"}
 
-// ElementKinds gives all kinds of elements, none first.
+// ElementKinds returns all kinds of elements, none first.
 func ElementKinds() []ElementKind {
 	return []ElementKind{NoElement, NodeElement, InterfaceElement, LinkElement, ExporterElement, FlowElement, RouteElement, CollectorElement}
 }
 
-// String gives the name, such as "link".
+// String returns the name, such as "link".
 func (k ElementKind) String() string {
 	if int(k) < len(elementNames) {
 		return elementNames[k]
@@ -45,17 +45,18 @@ func ParseElementKind(s string) (ElementKind, error) {
 	return parseName(s, "kind of element", ElementKinds())
 }
 
-// Element is what somebody has to look at: a part of the network, or of what reports about it. Elements that mean the same
-// are equal, as long as they are made by the functions here. The zero value is no element.
+// Element is the subject of a finding: a part of the network, or of what reports about it. Elements that mean the same are equal, as
+// long as they are made by the functions here. The zero value is no element.
 type Element struct {
 	Kind     ElementKind
 	Node     uint32         // the node; of a link the lesser of both; of an exporter and of a route that of the first hop
-	EgressIf uint32         // the interface; of a link that of Node, 0 where the two nodes have one link or nobody knows which
+	EgressIf uint32         // the interface; of a link that of Node, 0 where the two nodes have one link or it is unknown which
 	Peer     uint32         // of a link the other node; of a route that of the last hop
 	PeerIf   uint32         // of a link the interface of Peer, as EgressIf is that of Node
 	Addr     decode.Addr    // of an exporter; of a route the first address of its prefix
 	Bits     uint8          // of a route: the length of its prefix, counted in 128 bits
 	HWID     uint8          // of an exporter
+	Nameless bool           // of an exporter: no node is meant
 	Flow     decode.FlowKey // the flow
 }
 
@@ -86,18 +87,21 @@ func ElementOfLinkAt(a, b HopKey) Element {
 	return Element{Kind: LinkElement, Node: a.Node, EgressIf: a.EgressIf, Peer: b.Node, PeerIf: b.EgressIf}
 }
 
-// ElementOfAddress is an exporter with all of its sequence number spaces.
-func ElementOfAddress(a decode.Addr) Element { return Element{Kind: ExporterElement, Addr: a} }
+// ElementOfAddress is an exporter with all of its sequence number spaces. It is also the one whose reports name neither a node nor a
+// subsystem.
+func ElementOfAddress(a decode.Addr) Element {
+	return Element{Kind: ExporterElement, Addr: a, Nameless: true}
+}
 
 // ElementOfExporter is one sequence number space of an exporter.
 func ElementOfExporter(k ExporterKey) Element {
-	return Element{Kind: ExporterElement, Addr: k.Addr, Node: k.Node, HWID: k.HWID}
+	return Element{Kind: ExporterElement, Addr: k.Addr, Node: k.Node, HWID: k.HWID, Nameless: k.Nameless}
 }
 
 // ElementOfFlow is one flow.
 func ElementOfFlow(k decode.FlowKey) Element { return Element{Kind: FlowElement, Flow: k} }
 
-// ElementOfPrefix is what goes to a prefix. One that is not valid gives no element.
+// ElementOfPrefix returns the element of all traffic to a prefix. One that is not valid gives no element.
 func ElementOfPrefix(p netip.Prefix) Element {
 	if !p.IsValid() {
 		return Element{}
@@ -110,7 +114,7 @@ func ElementOfPrefix(p netip.Prefix) Element {
 	return Element{Kind: RouteElement, Addr: decode.AddrFrom(p.Addr()), Bits: uint8(bits)}
 }
 
-// ElementOfRoute is what enters the network at one node and leaves it at another.
+// ElementOfRoute returns the element of all traffic that enters the network at one node and leaves it at another.
 func ElementOfRoute(first, last uint32) Element {
 	return Element{Kind: RouteElement, Node: first, Peer: last}
 }
@@ -133,9 +137,9 @@ func (e Element) Prefix() netip.Prefix {
 // Hop is the hop of a node, an interface or a link, for asking about it.
 func (e Element) Hop() HopKey { return HopKey{Node: e.Node, EgressIf: e.EgressIf} }
 
-// String gives the element as a part of a sentence: "node 7", "interface 7:3", "link 7–9", "link 7:3–9:1" where they
-// have several, "exporter 10.0.0.1", "exporter 10.0.0.1 node 7 hardware 0", "flow 10.0.0.1:80 > 10.0.0.2:5001 tcp",
-// "route 10.1.0.0/16", "route 7 to 9", "collector", and "" for none.
+// String returns the element as a part of a sentence: "node 7", "interface 7:3", "link 7–9", "link 7:3–9:1" where they have several,
+// "exporter 10.0.0.1", "exporter 10.0.0.1 hardware 2", "exporter 10.0.0.1 node 7 hardware 0", "flow 10.0.0.1:80 > 10.0.0.2:5001 tcp", "route 10.1.0.0/16", "route 7
+// to 9", "collector", and "" for none.
 func (e Element) String() string {
 	switch e.Kind {
 	case NodeElement:
@@ -145,10 +149,7 @@ func (e Element) String() string {
 	case LinkElement:
 		return fmt.Sprintf("link %s–%s", e.Hop(), HopKey{Node: e.Peer, EgressIf: e.PeerIf})
 	case ExporterElement:
-		if e.Node == 0 && e.HWID == 0 {
-			return "exporter " + e.Addr.String()
-		}
-		return ExporterKey{Addr: e.Addr, Node: e.Node, HWID: e.HWID}.String()
+		return ExporterKey{Addr: e.Addr, Node: e.Node, HWID: e.HWID, Nameless: e.Nameless}.String()
 	case FlowElement:
 		return "flow " + e.Flow.String()
 	case RouteElement:
@@ -210,7 +211,8 @@ func parseElement(kind, rest string) (e Element, ok bool) {
 }
 
 func parseExporter(words []string) (e Element, ok bool) {
-	if len(words) != 1 && !(len(words) == 5 && words[1] == "node" && words[3] == "hardware") {
+	named := len(words) == 5 && words[1] == "node"
+	if n := len(words); n != 1 && (n != 3 && !named || words[n-2] != "hardware") {
 		return e, false
 	}
 	a, err := netip.ParseAddr(words[0])
@@ -218,13 +220,16 @@ func parseExporter(words []string) (e Element, ok bool) {
 		return e, false
 	}
 	e = ElementOfAddress(decode.AddrFrom(a))
-	if len(words) == 5 {
-		n, err := strconv.ParseUint(words[2], 10, 32)
-		h, err2 := strconv.ParseUint(words[4], 10, 8)
-		e.Node, e.HWID = uint32(n), uint8(h)
-		return e, err == nil && err2 == nil
+	var node, hardware uint64
+	if named {
+		node, err = strconv.ParseUint(words[2], 10, 32)
+		e.Node, e.Nameless = uint32(node), false
 	}
-	return e, true
+	if len(words) > 1 && err == nil {
+		hardware, err = strconv.ParseUint(words[len(words)-1], 10, 8)
+		e.HWID = uint8(hardware)
+	}
+	return e, err == nil
 }
 
 // Compare orders elements by kind and then by what they name.
@@ -232,6 +237,5 @@ func (e Element) Compare(o Element) int {
 	if c := cmp.Or(cmp.Compare(e.Kind, o.Kind), cmp.Compare(e.Node, o.Node), cmp.Compare(e.EgressIf, o.EgressIf), cmp.Compare(e.Peer, o.Peer), cmp.Compare(e.PeerIf, o.PeerIf)); c != 0 {
 		return c
 	}
-	a, b := ExporterKey{Addr: e.Addr, HWID: e.HWID}, ExporterKey{Addr: o.Addr, HWID: o.HWID}
-	return cmp.Or(a.Compare(b), cmp.Compare(e.Bits, o.Bits), e.Flow.Compare(&o.Flow))
+	return cmp.Or(e.Addr.Compare(o.Addr), cmp.Compare(e.HWID, o.HWID), compareBools(o.Nameless, e.Nameless), cmp.Compare(e.Bits, o.Bits), e.Flow.Compare(&o.Flow))
 }

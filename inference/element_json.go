@@ -31,12 +31,11 @@ func (e Element) MarshalJSON() ([]byte, error) {
 			b = appendNumber(b, "peer_if", e.PeerIf)
 		}
 	case ExporterElement:
-		whole := e.Node == 0 && e.HWID == 0
-		if !whole {
+		if !e.Nameless {
 			b = appendNumber(b, "node", e.Node)
 		}
 		b = appendText(b, "address", e.Addr.String())
-		if !whole {
+		if !e.Nameless || e.HWID != 0 {
 			b = appendNumber(b, "hw_id", uint32(e.HWID))
 		}
 	case FlowElement:
@@ -187,7 +186,8 @@ func (m flat) element() (Element, error) {
 		if err != nil {
 			return Element{}, err
 		}
-		e.Node, e.HWID = here.Node, uint8(hwid)
+		_, named := m["node"]
+		e.Node, e.HWID, e.Nameless = here.Node, uint8(hwid), !named
 		return e, nil
 	case RouteElement:
 		if m["prefix"] != "" {

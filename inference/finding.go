@@ -2,8 +2,8 @@ package inference
 
 import "github.com/hopscope/hopscope/decode"
 
-// Finding is something that somebody should know of, from its start to its end. It is told when it starts, when its
-// severity rises, when what is said of it changes so that people look elsewhere, and when it ends; ID stays the same.
+// Finding is a statement that something is wrong, from its start to its end. It is published when it starts, when its severity rises,
+// when its text changes so that operators look elsewhere, and when it ends; ID stays the same.
 //
 // A finding is one of three things. Most stand for themselves. Where several have one cause, the cause is a finding of its
 // own, which counts them as its Evidence and names the Element that explains them; each of them names it as its Cause.
@@ -25,6 +25,7 @@ type Finding struct {
 	Flow     decode.FlowKey // zero where no flow is meant
 	Exporter decode.Addr    // zero where no exporter is meant
 	HWID     uint8
+	Nameless bool  // the reports of the exporter name no node
 	Reason   uint8 // drop reason, for PacketDrops
 	Folded   bool  // the node has no series of its own, see [Admission]
 
@@ -32,4 +33,25 @@ type Finding struct {
 	Value     float64 // what was seen, in the unit that Text names
 	Baseline  float64 // what was expected
 	Text      string  // the evidence in one sentence
+}
+
+// HasNode reports whether the finding is about a node, whose id may be 0, or about an element of one.
+func (f *Finding) HasNode() bool {
+	switch {
+	case f.Nameless:
+		return false
+	case f.Node != 0 || f.Exporter != decode.Addr{}:
+		return true
+	}
+	switch f.Element.Kind {
+	case NodeElement, InterfaceElement, LinkElement:
+		return true
+	case RouteElement:
+		return !f.Element.Prefix().IsValid()
+	case ExporterElement:
+		return !f.Element.Nameless
+	case FlowElement, CollectorElement:
+		return false
+	}
+	return f.Flow.IPVersion == 0 && f.Kind != PathChanged // one of many flows is about none
 }

@@ -29,6 +29,9 @@ var (
 	PacketLoss      = newKind("packet-loss", "a link loses packets that no switch reports as dropped")
 	BlackHole       = newKind("black-hole", "packets of one flow vanish on a way that others pass")
 	OffPolicy       = newKind("off-policy", "flows take a way that the policy does not allow")
+
+	InterfaceErrors   = newKind("interface-errors", "the counters of an interface say that packets are damaged")
+	InterfaceDiscards = newKind("interface-discards", "the counters of an interface say that it discards packets")
 )
 
 // kinds are the names and meanings of all kinds, by their number.
@@ -39,7 +42,7 @@ func newKind(name, doc string) Kind {
 	return Kind(len(kinds) - 1)
 }
 
-// Kinds gives all kinds of findings.
+// Kinds returns all kinds of findings.
 func Kinds() []Kind {
 	all := make([]Kind, 0, len(kinds)-1)
 	for k := range kinds[1:] {
@@ -48,7 +51,7 @@ func Kinds() []Kind {
 	return all
 }
 
-// String gives the name, such as "path-change".
+// String returns the name, such as "path-change".
 func (k Kind) String() string {
 	if int(k) < len(kinds) {
 		return kinds[k].name
@@ -56,7 +59,7 @@ func (k Kind) String() string {
 	return "kind(" + strconv.Itoa(int(k)) + ")"
 }
 
-// Doc says in half a sentence what a finding of the kind means.
+// Doc returns in half a sentence what a finding of the kind means.
 func (k Kind) Doc() string {
 	if int(k) < len(kinds) {
 		return kinds[k].doc
@@ -67,20 +70,20 @@ func (k Kind) Doc() string {
 // ParseKind reads what [Kind.String] writes.
 func ParseKind(s string) (Kind, error) { return parseName(s, "kind of finding", Kinds()) }
 
-// Severity orders findings by how soon somebody should look.
+// Severity orders findings by urgency.
 type Severity uint8
 
-// From what is worth knowing to what wakes somebody.
+// From a notice to an alarm that wakes an operator.
 const (
 	Info Severity = iota
 	Warning
 	Critical
 )
 
-// Severities gives all severities, the least first.
+// Severities returns all severities, the least first.
 func Severities() []Severity { return []Severity{Info, Warning, Critical} }
 
-// String gives the name, such as "warning".
+// String returns the name, such as "warning".
 func (s Severity) String() string {
 	return [...]string{"info", "warning", "critical"}[min(s, Critical)]
 }

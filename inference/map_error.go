@@ -12,7 +12,7 @@ type MapErrorKind uint8
 // The errors of a map.
 const (
 	Stranger MapErrorKind = iota // Node speaks between A and B and is not on the map
-	Unnamed                      // somebody speaks between A and B who is not on the map, and digests do not tell the id
+	Unnamed                      // a node between A and B reports that is not on the map, and digests do not give its id
 	Renamed                      // the node that the map calls A calls itself Node
 	Swapped                      // A and B stand in each other's place
 	Unlinked                     // packets go from A to B or back, and the map has no such link
@@ -58,7 +58,7 @@ func (e MapError) place() string {
 	return fmt.Sprintf("between %d and %d", e.A, e.B)
 }
 
-// Based gives the error with the ids of its nodes, which are below a base, from that base on.
+// Based returns the error with the ids of its nodes, which are below a base, from that base on.
 func (e MapError) Based(base uint32) MapError {
 	at := func(n uint32, is bool) uint32 {
 		if is && n != NoNode {

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference/state"
 )
 
 // The forms in which hops, paths and identifiers are written wherever people or stores see them: in series, findings, on
 // the page, in logs and on the command line. Whatever one of them prints, the functions here read. Flows are written and
 // read by package decode.
 
-// String gives "7:3", or "7" where the device did not name its egress interface, or "other".
+// String returns "7:3", or "7" where the device did not name its egress interface, or "other".
 func (k HopKey) String() string { return string(k.append(nil)) }
 
 func (k HopKey) append(b []byte) []byte {
@@ -28,10 +31,10 @@ func (k HopKey) append(b []byte) []byte {
 
 const other = "other"
 
-// NodeName gives the node alone: "7", or "other".
+// NodeName returns the node alone: "7", or "other".
 func (k HopKey) NodeName() string { return k.part(k.Node) }
 
-// EgressName gives the egress interface alone: "3", "0" where the device did not say, or "other".
+// EgressName returns the egress interface alone: "3", "0" where the device did not say, or "other".
 func (k HopKey) EgressName() string { return k.part(k.EgressIf) }
 
 func (k HopKey) part(n uint32) string {
@@ -41,7 +44,7 @@ func (k HopKey) part(n uint32) string {
 	return strconv.FormatUint(uint64(n), 10)
 }
 
-// Place gives the hop as a part of a sentence: "node 7 interface 3", or "node 7".
+// Place returns the hop as a part of a sentence: "node 7 interface 3", or "node 7".
 func (k HopKey) Place() string {
 	switch {
 	case k.Other:
@@ -84,23 +87,69 @@ func (k HopKey) Compare(o HopKey) int {
 	return cmp.Or(cmp.Compare(k.Node, o.Node), cmp.Compare(k.EgressIf, o.EgressIf))
 }
 
-// Compare orders exporters by address, node and hardware id.
+// Compare orders exporters by address, node and hardware id, those of the node with the id 0 behind all others.
 func (k ExporterKey) Compare(o ExporterKey) int {
+	if c := compareBools(k.ofNode0(), o.ofNode0()); c != 0 {
+		return c
+	}
 	if c := bytes.Compare(k.Addr[:], o.Addr[:]); c != 0 {
 		return c
 	}
-	return cmp.Or(cmp.Compare(k.Node, o.Node), cmp.Compare(k.HWID, o.HWID))
+	return cmp.Or(cmp.Compare(k.Node, o.Node), cmp.Compare(k.HWID, o.HWID), compareBools(k.Nameless, o.Nameless))
 }
 
-// String gives "exporter 10.0.0.1 node 7 hardware 0".
+// ofNode0 reports whether the reports of an address name the node with the id 0.
+func (k ExporterKey) ofNode0() bool { return k.Node == 0 && !k.Nameless && k.Addr != decode.Addr{} }
+
+// node0 stands in states for the node with the id 0, where 0 is none.
+const node0 = 1 << 32
+
+// NodeNumber returns the id of a node as states hold it, where 0 is no node: 2³² for the id 0.
+func NodeNumber(node uint32) uint64 {
+	if node == 0 {
+		return node0
+	}
+	return uint64(node)
+}
+
+// NodeNumber returns the node as states hold it: 0 where none is named, as it always was, and 2³² for the node with the id 0, which
+// earlier versions did not distinguish.
+func (k ExporterKey) NodeNumber() uint64 {
+	if k.ofNode0() {
+		return node0
+	}
+	return uint64(k.Node)
+}
+
+// SetNodeNumber sets the node by the number of [ExporterKey.NodeNumber], behind the address, and reports whether it is one.
+func (k *ExporterKey) SetNodeNumber(n uint64) bool {
+	k.Node, k.Nameless = uint32(n), n == 0 && k.Addr != decode.Addr{}
+	return n == k.NodeNumber()
+}
+
+// CodeNode codes the node behind the address.
+func (k *ExporterKey) CodeNode(c *state.Coder) {
+	n := k.NodeNumber()
+	state.Uint(c, "exporter", &n)
+	c.Check("exporter", k.SetNodeNumber(n))
+}
+
+// String returns "exporter 10.0.0.1 node 7 hardware 0". Without a node it is "exporter 10.0.0.1 hardware 2", or "exporter 10.0.0.1"
+// where the hardware id is 0, too.
 func (k ExporterKey) String() string {
-	return fmt.Sprintf("exporter %s node %d hardware %d", k.Addr, k.Node, k.HWID)
+	switch {
+	case !k.Nameless:
+		return fmt.Sprintf("exporter %s node %d hardware %d", k.Addr, k.Node, k.HWID)
+	case k.HWID != 0:
+		return fmt.Sprintf("exporter %s hardware %d", k.Addr, k.HWID)
+	}
+	return "exporter " + k.Addr.String()
 }
 
 // nodeSeparator stands between the nodes of a path.
 const nodeSeparator = " > "
 
-// NodePath gives the nodes of a path, first hop first: "1 > 7 > 3".
+// NodePath returns the nodes of a path, first hop first: "1 > 7 > 3".
 func NodePath(hops []HopKey) string {
 	var b []byte
 	for i := range hops {
@@ -115,8 +164,8 @@ func NodePath(hops []HopKey) string {
 // JoinNodes is [NodePath] of names, for paths of which some nodes have none.
 func JoinNodes(names []string) string { return strings.Join(names, nodeSeparator) }
 
-// HopPath gives the nodes of a path and the interfaces by which it leaves them, first hop first: "1:2-7:1". Of a path
-// that is too long for a sentence it gives the first hops and the number of the others.
+// HopPath returns the nodes of a path and the interfaces by which it leaves them, first hop first: "1:2-7:1". Of a path that is too
+// long for a sentence it gives the first hops and the number of the others.
 func HopPath(hops []HopKey) string {
 	const most = 16
 	var b []byte
@@ -153,7 +202,7 @@ func ParsePath(s string) ([]HopKey, error) {
 	return hops, nil
 }
 
-// FormatID gives the 16 hexadecimal digits of the identifier of a path or a finding.
+// FormatID returns the 16 hexadecimal digits of the identifier of a path or a finding.
 func FormatID(id uint64) string {
 	s := strconv.FormatUint(id, 16)
 	return "0000000000000000"[len(s):] + s
@@ -168,7 +217,7 @@ func ParseID(s string) (uint64, error) {
 	return id, nil
 }
 
-// FlowText gives the text of a finding's flow, which is empty where no flow is meant.
+// FlowText returns the text of a finding's flow, which is empty where no flow is meant.
 func (f *Finding) FlowText() string {
 	if f.Flow.IPVersion == 0 {
 		return ""
@@ -176,10 +225,10 @@ func (f *Finding) FlowText() string {
 	return f.Flow.String()
 }
 
-// IDText gives the identifier of the finding as it is written everywhere.
+// IDText returns the identifier of the finding as it is written everywhere.
 func (f *Finding) IDText() string { return FormatID(f.ID) }
 
-// CauseText gives the identifier of the finding's cause, which is empty where it has none but itself.
+// CauseText returns the identifier of the finding's cause, which is empty where it has none but itself.
 func (f *Finding) CauseText() string {
 	if f.Cause == 0 {
 		return ""

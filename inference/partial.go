@@ -20,8 +20,8 @@ import (
 // forgotten. Beyond that:
 //
 //   - Busiest flows. A shard has places for some flows (shard.Config says how many) and keeps the busiest. As long as
-//     its window has no more flows than that, all is exact. Beyond, FlowBound says how many reports a flow may have had
-//     that is not listed. Who has more is listed, with the exact number; its histograms lack at most that many
+//     its window has no more flows than that, all is exact. Beyond, FlowBound is the number of reports that a flow may have had
+//     that is not listed. A flow with more is listed, with the exact number; its histograms lack at most that many
 //     reports, the first ones of the window. Flows with just as many reports as the bound can stand in for each other.
 //     The bound supposes that a flow has one owner; where the reports of a flow reach k of them, it is up to k times as
 //     high.
@@ -67,6 +67,11 @@ type lists struct {
 	spreads    table[decode.FlowKey, Spread]
 	links      table[LinkKey, LinkStats]
 	strays     table[StrayKey, Stray]
+	buckets    table[HopKey, BucketPart]
+	interfaces table[HopKey, InterfaceStats]
+	sights     table[decode.FlowKey, FlowSights]
+	nameless   table[NamelessKey, namelessPart]
+	octets     table[HopKey, interfaceOctets]
 }
 
 // unkeyed is the key of items that are not found by a key.
@@ -109,7 +114,7 @@ func (p *Partial) counters() [8]*uint64 {
 	return [...]*uint64{&p.Reports, &p.FlowCount, &p.FlowBound, &p.OtherHops, &p.OtherPaths, &p.OtherDrops, &p.OtherFlows, &p.OtherArrivals}
 }
 
-// Merge adds q, of which it keeps nothing. Sums of counters wrap at 2⁶⁴, which only counts that somebody made up reach.
+// Merge adds q, of which it keeps nothing. Sums of counters wrap at 2⁶⁴, which only forged counts reach.
 func (p *Partial) Merge(q *Partial) { p.merge(q, nil) }
 
 // MergeWithin is [Partial.Merge] for a partial that others are added to again and again: p does not grow beyond the

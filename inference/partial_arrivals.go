@@ -46,7 +46,7 @@ func compareArrivals(a, b *Arrival) int {
 //go:noinline
 func (p *Partial) AddArrival(a *Arrival) { arrivalKind.add(p, a) }
 
-// Arrivals gives all that AddArrival listed. The list belongs to p.
+// Arrivals returns all that AddArrival listed. The list belongs to p.
 func (p *Partial) Arrivals() []Arrival { return p.arrivals.items }
 
 // DropAcross forgets numbers and arrivals, which have no use once the partials of all collectors are put together.

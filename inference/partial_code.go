@@ -155,6 +155,7 @@ type coder struct {
 	limits  *Limits
 
 	// Of the section that is coded.
+	late   bool    // it is the second one of its kind
 	order  []int32 // memory
 	before HopKey  // of hops
 	next   uint64  // the least number that a run can begin with
@@ -366,8 +367,13 @@ func (c *coder) flow(field string, k *decode.FlowKey) {
 
 func (c *coder) exporter(field string, k *ExporterKey) {
 	c.raw(field, k.Addr[:])
+	at := c.at
 	c.id(field, &k.Node)
 	c.byte(field, &k.HWID)
+	if c.reading {
+		k.Nameless = !c.late && k.Node == 0 && k.Addr != decode.Addr{}
+		c.check(field, at, k.ofNode0() == c.late)
+	}
 }
 
 // place codes a place in the network, of which most are no other.

@@ -16,7 +16,7 @@ type Deviation struct {
 	Errors  []MapError
 }
 
-// MaxMapErrors is how many errors a Deviation lists at most.
+// MaxMapErrors is the greatest number of errors that a Deviation lists.
 const MaxMapErrors = 16
 
 // compareDeviations is a total order, by flow first; of the same flow the one that was looked at last comes first.

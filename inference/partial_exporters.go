@@ -10,6 +10,7 @@ var exporterKind = kindOf[ExporterKey, ExporterStats]{
 	key:     func(e *ExporterStats) ExporterKey { return e.ExporterKey },
 	compare: func(a, b *ExporterStats) int { return a.ExporterKey.Compare(b.ExporterKey) },
 	sum:     func(_ *memory, to, from *ExporterStats) { to.Add(from) },
+	late:    func(e *ExporterStats) bool { return e.ofNode0() },
 	leave: func(p *Partial, e *ExporterStats) { // into the one with no address, which has room beside the limit
 		to, _ := p.exporters.at(ExporterKey{})
 		to.Add(e)
@@ -32,11 +33,11 @@ func (p *Partial) AddExporters(all []ExporterStats) {
 	}
 }
 
-// Exporters gives what was counted of each exporter, in no order. It is the memory of p: to be read, until the next call
-// of a method.
+// Exporters returns what was counted of each exporter, in no order. It is the memory of p: to be read, until the next call of a
+// method.
 func (p *Partial) Exporters() []ExporterStats { return p.exporters.items }
 
-// Exporter gives what was counted of an exporter, to be changed, or nil.
+// Exporter returns what was counted of an exporter, to be changed, or nil.
 func (p *Partial) Exporter(k ExporterKey) *ExporterStats { return p.exporters.find(k) }
 
 // Heard gives the exporters of which there were reports, in no order, to a function that returns whether it wants more.

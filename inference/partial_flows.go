@@ -120,6 +120,7 @@ func listBusiest(p *Partial, w *Window, keep *Limits) {
 			Hops: memory[from:len(memory):len(memory)],
 		})
 		p.spread(&w.Flows[len(w.Flows)-1])
+		p.sight(&w.Flows[len(w.Flows)-1])
 	}
 }
 
@@ -131,10 +132,10 @@ func compareBusiest(a, b *FlowPart) int {
 // AddFlow adds a candidate for the busiest flows, as [FlowPart.Merge] does.
 func (p *Partial) AddFlow(f *FlowPart) { flowKind.put(p, f) }
 
-// Flows gives the candidates for the busiest flows, in no order. The list belongs to p; all but keys may be changed in it.
+// Flows returns the candidates for the busiest flows, in no order. The list belongs to p; all but keys may be changed in it.
 func (p *Partial) Flows() []FlowPart { return p.flows.items }
 
-// Hop gives the distributions of a place on the way of f, to be added to.
+// Hop returns the distributions of a place on the way of f, to be added to.
 func (f *FlowPart) Hop(k HopKey) *HopSketch {
 	if h := f.find(k); h != nil {
 		return h

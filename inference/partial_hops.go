@@ -59,7 +59,12 @@ var hopKind = kindOf[HopKey, HopPart]{
 	view: func(p *Partial, w *Window, _ *Limits) {
 		w.Hops = make([]HopStats, 0, len(p.hops.items))
 		for h := range p.AllHops() {
-			w.Hops = append(w.Hops, h.Stats())
+			s := h.Stats()
+			if b := p.buckets.find(h.HopKey); b != nil {
+				b.Latency.bound(&s.Latency)
+				b.Queue.bound(&s.Queue)
+			}
+			w.Hops = append(w.Hops, s)
 		}
 	},
 }
@@ -98,7 +103,7 @@ func readHops(c *coder, t *table[HopKey, HopPart], n int) {
 	}
 }
 
-// Hop gives a place in the network, to be added to. It is good until the next call of a method.
+// Hop returns a place in the network, to be added to. It is good until the next call of a method.
 func (p *Partial) Hop(k HopKey) *HopPart {
 	h, known := p.hops.at(k)
 	if !known {
@@ -107,7 +112,7 @@ func (p *Partial) Hop(k HopKey) *HopPart {
 	return h
 }
 
-// AllHops gives the places in the network, in the order of [HopKey.Compare]. P must not change meanwhile.
+// AllHops returns the places in the network, in the order of [HopKey.Compare]. P must not change meanwhile.
 func (p *Partial) AllHops() iter.Seq[*HopPart] {
 	return func(yield func(*HopPart) bool) {
 		for _, i := range sorted(&p.order, p.hops.items, (*HopPart).compare) {
@@ -123,7 +128,7 @@ func (h *HopPart) compare(o *HopPart) int { return h.HopKey.Compare(o.HopKey) }
 // records is the number of the records of a hop.
 func (h *HopPart) records() uint64 { return h.Latency.Count() + h.NoLatency }
 
-// Stats gives h as in a [Window].
+// Stats returns h as in a [Window].
 func (h *HopPart) Stats() HopStats {
 	return HopStats{
 		HopKey: h.HopKey, Count: h.records(), Latency: summary(&h.Latency), Queue: summary(&h.Queue),
@@ -163,8 +168,10 @@ func (h *HopPart) reset() {
 
 // Totals adds up the hops of many windows, for the summary of a run.
 type Totals struct {
-	max  int
-	hops table[HopKey, HopPart]
+	max     int
+	hops    table[HopKey, HopPart]
+	buckets table[HopKey, BucketPart]
+	rest    Partial // of the kinds that are bounded by themselves: hops without a node id
 }
 
 // NewTotals returns empty totals for at most maxHops hops; further ones are folded into the hop "other".
@@ -181,13 +188,27 @@ func (t *Totals) Add(p *Partial) {
 		to.HopKey = k
 		to.merge(h)
 	}
+	for i := range p.buckets.items {
+		if b := &p.buckets.items[i]; t.hops.find(b.HopKey) != nil {
+			to, _ := t.buckets.at(b.HopKey)
+			bucketKind.sum(nil, to, b)
+		}
+	}
+	if len(p.nameless.items) > 0 {
+		namelessKind.merge(&t.rest, p, &Limits{Hops: maxNameless})
+	}
 }
 
-// Hops gives the sums, ordered by node and egress interface.
+// Hops returns the sums, ordered by node and egress interface.
 func (t *Totals) Hops() []HopStats {
 	out := make([]HopStats, 0, len(t.hops.items))
 	for i := range t.hops.items {
-		out = append(out, t.hops.items[i].Stats())
+		s := t.hops.items[i].Stats()
+		if b := t.buckets.find(s.HopKey); b != nil {
+			b.Latency.bound(&s.Latency)
+			b.Queue.bound(&s.Queue)
+		}
+		out = append(out, s)
 	}
 	slices.SortFunc(out, func(a, b HopStats) int { return a.HopKey.Compare(b.HopKey) })
 	return out

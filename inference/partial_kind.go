@@ -7,6 +7,9 @@ import "slices"
 var partialKinds = [...]partialKind{
 	1: &hopKind, 2: &flowKind, 3: &pathKind, 4: &dropKind, 5: &faultKind, 6: &exporterKind, firstOfVersion3: &numbersKind,
 	8: &arrivalKind, 9: &deviationKind, 10: &lossKind, 11: &spreadKind, 12: &linkKind, 13: &strayKind,
+	14: &bucketKind, 15: &interfaceKind, 16: &sightKind, 17: &namelessKind,
+	18: lateKind[ExporterKey, ExporterStats]{&exporterKind}, 19: lateKind[unkeyed, Numbers]{&numbersKind},
+	20: &octetKind,
 }
 
 // firstOfVersion3 is the first section that version 2 of the layout does not have.
@@ -47,6 +50,10 @@ type kindOf[K comparable, V any] struct {
 	fits func(p *Partial, v *V, most int) bool
 	// leave counts an item without room, or folds it into another one; nil where no counter of the partial does.
 	leave func(*Partial, *V)
+
+	// late reports whether an item is in the second section of the kind: readers of the release before would refuse it or take it for
+	// another one, and pass over that section. Such items come last in the order of compare. nil for none.
+	late func(*V) bool
 
 	// code writes or reads an item. Kinds that are added up while they are read have readAll beside it.
 	code    func(c *coder, m *memory, v *V)
@@ -210,21 +217,52 @@ func (k *kindOf[K, V]) split(p *Partial, s *Slicer, into []*Partial) {
 	}
 }
 
-func (k *kindOf[K, V]) write(p *Partial, c *coder, section byte) {
+func (k *kindOf[K, V]) write(p *Partial, c *coder, section byte) { k.writeSome(p, c, section, false) }
+
+// writeSome writes the items of one of the sections of the kind.
+func (k *kindOf[K, V]) writeSome(p *Partial, c *coder, section byte, late bool) {
 	t := k.in(p)
-	if len(t.items) == 0 {
+	n := len(t.items)
+	if k.late != nil {
+		n = 0
+		for i := range t.items {
+			if k.late(&t.items[i]) == late {
+				n++
+			}
+		}
+	}
+	if n == 0 {
 		return
 	}
-	at := c.open(section, len(t.items))
-	for _, i := range sorted(&p.order, t.items, k.compare) {
+	order := sorted(&p.order, t.items, k.compare)
+	if late {
+		order = order[len(order)-n:]
+	}
+	at := c.open(section, n)
+	for _, i := range order[:n] {
 		k.code(c, &t.memory, &t.items[i])
 	}
 	c.close(at)
 }
 
-// read reads the items of a section into p, which has none of them, or adds them up in another partial.
+// lateKind is the second section of a kind.
+type lateKind[K comparable, V any] struct{ *kindOf[K, V] }
+
+func (k lateKind[K, V]) reset(*Partial)                           {}
+func (k lateKind[K, V]) merge(_, _ *Partial, _ *Limits) int       { return 0 }
+func (k lateKind[K, V]) split(*Partial, *Slicer, []*Partial)      {}
+func (k lateKind[K, V]) window(*Partial, *Window, *Limits)        {}
+func (k lateKind[K, V]) write(p *Partial, c *coder, section byte) { k.writeSome(p, c, section, true) }
+func (k lateKind[K, V]) read(p, into *Partial, c *coder) {
+	c.late = true
+	k.kindOf.read(p, into, c)
+	c.late = false
+}
+
+// read reads the items of a section into p, which has none of them but those of the first section of the kind, or adds them up in another
+// partial.
 func (k *kindOf[K, V]) read(p, into *Partial, c *coder) {
-	n := c.count(k.many, k.limit(c.limits), k.least, 0)
+	n := c.count(k.many, k.limit(c.limits)-len(k.in(p).items), k.least, 0)
 	c.check(k.many, c.at, n > 0) // a section without any is not written
 	if k.readAll != nil {
 		t := k.in(into)
@@ -233,7 +271,7 @@ func (k *kindOf[K, V]) read(p, into *Partial, c *coder) {
 		return
 	}
 	t := k.in(p)
-	t.grow(n)
+	t.grow(len(t.items) + n)
 	for range n {
 		at := c.at
 		v := t.next()

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/hopscope/hopscope/decode"
 )
 
 // probe is what the tests of a kind need of its entry, whatever the type of its items is.
@@ -124,6 +126,53 @@ var kindTests = map[partialKind]struct {
 		}
 		return []uint64{n}
 	}, nil, false},
+	&bucketKind: {fillBuckets, func(p *Partial) []uint64 {
+		var n, open uint64
+		for i := range p.buckets.items {
+			b := &p.buckets.items[i]
+			n, open = n+b.Latency.Low.Count()+b.Queue.Low.Count(), open+b.Latency.Open+b.Queue.Open
+		}
+		return []uint64{n, open}
+	}, nil, false},
+	&interfaceKind: {fillInterfaces, func(p *Partial) []uint64 {
+		var sum InterfaceStats
+		for i := range p.interfaces.items {
+			sum.Add(&p.interfaces.items[i])
+		}
+		return []uint64{sum.Samples, sum.InPackets, sum.OutErrors, sum.OutDiscards}
+	}, nil, false},
+	&octetKind: {fillOctets, func(p *Partial) (sum []uint64) {
+		var c decode.Counters
+		for i := range p.octets.items {
+			c.Add(&p.octets.items[i].Counters)
+		}
+		return []uint64{c.InOctets}
+	}, nil, false},
+	&sightKind: {fillSights, func(p *Partial) []uint64 {
+		var sum FlowSight
+		for i := range p.sights.items {
+			for _, s := range p.sights.items[i].Sight[:p.sights.items[i].Count] {
+				sum.Add(&s)
+			}
+		}
+		return []uint64{sum.Records, sum.Packets, sum.Octets, sum.Delayed, sum.DelaySum}
+	}, nil, false},
+	&namelessKind: {fillNameless, func(p *Partial) []uint64 {
+		var latencies, queues, none uint64
+		for i := range p.nameless.items {
+			x := &p.nameless.items[i]
+			latencies, queues, none = latencies+x.latency.Count(), queues+x.queue.Count(), none+x.noLatency
+		}
+		return []uint64{latencies, queues, none}
+	}, nil, true},
+	lateKind[ExporterKey, ExporterStats]{&exporterKind}: {fillNode0, func(p *Partial) (sum []uint64) {
+		var e ExporterStats
+		for i := range p.exporters.items {
+			e.Add(&p.exporters.items[i])
+		}
+		return []uint64{e.Reports, uint64(e.Lost)}
+	}, nil, true},
+	lateKind[unkeyed, Numbers]{&numbersKind}: {fillNode0, func(p *Partial) []uint64 { return []uint64{uint64(len(p.numbers.items))} }, nil, false},
 	&strayKind: {fillStrays, func(p *Partial) []uint64 {
 		var n uint64
 		for _, x := range p.strays.items {
@@ -141,6 +190,15 @@ func fillLosses(p *Partial, rng *rand.Rand) {
 			l.Path = append(l.Path, HopKey{Node: rng.Uint32N(4), EgressIf: rng.Uint32N(2)})
 		}
 		p.AddLoss(&l)
+	}
+}
+
+// fillNode0 adds exporters that name the node with the id 0, and their numbers.
+func fillNode0(p *Partial, rng *rand.Rand) {
+	for range 1 + rng.IntN(5) {
+		k := ExporterKey{Addr: decode.Addr{15: byte(1 + rng.IntN(6))}, HWID: uint8(rng.IntN(2))}
+		p.AddExporters([]ExporterStats{{ExporterKey: k, Reports: rng.Uint64N(9), Lost: rng.Int64N(9) - 4, Last: p.Start, Sequenced: true}})
+		p.AddNumbers(&Numbers{ExporterKey: k, Width: 22, Runs: []Run{{0, 3, 4}}})
 	}
 }
 
@@ -286,7 +344,7 @@ func checkLimits(t *testing.T, k probe, number int, rng *rand.Rand, all *Partial
 	}
 	w := all.Window(limits)
 	left, lists := k.listed(&w, &window)
-	if !lists || k == probe(&linkKind) || k == probe(&strayKind) || k == probe(&exporterKind) {
+	if !lists || k == probe(&linkKind) || k == probe(&strayKind) || k == probe(&exporterKind) || k == probe(lateKind[ExporterKey, ExporterStats]{&exporterKind}) || k == probe(&interfaceKind) {
 		return // of which a window has all that there are
 	}
 	if k.size(&window) > n {

@@ -2,7 +2,7 @@ package inference
 
 import "cmp"
 
-// LinkKey is one direction of a link, as two switches on the way of a packet told it.
+// LinkKey is one direction of a link, as two switches on the path of a packet reported it.
 type LinkKey struct {
 	Node, EgressIf uint32 // where packets leave; 0 where the device did not say by which interface
 	Peer, PeerIf   uint32 // where they come to
@@ -20,14 +20,14 @@ func (k LinkKey) Compare(o LinkKey) int {
 		cmp.Compare(k.PeerIf, o.PeerIf), cmp.Compare(k.Period, o.Period))
 }
 
-// LinkStats is what some packets showed of a direction of a link in a window: the time at which they came to the peer by its clock, less
-// that at which they left the node by its own. The clocks of switches differ, so that the difference alone says nothing; a
+// LinkStats holds the times of packets on a direction of a link in a window: the time at which they came to the peer by its clock,
+// less that at which they left the node by its own. The clocks of switches differ, so that the difference alone says nothing; a
 // change of it does, and so does the sum of both directions, in which what the clocks differ by is not.
 type LinkStats struct {
 	LinkKey
 	Count uint64 // packets that were looked at
 	Least int64  // least difference, ns, modulo Period around 0
-	At    int64  // time of the report that told it; of several the first
+	At    int64  // time of the report that has it; of several the first
 }
 
 var linkKind = kindOf[LinkKey, LinkStats]{

@@ -8,9 +8,9 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// Numbers are the sequence numbers of an exporter that one collector received in a window, for those who put together
-// what several collectors saw: a number that is missing at one may have reached another one. They are there only where
-// that is asked for (sequence.Tracker.Tell).
+// Numbers holds the sequence numbers of an exporter that one collector received in a window, for programs that merge what several
+// collectors saw: a number that is missing at one may have reached another one. They are there only where that is asked for
+// (sequence.Tracker.ReportNumbers).
 //
 // A collector lists a sequence once, and once more for every time that the exporter began anew within the window.
 type Numbers struct {
@@ -27,8 +27,7 @@ type Numbers struct {
 	Runs    []Run // ascending, with a number that did not come between two of them; offsets from First, modulo 2^Width
 }
 
-// Run is numbers that follow each other and came: all of them, or where there were too many runs to tell each of them,
-// Count of them.
+// Run is a range of consecutive numbers that came: all of them, or Count of them where there were too many runs to list each.
 type Run struct {
 	First, Last uint64 // with both ends
 	Count       uint64
@@ -41,6 +40,7 @@ var numbersKind = kindOf[unkeyed, Numbers]{
 	limit:   func(l *Limits) int { return l.Numbers },
 	slice:   func(s *Slicer, n *Numbers) int { return s.Exporter(n.ExporterKey) },
 	compare: (*Numbers).Compare,
+	late:    func(n *Numbers) bool { return n.ofNode0() },
 	own:     func(m *memory, n *Numbers) { n.Runs = share(&m.runs, n.Runs) },
 	code: func(c *coder, m *memory, n *Numbers) {
 		c.exporter("numbers", &n.ExporterKey)
@@ -89,8 +89,8 @@ func codeRun(c *coder, r *Run) {
 // AddNumbers lists the numbers of an exporter that a collector received. It keeps nothing of n.
 func (p *Partial) AddNumbers(n *Numbers) { numbersKind.add(p, n) }
 
-// Numbers gives all that AddNumbers listed, also of partials that were merged: each is what one collector received, and
-// some may be in several of them. The list belongs to p.
+// Numbers returns all that AddNumbers listed, also of partials that were merged: each is what one collector received, and some may be
+// in several of them. The list belongs to p.
 func (p *Partial) Numbers() []Numbers { return p.numbers.items }
 
 // Compare orders by exporter, width, destination and part; the other fields only make the order a total one.

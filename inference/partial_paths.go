@@ -42,7 +42,7 @@ func comparePaths(a, b *PathChange) int {
 //go:noinline
 func (p *Partial) AddPath(c *PathChange) { pathKind.add(p, c) }
 
-// PathChanges gives the path changes that are listed, in no order. The list belongs to p.
+// PathChanges returns the path changes that are listed, in no order. The list belongs to p.
 func (p *Partial) PathChanges() []PathChange { return p.paths.items }
 
 // SetPathChanges lists these path changes instead of those that are listed. It keeps nothing of them, which may not be

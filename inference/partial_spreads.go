@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// Spread is what digests say of a flow beside its one path: that it uses others too, at once or in turn, or that it is not settled
-// whether it does. The lists in it are never changed, so that whoever has it may keep it.
+// Spread is the evidence of digests about a flow's further paths: that it uses others too, at once or in turn, or that it is not
+// settled whether it does. The lists in it are never changed, so that its holder may keep it.
 type Spread struct {
 	Flow        decode.FlowKey
 	Last        int64   // time of the flow's last report
@@ -22,7 +22,7 @@ type Spread struct {
 	Inseparable []FlowPaths
 }
 
-// MaxSpread is how many paths a Spread lists at most.
+// MaxSpread is the greatest number of paths that a Spread lists.
 const MaxSpread = 256
 
 // Trim leaves out the last sets of paths, where there are too many.

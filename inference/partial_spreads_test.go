@@ -36,7 +36,7 @@ func fillSpreads(p *Partial, rng *rand.Rand) {
 }
 
 // What is known of several paths comes through bytes, slices and merges in any order and grouping as the one that saw the flow last
-// told it, and stands in the window beside no flow that was seen later without.
+// reported it, and stands in the window beside no flow that was seen later without.
 func TestSpreads(t *testing.T) {
 	told := 0
 	for seed := range uint64(200) {

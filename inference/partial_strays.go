@@ -35,7 +35,7 @@ func (k StrayKey) Compare(o StrayKey) int {
 	return cmp.Or(strings.Compare(k.Rule, o.Rule), cmp.Compare(k.Reason, o.Reason), cmp.Compare(k.Node, o.Node))
 }
 
-// String says what is wrong, such as "rule web: node 7 is not passed".
+// String returns what is wrong, such as "rule web: node 7 is not passed".
 func (k StrayKey) String() string {
 	switch k.Reason {
 	case Missed:

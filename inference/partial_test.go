@@ -34,6 +34,12 @@ func fill(p *Partial, rng *rand.Rand) {
 	fillSpreads(p, rng)
 	fillLinks(p, rng)
 	fillStrays(p, rng)
+	fillBuckets(p, rng)
+	fillInterfaces(p, rng)
+	fillSights(p, rng)
+	fillNameless(p, rng)
+	fillOctets(p, rng)
+	fillNode0(p, rng)
 }
 
 // fillGolden makes a partial of the kinds that there were when the golden files were written.
@@ -270,8 +276,7 @@ func sortedNumbers(p *Partial) (out []Numbers) {
 	return out
 }
 
-// TestNumbers: what is told of an exporter's numbers has limits when it is read, and no bytes that are not as they are
-// written.
+// TestNumbers: what is listed of an exporter's numbers has limits when it is read, and no bytes that are not as they are written.
 func TestNumbers(t *testing.T) {
 	run := func(first, last, count uint64) Run { return Run{first, last, count} }
 	for name, tt := range map[string]struct {

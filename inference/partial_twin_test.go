@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
-// twin keeps what partials are told as it is, and makes a window of it with maps alone.
+// twin keeps what partials are given as it is, and makes a window of it with maps alone.
 type twin struct {
 	start, end                                    int64
 	reports, flows, bound                         uint64
@@ -31,7 +31,7 @@ type hopSeen struct {
 	utilized       bool
 }
 
-// tell makes up a part of a window and tells it to both.
+// tell makes up a part of a window and adds it to both.
 func (w *twin) tell(p *Partial, rng *rand.Rand) {
 	key := func() HopKey { return HopKey{Node: rng.Uint32N(3), EgressIf: rng.Uint32N(2)} }
 	path := func() (out []HopKey) {
@@ -286,8 +286,8 @@ func emptyAsNil(w *Window) {
 	}
 }
 
-// TestMergeTwin merges partials with few keys, some of which were used before or come as bytes, and holds the window of
-// them against one that is made with maps, of what the partials were told.
+// TestMergeTwin merges partials with few keys, some of which were used before or come as bytes, and compares the window of them with
+// one that is made with maps, of what the partials were given.
 func TestMergeTwin(t *testing.T) {
 	pool := make([]Partial, 6)
 	for seed := range uint64(300) {

@@ -102,8 +102,8 @@ func (p *Policy) Len() int {
 	return len(p.rules)
 }
 
-// Judge says in what the way of a flow breaks the first rule that is about it. A path without nodes, which nobody knows, breaks none.
-// It allocates nothing.
+// Judge returns in what the path of a flow breaks the first rule that is about it. A path without nodes, which is unknown, breaks
+// none. It allocates nothing.
 func (p *Policy) Judge(k *decode.FlowKey, path []HopKey) (key StrayKey, strays bool) {
 	if p == nil || len(path) == 0 {
 		return key, false

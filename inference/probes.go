@@ -2,17 +2,21 @@ package inference
 
 import "github.com/hopscope/hopscope/decode"
 
-// Ports of probes: that of INT, and the original one that its shim tells (docs/agent.md).
+// Ports of probes: that of INT, and the original one in its shim (docs/agent.md).
 const probeINTPort, probePort = 17768, 17769
 
-// IsProbe says whether a flow is of probes of hopscope agent.
+// ProbeMissing is the drop reason with which an agent reports that a probe did not come to it (docs/agent.md).
+const ProbeMissing = 250
+
+// IsProbe reports whether a flow is of probes of hopscope agent.
 func IsProbe(k *decode.FlowKey) bool {
 	const udp = 17
 	return k.Proto == udp && (k.DstPort == probeINTPort || k.DstPort == probePort)
 }
 
-// ProbesAmong is how many of the flows that a window lists may be probes that others have more reports than. Probes have few, and what they
-// tell is asked for by the control of probes; half of the places stay for whoever is busiest, since anybody may send to these ports.
+// ProbesAmong returns how many of the flows that a window lists may be probes with fewer reports than flows left out. Probes have
+// few, and the control of probes asks for their results; half of the places stay for the busiest flows, since any host may send to
+// these ports.
 func ProbesAmong(flows int) int { return flows / 2 }
 
 // PreferProbes puts the probes among flows, which come in the order of their reports, before those that are busier, if not all of them find

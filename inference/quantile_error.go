@@ -11,8 +11,9 @@ const (
 	mostError = 9.99
 )
 
-// P50Error and P99Error say how far the median and the 99th percentile of what the values are a sample of may be from those of the summary, to either
-// side, as a share of them, with 95 % confidence. Few values tell little of a tail: of twenty none is known to be of the highest percent.
+// P50Error and P99Error return how far the median and the 99th percentile of what the values are a sample of may be from those of the
+// summary, to either side, as a share of them, with 95 % confidence. Few values say little about a tail: of twenty none is known to
+// be of the highest percent.
 func (s *Summary) P50Error() float64 { return s.quantileError(.5, s.P50) }
 
 // P99Error is that of the 99th percentile.
@@ -27,8 +28,15 @@ func (s *Summary) quantileError(q float64, v uint64) float64 {
 		return mostError
 	}
 	d := sureBounds * math.Sqrt(q*(1-q)/n)
-	level, low, high := s.level(q), s.level(max(q-d, .5/n)), s.level(min(q+d, 1-.1/n))
-	return min(math.Max(math.Exp(high-level)-1, 1-math.Exp(low-level))+valueError, mostError)
+	level, low, high := s.level(q), s.level(max(q-d, .5/n)), s.level(min(q+d, 1-.075/n))
+	share := math.Max(math.Exp(high-level)-1, 1-math.Exp(low-level)) + valueError
+	switch {
+	case s.Beyond(q):
+		return mostError
+	case s.Bounds != nil:
+		share += float64(s.Bounds.width(q, v)) / float64(v)
+	}
+	return min(share, mostError)
 }
 
 // level is the logarithm of a quantile, between those that are known along normal quantiles, and beyond them as they go on.

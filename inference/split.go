@@ -21,14 +21,14 @@ func NewSlicer(seed uint64, n int) Slicer {
 // Slices is the number of slices.
 func (s *Slicer) Slices() int { return int(s.n) }
 
-// Of gives the slice of a hash that was made with the slicer's seed, such as that of a flow.
+// Of returns the slice of a hash that was made with the slicer's seed, such as that of a flow.
 func (s *Slicer) Of(hash uint64) int { return int(hash >> 32 * s.n >> 32) }
 
-// Flow gives the slice of a flow, of its path changes, of the faults of its digests, of what contradicts the map, of its losses
-// and of its other paths.
+// Flow returns the slice of a flow, of its path changes, of the faults of its digests, of what contradicts the map, of its losses and
+// of its other paths.
 func (s *Slicer) Flow(k *decode.FlowKey) int { return s.Of(s.key.Flow(k)) }
 
-// Hop gives the slice of a place in the network, and of what is seen of links there. The hop called other belongs to slice 0.
+// Hop returns the slice of a place in the network, and of what is seen of links there. The hop called other belongs to slice 0.
 func (s *Slicer) Hop(k HopKey) int {
 	if k.Other {
 		return 0
@@ -36,8 +36,7 @@ func (s *Slicer) Hop(k HopKey) int {
 	return s.Of(s.key.Word(uint64(k.Node)<<32 | uint64(k.EgressIf)))
 }
 
-// Exporter gives the slice of an exporter. The one with no address, which stands for those that are folded, belongs to
-// slice 0.
+// Exporter returns the slice of an exporter. The one with no address, which stands for those that are folded, belongs to slice 0.
 func (s *Slicer) Exporter(k ExporterKey) int {
 	if k == (ExporterKey{}) {
 		return 0
@@ -46,7 +45,7 @@ func (s *Slicer) Exporter(k ExporterKey) int {
 	return s.Of(s.key.Words(le.Uint64(k.Addr[:]), le.Uint64(k.Addr[8:]), uint64(k.Node), uint64(k.HWID)))
 }
 
-// Drops gives the slice of the drops of a node for a reason.
+// Drops returns the slice of the drops of a node for a reason.
 func (s *Slicer) Drops(node uint32, reason uint8) int {
 	return s.Of(s.key.Words(uint64(node), uint64(reason), 1, 0))
 }

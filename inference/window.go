@@ -2,22 +2,24 @@ package inference
 
 import "github.com/hopscope/hopscope/decode"
 
-// Window is what was seen between Start and End, merged over all shards: the input of the detectors and of the stored
+// Window is the result of one interval from Start to End, merged over all shards: the input of the detectors and of the stored
 // series. Latencies are nanoseconds, queues bytes, utilisation a ratio.
 type Window struct {
 	Start, End int64 // ns since 1970; End is excluded
 	Reports    uint64
 
-	Hops       []HopStats      // ordered by node and egress interface
-	Flows      []FlowStats     // the busiest flows of the window, busiest first
-	Paths      []PathChange    // ordered by time and flow, those of a flow as it was seen to change
-	Drops      []DropStats     // ordered by node and reason
-	Digests    []DigestFault   // ordered by fault and flow
-	Deviations []Deviation     // ordered by flow
-	Exporters  []ExporterStats // ordered by address, node and hardware id
-	Losses     []FlowLoss      // ordered by flow
-	Links      []LinkStats     // ordered by key
-	Strays     []Stray         // flows off the way that their policy allows, ordered by key
+	Hops       []HopStats       // ordered by node and egress interface
+	Flows      []FlowStats      // the busiest flows of the window, busiest first
+	Paths      []PathChange     // ordered by time and flow, those of a flow as it was seen to change
+	Drops      []DropStats      // ordered by node and reason
+	Digests    []DigestFault    // ordered by fault and flow
+	Deviations []Deviation      // ordered by flow
+	Exporters  []ExporterStats  // ordered by address, node and hardware id
+	Losses     []FlowLoss       // ordered by flow
+	Links      []LinkStats      // ordered by key
+	Interfaces []InterfaceStats // whose counters came, ordered by node and number
+	Nameless   []NamelessStats  // hops whose records hold no node id, ordered by exporter and position
+	Strays     []Stray          // flows off the way that their policy allows, ordered by key
 
 	OtherHops       uint64 // hop records folded into the hop "other" because the hop table was full
 	OtherPaths      uint64 // path changes that were counted and not listed
@@ -41,7 +43,7 @@ type HopKey struct {
 	Other    bool   // stands for all hops that had no place in the table
 }
 
-// Summary is what is kept of a distribution. Quantiles are within the relative error that sketches/doc.go states; Max
+// Summary holds the figures that are kept of a distribution. Quantiles are within the relative error that sketches/doc.go states; Max
 // is within the same.
 type Summary struct {
 	Count              uint64
@@ -49,6 +51,8 @@ type Summary struct {
 
 	// Known where the detectors of the window are, and absent in bytes.
 	Min uint64
+	// Bounds are known where the values came in buckets of histograms, and nil elsewhere.
+	Bounds *Bounds
 }
 
 // HopStats is one hop in one window.
@@ -75,6 +79,7 @@ type FlowStats struct {
 	Folded  bool   // the flow has no series of its own, see [Admission]
 	Last    int64  // time of the last report
 	Hops    []FlowHop
+	Sights  []FlowSight // in a window: of nodes that sample packets or export flow records, at most [MostSights], those with most packets first
 
 	// Of flows whose packets carry PINT digests, in a snapshot. Partial then means that the path is not known yet.
 	Digests    uint64     // that the path was inferred from, or that were seen while it is not known
@@ -106,8 +111,7 @@ type FlowPaths struct {
 	Share float64 // of the flow's packets that take one of them
 }
 
-// Load is the utilisation of the fullest link on a flow's path, as the digests of the last seconds tell it. 1 is a full
-// link.
+// Load is the utilisation of the fullest link on a flow's path, from the digests of the last seconds. 1 is a full link.
 type Load struct {
 	Digests         uint64
 	Last, Mean, Max float64
@@ -142,7 +146,7 @@ type DropStats struct {
 	Flow   decode.FlowKey // of the latest; of several at that time the one with the greatest key
 }
 
-// Fault is what can be wrong with the digests of a flow.
+// Fault is a kind of fault in the digests of a flow.
 type Fault uint8
 
 // The faults of digests.
@@ -162,9 +166,10 @@ type DigestFault struct {
 
 // ExporterKey names a sequence number space.
 type ExporterKey struct {
-	Addr decode.Addr
-	Node uint32
-	HWID uint8
+	Addr     decode.Addr
+	Node     uint32
+	HWID     uint8
+	Nameless bool // the reports name no node, and Node is 0: absent is not the node whose id is 0
 }
 
 // ExporterStats is one exporter in one window. Where it did not count anew, the numbers that it gave are those of its
@@ -174,14 +179,14 @@ type ExporterStats struct {
 	ExporterKey
 	Reports uint64
 	Events  uint64 // of the reports, those that only an event brings forth: drops and queues
-	// Lost are numbers that did not come before their time had passed, less those that came later all the same: it can
-	// be negative, where a window takes back what an earlier one told.
+	// Lost is the count of numbers that did not come before their time had passed, less those that came later all the same: it can be
+	// negative, where a window takes back losses of an earlier one.
 	Lost        int64
 	Provisional uint64 // numbers missing at the end of the window that may yet come: neither received nor lost
 	Duplicated  uint64
-	Reordered   uint64 // came after a larger number, in time: never told as lost
+	Reordered   uint64 // came after a larger number, in time: never counted as lost
 	Late        uint64 // came when their time had passed
-	Down        uint64 // missed while no collector ran, or seen by one that ended before it could tell
+	Down        uint64 // missed while no collector ran, or seen by one that ended before it could report
 	Restarts    uint64
 	Malformed   uint64
 	Last        int64 // time of the last report, also when that is before the window

@@ -1,3 +1,3 @@
-// Package ingest says what a source hands over: frames, in batches, with when and where they arrived. Nothing here or
+// Package ingest defines what a source hands over: frames, in batches, with the time and place of their arrival. Nothing here or
 // below reads what is inside.
 package ingest

@@ -2,12 +2,12 @@ package ingest
 
 import "net/netip"
 
-// Link types, as numbered by the registry of pcap (LINKTYPE_ values), and one of our own.
+// Link types, as numbered by the registry of pcap (LINKTYPE_ values), and one of hopscope.
 const (
 	LinkNull      uint16 = 0 // BSD loopback: the address family in the byte order of the machine that captured
 	LinkEthernet  uint16 = 1
 	LinkPPP       uint16 = 9
-	LinkRaw       uint16 = 101 // IPv4 or IPv6, told apart by the version nibble
+	LinkRaw       uint16 = 101 // IPv4 or IPv6, distinguished by the version nibble
 	LinkLoop      uint16 = 108 // OpenBSD loopback: the address family in network byte order
 	LinkLinuxSLL  uint16 = 113
 	LinkIPv4      uint16 = 228
@@ -16,6 +16,8 @@ const (
 
 	// LinkUDP marks a frame that is a UDP payload, as a socket gives it: Src and DstPort say what the kernel took off.
 	LinkUDP uint16 = 0xffff
+	// LinkOTLP marks a frame that is a request to export metrics (OTLP), as protocol buffers: Src is its sender.
+	LinkOTLP uint16 = 0xfffe
 )
 
 // Frame is one captured frame or one datagram.
@@ -27,7 +29,27 @@ type Frame struct {
 	Link    uint16
 	DstPort uint16         // LinkUDP only
 	Dst     netip.Addr     // LinkUDP only: the address that the socket listens on, which can stand for all of a machine
-	Src     netip.AddrPort // LinkUDP only; IPv4 addresses are unmapped
+	Only    Kind           // LinkUDP only: what alone may come in at that port
+	Src     netip.AddrPort // LinkUDP and LinkOTLP only; IPv4 addresses are unmapped
+	Answer  *Answer        // LinkOTLP only: filled in by the handler of the frame
+}
+
+// Kind is what datagrams a port is for.
+type Kind uint8
+
+// The kinds.
+const (
+	Anything Kind = iota
+	Reports       // telemetry reports, and whatever else rides in datagrams of the network
+	SFlow
+	IPFIX // and NetFlow 9
+)
+
+// Answer is the answer to a sender about its request.
+type Answer struct {
+	Broken  string // why nothing of it could be read, with the place; empty otherwise
+	Refused int    // data points
+	Why     string // they were
 }
 
 // Batch is a reusable list of frames whose bytes it owns.

@@ -5,31 +5,31 @@ import (
 	"time"
 )
 
-// Message is one record of a partitioned log, such as a topic of Kafka. It belongs to who receives it.
+// Message is one record of a partitioned log, such as a topic of Kafka. It belongs to its receiver.
 type Message struct {
 	Offset int64
 	Time   int64 // ns since 1970, as its producer said, or when it was appended where the topic is kept by that
 	Key    []byte
 	Value  []byte
-	Head   []byte // its header, of the one name that the reader of the log was told
+	Head   []byte // its header, of the one name that the reader of the log was given
 }
 
-// Generation is what a member of a consumer group has, from one rebalance to the next.
+// Generation is the assignment of a member of a consumer group, from one rebalance to the next.
 type Generation struct {
 	ID         int
 	Member     string
 	Partitions map[string][]int // by topic, in ascending order
 
-	// Lost ends when the partitions are not ours any more although nobody asked for them: what is then under way is
-	// abandoned, and committing it would be refused.
+	// Lost ends when the member has lost the partitions without being asked for them: what is then under way is abandoned, and
+	// committing it would be refused.
 	Lost context.Context
-	// Commit sets the group's offsets: what is to be read first by who has the partition next. The group refuses it once
-	// another generation has begun.
+	// Commit sets the group's offsets: what the next owner of the partition reads first. The group refuses it once another generation
+	// has begun.
 	Commit func(ctx context.Context, topic string, partition int, offset int64) error
 }
 
-// Member is told what a group gives to it and takes from it. Its methods are called from one goroutine, first Assigned,
-// then Revoke, and so on.
+// Member receives what a group assigns to it and takes from it. Its methods are called from one goroutine, first Assigned, then
+// Revoke, and so on.
 type Member interface {
 	// Assigned begins to work on the partitions, and returns at once.
 	Assigned(g *Generation)
@@ -49,7 +49,7 @@ type Log interface {
 	Bounds(ctx context.Context, topic string, partition int) (first, next int64, err error)
 	// OffsetAt gives the offset of the first record of a time, ns since 1970, or later ones.
 	OffsetAt(ctx context.Context, topic string, partition int, at int64) (int64, error)
-	// Retention is how long a topic keeps its records by time; 0 is for ever.
+	// Retention returns how long a topic keeps its records by time; 0 is for ever.
 	Retention(ctx context.Context, topic string) (time.Duration, error)
 }
 
@@ -59,7 +59,7 @@ type LogReader interface {
 	// moment for them, and gives none if none has come. After an error it can be called again, and goes on.
 	Next(ctx context.Context) ([]Message, error)
 	Offset() int64 // of the next message
-	// Limit bounds the bytes that one call of Next asks for, for whoever wants few messages. A batch comes whole.
+	// Limit bounds the bytes that one call of Next asks for, for readers of few messages. A batch comes whole.
 	Limit(bytes int)
 	// High is the offset that the next record of the partition will have, as the last answer said; -1 before the first.
 	High() int64

@@ -2,7 +2,7 @@ package ingest
 
 import "net/netip"
 
-// What only some sources can do is an interface of its own beside [Source]. Whoever runs sources asks for it.
+// What only some sources can do is an interface of its own beside [Source]. The runner of sources asks for it.
 
 // Listener is a source that waits for frames at addresses.
 type Listener interface {
@@ -12,11 +12,11 @@ type Listener interface {
 
 // Notifier is a source that works, although not as well as it could.
 type Notifier interface {
-	// Notices says what whoever runs the source should know before it runs, one sentence each.
+	// Notices returns what the operator should know before the source runs, one sentence each.
 	Notices() []string
 }
 
-// Describer is a source that reads from several places and can tell them apart.
+// Describer is a source that reads from several places and can distinguish them.
 type Describer interface {
 	// Inputs may be called at any time.
 	Inputs() []Input
@@ -37,7 +37,7 @@ type Waiter interface{ Waits() bool }
 // asked whether it has handed over all of a time.
 type Prompter interface {
 	// Prompt makes every worker hand over a batch with Until set to before, which may have no frames, as soon as it has
-	// handed over all frames that arrived until then. It does not wait for that. A worker that has not come to answer is
+	// handed over all frames with an earlier time. It does not wait for that. A worker that has not come to answer is
 	// asked for the last one alone.
 	Prompt(before int64)
 }

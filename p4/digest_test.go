@@ -217,7 +217,7 @@ func TestDigests(t *testing.T) {
 			meter := *lines[g]
 			loads[i] = line.Step(&meter, int64(pass.Egress)*1000, pass.PacketLength, pass.EnqueueDepth<<18)
 			if in := append([]Frame{p.In}, p.Behind...)[i]; !isProbe(in.Bytes) {
-				*lines[g] = meter // a probe is told what the line is like, and is not part of it
+				*lines[g] = meter // a probe gets what the line is like, and is not part of it
 			}
 		}
 		for i, in := range append([]Frame{p.In}, p.Behind...) {

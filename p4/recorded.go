@@ -49,8 +49,8 @@ type Frame struct {
 	Bytes Hex `json:"frame"`
 }
 
-// Pass is what the switch knew when a packet, or its clone, began to pass its egress. Times are in microseconds since the switch
-// started. A clone has no ingress port and no ingress time of its own.
+// Pass holds the metadata of the switch when a packet, or its clone, began to pass its egress. Times are in microseconds since the
+// switch started. A clone has no ingress port and no ingress time of its own.
 type Pass struct {
 	Instance     uint32 `json:"instance"` // 0, or 1 and 2 for clones of ingress and egress
 	IngressPort  uint16 `json:"ingress_port"`
@@ -67,7 +67,7 @@ type Pass struct {
 // Hex is bytes that stand as hex digits in a file.
 type Hex []byte
 
-// String gives the digits.
+// String returns the digits.
 func (h Hex) String() string { return hex.EncodeToString(h) }
 
 // UnmarshalText reads hex digits.
@@ -77,7 +77,7 @@ func (h *Hex) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Recorded gives what was recorded of a program.
+// Recorded returns what was recorded of a program.
 func Recorded(program string) (*recording, error) {
 	b, err := recordedFiles.ReadFile("vectors/" + program + ".json")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// Check says what is wrong with the probes of one plan, whatever its family: every probe has an id of its own, over all
+// Check returns what is wrong with the probes of one plan, whatever its family: every probe has an id of its own, over all
 // lists, and is a walk through the topology (see [Walk]). It does not know what the walks are for; the Check of a family
 // does, and calls this one.
 func Check(g *topo.Graph, lists ...[]Probe) error {

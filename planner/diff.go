@@ -5,7 +5,7 @@ import (
 	"reflect"
 )
 
-// Changes is what turns one list of probes into another. What is in none of the lists stays as it is.
+// Changes is the difference of two lists of probes. What is in none of the lists stays as it is.
 type Changes struct {
 	Added   []Probe  `json:"added,omitempty"`   // in the order of the new list
 	Removed []Probe  `json:"removed,omitempty"` // in the order of the old list
@@ -25,8 +25,8 @@ func (c *Changes) Empty() bool { return len(c.Added)+len(c.Removed)+len(c.Change
 // probe that it keeps, and gives new probes ids that the other plan has not. So a probe of the same id in both lists is
 // the same one, and is listed where anything else about it differs. The order of the lists does not matter.
 //
-// An id that is empty, or there twice in one list, is an error: nobody could say which probe is meant. The result shares
-// memory with the lists.
+// An id that is empty, or there twice in one list, is an error: it would be unclear which probe is meant. The result shares memory
+// with the lists.
 func Diff(old, new []Probe) (Changes, error) {
 	before, err := byID(old)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 // maxErrors bounds how many problems Errors lists.
 const maxErrors = 20
 
-// Errors collects what is wrong with a problem or a plan. It lists the first twenty and counts the rest, so that a file
-// in which everything is wrong still gives an error that a person can read. The zero value is empty and ready for use.
+// Errors collects what is wrong with a problem or a plan. It lists the first twenty and counts the rest, so that a file in which
+// everything is wrong still gives a readable error. The zero value is empty and ready for use.
 type Errors struct {
 	list []error
 	more int
@@ -25,7 +25,7 @@ func (e *Errors) Add(format string, args ...any) {
 	e.list = append(e.list, fmt.Errorf(format, args...))
 }
 
-// Len is how many errors were added.
+// Len returns the number of errors that were added.
 func (e *Errors) Len() int { return len(e.list) + e.more }
 
 // Join makes one error of all, a line each. It is nil where none was added.

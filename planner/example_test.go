@@ -7,8 +7,7 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// A plan that replaces another keeps the ids of the probes that stay, so that their difference is what agents have to be
-// told.
+// A plan that replaces another keeps the ids of the probes that stay, so that their difference is what agents have to be sent.
 func ExampleDiff() {
 	old := []planner.Probe{
 		{ID: "p1", Nodes: []string{"leaf-1", "spine-1", "leaf-2"}},
@@ -40,7 +39,7 @@ func ExampleDiff() {
 	// change p3 from [leaf-1 leaf-2] to [leaf-1 spine-2 leaf-2]
 }
 
-// Keys that nobody reads are errors, with the place where they are.
+// Keys that are not read are errors, with the place where they are.
 func ExampleReadJSON() {
 	var plan struct {
 		Probes []planner.Probe `json:"probes"`

@@ -53,7 +53,7 @@ func names(n int) (list []string) {
 	return list
 }
 
-// linkNames tells parallel links apart.
+// linkNames distinguishes parallel links.
 func (x *testGraph) linkNames() (list []string) {
 	for k, l := range x.links {
 		list = append(list, fmt.Sprint("l", k, ":", l[0], "-", l[1]))

@@ -10,7 +10,7 @@ import (
 // Version is that of the JSON of plans. It rises when a reader of the present one could misunderstand what is written.
 const Version = 1
 
-// Head is what the JSON of every plan begins with. A plan type embeds it.
+// Head is the beginning of every plan's JSON. A plan type embeds it.
 type Head struct {
 	Kind    string `json:"kind,omitempty"`    // the family, by the name of its command
 	Version int    `json:"version,omitempty"` // of the JSON

@@ -106,7 +106,7 @@ type searcher struct {
 	blocked []Blocked // where most was done
 }
 
-// key tells states apart: up to 64 moves for certain, more by a hash.
+// key distinguishes states: up to 64 moves for certain, more by a hash.
 func (s *searcher) key(i int) uint64 {
 	if len(s.moves) <= 64 {
 		return 1 << i

@@ -2,7 +2,7 @@ package planner
 
 import "errors"
 
-// Replacement is what a plan says of the older one that it replaces. All of it is empty in a plan that replaces none.
+// Replacement describes how a plan differs from the older one that it replaces. All of it is empty in a plan that replaces none.
 type Replacement struct {
 	Churn      *Churn      `json:"churn,omitempty"`      // how much changes
 	Transition *Transition `json:"transition,omitempty"` // the way there
@@ -33,7 +33,7 @@ func (r *Replacement) Count(limit, forced int) {
 	r.Churn = &Churn{Limit: max(limit, -1), Changed: r.Transition.Churn(), Forced: forced}
 }
 
-// CheckReplacement says in what the transition does not lead from the one plan to the other, step by step.
+// CheckReplacement returns in what the transition does not lead from the one plan to the other, step by step.
 func (r *Replacement) CheckReplacement(before, after []Element, capacity map[string]float64) error {
 	switch {
 	case r.Transition == nil:

@@ -113,7 +113,7 @@ func (s *simulation) end() error {
 	return nil
 }
 
-// Check says in what a transition is none between two plans: what its lists say, or what its steps do.
+// Check returns in what a transition is none between two plans: what its lists say, or what its steps do.
 func (t *Transition) Check(before, after []Element, capacity map[string]float64) error {
 	if err := t.CheckLists(before, after); err != nil {
 		return err
@@ -157,5 +157,5 @@ func (t *Transition) CheckLists(before, after []Element) error {
 	return nil
 }
 
-// Churn is how many elements a transition adds, removes or changes.
+// Churn returns how many elements a transition adds, removes or changes.
 func (t *Transition) Churn() int { return len(t.Add) + len(t.Remove) + len(t.Change) }

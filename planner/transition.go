@@ -24,7 +24,7 @@ type Step struct {
 	ID string `json:"id"`
 }
 
-// Op is what a step does.
+// Op is the operation of a step.
 type Op string
 
 // The operations.
@@ -34,7 +34,7 @@ const (
 	OpChange Op = "change"
 )
 
-// Element is what a transition has to know of an element of a plan.
+// Element is the part of a plan's element that a transition needs.
 //
 // What Covers names is up to the family: the links that a probe of a cover passes, the suspicious links that a probe
 // measures in detail, the interface whose items a flow carries, the measurement point that is served. An element of the

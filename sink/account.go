@@ -25,13 +25,13 @@ var stageNames = [NumStages]string{"memory", "disk", "stored", "dropped from mem
 // String is the stage's name.
 func (s Stage) String() string { return stageNames[min(s, NumStages-1)] }
 
-// Account is told where the reports and the points behind a queue are. It is used by several goroutines at a time.
+// Account receives where the reports and the points behind a queue are. It is used by several goroutines at a time.
 //
 // Points are what a store can confirm. Reports follow them: those of a batch are stored when all its points are, and
 // otherwise end where the first of its points ended that is not.
 type Account interface {
-	// Carry counts what the spool still held from an earlier run; it is OnDisk. The series of points are told when
-	// they are known, which is later, and beside their number.
+	// Carry counts what the spool still held from an earlier run; it is OnDisk. The series of points follow when they are known,
+	// which is later, and beside their number.
 	Carry(reports, points uint64, series []SeriesCount)
 	// Make counts points that come to a queue: they are InMemory.
 	Make(series []SeriesCount)
@@ -48,7 +48,7 @@ type PointAccount struct {
 	series        map[string]*SeriesBalance
 }
 
-// Carry counts points that the spool still held from an earlier run. Their series are told beside their number.
+// Carry counts points that the spool still held from an earlier run. Their series come beside their number.
 func (p *PointAccount) Carry(points uint64, series []SeriesCount) {
 	p.made += points
 	p.carried += points
@@ -109,7 +109,7 @@ func (p *PointAccount) count(series []SeriesCount, figure func(*SeriesBalance) *
 	return sum
 }
 
-// Balance gives the account, with the names that name gives to stages.
+// Balance returns the account, with the names that name gives to stages.
 func (p *PointAccount) Balance(name func(Stage) string) PointBalance {
 	b := PointBalance{
 		Made: p.made, Carried: p.carried, Stored: uint64(p.at[Stored]), Refused: uint64(p.at[Rejected]), Unsettled: int64(p.made),
@@ -177,21 +177,21 @@ func (t *Tally) End(to Stage, series []SeriesCount) {
 	t.points.End(to, series)
 }
 
-// At gives the number of reports that are in a stage now.
+// At returns the number of reports that are in a stage now.
 func (t *Tally) At(s Stage) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.reports[s]
 }
 
-// PointsAt gives the number of points that are in a stage now.
+// PointsAt returns the number of points that are in a stage now.
 func (t *Tally) PointsAt(s Stage) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.points.at[s]
 }
 
-// Points gives the points as a [Balance] has them, with the names of the stages.
+// Points returns the points as a [Balance] has them, with the names of the stages.
 func (t *Tally) Points() PointBalance {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -216,7 +216,7 @@ func TestReportsOfDroppedRecords(t *testing.T) {
 	})
 }
 
-// And when one was damaged on disk while nobody looked.
+// And when one was damaged on disk unnoticed.
 func TestReportsOfDamagedRecords(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) { damagedRecords(t, dir) })

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strconv"
 )
 
 // A batch as bytes, for writers that have no form of their own to keep in memory or in a spool:
@@ -179,7 +180,7 @@ func (d *decoder) string() string {
 	return s
 }
 
-// AsEncoder gives w as an Encoder: itself if it is one, and otherwise with the encoding above.
+// AsEncoder returns w as an Encoder: itself if it is one, and otherwise with the encoding above.
 func AsEncoder(w Writer) Encoder {
 	if e, ok := w.(Encoder); ok {
 		return e
@@ -200,4 +201,36 @@ func (e *encoded) WriteEncoded(ctx context.Context, payload []byte) error {
 		return &PermanentError{Err: err}
 	}
 	return e.Write(ctx, &e.b)
+}
+
+// Part implements [Parter].
+func (e *encoded) Part(payload []byte, held func(key string) bool) (behind, rest Refusal, err error) {
+	var all, late, others Batch
+	if err := DecodeBatch(payload, &all); err != nil {
+		return Refusal{}, Refusal{}, err
+	}
+	keyed, _ := e.Writer.(Keyed)
+	for i := range all.Points {
+		p := &all.Points[i]
+		key := ""
+		if keyed != nil {
+			key = keyed.Key(p)
+		} else {
+			key = strconv.FormatInt(p.Time, 10)
+		}
+		to := &others
+		if held(key) {
+			to = &late
+		}
+		to.Points = append(to.Points, *p)
+	}
+	return refusalOf(&late), refusalOf(&others), nil
+}
+
+// refusalOf gives points in this form.
+func refusalOf(b *Batch) Refusal {
+	if len(b.Points) == 0 {
+		return Refusal{}
+	}
+	return Refusal{Payload: AppendBatch(nil, b), Points: uint64(len(b.Points)), Series: countSeries(b.Points)}
 }

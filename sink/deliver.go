@@ -97,18 +97,19 @@ func (q *Queue) deliver(ctx context.Context) {
 	var buf []byte
 	all := false // that ever came was written
 	for {
-		it, ok := q.next(ctx, buf)
+		p, ok := q.next(ctx, buf)
 		if !ok {
 			all = ctx.Err() == nil
 			break
 		}
-		if it.onDisk {
-			buf = it.record
+		if p.record != nil {
+			buf = p.record
 		}
-		if !q.write(ctx, &it) {
+		if !q.write(ctx, p) {
 			break
 		}
 	}
+	q.endAsides(ctx)
 	if q.held != nil {
 		q.dropped(q.held, DroppedDisk)
 		q.held = nil
@@ -124,82 +125,121 @@ func (q *Queue) deliver(ctx context.Context) {
 	// The rest of a batch that has not ended comes no more. Of what is on disk that is left to the next run, unless it
 	// is known now.
 	q.finish(all)
-	for i := range q.staged {
-		if s := &q.staged[i]; !s.onDisk { // what is on disk stays there
+	for _, s := range q.staged {
+		switch {
+		case s.onDisk: // it stays there
+		case q.stager == nil && s.settled(q.taken): // what came before it was not
+			q.open = append(q.open[:0], s)
+			q.finish(true)
+		case s.pending > 0 && q.opt.Spool != nil:
+			q.dropped(&s.item, DroppedDisk)
+		default:
 			q.dropped(&s.item, DroppedMemory)
 		}
 	}
 	q.staged = nil
 }
 
-// next waits for a batch: from the spool, or from memory where there is none.
-func (q *Queue) next(ctx context.Context, buf []byte) (item, bool) {
+// next waits for what is to be written: a record from the spool, or from memory where there is none, or one that was set
+// aside and is due.
+func (q *Queue) next(ctx context.Context, buf []byte) (*piece, bool) {
 	var tick <-chan time.Time
 	if q.stager != nil {
 		ticker := time.NewTicker(time.Second)
 		defer ticker.Stop()
 		tick = ticker.C
 	}
-	closing := q.closing
-	for {
-		if ctx.Err() != nil {
-			return item{}, false
+	for ctx.Err() == nil {
+		if len(q.front) > 0 {
+			p := q.front[0]
+			q.front = q.front[1:]
+			return p, true
 		}
-		if q.opt.Spool == nil {
-			if it, ok := q.dequeue(); ok {
-				return it, true
-			}
-			if closing == nil {
-				return item{}, false
-			}
-			select {
-			case <-q.arrived:
-			case <-tick:
-				q.tick(ctx)
-			case <-q.ask:
-				q.flush(ctx)
-			case <-closing:
-				closing = nil // what came before it is taken
-			case <-ctx.Done():
+		due, wait := q.dueAside(time.Now())
+		if due != nil && q.credit >= 0 {
+			return due, true
+		}
+		ended := q.ended() // before the last look
+		if it, ok := q.take(buf); ok {
+			if p := q.admit(&it); p != nil {
+				return p, true
 			}
 			continue
 		}
-
-		ended := false
-		select {
-		case <-q.spooled: // nothing more comes; look once more and go
-			ended = true
-		default:
-		}
-		rec, err := q.opt.Spool.Read(buf)
-		q.countLost()
-		if err == nil {
-			it := itemOf(rec.Payload)
-			it.reports, it.end, it.onDisk = rec.Reports, rec.End, true
-			carried := it.head.batch < q.began
-			it.extra = it.head.points - min(rec.Points, it.head.points) // version 1 did not say
-			if q.opt.Account != nil && carried {
-				q.opt.Account.Carry(0, it.extra, it.head.series)
-			}
-			return it, true
-		}
-		if q.held != nil {
-			it := *q.held
-			q.held = nil
-			return it, true
+		if due != nil {
+			return due, true
 		}
 		if ended {
-			return item{}, false
+			return nil, false
 		}
-		select {
-		case <-q.opt.Spool.Ready():
-		case it := <-q.direct:
-			q.held = &it // one that came before it may have gone to the spool in this moment
-		case <-q.spooled:
-		case <-tick:
-			q.tick(ctx)
-		case <-ctx.Done():
+		q.await(ctx, tick, wait)
+	}
+	return nil, false
+}
+
+// ended reports that no record comes any more but those that are there.
+func (q *Queue) ended() bool {
+	end := q.closing
+	if q.opt.Spool != nil {
+		end = q.spooled
+	}
+	select {
+	case <-end:
+		return true
+	default:
+		return false
+	}
+}
+
+// take gives the next record, if there is one.
+func (q *Queue) take(buf []byte) (item, bool) {
+	if q.opt.Spool == nil {
+		return q.dequeue()
+	}
+	rec, err := q.opt.Spool.Read(buf)
+	q.countLost()
+	if err == nil {
+		it := itemOf(rec.Payload)
+		it.reports, it.end, it.onDisk = rec.Reports, rec.End, true
+		carried := it.head.batch < q.began
+		it.extra = it.head.points - min(rec.Points, it.head.points) // version 1 did not say
+		if q.opt.Account != nil && carried {
+			q.opt.Account.Carry(0, it.extra, it.head.series)
 		}
+		return it, true
+	}
+	if q.held != nil {
+		it := *q.held
+		q.held = nil
+		return it, true
+	}
+	return item{}, false
+}
+
+// await waits until there may be something to write, for no longer than a time; 0 sets no limit.
+func (q *Queue) await(ctx context.Context, tick <-chan time.Time, limit time.Duration) {
+	var due <-chan time.Time
+	if limit > 0 {
+		timer := time.NewTimer(limit)
+		defer timer.Stop()
+		due = timer.C
+	}
+	var news <-chan struct{} = q.arrived
+	end, ask := q.closing, q.ask
+	if q.opt.Spool != nil {
+		news, end, ask = q.opt.Spool.Ready(), q.spooled, nil
+	}
+	select {
+	case <-news:
+	case it := <-q.direct:
+		q.held = &it // one that came before it may have gone to the spool in this moment
+	case <-tick:
+		q.tick(ctx)
+	case <-ask:
+		q.flush(ctx)
+	case <-due:
+	case <-end:
+	case <-ctx.Done():
 	}
 }
 
@@ -218,45 +258,100 @@ func (q *Queue) tick(ctx context.Context) {
 	q.settle()
 }
 
-// write tries until the record is stored or refused. It returns false when the queue has to end before that.
-func (q *Queue) write(ctx context.Context, it *item) bool {
+// write tries until a record is stored, refused or set aside. It returns false when the queue has to end before that.
+func (q *Queue) write(ctx context.Context, p *piece) bool {
+	err := q.try(ctx, p)
+	if err == nil || Permanent(err) {
+		q.written(p, err)
+		return true
+	}
+	switch {
+	case ctx.Err() != nil:
+		return false
+	case p.aside:
+		q.again(p, err)
+		return true
+	case othersPassed(err), doubtful(err) && p.err != nil && p.passes != q.passes: // it failed, another passed, and it fails again
+		q.setAside(p, err)
+		return true
+	}
+	return q.persist(ctx, p, err)
+}
+
+// try writes a record once. What is left of it after an error is all that p holds then.
+func (q *Queue) try(ctx context.Context, p *piece) (err error) {
+	start := time.Now()
+	if p.s.unknown {
+		err = &PermanentError{Err: errors.New("the spool holds a record that this version of the program cannot read")}
+	} else {
+		err = q.writer.WriteEncoded(ctx, p.payload)
+	}
+	q.spend(p, time.Since(start))
+	if errors.Is(err, ErrNothing) {
+		p.nothing = true
+		return nil
+	}
+	if q.opt.Observe != nil {
+		q.opt.Observe(time.Since(start), err)
+	}
+	if re, ok := errors.AsType[*RetryError](err); ok && re.Rest != nil {
+		if len(re.Refused) > 0 {
+			q.refuse(p, &PermanentError{Err: errors.New(re.Refused[0].Reason), Refused: re.Refused})
+		}
+		p.payload, p.points, p.series, p.apart = re.Rest.Payload, re.Rest.Points, re.Rest.Series, true
+		if re.Progress {
+			q.passes++
+		}
+	}
+	return err
+}
+
+// othersPassed reports whether a store failed for a part of what it was given and took another.
+func othersPassed(err error) bool {
+	re, ok := errors.AsType[*RetryError](err)
+	return ok && re.Rest != nil && re.Doubt && re.Progress
+}
+
+// persist tries a record again until it is stored or refused, or another one passes: then the store is there, and what
+// failed is set aside. As long as nothing passes, records keep their order.
+func (q *Queue) persist(ctx context.Context, p *piece, err error) bool {
 	wait := retry.Backoff{Min: q.conf.RetryMin, Max: q.conf.RetryMax, Spread: 1, Rand: q.opt.Rand}
-	for {
-		start := time.Now()
-		var err error
-		if it.unknown {
-			err = &PermanentError{Err: errors.New("the spool holds a record that this version of the program cannot read")}
+	suspects := suspects{list: []*piece{p}}
+	p.err, p.passes = err, q.passes
+	for ctx.Err() == nil {
+		q.failed(err)
+		re, _ := errors.AsType[*RetryError](err)
+		if re != nil && re.Progress {
+			q.setFailing(false)
+			wait.Reset()
 		} else {
-			err = q.writer.WriteEncoded(ctx, it.payload)
+			q.setFailing(true)
 		}
-		if q.opt.Observe != nil {
-			q.opt.Observe(time.Since(start), err)
-		}
-		if err == nil || Permanent(err) {
-			q.written(it, err)
+		suspects.probes = 0
+		suspects.doubt = q.parter != nil && doubtful(err)
+		passed, on := q.pause(ctx, &wait, err, &suspects)
+		if passed {
+			for _, s := range suspects.list {
+				q.setAside(s, err)
+			}
 			return true
 		}
-		if ctx.Err() == nil {
-			q.failed(err)
-			if re, ok := errors.AsType[*RetryError](err); ok && re.Progress {
-				q.setFailing(false)
-				wait.Reset()
-			} else {
-				q.setFailing(true)
-			}
-			if q.wait(ctx, &wait, err) {
-				continue
-			}
+		if !on {
+			break
 		}
-		if !it.onDisk {
-			to := DroppedMemory
-			if q.opt.Spool != nil {
-				to = DroppedDisk
-			}
-			q.dropped(it, to)
+		err = q.try(ctx, p)
+		if othersPassed(err) {
+			q.setFailing(false)
+			q.setAside(p, err)
+		} else if err != nil && !Permanent(err) {
+			continue
+		} else {
+			q.written(p, err)
 		}
-		return false
+		q.front = append(suspects.list[1:], q.front...)
+		return true
 	}
+	return false
 }
 
 // failed remembers an error that may pass.
@@ -275,10 +370,11 @@ func (q *Queue) setFailing(failing bool) {
 	q.mu.Unlock()
 }
 
-// wait waits before the next try: a random time below a bound that doubles, and at least as long as the store asked
-// for. Closing the queue ends the wait, and the waits after that are short. It returns false when there is to be no next
-// try, which with a closed queue and a spool is at once.
-func (q *Queue) wait(ctx context.Context, backoff *retry.Backoff, err error) bool {
+// pause waits before the next try: a random time below a bound that doubles, and at least as long as the store asked
+// for. Meanwhile it probes with other records where the last one is in doubt, and reports whether one passed. Closing the
+// queue ends the wait, and the waits after that are short. On is false when there is to be no next try, which with a
+// closed queue and a spool is at once.
+func (q *Queue) pause(ctx context.Context, backoff *retry.Backoff, err error, s *suspects) (passed, on bool) {
 	closing := q.closing
 	select {
 	case <-closing:
@@ -290,9 +386,9 @@ func (q *Queue) wait(ctx context.Context, backoff *retry.Backoff, err error) boo
 	if re, ok := errors.AsType[*RetryError](err); ok {
 		d = max(d, re.After)
 	}
-	var ended <-chan struct{}
+	var ended, news <-chan struct{} = nil, q.arrived
 	if q.opt.Spool != nil {
-		ended = q.spooled
+		ended, news = q.spooled, q.opt.Spool.Ready()
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -303,48 +399,78 @@ func (q *Queue) wait(ctx context.Context, backoff *retry.Backoff, err error) boo
 		tick = ticker.C
 	}
 	for {
+		if q.probe(ctx, s) {
+			return true, true
+		}
+		if !s.doubt || s.probes >= maxProbes {
+			news = nil
+		}
 		select {
+		case <-news:
 		case <-timer.C:
-			return true
+			return false, true
 		case <-tick:
 			q.tick(ctx)
 		case <-ended:
-			return false
+			return false, false
 		case <-closing:
 			if q.opt.Spool == nil {
-				return true
+				return false, true
 			}
 			closing = nil // and ended follows
 		case <-ctx.Done():
-			return false
+			return false, false
 		}
 	}
 }
 
-// written notes that the writer took or refused a record.
-func (q *Queue) written(it *item, err error) {
-	s := staged{item: *it, to: Stored}
-	s.record, s.payload = nil, nil // the writer has it
+// admit gives a record its place among those that have come, and what of it may be written now; nil for nothing.
+func (q *Queue) admit(it *item) *piece {
+	s := &staged{item: *it, to: Stored}
 	q.follow(&it.head)
-	q.mu.Lock()
-	q.failing, q.stats.Config = false, false
-	if err == nil {
-		q.stats.Writes++
-	}
-	q.mu.Unlock()
-	if err != nil {
-		q.refuse(it, &s, err)
-	}
 	if it.head.last {
 		s.to = q.track.spoiled
+	}
+	p := q.pieceOf(s, it.payload, it.head.points, it.head.series)
+	p.record = it.record
+	s.record, s.payload = nil, nil // the piece has it
+	q.staged = append(q.staged, s)
+	return q.behind(p, q.asides, func(late *piece) { q.putAside(late, nil) })
+}
+
+// written notes that the writer took or refused a record, or what was left of it.
+func (q *Queue) written(p *piece, err error) {
+	if !p.nothing {
 		q.mu.Lock()
-		if q.track.spoiled != Rejected {
-			q.clean = min(q.clean+1, cleanBatches)
+		q.failing, q.stats.Config = false, false
+		if err == nil {
+			q.stats.Writes++
 		}
 		q.mu.Unlock()
+		q.passes++
 	}
-	q.staged = append(q.staged, s)
+	none := false
+	if err != nil {
+		none = q.refuse(p, err) >= p.points
+	}
+	if !none {
+		q.taken++
+	}
+	q.endPiece(p)
 	q.settle()
+}
+
+// endPiece takes a piece off its record.
+func (q *Queue) endPiece(p *piece) {
+	s := p.s
+	s.pending--
+	s.write = q.taken
+	q.unset(p)
+	if s.pending == 0 && s.head.last && !q.track.rejected {
+		q.mu.Lock()
+		q.clean = min(q.clean+1, cleanBatches)
+		q.mu.Unlock()
+	}
 }
 
 // follow notes whether a record of the batch was lost before this one.
@@ -361,18 +487,19 @@ func (q *Queue) follow(h *recordHead) {
 	t.next = h.part + 1
 }
 
-// refuse counts the points of a record that the store refused, and keeps them.
-func (q *Queue) refuse(it *item, s *staged, err error) {
+// refuse counts the points of a record that the store refused, and keeps them. It returns their number.
+func (q *Queue) refuse(p *piece, err error) uint64 {
 	pe, _ := errors.AsType[*PermanentError](err)
 	groups := pe.Refused
-	if len(groups) == 0 { // all, or nobody knows which
-		groups = []Refusal{{Payload: it.payload, Points: it.head.points, Series: it.head.series, Reason: err.Error()}}
-		if n := uint64(max(pe.Rejected, 0)); n > 0 && n < it.head.points {
+	if len(groups) == 0 { // all, or it is unknown which
+		groups = []Refusal{{Payload: p.payload, Points: p.points, Series: p.series, Reason: err.Error()}}
+		if n := uint64(max(pe.Rejected, 0)); n > 0 && n < p.points {
 			groups[0].Points, groups[0].Series = n, nil
 		}
 	}
+	s := p.s
 	now := time.Now()
-	entry := refused.Entry{Time: now, Sink: q.name, Target: q.opt.Target, Batch: it.head.batch, Part: it.head.part}
+	entry := refused.Entry{Time: now, Sink: q.name, Target: q.opt.Target, Batch: s.head.batch, Part: s.head.part}
 	if entry.Batch == 0 {
 		entry.Batch = uint64(now.UnixNano())
 	}
@@ -386,43 +513,42 @@ func (q *Queue) refuse(it *item, s *staged, err error) {
 		}
 		entry.Groups = append(entry.Groups, group)
 	}
-	n = min(n, it.head.points)
-	s.rejected, s.none = n, n == it.head.points
-	if q.track.spoiled == Stored {
-		q.track.spoiled = Rejected
+	n = min(n, p.points)
+	s.refusals++
+	s.rejected = min(s.rejected+n, s.head.points)
+	if s.head.batch == q.track.batch {
+		q.track.rejected = true
 	}
 	q.mu.Lock()
 	q.clean = 0
 	q.stats.PointsRejected += n
 	q.stats.LastError, q.stats.LastErrorTime = err.Error(), now
-	q.stats.LastRefusal = Refused{Time: now, Points: n, Of: it.head.points, Reason: groups[0].Reason}
+	q.stats.LastRefusal = Refused{Time: now, Points: n, Of: s.head.points, Reason: groups[0].Reason}
 	q.mu.Unlock()
 	if q.opt.Refused != nil {
 		_ = q.opt.Refused.Put(&entry) // which counts what it could not keep
 	}
+	return n
 }
 
 // settle takes from the staged records those that are stored by now. They leave the spool together with the last of
 // their batch: what has to be said about its reports is then found again after a crash.
 func (q *Queue) settle() {
-	n := len(q.staged)
+	stored := q.taken
 	if q.stager != nil {
-		stored := q.stager.Stored()
-		for n = 0; n < len(q.staged) && (q.staged[n].none || q.settled < stored); n++ {
-			if !q.staged[n].none {
-				q.settled++
-			}
-		}
+		stored = q.stager.Stored()
 	}
-	for i := range q.staged[:n] {
-		s := &q.staged[i]
+	n := 0
+	for ; n < len(q.staged) && q.staged[n].settled(stored); n++ {
+		s := q.staged[n]
 		if len(q.open) > 0 && q.open[0].head.batch != s.head.batch {
 			q.finish(true) // its last record was lost
 		}
-		if q.open = append(q.open, *s); s.head.last {
+		if q.open = append(q.open, s); s.head.last {
 			q.finish(true)
 		}
 	}
+	clear(q.staged[:n])
 	q.staged = append(q.staged[:0], q.staged[n:]...)
 }
 
@@ -430,17 +556,16 @@ func (q *Queue) settle() {
 func (q *Queue) finish(all bool) {
 	var reports, known, extra, rejected uint64 // of those on disk
 	var end spool.Position
-	to, onDisk := Stored, false
+	to, onDisk := q.reportsTo(), false
 	inMemory := uint64(0)
-	for i := range q.open {
-		s := &q.open[i]
+	for _, s := range q.open {
 		if s.onDisk && !all {
 			continue
 		}
 		q.account(s)
 		if !s.onDisk {
 			inMemory++
-			q.move(InMemory, s.to, s.reports, 0)
+			q.move(InMemory, to, s.reports, 0)
 			q.move(InMemory, Stored, 0, s.head.points-s.rejected)
 			q.move(InMemory, Rejected, 0, s.rejected)
 			continue
@@ -448,9 +573,6 @@ func (q *Queue) finish(all bool) {
 		reports += s.reports
 		known, extra, rejected = known+s.head.points-s.extra, extra+s.extra, rejected+s.rejected
 		end, onDisk = s.end, true
-		if s.head.last {
-			to = s.to
-		}
 	}
 	q.open = q.open[:0]
 	q.settleRecords(inMemory)
@@ -466,6 +588,20 @@ func (q *Queue) finish(all bool) {
 	q.move(OnDisk, to, reports, 0)
 	q.move(OnDisk, Rejected, 0, rejected)
 	q.move(OnDisk, Stored, 0, points-rejected)
+}
+
+// reportsTo is where the reports of the open batch end.
+func (q *Queue) reportsTo() Stage {
+	to := Stored
+	for _, s := range q.open {
+		if s.refusals > 0 && to == Stored {
+			to = Rejected
+		}
+		if s.head.last && s.to != Stored {
+			to = s.to
+		}
+	}
+	return to
 }
 
 // account counts the points of a record by series.

@@ -1,7 +1,7 @@
-// Package sink is where results leave: points of series and findings, to stores and to people.
+// Package sink holds the outputs: points of series and findings go to stores and to receivers.
 //
-// A sink never stops capture. Each store hangs off a bounded [Queue]; what happens when that is full is the queue's one
-// written policy, and its [Account] is told:
+// A sink never stops capture. Each store hangs off a bounded [Queue]; what happens when that is full is the queue's one written
+// policy, and its [Account] counts it:
 //
 //	window ──► Put ──► memory ──────────────► Writer     without a spool
 //	window ──► Put ──► memory ──► spool ────► Writer     with one: a store that is away costs disk, not data

@@ -2,7 +2,7 @@ package sink
 
 import "github.com/hopscope/hopscope/decode"
 
-// Encoded is what an [Encoder] made that needs no further encoding: one record of a queue.
+// Encoded is the output of an [Encoder] that needs no further encoding: one record of a queue.
 type Encoded struct {
 	Payload []byte        // Encoder.WriteEncoded takes it
 	Series  []SeriesCount // points of which series are in it
@@ -18,8 +18,8 @@ type WindowEncoder interface {
 	EncodeWindow(w *Window) []Encoded
 }
 
-// Diverter is an Encoder that takes some reports out of the statistics of their collector, since somebody else is to make
-// these. What it takes is counted for its exporter all the same.
+// Diverter is an Encoder that takes some reports out of the statistics of their collector, since another program makes these. What it
+// takes is counted for its exporter all the same.
 type Diverter interface {
 	Encoder
 	// Open is called once, before the others, with the number of workers and a function that several goroutines may call
@@ -33,8 +33,10 @@ type Diverter interface {
 	// Tick is called about every 100 ms with the time, so that reports do not wait for others for long. It is called beside
 	// Divert, by another goroutine, and not beside EndWindow.
 	Tick(now int64)
-	// EndWindow is called when all reports of the window whose label is end were diverted, and before the first one of the
-	// next window; it puts all of them before it returns. Nobody diverts meanwhile. EncodeWindow for the same window
-	// follows.
+	// EndWindow is called when all reports of the window whose label is end were diverted, and before the first one of the next
+	// window; it puts all of them before it returns. No call of Divert runs meanwhile. EncodeWindow for the same window follows.
 	EndWindow(end int64)
+	// MarkWindow is called when that window was handed over, with the label that EndWindow had. What it puts comes behind the window:
+	// a reader that has it knows that the collector got that far.
+	MarkWindow(end int64)
 }

@@ -12,7 +12,7 @@ type Point struct {
 // Tag is an indexed label of a series.
 type Tag struct{ Key, Value string }
 
-// FieldKind tells which value of a Field is meant.
+// FieldKind selects the value of a Field.
 type FieldKind uint8
 
 // The kinds of values.

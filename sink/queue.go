@@ -37,7 +37,7 @@ func (c *QueueConfig) Validate() error {
 type Policy uint8
 
 const (
-	// Drop gives up the oldest waiting batches and counts them: for live sources, which nobody can slow down.
+	// Drop gives up the oldest waiting batches and counts them: for live sources, which cannot be slowed down.
 	Drop Policy = iota
 	// Block lets Put wait: for replays. A spool behind the queue then fills up and never evicts.
 	Block
@@ -50,11 +50,11 @@ type QueueOptions struct {
 	Spool *spool.Spool
 	// Refused keeps the points that the store refuses. Without it they are counted alone.
 	Refused *refused.Folder
-	// Target says where the writer writes, for people who look at refused points.
+	// Target names where the writer writes, for operators that look at refused points.
 	Target string
-	// Account is told where the reports and the points are.
+	// Account receives where the reports and the points are.
 	Account Account
-	// Observe is told of every write: how long it took and what came of it.
+	// Observe is called after every write with its duration and its result.
 	Observe func(d time.Duration, err error)
 	// Rand gives numbers of [0, 1) for the waits between retries.
 	Rand func() float64
@@ -70,6 +70,7 @@ type Queue struct {
 	name   string
 	writer Encoder
 	stager Stager // nil for writers that store at once
+	parter Parter // nil for writers whose records have to stay in order
 	conf   QueueConfig
 	opt    QueueOptions
 
@@ -90,11 +91,11 @@ type Queue struct {
 	done    chan struct{} // closed when the delivering goroutine has ended
 	cancel  context.CancelFunc
 
-	turn chan struct{} // holds a token while somebody puts: the records of a batch follow each other
+	turn chan struct{} // holds a token during a Put: the records of a batch follow each other
 	ask  chan struct{} // Flush wants a Stager to store everything
 
 	began     uint64    // batches below it are of an earlier run
-	batch     uint64    // the last number that was given to one; who has the turn owns it
+	batch     uint64    // the last number that was given to one; the holder of turn owns it
 	gone      uint64    // the last batch of which a record was dropped before it came to the store
 	goneTo    Stage     // and where it went
 	evicted   time.Time // when the spool was last full
@@ -107,13 +108,21 @@ type Queue struct {
 	marks          []mark // in order
 
 	// The delivering goroutine's own.
-	held    *item // came past the spool, and waits for what is in there
-	track   track
-	staged  []staged
-	settled uint64 // of the staged
+	held       *item // came past the spool, and waits for what is in there
+	track      track
+	staged     []*staged
+	taken      uint64 // writes that stored something
+	passes     uint64 // writes that ended with something stored or refused
+	front      []*piece
+	asides     []*piece // in the order in which they were set aside
+	asideBytes int      // of their payloads
+	parts      int      // pieces that were parted since passes was partedAt
+	partedAt   uint64
+	fresh      int           // halves that were made of what is set aside
+	credit     time.Duration // how much longer records that come were written than those set aside
 	// flushing says that everything is to be stored, and that the last try failed.
 	flushing bool
-	open     []staged
+	open     []*staged
 }
 
 // item is one record with what is known about it.
@@ -128,20 +137,30 @@ type item struct {
 	unknown bool // the record is of a version that is not known
 }
 
-// staged is a record that the writer took or refused.
+// staged is a record that has come to the writer.
 type staged struct {
 	item
+	pending  int    // pieces that are not written yet
+	write    uint64 // the last write that held some of it, counted from 1
 	refused  []SeriesCount
+	refusals int
 	rejected uint64 // points
-	none     bool   // all of its points were refused
-	to       Stage  // where its reports go
+	to       Stage  // where its reports go, unless some of its points were refused
+}
+
+// settled reports whether it is known what became of a record when as many writes are stored.
+func (s *staged) settled(stored uint64) bool {
+	all := s.refusals > 0 && s.rejected == s.head.points
+	return s.pending == 0 && (all || s.write <= stored)
 }
 
 // track follows the records of a batch on their way to the store.
 type track struct {
 	batch   uint64
 	next    uint64 // part
-	spoiled Stage  // where the first points ended that are not stored; Stored as long as all are
+	spoiled Stage  // where the first record ended that did not come here; Stored as long as all came
+	// rejected says that the store refused some.
+	rejected bool
 }
 
 // QueueStats says how a queue is doing.
@@ -156,9 +175,11 @@ type QueueStats struct {
 	BatchesDropped uint64
 
 	Failing       bool   // the last write failed and is being tried again
-	Config        bool   // and somebody has to mend the settings
+	Config        bool   // and an operator has to mend the settings
 	LastError     string // of a write
 	LastErrorTime time.Time
+
+	Aside Aside // what the store fails for while it takes others
 
 	Rejecting   bool    // the store refused points of one of the last batches
 	LastRefusal Refused // zero before the first
@@ -196,6 +217,7 @@ func NewQueue(w Writer, conf QueueConfig, opt QueueOptions) *Queue {
 	q.began = uint64(time.Now().UnixNano())
 	q.clean = cleanBatches
 	q.writer = AsEncoder(w)
+	q.parter, _ = q.writer.(Parter)
 	return q
 }
 
@@ -301,7 +323,7 @@ func (q *Queue) PutEncoded(ctx context.Context, e Encoded) error {
 	return nil
 }
 
-// begin waits until nobody else puts.
+// begin waits until no other Put runs.
 func (q *Queue) begin(ctx context.Context) error {
 	select {
 	case q.turn <- struct{}{}:
@@ -426,7 +448,7 @@ func (q *Queue) dequeue() (it item, ok bool) {
 	}
 	it = q.dequeueLocked()
 	if it.head.batch == q.gone && it.head.spoiled == Stored {
-		// A record before it is gone, and whoever stores this one has to know: the reports may be with it.
+		// A record before it is gone, and the writer that stores this one has to know: the reports may be with it.
 		it.head.spoiled = q.goneTo
 		it.record[flagsAt] = it.head.flags()
 	}

@@ -22,7 +22,7 @@ type Series struct {
 // TagSpec describes a tag. All tags of a series are on every point of it.
 type TagSpec struct{ Key, Doc string }
 
-// FieldSpec describes a field. A field whose value nobody reported is absent from the point, never zero.
+// FieldSpec describes a field. A field whose value was not reported is absent from the point, never zero.
 type FieldSpec struct {
 	Key  string
 	Kind FieldKind
@@ -34,14 +34,17 @@ func (k FieldKind) String() string { return [...]string{"integer", "float", "str
 
 // AllSeries are the stored series, in the order of the reference. The time of a point is the end of its window,
 // except where Doc says otherwise.
-var AllSeries = []Series{hops.Series, flows.Series, ways.Series, paths.Series, events.Series, exporters.Series, runs.Series, called.Series}
+var AllSeries = []Series{hops.Series, nameless.Series, flows.Series, sights.Series, ways.Series, paths.Series, events.Series, exporters.Series, interfaces.Series, runs.Series, called.Series}
 
 // points makes the points of a window and its findings. A point's time is the window's end or follows from what it is
 // about, so that writing a window twice changes nothing.
 func points(w *Window) []Point {
-	b := make([]Point, 0, len(w.Hops)+4*len(w.Flows)+len(w.Exporters)+len(w.Paths)+len(w.Findings)+1)
+	b := make([]Point, 0, len(w.Hops)+len(w.Nameless)+4*len(w.Flows)+len(w.Exporters)+len(w.Interfaces)+len(w.Paths)+len(w.Findings)+1)
 	for i := range w.Hops {
 		b = hops.append(b, w, w.End, &w.Hops[i])
+	}
+	for i := range w.Nameless {
+		b = nameless.append(b, w, w.End, &w.Nameless[i])
 	}
 	var rest flowHop // of all flows without series of their own
 	for i := range w.Flows {
@@ -53,6 +56,9 @@ func points(w *Window) []Point {
 		name := f.Key.String()
 		for at := range f.Hops {
 			b = flows.append(b, w, w.End, &flowHop{f, &f.Hops[at], name, at})
+		}
+		for at := range f.Sights {
+			b = sights.append(b, w, w.End, &flowSight{&f.Sights[at], name})
 		}
 		b = appendWays(b, w, f, name)
 	}
@@ -81,6 +87,7 @@ func points(w *Window) []Point {
 	if strangers.Folded {
 		b = exporters.append(b, w, w.End, &strangers)
 	}
+	b = appendInterfaces(b, w)
 	for i := range w.Findings {
 		// The nanoseconds keep two findings of one kind, node and window from sharing a point.
 		f := &w.Findings[i]
@@ -118,7 +125,28 @@ var hops = series("hop", "One point per window and hop: a node and the interface
 		[]field[inference.HopStats]{
 			{FieldSpec{"tx_utilization_max", Float, "ratio", "share of the egress interface in use, largest"},
 				func(h *inference.HopStats) (Field, bool) { return Field{Float: h.Utilization}, h.HasUtilization }},
-		})).again()
+		},
+		bounds("latency", "ns", func(h *inference.HopStats) *inference.Bounds { return h.Latency.Bounds }),
+		bounds("queue", "bytes", func(h *inference.HopStats) *inference.Bounds { return h.Queue.Bounds }),
+	)).again()
+
+// bounds are what quantiles leave open whose values came in buckets.
+func bounds(of, unit string, get func(*inference.HopStats) *inference.Bounds) []field[inference.HopStats] {
+	some := func(key, unit, doc string, value func(*inference.Bounds) uint64) field[inference.HopStats] {
+		return field[inference.HopStats]{FieldSpec{of + key, Int, unit, doc}, func(h *inference.HopStats) (Field, bool) {
+			b := get(h)
+			if b == nil {
+				return Field{}, false
+			}
+			return Field{Int: int64(value(b))}, true
+		}}
+	}
+	return []field[inference.HopStats]{
+		some("_p50_low", unit, "least that "+of+"_p50 can be, where a device keeps a histogram itself; "+of+"_p50 is where the bucket of the median ends", func(b *inference.Bounds) uint64 { return b.P50 }),
+		some("_p99_low", unit, "the same of "+of+"_p99", func(b *inference.Bounds) uint64 { return b.P99 }),
+		some("_beyond", "", "values beyond the last bucket of such a histogram: quantiles among them are higher than said, and nothing tells by how much", func(b *inference.Bounds) uint64 { return b.Open }),
+	}
+}
 
 // flowHop is one hop of one of the busiest flows.
 type flowHop struct {
@@ -137,7 +165,10 @@ func (h *flowHop) fold(f *inference.FlowStats) {
 }
 
 // otherName is what stands in tags for all that has no series of its own.
-const otherName = "other"
+const (
+	otherName = "other"
+	noneName  = "none"
+)
 
 var flows = series("flow", "One point per window, flow and hop, for the busiest flows.",
 	[]tag[flowHop]{
@@ -185,8 +216,8 @@ var events = series("event", "One point per finding when it starts, when its sev
 	[]tag[inference.Finding]{
 		{"kind", inference.NameList(inference.Kinds(), "or"),
 			func(f *inference.Finding) string { return f.Kind.String() }},
-		{"node", `node ID; 0 for findings about a flow, "other" for nodes that found no place in the day`,
-			func(f *inference.Finding) string { return unlessFolded(f.Folded, decimal(f.Node)) }},
+		{"node", `node ID; "none" for findings about no node, such as those about a flow, "other" for nodes that found no place in the day`,
+			func(f *inference.Finding) string { return unlessFolded(f.Folded, unlessNone(f.HasNode(), f.Node)) }},
 		{"severity", inference.NameList(inference.Severities(), "or"), func(f *inference.Finding) string { return f.Severity.String() }},
 	},
 	[]field[inference.Finding]{
@@ -213,7 +244,10 @@ var exporters = series("exporter", "One point per window and sequence number spa
 		{"address", `source address of the datagrams; "other" for all exporters that found no place in the day`,
 			func(e *inference.ExporterStats) string { return unlessFolded(e.Folded, e.Addr.String()) }},
 		{"hw_id", "subsystem of the reporting node", func(e *inference.ExporterStats) string { return unlessFolded(e.Folded, decimal(uint32(e.HWID))) }},
-		{"node", "node ID in the report header", func(e *inference.ExporterStats) string { return unlessFolded(e.Folded, decimal(e.Node)) }},
+		{"node", `node ID in the report header; "none" where it holds none`,
+			func(e *inference.ExporterStats) string {
+				return unlessFolded(e.Folded, unlessNone(!e.Nameless, e.Node))
+			}},
 	},
 	[]field[inference.ExporterStats]{
 		integer("reports", "", "reports received", func(e *inference.ExporterStats) uint64 { return e.Reports }),
@@ -373,6 +407,14 @@ func (s *seriesOf[T]) append(dst []Point, w *Window, time int64, x *T) []Point {
 	return append(dst, p)
 }
 
+// unlessNone is the id of a node where there is one: absent is not 0.
+func unlessNone(some bool, node uint32) string {
+	if !some {
+		return noneName
+	}
+	return decimal(node)
+}
+
 func unlessFolded(folded bool, name string) string {
 	if folded {
 		return otherName
@@ -382,7 +424,7 @@ func unlessFolded(folded bool, name string) string {
 
 func decimal(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 
-// FindSeries gives the description of a measurement, or nil.
+// FindSeries returns the description of a measurement, or nil.
 func FindSeries(measurement string) *Series {
 	for i := range AllSeries {
 		if AllSeries[i].Measurement == measurement {
@@ -392,7 +434,7 @@ func FindSeries(measurement string) *Series {
 	return nil
 }
 
-// Field gives the description of a field, or nil.
+// Field returns the description of a field, or nil.
 func (s *Series) Field(key string) *FieldSpec {
 	for i := range s.Fields {
 		if s.Fields[i].Key == key {
@@ -402,7 +444,7 @@ func (s *Series) Field(key string) *FieldSpec {
 	return nil
 }
 
-// CheckPoint says what about p is not as AllSeries has it: an unknown measurement or field, a field of another kind,
+// CheckPoint returns what about p is not as AllSeries has it: an unknown measurement or field, a field of another kind,
 // tags missing, unknown or out of order.
 func CheckPoint(p *Point) error {
 	s := FindSeries(p.Measurement)

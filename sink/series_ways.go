@@ -18,11 +18,11 @@ type way struct {
 	nodes      string
 	share      float64
 	confidence float64
-	set        int // of paths that digests do not tell apart, from 1 on; 0 for none
+	set        int // of paths that digests do not distinguish, from 1 on; 0 for none
 	of         int // paths of the set
 }
 
-// countWays is how many paths a flow has that are known, also those that digests do not tell apart.
+// countWays returns the number of known paths of a flow, also those that digests do not distinguish.
 func countWays(f *inference.FlowStats) int {
 	if !f.Sprayed() && len(f.Others) == 0 {
 		return 1

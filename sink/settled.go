@@ -5,22 +5,21 @@ import (
 	"errors"
 )
 
-// mark is a point up to which somebody wants to know what became of the records.
+// mark is a point up to which a caller asks what became of the records.
 type mark struct {
 	after uint64 // as many records
 	f     func(ok bool)
 	ok    bool
 }
 
-// ErrSpooled is returned where a queue has a spool, which keeps what the store does not have yet over the end of the
-// process: nobody has to wait for the store then.
+// ErrSpooled is returned where a queue has a spool, which keeps what the store does not have yet over the end of the process: there
+// is no need to wait for the store then.
 var ErrSpooled = errors.New("sink: a queue with a spool does not tell when the store has everything")
 
-// Settled has f called once it is known what became of everything that was put before: ok says that the store has it, or
-// refused it for good, which is counted; a [Stager] has written its files. Without ok something was dropped, now or ever
-// before, other than what Put gave an error for. So whoever reads from a log can tell up to where it need not be read again: as far as before the last Settled
-// that was told with ok. f is called in the order of the calls, by a goroutine that it must not keep, and may be called
-// before Settled returns.
+// Settled has f called once it is known what became of everything that was put before: ok says that the store has it, or refused it
+// for good, which is counted; a [Stager] has written its files. Without ok something was dropped, now or ever before, other than what
+// Put gave an error for. So a reader of a log knows up to where it need not be read again: as far as before the last Settled whose f
+// had ok. f is called in the order of the calls, by a goroutine that it must not keep, and may be called before Settled returns.
 //
 // It is for queues without a spool; those with one give [ErrSpooled].
 func (q *Queue) Settled(f func(ok bool)) error {
@@ -46,7 +45,7 @@ func (q *Queue) Flush(ctx context.Context) error {
 	if q.stager != nil {
 		select {
 		case q.ask <- struct{}{}:
-		default: // somebody else has asked, and is not heard yet
+		default: // another caller has asked, and is not answered yet
 		}
 	}
 	select {

@@ -79,7 +79,7 @@ func TestPutEncodedBesidePut(t *testing.T) {
 	})
 }
 
-// watched is a shop that tells what is written.
+// watched is a shop that reports what is written.
 type watched struct {
 	*shop
 	seen func(*Batch)
@@ -157,7 +157,7 @@ func TestPutEncodedFull(t *testing.T) {
 	})
 }
 
-// Whoever has no spool learns when the store has all that was put up to then, or refused it for good, and not before.
+// A queue without a spool reports when the store has all that was put up to then, or refused it for good, and not before.
 func TestSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		open := make(chan error)
@@ -202,7 +202,7 @@ func TestSettled(t *testing.T) {
 	})
 }
 
-// Nothing is told to be stored that was dropped, nor anything after it.
+// Nothing is reported as stored that was dropped, nor anything after it.
 func TestSettledAfterDrop(t *testing.T) {
 	for _, how := range []string{"full", "closed"} {
 		t.Run(how, func(t *testing.T) {
@@ -280,7 +280,7 @@ func TestSettledByStager(t *testing.T) {
 	})
 }
 
-// A spool keeps what it took, and nobody waits for the store behind it.
+// A spool keeps what it took, and no caller waits for the store behind it.
 func TestSettledWithSpool(t *testing.T) {
 	q, _, _ := openQueue(t, &scripted{}, t.TempDir(), nil)
 	if err := q.Settled(func(bool) {}); !errors.Is(err, ErrSpooled) {

@@ -7,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 )
 
-// Window is a window that has ended, with the findings that started, became more severe or ended with it. It is what
-// every sink receives. Sinks share it: whoever keeps it must not change it.
+// Window is a window that has ended, with the findings that started, became more severe or ended with it. It is what every sink
+// receives. Sinks share it: a sink that keeps it must not change it.
 //
 // The end of a window is its label: the name under which stores keep it. A collector whose clock was set back comes to
 // labels again. It then hands over the window once more, with Revision counted up: hops, flows and exporters are whole,
@@ -18,23 +18,23 @@ type Window struct {
 	*inference.Window
 	Findings []inference.Finding
 
-	// Instance is who the points are from: the name of a collector, or that of the fleet that it stands for.
+	// Instance is the origin of the points: the name of a collector, or that of the fleet that it stands for.
 	Instance string
 	// Label is the end under which a fleet keeps the window: a multiple of its length, also where a run ended before it. The
 	// next run then adds to what this one counted.
 	Label    int64
 	Revision uint64      // how often the window was handed over before
-	Names    []names.Row // what nodes and interfaces are called, in windows that tell it: the first one, when it changes, and daily
-	Run      *Run        // tells of the run that the window is from, in a point of its own; nil makes none
+	Names    []names.Row // what nodes and interfaces are called, in windows that hold them: the first one, when it changes, and daily
+	Run      *Run        // the run that the window is from, in a point of its own; nil makes none
 
-	// Partial is what the window was made of, for a [WindowEncoder]; nil outside of its call.
+	// Partial is the summary that the window was made of, for a [WindowEncoder]; nil outside of its call.
 	Partial *inference.Partial
 
 	once   sync.Once
 	points []Point
 }
 
-// Run is what a window tells of the collector that it is from.
+// Run is the collector's run that a window is from.
 type Run struct {
 	Boot    string // differs from one run to the next
 	Version string // of the program
@@ -48,11 +48,11 @@ func NewWindow(instance string, w *inference.Window, findings []inference.Findin
 	return &Window{Instance: instance, Window: w, Findings: findings}
 }
 
-// Points gives the window as points of the stored series. They are made once, for all stores of series.
+// Points returns the window as points of the stored series. They are made once, for all stores of series.
 func (w *Window) Points() []Point {
 	w.once.Do(func() { w.points = points(w) })
 	return w.points
 }
 
-// Batch gives the window as a batch for a [Writer].
+// Batch returns the window as a batch for a [Writer].
 func (w *Window) Batch() *Batch { return &Batch{Points: w.Points(), Reports: w.Reports} }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Batch is what is written at once: the points of one window or a part of it.
+// Batch is the unit of a write: the points of one window or a part of it.
 type Batch struct {
 	Points []Point
 	// Reports is the number of reports that the points stand for, for the ledger. When a window is cut into several
@@ -25,7 +25,7 @@ type Writer interface {
 	Close() error
 }
 
-// Opened gives what the constructor of a store gave as a Writer, which is nil after an error.
+// Opened returns what the constructor of a store gave as a Writer, which is nil after an error.
 func Opened[W Writer](w W, err error) (Writer, error) {
 	if err != nil {
 		return nil, err
@@ -38,10 +38,14 @@ func Opened[W Writer](w W, err error) (Writer, error) {
 type PermanentError struct {
 	Err      error
 	Rejected int // points refused; 0 means all of the batch
-	// Refused are the refused points, for whoever wants to keep them and try again by hand. A writer that leaves it out
-	// says that it cannot tell them from the others.
+	// Refused lists the refused points, to keep them and try again by hand. A writer that leaves it out cannot distinguish them from
+	// the others.
 	Refused []Refusal
 }
+
+// ErrNothing is returned by a Writer for which there is nothing in a batch. The batch counts as stored, and says nothing
+// about the store.
+var ErrNothing = errors.New("sink: nothing of the batch is for this store")
 
 // Refusal is a group of points that a store refused for one reason.
 type Refusal struct {
@@ -70,7 +74,7 @@ func AddSeries(counts []SeriesCount, series string, n uint64) []SeriesCount {
 
 func (e *PermanentError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the store's own error.
+// Unwrap returns the store's own error.
 func (e *PermanentError) Unwrap() error { return e.Err }
 
 // Permanent reports whether err, or what it wraps, is a [PermanentError].
@@ -79,24 +83,30 @@ func Permanent(err error) bool {
 	return ok
 }
 
-// RetryError wraps an error that may pass, with what the store let us know about it.
+// RetryError wraps an error that may pass, with what the store reported about it.
 type RetryError struct {
 	Err   error
 	After time.Duration // the store asked not to be tried sooner; 0 where it did not say
-	// Config says that the cause is in our settings or in the store's: a wrong token, organisation or bucket. Trying
-	// again helps only after somebody has mended it, and somebody should be told.
+	// Config says that the cause is in the settings of hopscope or of the store: a wrong token, organisation or bucket. Trying again
+	// helps only after an operator has mended it, and an operator should be notified.
 	Config bool
 	// Progress says that this try has come nearer to the end, and that the next one goes on from there.
 	Progress bool
+	// Doubt says that the cause may be the batch rather than the store, so that another batch may pass now.
+	Doubt bool
+	// Rest holds the points that are left to be written, where others of the batch were stored or refused; Refused are the latter. A
+	// nil Rest stands for all of the batch.
+	Rest    *Refusal
+	Refused []Refusal
 }
 
 func (e *RetryError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the store's own error.
+// Unwrap returns the store's own error.
 func (e *RetryError) Unwrap() error { return e.Err }
 
-// NeedsPerson reports whether an error of the file system is one that only a person can mend: a directory that is not
-// there or may not be written to. A disk that is full is not such a thing.
+// NeedsPerson reports whether an error of the file system is one that only an operator can mend: a directory that is not there or may
+// not be written to. A disk that is full is not such a thing.
 func NeedsPerson(err error) bool {
 	for _, e := range []error{fs.ErrPermission, fs.ErrNotExist, syscall.EROFS, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP, syscall.ENAMETOOLONG} {
 		if errors.Is(err, e) {
@@ -117,6 +127,22 @@ type Encoder interface {
 	WriteEncoded(ctx context.Context, payload []byte) error
 }
 
+// Parter is an Encoder that can take points out of a payload, so that one which the store chokes on does not stop the
+// others. Points with the same key have to be written in their order.
+type Parter interface {
+	Encoder
+	// Part calls held with the key of each point of a payload, and divides the points by its answer. One that has no
+	// points has no payload. It is used beside Encode and not beside the writing methods.
+	Part(payload []byte, held func(key string) bool) (behind, rest Refusal, err error)
+}
+
+// Keyed is a Writer without an encoding of its own that says which points have to be written in their order. Without it
+// these are the points of one time.
+type Keyed interface {
+	Writer
+	Key(p *Point) string
+}
+
 // Stager is a Writer that gathers batches and stores many of them at once, as one that writes files does. Its Write
 // returns nil when it took the batch over; the batch is stored later, in the order of the writes.
 type Stager interface {
@@ -130,8 +156,8 @@ type Stager interface {
 	Flush(ctx context.Context) error
 }
 
-// Witness is a Writer that can tell which runs of a collector wrote to its store. Two collectors that write under one
-// name take the place of each other's points, which no other answer of the store tells.
+// Witness is a Writer that returns which runs of a collector wrote to its store. Two collectors that write under one name take the
+// place of each other's points, which no other answer of the store shows.
 type Witness interface {
 	Writer
 	// Runs gives, for each run that wrote points of measurement collector under the name of an instance for times after

@@ -8,7 +8,7 @@
 //	every flow                                                                         maximum and up to 50 codes are exact
 //	quantiles of one stream, such as a device   logcode    96 B and 128 B an octave,   value: 1/64 = 1.56 %, always
 //	in a window, by counting all codes                     7.8 KB at most
-//	state by key, with eviction                 flowtable  as configured, never more   none; the owner is told of every entry
+//	state by key, with eviction                 flowtable  as configured, never more   none; the owner sees every entry
 //	                                                                                   that is evicted
 //	the heaviest keys                           topk       m counters                  count: at most N/m too high, N being the
 //	                                                                                   total weight; no key above N/m is missing

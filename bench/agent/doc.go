@@ -13,13 +13,16 @@ import (
 
 // Config says what is measured.
 type Config struct {
-	Rounds int           // of every loop; medians are told
+	Rounds int           // of every loop; medians are printed
 	Send   time.Duration // of a round of sending
 	Wake   time.Duration // of a round of waking
 	Batch  int           // frames a system call
+	Digest bool          // the agent's probes have a digest; the frames of the bare loops are as long
+
+	keys string // file of the keys of digests
 }
 
-// Result is what was measured.
+// Result holds the measured values.
 type Result struct {
 	Batch         int     `json:"batch"`
 	FrameBytes    int     `json:"frame_bytes"`
@@ -33,7 +36,7 @@ type Result struct {
 	RatioOfRounds []pair  `json:"rounds"`
 }
 
-// Late is how long after its time a frame arrived at the other end, in microseconds: medians over rounds.
+// Late is the delay of a frame behind its time at the other end, in microseconds: medians over rounds.
 type Late struct {
 	P50 float64 `json:"p50_us"`
 	P99 float64 `json:"p99_us"`
@@ -53,7 +56,7 @@ func DefaultConfig() Config {
 	return Config{Rounds: 5, Send: time.Second, Wake: 2 * time.Second, Batch: 64}
 }
 
-// Print writes the result for people.
+// Print writes the result as text.
 func (r *Result) Print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintf(t, "sending, %d bytes, %d a call\tbare sendmmsg %.0f/s\tagent %.0f/s\tratio %.2f\n", r.FrameBytes, r.Batch, r.BareRate, r.AgentRate, r.SendRatio)

@@ -9,7 +9,9 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -21,8 +23,8 @@ import (
 	"github.com/hopscope/hopscope/p4/agent"
 )
 
-// Waking is measured by ten probes that take turns, so that a frame can be a few milliseconds late and still tells when it was
-// due: it has the number of its probe.
+// Waking is measured by ten probes that take turns, so that a frame can be a few milliseconds late and still shows when it was due:
+// it has the number of its probe.
 const (
 	period = int64(time.Millisecond) // between two starts
 	turns  = 10
@@ -44,6 +46,17 @@ func run(ctx context.Context, cfg *Config) (r Result, err error) {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return r, fmt.Errorf("make a network namespace: %w: run it as root, or under unshare --user --map-root-user --net", err)
 	}
+	if cfg.Digest {
+		dir, err := os.MkdirTemp("", "hopscope-bench")
+		if err != nil {
+			return r, err
+		}
+		defer os.RemoveAll(dir)
+		cfg.keys = filepath.Join(dir, "keys")
+		if err := os.WriteFile(cfg.keys, []byte("1 "+strings.Repeat("5a", 32)+"\n"), 0o600); err != nil {
+			return r, err
+		}
+	}
 	for _, line := range []string{"link set lo up", "link add name host0 type veth peer name net0", "address add 10.0.0.1/24 dev host0", "link set host0 up", "link set net0 up"} {
 		if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
 			return r, fmt.Errorf("ip %s (of iproute2): %w: %s", line, err, out)
@@ -55,6 +68,9 @@ func run(ctx context.Context, cfg *Config) (r Result, err error) {
 	for k := range frames {
 		if frames[k], err = exampleFrame(&p, uint32(k)); err != nil {
 			return r, err
+		}
+		if cfg.Digest {
+			frames[k] = append(frames[k], make([]byte, digestLen)...)
 		}
 	}
 	frame := frames[0]
@@ -108,6 +124,9 @@ var route = []int{1, 2, 3, 4}
 
 // number is where a frame has the lower byte of its probe's number: in the source port of UDP.
 const number = 14 + 2 + 2*4 + 2 + 20 + 1
+
+// digestLen is what a digest adds to a frame: the number of its key, and itself.
+const digestLen = 4 + 8
 
 // exampleFrame is what the agent sends.
 func exampleFrame(p *agent.Plan, number uint32) ([]byte, error) {
@@ -185,12 +204,12 @@ func agentSends(ctx context.Context, cfg *Config) (rate float64, err error) {
 	return rate, err
 }
 
-// agentRuns runs an agent with so many probes for a time, and tells how many it sent in which part of that.
+// agentRuns runs an agent with so many probes for a time, and returns how many it sent in which part of that.
 func agentRuns(ctx context.Context, cfg *Config, probes int, interval, d time.Duration, tell func(n uint64, d time.Duration)) error {
 	c := agent.DefaultConfig()
 	c.Name, c.Interface, c.BatchSize = "a", "host0", cfg.Batch
 	c.SendLimit, c.ProbesPerSecond = 1e12, 1e8
-	c.Collectors = []string{"127.0.0.1:9"}
+	c.Collectors, c.DigestKeys = []string{"127.0.0.1:9"}, cfg.keys
 	a, err := agent.Open(c, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		return err

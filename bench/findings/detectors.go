@@ -20,8 +20,8 @@ type Detector struct {
 	New  func(queue bool) Watch
 }
 
-// Detectors are all that are compared: the test of FANT as published, as we read it, the one that hopscope had before, and
-// the present one.
+// Detectors are all that are compared: the test of FANT as published, in one reading, the one that hopscope had before, and the
+// present one.
 var Detectors = []Detector{
 	{"FANT 1, 3", func(bool) Watch { return newFant(1, 3) }},
 	{"FANT 3, 10", func(bool) Watch { return newFant(3, 10) }},

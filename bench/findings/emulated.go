@@ -23,7 +23,7 @@ type Emulation struct {
 
 	Look func(*inference.Window) // is given each window before the detectors, if it is not nil
 
-	// For whoever measures something else on the same faults; nil for nothing:
+	// For other measurements on the same faults; nil for nothing:
 	Tune  func(*emu.Config)                          // changes the network before it is built
 	Break func(n *emu.Network, h *emu.Happening)     // makes another fault of one, at its place
 	Built func(n *emu.Network, all []*emu.Happening) // is given the network, which has not begun, and what will happen
@@ -35,7 +35,7 @@ func NewEmulation(seed uint64) Emulation {
 	return Emulation{Seed: seed, Window: time.Second, Quiet: 380 * time.Second, Pause: 30 * time.Second}
 }
 
-// outcome is what was told of an emulation.
+// outcome is what was found in an emulation.
 type outcome struct {
 	Faults   []Told
 	False    []inference.Finding // causes that began before the first fault
@@ -184,12 +184,12 @@ func (e *Emulation) Windows(ctx context.Context, each func(epoch int64, w *infer
 	return out, nil
 }
 
-// judge is the detector of a collector, with what it told, and the others.
+// judge is the detector of a collector, with its findings, and the others.
 type judge struct {
 	epoch    int64
 	rivals   *rivals
 	detector *events.Detector
-	last     map[uint64]inference.Finding // as it was told last
+	last     map[uint64]inference.Finding // as it was published last
 	order    []uint64
 }
 

@@ -88,7 +88,7 @@ func quantiles(s *inference.Summary) detect.Window {
 	return detect.Window{Count: s.Count, P50: float64(s.P50), P90: float64(s.P90), P99: float64(s.P99)}
 }
 
-// versus is how one detector fared with one fault of the table.
+// versus is the result of one detector with one fault of the table.
 type versus struct {
 	Found int // faults during which something began
 	Named int // of them, those of which something was at the element

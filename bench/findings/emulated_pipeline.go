@@ -28,8 +28,8 @@ type pipeline struct {
 	reports   uint64
 }
 
-// fullPacket is how long a line is busy with a packet of 1500 bytes. Lines of the emulated network are slow, so that a latency
-// of a few of these is what it usually is, and the floor that suits faster ones would tell packets that waited for one other.
+// fullPacket is how long a line is busy with a packet of 1500 bytes. Lines of the emulated network are slow, so that a latency of a
+// few of these is what it usually is, and the floor that suits faster ones would publish packets that waited for one other.
 const fullPacket = 1500 * 8 * time.Second / lineRate
 
 // analysis is how the collector is set.
@@ -41,7 +41,7 @@ func analysis() *collector.Analysis {
 	return &a
 }
 
-// EventsConfig is how detectors of findings are set on the emulated network.
+// EventsConfig returns the settings of detectors on the emulated network.
 func EventsConfig() events.Config { return analysis().Events }
 
 func newPipeline(n *emu.Network, plan *pint.Plan, epoch int64) (*pipeline, error) {

@@ -12,13 +12,13 @@ import (
 	"github.com/hopscope/hopscope/p4/emu"
 )
 
-// tally is how causes fared with one fault of the table.
+// tally is the result of causes with one fault of the table.
 type tally struct {
 	Name    string
 	Happens int
 	Idle    int // it met no packet, which is no fault
 	Found   int // a cause named the element
-	Causes  int // that were told
+	Causes  int // that were published
 	Right   int // of them, those that named the element
 	Wrong   map[string]int
 	Ours    versus
@@ -26,8 +26,8 @@ type tally struct {
 	delays  []time.Duration // from the beginning of the fault to that of its first right cause
 }
 
-// Recall is the share of the faults whose element a cause names; of those that nobody has to be told of, the share that
-// brought forth no cause.
+// Recall is the share of the faults whose element a cause names; of those for which no cause is due, the share that brought forth no
+// cause.
 func (t *tally) Recall() float64 { return float64(t.Found) / float64(max(t.Happens, 1)) }
 
 // Precision is the share of the causes that name the element.
@@ -110,7 +110,7 @@ func runEmulated(ctx context.Context, out io.Writer, o options) error {
 	return printEmulated(out, tallies, o.Seeds, before, open, others)
 }
 
-// printEmulated prints the table of the detectors, that of our causes, and what has no fault.
+// printEmulated prints the table of the detectors, that of the causes of hopscope, and what has no fault.
 func printEmulated(out io.Writer, tallies map[string]*tally, seeds, before, open int, others []int) error {
 	fmt.Fprintf(out, "Faults of the emulated network, %d seeds: those during which something was found, those of which something named the element,\n"+
 		"and the number of findings that named something else. FANT's test and the former one judge hops one by one; ours are causes.\n\n", seeds)

@@ -90,7 +90,7 @@ func TestEmulatedLossesAreFound(t *testing.T) {
 				case !silent(f):
 				case fault.Names(f):
 					found++
-				case !slices.ContainsFunc(o.Faults[:i], func(past Told) bool { return past.Names(f) }): // told late
+				case !slices.ContainsFunc(o.Faults[:i], func(past Told) bool { return past.Names(f) }): // published late
 					t.Errorf("seed %d: %v: %s names %v", seed, fault.Happening, f.Kind, f.Element)
 				}
 			}
@@ -112,8 +112,8 @@ func TestEmulatedLossesAreFound(t *testing.T) {
 	}
 }
 
-// Causes of faults name the element, and few others are told: a bound for several seeds together that nobody tuned anything
-// to. It is below what a table of many seeds shows, as a few faults tell little.
+// Causes of faults name the element, and few others are published: a bound for several seeds together that nothing was tuned to. It
+// is below what a table of many seeds shows, as a few faults show little.
 func TestEmulatedCauses(t *testing.T) {
 	happened, found, causes, right := 0, 0, 0, 0
 	for seed := uint64(9001); seed <= 9003; seed++ {

@@ -43,7 +43,7 @@ const (
 	learntJob = 3 * day  // of a hop with an hourly job, or with days
 )
 
-// score is how one detector fared with one fault on one group of backgrounds.
+// score is the result of one detector with one fault on one group of backgrounds.
 type score struct {
 	hops, busy int // hops with the fault; hops that had a finding before it
 	delays     []int

@@ -139,7 +139,7 @@ func backgrounds() []Background {
 	return all
 }
 
-// Fault is what happens to a hop, from a window on.
+// Fault is a fault of a hop, from a window on.
 type Fault struct {
 	Name   string
 	Within int // windows in which a finding counts
@@ -231,7 +231,7 @@ func newSeries(b *Background, seed, hop uint64) *series {
 	return s
 }
 
-// Next gives the next window, of a hop with a fault unless it is nil.
+// Next returns the next window, of a hop with a fault unless it is nil.
 func (s *series) Next(f *Fault) detect.Window {
 	b := s.background
 	level, count := 0.0, 0

@@ -32,16 +32,16 @@ func DefaultRawConfig(brokers ...string) rawConfig {
 	return rawConfig{Brokers: brokers, Reports: 1_000_000, Rounds: 5}
 }
 
-// RawResult is what was measured.
+// RawResult holds the measured values.
 type RawResult struct {
 	Ours, Library []float64 // reports a second, by round
-	Bytes         float64   // a report, of ours, in Kafka
+	Bytes         float64   // a report of hopscope, in Kafka
 	LibraryBytes  float64
 	// CPU time of this process a report, in ns, without the broker's: what other work on the machine does not change.
 	CPU, LibraryCPU []float64
 }
 
-// Ratio is the median of the rounds' ratios of ours to the bare loop.
+// Ratio is the median of the rounds' ratios of hopscope to the bare loop.
 func (r *RawResult) Ratio() float64 {
 	var list []float64
 	for i := range r.Ours {
@@ -95,7 +95,7 @@ func Raw(ctx context.Context, cfg rawConfig) (RawResult, error) {
 const (
 	rawPartitions = 2
 	rawWindow     = 10 * time.Second
-	// libraryBatch is the reports of a batch of the bare loop: about as many as ours have.
+	// libraryBatch is the reports of a batch of the bare loop: about as many as those of hopscope have.
 	libraryBatch = 3000
 	inFlight     = 4
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/p4/emu"
 )
 
-// Reports gives n reports of five hops about 10 000 flows, as a collector reads them from datagrams a microsecond apart.
+// Reports returns n reports of five hops about 10 000 flows, as a collector reads them from datagrams a microsecond apart.
 func Reports(n int) ([]*decode.Report, error) {
 	g, err := traffic.New(traffic.DefaultConfig())
 	if err != nil {

@@ -19,7 +19,7 @@ type windowConfig struct {
 	Reports    int // of a window
 	Slices     int
 	Length     time.Duration
-	Rounds     int // of which the median is told
+	Rounds     int // of which the median is printed
 }
 
 // DefaultWindowConfig is windows of 10 s at 200,000 reports a second, about 640 hops.
@@ -27,7 +27,7 @@ func DefaultWindowConfig() windowConfig {
 	return windowConfig{Collectors: 16, Flows: 10_000, Reports: 2_000_000, Slices: 16, Length: 10 * time.Second, Rounds: 15}
 }
 
-// WindowResult is what a window costs, as wall time of one goroutine.
+// WindowResult is the cost of a window, as wall time of one goroutine.
 type WindowResult struct {
 	Hops, Flows      int
 	Bytes            int           // of a collector's records of a window, with their heads

@@ -26,7 +26,7 @@ const (
 
 const (
 	bytesCycles = 100
-	// changeCost is that of a probe that changes, in hops: 4 of them are 224 bytes in detail, about what tells an agent.
+	// changeCost is that of a probe that changes, in hops: 4 of them are 224 bytes in detail, about the size of a plan for an agent.
 	changeCost = 4
 	// A trouble ends in a cycle with one chance, and shows in a cycle with the other.
 	troubleEnds, troubleShows = .1, .7
@@ -182,7 +182,7 @@ type choosing struct {
 	sum      bytesColumn
 }
 
-// row goes through some cycles. each is told of every one, if it is not nil: what is suspicious, and what ours chose after what.
+// row goes through some cycles. each is called for every one, if it is not nil: what is suspicious, and what ours chose after what.
 func (f *fabric) row(ctx context.Context, percent, cycles int, seed uint64, each func(suspects, before []int32, c *solve.Choice)) (*bytesRow, error) {
 	row := &bytesRow{Network: f.name, Switches: f.switches, Links: f.links, Probes: len(f.traces), Hops: f.hops, Percent: percent}
 	row.Suspects = max(1, f.links*percent/100)
@@ -355,7 +355,7 @@ func (t *bytesTable) JSON(w io.Writer) error {
 	return e.Encode(t)
 }
 
-// Print writes it for people.
+// Print writes it as text.
 func (t *bytesTable) Print(out io.Writer) error {
 	fmt.Fprintf(out, `Bytes of probes with attention, of those with all probes detailed, %d cycles. A hop adds %d bytes in detail and %d else; a probe that
 changes costs as much as %g hops in detail. Hosts are nodes; two plans from a tenth of the hosts each. Suspects are those after hysteresis.

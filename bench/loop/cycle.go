@@ -33,7 +33,8 @@ import (
 // cycles is how many changes of plan are measured on each network.
 const cycles = 100
 
-// CycleRow is how long changes of plan took: from the suspects of a cycle until every agent had said that the new plan is in force.
+// CycleRow holds the durations of changes of plan: from the suspects of a cycle until every agent had said that the new plan is in
+// force.
 type CycleRow struct {
 	Network    string        `json:"network"`
 	Nodes      int           `json:"switches"`
@@ -93,7 +94,7 @@ func (t *cycleTable) JSON(w io.Writer) error {
 	return e.Encode(t)
 }
 
-// Print writes it for people.
+// Print writes it as text.
 func (t *cycleTable) Print(w io.Writer) error {
 	fmt.Fprintf(w, "From the suspects of a cycle until all agents have the new plan in force, %d changes each; the journal is synced on the way.\n\n", t.Cycles)
 	for _, r := range t.Rows {

@@ -113,7 +113,7 @@ func (x *suspects) cycle(w *inference.Window, r *receiver, open []inference.Find
 	}
 }
 
-// fault is how the methods fared with a fault.
+// fault is the result of the methods with a fault.
 type fault struct {
 	*emu.Happening
 	Links  []int32 // that its element touches
@@ -128,7 +128,7 @@ type fault struct {
 	touched bool // microburst: a probe was in it
 }
 
-// Score is how a method fared with a fault.
+// Score is the result of a method with a fault.
 type Score struct {
 	Delay int // cycle in which a link of the fault was suspected first; 0 for never
 	Soon  tally
@@ -142,7 +142,7 @@ type Score struct {
 // tally counts links that were not suspected in the cycle before: those that the fault touches, and others, each once.
 type tally struct{ Right, Wrong int }
 
-// Detection is what happened with one seed.
+// Detection is the result of one seed.
 type Detection struct {
 	Faults []*fault
 	Quiet  [5]int // links that were raised before the first fault, after the warm-up

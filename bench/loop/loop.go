@@ -20,7 +20,7 @@ type options struct {
 
 	JSON bool // for programs
 
-	// Progress is told what is under way; nil for nobody.
+	// Progress is called with what is under way; it may be nil.
 	Progress func(string)
 }
 
@@ -69,7 +69,7 @@ var Sections = []section{
 	}},
 }
 
-// Validate says what is wrong with options.
+// Validate returns what is wrong with options.
 func (o *options) Validate() error {
 	if o.Seeds < 1 || o.Seeds > 10_000 {
 		return fmt.Errorf("--seeds %d is outside 1..10000", o.Seeds)

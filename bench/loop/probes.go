@@ -28,8 +28,8 @@ const (
 // route is a probe as the interfaces by which it leaves its switches, in order; the last one leads to a host.
 type route []int32
 
-// coverings are how often links are covered. Probes of one covering pass the same links together; another one, of the same graph
-// in another order, tells them apart.
+// coverings are how often links are covered. Probes of one covering pass the same links together; another one, of the same graph in
+// another order, distinguishes them.
 const coverings = 2
 
 // routes are the probes of some coverings of both directions of all links. They begin and end at switches with hosts, and
@@ -70,7 +70,7 @@ func routes(g *topo.Graph) ([]route, error) {
 				at = g.Neighbor(i)
 			}
 			r = append(r, 0)
-			for range hosts[at] { // receivers tell probes by their ways: no two have the same
+			for range hosts[at] { // receivers distinguish probes by their paths: no two have the same
 				r[len(r)-1] = int32(hosts[at][next[at]%len(hosts[at])])
 				next[at]++
 				if !slices.ContainsFunc(all, func(o route) bool { return slices.Equal(o, r) }) {
@@ -112,7 +112,7 @@ func configured(g *topo.Graph, all []route) (probes []emu.Probe) {
 	return probes
 }
 
-// The metrics of a hop that probes tell.
+// The metrics of a hop that probes report.
 const (
 	hopLatency = iota
 	hopQueue
@@ -120,7 +120,7 @@ const (
 	hopMetrics
 )
 
-// receiver takes probes as their receivers get them and says what a cycle of them told.
+// receiver takes probes as their receivers get them and makes the windows and losses of a cycle.
 type receiver struct {
 	graph  *topo.Graph
 	first  uint32 // node id of the first switch
@@ -267,8 +267,8 @@ func (x *receiver) expire(now time.Duration) {
 	}
 }
 
-// window gives what the cycle told as the page of a collector does: probes as flows with their hops, and links with the least time on
-// the line. It is valid until the next call.
+// window returns what the cycle reported as the page of a collector does: probes as flows with their hops, and links with the least
+// time on the line. It is valid until the next call.
 func (x *receiver) window(start, end int64) *inference.Window {
 	w := &inference.Window{Start: start, End: end}
 	x.flows = x.flows[:0]
@@ -304,7 +304,7 @@ func probeFlow(p int) (k decode.FlowKey) {
 	return k
 }
 
-// Take implements [steer.Rounds] for the probes of a cycle. A survey of agents would tell the same.
+// Take implements [steer.Rounds] for the probes of a cycle. A survey of agents would return the same.
 func (x *receiver) Take() (list []loop.ProbeRounds, ok bool) {
 	for p := range x.routes {
 		r := loop.ProbeRounds{Probe: int32(p), Sent: uint64(x.moved[p]), Lost: uint64(x.lost[p])}

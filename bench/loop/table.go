@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/p4/emu"
 )
 
-// Row is how the methods fared with a fault of the table over all seeds.
+// Row is the result of the methods with a fault of the table over all seeds.
 type Row struct {
 	Fault    string   `json:"fault"`
 	Links    bool     `json:"links"` // its element touches links; of another one nothing should be suspected
@@ -30,8 +30,8 @@ type Column struct {
 	SoonWrong int `json:"soon_wrong"`
 	Right     int `json:"right"`
 	Wrong     int `json:"wrong"`
-	// The same where cycles count from the beginning of a fault, links in trouble that are not the fault's are wrong, and losses need not be
-	// told from those of other links.
+	// The same where cycles count from the beginning of a fault, links in trouble that are not the fault's are wrong, and losses need
+	// not be distinguished from those of other links.
 	Plain plainColumn `json:"plain"`
 
 	Delays []int `json:"delays"` // in cycles, sorted; losses: beyond those that the statistics need, at least 0
@@ -183,7 +183,7 @@ func precision(right, wrong int) string {
 	return fmt.Sprintf("%.2f", float64(right)/float64(right+wrong))
 }
 
-// Print writes the table for people.
+// Print writes the table as text.
 func (t *Table) Print(out io.Writer) error {
 	fmt.Fprintf(out, `Detection of the emulator's faults, %d seeds from %d on. By method: recall and precision within two cycles (from when what
 happened was enough for any statistic), the same for as long as the fault lasts, and the median of the delay in cycles. A fault is

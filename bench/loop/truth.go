@@ -19,7 +19,7 @@ type places struct {
 	network *emu.Network
 	graph   *topo.Graph
 	first   uint32
-	known   map[decode.FlowKey][]inference.HopKey // ways of flows, as windows tell them
+	known   map[decode.FlowKey][]inference.HopKey // paths of flows, as windows hold them
 }
 
 func newPlaces(n *emu.Network) *places {
@@ -57,7 +57,7 @@ func (p *places) all(to []int32, node uint32) []int32 {
 	return to
 }
 
-// passed gives the links on the way of a flow, as far as windows told it.
+// passed returns the links on the path of a flow, as far as windows held it.
 func (p *places) passed(flow decode.FlowKey) (links []int32) {
 	way := p.known[flow]
 	for k, h := range way {
@@ -139,8 +139,8 @@ const (
 	fewPackets  = 3
 	// A link is slower than usual where the mean of a cycle is this many standard deviations of such means above theirs.
 	slowErrors = 3
-	// The same for a change that probes can tell from chance: with normal errors, at one of 80 links less than once in a million cycles.
-	// It is as rare as chance may be in losses.
+	// The same for a change that probes can distinguish from chance: with normal errors, at one of 80 links less than once in a
+	// million cycles. It is as rare as chance may be in losses.
 	shownErrors = 5.6
 )
 
@@ -214,7 +214,7 @@ func (x *times) cycle(quiet bool) {
 	clear(x.count)
 }
 
-// troubled reports whether a link is truly slower than usual, in this cycle or the one before: what tells of it may be told later.
+// troubled reports whether a link is truly slower than usual, in this cycle or the one before: its evidence may be reported later.
 func (t *truth) troubled(l int32) bool { return t.all.slow[l] || t.past[l] }
 
 // gradual reports whether a fault is one of time, which counts from when it truly changes the times of probes at a link that it touches. Of a microburst
@@ -304,7 +304,7 @@ type lostOf struct {
 	rounds
 }
 
-// silent reports whether a fault loses packets that nobody reports.
+// silent reports whether a fault loses packets that no switch reports.
 func silent(f *fault) bool {
 	return f.Name == "gray-failure-1" || f.Name == "gray-failure-0.1" || f.Name == "black-hole"
 }

@@ -58,7 +58,7 @@ func attentionCovers(ctx context.Context, t io.Writer, o Options) error {
 	return nil
 }
 
-// randomCycles are probes of 5 to 25 links that have nothing to do with each other: the hardest that we know of.
+// randomCycles are probes of 5 to 25 links that have nothing to do with each other: the hardest that are known.
 func randomCycles(links, covers int, seed uint64) *cycles {
 	c := &cycles{name: fmt.Sprintf("random:%d", links), links: links, rng: rand.New(rand.NewPCG(seed, uint64(covers)))}
 	var cost []float64

@@ -89,7 +89,7 @@ func (r *coverRun) repeat(p *cover.Problem, o solve.Options, times int, limit ti
 	return plan, took, stopped, r.ctx.Err()
 }
 
-// balance: INT-path's two Euler plans and INT-Balance beside ours.
+// balance: INT-path's two Euler plans and INT-Balance beside the plans of hopscope.
 func (r *coverRun) balance(w io.Writer) error {
 	fmt.Fprintln(w, "topology\tplan\tpaths\tfewest\tlengths\tvariance\tof paper's\tms\t")
 	for _, spec := range shown(r.o, 2, "fat-tree:6", "fat-tree:14", "fat-tree:30", "leaf-spine:33,67", "random:100,500,1", "random:100,2475,1") {
@@ -155,8 +155,8 @@ func (r *coverRun) scale(w io.Writer) error {
 	return nil
 }
 
-// depots: INT-Probe on its own kinds of networks, the depots drawn as there: a fifth of the edge switches or leaves, twelve
-// switches of random graphs. Its duplicated links are the optimum, and so are ours.
+// depots: INT-Probe on its own kinds of networks, the depots drawn as there: a fifth of the edge switches or leaves, twelve switches
+// of random graphs. Its duplicated links are the optimum, and so are those of hopscope.
 func (r *coverRun) depots(w io.Writer) error {
 	fmt.Fprintln(w, "topology\tdepots\twalks\tINT-path's\ttwice\toptimal\tlengths\tms\t")
 	for _, spec := range shown(r.o, 2, "fat-tree:30", "leaf-spine:33,67", "leaf-spine:375,750", "leaf-spine:389,778", "random:20,100,1", "random:100,2475,1", "random:150,5526,1") {

@@ -1,5 +1,5 @@
-// Package papers prints the tables of published work beside our own numbers. Every function runs the algorithm as
-// published, re-implemented, and ours on the same input in the same run, so that times compare.
+// Package papers prints the tables of published work beside the numbers of hopscope. Every function runs the algorithm as
+// published, re-implemented, and that of hopscope on the same input in the same run, so that times compare.
 package papers
 
 import (

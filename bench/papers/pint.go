@@ -19,7 +19,7 @@ import (
 // PINTOptions says how the figures of PINT (R. Ben Basat et al., SIGCOMM 2020) are made again.
 type PINTOptions struct {
 	Seed uint64
-	// Runs is how often each point is repeated; 0 means 10 000, less where a run is long, which the table says. The result
+	// Runs is the number of repetitions of each point; 0 means 10 000, less where a run is long, which the table says. The result
 	// depends on Seed and Runs alone, not on how many cores there are.
 	Runs     int
 	Rows     []string           // of the figure errors: only rows whose name contains one of these; none for all
@@ -65,7 +65,7 @@ type Interval struct {
 	High  float64 `json:"high"`
 }
 
-// PINTFigure is what one figure of the paper becomes here.
+// PINTFigure is one figure of the paper, repeated.
 type PINTFigure struct {
 	Name   string      `json:"figure"`
 	Seed   uint64      `json:"seed"`
@@ -108,9 +108,9 @@ func (b *pintBench) progress(point string) {
 	}
 }
 
-// sample repeats an experiment. Each worker makes its own with begin; a run gets random numbers that depend on the
-// options' seed, the name of the stream and the number of the run, so that experiments with the same stream meet the same
-// packets. The results are in the order of the runs. The point is what progress is told.
+// sample repeats an experiment. Each worker makes its own with begin; a run gets random numbers that depend on the options' seed, the
+// name of the stream and the number of the run, so that experiments with the same stream meet the same packets. The results are in
+// the order of the runs. The point names the experiment in progress.
 func sample[T any](b *pintBench, point, stream string, runs int, begin func() (func(r *rand.Rand) (T, error), error)) ([]T, error) {
 	b.progress(point)
 	h := fnv.New64a()

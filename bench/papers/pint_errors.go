@@ -20,7 +20,8 @@ const (
 	touchedShare = 0.3
 )
 
-// errors tells how often paths are wrong where the map is. Where only some rows are asked for, they are the same ones as among all.
+// errors measures how often paths are wrong where the map is. Where only some rows are asked for, they are the same ones as among
+// all.
 func (b *pintBench) errors() error {
 	kdl, err := readNetwork("Kentucky Datalink", "kdl.txt")
 	if err != nil {
@@ -146,7 +147,7 @@ func (b *pintBench) errorTable(n *network, k knowledge, charted bool) error {
 	return nil
 }
 
-// soon is ten times the digests that a flow takes on average until it is told right.
+// soon is ten times the digests that a flow takes on average until its published path is right.
 func soon(flows []errorFlow) float64 {
 	digests, right := 0, 0
 	for _, f := range flows {
@@ -158,7 +159,7 @@ func soon(flows []errorFlow) float64 {
 	return 10 * float64(digests) / float64(max(right, 1))
 }
 
-// errorCells are those of a row. Where nobody knows how many digests are few, need is 0.
+// errorCells are those of a row. Where it is unknown how many digests are few, need is 0.
 func errorCells(name string, flows []errorFlow, need float64) []any {
 	var touched, wrong, certain, wrongMarked, right, rightTouched, within int
 	var digests, digestsTouched float64

@@ -10,7 +10,7 @@ import (
 // warmFlows is how many flows a tracer has seen that is not fresh.
 const warmFlows = 20_000
 
-// certainTable tells how many digests it takes until a path is told, and until it has no mark.
+// certainTable measures how many digests it takes until a path is published, and until it has no mark.
 func (b *pintBench) certainTable(n *network) error {
 	t := pintTable{
 		Title:   fmt.Sprintf("Packets until a path is told, and until it has no mark, %s, 2 × 8 bits", n.name),

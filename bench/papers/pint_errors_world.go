@@ -16,8 +16,8 @@ type mapError struct {
 	make func(w *errorWorld, r *rand.Rand) bool // false: try again
 }
 
-// errorWorld is a network beside a map of it that may be wrong: who is linked, which id each node really has, and how flows
-// are routed.
+// errorWorld is a network beside a map of it that may be wrong: the links, the id that each node really has, and how flows are
+// routed.
 type errorWorld struct {
 	nodes   int
 	ends    []int32   // where flows begin and end
@@ -320,10 +320,10 @@ var mapErrors = []mapError{
 	}},
 }
 
-// errorFlow is what became of a flow.
+// errorFlow is the result of a flow.
 type errorFlow struct {
 	touched, wrong, wrongMarked, told, certain bool
-	right                                      int // digests until the right path, or one with the wrong hop named, was told for good; 0 if never
+	right                                      int // digests until the right path, or one with the wrong hop named, was published for good; 0 if never
 	toldAt, certainAt                          int
 }
 

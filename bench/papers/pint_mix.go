@@ -39,7 +39,7 @@ type mixed struct {
 	packets     float64    // until the path is known
 	wrong       bool       // the path
 	latency     [2]float64 // error of the median and of the tail
-	utilisation float64    // error of the bottleneck's, as last told, on average over packets
+	utilisation float64    // error of the bottleneck's, as last published, on average over packets
 }
 
 // mixBench has what all plans share.

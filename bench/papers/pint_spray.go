@@ -15,7 +15,7 @@ import (
 type sprayCase struct {
 	paths, digests int
 	least          float64 // share of the path with the smallest; 0 for equal shares
-	wrong          float64 // share of digests that nobody wrote
+	wrong          float64 // share of digests that no switch wrote
 	most           int     // runs
 }
 
@@ -27,7 +27,7 @@ var sprayCases = []sprayCase{
 // sprayWidths are ways to code the path.
 var sprayWidths = []struct{ bits, instances int }{{8, 2}, {8, 1}, {4, 2}, {16, 1}, {2, 8}, {1, 8}}
 
-// sprayRun is what became of a run.
+// sprayRun is the result of a run.
 type sprayRun struct {
 	exact, ghosts, open bool
 	share               float64 // of ghosts

@@ -40,7 +40,7 @@ func DefaultConfig(n int) Config {
 	return cfg
 }
 
-// Result is what was measured, as wall time of the one goroutine.
+// Result holds the measured values, as wall time of the one goroutine.
 type Result struct {
 	Reports                          int
 	Decode, Exporters, Shard, Window time.Duration // by stage; Window: cut, merge, detectors

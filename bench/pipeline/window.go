@@ -2,7 +2,7 @@ package pipeline
 
 import "github.com/hopscope/hopscope/inference"
 
-// Window gives what one collector sees of a window of cfg.Reports reports, and what each of its flows and hops is.
+// Window returns what one collector sees of a window of cfg.Reports reports, and what each of its flows and hops is.
 func Window(cfg Config) (*inference.Partial, error) {
 	p, err := newRun(cfg)
 	if err != nil {

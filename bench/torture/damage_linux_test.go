@@ -89,7 +89,7 @@ func (f *files) remove(name string) {
 	}
 }
 
-// damages are the classes of bytes and of files. A class is quiet if it costs nothing that the log has to tell.
+// damages are the classes of bytes and of files. A class is quiet if it costs nothing that the log has to report.
 var damages = []struct {
 	name  string
 	quiet bool

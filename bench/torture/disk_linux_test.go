@@ -28,6 +28,7 @@ type disk struct {
 	dir      string
 	full     atomic.Bool  // writes get ENOSPC
 	broken   atomic.Bool  // syncs get EIO
+	folders  atomic.Bool  // those of directories do, and no others
 	slowness atomic.Int64 // of a sync, in nanoseconds
 	refused  atomic.Int64 // calls that got an error
 	slowed   atomic.Int64
@@ -95,7 +96,7 @@ type answer struct {
 	flags uint32
 }
 
-// serve answers until the program is gone. Each call is answered by itself, so that a slow sync holds up nobody else.
+// serve answers until the program is gone. Each call is answered by itself, so that a slow sync holds up no other call.
 func (d *disk) serve(fd int) {
 	defer unix.Close(fd)
 	for {
@@ -120,6 +121,9 @@ func (d *disk) serve(fd int) {
 		case sync && d.broken.Load():
 			d.refused.Add(1)
 			a.flags, a.error = 0, -int32(unix.EIO)
+		case sync && d.folders.Load() && isDir(path):
+			d.refused.Add(1)
+			a.flags, a.error = 0, -int32(unix.EIO)
 		case !sync && d.full.Load():
 			d.refused.Add(1)
 			a.flags, a.error = 0, -int32(unix.ENOSPC)
@@ -133,6 +137,11 @@ func (d *disk) serve(fd int) {
 		}
 		reply()
 	}
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // runChild is what the started copy of this program does. It returns false if this is no such copy.
@@ -176,7 +185,7 @@ func becomeFiltered(socket string) error {
 	if e != 0 {
 		return e
 	}
-	// From here on this thread must not write but by sendmsg, until somebody answers.
+	// From here on this thread must not write but by sendmsg, until a reader answers.
 	if err := unix.Sendmsg(fd, []byte{0}, unix.UnixRights(int(listener)), nil, 0); err != nil {
 		return err
 	}
@@ -219,6 +228,7 @@ func diskRows() []row {
 	}
 	full := func(on bool) func(d *disk) { return func(d *disk) { d.full.Store(on) } }
 	broken := func(on bool) func(d *disk) { return func(d *disk) { d.broken.Store(on) } }
+	folders := func(on bool) func(d *disk) { return func(d *disk) { d.folders.Store(on) } }
 	slow := func(each time.Duration) func(d *disk) { return func(d *disk) { d.slowness.Store(int64(each)) } }
 	// overflow runs while the store is away for longer than there is room.
 	overflow := func(spool, queue, stage string, full bool) func(t *testing.T, r *result) {
@@ -230,8 +240,8 @@ func diskRows() []row {
 			c := p.start()
 			s := newSenderOf(t, p.udp, 8)
 			s.send(500, rate)
-			// A write whose answer the store's end cuts off may have been taken or not. If it is given up later, nobody can
-			// know; here none is on its way.
+			// A write whose answer the store's end cuts off may have been taken or not. If it is given up later, that is unknown;
+			// here none is on its way.
 			time.Sleep(300 * time.Millisecond)
 			c.drained()
 			server.Stop()
@@ -260,6 +270,7 @@ func diskRows() []row {
 		{name: "disk full, and a segment ends there", run: away("each", "    segment_bytes: 8192\n", full(true), full(false))},
 		{name: "fsync fails while the store is away (EIO)", run: away("each", "", broken(true), broken(false))},
 		{name: "fsync fails with sync: interval", run: away("interval", "    sync_interval: 50ms\n", broken(true), broken(false))},
+		{name: "fsync of directories fails (EIO)", run: away("each", "    segment_bytes: 16384\n", folders(true), folders(false))},
 		{name: "fsync takes 300 ms", run: away("each", "", slow(300*time.Millisecond), slow(0))},
 	}
 }

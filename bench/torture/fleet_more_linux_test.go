@@ -150,7 +150,21 @@ func moreFleetRows() []row {
 			})
 			f.send(2, f.sticky)
 			f.pending.Wait()
-			f.send(8, func(int, int) []int { return []int{0} }) // who spoke to it speaks to the other one now
+			f.send(8, func(int, int) []int { return []int{0} }) // its exporters send to the other one now
+			f.accounted(r)
+		}},
+		{name: "fleet: collectors are taken for dead, and were only stalled", run: func(t *testing.T, r *result) {
+			f := newFleet(t, two)
+			collectors, _ := f.start()
+			f.send(3, f.sticky)
+			for _, c := range collectors {
+				c.pause()
+			}
+			f.send(8, f.sticky) // longer than any consumer waits for them
+			for _, c := range collectors {
+				c.resume()
+			}
+			f.send(4, f.sticky)
 			f.accounted(r)
 		}},
 		{name: "fleet: the disk of a collector is full while the broker is away", run: func(t *testing.T, r *result) {
@@ -191,7 +205,7 @@ func moreFleetRows() []row {
 	}
 }
 
-// fleetLatency tells how long after a window's end its points are in the store.
+// fleetLatency measures how long after a window's end its points are in the store.
 func fleetLatency(t *testing.T, r *result) {
 	f := newFleet(t, fleetOptions{collectors: 2, consumers: 1, unsupervised: true})
 	f.start()
@@ -211,7 +225,7 @@ func fleetLatency(t *testing.T, r *result) {
 			if err != nil {
 				t.Error(err)
 			}
-			// The last ones come slowly, so that numbers which are missing before them are told.
+			// The last ones come slowly, so that numbers which are missing before them are reported.
 			last, err := traffic.Send(t.Context(), traffic.SendConfig{To: p.udp, Rate: 500, Count: 500}, gen)
 			if err != nil {
 				t.Error(err)

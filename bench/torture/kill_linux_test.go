@@ -112,7 +112,7 @@ func killRows() []row {
 }
 
 // remembers waits until the collector could lose a window and still know from which numbers on: what the very first run loses before
-// that, nobody can.
+// that stays unknown.
 func (p *place) remembers() {
 	p.t.Helper()
 	name := filepath.Join(p.spoolDir(), "collector.state")

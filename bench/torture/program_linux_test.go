@@ -43,7 +43,7 @@ type place struct {
 	web  string
 	opt  placeOptions
 	runs []*run       // that ended, in order
-	conn *net.UDPConn // to send from, for who does not bring a socket along
+	conn *net.UDPConn // to send from, for callers without a socket
 }
 
 type placeOptions struct {
@@ -359,7 +359,7 @@ func (r *run) peak() int64 {
 	return 0
 }
 
-// sender sends reports at a steady rate until it is stopped, whether somebody listens or not.
+// sender sends reports at a steady rate until it is stopped, with or without a listener.
 type sender struct {
 	gen  *traffic.Generator
 	conn *net.UDPConn

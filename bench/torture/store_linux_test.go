@@ -60,8 +60,8 @@ func count(t *testing.T, s *influxtest.Server) held {
 	return h
 }
 
-// balance fills in r from what was sent, what the store has and what the runs said that they lost. Losses by sequence
-// numbers are those that the store has, or those of the summaries if windows may be gone with what they told.
+// balance fills in r from what was sent, what the store has and what the runs said that they lost. Losses by sequence numbers are
+// those that the store has, or those of the summaries if windows may be gone with what they held.
 func (p *place) balance(r *result, sent int64, fromStore bool) held {
 	p.t.Helper()
 	h := count(p.t, p.opt.server)
@@ -97,7 +97,7 @@ func (p *place) balance(r *result, sent int64, fromStore bool) held {
 			}
 		}
 		for stage, n := range run.summary.Ledger.Dropped {
-			if stage != "kernel" && (stage != "down" || !fromStore) { // the sequence numbers have told it already
+			if stage != "kernel" && (stage != "down" || !fromStore) { // the sequence numbers have counted it already
 				r.Lost[stage] += n
 			}
 		}
@@ -116,7 +116,7 @@ func startStore(t *testing.T, version string) *influxtest.Server {
 	return influxtest.Start(t, version)
 }
 
-// trailer sends the last reports slowly, so that numbers which are missing before them are told.
+// trailer sends the last reports slowly, so that numbers which are missing before them are reported.
 func (s *sender) trailer() {
 	s.send(exporters*20, 2000)
 	time.Sleep(700 * time.Millisecond) // windows end

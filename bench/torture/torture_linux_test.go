@@ -96,7 +96,7 @@ type row struct {
 func TestTorture(t *testing.T) {
 	t.Logf("seed %d", rng.seed)
 	brokers.t = t
-	rows := slices.Concat(killRows(), damageRows(), diskRows(), storeRows(), refusalRows(), clockRows(), instanceRows(), fleetRows(), moreFleetRows(), floodRows())
+	rows := slices.Concat(killRows(), damageRows(), diskRows(), storeRows(), refusalRows(), partialRows(), clockRows(), instanceRows(), fleetRows(), moreFleetRows(), floodRows())
 	results := make([]result, len(rows))
 	one := func(i int) func(t *testing.T) {
 		return func(t *testing.T) {

@@ -87,7 +87,7 @@ func TestNetflow5(t *testing.T) {
 	}
 }
 
-// Every receiver receives what is sent, decodes it where it does that, and ends when told.
+// Every receiver receives what is sent, decodes it where it does that, and ends when asked.
 func TestReceivers(t *testing.T) {
 	for _, r := range receivers {
 		t.Run(r.name, func(t *testing.T) {

@@ -100,7 +100,7 @@ func serve() error {
 			}
 			cancel()
 			err = <-done
-		case err = <-done: // nobody counts any more; the parent sees that the process ended
+		case err = <-done: // the count has ended; the parent sees that the process ended
 		}
 		stop()
 		return err

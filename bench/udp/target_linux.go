@@ -23,7 +23,7 @@ type target struct {
 	cmd   *exec.Cmd
 	addr  netip.AddrPort
 	cpu   int
-	ask   io.WriteCloser // nil for a command, which tells nothing
+	ask   io.WriteCloser // nil for a command, which reports nothing
 	reply *bufio.Reader
 }
 

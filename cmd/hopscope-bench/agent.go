@@ -25,6 +25,7 @@ when they arrive at the other end. It needs root, or a user namespace, and iprou
 	}
 	c.Flags().IntVar(&cfg.Rounds, "rounds", cfg.Rounds, "of each loop; medians are told")
 	c.Flags().IntVar(&cfg.Batch, "batch", cfg.Batch, "frames sent with one system call")
+	c.Flags().BoolVar(&cfg.Digest, "digest", false, "the agent's probes have a digest, and the bare loops' frames are as long")
 	c.Flags().StringVar(&format, "format", "table", "table or json")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := cli.CheckFormat(format); err != nil {

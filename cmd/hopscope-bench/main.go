@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/hopscope/hopscope/cmd/internal/cli"
+	"github.com/hopscope/hopscope/inference/names"
 )
 
 func main() {
@@ -18,6 +19,6 @@ func main() {
 	if err == nil {
 		return
 	}
-	fmt.Fprintf(os.Stderr, "hopscope-bench: %v\n", err)
+	fmt.Fprintf(names.Screen(os.Stderr), "hopscope-bench: %v\n", err)
 	os.Exit(cli.ExitStatus(err))
 }

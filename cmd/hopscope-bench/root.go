@@ -24,9 +24,10 @@ func rootCommand() *cobra.Command {
 		Short: "Measure this machine and the published algorithms",
 		Long: `Measure: the pipeline in memory on one core, and the published planning algorithms
 beside ours. What a whole collector keeps up with is "hopscope selftest".`,
-		Version: cli.Version(release),
-		Args:    cli.NoCommand,
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+		Version:          cli.Version(release),
+		PersistentPreRun: func(c *cobra.Command, _ []string) { cli.Screen(c) },
+		Args:             cli.NoCommand,
+		RunE:             func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.AddCommand(pipelineCommand(), plannerCommand(), pintCommand(), fleetCommand(), findingsCommand(), agentCommand(), loopCommand())
 	cli.Prepare(root, func(run cli.Run) cli.Run { return cli.Interruptible(run, nil) })

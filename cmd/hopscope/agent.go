@@ -9,10 +9,11 @@ import (
 	"github.com/hopscope/hopscope/collector/service"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/sink/web"
 )
 
-// agentConfig is everything that an agent can be told. It has a file of its own: an agent runs on another machine than a
-// collector, and is told nothing of what that does.
+// agentConfig holds all settings of an agent. It has a file of its own: an agent runs on another machine than a collector, and knows
+// nothing of what that does.
 type agentConfig struct {
 	agent.Config `yaml:""`
 	Status       agentStatusConfig `yaml:"status" doc:"What the agent says of itself."`
@@ -154,7 +155,7 @@ func agentConfigCommand() *cobra.Command {
 	}
 }
 
-// runAgent runs until it is told to stop.
+// runAgent runs until it is asked to stop.
 func runAgent(c *cobra.Command, cfg *agentConfig, plan *agent.Plan) error {
 	log := newLogger(cfg.Log, c.ErrOrStderr())
 	defer flushLog(log)
@@ -173,14 +174,14 @@ func runAgent(c *cobra.Command, cfg *agentConfig, plan *agent.Plan) error {
 	}
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
-	page, err := agent.ServeStatus(cfg.Status.Listen, a, version())
+	page, err := agent.ServeStatus(cfg.Status.Listen, a, version(), web.Screened)
 	if err != nil {
 		return err
 	}
 	defer page.Close()
 	log.Info("agent runs", "name", cfg.Name, "interface", cfg.Interface, "status", page.URL())
 	go a.RereadFiles(ctx, signalsOf(c.Context()).hangup, &cfg.Config, log)
-	service.Supervise(ctx, log, time.Second, a.Beats, func() string { return agent.StatusLine(a) })
+	defer service.Supervise(ctx, log, time.Second, a.Beats, func() string { return agent.StatusLine(a) }).Close()
 	err = a.Run(ctx)
 	s := a.Stats()
 	log.Info("agent ends", "sent", s.Sent, "received", s.Received, "lost", s.Lost)

@@ -29,6 +29,13 @@ func TestAgent(t *testing.T) {
 		}
 	}
 	var log lockedBuffer
+	settings := writeFile(t, "window: 1s\n")
+	collects := program("collect", "--config", settings)
+	collects.Dir = dir
+	if err := collects.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer collects.Process.Kill()
 	running := program("agent", "--interface", "host0", "--name", "leaf-1", "--probes", "probes.json", "--interval", "10ms")
 	running.Dir, running.Stderr = dir, &log
 	if err := running.Start(); err != nil {
@@ -61,9 +68,15 @@ func TestAgent(t *testing.T) {
 	if first.Plan.Epoch == 0 || first.Plan.From != "files" || first.Address != "10.0.0.1" || first.SendErrors != 0 || first.Controller != nil {
 		t.Errorf("%+v", first)
 	}
-	if out, err := program("agent", "status").CombinedOutput(); err != nil || !strings.Contains(string(out), "agent     leaf-1, 10.0.0.1 on host0\nplan      epoch ") {
+	until("word of the probe that leaf-2 would send", func(x *agent.StatusAnswer) bool { return x.Silent == 1 && x.Awaited == 1 && x.Lost > 10 })
+	if out, err := program("agent", "status").CombinedOutput(); err == nil || !strings.Contains(string(out), "agent     leaf-1, 10.0.0.1 on host0\nplan      epoch ") ||
+		!strings.Contains(string(out), "1 of 1 probes do not come, such as ") {
 		t.Errorf("%v\n%s", err, out)
 	}
+	until("finding of it", func(*agent.StatusAnswer) bool { // the collector, which has no other reports, does not say that nothing is wrong
+		out, _ := program("findings").CombinedOutput()
+		return strings.Contains(string(out), "did not come to the agent with node id 4246656764")
+	})
 	if out, err := program("health", "--url", "http://127.0.0.1:9464").CombinedOutput(); err != nil || string(out) != "ready\n" {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -19,8 +19,9 @@ func agentStatusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Ask a running agent which plan is in force, and what it sends and receives",
 		Long: `Ask a running agent for its plan, its controller and its counts. Exit status 1 if no
-plan is in force, if the controller is gone, or if the last plan was refused; the
-agent goes on with the plan that it has.`,
+plan is in force, if the controller is gone, if the last plan was refused, if the
+agent's line is down, or if probes do not come; the agent goes on with the plan that
+it has.`,
 		Args: exactArgs(0),
 	}
 	c.Flags().StringVar(&o.url, "url", "http://127.0.0.1:9464", "status.listen of the running agent")
@@ -44,7 +45,7 @@ agent goes on with the plan that it has.`,
 	return c
 }
 
-// writeAgentStatus writes an answer for people.
+// writeAgentStatus writes an answer as text.
 func writeAgentStatus(w io.Writer, x *agent.StatusAnswer) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintf(t, "agent\t%s, %s on %s\n", plain(x.Name, false), x.Address, plain(x.Interface, false))
@@ -57,6 +58,13 @@ func writeAgentStatus(w io.Writer, x *agent.StatusAnswer) error {
 	}
 	fmt.Fprintf(t, "sent\t%s, %s skipped, %s errors; 99 %% less than %s late\n", inference.Count(x.Sent), inference.Count(x.Skipped), inference.Count(x.SendErrors), secondsText(x.LateP99))
 	fmt.Fprintf(t, "received\t%s, %d lost, %s twice, %s malformed\n", inference.Count(x.Received), x.Lost, inference.Count(x.Twice), inference.Count(x.Malformed))
+	if x.Corrupt+x.Refused+x.Odd+x.Unplanned > 0 {
+		fmt.Fprintf(t, "not taken\t%s corrupt, %s by their digest, %s implausible; %s taken that the plan does not have\n", inference.Count(x.Corrupt), inference.Count(x.Refused),
+			inference.Count(x.Odd), inference.Count(x.Unplanned))
+	}
+	if x.Awaited > 0 {
+		fmt.Fprintf(t, "awaited\t%d probes, %d silent\n", x.Awaited, x.Silent)
+	}
 	if x.Received > 0 {
 		fmt.Fprintf(t, "transit\thalf less than %s, 99 %% less than %s\n", secondsText(x.TransitP50), secondsText(x.TransitP99))
 	}

@@ -19,11 +19,11 @@ const (
 	fleetTests = deploy + "prometheus/fleet.rules.test.yml"
 )
 
-// metricRooms are the packages that tell the metrics of a fleet, by what their names begin with.
+// metricRooms are the packages that publish the metrics of a fleet, by what their names begin with.
 var metricRooms = map[string]string{"hopscope_fleet_": "cmd/hopscope", "hopscope_consume_": "collector/fleet"}
 
-// metricIsMade reports whether the sources of the package that tells a metric name it. Of a package that this build does not
-// have nothing is known.
+// metricIsMade reports whether the sources of the package that publishes a metric name it. Of a package that this build does not have
+// nothing is known.
 func metricIsMade(t *testing.T, name string) bool {
 	t.Helper()
 	for prefix, pkg := range metricRooms {

@@ -37,7 +37,7 @@ func loadAlerts(t *testing.T) []alertRule {
 	return rules
 }
 
-// alertMetrics are metrics of every program, or of who asks it.
+// alertMetrics are metrics of every program, or of its scraper.
 var alertMetrics = []string{"up", "process_start_time_seconds", "process_resident_memory_bytes", "go_gc_gomemlimit_bytes"}
 
 // Every metric and every label in the rules and in their tests is one that the program has.

@@ -96,20 +96,27 @@ func topCommand() *cobra.Command {
 	var a asker
 	var limit int
 	var sort string
+	var interfaces bool
 	c := &cobra.Command{
 		Use:   "top",
-		Short: "Ask a running collector for its worst hops",
+		Short: "Ask a running collector for its worst hops or interfaces",
 		Long: `Print the hops that were worst lately, in the order of the third column: the largest
 value of --sort in the last windows. The columns behind it are of each hop's last
 window. Times and queues have three digits; json and the series have all. Of a hop
-that is learning it is not known yet what is usual, and findings about it are marked.`,
+that is learning it is not known yet what is usual, and findings about it are marked.
+
+With --interfaces, print the interfaces whose counters come instead: those first that
+lose the greatest share of their packets, then those with the greatest use in one
+direction. Counts are of the last windows; "-" is what did not come.`,
 		Example: `  hopscope top
-  hopscope top --sort queue_p99 --limit 5`,
+  hopscope top --sort queue_p99 --limit 5
+  hopscope top --interfaces`,
 		Args: exactArgs(0),
 	}
 	a.flags(c)
-	c.Flags().IntVar(&limit, "limit", 20, "hops to print, 1 to 200")
+	c.Flags().IntVar(&limit, "limit", 20, "rows to print, 1 to 200")
 	c.Flags().StringVar(&sort, "sort", "latency_p99", strings.Join(web.MetricNames(), ", ")+" or node")
+	c.Flags().BoolVar(&interfaces, "interfaces", false, "print interfaces, not hops")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if names := append(web.MetricNames(), "node"); !slices.Contains(names, sort) {
 			return usagef("--sort %q is none of %s", sort, strings.Join(names, ", "))
@@ -117,8 +124,18 @@ that is learning it is not known yet what is usual, and findings about it are ma
 		if limit < 1 || limit > 200 {
 			return usagef("--limit %d is outside 1..200", limit)
 		}
-		var got ask.Hops
 		w := c.OutOrStdout()
+		if interfaces {
+			if c.Flags().Changed("sort") {
+				return usagef("--sort is for hops: interfaces have one order")
+			}
+			var got ask.Interfaces
+			if err := a.get(c.Context(), fmt.Sprintf("/api/interfaces?limit=%d", limit), &got, w); err != nil || a.format == "json" {
+				return err
+			}
+			return got.Write(w, a.names(c.Context()))
+		}
+		var got ask.Hops
 		query := url.Values{"limit": {fmt.Sprint(limit)}, "sort": {sort}}
 		if err := a.get(c.Context(), "/api/hops?"+query.Encode(), &got, w); err != nil || a.format == "json" {
 			return err
@@ -185,7 +202,7 @@ func (a *asker) flow(ctx context.Context, key string, w io.Writer) error {
 	return got.Flow.Write(w, k, a.names(ctx))
 }
 
-// names asks for what nodes are called. Whoever does not answer that, such as an older program, has no names.
+// names asks for the names of nodes. A program that does not answer that, such as an older one, has no names.
 func (a *asker) names(ctx context.Context) *names.Names {
 	var d names.Document
 	if err := a.get(ctx, "/api/names", &d, io.Discard); err != nil {

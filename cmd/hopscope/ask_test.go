@@ -40,7 +40,7 @@ func TestAsk(t *testing.T) {
 	defer server.Close()
 
 	flow := "10.0.0.1:80 > 10.0.0.2:53 udp\n3 packets lately, path 1 > 7, changed 0 times\n\n" +
-		"hop  node  egress  p50         p99        queue p99\n0    1     2       -           -          -\n1    7     3       1µs ± 76 %  about 2µs  -\n"
+		"hop  node  egress  p50         p99        queue p99\n0    1     2       -           -          -\n1    7     3       1µs ± 82 %  about 2µs  -\n"
 	for _, c := range []struct {
 		args   []string
 		status int
@@ -52,6 +52,8 @@ func TestAsk(t *testing.T) {
 		{[]string{"flow", "10.0.0.1:80>10.0.0.2:53 proto 17"}, 0, flow},
 		{[]string{"flow", "10.0.0.2:53 > 10.0.0.1:80 udp"}, 1, `no flow 10.0.0.2:53 > 10.0.0.1:80 udp in the kept windows; it is written as in "10.0.0.1:80 > 10.0.0.2:5001 tcp"`},
 		{[]string{"flow", "10.0.0.1"}, 64, `"10.0.0.1" is no flow such as "10.0.0.1:80 > 10.0.0.2:5001 tcp": there is no >`},
+		{[]string{"top", "--interfaces"}, 0, "No counters of interfaces came yet.\n"},
+		{[]string{"top", "--interfaces", "--sort", "node"}, 64, "--sort is for hops"},
 		{[]string{"top", "--sort", "latency"}, 64, `--sort "latency" is none of latency_p50, `},
 	} {
 		status := 0

@@ -26,6 +26,9 @@ func places(cfg *config) (list []settings.Place) {
 		}
 		list = append(list, settings.Place{Key: "alerts.state_file", Path: cfg.Alerts.StatePath(), What: "the alerts that are open"})
 	}
+	if cfg.IPFIX.Enabled && cfg.IPFIX.TemplatesFile != "" {
+		list = append(list, settings.Place{Key: "ipfix.templates_file", Path: cfg.IPFIX.TemplatesFile, What: "the templates of IPFIX"})
+	}
 	if cfg.Parquet.Enabled && cfg.Parquet.Config.Dir != "" {
 		list = append(list, settings.Place{Key: "parquet.dir", Path: cfg.Parquet.Config.Dir, What: "the files of parquet", Dir: true})
 	}

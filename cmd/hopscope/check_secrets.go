@@ -80,8 +80,8 @@ func checkRegular(cfg *config, v *verdict) {
 	}
 }
 
-// checkSecrets warns of secrets that others on this machine can read. The group may read a file that belongs to somebody
-// else, since that can be how this process reads it.
+// checkSecrets warns of secrets that others on this machine can read. The group may read a file of another user, since that can be
+// how this process reads it.
 func checkSecrets(cfg *config, v *verdict) {
 	credentials := os.Getenv("CREDENTIALS_DIRECTORY") // of systemd, which guards them otherwise
 	for _, f := range namedFiles(cfg) {

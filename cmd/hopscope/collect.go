@@ -20,7 +20,8 @@ func collectCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "collect",
 		Short: "Collect reports from the network until told to stop",
-		Long: `Receive report datagrams, decode them, keep statistics per flow and per hop, watch
+		Long: `Receive datagrams and metrics at the ports that the settings list (ports; loopback
+unless they say otherwise), decode them, keep statistics per flow and per hop, watch
 them, and write series to the stores that the settings name.
 
 SIGINT or SIGTERM ends it: sockets close, what was received is worked off in order
@@ -56,13 +57,13 @@ can change while running: dialects of exporters and thresholds of findings.`,
 		if err != nil {
 			return err
 		}
-		opt := collector.Options{Log: log, Seed: seed, Hurry: signals.hurry}
+		opt := collector.Options{Log: log, Seed: seed, Hurry: signals.hurry, Now: machineClock, Ports: cfg.kinds()}
 		if cfg.Exporters.Adopts() && len(cfg.PCAP.Files) > 0 {
 			router, err := cfg.Exporters.Router()
 			if err != nil {
 				return err
 			}
-			if opt.Looked, err = lookAhead(c.Context(), cfg.PCAP.Files, router, &cfg.Exporters); err != nil {
+			if opt.Looked, err = lookAhead(c.Context(), cfg.PCAP.Files, router.ShareIPFIX(cfg.IPFIX.Store()).Ports(opt.Ports), &cfg.Exporters); err != nil {
 				return err
 			}
 		}
@@ -74,6 +75,7 @@ can change while running: dialects of exporters and thresholds of findings.`,
 		ctx, cancel := context.WithCancel(c.Context())
 		defer cancel()
 		manager := col.supervised(ctx, log)
+		defer manager.Close()
 		go reloadOnHangup(ctx, signals.hangup, col, &cfg, log, manager)
 		err = col.Run(ctx)
 		s := col.Summary(10, 10)

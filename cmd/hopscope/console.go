@@ -90,7 +90,7 @@ type consolePage struct {
 // openConsole binds the address of the page. Kafka is connected to when it is needed, and need not be there yet.
 func openConsole(cfg *config, log *slog.Logger) (*consolePage, error) {
 	conf := kafkaOf(cfg)
-	if err := conf.Validate(); err != nil { // which nobody asks of a store that is not enabled
+	if err := conf.Validate(); err != nil { // which is not asked of a store that is not enabled
 		return nil, wrongInput(fmt.Errorf("kafka: %w", err))
 	}
 	client, err := conf.Dial("hopscope-console")
@@ -171,7 +171,7 @@ func (c *consolePage) run(ctx context.Context) error {
 		defer close(followed)
 		c.Console.Run(ctx, c.page)
 	}()
-	service.Supervise(ctx, c.log, 3*c.client.Config().Timeout+console.MostWait, c.Beats, c.Line)
+	defer service.Supervise(ctx, c.log, 3*c.client.Config().Timeout+console.MostWait, c.Beats, c.Line).Close()
 	err := c.page.Serve(ctx)
 	cancel()
 	<-followed

@@ -213,7 +213,7 @@ func (c *consoleTest) produce(head, value []byte) {
 
 func (c *consoleTest) out(o fleet.Out) { c.t.Helper(); c.produce(o.Head.Append(nil), o.Value) }
 
-// tell says something in the roster.
+// tell writes a record to the roster.
 func (c *consoleTest) tell(key string, value []byte) {
 	c.t.Helper()
 	table := c.client.NewTable(c.client.Topic(conn.Roster), rosterBounds)
@@ -293,6 +293,7 @@ func (c *consoleTest) window(i int, n uint64, findings []inference.Finding, miss
 
 // TestConsole follows a fleet from before its topics are made, on a real broker that goes away and comes back.
 func TestConsole(t *testing.T) {
+	t.Parallel()
 	broker := kafkatest.Start(t, kafkatest.Options{})
 	client, err := conn.Config{Brokers: []string{broker.Addr}, Prefix: broker.Prefix, Timeout: 5 * time.Second}.Dial("test")
 	if err != nil {
@@ -409,7 +410,7 @@ func TestConsole(t *testing.T) {
 	}
 	r.until("the finding", func() bool { return strings.Contains(ask("findings"), "p99 latency is 5 ms.") })
 
-	// What nobody of the fleet would write is refused, and what comes behind it is shown.
+	// What no member of the fleet would write is refused, and what comes behind it is shown.
 	broken := c.slice(5, 0, 3, 0)
 	broken.Value = append([]byte{}, broken.Value...)
 	broken.Value[len(broken.Value)-1] ^= 1
@@ -447,7 +448,7 @@ func TestConsole(t *testing.T) {
 	}
 	r.until("the window of tomorrow to be refused", func() bool { return r.metric("hopscope_console_records_refused_total") == 6+testSlices })
 
-	// A late part comes: a slice of an older window is told again. Those that had come are not added twice.
+	// A late part comes: a slice of an older window is published again. Those that had come are not added twice.
 	c.out(c.slice(2, 0, 12, 0))
 	for slice := range testSlices {
 		c.out(c.slice(2, slice, 1000, 1))

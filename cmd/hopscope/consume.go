@@ -65,7 +65,7 @@ SIGINT or SIGTERM ends it: what was merged is written, and its part goes to othe
 		con, err := openConsumer(c.Context(), &cfg, consumers.Options{Log: log, Hurry: signals.hurry, From: from, Version: version()})
 		if err != nil {
 			if c.Context().Err() != nil {
-				return nil // it was told to stop while it waited for Kafka
+				return nil // it was asked to stop while it waited for Kafka
 			}
 			return err
 		}
@@ -106,7 +106,7 @@ func parseFrom(s string, now time.Time) (time.Time, error) {
 // status is what the page says about the consumer.
 func (c *consumer) status() web.Status {
 	label, reports, _ := c.Last()
-	s := web.Status{Version: version(), Start: c.member.Start(), Window: c.params.Window, Problems: c.problems()}
+	s := web.Status{Version: version(), Start: c.member.Start(), Window: c.params.Window, Problems: c.problems(), LeftOut: c.LeftOut()}
 	if label != 0 {
 		s.ReportsPerSecond = float64(reports) / c.params.Window.Seconds()
 	}
@@ -148,9 +148,9 @@ func closeStores(stores []collector.Store) (err error) {
 	return err
 }
 
-// supervised tells the service manager how the consumer is.
-func (c *consumer) supervised(ctx context.Context) {
-	service.Supervise(ctx, c.log, 10*time.Second, c.member.Beats, func() string {
+// supervised reports the consumer's status to the service manager.
+func (c *consumer) supervised(ctx context.Context) *service.Manager {
+	return service.Supervise(ctx, c.log, 10*time.Second, c.member.Beats, func() string {
 		label, reports, missing := c.Last()
 		text := "no window yet"
 		if label != 0 {

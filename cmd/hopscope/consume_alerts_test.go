@@ -29,7 +29,7 @@ type alertFleet struct {
 	drops   []uint32 // nodes that drop packets now
 	members map[string]*process
 
-	seen int // of those that were told
+	seen int // of those that were published
 
 	mu   sync.Mutex
 	told []toldAlert
@@ -101,7 +101,7 @@ func (f *alertFleet) newest(topic string, partition int, kind fleet.Kind) (label
 	return label, from
 }
 
-// pass lets windows pass, until they are told and in a checkpoint.
+// pass lets windows pass, until they are published and in a checkpoint.
 func (f *alertFleet) pass(n int) {
 	f.t.Helper()
 	for range n {
@@ -173,9 +173,10 @@ func (f *alertFleet) expect(when, want string) {
 	f.mu.Unlock()
 }
 
-// TestFleetAlerts kills the owner of a fleet twice while alerts are open, one of them acknowledged, and one muted. Each
-// cause is told once as firing, repeated at its time, and resolved once, and signs of life go on.
+// TestFleetAlerts kills the owner of a fleet twice while alerts are open, one of them acknowledged, and one muted. Each cause is sent
+// once as firing, repeated at its time, and resolved once, and signs of life go on.
 func TestFleetAlerts(t *testing.T) {
+	t.Parallel()
 	f := newAlertFleet(t)
 	f.join("c-1")
 	f.join("c-2")
@@ -186,7 +187,7 @@ func TestFleetAlerts(t *testing.T) {
 	f.expect("drops", "[firing drops node 40]")
 
 	first := f.kill()
-	f.pass(15) // the owner that is gone told it 10 windows ago
+	f.pass(15) // the owner that is gone sent it 10 windows ago
 	f.expect("the next owner", "[repeated drops node 40]")
 	f.rule("mutes: [{element: node 41}]\nacknowledged: [{alert: drops node 40, at: " + time.Now().UTC().Format(time.RFC3339) + "}]\n")
 	f.drops = []uint32{40, 60}

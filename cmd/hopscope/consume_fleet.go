@@ -77,7 +77,7 @@ func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *c
 		}
 	}()
 	c.member = consumers.NewMembership(consumers.MembershipOptions{
-		ID: c.id, Version: version(), Log: c.log, Roster: c.client.NewTable(c.client.Topic(conn.Roster), rosterBounds), Status: c.memberStatus,
+		ID: c.id, Version: version(), Log: c.log, Roster: c.client.NewTable(c.client.Topic(conn.Roster), rosterBounds), Status: c.memberStatus, Now: wallClock,
 		Lasting: func(err error) bool { e, ok := errors.AsType[*conn.Error](err); return ok && e.NeedsPerson() },
 	})
 	c.params, err = c.member.Join(ctx, func(p *fleet.Params) fleet.Params { return fleet.NewParams(p.Name, p.Slices, cfg.Window, seed) })
@@ -113,6 +113,7 @@ func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *c
 		Name: c.client.Topic(cfg.Consume.Group), Topics: map[string]int{opt.Topics.Windows: c.params.Slices, opt.Topics.Reports: c.params.Slices, opt.Topics.Series: 1},
 		Session: cfg.Consume.Session, Rebalance: cfg.Consume.Drain * 4 / 3,
 	}, opt.Log)
+	opt.Now = wallClock
 	opt.ID, opt.Params, opt.Kafka, opt.Group, opt.Stores = c.id, c.params, c.kafka, c.group, c.stores
 	opt.Limits = cfg.Flows.Limits()
 	opt.Admission = inference.AdmissionLimits{Hops: cfg.Flows.MaxHops, Flows: cfg.Flows.DailyFlows, Exporters: max(cfg.Exporters.Tracking.MaxExporters, 1<<16)}
@@ -134,10 +135,13 @@ func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *c
 	}
 	network, err := pageMap(cfg)
 	if err == nil && cfg.Web.Listen != "" {
-		c.page, err = openPage(cfg.Web, web.Deps{Status: c.status, Ledger: c.Balances, Names: c.naming.Names}, network, c.registry(), c.NotReady, nil)
+		c.page, err = openPage(cfg.Web, web.Deps{Status: c.status, Ledger: c.Balances, Names: c.naming.Names}, network, c.registry(), c.NotReady, c.LeftOut)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if c.page != nil {
+		c.AddLimited(c.page)
 	}
 	return c, nil
 }
@@ -168,14 +172,14 @@ func (c *consumer) memberStatus(m *fleet.Member) {
 			m.Lag += a.Lag
 		}
 	}
-	for _, p := range c.problems() {
+	for _, p := range append(c.problems(), c.LeftOut()...) {
 		if len(m.Faults) < mostProblems {
 			m.Faults = append(m.Faults, consumers.OneLine(p))
 		}
 	}
 }
 
-// newest is the label of the last window of which this consumer told anything.
+// newest is the label of the last window of which this consumer published anything.
 func (c *consumer) newest() (label int64) {
 	for _, p := range c.Partitions() {
 		label = max(label, p.Label)
@@ -222,7 +226,7 @@ var consumeMetrics = []consumeMetric{
 		func(c *consumer) float64 { return c.member.Clock().Seconds() }},
 }
 
-// url is where the page is, or "".
+// url returns the address of the page, or "".
 func (c *consumer) url() string {
 	if c.page == nil {
 		return ""
@@ -255,7 +259,7 @@ func (c *consumer) run(ctx context.Context) error {
 	})
 	kafka := c.client.Config()
 	c.log.Info("consuming what a fleet publishes", "fleet", c.params.Name, "kafka", kafka.Target(), "group", c.client.Topic(c.cfg.Consume.Group), "slices", c.params.Slices, "window", c.params.Window.String(), "stores", len(c.stores), "url", c.url())
-	c.supervised(ctx)
+	defer c.supervised(ctx).Close()
 	err := c.Consumer.Run(ctx)
 	c.log.Info("stopping")
 	stop()

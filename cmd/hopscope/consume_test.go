@@ -284,6 +284,7 @@ func (p *process) end(t *testing.T, sig syscall.Signal) {
 
 // A consumer is killed with -9 while windows come. Another one goes on, and InfluxDB has what one process would have written.
 func TestConsumeCommand(t *testing.T) {
+	t.Parallel()
 	f := newFleetTest(t)
 	one, _ := f.start("c-1")
 	for range 4 {
@@ -333,7 +334,7 @@ func TestConsumeCommand(t *testing.T) {
 	if err := json.Unmarshal([]byte(two.out.String()), &s); err != nil || s.Windows < 4 || s.Slices < 16 || len(s.Ledger) != 1 || s.Ledger[0].Stored != s.Reports {
 		t.Errorf("summary %s: %v", two.out.String(), err)
 	}
-	// The roster knows who there was.
+	// The roster knows the former members.
 	var r fleet.Roster
 	for _, m := range f.broker.Read(f.broker.Prefix+"roster", 0, 0) {
 		if err := r.Add(string(m.Key), m.Value); err != nil {

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	controlGroup = "control"       // of those who stand for being in charge, without the prefix
+	controlGroup = "control"       // of the candidates for being in charge, without the prefix
 	askFleet     = 5 * time.Second // the longest wait for the log and the group
 )
 
@@ -29,7 +29,7 @@ func runControlFleet(ctx context.Context, files *controlFiles, x *steer.Network,
 	files.last.Store(x)
 	name := cfg.Fleet.Name
 	if name == "" {
-		name, _ = os.Hostname() // for people alone
+		name, _ = os.Hostname() // for display alone
 	}
 	client, err := cfg.Fleet.Kafka.Dial("hopscope-control")
 	if err != nil {

@@ -22,10 +22,11 @@ import (
 	"github.com/hopscope/hopscope/p4/steer"
 )
 
-// TestControlFleetReload changes the network under two controls of a fleet, which have files of their own. The one that stands by reads
-// them at SIGHUP and says what is wrong with them; when it takes over it goes on with the network that it read last, also where somebody
-// is at work on the files. Without Kafka both say so, and nothing is pushed; with it again one of them is in charge.
+// TestControlFleetReload changes the network under two controls of a fleet, which have files of their own. The one that stands by
+// reads them at SIGHUP and says what is wrong with them; when it takes over it goes on with the network that it read last, also where
+// the files are being edited. Without Kafka both say so, and nothing is pushed; with it again one of them is in charge.
 func TestControlFleetReload(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Start(t, kafkatest.Options{})
 	dir, config, listen, admin := controlSettings(t, "http://127.0.0.1:1")
 	certificates(t, dir, "controller", "leaf-1", "leaf-2", "leaf-3")
@@ -88,7 +89,7 @@ func TestControlFleetReload(t *testing.T) {
 	lives[1].start()
 	lives[1].until("standing by", stands("control-0", 0))
 
-	// What is wrong with its files, who stands by says at once; it changes nothing.
+	// What is wrong with its files, the standby control says at once; it changes nothing.
 	write(at("lab", 1), "name: lab\nnodes: [a")
 	lives[1].hangup()
 	s := lives[1].until("a refusal of who stands by", stands("control-0", exitFailed))
@@ -109,7 +110,7 @@ func TestControlFleetReload(t *testing.T) {
 		return status == 0 && isSteady(s) && s.Loop.Networks == 1 && len(s.Devices) == 4 && s.Epoch > first.Epoch && s.Behind == 0
 	})
 
-	// The one in charge is killed while somebody is at work on the files of the other one.
+	// The one in charge is killed while the files of the other one are being edited.
 	write(at("probes", 1), "{")
 	_ = lives[0].end(os.Kill)
 	taken := lives[1].until("taking over with the network read last", func(s *loop.Status, status int) bool {
@@ -121,7 +122,7 @@ func TestControlFleetReload(t *testing.T) {
 	write(at("probes", 1), string(plan))
 	lives[1].hangup()
 	lives[1].until("files that fit again", func(s *loop.Status, status int) bool { return status == 0 && isSteady(s) && s.Loop.Networks == 1 })
-	// The next one in charge takes what its files say now, which nobody told it to read again.
+	// The next one in charge takes what its files say now, which it was not asked to read again.
 	lives[0].start()
 	lives[0].until("standing by in its turn", stands("control-1", 0))
 	write(at("lab", 0), small)
@@ -140,7 +141,7 @@ func TestControlFleetReload(t *testing.T) {
 		t.Error("the logs do not say who is in charge")
 	}
 
-	// Without Kafka nobody is known to be in charge, and nothing is pushed.
+	// Without Kafka no control is known to be in charge, and nothing is pushed.
 	b.Pause()
 	lives[1].until("who stands by does not know", func(s *loop.Status, status int) bool {
 		return status == exitFailed && s.Standby != nil && s.Standby.Term == 0 && strings.Contains(s.Standby.Why, "cannot read who is in charge")
@@ -198,6 +199,7 @@ func TestControlFleetReload(t *testing.T) {
 
 // TestStandbyAfterTerm: between its own term and the next one's, a control says that it is not in charge any more.
 func TestStandbyAfterTerm(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Start(t, kafkatest.Options{})
 	topic := b.Prefix + conn.Plans
 	b.CreateTopic(topic, 1, "cleanup.policy=compact")

@@ -31,6 +31,7 @@ import (
 // TestControlFleet runs two controls of one network. The one in charge makes a finding of the merged windows a plan; it is killed, and
 // the other one goes on above its epochs, with the probes in detail that it had.
 func TestControlFleet(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Start(t, kafkatest.Options{})
 	dir, config, listen, admin := controlSettings(t, "http://127.0.0.1:1")
 	text := string(mustRead(t, config))

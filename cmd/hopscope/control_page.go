@@ -13,14 +13,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/sink/web"
 )
 
-// controlAddress is where a control of probes is asked unless told otherwise.
+// controlAddress is where a control of probes is asked by default.
 const controlAddress = "127.0.0.1:9465"
+
+// controlConnections are those that are open to the page at a time, beside a reserve for health checks and metrics.
+const controlConnections = 64
 
 // controlPage answers "hopscope control", for as long as the program runs. What it answers is of the loop while there is one; in a fleet
 // there is one while this control is in charge.
@@ -52,10 +56,11 @@ func serveControl(address string, j *loop.Journal, by func(context.Context) loop
 	if err != nil {
 		return nil, fmt.Errorf("control: %w", err)
 	}
-	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*p.handler.Load()).ServeHTTP(w, r) })
-	p.server = &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 20 * time.Second, MaxHeaderBytes: 16 << 10}
+	h := web.Screened(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*p.handler.Load()).ServeHTTP(w, r) }))
+	h = peer.LimitHTTP(h, peer.Probe, func(w http.ResponseWriter) { http.Error(w, "too many connections", http.StatusServiceUnavailable) })
+	p.server = &http.Server{Handler: h, ConnContext: peer.WithConn, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 20 * time.Second, MaxHeaderBytes: 16 << 10}
 	p.listener = listener
-	go p.server.Serve(listener)
+	go p.server.Serve(peer.Limit(listener, peer.Limits{Max: controlConnections, Reserve: 16}))
 	if strings.HasPrefix(address, "unix:") {
 		p.unix = address
 	}
@@ -90,7 +95,7 @@ func (p *controlPage) at() string {
 	return "http://" + p.listener.Addr().String()
 }
 
-// flag is what "hopscope control status" has to be told.
+// flag is the flag that "hopscope control status" needs.
 func (p *controlPage) flag() string {
 	if at := p.at(); at != "" && at != "http://"+controlAddress {
 		return " --url " + at

@@ -30,10 +30,11 @@ func newPage(t *testing.T) *web.Server {
 	return p
 }
 
-// TestControlProbes: probes of emulated agents tell a collector of their hops, and a control without any finding asks its page over
+// TestControlProbes: probes of emulated agents report their hops to a collector, and a control without any finding asks its page over
 // HTTP. A line that fills is suspected for what probes met there, and cleared afterwards; a page that is gone changes nothing, and a
 // collector that begins anew raises nothing.
 func TestControlProbes(t *testing.T) {
+	t.Parallel()
 	const faulty = "agg-0-0:3--core-0:1"
 	fault := emu.Fault{Kind: emu.CrossTraffic, At: 280 * time.Second, For: 12 * time.Second, Node: "agg-0-0", Peer: "core-0", Value: 0.95}
 	const gone, back, until = 390 * time.Second, 400 * time.Second, 440 * time.Second

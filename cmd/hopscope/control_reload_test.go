@@ -24,6 +24,7 @@ import (
 // and so does a switch with entries, whose place another one takes; what was suspicious stays so. Files that do not fit are
 // refused and change nothing, and a control that is killed in between goes on with what the files say.
 func TestControlReload(t *testing.T) {
+	t.Parallel()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"open": [{"id": "00000000000000a1", "kind": "high-queue", "severity": "critical", "node": "1", "egress_if": "1", "start_ms": 1, "end_ms": 0, "text": "a queue", "element": {"kind": "interface", "node": 1, "egress_if": 1}}], "ended": []}`)
 	}))
@@ -160,7 +161,7 @@ func TestControlReload(t *testing.T) {
 		t.Errorf("log: %v\n%s", err, out)
 	}
 
-	// Back again, and killed before anybody can know how far it came. The next life does what is in the files.
+	// Back again, and killed before it is known how far it came. The next life does what is in the files.
 	become(small, string(mustRead(t, at("small.json"))), "spine-1")
 	end(true)
 	start()

@@ -23,8 +23,8 @@ import (
 	"github.com/hopscope/hopscope/p4/loop"
 )
 
-// labSwitches are the four switches of the laboratory of tests, between the interfaces of two hosts. They forward probes by their routes and
-// tell nothing of themselves.
+// labSwitches are the four switches of the laboratory of tests, between the interfaces of two hosts. They forward probes by their
+// routes and report nothing of themselves.
 type labSwitches struct {
 	hosts map[string]int // sockets, by leaf
 	ways  map[string]string
@@ -102,10 +102,11 @@ func (s *labSwitches) forward(t *testing.T, leaf string, fd int) {
 	}
 }
 
-// TestControlRounds runs a control and two agents as programs, over gRPC with mutual TLS, and switches that report nothing to anybody. As
-// long as no probe gets lost, nothing is suspected, also when an agent starts anew, is stopped for a while, or the control does. A
-// line that loses one of twenty probes, and nothing else, is suspected and gets detail.
+// TestControlRounds runs a control and two agents as programs, over gRPC with mutual TLS, and switches that report nothing. As long
+// as no probe gets lost, nothing is suspected, also when an agent starts anew, is stopped for a while, or the control does. A line
+// that loses one of twenty probes, and nothing else, is suspected and gets detail.
 func TestControlRounds(t *testing.T) {
+	t.Parallel()
 	dir, config, listen, admin := controlSettings(t, "http://127.0.0.1:1")
 	runtime.LockOSThread() // and never unlocked, so that no other test finds itself there
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {

@@ -12,10 +12,11 @@ import (
 	"github.com/hopscope/hopscope/planner/control"
 )
 
-// TestDemoRounds: of the demonstration's network, a line that loses 5 % of what passes is suspected for the rounds of its probes alone, without
-// any finding and with nothing that is told of hops, and gets detail; attention goes back. Before, when plans change, agents
+// TestDemoRounds: of the demonstration's network, a line that loses 5 % of what passes is suspected for the rounds of its probes
+// alone, without any finding and with no reports of hops, and gets detail; attention goes back. Before, when plans change, agents
 // stop and start, and a line fills so that probes wait, no round is lost and no link suspected.
 func TestDemoRounds(t *testing.T) {
+	t.Parallel()
 	const faulty = "agg-0-0:3--core-0:1"
 	script := []emu.Fault{
 		{Kind: emu.CrossTraffic, At: 20 * time.Second, For: 14 * time.Second, Node: "agg-0-0", Peer: "core-0", Value: 0.95}, // findings change plans
@@ -25,7 +26,7 @@ func TestDemoRounds(t *testing.T) {
 	if rounds.Race {            // under the race detector: until the line is looked at closer
 		length = 182 * time.Second
 	}
-	s, c, _ := newSteered(t, func(cfg *emu.Config) { cfg.Script, cfg.Repeat = script, 0 }, length)
+	s, c, _ := newSteered(t, func(cfg *emu.Config) { cfg.Script, cfg.Repeat, cfg.PacketRate = script, 0, cfg.PacketRate/4 }, length) // of the packets of flows, a quarter
 	probes := *s.Config
 	probes.Suspicion = suspicion.DefaultConfig()
 	x, err := steer.New(&probes)

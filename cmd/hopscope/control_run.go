@@ -12,7 +12,6 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/suspicion"
-	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/p4/steer"
@@ -27,8 +26,8 @@ func (c *controlConfig) network() *steer.Files {
 	return &steer.Files{Topology: c.Topology, FirstNode: c.FirstNode, Plan: c.Files, Agents: c.Agents, Switches: c.Switches, Suspicion: s}
 }
 
-// runControl steers until it is told to stop. It has its journal for as long, also while another control of a fleet is in charge: of two
-// that were told of the same one the second is to say so at once, and not when the first is gone.
+// runControl steers until it is asked to stop. It has its journal for as long, also while another control of a fleet is in charge: of
+// two that were given the same one the second is to say so at once, and not when the first is gone.
 func runControl(ctx context.Context, files *controlFiles, x *steer.Network, log *slog.Logger) (err error) {
 	cfg := files.now.Load()
 	j, err := openControlJournal(&cfg.Journal, log)
@@ -55,6 +54,9 @@ func openControlJournal(cfg *steer.JournalConfig, log *slog.Logger) (*loop.Journ
 	}
 	j, err := loop.OpenJournal(cfg.File, cfg.Bytes, cfg.Keep)
 	if err == nil {
+		for _, d := range j.Damage() {
+			log.Error("a line of the journal is damaged, and not believed", "file", d.File, "line", d.Line, "offset", d.Offset, "error", d.Err.Error())
+		}
 		return j, nil
 	}
 	err = fmt.Errorf("journal.file: %w", err)
@@ -82,8 +84,10 @@ func runSteering(ctx context.Context, files *controlFiles, x *steer.Network, fle
 		return err
 	}
 	defer installers.Close()
+	seed := charge.Seed(page.journal.Seed(), x.Control.Name, log)
+	x.Suspects.Resume(seed.Suspects)
 	l, err := loop.New(loop.Options{Control: cfg.Loop.Control(x.Config.Sent), Network: x.Control, Probing: x.Config.Sent, Agents: server, Switches: installers,
-		Journal: page.journal, Seed: charge.Seed(page.journal.Seed(), x.Control.Name, log), Suspects: x.Suspects, Rounds: x.Suspects.Rounds, Fence: charge.Fence(ctx), Log: log})
+		Journal: page.journal, Seed: seed, Suspects: x.Suspects, Rounds: x.Suspects.Rounds, Fence: charge.Fence(ctx), Log: log})
 	if err != nil {
 		return err
 	}
@@ -95,9 +99,9 @@ func runSteering(ctx context.Context, files *controlFiles, x *steer.Network, fle
 	if err != nil {
 		return fmt.Errorf("controller.listen: %w", err)
 	}
-	g := grpc.NewServer(append(agent.ServerOptions(conf), grpc.MaxRecvMsgSize(1<<20), grpc.MaxConcurrentStreams(4))...)
+	g := grpc.NewServer(loop.ServeOptions(conf)...)
 	agentpb.RegisterPlansServer(g, server)
-	go g.Serve(listener)
+	go g.Serve(loop.LimitAgents(listener))
 	defer g.Stop()
 	defer page.steered(l)()
 	ctx, cancel := context.WithCancel(ctx)

@@ -159,11 +159,28 @@ func TestSwitchWatch(t *testing.T) {
 	open := func(c steer.Switch, term uint64) (*steer.ServedSwitch, *heard, *heardLog) {
 		t.Helper()
 		h, l := &heard{}, &heardLog{}
-		x, err := (&steer.SwitchesConfig{TLS: cfg.P4Runtime, Timeout: cfg.Loop.Timeout, Term: term, Log: slog.New(slog.NewTextHandler(l, nil))}).Open(&c, h.post)
+		load := make(chan bool, 10)
+		post := func(e control.Event) {
+			if p, is := e.(control.Program); is { // which the loop would load
+				load <- p.Load
+				return
+			}
+			h.post(e)
+		}
+		x, err := (&steer.SwitchesConfig{TLS: cfg.P4Runtime, Timeout: cfg.Loop.Timeout, Term: term, Log: slog.New(slog.NewTextHandler(l, nil))}).Open(&c, post)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(x.Close)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for may := range load {
+				if may {
+					_ = x.Client().Commit(t.Context()) // what came of it is heard
+				}
+			}
+		}()
+		t.Cleanup(func() { x.Close(); close(load); <-ended })
 		return x, h, l
 	}
 	is := func(h *heard, want ...string) func() bool {
@@ -190,13 +207,13 @@ func TestSwitchWatch(t *testing.T) {
 		t.Errorf("taken over: %q", l)
 	}
 
-	// Who comes when it is taken already has nothing to give up.
+	// A controller that comes when it is taken already has nothing to give up.
 	_, h2, log2 := open(c, 6)
 	within(t, "the log says that another controller is primary", func() bool { return strings.Contains(log2.String(), "another controller is primary") })
 	gone()
 	within(t, "it is free", func() bool { l := h2.all(); return len(l) == 1 && strings.Contains(l[0], "control.Up") })
 
-	// The first one has a lower term, and the switch has left its network: whoever has it is no rival.
+	// The first one has a lower term, and the switch has left its network: its holder is no rival.
 	x.SetLeft(true)
 	before := len(h.all())
 	_, h3, _ := open(c, 7)
@@ -293,6 +310,7 @@ func isSteady(s *loop.Status) bool { return s.Phase == "steady" && s.InForce == 
 // others, and no connection; one that cannot be reached when it leaves is cleaned when it comes back, and may return in between, also
 // at another address.
 func TestControlReloadSwitches(t *testing.T) {
+	t.Parallel()
 	dir, config, listen, admin := controlSettings(t, "http://127.0.0.1:1")
 	certificates(t, dir, "controller", "leaf-1", "leaf-2", "spine-1", "spine-2")
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -369,7 +387,7 @@ func TestControlReloadSwitches(t *testing.T) {
 	if !holds(two, both) || !holds(one, both) {
 		t.Errorf("spine-1 has %v, spine-2 %v", one.owners(), two.owners())
 	}
-	const waits = "keeps its entries until it can be written" // told once for each reason
+	const waits = "keeps its entries until it can be written" // logged once for each reason
 	within(t, "the log says what stays", func() bool { return strings.Contains(l.log.String(), waits) })
 	two.begin(t)
 	within(t, "spine-2 is cleaned", func() bool { return holds(two, theirs) && two.streams.Load() == 0 })

@@ -63,7 +63,7 @@ func certificates(t *testing.T, dir string, names ...string) {
 // pretender follows a control as an agent does, takes every plan, and sends none of its probes.
 type pretender struct {
 	keeps bool                // its plan, and says so when it connects anew
-	took  func(*agentpb.Plan) // is told of every plan; may be nil
+	took  func(*agentpb.Plan) // called for every plan; may be nil
 
 	mu    sync.Mutex
 	plans []*agentpb.Plan

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/inventory"
 	"github.com/hopscope/hopscope/decode"
@@ -52,6 +54,10 @@ With --nodes or --topology, PINT digests are printed with the hops that wrote in
 them, counted from 1 ("writers"), and if one did with the nodes that it can have been
 ("candidates"). "hopscope replay" puts whole paths together.
 
+With --config, each sender is read in the dialect that the settings give it, IPFIX as
+ipfix.* says, and a port of setting ports that has a type takes that alone. --profile or
+--report-port are for all senders; with --report-port, types of ports do not count.
+
 Where the profile cannot read what a sender sends and another one explains it, standard
 error says so before its last line. What is printed is what the profile says.`,
 		Example: `  hopscope decode fabric.pcap --profile fabric-tna
@@ -61,8 +67,8 @@ error says so before its last line. What is printed is what the profile says.`,
 		Args: exactArgs(1),
 	}
 	f := c.Flags()
-	f.StringVar(&o.profile, "profile", "auto", "dialect of the capture: "+strings.Join(demux.Profiles(), ", ")+", or one of the settings")
-	f.StringVar(&o.config, "config", "", "settings file with dialects of its own (exporters.dialects)")
+	f.StringVar(&o.profile, "profile", "", "dialect of the capture: "+strings.Join(demux.Profiles(), ", ")+", or one of the settings (default: that of the settings, auto)")
+	f.StringVar(&o.config, "config", "", "settings file: who sends in which dialect, and how IPFIX is read; nothing is stored")
 	f.UintSliceVar(&o.ports, "report-port", nil, "UDP port of reports instead of the profile's (repeatable)")
 	f.StringVar(&o.nodes, "nodes", "", "node ids that a PINT digest can stand for, as 0-127,4096")
 	f.StringVar(&o.topology, "topology", "", "network whose nodes a PINT digest can stand for: a file or a generator, as for plan")
@@ -77,7 +83,7 @@ error says so before its last line. What is printed is what the profile says.`,
 		if err != nil {
 			return err
 		}
-		profile, err := lookupProfile(&cfg.Exporters, o.profile, o.ports)
+		decoder, err := printedAs(&cfg, o.profile, o.ports)
 		if err != nil {
 			return err
 		}
@@ -109,7 +115,7 @@ error says so before its last line. What is printed is what the profile says.`,
 
 		// A reader that goes away ends the output, not the program.
 		signal.Ignore(syscall.SIGPIPE)
-		p := dump.Printer{Append: appendJSON, W: c.OutOrStdout(), Watch: guess.NewWatch(candidates, false), Profile: &profile, Place: place, Known: pcapfile.Known}
+		p := dump.Printer{Append: appendJSON, W: c.OutOrStdout(), Watch: guess.NewWatch(candidates, false), Decoder: decoder, Place: place, Known: pcapfile.Known}
 		if o.nodes != "" || o.topology != "" {
 			pc, err := pintFlags(collector.DefaultPINT(), o.nodes, o.topology)
 			if err != nil {
@@ -128,11 +134,11 @@ error says so before its last line. What is printed is what the profile says.`,
 			if o.all {
 				p.Foreign = foreignRow
 			}
-			p.Append = tableRows(&profile, called)
+			p.Append = tableRows(decoder, called)
 			p.Heading(names.AppendHeading(nil))
 		}
 		stop := func() {}
-		if out, ok := p.W.(*os.File); !ok || !term.IsTerminal(int(out.Fd())) { // else the output itself shows progress
+		if !cli.IsTerminal(p.W) { // else the output itself shows progress
 			stop = showProgress(c.ErrOrStderr(), "decoding", func() string { return progress(r.Progress()) })
 		}
 		err = printFrames(c.Context(), r, &p)
@@ -211,10 +217,30 @@ func foreignRow(dst []byte, frame uint64, s *guess.Sample, layers []string, stop
 		time.Unix(0, s.Time).UTC().Format("2006-01-02T15:04:05.000000Z"), frame, strings.Join(layers, ", "), stopped, max(s.Length, len(s.Data)))
 }
 
-// tableRows gives what appends rows of a profile, with what nodes are called: without what is known to be wrong, as people are not to read it.
-func tableRows(p *demux.Profile, called *names.Names) func([]byte, uint64, *decode.Report) []byte {
+// printedAs makes the decoder of a capture: a named profile, or other ports, are for all senders, and otherwise the settings say who sends what.
+func printedAs(cfg *config, profile string, ports []uint) (*demux.Router, error) {
+	router, err := cfg.Exporters.Verbatim()
+	if profile != "" || len(ports) > 0 {
+		var all demux.Profile
+		if all, err = lookupProfile(&cfg.Exporters, cmp.Or(profile, cfg.Exporters.Profile), ports); err != nil {
+			return nil, err
+		}
+		router = demux.NewVerbatim(all, nil)
+	}
+	if err != nil {
+		return nil, wrongInput(err)
+	}
+	if len(ports) == 0 {
+		router.Ports(cfg.kinds())
+	}
+	return router.ShareIPFIX(cfg.IPFIX.Store()), nil
+}
+
+// tableRows gives what appends rows, with what nodes are called: without what is known to be wrong in reports of a sender's profile, which is
+// not displayed.
+func tableRows(decoder *demux.Router, called *names.Names) func([]byte, uint64, *decode.Report) []byte {
 	return func(dst []byte, _ uint64, r *decode.Report) []byte {
-		p.Correct(r)
+		decoder.Profile(r.Exporter).Correct(r)
 		return names.AppendRow(dst, r, called)
 	}
 }

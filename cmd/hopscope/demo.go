@@ -7,6 +7,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,15 +16,16 @@ import (
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/gear"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/sink/web"
 )
 
 func demoCommand() *cobra.Command {
 	var o struct {
-		listen, data, format, control string
-		seed                          uint64
-		duration                      time.Duration
+		listen, data, format, control, gear string
+		seed                                uint64
+		duration                            time.Duration
 	}
 	c := &cobra.Command{
 		Use:   "demo",
@@ -40,19 +43,28 @@ loop.
 
 Hosts of the edge switches send probes over all links. What is found makes links
 suspicious, the probes on them look closer within two cycles, and go back when it is
-over: the map shows it, and "hopscope control status" and "log" tell.`,
+over: the map shows it, and "hopscope control status" and "log" tell.
+
+With --gear it is another network, of six devices that send sFlow as such gear does:
+a port congests and discards, an access list drops, a port receives damaged packets,
+an agent falls silent. Gear "juniper" are routers that send IPFIX: one drops packets,
+then another with another exception code, then one falls silent.`,
 		Args: exactArgs(0),
 	}
 	f := c.Flags()
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address of the page; port 0 takes a free one")
 	f.StringVar(&o.data, "data", "", "directory for Parquet files, kept (default: a temporary one, removed at the end)")
 	f.StringVar(&o.control, "control", "127.0.0.1:9465", "where \"hopscope control\" asks; empty for nowhere, port 0 takes a free one")
+	f.StringVar(&o.gear, "gear", "", "send what such gear sends in place of INT: "+strings.Join(gear.Kinds, ", "))
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the emulated network")
 	f.DurationVar(&o.duration, "duration", 0, "end after this time; 0 runs until Ctrl-C")
 	f.StringVar(&o.format, "format", "table", "of the summary at the end: table or json")
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
 		if err := checkFormat(o.format); err != nil {
 			return err
+		}
+		if o.gear != "" && !slices.Contains(gear.Kinds, o.gear) {
+			return usagef("--gear %q is none of %s", o.gear, strings.Join(gear.Kinds, ", "))
 		}
 		outliveReaders()
 		data := o.data
@@ -73,8 +85,13 @@ over: the map shows it, and "hopscope control status" and "log" tell.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, os.RemoveAll(data)) }()
+		} else if err := os.MkdirAll(data, 0o755); err != nil {
+			return fmt.Errorf("--data: %w", err)
 		}
 		cfg = demoConfig(o.listen, data)
+		if o.gear != "" {
+			return runGear(c, &cfg, o.gear, o.seed, o.duration, o.format)
+		}
 		emulated, err := emu.PINTDemoConfig()
 		if err != nil {
 			return err
@@ -93,11 +110,7 @@ over: the map shows it, and "hopscope control status" and "log" tell.`,
 			Network: networkOf(network.Graph(), nodeIDs(network)), Plans: []*pint.Plan{emulated.Plan},
 		}, emulatedMap(network, &emulated))
 		if err != nil {
-			var op *net.OpError
-			if errors.As(err, &op) && op.Op == "listen" {
-				return fmt.Errorf("%w; another address: hopscope demo --listen 127.0.0.1:0", err)
-			}
-			return err
+			return demoListen(err)
 		}
 		col.steeredBy(steer.view)
 		col.AddWriter(suspectWriter{steer.Suspects})
@@ -112,7 +125,7 @@ over: the map shows it, and "hopscope control status" and "log" tell.`,
 		if o.duration > 0 {
 			time.AfterFunc(o.duration, func() { cancel(nil) })
 		}
-		col.supervised(ctx, log)
+		defer col.supervised(ctx, log).Close()
 		w := c.OutOrStdout()
 		if o.format == "json" {
 			w = c.ErrOrStderr()
@@ -161,6 +174,15 @@ over: the map shows it, and "hopscope control status" and "log" tell.`,
 	return c
 }
 
+// demoListen says what to do where the page's address is taken.
+func demoListen(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "listen" {
+		return fmt.Errorf("%w; another address: hopscope demo --listen 127.0.0.1:0", err)
+	}
+	return err
+}
+
 // nodeIDs are the ids by which the switches of a network report, in the order of its graph.
 func nodeIDs(n *emu.Network) []uint32 {
 	ids := make([]uint32, n.Graph().NumNodes())
@@ -184,7 +206,7 @@ func demoConfig(listen, data string) config {
 	cfg := defaultConfig()
 	cfg.Window = time.Second
 	cfg.UDP.Listen = []string{"127.0.0.1:0"}
-	// The network's probes come to the same port; they are told apart by their senders.
+	// The network's probes come to the same port; they are distinguished by their senders.
 	cfg.Exporters.Profiles = []collector.ExporterProfile{{Prefix: "127.17.0.0/16", Profile: "int-path"}}
 	cfg.Web.Listen = listen
 	cfg.Web.HistoryWindows = 600

@@ -36,7 +36,7 @@ func (s *demoSteering) Close() error { return s.Journal.Close() }
 // view is what the page shows.
 func (s *demoSteering) view() *web.LoopView { return loopView(s.Loop, s.Links) }
 
-// serve answers "hopscope control". An address that nobody asked for, and that is taken, is no error: another one is.
+// serve answers "hopscope control". Where address is taken, and was not asked for, it listens at a free port.
 func (s *demoSteering) serve(address string, asked bool) (*controlPage, error) {
 	p, err := serveControl(address, s.Journal, notYet)
 	if err != nil && !asked {

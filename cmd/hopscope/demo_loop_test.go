@@ -48,7 +48,7 @@ func (s *steered) Run(ctx context.Context, handle func(worker int, b *ingest.Bat
 	return nil
 }
 
-// told is what findings said when, in virtual time.
+// told is the list of findings with their virtual times.
 type told struct {
 	s     *steered
 	first map[uint64]time.Duration
@@ -98,9 +98,10 @@ func newSteered(t *testing.T, edit func(*emu.Config), until time.Duration, more 
 }
 
 // TestLoopDemo follows one fault through the loop, on the emulated fat-tree and virtual time: a link congests, a finding names it,
-// within two cycles of that a probe on it looks closer at its agent, and after the fault is over attention goes back. The
-// plan's own change-overs are found by nobody.
+// within two cycles of that a probe on it looks closer at its agent, and after the fault is over attention goes back. The plan's own
+// change-overs are no finding.
 func TestLoopDemo(t *testing.T) {
+	t.Parallel()
 	const faulty = "agg-0-0:3--core-0:1"
 	fault := emu.Fault{Kind: emu.CrossTraffic, At: 20 * time.Second, For: 14 * time.Second, Node: "agg-0-0", Peer: "core-0", Value: 0.95}
 	s, c, found := newSteered(t, func(cfg *emu.Config) { cfg.Script, cfg.Repeat = []emu.Fault{fault}, 0 }, 70*time.Second)
@@ -175,9 +176,10 @@ func (s *steered) detailedAtAgents(direction string) (ids []string) {
 	return ids
 }
 
-// TestLoopDemoRecovers is the whole demonstration with its loop: every fault is told at its element as without one, no healthy
-// exporter is told, nothing is open at the end, and nothing is looked at closer any more.
+// TestLoopDemoRecovers is the whole demonstration with its loop: every fault is published at its element as without one, no healthy
+// exporter is published, nothing is open at the end, and nothing is looked at closer any more.
 func TestLoopDemoRecovers(t *testing.T) {
+	t.Parallel()
 	var script []emu.Fault
 	until, plans := 230*time.Second, uint64(6)
 	s, c, found := newSteered(t, func(cfg *emu.Config) {

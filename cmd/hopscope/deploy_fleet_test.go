@@ -78,7 +78,7 @@ func TestUnitsAreHardened(t *testing.T) {
 	}
 	for _, path := range units(t) {
 		text := readText(t, path)
-		if filepath.Base(path) == "hopscope-agent.service" { // who sends frames has that one right, and that one family of sockets
+		if filepath.Base(path) == "hopscope-agent.service" { // a sender of frames has that one right, and that one family of sockets
 			for _, more := range []string{"CAP_NET_RAW", " AF_PACKET"} {
 				if !strings.Contains(text, more+"\n") {
 					t.Errorf("%s does not have%s", path, more)
@@ -121,7 +121,7 @@ func yamlFiles(t *testing.T, dir string) (paths []string) {
 	return paths
 }
 
-// otherKinds are keys by which YAML files are told that are no settings of hopscope.
+// otherKinds are keys by which YAML files are recognised that are no settings of hopscope.
 var otherKinds = []string{"services", "apiVersion", "groups", "rule_files", "scrape_configs"}
 
 // settingsKeys are the keys at the top of a settings file.

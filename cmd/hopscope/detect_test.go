@@ -141,8 +141,8 @@ func TestDetectKinds(t *testing.T) {
 	}
 }
 
-// TestDetectQueueByItself has a queue that empties, which nobody said is one: most values are 0, which no latency is. It is no finding, and
-// one that grows is.
+// TestDetectQueueByItself has a queue that empties, which no setting says is one: most values are 0, which no latency is. It is no
+// finding, and one that grows is.
 func TestDetectQueueByItself(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "windows.csv")

@@ -105,7 +105,7 @@ func pathOf(p collector.PathSummary) string {
 	return string(b)
 }
 
-// decode --nodes says for each digest who wrote and who it can have been.
+// decode --nodes prints for each digest the hops that wrote and the nodes they can have been.
 func TestDecodeDigests(t *testing.T) {
 	p := emu.PublishedPacket{ID: 7, SrcPort: 53, DstPort: 53}
 	file := digestCapture(t, layers.LinkTypeEthernet, 1, func(int) []byte { return p.AppendMininet(nil, []uint32{0, 1, 2, 3, 4}) })

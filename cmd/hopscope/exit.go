@@ -32,7 +32,7 @@ var (
 // usagef makes a usageError.
 func usagef(format string, args ...any) error { return cli.Usagef(format, args...) }
 
-// interruptible makes a command end when it is told to, unless it has begun what it brings to an orderly end.
+// interruptible makes a command end on a signal, unless it has begun what it brings to an orderly end.
 func interruptible(run cli.Run) cli.Run {
 	return cli.Interruptible(run, func(ctx context.Context) bool { return signalsOf(ctx).orderly.Load() })
 }

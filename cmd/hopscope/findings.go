@@ -16,6 +16,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/sink/notify"
 	"github.com/hopscope/hopscope/sink/web/ask"
 )
@@ -67,7 +68,7 @@ reads again; the page changes nothing. docs/findings.md explains every kind.`,
 		}
 		return ask.WriteFindings(w, got.Open, got.Ended, rules, file != "", all)
 	}
-	c.AddCommand(ackCommand(), muteCommand(), unmuteCommand(), testAlertCommand())
+	c.AddCommand(ackCommand(), acceptCommand(), muteCommand(), unmuteCommand(), testAlertCommand())
 	return c
 }
 
@@ -129,38 +130,126 @@ sent again.`,
 	return c
 }
 
-// alertOf gives the name of the alert that somebody means.
+// alertOf gives the name of the alert that an argument names: that of a finding's cause, or of the finding.
 func alertOf(ctx context.Context, a *asker, id string) (string, error) {
 	if !findingID.MatchString(id) {
-		kind, element, _ := strings.Cut(id, " ")
-		k, err := inference.ParseKind(kind)
-		e, err2 := inference.ParseElement(element)
-		if err = errors.Join(err, err2); err != nil {
-			return "", usagef("%q is neither an id of 16 hexadecimal digits nor the name of an alert: %w", id, err)
-		}
-		return notify.Key(&inference.Finding{Kind: k, Element: e}), nil
+		f, err := parseAlert(id)
+		return notify.Key(&f), err
 	}
-	var got struct{ Open, Ended []ask.Finding }
-	a.format = "table"
-	if err := a.get(ctx, "/api/findings", &got, io.Discard); err != nil {
-		return "", err
-	}
-	byID := map[string]*ask.Finding{}
-	for i := range got.Open {
-		byID[got.Open[i].ID] = &got.Open[i]
-	}
-	f := byID[id]
-	if f == nil {
-		return "", usagef("no finding %s is open; hopscope findings --format json lists the ids", id)
-	}
-	if cause := byID[f.Cause]; cause != nil {
-		f = cause
-	}
-	x, err := f.Finding()
+	open, f, err := openFinding(ctx, a, id)
 	if err != nil {
 		return "", err
 	}
-	return notify.Key(&x), nil
+	if i := slices.IndexFunc(open, func(x ask.Finding) bool { return x.ID == f.Cause }); i >= 0 {
+		f = &open[i]
+	}
+	x, err := f.Finding()
+	return notify.Key(&x), err
+}
+
+// parseAlert reads an argument that is the name of an alert.
+func parseAlert(text string) (inference.Finding, error) {
+	f, err := notify.ParseKey(text)
+	if err != nil {
+		return f, usagef("%q is neither an id of 16 hexadecimal digits nor the name of an alert: %w", text, err)
+	}
+	return f, nil
+}
+
+// openFinding asks the page for the findings that are open, and gives all of them and the one with an id.
+func openFinding(ctx context.Context, a *asker, id string) ([]ask.Finding, *ask.Finding, error) {
+	var got struct{ Open, Ended []ask.Finding }
+	a.format = "table"
+	if err := a.get(ctx, "/api/findings", &got, io.Discard); err != nil {
+		return nil, nil, err
+	}
+	i := slices.IndexFunc(got.Open, func(f ask.Finding) bool { return f.ID == id })
+	if i < 0 {
+		return nil, nil, usagef("no finding %s is open; hopscope findings --format json lists the ids", id)
+	}
+	return got.Open, &got.Open[i], nil
+}
+
+func acceptCommand() *cobra.Command {
+	var a asker
+	var r rulesFlags
+	c := &cobra.Command{
+		Use:   "accept ID",
+		Short: "Accept what a finding found as normal: its level is the usual one from now on",
+		Long: `Accept what an open finding found as normal. The finding ends with the next window,
+its level is the usual one from then on, and so is everything between that level and
+the one before. ID is that of the finding, or the name of its alert, such as
+"high-latency interface 7:3". A cause is accepted with all findings that it explains.
+
+Only findings about a level can be accepted: latency, queue, utilisation, values that
+stand still, and silence of a hop. Others can be acknowledged or muted.`,
+		Example: `  hopscope findings accept 00000000000000a7 --note "the new backup runs here"
+  hopscope findings accept "high-latency interface 7:3" --file /var/lib/hopscope/alerts.yaml`,
+		Args: exactArgs(1),
+	}
+	c.Flags().StringVar(&a.url, "url", "http://127.0.0.1:8080", "page of the running collector, which is asked for an ID")
+	c.Flags().StringVar(&a.tokenFile, "token-file", "", "file with the page's token, where it wants one")
+	r.flags(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		alerts, err := levelsOf(c.Context(), &a, args[0])
+		if err != nil {
+			return err
+		}
+		at := time.Now().UTC().Truncate(time.Second).Add(time.Second)
+		if err := r.change(func(rules *notify.Rules) error {
+			rules.Accepted = slices.DeleteFunc(rules.Accepted, func(x notify.Acknowledgement) bool { return slices.Contains(alerts, x.Alert) })
+			for _, alert := range alerts {
+				rules.Accepted = append(rules.Accepted, notify.Acknowledgement{Alert: alert, By: r.by, Note: r.note, At: at})
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		for _, alert := range alerts {
+			if _, err := fmt.Fprintf(c.OutOrStdout(), "accepted as normal: %s (%s)\n", plain(alert, false), r.file); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return c
+}
+
+// levelsOf gives the names of the findings about levels that an argument names: a finding, or those that a cause explains.
+func levelsOf(ctx context.Context, a *asker, id string) (alerts []string, err error) {
+	var all []inference.Finding
+	if findingID.MatchString(id) {
+		open, named, err := openFinding(ctx, a, id)
+		if err != nil {
+			return nil, err
+		}
+		for i := range open {
+			if open[i].ID != named.ID && open[i].Cause != named.ID {
+				continue
+			}
+			f, err := open[i].Finding()
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, f)
+		}
+	} else {
+		f, err := parseAlert(id)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	for i := range all {
+		if events.Acceptable(all[i].Kind) {
+			alerts = append(alerts, notify.Key(&all[i]))
+		}
+	}
+	slices.Sort(alerts)
+	if alerts = slices.Compact(alerts); len(alerts) == 0 {
+		return nil, usagef("%s is about no level that could be normal: acknowledge it with hopscope findings ack, or mute it", id)
+	}
+	return alerts, nil
 }
 
 // muteFlags say what is muted.

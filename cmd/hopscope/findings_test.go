@@ -57,6 +57,18 @@ func TestFindingsChangeRules(t *testing.T) {
 		}
 		return out
 	}
+	if out := must("accept", "00000000000000a1", "--url", server.URL, "--by", "ann"); out != "accepted as normal: high-latency node 7 ("+file+")\naccepted as normal: high-queue link 7–9 ("+file+")\n" {
+		t.Errorf("accept says %q", out)
+	}
+	must("accept", "low-utilization interface 3:1", "--by", "ann")
+	if rules, err := notify.ReadRules(file); err != nil || len(rules.Accepted) != 3 || rules.Accepted[2].Alert != "low-utilization interface 3:1" || rules.Accepted[0].By != "ann" {
+		t.Errorf("accepted are %+v, %v", rules, err)
+	}
+	for _, id := range []string{"00000000000000c1", "drops node 3", "00000000000000ff"} {
+		if _, err := inProcess(t, "findings", "accept", id, "--url", server.URL, "--file", file); err == nil {
+			t.Errorf("accept %s does not fail", id)
+		}
+	}
 	must("ack", "00000000000000b2", "--url", server.URL, "--by", "ann", "--note", "is looked at") // evidence stands for its cause
 	must("ack", "00000000000000b2", "--url", server.URL, "--by", "bob")                           // once
 	must("mute", "--element", "node 3", "--kind", "drops", "--for", "2h")

@@ -23,7 +23,7 @@ flows: {memory_bytes: 8388608}
 log: {format: json}
 `
 
-// deadStore is where nobody answers; retries are quick.
+// deadStore is an address without a server; retries are quick.
 const deadStore = `url: "http://127.0.0.1:1", queue: {retry_min: 10ms, retry_max: 20ms}`
 
 // startFed starts a collector of windows of a second, and has it receive frames with so many reports in one of them: its page is
@@ -81,8 +81,8 @@ func apiText(t *testing.T, body string) string {
 	return indent(t, body)
 }
 
-// TestFrozenPage holds the answers of the page's API, what is said about wrong questions, /metrics, health, and the event
-// stream, of a collector that was sent a fixed set of datagrams and stores what they tell.
+// TestFrozenPage holds the answers of the page's API, what is said about wrong questions, /metrics, health, and the event stream, of
+// a collector that was sent a fixed set of datagrams and stores what they hold.
 func TestFrozenPage(t *testing.T) {
 	frames := between(readCapture(t, frozen("faults.pcap.gz")), 20500*time.Millisecond, 27*time.Second)
 	const reports = 271
@@ -153,8 +153,8 @@ func metricsText(metrics string) string {
 	return growing.ReplaceAllString(b.String(), "$1 ~") + fmt.Sprintf("also %v\n", slices.Sorted(maps.Keys(others)))
 }
 
-// eventsText gives what the event stream says: to a client that is new, to one that was last told something by another
-// process, and to one that missed everything; and how it ends, at which the collector ends too.
+// eventsText gives what the event stream says: to a client that is new, to one that had its last event from another process, and to
+// one that missed everything; and how it ends, at which the collector ends too.
 func eventsText(t *testing.T, c *collector) string {
 	t.Helper()
 	hello, id := newEvents(t, c, "").until("hello")
@@ -166,7 +166,7 @@ func eventsText(t *testing.T, c *collector) string {
 		return slices.ContainsFunc(missed, func(e string) bool { return strings.HasPrefix(e, kind+" ") })
 	}
 	for end := time.Now().Add(patience); !(says("window") && says("ledger")) && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		stream = newEvents(t, c, epoch+"-0") // what is told settles for a moment first
+		stream = newEvents(t, c, epoch+"-0") // what is published settles for a moment first
 		missed, _ = stream.until("resumed")
 	}
 	if status := c.stop(); status != 0 {
@@ -236,8 +236,8 @@ var anyNumber = regexp.MustCompile(`:\d+`)
 // changing is what a ledger has from a moment on: series that have had a point, and problems while the program starts and ends.
 var changing = regexp.MustCompile(`"(?:collector|event|exporter|flow|hop|path)":\{[^}]*\},?|,"problems":\[[^\]]*\]`)
 
-// TestFrozenSpool lets the program drain spools that an earlier one left: of InfluxDB after SIGTERM while nobody answered,
-// of Parquet after SIGKILL. What drains is exact, and the next run finds nothing.
+// TestFrozenSpool lets the program drain spools that an earlier one left: of InfluxDB after SIGTERM while no server answered, of
+// Parquet after SIGKILL. What drains is exact, and the next run finds nothing.
 func TestFrozenSpool(t *testing.T) {
 	t.Parallel()
 	server := newRecorder(t)
@@ -322,7 +322,7 @@ func TestFrozenShutdown(t *testing.T) {
 				return first.InFlight[tt.stage] == first.Received-int64(len(foreign))
 			})
 			status := c.stop()
-			// Whether a write failed before the window's end was told of is a matter of moments.
+			// Whether a write failed before the window's end was logged is a matter of moments.
 			log := anyPort.ReplaceAllString(c.logText("cannot write, trying again"), "127.0.0.1:PORT")
 			log = pointsLost.ReplaceAllString(log, "N points were lost, because REASON")
 			summary := c.out.String()

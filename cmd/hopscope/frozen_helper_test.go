@@ -57,8 +57,8 @@ func must(t *testing.T, args ...string) string {
 	return stdout
 }
 
-// command is the program: the test binary itself, which is told by its environment to be it, or another build of the
-// program that HOPSCOPE_FROZEN_PROGRAM names.
+// command is the program: the test binary itself, which its environment asks to be it, or another build of the program that
+// HOPSCOPE_FROZEN_PROGRAM names.
 func command(args ...string) *exec.Cmd {
 	c := exec.Command(os.Args[0], args...)
 	if other := os.Getenv("HOPSCOPE_FROZEN_PROGRAM"); other != "" {
@@ -332,7 +332,7 @@ func (r *recorder) lines(t *testing.T) string {
 	if len(r.other) > 0 {
 		t.Errorf("requests that are no writes: %q", r.other)
 	}
-	// What a run tells of itself differs from one to the next.
+	// What a run reports of itself differs from one to the next.
 	return regexp.MustCompile(`(?m)^collector,.*\n`).ReplaceAllString(sortedLines(r.bodies...), "")
 }
 

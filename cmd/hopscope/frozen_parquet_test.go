@@ -56,7 +56,7 @@ func parquetText(t *testing.T, dir string) string {
 	for _, name := range files {
 		dataset := filepath.Base(filepath.Dir(name))
 		if dataset == "collector" {
-			continue // what a run tells of itself differs from one to the next
+			continue // what a run reports of itself differs from one to the next
 		}
 		schema, more := readParquet(t, name)
 		if !seen[dataset] {

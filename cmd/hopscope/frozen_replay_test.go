@@ -56,8 +56,8 @@ exporters: {tracking: {max_exporters: 3}}
 log: {level: error}
 `
 
-// TestFrozenReplay holds the summaries of replays, as JSON and as a table: of one shard to the last digit, and of four
-// shards but for what shardless takes away. Flows and hops are all printed, so that no tie decides who is left out.
+// TestFrozenReplay holds the summaries of replays, as JSON and as a table: of one shard to the last digit, and of four shards but for
+// what shardless takes away. Flows and hops are all printed, so that no tie decides which is left out.
 func TestFrozenReplay(t *testing.T) {
 	for _, tt := range replays {
 		t.Run(tt.name, func(t *testing.T) {
@@ -231,8 +231,8 @@ func replayToInflux(t *testing.T, file string, shards int, settings string) stri
 	return server.lines(t)
 }
 
-// TestFrozenGap holds what a capture with a hole of 37 seconds gives: the clock of a replay shows the detectors three
-// empty windows of it, and skips the others. Exporters with a history of a few windows may pause as long; what they lost is told.
+// TestFrozenGap holds what a capture with a hole of 37 seconds gives: the clock of a replay shows the detectors three empty windows
+// of it, and skips the others. Exporters with a history of a few windows may pause as long; what they lost is reported.
 func TestFrozenGap(t *testing.T) {
 	frames := readCapture(t, frozen("faults.pcap.gz"))
 	holed := append(between(frames, 0, 7*time.Second), between(frames, 44*time.Second, 48*time.Second)...)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +13,18 @@ import (
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/sink/kafka"
 )
+
+// machineClock reads the wall clock and a monotonic one; nil reads those of the machine. Tests put it wrong.
+var machineClock func() (time.Time, time.Duration)
+
+// wallClock is the wall clock of a member of a fleet.
+func wallClock() time.Time {
+	if machineClock == nil {
+		return time.Now()
+	}
+	wall, _ := machineClock()
+	return wall
+}
 
 // fleetParams are what the members of a fleet have in common, as this one is configured.
 func fleetParams(cfg *config, seed uint64) fleet.Params {
@@ -31,16 +44,30 @@ func (r *running) join(opt *collector.Options) error {
 			return usagef("instance: %q %w", r.Status().Instance, err)
 		}
 		err := w.Join(context.Background(), kafka.Identity{
-			Name: r.Status().Instance, Params: fleetParams(r.cfg, opt.Seed), Seed: opt.Seed, Status: r.memberStatus,
+			Name: r.Status().Instance, Params: fleetParams(r.cfg, opt.Seed), Seed: opt.Seed, Status: r.memberStatus, Now: wallClock,
 		})
 		if err != nil {
 			return wrongFleet(err)
+		}
+		if err := w.Unfit(); r.replays && errors.As(err, new(*kafka.NameError)) { // it would wait for as long as that one runs
+			return usageError{Err: err}
 		}
 		if p := w.Stats().Problem; p != "" && opt.Log != nil {
 			opt.Log.Warn("not yet a member of the fleet", "problem", p)
 		}
 	}
 	return nil
+}
+
+// NotReady returns why reports cannot be received, stored, or sent to the fleet, one sentence each. It is empty when they can.
+func (r *running) NotReady() []string {
+	problems := r.Collector.NotReady()
+	if r.fleet != nil {
+		if err := r.fleet.Unfit(); err != nil {
+			problems = append(problems, err.Error())
+		}
+	}
+	return problems
 }
 
 // wrongFleet makes a wrong question of settings that do not fit into the fleet.
@@ -51,30 +78,34 @@ func wrongFleet(err error) error {
 	return err
 }
 
-// mostProblems bounds what a member tells.
+// thisProcess is the process that runs, which stays the same.
+var thisProcess = sync.OnceValue(kafka.ThisProcess)
+
+// mostProblems bounds the problems that a member reports.
 const mostProblems = 16
 
 // memberStatus is what a collector says of itself in the roster.
 func (r *running) memberStatus(boot uint64, left bool) []byte {
-	s, now := r.Standing(), time.Now()
+	s, now := r.Standing(), wallClock()
 	if s.Start.Before(time.Unix(0, 0)) { // it does not run yet
 		s.Start = now
 	}
 	m := fleet.Member{
-		Role: fleet.Collector, Name: s.Name, Boot: boot, Version: version(), Start: s.Start.UnixNano(), Updated: now.UnixNano(), Left: left,
+		Role: fleet.Collector, Name: s.Name, Boot: boot, Version: version(), Start: s.Start.UnixNano(), Updated: now.UnixNano(), Left: left, Process: thisProcess(),
 		Since: s.First, Window: max(0, r.fleet.Stats().Label), Rate: s.ReportsPerSecond, Spool: s.SpoolBytes,
 	}
 	if m.Since <= 0 && !r.replays {
 		m.Since = fleet.Label(now.UnixNano(), int64(r.cfg.Window))
 	}
 	for _, p := range s.Problems {
-		if len(m.Faults) < mostProblems && !left { // who has left receives nothing, as it should be
+		if len(m.Faults) < mostProblems && !left { // a member that has left receives nothing, as it should be
 			m.Faults = append(m.Faults, consumers.OneLine(p))
 		}
 	}
 	if url := r.served.Load(); url != nil {
 		m.Pages = []string{*url}
 	}
+	m.Windows, m.Reports = r.fleet.Confirmed(boot)
 	m.Run = kafka.BalanceOf(s.Balances, r.fleet.Name())
 	if s.AllRuns != nil {
 		m.All = kafka.BalanceOf(s.AllRuns.Sinks, r.fleet.Name())

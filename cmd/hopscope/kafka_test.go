@@ -55,6 +55,7 @@ func says(t *testing.T, text string, words ...string) {
 }
 
 func TestKafkaTopics(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Start(t, kafkatest.Options{})
 	file := fleetFile(t, b, "a.", "")
 
@@ -108,7 +109,7 @@ func TestKafkaTopics(t *testing.T) {
 		t.Errorf("%d deviations, %d of them problems", len(list), problems)
 	}
 
-	// Other parameters are told, and are not written over those of the fleet unless that is wanted.
+	// Other parameters are reported, and are not written over those of the fleet unless that is wanted.
 	seed := string(mustRead(t, file))
 	other := writeFile(t, strings.Replace(seed, "window: 1s", "window: 3s", 1))
 	_, problem, status = runs(t, "kafka", "topics", "create", "--config", other)
@@ -134,7 +135,7 @@ func TestKafkaTopics(t *testing.T) {
 		}
 	}
 
-	// Topics that somebody made by hand.
+	// Topics that were made by hand.
 	b.CreateTopic("b.windows", 1, "retention.ms=3600000", "max.message.bytes=100000")
 	b.CreateTopic("b.reports", 3, "cleanup.policy=compact")
 	b.CreateTopic("b.series", 1, "retention.ms=7200000", "retention.bytes=1000000000")
@@ -275,7 +276,7 @@ func TestMemberOfFleet(t *testing.T) {
 	if run := last.Run; run == nil || run.Received == 0 || run.Stored != run.Received || run.Stored != reports() {
 		t.Errorf("the ledger of the run is %+v, and %d reports came", run, reports())
 
-		// Its orderly end is one: its last window closes, and nobody waits for a further one.
+		// Its orderly end is one: its last window closes, and no consumer waits for a further one.
 		g, err := fleet.NewGate(fleet.Options{Window: int64(time.Second)})
 		if err != nil {
 			t.Fatal(err)

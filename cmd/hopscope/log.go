@@ -3,10 +3,10 @@ package main
 import (
 	"io"
 	"log/slog"
-	"os"
 
+	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/collector/service"
-	"golang.org/x/term"
+	"github.com/hopscope/hopscope/inference/names"
 )
 
 // logConfig is how the program speaks.
@@ -15,16 +15,15 @@ type logConfig struct {
 	Format string `yaml:"format" doc:"auto is text on a terminal, JSON otherwise." oneof:"auto|text|json"`
 }
 
-// SetDefaults tells what is worth knowing.
+// SetDefaults sets level info, and a format by the output.
 func (c *logConfig) SetDefaults() { *c = logConfig{Level: "info", Format: "auto"} }
 
-// newLogger is the logger of a command that runs until it is told to stop: lines that come too often are left out and
-// counted.
+// newLogger is the logger of a command that runs until it is asked to stop: lines that come too often are left out and counted.
 func newLogger(c logConfig, w io.Writer) *slog.Logger {
 	return slog.New(service.LimitLines(newHandler(c, w)))
 }
 
-// newHandler writes text to a terminal and JSON to anything else, unless told.
+// newHandler writes text to a terminal and JSON to anything else, unless the settings choose.
 func newHandler(c logConfig, w io.Writer) slog.Handler {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
@@ -32,13 +31,13 @@ func newHandler(c logConfig, w io.Writer) slog.Handler {
 	}
 	opts := &slog.HandlerOptions{Level: level}
 	text := c.Format == "text"
-	if f, ok := w.(*os.File); ok && c.Format == "auto" {
-		text = term.IsTerminal(int(f.Fd()))
+	if c.Format == "auto" {
+		text = cli.IsTerminal(w)
 	}
 	if text {
-		return slog.NewTextHandler(w, opts)
+		return slog.NewTextHandler(names.Screen(w), opts)
 	}
-	return slog.NewJSONHandler(w, opts)
+	return slog.NewJSONHandler(names.ScreenJSON(w), opts)
 }
 
 // flushLog logs what has been left out, at the end of a command.

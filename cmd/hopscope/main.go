@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+
+	"github.com/hopscope/hopscope/inference/names"
 )
 
 func main() {
@@ -13,6 +15,6 @@ func main() {
 	if err == nil {
 		return
 	}
-	fmt.Fprintf(os.Stderr, "hopscope: %v\n", err)
+	fmt.Fprintf(names.Screen(os.Stderr), "hopscope: %v\n", err) // an error may hold what others wrote
 	os.Exit(exitStatus(err))
 }

@@ -24,6 +24,13 @@ import (
 // TestMain lets the test binary be the program, so that exit statuses and signals are the real ones.
 func TestMain(m *testing.M) {
 	if os.Getenv("HOPSCOPE_TEST_MAIN") != "" {
+		if off, err := time.ParseDuration(os.Getenv("HOPSCOPE_TEST_CLOCK")); err == nil && off != 0 {
+			base := time.Now()
+			machineClock = func() (time.Time, time.Duration) {
+				now := time.Now()
+				return now.Round(0).Add(off), now.Sub(base)
+			}
+		}
 		main()
 		os.Exit(0)
 	}
@@ -167,9 +174,10 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestDemo runs the demo for a moment and wants its address, its hints and a summary.
+// TestDemo runs the demo for a moment and wants its address, its hints, a summary, and files in a folder that it makes.
 func TestDemo(t *testing.T) {
-	c := program("demo", "--listen", "127.0.0.1:0", "--duration", "2500ms", "--format", "json")
+	data := filepath.Join(t.TempDir(), "new", "data")
+	c := program("demo", "--listen", "127.0.0.1:0", "--duration", "2500ms", "--format", "json", "--data", data)
 	var out, hints bytes.Buffer
 	c.Stdout, c.Stderr = &out, &hints
 	if err := c.Run(); err != nil {
@@ -179,6 +187,9 @@ func TestDemo(t *testing.T) {
 		if !strings.Contains(hints.String(), want) {
 			t.Errorf("no %q in\n%s", want, hints.String())
 		}
+	}
+	if _, err := os.Stat(filepath.Join(data, "parquet")); err != nil {
+		t.Error(err)
 	}
 	var s collector.Summary
 	if err := json.Unmarshal(out.Bytes(), &s); err != nil || s.ByFormat["telemetry-report 2.0"] == 0 || s.ByFormat["int-path"] == 0 || s.Malformed != 0 || s.Ledger.Unsettled != 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/collector/service"
 )
 
-// limitMemory tells the garbage collector what the settings allow, unless the environment says something else, so that it
+// limitMemory sets the limit of the garbage collector to what the settings allow, unless the environment sets another one, so that it
 // works harder before it takes more.
 func limitMemory(cfg *config) {
 	if os.Getenv("GOMEMLIMIT") == "" {

@@ -19,7 +19,7 @@ import (
 
 const exampleInventory = "../../docs/examples/inventory.yaml"
 
-// TestNamesAsked asks a page whose nodes have names, some of them from somebody who wants to turn the terminal.
+// TestNamesAsked asks a page whose nodes have names, some of them made to attack the terminal.
 func TestNamesAsked(t *testing.T) {
 	called := names.New([]names.Node{
 		{ID: 7, Name: "leaf-3", Interfaces: []names.Interface{{ID: 3, Name: "Ethernet3"}}}, {ID: 1, Name: "spine\x1b[31m-1\u202e"},
@@ -109,7 +109,8 @@ func TestDecodeNames(t *testing.T) {
 	}
 }
 
-// TestInventoryChecked holds that config check tells all problems of an inventory with their lines, and that the page's example has none.
+// TestInventoryChecked holds that config check reports all problems of an inventory with their lines, and that the page's example has
+// none.
 func TestInventoryChecked(t *testing.T) {
 	if n, err := inventory.ReadFile(exampleInventory, nil); err != nil || n.Len() != 7 {
 		t.Errorf("%v, %v", n.Len(), err)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A collector tells a real socket, with a path or without one, when it is ready, that it lives, that it reads its settings
+// A collector reports to a real socket, with a path or without one, when it is ready, that it lives, that it reads its settings
 // again, and that it ends.
 func TestNotify(t *testing.T) {
 	addresses := []string{filepath.Join(t.TempDir(), "notify")}

@@ -117,8 +117,8 @@ func (o *planFlags) check() error {
 	return o.checkReplan()
 }
 
-// stop starts the clock and gives the function that tells an algorithm when its time is over, which is also when the
-// command is interrupted.
+// stop starts the clock and returns the function that reports to an algorithm when its time is over, which is also when the command
+// is interrupted.
 func (o *planFlags) stop(c *cobra.Command) func() bool {
 	end := time.Now().Add(o.timeLimit)
 	ctx := c.Context()
@@ -213,7 +213,7 @@ type family[P any] struct {
 	stats     func(*P) *planner.Stats              // of the plan, for the time taken
 	check     func(*P) error                       // by code that does not know solve
 	steps     func(*P) error                       // checks the way from the plan of --replan; nil where there is none
-	finish    func(*P) error                       // what is done to a plan that holds, whoever made it; nil for nothing
+	finish    func(*P) error                       // what is done to a plan that holds, of any origin; nil for nothing
 	draw      func(io.Writer, *P) error            // for --svg
 	table     func(io.Writer, *P) error            // for --format table
 	formats   map[string]func(io.Writer, *P) error // further ones of --format

@@ -100,7 +100,7 @@ func (o *coverFlags) checkProblem() error {
 	return nil
 }
 
-// graph reads the topology, with its agents, and fills in delays that it does not tell.
+// graph reads the topology, with its agents, and fills in delays that it does not state.
 func (o *coverFlags) graph() (*topo.Graph, error) {
 	g, err := load.Topology(o.topology)
 	if err != nil {

@@ -19,7 +19,7 @@ func runPlan(t *testing.T, args ...string) (string, error) {
 	c := planCommand()
 	c.SilenceErrors, c.SilenceUsage = true, true
 	c.SetOut(&out)
-	c.SetErr(io.Discard) // where a slow machine is told of progress
+	c.SetErr(io.Discard) // where a slow machine prints progress
 	c.SetArgs(args)
 	err := c.ExecuteContext(t.Context())
 	if err == nil {

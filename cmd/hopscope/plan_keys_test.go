@@ -11,8 +11,8 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// TestPlanMisspeltKeys adds a key to every object of every file that plan commands read, one at a time. A key that nobody
-// reads would mean a default that nobody asked for, so that each is an error that names it.
+// TestPlanMisspeltKeys adds a key to every object of every file that plan commands read, one at a time. A key that is not read would
+// mean a default that was not asked for, so that each is an error that names it.
 func TestPlanMisspeltKeys(t *testing.T) {
 	inExamples(t)
 	made(t, "cover.json", "cover --topology lab.yaml")

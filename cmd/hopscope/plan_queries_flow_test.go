@@ -60,7 +60,7 @@ func TestPlannedAnswers(t *testing.T) {
 			id := rng.Uint32()
 			digest := uint64(0)
 			for i, node := range path {
-				// Latency tells the hop, so that a sample tells who wrote it.
+				// Latency identifies the hop, so that a sample shows its writer.
 				digest = plan.Write(digest, id, i+1, pint.Values{Node: node, Latency: 1000 << (3 * i), Utilization: uint64(1000 * (i + 1))}, rng.Uint32())
 			}
 			packets++

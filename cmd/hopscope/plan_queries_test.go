@@ -66,7 +66,7 @@ func TestPlanQueries(t *testing.T) {
 		t.Errorf("check of a plan for other bits: %v", err)
 	}
 
-	// The path could be told in fewer packets now, but not without another coding.
+	// The path could be known in fewer packets now, but not without another coding.
 	if p, _ := run(queriesExample, "--replan", saved, "--churn", "0"); p.Queries[0].Bits != 8 || p.Churn.Changed != 0 || len(p.Transition.Keep) != 3 || !p.Stats.Optimal {
 		t.Errorf("queries %+v, want the path in 8 bits as before", p.Queries)
 	}

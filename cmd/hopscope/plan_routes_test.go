@@ -138,7 +138,7 @@ func TestRoutesLeadToCollectors(t *testing.T) {
 	}
 }
 
-// The hosts of a fat-tree as nodes of an edge list, which cannot say what is a host: it has to be told.
+// The hosts of a fat-tree as nodes of an edge list, which cannot say what is a host: it has to be set.
 func TestRoutesOfHostsAsNodes(t *testing.T) {
 	g, err := topo.FatTree(4)
 	if err != nil {

@@ -45,7 +45,7 @@ func lookAhead(ctx context.Context, files []string, router *demux.Router, e *col
 
 func lookAt(ctx context.Context, file string, router *demux.Router, watch *guess.Watch) {
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-		return // whoever reads it says what is wrong
+		return // its reader reports what is wrong
 	}
 	r, err := pcapfile.OpenContext(ctx, file)
 	if err != nil {
@@ -60,7 +60,9 @@ func lookAt(ctx context.Context, file string, router *demux.Router, watch *guess
 			f := &in.Frames[i]
 			out.Reset()
 			router.Frame(&out, f.Link, f.Data, f.Length, f.Time)
-			watch.Look(router.Profile, guess.Sample{Link: f.Link, Data: f.Data, Length: f.Length, Time: f.Time}, out.Reports)
+			x := guess.Sample{Link: f.Link, Data: f.Data, Length: f.Length, Time: f.Time}
+			x.To.Number, x.To.Only = router.Came()
+			watch.Look(router.Profile, x, out.Reports)
 		}
 		if err != nil {
 			break

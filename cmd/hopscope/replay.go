@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,8 +15,9 @@ import (
 
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/ingest/pcapfile"
-	"github.com/hopscope/hopscope/ingest/udp"
+	"github.com/hopscope/hopscope/sink"
 )
 
 func replayCommand() *cobra.Command {
@@ -39,7 +42,8 @@ kafka enabled the capture is published as the windows of a collector of the flee
 the fleet's seed; give it an instance of its own.
 
 Each exporter is read in the dialect that exporters.profiles of the settings gives it, unless
---profile or --report-port is given, which are for all of them.
+--profile or --report-port is given, which are for all of them. A port of setting ports that
+has a type takes that alone, unless --report-port is given.
 
 Without --profile, the beginning of the file is read before: what profile auto cannot
 read in it is read in the dialect that explains it, unless exporters.recognise says
@@ -72,7 +76,8 @@ otherwise.`,
 		if loadErr != nil && cfg.file == nil {
 			return wrongInput(loadErr)
 		}
-		cfg.UDP, cfg.PCAP, cfg.Web.Listen = udp.DefaultConfig(), pcapfile.DefaultFollowConfig(), "" // they are not opened
+		kinds := cfg.kinds()
+		cfg.closed()
 		if o.nodes != "" || o.topology != "" {
 			var err error
 			if cfg.PINT, err = pintFlags(cfg.PINT, o.nodes, o.topology); err != nil {
@@ -97,7 +102,7 @@ otherwise.`,
 		}
 		log := slog.New(slog.DiscardHandler)
 		if o.config != "" {
-			log = slog.New(newHandler(cfg.Log, c.ErrOrStderr())) // of a capture, everything is told
+			log = slog.New(newHandler(cfg.Log, c.ErrOrStderr())) // of a capture, everything is logged
 		}
 		for _, w := range warnings {
 			log.Warn("settings", "problem", w.String())
@@ -107,7 +112,10 @@ otherwise.`,
 				return wrongInput(err)
 			}
 		}
-		opt := collector.Options{}
+		if len(o.ports) > 0 {
+			kinds = nil
+		}
+		opt := collector.Options{Ports: kinds}
 		router := demux.NewRouter(profile, nil)
 		if o.profile != "" || len(o.ports) > 0 {
 			opt.Profile = &profile // for all exporters
@@ -115,7 +123,7 @@ otherwise.`,
 			return wrongInput(err)
 		}
 		if o.profile == "" && cfg.Exporters.Adopts() {
-			watch, err := lookAhead(c.Context(), args[:1], router, &cfg.Exporters)
+			watch, err := lookAhead(c.Context(), args[:1], router.ShareIPFIX(cfg.IPFIX.Store()).Ports(kinds), &cfg.Exporters)
 			if err != nil {
 				return err
 			}
@@ -142,12 +150,45 @@ otherwise.`,
 		if runErr != nil && s.Ledger.Received == 0 {
 			return wrongCapture(runErr)
 		}
+		runErr = whole(c.Context(), runErr, src.Stats().Frames, &s)
 		if err := writeSummary(summaryOut(c, &cfg), &s, o.format); err != nil {
 			return err
 		}
 		return runErr
 	}
 	return c
+}
+
+// whole gives the error of a replay: what it ended with, that it was interrupted, that no frame held a report, or that a store does not
+// have all of it yet. The first two are noted in its summary, which is a partial one then.
+func whole(ctx context.Context, err error, frames uint64, s *collector.Summary) error {
+	switch {
+	case err != nil:
+		s.Partial = err.Error()
+	case ctx.Err() != nil:
+		err = fmt.Errorf("interrupted after frame %d: the summary holds what was read until then", frames)
+		s.Partial = fmt.Sprintf("interrupted after frame %d", frames)
+	case s.Reports+s.Malformed == 0 && s.Ledger.Received > 0 && uint64(s.Ledger.Dropped[collector.DroppedForeign.String()]) == s.Ledger.Received:
+		err = fmt.Errorf("none of %d frames holds a report of this dialect: give another --profile or --report-port; hopscope decode --all shows what is there", frames)
+	default:
+		err = leftInSpools(s)
+	}
+	return err
+}
+
+// leftInSpools gives the error that stores did not take all reports before the replay ended, or nil.
+func leftInSpools(s *collector.Summary) error {
+	var err error
+	sinks := s.Ledger.Sinks
+	if len(sinks) == 0 {
+		sinks = []sink.Balance{s.Ledger.Balance}
+	}
+	for _, b := range sinks {
+		if n := b.InFlight[collector.SpoolQueue.String()]; n > 0 {
+			err = errors.Join(err, fmt.Errorf("%s did not take %d of %d reports within drain_timeout: they are in its spool, and the next run with these settings sends them", b.Sink, n, b.Received))
+		}
+	}
+	return err
 }
 
 // summaryOut is where the summary of a run goes: standard output, unless a store writes there.
@@ -163,5 +204,5 @@ func writeSummary(w io.Writer, s interface{ WriteTable(io.Writer) error }, forma
 	if format == "json" {
 		return json.NewEncoder(w).Encode(s)
 	}
-	return s.WriteTable(w)
+	return s.WriteTable(names.Screen(w))
 }

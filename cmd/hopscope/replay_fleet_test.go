@@ -71,7 +71,7 @@ func TestReplayIntoAFleet(t *testing.T) {
 				t.Fatal(err)
 			}
 			settings := func(instance, more string) string {
-				return settingsFile(t, fmt.Sprintf("instance: %s\nseed_file: %q\nlog: {format: json}\n%s%s", instance, seed, tt.settings, more))
+				return settingsFile(t, fmt.Sprintf("instance: %s\nseed_file: %q\nlog: {format: json}\ndrain_timeout: 5m\n%s%s", instance, seed, tt.settings, more))
 			}
 			stored := func(name string) (file, settings string) {
 				file = filepath.Join(dir, name+".jsonl")
@@ -109,7 +109,7 @@ func TestReplayIntoAFleet(t *testing.T) {
 
 			merged, store := stored("merged")
 			var log bytes.Buffer
-			cmd := command("consume", "--config", settings("consumer", bus(false, "c")+"consume: {session: 6s, drain: 2s, checkpoint: 500ms, patience: 2}\n"+store))
+			cmd := command("consume", "--config", settings("consumer", bus(false, "c")+"web: {listen: \"127.0.0.1:0\"}\nconsume: {session: 6s, drain: 2s, checkpoint: 500ms, patience: 2}\n"+store))
 			cmd.Stderr = &log
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)

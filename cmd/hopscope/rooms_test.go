@@ -36,14 +36,14 @@ var shared = map[string][]string{
 	"ingest/kafka/conn": {"sink"},                    // both ends of Kafka connect alike
 	"ingest/peer":       {"p4", "sink"},              // all connections read secrets alike, and hear why they end
 	"ingest/retry":      {"collector", "p4", "sink"}, // all that may pass is tried again in the same way
-	"sink/flock":        {"p4"},                      // whoever appends to a file keeps it to one process
+	"sink/flock":        {"p4"},                      // what writes a file keeps it to one process, and durable
 }
 
 // withInference are the packages of p4 in which plans meet what was seen. The others know plans and packets alone.
 var withInference = []string{"p4/measured", "p4/steer"}
 
 // exceptions are packages of such a room that are no source and no store.
-var exceptions = []string{"ingest/retry", "sink/notify", "sink/refused", "sink/spool"}
+var exceptions = []string{"ingest/retry", "sink/flock", "sink/notify", "sink/refused", "sink/spool"}
 
 // TestProduct holds that the program links nothing that only measures or only tests.
 func TestProduct(t *testing.T) {

@@ -17,6 +17,7 @@ statistics per flow and per hop, notices what is wrong, and stores it.
 Start with "hopscope demo".`,
 		Version: version(),
 		PersistentPreRun: func(c *cobra.Command, _ []string) {
+			cli.Screen(c)
 			if !reloads(c) {
 				signalsOf(c.Context()).endOnHangup(c.Context())
 			}

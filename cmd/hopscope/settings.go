@@ -3,11 +3,13 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/fleet"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	"github.com/hopscope/hopscope/ingest/otlp"
 	"github.com/hopscope/hopscope/ingest/pcapfile"
 	"github.com/hopscope/hopscope/ingest/udp"
 	"github.com/hopscope/hopscope/sink/influx"
@@ -20,12 +22,14 @@ import (
 	"github.com/hopscope/hopscope/sink/web"
 )
 
-// config is everything that the program can be told. A source or a store is registered here, by one line: its settings,
-// their reference, its metrics and its part of the loss ledger follow from that.
+// config holds all settings of the program. A source or a store is registered here, by one line: its settings, their reference, its
+// metrics and its part of the loss ledger follow from that.
 type config struct {
 	collector.Config   `yaml:""`
+	Ports              []string              `yaml:"ports" doc:"Ports to receive at, as [ADDRESS:]PORT [TYPE]; without an address it is 127.0.0.1, and [::] is every address of this machine. Type auto, or none, takes whatever comes: telemetry reports, sFlow, IPFIX and NetFlow 9 are known by their first bytes. With type reports, sflow or ipfix the port takes that alone; what else comes is counted and named. otlp-grpc and otlp-http are TCP ports for metrics of OpenTelemetry. A port of this default that another program has is left out with a warning."`
 	UDP                udp.Config            `yaml:"udp" doc:"Report datagrams from the network."`
 	PCAP               pcapfile.FollowConfig `yaml:"pcap" doc:"Captures beside the sockets."`
+	OTLP               otlp.Config           `yaml:"otlp" doc:"Metrics of OpenTelemetry from switches."`
 	collector.Analysis `yaml:""`
 	Influx             collector.StoreConfig[influx.Config]       `yaml:"influx" doc:"Series to InfluxDB 2, or 1.8 through its compatibility API."`
 	Parquet            collector.StoreConfig[parquet.Config]      `yaml:"parquet" doc:"Series to Parquet files."`
@@ -64,6 +68,8 @@ func (*config) Retirements() []settings.Retire { return retired }
 func defaultConfig() config {
 	var c config
 	settings.SetDefaults(&c)
+	c.Ports = slices.Clone(defaultPorts)
+	c.listen()
 	return c
 }
 
@@ -75,6 +81,7 @@ func readConfig(path string) (cfg config, err error) {
 	cfg = defaultConfig()
 	if path != "" {
 		cfg.file, err = settings.ReadFile(path, &cfg)
+		cfg.listen()
 	}
 	return cfg, err
 }
@@ -87,7 +94,7 @@ func rereadConfig(path string) (config, error) {
 	return loadConfig(path)
 }
 
-// loadConfig is readConfig for settings that are to be right as far as their values tell.
+// loadConfig is readConfig for settings that are to be right as far as their values show.
 func loadConfig(path string) (config, error) {
 	cfg, err := readConfig(path)
 	return cfg, wrongInput(err)

@@ -12,9 +12,9 @@ import (
 // errHangup ends what is not asked to read its settings again.
 var errHangup = errors.New("hung up")
 
-// signals are what the operating system tells the program. They are listened to from the start of main to its end, so
-// that none finds the default, which is to die: SIGHUP while the settings are read for the first time is kept until
-// somebody can act on it, and while the collector drains it changes nothing.
+// signals holds the signals of the operating system. They are received from the start of main to its end, so that none finds the
+// default, which is to die: SIGHUP while the settings are read for the first time is kept until it can be acted on, and while the
+// collector drains it changes nothing.
 type signals struct {
 	hangup chan struct{}   // SIGHUP came and was not acted upon
 	hurry  context.Context // ended by the second SIGINT or SIGTERM: what is under way is not waited for
@@ -80,6 +80,6 @@ func (s *signals) endOnHangup(ctx context.Context) {
 	}()
 }
 
-// outliveReaders keeps a command alive whose output nobody reads any more: it has an orderly end to come to. Writing
-// gives an error then.
+// outliveReaders keeps a command alive whose output is not read any more: it has an orderly end to come to. Writing gives an error
+// then.
 func outliveReaders() { signal.Ignore(syscall.SIGPIPE) }

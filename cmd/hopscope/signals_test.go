@@ -92,8 +92,8 @@ func deadStore(t *testing.T) string {
 	return s.URL
 }
 
-// What a store did not take before the end, and no spool keeps, is told and is a failure. A second SIGTERM ends the
-// waiting for it.
+// What a store did not take before the end, and no spool keeps, is reported and is a failure. A second SIGTERM ends the waiting for
+// it.
 func TestStoppingWithDeadStore(t *testing.T) {
 	for _, x := range []struct {
 		name, drain string
@@ -143,7 +143,7 @@ func TestStoppingWithDeadStore(t *testing.T) {
 	}
 }
 
-// Whatever a command reads, it ends when it is told to.
+// Whatever a command reads, it ends when it is asked to.
 func TestInterruptedWhileReading(t *testing.T) {
 	for _, args := range []string{
 		"config check FIFO", "config print FIFO", "collect --config FIFO", "replay x --config FIFO", "selftest --config FIFO",

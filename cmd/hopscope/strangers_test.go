@@ -67,6 +67,13 @@ func seen(s *summary.Summary) (list []string) {
 		}
 		list = append(list, text)
 	}
+	for _, n := range s.Nameless {
+		text := fmt.Sprintf("hop%s at position %d %d reports", n.Exporter, n.Position, n.Reports)
+		if n.Queue != nil {
+			text += fmt.Sprintf(", queue %d to %d", n.Queue.P50, n.Queue.Max)
+		}
+		list = append(list, text)
+	}
 	for _, d := range s.Dialects {
 		list = append(list, "dialect "+d.Text)
 	}
@@ -99,7 +106,8 @@ func TestStrangers(t *testing.T) {
 		{"read-but-called-unreadable-input", "", []string{"flow 198.51.100.9:5000 > 198.51.100.8:6000 proto 17 by , 60 packets, 0 changes"}},
 		{"hops-without-id-input", "", []string{
 			"flow 2001:db8::1:1 > 2001:db8::2:2 proto 17 by , 100 packets, 0 changes",
-			"remark 300 hops name no node: they are in no statistics",
+			"hop at position 1 100 reports, queue 0 to 0", "hop at position 2 100 reports, queue 10 to 10", "hop at position 3 100 reports, queue 9087 to 9087",
+			"remark 300 hops name no node: they count by their exporter and their place in the report, on no path",
 		}},
 		{"same-packet-on-two-links-input", "", []string{
 			"flow 198.51.100.9:5000 > 198.51.100.8:6000 proto 17 by 1 2 3, 300 packets, 0 changes",

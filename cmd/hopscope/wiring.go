@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,6 +17,7 @@ import (
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/service"
 	"github.com/hopscope/hopscope/collector/summary"
+	"github.com/hopscope/hopscope/decode/guess"
 	"github.com/hopscope/hopscope/p4/pintplan"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
@@ -32,13 +34,14 @@ type running struct {
 
 	fleet   *kafka.Writer          // nil where the collector is no member of one
 	replays bool                   // its windows are those of a capture
-	served  atomic.Pointer[string] // where the page is, for who asks beside the start
+	served  atomic.Pointer[string] // where the page is, for later requests
 	loop    atomic.Pointer[func() *web.LoopView]
 }
 
 // openLive opens what the settings name: sources, stores and the page. The page draws network, or where that is nil what the
 // settings name.
 func openLive(cfg *config, opt collector.Options, network *web.Map) (*running, error) {
+	cfg.listen()
 	sources, err := collector.OpenSources(cfg)
 	if err != nil {
 		return nil, err
@@ -77,7 +80,7 @@ func open(cfg *config, opt collector.Options) (_ *running, err error) {
 	return r, nil
 }
 
-// url is where the page is, or "".
+// url returns the address of the page, or "".
 func (r *running) url() string {
 	if r.page == nil {
 		return ""
@@ -92,7 +95,7 @@ func (r *running) addPage(cfg web.Config, network *web.Map) error {
 		registry.MustRegister(fleetCollector{r.fleet})
 	}
 	page, err := openPage(cfg, web.Deps{
-		Status: r.status, Ledger: r.Balances, Names: r.Names, Loop: r.loopView, Paths: pagePaths(r.Inferred), PathsOf: pagePathsOf(r.InferredOf),
+		Status: r.status, Ledger: r.Balances, Names: r.Names, Loop: r.loopView, Unread: r.unread, Paths: pagePaths(r.Inferred), PathsOf: pagePathsOf(r.InferredOf),
 	}, network, registry, r.NotReady, r.notes)
 	if err != nil {
 		return err
@@ -107,6 +110,9 @@ func (r *running) addPage(cfg web.Config, network *web.Map) error {
 // notes are what is worth knowing of a collector that is ready: its problems, and how much of the last window was judged.
 func (r *running) notes() []string {
 	s := r.Status()
+	if r.page != nil {
+		s.Problems = append(s.Problems, r.page.LeftOut()...)
+	}
 	if text := s.Coverage.Text(); text != "" {
 		return append(s.Problems, text)
 	}
@@ -151,7 +157,7 @@ func (r *running) loopView() *web.LoopView {
 // status is what the page says about the collector.
 func (r *running) status() web.Status {
 	c := r.Status()
-	s := web.Status{Version: version(), Start: c.Start, Window: c.Window, ReportsPerSecond: c.ReportsPerSecond, Problems: r.NotReady()}
+	s := web.Status{Version: version(), Start: c.Start, Window: c.Window, ReportsPerSecond: c.ReportsPerSecond, Problems: r.NotReady(), LeftOut: c.LeftOut}
 	if c.Coverage.Seen > 0 {
 		s.Coverage = &c.Coverage
 	}
@@ -175,6 +181,24 @@ func (r *running) status() web.Status {
 		}
 		add("reports of "+d.Address, d.Text)
 	}
+	for i, x := range c.IPFIX {
+		if i == summary.MostDialects {
+			add("IPFIX of others", fmt.Sprintf("%d more exporters", len(c.IPFIX)-i))
+			break
+		}
+		add("IPFIX of "+x.Source, x.Text)
+	}
+	for i, m := range c.Unread {
+		if i == summary.MostDialects {
+			add("metrics not read", fmt.Sprintf("%d more names", len(c.Unread)-i))
+			break
+		}
+		what := "metric not read"
+		if m.Why != "" {
+			what = "metric not counted"
+		}
+		add(what, m.Text())
+	}
 	if !slices.ContainsFunc(c.Stores, func(s collector.StoreStatus) bool { return !s.Alerts }) {
 		add("stores", "none: nothing outlives this page; enable "+oneOf(collector.StoreNames(r.cfg))+" in the settings")
 	}
@@ -189,6 +213,29 @@ func (r *running) status() web.Status {
 		add("store "+st.Name, st.Target)
 	}
 	return s
+}
+
+// unread are the exporters that the page lists as not understood, and behind them the metrics of which nothing is counted.
+func (r *running) unread() (out []web.Unread) {
+	status := r.Status()
+	for _, d := range status.Recognised {
+		if d.Unread == 0 || d.State == guess.Adopted.String() {
+			continue
+		}
+		sample, err := hex.DecodeString(d.Sample)
+		if err != nil {
+			sample = nil
+		}
+		out = append(out, web.Unread{Address: d.Address, Count: d.Unread, AtLeast: d.AtLeast, Text: d.Text, Sample: sample})
+	}
+	for _, m := range status.Unread {
+		name := "metric " + m.Name
+		if m.Name == "" {
+			name = "further metrics"
+		}
+		out = append(out, web.Unread{Address: name, Count: m.Points, Text: m.Text()})
+	}
+	return out
 }
 
 // oneOf gives "influx, parquet or jsonl".
@@ -237,7 +284,7 @@ func (r *running) supervised(ctx context.Context, log *slog.Logger) *service.Man
 	return service.Supervise(ctx, log, r.cfg.Window, p.beats.Load, r.inOneLine)
 }
 
-// inOneLine is the state of a collector for who has one line to read.
+// inOneLine is the state of a collector in one line.
 func (r *running) inOneLine() string {
 	s := r.Status()
 	text := fmt.Sprintf("%.0f reports/s", s.ReportsPerSecond)

@@ -1,5 +1,5 @@
-// Package exporters is how the senders of reports are read: their dialects, the sites that keep their nodes apart, and what PINT digests
-// can stand for: the nodes, links and plans from which shards infer paths and values.
+// Package exporters holds the settings by which reports of exporters are read: their dialects, the sites that keep their nodes
+// apart, and what PINT digests can stand for: the nodes, links and plans from which shards infer paths and values.
 package exporters
 
 import (
@@ -21,6 +21,7 @@ type Config struct {
 	Recognise string          `yaml:"recognise" doc:"What happens when profile auto cannot read an exporter and one other dialect explains all that it sends: adopt reads it with that from then on, suggest only tells, off does not look." oneof:"adopt|suggest|off"`
 	Dialects  []Dialect       `yaml:"dialects" doc:"Dialects beside the built-in ones, each made of another one (docs/formats.md)."`
 	Sites     []Site          `yaml:"sites" doc:"Parts of the network whose nodes have numbers of their own, by the addresses of their exporters (docs/inventory.md)."`
+	Metrics   MetricConfig    `yaml:"metrics" doc:"What metrics of OpenTelemetry mean, which otlp receives (docs/formats.md)."`
 	Tracking  sequence.Config `yaml:"tracking" doc:"How sequence numbers are followed."`
 }
 
@@ -37,7 +38,7 @@ const (
 	recogniseOff     = "off"
 )
 
-// Recognises reports whether anybody wants to know; a program that embeds the engine has to say so.
+// Recognises reports whether dialects are to be recognised; a program that embeds the engine has to ask for it.
 func (e *Config) Recognises() bool {
 	return e.Recognise == recogniseAdopt || e.Recognise == recogniseSuggest
 }
@@ -104,29 +105,45 @@ func (e *Config) Router() (*demux.Router, error) {
 	return router(), nil
 }
 
-// Routers gives a function that makes routers, one a worker: the choice of dialects by source address.
-func (e *Config) Routers() (func() *demux.Router, error) {
-	fallback, err := e.profile(e.Profile)
+// Verbatim makes a router that reads each exporter as these settings say, and leaves nothing out.
+func (e *Config) Verbatim() (*demux.Router, error) {
+	fallback, routes, err := e.routes()
 	if err != nil {
-		return nil, fmt.Errorf("exporters.profile: %w", err)
+		return nil, err
 	}
-	var routes []demux.Route
-	for i, p := range e.Profiles {
-		prefix, err := parsePrefix(p.Prefix)
-		if err != nil {
-			return nil, fmt.Errorf("exporters.profiles[%d].prefix: %w", i, err)
-		}
-		profile, err := e.profile(p.Profile)
-		if err != nil {
-			return nil, fmt.Errorf("exporters.profiles[%d].profile: %w", i, err)
-		}
-		routes = append(routes, demux.Route{Prefix: prefix, Profile: profile})
+	return demux.NewVerbatim(fallback, routes), nil
+}
+
+// Routers returns a function that makes routers, one a worker: the choice of dialects by source address.
+func (e *Config) Routers() (func() *demux.Router, error) {
+	fallback, routes, err := e.routes()
+	if err != nil {
+		return nil, err
 	}
 	return func() *demux.Router { return demux.NewRouter(fallback, routes) }, nil
 }
 
-// DropReasons gives the names that dialects have for drop reasons. Where two of those in use call one number differently it has
-// none: which device a drop comes from is not known where it is told.
+// routes are the profiles of exporters by their addresses, and that of all others.
+func (e *Config) routes() (fallback demux.Profile, routes []demux.Route, err error) {
+	if fallback, err = e.profile(e.Profile); err != nil {
+		return fallback, nil, fmt.Errorf("exporters.profile: %w", err)
+	}
+	for i, p := range e.Profiles {
+		prefix, err := parsePrefix(p.Prefix)
+		if err != nil {
+			return fallback, nil, fmt.Errorf("exporters.profiles[%d].prefix: %w", i, err)
+		}
+		profile, err := e.profile(p.Profile)
+		if err != nil {
+			return fallback, nil, fmt.Errorf("exporters.profiles[%d].profile: %w", i, err)
+		}
+		routes = append(routes, demux.Route{Prefix: prefix, Profile: profile})
+	}
+	return fallback, routes, nil
+}
+
+// DropReasons returns the names that dialects have for drop reasons. Where two of those in use name one number differently it has
+// none: the device of a drop is not known where the drop is published.
 func (e *Config) DropReasons(only *demux.Profile) map[uint8]string {
 	used := e.used(only)
 	reasons, unclear := map[uint8]string{}, map[uint8]bool{}
@@ -171,5 +188,5 @@ func (e *Config) ReadsSFlow(only *demux.Profile) bool {
 
 // DefaultConfig reads each exporter as it shows itself.
 func DefaultConfig() Config {
-	return Config{Profile: "auto", Recognise: recogniseAdopt, Tracking: sequence.DefaultConfig()}
+	return Config{Profile: "auto", Recognise: recogniseAdopt, Tracking: sequence.DefaultConfig(), Metrics: defaultMetrics()}
 }

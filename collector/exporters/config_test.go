@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Dialects of the settings are used by name, say what is wrong with them, and are tried on what nobody reads.
+// Dialects of the settings are used by name, say what is wrong with them, and are tried on what no profile reads.
 func TestDialectSettings(t *testing.T) {
 	e := Config{Profile: "my-switch", Recognise: "adopt", Dialects: []Dialect{
 		{Name: "my-switch", Base: "onos", DSCP: 0x2a, DSCPMask: 0x3f, Units: DialectUnits{QueueBytes: 80}, Wrong: []string{"latency"},

@@ -9,7 +9,9 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/decode/ifa"
 	"github.com/hopscope/hopscope/decode/intmd"
+	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/telemetry"
 	"github.com/hopscope/hopscope/decode/wire"
 )
@@ -30,6 +32,7 @@ type Dialect struct {
 	Ports       []uint16        `yaml:"int_ports" doc:"UDP destination ports of packets with INT." range:"1..65535"`
 	ProbeMarker uint64          `yaml:"probe_marker" doc:"Mark of 64 bits between the transport header and INT. 0 is that of the base."`
 	GREProtocol uint16          `yaml:"gre_protocol" doc:"Protocol number of INT in GRE. 0 is that of the base."`
+	IFA         []uint8         `yaml:"ifa_protocols" doc:"IP protocol numbers of packets with IFA. None are those of the base." range:"1..255"`
 	Domains     []DialectDomain `yaml:"domains" doc:"Domain specific ids of INT 2.x that are understood, beside those of the base."`
 
 	Units       DialectUnits    `yaml:"units" doc:"What one unit on the wire is. 0 is that of the base."`
@@ -59,7 +62,7 @@ type DialectReason struct {
 	Name   string `yaml:"name" doc:"What it means."`
 }
 
-// maxDialects bounds the list: each is tried on what nobody can read.
+// maxDialects bounds the list: each is tried on unreadable reports.
 const maxDialects = 32
 
 // profile gives the profile of that name: a built-in one, or one of the list.
@@ -82,7 +85,7 @@ func (e *Config) profile(name string) (demux.Profile, error) {
 	return demux.Profile{}, fmt.Errorf("%q is none of %s", name, strings.Join(e.ProfileNames(), ", "))
 }
 
-// Lookup gives the profile of that name: a built-in one, or one of the settings' dialects.
+// Lookup returns the profile of that name: a built-in one, or one of the settings' dialects.
 func (e *Config) Lookup(name string) (demux.Profile, error) { return e.profile(name) }
 
 // ProfileNames are the names that [Config.Lookup] knows.
@@ -134,6 +137,9 @@ func (d *Dialect) over(p demux.Profile) demux.Profile {
 		p.INT.Ports, marks.Ports = nil, slices.Clone(d.Ports)
 	}
 	p.INT.Marks = p.INT.Marks.With(marks)
+	if len(d.IFA) > 0 {
+		p.Formats = append(slices.DeleteFunc(slices.Clone(p.Formats), isIFA), ifa.Packets{Protocols: slices.Clone(d.IFA)})
+	}
 	p.INT.Domains = slices.Clone(p.INT.Domains)
 	for i := range d.Domains {
 		x := &d.Domains[i]
@@ -161,6 +167,8 @@ func (d *Dialect) over(p demux.Profile) demux.Profile {
 	}
 	return p
 }
+
+func isIFA(f packet.Format) bool { _, is := f.(ifa.Packets); return is }
 
 // Validate checks one dialect. Its base is checked by the list.
 func (d *Dialect) Validate() error {

@@ -22,7 +22,7 @@ import (
 	"github.com/hopscope/hopscope/inference/survey"
 )
 
-// DigestConfig is what digests can stand for.
+// DigestConfig holds the settings by which digests are read.
 type DigestConfig struct {
 	Nodes        string        `yaml:"nodes" doc:"Node ids that a digest can stand for, as 0-127,4096. Without nodes and topology digests are counted, and their paths stay unknown."`
 	Topology     string        `yaml:"topology" doc:"Nodes and links that paths can lead over: a file or a generator, as for hopscope plan. Node names that are numbers are node ids; otherwise nodes count from 0 in the order of the file."`
@@ -105,7 +105,7 @@ func (c *DigestConfig) edges(n *DigestNetwork) (sets [][]int32, ends func(*decod
 	return sets, func(k *decode.FlowKey) (ingress, egress uint16) { return find(k.SrcAddr()), find(k.DstAddr()) }, nil
 }
 
-// DefaultDigestConfig decodes nothing until it is told the nodes.
+// DefaultDigestConfig returns settings that decode nothing until the nodes are set.
 func DefaultDigestConfig() DigestConfig {
 	return DigestConfig{Routing: "any", Confidence: 0.999999, MemoryBytes: 64 << 20, SprayBytes: 8 << 20, SearchIDs: survey.DefaultIDs, SketchBytes: latency.DefaultConfig().Bytes}
 }
@@ -113,7 +113,7 @@ func DefaultDigestConfig() DigestConfig {
 // Reads reports whether the settings say what digests stand for.
 func (c *DigestConfig) Reads() bool { return c.Nodes != "" || c.Topology != "" || len(c.Plans) > 0 }
 
-// maxDigestNodes bounds what a list of nodes can make us keep.
+// maxDigestNodes bounds the nodes that are kept of a list.
 const maxDigestNodes = 1 << 16
 
 // Validate checks the list of nodes.
@@ -157,7 +157,7 @@ func parseNodes(list string) (ids []uint32, err error) {
 	return slices.Compact(ids), nil
 }
 
-// DigestNetwork is what paths can lead over.
+// DigestNetwork is the network that paths can lead over.
 type DigestNetwork struct {
 	Nodes   []uint32    // ids
 	Links   [][2]int32  // by index into Nodes; none: any node can follow any other
@@ -211,8 +211,8 @@ const sketchPanes = 4
 // hpccBase is that of digests of one byte in the experiments of HPCC-PINT.
 const hpccBase = 1.05
 
-// DigestInputs are what digests are read with beside the settings. Network and Plans go before those; LoadNetwork and LoadPlan read
-// what they name.
+// DigestInputs holds the inputs by which digests are read beside the settings. Network and Plans go before those; LoadNetwork and
+// LoadPlan read what they name.
 type DigestInputs struct {
 	Network     *DigestNetwork
 	Plans       []*pint.Plan

@@ -45,7 +45,7 @@ func (s *Site) Validate() error {
 	return errors.Join(errs...)
 }
 
-// SiteNames gives the sites as names know them.
+// SiteNames returns the sites as names know them.
 func (e *Config) SiteNames() names.Sites {
 	var list []names.Site
 	for i := range e.Sites {
@@ -66,7 +66,7 @@ func (e *Config) validSites() (errs []error) {
 		for k, text := range s.Exporters {
 			p, err := netip.ParsePrefix(text)
 			if err != nil {
-				continue // told by the site
+				continue // known by the site
 			}
 			p = plainPrefix(p)
 			if other, ok := of[p]; ok {
@@ -106,7 +106,7 @@ type sitePrefix struct {
 	id     uint8
 }
 
-// NewSites gives nil where the settings have no sites.
+// NewSites returns nil where the settings have no sites.
 func NewSites(e *Config) (*Sites, error) {
 	if len(e.Sites) == 0 {
 		return nil, nil
@@ -153,7 +153,15 @@ func (s *Sites) find(a *decode.Addr) uint8 {
 	return 0
 }
 
-// Refusals is how many reports had a node without a number.
+// NodeOf returns the number by which the program knows a node of an exporter, and whether it has one. It works with nil.
+func (s *Sites) NodeOf(exporter *decode.Addr, node uint32) (id uint32, ok bool) {
+	if s == nil {
+		return node, true
+	}
+	return s.list.Join(s.find(exporter), node)
+}
+
+// Refusals returns the number of reports whose node had no number.
 func (s *Sites) Refusals() uint64 {
 	if s == nil {
 		return 0
@@ -161,7 +169,7 @@ func (s *Sites) Refusals() uint64 {
 	return s.refused.Load()
 }
 
-// PlaceReports gives a function that does with the nodes in reports what a collector does, or nil where there are no sites.
+// PlaceReports returns a function that does with the nodes in reports what a collector does, or nil where there are no sites.
 func (e *Config) PlaceReports() (func([]*decode.Report), error) {
 	s, err := NewSites(e)
 	if s == nil || err != nil {
@@ -200,8 +208,8 @@ func (w *Placer) find(a *decode.Addr) uint8 {
 	return slot.site
 }
 
-// Place gives the nodes in reports the numbers by which the program knows them, and makes reports with a node that has none
-// malformed. It gives the first of these that this worker came to, to be told.
+// Place sets the nodes in reports to the numbers by which the program knows them, and makes reports with a node that has none
+// malformed. It returns the first of these that this worker came to, for the log.
 func (w *Placer) Place(reports []*decode.Report) (first *decode.Report) {
 	for _, r := range reports {
 		site := uint8(0)
@@ -228,7 +236,7 @@ func (s *Sites) placeOne(site uint8, r *decode.Report) (ok bool) {
 	if r.Has&decode.HasNodeID != 0 {
 		if id, fits := s.list.Join(site, r.NodeID); fits {
 			r.NodeID = id
-		} else { // what is told of the exporter must not name a node of another site
+		} else { // the exporter's statistics must not name a node of another site
 			r.NodeID, r.Has, ok = 0, r.Has&^decode.HasNodeID, false
 		}
 	}
@@ -257,7 +265,7 @@ func within(local []localPrefix, site uint8, a decode.Addr) decode.Addr {
 	return a
 }
 
-// OfMap gives the site whose nodes the map of digests names, 0 for none. It refuses a map with a node that would be taken for one
+// OfMap returns the site whose nodes the map of digests names, 0 for none. It refuses a map with a node that would be taken for one
 // of another site.
 func (s *Sites) OfMap(site string, nodes []uint32) (uint8, error) {
 	x := names.Site{}
@@ -284,8 +292,8 @@ func (s *Sites) OfMap(site string, nodes []uint32) (uint8, error) {
 	return x.ID, nil
 }
 
-// Digests gives a function that makes, for one shard, what says whether the digests of a report are of the site that the map is
-// of. Those of packets that the collector captured itself have no exporter, and are.
+// Digests returns a function that makes, for one shard, what says whether the digests of a report are of the site that the map is of.
+// Those of packets that the collector captured itself have no exporter, and are.
 func (s *Sites) Digests(mapped uint8, log *slog.Logger) func() func(*decode.Report) bool {
 	if s == nil {
 		return nil

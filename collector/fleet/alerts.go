@@ -12,7 +12,7 @@ import (
 )
 
 // The owner of a fleet makes the alerts of all its collectors, so that one cause is one alert. What is open is in the owner's
-// checkpoint. Whoever goes on from that tells again what was told since: an alert comes once at least.
+// checkpoint. An owner that goes on from that sends again what was sent since: an alert comes once at least.
 //
 // A receiver that is away keeps no window from being stored. So its alerts wait behind a queue of their own, and in a spool
 // on the disk of the consumer that made them; checkpoints do not wait for them.
@@ -44,8 +44,12 @@ func (c *Consumer) openStores() (err error) {
 	if err != nil {
 		c.series.Discard()
 		c.receivers.Discard()
+		return err
 	}
-	return err
+	if c.rules = c.alerting.Rules(); c.rules == nil {
+		c.rules = stores.OpenRules(c.opt.Alerts.File, c.log)
+	}
+	return nil
 }
 
 // receiverProblems says which receivers do not get their alerts.
@@ -92,8 +96,8 @@ func readDetectors(b []byte) (detectors, alerts []byte, err error) {
 	return b[:n], b[n:], nil
 }
 
-// alertsGoOn lets the alerts go on from a checkpoint; state is nil where that has none. Detectors that do not begin anew tell
-// only what is new, so what is open already is told to the alerts with the next window.
+// alertsGoOn lets the alerts go on from a checkpoint; state is nil where that has none. Detectors that do not begin anew publish only
+// what is new, so what is open already goes to the alerts with the next window.
 func (t *ownerTask) alertsGoOn(state []byte, same bool) {
 	a := t.w.c.alerting
 	if a == nil {

@@ -36,8 +36,8 @@ func ownerOf(t *testing.T, alerts bool) *ownerTask {
 	return owner
 }
 
-// TestAlertsInCheckpoints hands the alerts of a fleet from one owner to the next: what is open is not told again, and its end
-// is. Checkpoints with alerts and without them are read by consumers with receivers and without.
+// TestAlertsInCheckpoints hands the alerts of a fleet from one owner to the next: what is open is not sent again, and its end is.
+// Checkpoints with alerts and without them are read by consumers with receivers and without.
 func TestAlertsInCheckpoints(t *testing.T) {
 	first := ownerOf(t, true)
 	start := int64(1_800_000_000) * 1e9
@@ -59,7 +59,7 @@ func TestAlertsInCheckpoints(t *testing.T) {
 	if err := next.readState(state); err != nil {
 		t.Fatal(err)
 	}
-	if got := tell(next, start+1e9); got != nil { // the finding is still open, and no detector tells it again
+	if got := tell(next, start+1e9); got != nil { // the finding is still open, and no detector publishes it again
 		t.Errorf("told %q", got)
 	}
 	f.End = start + 2e9

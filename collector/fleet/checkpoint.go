@@ -18,7 +18,7 @@ import (
 type checkpoint struct {
 	generation int64
 	offset     int64 // from which the input is to be read to go on
-	label      int64 // of the last window that was told
+	label      int64 // of the last window that was published
 	state      []byte
 	aside      []byte // what is kept beside it, which may be of an earlier checkpoint; nil for none
 	told       uint64 // reports that were handed to the stores before

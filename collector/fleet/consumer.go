@@ -17,6 +17,7 @@ import (
 	"github.com/hopscope/hopscope/collector/ledger"
 	"github.com/hopscope/hopscope/collector/metrics"
 	"github.com/hopscope/hopscope/collector/stores"
+	"github.com/hopscope/hopscope/collector/summary"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/fleet"
@@ -30,7 +31,7 @@ import (
 // Topics are the names of the topics of a fleet. Reports may be empty where no report is sent one by one.
 type Topics struct{ Windows, Reports, Series, State string }
 
-// Options are what a consumer is not told by its settings.
+// Options holds what a consumer needs beside its settings.
 type Options struct {
 	ID      string       // of this process, in logs and in what it writes
 	Log     *slog.Logger // nil says nothing
@@ -45,7 +46,7 @@ type Options struct {
 	Group  ingest.Group
 
 	Stores    []stores.Store   // their spools are not used: Kafka has everything until they have it
-	Limits    inference.Limits // of a window that is told
+	Limits    inference.Limits // of a window that is published
 	Admission inference.AdmissionLimits
 	Events    events.Config
 
@@ -58,9 +59,9 @@ type Options struct {
 	Cross *fleet.CrossLimits
 	// Expected gives the collectors that the roster names. Several goroutines call it. nil knows of none but those that are heard.
 	Expected func() []fleet.Expected
-	// Rows makes of a merged slice what everybody can read, for topic series; nil makes nothing.
+	// Rows makes rows of a merged slice that any reader understands, for topic series; nil makes nothing.
 	Rows func(p *inference.Partial, start, end int64, revision uint64) ([]byte, error)
-	// Redraw tells a collector that its run is there twice. It returns at once. nil tells nobody.
+	// Redraw notifies a collector that its run is there twice. It returns at once. nil notifies none.
 	Redraw func(collector string, boot uint64)
 
 	// Names gives what nodes are called; nil has no names. Several goroutines call it.
@@ -82,6 +83,7 @@ type Consumer struct {
 	// receivers of alerts get what follows from the findings of the whole fleet; alerting is nil without any.
 	receivers *stores.Set
 	alerting  *stores.Alerting
+	rules     *stores.RulesFile // from which the detectors learn what operators accepted as normal
 	ledger    *ledger.Ledger
 	start     time.Time
 
@@ -92,7 +94,12 @@ type Consumer struct {
 	began      map[partition]bool // those that were written again from Options.From
 	generation int
 	last       windowStatus
-	redrawn    map[string]uint64 // the last boot of which a collector was told
+	left       summary.LeftOut // by limits, in this run
+	limited    []sink.Limited
+	full       uint64            // reports that found no room in their window, in this run
+	crowded    uint64            // reports of windows that found no room among others, in this run
+	saidLeft   map[string]bool   // of these, what was logged
+	redrawn    map[string]uint64 // the last boot of which a collector was notified
 
 	published, slices, wholes, beats atomic.Uint64
 	writeSeconds                     metrics.Durations
@@ -111,20 +118,20 @@ type partitionStatus struct {
 	Updated   time.Time
 
 	Offset, Lag int64 // of the next record, and how many there are from there on
-	Label       int64 // of the last window that was told
+	Label       int64 // of the last window that was published
 	Open        int   // windows that have begun and did not end
 
 	Records, Bytes uint64 // read
-	Closed         uint64 // windows that were told for the first time
+	Closed         uint64 // windows that were published for the first time
 	Late           uint64 // records that came behind the end of their window
-	Missing        uint64 // collectors that a window was told without, added up over windows
+	Missing        uint64 // collectors that a published window was without, added up over windows
 	Duplicates     uint64
 	Conflicts      uint64
 	Unknown        uint64 // records of a later version
 	GateUnknown    uint64 // and of kinds that are not known
 	Refused        uint64 // records without a head that can be read
 	GateRefused    uint64 // and others that are not right
-	Forced         uint64 // windows that were told although slices had not told theirs
+	Forced         uint64 // windows that were published although slices of them were not
 	Gone           uint64 // records that were to be read and are gone
 	ReadErrors     uint64
 	Again          uint64 // records that were read once more because there was no room to keep them
@@ -135,7 +142,10 @@ type partitionStatus struct {
 	// of them as the last checkpoint says, and dropped before that, by stage.
 	Taken, Told, Confirmed uint64
 	Dropped                map[string]uint64
-	Down                   uint64 // beside these, taken by no collector that lived to tell
+	Unread                 map[string]uint64 // beside these, in records that are not there, by collector
+	Recovered              uint64            // as in books
+	Found                  int64             // when it was found that retention had removed records, ns since 1970
+	Down                   uint64            // and, taken by no collector that lived to report them
 	Generation             int
 
 	Checkpoints uint64
@@ -203,7 +213,7 @@ func New(cfg Config, opt Options) (*Consumer, error) {
 			Hops: 1 << 17, Exporters: 1 << 17, Flows: 1 << 17, Paths: 1 << 20, Drops: 1 << 20, Faults: 1 << 20, Numbers: 1 << 18, Arrivals: 1 << 20, Deviations: 1 << 18,
 			Losses: 1 << 18,
 		},
-		writeSeconds: metrics.NewDurations(mWrite), status: map[partition]*shared[partitionStatus]{}, began: map[partition]bool{}, redrawn: map[string]uint64{},
+		writeSeconds: metrics.NewDurations(mWrite), status: map[partition]*shared[partitionStatus]{}, began: map[partition]bool{}, redrawn: map[string]uint64{}, saidLeft: map[string]bool{},
 	}
 	var names []string
 	for _, s := range opt.Stores {
@@ -228,7 +238,7 @@ func (e *retentionError) Error() string {
 	return fmt.Sprintf("topic %s keeps its records for %v, and corrections and checkpoints need %v: raise its retention.ms, or lower consume.corrections or consume.checkpoint", e.Topic, e.Have, e.Need)
 }
 
-// Check says what is wrong with the topics, as far as a consumer would only see it when it is too late. What it cannot find out
+// Check returns what is wrong with the topics, as far as a consumer would only see it when it is too late. What it cannot find out
 // is no error, and is logged.
 func (c *Consumer) Check(ctx context.Context) error {
 	need := c.cfg.Needs(c.opt.Params.Window)
@@ -325,7 +335,7 @@ func (c *Consumer) Revoke(ctx context.Context, g *ingest.Generation) {
 	}
 }
 
-// kind is the name of a topic without the prefix, "" for one that is not ours.
+// kind is the name of a topic without the prefix, "" for one of another fleet.
 func (c *Consumer) kind(topic string) string {
 	switch topic {
 	case c.opt.Topics.Windows:
@@ -377,7 +387,7 @@ func (c *Consumer) expected() []fleet.Expected {
 	return c.opt.Expected()
 }
 
-// from reports whether a partition is to be read from Options.From on, which is so when it is ours for the first time.
+// from reports whether a partition is to be read from Options.From on, which is so when this consumer owns it for the first time.
 func (c *Consumer) from(topic string, n int) bool {
 	if c.opt.From.IsZero() {
 		return false
@@ -454,7 +464,7 @@ func (c *Consumer) merged(reports uint64) {
 	c.ledger.Close(reports)
 }
 
-// redraw tells a collector once that a run of it is there twice.
+// redraw notifies a collector once that a run of it is there twice.
 func (c *Consumer) redraw(name string, boot uint64) {
 	c.mu.Lock()
 	told := c.redrawn[name] == boot
@@ -509,7 +519,7 @@ func (c *Consumer) Generation() int {
 	return c.generation
 }
 
-// Partitions says how the work is going, partition by partition: those that are ours, and those that were.
+// Partitions returns the progress by partition: of those that the consumer owns, and of those that it owned.
 func (c *Consumer) Partitions() []partitionStatus {
 	c.mu.Lock()
 	all := slices.Collect(maps.Values(c.status))
@@ -539,10 +549,10 @@ func (c *Consumer) Accounts() (out []fleet.Account) {
 	for _, s := range c.Partitions() {
 		a := fleet.Account{
 			Topic: s.Topic, Partition: uint32(s.Partition), Generation: int64(s.Generation), Offset: s.Offset, Held: s.Held, Window: max(0, s.Label),
-			Open: uint32(s.Open), Lag: uint64(s.Lag), Taken: s.Taken, Dropped: s.Dropped, Down: s.Down, Late: s.Late, Duplicates: s.Duplicates, Conflicts: s.Conflicts,
+			Open: uint32(s.Open), Lag: uint64(s.Lag), Taken: s.Taken, Dropped: s.Dropped, Unread: s.Unread, Removed: s.Found, Down: s.Down, Late: s.Late, Duplicates: s.Duplicates, Conflicts: s.Conflicts,
 		}
 		if s.Topic == fleet.RawReports {
-			a.Passed = s.Told
+			a.Passed, a.Recovered = s.Told, s.Recovered
 		}
 		if s.Topic == fleet.Windows {
 			a.Stored = map[string]uint64{}
@@ -558,8 +568,8 @@ func (c *Consumer) Accounts() (out []fleet.Account) {
 	return out
 }
 
-// summary is what a run came to.
-type summary struct {
+// runSummary is what a run came to.
+type runSummary struct {
 	Windows  uint64         `json:"windows"` // that this consumer put together as the owner of series
 	Slices   uint64         `json:"slices"`  // and those of slices
 	Reports  uint64         `json:"reports"` // in these
@@ -572,8 +582,8 @@ type summary struct {
 }
 
 // summary may be called at any time.
-func (c *Consumer) Summary() summary {
-	s := summary{Windows: c.wholes.Load(), Slices: c.slices.Load(), Ledger: c.Balances()}
+func (c *Consumer) Summary() runSummary {
+	s := runSummary{Windows: c.wholes.Load(), Slices: c.slices.Load(), Ledger: c.Balances()}
 	for _, b := range s.Ledger {
 		s.Reports = b.Received
 	}
@@ -587,7 +597,8 @@ func (c *Consumer) Summary() summary {
 	return s
 }
 
-// Last tells of the last window that this consumer put together: its label, 0 if there is none, its reports, and who was missing.
+// Last returns the last window that this consumer put together: its label, 0 if there is none, its reports, and the missing
+// collectors.
 func (c *Consumer) Last() (label int64, reports uint64, missing []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -600,7 +611,7 @@ func (c *Consumer) Beats() uint64 { return c.beats.Load() }
 // Balances say where the reports are that this process merged, store by store: merged = written + in flight + dropped.
 func (c *Consumer) Balances() []sink.Balance { return c.ledger.Snapshot() }
 
-// NotReady says in sentences why the consumer is not ready: it has no partitions yet, or is behind.
+// NotReady returns in sentences why the consumer is not ready: it has no partitions yet, or is behind.
 func (c *Consumer) NotReady() (problems []string) {
 	if c.Generation() == 0 {
 		return []string{"no member of the group of consumers yet: the brokers are out of reach, or partitions are being shared out"}

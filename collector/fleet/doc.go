@@ -3,15 +3,15 @@
 // worker of its own:
 //
 //   - of topic windows: a slice of everything there is. The worker merges what the collectors saw of its hops and
-//     exporters, writes their points, and tells the merged slice in topic series.
-//   - of topic series: there is one, and who has it is the owner. It puts the slices together, lets the detectors see the
+//     exporters, writes their points, and publishes the merged slice in topic series.
+//   - of topic series: there is one, and the consumer that has it is the owner. It puts the slices together, lets the detectors see the
 //     window, and writes points of what needs all of it: flows, path changes, findings.
 //
 // # Exactly once
 //
 // What a worker knows is a function of the records that it has read. It keeps a checkpoint of that in topic state, with
 // the offset from which to go on, but only when all that came of these records before was confirmed by every store and by the
-// brokers. Whoever takes a partition over goes on from the last checkpoint, and makes of the records behind it what its
+// brokers. A consumer that takes a partition over goes on from the last checkpoint, and makes of the records behind it what its
 // predecessor made: the same points, which take each other's place, and the same records, of which each counts once.
-// Nothing depends on who was first, so that a consumer that does not know yet that it lost a partition does no harm.
+// Nothing depends on which consumer was first, so that a consumer that does not know yet that it lost a partition does no harm.
 package fleet

@@ -199,7 +199,7 @@ func TestPoisoned(t *testing.T) {
 			}
 		}
 	}
-	// Under a number that was merged come other bytes: the collector is told to draw another one.
+	// Under a number that was merged come other bytes: the collector is asked to draw another one.
 	w.stop(c)
 	told := make(chan uint64, 9)
 	c = w.consume("b", func(_ *Config, o *Options) { o.Redraw = func(_ string, boot uint64) { told <- boot } })
@@ -250,7 +250,7 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// A window for which nobody delivered anything in time, as when Kafka was away from all collectors.
+// A window for which no collector delivered anything in time, as when Kafka was away from all collectors.
 func TestAllLate(t *testing.T) {
 	w := newWorld(t, 2)
 	w.consume("a", func(c *Config, _ *Options) { c.Patience = 2 })
@@ -267,7 +267,7 @@ func TestAllLate(t *testing.T) {
 	w.equal("event")
 }
 
-// As long as a store is away, nothing is committed. Whoever comes after a kill writes all of it.
+// As long as a store is away, nothing is committed. The consumer after a kill writes all of it.
 func TestStoreAway(t *testing.T) {
 	w := newWorld(t, 2)
 	a := w.consume("a", nil)
@@ -287,7 +287,7 @@ func TestStoreAway(t *testing.T) {
 	w.equal()
 }
 
-// Windows are written again from a time on, and findings are those that were told then.
+// Windows are written again from a time on, and findings are those that were published then.
 func TestFrom(t *testing.T) {
 	w := newWorld(t, 2)
 	a := w.consume("a", nil)
@@ -391,7 +391,7 @@ func (w *world) consumersAway(from, to int) {
 	w.at(to - 1)
 }
 
-// Topics that forget too early are told before anything is lost.
+// Topics that forget too early are reported before anything is lost.
 func TestRetention(t *testing.T) {
 	w := newWorld(t, 1)
 	short := w.b.Prefix + "short"
@@ -412,9 +412,9 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// After an outage of many windows the spools of the collectors come one after the other: a hundred windows of one are in the log before
-// the first one of the other. With the default settings nothing is refused, nothing is told without one of them, and nothing is told
-// twice; and with hardly any room for their records it is the same.
+// After an outage of many windows the spools of the collectors come one after the other: a hundred windows of one are in the log
+// before the first one of the other. With the default settings nothing is refused, nothing is published without one of them, and
+// nothing is published twice; and with hardly any room for their records it is the same.
 func TestSpoolsOneAfterTheOther(t *testing.T) {
 	for name, held := range map[string]int64{"default": defaultConfig().HeldBytes, "tiny": 8 << 10} {
 		t.Run(name, func(t *testing.T) {
@@ -459,7 +459,7 @@ func TestSpoolsOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// Who may write to the topics closes a window that lies days ahead, and tells slices of it: what comes then is merged all the same.
+// A writer of the topics closes a window that lies days ahead, and publishes slices of it: what comes then is merged all the same.
 func TestFarAhead(t *testing.T) {
 	w := newWorld(t, 2)
 	c := w.consume("a", nil)

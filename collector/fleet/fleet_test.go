@@ -239,8 +239,8 @@ func (w *world) want() map[string]string {
 	return out
 }
 
-// process stands between a consumer and everything outside of it. It can be killed: from then on nothing comes out of it any
-// more, as far as others can tell. And it can stand still: what it does comes out when it goes on.
+// process stands between a consumer and everything outside of it. It can be killed: from then on nothing comes out of it any more, as
+// far as others see. And it can stand still: what it does comes out when it goes on.
 type process struct {
 	kafkago.RoundTripper
 	store *memory
@@ -466,7 +466,7 @@ func TestConsume(t *testing.T) {
 	if !slices.ContainsFunc(slices.Collect(maps.Values(w.store.all())), explains) {
 		t.Error("the points tell of no cause")
 	}
-	// After five windows nobody knows yet what is usual at a hop, and consoles are told so.
+	// After five windows what is usual at a hop is not known yet, and consoles show that.
 	documents := 0
 	for _, m := range w.b.Read(w.topics.Series, 0, 0) {
 		h, err := fleet.ReadHead(m.Header(fleet.HeaderKey))
@@ -512,4 +512,47 @@ func TestConsume(t *testing.T) {
 	}
 	w.store.mu.Unlock()
 	w.equal()
+}
+
+// Reports that find no room are counted by the limit that keeps them out, those of other records and refusals are not.
+func TestConsumerCrowded(t *testing.T) {
+	part := &fleet.Record{Head: fleet.Head{Kind: fleet.Part, Reports: 10}}
+	mark := &fleet.Record{Head: fleet.Head{Kind: fleet.Mark, Reports: 10}}
+	for _, tt := range []struct {
+		record        *fleet.Record
+		kind          fleet.EventKind
+		err           error
+		evicted       map[int64]uint64
+		full, crowded uint64
+	}{
+		{part, fleet.Nothing, nil, nil, 0, 0},
+		{part, fleet.Refused, fleet.ErrFull, nil, 10, 0},
+		{part, fleet.Refused, fleet.ErrFuture, nil, 0, 10},
+		{part, fleet.Refused, fleet.ErrFuture, map[int64]uint64{1: 3, 2: 4}, 0, 17},
+		{part, fleet.Nothing, nil, map[int64]uint64{1: 3}, 0, 3},
+		{part, fleet.Refused, fleet.ErrOld, nil, 0, 0},
+		{mark, fleet.Refused, fleet.ErrFull, nil, 0, 0},
+	} {
+		c := &Consumer{}
+		c.crowd(tt.record, tt.kind, tt.err, tt.evicted)
+		if c.full != tt.full || c.crowded != tt.crowded {
+			t.Errorf("%v, %v, %v, %v: %d and %d, want %d and %d", tt.record.Head.Kind, tt.kind, tt.err, tt.evicted, c.full, c.crowded, tt.full, tt.crowded)
+		}
+	}
+}
+
+// What the limits of a consumer leave out it says in sentences, and it stays ready. With others, nothing is left out.
+func TestConsumerLeavesOut(t *testing.T) {
+	for most, want := range map[int]string{1: "raise events.max_hops", 1 << 12: ""} {
+		w := newWorld(t, 2)
+		c := w.consume("a", func(_ *Config, o *Options) { o.Events.MaxHops = most })
+		for n := range 3 {
+			w.window(n)
+		}
+		w.eventually("the last window", func() bool { label, _, _ := c.Last(); return label >= w.start+3*int64(testWindow) })
+		if said := strings.Join(c.LeftOut(), "\n"); !strings.Contains(said, want) || (said == "") != (want == "") {
+			t.Errorf("with places for %d hops it says %q, want %q", most, said, want)
+		}
+		w.eventually("the consumer is ready", func() bool { return len(c.NotReady()) == 0 })
+	}
 }

@@ -35,8 +35,9 @@ type MembershipOptions struct {
 	ID, Version string
 	Log         *slog.Logger
 	Roster      roster
-	Lasting     func(err error) bool  // reports whether an error of the roster needs a person
+	Lasting     func(err error) bool  // reports whether an error of the roster needs an operator
 	Status      func(m *fleet.Member) // fills in how the consumer is; called once it runs
+	Now         func() time.Time      // the wall clock; nil reads the machine's
 }
 
 // Membership is a consumer's place in the roster of its fleet: it waits for the fleet, compares what all members have in common,
@@ -57,10 +58,13 @@ type Membership struct {
 
 // NewMembership makes a Membership, which is in no roster yet.
 func NewMembership(opt MembershipOptions) *Membership {
-	return &Membership{opt: opt, boot: rand.Uint64(), start: time.Now(), redraws: map[string]uint64{}}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	return &Membership{opt: opt, boot: rand.Uint64(), start: opt.Now(), redraws: map[string]uint64{}}
 }
 
-// Start is when the member was made.
+// Start returns the time at which the member was made.
 func (c *Membership) Start() time.Time { return c.start }
 
 // Beats counts the rounds of Follow.
@@ -122,7 +126,7 @@ func (c *Membership) Join(ctx context.Context, mine func(p *fleet.Params) fleet.
 	}
 }
 
-// readRoster reads who there is, and gives what they have in common, nil if nobody has said so.
+// readRoster reads the members, and returns the parameters that they have in common, nil if no member has published them.
 func (c *Membership) readRoster(ctx context.Context) (*fleet.Params, error) {
 	if _, err := c.opt.Roster.Refresh(ctx); err != nil {
 		return nil, err
@@ -140,43 +144,34 @@ func (c *Membership) readRoster(ctx context.Context) (*fleet.Params, error) {
 	return r.Params(), nil
 }
 
-// Expected gives the collectors that the roster names.
+// Expected returns the collectors that the roster names.
 func (c *Membership) Expected() []fleet.Expected {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.expected
 }
 
-// Redraw has a collector told that its run is there twice. It returns at once.
+// Redraw has a collector notified that its run is there twice. It returns at once.
 func (c *Membership) Redraw(name string, boot uint64) {
 	c.mu.Lock()
 	c.redraws[name] = boot
 	c.mu.Unlock()
 }
 
-// clockError says that this machine's clock and Kafka's differ by more than a window.
-type clockError struct{ off, window time.Duration }
-
-func (e *clockError) Error() string {
-	direction := "ahead of"
-	if e.off < 0 {
-		direction = "behind"
-	}
-	return fmt.Sprintf("the clock of this machine is %v %s Kafka's, which is more than a window of %v: it would end windows at the wrong time; set the clock (NTP)",
-		e.off.Abs().Round(time.Millisecond), direction, e.window)
-}
+// clockCosts is what comes of a clock that is off too far.
+const clockCosts = "it would end windows at the wrong time"
 
 // write writes to the roster how the consumer is, and holds the clock against that of the brokers.
 func (c *Membership) write(ctx context.Context, status func(m *fleet.Member), left bool) error {
 	m := fleet.Member{
-		Role: fleet.Consumer, Name: c.opt.ID, Boot: c.boot, Version: c.opt.Version, Start: c.start.UnixNano(), Updated: time.Now().UnixNano(), Left: left,
+		Role: fleet.Consumer, Name: c.opt.ID, Boot: c.boot, Version: c.opt.Version, Start: c.start.UnixNano(), Updated: c.opt.Now().UnixNano(), Left: left,
 	}
 	if status != nil {
 		status(&m)
 	}
-	before := time.Now()
+	before := c.opt.Now()
 	appended, err := c.opt.Roster.Put(ctx, fleet.MemberKey(fleet.Consumer, c.opt.ID), m.Append(nil))
-	after := time.Now()
+	after := c.opt.Now()
 	if err != nil {
 		return err
 	}
@@ -194,8 +189,8 @@ func (c *Membership) write(ctx context.Context, status func(m *fleet.Member), le
 	c.mu.Lock()
 	c.clock = off
 	c.mu.Unlock()
-	if off.Abs() > c.params.Window {
-		return &clockError{off, c.params.Window}
+	if fleet.ClockOff(off, c.params.Window) {
+		return &fleet.ClockError{Off: off, Window: c.params.Window, Costs: clockCosts}
 	}
 	return nil
 }
@@ -228,7 +223,7 @@ func (c *Membership) Follow(ctx context.Context) error {
 		if trouble != "" && before == "" {
 			c.opt.Log.Warn("the roster of the fleet is out of reach", "error", trouble)
 		}
-		if errors.As(err, new(*clockError)) {
+		if errors.As(err, new(*fleet.ClockError)) {
 			if failed++; failed >= 3 { // once may be a moment in which the machine stood still
 				return err
 			}
@@ -259,7 +254,7 @@ func (c *Membership) writeRedraws(ctx context.Context) error {
 
 // Leave writes to the roster that the consumer has ended. A clock that is wrong is of no interest then.
 func (c *Membership) Leave(ctx context.Context) error {
-	if err := c.write(ctx, c.opt.Status, true); !errors.As(err, new(*clockError)) {
+	if err := c.write(ctx, c.opt.Status, true); !errors.As(err, new(*fleet.ClockError)) {
 		return err
 	}
 	return nil

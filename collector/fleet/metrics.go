@@ -37,22 +37,32 @@ var (
 	mStored     = metrics.NewCounter("hopscope_consume_stored_total", "Of these, those that the store has confirmed.", "sink")
 	mInFlight   = metrics.NewGauge("hopscope_consume_in_flight", "Of these, those that are on their way, by stage.", "sink", "stage")
 	mDropped    = metrics.NewCounter("hopscope_consume_dropped_total", "Of these, those that were dropped, by stage.", "sink", "stage")
+	mLeftOut    = metrics.NewGauge("hopscope_left_out", "What a limit of the settings left out in this run, by the setting to raise, in the units that /readyz and the console say in a sentence.", "setting")
 	mWrite      = metrics.Metric{Name: "hopscope_consume_write_seconds", Help: "How long writes to a store took.", Labels: []string{"sink", "ok"}, Kind: metrics.Histogram}
 
 	// Metrics are all of them.
 	Metrics = []metrics.Metric{
 		mLag, mRecords, mBytes, mHeld, mOpen, mWindow, mWindows, mLate, mDuplicate, mConflict, mUnknown, mRefused, mGone, mAgain, mMissing, mForced,
-		mRestarts, mSaves, mStateBytes, mPublished, mGeneration, mMerged, mStored, mInFlight, mDropped, mWrite,
+		mRestarts, mSaves, mStateBytes, mPublished, mGeneration, mMerged, mStored, mInFlight, mDropped, mLeftOut, mWrite,
 	}
 )
 
-// Registry gives all metrics of the consumer, and those of the process. Further ones can be added to it.
+// Registry returns all metrics of the consumer, and those of the process. Further ones can be added to it.
 func (c *Consumer) Registry() *prometheus.Registry {
 	return metrics.Registry(slices.Concat(Metrics, stores.AlertMetrics), c.emit, c.writeSeconds)
 }
 
 // emit publishes what there is at this moment.
 func (c *Consumer) emit(emit metrics.Emit) {
+	bySetting := map[string]uint64{}
+	list := c.limitsHit()
+	for _, l := range c.limited {
+		list = append(list, l.Limits()...)
+	}
+	for _, l := range list {
+		bySetting[l.Setting] += l.N
+	}
+	metrics.Map(emit, mLeftOut, bySetting)
 	sums := map[string][]metrics.Value{}
 	forced := uint64(0)
 	for _, s := range c.Partitions() {

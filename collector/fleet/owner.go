@@ -10,6 +10,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector/inventory"
 	"github.com/hopscope/hopscope/collector/stores"
+	"github.com/hopscope/hopscope/collector/summary"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/fleet"
@@ -35,7 +36,7 @@ type ownerTask struct {
 	whole, late uint64
 }
 
-// silence is how long a slice may tell nothing at least, before windows are told without it.
+// silence is the least time for which a slice publishes nothing before windows are published without it.
 const silence = 5 * time.Minute
 
 func (c *Consumer) newOwner(w *worker) (*ownerTask, error) {
@@ -56,8 +57,8 @@ func (c *Consumer) newOwner(w *worker) (*ownerTask, error) {
 	return t, err
 }
 
-// rewrite tells windows again, without what the detectors found then: that was told, and depends on what they had seen before. From
-// the last window that they saw they go on.
+// rewrite publishes windows again, without what the detectors found then: that was published, and depends on what they had seen
+// before. From the last window that they saw they go on.
 func (t *ownerTask) rewrite(from int64, last *checkpoint) error {
 	t.after = from
 	if last == nil {
@@ -107,10 +108,12 @@ func (t *ownerTask) tell(ctx context.Context, a *fleet.Assembled, first bool) er
 		t.told = a.End
 		t.whole++
 	}
+	before := summary.LeftOutEver(t.admission, t.detector)
 	w := a.Partial.Window(c.opt.Limits)
 	w.Start, w.End = windowStart(&w, a), a.End
 	var found []inference.Finding
 	if first && a.End > t.detected {
+		t.detector.Accept(stores.Acceptances(c.rules.Rules()))
 		found = slices.Clone(t.detector.Step(c.seen(&w, a)))
 		t.detected = a.End
 		c.alert(ctx, a.End, slices.Concat(t.again, found))
@@ -122,6 +125,9 @@ func (t *ownerTask) tell(ctx context.Context, a *fleet.Assembled, first bool) er
 	}
 	t.admission.Mark(&w, found)
 	if first {
+		behind := summary.LeftOutEver(t.admission, t.detector)
+		behind.Window(&w)
+		c.leave(&before, &behind)
 		stores.LogFindings(c.log, found, c.names())
 	}
 	out := sink.NewWindow(c.opt.Params.Name, ownerWindow(&w), found)
@@ -143,10 +149,11 @@ func (t *ownerTask) tell(ctx context.Context, a *fleet.Assembled, first bool) er
 	return c.publish(ctx, t.w.topic, 0, []fleet.Out{record})
 }
 
-// fleetRun is the run that the points of the fleet itself are from, whoever writes them: one that takes over writes the same.
+// fleetRun is the run that the points of the fleet itself are from, whichever consumer writes them: one that takes over writes the
+// same.
 const fleetRun = "fleet"
 
-// windowStart is the earliest start that a collector told, and that of the window where nobody was in it.
+// windowStart is the earliest start that a collector reported, and that of the window where no collector was in it.
 func windowStart(w *inference.Window, a *fleet.Assembled) int64 {
 	if w.End == 0 {
 		return a.Start
@@ -175,6 +182,8 @@ func (t *ownerTask) due(ctx context.Context, now time.Time) error {
 	t.late++
 	return t.tell(ctx, a, false)
 }
+
+func (t *ownerTask) gone(int64) {}
 
 func (t *ownerTask) floor() int64 { return t.assembler.Floor() }
 func (t *ownerTask) label() int64 { return t.told }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/hopscope/hopscope/decode/arrow"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/inference/shard"
 )
 
@@ -27,7 +29,7 @@ type rawTask struct {
 	batch     decode.Batch
 	told      int64
 	after     int64
-	again     map[int64]int // how often a window was told that had ended before, by label
+	again     map[int64]int // how often a window was published that had ended before, by label
 	books     books
 	booked    int64 // records before this offset are in the books, also where they are read again
 
@@ -40,13 +42,16 @@ const (
 	// leastReport is how many bytes of a record a report takes at least, where many are meant to come. All reports of a window
 	// are in memory at once, and a record of a few kilobytes can hold tens of thousands that are all alike.
 	leastReport = 32
-	// lateNumbers is where the numbers of what is told of a window once more begin.
+	// lateNumbers is where the numbers of records begin that publish a window once more.
 	lateNumbers = 128
+	// statedRuns is how many runs of numbers a statement has, which its exporters share. Other partitions have the numbers in between, so
+	// that a run may be one number. Of an exporter with more runs it is known of stretches how many numbers came.
+	statedRuns = 1 << 16
 )
 
 func (c *Consumer) newRaw(w *worker) (*rawTask, error) {
 	t := &rawTask{
-		w: w, codec: fleet.NewCodec(0, c.limits), again: map[int64]int{},
+		w: w, codec: fleet.NewCodec(0, c.limits), again: map[int64]int{}, books: newBooks(),
 		publisher: fleet.NewPublisher(fleet.PublisherConfig{
 			From: fleet.PseudoName(w.partition), Slicer: c.opt.Slicer, Window: int64(c.opt.Params.Window), MaxSize: c.cfg.RecordBytes,
 		}),
@@ -86,7 +91,9 @@ func (t *rawTask) add(ctx context.Context, r *fleet.Record) error {
 		t.w.tell(err)
 	}
 	if r.Offset >= max(known, t.booked) {
-		t.books.take(h, &fleet.Event{Kind: v.Kind}, err)
+		t.books.take(r, v.Kind, err)
+		t.books.evict(v.Evicted)
+		t.w.c.crowd(r, v.Kind, err, v.Evicted)
 	}
 	switch {
 	case v.Kind == fleet.Conflict:
@@ -105,13 +112,54 @@ func (t *rawTask) close(ctx context.Context, c *fleet.Closing) error {
 	t.closed++
 	t.batch.Reset()
 	some := false
+	var list []fleet.Statement
+	var run fleet.Source
+	var unmarked []*decode.Report // of the run
 	for i, at := range c.Offsets {
-		if value := c.Values[i]; value != nil { // marks have none
+		switch value := c.Values[i]; {
+		case value != nil: // marks have none
 			some = true
+			from := len(t.batch.Reports)
 			t.decode(at, value)
+			if c.Unmarked[i] == (fleet.Source{}) {
+				continue
+			}
+			if c.Unmarked[i] != run { // records of a run follow each other
+				list = stateFor(list, run, unmarked, c.End)
+				run, unmarked = c.Unmarked[i], nil
+			}
+			unmarked = append(unmarked, t.batch.Reports[from:]...)
+		case c.Reports[i] > 0:
+			t.books.lose(c.End, c.Reports[i], fleet.ErrGone)
 		}
 	}
-	return t.tell(ctx, c.End, 0, true, some)
+	list = stateFor(list, run, unmarked, c.End)
+	return t.tell(ctx, c.End, 0, true, some, list)
+}
+
+// stateFor adds a statement for a run of the reports that it sent of a window, if there are any. It sorts them.
+func stateFor(list []fleet.Statement, run fleet.Source, reports []*decode.Report, end int64) []fleet.Statement {
+	if len(reports) == 0 {
+		return list
+	}
+	sortByTime(reports)
+	cfg := sequence.DefaultConfig()
+	cfg.MaxExporters = min(cfg.MaxExporters, len(reports))
+	tracker := sequence.New(cfg, 0)
+	tracker.Believe()
+	tracker.ReportNumbers(max(statedRuns/exporters(reports), 16))
+	for _, r := range reports {
+		tracker.Observe(r)
+	}
+	seen := &inference.Partial{}
+	stats := tracker.Cut(nil, end)
+	for i := range stats { // of the exporter's numbers, others are in other partitions
+		e := &stats[i]
+		e.Lost, e.Provisional, e.Reordered, e.Late, e.Restarts = 0, 0, 0, 0, 0
+	}
+	seen.AddExporters(stats)
+	tracker.Numbers(seen)
+	return append(list, fleet.Statement{Run: run, Seen: seen})
 }
 
 // late counts reports whose window has ended: they make a part of it of their own.
@@ -125,7 +173,9 @@ func (t *rawTask) late(ctx context.Context, r *fleet.Record) error {
 	}
 	t.batch.Reset()
 	t.decode(r.Offset, r.Value)
-	return t.tell(ctx, r.Head.End, lateNumbers+n, false, true)
+	// Whether the run marks the window is seen later, if at all.
+	list := stateFor(nil, fleet.Source{From: r.Head.From, Boot: r.Head.Boot}, slices.Clone(t.batch.Reports), r.Head.End)
+	return t.tell(ctx, r.Head.End, lateNumbers+n, false, true, list)
 }
 
 func (t *rawTask) decode(at int64, value []byte) {
@@ -142,17 +192,9 @@ func (t *rawTask) decode(at int64, value []byte) {
 	}
 }
 
-// tell counts what is in the batch, and sends what came of it. Nobody waits for a window of which there are no records.
-func (t *rawTask) tell(ctx context.Context, end int64, first int, inOrder, some bool) error {
-	slices.SortStableFunc(t.batch.Reports, func(a, b *decode.Report) int {
-		switch {
-		case a.Time < b.Time:
-			return -1
-		case a.Time > b.Time:
-			return 1
-		}
-		return 0
-	})
+// tell counts what is in the batch, and sends what came of it. No reader waits for a window of which there are no records.
+func (t *rawTask) tell(ctx context.Context, end int64, first int, inOrder, some bool, list []fleet.Statement) error {
+	sortByTime(t.batch.Reports)
 	for _, r := range t.batch.Reports {
 		r.FlowHash = 0 // the seed's holder computes it
 	}
@@ -180,6 +222,9 @@ func (t *rawTask) tell(ctx context.Context, end int64, first int, inOrder, some 
 	if err != nil {
 		return fmt.Errorf("reports %d of window %s: %w", t.w.partition, windowName(end), err)
 	}
+	if records, err = t.publisher.Statements(records, list, end, first); err != nil {
+		return fmt.Errorf("statements of reports %d of window %s: %w", t.w.partition, windowName(end), err)
+	}
 	for _, r := range records {
 		if err := t.w.c.publish(ctx, t.w.c.opt.Topics.Windows, r.Partition, []fleet.Out{r}); err != nil {
 			return err
@@ -188,7 +233,27 @@ func (t *rawTask) tell(ctx context.Context, end int64, first int, inOrder, some 
 	return nil
 }
 
+// exporters counts the exporters of reports.
+func exporters(reports []*decode.Report) int {
+	type exporter struct {
+		decode.Addr
+		node uint32
+	}
+	known := map[exporter]bool{}
+	for _, r := range reports {
+		known[exporter{r.Exporter, r.NodeID}] = true
+	}
+	return len(known)
+}
+
+func sortByTime(reports []*decode.Report) {
+	slices.SortStableFunc(reports, func(a, b *decode.Report) int { return cmp.Compare(a.Time, b.Time) })
+}
+
+func (t *rawTask) gone(to int64) { t.books.gone(to, t.w.c.opt.Now().UnixNano()) }
+
 func (t *rawTask) due(ctx context.Context, now time.Time) error {
+	t.books.reconcile(t.w.partition, t.w.c.expected(), func(e *fleet.Expected) []uint64 { return e.Reports })
 	if h, ok := t.gate.Due(now.UnixNano()); ok {
 		h.Generation = int64(t.w.ID)
 		return t.w.c.publish(ctx, t.w.topic, t.w.partition, []fleet.Out{{Partition: t.w.partition, Head: h}})
@@ -229,6 +294,7 @@ func (t *rawTask) readState(b []byte) error {
 		t.w.tell(fmt.Errorf("paths of flows begin anew: %w", err))
 	}
 	t.books, t.told = account.Books, t.gate.Last()
+	t.books.restored()
 	maps.Copy(t.again, account.Again)
 	return nil
 }
@@ -238,5 +304,5 @@ func (t *rawTask) report(s *partitionStatus) {
 	s.Open, s.Closed = t.gate.Open(), t.closed
 	s.Again, s.HeldBytes = t.gate.Reread(), t.gate.Held()
 	s.Late, s.Duplicates, s.Conflicts, s.GateRefused, s.GateUnknown = g.Late, g.Duplicates, g.Conflicts, g.Refused+g.Evicted+t.bad, g.Unknown
-	s.Taken, s.Told, s.Dropped = t.books.Taken, t.books.Told, maps.Clone(t.books.Dropped)
+	t.books.report(s)
 }

@@ -2,7 +2,9 @@ package fleet
 
 import (
 	"log/slog"
+	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -103,7 +105,7 @@ func TestRawBomb(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	task.after = math.MaxInt64 // there is nobody to tell
+	task.after = math.MaxInt64 // there is no receiver
 	var e arrow.Encoder
 	e.Reset()
 	r := decode.Report{Format: decode.TelemetryReport, Kind: decode.KindStack, Units: &decode.DefaultUnits, Time: 1, Hops: []decode.Hop{{NodeID: 1, Has: decode.HopNodeID}}}
@@ -139,5 +141,63 @@ func (w *world) sendTo(topic string, r fleet.Out) {
 	w.t.Helper()
 	if _, err := w.log.Append(w.t.Context(), topic, r.Partition, messagesOf([]fleet.Out{r}, w.now())...); err != nil {
 		w.t.Fatal(err)
+	}
+}
+
+// TestStatement: the statements of all partitions together have every report of an exporter once, and exactly the numbers that came,
+// whichever partition a report went to and however few a partition has.
+func TestStatement(t *testing.T) {
+	const partitions, exporters = 4, 5
+	for seed := range uint64(50) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		var parts [partitions][]*decode.Report
+		want := map[inference.ExporterKey]map[uint32]bool{}
+		for n := range uint32(1 + rng.IntN(300)) {
+			e := uint32(rng.IntN(exporters))
+			key := inference.ExporterKey{Addr: decode.AddrFrom4([]byte{192, 0, 2, byte(e)}), Node: e, HWID: 1}
+			if want[key] == nil {
+				want[key] = map[uint32]bool{}
+			}
+			seq := uint32(1<<22-100+3*n) & (1<<22 - 1) // they go round, and others are lost
+			want[key][seq] = true
+			p := rng.IntN(partitions)
+			parts[p] = append(parts[p], &decode.Report{
+				Time: 1e18 + int64(n)*1e6, Version: decode.V20, Exporter: key.Addr, NodeID: e, HWID: 1, Seq: seq, SeqBits: 22, FirstOfGroup: true,
+				Has: decode.HasExporter | decode.HasNodeID | decode.HasHWID | decode.HasSeq,
+			})
+		}
+		reports, got := map[inference.ExporterKey]uint64{}, map[inference.ExporterKey]map[uint32]bool{}
+		for _, list := range parts {
+			rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+			for _, s := range stateFor(nil, fleet.Source{From: "a", Boot: 1}, list, 2e18) {
+				for _, e := range s.Seen.Exporters() {
+					reports[e.ExporterKey] += e.Reports
+					if !e.Sequenced || e.Lost != 0 || e.Provisional != 0 || e.Down != 0 || e.Restarts != 0 || e.Duplicated != 0 {
+						t.Fatalf("seed %d: %+v", seed, e)
+					}
+				}
+				for _, n := range s.Seen.Numbers() {
+					if got[n.ExporterKey] == nil {
+						got[n.ExporterKey] = map[uint32]bool{}
+					}
+					for _, r := range n.Runs {
+						if r.Count != r.Last-r.First+1 {
+							t.Fatalf("seed %d: %+v", seed, r)
+						}
+						for at := r.First; at <= r.Last; at++ {
+							got[n.ExporterKey][(n.First+uint32(at))&(1<<22-1)] = true
+						}
+					}
+				}
+			}
+		}
+		for key, numbers := range want {
+			if reports[key] != uint64(len(numbers)) || !maps.Equal(got[key], numbers) {
+				t.Fatalf("seed %d: %v has %d reports and %d numbers, want %d", seed, key, reports[key], len(got[key]), len(numbers))
+			}
+		}
+		if len(reports) != len(want) {
+			t.Fatalf("seed %d: %d exporters, want %d", seed, len(reports), len(want))
+		}
 	}
 }

@@ -2,10 +2,8 @@ package fleet
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/hopscope/hopscope/inference"
@@ -22,7 +20,7 @@ type sliceTask struct {
 	admission *inference.Admission
 	limits    inference.Limits
 	told      int64 // label of the last window
-	after     int64 // windows up to here are not told: they were begun before the records that are read
+	after     int64 // windows up to here are not published: they were begun before the records that are read
 	rebuilt   time.Time
 
 	closed, late, conflicts, badRecords, missing uint64
@@ -31,83 +29,8 @@ type sliceTask struct {
 	booked int64 // records before this offset are in the books, also where they are read again
 }
 
-// books is what became of the reports of a slice, over all of its life.
-type books struct {
-	Taken   uint64            `json:"taken"`             // of records that came for the first time
-	Told    uint64            `json:"told"`              // of these, in windows that were handed to the stores
-	Dropped map[string]uint64 `json:"dropped,omitempty"` // of these, by stage
-	Waiting map[int64]uint64  `json:"waiting,omitempty"` // of these, for their window to be told, by label
-	Down    uint64            `json:"down,omitempty"`    // beside these, as in fleet.Account
-	DownTo  int64             `json:"down_to,omitempty"` // label of the last window that it is of
-}
-
-// maxReports is the most reports that a record can stand for: who says more is not counted.
-const maxReports = 1 << 32
-
-// take counts the reports of a record.
-func (b *books) take(h *fleet.Head, e *fleet.Event, err error) {
-	n := h.Reports
-	if h.Kind != fleet.Part && h.Kind != fleet.Reports || n == 0 || n > maxReports {
-		return
-	}
-	drop := func(stage string) {
-		if b.Dropped == nil {
-			b.Dropped = map[string]uint64{}
-		}
-		b.Dropped[stage] += n
-	}
-	switch {
-	case e.Kind == fleet.Duplicate || e.Kind == fleet.Unknown:
-		return
-	case e.Kind == fleet.Conflict:
-		drop(fleet.DroppedConflict)
-	case e.Kind == fleet.Refused && errors.Is(err, fleet.ErrOld):
-		drop(fleet.DroppedLate)
-	case e.Kind == fleet.Refused:
-		drop(fleet.DroppedBroken)
-	default:
-		if b.Waiting == nil {
-			b.Waiting = map[int64]uint64{}
-		}
-		b.Waiting[h.End] += n
-	}
-	b.Taken += n
-}
-
-// pass counts a window of which n reports could be read; the others were in records that are broken, or too many.
-func (b *books) pass(end int64, n uint64) {
-	waiting := b.Waiting[end]
-	if left := waiting - min(n, waiting); left > 0 {
-		if b.Dropped == nil {
-			b.Dropped = map[string]uint64{}
-		}
-		b.Dropped[fleet.DroppedBroken] += left
-		b.Waiting[end] -= left
-	}
-	b.tell(end)
-}
-
-// missed counts what no collector has of a window that is told for the first time.
-func (b *books) missed(m *fleet.Merged) {
-	if m.Revision != 0 || m.End <= b.DownTo {
-		return
-	}
-	b.DownTo = m.End
-	for _, e := range m.Partial.Exporters() {
-		if e.Down <= maxReports {
-			b.Down += e.Down
-		}
-	}
-}
-
-// tell counts a window that is handed to the stores.
-func (b *books) tell(end int64) {
-	b.Told += b.Waiting[end]
-	delete(b.Waiting, end)
-}
-
 func (c *Consumer) newSlice(w *worker) (*sliceTask, error) {
-	t := &sliceTask{w: w, codec: fleet.NewCodec(0, c.limits), limits: c.opt.Limits}
+	t := &sliceTask{w: w, codec: fleet.NewCodec(0, c.limits), limits: c.opt.Limits, books: newBooks()}
 	flows, hops := 0, c.opt.Admission.Hops
 	// A slice has a part of all hops, and a hash does not make all parts equal.
 	hops = min(hops, 2*hops/c.opt.Params.Slices+64)
@@ -143,7 +66,9 @@ func (t *sliceTask) add(ctx context.Context, r *fleet.Record) error {
 		t.w.tell(err)
 	}
 	if r.Offset >= max(known, t.booked) {
-		t.books.take(&r.Head, &e, err)
+		t.books.take(r, e.Kind, err)
+		t.books.evict(e.Evicted)
+		t.w.c.crowd(r, e.Kind, err, e.Evicted)
 	}
 	switch e.Kind {
 	case fleet.Late:
@@ -171,8 +96,13 @@ func (t *sliceTask) tell(ctx context.Context, m *fleet.Merged) error {
 		t.told = m.End
 		t.missing += uint64(len(m.Missing))
 	}
+	if m.Revision == 0 {
+		for _, bad := range m.Bad {
+			t.books.lose(m.End, bad.Reports, bad)
+		}
+	}
 	t.books.tell(m.End)
-	t.books.missed(m)
+	t.books.missed(m, t.merger.Last()-int64(t.w.c.cfg.Corrections))
 	if m.End <= t.after {
 		return nil
 	}
@@ -188,7 +118,7 @@ func (t *sliceTask) tell(ctx context.Context, m *fleet.Merged) error {
 		if err != nil {
 			return fmt.Errorf("slice %d of window %s: %w", t.w.partition, windowName(m.End), err)
 		}
-		if len(value) <= t.w.c.cfg.RecordBytes { // nobody here needs them
+		if len(value) <= t.w.c.cfg.RecordBytes { // not needed here
 			records = append(records, fleet.Out{Value: value, Head: fleet.Head{
 				Kind: fleet.Rows, From: t.w.c.opt.ID, Slice: uint32(t.w.partition), Start: m.Start, End: m.End, Parts: 1, Reports: reports,
 				Revision: m.Revision, Sum: fleet.Sum(value),
@@ -208,13 +138,18 @@ func (t *sliceTask) tell(ctx context.Context, m *fleet.Merged) error {
 	return t.w.c.publish(ctx, t.w.c.opt.Topics.Series, 0, records)
 }
 
-// sliceWindow is what a slice writes of its window: its hops and exporters. What may stand for some that others have is left to the
+// sliceWindow is what a slice writes of its window: its hops, those without a node id, exporters and interfaces. What may stand for some that others have is left to the
 // owner.
 func sliceWindow(w *inference.Window) *inference.Window {
-	s := &inference.Window{Start: w.Start, End: w.End, Reports: w.Reports}
+	s := &inference.Window{Start: w.Start, End: w.End, Reports: w.Reports, Interfaces: w.Interfaces}
 	for i := range w.Hops {
 		if !w.Hops[i].Other {
 			s.Hops = append(s.Hops, w.Hops[i])
+		}
+	}
+	for i := range w.Nameless {
+		if w.Nameless[i].Position != 0 {
+			s.Nameless = append(s.Nameless, w.Nameless[i])
 		}
 	}
 	for i := range w.Exporters {
@@ -228,10 +163,15 @@ func sliceWindow(w *inference.Window) *inference.Window {
 // ownerWindow is the rest of it.
 func ownerWindow(w *inference.Window) *inference.Window {
 	s := *w
-	s.Hops, s.Exporters = nil, nil
+	s.Hops, s.Nameless, s.Exporters, s.Interfaces = nil, nil, nil, nil
 	for i := range w.Hops {
 		if w.Hops[i].Other {
 			s.Hops = append(s.Hops, w.Hops[i])
+		}
+	}
+	for i := range w.Nameless {
+		if w.Nameless[i].Position == 0 {
+			s.Nameless = append(s.Nameless, w.Nameless[i])
 		}
 	}
 	for i := range w.Exporters {
@@ -244,7 +184,9 @@ func ownerWindow(w *inference.Window) *inference.Window {
 }
 
 func (t *sliceTask) due(ctx context.Context, now time.Time) error {
-	t.merger.Expect(t.w.c.expected())
+	expected := t.w.c.expected()
+	t.merger.Expect(expected)
+	t.books.reconcile(t.w.partition, expected, func(e *fleet.Expected) []uint64 { return e.Windows })
 	if h, ok := t.merger.Due(now.UnixNano()); ok {
 		h.Generation = int64(t.w.ID)
 		if err := t.w.c.publish(ctx, t.w.topic, t.w.partition, []fleet.Out{{Partition: t.w.partition, Head: h}}); err != nil {
@@ -254,8 +196,8 @@ func (t *sliceTask) due(ctx context.Context, now time.Time) error {
 	return t.again(ctx, now)
 }
 
-// again tells windows again of which records came late: one at a time, since the log is read for it once more, and none
-// before it was quiet for a moment.
+// again publishes windows again of which records came late: one at a time, since the log is read for it once more, and none before it
+// was quiet for a moment.
 func (t *sliceTask) again(ctx context.Context, now time.Time) error {
 	pending := t.merger.Pending()
 	if len(pending) == 0 || now.Sub(t.rebuilt) < t.w.c.opt.Params.Window/4 {
@@ -367,15 +309,13 @@ func (w *worker) fetchRun(from, to int64, take func(*fleet.Record)) error {
 	return nil
 }
 
+func (t *sliceTask) gone(to int64) { t.books.gone(to, t.w.c.opt.Now().UnixNano()) }
+
 func (t *sliceTask) floor() int64 { return t.merger.Floor() }
 func (t *sliceTask) label() int64 { return t.told }
 
 func (t *sliceTask) appendState(b []byte) []byte {
-	account, err := json.Marshal(&t.books)
-	if err != nil {
-		panic(err) // it consists of numbers and texts
-	}
-	return appendParts(b, t.admission.AppendState(nil), t.merger.AppendState(nil), account)
+	return appendParts(b, t.admission.AppendState(nil), t.merger.AppendState(nil), t.books.append())
 }
 
 func (t *sliceTask) readState(b []byte) error {
@@ -390,9 +330,8 @@ func (t *sliceTask) readState(b []byte) error {
 		return err
 	}
 	t.told = t.merger.Last()
-	t.books = books{}
-	if err := json.Unmarshal(parts[2], &t.books); err != nil {
-		return fmt.Errorf("%w: %w", errCheckpoint, err)
+	if t.books, err = readBooks(parts[2]); err != nil {
+		return err
 	}
 	return nil
 }
@@ -403,7 +342,7 @@ func (t *sliceTask) report(s *partitionStatus) {
 	s.Again, s.HeldBytes = t.merger.Reread(), t.merger.Held()
 	s.Late, s.Duplicates, s.Conflicts, s.GateRefused, s.GateUnknown = g.Late, g.Duplicates, g.Conflicts, g.Refused+g.Evicted+t.badRecords, g.Unknown
 	s.Missing = t.missing
-	s.Taken, s.Told, s.Dropped, s.Down = t.books.Taken, t.books.Told, maps.Clone(t.books.Dropped), t.books.Down
+	t.books.report(s)
 }
 
 func windowName(end int64) string { return time.Unix(0, end).UTC().Format(time.RFC3339Nano) }

@@ -10,7 +10,7 @@ import (
 )
 
 // WriteTable writes the summary as text.
-func (s *summary) WriteTable(w io.Writer) error {
+func (s *runSummary) WriteTable(w io.Writer) error {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
 	fmt.Fprintf(t, "%s reports in %s slices of windows, and %s whole windows\n", inference.Count(s.Reports), inference.Count(s.Slices), inference.Count(s.Windows))

@@ -144,8 +144,8 @@ func told(o *ownerTask, at int64, found ...inference.Finding) (out []string) {
 	return out
 }
 
-// TestFormerOwner goes on from the checkpoint of an owner of a former program: its findings stay open under their ids or
-// end with the next window, once, and what is open becomes an alert, once, though no detector tells it again.
+// TestFormerOwner goes on from the checkpoint of an owner of a former program: its findings stay open under their ids or end with the
+// next window, once, and what is open becomes an alert, once, though no detector publishes it again.
 func TestFormerOwner(t *testing.T) {
 	o := ownerOf(t, true)
 	last := goesOn(t, o, readFormer(t, "state", 8))

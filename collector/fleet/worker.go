@@ -21,7 +21,9 @@ type task interface {
 	due(ctx context.Context, now time.Time) error
 	// floor is the lowest offset that is needed to go on from the present state.
 	floor() int64
-	// label is that of the last window that was told, 0 if there is none.
+	// gone says that retention removed what was to be read before an offset.
+	gone(to int64)
+	// label is that of the last window that was published, 0 if there is none.
 	label() int64
 	// appendState and readState are for checkpoints.
 	appendState(b []byte) []byte
@@ -42,7 +44,7 @@ type keeper interface {
 // asideEvery is how often that is, beside the end of each tenure.
 const asideEvery = 5 * time.Minute
 
-// tenure is the time for which the partitions of a generation are ours.
+// tenure is the time for which the consumer owns the partitions of a generation.
 type tenure struct {
 	*ingest.Generation
 	ctx    context.Context    // ends when the partitions are lost, or draining has taken too long
@@ -52,7 +54,7 @@ type tenure struct {
 	limit  context.Context    // of draining; set before read ends
 }
 
-// worker reads one partition for as long as it is ours.
+// worker reads one partition for as long as the consumer owns it.
 type worker struct {
 	*tenure
 	c          *Consumer
@@ -127,7 +129,7 @@ func (w *worker) begin(ctx context.Context) error {
 		if offset, err = w.c.offsetFrom(ctx, w.topic, w.partition); err != nil {
 			return err
 		}
-		// What no checkpoint has yet is to be told anyway.
+		// What no checkpoint has yet is to be published anyway.
 		again = last == nil || last.offset > offset
 	}
 	w.rewriteTo = 0
@@ -142,7 +144,7 @@ func (w *worker) begin(ctx context.Context) error {
 			k.readAside(last.aside)
 		}
 		if err := w.task.readState(last.state); err != nil {
-			// What was told before is told again, which changes nothing as long as the log has it all.
+			// What was published before is published again, which changes nothing as long as the log has it all.
 			w.tell(fmt.Errorf("checkpoint of generation %d is not used, and the partition is read from its oldest record: %w", last.generation, err))
 			if w.task, err = w.c.newTask(w); err != nil {
 				return err
@@ -150,6 +152,7 @@ func (w *worker) begin(ctx context.Context) error {
 		} else if offset = last.offset; offset < first {
 			w.tell(fmt.Errorf("records from offset %d, where the last checkpoint goes on, to %d are gone: topic %s keeps its records for too short a time; raise its retention.ms (hopscope kafka topics)", offset, first-1, w.topic))
 			w.status.change(func(s *partitionStatus) { s.Gone += uint64(first - offset) })
+			w.task.gone(first)
 			offset = first
 		}
 	}
@@ -159,6 +162,9 @@ func (w *worker) begin(ctx context.Context) error {
 			return err
 		}
 		offset = first
+	}
+	if last == nil && first > 0 {
+		w.task.gone(first)
 	}
 	w.reader = w.c.opt.Kafka.Reader(w.topic, w.partition, offset)
 	w.next = w.c.opt.Now().Add(w.c.cfg.Checkpoint)
@@ -170,10 +176,10 @@ func (w *worker) begin(ctx context.Context) error {
 	return nil
 }
 
-// rewriter is a task that can tell windows again.
+// rewriter is a task that can publish windows again.
 type rewriter interface {
-	// rewrite begins a run that tells windows from a time on again; last is the checkpoint that there was, or nil. The error
-	// says what of it is of no use.
+	// rewrite begins a run that publishes windows from a time on again; last is the checkpoint that there was, or nil. The error says
+	// what of it is of no use.
 	rewrite(from int64, last *checkpoint) error
 }
 
@@ -190,6 +196,7 @@ func (w *worker) work() error {
 		if err != nil {
 			w.status.change(func(s *partitionStatus) { s.ReadErrors++ })
 			w.tell(err)
+			w.passedOver(err)
 			retry.Sleep(w.read, 50*time.Millisecond)
 			continue
 		}
@@ -217,6 +224,18 @@ func (w *worker) work() error {
 	return w.drain(w.limit)
 }
 
+// passedOver notes what the reader went on behind.
+func (w *worker) passedOver(err error) {
+	var gap interface{ Removed() (from, to int64) }
+	if !errors.As(err, &gap) {
+		return
+	}
+	if from, to := gap.Removed(); to > from {
+		w.status.change(func(s *partitionStatus) { s.Gone += uint64(to - from) })
+		w.task.gone(to)
+	}
+}
+
 // take parses one record and gives it to the task.
 func (w *worker) take(ctx context.Context, m *ingest.Message) error {
 	w.status.change(func(s *partitionStatus) { s.Records++; s.Bytes += uint64(len(m.Value)) })
@@ -241,9 +260,9 @@ func (w *worker) take(ctx context.Context, m *ingest.Message) error {
 	return w.task.add(ctx, &fleet.Record{Offset: m.Offset, Head: h, Value: m.Value, Time: m.Time})
 }
 
-// farAhead is how far ahead of the clock the windows are of which nothing is taken. Members whose clock is off by more than
-// a window do not work, so nobody who means well is in one. If such a window closed, all that come before it would be late,
-// or too old to be corrected.
+// farAhead is the distance ahead of the clock from which on nothing of windows is taken. Members whose clock is off by more than a
+// window do not work, so no honest member is in one. If such a window closed, all that come before it would be late, or too old to be
+// corrected.
 func (c *Consumer) farAhead() time.Duration {
 	return time.Minute + time.Duration(c.cfg.Patience+2)*c.opt.Params.Window
 }
@@ -311,7 +330,7 @@ func (w *worker) snapshot(aside bool) *checkpoint {
 	return p
 }
 
-// commit keeps a checkpoint of what was confirmed, then tells the group.
+// commit keeps a checkpoint of what was confirmed, then commits the offset to the group.
 func (w *worker) commit(ctx context.Context, p *checkpoint) error {
 	if err := w.keep.write(ctx, p); err != nil {
 		return err
@@ -325,13 +344,13 @@ func (w *worker) commit(ctx context.Context, p *checkpoint) error {
 	w.c.fromDone(w.topic, w.partition)
 	if err := w.Commit(ctx, w.topic, w.partition, p.offset); err != nil {
 		if w.ctx.Err() == nil {
-			w.tell(err) // the checkpoint is what counts; the group's offset is for those who look
+			w.tell(err) // the checkpoint counts; the group's offset is for observers
 		}
 	}
 	return nil
 }
 
-// drain waits until all that was told is confirmed, and keeps a last checkpoint.
+// drain waits until all that was published is confirmed, and keeps a last checkpoint.
 func (w *worker) drain(ctx context.Context) error {
 	if w.saving != nil {
 		select {
@@ -353,7 +372,7 @@ func (w *worker) drain(ctx context.Context) error {
 	return w.commit(ctx, p)
 }
 
-// rewriting reports whether windows are told again that a checkpoint is ahead of.
+// rewriting reports whether windows are published again that a checkpoint is ahead of.
 func (w *worker) rewriting() bool {
 	return w.c.from(w.topic, w.partition) && w.task.label() < w.rewriteTo
 }

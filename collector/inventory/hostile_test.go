@@ -20,8 +20,8 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 )
 
-// Files that somebody made to hurt are refused with a line, whatever their length: none of them takes the stack or more time than
-// its length is worth. Without the guard the parser of these texts would not come back.
+// Hostile files are refused with a line, whatever their length: none of them takes the stack or more time than its length is worth.
+// Without the guard the parser of these texts would not come back.
 func TestHostileFiles(t *testing.T) {
 	const n = 1 << 16
 	for name, c := range map[string]struct{ text, want string }{
@@ -174,7 +174,7 @@ func TestHalfAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	out.Reset()
-	k.Refresh(log) // opening it would wait for somebody who writes
+	k.Refresh(log) // opening it would wait for a writer
 	k.Refresh(log)
 	if !k.Names().Equal(first) || !strings.Contains(k.Problem(), "is no regular file") || strings.Count(out.String(), "not reloaded") != 1 {
 		t.Errorf("a pipe: %q, %s", k.Problem(), out.String())

@@ -1,4 +1,4 @@
-// Package inventory reads files that say what nodes, interfaces and hosts are called, and those that say which ways flows may take.
+// Package inventory reads files with the names of nodes, interfaces and hosts, and files with the paths that flows may take.
 //
 // An inventory is YAML, or JSON, which is YAML as well:
 //
@@ -65,8 +65,8 @@ func ReadFile(path string, sites names.Sites) (*names.Names, error) {
 	return Read(path, f, sites)
 }
 
-// Read reads an inventory from r. Name is what errors call it. All problems are told at once, each an [Error] with its line.
-// With sites, nodes of different ones may have the same id.
+// Read reads an inventory from r. Name is its name in errors. All problems are reported at once, each an [Error] with its line. With
+// sites, nodes of different ones may have the same id.
 func Read(name string, r io.Reader, sites names.Sites) (*names.Names, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
 	if err != nil {
@@ -132,7 +132,7 @@ type reader struct {
 	prefixes map[netip.Prefix]int
 }
 
-// maxProblems is how many problems are told of one file.
+// maxProblems is how many problems are reported of one file.
 const maxProblems = 20
 
 func (d *reader) fail(n ast.Node, format string, args ...any) {
@@ -203,7 +203,7 @@ func (d *reader) node(n ast.Node) {
 		return
 	}
 	d.nodes[node.ID] = line(id)
-	if shown := names.Clean(node.Name); shown != "" { // what people see has to tell nodes apart
+	if shown := names.Clean(node.Name); shown != "" { // what operators see has to distinguish nodes
 		key := names.Clean(node.Site) + "\x00" + shown
 		if first, ok := d.called[key]; ok {
 			d.fail(n, "node %d is called %q, as the node in line %d", own, names.Clean(node.Name), first)

@@ -39,13 +39,13 @@ func (k *Keeper) Open(path string, without *names.Names, reasons map[uint8]strin
 	return k.read()
 }
 
-// Names gives the names of this moment.
+// Names returns the names of this moment.
 func (k *Keeper) Names() *names.Names { return k.current.Load() }
 
-// Failures is how often the file could not be read.
+// Failures returns how often the file could not be read.
 func (k *Keeper) Failures() uint64 { return k.failures.Load() }
 
-// Problem says why the names are older than their file, or nothing.
+// Problem returns why the names are older than their file, or nothing.
 func (k *Keeper) Problem() string {
 	if p := k.problem.Load(); p != nil {
 		return *p
@@ -70,7 +70,7 @@ func (k *Keeper) Refresh(log *slog.Logger) {
 	}
 	info, err := os.Stat(k.path)
 	switch {
-	case err != nil && k.seen == nil && k.problem.Load() != nil: // still missing, which was told
+	case err != nil && k.seen == nil && k.problem.Load() != nil: // still missing, which was logged
 		return
 	case err == nil && k.seen != nil && os.SameFile(info, k.seen) && info.ModTime().Equal(k.seen.ModTime()) && info.Size() == k.seen.Size():
 		return
@@ -113,7 +113,7 @@ func (k *Keeper) read() error {
 	if k.path != "" {
 		info, err := os.Stat(k.path)
 		if err != nil {
-			info = nil // reading tells
+			info = nil // reading reports why
 		}
 		k.seen = info
 		switch {
@@ -158,7 +158,7 @@ type Teller struct {
 	day  int64
 }
 
-// Rows gives the names for a window that ends at a time in ns since 1970, or nothing.
+// Rows returns the names for a window that ends at a time in ns since 1970, or nothing.
 func (t *Teller) Rows(n *names.Names, end int64) []names.Row {
 	day := end / int64(24*time.Hour)
 	if n == t.told && day == t.day {

@@ -25,22 +25,24 @@ const (
 	Stored // acknowledged by the store
 
 	DroppedKernel     // lost in the socket buffer
-	DroppedRing       // lost in a packet ring, or cut on receipt
+	DroppedRing       // lost in a packet ring
+	DroppedCut        // in a frame or a datagram that was captured shorter than it was, behind what is there of it
 	DroppedMalformed  // rejected by a decoder; by reason in the decoder's own counters
 	DroppedForeign    // no telemetry (captures only), or of a kind that no statistics are kept of
+	DroppedDuplicate  // a copy of a report that was counted, as its number and its bytes prove
 	DroppedShardQueue // the shard's queue was full
 	DroppedSinkQueue  // the sink's queue was full
 	DroppedSpool      // evicted from a full spool, damaged there, or the disk refused
 	DroppedEncoding   // points have no form that the store knows
 	DroppedRejected   // the store refused points
-	DroppedDown       // sent while no collector ran, or taken by one that was killed, as the exporters' numbers tell
+	DroppedDown       // sent while no collector ran, or taken by one that was killed, as the exporters' numbers show
 
 	numStages
 )
 
 var stageNames = [numStages]string{
 	"ring", "shard-queue", "window", "sink-queue", "spool", "stored",
-	"kernel", "ring", "malformed", "foreign", "shard-queue", "sink-queue", "spool", "not-encodable", "rejected", "down",
+	"kernel", "ring", "cut", "malformed", "foreign", "duplicate", "shard-queue", "sink-queue", "spool", "not-encodable", "rejected", "down",
 }
 
 // String is the stage's name. In-flight and dropped stages of the same place share it.
@@ -99,7 +101,7 @@ func (l *Ledger) Aside(sinks ...string) {
 	}
 }
 
-// AsidePoints gives the balances in points of the sinks that Aside added, by their names.
+// AsidePoints returns the balances in points of the sinks that Aside added, by their names.
 func (l *Ledger) AsidePoints() map[string]*sink.PointBalance {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,7 +117,7 @@ func (l *Ledger) AsidePoints() map[string]*sink.PointBalance {
 // Account is the part of the ledger that the queue of a sink keeps.
 func (l *Ledger) Account(name string) sink.Account { return l.accounts[name] }
 
-// Receive counts n new reports that are now at stage s (a common one; DroppedKernel for losses that the kernel told).
+// Receive counts n new reports that are now at stage s (a common one; DroppedKernel for losses that the kernel reported).
 func (l *Ledger) Receive(s Stage, n uint64) {
 	if n == 0 {
 		return
@@ -175,7 +177,7 @@ func (a *account) Move(from, to sink.Stage, reports, points uint64) {
 	a.points.Move(from, to, points)
 }
 
-// Carry counts what a sink's spool still held from an earlier run. The series of points are told beside their number.
+// Carry counts what a sink's spool still held from an earlier run. The series of points come beside their number.
 func (a *account) Carry(reports, points uint64, series []sink.SeriesCount) {
 	a.ledger.mu.Lock()
 	defer a.ledger.mu.Unlock()
@@ -205,8 +207,8 @@ func (a *account) pointBalance() *sink.PointBalance {
 	return &b
 }
 
-// Snapshot gives a consistent balance for every sink, by name. Without a sink there is one, named "", in which what
-// left the window counts as stored.
+// Snapshot returns a consistent balance for every sink, by name. Without a sink there is one, named "", in which what left the window
+// counts as stored.
 func (l *Ledger) Snapshot() (out []sink.Balance) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

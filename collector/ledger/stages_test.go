@@ -62,7 +62,7 @@ func TestStages(t *testing.T) {
 			t.Fatalf("%s\nwant %s", got, step.want)
 		}
 	}
-	l.head[Ring]++ // a defect: a report that nobody received
+	l.head[Ring]++ // a defect: a report that was not received
 	if b := l.Snapshot()[0]; b.Unsettled != -1 {
 		t.Errorf("%d unsettled, want -1", b.Unsettled)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Line gives a balance in one line: "influx: 1000 received = 990 stored + 4 in flight (window 4) + 6 dropped (kernel 6)".
+// Line returns a balance in one line: "influx: 1000 received = 990 stored + 4 in flight (window 4) + 6 dropped (kernel 6)".
 func Line(b *sink.Balance) string {
 	parts := func(m map[string]int64) (sum int64, text string) {
 		for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -38,8 +38,8 @@ func Line(b *sink.Balance) string {
 	return line
 }
 
-// PointsLine gives a store's points in one line, with the series of which it has refused some: "influx: 3295 points made =
-// 40 stored + 0 in flight + 0 dropped + 3255 refused (hop 3255)". It is empty for what is no store of series.
+// PointsLine returns a store's points in one line, with the series of which it has refused some: "influx: 3295 points made = 40
+// stored + 0 in flight + 0 dropped + 3255 refused (hop 3255)". It is empty for what is no store of series.
 func PointsLine(b *sink.Balance) string {
 	p := b.Points
 	if p == nil {

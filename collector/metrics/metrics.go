@@ -1,12 +1,15 @@
-// Package metrics describes metrics in one list and publishes their values when they are scraped.
+// Package metrics describes all metrics in one list and publishes their values when they are scraped.
 package metrics
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/hopscope/hopscope/inference/names"
 )
 
 // Metric describes one metric of /metrics; docs/metrics.md is written from the list.
@@ -41,7 +44,7 @@ func NewCounter(name, help string, labels ...string) Metric {
 // Emit publishes one value of a metric, with the values of its labels.
 type Emit func(m Metric, v float64, labels ...string)
 
-// Number is what a value can be read from.
+// Number is a type from which a value can be read.
 type Number interface {
 	~int | ~int64 | ~uint64 | ~float64
 }
@@ -112,6 +115,10 @@ func (s scrape) Collect(ch chan<- prometheus.Metric) {
 		if m.Kind == Counter {
 			kind = prometheus.CounterValue
 		}
+		labels = slices.Clone(labels)
+		for i, l := range labels {
+			labels[i] = names.Printable(l) // it may come from others; the client takes none that is not UTF-8
+		}
 		ch <- prometheus.MustNewConstMetric(s.descriptions[m.Name], kind, v, labels...)
 	})
 }
@@ -126,7 +133,7 @@ func NewDurations(m Metric) Durations {
 	}, m.Labels)}
 }
 
-// Observer gives what counts the writes to one store.
+// Observer returns what counts the writes to one store.
 func (h Durations) Observer(store string) func(d time.Duration, err error) {
 	return func(d time.Duration, err error) {
 		h.WithLabelValues(store, strconv.FormatBool(err == nil)).Observe(d.Seconds())

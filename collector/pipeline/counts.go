@@ -8,12 +8,13 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 )
 
-// decodeCounts counts what one worker decoded. The worker writes, anybody reads.
+// decodeCounts counts what one worker decoded. The worker writes, any goroutine reads.
 type decodeCounts struct {
 	reports   [decode.NumFormats][decode.NumKinds]atomic.Uint64
 	versions  [decode.NumFormats][32]atomic.Uint64 // by report or INT version, well-formed or not
 	malformed [decode.NumFormats][decode.NumReasons]atomic.Uint64
 	foreign   atomic.Uint64
+	resets    atomic.Uint64
 	_         [64]byte // workers do not share the last cache line
 }
 
@@ -29,7 +30,7 @@ func (c *decodeCounts) add(r *decode.Report) {
 // bump adds one where only one goroutine writes: a load and a store are a fifth of a locked add.
 func bump(n *atomic.Uint64) { n.Store(n.Load() + 1) }
 
-// DecodeTotals is what all workers decoded.
+// DecodeTotals counts what all workers decoded.
 type DecodeTotals struct {
 	ByKind    map[string]uint64 // "telemetry-report int-stack"
 	ByFormat  map[string]uint64 // "telemetry-report 2.0", malformed ones included
@@ -37,6 +38,7 @@ type DecodeTotals struct {
 	Reports   uint64            // well-formed
 	Bad       uint64
 	Foreign   uint64
+	Resets    uint64 // of counters and histograms of metrics
 }
 
 // Totals sums the counters of all workers.
@@ -45,6 +47,7 @@ func (p *Pipeline) Totals() DecodeTotals {
 	for _, w := range p.workers {
 		c := &w.counts
 		t.Foreign += c.foreign.Load()
+		t.Resets += c.resets.Load()
 		for f := range decode.NumFormats {
 			name := decode.Format(f).String()
 			for k := range decode.NumKinds {
@@ -73,7 +76,8 @@ func (p *Pipeline) Totals() DecodeTotals {
 	return t
 }
 
-// Inside is what agents of sFlow say did not leave their devices, since the decoders were made: see [demux.Router.Inside].
+// Inside returns the samples that by the figures of sFlow agents did not leave their devices, since the decoders were made: see
+// [demux.Router.Inside].
 func (p *Pipeline) Inside() (missing, dropped uint64) {
 	for _, w := range p.workers {
 		m, d := w.decoder.Load().Inside()
@@ -82,7 +86,7 @@ func (p *Pipeline) Inside() (missing, dropped uint64) {
 	return missing, dropped
 }
 
-// Learned is what agents of sFlow said of themselves and their interfaces since the last call.
+// Learned returns what sFlow agents and metrics reported of themselves and their interfaces since the last call.
 func (p *Pipeline) Learned() (nodes []names.Node) {
 	var ports []demux.SFlowPort
 	for _, w := range p.workers {
@@ -90,6 +94,13 @@ func (p *Pipeline) Learned() (nodes []names.Node) {
 	}
 	for _, x := range ports {
 		nodes = append(nodes, names.Node{ID: x.Node, Name: x.Agent.String(), Interfaces: []names.Interface{{ID: x.Index, Name: x.Name, Speed: float64(x.Speed)}}})
+	}
+	for _, w := range p.workers {
+		if m := w.metrics.Load(); m != nil {
+			for _, x := range m.Learned() {
+				nodes = append(nodes, names.Node{ID: x.Node, Name: x.Host, Interfaces: []names.Interface{{ID: x.Index, Name: x.Name, Speed: x.Speed}}})
+			}
+		}
 	}
 	return nodes
 }

@@ -27,13 +27,13 @@ type dialects struct {
 	log    *slog.Logger
 
 	adopted  atomic.Pointer[demux.Adopted]
-	watching atomic.Bool // somebody's frames are being gathered
+	watching atomic.Bool // frames of an exporter are being gathered
 	waiting  atomic.Bool // there is something to be read again
 	reread   atomic.Uint64
 }
 
-// NewDialects gives nil where nobody wants to know. Without adopt nothing is adopted. Adopted are dialects that single senders
-// are known to have; looked has those of captures that are going to be read beside the sockets, nil without any.
+// NewDialects returns nil where no dialects are to be recognised. Without adopt nothing is adopted. Adopted are dialects that single
+// senders are known to have; looked has those of captures that are going to be read beside the sockets, nil without any.
 func NewDialects(e *exporters.Config, adopt bool, router *demux.Router, adopted *demux.Adopted, looked *guess.Watch, log *slog.Logger) (*dialects, error) {
 	if !e.Recognises() {
 		return nil, nil
@@ -51,10 +51,11 @@ func NewDialects(e *exporters.Config, adopt bool, router *demux.Router, adopted 
 	return d, nil
 }
 
-// teller is what findings are told of.
+// teller is the subject of findings.
 type teller struct {
 	src    decode.Addr
 	format decode.Format // of a family that is not read
+	port   uint16        // that takes another one; 0 where the profile is the reason
 }
 
 // doubts is what a worker gathers of a batch.
@@ -75,6 +76,7 @@ type doubts struct {
 type strange struct {
 	src    decode.Addr
 	format decode.Format
+	at     guess.Port
 	n      uint64
 	i      int // of one of the frames
 }
@@ -121,7 +123,7 @@ const (
 )
 
 // look looks at frame i of a batch, of which the last n reports of b were made.
-func (d *doubts) look(i int, f *ingest.Frame, b *decode.LazyBatch, n int) {
+func (d *doubts) look(i int, f *ingest.Frame, at guess.Port, b *decode.LazyBatch, n int) {
 	if n == 0 {
 		if len(d.foreign) == mostForeign {
 			d.passed = true
@@ -135,11 +137,15 @@ func (d *doubts) look(i int, f *ingest.Frame, b *decode.LazyBatch, n int) {
 		return
 	}
 	last := x.Report()
-	if last.Err.Reason == decode.NotRead {
-		if k := len(d.strange) - 1; k >= 0 && d.strange[k].src == last.Exporter && d.strange[k].format == last.Format {
+	alien, format := at.Alien(last), last.Format
+	if alien && last.Err.Reason != decode.NotRead {
+		format = 0
+	}
+	if alien || last.Err.Reason == decode.NotRead {
+		if k := len(d.strange) - 1; k >= 0 && d.strange[k].src == last.Exporter && d.strange[k].format == format && d.strange[k].at == at {
 			d.strange[k].n++
 		} else {
-			d.strange = append(d.strange, strange{last.Exporter, last.Format, 1, i})
+			d.strange = append(d.strange, strange{last.Exporter, format, at, 1, i})
 		}
 		return
 	}
@@ -235,7 +241,7 @@ func (x *dialects) end(w *Worker, dec *demux.Router, frames []ingest.Frame) {
 	}
 	for _, s := range d.strange {
 		one := sample(&frames[s.i], s.src, true)
-		x.watch.Foreign(s.src, s.format, dec.Profile(s.src), s.n, &one)
+		x.watch.Foreign(s.src, s.format, dec.Profile(s.src), s.at, s.n, &one)
 	}
 	d.n, d.foreign, d.strange = 0, d.foreign[:0], d.strange[:0]
 	x.watching.Store(x.watch.Watching())
@@ -273,7 +279,7 @@ func (x *dialects) logNews() {
 	var news []guess.Finding
 	seen := map[teller]string{}
 	for _, f := range x.watch.Findings() {
-		who, key := teller{f.Src, f.Format}, f.State.String()+" "+fmt.Sprint(f.Profiles)
+		who, key := teller{f.Src, f.Format, f.Port}, f.State.String()+" "+fmt.Sprint(f.Profiles)
 		seen[who] = key
 		if x.told[who] != key {
 			news = append(news, f)
@@ -292,7 +298,7 @@ func (x *dialects) logNews() {
 	}
 }
 
-// Finish logs senders of whom there was too little.
+// Finish logs senders with too few frames.
 func (x *dialects) Finish() {
 	if x == nil {
 		return
@@ -335,7 +341,7 @@ func (x *dialects) Reread() uint64 {
 	return x.reread.Load()
 }
 
-// reload takes over other settings. What somebody chose goes before what was adopted.
+// reload takes over other settings. What the operator chose goes before what was adopted.
 func (x *dialects) reload(router *demux.Router, candidates []demux.Profile) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -95,7 +95,7 @@ func TestAdoptDialect(t *testing.T) {
 	}
 }
 
-// Who wants to decide himself is told, and nothing changes; who does not want to know is not told either.
+// For an operator that decides, the dialect is logged and nothing changes; where recognition is off, it is not logged either.
 func TestSuggestDialect(t *testing.T) {
 	for _, mode := range []string{"suggest", "off"} {
 		cfg := exporters.DefaultConfig()
@@ -118,7 +118,7 @@ func TestSuggestDialect(t *testing.T) {
 	}
 }
 
-// What somebody chose for an address goes before what was adopted, also when he chooses later.
+// What the operator chose for an address goes before what was adopted, also when that choice comes later.
 func TestChosenDialect(t *testing.T) {
 	p, _ := newTest(t, Config{Block: true, Sources: workers(1)}, exporters.DefaultConfig())
 	w := p.workers[0]

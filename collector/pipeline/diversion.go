@@ -25,6 +25,34 @@ type diversion struct {
 	// may ends when nothing is put any more that has to wait for room.
 	may  context.Context
 	stop context.CancelFunc
+
+	// What is diverted while a window is being handed over goes behind it. The state file is written meanwhile: whether the window is on
+	// disk is known by whether anything came behind that.
+	mu   sync.Mutex
+	hold bool
+	held []sink.Encoded
+}
+
+// put hands over what was diverted, or holds it back.
+func (d *diversion) put(e sink.Encoded, put func(sink.Encoded)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.hold {
+		d.held = append(d.held, e)
+		return
+	}
+	put(e)
+}
+
+// release hands over what was held back.
+func (d *diversion) release(put func(sink.Encoded)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, e := range d.held {
+		put(e)
+	}
+	clear(d.held)
+	d.hold, d.held = false, d.held[:0]
 }
 
 // divert hands over the reports that the worker put aside.
@@ -40,7 +68,7 @@ func (p *Pipeline) divert(w *Worker) {
 	w.diverted = w.diverted[:0]
 }
 
-// endDiversion ends the window of the diverted reports, of which it gives the number. Nobody may deliver meanwhile.
+// endDiversion ends the window of the diverted reports, of which it returns the number. No worker may deliver meanwhile.
 func (p *Pipeline) endDiversion(end int64) (n uint64) {
 	if p.diversion == nil {
 		return 0
@@ -51,12 +79,26 @@ func (p *Pipeline) endDiversion(end int64) (n uint64) {
 	}
 	p.diversion.turn.Lock()
 	p.diversion.EndWindow(end)
+	p.diversion.mu.Lock()
+	p.diversion.hold = true
+	p.diversion.mu.Unlock()
 	p.diversion.turn.Unlock()
 	return n
 }
 
-// TellAcross makes windows tell what it takes to put together those of several collectors: which numbers of an exporter
-// came, and which flows appeared. It is called before anything is restored or received.
+// HandedOver lets diverted reports go on when the window that Cut ended was handed over, whose window ends under a label of the fleet.
+func (p *Pipeline) HandedOver(label int64) {
+	if p.diversion == nil {
+		return
+	}
+	p.diversion.turn.Lock()
+	defer p.diversion.turn.Unlock()
+	p.diversion.MarkWindow(label)
+	p.diversion.release(p.put)
+}
+
+// TellAcross makes windows hold what the merge over several collectors needs: the numbers of an exporter that came, and the flows
+// that appeared. It is called before anything is restored or received.
 func (p *Pipeline) TellAcross() {
 	p.Exporters.tell()
 	for _, s := range p.shards {
@@ -70,10 +112,11 @@ func (p *Pipeline) Divert(d sink.Diverter, put func(context.Context, sink.Encode
 	v := &diversion{Diverter: d}
 	v.may, v.stop = context.WithCancel(context.Background())
 	p.diversion = v
-	d.Open(len(p.workers), func(e sink.Encoded) {
+	p.put = func(e sink.Encoded) {
 		p.ledger.Close(e.Reports)
 		put(v.may, e)
-	})
+	}
+	d.Open(len(p.workers), func(e sink.Encoded) { v.put(e, p.put) })
 }
 
 // ServeDiversion lets diverted reports go that have waited long enough, until StopDiversion is called.

@@ -1,4 +1,4 @@
-// Package pipeline takes frames of sources to the ends of windows: workers decode them, follow the sequence numbers of
+// Package pipeline turns frames of sources into the counts of windows: workers decode them, follow the sequence numbers of
 // exporters, and hand the reports to the shards that own their flows.
 package pipeline
 
@@ -15,6 +15,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/guess"
+	"github.com/hopscope/hopscope/decode/otlp"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/inference/sequence"
@@ -46,26 +47,30 @@ type Pipeline struct {
 
 	Exporters *sequences
 	Remarks   guess.Remarks
-	Dialects  *dialects // nil where nobody wants to know
+	Dialects  *dialects // nil where no dialects are recognised
 	sources   []*source
 	diversion *diversion // nil without one
-	// border is held by workers while a batch goes to its exporters and its shards, and by who ends a window: what is
-	// counted for an exporter in a window is what the shards count in it, so that after a crash the numbers of exporters
-	// tell what the open window cost.
+	put       func(sink.Encoded)
+	metrics   otlp.Config
+	// border is held by workers while a batch goes to its exporters and its shards, and by the goroutine that ends a window. So the
+	// shards and the exporters of a window count the same reports, and after a crash the numbers of exporters show what the open
+	// window cost.
 	border  sync.RWMutex
 	receipt byReceipt
 	reports []sink.ReportWriter
 
 	partial inference.Partial // of the last window
+	decided decode.LazyBatch  // memory of decideWaiting
 	wait    sync.WaitGroup
 
-	closeMu sync.RWMutex // held by who sends to the queues beside sources and windows
+	closeMu sync.RWMutex // held by senders to the queues beside sources and windows
 	running bool
 }
 
 // Worker is the private state of one goroutine of a source.
 type Worker struct {
 	decoder atomic.Pointer[demux.Router]
+	metrics atomic.Pointer[metrics] // nil until a request comes
 	id      int
 	block   bool // wait for a full shard queue instead of dropping
 	receipt receiptWorker
@@ -92,7 +97,7 @@ type shardQueue struct {
 	stats atomic.Pointer[shard.Stats]
 }
 
-// Config is what a pipeline is made of.
+// Config holds the parts and settings of a pipeline.
 type Config struct {
 	Window       time.Duration
 	Seed         uint64 // of the hash of flows
@@ -103,8 +108,9 @@ type Config struct {
 	Sources  []Source
 	Shards   []*shard.State
 	Router   func() *demux.Router // makes a decoder
+	Metrics  otlp.Config          // how metrics are read
 	Sites    *exporters.Sites     // nil without any
-	Dialects *dialects            // nil where nobody wants to know
+	Dialects *dialects            // nil where no dialects are recognised
 	Reports  []sink.ReportWriter
 	Ledger   *ledger.Ledger
 	Log      *slog.Logger
@@ -114,7 +120,9 @@ type Config struct {
 func New(cfg Config) *Pipeline {
 	p := &Pipeline{
 		key: decode.NewHashKey(cfg.Seed), ledger: cfg.Ledger, log: cfg.Log, reports: cfg.Reports, receipt: newByReceipt(cfg.Window), Dialects: cfg.Dialects,
+		metrics: cfg.Metrics,
 	}
+	p.metrics.Since = time.Now().UnixNano()
 	p.Remarks.First = func(m *guess.Remark) {
 		p.log.Warn("reports are not all in statistics", "remark", m.Name(), "text", m.String())
 	}
@@ -152,7 +160,7 @@ func (p *Pipeline) Start() {
 	}
 }
 
-// Close waits until every shard has taken what is in its queue. Nobody may call Handle or Cut any more.
+// Close waits until every shard has taken what is in its queue. Handle and Cut may not be called any more.
 func (p *Pipeline) Close() {
 	p.closeMu.Lock()
 	p.running = false
@@ -224,6 +232,11 @@ func (p *Pipeline) Handle(w *Worker, frames []ingest.Frame) {
 		p.readAgain(w)
 	}
 	for len(frames) > 0 {
+		if f := &frames[0]; f.Link == ingest.LinkOTLP {
+			p.readMetrics(w, f)
+			frames = frames[1:]
+			continue
+		}
 		frames = frames[p.decode(w, frames):]
 		p.place(w)
 		p.border.RLock()
@@ -249,11 +262,13 @@ func (p *Pipeline) place(w *Worker) {
 	}
 }
 
-// reportsOf decodes lazy reports, in memory that w keeps.
+// reportsOf decodes lazy reports but copies, in memory that w keeps.
 func (w *Worker) reportsOf(list []*decode.Lazy) []*decode.Report {
 	w.reports = w.reports[:0]
 	for _, r := range list {
-		w.reports = append(w.reports, r.Report())
+		if !r.Waits && !r.Copy {
+			w.reports = append(w.reports, r.Report())
+		}
 	}
 	return w.reports
 }
@@ -271,14 +286,16 @@ func (p *Pipeline) decode(w *Worker, frames []ingest.Frame) (read int) {
 	if p.Dialects != nil {
 		p.Dialects.begin(w, dec)
 	}
-	foreign := uint64(0)
+	foreign, cut := uint64(0), uint64(0)
 	oldest, newest := int64(math.MaxInt64), int64(math.MinInt64)
 	for read < len(frames) && len(w.in.List) < BatchReports {
 		f := &frames[read]
 		read++
 		oldest, newest = min(oldest, f.Time), max(newest, f.Time)
-		n := 0
+		n, at := 0, guess.Port{Number: f.DstPort, Only: kinds[f.Only]}
 		if f.Link == ingest.LinkUDP {
+			dec.From(f.Src.Port())
+			dec.Only(at.Only)
 			n = dec.Lazy(&w.in, decode.AddrFrom(f.Src.Addr()), f.Data, max(f.Length, len(f.Data)), f.Time)
 			if f.Dst != w.dst || f.DstPort != w.dstPort || w.to == 0 {
 				w.dst, w.dstPort = f.Dst, f.DstPort
@@ -293,21 +310,27 @@ func (p *Pipeline) decode(w *Worker, frames []ingest.Frame) (read int) {
 			}
 		} else {
 			n = dec.LazyFrame(&w.in, f.Link, f.Data, f.Length, f.Time)
+			at.Number, at.Only = dec.Came()
 		}
-		if n == 0 {
+		switch {
+		case n > 0:
+		case dec.Blind(f.Data, f.Length):
+			cut++
+		default:
 			foreign++
 		}
 		if p.Dialects != nil {
-			w.doubts.look(read-1, f, &w.in, n)
+			w.doubts.look(read-1, f, at, &w.in, n)
 		}
 	}
 	if p.Dialects != nil {
 		p.Dialects.end(w, dec, frames)
 	}
 	w.receipt.oldest, w.receipt.newest = oldest, newest
-	reports := uint64(len(w.in.List))
-	p.ledger.Receive(ledger.Ring, reports+foreign)
-	p.ledger.Move(ledger.Ring, ledger.DroppedForeign, foreign)
+	p.ledger.Receive(ledger.Ring, uint64(len(w.in.List)))
+	p.ledger.Receive(ledger.DroppedForeign, foreign)
+	p.ledger.Receive(ledger.DroppedCut, cut+w.in.Cut)
+	w.in.Cut = 0
 	w.counts.foreign.Add(foreign)
 	return read
 }
@@ -317,20 +340,23 @@ func (p *Pipeline) deliver(w *Worker, in *decode.LazyBatch) {
 	if len(in.List) == 0 {
 		return
 	}
-	w.groups = p.Exporters.observe(in.List, w.groups)
+	w.groups = p.Exporters.observe(in, w.groups)
 	p.scatter(w, in)
 }
 
 // scatter hands the reports in a batch of w to the raw stream and to their shards.
 func (p *Pipeline) scatter(w *Worker, in *decode.LazyBatch) {
-	for _, r := range p.reports {
-		r.AppendReports(w.reportsOf(in.List))
+	if len(p.reports) > 0 {
+		list := w.reportsOf(in.List)
+		for _, r := range p.reports {
+			r.AppendReports(list)
+		}
 	}
 
-	malformed, shards := uint64(0), uint64(len(p.shards))
+	malformed, copies, cut, shards := uint64(0), uint64(0), uint64(0), uint64(len(p.shards))
 	in.Scatter(func(x *decode.Lazy) *decode.LazyBatch {
-		if x.Copy {
-			p.Remarks.Add(x.Exporter, decode.RemarkCopy, 1)
+		if x.Waits {
+			return nil
 		}
 		i, hops := uint64(0), 0 // of reports that name no flow
 		if s := x.Shape; s != nil {
@@ -344,12 +370,23 @@ func (p *Pipeline) scatter(w *Worker, in *decode.LazyBatch) {
 				malformed++
 				return nil
 			}
-			p.Remarks.See(r)
+			if r.CutOff() && !x.Copy {
+				cut++
+				return nil
+			}
+			if !x.Copy {
+				p.Remarks.See(r)
+			}
 			if r.Has&decode.HasFlow != 0 {
 				r.FlowHash = p.key.Flow(&r.Flow)
 				i = (r.FlowHash >> 32) * shards >> 32
 			}
 			hops = len(r.Hops)
+		}
+		if x.Copy {
+			copies++
+			p.Remarks.Add(x.Exporter, decode.RemarkCopy, 1)
+			return nil
 		}
 		if p.diversion != nil {
 			if r := x.Report(); p.diversion.Takes(r) {
@@ -370,6 +407,8 @@ func (p *Pipeline) scatter(w *Worker, in *decode.LazyBatch) {
 		return &out.batch
 	})
 	p.ledger.Move(ledger.Ring, ledger.DroppedMalformed, malformed)
+	p.ledger.Move(ledger.Ring, ledger.DroppedDuplicate, copies)
+	p.ledger.Move(ledger.Ring, ledger.DroppedCut, cut)
 	p.divert(w)
 	for i, out := range w.out {
 		if out != nil {
@@ -397,18 +436,30 @@ func (p *Pipeline) enqueue(s *shardQueue, w *work, block bool) {
 	}
 }
 
+// decideWaiting hands on the reports that wait to be proven copies: with the window they count. No worker may deliver meanwhile.
+func (p *Pipeline) decideWaiting() {
+	if len(p.workers) == 0 {
+		return
+	}
+	p.Exporters.decide(&p.decided)
+	if len(p.decided.List) > 0 {
+		p.scatter(p.workers[0], &p.decided)
+		p.decided.Reset()
+	}
+}
+
 // handed is what a shard hands over at the end of a window.
 type handed struct {
 	shard *shardQueue
 	cut   *shard.Cut
 }
 
-// End is when a window ends, in ns since 1970.
+// End holds the times of a window's end, in ns since 1970.
 type End struct {
 	Start  int64 // when it began
 	Label  int64 // under which it is kept
 	Wall   int64 // when that was by the clock that reports are stamped with
-	Steady int64 // and by one that nobody sets
+	Steady int64 // and by one that is never set
 	Next   int64 // end of the next window for reports that were received here
 }
 
@@ -417,6 +468,7 @@ type End struct {
 func (p *Pipeline) Cut(end End, label int64) (_ *inference.Partial, diverted uint64) {
 	got := make(chan handed, len(p.shards))
 	p.border.Lock()
+	p.decideWaiting()
 	for _, s := range p.shards {
 		s.queue <- &work{visit: func(st *shard.State) {
 			got <- handed{s, st.Cut(end.Steady)}
@@ -448,6 +500,9 @@ func (p *Pipeline) ShardStats() (sum shard.Stats, waiting []int64) {
 			sum.MemoryBytes += st.MemoryBytes
 			sum.EvictedIdle += st.EvictedIdle
 			sum.EvictedPressure += st.EvictedPressure
+			sum.Refused += st.Refused
+			sum.LongPaths += st.LongPaths
+			sum.Unsketched += st.Unsketched
 			sum.Digests.Add(st.Digests)
 		}
 	}

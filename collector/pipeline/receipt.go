@@ -9,10 +9,10 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// The windows of a live collector are cut by the time at which this machine received what they count, and not by when a
-// worker came to it: a window that ends at a label holds what was received before it. So workers hold back what belongs to
-// the next window, and who ends a window asks the sources whether they have handed over all of it. That is waited for only
-// a little while. What comes later counts in the window that is open then, and in a metric.
+// The windows of a live collector are cut by the time at which this machine received what they count, and not by when a worker came
+// to it: a window that ends at a label holds what was received before it. So workers hold back what belongs to the next window, and
+// the goroutine that ends a window asks the sources whether they have handed over all of it. That is waited for only a little while.
+// What comes later counts in the window that is open then, and in a metric.
 //
 // It holds for sources that are an [ingest.Prompter]. Frames of others, such as captures that are read while they grow,
 // count when they come.
@@ -32,7 +32,7 @@ const (
 
 // byReceipt is the border between windows by the time of receipt.
 type byReceipt struct {
-	// Guarded by border; the one who ends windows writes them, and may read them without.
+	// Guarded by border; the goroutine that ends windows writes them, and may read them without.
 	edge  int64         // where the open window ends
 	since int64         // where it began; the least time where that says nothing
 	ended chan struct{} // closed when the border has moved
@@ -112,8 +112,8 @@ func (p *Pipeline) awaitEnd() {
 	}
 }
 
-// openNext moves the border to the end of the next window, and delivers what was held back for it. Nobody else may
-// deliver meanwhile.
+// openNext moves the border to the end of the next window, and delivers what was held back for it. No other goroutine may deliver
+// meanwhile.
 func (p *Pipeline) openNext(end *End) {
 	since := int64(math.MinInt64) // the clock was set
 	if end.Label == p.receipt.edge {
@@ -140,7 +140,7 @@ func (p *Pipeline) setEdge(since, edge int64) {
 	}
 }
 
-// Edge is where the open window ends, for reports that were received here. The one who ends windows asks.
+// Edge returns the end of the open window, for reports that were received here. The goroutine that ends windows calls it.
 func (p *Pipeline) Edge() int64 { return p.receipt.edge }
 
 // StartEdge sets where the first window ends, before anything is received.
@@ -170,7 +170,7 @@ func (p *Pipeline) Gather(end int64) {
 		return any
 	}
 	for _, w := range p.workers {
-		// An answer may be from before the clock was set back. Who has ended has answered for all times.
+		// An answer may be from before the clock was set back. A source that has ended has answered for all times.
 		if t := w.receipt.until.Load(); t != math.MaxInt64 {
 			w.receipt.until.CompareAndSwap(t, math.MinInt64)
 		}

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -16,11 +17,11 @@ func TestHeldReportsAreBounded(t *testing.T) {
 	w.receipt.on = true
 	p.receipt.edge = 1000
 	var frames []ingest.Frame
-	for i, data := range datagrams(t, 200) {
-		frames = append(frames, ingest.Frame{Data: data, Length: len(data), Link: ingest.LinkUDP, Time: 900 + int64(i)}) // half before
+	for i, data := range datagrams(t, 40*200) {
+		frames = append(frames, ingest.Frame{Data: data, Length: len(data), Link: ingest.LinkUDP, Time: 900 + int64(i%200)}) // half before
 	}
-	for range 40 {
-		p.Handle(w, frames)
+	for batch := range slices.Chunk(frames, 200) {
+		p.Handle(w, batch)
 	}
 	if held, wrong := len(w.receipt.held.List), p.receipt.misplaced.Load(); held != HeldReports || wrong != 40*100-HeldReports {
 		t.Errorf("%d are held back, %d misplaced", held, wrong)

@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// Source is where frames come from, under the name that metrics, page and log give it.
+// Source is an origin of frames, under the name that metrics, page and log give it.
 type Source struct {
 	Name string
 	ingest.Source

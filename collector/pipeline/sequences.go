@@ -14,7 +14,7 @@ import (
 // MaxGroups bounds the number of groups of exporters.
 const MaxGroups = 16
 
-// ToldRuns is how many runs of an exporter's numbers a collector of a fleet tells of a window.
+// ToldRuns is the number of runs of an exporter's numbers that a collector of a fleet publishes with a window.
 const ToldRuns = 64
 
 // sequences follows the sequence numbers of all exporters, in groups. An exporter belongs to one group by its address,
@@ -59,15 +59,17 @@ func (e *sequences) group(a *decode.Addr) uint8 {
 	return uint8(e.key.Words(le.Uint64(a[:]), le.Uint64(a[8:]), 0, 0) >> e.shift)
 }
 
-// observe counts reports. It takes the lock of each group that they belong to once. groups is memory for their groups,
-// which is given back.
-func (e *sequences) observe(reports []*decode.Lazy, groups []uint8) []uint8 {
+// observe counts reports. It takes the lock of each group that they belong to once. Of those that have to wait it leaves empty places, and it
+// appends those that had to and do no more. groups is memory for their groups, which is given back.
+func (e *sequences) observe(in *decode.LazyBatch, groups []uint8) []uint8 {
+	reports := in.List
 	if len(e.groups) == 1 {
 		g := &e.groups[0]
 		g.mu.Lock()
 		for _, r := range reports {
 			g.tracker.ObserveLazy(r)
 		}
+		g.tracker.Decided(in)
 		g.mu.Unlock()
 		return groups
 	}
@@ -92,9 +94,18 @@ func (e *sequences) observe(reports []*decode.Lazy, groups []uint8) []uint8 {
 				g.tracker.ObserveLazy(r)
 			}
 		}
+		g.tracker.Decided(in)
 		g.mu.Unlock()
 	}
 	return groups
+}
+
+// decide appends the reports that wait: at the end of a window, they count.
+func (e *sequences) decide(b *decode.LazyBatch) {
+	e.each(func(t *sequence.Tracker) {
+		t.DecideAll()
+		t.Decided(b)
+	})
 }
 
 // tell makes cut list which numbers came. It is called before Restore.
@@ -103,8 +114,8 @@ func (e *sequences) tell() {
 	e.each(func(t *sequence.Tracker) { t.ReportNumbers(ToldRuns) })
 }
 
-// cut gives what was counted in the window that ends now, ordered by address, node and hardware id, and lists in p which
-// numbers came, if that is to be told.
+// cut returns what was counted in the window that ends now, ordered by address, node and hardware id, and lists in p which numbers
+// came, if that is asked for.
 func (e *sequences) cut(end int64, p *inference.Partial) []inference.ExporterStats {
 	var all []inference.ExporterStats
 	var saved [][]byte
@@ -121,13 +132,22 @@ func (e *sequences) cut(end int64, p *inference.Partial) []inference.ExporterSta
 	return sequence.Merge(all)
 }
 
-// Refused is how many reports came from exporters for which there was no place.
+// Refused returns the number of reports from exporters for which there was no place.
 func (e *sequences) Refused() (n uint64) {
 	e.each(func(t *sequence.Tracker) { n += t.Stats().Refused })
 	return n
 }
 
-// each calls f for the tracker of every group, which nobody else uses meanwhile.
+// Unwatched is how many exporters had no place in the last window in which there were such; where more is set, at least so many.
+func (e *sequences) Unwatched() (n int, more bool) {
+	e.each(func(t *sequence.Tracker) {
+		s := t.Stats()
+		n, more = n+s.Unwatched, more || s.More
+	})
+	return n, more
+}
+
+// each calls f for the tracker of every group, which no other goroutine uses meanwhile.
 func (e *sequences) each(f func(*sequence.Tracker)) {
 	for i := range e.groups {
 		g := &e.groups[i]
@@ -137,7 +157,7 @@ func (e *sequences) each(f func(*sequence.Tracker)) {
 	}
 }
 
-// Settle tells what is missing as lost at the next cut. It is called when no report can come any more.
+// Settle counts what is missing as lost at the next cut. It is called when no report can come any more.
 func (e *sequences) Settle() {
 	e.each((*sequence.Tracker).Settle)
 }

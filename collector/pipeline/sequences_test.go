@@ -26,10 +26,10 @@ func fromExporters(rng *rand.Rand, nodes, addresses, reports int) (out []*decode
 	return out
 }
 
-func recordsOf(reports []*decode.Report) []*decode.Lazy {
-	var b decode.LazyBatch
+func recordsOf(reports []*decode.Report) *decode.LazyBatch {
+	b := new(decode.LazyBatch)
 	b.Take(&decode.Batch{Reports: slices.Clone(reports)})
-	return b.List
+	return b
 }
 
 // However many groups there are, exporters are followed as by one tracker, and one address can take all places.

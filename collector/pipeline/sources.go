@@ -35,6 +35,12 @@ func (p *Pipeline) addSources(list []Source, block bool, shards int, sites *expo
 	}
 }
 
+// kinds are what decoders call the kinds of ports.
+var kinds = [...]demux.Kind{ingest.Anything: demux.Anything, ingest.Reports: demux.ReportsOnly, ingest.SFlow: demux.SFlowOnly, ingest.IPFIX: demux.IPFIXOnly}
+
+// KindOf is what decoders call a kind of port.
+func KindOf(k ingest.Kind) demux.Kind { return kinds[k] }
+
 // Addrs are the addresses that frames are received on.
 func (p *Pipeline) Addrs() (addrs []netip.AddrPort) {
 	for _, s := range p.sources {
@@ -73,6 +79,9 @@ func (p *Pipeline) Introduce() {
 		if n, ok := s.Source.Source.(ingest.Notifier); ok {
 			for _, text := range n.Notices() {
 				p.log.Warn(text)
+			}
+			if d, ok := n.(ingest.Describer); ok {
+				s.noticed(d.Inputs())
 			}
 		}
 		switch in := s.Source.Source.(type) {
@@ -122,8 +131,7 @@ func (p *Pipeline) RunSources(ctx context.Context, handle func(*Worker, []ingest
 	return ended
 }
 
-// LookAtSources puts what the kernel dropped since the last call into the ledger, and tells the log of inputs that no
-// longer work.
+// LookAtSources puts what the kernel dropped since the last call into the ledger, and logs inputs that no longer work.
 func (p *Pipeline) LookAtSources() {
 	for _, s := range p.sources {
 		if n := s.Stats().KernelDropped; n > s.dropped {
@@ -137,16 +145,18 @@ func (p *Pipeline) LookAtSources() {
 	}
 }
 
-// logProblems logs the problem of an input once, and its end. What was known before the start is a notice, and was told
-// as one.
+// noticed remembers the problems of inputs that notices were logged of.
+func (s *source) noticed(inputs []ingest.Input) {
+	s.problems = map[string]string{}
+	for _, in := range inputs {
+		s.problems[in.Name] = in.Problem
+	}
+}
+
+// logProblems logs the problem of an input once, and its end. What was known before the start is a notice, and was logged as one.
 func (s *source) logProblems(log *slog.Logger, inputs []ingest.Input) {
 	if s.problems == nil {
-		s.problems = map[string]string{}
-		if _, ok := s.Source.Source.(ingest.Notifier); ok {
-			for _, in := range inputs {
-				s.problems[in.Name] = in.Problem
-			}
-		}
+		s.noticed(nil)
 	}
 	for _, in := range inputs {
 		if in.Problem == s.problems[in.Name] {

@@ -1,3 +1,3 @@
-// Package service is what a program that runs for long does for the machine that it runs on: it tells the service manager
-// how it is, leaves out lines of its log that come too often, and knows how much memory it may take.
+// Package service connects a long-running program to the machine that it runs on: it reports its status to the service manager,
+// leaves out log lines that come too often, and finds how much memory it may take.
 package service

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// How often a line is written whose message is the same, whatever its values are, and how many messages are told apart.
-// What a disk or a store does to all windows at once would fill the journal and hide everything else.
+// How often a line is written whose message is the same, whatever its values are, and how many messages are distinguished. What a
+// disk or a store does to all windows at once would fill the journal and hide everything else.
 const (
 	logLines    = 60
 	logPeriod   = time.Minute
@@ -95,7 +95,7 @@ func (l *logLimit) admits(m logMessage) bool {
 	return false
 }
 
-// told says how many lines of a message were left out, and begins its next period.
+// told logs how many lines of a message were left out, and begins its next period.
 func (l *logLimit) told(m logMessage) {
 	l.mu.Lock()
 	c := l.messages[m]
@@ -113,7 +113,7 @@ func (l *logLimit) told(m logMessage) {
 func (l *logLimit) say(m logMessage, n int) {
 	r := slog.NewRecord(time.Now(), m.level, "lines left out", 0)
 	r.AddAttrs(slog.String("message", m.text), slog.Int("count", n))
-	_ = l.out.Handle(context.Background(), r) // as a logger does, which has nobody to tell
+	_ = l.out.Handle(context.Background(), r) // a logger has no place to report its own error
 }
 
 // FlushLines logs what has been left out, at the end of a command.

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// messagesKept is the number of messages that are told apart.
+// messagesKept is the number of messages that are distinguished.
 func messagesKept(h *limitedHandler) int {
 	h.limit.mu.Lock()
 	defer h.limit.mu.Unlock()
@@ -34,8 +34,8 @@ func logLinesOf(out *lockedBuffer) (of map[string]int, leftOut []string) {
 	return of, leftOut
 }
 
-// Lines of one message are limited in rate, whatever their values and whoever writes them; those of others are not. What
-// was left out is told when the minute is over, and the next minute has its own.
+// Lines of one message are limited in rate, whatever their values and their writer; those of others are not. What was left out is
+// logged when the minute is over, and the next minute has its own.
 func TestLogLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out lockedBuffer
@@ -103,7 +103,7 @@ func TestLogLimitBounded(t *testing.T) {
 		if n := messagesKept(h.(*limitedHandler)); n > 2 {
 			t.Errorf("%d messages are kept after a minute", n)
 		}
-		FlushLines(slog.New(slog.DiscardHandler)) // which has nothing to tell
+		FlushLines(slog.New(slog.DiscardHandler)) // which has nothing to log
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -18,13 +19,14 @@ type Manager struct {
 	send     func(state string) error
 	log      *slog.Logger
 	watchdog time.Duration // the program is killed unless it says within this time that it lives; 0 for no such wish
-	told     atomic.Bool   // that sending failed
+	failed   atomic.Bool   // sending failed before, and was logged
+	stop     sync.Once     // sends that the program stops
 }
 
-// notifyTimeout bounds how long a message waits for who hears nothing.
+// notifyTimeout bounds how long a message waits for a manager that does not read.
 const notifyTimeout = time.Second
 
-// managerOf gives who the environment names, or nil.
+// managerOf returns the manager that the environment names, or nil.
 func managerOf(getenv func(string) string, log *slog.Logger) *Manager {
 	address := getenv("NOTIFY_SOCKET")
 	if address == "" {
@@ -53,12 +55,12 @@ func managerOf(getenv func(string) string, log *slog.Logger) *Manager {
 	return m
 }
 
-// notify sends a state, which is not worth an error: it is told once.
+// notify sends a state. A failure is no error: it is logged once.
 func (m *Manager) notify(state string) {
 	if m == nil {
 		return
 	}
-	if err := m.send(state); err != nil && !m.told.Swap(true) {
+	if err := m.send(state); err != nil && !m.failed.Swap(true) {
 		m.log.Warn("the service manager is not told", "error", err.Error())
 	}
 }
@@ -71,14 +73,19 @@ func (m *Manager) Reloading() {
 	m.notify(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonicMicroseconds()))
 }
 
-// stopping says that the program comes to its end.
-func (m *Manager) stopping() { m.notify("STOPPING=1\nSTATUS=stopping") }
+// Close sends that the program stops, unless that was sent, and returns when it has been. A program that ends at once would otherwise
+// be gone before its goroutine sent it. It is safe on a nil Manager.
+func (m *Manager) Close() {
+	if m != nil {
+		m.stop.Do(func() { m.notify("STOPPING=1\nSTATUS=stopping") })
+	}
+}
 
-// statusEvery is how often a status is told, unless the watchdog wants to hear more often.
+// statusEvery is how often a status is sent, unless the watchdog asks for more.
 const statusEvery = 10 * time.Second
 
-// watch feeds the watchdog until ctx ends, at twice the pace that it asks for, as long as there is progress: beats, which
-// counts what the main loop does at least once in every, has to go on. It tells the status beside.
+// watch feeds the watchdog until ctx ends, at twice the pace that it asks for, as long as there is progress: beats, which counts what
+// the main loop does at least once in every, has to go on. It sends the status beside.
 func (m *Manager) watch(ctx context.Context, every time.Duration, beats func() uint64, status func() string) {
 	if m == nil {
 		return
@@ -111,7 +118,7 @@ func (m *Manager) watch(ctx context.Context, every time.Duration, beats func() u
 	}
 }
 
-// headway tells a loop that goes on from one that hangs.
+// headway distinguishes a loop that goes on from one that hangs.
 type headway struct {
 	within time.Duration // in which a beat has to come
 	at     time.Time     // of the last look that saw one
@@ -125,9 +132,9 @@ func (p *headway) alive(now time.Time, beats uint64) bool {
 	return now.Sub(p.at) <= p.within
 }
 
-// Supervise tells the service manager of the environment, if there is one, that a command is ready, and from then on how it
-// is, until ctx ends, which is when it begins to stop. Beats counts what the main loop does at least once in every; status
-// is one line.
+// Supervise reports to the service manager of the environment, if there is one, that a command is ready, and from then on its status,
+// until ctx ends, which is when it begins to stop. The caller closes the Manager before the program ends. Beats counts what the main loop
+// does at least once in every; status is one line.
 func Supervise(ctx context.Context, log *slog.Logger, every time.Duration, beats func() uint64, status func() string) *Manager {
 	m := managerOf(os.Getenv, log)
 	if m == nil {
@@ -135,6 +142,6 @@ func Supervise(ctx context.Context, log *slog.Logger, every time.Duration, beats
 	}
 	m.Ready()
 	go m.watch(ctx, every, beats, status)
-	context.AfterFunc(ctx, m.stopping)
+	context.AfterFunc(ctx, m.Close)
 	return m
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,7 +43,7 @@ func TestWatchdog(t *testing.T) {
 			if at > 100*time.Second {
 				want = fmt.Sprintf("%v STATUS=a b", at)
 			}
-			if s != want && at != 100*time.Second && at != 90*time.Second { // who is first at the same instant is free
+			if s != want && at != 100*time.Second && at != 90*time.Second { // the order at the same instant is free
 				t.Errorf("%q, want %q", s, want)
 			}
 		}
@@ -66,7 +67,7 @@ func TestHeadway(t *testing.T) {
 	}
 }
 
-// What the environment says is taken as it is meant, and a socket that nobody has is told once and no more.
+// What the environment says is taken as it is meant, and a socket that no process has is logged once and no more.
 func TestManagerOf(t *testing.T) {
 	env := func(pairs ...string) func(string) string {
 		return func(key string) string {
@@ -83,7 +84,7 @@ func TestManagerOf(t *testing.T) {
 	if m := managerOf(env(), log); m != nil || out.Len() > 0 {
 		t.Errorf("without a socket: %+v, %s", m, &out)
 	}
-	(*Manager)(nil).Ready() // nobody hears it
+	(*Manager)(nil).Ready() // no manager hears it
 	if m := managerOf(env("NOTIFY_SOCKET=vsock:2:1"), log); m != nil || !strings.Contains(out.String(), "vsock:2:1") {
 		t.Errorf("an address of another kind: %+v, %s", m, &out)
 	}
@@ -102,11 +103,41 @@ func TestManagerOf(t *testing.T) {
 	out.Reset()
 	m := managerOf(env(socket), log)
 	m.Ready()
-	m.stopping()
+	m.Close()
 	if n := strings.Count(out.String(), "is not told"); n != 1 {
 		t.Errorf("told %d times: %s", n, &out)
 	}
 	if err := m.send("READY=1"); !errors.Is(err, syscall.ENOENT) {
 		t.Errorf("sending to nobody: %v", err)
+	}
+}
+
+// A program that ends as soon as its context does has sent that it stops, once.
+func TestStopping(t *testing.T) {
+	address := &net.UnixAddr{Name: filepath.Join(t.TempDir(), "notify"), Net: "unixgram"}
+	c, err := net.ListenUnixgram(address.Net, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("NOTIFY_SOCKET", address.Name)
+	b := make([]byte, 256)
+	for range 200 {
+		ctx, cancel := context.WithCancel(t.Context())
+		m := Supervise(ctx, slog.New(slog.DiscardHandler), time.Second, func() uint64 { return 0 }, func() string { return "" })
+		cancel()
+		m.Close()
+		for _, want := range []string{"READY=1", "STOPPING=1\nSTATUS=stopping"} {
+			n, err := c.Read(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := string(b[:n]); got != want {
+				t.Fatalf("sent %q, want %q", got, want)
+			}
+		}
 	}
 }

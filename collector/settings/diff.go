@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Diff gives the paths of the keys in which two settings structs of the same type differ.
+// Diff returns the paths of the keys in which two settings structs of the same type differ.
 func Diff(a, b any) []string {
 	return diff(nil, reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem(), "")
 }

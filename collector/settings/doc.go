@@ -1,4 +1,4 @@
-// Package settings reads a YAML file over a struct of defaults, and describes that struct to people.
+// Package settings reads a YAML file over a struct of defaults, and describes that struct to operators.
 //
 // A settings struct carries everything in its tags:
 //

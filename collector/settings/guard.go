@@ -7,14 +7,14 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// What a YAML file of ours may consist of. The parser's time grows with the square of some of these, so that a file of a
-// hundred kilobytes could keep it busy for minutes; finding the tokens takes time in proportion to the file.
+// What a YAML file of hopscope may consist of. The parser's time grows with the square of some of these, so that a file of a hundred
+// kilobytes could keep it busy for minutes; finding the tokens takes time in proportion to the file.
 const (
 	maxTokens = 1 << 15 // without comments: some 2900 entries of exporters.profiles
 	maxDepth  = 32      // of lists and mappings in one another on one line
 )
 
-// tokens finds the tokens of a YAML file, or the line from which on it is none that anybody wrote.
+// tokens finds the tokens of a YAML file, or the line from which on it is none that a person wrote.
 func tokens(data []byte) (token.Tokens, *Problem) {
 	all := lexer.Tokenize(string(data))
 	count, depth, dashes, line := 0, 0, 0, 0
@@ -44,8 +44,8 @@ func tokens(data []byte) (token.Tokens, *Problem) {
 	return all, nil
 }
 
-// CheckYAML says whether a decoder of YAML can be trusted with data, of which name is the file: its work is bounded then. What has no
-// place in a file of ours and leads the decoder astray is refused, such as a tag where a list is wanted, for which it panics.
+// CheckYAML reports whether a decoder of YAML can be trusted with data, of which name is the file: its work is bounded then. What has
+// no place in a file of hopscope and leads the decoder astray is refused, such as a tag where a list is wanted, for which it panics.
 func CheckYAML(name string, data []byte) error {
 	all, p := tokens(data)
 	if p != nil {

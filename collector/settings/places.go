@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Place is where something is written, or read, for as long as a collector runs.
+// Place is a path of the settings that is written, or read, for as long as a collector runs.
 type Place struct {
 	Key, Path string // of the setting
 	What      string // "the spool of influx"
@@ -47,7 +47,7 @@ func sameFile(a, b string) bool {
 func Loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil || host == "localhost" {
-		return true // what is no address is told elsewhere
+		return true // what is no address is reported elsewhere
 	}
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.Unmap().IsLoopback()

@@ -31,7 +31,7 @@ type Problems struct {
 	List []Problem
 }
 
-// NewProblems is the error of these problems of a file, or nil where there are none. What two checks found alike is told once.
+// NewProblems is the error of these problems of a file, or nil where there are none. What two checks found alike is reported once.
 func NewProblems(file string, list []Problem) error {
 	if len(list) == 0 {
 		return nil

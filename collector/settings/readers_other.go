@@ -4,5 +4,5 @@ package settings
 
 import "io/fs"
 
-// Readers says nothing: the mode of a file does not tell who can read it.
+// Readers returns nothing: the mode of a file does not show its readers.
 func Readers(fs.FileInfo) (who string, ok bool) { return "", false }

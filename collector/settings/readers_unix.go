@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Readers says who beside the owner can read a file, if that is anybody who should not.
+// Readers returns the users beside the owner that can read a file, if there are any that should not.
 func Readers(info fs.FileInfo) (who string, ok bool) {
 	st, _ := info.Sys().(*syscall.Stat_t)
 	switch mode := info.Mode().Perm(); {

@@ -41,7 +41,7 @@ func parseVersion(v string) (major, minor int, err error) {
 	return major, minor, nil
 }
 
-// CheckRenames says what is wrong with the renames of a settings struct at a version: names that cannot be, and old ones
+// CheckRenames returns what is wrong with the renames of a settings struct at a version: names that cannot be, and old ones
 // that have been read for long enough.
 func CheckRenames(of any, version string) (problems []string) {
 	r, ok := of.(renamed)

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hopscope/hopscope/collector/metrics"
@@ -18,42 +17,34 @@ import (
 	"github.com/hopscope/hopscope/sink/notify"
 )
 
-// Alerting makes alerts of the findings of windows, and follows the file of what people acknowledged and muted. A collector
-// has one, and so has the consumer of a fleet. One goroutine at a time ends windows; the others may ask for metrics.
+// Alerting makes alerts of the findings of windows, and follows the file of what operators acknowledged and muted. A collector has
+// one, and so has the consumer of a fleet. One goroutine at a time ends windows; the others may ask for metrics.
 type Alerting struct {
 	cfg      notify.Config
 	instance string
 	log      *slog.Logger
 	center   *notify.Center
 
-	seen    os.FileInfo // the file of rules as it was read last; nil if it was not there
-	reading sync.Mutex  // while it is read
-	rules   *notify.Rules
-	read    atomic.Pointer[notify.Rules] // that were read and are not followed yet
+	file  *RulesFile
+	rules *notify.Rules // that are followed
 
-	problem  atomic.Pointer[string]
-	failures atomic.Uint64
-	mu       sync.Mutex // guards the figures
-	open     int
-	refused  uint64
-	sent     map[notify.Status]uint64
+	mu      sync.Mutex // guards the figures
+	open    int
+	refused uint64
+	sent    map[notify.Status]uint64
 }
 
-// NewAlerting reads the file of rules, if there is one. A file that is wrong is told, and nothing is muted.
+// NewAlerting reads the file of rules, if there is one. A wrong file is logged, and nothing is muted.
 func NewAlerting(cfg notify.Config, instance string, log *slog.Logger) (*Alerting, error) {
-	a := &Alerting{cfg: cfg, instance: instance, log: log, rules: &notify.Rules{}, sent: map[notify.Status]uint64{}}
+	a := &Alerting{cfg: cfg, instance: instance, log: log, file: OpenRules(cfg.File, log), rules: &notify.Rules{}, sent: map[notify.Status]uint64{}}
 	if err := a.Reset(); err != nil {
 		return nil, fmt.Errorf("alerts: %w", err)
-	}
-	if cfg.File != "" {
-		a.look()
-		a.wait()
 	}
 	a.follow()
 	return a, nil
 }
 
-// Reset forgets all alerts, for whoever goes on from a state or begins anew.
+// Reset forgets all alerts, for a process that goes on from a state or begins anew.
 func (a *Alerting) Reset() error {
 	c, err := notify.New(a.cfg, a.instance)
 	if err != nil {
@@ -63,7 +54,7 @@ func (a *Alerting) Reset() error {
 	return c.Follow(a.rules)
 }
 
-// AppendState writes what whoever goes on has to know.
+// AppendState appends what a process has to know that goes on.
 func (a *Alerting) AppendState(dst []byte) []byte { return a.center.AppendState(dst) }
 
 // ReadState goes on where AppendState was called, with the same findings; Restarted says that they are others.
@@ -72,11 +63,8 @@ func (a *Alerting) ReadState(b []byte) error { return a.center.ReadState(b) }
 // Restarted says that the detectors begin anew: what is open waits to be found again.
 func (a *Alerting) Restarted() { a.center.Restarted() }
 
-// Step gives the alerts that follow from what was found in a window, which ended at now.
+// Step returns the alerts that follow from what was found in a window, which ended at now.
 func (a *Alerting) Step(now int64, found []inference.Finding, called *names.Names) []notify.Alert {
-	if a.cfg.File != "" {
-		a.look()
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.follow()
@@ -89,48 +77,10 @@ func (a *Alerting) Step(now int64, found []inference.Finding, called *names.Name
 	return alerts
 }
 
-// look reads the file of rules in the background if it has changed: a window does not wait for it.
-func (a *Alerting) look() {
-	if !a.reading.TryLock() {
-		return
-	}
-	info, err := os.Stat(a.cfg.File)
-	if errors.Is(err, fs.ErrNotExist) {
-		info = nil
-	}
-	before := a.seen
-	same := info == nil && before == nil || info != nil && before != nil && os.SameFile(info, before) && info.ModTime().Equal(before.ModTime()) && info.Size() == before.Size()
-	if same && (err == nil || info == nil) {
-		a.reading.Unlock()
-		return
-	}
-	a.seen = info
-	go func() {
-		defer a.reading.Unlock()
-		r, err := notify.ReadRules(a.cfg.File)
-		if err != nil {
-			text := "what was acknowledged and muted is that of before: " + err.Error()
-			if p := a.problem.Swap(&text); p == nil || *p != text {
-				a.failures.Add(1)
-				a.log.Error("acknowledgements and mutes not read, those of before stay", "error", err.Error())
-			}
-			return
-		}
-		a.problem.Store(nil)
-		a.read.Store(r)
-	}()
-}
-
-// wait waits until nothing is read.
-func (a *Alerting) wait() {
-	a.reading.Lock()
-	defer a.reading.Unlock()
-}
-
 // follow takes over rules that were read.
 func (a *Alerting) follow() {
-	r := a.read.Swap(nil)
-	if r == nil {
+	r := a.file.Rules()
+	if r == a.rules {
 		return
 	}
 	if err := a.center.Follow(r); err != nil { // it was checked when it was read
@@ -138,21 +88,28 @@ func (a *Alerting) follow() {
 		return
 	}
 	a.rules = r
-	if n := len(r.Acknowledged) + len(r.Mutes); n > 0 {
-		a.log.Info("acknowledgements and mutes read", "file", a.cfg.File, "acknowledged", len(r.Acknowledged), "mutes", len(r.Mutes))
-	}
 }
 
-// Problem says why the rules are older than their file, or nothing. It may be called on nil.
-func (a *Alerting) Problem() string {
+// Rules returns the file of rules; it may be called on nil, which has none.
+func (a *Alerting) Rules() *RulesFile {
 	if a == nil {
-		return ""
+		return nil
 	}
-	if p := a.problem.Load(); p != nil {
-		return *p
-	}
-	return ""
+	return a.file
 }
+
+// Refused is of how many findings no alert was made, because alerts.max_open were open. It may be called on nil.
+func (a *Alerting) Refused() uint64 {
+	if a == nil {
+		return 0
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.refused
+}
+
+// Problem returns why the rules are older than their file, or nothing. It may be called on nil.
+func (a *Alerting) Problem() string { return a.Rules().Problem() }
 
 // The metrics of alerts.
 var (
@@ -180,7 +137,7 @@ func (a *Alerting) Emit(emit metrics.Emit) {
 	emit.All(
 		metrics.Of(mAlertsOpen, a.open),
 		metrics.Of(mAlertsRefused, a.refused),
-		metrics.Of(mAlertsRules, a.failures.Load()),
+		metrics.Of(mAlertsRules, a.file.failures.Load()),
 	)
 	for s := notify.Firing; s < notify.Test; s++ {
 		emit(mAlertsSent, float64(a.sent[s]), s.String())
@@ -250,7 +207,7 @@ func (k *AlertKeeper) Keep(now time.Duration, last bool) {
 	go write()
 }
 
-// LogFindings writes findings to the log, with what people call things, a few of each window: a storm is told as one.
+// LogFindings writes findings to the log, with the operator's names, a few of each window: a storm is logged as one.
 func LogFindings(log *slog.Logger, found []inference.Finding, called *names.Names) {
 	const most = 10
 	for i := range found {

@@ -85,7 +85,7 @@ func payloadText(payload []byte) string {
 	return out.String()
 }
 
-// FindRefused gives the entries with these names by directory, or all of them.
+// FindRefused returns the entries with these names by directory, or all of them.
 func FindRefused(dirs, names []string) (map[string][]string, error) {
 	found := map[string][]string{}
 	missing := slices.Clone(names)

@@ -40,9 +40,9 @@ func (s *Set) Rivals(instance, boot string, length time.Duration) *Rivals {
 	return r
 }
 
-// Watch asks the stores that can tell, every ten windows, which runs write under this name, until ctx ends. It is best
-// effort: a store that does not answer or does not allow to ask stops nothing. Look gives the time, and when this run began
-// by the clock as it is set now.
+// Watch asks the stores that have the answer, every ten windows, which runs write under this name, until ctx ends. It is best effort:
+// a store that does not answer or does not allow to ask stops nothing. Look gives the time, and when this run began by the clock as
+// it is set now.
 func (r *Rivals) Watch(ctx context.Context, look func() (now, began int64)) {
 	if len(r.witnesses) == 0 {
 		return

@@ -15,11 +15,11 @@ import (
 // Store is a store of series. The collector puts a queue before it, and a spool behind that if there is one.
 type Store struct {
 	Name   string
-	Target string // where it writes, for people: "http://127.0.0.1:8086, bucket hopscope"
+	Target string // where it writes, for display: "http://127.0.0.1:8086, bucket hopscope"
 	Writer sink.Writer
 	Queue  sink.QueueConfig
 	Spool  *spool.Config // nil without one
-	// RefusedBytes is how much is kept, in the spool's directory, of what the store refuses.
+	// RefusedBytes is the most that is kept, in the spool's directory, of refused points, in bytes.
 	RefusedBytes int64
 	// Alerts says that it is a receiver of alerts: it gets those and no windows.
 	Alerts bool
@@ -63,8 +63,8 @@ type SpoolConfig struct {
 	RefusedBytes int64 `yaml:"refused_bytes" doc:"Most bytes of points that the store refused; they are kept in dir, for hopscope spool. When they are reached the oldest go." range:"1048576..1099511627776"`
 }
 
-// SetDefaultsFor leaves the store switched off. Its spool is in a relative directory, so that a service is told by its
-// working directory where that is.
+// SetDefaultsFor leaves the store switched off. Its spool is in a relative directory, so that the working directory of a service
+// decides where that is.
 func (s *Config[C]) SetDefaultsFor(key string) {
 	*s = Config[C]{Queue: sink.DefaultQueueConfig(), Spool: SpoolConfig{Enabled: true, Config: spool.DefaultConfig(), RefusedBytes: 64 << 20}}
 	s.Spool.Dir = "spool/" + key
@@ -240,8 +240,7 @@ func OpenOne(cfg any, name string) (*Store, error) {
 	return nil, fmt.Errorf("%s: the settings have no such store", name)
 }
 
-// Spools gives the directories of the spools that are switched on in the settings struct cfg points to, by the name of
-// their store.
+// Spools returns the directories of the spools that are switched on in the settings struct cfg points to, by the name of their store.
 func Spools(cfg any) map[string]string {
 	dirs := map[string]string{}
 	for name, s := range sections(cfg) {
@@ -291,7 +290,7 @@ func ErrBeside(publisher, other string, alerts bool) error {
 		other, publisher, other)
 }
 
-// Check says which stores that are switched on in the settings struct cfg points to exclude each other.
+// Check returns which stores that are switched on in the settings struct cfg points to exclude each other.
 func Check(cfg any) error {
 	publisher, other, alerts := "", "", false
 	for name, s := range sections(cfg) {

@@ -1,5 +1,5 @@
-// Package stores is what series and alerts are written to: the sections of stores in settings, and stores behind their queues. It makes
-// alerts of findings, and keeps them over a restart.
+// Package stores holds the outputs of series and alerts: the sections of stores in settings, and stores behind their queues. It
+// makes alerts of findings, and keeps them over a restart.
 package stores
 
 import (
@@ -31,6 +31,9 @@ type Queue struct {
 	loggedTime  time.Time // and when
 	loggedDrops uint64
 
+	loggedAside     uint64
+	loggedAsideTime time.Time
+
 	loggedRefused uint64
 	refusing      bool
 	refusingTime  time.Time // when that was logged
@@ -47,7 +50,7 @@ type Set struct {
 	log     *slog.Logger
 }
 
-// SetOptions is what the stores of a set have in common.
+// SetOptions holds the options that the stores of a set share.
 type SetOptions struct {
 	Full    sink.Policy // of a queue that finds no room
 	Ledger  *ledger.Ledger
@@ -179,7 +182,7 @@ func (q *Queue) WriteWindow(ctx context.Context, w *sink.Window) error {
 	return err
 }
 
-// Filled is how far the spool has been filled. The store has one.
+// Filled returns how far the spool has been filled. The store has one.
 func (q *Queue) Filled() uint64 { return q.spool.End() }
 
 // Alert hands alerts to the receivers of the set.
@@ -250,6 +253,7 @@ func (q *Queue) logTrouble() {
 		q.loggedDrops = st.PointsDropped
 	}
 	q.logSpool()
+	q.logAside(&st.Aside)
 	q.logRefused(&st)
 	if sp := st.Spool; sp != nil {
 		// A record that the disk refused waits in memory; evicted and damaged ones are gone.
@@ -277,6 +281,14 @@ func (q *Queue) logSpool() {
 	}
 }
 
+// logAside logs that something was set aside, and again every ten minutes as long as more is.
+func (q *Queue) logAside(a *sink.Aside) {
+	if a.Total > q.loggedAside && (q.loggedAside == 0 || time.Since(q.loggedAsideTime) > 10*time.Minute) {
+		q.loggedAside, q.loggedAsideTime = a.Total, time.Now()
+		q.log.Warn("set aside what the store fails for while it takes others", "sink", q.Name(), "target", q.Target, "points", a.Points, "error", a.Error)
+	}
+}
+
 // logRefused logs points that the store refused: the first, and then every minute as long as there are more.
 func (q *Queue) logRefused(st *sink.QueueStats) {
 	if n := st.PointsRejected - q.loggedRefused; n > 0 && (!q.refusing || time.Since(q.refusingTime) > time.Minute) {
@@ -293,7 +305,7 @@ func (q *Queue) logRefused(st *sink.QueueStats) {
 	}
 }
 
-// Problem says why the sink is not ready, or "". A store that is away is no problem as long as its spool has room.
+// Problem returns why the sink is not ready, or "". A store that is away is no problem as long as its spool has room.
 func (q *Queue) Problem() string {
 	st := q.Stats()
 	switch {
@@ -301,6 +313,9 @@ func (q *Queue) Problem() string {
 		return st.LastError
 	case st.Failing && st.Spool == nil:
 		return "not writing, and there is no spool: " + st.LastError
+	case st.Aside.Pieces > 0:
+		return fmt.Sprintf("%d points are set aside since %s, which the store fails for while it takes others; they are tried again: %s",
+			st.Aside.Points, st.Aside.Since.UTC().Format(time.TimeOnly), st.Aside.Error)
 	case st.Rejecting:
 		return q.refusal(&st)
 	case st.Evicting:

@@ -1,4 +1,4 @@
-// Package summary is what a run saw, from its first report to its last, for people and for JSON.
+// Package summary makes the summary of a run, from its first report to its last, as text and as JSON.
 package summary
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Summary is what a run saw, from its first report to its last.
+// Summary is the summary of a run, from its first report to its last.
 type Summary struct {
 	Reports          uint64             `json:"reports"` // well-formed
 	Malformed        uint64             `json:"malformed"`
@@ -25,6 +25,7 @@ type Summary struct {
 	Flows            []Flow             `json:"flows"` // the busiest first
 	HopCount         int                `json:"hop_count"`
 	Hops             []Hop              `json:"hops"` // the slowest first
+	Nameless         []Nameless         `json:"hops_without_node_id,omitempty"`
 	Exporters        []Exporter         `json:"exporters"`
 	OtherExporters   *OtherExporters    `json:"other_exporters,omitempty"`
 	Dialects         []Dialect          `json:"dialects,omitempty"` // of exporters that their profiles did not read
@@ -34,7 +35,9 @@ type Summary struct {
 	Seconds          float64            `json:"seconds"`
 	ReportsPerSecond float64            `json:"reports_per_second"`
 
-	Names *names.Names `json:"-"` // for whoever shows the summary to people
+	Partial string `json:"partial,omitempty"` // why it is not that of all that was to be read
+
+	Names *names.Names `json:"-"` // for programs that show the summary
 }
 
 // Flow is one flow.
@@ -71,7 +74,7 @@ type Path struct {
 	Digests    uint64      `json:"digests"`    // PINT digests that it was inferred from
 	Changes    uint32      `json:"changes"`
 	Share      float64     `json:"share,omitempty"`         // of the packets that take it, of flows that use several paths at once
-	Others     []OtherPath `json:"other_paths,omitempty"`   // that digests told of, too
+	Others     []OtherPath `json:"other_paths,omitempty"`   // that digests show, too
 	Inferred   []int       `json:"inferred_hops,omitempty"` // hops, from 1, that rest on the topology: digests have not confirmed them well enough
 
 	Inseparable []PathSet `json:"inseparable_paths,omitempty"` // paths of which the digests do not say which are used
@@ -101,28 +104,61 @@ type Hop struct {
 	Queue    *Quantiles `json:"queue_bytes,omitempty"`
 }
 
+// Nameless is the hops whose records held no node id, at one position in the reports of one exporter. They are those of no node.
+type Nameless struct {
+	Exporter string     `json:"exporter,omitempty"` // none for packets of the network
+	Position uint8      `json:"position,omitempty"` // in the report, from 1; none for all that had no place
+	Reports  uint64     `json:"reports"`
+	Latency  *Quantiles `json:"latency_ns,omitempty"`
+	Queue    *Quantiles `json:"queue_bytes,omitempty"`
+}
+
+func namelessOf(s *inference.NamelessStats) Nameless {
+	n := Nameless{Position: s.Position, Reports: s.Count, Latency: quantiles(&s.Latency), Queue: quantiles(&s.Queue)}
+	if s.Exporter != (decode.Addr{}) {
+		n.Exporter = s.Exporter.String()
+	}
+	return n
+}
+
+// place names it in a table.
+func (n *Nameless) place() (exporter, position string) {
+	switch {
+	case n.Position == 0:
+		return "other", "-"
+	case n.Exporter == "":
+		return "the network's packets", fmt.Sprint(n.Position)
+	}
+	return n.Exporter, fmt.Sprint(n.Position)
+}
+
 // Quantiles of a distribution.
 type Quantiles struct {
 	P50 uint64 `json:"p50"`
 	P90 uint64 `json:"p90"`
 	P99 uint64 `json:"p99"`
 	Max uint64 `json:"max"`
+
+	// Where a device counts in buckets: the least that quantiles can be, and values beyond the last bucket.
+	P50Low uint64 `json:"p50_low,omitempty"`
+	P99Low uint64 `json:"p99_low,omitempty"`
+	Beyond uint64 `json:"beyond,omitempty"`
 }
 
 // Exporter is one sequence number space over the whole run.
 type Exporter struct {
-	Address    string `json:"address"` // empty in sums
-	NodeID     uint32 `json:"node_id"`
-	HWID       uint8  `json:"hw_id"`
-	Sequenced  bool   `json:"sequenced"`
-	Reports    uint64 `json:"reports"`
-	Lost       int64  `json:"lost"`
-	Duplicated uint64 `json:"duplicated"`
-	Reordered  uint64 `json:"reordered"`
-	Late       uint64 `json:"late"`
-	Down       uint64 `json:"down"`
-	Restarts   uint64 `json:"restarts"`
-	Malformed  uint64 `json:"malformed"`
+	Address    string  `json:"address"`           // empty in sums
+	NodeID     *uint32 `json:"node_id,omitempty"` // absent where the reports hold none
+	HWID       uint8   `json:"hw_id"`
+	Sequenced  bool    `json:"sequenced"`
+	Reports    uint64  `json:"reports"`
+	Lost       int64   `json:"lost"`
+	Duplicated uint64  `json:"duplicated"`
+	Reordered  uint64  `json:"reordered"`
+	Late       uint64  `json:"late"`
+	Down       uint64  `json:"down"`
+	Restarts   uint64  `json:"restarts"`
+	Malformed  uint64  `json:"malformed"`
 }
 
 // OtherExporters are those that the list leaves out.
@@ -138,8 +174,8 @@ type Finding struct {
 	Kind     string  `json:"kind"`
 	Severity string  `json:"severity"`
 	Start    int64   `json:"start"`
-	End      int64   `json:"end"` // 0 when the cause lasts
-	NodeID   uint32  `json:"node_id"`
+	End      int64   `json:"end"`               // 0 when the cause lasts
+	NodeID   *uint32 `json:"node_id,omitempty"` // absent where it is about no node
 	Value    float64 `json:"value"`
 	Baseline float64 `json:"baseline"`
 	Text     string  `json:"text"`
@@ -169,7 +205,11 @@ func quantiles(s *inference.Summary) *Quantiles {
 	if s.Count == 0 {
 		return nil
 	}
-	return &Quantiles{s.P50, s.P90, s.P99, s.Max}
+	q := &Quantiles{P50: s.P50, P90: s.P90, P99: s.P99, Max: s.Max}
+	if b := s.Bounds; b != nil {
+		q.P50Low, q.P99Low, q.Beyond = b.P50, b.P99, b.Open
+	}
+	return q
 }
 
 // FlowOf is the summary of a flow.
@@ -218,10 +258,13 @@ func FlowOf(f *inference.FlowStats) Flow {
 
 func findingOf(f *inference.Finding) Finding {
 	s := Finding{ID: f.IDText(), Kind: f.Kind.String(), Severity: f.Severity.String(), Start: f.Start, End: f.End,
-		NodeID: f.Node, Value: f.Value, Baseline: f.Baseline, Text: f.Text,
+		Value: f.Value, Baseline: f.Baseline, Text: f.Text,
 		Cause: f.CauseText(), Evidence: f.Evidence, Learning: f.Learning, Statistic: f.Statistic}
 	if f.Element.Kind != inference.NoElement {
 		s.Element = &f.Element
+	}
+	if f.HasNode() {
+		s.NodeID = &f.Node
 	}
 	return s
 }
@@ -251,10 +294,10 @@ func Dialects(list []guess.Finding) (out []Dialect) {
 	return out
 }
 
-// Remark is what is to be said of reports of one exporter that were read, and are not all in statistics.
+// Remark is a note on reports of one exporter that were read, and are not all in statistics.
 type Remark struct {
 	Address string `json:"address,omitempty"` // none for packets of the network
-	What    string `json:"what"`              // copies, unset-times, unflagged-int, stack-in-mx, domain-data, more
+	What    string `json:"what"`              // copies, unset-times, unflagged-int, stack-in-mx, domain-data, more-data, more
 	Count   uint64 `json:"count"`
 	Text    string `json:"text"`
 }
@@ -272,7 +315,7 @@ func Remarks(list []guess.Remark) (out []Remark) {
 	return out
 }
 
-// DialectProblems are those that somebody has to decide, a few of them.
+// DialectProblems returns those that an operator has to decide, a few of them.
 func DialectProblems(list []Dialect) (out []string) {
 	const most = 5
 	more := 0

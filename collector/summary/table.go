@@ -18,10 +18,13 @@ import (
 // MostDialects bounds how many senders are named that cannot be read.
 const MostDialects = 8
 
-// WriteTable writes the summary of a run for people.
+// WriteTable writes the summary of a run as text.
 func (s *Summary) WriteTable(w io.Writer) error {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
+	if s.Partial != "" {
+		fmt.Fprintf(&b, "PARTIAL: %s\n", names.Printable(s.Partial))
+	}
 	fmt.Fprintf(t, "%s reports in %s (%s/s), %s malformed\n", inference.Count(s.Reports), seconds(s.Seconds), inference.Count(uint64(s.ReportsPerSecond)), inference.Count(s.Malformed))
 	section := func(title string, n int) bool {
 		t.Flush()
@@ -55,6 +58,7 @@ func (s *Summary) WriteTable(w io.Writer) error {
 			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", hopNode(h, s.Names), s.Names.HopEgress(k), inference.Count(h.Reports), latencyCells(h.Latency), queueCell(h.Queue))
 		}
 	}
+	s.writeNameless(t, section)
 	if section(fmt.Sprintf("Busiest flows (%d of %d)", len(s.Flows), s.FlowCount), len(s.Flows)) {
 		fmt.Fprintf(t, "  packets\tflow\tpath\tp99 by hop, within 10 %%\n")
 		for _, f := range s.Flows {
@@ -72,7 +76,11 @@ func (s *Summary) WriteTable(w io.Writer) error {
 			if !e.Sequenced {
 				lost = "not numbered"
 			}
-			fmt.Fprintf(t, "  %s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%d\t%d\n", e.Address, s.Names.Node(e.NodeID), e.HWID, inference.Count(e.Reports), lost, e.Duplicated, e.Reordered, e.Late, e.Restarts, e.Malformed)
+			node := "-"
+			if e.NodeID != nil {
+				node = s.Names.Node(*e.NodeID)
+			}
+			fmt.Fprintf(t, "  %s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%d\t%d\n", e.Address, node, e.HWID, inference.Count(e.Reports), lost, e.Duplicated, e.Reordered, e.Late, e.Restarts, e.Malformed)
 		}
 		if o := s.OtherExporters; o != nil && o.Exporters > 0 {
 			fmt.Fprintf(t, "  %d others\t\t\t%s\t%d\t%d\t%d\t%d\t%d\t%d\n", o.Exporters, inference.Count(o.Sums.Reports), o.Sums.Lost, o.Sums.Duplicated, o.Sums.Reordered, o.Sums.Late, o.Sums.Restarts, o.Sums.Malformed)
@@ -122,6 +130,25 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	t.Flush()
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// mostNameless bounds the lines of hops without a node id.
+const mostNameless = 20
+
+func (s *Summary) writeNameless(t io.Writer, section func(string, int) bool) {
+	if !section("Hops without a node id", len(s.Nameless)) {
+		return
+	}
+	fmt.Fprintf(t, "  exporter\tposition\treports\tp50\tp90\tp99\tmax\tqueue p99\n")
+	for i := range s.Nameless {
+		if i == mostNameless {
+			fmt.Fprintf(t, "  and %d more\n", len(s.Nameless)-i)
+			break
+		}
+		n := &s.Nameless[i]
+		exporter, position := n.place()
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", exporter, position, inference.Count(n.Reports), latencyCells(n.Latency), queueCell(n.Queue))
+	}
 }
 
 func hopNode(h Hop, n *names.Names) string {
@@ -205,7 +232,7 @@ func seconds(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(time.Millisecond).String()
 }
 
-// elsewhere tells of digests of another site than that of pint.site.
+// elsewhere describes digests of another site than that of pint.site.
 func elsewhere(n uint64) string {
 	if n == 0 {
 		return ""

@@ -25,11 +25,37 @@ type Figures struct {
 	Rate     float64            // reports a second, in the last window
 	Diverted uint64             // reports that went on one by one
 	Lost     int64              // reports that exporters lost
-	// Folded is what was stored as "other" because the day had no place for its series.
+	// Folded counts what was stored as "other" because the day had no place for its series.
 	Folded struct{ Hops, Flows, Rest uint64 }
+	Left   LeftOut // by limits, in this run
 	// FirstLabel and LastLabel are of the windows that were handed over. LastLabel is 0 before the first; FirstLabel may be
 	// known before.
 	FirstLabel, LastLabel int64
+}
+
+// LeftOut counts what limits of the settings left out of windows and of the detectors.
+type LeftOut struct {
+	Hops    uint64 // records of hops that are counted as the hop other
+	Flows   uint64 // rows of flows and path changes that are stored as the flow other
+	Rows    uint64 // rows of exporters, interfaces and findings that are stored as other
+	Changes uint64 // path changes and digests with a fault that are not listed one by one
+	Drops   uint64 // reports of drops whose node and reason are not listed one by one
+
+	HistoriesOfHops uint64 // hops, links and interfaces whose values were not judged, in every window anew
+	FindingsOfDrops uint64 // nodes with a reason of drops that have no finding, in every window anew
+	FindingsOfFlows uint64 // changes and faults of flows that have no finding of their own
+}
+
+// AddSince adds what l has more than before.
+func (t *LeftOut) AddSince(l, before *LeftOut) {
+	t.Hops += l.Hops - before.Hops
+	t.Flows += l.Flows - before.Flows
+	t.Rows += l.Rows - before.Rows
+	t.Changes += l.Changes - before.Changes
+	t.Drops += l.Drops - before.Drops
+	t.HistoriesOfHops += l.HistoriesOfHops - before.HistoriesOfHops
+	t.FindingsOfDrops += l.FindingsOfDrops - before.FindingsOfDrops
+	t.FindingsOfFlows += l.FindingsOfFlows - before.FindingsOfFlows
 }
 
 // NewTally makes one with places for hops and exporters.
@@ -64,7 +90,7 @@ func (t *Tally) Figures() (f Figures, open map[[2]string]int) {
 	return f, t.findings.open()
 }
 
-// Known is how many reports of the exporter at an address were read, as far as windows have ended.
+// Known returns how many reports of the exporter at an address were read, as far as windows have ended.
 func (t *Tally) Known(a decode.Addr) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,6 +110,9 @@ func (t *Tally) Fill(s *Summary, most int) {
 		h := &all[i]
 		s.Hops = append(s.Hops, Hop{NodeID: h.Node, EgressIf: h.EgressIf, Other: h.Other, Reports: h.Count,
 			Latency: quantiles(&h.Latency), Queue: quantiles(&h.Queue)})
+	}
+	for _, n := range t.totals.Nameless() {
+		s.Nameless = append(s.Nameless, namelessOf(&n))
 	}
 	s.Exporters, s.OtherExporters = t.exporters.list()
 	for _, f := range t.findings {
@@ -121,7 +150,10 @@ func (t *exporterTotals) add(stats []inference.ExporterStats, refused uint64) {
 		e := &stats[i]
 		s := t.of[e.ExporterKey]
 		if s == nil {
-			s = &exporterTotal{Exporter: Exporter{Address: e.Addr.String(), NodeID: e.Node, HWID: e.HWID}}
+			s = &exporterTotal{Exporter: Exporter{Address: e.Addr.String(), HWID: e.HWID}}
+			if node := e.Node; !e.Nameless {
+				s.NodeID = &node
+			}
 			t.of[e.ExporterKey] = s
 		}
 		s.window = t.window
@@ -163,6 +195,14 @@ func (s *Exporter) add(o *Exporter) {
 	s.Malformed += o.Malformed
 }
 
+// node is the id of the node, -1 for none.
+func (s *Exporter) node() int64 {
+	if s.NodeID == nil {
+		return -1
+	}
+	return int64(*s.NodeID)
+}
+
 // lost is what all exporters lost.
 func (t *exporterTotals) lost() int64 {
 	lost := t.other.Lost
@@ -192,7 +232,7 @@ func (t *exporterTotals) list() ([]Exporter, *OtherExporters) {
 		out = append(out, s.Exporter)
 	}
 	byName := func(a, b Exporter) int {
-		return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.NodeID, b.NodeID), cmp.Compare(a.HWID, b.HWID))
+		return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.node(), b.node()), cmp.Compare(a.HWID, b.HWID))
 	}
 	other := OtherExporters{Exporters: t.folded, Sums: t.other, Unfollowed: t.refused}
 	if len(out) > listedExporters {

@@ -36,7 +36,7 @@ func TestExporterTotals(t *testing.T) {
 	found := false
 	for i := range list {
 		sum.add(&list[i])
-		found = found || list[i].NodeID == 1 && list[i].Reports == 100_000
+		found = found || list[i].node() == 1 && list[i].Reports == 100_000
 	}
 	if sum.Reports != reports || sum.Lost != lost || totals.lost() != lost || !found {
 		t.Errorf("%d reports and %d lost in all, want %d and %d; the steady one is listed: %v", sum.Reports, sum.Lost, reports, lost, found)

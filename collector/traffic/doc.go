@@ -9,5 +9,5 @@
 //
 // [Noise] is the opposite: what must be counted as malformed and harm nothing.
 //
-// [Send] refuses any destination but a loopback address: it is a load generator and must not be pointed at anybody.
+// [Send] refuses any destination but a loopback address: it is a load generator and must not be pointed at other machines.
 package traffic

@@ -69,7 +69,7 @@ func minBytes(hops int) int {
 	return n
 }
 
-// Validate gives every problem at once.
+// Validate returns every problem at once.
 func (c *Config) Validate() error {
 	var errs []error
 	for _, n := range []struct {
@@ -231,7 +231,7 @@ func node(exporter, hop int, h uint64) uint32 {
 	return maxExporters + uint32(hop)<<8 + uint32(h%nodesPerHop)
 }
 
-// Flow is what a receiver must find in the reports about one flow.
+// Flow is the expected content of the reports about one flow.
 type Flow struct {
 	Exporter int
 	Src, Dst netip.AddrPort

@@ -2,7 +2,7 @@ package traffic
 
 import "math/rand/v2"
 
-// Noise is what a collector must survive: datagrams of random bytes, and good reports with some bytes changed or the end
+// Noise makes datagrams that a collector must survive: datagrams of random bytes, and good reports with some bytes changed or the end
 // cut off. Lengths vary from nothing to the size of a report. It belongs to one goroutine.
 type Noise struct {
 	good *Generator

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Datagrams is what [Send] sends: datagrams from a number of exporters. [Generator] is one.
+// Datagrams is a source of datagrams for [Send], from a number of exporters. [Generator] is one.
 type Datagrams interface {
 	Exporters() int
 	// Bytes is the length of the longest datagram.
@@ -26,7 +26,7 @@ type SendConfig struct {
 	// Sockets is the number of sockets, each with a source port of its own; exporter e sends from socket e modulo
 	// Sockets. 0 gives every exporter one, up to 64.
 	Sockets int
-	// Burst is how many datagrams leave with one system call; 0 means what is due in 100 µs, between 1 and 64. A batch
+	// Burst is the number of datagrams that leave with one system call; 0 means what is due in 100 µs, between 1 and 64. A batch
 	// comes from one exporter.
 	Burst int
 	// Segment lets the kernel cut one large buffer into datagrams (UDP_SEGMENT). It costs the sender far less, and the
@@ -65,7 +65,7 @@ func (c *SendConfig) validate() error {
 type Result struct {
 	Sent    uint64 // datagrams that the kernel took
 	Bytes   uint64 // of their payload
-	Refused uint64 // times that the kernel said nobody listens there
+	Refused uint64 // times that the kernel reported no listener there
 	Elapsed time.Duration
 }
 

@@ -89,8 +89,7 @@ func (s *sender) slot(i int) []byte { return s.data[i*s.size : (i+1)*s.size : (i
 // setLen says how much of slot i is to be sent.
 func (s *sender) setLen(i, n int) { s.iovs[i].SetLen(n) }
 
-// send sends the first n slots through one socket. An error that tells of an earlier datagram is counted, and
-// sending goes on.
+// send sends the first n slots through one socket. An error about an earlier datagram is counted, and sending goes on.
 func (s *sender) send(socket, n int) (refused uint64, err error) {
 	fd := s.fds[socket]
 	for at := 0; at < n; {

@@ -89,7 +89,7 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// A paced sender is never ahead of its rate, keeps to its duration, and stops when told.
+// A paced sender is never ahead of its rate, keeps to its duration, and stops when asked.
 func TestSendLimits(t *testing.T) {
 	_, to := listen(t, "127.0.0.1:0")
 	const rate, duration = 5000, 50 * time.Millisecond
@@ -110,7 +110,7 @@ func TestSendLimits(t *testing.T) {
 	}
 }
 
-// A port where nobody listens is told, not hidden.
+// A port without a listener is reported, not hidden.
 func TestSendRefused(t *testing.T) {
 	c, to := listen(t, "127.0.0.1:0")
 	c.Close()

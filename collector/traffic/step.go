@@ -5,7 +5,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Step is what became of one load that a collector was given.
+// Step is the result of one load on a collector.
 type Step struct {
 	Asked    float64          `json:"asked_per_second"` // 0: as fast as possible
 	Sent     uint64           `json:"sent"`

@@ -59,7 +59,7 @@ func (e *Ends) Finish() {
 	e.endWall(cut)
 }
 
-// clockState is what is known of the wall clock, beside the windows.
+// clockState is the knowledge about the wall clock, beside the windows.
 type clockState struct {
 	Steps    uint64
 	Last     time.Duration // by which it was set, negative for back
@@ -95,7 +95,7 @@ func (s *clockState) Problems() (out []string) {
 	return out
 }
 
-// noteStep notes that the wall clock was set. What that means for windows is told when they end.
+// noteStep notes that the wall clock was set. What that means for windows is logged when they end.
 func (e *Ends) noteStep(step time.Duration) {
 	if step == 0 {
 		return
@@ -150,8 +150,8 @@ func (e *Ends) endWall(cut windowCut) {
 			w.End++
 		} else if whole != nil {
 			w.Run.Reports, w.Revision = whole.Reports, revision
-			w.Hops, w.Flows, w.FlowBound, w.FlowCount, w.Exporters = whole.Hops, whole.Flows, whole.FlowBound, whole.FlowCount, whole.Exporters
-			w.Start, w.OtherHops = whole.Start, whole.OtherHops
+			w.Hops, w.Flows, w.FlowBound, w.FlowCount, w.Exporters, w.Interfaces = whole.Hops, whole.Flows, whole.FlowBound, whole.FlowCount, whole.Exporters, whole.Interfaces
+			w.Start, w.OtherHops, w.Nameless = whole.Start, whole.OtherHops, whole.Nameless
 			e.admission.Mark(w.Window, nil)
 		}
 	})

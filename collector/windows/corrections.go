@@ -67,7 +67,7 @@ func (c *corrections) add(label int64, p *inference.Partial) (whole *inference.W
 	limits := c.first
 	if again {
 		limits = c.most
-		// The bytes are our own, so there is nothing to defend against.
+		// The bytes are the collector's own, so there is nothing to defend against.
 		if err := c.merged.ReadBinary(c.kept[i].data, inference.NoLimits()); err != nil {
 			return nil, 0, fmt.Errorf("what was counted before cannot be read: %w", err)
 		}

@@ -117,7 +117,7 @@ func TestCorrectionsMerge(t *testing.T) {
 	}
 }
 
-// Should kept bytes ever not be readable, that is told, and nothing is taken for what they held.
+// Should kept bytes ever not be readable, that is reported, and nothing is taken for what they held.
 func TestCorrectionsDamaged(t *testing.T) {
 	c := testCorrections(64 << 20)
 	var p inference.Partial
@@ -131,7 +131,7 @@ func TestCorrectionsDamaged(t *testing.T) {
 	}
 }
 
-// What is told to other members of a fleet stays out of what is kept, and keeps nothing from being written whole.
+// What is published to other members of a fleet stays out of what is kept, and keeps nothing from being written whole.
 func TestCorrectionsOfAFleet(t *testing.T) {
 	c := testCorrections(64 << 20)
 	var p inference.Partial

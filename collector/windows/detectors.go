@@ -4,8 +4,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
+	"github.com/hopscope/hopscope/sink/notify"
 )
 
 // Detector turns windows into findings. It is called from one goroutine, and does not keep the window. The findings are
@@ -33,6 +35,9 @@ func NewDetectors(cfg events.Config, live bool, more ...Detector) *Detectors {
 
 // Reload changes the settings with the next window.
 func (d *Detectors) Reload(cfg events.Config) { d.reload.Store(&cfg) }
+
+// accept hands to the detectors what operators accepted as normal.
+func (d *Detectors) accept(r *notify.Rules) { d.events.Accept(stores.Acceptances(r)) }
 
 // time is the end of a window for the detectors. They see what was counted in the order in which it was, also
 // when the clock was set back: until it has passed the latest window, each one ends a millisecond after the one before,

@@ -18,7 +18,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Config is what ends windows.
+// Config holds the parts and settings for ending windows.
 type Config struct {
 	Instance, Boot, Version string
 	Length                  time.Duration // of a window
@@ -31,8 +31,9 @@ type Config struct {
 	Detectors               *Detectors
 	Stores                  *stores.Set
 	Alerts                  *stores.AlertKeeper               // nil without receivers
+	Rules                   *stores.RulesFile                 // nil without a file of what operators accepted
 	State                   *State                            // nil without a state file
-	Names                   func() *names.Names               // what people call things
+	Names                   func() *names.Names               // the operator's names
 	NameRows                func(end int64) []names.Row       // names that series are to have
 	Now                     func() (time.Time, time.Duration) // both clocks
 	Corrections             Corrections
@@ -51,7 +52,7 @@ type Ends struct {
 	run         time.Time  // when the run began, by the clock as it was then
 	clock       *wallClock // nil for windows that end by the time stamps of frames
 
-	mu    sync.Mutex // guards state, which anybody may read
+	mu    sync.Mutex // guards state, which any goroutine may read
 	state clockState
 }
 
@@ -66,16 +67,21 @@ func (e *Ends) end(end pipeline.End, took time.Duration, change func(*sink.Windo
 	label := e.fleetLabel(end.Label)
 	end.Start, e.start = e.start, end.Label
 	partial, diverted := e.Pipeline.Cut(end, label)
+	before := e.leftOut()
 	e.admission.Fold(partial, partial.End)
 	w := partial.Window(e.Limits)
+	e.Detectors.accept(e.Rules.Rules())
 	found := e.Detectors.step(&w)
 	e.admission.Mark(&w, found)
+	left := e.leftOut()
+	left.Window(&w)
 	refused := e.Pipeline.Exporters.Refused()
 	if took == 0 {
 		took = time.Duration(w.End - w.Start)
 	}
 	e.Tally.Add(partial, &w, refused, found, func(f *summary.Figures) {
 		f.Folded.Hops, f.Folded.Flows, f.Folded.Rest = e.admission.Folded()
+		f.Left.AddSince(&left, &before)
 		f.Learning = e.Detectors.learning()
 		if c := e.Detectors.coverage(); c.Seen > 0 {
 			f.Coverage = c
@@ -109,6 +115,7 @@ func (e *Ends) end(end pipeline.End, took time.Duration, change func(*sink.Windo
 			e.Log.Error("window not taken", "sink", out.Name(), "error", err.Error())
 		}
 	}
+	e.Pipeline.HandedOver(label)
 	if e.Alerts != nil {
 		e.Stores.Alert(context.Background(), e.Alerts.Step(w.End, found, e.Names()))
 		e.Alerts.Keep(time.Duration(e.read().mono), false)
@@ -120,6 +127,9 @@ func (e *Ends) end(end pipeline.End, took time.Duration, change func(*sink.Windo
 		f.LastLabel = label
 	})
 }
+
+// leftOut is what the admission and the detectors left out ever; the state file keeps their counts.
+func (e *Ends) leftOut() summary.LeftOut { return summary.LeftOutEver(e.admission, e.Detectors.events) }
 
 // account writes the state file before the window goes to the stores. What exporters missed while no collector ran enters
 // the ledger.

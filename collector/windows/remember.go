@@ -14,8 +14,8 @@ import (
 )
 
 // What the detectors remember is in a file beside the state file, since it is large and need not be of the last window: it is
-// replaced every rememberEvery windows, and when the run ends in order. A run that goes on from it has findings that ended while
-// nobody looked, which end when that is seen, and lacks what began behind it, which begins again.
+// replaced every rememberEvery windows, and when the run ends in order. A run that goes on from it has findings that ended while no
+// collector ran, which end when that is seen, and lacks what began behind it, which begins again.
 //
 //	"hopdete1"  end of the last window<8b>  crc32c of the state<4b>  state of events.Detector, with a version of its own
 const (

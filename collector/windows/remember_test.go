@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/sink/spool"
 )
 
-// TestRemember lets a run go on from what the detectors of another one knew: its open findings are told with the first window.
+// TestRemember lets a run go on from what the detectors of another one knew: its open findings are published with the first window.
 // What is damaged, old or of another version is left alone, and the collector runs.
 func TestRemember(t *testing.T) {
 	d := events.New(events.DefaultConfig())

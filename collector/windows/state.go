@@ -22,11 +22,10 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// The state file says how far the exporters had counted and what became of their reports, so that the run after a kill
-// can tell what the kill cost. It is replaced at every window's end, before the window goes to the spools: it holds what is
-// true if the window reaches them (After), what is true if it does not (Before), and how far the first spool had been
-// filled at that time, by which the next run finds out which of the two it is. It is written only while nothing waits in
-// memory; then all windows before are on disk.
+// The state file says how far the exporters had counted and what became of their reports, so that the run after a kill can report
+// what the kill cost. It is replaced at every window's end, before the window goes to the spools: it holds what is true if the window
+// reaches them (After), what is true if it does not (Before), and how far the first spool had been filled at that time, by which the
+// next run finds out which of the two it is. It is written only while nothing waits in memory; then all windows before are on disk.
 //
 //	"hopstat1"  length of the rest<4b>  crc32c of the rest<4b>  JSON of savedState
 const (
@@ -53,7 +52,7 @@ type savedState struct {
 type snapshot struct {
 	End       int64
 	Exporters []byte // numbers that they had reached
-	Pending   uint64 // reports that had numbers up to these and were in no window yet
+	Pending   uint64 // reports that came with numbers up to these and were in no window yet
 	Sinks     map[string]sinkTotals
 }
 
@@ -161,10 +160,9 @@ func OpenState(path string, set *stores.Set, l *ledger.Ledger, p *pipeline.Pipel
 
 // windowEnds writes the file before the window goes to the stores.
 func (k *State) windowEnds(w *inference.Window, diverted, refused uint64) {
-	var observed, provisional uint64
+	var observed uint64
 	for i := range w.Exporters {
 		observed += w.Exporters[i].Reports
-		provisional += w.Exporters[i].Provisional
 	}
 	if k.since++; k.since >= rememberEvery {
 		k.rememberNow(w.End)
@@ -179,7 +177,7 @@ func (k *State) windowEnds(w *inference.Window, diverted, refused uint64) {
 		}
 	}
 	late := uint64(max(0, int64(k.observed+refused)-int64(k.windowed)-balances[0].Dropped[ledger.DroppedShardQueue.String()]))
-	k.state.After = snapshot{w.End, k.pipeline.Exporters.Saved, provisional + late, k.totals(balances, w.Reports)}
+	k.state.After = snapshot{w.End, k.pipeline.Exporters.Saved, late, k.totals(balances, w.Reports)}
 	if !idle(balances) { // an earlier window is not on disk yet
 		return
 	}
@@ -280,7 +278,7 @@ func (k *State) rememberNow(end int64) {
 	}
 }
 
-// AllRuns gives the accounts of all runs since the state file began; nil without one.
+// AllRuns returns the accounts of all runs since the state file began; nil without one.
 func (k *State) AllRuns() *summary.AllRuns {
 	if k == nil {
 		return nil

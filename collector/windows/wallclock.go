@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// reading is one look at both clocks, in ns. The monotonic one only runs forward, at the pace of time, and stands still
-// while the machine sleeps; nobody sets it. The wall clock is what people and NTP set: it may be anything.
+// reading is one look at both clocks, in ns. The monotonic one only runs forward, at the pace of time, and stands still while the
+// machine sleeps; it is never set. The wall clock is what operators and NTP set: it may be anything.
 type reading struct{ mono, wall int64 }
 
 // wallClock decides when the windows of a live collector end, and under which label each is kept: the multiple of the
 // window's length, in wall time, at which it ended. It reads no clock itself.
 //
-// A window ends at the first multiple that comes at least half a length, in monotonic time, after the window began. So
-// whatever is done to the wall clock, a window takes at least half a length and less than one and a half; how long the
-// caller takes to look comes on top. Where nobody set the clock, a window after a look that was late by less than a length
-// is as much shorter, and has its own label: what belongs to it has the times of its receipt. A wall clock that runs a little fast or slow moves the ends with it. One that is set
-// forward skips labels. One that is set back comes to labels again:
+// A window ends at the first multiple that comes at least half a length, in monotonic time, after the window began. So whatever is
+// done to the wall clock, a window takes at least half a length and less than one and a half; how long the caller takes to look comes
+// on top. Where the clock was not set, a window after a look that was late by less than a length is as much shorter, and has its own
+// label: what belongs to it has the times of its receipt. A wall clock that runs a little fast or slow moves the ends with it. One
+// that is set forward skips labels. One that is set back comes to labels again:
 //
 //   - again: windows under the labels above floor, of which the caller keeps what was counted, so that it can add to it;
 //   - held: what is below would take the place of something that is not known any more, so the latest label is kept until
@@ -111,7 +111,7 @@ func (k *wallClock) sleep() time.Duration {
 // forget raises the floor: what was counted under the labels up to this one is not kept any more.
 func (k *wallClock) forget(label int64) { k.floor = max(k.floor, label) }
 
-// steady is the time that the wall clock would show had nobody set it since the start.
+// steady is the time that the wall clock would show had it not been set since the start.
 func (k *wallClock) steady() int64 { return k.first.wall + k.last.mono - k.first.mono }
 
 // read takes a reading over and says whether the wall clock was set. NTP lets a clock run faster or slower to correct it,

@@ -27,8 +27,8 @@ func newClockRun(t *testing.T, length, reach time.Duration) *clockRun {
 	return &clockRun{t: t, k: newWallClock(length, reach, now), now: now, began: now.mono, parts: map[int64]int64{}}
 }
 
-// pass lets time pass, the way a machine does: the caller looks when the clock told it to, and every second. The wall
-// clock runs at rate.
+// pass lets time pass, the way a machine does: the caller looks when the clock asked it to, and every second. The wall clock runs at
+// rate.
 func (r *clockRun) pass(d time.Duration, rate float64) {
 	r.t.Helper()
 	for end := r.now.mono + int64(d); r.now.mono < end; {
@@ -227,7 +227,7 @@ func TestWallClockLate(t *testing.T) {
 	}
 }
 
-// A clock that NTP makes run faster or slower is followed: windows end at its multiples, and no step is told.
+// A clock that NTP makes run faster or slower is followed: windows end at its multiples, and no step is logged.
 func TestWallClockSlewed(t *testing.T) {
 	for _, rate := range []float64{1 + 500e-6, 1 - 500e-6, 1.08, 0.92} {
 		r := newClockRun(t, ten, 10*time.Minute)

@@ -141,7 +141,7 @@ func (d *Decoder) open(b []byte) *Error {
 	}
 }
 
-// Unknown is how many reports of the open stream were left out so far.
+// Unknown returns the number of reports of the open stream that were left out so far.
 func (d *Decoder) Unknown() int { return d.unknown }
 
 // Next appends reports of the open stream to dst, at most limit, which are those of as many rows less the unknown ones. It

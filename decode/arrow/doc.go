@@ -1,4 +1,4 @@
-// Package arrow writes reports as Apache Arrow streams that anybody can read, and reads them back.
+// Package arrow writes reports as Apache Arrow streams that any Arrow library reads, and reads them back.
 //
 // A stream is a schema, two small dictionaries and one record batch with one row a report; docs/reports-arrow.md lists the
 // columns. Hops are one column of type list<struct>: one list of offsets serves all values of the hops, which columns of

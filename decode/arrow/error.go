@@ -27,5 +27,5 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("arrow stream of reports: %s at byte %d %v", e.Field, e.Offset, e.Err)
 }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }

@@ -24,9 +24,12 @@ type Decoder struct {
 	place     intmd.Place
 	shapes    shapes
 	innermost bool          // packets that are carried in others take their place in reports
-	carried   packet.Packet // the innermost packet
+	carried   packet.Packet // one in another
 	scratch   decode.Report // of INT that nothing announces
 	sflow     *sflowState   // nil where the profile does not read it
+	ipfix     *ipfixState   // as well
+	gre       uint16        // protocol number of a GRE header in which no INT was looked for
+	port      uint16        // source port of the datagram at hand, 0 where it is not known
 }
 
 // New makes a decoder for p.
@@ -35,6 +38,9 @@ func New(p Profile) *Decoder {
 	d.special = d.table.payload != nil || p.Wrong != 0
 	if p.SFlow {
 		d.sflow = &sflowState{sources: map[sflowSource]*sflowLast{}}
+	}
+	if p.IPFIX {
+		d.ipfix = newIPFIX(nil)
 	}
 	return d
 }
@@ -84,7 +90,7 @@ func (d *Decoder) datagram(b *decode.Batch, src *decode.Addr, payload []byte, le
 		d.forget(b, n)
 		return n
 	}
-	if n = d.known(b, src, payload, 0, length, time); n > 0 {
+	if n = d.known(b, src, payload, 0, length, time, false); n > 0 {
 		return n
 	}
 	d.table.payload.ReadPayload(b, payload, length)
@@ -113,13 +119,11 @@ func (d *Decoder) forget(b *decode.Batch, n int) {
 	}
 }
 
-// packet decodes the frame that p was read from: it hands p to whom the table says.
+// packet decodes the frame that p was read from: it hands p to the reader in the table.
 func (d *Decoder) packet(b *decode.Batch, p *packet.Packet, data []byte, time int64) (n int) {
-	if p.IP == 0 {
-		return d.offer(d.table.types, p.EtherType, b, p, data, time)
-	}
 	if p.Proto == packet.ProtoUDP && p.HasPorts {
 		port := p.DstPort()
+		d.port = p.SrcPort()
 		if contains(d.table.reports, port) {
 			if p.Fragment {
 				return d.fragment(b, p, data, time)
@@ -134,11 +138,21 @@ func (d *Decoder) packet(b *decode.Batch, p *packet.Packet, data []byte, time in
 		}
 		if !p.Fragment && p.L4+packet.UDPLen < len(data) && data[p.L4+packet.UDPLen] == 0 {
 			src := p.Src(data)
-			if n = d.known(b, &src, data, p.L4+packet.UDPLen, p.UDPEnd(data), time); n > 0 {
+			if n = d.known(b, &src, data, p.L4+packet.UDPLen, p.UDPEnd(data), time, false); n > 0 {
 				return n
 			}
 		}
-		if n = d.offer(d.table.ports, port, b, p, data, time); n > 0 {
+	}
+	return d.embedded(b, p, data, time)
+}
+
+// embedded decodes the telemetry that p carries itself: p is no report.
+func (d *Decoder) embedded(b *decode.Batch, p *packet.Packet, data []byte, time int64) (n int) {
+	if p.IP == 0 {
+		return d.offer(d.table.types, p.EtherType, b, p, data, time)
+	}
+	if p.Proto == packet.ProtoUDP && p.HasPorts {
+		if n = d.offer(d.table.ports, p.DstPort(), b, p, data, time); n > 0 {
 			d.carry(b, n, p, data)
 			return n
 		}
@@ -242,7 +256,9 @@ func (d *Decoder) fragment(b *decode.Batch, p *packet.Packet, data []byte, time 
 func (d *Decoder) network(b *decode.Batch, p *packet.Packet, data []byte, time int64) (n int) {
 	place := &d.place
 	if !d.find(place, p, data) {
-		return 0
+		if p = d.findInside(p, data); p == nil {
+			return 0
+		}
 	}
 	r := d.next(b, time)
 	p.Report(r, data)
@@ -254,6 +270,56 @@ func (d *Decoder) network(b *decode.Batch, p *packet.Packet, data []byte, time i
 	d.restoreFlow(r, data, r.Version)
 	d.carriedBehind(r, p, data, r.Version)
 	return 1
+}
+
+// sampled decodes the telemetry in the packet p, of which r is a sample and of which data hold what was sampled. It gives the number of reports that
+// it appends. They count no packet, and r gets their flow, so that packets and hops are of one. Devices sample all traffic, in which a mark
+// proves nothing: what breaks a rule is no telemetry here.
+func (d *Decoder) sampled(b *decode.Batch, r *decode.Report, p *packet.Packet, data []byte) (n int) {
+	n = d.embedded(b, p, data, r.Time)
+	added := b.Reports[len(b.Reports)-n:]
+	for _, x := range added {
+		if x.Err.Reason != 0 {
+			for range added {
+				b.Cancel()
+			}
+			return 0
+		}
+	}
+	const (
+		source = decode.HasExporter | decode.HasNodeID | decode.HasHWID | decode.HasSeq
+		flow   = decode.HasFlow | decode.HasPorts | decode.HasInner | decode.HasInnerPorts
+	)
+	for _, x := range added {
+		x.Exporter, x.NodeID, x.HWID, x.Seq, x.SeqBits, x.To = r.Exporter, r.NodeID, r.HWID, r.Seq, r.SeqBits, r.To
+		x.Has |= r.Has & source
+		x.Flags |= decode.Sampled
+		if r.Kind == decode.KindDrop {
+			x.Flags |= decode.Dropped
+		}
+		if x.Has&decode.HasFlow != 0 {
+			r.Flow, r.Inner, r.Has = x.Flow, x.Inner, r.Has&^flow|x.Has&flow
+		}
+	}
+	return n
+}
+
+// findInside looks for the mark of INT in the packets that p carries. It gives the outermost one that has it, which is valid until the next
+// call, or nil.
+func (d *Decoder) findInside(p *packet.Packet, data []byte) *packet.Packet {
+	if p.Proto == packet.ProtoTCP || p.Proto == packet.ProtoUDP && !(p.HasPorts && packet.TunnelPort(p.DstPort())) {
+		return nil
+	}
+	d.carried = *p
+	for range packet.MaxTunnels {
+		if !d.carried.Inside(data) {
+			return nil
+		}
+		if d.find(&d.place, &d.carried, data) {
+			return &d.carried
+		}
+	}
+	return nil
 }
 
 // next appends an empty report to b.
@@ -271,7 +337,7 @@ func (d *Decoder) reports(b *decode.Batch, src *decode.Addr, data []byte, at, en
 		}
 		b.Cancel()
 	}
-	if n = d.known(b, src, data, at, end, time); n > 0 {
+	if n = d.known(b, src, data, at, end, time, true); n > 0 {
 		return n
 	}
 	return d.group(b, src, data, at, end, time)
@@ -322,9 +388,16 @@ func (d *Decoder) inside(r *decode.Report, data []byte) {
 	}
 	p.Report(r, data)
 	announced := r.Flags&decode.Tracked != 0 || d.profile.Report.Unflagged
-	if in.INT && !always(place, p, in.End) || !in.INT && !d.find(place, p, data) {
+	if in.INT && !always(place, p, in.End) {
 		d.carriedBehind(r, p, data, 0)
 		return
+	}
+	carrier := p // of INT: p, or what p carries
+	if !in.INT && !d.find(place, p, data) {
+		if carrier = d.findInside(p, data); carrier == nil {
+			d.carriedBehind(r, p, data, 0)
+			return
+		}
 	}
 	if !announced && !in.INT {
 		d.scratch.Reset()
@@ -333,6 +406,12 @@ func (d *Decoder) inside(r *decode.Report, data []byte) {
 		}
 		d.carriedBehind(r, p, data, 0)
 		return
+	}
+	if carrier != p {
+		p = carrier
+		r.Has &^= decode.HasPorts | decode.HasPacketID // of the packet around it
+		r.PacketID = 0
+		p.Report(r, data)
 	}
 	local := len(r.Hops)
 	r.INT = d.intmd.Decode(r, data, place)

@@ -54,7 +54,7 @@ func (p *Profile) Describe() Description {
 	return d
 }
 
-// Ports gives the report ports as text, "none" without.
+// Ports returns the report ports as text, "none" without.
 func (d *Description) Ports() string {
 	if len(d.ReportPorts) == 0 {
 		return "none"
@@ -62,7 +62,7 @@ func (d *Description) Ports() string {
 	return strings.Trim(fmt.Sprint(d.ReportPorts), "[]")
 }
 
-// Markers gives the marks as text, "none" without.
+// Markers returns the marks as text, "none" without.
 func (d *Description) Markers() string {
 	if len(d.Marks) == 0 {
 		return "none"
@@ -70,7 +70,7 @@ func (d *Description) Markers() string {
 	return strings.Join(d.Marks, "; ")
 }
 
-// String gives the unit of times, and behind it what has another one: "ns, latency us".
+// String returns the unit of times, and behind it what has another one: "ns, latency us".
 func (u *UnitsDescription) String() string {
 	s := unit(u.TimeNS)
 	if u.LatencyNS != u.TimeNS {

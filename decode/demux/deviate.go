@@ -29,7 +29,7 @@ var deviations = []deviation{
 	{"outer-flow", "flows are of the packet that carries the telemetry, not of the innermost one in it", func(p *Profile) *bool { return &p.OuterFlow }},
 }
 
-// DeviationNames gives the names of all deviations, and what each means.
+// DeviationNames returns the names of all deviations, and what each means.
 func DeviationNames() (names, about []string) {
 	for i := range deviations {
 		names, about = append(names, deviations[i].name), append(about, deviations[i].about)

@@ -1,8 +1,8 @@
-// Package demux picks: it finds the telemetry in a frame or a datagram by an exporter's [Profile], has the packages of
-// the formats read it, and puts together what belongs to one report.
+// Package demux finds the telemetry in a frame or a datagram by an exporter's [Profile], has the packages of the formats read
+// it, and puts together what belongs to one report.
 //
 // Nothing is guessed here. A dialect is read if the profile says so, and a packet that the profile knows no mark for is no
-// telemetry. Package guess tells which profile would explain what one cannot read.
+// telemetry. Package guess finds the profile that would explain what another one cannot read.
 //
 // # Adding a format
 //

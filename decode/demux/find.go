@@ -49,7 +49,13 @@ func (d *Decoder) find(place *intmd.Place, p *packet.Packet, data []byte) bool {
 		}
 	case packet.ProtoGRE:
 		put(place, at, p.End, p.End, false)
-		return c.GREProtocol != 0 && place.InGRE(c.GREProtocol, data) && place.At+4 <= place.End
+		if c.GREProtocol != 0 && place.InGRE(c.GREProtocol, data) {
+			return place.At+4 <= place.End
+		}
+		if len(data)-at >= 4 {
+			d.gre = binary.BigEndian.Uint16(data[at+2:])
+		}
+		return false
 	default:
 		return false
 	}
@@ -66,6 +72,12 @@ func (d *Decoder) find(place *intmd.Place, p *packet.Packet, data []byte) bool {
 	}
 	put(place, at, p.End, end, byPort)
 	return true
+}
+
+// GRE returns the protocol number of the last GRE header in which d looked for no INT, of all since the last call; 0 without.
+func (d *Decoder) GRE() (protocol uint16) {
+	protocol, d.gre = d.gre, 0
+	return protocol
 }
 
 func put(place *intmd.Place, at, ipEnd, end int, byPort bool) {

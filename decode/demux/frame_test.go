@@ -259,8 +259,8 @@ func TestFrameCut(t *testing.T) {
 func TestProfiles(t *testing.T) {
 	want := []string{
 		"auto", "auto-unflagged", "prometheus-exporter", "fabric-tna", "geant", "onos", "host-int", "host-int-no-sink-id", "p4-int-laofan",
-		"p4-int-elavinal", "p4-int-mandaryoshi", "fant", "postcard-braine", "int-path", "int-probe", "ioam-ipv6", "pint-mininet", "pint-tofino",
-		"pint-hpcc", "sflow",
+		"p4-int-elavinal", "p4-int-mandaryoshi", "fant", "postcard-braine", "int-path", "int-probe", "ioam-ipv6", "ifa", "pint-mininet", "pint-tofino",
+		"pint-hpcc", "sflow", "ipfix",
 	}
 	if got := Profiles(); !slices.Equal(got, want) {
 		t.Errorf("Profiles() = %q, want %q", got, want)
@@ -290,7 +290,7 @@ func TestProfiles(t *testing.T) {
 func TestRouter(t *testing.T) {
 	named := func(name string, ns uint64) Profile {
 		p := profile(t, "auto")
-		p.Name, p.Units.TimeNS = name, ns // by which the test tells them apart
+		p.Name, p.Units.TimeNS = name, ns // by which the test distinguishes them
 		return p
 	}
 	rt := NewRouter(named("fallback", 1), []Route{

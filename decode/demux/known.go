@@ -13,26 +13,39 @@ import (
 // before every profile.
 func Recognise(payload []byte, length int) decode.Format {
 	be := binary.BigEndian
-	if len(payload) < 20 || payload[0] != 0 {
+	if len(payload) < 8 || payload[0] != 0 {
 		return 0
 	}
-	switch version, n := be.Uint16(payload), int(be.Uint16(payload[2:])); {
-	case version == 0 && (n == 5 || n == 4 || n == 2):
-		switch be.Uint32(payload[4:]) { // the type of the agent's address
-		case 1:
-			if length >= 28 {
-				return decode.SFlow
-			}
-		case 2:
-			if length >= 40 {
-				return decode.SFlow
-			}
-		}
+	version, n := be.Uint16(payload), int(be.Uint16(payload[2:]))
+	if address := be.Uint32(payload[4:]); version == 0 && (n == 5 || n == 4 || n == 2) && (address == 1 || address == 2) {
+		return decode.SFlow // also where it ends before its header does: no report is that short
+	}
+	if len(payload) < 20 {
+		return 0
+	}
+	switch {
 	case version == 10 && n == length && sets(payload[16:], length-16, 2, 3):
 		return decode.IPFIX
 	case version == 9 && n > 0 && sets(payload[20:], length-20, 0, 1):
 		return decode.NetFlow9
 	case version == 5 && n >= 1 && n <= 30 && length == 24+48*n:
+		return decode.NetFlow5
+	}
+	return 0
+}
+
+// begins names the format by its first bytes alone, at a port of reports: also where the rest is damaged, or cut by its sender. No dialect of reports begins with
+// these bits.
+func begins(payload []byte) decode.Format {
+	if len(payload) < 4 || payload[0] != 0 {
+		return 0
+	}
+	switch n := binary.BigEndian.Uint16(payload[2:]); {
+	case payload[1] == 10:
+		return decode.IPFIX
+	case payload[1] == 9 && n > 0:
+		return decode.NetFlow9
+	case payload[1] == 5 && n >= 1 && n <= 30:
 		return decode.NetFlow5
 	}
 	return 0
@@ -54,17 +67,24 @@ func sets(b []byte, length int, template, options uint16) bool {
 }
 
 // known reads what is recognised in data[at:end], of which data may hold less: it gives the number of reports, 0 for what is none
-// of those formats.
-func (d *Decoder) known(b *decode.Batch, src *decode.Addr, data []byte, at, end int, time int64) (n int) {
+// of those formats. reports says that reports alone are expected there.
+func (d *Decoder) known(b *decode.Batch, src *decode.Addr, data []byte, at, end int, time int64, reports bool) (n int) {
 	if at >= min(end, len(data)) || data[at] != 0 {
 		return 0
 	}
-	f := Recognise(data[at:min(end, len(data))], end-at)
+	payload := data[at:min(end, len(data))]
+	f := Recognise(payload, end-at)
+	if f == 0 && reports {
+		f = begins(payload)
+	}
 	if f == 0 {
 		return 0
 	}
 	if f == decode.SFlow && d.sflow != nil {
 		return d.readSFlow(b, src, data, at, end, time)
+	}
+	if (f == decode.IPFIX || f == decode.NetFlow9) && d.ipfix != nil {
+		return d.readIPFIX(b, src, data, at, end, time)
 	}
 	r := d.next(b, time)
 	r.Format, r.Exporter = f, *src
@@ -80,7 +100,7 @@ func (d *Decoder) prove(r *decode.Report, data []byte, first uint32) {
 	if r.Err.Reason != 0 {
 		return
 	}
-	at := in.At
+	at, cut := in.At, len(data) < in.End
 	if in.Type != telemetry.InnerNone {
 		data = data[:min(in.End, len(data))]
 	}
@@ -101,7 +121,7 @@ func (d *Decoder) prove(r *decode.Report, data []byte, first uint32) {
 			at = p.L3
 		}
 	default:
-		if at >= len(data) || p.IP != 0 && packet.Upper(p.IP, p.Proto) || p.IP == 0 && len(data)-at < fixed(in.Type) && data[at]>>4 == ipOf(in.Type) {
+		if at >= len(data) || p.IP != 0 && packet.Upper(p.IP, p.Proto) || p.IP == 0 && (cut || r.Version == decode.V20) && len(data)-at < fixed(in.Type) && data[at]>>4 == ipOf(in.Type) {
 			return
 		}
 	}
@@ -138,8 +158,8 @@ func reserved(v decode.Version) uint32 {
 	return 0
 }
 
-// doubt refuses reports of a datagram of which a later one cannot be read, where they tell of no flow, and of no hop but beside
-// what is not read here.
+// doubt refuses reports of a datagram of which a later one cannot be read, where they have no flow, and no hop but beside what is not
+// read here.
 func (d *Decoder) doubt(list []*decode.Report, at int) {
 	for _, r := range list {
 		if r.Has&decode.HasFlow == 0 && (len(r.Hops) == 0 || r.Unknown != nil) {

@@ -2,20 +2,19 @@ package demux
 
 import "github.com/hopscope/hopscope/decode"
 
-// Lie is what a data plane says that is not so, although it is well-formed: a value of another meaning, or one that is
-// always the same. [Decoder] gives it as it stands on the wire; a [Router] leaves it out, so that it comes into no
-// statistics. Where the truth stands beside it, such as the two times of which a latency is the difference, it counts
-// instead.
+// Lie is a well-formed value of a data plane that is not true: a value of another meaning, or one that is always the same. [Decoder]
+// gives it as it stands on the wire; a [Router] leaves it out, so that it comes into no statistics. Where the truth stands beside it,
+// such as the two times of which a latency is the difference, it counts instead.
 type Lie struct {
 	Fields decode.HopField
 	Of     LieOf
-	Why    string // for people
+	Why    string // for display
 }
 
-// LieOf says which hops a lie is told of.
+// LieOf says which hops carry a lie.
 type LieOf uint8
 
-// The hops that lies are told of.
+// The hops that carry lies.
 const (
 	EveryHop LieOf = iota
 	// SinkHop is the block of the node that sends a report, which is the last one of the stack: in a report without it, the

@@ -92,7 +92,7 @@ func TestPINTReport(t *testing.T) {
 			head + `"kind":"digest",` + flow + domain + `,"plan_epoch":3,"digest_id":65543,"digest_hops":5,"digest":"0x000000010000a55a"}` + "\n"},
 		{"a loop, and a word that nobody knows", report(0xe900, telemetry.PINTDomain, "03ff0000 00010007 0000a55a 02000000 12345678"),
 			head + `"kind":"digest",` + flow + `,"flags":["loop"]` + domain + `,"plan_epoch":3,"digest_id":65543,"digest_hops":255,"digest":"0x000000000000a55a"}` + "\n"},
-		{"another domain", report(0xe000, 77, "03050000 00010007 0000a55a"), head + `"kind":"postcard",` + flow + `,"domain_id":77}` + "\n"},
+		{"another domain", report(0xe000, 77, "03050000 00010007 0000a55a"), head + `"kind":"postcard",` + flow + `,"domain_id":77,"unknown":"0x03050000000100070000a55a"}` + "\n"},
 		{"no packet id", report(0xa000, telemetry.PINTDomain, "03050000 0000a55a"),
 			head + `"error":{"format":"pint","field":"md_length","offset":10,"reason":"bad-width"}}` + "\n"},
 		{"a word is missing", report(0xf000, telemetry.PINTDomain, "03050000 00010007 0000a55a"),

@@ -14,7 +14,7 @@ import (
 // mean. None of this is on the wire. It is composed of options of the formats; the zero value of each turns it off.
 type Profile struct {
 	Name  string
-	About string // what it reads, for people
+	About string // what it reads, for display
 
 	// ReportPorts are the UDP destination ports of telemetry reports. Packets to them are reports and nothing else.
 	ReportPorts []uint16
@@ -30,6 +30,8 @@ type Profile struct {
 	OuterFlow bool
 	// SFlow: sFlow 5 is read, on any port.
 	SFlow bool
+	// IPFIX: IPFIX and NetFlow 9 are read, on any port.
+	IPFIX bool
 
 	// Wrong are fields that this data plane fills wrongly. They are left out of every hop.
 	Wrong decode.HopField
@@ -38,7 +40,7 @@ type Profile struct {
 	Units decode.Units
 }
 
-// Profiles gives the names of the built-in profiles.
+// Profiles returns the names of the built-in profiles.
 func Profiles() []string {
 	names := make([]string, len(builtin))
 	for i := range builtin {
@@ -47,7 +49,7 @@ func Profiles() []string {
 	return names
 }
 
-// Lookup gives a copy of a built-in profile, for the caller to change and to hand to [New].
+// Lookup returns a copy of a built-in profile, for the caller to change and to hand to [New].
 func Lookup(name string) (Profile, bool) {
 	for _, p := range builtin {
 		if p.Name == name {
@@ -60,7 +62,7 @@ func Lookup(name string) (Profile, bool) {
 	return Profile{}, false
 }
 
-// At gives the profile with a port more at which it looks for reports. One that reads INT-path probes and no reports looks for
+// At returns the profile with a port more at which it looks for reports. One that reads INT-path probes and no reports looks for
 // these there, and nowhere else. It is false where p looks there already, and where it has no port to look at.
 func (p Profile) At(port uint16) (Profile, bool) {
 	switch {
@@ -75,4 +77,10 @@ func (p Profile) At(port uint16) (Profile, bool) {
 		}
 	}
 	return p, false
+}
+
+// InGRE returns the profile with another protocol number of INT in GRE. It is false where p reads no INT 2.x.
+func (p Profile) InGRE(protocol uint16) (Profile, bool) {
+	p.INT.GREProtocol = protocol
+	return p, p.INT.Versions&intmd.V21 != 0
 }

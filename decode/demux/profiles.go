@@ -2,6 +2,7 @@ package demux
 
 import (
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/ifa"
 	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/decode/ioam"
 	"github.com/hopscope/hopscope/decode/packet"
@@ -92,11 +93,12 @@ func hostINT(noSinkID bool) telemetry.Options {
 // builtin are the profiles in the order of the documentation.
 var builtin = []Profile{
 	{
-		Name: "auto", About: "the specifications, strictly: reports 0.5, 1.0, 2.0; INT 0.5, 1.0, 2.x, in VXLAN-GPE and Geneve too; INT-Probe; IOAM in IPv6; PINT digests in reports; sFlow 5",
+		Name: "auto", About: "the specifications, strictly: reports 0.5, 1.0, 2.0; INT 0.5, 1.0, 2.x, in VXLAN-GPE and Geneve too; INT-Probe; IOAM in IPv6; IFA; PINT digests in reports; sFlow 5; IPFIX and NetFlow 9",
 		ReportPorts: usualPort, Report: anyReport,
 		INT:     marked(intmd.Options{Versions: intmd.AllVersions}, exampleDSCP, byPort, inTunnels),
-		Formats: formats(srint.Probe{}, ioam.IPv6{}),
+		Formats: formats(srint.Probe{}, ioam.IPv6{}, ifa.Packets{}),
 		SFlow:   true,
+		IPFIX:   true,
 		Units:   nanoseconds,
 	},
 	{
@@ -181,6 +183,7 @@ var builtin = []Profile{
 		Name: "ioam-ipv6", About: "IOAM in hop-by-hop and destination options of IPv6 (Linux): traces, direct export, edge to edge, proof of transit",
 		Formats: formats(ioam.IPv6{}), Units: fractionMicro,
 	},
+	{Name: "ifa", About: "IFA 2.0 stacks in packets of the network, as Broadcom's chips write them", Formats: formats(ifa.Packets{}), Units: nanoseconds},
 	{
 		Name: "pint-mininet", About: "PINT digests in the destination MAC address (Mininet-PINT)",
 		Formats: formats(pint.Frames{Coding: decode.CodingMininet}), Units: microseconds,
@@ -194,4 +197,5 @@ var builtin = []Profile{
 		Formats: formats(pint.Frames{Coding: decode.CodingHPCC, Bytes: 1}), Units: nanoseconds,
 	},
 	{Name: "sflow", About: "sFlow 5 on any port: drops with reasons, transit delays, queue depths, use of interfaces, sampled flows", SFlow: true, Units: nanoseconds},
+	{Name: "ipfix", About: "IPFIX and NetFlow 9 on any port: drops of Broadcom's and Juniper's chips, delays on the way (RFC 9951), sampled packets and flows", IPFIX: true, Units: nanoseconds},
 }

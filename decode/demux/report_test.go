@@ -54,7 +54,7 @@ func reportCases(t testing.TB) []reportCase {
 				`"flags":["dropped"],"drop_reason":71,"hops":[{"node_id":195,"ingress_if":11,"egress_if":0,"queue_id":4}]}` + "\n"},
 		{"TLVs, vector", "auto", append(join(t, "20400007 00000005"), join(t, "tr20-tlv")...),
 			head20 + `"kind":"postcard","flow":{"src":"10.0.1.1","dst":"10.0.2.2","proto":17,"src_port":1111,"dst_port":2222},"packet_id":4097,` +
-				`"flags":["tracked"],"domain_id":16706,"hops":[{"node_id":5,"latency":1500}]}` + "\n"},
+				`"flags":["tracked"],"domain_id":16706,"unknown":"0xcafe0001","hops":[{"node_id":5,"latency":1500}]}` + "\n"},
 		{"second report of a group beyond the payload", "auto", join(t, "tr20-group")[:82],
 			`{"format":"telemetry-report","version":"2.0","exporter":"10.9.9.9","node_id":195,"hw_id":5,"seq":300,"kind":"postcard",` +
 				`"flow":{"src":"10.0.1.1","dst":"10.0.2.2","proto":17,"src_port":1111,"dst_port":2222},"packet_id":4097,"flags":["tracked"],` +

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/ipfix"
 	"github.com/hopscope/hopscope/decode/packet"
 )
 
@@ -31,7 +32,43 @@ type Router struct {
 		addr decode.Addr
 		dec  *Decoder
 	}
-	outer packet.Packet
+	outer  packet.Packet
+	ipfix  *ipfix.Store // of all decoders, if shared
+	shared bool
+	make   func(Profile) *Decoder
+	port   uint16          // source port of the datagram that is read next
+	only   Kind            // what alone may come in at the port that the datagram came to
+	kinds  map[uint16]Kind // of the ports that frames go to; where it has none, anything
+	came   uint16          // such a port of the last frame; 0 without
+}
+
+// From sets the port of the datagrams that are read next, to which templates of IPFIX and NetFlow 9 belong to; 0 where it is not known.
+func (rt *Router) From(port uint16) { rt.port = port }
+
+// Only sets what alone may come in at the port that the datagrams came to which are read next by [Router.Lazy].
+func (rt *Router) Only(k Kind) { rt.only = k }
+
+// Ports sets what alone may come in at ports that frames of captures go to, wherever these are.
+func (rt *Router) Ports(kinds map[uint16]Kind) *Router {
+	rt.kinds = kinds
+	return rt
+}
+
+// Came gives the port that the last frame went to and what alone may come in there, if that is not anything.
+func (rt *Router) Came() (port uint16, k Kind) { return rt.came, rt.kinds[rt.came] }
+
+// kind is what alone may come in at the port that the last frame went to.
+func (rt *Router) kind() Kind {
+	p := &rt.outer
+	rt.came = 0
+	if len(rt.kinds) == 0 || p.Proto != packet.ProtoUDP || !p.HasPorts || p.Fragment {
+		return Anything
+	}
+	k := rt.kinds[p.DstPort()]
+	if k != Anything {
+		rt.came = p.DstPort()
+	}
+	return k
 }
 
 const recentSlots = 256 // a power of two
@@ -45,13 +82,20 @@ type route struct {
 
 // NewRouter makes a router. Of two routes with the same prefix the first counts.
 func NewRouter(fallback Profile, routes []Route) *Router {
-	rt := &Router{fallback: newCorrecting(fallback), plain: len(routes) == 0}
+	return newRouter(newCorrecting, fallback, routes)
+}
+
+// NewVerbatim makes a router whose reports are as they stand on the wire, as those of a [Decoder] are: for display.
+func NewVerbatim(fallback Profile, routes []Route) *Router { return newRouter(New, fallback, routes) }
+
+func newRouter(decoder func(Profile) *Decoder, fallback Profile, routes []Route) *Router {
+	rt := &Router{fallback: decoder(fallback), plain: len(routes) == 0, make: decoder}
 	for _, r := range routes {
 		n := r.Prefix.Bits()
 		if r.Prefix.Addr().Is4() {
 			n += 96
 		}
-		x := route{bits: n, dec: newCorrecting(r.Profile), maskHi: mask(n), maskLo: mask(n - 64)}
+		x := route{bits: n, dec: decoder(r.Profile), maskHi: mask(n), maskLo: mask(n - 64)}
 		hi, lo := halves(decode.AddrFrom(r.Prefix.Addr()))
 		x.hi, x.lo = hi&x.maskHi, lo&x.maskLo
 		rt.routes = append(rt.routes, x)
@@ -83,6 +127,9 @@ func (rt *Router) Frame(b *decode.Batch, link uint16, data []byte, length int, t
 	if rt.outer.IP != 0 {
 		dec = rt.pick(rt.outer.Src(data))
 	}
+	if k := rt.kind(); k != Anything {
+		return dec.packetOnly(k, b, &rt.outer, data, time)
+	}
 	n = dec.packet(b, &rt.outer, data, time)
 	if dec.special {
 		dec.forget(b, n)
@@ -92,12 +139,16 @@ func (rt *Router) Frame(b *decode.Batch, link uint16, data []byte, length int, t
 
 // Datagram is [Decoder.Datagram] of the decoder for src.
 func (rt *Router) Datagram(b *decode.Batch, src decode.Addr, payload []byte, time int64) (n int) {
-	return rt.pick(src).Datagram(b, src, payload, time)
+	dec := rt.pick(src)
+	dec.port = rt.port
+	return dec.Datagram(b, src, payload, time)
 }
 
 // DatagramCut is [Decoder.DatagramCut] of the decoder for src.
 func (rt *Router) DatagramCut(b *decode.Batch, src decode.Addr, payload []byte, length int, time int64) (n int) {
-	return rt.pick(src).DatagramCut(b, src, payload, length, time)
+	dec := rt.pick(src)
+	dec.port = rt.port
+	return dec.DatagramCut(b, src, payload, length, time)
 }
 
 // Lazy reads the payload of a datagram as [Router.DatagramCut] does and appends its lazy reports to b, in the short form if the
@@ -106,6 +157,10 @@ func (rt *Router) Lazy(b *decode.LazyBatch, src decode.Addr, payload []byte, len
 	dec := rt.fallback
 	if !rt.plain {
 		dec = rt.pick(src)
+	}
+	dec.port = rt.port
+	if rt.only != Anything {
+		return dec.lazyOnly(rt.only, b, &src, payload, length, time)
 	}
 	return dec.lazy(b, &src, payload, length, time)
 }
@@ -117,7 +172,29 @@ func (rt *Router) LazyFrame(b *decode.LazyBatch, link uint16, data []byte, lengt
 	if rt.outer.IP != 0 {
 		dec = rt.pick(rt.outer.Src(data))
 	}
+	if k := rt.kind(); k != Anything {
+		general := dec.shapes.memory()
+		n = dec.packetOnly(k, general, &rt.outer, data, time)
+		b.Take(general)
+		if at := rt.outer.L4 + packet.UDPLen; n > 0 && at <= len(data) {
+			b.SetSum(n, decode.Sum(data[at:min(max(rt.outer.UDPEnd(data), at), len(data))]))
+		}
+		return n
+	}
 	return dec.lazyFrame(b, &rt.outer, data, time)
+}
+
+// Blind reports whether the frame that LazyFrame read last was captured so short that it may have held anything: its own headers end
+// behind what was captured. Data and length are those of the frame.
+func (rt *Router) Blind(data []byte, length int) bool {
+	p := &rt.outer
+	switch {
+	case len(data) >= length:
+		return false
+	case p.IP == 0:
+		return p.EtherType == 0 || p.EtherType == packet.EtherIPv4 || p.EtherType == packet.EtherIPv6
+	}
+	return !p.HasPorts && !p.Fragment && p.Proto == packet.ProtoUDP
 }
 
 func (rt *Router) pick(src decode.Addr) *Decoder {
@@ -136,7 +213,10 @@ func (rt *Router) find(src decode.Addr, hi, lo uint64) *Decoder {
 	if rt.adopted != nil {
 		if i, ok := rt.adopted.Of[src]; ok && i < len(rt.own) {
 			if rt.own[i] == nil {
-				rt.own[i] = newCorrecting(rt.adopted.Profiles[i])
+				rt.own[i] = rt.make(rt.adopted.Profiles[i])
+				if rt.shared {
+					share(rt.own[i], rt.ipfix)
+				}
 			}
 			return rt.own[i]
 		}
@@ -144,8 +224,8 @@ func (rt *Router) find(src decode.Addr, hi, lo uint64) *Decoder {
 	return rt.search(hi, lo)
 }
 
-// Adopted are profiles that single addresses turned out to have. Routers of several goroutines share it, so that nobody may
-// change it any more.
+// Adopted are profiles that single addresses turned out to have. Routers of several goroutines share it, so that it may not be
+// changed any more.
 type Adopted struct {
 	Profiles []Profile
 	Of       map[decode.Addr]int // index into Profiles

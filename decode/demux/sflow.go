@@ -27,7 +27,7 @@ type sflowState struct {
 	ports   int // that were learned in all
 }
 
-// SFlowPort is what an agent says of one of its interfaces.
+// SFlowPort is an agent's description of one of its interfaces.
 type SFlowPort struct {
 	Node  uint32
 	Agent decode.Addr
@@ -36,10 +36,11 @@ type SFlowPort struct {
 	Speed uint64 // bit/s
 }
 
-// maxPorts bounds how many interfaces are told of.
+// maxPorts bounds how many interfaces are reported.
 const maxPorts = 1 << 14
 
-// Learned gives what agents said of their interfaces since the last call: what is new, or another than before. Any goroutine may call it.
+// Learned returns what agents said of their interfaces since the last call: what is new, or another than before. Any goroutine may
+// call it.
 func (rt *Router) Learned() (list []SFlowPort) {
 	take := func(d *Decoder) {
 		if d != nil && d.sflow != nil {
@@ -85,11 +86,12 @@ type sflowSource struct {
 
 // sflowLast is the last sample of a source.
 type sflowLast struct {
-	seq, drops, uptime uint32
-	octets             uint64 // sent
-	gaps               uint32 // of the agent's datagrams, until then
-	speed              uint64
-	name               string
+	seq, drops uint32
+	gaps       uint32 // of the agent's datagrams, until then
+	speed      uint64
+	name       string
+	uptime     uint32           // of the counters
+	counters   *sflow.Interface // nil where it has none
 }
 
 // sflowUnits are those of sFlow, whatever the profile says of its exporters' other formats.
@@ -108,8 +110,8 @@ var sflowReasons = func() decode.DropReasons {
 // SFlowReasons are the names of the drop reasons that reports made of sFlow have.
 func SFlowReasons() decode.DropReasons { return maps.Clone(sflowReasons) }
 
-// Inside is what agents of sFlow say did not leave their devices: samples that are missing by their sources' numbers beside those of
-// datagrams that were lost on the way, and samples and notifications that the agents dropped.
+// Inside returns the samples that by the figures of sFlow agents did not leave their devices: samples that are missing by their
+// sources' numbers beside those of datagrams that were lost on the way, and samples and notifications that the agents dropped.
 func (rt *Router) Inside() (missing, dropped uint64) {
 	add := func(d *Decoder) {
 		if d != nil && d.sflow != nil {
@@ -155,7 +157,7 @@ func (d *Decoder) readSFlow(b *decode.Batch, src *decode.Addr, data []byte, at, 
 		case sflow.Discard:
 			r := next(decode.KindDrop)
 			r.DropReason = sflow.ReasonCode(s.Reason)
-			d.sampled(r, data, true)
+			n += d.sample(b, r, data, true)
 		case sflow.Flow:
 			kind := decode.KindSample
 			if s.Output.Format == 1 {
@@ -168,31 +170,51 @@ func (d *Decoder) readSFlow(b *decode.Batch, src *decode.Addr, data []byte, at, 
 			if kind == decode.KindDrop {
 				r.DropReason = sflow.ReasonCode(s.Output.Value)
 			}
-			d.sampled(r, data, kind != decode.KindSample)
+			n += d.sample(b, r, data, kind != decode.KindSample)
+			x.traffic(r)
 		case sflow.Counters:
 			if s.Has&sflow.HasInterface == 0 {
 				break
 			}
 			x.learn(last, binary.BigEndian.Uint32(exporter[12:]), &exporter)
-			if used, ok := last.utilization(h, &s.Interface); ok {
-				hop := hopOf(next(decode.KindCounters))
+			used, known := last.utilization(h, &s.Interface)
+			counters := last.count(h, &s.Interface)
+			last.keep(h, &s.Interface)
+			if !known && counters.Has == 0 {
+				break
+			}
+			r := next(decode.KindCounters)
+			if r.Counters = counters; known {
+				hop := hopOf(r)
 				port(hop, s.Interface.Index, decode.HopEgressIf, decode.HopL2EgressIf, &hop.EgressIf, &hop.L2EgressIf)
 				wire.AddWord(hop, decode.HopTxUtilization, &hop.TxUtilization, used)
-			}
-			if last != nil {
-				last.octets, last.uptime = s.Interface.OutOctets, h.Uptime
 			}
 		}
 	}
 	if e := &x.reader.Err; e.Reason != 0 {
 		next(0).Fail(e.Format, e.Field, e.Offset, e.Reason)
-	} else if n == 0 {
+	} else if n == 0 && !x.reader.Cut {
 		next(decode.KindCounters)
 	}
 	if x.reader.Cut {
-		b.Reports[len(b.Reports)-1].Flags |= decode.Truncated
+		d.cutOff(b, &n, uint64(x.reader.Gone), next)
 	}
 	return n
+}
+
+// cutOff counts what is gone behind the end of the capture of a datagram whose n reports are the last in b. Where there are none, the
+// next one stands for the first that is gone.
+func (d *Decoder) cutOff(b *decode.Batch, n *int, gone uint64, next func(decode.Kind) *decode.Report) {
+	if *n == 0 {
+		next(0)
+		gone = max(gone, 1) - 1
+	}
+	last := len(b.Reports) - 1
+	for b.Reports[last].Flags&decode.Sampled != 0 {
+		last-- // to the sample that it is beside
+	}
+	b.Reports[last].Flags |= decode.Truncated
+	b.Cut += gone
 }
 
 // gaps counts the gaps in the numbers of an agent's datagrams, up to this one.
@@ -224,7 +246,7 @@ func (x *sflowState) follow(agent *decode.Addr, h *sflow.Datagram, s *sflow.Samp
 		return nil
 	}
 	last := x.last(sflowSource{*agent, h.SubAgent, uint32(s.Kind), s.Class, s.Index})
-	if last == nil {
+	if last == nil || s.Kind == sflow.Counters && last.counters != nil && last.precedes(h, s) {
 		return nil
 	}
 	if gap := s.Seq - last.seq; last.gaps == gaps && gap > 1 && gap < 1<<16 && last.gaps != 0 {
@@ -240,21 +262,25 @@ func (x *sflowState) follow(agent *decode.Addr, h *sflow.Datagram, s *sflow.Samp
 	return last
 }
 
-// utilization is the share of an interface that was in use since its counters came last, in hundredths of a percent.
-func (l *sflowLast) utilization(h *sflow.Datagram, i *sflow.Interface) (used uint32, ok bool) {
-	const least, whole = 100, 10_000 // ms between two samples
-	if l == nil || l.uptime == 0 || i.Speed == 0 || i.OutOctets < l.octets || h.Uptime < l.uptime || h.Uptime-l.uptime < least {
-		return 0, false
+// traffic fills in what the packets of the sample's flow are, of which it is one of many.
+func (x *sflowState) traffic(r *decode.Report) {
+	s := &x.sample
+	known := func(p *sflow.Port) uint32 {
+		if p.Format == 0 && p.Value != sflow.Internal {
+			return p.Value
+		}
+		return 0
 	}
-	share := float64(i.OutOctets-l.octets) * 8 / (float64(i.Speed) * float64(h.Uptime-l.uptime) / 1000)
-	if share > 1.1 { // counters that were set, or a speed that is not that of the line
-		return 0, false
+	t := r.AddTraffic()
+	t.Ingress, t.Egress = known(&s.Input), known(&s.Output)
+	if s.Has&sflow.HasHeader != 0 {
+		t.Octets = uint64(s.FrameLen) * uint64(max(s.Rate, 1))
 	}
-	return uint32(min(share, 1) * whole), true
 }
 
-// sampled fills in what the sample says of its packet, and of the hop of it, if that is wanted.
-func (d *Decoder) sampled(r *decode.Report, data []byte, hop bool) {
+// sample fills in what the sample says of its packet, and of the hop of it, if that is wanted. It gives the number of reports that it appends of
+// the telemetry in the packet.
+func (d *Decoder) sample(b *decode.Batch, r *decode.Report, data []byte, hop bool) (n int) {
 	s, p := &d.sflow.sample, &d.sflow.packet
 	if r.Kind == decode.KindDrop {
 		r.Flags |= decode.Dropped
@@ -277,9 +303,10 @@ func (d *Decoder) sampled(r *decode.Report, data []byte, hop bool) {
 				d.innermostOf(r, q, data)
 			}
 		}
+		n = d.sampled(b, r, p, data)
 	}
 	if !hop {
-		return
+		return n
 	}
 	to := hopOf(r)
 	if s.Input.Format == 0 && s.Input.Value != 0 && s.Input.Value != sflow.Internal {
@@ -297,6 +324,7 @@ func (d *Decoder) sampled(r *decode.Report, data []byte, hop bool) {
 	if s.Has&sflow.HasDepth != 0 {
 		wire.AddWord(to, decode.HopQueueOccupancy, &to.QueueOccupancy, s.Depth)
 	}
+	return n
 }
 
 func hopOf(r *decode.Report) *decode.Hop {

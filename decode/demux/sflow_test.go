@@ -2,9 +2,11 @@ package demux
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/sflow"
 	"github.com/hopscope/hopscope/internal/sflowtest"
@@ -18,6 +20,53 @@ func datagramOf(seq, up uint32, samples ...sflow.Sample) []byte {
 		b = sflow.AppendSample(b, &samples[i])
 	}
 	return b
+}
+
+// A sampled packet with INT is two reports, of which one counts the packet, also where the sample cut the stack. A mark before what is no INT is none.
+func TestSFlowStack(t *testing.T) {
+	h := intmd.Header{Version: decode.V21, Instructions: 0x9000, RemainingHops: 8, Proto: packet.ProtoUDP, Original: 53}
+	hops := make([]decode.Hop, 3)
+	for i := range hops {
+		hops[i] = decode.Hop{NodeID: uint32(i + 1), QueueID: 1, QueueOccupancy: 9, Has: decode.HopNodeID | decode.HopQueueID | decode.HopQueueOccupancy}
+	}
+	stack := intmd.Append(nil, &h, hops)
+	x := packet.AppendIPv4(packet.AppendEthernet(nil, packet.MAC{2, 5: 2}, packet.MAC{2, 5: 1}, packet.EtherIPv4),
+		&packet.IPv4{TOS: 0x17 << 2, TTL: 60, Proto: packet.ProtoUDP, Src: [4]byte{10, 0, 1, 1}, Dst: [4]byte{10, 0, 2, 2}}, packet.UDPLen+len(stack))
+	x = append(packet.AppendUDP(x, 4000, 53, len(stack)), stack...)
+	spoilt := slices.Clone(x)
+	spoilt[14+20+8+4] = 0xf0 // a version that does not exist
+	d := New(profile(t, "auto"))
+	var b decode.Batch
+	src := decode.AddrFrom4([]byte{192, 0, 2, 1})
+	for _, c := range []struct {
+		name  string
+		data  []byte
+		nodes int
+	}{{"whole", x, 3}, {"cut", x[:len(x)-7], 2}, {"spoilt", spoilt, 0}} {
+		s := sflow.Sample{Kind: sflow.Flow, Seq: 1, Rate: 100, Has: sflow.HasHeader, Protocol: 1, FrameLen: uint32(len(x)), Header: c.data}
+		payload := datagramOf(1, 1, s, s)
+		read := func() int { b.Reset(); return d.Datagram(&b, src, payload, 7) }
+		each := 2
+		if c.nodes == 0 {
+			each = 1
+		}
+		if n := read(); n != 2*each || n != len(b.Reports) {
+			t.Errorf("%s: %d reports: %s", c.name, n, lines(&b))
+			continue
+		}
+		for i, r := range b.Reports {
+			stack := i%each == 1
+			if (r.Format == decode.INTMD) != stack || (r.Flags&decode.Sampled != 0) != stack || r.FirstOfGroup != (i == 0) || r.Seq != 1 || r.HWID != 3 || r.Exporter != b.Reports[0].Exporter || r.Err.Reason != 0 {
+				t.Errorf("%s: report %d: %+v", c.name, i, r)
+			}
+			if stack && (len(r.Hops) != c.nodes || (r.Flags&decode.Truncated != 0) != (c.nodes < 3) || r.Flow != b.Reports[i-1].Flow) {
+				t.Errorf("%s: report %d: %+v", c.name, i, r)
+			}
+		}
+		if n := testing.AllocsPerRun(100, func() { read() }); n != 0 {
+			t.Errorf("%s: %v allocations", c.name, n)
+		}
+	}
 }
 
 // What the agent says is a report of its own node: a drop with its reason, a hop with its delay, the use of an interface.
@@ -115,6 +164,61 @@ func TestSFlow(t *testing.T) {
 	b.Reset()
 	if other.Datagram(&b, src, payload, 7); len(b.Reports) != 1 || b.Reports[0].Err.Reason != decode.NotRead || b.Reports[0].Format != decode.SFlow {
 		t.Errorf("fabric-tna: %s", lines(&b))
+	}
+}
+
+// Counters of packets are sums of 32 bits: what they rise by is reported, also where they wrap, and nothing where that is not known. Those of
+// octets have 64, and do not wrap.
+func TestSFlowCounters(t *testing.T) {
+	base := sflow.Interface{
+		Index: 7, Speed: 1e9, InOctets: 1 << 40, OutOctets: 1 << 41, InUnicast: 1<<32 - 100, InMulticast: 5, InBroadcast: noCounter, OutUnicast: 3000,
+		InErrors: 1<<32 - 3, OutErrors: noCounter, InDiscards: 9, OutDiscards: 70, OutMulticast: noCounter, OutBroadcast: noCounter,
+	}
+	type step struct {
+		name        string
+		seq, uptime uint32
+		change      func(*sflow.Interface)
+		want        decode.Counters
+	}
+	const octets = decode.CountInOctets | decode.CountRxUtilization
+	const all = octets | decode.CountInPackets | decode.CountOutPackets | decode.CountInErrors | decode.CountInDiscards | decode.CountOutDiscards
+	d := New(profile(t, "auto"))
+	var b decode.Batch
+	i := base
+	for n, x := range []step{
+		{"the first", 1, 60_000, func(*sflow.Interface) {}, decode.Counters{}},
+		{"wraps", 2, 80_000, func(i *sflow.Interface) { i.InUnicast, i.InErrors, i.OutDiscards = 900, 7, 75 }, decode.Counters{Has: all, InPackets: 1000, InErrors: 10, OutDiscards: 5}},
+		{"again", 2, 80_000, func(i *sflow.Interface) { i.OutDiscards = 75 }, decode.Counters{}},
+		{"out of order", 1, 60_000, func(i *sflow.Interface) { i.OutDiscards = 70 }, decode.Counters{}},
+		{"no rise", 3, 100_000, func(i *sflow.Interface) { i.OutDiscards = 75 }, decode.Counters{Has: all}},
+		{"samples lost", 6, 160_000, func(i *sflow.Interface) { i.OutDiscards = 175 }, decode.Counters{Has: all, OutDiscards: 100}},
+		{"more than the line carries", 7, 180_000, func(i *sflow.Interface) { i.InUnicast += 1e9; i.InErrors++ }, decode.Counters{Has: all &^ decode.CountInPackets, InErrors: 1}},
+		{"one set to zero", 8, 200_000, func(i *sflow.Interface) { i.OutDiscards = 0 }, decode.Counters{Has: all &^ decode.CountOutDiscards}},
+		{"all set to zero", 9, 220_000, func(i *sflow.Interface) { *i = sflow.Interface{Index: 7, Speed: 1e9, OutErrors: 3} }, decode.Counters{}},
+		{"counts them all", 10, 240_000, func(i *sflow.Interface) { i.OutErrors = 4 }, decode.Counters{Has: all | decode.CountOutErrors, OutErrors: 1}},
+		{"agent began anew", 1, 500, func(i *sflow.Interface) { i.OutErrors = 9 }, decode.Counters{}},
+		{"and goes on", 2, 20_500, func(i *sflow.Interface) { i.OutErrors = 11 }, decode.Counters{Has: all | decode.CountOutErrors, OutErrors: 2}},
+		{"a fifth of the line", 3, 40_500, func(i *sflow.Interface) { i.InOctets += 500e6 }, decode.Counters{Has: all | decode.CountOutErrors, InOctets: 500e6, RxUtilization: 2000}},
+		{"all of it, by times that are rounded", 4, 60_500, func(i *sflow.Interface) { i.InOctets += 2625e6 }, decode.Counters{Has: all | decode.CountOutErrors, InOctets: 2625e6, RxUtilization: 10_000}},
+		{"more than a speed that is wrong", 5, 80_500, func(i *sflow.Interface) { i.InOctets += 3e9 }, decode.Counters{Has: all&^decode.CountRxUtilization | decode.CountOutErrors, InOctets: 3e9}},
+		{"more octets than the line carries", 6, 100_500, func(i *sflow.Interface) { i.InOctets += 6e9 }, decode.Counters{Has: all&^octets | decode.CountOutErrors}},
+		{"no speed", 7, 120_500, func(i *sflow.Interface) { i.Speed = 0; i.InOctets += 6e9 }, decode.Counters{Has: all&^decode.CountRxUtilization | decode.CountOutErrors, InOctets: 6e9}},
+		{"octets set to zero", 8, 140_500, func(i *sflow.Interface) { i.Speed, i.InOctets = 1e9, 7 }, decode.Counters{}},
+		{"and go on", 9, 160_500, func(i *sflow.Interface) { i.InOctets += 250e6 }, decode.Counters{Has: all | decode.CountOutErrors, InOctets: 250e6, RxUtilization: 1000}},
+		{"octets cease", 10, 180_500, func(i *sflow.Interface) { i.InOctets = noOctets }, decode.Counters{Has: all&^octets | decode.CountOutErrors}},
+		{"are not counted", 11, 200_500, func(i *sflow.Interface) { i.OutErrors = 12 }, decode.Counters{Has: all&^octets | decode.CountOutErrors, OutErrors: 1}},
+		{"another interface", 12, 220_500, func(i *sflow.Interface) { i.Index, i.OutErrors = 8, 5000 }, decode.Counters{}},
+	} {
+		x.change(&i)
+		s := sflow.Sample{Kind: sflow.Counters, Seq: x.seq, Index: 7, Has: sflow.HasInterface, Interface: i}
+		b.Reset()
+		d.Datagram(&b, decode.Addr{}, datagramOf(uint32(n), x.uptime, s), 7)
+		if x.want.Has != 0 {
+			x.want.Interface = 7
+		}
+		if len(b.Reports) != 1 || b.Reports[0].Counters != x.want {
+			t.Errorf("%s: %+v, want %+v", x.name, b.Reports[0].Counters, x.want)
+		}
 	}
 }
 

@@ -50,6 +50,7 @@ type shape struct {
 	anyPort   bool // the destination port is not compared
 	original  int  // offset of the destination port that the shim holds; 0 without
 	marks     *intmd.Marks
+	reckoned  bool // times stand beside latencies, which may be the difference of these
 }
 
 // find gives the shape that data agrees with, nil if there is none.
@@ -84,6 +85,9 @@ func (s *shape) agrees(data []byte) bool {
 	if differ != 0 {
 		return false
 	}
+	if s.reckoned && s.long(data) {
+		return false
+	}
 	if s.version == decode.V20 && 4*int(data[9]) != len(data)-12 {
 		return false
 	}
@@ -108,6 +112,16 @@ func (s *shape) agrees(data []byte) bool {
 		return !packet.CarriesUDP(ip[:end], be.Uint16(port), s.end)
 	}
 	return true
+}
+
+// long reports whether a latency is one that may have been taken from a time that was not set: the general decoders look closer.
+func (s *shape) long(data []byte) bool {
+	for at := s.stack + 8; at < s.stack+s.size; at += s.Stride {
+		if binary.BigEndian.Uint32(data[at:]) >= decode.LeastReckoned {
+			return true
+		}
+	}
+	return false
 }
 
 // special reports whether a UDP destination port says by itself that there is INT.
@@ -148,7 +162,9 @@ func (s *shape) read(r *decode.Lazy, src *decode.Addr, data []byte, time int64) 
 func (d *Decoder) lazy(b *decode.LazyBatch, src *decode.Addr, payload []byte, length int, time int64) (n int) {
 	if length == len(payload) {
 		if s := d.shapes.find(payload); s != nil {
-			s.read(b.Next(), src, payload, time)
+			r := b.Next()
+			s.read(r, src, payload, time)
+			r.Sum = decode.Sum(payload)
 			return 1
 		}
 	}
@@ -158,6 +174,7 @@ func (d *Decoder) lazy(b *decode.LazyBatch, src *decode.Addr, payload []byte, le
 		d.learn(general.Reports[0], payload)
 	}
 	b.Take(general)
+	b.SetSum(n, decode.Sum(payload))
 	return n
 }
 
@@ -172,7 +189,7 @@ func (d *Decoder) lazyFrame(b *decode.LazyBatch, p *packet.Packet, data []byte, 
 	if s := d.shapes.find(payload); s != nil {
 		r, src, dst := b.Next(), p.Src(data), p.Dst(data)
 		s.read(r, &src, payload, time)
-		r.To = decode.Destination(&dst, p.DstPort())
+		r.To, r.Sum = decode.Destination(&dst, p.DstPort()), decode.Sum(payload)
 		return 1
 	}
 	general := d.shapes.memory()
@@ -184,6 +201,9 @@ func (d *Decoder) lazyFrame(b *decode.LazyBatch, p *packet.Packet, data []byte, 
 		d.learn(general.Reports[0], payload)
 	}
 	b.Take(general)
+	if at := p.L4 + packet.UDPLen; n > 0 && p.Proto == packet.ProtoUDP && p.HasPorts && at <= len(data) {
+		b.SetSum(n, decode.Sum(data[at:min(max(p.UDPEnd(data), at), len(data))]))
+	}
 	return n
 }
 
@@ -285,6 +305,7 @@ func (d *Decoder) measure(s *shape, data []byte) bool {
 		return false
 	}
 	s.Timed = plan.Fields&decode.HopEgressTime != 0
+	s.reckoned = plan.Fields&(decode.HopIngressTime|decode.HopEgressTime) != 0
 	s.least = max(s.ip+s.end, (s.stack+7)/8*8, 16)
 	if s.size = s.Hops * s.Stride; s.size > decode.StackBytes || s.size+around != place.Next-shim || s.stack > shapeHead || len(data) < s.least {
 		return false

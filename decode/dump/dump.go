@@ -15,11 +15,11 @@ import (
 	"github.com/hopscope/hopscope/decode/packet"
 )
 
-// Printer writes the reports of frames in the dialect of one profile.
+// Printer writes the reports of frames, each in the dialect of its sender.
 type Printer struct {
 	W       io.Writer
 	Append  func(dst []byte, frame uint64, r *decode.Report) []byte // with its newline
-	Profile *demux.Profile
+	Decoder *demux.Router
 	Watch   *guess.Watch
 	Place   func([]*decode.Report) // nodes into their sites; nil leaves them as they are
 	Known   func(link uint16) bool // whether decoders can walk frames of a link type
@@ -28,7 +28,6 @@ type Printer struct {
 
 	remarks guess.Remarks
 	buf     []byte
-	decoder *demux.Decoder
 	batch   decode.Batch
 	outer   packet.Packet
 
@@ -38,12 +37,10 @@ type Printer struct {
 
 // Frame adds the reports of a frame with its number to those that [Printer.Flush] writes.
 func (p *Printer) Frame(number uint64, s guess.Sample) {
-	if p.decoder == nil {
-		p.decoder = demux.New(*p.Profile)
-	}
 	out := &p.batch
-	p.count(s.Link, p.decoder.Frame(out, s.Link, s.Data, s.Length, s.Time))
-	p.Watch.Look(p.profileOf, s, out.Reports)
+	p.count(s.Link, p.Decoder.Frame(out, s.Link, s.Data, s.Length, s.Time))
+	s.To.Number, s.To.Only = p.Decoder.Came()
+	p.Watch.Look(p.Decoder.Profile, s, out.Reports)
 	if p.Foreign != nil && len(out.Reports) == 0 {
 		p.outer.Frame(s.Link, s.Data, s.Length)
 		layers, stopped := p.outer.Layers()
@@ -84,8 +81,6 @@ func (p *Printer) count(link uint16, reports int) {
 	}
 }
 
-func (p *Printer) profileOf(decode.Addr) *demux.Profile { return p.Profile }
-
 // Dialects are those that explain what the profile cannot read, one for a sender.
 func (p *Printer) Dialects() []guess.Finding {
 	p.Watch.Finish()
@@ -112,7 +107,7 @@ func (p *Printer) Flush() error {
 	return nil
 }
 
-// Summary gives "6331 frames, 278 reports, 0 errors".
+// Summary returns "6331 frames, 278 reports, 0 errors".
 func (p *Printer) Summary(all bool) string {
 	s := fmt.Sprintf("%d frame%s, %d report%s, %d error%s", p.frames, plural(p.frames), p.reports, plural(p.reports), p.malformed, plural(p.malformed))
 	if all {

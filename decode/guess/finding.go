@@ -7,28 +7,33 @@ import (
 	"strings"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/demux"
 )
 
-// Finding is what is known of one sender whose frames its profile did not read.
+// Finding is the result for one sender whose frames its profile did not read.
 type Finding struct {
 	Src       decode.Addr
 	State     State
 	Profile   string        // that was in use
 	Profiles  []string      // that explain them
 	Port      uint16        // UDP port that they go to, if none of Profiles names it; else 0
+	GRE       uint16        // protocol number of GRE under which they carry INT, if Profile names another one or none; else 0
 	Content   string        // what they carry: "INT"
 	Unread    uint64        // frames that were not read
 	AtLeast   bool          // there may have been more
 	Stored    uint64        // of those, reports that are in statistics all the same
 	Samples   int           // that were tried
 	Explained int           // of those
+	Most      string        // profile that explains so many of them, where none explains all
 	Short     bool          // that is too little to adopt a dialect
+	Nameless  bool          // their hops name no node, so that none is adopted
 	Since     int64         // when one was adopted
 	Format    decode.Format // that foreign datagrams are of
+	Only      demux.Kind    // what alone Port takes, where that is why they are not read
 	Sample    []byte        // the beginning of a frame that was not read, or of a datagram where sockets give them
 }
 
-// Findings gives what is known, in the order of addresses. Who is only being looked at is left out.
+// Findings returns what is known, in the order of addresses. Senders under observation are left out.
 func (w *Watch) Findings() (list []Finding) {
 	all := sorted(w.senders)
 	for _, src := range sorted(w.adopted) {
@@ -47,7 +52,7 @@ func (w *Watch) Findings() (list []Finding) {
 		}
 		f := Finding{
 			Src: src, State: s.state, Profile: s.current.Name, Content: s.content, Unread: s.unread, AtLeast: s.part,
-			Stored: s.unread - min(s.dropped, s.unread), Samples: s.among, Explained: s.explained, Short: s.short, Port: s.port, Sample: s.shown,
+			Stored: s.unread - min(s.dropped, s.unread), Samples: s.among, Explained: s.explained, Short: s.short, Nameless: s.nameless, Port: s.port, GRE: s.gre, Sample: s.shown, Most: s.most,
 		}
 		if s.own != nil && w.adopted[src] != nil {
 			f.State, f.Profiles, f.Stored, f.Since, f.Profile = Adopted, []string{s.own.Name}, s.stored, s.since, autoName
@@ -62,30 +67,47 @@ func (w *Watch) Findings() (list []Finding) {
 		list = append(list, f)
 	}
 	for k, c := range w.foreign {
-		f := Finding{Src: k.src, State: Foreign, Profile: k.profile, Unread: c.n, Format: k.format, Sample: c.sample}
+		f := Finding{Src: k.src, State: Foreign, Profile: k.profile, Unread: c.n, Format: k.format, Sample: c.sample, Port: k.port.Number, Only: k.port.Only}
 		at, _ := slices.BinarySearchFunc(list, f, func(a, b Finding) int {
-			return cmp.Or(a.Src.Compare(b.Src), cmp.Compare(a.Format, b.Format))
+			return cmp.Or(a.Src.Compare(b.Src), cmp.Compare(a.Format, b.Format), cmp.Compare(a.Port, b.Port))
 		})
 		list = slices.Insert(list, at, f)
 	}
 	return list
 }
 
-// families are what people call formats, and what reads them.
+// families holds the usual names of formats, and what reads them.
 var families = map[decode.Format][2]string{
-	decode.SFlow:    {"sFlow", "profile auto or sflow reads it: choose one in exporters.profiles"},
-	decode.IPFIX:    {"IPFIX", "it is not read"},
-	decode.NetFlow9: {"NetFlow 9", "it is not read"},
-	decode.NetFlow5: {"NetFlow 5", "it tells of no hop, and is not read"},
+	decode.SFlow:           {"sFlow", "profile auto or sflow reads it: choose one in exporters.profiles"},
+	decode.IPFIX:           {"IPFIX", readsIPFIX},
+	decode.NetFlow9:        {"NetFlow 9", readsIPFIX},
+	decode.NetFlow5:        {"NetFlow 5", "it tells of no hop, and is not read"},
+	decode.TelemetryReport: {"telemetry reports", "profile auto reads them"},
 }
 
-// String says it in one sentence.
+// family gives the usual name of a format, and what reads it. 0 is none that is known.
+func family(f decode.Format) [2]string {
+	if names, ok := families[f]; ok {
+		return names
+	}
+	if f == 0 {
+		return [2]string{"of no format that is known by its first bytes"}
+	}
+	return [2]string{f.String(), "profile auto reads it"}
+}
+
+const readsIPFIX = "profile auto or ipfix reads it, as long as ipfix.enabled is true: choose one in exporters.profiles"
+
+// String returns it in one sentence.
 func (f *Finding) String() string {
 	var b strings.Builder
 	if f.State == Foreign {
-		what, family := "datagrams of %s are", families[f.Format]
+		what, family := "datagrams of %s are", family(f.Format)
 		if f.Unread == 1 {
 			what = "datagram of %s is"
+		}
+		if f.Only != demux.Anything {
+			return fmt.Sprintf("%d "+what+" %s, and UDP port %d takes %s alone: give it type auto in the setting ports", f.Unread, f.Src, family[0], f.Port, f.Only)
 		}
 		return fmt.Sprintf("%d "+what+" %s: %s", f.Unread, f.Src, family[0], family[1])
 	}
@@ -106,9 +128,20 @@ func (f *Finding) String() string {
 	switch f.State {
 	case Unknown:
 		fmt.Fprintf(&b, " cannot be read by profile %s, and no other profile explains them", f.Profile)
+		if f.Most != "" {
+			fmt.Fprintf(&b, " all; %s explains %d of %d samples", f.Most, f.Explained, f.Samples)
+		}
 		return b.String()
 	}
 	fmt.Fprintf(&b, " %s %s", verb, f.Content)
+	if f.GRE != 0 {
+		fmt.Fprintf(&b, " in GRE protocol %#04x, where profile %s looks for none; %s explains %s: set gre_protocol: %#04x in a dialect that has it as its base",
+			f.GRE, f.Profile, f.Profiles[0], all, f.GRE)
+		if f.State == Mixed {
+			fmt.Fprintf(&b, "; profile %s reads others", f.Profile)
+		}
+		return b.String()
+	}
 	if f.Port != 0 {
 		fmt.Fprintf(&b, " to UDP port %d, where profile %s looks for none", f.Port, f.Profile)
 	} else {
@@ -135,6 +168,8 @@ func (f *Finding) String() string {
 		fmt.Fprintf(&b, ", but profile %s reads other reports of this address: it is kept", f.Profile)
 	case Suggested:
 		switch {
+		case f.Nameless:
+			b.WriteString(", but their hops name no node: it is not adopted")
 		case f.Short && f.Unread >= enough:
 			b.WriteString(", but all came within a second: it is not adopted")
 		case f.Short:
@@ -159,7 +194,7 @@ func and(names []string) string {
 // pathContent is what probes carry whose port is no setting.
 const pathContent = "INT-path"
 
-// contentOf says what a report holds, for people.
+// contentOf returns what a report holds, for display.
 func contentOf(r *decode.Report) string {
 	switch r.Format {
 	case decode.PINT:

@@ -25,6 +25,7 @@ type Guesser struct {
 	trials   []*trial            // of the profiles as they are
 	ports    map[uint16][]*trial // of those that a port can be changed of, with another one
 	known    map[uint16]bool     // ports that any profile names
+	tunnels  []*trial            // of profiles that look for INT in GRE under a number of a sample; the last few
 }
 
 // maxPorts bounds how many report ports are tried at a time.
@@ -58,7 +59,7 @@ func (g *Guesser) know(p *demux.Profile) {
 	delete(g.known, 0)
 }
 
-// Builtin gives all built-in profiles.
+// Builtin returns all built-in profiles.
 func Builtin() (list []demux.Profile) {
 	for _, name := range demux.Profiles() {
 		p, _ := demux.Lookup(name)
@@ -89,35 +90,96 @@ func (g *Guesser) at(port uint16) []*trial {
 	return list
 }
 
+// maxTunnels bounds how many profiles with a protocol number of GRE are remembered.
+const maxTunnels = 16
+
+// inGRE gives trials of what may read INT under a protocol number of GRE that p does not know: p, and auto-unflagged where p is auto, which
+// does not look into packets of which their report says that they hold nothing.
+func (g *Guesser) inGRE(protocol uint16, p *demux.Profile) (list []*trial) {
+	if protocol == 0 || assigned(protocol) {
+		return nil
+	}
+	add := func(base *demux.Profile) {
+		q, ok := base.InGRE(protocol)
+		if !ok {
+			return
+		}
+		for _, t := range g.tunnels {
+			if alike(t.profile, &q) {
+				list = append(list, t)
+				return
+			}
+		}
+		t := newTrial(&q)
+		t.gre = protocol
+		if len(g.tunnels) >= maxTunnels {
+			g.tunnels = nil
+		}
+		g.tunnels, list = append(g.tunnels, t), append(list, t)
+	}
+	add(p)
+	for i := range g.profiles {
+		if p.Name == autoName && g.profiles[i].Name == UnflaggedProfile {
+			add(&g.profiles[i])
+		}
+	}
+	return list
+}
+
+// assigned reports whether a protocol number of GRE belongs to another protocol: to what EtherTypes announce, bridged frames, or mirrored ones
+// (ERSPAN).
+func assigned(protocol uint16) bool {
+	return packet.Announced(protocol) || protocol == 0x6558 || protocol == 0x88be || protocol == 0x22eb
+}
+
+// Hidden gives the protocol number of GRE under which s holds INT for which p does not look; 0 without. As everywhere, all of it has to be
+// read: the number alone shows nothing.
+func (g *Guesser) Hidden(p *demux.Profile, s *Sample) uint16 {
+	t := g.trial(p)
+	t.decoder.GRE()
+	t.read(s)
+	protocol := t.decoder.GRE()
+	for _, t := range g.inGRE(protocol, p) {
+		if r, _ := t.read(s); r.found() {
+			return protocol
+		}
+	}
+	return 0
+}
+
 // Reads reports whether p reads all of s, be it that it holds little.
 func (g *Guesser) Reads(p *demux.Profile, s *Sample) bool {
-	return g.reading(p, s) > silent
+	return g.reading(p, s) > nameless
 }
 
 // Fails reports whether p reads less of s than that it holds little.
 func (g *Guesser) Fails(p *demux.Profile, s *Sample) bool { return g.reading(p, s) == unread }
 
 func (g *Guesser) reading(p *demux.Profile, s *Sample) reading {
-	for _, t := range g.trials {
-		if alike(t.profile, p) {
-			r, _ := t.read(s)
-			return r
-		}
-	}
-	r, _ := newTrial(p).read(s)
+	r, _ := g.trial(p).read(s)
 	return r
 }
 
-// alike reports whether p and q are the same profile with the same ports.
+// trial gives that of p.
+func (g *Guesser) trial(p *demux.Profile) *trial {
+	for _, t := range g.trials {
+		if alike(t.profile, p) {
+			return t
+		}
+	}
+	return newTrial(p)
+}
+
+// alike reports whether p and q are the same profile with the same ports and the same number of INT in GRE.
 func alike(p, q *demux.Profile) bool {
-	return p.Name == q.Name && slices.Equal(p.ReportPorts, q.ReportPorts) &&
+	return p.Name == q.Name && slices.Equal(p.ReportPorts, q.ReportPorts) && p.INT.GREProtocol == q.INT.GREProtocol &&
 		slices.EqualFunc(p.Formats, q.Formats, func(a, b packet.Format) bool { return slices.Equal(a.Where().Ports, b.Where().Ports) })
 }
 
 // Explains reports whether any profile reads s, and finds something in it.
 func (g *Guesser) Explains(s *Sample) bool {
 	for _, t := range g.all(udpPort(s)) {
-		if r, _ := t.read(s); r == content {
+		if r, _ := t.read(s); r.found() {
 			return true
 		}
 	}
@@ -148,44 +210,77 @@ func udpPort(s *Sample) uint16 {
 type Score struct {
 	Profile   demux.Profile // with the port where reports were found
 	Port      uint16        // that port, if it is not one that the profile names; else 0
-	Explained int           // packets of which it reads everything
+	GRE       uint16        // protocol number of GRE that it was given in addition; 0 without
+	Explained int           // packets of which it reads everything, and in which hops name their node
+	Nameless  int           // packets of which it reads everything, and in which a hop names no node
 	Plausible float64       // share of the values that can be, in the worst test
-	Clock     int           // 1: its times go as fast as those of receipt; -1: they do not; 0: that cannot be told
+	Clock     int           // 1: its times go as fast as those of receipt; -1: they do not; 0: that is unknown
 	text      []byte        // all reports, to compare
-	content   string        // what is in them, for people
+	content   string        // what is in them, for display
 }
 
-// Verdict is what was found.
+// Verdict is the result of a sample.
 type Verdict struct {
 	Samples int
-	// Best are the profiles that explain the sample: one, none, or several that nothing tells apart.
+	// Best are the profiles that explain the sample: one, none, or several that nothing distinguishes.
 	Best []Score
+	// Most is the one that explains the largest part of it, where none explains the sample: half of it at least.
+	Most *Score
+	// Nameless: Explained of Best and Most counts packets whose hops name no node. They are no evidence to adopt a profile by.
+	Nameless bool
 }
 
-// Judge tries all profiles on a sample of what one sender sends.
-func (g *Guesser) Judge(samples []Sample) Verdict {
+// Judge tries all profiles on a sample of what one sender sends, and current with the protocol number of GRE under which most of the sample
+// hides INT from it.
+func (g *Guesser) Judge(samples []Sample, current *demux.Profile) Verdict {
 	v := Verdict{Samples: len(samples)}
 	if len(samples) == 0 {
 		return v
 	}
+	plain, tunnels := g.all(commonPort(samples)), g.inGRE(g.commonGRE(samples, current), current)
+	broken := brokenINT(plain, samples)
+	if len(tunnels) > 0 {
+		passedOver(broken, g.trial(current), tunnels, samples)
+	}
+	trials := slices.Concat(plain, tunnels)
+	scores := make([]Score, len(trials))
+	for i, t := range trials {
+		scores[i] = t.score(samples, broken)
+	}
+	v.choose(scores)
+	if len(v.Best) > 0 || v.Most != nil {
+		return v
+	}
+	v.Nameless = true
+	for i := range scores {
+		scores[i].Explained += scores[i].Nameless
+	}
+	v.choose(scores)
+	return v
+}
+
+// choose takes the profiles that explain the sample, or the one that explains most of it.
+func (v *Verdict) choose(scores []Score) {
 	var good []Score
-	trials := g.all(commonPort(samples))
-	broken := brokenINT(trials, samples)
-	for _, t := range trials {
-		s := t.score(samples, broken)
-		if float64(s.Explained) >= minExplained*float64(len(samples)) && s.Plausible >= minPlausible {
-			good = append(good, s)
+	for i := range scores {
+		s := &scores[i]
+		if float64(s.Explained) >= minExplained*float64(v.Samples) && s.Plausible >= minPlausible {
+			good = append(good, *s)
+		} else if 2*s.Explained >= v.Samples && s.Plausible >= minPlausible && (v.Most == nil || s.Explained > v.Most.Explained) {
+			v.Most = s
 		}
+	}
+	if len(good) > 0 {
+		v.Most = nil
 	}
 	slices.SortStableFunc(good, func(a, b Score) int { return cmp.Compare(b.Explained, a.Explained) })
 	for _, s := range good {
-		if float64(good[0].Explained-s.Explained) >= max(1, sameShare*float64(len(samples))) {
+		if float64(good[0].Explained-s.Explained) >= max(1, sameShare*float64(v.Samples)) {
 			break
 		}
 		v.add(s)
 	}
 	v.byClock()
-	return v
 }
 
 // add adds a profile unless one that is there says exactly the same.
@@ -206,6 +301,19 @@ func (v *Verdict) byClock() {
 	}
 }
 
+// commonGRE is the protocol number of GRE under which most of the samples hide INT from p, 0 without.
+func (g *Guesser) commonGRE(samples []Sample, p *demux.Profile) (protocol uint16) {
+	count := map[uint16]int{}
+	for i := range samples {
+		k := g.Hidden(p, &samples[i])
+		count[k]++
+		if n := count[k]; k != 0 && (protocol == 0 || n > count[protocol] || n == count[protocol] && k < protocol) {
+			protocol = k
+		}
+	}
+	return protocol
+}
+
 // commonPort is the UDP destination port that most of the captured frames have.
 func commonPort(samples []Sample) (port uint16) {
 	count := map[uint16]int{}
@@ -222,8 +330,9 @@ func commonPort(samples []Sample) (port uint16) {
 // place names a report of a sample.
 type place struct{ sample, report int }
 
-// brokenINT gives the packets in reports that the specifications mark as carrying INT which then breaks a rule. Passing such bytes over
-// is no evidence for a profile: it reads less than others, and nothing that it checks could have failed.
+// brokenINT gives the packets in reports that the specifications mark as carrying INT which then breaks a rule, or which decodes although
+// their report says that there is none. Passing such bytes over is no evidence for a profile: it reads less than others, and nothing that it
+// checks could have failed.
 func brokenINT(trials []*trial, samples []Sample) map[place]decode.FlowKey {
 	broken := map[place]decode.FlowKey{}
 	for _, t := range trials {
@@ -233,7 +342,7 @@ func brokenINT(trials []*trial, samples []Sample) map[place]decode.FlowKey {
 		for i := range samples {
 			_, reports := t.read(&samples[i])
 			for k, r := range reports {
-				if r.Err.Format == decode.INTMD && r.Format == decode.TelemetryReport {
+				if r.Err.Format == decode.INTMD && r.Format == decode.TelemetryReport || r.Remarks&decode.RemarkUnflagged != 0 {
 					broken[place{i, k}] = r.Flow
 				}
 			}
@@ -242,9 +351,24 @@ func brokenINT(trials []*trial, samples []Sample) map[place]decode.FlowKey {
 	return broken
 }
 
+// passedOver adds the packets of which t reads all but the INT in GRE, which one of tunnels finds.
+func passedOver(broken map[place]decode.FlowKey, t *trial, tunnels []*trial, samples []Sample) {
+	for i := range samples {
+		_, without := t.read(&samples[i])
+		for _, u := range tunnels {
+			_, with := u.read(&samples[i])
+			for k := range min(len(with), len(without)) {
+				if with[k].INT != 0 && without[k].INT == 0 {
+					broken[place{i, k}] = without[k].Flow
+				}
+			}
+		}
+	}
+}
+
 // score tries t on the samples.
 func (t *trial) score(samples []Sample, broken map[place]decode.FlowKey) Score {
-	s := Score{Profile: *t.profile, Port: t.port}
+	s := Score{Profile: *t.profile, Port: t.port, GRE: t.gre}
 	p := newPlausibility(t.profile)
 	for i := range samples {
 		r, reports := t.read(&samples[i])
@@ -257,10 +381,14 @@ func (t *trial) score(samples []Sample, broken map[place]decode.FlowKey) Score {
 				r = unread
 			}
 		}
-		if r != content {
+		switch r {
+		case content:
+			s.Explained++
+		case nameless:
+			s.Nameless++
+		default:
 			continue
 		}
-		s.Explained++
 		for _, x := range reports {
 			if s.content == "" {
 				s.content = contentOf(x)

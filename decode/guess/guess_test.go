@@ -208,7 +208,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// Bytes that were changed at random make nobody take a recording for another.
+// Bytes that were changed at random make no profile take a recording for another.
 func TestMutated(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	g := New(Builtin())
@@ -227,7 +227,7 @@ func TestMutated(t *testing.T) {
 				}
 				samples = append(samples, x)
 			}
-			for _, s := range g.Judge(samples).Best {
+			for _, s := range g.Judge(samples, auto(t)).Best {
 				if c.profile != "" && s.Profile.Name != c.profile {
 					t.Fatalf("%s: %s is named", c.file, s.Profile.Name)
 				}
@@ -372,7 +372,7 @@ func TestNoPath(t *testing.T) {
 			}
 			samples = append(samples, x)
 		}
-		if v := g.Judge(samples); len(v.Best) > 0 {
+		if v := g.Judge(samples, auto(t)); len(v.Best) > 0 {
 			t.Errorf("%s: %s is named", name, v.Best[0].Profile.Name)
 		}
 	}
@@ -382,7 +382,7 @@ func BenchmarkJudge(b *testing.B) {
 	g := New(Builtin())
 	list := pcap(b, "testdata/onos-int10-reports")[:maxSamples]
 	for b.Loop() {
-		if len(g.Judge(list).Best) != 1 {
+		if len(g.Judge(list, auto(b)).Best) != 1 {
 			b.Fatal("not recognised")
 		}
 	}
@@ -395,7 +395,7 @@ func FuzzJudge(f *testing.F) {
 	g := New(Builtin())
 	f.Fuzz(func(t *testing.T, data []byte, link uint16) {
 		x := Sample{Link: link, Data: data, Length: len(data), Time: 1}
-		v := g.Judge([]Sample{x, x, x})
+		v := g.Judge([]Sample{x, x, x}, &g.profiles[0])
 		if len(v.Best) > 0 && !g.Explains(&x) {
 			t.Errorf("%s explains what nothing explains", v.Best[0].Profile.Name)
 		}

@@ -68,8 +68,12 @@ func (w *Watch) Look(current func(decode.Addr) *demux.Profile, x Sample, reports
 		return
 	}
 	last := reports[len(reports)-1]
-	if last.Err.Reason == decode.NotRead {
-		w.Foreign(last.Exporter, last.Format, current(last.Exporter), 1, &x)
+	if alien := x.To.Alien(last); alien || last.Err.Reason == decode.NotRead {
+		format := last.Format
+		if alien && last.Err.Reason != decode.NotRead {
+			format = 0
+		}
+		w.Foreign(last.Exporter, format, current(last.Exporter), x.To, 1, &x)
 		return
 	}
 	doubtful := Doubtful(last)

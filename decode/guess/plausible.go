@@ -12,8 +12,8 @@ type plausibility struct {
 	profile *demux.Profile
 	tests   [numTests]struct{ passed, seen int }
 	nodes   map[uint32]*nodeClock
-	hops    int
-	zero    int // hops of node 0
+	hops    int // that name their node
+	zero    int // of those, hops of node 0
 	digests map[uint64]bool
 	writers map[uint16]bool
 	left    map[int]int // remaining hop count and length of the path together, of stacks
@@ -69,15 +69,6 @@ func (p *plausibility) see(r *decode.Report) {
 
 func (p *plausibility) hop(h *decode.Hop, receipt int64) {
 	u := &p.profile.Units
-	p.hops++
-	if h.NodeID == 0 {
-		p.zero++
-	}
-	clock := p.nodes[h.NodeID]
-	if clock == nil {
-		clock = &nodeClock{}
-		p.nodes[h.NodeID] = clock
-	}
 	const both = decode.HopIngressTime | decode.HopEgressTime
 	if h.Has&decode.HopLatency != 0 {
 		p.count(testRange, float64(h.Latency)*float64(u.LatencyNS) < 100*second)
@@ -89,6 +80,22 @@ func (p *plausibility) hop(h *decode.Hop, receipt int64) {
 			d := math.Abs(inside - float64(h.Latency)*float64(u.LatencyNS))
 			p.count(testLatency, d <= max(2*float64(max(u.LatencyNS, u.TimeNS)), inside/10))
 		}
+	}
+	if h.Has&decode.HopNodeID != 0 {
+		p.named(h, receipt)
+	}
+}
+
+// named looks at the id of a hop's node, and at its clock.
+func (p *plausibility) named(h *decode.Hop, receipt int64) {
+	p.hops++
+	if h.NodeID == 0 {
+		p.zero++
+	}
+	clock := p.nodes[h.NodeID]
+	if clock == nil {
+		clock = &nodeClock{}
+		p.nodes[h.NodeID] = clock
 	}
 	if h.Has&decode.HopIngressTime != 0 {
 		p.tick(clock, h, receipt)

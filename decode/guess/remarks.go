@@ -68,14 +68,14 @@ func (m *Remarks) add(k remarkKey, n uint64) (first bool) {
 	return first
 }
 
-// Remark is what is to be said of one exporter.
+// Remark is a note on one exporter.
 type Remark struct {
 	Src   decode.Addr // zero for packets of the network
 	What  decode.Remark
 	Count uint64
 }
 
-// List gives all remarks in the order of addresses.
+// List returns all remarks in the order of addresses.
 func (m *Remarks) List() (list []Remark) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -91,15 +91,17 @@ func (m *Remarks) List() (list []Remark) {
 
 // remarks are the names of remarks, one for several, and what they say.
 var remarks = map[decode.Remark]struct{ name, unit, one, several string }{
-	decode.RemarkCopy: {"copies", "report", "came before with the same sequence number in the same moment: it is a copy, and counts twice",
-		"came before with the same sequence numbers in the same moment: they are copies, and count twice"},
+	decode.RemarkCopy: {"copies", "report", "came before, with the same sequence number and the same bytes: it is a copy, and does not count",
+		"came before, with the same sequence numbers and the same bytes: they are copies, and do not count"},
 	decode.RemarkUnset: {"unset-times", "hop", "has a time that was not set, or that cannot be: it gives no latency",
 		"have times that were not set, or that cannot be: they give no latency"},
 	decode.RemarkUnflagged: {"unflagged-int", "report", "has its flag F not set, though its packet carries INT: profile " + UnflaggedProfile + " reads it",
 		"have their flag F not set, though their packets carry INT: profile " + UnflaggedProfile + " reads it"},
 	decode.RemarkStackInMX: {"stack-in-mx", "packet", "has a stack of INT-MD under a shim of INT-MX, where domain 0 has nothing: profile " + StackInMXProfile + " reads it",
 		"have a stack of INT-MD under a shim of INT-MX, where domain 0 has nothing: profile " + StackInMXProfile + " reads it"},
-	decode.RemarkNameless: {"nameless-hops", "hop", "names no node: it is in no statistics", "name no node: they are in no statistics"},
+	decode.RemarkNameless: {"nameless-hops", "hop", "names no node: it counts by its exporter and its place in the report, on no path", "name no node: they count by their exporter and their place in the report, on no path"},
+	decode.RemarkMoreData: {"more-data", "report", "holds data beside what is read of it, of a domain or of a type that is not defined: decode shows them as unknown",
+		"hold data beside what is read of them, of a domain or of a type that is not defined: decode shows them as unknown"},
 	decode.RemarkDomainData: {"domain-data", "report", "holds data that are specific to a domain, which no rule reads; decode shows them as unknown. It names no hop",
 		"hold data that are specific to a domain, which no rule reads; decode shows them as unknown. They name no hop"},
 }
@@ -118,7 +120,7 @@ func (m *Remark) Name() string {
 	return "more"
 }
 
-// String says a remark in a sentence.
+// String returns a remark in a sentence.
 func (m *Remark) String() string {
 	x, ok := remarks[m.What]
 	if !ok {

@@ -21,22 +21,28 @@ type Sample struct {
 	Time   int64 // of receipt, ns since 1970
 
 	Dropped bool // it was in no statistics
+	To      Port // where it went, if that takes one kind of datagrams
 }
 
 // reading is what one profile makes of one packet.
 type reading uint8
 
 const (
-	unread  reading = iota // not all of it is read
-	silent                 // it is read, announces something, and tells nothing of it: another profile may
-	empty                  // it is read, and tells of no hop
-	content                // it is read, and tells of hops, or holds a digest
+	unread   reading = iota // not all of it is read
+	silent                  // it is read, announces something, and holds nothing of it: another profile may
+	nameless                // it is read, and holds hops that name no node: another profile may find their names
+	empty                   // it is read, and holds no hop
+	content                 // it is read, and holds hops, or a digest
 )
+
+// found reports whether there are hops, or a digest.
+func (r reading) found() bool { return r == content || r == nameless }
 
 // trial reads samples with one profile.
 type trial struct {
 	profile *demux.Profile
 	port    uint16 // that the profile was given in addition; 0 without
+	gre     uint16 // protocol number of GRE that it was given in addition; 0 without
 	decoder *demux.Decoder
 	batch   decode.Batch
 	outer   packet.Packet
@@ -91,7 +97,7 @@ func (t *trial) judge(r *decode.Report, s *Sample, payload int, first bool) read
 			return silent // it says that there is something, and nothing was found
 		}
 	case decode.INTPath:
-		if t.port != 0 && !provenPath(r) {
+		if (t.port != 0 || s.Link == Datagram) && !provenPath(r) {
 			return unread
 		}
 	case decode.INTMD, decode.INTMX:
@@ -103,7 +109,7 @@ func (t *trial) judge(r *decode.Report, s *Sample, payload int, first bool) read
 	}
 	for i := range r.Hops {
 		if h := &r.Hops[i]; h.Has&decode.HopNodeID == 0 && (r.Flags&decode.Truncated == 0 || i > 0) {
-			return silent
+			return nameless
 		}
 	}
 	if len(r.Hops) == 0 {
@@ -207,10 +213,14 @@ func checksum(b []byte) uint32 {
 	return sum
 }
 
-// Doubtful reports whether r may not be all that the bytes hold which it was read from: it failed, or tells of no hop. It is
-// for those who look at every report; [Guesser.Reads] looks closely.
+// Doubtful reports whether r may not be all that the bytes hold which it was read from: it failed, holds no hop, or is about a packet in GRE
+// behind whose header nothing was read, which has room for INT. It is for callers
+// that look at every report; [Guesser.Reads] looks closely.
 func Doubtful(r *decode.Report) bool {
 	if r.Err.Reason != 0 || r.Remarks != 0 {
+		return true
+	}
+	if r.Format == decode.TelemetryReport && r.INT == 0 && (r.Flow.Proto == packet.ProtoGRE || r.Inner.Proto == packet.ProtoGRE) {
 		return true
 	}
 	if len(r.Hops) == 0 {
@@ -219,7 +229,7 @@ func Doubtful(r *decode.Report) bool {
 	return r.Hops[0].Has&decode.HopNodeID == 0
 }
 
-// tryable reports whether p can be told by what it reads.
+// tryable reports whether p can be recognised by what it reads.
 func tryable(p *demux.Profile) bool {
 	if p.Report.Versions != 0 || p.INT.Versions != 0 {
 		return true

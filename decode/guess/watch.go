@@ -17,8 +17,7 @@ const (
 	maxJudged  = 16   // senders at a time: each takes some milliseconds
 )
 
-// What has to be there before a dialect is adopted. An exporter that proves itself to who follows sequence numbers has
-// reported for a second, too.
+// What has to be there before a dialect is adopted. An exporter that package sequence trusts has reported for a second, too.
 const (
 	enough   = 16         // samples
 	span     = int64(1e9) // ns from the first to the last of them
@@ -28,18 +27,17 @@ const (
 	maxPause = int64(600e9)
 )
 
-// What has to be there before an adopted dialect is given up: whoever forges an address has to keep the real sender silent
-// for as long.
+// What has to be there before an adopted dialect is given up: a forger of an address has to keep the real sender silent for as long.
 const (
 	roundsAgainst = 3
 	spanAgainst   = int64(10e9)
 	apartAgainst  = spanAgainst / (maxSamples - freely - 8) // ns between samples, so that they span as much
 )
 
-// Memory is how much a [Watch] takes at most, in bytes.
+// Memory is the most that a [Watch] takes, in bytes.
 const Memory = maxSenders*(maxSamples*(maxBytes+128)+256) + maxAdopted*1024
 
-// Watch follows who sends what cannot be read. It is for one goroutine, and reads no clock.
+// Watch follows senders of what cannot be read. It is for one goroutine, and reads no clock.
 type Watch struct {
 	guesser *Guesser
 	adopt   bool
@@ -73,9 +71,12 @@ type sender struct {
 	state            State
 	best             []Score
 	explained, among int
+	most             string // profile that explains most of them, where none explains all
 	content          string // what the best one finds
+	gre              uint16 // under which protocol number of GRE the best one finds it; 0 for those that it names
 	port             uint16 // where, if all of the best were given one that they do not name
 	short            bool   // there is too little to adopt it
+	nameless         bool   // the hops that it finds name no node, so that it is not adopted
 	votes            int    // for another dialect than the adopted one, round after round
 	voted            string
 	own              *demux.Profile // that was adopted
@@ -95,8 +96,8 @@ const (
 	Tied            // several do
 	Mixed           // one does, but others of its frames are read without it
 	Unknown         // none does
-	Plain           // none does, and its own reads them: nothing in them tells a dialect
-	Foreign         // they are of another family of formats, which their first bytes tell
+	Plain           // none does, and its own reads them: nothing in them shows a dialect
+	Foreign         // they are of another family of formats, which their first bytes show
 )
 
 var stateNames = [...]string{"gathering", "adopted", "suggested", "tied", "mixed", "unknown", "plain", "foreign"}
@@ -111,7 +112,7 @@ func NewWatch(profiles []demux.Profile, adopt bool) *Watch {
 // Try changes the profiles that are tried from now on.
 func (w *Watch) Try(profiles []demux.Profile) { w.guesser = New(profiles) }
 
-// Watching reports whether anybody's frames are being gathered, so that those which are read count, too.
+// Watching reports whether frames of any sender are being gathered, so that those which are read count, too.
 func (w *Watch) Watching() bool { return len(w.senders) > 0 }
 
 // Unread counts frames of src that the profile did not read, at a time, and gives how many samples of them are wanted.
@@ -136,7 +137,7 @@ func (w *Watch) Unread(src decode.Addr, current *demux.Profile, n uint64, droppe
 // Frame looks at a frame that is no telemetry for the profile, and counts it if it is for another. part says that others were
 // not looked at.
 func (w *Watch) Frame(current *demux.Profile, x Sample, part bool) bool {
-	if !w.guesser.Explains(&x) {
+	if !w.guesser.Explains(&x) && w.guesser.Hidden(current, &x) == 0 {
 		return false
 	}
 	want := w.Unread(x.Src, current, 1, true, x.Time)
@@ -149,11 +150,12 @@ func (w *Watch) Frame(current *demux.Profile, x Sample, part bool) bool {
 	return true
 }
 
-// foreigner is who sends a family of formats that its profile does not read.
+// foreigner is a sender of a family of formats that its profile does not read.
 type foreigner struct {
 	src     decode.Addr
 	format  decode.Format
 	profile string
+	port    Port
 }
 
 // foreignCount is how many they were, and the beginning of the first.
@@ -162,12 +164,27 @@ type foreignCount struct {
 	sample []byte
 }
 
-// shown is how much of a frame is shown to people: headers, and next to nothing of what users sent.
+// shown is the number of bytes of a frame that are shown: headers, and next to nothing of what users sent.
 const shown = 96
 
-// Foreign counts n datagrams of src that are of a family which its profile does not read; x is one of them.
-func (w *Watch) Foreign(src decode.Addr, f decode.Format, current *demux.Profile, n uint64, x *Sample) {
-	k := foreigner{src, f, current.Name}
+// Port is a UDP port that takes one kind of datagrams; the zero value is any port.
+type Port struct {
+	Number uint16
+	Only   demux.Kind
+}
+
+// Alien reports whether r failed at a port that does not take its format: no dialect of reports is looked for there.
+func (p Port) Alien(r *decode.Report) bool {
+	return r.Err.Reason != 0 && p.Only > demux.ReportsOnly && !p.Only.Takes(r.Format)
+}
+
+// Foreign counts n datagrams of src that are of a family which its profile does not read, or which the port that they came to does not take; x is one of
+// them.
+func (w *Watch) Foreign(src decode.Addr, f decode.Format, current *demux.Profile, at Port, n uint64, x *Sample) {
+	if at.Only.Takes(f) {
+		at = Port{} // its profile is the reason
+	}
+	k := foreigner{src, f, current.Name, at}
 	c := w.foreign[k]
 	if c == nil {
 		if len(w.foreign) >= maxSenders {
@@ -201,7 +218,7 @@ func (w *Watch) Add(x Sample) {
 		return
 	}
 	s.looked++
-	if w.guesser.Reads(s.current, &x) {
+	if w.guesser.Reads(s.current, &x) && w.guesser.Hidden(s.current, &x) == 0 {
 		s.innocent++
 		return
 	}
@@ -294,7 +311,7 @@ func (w *Watch) Step(now int64, home func(decode.Addr) *demux.Profile, known fun
 			need = spanAgainst
 		}
 		if len(s.samples) < enough || s.last-s.first < need {
-			if old && now-s.touched > pause { // whoever sent that has stopped
+			if old && now-s.touched > pause { // its sender has stopped
 				s.beginRound(0)
 				s.votes = 0
 				delete(w.senders, src)
@@ -314,7 +331,7 @@ func (w *Watch) Step(now int64, home func(decode.Addr) *demux.Profile, known fun
 			continue
 		}
 		p := home(src)
-		if s.state == Suggested && w.adopt && p.Name == autoName && len(w.adopted) < maxAdopted {
+		if s.state == Suggested && !s.nameless && s.gre == 0 && w.adopt && p.Name == autoName && len(w.adopted) < maxAdopted {
 			s.state, s.stored = Adopted, s.unread-min(s.dropped, s.unread)
 			changes = append(changes, w.give(s, now))
 			continue
@@ -335,7 +352,7 @@ func (w *Watch) give(s *sender, now int64) Change {
 	return c
 }
 
-// autoName is the profile that a dialect may take the place of by itself. Others were chosen by somebody.
+// autoName is the profile that a dialect may take the place of by itself. The operator chose the others.
 const autoName = "auto"
 
 func (s *sender) rested(now int64) {
@@ -347,6 +364,7 @@ func (s *sender) rested(now int64) {
 func (w *Watch) reconsider(s *sender, now int64, home func(decode.Addr) *demux.Profile) (changes []Change) {
 	name, back := "", home(s.src).Name
 	switch isHome := func(x Score) bool { return x.Profile.Name == back }; {
+	case s.nameless || s.gre != 0:
 	case s.state == Suggested:
 		name = s.best[0].Profile.Name
 	case s.state == Tied && s.innocent+s.clean == 0 && slices.ContainsFunc(s.best, isHome):
@@ -376,11 +394,15 @@ func (w *Watch) reconsider(s *sender, now int64, home func(decode.Addr) *demux.P
 
 // judge decides what a sender's frames are. before says that frames of it were read that are not known to be others.
 func (s *sender) judge(g *Guesser, before bool) {
-	v := g.Judge(s.samples)
+	v := g.Judge(s.samples, s.current)
 	s.shown = slices.Clone(s.samples[0].Data[:min(len(s.samples[0].Data), shown)])
-	s.among, s.short = v.Samples, len(s.samples) < enough || s.last-s.first < span
+	s.gre = 0
+	s.among, s.short, s.most, s.nameless = v.Samples, len(s.samples) < enough || s.last-s.first < span, "", v.Nameless
+	if m := v.Most; m != nil {
+		s.most, s.explained = m.Profile.Name, m.Explained
+	}
 	switch {
-	case len(v.Best) == 0:
+	case len(v.Best) == 0 || v.Nameless && slices.ContainsFunc(v.Best, func(b Score) bool { return alike(&b.Profile, s.current) }):
 		s.state = Plain
 		for i := range s.samples {
 			if g.Fails(s.current, &s.samples[i]) {
@@ -396,7 +418,7 @@ func (s *sender) judge(g *Guesser, before bool) {
 		s.state = Suggested
 	}
 	s.best, s.explained, s.content = v.Best, v.Best[0].Explained, v.Best[0].content
-	s.port = s.best[0].Port
+	s.port, s.gre = s.best[0].Port, s.best[0].GRE
 	for i := range s.best {
 		if s.best[i].Port != s.port {
 			s.port = 0
@@ -405,7 +427,7 @@ func (s *sender) judge(g *Guesser, before bool) {
 	}
 }
 
-// Finish judges everybody, however little was gathered: what explains it is named, and nothing is adopted.
+// Finish judges all senders, however little was gathered: what explains it is named, and nothing is adopted.
 func (w *Watch) Finish() {
 	for _, src := range w.order() {
 		if s := w.senders[src]; s.state == Gathering && len(s.samples) > 0 {
@@ -414,12 +436,12 @@ func (w *Watch) Finish() {
 	}
 }
 
-// Settle judges everybody as [Watch.Finish] does, and adopts what explains everything: for those who are going to read the
-// same frames once more.
+// Settle judges all senders as [Watch.Finish] does, and adopts what explains everything: for callers that will read the same frames
+// once more.
 func (w *Watch) Settle(home func(decode.Addr) *demux.Profile) {
 	w.Finish()
 	for _, src := range w.order() {
-		if s := w.senders[src]; s.state == Suggested && !s.short && home(src).Name == autoName && len(w.adopted) < maxAdopted {
+		if s := w.senders[src]; s.state == Suggested && !s.short && !s.nameless && s.gre == 0 && home(src).Name == autoName && len(w.adopted) < maxAdopted {
 			s.state = Adopted
 			w.give(s, s.seen)
 		}
@@ -443,7 +465,7 @@ func (w *Watch) Forget(keep func(decode.Addr) bool) {
 	}
 }
 
-// Adoptions gives everybody's adopted dialect, for [demux.Router.Adopt]; nil without any.
+// Adoptions returns the adopted dialects of all senders, for [demux.Router.Adopt]; nil without any.
 func (w *Watch) Adoptions() *demux.Adopted {
 	if len(w.adopted) == 0 {
 		return nil

@@ -57,7 +57,7 @@ func TestManyExporters(t *testing.T) {
 	}
 }
 
-// What auto reads keeps its reading, whoever sends other things under its address.
+// What auto reads keeps its reading, whatever other senders send under its address.
 func TestForgedBesideReadable(t *testing.T) {
 	for _, forged := range []int{16, 200, 2000} {
 		f := follow(t, true)
@@ -84,7 +84,7 @@ func TestGiveUp(t *testing.T) {
 	if p := f.router.Profile(exporter); p.Name != "onos" {
 		t.Fatalf("profile %s", p.Name)
 	}
-	// Somebody forges it for minutes, a hundred times as often as the exporter reports.
+	// A sender forges it for minutes, a hundred times as often as the exporter reports.
 	const minutes = 5
 	changes := f.frames(together(stream(t, onosFile, exporter, 60*minutes, 20e9, 1e9), stream(t, geantFile, exporter, 6000*minutes, 20e9, 1e7)))
 	if len(changes) > 0 {
@@ -109,7 +109,7 @@ func TestGiveUp(t *testing.T) {
 	}
 }
 
-// A profile that somebody chose is kept.
+// A profile that the operator chose is kept.
 func TestChosen(t *testing.T) {
 	p, _ := demux.Lookup("fabric-tna")
 	f := follow(t, true)
@@ -146,7 +146,7 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// Whoever forges many addresses takes bounded memory, and a real exporter is recognised among them.
+// A forger of many addresses takes bounded memory, and a real exporter is recognised among them.
 func TestManySenders(t *testing.T) {
 	f := follow(t, true)
 	var noise []Sample
@@ -171,7 +171,7 @@ func TestManySenders(t *testing.T) {
 	}
 }
 
-// Packets that nobody explains are told as such.
+// Packets that no profile explains are reported as such.
 func TestUnknown(t *testing.T) {
 	list := stream(t, onosFile, exporter, 100, 1e9, 3e7)
 	for i := range list {

@@ -14,7 +14,7 @@ import (
 
 // cutShim reads the less than four bytes b of a shim.
 func (d *Decoder) cutShim(r *decode.Report, b []byte, p *Place) {
-	if len(b) == 0 || p.Carrier == Geneve { // whoever found the option has seen all of it
+	if len(b) == 0 || p.Carrier == Geneve { // the finder of the option has seen all of it
 		r.Flags |= decode.Truncated
 		return
 	}

@@ -194,7 +194,10 @@ func (d *Decoder) destination(r *decode.Report, data []byte, p *Place, v decode.
 		r.Fail(format, "length", field, decode.BadLength)
 		return 0
 	}
-	r.Unknown = data[at:min(at+length, len(data))]
+	if at < min(at+length, len(data)) {
+		r.Unknown = data[at:min(at+length, len(data))]
+		r.Remarks |= decode.RemarkMoreData
+	}
 	return accept(r, data, p, 4+length, v)
 }
 
@@ -207,7 +210,7 @@ func accept(r *decode.Report, data []byte, p *Place, length int, v decode.Versio
 	return v
 }
 
-// Plan gives the plan of a bitmap. It is valid until the next call.
+// Plan returns the plan of a bitmap. It is valid until the next call.
 func (d *Decoder) Plan(l wire.Layout, bitmap uint16) *wire.Plan { return d.plans.Plan(l, bitmap) }
 
 // Stack reads n blocks from b, newest first, or as many as were captured, the last one in part. They come before the hops

@@ -6,7 +6,7 @@ import (
 	"github.com/hopscope/hopscope/decode/wire"
 )
 
-// Names gives the versions of the set, "0.5" and so on.
+// Names returns the versions of the set, "0.5" and so on.
 func (v Versions) Names() (names []string) {
 	for i, name := range [...]string{"0.5", "1.0", "2.x"} {
 		if v&(1<<i) != 0 {
@@ -16,7 +16,7 @@ func (v Versions) Names() (names []string) {
 	return names
 }
 
-// Names gives the marks for people, "DSCP 0x17 mask 0x3f" and so on.
+// Names returns the marks for display, "DSCP 0x17 mask 0x3f" and so on.
 func (m *Marks) Names() (names []string) {
 	if m.DSCPMask != 0 {
 		names = append(names, "DSCP "+hexText(uint64(m.DSCP), 2)+" mask "+hexText(uint64(m.DSCPMask), 2))
@@ -48,7 +48,7 @@ func hexText(v uint64, digits int) string {
 	return "0x" + s
 }
 
-// Deviations says for people where o leaves the specifications.
+// Deviations lists, for display, where o leaves the specifications.
 func (o *Options) Deviations() (list []string) {
 	say := func(is bool, what string) {
 		if is {

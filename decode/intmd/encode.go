@@ -188,7 +188,7 @@ func (p Part) Header() []byte {
 	return p.b[:shimLen+headerLen]
 }
 
-// RemainingHops is how many nodes may still add a block.
+// RemainingHops returns how many nodes may still add a block.
 func (p Part) RemainingHops() int { return int(p.b[shimLen+3]) }
 
 // Grow counts a block of so many words, which the caller inserts behind the header.

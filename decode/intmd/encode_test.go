@@ -106,7 +106,7 @@ func TestPart(t *testing.T) {
 	}
 }
 
-// FuzzRoundTrip holds that the decoder gives back what the encoder was told, in all versions and carriers.
+// FuzzRoundTrip holds that the decoder returns what the encoder was given, in all versions and carriers.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add(uint8(2), uint8(0), uint16(0xf000), uint8(5), uint8(3), uint8(1), uint16(4789), uint8(1), []byte("values of hops"))
 	f.Add(uint8(1), uint8(0), uint16(0xff00), uint8(2), uint8(255), uint8(0), uint16(0), uint8(7), []byte{})

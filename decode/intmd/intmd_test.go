@@ -114,7 +114,7 @@ var good = []struct {
 	},
 	{
 		name: "1.0, destination header is skipped", opts: all, in: "02 00 03 00 0102030405060708",
-		want: decode.Report{Unknown: []byte{1, 2, 3, 4, 5, 6, 7, 8}}, version: decode.V10, next: 12,
+		want: decode.Report{Unknown: []byte{1, 2, 3, 4, 5, 6, 7, 8}, Remarks: decode.RemarkMoreData}, version: decode.V10, next: 12,
 	},
 	{
 		name: "0.5 with tail", opts: all, in: "int05-udp",
@@ -324,7 +324,7 @@ var good = []struct {
 	},
 	{
 		name: "2.1, destination header is skipped", opts: all, in: "20 02 00 00 0102030405060708",
-		want: decode.Report{Unknown: []byte{1, 2, 3, 4, 5, 6, 7, 8}}, version: decode.V21, next: 12,
+		want: decode.Report{Unknown: []byte{1, 2, 3, 4, 5, 6, 7, 8}, Remarks: decode.RemarkMoreData}, version: decode.V21, next: 12,
 	},
 	{
 		name: "INT-MX", opts: all, in: "int21-mx", place: Place{ByPort: true},

@@ -45,8 +45,7 @@ type Options struct {
 	Domains []Domain
 }
 
-// Marks say which packets carry INT, and where in them it stands. Whoever looks for INT follows them; the decoder is told
-// the place.
+// Marks say which packets carry INT, and where in them it stands. The search for INT follows them; the decoder gets the place.
 type Marks struct {
 	// DSCP marks packets with INT: those whose DSCP equals it in the bits of DSCPMask. A mask of 0 turns it off.
 	DSCP, DSCPMask uint8
@@ -59,13 +58,13 @@ type Marks struct {
 	ProbeMarker uint64
 	// BehindOptions: INT in TCP stands behind the TCP options instead of directly behind the first 20 bytes.
 	BehindOptions bool
-	// GREProtocol is the protocol number of INT in GRE, which nobody has assigned. 0 turns it off.
+	// GREProtocol is the protocol number of INT in GRE, which is not assigned. 0 turns it off.
 	GREProtocol uint16
 	// Tunnels: look for INT in VXLAN-GPE (UDP 4790, next protocol 0x82 or 0x80) and Geneve (UDP 6081, class 0x0103).
 	Tunnels bool
 }
 
-// With gives m with what o says besides; where both say something, o counts, and ports add up.
+// With returns m with what o says besides; where both say something, o counts, and ports add up.
 func (m Marks) With(o Marks) Marks {
 	if o.DSCPMask != 0 {
 		m.DSCP, m.DSCPMask = o.DSCP, o.DSCPMask
@@ -86,7 +85,7 @@ type Domain struct {
 	// Layout says what the bits of the bitmap stand for in packets of the domain, and how wide they are. The zero value
 	// is what INT 2.1 says.
 	Layout wire.Layout
-	// SourceWords is how many words the source alone adds for each bit of the DS instruction, from bit 0, the most
+	// SourceWords is the number of words that the source alone adds for each bit of the DS instruction, from bit 0, the most
 	// significant one.
 	SourceWords [16]uint8
 }
@@ -109,7 +108,7 @@ func (o *Options) domain(id uint16) *Domain {
 	return nil
 }
 
-// Carrier is what the shim is part of.
+// Carrier is the protocol that the shim is part of.
 type Carrier uint8
 
 // The carriers. INT 0.5 and 1.0 are read behind TCP and UDP only.
@@ -120,7 +119,7 @@ const (
 	Geneve // the shim is the option header
 )
 
-// Place is where a packet has its INT, and what is found there.
+// Place is the position of INT in a packet, and what is found there.
 type Place struct {
 	Carrier Carrier
 	At      int // of the shim
@@ -134,8 +133,8 @@ type Place struct {
 	// Decode fills in the rest: Type always, what follows for headers that it accepts.
 
 	Type uint8 // what the shim announces: TypeMX, TypeDestination, else TypeMD
-	// NPT and Original tell what INT took the place of: for NPT 1 the original UDP destination port, for NPT 2 the
-	// original IP protocol, whose header starts at Next.
+	// NPT and Original name what INT took the place of: for NPT 1 the original UDP destination port, for NPT 2 the original IP
+	// protocol, whose header starts at Next.
 	NPT      uint8
 	Original uint16
 	Next     int // offset behind the stack, and the tail

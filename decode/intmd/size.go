@@ -13,7 +13,7 @@ const (
 	maxLength   = 255 // words in the shim's length
 )
 
-// StackBytes says how much INT of this dialect adds to a packet: header bytes once, which are the shim, the header behind it
+// StackBytes returns how much INT of this dialect adds to a packet: header bytes once, which are the shim, the header behind it
 // and what follows the stack, and perHop bytes for every hop, for the metadata that bitmap asks for. A packet with n hops
 // is longer by header + n * perHop. The dialect is INT-MD over TCP or UDP in the newest version that o accepts, in the
 // first of its domains; marks that take up bytes of their own, such as a UDP header in front, are not counted.
@@ -25,7 +25,7 @@ func (o *Options) StackBytes(bitmap uint16) (header, perHop int, err error) {
 	return h.Len() + o.tail(h.Version), 4 * h.HopWords(), nil
 }
 
-// MaxHops says how many hops find room in a packet that has room bytes for INT, by the bytes of [Options.StackBytes] and by
+// MaxHops returns how many hops find room in a packet that has room bytes for INT, by the bytes of [Options.StackBytes] and by
 // the length field of the shim, which cannot count more than 255 words. It is 0 where not even one fits.
 func (o *Options) MaxHops(bitmap uint16, room int) (int, error) {
 	header, perHop, err := o.StackBytes(bitmap)

@@ -86,7 +86,7 @@ func TestStackBytesAreWritten(t *testing.T) {
 	}
 }
 
-// What is written of FANT's hops is what the worked examples have, but for the bits that nobody knows: these are all ones.
+// What is written of FANT's hops is what the worked examples have, but for the unknown bits: these are all ones.
 func TestAppendFANT(t *testing.T) {
 	buf := make([]byte, 0, 256)
 	for _, tt := range []struct {

@@ -1,8 +1,8 @@
 // Package ioam reads and writes the options of in-situ OAM (RFC 9197, RFC 9326) in the extension headers of IPv6 (RFC
 // 9486): pre-allocated and incremental traces, proof of transit, edge to edge, and direct export. FORMAT.md draws them.
 //
-// Nothing on the wire says what a time counts from or in: that is the namespace's matter. Linux writes seconds since 1970
-// and microseconds. Times therefore stay in [decode.IOAMNode] as they are, apart from the times of other formats.
+// Nothing on the wire says what a time counts from or in: that is up to the namespace. Linux writes seconds since 1970 and
+// microseconds. Times therefore stay in [decode.IOAMNode] as they are, apart from the times of other formats.
 //
 // The decoder fills a [decode.Report] for each option and allocates nothing once the report has grown. The encoders write
 // what the encapsulating node writes and, in place, what a transit node adds: [AddNode].

@@ -20,7 +20,7 @@ var (
 // maxData is the bytes that Linux allows for the data of a trace.
 const maxData = 244
 
-// Trace is what the encapsulating node says of a trace.
+// Trace holds the values that the encapsulating node sets for a trace.
 type Trace struct {
 	Namespace uint16
 	Type      uint32       // 24 bits
@@ -136,9 +136,9 @@ func AppendNode(dst []byte, kind uint32, h *decode.Hop, x *decode.IOAMNode) ([]b
 	return dst, nil
 }
 
-// AddNode does what a transit node does to the pre-allocated trace in option, which begins with its option type: it
-// writes its data into the end of the free space. Where they do not fit, it sets Overflow and writes nothing. A node
-// that is told its namespace leaves other namespaces alone.
+// AddNode does what a transit node does to the pre-allocated trace in option, which begins with its option type: it writes its data
+// into the end of the free space. Where they do not fit, it sets Overflow and writes nothing. A node with a namespace leaves other
+// namespaces alone.
 func AddNode(option []byte, ours uint16, h *decode.Hop, x *decode.IOAMNode) error {
 	const at = optionLen // of the trace
 	if len(option) < at+traceLen || option[3] != TypeTrace || len(option) < 2+int(option[1]) || int(option[1]) < 2+traceLen {

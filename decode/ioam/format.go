@@ -27,7 +27,7 @@ func (IPv6) Where() packet.Where {
 	return packet.Where{Any: true, Mark: "IPv6 option 0x31, 0x11"}
 }
 
-// NewReader gives f itself, which keeps nothing.
+// NewReader returns f itself, which keeps nothing.
 func (f IPv6) NewReader() packet.Reader { return f }
 
 func (IPv6) String() string { return "IOAM in IPv6" }

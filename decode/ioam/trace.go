@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// NodeLen gives the words that a node writes for a trace type, without a snapshot.
+// NodeLen returns the words that a node writes for a trace type, without a snapshot.
 func NodeLen(kind uint32) int {
 	return bits.OnesCount32(kind&sized) + bits.OnesCount32(kind&wide)
 }

@@ -6,12 +6,12 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// Format is what a profile says about one format that rides in packets of the network. The package of a format has a
-// type that implements it; whoever picks among formats knows nothing else of them.
+// Format holds the options of a profile for one format that rides in packets of the network. The package of a format has a type that
+// implements it; the picker among formats knows nothing else of them.
 type Format interface {
 	Where() Where
 	NewReader() Reader // for one goroutine
-	String() string    // the name for people, with what the profile chose
+	String() string    // the name for display, with what the profile chose
 }
 
 // Reader reads one format out of packets.
@@ -34,8 +34,8 @@ type Where struct {
 	Ports      []uint16 // UDP destination ports
 	EtherTypes []uint16 // of frames without an IP header
 	Any        bool     // every packet with an IP header
-	Mark       string   // for people: what the reader looks for itself, "IPv4 with TOS byte 1"
-	// Alone: who sends this format sends nothing else. Packets without it are no telemetry.
+	Mark       string   // for display: what the reader looks for itself, "IPv4 with TOS byte 1"
+	// Alone: a sender of this format sends nothing else. Packets without it are no telemetry.
 	Alone bool
 }
 

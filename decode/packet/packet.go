@@ -1,9 +1,9 @@
-// Package packet finds its way down the layers of a packet: Ethernet with any number of VLAN tags, Linux cooked
-// captures, IPv4 with options and IPv6 with extension headers, to the offset of the transport header.
+// Package packet parses the layers of a packet: Ethernet with any number of VLAN tags, Linux cooked captures, IPv4 with options
+// and IPv6 with extension headers, to the offset of the transport header.
 //
-// It copies nothing and allocates nothing: a [Packet] holds offsets into the bytes it was read from. What a length
-// field claims and what the capture holds are kept apart. A packet that was cut by the capture is read as far as it
-// goes; every offset may lie beyond the captured bytes, so whoever reads there checks first.
+// It copies nothing and allocates nothing: a [Packet] holds offsets into the bytes it was read from. What a length field claims
+// and what the capture holds are kept apart. A packet that was cut by the capture is read as far as it goes; every offset may
+// lie beyond the captured bytes, so a reader there checks first.
 package packet
 
 import (
@@ -18,7 +18,7 @@ const (
 	LinkNull      uint16 = 0 // BSD loopback: the address family in the byte order of the machine that captured
 	LinkEthernet  uint16 = 1
 	LinkPPP       uint16 = 9   // the protocol field, with or without HDLC framing before it, RFC 1661 and RFC 1662
-	LinkRaw       uint16 = 101 // IPv4 or IPv6, told apart by the version nibble
+	LinkRaw       uint16 = 101 // IPv4 or IPv6, distinguished by the version nibble
 	LinkLoop      uint16 = 108 // OpenBSD loopback: the address family in network byte order
 	LinkLinuxSLL  uint16 = 113
 	LinkIPv4      uint16 = 228
@@ -49,7 +49,7 @@ const (
 	protoDestination uint8 = 60
 )
 
-// Limits on what a hostile packet can make us walk.
+// Limits on what a hostile packet can make the parser walk.
 const (
 	maxTags       = 8
 	maxExtensions = 16
@@ -82,8 +82,8 @@ func (p *Packet) SrcPort() uint16 { return uint16(p.Ports >> 16) }
 // DstPort is SrcPort for the destination.
 func (p *Packet) DstPort() uint16 { return uint16(p.Ports) }
 
-// UDPEnd is where the UDP datagram at L4 ends by its own length, as far as the IP packet has room. A length of 0
-// (RFC 2675), or one that was not captured, says nothing.
+// UDPEnd returns where the UDP datagram at L4 ends by its own length, as far as the IP packet has room. A length of 0 (RFC 2675), or
+// one that was not captured, says nothing.
 func (p *Packet) UDPEnd(data []byte) int {
 	if len(data) < p.L4+6 {
 		return p.End

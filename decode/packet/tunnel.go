@@ -2,7 +2,7 @@ package packet
 
 import "encoding/binary"
 
-// MaxTunnels is how many packets inside of each other are walked into.
+// MaxTunnels is the depth to which packets inside of each other are parsed.
 const MaxTunnels = 8
 
 // UDP destination ports, protocols and EtherTypes of tunnels.
@@ -144,7 +144,7 @@ func (p *Packet) insideGTPU(data []byte, at int) bool {
 	return p.enter(data, etherOf(data[at]), at)
 }
 
-// etherOf tells IPv4 from IPv6 by the first byte; 0 is neither.
+// etherOf distinguishes IPv4 from IPv6 by the first byte; 0 is neither.
 func etherOf(first byte) uint16 {
 	switch first >> 4 {
 	case 4:

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Names gives the marks for people, "UDP 2222" and so on.
+// Names returns the marks for display, "UDP 2222" and so on.
 func (w *Where) Names() (names []string) {
 	for _, p := range w.Ports {
 		names = append(names, fmt.Sprintf("UDP %d", p))
@@ -23,7 +23,7 @@ func (w *Where) Names() (names []string) {
 	return names
 }
 
-// Layers names what was found in a frame on the way down, and gives the byte at which nobody knows what comes.
+// Layers names what was found in a frame on the way down, and returns the byte from which on nothing is known.
 func (p *Packet) Layers() (names []string, stopped int) {
 	switch p.Link {
 	case LinkEthernet:

@@ -9,7 +9,7 @@ const (
 	BadHops            // a path of no switches, or of more than MaxHops
 	UnknownHash        // Tofino: the packet id or the hop is beyond the tables
 	TooWide            // bits are set above the scheme's
-	NoWriter           // something is in the digest of a packet into which nobody writes
+	NoWriter           // something is in the digest of a packet into which no switch writes
 	HighLane           // Mininet: 255 in the high lane of a Baseline packet, which is no remainder of 255
 	MiddleLane         // Mininet: the middle lane of a Baseline packet is no remainder of 7
 	LowLane            // Mininet: something is in the low lane of a Baseline packet
@@ -38,7 +38,7 @@ func (s *Scheme) Known(id uint32, hops int) bool {
 	return hops >= 1 && hops <= MaxHops
 }
 
-// Check tells digests of all instances that no path of that many hops can have, whoever is on it, from those that one
+// Check distinguishes digests of all instances that no path of that many hops can have, with any nodes on it, from those that one
 // can. For one that it finds plausible all other methods are defined.
 func (s *Scheme) Check(id uint32, hops int, digest uint64) Reason {
 	w := s.Width()

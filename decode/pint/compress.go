@@ -274,7 +274,7 @@ func (l *Levels) below(v uint64) uint32 {
 	return c
 }
 
-// Encode gives the code of v. Values above the last level have the last code.
+// Encode returns the code of v. Values above the last level have the last code.
 func (l *Levels) Encode(v uint64, rnd uint32) uint32 {
 	c := l.below(v)
 	if int(c)+1 >= len(l.levels) {
@@ -303,7 +303,7 @@ func (l *Levels) Add(code uint32, v uint64, rnd uint32) uint32 {
 	return l.Encode(sum, rnd)
 }
 
-// Decode gives the level of a code.
+// Decode returns the level of a code.
 func (l *Levels) Decode(code uint32) float64 {
 	return l.values[min(int(code), len(l.values)-1)]
 }
@@ -319,13 +319,13 @@ func (l *Levels) Codes() int { return len(l.levels) }
 // Bits is the width of codes.
 func (l *Levels) Bits() int { return l.config.Bits }
 
-// Config gives what the code was made of, with the unit filled in.
+// Config returns what the code was made of, with the unit filled in.
 func (l *Levels) Config() CodeConfig { return l.config }
 
 // Max is the largest value that is coded without bias.
 func (l *Levels) Max() uint64 { return l.levels[len(l.levels)-1] }
 
-// Bounds gives the values, ends excluded, that can have been rounded to a code.
+// Bounds returns the values, ends excluded, that can have been rounded to a code.
 func (l *Levels) Bounds(code uint32) (lo, hi float64) {
 	c := min(int(code), len(l.levels)-1)
 	lo, hi = -1, math.Inf(1)
@@ -338,8 +338,8 @@ func (l *Levels) Bounds(code uint32) (lo, hi float64) {
 	return lo, hi
 }
 
-// Error gives a bound on the error of one digest of v and its standard deviation, both in the unit of v. Above
-// [Levels.Max] the error is a bias, and has no deviation.
+// Error returns a bound on the error of one digest of v and its standard deviation, both in the unit of v. Above [Levels.Max] the
+// error is a bias, and has no deviation.
 func (l *Levels) Error(v uint64) (largest, deviation float64) {
 	c := l.below(v)
 	if int(c)+1 >= len(l.levels) {

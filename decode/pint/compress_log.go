@@ -8,7 +8,7 @@ import (
 // Switches add and look up tables, but neither multiply nor divide values: products and quotients are sums and differences
 // of logarithms (PINT, appendix "computing HPCC's utilization").
 const (
-	logCells    = 10 // bits of a number behind its leading one that the tables of logarithms tell apart
+	logCells    = 10 // bits of a number behind its leading one that the tables of logarithms distinguish
 	logFraction = 16 // fractional bits of logarithms
 	logOne      = 1 << logFraction
 	expBits     = 24 // bits of the table of powers behind the leading one
@@ -31,7 +31,7 @@ var logTable, expTable = func() (l [1 << logCells]uint16, e [1 << logCells]uint3
 	return l, e
 }()
 
-// Log2 gives the logarithm of x in 2⁻¹⁶, from a table; 0 for 0.
+// Log2 returns the logarithm of x in 2⁻¹⁶, from a table; 0 for 0.
 func Log2(x uint64) int32 {
 	if x == 0 {
 		return 0
@@ -41,7 +41,7 @@ func Log2(x uint64) int32 {
 	return int32(63-n)<<logFraction + int32(logTable[cell])
 }
 
-// Exp2 gives 2 to the power of y/2¹⁶, from a table, rounded to an integer; 2⁶⁴-1 if it is more.
+// Exp2 returns 2 to the power of y/2¹⁶, from a table, rounded to an integer; 2⁶⁴-1 if it is more.
 func Exp2(y int32) uint64 {
 	power := int(y>>logFraction) - expBits
 	mantissa := uint64(expTable[y&(logOne-1)>>(logFraction-logCells)])

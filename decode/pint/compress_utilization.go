@@ -54,8 +54,8 @@ func NewLine(bytesPerSecond float64, base time.Duration) (*Line, error) {
 	return &Line{base: int64(base), logBase: constant(t), logBytes: constant(meterUnit * 1e9 / bytesPerSecond / t)}, nil
 }
 
-// Step is what the switch does when a packet of that many bytes leaves the port at a time in ns, with that many bytes in
-// the queue. It gives the utilisation in parts of [UtilizationUnit]. Time that runs backwards counts as none.
+// Step updates the meter when a packet of that many bytes leaves the port at a time in ns, with that many bytes in the queue. It
+// returns the utilisation in parts of [UtilizationUnit]. Time that runs backwards counts as none.
 func (l *Line) Step(m *Meter, now int64, packet, queue uint32) uint64 {
 	first := *m == Meter{}
 	tau := min(max(now-m.last, 0), l.base)

@@ -1,10 +1,10 @@
 // Package pint is the coding scheme of PINT, probabilistic in-band network telemetry (R. Ben Basat et al., "PINT:
 // Probabilistic In-band Network Telemetry", SIGCOMM 2020), for switches and decoders alike.
 //
-// A packet carries a digest of a few bits. Every switch on its path hashes the packet id and its own hop number to
-// decide whether it writes, so that a decoder knows who wrote without any marking: see [Scheme.Writers]. What is
-// written is a hash of the switch's node id and the packet id, cut to b bits. Inference over many packets is no part of
-// this package; inference/pathtrace narrows paths, inference/latency and inference/congestion take the numbers.
+// A packet carries a digest of a few bits. Every switch on its path hashes the packet id and its own hop number to decide
+// whether it writes, so that a decoder knows the writers without any marking: see [Scheme.Writers]. What is written is a hash of
+// the switch's node id and the packet id, cut to b bits. Inference over many packets is no part of this package;
+// inference/pathtrace narrows paths, inference/latency and inference/congestion take the numbers.
 //
 // # Coding schemes
 //
@@ -23,9 +23,9 @@
 //
 // The functions of these names say how formulas are read where the paper leaves something open. A test repeats figure 5.
 //
-// A digest can hold several instances, independent repetitions with hashes of their own, so that two of 8 bits tell of two
-// hops where one of 16 would tell of one. Instead of hashes it can carry the raw value in F = ⌈q/b⌉ fragments, of which the
-// packet id chooses one; several Eliminators, one for each, put the values together again.
+// A digest can hold several instances, independent repetitions with hashes of their own, so that two of 8 bits cover two hops
+// where one of 16 would cover one. Instead of hashes it can carry the raw value in F = ⌈q/b⌉ fragments, of which the packet id
+// chooses one; several Eliminators, one for each, put the values together again.
 //
 // A [Plan] says which packets carry which queries (section 4.3 and 4.4): the sets of queries, their places in the
 // digest, and the share of packets of each set, which a further hash of the packet id chooses. Besides paths it holds
@@ -37,11 +37,11 @@
 // Switches and decoders share two families. [HashMix] is made of multiplications, for hosts and NICs. [HashCRC] is what P4
 // targets compute: CRC-32 of a word, and additions, which take its linearity away. For each packet there are independent
 // functions of the packet id that choose layer, fragment and set, g of the hop, and h of the value. The tests ask by chi-square
-// whether writers are uniform, whether hops write independently, whether pairs of nodes collide independently over
-// packets with consecutive ids, and whether layers, values, neighbouring packets, instances and sets tell nothing about each
-// other. A first CRC family with one addition failed, and so did a mix of two multiplications.
+// whether writers are uniform, whether hops write independently, whether pairs of nodes collide independently over packets with
+// consecutive ids, and whether layers, values, neighbouring packets, instances and sets are independent of each other. A first
+// CRC family with one addition failed, and so did a mix of two multiplications.
 //
-// # Who wrote
+// # Writers
 //
 // The set of writers takes k hashes. With AVX2, eight are made at once. [Config].Vectors is the paper's other way: a few
 // pseudo-random vectors hold a bit for each of 64 hops, and the bits of one hop in all of them are its hash. The

@@ -7,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-// A packet passes three switches, each of which does or does not write. The receiver knows who wrote, and which
-// switches it can have been.
+// A packet passes three switches, each of which does or does not write. The receiver knows the hops that wrote, and which switches
+// they can have been.
 func Example() {
 	scheme, err := pint.New(pint.Published(8))
 	if err != nil {

@@ -26,7 +26,7 @@ type Frames struct {
 
 var _ packet.Format = Frames{}
 
-// Where says which packets can hold a digest. What the programs send is nothing but that.
+// Where returns which packets can hold a digest. What the programs send is nothing but that.
 func (f Frames) Where() packet.Where {
 	switch f.Coding {
 	case decode.CodingMininet:
@@ -45,7 +45,7 @@ func (f Frames) String() string {
 	return "PINT digests of " + f.Coding.String()
 }
 
-// NewReader gives f itself, which keeps nothing.
+// NewReader returns f itself, which keeps nothing.
 func (f Frames) NewReader() packet.Reader { return &f }
 
 // Read appends a report to b if p has a digest by the program.
@@ -140,7 +140,7 @@ func (f *Frames) next(b *decode.Batch, p *packet.Packet, data []byte) *decode.Re
 	return r
 }
 
-// hops tells the number of switches from the TTL, which senders set to 255.
+// hops derives the number of switches from the TTL, which senders set to 255.
 func hops(r *decode.Report, p *packet.Packet) bool {
 	if p.TTL == firstTTL {
 		r.Fail(decode.PINT, "ttl", p.L3+8, decode.BadDigest)

@@ -159,9 +159,9 @@ func (d *deviation) check(t *testing.T, what string) {
 	}
 }
 
-// Values of nodes are uniform; two nodes have the same value in one of 2ᵇ packets, which one does not tell about
-// another two; and no XOR of three or four is zero more often than it should be. Linear hashes fail the last, hashes with
-// too few keys the others: for ids that differ in one bit first of all.
+// Values of nodes are uniform; two nodes have the same value in one of 2ᵇ packets, which say nothing about another two; and no XOR of
+// three or four is zero more often than it should be. Linear hashes fail the last, hashes with too few keys the others: for ids that
+// differ in one bit first of all.
 func TestNodesCollideIndependently(t *testing.T) {
 	const nodes, packets = 128, 1 << 14
 	eachHash(t, func(t *testing.T, h Hash, seed, first uint32) {
@@ -226,7 +226,7 @@ func TestNodesCollideIndependently(t *testing.T) {
 	})
 }
 
-// The value of a node in a packet tells nothing about that in the next, or in the other instance.
+// The value of a node in a packet says nothing about that in the next, or in the other instance.
 func TestPacketsAreIndependent(t *testing.T) {
 	eachHash(t, func(t *testing.T, h Hash, seed, first uint32) {
 		s := scheme(t, Config{Hash: h, Seed: seed, Bits: 4, Instances: 2, Tau: 1})

@@ -43,8 +43,8 @@ func (h *HPCC) Bits() int { return h.bits }
 // Bytes is the length of the digest in packets, 1 or 2, the lowest byte first.
 func (h *HPCC) Bytes() int { return (h.bits + 7) / 8 }
 
-// Encode gives the digest that a switch makes of a utilisation in parts of UtilizationUnit. Those above the last power
-// have the last digest.
+// Encode returns the digest that a switch makes of a utilisation in parts of UtilizationUnit. Those above the last power have the
+// last digest.
 func (h *HPCC) Encode(v uint64, rnd uint32) uint32 {
 	const step = UtilizationUnit / hpccUnits
 	n := float64(max(1, v/step+min(1, v%step)))
@@ -62,13 +62,13 @@ func (h *HPCC) Encode(v uint64, rnd uint32) uint32 {
 	return uint32(lo)
 }
 
-// Write is what a switch with a utilisation does to the digest of a packet.
+// Write returns the digest of a packet after a switch with a utilisation.
 func (h *HPCC) Write(digest uint32, v uint64, rnd uint32) uint32 {
 	return max(digest, h.Encode(v, rnd))
 }
 
-// Decode gives the utilisation, in parts of UtilizationUnit, that a digest stands for; digests wider than Bits are
-// taken for the last.
+// Decode returns the utilisation, in parts of UtilizationUnit, that a digest stands for; digests wider than Bits are taken for the
+// last.
 func (h *HPCC) Decode(digest uint32) float64 {
 	return h.powers[min(uint64(digest), uint64(len(h.powers)-1))] * (UtilizationUnit / hpccUnits)
 }

@@ -52,7 +52,7 @@ func (e *Eliminator) learn(i int) {
 // Known is the set of hops whose values follow from the digests, bit i-1 for hop i.
 func (e *Eliminator) Known() uint64 { return e.known }
 
-// Value is what a known hop, counted from 1, has contributed.
+// Value returns the contribution of a known hop, counted from 1.
 func (e *Eliminator) Value(hop int) uint32 { return e.values[hop-1] }
 
 // Rank is the number of independent digests. A path is known when it is the number of its hops.

@@ -11,11 +11,10 @@ import (
 // own hash there. The switch that finds it once more than T times reports a loop: either the packet has come back,
 // or hashes of different switches were equal T+1 times in a row.
 //
-// The paper's steps are read in the order in which they are written, as follows. (1) If the digest is h(s, packet) and the
-// counter is T, report; if it is below, count. (2) If g(packet, i) says that hop i replaces, the digest becomes h(s, packet)
-// and the counter 0, also if hop i has just counted. Two things the paper leaves open. The first hop does not compare:
-// nothing is in the packet yet, and zeros would be somebody's hash. And a packet that was reported goes on as if the
-// counter could not count further.
+// The paper's steps are read in the order in which they are written, as follows. (1) If the digest is h(s, packet) and the counter is
+// T, report; if it is below, count. (2) If g(packet, i) says that hop i replaces, the digest becomes h(s, packet) and the counter 0,
+// also if hop i has just counted. Two things the paper leaves open. The first hop does not compare: nothing is in the packet yet, and
+// zeros would be the hash of some switch. And a packet that was reported goes on as if the counter could not count further.
 type Loops struct {
 	Hash Hash
 	Seed uint32
@@ -44,8 +43,8 @@ func (l *Loops) Validate() error {
 	return errors.Join(problems...)
 }
 
-// Step is what the switch with that node id does to the packet's digest at a hop, counted from 1. It returns the new
-// digest, and true when the switch reports a loop.
+// Step is the operation of the switch with that node id on the packet's digest at a hop, counted from 1. It returns the new digest,
+// and true when the switch reports a loop.
 func (l *Loops) Step(digest uint64, id uint32, hop int, node uint32) (uint64, bool) {
 	own := uint64(l.Hash.hash(l.Hash.key(l.Hash.salt(l.Seed, ofValues), id), node)) >> (32 - l.Bits)
 	stored, count := digest&mask64(l.Bits), digest>>l.Bits

@@ -2,7 +2,7 @@ package pint
 
 import "math/bits"
 
-// Packet is what the hashes say about one instance of one packet, whatever its path.
+// Packet holds the hashes of one instance of one packet, whatever its path.
 type Packet struct {
 	hops     uint64 // key of the hash g, which decides for each hop
 	values   uint64 // key of the hash h, which maps values
@@ -51,7 +51,7 @@ type Role uint8
 const (
 	Replaced   Role = iota // the value is the digest: Baseline
 	Folded                 // one of several XORed values, and others were folded in after it
-	FoldedLast             // the XORed value of the last writer; only the Mininet dialect tells it from Folded
+	FoldedLast             // the XORed value of the last writer; only the Mininet dialect distinguishes it from Folded
 )
 
 // Role of the writer at hop i, one of the set that Writers gave.

@@ -34,7 +34,7 @@ const (
 	UtilizationValue = "utilization"
 )
 
-// Values is what one switch knows while it forwards a packet.
+// Values holds the values of one switch while it forwards a packet.
 type Values struct {
 	Node        uint32 // node id
 	Latency     uint64 // nanoseconds in the switch
@@ -73,7 +73,7 @@ type Query struct {
 	Value       string // NodeValue and so on
 	Aggregation Aggregation
 	Bits        int     // of the packets that carry it
-	Scheme      *Scheme // Static and Dynamic: who writes; Dynamic wants Baseline alone
+	Scheme      *Scheme // Static and Dynamic: the writers; Dynamic needs Baseline alone
 	Code        Code    // Dynamic and PerPacket: how values become digests
 	Loops       *Loops  // Loop: width of the digest and number of matches
 }
@@ -94,7 +94,7 @@ type Set struct {
 // collector and the tables of P4 programs follow the same plan. Check it with Validate before use; it is not changed by
 // its methods and safe for concurrent use.
 type Plan struct {
-	Epoch   uint8 // tells the packets of one plan from those of its successor
+	Epoch   uint8 // distinguishes the packets of one plan from those of its successor
 	Hash    Hash  // of the function that chooses the set
 	Seed    uint32
 	Bits    int // of the digest, 1 to 64
@@ -215,14 +215,14 @@ func (p *Plan) Set(packetID uint32) int {
 	return len(p.Sets) - 1
 }
 
-// Part is what a slot holds of the digest.
+// Part returns the part of the digest in a slot.
 func (p *Plan) Part(digest uint64, slot Slot) uint64 {
 	return digest >> slot.Shift & mask64(p.Queries[slot.Query].Bits)
 }
 
-// Write is what the switch at that hop, counted from 1, does to the digest of a packet. rnd is uniform; it rounds what one
-// switch writes alone. The largest value along the path is rounded by a hash of the packet id instead, alike in all
-// switches: each of them with a coin of its own would keep the luckiest one's, which is too large on average.
+// Write returns the digest of a packet after the switch at that hop, counted from 1. rnd is uniform; it rounds what one switch writes
+// alone. The largest value along the path is rounded by a hash of the packet id instead, alike in all switches: each of them with a
+// coin of its own would keep the luckiest one's, which is too large on average.
 func (p *Plan) Write(digest uint64, id uint32, hop int, v Values, rnd uint32) uint64 {
 	for _, slot := range p.Sets[p.Set(id)].Slots {
 		q := &p.Queries[slot.Query]

@@ -67,8 +67,8 @@ func iteratedLog(d int) int {
 	return max(n, 1)
 }
 
-// Published is what both published P4 programs do, with hashes of our own: half of the packets are Baseline, and an XOR
-// layer of p = 1/10 takes the others. Tofino-PINT has 1/8.
+// Published is the scheme of both published P4 programs, with other hashes: half of the packets are Baseline, and an XOR layer of p =
+// 1/10 takes the others. Tofino-PINT has 1/8.
 func Published(bits int) Config { return Config{Bits: bits, Instances: 1, Tau: .5, P: []float64{.1}} }
 
 // Linear is random linear network coding, which the paper compares with: every hop folds its raw value of so many bits

@@ -14,8 +14,8 @@ const MaxLayers = 8
 
 const maxInstances = 8
 
-// Config describes a coding scheme: who writes into which packet, and what. Encoders and decoders that have the same
-// Config understand each other.
+// Config describes a coding scheme: which hop writes into which packet, and what. Encoders and decoders that have the same Config
+// understand each other.
 type Config struct {
 	Hash Hash   // how switches hash
 	Seed uint32 // chooses other functions of the same family
@@ -118,7 +118,7 @@ func fixed(p float64) uint64 {
 	return max(1, uint64(math.Round(p*(1<<32))))
 }
 
-// Config gives what the scheme was made of.
+// Config returns what the scheme was made of.
 func (s *Scheme) Config() Config { return s.config }
 
 // Width is the number of bits of one instance's digest.
@@ -136,8 +136,8 @@ func (s *Scheme) Part(digest uint64, instance int) uint32 {
 	return uint32(digest >> (w * instance) & mask64(w))
 }
 
-// Digest is what arrives after a path, all instances. It is the decoder's view; [Scheme.Write] is the switch's. Hops
-// beyond MaxHops do not write.
+// Digest returns the digest after a path, all instances. It is the decoder's view; [Scheme.Write] is the switch's. Hops beyond
+// MaxHops do not write.
 func (s *Scheme) Digest(id uint32, path []uint32) uint64 {
 	var digest uint64
 	for n := range s.Instances() {
@@ -148,7 +148,7 @@ func (s *Scheme) Digest(id uint32, path []uint32) uint64 {
 	return digest
 }
 
-// Write is what the switch at hop i does to the digest of a packet.
+// Write returns the digest of a packet after the switch at hop i.
 func (s *Scheme) Write(digest uint64, id uint32, i int, value uint32) uint64 {
 	w := s.Width()
 	for n := range s.Instances() {

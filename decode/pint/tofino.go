@@ -13,7 +13,7 @@ import (
 //   - Half of the packets are Baseline, by 16 bits of the hardware's CRC-32 of the id; which 16 is not established.
 //   - All other hashes come out of tables that a script filled with parts of MD5 sums, for ids 0 to 999, hops 0 to 9 and node
 //     ids 0 to 63. A hash that has no entry stays 0, which as far as seen means that the switch writes, and writes nothing:
-//     such packets tell nothing about the path.
+//     such packets carry nothing about the path.
 //   - Baseline compares with 65536/i - 1, but with 6562 instead of 6552 at hop 10, and not at all above: those switches do not
 //     write. Comparisons include equality, so that hop 1 always writes, and the others as often as 1/i wants.
 //   - XOR folds the hashed value in when the hash of the hop is below 8192, one in eight.
@@ -34,7 +34,7 @@ type tofinoTables struct {
 	values [tofinoIDs][tofinoValues]uint32
 }
 
-// tofinoHashes takes some milliseconds, for those who meet such packets.
+// tofinoHashes takes some milliseconds, on the first of such packets.
 var tofinoHashes = sync.OnceValue(func() *tofinoTables {
 	t := new(tofinoTables)
 	var hop [4]byte

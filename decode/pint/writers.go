@@ -78,8 +78,7 @@ func (s *Scheme) Writers(p *Packet, k int) uint64 {
 	return p.keep(s.config.Hash.below(p.hops, &s.layers[p.layer].limits, k))
 }
 
-// keep is what is left in the digest of those that wrote. A processor can guess Baseline or not no better than we: there
-// is no branch.
+// keep is what is left in the digest of those that wrote. A branch predictor cannot guess whether a packet is Baseline, so there is no branch.
 func (p *Packet) keep(set uint64) uint64 {
 	last := uint64(1) << 63 >> bits.LeadingZeros64(set)
 	if p.Baseline {

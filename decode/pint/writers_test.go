@@ -72,7 +72,7 @@ func TestWritersAreWhoWrites(t *testing.T) {
 	}
 }
 
-// Paths that no digest can tell of are no reason to fail.
+// Paths that no digest can cover are no reason to fail.
 func TestWritersOutOfRange(t *testing.T) {
 	for name, s := range schemes(t) {
 		p := s.Packet(1, 0)

@@ -128,7 +128,7 @@ func Append(dst []byte, frame uint64, r *decode.Report) []byte {
 	}
 	o.b = appendUint(o.b, uint64(max(r.Time, -r.Time))) // the least number is its own opposite, and right as a uint64
 	have := present{members: mayBeZero | memberOf[decode.ColFormat]}
-	if r.Remarks&decode.RemarkDomainData != 0 && len(r.Unknown) > 0 {
+	if r.Remarks&(decode.RemarkDomainData|decode.RemarkMoreData) != 0 && len(r.Unknown) > 0 {
 		have.members |= memberOf[decode.ColUnknown]
 	}
 	for f := uint32(r.Has); f != 0; f &= f - 1 {
@@ -162,6 +162,9 @@ func Append(dst []byte, frame uint64, r *decode.Report) []byte {
 		}
 	}
 	o.b = b
+	if r.Template != nil {
+		o.record(r.Template, r.Unknown)
+	}
 	if len(r.Hops) > 0 {
 		sep := `,"hops":[`
 		for i := range r.Hops {
@@ -175,6 +178,9 @@ func Append(dst []byte, frame uint64, r *decode.Report) []byte {
 		}
 		o.b = append(o.b, ']')
 	}
+	if r.Counters.Has != 0 {
+		o.counters(&r.Counters)
+	}
 	if r.Err.Reason != 0 {
 		o.text(`,"error":{"format":"`, r.Err.Format.String())
 		o.text(`,"field":"`, r.Err.Field)
@@ -185,12 +191,82 @@ func Append(dst []byte, frame uint64, r *decode.Report) []byte {
 	return append(o.b, '}')
 }
 
+// counterKeys are the keys of the counts of an interface, in the order of their bits.
+var counterKeys = [...]string{`,"in_packets":`, `,"out_packets":`, `,"in_errors":`, `,"out_errors":`, `,"in_discards":`, `,"out_discards":`, `,"in_octets":`}
+
+// counters appends what an interface counted.
+func (o *object) counters(c *decode.Counters) {
+	o.uint(`,"counters":{"interface":`, uint64(c.Interface))
+	for i, n := range c.All() {
+		if c.Has>>i&1 != 0 {
+			o.uint(counterKeys[i], *n)
+		}
+	}
+	if c.Has&decode.CountRxUtilization != 0 {
+		o.uint(`,"rx_utilization":`, uint64(c.RxUtilization))
+	}
+	o.b = append(o.b, '}')
+}
+
+// record writes a record of IPFIX or NetFlow 9: its template, what is known of its delays, and all elements with their bytes. Scopes come first.
+func (o *object) record(t *decode.Template, record []byte) {
+	o.uint(`,"template":`, uint64(t.ID))
+	o.uint(`,"observation_domain":`, uint64(t.Domain))
+	if len(t.Fields) == 0 {
+		o.b = append(o.b, `,"waiting":true`...)
+		o.hex(`,"unknown":"0x`, record...)
+		return
+	}
+	if t.Scopes > 0 {
+		o.uint(`,"scopes":`, uint64(t.Scopes))
+	}
+	if t.Delays != nil {
+		if d, ok := t.Delays(record); ok {
+			o.delays(&d)
+		}
+	}
+	sep := `,"elements":[`
+	for e, v := range t.Values(record) {
+		o.uint(sep+`{"id":`, uint64(e.ID))
+		if e.PEN != 0 {
+			o.uint(`,"pen":`, uint64(e.PEN))
+		}
+		o.uint(`,"length":`, uint64(len(v)))
+		o.hex(`,"value":"0x`, v...)
+		o.b = append(o.b, '}')
+		sep = ","
+	}
+	o.b = append(o.b, ']')
+}
+
+// delays writes how long packets were on their way to the reporting node, in ns.
+func (o *object) delays(d *decode.PathDelay) {
+	sep := `,"path_delay":{"`
+	for _, x := range [...]struct {
+		has  decode.DelayField
+		name string
+		v    uint64
+	}{{decode.DelayMean, "mean", d.Mean}, {decode.DelayMin, "min", d.Min}, {decode.DelayMax, "max", d.Max}, {decode.DelaySum, "sum", d.Sum}} {
+		if d.Has&x.has != 0 {
+			o.uint(sep+x.name+`_ns":`, x.v)
+			sep = `,"`
+		}
+	}
+	if d.Packets > 0 {
+		o.uint(sep+`packets":`, d.Packets)
+	}
+	o.b = append(o.b, '}')
+}
+
 func (o *object) member(m *member, v uint64, r *decode.Report) {
 	switch m.style {
 	case asHexNumber:
 		o.hex(m.key, byte(v>>8), byte(v))
 	case asVersion:
-		o.b = append(append(o.b, m.key...), '0'+byte(v/10), '.', '0'+byte(v%10), '"')
+		if o.b = append(append(o.b, m.key...), '0'+byte(v/10)); r.Format != decode.IFA || m.column != decode.ColVersion { // versions of IFA are whole
+			o.b = append(o.b, '.', '0'+byte(v%10))
+		}
+		o.b = append(o.b, '"')
 	case asFormat:
 		o.text(m.key, decode.Format(v).String())
 	case asKind:

@@ -201,7 +201,11 @@ func objectOf(frame uint64, r *decode.Report) map[string]any {
 			o[key] = v.value
 		}
 	}
-	for key, s := range map[string]string{"version": r.Version.String(), "int_version": r.INT.String()} {
+	version := r.Version.String()
+	if r.Format == decode.IFA {
+		version, _, _ = strings.Cut(version, ".")
+	}
+	for key, s := range map[string]string{"version": version, "int_version": r.INT.String()} {
 		if s != "" {
 			o[key] = s
 		}
@@ -225,6 +229,18 @@ func objectOf(frame uint64, r *decode.Report) map[string]any {
 			}
 			o["inner_flow"] = f
 		}
+	}
+	if r.Counters.Has != 0 {
+		all := map[string]any{"interface": r.Counters.Interface}
+		for i, key := range []string{"in_packets", "out_packets", "in_errors", "out_errors", "in_discards", "out_discards", "in_octets"} {
+			if r.Counters.Has>>i&1 != 0 {
+				all[key] = *r.Counters.All()[i]
+			}
+		}
+		if r.Counters.Has&decode.CountRxUtilization != 0 {
+			all["rx_utilization"] = r.Counters.RxUtilization
+		}
+		o["counters"] = all
 	}
 	if r.Has&decode.HasSRPorts != 0 {
 		var ports []int
@@ -250,7 +266,7 @@ func objectOf(frame uint64, r *decode.Report) map[string]any {
 			o["digest"] = fmt.Sprintf("0x%016x", d.Value)
 		}
 	}
-	if r.Remarks&decode.RemarkDomainData != 0 && len(r.Unknown) > 0 {
+	if r.Remarks&(decode.RemarkDomainData|decode.RemarkMoreData) != 0 && len(r.Unknown) > 0 {
 		o["unknown"] = fmt.Sprintf("0x%x", r.Unknown)
 	}
 	if r.Err.Reason != 0 {
@@ -317,6 +333,14 @@ func randomReport(rng *rand.Rand) *decode.Report {
 	copy(r.Exporter[:], randomBytes(rng, 16))
 	if rng.IntN(3) == 0 {
 		r.Fail(r.Format, "hop_ml", rng.IntN(1<<20), decode.Reason(1+rng.IntN(decode.NumReasons-1)))
+	}
+	if rng.IntN(3) == 0 {
+		r.Counters = decode.Counters{Has: decode.CounterField(rng.Uint32N(256)), Interface: rng.Uint32(), RxUtilization: uint16(rng.Uint32())}
+		for i, n := range r.Counters.All() {
+			if r.Counters.Has>>i&1 != 0 {
+				*n = rng.Uint64() >> rng.IntN(64)
+			}
+		}
 	}
 	for range rng.IntN(4) {
 		r.Hops = append(r.Hops, decode.Hop{

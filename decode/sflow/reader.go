@@ -108,6 +108,7 @@ const maxString = 64
 type Reader struct {
 	Err  decode.Error // why reading stopped; Reason is 0 where all was read
 	Cut  bool         // the capture ends before the datagram does
+	Gone uint32       // samples behind that end, of which none was read; no more than the datagram has room for
 	data []byte
 	pos  int
 	end  int
@@ -130,8 +131,17 @@ func (rd *Reader) have(at, n int, field string) bool {
 	case rd.end-at < n:
 		return rd.fail(field, at, decode.Short)
 	}
-	rd.Cut, rd.left = true, 0
+	rd.cut()
 	return false
+}
+
+// leastSample is the shortest sample: its tag and its length.
+const leastSample = 8
+
+// cut ends the reading where the capture does.
+func (rd *Reader) cut() {
+	room := uint32(max(rd.end-rd.pos, 0)+leastSample-1) / leastSample
+	rd.Cut, rd.Gone, rd.left = true, min(rd.left, room), 0
 }
 
 // Start reads the header of the datagram in data[at:end], of which data may hold less. Where it gives false there are no samples.
@@ -177,9 +187,8 @@ func (rd *Reader) Next(s *Sample) bool {
 	if rd.left == 0 {
 		return false
 	}
-	rd.left--
 	at := rd.pos
-	if !rd.have(at, 8, "sample_tag") {
+	if !rd.have(at, leastSample, "sample_tag") {
 		return false
 	}
 	be := binary.BigEndian
@@ -188,10 +197,11 @@ func (rd *Reader) Next(s *Sample) bool {
 		return rd.fail("sample_length", at-4, decode.BadLength)
 	}
 	if n > len(rd.data)-at {
-		rd.Cut, rd.left = true, 0
+		rd.cut()
 		return false
 	}
 	rd.pos = at + n
+	rd.left--
 	s.Kind, s.Tag, s.Has, s.Skipped, s.Expanded = Other, tag, 0, 0, false
 	b := rd.data[at : at+n : at+n]
 	switch tag {

@@ -33,7 +33,7 @@ var reasons = [...]string{
 	"socket filter", "bgp flowspec",
 }
 
-// ReasonName is what a reason is called in words, or "".
+// ReasonName returns the name of a reason, or "".
 func ReasonName(reason uint32) string {
 	switch {
 	case reason < uint32(len(icmpReasons)):

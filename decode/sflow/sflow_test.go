@@ -3,39 +3,16 @@ package sflow_test
 import (
 	"bytes"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"testing"
 
 	goflow "github.com/netsampler/goflow2/v2/decoders/sflow"
 
-	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/sflow"
-	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/ingest/pcapfile"
+	"github.com/hopscope/hopscope/internal/nettest"
 	"github.com/hopscope/hopscope/internal/sflowtest"
 )
-
-// recorded gives the datagrams of a recording.
-func recorded(t testing.TB, file string) (list [][]byte) {
-	t.Helper()
-	r, err := pcapfile.OpenContext(t.Context(), file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	var in ingest.Batch
-	for {
-		err := r.ReadBatch(&in, 64)
-		for i := range in.Frames {
-			var p packet.Packet
-			f := &in.Frames[i]
-			p.Frame(f.Link, f.Data, f.Length)
-			list = append(list, bytes.Clone(f.Data[p.L4+packet.UDPLen:min(len(f.Data), p.UDPEnd(f.Data))]))
-		}
-		if err != nil {
-			return list
-		}
-	}
-}
 
 // What differs is by the specification: goflow2 gives up a datagram at a sample whose tag it does not know, gives headers with their padding, and reads
 // the direction of an ACL in the padding of its name; it does not know the records 1039 to 1043, nor 1005.
@@ -122,10 +99,18 @@ func check(t *testing.T, b []byte) {
 
 func TestAgainstGoflow2(t *testing.T) {
 	for _, file := range []string{"testdata/sflow_expanded.pcap", "testdata/sflow_multiple_counter_30_pdus.pcap"} {
-		for _, b := range recorded(t, file) {
+		for _, b := range nettest.Payloads(t, file) {
 			if bytes.HasPrefix(b, []byte{0, 0, 0, 5}) { // there is one of NetFlow 5, too
 				check(t, b)
 			}
+		}
+	}
+	// Recordings that are not ours to keep.
+	files, _ := filepath.Glob(os.Getenv("SFLOW_RECORDINGS"))
+	for _, file := range files {
+		for _, b := range nettest.Payloads(t, file) {
+			check(t, b)
+			t.Log(filepath.Base(file), len(b))
 		}
 	}
 	rnd := rand.New(rand.NewPCG(28, 2))
@@ -139,7 +124,7 @@ func TestMalformed(t *testing.T) {
 	var rd sflow.Reader
 	var d sflow.Datagram
 	var s sflow.Sample
-	for _, b := range recorded(t, "testdata/sflow_print-segv.pcap") {
+	for _, b := range nettest.Payloads(t, "testdata/sflow_print-segv.pcap") {
 		for rd.Start(&d, b, 0, len(b)); rd.Next(&s); {
 		}
 		if rd.Err.Reason == 0 {
@@ -167,6 +152,22 @@ func TestReasonNames(t *testing.T) {
 		if got := sflow.ReasonName(n); got != want {
 			t.Errorf("reason %d is %q, want %q", n, got, want)
 		}
+	}
+}
+
+func TestReadingAllocatesNothing(t *testing.T) {
+	list, _ := benchmarkInput()
+	var rd sflow.Reader
+	var d sflow.Datagram
+	var s sflow.Sample
+	i := 0
+	if n := testing.AllocsPerRun(len(list), func() {
+		b := list[i%len(list)]
+		for rd.Start(&d, b, 0, len(b)); rd.Next(&s); {
+		}
+		i++
+	}); n != 0 || rd.Err.Reason != 0 {
+		t.Errorf("%v allocations, %v", n, rd.Err)
 	}
 }
 

@@ -29,7 +29,7 @@ func (f Path) Where() packet.Where {
 	return packet.Where{Ports: []uint16{cmp.Or(f.Port, PathPort)}}
 }
 
-// NewReader gives f itself, which keeps nothing.
+// NewReader returns f itself, which keeps nothing.
 func (f Path) NewReader() packet.Reader { return &f }
 
 func (f Path) String() string {
@@ -67,7 +67,7 @@ func (f *Path) ReadPayload(b *decode.Batch, payload []byte, length int) {
 // Where is two EtherTypes of its own.
 func (Probe) Where() packet.Where { return packet.Where{EtherTypes: []uint16{TypeRoute, TypeINT}} }
 
-// NewReader gives f itself, which keeps nothing.
+// NewReader returns f itself, which keeps nothing.
 func (f Probe) NewReader() packet.Reader { return f }
 
 func (Probe) String() string { return "INT-Probe" }

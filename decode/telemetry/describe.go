@@ -1,6 +1,6 @@
 package telemetry
 
-// Names gives the versions of the set, "0.5" and so on.
+// Names returns the versions of the set, "0.5" and so on.
 func (v Versions) Names() (names []string) {
 	for i, name := range [...]string{"0.5", "1.0", "2.0"} {
 		if v&(1<<i) != 0 {
@@ -10,7 +10,7 @@ func (v Versions) Names() (names []string) {
 	return names
 }
 
-// Deviations says for people where o leaves the specifications.
+// Deviations lists, for display, where o leaves the specifications.
 func (o *Options) Deviations() (list []string) {
 	say := func(is bool, what string) {
 		if is {

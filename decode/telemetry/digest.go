@@ -28,8 +28,8 @@ const (
 	digestKnown = digestNeeds | digestHigh | digestLoop
 )
 
-// digest reads the domain specific metadata x of a PINT digest, as told by ds. Words of bits that are not known stand
-// behind the known ones and are kept as they are.
+// digest reads the domain specific metadata x of a PINT digest, as ds states them. Words of bits that are not known stand behind the
+// known ones and are kept as they are.
 func digest(r *decode.Report, ds uint16, x []byte) bool {
 	if ds&digestNeeds != digestNeeds || len(x) < 4*bits.OnesCount16(ds&digestKnown) {
 		return false
@@ -72,7 +72,7 @@ func (h *Header) digestBits() (ds uint16) {
 	return ds
 }
 
-// appendDigest appends the domain specific metadata that ds tells of.
+// appendDigest appends the domain specific metadata that ds states.
 func appendDigest(dst []byte, ds uint16, d *decode.Digest, looped uint8) []byte {
 	be := binary.BigEndian
 	dst = append(dst, d.Epoch, d.Hops, 0, 0)

@@ -1,6 +1,6 @@
 // Package telemetry reads and writes the P4.org telemetry report format, versions 0.5 (2017-11-10), 1.0 (2018-04-20) and 2.0
-// (2020-10-08): the headers that a node puts around a packet, or a part of one, when it reports about it. What is
-// inside (a packet, with or without an INT stack) is for others; [Inner] says where it is.
+// (2020-10-08): the headers that a node puts around a packet, or a part of one, when it reports about it. What is inside (a
+// packet, with or without an INT stack) is for other packages; [Inner] says where it is.
 //
 // Readings taken where the specifications leave a choice:
 //

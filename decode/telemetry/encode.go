@@ -30,7 +30,7 @@ const GroupLen = 8
 // least so many words behind its first one.
 const ToEnd = 0xff
 
-// Header is what a reporting node says before the packet that the report is about, in any of the three versions.
+// Header holds the fields of a report before the packet that it is about, in any of the three versions.
 type Header struct {
 	// HWID, Seq, NodeID and Time stand in each report 0.5 and 1.0; with 2.0 the first three are in the header of the
 	// group, and there is no time.
@@ -157,8 +157,8 @@ func Append05(dst []byte, h *Header) []byte {
 	return wire.AppendBlock(dst, wire.INT05, MDQueue|MDEgressTime, &h.Hop)
 }
 
-// SequenceAt says where the sequence number stands in a datagram of reports of any version, and how wide it is as a mask,
-// and gives the hardware id: what is needed to number recorded datagrams anew. B must hold a whole header.
+// SequenceAt returns where the sequence number stands in a datagram of reports of any version, and how wide it is as a mask,
+// and returns the hardware id: what is needed to number recorded datagrams anew. B must hold a whole header.
 func SequenceAt(b []byte) (at int, mask uint32, hwID uint8) {
 	switch b[0] >> 4 {
 	case 2:

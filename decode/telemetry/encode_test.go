@@ -66,13 +66,13 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// FuzzRoundTrip holds that the decoder gives back what the encoder was told, in all versions.
+// FuzzRoundTrip holds that the decoder returns what the encoder was given, in all versions.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add(uint8(0), uint8(3), uint32(41), uint32(7), uint32(9), uint16(MDInterfaces|MDQueue), uint8(5), uint8(80), false, uint64(1), []byte("values"))
 	f.Add(uint8(1), uint8(63), uint32(1<<31), uint32(7), uint32(9), uint16(0xffff), uint8(5), uint8(80), false, uint64(1), []byte{})
 	f.Add(uint8(2), uint8(3), uint32(1<<22), uint32(7), uint32(9), uint16(MDDrop|MDBuffer), uint8(13), uint8(80), true, uint64(1<<40), []byte("0123456789abcdef"))
 	f.Fuzz(func(t *testing.T, version, hw uint8, seq, node, time uint32, md uint16, flags, reason uint8, digest bool, value uint64, data []byte) {
-		// A hop that holds what a switch might tell, values that it could not tell included.
+		// A hop that holds what a switch might report, values that it could not report included.
 		plan, block := wire.Compile(wire.INT2, 0x7f80), make([]byte, 4*wire.MaxWords)
 		copy(block, data)
 		var hops [1]decode.Hop

@@ -37,6 +37,6 @@ type Options struct {
 	Unflagged bool
 }
 
-// MaxReports is how many reports of one datagram are read. More than fit into a jumbo frame with anything in them are
-// an attempt to exhaust memory.
+// MaxReports is the number of reports of one datagram that are read. More than fit into a jumbo frame with anything in them are an
+// attempt to exhaust memory.
 const MaxReports = 1024

@@ -116,7 +116,7 @@ func (rd *Reader) sequence(r *decode.Report, seq uint32, bits uint8) {
 	}
 }
 
-// KindOf says what a report with these flags is about, as long as no INT stack is seen in it.
+// KindOf returns what a report with these flags is about, as long as no INT stack is seen in it.
 func KindOf(f decode.Flags) decode.Kind {
 	switch {
 	case f&decode.Dropped != 0:

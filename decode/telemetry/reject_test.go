@@ -331,7 +331,7 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// More reports in a datagram than anyone sends are not read.
+// More reports in a datagram than any device sends are not read.
 func TestMaxReports(t *testing.T) {
 	data := bytesOf(t, "20000001 00000007 "+strings.Repeat("00000000", 2*MaxReports))
 	got := read(new(Reader), &all, data, len(data))

@@ -147,6 +147,7 @@ func (rd *Reader) metadata(r *decode.Report, at, mdLength int) int {
 		}
 	default:
 		r.Unknown = x[base:]
+		r.Remarks |= decode.RemarkMoreData
 	}
 	if domain != 0 {
 		r.DomainID = domain
@@ -221,9 +222,10 @@ func (rd *Reader) tlvs(r *decode.Report, in *Inner) {
 			r.Fail(format, "tlv_length", at+1, decode.BadLength)
 			return
 		}
-		switch t := rd.data[at] >> 4; {
-		case t == 0:
+		switch t := rd.data[at] >> 4; { // 0 is of a domain, 1 to 3 are packets, and others are not defined
+		case t == 0 || t > 3:
 			rd.unknown(r, at+4, at+4+size)
+			r.Remarks |= decode.RemarkMoreData
 		case t <= 3 && found.Type == InnerNone:
 			found = Inner{Type: InnerEthernet + InnerType(t-1), At: at + 4, End: at + 4 + size}
 		}

@@ -245,13 +245,14 @@ var good = []struct {
 			NodeID: 7, Seq: 1, SeqBits: 22, FirstOfGroup: true, DomainID: 0x4142,
 			Hops:    []decode.Hop{{Has: decode.HopNodeID | decode.HopLatency, NodeID: 7, Latency: 1500}},
 			Unknown: []byte{0xca, 0xfe, 0, 1},
+			Remarks: decode.RemarkMoreData,
 		},
 		Inner{Type: InnerIPv4, At: 44, End: 72},
 	}}},
 	{"2.0, TLVs: domain extension alone", all, "20000001 00000007 01020000 00010000 deadbeef", nil, []one{{
 		decode.Report{
 			Version: decode.V20, Kind: decode.KindPostcard, Has: hasHeader | decode.HasNodeID,
-			NodeID: 7, Seq: 1, SeqBits: 22, FirstOfGroup: true, Unknown: []byte{0xde, 0xad, 0xbe, 0xef},
+			NodeID: 7, Seq: 1, SeqBits: 22, FirstOfGroup: true, Remarks: decode.RemarkMoreData, Unknown: []byte{0xde, 0xad, 0xbe, 0xef},
 		},
 		Inner{At: 12, End: 12},
 	}}},

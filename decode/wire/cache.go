@@ -13,7 +13,7 @@ type slot struct {
 	plan Plan
 }
 
-// Plan gives the plan of bitmap. It is valid until the next call.
+// Plan returns the plan of bitmap. It is valid until the next call.
 func (c *Cache) Plan(l Layout, bitmap uint16) *Plan {
 	key := 1<<31 | uint32(l)<<16 | uint32(bitmap)
 	s := &c.slots[(key*0x9e3779b1)>>(32-6)]

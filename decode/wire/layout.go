@@ -1,5 +1,5 @@
-// Package wire compiles instruction bitmaps into decode plans: what one node's block of metadata holds, and where. It also
-// writes such blocks.
+// Package wire compiles instruction bitmaps into decode plans: the content of one node's block of metadata, and its offsets. It
+// also writes such blocks.
 //
 // A bitmap does not change within a stack and rarely between packets of one domain, so the work of walking its bits
 // is done once and kept in a [Cache]. The widths are those of the INT specifications 0.5, 1.0 and 2.x; telemetry
@@ -38,7 +38,7 @@ const (
 type item uint8
 
 const (
-	reserved item = iota // 4 bytes that nobody defined, and the checksum complement
+	reserved item = iota // 4 undefined bytes, and the checksum complement
 	nodeID
 	interfaces
 	latency

@@ -15,7 +15,7 @@ import (
 // drops, and changed paths explain full queues. What is missing somewhere explains nothing and comes last. Kinds that are not in it come after these.
 var tellsMost = []inference.Kind{
 	inference.InventoryError, inference.RoutingLoop, inference.PathChanged, inference.ExporterSilence, inference.ExporterLoss,
-	inference.BlackHole, inference.StrangeDigests, inference.HighQueue, inference.PacketLoss, inference.HighLatency,
+	inference.InterfaceErrors, inference.BlackHole, inference.StrangeDigests, inference.HighQueue, inference.InterfaceDiscards, inference.PacketLoss, inference.HighLatency,
 	inference.PacketDrops, inference.HighUtilization, inference.HopSilence, inference.LowUtilization, inference.LowLatency,
 	inference.StuckValues,
 }
@@ -59,14 +59,14 @@ func (c *Cause) describe(g *Grouper, w *Window) {
 	if p, next, second := g.scene.rival(c.Fits, f.Element, w.Map); second > 0 && p < closeOdds*second {
 		f.Text += fmt.Sprintf("; it cannot be told apart from %s (%.2f to %.2f)", next, p, second)
 	}
-	f.Node, f.EgressIf, f.Flow, f.Exporter, f.HWID = 0, 0, decode.FlowKey{}, decode.Addr{}, 0
+	f.Node, f.EgressIf, f.Flow, f.Exporter, f.HWID, f.Nameless = 0, 0, decode.FlowKey{}, decode.Addr{}, 0, false
 	switch e := f.Element; e.Kind {
 	case inference.NodeElement, inference.InterfaceElement:
 		f.Node, f.EgressIf = e.Node, e.EgressIf
 	case inference.LinkElement:
 		f.Node, f.EgressIf = e.Node, e.EgressIf
 	case inference.ExporterElement:
-		f.Exporter, f.Node, f.HWID = e.Addr, e.Node, e.HWID
+		f.Exporter, f.Node, f.HWID, f.Nameless = e.Addr, e.Node, e.HWID, e.Nameless
 	case inference.FlowElement:
 		f.Flow = e.Flow
 	}
@@ -159,7 +159,7 @@ func ofLink(e, link inference.Element) bool {
 	return e.Kind == inference.LinkElement && e.Node == link.Node && e.Peer == link.Peer && e != link
 }
 
-// closeOdds is the odds from which on an explanation is told without the next best.
+// closeOdds is the odds from which on an explanation is published without the next best.
 const closeOdds = 3
 
 // rival gives the probability of an element as the one that explains the evidence, and the next best of those that are at another place, with its own.
@@ -201,7 +201,7 @@ type around struct {
 	out           []Fit                                  // elements of the finding that is looked at
 }
 
-// root is a cause, or a finding that stands alone, from which others follow in a way that no place tells.
+// root is a cause, or a finding that stands alone, from which others follow in a way that no place shows.
 type root struct {
 	id    uint64
 	kinds []inference.Kind
@@ -243,20 +243,20 @@ func (r *root) consequence(a *Alone) (more float64, ok bool) {
 	case f.Kind == inference.PacketLoss || f.Kind == inference.BlackHole: // packets that go round are late, or end as they may
 		return followed, r.hasKind(inference.RoutingLoop)
 	case f.Element.Kind == inference.NodeElement && rises(f.Kind) && f.Kind != inference.PacketDrops:
-		return followed, r.hasKind(inference.StrangeDigests) // which tell wrong latencies, too
+		return followed, r.hasKind(inference.StrangeDigests) // which carry wrong latencies, too
 	case f.Kind == inference.HighUtilization:
 		return followed, rerouted
 	}
 	return 0, false
 }
 
-// glimpsed reports whether a flow that changed its way is seen at one node alone, so that no link tells where it went.
+// glimpsed reports whether a flow that changed its path is seen at one node alone, so that no link shows where it went.
 func (a *Alone) glimpsed() bool {
 	return len(a.Moved) > 0 && !slices.ContainsFunc(a.Moved, func(h inference.HopKey) bool { return h.Node != a.Moved[0].Node })
 }
 
-// downstream gives what it adds to the misfits of a root if a finding tells of packets that come from there: fewer of them, as
-// long as they queue or get lost before, or many at once, when those that had to wait go on together.
+// downstream returns the addition to the misfits of a root if a finding is about packets that come from there: fewer of them, as long
+// as they queue or get lost before, or many at once, when those that waited go on together.
 func (r *root) downstream(a *Alone, m Map) (more float64, ok bool) {
 	f := &a.Finding
 	if !r.lasts || f.ID == r.id || f.Element.Kind != inference.InterfaceElement {
@@ -370,7 +370,7 @@ func (r *around) fill(m Map, causes []*Cause, alone []*Alone, open func(id uint6
 	r.settle()
 }
 
-// settle brings the suspects into order. Where packets go round their digests fit no path, and nobody is to be suspected.
+// settle brings the suspects into order. Where packets go round, their digests fit no path, and no node is suspected.
 func (r *around) settle() {
 	if slices.ContainsFunc(r.roots, func(x root) bool { return x.hasKind(inference.RoutingLoop) }) {
 		r.digestWriters = nil
@@ -576,7 +576,7 @@ func (r *around) followsRoot(a *Alone, m Map, add adder) {
 }
 
 func (r *around) sameMoment(a *Alone, _ Map, add adder) {
-	if f := &a.Finding; f.Kind == inference.ExporterSilence && f.Node == 0 {
+	if f := &a.Finding; f.Kind == inference.ExporterSilence && f.Nameless {
 		for at := max(a.Born, 1) - 1; at <= a.Born+1; at++ {
 			for _, e := range r.changes[at] {
 				add(e, sameMoment)

@@ -1,20 +1,20 @@
-// Package cause puts findings together that have one cause.
+// Package cause groups findings that have one cause.
 //
-// One slow switch raises the latency of all its interfaces, one failed link changes the ways of many flows and drops what
-// was under way. Detectors tell each of these. A [Grouper] looks at what they told in a window and asks which elements of
-// the network (nodes, interfaces, links, exporters, flows, routes) explain it at the least cost.
+// One slow switch raises the latency of all its interfaces, one failed link changes the paths of many flows and drops the
+// packets under way. Detectors publish each of these. A [Grouper] takes their findings of a window, and finds the elements of
+// the network (nodes, interfaces, links, exporters, flows, routes) that explain them at the least cost.
 //
 // # Costs
 //
 // Every finding fits some elements, each with a misfit: the latency of interface 4:1 fits the interface itself (0), the link
-// behind it, the node, and less well the node behind the link. An element that is blamed costs what makes it unlikely
-// (its price), a finding that it explains costs its misfit, and so does time: findings that begin together fit better than
-// those that are minutes apart. The price is about 2 and misfits are less than 1, so that two findings with an element in
-// common cost less together than alone. It is the negative logarithm of a probability up to a factor, with numbers that
-// were chosen by hand and tried on emulated faults; the order of preference matters and not their digits.
+// behind it, the node, and less well the node behind the link. A blamed element costs its price, by which it is unlikely. A
+// finding that it explains costs its misfit, and so does time: findings that begin together fit better than those that are
+// minutes apart. The price is about 2 and misfits are less than 1, so that two findings with an element in common cost less
+// together than alone. It is the negative logarithm of a probability up to a factor, with numbers that were chosen by hand and
+// tried on emulated faults; the order of preference matters and not their digits.
 //
-// To the price comes what speaks against an element: the symptoms that the kind of cause which fits best would bring, by the table of [Faults],
-// and that are absent although they would be told. Those figures are counts ([Scene.Against]).
+// To the price comes what speaks against an element: the symptoms of the best-fitting kind of cause, by the table of [Faults],
+// that are absent although they would be reported. Those figures are counts ([Scene.Against]).
 //
 // # Steps
 //
@@ -22,29 +22,30 @@
 // alone until now. An open cause costs nothing any more, so that it takes what fits it, unless the news explain each other
 // better; its element may change by that, from an interface to its node. The choice is greedy: the cause that saves most comes
 // first, and so on until none saves anything. What a cause saves mostly falls while findings are taken away, so a heap whose
-// entries are brought up to date when they come up, and made anew for a cause that took something, gives it at a cost of
-// n log n. Before it, sets of up to three elements are tried for findings that several of them explain, and each of these findings goes to the one
-// that it belongs to in the best set; a part of more than 64 findings is left to the greedy choice. What begins long after a cause has to tell of something similar to belong to it, and sixty windows later nothing does.
+// entries are brought up to date when they come up, and made anew for a cause that took something, gives it at a cost of n log
+// n. Before it, sets of up to three elements are tried for findings that several of them explain, and each of these findings
+// goes to the one that it belongs to in the best set; a part of more than 64 findings is left to the greedy choice. A finding
+// that begins long after a cause belongs to it only if it is about something similar, and sixty windows later none does.
 //
 // A finding that nothing goes with stands for itself, without a cause. It joins one later if something comes that goes with
 // it. Evidence never changes its cause, and causes are never merged, so that an id means the same from its start to its end.
 //
 // # What follows from what
 //
-// Two findings can have a cause in common although they are at different places. Each such step needs a fact of the
-// network: which node is behind an interface is learnt from the paths of flows ([Map]), the hops that flows moved to are
-// told with a change of paths, and packets of one flow are seen in one place and in another. Only an exporter that is no
-// node of the network, as a host that sends probes, is put to a change of paths because it fell silent in that very moment, and
-// so is a flow that is seen at one node alone and takes another way in it.
+// Two findings can have a cause in common although they are at different places. Each such step needs a fact of the network:
+// which node is behind an interface is learnt from the paths of flows ([Map]), a path change lists the hops that flows moved to,
+// and packets of one flow are seen in one place and in another. Only an exporter that is no node of the network, as a host that
+// sends probes, is put to a change of paths because it fell silent in that very moment, and so is a flow that is seen at one
+// node alone and takes another way in it.
 //
-// Which way packets go tells what follows from a place where they queue or get lost. Behind it they are fewer as long as that
-// lasts, whenever that shows, and those that waited come together and wait once more. Before it, where packets of many senders
-// come together, links carry more; an interface that carries more is seldom why. Two findings at one place behind a cause are
-// rather one of that place.
+// The direction of packets decides what follows from a place where they queue or get lost. Behind it they are fewer as long as
+// that lasts, whenever that shows, and those that waited come together and wait once more. Before it, where packets of many
+// senders come together, links carry more; an interface that carries more is seldom why. Two findings at one place behind a
+// cause are rather one of that place.
 //
 // # Bounds
 //
-// A Grouper holds one entry for each finding that stands alone and is open or ended a short time ago, at most maxAlone,
-// and maxCauses open causes with at most maxEvidence open findings each. What has no place stands for itself. Nothing
-// depends on the order in which the findings of a window are told.
+// A Grouper holds one entry for each finding that stands alone and is open or ended a short time ago, at most maxAlone, and
+// maxCauses open causes with at most maxEvidence open findings each. What has no place stands for itself. Nothing depends on the
+// order of the findings of a window.
 package cause

@@ -6,10 +6,10 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Map is what is known of the network: which nodes are behind the interfaces of a node, as the paths of flows showed it.
+// Map is the known topology: the nodes behind the interfaces of a node, as the paths of flows showed them.
 type Map interface {
-	// Peers gives the nodes behind an interface, usually one; none where nobody knows. Of a hop without an interface it
-	// gives all neighbours of the node.
+	// Peers returns the nodes behind an interface, usually one; none where they are unknown. Of a hop without an interface it returns
+	// all neighbours of the node.
 	Peers(h inference.HopKey) []uint32
 	// Interfaces gives the interfaces of a node with a known neighbour.
 	Interfaces(node uint32) []inference.HopKey
@@ -47,7 +47,7 @@ const (
 	linkOfHop    = .25 // the link behind an interface explains what is seen at the interface
 	nodeOfHop    = .35 // so does its node
 	nodeBehind   = .7  // and the node behind the link
-	hopOfNode    = .2  // what a node tells without naming an interface may come from one of them
+	hopOfNode    = .2  // values of a node without an interface may come from one of its interfaces
 	linkOfNode   = .3  // or from the link behind it
 	linkOfMoves  = .7  // but not where the node is known to send flows elsewhere
 	nodeOfDrops  = .1
@@ -70,8 +70,8 @@ const (
 	unheard      = .25  // hops that are known by the reports of an exporter which is silent
 	queueAhead   = .55  // flows that queue at an interface come together there, and queue before it as well
 	furtherAhead = .08
-	byNode       = .1 // nobody tells by which interface of the node packets go on to it
-	anyOnTheWay  = .5 // latencies that forged digests tell are those of no node
+	byNode       = .1 // the interface of the node by which packets go on to it is unknown
+	anyOnTheWay  = .5 // latencies in forged digests are those of no node
 )
 
 // Windows between two beginnings.
@@ -96,7 +96,7 @@ func apart(windows uint64) float64 {
 // stillThere is the most that time adds where packets come from a cause that lasts: it takes a while to see that they are fewer.
 const stillThere = .1
 
-// family is what kinds have in common that tell of similar things.
+// family is the number that kinds about similar things share.
 func family(k inference.Kind) int {
 	switch {
 	case rises(k):
@@ -107,7 +107,7 @@ func family(k inference.Kind) int {
 		return 3
 	case k == inference.PathChanged || k == inference.RoutingLoop:
 		return 4
-	case k == inference.PacketLoss || k == inference.BlackHole:
+	case k == inference.PacketLoss || k == inference.BlackHole || k == inference.InterfaceErrors:
 		return 5
 	case k == inference.StrangeDigests || k == inference.InventoryError:
 		return 6
@@ -115,17 +115,17 @@ func family(k inference.Kind) int {
 	return 0
 }
 
-// lessens reports whether a kind tells of traffic that is missing.
+// lessens reports whether a kind is about missing traffic.
 func lessens(k inference.Kind) bool {
 	return k == inference.LowUtilization || k == inference.LowLatency || k == inference.HopSilence
 }
 
-// rises reports whether a kind tells of traffic that queues.
+// rises reports whether a kind is about queued traffic.
 func rises(k inference.Kind) bool {
-	return k == inference.HighQueue || k == inference.HighLatency || k == inference.HighUtilization || k == inference.PacketDrops
+	return k == inference.HighQueue || k == inference.HighLatency || k == inference.HighUtilization || k == inference.PacketDrops || k == inference.InterfaceDiscards
 }
 
-// ofFlow reports whether a finding tells of the latency of a flow, which comes from hops on its way.
+// ofFlow reports whether a finding is about the latency of a flow, which comes from hops on its path.
 func ofFlow(f *inference.Finding) bool {
 	return f.Element.Kind == inference.FlowElement && (f.Kind == inference.HighLatency || f.Kind == inference.LowLatency)
 }
@@ -134,7 +134,7 @@ func ofFlow(f *inference.Finding) bool {
 // moved to.
 func passes(f *inference.Finding) bool { return f.Kind == inference.StrangeDigests || ofFlow(f) }
 
-// Fits gives the elements that can explain a finding, in their order.
+// Fits returns the elements that can explain a finding, in their order.
 func Fits(f *inference.Finding, s *Scene) []Fit {
 	var out []Fit
 	m := s.Map
@@ -171,7 +171,7 @@ func Fits(f *inference.Finding, s *Scene) []Fit {
 		if f.Kind == inference.PacketDrops || f.Kind == inference.RoutingLoop {
 			out[0].Misfit = nodeOfDrops
 		}
-		// Full queues are told of themselves, and what drops packets for another reason is the node. So it is with the node that
+		// Full queues have findings of their own, and the node is what drops packets for another reason. So it is with the node that
 		// sends flows another way.
 		if f.Kind != inference.PacketDrops && f.Kind != inference.PathChanged {
 			for _, h := range first(m.Interfaces(e.Node), maxFits/2) {
@@ -200,7 +200,7 @@ func Fits(f *inference.Finding, s *Scene) []Fit {
 			add(inference.ElementOfLink(e.Node, e.Peer), itself)
 		}
 		toHop := linkOfHop
-		if f.Kind == inference.PacketLoss { // drops of a node are told of by themselves
+		if f.Kind == inference.PacketLoss { // drops of a node have findings of their own
 			toHop = linkOfLoss
 		} else {
 			add(inference.ElementOfNode(e.Node), endOfLink)
@@ -215,7 +215,7 @@ func Fits(f *inference.Finding, s *Scene) []Fit {
 		}
 	case inference.ExporterElement:
 		add(inference.ElementOfAddress(e.Addr), .05)
-		if e.Node != 0 {
+		if !e.Nameless {
 			add(inference.ElementOfNode(e.Node), nodeOfReport)
 		}
 	}

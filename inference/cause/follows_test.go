@@ -76,8 +76,8 @@ func TestFewerOnTheWay(t *testing.T) {
 	}
 }
 
-// TestUpstream: an interface that carries more on the way to an open cause is evidence of that, although others on its own way
-// tell of it as well.
+// TestUpstream: an interface that carries more on the way to an open cause is evidence of that, although others on its own path show
+// it as well.
 func TestUpstream(t *testing.T) {
 	s := flowing(t, []string{"interface 1:2", "interface 2:3"})
 	s.starts(at(inference.HighQueue, "interface 3:77"))
@@ -92,7 +92,7 @@ func TestUpstream(t *testing.T) {
 	s.want("interface 3:77: high-queue 5")
 }
 
-// TestGlimpse: a flow that is seen at one node alone changes its way in the window in which a link fails: nothing tells that it
+// TestGlimpse: a flow that is seen at one node alone changes its path in the window in which a link fails: nothing shows that it
 // passed the link, and nothing else explains it. One whose way is known whole would be among those that left the link.
 func TestGlimpse(t *testing.T) {
 	for _, tt := range []struct {

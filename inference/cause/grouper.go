@@ -72,7 +72,7 @@ type Showing struct {
 	Signs   Signs
 }
 
-// Tally counts the evidence of one kind and remembers what tells most of it.
+// Tally counts the evidence of one kind and remembers the strongest of it.
 type Tally struct {
 	Kind     inference.Kind
 	Count    int
@@ -88,7 +88,7 @@ type Window struct {
 	Published []inference.Finding // by detectors in this window; Step sets their Cause
 	Map       Map
 
-	// Seen gives the signs that an element would tell of itself in the window, as in [Scene]; nil where nothing does.
+	// Seen returns the signs that an element could show in the window, as in [Scene]; nil where nothing does.
 	Seen func(inference.Element) Signs
 	// Moved gives the hops that the flows of a finding moved to, or those on their way that it comes from.
 	Moved func(id uint64) []inference.HopKey
@@ -163,7 +163,7 @@ func (g *Grouper) observe(w *Window) (fresh []*Alone) {
 	return fresh
 }
 
-// born is the window in which what a finding tells of began, as far as it says so: a silence is told after a while.
+// born is the window in which the condition of a finding began, as far as the finding states it: a silence is found after a while.
 func (g *Grouper) born(f *inference.Finding) uint64 {
 	if f.Kind == inference.ExporterSilence && f.Value >= 1 && f.Value <= float64(g.Windows) {
 		return g.Windows - uint64(f.Value) + 1
@@ -320,8 +320,8 @@ func (c *Cause) saves(s *Scene, f Fit, list []*Alone) (saved float64, takes []*A
 	return saved, takes
 }
 
-// later is what time adds to the misfit of a finding with a cause. What comes long after all that the cause explains has to
-// tell of something similar.
+// later is what time adds to the misfit of a finding with a cause. A finding long after all that the cause explains has to be about
+// something similar.
 func (c *Cause) later(a *Alone) (more float64, ok bool) {
 	gap := between(a.Born, c.Born, c.Last)
 	if gap > soon && !lessens(a.Finding.Kind) && !slices.ContainsFunc(c.Kinds, func(t Tally) bool { return family(t.Kind) == family(a.Finding.Kind) }) {
@@ -344,10 +344,10 @@ const fewAgree = 2
 // mostPatience is for how many windows a finding waits at most for others that say why.
 const mostPatience = 4
 
-// patience is for how many windows a finding waits for others. What tells only of missing traffic waits for a finding that
-// says why: hops fall silent a window before the exporter that reported them does. So do flows, which know less of where they are
-// slow than hops do. Digests that fit no path, and latencies
-// that they tell, wait until more flows show which switch they have in common, or have one alone in common.
+// patience is the number of windows for which a finding waits for others. A finding of missing traffic alone waits for one that gives
+// the reason: hops fall silent a window before the exporter that reported them does. So do flows, which locate their delay less
+// exactly than hops do. Digests that fit no path, and latencies in them, wait until more flows show which switch they have in common,
+// or have one alone in common.
 func (a *Alone) patience() uint64 {
 	switch {
 	case a.Finding.Kind == inference.StrangeDigests || a.unexplained:

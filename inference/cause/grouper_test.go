@@ -36,7 +36,7 @@ func (m fabric) Interfaces(node uint32) (out []inference.HopKey) {
 
 func (m fabric) Ahead(h inference.HopKey) []inference.HopKey { return m.ahead[h] }
 
-// stage stands for detectors: it gives ids, keeps what is open, and checks all that is told.
+// stage stands for detectors: it gives ids, keeps what is open, and checks all that is published.
 type stage struct {
 	t       *testing.T
 	g       Grouper
@@ -50,7 +50,7 @@ type stage struct {
 	shuffle *rand.Rand
 	seen    func(inference.Element) Signs
 
-	last   map[uint64]inference.Finding // of all that was told
+	last   map[uint64]inference.Finding // of all that was published
 	causes map[uint64]uint64            // of evidence
 }
 
@@ -74,7 +74,7 @@ func at(kind inference.Kind, element string) inference.Finding {
 	if err != nil {
 		panic(err)
 	}
-	return inference.Finding{Kind: kind, Severity: inference.Warning, Element: e, Node: e.Node, EgressIf: e.EgressIf, Flow: e.Flow, Exporter: e.Addr, Text: "seen at " + element}
+	return inference.Finding{Kind: kind, Severity: inference.Warning, Element: e, Node: e.Node, EgressIf: e.EgressIf, Flow: e.Flow, Exporter: e.Addr, Nameless: e.Nameless, Text: "seen at " + element}
 }
 
 func (s *stage) ends(ids ...uint64) {
@@ -89,7 +89,7 @@ func (s *stage) ends(ids ...uint64) {
 	}
 }
 
-// window ends the window and gives what was told in it, in the order of ids.
+// window ends the window and returns what was published in it, in the order of ids.
 func (s *stage) window() []inference.Finding {
 	s.now++
 	told := s.news
@@ -210,8 +210,8 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// TestCauseLives follows a cause: it is told when it starts, when it is another element, when it becomes worse and when it
-// ends, and keeps its id.
+// TestCauseLives follows a cause: it is published when it starts, when it is another element, when it becomes worse and when it ends,
+// and keeps its id.
 func TestCauseLives(t *testing.T) {
 	s := newStage(t)
 	a := s.starts(at(inference.HighLatency, "interface 4:1"))
@@ -220,7 +220,7 @@ func TestCauseLives(t *testing.T) {
 	b := s.starts(at(inference.HighQueue, "interface 4:1"))
 	told := s.window()
 	s.want("interface 4:1: high-queue 2")
-	// the finding that stood for itself is told once more, then the new one, then the cause
+	// the finding that stood for itself is published once more, then the new one, then the cause
 	if len(told) != 3 || told[0].ID != a || told[2].Evidence != 2 || told[0].Cause != told[2].ID || told[1].Cause != told[2].ID || told[2].Start != 1 {
 		t.Fatalf("told %+v", told)
 	}
@@ -328,8 +328,8 @@ func randomFinding(r *rand.Rand) inference.Finding {
 	return f
 }
 
-// TestRandomCauses holds in random histories that every finding has one cause at most and keeps it, that nothing depends on
-// the order in which findings are told, and that everything ends.
+// TestRandomCauses holds in random histories that every finding has one cause at most and keeps it, that nothing depends on the order
+// of findings, and that everything ends.
 func TestRandomCauses(t *testing.T) {
 	run := func(seed uint64, shuffled bool) map[uint64]inference.Finding {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -401,7 +401,7 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// TestSlowFlows: flows that are slow at a hop wait for what the hop tells itself, and are evidence of the same cause then. Two of
+// TestSlowFlows: flows that are slow at a hop wait for findings of the hop itself, and are evidence of the same cause then. Two of
 // them are a cause without it; one alone is none.
 func TestSlowFlows(t *testing.T) {
 	slow := func(s *stage, flow string) {

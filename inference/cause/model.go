@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Where is where a symptom is, seen from the element that is the cause of it.
+// Where is the place of a symptom, relative to the element that causes it.
 type Where uint8
 
 // The places.
@@ -25,7 +25,7 @@ func (w Where) String() string {
 	return [...]string{"itself", "its interfaces", "interfaces towards it", "its links", "nodes at its ends", "its reports"}[min(w, Reports)]
 }
 
-// Signs are sorts of symptoms, which kinds of findings tell; a set of them.
+// Signs is a set of sorts of symptoms, which kinds of findings show.
 type Signs uint16
 
 // The signs.
@@ -47,7 +47,7 @@ const (
 
 var signNames = [NumSigns]string{"slow", "queue", "carries more", "drops", "loses packets", "other ways", "carries less", "no packets", "no reports", "reports lost", "strange digests", "loop"}
 
-// String gives the name of one sign.
+// String returns the name of one sign.
 func (s Signs) String() string {
 	for i, name := range signNames {
 		if s == 1<<i {
@@ -57,7 +57,7 @@ func (s Signs) String() string {
 	return ""
 }
 
-// SignOf gives the sign that a kind of finding is.
+// SignOf returns the sign that a kind of finding is.
 func SignOf(k inference.Kind) Signs {
 	switch k {
 	case inference.HighLatency:
@@ -66,9 +66,9 @@ func SignOf(k inference.Kind) Signs {
 		return Queues
 	case inference.HighUtilization:
 		return More
-	case inference.PacketDrops:
+	case inference.PacketDrops, inference.InterfaceDiscards:
 		return Drops
-	case inference.PacketLoss, inference.BlackHole:
+	case inference.PacketLoss, inference.BlackHole, inference.InterfaceErrors:
 		return Vanish
 	case inference.PathChanged:
 		return OtherWays
@@ -102,7 +102,7 @@ func reportsOf(node uint32) inference.Element {
 // mostPlaces bounds the places of one element.
 const mostPlaces = 128
 
-// Places gives the places at which an element shows symptoms.
+// Places returns the places at which an element shows symptoms.
 func Places(e inference.Element, m Map) []Place {
 	out := []Place{{AtIt, e}}
 	add := func(w Where, e inference.Element) {
@@ -139,11 +139,12 @@ func Places(e inference.Element, m Map) []Place {
 	return out
 }
 
-// Scene is what is seen in a window at elements.
+// Scene is the set of signs at elements in one window.
 type Scene struct {
 	Map   Map
 	Shown map[inference.Element]Signs // of open findings, and of those that ended a short time ago
-	// Seen gives the signs that an element would tell of itself in this window: an interface with packets that was judged, the reports of a node.
+	// Seen returns the signs that an element could show in this window: an interface with packets that was judged, the reports of a
+	// node.
 	Seen func(inference.Element) Signs
 
 	against map[inference.Element]float64
@@ -156,12 +157,12 @@ func (s *Scene) Show(f *inference.Finding) {
 		return
 	}
 	s.Shown[e] |= sign
-	if e.Kind == inference.ExporterElement && e.Node != 0 {
+	if e.Kind == inference.ExporterElement && !e.Nameless {
 		s.Shown[reportsOf(e.Node)] |= sign
 	}
 }
 
-// Mute reports whether none of the interfaces that a node is known by tells of itself.
+// Mute reports whether none of the known interfaces of a node reports.
 func (s *Scene) Mute(node uint32) bool {
 	if s.Seen == nil {
 		return false
@@ -170,12 +171,11 @@ func (s *Scene) Mute(node uint32) bool {
 	return len(all) > 0 && !slices.ContainsFunc(first(all, mostPlaces), func(h inference.HopKey) bool { return s.Seen(inference.ElementOfHop(h)) != 0 })
 }
 
-// Observation is how many of the places of one sort show a sign, how many there are, and how many do not show it although they would.
+// Observation counts the places of one sort: those that show a sign, all of them, and those that do not show it although they would.
 type Observation struct{ Shown, Of, Absent int }
 
-// Observe counts what the places of an element show. An interface counts if it tells of itself or shows something. What a node or a link would
-// show is absent only from the element itself,
-// and as far as it is told of nodes and links.
+// Observe counts what the places of an element show. An interface counts if it reports or shows something. The signs of a node or a
+// link are absent only from the element itself, and as far as they are reported of nodes and links.
 func (s *Scene) Observe(e inference.Element) (out [NumWheres][NumSigns]Observation) {
 	for _, p := range Places(e, s.Map) {
 		shown := s.Shown[p.Element]
@@ -209,7 +209,7 @@ type Fault struct {
 	Symptoms []Symptom
 }
 
-// Symptom is how many places showed a sign of those that told of themselves.
+// Symptom is the number of places that showed a sign, of those that reported.
 type Symptom struct {
 	Where     Where
 	Sign      Signs
@@ -220,8 +220,8 @@ type Symptom struct {
 // sides, so that nothing is certain.
 func (s *Symptom) P() float64 { return (float64(s.Shown) + .5) / (float64(s.Of) + 1) }
 
-// Against is how much the absent symptoms of an element speak against it, in nats: that of the kind of cause which explains best what is
-// there and what is not. Nothing does where no kind of cause brings what is there.
+// Against returns the evidence of absent symptoms against an element, in nats: for the kind of cause that explains best what is there
+// and what is not. Nothing does where no kind of cause brings what is there.
 func (s *Scene) Against(e inference.Element) float64 {
 	o := s.Observe(e)
 	against, most := 0.0, 0.0
@@ -237,7 +237,7 @@ func (s *Scene) Against(e inference.Element) float64 {
 	return against
 }
 
-// ofPlaces are the signs of nodes, links and flows that whoever watches the network would tell of them.
+// ofPlaces are the signs of nodes, links and flows that an observer of the network would report of them.
 const ofPlaces = OtherWays | Vanish | Drops | Loops | Strange
 
 func (s *Scene) seen(e inference.Element) Signs {
@@ -247,7 +247,7 @@ func (s *Scene) seen(e inference.Element) Signs {
 	return s.Seen(e)
 }
 
-// Healthy reports whether a node tells of itself and shows nothing: it is no cause of what its neighbours show.
+// Healthy reports whether a node reports and shows nothing: it is no cause of what its neighbours show.
 func (s *Scene) Healthy(node uint32) bool {
 	if s == nil || s.Seen == nil {
 		return false

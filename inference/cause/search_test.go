@@ -59,7 +59,7 @@ func TestBestIsBest(t *testing.T) {
 	}
 }
 
-// seeing is a stage in which interfaces tell of themselves unless a window silences them.
+// seeing is a stage in which interfaces report unless a window silences them.
 func seeing(t *testing.T, but ...string) *stage {
 	s := newStage(t)
 	silent := map[inference.Element]bool{}

@@ -25,7 +25,7 @@ type Config struct {
 // DefaultConfig is a window of ten seconds.
 func DefaultConfig() Config { return Config{Window: 10 * time.Second} }
 
-// Validate says what is wrong with the settings.
+// Validate returns what is wrong with the settings.
 func (c *Config) Validate() error {
 	if c.Window < time.Microsecond || c.Window > 24*time.Hour {
 		return fmt.Errorf("congestion: window of %v: want 1 µs to a day", c.Window)
@@ -49,7 +49,7 @@ type Flow struct {
 	sum   [panes]float64
 }
 
-// Window is what the digests of a flow said over the last window. It covers between three and four of the window's four
+// Window is the utilisation in the digests of a flow over the last window. It covers between three and four of the window's four
 // panes. A utilisation of 1 is a full link; it is more than 1 where packets queue.
 type Window struct {
 	Count           uint64
@@ -74,7 +74,7 @@ func New(c Config, code pint.Code) (*Tracker, error) {
 	return t, nil
 }
 
-// Decode gives the utilisation that a code stands for.
+// Decode returns the utilisation that a code stands for.
 func (t *Tracker) Decode(code uint32) float64 { return t.values[min(int(code), len(t.values)-1)] }
 
 // Add notes the digest of a packet that came at the time now, in nanoseconds. A digest that comes late is counted as if it
@@ -101,7 +101,7 @@ func (t *Tracker) Add(f *Flow, code uint32, now int64) bool {
 	return true
 }
 
-// Window gives what is known of a flow at the time now. It is not ok if no digest came within the window.
+// Window returns what is known of a flow at the time now. It is not ok if no digest came within the window.
 func (t *Tracker) Window(f *Flow, now int64) (w Window, ok bool) {
 	if !f.begun {
 		return w, false

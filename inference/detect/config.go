@@ -69,7 +69,7 @@ type Moment struct {
 	fade float32 // what a day takes off in a window
 }
 
-// At gives the moment of the window that ends at a time, in ns since 1970 or any other start of an hour.
+// At returns the moment of the window that ends at a time, in ns since 1970 or any other start of an hour.
 func (c *Config) At(end int64) (m Moment) {
 	begin := end - int64(c.Window)
 	for k := range m.bin {

@@ -1,6 +1,6 @@
-// Package detect finds changes in what a hop shows window by window: a latency or a queue that rose or fell, at once or
-// over hours, in its median or in its tail; values that stand still; and a hop that falls silent. It learns what is usual
-// from the hop itself, and knows nothing of any other.
+// Package detect finds changes in the values of a hop, window by window: a latency or a queue that rose or fell, at once or over
+// hours, in its median or in its tail; values that stand still; and a hop that falls silent. It learns what is usual from the
+// hop itself, and knows nothing of any other.
 //
 // Of each statistic (the median, the 99th percentile, the floor of the values, and the 99th percentile beside the 90th), a bank of
 // exponential means is kept with time constants from 1 to 729 windows. A contrast is the difference of a fast mean and a slow one: a

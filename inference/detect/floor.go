@@ -2,7 +2,7 @@ package detect
 
 import "math"
 
-// Floor gives what is added to the values of a hop besides the floor of its configuration.
+// Floor returns what is added to the values of a hop besides the floor of its configuration.
 func (h *Hop) Floor() float64 { return h.floor }
 
 // SetFloor sets what is added to the values of a hop from now on, and moves what is remembered so that nothing seems to
@@ -14,6 +14,7 @@ func (h *Hop) SetFloor(cfg *Config, to float64) bool {
 	by := to - h.floor
 	for i := range min(len(h.stats), int(Tail)) { // which is a ratio, and hardly moves
 		h.stats[i].lift(by, cfg.Floor+to)
+		h.accepted.lift(statistic(i), by, cfg.Floor+to)
 	}
 	if len(h.stats) > 0 {
 		h.spread *= part(h.stats[P50].mean[usual], by, cfg.Floor+to)
@@ -28,14 +29,17 @@ func part(level float32, by, floor float64) float32 {
 	return float32(max(after-by, floor-by) / max(after, floor))
 }
 
+// lifted is the logarithm of a value that is greater.
+func lifted(logarithm float32, by, floor float64) float32 {
+	return float32(math.Log(max(math.Exp(float64(logarithm))+by, floor)))
+}
+
 // lift moves all logarithms to those of values that are greater.
 func (s *series) lift(by, floor float64) {
-	move := func(p *float32) { *p = float32(math.Log(max(math.Exp(float64(*p))+by, floor))) }
 	for k := range s.mean {
-		move(&s.mean[k])
+		s.mean[k] = lifted(s.mean[k], by, floor)
 	}
-	move(&s.now)
-	move(&s.former)
+	s.now, s.former = lifted(s.now, by, floor), lifted(s.former, by, floor)
 	f := part(s.mean[usual], by, floor)
 	for j := range s.scale {
 		for sign := range s.scale[j] {

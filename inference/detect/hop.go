@@ -2,7 +2,7 @@ package detect
 
 import "math"
 
-// Window is what a hop showed in one window: how many values, and their quantiles by nearest rank.
+// Window holds the values of a hop in one window: their number, and their quantiles by nearest rank.
 type Window struct {
 	Count         uint64
 	P50, P90, P99 float64
@@ -10,7 +10,7 @@ type Window struct {
 	HasLow        bool
 }
 
-// Hop is what is remembered of one hop. The zero value is a hop that has shown nothing yet.
+// Hop is the state of one hop. The zero value is a hop that has shown nothing yet.
 type Hop struct {
 	stats    []series // made with the first window that has values
 	seasons  [seasons]season
@@ -39,7 +39,8 @@ type Hop struct {
 	p90         float32 // logarithm, of the window
 	resting     bool    // the hop is as usual, and the open finding waits for what comes back
 	recurrences [statistics]recurrence
-	hasFormer   bool // there is a level that was usual before one that a finding left
+	hasFormer   bool      // there is a level that was usual before one that a finding left
+	accepted    *accepted // nil where no operator accepted a finding
 }
 
 // Cause says what happened to a hop.
@@ -96,21 +97,21 @@ func (f *Finding) Worst(cfg *Config) float64 {
 	return max(0, f.Factor*math.Exp(float64(f.base+f.beside))-cfg.Floor-f.floor)
 }
 
-// Grave reports whether a finding is one that somebody should look at soon: values that are a multiple of what is usual, or
-// as small a part of it, or none at all.
+// Grave reports whether a finding needs attention soon: values that are a multiple of what is usual, or as small a part of it, or
+// none at all.
 func (f *Finding) Grave(cfg *Config) bool {
 	return f.Cause == Silent || f.Cause == Rise && f.Factor >= cfg.Grave || f.Cause == Fall && f.Factor <= 1/cfg.Grave
 }
 
-// Open gives the finding that is open, if there is one.
+// Open returns the finding that is open, if there is one.
 func (h *Hop) Open() (Finding, bool) { return h.open, h.open.Cause != none }
 
 // Warming reports whether the hop is too young to be judged.
 func (h *Hop) Warming(cfg *Config) bool { return h.windows < cfg.warmup() }
 
-// Learning reports whether findings may be what the hop does now and then. What is usual in an hour takes an hour to see. A
-// hop that was told of and came back by itself within its first six hours bursts, and needs all of them: nearly all false
-// findings of bursts and jobs are told then, and nearly all of them on hops that were told of before.
+// Learning reports whether findings may be usual for the hop. What is usual in an hour takes an hour to see. A hop that had a finding
+// and came back by itself within its first six hours bursts, and needs all of them: nearly all false findings of bursts and jobs fall
+// in that time, and nearly all of them on hops that had findings before.
 func (h *Hop) Learning() bool {
 	return h.windows < learnSteady || h.windows < learnBursts && h.bursts
 }

@@ -7,7 +7,7 @@ import "slices"
 // one high value does not make others of it. When a finding begins, it
 // belongs to that and is left out of what is usual. When what it showed did not come again, it is learnt like any other.
 
-// heldMost is how many windows are pending at most; of more the oldest one is learnt.
+// heldMost is the greatest number of pending windows; of more the oldest one is learnt.
 const heldMost = 3
 
 // Pending reports whether there are windows of which it is not known whether they are a finding.

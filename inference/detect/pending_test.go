@@ -84,8 +84,8 @@ func TestPendingRaisesNoLimit(t *testing.T) {
 	}
 }
 
-// One window with one high value is nothing, also when the next one is a little higher or lower than usual: 1 of these 300 is told
-// of, as another high value came by chance, and 46 were as long as pending windows were learnt at once.
+// One window with one high value is nothing, also when the next one is a little higher or lower than usual: 1 of these 300 becomes a
+// finding, as another high value came by chance, and 46 were as long as pending windows were learnt at once.
 func TestOneHighValue(t *testing.T) {
 	told := 0
 	for hop := range uint64(300) {

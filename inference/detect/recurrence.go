@@ -43,7 +43,7 @@ func (r *recurrence) comesBack() bool { return r.times >= comesBackAfter }
 // over reports whether it did not come back for so long that it is over.
 func (r *recurrence) over() bool { return r.since > min(3*r.gap+12, recursWithin) }
 
-// Times is how often the finding that is open was active, its present time included.
+// Times returns how often the open finding was active, its present time included.
 func (h *Hop) Times() int { return int(h.recurrence().times) }
 
 // recurrence is that of the finding that is open.

@@ -28,7 +28,7 @@ type profile struct {
 	day  [2][dayBins]int8
 }
 
-// seasonal is what is remembered of a statistic by the time of hour and day.
+// seasonal is the state of a statistic by the time of hour and day.
 type seasonal struct {
 	recurring [seasons]float32 // difference that the last two visits of this time of a period share
 	sum       [seasons]float32 // of differences from the reference, in the bin under way

@@ -2,7 +2,7 @@ package detect
 
 import "math"
 
-// series is what is remembered of one statistic: means, and how far each contrast strays to each side.
+// series is the state of one statistic: means, and how far each contrast strays to each side.
 type series struct {
 	now   float32 // logarithm of the present value
 	begun bool    // there was one
@@ -160,6 +160,7 @@ func (s *series) step(h *Hop, cfg *Config, which statistic, x *measured, v *verd
 			if j == windowUsual {
 				v.most[which] = limit
 			}
+			c := h.accepted.change(which, fast, slow)
 			if 4*c*c > limit && (j != windowPrevious || (y-s.onset[usual])*c > b.floor*abs(c)) { // coming back from one window is no news
 				v.beyond(h, cfg, s, which, uint8(j), sign, sqrt(c*c/limit))
 			}

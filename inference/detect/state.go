@@ -27,17 +27,23 @@ const (
 	mostValue = 1e300
 )
 
-// Code codes what AppendState writes, as a part of a larger state. A hop that is read into is a new one. The first byte is 128 more than the
-// number of statistics; of states before the floor and the tail were compared it is that number, and what limits and levels were learnt
+// Code codes what AppendState writes, as a part of a larger state. A hop that is read into is a new one. The first byte is the
+// number of statistics, with marks; of states before the floor and the tail were compared it has no mark, and what limits and levels were learnt
 // then is not used: the hop is learnt anew, with its silence and its repetitions as they were.
 func (h *Hop) Code(c *state.Coder) {
 	n := uint8(len(h.stats)) | present
+	if h.accepted != nil {
+		n |= withAccepted
+	}
 	state.Fixed(c, "statistics", &n)
 	if n&present == 0 {
 		h.codeFormer(c, n)
 		return
 	}
-	n &^= present
+	if n&withAccepted != 0 && c.Reading() {
+		h.accepted = new(accepted)
+	}
+	n &^= present | withAccepted
 	c.Check("statistics", n == 0 || n == 1 || n == statistics)
 	if c.Reading() && c.OK() && n > 0 {
 		h.stats = newStats(&Config{Single: n == 1})
@@ -84,10 +90,16 @@ func (h *Hop) Code(c *state.Coder) {
 	for i := range h.stats {
 		h.stats[i].code(c, h.active())
 	}
+	if h.accepted != nil {
+		h.accepted.code(c)
+	}
 }
 
-// present marks states of the present form.
-const present = 128
+// Marks of the first byte.
+const (
+	present      = 128 // the state is of the present form
+	withAccepted = 64  // accepted levels are at its end
+)
 
 func (s *season) code(c *state.Coder, k int) {
 	codeSigned(c, "season", seasonBins[k], &s.bin)

@@ -198,13 +198,13 @@ func (d *Table) Finish() {
 	})
 }
 
-// Hops is how many hops the table has.
+// Hops returns the number of hops in the table.
 func (d *Table) Hops() int { return len(d.hops) }
 
 // judged is how many rows were compared with what was usual before.
 func (d *Table) judged() int { return d.Windows - d.tooYoung - d.tooFew }
 
-// Survey is what a table shows before it is judged.
+// Survey is the summary of a table before it is judged.
 type Survey struct {
 	Hops  int
 	rows  int // with values

@@ -7,9 +7,10 @@ import (
 	"github.com/hopscope/hopscope/inference/state"
 )
 
-// Use is what is remembered of when packets pass a hop: how often, for how long none came, and, once there was a longer pause, at which
-// times of the week they come. A silence is a finding where it is longer than any pause of the last weeks, or where packets come at that time
-// of the week in nearly every window. The zero value has seen nothing. It takes 112 bytes, and 336 more once a pause was 12 windows long.
+// Use is the record of the times at which packets pass a hop: how often, for how long none came, and, once there was a longer pause,
+// at which times of the week they come. A silence is a finding where it is longer than any pause of the last weeks, or where packets
+// come at that time of the week in nearly every window. The zero value has seen nothing. It takes 112 bytes, and 336 more once a
+// pause was 12 windows long.
 type Use struct {
 	windows  uint32  // with packets
 	logCount float32 // mean of the logarithm of their number
@@ -21,7 +22,7 @@ type Use struct {
 	age      uint32  // of the finding that is open
 	calm     uint32  // windows with packets in a row since it began
 	open     bool
-	usual    bool // the silence was told, and lasted until it became the usual state
+	usual    bool // the silence was reported, and lasted until it became the usual state
 
 	pauses [2]pauses // of the present fortnight, and of the one before
 	period uint32    // of the present fortnight
@@ -31,8 +32,8 @@ type Use struct {
 	used, seen uint32  // windows of it with packets, and all
 }
 
-// pauses are the longest ones that ended by themselves: those that were not told, and those that were. Of each the whole, and the part at
-// times at which packets were expected.
+// pauses are the longest ones that ended by themselves: those without a finding, and those with one (told). Of each the whole, and
+// the part at times at which packets were expected.
 type pauses struct{ quiet, quietLapse, told, toldLapse uint32 }
 
 func (p *pauses) join(o pauses) {
@@ -69,7 +70,7 @@ func (u *Use) pass(cfg *Config, count uint64) (e Event) {
 	if u.run > 0 {
 		u.empty = 1 - (1-u.empty)*float32(math.Pow(float64(1-rate), float64(u.run)))
 		now := pauses{quiet: u.run, quietLapse: u.lapse}
-		if u.open || u.usual { // a silence does not prevent that the next one is told; the third one is how the hop is used
+		if u.open || u.usual { // a silence does not suppress the finding of the next one; the third one is how the hop is used
 			before := u.longest()
 			now = pauses{min(u.run, before.told), min(u.lapse, before.toldLapse), u.run, u.lapse}
 		}
@@ -121,6 +122,9 @@ func (u *Use) pause(cfg *Config) Event {
 	return Begun
 }
 
+// Accept makes the silence that is open the usual state, and ends its finding.
+func (u *Use) Accept() { u.open, u.usual = false, true }
+
 // unlikely reports whether the present pause is longer than chance and all pauses before it allow, by itself or at this time of the week.
 func (u *Use) unlikely() bool {
 	before := u.longest()
@@ -128,10 +132,10 @@ func (u *Use) unlikely() bool {
 	return ever || u.evidence > -silentLimit && 2*u.lapse > 3*before.quietLapse
 }
 
-// Open reports whether the hop is told as silent.
+// Open reports whether a finding has the hop as silent.
 func (u *Use) Open() bool { return u.open }
 
-// Known reports whether a pause of the hop can be told. A hop of few packets has to be known for longer.
+// Known reports whether a pause of the hop can become a finding. A hop of few packets has to be known for longer.
 func (u *Use) Known(cfg *Config) bool {
 	return u.windows >= learnBursts || u.windows >= cfg.warmup() && float64(u.logCount) >= math.Log(fewValues)
 }
@@ -144,7 +148,7 @@ func (u *Use) Share() float64 {
 	return 1 - float64(u.empty)
 }
 
-// Use gives what is known of the pauses of a hop by its values.
+// Use returns what is known of the pauses of a hop by its values.
 func (h *Hop) Use() Use {
 	u := Use{windows: h.windows, logCount: h.logCount, empty: h.emptyShare, run: h.emptyRun, open: h.open.Cause == Silent, usual: h.silenceUsual}
 	u.open = u.open && !u.usual

@@ -41,7 +41,7 @@ func TestUse(t *testing.T) {
 		make   func(*rand.Rand) pattern
 		dieAt  float64 // hour of the Tuesday after
 		most   float64 // false findings a day and hop in the last half
-		within int     // windows until the death is told, 0 for any
+		within int     // windows until the death is found, 0 for any
 	}{
 		{"half of all windows", 10 * time.Second, 6, steady(func(r *rand.Rand, _ int, _ time.Duration) bool { return r.Float64() < .5 }), 10, .01, 40},
 		{"two of three windows", 10 * time.Second, 6, steady(func(r *rand.Rand, _ int, _ time.Duration) bool { return r.Float64() < .67 }), 10, .01, 25},

@@ -11,15 +11,15 @@ import (
 	"github.com/hopscope/hopscope/inference/loss"
 )
 
-// That a packet vanished rests on its identification and its flow, which both switches have to tell alike. Where something on the way writes
-// others, or reports come after it was settled, packets seem to vanish that arrive. The busiest flows say so: they list what last switches
-// report, recognised or not. Losses beside as many packets that arrive unrecognised are no losses.
+// The finding that a packet vanished rests on its identification and its flow, which both switches have to report alike. Where a
+// device on the path writes others, or reports come after it was settled, packets seem to vanish that arrive. The busiest flows show
+// it: they list what last switches report, recognised or not. Losses beside as many packets that arrive unrecognised are no losses.
 
 const (
 	oddShare   = .3 // of lost packets that have to arrive unrecognised
 	oddLeast   = .9 // of the packets of a flow that have to be lost: what writes others spares none, and the count of arrivals is seconds younger
 	oddFlows   = 2  // of a last switch in a window, or
-	oddPackets = 20 // that are worth telling
+	oddPackets = 20 // that are worth a finding
 	thinRate   = .2 // at which it is learnt how many packets arrive for each that is compared
 )
 
@@ -139,7 +139,7 @@ func (x *silent) learnThin(f *silentFlow, l *inference.FlowLoss) {
 	f.thin += thinRate * (ratio - f.thin)
 }
 
-// strangers tells of last switches at which packets arrive unrecognised.
+// strangers publishes findings of last switches at which packets arrive unrecognised.
 func (x *silent) strangers() {
 	if len(x.odd) == 0 {
 		return
@@ -154,6 +154,7 @@ func (x *silent) strangers() {
 		o, k := x.odd[n], culprit{end: end{scope: otherEnd, node: n}}
 		v := x.culprits.observe(k, x.culprits.cfg.MaxFlows)
 		if v == nil {
+			x.culprits.unlisted++
 			continue
 		}
 		v.packets, v.total, v.calm = v.packets+o.packets, v.total+o.lost, 0
@@ -171,8 +172,9 @@ func (x *silent) strangers() {
 	clear(x.odd)
 }
 
-// untold reports whether most losses that a candidate of the fit, or a flow, explains are of flows of which nobody knows whether their packets
-// arrive as others: those that lost nearly all, and are too few to be among the busiest. A finding of them is conditional.
+// untold reports whether most losses that a candidate of the fit, or a flow, explains are of flows of which it is unknown whether
+// their packets arrive as others: those that lost nearly all, and are too few to be among the busiest. A finding of them is
+// conditional.
 func (x *silent) untold(candidate, flow int32) bool {
 	if x.arrivals.bound == 0 {
 		return false

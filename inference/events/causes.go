@@ -25,7 +25,7 @@ type causes struct {
 	heard   map[uint32]bool // nodes that reported in the present window
 	grouper cause.Grouper
 	window  cause.Window
-	late    []inference.Finding // what it tells besides
+	late    []inference.Finding // what it publishes besides
 }
 
 func newCauses(j *journal, l *wires, h *hops) *causes {
@@ -51,7 +51,7 @@ func newCauses(j *journal, l *wires, h *hops) *causes {
 func (x *causes) step(w *inference.Window) {
 	clear(x.heard)
 	for i := range w.Exporters {
-		if e := &w.Exporters[i]; e.Node != 0 && e.Reports > e.Events {
+		if e := &w.Exporters[i]; !e.Nameless && e.Reports > e.Events {
 			x.heard[e.Node] = true
 		}
 	}
@@ -63,7 +63,7 @@ func (x *causes) step(w *inference.Window) {
 	x.wires.flows, x.wires.ahead = nil, nil // they are those of the window
 }
 
-// seen gives the signs that an element would tell of itself in the present window: an interface that was judged, the reports of a node.
+// seen returns the signs that an element could show in the present window: an interface that was judged, the reports of a node.
 func (x *causes) seen(e inference.Element) (signs cause.Signs) {
 	switch e.Kind {
 	case inference.InterfaceElement:
@@ -78,14 +78,14 @@ func (x *causes) seen(e inference.Element) (signs cause.Signs) {
 			}
 		}
 	case inference.ExporterElement:
-		if x.heard[e.Node] {
+		if !e.Nameless && x.heard[e.Node] {
 			signs = cause.Unreported | cause.ReportsLost
 		}
 	}
 	return signs
 }
 
-// Scene is what the last window shows besides what is given.
+// Scene returns the scene of the last window, to which the caller adds the signs that are shown.
 func (d *Detector) Scene() *cause.Scene {
 	for _, x := range d.detectors {
 		if x, ok := x.(*causes); ok {
@@ -108,7 +108,7 @@ func (j *journal) find(id uint64) *inference.Finding {
 func elementOf(f *inference.Finding) inference.Element {
 	switch {
 	case f.Exporter != (decode.Addr{}):
-		return inference.ElementOfExporter(inference.ExporterKey{Addr: f.Exporter, Node: f.Node, HWID: f.HWID})
+		return inference.ElementOfExporter(inference.ExporterKey{Addr: f.Exporter, Node: f.Node, HWID: f.HWID, Nameless: f.Nameless})
 	case f.Kind == inference.PathChanged && f.FlowText() != "", f.Kind == inference.StrangeDigests && f.FlowText() != "",
 		f.Node == 0 && f.FlowText() != "" && f.Kind != inference.PacketDrops:
 		return inference.ElementOfFlow(f.Flow)

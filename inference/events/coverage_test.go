@@ -49,7 +49,7 @@ func TestCoverage(t *testing.T) {
 			{HopKey: inference.HopKey{Node: 52}, Count: 100},
 		}
 		d.Step(&w)
-		if got := d.Coverage(); got.Seen != 3 || got.Few != 2 || n >= 60 && got.Judged != 1 {
+		if got := d.Coverage(); got.Seen != 3 || got.Few != 2 || n >= 60 && (got.Judged != 1 || got.NoLatency != 1) {
 			t.Fatalf("window %d with utilisation: %+v", n, got)
 		}
 	}

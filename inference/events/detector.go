@@ -49,6 +49,7 @@ func (d *Detector) Configure(cfg Config) { d.journal.cfg = cfg }
 // the next call. It does not keep w.
 func (d *Detector) Step(w *inference.Window) []inference.Finding {
 	d.journal.begin(w.End)
+	d.acceptOpen()
 	for _, x := range d.detectors {
 		x.step(w)
 	}
@@ -66,7 +67,7 @@ func (d *Detector) Mark(w *inference.Window) {
 	}
 }
 
-// Coverage is how much of the last window was judged.
+// Coverage returns how many hops of the last window were judged.
 func (d *Detector) Coverage() inference.Coverage { return d.hops.covered }
 
 // Open returns the findings that have not ended, oldest first.
@@ -78,7 +79,7 @@ func (d *Detector) Open() []inference.Finding {
 	return out
 }
 
-// Stats tells the state of the detector.
+// Stats returns the state of the detector.
 func (d *Detector) Stats() Stats {
 	s := d.journal.stats
 	s.Open = len(d.journal.open)
@@ -89,4 +90,10 @@ func (d *Detector) Stats() Stats {
 		}
 	}
 	return s
+}
+
+// Refused counts what Stats does not, since the detector was made: links, interfaces and losses of flows that were not judged in a window
+// for want of a place, and changes and faults of flows that have no finding of their own.
+func (d *Detector) Refused() (unjudged, unlisted uint64) {
+	return d.journal.unjudged, d.journal.unlisted
 }

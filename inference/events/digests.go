@@ -119,7 +119,7 @@ func (d digests) suspects(w *inference.Window) map[decode.FlowKey][]inference.Ho
 	return out
 }
 
-// between gives the nodes that can be at a hop which the digests do not tell: neighbours of both of those beside it.
+// between returns the nodes that can be at a hop that the digests leave open: neighbours of both of those beside it.
 func (d digests) between(hops []inference.FlowHop, k int) []uint32 {
 	var out []uint32
 	for i, at := range [2]int{k - 1, k + 1} {

@@ -1,8 +1,7 @@
-// Package events finds what somebody should know of in a stream of windows: paths that change, packets that are dropped,
-// digests that cannot be right, exporters that lose reports or fall silent, and hops whose latency, queue or utilisation is
-// not what it was.
+// Package events finds what is wrong in a stream of windows: paths that change, packets that are dropped, digests that cannot be
+// right, exporters that lose reports or fall silent, and hops whose latency, queue or utilisation is not what it was.
 //
-// A finding is told when it starts, when its severity rises, and when it ends. It ends when its cause does:
+// A finding is published when it starts, when its severity rises, and when it ends. It ends when its cause does:
 //
 //	kind              starts                                              ends
 //	path-change       a flow's path differs from the one before; flows    path stable for PathStable windows, and
@@ -19,6 +18,8 @@
 //	                  lost reports is above LossRatio                   no report came for 30 windows
 //	exporter-silence  a pause that its own history makes less likely    a report comes, or the exporter is
 //	                  than one in a million                             forgotten
+//	interface-errors,    the lower bound of the ratio that an interface    its upper bound is well below that, or
+//	interface-discards   counts is above ErrorRatio or DiscardRatio        no packet passed in 30 samples
 //	high-latency,     a statistic of a hop leaves what package detect     it is back for EndAfter windows, or its level
 //	high-queue, ...   finds usual for it                                  has lasted for LearnAfter windows
 //	hop-silence       a pause that the hop's own history, and its use     it reports for EndAfter windows, or is silent
@@ -32,54 +33,53 @@
 // of two, and detect knows by which factor limits have to grow for a share of the windows. Latencies and utilisation may rise,
 // fall and stand still; queues may rise and stand still, but not at zero.
 //
-// A hop is learning for 360 windows, and for 2160 if it was told of and came back by itself in that time. Findings that begin
-// then say so. They are what bursts and hourly jobs are first told as.
+// A hop is learning for 360 windows, and for 2160 if it had a finding and came back by itself in that time. Findings that begin
+// then say so. The first findings of bursts and hourly jobs are such ones.
 //
 // # Flows
 //
-// The latency of a flow is judged in the same way, by what the hops on its path add up to: a flow that is a small part of a hop's
+// The latency of a flow, the sum over the hops on its path, is judged in the same way: a flow that is a small part of a hop's
 // packets leaves no trace there. It needs a place, which it keeps by staying among the busiest flows of the windows, and
-// BusyReports values of each hop that tells latencies. Windows with less, with a path that is not known or not the only one,
-// and those in which it changed say nothing. On another path a flow is learnt anew. A finding has the hops that at least a
-// quarter of the change comes from, by which package cause puts it to theirs.
+// BusyReports values of each hop that reports latencies. Windows with less, with a path that is not known or not the only one,
+// and those in which it changed say nothing. On another path a flow is learnt anew. A finding lists the hops from which at least
+// a quarter of the change comes, by which package cause groups it with theirs.
 //
 // # Links
 //
-// Times on links are watched where stacks hold when packets left one switch and came to the next, in both directions: their sum knows
-// nothing of what the clocks of the two switches show. It may rise, and is one more statistic of those that FalseADay is divided
-// among. A clock that is set, or begins to run otherwise, widens what a window says, and the sum moves only where
-// three windows agree.
+// Times on links are watched where stacks hold when packets left one switch and came to the next, in both directions: their sum
+// is independent of the clocks of the two switches. It may rise, and is one more statistic of those that FalseADay is divided
+// among. A clock that is set, or begins to run otherwise, widens what a window says, and the sum moves only where three windows
+// agree.
 //
 // # Exporters
 //
 // What an exporter lost is weighed against the hypothesis that each of its reports is lost with a probability of at most
-// LossRatio, over as many of the last windows as speak most against it. Whatever the traffic is like, the mean time until
-// a false finding is at least a million windows at a true ratio of LossRatio, and longer below it; it takes losses that
-// are independent of each other, so a single burst counts as much as the same number of reports lost one by one. Numbers
-// that may yet come are no loss, and what was told as lost and comes is taken back. A finding gives the ratio and its
-// lower bound. It ends when the loss is shown to be below a third of that bound, for which bursts need more windows, 60 at
-// most.
+// LossRatio, over as many of the last windows as speak most against it. Whatever the traffic is like, the mean time until a
+// false finding is at least a million windows at a true ratio of LossRatio, and longer below it; it takes losses that are
+// independent of each other, so a single burst counts as much as the same number of reports lost one by one. Numbers that may
+// yet come are no loss, and what was counted as lost and comes is taken back. A finding gives the ratio and its lower bound. It
+// ends when the loss is shown to be below a third of that bound, for which bursts need more windows, 60 at most.
 //
-// Silence is judged by the lengths of the pauses that the exporter made before (see pauses.go): the chance that it makes
-// one as long must be below one in a million for each of its windows with reports. The history has at least SilenceHistory
-// of these. A pause that was told does not enter it, unless such a pause comes back within 36 hours, so that the second
-// outage is told as the first one was, and who is silent every night is told twice. Reports about events alone (drops and
-// queues) promise nothing. Histories survive that the tracker forgets an exporter, but an exporter whose pauses are longer
-// than the tracker remembers is never told as silent.
+// Silence is judged by the lengths of the pauses that the exporter made before (see pauses.go): the chance that it makes one as
+// long must be below one in a million for each of its windows with reports. The history has at least SilenceHistory of these. A
+// pause with a finding does not enter it, unless such a pause comes back within 36 hours. So the second outage is found as the
+// first one was, and an exporter that is silent every night has two findings. Reports about events alone (drops and queues)
+// promise nothing. Histories survive that the tracker forgets an exporter, but an exporter whose pauses are longer than the
+// tracker remembers is never found silent.
 //
 // In a window that several collectors made, an exporter whose collector was not heard (Window.Unheard) is not judged: its
 // pause does not go on, and what it seems to have lost is not weighed. Only that it speaks is taken from such a window.
 //
 // # False alarms
 //
-// How often hops are told of without a fault is measured by bench/findings, beside other detectors, and held by the tests of
+// The rate of findings of hops without a fault is measured by bench/findings, beside other detectors, and held by the tests of
 // package detect.
 //
-// TestLossFalseAlarms, TestLossFound and TestSilence measure the same for exporters. In 1000 hours of windows of ten
-// seconds each, exporters of 0.1 to 100,000 reports a window start no finding at a ratio of 1e-5 or none, and at most one
-// at that of LossRatio. Losses of ten times LossRatio and more are found, each time. Regular exporters and those that
-// report at random are never told as silent while they go on. An exporter that stops after ten hours is found after 3
-// windows if it spoke in every window, and after about 20 times its mean distance if it speaks at random.
+// TestLossFalseAlarms, TestLossFound and TestSilence measure the same for exporters. In 1000 hours of windows of ten seconds
+// each, exporters of 0.1 to 100,000 reports a window start no finding at a ratio of 1e-5 or none, and at most one at that of
+// LossRatio. Losses of ten times LossRatio and more are found, each time. Regular exporters and those that report at random are
+// never found silent while they go on. An exporter that stops after ten hours is found after 3 windows if it spoke in every
+// window, and after about 20 times its mean distance if it speaks at random.
 //
 // # Bounds
 //

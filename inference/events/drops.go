@@ -67,12 +67,17 @@ func (d drops) step(w *inference.Window) {
 			return false
 		}
 		t.finding.Value = 0
-		d.end(&t.finding, fmt.Sprintf("node %d dropped nothing more for reason %d after %s", k.node, k.reason, plural(t.count, "packet")))
+		text := fmt.Sprintf("node %d dropped nothing more for reason %d after %s", k.node, k.reason, plural(t.count, "packet"))
+		if probeMissing(k.reason, &t.finding.Flow) {
+			text = fmt.Sprintf("no probe is missing any more at the agent with node id %d, after %s", k.node, plural(t.count, "probe"))
+		}
+		d.end(&t.finding, text)
 		return true
 	})
 }
 
-// dropped is the share of a node's packets that it dropped for a reason at least; 0 where no hop of it was reported, so that nobody knows what passed.
+// dropped is the least share of a node's packets that it dropped for a reason; 0 where no hop of it was reported, so that the packets
+// that passed are unknown.
 func dropped(w *inference.Window, s *inference.DropStats) float64 {
 	hops := w.Hops
 	if n := len(hops); n > 0 && hops[n-1].Other {
@@ -94,8 +99,16 @@ func dropped(w *inference.Window, s *inference.DropStats) float64 {
 	return atLeast(int64(s.Count), all, lossLimit)
 }
 
+// probeMissing reports whether a drop is that of a probe which did not come to its agent.
+func probeMissing(reason uint8, flow *decode.FlowKey) bool {
+	return reason == inference.ProbeMissing && inference.IsProbe(flow)
+}
+
 func dropText(s *inference.DropStats, total uint64) string {
 	text := fmt.Sprintf("node %d dropped %s for reason %d", s.Node, plural(s.Count, "packet"), s.Reason)
+	if probeMissing(s.Reason, &s.Flow) {
+		text = fmt.Sprintf("%s did not come to the agent with node id %d", plural(s.Count, "probe"), s.Node)
+	}
 	if total != s.Count {
 		text += fmt.Sprintf(", %d since it began", total)
 	}

@@ -214,7 +214,7 @@ func (x *silent) culpritOf(candidate int32) culprit {
 	return culprit{from: l.from.Node, to: l.to.Node}
 }
 
-// findingOfEnd is what is told of an end.
+// findingOfEnd makes the finding of an end.
 func (x *silent) findingOfEnd(at int32, c *loss.Culprit, over time.Duration) inference.Finding {
 	e := x.end(at)
 	if at != c.Link {

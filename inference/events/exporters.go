@@ -33,8 +33,8 @@ func (c *ExporterConfig) problems() (errs []error) {
 const (
 	// silenceError is the probability of a pause by the exporter's own history below which it is silence.
 	silenceError = 1e-6
-	// habitWithin is the time in which a silence that was told has to come back, in ns, to be one of the exporter's pauses:
-	// that of an exporter which sleeps at night comes back within a day and a half.
+	// habitWithin is the time, in ns, within which a silence with a finding has to come back to be one of the exporter's pauses: that
+	// of an exporter which sleeps at night comes back within a day and a half.
 	habitWithin = 36 * 3600e9
 	// The history of exporters that their tracker has forgotten is kept for absentWindows, of maxAbsent at most.
 	absentWindows = 60480
@@ -48,24 +48,10 @@ type exporters struct {
 	outages outages
 }
 
-// exporter is what is remembered of one exporter.
+// exporter is the state of one exporter.
 type exporter struct {
 	lossHistory
 	silenceHistory
-}
-
-type lossHistory struct {
-	scales [lossScales]numbers
-	before [lossLast]uint64 // reports in the windows before, the last one first
-	loss   *inference.Finding
-
-	// While a finding is open:
-	bound  float64 // of its ratio
-	all    numbers // since what it tells of began
-	bursts bursts
-	after  numbers // in which the loss may be over
-	calm   int     // windows of after
-	silent int     // windows in a row without reports
 }
 
 type silenceHistory struct {
@@ -82,19 +68,7 @@ type silenceHistory struct {
 }
 
 func (c *coder) exporterState(e *exporter) {
-	for i := range e.scales {
-		c.numbers(&e.scales[i])
-	}
-	for i := range e.before {
-		number(c, &e.before[i])
-	}
-	c.finding(&e.loss)
-	c.float(&e.bound)
-	c.numbers(&e.all)
-	c.bursts(&e.bursts)
-	c.numbers(&e.after)
-	number(c, &e.calm)
-	number(c, &e.silent)
+	c.lossHistory(&e.lossHistory)
 
 	c.pauses(&e.pauses)
 	number(c, &e.quiet)
@@ -133,7 +107,7 @@ func (x exporters) step(w *inference.Window) {
 		x.judgeLoss(&e.lossHistory, s, w.Start)
 		x.judgeSilence(&e.silenceHistory, s)
 	}
-	// Who sleeps longer than the tracker remembers is known again when it comes back.
+	// An exporter that sleeps longer than the tracker remembers is recognised when it comes back.
 	absent := 0
 	x.forEachAbsent(func(k inference.ExporterKey, e *exporter, windows int) bool {
 		if x.unheard[k] {
@@ -152,91 +126,19 @@ func (x exporters) step(w *inference.Window) {
 	})
 }
 
-// judgeLoss weighs what is told as lost in this window.
+// judgeLoss weighs the numbers counted as lost in this window.
 func (x exporters) judgeLoss(e *lossHistory, s *inference.ExporterStats, start int64) {
-	theta := max(x.cfg.LossRatio, 1e-9)
-	if theta >= 1 {
-		x.end(&e.loss, s.ExporterKey.String()+" may lose everything by the settings")
-		return
-	}
-	lost, reports := s.Lost, s.Reports
-	if lost != 0 { // among reports of windows before, too
-		reports = max(reports, slices.Max(e.before[:]))
+	among := s.Reports
+	if s.Lost != 0 { // among reports of windows before, too
+		among = max(among, slices.Max(e.before[:]))
 	}
 	copy(e.before[1:], e.before[:])
 	e.before[0] = s.Reports
-	if e.loss != nil {
-		e.all.lost += lost
-		e.all.reports += s.Reports
-	}
-	var worst *numbers
-	bound := 0.0
-	for k := range e.scales {
-		n := &e.scales[k]
-		if lost == 0 && n.score == 0 { // stays so
-			continue
-		}
-		n.add(start, x.now, lost, reports, alternative(k, theta), theta)
-		if lost > 0 && n.score >= lossLimit {
-			if b := atLeast(n.lost, n.total(), lossLimit); b > bound {
-				worst, bound = n, b
-			}
-		}
-	}
-	if worst != nil {
-		f := exporterFinding(inference.ExporterLoss, s.ExporterKey)
-		if bound >= x.cfg.LossSevere {
-			f.Severity = inference.Critical
-		}
-		f.Value, f.Baseline = worst.ratio(), x.cfg.LossRatio
-		f.Text = fmt.Sprintf("%s lost %d of %d reports since %s, %s, at least %s",
-			s.ExporterKey, worst.lost, worst.total(), clock(worst.since), inference.Percent(f.Value, 3), inference.PercentAtLeast(bound, 2))
-		if e.loss == nil {
-			e.all = *worst
-			e.after, e.bursts, e.calm, e.silent, e.bound = numbers{since: x.now}, bursts{}, 0, 0, 0
-		}
-		e.bound = max(e.bound, bound)
-		x.publish(&e.loss, f)
-	}
-	if e.loss == nil {
-		return
-	}
-	if e.silent++; s.Reports > 0 || lost != 0 {
-		e.silent = 0
-	}
-	if e.silent >= idleEnd {
-		x.endLoss(e, s, fmt.Sprintf("and then it sent nothing in %d windows", e.silent))
-		return
-	}
-	// The loss is over when it is shown to be well below what was found, or below the settings' ratio if that is more.
-	q := max(theta, e.bound/fallen)
-	e.calm++
-	if e.after.add(start, x.now, lost, reports, q/10, q); e.after.total() == 0 && e.after.lost == 0 && reports > 0 {
-		e.calm = 0
-	}
-	e.bursts.add(lost, reports)
-	limit := fallenScore
-	if e.calm < calmEnd {
-		limit *= e.bursts.size()
-	}
-	if e.after.score < limit || e.calm < x.cfg.EndAfter {
-		return
-	}
-	if less := atLeast(e.after.lost, e.after.total(), lossLimit); less > theta {
-		e.bound = less // it fell, and is still too much; what it was before says no more
-		e.scales = [lossScales]numbers{}
-		e.after, e.calm = numbers{since: x.now}, 0
-		return
-	}
-	x.endLoss(e, s, fmt.Sprintf("and then %d of %d", e.after.lost, e.after.total()))
-}
-
-func (x exporters) endLoss(e *lossHistory, s *inference.ExporterStats, then string) {
-	e.loss.Value = e.all.ratio()
-	x.end(&e.loss, fmt.Sprintf("%s lost %d of %d reports since %s, %s, %s",
-		s.ExporterKey, e.all.lost, e.all.total(), clock(e.all.since), inference.Percent(e.loss.Value, 3), then))
-	before := e.before
-	*e = lossHistory{before: before}
+	x.judgeRatio(e, &ratioTest{
+		limit: x.cfg.LossRatio, severe: x.cfg.LossSevere, start: start,
+		finding: exporterFinding(inference.ExporterLoss, s.ExporterKey),
+		subject: &s.ExporterKey, verb: "lost", of: "reports", all: "may lose everything by the settings", idle: "it sent nothing",
+	}, s.Lost, s.Reports, among)
 }
 
 func (x exporters) judgeSilence(e *silenceHistory, s *inference.ExporterStats) {
@@ -305,5 +207,5 @@ func clock(ns int64) string { return time.Unix(0, ns).UTC().Format("2006-01-02 1
 
 // exporterFinding is a warning about an exporter, without value and text.
 func exporterFinding(kind inference.Kind, k inference.ExporterKey) inference.Finding {
-	return inference.Finding{Kind: kind, Severity: inference.Warning, Exporter: k.Addr, Node: k.Node, HWID: k.HWID}
+	return inference.Finding{Kind: kind, Severity: inference.Warning, Exporter: k.Addr, Node: k.Node, HWID: k.HWID, Nameless: k.Nameless}
 }

@@ -35,11 +35,11 @@ type flows struct {
 	limits detect.Config // of the present window
 }
 
-// busy is what is remembered of one flow.
+// busy is the state of one flow.
 type busy struct {
 	series
-	way     uint64 // hash of its hops, and of which of them tell latencies
-	changes uint32 // of its path, as its last window told
+	way     uint64 // hash of its hops, and of which of them report latencies
+	changes uint32 // of its path, as of its last window
 	astray  int    // windows in a row on another way
 	blank   int    // windows in a row that say nothing of the finding that is open
 	stays   int    // windows with enough reports, less those without, within bounds
@@ -68,7 +68,7 @@ func (x *flows) judged() (n int) {
 	return n
 }
 
-// step runs behind the detector of hops. A window that members of a fleet are missing from tells less of flows than there is.
+// step runs behind the detector of hops. A window without some members of a fleet has less of flows than there is.
 func (x *flows) step(w *inference.Window) {
 	if len(w.Missing) > 0 {
 		return
@@ -97,8 +97,8 @@ func (x *flows) step(w *inference.Window) {
 	})
 }
 
-// sum adds up what the hops of a flow tell: quantiles of a sum are not sums of quantiles, but they move together. It has no
-// values where the path of the flow is not known, or more than one. way tells paths apart.
+// sum adds up the latencies of a flow's hops: quantiles of a sum are not sums of quantiles, but they move together. It has no values
+// where the path of the flow is not known, or more than one. way distinguishes paths.
 func (x *flows) sum(f *inference.FlowStats) (sum detect.Window, way uint64) {
 	if f.Partial || f.Unsettled || f.Sprayed() || len(f.Hops) > mostHops {
 		return sum, 0
@@ -179,7 +179,7 @@ func (x *flows) judge(b *busy, f *inference.FlowStats, sum *detect.Window) {
 	switch {
 	case event == detect.Ended:
 		x.endFinding(b, f, &before, sum)
-	case open && now.Cause != detect.Stuck: // what stands still is told of hops
+	case open && now.Cause != detect.Stuck: // values that stand still are findings of hops
 		x.publishOpen(b, f, &now, sum)
 	case !open:
 		b.learn(f)

@@ -204,9 +204,9 @@ func TestFlowsOneCause(t *testing.T) {
 	}
 }
 
-// TestFlowsQuiet: flows that stay, flows that come and go and flows whose path changes tell nothing as long as nothing happens to
-// them, at three times the findings that are asked for: 0.35 days of windows, of which three false findings of hops and flows
-// are expected at most.
+// TestFlowsQuiet: flows that stay, flows that come and go and flows whose path changes cause no findings as long as nothing happens
+// to them, at three times the findings that are asked for: 0.35 days of windows, of which three false findings of hops and flows are
+// expected at most.
 func TestFlowsQuiet(t *testing.T) {
 	cfg := DefaultConfig()
 	x := newTraffic(9)
@@ -249,8 +249,8 @@ func TestFlowsQuiet(t *testing.T) {
 	}
 }
 
-// TestFlowsBounded: whoever comes and goes takes neither more places than there are nor those of flows that stay, of which some
-// are at the edge of the busiest.
+// TestFlowsBounded: flows that come and go take neither more places than there are nor those of flows that stay, of which some are at
+// the edge of the busiest.
 func TestFlowsBounded(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.BusyFlows = 30
@@ -288,7 +288,7 @@ func TestFlowsBounded(t *testing.T) {
 		t.Errorf("%d of 10 flows that stay have their places", kept)
 	}
 	const perFlow = 1600
-	wires := 100 * 24 * 10 // what the paths tell of links
+	wires := 100 * 24 * 10 // what the paths show of links
 	if n := len(d.AppendState(nil)) - len(idle.AppendState(nil)); n > cfg.BusyFlows*perFlow+wires {
 		t.Errorf("%d bytes of state for %d flows", n, cfg.BusyFlows)
 	}

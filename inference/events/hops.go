@@ -2,6 +2,7 @@ package events
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -9,8 +10,8 @@ import (
 	"github.com/hopscope/hopscope/inference/detect"
 )
 
-// HopConfig are the settings of the detector of hops: of their latencies, queues and utilisation. One of them is for
-// everybody; the others are for experts, as the limits were tuned for their defaults.
+// HopConfig holds the settings of the detector of hops: of their latencies, queues and utilisation. One of them is for all operators;
+// the others are for experts, as the limits were tuned for their defaults.
 type HopConfig struct {
 	FalseADay        float64       `yaml:"false_a_day" doc:"False findings of hops and flows that are accepted in a day, in the whole network. The limits follow from it and from their number; see findings.md for what was measured." range:"0.0001..10000"`
 	MinRecords       uint64        `yaml:"min_records" doc:"Hop records that a window must have to be judged. Windows of few records show less, so that a change is seen once several of them agree." range:"1..1000000000"`
@@ -42,11 +43,12 @@ type hops struct {
 	few     []uint64           // records of the hops that had too few
 }
 
-// hop is what is remembered of one hop.
+// hop is the state of one hop.
 type hop struct {
 	series  [statistics]series
-	silence *inference.Finding // that a version before 6 told
+	silence *inference.Finding // that a version before 6 published
 	waiting waiting
+	buckets [statistics]*inference.Bounds // that the values of the present window came in, nil where they came one by one
 
 	judgement inference.Judgement // in the last window that had it
 }
@@ -54,7 +56,7 @@ type hop struct {
 // series is one statistic of one hop over the windows.
 type series struct {
 	detect.Hop
-	used    bool // the hop told of it
+	used    bool // the hop reported it
 	finding *inference.Finding
 }
 
@@ -149,10 +151,12 @@ func (x *hops) step(w *inference.Window) {
 		if s.HasUtilization {
 			windows[utilization] = detect.Window{Count: max(s.Count, x.cfg.MinRecords), P50: s.Utilization}
 		}
+		h.buckets = [statistics]*inference.Bounds{s.Latency.Bounds, s.Queue.Bounds}
 		later := h.waiting.learn(s)
 		if later == 0 {
 			x.adapt(h, s.Node)
 		}
+		x.coarsen(h, s)
 		watched += x.judge(h, s.HopKey, &windows)
 		x.cover(h, s, &windows)
 		if h.waiting.settle(later, h.series[latency].Pending()) {
@@ -165,7 +169,7 @@ func (x *hops) step(w *inference.Window) {
 			x.forget(h, k.Place()+" is forgotten")
 			return true
 		}
-		if len(w.Missing) == 0 && !unheard { // otherwise nobody knows whether it is silent
+		if len(w.Missing) == 0 && !unheard { // otherwise its silence is unknown
 			watched += x.judge(h, k, new([statistics]detect.Window))
 		}
 		return false
@@ -197,6 +201,9 @@ func (x *hops) cover(h *hop, s *inference.HopStats, windows *[statistics]detect.
 	switch h.judgement {
 	case inference.Judged:
 		x.covered.Judged++
+		if windows[latency].Count == 0 {
+			x.covered.NoLatency++
+		}
 	case inference.TooYoung:
 		x.covered.Young++
 	default:
@@ -215,16 +222,32 @@ func (x *hops) times() uint64 {
 	return (2*x.cfg.MinRecords + median - 1) / median
 }
 
-// adapt gives the latencies of a hop the floor that packets that wait for each other make. A hop that tells no queue has that
-// of its node.
+// adapt sets the floor of a hop's latencies to that of packets that wait for each other. A hop that reports no queue has that of its
+// node.
 func (x *hops) adapt(h *hop, node uint32) {
 	s := &h.series[latency]
 	to := h.waiting.floor(s.Floor())
 	if !h.series[queue].used {
 		to = x.floors[node]
 	}
+	if h.buckets[latency] != nil {
+		to = max(to, s.Floor())
+	}
 	if to != s.Floor() {
 		s.SetFloor(&x.cfgs[latency], to)
+	}
+}
+
+// coarsen gives values that come in buckets a floor as wide as these: what moves to the next bucket may have moved by nothing.
+func (x *hops) coarsen(h *hop, s *inference.HopStats) {
+	for i, v := range []*inference.Summary{latency: &s.Latency, queue: &s.Queue} {
+		if v.Bounds == nil {
+			continue
+		}
+		width := max(v.P50-v.Bounds.P50, v.P99-v.Bounds.P99)
+		if of := &h.series[i]; float64(width) > of.Floor() {
+			of.SetFloor(&x.cfgs[i], math.Exp2(math.Ceil(math.Log2(float64(width)))))
+		}
 	}
 }
 
@@ -262,13 +285,16 @@ func (x *hops) judge(h *hop, k inference.HopKey, windows *[statistics]detect.Win
 		s.used = true
 		watched++
 		before, _ := s.Open()
-		event := s.Add(&x.cfgs[i], x.at, *w)
+		cfg := &x.cfgs[i]
+		cfg.Steady = h.buckets[i] != nil // all values of a bucket are the same
+		event := s.Add(cfg, x.at, *w)
+		cfg.Steady = false
 		f, open := s.Open()
 		switch {
 		case event == detect.Ended && before.Cause != detect.Silent:
 			x.endFinding(s, i, k, &before, w)
 		case open && f.Cause != detect.Silent && w.Count >= x.cfg.MinRecords:
-			x.publishOpen(s, i, k, &f, w)
+			x.publishOpen(h, i, k, &f, w)
 		case !open && s.finding != nil: // of a version that judged otherwise
 			x.end(&s.finding, hopStatistics[i].name+" of "+k.Place()+": what is usual is learnt anew from here on")
 		}
@@ -277,8 +303,8 @@ func (x *hops) judge(h *hop, k inference.HopKey, windows *[statistics]detect.Win
 }
 
 // publishOpen publishes a finding that began or goes on.
-func (x *hops) publishOpen(s *series, i int, k inference.HopKey, f *detect.Finding, w *detect.Window) {
-	st, cfg := &hopStatistics[i], &x.cfgs[i]
+func (x *hops) publishOpen(h *hop, i int, k inference.HopKey, f *detect.Finding, w *detect.Window) {
+	s, st, cfg := &h.series[i], &hopStatistics[i], &x.cfgs[i]
 	name, v := valueOf(cfg, f, w)
 	out := inference.Finding{
 		Kind: st.kinds[f.Cause], Severity: inference.Warning, Node: k.Node, EgressIf: k.EgressIf, Element: inference.ElementOfHop(k),
@@ -303,7 +329,7 @@ func (x *hops) publishOpen(s *series, i int, k inference.HopKey, f *detect.Findi
 		if f.Statistic == detect.Tail {
 			out.Text += " beside a p90 of " + st.text(w.P90)
 		}
-		out.Text += again(&s.Hop)
+		out.Text += ofBuckets(h.buckets[i], name, w, st.text) + again(&s.Hop)
 	}
 	if out.Learning {
 		out.Text += learningText
@@ -323,6 +349,21 @@ func valueOf(cfg *detect.Config, f *detect.Finding, w *detect.Window) (string, f
 		return "lowest", w.Low
 	}
 	return "p50", w.P50
+}
+
+// ofBuckets says what the buckets leave open that a value came in, "" where it came in none.
+func ofBuckets(b *inference.Bounds, name string, w *detect.Window, text func(float64) string) string {
+	if b == nil {
+		return ""
+	}
+	q, low := .5, b.P50
+	if name == "p99" {
+		q, low = .99, b.P99
+	}
+	if s := (inference.Summary{Count: w.Count, Bounds: b}); s.Beyond(q) {
+		return "; that is where the last bucket of its histogram begins, and it can be any higher"
+	}
+	return "; its histogram has it in a bucket from " + text(float64(low))
 }
 
 // again says how often what is open was seen, if it comes back.

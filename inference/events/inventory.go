@@ -83,6 +83,7 @@ func (d inventory) step(w *inference.Window) {
 		e := &errors[i]
 		t := d.observe(inventoryKeyOf(e), d.cfg.MaxFlows)
 		if t == nil {
+			d.unlisted++
 			continue
 		}
 		t.count = uint64(e.Flows)

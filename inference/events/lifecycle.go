@@ -13,6 +13,8 @@ type journal struct {
 	cfg   Config
 	stats Stats
 
+	unjudged, unlisted uint64 // see [Detector.Refused]
+
 	now     int64  // end of the window
 	windows uint64 // number of windows, the present one included
 	id      uint64 // of the last finding that started
@@ -24,7 +26,9 @@ type journal struct {
 	open      []*inference.Finding // open findings by id, and until finish those that ended in this window
 	states    []coded              // of all detectors
 
-	flows *flows // whose statistics share the findings that are accepted
+	flows *flows // whose statistics share the findings that are expected by chance
+
+	accepted map[subjectOfKind]Acceptance
 
 	moved map[uint64][]inference.HopKey // hops that the flows of a finding moved to or, of latencies, where they come from; set when they are published
 }

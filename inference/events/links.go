@@ -17,11 +17,11 @@ type LinkConfig struct {
 
 var defaultLinkConfig = LinkConfig{LinkFloor: 100 * time.Microsecond}
 
-// transits finds links on which packets take longer than they did, by what both ends say of when packets left and came. The
-// clocks of two switches differ, and run apart. What they differ by is added to the times of one direction and taken from those
-// of the other: the sum of both directions is what is judged, and it knows nothing of clocks, whatever is done to them. The
-// least times of the two directions are not of the same moment; how fast the clocks run apart is learnt from the
-// difference of the directions, and taken out. Which direction it was, this difference tells as well.
+// transits finds links on which packets take longer than before, by the times at which both ends report them. The clocks of two
+// switches differ, and run apart. Their difference is added to the times of one direction and taken from those of the other: the sum
+// of both directions is judged, which is independent of the clocks, whatever is done to them. The least times of the two directions
+// are not of the same moment; how fast the clocks run apart is learnt from the difference of the directions, and taken out. This
+// difference also shows the direction.
 //
 // What is judged moves only as far as three windows agree that it has to: a packet that waited, windows with long packets only, or
 // a clock that was set within a window are seen once or twice.
@@ -41,7 +41,7 @@ const (
 	transitGap = int64(5 * time.Minute)
 )
 
-// transit is what is remembered of a link, with its lesser end first.
+// transit is the state of a link, with its lesser end first.
 type transit struct {
 	marks   []mark  // the last windows with packets in both directions
 	both    float64 // the sum of both directions, as it is judged, ns
@@ -86,6 +86,7 @@ func (x *transits) step(w *inference.Window) {
 		}
 		l := x.observe(k, x.journal.cfg.MaxHops)
 		if l == nil {
+			x.unjudged++
 			continue
 		}
 		watched++
@@ -142,7 +143,7 @@ func (x *transits) judge(l *transit, k inference.LinkKey, there, back *inference
 		return
 	}
 	low, high := l.bounds(k.Period)
-	if high < -x.cfg.Floor || low > 1e15 { // nobody can say that of clocks
+	if high < -x.cfg.Floor || low > 1e15 { // no difference of clocks can be that
 		x.unknown(l, k)
 		return
 	}

@@ -62,7 +62,7 @@ func linkWorlds(seed uint64) []*linkWorld {
 	return all
 }
 
-// A direction of a link that takes longer is found, told once and named, whatever the clocks show, and ends.
+// A direction of a link that takes longer is found, published once and named, whatever the clocks show, and ends.
 func TestLinkDirection(t *testing.T) {
 	for seed := range uint64(4) {
 		for i, x := range linkWorlds(seed << 8) {
@@ -127,7 +127,7 @@ func TestQuietLinks(t *testing.T) {
 	}
 }
 
-// Where one direction tells no times, nothing is judged; and what is remembered is the same after it was kept.
+// Where one direction reports no times, nothing is judged; and what is remembered is the same after it was kept.
 func TestLinksOneWay(t *testing.T) {
 	x := linkWorlds(7)[0]
 	d := New(DefaultConfig())

@@ -13,15 +13,14 @@ const (
 	lossScales = 8
 	// lossError bounds the false findings a window, where loss_ratio of an exporter's numbers are lost.
 	lossError = 1e-6
-	// lossLast are the windows whose reports may stand beside what is told as lost in the present one: a number is told
+	// lossLast is the number of windows whose reports may stand beside the losses of the present one: a number is counted as lost
 	// seconds after the reports around it came.
 	lossLast = 3
 	// fallen is the factor by which the ratio is below the finding's lower bound when the loss is over, and fallenScore
 	// the score that shows it: one in a hundred would be so by chance, if it were not.
 	fallen      = 3
 	fallenScore = 4.6
-	// calmEnd is how many windows of that are enough where losses come in bursts, of which it takes many to tell that there
-	// are fewer.
+	// calmEnd is how many windows of that are enough where losses come in bursts, of which it takes many to see that there are fewer.
 	calmEnd = 60
 	// idleEnd is how many windows without a report there are until nothing can be said of the loss.
 	idleEnd = 30

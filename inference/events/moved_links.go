@@ -3,13 +3,14 @@ package events
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/hopscope/hopscope/inference"
 )
 
-// groups finds links that several flows left in the same window, or came to: one cause, told as one finding. The finding
-// lasts as long as flows move and, if they left, as long as nothing passes the link in the directions that they took.
+// groups finds links that several flows left in the same window, or came to: one cause, published as one finding. The finding lasts
+// as long as flows move and, if they left, as long as nothing passes the link in the directions that they took.
 type groups struct {
 	*lifecycle[moveKey, move]
 	wires *wires
@@ -37,7 +38,7 @@ func (c *coder) moveKey(k *moveKey) {
 	c.flag(&k.joined)
 }
 
-// move is what is remembered of a link that flows left or came to.
+// move is the state of a link that flows left or came to.
 type move struct {
 	tally                              // of flows, since the finding started
 	hops            []inference.HopKey // by which they passed the link that they left, where devices name interfaces
@@ -47,14 +48,14 @@ type move struct {
 	example         string
 }
 
-// mostGroups bounds the links that a window can begin to tell of: each is a pass over all flows that moved.
+// mostGroups bounds the links of which a window can begin a finding: each is a pass over all flows that moved.
 const mostGroups = 64
 
 // mostHops bounds the hops of a [move].
 const mostHops = 32
 
-// lingers is how many windows a link is remembered after its finding has ended. Flows that are seen to move late, such as
-// those whose path follows from digests, belong to what was told.
+// lingers is the number of windows for which a link is remembered after its finding has ended. Flows that are seen to move late, such
+// as those whose path follows from digests, belong to that finding.
 const lingers = 60
 
 func (c *coder) move(m *move) {
@@ -75,7 +76,7 @@ func newGroups(j *journal, l *wires) groups {
 // publishGroups publishes the flows that left or joined a common link, and returns the others. Links with a finding come first. Then comes
 // the link that most flows left or joined: it explains most.
 func (g groups) publishGroups(w *inference.Window, flows []moved) []moved {
-	flows = g.joinGroups(w, flows)
+	flows = g.joinGroups(w, g.publishRounds(w, flows))
 	for found := 0; found < mostGroups && len(flows) > 1 && len(g.list) < g.cfg.MaxFlows; found++ {
 		key, n := mostMoved(flows)
 		if n < 2 {
@@ -85,6 +86,33 @@ func (g groups) publishGroups(w *inference.Window, flows []moved) []moved {
 		here, flows = split(flows, func(m *moved) bool { return m.at(key) })
 		s := g.observe(key, g.cfg.MaxFlows)
 		*s = move{}
+		g.add(w, key, s, here)
+	}
+	return flows
+}
+
+// publishRounds publishes the flows that go round at a common link, and returns the others. What goes round left its way wherever that was.
+func (g groups) publishRounds(w *inference.Window, flows []moved) []moved {
+	counts := map[pair]int{}
+	for i := range flows {
+		if p := flows[i].round; p != (pair{}) {
+			counts[p]++
+		}
+	}
+	for _, p := range slices.SortedFunc(maps.Keys(counts), pair.compare) {
+		key := moveKey{p, true}
+		if s := g.index[key]; counts[p] < 2 && (s == nil || s.state.finding == nil) {
+			continue // one flow has a finding of its own
+		}
+		s := g.observe(key, g.cfg.MaxFlows)
+		if s == nil {
+			continue
+		}
+		if s.finding == nil {
+			*s = move{}
+		}
+		var here []moved
+		here, flows = split(flows, func(m *moved) bool { return m.round == p })
 		g.add(w, key, s, here)
 	}
 	return flows
@@ -122,11 +150,11 @@ func (g groups) joinGroups(w *inference.Window, flows []moved) []moved {
 	return flows
 }
 
-// add tells of flows that left a link or came to it.
+// add publishes the finding of flows that left a link or came to it.
 func (g groups) add(w *inference.Window, k moveKey, s *move, flows []moved) {
 	first := s.finding == nil
 	var to []inference.HopKey
-	if first {
+	if first && flows[0].round != k.pair { // a node that sends packets round does not do it alone
 		s.parting = mostPart(flows, k.pair)
 	}
 	for i := range flows {
@@ -149,6 +177,9 @@ func (g groups) add(w *inference.Window, k moveKey, s *move, flows []moved) {
 	if first {
 		m := &flows[0]
 		s.example = fmt.Sprintf("%s, went %s and now goes %s", m.flow, inference.HopPath(m.from), inference.HopPath(m.to))
+		if m.round != (pair{}) {
+			s.example += fmt.Sprintf("; packets go round between nodes %d and %d", m.round.a, m.round.b)
+		}
 		s.policy = k.joined || k.a == k.b || g.passes(w, k.pair, s.parting)
 		if h, ok := g.member(k, flows); ok {
 			s.hops, s.policy = []inference.HopKey{h}, false
@@ -320,9 +351,9 @@ func (m *moved) at(k moveKey) bool {
 	return slices.Contains(m.left, k.pair)
 }
 
-// mostMoved gives the link that most flows left or came to. A link that they left comes before one that they came to unless
-// there are a third fewer; of those with as many it is one before which they parted from their way, and of these the first. Links
-// that nobody names come last.
+// mostMoved returns the link that most flows left or came to. A link that they left comes before one that they came to unless there
+// are a third fewer; of those with as many it is one before which they parted from their way, and of these the first. Links without a
+// name come last.
 func mostMoved(flows []moved) (best moveKey, n int) {
 	type count struct{ flows, parted, named int }
 	counts := map[moveKey]count{}

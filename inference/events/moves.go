@@ -19,10 +19,11 @@ type moved struct {
 	returns  uint64 // changes to a path that the flow was on in this window
 
 	left, joined []pair
+	round        pair // at which the flow goes round now, and did not before; zero if it does not
 }
 
-// pair is a link as paths show it: two nodes that follow each other, the lesser first. A node with itself stands for all links
-// by which flows leave it, for those whose further way nobody tells.
+// pair is a link as paths show it: two nodes that follow each other, the lesser first. A node with itself stands for all links by
+// which flows leave it, for those whose further path is not reported.
 type pair struct{ a, b uint32 }
 
 func (p pair) compare(o pair) int { return cmp.Or(cmp.Compare(p.a, o.a), cmp.Compare(p.b, o.b)) }
@@ -63,12 +64,31 @@ func movedFlows(changes []inference.PathChange) []moved {
 		if node, ok := m.parts(); ok && len(m.from) > 0 {
 			m.left = append(m.left, pair{node, node})
 		}
+		m.findRound()
 	}
 	return out
 }
 
+// findRound sets where the flow goes round. A flow whose ways both pass the link came to it for the rounds, or left it with them.
+func (m *moved) findRound() {
+	before, was := round(m.from)
+	now, is := round(m.now)
+	if !is {
+		now, is = round(m.to)
+	}
+	switch {
+	case is && !was:
+		m.round = now
+		if !slices.Contains(m.joined, now) {
+			m.joined = append(m.joined, now)
+		}
+	case was && !is && !slices.Contains(m.left, before):
+		m.left = append(m.left, before)
+	}
+}
+
 const (
-	// mostWays bounds the paths of one flow that are told apart.
+	// mostWays bounds the paths of one flow that are distinguished.
 	mostWays = 64
 	// A flow that changes its path sprayedChanges times in a window, after sprayedRun reports on average, and comes back to
 	// paths that it was on, is sent over several paths in turn.
@@ -146,7 +166,7 @@ func round(path []inference.HopKey) (p pair, ok bool) {
 	return p, false
 }
 
-// pathHash tells paths apart.
+// pathHash is a hash that distinguishes paths.
 func pathHash(path []inference.HopKey) uint64 {
 	const prime = 1099511628211
 	h := uint64(14695981039346656037)

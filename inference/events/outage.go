@@ -134,7 +134,7 @@ func (x exporters) outage(w *inference.Window) {
 	}
 }
 
-// publishOutage tells of an outage; n of its members are silent.
+// publishOutage publishes the finding of an outage; n of its members are silent.
 func (x exporters) publishOutage(o *outage, w *inference.Window, n, talking int, each func(seeExporter)) {
 	length := max(w.End-w.Start, 0)
 	f := inference.Finding{Kind: inference.ExporterSilence, Severity: inference.Warning, Element: inference.ElementOfCollector(), Value: float64(o.windows)}
@@ -181,7 +181,7 @@ func (x exporters) apart(o *outage, each func(seeExporter)) (p netip.Prefix) {
 	return p
 }
 
-// nobodyReports reports whether none of several exporters sent anything, so that nobody knows what is silent behind them.
+// nobodyReports reports whether none of several exporters sent anything, so that it is unknown what is silent behind them.
 func nobodyReports(w *inference.Window) bool {
 	return w.Reports == 0 && len(w.Exporters) >= fewTogether &&
 		!slices.ContainsFunc(w.Exporters, func(s inference.ExporterStats) bool { return s.Reports+s.Malformed > 0 })

@@ -29,7 +29,7 @@ type paths struct {
 // all is the key of what is followed as one.
 type all struct{}
 
-// ways is what is remembered of a flow that changes its path.
+// ways is the state of a flow that changes its path.
 type ways struct {
 	tally
 	recent []uint64 // hashes of its last paths
@@ -44,11 +44,11 @@ func (c *coder) ways(w *ways) {
 	c.Check("finding of a flow", w.turns || w.finding != nil)
 }
 
-// spread is what is remembered of all flows that are sent over several paths in turn.
+// spread is the state of all flows that are sent over several paths in turn.
 type spread struct {
 	tally
 	windows int  // since its finding started
-	learnt  bool // it was told long enough
+	learnt  bool // its finding lasted long enough
 }
 
 func (c *coder) spread(s *spread) {
@@ -89,6 +89,7 @@ func (p paths) changes(w *inference.Window) (others uint64) {
 	for _, m := range p.groups.publishGroups(w, flows) {
 		t := p.flows.observe(m.flow, p.flows.cfg.MaxFlows)
 		if t == nil {
+			p.flows.unlisted += m.changes
 			others += m.changes
 			continue
 		}
@@ -138,14 +139,15 @@ func (p paths) turning(m *moved) bool {
 	return s != nil && s.state.turns
 }
 
-// sprayed tells of flows that are sent over several paths in turn: nothing changed, and they share one finding, until that is
-// how things are. It gives the number of changes of those that it has no place for.
+// sprayed publishes flows that are sent over several paths in turn: nothing changed, and they share one finding, until that is the
+// usual state. It returns the number of changes of those for which it has no place.
 func (p paths) sprayed(flows []moved) (others uint64) {
 	var example *moved
 	n := 0
 	for i := range flows {
 		t := p.flows.observe(flows[i].flow, p.flows.cfg.MaxFlows)
 		if t == nil {
+			p.flows.unlisted += flows[i].changes
 			others += flows[i].changes
 			continue
 		}

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -41,7 +42,7 @@ func seen(t *testing.T, paths ...string) *inference.Window {
 	return w
 }
 
-// steps gives the texts of what is told in windows one after the other; those that end begin with "end ".
+// steps returns the texts of what is published in windows one after the other; those that end begin with "end ".
 func steps(d *Detector, windows ...*inference.Window) (out []string) {
 	end := int64(d.journal.windows)
 	for _, w := range windows {
@@ -145,7 +146,7 @@ func TestFlowsAndChanges(t *testing.T) {
 	}
 }
 
-// TestSprayedIsLearnt: that flows are sent over several paths in turn is told for some time, and then taken as it is.
+// TestSprayedIsLearnt: that flows are sent over several paths in turn is a finding for some time, and then taken as it is.
 func TestSprayedIsLearnt(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.LearnAfter = 20
@@ -174,5 +175,25 @@ func TestRound(t *testing.T) {
 	got := steps(d, w)
 	if len(got) != 1 || !strings.HasPrefix(got[0], "link 2–11: ") || !strings.HasSuffix(got[0], "packets went round between nodes 2 and 11") {
 		t.Errorf("told %q", got)
+	}
+}
+
+// TestRounds: flows that go round at one link are one finding of that link, wherever they left their ways, and what they do when they are back
+// belongs to it.
+func TestRounds(t *testing.T) {
+	d := New(DefaultConfig())
+	var w, back inference.Window
+	for i := range uint32(6) {
+		from := fmt.Sprintf("%d:4-2:4-11:1-19:2", 30+i)
+		to := fmt.Sprintf("%d:4-2:4-11:4-2:4-11:1-19:2", 30+i)
+		w.Paths = append(w.Paths, change(t, i, from, to))
+		back.Paths = append(back.Paths, change(t, i, to, from))
+	}
+	got := steps(d, &w)
+	if len(got) != 1 || !strings.HasPrefix(got[0], "link 2–11: 6 flows came to the link between nodes 2 and 11; one of them") || !strings.HasSuffix(got[0], "packets go round between nodes 2 and 11") {
+		t.Errorf("the loop is told as %q", got)
+	}
+	if got = steps(d, &back); len(got) > 0 {
+		t.Errorf("the way back is told as %q", got)
 	}
 }

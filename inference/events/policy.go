@@ -46,6 +46,7 @@ func (d offPolicy) step(w *inference.Window) {
 		s := &w.Strays[i]
 		t := d.observe(s.StrayKey, d.cfg.MaxFlows)
 		if t == nil {
+			d.unlisted++
 			continue
 		}
 		t.flows, t.row = max(t.flows, s.Flows), t.row+1

@@ -48,7 +48,7 @@ func TestOffPolicy(t *testing.T) {
 	if err := d.ReadState(b); err != nil {
 		t.Fatal(err)
 	}
-	// The other one is told again, since a cause explains both.
+	// The other one is published again, since a cause explains both.
 	if told = step(next(), stray(missed, 2), stray(forbidden, 1)); len(told) != 2 || told[0].Element != inference.ElementOfNode(9) || told[0].Flow != flow {
 		t.Fatalf("%+v", told)
 	}

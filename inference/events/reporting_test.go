@@ -101,7 +101,7 @@ func binomial(r *rand.Rand, n uint64, p float64) (k uint64) {
 	return k
 }
 
-// told gives the findings of losses that start in some windows.
+// told returns the findings of losses that start in some windows.
 func (s *fabric) told(d *Detector, windows int) (told []inference.Finding) {
 	for range windows {
 		for _, f := range d.Step(s.window()) {

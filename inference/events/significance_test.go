@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// simulated is one exporter over time: what its tracker tells of each window of ten seconds.
+// simulated is one exporter over time: what its tracker reports of each window of ten seconds.
 type simulated func(window int) inference.ExporterStats
 
 // outcome counts the findings that started before a window and from it on, with the delay of the first of these in
@@ -113,8 +113,7 @@ func TestLossFound(t *testing.T) {
 	}
 }
 
-// TestLossJitter: what comes late without a loss is no finding, and what was told as lost and comes all the same ends
-// one.
+// TestLossJitter: what comes late without a loss is no finding, and what was counted as lost and comes all the same ends one.
 func TestLossJitter(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	provisional := uint64(0)
@@ -135,9 +134,9 @@ func TestLossJitter(t *testing.T) {
 	}
 }
 
-// TestSilence: exporters of many kinds, each watched while it goes on, and again until it stops for good after an hour or
-// after ten. False findings are rarer than one in a million windows where what comes is like what came before; an
-// exporter that changes its habits, as by the first night, is told once or twice for it.
+// TestSilence: exporters of many kinds, each watched while it goes on, and again until it stops for good after an hour or after ten.
+// False findings are rarer than one in a million windows where what comes is like what came before; an exporter that changes its
+// habits, as by the first night, is found silent once or twice for it.
 func TestSilence(t *testing.T) {
 	alternate := func(rng *rand.Rand, on, off func() int) func(int) uint64 {
 		left, speaks := on(), true

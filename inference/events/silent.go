@@ -42,8 +42,8 @@ const (
 // them as long as such packets are settled.
 type silent struct {
 	flows    *lifecycle[decode.FlowKey, silentFlow]
-	troubled *lifecycle[uint32, all] // nodes whose reports are not complete, until they are again
-	talkers  *lifecycle[uint32, all] // nodes that reported
+	troubled *lifecycle[uint64, all] // nodes whose reports are not complete, until they are again, by NodeNumber; 0 is exporters whose reports name none
+	talkers  *lifecycle[uint64, all] // nodes that reported, in the same way
 	culprits *lifecycle[culprit, vanished]
 
 	samples     []loss.Sample // of a fit, with the flows that they are of
@@ -80,7 +80,7 @@ func (c *coder) culprit(k *culprit) {
 	c.flow(&k.flow)
 }
 
-// silentFlow is what is remembered of a flow.
+// silentFlow is the state of a flow.
 type silentFlow struct {
 	path        []inference.HopKey
 	odd         uint64                 // windows in a row in which its packets were not recognised
@@ -124,7 +124,7 @@ func (c *coder) silentFlow(f *silentFlow) {
 	}
 }
 
-// vanished is what is remembered of a culprit.
+// vanished is the state of a culprit.
 type vanished struct {
 	finding *inference.Finding
 	packets uint64 // that came by
@@ -140,12 +140,17 @@ func (c *coder) vanished(v *vanished) {
 	number(c, &v.calm)
 }
 
+func (c *coder) nodeNumber(n *uint64) {
+	number(c, n)
+	c.Check("node", *n <= inference.NodeNumber(0))
+}
+
 func newSilent(j *journal) *silent {
-	node, nothing := func(c *coder, n *uint32) { number(c, n) }, func(*coder, *all) {}
+	node, nothing := (*coder).nodeNumber, func(*coder, *all) {}
 	return &silent{
 		flows:    newLifecycle(j, func(a, b decode.FlowKey) int { return a.Compare(&b) }, (*coder).flow, (*coder).silentFlow),
-		troubled: newLifecycle(j, cmp.Compare[uint32], node, nothing),
-		talkers:  newLifecycle(j, cmp.Compare[uint32], node, nothing),
+		troubled: newLifecycle(j, cmp.Compare[uint64], node, nothing),
+		talkers:  newLifecycle(j, cmp.Compare[uint64], node, nothing),
 		culprits: newLifecycle(j, culprit.compare, (*coder).culprit, (*coder).vanished),
 		odd:      map[uint32]*odd{},
 	}
@@ -199,22 +204,22 @@ func (x *silent) judgeReporters(w *inference.Window) {
 	for i := range w.Exporters {
 		e := &w.Exporters[i]
 		if e.Reports > 0 {
-			x.talkers.observe(e.Node, most)
+			x.talkers.observe(e.NodeNumber(), most)
 		}
 		if e.Lost != 0 || e.Provisional > 0 || e.Restarts > 0 || e.Down > 0 || e.Malformed > 0 {
-			x.troubled.observe(e.Node, most)
+			x.troubled.observe(e.NodeNumber(), most)
 		}
 	}
 	for i := range w.Unheard {
-		x.troubled.observe(w.Unheard[i].Node, most)
+		x.troubled.observe(w.Unheard[i].NodeNumber(), most)
 	}
-	x.talkers.forEachAbsent(func(node uint32, _ *all, windows int) bool {
+	x.talkers.forEachAbsent(func(node uint64, _ *all, windows int) bool {
 		x.troubled.observe(node, most)
 		return windows > silentForget
 	})
 	// A packet whose report was lost is settled later.
 	hold := 2 + int(2*loss.Settling/max(x.length, 1))
-	x.troubled.forEachAbsent(func(_ uint32, _ *all, windows int) bool { return windows > min(hold, 1000) })
+	x.troubled.forEachAbsent(func(_ uint64, _ *all, windows int) bool { return windows > min(hold, 1000) })
 }
 
 // complete reports whether the reports of a flow's last switch can be relied on.
@@ -222,7 +227,7 @@ func (x *silent) complete(path []inference.HopKey) bool {
 	if len(path) == 0 {
 		return len(x.troubled.list) == 0
 	}
-	return x.troubled.index[path[len(path)-1].Node] == nil
+	return x.troubled.index[inference.NodeNumber(path[len(path)-1].Node)] == nil
 }
 
 // count adds what a flow lost in the window, and reports whether it lost anything.
@@ -232,6 +237,7 @@ func (x *silent) count(l *inference.FlowLoss) (lost bool) {
 	}
 	f := x.flows.observe(l.Flow, x.flows.cfg.MaxHops)
 	if f == nil {
+		x.flows.unjudged++
 		return false
 	}
 	if !samePath(f.path, l.Path) { // what was lost meanwhile can have been on either
@@ -333,7 +339,7 @@ func (x *silent) turn(k int) {
 	}
 }
 
-// fit looks at the time of a scale that ends now, and tells of culprits that others explain nearly as well if it is to.
+// fit looks at the time of a scale that ends now, and publishes culprits that others explain nearly as well if unsure.
 func (x *silent) fit(scale int, unsure bool) {
 	lost := uint64(0)
 	x.flows.order()
@@ -374,15 +380,15 @@ func (x *silent) sample(scale int) {
 		}
 		for k := 1; k < len(f.path); k++ {
 			l := link{f.path[k-1], f.path[k]}
-			l.from.EgressIf, l.to.EgressIf = 0, 0 // those who tell them and those who do not use the same link
+			l.from.EgressIf, l.to.EgressIf = 0, 0 // flows with these and flows without them use the same link
 			x.memory = append(x.memory, int32(x.ends.len())+x.links.cross(l, int32(i)))
 		}
 		x.samples = append(x.samples, loss.Sample{Links: x.memory[from:len(x.memory):len(x.memory)], Packets: sum.packets, Lost: sum.lost})
 	}
 }
 
-// found tells of a culprit, and takes its evidence out of the larger blocks. One that others explain nearly as well is told if it is to.
-// No link is accused of what an end of the ways over it explains nearly as well.
+// found publishes a culprit, and takes its evidence out of the larger blocks. One that others explain nearly as well is published if
+// unsure. No link is accused of what an end of the ways over it explains nearly as well.
 func (x *silent) found(c loss.Culprit, scale int, unsure bool) {
 	at, confidence := c.Link, c.Confidence
 	e := x.end(at)
@@ -433,6 +439,7 @@ func (x *silent) found(c loss.Culprit, scale int, unsure bool) {
 	f.Value, f.Baseline, f.Statistic = c.Ratio, x.flows.cfg.SilentLoss, "loss"
 	v := x.culprits.observe(k, x.culprits.cfg.MaxFlows)
 	if v == nil {
+		x.culprits.unlisted++
 		return
 	}
 	if v.finding == nil {

@@ -49,7 +49,7 @@ func (s *silentNet) window() *inference.Window {
 	return w
 }
 
-// run gives the findings of losses that are told in some windows.
+// run returns the findings of losses that are published in some windows.
 func (s *silentNet) run(d *Detector, windows int) (told []inference.Finding) {
 	for range windows {
 		for _, f := range d.Step(s.window()) {
@@ -70,7 +70,7 @@ func over(path []inference.HopKey, from, to uint32) bool {
 	return false
 }
 
-// A link that loses packets is told once, with the link, and ends when it is well.
+// A link that loses packets is published once, with the link, and ends when it is well.
 func TestPacketLoss(t *testing.T) {
 	for _, ratio := range []float64{.3, .01, .002} {
 		s, d := newSilentNet(1), New(DefaultConfig())
@@ -100,7 +100,7 @@ func TestPacketLoss(t *testing.T) {
 	}
 }
 
-// A flow that vanishes where others pass is told as a flow.
+// A flow that vanishes where others pass is published as a flow.
 func TestBlackHole(t *testing.T) {
 	s, d := newSilentNet(2), New(DefaultConfig())
 	s.run(d, 50)
@@ -152,7 +152,48 @@ func TestLossOfReportsIsNoLossOfPackets(t *testing.T) {
 	}
 }
 
-// Losses at the ratio that is normal are told less than once in a million windows: never in these.
+// Of the node with the id 0 are the reports of exporters that name it: those that name none say nothing of it, whatever they lose.
+func TestLossOfReportsOfNode0(t *testing.T) {
+	for name, x := range map[string]struct {
+		exporter inference.ExporterKey
+		found    bool
+	}{
+		"of node 0":      {inference.ExporterKey{}, false},
+		"without a node": {inference.ExporterKey{Nameless: true}, true},
+		"of node 3":      {inference.ExporterKey{Node: 3}, true},
+	} {
+		s, d := newSilentNet(3), New(DefaultConfig())
+		for i := range s.flows {
+			for k := range s.flows[i].Path {
+				if s.flows[i].Path[k].Node == 3 {
+					s.flows[i].Path[k].Node = 0
+				}
+			}
+		}
+		x.exporter.Addr[15] = 9
+		s.lose = func(p []inference.HopKey, _ int) float64 {
+			if over(p, 12, 0) {
+				return .2
+			}
+			return 0
+		}
+		var found []inference.Element
+		for range 100 {
+			w := s.window()
+			w.Exporters = append(w.Exporters, inference.ExporterStats{ExporterKey: x.exporter, Reports: 10, Lost: 5, Sequenced: true, Last: s.now})
+			for _, f := range d.Step(w) {
+				if f.Kind == inference.PacketLoss {
+					found = append(found, f.Element)
+				}
+			}
+		}
+		if (len(found) > 0) != x.found || x.found && found[0] != inference.ElementOfLink(12, 0) {
+			t.Errorf("the exporter %s lost reports: losses of packets are found at %v", name, found)
+		}
+	}
+}
+
+// Losses at the ratio that is normal are published less than once in a million windows: never in these.
 func TestSilentFalseAlarms(t *testing.T) {
 	s, cfg := newSilentNet(4), DefaultConfig()
 	d := New(cfg)

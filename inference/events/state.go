@@ -15,8 +15,8 @@ import (
 //	state:     version<1b> windows<n> id<n> hops<n> watched<n> links<n> refused hops<n> drops<n> faults<n> { lifecycle }, in the order of detectors
 //	lifecycle: subjects<n> { key last<n> state }, ordered by key
 //	finding:   id<n>, 0 for none, and otherwise kind<text> severity<n> start<n> updated<n> cause<n> evidence<n> element
-//	           learning<n> node<n> egress interface<n> flow exporter<16b> hardware id<n> reason<n> statistic<text> value<f>
-//	           baseline<f> text<text>
+//	           learning<n> node<n> egress interface<n> flow exporter<16b> hardware id<n> without node<n> (from version 9)
+//	           reason<n> statistic<text> value<f> baseline<f> text<text>
 //	element:   its text, such as "node 7", empty for none
 //	n:         8 bytes, little endian, two's complement
 //	f:         the 8 bytes of a float64, little endian; no infinity, no NaN
@@ -25,8 +25,8 @@ import (
 // What a lifecycle's keys and states consist of is said beside them. The version is stateVersion, beside the list of
 // detectors.
 
-// AppendState appends all that the detector remembers, without its settings. The bytes are for [Detector.ReadState] of
-// the same version of this package and nobody else.
+// AppendState appends all that the detector remembers, without its settings. The bytes are for [Detector.ReadState] of the same
+// version of this package alone.
 func (d *Detector) AppendState(dst []byte) []byte {
 	return state.Append(dst, d.journal.code)
 }
@@ -77,7 +77,7 @@ func (j *journal) code(sc *state.Coder) {
 	}
 }
 
-// parts codes what the detectors remember. Before version 6 there was none of the use of hops.
+// parts codes what the detectors remember. Before version 6 there was none of the use of hops, before version 8 none of the counts of interfaces.
 func (c *coder) parts() {
 	var hops *lifecycle[inference.HopKey, hop]
 	for _, s := range c.states {
@@ -89,6 +89,10 @@ func (c *coder) parts() {
 				if c.OK() {
 					uses{s}.takeOver(hops)
 				}
+				continue
+			}
+		case *lifecycle[countKey, counted]:
+			if c.version < 8 {
 				continue
 			}
 		}
@@ -171,7 +175,9 @@ func (c *coder) flag(p *bool) {
 
 func (c *coder) exporter(p *inference.ExporterKey) {
 	c.address(&p.Addr)
-	number(c, &p.Node)
+	n := p.NodeNumber()
+	number(c, &n)
+	c.Check("node", p.SetNodeNumber(n))
 	number(c, &p.HWID)
 }
 
@@ -181,6 +187,9 @@ func (c *coder) element(p *inference.Element) {
 	if c.Reading() && c.OK() {
 		e, err := inference.ParseElement(text)
 		c.Check("element", err == nil && e.String() == text)
+		if c.version < 9 && e.Kind == inference.ExporterElement && e.Node == 0 {
+			e.Nameless = true
+		}
 		*p = e
 	}
 }
@@ -223,6 +232,11 @@ func (c *coder) finding(p **inference.Finding) {
 	c.flow(&f.Flow)
 	c.address(&f.Exporter)
 	number(c, &f.HWID)
+	if c.version >= 9 {
+		c.flag(&f.Nameless)
+	} else {
+		f.Nameless = f.Exporter != decode.Addr{} && f.Node == 0
+	}
 	number(c, &f.Reason)
 	if c.version >= 3 {
 		c.text(&f.Statistic)

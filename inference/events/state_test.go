@@ -12,11 +12,12 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/state"
 )
 
-// TestState stops detectors at any window, and lets others go on from their state. They must tell the same.
+// TestState stops detectors at any window, and lets others go on from their state. They must publish the same.
 func TestState(t *testing.T) {
 	for i, cfg := range worldConfigs() {
 		for seed := range uint64(6) {
@@ -81,15 +82,16 @@ func smallState() []byte {
 		Losses:    []inference.FlowLoss{{Flow: flow(3), Packets: 9, Path: []inference.HopKey{{Node: 1}, {Node: 2}}}},
 		Flows: []inference.FlowStats{{Key: flow(4), Packets: 200, Hops: []inference.FlowHop{
 			{HopKey: inference.HopKey{Node: 3}, Latency: inference.Summary{Count: 200}}, {HopKey: inference.HopKey{Node: 5}}}}},
-		Links: []inference.LinkStats{{LinkKey: inference.LinkKey{Node: 1, Peer: 2}, Count: 1, Least: -5, At: 7}, {LinkKey: inference.LinkKey{Node: 2, Peer: 1}, Count: 1, Least: 9, At: 8}},
-		Paths: []inference.PathChange{{Flow: flow(2)}}, OtherPaths: 1})
+		Links:      []inference.LinkStats{{LinkKey: inference.LinkKey{Node: 1, Peer: 2}, Count: 1, Least: -5, At: 7}, {LinkKey: inference.LinkKey{Node: 2, Peer: 1}, Count: 1, Least: 9, At: 8}},
+		Interfaces: []inference.InterfaceStats{{Node: 1, Samples: 1, Counters: decode.Counters{Has: decode.CountInErrors, Interface: 2, InErrors: 9}}},
+		Paths:      []inference.PathChange{{Flow: flow(2)}}, OtherPaths: 1})
 	return d.AppendState(nil)
 }
 
 // TestStateVersion fails when the layout of the state changes: then stateVersion has to go up, and this sum with it.
 func TestStateVersion(t *testing.T) {
 	got := fmt.Sprintf("version %d: %x", stateVersion, sha256.Sum256(smallState()))
-	if want := "version 7: b38c2349b83daeeb7d50182ac2c16732c8b7a1e1aed367c29a520a5a1b673b69"; got != want {
+	if want := "version 10: 60ab36eb0cce0530ffb66518029030769f368c649453dd44750d12602cacf3d8"; got != want {
 		t.Errorf("the state has\n%s, want\n%s", got, want)
 	}
 }

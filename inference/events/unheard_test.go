@@ -25,8 +25,8 @@ func fleetExporter(i byte) inference.ExporterKey {
 	return inference.ExporterKey{Addr: decode.AddrFrom4([]byte{10, 0, 0, i}), Node: uint32(i)}
 }
 
-// An exporter is not silent when its collector was not heard: for as long as that lasts nothing is told, whether it still
-// has a row or not, and its silence begins to count when the collector is back. The other exporter is judged as ever.
+// An exporter is not silent when its collector was not heard: for as long as that lasts nothing is published, whether it still has a
+// row or not, and its silence begins to count when the collector is back. The other exporter is judged as ever.
 func TestUnheardIsNotSilent(t *testing.T) {
 	for _, listed := range []bool{true, false} {
 		d := New(DefaultConfig())
@@ -63,7 +63,8 @@ func TestUnheardIsNotSilent(t *testing.T) {
 	}
 }
 
-// A silence that was told is not prolonged by windows in which nobody could hear, and ends when the exporter speaks in one.
+// A silence that was published is not prolonged by windows in which no collector could hear, and ends when the exporter speaks in
+// one.
 func TestUnheardSilenceStands(t *testing.T) {
 	d := New(DefaultConfig())
 	n := int64(0)

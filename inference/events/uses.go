@@ -53,7 +53,7 @@ func (x uses) step(w *inference.Window, cfg *detect.Config, unknown bool) {
 			x.end(&u.finding, k.Place()+" is forgotten")
 			return true
 		}
-		if unknown { // nobody knows whether it is silent
+		if unknown { // its silence is unknown
 			return false
 		}
 		switch u.Add(cfg, w.End, 0) {

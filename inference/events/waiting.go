@@ -22,7 +22,7 @@ const (
 	waitFloor, waitMost = 6, 1 << 27
 )
 
-// waiting is what is known of packets that wait for one other.
+// waiting is the knowledge about packets that wait for one other.
 type waiting struct {
 	idle        float64 // by how much the latencies of packets differ that do not wait, in ns: mean of p90 - p50; 0 while not known
 	packet      float64 // that a packet takes to be sent, in ns; 0 while not known

@@ -17,7 +17,7 @@ type wires struct {
 	stale      bool // the maps are not those of the list
 
 	flows []inference.FlowStats                   // of the present window
-	ahead map[inference.HopKey][]inference.HopKey // made of them when somebody asks
+	ahead map[inference.HopKey][]inference.HopKey // made of them on demand
 }
 
 // wire is a direction of a link. EgressIf is 0 where the device did not say.
@@ -100,19 +100,19 @@ func (l *wires) refresh() {
 	}
 }
 
-// Peers gives the nodes behind an interface, or all neighbours of a node.
+// Peers returns the nodes behind an interface, or all neighbours of a node.
 func (l *wires) Peers(h inference.HopKey) []uint32 {
 	l.refresh()
 	return l.peers[h]
 }
 
-// Interfaces gives the interfaces of a node with a known neighbour.
+// Interfaces returns the interfaces of a node with a known neighbour.
 func (l *wires) Interfaces(node uint32) []inference.HopKey {
 	l.refresh()
 	return l.interfaces[node]
 }
 
-// Ahead gives the interfaces that packets of the window came to behind a hop; behind a node, if it has no interface.
+// Ahead returns the interfaces that packets of the window came to behind a hop; behind a node, if it has no interface.
 func (l *wires) Ahead(h inference.HopKey) []inference.HopKey {
 	if l.ahead == nil {
 		l.look()
@@ -130,7 +130,7 @@ func (l *wires) look() {
 			l.ahead[h] = append(list, to)
 		}
 	}
-	leaves := map[decode.Addr][]inference.HopKey{} // where packets to a host leave the network, which not all flows tell
+	leaves := map[decode.Addr][]inference.HopKey{} // where packets to a host leave the network, which not all flows show
 	for i := range l.flows {
 		f := &l.flows[i]
 		if n := len(f.Hops); n > 1 && !f.Partial && f.Hops[n-1].EgressIf != 0 && len(leaves[f.Key.Dst]) < 4 {

@@ -11,24 +11,24 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Assembled is what all collectors saw of a window.
+// Assembled is a window of all collectors.
 type Assembled struct {
 	Start, End    int64
 	Revision      uint64 // the sum of those of the slices
 	Partial       *inference.Partial
-	Sources       []Source // of all slices, by name and boot, with the greatest number that one of them told
+	Sources       []Source // of all slices, by name and boot, with the greatest number that one of them holds
 	Missing, Dead []string
-	Absent        []int // slices that did not tell anything of it
+	Absent        []int // slices that have nothing of it
 	// Unheard are the exporters whose last collector was missing in the window: that nothing came of them says nothing.
 	Unheard []inference.ExporterKey
 	First   int64 // offset of the first record of the window
 	Bad     []*recordError
 }
 
-// Assembler puts the slices of windows together: the records of the one partition of series, in the order of the log. A
-// window is whole when each slice has told it or a later one, and windows come in the order of their labels. Values are kept
-// as they came, compressed, until then, or read again where they have more bytes than MaxHeld. A slice that is told again after its window was whole, with a greater revision,
-// makes the window pending: it can be made again from the log.
+// Assembler puts the slices of windows together: the records of the one partition of series, in the order of the log. A window is
+// whole when each slice has published it or a later one, and windows come in the order of their labels. Values are kept as they came,
+// compressed, until then, or read again where they have more bytes than MaxHeld. A slice that is published again after its window was
+// whole, with a greater revision, makes the window pending: it can be made again from the log.
 type Assembler struct {
 	cfg      Options
 	codec    *Codec
@@ -120,7 +120,7 @@ func NewAssembler(o Options) (*Assembler, error) {
 	}, nil
 }
 
-// Stats gives what was counted.
+// Stats returns what was counted.
 func (a *Assembler) Stats() assemblerStats { return a.stats }
 
 // Open is the number of windows that wait for slices.
@@ -155,7 +155,7 @@ func (w *slicedWindow) first() int64 {
 	return first
 }
 
-// Pending gives the labels of the windows that are to be made again, see [Assembler.Rebuild], the earliest first.
+// Pending returns the labels of the windows that are to be made again, see [Assembler.Rebuild], the earliest first.
 func (a *Assembler) Pending() (ends []int64) {
 	for _, w := range a.past {
 		if w.pending {
@@ -173,9 +173,9 @@ func (a *Assembler) Release(w *Assembled) {
 	}
 }
 
-// Add adds the next record of the log, of which it keeps nothing. Records of other kinds than slices are passed over. The
-// error says why a record was refused; whoever reads goes on with the next one. A [*FetchError] is another one: then the
-// assembler is of no use any more, and whoever reads goes on from a state.
+// Add adds the next record of the log, of which it keeps nothing. Records of other kinds than slices are passed over. The error says
+// why a record was refused; the reader goes on with the next one. A [*FetchError] is different: then the assembler is of no use any
+// more, and the reader goes on from a state.
 func (a *Assembler) Add(r *Record) (Event, error) {
 	h := &r.Head
 	e := Event{From: h.From, Boot: h.Boot, End: h.End}
@@ -200,7 +200,7 @@ func (a *Assembler) Add(r *Record) (Event, error) {
 	switch kind {
 	case Refused:
 		a.stats.Refused++
-		return e, &recordError{r.Offset, h.From, h.End, err}
+		return e, &recordError{r.Offset, h.From, h.End, err, 0}
 	case Duplicate:
 		a.stats.Duplicates++
 	case Late:
@@ -228,7 +228,7 @@ func (a *Assembler) Add(r *Record) (Event, error) {
 	return e, nil
 }
 
-// allSent reports whether all slices have told a window or a later one.
+// allSent reports whether all slices have published a window or a later one.
 func (a *Assembler) allSent(end int64) bool {
 	for _, last := range a.sentTo {
 		if last < end {
@@ -238,7 +238,7 @@ func (a *Assembler) allSent(end int64) bool {
 	return true
 }
 
-// silent reports whether, at some time, all slices that a window lacks have told nothing for too long.
+// silent reports whether, at some time, all slices that a window lacks have published nothing for too long.
 func (a *Assembler) silent(w *slicedWindow, at int64) bool {
 	if a.cfg.Silence <= 0 || at <= 0 || w.began <= 0 {
 		return false
@@ -350,7 +350,7 @@ func (a *Assembler) check(r *Record) error {
 	return nil
 }
 
-func (a *Assembler) accept(r *Record) (eventKind, error) {
+func (a *Assembler) accept(r *Record) (EventKind, error) {
 	h := &r.Head
 	if err := a.check(r); err != nil {
 		return Refused, err
@@ -378,7 +378,7 @@ func (a *Assembler) accept(r *Record) (eventKind, error) {
 	i, ok := slices.BinarySearchFunc(a.open, h.End, func(w *slicedWindow, end int64) int { return cmp.Compare(w.end, end) })
 	if !ok {
 		if n := len(a.open); n > a.cfg.MaxOpen && h.End > a.open[n-1].end {
-			return Refused, errFuture
+			return Refused, ErrFuture
 		}
 		a.open = slices.Insert(a.open, i, &slicedWindow{end: h.End, began: max(0, r.Time), records: map[sliceKey]*sliced{}})
 	}
@@ -463,12 +463,12 @@ func (a *Assembler) assemble(w *slicedWindow, inOrder bool) *Assembled {
 		var h *Head
 		for _, k := range parts {
 			s := w.records[k]
-			err := error(errGone)
+			err := error(ErrGone)
 			if s.head != nil {
 				err = sum.add(s.value)
 			}
 			if err != nil {
-				out.Bad = append(out.Bad, &recordError{s.offset, "", w.end, err})
+				out.Bad = append(out.Bad, &recordError{s.offset, "", w.end, err, 0})
 				continue
 			}
 			h = s.head
@@ -552,7 +552,7 @@ func (a *Assembler) makeRoom(end int64) {
 	}
 }
 
-// reassembly is a window that was whole and is made again of the log, because a slice of it was told again.
+// reassembly is a window that was whole and is made again from the log, because a slice of it was published again.
 type reassembly struct {
 	a      *Assembler
 	past   slicedPast
@@ -594,15 +594,15 @@ func (r *reassembly) Add(rec *Record) {
 	r.window.records[key] = &sliced{offset: rec.Offset, parts: parts, head: &head, value: bytes.Clone(rec.Value)}
 }
 
-// Whole gives the window as it is with all records up to To, once they were added. Then it is not pending any more, unless
-// more came meanwhile. It fails if the log did not have the records any more; the window stays as it was then.
+// Whole returns the window as it is with all records up to To, once they were added. Then it is not pending any more, unless more
+// came meanwhile. It fails if the log did not have the records any more; the window stays as it was then.
 func (r *reassembly) Whole() (*Assembled, error) {
 	i, ok := slices.BinarySearchFunc(r.a.past, r.past.end, func(w *slicedPast, end int64) int { return cmp.Compare(w.end, end) })
 	if ok && len(r.a.past[i].known) == len(r.past.known) {
 		r.a.past[i].pending = false
 	}
 	if len(r.window.records) < len(r.past.known) {
-		return nil, fmt.Errorf("window to %d, which began at offset %d of the log: %w", r.past.end, r.past.first, errGone)
+		return nil, fmt.Errorf("window to %d, which began at offset %d of the log: %w", r.past.end, r.past.first, ErrGone)
 	}
 	return r.a.assemble(&r.window, false), nil
 }

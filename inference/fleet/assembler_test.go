@@ -108,8 +108,8 @@ func (w *world) assembler() *Assembler {
 	return a
 }
 
-// TestAssembledFleet: windows are whole in the order of their labels, with what their slices told, and once all is told they
-// are what one process sees. Whoever goes on from a state, written behind whichever record, tells the same.
+// TestAssembledFleet: windows are whole in the order of their labels, with what their slices published, and once all is published
+// they are what one process sees. A reader that goes on from a state, written behind whichever record, gives the same.
 func TestAssembledFleet(t *testing.T) {
 	wholes, remade := 0, 0
 	for seed := range uint64(150) {
@@ -121,7 +121,7 @@ func TestAssembledFleet(t *testing.T) {
 		var states [][]byte
 		var floors []int64
 		type at struct {
-			kind  eventKind
+			kind  EventKind
 			whole []wholeTold
 		}
 		var want []at
@@ -249,7 +249,7 @@ func newAssembler(t testing.TB, change func(*Options)) *Assembler {
 	return a
 }
 
-// TestUnheard: exporters of a collector that is missing are not silent, as long as nobody else hears them.
+// TestUnheard: exporters of a collector that is missing are not silent, as long as no other collector hears them.
 func TestUnheard(t *testing.T) {
 	a := newAssembler(t, func(c *Options) { c.Slices = 1 })
 	offset := int64(0)
@@ -333,7 +333,7 @@ func TestAssemblerRefuses(t *testing.T) {
 	if err != nil || len(e.Whole) != 1 || e.Whole[0].End != 100*tick || !slices.Equal(e.Whole[0].Absent, []int{1}) || a.Stats().Forced != 1 {
 		t.Fatalf("%+v, %v, %+v", e, err, a.Stats())
 	}
-	// The slice is late then, and all windows but the last are whole when it tells a later one.
+	// The slice is late then, and all windows but the last are whole when it publishes a later one.
 	if e, err := add(sliceRecord(t, 0, 1, 100, nil)); err != nil || e.Kind != Late || !slices.Equal(a.Pending(), []int64{100 * tick}) {
 		t.Errorf("%+v, %v", e, err)
 	}
@@ -396,7 +396,7 @@ func TestStatesRefused(t *testing.T) {
 			refuse("longer", append(bytes.Clone(good), 0), tt.to, state.ErrRange)
 		}
 		later := bytes.Clone(good)
-		later[0]++
+		later[0] = 99
 		refuse("a later version", later, tt.to, state.ErrVersion)
 		refuse("other windows", good, tt.wrong, errOther)
 		if cmp.Compare(len(good), len(fresh)) <= 0 {

@@ -91,9 +91,9 @@ func (g *Gate) expected(end int64, w *openWindow) []expectation {
 	return slices.CompactFunc(out, func(a, b expectation) bool { return a.name == b.name })
 }
 
-// Due gives the head of the record that closes a window now, if one is to be written. It is the caller who writes it; until
-// it is read back, Due gives it again once a window. Call it only when the partition was read to its end: what is in the
-// log and was not read yet has not come, as far as a gate knows.
+// Due returns the head of the record that closes a window now, if one is to be written. The caller writes it; until it is read back,
+// Due returns it again once a window. Call it only when the partition was read to its end: what is in the log and was not read yet
+// has not come, as far as a gate knows.
 func (g *Gate) Due(now int64) (Head, bool) {
 	end := int64(0)
 	if len(g.open) > 0 {
@@ -133,7 +133,7 @@ func (g *Gate) Due(now int64) (Head, bool) {
 		}
 	}
 	if w != nil {
-		h.Sources = w.sources()
+		h.Sources = w.sources(nil)
 	}
 	g.asked, g.when = end, now
 	return h, true
@@ -147,13 +147,19 @@ func missed(c *collector, end int64) int {
 	return c.missed
 }
 
-func (w *openWindow) sources() []Source {
+// sources are the runs that sent something of the window, and those for which there are statements.
+func (w *openWindow) sources(of []runKey) []Source {
 	out := make([]Source, 0, len(w.runs))
 	for k, d := range w.runs {
 		out = append(out, Source{k.from, k.boot, d.last})
 	}
+	for _, k := range of {
+		if k != (runKey{}) && w.runs[k] == nil {
+			out = append(out, Source{From: k.from, Boot: k.boot})
+		}
+	}
 	slices.SortFunc(out, compareSources)
-	return out
+	return slices.Compact(out)
 }
 
 func compareSources(a, b Source) int {
@@ -178,7 +184,7 @@ func (g *Gate) close(h *Head, offset int64) (Verdict, error) {
 	}
 	v := Verdict{Kind: Closed, End: h.End}
 	for len(g.open) > 0 && g.open[0].end < h.End {
-		// Whoever wrote this had not read them. They come after it, which makes them late.
+		// The writer of this had not read them. They come after it, which makes them late.
 		v.Dropped = append(v.Dropped, g.open[0].offsets()...)
 		g.pass(g.open[0], offset)
 		g.heads -= len(g.open[0].entries)
@@ -191,10 +197,12 @@ func (g *Gate) close(h *Head, offset int64) (Verdict, error) {
 		g.heads -= len(w.entries)
 		slices.SortFunc(w.entries, func(a, b entry) int { return a.compare(&b) })
 		past.first = w.first()
-		c.Sources, c.Offsets = w.sources(), w.offsets()
 		for i := range w.entries {
-			c.runs = append(c.runs, w.entries[i].runKey)
+			if e := &w.entries[i]; !c.add(w, e, g.cfg.Reports) {
+				v.Dropped = append(v.Dropped, e.offset)
+			}
 		}
+		c.Sources = w.sources(c.of)
 		past.refused = w.refused
 		past.keepPseudo(w)
 		g.noteHeard(w)
@@ -274,7 +282,7 @@ func (g *Gate) pass(w *openWindow, offset int64) {
 
 func (p *pastWindow) keepPseudo(w *openWindow) {
 	for i := range w.entries {
-		if e := &w.entries[i]; e.boot == 0 && len(p.pseudo) < maxRefused {
+		if e := &w.entries[i]; e.boot == 0 && len(p.pseudo) < maxPseudo {
 			p.pseudo = append(p.pseudo, pseudo{e.from, e.seq, e.sum})
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// maxValue is how long a value may be when it is not compressed, unless a [Codec] is told otherwise.
+// maxValue is the greatest length of a value, in bytes before compression, unless a [Codec] sets another one.
 const maxValue = 64 << 20
 
 // What can be wrong with the value of a record, beside what [inference.Partial.ReadBinary] says.
@@ -27,7 +27,7 @@ type valueError struct {
 
 func (e *valueError) Error() string { return fmt.Sprintf("value of a record: %s %v", e.What, e.Err) }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *valueError) Unwrap() error { return e.Err }
 
 // Codec makes values of partials and partials of values: zstd level 1, one frame a value, on the goroutine that calls it.

@@ -11,13 +11,13 @@ import (
 
 // CrossLimits bounds the memory of a crossing and says what it takes for the same.
 type CrossLimits struct {
-	Exporters int           // of the slice that are known at a time; further ones pass as their collectors tell them
+	Exporters int           // of the slice that are known at a time; further ones pass as their collectors report them
 	Runs      int           // of numbers of an exporter; of older ones it is only known how many came
-	Flows     int           // of the slice that are known at a time; those that were not told of for longest leave
-	Window    int           // as sequence.Config.Window: a number farther behind is late, and stays what it was told as
+	Flows     int           // of the slice that are known at a time; those without a report for longest leave
+	Window    int           // as sequence.Config.Window: a number farther behind is late, and stays what it was counted as
 	MaxGap    int           // as sequence.Config.MaxGap: a larger jump ahead is a restart
 	Horizon   time.Duration // how long an exporter counts as shared after it was heard by another collector; at least 4 windows
-	Idle      time.Duration // what nothing was told of for so long is forgotten
+	Idle      time.Duration // an entry without a report for so long is forgotten
 }
 
 // DefaultCrossLimits are those of a slice.
@@ -31,19 +31,20 @@ func DefaultCrossLimits() CrossLimits {
 //
 // # Exporters
 //
-// An exporter is shared from the window on in which another collector hears it than the last one, or several do, until
-// one of them alone has heard it for the horizon and one window more. What is told of an exporter that is not shared passes
-// as its collector told it, bit for bit. Of one that is shared:
+// Collectors are runs here: the one that follows a kill is another one, since what it goes on from may be older than what the one
+// before had sent. An exporter is shared from the window on in which another one hears it than the last one, or several do, until one of
+// them alone has heard it for the horizon and one window more. The statistics of an exporter that is not shared pass as its collector
+// reported them, bit for bit. Of one that is shared:
 //
 //   - Reports, Events, Malformed and Last are those of all collectors together, and so are Reordered and Late, in which each
 //     collector sees only the disorder among the numbers that reached it.
 //   - Duplicated counts what the collectors counted, and each number that reached another collector too, once for each.
 //   - Provisional are the numbers that reached no collector and lie behind the newest one at a window that ended less than
-//     two seconds before this one, or at this one. They are told as Lost with the next window that ends later. Lost takes
-//     back what was told and then reached another collector, so that it can be negative.
+//     two seconds before this one, or at this one. They are counted as Lost with the next window that ends later. Lost takes
+//     back what was counted and then reached another collector, so that it can be negative.
 //   - Restarts counts those of the exporter. A collector that sees a jump because another one had the numbers in between
 //     saw none.
-//   - Down are missing numbers of which a collector said so.
+//   - Down are missing numbers of which a collector said so. If some come after all, the window is made again without them.
 //
 // So the sum of Lost over all windows, with the Provisional of the last one and Down, is the number of those missing
 // between the first and the newest number of all collectors, exactly, and the sum of Duplicated is that of the copies, as
@@ -55,12 +56,12 @@ func DefaultCrossLimits() CrossLimits {
 //
 // # Flows
 //
-// A flow that a collector tells as new, and that another one had on another path before, has changed its path. One that
-// comes back to a collector which still has an old path of it has changed it if it differs from the path that the other one
-// saw, not from the old one. Changes counts on; Packets of a change between collectors is 0. A flow with the same path as
-// before has merely moved. A collector tells a flow that comes back as new after a window without it; of one that is back
-// sooner, a change is not seen that it alone sees: to the path on which the flow was when it left. What shards had no room
-// to list is not seen either. FlowCount counts a flow once for each collector that saw it in the window.
+// A flow that a collector reports as new, and that another one had on another path before, has changed its path. One that comes back
+// to a collector which still has an old path of it has changed it if it differs from the path that the other one saw, not from the
+// old one. Changes counts on; Packets of a change between collectors is 0. A flow with the same path as before has merely moved. A
+// collector reports a flow that comes back as new after a window without it; of one that is back sooner, a change is not seen that it
+// alone sees: to the path on which the flow was when it left. What shards had no room to list is not seen either. FlowCount counts a
+// flow once for each collector that saw it in the window.
 //
 // # What comes late
 //
@@ -89,8 +90,8 @@ type crossStats struct {
 	Refused          uint64 // exporters for which there was no place, in each window
 }
 
-// silent is what a collector still told of an exporter that it did not hear. Of one that another collector has alone, that
-// says nothing.
+// silent is the statistics that a collector still reports of an exporter that it did not hear. Of one that another collector has
+// alone, that says nothing.
 type silent struct {
 	from string
 	inference.ExporterStats
@@ -125,8 +126,8 @@ func (c *crossing) Begin(end int64) {
 	c.numbers, c.silent, c.events = c.numbers[:0], c.silent[:0], c.events[:0]
 }
 
-// Add tells what a collector saw of the slice in the window. A collector may be added more than once; the order does not
-// matter. It keeps nothing of q.
+// Add adds what a run of a collector saw of the slice in the window. A run may be added more than once; the order does not matter. It
+// keeps nothing of q.
 func (c *crossing) Add(from string, q *inference.Partial) {
 	hear := func(k inference.ExporterKey) {
 		if k != (inference.ExporterKey{}) && !slices.Contains(c.heard[k], from) { // else it stands for many
@@ -147,7 +148,7 @@ func (c *crossing) Add(from string, q *inference.Partial) {
 		hear(n.ExporterKey)
 		c.numbers = append(c.numbers, sentNumbers{from, n})
 	}
-	c.addEvents(from, q)
+	c.addEvents(collectorOf(from), q)
 }
 
 // Finish ends the window and corrects p, into which everything was merged that was added. It takes numbers and arrivals
@@ -183,7 +184,7 @@ func (c *crossing) Finish(p *inference.Partial) {
 	p.DropAcross()
 }
 
-// sortNumbers orders what was told of numbers, so that the order of collectors does not matter.
+// sortNumbers orders the numbers that were reported, so that the order of collectors does not matter.
 func (c *crossing) sortNumbers() {
 	slices.SortFunc(c.numbers, func(a, b sentNumbers) int {
 		return cmp.Or(a.ExporterKey.Compare(b.ExporterKey), cmp.Compare(a.Width, b.Width), cmp.Compare(a.Part, b.Part), cmp.Compare(a.from, b.from), cmp.Compare(a.To, b.To), a.Numbers.Compare(&b.Numbers))

@@ -18,14 +18,14 @@ type flow struct {
 	last           int64
 }
 
-// event is something that a collector told of the path of a flow.
+// event is a report of a collector about the path of a flow.
 type event struct {
 	from    string
 	arrival bool // else a path change
 	inference.PathChange
 }
 
-// addEvents lists what a collector told.
+// addEvents lists the events of a collector.
 func (c *crossing) addEvents(from string, q *inference.Partial) {
 	for i := range q.PathChanges() {
 		e := event{from, false, q.PathChanges()[i]}
@@ -76,7 +76,7 @@ func (c *crossing) finishFlows(p *inference.Partial) {
 	c.forget()
 }
 
-// applyEvent takes an event, and reports whether the flow has changed its path; then e tells how.
+// applyEvent takes an event, and reports whether the flow has changed its path; then e holds the change.
 func (c *crossing) applyEvent(e *event) bool {
 	x := c.flows[e.Flow]
 	if x == nil {

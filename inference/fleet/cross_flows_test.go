@@ -106,8 +106,8 @@ func tellChange(p *inference.PathChange) string {
 	return fmt.Sprint(p.Time, p.Flow, p.From, p.To, p.PathID, p.Changes)
 }
 
-// TestCrossFlows moves flows between collectors and paths, and holds the path changes and what is told of the busiest flows
-// against one collector that sees everything.
+// TestCrossFlows moves flows between collectors and paths, and compares the path changes and the busiest flows with those of one
+// collector that sees everything.
 func TestCrossFlows(t *testing.T) {
 	changes, across := 0, 0
 	for seed := range uint64(30) {
@@ -170,7 +170,7 @@ func TestCrossFlows(t *testing.T) {
 	}
 }
 
-// TestCrossFlowsAlone: of flows that keep their collector, path changes are those that it told, to the last bit.
+// TestCrossFlowsAlone: of flows that keep their collector, path changes are those that it reported, to the last bit.
 func TestCrossFlowsAlone(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 43))

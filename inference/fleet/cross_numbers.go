@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/hopscope/hopscope/inference"
@@ -29,7 +30,7 @@ type exporter struct {
 	streams []*stream
 	gone    int64   // missing numbers of sequences that ended
 	claimed int64   // of all missing numbers, those that were counted as lost or as missed
-	due     int64   // numbers that collectors say were missed, and that are not told yet
+	due     int64   // numbers that collectors report as missed, and that are not published yet
 	claims  []claim // of the last windows in which it was shared
 
 	// Of the open window.
@@ -37,7 +38,7 @@ type exporter struct {
 	restarts uint64
 }
 
-// claim is what was told of an exporter in a window instead of what its collectors said.
+// claim is what was published of an exporter in a window in place of its collectors' statistics.
 type claim struct {
 	end                         int64
 	lost                        int64
@@ -352,7 +353,7 @@ func (x *exporter) noteHeard(heard []string, end int64, l *CrossLimits) {
 	x.owner, x.last = heard[0], end
 }
 
-// correct ends a window and corrects what was told of the exporter in sum, if it was told.
+// correct ends a window and corrects the sum of the exporter's statistics, if there were any.
 func (x *exporter) correct(e *inference.ExporterStats, end int64, l *CrossLimits) {
 	x.streams = slices.DeleteFunc(x.streams, func(s *stream) bool {
 		idle := len(s.members) == 0 || end-s.heard > int64(l.Idle)
@@ -397,8 +398,15 @@ func (x *exporter) correct(e *inference.ExporterStats, end int64, l *CrossLimits
 		e.Provisional, e.Restarts = uint64(waiting), restarts
 		e.Duplicated += copies
 	}
+	x.claim(claim{end, e.Lost, e.Provisional, e.Down, e.Restarts})
+}
+
+// claim keeps what was claimed in a window. The oldest gives way, and one without Down first: that may be taken back.
+func (x *exporter) claim(k claim) {
 	if len(x.claims) == maxClaims {
-		x.claims = slices.Delete(x.claims, 0, 1)
+		i := max(slices.IndexFunc(x.claims, func(k claim) bool { return k.down == 0 }), 0)
+		x.claims = slices.Delete(x.claims, i, i+1)
 	}
-	x.claims = append(x.claims, claim{end, e.Lost, e.Provisional, e.Down, e.Restarts})
+	i, _ := slices.BinarySearchFunc(x.claims, k.end, func(k claim, end int64) int { return cmp.Compare(k.end, end) })
+	x.claims = slices.Insert(x.claims, i, k)
 }

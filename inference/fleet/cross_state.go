@@ -39,7 +39,7 @@ func (x *crossing) code(c *state.Coder) {
 	state.Map(c, "exporters", x.limits.Exporters, 28, x.exporters, inference.ExporterKey.Compare, func(k *inference.ExporterKey, v **exporter, c *state.Coder) {
 		c.Addr("exporter", &k.Addr)
 		state.Fixed(c, "exporter", &k.HWID)
-		state.Uint(c, "exporter", &k.Node)
+		k.CodeNode(c)
 		if *v == nil {
 			*v = &exporter{}
 		}
@@ -56,7 +56,7 @@ func (x *crossing) code(c *state.Coder) {
 }
 
 func (x *exporter) code(c *state.Coder, l *CrossLimits) {
-	c.Text("owner", MaxName, &x.owner, &x.former)
+	c.Text("owner", maxRunName, &x.owner, &x.former)
 	state.Int(c, "exporter", &x.since, &x.last, &x.until, &x.gone, &x.claimed, &x.due)
 	c.Flag("exporter", &x.shared)
 	state.List(c, "claims", maxClaims, 5, &x.claims, func(k *claim, c *state.Coder) {
@@ -76,7 +76,7 @@ func (s *stream) code(c *state.Coder, l *CrossLimits) {
 	c.Len("members", maxMembers, 5, &members)
 	state.Int(c, "mark", &s.markEnd, &s.heard)
 	state.Repeat(c, members, &s.members, func(m *listener, c *state.Coder) {
-		c.Text("member", MaxName, &m.from)
+		c.Text("member", maxRunName, &m.from)
 		state.Uint(c, "member", &m.to)
 		state.Uint(c, "member", &m.epoch)
 		state.UintTo(c, "member", furthest, &m.head)
@@ -98,7 +98,7 @@ func (s *stream) code(c *state.Coder, l *CrossLimits) {
 }
 
 func (x *flow) code(c *state.Coder) {
-	c.Text("owner", MaxName, &x.owner)
+	c.Text("owner", maxRunName, &x.owner)
 	state.Uint(c, "path", &x.id)
 	state.Uint(c, "changes", &x.changes, &x.ahead)
 	hops := len(x.path)

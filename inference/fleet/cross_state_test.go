@@ -100,7 +100,7 @@ func TestCrossHostile(t *testing.T) {
 	}
 }
 
-// TestCrossExporters: exporters beyond the limit pass as they are told.
+// TestCrossExporters: exporters beyond the limit pass as they are reported.
 func TestCrossExporters(t *testing.T) {
 	limits := DefaultCrossLimits()
 	limits.Exporters = 3
@@ -171,7 +171,7 @@ func livesOn(t *testing.T, limits CrossLimits, b []byte) (accepted bool) {
 	return true
 }
 
-// FuzzCross lets two collectors tell anything that a partial can hold.
+// FuzzCross lets two collectors report anything that a partial can hold.
 func FuzzCross(f *testing.F) {
 	for seed := range uint64(3) {
 		rng := rand.New(rand.NewPCG(seed, 52))

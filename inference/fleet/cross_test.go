@@ -571,8 +571,7 @@ func TestCrossDown(t *testing.T) {
 	}
 }
 
-// TestCrossLate: what came late is in its window when that is made again, and what was told as lost meanwhile is taken
-// back.
+// TestCrossLate: what came late is in its window when that is made again, and what was counted as lost meanwhile is taken back.
 func TestCrossLate(t *testing.T) {
 	w := newHearing(t, "late", 6, 3, 64)
 	w.window, w.shuffled = 10e9, true
@@ -600,7 +599,7 @@ func TestCrossLate(t *testing.T) {
 	if w.sum.Lost != 8 || w.sum.Reports != sent || w.sum.Duplicated != 0 {
 		t.Errorf("%s, want %d reports and 8 lost", stats(w.rows), sent)
 	}
-	for range 12 { // nobody shares it any more
+	for range 12 { // it is no longer shared
 		step(1, 0)
 	}
 	w.late = []int{1, 2}

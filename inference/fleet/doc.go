@@ -1,5 +1,5 @@
-// Package fleet puts together what the collectors of a fleet saw of a window. It is pure: records of topics go in, in the
-// order of their offsets, and merged windows come out, alike for every reader of the same log.
+// Package fleet merges what the collectors of a fleet saw of a window. It is pure: records of topics go in, in the order of
+// their offsets, and merged windows come out, alike for every reader of the same log.
 //
 // What there is in a network (hops, exporters, drop reasons, flows) is shared out over a fixed number of slices by a hash
 // under the fleet's seed. A slice is one partition of the topics windows and reports, and the two are numbered alike:
@@ -8,7 +8,7 @@
 //	reports   one partition a slice: reports of flows that need to be in one place, marks of the ends of windows, closes
 //	series    one partition: merged slices, and what needs all of them
 //	state     compacted, one partition a slice and one more for series: where a reader of the log can go on
-//	roster    compacted, one partition: what all have in common, and who there is
+//	roster    compacted, one partition: what all members have in common, and the members
 //
 // Every record has a header "hopscope" that holds a [Head].
 package fleet

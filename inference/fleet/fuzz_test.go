@@ -11,8 +11,8 @@ import (
 	"github.com/hopscope/hopscope/inference/state"
 )
 
-// FuzzLog reads logs of anything: heads of which some are right, with values of which some are. Nothing fails but with a
-// typed error; memory stays within bounds; and whoever goes on from a state in the middle knows the same in the end.
+// FuzzLog reads logs of anything: heads of which some are right, with values of which some are. Nothing fails but with a typed error;
+// memory stays within bounds; and a reader that goes on from a state in the middle knows the same in the end.
 func FuzzLog(f *testing.F) {
 	h := part("a", 1, 1, 100)
 	h.Slice = 0
@@ -101,7 +101,7 @@ func FuzzLog(f *testing.F) {
 						t.Fatal(err)
 					}
 				}
-				if _, err := b.Merged(); err != nil && !errors.Is(err, errGone) {
+				if _, err := b.Merged(); err != nil && !errors.Is(err, ErrGone) {
 					t.Fatal(err)
 				}
 			}

@@ -13,6 +13,7 @@ const (
 	maxRuns    = 16      // of a collector that are known at the same time
 	ringLen    = 32      // records of a run whose sums are known
 	maxRefused = 256     // records of a window that are left out when it is made again
+	maxPseudo  = 512     // records of workers of reports that a window has behind its close
 )
 
 // Expected is a collector that the roster names.
@@ -22,6 +23,8 @@ type Expected struct {
 	Since int64  // label of the first window that it sends
 	// Until is the label of the last window that it sends, 0 as long as it does not leave.
 	Until int64
+	// Windows and Reports are the reports that Kafka has of its run, by partition of these topics; nil if that is not known.
+	Windows, Reports []uint64
 }
 
 // Gate closes the windows of a partition of windows or reports. Records are added in the order of the log. What it says of
@@ -58,7 +61,7 @@ type gateStats struct {
 	Evicted uint64
 }
 
-// collector is what is known of one of them.
+// collector is the state of one of them.
 type collector struct {
 	name     string
 	heard    int64 // largest label of a window that it had a part in and that is closed
@@ -93,6 +96,15 @@ type entry struct {
 	reports uint64
 	raw     []uint64
 	size    int64
+	of      runKey // the run of a [Statement]; zero for all other records
+}
+
+// own is the number of reports that the record itself stands for: a mark counts those of others.
+func (a *entry) own() uint64 {
+	if a.kind == Mark {
+		return 0
+	}
+	return a.reports
 }
 
 func (a *entry) compare(b *entry) int {
@@ -146,6 +158,9 @@ type openWindow struct {
 func (w *openWindow) add(e entry) {
 	w.entries = append(w.entries, e)
 	w.bytes += e.size
+	if e.of != (runKey{}) {
+		return // its sender has its parts beside
+	}
 	d := w.runs[e.runKey]
 	if d == nil {
 		d = &delivery{}
@@ -178,7 +193,7 @@ type pastWindow struct {
 	revision uint64
 	pending  bool // it is to be made again
 	refused  []int64
-	pseudo   []pseudo // of those who have Boot 0
+	pseudo   []pseudo // of collectors with Boot 0
 	missing  []string
 	dead     []string
 }
@@ -188,7 +203,7 @@ type pseudo struct {
 	seq, sum uint64
 }
 
-func (p *pseudo) judge(h *Head) eventKind {
+func (p *pseudo) judge(h *Head) EventKind {
 	switch {
 	case p.from != h.From || p.seq != h.Seq:
 		return Nothing
@@ -206,13 +221,33 @@ type Closing struct {
 	Sources       []Source // by name and boot
 	Missing, Dead []string // by name
 	Offsets       []int64  // of its records, by name, boot and number of their senders
+	Reports       []uint64 // that they stand for
 	Values        [][]byte // theirs, if [Gate.AddRecord] kept them; nil for those of which there is none
-	runs          []runKey // theirs
+	// Unmarked, of the topic reports, are the runs of those records whose run has not marked the end of the window; zero for others.
+	Unmarked []Source
+	runs     []runKey // of the records
+	of       []runKey // of those that are statements, the run; zero for others
+	late     []bool   // of a window that is made again: the record came behind the close
 }
 
-// Verdict is what a gate says of a record.
+// add lists a record, unless it is a statement for a run that has sent all of the window itself. It reports whether it did.
+func (c *Closing) add(w *openWindow, e *entry, reports bool) bool {
+	if d := w.runs[e.of]; d != nil && d.complete(false) {
+		return false
+	}
+	c.Offsets, c.Reports = append(c.Offsets, e.offset), append(c.Reports, e.own())
+	c.runs, c.of = append(c.runs, e.runKey), append(c.of, e.of)
+	unmarked := Source{}
+	if reports && !w.runs[e.runKey].marked {
+		unmarked = Source{From: e.from, Boot: e.boot}
+	}
+	c.Unmarked = append(c.Unmarked, unmarked)
+	return true
+}
+
+// Verdict is the decision of a gate about a record.
 type Verdict struct {
-	Kind eventKind
+	Kind EventKind
 	End  int64
 	// Repeated says that the record is one of an open window, and was judged before the state was written that the gate began
 	// with: it counts, and is not a new one.
@@ -220,6 +255,8 @@ type Verdict struct {
 	Taken    bool     // it counts in an open window, now or again
 	Closing  *Closing // with Closed
 	Dropped  []int64  // offsets of records that were taken before, and do not count any more
+	// Evicted are the reports of those of Dropped that gave way to this record, by the label of their window.
+	Evicted map[int64]uint64
 }
 
 // NewGate makes a gate that has read nothing yet.
@@ -233,7 +270,7 @@ func NewGate(o Options) (*Gate, error) {
 // Expect sets the collectors of the roster, which are waited for also when nothing was heard of them. It keeps the list.
 func (g *Gate) Expect(members []Expected) { g.roster = members }
 
-// Stats gives what was counted.
+// Stats returns what was counted.
 func (g *Gate) Stats() gateStats { return g.stats }
 
 // Open is the number of windows that are open.
@@ -257,7 +294,7 @@ func (g *Gate) Floor() int64 {
 	return floor
 }
 
-// Pending gives the labels of the windows that are to be made again because records of them came late, the earliest first.
+// Pending returns the labels of the windows that are to be made again because records of them came late, the earliest first.
 func (g *Gate) Pending() (ends []int64) {
 	for _, w := range g.past {
 		if w.pending {
@@ -272,7 +309,7 @@ func (g *Gate) Pending() (ends []int64) {
 func (g *Gate) Add(h *Head, offset int64, size int, at int64) (Verdict, error) {
 	v, err := g.add(h, offset, size, at)
 	if err != nil {
-		err = &recordError{offset, h.From, h.End, err}
+		err = &recordError{offset, h.From, h.End, err, 0}
 	}
 	if offset < g.resume {
 		return v, err
@@ -367,6 +404,10 @@ func (g *Gate) accept(h *Head, offset int64, size int, at int64) (Verdict, error
 	if isPseudo(h.From) != (h.Boot == 0) {
 		return refused(errName)
 	}
+	of, ok := h.statedFor()
+	if !ok {
+		return refused(errName)
+	}
 	late := g.closed != 0 && h.End <= g.closed
 	kind := Nothing
 	var c *collector
@@ -387,10 +428,10 @@ func (g *Gate) accept(h *Head, offset int64, size int, at int64) (Verdict, error
 	case late:
 		return g.acceptLate(h, c, offset)
 	}
-	dropped, ok := g.makeRoom(h.End, at)
+	dropped, evicted, ok := g.makeRoom(h.End, at)
 	if !ok {
-		v, err := refused(errFuture)
-		v.Dropped = dropped
+		v, err := refused(ErrFuture)
+		v.Dropped, v.Evicted = dropped, evicted
 		return v, err
 	}
 	w := g.find(h.End)
@@ -407,25 +448,25 @@ func (g *Gate) accept(h *Head, offset int64, size int, at int64) (Verdict, error
 	switch {
 	case w.bytes+int64(size) > g.cfg.MaxBytes:
 		err = ErrFull
-	case w.runs[key] == nil && len(w.runs) >= MaxMembers:
+	case of == (runKey{}) && w.runs[key] == nil && len(w.runs) >= MaxMembers:
 		err = errMembers
 	}
 	if err != nil {
 		v, err := refused(err)
-		v.Dropped = dropped
+		v.Dropped, v.Evicted = dropped, evicted
 		return v, err
 	}
 	w.add(entry{
 		offset: offset, runKey: key, seq: h.Seq, sum: h.Sum, kind: h.Kind, part: h.Part, parts: h.Parts, reports: h.Reports,
-		raw: slices.Clone(h.Raw), size: int64(size),
+		raw: slices.Clone(h.Raw), size: int64(size), of: of,
 	})
 	g.heads++
-	return Verdict{End: h.End, Taken: true, Dropped: dropped}, nil
+	return Verdict{End: h.End, Taken: true, Dropped: dropped, Evicted: evicted}, nil
 }
 
 // makeRoom makes room for a record of a window that was appended at a time: windows that are farther in the future give way
-// to it, and it gives the offsets of their records. It reports false if there is none that would.
-func (g *Gate) makeRoom(end, at int64) (dropped []int64, ok bool) {
+// to it, and it gives the offsets of their records, and their reports by window. It reports false if there is none that would.
+func (g *Gate) makeRoom(end, at int64) (dropped []int64, evicted map[int64]uint64, ok bool) {
 	for {
 		full := g.heads >= g.cfg.MaxRecords
 		if _, known := g.place(end); !known {
@@ -436,13 +477,19 @@ func (g *Gate) makeRoom(end, at int64) (dropped []int64, ok bool) {
 			}
 		}
 		if !full {
-			return dropped, true
+			return dropped, evicted, true
 		}
 		if len(g.open) == 0 || end >= g.open[len(g.open)-1].end {
-			return dropped, false
+			return dropped, evicted, false
 		}
 		last := g.open[len(g.open)-1]
 		dropped = append(dropped, last.offsets()...)
+		if evicted == nil {
+			evicted = map[int64]uint64{}
+		}
+		for i := range last.entries {
+			evicted[last.end] += last.entries[i].own()
+		}
 		g.stats.Evicted += uint64(len(last.entries))
 		g.heads -= len(last.entries)
 		g.open = g.open[:len(g.open)-1]
@@ -465,6 +512,14 @@ func isPseudo(name string) bool {
 	n, ok := strings.CutPrefix(name, pseudoPrefix)
 	i, err := strconv.Atoi(n)
 	return ok && err == nil && i >= 0 && i < maxSlices && n == strconv.Itoa(i)
+}
+
+// makeAgain has a window that is closed made again, though nothing of it came late.
+func (g *Gate) makeAgain(end int64) {
+	if i, ok := g.pastOf(end); ok {
+		g.past[i].revision++
+		g.past[i].pending = true
+	}
 }
 
 // refuse counts a record as refused because of its value.
@@ -499,7 +554,7 @@ func (g *Gate) acceptLate(h *Head, c *collector, offset int64) (Verdict, error) 
 		g.past = slices.Insert(g.past, i, &pastWindow{end: h.End, first: offset, closed: offset})
 	}
 	w := g.past[i]
-	if c == nil && len(w.pseudo) >= maxRefused {
+	if c == nil && len(w.pseudo) >= maxPseudo {
 		g.leaveOut(h.End, offset)
 		return Verdict{Kind: Refused, End: h.End}, errMembers
 	}
@@ -531,7 +586,7 @@ func (g *Gate) collector(name string) *collector {
 func (c *collector) noteHeard(end int64) { c.heard = max(c.heard, end) }
 
 // judge says whether a record is a new one of its run, and knows it from then on.
-func (c *collector) judge(h *Head) eventKind {
+func (c *collector) judge(h *Head) EventKind {
 	var r *run
 	for _, known := range c.runs {
 		if known.boot == h.Boot {
@@ -578,8 +633,8 @@ func (c *collector) judge(h *Head) eventKind {
 	return Nothing
 }
 
-// judgePseudo is judge for those who have Boot 0, whose numbers belong to windows.
-func (g *Gate) judgePseudo(h *Head, late bool) eventKind {
+// judgePseudo is judge for collectors with Boot 0, whose numbers belong to windows.
+func (g *Gate) judgePseudo(h *Head, late bool) EventKind {
 	if late {
 		if i, ok := g.pastOf(h.End); ok {
 			for _, p := range g.past[i].pseudo {
@@ -590,10 +645,13 @@ func (g *Gate) judgePseudo(h *Head, late bool) eventKind {
 		}
 		return Nothing
 	}
-	if w := g.find(h.End); w != nil && w.runs[runKey{h.From, 0}] != nil {
+	if w := g.find(h.End); w != nil {
 		for i := range w.entries {
 			e := &w.entries[i]
-			if k := (&pseudo{e.from, e.seq, e.sum}).judge(h); e.boot == 0 && k != Nothing {
+			if e.boot != 0 {
+				continue
+			}
+			if k := (&pseudo{e.from, e.seq, e.sum}).judge(h); k != Nothing {
 				return k
 			}
 		}

@@ -18,7 +18,7 @@ func (s *script) closes(window int64, missing, dead []string, sources ...Source)
 }
 
 // sized adds a record of a size that was appended at a time.
-func (s *script) sized(h Head, size int, at int64, kind eventKind) Verdict {
+func (s *script) sized(h Head, size int, at int64, kind EventKind) Verdict {
 	s.t.Helper()
 	v, _ := s.g.Add(&h, s.at, size, at)
 	if s.at++; v.Kind != kind {
@@ -122,7 +122,7 @@ func TestGateBorders(t *testing.T) {
 			s.same("heard", s.g.names["a"].heard, 101*tick)
 			s.want(part("a", 1, 3, 103), Nothing, nil)
 			s.want(part("a", 1, 4, 103), Nothing, nil)
-			s.want(part("a", 1, 5, 103), Refused, errFuture) // it does not make room for itself
+			s.want(part("a", 1, 5, 103), Refused, ErrFuture) // it does not make room for itself
 		}},
 		"workers of reports in a window that closed": {nil, func(s *script) {
 			for w := int64(100); w < 102; w++ { // passed over, and closed
@@ -271,11 +271,11 @@ func TestGateBorders(t *testing.T) {
 		}},
 		"so many workers of reports come late": {nil, func(s *script) {
 			s.closes(100, nil, nil)
-			for i := range maxRefused {
+			for i := range maxPseudo {
 				s.want(pseudoPart(i, 100, 0), Late, nil)
 			}
-			s.want(pseudoPart(maxRefused, 100, 0), Refused, errMembers)
-			s.same("left out", s.g.past[0].refused, []int64{maxRefused + 1})
+			s.want(pseudoPart(maxPseudo, 100, 0), Refused, errMembers)
+			s.same("left out", s.g.past[0].refused, []int64{maxPseudo + 1})
 			s.want(part("a", 1, 1, 100), Late, nil)
 		}},
 		"late in a window without a record": {nil, func(s *script) {

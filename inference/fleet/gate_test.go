@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// script tells a gate what is written, line by line.
+// script feeds a gate what is written, line by line.
 type script struct {
 	t  *testing.T
 	g  *Gate
@@ -42,7 +42,7 @@ func (s *script) add(h Head) (Verdict, error) {
 }
 
 // want adds a record and says what is to come of it.
-func (s *script) want(h Head, kind eventKind, reason error) Verdict {
+func (s *script) want(h Head, kind EventKind, reason error) Verdict {
 	s.t.Helper()
 	v, err := s.add(h)
 	if v.Kind != kind || !errors.Is(err, reason) {
@@ -108,7 +108,7 @@ func TestGateCloses(t *testing.T) {
 	}
 }
 
-// TestGateMissing: who is missing is waited for, then told, then dead, until it is heard again.
+// TestGateMissing: a missing collector is waited for, then published, then dead, until it is heard again.
 func TestGateMissing(t *testing.T) {
 	s := newScript(t, nil)
 	a, b := uint64(0), uint64(0)
@@ -132,7 +132,7 @@ func TestGateMissing(t *testing.T) {
 	// The roster does not list it, and it was not heard for long: it is forgotten.
 	next("a", &a, 104)
 	s.due(104*tick, 104, nil, nil)
-	// The roster does: it is told as dead, and not waited for.
+	// The roster does: it is published as dead, and not waited for.
 	s.g.Expect([]Expected{{Name: "b", Boot: 1}})
 	next("a", &a, 105)
 	s.due(105*tick, 105, []string{"b"}, []string{"b"})
@@ -143,7 +143,7 @@ func TestGateMissing(t *testing.T) {
 	next("a", &a, 107)
 	s.idle(107 * tick)
 	s.due(110*tick, 107, []string{"b"}, nil)
-	// Who leaves is not waited for any more, and who is not yet there neither.
+	// A collector that leaves is not waited for any more, nor is one that is not yet there.
 	s.g.Expect([]Expected{{Name: "b", Boot: 1, Until: 107 * tick}, {Name: "c", Since: 109 * tick}})
 	next("a", &a, 108)
 	s.due(108*tick, 108, nil, nil)
@@ -154,7 +154,7 @@ func TestGateMissing(t *testing.T) {
 	s.due(109*tick, 109, nil, nil)
 }
 
-// TestGateEmptyWindows: windows in which nobody is close as long as somebody is waited for; then there are none.
+// TestGateEmptyWindows: windows without a collector close as long as one is waited for; then there are none.
 func TestGateEmptyWindows(t *testing.T) {
 	s := newScript(t, nil)
 	s.want(part("a", 1, 1, 100), Nothing, nil)
@@ -180,7 +180,7 @@ func TestGateRestart(t *testing.T) {
 	}
 }
 
-// TestGateFirstCloseCounts: what one owner closed, another one cannot close otherwise; and who came while the close was
+// TestGateFirstCloseCounts: what one owner closed, another one cannot close otherwise; and a collector that came while the close was
 // being written is not missing.
 func TestGateFirstCloseCounts(t *testing.T) {
 	s := newScript(t, nil)
@@ -209,7 +209,7 @@ func TestGateFirstCloseCounts(t *testing.T) {
 	}
 }
 
-// TestGateDuplicates: a record counts once, also when it comes late; a number that was given twice is told of.
+// TestGateDuplicates: a record counts once, also when it comes late; a number that was given twice is reported.
 func TestGateDuplicates(t *testing.T) {
 	s := newScript(t, nil)
 	one := part("a", 1, 1, 100)
@@ -322,7 +322,7 @@ func TestGateRefuses(t *testing.T) {
 	for n := range int64(4) {
 		s.want(part("fast", 1, uint64(n+1), 460+n), Nothing, nil)
 	}
-	s.want(part("fast", 1, 5, 464), Refused, errFuture)
+	s.want(part("fast", 1, 5, 464), Refused, ErrFuture)
 	v := s.want(part("a", 1, 1, 100), Nothing, nil)
 	if len(v.Dropped) != 1 || s.g.Stats().Evicted != 1 || s.g.Open() != 4 {
 		t.Errorf("%+v, %+v", v, s.g.Stats())

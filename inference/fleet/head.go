@@ -24,7 +24,7 @@ const (
 	Mark         // reports: a collector has sent all reports of a window
 	Close        // windows, reports: the window ends here
 	Slice        // series: a slice of a window, merged; the value is a compressed partial
-	Rows         // series: the hops of a slice as a compressed Arrow stream, for everybody
+	Rows         // series: the hops of a slice as a compressed Arrow stream, for all readers
 	Whole        // series: what needs all slices of a window; the value is JSON
 	Chunk        // state: a part of a checkpoint
 )
@@ -42,11 +42,16 @@ type Head struct {
 	Start, End  int64  // of the window, ns since 1970; End is its label
 	Part, Parts uint32 // the record is number Part, from 0, of Parts; the last one says that the collector is done
 	Reports     uint64 // that the value stands for
+	// Total is the number of reports that the run has sent to the partition, with those of this record: the further ones by the next
+	// record, beside its own, were in records in between. It is 0 from senders that do not count them.
+	Total uint64
 	// Raw, in the last part, is how many reports of the window its sender sent to each partition of reports.
 	Raw []uint64
 
-	Revision   uint64   // how often the slice or the window was told before
-	Sources    []Source // what was merged, up to which record
+	Revision uint64 // how often the slice or the window was published before
+	// Sources is what was merged, up to which record. In a part it is the one run for which a worker of reports gives the statistics of
+	// exporters, see [Statement].
+	Sources    []Source
 	Missing    []string // collectors that were waited for in vain
 	Dead       []string // of these, the ones that are not waited for any more
 	Owners     []uint32 // for each exporter of a merged slice, the index of its collector in Sources
@@ -94,18 +99,20 @@ const (
 	tagGeneration
 	tagOffset
 	tagSum
+	tagTotal
+	numTags
 )
 
-// A head begins with its version and its kind, by which strangers tell records apart. Then comes the check: the CRC-32C of all other
-// bytes, in 4 bytes, least first. Former versions had none, and their fields were in the order of their tags. No two bits that flip make
-// one of these of the tag of the check.
+// A head begins with its version and its kind, by which other programs distinguish records. Then comes the check: the CRC-32C of all
+// other bytes, in 4 bytes, least first. Former versions had none, and their fields were in the order of their tags. No two bits that
+// flip make one of these of the tag of the check.
 const (
 	tagCheck = 96
 	checkAt  = 1 + 3
 	checked  = checkAt + 2 + crc32.Size
 )
 
-// Bounds of what a head may hold: a fleet has no more collectors and partitions, and nobody has a longer name.
+// Bounds of what a head may hold: a fleet has no more collectors and partitions, and no longer names.
 const (
 	MaxMembers = 1 << 14
 	maxSlices  = 1 << 10
@@ -118,7 +125,7 @@ func (h *Head) Append(b []byte) []byte {
 	start := len(b)
 	b = append(b, headVersion, tagKind, 1, byte(h.Kind), tagCheck, crc32.Size, 0, 0, 0, 0)
 	b = state.Append(b, func(c *state.Coder) {
-		for tag := uint64(tagFrom); tag <= tagSum; tag++ {
+		for tag := uint64(tagFrom); tag < numTags; tag++ {
 			start := c.Tag(uint8(tag))
 			c.EndTag(start, h.code(c, tag))
 		}
@@ -236,6 +243,9 @@ func (h *Head) code(c *state.Coder, tag uint64) (zero bool) {
 	case tagSum:
 		state.Uint(c, "sum", &h.Sum)
 		return h.Sum == 0
+	case tagTotal:
+		state.Uint(c, "total", &h.Total)
+		return h.Total == 0
 	}
 	var later []byte // a field of a later version
 	c.Rest(&later)

@@ -25,7 +25,7 @@ func (d *Document) learning(hops []inference.HopStats) {
 	}
 }
 
-// boundLearning forgets the names of more hops than a document has, which somebody else wrote.
+// boundLearning forgets the names of more hops than a document has, in documents of other writers.
 func (d *Document) boundLearning() {
 	n := 0
 	for _, list := range d.LearningHops {

@@ -49,7 +49,7 @@ func TestDocumentLearning(t *testing.T) {
 	if none.Learns(key(1)) {
 		t.Error("no document, and a hop is learning")
 	}
-	// Somebody else may write as many as he likes.
+	// Other programs may write any number.
 	long := &Document{Version: documentVersion, Totals: Totals{Hops: 1 << 20, Learning: 1 << 19}, LearningHops: map[uint32][]uint32{7: make([]uint32, 2*maxLearningHops)}}
 	text, err := long.AppendJSON(nil)
 	if err != nil {

@@ -27,20 +27,20 @@ const (
 	Consumer  = "consumer"  // merges what was sent, and stores it
 )
 
-// MemberKey is the key of the roster under which a member tells of itself.
+// MemberKey is the key of the roster under which a member publishes its record.
 func MemberKey(role, name string) string { return role + "/" + name }
 
-// RedrawKey is the key of the roster under which a collector is told to draw another boot. The value is a [Redraw].
+// RedrawKey is the key of the roster under which a collector is asked to draw another boot. The value is a [Redraw].
 func RedrawKey(name string) string { return MemberKey(Collector, name) + redraw }
 
-// Redraw tells a collector that a record of this boot came under a number that had been merged with other bytes, as when
+// Redraw is the notice to a collector that a record of this boot came under a number that had been merged with other bytes, as when
 // the collector was restored from a snapshot. It goes on under another boot.
 type Redraw struct {
 	Boot uint64 `json:"boot,string"`
 }
 
-// Member is what a collector or a consumer says of itself in the roster, under [MemberKey]. The last word of a member
-// stays there when it ends, because what it counted is part of the fleet's ledger.
+// Member is the record of a collector or a consumer in the roster, under [MemberKey]. The last record of a member stays there when it
+// ends, because its counts are part of the fleet's ledger.
 type Member struct {
 	Role    string `json:"role"`
 	Name    string `json:"name"` // differs from that of every other member of the role
@@ -49,6 +49,8 @@ type Member struct {
 	Start   int64  `json:"start_ns"`   // of the run
 	Updated int64  `json:"updated_ns"` // when this was said
 	Left    bool   `json:"left"`       // it ended in order and is not waited for
+
+	Process *Process `json:"process,omitempty"` // that it is, for others that want its name
 
 	Since  int64     `json:"since_ns"`             // label of the first window that a collector sends, of this run
 	Window int64     `json:"window_ns"`            // label of the last window that it has sent, or stored
@@ -62,10 +64,22 @@ type Member struct {
 	All    *Balance  `json:"all_runs,omitempty"`   // the same over all runs, see [Balance.After]
 	Parts  []Account `json:"partitions,omitempty"` // of a consumer
 
+	// Windows and Reports, of a collector, are the reports of this run that Kafka has confirmed, by partition of these topics, as
+	// Head.Total counts them.
+	Windows []uint64 `json:"sent_windows,omitempty"`
+	Reports []uint64 `json:"sent_reports,omitempty"`
+
 	Rebalances uint64 `json:"rebalances"` // that a consumer lived through
 }
 
-// Balance is where reports are: Received = Stored + InFlight + Dropped, at every moment.
+// Process says which process a member is.
+type Process struct {
+	PID   int    `json:"pid"`
+	Host  string `json:"host"`            // name of its machine
+	Space string `json:"space,omitempty"` // in which its number is its own until the machine starts anew; empty where that is not known
+}
+
+// Balance is the account of reports by place: Received = Stored + InFlight + Dropped, at every moment.
 type Balance struct {
 	Sink     string            `json:"sink,omitempty"` // the store; empty where there is none, and what was merged counts as stored
 	Received uint64            `json:"received"`
@@ -74,9 +88,9 @@ type Balance struct {
 	Dropped  map[string]uint64 `json:"dropped,omitempty"`   // by stage
 }
 
-// Account is what became of the reports of one partition of the topics windows or reports, over all of its life. It is
-// kept in the partition's checkpoint and moves with it from consumer to consumer, so that a window that is merged again
-// after a crash counts once. Of several accounts of a partition the one with the highest Generation and Offset is right.
+// Account is the account of the reports of one partition of the topics windows or reports, over all of its life. It is kept in the
+// partition's checkpoint and moves with it from consumer to consumer, so that a window that is merged again after a crash counts
+// once. Of several accounts of a partition the one with the highest Generation and Offset is right.
 type Account struct {
 	Topic      string `json:"topic"` // "windows" or "reports", without the prefix
 	Partition  uint32 `json:"partition"`
@@ -99,8 +113,18 @@ type Account struct {
 	// Refused, of a partition of windows, are those of Taken that a store refused for good, by store.
 	Refused map[string]uint64 `json:"refused,omitempty"`
 
-	// Down, of a partition of windows, are reports that were sent while no collector took them, or that were taken by one
-	// which was killed, as the numbers of exporters tell over all collectors. They are not among Taken.
+	// Recovered, of a partition of reports, are those of Taken that former programs have among Down of the partitions of windows, too:
+	// their collector was killed before the end of their window, and Kafka had them already.
+	Recovered uint64 `json:"recovered,omitempty"`
+	// Unread are reports of records that are not there, or cannot be read, as the numbers of others of their run show, by collector.
+	// They are not among Taken. What the collector itself could not send is among them.
+	Unread map[string]uint64 `json:"unread,omitempty"`
+
+	// Removed is the last time at which retention was found to have removed unread records, ns since 1970; 0 for never.
+	Removed int64 `json:"removed_ns,omitempty"`
+
+	// Down, of a partition of windows, are reports that were sent while no collector took them, or that were taken by one which was
+	// killed, as the numbers of exporters show over all collectors. They are not among Taken.
 	Down uint64 `json:"down,omitempty"`
 
 	Late       uint64 `json:"late"`       // parts that came behind the close of their window and were merged all the same
@@ -117,9 +141,12 @@ const (
 	DroppedLate     = "late"     // came when their window was beyond correction
 	DroppedConflict = "conflict" // under a number that other bytes have
 	DroppedBroken   = "broken"   // in records that could not be read
-	droppedDown     = "down"     // were on their way in a collector that was killed
-	droppedRejected = "rejected" // a store refused their points
-	droppedNoStore  = "no-store" // merged by a consumer that does not know the store
+	DroppedFull     = "full"     // there was no room for them
+	// DroppedRetention were in records that retention removed before a consumer had read them.
+	DroppedRetention = "retention"
+	droppedDown      = "down"     // were on their way in a collector that was killed
+	droppedRejected  = "rejected" // a store refused their points
+	droppedNoStore   = "no-store" // merged by a consumer that does not know the store
 )
 
 // Bounds of what a member may say.
@@ -147,7 +174,7 @@ func (e *memberError) Error() string {
 	return s + ": " + e.Err.Error()
 }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *memberError) Unwrap() error { return e.Err }
 
 // The reasons for which a member's word is refused, beside those of heads.
@@ -159,7 +186,7 @@ var (
 	errBalance = errors.New("does not add up")
 )
 
-// CheckName says whether a member can have the name: it is part of keys, of metrics and of file names.
+// CheckName returns why a member cannot have the name, or nil: it is part of keys, of metrics and of file names.
 func CheckName(name string) error {
 	if name == "" || len(name) > MaxName {
 		return errMember
@@ -256,6 +283,9 @@ func (m *Member) check() (string, error) {
 	if err := checkText(m.Version); err != nil {
 		return "version", err
 	}
+	if p := m.Process; p != nil && (checkText(p.Host) != nil || checkText(p.Space) != nil) {
+		return "process", errLong
+	}
 	if m.Rate < 0 || m.Rate > maxReports {
 		return "reports_per_second", state.ErrRange
 	}
@@ -279,6 +309,9 @@ func (m *Member) check() (string, error) {
 		if err := b.check(); err != nil {
 			return field, err
 		}
+	}
+	if len(m.Windows) > maxSlices || len(m.Reports) > maxSlices {
+		return "sent", errLong
 	}
 	if len(m.Parts) > 2*maxSlices+1 {
 		return "partitions", errLong
@@ -346,8 +379,16 @@ func (a *Account) check() error {
 	if a.Topic != Windows && a.Topic != RawReports && a.Topic != Series {
 		return state.ErrRange
 	}
-	if a.Partition >= maxSlices || a.Offset < 0 || a.Window < 0 || a.Taken > maxReports || a.Down > maxReports || dropped > a.Taken || a.Passed > a.Taken-dropped {
+	if a.Partition >= maxSlices || a.Offset < 0 || a.Window < 0 || a.Removed < 0 || a.Recovered > a.Taken || a.Taken > maxReports || a.Down > maxReports || dropped > a.Taken || a.Passed > a.Taken-dropped {
 		return state.ErrRange
+	}
+	if len(a.Unread) > MaxMembers {
+		return errLong
+	}
+	for name, n := range a.Unread {
+		if CheckName(name) != nil || n > maxReports {
+			return state.ErrRange
+		}
 	}
 	if len(a.Stored) > maxStages || len(a.Refused) > maxStages {
 		return errLong
@@ -375,8 +416,8 @@ const (
 	Series     = "series"
 )
 
-// After gives the balance with which the run after b begins: what was on its way then is dropped as [droppedDown], apart
-// from the reports that are carried over in a spool. Add the run's own balance without them (see [Balance.Add]).
+// After returns the balance with which the run after b begins: what was on its way then is dropped as [droppedDown], apart from the
+// reports that are carried over in a spool. Add the run's own balance without them (see [Balance.Add]).
 func (b *Balance) After(carried uint64) Balance {
 	next := Balance{Sink: b.Sink, Received: b.Received, Stored: b.Stored, Dropped: maps.Clone(b.Dropped)}
 	flight, _ := total(b.InFlight)
@@ -414,14 +455,14 @@ func addStage(stages *map[string]uint64, stage string, n uint64) {
 
 // books are the ledger of a whole fleet.
 type books struct {
-	// Balances have one entry a store of the consumers, ordered by name; there is one without a name as long as no consumer
-	// has told of any. Each of them adds up, and all have the same Received.
+	// Balances has one entry a store of the consumers, ordered by name; there is one without a name as long as no consumer has
+	// reported any. Each of them adds up, and all have the same Received.
 	Balances []Balance
-	// Ahead are reports that consumers took before their collector told of them, because its last word is older than
-	// theirs, or because it was killed before it could tell. They are in Received all the same.
+	// Ahead is the number of reports that consumers took before their collector accounted for them, because its last record is older
+	// than theirs, or because it was killed before it wrote one. They are in Received all the same.
 	Ahead uint64
-	// Lost is, by collector, what its kills and absences have cost as far as it knows. What other collectors took instead is
-	// among it; the balances have what nobody took.
+	// Lost is, by collector, the number of reports that its kills and absences have cost, as far as it knows. What other collectors
+	// took instead is among it; the balances have what no collector took.
 	Lost map[string]uint64
 }
 
@@ -441,28 +482,31 @@ func Ledger(members []*Member) books {
 			sum.Lost[m.Name] = n
 		}
 	}
-	// What one missed another one may have taken: only who puts their numbers together knows.
+	// Another collector may have taken what one missed: that shows only where their numbers are merged.
 	sent.Received -= sent.Dropped[droppedDown]
 	delete(sent.Dropped, droppedDown)
 	accounts := Accounts(members)
+	broken := unread(members, accounts)
 
 	// All stores have this in common.
 	all = Balance{Received: sent.Received, InFlight: sent.InFlight, Dropped: sent.Dropped}
-	kafka, raw := int64(sent.Stored), int64(0)
+	down, recovered := uint64(0), uint64(0)
+	kafka, raw := int64(sent.Stored)-int64(broken), int64(0)
+	if broken > 0 {
+		addStage(&all.Dropped, DroppedBroken, broken)
+	}
 	stores := map[string]bool{}
 	for _, a := range accounts {
 		dropped, _ := total(a.Dropped)
 		switch a.Topic {
 		case RawReports:
 			// What was passed is on its way through Kafka again; the rest is in the consumer or was dropped.
+			recovered += a.Recovered
 			raw += int64(a.Taken - a.Passed - dropped)
 			kafka -= int64(a.Taken - a.Passed)
 		case Windows:
 			kafka -= int64(a.Taken)
-			if a.Down > 0 {
-				all.Received += a.Down
-				addStage(&all.Dropped, droppedDown, a.Down)
-			}
+			down += a.Down
 			for store := range a.Stored {
 				stores[store] = true
 			}
@@ -470,6 +514,10 @@ func Ledger(members []*Member) books {
 		for stage, n := range a.Dropped {
 			addStage(&all.Dropped, stage, n)
 		}
+	}
+	if down -= min(down, recovered); down > 0 {
+		all.Received += down
+		addStage(&all.Dropped, droppedDown, down)
 	}
 	if kafka < 0 {
 		sum.Ahead = all.ahead(uint64(-kafka))
@@ -514,6 +562,27 @@ func Ledger(members []*Member) books {
 	return sum
 }
 
+// unread are the reports of records that are not there, beside those that their collectors could not send, which say so.
+func unread(members []*Member, accounts []*Account) (n uint64) {
+	missing := map[string]uint64{}
+	for _, a := range accounts {
+		for name, n := range a.Unread {
+			missing[name] += n
+		}
+	}
+	for _, m := range members {
+		if b := balanceOf(m); m.Role == Collector && b != nil {
+			for _, stage := range []string{"sink-queue", "spool", "not-encodable", "rejected"} {
+				missing[m.Name] -= min(b.Dropped[stage], missing[m.Name])
+			}
+		}
+	}
+	for _, left := range missing {
+		n = min(n+min(left, maxReports), maxReports)
+	}
+	return n
+}
+
 // balanceOf is the balance over all runs of a member, or what it has instead.
 func balanceOf(m *Member) *Balance {
 	if m.All != nil {
@@ -522,8 +591,8 @@ func balanceOf(m *Member) *Balance {
 	return m.Run
 }
 
-// ahead takes n reports out of what collectors have in flight, the last stages first: a consumer has taken them already.
-// What is not there was received later than their collectors told, and is given back.
+// ahead takes n reports out of what collectors have in flight, the last stages first: a consumer has taken them already. What is not
+// there was received after the last account of their collectors, and is returned.
 func (b *Balance) ahead(n uint64) uint64 {
 	for _, stage := range []string{"spool", "sink-queue", "window", "shard-queue", "ring"} {
 		part := min(n, b.InFlight[stage])
@@ -536,7 +605,7 @@ func (b *Balance) ahead(n uint64) uint64 {
 	return n
 }
 
-// Accounts gives the right account of every partition that a member tells of, ordered by topic and partition.
+// Accounts returns the right account of every partition that a member reports, ordered by topic and partition.
 func Accounts(members []*Member) []*Account {
 	type key struct {
 		topic     string
@@ -562,7 +631,7 @@ func Accounts(members []*Member) []*Account {
 	return list
 }
 
-// newer tells whether a overrides b, an account of the same partition.
+// newer reports whether a overrides b, an account of the same partition.
 func (a *Account) newer(b *Account) bool {
 	if a.Generation != b.Generation {
 		return a.Generation > b.Generation

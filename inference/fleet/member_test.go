@@ -130,7 +130,7 @@ func TestRoster(t *testing.T) {
 	if err := r.Add("collector/a", c.Append(nil)); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := r.Expected(), []Expected{{"a", 5, 20, 30}}; !reflect.DeepEqual(got, want) {
+	if got, want := r.Expected(), []Expected{{Name: "a", Boot: 5, Since: 20, Until: 30}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("expected are %+v, want %+v", got, want)
 	}
 	if !reflect.DeepEqual(r.Params(), &params) || r.Redraw("a") != 1<<64-1 || r.Redraw("b") != 0 {
@@ -138,7 +138,7 @@ func TestRoster(t *testing.T) {
 	}
 }
 
-// adds tells whether a ledger adds up.
+// adds reports whether a ledger adds up.
 func adds(b *Balance) bool {
 	flight, err1 := total(b.InFlight)
 	dropped, err2 := total(b.Dropped)
@@ -213,6 +213,30 @@ func TestLedgerAhead(t *testing.T) {
 	got = Ledger(members)
 	if b := got.Balances[0]; got.Ahead != 30 || b.Received != 130 || b.Stored != 130 || !adds(&b) {
 		t.Errorf("beyond it: %+v", got)
+	}
+}
+
+// Reports of records that are not there are broken, but for those that their collector could not send and says so. Single reports
+// that Kafka had of a run that was killed are not lost, though no collector counted their numbers.
+func TestLedgerUnread(t *testing.T) {
+	windows := Account{Topic: Windows, Taken: 70, Stored: map[string]uint64{"": 70}, Unread: map[string]uint64{"a": 30, "gone": 7}, Down: 12}
+	raw := Account{Topic: RawReports, Taken: 20, Passed: 20, Recovered: 5}
+	members := []*Member{
+		{Role: Collector, Name: "a", Run: &Balance{Received: 110, Stored: 90, Dropped: map[string]uint64{"spool": 18, "kernel": 2}}},
+		{Role: Consumer, Name: "x", Parts: []Account{windows, raw}},
+	}
+	want := Balance{
+		Received: 110 + 7, Stored: 70, InFlight: map[string]uint64{inKafka: 1, inConsumer: 0},
+		Dropped: map[string]uint64{"spool": 18, "kernel": 2, DroppedBroken: 12 + 7, droppedDown: 7},
+	}
+	got := Ledger(members)
+	b := got.Balances[0]
+	if !adds(&b) || !reflect.DeepEqual(b, want) {
+		t.Errorf("%+v, want %+v", b, want)
+	}
+	// Without a word of any collector it adds up, too.
+	if b := Ledger(members[1:]).Balances[0]; !adds(&b) || b.Dropped[DroppedBroken] != 37 {
+		t.Errorf("consumers alone: %+v", b)
 	}
 }
 

@@ -20,7 +20,7 @@ type crosser interface {
 	ReadState(b []byte) error              // what AppendState wrote
 }
 
-// Merged is what all collectors saw of a slice of a window.
+// Merged is a slice of a window, merged over all collectors.
 type Merged struct {
 	Start, End int64
 	Revision   uint64 // records that came after the window had closed, and are in it all the same
@@ -117,22 +117,34 @@ func (s *sum) merge(c *Closing) *Merged {
 		s.cross.Begin(c.End)
 	}
 	owners := map[inference.ExporterKey]owner{}
+	stated := map[runKey]map[inference.ExporterKey]bool{} // of runs with statements, the exporters in their own records
+	for _, of := range c.of {
+		if of != (runKey{}) {
+			stated[of] = map[inference.ExporterKey]bool{}
+		}
+	}
 	var bound, own uint64 // of flows that are not listed: of all senders, and of the present one
-	for i, at := range c.Offsets {
-		k := c.runs[i]
-		err := error(errGone)
-		if value := c.Values[i]; value != nil {
+	from := ""
+	for _, i := range c.order() {
+		at, k := c.Offsets[i], c.runs[i]
+		err := error(ErrGone)
+		if value := c.Values[i]; value != nil && c.of[i] != (runKey{}) {
+			err = s.addStatement(value, c.of[i], stated)
+		} else if value != nil {
 			err = s.add(value)
 		}
 		if err != nil {
-			w.Bad = append(w.Bad, &recordError{at, k.from, c.End, err})
+			w.Bad = append(w.Bad, &recordError{at, k.from, c.End, err, c.Reports[i]})
 			if j, ok := slices.BinarySearch(w.Missing, k.from); !ok {
 				w.Missing = slices.Insert(slices.Clone(w.Missing), j, k.from)
 			}
 			continue
 		}
-		if i > 0 && c.runs[i-1].from != k.from {
-			bound, own = add(bound, own), 0
+		if c.of[i] != (runKey{}) {
+			k = c.of[i]
+		}
+		if k.from != from {
+			bound, own, from = add(bound, own), 0, k.from
 		}
 		own = max(own, s.one.FlowBound)
 		source, _ := slices.BinarySearchFunc(c.Sources, Source{From: k.from, Boot: k.boot}, compareSources)
@@ -141,9 +153,15 @@ func (s *sum) merge(c *Closing) *Merged {
 			if p, ok := owners[e.ExporterKey]; !ok || cmp.Or(cmp.Compare(p.last, o.last), cmp.Compare(p.reports, o.reports)) < 0 {
 				owners[e.ExporterKey] = o
 			}
+			if has := stated[k]; has != nil && c.of[i] == (runKey{}) {
+				has[e.ExporterKey] = true
+			}
 		}
 		if s.cross != nil {
-			s.cross.Add(k.from, s.one)
+			if again, ok := s.cross.(*recrossing); ok {
+				again.late = c.late[i]
+			}
+			s.cross.Add(k.name(), s.one)
 		}
 	}
 	s.sum.FlowBound = add(bound, own)
@@ -158,6 +176,25 @@ func (s *sum) merge(c *Closing) *Merged {
 		w.Owners = append(w.Owners, o.source)
 	}
 	return w
+}
+
+// order is that in which the records are merged: statements come last.
+func (c *Closing) order() []int {
+	list := make([]int, len(c.Offsets))
+	for i := range list {
+		list[i] = i
+	}
+	slices.SortStableFunc(list, func(i, j int) int {
+		a, b := c.of[i] != (runKey{}), c.of[j] != (runKey{})
+		switch {
+		case a == b:
+			return 0
+		case b:
+			return -1
+		}
+		return 1
+	})
+	return list
 }
 
 // add adds counts that stop at the largest number.
@@ -218,11 +255,15 @@ func (r *Rebuild) Add(rec *Record) error {
 	if _, twice := r.values[rec.Offset]; twice || Sum(rec.Value) != h.Sum {
 		return nil
 	}
+	of, ok := h.statedFor()
+	if !ok {
+		return nil
+	}
 	number := [2]uint64{h.Boot, h.Seq}
 	if r.seen[number][h.From] {
 		return nil
 	}
-	fail := func(err error) error { return &recordError{rec.Offset, h.From, h.End, err} }
+	fail := func(err error) error { return &recordError{rec.Offset, h.From, h.End, err, 0} }
 	switch {
 	case r.m.check(h) != nil || isPseudo(h.From) != (h.Boot == 0) || h.From == "" || h.Seq == 0 || h.Parts == 0 || h.Parts > maxParts || h.Part >= h.Parts:
 		return nil
@@ -238,30 +279,35 @@ func (r *Rebuild) Add(rec *Record) error {
 	r.bytes += int64(len(rec.Value))
 	r.values[rec.Offset] = append([]byte{}, rec.Value...)
 	r.entries = append(r.entries, entry{
-		offset: rec.Offset, runKey: runKey{h.From, h.Boot}, seq: h.Seq, kind: h.Kind, part: h.Part, parts: h.Parts, size: int64(len(rec.Value)),
+		offset: rec.Offset, runKey: runKey{h.From, h.Boot}, seq: h.Seq, kind: h.Kind, part: h.Part, parts: h.Parts, reports: h.Reports, size: int64(len(rec.Value)),
+		of: of,
 	})
 	return nil
 }
 
-// Merged gives the window as it is with all records up to To, once they were added. Then it is not pending any more, unless
-// more came late meanwhile. It fails if the log did not have the records any more; the window stays as it was then.
+// Merged returns the window as it is with all records up to To, once they were added. Then it is not pending any more, unless more
+// came late meanwhile. It fails if the log did not have the records any more; the window stays as it was then.
 func (r *Rebuild) Merged() (*Merged, error) {
 	slices.SortFunc(r.entries, func(a, b entry) int { return a.compare(&b) })
 	w := &openWindow{end: r.past.end, runs: map[runKey]*delivery{}}
+	for i := range r.entries {
+		w.add(r.entries[i])
+	}
 	c := &Closing{Start: r.past.end - r.m.cfg.Window, End: r.past.end, Revision: r.past.revision, First: r.past.first}
 	first := int64(math.MaxInt64)
 	for i := range r.entries {
 		e := &r.entries[i]
-		w.add(*e)
-		c.Offsets, c.Values, c.runs = append(c.Offsets, e.offset), append(c.Values, r.values[e.offset]), append(c.runs, e.runKey)
+		if c.add(w, e, false) {
+			c.Values, c.late = append(c.Values, r.values[e.offset]), append(c.late, e.offset >= r.past.closed)
+		}
 		first = min(first, e.offset)
 	}
 	r.done()
 	// A window that closed without any record has the offset of its close for that of its first one.
 	if empty := r.past.first == r.past.closed && first != math.MaxInt64; first != r.past.first && !empty {
-		return nil, fmt.Errorf("window to %d, which began at offset %d of the log: %w", r.past.end, r.past.first, errGone)
+		return nil, fmt.Errorf("window to %d, which began at offset %d of the log: %w", r.past.end, r.past.first, ErrGone)
 	}
-	c.Sources = w.sources()
+	c.Sources = w.sources(c.of)
 	late := map[string]bool{}
 	for i := range r.entries {
 		if e := &r.entries[i]; e.offset >= r.past.closed {
@@ -282,7 +328,13 @@ func (r *Rebuild) Merged() (*Merged, error) {
 	if r.m.again != nil {
 		s.cross = r.m.again()
 	}
-	return s.merge(c), nil
+	merged := s.merge(c)
+	if again, ok := s.cross.(*recrossing); ok {
+		for _, end := range again.taken {
+			r.m.makeAgain(end)
+		}
+	}
+	return merged, nil
 }
 
 // done marks the window as made again.

@@ -140,8 +140,8 @@ func TestBrokenHalfWay(t *testing.T) {
 	}
 }
 
-// TestFlowBound: what collectors may not have listed of a flow adds up over collectors, but not over the runs and parts of
-// one; and counts that somebody made up stop.
+// TestFlowBound: what collectors may not have listed of a flow adds up over collectors, but not over the runs and parts of one; and
+// forged counts stop.
 func TestFlowBound(t *testing.T) {
 	m := newMerger(t, nil)
 	at := int64(0)
@@ -227,7 +227,7 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// crosses notes what it is told.
+// crosses notes what it is given.
 type crosses struct{ told []string }
 
 func (c *crosses) Begin(end int64) { c.told = append(c.told, fmt.Sprint("begin ", end/tick)) }
@@ -246,7 +246,7 @@ func (c *crosses) ReadState(b []byte) error {
 	return nil
 }
 
-// TestCrosser: what corrects windows is told of them in order, each collector by its name, and has a part in the state.
+// TestCrosser: what corrects windows gets them in order, each run of a collector by its name, and has a part in the state.
 func TestCrosser(t *testing.T) {
 	var c, again crosses
 	m := newMerger(t, nil)
@@ -269,7 +269,7 @@ func TestCrosser(t *testing.T) {
 		t.Errorf("%d reports", e.Closed.Partial.Reports)
 	}
 	add(Record{Head: Head{Kind: Close, End: 101 * tick}})
-	want := []string{"begin 100", "a 4", "b 2", "finish 6", "begin 101", "b 1", "finish 1"}
+	want := []string{"begin 100", "a/1 4", "b/1 2", "finish 6", "begin 101", "b/1 1", "finish 1"}
 	if !slices.Equal(c.told, want) {
 		t.Errorf("told %q, want %q", c.told, want)
 	}
@@ -281,7 +281,7 @@ func TestCrosser(t *testing.T) {
 		}
 	}
 	got, err := r.Merged()
-	if err != nil || got.Partial.Reports != 15 || got.Revision != 1 || !slices.Equal(again.told, []string{"begin 100", "a 4", "a 8", "b 2", "finish 14"}) {
+	if err != nil || got.Partial.Reports != 15 || got.Revision != 1 || !slices.Equal(again.told, []string{"begin 100", "a/1 4", "a/1 8", "b/1 2", "finish 14"}) {
 		t.Errorf("made again: %+v, %v, told %q", got, err, again.told)
 	}
 	saved := m.AppendState(nil)
@@ -302,7 +302,7 @@ func TestCrosser(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := r.Merged(); !errors.Is(err, errGone) {
+	if _, err := r.Merged(); !errors.Is(err, ErrGone) {
 		t.Errorf("made again of half a log: %v", err)
 	}
 }
@@ -394,7 +394,7 @@ func TestClocksApart(t *testing.T) {
 		for now := w * tick; now < (w+1)*tick; now += tick / 4 {
 			for ; read < len(log); read++ {
 				e, err := m.Add(&log[read])
-				if errors.Is(err, errFuture) && e.From == "fast" {
+				if errors.Is(err, ErrFuture) && e.From == "fast" {
 					refused++
 				} else if err != nil {
 					t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// outage makes a fleet whose collectors could not reach the log for some windows, and then send what they kept one after the
-// other, while nobody reads.
+// outage makes a fleet whose collectors could not reach the log for some windows, and then send what they kept one after the other,
+// while no consumer reads.
 func outage(t testing.TB, seed uint64, windows int, change func(*Options)) *world {
 	w := newWorld(t, seed)
 	base := w.cfg
@@ -83,9 +83,9 @@ func (w *world) fetch(p int) Fetch {
 	}
 }
 
-// TestOutages: after an outage of hundreds of windows all records of one collector come before those of the next. All
-// windows close whole and in order, and are bit for bit what they are with all values in memory, however small the budget is;
-// and whoever goes on from a state tells the same.
+// TestOutages: after an outage of hundreds of windows all records of one collector come before those of the next. All windows close
+// whole and in order, and are bit for bit what they are with all values in memory, however small the budget is; and a reader that
+// goes on from a state gives the same.
 func TestOutages(t *testing.T) {
 	read, whole := uint64(0), 0
 	for seed := range uint64(5) {
@@ -171,8 +171,8 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// TestFetchFails: when the log cannot be read, the record that closes a window is not added, and can be added again; what
-// the log does not have any more, or has otherwise, is told.
+// TestFetchFails: when the log cannot be read, the record that closes a window is not added, and can be added again; what the log
+// does not have any more, or has otherwise, is reported.
 func TestFetchFails(t *testing.T) {
 	w := outage(t, 3, 40, func(c *Options) { c.MaxHeld = 1 })
 	away := errors.New("away")
@@ -237,7 +237,7 @@ func TestFetchFails(t *testing.T) {
 // of those that lie ahead of the clock of the log there are few.
 func TestGateHoldsThousands(t *testing.T) {
 	s := newScript(t, func(c *Options) { c.MaxAhead, c.MaxRecords = 4, 10_100 })
-	at := func(h Head, now int64, kind eventKind, reason error) Verdict {
+	at := func(h Head, now int64, kind EventKind, reason error) Verdict {
 		t.Helper()
 		v, err := s.g.Add(&h, s.at, 10, now*tick)
 		s.at++
@@ -253,7 +253,7 @@ func TestGateHoldsThousands(t *testing.T) {
 	for n := range int64(4) { // a fast clock
 		at(part("fast", 1, uint64(n+1), 7000+n), now, Nothing, nil)
 	}
-	at(part("fast", 1, 5, 7004), now, Refused, errFuture)
+	at(part("fast", 1, 5, 7004), now, Refused, ErrFuture)
 	for n := range uint64(5000) {
 		if v := at(part("b", 1, n+1, int64(n)+1000), now, Nothing, nil); len(v.Dropped) > 0 {
 			t.Fatalf("window %d drops %v", n, v.Dropped)
@@ -291,8 +291,8 @@ func TestGateHoldsThousands(t *testing.T) {
 	}
 }
 
-// TestAssemblerBudget: slices that are told one after the other over hundreds of windows are put together bit for bit as
-// with all of them in memory, and no window is told without one.
+// TestAssemblerBudget: slices that are published one after the other over hundreds of windows are put together bit for bit as with
+// all of them in memory, and no window is published without one.
 func TestAssemblerBudget(t *testing.T) {
 	const windows, count = 200, 4
 	rng := rand.New(rand.NewPCG(5, 5))
@@ -374,7 +374,7 @@ func TestAssemblerBudget(t *testing.T) {
 			t.Errorf("%d bytes are kept with a budget of %d", most, budget)
 		}
 	}
-	// An error while records are read again is told.
+	// An error while records are read again is returned.
 	a := newAssembler(t, func(c *Options) { c.Slices, c.MaxOpen, c.MaxHeld, c.Fetch = count, 1000, 1, fetch })
 	fail = errors.New("away")
 	for i := range log {
@@ -389,7 +389,7 @@ func TestAssemblerBudget(t *testing.T) {
 	t.Error("no error while the log is away")
 }
 
-// TestAssemblerSilence: a slice that tells nothing for long is not waited for; one that tells earlier windows is.
+// TestAssemblerSilence: a slice that publishes nothing for long is not waited for; one that publishes earlier windows is.
 func TestAssemblerSilence(t *testing.T) {
 	a := newAssembler(t, func(c *Options) { c.MaxOpen, c.Silence = 1000, 20*tick })
 	offset := int64(0)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Params are what all members of a fleet have in common. They are kept in the roster under the key "fleet", as JSON.
+// Params holds the parameters that all members of a fleet share. They are kept in the roster under the key "fleet", as JSON.
 type Params struct {
 	Name    string        `json:"name"`      // of the fleet, as the instance of its points
 	Slices  int           `json:"slices"`    // partitions of windows and of reports
@@ -15,7 +15,7 @@ type Params struct {
 	Version int           `json:"version"`   // of the records
 }
 
-// Differences says in words in what q, that a member was configured with, differs from the fleet's p.
+// Differences returns in words in what q, that a member was configured with, differs from the fleet's p.
 func (p *Params) Differences(q *Params) (out []string) {
 	differ := func(what string, fleet, mine any) {
 		if fleet != mine {

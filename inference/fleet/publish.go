@@ -12,7 +12,7 @@ type Record struct {
 	Offset int64
 	Head   Head
 	Value  []byte // as in the topic
-	// Time is when it was appended to the log, by the clock of the brokers, ns since 1970; 0 if that is not known.
+	// Time is the time of its append to the log, by the clock of the brokers, ns since 1970; 0 if that is not known.
 	Time int64
 }
 
@@ -23,7 +23,7 @@ type Out struct {
 	Value     []byte
 }
 
-// PublisherConfig says who publishes, and how.
+// PublisherConfig holds the name and the settings of a publisher.
 type PublisherConfig struct {
 	From string // name of the collector
 	// Boot is drawn for each run. 0 is for those whose records are numbered by their windows, see [pseudoSeq].
@@ -37,15 +37,25 @@ type PublisherConfig struct {
 type Publisher struct {
 	cfg     PublisherConfig
 	codec   *Codec
-	windows []uint64 // the last number in each partition
-	reports []uint64
+	windows []numbering // by partition
+	reports []numbering
 	slices  []*inference.Partial
+}
+
+// numbering is how far a run has come in a partition: the number of its last record, and the reports of all of them.
+type numbering struct{ seq, reports uint64 }
+
+// next names the next record, which stands for some reports of its own.
+func (s *numbering) next(h *Head, own uint64) {
+	s.seq++
+	s.reports += own
+	h.Seq, h.Total = s.seq, s.reports
 }
 
 // NewPublisher begins a run.
 func NewPublisher(cfg PublisherConfig) *Publisher {
 	n := cfg.Slicer.Slices()
-	p := &Publisher{cfg: cfg, codec: NewCodec(0, inference.Limits{}), windows: make([]uint64, n), reports: make([]uint64, n)}
+	p := &Publisher{cfg: cfg, codec: NewCodec(0, inference.Limits{}), windows: make([]numbering, n), reports: make([]numbering, n)}
 	if p.cfg.MaxSize <= 0 {
 		p.cfg.MaxSize = 900_000
 	}
@@ -76,8 +86,8 @@ func (p *Publisher) head(kind Kind, slice int, end int64, value []byte) Head {
 	}
 }
 
-// Label gives the end of the window in which a time lies, which is excluded: a window from 10 to 20 has what came at 10,
-// and not what came at 20.
+// Label returns the end of the window in which a time lies, which is excluded: a window from 10 to 20 has what came at 10, and not
+// what came at 20.
 func Label(at, window int64) int64 {
 	n := at - at%window
 	if n > at { // before 1970
@@ -86,9 +96,9 @@ func Label(at, window int64) int64 {
 	return n + window
 }
 
-// Window makes the records of a window that ends at the label end, one or more for each slice, and appends them to dst.
-// Part is what was seen; it is only read. Raw is how many reports of the window were sent to each partition of reports, nil
-// if there were none. First is the number of the first record within the window, for those who have Boot 0; others give 0.
+// Window makes the records of a window that ends at the label end, one or more for each slice, and appends them to dst. Part is what
+// was seen; it is only read. Raw is how many reports of the window were sent to each partition of reports, nil if there were none.
+// First is the number of the first record within the window, for collectors with Boot 0; others give 0.
 func (p *Publisher) Window(dst []Out, part *inference.Partial, end int64, raw []uint64, first int) ([]Out, error) {
 	begin := len(dst)
 	part.Split(&p.cfg.Slicer, p.slices)
@@ -109,8 +119,7 @@ func (p *Publisher) Window(dst []Out, part *inference.Partial, end int64, raw []
 			if p.cfg.Boot == 0 {
 				h.Seq = pseudoSeq(end, p.cfg.Window, first+n)
 			} else {
-				p.windows[i]++
-				h.Seq = p.windows[i]
+				p.windows[i].next(h, h.Reports)
 			}
 		}
 		records[len(records)-1].Head.Raw = raw
@@ -125,8 +134,7 @@ const maxParts = 1 << 10
 func (p *Publisher) Reports(partition int, end int64, n uint64, value []byte) Out {
 	h := p.head(Reports, partition, end, value)
 	h.Reports = n
-	p.reports[partition]++
-	h.Seq = p.reports[partition]
+	p.reports[partition].next(&h, n)
 	return Out{partition, h, value}
 }
 
@@ -134,8 +142,7 @@ func (p *Publisher) Reports(partition int, end int64, n uint64, value []byte) Ou
 func (p *Publisher) Mark(partition int, end int64, n uint64) Out {
 	h := p.head(Mark, partition, end, nil)
 	h.Reports = n
-	p.reports[partition]++
-	h.Seq = p.reports[partition]
+	p.reports[partition].next(&h, 0)
 	return Out{Partition: partition, Head: h}
 }
 
@@ -170,7 +177,7 @@ func (m *Merged) ownersOf(piece *inference.Partial) []uint32 {
 	return out
 }
 
-// number tells the records of a slice of a window how many they are.
+// number writes into the records of a slice of a window how many they are.
 func number(records []Out) {
 	for n := range records {
 		records[n].Head.Part, records[n].Head.Parts = uint32(n), uint32(len(records))

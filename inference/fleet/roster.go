@@ -10,8 +10,8 @@ import (
 	"github.com/hopscope/hopscope/inference/state"
 )
 
-// Roster is what the records of the topic roster say: what all members have in common, and who there is. It is fed with
-// all records in their order; the last one of a key counts.
+// Roster is the content of the topic roster: what all members have in common, and the members. It is fed with all records in their
+// order; the last one of a key counts.
 type Roster struct {
 	params  *Params
 	members map[string]*Member // by key
@@ -68,7 +68,7 @@ func (r *Roster) Add(key string, value []byte) error {
 	return nil
 }
 
-// Params are what all members have in common; nil before anybody has said so. They are not to be changed.
+// Params returns the parameters that all members have in common; nil before a member has published them. They are not to be changed.
 func (r *Roster) Params() *Params { return r.params }
 
 // Members are all there are, collectors before consumers, ordered by name. They are not to be changed.
@@ -78,16 +78,16 @@ func (r *Roster) Members() []*Member {
 	})
 }
 
-// Member gives one of them, nil if it is not there.
+// Member returns one of them, nil if it is not there.
 func (r *Roster) Member(role, name string) *Member { return r.members[MemberKey(role, name)] }
 
-// Expected are the collectors, for those who close windows.
+// Expected returns the collectors, for the members that close windows.
 func (r *Roster) Expected() (list []Expected) {
 	for _, m := range r.Members() {
 		if m.Role != Collector {
 			continue
 		}
-		e := Expected{Name: m.Name, Boot: m.Boot, Since: m.Since}
+		e := Expected{Name: m.Name, Boot: m.Boot, Since: m.Since, Windows: m.Windows, Reports: m.Reports}
 		if m.Left {
 			e.Until = max(m.Window, 1)
 		}
@@ -96,7 +96,7 @@ func (r *Roster) Expected() (list []Expected) {
 	return list
 }
 
-// Redraw is the boot that a collector is told to go on without, 0 if there is none.
+// Redraw returns the boot that a collector is asked to go on without, 0 if there is none.
 func (r *Roster) Redraw(collector string) uint64 { return r.redraws[collector] }
 
 // readParams reads the value under [ParamsKey].

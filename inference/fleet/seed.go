@@ -14,7 +14,7 @@ const (
 	version      = headVersion
 )
 
-// NewParams gives the parameters of a fleet for members of this version.
+// NewParams returns the parameters of a fleet for members of this version.
 func NewParams(name string, slices int, window time.Duration, seed uint64) Params {
 	return Params{Name: name, Slices: slices, Window: window, Seed: seedMark(name, seed), Codes: codesVersion, Version: version}
 }
@@ -22,8 +22,8 @@ func NewParams(name string, slices int, window time.Duration, seed uint64) Param
 // seedRounds make trying out seeds, such as those of a word list, a hundred thousand times as much work.
 const seedRounds = 100_000
 
-// seedMark tells two seeds apart without telling what they are: everybody who may read the roster sees it. Fleets of
-// different names have different marks of one seed.
+// seedMark distinguishes two seeds without revealing them: every reader of the roster sees it. Fleets of different names have
+// different marks of one seed.
 func seedMark(fleet string, seed uint64) string {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], seed)

@@ -34,8 +34,7 @@ func encoded(t testing.TB, p *inference.Partial) []byte {
 	return b
 }
 
-// see makes up what is seen of a window and tells it to one of the parts, and to all. Each exporter and each flow reaches
-// one part.
+// see makes up what is seen of a window and adds it to one of the parts, and to all. Each exporter and each flow reaches one part.
 func see(rng *rand.Rand, start, end int64, all *inference.Partial, parts []*inference.Partial) {
 	tell := func(i int, f func(p *inference.Partial)) {
 		f(all)
@@ -88,7 +87,7 @@ func see(rng *rand.Rand, start, end int64, all *inference.Partial, parts []*infe
 		tell(any(), func(p *inference.Partial) { p.AddDrops(&d) })
 	}
 	for n := range rng.Uint32N(8) {
-		e := inference.ExporterStats{ExporterKey: inference.ExporterKey{Addr: flowKey(n).Src, Node: n}, Reports: rng.Uint64N(9), Lost: rng.Int64N(3), Last: at(), Sequenced: true}
+		e := inference.ExporterStats{ExporterKey: inference.ExporterKey{Addr: flowKey(n).Src, Node: n, Nameless: n == 0}, Reports: rng.Uint64N(9), Lost: rng.Int64N(3), Last: at(), Sequenced: true}
 		tell(int(n)%len(parts), func(p *inference.Partial) { p.AddExporters([]inference.ExporterStats{e}) })
 	}
 }
@@ -351,7 +350,7 @@ func (w *world) one(p, i int, m *Merger) {
 	}
 }
 
-// finish lets everything arrive, and everybody read all.
+// finish lets everything arrive, and all readers read all.
 func (w *world) finish() {
 	for range 200 {
 		w.deliver()

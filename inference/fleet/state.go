@@ -16,9 +16,9 @@ import (
 // again, from Floor on. A state is its version<1b>, and then uvarints, varints for times and offsets, and texts with their
 // lengths.
 const (
-	gateState      = 1
+	gateState      = 2 // 1 has no statements for runs; it is written where there are none
 	mergerState    = 1
-	assemblerState = 2 // 1 did not have the times at which slices told something
+	assemblerState = 2 // 1 did not have the times at which slices were published
 
 	maxOpenState = 1 << 14 // windows that are open in a state
 )
@@ -76,7 +76,11 @@ func (g *Gate) fresh() *Gate {
 }
 
 func (g *Gate) code(c *state.Coder) {
-	c.Version(gateState, gateState)
+	newest := uint8(gateState)
+	if !c.Reading() && !g.states() {
+		newest--
+	}
+	version := c.Version(1, newest)
 	window, slice, reports := g.cfg.Window, g.cfg.Slice, g.cfg.Reports
 	state.Int(c, "window", &window)
 	state.UintTo(c, "slice", maxSlices, &slice)
@@ -101,7 +105,7 @@ func (g *Gate) code(c *state.Coder) {
 	state.Pointers(c, "open windows", maxOpenState, 3, &g.open, func(w *openWindow, c *state.Coder) {
 		codeLabel(c, "open window", window, after, &w.end)
 		after = w.end
-		w.code(c, g)
+		w.code(c, g, version)
 	})
 	after = 0
 	state.Pointers(c, "past windows", maxPast+1, 9, &g.past, func(p *pastWindow, c *state.Coder) {
@@ -109,6 +113,13 @@ func (g *Gate) code(c *state.Coder) {
 		c.Check("past window", p.end <= g.closed)
 		after = p.end
 		p.code(c)
+	})
+}
+
+// states reports whether a window that is open has statements for runs.
+func (g *Gate) states() bool {
+	return slices.ContainsFunc(g.open, func(w *openWindow) bool {
+		return slices.ContainsFunc(w.entries, func(e entry) bool { return e.of != (runKey{}) })
 	})
 }
 
@@ -134,10 +145,10 @@ func (r *run) code(c *state.Coder) {
 	})
 }
 
-func (w *openWindow) code(c *state.Coder, g *Gate) {
+func (w *openWindow) code(c *state.Coder, g *Gate, version uint8) {
 	codeInts(c, "refused records", maxRefused, &w.refused)
 	state.List(c, "records", math.MaxInt32, 11, &w.entries, func(e *entry, c *state.Coder) {
-		e.code(c)
+		e.code(c, version)
 		c.Check("record", e.offset < g.next)
 	})
 	if !c.Reading() {
@@ -154,7 +165,7 @@ func (w *openWindow) code(c *state.Coder, g *Gate) {
 	g.heads += len(entries)
 }
 
-func (e *entry) code(c *state.Coder) {
+func (e *entry) code(c *state.Coder, version uint8) {
 	codeOffset(c, "record", &e.offset)
 	c.Text("record", MaxName, &e.from)
 	state.Uint(c, "record", &e.boot, &e.seq, &e.sum)
@@ -163,6 +174,11 @@ func (e *entry) code(c *state.Coder) {
 	state.Uint(c, "reports", &e.reports)
 	codeOffset(c, "size", &e.size)
 	state.List(c, "raw", maxSlices, 1, &e.raw, func(n *uint64, c *state.Coder) { state.Uint(c, "raw", n) })
+	if version >= 2 {
+		c.Text("record", MaxName, &e.of.from)
+		state.Uint(c, "record", &e.of.boot)
+		c.Check("record", (e.of.from == "") == (e.of.boot == 0))
+	}
 	c.Check("record", e.kind == Part && e.parts > e.part || e.kind == Mark || e.kind == Reports)
 }
 
@@ -172,7 +188,7 @@ func (p *pastWindow) code(c *state.Coder) {
 	state.Uint(c, "revision", &p.revision)
 	c.Flag("pending", &p.pending)
 	codeInts(c, "refused records", maxRefused, &p.refused)
-	state.List(c, "records without a run", maxRefused, 3, &p.pseudo, func(s *pseudo, c *state.Coder) {
+	state.List(c, "records without a run", maxPseudo, 3, &p.pseudo, func(s *pseudo, c *state.Coder) {
 		c.Text("record", MaxName, &s.from)
 		state.Uint(c, "number", &s.seq, &s.sum)
 	})
@@ -284,7 +300,7 @@ func (a *Assembler) code(c *state.Coder) {
 	a.codeHeard(c)
 }
 
-// codeHeard codes who heard which exporter; names come once, in the order of the exporters.
+// codeHeard codes which collector heard which exporter; names come once, in the order of the exporters.
 func (a *Assembler) codeHeard(c *state.Coder) {
 	var names []string
 	index := map[string]uint32{}
@@ -298,7 +314,7 @@ func (a *Assembler) codeHeard(c *state.Coder) {
 	codeNames(c, "collectors", 1<<20, &names)
 	state.Map(c, "exporters", 1<<24, 20, a.heard, inference.ExporterKey.Compare, func(k *inference.ExporterKey, by *heardBy, c *state.Coder) {
 		c.Addr("exporter", &k.Addr)
-		state.Uint(c, "exporter", &k.Node)
+		k.CodeNode(c)
 		state.Uint(c, "exporter", &k.HWID)
 		i := index[by.from]
 		state.Uint(c, "collector", &i)

@@ -61,7 +61,7 @@ func TestStreams(t *testing.T) {
 		var pubs []*Publisher
 		for i := range collectors {
 			each = append(each, newProcess(cfg, rng.Uint64()))
-			if seed%2 == 1 { // nobody shares an exporter, so that this changes nothing
+			if seed%2 == 1 { // no exporter is shared, so that this changes nothing
 				each[i].tracker.ReportNumbers(16)
 			}
 			pubs = append(pubs, NewPublisher(PublisherConfig{From: string(rune('a' + i)), Boot: rng.Uint64() | 1, Slicer: slicer, Window: tick, MaxSize: 1000 + rng.IntN(5000)}))

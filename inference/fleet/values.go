@@ -20,7 +20,7 @@ func (e *FetchError) Error() string {
 	return fmt.Sprintf("records of the window to %d cannot be read again: %v", e.End, e.Err)
 }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *FetchError) Unwrap() error { return e.Err }
 
 // values are those of records of the open windows of a gate, within MaxHeld bytes for all of them together. What does not fit
@@ -54,7 +54,7 @@ func (g *Gate) AddRecord(r *Record) (Verdict, error) {
 	}
 	if h.Kind == kind && Sum(r.Value) != h.Sum {
 		g.refuse(h, r.Offset)
-		return Verdict{Kind: Refused, End: h.End}, &recordError{r.Offset, h.From, h.End, &valueError{"record", ErrSum}}
+		return Verdict{Kind: Refused, End: h.End}, &recordError{r.Offset, h.From, h.End, &valueError{"record", ErrSum}, 0}
 	}
 	if err := g.prepare(r); err != nil {
 		return Verdict{End: h.End}, err

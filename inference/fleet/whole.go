@@ -13,13 +13,11 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Document is the value of a record of kind Whole, as JSON: what the owner of series found out from all slices of a window,
-// for pages and for everybody else who reads the topic. Times are RFC 3339 with nanoseconds in UTC, identifiers are 16
-// hexadecimal digits, and a field that is absent does not apply. A later version of hopscope may add fields; version goes up
-// when a field changes its meaning.
+// Document is the value of a record of kind Whole, as JSON: what the owner of series found out from all slices of a window, for pages
+// and for all other readers of the topic. Times are RFC 3339 with nanoseconds in UTC, identifiers are 16 hexadecimal digits, and a
+// field that is absent does not apply. A later version of hopscope may add fields; version goes up when a field changes its meaning.
 //
-// The document of a window replaces those with a lower revision, except for the findings: they are told once, with
-// revision 0.
+// The document of a window replaces those with a lower revision, except for the findings: they are published once, with revision 0.
 type Document struct {
 	Version  int       `json:"version"` // 1
 	Fleet    string    `json:"fleet"`
@@ -55,7 +53,7 @@ type Totals struct {
 	FlowBound  uint64 `json:"flow_bound"`              // reports that a flow can have had which no collector lists
 	Exporters  int    `json:"exporters"`               // sequence number spaces
 	Unheard    int    `json:"unheard_exporters"`       // of which nothing can be known, because their collector was missing
-	Lost       int64  `json:"reports_lost"`            // on their way from exporters; below 0 where a window takes back what one before told
+	Lost       int64  `json:"reports_lost"`            // on their way from exporters; below 0 where a window takes back losses of one before
 	Duplicated uint64 `json:"reports_duplicated"`
 	Malformed  uint64 `json:"reports_malformed"`
 	Paths      uint64 `json:"path_changes"`
@@ -71,8 +69,8 @@ type findingState struct {
 	Severity string     `json:"severity"` // info, warning or critical
 	Start    time.Time  `json:"start"`    // end of the window in which the cause was first seen
 	Updated  time.Time  `json:"updated"`
-	End      *time.Time `json:"end,omitempty"` // absent as long as the cause lasts
-	Node     uint32     `json:"node,omitempty"`
+	End      *time.Time `json:"end,omitempty"`  // absent as long as the cause lasts
+	Node     *uint32    `json:"node,omitempty"` // 0 is written for findings about exporters alone
 	EgressIf uint32     `json:"egress_if,omitempty"`
 	Flow     *flowName  `json:"flow,omitempty"`
 	Exporter string     `json:"exporter,omitempty"` // its address
@@ -103,7 +101,7 @@ type flowName struct {
 // documentVersion is the version of a [Document].
 const documentVersion = 1
 
-// NewDocument makes the document of a window and of the findings that were told with it.
+// NewDocument makes the document of a window and of the findings that were published with it.
 func NewDocument(fleet string, a *Assembled, w *inference.Window, findings []inference.Finding) *Document {
 	d := &Document{
 		Version: documentVersion, Fleet: fleet, Start: moment(a.Start), End: moment(a.End), Revision: a.Revision, AbsentSlices: a.Absent,
@@ -148,16 +146,16 @@ func NewDocument(fleet string, a *Assembled, w *inference.Window, findings []inf
 
 func moment(ns int64) time.Time { return time.Unix(0, ns).UTC() }
 
-// newFindingState makes the form in which a finding is told.
+// newFindingState makes the form in which a finding is published.
 func newFindingState(f *inference.Finding) findingState {
 	out := findingState{
 		ID: f.IDText(), Kind: f.Kind.String(), Severity: f.Severity.String(), Start: moment(f.Start), Updated: moment(f.Updated),
-		Node: f.Node, EgressIf: f.EgressIf, HWID: f.HWID, Reason: f.Reason, Folded: f.Folded,
+		EgressIf: f.EgressIf, HWID: f.HWID, Reason: f.Reason, Folded: f.Folded,
 		Value: number64(f.Value), Baseline: number64(f.Baseline), Text: strings.ToValidUTF8(f.Text, "\uFFFD"),
 		Cause: f.CauseText(), Evidence: f.Evidence, Learning: f.Learning, Statistic: f.Statistic,
 	}
 	if f.Element.Kind != inference.NoElement {
-		out.Element, _ = f.Element.MarshalJSON() // it fails for kinds that nobody makes
+		out.Element, _ = f.Element.MarshalJSON() // it fails for kinds that do not exist
 	}
 	if f.End != 0 {
 		end := moment(f.End)
@@ -170,6 +168,9 @@ func newFindingState(f *inference.Finding) findingState {
 	if f.Exporter != (decode.Addr{}) {
 		out.Exporter = f.Exporter.String()
 	}
+	if f.Node != 0 || out.Exporter != "" && !f.Nameless {
+		out.Node = &f.Node
+	}
 	return out
 }
 
@@ -180,10 +181,10 @@ func number64(v float64) *float64 {
 	return &v
 }
 
-// Finding gives the finding that the form tells of.
+// Finding returns the finding of the form.
 func (s *findingState) Finding() (inference.Finding, error) {
 	f := inference.Finding{
-		Start: s.Start.UnixNano(), Updated: s.Updated.UnixNano(), Node: s.Node, EgressIf: s.EgressIf, HWID: s.HWID, Reason: s.Reason,
+		Start: s.Start.UnixNano(), Updated: s.Updated.UnixNano(), EgressIf: s.EgressIf, HWID: s.HWID, Reason: s.Reason,
 		Folded: s.Folded, Value: math.NaN(), Baseline: math.NaN(), Text: s.Text,
 		Evidence: s.Evidence, Learning: s.Learning, Statistic: s.Statistic,
 	}
@@ -213,6 +214,13 @@ func (s *findingState) Finding() (inference.Finding, error) {
 	}
 	if s.Exporter != "" {
 		f.Exporter, errs[5] = parseAddr(s.Exporter)
+		f.Nameless = s.Node == nil
+		if e := &f.Element; f.Nameless && e.Kind == inference.ExporterElement && e.Node == 0 { // earlier versions wrote it with the node 0
+			e.Nameless = true
+		}
+	}
+	if s.Node != nil {
+		f.Node = *s.Node
 	}
 	if err := errors.Join(errs[:]...); err != nil {
 		return inference.Finding{}, fmt.Errorf("finding %q: %w", s.ID, err)

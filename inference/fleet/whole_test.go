@@ -20,7 +20,7 @@ func exampleDocument() (*Document, []inference.Finding) {
 		},
 		{
 			ID: math.MaxUint64, Kind: inference.PathChanged, Severity: inference.Critical, Start: 1, Updated: 2, End: 3, Flow: flowKey(5),
-			Exporter: decode.AddrFrom4([]byte{10, 0, 0, 1}), HWID: 2, Reason: 9, Text: "a flow", Evidence: 3,
+			Exporter: decode.AddrFrom4([]byte{10, 0, 0, 1}), HWID: 2, Nameless: true, Reason: 9, Text: "a flow", Evidence: 3,
 		},
 	}
 	a := &Assembled{

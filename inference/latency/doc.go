@@ -1,8 +1,8 @@
-// Package latency keeps what the digests of a flow say about each of its hops. It is the collector's side of PINT's dynamic
-// per-flow aggregation (section 4.1 of the paper, theorems 1 and 2). A digest holds the compressed value of one hop, the
-// last one that wrote to it; the decoder finds out by hashing which hop that was. This package adds the value to a sketch
-// that belongs to the flow and the hop and has a fixed number of bytes, 100 by default. The values can be latencies, queue
-// lengths or anything else for which there is a [Code].
+// Package latency keeps the values that the digests of a flow carry about each of its hops. It is the collector's side of PINT's
+// dynamic per-flow aggregation (section 4.1 of the paper, theorems 1 and 2). A digest holds the compressed value of one hop, the
+// last one that wrote to it; the decoder finds out by hashing which hop that was. This package adds the value to a sketch that
+// belongs to the flow and the hop and has a fixed number of bytes, 100 by default. The values can be latencies, queue lengths or
+// anything else for which there is a [Code].
 //
 // # Quantiles
 //

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Hop is what the digests said of a hop of a flow. It is valid until the next call of a method of its pool.
+// Hop holds the values of a hop of a flow from its digests. It is valid until the next call of a method of its pool.
 type Hop struct {
 	Count uint64 // digests
 
@@ -20,8 +20,8 @@ type Hop struct {
 	shared  bool    // some bins hold more than their own code
 }
 
-// Hop gives what is known of a flow's hop at the time now. It is not ok if no digest came, or none within the window that
-// the panes cover.
+// Hop returns what is known of a flow's hop at the time now. It is not ok if no digest came, or none within the window that the panes
+// cover.
 func (p *Pool) Hop(f *Flow, hop int, now int64) (h Hop, ok bool) {
 	if hop < 1 || hop > MaxHops {
 		return h, false
@@ -70,9 +70,9 @@ func (p *Pool) Hop(f *Flow, hop int, now int64) (h Hop, ok bool) {
 	return h, true
 }
 
-// Quantile gives the value of the smallest code that at least the share q of all codes does not exceed: 0 for the
-// smallest, 1 for the largest. [Hop.Smooth] is closer where codes are far apart. Where codes share bins, a bin's weight is
-// taken as spread evenly around its code, half way to the nearer neighbour.
+// Quantile returns the value of the smallest code that at least the share q of all codes does not exceed: 0 for the smallest, 1 for
+// the largest. [Hop.Smooth] is closer where codes are far apart. Where codes share bins, a bin's weight is taken as spread evenly
+// around its code, half way to the nearer neighbour.
 func (h *Hop) Quantile(q float64) float64 {
 	switch {
 	case !(q > 0) || h.total == 0:

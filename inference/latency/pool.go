@@ -36,7 +36,7 @@ type Pool struct {
 	layout  layout
 	code    Code
 	data    []byte
-	blocks  []block // 0 is nobody's
+	blocks  []block // 0 belongs to no flow
 	touched uint32  // the rest was never used
 	freed   uint32
 	stats   Stats
@@ -76,10 +76,10 @@ func NewPool(c Config, code Code, seed uint64) (*Pool, error) {
 	return p, nil
 }
 
-// Config gives what the pool was made of.
+// Config returns what the pool was made of.
 func (p *Pool) Config() Config { return p.config }
 
-// Stats gives the counters.
+// Stats returns the counters.
 func (p *Pool) Stats() Stats { return p.stats }
 
 // SizeBytes is the memory that the pool holds for sketches.

@@ -1,26 +1,25 @@
 // Package loss finds packets that vanish between the first switch of their way and the last one, and the link that loses
 // them.
 //
-// What a switch drops and reports is a drop. What a line loses, or a switch that does not know it, shows in nobody's
-// reports about packets that arrive. It shows where two switches report the same packets: the first one, when a packet
-// enters, and the last one, when it leaves. Both choose the packets by a hash that they share, or the first one chooses
-// and the packet says so.
+// What a switch drops and reports is a drop. A packet that a line loses, or a switch that does not know it, shows in no report
+// about packets that arrive. It shows where two switches report the same packets: the first one, when a packet enters, and the
+// last one, when it leaves. Both choose the packets by a hash that they share, or the first one chooses and the packet says so.
 //
 // # Comparing
 //
-// A [Flow] holds the IPv4 identifications of the latest packets and who reported each of them. A packet is settled two
-// seconds after its first report: one that the first switch alone has reported is lost, one that the last switch alone
-// has reported says nothing. What is on its way at the end of a window is not settled, reports may overtake each other, and
-// a report that comes twice counts once. A flow with more than 64 packets in two seconds is compared by a share of them,
-// which both sides of the comparison choose by the identification. Flows whose packets have none (IPv6), or all the same
-// one, are not compared, nor is a flow before a packet of it was reported by both.
+// A [Flow] holds the IPv4 identifications of the latest packets and the switches that reported each of them. A packet is settled
+// two seconds after its first report: one that the first switch alone has reported is lost, one that the last switch alone has
+// reported says nothing. What is on its way at the end of a window is not settled, reports may overtake each other, and a report
+// that comes twice counts once. A flow with more than 64 packets in two seconds is compared by a share of them, which both sides
+// of the comparison choose by the identification. Flows whose packets have none (IPv6), or all the same one, are not compared,
+// nor is a flow before a packet of it was reported by both.
 //
 // # Locating
 //
-// fit explains what flows lost by as few links and flows as possible. Each flow loses about Poisson(n Σ r) of n packets,
-// with the sum over the rates r of the links on its way and a floor that is normal. Of all links, and all flows that lost half
-// of their packets or more, it takes the one that explains most (the greatest gain of the logarithm of the likelihood),
-// then the next, until what is left is chance. A step has to pass an exact binomial test besides: at the floor, as many
-// losses or more come by chance less than once in three million fits. The confidence of a culprit is its likelihood as a share of
-// those of all candidates, each with its best rate. Links that the same flows cross cannot be told apart, and share it.
+// fit explains what flows lost by as few links and flows as possible. Each flow loses about Poisson(n Σ r) of n packets, with
+// the sum over the rates r of the links on its way and a floor that is normal. Of all links, and all flows that lost half of
+// their packets or more, it takes the one that explains most (the greatest gain of the logarithm of the likelihood), then the
+// next, until what is left is chance. A step has to pass an exact binomial test besides: at the floor, as many losses or more
+// come by chance less than once in three million fits. The confidence of a culprit is its likelihood as a share of those of all
+// candidates, each with its best rate. Links that the same flows cross cannot be distinguished, and share it.
 package loss

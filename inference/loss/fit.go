@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// Sample is what a flow lost in some time.
+// Sample is the loss of a flow in some time.
 type Sample struct {
 	Links         []int32 // on its way, by number, each once; none if the way is not known
 	Packets, Lost uint64
 }
 
-// Culprit is what explains losses: a link, or a single flow, of which the other one is -1.
+// Culprit is the explanation of losses: a link, or a single flow, of which the other one is -1.
 type Culprit struct {
 	Link, Flow    int32 // by number, and by place among the samples
 	Ratio         float64
@@ -22,7 +22,7 @@ type Culprit struct {
 	Rivals        []Rival // that explain the same losses, too, if less well; links in their order, then flows
 }
 
-// Rival is what may explain losses in the place of a culprit: a link, or a single flow, of which the other one is -1.
+// Rival is an explanation of losses in place of a culprit: a link, or a single flow, of which the other one is -1.
 type Rival struct {
 	Link, Flow int32
 	Weight     float64 // its likelihood by that of the culprit
@@ -36,7 +36,7 @@ const (
 	falseAlarm = 3e-7
 	// least losses that are worth a culprit.
 	leastLost = 4
-	// A flow is a culprit of its own if it lost this share of its packets. It is told once it lost this many; before, it
+	// A flow is a culprit of its own if it lost this share of its packets. It is published once it lost this many; before, it
 	// explains what it lost all the same, and no link is blamed for that.
 	blackShare, blackLost = .5, 8
 )
@@ -47,7 +47,7 @@ func fit(samples []Sample, links int, floor float64) []Culprit {
 	return FitWithin(samples, links, floor, falseAlarm)
 }
 
-// FitWithin is fit with another chance of a false culprit, above 0: for whoever fits more often.
+// FitWithin is fit with another chance of a false culprit, above 0: for callers that fit more often.
 func FitWithin(samples []Sample, links int, floor, alarm float64) []Culprit {
 	f := fitter{samples: samples, floor: floor, alarm: alarm, rate: make([]float64, len(samples)), cross: make([][]int32, links)}
 	for i := range samples {
@@ -200,7 +200,7 @@ func (f *fitter) sum(c *Culprit) (explained float64) {
 	return explained
 }
 
-// chance is the probability that flows of a culprit lose as many without it. Those that lose more by others tell little of
+// chance is the probability that flows of a culprit lose as many without it. Flows that lose more by others are little evidence of
 // it, and are left out.
 func (f *fitter) chance(c *Culprit) float64 {
 	packets, lost, explained := uint64(0), uint64(0), 0.0
@@ -283,9 +283,9 @@ func (f *fitter) best(samples []int32) (rate, gain float64) {
 	return min(rate, 1), gain
 }
 
-// Needed is how many of some packets have to be lost on a link for fit to find it, if nothing else explains them: by chance,
-// at the floor, as many are lost less than once in so many fits, even on the most unlucky one of all candidates, which are the
-// links and the flows. Where more than one link explains them it can take more.
+// Needed returns how many of some packets have to be lost on a link for fit to find it, if nothing else explains them: by chance, at
+// the floor, as many are lost less than once in so many fits, even on the most unlucky one of all candidates, which are the links and
+// the flows. Where more than one link explains them it can take more.
 func Needed(packets uint64, floor float64, candidates int) uint64 {
 	for x := uint64(leastLost); x < packets; x++ {
 		ratio := float64(x) / float64(packets)
@@ -305,7 +305,7 @@ func tail(x, n uint64, p float64) float64 {
 		return 1
 	case x > n || p <= 0:
 		return 0
-	case float64(x) < float64(n)*p: // the body; nobody asks how exactly
+	case float64(x) < float64(n)*p: // the body of the distribution; its exact value has no use
 		return 1
 	}
 	lg := func(v float64) float64 { r, _ := math.Lgamma(v); return r }

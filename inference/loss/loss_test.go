@@ -107,8 +107,8 @@ func TestFlowThinsOut(t *testing.T) {
 	}
 }
 
-// Reports of one side alone say nothing: of flows that nobody compares, before the first packet was seen by both, and of
-// packets that the first switch did not report or whose report was lost.
+// Reports of one side alone say nothing: of flows that are not compared, before the first packet was seen by both, and of packets
+// that the first switch did not report or whose report was lost.
 func TestFlowOfOneSide(t *testing.T) {
 	var source, sink, constant Flow
 	var entered, left, same []event
@@ -258,7 +258,7 @@ func TestFitFindsWhatLoses(t *testing.T) {
 	}
 }
 
-// A flow that loses all of a few packets is not told yet, and no link on its way is blamed for them.
+// A flow that loses all of a few packets is not published yet, and no link on its way is blamed for them.
 func TestFitBlamesNoLinkForAFlow(t *testing.T) {
 	for lost := uint64(4); lost <= 20; lost++ {
 		got := fit([]Sample{

@@ -1,14 +1,15 @@
-// Package names says what people call the nodes, interfaces and hosts that reports know by their numbers. Names are for people
-// only: they are put in where a text is shown, with the number beside them, "leaf-3 (17)". What is stored, compared and
+// Package names maps the numbers of nodes, interfaces and hosts in reports to the names that operators use. Names are for
+// display only: they are put in where a text is shown, with the number beside them, "leaf-3 (17)". What is stored, compared and
 // computed goes by numbers, so that a node which gets another name stays the same node.
 //
-// Names come from a file that somebody wrote, perhaps from what devices say of themselves. [Clean] makes them fit to be shown.
+// Names come from a file of the operator, perhaps made of what devices report of themselves. [Clean] makes them fit to be shown.
 package names
 
 import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -22,19 +23,21 @@ import (
 // MaxName bounds a name, in characters.
 const MaxName = 64
 
-// Node is what is known of a node.
+// Node holds the names of a node and its interfaces.
 type Node struct {
 	ID         uint32      `json:"id"`
 	Name       string      `json:"name,omitempty"`
 	Site       string      `json:"site,omitempty"`
 	Interfaces []Interface `json:"interfaces,omitempty"`
+	// DropReasons holds the node's own names of drop reasons. They go before those that all nodes share.
+	DropReasons map[uint8]string `json:"drop_reasons,omitempty"`
 }
 
-// Interface is what is known of an interface of a node.
+// Interface holds the name and the speed of an interface of a node.
 type Interface struct {
 	ID    uint32  `json:"id"`
 	Name  string  `json:"name,omitempty"`
-	Speed float64 `json:"speed,omitempty"` // bits a second; 0 where nobody said
+	Speed float64 `json:"speed,omitempty"` // bits a second; 0 where unknown
 }
 
 // Host names the hosts of a prefix, which may be a single one.
@@ -52,10 +55,10 @@ type Document struct {
 	Sites       []Site           `json:"sites,omitempty"` // whose nodes have numbers of their own
 }
 
-// Names gives the names of a document, whoever wrote it.
+// Names returns the names of a document of any origin.
 func (d *Document) Names() *Names { return New(d.Nodes, d.Hosts, d.DropReasons).WithSites(d.Sites) }
 
-// Document gives all names. It shares memory with n.
+// Document returns all names. It shares memory with n.
 func (n *Names) Document() Document {
 	d := Document{Nodes: []Node{}, Hosts: []Host{}, DropReasons: map[uint8]string{}}
 	if n != nil {
@@ -65,7 +68,7 @@ func (n *Names) Document() Document {
 	return d
 }
 
-// WithReasons gives n with names for those drop reasons that n has none for.
+// WithReasons returns n with names for those drop reasons that n has none for.
 func (n *Names) WithReasons(more map[uint8]string) *Names {
 	if len(more) == 0 {
 		return n
@@ -76,7 +79,7 @@ func (n *Names) WithReasons(more map[uint8]string) *Names {
 	return New(d.Nodes, d.Hosts, reasons).WithSites(d.Sites)
 }
 
-// WithNodes gives n with what devices say of themselves, where n says nothing: names of nodes and interfaces, and speeds.
+// WithNodes returns n with what devices say of themselves, where n says nothing: names of nodes and interfaces, and speeds.
 func (n *Names) WithNodes(more []Node) *Names {
 	if len(more) == 0 {
 		return n
@@ -97,10 +100,16 @@ func (n *Names) WithNodes(more []Node) *Names {
 		to := &d.Nodes[i]
 		to.Name, to.Site = cmp.Or(to.Name, m.Name), cmp.Or(to.Site, m.Site)
 		if !own[m.ID] { // what it has is n's
-			own[m.ID], to.Interfaces = true, slices.Clone(to.Interfaces)
+			own[m.ID], to.Interfaces, to.DropReasons = true, slices.Clone(to.Interfaces), maps.Clone(to.DropReasons)
 			for k, f := range to.Interfaces {
 				ports[[2]uint32{m.ID, f.ID}] = k
 			}
+		}
+		for r, why := range m.DropReasons {
+			if to.DropReasons == nil {
+				to.DropReasons = map[uint8]string{}
+			}
+			to.DropReasons[r] = cmp.Or(to.DropReasons[r], why)
 		}
 		for _, f := range m.Interfaces {
 			key := [2]uint32{m.ID, f.ID}
@@ -124,8 +133,8 @@ type Names struct {
 	sites   Sites
 }
 
-// New makes names of what is listed. Texts are cleaned. Of entries for the same thing the first one counts: whoever reads them
-// from a file says what is wrong with it.
+// New makes names of what is listed. Texts are cleaned. Of entries for the same thing the first one counts: the reader of a file
+// reports what is wrong with it.
 func New(nodes []Node, hosts []Host, reasons map[uint8]string) *Names {
 	n := &Names{reasons: make(map[uint8]string, len(reasons))}
 	for _, d := range nodes {
@@ -133,6 +142,10 @@ func New(nodes []Node, hosts []Host, reasons map[uint8]string) *Names {
 		d.Interfaces = slices.Clone(d.Interfaces)
 		for i := range d.Interfaces {
 			d.Interfaces[i].Name = Clean(d.Interfaces[i].Name)
+		}
+		d.DropReasons = maps.Clone(d.DropReasons)
+		for r, why := range d.DropReasons {
+			d.DropReasons[r] = Clean(why)
 		}
 		slices.SortStableFunc(d.Interfaces, func(a, b Interface) int { return cmp.Compare(a.ID, b.ID) })
 		d.Interfaces = slices.CompactFunc(d.Interfaces, func(a, b Interface) bool { return a.ID == b.ID })
@@ -176,7 +189,7 @@ func (n *Names) Len() (count int) {
 	return count + len(n.hosts)
 }
 
-// Find gives what is known of a node.
+// Find returns what is known of a node.
 func (n *Names) Find(id uint32) (Node, bool) {
 	if n == nil {
 		return Node{}, false
@@ -188,7 +201,7 @@ func (n *Names) Find(id uint32) (Node, bool) {
 	return n.nodes[i], true
 }
 
-// FindInterface gives what is known of an interface.
+// FindInterface returns what is known of an interface.
 func (n *Names) FindInterface(node, id uint32) (Interface, bool) {
 	d, _ := n.Find(node)
 	i, ok := slices.BinarySearchFunc(d.Interfaces, id, func(f Interface, id uint32) int { return cmp.Compare(f.ID, id) })
@@ -198,13 +211,13 @@ func (n *Names) FindInterface(node, id uint32) (Interface, bool) {
 	return d.Interfaces[i], true
 }
 
-// Node gives "leaf-3 (17)", or "17" where the node has no name, and "leaf-3 (berlin/17)" in a site.
+// Node returns "leaf-3 (17)", or "17" where the node has no name, and "leaf-3 (berlin/17)" in a site.
 func (n *Names) Node(id uint32) string {
 	d, _ := n.Find(id)
 	return beside(d.Name, n.number(id))
 }
 
-// Interface gives "Ethernet3 (3)", or "3".
+// Interface returns "Ethernet3 (3)", or "3".
 func (n *Names) Interface(node, id uint32) string {
 	f, _ := n.FindInterface(node, id)
 	return beside(f.Name, strconv.FormatUint(uint64(id), 10))
@@ -219,7 +232,7 @@ func (n *Names) HopNode(k inference.HopKey) string {
 	return n.Node(k.Node)
 }
 
-// HopEgress gives the egress interface of a hop.
+// HopEgress returns the egress interface of a hop.
 func (n *Names) HopEgress(k inference.HopKey) string {
 	if k.Other || k.EgressIf == 0 {
 		return k.EgressName()
@@ -227,7 +240,7 @@ func (n *Names) HopEgress(k inference.HopKey) string {
 	return n.Interface(k.Node, k.EgressIf)
 }
 
-// Path gives the nodes of a path, first hop first: "leaf-1 (1) > spine-2 (7)".
+// Path returns the nodes of a path, first hop first: "leaf-1 (1) > spine-2 (7)".
 func (n *Names) Path(hops []inference.HopKey) string {
 	list := make([]string, len(hops))
 	for i, h := range hops {
@@ -236,7 +249,7 @@ func (n *Names) Path(hops []inference.HopKey) string {
 	return inference.JoinNodes(list)
 }
 
-// Reason gives "no route (25)", or "25" where the reason has no name.
+// Reason returns "no route (25)", or "25" where the reason has no name.
 func (n *Names) Reason(r uint8) string {
 	name := ""
 	if n != nil {
@@ -245,7 +258,7 @@ func (n *Names) Reason(r uint8) string {
 	return beside(name, strconv.Itoa(int(r)))
 }
 
-// Host gives the name of the longest prefix that holds an address, or "".
+// Host returns the name of the longest prefix that holds an address, or "".
 func (n *Names) Host(a netip.Addr) string {
 	if n == nil {
 		return ""
@@ -257,6 +270,16 @@ func (n *Names) Host(a netip.Addr) string {
 		}
 	}
 	return ""
+}
+
+// reasonOf is Reason for a drop of a node, whose own name for it goes before.
+func (n *Names) reasonOf(node uint64, r uint8) string {
+	if node <= math.MaxUint32 {
+		if x, ok := n.Find(uint32(node)); ok && x.DropReasons[r] != "" {
+			return beside(x.DropReasons[r], strconv.Itoa(int(r)))
+		}
+	}
+	return n.Reason(r)
 }
 
 func beside(name, number string) string {
@@ -290,13 +313,22 @@ var forms = []form{
 		return "left " + n.pathText(v[0]) + " for " + n.pathText(v[1])
 	}},
 	{`next to (\d+)`, func(n *Names, v []string) string { return "next to " + n.nodeText(v[0]) }},
-	{`for reason (\d+)`, func(n *Names, v []string) string {
-		r, err := strconv.ParseUint(v[0], 10, 8)
-		if err != nil {
-			return "for reason " + v[0]
-		}
-		return "for reason " + n.Reason(uint8(r))
-	}},
+	{dropReason, nil}, // its node is named before it
+}
+
+const dropReason = `for reason (\d+)`
+
+// reasonText names the reason of a drop of a node, by their numbers.
+func (n *Names) reasonText(node, number string) string {
+	r, err := strconv.ParseUint(number, 10, 8)
+	if err != nil {
+		return "for reason " + number
+	}
+	id, err := strconv.ParseUint(node, 10, 32)
+	if err != nil {
+		id = math.MaxUint64
+	}
+	return "for reason " + n.reasonOf(id, uint8(r))
 }
 
 // anyForm finds all forms in one pass, so that no name is taken for a number.
@@ -345,7 +377,7 @@ func (n *Names) pathText(path string) string {
 
 // empty reports whether nothing has a name: no node, interface or host, no drop reason and no site.
 func (n *Names) empty() bool {
-	return n == nil || n.Len() == 0 && len(n.reasons) == 0 && len(n.sites) == 0
+	return n == nil || len(n.nodes) == 0 && n.Len() == 0 && len(n.reasons) == 0 && len(n.sites) == 0
 }
 
 // Text puts names into a sentence that has numbers: "node 17 interface 3" becomes "node leaf-3 (17) interface Ethernet3 (3)".
@@ -354,7 +386,7 @@ func (n *Names) Text(s string) string {
 		return s
 	}
 	var b strings.Builder
-	done := 0
+	done, node := 0, ""
 	for _, m := range anyForm.FindAllStringSubmatchIndex(s, -1) {
 		b.WriteString(s[done:m[0]])
 		done = m[1]
@@ -371,7 +403,13 @@ func (n *Names) Text(s string) string {
 					v[i] = s[m[at]:m[at+1]]
 				}
 			}
-			b.WriteString(f.render(n, v))
+			if f.render == nil {
+				b.WriteString(n.reasonText(node, v[0]))
+				break
+			}
+			if b.WriteString(f.render(n, v)); strings.HasPrefix(f.pattern, "node ") {
+				node = v[0]
+			}
 			break
 		}
 	}
@@ -383,7 +421,7 @@ type Row struct {
 	Node, EgressIf uint32 // the interface is 0 for the node as such
 	Name, Site     string // of the node
 	Interface      string
-	Speed          float64 // bits a second, 0 where nobody said
+	Speed          float64 // bits a second, 0 where unknown
 }
 
 // Rows lists all nodes, each followed by its interfaces.

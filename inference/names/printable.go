@@ -1,8 +1,11 @@
 package names
 
 import (
+	"io"
 	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // Printable keeps a text of others, such as an error of a store, from steering a terminal: what is not printed is replaced.
@@ -18,4 +21,92 @@ func printable(s string, kept rune) string {
 		}
 		return '\ufffd'
 	}, s)
+}
+
+// Screen returns a writer of text for people that keeps what comes from others from steering a terminal, as [PrintableLines] does;
+// tabs pass, too. Bytes that are no UTF-8 are replaced one by one. A write that ends within a character waits for its rest.
+func Screen(w io.Writer) io.Writer { return &screen{w: w, replace: asMark} }
+
+// ScreenJSON is Screen for JSON: a character that is not printed becomes its escape, such as \u202e, so that what reads it gets what was
+// written. Bytes that are no UTF-8 are replaced.
+func ScreenJSON(w io.Writer) io.Writer { return &screen{w: w, replace: AppendEscaped} }
+
+// EscapeJSON is [ScreenJSON] for a whole document. It gives doc itself where nothing is to be done.
+func EscapeJSON(doc []byte) []byte {
+	if n := printed(doc); n < len(doc) {
+		return screened(append(make([]byte, 0, len(doc)+64), doc[:n]...), doc[n:], AppendEscaped)
+	}
+	return doc
+}
+
+type screen struct {
+	w       io.Writer
+	replace func([]byte, rune) []byte
+	rest    []byte // the beginning of a character
+	out     []byte
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	if len(s.rest) == 0 && printed(p) == len(p) {
+		return s.w.Write(p)
+	}
+	in := append(s.rest, p...)
+	whole := len(in)
+	for back := 1; back < utf8.UTFMax && back <= len(in); back++ {
+		if b := in[len(in)-back]; utf8.RuneStart(b) {
+			if !utf8.FullRune(in[len(in)-back:]) {
+				whole = len(in) - back
+			}
+			break
+		}
+	}
+	s.out = screened(s.out[:0], in[:whole], s.replace)
+	s.rest = append([]byte(nil), in[whole:]...)
+	if _, err := s.w.Write(s.out); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// printed is how many bytes at the beginning of p are printed ASCII, tabs or line ends.
+func printed(p []byte) int {
+	for i, c := range p {
+		if (c < ' ' || c > '~') && c != '\n' && c != '\t' {
+			return i
+		}
+	}
+	return len(p)
+}
+
+// screened appends in to dst, and in the place of what is not printed what replace makes of it.
+func screened(dst, in []byte, replace func([]byte, rune) []byte) []byte {
+	for len(in) > 0 {
+		r, n := utf8.DecodeRune(in)
+		if strconv.IsPrint(r) || r == '\n' || r == '\t' {
+			dst = utf8.AppendRune(dst, r)
+		} else {
+			dst = replace(dst, r)
+		}
+		in = in[n:]
+	}
+	return dst
+}
+
+func asMark(dst []byte, _ rune) []byte { return utf8.AppendRune(dst, utf8.RuneError) }
+
+// AppendEscaped appends the escape of a character that is not printed, in JSON (RFC 8259 §7): of one beyond the first plane, one for
+// each half of it. [utf8.RuneError] stands for itself.
+func AppendEscaped(dst []byte, r rune) []byte {
+	if r == utf8.RuneError {
+		return utf8.AppendRune(dst, r)
+	}
+	if hi, lo := utf16.EncodeRune(r); hi != utf8.RuneError {
+		return appendUnit(appendUnit(dst, hi), lo)
+	}
+	return appendUnit(dst, r)
+}
+
+func appendUnit(dst []byte, u rune) []byte {
+	const digits = "0123456789abcdef"
+	return append(dst, '\\', 'u', digits[u>>12&15], digits[u>>8&15], digits[u>>4&15], digits[u&15])
 }

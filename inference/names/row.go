@@ -57,6 +57,8 @@ func rowPath(r *decode.Report, n *Names) string {
 		note := "reason " + strconv.Itoa(int(r.DropReason))
 		if name := r.Units.DropReason(r.DropReason); name != "" && r.Format == decode.SFlow {
 			note = "reason " + name // its own number is another one
+		} else if name != "" && r.Format == decode.IPFIX {
+			note = "reason " + name + " (" + strconv.Itoa(int(r.DropReason)) + ")"
 		} else if name != "" {
 			note += ": " + name
 		} else if named := n.Reason(r.DropReason); named != strconv.Itoa(int(r.DropReason)) {

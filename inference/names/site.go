@@ -29,8 +29,8 @@ func SortSites(list []Site) Sites {
 	return list
 }
 
-// Join gives the number by which the program knows a node of a site; site 0 is none. It refuses a number that has no room
-// beside its site, and one without a site that would be taken for a node of one.
+// Join returns the number by which the program knows a node of a site; site 0 is none. It refuses a number that has no room beside
+// its site, and one without a site that would be taken for a node of one.
 func (s Sites) Join(site uint8, node uint32) (id uint32, ok bool) {
 	if site != 0 {
 		return uint32(site)<<NodeBits | node, node>>NodeBits == 0
@@ -39,7 +39,7 @@ func (s Sites) Join(site uint8, node uint32) (id uint32, ok bool) {
 	return node, !taken
 }
 
-// Split gives the site of a node, and its number there. A node of no site has the site 0.
+// Split returns the site of a node, and its number there. A node of no site has the site 0.
 func (s Sites) Split(id uint32) (site Site, node uint32) {
 	if found, ok := s.find(uint8(id >> NodeBits)); ok {
 		return found, id & (1<<NodeBits - 1)
@@ -47,7 +47,7 @@ func (s Sites) Split(id uint32) (site Site, node uint32) {
 	return Site{}, id
 }
 
-// Named gives the site with a name.
+// Named returns the site with a name.
 func (s Sites) Named(name string) (Site, bool) {
 	for _, x := range s {
 		if x.Name == name {
@@ -68,8 +68,8 @@ func (s Sites) find(id uint8) (Site, bool) {
 	return s[i], true
 }
 
-// Identify gives the number by which the program knows the node that an inventory lists, with the name of its site. A site
-// that the settings do not know is only a label.
+// Identify returns the number by which the program knows the node that an inventory lists, with the name of its site. A site that the
+// settings do not know is only a label.
 func (s Sites) Identify(site string, node uint32) (uint32, error) {
 	x, _ := s.Named(site)
 	id, ok := s.Join(x.ID, node)
@@ -87,10 +87,10 @@ func (s Sites) name(id uint32) string {
 	return x.Name
 }
 
-// errNoSite is for documents that somebody else wrote.
+// errNoSite is the error of documents that other programs wrote.
 var errNoSite = errors.New("a site has no id or no name")
 
-// Validate refuses sites that could not be told apart.
+// Validate refuses sites that could not be distinguished.
 func (s Sites) Validate() error {
 	for i, x := range s {
 		if x.ID == 0 || x.Name == "" {
@@ -108,7 +108,7 @@ func (s Sites) Validate() error {
 	return nil
 }
 
-// WithSites gives n for a network with sites. The nodes that n lists have the numbers that [Sites.Join] gives.
+// WithSites returns n for a network with sites. The nodes that n lists have the numbers that [Sites.Join] gives.
 func (n *Names) WithSites(s Sites) *Names {
 	if len(s) == 0 {
 		return n
@@ -125,7 +125,7 @@ func (n *Names) WithSites(s Sites) *Names {
 	return out
 }
 
-// Sites gives the sites that n knows. They are not to be changed.
+// Sites returns the sites that n knows. They are not to be changed.
 func (n *Names) Sites() Sites {
 	if n == nil {
 		return nil

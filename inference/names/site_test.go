@@ -22,7 +22,7 @@ func TestSites(t *testing.T) {
 		{1, 1<<24 - 1, 1<<25 - 1, true, "berlin/16777215"},
 		{1, 1 << 24, 0, false, ""},
 		{0, 1<<24 | 17, 0, false, ""},                  // would be berlin/17
-		{0, 7<<24 | 17, 7<<24 | 17, true, "117440529"}, // site 7 is nobody
+		{0, 7<<24 | 17, 7<<24 | 17, true, "117440529"}, // there is no site 7
 		{0, 1<<32 - 1, 1<<32 - 1, true, "4294967295"},
 	} {
 		id, ok := twoSites.Join(c.site, c.node)

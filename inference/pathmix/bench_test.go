@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkFit fits 16 paths of a fat-tree to 2000 digests, 4 to 200, and none to as many that nobody wrote.
+// BenchmarkFit fits 16 paths of a fat-tree to 2000 digests, 4 to 200, and none to as many that no switch wrote.
 func BenchmarkFit(b *testing.B) {
 	n := fabrics(b)[0]
 	for _, c := range []struct {

@@ -217,8 +217,8 @@ func (m *Model) lucky(e *evidence, h int) float64 {
 	return n
 }
 
-// weigh gives every packet the weight 1, but 0 to those that any path explains because all who wrote into them are at hops with
-// one candidate. It gives the sum.
+// weigh gives every packet the weight 1, but 0 to those that any path explains because all their writers are at hops with one
+// candidate. It returns the sum.
 func (w *walk) weigh() (total float64) {
 	fixed := uint64(0)
 	for h, layer := range w.spread() {

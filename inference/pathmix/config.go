@@ -28,7 +28,7 @@ type Config struct {
 	Ends   [][]int32  // sets of nodes, as indices into Nodes, that flows may name as their ingress or egress
 	Loops  bool       // a path may visit a node more than once
 
-	Confidence float64 // how sure it has to be that a path is used before it is told; above 0.5, below 1
+	Confidence float64 // how sure it has to be that a path is used before it is published; above 0.5, below 1
 	Unmodelled float64 // prior probability that a hop of a path is not what the links say; above 0, below 1
 	Candidates int     // paths of one length that are weighed; 16 to 65536
 	Paths      int     // most paths of a mixture; 2 to 64
@@ -93,7 +93,7 @@ func NewModel(c Config) (*Model, error) {
 	return m, nil
 }
 
-// Config gives what the model was made of, defaults filled in.
+// Config returns what the model was made of, defaults filled in.
 func (m *Model) Config() Config { return m.config }
 
 func (m *Model) neighbours(u uint16) []uint16 { return m.peers[m.first[u]:m.first[u+1]] }

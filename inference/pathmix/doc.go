@@ -11,7 +11,7 @@
 //
 // Candidates are enumerated by depth-first search, which carries the set of packets that a path explains so far and turns back
 // where these are too few. Where there are too many walks, those come first that speak against digests at no hop, then at one,
-// and so on (limited discrepancy search). A mixture that was found says which digests are not explained well; the search is
+// and so on (limited discrepancy search). A mixture that was found shows which digests are not explained well; the search is
 // repeated with these weighing more.
 //
 // # Fit
@@ -21,15 +21,15 @@
 // expectation and maximisation, with columns added where the slope says so. A column has a price, the logarithm of the number
 // of candidates and half that of the number of digests, and those are taken out again that are not worth theirs.
 //
-// # What is told
+// # What is published
 //
-// For each path of the mixture the best mixture without it is looked for, among all candidates. Only if it is much less likely is
-// the path told. If it is about as likely, the digests do not tell its paths from those of the first mixture, and all of them are
-// named as inseparable. Some sets of paths cannot be told apart by any number of digests: where a packet tells of one hop only, two
-// paths that share no inner node look like the two that swap at the middle.
+// For each path of the mixture the best mixture without it is looked for, among all candidates. Only if it is much less likely
+// is the path published. If it is about as likely, the digests do not distinguish its paths from those of the first mixture, and
+// all of them are named as inseparable. Some sets of paths cannot be distinguished by any number of digests: where a packet
+// carries one hop only, two paths that share no inner node look like the two that swap at the middle.
 //
-// A path that the links do not have makes others look used that share nodes with it. Columns that leave one to three hops of a path
-// of the mixture open stand for it; what they take is told as unexplained.
+// A path that the links do not have makes others look used that share nodes with it. Columns that leave one to three hops of a
+// path of the mixture open stand for it; what they take is published as unexplained.
 //
 // # Cost
 //

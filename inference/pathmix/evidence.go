@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-// Digest is what one packet carried.
+// Digest is the digest of one packet.
 type Digest struct {
 	Value uint64
 	ID    uint32 // that the switches hashed
@@ -26,7 +26,7 @@ type part struct {
 // evidence is what the digests of packets with the same number of hops say.
 type evidence struct {
 	k      int
-	n      int       // packets whose digests tell something
+	n      int       // packets whose digests carry information
 	mute   int       // packets that no switch wrote into: any path explains them
 	wrong  int       // packets whose digest no path of this length can have written
 	words  int       // of a set of packets as a bitset

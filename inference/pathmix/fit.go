@@ -17,7 +17,7 @@ type column struct {
 	price   float64  // what the column has to add to the logarithm of the likelihood to be in a mixture
 }
 
-// real reports whether the column is a path that can be told.
+// real reports whether the column is a path that can be published.
 func (c *column) real() bool { return c.unknown == 0 }
 
 // member is a column of a mixture, with its share.

@@ -143,7 +143,7 @@ func draw(r *rand.Rand, shares []float64) int {
 	return len(shares) - 1
 }
 
-// score is how many runs were told exactly, and what share was told of paths that are not used.
+// score is how many runs were found exactly, and what share was found for paths that are not used.
 type score struct {
 	runs, exact, missing, ghosts, sets int
 	ghost                              float64

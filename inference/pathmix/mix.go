@@ -294,7 +294,7 @@ func (s *solver) judge(x *mixture) (margins []float64, rivals []*mixture) {
 	}
 }
 
-// tau is the margin from which on a path is told.
+// tau is the margin from which on a path is published.
 func (s *solver) tau() float64 {
 	c := s.m.config.Confidence
 	return math.Log(c / (1 - c))
@@ -336,7 +336,7 @@ func (s *solver) tell(r *Result, x *mixture, margins []float64, rivals []*mixtur
 	}
 }
 
-// group is columns that the digests do not tell apart.
+// group is a set of columns that the digests do not distinguish.
 type group struct {
 	columns []*column
 	share   float64

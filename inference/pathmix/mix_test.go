@@ -95,9 +95,8 @@ func through(sides ...int) []uint32 {
 	return append(p, 200)
 }
 
-// A packet that one switch writes into tells of one hop, so that no number of packets says which switches are on a path
-// together. All four paths are said to be inseparable. With two instances, or where several switches write into a packet, the two
-// paths are told.
+// A packet that one switch writes into carries one hop, so that no number of packets says which switches are on a path together. All
+// four paths are said to be inseparable. With two instances, or where several switches write into a packet, the two paths are found.
 func TestInseparable(t *testing.T) {
 	n, used := grid(2), [][]uint32{through(0, 0), through(1, 1)}
 	for _, c := range []struct {
@@ -135,7 +134,7 @@ func TestInseparable(t *testing.T) {
 	}
 }
 
-// Two instances of one writer tell of pairs of hops. These two sets of four paths have the same pairs.
+// Two instances of one writer carry pairs of hops. These two sets of four paths have the same pairs.
 func TestInseparablePairs(t *testing.T) {
 	s, err := pint.New(pint.Config{Bits: 8, Instances: 2, Tau: 1})
 	if err != nil {
@@ -153,7 +152,7 @@ func has(list []Path, path []uint32) bool {
 	return slices.ContainsFunc(list, func(p Path) bool { return slices.Equal(p.Nodes, path) })
 }
 
-// Packets that take a path which the links do not have make no ghosts: their share is told as unexplained.
+// Packets that take a path which the links do not have make no ghosts: their share is published as unexplained.
 func TestUnknownPath(t *testing.T) {
 	var s score
 	r := rand.New(rand.NewPCG(1, 5))
@@ -163,7 +162,7 @@ func TestUnknownPath(t *testing.T) {
 				sch := scheme(t, 8, 2, r.Uint32())
 				used, _ := n.spray(r, 3)
 				odd := slices.Clone(used[0])
-				odd[1+run%(len(odd)-2)] = 1 << 20 // a node that nobody knows
+				odd[1+run%(len(odd)-2)] = 1 << 20 // an unknown node
 				share := []float64{.3, .3, .2, .2}
 				got := model(t, sch, n).Fit(flow(r, sch, append(used, odd), share, digests, .01), 0, 0)
 				s.add(used, got)
@@ -245,7 +244,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Digests that nobody wrote lead to no path.
+// Digests that no switch wrote lead to no path.
 func TestForged(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 8))
 	for _, n := range fabrics(t) {

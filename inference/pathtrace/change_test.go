@@ -142,7 +142,7 @@ func eachLab(t *testing.T, rounds int, test func(l *lab, round int)) {
 	}
 }
 
-// A flow whose path changes: the first digest that does not fit tells it, and soon the new path is known.
+// A flow whose path changes: the first digest that does not fit shows it, and soon the new path is known.
 func TestChange(t *testing.T) {
 	total := 0
 	eachLab(t, 90, func(l *lab, round int) {

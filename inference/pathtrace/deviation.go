@@ -28,13 +28,13 @@ func (k deviationKind) String() string {
 	return fmt.Sprintf("deviation(%d)", uint8(k))
 }
 
-// deviation tells where a flow does not go as the map says.
+// deviation is where a flow does not go as the map says.
 type deviation struct {
 	Path  []uint32 // node ids by hop; where the node is not known, the one that the map has there
 	Wrong uint64   // hops that are not what the map says, bit i-1 for hop i: of a missing link, those on both sides of it
 	Kind  deviationKind
 	Node  uint32 // the node at the first wrong hop, if Named
-	Named bool   // digests tell which node that is
+	Named bool   // digests identify the node
 }
 
 // Packet is a digest as it came, with the id of its packet.
@@ -43,8 +43,8 @@ type Packet struct {
 	Digest uint64
 }
 
-// deviation tells in what way the flow's path is not what the map says. ok is false where digests do not contradict the map,
-// and where it is not known yet in what way they do. The nodes are appended to dst.
+// Deviation returns in what way the flow's path is not what the map says. ok is false where digests do not contradict the map, and
+// where it is not known yet in what way they do. The nodes are appended to dst.
 func (t *Tracer) Deviation(f *Flow, dst []uint32) (d deviation, ok bool) {
 	if f.paths[0] == 0 {
 		return deviation{}, false
@@ -79,8 +79,8 @@ func (t *Tracer) Deviation(f *Flow, dst []uint32) (d deviation, ok bool) {
 // hops were confirmed.
 const taken = 48
 
-// stands reports whether digests of the hops in which another path differs agree with the path that is told more often than by
-// chance: then packets take that one as well, or some digests are wrong.
+// stands reports whether digests of the hops in which another path differs agree with the published path more often than by chance:
+// then packets take that one as well, or some digests are wrong.
 func (t *Tracer) stands(f *Flow, x *loose, path []uint32, astray uint64) bool {
 	if !f.Known() {
 		return false
@@ -110,7 +110,7 @@ func (t *Tracer) stands(f *Flow, x *loose, path []uint32, astray uint64) bool {
 	return float64(agree) > float64(all)*(math.Exp2(-float64(s.Width()))+0.125)
 }
 
-// deviated tells the path that was found in the digests of a flow.
+// deviated publishes the path that was found in the digests of a flow.
 func (t *Tracer) deviated(f *Flow, l *digestLog, x *loose) (Event, bool) {
 	m, k := t.m, x.k
 	astray := hops(k) &^ x.settled
@@ -245,7 +245,7 @@ func (t *Tracer) contrary(f *Flow, p packet, hops int) Event {
 			return Duplicate
 		}
 	}
-	enough := uint32(0) // how much has to speak against the path that is told
+	enough := uint32(0) // how much has to speak against the published path
 	if f.Known() {
 		if r := t.slab.get(f.paths[0]); r.hops() == hops {
 			if r.balance() == 0 {

@@ -2,11 +2,10 @@
 // al., "PINT: Probabilistic In-band Network Telemetry", SIGCOMM 2020, section 4.2, with everything that is known about the
 // network as a prior.
 //
-// A [Model] holds what is known: the coding scheme, the nodes V, and, each of them optional, the links, that paths are
-// shortest paths, that switches spread flows evenly over their next hops, and sets of nodes where flows enter or leave. A
-// [Tracer] holds the flows of one goroutine. [Tracer.Add] takes digests in one by one and says what each of them did.
-// [Tracer.Path] tells the path, or the hops that are known so far. [Tracer.Candidates] tells what every hop can still be,
-// with probabilities.
+// A [Model] holds what is known: the coding scheme, the nodes V, and, each of them optional, the links, that paths are shortest
+// paths, that switches spread flows evenly over their next hops, and sets of nodes where flows enter or leave. A [Tracer] holds
+// the flows of one goroutine. [Tracer.Add] takes digests in one by one and returns what each of them did. [Tracer.Path] returns
+// the path, or the hops that are known so far. [Tracer.Candidates] returns what every hop can still be, with probabilities.
 //
 // # Inference
 //
@@ -36,25 +35,25 @@
 // random, so that every digest with a writer takes Width bits (10 at most) from its probability.
 //
 // A path is known when its posterior is at least Config.Confidence. Where a network has loops, the number of its paths is not
-// known. Walks that do not turn back are counted in their place; there are more of these, so that the confidence that is told
-// is less than it could be. Where all paths of the model are equally likely and a flow takes one of them, its known path is
-// never wrong, because the right one is never excluded. A known path can be wrong if the flow takes a path that the model does
-// not have. It may then be right in all hops but those that no digest of the flow told of: Status.Seen says which hops digests
-// told of, and what is known of the others follows from the model alone.
+// known. Walks that do not turn back are counted in their place; there are more of these, so that the stated confidence is less
+// than it could be. Where all paths of the model are equally likely and a flow takes one of them, its known path is never wrong,
+// because the right one is never excluded. A known path can be wrong if the flow takes a path that the model does not have. It
+// may then be right in all hops but those that no digest of the flow covered: Status.Seen says which hops digests covered, and
+// what is known of the others follows from the model alone.
 //
 // [Tracer.Candidates] gives the exact posterior of every hop as long as 2²⁰ steps of search suffice, and says if they did not.
 //
 // # Where the map is wrong
 //
 // The model may be wrong itself: a node has another id, a link is missing, hop numbers are shifted because the sender starts
-// with a lower TTL, or a flow takes a detour. So a path is told with marks first. A hop keeps its mark (Status.Marked) until
-// digests that it wrote into, and that agree, hold enough evidence: a node that is not the right one passes each of them with a
-// probability of 2^-Width only. A hop that no digest has told of is marked always. Enough are, for a hop by itself, as many as it
-// takes if three flows in ten met an error at that very hop, for all nodes that the map could have there: with 8 bits, links, and
-// a confidence of 1 - 10⁻⁶ these are three digests, and four where any node can be anywhere. Fewer are enough for hops that
-// are all but certain together: an error is taken to be at any hop with the same probability, and the probabilities that a
-// hop without a mark has another node by chance may sum up to what the confidence leaves. A path of twelve hops then has
-// two of them with two digests, and three digests or more of the others.
+// with a lower TTL, or a flow takes a detour. So a path is published with marks first. A hop keeps its mark (Status.Marked)
+// until digests that it wrote into, and that agree, hold enough evidence: a node that is not the right one passes each of them
+// with a probability of 2^-Width only. A hop that no digest has covered is marked always. Enough are, for a hop by itself, as
+// many as it takes if three flows in ten met an error at that very hop, for all nodes that the map could have there: with 8
+// bits, links, and a confidence of 1 - 10⁻⁶ these are three digests, and four where any node can be anywhere. Fewer are enough
+// for hops that are all but certain together: an error is taken to be at any hop with the same probability, and the
+// probabilities that a hop without a mark has another node by chance may sum up to what the confidence leaves. A path of twelve
+// hops then has two of them with two digests, and three digests or more of the others.
 //
 // Other flows help in two ways. How many flows meet an error is taken to be three in ten at first, and learnt from then on:
 // flows whose own digests confirmed all of their hops count once for each source, and flows with a digest that contradicts
@@ -65,15 +64,15 @@
 // error may have come up since then, if all nodes that the map has between these neighbours were confirmed by flows of four
 // sources, too. The table of places has a fixed size, 2^16 entries at most.
 //
-// Digests are kept until the path is certain, at most Config.Window of them and within a quarter of the memory; without them, marks stay.
-// If digests contradict the path that is told, its confidence falls by half with each, sixteen that agree make up for it, and
-// those hops are marked anew that may be to blame. Then the digests are weighed again for a path that need not be the
+// Digests are kept until the path is certain, at most Config.Window of them and within a quarter of the memory; without them,
+// marks stay. If digests contradict the published path, its confidence falls by half with each, sixteen that agree make up for
+// it, and those hops are marked anew that may be to blame. Then the digests are weighed again for a path that need not be the
 // map's: from hop to hop it follows a link, but may jump to any node (1 in 128), and its node may have an id that is not known
 // (1 in 256). Sums over all such paths, forward and backward, give the probabilities of each hop; digests of several writers
-// count once all but one of these are settled. What is found is told as [Revised], or as [Decoded] if nothing was told yet.
-// [Tracer.Deviation] names the hops that are not what the map says. A hop whose node is not known has a mark forever.
-// A wrong prior loses its weight in the same way: the paths that routing would choose are left behind for all walks over
-// links, and these for any nodes. Networks of more than 8192 nodes are not searched for deviations.
+// count once all but one of these are settled. What is found is published as [Revised], or as [Decoded] if nothing was published
+// yet. [Tracer.Deviation] names the hops that are not what the map says. A hop whose node is not known has a mark forever. A
+// wrong prior loses its weight in the same way: the paths that routing would choose are left behind for all walks over links,
+// and these for any nodes. Networks of more than 8192 nodes are not searched for deviations.
 //
 // Status.Confidence takes all that into account. While hops are marked, it follows from the share of flows that met an error
 // so far, which is taken to be 0.3 at first.
@@ -90,7 +89,7 @@
 // If digests contradict each other while no path is known, the older ones are left aside, and the tracer becomes more careful
 // with the flow. After n contradictions it takes the odds that the model does not know the path to be (n+1)² to 1. And a path
 // that explains all digests is not known at once, but has to stand the test of further digests. Wrong digests do not make it
-// fail the test as long as they are at most an eighth as frequent as digests that tell of any one hop.
+// fail the test as long as they are at most an eighth as frequent as digests of any one hop.
 //
 // A full window of contradictions is searched for two paths that explain all of it between them. If that fails three times,
 // the flow is [Untraceable]: its digests are ignored for a while, which grows from one time to the next. So forged digests

@@ -8,9 +8,9 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-// Where the map is wrong, no path is ever told without a mark that is not the right one, and nearly all flows are told right or
-// with the wrong hop named. With 8 bits a node passes for another one in three digests with a probability of 2^-24 for each of
-// a handful of neighbours; the limit for the others leaves what 300 flows with a true share of 97 % miss once in a million.
+// Where the map is wrong, no path is ever published without a mark that is not the right one, and nearly all flows are published
+// right or with the wrong hop named. With 8 bits a node passes for another one in three digests with a probability of 2^-24 for each
+// of a handful of neighbours; the limit for the others leaves what 300 flows with a true share of 97 % miss once in a million.
 func TestMapErrors(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -141,10 +141,10 @@ func TestExperience(t *testing.T) {
 	}
 }
 
-// Where an error comes up in a network that many flows have confirmed, hardly any path is told wrong without a mark because of
+// Where an error comes up in a network that many flows have confirmed, hardly any path is published wrong without a mark because of
 // what they confirmed. Only of the first flows that meet it a hop may lose its mark with a single digest, by chance once in 256
-// times, if it has no second one by then. There are a handful of such flows in each of twelve rounds, which makes 0.02 wrong
-// paths on average; even if it were 0.06, four or more would be less likely than 10⁻⁶.
+// times, if it has no second one by then. There are a handful of such flows in each of twelve rounds, which makes 0.02 wrong paths on
+// average; even if it were 0.06, four or more would be less likely than 10⁻⁶.
 func TestErrorsInMidLife(t *testing.T) {
 	seed := rand.Uint64()
 	wrong, told := 0, 0

@@ -19,7 +19,7 @@ const (
 	Duplicate                   // the same packet was seen before
 	Ignored                     // the flow is untraceable, or its path has another length
 	Confirmed                   // the digest agrees, and now all hops of the path are confirmed: it has no mark any more
-	Revised                     // digests contradicted the path that was told, and another one is told in its place
+	Revised                     // digests contradicted the published path, and another one takes its place
 	RejectedHops                // the path has no hops, or more than the configured maximum
 	RejectedDigest              // the digest is wider than those of the scheme
 	RejectedPacket              // the scheme does not know the hashes of such a packet
@@ -48,7 +48,7 @@ type Stats struct {
 	Bytes     int    // memory of all flows
 }
 
-// Stats gives the counters so far.
+// Stats returns the counters so far.
 func (t *Tracer) Stats() Stats {
 	s := t.stats
 	s.Undecided = len(t.traces) - len(t.idle)

@@ -5,14 +5,14 @@ import "math"
 // maxPaths is how many paths of a flow are known at a time.
 const maxPaths = 4
 
-// Flow is what the owner of a flow keeps for its Tracer. The zero Flow is ready for use; [Tracer.Release] gives back the
+// Flow is the state that the owner of a flow keeps for its Tracer. The zero Flow is ready for use; [Tracer.Release] gives back the
 // memory that it refers to. It may be moved to another place, but only one copy may be used.
 type Flow struct {
 	// Ingress and Egress name the sets of nodes (1 for the first of Config.Ends) that the first and the last node of
 	// the path belong to; 0 if that is not known. They must be set before the first digest.
 	Ingress, Egress uint16
 
-	// Source stands for who sends the flow: flows of one source count once where other flows confirm the map.
+	// Source stands for the sender of the flow: flows of one source count once where other flows confirm the map.
 	Source uint32
 
 	trace uint32           // 1 + the number of its trace, if there are digests that are not explained yet
@@ -36,8 +36,7 @@ func (f *Flow) Known() bool { return f.paths[0] != 0 }
 // Undecided reports whether there are digests that are not explained yet.
 func (f *Flow) Undecided() bool { return f.trace != 0 }
 
-// Digests gives the number of digests that were not rejected, and how many of them no path explained that was known when
-// they came.
+// Digests returns the number of digests that were not rejected, and how many of them no path explained that was known when they came.
 func (f *Flow) Digests() (all, unexplained uint32) { return f.state.digests, f.state.strays }
 
 // record is a known path in a slab: a header, then the ids of its nodes.

@@ -15,7 +15,7 @@ const (
 	foreignEnds = 2
 )
 
-// Writers gives the hops that write into the digest of a packet which passes so many switches, bit i-1 for hop i.
+// Writers returns the hops that write into the digest of a packet which passes so many switches, bit i-1 for hop i.
 func (t *Tracer) Writers(id uint32, hops int) (all uint64) {
 	s := t.m.config.Scheme
 	for inst := range s.Instances() {
@@ -25,8 +25,8 @@ func (t *Tracer) Writers(id uint32, hops int) (all uint64) {
 	return all
 }
 
-// Kept tells of each part of a digest that is what one hop wrote last, over whatever came before it, which hop that is, 1 for the first, and
-// whether the node which the known path of the flow has there can have written it.
+// Kept calls tell for each part of a digest that one hop wrote last, over whatever came before it: with that hop, 1 for the first,
+// and whether the node of the known path there can have written it.
 func (t *Tracer) Kept(f *Flow, id uint32, hops int, digest uint64, tell func(hop int, agrees bool)) {
 	if !f.Known() {
 		return

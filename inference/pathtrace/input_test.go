@@ -98,7 +98,7 @@ func TestDuplicate(t *testing.T) {
 	l.wantPath(0, path)
 }
 
-// A node that the model does not know is on the path: what is told names the hop, and is marked there.
+// A node that the model does not know is on the path: the published path names the hop, and is marked there.
 func TestUnknownNode(t *testing.T) {
 	named := 0
 	eachLab(t, 30, func(l *lab, round int) {

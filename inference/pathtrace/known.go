@@ -23,8 +23,8 @@ type knownPath struct {
 	nodes                        []uint32
 }
 
-// Saved gives the known paths of a flow. Digests that no known path explains are left out: a tracer that resumes waits for
-// as many anew.
+// Saved returns the known paths of a flow. Digests that no known path explains are left out: a tracer that resumes waits for as many
+// anew.
 func (t *Tracer) Saved(f *Flow) *Known {
 	k := &Known{state: f.state}
 	for n := 0; n < maxPaths && f.paths[n] != 0; n++ {

@@ -16,7 +16,7 @@ type digestLog struct {
 	owner  uint32               // reference of the path that the counts belong to
 	taken  uint32               // digests that came so far
 	next   uint32               // at how many of them deviations from the map are looked for again
-	since  uint32               // digests that agreed since the path was told
+	since  uint32               // digests that agreed since the path was published
 	counts [pint.MaxHops]uint16 // digests that agree with the path of the flow and that the hop wrote into
 	shared []uint64             // the last of these that several hops wrote: which ones
 }
@@ -239,7 +239,7 @@ func (t *Tracer) strict(r record) int {
 	return t.m.strict
 }
 
-// recount weighs a path that is told now with the digests that are kept, of which those that contradict it count against it.
+// recount weighs a newly published path with the digests that are kept, of which those that contradict it count against it.
 func (t *Tracer) recount(f *Flow, ref uint32) {
 	r := t.slab.get(ref)
 	r[recState] |= unsettled
@@ -297,7 +297,7 @@ func (t *Tracer) opposed(f *Flow, r record, id uint32, digest uint64) {
 	})
 }
 
-// same reports whether a path of a flow is told already.
+// same reports whether a path of a flow is published already.
 func (t *Tracer) same(f *Flow, path []uint32, astray uint64) bool {
 	ref := f.paths[0]
 	return ref != 0 && slices.Equal(t.slab.get(ref).path(), path) && t.slab.get(ref).astray() == astray

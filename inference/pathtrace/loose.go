@@ -17,7 +17,7 @@ const (
 	garbled = 6.0       // -log2 of the part of digests that are wrong
 
 	settledAt  = 0.9 // a hop is settled when it has a node with this probability,
-	tellAt     = 0.8 // and a path is told when all its hops together are right with this one
+	tellAt     = 0.8 // and a path is published when all its hops together are right with this one
 	maxLoose   = 1 << 13
 	looseTurns = 12
 	looseWork  = 16 // times Config.Work is what may be spent on it for a digest

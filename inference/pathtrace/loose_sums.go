@@ -109,9 +109,9 @@ func (x *loose) restrict(m *Model, to []float64, end uint16) {
 	}
 }
 
-// step gives each node what its neighbours have, times its own share, and with a small probability what any node has. All that
-// there is, times scale, is one, which keeps sums from growing. Forward, those who give divide it among their neighbours;
-// backward, those who take do.
+// step adds to each node what its neighbours have, times its own share, and with a small probability what any node has. The total,
+// times scale, is one, which keeps sums from growing. Forward, a giving node divides what it has among its neighbours; backward, a
+// taking node does.
 func (m *Model) step(to, from, shares []float64, scale float64) {
 	jump := jumped / float64(len(to))
 	if m.first == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-// Model is a Config made ready for use: who neighbours whom, distances, and which nodes can be where on a path. All Tracers
-// that follow the same plan in the same network share one. It is safe for concurrent use.
+// Model is a Config made ready for use: neighbours, distances, and which nodes can be where on a path. All Tracers that follow the
+// same plan in the same network share one. It is safe for concurrent use.
 type Model struct {
 	config Config
 	nodes  []uint32
@@ -55,7 +55,7 @@ type space struct {
 	weight float64   // log2 of the sum of the weights of all paths; an upper bound where paths must not loop
 	from   []float64 // log2 of the part of that sum that begins at each node
 	into   []float64 // log2 of the part that ends there; the same as from where links have no direction
-	cover  float64   // probability that a packet's digests tell two values of a hop apart, for the hop where it is least
+	cover  float64   // probability that a packet's digests distinguish two values of a hop, for the hop where it is least
 }
 
 // NewModel checks a Config and makes it ready.
@@ -136,7 +136,7 @@ func (m *Model) leavesBits() bool {
 	return varies != 0 && varies != uint32(1<<s.Width()-1)
 }
 
-// Config gives what the model was made of, defaults filled in.
+// Config returns what the model was made of, defaults filled in.
 func (m *Model) Config() Config { return m.config }
 
 func (m *Model) neighbours(u uint16) []uint16 { return m.peers[m.first[u]:m.first[u+1]] }

@@ -18,7 +18,7 @@ type Network struct {
 	Ends   [][]int32  // sets of such indices
 }
 
-// Problems says what is wrong with it, each behind the name of the package that asks.
+// Problems returns what is wrong with it, each behind the name of the package that asks.
 func (n *Network) Problems(who string) (problems []error) {
 	bad := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf(who+": "+format, args...))
@@ -64,8 +64,8 @@ func Fallback[T comparable](field *T, value T) {
 	}
 }
 
-// Neighbours lists who is linked with whom: each link in both directions, no neighbour twice, none its own. The neighbours
-// of node u are peers[first[u]:first[u+1]], ascending.
+// Neighbours lists the neighbours of each node: each link in both directions, no neighbour twice, none its own. The neighbours of
+// node u are peers[first[u]:first[u+1]], ascending.
 func Neighbours[T uint16 | int32](nodes int, links [][2]int32) (first []int32, peers []T) {
 	lists := make([][]T, nodes)
 	for _, l := range links {

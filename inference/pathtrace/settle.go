@@ -114,10 +114,10 @@ func (t *Tracer) other(f *Flow) float64 {
 // mixture is how much less likely it is, in bits, that packets take two paths than that they take one.
 const mixture = 6
 
-// confirms weighs one more digest for or against the only path that explains all digests since a contradiction. If packets
-// take two paths and this one is made of pieces of both, then it has another node than either of them at some hop. So a
-// digest disagrees with at least the probability that it tells of any one hop. If this is the only path of the flow, only
-// wrong digests disagree, and those are allowed to be an eighth as frequent.
+// confirms weighs one more digest for or against the only path that explains all digests since a contradiction. If packets take two
+// paths and this one is made of pieces of both, then it has another node than either of them at some hop. So a digest disagrees with
+// at least the probability that it covers any one hop. If this is the only path of the flow, only wrong digests disagree, and those
+// are allowed to be an eighth as frequent.
 func (t *Tracer) confirms(f *Flow, tr *trace, p packet) Event {
 	path, share := t.best(f, tr)
 	if c := tr.space.cover; t.agrees(t.name(path), p.id, p.digest) {
@@ -150,9 +150,9 @@ func (t *Tracer) best(f *Flow, tr *trace) (path []uint16, share float64) {
 	return path, weight / sum
 }
 
-// replaces reports whether a new path has enough digests that no known path explains. Two are enough to tell it from a wrong
-// digest. If digests that a known path explains helped to find it, packets may be taking two paths, and there must be so many
-// that the packets which tell the two apart are hardly all of one path by chance.
+// replaces reports whether a new path has enough digests that no known path explains. Two are enough to distinguish it from a wrong
+// digest. If digests that a known path explains helped to find it, packets may be taking two paths, and there must be so many that
+// the packets which distinguish the two are hardly all of one path by chance.
 func (t *Tracer) replaces(f *Flow, tr *trace) bool {
 	if !f.Known() {
 		return true

@@ -1,6 +1,6 @@
 package pathtrace
 
-// Status is what is known about a path.
+// Status is the state of knowledge about a path.
 type Status struct {
 	Nodes      []uint32 // node ids in the order of the path; only those in Known mean something
 	Known      uint64   // hops that are known, bit i-1 for hop i
@@ -8,11 +8,11 @@ type Status struct {
 	Marked     uint64   // hops of a complete path that rest on the map: no digests specific to them have confirmed them well enough
 	Complete   bool     // the path is known
 	Confidence float64  // probability that a complete path is right
-	Digests    int      // how many agree with a known path, or how many what is told of an unknown one rests on
+	Digests    int      // how many agree with a known path, or support what is known of another one
 }
 
-// Path tells the i-th known path of a flow; path 0 is the one that the last digests agreed with. If no path is known, path 0
-// is as much of one as is known. ok is false if there is nothing to tell. The nodes are appended to dst.
+// Path returns the i-th known path of a flow; path 0 is the one that the last digests agreed with. If no path is known, path 0 is as
+// much of one as is known. ok is false if nothing is known. The nodes are appended to dst.
 func (t *Tracer) Path(f *Flow, i int, dst []uint32) (s Status, ok bool) {
 	if i < 0 || i >= maxPaths {
 		return Status{}, false
@@ -48,9 +48,9 @@ type candidate struct {
 	P    float64
 }
 
-// Candidates tells for each hop of an undecided path which nodes it can be, the most likely ones first, given that the path is
-// one of the model's. exact says that all paths were weighed; if it is false, all nodes of a hop that are not excluded have
-// the same probability. The list is nil for a flow with nothing undecided.
+// Candidates returns for each hop of an undecided path the nodes that it can be, the most likely ones first, given that the path is
+// one of the model's. exact says that all paths were weighed; if it is false, all nodes of a hop that are not excluded have the same
+// probability. The list is nil for a flow with nothing undecided.
 func (t *Tracer) Candidates(f *Flow) (hops [][]candidate, exact bool) {
 	if f.trace == 0 {
 		return nil, true

@@ -23,7 +23,7 @@ type xor struct {
 	inst    uint8
 }
 
-// trace is what is known about a path of k hops that is not known yet.
+// trace is the knowledge about a path of k hops that is not known yet.
 //
 // Hops count from 0 here, and nodes are indices.
 type trace struct {
@@ -143,7 +143,7 @@ func (t *Tracer) fold(tr *trace, id uint32, digest uint64) {
 		writers, part := s.Writers(&p, tr.k), s.Part(digest, inst)
 		tr.seen |= writers
 		switch {
-		case writers == 0: // it tells nothing, unless it is wrong
+		case writers == 0: // it carries nothing, unless it is wrong
 			if part != 0 {
 				tr.dead = true
 			}

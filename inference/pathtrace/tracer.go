@@ -20,7 +20,7 @@ type Tracer struct {
 	logs       []*digestLog
 	idleLogs   []uint32
 	logBytes   int
-	places     []place // what flows told of the map; nil before the first
+	places     []place // evidence of flows about the map; nil before the first
 	heard      []uint8 // by node: sources whose flows confirmed it, a bit for each by its hash
 	experience experience
 	spent      uint64 // steps that went into looking for deviations
@@ -64,7 +64,7 @@ func New(m *Model) *Tracer {
 	}
 }
 
-// Model gives the model that t was made with.
+// Model returns the model that t was made with.
 func (t *Tracer) Model() *Model { return t.m }
 
 // Add takes in the digest of a packet of flow f, which passed so many switches (hops), and says what it did. id is the

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// What is believed of the map before any digest. They are stated high: a path that is told without a mark has to be right
+// Probabilities of errors of the map before any digest. They are stated high: a path that is published without a mark has to be right
 // where a third of all flows meet an error.
 const (
 	touched    = 0.3   // probability that a path meets an error of the map
@@ -17,7 +17,7 @@ const (
 
 	bunches   = 16      // how many times a contradicted flow counts: errors come in bunches, and the first of them is seen late
 	memory    = 1 << 14 // flows after which those before them count half
-	knownLots = 1 << 12 // sources are told apart by so many lots
+	knownLots = 1 << 12 // sources are distinguished by so many lots
 )
 
 // experience is how many flows agreed with the map so far, and how many did not.
@@ -60,8 +60,8 @@ func (e *experience) guard() float64 {
 	return min(touched, (bunches*e.contradicted+touched*priorFlows)/(e.backed+e.contradicted+priorFlows))
 }
 
-// place is where a path leads from one node to the next but one: what other flows told of the node between them. Errors of the
-// map stay, so a place that many flows in a row have confirmed hardly has one.
+// place is where a path leads from one node to the next but one, with the evidence of other flows about the node between them. Errors
+// of the map stay, so a place that many flows in a row have confirmed hardly has one.
 type place struct {
 	before, after uint32
 	sources       [2]uint64 // of flows that confirmed it since the last one that contradicted it: a bit for each, by its hash
@@ -155,8 +155,8 @@ func (t *Tracer) spare(r record, l *digestLog, sure, open uint64) (spared uint64
 	return spared
 }
 
-// passes is the probability that a hop seems to have the node which is told, by chance, after so many digests: there are as many
-// chances for it as nodes that the map could have there.
+// passes is the probability that a hop seems to have the published node, by chance, after so many digests: there are as many chances
+// for it as nodes that the map could have there.
 func (t *Tracer) passes(path []uint32, h, n int) float64 {
 	if n >= t.m.strict {
 		return math.Exp2(t.m.branch - float64(n)*t.m.bits)
@@ -209,8 +209,8 @@ func (t *Tracer) between(path []uint32, h int, each func(w uint16) bool) bool {
 	return true
 }
 
-// confirm counts a flow whose digests alone confirmed all hops of its path. However many flows one source has, they count as one:
-// who forges digests confirms nothing for the flows of others.
+// confirm counts a flow whose digests alone confirmed all hops of its path. However many flows one source has, they count as one: a
+// forger of digests confirms nothing for the flows of others.
 func (t *Tracer) confirm(f *Flow, r record) {
 	t.experience.agreed(f.Source)
 	if t.m.first == nil {

@@ -21,7 +21,7 @@ type weighted struct {
 	dist []uint32 // from each node to each, row after row
 }
 
-// checkWeights tells what is wrong with the weights of a Config.
+// checkWeights reports what is wrong with the weights of a Config.
 func (c *Config) checkWeights(bad func(format string, args ...any)) {
 	switch {
 	case c.Routing != Weights && c.Weights != nil:
@@ -74,7 +74,7 @@ func (m *Model) weigh(links [][2]int32, weights [][2]uint32) {
 			}
 			for i := m.first[at.node]; i < m.first[at.node+1]; i++ {
 				u := m.peers[i]
-				// Sums that 32 bits do not hold belong to paths of more hops than a digest can tell of.
+				// Sums that 32 bits do not hold belong to paths of more hops than a digest can cover.
 				if d := uint64(at.dist) + uint64(g.link[i]); d < uint64(row[u]) {
 					row[u] = uint32(d)
 					heap.Push(&q, reached{uint32(d), u})

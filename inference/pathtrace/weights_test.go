@@ -173,7 +173,7 @@ func compareSpace(t *testing.T, name string, m *Model, paths [][]uint16, k int, 
 	}
 }
 
-// Links of the same weight leave the shortest paths in hops, which fewer digests tell apart than all walks.
+// Links of the same weight leave the shortest paths in hops, which fewer digests distinguish than all walks.
 func TestWeightsOfOneAreDistances(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 50 {

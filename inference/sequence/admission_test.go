@@ -145,3 +145,37 @@ func TestSilentMakesRoom(t *testing.T) {
 		}
 	}
 }
+
+// Exporters without a place are counted by their number in each window, at least so many where there are more than are distinguished.
+func TestUnwatched(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.MaxExporters = 10
+	tr := New(cfg, 1)
+	now := int64(1e18)
+	window := func(exporters uint32) (int, bool) {
+		for seq := range uint32(5) {
+			for id := range exporters {
+				tr.Observe(report20(id, id, seq, now))
+			}
+		}
+		now += 1e9
+		tr.Cut(nil, now)
+		s := tr.Stats()
+		return s.Unwatched, s.More
+	}
+	for _, tt := range []struct {
+		exporters uint32
+		want      int
+		more      bool
+	}{
+		{10, 0, false},
+		{100, 90, false},
+		{10, 90, false}, // of the last window in which there were any
+		{13, 3, false},
+		{2 * mostOutside, mostOutside, true},
+	} {
+		if n, more := window(tt.exporters); n != tt.want || more != tt.more {
+			t.Errorf("%d exporters: %d are not watched, more: %t; want %d, %t", tt.exporters, n, more, tt.want, tt.more)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 )
 
@@ -32,15 +33,25 @@ func (c *Config) Validate() error {
 
 // Memory is the most memory that this many trackers take that share places, in bytes.
 func (c *Config) Memory(trackers int) int64 {
-	const doors = 2 * doorLength
+	const doors = 2*doorLength + mostOutside*32
 	entries := c.MaxExporters * (int(unsafe.Sizeof(entry{})) + leastWait/8 + 8)
 	indexes := trackers * 8 * c.MaxExporters * int(unsafe.Sizeof(slot{})) // each has room for all
 	records := max(c.MaxExporters/16, 4) * c.longest() / 8
-	return int64(entries + indexes + records + doors)
+	copies := trackers * (8*c.sums(trackers) + c.waiting(trackers)*(int(unsafe.Sizeof(decode.Lazy{}))+waitingHops*int(unsafe.Sizeof(decode.Hop{}))))
+	return int64(entries + indexes + records + doors + copies)
 }
 
-// NumbersMemory is what [Tracker.ReportNumbers] takes beside, for all trackers together, in bytes: with so many runs of each sequence, in
-// a window in which all of them have as many.
+// waitingHops is how many hops a report has memory for that waits.
+const waitingHops = 8
+
+// sums is how many sums one of several trackers keeps, a power of two.
+func (c *Config) sums(trackers int) int { return 1 << bits.Len(uint(sumsEach*c.MaxExporters/trackers)) }
+
+// waiting is how many reports wait at most in one of several trackers.
+func (c *Config) waiting(trackers int) int { return max(c.MaxExporters/trackers, mostWaiting) }
+
+// NumbersMemory returns the further memory of [Tracker.ReportNumbers], for all trackers together, in bytes: with so many runs of each
+// sequence, in a window in which all of them have as many.
 func (c *Config) NumbersMemory(runs int) int64 {
 	const list = int(unsafe.Sizeof(inference.Run{}))
 	return int64(c.MaxExporters) * int64(int(unsafe.Sizeof(numberLog{}))+2*keptFills*4+2*int(unsafe.Sizeof(inference.Numbers{}))+8*runs*list)

@@ -24,17 +24,19 @@
 //   - A number of which there is no record, and that was received before the newest one, was kept back by the collector
 //     itself. Any other that is far from all others changes nothing at first. It has to be confirmed by more of them,
 //     [confirmations] distinct numbers near each other in all, that come before any number continues the old sequence. If
-//     they lie ahead by at most [Config.MaxGap], what is between was lost. Otherwise the exporter has restarted; nobody can
-//     know what was lost across a restart, and no loss is claimed. If the old sequence goes on within [returnWithin], that
+//     they lie ahead by at most [Config.MaxGap], what is between was lost. Otherwise the exporter has restarted; the
+//     loss across a restart is unknown, and none is claimed. If the old sequence goes on within [returnWithin], that
 //     is no second restart. Numbers that are not confirmed are late.
 //   - When an exporter restarts at a number inside the record, its reports look like duplicates at first. They are taken
 //     for a restart when [duplicateRun] of them come in ascending order without a new number in between.
+//
+// A duplicate whose datagram has the same bytes, too, is a copy, and [Tracker.ObserveLazy] says so of its report (copies.go).
 //
 // So of a sequence that does not restart, the numbers from the first to the newest are those that came, that are lost, that
 // are provisional, and that were missed while no collector ran; exactly so, as long as none comes later than Window
 // numbers.
 //
-// A tracker has a place for a number of exporters. Who has reported in several windows has proven himself and keeps his
+// A tracker has a place for a number of exporters. An exporter that has reported in several windows is trusted and keeps its
 // place; of the others, those that are heard more often displace those that are heard less.
 //
 // Some exporters do not count: they send the same number in every report, or numbers that never fall close to each other.
@@ -46,5 +48,5 @@
 // numbers that come in order.
 //
 // [Tracker.Observe] takes 10 to 20 ns. It allocates nothing but the records of new exporters, and of those in which
-// numbers are missing.
+// numbers are missing, and memory for the first reports that wait.
 package sequence

@@ -89,7 +89,7 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// An exporter that speaks to two ports, with numbers of its own for each, has two sequences that are told as one.
+// An exporter that speaks to two ports, with numbers of its own for each, has two sequences that are reported as one.
 func TestTwoDestinations(t *testing.T) {
 	tr := New(DefaultConfig(), 1)
 	for i := range uint32(1000) {
@@ -109,7 +109,7 @@ func TestTwoDestinations(t *testing.T) {
 	}
 }
 
-// Two processes behind one address that number their reports far apart: nothing is told of one that is the other's.
+// Two processes behind one address that number their reports far apart: nothing is reported of one that is the other's.
 func TestTwoProcesses(t *testing.T) {
 	tr := New(DefaultConfig(), 1)
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -127,7 +127,7 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
-// Missing numbers of an exporter that falls silent are told when they are old, and not before.
+// Missing numbers of an exporter that falls silent are counted when they are old, and not before.
 func TestSilence(t *testing.T) {
 	tr := New(DefaultConfig(), 1)
 	for _, n := range []uint32{1, 2, 3, 6} {
@@ -150,7 +150,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// The wait follows the disorder, and records that nobody needs any more are given back.
+// The wait follows the disorder, and records that are not needed any more are given back.
 func TestRecordFollows(t *testing.T) {
 	m := testRoom(1 << 16)
 	s := follow(32, m)
@@ -190,7 +190,7 @@ func TestRecordFollows(t *testing.T) {
 		t.Errorf("after calm: a record of %d, a wait of %d", s.size(), s.wait)
 	}
 	check(t, s, m)
-	// A wait that is long does not tell what a short one would.
+	// A long wait does not count what a short one would.
 	feed(100, 3000)
 	before := s.late
 	feed(100, 3000)

@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// told expands what was told of one sequence.
+// told expands what was reported of one sequence.
 func told(t *testing.T, list []inference.Numbers) (numbers []uint32) {
 	t.Helper()
 	for _, n := range list {
@@ -28,8 +28,8 @@ func told(t *testing.T, list []inference.Numbers) (numbers []uint32) {
 	return numbers
 }
 
-// TestTell holds what a tracker tells of a window against what came in it for the first time: over loss, duplicates,
-// disorder also across the ends of windows, and numbers that wrap. With room for few runs, sums and ends are right.
+// TestTell compares what a tracker reports of a window with what came in it for the first time: over loss, duplicates, disorder also
+// across the ends of windows, and numbers that wrap. With room for few runs, sums and ends are right.
 func TestTell(t *testing.T) {
 	windows, gaps, fills := 0, 0, 0
 	for seed := range uint64(120) {
@@ -125,7 +125,7 @@ func TestTell(t *testing.T) {
 	}
 }
 
-// TestTellRestart: what came before and after a restart is told in two parts.
+// TestTellRestart: what came before and after a restart is reported in two parts.
 func TestTellRestart(t *testing.T) {
 	tr := New(testConfig(), 1)
 	tr.ReportNumbers(64)
@@ -168,7 +168,7 @@ func TestTellRestart(t *testing.T) {
 	if got = cut(); len(got) != 1 || got[0].Anew || got[0].First != 3_000_105 || got[0].Runs[0].Count != 2 {
 		t.Errorf("after a state is told %+v", got)
 	}
-	for range 12 { // more restarts than are told
+	for range 12 { // more restarts than are reported
 		see(span(1_000_000, 1_000_010)...)
 		see(span(2_500_000, 2_500_010)...)
 	}
@@ -177,8 +177,8 @@ func TestTellRestart(t *testing.T) {
 	}
 }
 
-// TestTellSame: what a tracker counts does not depend on whether it tells numbers; and telling those of exporters that lose
-// none allocates nothing.
+// TestTellSame: what a tracker counts does not depend on whether it reports numbers; and reporting those of exporters that lose none
+// allocates nothing.
 func TestTellSame(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 22))
@@ -232,5 +232,24 @@ func TestTellSame(t *testing.T) {
 	window()
 	if got := testing.AllocsPerRun(20, window); got != 0 {
 		t.Errorf("%v allocations a window", got)
+	}
+}
+
+// TestBelieve: of an exporter that is believed to count, a single number is listed as well.
+func TestBelieve(t *testing.T) {
+	for _, believe := range []bool{false, true} {
+		tr := New(testConfig(), 1)
+		tr.ReportNumbers(16)
+		if believe {
+			tr.Believe()
+		}
+		tr.Observe(report20(1, 1, 41, 1e9))
+		var p inference.Partial
+		stats := tr.Cut(nil, 2e9)
+		tr.Numbers(&p)
+		listed := len(p.Numbers()) == 1 && p.Numbers()[0].First == 41 && slices.Equal(p.Numbers()[0].Runs, []inference.Run{{Count: 1}})
+		if listed != believe || len(p.Numbers()) > 1 || len(stats) != 1 || stats[0].Sequenced != believe || stats[0].Lost != 0 {
+			t.Errorf("believed %v: %+v, %+v", believe, stats, p.Numbers())
+		}
 	}
 }

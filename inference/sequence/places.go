@@ -2,7 +2,7 @@ package sequence
 
 import "sync/atomic"
 
-// Places is what several trackers share: places of exporters, and memory for the records of those that need long ones.
+// Places is the memory that several trackers share: places of exporters, and memory for the records of those that need long ones.
 type Places struct {
 	all      int64
 	trackers int
@@ -36,7 +36,7 @@ func (p *Places) take() bool {
 // crowded reports whether at most a quarter of the places is left.
 func (p *Places) crowded() bool { return p.left.Load() <= p.all/4 }
 
-// takeWords takes memory for a longer record. Who is not trusted leaves three quarters of it to others.
+// takeWords takes memory for a longer record. An exporter that is not trusted leaves three quarters of it to others.
 func (p *Places) takeWords(n int64, trusted bool) bool {
 	least := int64(0)
 	if !trusted {

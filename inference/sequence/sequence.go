@@ -619,8 +619,8 @@ func (s *sequence) returns(first uint32, at int64, m *room) bool {
 	return s.replaced && at-s.oldTime <= returnWithin && ahead > 0 && ahead <= m.longest
 }
 
-// cut ends a window of time at end: it tells what was missing for too long, and lets the wait and the record follow the
-// disorder that is seen.
+// cut ends a window of time at end: it publishes what was missing for too long, and lets the wait and the record follow the disorder
+// that is seen.
 func (s *sequence) cut(end int64, m *room) {
 	if !s.started || s.resumed {
 		return
@@ -658,7 +658,7 @@ func (s *sequence) cut(end int64, m *room) {
 	}
 }
 
-// settle tells all that is still provisional, when nothing can come any more.
+// settle publishes all that is still provisional, when nothing can come any more.
 func (s *sequence) settle() {
 	s.settleNext(s.provisionalSpan())
 	s.drop()

@@ -110,11 +110,10 @@ func TestSequence(t *testing.T) {
 	}
 }
 
-// TestSequenceTruth sends numbered reports through a network that loses, repeats and delays them, or to a collector
-// whose workers hand them on in another order, and compares with what really happened, counted by a map over numbers
-// that never wrap. However far numbers are delayed, up to the longest record, what is told as lost in the end is what was
-// lost, nothing is taken for a restart that was none, and what was sent is what came, was lost, or is provisional, at
-// every moment.
+// TestSequenceTruth sends numbered reports through a network that loses, repeats and delays them, or to a collector whose workers
+// hand them on in another order, and compares with what really happened, counted by a map over numbers that never wrap. However far
+// numbers are delayed, up to the longest record, what is counted as lost in the end is what was lost, nothing is taken for a restart
+// that was none, and what was sent is what came, was lost, or is provisional, at every moment.
 func TestSequenceTruth(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -163,7 +162,7 @@ func TestSequenceTruth(t *testing.T) {
 			s.settle()
 		}
 		got := s.counts
-		// What repeats a number that the record has left, or that came while it was not waited for, is told as late.
+		// What repeats a number that the record has left, or that came while it was not waited for, is counted as late.
 		got.reordered += got.late
 		if got.late > 0 {
 			got.reordered += got.duplicated

@@ -11,7 +11,10 @@ import (
 //
 //	address <16b>  destination <8b>  node <4b>  hardware id <1b>  width <1b>  flags <1b>
 //	newest number <4b>  time of the first report <8b>  time of the last <8b>
-const stateVersion = 1
+//	missing numbers that are provisional <4b>, where a flag says so
+//
+// Version 1 has none of these, and is written where there are none.
+const stateVersion = 2
 
 // savedExporter is the part of an entry that outlives a run.
 type savedExporter struct {
@@ -20,36 +23,50 @@ type savedExporter struct {
 	node                     uint32
 	hwID, width              uint8
 	anonymous, alias, proven bool
+	node0                    bool // the node is the one with the id 0; without that, 0 is none
 	head                     uint32
 	since, last              int64
+	provisional              uint32
 }
 
-func (x *savedExporter) code(c *state.Coder) {
+func (x *savedExporter) code(c *state.Coder, version uint8) {
 	c.Addr("address", &x.addr)
 	state.Fixed(c, "destination", &x.to)
 	state.Fixed(c, "node", &x.node)
 	state.Fixed(c, "hardware", &x.hwID)
 	state.FixedTo(c, "width", 32, &x.width)
 	c.Check("width", x.width > 0)
-	c.Flags("flags", &x.anonymous, &x.alias, &x.proven)
-	c.Check("flags", !x.anonymous || x.alias && x.node == 0)
+	some := x.provisional > 0
+	c.Flags("flags", &x.anonymous, &x.alias, &x.proven, &x.node0, &some)
+	c.Check("flags", (!x.anonymous || x.alias && x.node == 0) && (!x.node0 || !x.anonymous && x.node == 0) && (!some || version >= 2))
 	state.Fixed(c, "number", &x.head)
 	c.Check("number", x.head <= math.MaxUint32>>(32-min(x.width, 32)))
 	state.Fixed(c, "times", &x.since, &x.last)
+	if some {
+		state.Fixed(c, "provisional", &x.provisional)
+		c.Check("provisional", x.provisional > 0)
+	}
 }
 
 // AppendState appends the numbers that the exporters have reached, for [Tracker.ReadState] of a later run: 51 bytes for
-// each.
+// each, or 55.
 func (t *Tracker) AppendState(dst []byte) []byte {
+	newest := uint8(1)
+	for i := range t.entries {
+		if t.entries[i].provisional > 0 {
+			newest = stateVersion
+		}
+	}
 	return state.Append(dst, func(c *state.Coder) {
-		c.Version(stateVersion, stateVersion)
+		version := c.Version(1, newest)
 		for i := range t.entries {
 			if e := &t.entries[i]; e.sequenced || e.resumed {
 				x := savedExporter{
 					addr: e.addr(), to: e.to, node: uint32(e.rest >> 32), hwID: byte(e.rest >> 16), width: e.space.width(),
 					anonymous: e.isAnonymous(), alias: e.alias, proven: e.proven, head: e.head, since: e.since, last: e.last,
+					node0: e.rest>>32 == 0 && e.rest&unnamed == 0, provisional: e.provisional,
 				}
-				x.code(c)
+				x.code(c, version)
 			}
 		}
 	})
@@ -58,13 +75,13 @@ func (t *Tracker) AppendState(dst []byte) []byte {
 // ReadState makes the exporters known whose state AppendState wrote: those with addresses that mine names, or all if mine is
 // nil, as several trackers share the exporters among them. Those that are known already, and those for which there is no
 // place, are left out. A later number is taken as follows: what lies between, up to Config.MaxGap, was missed while no collector
-// ran, or was seen by one that ended before it could publish it. Other bytes are refused with a [*state.Error], and then
+// ran, or was seen by one that ended before it could publish it. So is what was provisional. Other bytes are refused with a [*state.Error], and then
 // nothing is changed.
 func (t *Tracker) ReadState(b []byte, mine func(*decode.Addr) bool) error {
 	var all []savedExporter
 	err := state.Read("state of a tracker", b, func(c *state.Coder) {
-		c.Version(stateVersion, stateVersion)
-		state.Items(c, "exporters", math.MaxInt, &all, (*savedExporter).code)
+		version := c.Version(1, stateVersion)
+		state.Items(c, "exporters", math.MaxInt, &all, func(x *savedExporter, c *state.Coder) { x.code(c, version) })
 	})
 	if err != nil {
 		return err
@@ -80,8 +97,11 @@ func (t *Tracker) ReadState(b []byte, mine func(*decode.Addr) bool) error {
 // resume makes an exporter known, if there is a place for it.
 func (t *Tracker) resume(x *savedExporter) {
 	sp := newSpace(&x.addr, x.to, x.node, x.hwID, x.width)
-	if x.anonymous {
+	switch {
+	case x.anonymous:
 		sp = sp.nameless()
+	case x.node == 0 && !x.node0:
+		sp.rest |= unnamed
 	}
 	if t.slot(sp).entry != 0 || x.alias && t.slot(sp.nameless()).entry != 0 || len(t.entries) == cap(t.entries) || !t.places.take() {
 		return
@@ -91,9 +111,11 @@ func (t *Tracker) resume(x *savedExporter) {
 		sequence: sequence{
 			width: x.width, seen: t.room.record(), head: x.head, started: true, resumed: true, trusted: x.proven,
 			wait: t.room.least(), aged: x.head, ageHead: x.head, ageTime: x.last,
+			counts: counts{down: uint64(x.provisional)},
 		},
 	})
 	i := uint32(len(t.entries) - 1)
+	t.entries[i].index = i
 	if t.runs > 0 {
 		t.entries[i].log = newNumberLog(t.runs, x.head, t.room.longest)
 	}

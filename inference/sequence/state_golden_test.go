@@ -11,7 +11,11 @@ func TestStateOfBefore(t *testing.T) {
 	a := New(testConfig(), 1)
 	for i := range uint32(200) {
 		for e := range uint32(6) {
-			a.Observe(report20(e, e%3, i+e*1000, int64(i)*1e8))
+			r := report20(e, e%3, i+e*1000, int64(i)*1e8)
+			if r.NodeID == 0 { // which states of the time knew as none
+				r.Has &^= decode.HasNodeID
+			}
+			a.Observe(r)
 		}
 		if i%50 == 49 {
 			a.Cut(nil, int64(i)*1e8)

@@ -47,7 +47,7 @@ func TestState(t *testing.T) {
 	b.Observe(report20(0, 7, 113, at))  // 112 is lost
 	b.Observe(report20(1, 7, 1100, at)) // goes on
 	b.Observe(report20(1, 7, 1101, at))
-	b.Observe(report20(2, 7, 3, at)) // began anew, who knows how often
+	b.Observe(report20(2, 7, 3, at)) // began anew, an unknown number of times
 	b.Observe(report20(2, 7, 4, at))
 	noNode.Seq, noNode.Time = 45, at
 	b.Observe(noNode)

@@ -19,13 +19,16 @@ type Tracker struct {
 	index    []slot                  // open addressing, linear probing, at most half full
 	guests   []uint32                // entries of exporters that have not proven themselves
 	cursor   int                     // where the next guest is looked for that makes room
-	recent   [1 << recentBits]uint32 // entries of the last reports, by a hash that anybody can compute
+	recent   [1 << recentBits]uint32 // entries of the last reports, by a hash that any sender can compute
 	own      int64                   // places taken of those that only this tracker has
 	proven   int64                   // exporters that are no guests
 	key      decode.HashKey
 	door     door
+	outside  outside
 	stats    Stats
-	runs     int // of numbers that are told of each sequence
+	copies   copyRoom
+	runs     int  // of numbers that are published of each sequence
+	believes bool // exporters count
 	reported inference.Partial
 }
 
@@ -35,14 +38,22 @@ type Stats struct {
 	Refused   uint64 // reports of exporters for which there was no place, or that lost it to others
 	Forgotten uint64 // exporters
 	Displaced uint64 // of these, those that made room for others before they had proven themselves
+
+	// Unwatched is how many exporters had no place in the last window in which there were such; at least so many where More is set, since
+	// a tracker distinguishes only some thousands.
+	Unwatched int
+	More      bool
 }
 
 // space is the identity of a sequence number space, packed for quick comparison: the address in two words, then node,
-// hardware id, width of the numbers (0 for reports without one) and, in the lowest bit, whether no node was named
-// where one is optional; and where the reports were sent to.
+// hardware id, width of the numbers (0 for reports without one) and, in the lowest bits, whether no node was named, and
+// whether one is optional then; and where the reports were sent to.
 type space struct{ addr0, addr1, rest, to uint64 }
 
-const anonymous = 1
+const (
+	anonymous = 1 // no node was named, where one is optional
+	unnamed   = 2 // no node was named
+)
 
 func newSpace(addr *decode.Addr, to uint64, node uint32, hwID, width uint8) space {
 	le := binary.LittleEndian
@@ -51,7 +62,7 @@ func newSpace(addr *decode.Addr, to uint64, node uint32, hwID, width uint8) spac
 
 // nameless is the space of the reports that belong to the same device and do not name it.
 func (sp space) nameless() space {
-	sp.rest = sp.rest&0xffff00 | anonymous
+	sp.rest = sp.rest&0xffff00 | anonymous | unnamed
 	return sp
 }
 
@@ -66,7 +77,7 @@ func (sp space) addr() (a decode.Addr) {
 }
 
 func (sp space) key() inference.ExporterKey {
-	return inference.ExporterKey{Addr: sp.addr(), Node: uint32(sp.rest >> 32), HWID: uint8(sp.rest >> 16)}
+	return inference.ExporterKey{Addr: sp.addr(), Node: uint32(sp.rest >> 32), HWID: uint8(sp.rest >> 16), Nameless: sp.rest&unnamed != 0}
 }
 
 type slot struct {
@@ -78,6 +89,7 @@ type entry struct {
 	space
 	reports uint64
 	last    int64
+	copying
 	sequence
 	times     uint8 // reports ever, up to 2
 	alias     bool  // reports that name no node count here; if the space is anonymous, no node is known yet
@@ -87,8 +99,7 @@ type entry struct {
 	malformed uint64
 	since     int64  // time of the first report
 	heard     uint32 // reports lately, before this window
-	again     bool   // the last datagram was a copy of the one before
-	early     uint64 // hash of the last report's packet, as long as the numbers have not moved
+	waiting   uint16 // reports that wait to be distinguished from copies
 }
 
 const (
@@ -112,6 +123,8 @@ func NewShared(cfg Config, seed uint64, places *Places) *Tracker {
 		places:  places,
 		room:    room{longest: uint32(cfg.longest()), maxGap: uint32(cfg.MaxGap), places: places},
 		key:     decode.NewHashKey(seed),
+		copies:  newCopyRoom(&cfg, places.trackers),
+		outside: outside{most: mostOutside / places.trackers},
 		entries: make([]entry, 0, cfg.MaxExporters),
 		// An entry has up to two names.
 		index: make([]slot, 1<<bits.Len(uint(4*cfg.MaxExporters-1))),
@@ -122,6 +135,10 @@ func NewShared(cfg Config, seed uint64, places *Places) *Tracker {
 // It is called before the first report, for collectors that are some of several. 0 keeps nothing.
 func (t *Tracker) ReportNumbers(runs int) { t.runs = runs }
 
+// Believe takes exporters for ones that count from their first number on, so that [Tracker.Numbers] lists one number as well. It is called
+// before the first report, where what is tracked is a part of the reports of exporters that are known to count.
+func (t *Tracker) Believe() { t.believes = true }
+
 // Numbers gives to p the numbers that came in the window that Cut ended last. It is called once after each Cut.
 func (t *Tracker) Numbers(p *inference.Partial) {
 	for i := range t.reported.Numbers() {
@@ -130,23 +147,22 @@ func (t *Tracker) Numbers(p *inference.Partial) {
 	t.reported.DropAcross()
 }
 
-// Observe counts one report, whether it could be read to its end or not. It reports whether this is a copy of the report before it, as
-// a capture of several interfaces has: the same number once more, at the same moment. Reports of one datagram share that. Reports that
-// have no exporter are passed over.
-func (t *Tracker) Observe(r *decode.Report) (again bool) {
+// Observe counts one report, whether it could be read to its end or not. Reports that have no exporter are passed over. None is a copy, since
+// its bytes are not known.
+func (t *Tracker) Observe(r *decode.Report) { t.observe(r, 0) }
+
+func (t *Tracker) observe(r *decode.Report, sum uint32) *entry {
 	if r.Has&decode.HasExporter == 0 {
-		return false
+		return nil
 	}
 	e := t.of(r, &r.Exporter, r.To, r.NodeID, r.HWID, r.Time)
 	if e == nil {
-		return false
+		return nil
 	}
 	e.last = r.Time
 	if r.FirstOfGroup && r.Has&decode.HasSeq != 0 {
-		e.again = t.copied(e, r)
-		e.observe(r.Seq, r.Time, &t.room)
+		e.verdict = t.number(e, r.Seq, r.Time, sum)
 	}
-	again = e.again && r.Has&decode.HasSeq != 0
 	if r.Err.Reason == 0 {
 		e.reports++
 		if r.Kind == decode.KindDrop || r.Kind == decode.KindQueue {
@@ -155,28 +171,17 @@ func (t *Tracker) Observe(r *decode.Report) (again bool) {
 	} else {
 		e.malformed++
 	}
-	return again
+	return e
 }
 
-// copyWithin is how soon a copy comes, in ns.
-const copyWithin = 1e6
-
-// copied reports whether r is a copy of the newest report. As long as the numbers have not moved, it has to be about the same packet, too:
-// the exporter may be one that does not count.
-func (t *Tracker) copied(e *entry, r *decode.Report) bool {
-	same := e.started && (r.Seq-e.head)&e.mask() == 0 && uint64(r.Time-e.time) < copyWithin && e.repeat < pendingDuplicates
-	if e.sequenced {
-		return same
-	}
-	before := e.early
-	e.early = t.key.Words(t.key.Flow(&r.Flow), uint64(r.PacketID)<<32|uint64(r.HeaderTime), uint64(r.Kind), 0)
-	return same && r.Has&decode.HasFlow != 0 && before == e.early
-}
-
-// ObserveLazy counts one lazy report.
+// ObserveLazy counts one lazy report. It sets Copy of what is one. Where r has to wait for other reports to be decided, the tracker takes it
+// and sets Waits of what is left in its place; [Tracker.Decided] gives it back.
 func (t *Tracker) ObserveLazy(r *decode.Lazy) {
 	if r.Shape == nil {
-		r.Copy = t.Observe(r.Report())
+		report := r.Report()
+		if e := t.observe(report, r.Sum); e != nil && e.verdict != counted && report.Err.Reason == 0 && report.Has&decode.HasSeq != 0 {
+			t.put(e, r)
+		}
 		return
 	}
 	common := &r.Shape.Common
@@ -190,11 +195,19 @@ func (t *Tracker) ObserveLazy(r *decode.Lazy) {
 	e.last = r.Time
 	e.reports++
 	if common.FirstOfGroup && common.Has&decode.HasSeq != 0 {
-		if !e.sequenced || (r.Seq-e.head)&e.mask() == 0 {
-			r.Copy = t.copied(e, r.Report())
+		if e.verdict = t.number(e, r.Seq, r.Time, r.Sum); e.verdict != counted {
+			t.put(e, r)
 		}
-		e.observe(r.Seq, r.Time, &t.room)
 	}
+}
+
+// put does with r what the verdict says.
+func (t *Tracker) put(e *entry, r *decode.Lazy) {
+	if e.verdict == isCopy {
+		r.Copy = true
+		return
+	}
+	t.wait(e, r)
 }
 
 // of gives the entry that a report counts in, nil if it is refused. Of r, what is not given beside it counts.
@@ -208,6 +221,8 @@ func (t *Tracker) of(r *decode.Report, addr *decode.Addr, to uint64, node uint32
 		sp = newSpace(addr, to, node, hwID, width)
 	} else if sp = newSpace(addr, to, 0, hwID, width); r.Version == decode.V05 && width != 0 {
 		sp = sp.nameless()
+	} else {
+		sp.rest |= unnamed
 	}
 	recent := &t.recent[(sp.addr1>>32+sp.rest+sp.rest>>32)*0x9e3779b97f4a7c15>>(64-recentBits)]
 	i := *recent
@@ -215,6 +230,7 @@ func (t *Tracker) of(r *decode.Report, addr *decode.Addr, to uint64, node uint32
 		var ok bool
 		if i, ok = t.lookup(sp, r.Version == decode.V05, at); !ok {
 			t.stats.Refused++
+			t.outside.add(sp.exporterHash(&t.key))
 			return nil
 		}
 		*recent = i
@@ -252,8 +268,10 @@ func (t *Tracker) lookup(sp space, optional bool, at int64) (uint32, bool) {
 	if !ok {
 		return 0, false
 	}
+	t.outside.drop(sp.exporterHash(&t.key))
 	e := &t.entries[i]
-	*e = entry{space: sp, sequence: sequence{width: max(sp.width(), 1), seen: t.room.record()}, alias: alias, since: at, heard: knocks}
+	*e = entry{space: sp, sequence: sequence{width: max(sp.width(), 1), seen: t.room.record(), sequenced: t.believes && sp.width() > 0}, alias: alias, since: at, heard: knocks}
+	e.index = i
 	if t.runs > 0 {
 		e.log = newNumberLog(t.runs, 0, t.room.longest)
 	}
@@ -275,9 +293,9 @@ func (t *Tracker) admit(sp space) (i, knocks uint32, ok bool) {
 	return i, 0, true
 }
 
-// displace gives a newcomer the place of a guest: of some that it looks at, the one that was heard the least, if the
-// newcomer knocks more often than that. Senders that are invented anew for every report, or that take turns, displace
-// nobody who speaks more often than each of them.
+// displace gives a newcomer the place of a guest: of some that it looks at, the one that was heard the least, if the newcomer knocks
+// more often than that. Senders that are invented anew for every report, or that take turns, displace no exporter that reports more
+// often than each of them.
 func (t *Tracker) displace(sp space) (i, knocks uint32, ok bool) {
 	if len(t.guests) == 0 {
 		return 0, 0, false
@@ -298,6 +316,8 @@ func (t *Tracker) displace(sp space) (i, knocks uint32, ok bool) {
 	t.stats.Refused += e.reports + e.malformed
 	t.stats.Forgotten++
 	t.stats.Displaced++
+	t.outside.add(e.exporterHash(&t.key))
+	t.decide(e, false)
 	t.unname(weakest)
 	t.room.giveBack(e.seen)
 	return weakest, knocks - 1, true // what it knocks for is counted as a report
@@ -309,6 +329,11 @@ func (e *entry) strength() uint32 { return e.heard + uint32(min(e.reports+e.malf
 // hash hashes a space with a key that senders do not know.
 func (sp *space) hash(key *decode.HashKey) uint64 {
 	return key.Words(sp.addr0, sp.addr1, sp.rest, sp.to)
+}
+
+// exporterHash hashes the exporter of a space, which may have several.
+func (sp *space) exporterHash(key *decode.HashKey) uint64 {
+	return key.Words(sp.addr0, sp.addr1, sp.rest>>16, 0)
 }
 
 // slot finds the place of a space in the index, empty if it is not there.
@@ -358,7 +383,7 @@ func (t *Tracker) remove(sp space) {
 	t.index[i] = slot{}
 }
 
-// door counts how often those knock for whom there is no place: a count-min sketch of two rows, halved now and then.
+// door counts the reports of exporters without a place: a count-min sketch of two rows, halved now and then.
 type door struct {
 	rows  [2][]uint8
 	since int64
@@ -407,14 +432,14 @@ func (d *door) turn(end int64) {
 // since 1970.
 func (t *Tracker) Cut(dst []inference.ExporterStats, end int64) []inference.ExporterStats {
 	n := len(dst)
+	t.DecideAll()
 	crowded, full := t.places.crowded(), t.places.left.Load() <= 0
 	forgotten := 0
 	t.reported.DropAcross()
 	for i := range t.entries {
 		e := &t.entries[i]
 		silent := e.reports == 0 && e.malformed == 0
-		// An invented sender must not keep the place of a real one: when places are rare, whoever came only once goes
-		// first.
+		// An invented sender must not keep the place of a real one: when places are rare, an exporter that came only once goes first.
 		if silent && (end-e.last > int64(t.cfg.ForgetAfter) || crowded && e.times < 2) {
 			forgotten++
 			if e.proven {
@@ -438,6 +463,7 @@ func (t *Tracker) Cut(dst []inference.ExporterStats, end int64) []inference.Expo
 		e.counts, e.reports, e.events, e.malformed = counts{}, 0, 0, 0
 		if k := i - forgotten; k != i {
 			t.entries[k] = *e
+			t.entries[k].index = uint32(k)
 		}
 	}
 	if forgotten > 0 {
@@ -456,6 +482,7 @@ func (t *Tracker) Cut(dst []inference.ExporterStats, end int64) []inference.Expo
 		}
 	}
 	t.door.turn(end)
+	t.outside.cut()
 	slices.SortFunc(dst[n:], func(a, b inference.ExporterStats) int { return a.ExporterKey.Compare(b.ExporterKey) })
 	return merge(dst, n)
 }
@@ -487,7 +514,7 @@ func (t *Tracker) judge(e *entry, end int64, full bool) {
 	t.proven++
 }
 
-// Settle tells all that is provisional as lost at the next cut: after the last report.
+// Settle counts all that is provisional as lost at the next cut: after the last report.
 func (t *Tracker) Settle() {
 	for i := range t.entries {
 		t.entries[i].settle()
@@ -501,10 +528,10 @@ func (t *Tracker) reindex() {
 	}
 }
 
-// Stats tells the state of the tracker.
+// Stats returns the state of the tracker.
 func (t *Tracker) Stats() Stats {
 	s := t.stats
-	s.Exporters = len(t.entries)
+	s.Exporters, s.Unwatched, s.More = len(t.entries), t.outside.last, t.outside.lastMore
 	return s
 }
 

@@ -44,10 +44,10 @@ func TestTrackerCut(t *testing.T) {
 	unreadable := &decode.Report{Has: decode.HasExporter, Exporter: addr(3), Time: 107}
 	unreadable.Fail(decode.TelemetryReport, "version", 0, decode.BadVersion)
 	tr.Observe(unreadable)
-	tr.Observe(&decode.Report{Kind: decode.KindStack, Format: decode.INTMD}) // seen in the network: nobody exported it
+	tr.Observe(&decode.Report{Kind: decode.KindStack, Format: decode.INTMD}) // seen in the network: not exported
 
 	key := func(from, node uint32, hw uint8) inference.ExporterKey {
-		return inference.ExporterKey{Addr: addr(from), Node: node, HWID: hw}
+		return inference.ExporterKey{Addr: addr(from), Node: node, HWID: hw, Nameless: node == 0}
 	}
 	got := tr.Cut(nil, 1000)
 	want := []inference.ExporterStats{
@@ -243,5 +243,40 @@ func BenchmarkObserve(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// Reports that name no node are not those of the node with the id 0, also after a restart; a state of before, which did not distinguish them,
+// is that of the first.
+func TestNode0(t *testing.T) {
+	unnamed := func(seq uint32) *decode.Report {
+		r := report20(1, 0, seq, int64(seq))
+		r.Has &^= decode.HasNodeID
+		return r
+	}
+	a := New(testConfig(), 1)
+	for seq := range uint32(10) {
+		a.Observe(unnamed(seq))
+		a.Observe(report20(1, 0, 1000+seq, int64(seq)))
+	}
+	b := New(testConfig(), 2)
+	if err := b.ReadState(a.AppendState(nil), nil); err != nil {
+		t.Fatal(err)
+	}
+	b.Observe(unnamed(12))              // 10 and 11 were missed
+	b.Observe(report20(1, 0, 1010, 12)) // nothing was
+	for name, stats := range map[string][]inference.ExporterStats{"first": a.Cut(nil, 1000), "after a restart": b.Cut(nil, 1000)} {
+		reports, down := uint64(10), [2]uint64{}
+		if name != "first" {
+			reports, down[0] = 1, 2
+		}
+		if len(stats) != 2 {
+			t.Fatalf("%s: %+v", name, stats)
+		}
+		for i, s := range stats {
+			if want := (inference.ExporterKey{Addr: addr(1), HWID: s.HWID, Nameless: i == 0}); s.ExporterKey != want || s.Reports != reports || s.Down != down[i] || s.Restarts != 0 {
+				t.Errorf("%s: %+v, want %v", name, s, want)
+			}
+		}
 	}
 }

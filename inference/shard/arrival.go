@@ -5,8 +5,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// arrive lists a flow whose path r told, the first one since it came. Only whole paths of packets that nobody routes by hand
-// are worth comparing with those that another collector knows.
+// arrive lists a flow whose path r holds, the first one since it came. Only whole paths of packets without a prescribed route are
+// worth comparing with those that another collector knows.
 func (s *State) arrive(f *flow, slot uint32, r *decode.Report) {
 	f.flags &^= arrived
 	if r.Kind == decode.KindProbe {

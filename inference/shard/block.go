@@ -18,7 +18,7 @@ type block struct {
 
 func (b *block) key() inference.HopKey { return inference.HopKey{Node: b.node, EgressIf: b.egress} }
 
-// slab is a fixed number of blocks. Block 0 is nobody's.
+// slab is a fixed number of blocks. Block 0 belongs to no flow.
 type slab struct {
 	blocks []block
 	used   uint32 // the rest was never touched

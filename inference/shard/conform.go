@@ -7,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Judge makes the shard hold the way of every flow against a policy, from now on: once in each window in which the flow is seen,
-// by the first report of it that tells. nil is no policy.
+// Judge makes the shard check the path of every flow against a policy, from now on: once in each window in which the flow is seen, by
+// the first report of it that has the path. nil is no policy.
 func (s *State) Judge(p *inference.Policy) {
 	if p.Len() == 0 {
 		p = nil
@@ -20,7 +20,7 @@ func (s *State) Judge(p *inference.Policy) {
 // whole.
 const manyPostcards = 16
 
-// conform judges the way of a flow, if report r of it tells it or what came before did.
+// conform judges the path of a flow, if report r of it or an earlier one has it.
 func (s *State) conform(slot uint32, r *decode.Report) {
 	e := s.flows.At(slot)
 	f := &e.Value
@@ -47,8 +47,8 @@ func (s *State) conform(slot uint32, r *decode.Report) {
 	}
 }
 
-// certainPath appends the path that digests tell of a flow. It is none as long as anything is not certain: what rests on the topology
-// alone, what digests contradict, and flows of several paths break no rule.
+// certainPath appends the path of a flow by its digests. It appends nothing as long as anything is not certain: what rests on the
+// topology alone, what digests contradict, and flows of several paths break no rule.
 func (s *State) certainPath(dst []inference.HopKey, slot uint32, f *flow) []inference.HopKey {
 	if f.pathID == 0 || s.digests == nil || s.digests.slots[slot] == 0 {
 		return dst

@@ -51,7 +51,7 @@ func TestConform(t *testing.T) {
 			}[flow%3]
 			r := stack(flow, at, path...)
 			switch rng.IntN(10) {
-			case 0: // a report that tells no path is passed over
+			case 0: // a report without a path is passed over
 				r = stack(flow, at, hop(7, 1, 10))
 				r.Kind = decode.KindDrop
 			case 1: // and so is a part of one

@@ -43,14 +43,14 @@ func (s *State) Recycle(c *Cut) {
 	s.spare = c
 }
 
-// AddTo adds what the shard saw to p, which shares no memory with c afterwards. When the window began and ended and what
-// was seen of the exporters is the caller's to add. Nobody else may use c meanwhile.
+// AddTo adds what the shard saw to p, which shares no memory with c afterwards. The caller adds the start and end of the window, and
+// what was seen of the exporters. No other goroutine may use c meanwhile.
 func (c *Cut) AddTo(p *inference.Partial) {
 	c.hops.addTo(p)
 	p.Merge(&c.partial)
 }
 
-// Limits gives the limits of a window that is made of the partials of shards with this configuration. As many flows with faults and
+// Limits returns the limits of a window that is made of the partials of shards with this configuration. As many flows with faults and
 // arrivals are listed as path changes.
 func (c *Config) Limits() inference.Limits {
 	return inference.Limits{

@@ -23,12 +23,11 @@ type Digests struct {
 	// SprayBytes is the memory of one shard for digests of flows that use several paths at once. 0 keeps none.
 	SprayBytes int64
 
-	// Ends tells at which sets of nodes, as numbered in pathtrace.Config, a flow's packets enter and leave the network,
-	// 0 if that is not known. It may be nil.
+	// Ends returns at which sets of nodes, as numbered in pathtrace.Config, a flow's packets enter and leave the network, 0 if that
+	// is not known. It may be nil.
 	Ends func(*decode.FlowKey) (ingress, egress uint16)
 
-	// Base is added to the ids of nodes where they are told, which are below it: digests are hashes of the ids that nodes know
-	// themselves by.
+	// Base is added to the ids of nodes in results, which are below it: digests are hashes of the ids that nodes know themselves by.
 	Base uint32
 	// Read makes what says of a report with a digest whether it is from the network of the models. It may be nil.
 	Read func() func(*decode.Report) bool
@@ -52,7 +51,7 @@ type digests struct {
 	ends        func(*decode.FlowKey) (ingress, egress uint16)
 	base        uint32
 	read        func(*decode.Report) bool
-	flows       []digestFlow // 0 is nobody's
+	flows       []digestFlow // 0 belongs to no flow
 	free        uint32
 	slots       []uint32 // of flows in the table: index into flows
 	tracers     []*pathtrace.Tracer
@@ -79,6 +78,8 @@ type DigestStats struct {
 	Sprayed     int    `json:"flows_sprayed"`        // flows that use several paths at once, and whose paths are known
 	Fits        uint64 `json:"mixture_fits"`         // how often such paths were looked for
 	Bytes       int64  `json:"bytes"`                // memory of paths and sketches
+	NoMemory    uint64 `json:"no_memory,omitempty"`  // of the rejected, those of flows for whose paths no memory was left
+	Unkept      uint64 `json:"unkept,omitempty"`     // of flows that use several paths, that were not kept, or gave way early, because their memory was full
 }
 
 // Add adds the statistics of another shard.
@@ -95,6 +96,8 @@ func (d *DigestStats) Add(o DigestStats) {
 	d.Sprayed += o.Sprayed
 	d.Fits += o.Fits
 	d.Bytes += o.Bytes
+	d.NoMemory += o.NoMemory
+	d.Unkept += o.Unkept
 }
 
 type plan struct {
@@ -125,7 +128,7 @@ type digestFlow struct {
 	unrest    uint8           // changes and contradictions since the path was last stable
 	calm      uint8           // digests of the path since then
 	spray     uint32          // index into sprays, of a flow whose digests come from no single path
-	deviant   bool            // the path that is told is not what the map says
+	deviant   bool            // the published path is not what the map says
 	next      uint32          // the same flow's of another plan, or the next free one
 }
 
@@ -244,7 +247,7 @@ func (d *digests) forget(slot uint32) {
 	d.slots[slot] = 0
 }
 
-// digestTotals tells what became of digests.
+// digestTotals returns what became of digests.
 func (s *State) digestTotals() DigestStats {
 	d := s.digests
 	if d == nil {
@@ -255,10 +258,12 @@ func (s *State) digestTotals() DigestStats {
 		ts := t.Stats()
 		st.Undecided += ts.Undecided
 		st.Bytes += int64(ts.Bytes)
+		st.NoMemory += ts.Events[pathtrace.RejectedMemory]
 	}
 	st.Watched = d.survey.Flows()
 	st.Bytes += int64(d.survey.SizeBytes())
 	st.Bytes += d.sprays.bytes
+	st.Unkept = d.sprays.unkept
 	for i := range d.sprays.flows {
 		if d.sprays.flows[i].result != nil {
 			st.Sprayed++

@@ -318,7 +318,7 @@ func TestPlanChangeOver(t *testing.T) {
 	check("with the next change", 3)
 }
 
-// A flow whose ends are known needs fewer digests. A path with other ends contradicts them, and is told all the same.
+// A flow whose ends are known needs fewer digests. A path with other ends contradicts them, and is published all the same.
 func TestEnds(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -370,7 +370,7 @@ func TestFlowlets(t *testing.T) {
 		}
 	}
 	send(a, 100)
-	for range 100 { // bursts that are too short to be told from a change that goes back at first
+	for range 100 { // bursts that are too short to be distinguished from a change that goes back at first
 		send(b, 1+rng.IntN(10))
 		send(a, 1+rng.IntN(10))
 	}

@@ -50,11 +50,10 @@
 // each read another place of memory for all of them: the keys are hashed, the index cells found, the entries found, the
 // lines read that will be written, and then everything is counted.
 //
-// Only complete stacks tell a path: those that are not cut, to which no hop refused to add itself, and which do not come
-// from a transit node. Another path than before is a path change. Hops that both paths have keep their sketches, and so
-// do hops of former paths, as many as the path has itself. Incomplete stacks and drop reports count for the hops that
-// they name. Reports about one hop (INT-XD, local headers) are put together to a path by falling TTL, and a single one
-// never changes it.
+// Only complete stacks give a path: those that are not cut, to which no hop refused to add itself, and which do not come from a
+// transit node. Another path than before is a path change. Hops that both paths have keep their sketches, and so do hops of
+// former paths, as many as the path has itself. Incomplete stacks and drop reports count for the hops that they name. Reports
+// about one hop (INT-XD, local headers) are put together to a path by falling TTL, and a single one never changes it.
 //
 // A flow that was silent for the idle timeout is forgotten. The sweep that gives its memory back comes by at a pace that
 // depends on the number of flows, so a flow that returns before the sweep begins anew all the same: what becomes of a

@@ -18,6 +18,9 @@ const (
 	bufferCodes = 112 - inline
 	// absent marks a value that a hop did not have. It is no code of package logcode.
 	absent = 0xffff
+	// lasting is how many reports in a row make of a list of hops a path of its own, though it is a part of another path. While views of
+	// the whole path come too, there are fewer between two of them.
+	lasting = 64
 )
 
 // flow is what the table keeps of a flow, behind its key, with which pathID shares a cache line. A report reads and
@@ -40,6 +43,7 @@ type flow struct {
 	buffered uint8  // reports in the buffer
 	fresh    uint8  // of those, how many belong to the window
 	flags    flowFlags
+	views    uint8 // reports of a part of the path since the last one of the path, at most lasting
 
 	block [inline]uint32 // the rest is linked from the last of them
 
@@ -53,10 +57,11 @@ const (
 	postcards flowFlags = 1 << iota // the path is put together from reports of one hop each
 	gaps                            // some codes in the buffer are absent
 	flatTTL                         // the hops of the path do not differ in TTL
-	partial                         // the path lacks hops: it is the longest part that a report told
+	partial                         // the path lacks hops: it is the longest part that a report held
 	arrived                         // the flow is to be listed as soon as its path is known
 	paired                          // the first switch reports its packets, too
 	probe                           // it is one of hopscope agent
+	viewed                          // views is not 0
 )
 
 type (
@@ -83,8 +88,8 @@ func (f *flow) feed(t *tail.Sketch, codes []uint16, r *tail.Rand) {
 	t.Add(codes, r)
 }
 
-// pathID hashes the nodes and interfaces of a path in order. It is the same in every process, and never 0. Logical interfaces
-// count where ports are not told: packets that begin to tell both take no other path.
+// pathID hashes the nodes and interfaces of a path in order. It is the same in every process, and never 0. Logical interfaces count
+// where ports are not reported: packets that begin to report both take no other path.
 func pathID(hops []decode.Hop) uint64 {
 	const step, mul = 0x9e3779b97f4a7c15, 0xe7037ed1a0b428db
 	id, k := uint64(len(hops)), uint64(step)
@@ -111,18 +116,34 @@ func hopKey(h *decode.Hop) inference.HopKey {
 	return k
 }
 
-// leaveNameless takes out the hops of r that name no node: absent is not node 0. What is left is no path, since it has gaps.
-func leaveNameless(r *decode.Report) {
+// named gives r without the hops that name no node, which it counts by their exporter and position: absent is not node 0. What is left is no
+// path, since it has gaps. It leaves r as it is, and what it gives is good for the batch.
+func (s *State) named(r *decode.Report) *decode.Report {
 	nameless := func(h decode.Hop) bool { return h.Has&decode.HopNodeID == 0 }
-	if slices.ContainsFunc(r.Hops, nameless) {
-		r.Hops = slices.DeleteFunc(r.Hops, nameless)
-		r.Remarks |= decode.RemarkNameless
+	if !slices.ContainsFunc(r.Hops, nameless) {
+		return r
 	}
+	if s.rest.reports == nil {
+		s.rest.reports = make([]decode.Report, 0, batchSize)
+	}
+	s.rest.reports = append(s.rest.reports, *r)
+	to := &s.rest.reports[len(s.rest.reports)-1]
+	from, u := len(s.rest.hops), units(r)
+	for i := range r.Hops {
+		if h := &r.Hops[i]; !nameless(*h) {
+			s.rest.hops = append(s.rest.hops, *h)
+		} else if r.Histogram.Of == 0 {
+			s.cut.partial.AddNameless(r.Exporter, i+1, u, h)
+		}
+	}
+	to.Hops = s.rest.hops[from:len(s.rest.hops):len(s.rest.hops)]
+	to.Remarks |= decode.RemarkNameless
+	return to
 }
 
-// partOf compares the hops of r with the known path of f: -1 says that they are its beginning or its end, and 1 that it is theirs. A
-// packet that is captured on several links of its way, or whose telemetry is taken off before the end, has such. A way that comes
-// again to a node is no longer view of the same one: it has a loop.
+// partOf compares the hops of r with the known path of f: -1 says that they are a part of it in one piece, and 1 that it is one of them. A
+// packet that is captured on several links of its way, or whose telemetry is taken off before the end, has such, and so has one whose way
+// comes to a node again. What came alone for long is no view, but a path.
 func (s *State) partOf(f *flow, r *decode.Report) int {
 	n := int(f.hops)
 	if n == 0 || n >= s.cfg.MaxPathLength || n == len(r.Hops) {
@@ -134,23 +155,30 @@ func (s *State) partOf(f *flow, r *decode.Report) int {
 	for i := range r.Hops {
 		s.path = append(s.path, hopKey(&r.Hops[i]))
 	}
-	short, long, is := s.path, known, -1
-	if len(short) > len(long) {
-		short, long, is = long, short, 1
+	switch {
+	case len(s.path) < n && isView(s.path, known):
+		if f.views++; f.views < lasting {
+			f.flags |= viewed
+			return -1
+		}
+	case len(s.path) > n && f.onPath < lasting && isView(known, s.path):
+		return 1
 	}
-	more := long[len(short):]
-	if !slices.Equal(long[:len(short)], short) {
-		more = long[:len(long)-len(short)]
-		if !slices.Equal(long[len(more):], short) {
-			return 0
+	return 0
+}
+
+// isView reports whether part stands in whole in one piece. A way from the first node of whole to its last one is no view: it is the way without
+// the loop that whole has.
+func isView(part, whole []inference.HopKey) bool {
+	if part[0].Node == whole[0].Node && part[len(part)-1].Node == whole[len(whole)-1].Node {
+		return false
+	}
+	for at := range len(whole) - len(part) + 1 {
+		if slices.Equal(whole[at:at+len(part)], part) {
+			return true
 		}
 	}
-	for _, k := range more {
-		if slices.ContainsFunc(short, func(o inference.HopKey) bool { return o.Node == k.Node }) {
-			return 0
-		}
-	}
-	return is
+	return false
 }
 
 // reportsPath reports whether the hops of r are a path, or with whole the whole path, of its packet.

@@ -18,8 +18,8 @@ const (
 
 // foreign are the digests of a flow in a window that no walk over the links of the map explains which begins and ends where the known
 // path of the flow does. However many paths the flow uses at once, they are strange. But a flow that has come to enter or leave
-// elsewhere has such digests, too, and so has one at whose place the map is wrong: those are told of whose hops all agree with the
-// known path in other digests that came since the first of them. What is left is judged as if it were not known to be foreign.
+// elsewhere has such digests, too, and so has one at whose place the map is wrong: only flows are published whose hops all agree with
+// the known path in other digests that came since the first of them. What is left is judged as if it were not known to be foreign.
 type foreign struct {
 	flow   decode.FlowKey
 	agreed uint64 // hops
@@ -38,8 +38,8 @@ func (f *foreign) observe(hop int, agrees bool) {
 	}
 }
 
-// Where digests are spoilt is told if digests of the next hop would all agree by chance less often than this otherwise, and if so many
-// of the digests of that hop are spoilt.
+// Where digests are spoilt is published if digests of the next hop would all agree by chance less often than this otherwise, and if
+// so many of the digests of that hop are spoilt.
 const (
 	elsewhere  = .01
 	leastWrong = 2

@@ -25,7 +25,7 @@ func (x *spraying) forgeAt(hop, n int) {
 	}
 }
 
-// Digests that fit no path are told in the window in which they come, with the switch that spoils them.
+// Digests that fit no path are published in the window in which they come, with the switch that spoils them.
 func TestForeign(t *testing.T) {
 	for hop, node := range []uint32{0, 100, 1} {
 		found := 0
@@ -43,7 +43,7 @@ func TestForeign(t *testing.T) {
 			switch w.Digests[0].Node {
 			case node:
 				found++
-			case 0: // node 0 cannot be told from none here
+			case 0: // node 0 cannot be distinguished from none here
 			default:
 				t.Errorf("hop %d, seed %d: %d spoils digests, want %d", hop+1, seed, w.Digests[0].Node, node)
 			}

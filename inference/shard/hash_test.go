@@ -10,8 +10,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// chosen are flows and hops that come in an order, differ in few bits, or were chosen by somebody who knows the constants of
-// common hashes.
+// chosen are flows and hops that come in an order, differ in few bits, or were chosen with the constants of common hashes.
 var chosen = []struct {
 	name string
 	flow func(i uint64) decode.FlowKey
@@ -50,8 +49,8 @@ func flowOf(a, b, c, d uint64, ports uint32) decode.FlowKey {
 	return k
 }
 
-// Nobody who does not know the seed finds flows or hops that make the tables slow: no flow is refused, no hop is folded, and
-// the cells of the table of hops are read as often as for random ones.
+// Without the seed no sender finds flows or hops that make the tables slow: no flow is refused, no hop is folded, and the cells of
+// the table of hops are read as often as for random ones.
 func TestChosenKeys(t *testing.T) {
 	for _, c := range chosen {
 		for _, seed := range []uint64{0, 1, 0xa0761d6478bd642f} {

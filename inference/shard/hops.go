@@ -61,7 +61,7 @@ func (s *hops) record(ref uint16, u *decode.Units, h *decode.Hop) (latency, queu
 	w.used = true
 	latency, queue = absent, absent
 	ns, ok := uint64(h.Latency)*u.LatencyNS, true
-	if h.Has&decode.HopLatency == 0 {
+	if h.Has&decode.HopLatency == 0 || h.Latency >= decode.LeastReckoned {
 		ns, ok = u.Latency(h)
 	}
 	if ok {
@@ -84,6 +84,40 @@ func (s *hops) record(ref uint16, u *decode.Units, h *decode.Hop) (latency, queu
 		s.open.other++
 	}
 	return latency, queue
+}
+
+// histogram counts the values of a hop that came in buckets: at their upper bounds, and beside that in p at their lower ones. The hop
+// called other has no bounds.
+func (s *hops) histogram(p *inference.Partial, k inference.HopKey, g *decode.Histogram) {
+	if len(g.Buckets) == 0 {
+		return // no value is no record
+	}
+	ref := s.find(k)
+	s.open.set.hops[ref].used = true
+	if ref == other {
+		k = inference.HopKey{Other: true}
+		s.open.other++
+	}
+	h, bounds := p.Hop(k), &inference.BucketCounts{}
+	at := &h.Latency
+	if ref != other {
+		b := p.Buckets(k)
+		bounds = &b.Latency
+		if g.Of == decode.HopQueueOccupancy {
+			bounds = &b.Queue
+		}
+	}
+	if g.Of == decode.HopQueueOccupancy {
+		at = &h.Queue
+		h.NoLatency++
+	}
+	for _, x := range g.Buckets {
+		at.AddN(logcode.EncodeDense(x.High), x.Count)
+		bounds.Low.AddN(logcode.EncodeDense(x.Low), x.Count)
+		if x.Open {
+			bounds.Open += x.Count
+		}
+	}
 }
 
 // count lists a code of a hop to be counted. Few are beyond the counters of a row.

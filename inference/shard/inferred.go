@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/sketches/flowtable"
 )
 
-// Inferred is what digests tell of the paths of flows.
+// Inferred is the paths of flows by their digests.
 type Inferred struct {
 	Known     int // flows whose path is known
 	Marked    int // those of them with hops that no digest confirms
@@ -25,8 +25,8 @@ type InferredFlow struct {
 	Needed int // digests that an undecided path still takes, about; 0 where that is not known
 }
 
-// Compare puts first what somebody may want to look at: undecided flows, those with more digests first, then those with hops that
-// no digest confirms or whose path digests contradict, then those that use several paths, then those whose path is least certain.
+// Compare puts first the flows most worth a look: undecided flows, those with more digests first, then those with hops that no digest
+// confirms or whose path digests contradict, then those that use several paths, then those whose path is least certain.
 func (f *InferredFlow) Compare(o *InferredFlow) int {
 	rank := func(f *InferredFlow) int {
 		switch {
@@ -63,8 +63,8 @@ func (i *Inferred) trim(n int) {
 	i.Flows = i.Flows[:min(max(n, 0), len(i.Flows))]
 }
 
-// Inferred tells of the paths of flows with digests, and gives the n of them that need a look most. It changes nothing, but reads
-// the whole table: it is for questions of people.
+// Inferred returns the paths of flows with digests, and the n of them that need a look most. It changes nothing, but reads the whole
+// table: it is for queries of operators.
 func (s *State) Inferred(n int) (out Inferred) {
 	d := s.digests
 	if d == nil {
@@ -94,7 +94,7 @@ func (s *State) Inferred(n int) (out Inferred) {
 	return out
 }
 
-// InferredOf tells of those of some flows that have digests.
+// InferredOf returns those of some flows that have digests.
 func (s *State) InferredOf(keys []decode.FlowKey) (out []InferredFlow) {
 	d := s.digests
 	if d == nil {
@@ -109,7 +109,7 @@ func (s *State) InferredOf(keys []decode.FlowKey) (out []InferredFlow) {
 	return out
 }
 
-// inferred tells of the path of a flow with digests.
+// inferred returns the path of a flow with digests.
 func (s *State) inferred(slot uint32, e *entry) InferredFlow {
 	d := s.digests
 	f := InferredFlow{FlowStats: s.flowStats(slot, e)}
@@ -119,8 +119,8 @@ func (s *State) inferred(slot uint32, e *entry) InferredFlow {
 	return f
 }
 
-// needed estimates how many packets it takes until each hop that is not known was told of by a digest of its own, if all are told of
-// equally often. What is known of links makes it fewer.
+// needed estimates how many packets it takes until each unknown hop has a digest of its own, if all have equally many. What is known
+// of links makes it fewer.
 func needed(hops []inference.FlowHop, instances int) int {
 	sum, unknown := 0.0, 0
 	for i := range hops {

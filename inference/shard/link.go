@@ -18,7 +18,7 @@ const (
 // timed reports whether the times of a report are looked at, which is the n-th of its flow in the window.
 func timed(n uint32) bool { return n <= firstTimed || n%everyTimed == 0 }
 
-// countTimes looks at the times of a report that tells a whole path: how long its packet was on the links between switches.
+// countTimes counts the times of a report with a whole path: how long its packet was on the links between switches.
 func (c *Cut) countTimes(r *decode.Report) {
 	if c.timed == maxTimed || r.Hops[0].Has&decode.HopEgressTime == 0 {
 		return
@@ -29,7 +29,7 @@ func (c *Cut) countTimes(r *decode.Report) {
 		a, b := &r.Hops[i-1], &r.Hops[i]
 		if a.Has&(decode.HopNodeID|decode.HopEgressTime) != decode.HopNodeID|decode.HopEgressTime ||
 			b.Has&(decode.HopNodeID|decode.HopIngressTime) != decode.HopNodeID|decode.HopIngressTime || a.NodeID == b.NodeID ||
-			a.EgressTime == 0 || b.IngressTime == 0 { // a time that nobody set
+			a.EgressTime == 0 || b.IngressTime == 0 { // a time that no device set
 			continue
 		}
 		if d, period, ok := between(u.TimeNS, a, b); ok {
@@ -43,8 +43,8 @@ func (c *Cut) countTimes(r *decode.Report) {
 	}
 }
 
-// between is the time from a to b by their clocks, and when these begin again. It is not told where that is no number of
-// nanoseconds of 64 bits.
+// between is the time from a to b by their clocks, and when these begin again. ok is false where that is no number of nanoseconds of
+// 64 bits.
 func between(unit uint64, a, b *decode.Hop) (d int64, period uint64, ok bool) {
 	width := min(a.TimeBits, b.TimeBits)
 	switch {

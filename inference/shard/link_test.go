@@ -39,8 +39,8 @@ func linksOf(states []*State, end int64) []inference.LinkStats {
 
 func s0(states []*State) *Config { return &states[0].cfg }
 
-// The least time from the egress of one switch to the ingress of the next is told by their clocks, whatever their width and wherever
-// they begin again, and does not depend on how flows are shared out.
+// The least time from the egress of one switch to the ingress of the next is measured by their clocks, whatever their width and
+// wherever they begin again, and does not depend on how flows are shared out.
 func TestTimesOnLinks(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.MemoryBytes = 4 << 20
@@ -87,7 +87,7 @@ func TestTimesOnLinks(t *testing.T) {
 	}
 }
 
-// Reports without times, of no whole path, or in units that make no nanoseconds tell nothing; and what is looked at is bounded.
+// Reports without times, of no whole path, or in units that make no nanoseconds give no times; and what is looked at is bounded.
 func TestTimesOnLinksAreBounded(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.MemoryBytes, cfg.MaxHops = 4<<20, 8

@@ -10,7 +10,7 @@ import (
 // slack is how much longer a slice can be that grew by appending, in sixteenths of what is in it.
 const slack = 22
 
-// ArrivalMemory is what [State.ListArrivals] takes beside, as Memory counts it.
+// ArrivalMemory returns the further memory of [State.ListArrivals], as Memory counts it.
 func (c *Config) ArrivalMemory(shards int) int64 {
 	const listed = 2 * (int64(unsafe.Sizeof(inference.Arrival{})) + maxPathLength*int64(unsafe.Sizeof(inference.HopKey{})))
 	return int64(2*shards+1) * 2 * int64(c.MaxPathChanges) * listed
@@ -37,12 +37,13 @@ func (c *Config) Memory(shards int) int64 {
 	const listed = 2 * (128 + 2*maxBlocks*12 + 96)                 // an item of a list of changes, faults or drops, with its index
 	link := 2 * (int64(unsafe.Sizeof(inference.LinkStats{})) + 64) // of a list that grew, with its index
 	const strange = mostForeign * (int64(unsafe.Sizeof(foreign{})) + 64 + mostForeignDigests*int64(unsafe.Sizeof(foreignDigest{}))*slack/16)
-	perShard := hopTables + top + 2*lists*listed + 2*hops*link + strange + 1<<20
+	perShard := hopTables + top + 2*lists*listed + 2*hops*(link+inference.InterfaceMemory) + strange + 2*inference.NamelessMemory + 1<<20
 
 	// The window of all shards, the sums of the run, and the points of the stored series.
 	part := int64(unsafe.Sizeof(inference.HopPart{})) + 48
-	window := hops*int64(shards)*2*link + hops*(part+2*octaveBytes*(logcode.KeptOctaves+int64(min(shards*hopOctaves, 2*logcode.Octaves)/2)))
+	window := hops*int64(shards)*(2*link+inference.InterfaceMemory) + hops*(part+2*octaveBytes*(logcode.KeptOctaves+int64(min(shards*hopOctaves, 2*logcode.Octaves)/2)))
 	totals := hops * (part + 2*logcode.Octaves*octaveBytes)
 	points := (hops + int64(c.TopFlows*c.MaxPathLength)) * 2048
-	return int64(shards)*(perShard+top/4) + window + totals + points + lists*listed
+	nameless := int64(shards+1) * inference.NamelessMemory
+	return int64(shards)*(perShard+top/4) + window + nameless + totals + points + lists*listed
 }

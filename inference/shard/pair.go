@@ -9,7 +9,7 @@ import (
 // maxPairs is how many flows are compared at the same time. Further ones wait until one of them is forgotten.
 const maxPairs = 4096
 
-// maxLosses is how many flows of a window tell what they lost, of all shards together.
+// maxLosses is the number of flows of a window that report what they lost, of all shards together.
 const maxLosses = 4 * maxPairs
 
 // pairs compares what the first and the last switch report of packets. It has memory only where first switches report, and
@@ -33,9 +33,10 @@ func entersNetwork(r *decode.Report) bool {
 	return r.Flags&marks == decode.Transit|decode.Tracked && r.Kind == decode.KindPostcard && len(r.Hops) == 0
 }
 
-// leavesNetwork reports whether r says that a packet came to the end of its way, or was dropped by a switch that says so.
+// leavesNetwork reports whether r says that a packet came to the end of its way, or was dropped by a switch that says so. A sample is taken
+// anywhere.
 func leavesNetwork(r *decode.Report) bool {
-	if r.Flags&(decode.Transit|decode.Loop) != 0 {
+	if r.Flags&(decode.Transit|decode.Loop|decode.Sampled) != 0 {
 		return false
 	}
 	switch r.Kind {
@@ -45,8 +46,8 @@ func leavesNetwork(r *decode.Report) bool {
 	return false
 }
 
-// lastPostcard reports whether r is the postcard of the last switch that is known to send one for the flow, where no report tells
-// of the whole path.
+// lastPostcard reports whether r is the postcard of the last switch that is known to send one for the flow, where no report has the
+// whole path.
 func (s *State) lastPostcard(f *flow, r *decode.Report) bool {
 	if r.Kind != decode.KindPostcard || r.Flags&decode.Transit != 0 || len(r.Hops) != 1 || f.flags&postcards == 0 || f.hops == 0 {
 		return false

@@ -43,7 +43,7 @@ func TestPairs(t *testing.T) {
 		switch {
 		case i < 100 || flow != 3 && flow != 4 || r.IntN(4) > 0:
 			reports = append(reports, sinkReport(at+3e6, flow, uint16(i)))
-		case flow == 4: // a drop that somebody tells is no silent loss
+		case flow == 4: // a drop that a switch reports is no silent loss
 			d := sinkReport(at+3e6, flow, uint16(i))
 			d.Kind, d.Flags, d.Hops = decode.KindDrop, decode.Tracked|decode.Dropped, d.Hops[:1]
 			reports = append(reports, d)
@@ -110,7 +110,7 @@ func TestPairs(t *testing.T) {
 	if w := all.Window(few); len(w.Losses) != 4 || w.OtherLosses == 0 {
 		t.Errorf("%d flows and %d further packets with a limit of 4", len(w.Losses), w.OtherLosses)
 	}
-	// The cut is used again, and nothing is told twice.
+	// The cut is used again, and nothing is published twice.
 	s.Recycle(c)
 	var empty inference.Partial
 	s.Cut(60e9).AddTo(&empty)
@@ -119,7 +119,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// Where the last switch sends postcards, the one with the least TTL tells that a packet left.
+// Where the last switch sends postcards, the one with the least TTL shows that a packet left.
 func TestPairsOfPostcards(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.MemoryBytes = 1 << 20

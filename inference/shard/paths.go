@@ -15,21 +15,21 @@ import (
 // width are uvarints:
 //
 //	paths: version<1b> newest<8b> { flow }, from the one seen last on
-//	flow:  key<38b> path<8b> age flags<1b> packets on-path changes hops<1b> { hop } digests<1b> { digest }
+//	flow:  key<38b> path<8b> age flags<1b> views<1b> packets on-path changes hops<1b> { hop } digests<1b> { digest }
 //	hop:   node egress, and of paths of postcards TTL<1b> strikes<1b>
 //	digest: coding<1b> epoch<1b> query<1b> aside<1b> away needed length { known paths, see package pathtrace }
 //
-// Age is how long before newest the flow was seen, in ns. Integers are little endian.
+// Age is how long before newest the flow was seen, in ns. Views are there where their flag is set. Integers are little endian.
 const (
 	pathsVersion = 1
 
-	keptFlags = postcards | flatTTL | partial // what the others say is of the buffer
+	keptFlags = postcards | flatTTL | partial | viewed // what the others say is of the buffer
 )
 
-// AppendPaths appends what is known of the paths of the flows, at most so many, of which it takes those that were seen
-// last, for [State.ReadPaths] of whoever goes on with these flows: some 70 bytes for each, and 20 more for PINT digests.
-// It reads the whole table. Sketches of a flow's life, the utilisation of its links, and digests that no known path
-// explains are left out: they begin anew.
+// AppendPaths appends what is known of the paths of the flows, at most so many, of which it takes those that were seen last, for
+// [State.ReadPaths] of the process that goes on with these flows: some 70 bytes for each, and 20 more for PINT digests. It reads the
+// whole table. Sketches of a flow's life, the utilisation of its links, and digests that no known path explains are left out: they
+// begin anew.
 func (s *State) AppendPaths(dst []byte, most int) []byte {
 	type candidate struct {
 		last int64
@@ -188,6 +188,10 @@ func (x *savedFlow) code(c *state.Coder, newest int64) {
 	f.last = newest - int64(x.age)
 	f.flags &= keptFlags
 	state.FixedTo(c, "flags", keptFlags, &f.flags)
+	if f.flags&viewed != 0 {
+		state.Fixed(c, "views", &f.views)
+		c.Check("views", f.views > 0 && f.views < lasting)
+	}
 	if inference.IsProbe(&x.key) {
 		f.flags |= probe
 	}

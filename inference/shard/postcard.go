@@ -24,11 +24,11 @@ func (s *State) countPostcard(f *flow, slot uint32, r *decode.Report) {
 	k := hopKey(h)
 	ref := s.hops.find(k)
 	latency, queue := s.hops.record(ref, units(r), h)
-	if f.pathID != 0 && f.flags&(postcards|partial) == 0 { // stacks tell more
+	if f.pathID != 0 && f.flags&(postcards|partial) == 0 { // stacks hold more
 		s.countKnown(f, k, latency, queue)
 		return
 	}
-	s.flush(f) // of stacks, which told a part of the path
+	s.flush(f) // of stacks, which held a part of the path
 	if f.onPath != ^uint32(0) {
 		f.onPath++
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/hopscope/hopscope/sketches/tail"
 )
 
-// Flows gives the n flows with most packets over their whole life in the table, busiest first. It changes nothing, but
-// reads the whole table: it is for summaries and questions of people.
+// Flows returns the n flows with most packets over their whole life in the table, busiest first. It changes nothing, but reads the
+// whole table: it is for summaries and queries of operators.
 func (s *State) Flows(n int) []inference.FlowStats {
 	type candidate struct {
 		packets uint64
@@ -45,7 +45,7 @@ func (s *State) Flows(n int) []inference.FlowStats {
 	return out
 }
 
-// Flow gives one flow, if it is in the table.
+// Flow returns one flow, if it is in the table.
 func (s *State) Flow(key decode.FlowKey) (inference.FlowStats, bool) {
 	slot := s.flows.Get(tableHash(s.key.Flow(&key)), &key)
 	if slot == flowtable.None {
@@ -81,7 +81,7 @@ func summary(t *tail.Sketch) inference.Summary {
 	}
 }
 
-// digestStats adds to the statistics of a flow what its digests tell.
+// digestStats adds to the statistics of a flow those of its digests.
 func (s *State) digestStats(slot uint32, out *inference.FlowStats) {
 	if s.digests == nil || slot == flowtable.None {
 		return
@@ -140,7 +140,7 @@ func (s *State) digestStats(slot uint32, out *inference.FlowStats) {
 	}
 }
 
-// shown gives of what is kept of a flow that which people see: a plan that is new knows less than the one before.
+// shown returns the part of a flow's state that is displayed: a plan that is new knows less than the one before.
 func (d *digests) shown(slot uint32) *digestFlow {
 	x := &d.flows[d.slots[slot]]
 	if y := &d.flows[x.next]; x.next != 0 && !x.trace.Known() && y.trace.Known() {
@@ -172,7 +172,7 @@ func (d *digests) leads(path []uint32, hops []inference.FlowHop) bool {
 	return true
 }
 
-// based gives nodes as they are told. The nodes of a mixture are never changed.
+// based returns nodes as they are published. The nodes of a mixture are never changed.
 func based(base uint32, nodes []uint32) []uint32 {
 	if base == 0 {
 		return nodes
@@ -184,7 +184,7 @@ func based(base uint32, nodes []uint32) []uint32 {
 	return out
 }
 
-// SketchStates is how the sketches of the flows' hops hold their values.
+// SketchStates counts the sketches of the flows' hops by the form in which they hold values.
 type SketchStates struct {
 	Listed  int `json:"listed"`  // every value as it is
 	Counted int `json:"counted"` // in cells, every value

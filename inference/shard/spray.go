@@ -15,7 +15,7 @@ const (
 	sprayUnrest  = 3    // so many changes and contradictions begin a spray,
 	sprayFirst   = 64   // whose paths are looked for after so many digests for the first time,
 	sprayDigests = 2048 // and of which so many digests are kept
-	sprayPatient = 3    // windows in which it may stay open whether a flow is sprayed before its strange digests are told
+	sprayPatient = 3    // windows in which it may stay open whether a flow is sprayed before its strange digests are published
 	sprayStrange = 20   // one in so many digests may fit no path of a mixture
 
 	// A fit takes some 20 µs a digest; those of one window of a shard look at so many.
@@ -24,7 +24,7 @@ const (
 	sprayLongest = 1 << 16
 )
 
-// spray is what is kept of a flow whose digests do not come from one path: the last ones of them, and what they tell.
+// spray is the state of a flow whose digests do not come from one path: the last ones of them, and what follows from them.
 type spray struct {
 	digests     []pathmix.Digest // a ring once it is full
 	next        int
@@ -36,7 +36,7 @@ type spray struct {
 	last        int64  // and of the last of them
 	agreed      uint64 // digests of the window that fit the mixture
 	windows     int    // that it has been open whether there is one
-	changed     bool   // the tracer has told a change, which is none if the flow is sprayed
+	changed     bool   // the tracer has reported a change, which is none if the flow is sprayed
 	at          int64  // when that was
 	flow        decode.FlowKey
 	slot        uint32
@@ -45,11 +45,12 @@ type spray struct {
 
 // sprays are the flows of a shard whose digests are kept.
 type sprays struct {
-	flows  []spray // 0 is nobody's
+	flows  []spray // 0 belongs to no flow
 	free   []uint32
 	bytes  int64
-	most   int64 // bytes
-	hand   int   // where the fits of a window begin
+	most   int64  // bytes
+	unkept uint64 // digests that were not kept, or gave way early, because there was no memory
+	hand   int    // where the fits of a window begin
 	models map[*pathtrace.Tracer]*pathmix.Model
 }
 
@@ -101,6 +102,9 @@ func (s *State) holdChange(x *digestFlow, r *decode.Report) {
 // begin gives a flow a place, if there is memory.
 func (p *sprays) begin(x, slot uint32, r *decode.Report) uint32 {
 	if p.bytes+sprayStruct+sprayFirst*sprayDigest > p.most {
+		if p.most > 0 { // else none are to be kept
+			p.unkept++
+		}
 		return 0
 	}
 	i := uint32(len(p.flows))
@@ -134,6 +138,9 @@ func (p *sprays) observe(i uint32, g pathmix.Digest) {
 			f.digests, f.next = grown, 0
 			p.bytes += more
 		}
+	}
+	if len(f.digests) == cap(f.digests) && cap(f.digests) < sprayDigests {
+		p.unkept++
 	}
 	switch {
 	case len(f.digests) < cap(f.digests):
@@ -183,7 +190,7 @@ func (p *spray) addUnexplained(at int64) {
 }
 
 // settleSprays looks for the paths of sprayed flows at the end of a window, as far as that takes no more than a bounded time, and
-// tells of the others what was held back.
+// publishes of the others what was held back.
 func (s *State) settleSprays() {
 	d := s.digests
 	if d == nil || len(d.sprays.flows) == 0 {
@@ -248,8 +255,8 @@ func (s *State) addStrange(f *spray) {
 	}
 }
 
-// fit looks for the paths of a flow. A result that explains little is none, and nor is one with a single path, which is the
-// tracer's to tell.
+// fit looks for the paths of a flow. A result that explains little is none, nor is one with a single path, which the tracer
+// publishes.
 func (s *State) fit(f *spray, x *digestFlow) {
 	d := s.digests
 	m := d.sprays.model(x.tracer)

@@ -69,7 +69,7 @@ func (x *spraying) send(flow, n int, path func() []uint32) {
 	}
 }
 
-// forge sends packets with digests that nobody wrote.
+// forge sends packets with digests that no switch wrote.
 func (x *spraying) forge(flow, n int) {
 	for range n {
 		x.now += 1e6
@@ -158,7 +158,7 @@ func TestSprayMoves(t *testing.T) {
 	}
 }
 
-// Forged digests are told as strange, at the latest after some windows, and a share of them beside a spray is, too.
+// Forged digests are published as strange, at the latest after some windows, and a share of them beside a spray is, too.
 func TestSprayForged(t *testing.T) {
 	x := newSpraying(t, 2, 1<<20)
 	strange := uint64(0)
@@ -199,6 +199,9 @@ func TestSprayMemory(t *testing.T) {
 	if p.bytes > p.most || p.bytes < 32<<10 || len(p.flows) < 3 {
 		t.Fatalf("%d bytes of %d, %d flows", p.bytes, p.most, len(p.flows))
 	}
+	if st := x.s.digestTotals(); st.Unkept == 0 || st.Unkept > st.Digests {
+		t.Errorf("%d of %d digests were not kept", st.Unkept, st.Digests)
+	}
 	sum := int64(0)
 	for i := range p.flows[1:] {
 		if f := &p.flows[i+1]; f.x != 0 {
@@ -218,8 +221,8 @@ func TestSprayMemory(t *testing.T) {
 	}
 	x = newSpraying(t, 4, 0)
 	x.send(1, 3000, x.over(6))
-	if p := &x.s.digests.sprays; p.bytes != 0 || len(p.flows) != 1 {
-		t.Errorf("%d bytes without memory", p.bytes)
+	if p := &x.s.digests.sprays; p.bytes != 0 || len(p.flows) != 1 || p.unkept != 0 {
+		t.Errorf("%d bytes without memory, %d digests that it has no room for", p.bytes, p.unkept)
 	}
 }
 
@@ -233,7 +236,7 @@ func TestInferredSprayed(t *testing.T) {
 	if one.Known != 2 || one.Sprayed+one.Undecided != 0 || one.Flows[0].Unsettled || one.Flows[0].Sprayed() {
 		t.Fatalf("two flows with one path each: %+v", one)
 	}
-	x.send(1, 40, x.over(4)) // too few to tell
+	x.send(1, 40, x.over(4)) // too few to decide
 	key := one.Flows[0].Key
 	if first := one.Flows[1].Key; x.s.InferredOf([]decode.FlowKey{first})[0].Unsettled {
 		key = first

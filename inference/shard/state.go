@@ -15,7 +15,7 @@ import (
 // batchSize is how many reports are looked up together, so that their cache misses overlap.
 const batchSize = 128
 
-// State is what one shard knows. It has one owner and takes no lock.
+// State is the state of one shard. It has one owner and takes no lock.
 type State struct {
 	cfg          Config
 	key          decode.HashKey
@@ -45,6 +45,10 @@ type State struct {
 	reports [batchSize]*decode.Report
 	lazy    [batchSize]*decode.Lazy
 	rare    []*decode.Report // drops and loops, of which most batches have none
+	rest    struct {         // of reports with hops that name no node: what is left of them
+		reports []decode.Report
+		hops    []decode.Hop
+	}
 
 	path    []inference.HopKey // memory
 	former  []inference.HopKey // memory
@@ -136,11 +140,12 @@ func (s *State) UpdateLazy(reports []*decode.Lazy) {
 func (s *State) begin(n int) {
 	s.cut.partial.Reports += uint64(n)
 	s.n, s.now, s.rare = 0, math.MinInt64, s.rare[:0]
+	s.rest.reports, s.rest.hops = s.rest.reports[:0], s.rest.hops[:0]
 }
 
 // take adds a report to the batch, or counts it if it names no flow.
 func (s *State) take(r *decode.Report) {
-	leaveNameless(r)
+	r = s.named(r)
 	if r.Kind == decode.KindDrop || r.Flags&decode.Loop != 0 {
 		s.rare = append(s.rare, r)
 	}
@@ -234,11 +239,17 @@ func (s *State) count(r *decode.Report, slot uint32) {
 		s.countLeft(slot, r)
 	}
 	weight := max(r.Weight, 1)
+	if r.Flags&decode.Sampled != 0 {
+		weight = 0 // the sample counts
+	}
 	f.packets += uint64(weight)
 	f.last = max(f.last, r.Time)
 	f.inWindow += min(weight, math.MaxUint32-f.inWindow)
 	if f.top == 0 && (f.inWindow > s.top.threshold || f.flags&probe != 0) {
 		s.admit(f, slot)
+	}
+	if r.Traffic != nil && f.top != 0 {
+		s.top.see(f, r)
 	}
 	if r.Has&decode.HasDigest != 0 {
 		s.countDigest(f, slot, r)
@@ -259,6 +270,7 @@ func (s *State) count(r *decode.Report, slot uint32) {
 	case path && part < 0:
 		s.countPartial(f, r)
 	case path:
+		f.views, f.flags = 0, f.flags&^viewed
 		if part > 0 {
 			f.flags |= partial // what is known is a part, and no other path
 		}
@@ -305,14 +317,20 @@ func (s *State) enter(f *flow, slot uint32, at int64) {
 
 // countAlone counts the hops of a report without a flow.
 func (s *State) countAlone(r *decode.Report) {
+	if r.Histogram.Of != 0 && len(r.Hops) == 1 {
+		s.hops.histogram(&s.cut.partial, hopKey(&r.Hops[0]), &r.Histogram)
+		return
+	}
+	if r.Counters.Has != 0 {
+		s.cut.partial.AddInterface(&inference.InterfaceStats{Node: r.NodeID, Counters: r.Counters, Samples: 1})
+	}
 	u := units(r)
 	for i := range r.Hops {
 		s.hops.record(s.hops.find(hopKey(&r.Hops[i])), u, &r.Hops[i])
 	}
 }
 
-// countPartial counts the hops of a report that does not tell a path. What belongs to hops on the known path of the
-// flow counts there too.
+// countPartial counts the hops of a report without a path. What belongs to hops on the known path of the flow counts there too.
 func (s *State) countPartial(f *flow, r *decode.Report) {
 	u := units(r)
 	var space [maxBlocks]uint32
@@ -389,7 +407,7 @@ func units(r *decode.Report) *decode.Units {
 	return r.Units
 }
 
-// Stats tells the state of the shard.
+// Stats returns the state of the shard.
 func (s *State) Stats() Stats {
 	st, t := s.stats, s.flows.Stats()
 	st.Flows, st.Capacity, st.Hops = t.Entries, t.Capacity, len(s.hops.keys)-1

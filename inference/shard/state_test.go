@@ -119,7 +119,7 @@ func text(n []uint32) string {
 	return string(append(b, ']'))
 }
 
-// A stack tells the whole path and makes postcards of the same flow mere values.
+// A stack gives the whole path and makes postcards of the same flow mere values.
 func TestPostcardsThenStack(t *testing.T) {
 	s := New(testConfig(), 1)
 	s.Update([]*decode.Report{
@@ -140,7 +140,7 @@ func TestPostcardsThenStack(t *testing.T) {
 	}
 }
 
-// Codes of stacks that tell a part of the path are counted before postcards make it longer.
+// Codes of stacks with a part of the path are counted before postcards make it longer.
 func TestPartialStackThenPostcards(t *testing.T) {
 	s := New(testConfig(), 1)
 	cut := stack(1, 1, hop(1, 1, 1000), hop(2, 1, 2000))
@@ -396,8 +396,8 @@ func TestPressure(t *testing.T) {
 	}
 }
 
-// TestDeterministic replays random traffic: the same reports and seed give the same windows and flows, bit for bit, in
-// whatever pieces they come and whoever looks meanwhile.
+// TestDeterministic replays random traffic: the same reports and seed give the same windows and flows, bit for bit, in whatever
+// pieces they come and whatever reads meanwhile.
 func TestDeterministic(t *testing.T) {
 	run := func(seed uint64, piece int, look bool) (out []any) {
 		g := &traffic{rng: rand.New(rand.NewPCG(seed, 1)), paths: map[int][]decode.Hop{}, flows: 300, long: true, now: 1}

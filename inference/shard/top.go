@@ -11,17 +11,17 @@ import (
 
 // topFlows finds the busiest flows of a window exactly, and collects the distributions of their hops.
 //
-// Every flow counts its reports of the window in its own line, which is in the cache anyway. A flow whose count passes
-// the threshold becomes a candidate; when there is no place for another one, the candidates below the median leave and
-// the threshold rises to what they had. So whoever is not a candidate at the end has at most the threshold, and the
-// places/2 busiest are there. This needs no work for the other flows, unlike a Space-Saving list, whose every update
-// is a second look-up, and no pass over the table at the end of the window.
+// Every flow counts its reports of the window in its own line, which is in the cache anyway. A flow whose count passes the threshold
+// becomes a candidate; when there is no place for another one, the candidates below the median leave and the threshold rises to what
+// they had. So a flow that is no candidate at the end has at most the threshold, and the places/2 busiest are there. This needs no
+// work for the other flows, unlike a Space-Saving list, whose every update is a second look-up, and no pass over the table at the end
+// of the window.
 //
 // A candidate has histograms of its own. They miss what was flushed to the flow's sketches before it became one; the
 // reported flows of a window stay candidates in the next, so that those that are busy for longer miss nothing.
 //
-// Probes of agents are candidates whatever their count, up to half as many as flows are reported (inference.ProbesAmong): they have few
-// reports, and somebody asks for them.
+// Probes of agents are candidates whatever their count, up to half as many as flows are reported (inference.ProbesAmong): they have
+// few reports, and the control of probes asks for them.
 type topFlows struct {
 	places      []topFlow
 	used        int
@@ -45,6 +45,8 @@ type topFlow struct {
 	// many values of a histogram together costs one cache miss.
 	queues [bufferCodes]uint16
 	queued uint8 // reports in queues
+
+	sights *inference.FlowSights // what samples and flow records say; nil for a place whose flows had none
 }
 
 func newTopFlows(n int) topFlows {
@@ -62,8 +64,8 @@ func newTopFlows(n int) topFlows {
 // each hop of a path of ten, and the hops themselves. Few candidates have as much as 256.
 func topOctaves(places int) int { return max(places, 256) * 128 }
 
-// count counts a dense code in a histogram of a candidate, as long as there is memory. Only values that nobody measured spread
-// so far that there is none.
+// count counts a dense code in a histogram of a candidate, as long as there is memory. Only values that no device measured spread so
+// far that there is none.
 func (t *topFlows) count(h *logcode.Histogram, code uint16) {
 	if !h.AddWithin(code, &t.octaves) {
 		t.missed++
@@ -147,6 +149,7 @@ func (t *topFlows) release(f *flow) {
 	i := f.top - 1
 	p := &t.places[i]
 	p.part.Reset()
+	p.forget()
 	if p.probe {
 		t.probePlaces--
 	}
@@ -169,6 +172,25 @@ func (t *topFlows) hop(f *flow, k inference.HopKey) *inference.HopSketch {
 		t.octaves = max(t.octaves-hopOctaveSize, 0)
 	}
 	return h
+}
+
+// forget empties the sights of a place.
+func (p *topFlow) forget() {
+	if p.sights != nil {
+		p.sights.Count = 0
+	}
+}
+
+// see counts what a sample or a flow record says of a candidate.
+func (t *topFlows) see(f *flow, r *decode.Report) {
+	if r.Kind == decode.KindDrop || !r.Traffic.Known() {
+		return
+	}
+	p, x := &t.places[f.top-1], inference.SightOf(r)
+	if p.sights == nil {
+		p.sights = new(inference.FlowSights)
+	}
+	p.sights.Add(&x)
 }
 
 // octaveBytes is the size of the counters of an octave.
@@ -198,7 +220,12 @@ func (s *State) cutTop(p *inference.Partial) {
 		s.flush(top.f)
 		s.describe(top, p)
 		p.AddFlow(&top.part)
+		if x := top.sights; x != nil && x.Count > 0 {
+			x.Flow = top.part.Key
+			p.AddSights(x)
+		}
 		top.part.Reset()
+		top.forget()
 		top.f.inWindow = 0 // marks it as reported
 	}
 	for i := range t.places[:t.used] {

@@ -163,7 +163,7 @@ func (s *State) trace(f *flow, slot uint32, x *digestFlow, t *pathtrace.Tracer, 
 	}
 }
 
-// goneAfter is how many digests of other paths in a row tell that a flow does not take the one that is shown any more.
+// goneAfter is the number of digests of other paths in a row after which a flow no longer takes the path that is shown.
 const goneAfter = 256
 
 // traced makes the path that the last digest agrees with the path of the flow. Paths that flowlets take in turn are no

@@ -38,6 +38,7 @@ type twinFlow struct {
 	path                      []inference.HopKey
 	id                        uint64
 	changes                   uint32
+	views                     int // of a part, since the path itself
 	partial                   bool
 	life                      map[inference.HopKey]*twinHop
 	window                    map[inference.HopKey]*twinHop
@@ -120,10 +121,14 @@ func (t *twin) update(r *decode.Report) {
 	}
 	isPart := isPath && whole && f.id != 0 && !f.partial && r.Kind != decode.KindProbe && len(f.path) < t.maxPath && within(seen, f.path)
 	grows := isPath && whole && f.id != 0 && !f.partial && len(f.path) < t.maxPath && within(f.path, seen)
+	grows = grows && f.onPath < lasting
 	if isPart {
-		isPath = false
+		f.views++
+		isPart = f.views < lasting
+		isPath = !isPart
 	}
 	if isPath {
+		f.views = 0
 		var path []inference.HopKey
 		for i := range r.Hops {
 			path = append(path, hopKey(&r.Hops[i]))
@@ -153,7 +158,7 @@ func (t *twin) update(r *decode.Report) {
 	}
 }
 
-// within reports whether the shorter path a is the beginning or the end of b, which goes through none of its nodes again.
+// within reports whether the shorter path a is a part of b, which goes through none of its nodes again.
 func within(a, b []inference.HopKey) bool {
 	nodes := map[uint32]int{}
 	for _, k := range b {
@@ -168,8 +173,12 @@ func within(a, b []inference.HopKey) bool {
 			return false
 		}
 	}
-	n := len(b) - len(a)
-	return n > 0 && (slices.Equal(a, b[:len(a)]) || slices.Equal(a, b[n:]))
+	for at := range len(b) - len(a) + 1 {
+		if len(a) < len(b) && slices.Equal(a, b[at:at+len(a)]) {
+			return true
+		}
+	}
+	return false
 }
 
 // exact gives the q-quantile of sorted values: the smallest that the share q of them does not exceed.

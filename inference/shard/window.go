@@ -48,7 +48,7 @@ type farCode struct {
 	kind      uint8
 }
 
-// hopRest is what is known of a hop beside its counters. How many records there were is the sum of the latency counters and of
+// hopRest is the knowledge about a hop beside its counters. How many records there were is the sum of the latency counters and of
 // noLatency.
 type hopRest struct {
 	utilization    float64

@@ -25,5 +25,5 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s at byte %d: %v", e.What, e.Field, e.Offset, e.Err)
 }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }

@@ -63,8 +63,8 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Decide names the errors of the map that the deviations of a window tell of, each flow once, in a fixed order, and says which
-// flows they explain. Least is how many flows, from as many addresses, an error needs; minFlows at least.
+// Decide names the errors of the map that the deviations of a window show, each flow once, in a fixed order, and returns the flows
+// that they explain. Least is the number of flows, from as many addresses, that an error needs; minFlows at least.
 func Decide(flows []inference.Deviation, least int) (errors []Error, explained map[decode.FlowKey]bool) {
 	return DecideBeside(flows, nil, least)
 }
@@ -107,7 +107,7 @@ const (
 	refuted    = .01
 )
 
-// holds reports whether what some members of a group tell can be said of all of it, where others refute it.
+// holds reports whether the evidence of some members of a group holds for all of it, where others refute it.
 func holds(tell, refute int) bool {
 	chance, n := 0.0, tell+refute
 	term := math.Pow(1-luckyShare, float64(n)) // of k of n
@@ -144,14 +144,14 @@ type decision struct {
 	least  int
 }
 
-// witnesses are flows that tell of one error.
+// witnesses is the flows that show one error.
 type witnesses struct {
 	key  inference.MapError
 	list []int // indices of flows
 }
 
-// gather lists the errors of some kinds that the flows left tell of, with those flows, in a fixed order. The key that merge makes of
-// an error is what it is gathered by.
+// gather lists the errors of some kinds that the flows left show, with those flows, in a fixed order. The key that merge makes of an
+// error is what it is gathered by.
 func (d *decision) gather(merge func(inference.MapError) (key inference.MapError, ok bool)) []witnesses {
 	index, all := map[inference.MapError]int{}, []witnesses(nil)
 	for i := range d.flows {
@@ -259,7 +259,7 @@ func (d *decision) prefix(key inference.MapError, p netip.Prefix, list []int) bo
 	return true
 }
 
-// Senders gives the prefix whose senders are taken together: the /16 of an address, and for IPv6 the /48.
+// Senders returns the prefix whose senders are taken together: the /16 of an address, and for IPv6 the /48.
 func Senders(a netip.Addr) netip.Prefix {
 	bits := 48
 	if a.Is4() {
@@ -337,7 +337,7 @@ func (d *decision) stands(w witnesses) (place uint32, ok bool) {
 	return place, ok
 }
 
-// unnamed names places where somebody speaks whose id is not found, unless some flows found it.
+// unnamed names places with a node whose id is not found, unless some flows found it.
 func (d *decision) unnamed() {
 	named := map[[2]uint32]bool{}
 	for i := range d.flows {

@@ -2,28 +2,28 @@
 // on the map, or that calls itself otherwise, two nodes that stand in each other's place, a link that the map does not have, and
 // senders that begin with another TTL, so that hop numbers are shifted.
 //
-// It has two halves. A [Watch] belongs to whoever traces flows. It keeps the last digests of those that are in trouble and looks
-// for what explains them, flow by flow: the cheapest path through the map where a node that is not there, a link that is not there
-// and a shift of hop numbers have a price in bits, and a digest that is wrong has a higher one. What it finds is an
-// [inference.Deviation], which lists all errors of the map that would explain the flow. [Decide] takes the deviations of a window,
-// of all shards and processes, and names those errors that several flows need.
+// It has two halves. A [Watch] belongs to the tracer of flows. It keeps the last digests of those that are in trouble and looks
+// for what explains them, flow by flow: the cheapest path through the map where a node that is not there, a link that is not
+// there and a shift of hop numbers have a price in bits, and a digest that is wrong has a higher one. What it finds is an
+// [inference.Deviation], which lists all errors of the map that would explain the flow. [Decide] takes the deviations of a
+// window, of all shards and processes, and names those errors that several flows need.
 //
 // # When a flow is a witness
 //
-// Switches and this package compute the same hashes. Digests of b bits of one writer, or of several of whom all others are
+// Switches and this package compute the same hashes. Digests of b bits of one writer, or of several of which all others are
 // certain, are equations for one node, and a wrong node solves n of them with a probability of 2⁻ᵇⁿ. A flow with more than one
-// unexplained equation in a hundred tells nothing: it takes several paths, changes its path, or somebody forges its digests. Beyond
+// unexplained equation in a hundred is no witness: it takes several paths, changes its path, or its digests are forged. Beyond
 // that it takes
 //   - for an id: all equations of the hop, of 32 bits at least and so many that an id of the whole range fits them by chance with a
 //     probability of 2⁻¹², and no other id that does so as well,
 //   - for an unknown node without an id: equations of 40 bits that no node of the map explains two fifths of, and of which no more than
 //     half are explained by those that could be there, as they would be if the flow took several of these in turn,
 //   - for a missing link: equations of 32 bits of each of its nodes and of 80 of both,
-//   - for shifted hop numbers: packets of 24 bits into which a first hop must have written, and nobody has.
+//   - for shifted hop numbers: packets of 24 bits into which a first hop must have written, and none has.
 //
-// Where the map is right, a flow of k hops in a network of V nodes that has one path tells of a missing link by chance with a
-// probability of k·V·2⁻³² at most, which is 10⁻⁵ for Kentucky Datalink. Of 1,000 flows three do so together with a probability of
-// 2·10⁻⁷, whatever they say, and they would have to say the same.
+// Where the map is right, a flow of k hops in a network of V nodes that has one path shows a missing link by chance with a
+// probability of k·V·2⁻³² at most, which is 10⁻⁵ for Kentucky Datalink. Of 1,000 flows three do so together with a probability
+// of 2·10⁻⁷, whatever they say, and they would have to say the same.
 //
 // # When an error is named
 //

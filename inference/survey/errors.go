@@ -13,7 +13,7 @@ const firstTTL = 255
 // maxPlaces is how many nodes of the map may be the one that calls itself otherwise, before none of them is named.
 const maxPlaces = 6
 
-// errors appends the errors of the map that explain a flow, as far as enough equations tell of them.
+// errors appends the errors of the map that explain a flow, as far as enough equations support them.
 func (s *Surveyor) errors(m *Map, a *account, dst []inference.MapError) []inference.MapError {
 	from := len(dst)
 	s.identify(m, a)
@@ -86,7 +86,8 @@ func (a *account) beside(m *Map, h int) bool {
 	return sides > 0
 }
 
-// stranger tells of a node that is not on the map: who it is if the digests tell, and which nodes of the map it may stand for.
+// stranger appends the error of a node that is not on the map: its id if the digests give it, and the nodes of the map that it may
+// stand for.
 func (s *Surveyor) stranger(m *Map, a *account, h int, dst []inference.MapError) []inference.MapError {
 	if !a.beside(m, h) {
 		return dst
@@ -119,7 +120,7 @@ func (s *Surveyor) stranger(m *Map, a *account, h int, dst []inference.MapError)
 	return dst
 }
 
-// linkless tells of neighbours that the map does not link, and of pairs of nodes that would be linked if they stood in each
+// linkless appends errors of neighbours that the map does not link, and of pairs of nodes that would be linked if they stood in each
 // other's place.
 func (s *Surveyor) linkless(m *Map, a *account, dst []inference.MapError) []inference.MapError {
 	for w := a.unlinked; w != 0; w &= w - 1 {
@@ -171,7 +172,7 @@ func (a *account) linkedIf(m *Map, x, y int32) bool {
 	return x != y
 }
 
-// instead tells of a node of the map that stands between two others where the map has another one.
+// instead appends the error of a node of the map that stands between two others where the map has another one.
 func (s *Surveyor) instead(m *Map, a *account, dst []inference.MapError) []inference.MapError {
 	for h := a.shift; h < len(a.path); h++ {
 		around := uint64(0)

@@ -25,7 +25,7 @@ const (
 	minBeside  = 24  // of a neighbour of a stranger,
 	minUnnamed = 40  // of a stranger that stays without a name,
 	minNamed   = 32  // and of one whose id is found, at least; see Surveyor.enough
-	minSilent  = 24  // of equations in which nobody wrote, of shifted hop numbers
+	minSilent  = 24  // of equations in which no hop wrote, of shifted hop numbers
 	misfits    = 100 // one equation in so many may be wrong: of a flow that takes two paths, one that mixes both leaves more
 )
 
@@ -55,7 +55,7 @@ type account struct {
 	ids      []uint32
 	named    uint64 // hops whose id was found, of nodes that are not on the map
 	told     [pint.MaxHops]int
-	silent   int // equations in which nobody wrote because hops are shifted
+	silent   int // equations in which no hop wrote because hops are shifted
 	right    int
 	wrong    int
 	cost     int32
@@ -74,14 +74,14 @@ type Surveyor struct {
 	ids       uint32 // node ids that are searched are below
 	equations []equation
 	cost      []int32 // of each node at each hop
-	best      []int32 // of a path up to each node at each hop, the last one for nobody
+	best      []int32 // of a path up to each node at each hop, the last one for [nobody]
 	from      []int32 // the place before on that path
 	values    []uint32
 	list      []uint32
 	steps     int
 }
 
-// DefaultIDs is how many node ids are searched, from 0 on.
+// DefaultIDs is the number of node ids that are searched, from 0 on.
 const DefaultIDs = 1 << 20
 
 // newSurveyor makes one that searches node ids below a limit; 0 searches none.
@@ -99,7 +99,7 @@ func (s *Surveyor) explain(m *Map, hops int, packets []pathtrace.Packet) (best a
 			break
 		}
 	}
-	// The equations of the best one, for who searches ids.
+	// The equations of the best one, for the search of ids.
 	s.read(m, hops, best.shift, packets)
 	return best
 }
@@ -152,7 +152,7 @@ func (s *Surveyor) trace(m *Map, hops, shift int) account {
 	return a
 }
 
-// sole gives the one writer of an equation that is not settled. Where all are, it is the one that fewest equations tell of.
+// sole gives the one writer of an equation that is not settled. Where all are, it is the one with the fewest equations.
 func (a *account) sole(e *equation, settled uint64) (h int, ok bool) {
 	switch open := e.writers &^ settled; {
 	case e.writers == 0 || open&(open-1) != 0:
@@ -179,7 +179,7 @@ func (a *account) rest(m *Map, e *equation, h int) uint32 {
 	return rest
 }
 
-// weigh fills in what each node costs at each hop: the wrong digests that it would mean. A place for nobody comes last.
+// weigh fills in what each node costs at each hop: the wrong digests that it would mean. A place for [nobody] comes last.
 func (s *Surveyor) weigh(m *Map, a *account, settled uint64) {
 	v, width := len(m.nodes), int32(m.scheme.Width())
 	row := v + 1
@@ -205,7 +205,7 @@ func (s *Surveyor) weigh(m *Map, a *account, settled uint64) {
 	}
 }
 
-// walk finds the cheapest path: over links, over what is no link at a price, and over nobody at another.
+// walk finds the cheapest path: over links, over what is no link at a price, and over [nobody] at another.
 func (s *Surveyor) walk(m *Map, a *account) {
 	v, hops := len(m.nodes), len(a.path)
 	row, jump, enter := v+1, linkBits+m.nodeBits(), m.nodeBits()
@@ -295,12 +295,12 @@ func (s *Surveyor) judge(m *Map, a *account, settled uint64) {
 	}
 }
 
-// shifted reports whether somebody would have written if hop numbers were not shifted.
+// shifted reports whether a hop would have written if hop numbers were not shifted.
 func (s *Surveyor) shifted(m *Map, e *equation, hops int) bool {
 	return m.scheme.Writers(&e.packet, hops) != 0
 }
 
-// anonymous reports whether a writer is nobody of the map.
+// anonymous reports whether a writer is no node of the map.
 func (a *account) anonymous(writers uint64) bool {
 	for ; writers != 0; writers &= writers - 1 {
 		if a.path[bits.TrailingZeros64(writers)] == nobody {

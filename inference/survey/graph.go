@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/inference/pathtrace"
 )
 
-// Map is what the inventory says: the nodes, the links, and the scheme that digests are coded in. It does not change, and all
+// Map is the content of the inventory: the nodes, the links, and the scheme by which digests are coded. It does not change, and all
 // surveys of the same network and scheme share it.
 type Map struct {
 	scheme *pint.Scheme
@@ -72,7 +72,7 @@ func (m *Map) common(a, b int32, limit int, dst []int32) []int32 {
 // log2 of the number of nodes, rounded up: the bits that it takes to say which one.
 func (m *Map) nodeBits() int32 { return int32(bits.Len(uint(len(m.nodes)))) }
 
-// Instances is how many instances a digest has; 0 if there is no map.
+// Instances returns the number of instances of a digest; 0 if there is no map.
 func (m *Map) Instances() int {
 	if m == nil {
 		return 0

@@ -24,7 +24,7 @@ const block = 4096
 // maxClues bounds the clues for one hop that are looked at.
 const maxClues = 64
 
-// clues lists the equations in which a hop is the only writer that is nobody of the map.
+// clues lists the equations in which a hop is the only writer that is no node of the map.
 func (s *Surveyor) clues(m *Map, a *account, h int) (list []clue) {
 	for i := range s.equations {
 		e := &s.equations[i]
@@ -38,7 +38,7 @@ func (s *Surveyor) clues(m *Map, a *account, h int) (list []clue) {
 
 func (c *clue) fits(m *Map, id uint32) bool { return m.scheme.Value(&c.packet, c.role, id) == c.want }
 
-// enough reports whether clues tell one id in many from all others.
+// enough reports whether clues distinguish one id in many from all others.
 func (s *Surveyor) enough(m *Map, clues int) bool {
 	return clues >= m.equations(max(minNamed, bits.Len32(s.ids)+slack))
 }

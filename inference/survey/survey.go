@@ -105,7 +105,7 @@ func (w *Watch) Add(ref uint32, hops int, p pathtrace.Packet, now int64) {
 	f.oldest = (f.oldest + 1) % keptDigests
 }
 
-// Flows tells how many flows are watched.
+// Flows returns the number of flows that are watched.
 func (w *Watch) Flows() int { return w.used }
 
 // SizeBytes is the memory of a Watch, about.
@@ -118,8 +118,8 @@ func (w *Watch) SizeBytes() int {
 	return n
 }
 
-// Survey ends a window: it explains the flows that have news, as far as its work goes, and tells the deviations of all that are
-// explained by errors of their map. Those that the map explains, or that nothing does, it lets go: done is called with their
+// Survey ends a window: it explains the flows that have news, as far as its work goes, and calls tell with the deviations of all that
+// are explained by errors of their map. It releases those that the map explains, or that nothing does: done is called with their
 // owners.
 func (w *Watch) Survey(tell func(*inference.Deviation), done func(owner uint32)) {
 	w.surveyor.steps = 0
@@ -161,7 +161,7 @@ func (w *Watch) explain(f *watched) {
 	if f.clean++; len(f.errors) > 0 {
 		f.clean = 0
 	} else if len(f.ring) < keptDigests && !a.plain() {
-		f.clean = 0 // more digests may tell
+		f.clean = 0 // more digests may explain it
 	}
 	f.ingress = inference.NoNode
 	if u := a.path[a.shift]; u != nobody {

@@ -1,4 +1,4 @@
-// Package suspicion says which links deserve a closer look: what is known after a cycle of measuring becomes a list of
+// Package suspicion finds the links that deserve a closer look: it turns what is known after a cycle of measuring into a list of
 // suspects, with a weight, a confidence, a sentence and a time. It knows links and probes by number and plans nothing.
 //
 // A link is one direction of it. A probe is the list of the links that it crosses ([Incidence]).
@@ -11,8 +11,8 @@
 //     that their element touches, from [Config.Least] on. What is wrong with reports and not with packets is none: exporters that
 //     are silent or lose reports, errors of the inventory, values that fell or stand still, traffic that grew, and single flows
 //     that go another way. Of a node only those links count that probes accuse or that are suspected already, if there are any.
-//     An interface whose findings have a cause elsewhere is not suspected for what probes tell of it.
-//   - Hops. What probes tell of each link, the time in the switch before it, its queue and the time on the line, is compared
+//     An interface whose findings have a cause elsewhere is not suspected for what probes report of it.
+//   - Hops. What probes report of each link, the time in the switch before it, its queue and the time on the line, is compared
 //     with its own history by package detect, of which a false finding is rarer than one in a million windows.
 //   - Pairs. The times on both directions of a link together ([Incidence.Pair]), in which clocks cancel out, are compared in the same
 //     way, with a lower floor. The direction that takes longer is accused, or both, each with its part of the confidence.
@@ -20,11 +20,11 @@
 //     last cycle and the last 1 to 2, 2 to 4, ... 256 to 512, in each cycle in which anything got lost, so that a strong loss is found
 //     at once and a weak one as soon as there is enough of it. A false culprit comes less than once in a million cycles: each of the
 //     ten fits has a tenth of that chance, whatever they share. A culprit is well again when twelve more should have been lost and none was.
-//   - Transits. How long probes were under way, end to end, where they do not tell of single hops. Each is compared with
+//   - Transits. How long probes were under way, end to end, where they do not report single hops. Each is compared with
 //     its own history; which links explain what all of them have in excess is found by unmix.
 //
-// Links that the same probes cross cannot be told apart by losses and transits: they are suspected together, with a part of the
-// confidence each, and Why says so.
+// Links that the same probes cross cannot be distinguished by losses and transits: they are suspected together, with a part of
+// the confidence each, and Why says so.
 //
 // # Hysteresis
 //

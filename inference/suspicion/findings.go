@@ -30,7 +30,7 @@ func (s *State) explainAll(all []inference.Finding) {
 	}
 }
 
-// found takes the open findings that stand for themselves, and causes. What probes tell in the cycle comes before.
+// found takes the open findings that stand for themselves, and causes. What probes report in the cycle comes before.
 func (s *State) found(all []inference.Finding) {
 	if s.places == nil {
 		return

@@ -19,10 +19,10 @@ const (
 
 var statisticNames = [statistics]string{"the time in the switch before it", "its queue", "the time on the line"}
 
-// hops compares what probes tell of links with the links' own history.
+// hops compares what probes report of links with the links' own history.
 type hops struct {
 	all        []*hop    // by link; nil without any value of it
-	lineExcess []float64 // by link: time on the line in this cycle beyond what it was at first; NaN if none was told
+	lineExcess []float64 // by link: time on the line in this cycle beyond what it was at first; NaN if none was reported
 }
 
 // hop is the state of a link.
@@ -39,7 +39,7 @@ type hop struct {
 
 const (
 	usualCycles = 60
-	// A direction is accused of what both take longer if this part of it is told of that direction.
+	// A direction is accused of what both take longer if this part of it is reported of that direction.
 	pairShare = .25
 )
 

@@ -60,7 +60,7 @@ func NewIncidence(links int, probes [][]int32) (*Incidence, error) {
 	return in, nil
 }
 
-// Pair says which link is the other direction of each, -1 for one that has none or where it is not known. The list is copied.
+// Pair returns which link is the other direction of each, -1 for one that has none or where it is not known. The list is copied.
 func (in *Incidence) Pair(back []int32) error {
 	if len(back) != in.links {
 		return fmt.Errorf("the other directions of %d links; there are %d links", len(back), in.links)
@@ -74,11 +74,41 @@ func (in *Incidence) Pair(back []int32) error {
 	return nil
 }
 
-// Alike gives the links that the same probes cross as a link, itself among them: what probes tell from end to end cannot tell
-// them apart. It is empty for a link that no probe crosses.
+// Alike returns the links that the same probes cross as a link, itself among them: what probes report from end to end cannot
+// distinguish them. It is empty for a link that no probe crosses.
 func (in *Incidence) Alike(link int32) []int32 {
 	if c := in.class[link]; c >= 0 {
 		return in.alike[c]
 	}
 	return nil
+}
+
+// sameProbes gives the number here of a probe of another incidence that crosses the same links, or -1; link gives that of a link.
+func (in *Incidence) sameProbes(old *Incidence, link func(int32) int32) func(int32) int32 {
+	var key []byte
+	keyOf := func(list []int32) string {
+		key = key[:0]
+		for _, l := range list {
+			key = binary.LittleEndian.AppendUint32(key, uint32(l))
+		}
+		return string(key)
+	}
+	here := make(map[string][]int32, len(in.probes))
+	for p, list := range in.probes {
+		k := keyOf(list)
+		here[k] = append(here[k], int32(p))
+	}
+	now := slices.Repeat([]int32{-1}, len(old.probes))
+	for p, list := range old.probes {
+		moved := make([]int32, len(list))
+		for k, l := range list {
+			moved[k] = link(l)
+		}
+		slices.Sort(moved)
+		k := keyOf(moved)
+		if same := here[k]; len(same) > 0 {
+			now[p], here[k] = same[0], same[1:]
+		}
+	}
+	return func(p int32) int32 { return now[p] }
 }

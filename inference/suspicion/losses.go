@@ -18,8 +18,8 @@ const (
 	lossAlarm = 1e-6 / lossScales
 	// A culprit that others explain nearly as well waits for more cycles, until a block of this scale ends.
 	lossSure, lossPatience = .95, 6
-	// A culprit is well again when so many rounds should have been lost and none was, or when none was sent for so many cycles.
-	lossCalm, lossIdle = 12, 60
+	// A culprit is well again when so many rounds should have been lost and none was. While nothing is known of them, it stays.
+	lossCalm = 12
 )
 
 // losses finds the links that lose rounds of probes.
@@ -46,8 +46,38 @@ type culprit struct {
 	confidence float64
 	sent, lost uint64 // that it was found by
 	calm       uint64 // rounds since the last one was lost
-	idle       uint16 // cycles without rounds
 	found      uint64 // cycle in which a fit had it last
+	why        string // that it is blamed for in place of rounds; it is from an earlier life
+}
+
+// inherit takes over the culprits and rounds of other probes: link and probe give the number here of one there, or -1.
+func (x *losses) inherit(in *Incidence, from *losses, old *Incidence, link func(int32) int32, probe func(int32) int32) {
+	x.cycles = from.cycles
+	for p := range from.probes {
+		if q := probe(int32(p)); q >= 0 {
+			x.probes[q] = from.probes[p]
+		}
+	}
+	for _, c := range from.culprits {
+		for _, l := range old.alike[c.class] {
+			if l = link(l); l < 0 || in.class[l] < 0 {
+				continue
+			}
+			y := c
+			y.class, y.calm = in.class[l], 0
+			if n := len(in.alike[y.class]); n < len(old.alike[c.class]) { // fewer share its confidence
+				y.confidence *= float64(n) / float64(len(old.alike[c.class]))
+			}
+			if at, there := x.culprit(y.class); !there {
+				x.culprits = slices.Insert(x.culprits, at, y)
+			}
+		}
+	}
+}
+
+// culprit is where one of a class is, or would be.
+func (x *losses) culprit(class int32) (at int, there bool) {
+	return slices.BinarySearchFunc(x.culprits, class, func(a culprit, class int32) int { return cmp.Compare(a.class, class) })
 }
 
 func (x *losses) reset(in *Incidence) {
@@ -105,13 +135,10 @@ func (x *losses) recover(in *Incidence) {
 			sent += x.now[p].Sent
 			lost += x.now[p].Lost
 		}
-		if c.idle++; sent > 0 {
-			c.idle = 0
-		}
 		if c.calm += sent; lost > 0 {
 			c.calm = 0
 		}
-		if float64(c.calm)*c.ratio >= lossCalm || c.idle >= lossIdle {
+		if float64(c.calm)*c.ratio >= lossCalm {
 			for _, p := range in.cross[c.class] {
 				x.probes[p] = lostRounds{}
 			}
@@ -189,13 +216,13 @@ func (in *Incidence) alone(probe int32) int32 {
 
 // blame adds a culprit, or brings it up to date: by the shortest time of a cycle in which a fit has it.
 func (x *losses) blame(c culprit) {
-	at, there := slices.BinarySearchFunc(x.culprits, c.class, func(a culprit, class int32) int { return cmp.Compare(a.class, class) })
+	at, there := x.culprit(c.class)
 	if !there {
 		x.culprits = slices.Insert(x.culprits, at, c)
 		return
 	}
 	if old := &x.culprits[at]; old.found < c.found {
-		c.calm, c.idle = old.calm, old.idle
+		c.calm = old.calm
 		*old = c
 	}
 }
@@ -206,7 +233,9 @@ func (x *losses) accuse(s *State, c *culprit) {
 	if c.ratio >= .01 {
 		e.severity = inference.Critical
 	}
-	e.why = fmt.Sprintf("%d of %d rounds of the probes that cross it got lost", c.lost, c.sent)
+	if e.why = c.why; e.why == "" {
+		e.why = fmt.Sprintf("%d of %d rounds of the probes that cross it got lost", c.lost, c.sent)
+	}
 	if n := len(links) - 1; n > 0 {
 		e.why += fmt.Sprintf("; the same probes cross %d more, which cannot be told apart", n)
 	}

@@ -105,7 +105,7 @@ func TestWeakLoss(t *testing.T) {
 	}
 }
 
-// Losses that are normal tell nothing: at the accepted share, a million rounds of each probe.
+// Losses that are normal are no evidence: at the accepted share, a million rounds of each probe.
 func TestNormalLosses(t *testing.T) {
 	in, r := crossings(t), rand.New(rand.NewPCG(3, 1))
 	cfg := DefaultConfig()
@@ -234,7 +234,7 @@ func TestHops(t *testing.T) {
 	}
 }
 
-// Both directions of a link together tell of a change that is less than what clocks may drift by, and of no drift. It is the direction
+// Both directions of a link together show a change that is less than what clocks may drift by, and of no drift. It is the direction
 // that takes longer which is suspected.
 func TestPairs(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
@@ -354,8 +354,8 @@ func TestHysteresis(t *testing.T) {
 	}
 }
 
-// Where windows of probes are longer than cycles, what the last one told stands in the cycles between: the suspect stays, no detector
-// learns the same values again, and doubt does not become certainty by being repeated.
+// Where windows of probes are longer than cycles, what the last one reported stands in the cycles between: the suspect stays, no
+// detector learns the same values again, and doubt does not become certainty by being repeated.
 func TestStands(t *testing.T) {
 	in := crossings(t)
 	s, plain := New(DefaultConfig(), in, nil), New(DefaultConfig(), in, nil)
@@ -379,7 +379,7 @@ func TestStands(t *testing.T) {
 			t.Fatalf("window %d: suspects %v", k, want)
 		}
 	}
-	// Who takes over what is known, with other numbers of links, takes over what stands.
+	// A state that takes over what is known, with other numbers of links, takes over what stands.
 	known := New(DefaultConfig(), in, nil)
 	for k := range 160 {
 		v := 5000.
@@ -436,7 +436,7 @@ func TestStands(t *testing.T) {
 			t.Fatalf("cycle %d: suspects %v", k, got)
 		}
 	}
-	// Rounds come at other times than what is told of hops: either stands while the other one is looked at.
+	// Rounds come at other times than reports of hops: either stands while the other one is looked at.
 	s = New(DefaultConfig(), crossings(t), nil)
 	for k := range 320 {
 		c := Cycle{Now: now + int64(k)*1e9, NoNewWindow: k%2 != 0, NoNewRounds: k%3 != 0, Hops: []Hop{{Link: 3, Latency: detect.Window{Count: 20, P50: 5000, P90: 10_000, P99: 15_000}}}}

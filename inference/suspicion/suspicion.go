@@ -27,8 +27,8 @@ type Config struct {
 
 	Window       time.Duration // length of a cycle
 	LatencyFloor float64       // ns; what is far below it is all the same
-	Floors       []float64     // by link, in place of LatencyFloor for what probes tell of it, where above 0; may be short
-	LineFloor    float64       // ns, of the time on a line, which two clocks tell
+	Floors       []float64     // by link, in place of LatencyFloor for what probes report of it, where above 0; may be short
+	LineFloor    float64       // ns, of the time on a line, by two clocks
 	PairFloor    float64       // ns, of the time on both directions of a link together, in which clocks cancel out
 	QueueFloor   float64       // in the unit of queues
 	Single       bool          // a link has fewer than five values in a cycle: their medians are judged one by one
@@ -124,7 +124,7 @@ type linkState struct {
 	explained bool // by a cause, in this cycle
 }
 
-// New gives a state that has seen nothing. Places may be nil where there are no findings.
+// New returns a state that has seen nothing. Places may be nil where there are no findings.
 func New(cfg Config, in *Incidence, places Places) *State {
 	s := &State{cfg: cfg, places: places, links: make([]linkState, in.links)}
 	s.hops.all = make([]*hop, in.links)
@@ -140,11 +140,18 @@ func (s *State) Replan(in *Incidence) {
 	s.transit.reset(in)
 }
 
-// Inherit gives a state that has seen nothing yet what another one knows of the links that both have: was holds, by the number of a
-// link here, its number there, or -1. Evidence against these links holds until there is newer one; what is known of the probes themselves is
-// not taken over. The other state is not to be used any more.
+// Inherit gives a state that has seen nothing yet what another one knows of the links and probes that both have: was holds, by the number of
+// a link here, its number there, or -1. A probe is the same if it crosses the same links. Evidence against these links holds until probes that
+// cross them say otherwise. The other state is not to be used any more.
 func (s *State) Inherit(from *State, was []int32) {
 	s.cycles = from.cycles
+	now := slices.Repeat([]int32{-1}, len(from.links)) // by the number there
+	for l, old := range was {
+		if l < len(s.links) && old >= 0 && int(old) < len(from.links) {
+			now[old] = int32(l)
+		}
+	}
+	link := func(old int32) int32 { return now[old] }
 	hops, rounds := byLink(from.hopEvidence), byLink(from.roundEvidence)
 	for l, old := range was {
 		if l >= len(s.links) || old < 0 || int(old) >= len(from.links) {
@@ -164,6 +171,25 @@ func (s *State) Inherit(from *State, was []int32) {
 			s.roundEvidence = append(s.roundEvidence, e)
 		}
 	}
+	probe := s.incidence.sameProbes(from.incidence, link)
+	s.losses.inherit(s.incidence, &from.losses, from.incidence, link, probe)
+	s.transit.inherit(&from.transit, probe)
+}
+
+// Resume suspects a link that an earlier life suspected at a time, until as many rounds of the probes that cross it have come as a line
+// that is down would have lost. What was against it is not known any more, but why in words. Links that no probe crosses are left alone.
+func (s *State) Resume(link int32, since int64, why string) {
+	if link < 0 || int(link) >= len(s.links) || s.incidence.class[link] < 0 {
+		return
+	}
+	class := s.incidence.class[link]
+	if at, there := s.losses.culprit(class); !there {
+		s.losses.culprits = slices.Insert(s.losses.culprits, at, culprit{class: class, ratio: 1, confidence: 1, why: why})
+	}
+	e := evidence{link: link, severity: inference.Critical, confidence: 1 / float64(len(s.incidence.alike[class])), why: why, carried: true}
+	s.roundEvidence = append(s.roundEvidence, e)
+	s.addEvidence(&e, since)
+	s.links[link].suspected = true
 }
 
 func byLink(list []evidence) map[int32][]evidence {
@@ -208,7 +234,10 @@ func (s *State) carry(last []evidence, noNews bool, step func()) []evidence {
 	return last
 }
 
-// Suspects gives the suspects of the last cycle, valid until the next one.
+// Alike is [Incidence.Alike] of the probes now.
+func (s *State) Alike(link int32) []int32 { return s.incidence.Alike(link) }
+
+// Suspects returns the suspects of the last cycle, valid until the next one.
 func (s *State) Suspects() []Suspect { return s.suspects }
 
 // accuse adds evidence.

@@ -21,7 +21,7 @@ type transits struct {
 	excess []Excess
 }
 
-// transit is what is remembered of a probe.
+// transit is the state of a probe.
 type transit struct {
 	cycles uint32
 	far    uint32 // cycles in a row that were not what is usual
@@ -31,6 +31,15 @@ type transit struct {
 }
 
 func (x *transits) reset(in *Incidence) { *x = transits{probes: make([]transit, len(in.probes))} }
+
+// inherit takes over what is known of other probes: probe gives the number here of one there, or -1.
+func (x *transits) inherit(from *transits, probe func(int32) int32) {
+	for p := range from.probes {
+		if q := probe(int32(p)); q >= 0 {
+			x.probes[q] = from.probes[p]
+		}
+	}
+}
 
 func (x *transits) step(s *State, list []Round) {
 	x.excess = x.excess[:0]

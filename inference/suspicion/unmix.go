@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Share is what links explain of what probes have in excess.
+// Share is the part of the probes' excess that links explain.
 type Share struct {
-	Links      []int32 // one, or several that the same probes cross and that cannot be told apart
+	Links      []int32 // one, or several that the same probes cross and that cannot be distinguished
 	Value      float64 // that they add to each of these probes, together
 	Confidence float64 // that it is these
 }
 
-// Excess is what a probe has more than usual, and how exactly that is known.
+// Excess is the excess of a probe over its usual time, with its error.
 type Excess struct {
 	Probe int32
 	Value float64

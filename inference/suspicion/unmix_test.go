@@ -147,7 +147,7 @@ func TestLassoIsExact(t *testing.T) {
 	}
 }
 
-// Links that add much more than chance are found by their values, and no others, where the probes tell them apart; where they do
+// Links that add much more than chance are found by their values, and no others, where the probes distinguish them; where they do
 // not, their class is.
 func TestUnmixFindsWhatWasMixed(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))

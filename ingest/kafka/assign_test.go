@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Members come and go; every partition always has one owner, all have their share, and nobody loses a partition who could
-// have kept it.
+// Members come and go; every partition always has one owner, all have their share, and no member loses a partition that it could have
+// kept.
 func TestAssign(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	topics := map[string]int{"windows": 16, "reports": 16, "series": 1}

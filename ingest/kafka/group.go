@@ -19,9 +19,9 @@ import (
 // GroupConfig says which group, and which partitions it shares out.
 type GroupConfig struct {
 	Name   string
-	Topics map[string]int // how many partitions of each, the first ones; further ones belong to nobody
-	// Session is how long the group waits for a sign of a member before it gives its partitions to others, Rebalance how
-	// long a member may take to let go of them when others come or go.
+	Topics map[string]int // how many partitions of each, the first ones; further ones belong to no member
+	// Session is the time that the group waits for a sign of a member before it gives its partitions to others, Rebalance the time
+	// that a member may take to release them when others come or go.
 	Session, Rebalance time.Duration
 }
 
@@ -35,13 +35,13 @@ const (
 type groupStats struct {
 	Member     string
 	Generation int // 0 outside of one
-	Partitions int // that are ours
+	Partitions int // that the member owns
 	Rebalances uint64
-	Lost       uint64 // generations that ended without our having let go: a pause longer than the session
+	Lost       uint64 // generations that ended before the member had released its partitions: a pause longer than the session
 	Refused    uint64 // commits that came too late, which the group refused
 	Errors     uint64
 	LastError  string
-	// TookOver is how long the last rebalance took, from letting go to the new generation.
+	// TookOver is the duration of the last rebalance, from the release to the new generation.
 	TookOver time.Duration
 }
 
@@ -52,14 +52,14 @@ type Group struct {
 	cfg    GroupConfig
 	slog   *slog.Logger
 
-	id    string // that the group gave us
+	id    string // that the group assigned
 	owned map[string][]int
 
 	mu    sync.Mutex
 	stats groupStats
 }
 
-// NewGroup prepares a membership. Log tells the partitions of topics; logger may be nil.
+// NewGroup prepares a membership. Log has the partitions of topics; logger may be nil.
 func NewGroup(client *kafka.Client, log *Log, cfg GroupConfig, logger *slog.Logger) *Group {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -135,7 +135,7 @@ func count(partitions map[string][]int) (n int) {
 	return n
 }
 
-// final reports whether joining again is of no use before somebody has changed something.
+// final reports whether joining again is of no use before an operator has changed something.
 func final(err error) bool {
 	for _, code := range []kafka.Error{
 		kafka.GroupAuthorizationFailed, kafka.TopicAuthorizationFailed, kafka.InconsistentGroupProtocol, kafka.InvalidGroupId,
@@ -283,7 +283,7 @@ func (g *Group) serve(ctx context.Context, gen *generation, m ingest.Member) {
 	g.note(func(s *groupStats) { s.Generation, s.Partitions = 0, 0 })
 }
 
-// beat tells the group that the member lives, also while it lets go of its partitions.
+// beat reports to the group that the member lives, also while it lets go of its partitions.
 func (g *Group) beat(ctx context.Context, gen *generation) {
 	every := g.cfg.Session / 6
 	ticker := time.NewTicker(every)
@@ -325,7 +325,7 @@ func (g *Group) beat(ctx context.Context, gen *generation) {
 			return
 		default:
 			g.failed(err)
-			if time.Since(heard) > g.cfg.Session { // by then somebody else has them
+			if time.Since(heard) > g.cfg.Session { // by then another member has them
 				lose(err)
 				return
 			}
@@ -382,10 +382,10 @@ func only[T any](parts []T) (p T, err error) {
 	return parts[0], nil
 }
 
-// Lost reports whether an error means that the partition belongs to somebody else by now.
+// Lost reports whether an error means that the partition belongs to another member by now.
 func Lost(err error) bool { return errors.Is(err, errLost) }
 
-// Committed gives the group's offset of a partition, or -1 if there is none.
+// Committed returns the group's offset of a partition, or -1 if there is none.
 func (g *Group) Committed(ctx context.Context, topic string, partition int) (offset int64, err error) {
 	err = g.calls().Do(ctx, func(err error) bool { return !passes(err) }, func(once context.Context) error {
 		r, err := g.client.OffsetFetch(once, &kafka.OffsetFetchRequest{GroupID: g.cfg.Name, Topics: map[string][]int{topic: {partition}}})

@@ -18,7 +18,7 @@ import (
 	"github.com/hopscope/hopscope/internal/nettest"
 )
 
-// recorder is a member that notes what it is told.
+// recorder is a member that notes its calls.
 type recorder struct {
 	mu    sync.Mutex
 	gens  []*ingest.Generation
@@ -97,7 +97,7 @@ func join(t *testing.T, b *kafkatest.Broker, cfg GroupConfig, drain time.Duratio
 	return m
 }
 
-// shares gives how many partitions each of the members has, if all have the same generation and nobody has what another one has.
+// shares returns how many partitions each of the members has, if all have the same generation and none has what another one has.
 func shares(members ...*testMember) []int {
 	var out []int
 	seen := map[string]bool{}
@@ -131,7 +131,7 @@ func TestGroup(t *testing.T) {
 	t.Parallel()
 	b := kafkatest.Shared(t)
 	cfg := GroupConfig{Name: b.Prefix + "group", Topics: map[string]int{b.Prefix + "a": 4, b.Prefix + "b": 1}, Session: 6 * time.Second, Rebalance: 10 * time.Second}
-	b.CreateTopic(b.Prefix+"a", 6) // two more than there are slices: they belong to nobody
+	b.CreateTopic(b.Prefix+"a", 6) // two more than there are slices: they belong to no member
 	b.CreateTopic(b.Prefix+"b", 1)
 	topic := b.Prefix + "a"
 
@@ -164,7 +164,7 @@ func TestGroup(t *testing.T) {
 	if one.group.Stats().Lost != 0 {
 		t.Error("a generation was lost while it was let go of")
 	}
-	// Who commits for the old generation is refused and told.
+	// A commit for the old generation is refused with an error.
 	if err := first.Commit(t.Context(), topic, 2, 3); !Lost(err) {
 		t.Errorf("commit of an old generation: %v", err)
 	}
@@ -187,7 +187,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// A member that was paused for longer than the session is told that its partitions are gone, and cannot set offsets.
+// A member that was paused for longer than the session learns that its partitions are gone, and cannot set offsets.
 func TestZombie(t *testing.T) {
 	t.Parallel()
 	b := kafkatest.Shared(t)
@@ -242,7 +242,7 @@ func (l *lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Brokers that are away are told once, and not at every attempt to reach them.
+// Brokers that are away are logged once, and not at every attempt to reach them.
 func TestAwayIsToldOnce(t *testing.T) {
 	t.Parallel()
 	client := &kafka.Client{Addr: kafka.TCP(nettest.FreeAddr(t))}

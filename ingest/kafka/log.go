@@ -36,7 +36,7 @@ type logStats struct {
 	Messages, Bytes uint64 // read
 	Appended        uint64 // messages written
 	Errors          uint64 // of calls that were to be repeated
-	Corrupt         uint64 // stretches of a partition that nobody can read, passed over
+	Corrupt         uint64 // stretches of a partition that cannot be read, passed over
 	Gaps            uint64 // stretches that were to be read and are not there any more
 }
 
@@ -71,7 +71,7 @@ func (e *partitionError) Error() string {
 	return fmt.Sprintf("kafka: %s %s/%d: %v", e.Op, e.Topic, e.Partition, e.Err)
 }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *partitionError) Unwrap() error { return e.Err }
 
 // gapError says that offsets from From, which were to be read, are not in the log. Reading goes on at To.
@@ -84,8 +84,11 @@ func (e *gapError) Error() string {
 	return fmt.Sprintf("offsets %d to %d are gone from the log: retention was shorter than this consumer was away; reading goes on behind them", e.From, e.To-1)
 }
 
-// Skipped gives the offsets that are not read.
+// Skipped returns the offsets that are not read.
 func (e *gapError) Skipped() (from, to int64) { return e.From, e.To }
+
+// Removed returns the offsets that are not in the partition any more.
+func (e *gapError) Removed() (from, to int64) { return e.From, e.To }
 
 // corruptError says that what begins at From cannot be read, by a checksum that does not agree or a length that cannot be.
 // Reading goes on at To.
@@ -98,19 +101,19 @@ func (e *corruptError) Error() string {
 	return fmt.Sprintf("offsets %d to %d cannot be read and are passed over: %v", e.From, e.To-1, e.Err)
 }
 
-// Skipped gives the offsets that are not read.
+// Skipped returns the offsets that are not read.
 func (e *corruptError) Skipped() (from, to int64) { return e.From, e.To }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *corruptError) Unwrap() error { return e.Err }
 
-// Bounds gives the first offset of a partition and the one that its next record will have.
+// Bounds returns the first offset of a partition and the one that its next record will have.
 func (l *Log) Bounds(ctx context.Context, topic string, partition int) (first, next int64, err error) {
 	p, err := l.listOffsets(ctx, topic, kafka.FirstOffsetOf(partition), kafka.LastOffsetOf(partition))
 	return p.FirstOffset, p.LastOffset, err
 }
 
-// OffsetAt gives the offset of the first record of a time, ns since 1970, or later ones. If there is none, it is that of the next
+// OffsetAt returns the offset of the first record of a time, ns since 1970, or later ones. If there is none, it is that of the next
 // record.
 func (l *Log) OffsetAt(ctx context.Context, topic string, partition int, at int64) (int64, error) {
 	p, err := l.listOffsets(ctx, topic, kafka.TimeOffsetOf(partition, time.Unix(0, at)))
@@ -153,7 +156,7 @@ func (l *Log) listOffsets(ctx context.Context, topic string, what ...kafka.Offse
 	return all, nil
 }
 
-// Partitions gives the number of partitions of a topic, as the brokers say now.
+// Partitions returns the number of partitions of a topic, as the brokers say now.
 func (l *Log) Partitions(ctx context.Context, topic string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.Timeout)
 	defer cancel()
@@ -176,7 +179,7 @@ func (l *Log) Partitions(ctx context.Context, topic string) (int, error) {
 	return n, nil
 }
 
-// Retention is how long a topic keeps its records by time; 0 is for ever.
+// Retention returns how long a topic keeps its records by time; 0 is for ever.
 func (l *Log) Retention(ctx context.Context, topic string) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.Timeout)
 	defer cancel()
@@ -311,9 +314,9 @@ func (r *reader) High() int64 { return r.high }
 // what it was to read counts as corrupt.
 const readable = 3
 
-// Next gives the messages that come next, in the order of their offsets, which need not be consecutive. It waits a moment for
-// them, and gives none if none has come. After an error it can be called again; see gapError and corruptError for two
-// after which it goes on elsewhere.
+// Next returns the messages that come next, in the order of their offsets, which need not be consecutive. It waits a moment for them,
+// and gives none if none has come. After an error it can be called again; see gapError and corruptError for two after which it goes
+// on elsewhere.
 func (r *reader) Next(ctx context.Context) ([]ingest.Message, error) {
 	got, err := r.fetch(ctx, r.offset, r.most, r.log.cfg.Wait)
 	if len(got) > 0 {

@@ -87,7 +87,7 @@ func TestLog(t *testing.T) {
 			t.Errorf("message %d: %+v", n, m)
 		}
 	}
-	// Whoever wants little asks for little: a batch, of five.
+	// A reader that wants little asks for little: a batch, of five.
 	few := l.Reader(topic, 1, 5)
 	few.Limit(1)
 	if got, err := few.Next(ctx); len(got) != 5 || got[0].Offset != 5 || err != nil {
@@ -189,7 +189,7 @@ func TestBrokerAway(t *testing.T) {
 		}
 	}
 	done := make(chan error, 1)
-	go func() { // begins while nobody is there
+	go func() { // begins while no broker is there
 		_, err := l.Append(t.Context(), topic, 0, message10(10, 10, time.Now())...)
 		done <- err
 	}()

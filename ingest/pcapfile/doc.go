@@ -42,7 +42,7 @@
 // are of the time of receipt. To analyse a capture by its own times, replay it. A collector that starts again reads its
 // files from their start again; a FIFO does not have that problem.
 //
-// Own reader over gopacket/pcapgo, because it hands out slices of a large buffer instead of copying every packet, and
-// because a hostile pcapng option makes pcapgo panic. The tests hold both against each other. Reads over a mapped file:
-// 28 ns a frame of 200 bytes instead of 21, but a mapped file that somebody truncates kills the process.
+// Own reader over gopacket/pcapgo, because it hands out slices of a large buffer instead of copying every packet, and because a
+// hostile pcapng option makes pcapgo panic. The tests hold both against each other. Reads over a mapped file: 28 ns a frame of
+// 200 bytes instead of 21, but a mapped file that is truncated kills the process.
 package pcapfile

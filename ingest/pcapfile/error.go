@@ -34,5 +34,5 @@ func (e *Error) Error() string {
 	return s + e.Err.Error()
 }
 
-// Unwrap gives Err.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }

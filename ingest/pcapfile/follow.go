@@ -1,6 +1,7 @@
 package pcapfile
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -129,7 +130,7 @@ func NewFollow(cfg FollowConfig) (*Follow, error) {
 	return s, nil
 }
 
-// Run reads until ctx ends or no input can give anything any more, which only standard input tells.
+// Run reads until ctx ends or no input can give anything any more, which only standard input shows.
 func (s *Follow) Run(ctx context.Context, handle func(worker int, b *ingest.Batch)) error {
 	if s.started.Swap(true) {
 		return errors.New("pcapfile: a source runs only once")
@@ -235,12 +236,14 @@ func (in *input) run(ctx context.Context, hand func(*ingest.Batch)) {
 			return
 		}
 		switch {
+		case t.anew:
+			in.damage(fmt.Errorf("%s: cut and written anew before it was read to its end; it is read from its start", in.name))
 		case err == io.EOF, t.read == 0 && errors.Is(err, ErrTruncated): // an empty one is none
-		case errors.Is(err, ErrTruncated):
+		case errors.Is(err, ErrTruncated), in.isFile(): // another capture may take its place
 			in.damage(err)
 		default:
 			in.damage(err)
-			in.close() // a writer to a FIFO is told
+			in.close() // a writer to a FIFO gets an error
 			<-ctx.Done()
 			return
 		}
@@ -303,12 +306,29 @@ type tail struct {
 	read     int64
 	replaced bool // the file has another successor; what is left of it is still read
 	cut      bool // the file was seen to be shorter than what was read of it, whatever came to it since
+	anew     bool // the file is longer than what was read of it, and holds other bytes there
+
+	head, last []byte // the first and the last bytes that were read of a file
 }
+
+// markBytes is how many bytes at the start of a file, and before the place where reading goes on, are compared with those that were read
+// there. They hold the header of a capture and that of its first record, with its time.
+const markBytes = 64
 
 func (t *tail) Read(b []byte) (int, error) {
 	n, err := t.some(b)
 	t.read += int64(n)
+	if n > 0 && t.in.isFile() {
+		t.mark(b[:n])
+	}
 	return n, err
+}
+
+// mark remembers the first and the last bytes that were read, of which b are the latest.
+func (t *tail) mark(b []byte) {
+	t.head = append(t.head, b[:min(len(b), markBytes-len(t.head))]...)
+	t.last = append(t.last, b[max(0, len(b)-markBytes):]...)
+	t.last = append(t.last[:0], t.last[max(0, len(t.last)-markBytes):]...)
 }
 
 func (t *tail) some(b []byte) (int, error) {
@@ -327,6 +347,9 @@ func (t *tail) some(b []byte) (int, error) {
 	for {
 		n, err := in.f.Read(b)
 		switch {
+		case n > 0 && t.rewritten():
+			t.anew = true // b holds the middle of another capture
+			return 0, io.EOF
 		case n > 0 || err != io.EOF:
 			return n, err
 		case t.replaced || t.compressed():
@@ -346,8 +369,8 @@ func (t *tail) some(b []byte) (int, error) {
 	}
 }
 
-// compressed reports whether the file is compressed. Its end is then an end: whoever decompresses would hold back the
-// last frames while it waits for more.
+// compressed reports whether the file is compressed. Its end is then an end: the decompressor would hold back the last frames while
+// it waits for more.
 func (t *tail) compressed() bool {
 	var first [packingBytes]byte
 	n, _ := t.in.f.ReadAt(first[:], 0)
@@ -361,11 +384,21 @@ func (t *tail) shrunk() (bool, error) {
 	return t.cut, err
 }
 
+// rewritten reports whether the file holds other bytes than those that were read of it.
+func (t *tail) rewritten() bool {
+	holds := func(at int64, want []byte) bool {
+		var space [markBytes]byte
+		n, _ := t.in.f.ReadAt(space[:len(want)], at)
+		return bytes.Equal(space[:n], want)
+	}
+	return !holds(0, t.head) || !holds(t.read-int64(len(t.last)), t.last)
+}
+
 // next opens the capture that follows the one that was read. It reports false when ctx ended before.
 func (t *tail) next() bool {
 	in := t.in
 	for in.isFile() && !in.replaced() {
-		if over, err := t.shrunk(); over || err != nil {
+		if over, err := t.shrunk(); over || err != nil || t.rewritten() {
 			break
 		}
 		if !retry.Sleep(t.ctx, in.poll) {

@@ -60,7 +60,7 @@ func put(t *testing.T, path string, flag int, b []byte) {
 	}
 }
 
-// followed is a source that runs in a bubble, whose clock goes on when everybody waits.
+// followed is a source that runs in a bubble, whose clock goes on when all goroutines wait.
 type followed struct {
 	*Follow
 	t    *testing.T
@@ -201,7 +201,74 @@ func TestFollowCutAndGrown(t *testing.T) {
 	})
 }
 
-// A damaged capture stops its input, and nothing else.
+// A file that was cut, and has become longer than before when it is looked at again, is read from its start, and counts as one that was not
+// read to its end. One that was written anew with the same bytes goes on.
+func TestFollowWrittenAnew(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.pcap")
+	put(t, path, os.O_CREATE, capture("a", "b"))
+	synctest.Test(t, func(t *testing.T) {
+		f := startFollow(t, path)
+		f.expect(0, "a b ", "")
+		put(t, path, os.O_TRUNC, capture("c", "d", "e"))
+		f.expect(0, "a b c d e ", "")
+		if got := f.Stats().Damaged; got != 1 {
+			t.Errorf("%d captures count as not read to their end, want 1", got)
+		}
+		put(t, path, os.O_TRUNC, capture("c", "d", "e", "f"))
+		f.expect(0, "a b c d e f ", "")
+		if got := f.Stats().Damaged; got != 1 {
+			t.Errorf("%d captures count as not read to their end, want 1", got)
+		}
+		put(t, path, os.O_TRUNC, capture("c", "d", "e", "g", "h")) // the same beginning, and another end
+		f.expect(0, "a b c d e f c d e g h ", "")
+		put(t, path, os.O_APPEND, records("gone")[:18])
+		f.expect(0, "a b c d e f c d e g h ", "")
+		put(t, path, os.O_TRUNC, capture("i", "j", "k", "l", "m", "n", "o")) // inside of a record, which counts once
+		f.expect(0, "a b c d e f c d e g h i j k l m n o ", "")
+		f.end(ingest.Stats{Frames: 18, Bytes: 18, Truncated: 18, Damaged: 3})
+	})
+}
+
+// Garbage is a problem until a capture takes its place, in the same file or in another one, without a new start.
+func TestFollowGarbageReplaced(t *testing.T) {
+	const garbage = "this is no capture, but a text that has got into its place"
+	for name, replace := range map[string]func(t *testing.T, path string, b []byte){
+		"renamed": func(t *testing.T, path string, b []byte) {
+			put(t, path+".new", os.O_CREATE, b)
+			if err := os.Rename(path+".new", path); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"in place": func(t *testing.T, path string, b []byte) { put(t, path, os.O_TRUNC, b) },
+		"over it":  func(t *testing.T, path string, b []byte) { put(t, path, 0, b) },
+		"removed": func(t *testing.T, path string, b []byte) {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			put(t, path, os.O_CREATE, b)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "a.pcap")
+			put(t, path, os.O_CREATE, []byte(garbage))
+			synctest.Test(t, func(t *testing.T) {
+				f := startFollow(t, path)
+				f.expect(0, "", "neither pcap nor pcapng")
+				put(t, path, os.O_APPEND, []byte(garbage)) // the same damage, which counts once
+				f.expect(0, "", "neither pcap nor pcapng")
+				replace(t, path, []byte("other "+garbage))
+				f.expect(0, "", "neither pcap nor pcapng")
+				replace(t, path, capture("a", "b", "c", "d", "e", "f", "g", "h"))
+				f.expect(0, "a b c d e f g h ", "")
+				put(t, path, os.O_APPEND, records("i"))
+				f.expect(0, "a b c d e f g h i ", "")
+				f.end(ingest.Stats{Frames: 9, Bytes: 9, Truncated: 9, Damaged: 2})
+			})
+		})
+	}
+}
+
+// A damaged capture stops its input until another one takes its place, and nothing else.
 func TestFollowDamage(t *testing.T) {
 	dir := t.TempDir()
 	good, bad, none := filepath.Join(dir, "good.pcap"), filepath.Join(dir, "bad.pcap"), filepath.Join(dir, "none.txt")
@@ -217,9 +284,10 @@ func TestFollowDamage(t *testing.T) {
 		f.expect(2, "", "neither pcap nor pcapng")
 		put(t, bad, os.O_TRUNC, capture("c"))
 		put(t, good, os.O_APPEND, records("c"))
-		f.expect(0, "a ", "record 2")
+		f.expect(0, "a c ", "")
 		f.expect(1, "a b c ", "")
-		f.end(ingest.Stats{Frames: 4, Bytes: 4, Truncated: 4, Damaged: 2})
+		f.expect(2, "", "neither pcap nor pcapng")
+		f.end(ingest.Stats{Frames: 5, Bytes: 5, Truncated: 5, Damaged: 2})
 	})
 }
 
@@ -325,7 +393,7 @@ func TestFollowFIFO(t *testing.T) {
 	}
 }
 
-// A damaged FIFO is closed, so that its writer is told.
+// A damaged FIFO is closed, so that its writer gets an error.
 func TestFollowDamagedFIFO(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "fifo")
 	if err := unix.Mkfifo(path, 0o600); err != nil {

@@ -23,10 +23,10 @@ const (
 	packedZstd
 )
 
-// packingBytes is how many bytes of a file tell its packing.
+// packingBytes is the number of bytes of a file that show its packing.
 const packingBytes = 4
 
-// packingOf tells the packing by the first bytes of a file, of which there may be less than packingBytes.
+// packingOf returns the packing by the first bytes of a file, of which there may be less than packingBytes.
 func packingOf(b []byte) packing {
 	switch {
 	case len(b) >= 2 && b[0] == 0x1f && b[1] == 0x8b:
@@ -65,7 +65,7 @@ func (r *Reader) unpack(p packing) error {
 	return nil
 }
 
-// failing remembers how reading below a decompression failed, so that it is told from damage in what was read.
+// failing remembers how reading below a decompression failed, so that it is distinguished from damage in what was read.
 type failing struct {
 	r   io.Reader
 	err error
@@ -79,7 +79,7 @@ func (f *failing) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// unpackError tells what is wrong with a compressed file, if it is that.
+// unpackError returns what is wrong with a compressed file, if it is that.
 func (r *Reader) unpackError(err error) (detail string, kind error) {
 	switch {
 	case r.under == nil || r.under.err != nil:

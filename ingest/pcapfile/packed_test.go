@@ -69,7 +69,7 @@ func TestReaderCompressed(t *testing.T) {
 			if got, err := read(t, pack(data[:60])); err == nil || err.Error() != "t: record 2 at byte 43: file ends after 17 of 10015 bytes" {
 				t.Errorf("capture cut, then compressed: %d frames, %v", len(got), err)
 			}
-			// Damage is told from a file that cannot be read.
+			// Damage is distinguished from a file that cannot be read.
 			bad := bytes.Clone(packed)
 			bad[len(bad)-5] ^= 0x40 // gzip: the checksum; zstd: the last block
 			if got, err := read(t, bad); !errors.Is(err, errDamaged) {

@@ -144,8 +144,8 @@ func (r *Reader) readError(record uint64, err error) *Error {
 	return e
 }
 
-// Next gives the next frame, or io.EOF after the last. The frame's Data is valid until the next call of Next or
-// ReadBatch. After an error every further call gives the same one.
+// Next returns the next frame, or io.EOF after the last. The frame's Data is valid until the next call of Next or ReadBatch. After an
+// error every further call gives the same one.
 func (r *Reader) Next() (ingest.Frame, error) {
 	if err := r.ReadBatch(&r.one, 1); err != nil {
 		return ingest.Frame{}, err
@@ -175,8 +175,8 @@ func (r *Reader) ReadBatch(b *ingest.Batch, limit int) error {
 	return r.err
 }
 
-// Progress gives the bytes read from the file so far, and its size or 0 where nobody knows. It may be called at any
-// time from any goroutine.
+// Progress returns the bytes read from the file so far, and its size or 0 where it is unknown. It may be called at any time from any
+// goroutine.
 func (r *Reader) Progress() (read, size int64) { return r.taken.Load(), r.size }
 
 // Close releases the file. Frames that were handed out must not be used any more.

@@ -24,7 +24,7 @@ type Source struct {
 	reader atomic.Pointer[Reader]
 }
 
-// counts are written by one worker and read by anybody.
+// counts are written by one worker and read by any goroutine.
 type counts struct {
 	frames, bytes, truncated, damaged atomic.Uint64
 }
@@ -113,7 +113,7 @@ func (s *Source) Workers() int { return 1 }
 // at which reading stopped.
 func (s *Source) Stats() ingest.Stats { return s.stats() }
 
-// Progress gives the bytes of the file read so far, and its size or 0 where nobody knows.
+// Progress returns the bytes of the file read so far, and its size or 0 where it is unknown.
 func (s *Source) Progress() (read, size int64) {
 	if r := s.reader.Load(); r != nil {
 		return r.Progress()

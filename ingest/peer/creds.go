@@ -1,6 +1,6 @@
-// Package peer is what all connections to other programs have in common. It reads what must not stand in settings: secrets, from files
-// or environment variables, and the certificates, keys and authorities of TLS, by the same rules for all. No error quotes a secret. And
-// it keeps the reason that the other side gives for the end of a connection.
+// Package peer is the common part of all connections to other programs. It reads what must not stand in settings: secrets, from
+// files or environment variables, and the certificates, keys and authorities of TLS, by the same rules for all. No error quotes
+// a secret. And it keeps the reason that the other side gives for the end of a connection.
 package peer
 
 import (
@@ -51,7 +51,7 @@ func unusable(what string) error {
 	return fmt.Errorf("%s: holds a line break or another character that no %s has", what, what)
 }
 
-// File gives what the file of a secret holds, without the white space around it.
+// File returns what the file of a secret holds, without the white space around it.
 func File(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// LastWord gives a connection that hears what the other side said last. Its writes do not fail because the other side has ended it: that
-// is left to reads, which give what was received until then, and after that the error of the write. It suits protocols that read, or
-// wait to read, whenever they have written, and belongs below TLS.
+// LastWord returns a connection that hears what the other side said last. Its writes do not fail because the other side has ended it:
+// that is left to reads, which give what was received until then, and after that the error of the write. It suits protocols that
+// read, or wait to read, whenever they have written, and belongs below TLS.
 //
 // A server that ends a connection often says why before: by a TLS alert that it does not know the client's certificate, which it sees
 // under TLS 1.3 only after the client has taken the handshake for done; or by an answer to a request that is too long. If the client

@@ -42,7 +42,7 @@ func TestAlert(t *testing.T) {
 	}
 }
 
-// An answer that came before the end is read, and then what the write was told.
+// An answer that came before the end is read, and then the error of the write.
 func TestAnswer(t *testing.T) {
 	client := ended(t, func(c net.Conn) {
 		if _, err := c.Write([]byte("too long")); err != nil {
@@ -95,7 +95,7 @@ func ended(t *testing.T, says func(net.Conn)) *conn {
 	return LastWord(c).(*conn)
 }
 
-// writeUntilOver writes to w, which is c or lies above it, until c was told that the connection is no more.
+// writeUntilOver writes to w, which is c or lies above it, until c learned that the connection is no more.
 func writeUntilOver(t *testing.T, w io.Writer, c *conn) {
 	t.Helper()
 	nettest.Until(t, "the connection ends", func() bool {

@@ -25,14 +25,22 @@ const drainTime = 2 * time.Second
 
 // Config says where to receive and with what means.
 type Config struct {
-	Listen             []string      `yaml:"listen" doc:"UDP addresses to receive on, IP:port or [IPv6]:port. [::]:port takes IPv4 as well unless 0.0.0.0 with the same port is listed too."`
+	Listen             []string      `yaml:"listen" doc:"Further UDP addresses to receive anything on, beside those of ports; where some are given, the default of ports does not count. IP:port or [IPv6]:port. [::]:port takes IPv4 as well unless 0.0.0.0 with the same port is listed too."`
 	Workers            int           `yaml:"workers" range:"0..256" doc:"Sockets for each address, each read by its own worker. 0 starts one for every CPU, at most 8."`
 	Steering           string        `yaml:"steering" oneof:"hash|spread" doc:"How the kernel picks a worker: hash keeps datagrams from one address and port with one worker and in order, spread picks at random, so that one loud exporter is shared by all. Sequence numbers are followed with both."`
 	ReceiveBufferBytes int           `yaml:"receive_buffer_bytes" range:"4096..1073741823" doc:"Receive buffer of each socket. Above net.core.rmem_max it needs CAP_NET_ADMIN. 16 MiB hold about 43000 datagrams of 200 bytes."`
 	MaxDatagramBytes   int           `yaml:"max_datagram_bytes" range:"64..65535" doc:"Longer datagrams are cut to this size and counted."`
 	BatchSize          int           `yaml:"batch_size" range:"1..1024" doc:"Datagrams taken with one system call."`
 	Nap                time.Duration `yaml:"nap" range:"0s..100ms" doc:"Pause after a batch that was not full; shorter than 1ms has little effect. 0 waits for the next datagram instead, which costs more and loses more in a flood."`
+	Ports              []Port        // beside those of Listen, by the list of ports of all sources
 	AllowSources       []string      `yaml:"allow_sources" doc:"Prefixes (192.0.2.0/24, 2001:db8::/32) or addresses from which datagrams are taken; others are counted and dropped. Empty takes all."`
+}
+
+// Port is an address to receive on.
+type Port struct {
+	Addr  netip.AddrPort
+	Only  ingest.Kind // what alone may come in
+	Spare bool        // where another program has it, the others are received on without it
 }
 
 // DefaultConfig receives telemetry reports for this machine alone.
@@ -47,11 +55,17 @@ func DefaultConfig() Config {
 	}
 }
 
-// SetDefaults makes c the default settings.
-func (c *Config) SetDefaults() { *c = DefaultConfig() }
+// SetDefaults makes c the default settings, in which the list of ports of all sources names the addresses.
+func (c *Config) SetDefaults() {
+	*c = DefaultConfig()
+	c.Listen = nil
+}
 
-// Open makes a [Source] of these settings, with its sockets open.
+// Open makes a [Source] of these settings, with its sockets open; nil where they name no address.
 func (c Config) Open() (ingest.Source, error) {
+	if len(c.Listen)+len(c.Ports) == 0 {
+		return nil, nil
+	}
 	s, err := New(c)
 	if err != nil {
 		return nil, err
@@ -70,16 +84,19 @@ func (c Config) Metrics() []ingest.Metric {
 	}
 }
 
-// Validate gives every problem that ranges do not show, all at once.
+// Validate returns every problem that ranges do not show, all at once.
 func (c *Config) Validate() error {
 	_, err := c.addresses()
 	_, perr := c.prefixes()
 	return errors.Join(err, perr)
 }
 
-// ranges guards New against a configuration that nobody checked against the ranges of its tags.
+// ranges guards New against a configuration that was not checked against the ranges of its tags.
 func (c *Config) ranges() error {
 	var errs []error
+	if len(c.Listen)+len(c.Ports) == 0 {
+		errs = append(errs, errors.New("listen: no address given; 127.0.0.1:32766 receives from this machine, [::]:32766 from everywhere"))
+	}
 	if c.Steering != SteerHash && c.Steering != SteerSpread {
 		errs = append(errs, fmt.Errorf("steering: %q is neither %q nor %q", c.Steering, SteerHash, SteerSpread))
 	}
@@ -102,9 +119,6 @@ func (c *Config) ranges() error {
 
 // addresses parses Listen.
 func (c *Config) addresses() ([]netip.AddrPort, error) {
-	if len(c.Listen) == 0 {
-		return nil, errors.New("listen: no address given; 127.0.0.1:32766 receives from this machine, [::]:32766 from everywhere")
-	}
 	var (
 		out  []netip.AddrPort
 		errs []error
@@ -122,6 +136,18 @@ func (c *Config) addresses() ([]netip.AddrPort, error) {
 	}
 	return out, errors.Join(errs...)
 }
+
+// ports are all addresses: those of Listen, and Ports. Listen is valid.
+func (c *Config) ports() (list []Port) {
+	addrs, _ := c.addresses()
+	for _, a := range addrs {
+		list = append(list, Port{Addr: a})
+	}
+	return append(list, c.Ports...)
+}
+
+// ParseAddr reads IP:port or [IPv6]:port. The error says what to write instead.
+func ParseAddr(s string) (netip.AddrPort, error) { return parseListen(s) }
 
 func parseListen(s string) (netip.AddrPort, error) {
 	a, err := netip.ParseAddrPort(s)
@@ -224,8 +250,10 @@ func (c *Config) workers() int {
 	return min(runtime.GOMAXPROCS(0), maxAutoWorkers)
 }
 
-// Readers gives the number of goroutines that read, and the longest frame that they hand over.
-func (c *Config) Readers() (n, maxFrame int) { return c.workers() * len(c.Listen), c.MaxDatagramBytes }
+// Readers returns the number of goroutines that read, and the longest frame that they hand over.
+func (c *Config) Readers() (n, maxFrame int) {
+	return c.workers() * (len(c.Listen) + len(c.Ports)), c.MaxDatagramBytes
+}
 
 // Memory is the memory of the buffers that datagrams are read into, in bytes.
 func (c *Config) Memory() int64 {

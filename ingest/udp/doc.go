@@ -2,12 +2,12 @@
 //
 // # How it reads
 //
-// Receiving costs more than everything that follows it, and waking up for every datagram costs more than receiving:
-// a process that wakes up for each one collapses under load exactly when it matters, because the kernel spends the
-// CPU on filling a buffer that nobody gets to empty (receive livelock; Mogul and Ramakrishnan, TOCS 1997). So a worker
-// takes what is there with recvmmsg, up to BatchSize datagrams a call, and when a call did not fill its batch it naps
-// for [Config].Nap instead of waiting for the next datagram. The faster they come, the more each wake-up finds.
-// When a call finds nothing, the worker blocks in ppoll until something arrives: an idle source costs no CPU.
+// Receiving costs more than everything that follows it, and waking up for every datagram costs more than receiving: a process
+// that wakes up for each one collapses under load exactly when it matters, because the kernel spends the CPU on filling a buffer
+// that the process never gets to empty (receive livelock; Mogul and Ramakrishnan, TOCS 1997). So a worker takes what is there
+// with recvmmsg, up to BatchSize datagrams a call, and when a call did not fill its batch it naps for [Config].Nap instead of
+// waiting for the next datagram. The faster they come, the more each wake-up finds. When a call finds nothing, the worker blocks
+// in ppoll until something arrives: an idle source costs no CPU.
 //
 // A nap is of a millisecond. With naps of 100 µs (nanosleep, timerfd) a worker that receives 20 000 datagrams a second used
 // 13 µs of CPU for each of them, nearly all for waking up; with 1 ms it is 3 µs, and at 100 000 a second 1.8 instead
@@ -31,10 +31,10 @@
 //
 // # Time of receipt
 //
-// A frame has the time at which the kernel received it. Whoever wants to know whether all of a time was handed over asks
-// with [Source.Prompt]: every worker, also one that naps or waits, then answers when each of its sockets was empty or gave
-// a later datagram. Between its time and the socket's queue a datagram passes the network stack, so a question is best
-// asked a little later than the time that it is about.
+// A frame has the time at which the kernel received it. A caller asks with [Source.Prompt] whether all of a time was handed
+// over: every worker, also one that naps or waits, then answers when each of its sockets was empty or gave a later datagram.
+// Between its time and the socket's queue a datagram passes the network stack, so a question is best asked a little later than
+// the time that it is about.
 //
 // # Steering
 //
@@ -45,15 +45,15 @@
 //
 // # Sharing the port
 //
-// SO_REUSEPORT lets a second process of the same user bind the same port, and silently take half of the traffic. The
-// first socket of an address is therefore bound without the option, which fails when anybody else is there; the option
-// is set afterwards, and the other workers' sockets join.
+// SO_REUSEPORT lets a second process of the same user bind the same port, and silently take half of the traffic. The first
+// socket of an address is therefore bound without the option, which fails when another process is there; the option is set
+// afterwards, and the other workers' sockets join.
 //
 // # Admitting sources
 //
-// [Config].AllowSources is checked here and not by a socket filter, because the kernel counts what a filter turns away
-// in the same counter as what did not fit the buffer: loss and refusal could not be told apart.
+// [Config].AllowSources is checked here and not by a socket filter, because the kernel counts what a filter turns away in the
+// same counter as what did not fit the buffer: loss and refusal could not be distinguished.
 //
-// On other systems than Linux one socket an address is read through package net, a datagram a call; such a system
-// does not tell what it dropped, and Notices says so.
+// On other systems than Linux one socket an address is read through package net, a datagram a call; such a system does not
+// report what it dropped, and Notices says so.
 package udp

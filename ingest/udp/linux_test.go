@@ -40,7 +40,7 @@ func TestKernelDrops(t *testing.T) {
 				}
 			}
 		}
-		send() // nobody reads yet
+		send() // not read yet
 		idle := s.Stats()
 		if idle.KernelDropped == 0 || idle.Frames != 0 {
 			t.Fatalf("%d workers, not running: Stats() = %+v, want drops and no frames", workers, idle)
@@ -119,7 +119,7 @@ func TestStopUnderLoad(t *testing.T) {
 		}
 		if _, err := c.Write(make([]byte, 100)); err != nil {
 			if errors.Is(err, unix.ECONNREFUSED) {
-				break // the sockets are closed: this tells of an earlier datagram that nobody counts any more
+				break // the sockets are closed: this reports an earlier datagram that is not counted any more
 			}
 			t.Fatal(err)
 		}

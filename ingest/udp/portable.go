@@ -23,6 +23,8 @@ type portable struct {
 	counts   []counters
 	prefixes []netip.Prefix
 	size     int
+	only     []ingest.Kind
+	missing  []ingest.Input // spare ports that another program has
 	started  atomic.Bool
 	stopped  atomic.Bool
 	prompt   atomic.Pointer[int64] // the time of the last one
@@ -33,6 +35,8 @@ var (
 	_ ingest.Prompter = (*portable)(nil)
 )
 
+const portableNotice = "this system says neither what it dropped nor when a datagram arrived: kernel losses are not counted, and times are those of reading"
+
 // portableDrain is how long a source that was stopped waits for another datagram that its buffer may hold.
 const portableDrain = 20 * time.Millisecond
 
@@ -41,11 +45,12 @@ func newPortable(cfg Config) (*portable, error) {
 	if err := errors.Join(cfg.ranges(), cfg.Validate()); err != nil {
 		return nil, err
 	}
-	addrs, _ := cfg.addresses()
-	s := &portable{counts: make([]counters, len(addrs)), size: cfg.MaxDatagramBytes}
+	ports := cfg.ports()
+	s := &portable{counts: make([]counters, len(ports)), size: cfg.MaxDatagramBytes}
 	s.prefixes, _ = cfg.prefixes()
-	var errs []error
-	for _, a := range addrs {
+	var errs, missing []error
+	for _, p := range ports {
+		a := p.Addr
 		network := "udp"
 		if a.Addr().Is4() {
 			network = "udp4" // 0.0.0.0 would also take IPv6
@@ -57,11 +62,21 @@ func newPortable(cfg Config) (*portable, error) {
 			}
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("udp: listen on %v: %w", a, err))
+			err = fmt.Errorf("udp: listen on %v: %w", a, err)
+			if p.Spare {
+				s.missing = append(s.missing, spare(a, err))
+				missing = append(missing, err)
+			} else {
+				errs = append(errs, err)
+			}
 			continue
 		}
+		s.only = append(s.only, p.Only)
 		s.conns = append(s.conns, c)
 		s.addrs = append(s.addrs, netip.AddrPortFrom(a.Addr(), c.LocalAddr().(*net.UDPAddr).AddrPort().Port()))
+	}
+	if len(s.conns) == 0 {
+		errs = append(errs, missing...) // nothing is received without them
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(append(errs, s.Close())...)
@@ -69,12 +84,12 @@ func newPortable(cfg Config) (*portable, error) {
 	return s, nil
 }
 
-// Addrs is where the source listens.
+// Addrs returns the addresses at which the source listens.
 func (s *portable) Addrs() []netip.AddrPort { return s.addrs }
 
-// Notices is what whoever runs this should know although it works.
+// Notices returns what the operator should know although it works.
 func (s *portable) Notices() []string {
-	return []string{"this system tells neither what it dropped nor when a datagram arrived: kernel losses are not counted, and times are those of reading"}
+	return append([]string{portableNotice}, problems(s.missing)...)
 }
 
 // Workers is the number of goroutines that call handle.
@@ -90,7 +105,7 @@ func (s *portable) Run(ctx context.Context, handle func(worker int, b *ingest.Ba
 	stop := context.AfterFunc(inner, func() {
 		s.stopped.Store(true)
 		for _, c := range s.conns {
-			_ = c.SetReadDeadline(time.Now()) // wakes the reader, who drains
+			_ = c.SetReadDeadline(time.Now()) // wakes the reader, which drains
 		}
 	})
 	defer stop()
@@ -114,7 +129,7 @@ func (s *portable) Prompt(before int64) {
 	}
 	s.prompt.Store(&before)
 	for _, c := range s.conns {
-		_ = c.SetReadDeadline(time.Now()) // wakes the reader, who takes it back
+		_ = c.SetReadDeadline(time.Now()) // wakes the reader, which takes it back
 	}
 }
 
@@ -157,7 +172,7 @@ func (s *portable) read(i int, handle func(int, *ingest.Batch)) error {
 		cut := max(n-s.size, 0)
 		batch.Frames[0] = ingest.Frame{
 			Data: buf[:n-cut], Length: n, Time: time.Now().UnixNano(),
-			Link: ingest.LinkUDP, Dst: s.addrs[i].Addr(), DstPort: s.addrs[i].Port(), Src: src,
+			Link: ingest.LinkUDP, Dst: s.addrs[i].Addr(), DstPort: s.addrs[i].Port(), Only: s.only[i], Src: src,
 		}
 		s.counts[i].add(1, n-cut, min(cut, 1), 0)
 		handle(i, &batch)
@@ -179,9 +194,11 @@ func (s *portable) Close() error {
 func (s *portable) Stats() ingest.Stats { return sum(s.Sockets()) }
 
 // Inputs describes every address that datagrams come in at.
-func (s *portable) Inputs() []ingest.Input { return inputs(s.Sockets(), s.Notices()) }
+func (s *portable) Inputs() []ingest.Input {
+	return append(inputs(s.Sockets(), []string{portableNotice}), s.missing...)
+}
 
-// Sockets gives the statistics of every socket.
+// Sockets returns the statistics of every socket.
 func (s *portable) Sockets() []socketStats {
 	out := make([]socketStats, len(s.addrs))
 	for i := range out {

@@ -18,7 +18,7 @@ type mmsghdr struct {
 	n   uint32
 }
 
-// controlLen holds a time and a drop counter, and leaves room for a message that we did not ask for.
+// controlLen holds a time and a drop counter, and leaves room for a message that was not asked for.
 const controlLen = 96
 
 // ring is the memory that recvmmsg fills: one slot a datagram with its header, address, control messages and bytes.
@@ -72,7 +72,7 @@ func (r *ring) reset(h *unix.Msghdr) {
 // receive takes what the socket has, as much as fits. No datagram is the error EAGAIN.
 func (r *ring) receive(fd int) (int, unix.Errno) {
 	for {
-		// MSG_TRUNC makes the kernel tell the length on the wire, also of a datagram that it cut.
+		// MSG_TRUNC makes the kernel return the length on the wire, also of a datagram that it cut.
 		n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(&r.hdrs[0])),
 			uintptr(len(r.hdrs)), unix.MSG_DONTWAIT|unix.MSG_TRUNC, 0, 0)
 		if errno != unix.EINTR {
@@ -96,8 +96,8 @@ func (r *ring) frame(i int, f *ingest.Frame) (drops uint32, hasDrops bool) {
 	return drops, hasDrops
 }
 
-// sender reads the address that the kernel wrote. IPv4 comes out as IPv4, whatever the socket; a zone is left out,
-// since nothing behind us talks back.
+// sender reads the address that the kernel wrote. IPv4 comes out as IPv4, whatever the socket; a zone is left out, since nothing
+// behind the source talks back.
 func sender(name *unix.RawSockaddrInet6, n uint32) netip.AddrPort {
 	switch {
 	case name.Family == unix.AF_INET && n >= unix.SizeofSockaddrInet4:

@@ -9,14 +9,17 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hopscope/hopscope/ingest"
 )
 
 // socket is one member of the SO_REUSEPORT group of an address. One worker reads it.
 type socket struct {
 	fd      int
 	addr    netip.AddrPort
-	granted int  // receive buffer in the unit of the configuration, half of what the kernel counts
-	taken   int  // datagrams since the worker's last nap
+	granted int // receive buffer in the unit of the configuration, half of what the kernel counts
+	taken   int // datagrams since the worker's last nap
+	only    ingest.Kind
 	asked   bool // everything was taken that arrived before the time that the worker was asked about
 	count   counters
 }
@@ -26,7 +29,7 @@ func openGroup(a netip.AddrPort, all []netip.AddrPort, n int, cfg *Config) ([]*s
 	var group []*socket
 	fail := func(err error) ([]*socket, error) {
 		for _, k := range group {
-			_ = unix.Close(k.fd) // the first error is the one to tell
+			_ = unix.Close(k.fd) // the first error is the one to return
 		}
 		return nil, fmt.Errorf("udp: listen on %v: %w", a, explain(err, a))
 	}
@@ -139,8 +142,8 @@ func boundPort(sa unix.Sockaddr) uint16 {
 	return 0
 }
 
-// setReceiveBuffer asks for n bytes, past the system's limit if the process may, and gives what was granted. The kernel
-// doubles the value to make room for its own bookkeeping, and tells the doubled one.
+// setReceiveBuffer asks for n bytes, past the system's limit if the process may, and returns what was granted. The kernel doubles the
+// value to make room for its own bookkeeping, and reports the doubled one.
 func setReceiveBuffer(fd, n int) (granted int, err error) {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, n) != nil {
 		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, n); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -18,8 +19,9 @@ type Source struct {
 	workers []*worker
 	addrs   []netip.AddrPort
 	notices []string
-	stop    int         // eventfd, readable once the source is to stop
-	started atomic.Bool // Run was called
+	missing []ingest.Input // spare ports that another program has
+	stop    int            // eventfd, readable once the source is to stop
+	started atomic.Bool    // Run was called
 	stopped atomic.Bool
 	prompt  atomic.Pointer[prompt] // the last one
 
@@ -41,14 +43,18 @@ func New(cfg Config) (*Source, error) {
 	if err := errors.Join(cfg.ranges(), cfg.Validate()); err != nil {
 		return nil, err
 	}
-	addrs, _ := cfg.addresses()
+	ports := cfg.ports()
+	var addrs []netip.AddrPort
+	for _, p := range ports {
+		addrs = append(addrs, p.Addr)
+	}
 	prefixes, _ := cfg.prefixes()
 	stop, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("udp: eventfd: %w", err)
 	}
 	s := &Source{stop: stop}
-	var errs []error
+	var errs, missing []error
 	for i := range cfg.workers() {
 		w := newWorker(i, &cfg, prefixes)
 		if w.wake, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err != nil {
@@ -60,19 +66,27 @@ func New(cfg Config) (*Source, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(append(errs, s.Close())...)
 	}
-	for _, a := range addrs {
-		group, err := openGroup(a, addrs, len(s.workers), &cfg)
-		if err != nil {
+	for _, p := range ports {
+		group, err := openGroup(p.Addr, addrs, len(s.workers), &cfg)
+		if err != nil && p.Spare {
+			s.missing = append(s.missing, spare(p.Addr, err))
+			missing = append(missing, err)
+			continue
+		} else if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		s.addrs = append(s.addrs, group[0].addr)
 		for i, k := range group {
+			k.only = p.Only
 			s.workers[i].sockets = append(s.workers[i].sockets, k)
 		}
 		if n := bufferNotice(group[0], cfg.ReceiveBufferBytes); n != "" {
 			s.notices = append(s.notices, n)
 		}
+	}
+	if len(s.addrs) == 0 {
+		errs = append(errs, missing...) // nothing is received without them
 	}
 	if len(errs) > 0 {
 		s.Close()
@@ -81,11 +95,11 @@ func New(cfg Config) (*Source, error) {
 	return s, nil
 }
 
-// Addrs is where the source listens, with the ports that the kernel picked for port 0.
+// Addrs returns the addresses at which the source listens, with the ports that the kernel picked for port 0.
 func (s *Source) Addrs() []netip.AddrPort { return s.addrs }
 
-// Notices is what whoever runs this should know although it works, one sentence each.
-func (s *Source) Notices() []string { return s.notices }
+// Notices returns what the operator should know although it works, one sentence each.
+func (s *Source) Notices() []string { return append(slices.Clip(s.notices), problems(s.missing)...) }
 
 // Workers is the number of goroutines that call handle.
 func (s *Source) Workers() int { return len(s.workers) }
@@ -163,9 +177,9 @@ func (s *Source) Close() error {
 func (s *Source) Stats() ingest.Stats { return sum(s.Sockets()) }
 
 // Inputs describes every address that datagrams come in at.
-func (s *Source) Inputs() []ingest.Input { return inputs(s.Sockets(), s.Notices()) }
+func (s *Source) Inputs() []ingest.Input { return append(inputs(s.Sockets(), s.notices), s.missing...) }
 
-// Sockets gives the statistics of every socket, by worker and address.
+// Sockets returns the statistics of every socket, by worker and address.
 func (s *Source) Sockets() []socketStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()

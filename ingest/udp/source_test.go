@@ -322,7 +322,7 @@ func TestAllowSources(t *testing.T) {
 	}
 }
 
-// What was sent before the end is handed over, even if nobody read it yet.
+// What was sent before the end is handed over, even if it was not read yet.
 func TestDrain(t *testing.T) {
 	for _, impl := range implementations {
 		t.Run(impl.name, func(t *testing.T) {

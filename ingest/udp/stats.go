@@ -8,16 +8,16 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// socketStats is one socket's part of the statistics: who is overrun, and how full it is.
+// socketStats is one socket's part of the statistics: which is overrun, and how full it is.
 type socketStats struct {
 	ingest.Stats
 	Addr          netip.AddrPort
 	Worker        int
 	BufferBytes   int // receive buffer as granted, in the unit of the configuration
-	BufferedBytes int // memory that waiting datagrams hold now, of 2 * BufferBytes; 0 where the system does not tell
+	BufferedBytes int // memory that waiting datagrams hold now, of 2 * BufferBytes; 0 where the system does not report it
 }
 
-// counters are written by one worker and read by anybody.
+// counters are written by one worker and read by any goroutine.
 type counters struct {
 	frames, bytes, truncated, refused atomic.Uint64
 	left                              atomic.Uint64 // still in the socket when draining took too long
@@ -45,6 +45,19 @@ func sum(sockets []socketStats) ingest.Stats {
 		t.Refused += sockets[i].Refused
 	}
 	return t
+}
+
+// spare is an address that another program has, and that the settings do not name themselves.
+func spare(a netip.AddrPort, err error) ingest.Input {
+	return ingest.Input{Name: a.String(), Problem: err.Error() + "; nothing is received there: name the ports that are wanted in the setting ports"}
+}
+
+// problems are those of inputs, one sentence each.
+func problems(list []ingest.Input) (out []string) {
+	for _, in := range list {
+		out = append(out, in.Problem)
+	}
+	return out
 }
 
 // inputs describes each address once, whichever workers read it. The notices are those of opening, in the order of the

@@ -158,7 +158,7 @@ func (w *worker) receive(k *socket) (int, error) {
 			refused++
 			continue
 		}
-		f.Link, f.Dst, f.DstPort = ingest.LinkUDP, k.addr.Addr(), k.addr.Port()
+		f.Link, f.Dst, f.DstPort, f.Only = ingest.LinkUDP, k.addr.Addr(), k.addr.Port(), k.only
 		if f.Time == 0 {
 			if now == 0 {
 				now = time.Now().UnixNano()

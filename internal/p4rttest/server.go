@@ -140,6 +140,13 @@ func (s *Server) Count(id uint32, cell int, packets int64) {
 	s.counters[id][cell].PacketCount = packets
 }
 
+// Preload is a switch that runs a program from elsewhere.
+func (s *Server) Preload(info *configpb.P4Info) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.config = &p4pb.ForwardingPipelineConfig{P4Info: info, Cookie: &p4pb.ForwardingPipelineConfig_Cookie{Cookie: 1}}
+}
+
 // Unload takes the program away.
 func (s *Server) Unload() {
 	s.mu.Lock()

@@ -40,6 +40,8 @@ func compose(r *rand.Rand, p *plain.Profile) plain.Frame {
 		b = append(append(b, 0, byte(labels)), random(r, 32*labels)...)
 	case p.IOAM && (p.Mask == 0 || r.IntN(8) == 0):
 		b = ethernet(c.ioam())
+	case p.IFA && (p.Mask == 0 || r.IntN(8) == 0):
+		b = ethernet(c.ifa())
 	case len(p.Reports) > 0 && r.IntN(3) > 0:
 		b = ethernet(c.packet(int(p.ReportPorts[0]), 0, c.report(), false))
 	default:

@@ -42,6 +42,7 @@ func newPair(t testing.TB, profile string, ports []uint16) *pair {
 	}
 	p.Report.PINTDomain = 0 // hopscope's own digests in reports stand on no page that the plain decoder was written from
 	p.SFlow = false         // has a plain decoder of its own, which TestSFlow compares
+	p.IPFIX = false         // as well, which TestIPFIX compares
 	slow := plain.Profiles[profile]
 	name := profile
 	if ports != nil {
@@ -62,17 +63,17 @@ func (p *pair) objects(t testing.TB, f plain.Frame) (fast, slow []map[string]any
 	p.fast.Frame(&b, f.Link, f.Data, f.Length, f.Time)
 	for _, r := range b.Reports {
 		o := parse(t, reportjson.Append(nil, f.Number, r))
-		delete(o, "inner_flow") // the plain decoder reads no packet in a tunnel,
+		delete(o, "inner_flow") // the plain decoder does not print the packet in a tunnel,
 		delete(o, "unknown")    // and leaves out what it does not know
 		fast = append(fast, o)
 	}
 	for _, o := range plain.Decode(p.plain, f) {
 		slow = append(slow, parse(t, text(t, o)))
 	}
-	// It does not look for IOAM behind the headers of tunnels either.
+	// It does not look for IOAM and IFA behind the headers of tunnels.
 	var outer layers.Packet
 	outer.Frame(f.Link, f.Data, f.Length)
-	if len(slow) == 0 && outer.Inside(f.Data) && !slices.ContainsFunc(fast, func(o map[string]any) bool { return o["format"] != "ioam" }) {
+	if len(slow) == 0 && outer.Inside(f.Data) && !slices.ContainsFunc(fast, func(o map[string]any) bool { return o["format"] != "ioam" && o["format"] != "ifa" }) {
 		fast = nil
 	}
 	return fast, slow
@@ -229,7 +230,7 @@ func seeds(t testing.TB) (list []struct {
 }
 
 // unread are the built-in profiles that the plain decoder does not know: no page says what is printed for them.
-var unread = []string{"auto-unflagged", "p4-int-mandaryoshi", "pint-tofino", "pint-hpcc", "sflow"}
+var unread = []string{"auto-unflagged", "p4-int-mandaryoshi", "pint-tofino", "pint-hpcc", "sflow", "ipfix"}
 
 // A profile that is added to one decoder is added to the other.
 func TestProfiles(t *testing.T) {

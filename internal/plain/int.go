@@ -57,6 +57,17 @@ func find(p *Profile, packet *ip, always bool) *shim {
 	return s
 }
 
+// findAnywhere is find in a packet and in those that it carries, the outermost first.
+func findAnywhere(p *Profile, packet *ip) *shim {
+	for n := 0; packet != nil && n <= 8; n++ {
+		if s := find(p, packet, false); s != nil {
+			return s
+		}
+		packet = packet.carried()
+	}
+	return nil
+}
+
 // inTunnel looks for INT 2.x in VXLAN-GPE and Geneve, which their ports tell.
 func (s *shim) inTunnel() bool {
 	packet := s.ip

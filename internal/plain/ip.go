@@ -125,3 +125,137 @@ func addFlow(o Object, p *ip) {
 		o["packet_id"] = uint64(u16(p.whole, p.at+4))
 	}
 }
+
+// carried is the IP packet that p carries in IP, GRE, VXLAN, VXLAN-GPE, Geneve, GTP-U, MPLS or PPPoE; nil without one.
+func (p *ip) carried() *ip {
+	if p.fragment != 0 || p.l4 < 0 {
+		return nil
+	}
+	b, at := p.b, p.l4
+	switch p.proto {
+	case 4:
+		return p.payload(b, at, 0x0800)
+	case 41:
+		return p.payload(b, at, 0x86dd)
+	case 137:
+		return p.payload(b, at, 0x8847)
+	case 47:
+		if !p.has(4) || b[at]&0x40 != 0 || b[at+1]&7 != 0 {
+			return nil
+		}
+		next := at + 4 + 4*(int(b[at]>>7)+int(b[at]>>5&1)+int(b[at]>>4&1)) // checksum, key, number
+		return p.payload(b, next, u16(b, at+2))
+	case 17:
+		if !p.udp() {
+			return nil
+		}
+		if p.has(6) {
+			b = b[:max(min(len(b), p.udpEnd()), 0)]
+		}
+		return p.overUDP(b, at+8, p.dstPort())
+	}
+	return nil
+}
+
+// overUDP is carried for what stands behind a UDP header.
+func (p *ip) overUDP(b []byte, at int, port uint16) *ip {
+	if at+8 > len(b) {
+		return nil
+	}
+	switch port {
+	case 4789, 8472:
+		if b[at]&8 != 0 {
+			return p.payload(b, at+8, 0x6558)
+		}
+	case 4790:
+		if next := b[at+3]; b[at]&12 == 12 && next >= 1 && next <= 3 {
+			return p.payload(b, at+8, [...]uint16{0x0800, 0x86dd, 0x6558}[next-1])
+		}
+	case 6081:
+		if b[at]>>6 == 0 {
+			return p.payload(b, at+8+4*int(b[at]&0x3f), u16(b, at+2))
+		}
+	case 6635:
+		return p.payload(b, at, 0x8847)
+	case 2152:
+		if b[at]>>4 != 3 || b[at+1] != 255 {
+			return nil
+		}
+		next := at + 8
+		if b[at]&7 != 0 {
+			next += 4
+		}
+		for more := b[at]&4 != 0; more && next <= len(b) && b[next-1] != 0; { // extension headers, each with its length in words
+			if next >= len(b) || b[next] == 0 {
+				return nil
+			}
+			next += 4 * int(b[next])
+		}
+		if next < len(b) && (b[next]>>4 == 4 || b[next]>>4 == 6) {
+			return p.payload(b, next, map[byte]uint16{4: 0x0800, 6: 0x86dd}[b[next]>>4])
+		}
+	}
+	return nil
+}
+
+// payload is the IP packet at a place, of the given EtherType, behind frames, tags, labels and sessions.
+func (p *ip) payload(b []byte, at int, kind uint16) *ip {
+	for range 8 {
+		if at >= len(b) {
+			return nil
+		}
+		switch kind {
+		case 0x0800, 0x86dd:
+			version := 4
+			if kind == 0x86dd {
+				version = 6
+			}
+			return parseIP(b, at, p.end, version, false)
+		case 0x6558:
+			if at+14 > len(b) {
+				return nil
+			}
+			at, kind = at+14, u16(b, at+12)
+		case 0x8100, 0x88a8, 0x9100:
+			if at+4 > len(b) {
+				return nil
+			}
+			at, kind = at+4, u16(b, at+2)
+		case 0x8847, 0x8848:
+			bottom := false
+			for n := 0; n < 16 && !bottom && at+4 < len(b); n++ {
+				bottom = b[at+2]&1 != 0
+				at += 4
+			}
+			if !bottom {
+				return nil
+			}
+			switch b[at] >> 4 {
+			case 4:
+				kind = 0x0800
+			case 6:
+				kind = 0x86dd
+			case 0: // the control word of a pseudowire
+				at, kind = at+4, 0x6558
+			default:
+				return nil
+			}
+		case 0x8864:
+			if at+8 > len(b) || b[at] != 0x11 || b[at+1] != 0 {
+				return nil
+			}
+			switch u16(b, at+6) {
+			case 0x21:
+				kind = 0x0800
+			case 0x57:
+				kind = 0x86dd
+			default:
+				return nil
+			}
+			at += 8
+		default:
+			return nil
+		}
+	}
+	return nil
+}

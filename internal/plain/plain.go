@@ -43,6 +43,7 @@ type Profile struct {
 	Path, Probe  bool // INT-path, INT-Probe
 	PINT         bool // digests in the destination MAC
 	IOAM         bool // options of IPv6
+	IFA          bool // protocol 253
 	Encapsulated bool // INT in VXLAN-GPE and Geneve
 }
 
@@ -50,7 +51,7 @@ type Profile struct {
 var Profiles = map[string]Profile{
 	"auto": {
 		ReportPorts: []uint16{32766}, Reports: []string{"0.5", "1.0", "2.0"}, INT: []string{"0.5", "1.0", "2.1"},
-		DSCP: 0x17, Mask: 0x3f, Ports: []uint16{17768}, Probe: true, Encapsulated: true, IOAM: true,
+		DSCP: 0x17, Mask: 0x3f, Ports: []uint16{17768}, Probe: true, Encapsulated: true, IOAM: true, IFA: true,
 	},
 	"prometheus-exporter": {
 		ReportPorts: []uint16{1234}, Reports: []string{"0.5"}, INT: []string{"0.5"}, DSCP: 1, Mask: 1, BehindOpts: true,
@@ -83,6 +84,7 @@ var Profiles = map[string]Profile{
 	"int-probe":       {Probe: true},
 	"pint-mininet":    {PINT: true},
 	"ioam-ipv6":       {IOAM: true},
+	"ifa":             {IFA: true},
 }
 
 func (p *Profile) reads(version string) bool    { return slices.Contains(p.Reports, version) }
@@ -199,7 +201,7 @@ func network(p *Profile, b []byte, at, wire, version int, mac bool) []Object {
 	if ip == nil {
 		return nil
 	}
-	if family := known(ip); family != "" {
+	if family := known(ip, p.ReportPorts); family != "" {
 		o := Object{"format": family, "exporter": ip.src}
 		return []Object{fail(o, family, "version", ip.l4+8, "not-read")}
 	}
@@ -217,7 +219,12 @@ func network(p *Profile, b []byte, at, wire, version int, mac bool) []Object {
 			return list
 		}
 	}
-	if s := find(p, ip, false); s != nil {
+	if p.IFA {
+		if o := ifa(ip); o != nil {
+			return []Object{o}
+		}
+	}
+	if s := findAnywhere(p, ip); s != nil {
 		r := s.decode(p)
 		o := Object{"format": "int-md", "kind": "int-stack"}
 		if r.mx {
@@ -226,15 +233,15 @@ func network(p *Profile, b []byte, at, wire, version int, mac bool) []Object {
 		if r.version != "" {
 			o["version"] = r.version
 		}
-		addFlow(o, ip)
+		addFlow(o, s.ip)
 		r.into(o)
 		return []Object{o}
 	}
 	return nil
 }
 
-// known names the other family of formats that the payload of a UDP datagram begins as, or "".
-func known(p *ip) string {
+// known names the other family of formats that the payload of a UDP datagram begins as, or "". At a port of reports the first bytes are enough.
+func known(p *ip, reportPorts []uint16) string {
 	if !p.udp() || p.fragment != 0 || !p.has(8) {
 		return ""
 	}
@@ -243,14 +250,24 @@ func known(p *ip) string {
 		return ""
 	}
 	b, size := p.b[at:min(len(p.b), end)], end-at
+	if len(b) < 4 {
+		return ""
+	}
+	reports := slices.Contains(reportPorts, p.dstPort())
+	if first, second := u16(b, 0), int(u16(b, 2)); len(b) >= 8 && first == 0 && slices.Contains([]int{2, 4, 5}, second) && (u32(b, 4) == 1 || u32(b, 4) == 2) {
+		return "sflow"
+	} else if reports && first == 10 {
+		return "ipfix"
+	} else if reports && first == 9 && second > 0 {
+		return "netflow-9"
+	} else if reports && first == 5 && second > 0 && second <= 30 {
+		return "netflow-5"
+	}
 	if len(b) < 20 {
 		return ""
 	}
 	first, second := u16(b, 0), int(u16(b, 2))
-	agent := u32(b, 4)
 	switch {
-	case first == 0 && slices.Contains([]int{2, 4, 5}, second) && (agent == 1 && size >= 28 || agent == 2 && size >= 40):
-		return "sflow"
 	case first == 5 && second > 0 && second <= 30 && size == 24+48*second:
 		return "netflow-5"
 	case first == 9 && second > 0 && wholeSets(b[20:], size-20, 0, 1):

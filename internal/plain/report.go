@@ -507,6 +507,7 @@ func (r *report) prove(b []byte, at, end int, kind string, clean bool) {
 	if r.Object["error"] != nil {
 		return
 	}
+	cut := len(b) < end || r.Object["version"] == "2.0"
 	b = b[:min(len(b), max(end, 0))]
 	bad := func(at int) { r.fail("inner", min(at, len(b)), "bad-type") }
 	if kind != "ethernet" {
@@ -519,7 +520,7 @@ func (r *report) prove(b []byte, at, end int, kind string, clean bool) {
 		}
 		packet := parseIP(b, at, end, version, true)
 		switch {
-		case packet == nil && len(b)-at < size && int(b[at]>>4) == version:
+		case packet == nil && cut && len(b)-at < size && int(b[at]>>4) == version:
 		case packet == nil:
 			bad(at)
 		case slices.Contains([]uint8{0, 1, 2, 4, 6, 17, 33, 41, 43, 44, 46, 47, 50, 51, 58, 59, 60, 88, 89, 131, 132, 135, 137, 143, 253, 254}, packet.proto):
@@ -575,9 +576,15 @@ func (r *report) inner(p *Profile, b []byte, at, end int, kind string, tracked b
 		return
 	}
 	addFlow(r.Object, packet)
-	if tracked {
-		r.stack(p, find(p, packet, false))
+	if !tracked {
+		return
 	}
+	s := findAnywhere(p, packet)
+	if s != nil && s.ip != packet {
+		delete(r.Object, "packet_id")
+		addFlow(r.Object, s.ip)
+	}
+	r.stack(p, s)
 }
 
 // stack reads INT inside of a report.

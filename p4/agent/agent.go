@@ -23,9 +23,15 @@ type Agent struct {
 
 	pending atomic.Pointer[Work] // for the sender to take over
 	work    atomic.Pointer[Work] // that it sends by
-	asked   chan chan cameRounds // by who wants to know of rounds
+	asked   chan chan cameRounds // by senders of answers about rounds
 	epoch   atomic.Uint32
 	beats   atomic.Uint64 // rounds of the sender
+
+	keys      atomic.Pointer[Keys]         // of digests; nil for none
+	expected  atomic.Pointer[expectations] // for the receiver to take over
+	fromFiles atomic.Bool                  // so is the plan in force
+	loss      atomic.Pointer[Loss]         // by the receiver's last turn
+	down      atomic.Bool                  // so is the agent's own line
 
 	mu      sync.Mutex // what is below
 	plan    *Plan      // in force; nil for none
@@ -50,6 +56,9 @@ func Open(cfg Config, log *slog.Logger) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("agent: interface %s: %w (\"ip link\" lists them)", cfg.Interface, err)
 	}
+	if err := a.setKeys(); err != nil {
+		return nil, fmt.Errorf("agent: %w", err)
+	}
 	if err := a.setEnds(ifi); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
@@ -67,10 +76,25 @@ func Open(cfg Config, log *slog.Logger) (*Agent, error) {
 	return a, nil
 }
 
+// setKeys reads the keys of digests, and begins to send them.
+func (a *Agent) setKeys() error {
+	a.loss.Store(new(Loss))
+	if a.cfg.DigestKeys == "" {
+		return nil
+	}
+	k, err := ReadKeys(a.cfg.DigestKeys)
+	if err != nil {
+		return fmt.Errorf("digest_keys: %w", err)
+	}
+	a.keys.Store(k)
+	a.ends.digests = new(digester)
+	return nil
+}
+
 // setEnds finds the addresses that probes have.
 func (a *Agent) setEnds(ifi *net.Interface) (err error) {
 	e := &a.ends
-	e.Mark = uint8(a.cfg.Mark)
+	e.Mark, e.Checksum = uint8(a.cfg.Mark), a.cfg.Checksum
 	if e.ToMAC, err = parseMAC(a.cfg.PeerMAC); err != nil {
 		return err
 	}
@@ -107,7 +131,7 @@ func (a *Agent) addCollector(address string) error {
 		return fmt.Errorf("collector %s: %w", address, err)
 	}
 	a.out = append(a.out, &Groups{
-		node: uint32(a.cfg.NodeID), hwID: uint8(a.cfg.HardwareID), most: a.cfg.MTU - 28, conn: c,
+		node: a.cfg.ReportedNode(), hwID: uint8(a.cfg.HardwareID), most: a.cfg.MTU - 28, conn: c,
 		send: func(b []byte) {
 			if _, err := c.Write(b); err != nil {
 				a.count.reportErrors.Add(1)
@@ -146,12 +170,12 @@ func (a *Agent) Run(ctx context.Context) error {
 	return nil
 }
 
-// Adopt checks a plan and puts it in force, or refuses it whole and keeps the one before. A plan of the epoch in force is
-// accepted once more if it is the same one. From says for people where it is from. It may be called at any time.
+// Adopt checks a plan and puts it in force, or refuses it whole and keeps the one before. A plan of the epoch in force is accepted
+// once more if it is the same one. From names its origin, for display. It may be called at any time.
 func (a *Agent) Adopt(p *Plan, from string) (Load, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	load, err := a.adopt(p)
+	load, err := a.adopt(p, from)
 	if err != nil {
 		a.refused(p.Epoch, from, err)
 		return load, err
@@ -179,7 +203,7 @@ func (a *Agent) refused(epoch uint32, from string, err error) {
 	a.log.Error("plan refused; the one before stays in force", "epoch", epoch, "from", from, "error", err.Error(), "in_force", a.epoch.Load())
 }
 
-func (a *Agent) adopt(p *Plan) (Load, error) {
+func (a *Agent) adopt(p *Plan, from string) (Load, error) {
 	if same, err := p.Follows(a.plan); same || err != nil {
 		return a.loadOr(err), err
 	}
@@ -194,7 +218,9 @@ func (a *Agent) adopt(p *Plan) (Load, error) {
 	}
 	a.plan, a.load, a.since, a.numbers = p, load, time.Now(), numbers
 	a.epoch.Store(p.Epoch)
+	a.fromFiles.Store(from == files)
 	a.pending.Store(w)
+	a.expected.Store(newExpectations(p, a.cfg.Name, a.ends.From.As4(), w))
 	return load, nil
 }
 
@@ -210,9 +236,13 @@ func (a *Agent) loadOr(err error) Load {
 func (a *Agent) Beats() uint64 { return a.beats.Load() }
 
 // Stats may be called at any time.
-func (a *Agent) Stats() Stats { return a.count.now() }
+func (a *Agent) Stats() Stats {
+	s := a.count.now()
+	s.Lost = a.loss.Load().Lost
+	return s
+}
 
-// Status is how it is with an agent, for people.
+// Status is the status of an agent, for operators.
 type Status struct {
 	Name, Interface  string
 	Address          netip.Addr
@@ -223,6 +253,8 @@ type Status struct {
 	Refused          string // why the last plan was refused, if it was
 	Controller       controllerStatus
 	SendBPS, TakeBPS float64 // limits
+	Loss             Loss    // of the probes that come to it
+	Down             bool    // so is its own line
 }
 
 // Status may be called at any time.
@@ -232,5 +264,6 @@ func (a *Agent) Status() Status {
 	return Status{
 		Name: a.cfg.Name, Interface: a.cfg.Interface, Address: a.ends.From, Epoch: a.epoch.Load(), From: a.from, Since: a.since, Load: a.load,
 		Refused: a.refusal, Controller: a.control, SendBPS: a.cfg.SendLimit, TakeBPS: a.cfg.ReceiveLimit,
+		Loss: *a.loss.Load(), Down: a.down.Load(),
 	}
 }

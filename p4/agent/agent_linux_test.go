@@ -22,7 +22,8 @@ import (
 type fabric struct {
 	line    *line
 	dialect Dialect
-	drop    func(n int) bool // of the frames that came
+	drop    func(n int) bool                  // of the frames that came
+	change  atomic.Pointer[func(back []byte)] // what it does to frames that go back
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 }
@@ -65,6 +66,9 @@ func (f *fabric) run(t testing.TB, ctx context.Context) {
 			hops := (int(frame[15]) - 2) / 2
 			out = append(out[:0], frame...)
 			back := walk(t, out, f.dialect, hops)
+			if change := f.change.Load(); change != nil {
+				(*change)(back)
+			}
 			if err := unix.Send(f.line.tx.fd, back, 0); err != nil {
 				t.Error(err)
 			}
@@ -219,8 +223,8 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// TestFilter sends frames that are no probes: the kernel's filter keeps them away from the agent, and what has our mark and is
-// broken is counted by its reason.
+// TestFilter sends frames that are no probes: the kernel's filter keeps them away from the agent, and what has our mark, or ends as a probe
+// does, and is broken is counted by its reason.
 func TestFilter(t *testing.T) {
 	namespace(t)
 	cfg, _ := testConfig(t)
@@ -246,18 +250,26 @@ func TestFilter(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	send(func(b []byte) { b[15] = 0 })                        // another mark
-	send(func(b []byte) { b[36] = 1 })                        // another port
-	send(func(b []byte) { b[23] = 6 })                        // TCP
-	send(func(b []byte) { b[20] = 0x20 })                     // a fragment
-	send(func(b []byte) { b[12], b[13] = 0x86, 0xdd })        // another type
+	for _, change := range []func(b []byte){
+		func(b []byte) { b[15] = 0 },                 // another mark
+		func(b []byte) { b[36] = 1 },                 // another port, which no checksum covers here
+		func(b []byte) { b[23] = 6 },                 // TCP
+		func(b []byte) { b[20] = 0x20 },              // a fragment
+		func(b []byte) { b[12], b[13] = 0x86, 0xdd }, // another type
+	} {
+		send(change) // it ends as a probe does, and was one
+		send(func(b []byte) {
+			change(b)
+			b[len(b)-payloadLen] = 0
+		})
+	}
 	send(func(b []byte) { b[14+28] = 0xf0 })                  // no such shim
 	send(func(b []byte) { b[len(b)-payloadLen] = 0 })         // no such payload
 	send(func(b []byte) { copy(b[12:], []byte{7, 0, 0, 4}) }) // a route with an entry left
 	send(func([]byte) {})
 	send(func([]byte) {})
 	wait(t, "probe that came again", func() bool { s := a.Stats(); return s.Received == 2 && s.Twice == 1 }) // which is counted after it
-	if s := a.Stats(); s.Frames != 5 || s.Malformed != [numReasons]uint64{badINT: 1, badPayload: 1, unfinished: 1} || s.Twice != 1 {
+	if s := a.Stats(); s.Frames != 10 || s.Malformed != [numReasons]uint64{badINT: 1, badPayload: 1, unfinished: 1, Foreign: 1, corrupt: 4} || s.Twice != 1 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -181,7 +181,7 @@ func TestParse(t *testing.T) {
 		to   byte
 		want Reason
 	}{
-		{"mark", 15, 0x04, Foreign}, {"TCP", 23, 6, Foreign}, {"fragment", 20, 0x20, Foreign}, {"port", 37, 0, Foreign},
+		{"mark", 15, 0x04, corrupt}, {"TCP", 23, 6, corrupt}, {"fragment", 20, 0x20, corrupt}, {"port", 37, 0, Foreign}, {"type", 12, 0x48, corrupt},
 		{"shim type", shim, 0x24, badINT}, {"shim longer", shim + 1, good[shim+1] + 1, badINT}, {"original port", shim + 3, 0, badINT},
 		{"version", shim + 4, 0x10, badINT}, {"words a hop", shim + 6, 0, badINT}, {"magic", len(good) - payloadLen, 0, badPayload},
 	} {
@@ -412,7 +412,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A probe keeps its number from plan to plan, and one that is gone leaves its own to nobody in the plan that follows.
+// A probe keeps its number from plan to plan, and one that is gone leaves its own unused in the plan that follows.
 func TestNumbers(t *testing.T) {
 	plan := func(ids ...string) *Plan {
 		p := onePlan(INT21, false, 3, 2)

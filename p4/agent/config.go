@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"net"
 	"net/netip"
 	"os"
@@ -13,7 +14,7 @@ import (
 	"github.com/hopscope/hopscope/decode/packet"
 )
 
-// Config says who the agent is, where it sends and receives, and how much it may.
+// Config holds the agent's identity, where it sends and receives, and its limits.
 type Config struct {
 	Name        string   `yaml:"name" doc:"Name of the agent in plans. Empty is the name of the machine."`
 	Interface   string   `yaml:"interface" doc:"Network interface that probes leave by and come back to."`
@@ -21,7 +22,7 @@ type Config struct {
 	Destination string   `yaml:"destination" doc:"IPv4 address of the receiving host, for probes whose plan names none. Empty is the agent's own."`
 	PeerMAC     string   `yaml:"peer_mac" doc:"MAC address that probes go to. Every card takes the default; name that of the switch's port where ordinary bridges are on the way."`
 	Mark        int      `yaml:"mark" range:"0..63" doc:"DSCP of all probes, by which switches leave them out of their counters. It is the same for all agents."`
-	NodeID      int64    `yaml:"node_id" range:"0..4294967295" doc:"Node id of the agent in its reports. No switch has the same."`
+	NodeID      int64    `yaml:"node_id" range:"0..4294967295" doc:"Node id of the agent in its reports. No switch has the same. 0 is one of the space of agents, from 4026531840 (0xf0000000) on, by the agent's name."`
 	HardwareID  int      `yaml:"hardware_id" range:"0..63" doc:"Hardware id in reports, for several agents with one node id."`
 	Collectors  []string `yaml:"collectors" doc:"Where reports 2.0 go, as HOST:PORT. With several, a probe always goes to the same one."`
 
@@ -30,6 +31,10 @@ type Config struct {
 	ProbesPerSecond float64 `yaml:"probes_per_second" range:"1..100000000" doc:"Most probes a second that it sends."`
 	MaxProbes       int     `yaml:"max_probes" range:"1..16384" doc:"Most probes that it sends, and most whose loss it follows."`
 	MTU             int     `yaml:"mtu" range:"576..9000" doc:"Largest IP packet on the network and on the way to collectors. A plan whose probes would grow out of their reports is refused."`
+
+	Checksum   bool   `yaml:"udp_checksum" doc:"Send probes with a checksum of UDP. Switches that add to probes keep it right, or make it 0; say false where they do neither."`
+	DigestKeys string `yaml:"digest_keys" doc:"File of keys for digests of probes, each line a number and 16 to 64 bytes in hex. The first key is for sending; with all of them probes are known that come. Empty is none."`
+	Unsigned   bool   `yaml:"accept_unsigned" doc:"Take probes without a digest as well, while not all agents have keys."`
 
 	BatchSize          int `yaml:"batch_size" range:"1..1024" doc:"Frames that are sent or received with one system call."`
 	ReceiveBufferBytes int `yaml:"receive_buffer_bytes" range:"4096..1073741823" doc:"Receive buffer of the socket. Above net.core.rmem_max it needs CAP_NET_ADMIN."`
@@ -62,12 +67,26 @@ type Controller struct {
 // DefaultConfig is an agent that reports to a collector on its own machine and has no plan.
 func DefaultConfig() Config {
 	return Config{
-		PeerMAC: "ff:ff:ff:ff:ff:ff", Mark: 27, NodeID: 1, Collectors: []string{"127.0.0.1:32766"},
+		PeerMAC: "ff:ff:ff:ff:ff:ff", Mark: 27, Checksum: true, Collectors: []string{"127.0.0.1:32766"},
 		SendLimit: 10e6, ReceiveLimit: 100e6, ProbesPerSecond: 10_000, MaxProbes: 4096, MTU: 1500,
 		BatchSize: 64, ReceiveBufferBytes: 4 << 20,
 		Files: Files{Interval: time.Second, Dialect: string(INT21)},
 	}
 }
+
+// agentNodes is the first node id of the space of agents, which no switch has.
+const agentNodes = 0xf000_0000
+
+// ReportedNode is the node id that the agent of c reports as: that of the settings, or one of the space of agents.
+func (c *Config) ReportedNode() uint32 {
+	if c.NodeID != 0 {
+		return uint32(c.NodeID)
+	}
+	return AgentNode(c.Name)
+}
+
+// AgentNode is the node id of an agent of a name, in the space of agents.
+func AgentNode(name string) uint32 { return agentNodes | crc32.Checksum([]byte(name), castagnoli)>>4 }
 
 // SetName gives an agent without a name that of the machine.
 func (c *Config) SetName() error {
@@ -166,6 +185,17 @@ func (c *Controller) Validate() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// CheckFiles reads the file of keys of digests.
+func (c *Config) CheckFiles() error {
+	if c.DigestKeys == "" {
+		return nil
+	}
+	if _, err := ReadKeys(c.DigestKeys); err != nil {
+		return fmt.Errorf("digest_keys: %w", err)
+	}
+	return nil
 }
 
 // CheckFiles reads the files of keys that the settings name, and gives every problem with them.

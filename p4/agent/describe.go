@@ -65,7 +65,7 @@ func (cfg *Config) describeInterface(w io.Writer) error {
 	return err
 }
 
-// NotNamed says that a plan has no probe for the agent, and for whom it has some.
+// NotNamed says that a plan has no probe for the agent, and lists the agents for which it has some.
 func (cfg *Config) NotNamed(plan *Plan) string {
 	var names []string
 	for k := range plan.Probes {
@@ -85,6 +85,6 @@ func (cfg *Config) NotNamed(plan *Plan) string {
 	return fmt.Sprintf("no probe of the plan is sent by %q: its agents are %s%s (--name)", cfg.Name, strings.Join(names, ", "), more)
 }
 
-// nextEpoch is that of a plan from files: the time, so that plans of later starts of the agent are later ones to whoever
-// receives its probes; it is above the last one in any case.
+// nextEpoch is that of a plan from files: the time, so that plans of later starts of the agent are later ones to the receivers of its
+// probes; it is above the last one in any case.
 func nextEpoch(last uint32) uint32 { return max(uint32(time.Now().Unix()), last+1) }

@@ -3,7 +3,7 @@
 //
 // # Parts
 //
-//	Plan       which probes, which way, when, and with which instructions; Check refuses what an agent must not send
+//	Plan       which probes, on which route, when, and with which instructions; Check refuses what an agent must not send
 //	Timetable  what is due next; pure, time is an argument
 //	Template   the frame of a probe, of which only number, round and time change
 //	Parser     reads what comes back; pure, bounded, allocates nothing
@@ -33,6 +33,6 @@
 //
 // # What it does not do
 //
-// Routes of INT-path, whose entries have 4 bits, have no place for an INT header, and are refused. IPv6 is not sent. The time
-// between two hosts is theirs to agree on: what is told about transit rests on both clocks.
+// Routes of INT-path, whose entries have 4 bits, have no place for an INT header, and are refused. IPv6 is not sent. The two
+// hosts have to agree on time: a transit time rests on both clocks.
 package agent

@@ -3,9 +3,11 @@ package agent
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/hopscope/hopscope/decode/srint"
@@ -35,8 +37,8 @@ func (f *Files) Read(epoch uint32) (*Plan, error) {
 			if len(f.Probes) > 1 {
 				list[k].ID = fmt.Sprintf("%d/%s", i+1, list[k].ID) // as plan schedule and plan attention name them
 			}
-			if list[k].Route == "" {
-				return nil, fmt.Errorf("plan %s: probe %s has no route; plan with --sr=int-probe", path, list[k].ID)
+			if err := checkListed(&list[k]); err != nil {
+				return nil, fmt.Errorf("plan %s: probe %s: %w", path, list[k].ID, err)
 			}
 		}
 		probes = append(probes, list...)
@@ -104,9 +106,71 @@ func (f *Files) times(probes []planner.Probe) (map[string]Slot, error) {
 		if !known[x.ID] {
 			return nil, fmt.Errorf("plan %s: probe %s is sent, and no plan of probes has it", f.Schedule, x.ID)
 		}
-		slots[x.ID] = Slot{duration(x.Interval), duration(x.Phase)}
+		slot := Slot{duration(x.Interval), duration(x.Phase)}
+		if _, twice := slots[x.ID]; twice {
+			return nil, fmt.Errorf("plan %s: probe %s is there twice; plan the schedule anew", f.Schedule, x.ID)
+		}
+		if err := slot.check(); err != nil {
+			return nil, fmt.Errorf("plan %s: probe %s %w (interval_ms %v, phase_ms %v); plan the schedule anew", f.Schedule, x.ID, err, x.Interval, x.Phase)
+		}
+		slots[x.ID] = slot
 	}
 	return slots, nil
+}
+
+// planAgain is what to do about a file that cannot be.
+const planAgain = "plan again with --sr=int-probe"
+
+// checkListed holds what a plan of probes says of x against itself. The sender writes the route; the ports are those of the same way.
+func checkListed(x *planner.Probe) error {
+	if x.Route == "" {
+		return errors.New("it has no route; plan with --sr=int-probe")
+	}
+	route, err := readRoute(x.Route)
+	if err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name    string
+		ports   []int
+		lowest  int
+		longest int
+	}{
+		{"route", route, 1, srint.MaxProbeHops}, {"ports", x.Ports, 1, srint.MaxProbeHops},
+		{"agent_port", []int{x.AgentPort}, 0, 1}, {"collector_port", []int{x.CollectorPort}, 0, 1},
+	} {
+		if len(f.ports) > f.longest {
+			return fmt.Errorf("its field %s has %d entries, at most %d; "+planAgain, f.name, len(f.ports), f.longest)
+		}
+		for k, port := range f.ports {
+			if port >= f.lowest && port <= srint.MaxProbePort {
+				continue
+			}
+			if f.longest > 1 {
+				f.name = fmt.Sprintf("%s[%d]", f.name, k)
+			}
+			return fmt.Errorf("port %d in its field %s is outside %d..%d; "+planAgain, port, f.name, f.lowest, srint.MaxProbePort)
+		}
+	}
+	if x.Ports == nil {
+		return nil
+	}
+	if n := max(len(x.Nodes)-1, 0); len(x.Ports) != n {
+		return fmt.Errorf("its field ports has %d entries, and it leaves %d nodes for a next one; "+planAgain, len(x.Ports), n)
+	}
+	if !leads(route, x.Ports, x.CollectorPort) && (len(x.Ports) == 0 || !leads(route, x.Ports[1:], x.CollectorPort)) { // the first node may be a host
+		return fmt.Errorf("its field route leads by ports %v, and the fields ports %v and collector_port %d contradict that; "+planAgain, route, x.Ports, x.CollectorPort)
+	}
+	return nil
+}
+
+// leads reports whether a route is one by ports, and from the last of them on to a host behind one more, which is 0 where none is named.
+func leads(route, ports []int, host int) bool {
+	n := len(ports)
+	if len(route) < n || !slices.Equal(route[:n], ports) {
+		return false
+	}
+	return len(route) == n || len(route) == n+1 && (host == 0 || route[n] == host)
 }
 
 // duration turns the milliseconds of a plan into nanoseconds. What is out of range stays so, for Check to refuse.

@@ -79,9 +79,58 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
+	refusals(t, dir)
 	two := Files{Probes: []string{at("cover.json"), at("cover.json")}, Interval: time.Second, Dialect: "int-2.1"}
 	if p, err := two.Read(1); err != nil || len(p.Probes) != 4 || p.Probes[2].ID != "2/p1" {
 		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// refusals holds that numbers of plan files which cannot be are named with file, probe, field and remedy.
+func refusals(t *testing.T, dir string) {
+	t.Helper()
+	const good = `"ports":[3],"agent":"a","collector":"b","agent_port":9,"collector_port":2,"route":"070000060003000207010000"`
+	long := "07000024" + strings.Repeat("0001", 17) + "07010000"
+	for _, c := range []struct{ from, to, want string }{
+		{`[3]`, `[256]`, "port 256 in its field ports[0] is outside 1..255; plan again"},
+		{`[3]`, `[0]`, "port 0 in its field ports[0] is outside 1..255; plan again"},
+		{`[3]`, `[-1]`, "port -1 in its field ports[0] is outside 1..255; plan again"},
+		{`[3]`, `[]`, "its field ports has 0 entries, and it leaves 1 nodes"},
+		{`[3]`, `[` + strings.Repeat("1,", 16) + `1]`, "its field ports has 17 entries, at most 16"},
+		{`[3]`, `[4]`, "its field route leads by ports [3 2], and the fields ports [4] and collector_port 2 contradict that"},
+		{`"collector_port":2`, `"collector_port":7`, "collector_port 7 contradict that"},
+		{`"collector_port":2`, `"collector_port":256`, "port 256 in its field collector_port is outside 0..255"},
+		{`"agent_port":9`, `"agent_port":-9`, "port -9 in its field agent_port"},
+		{`0003000207010000`, `0000000207010000`, "port 0 in its field route[0]"},
+		{`070000060003000207010000`, long, "its field route has 17 entries, at most 16"},
+	} {
+		path := filepath.Join(dir, "numbers.json")
+		text := `{"kind":"cover","version":1,"algorithm":"x","topology":"t","probes":[{"id":"p1","nodes":["a","b"],` + strings.Replace(good, c.from, c.to, 1) + `}],"stats":{}}`
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f := Files{Probes: []string{path}, Dialect: "int-2.1", Interval: time.Second}
+		if _, err := f.Read(1); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path+": probe p1: ") {
+			t.Errorf("%s: %v, want %q", c.to, err, c.want)
+		}
+	}
+	for _, c := range []struct{ timed, want string }{
+		{`{"id":"p1","interval_ms":0.001,"phase_ms":0}`, "interval of 1µs, outside 10µs..24h0m0s (interval_ms 0.001"},
+		{`{"id":"p1","interval_ms":-1,"phase_ms":0}`, "has an interval of"},
+		{`{"id":"p1","interval_ms":1e300,"phase_ms":0}`, "has an interval of"},
+		{`{"id":"p1","interval_ms":10,"phase_ms":10}`, "has a phase of 10ms"},
+		{`{"id":"p1","interval_ms":10,"phase_ms":-1}`, "has a phase of"},
+		{`{"id":"p1","interval_ms":10,"phase_ms":1},{"id":"p1","interval_ms":20,"phase_ms":1}`, "probe p1 is there twice"},
+	} {
+		path := filepath.Join(dir, "times.json")
+		text := `{"kind":"schedule","version":1,"algorithm":"x","slot_ms":10,"hyperperiod_ms":1000,"probes":[` + c.timed + `],"stats":{}}`
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f := Files{Probes: []string{filepath.Join(dir, "cover.json")}, Schedule: path, Dialect: "int-2.1", Interval: time.Second}
+		if _, err := f.Read(1); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "plan the schedule anew") || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v, want %q", c.timed, err, c.want)
+		}
 	}
 }
 

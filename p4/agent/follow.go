@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -25,6 +24,7 @@ import (
 	"github.com/hopscope/hopscope/ingest/retry"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/internal/grpctls"
+	"github.com/hopscope/hopscope/sink/flock"
 )
 
 // controllerStatus says how it is with the controller.
@@ -49,8 +49,8 @@ const (
 // reconnect spreads the waits: not all agents come back at once.
 var reconnect = retry.Backoff{Min: firstWait, Max: mostWait, Spread: 0.5}
 
-// ServerOptions are what a controller serves agents with: mutual TLS by conf, which names its certificate and the authorities
-// of the agents, and pings as often as agents send them.
+// ServerOptions returns the options by which a controller serves agents: mutual TLS by conf, which names its certificate and the
+// authorities of the agents, and pings as often as agents send them.
 func ServerOptions(conf *tls.Config) []grpc.ServerOption {
 	conf = conf.Clone()
 	conf.MinVersion, conf.ClientAuth = tls.VersionTLS13, tls.RequireAndVerifyClientCert
@@ -127,7 +127,7 @@ func (a *Agent) session(ctx context.Context) error {
 		return streamError(stream, err)
 	}
 	telling.Go(func() { a.tell(ctx, conn) })
-	// A controller that does not take our certificate says so after the handshake: who is quiet for a moment has taken it.
+	// A controller that does not take this certificate says so after the handshake: one that is quiet for a moment has taken it.
 	ended := false // by the lock of a
 	defer func() {
 		a.mu.Lock()
@@ -149,7 +149,7 @@ func (a *Agent) session(ctx context.Context) error {
 	}
 }
 
-// tell answers a controller that asks for rounds, until ctx ends. One that does not want to know is left alone.
+// tell answers a controller that asks for rounds, until ctx ends. One that does not ask gets no answers.
 func (a *Agent) tell(ctx context.Context, conn *grpc.ClientConn) {
 	wait := retry.Backoff{Min: mostWait, Spread: 0.5} // the plans do not depend on it
 	for ctx.Err() == nil {
@@ -179,7 +179,7 @@ func (a *Agent) tellStream(ctx context.Context, conn *grpc.ClientConn) error {
 		if !ok {
 			return ctx.Err()
 		}
-		if err := stream.Send(r.Proto(a.cfg.Name, m.GetNumber())); err != nil && !errors.Is(err, io.EOF) { // the reason is for who receives
+		if err := stream.Send(r.Proto(a.cfg.Name, m.GetNumber())); err != nil && !errors.Is(err, io.EOF) { // the reason is for the receiver
 			return err
 		}
 	}
@@ -187,7 +187,7 @@ func (a *Agent) tellStream(ctx context.Context, conn *grpc.ClientConn) error {
 
 // streamError is why a stream ended on which nothing can be sent any more.
 func streamError(stream agentpb.Plans_FollowClient, err error) error {
-	if errors.Is(err, io.EOF) { // the reason is for who receives
+	if errors.Is(err, io.EOF) { // the reason is for the receiver
 		if _, err := stream.Recv(); err != nil {
 			return err
 		}
@@ -206,7 +206,7 @@ func (a *Agent) connected(ended *bool) {
 	a.log.Info("controller there", "controller", a.control.Address, "name", a.cfg.Controller.Name, "epoch", a.epoch.Load())
 }
 
-// hello says who the agent is.
+// hello identifies the agent.
 func (a *Agent) hello() *agentpb.Answer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -241,30 +241,11 @@ func (a *Agent) keep(m *agentpb.Plan) {
 	}
 	b, err := proto.Marshal(m)
 	if err == nil {
-		err = replaceFile(path, seal(b))
+		err = flock.ReplaceBytes(path, seal(b))
 	}
 	if err != nil {
 		a.log.Warn("the plan is in force, and not kept for the next start", "epoch", m.GetEpoch(), "error", err.Error())
 	}
-}
-
-// replaceFile writes a file in one step: who reads it finds what was there before, or all of b.
-func replaceFile(path string, b []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // the first error is the one to tell
-	}
-	return err
 }
 
 // keptMark begins the file of a kept plan; behind it come the CRC-32C of the plan, 4 bytes, big-endian, and the plan. A plan alone

@@ -209,8 +209,8 @@ func (c *asking) Tell(s agentpb.Plans_TellServer) error {
 	}
 }
 
-// TestTell: an agent tells a controller that asks which rounds it sent, and which of these came, over real sockets: exactly those that the
-// network did not lose. A plan that takes the place of another one begins anew.
+// TestTell: an agent reports to a controller that asks which rounds it sent, and which of these came, over real sockets: exactly
+// those that the network did not lose. A plan that takes the place of another one begins anew.
 func TestTell(t *testing.T) {
 	namespace(t)
 	ca := newAuthority(t)

@@ -44,40 +44,67 @@ func dialectHeader(d Dialect, bitmap uint16) intmd.Header {
 	return h
 }
 
-// Ends are the addresses of a probe.
+// Ends are the addresses of a probe, and by what its receiver knows that it came whole.
 type Ends struct {
 	ToMAC, FromMAC packet.MAC
 	From, To       netip.Addr // IPv4
 	Mark           uint8      // DSCP
+	Checksum       bool       // of UDP; switches keep it right, or make it 0
+
+	digests *digester // of the goroutine that sends; nil for none
 }
 
-// Template is the frame of a probe. Stamp fills in what is new in every round.
+// payload is the size of what stands behind INT.
+func (e *Ends) payload() int {
+	if e.digests != nil {
+		return signedLen
+	}
+	return payloadLen
+}
+
+// Template is the frame of a probe. AppendFrame fills in what is new in every round.
 type Template struct {
 	frame  []byte
 	seq    uint32
 	Probe  int    // index in the plan
 	Number uint32 // of the probe, among those of its sender
+
+	l4      int    // where UDP begins
+	tail    int    // where that begins which is new
+	sum     uint64 // of UDP and its pseudo header without the tail, for the checksum; 0 for none
+	fixed   [fixedLen]byte
+	digests *digester
 }
 
 // NewTemplate builds the frame of a probe whose route srint takes, under a number of its own.
 func NewTemplate(p *Plan, x *Probe, number uint32, e *Ends) (t Template, err error) {
-	b := make([]byte, 0, frameLen(len(x.Route)))
+	payload := e.payload()
+	b := make([]byte, 0, frameLen(len(x.Route))+payload-payloadLen)
 	b = packet.AppendEthernet(b, e.ToMAC, e.FromMAC, srint.TypeRoute)
 	at := len(b) - 2 // the route begins with the EtherType
 	if b, err = srint.AppendProbe(b[:at], x.Route); err != nil {
 		return t, err
 	}
 	b = binary.BigEndian.AppendUint16(b[:len(b)-probeINTLen], packet.EtherIPv4) // the route leads a packet
+	l3 := len(b)
+	t.l4 = l3 + packet.IPv4Len
 	h := p.Dialect.header(p.bitmap(x), len(x.Route))
 	ip := packet.IPv4{TOS: e.Mark << 2, TTL: ttl, Proto: packet.ProtoUDP, DontFragment: true, Src: e.From.As4(), Dst: e.To.As4()}
-	b = packet.AppendIPv4(b, &ip, packetLen-packet.IPv4Len)
-	b = packet.AppendUDP(b, firstPort|uint16(number)&(1<<portBits-1), intPort, intLen+payloadLen)
+	b = packet.AppendIPv4(b, &ip, packet.UDPLen+intLen+payload)
+	b = packet.AppendUDP(b, firstPort|uint16(number)&(1<<portBits-1), intPort, intLen+payload)
 	b = intmd.AppendHeader(b, &h, 0)
 	be := binary.BigEndian
 	b = be.AppendUint32(b, magic)
 	b = be.AppendUint32(b, number)
 	b = be.AppendUint32(b, p.Epoch)
-	t.frame = append(b, make([]byte, payloadLen-12)...)
+	t.tail = len(b)
+	t.frame = append(b, make([]byte, payload-12)...)
+	if e.Checksum {
+		t.sum = packet.PseudoHeader(t.frame[l3+12:t.l4], packet.ProtoUDP, len(t.frame)-t.l4) + packet.Sum(t.frame[t.l4:t.tail])
+	}
+	if t.digests = e.digests; t.digests != nil {
+		appendFixed(t.fixed[:0], t.frame[l3:])
+	}
 	return t, nil
 }
 
@@ -86,9 +113,21 @@ func (t *Template) Len() int { return len(t.frame) }
 
 // AppendFrame appends the frame of the next round, sent at a time in nanoseconds since 1970.
 func (t *Template) AppendFrame(dst []byte, now int64) []byte {
-	tail := t.frame[len(t.frame)-12:]
-	binary.BigEndian.PutUint32(tail, t.seq)
-	binary.BigEndian.PutUint64(tail[4:], uint64(now))
+	be, tail := binary.BigEndian, t.frame[t.tail:]
+	be.PutUint32(tail, t.seq)
+	be.PutUint64(tail[4:], uint64(now))
 	t.seq++
+	if d := t.digests; d != nil {
+		be.PutUint32(tail[12:], d.keys.list[0].id)
+		copy(d.cover[copy(d.cover[:], t.fixed[:]):], t.frame[t.tail-12:])
+		copy(tail[12+keyIDLen:], d.of(0))
+	}
+	if t.sum != 0 {
+		sum := ^packet.Fold(t.sum + packet.Sum(tail))
+		if sum == 0 {
+			sum = 0xffff // 0 says that there is none
+		}
+		be.PutUint16(t.frame[t.l4+6:], sum)
+	}
 	return append(dst, t.frame...)
 }

@@ -32,7 +32,7 @@ func openLine(cfg *Config, ifindex int) (l *line, err error) {
 	l = &line{asked: cfg.ReceiveBufferBytes}
 	defer func() {
 		if err != nil {
-			_ = l.close() // the first error is the one to tell
+			_ = l.close() // the first error is the one to return
 		}
 	}()
 	fd, err := packetSocket()
@@ -109,6 +109,12 @@ func (l *line) notice() string {
 	return fmt.Sprintf("asked for %d bytes, the kernel granted %d: raise the limit (sysctl -w net.core.rmem_max=%d) or grant CAP_NET_ADMIN", l.asked, l.granted, l.asked)
 }
 
+// up says whether the interface of a name is, and has a carrier. What cannot be asked is taken to be: sending says so then.
+func (l *line) up(name string) bool {
+	flags, err := interfaceFlags(l.tx.fd, name)
+	return err != nil || flags&unix.IFF_UP != 0 && flags&unix.IFF_RUNNING != 0
+}
+
 func (l *line) close() error {
 	var errs []error
 	if l.tx != nil {
@@ -120,7 +126,8 @@ func (l *line) close() error {
 	return errors.Join(errs...)
 }
 
-// probeFilter lets through IPv4 packets over UDP to the port of INT with our mark, and frames whose route has entries left.
+// probeFilter lets through IPv4 packets over UDP to the port of INT with the mark of probes, and frames whose route has entries left.
+// So it does what ends as probes do: a bit of its headers may have been changed on the way, which is to be counted.
 func probeFilter(mark uint8) []unix.SockFilter {
 	const (
 		half  = unix.BPF_LD | unix.BPF_H | unix.BPF_ABS
@@ -131,19 +138,28 @@ func probeFilter(mark uint8) []unix.SockFilter {
 	)
 	return []unix.SockFilter{
 		{Code: half, K: 12},
-		{Code: equal, K: typeRoute, Jt: 11}, // 1: taken
-		{Code: equal, K: 0x0800, Jf: 11},    // 2: left out, as all below
+		{Code: equal, K: typeRoute, Jt: 20}, // 1: taken
+		{Code: equal, K: 0x0800, Jf: 10},    // 2: looked at from its end, as all below
 		{Code: octet, K: 15},                // type of service
 		{Code: unix.BPF_ALU | unix.BPF_AND, K: 0xfc},
-		{Code: equal, K: uint32(mark) << 2, Jf: 8}, // 5
+		{Code: equal, K: uint32(mark) << 2, Jf: 7}, // 5
 		{Code: octet, K: 23},
-		{Code: equal, K: unix.IPPROTO_UDP, Jf: 6}, // 7
+		{Code: equal, K: unix.IPPROTO_UDP, Jf: 5}, // 7
 		{Code: half, K: 20},
-		{Code: has, K: 0x3fff, Jt: 4},                           // 9: a fragment
+		{Code: has, K: 0x3fff, Jt: 3},                           // 9: a fragment
 		{Code: unix.BPF_LDX | unix.BPF_B | unix.BPF_MSH, K: 14}, // X is the size of the IP header
 		{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_IND, K: 16},
-		{Code: equal, K: intPort, Jf: 1},          // 12
-		{Code: unix.BPF_RET | unix.BPF_K, K: all}, // 13
+		{Code: equal, K: intPort, Jt: 9}, // 12: taken
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_LEN},
+		{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: ethernetLen + packetLen, Jf: 8}, // 14: left out
+		{Code: unix.BPF_ALU | unix.BPF_SUB, K: signedLen},
+		{Code: unix.BPF_MISC | unix.BPF_TAX},
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_IND, K: signedLen - payloadLen},
+		{Code: equal, K: magic, Jt: 3}, // 18: taken
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_IND},
+		{Code: equal, K: magic, Jt: 1}, // 20: taken
+		{Code: unix.BPF_RET | unix.BPF_K},
+		{Code: unix.BPF_RET | unix.BPF_K, K: all}, // 22
 		{Code: unix.BPF_RET | unix.BPF_K},
 	}
 }
@@ -154,5 +170,5 @@ func sharpenTimers() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) } // w
 // sleep waits for d, or for a signal.
 func sleep(d time.Duration) {
 	ts := unix.NsecToTimespec(int64(d))
-	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &ts, nil) // who woke early finds that nothing is due yet
+	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &ts, nil) // after an early wake-up nothing is due yet
 }

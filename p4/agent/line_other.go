@@ -22,6 +22,7 @@ func openLine(*Config, int) (*line, error) {
 }
 
 func (*line) notice() string                           { return "" }
+func (*line) up(string) bool                           { return true }
 func (*line) close() error                             { return nil }
 func (txSocket) slots() int                            { return 0 }
 func (txSocket) slot(int) []byte                       { return nil }

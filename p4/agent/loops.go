@@ -2,8 +2,10 @@ package agent
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"time"
 )
 
@@ -57,6 +59,9 @@ func (s *sender) step() error {
 
 // batch sends what is due now, as much as one system call takes.
 func (s *sender) batch(now int64) error {
+	if d := s.agent.ends.digests; d != nil {
+		d.use(s.agent.keys.Load())
+	}
 	c, tx := &s.agent.count, s.agent.line.tx
 	n, skipped := 0, uint64(0)
 	for n < tx.slots() {
@@ -74,6 +79,7 @@ func (s *sender) batch(now int64) error {
 	sent, bytes, err := tx.send(n)
 	for _, at := range tx.missed() { // its round is sent the next time: what the card did not take is not lost on the way
 		s.work.Templates[s.batched[at]].seq--
+		s.work.failed[s.batched[at]].Add(1)
 	}
 	for _, k := range s.batched[:n] {
 		s.work.next[k].Store(s.work.Templates[k].seq)
@@ -117,13 +123,18 @@ func (c *clock) now() (now int64, stepped bool) {
 
 // receiveLoop takes what comes, until ctx ends.
 func (a *Agent) receiveLoop(ctx context.Context) error {
-	r := receiver{agent: a, parser: NewParser(a.ends.Mark), track: NewTrack(a.cfg.MaxProbes)}
+	r := receiver{agent: a, parser: NewParser(a.ends.Mark), track: NewTrack(a.cfg.MaxProbes), began: time.Now()}
+	r.parser.node, r.parser.lax = a.cfg.ReportedNode(), a.cfg.Unsigned
+	if a.keys.Load() != nil {
+		r.parser.keys = new(digester)
+	}
 	rx := a.line.rx
 	for ctx.Err() == nil {
 		n, err := rx.receive(100 * time.Millisecond)
 		if err != nil {
 			return fmt.Errorf("receive on %s: %w", a.cfg.Interface, err)
 		}
+		r.tick()
 		for k := range n {
 			r.take(rx.frame(k))
 		}
@@ -132,6 +143,7 @@ func (a *Agent) receiveLoop(ctx context.Context) error {
 		}
 		a.count.kernelDropped.Store(rx.dropped())
 		if n < rx.slots() {
+			r.turn()
 			r.tell()
 		}
 	}
@@ -143,6 +155,64 @@ type receiver struct {
 	agent  *Agent
 	parser *Parser
 	track  *Track
+	began  time.Time
+	turned time.Duration // when losses were counted last
+	silent bool          // probes do not come, and the log says so
+	shared bool          // a switch has the node id of the agent, and the log says so
+}
+
+// tick takes over plans and keys, and passes the time on.
+func (r *receiver) tick() {
+	r.track.tick(int64(time.Since(r.began)))
+	if p := r.agent.expected.Swap(nil); p != nil {
+		r.track.expect(p)
+	}
+	if d := r.parser.keys; d != nil {
+		d.use(r.agent.keys.Load())
+	}
+}
+
+// turn counts what is lost, once in a [Grace], when nothing that came is unread.
+func (r *receiver) turn() {
+	now := time.Since(r.began)
+	if now-r.turned < Grace {
+		return
+	}
+	r.turned = now
+	a := r.agent
+	if p := r.track.plan; p != nil && a.fromFiles.Load() {
+		p.latest = max(p.epoch, nextEpoch(0)+epochSlack) // each agent has the time of its own start
+	}
+	l := r.track.turn()
+	a.loss.Store(&l)
+	r.track.report(a.ends.Mark, func(k trackKey, packet []byte) { a.collector(k).Missing(packet) })
+	for _, g := range a.out {
+		g.Flush()
+	}
+	a.lineTurn()
+	switch {
+	case l.Silent > 0 && !r.silent:
+		a.log.Warn("probes do not come back", "probes", l.Silent, "of", l.Awaited, "first", l.First)
+	case l.Silent == 0 && r.silent:
+		a.log.Info("all probes come back", "probes", l.Awaited)
+	}
+	r.silent = l.Silent > 0
+}
+
+// epochSlack is how many seconds ahead the clock of another agent may be.
+const epochSlack = 60
+
+// lineTurn looks whether the agent's own line is up, and says so when that has changed.
+func (a *Agent) lineTurn() {
+	down := !a.line.up(a.cfg.Interface)
+	if a.down.Swap(down) == down {
+		return
+	}
+	if down {
+		a.log.Error("the line is down: no probe is sent and none can come (\"ip link\" says why)", "interface", a.cfg.Interface)
+	} else {
+		a.log.Info("the line is up again", "interface", a.cfg.Interface)
+	}
 }
 
 // take reports a frame that came at a time, in ns since 1970.
@@ -152,9 +222,22 @@ func (r *receiver) take(frame []byte, at int64) {
 	c.frames.Add(1)
 	if why := r.parser.Parse(&x, frame); why != OK {
 		c.malformed[why].Add(1)
+		if x.damaged(frame); why == corrupt && !r.track.spoiled(&x) {
+			c.stray.Add(1)
+		}
 		return
 	}
 	c.received.Add(1)
+	if x.unchecked {
+		c.unchecked.Add(1)
+	}
+	if x.own && !r.shared {
+		r.shared = true
+		r.agent.log.Error("a switch has the node id of the agent: its values and the agent's reports cannot be told apart; set another node_id", "node_id", r.parser.node)
+	}
+	if x.own {
+		c.sharedID.Add(1)
+	}
 	if int32(x.Epoch-r.agent.epoch.Load()) < 0 {
 		c.oldEpoch.Add(1)
 	}
@@ -164,14 +247,19 @@ func (r *receiver) take(frame []byte, at int64) {
 	if x.Sent > 0 && at > 0 {
 		c.transit.add(time.Duration(at - x.Sent))
 	}
-	switch s := r.track.see(&x); {
-	case s.unknown:
-		c.unfollowed.Add(1)
-	case s.twice:
-		c.twice.Add(1)
-	default:
-		c.lost.Add(s.lost)
+	s := r.track.see(&x)
+	for _, n := range [...]struct {
+		is   bool
+		many *atomic.Uint64
+	}{{s.unknown, &c.unfollowed}, {s.twice, &c.twice}, {s.unplanned, &c.unplanned}, {s.odd, &c.odd}} {
+		if n.is {
+			n.many.Add(1)
+		}
 	}
-	key := uint32(x.Source[0])<<24 | uint32(x.Source[1])<<16 | uint32(x.Source[2])<<8 | uint32(x.Source[3])
-	r.agent.out[(key^x.Number*2654435761)%uint32(len(r.agent.out))].Add(&x)
+	r.agent.collector(trackKey{x.Source, x.Number}).Add(&x)
+}
+
+// collector is that of a probe.
+func (a *Agent) collector(k trackKey) *Groups {
+	return a.out[(binary.BigEndian.Uint32(k.source[:])^k.number*2654435761)%uint32(len(a.out))]
 }

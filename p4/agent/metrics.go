@@ -43,10 +43,22 @@ var metrics = []metric{
 	countOf("clock_steps_total", "Times that the clock was set by more than 200 ms, so that the schedule began anew.", func(s *Stats) uint64 { return s.ClockSteps }),
 	countOf("received_probes_total", "Probes that came back and were reported.", func(s *Stats) uint64 { return s.Received }),
 	countOf("kernel_dropped_total", "Frames that the kernel dropped because the receive buffer was full.", func(s *Stats) uint64 { return s.KernelDropped }),
-	gaugeOf("lost_probes", "Rounds of probes that did not come. One that comes late is taken off again, so that this is no counter.", func(s *Stats, _ *Status) float64 { return float64(s.Lost) }),
+	gaugeOf("lost_probes", "Rounds of probes that did not come, by the schedule of the plan. One that comes late is taken off again, so that this is no counter.", func(s *Stats, _ *Status) float64 { return float64(s.Lost) }),
 	countOf("duplicate_probes_total", "Probes that came again.", func(s *Stats) uint64 { return s.Twice }),
 	countOf("old_epoch_probes_total", "Probes of an earlier plan than the one in force.", func(s *Stats) uint64 { return s.OldEpoch }),
-	countOf("unfollowed_probes_total", "Probes that were reported and whose rounds were not counted, because max_probes others are.", func(s *Stats) uint64 { return s.Unfollowed }),
+	countOf("unfollowed_probes_total", "Probes that were reported and whose rounds were not counted, because there is no room: max_probes others are, or 256 that the plan does not have.", func(s *Stats) uint64 { return s.Unfollowed }),
+	countOf("unplanned_probes_total", "Probes that came and that the plan does not have.", func(s *Stats) uint64 { return s.Unplanned }),
+	countOf("implausible_probes_total", "Probes whose round or epoch cannot be by the plan in force; they change no count of rounds.", func(s *Stats) uint64 { return s.Odd }),
+	countOf("unchecked_probes_total", "Probes that came without a checksum of UDP, as from switches that do not keep it right, and without a digest.", func(s *Stats) uint64 { return s.Unchecked }),
+	countOf("shared_node_id_total", "Probes that passed a switch with the agent's own node id.", func(s *Stats) uint64 { return s.SharedID }),
+	gaugeOf("awaited_probes", "Probes of the plan that are to come to this agent.", func(_ *Stats, x *Status) float64 { return float64(x.Loss.Awaited) }),
+	gaugeOf("silent_probes", "Of these, those whose last two rounds did not come, or more.", func(_ *Stats, x *Status) float64 { return float64(x.Loss.Silent) }),
+	gaugeOf("line_up", "1 while the agent's own interface is up, 0 while it is down.", func(_ *Stats, x *Status) float64 {
+		if x.Down {
+			return 0
+		}
+		return 1
+	}),
 	countOf("limited_probes_total", "Probes to which a switch added nothing, because of the hop limit or the MTU.", func(s *Stats) uint64 { return s.Limited }),
 	countOf("report_datagrams_total", "Datagrams of reports that the kernel took.", func(s *Stats) uint64 { return s.Datagrams }),
 	countOf("report_errors_total", "Datagrams of reports that could not be sent.", func(s *Stats) uint64 { return s.ReportErrors }),

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// All unsafe code of the package is in this file: x/sys has neither sendmmsg nor recvmmsg.
+// All unsafe code of the package is in this file: x/sys has neither sendmmsg nor recvmmsg, nor SIOCGIFFLAGS.
 
 // mmsghdr is struct mmsghdr of recvmmsg(2); Go pads it like C.
 type mmsghdr struct {
@@ -77,7 +77,7 @@ func (t *txSocket) send(n int) (sent, bytes int, err error) {
 // missed are the slots of the last call that the kernel did not take.
 func (t *txSocket) missed() []int { return t.left }
 
-// controlLen holds a time, and leaves room for a message that we did not ask for.
+// controlLen holds a time, and leaves room for a message that was not asked for.
 const controlLen = 64
 
 // rxSocket receives frames in batches. It has one user.
@@ -125,7 +125,7 @@ func (r *rxSocket) receive(timeout time.Duration) (int, error) {
 		return int(n), nil
 	case unix.EAGAIN, unix.EINTR:
 		return 0, nil
-	case unix.ENETDOWN: // told once for each time that the link goes down
+	case unix.ENETDOWN: // returned once for each time that the link goes down
 		return 0, nil
 	}
 	return 0, errors.New("recvmmsg: " + errno.Error())
@@ -164,4 +164,16 @@ func (r *rxSocket) dropped() uint64 {
 		r.drops += uint64(s.Drops)
 	}
 	return r.drops
+}
+
+// interfaceFlags asks for the flags of an interface (netdevice(7)), in the network that the socket is of.
+func interfaceFlags(fd int, name string) (uint16, error) {
+	r, err := unix.NewIfreq(name)
+	if err != nil {
+		return 0, err
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCGIFFLAGS, uintptr(unsafe.Pointer(r))); errno != 0 {
+		return 0, errno
+	}
+	return r.Uint16(), nil
 }

@@ -26,7 +26,7 @@ type Probe struct {
 	Interval  time.Duration // between two starts
 	Phase     time.Duration // starts are at the times t since 1970 with t mod Interval = Phase
 	Detailed  bool          // it carries the detailed bitmap
-	Agent     string        // who sends it
+	Agent     string        // agent that sends it
 	Collector string        // whose host takes it back; "" for any
 	To        netip.Addr    // address of that host; the zero value leaves it to the sender's settings
 }
@@ -59,7 +59,7 @@ func (d Dialect) header(bitmap uint16, hops int) intmd.Header {
 	return h
 }
 
-// HopBytes is what a node adds for a bitmap.
+// HopBytes returns the bytes that a node adds for a bitmap.
 func (d Dialect) HopBytes(bitmap uint16) int { return 4 * d.words(bitmap) }
 
 // words is what a node adds for bitmap, in words of 4 bytes.
@@ -93,7 +93,7 @@ type Limits struct {
 	ProbesPerSec float64 // that it sends
 }
 
-// Load is what a plan makes an agent do.
+// Load is the load of a plan on an agent.
 type Load struct {
 	Sends                  int     // probes
 	SendBPS, ReceiveBPS    float64 // on the line
@@ -102,7 +102,7 @@ type Load struct {
 	LongestRoute, Received int // hops of probes that it sends; probes that come back to it
 }
 
-// Check says what is wrong with a plan, and what it would make the agent of l do. A plan with anything wrong is refused
+// Check returns what is wrong with a plan, and what it would make the agent of l do. A plan with anything wrong is refused
 // whole.
 func (p *Plan) Check(l *Limits) (load Load, err error) {
 	var bad planner.Errors
@@ -170,10 +170,8 @@ func (x *Probe) named(bad *planner.Errors) bool {
 // checkProbe reports whether x is one that can be sent.
 func (p *Plan) checkProbe(x *Probe, l *Limits, bad *planner.Errors) bool {
 	before := bad.Len()
-	if x.Interval < minInterval || x.Interval > maxInterval {
-		bad.Add("probe %q has an interval of %v, outside %v..%v", x.ID, x.Interval, minInterval, maxInterval)
-	} else if x.Phase < 0 || x.Phase >= x.Interval {
-		bad.Add("probe %q has a phase of %v: it is from 0 and below the interval %v", x.ID, x.Phase, x.Interval)
+	if err := (Slot{x.Interval, x.Phase}).check(); err != nil {
+		bad.Add("probe %q %w", x.ID, err)
 	}
 	if x.To.IsValid() && !x.To.Unmap().Is4() {
 		bad.Add("probe %q goes to %v, and probes are IPv4", x.ID, x.To)

@@ -5,9 +5,12 @@ import (
 	"log/slog"
 )
 
+// files is where a plan is from that no controller sent.
+const files = "files"
+
 // AdoptFiles has the agent adopt a plan from files.
 func (a *Agent) AdoptFiles(cfg *Config, plan *Plan, log *slog.Logger) error {
-	if _, err := a.Adopt(plan, "files"); err != nil {
+	if _, err := a.Adopt(plan, files); err != nil {
 		return err
 	}
 	if warning := cfg.NotNamed(plan); warning != "" {
@@ -16,7 +19,7 @@ func (a *Agent) AdoptFiles(cfg *Config, plan *Plan, log *slog.Logger) error {
 	return nil
 }
 
-// RereadFiles reads the files of the plan again at every hangup, until ctx ends.
+// RereadFiles reads the files of the plan, and that of keys, again at every hangup, until ctx ends.
 func (a *Agent) RereadFiles(ctx context.Context, hangup <-chan struct{}, cfg *Config, log *slog.Logger) {
 	for {
 		select {
@@ -24,14 +27,29 @@ func (a *Agent) RereadFiles(ctx context.Context, hangup <-chan struct{}, cfg *Co
 			return
 		case <-hangup:
 		}
+		a.rereadKeys(log)
 		if !cfg.Files.Used() {
 			log.Warn("nothing to read again: the plan is not from files")
 			continue
 		}
 		if plan, err := cfg.Files.Read(nextEpoch(a.Status().Epoch)); err != nil {
-			a.Refuse(0, "files", err)
+			a.Refuse(0, files, err)
 		} else {
 			_ = a.AdoptFiles(cfg, plan, log) // a refusal is logged, and part of the status
 		}
 	}
+}
+
+// rereadKeys takes over the keys of the file. Where that cannot be read, those before stay in use.
+func (a *Agent) rereadKeys(log *slog.Logger) {
+	if a.cfg.DigestKeys == "" {
+		return
+	}
+	k, err := ReadKeys(a.cfg.DigestKeys)
+	if err != nil {
+		log.Error("the keys of digests are refused; those before stay in use", "error", err.Error())
+		return
+	}
+	a.keys.Store(k)
+	log.Info("keys of digests in use", "sends_with", k.list[0].id, "keys", len(k.list))
 }

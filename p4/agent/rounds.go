@@ -31,11 +31,12 @@ type SentRounds struct {
 	Route    []int  // as in the plan
 	Interval time.Duration
 	Next     uint32 // round that is sent next; the card took all below
+	Failed   uint32 // rounds of the schedule that the card did not take, beside them
 }
 
 // CameRounds are those of a probe that came, of the last epoch in which any did.
 type CameRounds struct {
-	Source   [4]byte // address of who sent it
+	Source   [4]byte // address of its sender
 	Number   uint32
 	Epoch    uint32
 	First    uint32 // round that came first
@@ -45,6 +46,7 @@ type CameRounds struct {
 	Begun    uint32 // times that counting began: with First, with an epoch, and when the sender began anew
 	Transit  uint64 // times in switches since then, ns, added up and wrapped around
 	Transits uint32 // of Received, the rounds that these are of
+	Corrupt  uint32 // of Received, the rounds whose frames were changed on their way, and not read
 }
 
 // Came are the rounds that a track follows.
@@ -52,12 +54,12 @@ func (t *Track) Came() []CameRounds {
 	list := make([]CameRounds, 0, len(t.last))
 	for k, x := range t.last {
 		list = append(list, CameRounds{Source: k.source, Number: k.number, Epoch: x.epoch, First: x.first, Next: x.seq + 1, Received: x.received, Window: x.window, Begun: x.begun,
-			Transit: x.transit, Transits: x.transits})
+			Transit: x.transit, Transits: x.transits, Corrupt: x.corrupt})
 	}
 	return list
 }
 
-// Bounds of what an agent may tell of rounds.
+// Bounds of what an agent may report of rounds.
 const (
 	mostRounds     = 1 << 15 // entries of Sent, and of Came
 	mostRoundBytes = 900_000 // of a message, which a controller takes up to a megabyte of
@@ -81,7 +83,7 @@ func (r *Rounds) Proto(name string, about uint64) *agentpb.Rounds {
 	}
 	for k := range r.Sent {
 		x := &r.Sent[k]
-		y := &agentpb.Sent{Id: x.ID, Number: x.Number, IntervalNs: uint64(x.Interval), Next: x.Next}
+		y := &agentpb.Sent{Id: x.ID, Number: x.Number, IntervalNs: uint64(x.Interval), Next: x.Next, Failed: x.Failed}
 		for _, port := range x.Route {
 			y.Route = append(y.Route, byte(port))
 		}
@@ -92,7 +94,7 @@ func (r *Rounds) Proto(name string, about uint64) *agentpb.Rounds {
 	for k := range r.Came {
 		x := &r.Came[k]
 		y := &agentpb.Came{Source: x.Source[:], Number: x.Number, Epoch: x.Epoch, First: x.First, Next: x.Next, Received: x.Received, Window: x.Window, Begun: x.Begun,
-			TransitNs: x.Transit, Transits: x.Transits}
+			TransitNs: x.Transit, Transits: x.Transits, Corrupt: x.Corrupt}
 		if fits(y) {
 			m.Came = append(m.Came, y)
 		}
@@ -100,7 +102,7 @@ func (r *Rounds) Proto(name string, about uint64) *agentpb.Rounds {
 	return m
 }
 
-// RoundsOf reads what an agent told. What cannot be is an error, and nothing of it is to be used then.
+// RoundsOf reads the rounds that an agent reported. What cannot be is an error, and nothing of it is to be used then.
 func RoundsOf(m *agentpb.Rounds) (*Rounds, error) {
 	r := &Rounds{Epoch: m.GetEpoch(), Spoiled: m.GetSpoiled(), Unfollowed: m.GetUnfollowed(), LeftOut: m.GetLeftOut()}
 	if len(m.GetSent()) > mostRounds || len(m.GetCame()) > mostRounds {
@@ -131,7 +133,7 @@ func RoundsOf(m *agentpb.Rounds) (*Rounds, error) {
 			return nil, fmt.Errorf("probe %.40q has a route of %d ports", id, len(x.GetRoute()))
 		}
 		ids[id], numbers[x.GetNumber()] = true, true
-		y := SentRounds{ID: id, Number: x.GetNumber(), Interval: time.Duration(x.GetIntervalNs()), Next: x.GetNext()}
+		y := SentRounds{ID: id, Number: x.GetNumber(), Interval: time.Duration(x.GetIntervalNs()), Next: x.GetNext(), Failed: x.GetFailed()}
 		for _, port := range x.GetRoute() {
 			y.Route = append(y.Route, int(port))
 		}
@@ -143,13 +145,15 @@ func RoundsOf(m *agentpb.Rounds) (*Rounds, error) {
 			return nil, fmt.Errorf("a source of %d bytes is no IPv4 address", len(x.GetSource()))
 		}
 		y := CameRounds{Source: [4]byte(x.GetSource()), Number: x.GetNumber(), Epoch: x.GetEpoch(), First: x.GetFirst(), Next: x.GetNext(), Received: x.GetReceived(),
-			Window: x.GetWindow(), Begun: x.GetBegun(), Transit: x.GetTransitNs(), Transits: x.GetTransits()}
+			Window: x.GetWindow(), Begun: x.GetBegun(), Transit: x.GetTransitNs(), Transits: x.GetTransits(), Corrupt: x.GetCorrupt()}
 		k := trackKey{y.Source, y.Number}
 		switch {
 		case seen[k]:
 			return nil, fmt.Errorf("number %d of %v is there twice", y.Number, netip.AddrFrom4(y.Source))
 		case y.Window&1 == 0 || uint32(bits.OnesCount64(y.Window)) > y.Received:
 			return nil, fmt.Errorf("number %d of %v: %#x are not the last of %d rounds", y.Number, netip.AddrFrom4(y.Source), y.Window, y.Received)
+		case y.Corrupt > y.Received:
+			return nil, fmt.Errorf("number %d of %v: %d rounds are corrupt of %d that came", y.Number, netip.AddrFrom4(y.Source), y.Corrupt, y.Received)
 		case y.Received == 0 || y.Received > y.Next-y.First && y.Next != y.First: // which have wrapped around to each other
 			return nil, fmt.Errorf("number %d of %v: %d rounds came from %d on, below %d", y.Number, netip.AddrFrom4(y.Source), y.Received, y.First, y.Next)
 		}
@@ -159,12 +163,12 @@ func RoundsOf(m *agentpb.Rounds) (*Rounds, error) {
 	return r, nil
 }
 
-// sentRounds are those of the probes of a work, as far as its sender has told.
+// sentRounds returns those of the probes of a work, as far as its sender has reported them.
 func (w *Work) sentRounds() []SentRounds {
 	list := make([]SentRounds, len(w.Templates))
 	for k := range w.Templates {
 		x := &w.plan.Probes[w.Templates[k].Probe]
-		list[k] = SentRounds{ID: x.ID, Number: w.Templates[k].Number, Route: x.Route, Interval: x.Interval, Next: w.next[k].Load()}
+		list[k] = SentRounds{ID: x.ID, Number: w.Templates[k].Number, Route: x.Route, Interval: x.Interval, Next: w.next[k].Load(), Failed: w.failed[k].Load()}
 	}
 	return list
 }
@@ -191,18 +195,21 @@ func (a *Agent) Rounds(done <-chan struct{}) (r Rounds, ok bool) {
 	return r, true
 }
 
-// cameRounds is what the loop that receives tells.
+// cameRounds is the report of the loop that receives.
 type cameRounds struct {
 	came                []CameRounds
 	spoiled, unfollowed uint64
 }
 
-// tell answers who asks for rounds. Nothing that came before is unread then.
+// tell answers requests for rounds. Nothing that came before is unread then.
 func (r *receiver) tell() {
 	select {
 	case ask := <-r.agent.asked:
 		c := &r.agent.count
-		x := cameRounds{came: r.track.Came(), spoiled: c.kernelDropped.Load(), unfollowed: c.unfollowed.Load()}
+		x := cameRounds{came: r.track.Came(), spoiled: c.kernelDropped.Load() + c.stray.Load()}
+		if r.track.plan == nil { // what a plan names has room
+			x.unfollowed = c.unfollowed.Load()
+		}
 		for _, why := range [...]Reason{unfinished, badINT, badPayload} { // what is foreign is no probe
 			x.spoiled += c.malformed[why].Load()
 		}

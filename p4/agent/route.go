@@ -23,8 +23,8 @@ type RoomError struct{ Text string }
 
 func (e *RoomError) Error() string { return e.Text }
 
-// RouteLimits gives how many links a probe can have, the highest port it can be sent to, and its size. A probe of h links
-// passes h + 1 switches, each of which takes an entry off the route and adds a label; the last one sends it to its host.
+// RouteLimits returns how many links a probe can have, the highest port it can be sent to, and its size. A probe of h links passes h
+// + 1 switches, each of which takes an entry off the route and adds a label; the last one sends it to its host.
 func RouteLimits(format string, mtu int) (hops, port int, size cover.Size, err error) {
 	var most int
 	switch format {
@@ -108,7 +108,7 @@ func routePorts(p *cover.Problem, q *planner.Probe) (ports []int, err error) {
 	return ports, nil
 }
 
-// StackLimits gives how many links a probe can have whose stack grows at every switch, and its size.
+// StackLimits returns how many links a probe can have whose stack grows at every switch, and its size.
 func StackLimits(p *intmd.Options, bitmap uint16, mtu int) (hops int, size cover.Size, err error) {
 	header, perHop, err := p.StackBytes(bitmap)
 	if err != nil {

@@ -22,7 +22,7 @@ func (t *Times) add(d time.Duration) {
 	t.sum.Add(int64(d))
 }
 
-// TimesNow is what was counted up to now.
+// TimesNow holds the counts up to now.
 type TimesNow struct {
 	Count [Buckets]uint64
 	Sum   time.Duration
@@ -65,6 +65,10 @@ type Stats struct {
 	Twice         uint64 // probes that came again
 	OldEpoch      uint64 // probes of an earlier plan
 	Unfollowed    uint64 // probes for whose rounds there was no room
+	Unplanned     uint64 // probes that the plan does not have
+	Odd           uint64 // probes whose round or epoch cannot be by the plan, and that changed nothing
+	Unchecked     uint64 // probes without checksum and digest
+	SharedID      uint64 // probes with a switch that has the agent's own node id
 	Limited       uint64 // probes with a switch that added nothing: hop limit or MTU
 
 	Datagrams, ReportErrors uint64 // of reports
@@ -85,8 +89,8 @@ type counters struct {
 	sent, sentBytes, skipped, sendErrors, clockSteps atomic.Uint64
 	frames, received, kernelDropped, twice, oldEpoch atomic.Uint64
 	unfollowed, limited, datagrams, reportErrors     atomic.Uint64
+	unplanned, odd, unchecked, sharedID, stray       atomic.Uint64
 	accepted, refused                                atomic.Uint64
-	lost                                             atomic.Int64
 	malformed                                        [numReasons]atomic.Uint64
 	late, transit                                    Times
 }
@@ -94,9 +98,10 @@ type counters struct {
 func (c *counters) now() Stats {
 	s := Stats{
 		Sent: c.sent.Load(), SentBytes: c.sentBytes.Load(), Skipped: c.skipped.Load(), SendErrors: c.sendErrors.Load(), ClockSteps: c.clockSteps.Load(),
-		Frames: c.frames.Load(), Received: c.received.Load(), KernelDropped: c.kernelDropped.Load(), Lost: c.lost.Load(), Twice: c.twice.Load(),
+		Frames: c.frames.Load(), Received: c.received.Load(), KernelDropped: c.kernelDropped.Load(), Twice: c.twice.Load(),
 		OldEpoch: c.oldEpoch.Load(), Unfollowed: c.unfollowed.Load(), Limited: c.limited.Load(), Datagrams: c.datagrams.Load(),
 		ReportErrors: c.reportErrors.Load(), Accepted: c.accepted.Load(), Refused: c.refused.Load(), Late: c.late.now(), Transit: c.transit.now(),
+		Unplanned: c.unplanned.Load(), Odd: c.odd.Load(), Unchecked: c.unchecked.Load(), SharedID: c.sharedID.Load(),
 	}
 	for k := range s.Malformed {
 		s.Malformed[k] = c.malformed[k].Load()

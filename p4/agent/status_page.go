@@ -28,6 +28,15 @@ type StatusAnswer struct {
 	Lost       int64             `json:"lost"`
 	Twice      uint64            `json:"twice"`
 	Malformed  uint64            `json:"malformed"`
+	Corrupt    uint64            `json:"corrupt"`
+	Refused    uint64            `json:"refused"` // without a digest, or with a wrong one
+	Odd        uint64            `json:"implausible"`
+	Unplanned  uint64            `json:"unplanned"`
+	SharedID   uint64            `json:"shared_node_id"`
+	Awaited    int               `json:"awaited"`
+	Silent     int               `json:"silent"`
+	Missing    string            `json:"missing,omitempty"` // which probes do not come
+	LineDown   bool              `json:"line_down"`
 	TransitP50 float64           `json:"transit_p50_seconds"`
 	TransitP99 float64           `json:"transit_p99_seconds"`
 	Datagrams  uint64            `json:"report_datagrams"`
@@ -65,6 +74,9 @@ func statusOf(a *Agent, version string) StatusAnswer {
 		Sent: n.Sent, Skipped: n.Skipped, SendErrors: n.SendErrors, LateP99: n.Late.Quantile(0.99).Seconds(), Received: n.Received, Lost: n.Lost, Twice: n.Twice,
 		TransitP50: n.Transit.Quantile(0.5).Seconds(), TransitP99: n.Transit.Quantile(0.99).Seconds(), Datagrams: n.Datagrams,
 	}
+	out.Corrupt, out.Refused = n.Malformed[corrupt], n.Malformed[unsigned]+n.Malformed[badDigest]
+	out.Odd, out.Unplanned, out.SharedID = n.Odd, n.Unplanned, n.SharedID
+	out.Awaited, out.Silent, out.Missing, out.LineDown = s.Loss.Awaited, s.Loss.Silent, s.Loss.text(), s.Down
 	n.Reasons(func(_ string, count uint64) { out.Malformed += count })
 	if c := s.Controller; c.Address != "" {
 		out.Controller = &controllerAnswer{c.Address, c.Connected, c.Since, c.Problem}
@@ -72,7 +84,11 @@ func statusOf(a *Agent, version string) StatusAnswer {
 	return out
 }
 
-// Problem is what is wrong with the agent, in a sentence, or "".
+func (x *StatusAnswer) lineProblem() string {
+	return "the line of interface " + x.Interface + " is down: no probe is sent and none can come"
+}
+
+// Problem returns what is wrong with the agent, in a sentence, or "".
 func (x *StatusAnswer) Problem() string {
 	gone := ""
 	if c := x.Controller; c != nil && !c.Connected {
@@ -90,6 +106,12 @@ func (x *StatusAnswer) Problem() string {
 		return gone + "; the plan stays in force"
 	case x.Plan.Refused != "":
 		return "the last plan was refused: " + x.Plan.Refused
+	case x.LineDown:
+		return x.lineProblem()
+	case x.Missing != "":
+		return x.Missing
+	case x.SharedID > 0:
+		return "a switch on the way has the agent's own node id; set another node_id"
 	}
 	return ""
 }
@@ -110,7 +132,7 @@ type statusPage struct {
 	listener net.Listener
 }
 
-// URL is where the page is, or "".
+// URL returns the address of the page, or "".
 func (p *statusPage) URL() string {
 	if p.listener == nil {
 		return ""
@@ -125,8 +147,8 @@ func (p *statusPage) Close() {
 	}
 }
 
-// ServeStatus serves status and metrics at an address; with none it serves nothing.
-func ServeStatus(address string, a *Agent, version string) (*statusPage, error) {
+// ServeStatus serves status and metrics at an address; with none it serves nothing. Border stands before all answers.
+func ServeStatus(address string, a *Agent, version string, border func(http.Handler) http.Handler) (*statusPage, error) {
 	if address == "" {
 		return &statusPage{}, nil
 	}
@@ -141,8 +163,12 @@ func ServeStatus(address string, a *Agent, version string) (*statusPage, error) 
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		x := statusOf(a, version)
-		if x.Plan.Epoch == 0 {
+		switch {
+		case x.Plan.Epoch == 0:
 			http.Error(w, x.Problem(), http.StatusServiceUnavailable)
+			return
+		case x.LineDown:
+			http.Error(w, x.lineProblem(), http.StatusServiceUnavailable)
 			return
 		}
 		fmt.Fprintln(w, "ready")
@@ -151,7 +177,7 @@ func ServeStatus(address string, a *Agent, version string) (*statusPage, error) 
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(statusOf(a, version)) // a client that hung up needs no answer
 	})
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
+	s := &http.Server{Handler: border(mux), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
 	go s.Serve(l)
 	return &statusPage{s, l}, nil
 }

@@ -32,6 +32,7 @@ func pass(t testing.TB, frame []byte, d Dialect, hop decode.Hop) ([]byte, int) {
 		return frame, port
 	}
 	words := h.HopWords()
+	before := udpSum(frame, ip)
 	part.Grow(words)
 	block := intmd.AppendHop(nil, &h, &hop)
 	if len(block) != 4*words {
@@ -43,10 +44,19 @@ func pass(t testing.TB, frame []byte, d Dialect, hop decode.Hop) ([]byte, int) {
 	be.PutUint16(frame[ip+2:], old+uint16(len(block)))
 	packet.UpdateChecksum(frame[ip+10:ip+12], uint64(old), uint64(be.Uint16(frame[ip+2:])))
 	be.PutUint16(frame[shim-4:], be.Uint16(frame[shim-4:])+uint16(len(block)))
+	if sum := frame[shim-2 : shim]; be.Uint16(sum) != 0 { // without it there is none to keep right
+		packet.UpdateChecksum(sum, before, udpSum(frame, ip))
+	}
 	return frame, port
 }
 
-// hopOf is what the k-th switch of a way tells.
+// udpSum is the sum of what the checksum of UDP covers, without the checksum.
+func udpSum(frame []byte, ip int) uint64 {
+	l4 := ip + packet.IPv4Len
+	return packet.PseudoHeader(frame[ip+12:l4], packet.ProtoUDP, len(frame)-l4) + packet.Sum(frame[l4:l4+6]) + packet.Sum(frame[l4+8:])
+}
+
+// hopOf is what the k-th switch of a path reports.
 func hopOf(k int) decode.Hop {
 	return decode.Hop{
 		Has: decode.HopNodeID | decode.HopIngressIf | decode.HopEgressIf | decode.HopLatency | decode.HopQueueID | decode.HopQueueOccupancy |

@@ -1,6 +1,9 @@
 package agent
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Timetable says which probe is due next. Times are nanoseconds since 1970. It is for one goroutine and reads no clock.
 type Timetable struct{ heap []start }
@@ -14,6 +17,17 @@ type start struct {
 
 // Slot is the interval and the phase of a probe.
 type Slot struct{ Interval, Phase time.Duration }
+
+// check says what is wrong with s, as the end of a sentence about its probe.
+func (s Slot) check() error {
+	if s.Interval < minInterval || s.Interval > maxInterval {
+		return fmt.Errorf("has an interval of %v, outside %v..%v", s.Interval, minInterval, maxInterval)
+	}
+	if s.Phase < 0 || s.Phase >= s.Interval {
+		return fmt.Errorf("has a phase of %v: it is from 0 and below the interval %v", s.Phase, s.Interval)
+	}
+	return nil
+}
 
 // NewTimetable begins at a time: the first start of a slot is the first one at that time or later.
 func NewTimetable(slots []Slot, now int64) *Timetable {
@@ -47,7 +61,7 @@ func (s *start) at(now int64) int64 {
 	return now - since + s.interval
 }
 
-// Next is when the next probe is due; ok is false without probes.
+// Next returns when the next probe is due; ok is false without probes.
 func (t *Timetable) Next() (due int64, ok bool) {
 	if len(t.heap) == 0 {
 		return 0, false
@@ -55,8 +69,8 @@ func (t *Timetable) Next() (due int64, ok bool) {
 	return t.heap[0].due, true
 }
 
-// Take gives the probe that was due first, and skips the starts of it that are over by now as well, so that none is sent twice
-// in an interval: to send those late and close together would measure the sender. Due must not be after now.
+// Take returns the probe that was due first, and skips the starts of it that are over by now as well, so that none is sent twice in
+// an interval: to send those late and close together would measure the sender. Due must not be after now.
 func (t *Timetable) Take(now int64) (probe int, due int64, skipped uint64) {
 	s := &t.heap[0]
 	probe, due = int(s.probe), s.due

@@ -10,7 +10,7 @@ import (
 // errEpoch is a plan that comes too late.
 var errEpoch = errors.New("there is a later plan")
 
-// Follows says whether p may take the place of the plan in force, nil for none. Same is true of the plan in force once more,
+// Follows reports whether p may take the place of the plan in force, nil for none. Same is true of the plan in force once more,
 // which is no error and changes nothing.
 func (p *Plan) Follows(inForce *Plan) (same bool, err error) {
 	switch {
@@ -24,16 +24,17 @@ func (p *Plan) Follows(inForce *Plan) (same bool, err error) {
 	return true, nil
 }
 
-// Work is what an agent sends by a plan, and when: a slot and a template for each of its probes.
+// Work is the schedule of an agent by a plan: a slot and a template for each of its probes.
 type Work struct {
 	Slots     []Slot
 	Templates []Template
 
 	plan *Plan
-	next []atomic.Uint32 // by template: the round that is sent next, for who is not the sender
+	// By template, for other goroutines than the sender: the round that is sent next, and how many the card did not take.
+	next, failed []atomic.Uint32
 }
 
-// Rounds are those of the probes of a work whose templates nobody uses at the moment.
+// Rounds returns those of the probes of a work whose templates are not in use at the moment.
 func (w *Work) Rounds() []SentRounds {
 	for k := range w.Templates {
 		w.next[k].Store(w.Templates[k].seq)
@@ -51,7 +52,7 @@ func NewWork(p *Plan, name string, e *Ends, numbers map[string]uint32) (*Work, m
 			sends++
 		}
 	}
-	w := &Work{Slots: make([]Slot, 0, sends), Templates: make([]Template, 0, sends), plan: p, next: make([]atomic.Uint32, sends)}
+	w := &Work{Slots: make([]Slot, 0, sends), Templates: make([]Template, 0, sends), plan: p, next: make([]atomic.Uint32, sends), failed: make([]atomic.Uint32, sends)}
 	taken := make(map[uint32]bool, max(sends, len(numbers)))
 	keep := make(map[string]uint32, sends)
 	for _, n := range numbers {

@@ -6,7 +6,8 @@ import (
 	"github.com/hopscope/hopscope/p4/agent"
 )
 
-// Agents is what a controller does to agents. As with [Switches], the methods return at once, and some answers never come.
+// Agents is the interface by which a controller sends plans to agents. As with [Switches], the methods return at once, and some
+// answers never come.
 type Agents interface {
 	// SendPlan sends a plan, which is not changed afterwards. The agent puts it in force or refuses it.
 	SendPlan(name string, p *agent.Plan) Request
@@ -16,7 +17,7 @@ type Agents interface {
 
 var _ Agents = (*Network)(nil)
 
-// PlanAnswer is what an agent says to a request.
+// PlanAnswer is the answer of an agent to a request.
 type PlanAnswer struct {
 	Request Request
 	At      time.Duration // when it came to the controller
@@ -48,7 +49,7 @@ func (n *Network) requestPlan(name string, p *agent.Plan) Request {
 	c.last++
 	c.stats.Requests++
 	k := n.agentNamed(name)
-	if k < 0 { // nobody is there to answer
+	if k < 0 { // no agent is there to answer
 		c.stats.RequestsLost++
 		return c.last
 	}
@@ -93,7 +94,7 @@ func (n *Network) planEvent(i int) {
 		return
 	}
 	r.done = true
-	if a.stopped { // nobody is there
+	if a.stopped { // no agent is there
 		c.stats.RequestsLost++
 		free()
 		return

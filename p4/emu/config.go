@@ -49,8 +49,8 @@ type Config struct {
 	QueueReportBytes   int                `yaml:"queue_report_bytes" doc:"Occupancy from which INT-MD nodes report a queue by themselves; 0 for never." range:"0..16000000"`
 	QueueReportGap     time.Duration      `yaml:"queue_report_gap" doc:"Least time between two such reports of a queue." range:"0s..1m"`
 
-	// Plan is what all switches do to the digests of packets that carry PINT; nil for none. The last switch reports
-	// the digests of sampled packets, whatever its dialect.
+	// Plan is the PINT plan of all switches for the digests of packets; nil for none. The last switch reports the digests of sampled
+	// packets, whatever its dialect.
 	Plan          *pint.Plan    `yaml:"-"`
 	PINTShare     float64       `yaml:"pint_share" doc:"Share of flows whose packets carry PINT digests, and no INT." range:"0..1"`
 	LoopReportGap time.Duration `yaml:"loop_report_gap" doc:"Least time between two reports of routing loops at an interface." range:"0s..1m"`
@@ -60,7 +60,7 @@ type Config struct {
 	ControlJitter time.Duration `yaml:"control_jitter" doc:"Upper bound of the random part of that time." range:"0s..1m"`
 	ControlGap    time.Duration `yaml:"control_gap" doc:"Least time between two requests: the controller turns to one switch after the other." range:"0s..1m"`
 	ControlLoss   float64       `yaml:"control_loss" doc:"Probability with which a request, and its answer, gets lost." range:"0..1"`
-	// OnAnswer is told of the answers of switches to requests, in the order in which they come.
+	// OnAnswer is called with the answers of switches to requests, in the order in which they come.
 	OnAnswer func(Answer) `yaml:"-"`
 
 	Epoch     time.Time     `yaml:"-"` // device time when virtual time is 0
@@ -80,14 +80,14 @@ type Config struct {
 	Script     []Fault       `yaml:"-"`
 	Repeat     time.Duration `yaml:"repeat" doc:"Time after which the script begins again; 0 for never." range:"0s..24h"`
 
-	// Observe is told of every packet that leaves the network, delivered or dropped. The journey is valid during the
-	// call. Cross traffic is not told.
+	// Observe is called for every packet that leaves the network, delivered or dropped, but not for cross traffic. The journey is
+	// valid during the call.
 	Observe func(*Journey) `yaml:"-"`
-	// OnPlan is told of the answers of agents, in the order in which they come.
+	// OnPlan is called with the answers of agents, in the order in which they come.
 	OnPlan func(PlanAnswer) `yaml:"-"`
-	// OnProbe is told of every probe that an agent reports. The arrival is valid during the call.
+	// OnProbe is called for every probe that an agent reports. The arrival is valid during the call.
 	OnProbe func(to string, a *agent.Arrival) `yaml:"-"`
-	// OnFault is told when a fault begins and ends.
+	// OnFault is called when a fault begins and ends.
 	OnFault func(at time.Duration, f Fault, begins bool) `yaml:"-"`
 }
 

@@ -11,9 +11,9 @@ import (
 // Request is the number of something that a controller asked a switch for. No two requests of a network have the same.
 type Request uint32
 
-// Switches is what a controller does to switches, whatever they are. All methods return at once; what came of a request
-// is told later, in the order in which the answers come. Some never come: requests and answers may be lost, and whoever
-// waits has to give up at some time, without knowing which of the two it was.
+// Switches is the interface by which a controller writes to switches of any kind. All methods return at once; the result of a request
+// comes later, in the order in which the answers come. Some never come: requests and answers may be lost, and a caller that waits has
+// to give up at some time, without knowing which of the two it was.
 type Switches interface {
 	// Install writes entries, each of them alone: it takes the place of the one with the same key, or is added.
 	Install(node int, entries []table.Entry) Request
@@ -25,7 +25,7 @@ type Switches interface {
 
 var _ Switches = (*Network)(nil)
 
-// Answer is what a switch says to a request.
+// Answer is the answer of a switch to a request.
 type Answer struct {
 	Request Request
 	At      time.Duration // when it came to the controller
@@ -100,7 +100,7 @@ func (n *Network) request(node int, what requestKind, name string, entries []tab
 	c := &n.control
 	c.last++
 	c.stats.Requests++
-	if node < 0 || node >= len(n.switches) { // nobody is there to answer
+	if node < 0 || node >= len(n.switches) { // no switch is there to answer
 		c.stats.RequestsLost++
 		return c.last
 	}

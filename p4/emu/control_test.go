@@ -190,7 +190,7 @@ func TestInstallReadBack(t *testing.T) {
 	n.ReadBack(1, RouteTable)
 	n.Remove(1, []table.Entry{good, good})
 	n.ReadBack(1, "")
-	n.Install(-1, []table.Entry{good}) // nobody is there, and nobody answers
+	n.Install(-1, []table.Entry{good}) // no switch is there, and none answers
 	n.ReadBack(1<<20, "")
 	n.Run(time.Second, func(Datagram) {})
 	if len(answers) != 6 {

@@ -204,7 +204,7 @@ func TestProbesTellTheTruth(t *testing.T) {
 	rounds := map[decode.FlowKey]uint32{}
 	for _, r := range reports {
 		if want, seen := rounds[r.Flow]; seen && r.ActionID != want {
-			// A probe may be lost to its IPv4 checksum; the round tells.
+			// A probe may be lost to its IPv4 checksum; the round shows it.
 			if r.ActionID < want {
 				t.Fatalf("round %d of %v after round %d", r.ActionID, r.Flow, want)
 			}

@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/decode/intmd"
 )
 
-// Dialect is how a switch takes part in telemetry.
+// Dialect is the way in which a switch takes part in telemetry.
 type Dialect uint8
 
 // The dialects. A packet is marked by the switch that its host is attached to; switches further on add to it if they
@@ -34,7 +34,7 @@ func (d Dialect) String() string {
 	return fmt.Sprintf("dialect(%d)", uint8(d))
 }
 
-// MarshalText gives the name.
+// MarshalText returns the name.
 func (d Dialect) MarshalText() ([]byte, error) {
 	if d >= numDialects {
 		return nil, fmt.Errorf("no such dialect: %d", d)
@@ -75,7 +75,7 @@ func (d Dialect) intVersion() decode.Version {
 	return decode.V21
 }
 
-// marker is how packets that carry INT 2.1 are told from others. INT 1.0 knows DSCP only.
+// marker is how packets that carry INT 2.1 are distinguished from others. INT 1.0 knows DSCP only.
 type marker uint8
 
 // The markers.

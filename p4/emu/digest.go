@@ -102,7 +102,7 @@ func (n *Network) holdEverywhere(p *pint.Plan) error {
 	}
 	for i := range n.switches {
 		d := &n.switches[i]
-		d.plans, d.tables = next(&d.plans), nil // tables are made of the plans when somebody asks
+		d.plans, d.tables = next(&d.plans), nil // tables are made of the plans on demand
 	}
 	return nil
 }
@@ -158,9 +158,9 @@ func (n *Network) stampEpoch(p *packet, d *device) {
 	p.stamped, p.epoch = true, *x.stamp
 }
 
-// writeDigest is what the egress of a switch does to a packet that carries a digest: the plan of its epoch, and reports.
-// A switch that does not hold this plan does not touch the digest, and marks the packet, as pint.p4 does with its number of
-// hops. The digest would be read wrongly then, so that nobody writes into it any more, and the last switch keeps it back.
+// writeDigest is what the egress of a switch does to a packet that carries a digest: the plan of its epoch, and reports. A switch
+// that does not hold this plan does not touch the digest, and marks the packet, as pint.p4 does with its number of hops. The digest
+// would be read wrongly then, so that no switch writes into it any more, and the last switch keeps it back.
 func (n *Network) writeDigest(p *packet, d *device, h *Hop, last bool) {
 	if !p.stamped {
 		return

@@ -266,7 +266,7 @@ func near(c pint.Code, code, v uint64) bool {
 	return uint64(low) == code || uint64(high) == code
 }
 
-// Which flows carry digests is told by CarriesPINT, holds for all of their packets, and follows the configured share.
+// Which flows carry digests is decided by CarriesPINT, holds for all of their packets, and follows the configured share.
 func TestShareOfFlows(t *testing.T) {
 	for _, share := range []float64{0, .25, 1} {
 		cfg := pintConfig(t)
@@ -377,8 +377,8 @@ func TestSetPlan(t *testing.T) {
 	}
 }
 
-// The faults that the demonstration with PINT adds, seen through its reports: loops are told of while there is one and by
-// switches on it, digests are those of the paths taken, and the number of reports stays what it was.
+// The faults that the demonstration with PINT adds, seen through its reports: loops are reported while there is one and by switches
+// on it, digests are those of the paths taken, and the number of reports stays what it was.
 func TestPINTDemo(t *testing.T) {
 	const seed, earlier, window = 1, 160 * time.Second, time.Second
 	cfg, err := PINTDemoConfig()

@@ -191,7 +191,7 @@ func TestForgedDigests(t *testing.T) {
 	for _, list := range kept {
 		for _, j := range list {
 			right := j.Digest == cfg.Plan.Queries[0].Scheme.Digest(j.DigestID, path(&j))
-			if last := len(j.Hops) - 1; last >= 0 && j.Hops[last].Node == node { // nobody writes after it
+			if last := len(j.Hops) - 1; last >= 0 && j.Hops[last].Node == node { // no switch writes after it
 				through++
 				if !right {
 					wrong++

@@ -25,7 +25,7 @@ const (
 	restartReports                    // the sequence numbers of Node begin again at 0, at once
 	DivertFlows                       // Node sends the share Value of all flows to Peer, but those of its own hosts
 	forgeDigests                      // Node fills the PINT digests of the share Value of packets with noise
-	LosePackets                       // the direction Node to Peer loses each packet with probability Value, and nobody says so
+	LosePackets                       // the direction Node to Peer loses each packet with probability Value, and no switch reports it
 	delayLine                         // packets take Delay longer from Node to Peer
 	swallowFlow                       // Node loses all packets of the flow with the number Flow, and does not say so
 	numFaults

@@ -141,9 +141,9 @@ func (n *Network) egress(p *packet, last bool) {
 	}
 	if n.cfg.Observe == nil {
 		if p.kind == data && !p.pint && (!p.sampled || d.dialect == Off && p.carries == Off) {
-			return // nobody is told of it
+			return // it is not reported
 		}
-		p.hops = p.hops[:0] // and nobody asks for those before
+		p.hops = p.hops[:0] // and those before are not needed
 	}
 	p.hops = append(p.hops, Hop{
 		Node: int(p.node), NodeID: d.id, IngressPort: uint16(n.ports[p.in].number), EgressPort: uint16(n.ports[p.out].number),
@@ -179,7 +179,7 @@ func (n *Network) deliver(i int32, p *packet) {
 	n.free(i)
 }
 
-// vanish ends a packet's journey without anybody noticing.
+// vanish ends a packet's journey without a report.
 func (n *Network) vanish(i int32, p *packet) {
 	if p.kind == sourceRouted {
 		n.stats.ProbesDropped++

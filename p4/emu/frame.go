@@ -65,7 +65,7 @@ func (n *Network) key(f *flow) (k decode.FlowKey) {
 	return k
 }
 
-// payloadKept is how much of the payload is held in memory; the rest is zeros that nobody has to store.
+// payloadKept is how much of the payload is held in memory; the rest is zeros that need no store.
 const payloadKept = 16
 
 // tcpOptions are two fillers and a timestamp option with constant values.

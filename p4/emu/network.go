@@ -153,7 +153,7 @@ type packet struct {
 	stamped  bool  // with an epoch
 	epoch    uint8 // of the plan that its digest follows
 	hop      uint8 // of the last switch that wrote the digest
-	missed   bool  // a switch did not write it, and nobody can read it
+	missed   bool  // a switch did not write it, and no decoder can read it
 	digestID uint32
 	digest   uint64
 

@@ -19,7 +19,7 @@ import (
 	"github.com/hopscope/hopscope/decode/demux"
 )
 
-// testClock jumps forward when somebody sleeps.
+// testClock jumps forward when a goroutine sleeps.
 type testClock struct {
 	now   time.Time
 	stall time.Duration // added to the sleep number stallAt

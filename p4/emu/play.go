@@ -46,7 +46,7 @@ type PlayConfig struct {
 // playStats counts what was sent.
 type playStats struct {
 	Datagrams, Bytes uint64
-	Refused          uint64        // nobody listened, as far as the kernel told
+	Refused          uint64        // not listened for, as far as the kernel reported
 	Failed           uint64        // not sent for other reasons
 	Slipped          time.Duration // real time that was not made up for, because sending fell too far behind
 }

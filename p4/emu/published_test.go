@@ -54,7 +54,7 @@ func TestMininetFrames(t *testing.T) {
 	for _, tt := range []struct {
 		id       uint16
 		mac, ams string
-		writer   int // -1 where the example does not tell
+		writer   int // -1 where the example does not say
 	}{
 		{7, "009d00050000", "000000000009", 2},
 		{100, "00fb00060000", "", 4},

@@ -31,8 +31,8 @@ type queue struct {
 	reported    int64     // time of the last queue report
 }
 
-// sending is one packet in a queue. Cross traffic has no packet behind it (pkt is -1). Probes are left out of how much a line
-// is used, so that nobody measures them; the queue holds them as it holds all packets.
+// sending is one packet in a queue. Cross traffic has no packet behind it (pkt is -1). Probes are left out of the utilisation of a
+// line, so that no digest measures them; the queue holds them as it holds all packets.
 type sending struct {
 	start, done int64
 	pkt         int32
@@ -43,7 +43,7 @@ type sending struct {
 // utilizationWindow is the time over which switches measure the use of their lines.
 const utilizationWindow = 100e6
 
-// baseRTT is the time over which the utilisation that digests tell of is averaged, T of HPCC.
+// baseRTT is the time over which the utilisation in digests is averaged, T of HPCC.
 const baseRTT = 20 * time.Millisecond
 
 // fullUtilization is the utilization of a line that is never idle.
@@ -59,8 +59,8 @@ func (n *Network) drain(q *queue) {
 	n.stats.CrossDelivered += uint64(q.drain(n.now, n.line, n.packets))
 }
 
-// drain takes out what has been sent by now. It gives the number of packets of cross traffic among that. The line is that of
-// all queues with a meter: each packet is told how full the line was when it left.
+// drain takes out what has been sent by now. It returns the number of packets of cross traffic among that. The line is that of all
+// queues with a meter: each packet gets how full the line was when it left.
 func (q *queue) drain(now int64, line *pint.Line, packets []packet) (cross int) {
 	if q.free <= now && q.free < q.windowEnd && q.meter == nil && q.cross|q.probes == 0 && q.size > 0 { // all, of one window
 		q.windowBytes += q.bytes
@@ -101,11 +101,11 @@ func (q *queue) drain(now int64, line *pint.Line, packets []packet) (cross int) 
 type meter struct {
 	pint.Meter
 	bytes int64 // in the queue, as far as it has seen packets leave
-	seen  int   // packets at the head of the queue that it has seen leave, and that nobody has taken out yet
+	seen  int   // packets at the head of the queue that it has seen leave, and that are not taken out yet
 }
 
-// measure tells each packet that has left by now how full it found the line: without itself, and without any that left later.
-// A probe is told what another packet would be told, and leaves no trace.
+// measure gives each packet that has left by now how full it found the line: without itself, and without any that left later. A probe
+// gets what another packet would get, and leaves no trace.
 func (q *queue) measure(now int64, line *pint.Line, packets []packet) {
 	m := q.meter
 	for ; m.seen < q.size; m.seen++ {
@@ -175,8 +175,7 @@ func (q *queue) grow() {
 	q.ring, q.head = ring, 0
 }
 
-// retime serves what waits at a new rate; the packet on the line keeps its own. moved is told of every packet whose
-// times changed.
+// retime serves what waits at a new rate; the packet on the line keeps its own. moved is called for every packet whose times changed.
 func (q *queue) retime(now, psPerByte int64, moved func(*sending)) {
 	q.psPerByte = psPerByte
 	q.free = now

@@ -222,8 +222,8 @@ func TestAliasDrawsTheWeights(t *testing.T) {
 	}
 }
 
-// Switches tell of their lines what they would tell without probes: these take room in queues, and no part in how much a line
-// is used. Packets wait for probes, so that loads differ a little; counting probes makes them five times as large here.
+// Switches report of their lines what they would report without probes: these take room in queues, and no part in how much a line is
+// used. Packets wait for probes, so that loads differ a little; counting probes makes them five times as large here.
 func TestProbesAreNotMeasured(t *testing.T) {
 	told := func(probes int) (utilization []uint32, load, sent uint64) {
 		cfg := pintConfig(t)
@@ -252,8 +252,8 @@ func TestProbesAreNotMeasured(t *testing.T) {
 	}
 }
 
-// The oracle is a meter of its own for each line, which sees packets leave in their order: what a packet is told has no part
-// of itself, none of packets behind it, and is not what an earlier one was told.
+// The oracle is a meter of its own for each line, which sees packets leave in their order: what a packet gets has no part of itself,
+// none of packets behind it, and is not what an earlier one got.
 func TestLoadIsOfThoseBefore(t *testing.T) {
 	cfg, _ := oneLine(0.7)
 	cfg.Plan = testPlan(t, pint.HashCRC)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// checkRanges holds the fields of a configuration against their ranges, for who makes one without a file of settings.
+// checkRanges holds the fields of a configuration against their ranges, for callers that make one without a file of settings.
 func checkRanges(c *Config) error {
 	var errs []error
 	v := reflect.ValueOf(c).Elem()

@@ -82,7 +82,7 @@ func (r *recording) Len() int { return len(r.list) }
 // Bytes is the number of bytes in all payloads.
 func (r *recording) Bytes() int { return len(r.data) }
 
-// At gives datagram i. Its payload belongs to the recording.
+// At returns datagram i. Its payload belongs to the recording.
 func (r *recording) At(i int) Datagram {
 	e := &r.list[i]
 	return Datagram{At: time.Duration(e.at), From: e.from, Port: e.port, Payload: r.data[e.off:e.end:e.end], probe: e.stream < 0}

@@ -78,7 +78,7 @@ func (x *exporter) init(cfg *Config, node int) {
 	}
 }
 
-// Exporter gives the truth about the reports of switch i of the graph.
+// Exporter returns the truth about the reports of switch i of the graph.
 func (n *Network) Exporter(i int) Exporter {
 	x := &n.switches[i].exporter
 	t := x.truth
@@ -134,8 +134,8 @@ func (n *Network) congested(occupancy uint32) bool {
 	return n.cfg.QueueReportBytes > 0 && int(occupancy) >= n.cfg.QueueReportBytes
 }
 
-// sourceReport reports a packet that enters the network, before anything is put into it. The flag I tells that it is not
-// the report of the last switch.
+// sourceReport reports a packet that enters the network, before anything is put into it. The flag I marks that it is not the report
+// of the last switch.
 func (n *Network) sourceReport(p *packet, d *device) {
 	hop := Hop{Node: int(p.node), NodeID: d.id, IngressPort: uint16(n.ports[p.in].number), Ingress: time.Duration(p.arrived), Egress: time.Duration(n.now)}
 	n.report(p, d, &subject{hop: hop, source: true, transit: true})

@@ -113,7 +113,7 @@ func (n *Network) Route(i int) (interfaces []int, ok bool) {
 	return interfaces, false
 }
 
-// Path gives the node ids of the switches on the [Network.Route] of flow i.
+// Path returns the node ids of the switches on the [Network.Route] of flow i.
 func (n *Network) Path(i int) (nodes []uint32, ok bool) {
 	interfaces, ok := n.Route(i)
 	for _, out := range interfaces {

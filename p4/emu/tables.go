@@ -55,7 +55,7 @@ type written struct {
 	watches, routes, probes bool  // its tables have entries that packets are looked up in
 }
 
-// openTables makes the tables of a switch when somebody asks for them.
+// openTables makes the tables of a switch on demand.
 func (n *Network) openTables(d *device) {
 	if d.tables == nil {
 		d.tables, _ = n.ownTables(&d.plans) // there is room: that was asked when the switch came to hold them
@@ -206,8 +206,8 @@ func (n *Network) watched(p *packet, d *device) (instructions uint16, most uint8
 	return uint16(e.Params[0].Uint64()), uint8(e.Params[1].Uint64())
 }
 
-// toldRoute gives the interface that the control plane wants packets to a host to leave by, or -1. A line that is down is
-// nobody's way.
+// toldRoute returns the interface by which packets to a host leave as the control plane set it, or -1. A line that is down is no
+// route.
 func (n *Network) toldRoute(d *device, at int32, dst *host, v6 bool) int32 {
 	name, address := RouteTable, dst.v4[:]
 	if v6 {

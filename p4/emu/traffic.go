@@ -82,7 +82,7 @@ func (n *Network) draw(f *flow) {
 	f.hash = ecmp(&k)
 }
 
-// ecmp is the hash by which switches choose among equal paths. Everybody knows it, as that of real switches.
+// ecmp is the hash by which switches choose among equal paths. It is no secret, as that of real switches.
 func ecmp(k *decode.FlowKey) uint64 {
 	mix := func(a, b uint64) uint64 {
 		hi, lo := bits.Mul64(a, b)

@@ -18,7 +18,7 @@ type Trouble struct {
 	What string        // what happens, with its size, in a sentence without a full stop
 	For  time.Duration // from its beginning to its end
 	At   Place         // what has to be named
-	Told []string      // kinds of findings that may name it; none if nobody has to be told
+	Told []string      // kinds of findings that may name it; none if no finding is due
 
 	happen func(s *site)
 }
@@ -68,10 +68,10 @@ func (h *Happening) String() string {
 	return fmt.Sprintf("%s at %s, %v to %v", h.Name, place, h.From, h.Until)
 }
 
-// Troubles gives the table of faults.
+// Troubles returns the table of faults.
 func Troubles() []Trouble { return slices.Clone(troubles) }
 
-// LookupTrouble gives the line of the table with a name.
+// LookupTrouble returns the line of the table with a name.
 func LookupTrouble(name string) (*Trouble, bool) {
 	for i := range troubles {
 		if troubles[i].Name == name {

@@ -202,7 +202,7 @@ func TestTroubles(t *testing.T) {
 				t.Errorf("%v:\nbefore %+v, waits %v %v\nduring %+v, waits %v %v\n%+v", h, before.counts(), quantile(before.waits, .5), quantile(before.waits, .95),
 					during.counts(), quantile(during.waits, .5), quantile(during.waits, .95), stats)
 			}
-			// What vanishes is what nobody reports.
+			// What vanishes is what no switch reports.
 			drops := 0
 			for _, r := range reports {
 				if r.Kind == decode.KindDrop {

@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// Outcome is how a packet's journey ended.
+// Outcome is the end of a packet's journey.
 type Outcome uint8
 
 // The outcomes.
@@ -46,7 +46,7 @@ const (
 	reasonACL            = 80
 )
 
-// Hop is what truly happened to a packet in one switch. Times are virtual.
+// Hop is the true record of a packet in one switch. Times are virtual.
 type Hop struct {
 	Node        int // in the graph
 	NodeID      uint32
@@ -120,10 +120,10 @@ func (p *Paths) Observe(j *Journey) {
 	p.flows[j.Key] = append(list, taken)
 }
 
-// Of gives the ways that packets of a flow took, in the order in which they arrived. The slice belongs to p.
+// Of returns the ways that packets of a flow took, in the order in which they arrived. The slice belongs to p.
 func (p *Paths) Of(flow decode.FlowKey) []pathTaken { return p.flows[flow] }
 
-// Flows gives all flows that had packets, in no order.
+// Flows returns all flows that had packets, in no order.
 func (p *Paths) Flows() []decode.FlowKey { return slices.Collect(maps.Keys(p.flows)) }
 
 // Stats counts since the network was built. At every moment Sent = Delivered + the sum of Dropped + InFlight, and
@@ -163,7 +163,7 @@ type ReportStats struct {
 	Reordered  uint64
 }
 
-// Stats gives the counters.
+// Stats returns the counters.
 func (n *Network) Stats() Stats {
 	s := n.stats
 	for i := range n.queues {

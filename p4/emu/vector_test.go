@@ -145,7 +145,7 @@ func TestRefusedBlocks(t *testing.T) {
 	}
 }
 
-// The reports of the worked examples, as far as they hold what a switch here tells.
+// The reports of the worked examples, as far as they hold what a switch here reports.
 func TestReportHeaders(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Flows, cfg.HardwareIDs, cfg.InnerBytes, cfg.QueueReportBytes = 0, 16, 1400, 1

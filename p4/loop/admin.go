@@ -33,7 +33,7 @@ var verbs = map[string]control.Verb{
 	"rollback": control.Rollback, "dry-run": control.DryRun, "wet-run": control.WetRun,
 }
 
-// Said is what a command is answered with.
+// Said is the answer to a command.
 type Said struct {
 	Obeyed bool   `json:"obeyed"`
 	Error  string `json:"error,omitempty"`
@@ -118,7 +118,7 @@ func admin(j *Journal, metrics http.Handler, status func(context.Context) (Statu
 	return guard(mux)
 }
 
-// command reads what somebody says; if it makes no sense it answers so.
+// command reads the command of a request; if it makes no sense it answers so.
 func command(w http.ResponseWriter, r *http.Request, verb control.Verb) (c control.Command, ok bool) {
 	if r.Header.Get(adminHeader) == "" {
 		http.Error(w, "a command carries the header "+adminHeader+": who says it", http.StatusForbidden)
@@ -136,7 +136,7 @@ func command(w http.ResponseWriter, r *http.Request, verb control.Verb) (c contr
 	return c, true
 }
 
-// printable keeps what somebody says of himself short and on one line.
+// printable keeps the name that an operator gives short and on one line.
 func printable(who string) string {
 	who = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -153,7 +153,7 @@ func answer(w http.ResponseWriter, v any, err error) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // who hung up is not told
+	_ = json.NewEncoder(w).Encode(v) // a client that hung up gets no answer
 }
 
 // guard answers those alone that mean this machine: a name that some page made to point here is another host.
@@ -172,7 +172,7 @@ func guard(h http.Handler) http.Handler {
 	})
 }
 
-// CheckAdmin says why nobody should listen at an address: it is neither a loopback address nor "unix:PATH".
+// CheckAdmin returns why an address is refused for listening: it is neither a loopback address nor "unix:PATH".
 func CheckAdmin(address string) error {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		if path == "" {
@@ -190,7 +190,7 @@ func CheckAdmin(address string) error {
 	return nil
 }
 
-// ListenAdmin listens at an address that CheckAdmin takes. A socket of the file system is for its owner alone; one that nobody
+// ListenAdmin listens at an address that CheckAdmin takes. A socket of the file system is for its owner alone; one that no process
 // serves any more is replaced.
 func ListenAdmin(address string) (net.Listener, error) {
 	if err := CheckAdmin(address); err != nil {
@@ -211,8 +211,8 @@ func ListenAdmin(address string) (net.Listener, error) {
 	return listenPrivate(path)
 }
 
-// listenPrivate listens at a socket that its owner alone can open. Until it has the permissions that say so it is in a directory
-// that nobody else may enter: between its making and the change of its permissions, it is open to all that the umask leaves.
+// listenPrivate listens at a socket that its owner alone can open. Until it has the permissions that say so it is in a directory that
+// no other user may enter: between its making and the change of its permissions, it is open to all that the umask leaves.
 func listenPrivate(path string) (net.Listener, error) {
 	dir, err := os.MkdirTemp(filepath.Dir(path), ".s") // short, since the path of a socket must be
 	if err != nil {
@@ -244,7 +244,7 @@ type privateSocket struct {
 func (l *privateSocket) Close() error {
 	err := l.UnixListener.Close()
 	if err == nil {
-		_ = os.Remove(l.path) // somebody else may have done so
+		_ = os.Remove(l.path) // another process may have done so
 	}
 	return err
 }

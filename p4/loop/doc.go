@@ -1,7 +1,7 @@
 // Package loop runs a controller of probes (planner/control): it gives it the time, suspects and answers, and does what it
 // says, at agents over gRPC, at switches, and in a journal.
 //
-// # Who does what
+// # Parts
 //
 //	Loop      the controller, its mailbox and the journal; one goroutine, or the calls of Step of a test on virtual time
 //	Server    agents that follow over gRPC with mutual TLS
@@ -9,7 +9,7 @@
 //	Emulated  agents of package emu in the same process
 //	Installers  switches, each with a goroutine of its own, over P4Runtime or as files
 //	Probing   turns plans of the controller into plans of agents
-//	Journal   lines of JSON, synced before what they tell of is done
+//	Journal   lines of JSON, synced before their actions are carried out
 //	Admin     what an operator asks and says, over HTTP on loopback or a socket of the file system
 //
 // # Order

@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/planner/control"
 )
 
-// Emulated are the agents of an emulated network, in the same process. What the loop sends waits for [Emulated.Deliver], which
-// whoever runs the network calls, so that loop and network may run in two goroutines; answers come through
+// Emulated is the agents of an emulated network, in the same process. What the loop sends waits for [Emulated.Deliver], which the
+// goroutine that runs the network calls, so that loop and network may run in two goroutines; answers come through
 // [Emulated.Answered], which is an emu.Config.OnPlan.
 type Emulated struct {
 	post func(control.Event)
@@ -32,7 +32,7 @@ func NewEmulated() *Emulated {
 	return &Emulated{waits: map[emu.Request]emulatedRequest{}}
 }
 
-// Post names who is told what agents say, and that they are there.
+// Post sets the receiver of the agents' answers, and announces the agents to it.
 func (e *Emulated) Post(post func(control.Event), agents []string) {
 	e.post = post
 	for _, a := range agents {
@@ -56,7 +56,8 @@ func (e *Emulated) add(r emulatedRequest) {
 	e.queue = append(e.queue, r)
 }
 
-// Told asks all agents for their rounds, which answer at once. It is for who runs the network, no more often than every [Settle].
+// Told asks all agents for their rounds, which answer at once. It is for the goroutine that runs the network, no more often than
+// every [Settle].
 func (e *Emulated) Told(n *emu.Network, agents []string) (list []Told) {
 	now := int64(n.Now())
 	for _, name := range agents {

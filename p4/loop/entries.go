@@ -12,8 +12,8 @@ import (
 	"github.com/hopscope/hopscope/planner/control"
 )
 
-// Owner is what is written beside every entry of a controller, with the epoch of the plan that uses it: "hopscope@7", and
-// "hopscope" beside those that all plans share. What has another owner is a stranger's.
+// Owner is the mark beside every entry of a controller, with the epoch of the plan that uses it: "hopscope@7", and "hopscope" beside
+// those that all plans share. What has another owner is a stranger's.
 type Owner string
 
 // DefaultOwner is that of a network with one controller.
@@ -180,7 +180,7 @@ func readValue(e *table.Entry, value string) (err error) {
 	return err
 }
 
-// Fits says which entries tables would not take.
+// Fits returns which entries tables would not take.
 func Fits(tables []table.Table, list []table.Entry) error {
 	s := table.NewStore(tables)
 	var errs []error

@@ -35,7 +35,7 @@ func TestJournalOfCommands(t *testing.T) {
 	}
 }
 
-// Records of which nobody knows how much was written, because they could not be synced, are not in the way of later ones.
+// Records of which it is unknown how much was written, because they could not be synced, are not in the way of later ones.
 func TestJournalAfterFailure(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	j := openJournal(t, path)
@@ -139,7 +139,7 @@ func TestJournalHeld(t *testing.T) {
 	}
 }
 
-// Who gives up waiting for a status gets one that the loop does not write to later. The race detector sees it if not.
+// A caller that gives up waiting for a status gets one that the loop does not write to later. The race detector sees it if not.
 func TestStatusGivenUp(t *testing.T) {
 	x := newEmulated(t, 6, nil)
 	x.loop.o.Now = func() int64 { return 1 }
@@ -159,7 +159,7 @@ func TestStatusGivenUp(t *testing.T) {
 	asking.Wait()
 }
 
-// Who says something is kept to what a terminal shows as it is.
+// Names of operators are kept to what a terminal shows as it is.
 func TestPrintable(t *testing.T) {
 	for in, want := range map[string]string{"me at desk-1": "me at desk-1", "a\x1b[2Jb": "a[2Jb", "a\u009b2Jb": "a2Jb", "a\u202eb": "ab", "a\nb": "ab"} {
 		if got := printable(in); got != want {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/planner/control"
 )
 
-// Installers are the switches of a network. Each has a goroutine, so that a slow one holds up nobody else.
+// Installers are the switches of a network. Each has a goroutine, so that a slow one holds up no other.
 type Installers struct {
 	owner   Owner
 	timeout time.Duration
@@ -39,6 +40,7 @@ type job struct {
 	entries []control.Entry
 	until   time.Time
 	clear   func() // in place of all of it
+	load    bool   // the program, in place of entries
 }
 
 // mostJobs is how many requests to a switch may wait. The controller has one on its way, and gives it up after a time.
@@ -74,8 +76,8 @@ func (s *Installers) Leave(name string) {
 	}
 }
 
-// Clear takes every entry of ours out of a switch that no plan needs any more, behind what is under way there, and gives how many these
-// were. What it has is read first. May is asked before anything is written; after an error of it, nothing is.
+// Clear takes every entry of this controller out of a switch that no plan needs any more, behind what is under way there, and returns
+// how many these were. What it has is read first. May is asked before anything is written; after an error of it, nothing is.
 func (s *Installers) Clear(ctx context.Context, name string, may func(entries int) error) (int, error) {
 	s.mu.Lock()
 	x := s.all[name]
@@ -149,6 +151,9 @@ func (s *Installers) Remove(name string, r control.Request, entries []control.En
 // ReadEntries implements [Switches].
 func (s *Installers) ReadEntries(name string, r control.Request) { s.add(name, job{request: r}) }
 
+// Load implements [Switches].
+func (s *Installers) Load(name string, r control.Request) { s.add(name, job{request: r, load: true}) }
+
 func (s *Installers) add(name string, j job) {
 	s.mu.Lock()
 	x := s.all[name]
@@ -192,6 +197,10 @@ func (s *Installers) serve(x *installing) {
 // do carries a job out and posts what came of it. Where that is not known, nothing is posted.
 func (s *Installers) do(ctx context.Context, x *installing, j job) {
 	d := switchNamed(x.name)
+	if j.load {
+		s.load(ctx, x, d, &j)
+		return
+	}
 	if j.op == 0 || x.have == nil {
 		if err := x.read(ctx); err != nil {
 			s.fail(d, j.request, err)
@@ -202,26 +211,101 @@ func (s *Installers) do(ctx context.Context, x *installing, j job) {
 		s.post(control.ReadBack{Request: j.request, Device: d, Entries: s.ours(x)})
 		return
 	}
-	updates, keys, err := s.updates(x, &j)
-	if err != nil {
-		s.fail(d, j.request, err)
-		return
-	}
+	updates, keys, wrong := s.updates(x, &j)
 	if len(updates) > 0 {
-		have := x.have
 		x.have = nil // unless all of it works
 		errs, err := x.to.Write(ctx, updates)
+		if err != nil || slices.ContainsFunc(errs, func(e error) bool { return errors.Is(e, p4rt.ErrUnknown) }) {
+			s.fail(d, j.request, errors.Join(err, joined(updates, errs)))
+			return
+		}
 		for k, e := range errs {
-			if e != nil && !errors.Is(e, p4rt.ErrSkipped) {
-				err = errors.Join(err, fmt.Errorf("%v %v: %w", updates[k].Op, &updates[k].Entry, e))
+			if e != nil {
+				wrong[keys[k]] = e
 			}
 		}
-		if err != nil {
+		if err := x.read(ctx); err != nil { // what a switch says that it did is held against what it holds
 			s.fail(d, j.request, err)
 			return
 		}
-		x.have = have
-		x.learn(updates, keys)
+		for k := range updates {
+			if wrong[keys[k]] == nil && !x.holds(&updates[k], keys[k]) {
+				wrong[keys[k]] = errForgets
+			}
+		}
+	}
+	if len(wrong) == 0 {
+		s.post(control.Acked{Request: j.request, Device: d})
+		return
+	}
+	did, why := outcome(&j, updates, keys, wrong)
+	s.post(control.Refused{Request: j.request, Device: d, Why: cut(why.Error()), Did: did})
+}
+
+// errForgets is a switch that takes an update and does not hold it when it is read.
+var errForgets = errors.New("the switch took it, and does not hold it when it is read")
+
+// joined are the errors of updates that were not skipped.
+func joined(updates []p4rt.Update, errs []error) (all error) {
+	for k, e := range errs {
+		if e != nil && !errors.Is(e, p4rt.ErrSkipped) {
+			all = errors.Join(all, fmt.Errorf("%v %v: %w", updates[k].Op, &updates[k].Entry, e))
+		}
+	}
+	return all
+}
+
+// holds reports whether a switch that was read holds what an update makes.
+func (x *installing) holds(u *p4rt.Update, key string) bool {
+	have, there := x.have[key]
+	switch {
+	case u.Entry.Default(): // always there, with an action and without an owner
+		return u.Op == p4rt.Delete || there && have.SameAction(&u.Entry)
+	case u.Op == p4rt.Delete:
+		return !there
+	}
+	return there && have.SameAction(&u.Entry)
+}
+
+// outcome says what became of the entries of a job, and why not of all.
+func outcome(j *job, updates []p4rt.Update, keys []string, wrong map[string]error) (did []control.Change, why error) {
+	op := make(map[string]control.Op, len(keys))
+	for k := range updates {
+		op[keys[k]] = control.Op(updates[k].Op.String())
+	}
+	done := 0
+	for _, e := range j.entries {
+		x := control.Change{Op: op[e.Key], Entry: e}
+		if x.Op == "" {
+			x.Op = control.Hold // it was there
+			if j.op == p4rt.Delete {
+				x.Op = control.Delete // it was gone
+			}
+		}
+		if err := wrong[e.Key]; err != nil {
+			x.Why, x.Skipped = cut(err.Error()), errors.Is(err, p4rt.ErrSkipped)
+			if !x.Skipped {
+				why = errors.Join(why, fmt.Errorf("%s %s, %s: %w", x.Op, e.Key, e.Value, err))
+			}
+		} else {
+			done++
+		}
+		did = append(did, x)
+	}
+	return did, fmt.Errorf("%d of %d entries were carried out: %w", done, len(did), why)
+}
+
+// load loads the program into a switch, which says that it runs it afterwards.
+func (s *Installers) load(ctx context.Context, x *installing, d control.Device, j *job) {
+	x.have = nil
+	to, ok := x.to.(interface{ Commit(context.Context) error })
+	if !ok {
+		s.post(control.Refused{Request: j.request, Device: d, Why: "it runs no program that could be loaded"})
+		return
+	}
+	if err := to.Commit(ctx); err != nil {
+		s.fail(d, j.request, err)
+		return
 	}
 	s.post(control.Acked{Request: j.request, Device: d})
 }
@@ -247,16 +331,6 @@ func (x *installing) read(ctx context.Context) error {
 	return nil
 }
 
-func (x *installing) learn(updates []p4rt.Update, keys []string) {
-	for k := range updates {
-		if updates[k].Op == p4rt.Delete {
-			delete(x.have, keys[k])
-		} else {
-			x.have[keys[k]] = updates[k].Entry
-		}
-	}
-}
-
 // ours are the entries of this controller.
 func (s *Installers) ours(x *installing) (list []control.Entry) {
 	for key, e := range x.have {
@@ -267,8 +341,9 @@ func (s *Installers) ours(x *installing) (list []control.Entry) {
 	return list // the controller sorts
 }
 
-// updates are what a job means at a switch that has what it has, and their keys.
-func (s *Installers) updates(x *installing, j *job) (list []p4rt.Update, keys []string, err error) {
+// updates are what a job means at a switch that has what it has, with their keys, and what is wrong with other entries, by key.
+func (s *Installers) updates(x *installing, j *job) (list []p4rt.Update, keys []string, wrong map[string]error) {
+	wrong = map[string]error{}
 	list, keys = make([]p4rt.Update, 0, len(j.entries)), make([]string, 0, len(j.entries))
 	owner, of := s.owner.of(0), uint32(0) // entries of an epoch follow each other
 	for k := range j.entries {
@@ -285,7 +360,8 @@ func (s *Installers) updates(x *installing, j *job) (list []p4rt.Update, keys []
 		}
 		e, err := tableEntry(want, owner)
 		if err != nil {
-			return nil, nil, err
+			wrong[want.Key] = err
+			continue
 		}
 		op := p4rt.Modify
 		switch {
@@ -295,10 +371,11 @@ func (s *Installers) updates(x *installing, j *job) (list []p4rt.Update, keys []
 			continue
 		case there && !e.Default():
 			if _, ours := s.owner.epoch(have.Owner); !ours {
-				return nil, nil, fmt.Errorf("%v: %w", &e, p4rt.ErrForeign)
+				wrong[want.Key] = p4rt.ErrForeign
+				continue
 			}
 		}
 		list, keys = append(list, p4rt.Update{Op: op, Entry: e}), append(keys, want.Key)
 	}
-	return list, keys, nil
+	return list, keys, wrong
 }

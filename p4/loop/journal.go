@@ -2,31 +2,34 @@ package loop
 
 import (
 	"bufio"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 
 	"github.com/hopscope/hopscope/planner/control"
+	"github.com/hopscope/hopscope/sink/flock"
 )
 
-// Journal keeps the records of a controller as lines of JSON. A file that has grown full is renamed to FILE.1, and the one that
+// Journal keeps the records of a controller as lines of JSON, each with a checksum ([appendLine]). A file that has grown full is renamed to FILE.1, and the one that
 // had this name to FILE.2, up to the number that is kept. No record holds anything secret; reasons are what devices said, and may
 // name an address or an entry.
 type Journal struct {
-	path string
-	most int64 // bytes of a file
-	keep int   // files beside the current one
-	file *os.File
-	lock *os.File
-	size int64
-	line []byte // room for what is appended
-	seed seedOf
+	path   string
+	most   int64 // bytes of a file
+	keep   int   // files beside the current one
+	file   *os.File
+	lock   *os.File
+	size   int64
+	line   []byte // room for what is appended
+	seed   seedOf
+	damage []Damage
 
 	mu   sync.Mutex // what is below
 	last []control.Record
@@ -69,7 +72,7 @@ func (j *Journal) open() error {
 	if err = j.file.Truncate(whole); err == nil {
 		_, err = j.file.Seek(whole, io.SeekStart)
 	}
-	if err = errors.Join(err, syncDir(j.path)); err != nil {
+	if err = errors.Join(err, flock.SyncDir(filepath.Dir(j.path))); err != nil {
 		return errors.Join(err, j.file.Close())
 	}
 	j.size = whole
@@ -86,21 +89,33 @@ func (j *Journal) read(path string) (whole int64, err error) {
 	}
 	defer f.Close()
 	r := bufio.NewReaderSize(f, 64<<10)
+	checked := false // a line had a checksum: the file is a journal
+	var bad []Damage
 	for line := 1; ; line++ {
 		b, err := readLine(r)
 		if err == io.EOF { // what is there has no end
+			if bad != nil && !checked {
+				return whole, fmt.Errorf("journal %w; move the file away to begin anew: what devices have is read back in any case", &bad[0])
+			}
+			j.damage = append(j.damage, bad...)
 			return whole, nil
 		}
 		if err != nil {
 			return whole, fmt.Errorf("journal %s, line %d: %w", path, line, err)
 		}
-		var x control.Record
-		if err := json.Unmarshal(b, &x); err != nil {
-			return whole, fmt.Errorf("journal %s, line %d: %w; move the file away to begin anew: what devices have is read back in any case", path, line, err)
-		}
+		at := whole
 		whole += int64(len(b))
-		j.seed.add(&x)
-		j.remember(x)
+		x, sum, err := parseLine(b)
+		checked = checked || sum != noSum
+		switch {
+		case err == nil && (sum == checkedLine || !checked):
+			j.seed.add(&x)
+			j.remember(x)
+			continue
+		case err == nil: // lines before it have checksums
+			err = errNoSum
+		}
+		bad = append(bad, Damage{path, line, at, err})
 	}
 }
 
@@ -122,13 +137,27 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 
 // seedOf gathers what a journal knows of an earlier life.
 type seedOf struct {
-	epoch uint32
-	on    map[string]bool
+	epoch    uint32
+	on       map[string]bool
+	suspects map[string]control.Suspect // by link
 }
 
 func (s *seedOf) add(r *control.Record) {
 	if r.What != control.Told { // that is what an operator said
 		s.epoch = max(s.epoch, r.Epoch)
+	}
+	switch r.What {
+	case control.Suspected:
+		if s.suspects == nil {
+			s.suspects = map[string]control.Suspect{}
+		}
+		for _, link := range r.On {
+			s.suspects[link] = control.Suspect{Link: link, Why: r.Why, Since: r.Time}
+		}
+	case control.Cleared:
+		for _, link := range r.Off {
+			delete(s.suspects, link)
+		}
 	}
 	if r.What != control.Planned {
 		return
@@ -144,7 +173,7 @@ func (s *seedOf) add(r *control.Record) {
 	}
 }
 
-// Seed is what a controller is told of an earlier life.
+// Seed returns what a controller needs of an earlier life.
 func (j *Journal) Seed() control.Seed {
 	if j == nil {
 		return control.Seed{}
@@ -154,7 +183,16 @@ func (j *Journal) Seed() control.Seed {
 		s.Detailed = append(s.Detailed, id)
 	}
 	slices.Sort(s.Detailed)
+	s.Suspects = slices.SortedFunc(maps.Values(j.seed.suspects), func(a, b control.Suspect) int { return cmp.Compare(a.Link, b.Link) })
 	return s
+}
+
+// Damage are the lines that were not believed, the oldest first.
+func (j *Journal) Damage() []Damage {
+	if j == nil {
+		return nil
+	}
+	return j.damage
 }
 
 // Append writes records and syncs them.
@@ -164,7 +202,7 @@ func (j *Journal) Append(records []control.Record) error {
 	}
 	b := j.line[:0]
 	for k := range records {
-		b = append(appendRecord(b, &records[k]), '\n')
+		b = appendLine(b, &records[k])
 	}
 	j.line = b[:0]
 	if j.size > 0 && j.size+int64(len(b)) > j.most {
@@ -189,12 +227,14 @@ func (j *Journal) Append(records []control.Record) error {
 	return nil
 }
 
-// rotate begins a new file. Its first record says what the earlier ones amount to, so that it can do without them. It is written
+// rotate begins a new file. Its first records say what the earlier ones amount to, so that it can do without them. They are written
 // before any file gets another name, so that one that cannot be written costs none of these.
 func (j *Journal) rotate() error {
 	seed := j.Seed()
-	line := appendRecord(nil, &control.Record{What: control.Planned, Epoch: seed.Epoch, On: seed.Detailed, Why: "the journal begins anew: what was in force before"})
-	line = append(line, '\n')
+	line := appendLine(nil, &control.Record{What: control.Planned, Epoch: seed.Epoch, On: seed.Detailed, Why: "the journal begins anew: what was in force before"})
+	for _, x := range seed.Suspects {
+		line = appendLine(line, &control.Record{What: control.Suspected, Time: x.Since, On: []string{x.Link}, Why: x.Why})
+	}
 	fresh := j.path + ".new"
 	f, err := os.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -216,7 +256,7 @@ func (j *Journal) rotate() error {
 		err = os.Rename(fresh, j.path)
 	}
 	if err == nil {
-		err = syncDir(j.path)
+		err = flock.SyncDir(filepath.Dir(j.path))
 	}
 	if err != nil {
 		return errors.Join(err, f.Close())
@@ -224,15 +264,6 @@ func (j *Journal) rotate() error {
 	old := j.file
 	j.file, j.size = f, int64(len(line))
 	return old.Close()
-}
-
-// syncDir makes sure that a file of a new name is there after a power failure.
-func syncDir(path string) error {
-	d, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 func (j *Journal) remember(r control.Record) {
@@ -244,7 +275,7 @@ func (j *Journal) remember(r control.Record) {
 	j.last = append(j.last, r)
 }
 
-// Last gives up to n of the last records, the oldest first. It may be called from anywhere.
+// Last returns up to n of the last records, the oldest first. It may be called from anywhere.
 func (j *Journal) Last(n int) []control.Record {
 	if j == nil {
 		return nil

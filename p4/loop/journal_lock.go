@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	"github.com/hopscope/hopscope/sink/flock"
@@ -24,10 +25,13 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s: another control holds this journal%s; each needs one of its own", e.Journal, who)
 }
 
-// lockJournal locks a journal until the file is closed, or its process ends, however it ends. The lock is on a file beside the
-// journal, since the journal gets another name when it is full; that file stays, since whoever took its name away could take
-// away that of a lock which somebody else has just been given.
+// lockJournal makes the journal's folder, and locks the journal until the file is closed, or its process ends, however it ends. The lock is on a file beside the
+// journal, since the journal gets another name when it is full; that file stays, since a process that removed its name could remove
+// that of a lock that another process has just got.
 func lockJournal(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
 	name := path + ".lock"
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -40,7 +44,7 @@ func lockJournal(path string) (*os.File, error) {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", name, err), f.Close())
 	}
 	if err = f.Truncate(0); err == nil {
-		_, err = f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0) // for people alone: the lock is what counts
+		_, err = f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0) // for operators alone: the lock is what counts
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

@@ -18,7 +18,7 @@ import (
 type Agents interface {
 	SendPlan(name string, r control.Request, p *agent.Plan)
 	ReadPlan(name string, r control.Request)
-	// Limits are those of an agent, as far as it told them.
+	// Limits returns those of an agent, as far as it reported them.
 	Limits(name string) (agent.Limits, bool)
 }
 
@@ -27,6 +27,7 @@ type Switches interface {
 	Install(name string, r control.Request, entries []control.Entry)
 	Remove(name string, r control.Request, entries []control.Entry)
 	ReadEntries(name string, r control.Request)
+	Load(name string, r control.Request) // the program
 }
 
 // Options are the parts of a loop.
@@ -39,7 +40,7 @@ type Options struct {
 	Journal  *Journal // nil for none
 	Seed     control.Seed
 	Suspects control.Suspects // nil for none
-	Rounds   *Rounds          // that somebody surveys, for the status; nil for none
+	Rounds   *Rounds          // fed by surveys, for the status; nil for none
 	// Fence is asked before anything is pushed in a round, with the plan that devices are to have then, nil before there is one. After an
 	// error nothing of the round leaves. It may take some time, during which the loop stands still. Nil lets everything leave.
 	Fence func(p *control.Plan) error
@@ -60,9 +61,17 @@ type Loop struct {
 
 	out   []control.Action // of the round
 	state State
+
+	held      bool             // the controller knows that nothing leaves
+	kept      []control.Record // that the journal could not take, without those of what did not leave either
+	lost      int              // records that it did not take and never will
+	suspected map[string]bool  // links, as the journal has them
 }
 
-// State is what the loop itself knows.
+// mostKept bounds the records that are kept for a journal that cannot be written.
+const mostKept = 10_000
+
+// State is the state of the loop itself.
 type State struct {
 	Began    int64         `json:"began_ns,omitempty"`   // when the last plan was begun
 	Acked    int64         `json:"acked_ns,omitempty"`   // when every device that is up had it; 0 before
@@ -90,7 +99,10 @@ func New(o Options) (*Loop, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	l := &Loop{o: o, plans: &compiled{}, wake: make(chan struct{}, 1)}
+	l := &Loop{o: o, plans: &compiled{}, wake: make(chan struct{}, 1), suspected: map[string]bool{}}
+	for _, x := range o.Seed.Suspects {
+		l.suspected[x.Link] = true
+	}
 	l.adoptNetwork(o.Network)
 	l.plans.follow(o.Network, o.Probing, nil)
 	var err error
@@ -108,7 +120,7 @@ func (l *Loop) adoptNetwork(n *control.Network) {
 	}
 }
 
-// Post tells the loop what happened. It may be called from anywhere, and returns at once.
+// Post hands an event to the loop. It may be called from anywhere, and returns at once.
 func (l *Loop) Post(e control.Event) { l.post(e) }
 
 // Replacement is another network for a loop that runs.
@@ -217,7 +229,7 @@ func (l *Loop) post(what any) {
 	}
 }
 
-// Step takes what was posted, lets time pass until now, and does what follows. It is for who runs the loop without Run.
+// Step takes what was posted, lets time pass until now, and does what follows. It is for callers that run the loop without Run.
 func (l *Loop) Step(now int64) {
 	l.mu.Lock()
 	inbox := l.inbox
@@ -257,6 +269,10 @@ func (l *Loop) tick(now int64) {
 	if l.o.Suspects != nil {
 		suspects = l.o.Suspects.Suspects(now)
 	}
+	l.noteSuspects(now, suspects)
+	if l.held {
+		l.tryAgain(now)
+	}
 	began := time.Now()
 	stop := func() bool { return time.Since(began) > time.Duration(cycle)/4 }
 	l.give(control.Tick{Now: now, Suspects: suspects, Stop: stop})
@@ -265,6 +281,27 @@ func (l *Loop) tick(now int64) {
 
 // give gives the controller an event, and keeps what it wants done.
 func (l *Loop) give(e control.Event) { l.out = append(l.out, l.c.Step(e)...) }
+
+// noteSuspects records the links that are suspected from now on, and those that are not any more. They are evidence for a control to come.
+func (l *Loop) noteSuspects(now int64, list []control.Suspect) {
+	is := make(map[string]bool, len(list))
+	for k := range list {
+		x := &list[k]
+		if is[x.Link] = true; !l.suspected[x.Link] {
+			l.out = append(l.out, control.Journal{Record: control.Record{Time: now, What: control.Suspected, On: []string{x.Link}, Why: cut(x.Why)}})
+		}
+	}
+	var off []string
+	for link := range l.suspected {
+		if !is[link] {
+			off = append(off, link)
+		}
+	}
+	if slices.Sort(off); len(off) > 0 {
+		l.out = append(l.out, control.Journal{Record: control.Record{Time: now, What: control.Cleared, Off: off}})
+	}
+	l.suspected = is
+}
 
 // carry writes the records of a round and hands over its actions.
 func (l *Loop) carry() {
@@ -277,50 +314,123 @@ func (l *Loop) carry() {
 			l.tell(&j.Record)
 		}
 	}
-	if err := l.o.Journal.Append(records); err != nil {
-		if l.state.Journal == "" {
-			l.o.Log.Error("the journal cannot be written: nothing is pushed until it can", "error", err.Error())
-		}
-		l.state.Journal = err.Error()
-		l.state.Dropped += uint64(len(out) - len(records))
-		return // what is dropped runs into its time limit, and is tried again
+	if err := l.write(records); err != nil {
+		l.hold(out, err)
+		return
 	}
-	if l.state.Journal != "" {
-		l.o.Log.Info("the journal can be written again")
-		l.state.Journal = ""
-	}
-	if l.fenced(out) {
-		l.state.Dropped += uint64(len(out) - len(records))
-		return // likewise
+	if err := l.fenced(out); err != nil {
+		l.hold(out, err)
+		return
 	}
 	for _, a := range out {
 		l.do(a)
 	}
 }
 
-// fenced reports whether nothing of a round may leave. Reading is always free.
-func (l *Loop) fenced(out []control.Action) bool {
-	if l.o.Fence == nil || !slices.ContainsFunc(out, pushes) {
-		return false
+// write gives records to the journal. While it cannot be written they wait for [Loop.tryAgain].
+func (l *Loop) write(records []control.Record) error {
+	if l.state.Journal != "" {
+		l.keep(records)
+		return errors.New(l.state.Journal)
+	}
+	err := l.o.Journal.Append(records)
+	if err != nil {
+		l.o.Log.Error("the journal cannot be written: nothing is pushed until it can", "error", err.Error())
+		l.state.Journal = err.Error()
+		l.keep(records)
+	}
+	return err
+}
+
+// keep keeps records for a journal that can be written again, without those of what is not done.
+func (l *Loop) keep(records []control.Record) {
+	for _, r := range records {
+		if r.What == control.Pushed || r.What == control.Asked || len(l.kept) == mostKept {
+			l.lost++
+			continue
+		}
+		l.kept = append(l.kept, r)
+	}
+}
+
+// hold reports to the controller that actions of a round have not left, and that none will.
+func (l *Loop) hold(out []control.Action, why error) {
+	var unsent []control.Request
+	for _, a := range out {
+		if r := requestOf(a); r != 0 {
+			unsent = append(unsent, r)
+			l.state.Dropped++
+		}
+	}
+	l.held = true
+	l.give(control.Held{Why: why.Error(), Unsent: unsent})
+}
+
+// tryAgain lets actions leave once the journal takes a record, and the fleet confirms that this control is in charge.
+func (l *Loop) tryAgain(now int64) {
+	if l.state.Journal != "" {
+		gap := control.Record{Time: now, What: control.Gap, Count: l.lost, Why: "the journal could not be written, and nothing was pushed: " + l.state.Journal}
+		if err := l.o.Journal.Append(append([]control.Record{gap}, l.kept...)); err != nil {
+			l.state.Journal = err.Error()
+			return
+		}
+		l.o.Log.Info("the journal can be written again")
+		l.state.Journal, l.kept, l.lost = "", nil, 0
+	}
+	if l.confirm() == nil {
+		l.held = false
+		l.give(control.Held{})
+	}
+}
+
+// fenced says why nothing of a round may leave, nil where it may. Reading is always free.
+func (l *Loop) fenced(out []control.Action) error {
+	if !slices.ContainsFunc(out, pushes) {
+		return nil
+	}
+	return l.confirm()
+}
+
+// confirm asks the fence.
+func (l *Loop) confirm() error {
+	if l.o.Fence == nil {
+		return nil
 	}
 	if err := l.o.Fence(l.c.Target()); err != nil {
 		if l.state.Fence == "" {
 			l.o.Log.Error("the fleet does not confirm that this controller is in charge: nothing is pushed until it does", "error", err.Error())
 		}
 		l.state.Fence = err.Error()
-		return true
+		return err
 	}
 	if l.state.Fence != "" {
 		l.o.Log.Info("the fleet confirms that this controller is in charge")
 		l.state.Fence = ""
 	}
-	return false
+	return nil
+}
+
+// requestOf is the number of what an action asks of a device, 0 for none.
+func requestOf(a control.Action) control.Request {
+	switch a := a.(type) {
+	case control.SendPlan:
+		return a.Request
+	case control.Read:
+		return a.Request
+	case control.Install:
+		return a.Request
+	case control.Remove:
+		return a.Request
+	case control.Load:
+		return a.Request
+	}
+	return 0
 }
 
 // pushes reports whether an action changes what a device has.
 func pushes(a control.Action) bool {
 	switch a.(type) {
-	case control.SendPlan, control.Install, control.Remove:
+	case control.SendPlan, control.Install, control.Remove, control.Load:
 		return true
 	}
 	return false
@@ -341,6 +451,10 @@ func (l *Loop) do(a control.Action) {
 			l.o.Agents.ReadPlan(a.Device.Name, a.Request)
 		} else if l.o.Switches != nil {
 			l.o.Switches.ReadEntries(a.Device.Name, a.Request)
+		}
+	case control.Load:
+		if l.o.Switches != nil {
+			l.o.Switches.Load(a.Device.Name, a.Request)
 		}
 	case control.Install:
 		if l.o.Switches != nil {
@@ -386,7 +500,7 @@ func (l *Loop) note(now int64) {
 	}
 }
 
-// Due is when the loop wants to step although nothing was posted.
+// Due returns when the loop is to step although nothing was posted.
 func (l *Loop) Due() int64 {
 	if at, ok := l.c.Next(); ok {
 		return min(at, l.nextTick)
@@ -432,8 +546,8 @@ func (l *Loop) Ask(ctx context.Context, f func(c *control.Controller, s *State))
 	}
 }
 
-// Controller and State are for who steps the loop; others ask.
+// Controller and State are for the goroutine that steps the loop; others ask.
 func (l *Loop) Controller() *control.Controller { return l.c }
 
-// State gives what the loop itself knows.
+// State returns what the loop itself knows.
 func (l *Loop) State() State { return l.state }

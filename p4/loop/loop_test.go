@@ -201,7 +201,7 @@ func TestLoopSurvives(t *testing.T) {
 	}
 }
 
-// A plan that an agent's limits do not allow is refused whole, and the reason told; an unknown dialect as well.
+// A plan that an agent's limits do not allow is refused whole, and the reason returned; an unknown dialect as well.
 func TestLoopChecksPlans(t *testing.T) {
 	x := newEmulated(t, 3, nil)
 	x.probing.Interval = 20 * time.Microsecond

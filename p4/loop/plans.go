@@ -21,7 +21,7 @@ type Probing struct {
 	Addresses       map[string]netip.Addr // of hosts, by agent; those that are not named are left to the sender's settings
 }
 
-// HopBytes is what a hop adds to a probe, basic or detailed.
+// HopBytes returns the bytes that a hop adds to a probe, basic or detailed.
 func (b *Probing) HopBytes() (basic, detailed int) {
 	low, high := b.Basic, b.Detailed
 	if low == 0 && high == 0 {
@@ -225,7 +225,7 @@ func (c *compiled) of(p *control.Plan, name string) (*agent.Plan, error) {
 	return x.empty, nil
 }
 
-// check holds a plan against the limits of all agents that told theirs, and against those of the format for the others.
+// check compares a plan with the limits of all agents that reported theirs, and against those of the format for the others.
 func (c *compiled) check(p *control.Plan, agents []string, limits func(string) (agent.Limits, bool)) error {
 	var bad planner.Errors
 	x := c.plan(p)
@@ -257,7 +257,7 @@ func (c *compiled) check(p *control.Plan, agents []string, limits func(string) (
 	return nil
 }
 
-// unlimited stands for limits that an agent has not told yet.
+// unlimited stands for limits that an agent has not reported yet.
 const unlimited = 1 << 50
 
 // Addresses are the hosts of the agents of a plan, as far as its probes name them.

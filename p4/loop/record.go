@@ -43,6 +43,17 @@ func appendRecord(b []byte, r *control.Record) []byte {
 	if r.Why != "" {
 		b = appendText(append(b, `,"why":`...), r.Why)
 	}
+	if len(r.Entries) > 0 {
+		if text, err := json.Marshal(r.Entries); err == nil { // as it is for every entry
+			b = append(append(b, `,"entries":`...), text...)
+		}
+	}
+	if r.Found != nil {
+		b = strconv.AppendInt(append(b, `,"found":`...), int64(*r.Found), 10)
+	}
+	if r.Unchecked {
+		b = append(b, `,"unchecked":true`...)
+	}
 	return append(b, '}')
 }
 

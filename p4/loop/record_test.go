@@ -27,7 +27,15 @@ func TestAppendRecord(t *testing.T) {
 				f.SetInt(int64(n) - 500)
 			case reflect.Uint32, reflect.Uint64:
 				f.SetUint(uint64(n + k))
+			case reflect.Bool:
+				f.SetBool(true)
+			case reflect.Pointer:
+				f.Set(reflect.ValueOf(new(int)))
 			case reflect.Slice:
+				if f.Type().Elem().Kind() == reflect.Struct {
+					f.Set(reflect.ValueOf([]control.Change{{Op: control.Insert, Entry: control.Entry{Epoch: 1, Key: text, Value: text}, Why: text, Skipped: n%3 == 0}}[:n%2]))
+					continue
+				}
 				f.Set(reflect.ValueOf(texts[:(n+k)%len(texts)]))
 			default:
 				t.Fatalf("field %s is a %v", kind.Field(k).Name, f.Kind())

@@ -15,7 +15,7 @@ import (
 // Settle is the least time between two surveys of rounds: a probe that was sent before one of them has come by the next, or is lost.
 const Settle = time.Second
 
-// Told is what an agent answered in a survey of rounds.
+// Told is an agent's answer in a survey of rounds.
 type Told struct {
 	Agent           string
 	Life            uint64 // another one for each connection, or start, of the agent
@@ -46,13 +46,14 @@ type roundsStatus struct {
 // Rounds finds which rounds of probes got lost, from what agents count: surveys come in, one after the other, and rounds go out whose
 // fate is known. It reads no clock, neither its own nor that of agents.
 //
-// In a survey every agent is asked once; the next one begins [Settle] after the last answer. So whoever sent a round that was told in
-// one survey, sent it long before the receiver counts in the next. Of a probe, all rounds are settled up to the latest that came, and up
-// to the latest that the sender told in the survey before; those that are settled, and did not come by the next survey either, are lost.
+// In a survey every agent is asked once; the next one begins [Settle] after the last answer. So a round that was reported in one
+// survey was sent long before the receiver counts in the next. Of a probe, all rounds are settled up to the latest that came, and up
+// to the latest that the sender reported in the survey before; those that are settled, and did not come by the next survey either,
+// are lost.
 //
 // Counts of different lives, epochs or numbers are never compared. Where one of these changes, where the receiver missed frames
 // of its own, or its counts do not fit those of the sender, the probe begins anew, and what is not known by then stays unknown. A probe
-// of which no round ever came here is not judged: it may be on its way to somebody else.
+// of which no round ever came is lost: the plan has it, and both of its ends say so.
 type Rounds struct {
 	mu     sync.Mutex // all of it
 	probes []followedProbe
@@ -61,7 +62,7 @@ type Rounds struct {
 	status roundsStatus
 }
 
-// teller is an agent that tells of rounds.
+// teller is an agent that reports rounds.
 type teller struct {
 	life    uint64
 	refused uint64 // answers
@@ -83,7 +84,6 @@ type followedProbe struct {
 	id, from, to string
 	route        []int
 	interval     time.Duration
-	came         bool // a round of it has come there
 	state        roundsState
 	sent, lost   uint64 // since Take
 	transit      uint64 // times in switches since then, ns
@@ -98,7 +98,17 @@ type roundsKey struct {
 	spoiled          uint64
 }
 
-// roundsState is what is known of a probe. Numbers of rounds, and counts of them, wrap around.
+// mostFirst is more rounds than a plan has by the survey that sees it first.
+const mostFirst = 1 << 16
+
+// continues reports whether another plan alone is what differs: both ends have counted all the time, and the plan's rounds begin at 0.
+func (k *roundsKey) continues(now *roundsKey) bool {
+	was := *k
+	was.epoch, was.number = now.epoch, now.number
+	return was == *now && k.epoch != now.epoch
+}
+
+// roundsState is the knowledge about a probe. Numbers of rounds, and counts of them, wrap around.
 type roundsState struct {
 	key     roundsKey
 	begun   bool
@@ -131,18 +141,29 @@ func follow(list []planner.Probe, p *Probing) []followedProbe {
 	for k := range list {
 		q, err := agent.ProbeOf(&list[k], p.slot(list, k))
 		if err != nil {
-			continue // without an id nobody tells of it
+			continue // without an id no agent reports it
 		}
 		probes[k] = followedProbe{id: q.ID, from: q.Agent, to: q.Collector, route: q.Route, interval: q.Interval}
 	}
 	return probes
 }
 
-// Follow takes over another network. What is known of the rounds of probes is let go.
+// Follow takes over another network. Probes that both networks have, and send the same way, are followed further.
 func (r *Rounds) Follow(next *Rounds) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.probes, r.due = next.probes, false
+	was := make(map[string]*followedProbe, len(r.probes))
+	for k := range r.probes {
+		was[r.probes[k].id] = &r.probes[k]
+	}
+	probes := slices.Clone(next.probes)
+	for k := range probes {
+		p := &probes[k]
+		if old := was[p.id]; p.id != "" && old != nil && old.from == p.from && old.to == p.to && old.interval == p.interval && slices.Equal(old.route, p.route) {
+			*p = *old
+		}
+	}
+	r.probes = probes
 }
 
 // Status says what surveys brought.
@@ -152,7 +173,7 @@ func (r *Rounds) Status() roundsStatus {
 	return r.status
 }
 
-// Take gives the rounds whose fate has become known since the last call, by probe; ok is false if no survey was taken since.
+// Take returns the rounds whose fate has become known since the last call, by probe; ok is false if no survey was taken since.
 func (r *Rounds) Take() (list []ProbeRounds, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -291,7 +312,6 @@ func (p *followedProbe) step(key *roundsKey, next uint32, c *agent.CameRounds, f
 		}
 		c = nil
 	}
-	p.came = p.came || c != nil
 	fits := x.begun && x.key == *key
 	switch {
 	case !fits:
@@ -300,11 +320,15 @@ func (p *followedProbe) step(key *roundsKey, next uint32, c *agent.CameRounds, f
 	case c != nil:
 		fits = x.based && !behind(c.First, x.base)
 	default:
-		fits = !x.present && p.came && !full
+		fits = !x.present && !full
 	}
 	switch {
 	case !fits:
+		first := c == nil && !full && x.begun && x.key.continues(key) && next < mostFirst
 		*x = roundsState{key: *key, begun: true, next: next}
+		if first { // the receiver would have counted every round of this plan
+			x.based, x.told = true, pending{known: true}
+		}
 		if c != nil {
 			x.present, x.counts, x.based, x.base, x.heard, x.settled = true, c.Begun, true, c.First, c.Next, later(next, c.Next)
 		}
@@ -315,7 +339,7 @@ func (p *followedProbe) step(key *roundsKey, next uint32, c *agent.CameRounds, f
 		return 0, 0, true
 	}
 	now := pending{x.settled, 0, true}
-	if c != nil && behind(x.settled+64, c.Next) { // too long ago to tell which came; what is 64 rounds late does not count any more
+	if c != nil && behind(x.settled+64, c.Next) { // too long ago to know which came; what is 64 rounds late does not count any more
 		now, x.later = x.later, pending{c.Next - 64, missing(x.base, c.Next-64, c), true}
 	} else {
 		now.missing, x.later = missing(x.base, now.to, c), pending{}

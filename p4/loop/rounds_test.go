@@ -63,7 +63,7 @@ func newTwoHosts(t *testing.T) *twoHosts {
 
 func (x *twoHosts) source(k int) [4]byte { return [4]byte{10, 0, 0, byte(k)} }
 
-// told is the answer of a host.
+// told returns the answer of a host.
 func (x *twoHosts) told(k int) Told {
 	h := x.hosts[k]
 	p := &x.rounds.probes[k]
@@ -137,8 +137,9 @@ func (x *twoHosts) want(what string, least uint64, lost uint64) {
 	x.sent, x.lost = [2]uint64{}, [2]uint64{}
 }
 
-// TestRounds: what gets lost is told, once and by its probe, and nothing else ever is: not what is on its way, not when an agent or the
-// controller starts anew, a plan changes, a clock is set, an agent does not answer, frames are not read, or numbers wrap around.
+// TestRounds: what gets lost is reported, once and by its probe, and nothing else ever is: not what is on its way, not when an agent
+// or the controller starts anew, a plan changes, a clock is set, an agent does not answer, frames are not read, or numbers wrap
+// around.
 func TestRounds(t *testing.T) {
 	every := func(n int) func(int) bool { return func(i int) bool { return i%n == 0 } }
 	all := func(int) bool { return true }
@@ -186,7 +187,7 @@ func TestRounds(t *testing.T) {
 	x.cycles(4, nil)
 	x.want("a plan stays", 20, 0)
 
-	for range 5 { // frames that nobody read
+	for range 5 { // frames that were not read
 		x.send(0, 10, every(2))
 		x.hosts[1].spoiled += 5
 		x.survey()
@@ -207,15 +208,21 @@ func TestRounds(t *testing.T) {
 	x.rounds.Follow(next.rounds)
 	x.cycles(1, every(2))
 	x.cycles(5, nil)
-	x.want("another network", 30, 0)
+	x.want("another network with the same probes", 30, 5)
 	y := newTwoHosts(t)
 	y.hosts = x.hosts
 	y.now = x.now
 	y.cycles(5, nil)
 	y.want("another controller", 30, 0)
-	x = newTwoHosts(t) // of which nothing ever came: it may go elsewhere
+	x = newTwoHosts(t) // of which nothing ever came
 	x.cycles(20, all)
-	x.want("to nobody", 0, 0)
+	x.want("never", 150, 160)
+	for _, h := range x.hosts { // another plan, whose rounds are lost from the first one on
+		h.epoch, h.seq = 2, 0
+	}
+	x.cycles(8, all)
+	x.cycles(3, nil)
+	x.want("never, from the first round of a plan on", 80, 80)
 }
 
 // TestTransits: times in switches come through the message of agents, each round once and by its probe. Where an agent has none, as one of

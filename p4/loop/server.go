@@ -19,7 +19,7 @@ import (
 	"github.com/hopscope/hopscope/planner/control"
 )
 
-// Server is what agents follow over gRPC. An agent is known by its certificate, which has to carry its name. Of two connections
+// Server is the gRPC server that agents follow. An agent is known by its certificate, which has to carry its name. Of two connections
 // of one agent the later one is served.
 type Server struct {
 	agentpb.UnimplementedPlansServer
@@ -51,13 +51,13 @@ type sending struct {
 	plan    *agent.Plan
 }
 
-// firstWord is how long an agent may take to say who it is.
+// firstWord is how long an agent may take to identify itself.
 const firstWord = 10 * time.Second
 
 // NewServer makes one for the agents of a network, which posts what they say.
 func NewServer(agents []string, post func(control.Event), log *slog.Logger) *Server {
 	s := &Server{post: post, log: log, hold: firstWord, conns: map[string]*following{}, told: map[string]agent.Limits{},
-		rounds: surveys{conns: map[string]*telling{}}}
+		rounds: newSurveys()}
 	s.Allow(agents)
 	return s
 }
@@ -77,7 +77,7 @@ func (s *Server) Allow(agents []string) {
 	}
 }
 
-// hear reads what comes over a stream of an agent until it ends, and waits for the first word, which says who the agent is.
+// hear reads what comes over a stream of an agent until it ends, and waits for the first message, which identifies the agent.
 func hear[M any](stream interface {
 	Recv() (*M, error)
 	Context() context.Context
@@ -114,7 +114,7 @@ func (s *Server) Follow(stream agentpb.Plans_FollowServer) error {
 	if err != nil {
 		return err
 	}
-	if err := s.admit(stream.Context(), hello.GetAgent()); err != nil {
+	if _, err := s.admit(stream.Context(), hello.GetAgent()); err != nil {
 		s.log.Warn("agent refused", "agent", cut(hello.GetAgent()), "error", err.Error())
 		return err
 	}
@@ -129,26 +129,27 @@ func (s *Server) Follow(stream agentpb.Plans_FollowServer) error {
 	return err
 }
 
-// admit says why an agent may not follow.
-func (s *Server) admit(ctx context.Context, name string) error {
+// admit gives the certificate of an agent, or says why it may not follow.
+func (s *Server) admit(ctx context.Context, name string) (*x509.Certificate, error) {
 	s.mu.Lock()
 	known := s.known[name]
 	s.mu.Unlock()
 	if !known {
-		return status.Errorf(codes.PermissionDenied, "the network has no agent %q", cut(name))
+		return nil, status.Errorf(codes.PermissionDenied, "the network has no agent %q", cut(name))
 	}
 	p, ok := peer.FromContext(ctx)
 	if !ok {
-		return status.Error(codes.Unauthenticated, "the connection has no certificate")
+		return nil, status.Error(codes.Unauthenticated, "the connection has no certificate")
 	}
 	info, ok := p.AuthInfo.(credentials.TLSInfo)
 	if !ok || len(info.State.VerifiedChains) == 0 {
-		return status.Error(codes.Unauthenticated, "the connection has no certificate")
+		return nil, status.Error(codes.Unauthenticated, "the connection has no certificate")
 	}
-	if err := certifies(info.State.PeerCertificates[0], name); err != nil {
-		return status.Errorf(codes.PermissionDenied, "the certificate does not carry the name of agent %q: %v", cut(name), err)
+	c := info.State.PeerCertificates[0]
+	if err := certifies(c, name); err != nil {
+		return nil, status.Errorf(codes.PermissionDenied, "the certificate does not carry the name of agent %q: %v", cut(name), err)
 	}
-	return nil
+	return c, nil
 }
 
 // certifies holds a name against those of a certificate: its alternative names, or the common name where it has none.
@@ -251,7 +252,7 @@ func (s *Server) SendPlan(name string, r control.Request, p *agent.Plan) {
 	defer s.mu.Unlock()
 	f := s.conns[name]
 	if f == nil {
-		return // the loop is told that it is gone
+		return // the loop learns that it is gone
 	}
 	f.next = &sending{r, p}
 	select {

@@ -14,6 +14,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,14 +36,19 @@ type authority struct {
 	pem  []byte
 }
 
-// issue makes a certificate of a name; without an authority, one that signs others.
+// issue makes a certificate of a name, behind which addresses may stand; without an authority, one that signs others.
 func issue(t *testing.T, by *authority, name string) (*authority, []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, NotBefore: time.Now().Add(-time.Hour),
+	name, more, _ := strings.Cut(name, " ")
+	var addresses []net.IP
+	for text := range strings.FieldsSeq(more) {
+		addresses = append(addresses, net.ParseIP(text))
+	}
+	c := &x509.Certificate{IPAddresses: addresses, SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, NotBefore: time.Now().Add(-time.Hour),
 		NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
 	parent, signer := c, key
 	if by != nil {
@@ -151,8 +158,8 @@ func say(t *testing.T, c agentpb.Plans_FollowClient, a *agentpb.Answer) {
 	}
 }
 
-// An agent is up with its first word and tells its limits and epoch; a plan is answered by its epoch; a later connection takes the
-// place of an earlier one; the end of the stream is told.
+// An agent is up with its first message, which holds its limits and epoch; a plan is answered by its epoch; a later connection takes
+// the place of an earlier one; the end of the stream is reported.
 func TestServer(t *testing.T) {
 	s := serveAgents(t, "edge-0", "edge-1")
 	d := control.Device{Kind: control.Agent, Name: "edge-0"}
@@ -187,7 +194,7 @@ func TestServer(t *testing.T) {
 		}
 		say(t, c, &agentpb.Answer{Agent: "edge-0", InForce: 5, About: 99}) // about nothing that waits
 		say(t, c, a)
-		if e := s.next(t); e != want {
+		if e := s.next(t); !reflect.DeepEqual(e, want) {
 			t.Fatalf("%+v, want %+v", e, want)
 		}
 	}
@@ -237,7 +244,7 @@ func TestServerRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		if x.name != "" {
-			_ = c.Send(&agentpb.Answer{Agent: x.name}) // the error is for who receives
+			_ = c.Send(&agentpb.Answer{Agent: x.name}) // the error is for the receiver
 		}
 		if _, err := c.Recv(); status.Code(err) != x.want && (x.want != codes.Unavailable || err == nil) {
 			t.Errorf("certificate of %q, name %q: %v, want %v", x.certificate, x.name, err, x.want)

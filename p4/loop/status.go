@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/planner/control"
 )
 
-// Status is a picture of a loop, for people and programs.
+// Status is a snapshot of a loop, for operators and programs.
 type Status struct {
 	control.Status
 	Time  int64              `json:"time_ns"`
@@ -18,7 +18,7 @@ type Status struct {
 	// Probes are those of the plan that devices are to have, and how many of them look closer.
 	Probes   int `json:"probes"`
 	Detailed int `json:"detailed"`
-	// Rounds are those of probes, as agents count them; nil where nobody asks.
+	// Rounds are those of probes, as agents count them; nil where they are not surveyed.
 	Rounds *roundsStatus `json:"rounds,omitempty"`
 
 	Standby *Standby `json:"standby,omitempty"` // nil where there is a loop, and all else is of it
@@ -27,11 +27,11 @@ type Status struct {
 // StandingBy is the phase of a control that has no loop at present.
 const StandingBy control.Phase = "standby"
 
-// Standby is what a control of a fleet says of itself while it steers nothing.
+// Standby is the status of a control of a fleet while it steers nothing.
 type Standby struct {
 	Why      string `json:"why"`                       // a sentence without its full stop
 	InCharge string `json:"in_charge,omitempty"`       // name of the control that is in charge
-	Term     uint64 `json:"term,omitempty"`            // of it; 0 where nobody is known to be in charge
+	Term     uint64 `json:"term,omitempty"`            // of it; 0 where no member is known to be in charge
 	Refused  string `json:"network_refused,omitempty"` // why the files of this control were not reloaded
 }
 
@@ -96,7 +96,7 @@ func (l *Loop) status(c *control.Controller, st *State) Status {
 	return s
 }
 
-// Tell gives the controller a command, and gives what came of it: "" or why it was not obeyed.
+// Tell hands a command to the controller, and returns the result: "" or why it was not obeyed.
 func (l *Loop) Tell(ctx context.Context, c control.Command) (why string, err error) {
 	done := make(chan string, 1)
 	l.post(func() {

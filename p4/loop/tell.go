@@ -2,6 +2,11 @@ package loop
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,10 +17,12 @@ import (
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 )
 
-// telling is the connection of an agent that tells of rounds.
+// telling is the connection of an agent that reports rounds.
 type telling struct {
 	name string
 	life uint64
+	own  []netip.Addr  // that its certificate carries; empty where it carries none
+	at   netip.Addr    // that it reported last, where its certificate carries none
 	asks chan uint64   // numbers of surveys
 	gone chan struct{} // closed when another connection has taken its place
 }
@@ -33,9 +40,14 @@ type survey struct {
 type surveys struct {
 	mu    sync.Mutex // what is below
 	conns map[string]*telling
+	held  map[netip.Addr]*telling // the connection whose agent's probes come from an address
 	lives uint64
 	now   *survey // nil for none
 	last  uint64
+}
+
+func newSurveys() surveys {
+	return surveys{conns: map[string]*telling{}, held: map[netip.Addr]*telling{}}
 }
 
 // Tell implements the service.
@@ -45,10 +57,11 @@ func (s *Server) Tell(stream agentpb.Plans_TellServer) error {
 		return err
 	}
 	name := hello.GetAgent()
-	if err := s.admit(stream.Context(), name); err != nil {
+	certificate, err := s.admit(stream.Context(), name)
+	if err != nil {
 		return err
 	}
-	t := s.rounds.begin(name)
+	t := s.rounds.begin(name, certificate.IPAddresses)
 	defer s.rounds.end(t)
 	for {
 		select {
@@ -66,12 +79,22 @@ func (s *Server) Tell(stream agentpb.Plans_TellServer) error {
 	}
 }
 
-// begin takes the place of an earlier connection of the same agent.
-func (s *surveys) begin(name string) *telling {
+// begin takes the place of an earlier connection of the same agent, whose certificate has addresses.
+func (s *surveys) begin(name string, own []net.IP) *telling {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lives++
 	t := &telling{name: name, life: s.lives, asks: make(chan uint64, 1), gone: make(chan struct{})}
+	maps.DeleteFunc(s.held, func(_ netip.Addr, by *telling) bool { return by.name == name })
+	for _, ip := range own {
+		if a, ok := netip.AddrFromSlice(ip); ok {
+			a = a.Unmap()
+			t.own = append(t.own, a)
+			if by := s.held[a]; by == nil || len(by.own) == 0 {
+				s.held[a] = t
+			}
+		}
+	}
 	if old := s.conns[name]; old != nil {
 		close(old.gone)
 		s.left(old)
@@ -107,13 +130,37 @@ func (s *surveys) answered(t *telling, m *agentpb.Rounds) {
 		return // it comes too late
 	}
 	x := Told{Agent: t.name, Life: t.life, Asked: s.now.asked, Answered: monotonic()}
-	x.Rounds, x.Wrong = agent.RoundsOf(m)
+	if x.Rounds, x.Wrong = agent.RoundsOf(m); x.Wrong == nil {
+		x.Wrong = s.claim(t, x.Rounds.Address)
+	}
 	s.now.told = append(s.now.told, x)
 	s.left(t)
 }
 
-// Survey asks all agents that tell of rounds what became of these, and waits for their answers as long as ctx is open. It is for one
-// caller, who lets [Settle] pass between two calls.
+// claim says why the probes of an agent do not come from an address: its certificate carries others, or the address is that of
+// another agent. A certificate decides, also while its agent is gone; without one that has the address, the agent that reported it
+// first keeps it while it is there.
+func (s *surveys) claim(t *telling, a netip.Addr) error {
+	if !a.IsValid() {
+		return nil
+	}
+	if len(t.own) > 0 && !slices.Contains(t.own, a) {
+		return fmt.Errorf("its probes come from %v, and its certificate carries %v: issue one with the address, or set address", a, t.own)
+	}
+	if by := s.held[a]; by != nil && by != t && (len(by.own) > 0 || s.conns[by.name] == by) {
+		return fmt.Errorf("its probes come from %v, which is the address of agent %s: set address, or issue certificates with addresses", a, cut(by.name))
+	}
+	if len(t.own) == 0 {
+		if t.at != a && s.held[t.at] == t {
+			delete(s.held, t.at)
+		}
+		t.at, s.held[a] = a, t
+	}
+	return nil
+}
+
+// Survey asks all agents that report rounds what became of these, and waits for their answers as long as ctx is open. It is for one
+// caller, which lets [Settle] pass between two calls.
 func (s *Server) Survey(ctx context.Context) []Told { return s.rounds.survey(ctx) }
 
 func (s *surveys) survey(ctx context.Context) []Told {
@@ -143,8 +190,8 @@ func (s *surveys) survey(ctx context.Context) []Told {
 	return x.told
 }
 
-// FollowRounds asks for rounds once in a time, [Settle] at least, until ctx ends, and gives them to who finds out what got lost. Each reason for
-// which an answer is refused is said once.
+// FollowRounds asks for rounds once in a time, [Settle] at least, until ctx ends, and adds them to the Rounds that find the losses.
+// Each reason for which an answer is refused is logged once.
 func (s *Server) FollowRounds(ctx context.Context, every time.Duration, to *Rounds) {
 	t := time.NewTimer(0)
 	defer t.Stop()
@@ -177,5 +224,5 @@ const mostSurvey = 5 * time.Second
 // began is where the clock of surveys begins.
 var began = time.Now()
 
-// monotonic is a clock that nobody sets, in ns.
+// monotonic is a clock that is never set, in ns.
 func monotonic() int64 { return int64(time.Since(began)) }

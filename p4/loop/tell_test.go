@@ -2,6 +2,9 @@ package loop
 
 import (
 	"context"
+	"net"
+	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,7 +14,7 @@ import (
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 )
 
-// tellAs connects as an agent that tells of rounds, with a certificate of a name.
+// tellAs connects as an agent that reports rounds, with a certificate of a name.
 func (s *served) tellAs(t *testing.T, certificate, name string) agentpb.Plans_TellClient {
 	t.Helper()
 	c, ctx := s.connect(t, s.by, certificate)
@@ -41,8 +44,8 @@ func (s *served) asked(t *testing.T, agents int) []Told {
 	return nil
 }
 
-// TestTellServer: agents tell of their own rounds alone, under the name of their certificate; what comes without a question, or too late, is
-// not taken; a new connection is another life; and an agent that does not answer is not waited for longer than asked.
+// TestTellServer: agents report their own rounds alone, under the name of their certificate; what comes without a question, or too
+// late, is not taken; a new connection is another life; and an agent that does not answer is not waited for longer than asked.
 func TestTellServer(t *testing.T) {
 	s := serveAgents(t, "a", "b")
 	for _, x := range []struct{ certificate, name string }{{"b", "a"}, {"c", "c"}} {
@@ -61,7 +64,7 @@ func TestTellServer(t *testing.T) {
 			for _, about := range []uint64{0, ask.GetNumber() - 1, ask.GetNumber() + 1, ask.GetNumber(), ask.GetNumber()} {
 				m := &agentpb.Rounds{Agent: "b", About: about, Spoiled: about} // whose name is that of the certificate all the same
 				edit(m)
-				_ = c.Send(m) // the end is for who receives
+				_ = c.Send(m) // the end is for the receiver
 			}
 		}
 	}
@@ -94,5 +97,59 @@ func TestTellServer(t *testing.T) {
 		if x.Agent == "a" && x.Life == told[0].Life {
 			t.Errorf("another connection is the same life: %+v", x)
 		}
+	}
+}
+
+// TestTellAddresses: an agent with a good certificate that claims the address of another one is refused, and named; the other one is not.
+func TestTellAddresses(t *testing.T) {
+	for _, c := range []struct {
+		name, honest, other string // certificates
+		claims              byte
+		want                string // of the other; "" if it is not refused
+	}{
+		{"both have addresses", "a 10.0.0.1", "b 10.0.0.2 fd00::2", 1, "its certificate carries [10.0.0.2 fd00::2]"},
+		{"one has", "a 10.0.0.1", "b", 1, "is the address of agent a"},
+		{"none has", "a", "b", 1, "is the address of agent a"},
+		{"honest", "a 10.0.0.1", "b 10.0.0.2", 2, ""},
+		{"honest, without", "a", "b", 2, ""},
+	} {
+		s := serveAgents(t, "a", "b")
+		reply := func(certificate string, from byte) {
+			stream := s.tellAs(t, certificate, certificate[:1])
+			for {
+				ask, err := stream.Recv()
+				if err != nil {
+					return
+				}
+				_ = stream.Send(&agentpb.Rounds{Agent: certificate[:1], About: ask.GetNumber(), Address: []byte{10, 0, 0, from}}) // the end is for the receiver
+			}
+		}
+		go reply(c.honest, 1)
+		s.asked(t, 1)
+		go reply(c.other, c.claims)
+		for range 2 {
+			for _, x := range s.asked(t, 2) {
+				switch {
+				case x.Agent == "a" && x.Wrong != nil:
+					t.Errorf("%s: the honest one is refused: %v", c.name, x.Wrong)
+				case x.Agent == "b" && (x.Wrong != nil) != (c.want != ""), x.Wrong != nil && !strings.Contains(x.Wrong.Error(), c.want):
+					t.Errorf("%s: %v, want %q", c.name, x.Wrong, c.want)
+				}
+			}
+		}
+	}
+	// The address of a certificate stays that of its agent while that is gone, and it takes it from one that came before.
+	s := newSurveys()
+	first, owner := s.begin("b", nil), netip.MustParseAddr("10.0.0.1")
+	if err := s.claim(first, owner); err != nil {
+		t.Fatal(err)
+	}
+	a := s.begin("a", []net.IP{{10, 0, 0, 1}})
+	if err := s.claim(a, owner); err != nil {
+		t.Fatal(err)
+	}
+	s.end(a)
+	if err := s.claim(first, owner); err == nil {
+		t.Error("the address of an agent that is gone is another's")
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/hopscope/hopscope/ingest/peer"
 )
 
-// TLS names the certificate of the controller and who signs those of agents. The files are read again for every connection, so
-// that certificates can be renewed under it.
+// TLS returns the settings of a TLS server, of files with the certificate of the controller and the authorities that sign those of
+// agents. The files are read again for every connection, so that certificates can be renewed under it.
 func TLS(caFile, certFile, keyFile string) (*tls.Config, error) {
 	read := func() (*tls.Config, error) {
 		authorities, certificate, err := peer.Mutual(caFile, certFile, keyFile)

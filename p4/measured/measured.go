@@ -132,8 +132,8 @@ func (m *Collector) in(g *topo.Graph) func(id uint32) (node int, ok bool) {
 	}
 }
 
-// Orchestrate makes an instance of the busiest flows: each with the interfaces that it was seen to pass and the packets a
-// second that told of them. left counts interfaces that the collector knows and that none of these flows passes.
+// Orchestrate makes an instance of the busiest flows: each with the interfaces that it was seen to pass and the packets a second that
+// reported them. left counts interfaces that the collector knows and that none of these flows passes.
 func (m *Collector) Orchestrate(ctx context.Context, items int64, packetBytes int, objective string, sizing orchestrate.Sizing) (p *orchestrate.Problem, left int, err error) {
 	type jsonInterface struct {
 		ID     string `json:"id"`
@@ -209,8 +209,8 @@ func (h *hopAnswer) hop() (k inference.HopKey, ok bool) {
 	return k, err == nil && !k.Other && k.EgressIf != 0
 }
 
-// Suspicious gives the links that open findings are about, with the weights of their severities: the links of causes and
-// of findings without one. elsewhere counts findings about anything else, or about what the topology has not.
+// Suspicious returns the links that open findings are about, with the weights of their severities: the links of causes and of
+// findings without one. elsewhere counts findings about anything else, or about what the topology has not.
 func (m *Collector) Suspicious(ctx context.Context, g *topo.Graph, p *attention.Problem) (elsewhere int, err error) {
 	var answer struct {
 		Open []struct {
@@ -291,8 +291,8 @@ func elementLinks(g *topo.Graph, at func(uint32) (int, bool), e *inference.Eleme
 	return links
 }
 
-// Delivery puts measured figures into an instance: the rate of every point that reports to the collector, and the load of
-// links that it was told the utilisation of. points and links count what was filled in.
+// Delivery puts measured figures into an instance: the rate of every point that reports to the collector, and the load of links whose
+// utilisation was reported to it. points and links count what was filled in.
 func (m *Collector) Delivery(ctx context.Context, p *delivery.Problem, reportBytes int) (points, links int, err error) {
 	reports := map[string]float64{} // by node, a second
 	err = list(ctx, m, "/api/exporters", "exporters", func(e struct {
@@ -334,8 +334,8 @@ func (m *Collector) Delivery(ctx context.Context, p *delivery.Problem, reportByt
 	return points, links, nil
 }
 
-// Costs gives a topology whose links cost the more the busier they are: 1 for one that carries nothing, 101 for a full one.
-// Links that nothing is known of cost 1.
+// Costs returns a topology whose links cost the more the busier they are: 1 for one that carries nothing, 101 for a full one. Links
+// that nothing is known of cost 1.
 func (m *Collector) Costs(ctx context.Context, g *topo.Graph) (out *topo.Graph, known int, err error) {
 	at, cost := m.in(g), map[int]uint32{}
 	err = list(ctx, m, "/api/hops", "hops", func(h hopAnswer) {
@@ -355,8 +355,8 @@ func (m *Collector) Costs(ctx context.Context, g *topo.Graph) (out *topo.Graph, 
 	return g.WithCosts(func(i int) uint32 { return max(1, cost[i]) }), len(cost), nil
 }
 
-// Queries fills in what the paths of flows tell: the longest, for queries that do not say how many hops they ask about, and
-// how many nodes there are.
+// Queries fills in what the paths of flows show: the longest, for queries that do not say how many hops they ask about, and the
+// number of nodes.
 func (m *Collector) Queries(ctx context.Context, p *querymix.Problem) (longest, nodes int, err error) {
 	seen := map[uint32]bool{}
 	err = list(ctx, m, "/api/flows", "flows", func(f flowAnswer) {

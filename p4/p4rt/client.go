@@ -87,7 +87,7 @@ func (c *Client) State() State {
 // Dropped counts packets and digests for which there was no room.
 func (c *Client) Dropped() uint64 { return c.dropped.Load() }
 
-// set changes the state, and tells.
+// set changes the state, and notifies.
 func (c *Client) set(change func(*State)) {
 	c.telling.Lock()
 	defer c.telling.Unlock()
@@ -233,7 +233,7 @@ func (c *Client) push(ctx context.Context, action p4pb.SetForwardingPipelineConf
 	return nil
 }
 
-// cookie compares the pipeline of the switch with ours.
+// cookie compares the pipeline of the switch with that of the settings.
 func (c *Client) cookie(ctx context.Context) error {
 	ctx, cancel := c.timed(ctx)
 	defer cancel()

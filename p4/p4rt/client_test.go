@@ -158,7 +158,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// An update that is refused keeps what rests on it from being tried, and nothing else. All others are told apart.
+// An update that is refused keeps what rests on it from being tried, and nothing else. All others are distinguished.
 func TestRejected(t *testing.T) {
 	b := newBench(t, "intmd")
 	cfg := b.config(t, "intmd")
@@ -358,7 +358,7 @@ func TestSlow(t *testing.T) {
 	<-c.writing
 }
 
-// A switch takes entries, and its answer is lost: reading tells.
+// A switch takes entries, and its answer is lost: reading shows it.
 func TestAnswerLost(t *testing.T) {
 	b := newBench(t, "intmd")
 	c := ready(t, dial(t, b.config(t, "intmd")))
@@ -375,7 +375,7 @@ func TestAnswerLost(t *testing.T) {
 	}
 }
 
-// A switch that stops answering while nobody asks anything is noticed, and is back by itself.
+// A switch that stops answering while no request is open is noticed, and is back by itself.
 func TestSilent(t *testing.T) {
 	b := newBench(t, "intmd")
 	cfg := b.config(t, "intmd")
@@ -393,7 +393,7 @@ func TestSilent(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	b := newBench(t, "intmd")
 	cfg := b.config(t, "intmd")
-	cfg.Address = nettest.FreeAddr(t) // where nobody listens
+	cfg.Address = nettest.FreeAddr(t) // without a listener
 	c := dial(t, cfg)
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()

@@ -20,13 +20,13 @@ func (e Election) Above(o Election) bool { return e.High > o.High || e.High == o
 type Config struct {
 	Address   string      // HOST:PORT
 	TLS       *tls.Config // such as of [LoadTLS]
-	Plaintext bool        // without TLS, for switches that have none; on lines that nobody else can reach
+	Plaintext bool        // without TLS, for switches that have none; on lines that no other host can reach
 
 	Device   uint64   // id of the switch behind its address
 	Role     string   // "" for that which may do everything
-	Election Election // of this controller; who takes over from another one has a higher id, such as a number that fences
+	Election Election // of this controller; one that takes over from another has a higher id, such as a number that fences
 	Pipeline *Pipeline
-	Commit   bool // load the pipeline where the switch has none or another one; without it that is told, and nothing is done
+	Commit   bool // load the pipeline where the switch has none or another one; without it that is reported, and nothing is done
 
 	// Owner is written beside every entry, so that it is known again ([table.Entry.Owner]). Clone sessions have no room for it:
 	// those from OwnSessions[0] to OwnSessions[1] are read as the owner's.
@@ -50,11 +50,11 @@ type Config struct {
 	OnDigest func(Digest)
 }
 
-// State is how it is with the switch.
+// State is the state of the connection to the switch.
 type State struct {
 	Connected bool     // there is a stream
 	Primary   bool     // this controller may write
-	Leader    Election // who is primary, as far as the switch tells
+	Leader    Election // the primary, as far as the switch reports it
 	Ready     bool     // the switch runs the pipeline
 	Problem   error    // why it is not connected, or not ready
 }
@@ -62,7 +62,7 @@ type State struct {
 // Set reports whether the client can write: it is primary, of a switch with the right pipeline.
 func (s State) Set() bool { return s.Connected && s.Primary && s.Ready }
 
-// same reports whether there is nothing to tell: a problem is the same if it reads the same.
+// same reports whether there is nothing to notify: a problem is the same if it reads the same.
 func (s State) same(o State) bool {
 	if (s.Problem == nil) != (o.Problem == nil) || s.Problem != nil && s.Problem.Error() != o.Problem.Error() {
 		return false

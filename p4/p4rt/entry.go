@@ -151,7 +151,7 @@ func (x *Info) decode(m *p4pb.Entity) (e table.Entry, err error) {
 		return e, badAnswer("an entry of table %d, which the program does not have", in.GetTableId())
 	}
 	e = table.Entry{Table: t.Name, Priority: in.GetPriority(), Owner: string(in.GetMetadata())}
-	if len(e.Owner) > maxOwner { // and so nobody's who is known here
+	if len(e.Owner) > maxOwner { // and so of no known owner
 		e.Owner = e.Owner[:maxOwner+1]
 	}
 	if !in.GetIsDefaultAction() {

@@ -14,8 +14,8 @@ import (
 	"github.com/hopscope/hopscope/p4/table"
 )
 
-// Of two controllers the one with the higher id writes, and the other one is told. When it goes the other takes over, and
-// what it finds is what there is.
+// Of two controllers the one with the higher id writes, and the other one gets an error. When it goes the other takes over, and what
+// it finds is what there is.
 func TestTwoControllers(t *testing.T) {
 	b := newBench(t, "intmd")
 	states := make(chan State, 100)
@@ -66,7 +66,7 @@ func TestTwoControllers(t *testing.T) {
 	}
 }
 
-// A switch that has not told yet that somebody else is primary refuses the write all the same.
+// A switch that has not reported yet that another controller is primary refuses the write all the same.
 func TestFenced(t *testing.T) {
 	b := newBench(t, "intmd")
 	c := ready(t, dial(t, b.config(t, "intmd")))
@@ -94,7 +94,7 @@ func TestSameElection(t *testing.T) {
 	}
 }
 
-// A pipeline of another version is told and left alone, until somebody commits the right one. It is noticed later as well.
+// A pipeline of another version is reported and left alone, until a controller commits the right one. It is noticed later as well.
 func TestOtherPipeline(t *testing.T) {
 	b := newBench(t, "intmd")
 	cfg := b.config(t, "intmd")
@@ -180,8 +180,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// A switch that loses its program and keeps the stream gets it again as well. Who follows the states is told that it was not
-// ready in between: whatever was installed is gone.
+// A switch that loses its program and keeps the stream gets it again as well. A follower of the states learns that it was not ready
+// in between: whatever was installed is gone.
 func TestUnloaded(t *testing.T) {
 	b := newBench(t, "intmd")
 	cfg := b.config(t, "intmd")
@@ -340,7 +340,7 @@ func TestLies(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
-	b.Misbehave(func(f *p4rttest.Faults) { // of a table that nobody asked for
+	b.Misbehave(func(f *p4rttest.Faults) { // of a table that was not asked for
 		f.Reads = func(l []*p4pb.Entity) []*p4pb.Entity {
 			e := route(5, 1)
 			m, _ := c.info.encode(&e, true)

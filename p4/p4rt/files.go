@@ -10,15 +10,15 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 
 	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/sink/flock"
 )
 
-// Files keeps the entries of one switch in a file of plain JSON, for whoever installs them by other means. The file is
-// replaced in one step and synced before Write returns. It has one writer: two of them would undo what the other did.
+// Files keeps the entries of one switch in a file of plain JSON, for programs that install them by other means. The file is replaced
+// in one step and synced before Write returns. It has one writer: two of them would undo what the other did.
 type Files struct {
 	path  string
 	info  *Info
@@ -86,7 +86,7 @@ func WriteJSON(w io.Writer, entries []table.Entry) error {
 	return enc.Encode(doc)
 }
 
-// ReadJSON reads what [WriteJSON] wrote. That entries fit a program is for who has one.
+// ReadJSON reads what [WriteJSON] wrote. Whether entries fit a program is for callers that have one.
 func ReadJSON(b []byte) ([]table.Entry, error) {
 	if len(b) > maxFile {
 		return nil, fmt.Errorf("more than %d bytes", maxFile)
@@ -252,31 +252,7 @@ func (f *Files) apply(s *table.Store, u Update) error {
 	return s.Insert(e)
 }
 
-// save replaces the file. Its folder is synced as well, so that the new one is there after a power failure.
-func (f *Files) save(s *table.Store) (err error) {
-	dir := filepath.Dir(f.path)
-	tmp, err := os.CreateTemp(dir, filepath.Base(f.path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(tmp.Name()) // the first error is the one to tell
-		}
-	}()
-	err = WriteJSON(tmp, s.Read(""))
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if err = errors.Join(err, tmp.Close()); err != nil {
-		return err
-	}
-	if err = os.Rename(tmp.Name(), f.path); err != nil {
-		return err
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+// save replaces the file.
+func (f *Files) save(s *table.Store) error {
+	return flock.Replace(f.path, 0o600, func(w io.Writer) error { return WriteJSON(w, s.Read("")) })
 }

@@ -28,7 +28,7 @@ const (
 	maxBits   = 4096     // of a number
 )
 
-// Info is what a controller knows of a program: its p4info.
+// Info is a controller's description of a program: its p4info.
 type Info struct {
 	proto    *configpb.P4Info
 	tables   []*tableInfo
@@ -92,8 +92,8 @@ func NewInfo(tables []table.Table) (*Info, error) {
 	return compile(p)
 }
 
-// Ordered gives an Info whose tables are written in another order: those that are not named first, in any order, then these,
-// one after the other. What makes the rest take effect is last.
+// Ordered returns an Info whose tables are written in another order: those that are not named first, in any order, then these, one
+// after the other. What makes the rest take effect is last.
 func (x *Info) Ordered(names ...string) (*Info, error) {
 	y := *x
 	y.order = map[string]int{CloneTable: -1}
@@ -133,7 +133,7 @@ func compile(p *configpb.P4Info) (*Info, error) {
 	}
 	for _, t := range p.GetTables() {
 		if t.GetIsConstTable() {
-			continue // nobody can write to it
+			continue // no controller can write to it
 		}
 		made, err := newTable(t, actions)
 		if err == nil && (x.byName[made.Name] != nil || x.byID[made.id] != nil || made.Name == CloneTable) {

@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/p4/table"
 )
 
-// Op is what is done to an entry.
+// Op is the operation on an entry.
 type Op uint8
 
 // The kinds of updates.
@@ -45,9 +45,9 @@ type Installer interface {
 	// written, in the order of the tables, then what is taken out, the other way round. Two updates of one key in one call
 	// are refused. After an update that was refused, what comes behind it in that order is not tried.
 	//
-	// Errs has an error for each update, nil where that worked; errs is nil if all did. Err says that there is more to it
-	// than that: the switch is gone, or somebody else is primary. Then errs, if not nil, tells what became of each update
-	// as far as it is known: errors that are [ErrUnknown] are of updates that may have been carried out or not.
+	// Errs has an error for each update, nil where that worked; errs is nil if all did. Err says that there is more to it than that:
+	// the switch is gone, or another controller is primary. Then errs, if not nil, says what became of each update as far as it is
+	// known: errors that are [ErrUnknown] are of updates that may have been carried out or not.
 	Write(ctx context.Context, updates []Update) (errs []error, err error)
 
 	// Read gives the entries of tables, or of all tables if none is named. The default action of a table comes last.
@@ -104,7 +104,7 @@ func (e *switchError) Error() string {
 	return s
 }
 
-// Unwrap gives the meaning of the code.
+// Unwrap returns the meaning of the code.
 func (e *switchError) Unwrap() error {
 	if e.full {
 		return table.ErrFull

@@ -20,7 +20,7 @@ type Packet struct {
 	Metadata map[uint32]table.Value
 }
 
-// Digest is a list of what a program told with a digest.
+// Digest is a list of the messages that a program sent with a digest.
 type Digest struct {
 	Name string   // "" for one that the program does not have
 	List uint64   // its number
@@ -123,7 +123,7 @@ func (c *Client) send(m *p4pb.StreamMessageRequest) error {
 	return nil
 }
 
-// SendPacket gives the switch a packet to send. Nobody tells whether it did.
+// SendPacket gives the switch a packet to send. There is no answer whether it did.
 func (c *Client) SendPacket(p Packet) error {
 	if err := c.may(true); err != nil {
 		return err
@@ -135,7 +135,7 @@ func (c *Client) SendPacket(p Packet) error {
 	return c.send(&p4pb.StreamMessageRequest{Update: &p4pb.StreamMessageRequest_Packet{Packet: m}})
 }
 
-// Digests has the switch tell a digest of its program, or not any more if cfg is nil.
+// Digests has the switch send a digest of its program, or stop sending it if cfg is nil.
 func (c *Client) Digests(ctx context.Context, name string, cfg *digestConfig) error {
 	id, ok := c.info.digests[name]
 	if !ok {

@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/p4/table"
 )
 
-// Packets go both ways, and digests are acknowledged. Somebody who is slow to take them loses some, and nothing else.
+// Packets go both ways, and digests are acknowledged. A slow reader loses some, and nothing else.
 func TestStreamMessages(t *testing.T) {
 	b := newBench(t, "intmd")
 	cfg := b.config(t, "intmd")

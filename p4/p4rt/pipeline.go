@@ -16,7 +16,7 @@ import (
 type Pipeline struct {
 	Info   *Info
 	Device []byte // what the compiler made for the target; nil if the switch has its program from elsewhere
-	Cookie uint64 // by which a switch tells what it runs
+	Cookie uint64 // by which a switch identifies what it runs
 }
 
 // NewPipeline makes a pipeline whose cookie is a hash over both parts: another program is another cookie.
@@ -51,7 +51,7 @@ func readPipeline(info, device string) (*Pipeline, error) {
 	return NewPipeline(x, code)
 }
 
-// BMv2 is the pipeline of one of our programs, srint, intmd or pint, for BMv2. Its tables are written in an order in which
+// BMv2 returns the pipeline of one of the programs srint, intmd and pint for BMv2. Its tables are written in an order in which
 // packets meet whole plans alone.
 func BMv2(program string) (*Pipeline, error) {
 	text, device, err := p4.Compiled(program)

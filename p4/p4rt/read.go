@@ -79,7 +79,7 @@ func (c *Client) Read(ctx context.Context, tables ...string) ([]table.Entry, err
 	return all, nil
 }
 
-// owned gives a clone session of ours its owner.
+// owned gives a clone session of this controller its owner.
 func (c *Client) owned(e *table.Entry) {
 	if e.Table != CloneTable || c.cfg.OwnSessions == [2]uint32{} {
 		return

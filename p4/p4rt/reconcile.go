@@ -13,7 +13,7 @@ type reconciled struct {
 	Adopted  int // were right already
 	Inserted int
 	Repaired int // had another action
-	Removed  int // ours, and not wanted any more
+	Removed  int // the controller's own, and not wanted any more
 	Left     int // of others
 }
 
@@ -28,8 +28,8 @@ func OwnedBy(owner string) func(*table.Entry) bool {
 	return func(e *table.Entry) bool { return e.Owner == owner }
 }
 
-// Reconcile makes a switch hold the entries that are wanted, and no other ones that are ours. It reads first: nothing is written
-// to a switch that is right already. Ours, if not nil, is asked about entries as they were read; what is not ours is left
+// Reconcile makes a switch hold the entries that are wanted, and no other ones of this controller. It reads first: nothing is written
+// to a switch that is right already. Ours, if not nil, is asked about entries as they were read; what belongs to others is left
 // alone, and an error if it is in the way. Default actions that are wanted are written whosever they are.
 //
 // Where something of others is in the way nothing is written. All errors of entries are joined. With any of them the switch is not
@@ -61,8 +61,8 @@ func Reconcile(ctx context.Context, in Installer, want []table.Entry, ours func(
 	return r, nil
 }
 
-// difference gives the updates that make what is wanted of what a switch has, and an error for each entry that is in the way and
-// not ours.
+// difference returns the updates that make what is wanted of what a switch has, and an error for each entry of others that is in the
+// way.
 func difference(have, want []table.Entry, ours func(*table.Entry) bool) (*reconciled, []Update, []error) {
 	r := &reconciled{}
 	var updates []Update

@@ -99,7 +99,7 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// Where somebody else has the key nothing is written; where he wants the same there is nothing to do.
+// Where another owner has the key nothing is written; where that has the same entry there is nothing to do.
 func TestForeign(t *testing.T) {
 	for name, in := range backends(t) {
 		theirs := route(0, 9)

@@ -51,7 +51,7 @@ func (c *Client) session(ctx context.Context) error {
 		m.Role = &p4pb.Role{Name: c.cfg.Role}
 	}
 	err = stream.Send(&p4pb.StreamMessageRequest{Update: &p4pb.StreamMessageRequest_Arbitration{Arbitration: m}})
-	if err != nil && !errors.Is(err, io.EOF) { // after io.EOF the reason is for who receives
+	if err != nil && !errors.Is(err, io.EOF) { // after io.EOF the reason is for the receiver
 		return err
 	}
 	silent := time.AfterFunc(c.cfg.Timeout, func() { cancel(fmt.Errorf("no answer within %v", c.cfg.Timeout)) })
@@ -82,14 +82,14 @@ func (c *Client) session(ctx context.Context) error {
 	}
 }
 
-// settle compares the pipeline of the switch with ours, and loads it if the settings say so.
+// settle compares the pipeline of the switch with that of the settings, and loads that if the settings say so.
 func (c *Client) settle(ctx context.Context, primary bool) error {
 	err := c.cookie(ctx)
 	var other *PipelineError
 	if !primary || !c.cfg.Commit || !errors.As(err, &other) {
 		return err
 	}
-	c.pipeline(err) // who keeps entries there has to know that they are gone, though the stream is not
+	c.pipeline(err) // the keeper of entries there has to know that they are gone, though the stream is not
 	if err := c.push(ctx, p4pb.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (c *Client) receive(ctx context.Context, m *p4pb.StreamMessageResponse) err
 	return nil // what it says beyond that is nothing that a controller here asked for
 }
 
-// elected takes over who is primary, and looks at the pipeline.
+// elected takes over the primary, and looks at the pipeline.
 func (c *Client) elected(ctx context.Context, m *p4pb.MasterArbitrationUpdate) error {
 	if m.GetDeviceId() != c.cfg.Device {
 		return badAnswer("it speaks of device %d, and was asked for %d", m.GetDeviceId(), c.cfg.Device)

@@ -45,8 +45,8 @@ func Read(r io.Reader) (*pint.Plan, error) {
 
 // New makes a plan ready for switches and decoders. The error names everything that is wrong with it.
 //
-// Packets of hash First to Last carry a set: its share is taken from these, so that nobody rounds. Queries hash with
-// seeds of their own, so that who writes for one says nothing about who writes for another.
+// Packets of hash First to Last carry a set: its share is taken from these, so that nothing is rounded. Queries hash with seeds of
+// their own, so that the writers for one say nothing about the writers for another.
 func New(p *querymix.Plan) (*pint.Plan, error) {
 	b, err := begin(p)
 	if err != nil {

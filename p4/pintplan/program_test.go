@@ -116,7 +116,7 @@ func TestProgramIsPlan(t *testing.T) {
 	}
 }
 
-// A part of a plan's entries is no plan, and neither are entries that nobody can carry out.
+// A part of a plan's entries is no plan, and neither are entries that no switch can carry out.
 func TestCompileErrors(t *testing.T) {
 	_, plan := made(t, problem)
 	entries, err := Entries(plan)

@@ -13,9 +13,9 @@ import (
 var ErrProgram = errors.New("pint.p4 carries out one query of each kind: a static path of nodes in one or two instances, " +
 	"dynamic latency in one, the largest utilization, and loops; with hash crc, and codes of levels")
 
-// SwitchEntries gives the entries of a plan for the tables of p4/pint.p4, under the names that its p4info has, beside
-// [SwitchShared]. They are those of p4/tables.py. The plan takes effect with the last one, and packets carry it when sources
-// stamp its epoch (ingress.watch), which is not part of it. The error is [ErrProgram], or names what has no room.
+// SwitchEntries returns the entries of a plan for the tables of p4/pint.p4, under the names that its p4info has, beside
+// [SwitchShared]. They are those of p4/tables.py. The plan takes effect with the last one, and packets carry it when sources stamp
+// its epoch (ingress.watch), which is not part of it. The error is [ErrProgram], or names what has no room.
 func SwitchEntries(p *pint.Plan) ([]table.Entry, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -47,8 +47,8 @@ func SwitchEntries(p *pint.Plan) ([]table.Entry, error) {
 	return w.entries, nil
 }
 
-// SwitchShared gives the entries of pint.p4 that are the same in all plans: with which probability hop i replaces what is in a packet
-// of the Baseline layer, and the tables of logarithms and powers.
+// SwitchShared returns the entries of pint.p4 that are the same in all plans: with which probability hop i replaces what is in a
+// packet of the Baseline layer, and the tables of logarithms and powers.
 func SwitchShared() []table.Entry {
 	var list []table.Entry
 	add := func(name string, key int, action string, v uint64) {

@@ -73,8 +73,8 @@ func Stamp(epoch uint8) table.Entry {
 	return table.Entry{Table: SourceTable, Action: "stamp", Params: []table.Value{table.Uint(uint64(epoch))}}
 }
 
-// Entries gives the entries of a plan, without [Stamp], in an order in which they can be written: the plan takes effect
-// with the last one.
+// Entries returns the entries of a plan, without [Stamp], in an order in which they can be written: the plan takes effect with the
+// last one.
 func Entries(p *pint.Plan) ([]table.Entry, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -207,7 +207,7 @@ func (w *writer) query(p *pint.Plan, i int) error {
 	return nil
 }
 
-// levels tells of each code with the values from its own to that of the next one, and of the last.
+// levels calls between for each code with the values from its own to that of the next one, and last for the last.
 func (w *writer) levels(l *pint.Levels, between func(c, low, high uint64), last func(c, low uint64)) {
 	codes := uint32(l.Codes())
 	for c := range codes - 1 {

@@ -24,7 +24,7 @@ type Term interface {
 // Charge fences a loop by the term of its control. Nil is a control without a fleet, which is always in charge.
 type Charge struct {
 	Term    Term
-	Topic   string // of the plans, for people
+	Topic   string // of the plans, for display
 	MaxPlan int    // bytes of a plan that Term keeps
 	Lost    error  // the cause of the end of a context by the end of the term
 
@@ -32,7 +32,7 @@ type Charge struct {
 	put    uint32 // epoch that was written last
 }
 
-// NewCharge gives the charge of a term as it is now.
+// NewCharge returns the charge of a term as it is now.
 func NewCharge(c Charge) *Charge {
 	c.number = c.Term.Number()
 	return &c

@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/planner/control"
 )
 
-// ListenConfig is where agents follow.
+// ListenConfig holds the address that agents follow.
 type ListenConfig struct {
 	Listen   string `yaml:"listen" doc:"HOST:PORT."`
 	CAFile   string `yaml:"ca_file" doc:"PEM file of the authorities that may sign certificates of agents. A certificate carries the name of its agent."`
@@ -28,7 +28,7 @@ type CollectorConfig struct {
 	QueueFloor   int64         `yaml:"queue_floor_bytes" range:"1..1000000000" doc:"The same for queues, in bytes (or in the device's unit)."`
 }
 
-// LoopConfig is how plans change.
+// LoopConfig holds the settings by which plans change.
 type LoopConfig struct {
 	Cycle      time.Duration `yaml:"cycle" range:"100ms..1h" doc:"How often suspects are asked for."`
 	Timeout    time.Duration `yaml:"timeout" range:"10ms..10m" doc:"After which a request to an agent or a switch counts as lost. Below cycle."`
@@ -52,7 +52,7 @@ type JournalConfig struct {
 	Keep  int    `yaml:"keep" range:"1..100" doc:"Files that are kept beside the current one."`
 }
 
-// Control gives the settings of the controller.
+// Control returns the settings of the controller.
 func (c *LoopConfig) Control(p *loop.Probing) control.Config {
 	basic, detailed := p.HopBytes()
 	return control.Config{Cycle: int64(c.Cycle), Timeout: int64(c.Timeout), Grace: int64(c.Grace), Budget: c.Budget, MaxChanges: c.MaxChanges, SwitchCost: c.SwitchCost,
@@ -64,7 +64,7 @@ func DefaultLoopConfig() LoopConfig {
 	return LoopConfig{Cycle: 5 * time.Second, Timeout: 2 * time.Second, Grace: time.Second, SwitchCost: 1, RetryAfter: 10, Audit: 60, RaiseAfter: 1, DoubtAfter: 2, ClearAfter: 5}
 }
 
-// ValidateSwitches gives everything that is wrong with the settings of switches.
+// ValidateSwitches returns everything that is wrong with the settings of switches.
 func ValidateSwitches(switches []Switch, p *SwitchTLS) (errs []error) {
 	seen, tls := map[string]bool{}, false
 	for i := range switches {
@@ -81,6 +81,12 @@ func ValidateSwitches(switches []Switch, p *SwitchTLS) (errs []error) {
 		seen[s.Name] = true
 		if (s.Address == "") == (s.File == "") {
 			wrong(": want either address or file")
+		}
+		if s.Load != "" && s.Load != loadNever && s.Load != loadIfEmpty && s.Load != loadAlways {
+			wrong(".load: %q is none of %s, %s, %s", s.Load, loadNever, loadIfEmpty, loadAlways)
+		}
+		if s.Commit && s.Load != "" && s.Load != loadAlways {
+			wrong(".load: %s contradicts commit", s.Load)
 		}
 		tls = tls || s.Address != "" && !s.Plaintext
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// EmulatedCycle is how often the loop of an emulated network looks for suspects.
+// EmulatedCycle is the interval at which the loop of an emulated network looks for suspects.
 const EmulatedCycle = time.Second
 
 // Emulated is the control of the probes of an emulated network, whose edge switches have an agent each.
@@ -74,6 +74,7 @@ func NewEmulated(cfg emu.Config, seed uint64, j *loop.Journal, log *slog.Logger,
 	if s.Suspects, err = New(s.Config); err != nil {
 		return nil, err
 	}
+	s.Suspects.Resume(j.Seed().Suspects)
 	s.Loop, err = loop.New(loop.Options{
 		Control: control.Config{Cycle: int64(EmulatedCycle), Timeout: int64(EmulatedCycle / 3), Grace: int64(interval), SwitchCost: 1, BasicBytes: 16, DetailedBytes: 24},
 		Network: &control.Network{Name: cfg.Topology, Probes: probes, Agents: names},
@@ -92,7 +93,7 @@ func (s *Emulated) Deliver() {
 	s.Agents.Deliver(s.Network, 10*EmulatedCycle)
 	if now := s.Network.Now(); now >= s.asked+loop.Settle {
 		s.asked = now
-		s.Suspects.Rounds.Survey(s.Agents.Told(s.Network, s.Names)) // agents of this process tell what they counted
+		s.Suspects.Rounds.Survey(s.Agents.Told(s.Network, s.Names)) // agents of this process report what they counted
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/hopscope/hopscope/inference/suspicion"
 )
 
-// feed gathers what probes told of links, from windows of a collector, for cycles of the control. Which probe a flow is follows
+// feed gathers what probes reported of links, from windows of a collector, for cycles of the control. Which probe a flow is follows
 // from the way that it took: addresses and numbers of probes are the agents' own.
 type feed struct {
 	links  *Links
@@ -62,7 +62,7 @@ func (l *lineTime) add(x *inference.LinkStats) {
 	l.count += x.Count
 }
 
-// hopSum adds up what several probes, in several windows, told of a link: counts, and quantiles times counts.
+// hopSum adds up what several probes, in several windows, reported of a link: counts, and quantiles times counts.
 type hopSum struct{ latency, queue quantileSum }
 
 type quantileSum struct {
@@ -109,7 +109,7 @@ func appendWay(key []byte, way []int32) []byte {
 	return key
 }
 
-// Observe adds what the probes of a window told. Windows that come again, or late, have been judged already and are passed over.
+// Observe adds what the probes of a window reported. Windows that come again, or late, have been judged already and are passed over.
 func (f *feed) Observe(w *inference.Window) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -146,7 +146,7 @@ func (f *feed) Observe(w *inference.Window) {
 	}
 }
 
-// addLine adds how long packets were on a direction, whichever packets told it.
+// addLine adds how long packets were on a direction, whichever packets reported it.
 func (f *feed) addLine(x *inference.LinkStats) {
 	link := f.links.direction(&x.LinkKey)
 	if link < 0 {
@@ -239,7 +239,7 @@ type Page struct {
 	Get func(ctx context.Context, path string, into any) error // reads an answer of JSON
 }
 
-// Poll asks a page for what probes told, twice a cycle, until ctx ends. While there is no answer, what they told last stands.
+// Poll asks a page for what probes reported, twice a cycle, until ctx ends. While there is no answer, what they reported last stands.
 func (f *feed) Poll(ctx context.Context, page *Page, cycle time.Duration, log *slog.Logger) {
 	logged, foreign, unlisted, silent := "", false, false, false
 	poll(ctx, cycle, func(every time.Duration) {

@@ -134,7 +134,7 @@ func TestProbesAnswers(t *testing.T) {
 	}
 }
 
-// TestProbesFollow: what probes told of a network is not judged by the links of another one.
+// TestProbesFollow: what probes reported of a network is not judged by the links of another one.
 func TestProbesFollow(t *testing.T) {
 	f := newFeed(&Links{}, [][]int32{{0, 1}}, time.Millisecond)
 	f.span, f.sums[1] = 10*f.least, &hopSum{latency: quantileSum{count: 20, p50: 1, p90: 1, p99: 1}}

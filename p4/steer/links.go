@@ -55,7 +55,7 @@ func (d *Links) End(name string) (node, port uint32, ok bool) {
 	return d.ids[d.graph.Node(i)], uint32(d.graph.Port(i)), true
 }
 
-// direction is the number of a direction that two switches told, or -1. The interface that packets left by must be told.
+// direction is the number of a direction that two switches reported, or -1. The interface that packets left by must be reported.
 func (d *Links) direction(k *inference.LinkKey) int32 {
 	n, ok := d.nodes[k.Node]
 	peer, there := d.nodes[k.Peer]
@@ -113,7 +113,7 @@ func (d *Links) Route(probes []planner.Probe) (passed [][]int32, err error) {
 	return passed, nil
 }
 
-// watched is a direction by which a probe could tell more of link direction i: itself, or else the other one of the link; -1 where
+// watched is a direction by which a probe could report more of link direction i: itself, or else the other one of the link; -1 where
 // there is none.
 func (d *Links) watched(i int) int {
 	switch p := d.graph.Peer(i); {
@@ -128,8 +128,8 @@ func (d *Links) watched(i int) int {
 // LeastLatencyFloor is that of times in switches before fast lines, and before those of which the rate is not known, in ns.
 const LeastLatencyFloor = 10_000
 
-// PacketTimes is how long a packet of 1500 bytes takes on the line of each direction, or least where that is more or the rate is not known, in
-// ns: one packet of others that happens to be before a probe is no queue.
+// PacketTimes returns how long a packet of 1500 bytes takes on the line of each direction, or least where that is more or the rate is
+// not known, in ns: one packet of others that happens to be before a probe is no queue.
 func (d *Links) PacketTimes(least float64) []float64 {
 	list := make([]float64, d.graph.NumInterfaces())
 	for i := range list {

@@ -3,6 +3,7 @@ package steer
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -12,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/planner/control"
 )
 
-// Problem is what an operator should look at in the status of a control, in a sentence, or "".
+// Problem returns what an operator should look at in the status of a control, in a sentence, or "".
 func Problem(s *loop.Status) string {
 	bad, first := 0, ""
 	for _, d := range s.Devices {
@@ -35,6 +36,8 @@ func Problem(s *loop.Status) string {
 		return "the journal cannot be written, and nothing is pushed: " + s.Loop.Journal
 	case s.Loop.Fence != "":
 		return "the fleet does not confirm that this control is in charge, and nothing is pushed: " + s.Loop.Fence
+	case slices.ContainsFunc(s.Devices, func(d control.DeviceStatus) bool { return strings.HasSuffix(d.Why, "loading it waits for approval") }):
+		return "the loading of a program into a switch waits for approval"
 	case s.Pending != nil:
 		return fmt.Sprintf("the plan of epoch %d waits for approval", s.Pending.Epoch)
 	case s.Loop.NetworkRefused != "":
@@ -73,7 +76,11 @@ func WriteStatus(w io.Writer, s *loop.Status) error {
 		mode += fmt.Sprintf(", %d probes still to change", s.Behind)
 	}
 	fmt.Fprintf(t, "network\t%s; a cycle of %v%s\n", names.Printable(s.Network), s.Cycle, mode)
-	fmt.Fprintf(t, "plan\tepoch %d, %s; in force %d, before it %d\n", s.Epoch, s.Phase, s.InForce, s.Before)
+	have := ""
+	if s.InForce > 0 && s.Have < s.Agents {
+		have = fmt.Sprintf(" at %d of %d agents", s.Have, s.Agents)
+	}
+	fmt.Fprintf(t, "plan\tepoch %d, %s; in force %d%s, before it %d\n", s.Epoch, s.Phase, s.InForce, have, s.Before)
 	fmt.Fprintf(t, "probes\t%d, %d of them in detail; %.3g %% of the bytes of all in detail\n", s.Probes, s.Detailed, 100*s.Stats.ByteRatio)
 	if s.Loop.Acked != 0 {
 		fmt.Fprintf(t, "change-over\tat all devices after %v\n", time.Duration(s.Loop.Acked-s.Loop.Began).Round(time.Microsecond))
@@ -124,6 +131,14 @@ func WriteStatus(w io.Writer, s *loop.Status) error {
 	return t.Flush()
 }
 
+// because is a reason in brackets, or nothing.
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return " (not done: " + why + ")"
+}
+
 // states lists how many devices of a kind are in which state.
 func states(count map[string]int, kind string) string {
 	var list []string
@@ -155,7 +170,13 @@ func WriteLog(w io.Writer, list []control.Record) error {
 				what += x.word + id + " "
 			}
 		}
+		if r.Unchecked {
+			what = "(unchecked) " + what
+		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s%s\n", time.Unix(0, r.Time).UTC().Format("2006-01-02 15:04:05.000"), r.What, epoch, names.Printable(r.Device), names.Printable(what), names.Printable(r.Why))
+		for _, e := range r.Entries {
+			fmt.Fprintf(t, "\t\t\t%s\t%s\n", e.Op, names.Printable(e.Key+" = "+e.Value+because(e.Why)))
+		}
 	}
 	return t.Flush()
 }

@@ -90,7 +90,7 @@ func (s *Steering) reload(ctx context.Context) (restart []string, err error) {
 	for name, c := range s.Switches.served {
 		in, was := slices.Contains(x.Control.Switches, name), slices.Contains(s.Network.Control.Switches, name)
 		c.SetLeft(!in)
-		// It has come back before its connection was ended, so that nobody else says that it is there.
+		// It has come back before its connection was ended, so that no other event says that it is there.
 		if in && !was && fresh[name] == nil && c.there() {
 			s.Loop.Post(control.Up{Device: control.Device{Kind: control.Switch, Name: name}})
 		}
@@ -143,22 +143,23 @@ func (s *Steering) letGo(ctx context.Context) {
 	}
 }
 
-// clean takes our entries out of a switch that has left. End says that there is nothing more to do there; the error is why they stay.
+// clean takes the entries of this controller out of a switch that has left. End says that there is nothing more to do there; the
+// error is why they stay.
 func (s *Steering) clean(ctx context.Context, d control.Device, x *ServedSwitch) (end bool, err error) {
 	if !x.there() {
 		state := x.client.State()
 		_, other := errors.AsType[*p4rt.PipelineError](state.Problem)
 		switch {
 		case state.Connected && !state.Primary && state.Leader.Above(x.election):
-			return true, p4rt.ErrNotPrimary // it is somebody else's now
+			return true, p4rt.ErrNotPrimary // it belongs to another controller now
 		case x.owes && other:
 			return true, nil // its entries went with the program
 		case x.owes:
 			return false, cmp.Or(state.Problem, p4rt.ErrUnreachable)
 		}
-		// The program of a switch that is not ours any more is not our affair.
+		// The program of a switch that has left is of no concern.
 		cfg, c := s.Switches.cfg, x.settings
-		c.Commit, cfg.Log = false, slog.New(slog.DiscardHandler)
+		c.Commit, c.Load, cfg.Log = false, loadNever, slog.New(slog.DiscardHandler)
 		x.Close()
 		again, err := cfg.Open(&c, func(control.Event) {})
 		if err != nil {

@@ -33,13 +33,14 @@ type Rounds interface {
 	Take() (list []loop.ProbeRounds, ok bool)
 }
 
-// Suspects turns findings, what probes tell of hops, and which of their rounds got lost, into links that need a closer look, once a
+// Suspects turns findings, what probes report of hops, and which of their rounds got lost, into links that need a closer look, once a
 // cycle of the control of probes. It implements [control.Suspects].
 type Suspects struct {
 	Feed   *feed
 	Rounds *loop.Rounds // of agents; nil where the settings have others
 
 	links  *Links
+	hosts  map[string]int32 // lines of hosts, by what they are
 	state  *suspicion.State // owned by the caller of Suspects
 	rounds Rounds
 	cycle  time.Duration
@@ -61,7 +62,7 @@ const (
 
 // New makes the suspects of a network of which nothing is known yet.
 func New(c *Config) (*Suspects, error) {
-	lists, back := withHosts(c.Links.graph, c.Probes, c.Passed)
+	lists, back, hosts := withHosts(c.Links.graph, c.Probes, c.Passed)
 	in, err := suspicion.NewIncidence(len(back), lists)
 	if err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ func New(c *Config) (*Suspects, error) {
 	cfg := c.Suspicion
 	span := max(cfg.Window, probeRounds*c.Interval)
 	cfg.LineFloor, cfg.PairFloor = max(cfg.LineFloor, clockStep), max(cfg.PairFloor, clockDrift*float64(span))
-	s := &Suspects{links: c.Links, state: suspicion.New(cfg, in, c.Links), Feed: newFeed(c.Links, c.Passed, c.Interval),
+	s := &Suspects{links: c.Links, hosts: hosts, state: suspicion.New(cfg, in, c.Links), Feed: newFeed(c.Links, c.Passed, c.Interval),
 		rounds: c.Rounds, cycle: c.Suspicion.Window, open: map[uint64]inference.Finding{}}
 	if s.rounds == nil {
 		s.Rounds = loop.NewRounds(c.Probes, c.Sent)
@@ -82,11 +83,11 @@ func New(c *Config) (*Suspects, error) {
 }
 
 // withHosts gives the links of probes with the lines of the hosts that send and take them, as links behind those of the network, and
-// by link its other direction or -1. A host that loses what it sends, or what comes, explains that then, and no link of the network is
+// by link its other direction or -1, and the lines of hosts by what they are. A host that loses what it sends, or what comes, explains that then, and no link of the network is
 // blamed for it.
-func withHosts(g *topo.Graph, probes []planner.Probe, passed [][]int32) (all [][]int32, back []int32) {
+func withHosts(g *topo.Graph, probes []planner.Probe, passed [][]int32) (all [][]int32, back []int32, hosts map[string]int32) {
 	links := g.NumInterfaces()
-	hosts := map[string]int32{}
+	hosts = map[string]int32{}
 	line := func(way []int32, which, name, host string) []int32 {
 		key := which + name + " " + host
 		l, ok := hosts[key]
@@ -105,10 +106,10 @@ func withHosts(g *topo.Graph, probes []planner.Probe, passed [][]int32) (all [][
 	for i := range links {
 		back[i] = int32(g.Peer(i))
 	}
-	return all, back
+	return all, back, hosts
 }
 
-// Observe takes what a collector found in a window, and what probes told it. The window may be nil.
+// Observe takes what a collector found in a window, and what probes reported to it. The window may be nil.
 func (s *Suspects) Observe(w *inference.Window, found []inference.Finding) {
 	if w != nil {
 		s.Feed.Observe(w)
@@ -156,11 +157,19 @@ func (s *Suspects) Suspects(now int64) []control.Suspect {
 	return out
 }
 
+// Resume suspects links that a control before this one suspected, as its journal has them. It is called before the first cycle.
+func (s *Suspects) Resume(list []control.Suspect) {
+	for _, x := range list {
+		if i, ok := s.links.Lookup(x.Link); ok {
+			s.state.Resume(int32(i), x.Since, x.Why)
+		}
+	}
+}
+
 // replace takes over another network, with what is known of the links that both have. It is called by the owner of Suspects.
 func (s *Suspects) replace(next *Suspects) {
-	was := make([]int32, next.links.graph.NumInterfaces())
-	for i := range was {
-		was[i] = -1
+	was := slices.Repeat([]int32{-1}, next.links.graph.NumInterfaces()+len(next.hosts))
+	for i := range next.links.graph.NumInterfaces() {
 		if next.links.graph.Peer(i) < 0 {
 			continue
 		}
@@ -168,8 +177,13 @@ func (s *Suspects) replace(next *Suspects) {
 			was[i] = int32(old)
 		}
 	}
+	for name, l := range next.hosts {
+		if old, ok := s.hosts[name]; ok {
+			was[l] = old
+		}
+	}
 	next.state.Inherit(s.state, was)
-	s.links, s.state = next.links, next.state
+	s.links, s.hosts, s.state = next.links, next.hosts, next.state
 	s.Feed.replace(next.Feed)
 	s.Rounds.Follow(next.Rounds)
 }
@@ -211,3 +225,6 @@ func poll(ctx context.Context, cycle time.Duration, ask func(every time.Duration
 		}
 	}
 }
+
+// alike are the directions that the same probes cross as one, itself among them.
+func (s *Suspects) alike(link int32) []int32 { return s.state.Alike(link) }

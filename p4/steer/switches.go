@@ -59,7 +59,8 @@ type Switch struct {
 	Device    int64  `yaml:"device_id" range:"0..9223372036854775807" doc:"Id of the switch behind its address."`
 	Election  int64  `yaml:"election_id" range:"0..9223372036854775807" doc:"Id that the controller stands for election with; 0 is 1."`
 	Program   string `yaml:"program" oneof:"srint|intmd|pint" doc:"Program of hopscope that it runs."`
-	Commit    bool   `yaml:"commit" doc:"Load the program where the switch has none or another one."`
+	Commit    bool   `yaml:"commit" doc:"Load the program where the switch has none or another one: the same as load: always."`
+	Load      string `yaml:"load" doc:"When the program is loaded, which empties all tables: never, if-empty (where the switch has no program; that is the default), or always (where it has none or another one). Never in a dry run or a pause, and with loop.approve after approval."`
 	File      string `yaml:"file" doc:"Write entries into this file of JSON, in place of address."`
 	Entries   string `yaml:"entries" doc:"File of JSON with the entries that the switch is to hold, as file has them."`
 }
@@ -78,7 +79,7 @@ type Switches struct {
 	served map[string]*ServedSwitch
 }
 
-// SwitchesConfig is what all connections to switches have in common.
+// SwitchesConfig holds the settings of all connections to switches.
 type SwitchesConfig struct {
 	TLS     SwitchTLS
 	Timeout time.Duration // of a request
@@ -93,14 +94,14 @@ type ServedSwitch struct {
 	client   *p4rt.Client // nil for a file
 	watch    *switchWatch
 	election p4rt.Election
-	owes     bool   // it has left the network, and may hold entries of ours: the connection is for these alone
+	owes     bool   // it has left the network, and may hold entries of this controller: the connection is for these alone
 	logged   string // last, of why it still does
 }
 
 // Client is the connection, nil for a file.
 func (x *ServedSwitch) Client() *p4rt.Client { return x.client }
 
-// SetLeft says whether the switch has left the network: another controller may have it then.
+// SetLeft sets whether the switch has left the network: another controller may have it then.
 func (x *ServedSwitch) SetLeft(left bool) {
 	if x.watch != nil {
 		x.watch.left.Store(left)
@@ -163,7 +164,7 @@ func (cfg *SwitchesConfig) Open(c *Switch, post func(control.Event)) (*ServedSwi
 	}
 	x.election = p4rt.Election{High: cfg.Term, Low: uint64(max(c.Election, 1))}
 	pc := p4rt.Config{Address: c.Address, Plaintext: c.Plaintext, Device: uint64(c.Device), Election: x.election, Pipeline: pipeline,
-		Commit: c.Commit, Owner: string(loop.DefaultOwner), Timeout: cfg.Timeout}
+		Owner: string(loop.DefaultOwner), Timeout: cfg.Timeout}
 	if !c.Plaintext {
 		name := c.TLSName
 		if name == "" {
@@ -175,7 +176,7 @@ func (cfg *SwitchesConfig) Open(c *Switch, post func(control.Event)) (*ServedSwi
 			return nil, fmt.Errorf("p4runtime: %w", err)
 		}
 	}
-	x.watch = &switchWatch{device: d, election: x.election, post: post, log: cfg.Log}
+	x.watch = &switchWatch{load: c.load(), device: d, election: x.election, post: post, log: cfg.Log}
 	pc.OnState = x.watch.state
 	if x.client, err = p4rt.Dial(pc); err != nil {
 		return nil, err
@@ -184,8 +185,28 @@ func (cfg *SwitchesConfig) Open(c *Switch, post func(control.Event)) (*ServedSwi
 	return x, nil
 }
 
-// switchWatch tells the loop when a switch can be written, and when another controller has taken it over.
+// The settings of [Switch.Load].
+const (
+	loadNever   = "never"
+	loadIfEmpty = "if-empty"
+	loadAlways  = "always"
+)
+
+// load is when the program is loaded.
+func (c *Switch) load() string {
+	switch {
+	case c.Load != "":
+		return c.Load
+	case c.Commit:
+		return loadAlways
+	}
+	return loadIfEmpty
+}
+
+// switchWatch notifies the loop when a switch can be written, and when another controller has taken it over.
 type switchWatch struct {
+	load     string
+	program  string // why it has to be loaded, as the loop knows it
 	device   control.Device
 	election p4rt.Election
 	post     func(control.Event)
@@ -203,9 +224,22 @@ func (w *switchWatch) state(s p4rt.State) {
 	case !s.Connected:
 		why = "it cannot be reached"
 	}
+	other, is := errors.AsType[*p4rt.PipelineError](s.Problem)
+	program := ""
+	if is && s.Connected && s.Primary {
+		program = why
+	}
+	if program != w.program && !s.Set() {
+		if program != "" && w.up {
+			w.up = false
+			w.post(control.Down{Device: w.device, Why: why})
+		}
+		w.program = program
+		w.post(control.Program{Device: w.device, Why: program, Load: is && (w.load == loadAlways || w.load == loadIfEmpty && other.None)})
+	}
 	switch {
 	case s.Set() && !w.up:
-		w.up, w.was = true, true
+		w.up, w.was, w.program = true, true, ""
 		w.post(control.Up{Device: w.device})
 	case !s.Set() && w.up:
 		w.up = false

@@ -1,6 +1,6 @@
-// Package table is the state that a control plane keeps in a switch, as a P4Runtime server has it: entries of tables
-// with a key, an action and its parameters, and a size that a table does not grow beyond. Whoever writes to switches, the
-// emulated switches and the programs themselves share it.
+// Package table is the state that a control plane keeps in a switch, as a P4Runtime server has it: entries of tables with a key,
+// an action and its parameters, and a size that a table does not grow beyond. Writers to switches, the emulated switches and the
+// programs themselves share it.
 //
 // It is about the entries alone. What an entry does is the program's; how it comes to the switch is the control plane's.
 //

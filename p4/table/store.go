@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Kind is how a field of a key is compared.
+// Kind is the way in which a field of a key is compared.
 type Kind uint8
 
 // The kinds of matches.
@@ -30,7 +30,7 @@ type Param struct {
 	Bits int
 }
 
-// Action is what an entry can ask for.
+// Action is an action that an entry can ask for.
 type Action struct {
 	Name   string
 	Params []Param
@@ -62,7 +62,7 @@ var (
 	ErrNotFound = errors.New("entry is not there")
 )
 
-// Check says what is wrong with an entry; the error is an [ErrInvalid].
+// Check returns what is wrong with an entry; the error is an [ErrInvalid].
 func (t *Table) Check(e *Entry) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("table %s: %s: %w", t.Name, fmt.Sprintf(format, args...), ErrInvalid)
@@ -300,7 +300,7 @@ func (s *Store) Delete(e *Entry) error {
 	return nil
 }
 
-// Read gives the entries of a table, or of all tables for "". A default action comes last.
+// Read returns the entries of a table, or of all tables for "". A default action comes last.
 func (s *Store) Read(name string) (entries []Entry) {
 	for _, c := range s.order {
 		if name != "" && name != c.Name {
@@ -324,7 +324,7 @@ func (s *Store) Len(name string) int {
 	return 0
 }
 
-// Find gives the entry that applies to a key, or the default action, or nil. The entry belongs to the store.
+// Find returns the entry that applies to a key, or the default action, or nil. The entry belongs to the store.
 func (s *Store) Find(name string, key ...Value) *Entry {
 	c := s.byName[name]
 	if c == nil || len(key) != len(c.Key) {

@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/planner/attention"
 )
 
-// TestCheckEach breaks a partial plan in one thing at a time, and wants to be told of that and of nothing else.
+// TestCheckEach breaks a partial plan in one thing at a time, and wants that to be reported and nothing else.
 func TestCheckEach(t *testing.T) {
 	p := &attention.Problem{
 		Probes: []attention.Trace{

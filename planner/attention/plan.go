@@ -55,7 +55,7 @@ func (plan *Plan) Follow(p *Problem, previous *Plan) error {
 	return plan.Replace(before, after, nil)
 }
 
-// CheckTransition says in what the transition of a plan does not lead from an older one to it, or leaves a suspicious link
+// CheckTransition returns in what the transition of a plan does not lead from an older one to it, or leaves a suspicious link
 // that both look at without detail on the way.
 func CheckTransition(p *Problem, old, plan *Plan) error {
 	before, after := plan.elements(p, old)

@@ -88,7 +88,7 @@ func Read(r io.Reader) (*Problem, error) {
 	return planner.ReadProblem(r, new(Problem))
 }
 
-// Validate says what is wrong with the problem itself. That a suspicious link lies on no probe is not among it: such a
+// Validate returns what is wrong with the problem itself. That a suspicious link lies on no probe is not among it: such a
 // problem has a partial plan.
 func (p *Problem) Validate() error {
 	var bad planner.Errors

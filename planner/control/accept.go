@@ -2,7 +2,7 @@ package control
 
 import "math"
 
-// Accept says whether a report of an agent's probe belongs to this cycle, by the epoch that the packet carries. In one
+// Accept decides whether a report of an agent's probe belongs to this cycle, by the epoch that the packet carries. In one
 // cycle, and for one agent, reports of one epoch are accepted and no other: those of a plan that begins with the cycle
 // are, and those of the plan before are late. An agent of the name "" stands for one that is not known: what it sends is
 // accepted where every agent that is up has that epoch.
@@ -54,7 +54,7 @@ func (d *device) expectNow(target *Plan, began bool) {
 	switch {
 	case target == nil || !d.up || !d.known || d.inForce == target.Epoch:
 		d.expect = d.inForce
-	case d.mayHave > d.inForce && seen != 0: // it was sent another one and has not answered, but its packets tell
+	case d.mayHave > d.inForce && seen != 0: // it was sent another one and has not answered, but its packets show it
 		d.expect = seen
 	case d.mayHave > d.inForce:
 		d.expect = d.mayHave
@@ -65,8 +65,8 @@ func (d *device) expectNow(target *Plan, began bool) {
 	}
 }
 
-// Changing gives the last change-over: the links on whose probes something changed, and from when to when the figures of
-// these links may show the change-over itself. While it lasts it ends now. What ended more than a cycle ago is forgotten.
+// Changing returns the last change-over: the links on whose probes something changed, and from when to when the figures of these
+// links may show the change-over itself. While it lasts it ends now. What ended more than a cycle ago is forgotten.
 func (c *Controller) Changing(now int64) (links []string, from, to int64) {
 	x := &c.change
 	switch {

@@ -26,6 +26,12 @@ type Remove struct {
 	Entries []Entry
 }
 
+// Load loads the program into a switch, which empties its tables. It is answered when the switch runs it.
+type Load struct {
+	Request Request
+	Device  Device
+}
+
 // Read asks what a device holds. An agent's answer is the epoch that it named when this connection began.
 type Read struct {
 	Request Request
@@ -38,6 +44,7 @@ type Journal struct{ Record Record }
 func (SendPlan) action() {}
 func (Install) action()  {}
 func (Remove) action()   {}
+func (Load) action()     {}
 func (Read) action()     {}
 func (Journal) action()  {}
 
@@ -49,11 +56,21 @@ type Record struct {
 	Request Request  `json:"request,omitempty"`
 	Epoch   uint32   `json:"epoch,omitempty"`
 	Count   int      `json:"count,omitempty"` // of probes or entries
-	On      []string `json:"on,omitempty"`    // probes that are turned to detail
-	Off     []string `json:"off,omitempty"`   // and back
+	On      []string `json:"on,omitempty"`    // probes that are turned to detail; links that are suspected
+	Off     []string `json:"off,omitempty"`   // and back; links that are cleared
 	Left    []string `json:"left,omitempty"`  // suspicious links that get no detail
 	Why     string   `json:"why,omitempty"`
+
+	// Entries are what is to be done to entries of a switch, of what was pushed; what became of each, of an answer that refuses; and what a switch
+	// holds, of an answer to a question, where the journal did not have that before. Of more than [mostChanges] there are several records of a request.
+	Entries []Change `json:"entries,omitempty"`
+	Found   *int     `json:"found,omitempty"` // entries of ours that the switch was found to hold, of an answer to a question
+
+	Unchecked bool `json:"unchecked,omitempty"` // it was read from a line without a checksum
 }
+
+// mostChanges bounds the entries of a record.
+const mostChanges = 10_000
 
 // What says what a record is about.
 type What string
@@ -75,4 +92,7 @@ const (
 	StoodDown  What = "stood-down"
 	NetChanged What = "network-changed"
 	NetRefused What = "network-refused" // what it was stays
+	Suspected  What = "suspected"       // links that deserve a closer look from now on
+	Cleared    What = "cleared"         // links that do not any more
+	Gap        What = "gap"             // records are missing: the journal could not be written
 )

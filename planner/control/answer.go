@@ -24,7 +24,8 @@ func (c *Controller) up(x Device) {
 		return
 	}
 	d.lose()
-	d.up, d.heard, d.silent, d.failed, d.attempts = true, true, false, "", 0
+	d.up, d.heard, d.silent, d.failed, d.attempts, d.refusals, d.fruitless = true, true, false, "", 0, 0, 0
+	d.program, d.approved, d.announced, d.loads = "", false, false, 0
 	c.record(Record{What: WentUp, Device: d.String()})
 }
 
@@ -41,17 +42,20 @@ func (c *Controller) down(e Down) {
 // lose forgets what is on its way and what the device holds.
 func (d *device) lose() {
 	d.waits, d.batch, d.sent, d.known, d.retry = nothing, nil, nil, false, false
-	d.have, d.checked, d.clean, d.made = nil, 0, false, false
+	d.have, d.told, d.checked, d.clean, d.made = nil, false, 0, false, false
 }
 
-// answered finds who answers, and forgets that it was waited for.
-func (c *Controller) answered(x Device, r Request, why string) *device {
+// answered finds the device that answers, and forgets that it was waited for.
+func (c *Controller) answered(x Device, r Request, said Record) *device {
 	d := c.find(x)
 	if d == nil || d.waits == nothing || d.request != r || c.stood != "" {
 		c.counts.Stale++
 		return nil
 	}
-	c.record(Record{What: Answered, Device: d.String(), Request: r, Why: why})
+	said.What, said.Device, said.Request = Answered, d.String(), r
+	if said.Found == nil {
+		c.recordEntries(said)
+	}
 	d.attempts, d.silent, d.checked = 0, false, 0
 	if d.Kind == Switch {
 		c.only = c.at(x)
@@ -60,14 +64,14 @@ func (c *Controller) answered(x Device, r Request, why string) *device {
 }
 
 func (c *Controller) acked(e Acked) {
-	d := c.answered(e.Device, e.Request, "")
+	d := c.answered(e.Device, e.Request, Record{})
 	if d == nil {
 		return
 	}
 	switch d.waits {
 	case sending:
 		d.inForce, d.foreign = d.sent.Epoch, false
-		d.failed, d.retry = "", false
+		d.failed, d.retry, d.refusals = "", false, 0
 		c.graceUntil = c.now + c.cfg.Grace
 		c.only = c.at(e.Device)
 	case installing:
@@ -83,7 +87,7 @@ func (c *Controller) acked(e Acked) {
 }
 
 func (c *Controller) refused(e Refused) {
-	d := c.answered(e.Device, e.Request, "refused: "+e.Why)
+	d := c.answered(e.Device, e.Request, Record{Why: "refused: " + e.Why, Entries: e.Did})
 	if d == nil {
 		return
 	}
@@ -93,31 +97,81 @@ func (c *Controller) refused(e Refused) {
 	if did == sending {
 		d.mayHave = min(d.mayHave, sent.Epoch-1) // it is not in force there, whatever became of earlier ones
 		if sent == c.target && !sent.rollback && c.inForce != nil && c.inForce != sent && d.failed == "" {
-			c.giveUp(why)
+			c.giveUp(why, d.Device)
 			return
 		}
 	}
+	if did == loading {
+		d.program = why
+		return
+	}
 	if d.Kind == Switch {
 		d.known = false // some of it may have been done
+		d.did(e.Did)
 		if did == installing && c.inForce == nil && !c.crowded {
 			c.crowded = true // what an earlier life left may be in the way
 			return
 		}
-		if did == installing && d.failed == "" && c.mayRevert(batch) {
-			c.giveUp(why)
+		if did == installing && d.failed == "" && c.mayRevert(rested(batch, e.Did)) {
+			c.giveUp(why, d.Device)
 			return
 		}
 	}
-	d.fail(why, c.counts.Cycles+uint64(c.cfg.RetryAfter))
+	c.fail(d, why)
 }
 
-// fail goes on without a device.
-func (d *device) fail(why string, retryAt uint64) {
-	d.failed, d.retry, d.retryAt = why, false, retryAt
+// rested are the entries of a batch for which a plan as a whole may be given up: those that were refused and that it alone has, or all of them
+// where it is not known which.
+func rested(batch []Entry, did []Change) (list []Entry) {
+	if did == nil {
+		return batch
+	}
+	for _, x := range did {
+		if x.Why != "" && !x.Skipped && x.Epoch != 0 {
+			list = append(list, x.Entry)
+		}
+	}
+	return list
 }
 
-// mayRevert reports whether the target can be given up because a switch refuses entries of it: nobody was sent it, and
-// there is something to go back to.
+// did takes over what became of single entries.
+func (d *device) did(list []Change) {
+	for _, x := range list {
+		switch one := []Entry{x.Entry}; {
+		case x.Why != "":
+		case x.Op == Delete:
+			d.have = without(d.have, one)
+		default:
+			d.have = with(d.have, one)
+		}
+	}
+}
+
+// fail goes on without a device, and tries it again later and later.
+func (c *Controller) fail(d *device, why string) {
+	d.failed, d.retry, d.retryAt = why, false, c.later(d.refusals)
+	d.refusals++
+}
+
+// later is the cycle in which something is tried again that was refused several times before.
+func (c *Controller) later(times int) uint64 {
+	return c.counts.Cycles + uint64(c.cfg.RetryAfter)<<min(times, 6)
+}
+
+// program notes that a switch does not run the expected program, or that it does.
+func (c *Controller) program(e Program) {
+	d := c.find(e.Device)
+	if d == nil || d.program == e.Why && d.mayLoad == e.Load {
+		return
+	}
+	if d.program = e.Why; d.waits == loading && e.Why != "" {
+		return
+	}
+	d.mayLoad = e.Load
+}
+
+// mayRevert reports whether the target can be given up because a switch refuses entries of it: no agent was sent it, and there is
+// something to go back to.
 func (c *Controller) mayRevert(batch []Entry) bool {
 	if c.target == nil || c.target == c.inForce || !slices.ContainsFunc(batch, func(e Entry) bool { return e.Epoch == c.target.Epoch || e.Epoch == 0 }) {
 		return false
@@ -141,9 +195,10 @@ func (c *Controller) ahead(epoch uint32) bool {
 
 // giveUp goes back to what is in force. Where agents may have the target already, that needs a new epoch. Where it is
 // such an epoch that is refused, agents keep what each of them has, and a later cycle tries again.
-func (c *Controller) giveUp(why string) {
+func (c *Controller) giveUp(why string, at Device) {
 	bad := c.target
 	c.planFailed(bad, why)
+	c.refusal.at = at
 	moved := false
 	for k := range c.devices {
 		moved = moved || c.devices[k].Kind == Agent && c.devices[k].mayHave >= bad.Epoch
@@ -154,7 +209,7 @@ func (c *Controller) giveUp(why string) {
 		c.begin(p)
 		return
 	}
-	c.target = c.inForce
+	c.target, c.trial = c.inForce, Device{}
 	for k := range c.devices {
 		if d := &c.devices[k]; d.Kind == Agent && d.expect == bad.Epoch {
 			d.expect = d.inForce // nothing of the other epoch was ever sent
@@ -165,7 +220,11 @@ func (c *Controller) giveUp(why string) {
 // planFailed remembers a plan that was refused.
 func (c *Controller) planFailed(p *Plan, why string) {
 	c.counts.Refused++
-	c.refusal = refusal{p, why, c.counts.Cycles + uint64(c.cfg.RetryAfter)}
+	times := 0
+	if old := c.refusal.plan; old != nil && p != nil && same(old, p) {
+		times = c.refusal.times + 1
+	}
+	c.refusal = refusal{plan: p, why: why, until: c.later(times), times: times}
 	r := Record{What: PlanFailed, Why: why}
 	if p != nil {
 		r.Epoch = p.Epoch
@@ -174,12 +233,18 @@ func (c *Controller) planFailed(p *Plan, why string) {
 }
 
 func (c *Controller) readBack(e ReadBack) {
-	d := c.answered(e.Device, e.Request, "")
+	found := len(e.Entries)
+	d := c.answered(e.Device, e.Request, Record{Found: &found})
 	if d == nil {
 		return
 	}
 	was := d.waits
 	d.waits, d.batch, d.sent = nothing, nil, nil
+	said := Record{What: Answered, Device: d.String(), Request: e.Request}
+	if was != reading || d.Kind == Agent {
+		said.Epoch = e.Epoch
+		c.record(said)
+	}
 	if was != reading {
 		d.known = false
 		return
@@ -193,18 +258,24 @@ func (c *Controller) readBack(e ReadBack) {
 		if again && !slices.Equal(have, d.have) {
 			c.counts.Repaired++
 		}
-		d.have = have
+		said.Count, said.Found = len(have), &found
+		if !slices.Equal(have, d.have) || !d.told {
+			for _, x := range have {
+				said.Entries = append(said.Entries, Change{Op: Hold, Entry: x})
+			}
+		}
+		c.recordEntries(said)
+		d.have, d.told = have, true
 		for _, x := range have {
 			if c.credible(x.Epoch) {
-				c.last = max(c.last, x.Epoch)
+				c.last, c.told = max(c.last, x.Epoch), max(c.told, x.Epoch)
 			}
 		}
 		return
 	}
 	if !c.credible(e.Epoch) { // it would refuse every plan to come, and must not drag the others along
 		d.known = false
-		d.fail(fmt.Sprintf("%s says that epoch %d is in force, which no controller has come to: take its plan away and start it again", d.Device, e.Epoch),
-			c.counts.Cycles+uint64(c.cfg.RetryAfter))
+		c.fail(d, fmt.Sprintf("%s says that epoch %d is in force, which no controller has come to: take its plan away and start it again", d.Device, e.Epoch))
 		return
 	}
 	if d.met && e.Epoch > max(d.mayHave, d.inForce) {
@@ -213,7 +284,7 @@ func (c *Controller) readBack(e ReadBack) {
 	}
 	d.foreign = e.Epoch != 0 && !(d.met && c.first != 0 && e.Epoch >= c.first && e.Epoch <= d.mayHave)
 	d.met, d.inForce = true, e.Epoch
-	c.last = max(c.last, e.Epoch)
+	c.last, c.told = max(c.last, e.Epoch), max(c.told, e.Epoch)
 	if d.expect == 0 && c.counts.Cycles == 0 {
 		d.expect = e.Epoch // nothing was accepted before the first cycle
 	}
@@ -227,7 +298,13 @@ const mostEpoch = math.MaxInt32
 
 // credible reports whether a controller can have come to an epoch. After one of which that is not so numbers would soon run out,
 // and begin again at the one that stands for no plan.
-func (c *Controller) credible(epoch uint32) bool { return epoch <= max(c.last, mostEpoch) }
+func (c *Controller) credible(epoch uint32) bool { return epoch <= mostEpoch }
+
+// bound holds what a journal said of epochs against what devices have: an earlier life was at most an hour of cycles ahead of all of them.
+func (c *Controller) bound() {
+	const hour = 3600 * 1_000_000_000
+	c.last = uint32(min(uint64(c.last), uint64(c.told)+uint64(hour/c.cfg.Cycle)))
+}
 
 // standDown leaves everything as it is.
 func (c *Controller) standDown(why string) {
@@ -239,6 +316,24 @@ func (c *Controller) standDown(why string) {
 	for k := range c.devices {
 		d := &c.devices[k]
 		d.waits, d.batch, d.sent = nothing, nil, nil
+	}
+}
+
+// hold takes back what has not left: what the devices hold is what it was.
+func (c *Controller) hold(e Held) {
+	c.held = e.Why
+	for k := range c.devices {
+		d := &c.devices[k]
+		if d.waits == nothing || !slices.Contains(e.Unsent, d.request) {
+			continue
+		}
+		if d.waits == sending {
+			d.mayHave = d.had
+			if d.expect > d.mayHave {
+				d.expect = d.inForce
+			}
+		}
+		d.waits, d.batch, d.sent, d.checked = nothing, nil, nil, 0
 	}
 }
 
@@ -260,6 +355,9 @@ func (c *Controller) obey(e Command) error {
 		c.paused = true
 	case Resume:
 		c.paused = false
+		for k := range c.devices {
+			c.devices[k].loads = 0
+		}
 		if c.stood != "" {
 			c.reset()
 		}
@@ -285,7 +383,18 @@ func (c *Controller) obey(e Command) error {
 
 func (c *Controller) approve(epoch uint32) error {
 	p := c.pending
+	loads := 0
+	if epoch == 0 && c.stood == "" && !c.dry {
+		for k := range c.devices {
+			if d := &c.devices[k]; d.awaits() && !d.approved {
+				d.approved = true
+				loads++
+			}
+		}
+	}
 	switch {
+	case p == nil && loads > 0:
+		return nil
 	case p == nil:
 		return fmt.Errorf("no plan waits")
 	case epoch != 0 && epoch != p.Epoch:
@@ -336,6 +445,6 @@ func (c *Controller) reset() {
 		c.devices[k] = device{Device: d.Device, up: d.up, heard: d.heard, leaving: d.leaving}
 	}
 	c.stood, c.target, c.inForce, c.before, c.pending, c.known = "", nil, nil, nil, nil, nil
-	c.crowded = false
+	c.crowded, c.trial = false, Device{}
 	c.first, c.settled, c.refusal, c.change = 0, false, refusal{}, change{}
 }

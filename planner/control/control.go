@@ -21,7 +21,7 @@ type Controller struct {
 	version  uint64   // of what devices are to hold
 	kept     keep     // as of that version
 
-	target  *Plan // what devices are to have; nil for nothing of ours
+	target  *Plan // what devices are to have; nil for nothing of this controller
 	inForce *Plan // the last target that settled
 	before  *Plan // and the one before it
 	pending *Plan // waits for approval
@@ -29,12 +29,15 @@ type Controller struct {
 	known   []*Plan
 	first   uint32 // lowest epoch that this life has given
 	last    uint32 // highest epoch that was ever seen
+	told    uint32 // highest epoch that a device of this life had
 
 	broken     []string // probes of the network before that no longer pass
 	refusal    refusal
+	trial      Device // that refused a plan like the target: it is to take it before any other changes; without a name for none
 	paused     bool
 	dry        bool
 	stood      string // why another controller is in charge
+	held       string // why nothing leaves
 	settled    bool
 	crowded    bool // a switch has refused entries of the first plan
 	graceUntil int64
@@ -57,6 +60,8 @@ type refusal struct {
 	plan  *Plan
 	why   string
 	until uint64 // cycles
+	at    Device // that refused it, without a name where none did
+	times int    // in a row
 }
 
 // change is the last change-over.
@@ -65,7 +70,7 @@ type change struct {
 	from, to int64 // to is 0 while it lasts
 }
 
-// New makes a controller that knows nothing of what devices hold. All devices are down until told otherwise.
+// New makes a controller that knows nothing of what devices hold. All devices are down until an event says otherwise.
 func New(cfg Config, network *Network, seed Seed) (*Controller, error) {
 	switch {
 	case cfg.Cycle <= 0 || cfg.Timeout <= 0 || cfg.Timeout >= cfg.Cycle:
@@ -99,7 +104,7 @@ func New(cfg Config, network *Network, seed Seed) (*Controller, error) {
 	return c, nil
 }
 
-// Validate says what cannot be steered.
+// Validate returns what cannot be steered.
 func (n *Network) Validate() error { return n.validate() }
 
 func (n *Network) validate() error {
@@ -153,6 +158,10 @@ func (c *Controller) Step(e Event) []Action {
 		c.readBack(e)
 	case Superseded:
 		c.standDown(e.Why)
+	case Program:
+		c.program(e)
+	case Held:
+		c.hold(e)
 	case Command:
 		c.command(e)
 	}
@@ -172,10 +181,14 @@ func (c *Controller) advance(now int64) {
 		}
 		c.counts.TimedOut++
 		c.record(Record{What: TimedOut, Device: d.String(), Request: d.request, Why: d.waits.String()})
+		did := d.waits
 		d.waits, d.batch, d.sent = nothing, nil, nil
 		d.retry = d.retry && !d.silent // once a cycle
 		if d.Kind == Switch {
 			d.known = false // whether it was done, only the switch knows
+			if did == installing || did == removing {
+				d.fruitless++
+			}
 		}
 		if d.attempts++; d.attempts >= c.cfg.Attempts {
 			d.silent = true
@@ -184,7 +197,7 @@ func (c *Controller) advance(now int64) {
 	}
 }
 
-// Next is when the controller wants to be woken. It is false where time alone changes nothing.
+// Next returns when the controller wants to be woken. It is false where time alone changes nothing.
 func (c *Controller) Next() (int64, bool) {
 	next := int64(math.MaxInt64)
 	for k := range c.devices {
@@ -218,10 +231,21 @@ func (c *Controller) tick(e Tick) {
 		}
 		if d.Kind == Agent {
 			d.expectNow(c.target, began != c.target)
-		} else if a := uint64(c.cfg.Audit); a > 0 && (c.counts.Cycles+uint64(k))%a == 0 && d.ready() && d.waits == nothing {
+		} else if a := uint64(c.cfg.Audit); a > 0 && (c.counts.Cycles+uint64(k))%a == 0 && d.ready() && d.waits == nothing && c.held == "" {
 			c.ask(d)
 		}
 	}
+}
+
+// recordEntries is record, in several lines where there are many entries.
+func (c *Controller) recordEntries(r Record) {
+	all := r.Entries
+	for len(all) > mostChanges {
+		r.Entries, all = all[:mostChanges], all[mostChanges:]
+		c.record(r)
+	}
+	r.Entries = all
+	c.record(r)
 }
 
 // record adds a line to the journal.
@@ -230,7 +254,7 @@ func (c *Controller) record(r Record) {
 	c.out = append(c.out, Journal{r})
 }
 
-// device is what is known of one. Its slices are replaced and never written to.
+// device is the controller's view of a device. Its slices are replaced and never written to.
 type device struct {
 	Device
 	up, known bool
@@ -240,6 +264,8 @@ type device struct {
 	retry     bool // in this cycle, though silent or failed
 	failed    string
 	retryAt   uint64 // cycle
+	refusals  int    // in a row
+	fruitless int    // changes of a switch in a row of which it did not say what became
 	attempts  int
 
 	waits    operation
@@ -247,6 +273,7 @@ type device struct {
 	deadline int64
 	batch    []Entry // being installed or removed
 	sent     *Plan   // being given to an agent
+	had      uint32  // mayHave before that
 
 	// Of an agent.
 	met     bool   // by this controller
@@ -257,10 +284,15 @@ type device struct {
 	seen    uint32 // epoch of its packets in this cycle
 
 	// Of a switch.
-	have    []Entry
-	checked uint64 // version at which there was nothing to do
-	clean   bool   // as of that version
-	made    bool   // has all of the target, as of that version
+	program             string // why it has to be loaded with its program, "" where it has not
+	mayLoad             bool
+	approved, announced bool // the loading of it
+	loads               int  // tries
+	have                []Entry
+	told                bool   // the journal has what it holds
+	checked             uint64 // version at which there was nothing to do
+	clean               bool   // as of that version
+	made                bool   // has all of the target, as of that version
 }
 
 // operation is what a device was asked for.
@@ -272,10 +304,11 @@ const (
 	sending
 	installing
 	removing
+	loading
 )
 
 func (o operation) String() string {
-	return [...]string{"", "read", "plan", "install", "remove"}[o]
+	return [...]string{"", "read", "plan", "install", "remove", "load"}[o]
 }
 
 // live reports whether change-overs wait for a device.
@@ -312,7 +345,7 @@ func (c *Controller) at(x Device) int {
 	return -1
 }
 
-// follow makes the devices those of a network. Devices that are gone from it stay until they hold nothing of ours.
+// follow makes the devices those of a network. Devices that are gone from it stay until they hold nothing of this controller.
 func (c *Controller) follow(n *Network) {
 	old := c.devices
 	c.devices = nil

@@ -198,7 +198,7 @@ func TestStagedOnceBroken(t *testing.T) {
 	}
 }
 
-// TestOperator holds plans for approval, makes them without giving them to anybody, and takes them back.
+// TestOperator holds plans for approval, makes them without sending them to a device, and takes them back.
 func TestOperator(t *testing.T) {
 	w := steer(t, Config{Approve: true}, ring(4, 1))
 	w.bad = []Suspect{{Link: "l01", Weight: 1}}
@@ -374,12 +374,12 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestNonsense tells a controller what cannot be, which changes nothing.
+// TestNonsense sends a controller what cannot be, which changes nothing.
 func TestNonsense(t *testing.T) {
 	w := steer(t, Config{}, ring(4, 1))
 	d := Device{Switch, "s01"}
 	for _, e := range []Event{
-		nil, Acked{99, d}, Refused{99, d, ""}, ReadBack{Request: 99, Device: d}, Acked{1, Device{Agent, "nobody"}}, Up{Device{Switch, "a"}},
+		nil, Acked{99, d}, Refused{Request: 99, Device: d, Why: ""}, ReadBack{Request: 99, Device: d}, Acked{1, Device{Agent, "nobody"}}, Up{Device{Switch, "a"}},
 		Down{Device{Agent, "s01"}, ""}, NetworkChanged{}, Command{Verb: "fly"}, Command{Verb: Approve}, Command{Verb: Reject}, Command{Verb: Rollback},
 		Tick{Now: -5, Suspects: []Suspect{{Link: "l01", Weight: math.NaN()}, {Link: ""}, {Link: "nowhere", Weight: -1}, {Link: "l01", Weight: math.Inf(1)}}},
 	} {

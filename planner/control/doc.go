@@ -1,6 +1,6 @@
-// Package control steers probes: which of them measure in detail, and how the network gets from one plan to the next
-// without a link out of sight. Events go in and actions come out, as with a state machine of consensus; nothing here does
-// I/O or reads a clock. Whoever runs a [Controller] carries out the actions and tells it what came back.
+// Package control steers probes: which of them measure in detail, and how the network gets from one plan to the next without a
+// link out of sight. Events go in and actions come out, as with a state machine of consensus; nothing here does I/O or reads a
+// clock. The program that runs a [Controller] carries out the actions and reports to it what came back.
 //
 // # A cycle
 //
@@ -34,19 +34,18 @@
 //
 // # Refusals
 //
-// A plan is taken whole or not at all. Where it fails its check, nobody hears of it. Where a switch refuses an entry, no
-// agent has the plan yet: what was written goes, and what is in force stays. Where an agent refuses the plan, others may
-// have taken it: all get what was in force before, under a new epoch. The same plan is not tried again for RetryAfter
-// cycles.
+// A plan is taken whole or not at all. Where it fails its check, no device gets it. Where a switch refuses an entry, no agent
+// has the plan yet: what was written goes, and what is in force stays. Where an agent refuses the plan, others may have taken
+// it: all get what was in force before, under a new epoch. The same plan is not tried again for RetryAfter cycles.
 //
 // # After a crash
 //
-// A new controller knows nothing, and asks: switches for their entries, agents for their epochs. It begins with a plan of
-// an epoch above all of these. What it finds stays until that plan is in force, except where a table has no room. Entries
-// of ours that no plan needs are removed then; those of strangers were never shown to it.
+// A new controller knows nothing, and asks: switches for their entries, agents for their epochs. It begins with a plan of an
+// epoch above all of these. What it finds stays until that plan is in force, except where a table has no room. Entries of this
+// controller that no plan needs are removed then; those of others were never shown to it.
 //
-// An agent with a plan that this controller never sent, where it had known the agent before, has another controller. This
-// one stands down then, as it does with [Superseded], and does nothing before it is told to resume.
+// An agent with a plan that this controller never sent, where it had known the agent before, has another controller. This one
+// stands down then, as it does with [Superseded], and does nothing before it is asked to resume.
 //
 // # Epochs
 //

@@ -2,6 +2,7 @@ package control
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -15,7 +16,10 @@ func (c *Controller) begin(p *Plan) {
 		c.first = p.Epoch
 	}
 	from := c.target
-	c.target, c.settled = p, false
+	c.target, c.settled, c.trial = p, false, Device{}
+	if c.refusal.plan != nil && same(c.refusal.plan, p) {
+		c.trial = c.refusal.at
+	}
 	c.last = max(c.last, p.Epoch)
 	c.known = append(c.known, p)
 	c.counts.Plans++
@@ -34,30 +38,39 @@ func (c *Controller) begin(p *Plan) {
 	c.change.links, c.change.to = links, 0
 }
 
-// settle notes that every device that is up has the target and nothing else.
+// settle notes that every device that is waited for has the target and nothing else. In force is what an agent has confirmed.
 func (c *Controller) settle() {
 	if !c.steady() {
 		c.settled = false
 		return
 	}
 	defer c.forget()
-	if c.settled {
-		return
+	if !c.settled {
+		c.settled = true
+		if c.change.from != 0 && c.change.to == 0 {
+			c.change.to = c.lastTick + c.cfg.Cycle
+		}
 	}
-	c.settled = true
-	if c.change.from != 0 && c.change.to == 0 {
-		c.change.to = c.lastTick + c.cfg.Cycle
-	}
-	if c.target != nil {
+	if c.target != nil && c.inForce != c.target && c.confirmed() {
 		if c.inForce != nil && c.inForce != c.target && !same(c.inForce, c.target) {
 			c.before = c.inForce
 		}
 		c.inForce = c.target
+		if c.refusal.plan != nil && same(c.refusal.plan, c.target) {
+			c.refusal = refusal{}
+		}
 		c.record(Record{What: Settled, Epoch: c.target.Epoch})
 	}
 }
 
-// forget drops plans that nobody has, and devices that are gone and hold nothing of ours.
+// confirmed reports whether an agent has said that the target is in force there.
+func (c *Controller) confirmed() bool {
+	return slices.ContainsFunc(c.devices, func(d device) bool {
+		return d.Kind == Agent && d.up && d.known && !d.foreign && d.inForce == c.target.Epoch
+	})
+}
+
+// forget drops plans that no device has, and devices that are gone and hold nothing of this controller.
 func (c *Controller) forget() {
 	c.known = slices.DeleteFunc(c.known, func(p *Plan) bool {
 		return p != c.target && p != c.inForce && !slices.ContainsFunc(c.devices, func(d device) bool {
@@ -110,7 +123,7 @@ func (c *Controller) unsteady(d *device) bool {
 // drive asks devices for what is missing. It looks at what is so and at what should be, and not at what happened. Where
 // only what one device holds has changed, nothing else is looked at again, except that agents wait for the last switch.
 func (c *Controller) drive() {
-	if c.stood != "" {
+	if c.stood != "" || c.held != "" {
 		c.waitsGrace = false
 		return
 	}
@@ -119,13 +132,10 @@ func (c *Controller) drive() {
 		c.kept, c.only = k, -1
 		c.version++
 	}
-	if c.only >= 0 {
-		c.driveDevice(&c.devices[c.only], &k)
-	} else {
-		c.waitsGrace = false
-		for i := range c.devices {
-			c.driveDevice(&c.devices[i], &k)
-		}
+	c.driveAll(&k)
+	if c.trial.Name != "" && c.tried() {
+		c.trial, c.only = Device{}, -1
+		c.driveAll(&k)
 	}
 	if c.made() {
 		agents := c.devices
@@ -137,7 +147,7 @@ func (c *Controller) drive() {
 			if d.Kind == Switch {
 				break // agents come first
 			}
-			if d.ready() && d.waits == nothing && d.inForce < c.target.Epoch {
+			if d.ready() && d.waits == nothing && d.inForce < c.target.Epoch && (c.trial.Name == "" || c.trial == d.Device) {
 				c.send(d)
 			}
 		}
@@ -145,14 +155,67 @@ func (c *Controller) drive() {
 	c.settle()
 }
 
+// driveAll drives the device of which alone something has changed, or all of them.
+func (c *Controller) driveAll(k *keep) {
+	if c.only >= 0 {
+		c.driveDevice(&c.devices[c.only], k)
+		return
+	}
+	c.waitsGrace = false
+	for i := range c.devices {
+		c.driveDevice(&c.devices[i], k)
+	}
+}
+
+// tried reports whether the device that refused a plan like the target has taken it now, or is not waited for.
+func (c *Controller) tried() bool {
+	d := c.find(c.trial)
+	switch {
+	case d == nil || !d.live():
+		return true
+	case d.Kind == Agent:
+		return d.known && d.inForce == c.target.Epoch
+	}
+	return d.known && d.made && d.checked == c.version
+}
+
 func (c *Controller) driveDevice(d *device, k *keep) {
 	switch {
+	case d.awaits():
+		c.load(d)
 	case !d.up || !d.live() && !d.retry || d.waits != nothing:
 	case !d.known:
 		c.ask(d)
 	case d.Kind == Switch:
 		c.driveSwitch(d, k)
 	}
+}
+
+// mostLoads is how often a program is loaded into a switch that does not run it afterwards.
+const mostLoads = 2
+
+// awaits reports whether a switch waits to be loaded with its program.
+func (d *device) awaits() bool {
+	return d.Kind == Switch && !d.up && !d.leaving && d.program != "" && d.mayLoad && d.loads < mostLoads
+}
+
+// load loads a switch with its program, unless that has to wait.
+func (c *Controller) load(d *device) {
+	switch {
+	case d.waits != nothing || c.dry || c.paused:
+		return
+	case c.cfg.Approve && !d.approved:
+		if !d.announced {
+			d.announced = true
+			c.record(Record{What: Waiting, Device: d.String(), Why: "its program is to be loaded, which empties its tables: " + d.program})
+		}
+		return
+	}
+	c.request++
+	d.loads++
+	c.wait(d, loading, nil)
+	c.record(Record{What: Pushed, Device: d.String(), Request: d.request, Why: "its program, which empties its tables: " + d.program})
+	c.out = append(c.out, Load{d.request, d.Device})
 }
 
 // keep says what no switch may lose.
@@ -167,8 +230,8 @@ func (c *Controller) keeping() (k keep) {
 	if c.target != nil {
 		k.plans = append(k.plans, c.target)
 	}
-	// What an earlier life left stays until a plan of this one is in force: somebody may use it of whom nothing is known. But
-	// it goes where it is in the way.
+	// What an earlier life left stays until a plan of this one is in force: an unknown agent may use it. But it goes where it is in
+	// the way.
 	k.all = c.inForce == nil && !c.crowded
 	var like *device // the agent before, of those that are known
 	for i := range c.devices {
@@ -178,7 +241,7 @@ func (c *Controller) keeping() (k keep) {
 		}
 		switch {
 		case !d.heard:
-			k.all = k.all || c.patient() // it may be on its way to us
+			k.all = k.all || c.patient() // it may be on its way here
 			continue
 		case !d.up:
 			continue
@@ -212,12 +275,12 @@ func (k *keep) equal(o *keep) bool {
 	return k.all == o.all && slices.Equal(k.plans, o.plans) && slices.Equal(k.foreign, o.foreign)
 }
 
-// needs reports whether an entry that no plan of ours wants has to stay.
+// needs reports whether an entry that no plan of this controller wants has to stay.
 func (k *keep) needs(e Entry) bool {
 	return k.all || slices.Contains(k.foreign, e.Epoch) || len(k.foreign) > 0 && e.Epoch == 0
 }
 
-// driveSwitch takes out of a switch what nobody needs, and then puts in what is missing. What goes first makes room.
+// driveSwitch takes out of a switch what is not needed, and then puts in what is missing. What goes first makes room.
 func (c *Controller) driveSwitch(d *device, k *keep) {
 	if d.checked == c.version && d.clean {
 		return
@@ -255,22 +318,54 @@ func (c *Controller) driveSwitch(d *device, k *keep) {
 		}
 	}
 	d.checked, d.clean, d.made = c.version, len(missing)+len(extra) == 0, len(missing) == 0
+	if d.clean {
+		d.fruitless = 0
+	}
 	switch {
+	case d.fruitless >= c.cfg.Attempts: // it reads, and what it is asked to change it neither does nor refuses
+		c.fail(d, fmt.Sprintf("%s did not answer %d changes in a row, and holds %d entries too few and %d too many", d.Device, d.fruitless, len(missing), len(extra)))
+		d.fruitless = 0
 	case len(extra) > 0 && c.now >= c.graceUntil:
 		c.request++
 		c.wait(d, removing, extra)
-		c.push(d, 0, len(extra), "out of it")
+		c.recordEntries(Record{What: Pushed, Device: d.String(), Request: d.request, Count: len(extra), Why: "out of it", Entries: changes(Delete, extra)})
 		c.out = append(c.out, Remove{d.request, d.Device, extra})
+	case len(missing) > 0 && c.trial.Name != "" && c.trial.Kind == Switch && c.trial != d.Device:
+		// nothing changes before the one that refused it has taken it
 	case len(missing) > 0:
 		c.request++
 		c.wait(d, installing, missing)
-		c.push(d, missing[len(missing)-1].Epoch, len(missing), "into it")
+		c.recordEntries(Record{What: Pushed, Device: d.String(), Request: d.request, Epoch: missing[len(missing)-1].Epoch, Count: len(missing), Why: "into it", Entries: d.writes(missing)})
 		c.out = append(c.out, Install{d.request, d.Device, missing})
 	case len(extra) > 0:
 		c.waitsGrace = true
 	case d.failed != "":
-		d.failed, d.retry = "", false
+		d.failed, d.retry, d.refusals = "", false, 0
 	}
+}
+
+// changes are those that do one thing to entries.
+func changes(op Op, list []Entry) []Change {
+	out := make([]Change, len(list))
+	for k, e := range list {
+		out[k] = Change{Op: op, Entry: e}
+	}
+	return out
+}
+
+// writes are the changes that entries are to a switch that holds what it does: of one key it holds one.
+func (d *device) writes(list []Entry) []Change {
+	there := make(map[string]bool, len(d.have))
+	for _, e := range d.have {
+		there[e.Key] = true
+	}
+	out := changes(Insert, list)
+	for k := range out {
+		if there[out[k].Key] {
+			out[k].Op = Modify
+		}
+	}
+	return out
 }
 
 // patient reports whether devices of which nothing was heard yet are waited for: those of a network that runs come back
@@ -298,6 +393,7 @@ func (c *Controller) ask(d *device) {
 func (c *Controller) send(d *device) {
 	c.request++
 	c.wait(d, sending, nil)
+	d.had = d.mayHave
 	d.sent, d.mayHave = c.target, max(d.mayHave, c.target.Epoch)
 	c.push(d, c.target.Epoch, len(c.target.Probes), "")
 	c.out = append(c.out, SendPlan{d.request, d.Device, c.target})

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// String is for those who look for what went wrong: what there is, and how it came about.
+// String is for the search of faults: what there is, and how it came about.
 func (w *world) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%+v\nnetwork %s", w.cfg, w.net.Name)

@@ -51,7 +51,7 @@ type Tick struct {
 	Stop     func() bool // ends the search for the best choice of probes; nil for never
 }
 
-// Wake says that time has passed. Whoever runs the controller sends one at [Controller.Next].
+// Wake says that time has passed. The program that runs the controller sends one at [Controller.Next].
 type Wake struct{ Now int64 }
 
 // NetworkChanged replaces the network: another base plan, other devices. The next cycle begins to follow it.
@@ -81,10 +81,18 @@ type Refused struct {
 	Request Request
 	Device  Device
 	Why     string
+	Did     []Change // what became of each entry; nil where that is not known
 }
 
-// ReadBack answers Read: what the device holds. Agents give the epoch of the plan in force, 0 for none. Switches give
-// the entries that are ours, and leave out those of strangers.
+// Program says that a switch cannot be worked with, since it does not run the expected program. Without a reason, that is over.
+type Program struct {
+	Device Device
+	Why    string
+	Load   bool // the settings allow to load it
+}
+
+// ReadBack answers Read: what the device holds. Agents give the epoch of the plan in force, 0 for none. Switches return the entries
+// of this controller, and leave out those of others.
 type ReadBack struct {
 	Request Request
 	Device  Device
@@ -96,24 +104,31 @@ type ReadBack struct {
 // down until it is resumed.
 type Superseded struct{ Why string }
 
-// Command is what an operator says.
+// Held says that nothing leaves until further notice, and which requests have not left: that is no fault of the devices. Without a reason, what
+// is asked from now on leaves again.
+type Held struct {
+	Why    string
+	Unsent []Request
+}
+
+// Command is a command of an operator.
 type Command struct {
 	Verb  Verb
 	Epoch uint32 // of the plan that is approved, as Status.Pending has it; 0 for whichever waits
 	Who   string // for the journal
 }
 
-// Verb is what a command asks for.
+// Verb is the operation that a command asks for.
 type Verb string
 
 // The verbs.
 const (
 	Pause    Verb = "pause"    // no other plan is begun; what was begun is finished, and what is in force is kept up
-	Resume   Verb = "resume"   // ends a pause; after standing down everything is read back first
-	Approve  Verb = "approve"  // begins the plan that waits
+	Resume   Verb = "resume"   // ends a pause, and begins anew with loading programs; after standing down everything is read back first
+	Approve  Verb = "approve"  // begins the plan that waits, and the loading of programs that does
 	Reject   Verb = "reject"   // forgets the plan that waits
 	Rollback Verb = "rollback" // the plan before, under a new epoch, and a pause
-	DryRun   Verb = "dry-run"  // plans are made and journalled, and given to nobody
+	DryRun   Verb = "dry-run"  // plans are made and journalled, and sent to no device
 	WetRun   Verb = "wet-run"  // ends a dry run
 )
 
@@ -126,4 +141,6 @@ func (Acked) event()          {}
 func (Refused) event()        {}
 func (ReadBack) event()       {}
 func (Superseded) event()     {}
+func (Program) event()        {}
+func (Held) event()           {}
 func (Command) event()        {}

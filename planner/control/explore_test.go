@@ -31,7 +31,7 @@ func planEntries(p *Plan, _ string) []Entry {
 }
 
 // bounds are of an exploration.
-type bounds struct{ ticks, faults, crashes, refusals, audit int }
+type bounds struct{ ticks, faults, crashes, refusals, singles, audit int }
 
 // state is 128 bits of a hash of all that a world is.
 type state [2]uint64
@@ -75,6 +75,18 @@ func (w *world) moves() (list []func(w *world)) {
 			}
 			if _, read := n.requests[0].Action.(Read); w.refusals > 0 && !n.requests[0].lost && !read && !w.has(n, n.requests[0].Action) {
 				add(func(w *world) { w.refusals--; w.carryOut(&w.nodes[k], true) })
+			}
+		}
+		if len(n.requests) > 0 && w.singles > 0 && !n.requests[0].lost {
+			if _, install := n.requests[0].Action.(Install); install {
+				for _, how := range []string{"refuses one", "forgets"} {
+					add(func(w *world) {
+						w.singles--
+						w.single = how
+						w.carryOut(&w.nodes[k], false)
+						w.single = ""
+					})
+				}
 			}
 		}
 		if len(n.answers) > 0 {
@@ -176,7 +188,7 @@ func (x *explorer) settle(w *world) error {
 	}
 	var way []step
 	v := w.clone()
-	v.faults, v.crashes, v.ticks, v.refusals = 0, 0, 0, 0
+	v.faults, v.crashes, v.ticks, v.refusals, v.singles = 0, 0, 0, 0, 0
 	var end ahead
 	for ticks := 0; ; {
 		k := x.key(v)
@@ -245,6 +257,9 @@ var explorations = []exploration{
 	{"a second plan, a fault, a refusal, a crash", 1, bounds{ticks: 2, faults: 1, refusals: 1, crashes: 1}},
 	{"a second plan, three faults, a refusal", 1, bounds{ticks: 3, faults: 3, refusals: 1}},
 	{"a second plan, a fault, a refusal, with audits", 1, bounds{ticks: 3, faults: 1, refusals: 1, audit: 1}},
+	{"a first plan, two single entries refused or forgotten, a crash", 0, bounds{ticks: 1, singles: 2, crashes: 1}},
+	{"a second plan, two single entries refused or forgotten, a crash", 1, bounds{ticks: 2, singles: 2, crashes: 1}},
+	{"a second plan, a fault, three single entries refused or forgotten", 1, bounds{ticks: 3, faults: 1, singles: 3}},
 }
 
 // run explores. Of the two plans the second begins when a link becomes suspicious.
@@ -262,6 +277,6 @@ func (x *explorer) run(e exploration, broken *twist) error {
 		}
 	}
 	w.trail = nil
-	w.ticks, w.faults, w.crashes, w.refusals = e.b.ticks, e.b.faults, e.b.crashes, e.b.refusals
+	w.ticks, w.faults, w.crashes, w.refusals, w.singles = e.b.ticks, e.b.faults, e.b.crashes, e.b.refusals, e.b.singles
 	return x.explore(w)
 }

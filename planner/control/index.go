@@ -22,7 +22,7 @@ func newIndex(probes []planner.Probe) *index {
 	hops := 0
 	for k := range probes {
 		p := &probes[k]
-		x.traces[k] = attention.Trace{ID: p.ID, Cost: float64(len(p.Links)), Links: p.Links}
+		x.traces[k] = attention.Trace{ID: p.ID, Cost: hopsOf(p), Links: p.Links}
 		x.at[p.ID] = int32(k)
 		hops += len(p.Links)
 	}
@@ -48,6 +48,9 @@ func newIndex(probes []planner.Probe) *index {
 	}
 	return x
 }
+
+// hopsOf is how many switches add a block to a probe: the last one, from which it goes to its host, is on no link of it.
+func hopsOf(p *planner.Probe) float64 { return float64(max(len(p.Nodes), len(p.Links))) }
 
 // sameList reports whether two lists of probes are one.
 func sameList(a, b []planner.Probe) bool {

@@ -16,11 +16,14 @@ import (
 // plan decides what is measured from this cycle on.
 func (c *Controller) plan(e Tick) {
 	switch {
-	case len(c.net.Probes) == 0 || c.paused || !slices.ContainsFunc(c.devices, func(d device) bool { return d.Kind == Agent && d.live() && d.known }):
+	case len(c.net.Probes) == 0 || c.paused || c.held != "" || !slices.ContainsFunc(c.devices, func(d device) bool { return d.Kind == Agent && d.live() && d.known }):
 		return
 	case !c.settled:
 		c.counts.Skipped++
 		return
+	}
+	if c.first == 0 {
+		c.bound()
 	}
 	p, err := c.choose(e)
 	if err != nil {
@@ -255,7 +258,7 @@ func (c *Controller) stats(a *asked, p *attention.Plan, suspects []Suspect, n, s
 	return s
 }
 
-// check says why nobody may get a plan.
+// check returns why no device may get a plan.
 func (p *Plan) check() error {
 	if len(p.Probes) == 0 || !sameList(p.Probes, p.Network.Probes) {
 		if err := p.covers(); err != nil {

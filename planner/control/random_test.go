@@ -128,7 +128,7 @@ func (w *world) chance(r *rand.Rand, nets []*Network) {
 		w.crash(r.IntN(2) == 0)
 		for k := range w.nodes {
 			if n := &w.nodes[k]; n.Kind == Switch && !slices.Contains(w.net.Switches, n.Name) {
-				n.excused = true // nobody tells the new controller of it
+				n.excused = true // the new controller is not notified of it
 			}
 		}
 	case x < 930:

@@ -50,6 +50,10 @@ func (b *coder) device(c *Controller, d *device) {
 	b.flag(d.up, d.known, d.heard, d.leaving, d.silent, d.retry, d.failed != "", d.met, d.foreign, d.clean, d.made, d.checked == c.version)
 	b.num(int64(d.retryAt))
 	b.num(int64(d.attempts))
+	b.num(int64(d.refusals))
+	b.num(int64(d.fruitless))
+	b.flag(d.program != "", d.mayLoad, d.approved, d.announced, d.told)
+	b.num(int64(d.loads))
 	b.num(int64(d.waits))
 	if d.waits != nothing {
 		b.num(d.deadline - c.now)
@@ -58,6 +62,9 @@ func (b *coder) device(c *Controller, d *device) {
 	b.plan(d.sent)
 	for _, x := range [...]uint32{d.inForce, d.mayHave, d.expect, d.seen} {
 		b.num(int64(x))
+	}
+	if d.waits == sending {
+		b.num(int64(d.had))
 	}
 	b.entries(d.have)
 }
@@ -91,6 +98,11 @@ func (b *coder) node(n *node, d *device) {
 		case Refused:
 			b.num(-2)
 			b.flag(current(e.Request))
+			b.num(int64(len(e.Did)))
+			for _, x := range e.Did {
+				b.text(x.Why)
+				b.text(x.Key)
+			}
 		case ReadBack:
 			b.num(int64(e.Epoch))
 			b.flag(current(e.Request))
@@ -118,16 +130,20 @@ func (w *world) appendState(dst []byte) []byte {
 		b.plan(p)
 	}
 	b.num(int64(c.refusal.until))
+	b.num(int64(c.refusal.times))
+	b.text(c.refusal.at.String())
+	b.text(c.trial.String())
 	b.num(int64(len(c.known)))
 	for _, p := range c.known {
 		b.plan(p)
 	}
 	b.num(int64(c.first))
 	b.num(int64(c.last))
-	b.flag(c.paused, c.dry, c.stood != "", c.settled, c.crowded)
+	b.num(int64(c.told))
+	b.flag(c.paused, c.dry, c.stood != "", c.held != "", c.settled, c.crowded)
 	b.text(c.net.Name)
 	b.flag(w.covered...)
-	for _, x := range [...]int{w.faults, w.crashes, w.ticks, w.refusals, min(w.ticked, 2)} {
+	for _, x := range [...]int{w.faults, w.crashes, w.ticks, w.refusals, w.singles, min(w.ticked, 2)} {
 		b.num(int64(x))
 	}
 	at := make([]int, 0, 8)
@@ -162,4 +178,4 @@ func (w *world) appendState(dst []byte) []byte {
 }
 
 // What is not part of a state: what is counted, what people are shown, and what follows from the rest.
-const controllerFields, deviceFields = 35, 25
+const controllerFields, deviceFields = 38, 34

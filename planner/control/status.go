@@ -52,6 +52,13 @@ func (c *Controller) Status() Status {
 	if c.inForce != nil {
 		s.InForce = c.inForce.Epoch
 	}
+	for k := range c.devices {
+		if d := &c.devices[k]; d.Kind == Agent && !d.leaving {
+			if s.Agents++; c.inForce != nil && d.up && d.known && d.inForce == c.inForce.Epoch {
+				s.Have++
+			}
+		}
+	}
 	if c.before != nil {
 		s.Before = c.before.Epoch
 	}
@@ -66,6 +73,18 @@ func (c *Controller) deviceStatus(d *device) DeviceStatus {
 	s := DeviceStatus{Device: d.Device, Epoch: d.inForce, Entries: len(d.have), Waits: d.waits.String(), Why: d.failed}
 	behind := d.Kind == Switch && !d.clean || d.Kind == Agent && c.target != nil && d.inForce != c.target.Epoch
 	switch {
+	case !d.up && d.program != "":
+		s.State, s.Why = "down", d.program
+		switch {
+		case d.loads >= mostLoads && d.waits == nothing:
+			s.State, s.Why = "failed", fmt.Sprintf("out of service: its program was loaded %d times: %s; \"resume\" tries again", d.loads, d.program)
+		case !d.mayLoad:
+			s.Why += "; the settings do not allow to load it"
+		case c.dry || c.paused:
+			s.Why += "; it is not loaded in a dry run or a pause"
+		case c.cfg.Approve && !d.approved:
+			s.Why += "; loading it waits for approval"
+		}
 	case !d.up:
 		s.State = "down"
 	case d.silent:

@@ -22,7 +22,7 @@ type Config struct {
 	BasicBytes, DetailedBytes int // that a hop adds to a probe; 32 and 88 if 0, those of FANT with the checksum complement
 }
 
-// Network is what there is to steer, and the plan that covers it.
+// Network holds the devices to steer, and the plan that covers their network.
 type Network struct {
 	Name     string
 	Probes   []planner.Probe // the base plan: every link that is to be seen is on one
@@ -33,7 +33,7 @@ type Network struct {
 	// of epoch 0, which plans share. It is pure. Nil for networks in which a plan needs nothing of switches.
 	Entries func(p *Plan, sw string) []Entry
 
-	// Check says what is wrong with a plan before anybody gets it, such as an agent's limits. It is pure, and may be nil.
+	// Check returns what is wrong with a plan before any device gets it, such as an agent's limits. It is pure, and may be nil.
 	Check func(p *Plan) error
 }
 
@@ -43,6 +43,25 @@ type Entry struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
 }
+
+// Change is what is to be done to an entry of a switch, or what became of that.
+type Change struct {
+	Op Op `json:"op"`
+	Entry
+	Why     string `json:"why,omitempty"`     // why it was not done; "" where it was
+	Skipped bool   `json:"skipped,omitempty"` // it was not tried, since it may rest on one that was refused
+}
+
+// Op is the operation on an entry.
+type Op string
+
+// The kinds of changes.
+const (
+	Insert Op = "insert"
+	Modify Op = "modify"
+	Delete Op = "delete"
+	Hold   Op = "hold" // it is there
+)
 
 // Suspect is a link that wants a closer look.
 type Suspect struct {
@@ -57,7 +76,7 @@ type Suspects interface {
 	Suspects(now int64) []Suspect
 }
 
-// Plan is what a network measures in one epoch. It is not changed once made.
+// Plan is the set of measurements of a network in one epoch. It is not changed once made.
 type Plan struct {
 	Epoch    uint32          `json:"epoch"`
 	Why      string          `json:"why"`
@@ -106,10 +125,11 @@ type Stats struct {
 	Optimal   bool    `json:"optimal"`
 }
 
-// Seed is what a journal knows of an earlier life: hints alone, since what devices hold is read back.
+// Seed is the content of a journal about an earlier life: hints alone, since what devices hold is read back.
 type Seed struct {
-	Epoch    uint32   // the highest that was ever used
-	Detailed []string // probes that were detailed last
+	Epoch    uint32    // the highest that was ever used
+	Detailed []string  // probes that were detailed last
+	Suspects []Suspect // links that were suspected last
 }
 
 // Phase says what the controller is about.
@@ -143,7 +163,9 @@ type Status struct {
 	Phase    Phase          `json:"phase"`
 	Why      string         `json:"why,omitempty"` // of the phase, or why the last plan was refused
 	Epoch    uint32         `json:"epoch"`         // of the target
-	InForce  uint32         `json:"in_force"`      // of the last plan that settled
+	InForce  uint32         `json:"in_force"`      // of the last plan that settled, and that an agent has confirmed
+	Have     int            `json:"have_in_force"` // agents of the network that have confirmed it
+	Agents   int            `json:"agents"`        // of the network
 	Before   uint32         `json:"before"`        // of the one that a rollback would bring back
 	Pending  *Plan          `json:"pending,omitempty"`
 	Would    *Plan          `json:"would,omitempty"` // of a dry run
@@ -157,7 +179,7 @@ type Status struct {
 	Counts   Counts         `json:"counts"`
 }
 
-// DeviceStatus is what the controller knows of a device.
+// DeviceStatus is the controller's view of a device.
 type DeviceStatus struct {
 	Device  Device `json:"device"`
 	State   string `json:"state"`           // down, unknown, behind, ready, silent, failed
@@ -167,14 +189,14 @@ type DeviceStatus struct {
 	Why     string `json:"why,omitempty"`
 }
 
-// Counts are of the life of the controller.
+// Counts holds counts over the life of the controller.
 type Counts struct {
 	Cycles    uint64 `json:"cycles"`
 	Plans     uint64 `json:"plans"`   // begun
 	Refused   uint64 `json:"refused"` // plans
 	Skipped   uint64 `json:"skipped"` // cycles that found the change-over before unfinished
 	TimedOut  uint64 `json:"timed_out"`
-	Stale     uint64 `json:"stale"` // answers that nobody waited for
+	Stale     uint64 `json:"stale"` // answers that were not waited for
 	Accepted  uint64 `json:"accepted"`
 	Late      uint64 `json:"late"`
 	Early     uint64 `json:"early"`

@@ -14,9 +14,10 @@ type world struct {
 	covered []bool // by link, now or at some time since its devices came up
 	links   []string
 
-	faults, crashes, ticks, refusals int // that may still happen
-	ticked                           int
-	lastTick                         int64
+	faults, crashes, ticks, refusals, singles int    // that may still happen
+	single                                    string // how the next switch treats single entries; "" for as it should
+	ticked                                    int
+	lastTick                                  int64
 
 	moved bool   // a device has, since it was last looked at
 	shock bool   // a device has just lost what it had
@@ -54,7 +55,7 @@ type node struct {
 	Device
 	does, says, rises, forgets string // for the trail
 
-	connected bool // the controller was told so
+	connected bool // the controller was notified
 	weak      bool // it was not waited for, and no plan has settled since
 	requests  []request
 	answers   []Event
@@ -66,13 +67,13 @@ type node struct {
 
 	entries []Entry // of a switch
 	room    int     // entries that it has room for, 0 for any number
-	excused bool    // nobody can say what it holds: it was out of reach when it left the network
+	excused bool    // its content is unknown: it was out of reach when it left the network
 }
 
 type request struct {
 	Action
 	id   Request
-	lost bool // whoever sent it is gone: it is carried out, and the answer goes nowhere
+	lost bool // its sender is gone: it is carried out, and the answer goes nowhere
 }
 
 const (
@@ -81,7 +82,7 @@ const (
 	grace   = 100
 )
 
-// newWorld starts with a controller that knows nothing. Every device waits to be told of.
+// newWorld starts with a controller that knows nothing. Every device waits to be announced.
 func newWorld(cfg Config, net *Network) *world {
 	w := &world{cfg: cfg, net: net}
 	for _, a := range slices.Sorted(slices.Values(net.Agents)) {
@@ -153,7 +154,7 @@ func (w *world) node(d Device) *node {
 	return nil
 }
 
-// tell gives the controller an event, and puts what it wants on its way.
+// tell hands the controller an event, and puts what it wants on its way.
 func (w *world) tell(e Event) {
 	if w.twist != nil && w.twist.events != nil {
 		e = w.twist.events(w, e)
@@ -200,9 +201,9 @@ func (w *world) carryOut(n *node, refuse bool) {
 	case SendPlan:
 		switch {
 		case refuse:
-			answer = Refused{r.id, n.Device, "beyond its limits"}
+			answer = Refused{Request: r.id, Device: n.Device, Why: "beyond its limits"}
 		case a.Plan.Epoch < n.epoch() || a.Plan.Epoch == n.epoch() && a.Plan != n.plan && !same(a.Plan, n.plan):
-			answer = Refused{r.id, n.Device, "there is a later plan"}
+			answer = Refused{Request: r.id, Device: n.Device, Why: "there is a later plan"}
 		default:
 			n.plan = a.Plan
 			if !slices.Contains(n.had, a.Plan.Epoch) {
@@ -211,6 +212,17 @@ func (w *world) carryOut(n *node, refuse bool) {
 		}
 	case Install:
 		todo := a.Entries
+		var did []Change
+		switch w.single {
+		case "refuses one":
+			did, todo = changes(Insert, todo), todo[1:]
+			did[0].Why = "not here"
+		case "forgets":
+			did, todo = changes(Insert, todo), nil
+			for k := range did {
+				did[k].Why = "forgotten"
+			}
+		}
 		if n.room > 0 {
 			for len(todo) > 0 && len(with(n.entries, todo)) > n.room {
 				todo, refuse = todo[:len(todo)-1], true
@@ -219,8 +231,11 @@ func (w *world) carryOut(n *node, refuse bool) {
 			todo = todo[:len(todo)/2]
 		}
 		n.entries = with(n.entries, todo)
-		if refuse {
-			answer = Refused{r.id, n.Device, "table full"}
+		if did != nil {
+			w.note("and " + w.single)
+			answer = Refused{Request: r.id, Device: n.Device, Why: w.single, Did: did}
+		} else if refuse {
+			answer = Refused{Request: r.id, Device: n.Device, Why: "table full"}
 		}
 	case Remove:
 		n.entries = without(n.entries, a.Entries)
@@ -251,7 +266,7 @@ func (w *world) answer(n *node) {
 	w.tell(e)
 }
 
-// connect tells the controller of a device.
+// connect announces a device to the controller.
 func (w *world) connect(n *node) {
 	w.note(n.rises)
 	n.connected = true
@@ -325,7 +340,7 @@ func (w *world) rest() (tick bool) {
 	return true
 }
 
-// twist makes of a controller a broken one: it changes what it is told and what it wants.
+// twist makes of a controller a broken one: it changes its events and its actions.
 type twist struct {
 	name    string
 	finds   string // what is wrong then

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestEpochsDoNotWrap has a device tell of the last epoch that there is. The next one would be 0, which stands for no plan.
+// TestEpochsDoNotWrap has a device report the last epoch that there is. The next one would be 0, which stands for no plan.
 func TestEpochsDoNotWrap(t *testing.T) {
 	if _, err := New(Config{Cycle: cycle, Timeout: timeout}, triangle(), Seed{Epoch: math.MaxUint32}); err == nil {
 		t.Error("a seed of the last epoch is taken")

@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// Check says in what a plan does not do what the problem asks. It trusts nothing but the topology: probes are read
+// Check returns in what a plan does not do what the problem asks. It trusts nothing but the topology: probes are read
 // by their node names and ports.
 func Check(p *Problem, plan *Plan) error {
 	if err := p.Validate(); err != nil {
@@ -80,7 +80,7 @@ func Walks(g *topo.Graph, probes []planner.Probe) ([]Walk, error) {
 	return walks, bad.Join()
 }
 
-// CheckWalks says in what walks are no cover, and gives what they leave out: one interface for every link, or for every
+// CheckWalks returns in what walks are no cover, and gives what they leave out: one interface for every link, or for every
 // direction in a directed problem. Without depots nothing may be passed twice.
 func CheckWalks(p *Problem, walks []Walk) (missing []int, err error) {
 	g := p.Graph

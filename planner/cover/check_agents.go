@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// valid leaves out what names no interface, which is told elsewhere.
+// valid leaves out what names no interface, which is reported elsewhere.
 func valid(g *topo.Graph, w Walk) Walk {
 	for k, i := range w {
 		if i < 0 || int(i) >= g.NumInterfaces() {

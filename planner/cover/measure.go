@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// Measure is what the traversals of a cover between depots are counted in.
+// Measure is the unit in which the traversals of a cover between depots are counted.
 type Measure string
 
 // The measures. A link that has no cost costs its weight. In an undirected cover, which may pass a link either way, the
@@ -19,13 +19,13 @@ const (
 	Cost  Measure = "cost"
 )
 
-// ErrMeasure is an unknown measure, or one of which links do not tell enough.
+// ErrMeasure is an unknown measure, or one for which links state too little.
 var ErrMeasure = errors.New("cannot be minimised")
 
-// Size is how large a probe is: Header bytes at its first switch, and PerHop more from every switch on.
+// Size is the size of a probe, in bytes: Header bytes at its first switch, and PerHop more from every switch on.
 type Size struct{ Header, PerHop int }
 
-// Of is how many bytes a probe puts on the links that it passes, in all: on the k-th of them k switches have added theirs.
+// Of returns the bytes that a probe puts on the links that it passes, in all: on the k-th of them k switches have added theirs.
 func (s Size) Of(links int) int64 {
 	n := int64(links)
 	return n*int64(s.Header) + int64(s.PerHop)*(n*(n+1)/2)
@@ -45,7 +45,7 @@ func (p *Problem) measure() Measure {
 // delay of leaving by interface i, in nanoseconds.
 func (p *Problem) delay(i int) int64 { return int64(p.Graph.Attr(i).Delay) }
 
-// Weigh is what a traversal that leaves by interface i counts. Of bytes it counts links: only a whole probe has a size.
+// Weigh returns the weight of a traversal that leaves by interface i. Of bytes it counts links: only a whole probe has a size.
 func (p *Problem) Weigh(i int) int64 {
 	of := func(i int) int64 {
 		switch p.measure() {
@@ -66,7 +66,7 @@ func (p *Problem) Weigh(i int) int64 {
 	return max(of(i), of(p.Graph.Peer(i)))
 }
 
-// Length is what a probe counts towards the objective between depots.
+// Length returns the weight of a probe in the objective between depots.
 func (p *Problem) Length(w Walk) (sum int64) {
 	if p.measure() == Bytes {
 		return p.Size.Of(len(w))
@@ -90,7 +90,7 @@ func (p *Problem) Within(w Walk) bool {
 	return (p.MaxHops == 0 || len(w) <= p.MaxHops) && (p.MaxDelay == 0 || p.Time(w) <= p.MaxDelay)
 }
 
-// validateMeasure says what links do not tell, and whether sums could exceed 64 bits.
+// validateMeasure reports what links do not state, and whether sums could exceed 64 bits.
 func (p *Problem) validateMeasure(fail func(format string, args ...any)) {
 	m := p.measure()
 	switch m {
@@ -181,7 +181,7 @@ func (p *Problem) host(n int) bool { return p.Hosts != nil && p.Hosts[n] }
 // Transit reports whether a probe may come to node n and go on.
 func (p *Problem) Transit(n int) bool { return !p.host(n) }
 
-// Room is how many probes the agents at a node can send and receive in all.
+// Room returns how many probes the agents at a node can send and receive in all.
 func (p *Problem) Room() (send, receive []int) {
 	send, receive = make([]int, p.Graph.NumNodes()), make([]int, p.Graph.NumNodes())
 	for _, a := range p.Agents {

@@ -54,7 +54,7 @@ func (p *Problem) Wanted(l int) (first, second bool) {
 	return first, second
 }
 
-// Validate says what is wrong with the problem itself.
+// Validate returns what is wrong with the problem itself.
 func (p *Problem) Validate() error {
 	g := p.Graph
 	var errs []error

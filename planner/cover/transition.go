@@ -10,9 +10,9 @@ import (
 // Elements are the probes of a plan as a transition sees them. A probe covers the links that it passes, in a directed plan
 // the directions. Probes of the second cover cover them apart, since both covers are wanted.
 //
-// A probe that the network of p does not let pass covers nothing: it does not come back. Without p all are taken to pass.
-// With agents a probe takes some of what its agents can send and receive.
-// Of probes with the same id the first counts, and one without an id does not: nobody could switch it off.
+// A probe that the network of p does not let pass covers nothing: it does not come back. Without p all are taken to pass. With agents
+// a probe takes some of what its agents can send and receive. Of probes with the same id the first counts, and one without an id does
+// not: it could not be switched off.
 func Elements(p *Problem, plan *Plan) []planner.Element {
 	list := make([]planner.Element, 0, len(plan.Probes)+len(plan.Second))
 	seen := map[string]bool{"": true}
@@ -59,7 +59,7 @@ func passes(p *Problem, probe *planner.Probe) bool {
 	return true
 }
 
-// Capacities says what the agents of a problem can send and receive, by the names that [Elements] gives that.
+// Capacities returns what the agents of a problem can send and receive, by the names that [Elements] gives that.
 func Capacities(p *Problem) map[string]float64 {
 	of := map[string]float64{}
 	for _, a := range p.Agents {
@@ -73,7 +73,7 @@ func (plan *Plan) Replace(p *Problem, old *Plan) error {
 	return plan.Replacement.Replace(Elements(p, old), Elements(p, plan), Capacities(p))
 }
 
-// CheckTransition says in what the transition of a plan does not lead from an older one to it, step by step.
+// CheckTransition returns in what the transition of a plan does not lead from an older one to it, step by step.
 func CheckTransition(p *Problem, old, plan *Plan) error {
 	return plan.CheckReplacement(Elements(p, old), Elements(p, plan), Capacities(p))
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Check says in what a plan does not do what the problem asks, or tells untruths about itself.
+// Check returns in what a plan does not do what the problem asks, or makes false claims about itself.
 func Check(p *Problem, plan *Plan) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -276,7 +276,7 @@ func (c *deliveryCheck) lossOf(rate float64, paths []Assignment) float64 {
 	return from(0, slices.Repeat([]bool{true}, len(paths)))
 }
 
-// reporting compares what points are told of their collectors with the assignment.
+// reporting compares the collectors in the points' configuration with the assignment.
 func (c *deliveryCheck) reporting(list []Configuration, byPoint map[string][]Assignment) {
 	told := map[string]bool{}
 	for _, r := range list {

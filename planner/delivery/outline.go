@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Outline is the points of a plan, each with its ways, as far as the plan alone tells.
+// Outline is the points of a plan, each with its ways, as far as the plan alone states them.
 func (p *Plan) Outline() (list []planner.Element) {
 	at := map[string]int{}
 	for _, d := range p.Assignment {

@@ -202,7 +202,7 @@ func (plan *Plan) tag(before *Plan) {
 	}
 }
 
-// way tells the path from others, whatever its tag.
+// way distinguishes the path from others, whatever its tag.
 func (d *Assignment) way() string { return fmt.Sprintf("%q %v", d.Path, d.Ports) }
 
 // configurations gives what every node has to know, points first, and sets the shares of paths.

@@ -77,7 +77,7 @@ func (l *Link) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// LossTest is how the probability of loss is judged. Elements are links and the switches between.
+// LossTest is the rule by which the probability of loss is judged. Elements are links and the switches between.
 type LossTest string
 
 // The tests. A point tolerates a probability of loss F and has the rate R.
@@ -94,7 +94,7 @@ const (
 	LossChernoff LossTest = "chernoff"
 )
 
-// Rules are what the paper leaves open. The zero value is the default.
+// Rules holds the choices that the paper leaves open. The zero value is the default.
 type Rules struct {
 	LossTest   LossTest `json:"loss_test,omitempty"`       // LossPath if empty
 	Reserve    float64  `json:"reserve,omitempty"`         // reserved rate over rate, at least 1; 1 if left out
@@ -118,7 +118,7 @@ func (r *Rules) Test() LossTest {
 	return r.LossTest
 }
 
-// Limit is what one path can carry at most, whatever it passes.
+// Limit returns the most that one path can carry, whatever it passes.
 func (r *Rules) Limit() float64 {
 	if r.PathLimit == 0 {
 		return math.Inf(1)
@@ -126,7 +126,7 @@ func (r *Rules) Limit() float64 {
 	return r.PathLimit
 }
 
-// Reserved is what has to be reserved for a point of the given rate.
+// Reserved returns the rate to reserve for a point of the given rate.
 func (r *Rules) Reserved(rate float64) float64 {
 	if r.Reserve > 1 {
 		return rate * r.Reserve
@@ -153,7 +153,7 @@ func Read(r io.Reader) (*Problem, error) {
 	return planner.ReadProblem(r, new(Problem))
 }
 
-// Validate says what is wrong with the problem itself.
+// Validate returns what is wrong with the problem itself.
 func (p *Problem) Validate() error {
 	var bad planner.Errors
 	if len(p.Nodes) == 0 {

@@ -37,7 +37,7 @@ func planTwoPaths(t *testing.T) (*delivery.Problem, *delivery.Plan) {
 	return p, plan
 }
 
-// TestPathsApart holds that a point with several paths is told every one of them, by ports, and so is every switch.
+// TestPathsApart holds that the configuration of a point with several paths has every one of them, by ports, and so is every switch.
 func TestPathsApart(t *testing.T) {
 	_, plan := planTwoPaths(t)
 	rate := map[int]float64{}

@@ -6,8 +6,8 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Wiring says by which port of a node which link leaves, so that parallel links are told apart. Links are numbered as in
-// the problem, and added links follow in their order.
+// Wiring says by which port of a node which link leaves, so that parallel links are distinguished. Links are numbered as in the
+// problem, and added links follow in their order.
 //
 // A port that the problem names is as it says. All others are given out in the order of the links, each the lowest
 // number of its node, from 1, that is not taken; added links come last.
@@ -140,7 +140,7 @@ func (w *Wiring) attributes(link int) Link {
 	return Link{Latency: AddedLatency, Capacity: AddedCapacity, Up: AddedUp}
 }
 
-// name tells a link by its nodes, and by its ports if others have the same.
+// name identifies a link by its nodes, and by its ports if others have the same.
 func (w *Wiring) name(link int) string {
 	l := w.links[link]
 	a, b := w.p.Nodes[l.node[0]].ID, w.p.Nodes[l.node[1]].ID

@@ -17,7 +17,7 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// MaxNodes bounds what is drawn: more cannot be told apart.
+// MaxNodes bounds what is drawn: more cannot be distinguished.
 const MaxNodes = 4000
 
 // Picture is a topology to be drawn.
@@ -43,7 +43,7 @@ type hop struct {
 
 type entry struct {
 	color, text string
-	rest        bool // tells how many more there are
+	rest        bool // states how many more there are
 }
 
 // New begins a picture of g.
@@ -61,7 +61,7 @@ func New(g *topo.Graph) (*Picture, error) {
 	return p, nil
 }
 
-// Color gives the color of thing k of many: hues far apart, in three shades.
+// Color returns the color of thing k of many: hues far apart, in three shades.
 func Color(k int) string {
 	hue := math.Mod(float64(k)*137.508, 360) // the golden angle
 	return fmt.Sprintf("hsl(%.0f,%d%%,%d%%)", hue, 75-10*(k/3%3), 42+6*(k%3))
@@ -148,7 +148,7 @@ func (p *Picture) Write(w io.Writer) error {
 	return c.Write(w)
 }
 
-// describe tells what there is to be seen.
+// describe returns the picture in words.
 func (p *Picture) describe() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s, %d nodes and %d links. %s", p.g.Name(), p.g.NumNodes(), p.g.NumLinks(), p.Note)

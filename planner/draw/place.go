@@ -38,8 +38,8 @@ func place(g *topo.Graph) (f frame) {
 	return f
 }
 
-// gridded places the nodes of generated grids in rows and columns, which the names of the graphs tell. In a torus the links
-// that lead back would lie on the others.
+// gridded places the nodes of generated grids in rows and columns, which the names of the graphs give. In a torus the links that lead
+// back would lie on the others.
 func gridded(g *topo.Graph, f *frame) bool {
 	var rows, columns int
 	if n, err := fmt.Sscanf(g.Name(), "grid:%d,%d", &rows, &columns); n != 2 || err != nil || rows*columns != g.NumNodes() {

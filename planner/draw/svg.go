@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// MaxHeight is how tall a picture gets at most: three screens of 1080 pixels.
+// MaxHeight is the greatest height of a picture: three screens of 1080 pixels.
 const MaxHeight = 3 * 1080
 
 // Canvas collects the parts of a picture. The picture stands alone: no script, no font, no file besides it. Parts that
@@ -18,7 +18,7 @@ const MaxHeight = 3 * 1080
 //	halo         text on lines, with a rim in the color of the ground
 //	pale, faint  lines and areas that nothing is said of
 type Canvas struct {
-	Title, Desc   string // for those who cannot see it
+	Title, Desc   string // for screen readers
 	Width, Height float64
 
 	body strings.Builder
@@ -68,7 +68,7 @@ func Escape(s string) string {
 	return b.String()
 }
 
-// TextWidth is how wide text of that size is at most, about: fonts differ, so that it is rather too much.
+// TextWidth returns the greatest width of text of that size, about: fonts differ, so that it is rather too much.
 func TextWidth(s string, size float64) float64 {
 	w := 0.0
 	for _, r := range s {

@@ -233,7 +233,7 @@ func (f *fabric) writeCells(c *Canvas, t *table, left, top float64) {
 	c.Add("<path class=\"faint\" d=\"%s\"/>\n%s", ground.String(), cells.body.String())
 }
 
-// These are how many crossings a cell shows; its title tells how many there are.
+// These are how many crossings a cell shows; its title states how many there are.
 const (
 	maxSlices  = 16
 	maxBundled = 6 // of a cell of several links

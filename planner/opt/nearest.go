@@ -4,7 +4,7 @@ import "slices"
 
 // Nearest visits nodes by their distance from one or more sources (E. Dijkstra, "A note on two problems in connexion with
 // graphs", Numerische Mathematik 1, 1959): O(E log E) for E calls of Reach. Lengths are not negative. Equally near nodes
-// come in the order of their numbers. The graph is the caller's, who calls Reach for what each node leads to:
+// come in the order of their numbers. The graph is the caller's, which calls Reach for what each node leads to:
 //
 //	s.Begin(nodes, none)
 //	s.Reach(source, 0)
@@ -50,7 +50,7 @@ func (s *Nearest[D]) Reach(v int32, d D) bool {
 	return true
 }
 
-// Next gives the nearest node that was not visited, and its distance. It is false where there is none.
+// Next returns the nearest node that was not visited, and its distance. It is false where there is none.
 func (s *Nearest[D]) Next() (v int32, d D, ok bool) {
 	for len(s.queue.Items) > 0 {
 		if x := s.queue.Pop(); x.dist == s.Dist[x.node] {

@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// Check says in what a plan does not do what the problem asks. It trusts nothing but the problem.
+// Check returns in what a plan does not do what the problem asks. It trusts nothing but the problem.
 func Check(p *Problem, plan *Plan) error {
 	if err := p.Validate(); err != nil {
 		return err

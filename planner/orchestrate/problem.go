@@ -61,10 +61,10 @@ type Flow struct {
 	Interfaces []int32 `json:"interfaces"` // those passed, as indices, in the order in which packets pass them; none twice
 }
 
-// Copies is how many flows carry each item.
+// Copies returns the number of flows that carry each item.
 func (p *Problem) Copies() int { return max(p.Redundancy, 1) }
 
-// Validate says what is wrong with the problem itself. Whether it has a solution is another question; see Servable.
+// Validate returns what is wrong with the problem itself. Whether it has a solution is another question; see Servable.
 func (p *Problem) Validate() error {
 	var bad planner.Errors
 	if p.Objective != Concentrate && p.Objective != Balance {
@@ -186,7 +186,7 @@ type Sizing struct {
 // packets.
 func DefaultSizing() Sizing { return Sizing{MTU: 1500, Percentile: 95, HeaderBytes: 12, ItemBytes: 4} }
 
-// Validate says what is wrong with the numbers.
+// Validate returns what is wrong with the numbers.
 func (s *Sizing) Validate() error {
 	switch {
 	case s.MTU < 1 || s.MTU > maxItems:
@@ -199,7 +199,7 @@ func (s *Sizing) Validate() error {
 	return nil
 }
 
-// Capacity is how many items fit into a packet.
+// Capacity returns the number of items that fit into a packet.
 func (s *Sizing) Capacity(sizes []int64) int64 {
 	sorted := slices.Sorted(slices.Values(sizes))
 	rank := max(int(math.Ceil(s.Percentile/100*float64(len(sorted)))), 1)

@@ -14,7 +14,7 @@ type Entry struct {
 	Items int64  `json:"items"`
 }
 
-// Tables says which interface stamps what on which flow: the function that the plan assigns interfaces to flows by, as
+// Tables returns which interface stamps what on which flow: the function that the plan assigns interfaces to flows by, as
 // switches need it, with a table for every interface that is served, in the order of the problem. Flows are in the order
 // of the problem, too.
 //

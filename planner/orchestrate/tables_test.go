@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTables looks at what interfaces are told to do, with and without split items.
+// TestTables looks at what interfaces are configured to do, with and without split items.
 func TestTables(t *testing.T) {
 	p := readProblem(t, Balance)
 	p.Flows[0].Interfaces = append(p.Flows[0].Interfaces, 2)

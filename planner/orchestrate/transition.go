@@ -30,7 +30,7 @@ func (plan *Plan) Replace(p *Problem, old *Plan) (changed int, err error) {
 	return changed, plan.Replacement.Replace(before, after, capacity)
 }
 
-// CheckTransition says in what the transition of a plan does not lead from an older one to it, step by step.
+// CheckTransition returns in what the transition of a plan does not lead from an older one to it, step by step.
 func CheckTransition(p *Problem, old, plan *Plan) error {
 	return plan.CheckReplacement(replacing(p, old, plan))
 }
@@ -66,9 +66,8 @@ func sameKeys(a, b map[string]float64) bool {
 	return len(a) == len(b)
 }
 
-// Elements gives what a transition has to know of a plan: of every interface that is served, the flows and the items of
-// it that they carry. They are in the order of the problem; interfaces that it has not follow in the order of their
-// names.
+// Elements returns what a transition has to know of a plan: of every interface that is served, the flows and the items of it that
+// they carry. They are in the order of the problem; interfaces that it has not follow in the order of their names.
 func Elements(p *Problem, plan *Plan) []planner.Element {
 	uses := make(map[string]map[string]float64, len(plan.Assignment))
 	demand := make(map[string]int64, len(p.Interfaces))

@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Check says in what a plan does not do what the problem asks, or tells untruths about itself.
+// Check returns in what a plan does not do what the problem asks, or makes false claims about itself.
 //
 // The prices prove that no other sets and shares are better for the widths of the plan. Pay GoalPrice of a query for
 // being at its goal once, and FloorPrice for a share of 1: a packet earns at most K, the best of all sets that fit. A

@@ -7,6 +7,6 @@
 // dual prices, from which [Check] proves the lower bound by itself. The algorithms are in planner/querymix/solve, and a
 // test on imports keeps the check from seeing them.
 //
-// How many packets it takes until a path is known depends on the topology and on the decoder. A [Tracer] says it, an
-// interface that belongs to this package: whoever has a decoder implements it, and this package knows none.
+// How many packets it takes until a path is known depends on the topology and on the decoder. A [Tracer] answers that, an
+// interface of this package: a package with a decoder implements it, and this package knows none.
 package querymix

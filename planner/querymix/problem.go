@@ -57,7 +57,7 @@ type Query struct {
 	XOR []float64 `json:"xor,omitempty"`
 }
 
-// LeftOutWeight is how bad it is to leave the query out.
+// LeftOutWeight returns the cost of leaving the query out.
 func (q *Query) LeftOutWeight() float64 {
 	if q.Weight == 0 {
 		return 1
@@ -185,7 +185,7 @@ func Decode(r io.Reader) (*Problem, error) {
 	return p, nil
 }
 
-// Validate says what is wrong with the problem itself. That queries do not fit into the bits together, or not as often
+// Validate returns what is wrong with the problem itself. That queries do not fit into the bits together, or not as often
 // as they want, is not among it: such a problem has a partial plan.
 func (p *Problem) Validate() error {
 	var bad planner.Errors

@@ -6,7 +6,7 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Check says in what a plan does not do what the problem asks, or tells untruths about itself. It sends the probes of one
+// Check returns in what a plan does not do what the problem asks, or makes false claims about itself. It sends the probes of one
 // hyperperiod one after the other.
 func Check(p *Problem, plan *Plan) error {
 	r, err := p.Resolve()

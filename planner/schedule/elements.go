@@ -42,7 +42,7 @@ func Elements(r *Resolved, plan *Plan) (list []planner.Element, capacity map[str
 	return list, capacity
 }
 
-// CheckTransition says in what the transition of a plan does not lead from an older one to it, step by step.
+// CheckTransition returns in what the transition of a plan does not lead from an older one to it, step by step.
 func CheckTransition(p *Problem, old, plan *Plan) error {
 	r, err := p.Resolve()
 	if err != nil {
@@ -53,7 +53,7 @@ func CheckTransition(p *Problem, old, plan *Plan) error {
 	return plan.CheckReplacement(before, after, capacity)
 }
 
-// Outline is the probes of a plan, each with its interval and phase, as far as the plan alone tells.
+// Outline is the probes of a plan, each with its interval and phase, as far as the plan alone states them.
 func (p *Plan) Outline() (list []planner.Element) {
 	for _, t := range p.Probes {
 		list = append(list, planner.Element{ID: t.ID, Covers: []string{t.ID}, Form: fmt.Sprint(t.Interval, t.Phase)})

@@ -72,7 +72,7 @@ func Read(r io.Reader) (*Problem, error) {
 	return planner.ReadProblem(r, Defaults())
 }
 
-// Validate says what is wrong with the problem itself. That a link cannot be seen in time is not among it: such a problem
+// Validate returns what is wrong with the problem itself. That a link cannot be seen in time is not among it: such a problem
 // has a partial plan.
 func (p *Problem) Validate() error {
 	_, err := p.Resolve()

@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/planner/attention"
 )
 
-// AttentionTable writes a plan for people.
+// AttentionTable writes a plan as a table of text.
 func AttentionTable(w io.Writer, plan *attention.Plan) error {
 	return write(w, func(x *text) {
 		x.row("PROBE\tCOST\tSUSPICIOUS LINKS")

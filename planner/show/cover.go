@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/planner/cover"
 )
 
-// CoverTable writes a plan for people: a probe a line, and what there is to know about all of them.
+// CoverTable writes a plan as a table of text: a probe a line, and what there is to know about all of them.
 func CoverTable(w io.Writer, plan *cover.Plan, most int) error {
 	return write(w, func(x *text) {
 		routes := len(plan.Probes) > 0 && plan.Probes[0].Route != ""
@@ -64,7 +64,7 @@ func CoverTable(w io.Writer, plan *cover.Plan, most int) error {
 	})
 }
 
-// endName is who sends or receives a probe: a node, and where it is known the agent and the port that it is behind.
+// endName is the sender or receiver of a probe: a node, and where it is known the agent and the port that it is behind.
 func endName(node, host string, port int) string {
 	if port > 0 {
 		node = fmt.Sprintf("%s:%d", node, port)

@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/planner/delivery"
 )
 
-// DeliveryTable writes a plan for people: where points send, what is added and why, and the configuration of switches.
+// DeliveryTable writes a plan as a table of text: where points send, what is added and why, and the configuration of switches.
 func DeliveryTable(w io.Writer, p *delivery.Problem, plan *delivery.Plan) error {
 	return write(w, func(x *text) {
 		x.row("PATH\tSERVER\tGBIT/S\tNODES")

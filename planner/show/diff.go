@@ -50,7 +50,7 @@ type Plan struct {
 	Text []byte
 }
 
-// Room is what capacities follow from, as far as it is known.
+// Room holds the inputs of capacities, as far as they are known.
 type Room struct {
 	Graph       *topo.Graph          // of plans of kind cover
 	Orchestrate *orchestrate.Problem // of plans of kind orchestrate

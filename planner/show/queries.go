@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/planner/querymix"
 )
 
-// QueriesTable writes a plan for people.
+// QueriesTable writes a plan as a table of text.
 func QueriesTable(w io.Writer, plan *querymix.Plan) error {
 	return write(w, func(x *text) {
 		x.row("SHARE\tHASHES OF PACKET IDS\tBITS OF THE DIGEST")

@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/planner/schedule"
 )
 
-// ScheduleTable writes a plan for people.
+// ScheduleTable writes a plan as a table of text.
 func ScheduleTable(w io.Writer, plan *schedule.Plan) error {
 	return write(w, func(x *text) {
 		x.row("PROBE\tEVERY\tFROM\tBYTES/S\tCLASS\tAGENT\tCOLLECTOR")

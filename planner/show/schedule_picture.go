@@ -17,7 +17,7 @@ const (
 	maxTicks = 20_000
 )
 
-// The colours of classes, which can be told apart on white and on black.
+// The colours of classes, which can be distinguished on white and on black.
 var classColors = []string{"#3b82f6", "#f97316", "#22a06b", "#d6409f", "#8b5cf6", "#b08900", "#06a0b5", "#e5484d"}
 
 // start is one start of a probe.

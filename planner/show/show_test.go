@@ -21,7 +21,7 @@ var errFull = errors.New("no space")
 
 func (failing) Write([]byte) (int, error) { return 0, errFull }
 
-// TestCover holds table and picture of a cover: what is in them, and that a writer that fails is told of.
+// TestCover holds table and picture of a cover: what is in them, and that the error of a writer is returned.
 func TestCover(t *testing.T) {
 	g, err := topo.FatTree(4)
 	if err != nil {

@@ -77,7 +77,7 @@ func enumerate(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// BitRate writes bits per second for people.
+// BitRate writes bits per second with a unit.
 func BitRate(bps float64) string {
 	switch {
 	case bps >= 1e9:

@@ -19,7 +19,7 @@ type Agent struct {
 	Receive int // most probes that it receives, or Any
 }
 
-// Agents gives the agents, in the order in which they were named. The slice belongs to the graph.
+// Agents returns the agents, in the order in which they were named. The slice belongs to the graph.
 func (g *Graph) Agents() []Agent { return g.agents }
 
 // AgentError is a problem of one of the agents given to WithAgents.
@@ -31,9 +31,9 @@ type AgentError struct {
 func (e *AgentError) Error() string { return e.Err.Error() }
 func (e *AgentError) Unwrap() error { return e.Err }
 
-// WithAgents gives the graph with these agents in place of those it has. An agent of a switch that names no port is
-// behind the first interface that leads out of the graph and is no other agent's, or else behind the lowest port that
-// nothing uses. Every error is an [AgentError].
+// WithAgents returns the graph with these agents in place of those it has. An agent of a switch that names no port is behind the
+// first interface that leads out of the graph and is no other agent's, or else behind the lowest port that nothing uses. Every error
+// is an [AgentError].
 func (g *Graph) WithAgents(agents []Agent) (*Graph, error) {
 	out := *g
 	out.agents = slices.Clone(agents)

@@ -13,7 +13,7 @@ import (
 // maxErrors bounds how many problems Build lists; a broken file can have one a line.
 const maxErrors = 20
 
-// Builder collects nodes and links. Problems are kept and told by Build, all together.
+// Builder collects nodes and links. Problems are kept, and Build returns them all together.
 type Builder struct {
 	name   string
 	names  []string
@@ -46,8 +46,8 @@ func NewBuilder(name string) *Builder {
 	return &Builder{name: name, index: make(map[string]int32)}
 }
 
-// Extend gives a builder that holds all of g, so that nodes, links and interfaces can be added. Nodes and links keep
-// their numbers and interfaces their ports.
+// Extend returns a builder that holds all of g, so that nodes, links and interfaces can be added. Nodes and links keep their numbers
+// and interfaces their ports.
 func (g *Graph) Extend() *Builder {
 	b := NewBuilder(g.name)
 	for n, name := range g.names {
@@ -171,7 +171,7 @@ func (b *Builder) add(e LinkEnd, link int32) bool {
 	return false
 }
 
-// Build gives the graph, or everything that is wrong with it. The builder must not be used afterwards.
+// Build returns the graph, or everything that is wrong with it. The builder must not be used afterwards.
 func (b *Builder) Build() (*Graph, error) {
 	if len(b.names) == 0 {
 		b.fail("no nodes")

@@ -184,7 +184,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, spec string) {
 		if len(strings.TrimLeft(spec, "abcdefghijklmnopqrstuvwxyz-:0")) > 8 {
-			return // a large graph tells nothing that a small one does not
+			return // a large graph shows nothing that a small one does not
 		}
 		g, err := Parse(spec)
 		if (g == nil) == (err == nil) {

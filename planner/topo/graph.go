@@ -32,7 +32,7 @@ type Attr struct {
 	Delay     time.Duration // of propagation; 0 if not known
 }
 
-// DefaultAttr is what a link has that says nothing about itself.
+// DefaultAttr holds the attributes of a link without any.
 var DefaultAttr = Attr{Weight: 1}
 
 // Graph is an immutable multigraph.
@@ -55,7 +55,7 @@ type Graph struct {
 	agents []Agent
 }
 
-// Name is what the graph was loaded or generated from.
+// Name returns what the graph was loaded or generated from.
 func (g *Graph) Name() string { return g.name }
 
 // NumNodes is the number of nodes.
@@ -79,7 +79,7 @@ func (g *Graph) Lookup(name string) (n int, ok bool) {
 // Tier is the tier of node n.
 func (g *Graph) Tier(n int) Tier { return g.tiers[n] }
 
-// Interfaces gives the interfaces of node n, from lo up to and without hi, in the order of their ports.
+// Interfaces returns the interfaces of node n, from lo up to and without hi, in the order of their ports.
 func (g *Graph) Interfaces(n int) (lo, hi int) { return int(g.first[n]), int(g.first[n+1]) }
 
 // Degree is the number of link ends at node n. A link from n to itself counts twice.
@@ -113,10 +113,10 @@ func (g *Graph) Neighbor(i int) int {
 	return -1
 }
 
-// Ends gives the two interfaces of link l, in the order in which the link was built.
+// Ends returns the two interfaces of link l, in the order in which the link was built.
 func (g *Graph) Ends(l int) (a, b int) { return int(g.ends[2*l]), int(g.ends[2*l+1]) }
 
-// Attr gives the properties of the direction that leaves through interface i.
+// Attr returns the properties of the direction that leaves through interface i.
 func (g *Graph) Attr(i int) Attr {
 	if g.attrs == nil {
 		return DefaultAttr
@@ -127,7 +127,7 @@ func (g *Graph) Attr(i int) Attr {
 // Host reports whether node n is a host: packets begin and end there, and it forwards none.
 func (g *Graph) Host(n int) bool { return g.hosts != nil && g.hosts[n] }
 
-// Place gives where node n is, if that is known.
+// Place returns where node n is, if that is known.
 func (g *Graph) Place(n int) (p Place, ok bool) {
 	if g.places == nil {
 		return Place{}, false
@@ -153,7 +153,7 @@ func (g *Graph) ByPort(n, port int) int {
 	return -1
 }
 
-// Between gives the interface of a by which the first of the links to b (in the order of a's ports) leaves, or -1.
+// Between returns the interface of a by which the first of the links to b (in the order of a's ports) leaves, or -1.
 func (g *Graph) Between(a, b int) int {
 	for i := g.first[a]; i < g.first[a+1]; i++ {
 		if g.Neighbor(int(i)) == b {

@@ -18,7 +18,7 @@ func mustParse(t testing.TB, spec string) *Graph {
 	return g
 }
 
-// checkInvariants holds for every graph, whoever made it.
+// checkInvariants holds for every graph, however it was made.
 func checkInvariants(t *testing.T, g *Graph) {
 	t.Helper()
 	ends := 0

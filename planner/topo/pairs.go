@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// NodePairs gives each pair of different nodes that a link connects once, the smaller node first, in order.
+// NodePairs returns each pair of different nodes that a link connects once, the smaller node first, in order.
 func (g *Graph) NodePairs() [][2]int32 {
 	pairs := make([][2]int32, 0, g.NumLinks())
 	for l := range g.NumLinks() {
@@ -18,8 +18,8 @@ func (g *Graph) NodePairs() [][2]int32 {
 	return slices.Compact(pairs)
 }
 
-// PairWeights gives for each of the NodePairs the weight from its smaller node to the other, and back. Of several links between
-// two nodes the lightest counts, in each direction.
+// PairWeights returns for each of the NodePairs the weight from its smaller node to the other, and back. Of several links between two
+// nodes the lightest counts, in each direction.
 func (g *Graph) PairWeights() [][2]uint32 {
 	pairs := g.NodePairs()
 	weights := make([][2]uint32, len(pairs))

@@ -21,8 +21,8 @@ type Tree struct {
 // Distance is the sum of the weights from node n to the destination, or Unreachable.
 func (t *Tree) Distance(n int) int64 { return t.dist[n] }
 
-// NextHops gives the interfaces of n that begin a shortest path (the ECMP set), in the order of their ports. It is
-// empty for the destination and for nodes that cannot reach it. The slice belongs to the tree.
+// NextHops returns the interfaces of n that begin a shortest path (the ECMP set), in the order of their ports. It is empty for the
+// destination and for nodes that cannot reach it. The slice belongs to the tree.
 func (t *Tree) NextHops(n int) []int32 { return t.hops[t.first[n]:t.first[n+1]] }
 
 // ShortestPaths fills t with the shortest paths to dst by the weights of the directions used. Interfaces for which up

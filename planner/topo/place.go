@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Place is where a node is on the earth, in degrees: longitudes to the east and latitudes to the north.
+// Place is the position of a node on the earth, in degrees: longitudes to the east and latitudes to the north.
 type Place struct{ Longitude, Latitude float64 }
 
 var nowhere = Place{math.NaN(), math.NaN()}
@@ -22,7 +22,7 @@ const (
 	earthRadius = 6371.0 // km
 )
 
-// Delay is how long light in a fibre along the great circle from p to q takes: less than over any real cable.
+// Delay returns the time of light in a fibre along the great circle from p to q: less than over any real cable.
 func (p Place) Delay(q Place) time.Duration {
 	rad := func(d float64) float64 { return d * math.Pi / 180 }
 	sin2 := func(x float64) float64 { return math.Sin(x/2) * math.Sin(x/2) }
@@ -31,8 +31,7 @@ func (p Place) Delay(q Place) time.Duration {
 	return time.Duration(math.Round(km * float64(delayPerKm)))
 }
 
-// WithDelays gives the graph with a delay for the directions that have none: what fill gives for them, where 0 leaves it
-// unknown.
+// WithDelays returns the graph with a delay for the directions that have none: what fill gives for them, where 0 leaves it unknown.
 func (g *Graph) WithDelays(fill func(i int) time.Duration) *Graph {
 	return g.withAttrs(func(i int, a *Attr) {
 		if a.Delay == 0 {
@@ -41,7 +40,7 @@ func (g *Graph) WithDelays(fill func(i int) time.Duration) *Graph {
 	})
 }
 
-// WithCosts gives the graph with these costs of sending, whatever they were before.
+// WithCosts returns the graph with these costs of sending, whatever they were before.
 func (g *Graph) WithCosts(cost func(i int) uint32) *Graph {
 	return g.withAttrs(func(i int, a *Attr) { a.Cost = cost(i) })
 }
@@ -61,13 +60,13 @@ func (g *Graph) withAttrs(change func(i int, a *Attr)) *Graph {
 	return &out
 }
 
-// WithDelay gives the graph with this delay for the links that have none.
+// WithDelay returns the graph with this delay for the links that have none.
 func (g *Graph) WithDelay(d time.Duration) *Graph {
 	return g.WithDelays(func(int) time.Duration { return d })
 }
 
-// WithPlaceDelays gives the graph with delays by distance for the links that have none, where it is known where both
-// ends are. A link within one place has a delay of 1 µs then, since 0 stands for one that is not known.
+// WithPlaceDelays returns the graph with delays by distance for the links that have none, where it is known where both ends are. A
+// link within one place has a delay of 1 µs then, since 0 stands for one that is not known.
 func (g *Graph) WithPlaceDelays() *Graph {
 	return g.WithDelays(func(i int) time.Duration {
 		p, ok := g.Place(g.Node(i))

@@ -1,4 +1,4 @@
-// Package flock keeps a file to one process. The system drops the lock when the process ends, however it ends.
+// Package flock locks a file for one process. The system drops the lock when the process ends, however it ends.
 package flock
 
 import (

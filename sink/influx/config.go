@@ -46,7 +46,7 @@ func (c Config) Open() (sink.Writer, error) {
 	return sink.Opened(New(c))
 }
 
-// Target says where points go, for people.
+// Target returns where points go, for display.
 func (c Config) Target() string { return fmt.Sprintf("%s, bucket %s", c.URL, c.Bucket) }
 
 // Validate finds everything that is wrong with c beyond the ranges of single values. It reads no file.
@@ -88,7 +88,7 @@ func (c *Config) token() (string, error) {
 	return peer.Header("token", c.TokenFile, c.TokenEnv)
 }
 
-// Doc says what the switch, the queue and the spool of this store are for.
+// Doc returns what the switch, the queue and the spool of this store are for.
 func (c Config) Doc(key string) string {
 	return map[string]string{
 		"enabled": "Write to InfluxDB.",

@@ -8,8 +8,8 @@
 //   - *[sink.PermanentError]: the server read the points and refused some, in a document of its own (error.go has what
 //     the servers send). Those of the batch that it accepts are stored all the same: a refused request is divided, by the
 //     form of its points and then in halves, until the refused points stand alone.
-//   - *[sink.RetryError]: anything else. Config is set for a wrong token, organisation or bucket, and for what no InfluxDB
-//     said; After for a server that named a time; Progress where Config.SplitRequests requests have been spent on a
+//   - *[sink.RetryError]: anything else. Config is set for a wrong token, organisation or bucket, and for answers that no InfluxDB
+//     gives; After for a server that named a time; Progress where Config.SplitRequests requests have been spent on a
 //     division that the next try goes on with.
 //
 // Points are encoded by [AppendPoint]. Writing a point twice changes nothing (measurement, tags and time are its

@@ -16,7 +16,7 @@ import (
 	"github.com/hopscope/hopscope/sink/internal/remote"
 )
 
-// Error is what the server said, or why it said nothing.
+// Error is the answer of the server, or the reason why there is none.
 type Error struct {
 	Status  int    // of HTTP; 0 when there was no answer
 	Message string // the server's sentence, cut to 500 bytes
@@ -36,7 +36,7 @@ func (e *Error) Error() string {
 	}
 }
 
-// Unwrap gives the cause of a missing answer.
+// Unwrap returns the cause of a missing answer.
 func (e *Error) Unwrap() error { return e.Err }
 
 const maxMessage = 500
@@ -49,7 +49,7 @@ const (
 	refused         // the store says that at least one point will never be accepted
 	large           // the request as a whole is too large, or the answer to it
 	retry           // anything that may pass
-	config          // only a person can mend it
+	config          // only an operator can mend it
 )
 
 // What the two servers answer to a write, as 1.8.10 and 2.7.12 were seen to do it:
@@ -140,8 +140,8 @@ func fromInflux(resp *http.Response) bool {
 	return resp.Header.Get("X-Influxdb-Version") != "" || resp.Header.Get("X-Platform-Error-Code") != ""
 }
 
-// aboutPoints tells a document that complains of points from one that complains of the query string, or of something
-// that we do not know. Taking those for the first would throw away good points.
+// aboutPoints distinguishes a document that complains of points from one that complains of the query string, or of something unknown.
+// Taking those for the first would throw away good points.
 func aboutPoints(message string) bool {
 	return strings.Contains(message, "unable to parse") || strings.Contains(message, "partial write")
 }
@@ -170,5 +170,6 @@ func retryError(ctx context.Context, v verdict, e *Error, after time.Duration) e
 	if ctx.Err() != nil && e.Status == 0 {
 		return context.Cause(ctx)
 	}
-	return &sink.RetryError{Err: e, After: after, Config: v == config}
+	doubt := e.Status >= http.StatusInternalServerError || e.Status == 0 && remote.Connected(e.Err)
+	return &sink.RetryError{Err: e, After: after, Config: v == config, Doubt: v == retry && doubt}
 }

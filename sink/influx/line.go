@@ -1,6 +1,7 @@
 package influx
 
 import (
+	"bytes"
 	"math"
 	"slices"
 	"strconv"
@@ -288,4 +289,11 @@ func formOf(line []byte) string {
 		}
 	}
 	return string(form)
+}
+
+// placeOf gives the series of a line with its tags, and its time.
+func placeOf(line []byte) string {
+	series := line[:nameEnd(line, " \n")]
+	line = bytes.TrimRight(line, "\n")
+	return string(series) + " " + string(line[bytes.LastIndexByte(line, ' ')+1:])
 }

@@ -36,6 +36,7 @@ func block(t *testing.T, language, with string) string {
 // TestNames asks a server what docs/inventory.md says to ask: hops come back under the latest names of their nodes, and a rename
 // begins no new series.
 func TestNames(t *testing.T) {
+	t.Parallel()
 	influxtest.Each(t, func(t *testing.T, s *influxtest.Server) {
 		w := writerTo(t, s, nil)
 		now := time.Now().Truncate(time.Second)

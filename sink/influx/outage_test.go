@@ -14,6 +14,7 @@ import (
 // The server is killed with -9 in the middle of writes, again and again, and stopped in between. When it is back, every
 // point is there exactly once, and the account says so.
 func TestKilledServer(t *testing.T) {
+	t.Parallel()
 	influxtest.Each(t, func(t *testing.T, s *influxtest.Server) {
 		sc := spool.DefaultConfig()
 		sc.Dir = t.TempDir()

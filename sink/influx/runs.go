@@ -17,8 +17,11 @@ import (
 )
 
 // Runs implements [sink.Witness]. It asks in Flux, and InfluxDB 1.8 in its own language, since Flux is switched off there
-// as a rule. A token that may only write is no reason to worry: it is an error that is permanent.
+// as a rule; 3 in SQL, since it has no Flux. A token that may only write is no reason to worry: it is an error that is permanent.
 func (w *writer) Runs(ctx context.Context, instance string, since time.Time) (map[string]time.Time, error) {
+	if w.known() == third {
+		return w.runs3(ctx, instance, since)
+	}
 	r, err := w.runsRequest(ctx, instance, since)
 	if err != nil {
 		return nil, &sink.PermanentError{Err: err}
@@ -40,11 +43,13 @@ func (w *writer) Runs(ctx context.Context, instance string, since time.Time) (ma
 	}
 	if resp.StatusCode != http.StatusOK {
 		text := messageOf(body)
-		e := &Error{Status: resp.StatusCode, Message: strings.ToValidUTF8(text[:min(len(text), maxMessage)], "")} // not within a character
-		if resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests {
-			return nil, &sink.RetryError{Err: e}
+		if w.known() == unasked {
+			w.askGeneration(ctx, resp.StatusCode, text)
 		}
-		return nil, &sink.PermanentError{Err: e}
+		if w.known() == third {
+			return w.runs3(ctx, instance, since)
+		}
+		return nil, queryError(resp.StatusCode, text)
 	}
 	runs := map[string]time.Time{}
 	read := readRunsCSV

@@ -16,6 +16,7 @@ import (
 
 // A token that may only write stores points and cannot ask.
 func TestRunsWithWriteOnlyToken(t *testing.T) {
+	t.Parallel()
 	s := influxtest.Start(t, influxtest.V2)
 	call := func(method, path string, body, into any) {
 		t.Helper()

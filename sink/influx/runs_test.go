@@ -22,6 +22,7 @@ func runPoint(instance, boot string, at int64) sink.Point {
 
 // The runs of one instance are those that wrote under its name since a time, with the time of their latest window.
 func TestRuns(t *testing.T) {
+	t.Parallel()
 	influxtest.Each(t, func(t *testing.T, s *influxtest.Server) {
 		w := writerTo(t, s, nil)
 		none, err := w.Runs(t.Context(), "here", time.Unix(0, base))

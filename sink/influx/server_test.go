@@ -66,6 +66,7 @@ func all(measurement string) string {
 }
 
 func TestWriteAndQuery(t *testing.T) {
+	t.Parallel()
 	influxtest.Each(t, func(t *testing.T, s *influxtest.Server) {
 		for _, gzip := range []bool{true, false} {
 			w := writerTo(t, s, func(c *Config) { c.Gzip, c.BatchPoints = gzip, 7 })
@@ -94,6 +95,7 @@ func TestWriteAndQuery(t *testing.T) {
 }
 
 func TestSpecialCharacters(t *testing.T) {
+	t.Parallel()
 	influxtest.Each(t, func(t *testing.T, s *influxtest.Server) {
 		w := writerTo(t, s, nil)
 		// What is read back, where it is not what was written.
@@ -122,6 +124,7 @@ func TestSpecialCharacters(t *testing.T) {
 
 // A point that the server refuses costs itself alone, whichever way the server refuses it.
 func TestRefusedPoints(t *testing.T) {
+	t.Parallel()
 	conflict := func(i int64) sink.Point {
 		p := simple("m", fmt.Sprint("bad", i), 0, base)
 		p.Fields = []sink.Field{sink.StringField("v", "not a number")}
@@ -206,8 +209,9 @@ func TestRefusedPoints(t *testing.T) {
 	})
 }
 
-// Wrong settings are told as such and lose nothing.
+// Wrong settings are reported as such and lose nothing.
 func TestWrongSettings(t *testing.T) {
+	t.Parallel()
 	s := influxtest.Start(t, influxtest.Versions[0])
 	const wrong = "this-is-the-wrong-token"
 	tests := []struct {
@@ -242,6 +246,7 @@ func TestWrongSettings(t *testing.T) {
 }
 
 func TestServerGoneAndBack(t *testing.T) {
+	t.Parallel()
 	influxtest.Each(t, func(t *testing.T, s *influxtest.Server) {
 		w := writerTo(t, s, nil)
 		write(t, w, simple("m", "before", 1, base))
@@ -270,6 +275,7 @@ func TestServerGoneAndBack(t *testing.T) {
 // Another program has made a field a float where ours is an integer: the server takes some points of a window and refuses
 // others. What it has by its own count, and what it is said to have refused, is what was written, series by series.
 func TestAnotherWriter(t *testing.T) {
+	t.Parallel()
 	influxtest.Each(t, func(t *testing.T, s *influxtest.Server) {
 		w := writerTo(t, s, nil)
 		const windows, hops, flows = 5, 200, 9

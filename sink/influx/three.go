@@ -2,8 +2,11 @@ package influx
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -11,12 +14,14 @@ import (
 	"time"
 
 	influxhttp "github.com/influxdata/influxdb-client-go/v2/api/http"
+
+	"github.com/hopscope/hopscope/sink"
 )
 
 // InfluxDB 3 says which lines of a request it refuses, and stores the others, at an endpoint of its own. At that of version 2 it answers
 // 500 to the same, which says nothing. So a server that gives such an answer is asked once what it is.
 
-// generation is what is known of the server.
+// generation is the knowledge about the server.
 type generation uint8
 
 const (
@@ -53,8 +58,20 @@ func readPartial(body []byte) (list []refusedLine, whole, ok bool) {
 	return list, whole, ok
 }
 
-// askGeneration asks a server that gave an answer which points may be the reason for what it is.
-func (w *writer) askGeneration(ctx context.Context, status int) {
+// known is what is known about the server.
+func (w *writer) known() generation { return generation(w.generation.Load()) }
+
+// partial3 reports whether a message is one that version 3 alone gives, at whatever address and under whatever status.
+func partial3(message string) bool {
+	return strings.Contains(message, "partial write of line protocol occurred")
+}
+
+// askGeneration asks a server that gave an answer which points, or a language that it does not have, may be the reason for what it is.
+func (w *writer) askGeneration(ctx context.Context, status int, message string) {
+	if partial3(message) { // whatever stands before it and answers in its place
+		w.generation.Store(uint32(third))
+		return
+	}
 	switch status {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnprocessableEntity, http.StatusInternalServerError:
 	default:
@@ -65,15 +82,16 @@ func (w *writer) askGeneration(ctx context.Context, status int) {
 		return
 	}
 	var doc struct{ Version string }
-	_ = json.Unmarshal(body, &doc) // of another form: the header tells
+	_ = json.Unmarshal(body, &doc) // of another form: the header decides
 	version := strings.TrimPrefix(resp.Header.Get("X-Influxdb-Version"), "v")
 	if version == "" {
 		version = strings.TrimPrefix(doc.Version, "v")
 	}
-	w.generation = older
+	is := older
 	if strings.HasPrefix(version, "3.") {
-		w.generation = third
+		is = third
 	}
+	w.generation.Store(uint32(is))
 }
 
 // send3 sends lines to version 3. Where it refuses some of them by their numbers, w.named has these.
@@ -95,6 +113,8 @@ func (w *writer) send3(ctx context.Context, lines []byte) (verdict, *Error, time
 			if !whole {
 				w.named = list
 			}
+		} else if len(body) == maxAnswer { // a long list of what is wrong: with fewer lines it can be read
+			resp.Header.Set(documentHeader, documentCut)
 		}
 	}
 	if resp.StatusCode/100 == 2 {
@@ -106,9 +126,22 @@ func (w *writer) send3(ctx context.Context, lines []byte) (verdict, *Error, time
 func (w *writer) request(ctx context.Context, method, path string, body []byte) (*http.Response, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.conf.Timeout)
 	defer cancel()
+	packed := w.conf.Gzip && len(body) > 0
+	if packed {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, err := z.Write(body)
+		if err = errors.Join(err, z.Close()); err != nil {
+			return nil, nil, err
+		}
+		body = b.Bytes()
+	}
 	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(w.conf.URL, "/")+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, nil, err
+	}
+	if packed {
+		r.Header.Set("Content-Encoding", "gzip")
 	}
 	if w.token != "" {
 		r.Header.Set("Authorization", "Token "+w.token)
@@ -133,9 +166,49 @@ func (w *writer) refuse(p *progress, lines []byte, e *Error) (n int) {
 		var line []byte
 		line, lines = nextLine(lines)
 		if reason, is := reasons[at]; is {
-			p.refusals.add(line, 1, &Error{Status: e.Status, Message: reason[:min(len(reason), maxMessage)]})
+			p.refusals.add(line, 1, &Error{Status: e.Status, Message: strings.ToValidUTF8(reason[:min(len(reason), maxMessage)], "")})
 			n++
 		}
 	}
 	return n
+}
+
+// runs3 is Runs for version 3, which has no Flux: it asks in SQL. Its body is never packed, since that is said of writes alone.
+func (w *writer) runs3(ctx context.Context, instance string, since time.Time) (map[string]time.Time, error) {
+	query := fmt.Sprintf("SELECT boot, max(time) AS time FROM collector WHERE instance = '%s' AND time > '%s' GROUP BY boot",
+		strings.ReplaceAll(instance, "'", "''"), since.UTC().Format(time.RFC3339Nano))
+	address := "/api/v3/query_sql?" + url.Values{"db": {w.conf.Bucket}, "format": {"json"}, "q": {query}}.Encode()
+	resp, body, err := w.request(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, &sink.RetryError{Err: &Error{Err: err}}
+	}
+	if resp.StatusCode != http.StatusOK {
+		text := messageOf(body)
+		if resp.StatusCode < 500 && strings.Contains(text, "table") && strings.Contains(text, "not found") {
+			return map[string]time.Time{}, nil // nothing was written yet
+		}
+		return nil, queryError(resp.StatusCode, text)
+	}
+	var rows []struct{ Boot, Time string }
+	if err := json.Unmarshal(body, &rows); err != nil {
+		return nil, &sink.PermanentError{Err: fmt.Errorf("influx: the answer to a query cannot be read: %w", err)}
+	}
+	runs := map[string]time.Time{}
+	for _, r := range rows {
+		at, err := time.Parse(time.RFC3339Nano, strings.TrimSuffix(r.Time, "Z")+"Z") // times of SQL have no zone
+		if err != nil {
+			return nil, &sink.PermanentError{Err: fmt.Errorf("influx: the answer to a query cannot be read: %w", err)}
+		}
+		saw(runs, r.Boot, at)
+	}
+	return runs, nil
+}
+
+// queryError says whether it may pass that a query was refused.
+func queryError(status int, text string) error {
+	e := &Error{Status: status, Message: strings.ToValidUTF8(text[:min(len(text), maxMessage)], "")} // not within a character
+	if status >= 500 || status == http.StatusTooManyRequests {
+		return &sink.RetryError{Err: e}
+	}
+	return &sink.PermanentError{Err: e}
 }

@@ -15,6 +15,7 @@ import (
 // TestSeveralPaths asks a server what docs/pint.md says to ask, and holds that a flow whose path with the greatest share changes
 // stays one series, with the path of each window.
 func TestSeveralPaths(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../docs/pint.md")
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ type writer struct {
 	api        api.WriteAPIBlocking
 	buf        []byte // of Write
 	size       size
-	generation generation
+	generation atomic.Uint32 // of type generation
 	named      []refusedLine // those that the server refused of the last request, where it said which
 	progress   *progress     // of the payload that was not written to its end; nil without one
 	stats      counters
@@ -129,6 +129,12 @@ func (w *writer) WriteEncoded(ctx context.Context, payload []byte) error {
 	return p.refusals.err()
 }
 
+// Part implements [sink.Parter]. Points of one series and time take each other's place.
+func (w *writer) Part(payload []byte, held func(key string) bool) (behind, rest sink.Refusal, err error) {
+	behind, rest = sink.PartLines(payload, nextLine, placeOf, measurementOf, held)
+	return behind, rest, nil
+}
+
 // progress is how far a payload has come.
 type progress struct {
 	payload  []byte // which one
@@ -188,16 +194,15 @@ func (w *writer) work(ctx context.Context, p *progress) error {
 			w.size.passed(len(lines), cut)
 			w.stats.points.Add(uint64(n))
 		case v == refused && len(w.named) > 0:
-			some := w.refuse(p, lines, e)
-			w.stats.points.Add(uint64(n - some))
-		case v == large && w.size.any, v == refused && (n == 1 || dropped == n): // no server names more than it has refused
+			if some := w.refuse(p, lines, e); some > 0 {
+				w.stats.points.Add(uint64(n - some))
+				break
+			}
+			p.pending = append(w.separate(p, lines, e), p.pending...) // it named none that there is
+		case v == large && w.size.any, v == refused && dropped == n: // no server names more than it has refused
 			p.refusals.add(lines, n, e)
 		case v == refused:
-			var pieces []part
-			for _, piece := range divide(lines) {
-				pieces = append(pieces, part{lines: piece, suspect: true})
-			}
-			p.pending = append(pieces, p.pending...)
+			p.pending = append(w.separate(p, lines, e), p.pending...)
 		case !next.last: // whether anything passes at all is seen with the others
 			p.pending = append(p.pending, part{lines: lines, suspect: next.suspect, last: true})
 		default:
@@ -209,6 +214,18 @@ func (w *writer) work(ctx context.Context, p *progress) error {
 	}
 	w.stats.refused.Add(uint64(p.refusals.points))
 	return nil
+}
+
+// separate divides lines of which some are refused. A single one is what is refused.
+func (w *writer) separate(p *progress, lines []byte, e *Error) (pieces []part) {
+	if n := countLines(lines); n == 1 {
+		p.refusals.add(lines, n, e)
+		return nil
+	}
+	for _, piece := range divide(lines) {
+		pieces = append(pieces, part{lines: piece, suspect: true})
+	}
+	return pieces
 }
 
 // points is the number of points that are pending.
@@ -223,12 +240,12 @@ func (w *writer) send(ctx context.Context, lines []byte) (verdict, *Error, time.
 	w.stats.requests.Add(1)
 	w.stats.bytes.Add(uint64(len(lines)))
 	w.named = nil
-	if w.generation != third {
+	if w.known() != third {
 		v, e, after, dropped := classify(w.api.WriteRecord(ctx, string(lines)))
-		if v == stored || w.generation == older || e.Status == 0 {
+		if v == stored || w.known() == older && !partial3(e.Message) || e.Status == 0 {
 			return v, e, after, dropped
 		}
-		if w.askGeneration(ctx, e.Status); w.generation != third {
+		if w.askGeneration(ctx, e.Status, e.Message); w.known() != third {
 			return v, e, after, dropped
 		}
 	}
@@ -252,8 +269,8 @@ func (w *writer) cut(lines []byte) (head []byte, bySize bool) {
 	return head[:len(head)-len(rest)], true
 }
 
-// size is what is known about the bytes that one request may have. Only 413 tells: what stands between us and the store
-// may have a limit that nobody told us.
+// size is the knowledge about the bytes that one request may have. Only 413 shows it: a proxy before the store may have a limit of
+// its own.
 type size struct {
 	limit   int  // 0 before the first request was too large
 	largest int  // that passed since then

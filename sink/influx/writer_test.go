@@ -218,8 +218,8 @@ func TestTooLargeForEverything(t *testing.T) {
 	}
 }
 
-// Telling refused points from good ones costs a bounded number of requests a try, and goes on at the next. In the end
-// exactly the refused ones are refused, each once.
+// Distinguishing refused points from good ones costs a bounded number of requests a try, and goes on at the next. In the end exactly
+// the refused ones are refused, each once.
 func TestSplitBudget(t *testing.T) {
 	for _, budget := range []int{0, 1, 2, 9, 64} {
 		seen := map[string]int{}
@@ -278,7 +278,7 @@ func TestSplitBudget(t *testing.T) {
 // An answer that is longer than is read is asked for again with fewer points.
 func TestLongAnswers(t *testing.T) {
 	for _, inHeader := range []bool{false, true} {
-		w := fake(t, nil, func(w http.ResponseWriter, lines []string) {
+		w := fake(t, func(c *Config) { c.Timeout = time.Minute }, func(w http.ResponseWriter, lines []string) {
 			if len(lines) == 1 && strings.Contains(lines[0], "t=1 ") {
 				w.WriteHeader(http.StatusNoContent)
 				return
@@ -289,7 +289,7 @@ func TestLongAnswers(t *testing.T) {
 				w.Header().Set("X-Influxdb-Error", text)
 			}
 			w.WriteHeader(http.StatusBadRequest)
-			fmt.Fprintf(w, `{"error":%q}`, text)
+			io.WriteString(w, `{"error":"`+text+`"}`)
 		})
 		err := w.Write(t.Context(), batch(16))
 		if pe, ok := errors.AsType[*sink.PermanentError](err); !ok || pe.Rejected != 15 {

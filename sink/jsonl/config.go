@@ -41,7 +41,7 @@ func (c Config) Open() (sink.Writer, error) {
 	return sink.Opened(New(c))
 }
 
-// Target says where lines go, for people.
+// Target returns where lines go, for display.
 func (c Config) Target() string {
 	if c.Path == "-" {
 		return stdoutName

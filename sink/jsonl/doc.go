@@ -6,8 +6,8 @@
 //
 //	{"measurement":"hop","time":"2026-11-22T01:00:10.000000000Z","tags":{"egress_if":"3","instance":"collector-1","node":"17"},"fields":{"count":12,"latency_p50":1800}}
 //
-// [sink.AllSeries] says which measurements, tags and fields there are; they come in its order. Findings are the
-// measurement event. The form is chosen for those who read it without a schema:
+// [sink.AllSeries] says which measurements, tags and fields there are; they come in its order. Findings are the measurement
+// event. The form is chosen for readers without a schema:
 //
 //   - Tags and fields are objects of their own, because a key can be both: the node of a flow's hop is a field, that of
 //     a hop is a tag.
@@ -29,9 +29,9 @@
 //	series-20261122T010000.000123456Z.jsonl       was put aside last
 //	series-20261122T000000.000098765Z.jsonl
 //
-// Names sort as they were made, also when the clock is set back, and none is used twice. The Config.KeepFiles youngest
-// are kept. A file belongs to one process, which locks it. When somebody else moves it away, as logrotate does, or
-// removes it, the next write begins a new one.
+// Names sort as they were made, also when the clock is set back, and none is used twice. The Config.KeepFiles youngest are kept.
+// A file belongs to one process, which locks it. When another program moves it away, as logrotate does, or removes it, the next
+// write begins a new one.
 //
 // # What survives
 //
@@ -47,10 +47,10 @@
 //
 // # Standard output
 //
-// The path "-", which YAML wants in quotes, is standard output. It is not forced to any disk: that is up to whoever redirects it. To a pipe, lines are
-// written in pieces of at most 4096 bytes that end with a line wherever a line is not longer, which the system does not
-// tear or mix with what others write there. A write that failed in the middle goes on where it ended when the same
-// batch is tried again; when another one comes, the torn line is finished first.
+// The path "-", which YAML wants in quotes, is standard output. It is not forced to any disk: that is up to the program it is
+// redirected to. To a pipe, lines are written in pieces of at most 4096 bytes that end with a line wherever a line is not
+// longer, which the system does not tear or mix with what others write there. A write that failed in the middle goes on where it
+// ended when the same batch is tried again; when another one comes, the torn line is finished first.
 //
 // A reader that has gone is an error that may pass with [sink.RetryError.Config] set, and not the end of the process: a
 // spool then keeps what comes, and the program says why.

@@ -114,7 +114,7 @@ func (f *file) cut() error {
 // periodOf is the beginning of the interval that t lies in.
 func (f *file) periodOf(t time.Time) time.Time { return t.UTC().Truncate(f.conf.RotateInterval) }
 
-// stillThere reports whether the path names the open file as it was left. One whose length somebody has changed has to be
+// stillThere reports whether the path names the open file as it was left. One whose length another program has changed has to be
 // opened again, since it may now end in the middle of a line.
 func (f *file) stillThere() bool {
 	info, err := os.Stat(f.conf.Path)
@@ -159,7 +159,7 @@ func (f *file) openOnce() (whole bool, err error) {
 	case err != nil:
 		return false, fmt.Errorf("lock %s: %w", path, err)
 	}
-	// Whoever had the lock until now may have put the file aside in between.
+	// The process that had the lock until now may have put the file aside in between.
 	if now, err := os.Stat(path); err != nil || !os.SameFile(now, f.info) {
 		return false, fmt.Errorf("%s %w", path, errInUse)
 	}

@@ -195,7 +195,7 @@ func TestTornEnd(t *testing.T) {
 	expect(t, c.Path, torn, lines(2))
 }
 
-// Whoever moves the file away, removes or empties it does not make us write into nowhere.
+// Moving the file away, removing or emptying it does not make the writer write into nowhere.
 func TestFileMovedAway(t *testing.T) {
 	c := testConfig(t)
 	w := mustNew(t, c)
@@ -217,7 +217,7 @@ func TestFileMovedAway(t *testing.T) {
 	expect(t, c.Path, lines(4))
 }
 
-// Whoever cuts the file in the middle of a line, or appends a part of one, does not get our lines behind it.
+// Where another program cuts the file in the middle of a line, or appends a part of one, no lines come behind it.
 func TestFileTornByOthers(t *testing.T) {
 	c := testConfig(t)
 	w := mustNew(t, c)

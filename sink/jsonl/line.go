@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -85,12 +86,10 @@ func appendFloat(dst []byte, v float64) []byte {
 // plain are the bytes that stand for themselves in a JSON string, whatever follows.
 var plain = func() (t [256]bool) {
 	for c := ' '; c < utf8.RuneSelf; c++ {
-		t[c] = c != '"' && c != '\\'
+		t[c] = c != '"' && c != '\\' && c != 0x7f
 	}
 	return t
 }()
-
-const hexDigits = "0123456789abcdef"
 
 // appendString appends s in quotes (RFC 8259 §7).
 func appendString(dst []byte, s string) []byte {
@@ -104,10 +103,9 @@ func appendString(dst []byte, s string) []byte {
 		}
 		if c >= utf8.RuneSelf {
 			r, n := utf8.DecodeRuneInString(s[i:])
-			if r == utf8.RuneError && n == 1 {
-				dst = append(dst, s[from:i]...)
-				dst = utf8.AppendRune(dst, utf8.RuneError)
-				from = i + 1
+			if r == utf8.RuneError && n == 1 || !strconv.IsPrint(r) {
+				dst = names.AppendEscaped(append(dst, s[from:i]...), r)
+				from = i + n
 			}
 			i += n
 			continue
@@ -123,7 +121,7 @@ func appendString(dst []byte, s string) []byte {
 		case '\t':
 			dst = append(dst, '\\', 't')
 		default:
-			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+			dst = names.AppendEscaped(dst, rune(c))
 		}
 		i++
 		from = i

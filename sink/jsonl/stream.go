@@ -25,7 +25,7 @@ const (
 	pollMillis = 50
 )
 
-// stream is a file that can only be appended to, and that may make us wait: a pipe, a terminal.
+// stream is a file that can only be appended to, and that may block: a pipe, a terminal.
 type stream struct {
 	name   string
 	fd     int
@@ -104,7 +104,7 @@ func (s *stream) send(ctx context.Context, b []byte) (n int, err error) {
 	return n, nil
 }
 
-// wait waits until something can be written, or until trying tells what is wrong.
+// wait waits until something can be written, or until trying shows what is wrong.
 func (s *stream) wait(ctx context.Context) error {
 	fds := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLOUT}}
 	for {

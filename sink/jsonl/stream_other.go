@@ -14,7 +14,7 @@ const stdoutName = "standard output"
 
 var errReaderGone = errors.New("its reader has gone (broken pipe): start the collector together with a reader again, or write to a file")
 
-// stream is standard output. Here nothing interrupts a write to a pipe that nobody reads.
+// stream is standard output. Here nothing interrupts a write to a pipe that is not read.
 type stream struct {
 	name string
 	f    *os.File

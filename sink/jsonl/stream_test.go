@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child writes one batch to standard output whenever it is told to, and says on standard error what came of it.
+// child writes one batch to standard output whenever it is asked to, and says on standard error what came of it.
 func child() int {
 	w, err := New(DefaultConfig())
 	if err != nil {
@@ -47,7 +47,7 @@ func child() int {
 	return 0
 }
 
-// A process whose reader goes away is told so, and lives.
+// A process whose reader goes away gets an error, and lives.
 func TestReaderGone(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"=1")

@@ -100,14 +100,37 @@ func (w *writer) WriteEncoded(ctx context.Context, payload []byte) error {
 		if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 			return err
 		}
-		return &sink.RetryError{Err: fmt.Errorf("jsonl: %w", err), Config: forPeople(err)}
+		// Less may have room where more has none.
+		return &sink.RetryError{Err: fmt.Errorf("jsonl: %w", err), Config: forPeople(err), Doubt: !forPeople(err)}
 	}
 	w.stats.lines.Add(uint64(bytes.Count(payload, []byte{'\n'})))
 	w.stats.bytes.Add(uint64(len(payload)))
 	return nil
 }
 
-// forPeople reports whether only a person can mend what err tells. A disk that is full is not such a thing.
+// Part implements [sink.Parter]. Lines stand for themselves.
+func (w *writer) Part(payload []byte, held func(key string) bool) (behind, rest sink.Refusal, err error) {
+	whole := func(line []byte) string { return string(line) }
+	behind, rest = sink.PartLines(payload, nextLine, whole, measurementOf, held)
+	return behind, rest, nil
+}
+
+func nextLine(payload []byte) (line, rest []byte) {
+	at := bytes.IndexByte(payload, '\n') + 1
+	if at == 0 {
+		at = len(payload)
+	}
+	return payload[:at], payload[at:]
+}
+
+// measurementOf gives the measurement of a line that Encode made.
+func measurementOf(line []byte) string {
+	_, rest, _ := bytes.Cut(line, []byte(`{"measurement":"`))
+	name, _, _ := bytes.Cut(rest, []byte{'"'})
+	return string(name)
+}
+
+// forPeople reports whether only an operator can mend the cause of err. A disk that is full is not such a thing.
 func forPeople(err error) bool {
 	return errors.Is(err, errInUse) || errors.Is(err, errNotRegular) || errors.Is(err, errReaderGone) || sink.NeedsPerson(err)
 }

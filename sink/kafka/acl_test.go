@@ -220,7 +220,7 @@ func TestACLs(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 
-	// Who makes the topics can do so once, for a prefix of its own.
+	// The maker of the topics can do so once, for a prefix of its own.
 	for _, a := range documented(t, "topics create", "made.") {
 		b.Allow("create", a.operation, a.resource, a.name)
 	}

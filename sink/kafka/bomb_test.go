@@ -13,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/internal/nettest"
 )
 
-// A batch that is short only because its producer compressed it is refused by the brokers: whoever reads it would unpack all of it.
+// A batch that is short only because its producer compressed it is refused by the brokers: its readers would unpack all of it.
 func TestCompressedBatch(t *testing.T) {
 	t.Parallel()
 	b := kafkatest.Shared(t)
@@ -36,7 +36,7 @@ func TestCompressedBatch(t *testing.T) {
 	}
 }
 
-// unsettled reports whether a topic was made so lately that not everybody knows.
+// unsettled reports whether a topic was made so lately that not all brokers know.
 func unsettled(err error) bool {
 	return errors.Is(err, kafka.NotLeaderForPartition) || errors.Is(err, kafka.UnknownTopicOrPartition) || errors.Is(err, kafka.LeaderNotAvailable) ||
 		errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition)

@@ -53,7 +53,7 @@ func (c Config) Open() (sink.Writer, error) {
 // Group is the name of the consumers' group.
 func (c *Config) Group() string { return c.Prefix + "consumers" }
 
-// Target says where records go, for people.
+// Target returns where records go, for display.
 func (c Config) Target() string { return c.Config.Target() }
 
 // Publishes says that this store takes what windows are made of.
@@ -102,7 +102,7 @@ func (c *Config) Memory() int64 {
 	return need
 }
 
-// Doc says what the switch, the queue and the spool of this store are for.
+// Doc returns what the switch, the queue and the spool of this store are for.
 func (c Config) Doc(key string) string {
 	return map[string]string{
 		"enabled": "Publish windows to a fleet, whose consumers write the series. No other store can be enabled beside it.",

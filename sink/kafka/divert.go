@@ -67,7 +67,7 @@ type Diverter struct {
 
 	mu     sync.Mutex
 	counts map[int64][]uint64 // by label and partition: reports that were put
-	untold map[int64]bool     // labels under which reports were put that no mark tells of
+	untold map[int64]bool     // labels of reports that no mark counts yet
 	stats  divertStats
 }
 
@@ -81,10 +81,11 @@ type divertStats struct {
 
 // divertPart numbers the records of a partition. The lock is held while a record is put, so that they come in order.
 type divertPart struct {
-	mu   sync.Mutex
-	boot uint64
-	seq  uint64
-	sent map[int64]uint64 // by label: reports of this boot, which are those that its marks tell of
+	mu    sync.Mutex
+	boot  uint64
+	seq   uint64
+	total uint64           // reports of this boot
+	sent  map[int64]uint64 // by label: reports of this boot, which are those that its marks count
 }
 
 type divertWorker struct {
@@ -143,6 +144,9 @@ func (d *Diverter) Open(workers int, put func(sink.Encoded)) {
 
 // Takes implements [sink.Diverter].
 func (d *Diverter) Takes(r *decode.Report) bool {
+	if r.Kind == decode.KindHistogram || r.Kind == decode.KindSample || r.Kind == decode.KindDelay || r.Counters.Has != 0 {
+		return false // which columns have no place for, and windows add up
+	}
 	switch d.conf.Reports {
 	case "all":
 		return true
@@ -152,8 +156,8 @@ func (d *Diverter) Takes(r *decode.Report) bool {
 	return false
 }
 
-// needsFlow reports whether a report says something only beside others of its flow: a digest, or a hop whose place on the
-// path the other postcards tell.
+// needsFlow reports whether a report says something only beside others of its flow: a digest, or a hop whose place on the path the
+// other postcards give.
 func needsFlow(r *decode.Report) bool {
 	if r.Has&decode.HasDigest != 0 {
 		return true
@@ -180,7 +184,7 @@ func (d *Diverter) raw(r *decode.Report) bool {
 	return false
 }
 
-// identify says as whom reports go, where that was not known before. It is called before Divert.
+// identify sets the name under which reports go, where that was not known before. It is called before Divert.
 func (d *Diverter) identify(from string, boot uint64, key decode.HashKey, window time.Duration) {
 	d.conf.From, d.conf.Key, d.conf.Window = from, key, window
 	d.Redraw(boot)
@@ -319,18 +323,16 @@ func (d *Diverter) record(partition int, h *fleet.Head, value []byte) {
 		h.Reports = p.sent[h.End]
 	} else {
 		p.sent[h.End] += reports
+		p.total += reports
 	}
+	h.Total = p.total
 	d.put(sink.Encoded{
 		Payload: d.conf.Bundle(h.End, partition, h.Append(nil), value), Series: []sink.SeriesCount{{Series: series, Points: 1}}, Reports: reports,
 	})
 }
 
-// EndWindow implements [sink.Diverter]. A mark tells how many reports of the run there are under a label so far: the clock
-// may come to a label twice, or a run begin in the window that the one before ended. What waits under a later label is of
-// the window that ends, since that is where the collector counts it: its clock was set back. What went under an earlier
-// one, because the clock was set ahead, gets its mark now.
-//
-// A Diverter that is set to take nothing writes no marks: nobody waits for it.
+// EndWindow implements [sink.Diverter]. What waits under a later label is of the window that ends, since that is where the collector
+// counts it: its clock was set back.
 func (d *Diverter) EndWindow(end int64) {
 	d.ticks.Lock()
 	defer d.ticks.Unlock()
@@ -339,9 +341,20 @@ func (d *Diverter) EndWindow(end int64) {
 		return true
 	})
 	d.open.Store(end + int64(d.conf.Window))
+}
+
+// MarkWindow implements [sink.Diverter]. A mark holds how many reports of the run there are under a label so far: the clock may come
+// to a label twice, or a run begin in the window that the one before ended. What went under an earlier label, because the clock was
+// set ahead, gets its mark now. Marks come behind the part of their window, which has the statistics of the exporters: a consumer gives
+// these itself where there is no mark.
+//
+// A Diverter that is set to take nothing writes no marks: no reader waits for it.
+func (d *Diverter) MarkWindow(end int64) {
 	if d.conf.Reports == "none" {
 		return
 	}
+	d.ticks.Lock()
+	defer d.ticks.Unlock()
 	d.mu.Lock()
 	d.untold[end] = true
 	var labels []int64
@@ -374,27 +387,36 @@ func (d *Diverter) EndWindow(end int64) {
 // keptLabels is for how many windows counts are kept. A collector whose clock was set back comes to labels again.
 const keptLabels = 64
 
-// Counts gives how many reports of a window were put so far, by partition, or nil if none: what the head of the last part of
-// the window tells as Raw. A window that comes again tells all of its reports again, under whichever boots they went.
+// Counts returns how many reports of a window were put so far, by partition, or nil if none: the value of Raw in the head of the last
+// part of the window. A window that comes again counts all of its reports again, under whichever boots they went.
 func (d *Diverter) Counts(end int64) []uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return append([]uint64(nil), d.counts[end]...)
 }
 
-// Redraw gives the records from now on another boot, since records with the same numbers and other contents are in the
-// topic already.
+// Redraw gives the records from now on another boot, since records with the same numbers and other contents are in the topic already.
+// Marks say that the former one sends no more of the open window, so that no reader takes it for killed.
 func (d *Diverter) Redraw(boot uint64) {
+	open := d.open.Load()
 	for i := range d.parts {
 		p := &d.parts[i]
 		p.mu.Lock()
-		p.boot, p.seq = boot, 0
+		labels := slices.Sorted(maps.Keys(p.sent))
+		p.mu.Unlock()
+		for _, label := range labels {
+			if label >= open {
+				d.record(i, &fleet.Head{Kind: fleet.Mark, End: label}, nil)
+			}
+		}
+		p.mu.Lock()
+		p.boot, p.seq, p.total = boot, 0, 0
 		clear(p.sent)
 		p.mu.Unlock()
 	}
 }
 
-// divertStats tells what was diverted so far.
+// DivertStats returns what was diverted so far.
 func (d *Diverter) DivertStats() divertStats {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"net/netip"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -139,8 +140,8 @@ func TestTakes(t *testing.T) {
 	}
 }
 
-// Every report is put once, in the partition of its flow, in a batch of its window, under numbers without gaps, and the
-// marks tell how many.
+// Every report is put once, in the partition of its flow, in a batch of its window, under numbers without gaps, and the marks hold
+// how many.
 func TestDivert(t *testing.T) {
 	d, l := testDiverter(t, nil)
 	var sent [3][]*decode.Report // by window
@@ -172,6 +173,7 @@ func TestDivert(t *testing.T) {
 		}
 		wait.Wait()
 		d.EndWindow(start + int64(divertWindow))
+		d.MarkWindow(start + int64(divertWindow))
 	}
 
 	var got [3][]*decode.Report
@@ -260,14 +262,45 @@ func TestBatches(t *testing.T) {
 	if st := d.DivertStats(); st.Plain/st.Batches > batchBytes+10<<10 {
 		t.Errorf("batches of %d bytes", st.Plain/st.Batches)
 	}
-	if d.EndWindow(1e10); l.records[len(l.records)-1].head.Kind != fleet.Mark {
+	d.EndWindow(1e10)
+	if d.MarkWindow(1e10); l.records[len(l.records)-1].head.Kind != fleet.Mark {
 		t.Error("no mark at the end of the window")
 	}
 	n := len(l.records)
 	d.Redraw(78)
 	d.EndWindow(2e10)
+	d.MarkWindow(2e10)
 	if h := l.records[n].head; h.Boot != 78 || h.Seq != 1 || h.Reports != 0 {
 		t.Errorf("after another boot was drawn: %+v", h)
+	}
+}
+
+// A run that goes on under another boot publishes how many reports of the open window it has sent under the former one, and each
+// record how many of its boot there were up to it.
+func TestRedrawTellsTheOpenWindow(t *testing.T) {
+	d, l := testDiverter(t, func(conf *DivertConfig) { conf.Slices = 1 })
+	w := int64(divertWindow)
+	d.EndWindow(w)
+	d.MarkWindow(w)
+	d.Divert(0, []*decode.Report{flowReport(1, w+1), flowReport(2, w+2)})
+	d.Tick(2*w - 1)
+	d.Redraw(78)
+	d.Divert(0, []*decode.Report{flowReport(3, w+3)})
+	d.EndWindow(2 * w)
+	d.MarkWindow(2 * w)
+	var got []fleet.Head
+	for _, r := range l.records {
+		if h := r.head; h.End == 2*w {
+			got = append(got, fleet.Head{Kind: h.Kind, Boot: h.Boot, Reports: h.Reports, Total: h.Total})
+		}
+	}
+	former := got[0].Boot
+	want := []fleet.Head{
+		{Kind: fleet.Reports, Boot: former, Reports: 2, Total: 2}, {Kind: fleet.Mark, Boot: former, Reports: 2, Total: 2},
+		{Kind: fleet.Reports, Boot: 78, Reports: 1, Total: 1}, {Kind: fleet.Mark, Boot: 78, Reports: 1, Total: 1},
+	}
+	if former == 78 || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
@@ -279,6 +312,7 @@ func TestBatchOfOneWindow(t *testing.T) {
 	d.Divert(0, []*decode.Report{flowReport(1, 1), flowReport(1, w-1), flowReport(1, w), flowReport(1, 2*w), flowReport(1, -1)})
 	var got [][2]int64
 	d.EndWindow(w)
+	d.MarkWindow(w)
 	for _, r := range l.records {
 		if r.head.Kind == fleet.Reports {
 			got = append(got, [2]int64{r.head.End, int64(len(l.decode(t, &r)))})
@@ -289,6 +323,7 @@ func TestBatchOfOneWindow(t *testing.T) {
 	}
 	n := len(l.records)
 	d.EndWindow(2 * w)
+	d.MarkWindow(2 * w)
 	if len(l.records) != n+1 || l.records[n].head.Kind != fleet.Mark || l.records[n].head.Reports != 1 {
 		t.Errorf("%d records at the end of a window without further reports, want a mark of the one", len(l.records)-n)
 	}
@@ -308,24 +343,31 @@ func TestWindowsThatComeAgain(t *testing.T) {
 	}
 	d.Divert(0, at(10*w, 10*w+1))
 	d.EndWindow(11 * w)
+	d.MarkWindow(11 * w)
 	d.Divert(0, at(11*w+1, 10*w+2, 3*w)) // two of them late
 	d.Tick(1)
 	d.Tick(2 + int64(batchAge))
-	d.Divert(0, at(9*w))    // by a clock that is set back,
-	d.EndWindow(10 * w)     // as the end of the window tells
-	d.Divert(0, at(10*w+3)) // of a window that is told again
+	d.Divert(0, at(9*w)) // by a clock that is set back,
+	d.EndWindow(10 * w)  // as the end of the window says
+	d.MarkWindow(10 * w)
+	d.Divert(0, at(10*w+3)) // of a window that is published again
 	d.EndWindow(11 * w)
+	d.MarkWindow(11 * w)
 	d.Divert(0, at(11*w+2))
 	d.EndWindow(12 * w)
+	d.MarkWindow(12 * w)
 	d.Divert(0, at(12*w+1)) // the clock is set ahead
 	d.Tick(3 + 2*int64(batchAge))
 	d.Tick(4 + 4*int64(batchAge))
 	d.EndWindow(20 * w)
+	d.MarkWindow(20 * w)
 	d.Redraw(78)
 	d.Divert(0, at(20*w))
 	d.EndWindow(21 * w)
+	d.MarkWindow(21 * w)
 	d.Divert(0, at(20*w))
 	d.EndWindow(21 * w)
+	d.MarkWindow(21 * w)
 
 	g, err := fleet.NewGate(fleet.Options{Reports: true, Window: w})
 	if err != nil {
@@ -365,10 +407,11 @@ func TestWindowsThatComeAgain(t *testing.T) {
 	}
 }
 
-// Who takes nothing is waited for by nobody.
+// A diverter that takes nothing is not waited for.
 func TestNoMarks(t *testing.T) {
 	d, l := testDiverter(t, func(conf *DivertConfig) { conf.Reports = "none" })
 	d.EndWindow(int64(divertWindow))
+	d.MarkWindow(int64(divertWindow))
 	if len(l.records) != 0 || d.Counts(int64(divertWindow)) != nil {
 		t.Errorf("%d records, counts %v", len(l.records), d.Counts(int64(divertWindow)))
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/hopscope/hopscope/ingest/retry"
 )
 
-// Identity is who joins a fleet.
+// Identity is the name and the parameters with which a collector joins a fleet.
 type Identity struct {
 	Name   string       // of the collector, which no other one of the fleet has
 	Params fleet.Params // as the collector has them
@@ -26,6 +26,8 @@ type Identity struct {
 	// Status gives what the collector says of itself in the roster, a [fleet.Member]: its present run, and whether it leaves.
 	// It may be nil.
 	Status func(boot uint64, left bool) []byte
+	// Now reads the wall clock that the collector's windows end by; nil reads the machine's.
+	Now func() time.Time
 }
 
 // MismatchError says why a member cannot belong to the fleet.
@@ -41,17 +43,8 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("kafka: this collector does not fit into the fleet of %s: %s", e.Fleet, strings.Join(e.Differences, "; "))
 }
 
-// clockError says that this machine's clock and Kafka's differ by more than a window.
-type clockError struct{ Off, Window time.Duration }
-
-func (e *clockError) Error() string {
-	direction := "ahead of"
-	if e.Off < 0 {
-		direction = "behind"
-	}
-	return fmt.Sprintf("kafka: the clock of this machine is %v %s Kafka's, which is more than a window of %v: what it counts now goes under wrong times and is not sent; set the clock (NTP)",
-		e.Off.Abs().Round(time.Millisecond), direction, e.Window)
-}
+// clockCosts is what comes of a clock that is off too far.
+const clockCosts = "what it counts now goes under wrong times and is not sent"
 
 // member is the collector as one of a fleet.
 type member struct {
@@ -62,6 +55,7 @@ type member struct {
 	extra atomic.Int64 // partitions beyond those that are used
 
 	turn sync.Mutex // one visit at a time
+	hold hold       // of its name
 
 	mu   sync.Mutex
 	fits bool  // the parameters are those of the fleet
@@ -76,19 +70,22 @@ const (
 	joinTimeout = 10 * time.Second
 	// leaveTimeout is how long its end does.
 	leaveTimeout = 5 * time.Second
-	// statusEvery is how often a member tells how it is, unless windows are shorter.
+	// statusEvery is how often a member publishes its status, unless windows are shorter.
 	statusEvery = 5 * time.Second
 	leastEvery  = time.Second
 )
 
-// Join makes the collector a member. It compares the collector's parameters with those of the fleet: a [*MismatchError]
-// says that it cannot be one. Where Kafka is away for more than ten seconds, or lets nobody in, Join gives nil all the same
-// and the comparison is made once Kafka answers; until then nothing is sent, and [Stats] says why.
+// Join makes the collector a member. It compares the collector's parameters with those of the fleet: a [*MismatchError] says that it
+// cannot be one. Where Kafka is away for more than ten seconds, or refuses access, Join returns nil all the same and the comparison
+// is made once Kafka answers; until then nothing is sent, and [Stats] says why.
 func (w *Writer) Join(ctx context.Context, id Identity) error {
 	m := &member{w: w, id: id, done: make(chan struct{})}
-	mine := fleet.RedrawKey(id.Name)
+	if id.Now != nil {
+		w.clock = id.Now
+	}
+	mine, orders := fleet.MemberKey(fleet.Collector, id.Name), fleet.RedrawKey(id.Name)
 	m.table = w.client.NewTable(w.client.Topic(conn.Roster), conn.TableBounds{
-		Keys: 2, Value: 1 << 16, Bytes: 1 << 18, Keep: func(key string) bool { return key == fleet.ParamsKey || key == mine },
+		Keys: 3, Value: 1 << 16, Bytes: 1 << 18, Keep: func(key string) bool { return key == fleet.ParamsKey || key == mine || key == orders },
 	})
 	boot := drawBoot()
 	w.diverter.identify(id.Name, boot, decode.NewHashKey(id.Seed), id.Params.Window)
@@ -101,7 +98,9 @@ func (w *Writer) Join(ctx context.Context, id Identity) error {
 
 	first, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
-	final := func(err error) bool { return needsPerson(err) || errors.As(err, new(*clockError)) }
+	final := func(err error) bool {
+		return needsPerson(err) || errors.As(err, new(*fleet.ClockError)) || errors.As(err, new(*NameError))
+	}
 	err := retry.Backoff{Min: 500 * time.Millisecond}.Do(first, final, m.syncRoster)
 	if errors.As(err, new(*MismatchError)) {
 		w.member = nil
@@ -120,8 +119,7 @@ func (w *Writer) Join(ctx context.Context, id Identity) error {
 // run visits the roster until ctx ends.
 func (m *member) run(ctx context.Context) {
 	defer close(m.done)
-	every := max(min(m.id.Params.Window, statusEvery), leastEvery)
-	for retry.Sleep(ctx, every) {
+	for retry.Sleep(ctx, m.every()) {
 		_ = m.syncRoster(ctx) // kept for admit
 	}
 }
@@ -132,13 +130,16 @@ func (m *member) syncRoster(ctx context.Context) error {
 	defer m.turn.Unlock()
 	fits, err := m.compare(ctx)
 	if err == nil {
+		err = m.claim()
+	}
+	if err == nil {
 		err = m.publishStatus(ctx, false)
 	}
 	if err == nil && m.w.clockBad() {
-		err = &clockError{time.Duration(m.w.clockOff.Load()), m.id.Params.Window}
+		err = &fleet.ClockError{Off: time.Duration(m.w.clockOff.Load()), Window: m.id.Params.Window, Costs: clockCosts}
 	}
 	if errors.Is(err, context.Canceled) {
-		return err // it was told to stop
+		return err // it was asked to stop
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -167,6 +168,26 @@ func (m *member) compare(ctx context.Context) (fits bool, _ error) {
 	return true, nil
 }
 
+// claim takes the name, or returns its holder.
+func (m *member) claim() error {
+	key := fleet.MemberKey(fleet.Collector, m.id.Name)
+	value, _ := m.table.Get(key)
+	holder, lost := m.hold.take(key, value, m.w.clock(), m.w.now(), m.silence(), 2*m.id.Params.Window+time.Second)
+	if lost { // the other one may have the numbers that this one would give next
+		m.drawAnew()
+	}
+	if holder != nil {
+		return &NameError{m.id.Name, holder, m.silence()}
+	}
+	return nil
+}
+
+// every is how often the member publishes its status.
+func (m *member) every() time.Duration { return max(min(m.id.Params.Window, statusEvery), leastEvery) }
+
+// silence is the time without a record of a name's holder after which another member takes the name.
+func (m *member) silence() time.Duration { return 3*m.every() + time.Second }
+
 // partitions counts what the topics have.
 func (m *member) partitions(ctx context.Context) error {
 	meta, err := m.w.client.Metadata(ctx, &kafka.MetadataRequest{})
@@ -177,7 +198,7 @@ func (m *member) partitions(ctx context.Context) error {
 	for _, t := range meta.Topics {
 		short := strings.TrimPrefix(t.Name, m.w.conf.Prefix)
 		if short != conn.Windows && short != conn.Reports || t.Error != nil {
-			continue // whoever writes to it is told
+			continue // a sender that writes to it gets the error
 		}
 		n := len(t.Partitions) - m.id.Params.Slices
 		if n < 0 {
@@ -189,7 +210,7 @@ func (m *member) partitions(ctx context.Context) error {
 	return nil
 }
 
-// redraw begins a new run when the roster says that somebody else has used the names of this one.
+// redraw begins a new run when the roster says that another process has used the names of this one.
 func (m *member) redraw() {
 	value, ok := m.table.Get(fleet.RedrawKey(m.id.Name))
 	var order fleet.Redraw
@@ -197,12 +218,20 @@ func (m *member) redraw() {
 		return
 	}
 	m.w.mu.Lock()
-	defer m.w.mu.Unlock()
-	if order.Boot == m.w.publisher.Boot() {
-		boot := drawBoot()
-		m.w.publisher.Redraw(boot)
-		m.w.diverter.Redraw(boot)
+	ours := order.Boot == m.w.publisher.Boot()
+	m.w.mu.Unlock()
+	if ours {
+		m.drawAnew()
 	}
+}
+
+// drawAnew goes on under another boot.
+func (m *member) drawAnew() {
+	m.w.mu.Lock()
+	defer m.w.mu.Unlock()
+	boot := drawBoot()
+	m.w.publisher.Redraw(boot)
+	m.w.diverter.Redraw(boot)
 }
 
 // publishStatus writes the member's status. What Kafka answers has its clock.
@@ -217,12 +246,27 @@ func (m *member) publishStatus(ctx context.Context, left bool) error {
 		m := fleet.Member{Role: fleet.Collector, Name: m.id.Name, Boot: boot, Left: left}
 		value = m.Append(nil)
 	}
+	m.hold.say(value)
 	before := m.w.clock()
 	appended, err := m.table.Put(ctx, fleet.MemberKey(fleet.Collector, m.id.Name), value)
 	if err != nil {
 		return err
 	}
 	m.w.seeClock(before, m.w.clock(), appended)
+	return nil
+}
+
+// Unfit returns why nothing of what is received now is sent, until an operator has acted on it: another process has the name, the
+// clock is off too far, or the settings are those of another fleet: a [*NameError], [*fleet.ClockError] or [*MismatchError]. It is
+// nil otherwise.
+func (w *Writer) Unfit() error {
+	if w.member == nil {
+		return nil
+	}
+	err := w.member.problem()
+	if errors.As(err, new(*NameError)) || errors.As(err, new(*fleet.ClockError)) || errors.As(err, new(*MismatchError)) {
+		return err
+	}
 	return nil
 }
 
@@ -238,13 +282,14 @@ func (m *member) admit(ctx context.Context) error {
 	m.mu.Lock()
 	fits, err := m.fits, m.err
 	m.mu.Unlock()
-	if !fits || needsPerson(err) {
+	shut := func() bool { return !fits || needsPerson(err) || errors.As(err, new(*NameError)) }
+	if shut() {
 		err = m.syncRoster(ctx)
 		m.mu.Lock()
 		fits = m.fits
 		m.mu.Unlock()
 	}
-	if !fits || needsPerson(err) {
+	if shut() {
 		return err
 	}
 	return nil // a clock that is off concerns what is counted now, and not what was counted before
@@ -257,7 +302,7 @@ func (m *member) leave() error {
 	m.mu.Lock()
 	fits := m.fits
 	m.mu.Unlock()
-	if !fits {
+	if !fits || !m.hold.held {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)

@@ -76,7 +76,7 @@ func (e *payloadError) Error() string {
 	return fmt.Sprintf("record of the spool: %s at byte %d: %v", e.Field, e.Offset, e.Err)
 }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *payloadError) Unwrap() error { return e.Err }
 
 // The reasons for which a payload is not read.

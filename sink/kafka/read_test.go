@@ -137,6 +137,7 @@ func TestReadByOthers(t *testing.T) {
 		Units: &decode.Units{LatencyNS: 1, DropReasons: &decode.DropReasons{5: "no route"}}})
 	d.Divert(0, list)
 	d.EndWindow(int64(divertWindow))
+	d.MarkWindow(int64(divertWindow))
 	for i := range l.records {
 		r := &l.records[i]
 		produce("reports", r.partition, &r.head, r.value)
@@ -149,7 +150,7 @@ func TestReadByOthers(t *testing.T) {
 	produce("series", 0, &fleet.Head{Kind: fleet.Slice, End: 1}, []byte("hopscope's own"))
 	produce("series", 0, &fleet.Head{Kind: fleet.Rows, End: int64(divertWindow)}, value)
 
-	// A stranger tells the kinds apart by the fourth byte of the header.
+	// Another program distinguishes the kinds by the fourth byte of the header.
 	dir := t.TempDir()
 	fetch := func(topic string, partitions int, kind fleet.Kind) (files int) {
 		for p := range partitions {

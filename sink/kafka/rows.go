@@ -28,7 +28,7 @@ const (
 	sketchError    = (1+logcode.DenseRelativeError)*(1+sketchAccuracy) - 1
 )
 
-// Columns of the hops of a slice, for everybody.
+// Columns of the hops of a slice, for all readers.
 const (
 	rowStart = iota
 	rowEnd
@@ -75,8 +75,8 @@ var rowsSchema = sync.OnceValue(func() *arrow.Schema {
 	}, &meta)
 })
 
-// HopRows gives the hops of a merged slice as the value of a record of topic series: an Arrow stream in one frame of zstd,
-// one row a hop. It needs no other knowledge of hopscope to read; docs/reports-arrow.md lists the columns.
+// HopRows returns the hops of a merged slice as the value of a record of topic series: an Arrow stream in one frame of zstd, one row
+// a hop. It needs no other knowledge of hopscope to read; docs/reports-arrow.md lists the columns.
 func HopRows(p *inference.Partial, start, end int64, revision uint64) ([]byte, error) {
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), rowsSchema())
 	defer b.Release()

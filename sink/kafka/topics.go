@@ -42,9 +42,9 @@ func (c *Config) topics() []topic {
 	}
 }
 
-// uncompressed is how batches are kept. Values are compressed by us, and bounded when they are read. A batch that its
-// producer compressed would be unpacked by everybody who reads it before anything is known of its size; the brokers unpack
-// it here instead, and refuse it where it is longer than max.message.bytes then.
+// uncompressed is how batches are kept. Values are compressed by this program, and bounded when they are read. Every reader would
+// unpack a batch that its producer compressed before anything is known of its size; the brokers unpack it here instead, and refuse it
+// where it is longer than max.message.bytes then.
 const uncompressed = "uncompressed"
 
 // settings are what the topic is created with. Times are the brokers', since the clocks of collectors may be wrong.
@@ -113,7 +113,7 @@ func (a *Admin) Create(ctx context.Context, replace bool) (made []Created, err e
 	create := func(name string) conn.Op { return conn.Op{ACL: "Create", Resource: "topic", Name: name} }
 	resp, err := a.client.CreateTopics(ctx, req)
 	for errors.Is(err, kafka.BrokerNotAvailable) && a.client.Reachable(ctx) && retry.Sleep(ctx, 200*time.Millisecond) {
-		resp, err = a.client.CreateTopics(ctx, req) // the brokers are choosing who is in charge
+		resp, err = a.client.CreateTopics(ctx, req) // the brokers are choosing a controller
 	}
 	if err != nil {
 		return nil, a.client.Explain(err, create(a.conf.Prefix+"*"))
@@ -169,7 +169,7 @@ func (a *Admin) writeParams(ctx context.Context, replace bool) (wrote bool, _ er
 	}
 }
 
-// freshTopic is how long a topic that was just created may take until it has a leader and everybody knows.
+// freshTopic is how long a topic that was just created may take until it has a leader and all brokers know.
 const freshTopic = 30 * time.Second
 
 func (a *Admin) table() *conn.Table {

@@ -39,6 +39,7 @@ type Writer struct {
 
 	mu        sync.Mutex
 	publisher *fleet.Publisher // nil before Join
+	confirmed confirmed
 
 	// WriteEncoded's own.
 	doing progress
@@ -60,8 +61,43 @@ type Stats struct {
 	Clock    time.Duration // that the clock is ahead of the brokers' at least; negative is behind
 	Label    int64         // of the last window that Kafka confirmed
 	Problem  string        // that keeps the member from being one, or ""
-	Extra    int           // partitions that somebody added, and that stay empty
+	Extra    int           // partitions that were added later, and that stay empty
 	Diverted divertStats   // reports that go one by one
+}
+
+// confirmed is how many reports Kafka has of a run, by topic and partition.
+type confirmed struct {
+	boot   uint64
+	totals [2][]uint64 // by topic as in payloads
+}
+
+// Confirmed returns how many reports of a run Kafka has confirmed, by partition of windows and of reports. It may be called at any
+// time.
+func (w *Writer) Confirmed(boot uint64) (windows, reports []uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.confirmed.boot != boot {
+		return nil, nil
+	}
+	return slices.Clone(w.confirmed.totals[toWindows]), slices.Clone(w.confirmed.totals[toReports])
+}
+
+// confirm notes that Kafka has a record. Those of runs before are not of interest.
+func (w *Writer) confirm(r *record) {
+	h, err := fleet.ReadHead(r.head)
+	if err != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.publisher == nil || h.Boot != w.publisher.Boot() || r.partition >= w.conf.Slices {
+		return
+	}
+	if w.confirmed.boot != h.Boot {
+		w.confirmed = confirmed{h.Boot, [2][]uint64{make([]uint64, w.conf.Slices), make([]uint64, w.conf.Slices)}}
+	}
+	total := &w.confirmed.totals[r.topic][r.partition]
+	*total = max(*total, h.Total)
 }
 
 // Stats may be called at any time.
@@ -124,6 +160,13 @@ func (w *Writer) EndWindow(end int64) {
 	}
 }
 
+// MarkWindow implements [sink.Diverter].
+func (w *Writer) MarkWindow(end int64) {
+	if w.member != nil {
+		w.diverter.MarkWindow(end)
+	}
+}
+
 // Name implements [sink.Writer].
 func (w *Writer) Name() string { return "kafka" }
 
@@ -150,7 +193,7 @@ func (w *Writer) EncodeWindow(win *sink.Window) []sink.Encoded {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.publisher == nil {
-		return nil // nobody joined, so there is no name under which anything could be sent
+		return nil // not joined, so there is no name under which anything could be sent
 	}
 	outs, err := w.publisher.Window(nil, win.Partial, label, raw, 0)
 	if err != nil {
@@ -184,7 +227,7 @@ func (w *Writer) payloads(topic byte, label int64, outs []fleet.Out) (list []sin
 	return list
 }
 
-// progress is what is known of a payload that was tried before.
+// progress is the knowledge about a payload that was tried before.
 type progress struct {
 	sum     uint64
 	size    int
@@ -210,7 +253,7 @@ func (w *Writer) WriteEncoded(ctx context.Context, b []byte) error {
 		if c.clockOff {
 			return w.permanent(b, n, errors.New("kafka: the window was counted while the clock of this machine was off Kafka's by more than a window, so its label is wrong"))
 		}
-		if ahead := time.Duration(c.label - w.now().UnixNano()); ahead > w.member.id.Params.Window+w.slack() {
+		if ahead := time.Duration(c.label - w.now().UnixNano()); ahead > w.farAhead(&c) {
 			return w.permanent(b, n, fmt.Errorf("kafka: the window ends %v after the present time of Kafka: it was counted under a wrong clock", ahead.Round(time.Millisecond)))
 		}
 		if w.now().Sub(time.Unix(0, c.label)) > drainAge*w.member.id.Params.Window {
@@ -242,13 +285,18 @@ const drainAge = 4
 // now is the present time as Kafka has it, as far as that is known.
 func (w *Writer) now() time.Time { return w.clock().Add(-time.Duration(w.clockOff.Load())) }
 
+// farAhead is how far ahead of Kafka's clock the window of a payload may end.
+func (w *Writer) farAhead(c *contents) time.Duration {
+	return fleet.Ahead(w.member.id.Params.Window, len(c.records) > 0 && c.records[0].topic == toReports) + w.slack()
+}
+
 // slack is how much a measurement of the clock may be off.
 func (w *Writer) slack() time.Duration { return time.Second }
 
 // clockBad says that what is counted now goes under wrong labels.
 func (w *Writer) clockBad() bool {
 	m := w.member
-	return m != nil && time.Duration(w.clockOff.Load()).Abs() > m.id.Params.Window
+	return m != nil && fleet.ClockOff(time.Duration(w.clockOff.Load()), m.id.Params.Window)
 }
 
 // seeClock takes the time of the brokers for something that happened between two times of this machine.
@@ -294,8 +342,8 @@ func (w *Writer) refusals(c *contents) error {
 	return out
 }
 
-// send sends what is not done, partitions at the same time, and says whether Kafka confirmed anything that it had not. An
-// error is one that may pass or that a person can mend; what is refused for good is in w.doing.
+// send sends what is not done, partitions at the same time, and says whether Kafka confirmed anything that it had not. An error is
+// one that may pass or that an operator can mend; what is refused for good is in w.doing.
 func (w *Writer) send(ctx context.Context, c *contents) (progress bool, err error) {
 	type key struct {
 		topic     byte
@@ -389,6 +437,7 @@ func (w *Writer) sendPartition(ctx context.Context, c *contents, topic string, p
 				w.doing.refused[i] = err
 			} else {
 				w.doing.done[i] = true
+				w.confirm(&c.records[i])
 			}
 		}
 		mu.Unlock()
@@ -426,7 +475,7 @@ const recordOverhead = 64
 
 func (r *record) size() int { return len(r.head) + len(r.value) + recordOverhead }
 
-// needsPerson reports whether an error stays until somebody changes a setting.
+// needsPerson reports whether an error stays until an operator changes a setting.
 func needsPerson(err error) bool {
 	if e, ok := errors.AsType[*conn.Error](err); ok {
 		return e.NeedsPerson()

@@ -42,7 +42,7 @@ func of(b *kafkatest.Broker) Config {
 
 func params(c *Config) fleet.Params { return fleet.NewParams(c.Fleet, c.Slices, window, testSeed) }
 
-// create makes the topics, as somebody who may.
+// create makes the topics, as a user that may.
 func create(t *testing.T, b *kafkatest.Broker, c Config) {
 	t.Helper()
 	c.Brokers, c.TLS, c.CAFile, c.SASL, c.User, c.PasswordFile = []string{b.Internal}, false, "", "none", "", ""
@@ -235,8 +235,8 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// Diverted reports go to the partition of their flow in topic reports, in records that are no longer than the settings say,
-// before the records of their window, which tell how many there are. An order to go on under another boot is for both.
+// Diverted reports go to the partition of their flow in topic reports, in records that are no longer than the settings say, before
+// the records of their window, which hold how many there are. An order to go on under another boot is for both.
 func TestDivertToKafka(t *testing.T) {
 	t.Parallel()
 	b := kafkatest.Shared(t)
@@ -265,6 +265,7 @@ func TestDivertToKafka(t *testing.T) {
 			sent++
 		}
 		w.EndWindow(at + int64(window))
+		w.MarkWindow(at + int64(window))
 		list = append(list, encode(t, w, at+int64(window), 3)...)
 		if err := write(w, list); err != nil {
 			t.Fatal(err)
@@ -489,7 +490,7 @@ func TestAway(t *testing.T) {
 	}
 	same(t, merged(t, parts(t, b, c)), label, 10)
 
-	// Who does not fit is told when Kafka is there.
+	// A member that does not fit gets the error when Kafka is there.
 	var r *sink.RetryError
 	nettest.Until(t, "a person is asked for", func() bool {
 		err := write(other, encode(t, other, label, 10))
@@ -563,7 +564,7 @@ func TestMismatch(t *testing.T) {
 	c = few
 	join(t, c, "east")
 
-	// Partitions can get lost only with their topic, but somebody may have made it by hand.
+	// Partitions can get lost only with their topic, but it may have been made by hand.
 	b.CreateTopic("x"+c.Prefix+conn.Windows, 1)
 	odd := c
 	odd.Prefix = "x" + c.Prefix
@@ -607,7 +608,7 @@ func TestClock(t *testing.T) {
 		if err := write(w, encode(t, w, labelNow(), 10)); err != nil {
 			t.Fatal(err)
 		}
-		// A window of the future is nobody's, whatever the clock was when it was counted.
+		// A window of the future is refused, whatever the clock was when it was counted.
 		if err := write(w, encode(t, w, labelNow()+int64(time.Hour), 10)); !sink.Permanent(err) {
 			t.Errorf("%v", err)
 		}
@@ -615,6 +616,39 @@ func TestClock(t *testing.T) {
 	for i, list := range parts(t, b, c) {
 		if len(list) != 2 {
 			t.Errorf("partition %d has %d records, want one of each collector", i, len(list))
+		}
+	}
+}
+
+// TestClockBorder has collectors whose clocks are nearly as far off as they may be: all that they send is taken, windows when they are
+// over and single reports while theirs is open. Those whose clocks are farther off send nothing.
+func TestClockBorder(t *testing.T) {
+	t.Parallel()
+	b := kafkatest.Shared(t)
+	c := of(b)
+	create(t, b, c)
+	for name, off := range map[string]time.Duration{
+		"ahead": window - 10*time.Millisecond, "behind": -window + 10*time.Millisecond, "far-ahead": 2 * window, "far-behind": -2 * window,
+	} {
+		w := open(t, c)
+		w.clock = func() time.Time { return time.Now().Round(0).Add(off) }
+		if err := w.Join(t.Context(), identity(&c, name)); err != nil {
+			t.Fatal(err)
+		}
+		far := off.Abs() > window
+		if err := w.Unfit(); (err != nil) != far {
+			t.Errorf("%s: the problem is %v", name, err)
+		}
+		end := fleet.Label(w.clock().UnixNano(), int64(window))
+		single := newPayload(end, w.clockBad())
+		head := fleet.Head{Kind: fleet.Reports, From: name, Boot: 1, Seq: 1, End: end, Reports: 1, Total: 1}
+		single.add(toReports, 0, head.Append(nil), nil)
+		for what, err := range map[string]error{
+			"its last window": write(w, encode(t, w, end-int64(window), 10)), "a report": w.WriteEncoded(t.Context(), single.b),
+		} {
+			if sink.Permanent(err) != far || !far && err != nil {
+				t.Errorf("%s, %s: %v", name, what, err)
+			}
 		}
 	}
 }

@@ -1,12 +1,15 @@
 package notify
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
 )
 
 // subjectOf is what a finding is about: the element that it names, or else its flow, or else its hop.
@@ -30,6 +33,14 @@ func Key(f *inference.Finding) string {
 	return f.Kind.String()
 }
 
+// ParseKey reads the name of an alert: a finding with its kind and its element. An error says what it is not.
+func ParseKey(key string) (f inference.Finding, err error) {
+	kind, element, _ := strings.Cut(key, " ")
+	k, err := inference.ParseKind(kind)
+	e, err2 := inference.ParseElement(element)
+	return inference.Finding{Kind: k, Element: e}, errors.Join(err, err2)
+}
+
 // Status says why an alert is sent.
 type Status uint8
 
@@ -40,16 +51,16 @@ const (
 	Open                    // the same, for receivers that forget
 	Resolved                // it has ended
 	Heartbeat               // nothing but a sign of life
-	Test                    // somebody tries whether alerts come
+	Test                    // the operator tries whether alerts come
 	numStatuses
 )
 
 var statusNames = [numStatuses]string{"firing", "repeated", "open", "resolved", "heartbeat", "test"}
 
-// String gives the name.
+// String returns the name.
 func (s Status) String() string { return statusNames[min(s, numStatuses-1)] }
 
-// MarshalText gives the name.
+// MarshalText returns the name.
 func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads the name.
@@ -62,10 +73,10 @@ func (s *Status) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Alert is what is sent. Times are UTC.
+// Alert is a notification about one finding. Times are UTC.
 type Alert struct {
 	Status   Status    `json:"status"`
-	Instance string    `json:"instance"`           // the collector or the fleet that tells
+	Instance string    `json:"instance"`           // the collector or the fleet that sends it
 	Key      string    `json:"key,omitempty"`      // the same from firing to resolved
 	Finding  string    `json:"finding,omitempty"`  // id of the latest finding
 	Kind     string    `json:"kind,omitempty"`     //
@@ -82,7 +93,15 @@ type Alert struct {
 	Text     string    `json:"text"`
 	Open     int       `json:"open"` // alerts that are open in all
 
-	Acknowledged bool `json:"acknowledged,omitempty"` // somebody looks after it
+	Acknowledged bool `json:"acknowledged,omitempty"` // an operator has acknowledged it
+}
+
+// Screened is a with texts that can be shown: receivers show what nodes and interfaces are called by others.
+func (a Alert) Screened() Alert {
+	for _, text := range []*string{&a.Instance, &a.Key, &a.Finding, &a.Kind, &a.Severity, &a.Element, &a.Text} {
+		*text = names.Printable(*text)
+	}
+	return a
 }
 
 // utc is a time in ns since 1970.

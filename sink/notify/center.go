@@ -30,7 +30,7 @@ type open struct {
 	Alert    Alert
 	Severity inference.Severity
 	Due      bool     // to be sent as firing, once it may be
-	Sent     bool     // somebody was told of it, and is to be told of its end
+	Sent     bool     // it was sent, and its end is to be sent
 	Repeated int64    // when it was sent last
 	Told     int64    // the same, with status open counted in
 	IDs      []uint64 // of its findings that are open
@@ -73,7 +73,7 @@ func (c *Center) Follow(r *Rules) error {
 	return err
 }
 
-// Counts gives the number of open alerts, and of findings for which there was no place.
+// Counts returns the number of open alerts, and of findings for which there was no place.
 func (c *Center) Counts() (open int, refused uint64) { return len(c.open), c.refused }
 
 // Step takes the news of a window that ended at a time, in ns since 1970, and gives what is to be sent.
@@ -209,7 +209,7 @@ func (c *Center) tell(out []Alert, now int64, key string) []Alert {
 	return append(out, a)
 }
 
-// refresh is how often receivers that forget are told what is open.
+// refresh is how often open alerts are sent to receivers that forget.
 const refresh = time.Minute
 
 // since is how long ago something was sent. What was sent by a clock that has been set back since is long ago.
@@ -220,7 +220,7 @@ func since(now, then int64) time.Duration {
 	return time.Duration(now - then)
 }
 
-// end forgets an alert, and tells of its end whoever was told of it.
+// end forgets an alert, and sends its end where it was sent itself.
 func (c *Center) end(out []Alert, now int64, o *open, lost bool) []Alert {
 	for _, id := range o.IDs {
 		delete(c.holders, id)

@@ -44,7 +44,7 @@ func slow(id uint64, node uint32) inference.Finding {
 		Element: inference.ElementOfNode(node), Text: "slow"}
 }
 
-// told gives what is sent in a few words.
+// told returns what is sent in a few words.
 func told(alerts []Alert) (out []string) {
 	for _, a := range alerts {
 		out = append(out, strings.TrimSpace(a.Status.String()+" "+a.Key))
@@ -188,7 +188,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// life is a model of findings that come and go, and of who was told of them.
+// life is a model of findings that come and go, and of what was sent of them.
 type life struct {
 	t     *testing.T
 	rng   *rand.Rand

@@ -13,7 +13,7 @@ type Config struct {
 	Repeat      time.Duration `yaml:"repeat" doc:"How often what is still open is sent again, unless somebody has acknowledged it. 0 means never." range:"0s..8760h"`
 	Heartbeat   time.Duration `yaml:"heartbeat" doc:"How often a sign of life is sent, so that a receiver can tell that nothing is wrong from a collector that is gone. 0 means never." range:"0s..24h"`
 	Forget      time.Duration `yaml:"forget" doc:"What was open when the program ended, and is not found again within this time of the next run, is resolved." range:"1m..24h"`
-	File        string        `yaml:"file" doc:"File of acknowledgements and mutes, which hopscope findings changes; it is read again when it changes. A relative path is in the working directory."`
+	File        string        `yaml:"file" doc:"File of what people acknowledged, accepted and muted, which hopscope findings changes; it is read again when it changes. A relative path is in the working directory."`
 	StateFile   string        `yaml:"state_file" doc:"File that keeps what is open over restarts. Empty means the name of file with .state behind it."`
 	Maintenance []Mute        `yaml:"maintenance" doc:"When work is done on a part of the network: what is found there is not sent."`
 	MaxOpen     int           `yaml:"max_open" doc:"Most alerts that are open at a time; further ones are counted and not sent one by one." range:"1..1000000"`
@@ -43,7 +43,7 @@ func (c *Config) CheckFiles() error {
 	return nil
 }
 
-// StatePath is where the state is kept.
+// StatePath returns the path of the state file.
 func (c *Config) StatePath() string {
 	if c.StateFile != "" {
 		return c.StateFile

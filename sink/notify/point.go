@@ -10,7 +10,7 @@ import (
 // Measurement is that of the points which alerts travel as, through queues and spools.
 const Measurement = "alert"
 
-// Batch puts alerts into a batch, each as a point. Their times tell alerts of one window apart.
+// Batch puts alerts into a batch, each as a point. Their times distinguish alerts of one window.
 func Batch(alerts []Alert) *sink.Batch {
 	b := &sink.Batch{}
 	for i := range alerts {
@@ -43,4 +43,19 @@ func Alerts(b *sink.Batch) (alerts []Alert, err error) {
 		alerts = append(alerts, a)
 	}
 	return alerts, nil
+}
+
+// PointKey names the alert of a point: messages about one alert have to be sent in their order.
+func PointKey(p *sink.Point) string {
+	var a struct {
+		Status Status
+		Key    string
+	}
+	if len(p.Fields) != 1 || json.Unmarshal([]byte(p.Fields[0].Str), &a) != nil {
+		return ""
+	}
+	if a.Key == "" {
+		return a.Status.String()
+	}
+	return "alert " + a.Key
 }

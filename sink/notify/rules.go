@@ -17,16 +17,18 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sink/flock"
 )
 
-// Rules say which findings people have taken note of and which they do not want to hear of.
+// Rules lists the findings that operators have acknowledged, muted or accepted.
 type Rules struct {
 	Acknowledged []Acknowledgement `yaml:"acknowledged,omitempty"`
 	Mutes        []Mute            `yaml:"mutes,omitempty"`
+	Accepted     []Acknowledgement `yaml:"accepted,omitempty"` // findings, whose level is normal from then on
 }
 
-// Acknowledgement says that somebody looks after what was open at a time: it is not repeated. Findings have other ids in
-// the next run of the program, so what is acknowledged is named by its alert.
+// Acknowledgement marks what was open at a time as known: it is not repeated. Findings have other ids in the next run of the program,
+// so what is acknowledged is named by its alert.
 type Acknowledgement struct {
 	Alert string    `yaml:"alert"` // a [Key] as text
 	By    string    `yaml:"by,omitempty"`
@@ -45,7 +47,7 @@ type Mute struct {
 	Note    string        `yaml:"note,omitempty" doc:"Why."`
 }
 
-// maxRules bounds the file: what people wrote, or a program for them.
+// maxRules bounds the file, which an operator or a program wrote.
 const (
 	maxRules     = 1024
 	maxRulesFile = 1 << 20
@@ -59,7 +61,7 @@ type mute struct {
 	every       int64
 }
 
-// Validate says what is wrong with the mute.
+// Validate returns what is wrong with the mute.
 func (m *Mute) Validate() error {
 	_, err := m.compile()
 	return err
@@ -132,7 +134,7 @@ func within(e, of inference.Element) bool {
 		case inference.LinkElement:
 			return of.Node == e.Node || of.Peer == e.Node
 		case inference.ExporterElement:
-			return of.Node == e.Node && of.Node != 0
+			return of.Node == e.Node && !of.Nameless
 		}
 	case inference.LinkElement:
 		if of.Kind == inference.InterfaceElement {
@@ -140,7 +142,7 @@ func within(e, of inference.Element) bool {
 		}
 		return of.Kind == inference.LinkElement && e.EgressIf == 0 && e.PeerIf == 0 && of.Node == e.Node && of.Peer == e.Peer
 	case inference.ExporterElement:
-		return of.Kind == inference.ExporterElement && of.Addr == e.Addr && e.Node == 0 && e.HWID == 0
+		return of.Kind == inference.ExporterElement && of.Addr == e.Addr && e.Nameless && e.HWID == 0
 	case inference.RouteElement:
 		p, q := e.Prefix(), of.Prefix()
 		switch {
@@ -162,7 +164,7 @@ type compiled struct {
 
 func (r *Rules) compile() (*compiled, error) {
 	c := &compiled{acknowledged: map[string]int64{}}
-	if n := len(r.Acknowledged) + len(r.Mutes); n > maxRules {
+	if n := len(r.Acknowledged) + len(r.Mutes) + len(r.Accepted); n > maxRules {
 		return nil, fmt.Errorf("%d rules: at most %d are read", n, maxRules)
 	}
 	var errs []error
@@ -174,6 +176,11 @@ func (r *Rules) compile() (*compiled, error) {
 		}
 		c.acknowledged[a.Alert] = max(c.acknowledged[a.Alert], a.At.UnixNano())
 	}
+	for i := range r.Accepted {
+		if a := &r.Accepted[i]; a.Alert == "" || a.At.IsZero() {
+			errs = append(errs, fmt.Errorf("accepted %d: needs alert and at", i+1))
+		}
+	}
 	for i := range r.Mutes {
 		m, err := r.Mutes[i].compile()
 		if err != nil {
@@ -184,7 +191,7 @@ func (r *Rules) compile() (*compiled, error) {
 	return c, errors.Join(errs...)
 }
 
-// Of gives the acknowledgement and the mute that hold at a time for a finding that began at another, or nil.
+// Of returns the acknowledgement and the mute that hold at a time for a finding that began at another, or nil.
 func (r *Rules) Of(f *inference.Finding, began, now time.Time) (a *Acknowledgement, m *Mute) {
 	key, e := Key(f), subjectOf(f)
 	for i := range r.Acknowledged {
@@ -281,13 +288,14 @@ func guard(b []byte) error {
 	return nil
 }
 
-// Drop leaves out mutes that have ended, and acknowledgements of findings that are older than a time.
+// Drop leaves out mutes that have ended, and acknowledgements and acceptances of findings that are older than a time.
 func (r *Rules) Drop(now time.Time, acknowledgedBefore time.Time) {
 	r.Mutes = slices.DeleteFunc(r.Mutes, func(m Mute) bool {
 		c, err := m.compile()
 		return err == nil && c.every == 0 && c.until != 0 && c.until < now.UnixNano()
 	})
-	r.Acknowledged = slices.DeleteFunc(r.Acknowledged, func(a Acknowledgement) bool { return a.At.Before(acknowledgedBefore) })
+	old := func(a Acknowledgement) bool { return a.At.Before(acknowledgedBefore) }
+	r.Acknowledged, r.Accepted = slices.DeleteFunc(r.Acknowledged, old), slices.DeleteFunc(r.Accepted, old)
 }
 
 // Change reads a file of rules, changes them and puts the new file in the place of the old one, so that a reader sees
@@ -315,22 +323,10 @@ func Change(path string, change func(*Rules) error) error {
 	if err != nil {
 		return err
 	}
-	return replace(path, append([]byte(rulesHead), b...))
+	return replace(path, 0o644, func(w io.Writer) error { _, err := w.Write(append([]byte(rulesHead), b...)); return err })
 }
 
-const rulesHead = "# What hopscope findings ack, mute and unmute wrote. It may be edited; comments are lost at the next change.\n"
+// replace is replaced by tests of a disk that fails.
+var replace = flock.Replace
 
-// replace writes a file beside the old one, forces it to the disk, and renames it.
-func replace(path string, b []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(b)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
+const rulesHead = "# What hopscope findings ack, accept, mute and unmute wrote. It may be edited; comments are lost at the next change.\n"

@@ -3,15 +3,19 @@ package notify
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sink/flock"
 )
 
 func TestRulesThatAreWrong(t *testing.T) {
@@ -173,4 +177,16 @@ func FuzzParseRules(f *testing.F) {
 			t.Fatalf("what was written cannot be read: %v", err)
 		}
 	})
+}
+
+// A change whose file name is not known to be on the disk is an error.
+func TestChangeSyncFails(t *testing.T) {
+	replace = func(path string, mode fs.FileMode, write func(io.Writer) error) error {
+		return errors.Join(flock.Replace(path, mode, write), syscall.EIO)
+	}
+	defer func() { replace = flock.Replace }()
+	path := filepath.Join(t.TempDir(), "alerts.yaml")
+	if err := Change(path, func(*Rules) error { return nil }); !errors.Is(err, syscall.EIO) {
+		t.Errorf("Change = %v, want %v", err, syscall.EIO)
+	}
 }

@@ -18,7 +18,7 @@ type saved struct {
 
 const stateVersion = 1
 
-// AppendState writes what whoever goes on has to know.
+// AppendState appends what a process has to know that goes on.
 func (c *Center) AppendState(dst []byte) []byte {
 	s := saved{Version: stateVersion, Heartbeat: c.heartbeat, Begun: c.begun, Refused: c.refused}
 	for _, key := range c.keys() {

@@ -2,47 +2,117 @@ package notify
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Steps is how far a batch has come at a receiver that takes its alerts one by one, so that none is sent again because a later one
-// of its batch was not taken. The zero value has begun none.
-type Steps struct {
-	batch    [sha256.Size]byte
-	done     int // points
-	rejected int
-	refused  []sink.Refusal
-}
+// ErrUnwanted says that an alert is not for this receiver.
+var ErrUnwanted = errors.New("notify: the receiver takes no such alerts")
 
-// Write sends what is left of a batch. send gives the errors of a [sink.Writer] for one alert: behind one that is refused
-// for good it goes on, at any other error it stops, and goes on there when it is called with the same batch again.
-func (s *Steps) Write(ctx context.Context, b *sink.Batch, send func(context.Context, *Alert) error) error {
-	if sum := batchSum(b); sum != s.batch {
-		*s = Steps{batch: sum}
-	}
-	from := s.done
-	for ; s.done < len(b.Points); s.done++ {
-		err := sendOne(ctx, b.Points[s.done:s.done+1], send)
-		switch {
+// maxInRow is how many alerts of a batch may fail one after the other before the rest of it waits.
+const maxInRow = 3
+
+// Each sends the alerts of a batch one by one, so that one which its receiver chokes on stops no other. send gives the errors of a
+// [sink.Writer] for one alert. Behind one that fails, alerts with the same key wait.
+func Each(ctx context.Context, b *sink.Batch, send func(context.Context, *Alert) error) error {
+	var o Outcome
+	for i := range b.Points {
+		p := b.Points[i : i+1]
+		if o.Stopped() || o.Held(p) {
+			o.Leave(p)
+			continue
+		}
+		switch err := sendOne(ctx, p, send); {
+		case err == ErrUnwanted:
 		case err == nil:
-		case sink.Permanent(err):
-			s.rejected++
-			s.refused = append(s.refused, Refusal(b.Points[s.done:s.done+1], err))
+			o.Pass()
 		default:
-			if re, ok := errors.AsType[*sink.RetryError](err); ok && s.done > from {
-				re.Progress = true
-			}
-			return err
+			o.Fail(p, err)
 		}
 	}
-	defer func() { *s = Steps{} }()
-	return Refused(s.rejected, s.refused)
+	return o.Err()
+}
+
+// Outcome is the result for the alerts of a batch that its receiver takes in parts. The zero value is that of no alert.
+type Outcome struct {
+	passed, inRow   int
+	refused         []sink.Refusal
+	failed, untried []sink.Point
+	waiting         map[string]bool // keys of what failed
+	err             error
+	stopped         bool
+}
+
+// Stopped reports whether the receiver is away, as it seems, so that nothing more is to be sent.
+func (o *Outcome) Stopped() bool { return o.stopped }
+
+// Held reports whether one of some alerts has to wait for one that failed.
+func (o *Outcome) Held(points []sink.Point) bool {
+	return len(o.waiting) > 0 && slices.ContainsFunc(points, func(p sink.Point) bool { return o.waiting[PointKey(&p)] })
+}
+
+// Pass notes that a request was taken.
+func (o *Outcome) Pass() { o.passed, o.inRow = o.passed+1, 0 }
+
+// Fail notes the error of a request with one alert.
+func (o *Outcome) Fail(point []sink.Point, err error) {
+	if sink.Permanent(err) {
+		o.refused = append(o.refused, Refusal(point, err))
+		o.Pass()
+		return
+	}
+	if o.waiting == nil {
+		o.waiting = map[string]bool{}
+	}
+	o.failed, o.waiting[PointKey(&point[0])] = append(o.failed, point...), true
+	if o.inRow++; !Doubtful(err) || o.inRow >= maxInRow {
+		o.Stop(err)
+	}
+	if o.err == nil {
+		o.err = err
+	}
+}
+
+// Doubtful reports whether the cause of an error may be the alert rather than its receiver.
+func Doubtful(err error) bool {
+	re, ok := errors.AsType[*sink.RetryError](err)
+	return ok && re.Doubt && re.After == 0
+}
+
+// Stop notes an error that other alerts would get, too.
+func (o *Outcome) Stop(err error) { o.err, o.stopped = err, true }
+
+// Leave notes alerts that are not sent now.
+func (o *Outcome) Leave(points []sink.Point) {
+	for i := range points {
+		if o.waiting[PointKey(&points[i])] {
+			o.failed = append(o.failed, points[i])
+		} else {
+			o.untried = append(o.untried, points[i])
+		}
+	}
+}
+
+// Err is the error of the batch, which names what is left of it: first what was not tried.
+func (o *Outcome) Err() error {
+	rest := append(o.untried, o.failed...)
+	switch {
+	case len(rest) > 0:
+		re := sink.RetryError{Err: o.err, Progress: o.passed > 0}
+		if cause, ok := errors.AsType[*sink.RetryError](o.err); ok {
+			re.After, re.Config, re.Doubt = cause.After, cause.Config, cause.Doubt
+		}
+		what := Refusal(rest, o.err)
+		re.Rest, re.Refused = &what, o.refused
+		return &re
+	case o.passed == 0:
+		return sink.ErrNothing
+	}
+	return Refused(len(o.refused), o.refused)
 }
 
 func sendOne(ctx context.Context, points []sink.Point, send func(context.Context, *Alert) error) error {
@@ -55,10 +125,13 @@ func sendOne(ctx context.Context, points []sink.Point, send func(context.Context
 			return err
 		}
 	}
+	if len(alerts) == 0 {
+		return ErrUnwanted
+	}
 	return nil
 }
 
-// SentAt is when an alert was sent on its way. One that does not say it is as old as what it tells.
+// SentAt returns the time at which an alert was sent. One without that time is as old as its finding.
 func SentAt(a *Alert) time.Time {
 	if a.Time.IsZero() {
 		return a.Updated
@@ -81,22 +154,4 @@ func Refused(rejected int, refused []sink.Refusal) error {
 		return nil
 	}
 	return &sink.PermanentError{Err: fmt.Errorf("%d alerts refused, first: %s", rejected, refused[0].Reason), Rejected: rejected, Refused: refused}
-}
-
-// batchSum knows a batch again that comes from the spool a second time.
-func batchSum(b *sink.Batch) (sum [sha256.Size]byte) {
-	h := sha256.New()
-	var n [8]byte
-	for i := range b.Points {
-		p := &b.Points[i]
-		binary.BigEndian.PutUint64(n[:], uint64(p.Time))
-		h.Write(n[:])
-		for j := range p.Fields {
-			binary.BigEndian.PutUint64(n[:], uint64(len(p.Fields[j].Str)))
-			h.Write(n[:])
-			h.Write([]byte(p.Fields[j].Str))
-		}
-	}
-	h.Sum(sum[:0])
-	return sum
 }

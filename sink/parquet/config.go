@@ -46,7 +46,7 @@ func (c Config) OpenReports(policy sink.Policy) (sink.ReportWriter, error) {
 	return r, nil
 }
 
-// Doc says what the switch, the queue and the spool of this store are for.
+// Doc returns what the switch, the queue and the spool of this store are for.
 func (c Config) Doc(key string) string {
 	return map[string]string{
 		"enabled": "Write Parquet files.",
@@ -55,7 +55,7 @@ func (c Config) Doc(key string) string {
 	}[key]
 }
 
-// Target says where files go, for people.
+// Target returns where files go, for display.
 func (c Config) Target() string { return c.Dir }
 
 // Memory is the most memory that waits for its file, in bytes: rows of series, and the raw ones twice.

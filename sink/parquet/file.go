@@ -109,6 +109,9 @@ func (f *folder) part(key partKey) (int, error) {
 	return n, nil
 }
 
+// syncDir is replaced by tests of a disk that fails.
+var syncDir = flock.SyncDir
+
 // write writes t as the next part of its dataset and hour. Only a whole file gets its final name.
 func (f *folder) write(t *table, h hour, rowGroup int) (bytes int64, err error) {
 	key := partKey{t.set.name, h}
@@ -138,7 +141,11 @@ func (f *folder) write(t *table, h hour, rowGroup int) (bytes int64, err error) 
 		return 0, errors.Join(err, os.Remove(tmp))
 	}
 	f.next[key]++
-	return sink.n, flock.SyncDir(dir)
+	// A later sync that succeeds would not prove that this name is on the disk: the rows are written again under another.
+	if err := syncDir(dir); err != nil {
+		return 0, errors.Join(err, os.Remove(filepath.Join(dir, name)))
+	}
+	return sink.n, nil
 }
 
 // latch remembers the first error instead of returning it: the Parquet writer panics when its first bytes cannot be

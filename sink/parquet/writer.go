@@ -22,8 +22,18 @@ type writer struct {
 	parts  map[partKey]*part
 	taken  uint64 // batches
 
+	tries  uint64 // of files
+	passed uint64 // the last one that was written
+	failed map[string]failure
+
 	mu    sync.Mutex // of what follows
 	stats Stats
+}
+
+// failure is that of the files of a dataset.
+type failure struct {
+	before, last uint64 // tries; before is 0 with the first failure
+	err          error
 }
 
 type partKey struct {
@@ -60,7 +70,7 @@ func New(conf Config) (*writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
-	w := &writer{conf: conf, folder: f, sets: map[string]*dataset{}, parts: map[partKey]*part{}}
+	w := &writer{conf: conf, folder: f, sets: map[string]*dataset{}, parts: map[partKey]*part{}, failed: map[string]failure{}}
 	for i := range sink.AllSeries {
 		d := datasetOf(&sink.AllSeries[i])
 		w.sets[d.name] = d
@@ -86,6 +96,8 @@ func (w *writer) Write(ctx context.Context, b *sink.Batch) error {
 	}
 	refused := 0
 	var without []sink.Point // a dataset
+	var late []sink.Point    // their dataset cannot be written, while others can
+	held := w.asideFull()
 	var fieldsLost uint64
 	for i := range b.Points {
 		p := &b.Points[i]
@@ -93,6 +105,11 @@ func (w *writer) Write(ctx context.Context, b *sink.Batch) error {
 		if d == nil {
 			refused++
 			without = append(without, *p)
+			continue
+		}
+		if held && w.aside(d.name) {
+			refused++
+			late = append(late, *p)
 			continue
 		}
 		fieldsLost += w.part(d, p.Time, now).add(p)
@@ -106,13 +123,59 @@ func (w *writer) Write(ctx context.Context, b *sink.Batch) error {
 	w.mu.Unlock()
 	w.countWaiting()
 	if refused > 0 {
-		group := sink.Refusal{Points: uint64(refused), Reason: "there is no dataset for this measurement", Payload: sink.AppendBatch(nil, &sink.Batch{Points: without})}
-		for i := range without {
-			group.Series = sink.AddSeries(group.Series, without[i].Measurement, 1)
-		}
-		return &sink.PermanentError{Err: fmt.Errorf("parquet: %d points of measurements without a dataset", refused), Rejected: refused, Refused: []sink.Refusal{group}}
+		return w.refusal(without, late)
 	}
 	return nil
+}
+
+// refusal is the error of a batch with points that are not taken.
+func (w *writer) refusal(without, late []sink.Point) error {
+	e := &sink.PermanentError{Rejected: len(without) + len(late)}
+	add := func(points []sink.Point, reason string) {
+		group := sink.Refusal{Points: uint64(len(points)), Reason: reason, Payload: sink.AppendBatch(nil, &sink.Batch{Points: points})}
+		for i := range points {
+			group.Series = sink.AddSeries(group.Series, points[i].Measurement, 1)
+		}
+		e.Refused = append(e.Refused, group)
+	}
+	if len(without) > 0 {
+		e.Err = fmt.Errorf("parquet: %d points of measurements without a dataset", len(without))
+		add(without, "there is no dataset for this measurement")
+	}
+	if len(late) > 0 {
+		err := w.failed[late[0].Measurement].err
+		e.Err = errors.Join(e.Err, fmt.Errorf("parquet: %d points of datasets that cannot be written while others can: %w", len(late), err))
+		add(late, fmt.Sprintf("the dataset cannot be written while others can: %v", err))
+	}
+	return e
+}
+
+// outcome notes what became of a file.
+func (w *writer) outcome(set string, err error) {
+	w.tries++
+	if err == nil {
+		w.passed = w.tries
+		delete(w.failed, set)
+		return
+	}
+	w.failed[set] = failure{w.failed[set].last, w.tries, err}
+}
+
+// aside reports whether the files of a dataset fail while those of others are written.
+func (w *writer) aside(set string) bool {
+	f := w.failed[set]
+	return f.before > 0 && w.passed > f.before
+}
+
+// asideFull reports whether datasets that fail while others are written hold half of what may be held.
+func (w *writer) asideFull() bool {
+	parts, bytes := 0, 0
+	for key, p := range w.parts {
+		if w.aside(key.set) {
+			parts, bytes = parts+1, bytes+p.bytes
+		}
+	}
+	return parts >= maxParts/2 || bytes >= w.conf.MemoryBytes/2
 }
 
 func (w *writer) part(d *dataset, ns int64, now time.Time) *part {
@@ -174,8 +237,15 @@ func (w *writer) countWaiting() {
 // only when there still is.
 func (w *writer) rotate(ctx context.Context, now time.Time) error {
 	full := func() bool {
-		_, bytes := w.waiting()
-		return bytes >= w.conf.MemoryBytes || len(w.parts) >= maxParts
+		parts, bytes, limit, most := 0, 0, w.conf.MemoryBytes, maxParts
+		for key, p := range w.parts {
+			if w.aside(key.set) {
+				limit, most = limit-p.bytes, most-1
+			} else {
+				parts, bytes = parts+1, bytes+p.bytes
+			}
+		}
+		return parts > 0 && (bytes >= limit || parts >= most)
 	}
 	all := full()
 	err := w.writeParts(ctx, func(p *part) bool { return all || now.Sub(p.began) >= w.conf.RotateInterval })
@@ -197,7 +267,8 @@ func (w *writer) writeParts(ctx context.Context, due func(*part) bool) error {
 			break
 		}
 		bytes, err := w.folder.write(p.table, p.hour, w.conf.RowGroupRows)
-		if err != nil && bytes == 0 {
+		w.outcome(key.set, err)
+		if err != nil {
 			errs = append(errs, fmt.Errorf("parquet: write %s %v: %w", key.set, key.hour, err))
 			continue
 		}
@@ -226,7 +297,7 @@ func (w *writer) Tick(ctx context.Context, now time.Time) error {
 	return retryError(w.writeParts(ctx, func(p *part) bool { return now.Sub(p.began) >= w.conf.RotateInterval }))
 }
 
-// retryError says of an error that it may pass, and whether somebody has to do something about it.
+// retryError marks an error as one that may pass, and whether an operator has to act on it.
 func retryError(err error) error {
 	if err == nil {
 		return nil

@@ -18,7 +18,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hopscope/hopscope/internal/rounds"
 	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/flock"
 )
 
 const oneHour = int64(time.Hour)
@@ -267,7 +269,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	c := testConfig(dir)
 	c.MemoryBytes = 1 << 20
 	w := mustNew(t, c)
-	const batches, size = 60, 1000
+	const size = 1000
+	batches := rounds.Of(60, 60)
 	for i := range batches {
 		var b sink.Batch
 		for j := range size {
@@ -464,5 +467,66 @@ func TestFlushStopsWithContext(t *testing.T) {
 	cancel()
 	if err := w.Flush(ctx); !errors.Is(err, context.Canceled) || w.Stored() != 0 {
 		t.Errorf("Flush = %v", err)
+	}
+}
+
+// A directory that cannot be synced stores nothing, however often it fails; the rows are in one file when it is mended.
+func TestDirectorySyncFails(t *testing.T) {
+	dir, failed := t.TempDir(), 0
+	syncDir = func(string) error {
+		if failed++; failed > 5 {
+			return nil
+		}
+		return syscall.EIO
+	}
+	defer func() { syncDir = flock.SyncDir }()
+	w := mustNew(t, testConfig(dir))
+	if err := w.Write(t.Context(), &sink.Batch{Points: []sink.Point{hopPoint(1, base), hopPoint(2, base)}}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 6 {
+		err := w.Flush(t.Context())
+		files, _ := filepath.Glob(filepath.Join(dir, "hop", "*.parquet"))
+		if i < 5 && (!errors.Is(err, syscall.EIO) || w.Stored() != 0 || w.Stats().Rows != 0 || len(files) != 0) {
+			t.Fatalf("sync %d fails: %v, %d batches and %d rows stored, files %q", i+1, err, w.Stored(), w.Stats().Rows, files)
+		}
+		if i == 5 && (err != nil || w.Stored() != 1 || w.Stats().Rows != 2 || len(files) != 1) {
+			t.Errorf("sync %d: %v, %d batches and %d rows stored, files %q", i+1, err, w.Stored(), w.Stats().Rows, files)
+		}
+	}
+}
+
+// One dataset of three cannot be written: the others are, while its rows wait in half of the memory and what comes then is
+// refused with its points.
+func TestOneDatasetFails(t *testing.T) {
+	dir := t.TempDir()
+	c := testConfig(dir)
+	c.MemoryBytes = 1 << 19
+	w := mustNew(t, c)
+	if err := os.WriteFile(filepath.Join(dir, "hop"), nil, 0o600); err != nil { // in place of the directory
+		t.Fatal(err)
+	}
+	refused := 0
+	batches := rounds.Of(20_000, 20_000)
+	for i := range batches {
+		b := &sink.Batch{Points: []sink.Point{hopPoint(1, base+int64(i)), exampleOf(&sink.AllSeries[0], base+int64(i)), exampleOf(&sink.AllSeries[1], base+int64(i))}}
+		for j := range b.Points[1:] {
+			if b.Points[1+j].Measurement == "hop" {
+				b.Points[1+j] = exampleOf(&sink.AllSeries[2], base+int64(i))
+			}
+		}
+		err := w.Write(t.Context(), b)
+		if e, ok := errors.AsType[*sink.PermanentError](err); ok {
+			if refused += e.Rejected; e.Rejected != 1 || e.Refused[0].Series[0].Series != "hop" {
+				t.Fatalf("%+v", e)
+			}
+		} else if err != nil {
+			t.Fatalf("batch %d: %v", i, err)
+		}
+	}
+	_ = w.Flush(t.Context())
+	st := w.Stats()
+	if st.Rows != uint64(2*batches) || refused == 0 || st.WaitingRows+refused != batches || st.WaitingBytes > c.MemoryBytes {
+		t.Errorf("%d rows of the others are written, want %d; %d refused, %d wait in %d bytes", st.Rows, 2*batches, refused, st.WaitingRows, st.WaitingBytes)
 	}
 }

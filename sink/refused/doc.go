@@ -1,4 +1,4 @@
-// Package refused keeps the points that a store refused, with the store's words, until somebody has mended the cause and
+// Package refused keeps the points that a store refused, with the store's words, until an operator has mended the cause and
 // sends them again, or until their folder is full.
 //
 // # Files
@@ -17,8 +17,8 @@
 // It is written under another name, forced to the disk and renamed, so that it is there whole or not at all. The payload
 // is in the encoding of the store's writer.
 //
-// # Who may do what
+// # Access
 //
-// The collector adds files, and removes the oldest when there are too many bytes. Anybody may read them beside it, and
-// whoever holds the folder's lock may remove or replace them.
+// The collector adds files, and removes the oldest when there are too many bytes. Any process may read them beside it, and the
+// holder of the folder's lock may remove or replace them.
 package refused

@@ -12,11 +12,11 @@ import (
 	"github.com/hopscope/hopscope/inference/state"
 )
 
-// Entry is what was refused of one record.
+// Entry holds the refused points of one record.
 type Entry struct {
 	Time   time.Time // when
-	Sink   string    // by whom: "influx"
-	Target string    // where that was, for people
+	Sink   string    // the sink that refused it: "influx"
+	Target string    // where that was, for display
 	Batch  uint64    // of the record
 	Part   uint64    // the record's place in the batch
 	Groups []Group
@@ -57,7 +57,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// errDamaged is told of a file that no collector wrote, or that changed since.
+// errDamaged is the error of a file that no collector wrote, or that changed since.
 var errDamaged = errors.New("is damaged, or no file of refused points")
 
 func (e *Entry) encode() []byte {

@@ -10,9 +10,11 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/hopscope/hopscope/sink/flock"
 )
 
-// Folder is where one store's entries are kept. Its methods may be called by several goroutines.
+// Folder is the directory of one store's entries. Its methods may be called by several goroutines.
 type Folder struct {
 	dir string
 	max int64
@@ -34,7 +36,7 @@ type Stats struct {
 	LastError      string
 }
 
-// Open gives a folder of at most max bytes. The directory is made when there is something to keep.
+// Open returns a folder of at most max bytes. The directory is made when there is something to keep.
 func Open(dir string, max int64) *Folder { return &Folder{dir: dir, max: max} }
 
 // Dir is the directory.
@@ -98,7 +100,7 @@ func (f *Folder) makeRoom(n int64, name string) error {
 		case err == nil:
 			f.stats.EvictedEntries++
 			f.stats.EvictedPoints += points
-		case !errors.Is(err, os.ErrNotExist): // somebody has sent it again
+		case !errors.Is(err, os.ErrNotExist): // another process has sent it again
 			return err
 		}
 		total -= file.Size()
@@ -124,7 +126,7 @@ func (f *Folder) look() {
 	f.changed = info.ModTime()
 }
 
-// Stats may be called at any time. What somebody else has removed since is noticed.
+// Stats may be called at any time. What another process has removed since is noticed.
 func (f *Folder) Stats() Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -134,7 +136,7 @@ func (f *Folder) Stats() Stats {
 	return f.stats
 }
 
-// List gives the names of the entries in dir, the oldest first. A directory that is not there has none.
+// List returns the names of the entries in dir, the oldest first. A directory that is not there has none.
 func List(dir string) (names []string, err error) {
 	list, err := files(dir, time.Time{})
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -182,12 +184,12 @@ func Read(dir, name string) (*Entry, error) {
 	return e, nil
 }
 
-// Remove removes an entry for good. It needs the lock; that somebody was faster is no error.
+// Remove removes an entry for good. It needs the lock; that another process was faster is no error.
 func Remove(dir, name string) error {
 	if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	return syncDir(dir)
+	return flock.SyncDir(dir)
 }
 
 // Replace puts e in the place of the entry with its name. It needs the lock.
@@ -196,26 +198,9 @@ func Replace(dir string, e *Entry) error { return write(dir, e.Name(), e.encode(
 const unfinished = ".tmp"
 
 // write makes a file that is there whole or not at all.
-func write(dir, name string, b []byte) error {
-	f, err := os.CreateTemp(dir, name+".*"+unfinished)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err == nil {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, name))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return syncDir(dir)
-}
+func write(dir, name string, b []byte) error { return flock.ReplaceBytes(filepath.Join(dir, name), b) }
 
-// files gives the entries in dir, the oldest first. With a time it removes unfinished files that nobody can be writing any
+// files returns the entries in dir, the oldest first. With a time it removes unfinished files that no process can be writing any
 // more.
 func files(dir string, now time.Time) (list []os.FileInfo, err error) {
 	entries, err := os.ReadDir(dir)
@@ -236,17 +221,4 @@ func files(dir string, now time.Time) (list []os.FileInfo, err error) {
 	}
 	slices.SortFunc(list, func(a, b os.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
 	return list, nil
-}
-
-// syncDir makes new, changed and removed names survive a crash of the machine.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil && !cannotSync(err) {
-		return err
-	}
-	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// Lock keeps others from removing and replacing entries in dir. Here it is a file that nobody else can make; one that a
-// killed process left has to be removed by hand.
+// Lock keeps others from removing and replacing entries in dir. Here it is a file that no other process can make; one that a killed
+// process left has to be removed by hand.
 func Lock(dir string) (io.Closer, error) {
 	path := filepath.Join(dir, "lock")
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
@@ -29,6 +29,3 @@ func (l lock) Close() error {
 	}
 	return err
 }
-
-// cannotSync is always true: directories cannot be opened for it.
-func cannotSync(error) bool { return true }

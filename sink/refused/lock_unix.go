@@ -27,8 +27,3 @@ func Lock(dir string) (io.Closer, error) {
 	}
 	return f, nil
 }
-
-// cannotSync reports whether err says that the file system cannot force a directory to the disk.
-func cannotSync(err error) bool {
-	return errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP)
-}

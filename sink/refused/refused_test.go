@@ -216,3 +216,46 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// A folder that can keep two entries of three keeps them all, whatever fails beside them, each once; the points of those that it cannot keep are
+// counted as lost.
+func TestThirdFails(t *testing.T) {
+	for name, fail := range map[string]func(t *testing.T, dir string, e *Entry){
+		"too large": func(_ *testing.T, _ string, e *Entry) { e.Groups[0].Payload = make([]byte, 1<<20) },
+		"no place": func(t *testing.T, dir string, e *Entry) { // something of another program has its name
+			if err := os.MkdirAll(filepath.Join(dir, e.Name(), "x"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			f := Open(dir, 1<<19)
+			var want []string
+			for i := range uint64(60) {
+				e := entry(i, 100)
+				if i%3 != 0 {
+					want = append(want, e.Name())
+				} else {
+					fail(t, dir, e)
+				}
+				if err := f.Put(e); (err == nil) != (i%3 != 0) {
+					t.Fatalf("entry %d: %v", i, err)
+				}
+			}
+			var kept []string
+			names, err := List(dir)
+			for _, n := range names {
+				if _, err := Read(dir, n); err == nil {
+					kept = append(kept, n)
+				}
+			}
+			if err != nil || !reflect.DeepEqual(kept, want) {
+				t.Errorf("%d of %d entries are there: %v", len(kept), len(want), err)
+			}
+			if st := f.Stats(); st.Kept != 40 || st.EvictedEntries != 0 || st.LostPoints != 20*3 || st.LastError == "" {
+				t.Errorf("Stats = %+v", st)
+			}
+		})
+	}
+}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// What cannot be read is told from what can: short, of another kind, or with a sum that does not agree.
+// What cannot be read is distinguished from what can: short, of another kind, or with a sum that does not agree.
 func TestParse(t *testing.T) {
 	good := appendRecord(nil, totals{7, 8, 9}, 2, 3, time.Unix(1, 0), []byte("payload"))
 	if got, ok := parseHeader(good); !ok || got.before != (totals{7, 8, 9}) || got.own != (totals{1, 2, 3}) || got.size() != int64(len(good)) || got.after() != (totals{8, 10, 12}) {
@@ -361,7 +361,7 @@ func TestUnopenable(t *testing.T) {
 	}
 }
 
-// Every kind of damage is told with its place, its length and what it stood for, and counted.
+// Every kind of damage is reported with its place, its length and what it stood for, and counted.
 func TestDamageIsTold(t *testing.T) {
 	const n = 20
 	size := int64(headerLen + len(payload(5, 100)))
@@ -507,7 +507,7 @@ func TestStoredSegmentsGo(t *testing.T) {
 	}
 }
 
-// Damage behind which no record of its segment is readable is told up to the end of the segment.
+// Damage behind which no record of its segment is readable is reported up to the end of the segment.
 func TestDamageAtTheEnd(t *testing.T) {
 	d := newMemDisk()
 	s := mustOpen(t, testConfig("mem"), d)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// life is a spool in use and what it owes to whoever uses it.
+// life is a spool in use and what it owes to its user.
 type life struct {
 	acked      []uint64        // records that Append took, in order
 	trying     uint64          // the record that is being appended

@@ -108,8 +108,8 @@ func take(t *testing.T, where string, d *memDisk, again bool) (o outcome) {
 	return o
 }
 
-// A bit is flipped in every byte of every file: that costs at most the record that it hits, the damaged bytes are kept
-// aside, and it is told. Damage of the state costs nothing.
+// A bit is flipped in every byte of every file: that costs at most the record that it hits, the damaged bytes are kept aside, and it
+// is reported. Damage of the state costs nothing.
 func TestFlippedBit(t *testing.T) {
 	whole := sample(t)
 	for _, name := range sortedNames(whole) {
@@ -313,8 +313,8 @@ func TestNoQuarantine(t *testing.T) {
 	}
 }
 
-// A kill in the middle of a write leaves half a record behind the last one: it is told, kept aside and counted as torn,
-// and no record is lost.
+// A kill in the middle of a write leaves half a record behind the last one: it is reported, kept aside and counted as torn, and no
+// record is lost.
 func TestTornTail(t *testing.T) {
 	whole := sample(t)
 	names := sortedNames(whole)

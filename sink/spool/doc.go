@@ -50,15 +50,14 @@
 // in the last Config.SyncInterval, and with "never" whatever the system had not written. What a crash cost is counted
 // at the next start as far as the state reached the disk.
 //
-// When a sync fails nobody knows what is on the disk, and a later one that succeeds says nothing about it. The segment
-// is written to no more, and what was written to it since the last good sync is written again, to a new segment. Until
-// one can be made these records stay in memory, are read from there, and Append refuses others; they are never more
-// than one segment.
+// When a sync fails it is unknown what is on the disk, and a later one that succeeds says nothing about it. The segment is
+// written to no more, and what was written to it since the last good sync is written again, to a new segment. Until one can be
+// made these records stay in memory, are read from there, and Append refuses others; they are never more than one segment.
 //
-// A damaged payload or header costs its record. Behind a damaged header the next record is looked for: a marker with a
-// good header and a good payload. Bytes that are no record are copied to the quarantine before the segment is removed
-// or cut. If that fails the whole segment is kept under another name. The quarantine takes no more than
-// Config.MaxBytes; beyond that damage is told and not kept. It does not count for Config.MaxBytes itself.
+// A damaged payload or header costs its record. Behind a damaged header the next record is looked for: a marker with a good
+// header and a good payload. Bytes that are no record are copied to the quarantine before the segment is removed or cut. If that
+// fails the whole segment is kept under another name. The quarantine takes no more than Config.MaxBytes; beyond that damage is
+// reported and not kept. It does not count for Config.MaxBytes itself.
 //
 // At the start the last segment is cut behind its last good record: what follows and was not appended is a write that a
 // crash tore. Segments that are missing or hold no record are counted, segments under a wrong name are read in their
@@ -66,17 +65,17 @@
 // other damage is found when its turn comes. When the state is damaged records are read again, and none is passed
 // over; stores that know points by identity do not mind.
 //
-// What is gone and was not stored is counted once, in Stats and TakeLost, when everything before it is stored: head and
-// loss are written at once, so that a restart counts neither twice. Spool.Events tells it as soon as it is found.
+// What is gone and was not stored is counted once, in Stats and TakeLost, when everything before it is stored: head and loss are
+// written at once, so that a restart counts neither twice. Spool.Events reports it as soon as it is found.
 //
 // # Version 1
 //
-// Programs before this version wrote segments 00000000000000000001.seg: the magic "hopspol1" and records with a header
-// of length<4b>, reports<8b>, crc32c of payload<4b> and crc32c of the header before<4b>. The place up to which they were
-// stored is in "head": two slots of text, 64 bytes apart, with segment, byte and checksum. Such segments are read before
-// all others, and removed when they are stored; new records are never written to them. They say neither points nor
-// totals, so that records behind a damaged header are found again, and those that the damage hit are told, but how many
-// reports these stood for is not known.
+// Programs before this version wrote segments 00000000000000000001.seg: the magic "hopspol1" and records with a header of
+// length<4b>, reports<8b>, crc32c of payload<4b> and crc32c of the header before<4b>. The place up to which they were stored is
+// in "head": two slots of text, 64 bytes apart, with segment, byte and checksum. Such segments are read before all others, and
+// removed when they are stored; new records are never written to them. They say neither points nor totals, so that records
+// behind a damaged header are found again, and those that the damage hit are reported, but how many reports these stood for is
+// not known.
 //
 // Such a program does not see segments of version 2, and leaves them alone: drain the spool before going back to it, or
 // what waits there waits until this version runs again, which reads both.

@@ -21,7 +21,7 @@ type event struct {
 	Message string
 }
 
-// maxEvents bounds the memory of events that nobody takes.
+// maxEvents bounds the memory of events that no caller takes.
 const maxEvents = 256
 
 func (s *Spool) logEvent(e event) {
@@ -32,7 +32,7 @@ func (s *Spool) logEvent(e event) {
 	s.events = append(s.events, e)
 }
 
-// Events gives what was found and what happened since the last call.
+// Events returns what was found and what happened since the last call.
 func (s *Spool) Events() []event {
 	s.mu.Lock()
 	defer s.mu.Unlock()

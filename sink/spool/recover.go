@@ -266,7 +266,7 @@ func (s *Spool) recoverTail(g *segment, appended totals) totals {
 	return w.after
 }
 
-// missing tells and counts the segments that are gone.
+// missing reports and counts the segments that are gone.
 func (s *Spool) missing(segments []*segment, emptied, aside map[uint64]bool, head, tail slot, found totals, last uint64, stored func(int) bool) {
 	gap := func(from, to uint64, gone totals) {
 		var n uint64

@@ -61,7 +61,7 @@ type taken struct {
 	time        time.Time
 }
 
-// Record is what Append was given. Commit with End once it is stored.
+// Record is one record as Append took it. Commit with End once it is stored.
 type Record struct {
 	Payload []byte
 	Reports uint64
@@ -191,7 +191,7 @@ func (s *Spool) append(own totals, payload []byte) error {
 	g := s.last()
 	s.buf = appendRecord(s.buf[:0], s.end.minus(s.shift), own.reports, own.points, time.Now(), payload)
 	if _, err := s.tail.WriteAt(s.buf, g.size); err != nil {
-		// Nobody knows what was written. If it cannot be cut off, nothing more is written behind it.
+		// It is unknown what was written. If it cannot be cut off, nothing more is written behind it.
 		if s.tail.Truncate(g.size) != nil {
 			err = errors.Join(err, s.seal())
 		}
@@ -785,7 +785,7 @@ func (s *Spool) syncState() bool {
 	return true
 }
 
-// TakeLost gives the reports and points that were evicted or damaged since the last call.
+// TakeLost returns the reports and points that were evicted or damaged since the last call.
 func (s *Spool) TakeLost() Lost {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -71,7 +71,7 @@ func TestV1(t *testing.T) {
 			t.Errorf("%s is left", name)
 		}
 	}
-	// Somebody went back to version 1 in the meantime, which begins again at 1.
+	// An operator went back to version 1 in the meantime, which begins again at 1.
 	b := appendV1([]byte(magicV1), 77, payload(77, 1))
 	d.put(segmentNameV1(1), b)
 	s := mustOpen(t, c, d)

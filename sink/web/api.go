@@ -6,16 +6,18 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink"
 )
 
-// routes maps every path. Answers are JSON; times are milliseconds since 1970, latencies nanoseconds, queues bytes,
-// utilisation a ratio; a value that nobody reported is null.
+// routes maps every path. Answers are JSON; times are milliseconds since 1970, latencies nanoseconds, queues bytes, utilisation a
+// ratio; a value that was not reported is null.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	for path, h := range map[string]func(http.ResponseWriter, *http.Request){
@@ -32,7 +34,10 @@ func (s *Server) routes() http.Handler {
 		"/api/map/state":  s.serveMapState,
 		"/api/map/probes": s.serveMapProbes,
 		"/api/exporters":  s.serveExporters,
+		"/api/interfaces": s.serveInterfaces,
 		"/api/ledger":     s.serveLedger,
+		"/api/unread":     s.serveUnread,
+		"/api/sample":     s.serveSample,
 		"/api/names":      s.serveNames,
 		"/api/fleet":      s.serveFleet,
 		"/api/events":     s.serveEvents,
@@ -40,9 +45,12 @@ func (s *Server) routes() http.Handler {
 	} {
 		mux.HandleFunc(path, h)
 	}
-	for path, h := range map[string]http.Handler{"/metrics": s.deps.Metrics, "/healthz": s.deps.Health, "/readyz": s.deps.Ready} {
+	if s.deps.Metrics != nil {
+		mux.Handle("/metrics", s.deps.Metrics)
+	}
+	for path, h := range map[string]http.Handler{"/healthz": s.deps.Health, "/readyz": s.deps.Ready} {
 		if h != nil {
-			mux.Handle(path, h)
+			mux.Handle(path, Screened(h))
 		}
 	}
 	mux.Handle("/", s.assets)
@@ -52,7 +60,7 @@ func (s *Server) routes() http.Handler {
 // value is a number that may be absent.
 type value float32
 
-// MarshalJSON gives null for what is absent.
+// MarshalJSON returns null for what is absent.
 func (v value) MarshalJSON() ([]byte, error) { return v.append(nil), nil }
 
 // append writes v with at most four digits behind the point; large values are whole numbers.
@@ -99,6 +107,7 @@ func (s *Server) answerPacked(w http.ResponseWriter, r *http.Request, v any) {
 // sendPacked sends JSON, packed where it is large and goes to another machine that takes it so. keep says whether it may be
 // kept.
 func (s *Server) sendPacked(w http.ResponseWriter, r *http.Request, data []byte, keep string) {
+	data = names.EscapeJSON(data)
 	if packed, ok := pack(r, data); ok {
 		data = packed
 		w.Header().Set("Content-Encoding", "gzip")
@@ -112,6 +121,7 @@ func (s *Server) sendPacked(w http.ResponseWriter, r *http.Request, data []byte,
 }
 
 func send(w http.ResponseWriter, status int, data []byte) {
+	data = names.EscapeJSON(data)
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
@@ -193,8 +203,8 @@ func (s *Server) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	h := s.history
 	h.mu.RLock()
 	windows := h.newest + 1 - h.oldest()
-	kept := map[string]int{"hops": len(h.hops.all), "flows": len(h.flows.all), "exporters": len(h.exporters.all)}
-	refused := h.hops.refused + h.flows.refused + h.exporters.refused
+	kept := map[string]int{"hops": len(h.hops.all), "flows": len(h.flows.all), "exporters": len(h.exporters.all), "interfaces": len(h.interfaces.all)}
+	refused := h.hops.refused + h.flows.refused + h.exporters.refused + h.interfaces.refused
 	h.mu.RUnlock()
 	if st.Sources == nil {
 		st.Sources = []Source{}
@@ -229,6 +239,7 @@ type judged struct {
 	Judged     int    `json:"judged"`
 	TooYoung   int    `json:"too_young"`
 	TooFew     int    `json:"too_few"`
+	NoLatency  int    `json:"no_latency,omitempty"` // of the judged
 	MinRecords uint64 `json:"min_records"`
 	EnoughMS   int64  `json:"enough_ms,omitempty"` // length of windows in which most of the too few would be judged
 	Text       string `json:"text"`                // all of it in a sentence
@@ -238,7 +249,7 @@ func judgedOf(c *inference.Coverage) *judged {
 	if c == nil {
 		return nil
 	}
-	return &judged{c.Seen, c.Judged, c.Young, c.Few, c.MinRecords, c.Enough().Milliseconds(), c.Text()}
+	return &judged{c.Seen, c.Judged, c.Young, c.Few, c.NoLatency, c.MinRecords, c.Enough().Milliseconds(), c.Text()}
 }
 
 func (s *Server) serveFindings(w http.ResponseWriter, _ *http.Request) {
@@ -252,11 +263,12 @@ type ledgerEvent struct {
 	ReportsPerSecond float64        `json:"reports_per_second"`
 	Balances         []sink.Balance `json:"balances"`
 	Problems         []string       `json:"problems,omitempty"` // of sources and stores
+	LeftOut          []string       `json:"left_out,omitempty"` // by limits of the settings, those of the page behind the others
 }
 
 func (s *Server) ledger() ledgerEvent {
 	st := s.deps.Status()
-	e := ledgerEvent{time.Now().UnixMilli(), finite(st.ReportsPerSecond), s.deps.Ledger(), st.Problems}
+	e := ledgerEvent{time.Now().UnixMilli(), finite(st.ReportsPerSecond), s.deps.Ledger(), st.Problems, append(slices.Clip(st.LeftOut), s.LeftOut()...)}
 	if e.Balances == nil {
 		e.Balances = []sink.Balance{}
 	}

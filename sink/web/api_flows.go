@@ -23,9 +23,24 @@ type flowHopRow struct {
 	ErrorP99   value  `json:"latency_p99_error"`
 }
 
+// sightRow is what a node saw of a flow in the last window in which any did, by samples or flow records.
+type sightRow struct {
+	Node      string `json:"node"`
+	IngressIf string `json:"ingress_if,omitempty"`
+	EgressIf  string `json:"egress_if,omitempty"`
+	Packets   uint64 `json:"packets"`
+	Octets    uint64 `json:"octets,omitempty"`
+	DelayMean value  `json:"path_delay_mean_ns"`
+	DelayMin  value  `json:"path_delay_min_ns"`
+	DelayMax  value  `json:"path_delay_max_ns"`
+	Delayed   uint64 `json:"path_delay_packets,omitempty"` // that the mean is of
+}
+
 type flowRow struct {
 	Key       string       `json:"key"`
-	Packets   float64      `json:"packets"` // in the recent windows
+	Packets   float64      `json:"packets"`          // in the recent windows
+	Octets    float64      `json:"octets,omitempty"` // in the recent windows, of the node that saw the most; absent where none says it
+	Seen      []sightRow   `json:"seen,omitempty"`   // by samples and flow records, which do not say in which order
 	LastMS    int64        `json:"last_ms"`
 	Changes   uint64       `json:"changes"`    // of the path, since the flow was first seen
 	ChangedMS int64        `json:"changed_ms"` // the last of them, 0 if none was seen
@@ -62,7 +77,7 @@ func (s *Server) serveFlows(w http.ResponseWriter, r *http.Request) {
 	}{total, recentWindows, rows})
 }
 
-// flowFilter is what somebody looks for among flows: a part of a flow's text, a flow in any of its forms, or a hop.
+// flowFilter is a search among flows: a part of a flow's text, a flow in any of its forms, or a hop.
 type flowFilter struct {
 	text   string // in lower case
 	flow   decode.FlowKey
@@ -80,12 +95,12 @@ func newFlowFilter(s string) flowFilter {
 	return f
 }
 
-// takes tells whether f looks for a flow that is written as name.
+// takes reports whether f looks for a flow that is written as name.
 func (f *flowFilter) takes(s *flowSeries, name string) bool {
 	return strings.Contains(strings.ToLower(name), f.text) || f.isFlow && s.key == f.flow || f.isHop && slices.ContainsFunc(s.current(), f.takesHop)
 }
 
-// takesHop tells whether p is the hop that f looks for, or where that names no interface, whether it is of the same node.
+// takesHop reports whether p is the hop that f looks for, or where that names no interface, whether it is of the same node.
 func (f *flowFilter) takesHop(p position) bool {
 	return p.hop.Other == f.hop.Other && p.hop.Node == f.hop.Node && (f.hop.EgressIf == 0 || p.hop.EgressIf == f.hop.EgressIf)
 }
@@ -123,6 +138,12 @@ func (h *history) flowRow(f *flowSeries, packets float64) flowRow {
 	if f.last >= h.oldest() {
 		row.LastMS = h.ms(f.last)
 	}
+	row.Octets = h.recentOctets(f)
+	for i := range f.sights {
+		if f.sighted >= h.oldest() {
+			row.Seen = append(row.Seen, newSightRow(&f.sights[i]))
+		}
+	}
 	for _, p := range f.current() {
 		c, e50, e99 := noPosition, float32(absent), float32(absent)
 		if p.last >= h.oldest() {
@@ -130,7 +151,7 @@ func (h *history) flowRow(f *flowSeries, packets float64) flowRow {
 		}
 		row.Path = append(row.Path, flowHopRow{p.hop.NodeName(), p.hop.EgressName(), value(c.p50), value(c.p99), value(c.q99), value(e50), value(e99)})
 	}
-	if len(row.Path) == 0 { // only changes were told
+	if len(row.Path) == 0 { // only changes were reported
 		for _, n := range nodeNames(f.nodes) {
 			row.Path = append(row.Path, flowHopRow{n, "", value(absent), value(absent), value(absent), value(absent), value(absent)})
 		}
@@ -140,6 +161,26 @@ func (h *history) flowRow(f *flowSeries, packets float64) flowRow {
 	}
 	for n := h.oldest(); n <= h.newest; n++ {
 		row.Trend = append(row.Trend, f.packetsIn(h.slot(n)))
+	}
+	return row
+}
+
+func newSightRow(s *inference.FlowSight) sightRow {
+	port := func(n uint32) string {
+		if n == 0 {
+			return ""
+		}
+		return strconv.FormatUint(uint64(n), 10)
+	}
+	row := sightRow{
+		Node: inference.HopKey{Node: s.Node}.NodeName(), IngressIf: port(s.Ingress), EgressIf: port(s.Egress), Packets: s.Packets, Octets: s.Octets,
+		DelayMean: value(absent), DelayMin: value(absent), DelayMax: value(absent), Delayed: s.Delayed,
+	}
+	if s.Delayed > 0 {
+		row.DelayMean = value(s.DelayMean())
+	}
+	if s.HasDelayBounds() {
+		row.DelayMin, row.DelayMax = value(s.DelayMin), value(s.DelayMax)
 	}
 	return row
 }
@@ -234,7 +275,7 @@ func (s *Server) serveFlow(w http.ResponseWriter, r *http.Request) {
 
 type exporterRow struct {
 	Address string `json:"address"`
-	Node    string `json:"node"`
+	Node    string `json:"node"` // empty where its reports name none
 	HWID    string `json:"hw_id"`
 	exporterTotals
 	RecentReports int64   `json:"recent_reports"` // in the recent windows
@@ -250,6 +291,7 @@ type exporterList struct {
 	RecentWindows int           `json:"recent_windows"`
 	IdleWindows   int           `json:"idle_windows"`
 	Exporters     []exporterRow `json:"exporters"`
+	Nameless      []namelessRow `json:"hops_without_node_id,omitempty"` // of the newest window that had some, while it is recent
 }
 
 // listExporters lists the silent ones first, then those that lose most, then by name.
@@ -263,8 +305,11 @@ func (h *history) listExporters(silent map[inference.ExporterKey]bool, offset, l
 	list := make([]entry, 0, len(h.exporters.all))
 	for _, e := range h.exporters.all {
 		r := exporterRow{
-			Address: e.Addr.String(), Node: strconv.FormatUint(uint64(e.Node), 10), HWID: strconv.Itoa(int(e.HWID)),
+			Address: e.Addr.String(), HWID: strconv.Itoa(int(e.HWID)),
 			exporterTotals: e.exporterTotals, LastMS: e.at, Silent: silent[e.ExporterKey], Idle: h.idle(e), Trend: []value{},
+		}
+		if !e.Nameless {
+			r.Node = strconv.FormatUint(uint64(e.Node), 10)
 		}
 		for n := h.recent(); n <= h.newest; n++ {
 			c := &e.cells[h.slot(n)]
@@ -281,7 +326,7 @@ func (h *history) listExporters(silent map[inference.ExporterKey]bool, offset, l
 			return 1
 		}
 		return cmp.Or(cmp.Compare(lossRatio(&b.row), lossRatio(&a.row)), cmp.Compare(a.e.Node, b.e.Node),
-			cmp.Compare(a.row.Address, b.row.Address), cmp.Compare(a.e.HWID, b.e.HWID))
+			cmp.Compare(a.row.Node, b.row.Node), a.e.ExporterKey.Compare(b.e.ExporterKey))
 	})
 	total := len(list)
 	rows := []exporterRow{}
@@ -295,7 +340,7 @@ func (h *history) listExporters(silent map[inference.ExporterKey]bool, offset, l
 		}
 		rows = append(rows, x.row)
 	}
-	return exporterList{total, recentWindows, idleWindows, rows}
+	return exporterList{total, recentWindows, idleWindows, rows, h.listNameless()}
 }
 
 // lossRatio is lost / (reports + lost) in the recent windows.

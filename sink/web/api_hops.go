@@ -56,7 +56,7 @@ func pack(r *http.Request, data []byte) ([]byte, bool) {
 // gzipFrom is the size from which a matrix is worth packing for a client on another machine, in bytes.
 const gzipFrom = 64 << 10
 
-// acceptsGzip reads what browsers send; whoever sends weights gets the answer as it is.
+// acceptsGzip reads what browsers send; a client that sends weights gets the answer as it is.
 func acceptsGzip(r *http.Request) bool {
 	for _, e := range strings.Split(r.Header.Get("Accept-Encoding"), ",") {
 		if strings.TrimSpace(e) == "gzip" {
@@ -106,8 +106,8 @@ func (h *history) appendMatrix(b []byte, m metric, since int64) []byte {
 	return append(b, '}')
 }
 
-// appendMissing appends, of a fleet, the collectors that windows are without, by the ends of the windows, and how often
-// windows before the newest were replaced: whoever sees another number has to ask for all of them again.
+// appendMissing appends, of a fleet, the collectors that windows are without, by the ends of the windows, and how often windows
+// before the newest were replaced: a client that sees another number has to ask for all of them again.
 func (h *history) appendMissing(b []byte, from, to uint64) []byte {
 	missing := map[string][]string{}
 	for n := from; n <= to; n++ {

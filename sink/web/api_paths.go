@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Paths is what digests tell of the paths of flows.
+// Paths is the paths of flows by their digests.
 type Paths struct {
 	Known     int // flows whose path is known
 	Marked    int // those of them with hops that no digest confirms
@@ -84,7 +84,7 @@ type pathChoice struct {
 	Share float64    `json:"share"`
 }
 
-// servePaths tells of the paths of flows with digests, first those that need a look.
+// servePaths answers with the paths of flows with digests, first those that need a look.
 func (s *Server) servePaths(w http.ResponseWriter, _ *http.Request) {
 	c := &s.paths
 	c.mu.Lock()
@@ -133,8 +133,8 @@ func newPathRow(f *PathFlow) pathRow {
 	return row
 }
 
-// several gives, of some flows, what digests say of those whose one path is not all there is: they use several, or digests
-// contradict it. Where nobody can be asked, such as in a console, the windows have to do.
+// several returns, of some flows, what digests say of those whose one path is not all there is: they use several, or digests
+// contradict it. Where no tracer can be asked, such as in a console, the windows have to do.
 func (s *Server) several(keys []decode.FlowKey) (several map[decode.FlowKey]*pathRow, asked bool) {
 	if s.deps.PathsOf == nil {
 		return nil, false

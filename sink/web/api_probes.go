@@ -49,7 +49,7 @@ type probeRow struct {
 type probeHop struct {
 	Node     uint32         `json:"node"`
 	EgressIf uint32         `json:"egress_if"`
-	Latency  *probeQuantile `json:"latency_ns,omitempty"` // absent where the hop told none
+	Latency  *probeQuantile `json:"latency_ns,omitempty"` // absent where the hop reported none
 	Queue    *probeQuantile `json:"queue_bytes,omitempty"`
 }
 
@@ -74,7 +74,7 @@ type probeMemory struct {
 	spans []probeSpan
 }
 
-// take keeps what a window tells of probes. One that comes again takes the place of what was kept under its end.
+// take keeps what a window holds of probes. One that comes again takes the place of what was kept under its end.
 func (p *probeMemory) take(w *inference.Window, missing []string) {
 	if w.End <= w.Start || len(w.Flows) == 0 && w.Reports == 0 && len(missing) == 0 {
 		return // a part with findings alone
@@ -139,7 +139,7 @@ func (p *probeMemory) after(ms int64) []probeSpan {
 	return out
 }
 
-// serveProbes answers what probes of agents told in the newest windows, or in those of them that end later than since=MS.
+// serveProbes answers with what probes of agents reported in the newest windows, or in those of them that end later than since=MS.
 func (s *Server) serveProbes(w http.ResponseWriter, r *http.Request) {
 	since, err := intParam(r.URL.Query(), "since", -1, -1, math.MaxInt64)
 	if err != nil {

@@ -458,7 +458,7 @@ func TestKeyForms(t *testing.T) {
 	}
 }
 
-// Whoever asks for what there is not, or cannot be, is told what would be right.
+// A request for what there is not, or cannot be, is answered with what would be right.
 func TestKeyErrors(t *testing.T) {
 	srv := newSceneServer(t)
 	for path, want := range map[string]string{
@@ -500,8 +500,8 @@ func TestFindingsBound(t *testing.T) {
 	for _, f := range open {
 		ids = append(ids, strconv.FormatUint(f.ID, 10))
 	}
-	if got := strings.Join(ids, " "); got != "7 1 6 5" || len(ended) != 0 || fs.evicted != 3 {
-		t.Errorf("open %s, %d ended, %d evicted; want 7 1 6 5, 0, 3", got, len(ended), fs.evicted)
+	if got := strings.Join(ids, " "); got != "7 1 6 5" || len(ended) != 0 || fs.evicted != 3 || fs.openEvicted != 1 {
+		t.Errorf("open %s, %d ended, %d evicted, %d of them open; want 7 1 6 5, 0, 3, 1", got, len(ended), fs.evicted, fs.openEvicted)
 	}
 }
 

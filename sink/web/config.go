@@ -11,10 +11,11 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/ingest/peer"
 )
 
-// Config says where the page is served, to whom, and how much of the past it shows.
+// Config holds where the page is served, the access to it, and how much of the past it shows.
 type Config struct {
 	Listen         string   `yaml:"listen" doc:"Address and port of the page and its API. Empty switches both off."`
 	TokenFile      string   `yaml:"token_file" doc:"File with the access token (16 characters or more). Required unless listen is a loopback address."`
@@ -23,8 +24,8 @@ type Config struct {
 	AllowedHosts   []string `yaml:"allowed_hosts" doc:"Host names by which the page may be asked for when no token is set, beside localhost and IP addresses."`
 	Topology       string   `yaml:"topology" doc:"Network that the map draws: a file or a generator, as for hopscope plan. Node names that are numbers are node ids; otherwise nodes count from 0 in the order of the file. Empty takes that of pint.topology, and without one the links that flows show."`
 	HistoryWindows int      `yaml:"history_windows" doc:"Windows kept for the page: 180 are 15 minutes of 5 s windows." range:"10..2880"`
-	MaxHops        int      `yaml:"max_hops" doc:"Hops kept for the page. One costs 40 bytes a window." range:"16..65536"`
-	MaxFlows       int      `yaml:"max_flows" doc:"Flows kept for the page. One costs 8 bytes a window and 16 more for each of its hops." range:"16..16384"`
+	MaxHops        int      `yaml:"max_hops" doc:"Hops kept for the page, and as many interfaces whose counters come. A hop costs 40 bytes a window, an interface 504 bytes in all." range:"16..65536"`
+	MaxFlows       int      `yaml:"max_flows" doc:"Flows kept for the page. One costs 12 bytes a window and 16 more for each of its hops." range:"16..16384"`
 	MaxExporters   int      `yaml:"max_exporters" doc:"Exporters kept for the page. One costs 36 bytes a window." range:"16..65536"`
 	MaxFindings    int      `yaml:"max_findings" doc:"Findings kept for the page. The ended ones make room first, the oldest before the others." range:"16..10000"`
 	MaxConnections int      `yaml:"max_connections" doc:"Open connections to the page and its API. Beyond that, the one that has been idle for longest is closed for a new one. When all are being answered, 16 more can ask for the health checks and the metrics." range:"8..65536"`
@@ -95,8 +96,8 @@ func (c *Config) CheckFiles() error {
 	return errors.Join(errs...)
 }
 
-// isLoopback tells whether only this machine can reach the address. A host name other than localhost may resolve to
-// anything, so it counts as reachable.
+// isLoopback reports whether only this machine can reach the address. A host name other than localhost may resolve to anything, so it
+// counts as reachable.
 func isLoopback(listen string) (bool, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -144,8 +145,8 @@ func (c *Config) Memory() int64 {
 	}
 	const row, near, answer = 256, 128, 64 << 10 // a row's key and place in its table; what follows a hop, for the map; a connection with its buffers and its answer
 	windows := int64(c.HistoryWindows)
-	return int64(c.MaxHops)*(row+near+windows*int64(unsafe.Sizeof(cell{}))) +
-		int64(c.MaxFlows)*(row+maxChanges*512+windows*(int64(unsafe.Sizeof(flowCell{}))+maxPositions*int64(unsafe.Sizeof(positionCell{})))) +
+	return int64(c.MaxHops)*(row+int64(unsafe.Sizeof(interfaceSeries{}))) + int64(c.MaxHops)*(row+near+windows*int64(unsafe.Sizeof(cell{}))) +
+		int64(c.MaxFlows)*(row+maxChanges*512+inference.MostSights*int64(unsafe.Sizeof(inference.FlowSight{}))+windows*(int64(unsafe.Sizeof(flowCell{}))+maxPositions*int64(unsafe.Sizeof(positionCell{})))) +
 		probeWindows*int64(c.MaxFlows)*(row+probePathMost*int64(unsafe.Sizeof(probeHop{})+2*unsafe.Sizeof(probeQuantile{}))) +
 		int64(c.MaxExporters)*(row+windows*int64(unsafe.Sizeof(exporterCell{}))) +
 		int64(c.MaxFindings)*2048 + int64(c.MaxConnections)*answer

@@ -1,4 +1,4 @@
-// Package web serves the page on which people see the network, and the read-only API behind it.
+// Package web serves the page that shows the network, and the read-only API behind it.
 //
 // It is a sink: every window that goes to the stores also comes here, and what the page shows of the last ones is kept
 // in memory that the configuration bounds. Nothing is read back from a store, so the page works without one. The page is
@@ -6,9 +6,8 @@
 //
 // # What is kept
 //
-// Rows are kept as they come: hops, flows and exporters by their keys, values as numbers. Texts are made only when
-// somebody asks for them, by the functions that write them everywhere else, and are read by those that read them
-// everywhere else. Nothing that is kept shares memory with the window that it came in.
+// Rows are kept as they come: hops, flows and exporters by their keys, values as numbers. Texts are made on request only, by the
+// functions that write and read them everywhere else. Nothing that is kept shares memory with the window that it came in.
 //
 // A window is known by its end. The newest window or a later one is always taken, a part of a window that is still kept
 // is added to it, and a window older than the oldest kept one is counted as late and left out. When a table of hops,
@@ -25,31 +24,34 @@
 //	/api/windows     metric= since=              a value of every hop in every window: the bitmap
 //	/api/hops        sort= limit= offset=        hops, the worst of the last 12 windows first
 //	/api/hop         node= egress_if=            one hop over time; node=7:3 names it too
-//	/api/flows       q= limit= offset=           flows and their paths, the busiest first
+//	/api/flows       q= limit= offset=           flows, their paths and what nodes saw of them by samples and flow records, the busiest first
 //	/api/flow        key=                        one flow over time, with its path changes
 //	/api/paths       paths that follow from digests, those that are not certain first
-//	/api/probes      since=                      what probes of agents told of hops, by probe, in the newest 8 windows
+//	/api/probes      since=                      what probes of agents reported of hops, by probe, in the newest 8 windows
 //	/api/findings    open and ended
 //	/api/map         nodes and links of the map, with an ETag: of a topology, or as flows show them
 //	/api/map/state   metric=                     a value of every direction of a link, and what is found and suspected where
 //	/api/map/probes  limit= offset=              probes of the plan in force and the links that they cross
-//	/api/exporters   limit= offset=              silent ones first, then by loss
+//	/api/exporters   limit= offset=              silent ones first, then by loss; and hops without a node id
+//	/api/interfaces  limit= offset=              what interfaces count: those first that damage or discard the greatest share of packets
+//	/api/unread      exporters whose datagrams no profile reads, with the beginning of one of them, and metrics of which nothing is counted
+//	/api/sample      address=                    that beginning as a text file
 //	/api/names       what nodes, interfaces and hosts are called, as an inventory in JSON
 //	/api/ledger      where every report is, by sink
 //	/api/fleet       limit= offset=              of a fleet: its collectors and consumers, and the windows without some
 //	/api/events      server-sent events: finding, window, ledger, loop; Last-Event-ID or last_event_id= resumes
 //	/metrics, /healthz, /readyz                  what the collector mounts
 //
-// Whatever text of a hop or a flow any part of hopscope prints, node= and key= take. Findings have the identifiers that
-// they have in stores and logs. Metrics are named like the fields of the stored series "hop". Times are milliseconds since 1970, latencies
-// nanoseconds, queues bytes, utilisation a ratio; a value that nobody reported is null. Nodes are numbers: who shows them to
-// people asks for the names beside. Only the sentences of findings have the names in them.
+// Whatever text of a hop or a flow any part of hopscope prints, node= and key= take. Findings have the identifiers that they
+// have in stores and logs. Metrics are named like the fields of the stored series "hop". Times are milliseconds since 1970,
+// latencies nanoseconds, queues bytes, utilisation a ratio; a value that was not reported is null. Nodes are numbers: a client
+// that shows them asks for the names beside. Only the sentences of findings have the names in them.
 //
-// # Who may see it
+// # Access
 //
-// On a loopback address everybody who reaches the port, provided that the Host header is an IP address, localhost, or a
-// name from the configuration: a page of another site that points its own name at 127.0.0.1 is refused (DNS
-// rebinding). On any other address a token is demanded, as "Authorization: Bearer", or once through /login, which
-// leaves a cookie that does not contain the token. Only /healthz and /readyz need none. Every method but GET and HEAD
-// is refused, apart from POST /login.
+// On a loopback address every client that reaches the port may see it, provided that the Host header is an IP address,
+// localhost, or a name from the configuration: a page of another site that points its own name at 127.0.0.1 is refused (DNS
+// rebinding). On any other address a token is demanded, as "Authorization: Bearer", or once through /login, which leaves a
+// cookie that does not contain the token. Only /healthz and /readyz need none. Every method but GET and HEAD is refused, apart
+// from POST /login.
 package web

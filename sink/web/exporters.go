@@ -81,5 +81,5 @@ func (e *exporterSeries) sum(c *exporterCell, sign int64) {
 	e.Malformed += sign * int64(c.malformed)
 }
 
-// idle tells whether an exporter has not reported for some windows. Some report only when something happens.
+// idle reports whether an exporter has not reported for some windows. Some report only when something happens.
 func (h *history) idle(e *exporterSeries) bool { return h.newest-e.active >= idleWindows }

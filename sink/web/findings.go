@@ -56,7 +56,7 @@ func newFinding(f *inference.Finding, n *names.Names) finding {
 		out.Exporter, out.HWID = f.Exporter.String(), strconv.Itoa(int(f.HWID))
 	}
 	place := inference.HopKey{Node: f.Node, EgressIf: f.EgressIf}
-	if f.Node != 0 || out.Flow == "" {
+	if f.HasNode() {
 		out.Node = place.NodeName()
 	}
 	switch {
@@ -111,6 +111,8 @@ type findings struct {
 	max     int
 	all     map[uint64]inference.Finding
 	evicted uint64
+
+	openEvicted uint64 // of those, findings that had not ended
 }
 
 // take keeps a finding's latest state and gives it back as it is kept.
@@ -135,9 +137,12 @@ func (f *findings) evict() {
 	}
 	delete(f.all, victim.ID)
 	f.evicted++
+	if victim.End == 0 {
+		f.openEvicted++
+	}
 }
 
-// sooner tells whether a makes room before b.
+// sooner reports whether a makes room before b.
 func sooner(a, b *inference.Finding) bool {
 	if aEnded, bEnded := a.End != 0, b.End != 0; aEnded != bEnded {
 		return aEnded
@@ -154,7 +159,7 @@ func (f *findings) silent() map[inference.ExporterKey]bool {
 	m := map[inference.ExporterKey]bool{}
 	for _, x := range f.all {
 		if x.End == 0 && x.Kind == inference.ExporterSilence {
-			m[inference.ExporterKey{Addr: x.Exporter, Node: x.Node, HWID: x.HWID}] = true
+			m[inference.ExporterKey{Addr: x.Exporter, Node: x.Node, HWID: x.HWID, Nameless: x.Nameless}] = true
 		}
 	}
 	return m

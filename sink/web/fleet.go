@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Fleet is what the page of a fleet shows beyond that of a collector.
+// Fleet is the part of a fleet's page beyond that of a collector.
 type Fleet struct {
 	Name          string
 	Slices        int
 	Problem       string   // why the fleet cannot be read, in a sentence; empty when it can
 	MissingTopics []string // that the broker does not have
 	Behind        uint64   // records that are there and were not read yet
-	Ahead         uint64   // reports that were stored before their collectors told of them
+	Ahead         uint64   // reports that were stored before their collectors counted them
 	Members       []member
 }
 
@@ -36,7 +36,7 @@ type member struct {
 	Page             string   `json:"page,omitempty"` // its own
 	Problems         []string `json:"problems,omitempty"`
 	StartMS          int64    `json:"start_ms"`
-	UpdatedMS        int64    `json:"updated_ms"` // when it told so
+	UpdatedMS        int64    `json:"updated_ms"` // when it reported so
 	WindowMS         int64    `json:"window_ms"`  // end of the last window that it sent or stored
 	ReportsPerSecond float64  `json:"reports_per_second"`
 

@@ -84,7 +84,7 @@ func TestReplaceWindow(t *testing.T) {
 	if got := strings.Join(to, " "); got != "7 99 8 9" {
 		t.Errorf("path changes %s, want 7 99 8 9: each once, in order", got)
 	}
-	// A window in which nobody saw anything is there to say who is missing, one without either is not.
+	// A window in which no collector saw anything is there for the missing collectors, one without either is not.
 	replace(srv, &inference.Window{End: 40e9}, "a", "b\x00\u202e")
 	replace(srv, &inference.Window{End: 50e9})
 	get(t, srv, "/api/windows", &m)

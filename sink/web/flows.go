@@ -15,6 +15,7 @@ const (
 
 type flowCell struct {
 	packets float32
+	octets  float32 // that the node saw that saw the most; 0 where none says it
 	seen    bool
 	changed bool
 }
@@ -48,10 +49,12 @@ type flowSeries struct {
 	last      uint64
 	cells     []flowCell
 	positions []position
-	nodes     []uint32 // the path, where a change told it
+	nodes     []uint32 // the path, where a change had it
 	changes   uint64
-	history   []pathChange // oldest first
-	several   *pathRow     // what the last window said of other paths; nil if the flow has one
+	history   []pathChange          // oldest first
+	sights    []inference.FlowSight // of the last window with any, where sighted is its number
+	sighted   uint64
+	several   *pathRow // what the last window said of other paths; nil if the flow has one
 }
 
 func (f *flowSeries) lastSeen() uint64 { return f.last }
@@ -92,6 +95,12 @@ func (h *history) addFlow(n uint64, stats *inference.FlowStats) {
 	slot := h.slot(n)
 	f.cells[slot].seen = true
 	f.cells[slot].packets = max(f.cells[slot].packets, float32(stats.Packets))
+	for i := range stats.Sights {
+		f.cells[slot].octets = max(f.cells[slot].octets, float32(stats.Sights[i].Octets))
+	}
+	if len(stats.Sights) > 0 && n >= f.sighted {
+		f.sights, f.sighted = append(f.sights[:0], stats.Sights...), n
+	}
 	hops := stats.Hops[:min(len(stats.Hops), maxPositions)]
 	for len(f.positions) < len(hops) {
 		f.positions = append(f.positions, position{cells: make([]positionCell, h.cap)})
@@ -167,6 +176,14 @@ func (f *flowSeries) current() []position {
 		n++
 	}
 	return f.positions[:n]
+}
+
+// recentOctets sums what nodes saw of the flow in the recent windows, each time the one that saw the most.
+func (h *history) recentOctets(f *flowSeries) (sum float64) {
+	for n := h.recent(); n <= h.newest; n++ {
+		sum += float64(f.cells[h.slot(n)].octets)
+	}
+	return sum
 }
 
 // recentPackets sums the packets of the recent windows.

@@ -13,9 +13,9 @@ import (
 
 const cookieName = "hopscope"
 
-// gate decides who may ask for what.
+// gate decides which requests are allowed.
 type gate struct {
-	token   [sha256.Size]byte // of the token; comparing digests tells nothing about the token's length
+	token   [sha256.Size]byte // of the token; comparing digests reveals nothing about the token's length
 	session string            // what the cookie holds
 	needed  bool              // a token is set
 	hosts   map[string]bool
@@ -34,8 +34,8 @@ func newGate(c *Config, token string) *gate {
 	return g
 }
 
-// hostAllowed refuses names that may have been pointed here by somebody else. An address cannot be, and where a token
-// is set the browser keeps the cookie from other names by itself.
+// hostAllowed refuses names that others may have pointed here. An address cannot be, and where a token is set the browser keeps the
+// cookie from other names by itself.
 func (g *gate) hostAllowed(hostport string) bool {
 	if g.needed {
 		return true
@@ -60,7 +60,7 @@ func (g *gate) tokenMatches(token string) bool {
 	return subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1
 }
 
-// authorized tells whether the request carries the token or the cookie.
+// authorized reports whether the request carries the token or the cookie.
 func (g *gate) authorized(r *http.Request) bool {
 	if !g.needed {
 		return true

@@ -73,7 +73,7 @@ const idleWindows = 3
 // maxWindow is longer than any window, in nanoseconds.
 const maxWindow = int64(time.Hour)
 
-// cell holds the values of one hop in one window; absent ones are NaN, and seen tells whether the hop was in the window.
+// cell holds the values of one hop in one window; absent ones are NaN, and seen reports whether the hop was in the window.
 type cell struct {
 	seen bool
 	v    [numMetrics]float32
@@ -104,12 +104,14 @@ type history struct {
 	windows []window // by number modulo cap
 	newest  uint64   // number of the newest window, 0 before the first
 
-	hops      table[inference.HopKey, *hopSeries]
-	flows     table[decode.FlowKey, *flowSeries]
-	exporters table[inference.ExporterKey, *exporterSeries]
-	links     adjacency
-	drops     map[uint32]dropCell // by node
-	nextID    uint64
+	hops       table[inference.HopKey, *hopSeries]
+	flows      table[decode.FlowKey, *flowSeries]
+	exporters  table[inference.ExporterKey, *exporterSeries]
+	interfaces table[inference.HopKey, *interfaceSeries]
+	nameless   nameless
+	links      adjacency
+	drops      map[uint32]dropCell // by node
+	nextID     uint64
 
 	kept uint64 // windows
 	late uint64 // windows and path changes that came too late to be kept
@@ -120,11 +122,12 @@ type history struct {
 func newHistory(c *Config) *history {
 	return &history{
 		cap: c.HistoryWindows, windows: make([]window, c.HistoryWindows),
-		hops:      newTable[inference.HopKey, *hopSeries](c.MaxHops),
-		flows:     newTable[decode.FlowKey, *flowSeries](c.MaxFlows),
-		exporters: newTable[inference.ExporterKey, *exporterSeries](c.MaxExporters),
-		links:     adjacency{max: c.MaxHops, seen: map[neighbour]uint64{}},
-		drops:     map[uint32]dropCell{},
+		hops:       newTable[inference.HopKey, *hopSeries](c.MaxHops),
+		flows:      newTable[decode.FlowKey, *flowSeries](c.MaxFlows),
+		exporters:  newTable[inference.ExporterKey, *exporterSeries](c.MaxExporters),
+		interfaces: newTable[inference.HopKey, *interfaceSeries](c.MaxHops),
+		links:      adjacency{max: c.MaxHops, seen: map[neighbour]uint64{}},
+		drops:      map[uint32]dropCell{},
 	}
 }
 
@@ -182,7 +185,7 @@ func (h *history) clear(slot int) {
 	}
 }
 
-// replace forgets the rows of the window that ends when w does, and opens it if only to say who is missing.
+// replace forgets the rows of the window that ends when w does, and opens it if only for its missing collectors.
 func (h *history) replace(w *inference.Window, missing []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -200,6 +203,7 @@ func (h *history) replace(w *inference.Window, missing []string) {
 			e.sum(&e.cells[slot], -1)
 		}
 		h.clear(slot)
+		h.forgetInterfaces(n)
 	}
 	if n < before {
 		h.replaced++
@@ -230,11 +234,13 @@ func (h *history) add(w *inference.Window) {
 	}
 }
 
-// hasRows tells whether w says anything about hops, flows or exporters.
+// hasRows reports whether w says anything about hops, interfaces, flows or exporters.
 func hasRows(w *inference.Window) bool {
-	return len(w.Hops) > 0 || len(w.Exporters) > 0 ||
-		slices.ContainsFunc(w.Flows, func(f inference.FlowStats) bool { return len(f.Hops) > 0 })
+	return len(w.Hops) > 0 || len(w.Exporters) > 0 || len(w.Interfaces) > 0 || len(w.Nameless) > 0 || slices.ContainsFunc(w.Flows, shown)
 }
+
+// shown reports whether something is known of a flow beside that it is there.
+func shown(f inference.FlowStats) bool { return len(f.Hops) > 0 || len(f.Sights) > 0 }
 
 // addRows puts the rows of w into window n. A window may come in parts: their reports add up, and the values of a row that
 // comes again replace those that it had.
@@ -244,13 +250,17 @@ func (h *history) addRows(n uint64, w *inference.Window) {
 		h.addHop(n, &w.Hops[i])
 	}
 	for i := range w.Flows {
-		if f := &w.Flows[i]; len(f.Hops) > 0 {
+		if f := &w.Flows[i]; shown(*f) {
 			h.addFlow(n, f)
 		}
 	}
 	for i := range w.Exporters {
 		h.addExporter(n, &w.Exporters[i])
 	}
+	for i := range w.Interfaces {
+		h.addInterface(n, &w.Interfaces[i])
+	}
+	h.addNameless(n, w)
 	h.learnLinks(n, w)
 	h.addDrops(n, w)
 }

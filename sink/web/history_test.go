@@ -114,8 +114,9 @@ func TestWindowsForget(t *testing.T) {
 // The settings' reference says what a series costs.
 func TestCosts(t *testing.T) {
 	for name, c := range map[string]struct{ got, want uintptr }{
-		"max_hops": {unsafe.Sizeof(cell{}), 40}, "max_flows": {unsafe.Sizeof(flowCell{}), 8},
+		"max_hops": {unsafe.Sizeof(cell{}), 40}, "max_flows": {unsafe.Sizeof(flowCell{}), 12},
 		"max_flows, a hop": {unsafe.Sizeof(positionCell{}), 16}, "max_exporters": {unsafe.Sizeof(exporterCell{}), 36},
+		"max_hops, an interface": {unsafe.Sizeof(interfaceSeries{}), 504},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %d bytes a window, but config.go says %d", name, c.got, c.want)
@@ -244,7 +245,7 @@ func TestOddValues(t *testing.T) {
 	}
 }
 
-// What is kept of a window must not change when whoever made it uses its memory again.
+// What is kept of a window must not change when its maker uses its memory again.
 func TestKeepsNothingOfWindow(t *testing.T) {
 	srv := newSceneServer(t)
 	s := newScene(11, 20, 4)
@@ -279,7 +280,7 @@ func TestFlowPath(t *testing.T) {
 	first, g := flowOf(1, 100, 1, 5, 3), flowN(2).String()
 	first.Hops[0].EgressIf, first.Hops[0].Latency = 7, inference.Summary{Count: 1, P99: 10}
 	h.add(&inference.Window{End: second, Flows: []inference.FlowStats{flowOf(2, 500, 1), first}})
-	// The new path is shorter, and the change is told with a time inside the window.
+	// The new path is shorter, and the change is reported with a time inside the window.
 	change := inference.PathChange{
 		Time: 2*second - 5e8, Flow: first.Key, From: []inference.HopKey{{Node: 1, EgressIf: 7}, {Node: 5}, {Node: 3}}, To: []inference.HopKey{{Node: 1}, {Node: 4}},
 		Changes: 3, Packets: 100,

@@ -57,7 +57,7 @@ func limitedDeps() Deps {
 	return deps
 }
 
-// Connections that ask nothing, or send half a request, keep nobody out, whatever their number.
+// Connections that ask nothing, or send half a request, keep no client out, whatever their number.
 func TestIdleConnectionsMakeRoom(t *testing.T) {
 	s := serve(t, DefaultConfig(), limitedDeps())
 	most := s.cfg.MaxConnections
@@ -100,11 +100,11 @@ func TestProbesHaveAReserve(t *testing.T) {
 	if got := answer(t, dial(t, s, ask("/api/status"))); got != http.StatusServiceUnavailable {
 		t.Errorf("beyond the limit: status %d, want 503", got)
 	}
-	for range 2 * reserve { // the reserve, too, is not kept by those who ask nothing
+	for range 2 * reserve { // the reserve, too, is not kept by connections that ask nothing
 		dial(t, s, "GET /healthz HTTP/1.1\r\n")
 	}
 	probes(t, s)
-	for i, c := range streams { // all of them live: the ledger is told every second
+	for i, c := range streams { // all of them live: the ledger is sent every second
 		_ = c.SetReadDeadline(time.Now().Add(time.Minute))
 		if _, err := c.Read(make([]byte, 1)); err != nil {
 			t.Errorf("stream %d was closed: %v", i, err)
@@ -116,7 +116,7 @@ func TestProbesHaveAReserve(t *testing.T) {
 	nettest.Until(t, "a place that became free is given out", func() bool { return answer(t, dial(t, s, ask("/api/status"))) == http.StatusOK })
 }
 
-// The same over TLS, where a handshake that nobody finishes is half a request.
+// The same over TLS, where an unfinished handshake is half a request.
 func TestHalfHandshakesMakeRoom(t *testing.T) {
 	dir := t.TempDir()
 	cfg := DefaultConfig()

@@ -35,13 +35,13 @@ type MapNode struct {
 type MapLink struct {
 	Name  string  // as in plans
 	A, B  LinkEnd // its two ends
-	Speed float64 // bits a second; 0 where nobody said
+	Speed float64 // bits a second; 0 where unknown
 }
 
-// LinkEnd names a direction of a link: that which leaves a node by a port. Port 0 is one that nobody knows.
+// LinkEnd names a direction of a link: that which leaves a node by a port. Port 0 is an unknown one.
 type LinkEnd struct{ Node, Port uint32 }
 
-// LoopView is what the control of probes does at this moment. Whoever gives one does not change it afterwards.
+// LoopView is the present state of the control of probes. The giver of one does not change it afterwards.
 type LoopView struct {
 	Epoch            uint32
 	Phase            string // what is under way, in a word or two

@@ -118,8 +118,8 @@ func (h *history) forgetDrops() {
 	}
 }
 
-// learned makes a map of what flows showed. The interfaces of both directions between two nodes are joined in their order:
-// which belongs to which is told by no report.
+// learned makes a map of what flows showed. The interfaces of both directions between two nodes are joined in their order: no report
+// says which belongs to which.
 func learned(seen []neighbour) *Map {
 	m := &Map{}
 	pairs := map[[2]uint32]*[2][]uint32{}
@@ -148,7 +148,7 @@ func learned(seen []neighbour) *Map {
 	slices.SortFunc(order, func(a, b [2]uint32) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
 	for _, p := range order {
 		ends := pairs[p]
-		for k := range ends { // an interface that nobody told of is one of the others, where there are others
+		for k := range ends { // an interface that no report names is one of the others, where there are others
 			if len(ends[k]) > 1 && ends[k][0] == 0 {
 				ends[k] = ends[k][1:]
 			}

@@ -75,7 +75,7 @@ func testPageFleet(t *testing.T, parent context.Context) {
 		t.Errorf("ledger: %q, want %q", got, want)
 	}
 	eval[bool](t, b, `(document.querySelector("#ledger").open = true, true)`)
-	b.wait(t, `document.querySelectorAll(".ledger-data tbody tr").length === 23`)
+	b.wait(t, `document.querySelectorAll(".ledger-data tbody tr").length === 25`)
 	for _, want := range []string{"In Kafka, not merged yet\t1,000,000", "Merged, waiting for the store\t50,000", "Too late for correction\t3", "when it was killed\t7", "Unaccounted for\t0"} {
 		if got := b.text(t, ".ledger-data tbody"); !strings.Contains(got, want) {
 			t.Errorf("the ledger's table does not say %q:\n%s", want, got)

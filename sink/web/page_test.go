@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -42,6 +43,9 @@ func TestPage(t *testing.T) {
 		{"login", testPageLogin},
 		{"contrast", testPageContrast},
 		{"paths", testPagePaths},
+		{"unread", testPageUnread},
+		{"interfaces", testPageInterfaces},
+		{"left out by limits", testPageLeftOut},
 		{"fleet", testPageFleet},
 		{"fleet without windows", testPageFleetEmpty},
 		{"map", testPageMap},
@@ -199,7 +203,7 @@ func testPageTables(t *testing.T, parent context.Context) {
 	eval[bool](t, b, `(document.querySelector(".flows-data tbody:nth-of-type(2) .flow-key").click(), true)`)
 	b.wait(t, `document.querySelectorAll(".flow-detail canvas").length === 1 && document.querySelectorAll(".flow-changes li").length === 1`)
 	eval[bool](t, b, `(document.querySelector("#ledger").open = true, true)`)
-	b.wait(t, `document.querySelectorAll(".ledger-data tbody tr").length === 19`)
+	b.wait(t, `document.querySelectorAll(".ledger-data tbody tr").length === 21`)
 	if got := b.text(t, ".ledger-data tbody"); !strings.Contains(got, "Malformed\t17\t17") {
 		t.Errorf("ledger's table:\n%s", got)
 	}
@@ -245,6 +249,7 @@ func testPageJudged(t *testing.T, parent context.Context) {
 		{&young, "info", "Nothing is judged yet", "80 hops seen, 0 judged: 60 had fewer than 60 windows to learn from, 20 had fewer than"},
 		{&some, "info", "Quiet where it can be judged", "Nothing stands out there. 80 hops seen, 40 judged: 40 had"},
 		{&most, "ok", "Quiet where it can be judged", "Nothing stands out there. 80 hops seen, 79 judged: 1 had"},
+		{&inference.Coverage{Seen: 80, Judged: 80, NoLatency: 48}, "ok", "Quiet where it can be judged", "Nothing stands out there. 80 hops seen, 80 judged: of 48 no latency is known."},
 		{&inference.Coverage{Seen: 80, Judged: 80}, "ok", "All quiet", "Nothing stands out. All 80 hops judged, "},
 	} {
 		status := deps.Status()
@@ -265,6 +270,35 @@ func testPageJudged(t *testing.T, parent context.Context) {
 		if got := eval[string](t, b, `document.querySelector("#verdict").dataset.level`); got != c.level {
 			t.Errorf("%+v: level %q, want %q", c.coverage, got, c.level)
 		}
+	}
+}
+
+// testPageLeftOut sees what limits left out below the ledger, those of the page behind those of the collector.
+func testPageLeftOut(t *testing.T, parent context.Context) {
+	now := time.Now().Truncate(time.Second)
+	deps := sceneDeps(now)
+	status := deps.Status()
+	status.LeftOut = []string{"36 exporters are not watched: raise exporters.tracking.max_exporters"}
+	deps.Status = func() Status { return status }
+	cfg := DefaultConfig()
+	cfg.MaxHops = 16
+	srv := serve(t, cfg, deps)
+	newScene(3, 20, 4).fill(srv, 10, now)
+	b := openTab(t, parent, srv)
+	b.do(t, chromedp.Navigate(srv.URL()))
+	b.wait(t, loaded)
+	const want = `^Left out by limits: 36 exporters are not watched: raise exporters\.tracking\.max_exporters · [\d,]+ rows of hops are not on the page, .*: raise web\.max_hops$`
+	if got := b.text(t, "#ledger-left-out"); !regexp.MustCompile(want).MatchString(got) {
+		t.Errorf("left out: %q, want %q", got, want)
+	}
+	deps.Status = sceneDeps(now).Status
+	srv = serve(t, DefaultConfig(), deps)
+	newScene(3, 20, 4).fill(srv, 10, now)
+	b = openTab(t, parent, srv)
+	b.do(t, chromedp.Navigate(srv.URL()))
+	b.wait(t, loaded)
+	if !eval[bool](t, b, `document.querySelector("#ledger-left-out").hidden`) {
+		t.Errorf("left out: %q", b.text(t, "#ledger-left-out"))
 	}
 }
 

@@ -173,7 +173,7 @@ func write(srv *Server, w *sink.Window) {
 	}
 }
 
-// tell gives srv a window that has nothing but findings.
+// tell hands srv a window that has nothing but findings.
 func tell(srv *Server, list []inference.Finding) {
 	write(srv, sink.NewWindow("here", &inference.Window{}, list))
 }

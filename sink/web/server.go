@@ -16,16 +16,18 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Deps are what the page shows and does not know itself. All functions are called from several goroutines.
+// Deps holds the sources of what the page shows and does not know itself. All functions are called from several goroutines.
 type Deps struct {
 	Status func() Status         // required
 	Ledger func() []sink.Balance // required
-	Paths  func(n int) Paths     // what digests say of paths, with n flows; nil where nobody reads digests
+	Unread func() []Unread       // exporters whose datagrams no profile reads; nil where there are none
+	Paths  func(n int) Paths     // what digests say of paths, with n flows; nil where digests are not read
 
-	PathsOf func(keys []decode.FlowKey) []PathFlow // of some flows, those that have digests; nil where nobody reads them
+	PathsOf func(keys []decode.FlowKey) []PathFlow // of some flows, those that have digests; nil where digests are not read
 
 	Names func() *names.Names // what nodes are called, at this moment; nil has no names
 
@@ -38,7 +40,7 @@ type Deps struct {
 	Metrics, Health, Ready http.Handler // at /metrics, /healthz, /readyz; nil answers 404
 }
 
-// Status is what the collector says about itself.
+// Status is the collector's account of itself.
 type Status struct {
 	Version          string
 	Start            time.Time
@@ -47,6 +49,7 @@ type Status struct {
 	Sources          []Source
 	Coverage         *inference.Coverage // how much of the last window was judged; nil where the detectors are elsewhere
 	Problems         []string            // why reports cannot be received or stored, one sentence each
+	LeftOut          []string            // by limits of the settings, one sentence each
 	Settings         []Setting           // what is configured, in words, for the page's foot and its empty state
 	Fleet            *Fleet              // of the page of a fleet; nil for one collector
 }
@@ -105,7 +108,7 @@ type Server struct {
 	started     atomic.Bool
 
 	counters struct {
-		requests, hostsRefused, unauthorized, streamsRefused, streamsDropped, serverErrors, connectionsClosed atomic.Uint64
+		requests, hostsRefused, unauthorized, streamsRefused, streamsDropped, serverErrors, connectionsClosed, busy atomic.Uint64
 	}
 }
 
@@ -154,15 +157,15 @@ func New(cfg Config, deps Deps) (*Server, error) {
 // Name is the sink's name.
 func (s *Server) Name() string { return "web" }
 
-// WriteWindow keeps of w what the page shows, and tells its findings to every open page. It holds on to nothing that
-// belongs to w, never fails and never waits for a client. Windows come from one goroutine, in the order of their ends.
+// WriteWindow keeps of w what the page shows, and sends its findings to every open page. It holds on to nothing that belongs to w,
+// never fails and never waits for a client. Windows come from one goroutine, in the order of their ends.
 func (s *Server) WriteWindow(_ context.Context, w *sink.Window) error {
 	s.history.add(w.Window)
 	s.probes.take(w.Window, nil)
 	return s.tellOf(w)
 }
 
-// tellOf tells open pages of a window that was taken.
+// tellOf sends open pages the event of a window that was taken.
 func (s *Server) tellOf(w *sink.Window) error {
 	select {
 	case s.dirty <- struct{}{}:
@@ -197,7 +200,7 @@ func (s *Server) Learning(end int64, learns func(inference.HopKey) bool) {
 // Handler is everything the server answers, without a socket.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Listen binds the address, so that a port in use is told before anything runs. Serve does it otherwise.
+// Listen binds the address, so that a port in use is reported before anything runs. Serve does it otherwise.
 func (s *Server) Listen() error {
 	l, err := net.Listen("tcp", s.cfg.Listen)
 	if err != nil {
@@ -230,13 +233,13 @@ func (s *Server) Serve(ctx context.Context) error {
 			return err
 		}
 	}
-	var l net.Listener = newLimiter(s.listener, s.cfg.MaxConnections, func() { s.counters.connectionsClosed.Add(1) })
+	var l net.Listener = peer.Limit(s.listener, peer.Limits{Max: s.cfg.MaxConnections, Reserve: reserve, Evicted: func() { s.counters.connectionsClosed.Add(1) }})
 	if s.tls != nil {
 		l = tls.NewListener(l, s.tls)
 	}
 	srv := &http.Server{
-		Handler:           limit(s.handler),
-		ConnContext:       withConn,
+		Handler:           s.limit(s.handler),
+		ConnContext:       peer.WithConn,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second, // event streams set their own
@@ -266,7 +269,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	return nil
 }
 
-// How often the page is told of news that come all the time.
+// How often the page receives events of news that come all the time.
 const (
 	settle      = 150 * time.Millisecond // a window may come in several parts
 	ledgerEvery = time.Second
@@ -318,7 +321,31 @@ func (s *Server) marshal(v any) []byte {
 		s.counters.serverErrors.Add(1)
 		return nil
 	}
-	return data
+	return names.EscapeJSON(data)
+}
+
+// LeftOut says what the limits of the page's own settings left out since the start. It may be called at any time.
+func (s *Server) LeftOut() []string { return sink.LeftOut(s.Limits()) }
+
+// Limits lists every limit of the page's own settings. It may be called at any time.
+func (s *Server) Limits() []sink.Limit {
+	h := s.history
+	h.mu.RLock()
+	hops, interfaces, flows, exporters := h.hops.refused, h.interfaces.refused, h.flows.refused, h.exporters.refused
+	h.mu.RUnlock()
+	s.findings.mu.RLock()
+	open := s.findings.openEvicted
+	s.findings.mu.RUnlock()
+	return []sink.Limit{
+		{Setting: "web.max_hops", N: hops, What: "rows of hops are not on the page, because it has no place for more hops"},
+		{Setting: "web.max_hops", N: interfaces, What: "rows of interfaces are not on the page, because it has no place for more interfaces"},
+		{Setting: "web.max_flows", N: flows, What: "rows of flows are not on the page, because it has no place for more flows"},
+		{Setting: "web.max_exporters", N: exporters, What: "rows of exporters are not on the page, because it has no place for more exporters"},
+		{Setting: "web.max_findings", N: open, What: "findings left the page while they were open, because it has no place for more"},
+		{Setting: "web.max_streams", N: s.counters.streamsRefused.Load(), What: "pages were not kept up to date, because too many are open"},
+		{Setting: "web.max_connections", N: s.counters.connectionsClosed.Load(), What: "connections to the page that asked nothing were closed to make room for others"},
+		{Setting: "web.max_connections", N: s.counters.busy.Load(), What: "requests to the page were sent back, because all connections were being answered"},
+	}
 }
 
 // Stats is a snapshot of the counters.

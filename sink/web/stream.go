@@ -12,10 +12,9 @@ const (
 	streamTimeout = 10 * time.Second // for one write to a client
 )
 
-// serveEvents is the stream of server-sent events (WHATWG HTML §9.2). It begins with "hello" and the id of the last
-// event, or, when the client says which event it saw last, with what it missed; "reset" tells a client whose last
-// event is no longer known to load everything anew. "ping" comes when there is nothing else to say, "bye" when the
-// server stops.
+// serveEvents is the stream of server-sent events (WHATWG HTML §9.2). It begins with "hello" and the id of the last event, or, when
+// the client says which event it saw last, with what it missed; "reset" asks a client whose last event is no longer known to load
+// everything anew. "ping" comes when there is nothing else to say, "bye" when the server stops.
 func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	select {
 	case s.streamSlots <- struct{}{}:
@@ -67,7 +66,7 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 			return
 		case <-s.stopping:
 			out.event("bye", "", nil)
-			_ = out.flush() // the client may be gone; so are we
+			_ = out.flush() // the client may be gone, and this stream ends anyway
 			return
 		case <-timer.C:
 			out.event("ping", "", nil)

@@ -278,7 +278,7 @@ func TestStreamHeartbeat(t *testing.T) {
 	})
 }
 
-// A client that does not read is dropped; nobody else notices.
+// A client that does not read is dropped; no other client notices.
 func TestStreamSlowClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := runPiped(t, DefaultConfig(), sceneDeps(sceneTime))

@@ -28,7 +28,7 @@ func (s *Values[T]) Merge(o *Values[T]) { s.Update(o.v...) }
 // Count is the number of values.
 func (s *Values[T]) Count() int { return len(s.v) }
 
-// Sorted gives the values in ascending order. The slice belongs to s and is valid until the next Update.
+// Sorted returns the values in ascending order. The slice belongs to s and is valid until the next Update.
 func (s *Values[T]) Sorted() []T {
 	if !s.sorted {
 		slices.Sort(s.v)
@@ -37,8 +37,8 @@ func (s *Values[T]) Sorted() []T {
 	return s.v
 }
 
-// Quantile gives the smallest value whose rank is at least q: 0 for the smallest, 1 for the largest. It is zero if
-// there is no value.
+// Quantile returns the smallest value whose rank is at least q: 0 for the smallest, 1 for the largest. It is zero if there is no
+// value.
 func (s *Values[T]) Quantile(q float64) (v T) {
 	if len(s.v) == 0 {
 		return v
@@ -53,7 +53,7 @@ func (s *Values[T]) Quantile(q float64) (v T) {
 	return a[min(max(int(math.Ceil(q*float64(len(a))))-1, 0), len(a)-1)]
 }
 
-// Rank gives the share of values that are not larger than v.
+// Rank returns the share of values that are not larger than v.
 func (s *Values[T]) Rank(v T) float64 {
 	if len(s.v) == 0 {
 		return 0
@@ -62,8 +62,8 @@ func (s *Values[T]) Rank(v T) float64 {
 	return float64(n) / float64(len(s.v))
 }
 
-// Ranks gives how many values are smaller than v, and how many are not larger. With equal values in the stream, any
-// rank between the two is a right answer for v.
+// Ranks returns how many values are smaller than v, and how many are not larger. With equal values in the stream, any rank between
+// the two is a right answer for v.
 func (s *Values[T]) Ranks(v T) (less, notMore int) {
 	a := s.Sorted()
 	less, _ = slices.BinarySearch(a, v)

@@ -4,12 +4,12 @@
 // nor value holds a pointer, the garbage collector never looks inside. Beside them lies an index of 8-byte cells
 // (see internal/slotindex): a look-up reads one cache line of it and then the entry.
 //
-// The table never takes more memory than it was made with. [Table.Sweep] evicts what has not been seen for the idle time, a
-// few slots a call. When a new key comes and there is no room, the least recently seen of a few entries makes place for it,
-// which is called pressure. Either way the owner is told before the entry is gone. It is not promised that the least recently
-// seen entry of the whole table goes: an exact order of use costs two more cache misses a packet. Comparing a few entries is
-// what Redis does for the same reason, and a flood of flows of one packet evicts mostly itself, because whatever is in use
-// was seen later.
+// The table never takes more memory than it was made with. [Table.Sweep] evicts what has not been seen for the idle time, a few
+// slots a call. When a new key comes and there is no room, the least recently seen of a few entries makes place for it, which is
+// called pressure. Either way the owner is called before the entry is gone. It is not promised that the least recently seen
+// entry of the whole table goes: an exact order of use costs two more cache misses a packet. Comparing a few entries is what
+// Redis does for the same reason, and a flood of flows of one packet evicts mostly itself, because whatever is in use was seen
+// later.
 //
 // With a million flows a look-up takes two cache misses, and a loop of look-ups waits for each of them. [Table.FindAll]
 // takes a batch and makes all reads of the index first, then all reads of entries, so that the misses overlap.
@@ -123,14 +123,14 @@ func (t *Table[K, V]) Len() int { return t.live }
 // Cap is the number of entries that there is room for.
 func (t *Table[K, V]) Cap() int { return len(t.entries) }
 
-// Stats gives what was counted.
+// Stats returns what was counted.
 func (t *Table[K, V]) Stats() Stats {
 	s := t.stats
 	s.Entries, s.Capacity = t.live, len(t.entries)
 	return s
 }
 
-// At gives the entry of a slot that the table handed out. Its Key must not change.
+// At returns the entry of a slot that the table handed out. Its Key must not change.
 func (t *Table[K, V]) At(slot uint32) *Entry[K, V] { return &t.entries[slot] }
 
 // Get finds key without marking it as seen; None if it is not there.
@@ -311,7 +311,7 @@ func (t *Table[K, V]) Sweep(now int64, n int) (evicted int) {
 // InBatch reports whether the last Find or FindAll used a live slot.
 func (t *Table[K, V]) InBatch(slot uint32) bool { return t.entries[slot].link == t.batch }
 
-// All gives the live entries in the order of their slots. The entry that the loop is at may be deleted.
+// All returns the live entries in the order of their slots. The entry that the loop is at may be deleted.
 func (t *Table[K, V]) All() iter.Seq2[uint32, *Entry[K, V]] {
 	return func(yield func(uint32, *Entry[K, V]) bool) {
 		for slot := range t.used {

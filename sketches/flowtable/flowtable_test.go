@@ -10,7 +10,7 @@ import (
 
 func hash(k uint64) uint64 { k *= 0x9e3779b97f4a7c15; k ^= k >> 32; return k * 0xd6e8feb86659fd93 }
 
-// The twin is a map that is told of evictions.
+// The twin is a map that follows evictions.
 func TestMatchesMap(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))

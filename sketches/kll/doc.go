@@ -33,5 +33,5 @@
 //     pool, and gained nothing there.
 //   - There are four levels. When they are used up, the base rises: of each 2^base codes one is taken and the others are
 //     skipped, as in §4 of the paper. From then on most codes cost next to nothing.
-//   - Of an odd number of codes, the largest waits for the next compaction, because people ask for the upper quantiles.
+//   - Of an odd number of codes, the largest waits for the next compaction, because operators ask for the upper quantiles.
 package kll

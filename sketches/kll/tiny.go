@@ -95,8 +95,8 @@ func (t *Tiny) add(codes []uint16, r *Rand) {
 // themselves. largest is the largest of those that were left out. The smallest of them is not known, so Min may be too
 // large from then on.
 //
-// If w is [Tiny.Base], the sketch would have left out as many codes itself. So whoever feeds several sketches at once can
-// draw once for all of them, and has no work with most codes.
+// If w is [Tiny.Base], the sketch would have left out as many codes itself. So a caller that feeds several sketches at once can draw
+// once for all of them, and has no work with most codes.
 func (t *Tiny) AddSample(sample []uint16, w uint8, n uint64, largest uint16, r *Rand) {
 	if n == 0 {
 		return
@@ -122,7 +122,7 @@ func (t *Tiny) AddSample(sample []uint16, w uint8, n uint64, largest uint16, r *
 	}
 }
 
-// Base tells how much is left out: of every 2^Base codes one is taken.
+// Base returns how much is left out: of every 2^Base codes one is taken.
 func (t *Tiny) Base() uint8 { return t.base }
 
 // put puts codes, which come in ascending order and weigh 2^w each, on the level of that weight.

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// OctaveCodes is how many dense codes an octave has, and Octaves how many octaves there are.
+// OctaveCodes is the number of dense codes of an octave, and Octaves the number of octaves.
 const (
 	OctaveCodes = 1 << denseMantissa
 	Octaves     = DenseCodes / OctaveCodes
@@ -192,11 +192,11 @@ func addPage(to, from *[pageCodes]uint32) {
 	}
 }
 
-// KeptOctaves is how many octaves' counters Reset keeps at most. Values of one kind span fewer.
+// KeptOctaves is the greatest number of octaves whose counters Reset keeps. Values of one kind span fewer.
 const KeptOctaves = 16
 
-// Reset empties h. It keeps its memory as long as that is not much more than values of one kind take, so that what somebody
-// once spread over all octaves does not stay for ever.
+// Reset empties h. It keeps its memory as long as that is not much more than values of one kind take, so that values that once spread
+// over all octaves do not stay for ever.
 func (h *Histogram) Reset() {
 	if h.top == 0 {
 		return
@@ -213,7 +213,7 @@ func (h *Histogram) Reset() {
 	h.count, h.top, h.bottom = 0, 0, 0
 }
 
-// All gives the codes that were counted, in ascending order, with their counts.
+// All returns the codes that were counted, in ascending order, with their counts.
 func (h *Histogram) All() iter.Seq2[uint16, uint32] {
 	return func(yield func(uint16, uint32) bool) {
 		if h.count == 0 {
@@ -237,7 +237,7 @@ func (h *Histogram) All() iter.Seq2[uint16, uint32] {
 // Count is the number of values.
 func (h *Histogram) Count() uint64 { return h.count }
 
-// Min gives the smallest value, within the relative error; 0 if there is none.
+// Min returns the smallest value, within the relative error; 0 if there is none.
 func (h *Histogram) Min() uint64 {
 	if h.count == 0 {
 		return 0
@@ -245,7 +245,7 @@ func (h *Histogram) Min() uint64 {
 	return DecodeDense(DenseCodes - h.bottom)
 }
 
-// Max gives the largest value, within the relative error; 0 if there is none.
+// Max returns the largest value, within the relative error; 0 if there is none.
 func (h *Histogram) Max() uint64 {
 	if h.count == 0 {
 		return 0
@@ -253,8 +253,8 @@ func (h *Histogram) Max() uint64 {
 	return DecodeDense(h.top - 1)
 }
 
-// Quantile gives the smallest value that at least the share q of all values does not exceed, within the relative
-// error: 0 for the smallest, 1 for the largest. It is 0 if there is no value.
+// Quantile returns the smallest value that at least the share q of all values does not exceed, within the relative error: 0 for the
+// smallest, 1 for the largest. It is 0 if there is no value.
 func (h *Histogram) Quantile(q float64) uint64 {
 	var v [1]uint64
 	h.Quantiles(v[:0], q)

@@ -1,8 +1,8 @@
 // Package logcode compresses 64-bit values to small codes that keep their order.
 //
-// A code is log-linear, like a floating-point number without a sign. Values below a threshold are exact. Above it, every
-// octave [2ⁱ, 2ⁱ⁺¹) is cut into equal cells, as many as a fixed number of mantissa bits can tell apart, and [Decode] gives
-// the middle of a cell. There are two resolutions, and both cover all of uint64:
+// A code is log-linear, like a floating-point number without a sign. Values below a threshold are exact. Above it, every octave
+// [2ⁱ, 2ⁱ⁺¹) is cut into equal cells, as many as a fixed number of mantissa bits can distinguish, and [Decode] gives the middle
+// of a cell. There are two resolutions, and both cover all of uint64:
 //
 //	            mantissa bits   codes   exact below   relative error
 //	Encode      10              56320   2048          ≤ 1/2048 (0.049 %)
@@ -37,33 +37,32 @@ const (
 	DenseRelativeError = 1.0 / (2 << denseMantissa)
 )
 
-// Encode gives the code of v, below [Codes].
+// Encode returns the code of v, below [Codes].
 func Encode(v uint64) uint16 {
 	e := uint(bits.Len64(v|1<<mantissa)) - (mantissa + 1)
 	return uint16(e<<mantissa + uint(v>>(e&63)))
 }
 
-// Decode gives the middle of the values that have code c. A code that [Encode] never gives stands for the largest.
+// Decode returns the middle of the values that have code c. A code that [Encode] never gives stands for the largest.
 func Decode(c uint16) uint64 {
 	lo, width := cell(min(c, Codes-1), mantissa)
 	return lo + (width-1)/2
 }
 
-// EncodeDense gives the dense code of v, below [DenseCodes].
+// EncodeDense returns the dense code of v, below [DenseCodes].
 func EncodeDense(v uint64) uint16 {
 	e := uint(bits.Len64(v|1<<denseMantissa)) - (denseMantissa + 1)
 	return uint16(e<<denseMantissa + uint(v>>(e&63)))
 }
 
-// DecodeDense gives the middle of the values that have dense code c.
+// DecodeDense returns the middle of the values that have dense code c.
 func DecodeDense(c uint16) uint64 {
 	lo, width := cell(min(c, DenseCodes-1), denseMantissa)
 	return lo + (width-1)/2
 }
 
-// EncodeBoth gives Encode(v) and EncodeDense(v) for v below 2⁵³, which a float64 holds exactly: its exponent and mantissa are the
-// codes already, and converting is quicker than looking for the highest bit. Of a larger v, dense is larger than that of any
-// below.
+// EncodeBoth returns Encode(v) and EncodeDense(v) for v below 2⁵³, which a float64 holds exactly: its exponent and mantissa are the
+// codes already, and converting is quicker than looking for the highest bit. Of a larger v, dense is larger than that of any below.
 func EncodeBoth(v uint64) (fine, dense uint32) {
 	b := math.Float64bits(float64(int64(v)))
 	fine, dense = uint32(b>>(52-mantissa))-(1023+mantissa-1)<<mantissa, uint32(b>>(52-denseMantissa))-(1023+denseMantissa-1)<<denseMantissa

@@ -1,5 +1,5 @@
 // Package tail estimates quantiles of a stream in very little memory, the upper ones best. [Sketch] takes 120 bytes, so that
-// millions of them fit into the entries of a flow table, and answers for latencies what people ask first: how slow are the
+// millions of them fit into the entries of a flow table, and answers the first question about latencies: how slow are the
 // slowest of a hundred.
 //
 // # How

@@ -21,7 +21,7 @@ const (
 	aboveLimit = 40
 )
 
-// Rand is where the random bits come from.
+// Rand is the source of random bits.
 type Rand = kll.Rand
 
 // Sketch holds the distribution of 16-bit codes ([logcode.Encode]) in 120 bytes without pointers, made to lie by the million
@@ -85,7 +85,7 @@ func (t *Sketch) Add(codes []uint16, r *Rand) {
 	t.review(before, codes)
 }
 
-// Base is how much is left out of what is not above the limit: of every 2^Base codes one is taken.
+// Base returns how much is left out of what is not above the limit: of every 2^Base codes one is taken.
 func (t *Sketch) Base() uint8 {
 	if t.width == 0 {
 		return 0

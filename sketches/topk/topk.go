@@ -148,7 +148,7 @@ func (l *List[K]) down() {
 	h[i] = n
 }
 
-// Get gives what is known of key. Of a key without a counter, Count and Error are both [List.Min].
+// Get returns what is known of key. Of a key without a counter, Count and Error are both [List.Min].
 func (l *List[K]) Get(hash uint64, key *K) Item[K] {
 	if c := l.find(slotindex.Tag(hash), key); c != nil {
 		return c.Item

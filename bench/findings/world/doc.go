@@ -1,4 +1,4 @@
-// Package world judges what hopscope says of a network that hopscope's authors did not make: a small packet simulator, writers of
+// Package world judges the findings of hopscope in an independent emulated network: a small packet simulator, writers of
 // reports, and scenarios whose truth is written down. It shares no code with the emulated network of p4/emu.
 //
 // # Model

@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Outcome is what was said of one scenario with one seed.
+// Outcome is the result of one scenario with one seed.
 type Outcome struct {
 	Scenario string `json:"scenario"`
 	Kind     string `json:"kind"`
@@ -36,7 +36,7 @@ type Outcome struct {
 	Refused  int         `json:"refused"`
 }
 
-// Statement is a finding without a cause, as it was told last.
+// Statement is a finding without a cause, as it was published last.
 type Statement struct {
 	Window   int    `json:"window"` // of its start, from when it happens
 	Kind     string `json:"kind"`
@@ -45,17 +45,17 @@ type Statement struct {
 	Text     string `json:"text"`
 }
 
-// Alternatives reports whether the elements that may be named cannot be told apart. Where as many things happen as are named, each has
-// to be in the list.
+// Alternatives reports whether the elements that may be named cannot be distinguished. Where as many things happen as are named, each
+// has to be in the list.
 func (s *Scenario) Alternatives() bool { return len(s.truth) > max(len(s.faults), 1) }
 
 // SeverityRight reports whether the severity is that of the truth.
 func (o *Outcome) SeverityRight() bool { return o.Told && (o.Want == "any" || o.Want == o.Severity) }
 
-// judge looks at what is told of one world.
+// judge looks at the findings of one world.
 type judge struct {
 	x       *world
-	all     map[uint64]*inference.Finding // as told last
+	all     map[uint64]*inference.Finding // as published last
 	order   []uint64
 	worst   map[uint64]inference.Severity
 	leads   []bool // by window of what happens: an element that may be named leads
@@ -241,8 +241,8 @@ func (j *judge) names(f *inference.Finding, t *truth) bool {
 	return false
 }
 
-// isLink reports whether an element is the link that a port leads over. Where nodes have several, its interfaces have to agree as far as
-// they are told, and one of them has to be told.
+// isLink reports whether an element is the link that a port leads over. Where nodes have several, its interfaces have to agree as far
+// as they are named, and one of them has to be named.
 func (j *judge) isLink(e inference.Element, port int) bool {
 	n := j.x.net
 	p := &n.ports[port]
@@ -269,7 +269,8 @@ func (j *judge) bundle(f *inference.Finding) bool {
 	})
 }
 
-// conditional reports whether a loss is told of a node whose reports, or whose packets' names, changed: such a statement counts them in.
+// conditional reports whether a loss is found at a node whose reports, or whose packets' names, changed: such a statement counts them
+// in.
 func (j *judge) conditional(f *inference.Finding) bool {
 	if f.Kind != inference.PacketLoss || f.Element.Kind == inference.LinkElement || f.Element.Kind == inference.FlowElement {
 		return false

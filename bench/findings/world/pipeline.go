@@ -68,7 +68,7 @@ func (p *pipeline) count() {
 	p.batch.Reset()
 }
 
-// cut ends a window and gives what is told of it.
+// cut ends a window and returns its findings.
 func (p *pipeline) cut(from, to int64) []inference.Finding {
 	p.count()
 	c := p.state.Cut(to)

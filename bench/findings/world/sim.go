@@ -239,7 +239,7 @@ func (x *world) scale() {
 		f.next = x.now + x.r.ExpFloat64()/f.rate
 	}
 	x.loads()
-	for i := range x.net.ports { // nobody runs a network with a port that is full from the start
+	for i := range x.net.ports { // no real network has a port that is full from the start
 		p := &x.net.ports[i]
 		if most := min(x.s.shape.load*1.5, .9); p.own+p.flows > most {
 			p.own = max(most-p.flows, .02)

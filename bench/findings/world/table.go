@@ -25,7 +25,7 @@ type Options struct {
 // DefaultOptions run both halves with one seed.
 func DefaultOptions() Options { return Options{Seed: 1, Seeds: 1, Half: "all", Format: "text"} }
 
-// Row is what was said of one kind of fault or change.
+// Row is the result for one kind of fault or change.
 type Row struct {
 	Kind      string  `json:"kind"`
 	Scenarios int     `json:"scenarios"`
@@ -33,7 +33,7 @@ type Row struct {
 	Named     int     `json:"named"`         // runs in which an element that may be named led the list
 	Delay     int     `json:"median_delay"`  // windows, of those; -1 if there are none
 	Severe    int     `json:"severe"`        // runs whose truth is critical
-	SevereOK  int     `json:"severe_told"`   // of those: told as critical
+	SevereOK  int     `json:"severe_told"`   // of those: published as critical
 	Severity  int     `json:"severity_ok"`   // runs with the right severity
 	False     int     `json:"false"`         // statements about healthy elements beside it
 	Critical  int     `json:"critical"`      // critical ones of those, and of those in quiet
@@ -45,7 +45,7 @@ type Row struct {
 	names  map[string]bool
 }
 
-// Result is what Judge found.
+// Result is the result of Judge.
 type Result struct {
 	Faults   []Row      `json:"faults"`
 	Benign   []Row      `json:"benign"`
@@ -54,7 +54,7 @@ type Result struct {
 	Outcomes []*Outcome `json:"outcomes"`
 }
 
-// Select gives the scenarios that the options ask for.
+// Select returns the scenarios that the options ask for.
 func (o *Options) Select() ([]Scenario, error) {
 	all, err := All()
 	if err != nil {

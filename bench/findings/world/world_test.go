@@ -135,8 +135,8 @@ func TestRunsRepeat(t *testing.T) {
 	}
 }
 
-// What is plain is told, and a change of reporting is not: one of each by day; by night all scenarios, against bounds below what the
-// table in docs/findings.md says.
+// What is plain is published, and a change of reporting is not: one of each by day; by night all scenarios, against bounds below what
+// the table in docs/findings.md says.
 func TestJudge(t *testing.T) {
 	for _, name := range []string{"loss-uplink", "benign-sink-samples"} {
 		r, err := Judge(t.Context(), Options{Seed: 1, Seeds: 1, Half: "all", Scenario: name})

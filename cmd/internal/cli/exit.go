@@ -1,5 +1,5 @@
-// Package cli is what hopscope and hopscope-bench have in common on the command line: exit statuses, the checks of
-// arguments, the line of progress, and the version.
+// Package cli is the common part of the command lines of hopscope and hopscope-bench: exit statuses, the checks of arguments,
+// the line of progress, and the version.
 package cli
 
 import (
@@ -133,7 +133,7 @@ func NoCommand(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// Run is what a command does.
+// Run is the function of a command.
 type Run = func(*cobra.Command, []string) error
 
 // interruptGrace is how long a command may take to end by itself.

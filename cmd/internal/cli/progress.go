@@ -3,20 +3,18 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
-	"golang.org/x/term"
+	"github.com/hopscope/hopscope/inference/names"
 )
 
 // ShowProgress prints what a command is doing once it has taken two seconds: on a terminal in one line that changes, and
 // elsewhere in a line every ten seconds. The function that it returns ends it.
 func ShowProgress(w io.Writer, what string, state func() string) (stop func()) {
-	f, ok := w.(*os.File)
-	terminal := ok && term.IsTerminal(int(f.Fd()))
 	every := 10 * time.Second
-	if terminal {
+	line, shown := terminal(w)
+	if shown {
 		every = 200 * time.Millisecond
 	}
 	done := make(chan struct{})
@@ -30,15 +28,15 @@ func ShowProgress(w io.Writer, what string, state func() string) (stop func()) {
 		t := time.NewTicker(every)
 		defer t.Stop()
 		for {
-			if terminal {
-				fmt.Fprintf(w, "\r\x1b[K%s: %s", what, state())
+			if shown {
+				fmt.Fprintf(line, "\r\x1b[K%s: %s", names.Printable(what), names.Printable(state()))
 			} else {
 				fmt.Fprintf(w, "%s: %s\n", what, state())
 			}
 			select {
 			case <-done:
-				if terminal {
-					fmt.Fprint(w, "\r\x1b[K")
+				if shown {
+					fmt.Fprint(line, "\r\x1b[K")
 				}
 				return
 			case <-t.C:

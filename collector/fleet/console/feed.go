@@ -120,7 +120,9 @@ var backoff = retry.Backoff{Min: leastWait, Max: MostWait}
 
 // Run reads until ctx ends, and feeds the page. No error ends it: what cannot be read now is tried again.
 func (c *Console) Run(ctx context.Context, page Page) {
+	c.mu.Lock()
 	c.page = page
+	c.mu.Unlock()
 	var wg sync.WaitGroup
 	wg.Go(func() { c.followRoster(ctx) })
 	wg.Go(func() { c.followSeries(ctx) })
@@ -304,7 +306,7 @@ func (f *feed) run(ctx context.Context) {
 	}
 }
 
-// same tells whether the fleet is the one that the feed began with.
+// same reports whether the fleet is the one that the feed began with.
 func (f *feed) same() bool {
 	p := f.Console.params()
 	return p != nil && p.Slices == f.params.Slices && p.Window == f.params.Window && p.Name == f.params.Name
@@ -316,7 +318,7 @@ func record(m *ingest.Message) (fleet.Record, error) {
 	return fleet.Record{Offset: m.Offset, Head: h, Value: m.Value}, err
 }
 
-// take shows what a message says. What cannot be read is counted, and told once a minute.
+// take shows what a message says. What cannot be read is counted, and logged once a minute.
 func (f *feed) take(ctx context.Context, m *ingest.Message) {
 	r, err := record(m)
 	if ahead := time.Duration(r.Head.End - time.Now().UnixNano()); err == nil && ahead > farAhead+f.params.Window {
@@ -401,7 +403,7 @@ func (f *feed) show(ctx context.Context, a *fleet.Assembled) {
 	}
 }
 
-// found tells the page of the findings of a window.
+// found hands the findings of a window to the page.
 func (f *feed) found(ctx context.Context, r *fleet.Record) error {
 	d, list, err := readFindings(f.codec, r)
 	if d == nil {
@@ -418,7 +420,7 @@ func (f *feed) found(ctx context.Context, r *fleet.Record) error {
 	return err
 }
 
-// correct makes the windows again of which a slice was told once more, one at a time, and not too often.
+// correct makes the windows again of which a slice was published once more, one at a time, and not too often.
 func (f *feed) correct(ctx context.Context) {
 	if time.Since(f.rebuilt) < rebuildEvery {
 		return

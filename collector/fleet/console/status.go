@@ -19,9 +19,10 @@ const (
 	silentAfter = 15 * time.Second
 	deadAfter   = 5 * time.Minute
 	maxProblems = 20
+	removedFor  = 24 * time.Hour // what retention removed is a problem so long
 )
 
-// NotReady says why the page does not show the fleet yet, or "".
+// NotReady returns why the page does not show the fleet yet, or "".
 func (c *Console) NotReady() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,7 +35,7 @@ func (c *Console) NotReady() string {
 	return fmt.Sprintf("reading what the page shows: %d records are left", c.behind)
 }
 
-// Line says how the console is, for a service manager.
+// Line returns the status of the console in one line, for a service manager.
 func (c *Console) Line() string {
 	if why := c.NotReady(); why != "" {
 		return why
@@ -85,7 +86,7 @@ const (
 	Left    = "left"    // it ended in order
 )
 
-// status tells how fleet and console are now.
+// status returns the present state of fleet and console.
 func (c *Console) Status() status {
 	c.mu.Lock()
 	c.forget()
@@ -121,6 +122,9 @@ func (c *Console) Status() status {
 			}
 		}
 	}
+	if n, at := removed(members); n > 0 && now.Sub(at) < removedFor {
+		problem("retention removed %d reports from Kafka before a consumer had read them, as was found at %s; keep topics longer than all consumers may be away (hopscope kafka topics)", n, at.UTC().Format(time.RFC3339))
+	}
 	if waiting && !merging {
 		problem("no consumer runs: what collectors send stays in Kafka, and nothing is stored (hopscope consume)")
 	}
@@ -131,6 +135,17 @@ func (c *Console) Status() status {
 		s.Problems = append(s.Problems[:maxProblems], fmt.Sprintf("and %d more", more))
 	}
 	return s
+}
+
+// removed gives how many reports were in records that retention removed, and when that was found last.
+func removed(members []*fleet.Member) (n uint64, at time.Time) {
+	for _, a := range fleet.Accounts(members) {
+		n += a.Dropped[fleet.DroppedRetention]
+		if found := time.Unix(0, a.Removed); a.Removed > 0 && found.After(at) {
+			at = found
+		}
+	}
+	return n, at
 }
 
 // stateOf says how a member is: by its own last word, and by what windows are without.
@@ -172,7 +187,7 @@ func (c *Console) Balances() []sink.Balance {
 // Registry reads the console when it is scraped.
 func (c *Console) Registry() *prometheus.Registry { return metrics.Registry(Metrics, c.collect) }
 
-// Metrics are what a console says of itself, and of the fleet.
+// Metrics holds the metrics of a console, and of the fleet.
 var (
 	metricRecords   = metrics.Metric{Name: "hopscope_console_records_total", Kind: metrics.Counter, Help: "Records of the series that were read."}
 	metricRefused   = metrics.Metric{Name: "hopscope_console_records_refused_total", Kind: metrics.Counter, Help: "Records of the series and of the roster that were refused."}
@@ -184,24 +199,32 @@ var (
 	metricReady     = metrics.Metric{Name: "hopscope_console_ready", Help: "1 when the page shows what the fleet has told."}
 	metricLastEnd   = metrics.Metric{Name: "hopscope_console_last_window_end_seconds", Help: "End of the newest window that is whole, since 1970."}
 	metricMembers   = metrics.Metric{Name: "hopscope_console_members", Help: "Members of the fleet: alive, missing, dead or left.", Labels: []string{"role", "state"}}
+	metricLeftOut   = metrics.NewGauge("hopscope_left_out", "What a limit of the page's settings left out since the start, by the setting to raise, in the units that the page says in a sentence.", "setting")
 	metricReports   = metrics.Metric{Name: "hopscope_console_fleet_reports",
 		Help: "Where the reports of the whole fleet are, over all runs: received = stored + in_flight + dropped.", Labels: []string{"sink", "part", "stage"}}
 
 	Metrics = []metrics.Metric{
 		metricRecords, metricRefused, metricWindows, metricRevisions, metricFindings, metricGaps, metricBehind, metricReady, metricLastEnd,
-		metricMembers, metricReports,
+		metricMembers, metricLeftOut, metricReports,
 	}
 )
 
 func (c *Console) collect(emit metrics.Emit) {
 	c.mu.Lock()
-	n, behind, end := c.counts, c.behind, c.last.end
+	n, behind, end, page := c.counts, c.behind, c.last.end, c.page
 	c.mu.Unlock()
 	emit.All(
 		metrics.Of(metricRecords, n.records), metrics.Of(metricRefused, n.refused), metrics.Of(metricWindows, n.windows),
 		metrics.Of(metricRevisions, n.revisions), metrics.Of(metricFindings, n.findings), metrics.Of(metricGaps, n.gaps),
 		metrics.Of(metricBehind, behind), metrics.Of(metricLastEnd, float64(end)/1e9), metrics.Of(metricReady, metrics.Bool(c.NotReady() == "")),
 	)
+	if page, ok := page.(sink.Limited); ok {
+		bySetting := map[string]uint64{}
+		for _, l := range page.Limits() {
+			bySetting[l.Setting] += l.N
+		}
+		metrics.Map(emit, metricLeftOut, bySetting)
+	}
 	type kind struct{ role, state string }
 	count := map[kind]int{}
 	for _, role := range []string{fleet.Collector, fleet.Consumer} {

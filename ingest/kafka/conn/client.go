@@ -68,10 +68,10 @@ func (c Config) Dial(id string) (*Client, error) {
 	return client, nil
 }
 
-// Config gives the settings that the client was made of.
+// Config returns the settings that the client was made of.
 func (c *Client) Config() Config { return c.conf }
 
-// Topic gives the name of a topic with the prefix of the fleet.
+// Topic returns the name of a topic with the prefix of the fleet.
 func (c *Client) Topic(name string) string { return c.conf.Topic(name) }
 
 // Transport carries the requests. Its metadata cover the topics of the fleet alone.
@@ -88,10 +88,10 @@ func (c *Client) Reachable(ctx context.Context) bool {
 	return err == nil
 }
 
-// Close closes the connections that nobody uses. Those in use are closed when they are given back.
+// Close closes the connections that are not in use. Those in use are closed when they are given back.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// Problem says why a renewed certificate or password could not be read, so that the old one is still used, or "".
+// Problem returns why a renewed certificate or password could not be read, so that the old one is still used, or "".
 func (c *Client) Problem() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/ingest/peer"
 )
 
-// Config says where Kafka is, and who we are to it.
+// Config holds the addresses of Kafka, and the identity of its client.
 type Config struct {
 	Brokers      []string      `yaml:"brokers" doc:"Brokers to begin with, as HOST:PORT. One that answers is enough: it names the others."`
 	Prefix       string        `yaml:"prefix" doc:"What the names of all topics and groups begin with. Two fleets on one Kafka need two."`
@@ -37,15 +37,15 @@ func DefaultConfig() Config {
 // SetDefaults makes c the default settings.
 func (c *Config) SetDefaults() { *c = DefaultConfig() }
 
-// Target says where records go, for people.
+// Target returns where records go, for display.
 func (c *Config) Target() string {
 	return fmt.Sprintf("%s, topics %s*", strings.Join(c.Brokers, ","), c.Prefix)
 }
 
-// Topic gives the name of a topic with the prefix.
+// Topic returns the name of a topic with the prefix.
 func (c *Config) Topic(name string) string { return c.Prefix + name }
 
-// Names gives the topics of a fleet with the prefix.
+// Names returns the topics of a fleet with the prefix.
 func (c *Config) Names() []string {
 	var names []string
 	for _, t := range []string{Windows, Reports, Series, State, Roster, Plans} {

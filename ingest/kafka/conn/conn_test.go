@@ -250,7 +250,7 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-// TestDenied has a user who may do nothing, and then what the error asks for.
+// TestDenied has a user that may do nothing, and then what the error asks for.
 func TestDenied(t *testing.T) {
 	t.Parallel()
 	b := kafkatest.Start(t, kafkatest.Options{Users: []string{"alice"}, ACLs: true})

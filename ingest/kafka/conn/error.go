@@ -29,7 +29,7 @@ const (
 	Refused                 // Kafka will never take this
 )
 
-// Error is what went wrong with a request, in words that say what to do.
+// Error is the failure of a request, in words that say what to do.
 type Error struct {
 	Kind Kind
 	Op   Op     // what was tried
@@ -54,10 +54,10 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
-// NeedsPerson reports whether trying again helps only after somebody has changed a setting, here or in Kafka.
+// NeedsPerson reports whether trying again helps only after an operator has changed a setting, here or in Kafka.
 func (e *Error) NeedsPerson() bool {
 	switch e.Kind {
 	case untrusted, Login, denied, NoTopic:
@@ -66,7 +66,7 @@ func (e *Error) NeedsPerson() bool {
 	return false
 }
 
-// Op is what a request wants to do to what, in the words of ACLs.
+// Op is the operation of a request and its resource, in the words of ACLs.
 type Op struct {
 	ACL      string // operation: Write, Read, Describe, Create
 	Resource string // topic, group, cluster

@@ -47,7 +47,7 @@ func (c *Client) NewTable(topic string, bound TableBounds) *Table {
 // Topic is its name.
 func (t *Table) Topic() string { return t.topic }
 
-// Get gives the last value of a key that was read. Nobody may change it.
+// Get returns the last value of a key that was read. It may not be changed.
 func (t *Table) Get(key string) (value []byte, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,14 +55,14 @@ func (t *Table) Get(key string) (value []byte, ok bool) {
 	return value, ok
 }
 
-// All gives all keys with their values. Nobody may change these.
+// All returns all keys with their values. They may not be changed.
 func (t *Table) All() map[string][]byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return maps.Clone(t.values)
 }
 
-// LeftOut is how many records went beyond the bounds.
+// LeftOut returns the number of records beyond the bounds.
 func (t *Table) LeftOut() uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,10 +1,11 @@
-// Package lead lets one of several members be in charge, and keeps the plan that is in force where the next one finds it: in a
-// compacted topic of one partition. Whoever has the partition in a group of consumers is in charge.
+// Package lead elects one of several members, and keeps the plan in force where the next one finds it: in a compacted topic of
+// one partition. The owner of the partition in a group of consumers is in charge.
 //
-// The group decides, and nobody's clock. Before anything leaves a member it writes the plan and its epoch to the log ([Term.Put]),
-// or asks ([Term.Holds]), and both set the group's offset, which the group takes from the owner of the partition alone. A member
-// that stood still, and does not know yet that it was given up, is refused. What it had asked for before it stood still may leave
-// it later; it has an epoch below those of its successor, who began above all that stand in the log, and devices refuse it.
+// The group decides, and no clock does. Before anything leaves a member it writes the plan and its epoch to the log
+// ([Term.Put]), or asks ([Term.Holds]), and both set the group's offset, which the group takes from the owner of the partition
+// alone. A member that stood still, and does not know yet that it was given up, is refused. What it had asked for before it
+// stood still may leave it later; it has an epoch below those of its successor, which began above all that stand in the log, and
+// devices refuse it.
 package lead
 
 import (
@@ -24,7 +25,7 @@ type Config struct {
 	Log     ingest.Log
 	Group   ingest.Group // that shares out partition 0 of the topic, and nothing else
 	Topic   string
-	Name    string        // of the member, for people
+	Name    string        // of the member, for display
 	Timeout time.Duration // of one question to the log and the group
 	Hold    time.Duration // that a term is kept between two generations of the group, while nothing leaves; 0 for 30 s
 	Logger  *slog.Logger  // nil for none
@@ -60,7 +61,7 @@ func Run(ctx context.Context, cfg Config, work func(ctx context.Context, t *Term
 	return errors.Join(err, m.err)
 }
 
-// member is told by the group. But for err it has one user, the group's goroutine.
+// member receives the calls of the group. But for err it has one user, the group's goroutine.
 type member struct {
 	ctx  context.Context // of Run
 	cfg  *Config
@@ -68,7 +69,7 @@ type member struct {
 	end  context.CancelFunc
 
 	term *Term  // the last one; nil before the first
-	last int    // the generation in which it was ours
+	last int    // the generation in which the member owned it
 	stop func() // ends the watch over the generation, or over the time without one
 
 	mu  sync.Mutex
@@ -81,7 +82,7 @@ func (m *member) Assigned(g *ingest.Generation) {
 	if m.stop != nil {
 		m.stop()
 	}
-	// Nobody else had the partition between two generations that follow each other.
+	// No other member had the partition between two generations that follow each other.
 	if t := m.term; t != nil && t.ctx.Err() == nil && ours && g.ID == m.last+1 {
 		m.watch(t, g)
 		t.set(g)
@@ -114,7 +115,7 @@ func (m *member) watch(t *Term, g *ingest.Generation) {
 	m.stop = func() { stop() }
 }
 
-// Revoke keeps the term until it is known who has the partition next. Meanwhile nothing leaves, since nobody confirms it.
+// Revoke keeps the term until the next owner of the partition is known. Meanwhile nothing leaves, since the group confirms nothing.
 func (m *member) Revoke(ctx context.Context, g *ingest.Generation) {
 	t := m.term
 	if t == nil || len(g.Partitions[m.cfg.Topic]) == 0 {
@@ -125,7 +126,7 @@ func (m *member) Revoke(ctx context.Context, g *ingest.Generation) {
 		t.cancel(fmt.Errorf("%w: %w", ErrLost, context.Cause(g.Lost)))
 	}
 	t.set(nil)
-	// Who does not hear from the group again is not to take himself for being in charge, although nothing could leave.
+	// A member that does not hear from the group again must not act as being in charge, although nothing could leave.
 	late := time.AfterFunc(m.cfg.Hold, func() { t.cancel(fmt.Errorf("%w: nothing was heard from the group for %v", ErrLost, m.cfg.Hold)) })
 	m.stop = func() { late.Stop() }
 	if m.ctx.Err() != nil { // the member leaves, and another one can begin at once

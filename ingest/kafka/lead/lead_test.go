@@ -29,7 +29,7 @@ func stand(t *testing.T, b *kafkatest.Broker, name string) *candidate {
 	k := b.Client()
 	log := kafka.NewLog(k, kafka.DefaultLogConfig())
 	topic := b.Prefix + "plans"
-	// Heartbeats are so rare that a member who was given up does not hear of it in this test.
+	// Heartbeats are so rare that a member that was given up does not learn it in this test.
 	group := kafka.NewGroup(k, log, kafka.GroupConfig{Name: b.Prefix + "control", Topics: map[string]int{topic: 1}, Session: time.Minute, Rebalance: 10 * time.Second}, nil)
 	c := &candidate{group: group, terms: make(chan *lead.Term, 10)}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -119,7 +119,7 @@ func TestFenced(t *testing.T) {
 	if err := errors.Join(one.stop(), two.stop()); err != nil {
 		t.Fatal(err)
 	}
-	// What nobody can read is passed over, and so is what claims a term behind which there is none.
+	// What cannot be read is passed over, and so is what claims a term behind which there is none.
 	log := kafka.NewLog(b.Client(), kafka.DefaultLogConfig())
 	var bad []ingest.Message
 	for _, m := range []struct{ key, value string }{
@@ -143,7 +143,7 @@ func TestFenced(t *testing.T) {
 	}
 }
 
-// silent is a group that takes a partition back and is not heard of again, until it is told to give it anew.
+// silent is a group that takes a partition back and is not heard of again, until it is asked to give it anew.
 type silent struct {
 	topic string
 	again chan struct{}

@@ -8,12 +8,12 @@ import (
 // Leader is the member that came to be in charge last, as the log says. One that was killed stands there until another one has
 // taken over.
 type Leader struct {
-	Name  string // for people; what its record says, of any length
-	Term  uint64 // 0 if nobody was in charge yet
+	Name  string // for display; what its record says, of any length
+	Term  uint64 // 0 if no member was in charge yet
 	Epoch uint32 // the highest that was ever written
 }
 
-// Observer reads who is in charge, and stands for nothing. Its methods may be called from anywhere.
+// Observer reads which member is in charge, and takes no part in the election. Its methods may be called from anywhere.
 type Observer struct {
 	cfg  *Config
 	turn chan struct{} // one reads at a time

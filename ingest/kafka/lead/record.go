@@ -13,8 +13,8 @@ import (
 // all versions have: the number of their term and their epoch.
 const recordVersion = 1
 
-// MaxPlan is how many bytes of a plan a record takes. With what stands around it, it is below the size of records that
-// any topic allows.
+// MaxPlan is the greatest size of a plan in a record, in bytes. With what stands around it, it is below the size of records that any
+// topic allows.
 const MaxPlan = 512 << 10
 
 // record is a value of the log.
@@ -28,8 +28,8 @@ type record struct {
 	Plan       json.RawMessage `json:"plan,omitempty"`
 }
 
-// key is that of all records of a writer, so that compaction keeps its last one, and what somebody writes who is not in charge
-// any more takes the place of nothing but what he wrote before.
+// key is that of all records of a writer, so that compaction keeps its last one, and what a member writes that is no longer in charge
+// replaces only what it wrote before.
 func (r *record) key() string { return "plan/" + r.Writer }
 
 // compare says which of two records is the later one by what their writers knew. Between records that are equal in that, the

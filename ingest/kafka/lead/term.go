@@ -26,7 +26,7 @@ type Term struct {
 	turn chan struct{} // one writes at a time
 	next int64         // offset up to which the log was read
 	log  history
-	base uint32 // the highest epoch of those who were in charge before
+	base uint32 // the highest epoch of the members in charge before
 	mine record // what was written last
 
 	mu      sync.Mutex
@@ -56,7 +56,7 @@ func (t *Term) Epoch() uint32 {
 	return t.log.epoch
 }
 
-// Plan is what was written last, by whoever was in charge then; nil for nothing.
+// Plan returns what was written last, by the member in charge then; nil for nothing.
 func (t *Term) Plan() []byte {
 	<-t.turn
 	defer func() { t.turn <- struct{}{} }()
@@ -147,7 +147,7 @@ func (t *Term) Holds(ctx context.Context) error {
 	return t.explain(t.confirm(ctx))
 }
 
-// confirm asks the group: it takes an offset from nobody but the owner of the partition in its present generation.
+// confirm asks the group: it takes an offset only from the owner of the partition in its present generation.
 func (t *Term) confirm(ctx context.Context) error {
 	for {
 		g, err := t.generation(ctx)
@@ -158,8 +158,8 @@ func (t *Term) confirm(ctx context.Context) error {
 		if err == nil || !kafka.Lost(err) || g.Lost.Err() != nil {
 			return err
 		}
-		// The group may share out anew, which the heartbeat of this member has not heard yet. What comes of it says whether
-		// the partition is still ours; where this one was forgotten, the generation is lost.
+		// The group may share out anew, which the heartbeat of this member has not heard yet. What comes of it says whether the
+		// member still owns the partition; where this one was forgotten, the generation is lost.
 		if err := t.other(ctx, g, err); err != nil {
 			return err
 		}
@@ -192,9 +192,9 @@ func (t *Term) other(ctx context.Context, g *ingest.Generation, refused error) e
 
 // put writes a record, reads what came before it, and asks the group whether it counts.
 //
-// What others have written since the term began is of members that were in charge before, if the group says that this one is.
-// They had not been told that it counts, or it would have been there when the term began, so nothing of it has left them. The
-// record is written above theirs all the same, so that it is the one that a successor finds.
+// What others have written since the term began is of members that were in charge before, if the group says that this one is. The
+// group had not confirmed it, or it would have been there when the term began, so nothing of it has left them. The record is written
+// above theirs all the same, so that it is the one that a successor finds.
 func (t *Term) put(ctx context.Context, epoch uint32, plan []byte) error {
 	for {
 		g, err := t.generation(ctx)
@@ -221,11 +221,11 @@ func (t *Term) put(ctx context.Context, epoch uint32, plan []byte) error {
 		if l := t.log.last; l == nil || l.Writer == r.Writer {
 			return t.forget(ctx)
 		}
-		t.mine.Term = t.log.term + 1 // not before the group has said so: who was given up never writes above his successor
+		t.mine.Term = t.log.term + 1 // not before the group has said so: a member that was given up never writes above its successor
 	}
 }
 
-// forget takes away the keys of those who were in charge before. They are of no use, and there would be more and more.
+// forget removes the keys of members that were in charge before. They are of no use, and their number would grow.
 func (t *Term) forget(ctx context.Context) error {
 	var gone []ingest.Message
 	for key := range t.log.keys {
@@ -287,8 +287,8 @@ func (t *Term) takeOver() error {
 	if err := t.read(ctx, next); err != nil {
 		return t.explain(err)
 	}
-	// Who was given up since he was told to begin does not write above his successor: he learns of it here, or has not read
-	// anything of him.
+	// A member that was given up since its term began does not write above its successor: it learns that here, or has read nothing of
+	// it.
 	if err := t.confirm(ctx); err != nil {
 		return t.explain(err)
 	}

@@ -593,7 +593,8 @@ type Sent struct {
 	Number        uint32                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"` // by which packets know the probe among those of the agent
 	Route         []byte                 `protobuf:"bytes,3,opt,name=route,proto3" json:"route,omitempty"`    // as in the plan
 	IntervalNs    uint64                 `protobuf:"varint,4,opt,name=interval_ns,json=intervalNs,proto3" json:"interval_ns,omitempty"`
-	Next          uint32                 `protobuf:"varint,5,opt,name=next,proto3" json:"next,omitempty"` // round that is sent next; the card took all below
+	Next          uint32                 `protobuf:"varint,5,opt,name=next,proto3" json:"next,omitempty"`     // round that is sent next; the card took all below
+	Failed        uint32                 `protobuf:"varint,6,opt,name=failed,proto3" json:"failed,omitempty"` // rounds of the schedule that the card did not take, beside them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -663,6 +664,13 @@ func (x *Sent) GetNext() uint32 {
 	return 0
 }
 
+func (x *Sent) GetFailed() uint32 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
 // Came are the rounds of a probe that came to the agent, of the last epoch in which any did.
 type Came struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -676,6 +684,7 @@ type Came struct {
 	Begun         uint32                 `protobuf:"varint,8,opt,name=begun,proto3" json:"begun,omitempty"`                          // times that counting began: with first, with an epoch, and when the sender began anew
 	TransitNs     uint64                 `protobuf:"varint,9,opt,name=transit_ns,json=transitNs,proto3" json:"transit_ns,omitempty"` // times in switches, added up since counting began; wraps around
 	Transits      uint32                 `protobuf:"varint,10,opt,name=transits,proto3" json:"transits,omitempty"`                   // rounds that they are of, among received; of others they are not known, as of all of an agent without these fields
+	Corrupt       uint32                 `protobuf:"varint,11,opt,name=corrupt,proto3" json:"corrupt,omitempty"`                     // of received, the rounds whose frames were changed on their way, and not read
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -780,6 +789,13 @@ func (x *Came) GetTransits() uint32 {
 	return 0
 }
 
+func (x *Came) GetCorrupt() uint32 {
+	if x != nil {
+		return x.Corrupt
+	}
+	return 0
+}
+
 var File_agent_proto protoreflect.FileDescriptor
 
 const file_agent_proto_rawDesc = "" +
@@ -834,14 +850,15 @@ const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"unfollowed\x18\b \x01(\x04R\n" +
 	"unfollowed\x12\x19\n" +
-	"\bleft_out\x18\t \x01(\rR\aleftOut\"y\n" +
+	"\bleft_out\x18\t \x01(\rR\aleftOut\"\x91\x01\n" +
 	"\x04Sent\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\rR\x06number\x12\x14\n" +
 	"\x05route\x18\x03 \x01(\fR\x05route\x12\x1f\n" +
 	"\vinterval_ns\x18\x04 \x01(\x04R\n" +
 	"intervalNs\x12\x12\n" +
-	"\x04next\x18\x05 \x01(\rR\x04next\"\xfb\x01\n" +
+	"\x04next\x18\x05 \x01(\rR\x04next\x12\x16\n" +
+	"\x06failed\x18\x06 \x01(\rR\x06failed\"\x95\x02\n" +
 	"\x04Came\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\fR\x06source\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\rR\x06number\x12\x14\n" +
@@ -854,7 +871,8 @@ const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"transit_ns\x18\t \x01(\x04R\ttransitNs\x12\x1a\n" +
 	"\btransits\x18\n" +
-	" \x01(\rR\btransits2\x88\x01\n" +
+	" \x01(\rR\btransits\x12\x18\n" +
+	"\acorrupt\x18\v \x01(\rR\acorrupt2\x88\x01\n" +
 	"\x05Plans\x12@\n" +
 	"\x06Follow\x12\x19.hopscope.agent.v1.Answer\x1a\x17.hopscope.agent.v1.Plan(\x010\x01\x12=\n" +
 	"\x04Tell\x12\x19.hopscope.agent.v1.Rounds\x1a\x16.hopscope.agent.v1.Ask(\x010\x01B/Z-github.com/hopscope/hopscope/p4/agent/agentpbb\x06proto3"

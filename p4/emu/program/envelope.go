@@ -29,7 +29,7 @@ const (
 	flagTransit   = 0x10
 )
 
-// envelope puts a report's headers in front of a packet, and says where it is cut. It gives nothing if nobody is to get it.
+// envelope puts a report's headers in front of a packet, and says where it is cut. It returns nothing if there is no receiver.
 func (s *Switch) envelope(r *report) (front []byte, limit int) {
 	action, to := s.find(collectorTable.Name, num(uint64(r.receiver)))
 	if action != "send" {

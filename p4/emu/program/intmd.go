@@ -209,7 +209,7 @@ func (p *inside) lot() uint32 {
 	return crcOf(id, l4(p.udp, p.tcp))
 }
 
-// instructions are what the source was told.
+// instructions are the settings of the source.
 type instructions struct {
 	bitmap, domain uint16
 	hops           uint8
@@ -252,7 +252,7 @@ func (c *intmd) process(s *Switch, in Frame) error {
 		if e.kept != nil {
 			p.shim, p.head, p.stack = e.kept.shim, e.kept.head, e.kept.stack
 		}
-		p.l4Len = 0 // nobody preserves it
+		p.l4Len = 0 // not preserved
 		c.clone(s, p, e.kept != nil, to, &m)
 	}
 	return nil

@@ -28,7 +28,7 @@ func words16(b []byte) (s uint64) {
 	return s
 }
 
-// hopOf is what the node tells about the packet.
+// hopOf is what the node reports about the packet.
 func (s *Switch) hopOf(m *told) hop {
 	_, d := s.find("egress.device")
 	return newHop(uint32(d[0].Uint64()), d[1].Uint64(), m.ingress, m.egress, m.came, m.left, m.depth)
@@ -88,7 +88,7 @@ func (c *intmd) due(port uint16, now, gap uint64) bool {
 
 func (e *leaving) turn(port uint16, gap uint64) bool { return e.due(port, e.m.left, gap) }
 
-// insert is the source: shim and header with what it was told.
+// insert is the source: shim and header by its instructions.
 func (e *leaving) insert(track *instructions) {
 	p := e.p
 	p.shim = shim{intMD << 4, 3, 0, 0}
@@ -125,7 +125,7 @@ func (e *leaving) push(ipLen uint16, sink bool) {
 	bytes := uint16(words) << 2
 	switch {
 	case sink: // the report's header has it
-	case words == 0 || words != p.head.words() || domain != 0 && domain != fantID: // nobody could divide the stack
+	case words == 0 || words != p.head.words() || domain != 0 && domain != fantID: // no sink node could divide the stack
 	case p.head[3] == 0:
 		p.head[0] |= exceeded
 	case ipLen+e.grown+bytes > e.room || int(p.shim[1])+int(words) > 255:
@@ -159,7 +159,7 @@ func (e *leaving) takeOut() {
 	p.shim, p.head, p.stack = nil, nil, nil
 }
 
-// settle makes lengths and the checksum of TCP or UDP right. What nobody changed stays, whatever it is.
+// settle makes lengths and the checksum of TCP or UDP right. What was not changed stays, whatever it is.
 func (p *inside) settle(gone, come uint64, grown uint16, complement bool) {
 	switch {
 	case p.v4 != nil:

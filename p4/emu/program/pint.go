@@ -137,7 +137,7 @@ type carrier struct {
 type echo struct {
 	collector, hardware uint8
 	size                uint16
-	header              digest // as it was told
+	header              digest // as it was configured
 	wide                bool
 	again               uint8
 }

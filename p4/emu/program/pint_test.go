@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-// salt is the constant of a function: 1 who writes, 2 values, 3 layer, 5 set, 6 rounding.
+// salt is the constant of a function: 1 writers, 2 values, 3 layer, 5 set, 6 rounding.
 func salt(seed, function uint32) uint32 {
 	return crcOf(be.AppendUint32(nil, seed+function*0x85ebca6b))
 }
@@ -57,8 +57,8 @@ func udpFrame(id uint16, payload byte) []byte {
 	return b
 }
 
-// The digest that the last switch reports is what decode/pint makes of the path, loops are told of where it says so, and
-// packets of two plans in turn go through the same switches, each by its own. What is delivered is what was sent.
+// The digest that the last switch reports is what decode/pint makes of the path, loops are reported where it says so, and packets of
+// two plans in turn go through the same switches, each by its own. What is delivered is what was sent.
 func TestPathDigest(t *testing.T) {
 	told, digests := 0, 0
 	for seed := range uint64(12) {

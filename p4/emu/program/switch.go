@@ -18,7 +18,7 @@ type Frame struct {
 	Bytes []byte
 }
 
-// Pass is what a switch measures on a packet's way through its egress. Times are microseconds since its start.
+// Pass holds the values that a switch measures on a packet's way through its egress. Times are microseconds since its start.
 type Pass struct {
 	Instance     uint32 // 0 for the packet itself, 1 for a clone of its ingress, 2 for one of its egress
 	IngressPort  uint16
@@ -98,14 +98,14 @@ func (s *Switch) Put(e table.Entry) error {
 // Tables are the tables of its program.
 func (s *Switch) Tables() []table.Table { return s.program.tables() }
 
-// Store is what they hold. Whoever writes there writes to the switch.
+// Store returns what they hold. A write there is a write to the switch.
 func (s *Switch) Store() *table.Store { return s.tables }
 
 // Mirror lets clones of a session leave by a port.
 func (s *Switch) Mirror(session uint32, port uint16) { s.mirrors[session] = port }
 
-// Process gives what leaves the switch because of a frame, in the order in which it does. Passes are what the switch
-// measured meanwhile; those of the frame that are not needed are none of its own, and stay for frames behind it.
+// Process returns what leaves the switch because of a frame, in the order in which it does. Passes are what the switch measured
+// meanwhile; those of the frame that are not needed are none of its own, and stay for frames behind it.
 func (s *Switch) Process(in Frame, passes []Pass) (out []Frame, left []Pass, err error) {
 	s.passes, s.out = slices.Clone(passes), nil
 	if err := s.program.process(s, in); err != nil {

@@ -35,7 +35,7 @@ func TestVectors(t *testing.T) {
 						Instance: q.Instance, IngressPort: q.IngressPort, EgressPort: q.EgressPort, PacketLength: q.PacketLength, IngressTime: q.Ingress,
 						EgressTime: q.Egress, EnqueueTime: q.Enqueued, EnqueueDepth: q.EnqueueDepth, QueueDelay: q.Queue, DequeueDepth: q.DequeueDepth,
 					}
-					if q.Instance == ingressClone && len(want) > 0 { // only its report tells when the packet came
+					if q.Instance == ingressClone && len(want) > 0 { // only its report shows when the packet came
 						_, d := s.find("egress.device")
 						pass.IngressTime = (be.Uint64(want[0].Bytes[66:]) - d[1].Uint64()) / 1000
 					}

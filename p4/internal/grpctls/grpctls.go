@@ -1,4 +1,4 @@
-// Package grpctls is how clients of gRPC here show and ask for certificates.
+// Package grpctls makes the TLS credentials of gRPC clients, which report why a server ended the connection.
 package grpctls
 
 import (

@@ -249,7 +249,7 @@ func (l *local) reset() {
 	}
 }
 
-// offer tells the search of a cover that was found elsewhere.
+// offer hands the search a cover that was found elsewhere.
 func (l *local) offer(cols []int32, cost int64) {
 	if cost < l.least {
 		l.best, l.least = slices.Clone(cols), cost

@@ -45,7 +45,7 @@ type Categories struct {
 
 const maxMetrics = 16 // bits of an instruction bitmap
 
-// Validate says what is wrong with the metrics.
+// Validate returns what is wrong with the metrics.
 func (m *Metrics) Validate() error {
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf("metrics: "+format, args...)) }

@@ -122,7 +122,7 @@ func Plan(p *attention.Problem, o Options) (*attention.Plan, error) {
 	return plan, nil
 }
 
-// Choice is what Switch gives.
+// Choice is the result of Switch.
 type Choice struct {
 	Method     Method
 	Probes     []int32 // that measure in detail

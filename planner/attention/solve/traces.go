@@ -29,7 +29,7 @@ func NewTraces(links int, probes [][]int32, cost []float64, change float64) *Tra
 	return t
 }
 
-// Through gives the probes that pass link l, ascending. The slice belongs to t.
+// Through returns the probes that pass link l, ascending. The slice belongs to t.
 func (t *Traces) Through(l int32) []int32 { return t.of[t.start[l]:t.start[l+1]] }
 
 // unit is what costs have to be multiplied with to become whole numbers whose sum is exact. Costs with more than six

@@ -53,8 +53,8 @@ func (t *Traces) switchWithin(suspicious, detailed []int32, limit int, stop func
 	return r
 }
 
-// fewest gives a choice that costs no more than the cheapest one and changes fewer probes, where there is one: the least
-// price of changes tells choices of the same cost apart.
+// fewest gives a choice that costs no more than the cheapest one and changes fewer probes, where there is one: the least price of
+// changes distinguishes choices of the same cost.
 func (w *within) fewest(probes []int32) []int32 {
 	x, _ := w.at(1, make([]int8, len(w.cost)))
 	if w.total(x.probes) <= w.total(probes) && x.changes < w.changes(probes) {

@@ -13,8 +13,8 @@ import (
 // sum of all d less the weight of a matching of T with the weights d(t) + d(u) - dist(t, u). Pairs of weight 0 or less
 // are left out, so that a depot in every corner leaves little to match.
 //
-// First come the bridges that the parity decides: a link with a tree without depots behind it is walked there and back.
-// Where T is large, only the nearest pairs enter the matching, and its dual values tell which others are worth entering.
+// First come the bridges that the parity decides: a link with a tree without depots behind it is walked there and back. Where T is
+// large, only the nearest pairs enter the matching, and its dual values show which others are worth entering.
 func (n *net) duplicate(depot []bool, stop func() bool) (copies, bound int) {
 	j, t := n.newJoiner(depot)
 	one := func(int) int64 { return 1 }

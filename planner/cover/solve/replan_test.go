@@ -173,8 +173,8 @@ func TestReplanForeign(t *testing.T) {
 	}
 }
 
-// What a new plan keeps it keeps under its id, and no id stands for another way than before: a difference by ids says all
-// that has to be told to senders.
+// What a new plan keeps it keeps under its id, and no id stands for another way than before: a difference by ids holds all that has
+// to be sent to senders.
 func TestReplanKeepsIDs(t *testing.T) {
 	g, err := topo.Parse("fat-tree:4")
 	if err != nil {

@@ -118,7 +118,7 @@ func (m *model) same(d *delivery.Assignment, added bool, w *delivery.Wiring, id 
 	return p
 }
 
-// fits reports whether a point can send so, if nobody else does.
+// fits reports whether a point can send so, if no other point sends.
 func (m *model) fits(i int32, flows []flow) bool {
 	x := &m.p.Nodes[m.points[i]]
 	free, room, sum := map[int32]float64{}, map[int32]float64{}, 0.0

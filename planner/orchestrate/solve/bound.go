@@ -27,6 +27,7 @@ type bounder struct {
 	lp      *relaxation
 	sack    knapsack
 	price   []int64
+	dearest float64 // the highest price, in units
 	best    []int64 // prices of the best bound
 	value   float64 // that bound before rounding up
 	bound   int64
@@ -103,8 +104,19 @@ func newLoss(p *problem, least int64) *bounder {
 	return b
 }
 
+// mostWorth is the most that everything is worth together, in units of prices. Its products with shares of rooms are exact to one unit
+// in a float64, and its sums do not overflow. While the linear programme is far from its solution, its own prices know no such bound.
+const mostWorth = 1 << 52
+
 func emptyBounder(p *problem) *bounder {
-	return &bounder{p: p, unit: 1, price: make([]int64, p.ifaces), best: make([]int64, p.ifaces), offered: make([]int32, p.ifaces), sweeps: minSweeps}
+	wanted := 1
+	for _, n := range p.want {
+		wanted += int(n)
+	}
+	return &bounder{
+		p: p, unit: 1, price: make([]int64, p.ifaces), dearest: mostWorth / float64(wanted), best: make([]int64, p.ifaces),
+		offered: make([]int32, p.ifaces), sweeps: minSweeps,
+	}
 }
 
 // sides gives the right hand sides of the rows of interfaces, and of those of flows if these are wanted.
@@ -143,8 +155,8 @@ func (p *problem) volumeBound() int64 {
 	return int64(len(most))
 }
 
-// offerPack tells the linear programme of the ways in which a packing uses its flows. The first packing is also where
-// it starts, with prices that share what a flow costs among what it carries.
+// offerPack adds to the linear programme the ways in which a packing uses its flows. The first packing is also where it starts, with
+// prices that share what a flow costs among what it carries.
 func (b *bounder) offerPack(s *pack) {
 	x := 0.0
 	if !b.began {
@@ -214,7 +226,11 @@ func (b *bounder) round() {
 	}
 	var sum, penalty, most int64
 	for i := range b.price {
-		b.price[i] = int64(b.lp.u[i] * one)
+		u := b.lp.u[i] * one
+		if !(u < b.dearest) { // or is no number
+			u = b.dearest
+		}
+		b.price[i] = int64(u)
 		if b.flow == 0 { // nothing is worth more than it costs to leave it out
 			b.price[i] = min(b.price[i], b.most(i))
 		}
@@ -226,7 +242,9 @@ func (b *bounder) round() {
 		k := b.sack.solve(p.path(int32(f)), p.room[f], b.flow, p.demand, b.price)
 		most = max(most, k)
 		if k > b.flow {
-			penalty += k - b.flow
+			if penalty < sum { // else nothing is bounded, and the sum could overflow
+				penalty += k - b.flow
+			}
 			b.offer(int32(f))
 		}
 	}

@@ -38,7 +38,7 @@ func DefaultModel() Model {
 	return Model{DemandMin: 4, DemandMax: 10, CapacityMean: 35, CapacityStdv: 5, Seed: 1}
 }
 
-// Validate says what is wrong with the numbers of the model.
+// Validate returns what is wrong with the numbers of the model.
 func (m *Model) Validate() error {
 	switch {
 	case m.DemandMin < 1 || m.DemandMax < m.DemandMin || m.DemandMax > 1<<30:

@@ -197,8 +197,8 @@ const mostLooked = 256
 // mostLarge is the same where the largest flows are looked at first.
 const mostLarge = 24
 
-// tight tells the search whether the room of flows is what is scarce, so that large flows should be preferred, rather
-// than flows that pass the right interfaces.
+// tight sets for the search whether the room of flows is scarce, so that large flows should be preferred, rather than flows that pass
+// the right interfaces.
 func (s *search) tight(scarce bool) {
 	s.large = 0
 	if !scarce {

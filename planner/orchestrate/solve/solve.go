@@ -12,11 +12,11 @@ import (
 	"github.com/hopscope/hopscope/planner/orchestrate"
 )
 
-// Method is how plans are made.
+// Method is the algorithm of a plan.
 type Method string
 
 const (
-	Heuristic Method = "heuristic" // the published one; the bound is ours
+	Heuristic Method = "heuristic" // the published one; the bound is that of this package
 	Search    Method = "search"    // improve it while there is time, or until it is proven optimal
 	Exact     Method = "exact"     // the same, and decide by a tree for as long as it takes
 	Auto      Method = "auto"      // search, and decide by a tree where the problem is small
@@ -25,7 +25,7 @@ const (
 // ErrMethod is an unknown method.
 var ErrMethod = errors.New("no such method")
 
-// Options are what Plan can be told.
+// Options holds the settings of Plan.
 type Options struct {
 	Method   Method // Auto if empty
 	Seed     uint64

@@ -176,7 +176,7 @@ func (s *splitter) replace(flows []int32) {
 	s.complete(len(flows))
 }
 
-// offerTransport tells the linear programme of a bounder how a transport uses its flows.
+// offerTransport adds to the linear programme of a bounder how a transport uses its flows.
 func (b *bounder) offerTransport(t *transport, used []int32) {
 	x := 0.0
 	if !b.began {

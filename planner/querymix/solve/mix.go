@@ -15,8 +15,8 @@ import (
 // λ is the inverse of the worst packets-to-answer. The primal simplex method with the inverse of the basis; the column
 // that enters comes from a knapsack over the dual prices (column generation, Gilmore and Gomory 1961).
 //
-// Prices prove a bound whatever their rounding errors: whoever pays price a for a rate of 1 and b for a share of 1 pays
-// at most K for a packet, where K is the knapsack's, so that λ·Σa + Σ b·floor ≤ K in every mix.
+// Prices prove a bound whatever their rounding errors: with price a for a rate of 1 and b for a share of 1, a packet costs at most K,
+// where K is the knapsack's, so that λ·Σa + Σ b·floor ≤ K in every mix.
 type mix struct {
 	items    []item
 	floor    []float64 // by query; 0 is none

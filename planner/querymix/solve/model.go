@@ -97,7 +97,7 @@ func (t *tracing) run() int {
 	return 0
 }
 
-// learn takes a digest of some writers, and those waiting that can be read with what it tells.
+// learn takes a digest of some writers, and those waiting that can be read with it.
 func (t *tracing) learn(writers uint64) {
 	writers &= t.unknown
 	if writers&(writers-1) != 0 {

@@ -70,7 +70,7 @@ func TestPlanAgainstOracle(t *testing.T) {
 		if len(plan.Sets) > 1 {
 			divided++
 		}
-		// For the widths of the plan nobody can be helped without harm to someone who is worse off.
+		// For the widths of the plan no query can be helped without harm to one that is worse off.
 		widths := make([]int, len(p.Queries))
 		for q := range widths {
 			for k, w := range p.Queries[q].Widths {

@@ -98,8 +98,8 @@ func (c *choice) better(d *choice) bool {
 	return false
 }
 
-// refine settles the best choice, and changes single widths as long as that is better for someone and worse for nobody
-// who is as badly off.
+// refine settles the best choice, and changes single widths as long as that is better for one query and worse for none that is as
+// badly off.
 func (s *search) refine() {
 	s.settle(s.best)
 	s.rank(s.best)

@@ -224,7 +224,7 @@ func (s *search) decide(p, interval, phase int32) (bytes, left float64, ok bool)
 	for _, r := range s.on[p] {
 		s.open[r]--
 		if s.now.seen[r] {
-			s.open[r] += closed // told already
+			s.open[r] += closed // reported already
 		}
 	}
 	if interval > 0 {

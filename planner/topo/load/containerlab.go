@@ -14,7 +14,7 @@ import (
 // maxLabNodes is the most keys of a mapping in a file of containerlab, whose nodes are one mapping.
 const maxLabNodes = 1024
 
-// labFile is what tells a file of containerlab from our own format: the key topology, which that does not have.
+// labFile distinguishes a file of containerlab from the format of hopscope: the key topology, which that does not have.
 var labFile = regexp.MustCompile(`(?m)^topology[ \t]*:`)
 
 // labOutside are ends of links that are no nodes of the lab: what leads to them leads out of the graph.

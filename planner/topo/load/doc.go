@@ -1,5 +1,5 @@
-// Package load reads topology files: GML and GraphML (the Internet Topology Zoo), the .graph and .demands files of
-// REPETITA, edge lists, SNDlib, BRITE, labs of containerlab, and our own YAML, which [Read] describes.
+// Package load reads topology files: GML and GraphML (the Internet Topology Zoo), the .graph and .demands files of REPETITA,
+// edge lists, SNDlib, BRITE, labs of containerlab, and the YAML that [Read] describes.
 //
 // It stands beside the graph, not in it, so that algorithms that index a graph depend neither on files nor on YAML.
 // [Topology] opens files; everything else is a pure function of a name and a reader. Input is hostile: sizes, nesting and

@@ -7,6 +7,15 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
+// readWords reads an edge list out of a file whose name does not say that it is one. A single link is refused: two words of
+// any text would be a network.
+func readWords(l *loader, r io.Reader) error {
+	if err := readEdgeList(l, r); err != nil || len(l.links) != 1 {
+		return err
+	}
+	return l.errorf(l.links[0].line, "two words make a network of one link in a file named .edges alone")
+}
+
 // readEdgeList reads a link a line: two node names, perhaps a weight, and perhaps further properties as "delay=10us",
 // "bandwidth_gbps=100" and "cost=3", separated by blanks. Nodes are numbered as they appear. What follows a # is a
 // comment. A line whose nodes an earlier one has the other way round, and no other line has been taken for, is the other direction

@@ -194,7 +194,7 @@ func (p *gmlParser) list(each func(k, v gmlToken) error) error {
 	}
 }
 
-// skip reads past a list that nobody wants.
+// skip reads past a list that is not used.
 func (p *gmlParser) skip(depth int) error {
 	if depth > maxDepth {
 		return p.l.errorf(p.line, "lists nested deeper than %d", maxDepth)

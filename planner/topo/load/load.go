@@ -44,7 +44,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Topology gives the topology that spec stands for: what a generator makes ([topo.Generators]), or a file ([Formats]).
+// Topology returns the topology that spec stands for: what a generator makes ([topo.Generators]), or a file ([Formats]).
 func Topology(spec string) (*topo.Graph, error) {
 	if topo.IsGenerator(spec) {
 		return topo.Parse(spec)
@@ -66,7 +66,7 @@ func Topology(spec string) (*topo.Graph, error) {
 // Read reads a topology file. Its name, which also becomes the graph's, says the format; a name that says none is
 // decided by how the content begins. Parallel links and links from a node to itself are kept. Every error is an [Error].
 //
-// Our YAML is:
+// The YAML of hopscope is:
 //
 //	name: lab                     # optional
 //	nodes:
@@ -97,7 +97,7 @@ func Read(name string, r io.Reader) (*topo.Graph, error) {
 		return nil, &Error{File: name, Err: err}
 	}
 	l := newLoader(name)
-	read := readEdgeList
+	read := readWords
 	switch strings.ToLower(filepath.Ext(base)) {
 	case ".gml":
 		read = readGML
@@ -108,6 +108,7 @@ func Read(name string, r io.Reader) (*topo.Graph, error) {
 	case ".yaml", ".yml":
 		read = readYAML
 	case ".edges", ".edgelist":
+		read = readEdgeList
 	case ".txt":
 		switch magic, _ := in.Peek(9); {
 		case bytes.HasPrefix(magic, []byte("?SNDlib")):
@@ -189,11 +190,11 @@ func sniff(in *bufio.Reader) func(*loader, io.Reader) error {
 		case slices.Contains([]string{"nodes:", "links:", "name:", "topology:", "prefix:", "mgmt:", "---"}, string(words[0])):
 			return readYAML
 		default:
-			return readEdgeList
+			return readWords
 		}
 		head = rest
 	}
-	return readEdgeList
+	return readWords
 }
 
 // lines walks the lines of r, numbered from 1, without their ends.

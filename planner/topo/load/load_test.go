@@ -103,6 +103,8 @@ func TestLoadRepetita(t *testing.T) {
 
 func TestReadErrors(t *testing.T) {
 	for _, c := range []struct{ name, file, text, want string }{
+		{"two words", "x.txt", "\nhello world\n", "x.txt:2: two words make a network of one link in a file named .edges alone"},
+		{"two words, no extension", "x", "hello world\n", "x:1: two words"},
 		{"edge list, three words", "x.edges", "a b\nc\n", "x.edges:2: 1 words, want two nodes"},
 		{"edge list, weight", "x.edges", "a b 0\n", `x.edges:1: weight "0"`},
 		{"edge list, not a number", "x.edges", "# c\na b NaN\n", `x.edges:2: weight "NaN"`},

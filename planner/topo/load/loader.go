@@ -301,7 +301,7 @@ func parseDelay(s string, unit time.Duration) (time.Duration, error) {
 	return time.Duration(v * float64(unit)), nil
 }
 
-// parseDuration reads a delay with its unit, as our own format and edge lists have it.
+// parseDuration reads a delay with its unit, as the YAML of hopscope and edge lists have it.
 func parseDuration(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	switch {
@@ -313,7 +313,7 @@ func parseDuration(s string) (time.Duration, error) {
 	return d, err
 }
 
-// setWord reads an attribute of a link as our own format and edge lists name it.
+// setWord reads an attribute of a link as the YAML of hopscope and edge lists name it.
 func setWord(a *topo.Attr, key, value string) (known bool, err error) {
 	switch key {
 	case "weight":
@@ -333,7 +333,7 @@ func setWord(a *topo.Attr, key, value string) (known bool, err error) {
 // speed is the rate of a link as the Topology Zoo gives it to read: a number and the first letter of its unit.
 type speed struct{ value, unit string }
 
-// set takes over a speed that is a plain number, unless the bandwidth is known. Others ("<2.5") tell no rate.
+// set takes over a speed that is a plain number, unless the bandwidth is known. Others ("<2.5") give no rate.
 func (s speed) set(a *topo.Attr) {
 	unit, ok := map[string]float64{"": 1, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}[strings.ToUpper(s.unit)]
 	if v, err := parseBandwidth(s.value, unit); ok && err == nil && a.Bandwidth == 0 {

@@ -26,7 +26,7 @@ const (
 	maxYAMLKeys  = 64 // of a mapping
 )
 
-// readYAML reads our own format, which [Read] shows and in which keys that are not listed are errors, or a lab of containerlab.
+// readYAML reads the YAML of hopscope, which [Read] shows and in which keys that are not listed are errors, or a lab of containerlab.
 func readYAML(l *loader, r io.Reader) error {
 	body, err := parseYAML(l, r)
 	if err != nil || body == nil {

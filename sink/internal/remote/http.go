@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -15,8 +16,8 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Client posts documents to one address. Its errors are those of a [sink.Writer]: a *[sink.PermanentError] where the
-// server read the document and refused it, a *[sink.RetryError] otherwise, with Config where only a person can mend it.
+// Client posts documents to one address. Its errors are those of a [sink.Writer]: a *[sink.PermanentError] where the server read the
+// document and refused it, a *[sink.RetryError] otherwise, with Config where only an operator can mend it.
 type Client struct {
 	Name    string      // of the sink, which errors begin with
 	URL     string      // may hold a secret: no error quotes it
@@ -31,7 +32,7 @@ type Client struct {
 // maxAnswer is how much of an answer is read, of its head as of its body.
 const maxAnswer = 64 << 10
 
-// maxMessage is how much of it is told.
+// maxMessage is how much of it is logged.
 const maxMessage = 500
 
 // Open reads the certificates. It does not connect.
@@ -53,7 +54,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Error is what a server said, or why it said nothing.
+// Error is the answer of a server, or the reason why there is none.
 type Error struct {
 	Name    string // of the sink
 	Status  int    // of HTTP; 0 when there was no answer
@@ -71,7 +72,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %d %s: %s", e.Name, e.Status, http.StatusText(e.Status), e.Message)
 }
 
-// Unwrap gives the cause of a missing answer.
+// Unwrap returns the cause of a missing answer.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Post sends a document. Any answer 2xx is a success, but for pages where the server gives none.
@@ -89,7 +90,7 @@ func (c *Client) Post(ctx context.Context, body []byte) error {
 		if u, ok := errors.AsType[*url.Error](err); ok { // it quotes the address
 			err = u.Err
 		}
-		return &sink.RetryError{Err: &Error{Name: c.Name, Err: err}, Config: WrongSecurity(err)}
+		return &sink.RetryError{Err: &Error{Name: c.Name, Err: err}, Config: WrongSecurity(err), Doubt: Connected(err)}
 	}
 	defer resp.Body.Close()
 	answer, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
@@ -107,11 +108,18 @@ func (c *Client) Post(ctx context.Context, body []byte) error {
 		return &sink.RetryError{Err: e, Config: true}
 	case s == http.StatusUnauthorized, s == http.StatusForbidden, s == http.StatusNotFound, s == http.StatusProxyAuthRequired,
 		s == http.StatusNotImplemented, s == http.StatusHTTPVersionNotSupported:
-		return &sink.RetryError{Err: e, Config: true, After: RetryAfter(resp.Header)}
+		// What looks into requests on the way forbids single ones.
+		return &sink.RetryError{Err: e, Config: true, After: RetryAfter(resp.Header), Doubt: s == http.StatusForbidden}
 	case s < 500:
 		return &sink.PermanentError{Err: e}
 	}
-	return &sink.RetryError{Err: e, After: RetryAfter(resp.Header)}
+	return &sink.RetryError{Err: e, After: RetryAfter(resp.Header), Doubt: resp.StatusCode != http.StatusTooManyRequests}
+}
+
+// Connected reports whether a request without an answer had a connection, so that its document may be the cause.
+func Connected(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return !(ok && op.Op == "dial") && !WrongSecurity(err)
 }
 
 // message makes one line of what a server says, which may be a page, and may repeat what it was sent.
@@ -173,8 +181,8 @@ func Address(name, text string, tls *TLS) error {
 	return nil
 }
 
-// Secrets are the parts of an address that nobody should see: path and query are all that many servers ask for. Short ones
-// are no secrets.
+// Secrets returns the parts of an address that may be secrets: path and query are all that many servers ask for. Short ones are no
+// secrets.
 func Secrets(address string) (secrets []string) {
 	u, err := url.Parse(address)
 	if err != nil {

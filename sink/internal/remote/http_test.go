@@ -89,8 +89,8 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// A server that does not take the client's certificate says so behind the client's back, who writes meanwhile. That a person has to
-// mend it is known every time.
+// A server that does not take the client's certificate says so while the client writes. That a person has to mend it is known every
+// time.
 func TestCertificateNotTaken(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a stranger is served") }))
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)

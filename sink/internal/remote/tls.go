@@ -1,5 +1,5 @@
-// Package remote is what sinks have in common that talk to a server over HTTP or TLS: connections on which everything has a limit,
-// and what an answer means for a next attempt.
+// Package remote is the common part of sinks that talk to a server over HTTP or TLS: connections on which everything has a
+// limit, and what an answer means for a next attempt.
 package remote
 
 import (
@@ -81,7 +81,7 @@ func WrongSecurity(err error) bool {
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return true
 	}
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" { // how crypto/tls tells the server's alert
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" { // how crypto/tls reports the server's alert
 		return true
 	}
 	return strings.Contains(err.Error(), "server gave HTTP response to HTTPS client")

@@ -16,7 +16,7 @@ import (
 	"github.com/hopscope/hopscope/sink/internal/remote"
 )
 
-// Config says which Alertmanager is told, and how.
+// Config names the Alertmanager that receives alerts, and holds its settings.
 type Config struct {
 	URL              string   `yaml:"url" doc:"Address of the Alertmanager, http or https, with a path prefix where a proxy needs one, and without /api/v2/alerts."`
 	TokenFile        string   `yaml:"token_file" doc:"File that holds a token, sent as Authorization: Bearer. White space around it is ignored."`
@@ -37,10 +37,10 @@ func (c *Config) SetDefaults() {
 // Alerts says that this store takes alerts.
 func (c Config) Alerts() bool { return true }
 
-// Target says where alerts go, for people.
+// Target returns where alerts go, for display.
 func (c Config) Target() string { return remote.Site(c.URL) }
 
-// Doc says what the switch, the queue and the spool of this store are for.
+// Doc returns what the switch, the queue and the spool of this store are for.
 func (c Config) Doc(key string) string {
 	return map[string]string{
 		"enabled": "Send alerts to an Alertmanager.",

@@ -10,9 +10,9 @@
 //
 // # Life
 //
-// An alert has no end until it is resolved. An Alertmanager ends what is not told again within its resolve_timeout, 5
-// minutes by default; the status open tells it every minute. A sign of life is an alert with the name hopscope-heartbeat
-// that fires as long as signs come, and ends Config.HeartbeatTimeout behind the last one: a watchdog for what receives it.
+// An alert has no end until it is resolved. An Alertmanager ends what is not sent again within its resolve_timeout, 5 minutes by
+// default; the status open is sent every minute. A sign of life is an alert with the name hopscope-heartbeat that fires as long
+// as signs come, and ends Config.HeartbeatTimeout behind the last one: a watchdog for its receiver.
 //
 // All of this may be sent twice without harm.
 package alertmanager

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/internal/remote"
 	"github.com/hopscope/hopscope/sink/notify"
@@ -70,28 +71,28 @@ type entry struct {
 	severity string // "" for one that is resolved
 }
 
-// Write sends the alerts of a batch. All of it is sent again after an error, which changes nothing.
+// Key implements [sink.Keyed].
+func (w *Writer) Key(p *sink.Point) string { return notify.PointKey(p) }
+
+// Write sends the alerts of a batch. An error says which of them are left.
 func (w *Writer) Write(ctx context.Context, b *sink.Batch) error {
-	entries, refused := w.entries(b)
+	var o notify.Outcome
+	entries := w.entries(b, &o)
 	for len(entries) > 0 {
 		n := min(perRequest, len(entries))
-		bad, err := w.send(ctx, b, entries[:n])
-		if err != nil {
-			return err
-		}
-		refused = append(refused, bad...)
+		w.send(ctx, b, entries[:n], &o)
 		entries = entries[n:]
 	}
-	return notify.Refused(len(refused), refused)
+	return o.Err()
 }
 
 // entries makes what is sent of every point.
-func (w *Writer) entries(b *sink.Batch) (out []entry, refused []sink.Refusal) {
+func (w *Writer) entries(b *sink.Batch, o *notify.Outcome) (out []entry) {
 	last := map[string]string{} // what this batch changes
 	for i := range b.Points {
 		alerts, err := notify.Alerts(&sink.Batch{Points: b.Points[i : i+1]})
 		if err != nil {
-			refused = append(refused, notify.Refusal(b.Points[i:i+1], err))
+			o.Fail(b.Points[i:i+1], &sink.PermanentError{Err: err})
 		}
 		for j := range alerts {
 			a := &alerts[j]
@@ -114,40 +115,49 @@ func (w *Writer) entries(b *sink.Batch) (out []entry, refused []sink.Refusal) {
 			out = append(out, e)
 		}
 	}
-	return out, refused
+	return out
 }
 
-// send sends entries in one request, and, if that is refused, each by itself, so that one does not take others with it.
-func (w *Writer) send(ctx context.Context, b *sink.Batch, entries []entry) (refused []sink.Refusal, err error) {
+// send sends entries in one request, and, if that fails, in smaller and smaller ones, so that one does not take others with
+// it.
+func (w *Writer) send(ctx context.Context, b *sink.Batch, entries []entry, o *notify.Outcome) {
+	var points []sink.Point
 	var all []postable
 	for i := range entries {
 		all = append(all, entries[i].alerts...)
+		points = append(points, b.Points[entries[i].point])
 	}
-	body, err := json.Marshal(all)
-	if err != nil {
-		return nil, &sink.RetryError{Err: err, Config: true}
+	if o.Stopped() || len(entries) == 1 && o.Held(points) {
+		o.Leave(points)
+		return
 	}
-	err = w.client.Post(ctx, body)
-	switch {
-	case err == nil:
-		for i := range entries {
-			w.sent(&entries[i])
+	var err error
+	if held := o.Held(points); !held {
+		var body []byte
+		if body, err = json.Marshal(all); err == nil {
+			err = w.client.Post(ctx, body)
+		} else {
+			err = &sink.PermanentError{Err: err}
 		}
-	case !sink.Permanent(err):
-		return nil, err
-	case len(entries) == 1:
-		p := entries[0].point
-		return []sink.Refusal{notify.Refusal(b.Points[p:p+1], err)}, nil
-	default:
-		for i := range entries {
-			bad, err := w.send(ctx, b, entries[i:i+1])
-			if err != nil {
-				return nil, err
+		if err == nil {
+			o.Pass()
+			for i := range entries {
+				w.sent(&entries[i])
 			}
-			refused = append(refused, bad...)
+			return
 		}
 	}
-	return refused, nil
+	switch {
+	case len(entries) == 1:
+		o.Fail(points, err)
+	case err != nil && !sink.Permanent(err) && !notify.Doubtful(err):
+		o.Stop(err)
+		o.Leave(points)
+	default:
+		half := len(entries) / 2
+		w.send(ctx, b, entries[:half], o)
+		w.send(ctx, b, entries[half:], o)
+	}
 }
 
 // sent remembers with which severity an alert fires.
@@ -238,7 +248,7 @@ func (w *Writer) summary(a *notify.Alert) string {
 	return clean(fmt.Sprintf("%s (%s)", a.Key, a.Severity))
 }
 
-// clean bounds a text and makes it UTF-8, which the API asks for.
+// clean bounds a text and makes it one that can be shown, and UTF-8, which the API asks for.
 func clean(text string) string {
-	return remote.Cut(strings.ToValidUTF8(text, "?"), maxText)
+	return remote.Cut(names.Printable(text), maxText)
 }

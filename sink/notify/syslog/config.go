@@ -13,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/sink/internal/remote"
 )
 
-// Config says which receiver is told, and how.
+// Config names the receiver of alerts, and holds its settings.
 type Config struct {
 	Network    string `yaml:"network" doc:"How messages travel: udp and unix as datagrams, tcp and tls as streams. Neither udp nor tcp nor tls confirms that a message has arrived." oneof:"udp|tcp|tls|unix"`
 	Address    string `yaml:"address" doc:"Receiver as HOST:PORT; for unix the path of its socket, such as /dev/log."`
@@ -35,10 +35,10 @@ func (c *Config) SetDefaults() {
 // Alerts says that this store takes alerts.
 func (c Config) Alerts() bool { return true }
 
-// Target says where alerts go, for people.
+// Target returns where alerts go, for display.
 func (c Config) Target() string { return c.Network + " " + c.Address }
 
-// Doc says what the switch, the queue and the spool of this store are for, and what TLS is for here.
+// Doc returns what the switch, the queue and the spool of this store are for, and what TLS is for here.
 func (c Config) Doc(key string) string {
 	return map[string]string{
 		"enabled":      "Send alerts to a syslog receiver.",

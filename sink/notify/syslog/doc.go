@@ -1,5 +1,5 @@
-// Package syslog brings alerts to a syslog receiver as messages of RFC 5424: over UDP (RFC 5426), TCP with octet counting
-// (RFC 6587 §3.4.1), TLS (RFC 5425), or a datagram socket of the same machine such as /dev/log.
+// Package syslog delivers alerts to a syslog receiver as messages of RFC 5424: over UDP (RFC 5426), TCP with octet counting (RFC
+// 6587 §3.4.1), TLS (RFC 5425), or a datagram socket of the same machine such as /dev/log.
 //
 // Syslog has no answers. Over UDP a message that is lost is lost without a trace; over TCP and TLS a message counts as
 // sent when the system has taken it, and those that were on their way when a connection broke are lost. A local socket

@@ -1,6 +1,7 @@
 package syslog
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -20,11 +22,11 @@ import (
 
 // Writer sends messages to one receiver.
 type Writer struct {
-	conf  Config
-	tls   *tls.Config
-	form  form
-	link  *link // nil without a connection
-	steps notify.Steps
+	conf Config
+	tls  *tls.Config
+	form form
+	link *link // nil without a connection
+	cut  atomic.Uint64
 }
 
 // link is a connection, and what is known about its end.
@@ -59,8 +61,16 @@ func New(conf Config) (*Writer, error) {
 	return w, nil
 }
 
+// Limits lists what the settings limit.
+func (w *Writer) Limits() []sink.Limit {
+	return []sink.Limit{{Setting: "syslog.max_bytes", N: w.cut.Load(), What: "messages of syslog were sent with a text that was cut"}}
+}
+
 // Name is "syslog".
 func (w *Writer) Name() string { return "syslog" }
+
+// Key implements [sink.Keyed].
+func (w *Writer) Key(p *sink.Point) string { return notify.PointKey(p) }
 
 // Close ends the connection.
 func (w *Writer) Close() error {
@@ -68,17 +78,17 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-// Write sends the alerts of a batch, each as a message. What was sent before an error is not sent again when Write is
-// called with the same batch.
+// Write sends the alerts of a batch, each as a message. An error says which of them are left.
 func (w *Writer) Write(ctx context.Context, b *sink.Batch) error {
-	return w.steps.Write(ctx, b, w.send)
+	return notify.Each(ctx, b, w.send)
 }
 
 func (w *Writer) send(ctx context.Context, a *notify.Alert) error {
 	if a.Status == notify.Open || a.Status == notify.Heartbeat && !w.conf.Heartbeats {
-		return nil
+		return notify.ErrUnwanted
 	}
 	message := w.form.of(a)
+	cut := bytes.HasSuffix(message, []byte(cutSign))
 	if w.conf.Network == "tcp" || w.conf.Network == "tls" { // octet counting
 		message = append(append(strconv.AppendInt(nil, int64(len(message)), 10), ' '), message...)
 	}
@@ -99,6 +109,9 @@ func (w *Writer) send(ctx context.Context, a *notify.Alert) error {
 		w.hangUp()
 		return w.failed(ctx, "send", err)
 	}
+	if cut {
+		w.cut.Add(1)
+	}
 	return nil
 }
 
@@ -111,7 +124,7 @@ func (w *Writer) failed(ctx context.Context, what string, err error) error {
 	if errors.Is(err, syscall.EMSGSIZE) {
 		return &sink.PermanentError{Err: e}
 	}
-	return &sink.RetryError{Err: e, Config: remote.WrongSecurity(err) || sink.NeedsPerson(err)}
+	return &sink.RetryError{Err: e, Doubt: what == "send", Config: remote.WrongSecurity(err) || sink.NeedsPerson(err)}
 }
 
 func (w *Writer) connect(ctx context.Context) error {
@@ -146,7 +159,7 @@ func (l *link) watch() {
 	close(l.ended)
 }
 
-// lookUp is how often the name of a receiver of datagrams is looked up, since nothing tells that it has moved.
+// lookUp is how often the name of a receiver of datagrams is looked up, since nothing signals that it has moved.
 const lookUp = 5 * time.Minute
 
 // over reports whether the receiver has closed the connection, or may have moved.

@@ -199,6 +199,9 @@ func TestNetworks(t *testing.T) {
 					parse(t, []byte(m))
 				}
 			}
+			if l := w.Limits(); len(l) != 1 || l[0].N != 2 {
+				t.Errorf("%+v, want the long message to be cut twice", l)
+			}
 			beating := writer(t, network, address, func(c *Config) {
 				c.Heartbeats = true
 				if network == "tls" {

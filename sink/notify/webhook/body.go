@@ -34,7 +34,7 @@ var functions = template.FuncMap{
 		b, err := json.Marshal(v)
 		return string(b), err
 	},
-	// slack takes the meaning away that chats give to these: without it, a text could call everybody in a channel.
+	// slack takes the meaning away that chats give to these: without it, a text could call all members of a channel.
 	"slack": strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace,
 }
 
@@ -82,11 +82,12 @@ func samples() (alerts []notify.Alert) {
 
 // of makes the body of one alert.
 func (m *body) of(a *notify.Alert) ([]byte, error) {
+	shown := a.Screened()
 	if m.template == nil {
-		return json.Marshal(a)
+		return json.Marshal(&shown)
 	}
 	var out bounded
-	if err := m.template.Execute(&out, view{Alert: *a, Status: a.Status.String()}); err != nil {
+	if err := m.template.Execute(&out, view{Alert: shown, Status: a.Status.String()}); err != nil {
 		return nil, err
 	}
 	if m.json && !json.Valid(out.Bytes()) {

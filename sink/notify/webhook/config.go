@@ -40,7 +40,7 @@ func (c *Config) SetDefaults() {
 // Alerts says that this store takes alerts.
 func (c Config) Alerts() bool { return true }
 
-// Target says where alerts go, for people. Of an address only the server is told, since the rest may be a secret.
+// Target returns where alerts go, for display. Of an address it holds only the server, since the rest may be a secret.
 func (c Config) Target() string {
 	switch {
 	case c.URLFile != "":
@@ -51,7 +51,7 @@ func (c Config) Target() string {
 	return remote.Site(c.URL)
 }
 
-// Doc says what the switch, the queue and the spool of this store are for.
+// Doc returns what the switch, the queue and the spool of this store are for.
 func (c Config) Doc(key string) string {
 	return map[string]string{
 		"enabled": "Post alerts to a server.",

@@ -15,7 +15,6 @@ type Writer struct {
 	heartbeats bool
 	client     *remote.Client
 	body       *body
-	steps      notify.Steps
 }
 
 // New reads the secrets, the certificates and the template. It does not connect.
@@ -34,18 +33,20 @@ func New(conf Config) (*Writer, error) {
 // Name is "webhook".
 func (w *Writer) Name() string { return "webhook" }
 
+// Key implements [sink.Keyed].
+func (w *Writer) Key(p *sink.Point) string { return notify.PointKey(p) }
+
 // Close ends idle connections.
 func (w *Writer) Close() error { return w.client.Close() }
 
-// Write posts the alerts of a batch, each by itself. What was posted before an error is not posted again when Write is
-// called with the same batch.
+// Write posts the alerts of a batch, each by itself. An error says which of them are left.
 func (w *Writer) Write(ctx context.Context, b *sink.Batch) error {
-	return w.steps.Write(ctx, b, w.send)
+	return notify.Each(ctx, b, w.send)
 }
 
 func (w *Writer) send(ctx context.Context, a *notify.Alert) error {
 	if a.Status == notify.Open || a.Status == notify.Heartbeat && !w.heartbeats {
-		return nil
+		return notify.ErrUnwanted
 	}
 	body, err := w.body.of(a)
 	if err != nil {

@@ -114,7 +114,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// After an error a batch goes on where it stopped; a refused alert does not hold up those behind it.
+// An alert that fails, or is refused, does not hold up those behind it; the error says what is left and what was refused.
 func TestGoesOn(t *testing.T) {
 	r := &receiver{answer: func(n int, body string) int {
 		switch {
@@ -134,20 +134,58 @@ func TestGoesOn(t *testing.T) {
 	}
 	b := notify.Batch(alerts)
 	err := w.Write(t.Context(), b)
-	if re, ok := errors.AsType[*sink.RetryError](err); !ok || !re.Progress || re.Config {
-		t.Fatalf("Write = %v", err)
+	re, ok := errors.AsType[*sink.RetryError](err)
+	if !ok || !re.Progress || !re.Doubt || re.Config || re.Rest == nil || len(re.Refused) != 1 || re.Refused[0].Points != 1 ||
+		re.Refused[0].Series[0] != (sink.SeriesCount{Series: notify.Measurement, Points: 1}) {
+		t.Fatalf("Write = %v, %+v", err, re)
 	}
-	err = w.Write(t.Context(), notify.Batch(alerts)) // as it comes from a spool
-	p, ok := errors.AsType[*sink.PermanentError](err)
-	if !ok || p.Rejected != 1 || p.Refused[0].Points != 1 || p.Refused[0].Series[0] != (sink.SeriesCount{Series: notify.Measurement, Points: 1}) {
-		t.Fatalf("Write = %v", err)
-	}
-	if got := r.got(); len(got) != 4 || r.seen != 6 {
+	if got := r.got(); len(got) != 3 || r.seen != 5 {
 		t.Errorf("%d requests, got %q", r.seen, got)
+	}
+	if err := w.Write(t.Context(), decoded(t, re.Rest)); err != nil || r.seen != 6 {
+		t.Errorf("what was left: %v, %d requests", err, r.seen)
 	}
 	if err := w.Write(t.Context(), b); !sink.Permanent(err) || r.seen != 11 {
 		t.Errorf("the same batch once more: %v, %d requests", err, r.seen)
 	}
+}
+
+// A receiver that fails for all is asked for few alerts of a batch, and those that it was not asked for come first the next time.
+func TestFailsForAll(t *testing.T) {
+	r := &receiver{answer: func(int, string) int { return http.StatusInternalServerError }}
+	s := httptest.NewServer(r)
+	defer s.Close()
+	var alerts []notify.Alert
+	for i := range 10 {
+		alerts = append(alerts, alert(notify.Firing, fmt.Sprint("node ", i)))
+	}
+	alerts = append(alerts, alert(notify.Resolved, "node 1"))
+	err := writer(t, s.URL, nil).Write(t.Context(), notify.Batch(alerts))
+	re, ok := errors.AsType[*sink.RetryError](err)
+	if !ok || re.Progress || !re.Doubt || re.Rest == nil || r.seen != 3 {
+		t.Fatalf("Write = %v after %d requests", err, r.seen)
+	}
+	left, err := notify.Alerts(decoded(t, re.Rest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var order []string
+	for _, a := range left {
+		order = append(order, a.Status.String()+" "+a.Element)
+	}
+	want := "firing node 3,firing node 4,firing node 5,firing node 6,firing node 7,firing node 8,firing node 9,firing node 0,firing node 1,firing node 2,resolved node 1"
+	if got := strings.Join(order, ","); got != want {
+		t.Errorf("left: %s, want %s", got, want)
+	}
+}
+
+func decoded(t *testing.T, r *sink.Refusal) *sink.Batch {
+	t.Helper()
+	var b sink.Batch
+	if err := sink.DecodeBatch(r.Payload, &b); err != nil || uint64(len(b.Points)) != r.Points {
+		t.Fatalf("%d points, %v", len(b.Points), err)
+	}
+	return &b
 }
 
 // Headers, the token and the address come from files and the environment, and are in no error, also where the receiver

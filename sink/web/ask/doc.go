@@ -1,3 +1,3 @@
-// Package ask is the other side of the page: what a running collector or console answers about hops, flows and findings, and
-// how that is written for people.
+// Package ask is the other side of the page: the client of a running collector or console for hops, flows and findings, and the
+// text form of the answers.
 package ask

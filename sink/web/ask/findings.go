@@ -91,7 +91,7 @@ func (f *Finding) place() string {
 	return "-"
 }
 
-// Finding is what alerts are made of.
+// Finding returns the finding that alerts are made of.
 func (f *Finding) Finding() (out inference.Finding, err error) {
 	if out.Kind, err = inference.ParseKind(f.Kind); err != nil {
 		return out, err
@@ -133,7 +133,7 @@ func OpenFindings(list []Finding) (out []inference.Finding) {
 	return out
 }
 
-// state says what people did about a finding.
+// state returns what operators did about a finding.
 func (f *Finding) state(rules *notify.Rules, now time.Time) string {
 	x, err := f.Finding()
 	if err != nil {

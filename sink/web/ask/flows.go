@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/hopscope/hopscope/decode"
@@ -24,6 +25,17 @@ type Flow struct {
 		ErrorP50   *float64 `json:"latency_p50_error"` // absent in answers of pages of the version before
 		ErrorP99   *float64 `json:"latency_p99_error"`
 	}
+	Octets float64
+	Seen   []struct {
+		Node      inference.HopName
+		IngressIf string `json:"ingress_if"`
+		EgressIf  string `json:"egress_if"`
+		Packets   uint64
+		Octets    uint64
+		DelayMean *float64 `json:"path_delay_mean_ns"`
+		DelayMin  *float64 `json:"path_delay_min_ns"`
+		DelayMax  *float64 `json:"path_delay_max_ns"`
+	}
 	Several *severalPaths
 }
 
@@ -32,24 +44,39 @@ func (f *Flow) nodes(called *names.Names) string {
 	for _, h := range f.Path {
 		path = append(path, h.Node.HopKey)
 	}
+	if len(path) == 0 && len(f.Seen) > 0 {
+		return fmt.Sprintf("not known (places: %d)", len(f.Seen))
+	}
 	return called.Path(path)
 }
 
-// WriteFlows writes flows for people, with what nodes are called.
+// octets writes the octets of a flow, "-" where they are not known.
+func octets(n float64) string {
+	if n == 0 {
+		return "-"
+	}
+	return bytesCell(&n)
+}
+
+// WriteFlows writes flows as text, with the names of nodes.
 func WriteFlows(w io.Writer, flows []Flow, called *names.Names) error {
 	if len(flows) == 0 {
 		_, err := fmt.Fprintln(w, "No flow was reported yet.")
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "packets\tflow\tpath\tchanges")
+	head, cell := "", func(*Flow) string { return "" } // INT says nothing of octets
+	if slices.ContainsFunc(flows, func(f Flow) bool { return f.Octets > 0 }) {
+		head, cell = "\toctets", func(f *Flow) string { return "\t" + octets(f.Octets) }
+	}
+	fmt.Fprintf(t, "packets%s\tflow\tpath\tchanges\n", head)
 	for _, f := range flows {
-		fmt.Fprintf(t, "%.0f\t%s\t%s%s\t%d\n", f.Packets, f.Key, f.nodes(called), f.Several.note(), f.Changes)
+		fmt.Fprintf(t, "%.0f%s\t%s\t%s%s\t%d\n", f.Packets, cell(&f), f.Key, f.nodes(called), f.Several.note(), f.Changes)
 	}
 	return t.Flush()
 }
 
-// Write writes a flow for people, with what nodes are called.
+// Write writes a flow as text, with the names of nodes.
 func (f *Flow) Write(w io.Writer, k decode.FlowKey, called *names.Names) error {
 	fmt.Fprintf(w, "%s\n", f.Key)
 	if from, to := called.Host(k.SrcAddr()), called.Host(k.DstAddr()); from != "" || to != "" {
@@ -57,10 +84,32 @@ func (f *Flow) Write(w io.Writer, k decode.FlowKey, called *names.Names) error {
 	}
 	fmt.Fprintf(w, "%.0f packets lately, path %s%s, changed %d times\n\n", f.Packets, f.nodes(called), f.Several.note(), f.Changes)
 	f.Several.print(w, called)
+	if err := f.writeSeen(w, called); err != nil || len(f.Path) == 0 {
+		return err
+	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "hop\tnode\tegress\tp50\tp99\tqueue p99")
 	for i, h := range f.Path {
 		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\n", i, called.HopNode(h.Node.HopKey), egressCell(called, h.Node, h.EgressIf), nsWithinCell(h.LatencyP50, h.ErrorP50), nsWithinCell(h.LatencyP99, h.ErrorP99), bytesCell(h.QueueP99))
 	}
 	return t.Flush()
+}
+
+// writeSeen writes the places at which nodes saw the flow, by samples or flow records.
+func (f *Flow) writeSeen(w io.Writer, called *names.Names) error {
+	if len(f.Seen) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w, "seen by samples or flow records, which do not say in which order, and whose delays have no quantiles:")
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "node\tingress\tegress\tpackets\toctets\tpath delay mean\tmin\tmax")
+	for _, s := range f.Seen {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", called.HopNode(s.Node.HopKey), egressCell(called, s.Node, s.IngressIf), egressCell(called, s.Node, s.EgressIf), s.Packets,
+			octets(float64(s.Octets)), nsCell(s.DelayMean), nsCell(s.DelayMin), nsCell(s.DelayMax))
+	}
+	if err := t.Flush(); err != nil || len(f.Path) == 0 {
+		return err
+	}
+	_, err := fmt.Fprintln(w)
+	return err
 }

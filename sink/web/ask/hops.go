@@ -28,7 +28,7 @@ type Hops struct {
 	}
 }
 
-// Write writes the hops for people, in the order of sort, with what nodes are called.
+// Write writes the hops as text, in the order of sort, with the names of nodes.
 func (h *Hops) Write(w io.Writer, sort string, called *names.Names) error {
 	if len(h.Hops) == 0 {
 		_, err := fmt.Fprintln(w, "No hop was reported yet.")

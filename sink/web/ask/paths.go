@@ -74,7 +74,7 @@ func (p *severalPaths) print(w io.Writer, called *names.Names) {
 	if p.Unexplained >= .001 {
 		fmt.Fprintf(t, "%s\tno path of the topology, or digests are wrong\n", shareCell(p.Unexplained))
 	}
-	_ = t.Flush() // of a writer that failed the next line tells
+	_ = t.Flush() // a writer that failed shows it with the next line
 	fmt.Fprintln(w)
 }
 

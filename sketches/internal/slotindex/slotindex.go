@@ -1,12 +1,12 @@
-// Package slotindex finds table slots by hash: the part that a flow table and a top-k list have in common.
+// Package slotindex finds table slots by hash: the common part of a flow table and a top-k list.
 //
 // It is open addressing with linear probing over cells of 8 bytes, which hold a 32-bit tag and a slot number. The tag is the
 // upper half of the hash. It decides where a key is looked for first and, but for one chance in 2³² a cell, whether a slot is
 // the right one. So a look-up reads one cache line of the index and nothing of entries that it does not want. Deletion shifts
 // back what came behind (Knuth, TAOCP 3, §6.4, algorithm R): there are no tombstones, and look-ups do not slow down with age.
 //
-// Look-ups read at most [Reach] cells, because no slot lies farther from where it is looked for first: what would have to is
-// not inserted. With well-mixed hashes that does not happen; with hashes that somebody chose, it bounds the work.
+// Look-ups read at most [Reach] cells, because no slot lies farther from where it is looked for first: what would have to is not
+// inserted. With well-mixed hashes that does not happen; with hashes that a sender chose, it bounds the work.
 package slotindex
 
 import (
@@ -36,7 +36,7 @@ func New(n int) Index { return Index{cells: sketches.MakeHuge[cell](Cells(n))} }
 // on average if the slot is there, and 5 if it is not.
 func Cells(n int) int { return n + n/2 + 8 }
 
-// Tag is what an index keeps of a hash.
+// Tag returns the part of a hash that an index keeps.
 func Tag(hash uint64) uint32 { return uint32(hash >> 32) }
 
 func (x *Index) home(tag uint32) int {
@@ -48,7 +48,7 @@ func (x *Index) home(tag uint32) int {
 // tags is some 300 cells long.
 const Reach = 1024
 
-// First gives the slot of the cell where a tag is looked for first, if it has the tag; otherwise None. Find looks on. It is small
+// First returns the slot of the cell where a tag is looked for first, if it has the tag; otherwise None. Find looks on. It is small
 // enough to be inlined.
 func (x *Index) First(tag uint32) uint32 {
 	if c := x.cells[x.home(tag)]; c.tag() == tag {
@@ -57,8 +57,8 @@ func (x *Index) First(tag uint32) uint32 {
 	return None
 }
 
-// Find gives the position of the next cell with the tag behind position at, and its slot; None if there is no more. Start
-// with at = -1.
+// Find returns the position of the next cell with the tag behind position at, and its slot; None if there is no more. Start with at =
+// -1.
 func (x *Index) Find(tag uint32, at int) (pos int, slot uint32) {
 	cells := x.cells
 	home := x.home(tag)
@@ -113,7 +113,7 @@ func (x *Index) Delete(tag, slot uint32) {
 			i = 0
 		}
 	}
-	// Whoever may fill a hole lies less than Reach behind it.
+	// A cell that may fill a hole lies less than Reach behind it.
 	for j, left := i, Reach-1; left > 0; left-- {
 		if j++; j == n {
 			j = 0

@@ -2,6 +2,11 @@
 
 export type Maybe = number | null;
 
+// An exporter whose datagrams no profile reads.
+export interface UnreadRow { address: string; count: number; at_least?: boolean; text: string; sample?: string }
+
+export interface UnreadList { total: number; exporters: UnreadRow[] }
+
 export interface Source { kind: string; address: string; detail?: string; problem?: string; frames: number }
 
 export interface Status {
@@ -14,7 +19,7 @@ export interface Status {
   settings: { name: string; value: string }[];
   windows: number;
   history_windows: number;
-  kept: { hops: number; flows: number; exporters: number };
+  kept: { hops: number; flows: number; exporters: number; interfaces: number };
   refused: number;
   judged?: Judged; // unknown where the detectors are elsewhere, or before the first window
   fleet?: FleetSummary; // of the page of a fleet
@@ -26,6 +31,7 @@ export interface Judged {
   judged: number;
   too_young: number;
   too_few: number;
+  no_latency?: number; // of the judged
   min_records: number;
   enough_ms?: number;
   text: string;
@@ -118,8 +124,22 @@ export interface FlowRow {
   changed_ms: number;
   before?: string[];
   path: FlowHop[];
+  octets?: number; // that the node saw that saw the most
+  seen?: FlowSight[]; // by samples and flow records, in no known order
   trend: Maybe[];
   several?: PathRow; // what digests say, where the path is not all there is
+}
+
+export interface FlowSight {
+  node: string;
+  ingress_if?: string;
+  egress_if?: string;
+  packets: number;
+  octets?: number;
+  path_delay_mean_ns: Maybe;
+  path_delay_min_ns: Maybe;
+  path_delay_max_ns: Maybe;
+  path_delay_packets?: number;
 }
 
 export interface FlowList { total: number; recent_windows: number; flows: FlowRow[] }
@@ -197,7 +217,38 @@ export interface ExporterRow {
   trend: Maybe[];
 }
 
-export interface ExporterList { total: number; recent_windows: number; idle_windows: number; exporters: ExporterRow[] }
+export interface NamelessRow {
+  exporter: string; // empty for packets of the network
+  position: string;
+  count: number;
+  latency_p50: Maybe;
+  latency_p99: Maybe;
+  queue_p50: Maybe;
+  queue_p99: Maybe;
+}
+
+export interface ExporterList {
+  total: number; recent_windows: number; idle_windows: number; exporters: ExporterRow[];
+  hops_without_node_id?: NamelessRow[]; // in the newest window that had some
+}
+
+export interface InterfaceRow {
+  node: string;
+  interface: string;
+  speed_bps: number; // 0 where unknown
+  tx_utilization: Maybe;
+  rx_utilization: Maybe;
+  in_packets: Maybe;
+  out_packets: Maybe;
+  in_errors: Maybe;
+  out_errors: Maybe;
+  in_discards: Maybe;
+  out_discards: Maybe;
+  queue_p99_bytes: Maybe;
+  last_ms: number;
+}
+
+export interface InterfaceList { total: number; recent_windows: number; interfaces: InterfaceRow[] }
 
 export interface Balance {
   sink: string;
@@ -220,7 +271,7 @@ export interface PointBalance {
   unsettled: number;
 }
 
-export interface Ledger { now_ms: number; reports_per_second: number; balances: Balance[]; problems?: string[] }
+export interface Ledger { now_ms: number; reports_per_second: number; balances: Balance[]; problems?: string[]; left_out?: string[] }
 
 // NotSignedIn is thrown when the token is missing or was changed.
 export class NotSignedIn extends Error {}

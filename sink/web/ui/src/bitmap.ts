@@ -2,7 +2,7 @@
 // sight and nothing else, so thousands of hops scroll like ten.
 
 import type { Finding } from "./api";
-import { el, setHidden, setText } from "./dom";
+import { el, setHidden, setText, shown } from "./dom";
 import { clock, hopName, hopShort, hopWords, inUnit } from "./format";
 import { Marks, kindName, rank, severityName } from "./marks";
 import { Matrix, Row, worst } from "./matrix";
@@ -220,8 +220,8 @@ export class Bitmap {
     const level = this.marks.level(row.node, row.egressIf);
     c.fillStyle = css(level || row.id === this.selected ? "--text" : "--text-2");
     const room = gutter - 32;
-    let text = whole ? hopName(row.node, row.egressIf) : row.node;
-    if (whole && c.measureText(text).width > room) text = hopShort(row.node, row.egressIf);
+    let text = shown(whole ? hopName(row.node, row.egressIf) : row.node);
+    if (whole && c.measureText(text).width > room) text = shown(hopShort(row.node, row.egressIf));
     while (text.length > 1 && c.measureText(text).width > room) text = `${text.replace(/…$/, "").slice(0, -1)}…`;
     if (whole || h >= 5) c.fillText(text, 22, y + h / 2 + 0.5);
   }

@@ -3,14 +3,17 @@
 type Child = Node | string | null | undefined | false;
 type Attributes = Record<string, string | number | boolean | EventListener | undefined>;
 
+// shown makes a text fit to be shown: control characters and marks that turn the direction of what follows become a sign.
+export const shown = (text: string): string => text.replace(/(?![\n\t])[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu, "\ufffd");
+
 export function el<K extends keyof HTMLElementTagNameMap>(tag: K, attributes: Attributes = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
   const e = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === false) continue;
     if (typeof value === "function") e.addEventListener(name, value);
-    else e.setAttribute(name, value === true ? "" : String(value));
+    else e.setAttribute(name, value === true ? "" : shown(String(value)));
   }
-  for (const c of children) if (c || c === "") e.append(c);
+  for (const c of children) if (c || c === "") e.append(typeof c === "string" ? shown(c) : c);
   return e;
 }
 
@@ -22,13 +25,14 @@ export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
 
 // setText changes a text only when it is another, so that selections and screen readers are left in peace.
 export function setText(e: Element, text: string): void {
+  text = shown(text);
   if (e.textContent !== text) e.textContent = text;
 }
 
 export function setAttribute(e: Element, name: string, value: string | null): void {
   if (value === null) {
     if (e.hasAttribute(name)) e.removeAttribute(name);
-  } else if (e.getAttribute(name) !== value) e.setAttribute(name, value);
+  } else if (e.getAttribute(name) !== shown(value)) e.setAttribute(name, shown(value));
 }
 
 export function setHidden(e: HTMLElement, hidden: boolean): void {

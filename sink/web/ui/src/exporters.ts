@@ -8,7 +8,7 @@ import { drawSpark } from "./spark";
 const columns: [string, string, string][] = [
   ["State", "", "Over the recent windows"],
   ["Exporter", "", "Source address of the datagrams"],
-  ["Node", "", "Node ID in the report header"],
+  ["Node", "", "Node ID in the report header, if it holds one"],
   ["HW", "num", "Hardware ID: subsystem of the node with its own sequence numbers"],
   ["Reports", "num", "Received since the start"],
   ["Trend", "trend", "Reports by window"],
@@ -68,7 +68,7 @@ export class ExportersView {
     if (state && state.textContent !== word) state.replaceChildren(icon(level ?? "ok"), word ?? "");
     setAttribute(row, "data-level", level ?? null);
     const texts: Record<number, string> = {
-      1: x.address, 2: x.node, 3: x.hw_id, 4: short(x.reports), 6: short(x.lost), 7: percent(ratio(x.lost, x.reports)), 8: short(x.duplicated),
+      1: x.address, 2: x.node || "–", 3: x.hw_id, 4: short(x.reports), 6: short(x.lost), 7: percent(ratio(x.lost, x.reports)), 8: short(x.duplicated),
       9: short(x.reordered), 10: short(x.restarts), 11: short(x.malformed), 12: x.last_ms ? moment(x.last_ms, this.now) : "never",
     };
     for (const [i, text] of Object.entries(texts)) {

@@ -3,7 +3,7 @@
 import { NotFound, ask, type FlowHop, type FlowList, type FlowRow, type FlowSeries } from "./api";
 import { Chart } from "./chart";
 import { Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
-import { clock, moment, nanosecondsWithin, nodeName, hopWords, plural, short, span } from "./format";
+import { bytes, clock, interfaceName, moment, nanoseconds, nanosecondsWithin, nodeName, hopWords, plural, short, span } from "./format";
 import { severalWords } from "./paths";
 import { drawSpark } from "./spark";
 
@@ -117,7 +117,7 @@ export class FlowsView {
           el("span", { class: "flow-end" }, ends[0] ?? ""), ends[1] ? el("span", { class: "flow-end" }, el("i", { "aria-label": "to" }, "→"), ends[1]) : "", proto ? el("span", { class: "proto" }, proto) : "")),
         el("td", { class: "num" }),
         el("td", { class: "trend" }, el("canvas", { class: "spark", "aria-hidden": "true" })),
-        el("td", {}, el("ol", { class: "path" }), el("p", { class: "several", hidden: true })),
+        el("td", {}, el("ol", { class: "path" }), el("p", { class: "several", hidden: true }), el("p", { class: "several seen", hidden: true })),
         el("td", { class: "changes" })));
     return body;
   }
@@ -134,6 +134,11 @@ export class FlowsView {
     if (several) {
       setHidden(several, !f.several);
       setText(several, f.several ? severalWords(f.several) : "");
+    }
+    const seen = body.querySelector<HTMLElement>(".seen");
+    if (seen) {
+      setHidden(seen, !f.seen);
+      setText(seen, f.seen ? seenWords(f) : "");
     }
     const changes = cells[4];
     setText(changes, f.changes === 0 ? "none" : `${plural(f.changes, "change")}${f.changed_ms ? `, last ${clock(f.changed_ms)}` : ""}`);
@@ -161,6 +166,18 @@ export class FlowsView {
       setAttribute(li, "class", path.length > 1 && total > 0 && (p.latency_p99_ns ?? 0) > 0.6 * total ? "slowest" : null);
     });
   }
+}
+
+// seenWords says where samples and flow records saw a flow. They say neither in which order nor, of delays, quantiles.
+function seenWords(f: FlowRow): string {
+  const places = (f.seen ?? []).map((s) => {
+    const delay = s.path_delay_mean_ns === null ? "" : `, on their way ${nanoseconds(s.path_delay_mean_ns)} in the mean`
+      + (s.path_delay_min_ns === null || s.path_delay_max_ns === null ? "" : ` (${nanoseconds(s.path_delay_min_ns)} to ${nanoseconds(s.path_delay_max_ns)})`);
+    const ports = [s.ingress_if ? `in ${interfaceName(s.node, s.ingress_if)}` : "", s.egress_if ? `out ${interfaceName(s.node, s.egress_if)}` : ""].filter(Boolean).join(", ");
+    return `node ${nodeName(s.node)}${ports ? ` (${ports})` : ""}${delay}`;
+  });
+  const unjudged = (f.seen ?? []).some((s) => s.path_delay_mean_ns !== null) ? ". Delays are not judged: quantiles do not follow from mean, least and greatest" : "";
+  return `${f.octets ? `${bytes(f.octets)}. ` : ""}Seen in no known order: ${places.join("; ")}${unjudged}`;
 }
 
 // splitKey takes "10.0.0.1:80 > 10.0.0.2:5001 tcp" apart; another text stays whole.

@@ -36,6 +36,10 @@ export function bytes(v: Maybe): string {
   return v === null ? none : scaled(v, 1000, ["B", "KB", "MB", "GB"]);
 }
 
+export function bitRate(v: Maybe): string {
+  return v === null || v === 0 ? none : scaled(v, 1000, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"]);
+}
+
 export function percent(ratio: Maybe): string {
   if (ratio === null) return none;
   const p = ratio * 100;
@@ -133,7 +137,7 @@ export function nodeTitle(node: string, own: string | undefined): { name: string
   return { name: name ?? number, title: beside(name === number ? undefined : name, number) };
 }
 
-function interfaceName(node: string, egressIf: string): string {
+export function interfaceName(node: string, egressIf: string): string {
   return beside(called.get(`${node}/${egressIf}`), egressIf);
 }
 

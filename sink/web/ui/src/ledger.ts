@@ -33,9 +33,11 @@ const droppingToo: Record<string, string> = {
 
 const dropping: Record<string, string> = {
   kernel: "Socket buffer full (kernel)",
-  ring: "Packet ring full, or cut on receipt",
+  ring: "Packet ring full",
+  cut: "Cut off: captured shorter than they were",
   malformed: "Malformed",
   foreign: "No telemetry",
+  duplicate: "Copies",
   "shard-queue": "Worker's queue full",
   "sink-queue": "Store's queue full",
   spool: "Disk queue full, or the disk refused",
@@ -59,16 +61,19 @@ export class LedgerView {
   private readonly table = byId("ledger-table");
   private readonly details = byId<HTMLDetailsElement>("ledger");
   private readonly problems = byId("ledger-problems");
+  private readonly leftOut = byId("ledger-left-out");
   private list: Balance[] = [];
 
   constructor() {
     this.details.addEventListener("toggle", () => this.fill());
   }
 
-  set(list: Balance[], problems: string[]): void {
+  set(list: Balance[], problems: string[], leftOut: string[]): void {
     this.list = list;
     setText(this.problems, problems.join(" · "));
     this.problems.hidden = problems.length === 0;
+    setText(this.leftOut, `Left out by limits: ${leftOut.join(" · ")}`);
+    this.leftOut.hidden = leftOut.length === 0;
     const b = worstBalance(list);
     if (!b) return;
     const dropped = droppedOf(b);

@@ -1,15 +1,18 @@
 // The page of a hopscope collector. It asks the API of the server it came from, and listens to its events.
 
-import { NotSignedIn, ask, type ExporterList, type Finding, type FindingList, type FleetList, type FlowList, type HopList, type Ledger, type NameList, type PathList, type Status } from "./api";
+import { NotSignedIn, ask, type ExporterList, type Finding, type FindingList, type FleetList, type FlowList, type HopList, type InterfaceList, type Ledger, type NameList, type PathList, type Status, type UnreadList } from "./api";
 import { byId, el, setAttribute, setHidden, setText } from "./dom";
 import { EmptyView } from "./empty";
 import { ExportersView } from "./exporters";
+import { NamelessView } from "./nameless";
+import { UnreadView } from "./unread";
 import { FindingsView } from "./findings";
 import { FleetView } from "./fleet";
 import { FlowsView } from "./flows";
 import { clock, setNames, span } from "./format";
 import { bindKeys } from "./help";
 import { HopView, HopsView } from "./hops";
+import { InterfacesView } from "./interfaces";
 import { LedgerView } from "./ledger";
 import { Live } from "./live";
 import { MapView } from "./map";
@@ -36,6 +39,9 @@ const network = new Network((row) => openHop(row.node, row.egressIf, true), (tex
 const hops = new HopsView((node, egressIf) => openHop(node, egressIf, false), refresh);
 const flows = new FlowsView((node, egressIf) => openHop(node, egressIf, true), refresh);
 const exporters = new ExportersView(refresh);
+const interfaces = new InterfacesView((node, egressIf) => openHop(node, egressIf, true), refresh);
+const unread = new UnreadView();
+const nameless = new NamelessView();
 const fleet = new FleetView();
 const paths = new PathsView();
 const map = new MapView({ openHop, openFinding: showFinding, findings: () => findings.every, address: (hash) => history.replaceState(null, "", hash) });
@@ -80,7 +86,7 @@ async function load(): Promise<void> {
       foot(s);
     } else setStatus(await ask<Status>("status"));
     if (status?.fleet) fleet.set(await ask<FleetList>("fleet", { limit: 200 }), now());
-    const [, h, f, x, p] = await Promise.all([network.load(), ask<HopList>("hops", hops.query), ask<FlowList>("flows", flows.query), ask<ExporterList>("exporters", exporters.query), ask<PathList>("paths")]);
+    const [, h, f, x, p, u, i] = await Promise.all([network.load(), ask<HopList>("hops", hops.query), ask<FlowList>("flows", flows.query), ask<ExporterList>("exporters", exporters.query), ask<PathList>("paths"), ask<UnreadList>("unread"), ask<InterfaceList>("interfaces", interfaces.query)]);
     lastData = Date.now();
     const window = status?.window_ms ?? 0;
     mark();
@@ -88,6 +94,9 @@ async function load(): Promise<void> {
     flows.set(f, window);
     exporters.set(x, window, now());
     paths.set(p);
+    unread.set(u);
+    nameless.set(x.hops_without_node_id ?? []);
+    interfaces.set(i, window, now());
     if (hop.node === "") chooseFirst();
     select();
     draw();
@@ -107,13 +116,13 @@ function setStatus(s: Status): void {
 
 function setLedger(l: Ledger): void {
   ledger = l;
-  ledgerView.set(l.balances, l.problems ?? []);
+  ledgerView.set(l.balances, l.problems ?? [], l.left_out ?? []);
   draw();
 }
 
 function draw(): void {
   if (!status || !ledger || !byId("banner").hidden) return;
-  const nothing = network.rows.length === 0 && status.kept.hops === 0 && status.kept.exporters === 0;
+  const nothing = !nameless.shown && network.rows.length === 0 && status.kept.hops === 0 && status.kept.exporters === 0 && status.kept.interfaces === 0;
   paths.mark(findings.open);
   verdict.set(status, ledger, findings.open, network.trend, !nothing, now());
   empty.set(status, ledger, nothing);

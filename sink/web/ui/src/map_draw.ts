@@ -1,5 +1,6 @@
 // The picture of the map: links in batches of one colour, then what layers add, then nodes and their names.
 
+import { shown } from "./dom";
 import { css, colors, type Scale } from "./palette";
 import type { Bundle, Model, MapState } from "./map_model";
 import type { Frame } from "./map_view";
@@ -407,7 +408,7 @@ export class Painter {
     let written = 0;
     for (const i of order) {
       if (written >= 260) break;
-      const text = clip(c, model.label(i), model.tiers ? Math.max(46, view.spacing * 1.4) : 120), w = c.measureText(text).width;
+      const text = clip(c, shown(model.label(i)), model.tiers ? Math.max(46, view.spacing * 1.4) : 120), w = c.measureText(text).width;
       const x = this.sx[i]!, y = this.sy[i]!, tier = model.answer.nodes[i]?.tier, gap = radius + 9;
       const spots = model.tiers ? [[x, tier === "edge" ? y + gap + 1 : y - gap - 1]] : [[x + radius + 5 + w / 2, y], [x, y - gap], [x, y + gap], [x - radius - 5 - w / 2, y]];
       const spot = spots.find(([sx, sy]) => !taken.some((b) => sx! - w / 2 < b[2]! && sx! + w / 2 > b[0]! && sy! - 7 < b[3]! && sy! + 7 > b[1]!));
@@ -425,7 +426,7 @@ export class Painter {
     const groups = new Map<string, [number, number, number]>(); // from, to, y
     const planes = new Set(this.model.answer.nodes.map((n) => n.plane ?? 0)).size; // those that are in none count, too
     this.model.answer.nodes.forEach((n, i) => {
-      const name = n.tier === "edge" && n.pod ? `Pod ${n.pod}` : n.tier === "core" && n.plane && planes > 2 ? `Plane ${n.plane}` : "";
+      const name = shown(n.tier === "edge" && n.pod ? `Pod ${n.pod}` : n.tier === "core" && n.plane && planes > 2 ? `Plane ${n.plane}` : "");
       if (!name) return;
       const g = groups.get(name) ?? [Infinity, -Infinity, this.sy[i]!];
       g[0] = Math.min(g[0], this.sx[i]!);

@@ -21,6 +21,8 @@ const kinds: Record<string, string> = {
   "hop-silence": "Hop silent",
   "packet-loss": "Packets lost",
   "black-hole": "Packets of a flow vanish",
+  "interface-errors": "Interface counts errors",
+  "interface-discards": "Interface discards packets",
   "off-policy": "Flows are off the way that they may take",
 };
 

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/collector/settings"
+	"github.com/hopscope/hopscope/collector/traffic"
+)
+
+// What limits leave out is in the text of /readyz, which stays ready, in what the page shows, and in one line of the log for each.
+func TestLeftOut(t *testing.T) {
+	c := program("collect", "--config", writeFile(t, "window: 1s\nudp: {listen: [\"127.0.0.1:0\"]}\nexporters: {tracking: {max_exporters: 4}}\n"+
+		"web: {listen: \"127.0.0.1:0\", max_hops: 16}\nlog: {format: json}\notlp: {enabled: true, grpc: \"\", http: \"127.0.0.1:0\"}\n"+
+		"parquet: {enabled: true, raw: true, dir: series}\nwebhook: {enabled: true, url: \"http://127.0.0.1:1/\"}\n"))
+	c.Dir = t.TempDir()
+	stderr, err := c.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	log := newLogReader(t, stderr)
+	addr, err := net.ResolveUDPAddr("udp", log.wait("receiving reports")["address"].(string))
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := log.wait("serving the page")["url"].(string)
+	gen, err := traffic.New(traffic.Config{Seed: 1, Flows: 400, Hops: 5, Exporters: 40, Bytes: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := traffic.Send(t.Context(), traffic.SendConfig{To: addr.AddrPort(), Rate: 10_000, Count: 4000}, gen); err != nil {
+		t.Fatal(err)
+	}
+	wants := []string{"exporters are not watched, and their losses are not counted: raise exporters.tracking.max_exporters", "raise web.max_hops"}
+	for _, path := range []string{"readyz", "api/ledger"} {
+		for _, want := range wants {
+			text := ""
+			for deadline := time.Now().Add(time.Minute); !strings.Contains(text, want); time.Sleep(20 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatalf("no %q in /%s:\n%s", want, path, text)
+				}
+				text = get(t, url+path, http.StatusOK)
+			}
+		}
+	}
+	known := settingsNames(t)
+	labels := regexp.MustCompile(`(?m)^hopscope_left_out\{setting="(.*)"\}`).FindAllStringSubmatch(get(t, url+"metrics", http.StatusOK), -1)
+	for _, label := range labels {
+		for name := range strings.SplitSeq(label[1], " and ") {
+			if !known[name] {
+				t.Errorf("hopscope_left_out names %s, which is no setting", name)
+			}
+		}
+	}
+	if len(labels) < 25 {
+		t.Errorf("hopscope_left_out has %d settings", len(labels))
+	}
+	if what := log.wait("left out by a limit")["what"].(string); !strings.HasSuffix(what, "raise exporters.tracking.max_exporters") {
+		t.Errorf("the log says %q", what)
+	}
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// settingsNames are the names of all settings of a collector, with those of their sections before them.
+func settingsNames(t *testing.T) map[string]bool {
+	t.Helper()
+	cfg := defaultConfig()
+	var page strings.Builder
+	if err := settings.Reference(&page, &cfg); err != nil {
+		t.Fatal(err)
+	}
+	names, section := map[string]bool{}, ""
+	for line := range strings.Lines(page.String()) {
+		quoted := strings.Split(line, "`")
+		switch {
+		case len(quoted) > 1 && strings.HasPrefix(line, "#"):
+			section = quoted[1] + "."
+		case len(quoted) > 1 && strings.HasPrefix(line, "| `"):
+			names[section+quoted[1]] = true
+		}
+	}
+	return names
+}

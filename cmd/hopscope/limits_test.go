@@ -1,0 +1,401 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/collector/fleet"
+	"github.com/hopscope/hopscope/collector/settings"
+	"github.com/hopscope/hopscope/collector/traffic"
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/decode/telemetry"
+)
+
+// limits are the settings that leave something out where more comes. Each names the number in which that is: hopscope_left_out, which the
+// page, /readyz and the log have in sentences, or another metric. Held names the test that makes more come: a case of [TestLimits],
+// or FILE TEXT, where the text is in the file.
+var limits = []struct{ setting, number, held string }{
+	{"shard_queue_batches", "", "collector/collector_test.go raise shard_queue_batches"},
+	{"alerts.max_open", "", "alerts"},
+	{"exporters.metrics.memory_bytes", "", "streams"},
+	{"exporters.tracking.max_exporters", "", "collector/leftout_test.go MaxExporters = 4"},
+	{"ipfix.templates", "", "collector/leftout_test.go Templates = 4"},
+	{"ipfix.parked_sets", "", "collector/leftout_test.go ParkedSets = 4"},
+	{"udp.receive_buffer_bytes", "", "collector/collector_test.go ReceiveBufferBytes = 65536"},
+	{"udp.max_datagram_bytes", "", "collector/leftout_test.go MaxDatagramBytes = 64"},
+	{"otlp.max_request_bytes", "", "requests"},
+	{"otlp.max_requests", "", "ingest/otlp/otlp_test.go MaxRequests"},
+	{"flows.memory_bytes", "", "collector/leftout_test.go MemoryBytes = 1, 1<<20"},
+	{"flows.max_path_length", "", "collector/leftout_test.go MaxPathLength = 1, 1"},
+	{"flows.max_hops", "", "collector/leftout_test.go Flows.MaxHops = 16"},
+	{"flows.daily_flows", "", "collector/leftout_test.go DailyFlows = 10"},
+	{"flows.max_path_changes", "", "collector/leftout_test.go MaxPathChanges = 10"},
+	{"flows.max_drops", "", "collector/leftout_test.go Flows.MaxDrops = 4"},
+	{"pint.memory_bytes", "", "inference/pathtrace/input_test.go RejectedMemory"},
+	{"pint.spray_bytes", "", "inference/shard/spray_test.go Unkept"},
+	{"events.max_hops", "", "collector/leftout_test.go Events.MaxHops = 16"},
+	{"events.max_flows", "", "collector/leftout_test.go Events.MaxFlows = 10"},
+	{"events.max_drops", "", "collector/leftout_test.go Events.MaxDrops = 4"},
+	{"parquet.raw_memory_bytes", "", "sink/parquet/raw_test.go func TestRawBounded"},
+	{"*.queue.max_bytes", "", "queues"},
+	{"*.queue.max_batches", "", "queues"},
+	{"*.spool.max_bytes", "", "spools"},
+	{"*.spool.refused_bytes", "", "sink/refused/refused_test.go EvictedPoints"},
+	{"syslog.max_bytes", "", "sink/notify/syslog/writer_test.go to be cut twice"},
+	{"web.max_hops", "", "page"},
+	{"web.max_flows", "", "page"},
+	{"web.max_exporters", "", "page"},
+	{"web.max_findings", "", "sink/web/api_test.go fs.openEvicted"},
+	{"web.max_connections", "", "connections"},
+	{"web.max_streams", "", "streams of events"},
+	{"consume.max_open", "hopscope_left_out", "collector/fleet/fleet_test.go func TestConsumerCrowded"},
+	{"consume.max_records", "hopscope_left_out", "collector/fleet/fleet_test.go func TestConsumerCrowded"},
+	{"consume.window_bytes", "hopscope_left_out", "collector/fleet/fleet_test.go func TestConsumerCrowded"},
+	{"consume.held_bytes", "hopscope_consume_read_again_total", "collector/fleet/fault_test.go held := range"},
+}
+
+// unlimited are the other settings of whole numbers, by why they leave nothing out.
+var unlimited = map[string][]string{
+	"what a device or a plan means by its bytes": {"exporters.dialects[].dscp", "exporters.dialects[].dscp_mask", "exporters.dialects.domains[].id", "exporters.dialects.units.*",
+		"exporters.sites[].id", "ipfix.sampling[].rate", "kafka.topics.replication", "pint.search_ids"},
+	"how work is divided, or handed on": {"shards", "udp.workers", "udp.batch_size", "pcap.batch_frames", "influx.batch_points", "kafka.slices", "kafka.in_flight", "kafka.drain_bytes",
+		"kafka.max_message_bytes", "consume.record_bytes", "*.spool.segment_bytes", "parquet.memory_bytes", "parquet.row_group_rows", "influx.split_requests", "flows.path_length", "pint.sketch_bytes"},
+	"when a value is worth a finding, or how many are compared":                            {"events.[^m]*", "events.min_records"},
+	"how far back something is kept or merged":                                             {"corrections_bytes", "web.history_windows", "jsonl.rotate_bytes", "jsonl.keep_files", "consume.patience"},
+	"where loss ends and a restart begins, which series and findings say of each exporter": {"exporters.tracking.window", "exporters.tracking.max_gap"},
+	"the busiest of all, whose number every window has":                                    {"flows.top_flows"},
+	"senders wait in the queue of the system":                                              {"otlp.max_connections"},
+}
+
+// TestLimits walks the settings: each whole number is a limit with a number for what it leaves out, or leaves nothing out.
+// Then it sends about ten times as much as limits allow.
+func TestLimits(t *testing.T) {
+	t.Run("all", testAllLimits)
+	for name, run := range limitRuns {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := defaultConfig()
+			cfg.UDP.Workers, cfg.UDP.Listen, cfg.Web.Listen, cfg.Window, cfg.Shards = 1, []string{"127.0.0.1:0"}, "127.0.0.1:0", 200*time.Millisecond, 1
+			cfg.Flows.MemoryBytes, cfg.DrainTimeout = 32<<20, 100*time.Millisecond
+			cfg.Alerts.File = filepath.Join(t.TempDir(), "alerts.yaml")
+			run.set(t, &cfg)
+			l := startLimited(t, &cfg)
+			run.send(t, l)
+			for setting, most := range run.want {
+				l.leavesOut(t, setting, most)
+			}
+		})
+	}
+}
+
+func testAllLimits(t *testing.T) {
+	cfg := defaultConfig()
+	var page strings.Builder
+	if err := settings.Reference(&page, &cfg); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]int{} // by pattern
+	section, numbers := "", 0
+	for line := range strings.Lines(page.String()) {
+		cells := strings.Split(line, "|")
+		quoted := strings.Split(line, "`")
+		switch {
+		case len(quoted) > 1 && strings.HasPrefix(line, "#"):
+			section = quoted[1] + "."
+		case len(cells) > 4 && wholeNumbers.MatchString(strings.TrimSpace(cells[3])):
+			numbers++
+			name, fits := section+quoted[1], 0
+			for _, l := range limits {
+				if ok, err := path.Match(literal(l.setting), name); ok || err != nil {
+					fits++
+					found[l.setting]++
+				}
+			}
+			for _, list := range unlimited {
+				for _, pattern := range list {
+					if ok, err := path.Match(literal(pattern), name); ok || err != nil {
+						fits++
+						found[pattern]++
+					}
+				}
+			}
+			if fits != 1 {
+				t.Errorf("%s is %d times in the tables: is it a limit, and which number shows what it leaves out?", name, fits)
+			}
+		}
+	}
+	if numbers < 100 {
+		t.Errorf("%d settings are whole numbers", numbers)
+	}
+	for _, list := range unlimited {
+		for _, pattern := range list {
+			if found[pattern] == 0 {
+				t.Errorf("%s is no setting", pattern)
+			}
+		}
+	}
+	consumer := map[string]bool{}
+	for _, m := range fleet.Metrics {
+		consumer[m.Name] = true
+	}
+	for _, l := range limits {
+		if found[l.setting] == 0 {
+			t.Errorf("%s is no setting", l.setting)
+		}
+		if l.number != "" && !consumer[l.number] {
+			t.Errorf("%s: no metric %s", l.setting, l.number)
+		}
+		file, text, elsewhere := strings.Cut(l.held, " ")
+		if _, here := limitRuns[l.held]; here {
+			continue
+		}
+		source, err := os.ReadFile(filepath.Join("..", "..", file))
+		if !elsewhere || err != nil || !strings.Contains(string(source), text) {
+			t.Errorf("%s: %q is neither a case nor a text of a test (%v)", l.setting, l.held, err)
+		}
+	}
+}
+
+// wholeNumbers is the range of a whole number in the reference. A ratio such as 0..1 looks the same, and is in the tables, too.
+var wholeNumbers = regexp.MustCompile(`^[0-9]+\.\.[0-9]+$`)
+
+// literal escapes the brackets of lists in a pattern.
+func literal(pattern string) string { return strings.ReplaceAll(pattern, "[]", `\[\]`) }
+
+// limitRun sets limits to about a tenth of what it sends, and says how much they leave out at least, by setting.
+type limitRun struct {
+	set  func(t *testing.T, c *config)
+	send func(t *testing.T, l *limited)
+	want map[string]uint64
+}
+
+var limitRuns = map[string]limitRun{
+	"page": {
+		set:  func(_ *testing.T, c *config) { c.Web.MaxHops, c.Web.MaxFlows, c.Web.MaxExporters = 16, 16, 16 },
+		send: func(t *testing.T, l *limited) { l.stacks(t, 4000) },
+		want: map[string]uint64{"web.max_hops": 24, "web.max_flows": 84, "web.max_exporters": 24},
+	},
+	"connections": {
+		set: func(_ *testing.T, c *config) { c.Web.MaxConnections = 8 },
+		send: func(t *testing.T, l *limited) {
+			for range 80 {
+				c, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(l.url, "http://"), "/"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { c.Close() })
+			}
+		},
+		want: map[string]uint64{"web.max_connections": 72},
+	},
+	"streams of events": {
+		set: func(_ *testing.T, c *config) { c.Web.MaxStreams = 1 },
+		send: func(t *testing.T, l *limited) {
+			for i := range 10 {
+				res, err := http.Get(l.url + "api/events")
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { res.Body.Close() })
+				if refused := res.StatusCode != http.StatusOK; refused != (i > 0) {
+					t.Errorf("stream %d: %s", i, res.Status)
+				}
+			}
+		},
+		want: map[string]uint64{"web.max_streams": 9},
+	},
+	"requests": {
+		set: func(_ *testing.T, c *config) {
+			c.OTLP.Enabled, c.OTLP.GRPC, c.OTLP.HTTP, c.OTLP.MaxRequestBytes = true, "", "127.0.0.1:0", 65536
+		},
+		send: func(t *testing.T, l *limited) {
+			for range 10 {
+				if got := l.export(t, make([]byte, 655360), "gzip"); got != http.StatusRequestEntityTooLarge {
+					t.Errorf("status %d", got)
+				}
+			}
+		},
+		want: map[string]uint64{"otlp.max_request_bytes": 10},
+	},
+	"streams": {
+		set: func(_ *testing.T, c *config) {
+			c.OTLP.Enabled, c.OTLP.GRPC, c.OTLP.HTTP, c.Exporters.Metrics.MemoryBytes = true, "", "127.0.0.1:0", 65536
+		},
+		send: func(t *testing.T, l *limited) {
+			s := &spectrum{start: uint64(time.Now().Add(-time.Hour).UnixNano()), counts: map[string][]uint64{}}
+			for i := range 2000 {
+				s.counts[fmt.Sprintf("swp%d", i)] = make([]uint64, len(spectrumBounds)+1)
+			}
+			data, err := proto.Marshal(s.request(time.Now()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.export(t, data, "")
+		},
+		want: map[string]uint64{"exporters.metrics.memory_bytes": 1000},
+	},
+	"alerts": {
+		set: func(_ *testing.T, c *config) {
+			c.Alerts.MaxOpen, c.Alerts.Learning, c.Webhook.Enabled, c.Webhook.Config.URL, c.Webhook.Spool.Enabled = 4, true, true, "http://127.0.0.1:1/", false
+		},
+		send: func(t *testing.T, l *limited) { l.drops(t) },
+		want: map[string]uint64{"alerts.max_open": 36},
+	},
+	"queues": {
+		set: func(t *testing.T, c *config) {
+			c.Influx.Enabled, c.Influx.Config.URL, c.Influx.Spool.Enabled, c.Influx.Queue.MaxBatches = true, "http://127.0.0.1:1/", false, 1
+			c.Influx.Config.Org, c.Influx.Config.Bucket = "o", "b"
+			c.Influx.Config.TokenFile = filepath.Join(t.TempDir(), "token")
+			if err := os.WriteFile(c.Influx.Config.TokenFile, []byte("0123456789abcdef"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			c.Webhook.Enabled, c.Webhook.Config.URL, c.Webhook.Spool.Enabled, c.Webhook.Queue.MaxBatches = true, "http://127.0.0.1:1/", false, 1
+			c.Alerts.Learning, c.Alerts.Heartbeat = true, 200*time.Millisecond
+		},
+		send: func(t *testing.T, l *limited) {
+			for range 10 {
+				l.stacks(t, 1000)
+				l.drops(t)
+			}
+		},
+		want: map[string]uint64{"influx.queue.max_bytes and influx.queue.max_batches": 1, "webhook.queue.max_bytes and webhook.queue.max_batches": 1},
+	},
+	"spools": {
+		set: func(t *testing.T, c *config) {
+			c.Influx.Enabled, c.Influx.Config.URL, c.Influx.Spool.Enabled = true, "http://127.0.0.1:1/", true
+			c.Influx.Config.Org, c.Influx.Config.Bucket = "o", "b"
+			c.Influx.Spool.Dir, c.Influx.Spool.MaxBytes, c.Influx.Spool.SegmentBytes = t.TempDir(), 65536, 16384
+			c.Influx.Config.TokenFile = filepath.Join(t.TempDir(), "token")
+			if err := os.WriteFile(c.Influx.Config.TokenFile, []byte("0123456789abcdef"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		},
+		send: func(t *testing.T, l *limited) {
+			for range 10 {
+				l.stacks(t, 4000)
+			}
+		},
+		want: map[string]uint64{"influx.spool.max_bytes": 1},
+	},
+}
+
+// limited is a collector whose limits are low.
+type limited struct {
+	*running
+	url string
+}
+
+func startLimited(t *testing.T, cfg *config) *limited {
+	t.Helper()
+	r, err := openLive(cfg, collector.Options{Seed: 1, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = r.Run(ctx) // the stores that are not there are an error
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-ended
+	})
+	return &limited{r, r.url()}
+}
+
+// leavesOut waits until a limit has left out so much, by the metrics and by what the page shows.
+func (l *limited) leavesOut(t *testing.T, setting string, least uint64) {
+	t.Helper()
+	said := regexp.MustCompile(`"([0-9]+(?: [0-9]{3})*) [^"]*: raise ` + regexp.QuoteMeta(setting) + `"`)
+	metric := regexp.MustCompile(`(?m)^hopscope_left_out\{setting="` + regexp.QuoteMeta(setting) + `"\} ([0-9.e+]+)$`)
+	count := func(of *regexp.Regexp, text string) (sum float64) {
+		for _, m := range of.FindAllStringSubmatch(text, -1) {
+			n, err := strconv.ParseFloat(strings.ReplaceAll(m[1], " ", ""), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += n
+		}
+		return sum
+	}
+	var shown, measured float64
+	for end := time.Now().Add(time.Minute); shown < float64(least) || measured < float64(least); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: the page says %v, the metrics say %v, want %d", setting, shown, measured, least)
+		}
+		shown, measured = count(said, get(t, l.url+"api/ledger", http.StatusOK)), count(metric, get(t, l.url+"metrics", http.StatusOK))
+	}
+}
+
+// stacks sends reports of 400 flows over 40 exporters.
+func (l *limited) stacks(t *testing.T, n uint64) {
+	t.Helper()
+	gen, err := traffic.New(traffic.Config{Seed: 1, Flows: 400, Hops: 5, Exporters: 40, Bytes: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := traffic.Send(t.Context(), traffic.SendConfig{To: l.Addrs()[0], Count: n, Rate: 20_000}, gen); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// drops sends a drop of each of 40 nodes.
+func (l *limited) drops(t *testing.T) {
+	t.Helper()
+	conn, err := net.Dial("udp", l.Addrs()[0].String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for node := range uint32(40) {
+		h := telemetry.Header{NodeID: node + 1, Inner: telemetry.InnerIPv4, Flags: decode.Dropped, Metadata: telemetry.MDInterfaces | telemetry.MDDrop, DropReason: 3}
+		inner := packet.AppendIPv4(nil, &packet.IPv4{TTL: 60, Proto: packet.ProtoUDP, Src: [4]byte{10, 0, 1, 1}, Dst: [4]byte{10, 0, 2, 2}}, 8)
+		inner = packet.AppendUDP(inner, 5000, 6000, 0)
+		if _, err := conn.Write(append(telemetry.Append20(telemetry.AppendGroup(nil, 1, 0, h.NodeID), &h, len(inner)), inner...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// export sends a request of OTLP and gives the status of the answer.
+func (l *limited) export(t *testing.T, data []byte, encoding string) int {
+	t.Helper()
+	if encoding == "gzip" {
+		var packed bytes.Buffer
+		z := gzip.NewWriter(&packed)
+		_, _ = z.Write(data)
+		_ = z.Close()
+		data = packed.Bytes()
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+l.Addrs()[1].String()+"/v1/metrics", bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-protobuf")
+	req.Header.Set("Content-Encoding", encoding)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	return res.StatusCode
+}

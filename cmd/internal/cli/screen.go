@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/hopscope/hopscope/inference/names"
+)
+
+// Screen puts the border between a command and what it prints on: what comes from others steers no terminal, whatever the command
+// writes to its outputs. The output of a command that prints JSON stays JSON with the same values.
+func Screen(c *cobra.Command) {
+	screen := names.Screen
+	if f := c.Flags().Lookup("format"); f != nil && f.Value.String() == "json" || c.Annotations["prints"] == "json" {
+		screen = names.ScreenJSON
+	}
+	out, err := c.OutOrStdout(), c.ErrOrStderr()
+	c.SetOut(screened{screen(out), out})
+	c.SetErr(screened{names.Screen(err), err})
+}
+
+// screened is an output behind the border.
+type screened struct {
+	io.Writer
+	under io.Writer
+}
+
+// terminal gives what is under w, if that is a terminal.
+func terminal(w io.Writer) (f *os.File, ok bool) {
+	if s, ok := w.(screened); ok {
+		w = s.under
+	}
+	if f, ok = w.(*os.File); ok {
+		ok = term.IsTerminal(int(f.Fd()))
+	}
+	return f, ok
+}
+
+// IsTerminal reports whether what is written to w is shown on a terminal.
+func IsTerminal(w io.Writer) bool {
+	_, ok := terminal(w)
+	return ok
+}

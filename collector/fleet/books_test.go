@@ -1,0 +1,113 @@
+package fleet
+
+import (
+	"errors"
+	"maps"
+	"testing"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/fleet"
+)
+
+// record is the record number seq of a run of a collector, of which each has 10 reports.
+func numbered(seq uint64) *fleet.Record {
+	return &fleet.Record{Offset: int64(seq), Head: fleet.Head{Kind: fleet.Part, From: "a", Boot: 7, Seq: seq, End: int64(seq), Parts: 1, Reports: 10, Total: 10 * seq}}
+}
+
+// books rest on what records say of those before them.
+func TestBooks(t *testing.T) {
+	type want struct {
+		taken, waiting, unread uint64
+		dropped                map[string]uint64
+	}
+	check := func(name string, b *books, w want) {
+		t.Helper()
+		waiting := uint64(0)
+		for _, n := range b.Waiting {
+			waiting += n
+		}
+		if b.Taken != w.taken || waiting != w.waiting || b.Unread["a"] != w.unread || !maps.Equal(b.Dropped, w.dropped) {
+			t.Errorf("%s: taken %d, waiting %d, unread %v, dropped %v; want %+v", name, b.Taken, waiting, b.Unread, b.Dropped, w)
+		}
+	}
+	damaged := errors.New("damaged")
+	b := newBooks()
+	b.take(numbered(1), fleet.Nothing, nil)
+	b.take(numbered(1), fleet.Duplicate, nil)
+	b.take(numbered(1), fleet.Refused, damaged)
+	check("a copy that is damaged", &b, want{taken: 10, waiting: 10})
+	b.take(numbered(2), fleet.Refused, damaged)
+	b.take(numbered(3), fleet.Late, nil)
+	check("a record that is damaged", &b, want{taken: 20, waiting: 20, unread: 10})
+	b.take(numbered(2), fleet.Late, nil)
+	check("it comes once more, as it was", &b, want{taken: 30, waiting: 30})
+	b.take(numbered(4), fleet.Refused, fleet.ErrOld)
+	b.take(numbered(1), fleet.Refused, fleet.ErrOld)
+	check("one that is too old, and one that was there before", &b, want{taken: 40, waiting: 30, dropped: map[string]uint64{"late": 10}})
+	b.evict(map[int64]uint64{3: 10})
+	check("one gave way", &b, want{taken: 40, waiting: 20, dropped: map[string]uint64{"late": 10, "full": 10}})
+
+	again, err := readBooks(b.append())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = again
+	b.gone(9, 1) // records 5 to 8
+	b.take(numbered(9), fleet.Nothing, nil)
+	check("retention", &b, want{taken: 90, waiting: 30, dropped: map[string]uint64{"late": 10, "full": 10, "retention": 40}})
+
+	sent := func(e *fleet.Expected) []uint64 { return e.Windows }
+	end := []fleet.Expected{{Name: "a", Boot: 7, Windows: []uint64{0, 120}}}
+	b.gone(12, 2)
+	b.reconcile(1, end, sent)
+	check("what was not there when it was asked", &b, want{taken: 90, waiting: 30, dropped: map[string]uint64{"late": 10, "full": 10, "retention": 40}})
+	b.reconcile(1, end, sent)
+	b.reconcile(1, end, sent)
+	check("retention, and nothing behind it", &b, want{taken: 120, waiting: 30, dropped: map[string]uint64{"late": 10, "full": 10, "retention": 70}})
+
+	// A program that kept no runs had taken what came before.
+	old, err := readBooks([]byte(`{"taken":50}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	old.take(numbered(6), fleet.Nothing, nil)
+	old.take(numbered(8), fleet.Nothing, nil)
+	check("after an upgrade", &old, want{taken: 70, waiting: 20, unread: 10})
+	mark := numbered(9)
+	mark.Head.Total = 0 // by a collector that does not count
+	old.take(mark, fleet.Nothing, nil)
+	check("of an old collector", &old, want{taken: 80, waiting: 30, unread: 10})
+}
+
+// What a former program found among Down stays known.
+func TestBooksRecovered(t *testing.T) {
+	b, err := readBooks([]byte(`{"taken":12,"recovered":3,"runs":{"a":[{"boot":1,"total":8,"open":{"20":3}}]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.take(&fleet.Record{Head: fleet.Head{Kind: fleet.Reports, From: "a", Boot: 2, End: 20, Reports: 4, Total: 4}}, fleet.Nothing, nil)
+	var s partitionStatus
+	if b.report(&s); s.Recovered != 3 || s.Taken != 16 {
+		t.Errorf("%d of %d, want 3 of 16", s.Recovered, s.Taken)
+	}
+}
+
+// What no collector took of a window is counted once, also when the window comes again.
+func TestBooksDown(t *testing.T) {
+	b := newBooks()
+	merged := func(end int64, revision, down uint64) {
+		m := &fleet.Merged{End: end, Revision: revision, Partial: &inference.Partial{}}
+		m.Partial.AddExporters([]inference.ExporterStats{{ExporterKey: inference.ExporterKey{Node: 1}, Down: down}})
+		b.missed(m, end-100)
+	}
+	for _, step := range []struct {
+		end            int64
+		revision, down uint64
+		want           uint64
+	}{{10, 0, 0, 0}, {20, 0, 7, 7}, {10, 1, 5, 12}, {20, 1, 7, 12}, {20, 2, 4, 9}, {20, 0, 7, 12}, {10, 0, 5, 12}} {
+		merged(step.end, step.revision, step.down)
+		if b.Down != step.want {
+			t.Errorf("after %+v: %d", step, b.Down)
+		}
+	}
+}

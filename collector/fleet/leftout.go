@@ -1,0 +1,64 @@
+package fleet
+
+import (
+	"errors"
+
+	"github.com/hopscope/hopscope/collector/summary"
+	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/sink"
+)
+
+// leave counts what the owner of series left out of a window, given what it had left out ever before the window and behind it.
+func (c *Consumer) leave(before, behind *summary.LeftOut) {
+	c.mu.Lock()
+	c.left.AddSince(behind, before)
+	c.mu.Unlock()
+	for _, l := range c.limitsHit() {
+		key := l.Setting + " " + l.What
+		c.mu.Lock()
+		said := c.saidLeft[key]
+		c.saidLeft[key] = said || l.N > 0
+		c.mu.Unlock()
+		if l.N > 0 && !said {
+			c.log.Warn("left out by a limit", "what", sink.LeftOut([]sink.Limit{l})[0])
+		}
+	}
+}
+
+// crowd counts the reports of a record that found no room, and those that gave way to it.
+func (c *Consumer) crowd(r *fleet.Record, kind fleet.EventKind, err error, evicted map[int64]uint64) {
+	refused := kind == fleet.Refused && r.Head.Reports <= maxReports && (r.Head.Kind == fleet.Part || r.Head.Kind == fleet.Reports)
+	if !refused && len(evicted) == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !refused:
+	case errors.Is(err, fleet.ErrFull):
+		c.full += r.Head.Reports
+	case errors.Is(err, fleet.ErrFuture):
+		c.crowded += r.Head.Reports
+	}
+	for _, n := range evicted {
+		c.crowded += n
+	}
+}
+
+// limitsHit lists every limit that can leave something out of what this consumer merges, whether it did or not.
+func (c *Consumer) limitsHit() []sink.Limit {
+	c.mu.Lock()
+	list := append(c.left.Limits(),
+		sink.Limit{Setting: "consume.window_bytes", N: c.full, What: "reports of records found no room in their window"},
+		sink.Limit{Setting: "consume.max_records and consume.max_open", N: c.crowded, What: "reports of windows were left out, because too many records or windows were open"})
+	c.mu.Unlock()
+	list = append(append(list, c.series.Limits(nil)...), c.receivers.Limits(nil)...)
+	return append(list, sink.Limit{Setting: "alerts.max_open", N: c.alerting.Refused(), What: "findings sent no alert, because too many alerts are open"})
+}
+
+// AddLimited adds a writer, the page, that says its own limits: they are in the metrics. It is called before Run.
+func (c *Consumer) AddLimited(l sink.Limited) { c.limited = append(c.limited, l) }
+
+// LeftOut says in sentences what limits of the settings left out in this run, and which to raise. It keeps no consumer from being
+// ready.
+func (c *Consumer) LeftOut() []string { return sink.LeftOut(c.limitsHit()) }

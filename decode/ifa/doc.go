@@ -1,0 +1,40 @@
+// Package ifa reads the in-band flow analyser 2.0 (IFA, draft-kumar-ippm-ifa) in packets of the network: a header between IP and the
+// transport header, and a stack of metadata behind that, the newest hop first. FORMAT.md draws both.
+//
+// The draft's text was not at hand. Layout and values are those on which public implementations agree; what they differ in is
+// unsupported: fragments, stamps at the end of the packet, checksums, and all layouts of a hop but the one of 32 bytes.
+//
+// Times are the seconds, modulo 2^20, and the nanoseconds at which a packet came to a node. They stay in [decode.IOAMNode] as they
+// are; the time inside a node is its own value.
+package ifa
+
+// Protocol is the number of IFA among protocols of IP where nothing else is set. None is assigned: 253 is for experiments, and what
+// switches use.
+const Protocol = 253
+
+// Sizes in bytes.
+const (
+	headerLen   = 4
+	metadataLen = 4
+	hopLen      = 32
+	tcpLen      = 20
+	udpLen      = 8
+	greLen      = 4
+)
+
+// Flags of the header.
+const (
+	FlagFragment   = 0x10 // a fragment header is there
+	FlagTail       = 0x08 // stack and metadata header end the packet
+	FlagInband     = 0x04 // a user's packet, no copy or probe
+	FlagTurnAround = 0x02 // the far end sends the packet back
+	FlagChecksum   = 0x01 // a checksum header is there
+)
+
+const (
+	version       = 2
+	localSpaces   = 0xf // global name space: each hop has its own
+	routerSpace   = 2   // local name space of another layout of the same size
+	noHopLimit    = 0xff
+	nanosecondEnd = 1_000_000_000
+)

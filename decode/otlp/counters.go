@@ -1,0 +1,122 @@
+package otlp
+
+import "github.com/hopscope/hopscope/decode"
+
+// counters are what an interface counts of packets, errors and discards, each in metrics of their own. An error or a discard says something
+// beside the packets of its direction alone, so that it waits for these.
+type counters struct {
+	waiting decode.Counters // errors and discards since packets came last
+	ways    [2]way          // in and out
+	fell    uint64          // request in which a counter fell
+}
+
+// way is one direction of an interface. Times are of the receiver, and 0 where none came.
+type way struct {
+	packets int64  // when a number of packets came last
+	risen   uint64 // request that said last by how much it rose
+	total   int64  // when discards of all reasons came last
+}
+
+// recent reports whether what came last at some time is still to be expected.
+func (d *Decoder) recent(at int64) bool { return at != 0 && d.time-at < int64(idle) }
+
+// counted makes a report of what an interface counted since the point before. Errors and discards of an interface whose packets no metric
+// counts are drops.
+func (d *Decoder) counted(rule *Rule, s *stream, news share, before uint64, at *place) {
+	which := rule.Statistic - InPackets // as in Counters.All
+	packets, discards := rule.Statistic <= OutPackets, rule.Statistic >= InDiscards
+	if at.port == nil {
+		d.drops(rule, s, news, at)
+		return
+	}
+	port := at.port
+	w := &port.ways[which&1]
+	part := discards && rule.Part && d.recent(w.total)
+	switch {
+	case packets:
+		w.packets = d.time
+	case discards && !rule.Part:
+		w.total = d.time
+	}
+	if !packets && !part && !d.recent(w.packets) {
+		d.drops(rule, s, news, at)
+		return
+	}
+	r := d.report(decode.KindCounters, at)
+	rise, ok := d.rise(rule, s, news, before, port)
+	if !ok || part {
+		return
+	}
+	c := decode.Counters{Has: 1 << which, Interface: port.Index}
+	*c.All()[which] = rise
+	requests := d.requests
+	switch {
+	case packets:
+		w.risen = requests
+		port.release(&c, which)
+	case w.risen != requests:
+		port.waiting.Add(&c)
+		return
+	}
+	r.Counters = c
+}
+
+// release adds to the packets of a direction the errors and discards that waited for them.
+func (x *counters) release(c *decode.Counters, which Statistic) {
+	to := c.All()
+	for i, n := range x.waiting.All() {
+		if has := decode.CounterField(1) << i; x.waiting.Has&has != 0 && Statistic(i)&1 == which {
+			c.Has |= has
+			*to[i], *n = *n, 0
+			x.waiting.Has &^= has
+		}
+	}
+}
+
+// rise is what a counter of an interface rose by since the point before, if that is known. It is not where a counter fell, which was set
+// to zero, nor of any other of the interface in the same request; nor where it rose by more than the line carries, or than a value can hold.
+func (d *Decoder) rise(rule *Rule, s *stream, news share, before uint64, port *port) (n uint64, ok bool) {
+	least := 84.0 // bytes that a packet takes on a line at least, with what is around it
+	if rule.Statistic == InOctets {
+		least = 1
+	}
+	const (
+		exact   = 1 << 53 // values of points are float64
+		slowest = 1e6     // bit/s; less is a number of Mbit/s by a metric that says it is bit/s
+	)
+	p := &d.p
+	if news == added && p.value < s.total {
+		port.fell, port.waiting = d.requests, decode.Counters{}
+	}
+	rise, ok := s.count(news, p.value)
+	if !ok || port.fell == d.requests {
+		return 0, false
+	}
+	if news == whole {
+		before = p.start
+	}
+	most := float64(exact)
+	if port.Speed >= slowest && before != 0 { // for twice as long and a second: speeds and times are rounded
+		length := float64(p.time-min(before, p.time)) / 1e9
+		most = min(most, port.Speed/8/least*(2*length+1)+1)
+	}
+	rise = rule.scale(rise)
+	return whole64(rise), rise <= most
+}
+
+// received makes a report of the octets that an interface received since the point before, with its utilisation by them where its speed is known.
+func (d *Decoder) received(rule *Rule, s *stream, news share, before uint64, at *place) {
+	r := d.report(decode.KindCounters, at)
+	if at.port == nil {
+		return
+	}
+	n, ok := d.rise(rule, s, news, before, at.port)
+	if !ok {
+		return
+	}
+	r.Counters = decode.Counters{Has: decode.CountInOctets, Interface: at.port.Index, InOctets: n}
+	if used, ok := d.used(rule, float64(n), news, before, at.port); ok {
+		r.Counters.Has |= decode.CountRxUtilization
+		r.Counters.RxUtilization = uint16(used)
+	}
+}

@@ -1,0 +1,42 @@
+package decode
+
+// Traffic holds what a sample or a flow record says of the packets that it stands for, beside their number, which is [Report.Weight].
+type Traffic struct {
+	Ingress, Egress uint32 // ifIndex of the node's interfaces; 0 where one is not known
+	Octets          uint64 // of all packets, by the sampling rate; 0 where it is not known
+	Start, End      int64  // of the first and the last packet, ns since 1970 by the exporter's clock; 0 where it is not known
+	Delay           PathDelay
+}
+
+// Known reports whether t holds anything.
+func (t *Traffic) Known() bool {
+	return t != nil && (t.Octets|uint64(t.Start|t.End)|uint64(t.Ingress|t.Egress) != 0 || t.Delay.Has != 0)
+}
+
+// AddTraffic gives the traffic of r, to be filled in. A report that is used again keeps its memory.
+func (r *Report) AddTraffic() *Traffic {
+	if r.Traffic == nil {
+		r.Traffic = new(Traffic)
+	}
+	return r.Traffic
+}
+
+// DelayField is a set of the values of a [PathDelay].
+type DelayField uint8
+
+// One bit for each value.
+const (
+	DelayMean DelayField = 1 << iota
+	DelayMin
+	DelayMax
+	DelaySum
+)
+
+// PathDelay is the time of a flow's packets on their way to the reporting node, since the node that put telemetry into them: by the
+// clocks of the two, so that it says as much as these agree. Two of them are not to be subtracted.
+type PathDelay struct {
+	Has            DelayField
+	Mean, Min, Max uint64 // ns
+	Sum            uint64 // ns, of all packets
+	Packets        uint64 // 0 where it is not said
+}

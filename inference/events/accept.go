@@ -1,0 +1,113 @@
+package events
+
+import (
+	"fmt"
+
+	"github.com/hopscope/hopscope/inference"
+)
+
+// Acceptance is the statement of an operator about a finding: its values are normal.
+type Acceptance struct {
+	Kind    inference.Kind
+	Element inference.Element
+	By      string
+	At      int64 // ns since 1970; findings that began later are not accepted
+}
+
+// Acceptable reports whether findings of a kind are about a level that can be the usual one.
+func Acceptable(k inference.Kind) bool {
+	switch k {
+	case inference.HighLatency, inference.LowLatency, inference.HighQueue, inference.HighUtilization, inference.LowUtilization, inference.StuckValues,
+		inference.HopSilence:
+		return true
+	}
+	return false
+}
+
+// subjectOfKind is a kind of findings at an element.
+type subjectOfKind struct {
+	kind    inference.Kind
+	element inference.Element
+}
+
+// accepter is a detector with findings about levels.
+type accepter interface {
+	// accept makes what an open finding found the usual state and gives the place at which the finding is kept; nil if the finding is of
+	// another detector.
+	accept(f *inference.Finding) **inference.Finding
+}
+
+// Accept makes what findings found the usual state from the next window on, for the findings that are open then or later and that began
+// before they were accepted. It replaces what was accepted before.
+func (d *Detector) Accept(all []Acceptance) {
+	if len(all) == 0 {
+		d.journal.accepted = nil
+		return
+	}
+	d.journal.accepted = make(map[subjectOfKind]Acceptance, len(all))
+	for _, a := range all {
+		d.journal.accepted[subjectOfKind{a.Kind, a.Element}] = a
+	}
+}
+
+// acceptOpen ends the findings that were accepted.
+func (d *Detector) acceptOpen() {
+	if len(d.journal.accepted) == 0 {
+		return
+	}
+	for _, f := range d.journal.open {
+		a, ok := d.journal.accepted[subjectOfKind{f.Kind, f.Element}]
+		if !ok || f.Start > a.At || f.End != 0 {
+			continue
+		}
+		for _, x := range d.detectors {
+			x, ok := x.(accepter)
+			if !ok {
+				continue
+			}
+			if kept := x.accept(f); kept != nil {
+				text := fmt.Sprintf("%s of %s was accepted as normal", f.Kind, f.Element)
+				if a.By != "" {
+					text += " by " + a.By
+				}
+				d.journal.end(kept, text)
+				break
+			}
+		}
+	}
+}
+
+func (x *hops) accept(f *inference.Finding) **inference.Finding {
+	k := inference.HopKey{Node: f.Node, EgressIf: f.EgressIf}
+	if s := x.index[k]; s != nil {
+		for i := range s.state.series {
+			if h := &s.state.series[i]; h.finding == f {
+				h.Accept()
+				return &h.finding
+			}
+		}
+	}
+	if s := x.uses.index[k]; s != nil && s.state.finding == f {
+		s.state.Accept()
+		return &s.state.finding
+	}
+	return nil
+}
+
+func (x *flows) accept(f *inference.Finding) **inference.Finding {
+	if s := x.index[f.Flow]; s != nil && s.state.finding == f {
+		s.state.Accept()
+		return &s.state.finding
+	}
+	return nil
+}
+
+func (x *transits) accept(f *inference.Finding) **inference.Finding {
+	for _, s := range x.list {
+		if s.state.finding == f {
+			s.state.series.Accept()
+			return &s.state.finding
+		}
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package events
+
+import (
+	"cmp"
+	"math"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+)
+
+// InterfaceConfig are the settings of the detector of interfaces that count errors and discards.
+type InterfaceConfig struct {
+	ErrorRatio      float64 `yaml:"error_ratio" doc:"Share of the packets of an interface, in one direction, that may be counted as errors. A finding needs evidence that more are, as for loss_ratio." range:"0..1"`
+	DiscardRatio    float64 `yaml:"discard_ratio" doc:"The same for packets that an interface counts as discarded." range:"0..1"`
+	InterfaceSevere float64 `yaml:"interface_severe" doc:"Share of the packets of an interface whose errors or discards are critical, by the same evidence." range:"0..1"`
+}
+
+var defaultInterfaceConfig = InterfaceConfig{ErrorRatio: 1e-6, DiscardRatio: 1e-5, InterfaceSevere: .01}
+
+// interfaces finds interfaces whose counters say that packets are damaged or discarded. Devices send counters every 10 to 60 seconds, so that
+// most windows have none of an interface: that is not a window without errors.
+type interfaces struct {
+	*lifecycle[countKey, counted]
+}
+
+// countKey is one of the counts of an interface.
+type countKey struct {
+	inference.HopKey
+	which uint8
+}
+
+func (k countKey) compare(o countKey) int {
+	return cmp.Or(k.HopKey.Compare(o.HopKey), cmp.Compare(k.which, o.which))
+}
+
+func (c *coder) countKey(k *countKey) {
+	c.hop(&k.HopKey)
+	number(c, &k.which)
+	c.Check("count of an interface", int(k.which) < len(counts))
+}
+
+// counted is the state of one count.
+type counted struct{ lossHistory }
+
+func (c *coder) counted(x *counted) { c.lossHistory(&x.lossHistory) }
+
+// String returns the interface.
+func (k countKey) String() string { return k.Place() }
+
+// counts are the counts that are judged.
+var counts = [...]struct {
+	kind         inference.Kind
+	has, packets decode.CounterField
+	name         string
+	of, among    func(*decode.Counters) uint64
+}{
+	{inference.InterfaceErrors, decode.CountInErrors, decode.CountInPackets, "errors in",
+		func(c *decode.Counters) uint64 { return c.InErrors }, func(c *decode.Counters) uint64 { return c.InPackets }},
+	{inference.InterfaceErrors, decode.CountOutErrors, decode.CountOutPackets, "errors out",
+		func(c *decode.Counters) uint64 { return c.OutErrors }, func(c *decode.Counters) uint64 { return c.OutPackets }},
+	{inference.InterfaceDiscards, decode.CountInDiscards, decode.CountInPackets, "discards in",
+		func(c *decode.Counters) uint64 { return c.InDiscards }, func(c *decode.Counters) uint64 { return c.InPackets }},
+	{inference.InterfaceDiscards, decode.CountOutDiscards, decode.CountOutPackets, "discards out",
+		func(c *decode.Counters) uint64 { return c.OutDiscards }, func(c *decode.Counters) uint64 { return c.OutPackets }},
+}
+
+func newInterfaces(j *journal) interfaces {
+	return interfaces{newLifecycle(j, countKey.compare, (*coder).countKey, (*coder).counted)}
+}
+
+func (x interfaces) step(w *inference.Window) {
+	for i := range w.Interfaces {
+		s := &w.Interfaces[i]
+		for which := range counts {
+			n := &counts[which]
+			if s.Has&n.has == 0 {
+				continue
+			}
+			k := countKey{s.Key(), uint8(which)}
+			if n.of(&s.Counters) == 0 && x.index[k] == nil {
+				continue // of most interfaces nothing is to be remembered
+			}
+			if h := x.observe(k, len(counts)*x.cfg.MaxHops); h != nil {
+				x.judge(h, k, s, w.Start)
+			} else {
+				x.unjudged++
+			}
+		}
+	}
+	x.forEachAbsent(func(k countKey, h *counted, windows int) bool {
+		if windows < x.cfg.ForgetAfter {
+			return false
+		}
+		x.end(&h.loss, k.Place()+" is forgotten")
+		return true
+	})
+}
+
+// judge weighs the errors or discards among the packets of one direction.
+func (x interfaces) judge(h *counted, k countKey, s *inference.InterfaceStats, start int64) {
+	n := &counts[k.which]
+	t := ratioTest{
+		limit: x.cfg.ErrorRatio, severe: x.cfg.InterfaceSevere, start: start, unknown: s.Has&n.packets == 0,
+		finding: inference.Finding{
+			Kind: n.kind, Severity: inference.Warning, Node: k.Node, EgressIf: k.EgressIf, Element: inference.ElementOfHop(k.HopKey), Statistic: n.name,
+		},
+		subject: &k, verb: "counted", of: n.name, all: "may count all packets by the settings", idle: "no packet passed",
+	}
+	if n.kind == inference.InterfaceDiscards {
+		t.limit = x.cfg.DiscardRatio
+	}
+	if t.unknown {
+		t.idle = "none"
+	}
+	passed := n.among(&s.Counters)
+	x.judgeRatio(&h.lossHistory, &t, int64(min(n.of(&s.Counters), math.MaxInt64)), passed, passed)
+}

@@ -1,0 +1,129 @@
+package inference
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"unsafe"
+
+	"github.com/hopscope/hopscope/decode"
+)
+
+// InterfaceStats is the increase of an interface's counters in a window. It was not counted by packet: neither the flows in it are
+// known, nor whether a drop report was about the same packet.
+type InterfaceStats struct {
+	Node uint32
+	decode.Counters
+	Samples uint64 // how often the counters came, each of them with a rise since the one before
+
+	// Known where the detectors of the window are, and absent in bytes.
+	Folded bool // as in [FlowStats]
+}
+
+// Key is the interface as a place in the network.
+func (s *InterfaceStats) Key() HopKey { return HopKey{Node: s.Node, EgressIf: s.Interface} }
+
+// Name is the number of the interface.
+func (s *InterfaceStats) Name() string { return strconv.FormatUint(uint64(s.Interface), 10) }
+
+// Add adds counts.
+func (s *InterfaceStats) Add(o *InterfaceStats) {
+	s.Samples += o.Samples
+	s.Counters.Add(&o.Counters)
+}
+
+// packetCounts are the counts of interfaceKind, octetCounts those of octetKind.
+const (
+	packetCounts = decode.CountOutDiscards<<1 - 1
+	octetCounts  = decode.CountInOctets | decode.CountRxUtilization
+)
+
+var interfaceKind = kindOf[HopKey, InterfaceStats]{
+	one: "interface", many: "interfaces", least: 4,
+	in:    func(p *Partial) *table[HopKey, InterfaceStats] { return &p.interfaces },
+	limit: func(l *Limits) int { return l.Hops },
+	slice: func(s *Slicer, x *InterfaceStats) int { return s.Hop(x.Key()) },
+	key:   func(x *InterfaceStats) HopKey { return x.Key() },
+	compare: func(a, b *InterfaceStats) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Interface, b.Interface))
+	},
+	sum: func(_ *memory, to, from *InterfaceStats) { to.Add(from) },
+	code: func(c *coder, _ *memory, x *InterfaceStats) {
+		at := c.at
+		c.id("interface node", &x.Node)
+		c.id("interface", &x.Interface)
+		c.uint("interface samples", &x.Samples)
+		c.byte("interface counts", (*uint8)(&x.Has))
+		c.check("interface", at, x.Samples > 0 && x.Has&^packetCounts == 0)
+		for i, n := range x.All() { // the others of x.Has are not set
+			if x.Has>>i&1 != 0 {
+				c.uint("interface count", n)
+			}
+		}
+	},
+	rows: func(w *Window) (*[]InterfaceStats, *uint64) { return &w.Interfaces, nil },
+}
+
+// InterfaceMemory is the most that one interface takes in a partial, with its place in the indexes, in bytes.
+const InterfaceMemory = 2 * (int64(unsafe.Sizeof(InterfaceStats{})+unsafe.Sizeof(interfaceOctets{})) + 2*64)
+
+// interfaceOctets is the part of InterfaceStats that came later than the rest: readers of before refuse its bits in the section of the rest, and pass
+// over one of its own.
+type interfaceOctets struct {
+	Node uint32
+	decode.Counters
+}
+
+var octetKind = kindOf[HopKey, interfaceOctets]{
+	one: "octets of an interface", many: "octets of interfaces", least: 3,
+	in:    func(p *Partial) *table[HopKey, interfaceOctets] { return &p.octets },
+	limit: func(l *Limits) int { return l.Hops },
+	slice: func(s *Slicer, x *interfaceOctets) int { return s.Hop(x.key()) },
+	key:   func(x *interfaceOctets) HopKey { return x.key() },
+	compare: func(a, b *interfaceOctets) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Interface, b.Interface))
+	},
+	sum: func(_ *memory, to, from *interfaceOctets) { to.Add(&from.Counters) },
+	code: func(c *coder, _ *memory, x *interfaceOctets) {
+		c.id("interface node", &x.Node)
+		c.id("interface", &x.Interface)
+		at := c.at
+		c.byte("interface counts", (*uint8)(&x.Has))
+		c.check("interface counts", at, x.Has != 0 && x.Has&^octetCounts == 0)
+		if x.Has&decode.CountInOctets != 0 {
+			c.uint("octets received", &x.InOctets)
+		}
+		if x.Has&decode.CountRxUtilization != 0 {
+			at, v := c.at, uint64(x.RxUtilization)
+			c.uint("utilization by what was received", &v)
+			c.check("utilization by what was received", at, v <= decode.WholeUtilization)
+			x.RxUtilization = uint16(v)
+		}
+	},
+	view: func(p *Partial, w *Window, _ *Limits) {
+		for i := range p.octets.items {
+			x := &p.octets.items[i]
+			at, ok := slices.BinarySearchFunc(w.Interfaces, x, func(s InterfaceStats, x *interfaceOctets) int {
+				return cmp.Or(cmp.Compare(s.Node, x.Node), cmp.Compare(s.Interface, x.Interface))
+			})
+			if ok {
+				w.Interfaces[at].Counters.Add(&x.Counters)
+			}
+		}
+	},
+}
+
+func (x *interfaceOctets) key() HopKey { return HopKey{Node: x.Node, EgressIf: x.Interface} }
+
+// AddInterface adds what an interface counted. Samples is above 0, and a count that is not in Has is 0.
+//
+//go:noinline
+func (p *Partial) AddInterface(s *InterfaceStats) {
+	packets := *s
+	packets.Has &= packetCounts
+	packets.InOctets, packets.RxUtilization = 0, 0
+	interfaceKind.add(p, &packets)
+	if s.Has&octetCounts != 0 {
+		octetKind.add(p, &interfaceOctets{s.Node, decode.Counters{Has: s.Has & octetCounts, Interface: s.Interface, InOctets: s.InOctets, RxUtilization: s.RxUtilization}})
+	}
+}

@@ -1,0 +1,198 @@
+package agent
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/demux"
+)
+
+// ready asks the page of an agent whether it is ready.
+func ready(t testing.TB, a *Agent) (status int, text string) {
+	t.Helper()
+	page, err := ServeStatus("127.0.0.1:0", a, "test", func(h http.Handler) http.Handler { return h })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer page.Close()
+	w := httptest.NewRecorder()
+	page.server.Handler.ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil))
+	return w.Code, w.Body.String()
+}
+
+// loopPlan is a plan of probes that an agent sends to itself, every 10 ms.
+func loopPlan(name string, probes ...string) *Plan {
+	p := &Plan{Epoch: nextEpoch(0), Dialect: INT21, Basic: 0xf000, Detailed: 0xff80}
+	for k, id := range probes {
+		p.Probes = append(p.Probes, Probe{ID: id, Route: []int{1, 2, 3}, Interval: 10 * time.Millisecond, Phase: time.Duration(k) * time.Millisecond, Agent: name, Collector: name})
+	}
+	return p
+}
+
+// TestSilence: an agent whose probes never come back, or come no more, says so of itself: it counts them, names one, and ends its word when
+// they come again.
+func TestSilence(t *testing.T) {
+	namespace(t)
+	cfg, _ := testConfig(t)
+	var cut atomic.Bool
+	cut.Store(true)
+	startFabric(t, INT21, func(int) bool { return cut.Load() })
+	var logged logLines
+	a, err := Open(cfg, logged.logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Adopt(loopPlan(cfg.Name, "p1", "p2"), files); err != nil {
+		t.Fatal(err)
+	}
+	runAgent(t, a)
+	silent := func() bool { x := statusOf(a, ""); return x.Silent == 2 && x.Lost > 0 && x.Awaited == 2 }
+	for range 2 { // first of probes of which nothing ever came
+		wait(t, "loss of what does not come", silent)
+		before := statusOf(a, "").Lost
+		wait(t, "more of it", func() bool { return statusOf(a, "").Lost > before+100 })
+		x := statusOf(a, "")
+		if p := x.Problem(); !strings.Contains(p, "2 of 2 probes do not come, such as p1: ") {
+			t.Errorf("the problem is %q", p)
+		}
+		if code, text := ready(t, a); code != 200 { // its own line is up
+			t.Errorf("%d, %s", code, text)
+		}
+		cut.Store(false)
+		wait(t, "probe that comes", func() bool { x := statusOf(a, ""); return x.Silent == 0 && x.Problem() == "" })
+		lost := statusOf(a, "").Lost
+		received := a.Stats().Received
+		wait(t, "hundred probes", func() bool { return a.Stats().Received > received+200 })
+		if n := statusOf(a, "").Lost; n < before || n > lost {
+			t.Errorf("%d lost, after %d and %d", n, before, lost)
+		}
+		cut.Store(true)
+	}
+	if n := strings.Count(logged.String(), "probes do not come back"); n != 2 {
+		t.Errorf("it is said %d times:\n%s", n, logged.String())
+	}
+}
+
+// TestLineDown: an agent whose own line is down is not ready, counts the rounds that it cannot send, and says so once.
+func TestLineDown(t *testing.T) {
+	namespace(t)
+	cfg, _ := testConfig(t)
+	var logged logLines
+	a, err := Open(cfg, logged.logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Adopt(loopPlan(cfg.Name, "p1"), files); err != nil {
+		t.Fatal(err)
+	}
+	runAgent(t, a)
+	for _, line := range []string{"net0", "host0"} {
+		for _, to := range []string{"down", "up"} {
+			if out, err := exec.Command("ip", "link", "set", line, to).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			wait(t, "line "+to, func() bool { return statusOf(a, "").LineDown == (to == "down") })
+			code, text := ready(t, a)
+			if to == "down" && (code != 503 || !strings.Contains(text, "the line of interface host0 is down")) || to == "up" && code != 200 {
+				t.Errorf("%s %s: %d, %s", line, to, code, text)
+			}
+			if to == "down" {
+				before := statusOf(a, "").Lost
+				wait(t, "loss", func() bool { return statusOf(a, "").Lost > before+50 })
+			}
+		}
+	}
+	if down, up := strings.Count(logged.String(), "the line is down"), strings.Count(logged.String(), "the line is up again"); down != 2 || up != 2 {
+		t.Errorf("%d times down, %d times up:\n%s", down, up, logged.String())
+	}
+}
+
+// TestFlippedOnTheLine: of 1 % of the frames one bit is changed on a real line. They are counted as corrupt, all of them, and none as lost.
+func TestFlippedOnTheLine(t *testing.T) {
+	namespace(t)
+	cfg, _ := testConfig(t)
+	cfg.DigestKeys = writeKeys(t, oneKey)
+	r := rand.New(rand.NewPCG(5, 6))
+	var changed atomic.Int64
+	f := startFabric(t, INT21, nil)
+	f.change.Store(new(func(back []byte) {
+		if r.IntN(100) == 0 {
+			changed.Add(1)
+			bit := 8*12 + r.IntN(8*(len(back)-12))
+			back[bit/8] ^= 0x80 >> (bit % 8)
+		}
+	}))
+	a, err := Open(cfg, (&logLines{}).logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := loopPlan(cfg.Name, "p1", "p2", "p3")
+	for k := range plan.Probes {
+		plan.Probes[k].Interval = 2 * time.Millisecond
+	}
+	plan.Probes[2].Phase = 0
+	if _, err := a.Adopt(plan, files); err != nil {
+		t.Fatal(err)
+	}
+	runAgent(t, a)
+	wait(t, "thousands of probes", func() bool { return a.Stats().Received > 3000 })
+	f.change.Store(nil)
+	received := a.Stats().Received
+	wait(t, "what was under way", func() bool { return a.Stats().Received > received+3000 })
+	s := a.Stats()
+	if n := changed.Load(); n == 0 || s.Malformed != [numReasons]uint64{corrupt: uint64(n)} || s.Lost != 0 || s.KernelDropped != 0 || s.Odd != 0 {
+		t.Errorf("%d were changed: %+v", n, s)
+	}
+}
+
+// TestMissingReports: the collector learns of every round that does not come, by a report of a drop with the flow of its probe, of those that
+// the agent sends and of those that never came from another one.
+func TestMissingReports(t *testing.T) {
+	namespace(t)
+	cfg, collector := testConfig(t)
+	startFabric(t, INT21, func(int) bool { return true })
+	a, err := Open(cfg, (&logLines{}).logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := loopPlan(cfg.Name, "p1", "p2", "p3")
+	p.Probes[2].Agent = "edge-1-0"
+	if _, err := a.Adopt(p, files); err != nil {
+		t.Fatal(err)
+	}
+	stop := runAgent(t, a)
+	dec := demux.New(mustProfile(t, "auto"))
+	drops, buf := map[string]map[uint16]int64{}, make([]byte, 9216)
+	all := int64(0)
+	for len(drops) < 2 || len(drops[a.ends.From.String()]) < 2 || all < 300 {
+		n, err := collector.Read(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b decode.Batch
+		dec.Datagram(&b, decode.AddrFrom(netip.MustParseAddr("127.0.0.1")), buf[:n], 0)
+		for _, r := range b.Reports {
+			if err := r.Error(); err != nil || r.Kind != decode.KindDrop || r.DropReason != DropMissing || r.NodeID != cfg.ReportedNode() || r.NodeID < agentNodes || r.Flow.DstPort != probePort && r.Flow.DstPort != intPort {
+				t.Fatalf("%v: %+v", err, r)
+			}
+			from := r.Flow.Src.String()
+			if drops[from] == nil {
+				drops[from] = map[uint16]int64{}
+			}
+			drops[from][r.Flow.SrcPort]++
+			all++
+		}
+	}
+	stop()
+	if lost := a.Stats().Lost; len(drops["0.0.0.0"]) != 1 || all > lost {
+		t.Errorf("%d reports, %d lost: %v", all, lost, drops)
+	}
+}

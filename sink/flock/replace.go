@@ -1,0 +1,42 @@
+package flock
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Replace writes a file durably: a crash of the program or of the machine leaves the old one or the new one, whole, and without an
+// error it leaves the new one. Until it has its name the new one is beside the old, as one that ends in ".tmp". Where the sync of the
+// folder fails, the new one has the name, and may not survive: that is an error too, after which the caller writes again.
+func Replace(path string, mode fs.FileMode, write func(io.Writer) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if err == nil {
+		err = errors.Join(f.Chmod(mode), syncFile(f))
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// ReplaceBytes is [Replace] with b, for the owner alone.
+func ReplaceBytes(path string, b []byte) error {
+	return Replace(path, 0o600, func(w io.Writer) error { _, err := io.Copy(w, bytes.NewReader(b)); return err })
+}
+
+// They are replaced by tests of a disk that fails.
+var (
+	syncFile = (*os.File).Sync
+	syncDir  = SyncDir
+)

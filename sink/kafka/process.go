@@ -1,0 +1,32 @@
+package kafka
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/hopscope/hopscope/inference/fleet"
+)
+
+// ThisProcess is the one that asks.
+func ThisProcess() *fleet.Process {
+	host, _ := os.Hostname()
+	p := &fleet.Process{PID: os.Getpid(), Host: host}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	space, serr := os.Readlink("/proc/self/ns/pid")
+	if err == nil && serr == nil {
+		p.Space = strings.TrimSpace(string(boot)) + " " + space
+	}
+	return p
+}
+
+// ended reports whether it is known that the process has ended. Of one on another machine, or of nil, it is not.
+func ended(p *fleet.Process) bool {
+	if p == nil || p.Space == "" || p.PID <= 0 || p.Space != ThisProcess().Space {
+		return false
+	}
+	_, err := os.Stat("/proc/" + strconv.Itoa(p.PID))
+	return errors.Is(err, fs.ErrNotExist)
+}

@@ -1,0 +1,77 @@
+package syslog
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/notify"
+	"github.com/hopscope/hopscope/sink/refused"
+)
+
+// narrow is a writer whose socket takes short messages alone.
+type narrow struct {
+	*Writer
+	t      *testing.T
+	writes int
+}
+
+func (n *narrow) Write(ctx context.Context, b *sink.Batch) error {
+	n.writes++
+	if n.link == nil {
+		if err := n.connect(ctx); err != nil {
+			return err
+		}
+	}
+	if err := n.link.Conn.(*net.UnixConn).SetWriteBuffer(4096); err != nil {
+		n.t.Error(err)
+	}
+	return n.Writer.Write(ctx, b)
+}
+
+// A system that refuses one message of three takes all others, in their order, in as many writes as without refusals; those that are
+// refused are kept. It is the one fault of a single alert that a sender of syslog sees: receivers answer nothing.
+func TestThirdFails(t *testing.T) {
+	const items = 60
+	path := filepath.Join(t.TempDir(), "log")
+	c, err := net.ListenPacket("unixgram", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	messages := datagrams(c)
+	w := &narrow{Writer: writer(t, "unix", path, func(c *Config) { c.MaxBytes = 65000 }), t: t}
+	folder := refused.Open(t.TempDir(), 16<<20)
+	q := sink.NewQueue(w, sink.DefaultQueueConfig(), sink.QueueOptions{Refused: folder})
+	for n := range items {
+		a := alert(notify.Firing, "warning", fmt.Sprintf("item%03d", n))
+		if a.Time = time.Unix(1_800_000_000, 0); n%3 == 0 {
+			a.Text += strings.Repeat(" long", 10_000)
+		}
+		if err := q.Put(t.Context(), notify.Batch([]notify.Alert{a})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q.Start()
+	for n := range items {
+		if name := fmt.Sprintf("item%03d", n); n%3 != 0 {
+			if m := next(t, messages); !strings.Contains(m, name) {
+				t.Fatalf("want %s, got %.300s", name, m)
+			}
+		}
+	}
+	nettest.Until(t, "all messages have an end", func() bool { return q.Stats().PointsWritten+q.Stats().PointsRejected == items })
+	if err := q.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	names, err := refused.List(folder.Dir())
+	if st := q.Stats(); err != nil || len(names) != items/3 || st.PointsRejected != items/3 || st.Retries != 0 || w.writes != items {
+		t.Errorf("%+v after %d writes, %d are kept, %v", st, w.writes, len(names), err)
+	}
+}

@@ -1,0 +1,30 @@
+package sink
+
+import (
+	"strconv"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+)
+
+var nameless = series("hop_position", "One point per window and place of hops whose records hold no node id: a position in the reports of one exporter. "+
+	"They are hops of no node, and not in `hop`.",
+	[]tag[inference.NamelessStats]{
+		{"exporter", `source address of the datagrams; "network" for packets of the network, "other" for all places beyond the limit`,
+			func(s *inference.NamelessStats) string {
+				switch {
+				case s.Position == 0:
+					return otherName
+				case s.Exporter == decode.Addr{}:
+					return "network"
+				}
+				return s.Exporter.String()
+			}},
+		{"position", `position in the list of hops of a report, from 1; "other" beyond the limit`,
+			func(s *inference.NamelessStats) string {
+				return unlessFolded(s.Position == 0, strconv.Itoa(int(s.Position)))
+			}},
+	},
+	distribution(func(s *inference.NamelessStats) (count uint64, latency, queue *inference.Summary) {
+		return s.Count, &s.Latency, &s.Queue
+	})).again()

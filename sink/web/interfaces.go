@@ -1,0 +1,177 @@
+package web
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
+)
+
+// interfaceCell is what the counters of one interface rose by in one window.
+type interfaceCell struct {
+	window uint64 // its number; 0 for none
+	has    decode.CounterField
+	rx     uint16    // as decode.Counters.RxUtilization
+	counts [6]uint32 // of packets, as in decode.Counters.All
+}
+
+// interfaceSeries is one interface whose counters come. Its cells are by window number modulo their number.
+type interfaceSeries struct {
+	inference.HopKey
+	last  uint64
+	cells [recentWindows]interfaceCell
+}
+
+func (s *interfaceSeries) lastSeen() uint64 { return s.last }
+
+func (h *history) addInterface(n uint64, stats *inference.InterfaceStats) {
+	k := stats.Key()
+	s, ok := h.interfaces.get(k)
+	if !ok {
+		if s, ok = h.interfaces.put(k, n, 1, func() *interfaceSeries { return &interfaceSeries{HopKey: k} }); !ok {
+			return
+		}
+	}
+	c := &s.cells[n%recentWindows]
+	if n < c.window {
+		return // of no recent window
+	}
+	*c = interfaceCell{window: n, has: stats.Has, rx: stats.RxUtilization}
+	all := stats.All()
+	for i := range c.counts {
+		c.counts[i] = count32(*all[i])
+	}
+	s.last = max(s.last, n)
+}
+
+// forgetInterfaces empties the cells of window n, which comes again.
+func (h *history) forgetInterfaces(n uint64) {
+	for _, s := range h.interfaces.all {
+		if c := &s.cells[n%recentWindows]; c.window == n {
+			*c = interfaceCell{}
+		}
+	}
+}
+
+// interfaceRow is one interface. Counts are of the recent windows, or of the last one in which counters came, if that is further back.
+type interfaceRow struct {
+	Node        string  `json:"node"`
+	Interface   string  `json:"interface"`
+	Speed       float64 `json:"speed_bps"`      // 0 where unknown
+	Utilization value   `json:"tx_utilization"` // of what it sends, the worst of the recent windows
+	Received    value   `json:"rx_utilization"` // the same, of what it receives
+	InPackets   *uint64 `json:"in_packets"`
+	OutPackets  *uint64 `json:"out_packets"`
+	InErrors    *uint64 `json:"in_errors"`
+	OutErrors   *uint64 `json:"out_errors"`
+	InDiscards  *uint64 `json:"in_discards"`
+	OutDiscards *uint64 `json:"out_discards"`
+	QueueP99    value   `json:"queue_p99_bytes"` // the worst of the recent windows
+	LastMS      int64   `json:"last_ms"`
+
+	key  inference.HopKey
+	lost float64 // share of errors and discards among the packets, of the worse direction
+}
+
+// listInterfaces lists those first that damage or discard the greatest share of their packets, then those that are busiest in one direction.
+func (h *history) listInterfaces(offset, limit int) ([]interfaceRow, int) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	rows := []interfaceRow{}
+	for _, s := range h.interfaces.all {
+		if s.last >= h.oldest() {
+			rows = append(rows, h.interfaceRow(s))
+		}
+	}
+	slices.SortFunc(rows, func(a, b interfaceRow) int {
+		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(b.busier(), a.busier()), a.key.Compare(b.key)) // what is absent is behind all else
+	})
+	total := len(rows)
+	return rows[min(offset, total):min(offset+limit, total)], total
+}
+
+func (h *history) interfaceRow(s *interfaceSeries) interfaceRow {
+	row := interfaceRow{
+		key: s.HopKey, Node: s.NodeName(), Interface: strconv.FormatUint(uint64(s.EgressIf), 10), LastMS: h.ms(s.last),
+		Utilization: value(absent), Received: value(absent), QueueP99: value(absent),
+	}
+	if hop, ok := h.hops.get(s.HopKey); ok {
+		row.Utilization, row.QueueP99 = value(h.worst(hop, utilizationMax)), value(h.worst(hop, queueP99))
+	}
+	counts := [...]**uint64{&row.InPackets, &row.OutPackets, &row.InErrors, &row.OutErrors, &row.InDiscards, &row.OutDiscards}
+	from := min(h.recent(), s.last)
+	for i := range s.cells {
+		c := &s.cells[i]
+		if c.window == 0 || c.window < from {
+			continue
+		}
+		if c.has&decode.CountRxUtilization != 0 {
+			row.Received = greater(row.Received, value(c.rx)/decode.WholeUtilization)
+		}
+		for which, to := range counts {
+			if c.has>>which&1 == 0 {
+				continue
+			}
+			if *to == nil {
+				*to = new(uint64)
+			}
+			**to += uint64(c.counts[which])
+		}
+	}
+	row.lost = max(lostOf(row.InPackets, row.InErrors, row.InDiscards), lostOf(row.OutPackets, row.OutErrors, row.OutDiscards))
+	return row
+}
+
+// busier is the utilisation of the direction in which it is greater.
+func (r *interfaceRow) busier() value { return greater(r.Utilization, r.Received) }
+
+// greater is the greater of two values, of which one may be absent.
+func greater(a, b value) value {
+	if cmp.Compare(a, b) < 0 {
+		return b
+	}
+	return a
+}
+
+// lostOf is the share of errors and discards among them and the packets of a direction.
+func lostOf(packets, errors, discards *uint64) float64 {
+	of := func(n *uint64) float64 {
+		if n == nil {
+			return 0
+		}
+		return float64(*n)
+	}
+	lost := of(errors) + of(discards)
+	if lost == 0 {
+		return 0
+	}
+	return lost / (lost + of(packets))
+}
+
+// speeds adds to rows what is known of the speed of their interfaces.
+func speeds(rows []interfaceRow, n *names.Names) {
+	for i := range rows {
+		f, _ := n.FindInterface(rows[i].key.Node, rows[i].key.EgressIf)
+		rows[i].Speed = f.Speed
+	}
+}
+
+// serveInterfaces lists interfaces whose counters come, the worst first.
+func (s *Server) serveInterfaces(w http.ResponseWriter, r *http.Request) {
+	offset, limit, err := pageParams(r.URL.Query())
+	if err != nil {
+		problem(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	rows, total := s.history.listInterfaces(offset, limit)
+	speeds(rows, s.names())
+	s.answer(w, struct {
+		Total         int            `json:"total"`
+		RecentWindows int            `json:"recent_windows"`
+		Interfaces    []interfaceRow `json:"interfaces"`
+	}{total, recentWindows, rows})
+}
