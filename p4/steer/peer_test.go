@@ -114,7 +114,8 @@ func newPeered(t *testing.T, load string, fault func(*p4rttest.Server), approve,
 	}
 	t.Cleanup(func() { _ = x.journal.Close() })
 	late := &LatePost{}
-	const timeout = 300 * time.Millisecond
+	const timeout = 600 * time.Millisecond
+	const cycle = 700 * time.Millisecond
 	switches, err := OpenSwitches(list, SwitchesConfig{Timeout: timeout, Log: slog.New(slog.DiscardHandler)}, late.Post)
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +130,7 @@ func newPeered(t *testing.T, load string, fault func(*p4rttest.Server), approve,
 	net := &control.Network{Name: "two", Probes: probes, Agents: []string{"a"}, Switches: []string{bad, healthy},
 		Entries: func(*control.Plan, string) []control.Entry { return ports() }, Check: func(*control.Plan) error { return nil }}
 	x.loop, err = loop.New(loop.Options{
-		Control: control.Config{Cycle: int64(400 * time.Millisecond), Timeout: int64(timeout), Attempts: 3, RetryAfter: 1, Audit: 2, Approve: approve, DryRun: dry},
+		Control: control.Config{Cycle: int64(cycle), Timeout: int64(timeout), Attempts: 3, RetryAfter: 1, Audit: 2, Approve: approve, DryRun: dry},
 		Network: net, Probing: &loop.Probing{Dialect: agent.INT21, Interval: time.Second}, Agents: agents, Switches: switches, Journal: x.journal,
 	})
 	if err != nil {
@@ -165,7 +166,7 @@ func (x *peered) device(name string) control.DeviceStatus {
 // until waits for what a switch is said to be.
 func (x *peered) until(what string, is func() bool) {
 	x.t.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			x.t.Fatalf("not in time: %s; %+v\n%s", what, x.status().Devices, x.log())
 		}
@@ -434,7 +435,7 @@ func TestPeers(t *testing.T) {
 				d := x.device(bad)
 				return d.State == p.state && (p.state != "ready" || x.ready(bad)) && strings.Contains(d.Why, p.why)
 			})
-			x.cycles(6)
+			x.cycles(4)
 			if n := len(x.servers[healthy].Writes()); n > 0 {
 				t.Errorf("the healthy switch is written to %d more times\n%s", n, x.log())
 			}

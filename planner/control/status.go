@@ -93,7 +93,10 @@ func (c *Controller) deviceStatus(d *device) DeviceStatus {
 	case d.failed != "":
 		s.State = "failed"
 	case !d.known:
-		s.State = "unknown"
+		s.State, s.Why = "unknown", "what it holds is not read yet"
+		if d.attempts > 0 {
+			s.Why = fmt.Sprintf("it is asked again: did not answer %d times in a row", d.attempts)
+		}
 	case behind:
 		s.State = "behind"
 	default:
