@@ -33,7 +33,7 @@ func TestForeign(t *testing.T) {
 				t.Fatal(err)
 			}
 			sent++
-			for end := time.Now().Add(10 * time.Second); s.Stats().Damaged < sent && time.Now().Before(end); {
+			for end := time.Now().Add(time.Minute); s.Stats().Damaged < sent && time.Now().Before(end); {
 				time.Sleep(time.Millisecond)
 			}
 		}

@@ -293,7 +293,7 @@ func TestBusy(t *testing.T) {
 		})
 	}
 	<-taken
-	for deadline := time.Now().Add(10 * time.Second); len(s.slots) < 2; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); len(s.slots) < 2; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the second request did not come")
 		}
@@ -335,7 +335,7 @@ func TestTooSlow(t *testing.T) {
 		_, err := c.Export(context.Background(), asked(1))
 		first <- err
 	}()
-	for deadline := time.Now().Add(10 * time.Second); len(s.slots) < 1 || len(s.queue) > 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); len(s.slots) < 1 || len(s.queue) > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the first request did not come")
 		}
