@@ -1,0 +1,98 @@
+package main_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/intmd"
+)
+
+// INT in GRE has no number of its own: under whatever one, the number is named, and the settings that are named read it. What only looks like
+// it is not named.
+func TestSiblingsGRE(t *testing.T) {
+	type sibling struct {
+		name, base string
+		frame      func(k, i int, spoil bool) []byte
+	}
+	var list []sibling
+	number := func(k int) uint16 { return uint16(0x7000 + 321*k) }
+	for _, w := range ways() {
+		if !w.gre {
+			continue
+		}
+		for _, v := range versions {
+			if v.v != decode.V21 {
+				continue
+			}
+			packet := func(k, i int, spoil bool) []byte {
+				x := w.tail(func(h intmd.Header) []byte {
+					b := v.stackOf(h, hopsOf(i, uint32(k*10+1001), uint32(k*10+1002)))
+					if spoil {
+						b[6] |= 31 // more words a hop than its bitmap says
+					}
+					return b
+				})
+				at := bytes.LastIndex(x, []byte{0xbe, 0xef})
+				binary.BigEndian.PutUint16(x[at:], number(k))
+				return x
+			}
+			list = append(list, sibling{fmt.Sprintf("a packet, %v, %s", v, w.name), "auto", func(k, i int, spoil bool) []byte {
+				x, src := packet(k, i, spoil), source(k)
+				if x[12] == 8 {
+					copy(x[26:], src[:])
+					binary.BigEndian.PutUint16(x[24:], 0)
+				} else {
+					copy(x[34:], src[:])
+				}
+				return x
+			}})
+			for _, rv := range []decode.Version{decode.V05, decode.V10, decode.V20} {
+				for _, flags := range []decode.Flags{0, decode.Dropped, decode.Congested, decode.Tracked} {
+					base := "auto-unflagged"
+					if flags == decode.Tracked {
+						base = "auto"
+					}
+					list = append(list, sibling{fmt.Sprintf("report %v flags %v, %v, %s", rv, flags, v, w.name), base, func(k, i int, spoil bool) []byte {
+						return reportFrame(source(k), 32766, reportOf(rv, i, flags, packet(k, i, spoil)))
+					}})
+				}
+			}
+		}
+	}
+	const n = 4
+	var hidden, broken frames
+	for k, x := range list {
+		for i := range n {
+			hidden, broken = append(hidden, x.frame(k, i, false)), append(broken, x.frame(k, i, true))
+		}
+	}
+	a, b := hidden.summary(t, "--hops", "1000"), broken.summary(t)
+	said := strings.Join(seen(&a), "\n")
+	for k, x := range list {
+		want := fmt.Sprintf("carry INT in GRE protocol %#04x, where profile auto looks for none; %s explains all of it: set gre_protocol: %#04x", number(k), x.base, number(k))
+		if strings.Count(said, want) != 1 {
+			t.Errorf("%s: no %q", x.name, want)
+		}
+		var f frames
+		for i := range n {
+			f = append(f, x.frame(k, i, false))
+		}
+		settings := settingsFile(t, fmt.Sprintf("exporters:\n  profile: own\n  dialects:\n    - name: own\n      base: %s\n      gre_protocol: %#x\n", x.base, number(k)))
+		s := f.summary(t, "--config", settings)
+		nodes, _ := counts(&s)
+		for i := range 2 {
+			if id := uint32(k*10 + 1001 + i); nodes[id] != n {
+				t.Errorf("%s: node %d has %d reports with the settings that are named", x.name, id, nodes[id])
+			}
+		}
+	}
+	for _, line := range seen(&b) {
+		if strings.Contains(line, "gre_protocol") {
+			t.Errorf("stacks that are broken: %s", line)
+		}
+	}
+}
