@@ -207,6 +207,7 @@ func (d *Decoder) innermostOf(r *decode.Report, q packet.Packet, data []byte) {
 		return
 	}
 	r.Flow, r.Inner = r.Inner, decode.FlowKey{}
+	r.Has |= decode.HasFlow
 	if r.Has&decode.HasInnerPorts == 0 {
 		r.Has &^= decode.HasPorts
 	} else {
@@ -272,10 +273,19 @@ func (d *Decoder) network(b *decode.Batch, p *packet.Packet, data []byte, time i
 	return 1
 }
 
-// sampled decodes the telemetry in the packet p, of which r is a sample and of which data hold what was sampled. It gives the number of reports that
-// it appends. They count no packet, and r gets their flow, so that packets and hops are of one. Devices sample all traffic, in which a mark
+// sampled gives r the flow of the packet p, of which it is a sample and of which data hold what was sampled, and decodes the telemetry in it. It
+// gives the number of reports that it appends. They count no packet, and r gets their flow, so that packets and hops are of one. Devices sample all traffic, in which a mark
 // proves nothing: what breaks a rule is no telemetry here.
 func (d *Decoder) sampled(b *decode.Batch, r *decode.Report, p *packet.Packet, data []byte) (n int) {
+	if p.IP != 0 {
+		p.Report(r, data)
+	}
+	if q := *p; q.Inside(data) { // the packet that users sent, in VXLAN and the like
+		d.innermostOf(r, q, data)
+	}
+	if p.IP == 0 {
+		p.Inside(data)
+	}
 	n = d.embedded(b, p, data, r.Time)
 	added := b.Reports[len(b.Reports)-n:]
 	for _, x := range added {
@@ -377,16 +387,17 @@ func (d *Decoder) inside(r *decode.Report, data []byte) {
 	case telemetry.InnerIPv6:
 		p.IPv6(data, in.At, in.End)
 	}
-	if p.IP == 0 {
+	switch {
+	case p.IP != 0:
+		p.Report(r, data)
+	case !p.Wrapped():
 		return
 	}
 	if in.StandIn {
-		p.Report(r, data)
 		r.TTL, r.PacketID = 0, 0
 		r.Has &^= decode.HasTTL | decode.HasPacketID
 		return
 	}
-	p.Report(r, data)
 	announced := r.Flags&decode.Tracked != 0 || d.profile.Report.Unflagged
 	if in.INT && !always(place, p, in.End) {
 		d.carriedBehind(r, p, data, 0)

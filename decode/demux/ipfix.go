@@ -292,12 +292,6 @@ func (in *reading) frame(r *decode.Report, data []byte, at, n int, size uint64, 
 	case n > 0 && data[at]>>4 == 6:
 		p.IPv6(data, at, end)
 	}
-	if p.IP != 0 {
-		p.Report(r, data)
-		if q := *p; q.Inside(data) {
-			in.d.innermostOf(r, q, data)
-		}
-	}
 	in.n += in.d.sampled(in.b, r, p, data)
 }
 

@@ -297,12 +297,6 @@ func (d *Decoder) sample(b *decode.Batch, r *decode.Report, data []byte, hop boo
 		case 12:
 			p.IPv6(data, at, end)
 		}
-		if p.IP != 0 {
-			p.Report(r, data)
-			if q := *p; q.Inside(data) { // the packet that users sent, in VXLAN and the like
-				d.innermostOf(r, q, data)
-			}
-		}
 		n = d.sampled(b, r, p, data)
 	}
 	if !hop {

@@ -95,7 +95,7 @@ func (p *Packet) UDPEnd(data []byte) int {
 	return min(p.L4+n, p.End)
 }
 
-// Frame reads a captured frame. Length is that on the wire, and no packet ends behind it whatever its IP header says. A
+// Frame reads a captured frame, to the packet behind labels of MPLS or a session of PPPoE where there are some. Length is that on the wire, and no packet ends behind it whatever its IP header says. A
 // packet inside a report has no such bound, because the node that reports may have cut it.
 func (p *Packet) Frame(link uint16, data []byte, length int) {
 	length = max(length, len(data))
@@ -125,6 +125,9 @@ func (p *Packet) Frame(link uint16, data []byte, length int) {
 		}
 	default:
 		*p = Packet{}
+	}
+	if p.IP == 0 && p.Wrapped() {
+		p.Inside(data)
 	}
 	p.Link = link
 	p.End = min(p.End, length)

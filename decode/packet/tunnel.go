@@ -26,6 +26,11 @@ const (
 	maxLabels = 16
 )
 
+// Wrapped reports whether labels of MPLS or a session of PPPoE stand where p looked for IP.
+func (p *Packet) Wrapped() bool {
+	return p.EtherType == etherMPLS || p.EtherType == etherMPLSToMany || p.EtherType == etherPPPoE
+}
+
 // TunnelPort reports whether another packet may stand behind a UDP header with this destination port.
 func TunnelPort(port uint16) bool {
 	switch port {
@@ -44,10 +49,13 @@ func CarriesUDP(data []byte, port uint16, at int) bool {
 	return p.InsideUDP(data, port, at)
 }
 
-// Inside moves p to the IP packet that it carries: in IP, GRE, VXLAN, Geneve, GTP-U, MPLS or PPPoE. Without one p stays, and it gives
-// false.
+// Inside moves p to the IP packet that it carries: in IP, GRE, VXLAN, Geneve, GTP-U, MPLS or PPPoE, of which the last two can stand behind
+// a frame's header, too. Without one p stays, and it gives false.
 func (p *Packet) Inside(data []byte) bool {
-	if p.IP == 0 || p.Fragment || p.L4 == 0 {
+	if p.IP == 0 {
+		return p.Wrapped() && p.enter(data[:min(len(data), p.End)], p.EtherType, p.L3)
+	}
+	if p.Fragment || p.L4 == 0 {
 		return false
 	}
 	data = data[:min(len(data), p.End)]
@@ -207,7 +215,9 @@ func (p *Packet) enter(data []byte, ether uint16, at int) bool {
 			if q.IP == 0 {
 				return false
 			}
-			q.End = min(q.End, p.End)
+			if p.IP != 0 { // otherwise p ends where a frame does, or what a report holds of one
+				q.End = min(q.End, p.End)
+			}
 			*p = q
 			return true
 		default:

@@ -131,6 +131,9 @@ func Append(dst []byte, frame uint64, r *decode.Report) []byte {
 	if r.Remarks&(decode.RemarkDomainData|decode.RemarkMoreData) != 0 && len(r.Unknown) > 0 {
 		have.members |= memberOf[decode.ColUnknown]
 	}
+	if r.Has&decode.HasInner != 0 { // behind labels, where no other flow is
+		have.members |= memberOf[decode.ColSrc]
+	}
 	for f := uint32(r.Has); f != 0; f &= f - 1 {
 		p := &presence[bits.TrailingZeros32(f)&31]
 		have.members |= p.members
@@ -284,7 +287,9 @@ func (o *object) member(m *member, v uint64, r *decode.Report) {
 			o.ports(m.key, b)
 		}
 	case asFlow:
-		o.flow(`,"flow":{"src":"`, &r.Flow, r.Has&decode.HasPorts != 0)
+		if r.Has&decode.HasFlow != 0 {
+			o.flow(`,"flow":{"src":"`, &r.Flow, r.Has&decode.HasPorts != 0)
+		}
 		if r.Has&decode.HasInner != 0 {
 			o.flow(`,"inner_flow":{"src":"`, &r.Inner, r.Has&decode.HasInnerPorts != 0)
 		}

@@ -222,13 +222,13 @@ func objectOf(frame uint64, r *decode.Report) map[string]any {
 			f["src_port"], f["dst_port"] = r.Flow.SrcPort, r.Flow.DstPort
 		}
 		o["flow"] = f
-		if r.Has&decode.HasInner != 0 {
-			f := map[string]any{"src": r.Inner.SrcString(), "dst": r.Inner.DstString(), "proto": r.Inner.Proto}
-			if r.Has&decode.HasInnerPorts != 0 {
-				f["src_port"], f["dst_port"] = r.Inner.SrcPort, r.Inner.DstPort
-			}
-			o["inner_flow"] = f
+	}
+	if r.Has&decode.HasInner != 0 {
+		f := map[string]any{"src": r.Inner.SrcString(), "dst": r.Inner.DstString(), "proto": r.Inner.Proto}
+		if r.Has&decode.HasInnerPorts != 0 {
+			f["src_port"], f["dst_port"] = r.Inner.SrcPort, r.Inner.DstPort
 		}
+		o["inner_flow"] = f
 	}
 	if r.Counters.Has != 0 {
 		all := map[string]any{"interface": r.Counters.Interface}

@@ -200,25 +200,32 @@ func (p *ip) overUDP(b []byte, at int, port uint16) *ip {
 
 // payload is the IP packet at a place, of the given EtherType, behind frames, tags, labels and sessions.
 func (p *ip) payload(b []byte, at int, kind uint16) *ip {
+	switch at, kind = unwrap(b, at, kind); kind {
+	case 0x0800:
+		return parseIP(b, at, p.end, 4, false)
+	case 0x86dd:
+		return parseIP(b, at, p.end, 6, false)
+	}
+	return nil
+}
+
+// unwrap gives the place and the EtherType of the IP packet behind frames, tags, labels and sessions; 0 without one.
+func unwrap(b []byte, at int, kind uint16) (int, uint16) {
 	for range 8 {
 		if at >= len(b) {
-			return nil
+			return 0, 0
 		}
 		switch kind {
 		case 0x0800, 0x86dd:
-			version := 4
-			if kind == 0x86dd {
-				version = 6
-			}
-			return parseIP(b, at, p.end, version, false)
+			return at, kind
 		case 0x6558:
 			if at+14 > len(b) {
-				return nil
+				return 0, 0
 			}
 			at, kind = at+14, u16(b, at+12)
 		case 0x8100, 0x88a8, 0x9100:
 			if at+4 > len(b) {
-				return nil
+				return 0, 0
 			}
 			at, kind = at+4, u16(b, at+2)
 		case 0x8847, 0x8848:
@@ -228,7 +235,7 @@ func (p *ip) payload(b []byte, at int, kind uint16) *ip {
 				at += 4
 			}
 			if !bottom {
-				return nil
+				return 0, 0
 			}
 			switch b[at] >> 4 {
 			case 4:
@@ -238,11 +245,11 @@ func (p *ip) payload(b []byte, at int, kind uint16) *ip {
 			case 0: // the control word of a pseudowire
 				at, kind = at+4, 0x6558
 			default:
-				return nil
+				return 0, 0
 			}
 		case 0x8864:
 			if at+8 > len(b) || b[at] != 0x11 || b[at+1] != 0 {
-				return nil
+				return 0, 0
 			}
 			switch u16(b, at+6) {
 			case 0x21:
@@ -250,12 +257,12 @@ func (p *ip) payload(b []byte, at int, kind uint16) *ip {
 			case 0x57:
 				kind = 0x86dd
 			default:
-				return nil
+				return 0, 0
 			}
 			at += 8
 		default:
-			return nil
+			return 0, 0
 		}
 	}
-	return nil
+	return 0, 0
 }

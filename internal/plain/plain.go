@@ -94,7 +94,11 @@ func (p *Profile) readsINT(version string) bool { return slices.Contains(p.INT, 
 func Decode(p Profile, f Frame) []Object {
 	wire := max(f.Length, len(f.Data))
 	var list []Object
-	switch at, kind := link(f.Link, f.Data); kind {
+	at, kind := link(f.Link, f.Data)
+	if wrapped(kind) {
+		at, kind = unwrap(f.Data[:min(len(f.Data), wire)], at, kind)
+	}
+	switch kind {
 	case 0x0800:
 		list = network(&p, f.Data, at, wire, 4, f.Link == 1)
 	case 0x86dd:
@@ -171,6 +175,9 @@ func link(kind uint16, b []byte) (at int, ethertype uint16) {
 	}
 	return 0, 0
 }
+
+// wrapped says whether an EtherType is that of labels of MPLS or of a session of PPPoE.
+func wrapped(kind uint16) bool { return kind == 0x8847 || kind == 0x8848 || kind == 0x8864 }
 
 // ethernet reads an Ethernet header at a place: where its contents begin, and their EtherType.
 func ethernet(b []byte, at int) (int, uint16) {

@@ -554,7 +554,7 @@ func (r *report) prove(b []byte, at, end int, kind string, clean bool) {
 
 // inner reads the packet inside of a report, whose bytes end with b; end is where the contents end by their lengths.
 func (r *report) inner(p *Profile, b []byte, at, end int, kind string, tracked bool) {
-	version := 0
+	version, labelled := 0, false
 	switch kind {
 	case "ipv4":
 		version = 4
@@ -562,6 +562,9 @@ func (r *report) inner(p *Profile, b []byte, at, end int, kind string, tracked b
 		version = 6
 	default:
 		place, ethertype := ethernet(b, at)
+		if labelled = wrapped(ethertype); labelled {
+			place, ethertype = unwrap(b, place, ethertype)
+		}
 		switch at = place; ethertype {
 		case 0x0800:
 			version = 4
@@ -575,12 +578,14 @@ func (r *report) inner(p *Profile, b []byte, at, end int, kind string, tracked b
 	if packet == nil {
 		return
 	}
-	addFlow(r.Object, packet)
+	if !labelled { // the flow behind labels is that of a packet inside
+		addFlow(r.Object, packet)
+	}
 	if !tracked {
 		return
 	}
 	s := findAnywhere(p, packet)
-	if s != nil && s.ip != packet {
+	if s != nil && (s.ip != packet || labelled) {
 		delete(r.Object, "packet_id")
 		addFlow(r.Object, s.ip)
 	}
