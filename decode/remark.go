@@ -2,7 +2,7 @@ package decode
 
 // Remark is a set of statements about a report that was read without an error and is not all that its bytes hold, or not all in
 // statistics. Statements are counted by exporter and said in words, so that nothing is left out in silence.
-type Remark uint8
+type Remark uint16
 
 // The remarks.
 const (
@@ -21,6 +21,8 @@ const (
 	RemarkNameless
 	// RemarkMoreData: beside what was read there are words of a domain, or TLVs, that no rule reads.
 	RemarkMoreData
+	// RemarkPathDelay: a delay on the way to the node was not set, or cannot be.
+	RemarkPathDelay
 
 	// NumRemarks is how many there are.
 	NumRemarks = iota

@@ -32,6 +32,9 @@ const (
 	DelaySum
 )
 
+// MostPathDelay is the greatest time on the way that a packet can have, in ns. Of a greater one the clocks disagree.
+const MostPathDelay = mostNS
+
 // PathDelay is the time of a flow's packets on their way to the reporting node, since the node that put telemetry into them: by the
 // clocks of the two, so that it says as much as these agree. Two of them are not to be subtracted.
 type PathDelay struct {

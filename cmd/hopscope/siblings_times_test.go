@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/decode/ioam"
+	"github.com/hopscope/hopscope/decode/ipfix"
 	"github.com/hopscope/hopscope/decode/sflow"
 	"github.com/hopscope/hopscope/decode/telemetry"
 )
@@ -170,6 +172,139 @@ func TestSiblingsUnsetDelays(t *testing.T) {
 		q := got[uint32(k*10+1001)]
 		if !x.latency && q != nil || x.latency && (q == nil || q.P50 < 1400 || q.Max > 1600) {
 			t.Errorf("%s: latency %+v", x.name, q)
+		}
+	}
+}
+
+// A delay on the way that an exporter did not set, or that cannot be, is left out and said, in whatever numbering and width: what else the record
+// says stands, and so do the records beside it.
+func TestSiblingsPathDelays(t *testing.T) {
+	be := binary.BigEndian
+	type values struct{ mean, min, max, sum, packets uint64 }
+	good := values{100, 50, 200, 1000, 10} // µs
+	spoil := []struct {
+		name string
+		do   func(v *values, most, sums uint64) // greatest numbers of the fields
+		left string                             // values that stand
+	}{
+		{"the least is not set", func(v *values, most, _ uint64) { v.min = most }, "max mean sum"},
+		{"the greatest is saturated", func(v *values, most, _ uint64) { v.max = most }, "mean min sum"},
+		{"the mean is not set", func(v *values, most, _ uint64) { v.mean = most }, "max mean min sum"}, // of the sum
+		{"none is set", func(v *values, most, sums uint64) { v.mean, v.min, v.max, v.sum = most, most, most, sums }, ""},
+		{"the greatest is 0", func(v *values, _, _ uint64) { v.max = 0 }, "mean min sum"},
+		{"the mean is 0", func(v *values, _, _ uint64) { v.mean = 0 }, "max mean min sum"},
+		{"the least above the greatest", func(v *values, _, _ uint64) { v.min, v.max = v.max, v.min }, "mean sum"},
+		{"the mean above the greatest", func(v *values, _, _ uint64) { v.mean, v.sum = 1000, 500 }, "mean sum"},
+		{"the sum is saturated", func(v *values, _, sums uint64) { v.sum = sums }, "max mean min"},
+		{"the sum wrapped", func(v *values, _, _ uint64) { v.sum = 3 }, "max mean min"},
+		{"of no packets", func(v *values, _, _ uint64) { v.packets = 0 }, ""},
+		{"backwards", func(v *values, most, _ uint64) { v.mean, v.min, v.max = most-20, most-30, most-10 }, "mean sum"},
+		{"none is set, of no packets", func(v *values, most, _ uint64) { *v = values{0, most, 0, 0, 0} }, ""},
+	}
+	type numbering struct {
+		name, settings string
+		pen            uint32
+		ids            [4]uint16
+		width, sums    uint16
+	}
+	var list []struct {
+		numbering
+		spoiled int
+	}
+	for _, x := range []numbering{
+		{"RFC 9951", "", 0, [4]uint16{530, 531, 532, 533}, 4, 8},
+		{"RFC 9951, reduced", "", 0, [4]uint16{530, 531, 532, 533}, 3, 6},
+		{"RFC 9951, wide", "", 0, [4]uint16{530, 531, 532, 533}, 8, 8},
+		{"Huawei", "", ipfix.Huawei, [4]uint16{521, 523, 525, 527}, 4, 8},
+		{"pmacct", "", 0, [4]uint16{600, 601, 602, 603}, 4, 4},
+		{"fluvia", "ipfix:\n  path_delay: fluvia\n", 0, [4]uint16{521, 523, 525, 527}, 4, 4},
+		{"fluvia, ns", "ipfix:\n  path_delay: fluvia\n", 0, [4]uint16{522, 524, 526, 528}, 4, 4},
+	} {
+		for i := range spoil {
+			if x.width == 3 && spoil[i].name == "backwards" { // 17 s: nothing says that it is one
+				continue
+			}
+			list = append(list, struct {
+				numbering
+				spoiled int
+			}{x, i})
+		}
+	}
+	const n = 3
+	for _, settings := range []string{"", "ipfix:\n  path_delay: fluvia\n"} {
+		var f frames
+		var of []int
+		for k, x := range list {
+			if x.settings != settings {
+				continue
+			}
+			value := func(b []byte, v uint64, width uint16) []byte { return append(b, be.AppendUint64(nil, v)[8-width:]...) }
+			most, sums := uint64(1)<<(8*x.width-1)<<1-1, uint64(1)<<(8*x.sums-1)<<1-1
+			template := decode.Template{Version: ipfix.V10, ID: 256, Fields: []decode.Element{{ID: 8, Length: 4}, {ID: 12, Length: 4}, {ID: 2, Length: 4}}}
+			for i, id := range x.ids {
+				template.Fields = append(template.Fields, decode.Element{PEN: x.pen, ID: id, Length: map[bool]uint16{false: x.width, true: x.sums}[i == 3]})
+			}
+			for i := range n {
+				of = append(of, k)
+				m := ipfix.Message{Version: ipfix.V10, Domain: 1, Time: uint32(1_700_000_000 + i), Seq: uint32(i)}
+				f = append(f, reportFrame(source(k), 4739, ipfix.AppendMessage(nil, &m, func(b []byte) []byte {
+					b = ipfix.AppendSet(b, 2, 0, func(b []byte) []byte { return ipfix.AppendTemplate(b, &template) })
+					return ipfix.AppendSet(b, 256, 0, func(b []byte) []byte {
+						v := good
+						if i == 1 {
+							spoil[x.spoiled].do(&v, most, sums)
+						}
+						b = value(append(b, 10, 0, 0, 1, 10, 0, 0, 2), v.packets, 4)
+						return value(value(value(value(b, v.mean, x.width), v.min, x.width), v.max, x.width), v.sum, x.sums)
+					})
+				})))
+			}
+		}
+		flags := []string{"--config", settingsFile(t, settings)}
+		s := f.summary(t, flags...)
+		_, said := counts(&s)
+		out, diag, status := run(t, t.TempDir(), append([]string{"decode", f.file(t)}, flags...)...)
+		if status != 0 {
+			t.Fatal(diag)
+		}
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		if len(lines) != len(of) {
+			t.Fatalf("%d lines of %d records", len(lines), len(of))
+		}
+		for i, line := range lines {
+			x := list[of[i]]
+			name := x.name + ", " + spoil[x.spoiled].name
+			var r struct {
+				Delay map[string]uint64 `json:"path_delay"`
+			}
+			if err := json.Unmarshal([]byte(line), &r); err != nil {
+				t.Fatal(err)
+			}
+			unit, want := uint64(1000), "max mean min sum"
+			if strings.HasSuffix(x.name, ", ns") {
+				unit = 1
+			}
+			if i%n == 1 {
+				want = spoil[x.spoiled].left
+			}
+			var left []string
+			for _, value := range []string{"max", "mean", "min", "sum"} {
+				v, ok := r.Delay[value+"_ns"]
+				if !ok {
+					continue
+				}
+				left = append(left, value)
+				if least, most := 50*unit, 1000*unit; v < least || v > most {
+					t.Errorf("%s: %s is %d ns", name, value, v)
+				}
+			}
+			if got := strings.Join(left, " "); got != want {
+				t.Errorf("%s, record %d: %q stand, want %q", name, i%n, got, want)
+			}
+			src := source(of[i])
+			if at := fmt.Sprintf("%d.%d.%d.%d unset-delays", src[0], src[1], src[2], src[3]); said[at] != 1 {
+				t.Errorf("%s: said of %d records", name, said[at])
+			}
 		}
 	}
 }

@@ -378,7 +378,10 @@ func (in *reading) traffic(r *decode.Report, recs *ipfix.Records, ingress, egres
 	}
 	t.Octets = min(octets, math.MaxUint64/uint64(max(rate, 1))) * uint64(max(rate, 1))
 	t.Start, t.End = recs.Times(&in.x.message)
-	t.Delay, _ = recs.Delays()
+	var left bool
+	if t.Delay, left, _ = recs.Delays(); left {
+		r.Remarks |= decode.RemarkPathDelay
+	}
 }
 
 // juniper completes the report of an exception: interfaces are those of SNMP, and those of Junos beside them.

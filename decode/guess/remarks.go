@@ -43,7 +43,7 @@ func (m *Remarks) See(r *decode.Report) {
 		m.Add(r.Exporter, decode.RemarkNameless, nameless)
 	}
 	for set := r.Remarks &^ decode.RemarkNameless; set != 0; set &= set - 1 {
-		m.Add(r.Exporter, decode.Remark(1)<<bits.TrailingZeros8(uint8(set)), 1)
+		m.Add(r.Exporter, decode.Remark(1)<<bits.TrailingZeros16(uint16(set)), 1)
 	}
 }
 
@@ -102,6 +102,8 @@ var remarks = map[decode.Remark]struct{ name, unit, one, several string }{
 	decode.RemarkNameless: {"nameless-hops", "hop", "names no node: it counts by its exporter and its place in the report, on no path", "name no node: they count by their exporter and their place in the report, on no path"},
 	decode.RemarkMoreData: {"more-data", "report", "holds data beside what is read of it, of a domain or of a type that is not defined: decode shows them as unknown",
 		"hold data beside what is read of them, of a domain or of a type that is not defined: decode shows them as unknown"},
+	decode.RemarkPathDelay: {"unset-delays", "record", "has a delay on the way that was not set, or that cannot be: it is left out",
+		"have delays on the way that were not set, or that cannot be: they are left out"},
 	decode.RemarkDomainData: {"domain-data", "report", "holds data that are specific to a domain, which no rule reads; decode shows them as unknown. It names no hop",
 		"hold data that are specific to a domain, which no rule reads; decode shows them as unknown. They name no hop"},
 }

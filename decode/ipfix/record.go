@@ -57,7 +57,8 @@ func compile(version uint16, domain uint32, d *Definition, o *Options) *Template
 			if r.Start(t, &Set{Data: record}); !r.Next() {
 				return d, false
 			}
-			return r.Delays()
+			d, _, ok = r.Delays()
+			return d, ok
 		}
 	}
 	return t

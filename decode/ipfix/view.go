@@ -1,6 +1,7 @@
 package ipfix
 
 import (
+	"math"
 	"net/netip"
 
 	"github.com/hopscope/hopscope/decode"
@@ -203,25 +204,53 @@ func (r *Records) Bytes(s Slot) (b []byte, at int) {
 }
 
 // Delays returns the delays of the record's packets since the node that put the header on, by the clocks of the two: in ns, with the
-// packets that they are of, 0 where the record does not say. A mean follows from a sum. It is false where there is none.
-func (r *Records) Delays() (d decode.PathDelay, ok bool) {
-	ns := uint64(r.t.View.delayNS)
-	get := func(s Slot, to *uint64, has decode.DelayField) {
-		if v, found := r.Number(s); found && v <= 1<<62/1000 {
-			*to = v * ns
-			d.Has |= has
+// packets that they are of, 0 where the record does not say. A mean follows from a sum. It is false where there is none. Left reports whether
+// values of the record are left out: those of no packets, those that were not set, those above [decode.MostPathDelay], and those that contradict
+// each other.
+func (r *Records) Delays() (d decode.PathDelay, left, ok bool) {
+	const mean, least, most, sum = decode.DelayMean, decode.DelayMin, decode.DelayMax, decode.DelaySum
+	packets, counted := r.Number(Packets)
+	d.Packets = packets
+	unit := uint64(r.t.View.delayNS)
+	get := func(s Slot, to *uint64, has decode.DelayField, of uint64) {
+		i, there := r.t.View.At(s)
+		if !there {
+			return
+		}
+		v, number := r.Uint(i)
+		width := 8 * min(len(r.Value(i)), 8)
+		unset := v == math.MaxUint64>>(64-width)               // all ones: not set, or saturated
+		back := has != sum && width >= 32 && v>>(width-1) != 0 // what is shorter was cut since it fits
+		if !number || unset || back || v/of > decode.MostPathDelay/unit || counted && packets == 0 {
+			left = true
+			return
+		}
+		*to = v * unit
+		d.Has |= has
+	}
+	get(MeanDelay, &d.Mean, mean, 1)
+	get(LeastDelay, &d.Min, least, 1)
+	get(MostDelay, &d.Max, most, 1)
+	get(SumDelay, &d.Sum, sum, max(packets, 1))
+	drop := func(has decode.DelayField, out bool) {
+		if d.Has&has != 0 && out {
+			d.Has &^= has
+			left = true
 		}
 	}
-	get(MeanDelay, &d.Mean, decode.DelayMean)
-	get(LeastDelay, &d.Min, decode.DelayMin)
-	get(MostDelay, &d.Max, decode.DelayMax)
-	get(SumDelay, &d.Sum, decode.DelaySum)
-	d.Packets, _ = r.Number(Packets)
-	if d.Has&(decode.DelayMean|decode.DelaySum) == decode.DelaySum && d.Packets > 0 {
-		d.Mean = d.Sum / d.Packets
-		d.Has |= decode.DelayMean
+	above := func(v uint64) bool { return d.Has&most != 0 && v > d.Max+unit } // values are rounded
+	below := func(v uint64) bool { return d.Has&least != 0 && v+unit < d.Min }
+	drop(most, d.Max == 0 && d.Mean|d.Min > 0) // not set
+	drop(mean, d.Mean == 0 && below(0))
+	drop(mean|least|most, d.Has&mean != 0 && (below(d.Mean) || above(d.Mean)) || d.Has&(least|most) == least|most && d.Min > d.Max)
+	if d.Has&sum != 0 && packets > 0 {
+		of := d.Sum / packets
+		if drop(sum, below(of) || above(of)); d.Has&(mean|sum) == sum {
+			d.Mean = of
+			d.Has |= mean
+		}
 	}
-	return d, d.Has != 0
+	return d, left, d.Has != 0
 }
 
 // Times returns when the first and the last packet of the record passed, in ns since 1970 by the exporter's clock. Both are 0 where the record does
