@@ -22,11 +22,11 @@ func (d *Decoder) recent(at int64) bool { return at != 0 && d.time-at < int64(id
 
 // counted makes a report of what an interface counted since the point before. Errors and discards of an interface whose packets no metric
 // counts are drops.
-func (d *Decoder) counted(rule *Rule, s *stream, news share, before uint64, at *place) {
+func (d *Decoder) counted(rule *Rule, g *growth, at *place) {
 	which := rule.Statistic - InPackets // as in Counters.All
 	packets, discards := rule.Statistic <= OutPackets, rule.Statistic >= InDiscards
 	if at.port == nil {
-		d.drops(rule, s, news, at)
+		d.drops(rule, g, at)
 		return
 	}
 	port := at.port
@@ -39,11 +39,11 @@ func (d *Decoder) counted(rule *Rule, s *stream, news share, before uint64, at *
 		w.total = d.time
 	}
 	if !packets && !part && !d.recent(w.packets) {
-		d.drops(rule, s, news, at)
+		d.drops(rule, g, at)
 		return
 	}
 	r := d.report(decode.KindCounters, at)
-	rise, ok := d.rise(rule, s, news, before, port)
+	rise, ok := d.rise(rule, g, port)
 	if !ok || part {
 		return
 	}
@@ -75,7 +75,7 @@ func (x *counters) release(c *decode.Counters, which Statistic) {
 
 // rise is what a counter of an interface rose by since the point before, if that is known. It is not where a counter fell, which was set
 // to zero, nor of any other of the interface in the same request; nor where it rose by more than the line carries, or than a value can hold.
-func (d *Decoder) rise(rule *Rule, s *stream, news share, before uint64, port *port) (n uint64, ok bool) {
+func (d *Decoder) rise(rule *Rule, g *growth, port *port) (n uint64, ok bool) {
 	least := 84.0 // bytes that a packet takes on a line at least, with what is around it
 	if rule.Statistic == InOctets {
 		least = 1
@@ -84,38 +84,33 @@ func (d *Decoder) rise(rule *Rule, s *stream, news share, before uint64, port *p
 		exact   = 1 << 53 // values of points are float64
 		slowest = 1e6     // bit/s; less is a number of Mbit/s by a metric that says it is bit/s
 	)
-	p := &d.p
-	if news == added && p.value < s.total {
+	if g.fell {
 		port.fell, port.waiting = d.requests, decode.Counters{}
 	}
-	rise, ok := s.count(news, p.value)
-	if !ok || port.fell == d.requests {
+	if !g.known || port.fell == d.requests {
 		return 0, false
 	}
-	if news == whole {
-		before = p.start
-	}
 	most := float64(exact)
-	if port.Speed >= slowest && before != 0 { // for twice as long and a second: speeds and times are rounded
-		length := float64(p.time-min(before, p.time)) / 1e9
+	if port.Speed >= slowest && g.since != 0 { // for twice as long and a second: speeds and times are rounded
+		length := float64(d.p.time-min(g.since, d.p.time)) / 1e9
 		most = min(most, port.Speed/8/least*(2*length+1)+1)
 	}
-	rise = rule.scale(rise)
+	rise := rule.scale(g.n)
 	return whole64(rise), rise <= most
 }
 
 // received makes a report of the octets that an interface received since the point before, with its utilisation by them where its speed is known.
-func (d *Decoder) received(rule *Rule, s *stream, news share, before uint64, at *place) {
+func (d *Decoder) received(rule *Rule, g *growth, at *place) {
 	r := d.report(decode.KindCounters, at)
 	if at.port == nil {
 		return
 	}
-	n, ok := d.rise(rule, s, news, before, at.port)
+	n, ok := d.rise(rule, g, at.port)
 	if !ok {
 		return
 	}
 	r.Counters = decode.Counters{Has: decode.CountInOctets, Interface: at.port.Index, InOctets: n}
-	if used, ok := d.used(rule, float64(n), news, before, at.port); ok {
+	if used, ok := d.used(rule, float64(n), g.since, at.port); ok {
 		r.Counters.Has |= decode.CountRxUtilization
 		r.Counters.RxUtilization = uint16(used)
 	}

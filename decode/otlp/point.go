@@ -261,27 +261,33 @@ func (d *Decoder) take(r *Rule, name []byte, at *place) decode.Reason {
 	if s == nil {
 		return p.bad("stream", decode.NoRoom)
 	}
-	before, total := s.time, s.total
-	news, began, reason := s.step(p, d.time, d.cfg.Since)
+	before := s.time
+	news, reason := s.step(p, d.time, d.cfg.Since)
 	if reason != 0 {
 		return p.bad("time_unix_nano", reason)
+	}
+	if news == anew {
+		d.got.Resets++
+	}
+	var g growth
+	if r.Statistic == Octets || r.Statistic >= Drops {
+		if g = d.grown(s, news, before); g.fell {
+			d.got.Resets++
+		}
 	}
 	switch {
 	case isHistogram:
 		reason = d.histogram(r, s, news, at)
 	case r.Statistic == Octets:
-		d.octets(r, s, news, before, at)
+		d.octets(r, &g, at)
 	case r.Statistic == InOctets:
-		d.received(r, s, news, before, at)
+		d.received(r, &g, at)
 	case r.Statistic == Drops || r.Statistic == Errors:
-		d.drops(r, s, news, at)
+		d.drops(r, &g, at)
 	case r.Statistic.Counts():
-		d.counted(r, s, news, before, at)
+		d.counted(r, &g, at)
 	default:
 		reason = d.value(r, at)
-	}
-	if began || news == added && (r.Statistic == Octets || r.Statistic >= Drops) && p.value < total {
-		d.got.Resets++
 	}
 	if reason == 0 {
 		d.full()
@@ -319,11 +325,11 @@ func (at *place) hop(r *decode.Report) *decode.Hop {
 // histogram makes a report of buckets. Those in which nothing was counted leave it empty: where no packet passed there is no latency.
 func (d *Decoder) histogram(rule *Rule, s *stream, news share, at *place) decode.Reason {
 	p := &d.p
-	ok, fell, reason := d.streams.buckets(s, news, p, d.time)
+	as, fell, reason := d.buckets(s, news)
 	if reason != 0 {
 		return p.bad("stream", reason)
 	}
-	if fell {
+	if fell && news == added {
 		d.got.Resets++
 	}
 	r := d.report(decode.KindHistogram, at)
@@ -332,7 +338,7 @@ func (d *Decoder) histogram(rule *Rule, s *stream, news share, at *place) decode
 	if rule.Statistic == Queue {
 		r.Histogram.Of = decode.HopQueueOccupancy
 	}
-	if !ok {
+	if as == nothing {
 		return 0
 	}
 	if p.kind == exponential {
@@ -340,7 +346,7 @@ func (d *Decoder) histogram(rule *Rule, s *stream, news share, at *place) decode
 	} else {
 		p.ranges(rule, &r.Histogram)
 	}
-	if n := len(r.Histogram.Buckets); n > 0 && p.hasMax && news == whole {
+	if n := len(r.Histogram.Buckets); n > 0 && p.hasMax && as == whole {
 		upTo(&r.Histogram.Buckets[n-1], whole64(rule.scale(p.max)))
 	}
 	return 0
@@ -385,26 +391,22 @@ func (p *point) powers(rule *Rule, to *decode.Histogram) {
 }
 
 // octets makes a utilisation of what an interface sent since the point before, where its speed is known.
-func (d *Decoder) octets(rule *Rule, s *stream, news share, before uint64, at *place) {
+func (d *Decoder) octets(rule *Rule, g *growth, at *place) {
 	r := d.report(decode.KindCounters, at)
-	n, ok := s.count(news, d.p.value)
-	if !ok {
+	if !g.known {
 		return
 	}
-	if used, ok := d.used(rule, rule.scale(n), news, before, at.port); ok {
+	if used, ok := d.used(rule, rule.scale(g.n), g.since, at.port); ok {
 		h := at.hop(r)
 		wire.AddWord(h, decode.HopTxUtilization, &h.TxUtilization, used)
 	}
 }
 
 // used is the share of an interface that octets since the point before took, in hundredths of a percent, where its speed is known.
-func (d *Decoder) used(rule *Rule, octets float64, news share, before uint64, port *port) (used uint32, ok bool) {
+func (d *Decoder) used(rule *Rule, octets float64, since uint64, port *port) (used uint32, ok bool) {
 	const hour = 3600e9
-	p, speed, since := &d.p, d.speed(rule, port), before
-	if news == whole {
-		since = p.start
-	}
-	length := float64(p.time - min(since, p.time))
+	speed := d.speed(rule, port)
+	length := float64(d.p.time - min(since, d.p.time))
 	if speed == 0 || since == 0 || length < 1e6 || length > hour {
 		return 0, false
 	}
@@ -425,10 +427,9 @@ func (d *Decoder) speed(rule *Rule, port *port) float64 {
 }
 
 // drops makes a report of the packets that were dropped since the point before.
-func (d *Decoder) drops(rule *Rule, s *stream, news share, at *place) {
-	n, ok := s.count(news, d.p.value)
-	dropped := min(whole64(rule.scale(n)), math.MaxUint32)
-	if !ok || dropped == 0 {
+func (d *Decoder) drops(rule *Rule, g *growth, at *place) {
+	dropped := min(whole64(rule.scale(g.n)), math.MaxUint32)
+	if !g.known || dropped == 0 {
 		d.report(decode.KindCounters, at)
 		return
 	}

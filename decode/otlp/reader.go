@@ -47,6 +47,8 @@ type Decoder struct {
 	own   int         // how many are of the resource
 	owner uint64      // hash of those
 
+	restart uint64 // start of the sum that began anew last, ns since 1970
+
 	mu      sync.Mutex
 	learned []Port
 	unread  map[string]*Unread

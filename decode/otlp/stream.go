@@ -91,62 +91,92 @@ type share uint8
 const (
 	nothing share = iota // not known: it is the first one
 	added                // what it has more than the one before
+	anew                 // of a sum whose start moved behind the one before: all of it, if the sum began anew
 	whole                // all of it
 )
 
-// step follows a stream to its next point, and says what of that is new as far as times show it, and whether a sum began anew. Since is when the
-// receiver began, by its clock.
-func (s *stream) step(p *point, now, since int64) (news share, anew bool, reason decode.Reason) {
+// step follows a stream to its next point, and says what of that is new as far as times show it. Since is when the receiver began, by its clock.
+//
+// Source: OpenTelemetry metrics data model, "Resets and Gaps". A start that is the time of its own point is not known.
+func (s *stream) step(p *point, now, since int64) (news share, reason decode.Reason) {
 	known := s.seen != 0
 	if known && p.time <= s.time {
 		if now-s.seen < int64(patience) {
-			return 0, false, decode.Repeated
+			return 0, decode.Repeated
 		}
 		known = false
 	}
-	began := p.start > s.start && p.start >= s.time // anew, behind the last point
+	starts := p.start != 0 && p.start < p.time
 	switch {
-	case p.delta, known && began, !known && p.start != 0 && p.start <= p.time && p.time-p.start <= fresh && now-int64(p.time-p.start) >= since:
+	case p.delta, !known && starts && p.time-p.start <= fresh && now-int64(p.time-p.start) >= since:
 		news = whole
+	case known && starts && p.start > s.start && p.start >= s.time:
+		news = anew
 	case known:
 		news = added
 	}
 	s.seen, s.time, s.start = now, p.time, p.start
-	return news, known && began && !p.delta, 0
+	return news, 0
 }
 
-// count gives what a counter counted since the point before, and whether that is known. A counter that fell was set to 0 in between.
-func (s *stream) count(news share, total float64) (n float64, ok bool) {
-	last := s.total
-	s.total = total
+// settle decides a share once it is known whether the sum fell. A sum whose start moved began anew if it fell, or if another one that did has the same
+// start; else it went on, such as behind a sender that began anew, and rose by the difference at least. A sum that fell under its old start was set at
+// a time that is not known, to a value that is not known, so that nothing is known of what it counted.
+func (d *Decoder) settle(news share, fell bool) share {
 	switch {
-	case news == nothing:
-		return 0, false
-	case news == whole || total < last:
-		return total, true
+	case news == anew && (fell || d.p.start == d.restart):
+		d.restart = d.p.start
+		return whole
+	case news == anew:
+		return added
+	case news == added && fell:
+		return nothing
 	}
-	return total - last, true
+	return news
 }
 
-// buckets leaves in p.counts what buckets counted since the point before, and reports whether that is known, and whether one of them fell.
-func (t *streams) buckets(s *stream, news share, p *point, now int64) (ok, fell bool, reason decode.Reason) {
+// growth is what a counter counted since the point before.
+type growth struct {
+	n     float64
+	since uint64 // when that began, ns since 1970; 0 where it is not known
+	known bool
+	fell  bool // it was set, and n is not known
+}
+
+// grown gives the growth of a counter with the point at hand. Before is the time of the one before.
+func (d *Decoder) grown(s *stream, news share, before uint64) (g growth) {
+	last, total := s.total, d.p.value
+	s.total = total
+	switch as := d.settle(news, total < last); {
+	case as == whole:
+		return growth{n: total, since: d.p.start, known: true}
+	case as == added:
+		return growth{n: total - last, since: before, known: true}
+	}
+	return growth{fell: news == added}
+}
+
+// buckets leaves in p.counts what buckets counted since the point before, and gives the share that it is, and whether one of them fell.
+func (d *Decoder) buckets(s *stream, news share) (as share, fell bool, reason decode.Reason) {
+	p := &d.p
 	last, zero, scale, offset, layout := append(p.before[:0], s.counts...), s.zero, s.scale, s.offset, s.layout
 	p.before = last
-	if !p.delta && !t.keep(s, p.counts, now) {
-		return false, false, decode.NoRoom
+	if !p.delta && !d.streams.keep(s, p.counts, d.time) {
+		return nothing, false, decode.NoRoom
 	}
 	s.zero, s.scale, s.offset, s.layout = p.zero, p.scale, p.offset, p.layout
 	switch {
-	case news == nothing || news == added && layout != p.layout:
-		return false, false, 0
-	case news == whole:
-		return true, false, 0
+	case news == nothing || news == whole || news == anew && p.start == d.restart:
+		return d.settle(news, false), false, 0
+	case layout != p.layout: // another histogram
+		return d.settle(news, true), false, 0
 	}
-	return true, !p.subtract(last, zero, scale, offset), 0
+	fell = !p.subtract(last, zero, scale, offset)
+	return d.settle(news, fell), fell, 0
 }
 
-// subtract takes the counts of an earlier point from those of p, in the coarser one of both scales. Where p has less in a bucket it began anew, and
-// stays whole, which is reported as false.
+// subtract takes the counts of an earlier point from those of p, in the coarser one of both scales. Where p has less in a bucket it stays whole,
+// which is reported as false.
 func (p *point) subtract(last []uint64, zero uint64, scale, offset int32) bool {
 	to := min(scale, p.scale)
 	now, at := coarser(p.rest[:0], p.counts, p.scale-to, p.offset)
