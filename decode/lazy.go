@@ -25,6 +25,7 @@ type Lazy struct {
 	TTL        uint8
 	HWID       uint8
 	Copy       bool // of a report that came before, as its number and its bytes prove
+	Alike      bool // its number and its bytes came before, and it counts: nothing proves that it is a copy
 	Waits      bool // nothing but an empty place: the report itself waits elsewhere
 	expanded   bool // report is the general form of what the short one holds
 	report     *Report
@@ -98,7 +99,7 @@ func (b *LazyBatch) Next() *Lazy {
 		r = new(Lazy)
 	}
 	b.List[len(b.List)-1] = r
-	r.Hash, r.expanded, r.Copy, r.Waits = 0, false, false, false
+	r.Hash, r.expanded, r.Copy, r.Alike, r.Waits = 0, false, false, false, false
 	return r
 }
 
@@ -109,6 +110,7 @@ func (b *LazyBatch) Take(from *Batch) {
 		to := b.Next()
 		from.Reports[i], to.report = to.report, r
 		to.Shape, to.Time, to.Exporter, to.To = nil, r.Time, r.Exporter, r.To
+		to.Copy = r.Remarks&RemarkCopy != 0
 	}
 }
 

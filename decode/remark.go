@@ -23,6 +23,8 @@ const (
 	RemarkMoreData
 	// RemarkPathDelay: a delay on the way to the node was not set, or cannot be.
 	RemarkPathDelay
+	// RemarkAlike: the bytes of the datagram came a moment before, and nothing says whether it is a copy.
+	RemarkAlike
 
 	// NumRemarks is how many there are.
 	NumRemarks = iota

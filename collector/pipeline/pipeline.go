@@ -388,6 +388,9 @@ func (p *Pipeline) scatter(w *Worker, in *decode.LazyBatch) {
 			p.Remarks.Add(x.Exporter, decode.RemarkCopy, 1)
 			return nil
 		}
+		if x.Alike {
+			p.Remarks.Add(x.Exporter, decode.RemarkAlike, 1)
+		}
 		if p.diversion != nil {
 			if r := x.Report(); p.diversion.Takes(r) {
 				w.diverted = append(w.diverted, r) // it stays where it was until the batch is filled again

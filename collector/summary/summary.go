@@ -297,7 +297,7 @@ func Dialects(list []guess.Finding) (out []Dialect) {
 // Remark is a note on reports of one exporter that were read, and are not all in statistics.
 type Remark struct {
 	Address string `json:"address,omitempty"` // none for packets of the network
-	What    string `json:"what"`              // copies, unset-times, unflagged-int, stack-in-mx, domain-data, more-data, unset-delays, more
+	What    string `json:"what"`              // copies, unset-times, unflagged-int, stack-in-mx, domain-data, more-data, unset-delays, alike, more
 	Count   uint64 `json:"count"`
 	Text    string `json:"text"`
 }

@@ -120,9 +120,8 @@ type reading struct {
 	records uint32 // of the message, options included
 	fields  uint32
 	unknown bool
-	first   uint32 // number of the message, or of its first record
-	byRec   bool   // records have numbers
-	byMsg   bool
+	numbers ipfix.Numbered
+	twice   ipfix.Twice
 	late    bool // what waited is read: its records have no numbers
 }
 
@@ -139,7 +138,7 @@ func (d *Decoder) readIPFIX(b *decode.Batch, src *decode.Addr, data []byte, at, 
 			return in.n
 		}
 		defer in.s.Unlock()
-		in.first, in.byRec, in.byMsg = in.s.Numbers(m)
+		in.numbers, in.twice = in.s.Numbers(m, data[at:min(end, len(data))], time)
 	}
 	for ok && x.reader.Next(&x.set) {
 		if templates, _ := x.set.Templates(); templates {
@@ -148,7 +147,7 @@ func (d *Decoder) readIPFIX(b *decode.Batch, src *decode.Addr, data []byte, at, 
 			in.dataSet(end)
 		}
 	}
-	if ok {
+	if ok && in.twice != ipfix.Copy {
 		in.s.End(m, in.records, in.fields, in.unknown || x.reader.Cut || x.reader.Err.Reason != 0)
 	}
 	if e := x.reader.Err; e.Reason != 0 {
@@ -177,16 +176,20 @@ func (in *reading) gone(ok bool) uint64 {
 	return 1
 }
 
+// twiceRemarks are the remarks on reports of messages that came before.
+var twiceRemarks = [...]decode.Remark{ipfix.Copy: decode.RemarkCopy, ipfix.Doubtful: decode.RemarkAlike}
+
 // next appends a report of the exporter, of which nothing has a number yet.
 func (in *reading) next(kind decode.Kind) *decode.Report {
 	m, r := &in.x.message, in.d.next(in.b, in.time)
 	r.Format, r.Kind, r.Units, r.Exporter = m.Format(), kind, &ipfixUnits, in.src
 	r.NodeID, r.HWID = binary.BigEndian.Uint32(in.src[12:]), uint8(m.Domain)
 	r.Has = decode.HasExporter | decode.HasNodeID | decode.HasHWID
-	if in.byMsg && !in.late {
-		r.Seq, r.SeqBits, r.FirstOfGroup = in.first, 32, in.n == 0
+	if in.numbers.Message && !in.late {
+		r.Seq, r.SeqBits, r.FirstOfGroup = in.numbers.First, 32, in.n == 0
 		r.Has |= decode.HasSeq
 	}
+	r.Remarks |= twiceRemarks[in.twice]
 	in.n++
 	return r
 }
@@ -194,8 +197,8 @@ func (in *reading) next(kind decode.Kind) *decode.Report {
 // record appends the report of a record, of which count came before it in the message.
 func (in *reading) record(kind decode.Kind, count uint32) *decode.Report {
 	r := in.next(kind)
-	if in.byRec && !in.late {
-		r.Seq, r.SeqBits, r.FirstOfGroup = in.first+count, 32, true
+	if in.numbers.Records && !in.late {
+		r.Seq, r.SeqBits, r.FirstOfGroup = in.numbers.First+count, 32, true
 		r.Has |= decode.HasSeq
 	}
 	return r
@@ -246,7 +249,9 @@ func (in *reading) dataSet(end int) {
 		return
 	}
 	in.unknown = true
-	in.s.Park(m, set, in.time)
+	if in.twice != ipfix.Copy {
+		in.s.Park(m, set, in.time)
+	}
 	r := in.next(decode.KindRecord)
 	r.Template = &decode.Template{Version: m.Version, ID: set.ID, Domain: m.Domain}
 	r.Unknown = set.Data
@@ -306,12 +311,14 @@ func (in *reading) readRecords(t *ipfix.Template, set *ipfix.Set, data []byte) {
 			in.fields += uint32(len(t.Fields))
 		}
 		if in.n >= mostRecords {
-			in.s.Count(t, 1)
+			if in.late {
+				in.s.Count(t, 1)
+			}
 			continue
 		}
 		in.oneRecord(t, recs, data, count)
 	}
-	if !in.late {
+	if !in.late && in.twice != ipfix.Copy {
 		in.s.Count(t, in.records-before)
 	}
 	if e := recs.Err; e.Reason != 0 {
@@ -360,7 +367,7 @@ func (in *reading) oneRecord(t *ipfix.Template, recs *ipfix.Records, data []byte
 	}
 	switch kind {
 	case decode.KindDelay:
-		if d := &r.Traffic.Delay; d.Has != 0 {
+		if d := &r.Traffic.Delay; d.Has != 0 && in.twice != ipfix.Copy {
 			in.s.AddDelay(uint32(ingress), uint32(egress), d)
 		}
 	case decode.KindDrop:

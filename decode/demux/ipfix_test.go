@@ -274,7 +274,7 @@ func TestPathDelay(t *testing.T) {
 		if c.want == "" {
 			continue
 		}
-		x.read(messageOf(0, dataOf(256, values+c.delays)))
+		x.read(messageOf(1, dataOf(256, values+c.delays)))
 		s := store.Status()[0]
 		if len(s.Delays) != 1 || s.Delays[0].Ingress != 3 || s.Delays[0].Egress != 4 || s.Delays[0].Records != 2 || s.Delays[0].Packets != 20 || s.Delays[0].Mean != 2*float64(s.Delays[0].Min) {
 			t.Errorf("%s: %+v", c.what, s)

@@ -102,6 +102,8 @@ var remarks = map[decode.Remark]struct{ name, unit, one, several string }{
 	decode.RemarkNameless: {"nameless-hops", "hop", "names no node: it counts by its exporter and its place in the report, on no path", "name no node: they count by their exporter and their place in the report, on no path"},
 	decode.RemarkMoreData: {"more-data", "report", "holds data beside what is read of it, of a domain or of a type that is not defined: decode shows them as unknown",
 		"hold data beside what is read of them, of a domain or of a type that is not defined: decode shows them as unknown"},
+	decode.RemarkAlike: {"alike", "report", "has the bytes of one a moment before, and nothing proves that it is a copy: it counts",
+		"have the bytes of others a moment before, and nothing proves that they are copies: they count"},
 	decode.RemarkPathDelay: {"unset-delays", "record", "has a delay on the way that was not set, or that cannot be: it is left out",
 		"have delays on the way that were not set, or that cannot be: they are left out"},
 	decode.RemarkDomainData: {"domain-data", "report", "holds data that are specific to a domain, which no rule reads; decode shows them as unknown. It names no hop",

@@ -32,6 +32,10 @@ type domain struct {
 	skip     bool   // the message at hand is none of the sequence: late, or a copy
 	seq      uint32 // of the last message
 	next     uint32 // number that the next record, or message, gets: those of the exporter, without the gaps that are no loss
+	carried  uint32 // number of the last message with records
+	carries  bool   // there was one
+	moves    uint8  // how often that differed from the one before
+	stays    uint8  // how often it did not
 	owner    bool   // its numbers are reported under the hardware id that it has
 	rates    map[uint64]uint32
 }

@@ -95,6 +95,7 @@ type Session struct {
 	told      map[uint64]string // names of interfaces and reasons that were learned
 	rate      uint32            // of samples of which nothing else says it; 0 where the settings do not
 	waiting   uint64            // data sets that came before their template, ever
+	past      *past             // nil until a message with records came
 	recent    struct {
 		key templateKey
 		t   *Template
@@ -397,20 +398,33 @@ func (s *Session) Count(t *Template, records uint32) {
 	c.records += uint64(records)
 }
 
-// Numbers returns what numbers the records of a message have: see [domain.number]. End is called behind its last record.
-func (s *Session) Numbers(m *Message) (first uint32, records, message bool) {
+// Numbers returns what numbers the records of a message have, whose bytes are data and which came at a time in ns since 1970, and whether it came
+// before: a copy has the numbers that it had then, and nothing of it is to be counted. Of all others End is called behind the last record.
+func (s *Session) Numbers(m *Message, data []byte, now int64) (n Numbered, twice Twice) {
 	d := s.domain(m)
-	if d == nil {
-		return 0, false, false
+	i, twice := s.twice(m, d, data, now)
+	switch {
+	case twice == Copy:
+		return s.past.list[i].Numbered, twice
+	case d != nil:
+		n = s.numbers(m, d)
 	}
-	first, records, message = d.number(m.Seq)
+	if i >= 0 {
+		s.past.list[i].Numbered = n
+	}
+	return n, twice
+}
+
+// numbers is Numbers of a message that is no copy: see [domain.number].
+func (s *Session) numbers(m *Message, d *domain) (n Numbered) {
+	first, records, message := d.number(m.Seq)
 	if !records && !message {
-		return 0, false, false
+		return n
 	}
 	if !d.owner {
 		d.owner = s.store.own(owner{s.Source.Addr, uint8(m.Domain)}, d)
 	}
-	return first, records && d.owner, message && d.owner
+	return Numbered{first, records && d.owner, message && d.owner}
 }
 
 // own reports whether the numbers of d are those that are reported under a hardware id.

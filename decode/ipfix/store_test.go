@@ -111,7 +111,7 @@ func TestHostileExporters(t *testing.T) {
 		default:
 			for range 20 {
 				m := ipfix.Message{Version: ipfix.V10, Domain: rnd.Uint32(), Seq: rnd.Uint32()}
-				s.Numbers(&m)
+				s.Numbers(&m, nil, now)
 				s.End(&m, 3, 3, false)
 				s.SetRate(&m, rnd.Uint64(), 5)
 			}
@@ -202,10 +202,10 @@ func TestSaved(t *testing.T) {
 func messages(s *ipfix.Session, list ...[2]uint32) (got []int64) {
 	for _, x := range list {
 		m := ipfix.Message{Version: ipfix.V10, Seq: x[0]}
-		n, records, message := s.Numbers(&m)
+		n, _ := s.Numbers(&m, nil, 0)
 		s.End(&m, x[1]&0xff, 5*(x[1]&0xff), x[1] == unknownCount)
-		if records || message {
-			got = append(got, int64(n))
+		if n.Records || n.Message {
+			got = append(got, int64(n.First))
 		} else {
 			got = append(got, -1)
 		}

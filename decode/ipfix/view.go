@@ -128,6 +128,7 @@ type View struct {
 	Kind    Kind
 	at      [numSlots]int16 // +1; 0 where there is none
 	delayNS uint32          // nanoseconds in a unit of the delays
+	timed   bool            // they have a time of a millisecond or better
 	juniper []int16         // the elements 137 of Juniper, in order
 }
 
@@ -169,6 +170,7 @@ func viewOf(t *decode.Template, o *Options) (v View) {
 		if s, ok := elements[e.ID]; ok && e.PEN == 0 {
 			v.set(s, i)
 		}
+		v.timed = v.timed || e.PEN == 0 && (e.ID == 21 || e.ID == 22 || e.ID >= 152 && e.ID <= 157 || e.ID >= 323 && e.ID <= 325)
 	}
 	switch {
 	case t.Scopes > 0:

@@ -3,9 +3,9 @@ package sequence
 import "github.com/hopscope/hopscope/decode"
 
 // A copy is a report whose number and whose bytes came a moment before: one datagram that was captured twice, or that the network doubled. It is
-// proven once a new number follows, since an exporter that does not count, or that counts in a circle, repeats both too. Until then it
-// waits; where 64 of them come and nothing new, or where the window ends, those that wait count. An exporter that was proven to be doubled
-// waits no more.
+// proven once a new number follows, since an exporter that does not count, or that counts in a circle, repeats both too; or by the time in its
+// report, where that differs from report to report. Until then it waits; where 64 of them come and nothing new, or where the window ends, those
+// that wait count, and are alike. An exporter that was proven to be doubled waits no more. Copies of messages of IPFIX are known by its decoder.
 
 const (
 	// copyWithin is how soon a copy comes, in ns: as long as a missing number is waited for.
@@ -19,6 +19,8 @@ const (
 	// remembered is how many of the newest numbers of an exporter are remembered with their bytes: what is written again and again stays in the
 	// cache.
 	remembered = 256
+	// mostStamps is how many times must differ from each other until they prove copies of an exporter that does not count.
+	mostStamps = 3
 	// sumsEach is how many sums are kept for each exporter that there is a place for. They share the memory.
 	sumsEach = 16
 )
@@ -38,6 +40,7 @@ type verdict uint8
 const (
 	counted verdict = iota // counts
 	isCopy                 // does not
+	isAlike                // counts, and may be a copy
 	waits                  // is not decided
 )
 
@@ -50,6 +53,8 @@ type copying struct {
 	copies  uint16 // since the last new number
 	trait   trait
 	verdict verdict // of the datagram that came last
+	stamps  uint8   // times of reports that differed under numbers that came before, and since when none was the same of two reports
+	stamp   uint32  // the last one
 }
 
 // waiter is a report that waits to be decided.
@@ -71,8 +76,9 @@ func newCopyRoom(cfg *Config, trackers int) copyRoom {
 	return copyRoom{sums: make([]fingerprint, cfg.sums(trackers)), most: cfg.waiting(trackers)}
 }
 
-// number follows the number of a datagram with a sum, 0 if that is not known, and says what becomes of its reports.
-func (t *Tracker) number(e *entry, seq uint32, at int64, bytes uint32) verdict {
+// number follows the number of a datagram with a sum, 0 if that is not known, whose first report has a time of its exporter, 0 without one, and says
+// what becomes of its reports.
+func (t *Tracker) number(e *entry, seq uint32, at int64, bytes, stamp uint32) verdict {
 	mask := e.mask()
 	seq &= mask
 	now := fingerprint{bytes, uint32(at >> momentShift)}
@@ -92,10 +98,27 @@ func (t *Tracker) number(e *entry, seq uint32, at int64, bytes uint32) verdict {
 	case bytes == 0 || before.bytes != bytes || now.moment-before.moment > copyWithin>>momentShift && before.moment-now.moment > copyWithin>>momentShift:
 		*before = now
 		e.observe(seq, at, &t.room)
+		t.stampOf(e, stamp)
 	default:
 		return t.again(e, seq, at)
 	}
 	return counted
+}
+
+// stampOf follows the times of an exporter whose numbers came before.
+func (t *Tracker) stampOf(e *entry, stamp uint32) {
+	if stamp == e.stamp { // it is set now and then, or never
+		e.stamps = 0
+		return
+	}
+	if e.stamp = stamp; e.stamps < mostStamps {
+		if e.stamps++; e.stamps == mostStamps {
+			t.decide(e, true)
+		}
+	}
+	if e.stamps == mostStamps {
+		e.copies = 0
+	}
 }
 
 // came reports whether a number is in the record.
@@ -111,7 +134,7 @@ func (s *sequence) came(seq uint32) bool {
 func (t *Tracker) again(e *entry, seq uint32, at int64) verdict {
 	e.copies++
 	switch {
-	case e.trait == doubled && e.copies <= mostCopies:
+	case (e.trait == doubled || e.stamps == mostStamps) && e.copies <= mostCopies:
 		e.duplicated++
 		return isCopy
 	case e.trait == untried && e.copies <= mostWaiting:
@@ -122,7 +145,7 @@ func (t *Tracker) again(e *entry, seq uint32, at int64) verdict {
 	e.trait = repeating
 	t.decide(e, false)
 	e.observe(seq, at, &t.room)
-	return counted
+	return isAlike
 }
 
 // goesOn notes that a new number came behind copies.
@@ -168,7 +191,7 @@ func (t *Tracker) decide(e *entry, copies bool) {
 			kept++
 			continue
 		}
-		x.report.Copy = copies
+		x.report.Copy, x.report.Alike = copies, !copies
 		w.decided = append(w.decided, x.report)
 	}
 	w.waiting = w.waiting[:kept]
@@ -178,7 +201,7 @@ func (t *Tracker) decide(e *entry, copies bool) {
 func (t *Tracker) DecideAll() {
 	for _, x := range t.copies.waiting {
 		t.entries[x.entry].waiting = 0
-		x.report.Copy = false
+		x.report.Copy, x.report.Alike = false, true
 		t.copies.decided = append(t.copies.decided, x.report)
 	}
 	t.copies.waiting = t.copies.waiting[:0]

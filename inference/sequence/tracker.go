@@ -149,9 +149,10 @@ func (t *Tracker) Numbers(p *inference.Partial) {
 
 // Observe counts one report, whether it could be read to its end or not. Reports that have no exporter are passed over. None is a copy, since
 // its bytes are not known.
-func (t *Tracker) Observe(r *decode.Report) { t.observe(r, 0) }
+func (t *Tracker) Observe(r *decode.Report) { t.observe(r, 0, false) }
 
-func (t *Tracker) observe(r *decode.Report, sum uint32) *entry {
+// observe is Observe of a report whose datagram has a sum. A known copy is one by what its decoder knows, and has the number that it had before.
+func (t *Tracker) observe(r *decode.Report, sum uint32, knownCopy bool) *entry {
 	if r.Has&decode.HasExporter == 0 {
 		return nil
 	}
@@ -160,8 +161,11 @@ func (t *Tracker) observe(r *decode.Report, sum uint32) *entry {
 		return nil
 	}
 	e.last = r.Time
-	if r.FirstOfGroup && r.Has&decode.HasSeq != 0 {
-		e.verdict = t.number(e, r.Seq, r.Time, sum)
+	switch numbered := r.FirstOfGroup && r.Has&decode.HasSeq != 0; {
+	case knownCopy && (numbered || r.Has&decode.HasSeq == 0):
+		e.duplicated++
+	case numbered && !knownCopy:
+		e.verdict = t.number(e, r.Seq, r.Time, sum, r.HeaderTime)
 	}
 	if r.Err.Reason == 0 {
 		e.reports++
@@ -179,7 +183,7 @@ func (t *Tracker) observe(r *decode.Report, sum uint32) *entry {
 func (t *Tracker) ObserveLazy(r *decode.Lazy) {
 	if r.Shape == nil {
 		report := r.Report()
-		if e := t.observe(report, r.Sum); e != nil && e.verdict != counted && report.Err.Reason == 0 && report.Has&decode.HasSeq != 0 {
+		if e := t.observe(report, r.Sum, r.Copy); e != nil && !r.Copy && e.verdict != counted && report.Err.Reason == 0 && report.Has&decode.HasSeq != 0 {
 			t.put(e, r)
 		}
 		return
@@ -195,7 +199,7 @@ func (t *Tracker) ObserveLazy(r *decode.Lazy) {
 	e.last = r.Time
 	e.reports++
 	if common.FirstOfGroup && common.Has&decode.HasSeq != 0 {
-		if e.verdict = t.number(e, r.Seq, r.Time, r.Sum); e.verdict != counted {
+		if e.verdict = t.number(e, r.Seq, r.Time, r.Sum, r.HeaderTime); e.verdict != counted {
 			t.put(e, r)
 		}
 	}
@@ -203,11 +207,14 @@ func (t *Tracker) ObserveLazy(r *decode.Lazy) {
 
 // put does with r what the verdict says.
 func (t *Tracker) put(e *entry, r *decode.Lazy) {
-	if e.verdict == isCopy {
+	switch e.verdict {
+	case isCopy:
 		r.Copy = true
-		return
+	case isAlike:
+		r.Alike = true
+	default:
+		t.wait(e, r)
 	}
-	t.wait(e, r)
 }
 
 // of gives the entry that a report counts in, nil if it is refused. Of r, what is not given beside it counts.
