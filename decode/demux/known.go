@@ -94,7 +94,8 @@ func (d *Decoder) known(b *decode.Batch, src *decode.Addr, data []byte, at, end 
 }
 
 // prove refuses a report that a check of its lengths cannot have refused, and in which nothing was found: a version nibble is no
-// evidence. first is the first word of a header 0.5 or 1.0. Where the capture ends before a packet shows itself, the report stays.
+// evidence. first is the first word of a header 0.5 or 1.0. Such a report says by a flag why it was sent, and without a packet it has a hop or a node: data
+// in L2TPv3, with a frame at the same place, has neither. Where the capture ends before a packet shows itself, the report stays.
 func (d *Decoder) prove(r *decode.Report, data []byte, first uint32) {
 	in, p := &d.in, &d.inner
 	if r.Err.Reason != 0 {
@@ -111,11 +112,17 @@ func (d *Decoder) prove(r *decode.Report, data []byte, first uint32) {
 		}
 		return
 	case telemetry.InnerEthernet:
-		if at += 12; in.End-at < 2 && (r.Version == decode.V20 || first&reserved(r.Version) == 0) || in.End-at >= 2 && len(data)-at < 2 {
+		size, why, clean := in.End-at, r.Flags&(decode.Dropped|decode.Congested|decode.Tracked) != 0, first&reserved(r.Version) == 0
+		if at += 12; size < packet.EthernetLen {
+			if r.Version == decode.V20 || d.profile.Report.Postcard || size == 0 && clean && why && (len(r.Hops) > 0 || r.Version == decode.V10) {
+				return
+			}
+		} else if !why && !clean {
+			at -= 12
+		} else if len(data)-at < 2 {
 			return
-		}
-		if in.End-at >= 2 && packet.Announced(p.EtherType) {
-			if p.IP != 0 || p.EtherType != packet.EtherIPv4 && p.EtherType != packet.EtherIPv6 || p.L3 >= len(data) || data[p.L3]>>4 == ipVersion(p.EtherType) {
+		} else if packet.Announced(p.EtherType) {
+			if p.IP != 0 || p.Begins(data) && (clean || !packet.BesideIP(p.EtherType)) { // one EtherType of many is little evidence
 				return
 			}
 			at = p.L3
@@ -138,13 +145,6 @@ func fixed(t telemetry.InnerType) int {
 
 func ipOf(t telemetry.InnerType) byte {
 	if t == telemetry.InnerIPv4 {
-		return 4
-	}
-	return 6
-}
-
-func ipVersion(ether uint16) byte {
-	if ether == packet.EtherIPv4 {
 		return 4
 	}
 	return 6

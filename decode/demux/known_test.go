@@ -71,6 +71,45 @@ var foreigners = map[string]func(r *rand.Rand) []byte{
 	"netflow-9, as exporters send it": func(r *rand.Rand) []byte { return ipfixMessage(r, ipfix.V9) },
 }
 
+// headers are those of other programs that begin as a report 0.5 or 1.0 does.
+var headers = map[string]func(r *rand.Rand) []byte{
+	"zeros": func(r *rand.Rand) []byte { return make([]byte, r.IntN(200)) },
+	"numbers": func(r *rand.Rand) []byte { // a small one, and what it counts: players, samples, beacons
+		return append([]byte{0, 0, 0, byte(r.IntN(64))}, noise(r, r.IntN(32))...)
+	},
+	"tftp": func(r *rand.Rand) []byte { return append([]byte{0, byte(3 + r.IntN(2))}, noise(r, 2+r.IntN(513))...) },
+	"wireguard": func(r *rand.Rand) []byte { // initiation, response, cookie, nothing
+		n := r.IntN(4)
+		return append([]byte{byte(1 + n), 0, 0, 0}, noise(r, [...]int{144, 88, 60, 28}[n])...)
+	},
+	"l2tpv3": func(r *rand.Rand) []byte { // a session, a sublayer, and a frame
+		ip := packet.AppendIPv4(packet.AppendEthernet(nil, packet.MAC{2, 5: 2}, packet.MAC{2, 5: 1}, packet.EtherIPv4),
+			&packet.IPv4{TTL: 60, Proto: packet.ProtoUDP, Src: [4]byte{10, 0, 1, 1}, Dst: [4]byte{10, 0, 2, 2}}, 40)
+		return slices.Concat([]byte{0, 3, 0, 0}, noise(r, 4), make([]byte, 4), ip, noise(r, 40))
+	},
+}
+
+// What begins as a report does, and is none, is not stored as one at a port of reports either: not without a packet, and not with one behind a
+// header that is another one's.
+func TestForeignHeaders(t *testing.T) {
+	for _, profile := range []string{"auto", "fabric-tna", "geant", "p4-int-laofan"} {
+		p, _ := Lookup(profile)
+		rt := NewRouter(p, nil)
+		for name, make := range headers {
+			rnd := rand.New(rand.NewPCG(28, 1))
+			for i := range 5000 {
+				payload := make(rnd)
+				reports, _ := receive(rt, p, payload, len(payload), i%6, rnd)
+				for _, r := range reports {
+					if r.Err.Reason == 0 {
+						t.Fatalf("%s by %s: stored as %s %s %s: %x", name, profile, r.Format, r.Version, r.Kind, payload)
+					}
+				}
+			}
+		}
+	}
+}
+
 func ipfixMessage(r *rand.Rand, version uint16) []byte {
 	list := []*decode.Template{ipfixtest.Template(r, version), ipfixtest.Template(r, version)}
 	return ipfixtest.Message(r, version, r.Uint32(), list)

@@ -7,6 +7,7 @@
 package packet
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 
@@ -197,10 +198,56 @@ func (p *Packet) cooked(data []byte, typeAt, size, end int) {
 // protocols, PPPoE and PTP.
 func Announced(ether uint16) bool {
 	switch ether {
-	case EtherIPv4, EtherIPv6, etherVLAN, etherQinQ, etherQinQ91, 0x0806, 0x8847, 0x8848, 0x8863, 0x8864, 0x8809, 0x88cc, 0x888e, 0x88f7:
+	case EtherIPv4, EtherIPv6, etherVLAN, etherQinQ, etherQinQ91:
+		return true
+	}
+	return BesideIP(ether)
+}
+
+// BesideIP is Announced for what is neither IP nor a tag.
+func BesideIP(ether uint16) bool {
+	switch ether {
+	case 0x0806, etherMPLS, etherMPLSToMany, 0x8863, etherPPPoE, 0x8809, 0x88cc, 0x888e, 0x88f7:
 		return true
 	}
 	return false
+}
+
+// Begins reports whether what is captured at p.L3 can be the beginning of what p.EtherType announces.
+func (p *Packet) Begins(data []byte) bool {
+	if p.L3 >= len(data) {
+		return true
+	}
+	b := data[p.L3:]
+	switch p.EtherType {
+	case EtherIPv4:
+		return b[0]>>4 == 4
+	case EtherIPv6:
+		return b[0]>>4 == 6
+	case 0x0806: // ARP: of Ethernet, for IPv4
+		return bytes.HasPrefix([]byte{0, 1, 8, 0, 6, 4}, b[:min(len(b), 6)])
+	case etherMPLS, etherMPLSToMany:
+		for at := 0; ; at += 4 {
+			if len(b) < at+3 {
+				return true
+			} else if b[at+2]&1 != 0 {
+				return true
+			} else if at == 4*(maxLabels-1) {
+				return false
+			}
+		}
+	case 0x8863, etherPPPoE: // version and type
+		return b[0] == 0x11
+	case 0x8809: // slow protocols: LACP, markers, OAM, ESMC
+		return b[0] >= 1 && b[0] <= 3 || b[0] == 10
+	case 0x88cc: // LLDP: first the chassis
+		return b[0] == 2
+	case 0x888e: // 802.1X: a version
+		return b[0] >= 1 && b[0] <= 3
+	case 0x88f7: // PTP: version 2
+		return len(b) < 2 || b[1]&0x0f == 2
+	}
+	return true
 }
 
 // Upper reports whether a protocol number is one that packets of an IP version carry: headers of IPv6, tunnels, transports, routing, and

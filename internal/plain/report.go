@@ -3,6 +3,7 @@ package plain
 import (
 	"math/bits"
 	"slices"
+	"strings"
 )
 
 // report is a telemetry report that is being read: its object, and the hop of the reporting node, if it has one.
@@ -10,6 +11,7 @@ type report struct {
 	Object
 	own      Object // the reporting node's values outside of the stack
 	announce bool   // an INT stack was announced
+	postcard bool   // its contents are a postcard, and no packet
 	unknown  bool   // there are words that nobody reads
 	found    bool   // there is a packet among the TLVs
 }
@@ -237,6 +239,7 @@ func report10(p *Profile, packet *ip, r *report, b []byte, at, end int) []Object
 	r.Object["hw_id"] = uint64(word & 0x3f)
 	r.Object["seq"] = uint64(u32(b, at+8))
 	if p.Braine {
+		r.postcard = true
 		r.Object["flow_id"] = uint64(u32(b, at+12))
 		r.own = Object{"node_id": node}
 		valid(r.own, "latency", b, at+16, 4)
@@ -530,12 +533,17 @@ func (r *report) prove(b []byte, at, end int, kind string, clean bool) {
 		}
 		return
 	}
-	at += 12
-	switch {
+	flags, _ := r.Object["flags"].([]string)
+	why := slices.ContainsFunc(flags, func(s string) bool { return s == "dropped" || s == "congested" || s == "tracked" })
+	switch at += 12; {
 	case end-at < 2:
-		if !clean {
+		something := r.own != nil || r.Object["version"] == "1.0"
+		if r.Object["version"] != "2.0" && !r.postcard && (end > at-12 || !clean || !why || !something) {
 			bad(at)
 		}
+		return
+	case !clean && !why:
+		bad(at - 12)
 		return
 	case len(b)-at < 2:
 		return
@@ -544,12 +552,45 @@ func (r *report) prove(b []byte, at, end int, kind string, clean bool) {
 	version := map[uint16]int{0x0800: 4, 0x86dd: 6}[ethertype]
 	switch {
 	case ethertype == 0 && slices.Contains([]uint16{0x8100, 0x88a8, 0x9100}, u16(b, at)) && cutTags(b, at):
-	case version == 0 && slices.Contains([]uint16{0x8100, 0x88a8, 0x9100, 0x0806, 0x8847, 0x8848, 0x8863, 0x8864, 0x8809, 0x88cc, 0x888e, 0x88f7}, ethertype):
+	case slices.Contains([]uint16{0x0806, 0x8847, 0x8848, 0x8863, 0x8864, 0x8809, 0x88cc, 0x888e, 0x88f7}, ethertype):
+		if !clean || !begins(b, place, ethertype) {
+			bad(place)
+		}
+	case slices.Contains([]uint16{0x8100, 0x88a8, 0x9100}, ethertype):
 	case version == 0:
 		bad(at)
 	case place < len(b) && int(b[place]>>4) != version:
 		bad(place)
 	}
+}
+
+// begins says whether the bytes at a place can be the beginning of what an EtherType other than those of IP announces.
+func begins(b []byte, at int, kind uint16) bool {
+	if at >= len(b) {
+		return true
+	}
+	switch b = b[at:]; kind {
+	case 0x0806:
+		return strings.HasPrefix("\x00\x01\x08\x00\x06\x04", string(b[:min(len(b), 6)]))
+	case 0x8847, 0x8848:
+		for n := range 16 {
+			if 4*n+2 >= len(b) || b[4*n+2]&1 == 1 {
+				return true
+			}
+		}
+		return false
+	case 0x8863, 0x8864:
+		return b[0] == 0x11
+	case 0x8809:
+		return slices.Contains([]byte{1, 2, 3, 10}, b[0])
+	case 0x88cc:
+		return b[0] == 2
+	case 0x888e:
+		return slices.Contains([]byte{1, 2, 3}, b[0])
+	case 0x88f7:
+		return len(b) == 1 || b[1]&15 == 2
+	}
+	return true
 }
 
 // inner reads the packet inside of a report, whose bytes end with b; end is where the contents end by their lengths.
