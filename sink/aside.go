@@ -15,13 +15,20 @@ import (
 // tried again with growing waits. What shares a key with it stays behind it. One with several keys is halved until those that
 // fail are alone. One that fails for asideFor, or has no room, is refused. Where nothing passes, single keys are tried: the
 // fewer points a piece has, the likelier it passes, and one that passes shows that the store is there.
+//
+// Where keys are places ([Placer]), there is a piece for each place, and those of a place follow each other. Without room, records wait
+// until a place has failed for placeFor. Then its oldest pieces are refused.
 const (
 	// asideFor is how long a record is tried while others pass.
 	asideFor = 15 * time.Minute
 	// asideWait is where the doubling of the waits between these tries ends.
 	asideWait = time.Minute
-	// maxAsides bounds the pieces that are set aside, asideShare their bytes, as a part of those of the queue.
+	// placeFor is how long a place may be away before its pieces make room for those of others. A new leader is elected sooner.
+	placeFor = time.Minute
+	// maxAsides bounds the pieces that are set aside, of each place but together maxPlaced, asideShare their bytes, as a part of those
+	// of the queue.
 	maxAsides  = 256
+	maxPlaced  = 16384
 	asideShare = 4
 	// maxProbes is how many other records are tried when one fails and the cause is in doubt, in one wait.
 	maxProbes = 3
@@ -61,6 +68,7 @@ type piece struct {
 	due     time.Time
 	half    int // counts those that come of halving and were not tried since; 0 for others
 	since   time.Time
+	began   time.Time     // when its place began to fail; zero before it was tried
 	last    time.Time     // when it was tried last
 	passes  uint64        // of the queue then
 	lasted  time.Duration // how long it has failed while others passed
@@ -120,14 +128,39 @@ func (q *Queue) split(p *piece, n int) *piece {
 	if n <= 0 || n >= len(p.keys) || p.apart || q.parts >= maxParts {
 		return nil
 	}
+	other := q.cut(p, n)
+	if other != nil {
+		q.parts++
+	}
+	return other
+}
+
+// separate gives a piece for each place of one, or the piece itself where keys are no places.
+func (q *Queue) separate(p *piece) []*piece {
+	list := []*piece{p}
+	if q.places == 0 {
+		return list
+	}
+	q.learnKeys(p)
+	for len(p.keys) > 1 {
+		other := q.cut(p, len(p.keys)-1)
+		if other == nil {
+			break
+		}
+		list = append(list, other)
+	}
+	return list
+}
+
+// cut leaves a piece its first n keys and gives the others as a piece of their own; nil where one of them would have no points.
+func (q *Queue) cut(p *piece, n int) *piece {
 	others := []*piece{{keys: p.keys[n:]}}
 	held, rest, err := q.parter.Part(p.payload, func(key string) bool { return holds(others, key) })
 	if err != nil || held.Points == 0 || rest.Points == 0 {
 		return nil
 	}
-	q.parts++
 	other := q.pieceOf(p.s, held.Payload, held.Points, held.Series)
-	other.keys, other.free, other.err, other.passes = p.keys[n:], true, p.err, p.passes
+	other.keys, other.free, other.apart, other.err, other.passes = p.keys[n:], true, p.apart, p.err, p.passes
 	p.payload, p.points, p.series, p.keys = rest.Payload, rest.Points, rest.Series, p.keys[:n:n]
 	return other
 }
@@ -221,8 +254,11 @@ func (q *Queue) candidate(s *suspects) (p *piece, again bool) {
 	return p, false
 }
 
-// keyOf splits one key off the suspect with the fewest keys that has several.
+// keyOf splits one key off the suspect with the fewest keys that has several. Places were tried alone.
 func (q *Queue) keyOf(s *suspects) *piece {
+	if q.places > 0 {
+		return nil
+	}
 	least := -1
 	for i, p := range s.list {
 		q.learnKeys(p)
@@ -242,9 +278,11 @@ func (q *Queue) keyOf(s *suspects) *piece {
 
 // setAside puts a piece aside that failed with an error.
 func (q *Queue) setAside(p *piece, err error) {
-	q.putAside(p, err)
-	if p.aside && !q.part(p, err) {
-		p.due = p.since.Add(p.backoff.Next())
+	for _, p := range q.separate(p) {
+		q.putAside(p, err)
+		if p.aside && !q.part(p, err) {
+			p.due = p.since.Add(p.backoff.Next())
+		}
 	}
 }
 
@@ -286,10 +324,16 @@ func (q *Queue) putAside(p *piece, err error) {
 	q.learnKeys(p)
 	now := time.Now()
 	p.aside, p.bytes, p.err, p.since, p.last, p.due, p.passes = true, len(p.payload), err, now, now, now, q.passes
+	if err != nil {
+		p.began = now
+	}
 	p.backoff = retry.Backoff{Min: q.conf.RetryMin, Max: max(asideWait, q.conf.RetryMin), Spread: 0.5, Rand: q.opt.Rand}
-	for _, other := range q.asides {
+	for _, other := range slices.Backward(q.asides) {
 		if slices.ContainsFunc(p.keys, func(k uint64) bool { _, ok := slices.BinarySearch(other.keys, k); return ok }) {
 			p.after = append(p.after, other)
+			if q.places > 0 {
+				break // which is behind the others of its place
+			}
 		}
 	}
 	q.asides = append(q.asides, p)
@@ -298,12 +342,40 @@ func (q *Queue) putAside(p *piece, err error) {
 	q.makeRoom()
 }
 
-// makeRoom refuses what has no room: first what is alone with its key, which has failed by itself.
+// crowded reports whether more is set aside than there is room for.
+func (q *Queue) crowded() bool {
+	return len(q.asides) > max(maxAsides, min(maxAsides*q.places, maxPlaced)) || len(q.asides) > 1 && q.asideBytes > q.conf.MaxBytes/asideShare
+}
+
+// makeRoom refuses what has no room: first what is alone with its key, which has failed by itself; of places, what has failed for
+// placeFor.
 func (q *Queue) makeRoom() {
-	for len(q.asides) > maxAsides || len(q.asides) > 1 && q.asideBytes > q.conf.MaxBytes/asideShare {
-		at := slices.IndexFunc(q.asides, func(p *piece) bool { return len(p.keys) == 1 && p.half == 0 && p.err != nil })
+	for q.crowded() {
+		at := slices.IndexFunc(q.asides, func(p *piece) bool {
+			if q.places > 0 {
+				return !p.began.IsZero() && time.Since(p.began) >= placeFor && !p.behind()
+			}
+			return len(p.keys) == 1 && p.half == 0 && p.err != nil
+		})
+		if at < 0 && q.places > 0 {
+			return
+		}
 		q.abandon(q.asides[max(at, 0)], "more is set aside than there is room for")
 	}
+}
+
+// behind reports whether a piece stays behind another one.
+func (p *piece) behind() bool {
+	return slices.ContainsFunc(p.after, func(other *piece) bool { return !other.over })
+}
+
+// next gives the piece that follows one of a place; nil for none.
+func (q *Queue) nextOf(p *piece) *piece {
+	at := slices.IndexFunc(q.asides, func(other *piece) bool { return slices.Contains(other.after, p) })
+	if q.places == 0 || at < 0 {
+		return nil
+	}
+	return q.asides[at]
 }
 
 // noteAside counts what is set aside.
@@ -327,7 +399,7 @@ func (q *Queue) noteAside(more uint64, err error) {
 // made before others, so that few pieces wait for their first try.
 func (q *Queue) dueAside(now time.Time) (due *piece, wait time.Duration) {
 	for _, p := range q.asides {
-		if slices.ContainsFunc(p.after, func(other *piece) bool { return !other.over }) {
+		if p.behind() {
 			continue
 		}
 		switch left := p.due.Sub(now); {
@@ -355,11 +427,10 @@ func (q *Queue) again(p *piece, err error) {
 		p.lasted += now.Sub(p.last)
 	}
 	p.last, p.passes, p.err, p.half = now, q.passes, err, 0
-	if p.lasted >= asideFor {
-		q.abandon(p, fmt.Sprintf("it was tried for %v while others passed", asideFor))
-		return
+	if p.began.IsZero() {
+		p.began = now
 	}
-	if q.part(p, err) {
+	if !p.expired(now) && q.part(p, err) {
 		return
 	}
 	wait := p.backoff.Next()
@@ -367,10 +438,24 @@ func (q *Queue) again(p *piece, err error) {
 		wait = max(wait, re.After)
 	}
 	p.due = now.Add(wait)
+	if p.expired(now) {
+		for p != nil && p.expired(now) {
+			next := q.nextOf(p)
+			q.abandon(p, fmt.Sprintf("it was tried for %v while others passed", asideFor))
+			p = next
+		}
+		return
+	}
 	q.mu.Lock()
 	q.stats.Retries++
 	q.mu.Unlock()
 	q.noteAside(0, err)
+	q.makeRoom()
+}
+
+// expired reports whether a piece was set aside for as long as it may be.
+func (p *piece) expired(now time.Time) bool {
+	return p.lasted >= asideFor && now.Sub(p.since) >= asideFor
 }
 
 // abandon refuses a piece in place of its store.
@@ -378,6 +463,10 @@ func (q *Queue) abandon(p *piece, why string) {
 	err := errors.New(why)
 	if p.err != nil {
 		err = fmt.Errorf("%s: %w", why, p.err)
+	}
+	if next := q.nextOf(p); next != nil { // its place is still away
+		next.err, next.passes, next.last, next.lasted = p.err, p.passes, p.last, max(next.lasted, p.lasted)
+		next.began, next.backoff, next.due = p.began, p.backoff, p.due
 	}
 	q.refuse(p, &PermanentError{Err: err})
 	q.endPiece(p)
@@ -395,8 +484,12 @@ func (q *Queue) unset(p *piece) {
 	q.noteAside(0, nil)
 }
 
-// endAsides ends what is set aside at the end of the queue. Without a spool each piece is tried once more.
+// endAsides ends what is set aside at the end of the queue. Without a spool each piece is tried once more. What is for places stays in a
+// spool.
 func (q *Queue) endAsides(ctx context.Context) {
+	if q.places > 0 && q.opt.Spool != nil {
+		q.asides = slices.DeleteFunc(q.asides, func(p *piece) bool { return p.s.onDisk })
+	}
 	for len(q.asides) > 0 {
 		p := q.asides[0]
 		if q.opt.Spool == nil && ctx.Err() == nil {

@@ -160,6 +160,16 @@ func (q *Queue) next(ctx context.Context, buf []byte) (*piece, bool) {
 			return due, true
 		}
 		ended := q.ended() // before the last look
+		if q.places > 0 && q.crowded() && (q.opt.Spool != nil || !ended) {
+			switch {
+			case due != nil:
+				return due, true
+			case ended:
+				return nil, false // the rest stays in the spool
+			}
+			q.awaitAside(ctx, wait)
+			continue
+		}
 		if it, ok := q.take(buf); ok {
 			if p := q.admit(&it); p != nil {
 				return p, true
@@ -243,6 +253,21 @@ func (q *Queue) await(ctx context.Context, tick <-chan time.Time, limit time.Dur
 	}
 }
 
+// awaitAside waits a time for what is set aside, and takes nothing else.
+func (q *Queue) awaitAside(ctx context.Context, limit time.Duration) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	end := q.closing
+	if q.opt.Spool != nil {
+		end = q.spooled
+	}
+	select {
+	case <-timer.C:
+	case <-end:
+	case <-ctx.Done():
+	}
+}
+
 func (q *Queue) tick(ctx context.Context) {
 	if q.flushing {
 		q.flush(ctx)
@@ -299,6 +324,9 @@ func (q *Queue) try(ctx context.Context, p *piece) (err error) {
 			q.refuse(p, &PermanentError{Err: errors.New(re.Refused[0].Reason), Refused: re.Refused})
 		}
 		p.payload, p.points, p.series, p.apart = re.Rest.Payload, re.Rest.Points, re.Rest.Series, true
+		if q.places > 0 {
+			p.keys = nil
+		}
 		if re.Progress {
 			q.passes++
 		}
@@ -435,7 +463,11 @@ func (q *Queue) admit(it *item) *piece {
 	p.record = it.record
 	s.record, s.payload = nil, nil // the piece has it
 	q.staged = append(q.staged, s)
-	return q.behind(p, q.asides, func(late *piece) { q.putAside(late, nil) })
+	return q.behind(p, q.asides, func(late *piece) {
+		for _, late := range q.separate(late) {
+			q.putAside(late, nil)
+		}
+	})
 }
 
 // written notes that the writer took or refused a record, or what was left of it.

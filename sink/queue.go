@@ -71,6 +71,7 @@ type Queue struct {
 	writer Encoder
 	stager Stager // nil for writers that store at once
 	parter Parter // nil for writers whose records have to stay in order
+	places int    // of a Placer; 0 for others
 	conf   QueueConfig
 	opt    QueueOptions
 
@@ -218,6 +219,9 @@ func NewQueue(w Writer, conf QueueConfig, opt QueueOptions) *Queue {
 	q.clean = cleanBatches
 	q.writer = AsEncoder(w)
 	q.parter, _ = q.writer.(Parter)
+	if p, ok := q.parter.(Placer); ok {
+		q.places = p.Places()
+	}
 	return q
 }
 

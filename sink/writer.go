@@ -136,6 +136,14 @@ type Parter interface {
 	Part(payload []byte, held func(key string) bool) (behind, rest Refusal, err error)
 }
 
+// Placer is a Parter whose keys are places of its store, such as the partitions of a log, each of which may be away alone. Points for a
+// place that is away wait, in their order; points for other places are written meanwhile. A payload is written to all its places at once.
+type Placer interface {
+	Parter
+	// Places is the number of places.
+	Places() int
+}
+
 // Keyed is a Writer without an encoding of its own that says which points have to be written in their order. Without it
 // these are the points of one time.
 type Keyed interface {

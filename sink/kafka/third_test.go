@@ -4,7 +4,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
+	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	wire "github.com/segmentio/kafka-go/protocol/produce"
 
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
 	"github.com/hopscope/hopscope/internal/kafkatest"
@@ -18,14 +25,14 @@ import (
 func TestThirdFails(t *testing.T) {
 	t.Parallel()
 	b := kafkatest.Shared(t)
-	const records, slices, long, short = 60, 4, 5000, 100
+	const records, partitions, long, short = 60, 4, 5000, 100
 	for _, together := range []int{1, 20} {
 		t.Run(fmt.Sprint(together), func(t *testing.T) {
 			var took [2]uint64
 			for i, most := range []int{100_000, 3000} {
 				c := of(b)
 				c.Prefix += fmt.Sprintf("%d-%d.", together, most)
-				b.CreateTopic(c.Topic(conn.Windows), slices, fmt.Sprintf("max.message.bytes=%d", most))
+				b.CreateTopic(c.Topic(conn.Windows), partitions, fmt.Sprintf("max.message.bytes=%d", most))
 				w := open(t, c)
 				folder := refused.Open(t.TempDir(), 1<<20)
 				q := sink.NewQueue(w, sink.DefaultQueueConfig(), sink.QueueOptions{Refused: folder})
@@ -38,23 +45,20 @@ func TestThirdFails(t *testing.T) {
 						if n%3 == 0 {
 							size = long
 						}
-						p.add(toWindows, n%slices, []byte("head"), bytes.Repeat([]byte{byte(n)}, size))
+						p.add(toWindows, n%partitions, []byte("head"), bytes.Repeat([]byte{byte(n)}, size))
 						if size < most {
-							want[n%slices] = append(want[n%slices], byte(n))
+							want[n%partitions] = append(want[n%partitions], byte(n))
 						}
 						n++
 					}
-					e := sink.Encoded{Payload: p.b, Series: []sink.SeriesCount{{Series: series, Points: p.records}}, Reports: 1}
-					if err := q.PutEncoded(t.Context(), e); err != nil {
-						t.Fatal(err)
-					}
+					put(t, q, p)
 				}
 				nettest.Until(t, "all records are written", func() bool { return q.Stats().PointsWritten+q.Stats().PointsRejected == records })
 				if err := q.Close(context.Background()); err != nil {
 					t.Fatal(err)
 				}
 				took[i] = w.Stats().Requests
-				for part := range slices {
+				for part := range partitions {
 					var got []byte
 					for _, m := range b.Read(c.Topic(conn.Windows), part, 0) {
 						got = append(got, m.Value[0])
@@ -79,5 +83,123 @@ func TestThirdFails(t *testing.T) {
 			}
 			t.Logf("%d requests, and %d where none is refused", took[1], took[0])
 		})
+	}
+}
+
+// leaderless answers for one partition of three as a broker that does not lead it, or does not answer for it, and hands all other
+// requests on.
+type leaderless struct {
+	kafka.RoundTripper
+	hangs    bool
+	mended   atomic.Bool
+	requests atomic.Uint64 // to write to others
+}
+
+func (l *leaderless) RoundTrip(ctx context.Context, addr net.Addr, req kafka.Request) (kafka.Response, error) {
+	p, ok := req.(*wire.Request)
+	if !ok {
+		return l.RoundTripper.RoundTrip(ctx, addr, req)
+	}
+	topic := p.Topics[0]
+	switch partition := topic.Partitions[0].Partition; {
+	case partition%3 != 0:
+		l.requests.Add(1)
+	case !l.mended.Load():
+		if l.hangs {
+			<-ctx.Done()
+			return nil, context.DeadlineExceeded
+		}
+		return &wire.Response{Topics: []wire.ResponseTopic{{Topic: topic.Topic, Partitions: []wire.ResponsePartition{{
+			Partition: partition, ErrorCode: int16(kafka.NotLeaderForPartition),
+		}}}}}, nil
+	}
+	return l.RoundTripper.RoundTrip(ctx, addr, req)
+}
+
+// A third of the partitions have no leader, or do not answer: all others have their records, in order, in as many requests as ever. The
+// rest is counted as set aside, and there in its order when the partitions are back.
+func TestThirdOfPartitions(t *testing.T) {
+	t.Parallel()
+	b := kafkatest.Shared(t)
+	const windows, ofTopic = 30, 6
+	for _, hangs := range []bool{false, true} {
+		t.Run(fmt.Sprintf("hangs=%t", hangs), func(t *testing.T) {
+			c := of(b)
+			c.Prefix += fmt.Sprintf("%t.", hangs)
+			c.Slices = ofTopic
+			if c.Timeout = 10 * time.Second; hangs {
+				c.Timeout = 200 * time.Millisecond
+			}
+			topics := []string{conn.Windows, conn.Reports}
+			for _, topic := range topics {
+				b.CreateTopic(c.Topic(topic), ofTopic)
+			}
+			w := open(t, c)
+			broker := &leaderless{RoundTripper: w.client.Client.Transport, hangs: hangs}
+			w.client.Client.Transport = broker
+			qc := sink.DefaultQueueConfig()
+			qc.RetryMin, qc.RetryMax = 50*time.Millisecond, time.Second
+			q := sink.NewQueue(w, qc, sink.QueueOptions{})
+			q.Start()
+			// complete reports whether partitions that fail, or the others, have all their records, and that all are in order.
+			complete := func(failing bool) (all bool) {
+				all = true
+				for part := range ofTopic {
+					for _, topic := range topics {
+						var got []byte
+						for _, m := range b.Read(c.Topic(topic), part, 0) {
+							got = append(got, m.Value[0])
+						}
+						once := slices.Compact(slices.Clone(got))
+						if !slices.IsSorted(once) {
+							t.Fatalf("partition %d of %s has %v", part, topic, got)
+						}
+						if (part%3 == 0) == failing {
+							all = all && len(once) == windows
+						} else if part%3 == 0 && !broker.mended.Load() && len(got) > 0 {
+							t.Fatalf("partition %d of %s has %v, and no leader", part, topic, got)
+						}
+					}
+				}
+				return all
+			}
+			for n := range windows {
+				for part := range ofTopic { // reports go one partition at a time
+					p := newPayload(labelNow(), false)
+					p.add(toReports, part, fmt.Appendf(nil, "reports %d", n), []byte{byte(n)})
+					put(t, q, p)
+				}
+				p := newPayload(labelNow(), false)
+				for part := range ofTopic {
+					p.add(toWindows, part, fmt.Appendf(nil, "window %d", n), []byte{byte(n)})
+				}
+				put(t, q, p)
+			}
+			nettest.Until(t, "all records of other partitions are written", func() bool { return complete(false) })
+			nettest.Until(t, "all others are set aside", func() bool { return q.Stats().Aside.Points == windows*2*ofTopic/3 })
+			if st := q.Stats(); st.Failing || st.PointsRejected > 0 || st.Aside.Error == "" {
+				t.Errorf("%+v", st)
+			}
+			if n := broker.requests.Load(); !hangs && n != windows*2*ofTopic*2/3 {
+				t.Errorf("%d requests to write to other partitions, want one for each record", n)
+			}
+			broker.mended.Store(true)
+			nettest.Until(t, "all records are written", func() bool { return complete(true) && q.Stats().PointsWritten == windows*2*ofTopic })
+			if st := q.Stats(); st.Aside.Pieces > 0 || st.PointsRejected > 0 {
+				t.Errorf("%+v", st)
+			}
+			if err := q.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// put puts a payload that stands for one report.
+func put(t *testing.T, q *sink.Queue, p payload) {
+	t.Helper()
+	e := sink.Encoded{Payload: p.b, Series: []sink.SeriesCount{{Series: series, Points: p.records}}, Reports: 1}
+	if err := q.PutEncoded(t.Context(), e); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,7 +24,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Writer publishes windows, and single reports. It implements [sink.WindowEncoder] and [sink.Diverter].
+// Writer publishes windows, and single reports. It implements [sink.WindowEncoder], [sink.Diverter] and [sink.Placer].
 type Writer struct {
 	conf   Config
 	client *conn.Client
@@ -42,8 +43,9 @@ type Writer struct {
 	confirmed confirmed
 
 	// WriteEncoded's own.
-	doing progress
-	pace  pace
+	doing  progress
+	unsure map[uint64]bool // records that were sent and not confirmed, by [record.sum]; at most maxUnsure
+	pace   pace
 }
 
 // stats are counted for metrics.
@@ -232,7 +234,6 @@ type progress struct {
 	sum     uint64
 	size    int
 	done    []bool // by record: Kafka has it
-	tried   []bool // by record: it was sent, whatever came of it
 	refused map[int]error
 }
 
@@ -263,11 +264,16 @@ func (w *Writer) WriteEncoded(ctx context.Context, b []byte) error {
 		}
 	}
 	if sum := crc64.Checksum(b, table); w.doing.sum != sum || w.doing.size != len(b) || len(w.doing.done) != len(c.records) {
-		w.doing = progress{sum: sum, size: len(b), done: make([]bool, len(c.records)), tried: make([]bool, len(c.records)), refused: map[int]error{}}
+		w.doing = progress{sum: sum, size: len(b), done: make([]bool, len(c.records)), refused: map[int]error{}}
 	}
 	some, err := w.send(ctx, &c)
 	if err != nil {
-		return passing(ctx, err, some)
+		err = passing(ctx, err, some)
+		if re, ok := errors.AsType[*sink.RetryError](err); ok {
+			re.Doubt = !re.Config // another partition may have a leader
+			re.Rest, re.Refused = w.rest(&c)
+		}
+		return err
 	}
 	defer func() { w.doing = progress{} }()
 	if k := len(c.records); k > 0 && c.records[k-1].topic == toWindows { // reports go before their window has ended
@@ -322,25 +328,69 @@ func (w *Writer) permanent(b []byte, n uint64, err error) error {
 }
 
 // refusals says which records Kafka will never take.
-func (w *Writer) refusals(c *contents) error {
+func (w *Writer) refusals(c *contents) *sink.PermanentError {
 	out := &sink.PermanentError{Rejected: len(w.doing.refused)}
 	for i := range c.records {
 		err := w.doing.refused[i]
 		if err == nil {
 			continue
 		}
-		r := &c.records[i]
-		p := newPayload(c.label, false)
-		p.add(r.topic, r.partition, r.head, r.value)
 		if out.Err == nil {
 			out.Err = err
 		}
-		out.Refused = append(out.Refused, sink.Refusal{
-			Payload: p.b, Points: 1, Series: []sink.SeriesCount{{Series: series, Points: 1}}, Reason: err.Error(),
-		})
+		r := refusalOf(c, []record{c.records[i]})
+		r.Reason = err.Error()
+		out.Refused = append(out.Refused, r)
 	}
 	return out
 }
+
+// rest gives the records of a payload that are left to be written, and those that Kafka will never take; nil where it has none.
+func (w *Writer) rest(c *contents) (rest *sink.Refusal, never []sink.Refusal) {
+	var left []record
+	for i, r := range c.records {
+		if !w.doing.done[i] && w.doing.refused[i] == nil {
+			left = append(left, r)
+		}
+	}
+	if len(left) == len(c.records) {
+		return nil, nil
+	}
+	r := refusalOf(c, left)
+	return &r, w.refusals(c).Refused
+}
+
+// refusalOf makes a payload of records of another one.
+func refusalOf(c *contents, records []record) sink.Refusal {
+	if len(records) == 0 {
+		return sink.Refusal{}
+	}
+	p := newPayload(c.label, c.clockOff)
+	for _, r := range records {
+		p.add(r.topic, r.partition, r.head, r.value)
+	}
+	return sink.Refusal{Payload: p.b, Points: p.records, Series: []sink.SeriesCount{{Series: series, Points: p.records}}}
+}
+
+// Part implements [sink.Parter]. The key of a record is its partition, since records of windows say how many reports went before them.
+func (w *Writer) Part(payload []byte, held func(key string) bool) (behind, rest sink.Refusal, err error) {
+	c, err := readPayload(payload)
+	if err != nil {
+		return behind, rest, err
+	}
+	var late, others []record
+	for _, r := range c.records {
+		if held(strconv.Itoa(r.partition)) {
+			late = append(late, r)
+		} else {
+			others = append(others, r)
+		}
+	}
+	return refusalOf(&c, late), refusalOf(&c, others), nil
+}
+
+// Places implements [sink.Placer].
+func (w *Writer) Places() int { return w.conf.Slices }
 
 // send sends what is not done, partitions at the same time, and says whether Kafka confirmed anything that it had not. An error is
 // one that may pass or that an operator can mend; what is refused for good is in w.doing.
@@ -415,10 +465,14 @@ func (w *Writer) sendPartition(ctx context.Context, c *contents, topic string, p
 		}
 		mu.Lock()
 		for _, i := range rest[:n] {
-			if w.doing.tried[i] {
+			k := c.records[i].sum()
+			if w.unsure[k] {
 				w.stats.repeats.Add(1)
 			}
-			w.doing.tried[i] = true
+			if w.unsure == nil || len(w.unsure) >= maxUnsure {
+				w.unsure = map[uint64]bool{}
+			}
+			w.unsure[k] = true
 		}
 		mu.Unlock()
 		err := w.produce(ctx, c, topic, partition, rest[:n])
@@ -429,10 +483,11 @@ func (w *Writer) sendPartition(ctx context.Context, c *contents, topic string, p
 			single = true // until it is known which of them it is
 			continue
 		case err != nil && !never:
-			return progress, err
+			return progress, fmt.Errorf("partition %d: %w", partition, err)
 		}
 		mu.Lock()
 		for _, i := range rest[:n] {
+			delete(w.unsure, c.records[i].sum())
 			if never {
 				w.doing.refused[i] = err
 			} else {
@@ -472,6 +527,14 @@ func (w *Writer) produce(ctx context.Context, c *contents, topic string, partiti
 
 // recordOverhead is about what the protocol adds to a record.
 const recordOverhead = 64
+
+// maxUnsure bounds what is known of records whose answer was lost. Beyond it their repeats are not counted.
+const maxUnsure = 1 << 16
+
+// sum names a record.
+func (r *record) sum() uint64 {
+	return crc64.Update(uint64(r.topic)<<32|uint64(r.partition), table, r.head)
+}
 
 func (r *record) size() int { return len(r.head) + len(r.value) + recordOverhead }
 
