@@ -26,6 +26,7 @@ type Controller struct {
 	before  *Plan // and the one before it
 	pending *Plan // waits for approval
 	would   *Plan // of a dry run
+	latest  latest
 	known   []*Plan
 	first   uint32 // lowest epoch that this life has given
 	last    uint32 // highest epoch that was ever seen
@@ -53,6 +54,12 @@ type Controller struct {
 	unmadeAt   int
 
 	out []Action
+}
+
+// latest is what the last cycle says of a target that stays: other links may be left out.
+type latest struct {
+	plan  *Plan
+	stats Stats
 }
 
 // refusal is the last plan that was refused.

@@ -33,6 +33,8 @@ func (c *Controller) plan(e Tick) {
 	switch {
 	case c.target != nil && same(c.target, p) && !c.ahead(c.target.Epoch):
 		c.pending, c.would = nil, nil
+		c.latest.plan, c.latest.stats = c.target, p.Stats
+		c.latest.stats.Changes = c.target.Stats.Changes
 		return
 	case c.refusal.plan != nil && same(c.refusal.plan, p) && c.counts.Cycles < c.refusal.until:
 		return

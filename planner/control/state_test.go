@@ -178,4 +178,4 @@ func (w *world) appendState(dst []byte) []byte {
 }
 
 // What is not part of a state: what is counted, what people are shown, and what follows from the rest.
-const controllerFields, deviceFields = 38, 34
+const controllerFields, deviceFields = 39, 34

@@ -45,6 +45,9 @@ func (c *Controller) Status() Status {
 	}
 	if c.target != nil {
 		s.Epoch, s.Stats = c.target.Epoch, c.target.Stats
+		if c.latest.plan == c.target {
+			s.Stats = c.latest.stats
+		}
 		if c.target.Network != c.net || !c.whole(c.target) {
 			_, s.Behind = c.stage()
 		}

@@ -1,0 +1,79 @@
+package agent
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/demux"
+)
+
+// One collector of three is gone: the others have the reports about their probes, and what the gone one did not get is
+// counted.
+func TestThirdOfCollectors(t *testing.T) {
+	namespace(t)
+	cfg, first := testConfig(t)
+	second, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	gone, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Collectors = append(cfg.Collectors, gone.LocalAddr().String(), second.LocalAddr().String())
+	gone.Close() // its port answers that nothing is there
+	startFabric(t, INT21, nil)
+	var logged logLines
+	a, err := Open(cfg, logged.logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Plan{Epoch: 3, Dialect: INT21, Basic: 0xf000, Detailed: 0xff80}
+	for k := range 24 {
+		p.Probes = append(p.Probes, Probe{ID: fmt.Sprint("p", k), Route: []int{1, 2}, Interval: 200 * time.Millisecond, Agent: cfg.Name, Collector: cfg.Name})
+	}
+	if _, err := a.Adopt(p, "test"); err != nil {
+		t.Fatal(err)
+	}
+	stop := runAgent(t, a)
+	wait(t, "report that went nowhere", func() bool { return a.Stats().ReportErrors > 5 })
+	stop()
+	s := a.Stats()
+	dec := demux.New(mustProfile(t, "auto"))
+	buf, datagrams := make([]byte, 9216), uint64(0)
+	for k, c := range []*net.UDPConn{first, second} {
+		probes := map[uint16]int{}
+		if err := c.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			n, err := c.Read(buf)
+			if err != nil {
+				break // all that came was there when the agent had ended
+			}
+			datagrams++
+			var b decode.Batch
+			dec.Datagram(&b, decode.AddrFrom(netip.MustParseAddr("127.0.0.1")), buf[:n], 0)
+			for _, r := range b.Reports {
+				probes[r.Flow.SrcPort]++
+			}
+		}
+		if len(probes) == 0 || len(probes) == len(p.Probes) {
+			t.Errorf("collector %d has reports about %v", k, probes)
+		}
+		for port, n := range probes {
+			if rounds := int(s.Sent) / len(p.Probes); n < rounds/2 {
+				t.Errorf("collector %d has %d reports about the probe of port %d, of %d rounds", k, n, port, rounds)
+			}
+		}
+	}
+	// What the kernel took for the one that is gone came nowhere, and half of it is answered by an error.
+	if s.Datagrams <= datagrams || s.ReportErrors == 0 || s.KernelDropped > 0 || s.Lost > int64(len(p.Probes)) {
+		t.Errorf("%d datagrams came, %+v", datagrams, s)
+	}
+}
