@@ -72,6 +72,7 @@ type lists struct {
 	sights     table[decode.FlowKey, FlowSights]
 	nameless   table[NamelessKey, namelessPart]
 	octets     table[HopKey, interfaceOctets]
+	gaps       table[unkeyed, Gap]
 }
 
 // unkeyed is the key of items that are not found by a key.

@@ -49,9 +49,10 @@ func (p *Partial) AddArrival(a *Arrival) { arrivalKind.add(p, a) }
 // Arrivals returns all that AddArrival listed. The list belongs to p.
 func (p *Partial) Arrivals() []Arrival { return p.arrivals.items }
 
-// DropAcross forgets numbers and arrivals, which have no use once the partials of all collectors are put together.
+// DropAcross forgets numbers, gaps and arrivals, which have no use once the partials of all collectors are put together.
 func (p *Partial) DropAcross() {
 	numbersKind.reset(p)
+	gapKind.reset(p)
 	arrivalKind.reset(p)
 	p.OtherArrivals = 0
 }

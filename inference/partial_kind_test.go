@@ -108,6 +108,7 @@ var kindTests = map[partialKind]struct {
 		}
 		return []uint64{e.Reports, e.Events, uint64(e.Lost), e.Provisional, e.Duplicated, e.Reordered, e.Late, e.Down, e.Restarts, e.Malformed}
 	}, nil, true},
+	&gapKind:       {fillGaps, func(p *Partial) []uint64 { return []uint64{uint64(len(p.gaps.items))} }, nil, false},
 	&numbersKind:   {fillGolden, func(p *Partial) []uint64 { return []uint64{uint64(len(p.numbers.items))} }, nil, false},
 	&arrivalKind:   {fillGolden, func(p *Partial) []uint64 { return []uint64{uint64(len(p.arrivals.items))} }, func(p *Partial) *uint64 { return &p.OtherArrivals }, false},
 	&deviationKind: {fillGolden, func(p *Partial) []uint64 { return []uint64{uint64(len(p.deviations.items))} }, nil, false},

@@ -40,6 +40,7 @@ func fill(p *Partial, rng *rand.Rand) {
 	fillNameless(p, rng)
 	fillOctets(p, rng)
 	fillNode0(p, rng)
+	fillGaps(p, rng)
 }
 
 // fillGolden makes a partial of the kinds that there were when the golden files were written.

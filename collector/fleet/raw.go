@@ -44,8 +44,8 @@ const (
 	leastReport = 32
 	// lateNumbers is where the numbers of records begin that publish a window once more.
 	lateNumbers = 128
-	// statedRuns is how many runs of numbers a statement has, which its exporters share. Other partitions have the numbers in between, so
-	// that a run may be one number. Of an exporter with more runs it is known of stretches how many numbers came.
+	// statedRuns is how many runs of numbers a statement has, which its exporters' sequences share, each with 16 at least. Other partitions have the numbers in between, so
+	// that a run may be one number. Of a sequence with more runs it is known of stretches how many numbers came.
 	statedRuns = 1 << 16
 )
 
@@ -147,7 +147,7 @@ func stateFor(list []fleet.Statement, run fleet.Source, reports []*decode.Report
 	cfg.MaxExporters = min(cfg.MaxExporters, len(reports))
 	tracker := sequence.New(cfg, 0)
 	tracker.Believe()
-	tracker.ReportNumbers(max(statedRuns/exporters(reports), 16))
+	tracker.ReportNumbers(max(statedRuns/sequences(reports), 16))
 	for _, r := range reports {
 		tracker.Observe(r)
 	}
@@ -233,15 +233,23 @@ func (t *rawTask) tell(ctx context.Context, end int64, first int, inOrder, some 
 	return nil
 }
 
-// exporters counts the exporters of reports.
-func exporters(reports []*decode.Report) int {
-	type exporter struct {
-		decode.Addr
-		node uint32
+// sequences counts the sequences of numbers that reports can have: exporters, told apart by address, node and hardware id, with each
+// destination and width of numbers for itself.
+func sequences(reports []*decode.Report) int {
+	type sequence struct {
+		from        decode.Addr
+		to          uint64
+		node        uint32
+		named       bool
+		hwID, width uint8
 	}
-	known := map[exporter]bool{}
+	known := map[sequence]bool{}
 	for _, r := range reports {
-		known[exporter{r.Exporter, r.NodeID}] = true
+		s := sequence{from: r.Exporter, to: r.To, named: r.Has&decode.HasNodeID != 0, hwID: r.HWID, width: r.SeqBits}
+		if s.named {
+			s.node = r.NodeID
+		}
+		known[s] = true
 	}
 	return len(known)
 }

@@ -201,3 +201,35 @@ func TestStatement(t *testing.T) {
 		}
 	}
 }
+
+// TestStatementRuns: the runs of a statement are bounded, whatever tells its sequences apart: hardware ids of a node, destinations, widths.
+// How many numbers came is known all the same.
+func TestStatementRuns(t *testing.T) {
+	const each = 300
+	var list []*decode.Report
+	for hw := range 128 {
+		for to := range uint64(2) {
+			for n := range uint32(each) {
+				list = append(list, &decode.Report{
+					Time: 1e18 + int64(n), Version: decode.V20, Exporter: decode.AddrFrom4([]byte{192, 0, 2, 1}), NodeID: 7, HWID: uint8(hw), To: 1 + to, Seq: 3 * n, SeqBits: 22, FirstOfGroup: true,
+					Has: decode.HasExporter | decode.HasNodeID | decode.HasHWID | decode.HasSeq,
+				})
+			}
+		}
+	}
+	if n := sequences(list); n != 256 {
+		t.Errorf("%d sequences, want 256", n)
+	}
+	runs, came := 0, uint64(0)
+	for _, s := range stateFor(nil, fleet.Source{From: "a", Boot: 1}, list, 2e18) {
+		for _, n := range s.Seen.Numbers() {
+			runs += len(n.Runs)
+			for _, r := range n.Runs {
+				came += r.Count
+			}
+		}
+	}
+	if runs == 0 || runs > statedRuns || came != uint64(len(list)) {
+		t.Errorf("%d runs of %d numbers; want at most %d, of %d", runs, came, statedRuns, len(list))
+	}
+}

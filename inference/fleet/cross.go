@@ -44,10 +44,12 @@ func DefaultCrossLimits() CrossLimits {
 //     back what was counted and then reached another collector, so that it can be negative.
 //   - Restarts counts those of the exporter. A collector that sees a jump because another one had the numbers in between
 //     saw none.
-//   - Down are missing numbers of which a collector said so. If some come after all, the window is made again without them.
+//   - Down are missing numbers in gaps ([inference.Gap]), which runs report with their first numbers: none of them is waited for. If some
+//     come after all, the windows that have them as Down are made again without them. A gap over numbers that were counted as lost
+//     counts them as Down with the next window, whose Lost takes them back.
 //
-// So the sum of Lost over all windows, with the Provisional of the last one and Down, is the number of those missing
-// between the first and the newest number of all collectors, exactly, and the sum of Duplicated is that of the copies, as
+// So the sum of Lost over all windows, with the Provisional of the last one, is the number of those missing outside of gaps, and that of
+// Down the number of those missing in gaps, between the first and the newest number of all collectors, exactly, and the sum of Duplicated is that of the copies, as
 // long as no number comes later than Window numbers, no more numbers than MaxGap (or a sixteenth of their range) are
 // missing in a row, and the runs of numbers that came fit in what partials and crossing have room for. Beyond their room
 // it is known of a stretch of numbers how many came: then Lost less Duplicated is exact, and each of them is less
@@ -78,9 +80,13 @@ type crossing struct {
 
 	// Of the open window.
 	heard   map[inference.ExporterKey][]string
+	present map[inference.ExporterKey]bool // the statistics have those of the owner
 	numbers []sentNumbers
+	gaps    []sentGap
 	silent  []silent
 	events  []event
+
+	taken []int64 // labels of windows before it that have as missed what came in it
 }
 
 // crossStats is what a crossing knows, and what it counted since newCrossing.
@@ -102,6 +108,11 @@ type sentNumbers struct {
 	inference.Numbers
 }
 
+type sentGap struct {
+	from string
+	inference.Gap
+}
+
 // newCrossing knows nothing yet.
 func newCrossing(limits CrossLimits) *crossing {
 	c := &crossing{limits: limits}
@@ -112,7 +123,7 @@ func newCrossing(limits CrossLimits) *crossing {
 func (c *crossing) clear() {
 	*c = crossing{
 		limits: c.limits, exporters: map[inference.ExporterKey]*exporter{}, flows: map[decode.FlowKey]*flow{},
-		heard: map[inference.ExporterKey][]string{},
+		heard: map[inference.ExporterKey][]string{}, present: map[inference.ExporterKey]bool{},
 	}
 }
 
@@ -120,15 +131,28 @@ func (c *crossing) clear() {
 func (c *crossing) Begin(end int64) {
 	c.end = end
 	clear(c.heard)
+	clear(c.present)
 	clear(c.numbers)
+	clear(c.gaps)
 	clear(c.events)
 	clear(c.silent)
-	c.numbers, c.silent, c.events = c.numbers[:0], c.silent[:0], c.events[:0]
+	c.numbers, c.gaps, c.silent, c.events, c.taken = c.numbers[:0], c.gaps[:0], c.silent[:0], c.events[:0], c.taken[:0]
 }
 
 // Add adds what a run of a collector saw of the slice in the window. A run may be added more than once; the order does not matter. It
 // keeps nothing of q.
 func (c *crossing) Add(from string, q *inference.Partial) {
+	for i := range q.Exporters() {
+		k := q.Exporters()[i].ExporterKey
+		if x := c.exporters[k]; q.Exporters()[i].Reports+q.Exporters()[i].Malformed > 0 || x != nil && x.owner == from {
+			c.present[k] = true
+		}
+	}
+	c.AddStatement(from, q)
+}
+
+// AddStatement adds the statistics that a [Statement] gives for a run.
+func (c *crossing) AddStatement(from string, q *inference.Partial) {
 	hear := func(k inference.ExporterKey) {
 		if k != (inference.ExporterKey{}) && !slices.Contains(c.heard[k], from) { // else it stands for many
 			c.heard[k] = append(c.heard[k], from)
@@ -148,7 +172,41 @@ func (c *crossing) Add(from string, q *inference.Partial) {
 		hear(n.ExporterKey)
 		c.numbers = append(c.numbers, sentNumbers{from, n})
 	}
+	for _, g := range q.Gaps() {
+		hear(g.ExporterKey)
+		c.gaps = append(c.gaps, sentGap{from, g})
+	}
+	if len(q.Gaps()) == 0 {
+		c.formerGaps(from, q)
+	}
 	c.addEvents(collectorOf(from), q)
+}
+
+// formerGaps finds the gaps of a run of a program that counts what it missed, and does not list it: as many numbers before its first one.
+func (c *crossing) formerGaps(from string, q *inference.Partial) {
+	for i := range q.Exporters() {
+		e := &q.Exporters()[i]
+		if e.Down == 0 || e.Down > 1<<31 {
+			continue
+		}
+		for k := range q.Numbers() {
+			if n := &q.Numbers()[k]; n.ExporterKey == e.ExporterKey && n.Part == 0 && !n.Unknown && !n.Anew && e.Down>>n.Width == 0 {
+				first := (n.First - uint32(e.Down)) & (^uint32(0) >> (32 - n.Width))
+				c.gaps = append(c.gaps, sentGap{from, inference.Gap{ExporterKey: n.ExporterKey, To: n.To, Width: n.Width, First: first, Count: uint32(e.Down)}})
+				break
+			}
+		}
+	}
+}
+
+// gapsOf are the gaps of an exporter, which are sorted.
+func (c *crossing) gapsOf(k inference.ExporterKey) []sentGap {
+	from, _ := slices.BinarySearchFunc(c.gaps, k, func(g sentGap, k inference.ExporterKey) int { return g.ExporterKey.Compare(k) })
+	to := from
+	for to < len(c.gaps) && c.gaps[to].ExporterKey == k {
+		to++
+	}
+	return c.gaps[from:to]
 }
 
 // Finish ends the window and corrects p, into which everything was merged that was added. It takes numbers and arrivals
@@ -167,16 +225,18 @@ func (c *crossing) Finish(p *inference.Partial) {
 	}
 	for k, x := range c.exporters {
 		slices.Sort(c.heard[k])
+		x.openGaps(c.gapsOf(k), c.end, &c.limits)
 		x.noteHeard(c.heard[k], c.end, &c.limits)
 	}
 	for i := range c.silent {
 		s := &c.silent[i]
-		if x, e := c.exporters[s.ExporterKey], p.Exporter(s.ExporterKey); x != nil && e != nil && c.end > x.until && s.from != x.owner {
+		if x, e := c.exporters[s.ExporterKey], p.Exporter(s.ExporterKey); x != nil && e != nil && c.end > x.until() && s.from != x.owner {
 			e.Lost, e.Provisional, e.Down, e.Restarts = e.Lost-s.Lost, e.Provisional-s.Provisional, e.Down-s.Down, e.Restarts-s.Restarts
 		}
 	}
 	for k, x := range c.exporters { // each for itself
-		if x.correct(p.Exporter(k), c.end, &c.limits); c.end-x.last > int64(c.limits.Idle) {
+		c.taken = append(c.taken, x.correct(p.Exporter(k), c.present[k], c.end, &c.limits)...)
+		if c.end-x.last > int64(c.limits.Idle) {
 			delete(c.exporters, k)
 		}
 	}
@@ -189,6 +249,7 @@ func (c *crossing) sortNumbers() {
 	slices.SortFunc(c.numbers, func(a, b sentNumbers) int {
 		return cmp.Or(a.ExporterKey.Compare(b.ExporterKey), cmp.Compare(a.Width, b.Width), cmp.Compare(a.Part, b.Part), cmp.Compare(a.from, b.from), cmp.Compare(a.To, b.To), a.Numbers.Compare(&b.Numbers))
 	})
+	slices.SortFunc(c.gaps, func(a, b sentGap) int { return cmp.Or(a.Gap.Compare(&b.Gap), cmp.Compare(a.from, b.from)) })
 }
 
 // exporter gives what is known of an exporter, or nil if there is no place for it.

@@ -10,42 +10,35 @@ import (
 // one published of the window; windows in between are not known to it.
 //
 // What the crossing claimed of a shared exporter (Lost, Provisional, Down, Restarts) stays claimed, and everything else is added up
-// anew with what came late. Numbers that came late are added to the crossing. Those that a window has as Down are taken out of it, so
-// that it is made again, too; the crossing takes back losses with its next window; of those in stretches of which only the number of numbers is known, it does not. So the sums over all windows
-// are right again. Of an exporter that was not shared then, the claims are those of the collector that had it. This holds for the
-// last 32 windows in which an exporter was shared. Path changes pass as they were reported: a flow that moved in a window that came
+// anew with what came late. Of an exporter that one run had alone then, the claims are those of the run. Numbers and gaps that came late
+// are added to the crossing, which counts what they change with its next window: Lost below 0 takes losses back. Windows that have
+// as Down what came after all are made again without it. So the sums over all windows are right again, of Lost and of Down each. Of
+// numbers in stretches of which only the number of numbers is known, they are right together. This holds for the last windows of a shared
+// exporter in which something was claimed, 32 of them. Path changes pass as they were reported: a flow that moved in a window that came
 // late has not changed its path.
 type recrossing struct {
 	cross  *crossing
 	part   *crossing
-	owners map[inference.ExporterKey]inference.ExporterStats // reported by the collectors that had the exporters alone
-	late   bool                                              // what is added next came behind the close of the window
-	unsaid map[inference.ExporterKey]uint64                  // Down of those that came late, of exporters that are shared
+	owners map[inference.ExporterKey]inference.ExporterStats // reported by the runs that had the exporters alone
 	taken  []int64                                           // labels of windows whose claims were others
 }
 
 // again corrects windows anew that c corrected. It has the same user as c, between two windows.
 func (c *crossing) again() *recrossing {
-	return &recrossing{cross: c, part: newCrossing(c.limits), owners: map[inference.ExporterKey]inference.ExporterStats{}, unsaid: map[inference.ExporterKey]uint64{}}
+	return &recrossing{cross: c, part: newCrossing(c.limits), owners: map[inference.ExporterKey]inference.ExporterStats{}}
 }
 
 // Begin begins the window with this label.
 func (a *recrossing) Begin(end int64) {
 	a.part.Begin(end)
 	clear(a.owners)
-	clear(a.unsaid)
 }
 
-// Add adds what a collector saw of the slice in the window, late or not.
+// Add adds what a run of a collector saw of the slice in the window, late or not.
 func (a *recrossing) Add(from string, q *inference.Partial) {
 	a.part.Add(from, q)
 	for k, x := range a.cross.exporters {
-		e, end := q.Exporter(k), a.part.end
-		switch alone := x.ownerAt(end) == from && (end < x.since || end > x.until); {
-		case e == nil:
-		case a.late && !alone:
-			a.unsaid[k] += min(e.Down, 1<<40)
-		case x.ownerAt(end) == from:
+		if e := q.Exporter(k); e != nil && x.ownerAt(a.part.end) == from {
 			sum := a.owners[k]
 			sum.Add(e)
 			a.owners[k] = sum
@@ -53,24 +46,16 @@ func (a *recrossing) Add(from string, q *inference.Partial) {
 	}
 }
 
-// ownerAt is the collector that had the exporter in a window when it was not shared.
-func (x *exporter) ownerAt(end int64) string {
-	if end < x.since {
-		return x.former
-	}
-	return x.owner
-}
+// AddStatement adds what a statement has of the window.
+func (a *recrossing) AddStatement(from string, q *inference.Partial) { a.part.AddStatement(from, q) }
 
-// claimOf returns what was claimed of an exporter when the window was first published, or nil if that is not known.
-func (a *recrossing) claimOf(k inference.ExporterKey, x *exporter) *claim {
-	end := a.part.end
-	if known := x.claimIn(end); known != nil {
-		return known
+// claimOf returns what was claimed of an exporter in the window.
+func (a *recrossing) claimOf(k inference.ExporterKey, x *exporter) claim {
+	if known := x.claimIn(a.part.end); known != nil {
+		return *known
 	}
-	if e, ok := a.owners[k]; ok {
-		return &claim{end, e.Lost, e.Provisional, e.Down, e.Restarts}
-	}
-	return nil
+	e := a.owners[k]
+	return claim{a.part.end, e.Lost, e.Provisional, e.Down, e.Restarts}
 }
 
 // claimIn is what x keeps as claimed in a window, or nil.
@@ -85,64 +70,44 @@ func (x *exporter) claimIn(end int64) *claim {
 func (a *recrossing) Finish(p *inference.Partial) {
 	c := a.part
 	for k, x := range a.cross.exporters {
-		e, claimed := p.Exporter(k), a.claimOf(k, x)
-		if _, unsaid := a.unsaid[k]; unsaid && x.claimIn(c.end) == nil {
-			if claimed == nil {
-				claimed = &claim{end: c.end}
-			}
-			x.claim(*claimed)
-		} else {
-			delete(a.unsaid, k) // it was made again before
+		if owner := x.ownerAt(c.end); !x.shared && c.end > x.base && slices.ContainsFunc(c.heard[k], func(from string) bool { return from != owner }) {
+			x.share(a.cross.end+1, &c.limits)
 		}
-		if e != nil && claimed != nil {
+		if x.ownerAt(c.end) == "" {
+			delete(a.owners, k)
+		}
+		if e := p.Exporter(k); e != nil {
+			claimed := a.claimOf(k, x)
 			e.Lost, e.Provisional, e.Down, e.Restarts = claimed.lost, claimed.provisional, claimed.down, claimed.restarts
 		}
 	}
 	c.sortNumbers()
-	for i, n := 0, 0; i < len(c.numbers); i = n {
-		for n = i + 1; n < len(c.numbers) && c.numbers[n].ExporterKey == c.numbers[i].ExporterKey; n++ {
+	next := 0
+	for k, x := range a.cross.exporters {
+		next, _ = slices.BinarySearchFunc(c.numbers, k, func(n sentNumbers, k inference.ExporterKey) int { return n.ExporterKey.Compare(k) })
+		to := next
+		for to < len(c.numbers) && c.numbers[to].ExporterKey == k {
+			to++
 		}
-		k := c.numbers[i].ExporterKey
-		x := a.cross.exporters[k]
-		if x == nil {
+		numbers, gaps := c.numbers[next:to], c.gapsOf(k)
+		if len(numbers)+len(gaps) == 0 {
 			continue
 		}
-		if len(c.heard[k]) > 1 {
+		if len(c.heard[k]) > 1 && len(numbers) > 0 {
 			alone := &exporter{}
-			alone.addWindow(c.numbers[i:n], c.end, &c.limits)
+			alone.addWindow(numbers, c.end, &c.limits)
 			if e := p.Exporter(k); e != nil && e.Sequenced {
 				e.Duplicated += alone.copies
 			}
-			x.until = max(x.until, a.cross.end+int64(c.limits.Horizon))
 		}
-		a.taken = append(a.taken, x.addLate(c.numbers[i:n], &c.limits)...)
+		var owner *inference.ExporterStats
+		if e, ok := a.owners[k]; ok {
+			owner = &e
+		}
+		a.taken = append(a.taken, x.addLate(numbers, gaps, owner, c.end, a.cross.end, &c.limits)...)
 	}
-	for k, down := range a.unsaid {
-		a.taken = append(a.taken, a.cross.exporters[k].claimDown(int64(down))...)
-	}
+	slices.Sort(a.taken)
 	p.DropAcross()
-}
-
-// claimDown takes n numbers that a collector reports late as missed, as far as they are missing: of those that windows have as lost, the
-// latest first, and else of those that are not published yet.
-func (x *exporter) claimDown(n int64) (taken []int64) {
-	missing := x.settled()
-	for i := range x.claims {
-		missing -= int64(x.claims[i].down)
-	}
-	late := n - max(0, min(n, missing))
-	n -= late
-	for i := len(x.claims) - 1; i >= 0 && n > 0; i-- {
-		k := &x.claims[i]
-		if part := min(n, k.lost); part > 0 {
-			k.lost -= part
-			k.down += uint64(part)
-			n -= part
-			taken = append(taken, k.end)
-		}
-	}
-	x.due += n + late
-	return taken
 }
 
 // AppendState appends nothing: recrossing knows nothing between windows.
@@ -151,20 +116,45 @@ func (a *recrossing) AppendState(b []byte) []byte { return b }
 // ReadState reads what AppendState wrote.
 func (a *recrossing) ReadState([]byte) error { return nil }
 
-// addLate takes numbers of a window that is over. Most of them are known. It returns the labels of windows of whose Down it took some:
-// what a run that is over had sent, the one behind it may have as missed.
-func (x *exporter) addLate(all []sentNumbers, l *CrossLimits) (taken []int64) {
+// addLate takes numbers and gaps of a window that is over. Most of them are known. Owner is what the run said that had the exporter alone
+// then, nil if it said nothing; end is the label of the window, and now that of the last one. It returns the labels of windows whose Down it took some of.
+func (x *exporter) addLate(all []sentNumbers, gaps []sentGap, owner *inference.ExporterStats, end, now int64, l *CrossLimits) (taken []int64) {
+	alone := x.ownerAt(end)
+	before := x.missing()
+	for _, s := range x.streams {
+		s.late = 0
+	}
 	for i := range all {
-		before := x.settled()
-		x.insertLate(&all[i], l)
-		if n := before - x.settled(); n > 0 && all[i].from != x.owner {
-			taken = append(taken, x.takeBack(n, before)...)
+		found := x.insertLate(&all[i], l)
+		if alone != "" && all[i].from == alone {
+			x.claimed -= found
 		}
+	}
+	x.openGaps(gaps, now, l)
+	n := x.missing()
+	switch others := slices.ContainsFunc(all, func(n sentNumbers) bool { return n.from != alone }) || slices.ContainsFunc(gaps, func(g sentGap) bool { return g.from != alone }); {
+	case x.shared || !others && end <= x.base:
+	case !others && owner == nil:
+	case !others: // nothing of its owner has come behind it yet
+		for _, s := range x.streams {
+			s.passed = max(s.passed, s.late)
+		}
+		x.pass(end, owner.Provisional)
+	case before.all != n.all || before.out != n.out:
+		x.share(now+1, l)
+	}
+	if x.missed > n.out {
+		left := int64(0)
+		left, taken = x.takeBack(x.missed - n.out)
+		x.missed = n.out
+		x.claimed += left
 	}
 	return taken
 }
 
-func (x *exporter) insertLate(n *sentNumbers, l *CrossLimits) {
+// insertLate adds numbers. It returns how many of them seemed to be missing when a window passed last as its owner reported it, outside of
+// the gaps that were known then: no window has them as lost.
+func (x *exporter) insertLate(n *sentNumbers, l *CrossLimits) (found int64) {
 	for _, s := range x.streams {
 		m := s.member(n.from, n.To)
 		if s.width != n.Width || n.Unknown || m != nil && m.epoch != s.epoch {
@@ -179,46 +169,26 @@ func (x *exporter) insertLate(n *sentNumbers, l *CrossLimits) {
 		default:
 			continue
 		}
+		before := s.seemed(x.base)
 		for _, r := range n.Runs {
 			r.First, r.Last = at+r.First, at+r.Last
 			if full(r) && s.sharp(r) {
 				s.insert(r)
 			}
+			s.late = max(s.late, r.Last)
 		}
-		return
+		return before - s.seemed(x.base)
 	}
+	return 0
 }
 
-// settled counts the missing numbers that are not waited for any more.
-func (x *exporter) settled() int64 {
-	n := x.gone
-	for _, s := range x.streams {
-		all, waiting := s.missing()
-		n += all - waiting
-	}
-	return n
-}
-
-// takeBack takes n numbers that came after all out of what windows have as Down, the latest first. Before that so many were missing. What
-// windows have as Lost since the exporter is shared comes first; the next window takes that back.
-func (x *exporter) takeBack(n, before int64) (taken []int64) {
-	lost := min(before-x.claimed, 0) // of these, what the next window takes back already
-	for i := range x.claims {
-		if k := &x.claims[i]; k.end >= x.since {
-			lost += k.lost
-		}
-	}
-	n -= max(lost, 0)
-	for i := len(x.claims) - 1; i >= 0 && n > 0; i-- {
-		k := &x.claims[i]
-		if part := min(n, int64(k.down)); part > 0 {
-			k.down -= uint64(part)
-			x.claimed -= part
-			n -= part
-			taken = append(taken, k.end)
-		}
-	}
-	return taken
+// seemed counts the numbers that are missing up to the newest one that passed, but for those in gaps that were open by a window.
+func (s *stream) seemed(end int64) int64 {
+	gaps := s.gaps
+	s.gaps = slices.DeleteFunc(slices.Clone(gaps), func(g gap) bool { return g.end > end })
+	n := s.missing(s.passed)
+	s.gaps = gaps
+	return n.all - n.out
 }
 
 // sharp reports whether it is known of each number of r whether it came.

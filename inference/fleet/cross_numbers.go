@@ -22,20 +22,68 @@ const (
 // exporter is what all collectors together know of an exporter.
 type exporter struct {
 	owner   string // heard it last
-	former  string // heard it before the window since, when it was not shared
-	since   int64
-	last    int64 // label of the window in which it was heard last
-	until   int64 // it is shared up to the window with this label
-	shared  bool  // in the last window
+	eras    []era  // in which it was shared, ascending
+	last    int64  // label of the window in which it was heard last
+	base    int64  // label of the last window whose statistics passed as its owner reported them
+	shared  bool   // in the last window
 	streams []*stream
 	gone    int64   // missing numbers of sequences that ended
-	claimed int64   // of all missing numbers, those that were counted as lost or as missed
-	due     int64   // numbers that collectors report as missed, and that are not published yet
-	claims  []claim // of the last windows in which it was shared
+	goneOut int64   // of these, the ones in gaps
+	claimed int64   // of the missing numbers outside of gaps, those that were counted as lost
+	missed  int64   // of those in gaps, the ones that were counted as missed
+	claims  []claim // of the last windows in which it was shared and something was counted
 
 	// Of the open window.
 	copies   uint64
 	restarts uint64
+}
+
+// era is a time in which an exporter was shared.
+type era struct {
+	former string // had it alone before
+	after  int64  // label of the last window that passed as former reported it
+	until  int64  // label of the last window of the era
+}
+
+// maxEras is how many of them are known.
+const maxEras = 8
+
+// until is the label of the last window in which the exporter is shared.
+func (x *exporter) until() int64 {
+	if n := len(x.eras); n > 0 {
+		return x.eras[n-1].until
+	}
+	return 0
+}
+
+// share makes the exporter a shared one from a window on, for the horizon.
+func (x *exporter) share(end int64, l *CrossLimits) {
+	if len(x.eras) == 0 || !x.shared && end > x.until() {
+		if len(x.eras) == maxEras {
+			x.eras = slices.Delete(x.eras, 0, 1)
+		}
+		x.eras = append(x.eras, era{x.owner, x.base, end})
+	}
+	x.lasts(end + int64(l.Horizon))
+}
+
+// lasts makes the present era last to a window at least.
+func (x *exporter) lasts(until int64) {
+	e := &x.eras[len(x.eras)-1]
+	e.until = max(e.until, until)
+}
+
+// ownerAt is the run whose statistics of a window pass as it reported them, or "" for none.
+func (x *exporter) ownerAt(end int64) string {
+	for i := range x.eras {
+		switch e := &x.eras[i]; {
+		case end <= e.after:
+			return e.former
+		case end <= e.until:
+			return ""
+		}
+	}
+	return x.owner
 }
 
 // claim is what was published of an exporter in a window in place of its collectors' statistics.
@@ -60,8 +108,20 @@ type stream struct {
 	marked  bool
 	before  uint64 // the newest number at the end of the window before
 	fresh   bool   // nothing came since it began
+	passed  uint64 // the newest number of the owner in the window base of its exporter
+	late    uint64 // the newest one of the owner in a window that is made again
+	gaps    []gap  // ascending
 	heard   int64  // label of the window in which it was heard last
 }
+
+// gap is a stretch of numbers that a run of a collector did not receive because it was not there, see [inference.Gap].
+type gap struct {
+	first, last uint64
+	end         int64 // label of the last window when it was opened
+}
+
+// maxGaps is how many gaps of a stream are known.
+const maxGaps = 64
 
 // listener is a collector that hears a stream, at one of its addresses.
 type listener struct {
@@ -86,23 +146,117 @@ func (s *stream) member(from string, to uint64) *listener {
 	return nil
 }
 
-// missing counts the numbers that did not come, and those of them that may yet come.
-func (s *stream) missing() (all, waiting int64) {
-	for i, r := range s.runs {
-		n := int64(r.Last-r.First+1) - int64(r.Count)
-		if all += n; r.Last > s.edge {
-			waiting += n
+// lack is a count of missing numbers.
+type lack struct {
+	all     int64
+	waiting int64 // of these, those that may yet come
+	out     int64 // of these, those in gaps; none of them is waited for
+}
+
+// settled are those that are not waited for, outside of gaps.
+func (n lack) settled() int64 { return n.all - n.waiting - n.out }
+
+// missing counts the numbers up to a bound that did not come.
+func (s *stream) missing(most uint64) (n lack) {
+	next := 0                                 // gap
+	count := func(first, last, came uint64) { // of a stretch
+		if last = min(last, most); first > last {
+			return
 		}
-		if i == 0 {
-			continue
+		missing := int64(last - first + 1 - min(came, last-first+1))
+		out := int64(0)
+		for next < len(s.gaps) && s.gaps[next].last < first {
+			next++
 		}
-		last := s.runs[i-1].Last
-		all += int64(r.First - last - 1)
-		if r.First > s.edge+1 {
-			waiting += int64(r.First - max(last, s.edge) - 1)
+		for i := next; i < len(s.gaps) && s.gaps[i].first <= last; i++ {
+			out += int64(min(s.gaps[i].last, last) - max(s.gaps[i].first, first) + 1)
+		}
+		out = min(out, missing)
+		n.all, n.out = n.all+missing, n.out+out
+		switch {
+		case last <= s.edge:
+		case first > s.edge || came > 0:
+			n.waiting += missing - out
+		default:
+			at := stretch(first, s.edge, s.gaps[next:])
+			n.waiting += missing - out - int64(s.edge-first+1) + at
 		}
 	}
-	return all, waiting
+	for i, r := range s.runs {
+		if i > 0 && s.runs[i-1].Last+1 < r.First {
+			count(s.runs[i-1].Last+1, r.First-1, 0)
+		}
+		if !full(r) {
+			count(r.First, r.Last, r.Count)
+		}
+	}
+	return n
+}
+
+// stretch counts the numbers of a stretch that are in gaps.
+func stretch(first, last uint64, gaps []gap) (n int64) {
+	for i := 0; i < len(gaps) && gaps[i].first <= last; i++ {
+		if gaps[i].last >= first {
+			n += int64(min(gaps[i].last, last) - max(gaps[i].first, first) + 1)
+		}
+	}
+	return n
+}
+
+// open adds a gap, as far as it is known of each of its numbers whether it came. Where there are too many, the oldest are put together
+// with what is between them.
+func (s *stream) open(g gap) {
+	for _, r := range s.runs {
+		if !full(r) && r.First <= g.last && g.first <= r.Last {
+			g.first = r.Last + 1
+		}
+	}
+	g.first = max(g.first, s.runs[0].First)
+	for i := 0; g.first <= g.last; i++ {
+		part := g
+		if i < len(s.gaps) {
+			if s.gaps[i].last < g.first {
+				continue
+			}
+			part.last = min(g.last, s.gaps[i].first-1)
+			g.first = s.gaps[i].last + 1
+		} else {
+			g.first = g.last + 1
+		}
+		if part.first <= part.last {
+			s.gaps = slices.Insert(s.gaps, i, part)
+			i++
+		}
+	}
+	for len(s.gaps) > maxGaps {
+		s.gaps[1].first = s.gaps[0].first
+		s.gaps = slices.Delete(s.gaps, 0, 1)
+	}
+}
+
+// openGaps adds the gaps that runs reported, behind their numbers, after the window that ends at end.
+func (x *exporter) openGaps(all []sentGap, end int64, l *CrossLimits) {
+	for i := range all {
+		g := &all[i]
+		var of *stream
+		var last uint64
+		for _, s := range x.streams {
+			if s.width != g.Width {
+				continue
+			}
+			at, near := s.near((g.First+g.Count-1)&uint32(s.mask()), s.head(), l)
+			heard := s.member(g.from, g.To) != nil
+			if near && (of == nil || heard) {
+				of, last = s, at
+			}
+			if near && heard {
+				break
+			}
+		}
+		if of != nil && last+1 > uint64(g.Count) {
+			of.open(gap{last + 1 - uint64(g.Count), last, end})
+		}
+	}
 }
 
 // near extends a number that is near a reference, and reports whether it is: not farther ahead than what counts as lost, nor
@@ -217,6 +371,7 @@ func (s *stream) begin(first uint64, runs []inference.Run) {
 		s.runs = append(s.runs, inference.Run{First: first, Last: first, Count: 1})
 	}
 	s.before, s.edge, s.marked, s.fresh = first, first, false, true
+	s.gaps, s.passed = s.gaps[:0], 0
 }
 
 // join takes what a member received.
@@ -245,8 +400,7 @@ func (x *exporter) join(s *stream, m *listener, n *sentNumbers, l *CrossLimits) 
 		again = !near
 	}
 	if again {
-		all, _ := s.missing() // of it nothing will come
-		x.gone += all
+		x.end(s) // of it nothing will come
 		if !n.Unknown {
 			x.restarts++
 		}
@@ -265,6 +419,22 @@ func (x *exporter) join(s *stream, m *listener, n *sentNumbers, l *CrossLimits) 
 		}
 	}
 	m.epoch, m.head = s.epoch, max(m.head, last)
+}
+
+// end counts what is missing of a sequence that goes on no more.
+func (x *exporter) end(s *stream) {
+	n := s.missing(furthest)
+	x.gone, x.goneOut = x.gone+n.all, x.goneOut+n.out
+}
+
+// missing counts what is missing of all sequences.
+func (x *exporter) missing() lack {
+	n := lack{all: x.gone, out: x.goneOut}
+	for _, s := range x.streams {
+		m := s.missing(furthest)
+		n.all, n.waiting, n.out = n.all+m.all, n.waiting+m.waiting, n.out+m.out
+	}
+	return n
 }
 
 // extend gives a number behind all others of the stream.
@@ -321,7 +491,20 @@ func (s *stream) trim(most int) {
 		return
 	}
 	n := len(s.runs) - most/2
-	first := s.runs[0]
+	first, last := s.runs[0], s.runs[n-1].Last
+	if len(s.gaps) > 0 { // which of its numbers came is not known from here on
+		out := uint64(s.missing(last).out)
+		gaps := s.gaps
+		s.gaps = nil
+		for _, g := range gaps {
+			if g.first = max(g.first, last+1); g.first <= g.last {
+				s.gaps = append(s.gaps, g)
+			}
+		}
+		if out > 0 {
+			s.gaps = slices.Insert(s.gaps, 0, gap{first: last + 1 - out, last: last})
+		}
+	}
 	for _, r := range s.runs[1:n] {
 		first.Last, first.Count = r.Last, first.Count+r.Count
 	}
@@ -345,64 +528,106 @@ func (x *exporter) noteHeard(heard []string, end int64, l *CrossLimits) {
 		return
 	}
 	if len(heard) > 1 || x.owner != "" && x.owner != heard[0] {
-		if !x.shared {
-			x.former, x.since = x.owner, end
-		}
-		x.until = end + int64(l.Horizon)
+		x.share(end, l)
 	}
 	x.owner, x.last = heard[0], end
 }
 
-// correct ends a window and corrects the sum of the exporter's statistics, if there were any.
-func (x *exporter) correct(e *inference.ExporterStats, end int64, l *CrossLimits) {
+// correct ends a window and corrects the sum of the exporter's statistics, if there were any. Present says that they have those of its
+// owner. It returns the labels of windows that have as missed what came in this one.
+func (x *exporter) correct(e *inference.ExporterStats, present bool, end int64, l *CrossLimits) (taken []int64) {
 	x.streams = slices.DeleteFunc(x.streams, func(s *stream) bool {
 		idle := len(s.members) == 0 || end-s.heard > int64(l.Idle)
 		if idle {
-			all, _ := s.missing()
-			x.gone += all
+			x.end(s)
 		}
 		return idle
 	})
-	all, waiting := x.gone, int64(0)
 	for _, s := range x.streams {
 		s.turn(end, l)
-		a, w := s.missing()
-		all, waiting = all+a, waiting+w
 	}
+	n := x.missing()
 	copies, restarts := x.copies, x.restarts
 	x.copies, x.restarts = 0, 0
 	was := x.shared
-	if x.shared = end <= x.until; !x.shared {
-		if e != nil {
-			waiting = int64(min(e.Provisional, uint64(max(all, 0))))
-		} else {
-			waiting = 0
+	x.shared = end <= x.until() || was && !present
+	if was {
+		x.lasts(end)
+	}
+	if e == nil {
+		return nil
+	}
+	if !x.shared {
+		if !present {
+			return nil
+		}
+		for _, s := range x.streams {
+			if s.passed = s.head(); slices.ContainsFunc(s.members, func(m listener) bool { return m.from == x.owner }) {
+				s.passed = 0
+				for i := range s.members {
+					if m := &s.members[i]; m.from == x.owner && m.epoch == s.epoch {
+						s.passed = max(s.passed, m.head)
+					}
+				}
+			}
 		}
 		if !was {
-			x.claimed, x.due = all-waiting, 0
-			return
+			x.pass(end, e.Provisional)
+			return nil
 		}
+		x.base = end
+		n.waiting = int64(min(e.Provisional, uint64(max(n.all-n.out, 0))))
 	}
-	if e == nil || !e.Sequenced {
-		return
+	if !e.Sequenced {
+		return nil
 	}
-	lost := all - waiting - x.claimed
-	x.claimed += lost
-	x.due += int64(min(e.Down, 1<<40))
-	down := min(x.due, max(lost, 0))
-	if x.due -= down; waiting == 0 {
-		x.due = 0
+	lost, down := n.settled()-x.claimed, n.out-x.missed
+	x.claimed, x.missed = n.settled(), n.out
+	if down < 0 {
+		down, taken = x.takeBack(-down)
+		lost, down = lost-down, 0
 	}
-	e.Lost, e.Down = lost-down, uint64(down)
+	e.Lost, e.Down = lost, uint64(down)
 	if x.shared {
-		e.Provisional, e.Restarts = uint64(waiting), restarts
+		e.Provisional, e.Restarts = uint64(n.waiting), restarts
 		e.Duplicated += copies
 	}
 	x.claim(claim{end, e.Lost, e.Provisional, e.Down, e.Restarts})
+	return taken
 }
 
-// claim keeps what was claimed in a window. The oldest gives way, and one without Down first: that may be taken back.
+// pass notes that the statistics of a window passed as the owner reported them, with so many numbers that may yet come. Up to the
+// newest of its numbers, it has counted what is missing.
+func (x *exporter) pass(end int64, waiting uint64) {
+	x.base = end
+	n := lack{all: x.gone, out: x.goneOut}
+	for _, s := range x.streams {
+		m := s.missing(s.passed)
+		n.all, n.out = n.all+m.all, n.out+m.out
+	}
+	n.waiting = int64(min(waiting, uint64(max(n.all-n.out, 0))))
+	x.claimed, x.missed = n.settled(), n.out
+}
+
+// takeBack takes n numbers that came after all out of what windows have as missed, the latest first. It returns how many of them no
+// window has any more that is known.
+func (x *exporter) takeBack(n int64) (left int64, taken []int64) {
+	for i := len(x.claims) - 1; i >= 0 && n > 0; i-- {
+		k := &x.claims[i]
+		if part := min(n, int64(k.down)); part > 0 {
+			k.down -= uint64(part)
+			n -= part
+			taken = append(taken, k.end)
+		}
+	}
+	return n, taken
+}
+
+// claim keeps what was claimed in a window, if that is anything. The oldest gives way, and one without Down first: that may be taken back.
 func (x *exporter) claim(k claim) {
+	if k.lost == 0 && k.provisional|k.down|k.restarts == 0 {
+		return
+	}
 	if len(x.claims) == maxClaims {
 		i := max(slices.IndexFunc(x.claims, func(k claim) bool { return k.down == 0 }), 0)
 		x.claims = slices.Delete(x.claims, i, i+1)

@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/inference/state"
 )
 
-// crossVersion is the first byte of the state of a crossing.
-const crossVersion = 1
+// crossVersion is the first byte of the state of a crossing. Version 1 has neither gaps nor eras, and is written where it says the same.
+const crossVersion = 2
 
 // Extended numbers begin at firstEpoch and grow. The bounds keep sums and differences of them from wrapping.
 const (
@@ -34,7 +34,11 @@ func (c *crossing) ReadState(b []byte) error {
 }
 
 func (x *crossing) code(c *state.Coder) {
-	c.Version(crossVersion, crossVersion)
+	newest := uint8(crossVersion)
+	if !c.Reading() && x.former() {
+		newest--
+	}
+	version := c.Version(1, newest)
 	state.Int(c, "end", &x.end, &x.swept)
 	state.Map(c, "exporters", x.limits.Exporters, 28, x.exporters, inference.ExporterKey.Compare, func(k *inference.ExporterKey, v **exporter, c *state.Coder) {
 		c.Addr("exporter", &k.Addr)
@@ -43,7 +47,7 @@ func (x *crossing) code(c *state.Coder) {
 		if *v == nil {
 			*v = &exporter{}
 		}
-		(*v).code(c, &x.limits)
+		(*v).code(c, &x.limits, version, x.end)
 	})
 	compare := func(a, b decode.FlowKey) int { return a.Compare(&b) }
 	state.Map(c, "flows", x.limits.Flows, 44, x.flows, compare, func(k *decode.FlowKey, v **flow, c *state.Coder) {
@@ -55,15 +59,82 @@ func (x *crossing) code(c *state.Coder) {
 	})
 }
 
-func (x *exporter) code(c *state.Coder, l *CrossLimits) {
-	c.Text("owner", maxRunName, &x.owner, &x.former)
-	state.Int(c, "exporter", &x.since, &x.last, &x.until, &x.gone, &x.claimed, &x.due)
+// former reports whether version 1 says all that is known.
+func (x *crossing) former() bool {
+	for _, e := range x.exporters {
+		if e.shared || len(e.eras) > 0 || e.goneOut != 0 || e.missed != 0 || e.base != x.end {
+			return false
+		}
+		for _, s := range e.streams {
+			if len(s.gaps) > 0 || s.passed != s.head() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (x *exporter) code(c *state.Coder, l *CrossLimits, version uint8, end int64) {
+	if version == 1 {
+		x.codeFormer(c, l, end)
+		return
+	}
+	c.Text("owner", maxRunName, &x.owner)
+	state.Int(c, "exporter", &x.last, &x.base, &x.gone, &x.goneOut, &x.claimed, &x.missed)
 	c.Flag("exporter", &x.shared)
+	state.List(c, "eras", maxEras, 3, &x.eras, func(e *era, c *state.Coder) {
+		c.Text("former owner", maxRunName, &e.former)
+		state.Int(c, "era", &e.after, &e.until)
+	})
+	c.Check("eras", !x.shared || len(x.eras) > 0)
+	x.codeClaims(c)
+	state.Pointers(c, "streams", maxStreams, 14, &x.streams, func(s *stream, c *state.Coder) {
+		s.code(c, l)
+		state.UintTo(c, "passed number", furthest, &s.passed)
+		s.codeGaps(c)
+	})
+}
+
+// codeFormer codes an exporter as version 1 has it.
+func (x *exporter) codeFormer(c *state.Coder, l *CrossLimits, end int64) {
+	var e era
+	var since, due int64
+	c.Text("owner", maxRunName, &x.owner, &e.former)
+	state.Int(c, "exporter", &since, &x.last, &e.until, &x.gone, &x.claimed, &due)
+	c.Flag("exporter", &x.shared)
+	x.codeClaims(c)
+	state.Pointers(c, "streams", maxStreams, 12, &x.streams, func(s *stream, c *state.Coder) { s.code(c, l) })
+	if !c.Reading() || !c.OK() {
+		return
+	}
+	if e.after = since - 1; x.shared || e.until > 0 {
+		x.eras = append(x.eras, e)
+	}
+	if x.base = e.after; !x.shared {
+		x.base = end
+		for _, s := range x.streams {
+			s.passed = s.head()
+		}
+	}
+}
+
+func (x *exporter) codeClaims(c *state.Coder) {
 	state.List(c, "claims", maxClaims, 5, &x.claims, func(k *claim, c *state.Coder) {
 		state.Int(c, "claim", &k.end, &k.lost)
 		state.Uint(c, "claim", &k.provisional, &k.down, &k.restarts)
 	})
-	state.Pointers(c, "streams", maxStreams, 12, &x.streams, func(s *stream, c *state.Coder) { s.code(c, l) })
+}
+
+func (s *stream) codeGaps(c *state.Coder) {
+	next := uint64(0)
+	state.List(c, "gaps", maxGaps, 3, &s.gaps, func(g *gap, c *state.Coder) {
+		skip, length := g.first-next, g.last-g.first
+		state.UintTo(c, "gap", furthest, &skip, &length)
+		c.Check("gap", next+skip+length < furthest && (next > 0 || skip >= nearest))
+		state.Int(c, "gap", &g.end)
+		g.first, g.last = next+skip, next+skip+length
+		next += skip + length + 1
+	})
 }
 
 func (s *stream) code(c *state.Coder, l *CrossLimits) {

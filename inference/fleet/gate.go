@@ -227,7 +227,6 @@ type Closing struct {
 	Unmarked []Source
 	runs     []runKey // of the records
 	of       []runKey // of those that are statements, the run; zero for others
-	late     []bool   // of a window that is made again: the record came behind the close
 }
 
 // add lists a record, unless it is a statement for a run that has sent all of the window itself. It reports whether it did.

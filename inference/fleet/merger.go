@@ -15,9 +15,11 @@ import (
 type crosser interface {
 	Begin(end int64)                       // a window
 	Add(from string, q *inference.Partial) // what a collector, or one of its runs, saw of it, but for hops and flows; q is only read
-	Finish(p *inference.Partial)           // p is what they all saw, merged, and is put right
-	AppendState(b []byte) []byte           // of what is remembered between windows
-	ReadState(b []byte) error              // what AppendState wrote
+	// AddStatement adds the statistics that a [Statement] gives for a run. They say nothing of what is missing.
+	AddStatement(from string, q *inference.Partial)
+	Finish(p *inference.Partial) // p is what they all saw, merged, and is put right
+	AppendState(b []byte) []byte // of what is remembered between windows
+	ReadState(b []byte) error    // what AppendState wrote
 }
 
 // Merged is a slice of a window, merged over all collectors.
@@ -84,6 +86,11 @@ func (m *Merger) Add(r *Record) (Event, error) {
 	if v.Closing != nil {
 		s := sum{cross: m.cross, adder: adder{codec: m.codec, one: &m.one, sum: m.partial()}}
 		e.Closed = s.merge(v.Closing)
+		if x, ok := m.cross.(*crossing); ok {
+			for _, end := range x.taken {
+				m.makeAgain(end)
+			}
+		}
 	}
 	return e, err
 }
@@ -157,10 +164,11 @@ func (s *sum) merge(c *Closing) *Merged {
 				has[e.ExporterKey] = true
 			}
 		}
-		if s.cross != nil {
-			if again, ok := s.cross.(*recrossing); ok {
-				again.late = c.late[i]
-			}
+		switch {
+		case s.cross == nil:
+		case c.of[i] != (runKey{}):
+			s.cross.AddStatement(k.name(), s.one)
+		default:
 			s.cross.Add(k.name(), s.one)
 		}
 	}
@@ -298,7 +306,7 @@ func (r *Rebuild) Merged() (*Merged, error) {
 	for i := range r.entries {
 		e := &r.entries[i]
 		if c.add(w, e, false) {
-			c.Values, c.late = append(c.Values, r.values[e.offset]), append(c.late, e.offset >= r.past.closed)
+			c.Values = append(c.Values, r.values[e.offset])
 		}
 		first = min(first, e.offset)
 	}

@@ -230,7 +230,8 @@ func TestOwners(t *testing.T) {
 // crosses notes what it is given.
 type crosses struct{ told []string }
 
-func (c *crosses) Begin(end int64) { c.told = append(c.told, fmt.Sprint("begin ", end/tick)) }
+func (c *crosses) AddStatement(from string, q *inference.Partial) { c.Add(from, q) }
+func (c *crosses) Begin(end int64)                                { c.told = append(c.told, fmt.Sprint("begin ", end/tick)) }
 func (c *crosses) Add(from string, q *inference.Partial) {
 	c.told = append(c.told, fmt.Sprint(from, " ", q.Reports))
 }

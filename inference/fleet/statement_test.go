@@ -3,12 +3,16 @@ package fleet
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/sequence"
+	"github.com/hopscope/hopscope/internal/rounds"
 )
 
 // kill is what a kill of a collector does, in the window in which it comes.
@@ -37,6 +41,10 @@ type killed struct {
 	log     []Record
 	m       *Merger
 	windows map[int64]inference.ExporterStats // the last of each
+
+	seen func(n uint32)
+	came map[uint32]bool // numbers of reports that are stored, of random lives
+	gaps []inference.Gap // that parts have, likewise
 }
 
 var killedExporter = decode.AddrFrom4([]byte{192, 0, 2, 1})
@@ -65,6 +73,9 @@ func (k *killed) receive(tr *sequence.Tracker, n int, window int64) {
 	for range n {
 		k.number++
 		observe(tr, k.number, window)
+		if k.seen != nil {
+			k.seen(k.number)
+		}
 	}
 }
 
@@ -91,7 +102,9 @@ func (k *killed) append(at int64, outs []Out) {
 
 // part sends what the run has of a window.
 func (k *killed) part(window, at int64) {
-	outs, err := k.pub.Window(nil, seen(k.tracker, window), window*tick, nil, 0)
+	p := seen(k.tracker, window)
+	k.gaps = append(k.gaps, p.Gaps()...)
+	outs, err := k.pub.Window(nil, p, window*tick, nil, 0)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -101,9 +114,19 @@ func (k *killed) part(window, at int64) {
 
 // state gives the statement for a run: of the next n reports.
 func (k *killed) state(window, at int64, first uint32, n int) {
-	tr := newTrackerOf(nil, k.t)
+	var list []uint32
 	for i := range uint32(n) {
-		observe(tr, first+i, window)
+		list = append(list, first+i)
+	}
+	k.stateOf(window, at, list)
+}
+
+// stateOf gives the statement for a run, of reports with these numbers.
+func (k *killed) stateOf(window, at int64, numbers []uint32) {
+	tr := newTrackerOf(nil, k.t)
+	tr.Believe()
+	for _, n := range numbers {
+		observe(tr, n, window)
 	}
 	p := seen(tr, window)
 	for i := range p.Exporters() {
@@ -271,7 +294,7 @@ func TestKilled(t *testing.T) {
 		for _, stated := range delays {
 			a.stated = stated
 			for _, behind := range delays { // as after an outage; what was kept before it is not behind as well
-				if a.behind = behind; behind == 0 || a.part && a.state {
+				if a.behind = behind; behind == 0 || a.part {
 					check([]kill{a}, 1)
 					check([]kill{a}, 4)
 				}
@@ -288,4 +311,114 @@ func TestKilled(t *testing.T) {
 	if cases < 1200 {
 		t.Error(fmt.Sprint("only ", cases))
 	}
+}
+
+// live goes through windows of a life at random: the network loses reports, the log is out of reach for some windows so that those come
+// late as a whole, the state file stays behind, and the collector is killed, with or without reports that it had sent one by one.
+func (k *killed) live(rng *rand.Rand, last int64) {
+	k.came = map[uint32]bool{}
+	k.begin(nil)
+	before := k.tracker.AppendState(nil)
+	receive := func(w int64) (first, to uint32) {
+		for i := range reportsEach {
+			if i > 0 && w < last-30 && rng.IntN(30) == 0 {
+				k.number += 1 + rng.Uint32N(3) // lost on their way
+			}
+			if k.receive(k.tracker, 1, w); i == 0 {
+				first = k.number
+			}
+		}
+		return first, k.number
+	}
+	store := func(first, to uint32, got func(n uint32) bool) {
+		for n := first; n <= to; n++ {
+			if got(n) && !k.came[n] {
+				k.came[n] = true
+				k.stored++
+			}
+		}
+	}
+	for w := int64(100); w <= last; w++ {
+		quiet := w < 102 || w >= last-30
+		came := map[uint32]bool{}
+		k.seen = func(n uint32) { came[n] = true }
+		if !quiet && rng.IntN(8) == 0 {
+			k.spool = max(k.spool, w+rng.Int64N(9))
+		}
+		dies := !quiet && rng.IntN(6) == 0
+		first, to := receive(w)
+		sent := !dies || rng.IntN(2) == 0
+		if sent {
+			store(first, to, func(n uint32) bool { return came[n] })
+			k.part(w, w)
+			if quiet || rng.IntN(4) > 0 {
+				before = k.tracker.AppendState(nil)
+			}
+		}
+		if !dies {
+			continue
+		}
+		if single := rng.IntN(reportsEach + 1); single > 0 {
+			list := slices.Sorted(maps.Keys(came))[:single]
+			if !sent {
+				store(first, to, func(n uint32) bool { return slices.Contains(list, n) })
+				k.stateOf(w, w+rng.Int64N(10), list)
+			} else if single == reportsEach {
+				k.stateOf(w, w+rng.Int64N(10), list)
+			}
+		}
+		k.number += rng.Uint32N(5) // which no run receives
+		k.begin(before)
+		if rng.IntN(3) == 0 {
+			came = map[uint32]bool{}
+			first, to := receive(w)
+			store(first, to, func(n uint32) bool { return came[n] })
+			k.part(w, w)
+			if rng.IntN(2) == 0 {
+				before = k.tracker.AppendState(nil)
+			}
+		}
+	}
+}
+
+// TestKilledLate: whatever a life is like, the series of exporters have every report once, and of the others those as missed that were
+// sent while no run was there to receive them or that a kill cost, and the rest as lost.
+func TestKilledLate(t *testing.T) {
+	limits := wide
+	limits.Numbers, limits.Arrivals = 1e6, 1e6
+	const last = 190
+	lives, kills := 0, 0
+	for seed := range uint64(rounds.Of(120, 10000)) {
+		rng := rand.New(rand.NewPCG(seed, 27))
+		m := newMerger(t, func(o *Options) {
+			cross := DefaultCrossLimits()
+			o.Cross, o.Limits, o.Patience = &cross, limits, 3
+			if seed%2 == 1 {
+				cross.Horizon = time.Duration(5 * tick)
+			}
+		})
+		k := &killed{t: t, due: map[int64][]Record{}, m: m, windows: map[int64]inference.ExporterStats{}}
+		k.live(rng, last)
+		k.read(last, 1+rng.Int64N(6))
+		lives, kills = lives+1, kills+int(k.boot)-1
+		var sum inference.ExporterStats
+		for _, e := range k.windows {
+			sum.Add(&e)
+		}
+		down, lost := 0, 0
+		for n := uint32(1); n <= k.number; n++ {
+			switch {
+			case k.came[n]:
+			case slices.ContainsFunc(k.gaps, func(g inference.Gap) bool { return n-g.First < g.Count }):
+				down++
+			default:
+				lost++
+			}
+		}
+		left := k.windows[last*tick].Provisional
+		if int(sum.Reports) != k.stored || int(sum.Down) != down || int(sum.Lost) != lost || left != 0 || sum.Duplicated != 0 {
+			t.Errorf("seed %d, %d kills: of %d sent %d reports, want %d; %d down, want %d; %d lost, want %d; %d duplicated, %d left", seed, k.boot-1, k.number, sum.Reports, k.stored, sum.Down, down, sum.Lost, lost, sum.Duplicated, left)
+		}
+	}
+	t.Log(lives, "lives,", kills, "kills")
 }

@@ -33,7 +33,11 @@ type numberLog struct {
 	parts   []inference.Numbers // of the window, done
 	memory  []inference.Run     // of parts
 	all     runList
+	gaps    []stretch // of the window, two at most
 }
+
+// stretch is a stretch of numbers that the run before did not account for.
+type stretch struct{ first, count uint32 }
 
 // newNumberLog lists what comes behind from.
 func newNumberLog(most int, from, longest uint32) *numberLog {
@@ -241,6 +245,10 @@ func (s *sequence) tellTo(p *inference.Partial, sp *space, reports uint64) {
 		n.ExporterKey, n.To = sp.key(), sp.to
 		p.AddNumbers(n)
 	}
+	for _, g := range t.gaps {
+		p.AddGap(&inference.Gap{ExporterKey: sp.key(), To: sp.to, Width: s.width, First: g.first, Count: g.count})
+	}
+	t.gaps = nil
 	clear(t.parts)
 	t.parts, t.memory, t.many, t.slow = t.parts[:0], t.memory[:0], false, 0
 	if s.started && s.sequenced && !s.resumed {

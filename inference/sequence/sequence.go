@@ -186,8 +186,14 @@ func (s *sequence) first(seq uint32, at int64, mask uint32, m *room) {
 		s.begin(seq, at, m)
 	case behind < startSlack: // the earlier run has seen it, or counted it
 		s.late++
+		if s.log != nil {
+			s.unrecorded(seq)
+		}
 	case ahead <= m.gap(mask):
 		s.claim()
+		if s.log != nil && ahead > 1 {
+			s.log.gaps = append(s.log.gaps, stretch{(s.head + 1) & mask, ahead - 1})
+		}
 		s.missed, s.missedTo = true, seq
 		s.advance(seq, ahead, at, m)
 		s.start, s.resumed = at, false

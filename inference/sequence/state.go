@@ -11,10 +11,10 @@ import (
 //
 //	address <16b>  destination <8b>  node <4b>  hardware id <1b>  width <1b>  flags <1b>
 //	newest number <4b>  time of the first report <8b>  time of the last <8b>
-//	missing numbers that are provisional <4b>, where a flag says so
+//	missing numbers that are provisional <4b>  the first of them, or one before it <4b>, where a flag says so
 //
-// Version 1 has none of these, and is written where there are none.
-const stateVersion = 2
+// Version 1 has none of these, and is written where there are none. Version 2 does not have the first of them.
+const stateVersion = 3
 
 // savedExporter is the part of an entry that outlives a run.
 type savedExporter struct {
@@ -27,6 +27,7 @@ type savedExporter struct {
 	head                     uint32
 	since, last              int64
 	provisional              uint32
+	edge                     uint32 // no provisional number is before it
 }
 
 func (x *savedExporter) code(c *state.Coder, version uint8) {
@@ -45,6 +46,14 @@ func (x *savedExporter) code(c *state.Coder, version uint8) {
 	if some {
 		state.Fixed(c, "provisional", &x.provisional)
 		c.Check("provisional", x.provisional > 0)
+		mask := uint32(math.MaxUint32) >> (32 - min(x.width, 32))
+		if version < 3 && c.Reading() {
+			x.edge = (x.head - x.provisional) & mask
+		} else if version >= 3 {
+			state.Fixed(c, "provisional", &x.edge)
+			behind := (x.head - x.edge) & mask
+			c.Check("provisional", x.edge <= mask && x.provisional <= behind && behind <= mask>>1)
+		}
 	}
 }
 
@@ -64,7 +73,7 @@ func (t *Tracker) AppendState(dst []byte) []byte {
 				x := savedExporter{
 					addr: e.addr(), to: e.to, node: uint32(e.rest >> 32), hwID: byte(e.rest >> 16), width: e.space.width(),
 					anonymous: e.isAnonymous(), alias: e.alias, proven: e.proven, head: e.head, since: e.since, last: e.last,
-					node0: e.rest>>32 == 0 && e.rest&unnamed == 0, provisional: e.provisional,
+					node0: e.rest>>32 == 0 && e.rest&unnamed == 0, provisional: e.provisional, edge: e.edge,
 				}
 				x.code(c, version)
 			}
@@ -117,7 +126,11 @@ func (t *Tracker) resume(x *savedExporter) {
 	i := uint32(len(t.entries) - 1)
 	t.entries[i].index = i
 	if t.runs > 0 {
-		t.entries[i].log = newNumberLog(t.runs, x.head, t.room.longest)
+		l := newNumberLog(t.runs, x.head, t.room.longest)
+		if x.provisional > 0 {
+			l.gaps = append(l.gaps, stretch{x.edge, (x.head-x.edge)&t.entries[i].mask() + 1})
+		}
+		t.entries[i].log = l
 	}
 	if x.proven {
 		t.proven++

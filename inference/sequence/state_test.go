@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/state"
 )
 
@@ -149,4 +151,56 @@ func FuzzReadState(f *testing.F) {
 			check(t, &tr.entries[i].sequence, &room{longest: tr.room.longest, places: &Places{}})
 		}
 	})
+}
+
+// A tracker that lists numbers lists what the run before did not account for as well: from its first provisional number on to the last one
+// before its own first. What came late of it is listed, too.
+func TestStateGaps(t *testing.T) {
+	a := New(testConfig(), 1)
+	const second = int64(1e9)
+	for _, n := range []uint32{1, 2, 3, 6, 7, 9, 10} { // 4, 5 and 8 are provisional
+		a.Observe(report20(1, 7, n, second))
+	}
+	a.Cut(nil, 2*second)
+	saved := a.AppendState(nil)
+	b := New(testConfig(), 2)
+	b.ReportNumbers(16)
+	if err := b.ReadState(saved, nil); err != nil {
+		t.Fatal(err)
+	}
+	type gap struct{ width, first, count uint32 }
+	window := func(end int64) (gaps []gap, numbers int) {
+		var p inference.Partial
+		b.Cut(nil, end)
+		b.Numbers(&p)
+		for _, g := range p.Gaps() {
+			if g.Addr == addr(1) {
+				gaps = append(gaps, gap{uint32(g.Width), g.First, g.Count})
+			}
+		}
+		for _, n := range p.Numbers() {
+			for _, r := range n.Runs {
+				numbers += int(r.Count)
+			}
+		}
+		return gaps, numbers
+	}
+	first, _ := window(3 * second)
+	b.Observe(report20(1, 7, 8, 4*second)) // was provisional
+	b.Observe(report20(1, 7, 15, 4*second))
+	then, numbers := window(5 * second)
+	b.Observe(report20(1, 7, 17, 6*second))
+	after, _ := window(7 * second)
+	const width = 22
+	if want := []gap{{width, 4, 7}}; !slices.Equal(first, want) {
+		t.Errorf("the first window has gaps %+v, want %+v", first, want)
+	}
+	if want := []gap{{width, 11, 4}}; !slices.Equal(then, want) || numbers != 2 || after != nil {
+		t.Errorf("gaps %+v with %d numbers, then %+v; want %+v with 2", then, numbers, after, want)
+	}
+	for n := range saved {
+		if err := New(testConfig(), 3).ReadState(saved[:n], nil); err == nil && n != 1 { // 1 is a state of none
+			t.Errorf("cut at %d of %d: no error", n, len(saved))
+		}
+	}
 }

@@ -139,10 +139,14 @@ func (t *Tracker) ReportNumbers(runs int) { t.runs = runs }
 // before the first report, where what is tracked is a part of the reports of exporters that are known to count.
 func (t *Tracker) Believe() { t.believes = true }
 
-// Numbers gives to p the numbers that came in the window that Cut ended last. It is called once after each Cut.
+// Numbers gives to p the numbers that came in the window that Cut ended last, and those that the run before did not account for. It is
+// called once after each Cut.
 func (t *Tracker) Numbers(p *inference.Partial) {
 	for i := range t.reported.Numbers() {
 		p.AddNumbers(&t.reported.Numbers()[i])
+	}
+	for i := range t.reported.Gaps() {
+		p.AddGap(&t.reported.Gaps()[i])
 	}
 	t.reported.DropAcross()
 }
