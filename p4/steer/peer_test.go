@@ -114,8 +114,8 @@ func newPeered(t *testing.T, load string, fault func(*p4rttest.Server), approve,
 	}
 	t.Cleanup(func() { _ = x.journal.Close() })
 	late := &LatePost{}
-	const timeout = 600 * time.Millisecond
-	const cycle = 700 * time.Millisecond
+	const timeout = time.Second
+	const cycle = timeout + 100*time.Millisecond
 	switches, err := OpenSwitches(list, SwitchesConfig{Timeout: timeout, Log: slog.New(slog.DiscardHandler)}, late.Post)
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +166,7 @@ func (x *peered) device(name string) control.DeviceStatus {
 // until waits for what a switch is said to be.
 func (x *peered) until(what string, is func() bool) {
 	x.t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			x.t.Fatalf("not in time: %s; %+v\n%s", what, x.status().Devices, x.log())
 		}
@@ -193,6 +193,16 @@ func (x *peered) log() string {
 	}
 	_ = WriteLog(&b, list)
 	return b.String()
+}
+
+// late is how often a switch, on a machine that does much else, did not load its program in time: it is loaded once more then.
+func (x *peered) late(name string) (n int) {
+	for _, r := range x.journal.Last(10_000) {
+		if r.What == control.TimedOut && r.Device == "switch "+name && r.Why == "load" {
+			n++
+		}
+	}
+	return n
 }
 
 // held are the entries of ours that a switch holds, and those of others, by key.
@@ -401,7 +411,7 @@ func manyOthers(l []*p4pb.Entity) []*p4pb.Entity {
 	if k < 0 {
 		return l
 	}
-	for port := range 450 {
+	for port := range 400 {
 		e := proto.Clone(l[k]).(*p4pb.Entity)
 		e.GetTableEntry().GetMatch()[0].GetExact().Value = []byte(table.Uint(uint64(50 + port)))
 		e.GetTableEntry().Metadata = []byte("somebody")
@@ -418,11 +428,13 @@ func TestPeers(t *testing.T) {
 			t.Parallel()
 			x := newPeered(t, p.load, p.fault, false, false)
 			x.until("the healthy one is ready", func() bool { return x.ready(healthy) })
-			const stranger = 450
+			const stranger = 450 // manyOthers ends before it
 			for _, s := range x.servers {
 				s.Inspect(func(s p4rttest.Tables) {
 					if s != nil {
-						_ = s.Insert(mtu(stranger, 1500, "somebody"))
+						if err := s.Insert(mtu(stranger, 1500, "somebody")); err != nil {
+							t.Error(err)
+						}
 					}
 				})
 			}
@@ -436,12 +448,15 @@ func TestPeers(t *testing.T) {
 				return d.State == p.state && (p.state != "ready" || x.ready(bad)) && strings.Contains(d.Why, p.why)
 			})
 			x.cycles(4)
+			if p.state == "ready" {
+				x.until("it is ready again", func() bool { return x.ready(bad) })
+			}
 			if n := len(x.servers[healthy].Writes()); n > 0 {
 				t.Errorf("the healthy switch is written to %d more times\n%s", n, x.log())
 			}
 			x.mu.Lock()
-			if n := *x.loads[bad]; n != p.loads {
-				t.Errorf("the program is loaded %d times, want %d", n, p.loads)
+			if n, late := *x.loads[bad], x.late(bad); n < p.loads || n > p.loads+late {
+				t.Errorf("the program is loaded %d times, want %d, and %d of them took too long\n%s", n, p.loads, late, x.log())
 			}
 			x.mu.Unlock()
 			x.agrees(healthy)
@@ -498,7 +513,7 @@ func TestLoadIsAnAct(t *testing.T) {
 			}
 			tell(x, c.then)
 			x.until("it is ready", func() bool { return x.ready(bad) })
-			if loads(x) != 1 || !pushed(x) {
+			if loads(x) < 1 || loads(x) > 1+x.late(bad) || !pushed(x) {
 				t.Errorf("it is loaded %d times\n%s", loads(x), x.log())
 			}
 		})
@@ -506,14 +521,15 @@ func TestLoadIsAnAct(t *testing.T) {
 	t.Run("pause", func(t *testing.T) {
 		x := newPeered(t, "", nil, false, false)
 		x.until("it is ready", func() bool { return x.ready(bad) })
+		before := loads(x)
 		tell(x, control.Pause)
 		x.servers[bad].Restart()
 		x.until("it is said why it waits", func() bool { return strings.Contains(x.device(bad).Why, "in a dry run or a pause") })
 		x.cycles(3)
-		if loads(x) != 1 {
-			t.Errorf("it is loaded %d times", loads(x))
+		if n := loads(x); n != before {
+			t.Errorf("it is loaded %d times, %d of them before the pause", n, before)
 		}
 		tell(x, control.Resume)
-		x.until("it is ready", func() bool { return x.ready(bad) && loads(x) == 2 })
+		x.until("it is ready", func() bool { return x.ready(bad) && loads(x) > before })
 	})
 }
