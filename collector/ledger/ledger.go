@@ -61,6 +61,7 @@ type Ledger struct {
 	received uint64
 	head     [Stored]int64     // Ring..Window in flight
 	drops    [numStages]uint64 // common drops
+	border   [numStages]uint64 // what they were when the last window ended
 	passed   uint64            // reports that left Window
 	accounts map[string]*account
 }
@@ -139,6 +140,13 @@ func (l *Ledger) Move(from, to Stage, n uint64) {
 	l.add(to, int64(n))
 }
 
+// Border notes that a window ends: what is dropped from now on is of the next one, for [Ledger.AtBorder].
+func (l *Ledger) Border() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.border = l.drops
+}
+
 func (l *Ledger) add(s Stage, n int64) {
 	if s.InFlight() {
 		l.head[s] += n
@@ -207,11 +215,34 @@ func (a *account) pointBalance() *sink.PointBalance {
 	return &b
 }
 
-// Snapshot returns a consistent balance for every sink, by name. Without a sink there is one, named "", in which what left the window
-// counts as stored.
-func (l *Ledger) Snapshot() (out []sink.Balance) {
+// AtBorder returns what Snapshot returns, without what the next window has dropped since Border. What was missed while no collector ran is
+// counted when a window has ended, and of that window.
+func (l *Ledger) AtBorder() []sink.Balance {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	out := l.snapshot()
+	for s := Stored + 1; s < numStages; s++ {
+		n := l.drops[s] - l.border[s]
+		if s == DroppedDown || n == 0 {
+			continue
+		}
+		for i := range out {
+			out[i].Received -= n
+			out[i].Dropped[s.String()] -= int64(n)
+		}
+	}
+	return out
+}
+
+// Snapshot returns a consistent balance for every sink, by name. Without a sink there is one, named "", in which what left the window
+// counts as stored.
+func (l *Ledger) Snapshot() []sink.Balance {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.snapshot()
+}
+
+func (l *Ledger) snapshot() (out []sink.Balance) {
 	for _, name := range slices.Sorted(maps.Keys(l.accounts)) {
 		if a := l.accounts[name]; a.reports != nil {
 			b := l.balance(name, a.reports)

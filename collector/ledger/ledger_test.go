@@ -81,3 +81,26 @@ func TestStageNames(t *testing.T) {
 		}
 	}
 }
+
+// What is dropped behind the border of a window is of the next one. What was missed is counted behind the border, and of the window.
+func TestAtBorder(t *testing.T) {
+	l := New("a", "b")
+	drop := func() {
+		l.Receive(Ring, 10)
+		l.Move(Ring, DroppedShardQueue, 3)
+		l.Move(Ring, DroppedMalformed, 1)
+		l.Move(Ring, Window, 6)
+	}
+	drop()
+	l.Border()
+	drop()
+	l.Receive(DroppedDown, 5)
+	for _, b := range l.AtBorder() {
+		if b.Received != 21 || b.Dropped["shard-queue"] != 3 || b.Dropped["malformed"] != 1 || b.Dropped["down"] != 5 || b.InFlight["window"] != 12 || b.Unsettled != 0 {
+			t.Errorf("%+v", b)
+		}
+	}
+	if b := l.Snapshot()[0]; b.Received != 25 || b.Dropped["shard-queue"] != 6 {
+		t.Errorf("%+v", b)
+	}
+}

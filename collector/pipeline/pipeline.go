@@ -482,6 +482,7 @@ func (p *Pipeline) Cut(end End, label int64) (_ *inference.Partial, diverted uin
 	p.partial.Reset()
 	numbers := p.Exporters.cut(end.Wall, &p.partial)
 	diverted = p.endDiversion(label)
+	p.ledger.Border()
 	p.openNext(&end)
 	p.border.Unlock()
 	p.partial.Span(end.Start, end.Label)

@@ -96,7 +96,7 @@ func (e *Ends) end(end pipeline.End, took time.Duration, change func(*sink.Windo
 	closed := sink.NewWindow(e.Instance, &w, found)
 	closed.Label = label
 	closed.Names = e.NameRows(w.End)
-	e.account(&w, diverted, refused) // before others are added to it
+	e.account(&w) // before others are added to it
 	alone := w
 	if change != nil {
 		change(closed, partial)
@@ -133,14 +133,14 @@ func (e *Ends) leftOut() summary.LeftOut { return summary.LeftOutEver(e.admissio
 
 // account writes the state file before the window goes to the stores. What exporters missed while no collector ran enters
 // the ledger.
-func (e *Ends) account(w *inference.Window, diverted, refused uint64) {
+func (e *Ends) account(w *inference.Window) {
 	var down uint64
 	for i := range w.Exporters {
 		down += w.Exporters[i].Down
 	}
 	e.Ledger.Receive(ledger.DroppedDown, down)
 	if e.State != nil {
-		e.State.windowEnds(w, diverted, refused)
+		e.State.windowEnds(w)
 	}
 }
 

@@ -52,7 +52,6 @@ type savedState struct {
 type snapshot struct {
 	End       int64
 	Exporters []byte // numbers that they had reached
-	Pending   uint64 // reports that came with numbers up to these and were in no window yet
 	Sinks     map[string]sinkTotals
 }
 
@@ -79,8 +78,6 @@ type State struct {
 
 	remembering sync.Mutex // while the file of the detectors is being written
 	since       int        // windows since that began last
-
-	observed, windowed uint64 // reports that exporters sent, and that windows hold
 }
 
 // StatePath is the file's path by the settings: "collector.state" in the directory of the first spool, or "" without one.
@@ -138,7 +135,6 @@ func OpenState(path string, set *stores.Set, l *ledger.Ledger, p *pipeline.Pipel
 		if err := p.Exporters.Restore(at.Exporters); err != nil {
 			log.Error("the state file holds no numbers of exporters", "file", path, "error", err.Error())
 		}
-		l.Receive(ledger.DroppedDown, at.Pending)
 		k.state = savedState{Runs: old.Runs, Since: old.Since, After: at}
 		k.base = at.Sinks
 		if !old.Clean {
@@ -158,26 +154,20 @@ func OpenState(path string, set *stores.Set, l *ledger.Ledger, p *pipeline.Pipel
 	return k, nil
 }
 
-// windowEnds writes the file before the window goes to the stores.
-func (k *State) windowEnds(w *inference.Window, diverted, refused uint64) {
-	var observed uint64
-	for i := range w.Exporters {
-		observed += w.Exporters[i].Reports
-	}
+// windowEnds writes the file before the window goes to the stores. Its reports and the numbers of exporters are of the same reports, since
+// [pipeline.Pipeline.Cut] ends both at one border, and so are the drops.
+func (k *State) windowEnds(w *inference.Window) {
 	if k.since++; k.since >= rememberEvery {
 		k.rememberNow(w.End)
 	}
-	k.observed += observed
-	k.windowed += w.Reports + diverted
 	k.state.Before = k.state.After
-	balances := k.ledger.Snapshot()
+	balances := k.ledger.AtBorder()
 	if k.pipeline.Diverts() { // its last reports of the window have just been put
-		for until := time.Now().Add(divertPatience); !idle(balances) && time.Now().Before(until); balances = k.ledger.Snapshot() {
+		for until := time.Now().Add(divertPatience); !idle(balances) && time.Now().Before(until); balances = k.ledger.AtBorder() {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	late := uint64(max(0, int64(k.observed+refused)-int64(k.windowed)-balances[0].Dropped[ledger.DroppedShardQueue.String()]))
-	k.state.After = snapshot{w.End, k.pipeline.Exporters.Saved, late, k.totals(balances, w.Reports)}
+	k.state.After = snapshot{w.End, k.pipeline.Exporters.Saved, k.totals(balances, w.Reports)}
 	if !idle(balances) { // an earlier window is not on disk yet
 		return
 	}
@@ -252,7 +242,6 @@ func (k *State) End() {
 	wait(&k.remembering)
 	k.state.Clean = true
 	k.state.After.Sinks = k.totals(k.ledger.Snapshot(), 0)
-	k.state.After.Pending = 0
 	k.state.Before = snapshot{}
 	k.save()
 	close(k.write)

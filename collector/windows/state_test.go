@@ -24,7 +24,7 @@ import (
 
 // A state is read as it was written, and nothing else is taken for one.
 func TestStateFile(t *testing.T) {
-	want := savedState{Runs: 3, Since: 5, Filled: 7, After: snapshot{End: 9, Exporters: []byte{1, 2}, Pending: 4,
+	want := savedState{Runs: 3, Since: 5, Filled: 7, After: snapshot{End: 9, Exporters: []byte{1, 2},
 		Sinks: map[string]sinkTotals{"influx": {Received: 8, Dropped: map[string]int64{"down": 2}}}}}
 	path := filepath.Join(t.TempDir(), "state")
 	// A write that a crash cut leaves the file beside it, which the next one replaces.
@@ -89,7 +89,7 @@ func TestStateAtEveryStep(t *testing.T) {
 			save() // of the window before, with the spool empty
 			want := int64(2)
 			if step != "before the state" {
-				s.Filled, s.Before, s.After = sp.End(), s.After, snapshot{End: 3, Pending: 5, Sinks: totals(30)}
+				s.Filled, s.Before, s.After = sp.End(), s.After, snapshot{End: 3, Sinks: totals(30)}
 				save()
 			}
 			if step == "behind the spool" {
@@ -113,13 +113,13 @@ func TestStateAtEveryStep(t *testing.T) {
 			if got := e.State.state.After.End; got != want {
 				t.Errorf("goes on behind window %d, want %d", got, want)
 			}
-			if pending := e.Ledger.Snapshot()[0].Dropped["down"]; pending != map[bool]int64{true: 5}[want == 3] {
-				t.Errorf("%d reports were in no window", pending)
+			if n := e.Ledger.Snapshot()[0].Dropped["down"]; n != 0 {
+				t.Errorf("%d reports were in no window", n)
 			}
 			if _, err := os.Stat(path + ".bad"); (err == nil) != (step == "damaged") {
 				t.Errorf("a file is put aside: %v", err)
 			}
-			e.account(&inference.Window{End: time.Now().UnixNano(), Exporters: []inference.ExporterStats{{Down: 3}}}, 0, 0)
+			e.account(&inference.Window{End: time.Now().UnixNano(), Exporters: []inference.ExporterStats{{Down: 3}}})
 			if b := e.Ledger.Snapshot()[0]; b.Unsettled != 0 || b.Dropped["down"] < 3 {
 				t.Errorf("%+v", b)
 			}
