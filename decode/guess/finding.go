@@ -59,6 +59,12 @@ func (w *Watch) Findings() (list []Finding) {
 			list = append(list, f)
 			continue
 		}
+		if s.state == Unknown && s.failed < s.among {
+			if f.Unread, f.Stored = s.dropped, 0; s.dropped == 0 {
+				f.Unread = s.unread * uint64(s.failed) / uint64(s.among)
+				f.Stored = f.Unread
+			}
+		}
 		if s.state != Unknown {
 			for i := range s.best {
 				f.Profiles = append(f.Profiles, s.best[i].Profile.Name)

@@ -90,8 +90,11 @@ func (t *trial) judge(r *decode.Report, s *Sample, payload int, first bool) read
 		if r.Kind == decode.KindDigest {
 			return content
 		}
-		if r.Kind == 0 || r.Has&decode.HasFlow == 0 && !t.profile.Report.Postcard {
+		if r.Kind == 0 {
 			return unread
+		}
+		if r.Has&(decode.HasFlow|decode.HasInner) == 0 && !t.profile.Report.Postcard {
+			return silent // the packet is cut, or of another protocol than IP
 		}
 		if r.Flags&decode.Tracked != 0 && r.INT == 0 && len(r.Hops) == 0 {
 			return silent // it says that there is something, and nothing was found

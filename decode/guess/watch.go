@@ -71,6 +71,7 @@ type sender struct {
 	state            State
 	best             []Score
 	explained, among int
+	failed           int    // of those among, where none explains them: others hold nothing to tell a dialect by
 	most             string // profile that explains most of them, where none explains all
 	content          string // what the best one finds
 	gre              uint16 // under which protocol number of GRE the best one finds it; 0 for those that it names
@@ -403,10 +404,11 @@ func (s *sender) judge(g *Guesser, before bool) {
 	}
 	switch {
 	case len(v.Best) == 0 || v.Nameless && slices.ContainsFunc(v.Best, func(b Score) bool { return alike(&b.Profile, s.current) }):
-		s.state = Plain
+		s.state, s.failed = Plain, 0
 		for i := range s.samples {
 			if g.Fails(s.current, &s.samples[i]) {
 				s.state = Unknown
+				s.failed++
 			}
 		}
 		return
