@@ -96,7 +96,7 @@ var builtin = []Profile{
 		Name: "auto", About: "the specifications, strictly: reports 0.5, 1.0, 2.0; INT 0.5, 1.0, 2.x, in VXLAN-GPE and Geneve too; INT-Probe; IOAM in IPv6; IFA; PINT digests in reports; sFlow 5; IPFIX and NetFlow 9",
 		ReportPorts: usualPort, Report: anyReport,
 		INT:     marked(intmd.Options{Versions: intmd.AllVersions}, exampleDSCP, byPort, inTunnels),
-		Formats: formats(srint.Probe{}, ioam.IPv6{}, ifa.Packets{}),
+		Formats: formats(srint.Probe{}, ioam.IPv6{}, ifa.Packets{Proven: true}),
 		SFlow:   true,
 		IPFIX:   true,
 		Units:   nanoseconds,

@@ -29,6 +29,8 @@ const (
 	FlagInband     = 0x04 // a user's packet, no copy or probe
 	FlagTurnAround = 0x02 // the far end sends the packet back
 	FlagChecksum   = 0x01 // a checksum header is there
+
+	reservedFlags = 0xe0
 )
 
 const (
