@@ -39,6 +39,7 @@ func openTemplates(path string, store *ipfix.Store, now int64, log *slog.Logger)
 		return nil, nil
 	}
 	k := &templates{path: path, store: store, log: log, write: make(chan struct{}, 1)}
+	stores.Tidy(path, log)
 	list, err := readTemplates(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):

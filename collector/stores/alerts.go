@@ -163,6 +163,7 @@ func OpenAlerts(cfg notify.Config, instance string, log *slog.Logger) (*AlertKee
 		return nil, err
 	}
 	k := &AlertKeeper{Alerting: a, path: cfg.StatePath(), since: -alertsEvery}
+	Tidy(k.path, log)
 	b, err := os.ReadFile(k.path)
 	if err == nil {
 		if err = a.ReadState(b); err == nil {

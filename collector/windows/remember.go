@@ -48,6 +48,7 @@ func decodeRemembered(b []byte) (end int64, state []byte, err error) {
 // remember lets the detectors go on where an earlier run left them. Whatever is wrong with the file, the collector runs, and
 // the detectors learn anew.
 func (d *Detectors) remember(path string, log *slog.Logger) {
+	stores.Tidy(path, log)
 	b, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return

@@ -114,6 +114,7 @@ func OpenState(path string, set *stores.Set, l *ledger.Ledger, p *pipeline.Pipel
 			}
 		}
 	}
+	stores.Tidy(path, log)
 	old, err := readState(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):

@@ -7,6 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
 )
 
 // Replace writes a file durably: a crash of the program or of the machine leaves the old one or the new one, whole, and without an
@@ -28,6 +31,26 @@ func Replace(path string, mode fs.FileMode, write func(io.Writer) error) (err er
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return syncDir(filepath.Dir(path))
+}
+
+// unfinishedFor is how old a file is that no [Replace] writes any more.
+const unfinishedFor = time.Minute
+
+// RemoveUnfinished removes what programs left beside a file that were killed while they replaced it. What another one may be writing stays: what was
+// written to within a minute before now.
+func RemoveUnfinished(path string, now time.Time) error {
+	list, err := os.ReadDir(filepath.Dir(path))
+	for _, e := range list {
+		rest, is := strings.CutPrefix(e.Name(), filepath.Base(path)+".")
+		number, unfinished := strings.CutSuffix(rest, ".tmp")
+		if _, e := strconv.ParseUint(number, 10, 64); !is || !unfinished || e != nil {
+			continue
+		}
+		if f, e := e.Info(); e == nil && now.Sub(f.ModTime()) > unfinishedFor {
+			err = errors.Join(err, os.Remove(filepath.Join(filepath.Dir(path), f.Name())))
+		}
+	}
+	return err
 }
 
 // ReplaceBytes is [Replace] with b, for the owner alone.

@@ -5,8 +5,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // Whatever fails on the way, the file is the old one or the new one, whole, and nothing is left beside it. A sync that fails is an
@@ -70,5 +72,35 @@ func TestReplaceBytes(t *testing.T) {
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 || info.Size() != 3 {
 		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// What a killed program left goes, once it is old enough; what others have beside the file stays.
+func TestRemoveUnfinished(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a[1].state")
+	now := time.Now()
+	for name, age := range map[string]time.Duration{
+		"a[1].state": time.Hour, "a[1].state.17.tmp": time.Hour, "a[1].state.18446744073709551615.tmp": 2 * time.Minute, "a[1].state.18.tmp": time.Second,
+		"a[1].state.x.tmp": time.Hour, "a[1].state.19": time.Hour, "a1.state.20.tmp": time.Hour, "b.a[1].state.21.tmp": time.Hour, "a[1].state.bad": time.Hour,
+	} {
+		at := now.Add(-age)
+		if err := errors.Join(os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600), os.Chtimes(filepath.Join(dir, name), at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := RemoveUnfinished(path, now); err != nil {
+		t.Fatal(err)
+	}
+	list, err := os.ReadDir(dir)
+	var names []string
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	if want := []string{"a1.state.20.tmp", "a[1].state", "a[1].state.18.tmp", "a[1].state.19", "a[1].state.bad", "a[1].state.x.tmp", "b.a[1].state.21.tmp"}; err != nil || !slices.Equal(names, want) {
+		t.Errorf("%q stay, want %q, %v", names, want, err)
+	}
+	if err := RemoveUnfinished(filepath.Join(dir, "none", "b"), now); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a folder that is not there: %v", err)
 	}
 }
