@@ -62,6 +62,10 @@ func writeAgentStatus(w io.Writer, x *agent.StatusAnswer) error {
 		fmt.Fprintf(t, "not taken\t%s corrupt, %s by their digest, %s implausible; %s taken that the plan does not have\n", inference.Count(x.Corrupt), inference.Count(x.Refused),
 			inference.Count(x.Odd), inference.Count(x.Unplanned))
 	}
+	if x.Dropped+x.Unfollowed+x.Unreported > 0 {
+		fmt.Fprintf(t, "left out\t%s frames by the kernel (receive_buffer_bytes), %s probes not followed (max_probes), %s datagrams not sent to collectors\n",
+			inference.Count(x.Dropped), inference.Count(x.Unfollowed), inference.Count(x.Unreported))
+	}
 	if x.Awaited > 0 {
 		fmt.Fprintf(t, "awaited\t%d probes, %d silent\n", x.Awaited, x.Silent)
 	}

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +19,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/planner/control"
 )
 
 const hostileText = "\x1b[2J\x1b]0;owned\x07\u202egpj.exe\u2066\u009b31m\r"
@@ -80,6 +86,80 @@ func TestHostileAnswers(t *testing.T) {
 				break
 			}
 		}
+	}
+}
+
+// A journal whose names and reasons hold escape sequences and marks of direction keeps them; no output of a control has them raw: not its
+// commands, nor what its page answers to others.
+func TestHostileJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	j, err := loop.OpenJournal(path, 1<<20, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := "x" + hostileText
+	if err := j.Append([]control.Record{
+		{Time: 1, What: control.Planned, Device: x, Epoch: 3, On: []string{x}, Off: []string{x}, Left: []string{x}, Why: x},
+		{Time: 2, What: control.Answered, Device: x, Why: x, Entries: []control.Change{{Op: control.Hold, Why: x, Entry: control.Entry{Key: x, Value: x}}}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if j, err = loop.OpenJournal(path, 1<<20, 2); err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if l := j.Last(2); len(l) != 2 || l[0].Why != x || l[1].Entries[0].Entry.Key != x {
+		t.Fatalf("the journal does not have what was put in it: %+v", l)
+	}
+	p, err := serveControl("127.0.0.1:0", j, func(context.Context) loop.Standby { return loop.Standby{Why: x, InCharge: x, Term: 1, Refused: x} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	outputs := map[string]string{}
+	for _, path := range []string{"/log", "/status", "/readyz", "/healthz", "/metrics", "/log?n=" + url.QueryEscape(x)} {
+		res, err := http.Get(p.at() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(res.Body)
+		if err := errors.Join(err, res.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		outputs[path] = string(b)
+	}
+	for _, args := range []string{"log", "log --format json", "status", "status --format json", "pause"} {
+		c := rootCommand()
+		var out bytes.Buffer
+		c.SetOut(&out)
+		c.SetErr(&out)
+		c.SilenceErrors, c.SilenceUsage = true, true
+		c.SetArgs(append([]string{"control"}, append(strings.Fields(args), "--url", p.at())...))
+		err := c.ExecuteContext(t.Context()) // whose text passes the screen of main
+		if out.Len() == 0 && args != "pause" {
+			t.Errorf("%s printed nothing: %v", args, err)
+		}
+		outputs[args] = out.String()
+	}
+	for name, out := range outputs {
+		for _, r := range out {
+			if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
+				t.Errorf("%s gives %q in %q", name, r, out)
+				break
+			}
+		}
+	}
+	for _, name := range []string{"/log", "log --format json"} { // JSON keeps values
+		var list []control.Record
+		if err := json.Unmarshal([]byte(outputs[name]), &list); err != nil || len(list) != 2 || list[0].Why != x || list[1].Device != x {
+			t.Errorf("%s: %+v, %v", name, list, err)
+		}
+	}
+	if !strings.Contains(outputs["log"], "gpj.exe") {
+		t.Errorf("the log leaves the text out: %q", outputs["log"])
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,10 +28,12 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/telemetry"
+	"github.com/hopscope/hopscope/p4/agent"
 )
 
 // limits are the settings that leave something out where more comes. Each names the number in which that is: hopscope_left_out, which the
-// page, /readyz and the log have in sentences, or another metric. Held names the test that makes more come: a case of [TestLimits],
+// page, /readyz and the log have in sentences, or another metric. Those of an agent and of a control have the name of their program before
+// them. Held names the test that makes more come: a case of [TestLimits],
 // or FILE TEXT, where the text is in the file.
 var limits = []struct{ setting, number, held string }{
 	{"shard_queue_batches", "", "collector/collector_test.go raise shard_queue_batches"},
@@ -70,6 +73,14 @@ var limits = []struct{ setting, number, held string }{
 	{"consume.max_records", "hopscope_left_out", "collector/fleet/fleet_test.go func TestConsumerCrowded"},
 	{"consume.window_bytes", "hopscope_left_out", "collector/fleet/fleet_test.go func TestConsumerCrowded"},
 	{"consume.held_bytes", "hopscope_consume_read_again_total", "collector/fleet/fault_test.go held := range"},
+	{"agent send_limit_bps", "hopscope_agent_plans_refused_total", "p4/agent/limits_linux_test.go send_limit_bps"},
+	{"agent receive_limit_bps", "hopscope_agent_plans_refused_total", "p4/agent/limits_linux_test.go receive_limit_bps"},
+	{"agent probes_per_second", "hopscope_agent_plans_refused_total", "p4/agent/limits_linux_test.go probes_per_second"},
+	{"agent max_probes", "hopscope_agent_plans_refused_total", "p4/agent/limits_linux_test.go max_probes"},
+	{"agent mtu", "hopscope_agent_plans_refused_total", "p4/agent/limits_linux_test.go mtu"},
+	{"agent receive_buffer_bytes", "hopscope_agent_kernel_dropped_total", "p4/agent/limits_linux_test.go func TestLimitsOfBuffer"},
+	{"control loop.budget_hops", "hopscope_control_left_out_links", "p4/loop/limits_test.go loop.budget_hops"},
+	{"control loop.max_changes", "hopscope_control_left_out_links", "p4/loop/limits_test.go loop.max_changes"},
 }
 
 // unlimited are the other settings of whole numbers, by why they leave nothing out.
@@ -83,6 +94,12 @@ var unlimited = map[string][]string{
 	"where loss ends and a restart begins, which series and findings say of each exporter": {"exporters.tracking.window", "exporters.tracking.max_gap"},
 	"the busiest of all, whose number every window has":                                    {"flows.top_flows"},
 	"senders wait in the queue of the system":                                              {"otlp.max_connections"},
+	"by what an agent, a switch or a node is known": {"agent mark", "agent node_id", "agent hardware_id", "control first_node_id", "control switches[].device_id",
+		"control switches[].election_id"},
+	"how an agent hands frames over": {"agent batch_size"},
+	"when a link is suspicious, and when its probes change, of which the status has the time": {"control collector.queue_floor_bytes", "control loop.switch_cost_hops",
+		"control loop.retry_after", "control loop.audit", "control loop.raise_after", "control loop.doubt_after", "control loop.clear_after"},
+	"how far back a journal goes": {"control journal.max_bytes", "control journal.keep"},
 }
 
 // TestLimits walks the settings: each whole number is a limit with a number for what it leaves out, or leaves nothing out.
@@ -107,19 +124,57 @@ func TestLimits(t *testing.T) {
 }
 
 func testAllLimits(t *testing.T) {
-	cfg := defaultConfig()
+	found := map[string]int{} // by pattern
+	probes, control := defaultAgentConfig(), defaultControlConfig()
+	collect := defaultConfig()
+	for program, cfg := range map[string]any{"": &collect, "agent ": &probes, "control ": &control} {
+		walkLimits(t, program, cfg, found)
+	}
+	for _, list := range unlimited {
+		for _, pattern := range list {
+			if found[pattern] == 0 {
+				t.Errorf("%s is no setting", pattern)
+			}
+		}
+	}
+	numbers := map[string]bool{}
+	for _, m := range slices.Concat(fleet.Metrics, allControlMetrics()) {
+		numbers[m.Name] = true
+	}
+	for _, m := range agent.Metrics() {
+		numbers[m.Name] = true
+	}
+	for _, l := range limits {
+		if found[l.setting] == 0 {
+			t.Errorf("%s is no setting", l.setting)
+		}
+		if l.number != "" && !numbers[l.number] {
+			t.Errorf("%s: no metric %s", l.setting, l.number)
+		}
+		file, text, elsewhere := strings.Cut(l.held, " ")
+		if _, here := limitRuns[l.held]; here {
+			continue
+		}
+		source, err := os.ReadFile(filepath.Join("..", "..", file))
+		if !elsewhere || err != nil || !strings.Contains(string(source), text) {
+			t.Errorf("%s: %q is neither a case nor a text of a test (%v)", l.setting, l.held, err)
+		}
+	}
+}
+
+// walkLimits holds the whole numbers of the settings of a program against the tables, and counts what is found of these.
+func walkLimits(t *testing.T, program string, cfg any, found map[string]int) {
 	var page strings.Builder
-	if err := settings.Reference(&page, &cfg); err != nil {
+	if err := settings.Reference(&page, cfg); err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]int{} // by pattern
-	section, numbers := "", 0
+	section, numbers := program, 0
 	for line := range strings.Lines(page.String()) {
 		cells := strings.Split(line, "|")
 		quoted := strings.Split(line, "`")
 		switch {
 		case len(quoted) > 1 && strings.HasPrefix(line, "#"):
-			section = quoted[1] + "."
+			section = program + quoted[1] + "."
 		case len(cells) > 4 && wholeNumbers.MatchString(strings.TrimSpace(cells[3])):
 			numbers++
 			name, fits := section+quoted[1], 0
@@ -142,35 +197,8 @@ func testAllLimits(t *testing.T) {
 			}
 		}
 	}
-	if numbers < 100 {
-		t.Errorf("%d settings are whole numbers", numbers)
-	}
-	for _, list := range unlimited {
-		for _, pattern := range list {
-			if found[pattern] == 0 {
-				t.Errorf("%s is no setting", pattern)
-			}
-		}
-	}
-	consumer := map[string]bool{}
-	for _, m := range fleet.Metrics {
-		consumer[m.Name] = true
-	}
-	for _, l := range limits {
-		if found[l.setting] == 0 {
-			t.Errorf("%s is no setting", l.setting)
-		}
-		if l.number != "" && !consumer[l.number] {
-			t.Errorf("%s: no metric %s", l.setting, l.number)
-		}
-		file, text, elsewhere := strings.Cut(l.held, " ")
-		if _, here := limitRuns[l.held]; here {
-			continue
-		}
-		source, err := os.ReadFile(filepath.Join("..", "..", file))
-		if !elsewhere || err != nil || !strings.Contains(string(source), text) {
-			t.Errorf("%s: %q is neither a case nor a text of a test (%v)", l.setting, l.held, err)
-		}
+	if least := map[string]int{"": 100, "agent ": 10, "control ": 10}[program]; numbers < least {
+		t.Errorf("%s%d settings are whole numbers, want %d", program, numbers, least)
 	}
 }
 

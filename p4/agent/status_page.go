@@ -33,6 +33,9 @@ type StatusAnswer struct {
 	Odd        uint64            `json:"implausible"`
 	Unplanned  uint64            `json:"unplanned"`
 	SharedID   uint64            `json:"shared_node_id"`
+	Dropped    uint64            `json:"kernel_dropped"` // frames for which the receive buffer had no room
+	Unfollowed uint64            `json:"unfollowed"`     // probes whose rounds had no room
+	Unreported uint64            `json:"report_errors"`  // datagrams that could not be sent
 	Awaited    int               `json:"awaited"`
 	Silent     int               `json:"silent"`
 	Missing    string            `json:"missing,omitempty"` // which probes do not come
@@ -76,6 +79,7 @@ func statusOf(a *Agent, version string) StatusAnswer {
 	}
 	out.Corrupt, out.Refused = n.Malformed[corrupt], n.Malformed[unsigned]+n.Malformed[badDigest]
 	out.Odd, out.Unplanned, out.SharedID = n.Odd, n.Unplanned, n.SharedID
+	out.Dropped, out.Unfollowed, out.Unreported = n.KernelDropped, n.Unfollowed, n.ReportErrors
 	out.Awaited, out.Silent, out.Missing, out.LineDown = s.Loss.Awaited, s.Loss.Silent, s.Loss.text(), s.Down
 	n.Reasons(func(_ string, count uint64) { out.Malformed += count })
 	if c := s.Controller; c.Address != "" {
