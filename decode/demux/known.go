@@ -95,7 +95,7 @@ func (d *Decoder) known(b *decode.Batch, src *decode.Addr, data []byte, at, end 
 
 // prove refuses a report that a check of its lengths cannot have refused, and in which nothing was found: a version nibble is no
 // evidence. first is the first word of a header 0.5 or 1.0. Such a report says by a flag why it was sent, and without a packet it has a hop or a node: data
-// in L2TPv3, with a frame at the same place, has neither. Where the capture ends before a packet shows itself, the report stays.
+// in L2TPv3, with a frame at the same place, has neither. The number of what is no report is no sequence number, so that nothing is lost between two. Where the capture ends before a packet shows itself, the report stays.
 func (d *Decoder) prove(r *decode.Report, data []byte, first uint32) {
 	in, p := &d.in, &d.inner
 	if r.Err.Reason != 0 {
@@ -109,6 +109,7 @@ func (d *Decoder) prove(r *decode.Report, data []byte, first uint32) {
 	case telemetry.InnerNone:
 		if r.Version == decode.V20 && len(r.Hops) == 0 && r.Unknown == nil && r.Has&decode.HasDigest == 0 && r.Flags&decode.Truncated == 0 {
 			r.Fail(decode.TelemetryReport, "in_type", min(at, len(data)), decode.BadType)
+			r.FirstOfGroup = false
 		}
 		return
 	case telemetry.InnerEthernet:
@@ -133,6 +134,7 @@ func (d *Decoder) prove(r *decode.Report, data []byte, first uint32) {
 		}
 	}
 	r.Fail(decode.TelemetryReport, "inner", min(at, len(data)), decode.BadType)
+	r.FirstOfGroup = false
 }
 
 // fixed is how long the header of IP is that an inside begins with.

@@ -101,6 +101,9 @@ func TestForeignHeaders(t *testing.T) {
 				payload := make(rnd)
 				reports, _ := receive(rt, p, payload, len(payload), i%6, rnd)
 				for _, r := range reports {
+					if r.FirstOfGroup && r.Has&decode.HasSeq != 0 {
+						t.Fatalf("%s by %s: has a number to be followed: %x", name, profile, payload)
+					}
 					if r.Err.Reason == 0 {
 						t.Fatalf("%s by %s: stored as %s %s %s: %x", name, profile, r.Format, r.Version, r.Kind, payload)
 					}
