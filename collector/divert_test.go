@@ -147,6 +147,8 @@ func (p diverting) Tick(int64) {
 	p.sendAll()
 }
 
+func (diverting) OpenWindow(int64) {}
+
 func (p diverting) EndWindow(end int64) {
 	p.mu.Lock()
 	for _, w := range p.waiting {

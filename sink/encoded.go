@@ -33,6 +33,10 @@ type Diverter interface {
 	// Tick is called about every 100 ms with the time, so that reports do not wait for others for long. It is called beside
 	// Divert, by another goroutine, and not beside EndWindow.
 	Tick(now int64)
+	// OpenWindow is called when a window begins whose label is known to be end, or when that changes, and no call of Divert runs
+	// meanwhile: what is diverted from then on counts in that window, whatever its times are. Where it is never called, as for captures, times say
+	// which window a report is in.
+	OpenWindow(end int64)
 	// EndWindow is called when all reports of the window whose label is end were diverted, and before the first one of the next
 	// window; it puts all of them before it returns. No call of Divert runs meanwhile. EncodeWindow for the same window follows.
 	EndWindow(end int64)

@@ -21,6 +21,7 @@ type everySecond struct{ sink.Diverter }
 func (everySecond) Takes(r *decode.Report) bool  { return r.Seq%2 == 0 }
 func (everySecond) Divert(int, []*decode.Report) {}
 func (everySecond) EndWindow(int64)              {}
+func (everySecond) OpenWindow(int64)             {}
 func (everySecond) MarkWindow(int64)             {}
 func (everySecond) Tick(int64)                   {}
 func (everySecond) Open(int, func(sink.Encoded)) {}

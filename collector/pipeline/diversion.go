@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -68,6 +69,14 @@ func (p *Pipeline) divert(w *Worker) {
 	w.diverted = w.diverted[:0]
 }
 
+// openDiversion notes in which window diverted reports count from now on: the one in which their exporters count them. What comes when no
+// more is received counts in the last one.
+func (p *Pipeline) openDiversion() {
+	if p.diversion != nil && p.receipt.edge != math.MaxInt64 {
+		p.diversion.OpenWindow(p.receipt.edge)
+	}
+}
+
 // endDiversion ends the window of the diverted reports, of which it returns the number. No worker may deliver meanwhile.
 func (p *Pipeline) endDiversion(end int64) (n uint64) {
 	if p.diversion == nil {
@@ -117,6 +126,7 @@ func (p *Pipeline) Divert(d sink.Diverter, put func(context.Context, sink.Encode
 		put(v.may, e)
 	}
 	d.Open(len(p.workers), func(e sink.Encoded) { v.put(e, p.put) })
+	p.openDiversion()
 }
 
 // ServeDiversion lets diverted reports go that have waited long enough, until StopDiversion is called.

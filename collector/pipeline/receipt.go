@@ -132,6 +132,7 @@ func (p *Pipeline) MoveEdge(edge int64) {
 func (p *Pipeline) setEdge(since, edge int64) {
 	r := &p.receipt
 	r.since, r.edge = since, edge
+	p.openDiversion()
 	close(r.ended)
 	r.ended = make(chan struct{})
 	for _, w := range p.workers {
@@ -144,7 +145,10 @@ func (p *Pipeline) setEdge(since, edge int64) {
 func (p *Pipeline) Edge() int64 { return p.receipt.edge }
 
 // StartEdge sets where the first window ends, before anything is received.
-func (p *Pipeline) StartEdge(edge int64) { p.receipt.edge = edge }
+func (p *Pipeline) StartEdge(edge int64) {
+	p.receipt.edge = edge
+	p.openDiversion()
+}
 
 // Early gives a value when a report of the next window comes for the first time in this one.
 func (p *Pipeline) Early() <-chan struct{} { return p.receipt.early }

@@ -60,7 +60,8 @@ type Diverter struct {
 	now      atomic.Int64 // of the last tick
 	scratch  sync.Pool    // of *[]byte: streams before compression
 	ticks    sync.Mutex   // Tick and EndWindow come from where they want
-	open     atomic.Int64 // label of the window that is open, as far as that is known
+	open     atomic.Int64 // label of the window that is open, or an earlier one
+	exact    atomic.Int64 // label of the window that is open; 0 where that is not known
 	most     int          // bytes of a batch
 
 	parts []divertPart
@@ -216,10 +217,11 @@ func (d *Diverter) Divert(worker int, reports []*decode.Report) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	// What comes late, or under a clock that was set back, counts in the window that is open, as it does for its exporter.
-	open := d.open.Load()
-	var label, end int64 // of the report before, so that most are not divided
+	// So does what waited for a machine that stood still, with times of windows that the collector passed over.
+	open, exact := d.open.Load(), d.exact.Load()
+	label, end := exact, int64(0) // of the report before, so that most are not divided
 	for _, r := range reports {
-		if r.Time >= end || r.Time < end-int64(d.conf.Window) || end == 0 {
+		if exact == 0 && (r.Time >= end || r.Time < end-int64(d.conf.Window) || end == 0) {
 			end = d.label(r.Time)
 			label = max(end, open)
 		}
@@ -330,6 +332,9 @@ func (d *Diverter) record(partition int, h *fleet.Head, value []byte) {
 		Payload: d.conf.Bundle(h.End, partition, h.Append(nil), value), Series: []sink.SeriesCount{{Series: series, Points: 1}}, Reports: reports,
 	})
 }
+
+// OpenWindow implements [sink.Diverter].
+func (d *Diverter) OpenWindow(end int64) { d.exact.Store(end) }
 
 // EndWindow implements [sink.Diverter]. What waits under a later label is of the window that ends, since that is where the collector
 // counts it: its clock was set back.

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"encoding/binary"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"reflect"
@@ -403,6 +404,34 @@ func TestWindowsThatComeAgain(t *testing.T) {
 		}
 	}
 	if len(got) != len(want) {
+		t.Errorf("reports by window %v, want %v", got, want)
+	}
+}
+
+// What a machine that stood still receives at once counts in the window that is open, as it does for its exporter, though its times are of
+// windows that the collector passed over: no part of the collector ever comes for those.
+func TestDivertAfterStandstill(t *testing.T) {
+	d, l := testDiverter(t, func(conf *DivertConfig) { conf.Slices = 1 })
+	const w = int64(divertWindow)
+	at := func(n int64) []*decode.Report { return []*decode.Report{flowReport(1, n*w), flowReport(2, n*w+1)} }
+	d.OpenWindow(11 * w)
+	for n := range int64(5) {
+		d.Divert(0, at(10+n))
+	}
+	d.EndWindow(11 * w)
+	d.MarkWindow(11 * w)
+	d.OpenWindow(16 * w) // the next one that it has
+	d.Divert(0, at(15))
+	d.Divert(0, at(12))
+	d.EndWindow(16 * w)
+	d.MarkWindow(16 * w)
+	got := map[int64]uint64{}
+	for _, r := range l.records {
+		if r.head.Kind == fleet.Reports {
+			got[r.head.End/w] += r.head.Reports
+		}
+	}
+	if want := map[int64]uint64{11: 10, 16: 4}; !maps.Equal(got, want) {
 		t.Errorf("reports by window %v, want %v", got, want)
 	}
 }

@@ -155,6 +155,13 @@ func (w *Writer) Divert(worker int, reports []*decode.Report) { w.diverter.Diver
 // Tick implements [sink.Diverter].
 func (w *Writer) Tick(now int64) { w.diverter.Tick(now) }
 
+// OpenWindow implements [sink.Diverter].
+func (w *Writer) OpenWindow(end int64) {
+	if w.diverter != nil {
+		w.diverter.OpenWindow(end)
+	}
+}
+
 // EndWindow implements [sink.Diverter].
 func (w *Writer) EndWindow(end int64) {
 	if w.member != nil {

@@ -1,0 +1,81 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hopscope/hopscope/inference/fleet"
+)
+
+// table is a roster whose brokers have a clock that is right.
+type table struct {
+	mu  sync.Mutex
+	all map[string][]byte
+}
+
+func (*table) Topic() string                             { return "roster" }
+func (*table) Refresh(context.Context) ([]string, error) { return nil, nil }
+func (b *table) All() map[string][]byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return map[string][]byte{fleet.ParamsKey: b.all[fleet.ParamsKey]}
+}
+
+func (b *table) Put(_ context.Context, key string, value []byte) (time.Time, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all[key] = value
+	return time.Now(), nil
+}
+
+// TestConsumerClock: a consumer whose clock is off Kafka's by a window runs, whichever is ahead. One that is off by more refuses to start,
+// and ends where its clock goes wrong later.
+func TestConsumerClock(t *testing.T) {
+	p := fleet.Params{Name: "f", Slices: 1, Window: time.Second, Codes: 1, Version: 1}
+	value, err := json.Marshal(&p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := func(err error) bool { return errors.As(err, new(*fleet.ClockError)) }
+	for _, sign := range []time.Duration{1, -1} {
+		synctest.Test(t, func(t *testing.T) {
+			off := time.Duration(0)
+			join := func() (*Membership, error) {
+				m := NewMembership(MembershipOptions{
+					ID: "c", Log: slog.New(slog.DiscardHandler), Roster: &table{all: map[string][]byte{fleet.ParamsKey: value}}, Lasting: func(error) bool { return false },
+					Now: func() time.Time { return time.Now().Add(off) },
+				})
+				_, err := m.Join(t.Context(), func(*fleet.Params) fleet.Params { return p })
+				return m, err
+			}
+			off = sign * (p.Window + time.Millisecond)
+			if _, err := join(); !wrong(err) {
+				t.Errorf("off by %v at the start: %v", off, err)
+			}
+			off = sign * p.Window
+			m, err := join()
+			if err != nil {
+				t.Fatalf("off by %v: %v", off, err)
+			}
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			if err := m.Follow(ctx); err != nil || m.Beats() < 10 {
+				t.Errorf("off by %v, after %d beats: %v", off, m.Beats(), err)
+			}
+			ended := make(chan error)
+			go func() { ended <- m.Follow(t.Context()) }()
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+			off = sign * 2 * p.Window
+			if err := <-ended; !wrong(err) || m.Clock().Abs() != 2*p.Window {
+				t.Errorf("off by %v later: %v, clock %v", off, err, m.Clock())
+			}
+		})
+	}
+}
