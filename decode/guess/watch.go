@@ -165,9 +165,6 @@ type foreignCount struct {
 	sample []byte
 }
 
-// shown is the number of bytes of a frame that are shown: headers, and next to nothing of what users sent.
-const shown = 96
-
 // Port is a UDP port that takes one kind of datagrams; the zero value is any port.
 type Port struct {
 	Number uint16
@@ -192,7 +189,7 @@ func (w *Watch) Foreign(src decode.Addr, f decode.Format, current *demux.Profile
 			w.refused++
 			return
 		}
-		c = &foreignCount{sample: slices.Clone(x.Data[:min(len(x.Data), shown)])}
+		c = &foreignCount{sample: w.guesser.show(x)}
 		w.foreign[k] = c
 	}
 	c.n += n
@@ -396,7 +393,7 @@ func (w *Watch) reconsider(s *sender, now int64, home func(decode.Addr) *demux.P
 // judge decides what a sender's frames are. before says that frames of it were read that are not known to be others.
 func (s *sender) judge(g *Guesser, before bool) {
 	v := g.Judge(s.samples, s.current)
-	s.shown = slices.Clone(s.samples[0].Data[:min(len(s.samples[0].Data), shown)])
+	s.shown = g.show(&s.samples[0])
 	s.gre = 0
 	s.among, s.short, s.most, s.nameless = v.Samples, len(s.samples) < enough || s.last-s.first < span, "", v.Nameless
 	if m := v.Most; m != nil {
