@@ -411,7 +411,7 @@ func fleetRows() []row {
 			consumers[0].resume()
 			f.send(3, f.sticky)
 		}),
-		{name: "fleet: kill -9 of the broker", run: func(t *testing.T, r *result) {
+		{name: "fleet: kill -9 of the broker", first: true, run: func(t *testing.T, r *result) {
 			o := two
 			o.broker = kafkatest.Start(t, kafkatest.Options{})
 			f := newFleet(t, o)
@@ -475,7 +475,7 @@ func fleetRows() []row {
 			f.send(2, f.sticky)
 			f.send(1, func(e, n int) []int { return []int{(e + n/600) % 2} })
 		}),
-		{name: "fleet: all restart, one after the other", run: func(t *testing.T, r *result) {
+		{name: "fleet: all restart, one after the other", first: true, run: func(t *testing.T, r *result) {
 			f := newFleet(t, two)
 			collectors, consumers := f.start()
 			console := f.console.start()

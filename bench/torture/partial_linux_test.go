@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -204,6 +205,28 @@ func partialRows() []row {
 			r.Sent, r.Stored = s.sent.Load(), count(t, server).hops/hops
 			r.settle()
 		}},
+		{name: "datagrams are longer than udp.max_datagram_bytes", run: func(t *testing.T, r *result) {
+			server := startStore(t, influxtest.V2)
+			p := newPlace(t, placeOptions{server: server, udp: "  max_datagram_bytes: 204\n"}) // a report, and a few bytes of the next one
+			c := p.start()
+			s := newSender(t, p.udp)
+			const datagrams = 20_000
+			s.pairs(datagrams, 5*rate)
+			s.trailer()
+			c.drained()
+			n, _ := c.metric("hopscope_left_out", `setting="udp.max_datagram_bytes"`)
+			sum := c.stop()
+			b := &sum.Ledger
+			h := count(t, server)
+			r.Sent, r.Stored = s.sent.Load(), h.hops/hops
+			r.Lost["cut"] = b.Dropped["cut"]
+			r.Lost["on the way"] = 2 * h.lost // a number is that of a datagram
+			r.Remark = fmt.Sprintf("of %d datagrams", datagrams)
+			if b.Received != b.Stored+b.Dropped["cut"] || b.Dropped["cut"] != datagrams-h.lost || int64(n) != b.Dropped["cut"] {
+				t.Errorf("the ledger says %+v, hopscope_left_out %v", b, n)
+			}
+			r.settle()
+		}},
 		{name: "a replay is killed (kill -9) and done again", run: func(t *testing.T, r *result) {
 			server := startStore(t, influxtest.V2)
 			p := newPlace(t, placeOptions{server: server, instance: "replayed"})
@@ -234,6 +257,27 @@ func partialRows() []row {
 		}},
 	}
 }
+
+// pairs sends n datagrams with two reports each, as long as two.
+func (s *sender) pairs(n, rate int) {
+	var second []byte
+	others := newSender(s.t, s.to).gen // of which no number is sent
+	start := time.Now()
+	for i := range n {
+		if i%10 == 0 {
+			time.Sleep(time.Until(start.Add(time.Duration(i) * time.Second / time.Duration(rate))))
+		}
+		s.buf, second = s.gen.NextFrom(i%exporters, s.buf), others.NextFrom(i%exporters, second)
+		if _, err := s.conn.WriteToUDPAddrPort(append(slices.Clone(s.buf), second[groupBytes:]...), s.to); err != nil {
+			s.t.Errorf("sending: %v", err)
+			return
+		}
+		s.sent.Add(2)
+	}
+}
+
+// groupBytes is the length of the head of a group of reports 2.0.
+const groupBytes = 8
 
 // capture writes reports of the last seconds to a capture, 1000 a second, and gives its path and their number.
 func (p *place) capture(n int) (path string, sent int64) {

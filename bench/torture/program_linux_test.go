@@ -55,6 +55,7 @@ type placeOptions struct {
 	influx   string // more lines of the section influx, indented
 	spool    string // more lines of influx.spool, indented
 	queue    string // more lines of influx.queue, indented
+	udp      string // more lines of the section udp, indented
 	disk     *disk  // what stands between the program and its disk
 
 	kafka    string // the section kafka, for a member of a fleet: a collector then has no other store
@@ -86,7 +87,7 @@ func (p *place) config() string {
 	fmt.Fprintf(&b, "window: %s\nshards: 2\ndrain_timeout: 5s\n", o.window)
 	fmt.Fprintf(&b, "web:\n  listen: %q\n", p.web)
 	if !o.consumer && !o.console {
-		fmt.Fprintf(&b, "udp:\n  listen: [%q]\n  workers: 1\n", p.udp)
+		fmt.Fprintf(&b, "udp:\n  listen: [%q]\n  workers: 1\n%s", p.udp, o.udp)
 	}
 	if o.kafka != "" {
 		b.WriteString(o.kafka)
