@@ -84,35 +84,49 @@ func (b *pintBench) pathMethods(n *network, d int) ([]pathMethod, error) {
 		{"16 bits", "", "AMS2, m = 6", -1, false, true, ams(6)},
 	}
 	for i, w := range digestWidths {
-		// Of PINT's codings, Algorithm 1 suits decoders without the topology best, and the hybrid those that have it.
 		for _, coding := range []struct {
 			name   string
 			config pint.Config
-			hybrid bool
-		}{{"Algorithm 1", pint.MultiLayer(w.bits, d), false}, {"hybrid", pint.Hybrid(w.bits, d), true}} {
+			ours   bool // shown for our decoder, too
+			links  bool // suits decoders best that know links
+		}{
+			{"Algorithm 1", pint.MultiLayer(w.bits, d), true, false},
+			{"Algorithm 1, one XOR layer", oneLayer(pint.MultiLayer(w.bits, d)), false, false},
+			{"hybrid", pint.Hybrid(w.bits, d), true, true},
+		} {
 			coding.config.Seed, coding.config.Instances = uint32(b.o.Seed), w.instances
 			scheme, err := pint.New(coding.config)
 			if err != nil {
 				return nil, err
 			}
-			if !coding.hybrid && !w.ours {
+			if !w.ours {
 				for _, v := range []struct {
 					name  string
 					nodes []uint32
 				}{{"PINT, V = the path", nil}, {"PINT, V = all", n.nodes()}} {
-					methods = append(methods, pathMethod{w.name, coding.name, v.name, i, true, true, func() (tracer, error) {
+					methods = append(methods, pathMethod{w.name, coding.name, v.name, i, coding.name == "Algorithm 1", true, func() (tracer, error) {
 						return &pintTracer{scheme: scheme, candidates: v.nodes}, nil
 					}})
 				}
 			}
+			if !coding.ours {
+				continue
+			}
 			for _, k := range knowledges {
-				methods = append(methods, pathMethod{w.name, coding.name, k.name, i, k.links == coding.hybrid, false, func() (tracer, error) {
+				methods = append(methods, pathMethod{w.name, coding.name, k.name, i, k.links == coding.links, false, func() (tracer, error) {
 					return newOurTracer(n, scheme, k)
 				}})
 			}
 		}
 	}
 	return methods, nil
+}
+
+// oneLayer is a coding with its first XOR layer alone. Section 6.3 says that figure 10 has one, as section 4.2 does for d ≤ 15, where
+// Algorithm 1 has two layers from d = 6 on.
+func oneLayer(c pint.Config) pint.Config {
+	c.P = c.P[:1]
+	return c
 }
 
 // traceNetwork makes the table and the charts of one network.

@@ -15,13 +15,13 @@
 //
 //	Baseline           reservoir sampling, packets as in the coupon collector's problem: k·H(k)
 //	XOR                p = 1/d for a typical path length d
-//	Hybrid             Baseline three times in four, else p = ln ln d/ln d
-//	MultiLayer         Algorithm 1: τ from ln ln* d, layers of p = 1/d and e/d
+//	Hybrid             Baseline three times in four, else p = ln ln d/ln d, or 1/ln d for d ≤ 15
+//	MultiLayer         Algorithm 1: τ from ln ln* 𝔡, layers of p = 1/𝔡 and e/𝔡, where 𝔡 = d/ln* d
 //	MultiLayerRevised  the same with τ′
 //	Published          one half and 1/10, as in the programs that were published
 //	Linear             every hop with probability 1/2, for comparison; [Eliminator] solves it
 //
-// The functions of these names say how formulas are read where the paper leaves something open. A test repeats figure 5.
+// The functions of these names say how formulas are read where the paper contradicts itself. A test repeats figure 5.
 //
 // A digest can hold several instances, independent repetitions with hashes of their own, so that two of 8 bits cover two hops
 // where one of 16 would cover one. Instead of hashes it can carry the raw value in F = ⌈q/b⌉ fragments, of which the packet id

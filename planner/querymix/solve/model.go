@@ -10,14 +10,16 @@ import (
 )
 
 // Hybrid is the coding of static queries of section 4.2: the probability τ of the Baseline layer, and that of a hop to
-// write in the XOR layer, for paths of d hops. The paper's ln ln d / ln d is for long paths; it is at least 1/d here,
-// and a single hop needs no XOR.
+// write in the XOR layer, for paths of d hops: ln ln d / ln d, or 1 / ln d for d ≤ 15 (footnote 8). A single hop needs no XOR.
 func Hybrid(d int) (tau float64, xor []float64) {
 	if d < 2 {
 		return 1, nil
 	}
 	ln := math.Log(float64(d))
-	return 0.75, []float64{max(1/float64(d), math.Log(max(ln, 1))/ln)}
+	if d <= 15 {
+		return 0.75, []float64{min(1, 1/ln)}
+	}
+	return 0.75, []float64{math.Log(ln) / ln}
 }
 
 // PathModel is the tracing of a path by PINT's own decoder, without knowledge of the topology: a digest of one unknown

@@ -194,7 +194,7 @@ func TestHybrid(t *testing.T) {
 		tau float64
 		xor []float64
 	}{
-		{0, 1, nil}, {1, 1, nil}, {2, 0.75, []float64{0.5}}, {3, 0.75, []float64{1. / 3}}, {25, 0.75, []float64{0.36318}}, {59, 0.75, []float64{0.34469}},
+		{0, 1, nil}, {1, 1, nil}, {2, 0.75, []float64{1}}, {3, 0.75, []float64{0.91024}}, {15, 0.75, []float64{0.36927}}, {25, 0.75, []float64{0.36318}}, {59, 0.75, []float64{0.34469}},
 	} {
 		tau, xor := Hybrid(tt.d)
 		if tau != tt.tau || len(xor) != len(tt.xor) || len(xor) > 0 && math.Abs(xor[0]-tt.xor[0]) > 1e-5 {
