@@ -31,7 +31,7 @@ func (r *coverRun) counts(g *topo.Graph) (dfs, euler *cover.Plan, err error) {
 	return dfs, euler, err
 }
 
-// pathLoad: figure 8, packets that the controller receives when every path carries 100 probes a second.
+// pathLoad: figure 11, packets that the controller receives when every path carries 100 probes a second.
 func (r *coverRun) pathLoad(w io.Writer) error {
 	fmt.Fprintln(w, "switches\tDFS paths\tEuler paths\tDFS kpps\tEuler kpps\tpublished\t")
 	for _, n := range shown(r.o, 2, 20, 40, 60, 80, 100) {
@@ -56,7 +56,7 @@ func (r *coverRun) pathLoad(w io.Writer) error {
 	return nil
 }
 
-// pathFabrics: figure 9, paths in fabrics of so many units. A unit is a pod, or a spine with two leaves.
+// pathFabrics: figure 16, paths in fabrics of so many units. A unit is a pod, or a spine with two leaves.
 func (r *coverRun) pathFabrics(w io.Writer) error {
 	fmt.Fprintln(w, "units\tfat-tree: DFS\tEuler\tclosed form\tleaf-spine: DFS\tEuler\tpublished\t")
 	for units := 2; units <= 14; units++ {
@@ -99,7 +99,7 @@ func (r *coverRun) fabric(spec string) (dfs, euler int, err error) {
 	return d.Stats.Probes, e.Stats.Probes, nil
 }
 
-// pathSpread: figure 11, the variance of the lengths on random graphs, as the balanced plan changes it.
+// pathSpread: figure 10, the variance of the lengths on random graphs, as the balanced plan changes it.
 func (r *coverRun) pathSpread(w io.Writer) error {
 	fmt.Fprintln(w, "switches\tpaths\tpaper\tpaper, balanced\tours\tours, balanced\tleast possible\t")
 	for _, n := range shown(r.o, 2, 20, 40, 60, 80, 100) {
@@ -127,7 +127,7 @@ func (r *coverRun) pathSpread(w io.Writer) error {
 	return nil
 }
 
-// pathFixedOdd: figure 13, networks that grow while the number of odd vertices stays.
+// pathFixedOdd: figure 8, networks that grow while the number of odd vertices stays.
 func (r *coverRun) pathFixedOdd(w io.Writer) error {
 	fmt.Fprintln(w, "odd vertices\tswitches\tlinks\tDFS\tEuler\tpublished\t")
 	for _, odd := range shown(r.o, 1, 10, 20) {
@@ -189,7 +189,7 @@ func withOdd(nodes, links, odd int, seed uint64) (*topo.Graph, error) {
 	}
 }
 
-// pathFixedNodes: figure 13, 39 switches and ever more links, up to the complete graph.
+// pathFixedNodes: figure 9, 39 switches and ever more links, up to the complete graph.
 func (r *coverRun) pathFixedNodes(w io.Writer) error {
 	const nodes = 39
 	fmt.Fprintln(w, "links\tDFS\tEuler\tpublished\t")

@@ -27,7 +27,7 @@
 // where one of 16 would cover one. Instead of hashes it can carry the raw value in F = ⌈q/b⌉ fragments, of which the packet id
 // chooses one; several Eliminators, one for each, put the values together again.
 //
-// A [Plan] says which packets carry which queries (section 4.3 and 4.4): the sets of queries, their places in the
+// A [Plan] says which packets carry which queries (section 3.4): the sets of queries, their places in the
 // digest, and the share of packets of each set, which a further hash of the packet id chooses. Besides paths it holds
 // changing values, of which Baseline picks one a packet, the largest value along the path, and [Loops], Algorithm 2. [Code] rounds
 // numbers to a few bits.

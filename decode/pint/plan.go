@@ -90,7 +90,7 @@ type Set struct {
 	Slots []Slot
 }
 
-// Plan is the execution plan of section 4.3 and 4.4: which packets carry which queries, and where. Switches, the
+// Plan is the execution plan of section 3.4: which packets carry which queries, and where. Switches, the
 // collector and the tables of P4 programs follow the same plan. Check it with Validate before use; it is not changed by
 // its methods and safe for concurrent use.
 type Plan struct {

@@ -28,8 +28,8 @@ const (
 	// INT2Reversed is INT2 with the bitmap numbered from the least significant bit; the order and the widths of the
 	// items are the same.
 	INT2Reversed
-	// INT2FANT is INT2 with bits 12 to 14 of 8 bytes each instead of 4: what the bits 9 to 14 stand for is not known,
-	// only how wide they are (decode/intmd/FORMAT.md says from where).
+	// INT2FANT is INT2 with the counters of FANT at bits 9 to 14 (table 2 of Appl. Sci. 15(2), 892), of which bits 12 to 14 have 8
+	// bytes each. They are skipped: a Hop has no place for them.
 	INT2FANT
 	numLayouts
 )
