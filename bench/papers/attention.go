@@ -19,8 +19,9 @@ import (
 // runAttention prints what FANT (Applied Sciences 15(2), 2025) shows: the share of hops measured in detail, and the time
 // to choose them, over measurement cycles with random suspicious links. Every choice is checked.
 //
-// Probes are two plans with depots of their own, each one tenth of the edge switches, or of the hosts where hosts are
-// part of the graph; 3 % or 10 % of the links are suspicious. Times include the building of rows from suspicious links,
+// Probes are two plans with depots of their own, each one tenth of the edge switches, or one host of every edge switch where hosts are
+// part of the graph: a probe of detailed metrics has ten links at most, and with fewer depots some host is out of reach. 3 % or
+// 10 % of the links are suspicious. Times include the building of rows from suspicious links,
 // as a control loop has to do in every cycle, and leave out the index of probes by link, which is made once. Every choice
 // is made three times and the fastest counts, so that other work on the machine does not; the searches of FANT-H, most
 // of which run into the limit, are made once, in two cycles.
@@ -98,10 +99,10 @@ func newCycles(fabric string, size, covers int, hosts bool, seed uint64) (*cycle
 		return nil, err
 	}
 	c := &cycles{name: fmt.Sprintf("%s:%d", fabric, size), switches: g.NumNodes(), rng: rand.New(rand.NewPCG(seed, 0))}
-	var ends []int // nodes that may be depots
+	var ends [][]int // nodes that may be depots, by edge switch
 	for v := range g.NumNodes() {
 		if g.Tier(v) == topo.Edge {
-			ends = append(ends, v)
+			ends = append(ends, []int{v})
 		}
 	}
 	if hosts {
@@ -110,20 +111,34 @@ func newCycles(fabric string, size, covers int, hosts bool, seed uint64) (*cycle
 		edges := ends
 		ends = nil
 		for _, v := range edges {
+			var at []int
 			for i := range perEdge {
-				h := b.AddNode(fmt.Sprintf("host-%s-%d", g.NodeName(v), i), topo.NoTier)
-				b.AddLink(topo.LinkEnd{Node: v}, topo.LinkEnd{Node: h})
-				ends = append(ends, h)
+				h := b.AddNode(fmt.Sprintf("host-%s-%d", g.NodeName(v[0]), i), topo.NoTier)
+				b.AddLink(topo.LinkEnd{Node: v[0]}, topo.LinkEnd{Node: h})
+				at = append(at, h)
 			}
+			ends = append(ends, at)
 		}
 		if g, err = b.Build(); err != nil {
 			return nil, err
 		}
 	}
 	c.links = g.NumLinks()
+	maxHops, err := fantLinks()
+	if err != nil {
+		return nil, err
+	}
 	for plan := range covers {
 		c.rng.Shuffle(len(ends), func(i, j int) { ends[i], ends[j] = ends[j], ends[i] })
-		p := &cover.Problem{Graph: g, Depots: slices.Clone(ends[:max(1, len(ends)/10)])}
+		most := max(1, len(ends)/10)
+		if hosts {
+			most = len(ends)
+		}
+		var depots []int
+		for _, at := range ends[:most] {
+			depots = append(depots, at[c.rng.IntN(len(at))])
+		}
+		p := &cover.Problem{Graph: g, Depots: depots, MaxHops: maxHops}
 		made, err := coversolve.Plan(p, coversolve.Options{Seed: seed})
 		if err != nil {
 			return nil, err

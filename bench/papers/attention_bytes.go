@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hopscope/hopscope/decode/intmd"
+	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/planner/attention/solve"
 )
 
@@ -17,8 +19,14 @@ const (
 	fantBasic    = 28 + 4
 )
 
-// attentionBytes counts bytes of metrics in a second of one measurement cycle. The text leaves the set-up of its figures
-// open. Here hosts are nodes, since that comes near the published 4.7 MB/s of INT-Probe, which measures all hops in detail.
+// fantLinks is the most links of a probe that can carry the detailed metrics of all its nodes: the shim counts 255 words.
+func fantLinks() (int, error) {
+	links, _, err := agent.StackLimits(&intmd.Options{Versions: intmd.V21, Domains: []intmd.Domain{intmd.FANT}}, 0xffff, 1500)
+	return links, err
+}
+
+// attentionBytes counts bytes of metrics in a second of one measurement cycle. Hosts are nodes, as in section 6.3, which has probe
+// generators and collectors at hosts.
 // Published for 1125 switches and 3 %: 4.7 MB/s, with greedy 3.2 MB/s and with FANT 2.0 MB/s (42.6 %).
 func attentionBytes(ctx context.Context, t io.Writer, o Options) error {
 	fmt.Fprintln(t, "topology\tswitches\tsuspicious\tINT-Probe MB/s\tgreedy\tFANT-H, 0 0.15\tours\tours / INT-Probe\tno link\tpublished\t")
