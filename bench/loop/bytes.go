@@ -9,8 +9,10 @@ import (
 	"slices"
 	"text/tabwriter"
 
+	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/suspicion"
+	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/planner/attention/solve"
 	"github.com/hopscope/hopscope/planner/cover"
 	coversolve "github.com/hopscope/hopscope/planner/cover/solve"
@@ -111,7 +113,8 @@ type fabric struct {
 }
 
 // newFabric makes a fat-tree of so many pods, or a fabric of so many spines and twice as many leaves, with half as many hosts at each
-// edge switch, and two plans of probes from a tenth of the hosts each, of which no host is in both.
+// edge switch, and two plans of probes from one host of each edge switch, another one in each plan where there are several. Probes are no
+// longer than what the shim of FANT's detailed metrics can count.
 func newFabric(kind string, size int, seed uint64) (*fabric, error) {
 	g, err := topo.FatTree(size)
 	if kind != "fat-tree" {
@@ -125,25 +128,32 @@ func newFabric(kind string, size int, seed uint64) (*fabric, error) {
 		f.name = fmt.Sprintf("%s:%d,%d", kind, size, 2*size)
 	}
 	b := g.Extend()
-	var hosts []int
+	var hosts [2][]int // by plan
+	r := rand.New(rand.NewPCG(seed, 1))
 	for v := range g.NumNodes() {
 		if g.Tier(v) != topo.Edge {
 			continue
 		}
+		var at []int
 		for i := range size / 2 {
 			h := b.AddNode(fmt.Sprintf("host-%s-%d", g.NodeName(v), i), topo.NoTier)
 			b.AddLink(topo.LinkEnd{Node: v}, topo.LinkEnd{Node: h})
-			hosts = append(hosts, h)
+			at = append(at, h)
+		}
+		order := r.Perm(len(at))
+		for k := range hosts {
+			hosts[k] = append(hosts[k], at[order[k%len(order)]])
 		}
 	}
 	if g, err = b.Build(); err != nil {
 		return nil, err
 	}
-	r := rand.New(rand.NewPCG(seed, 1))
-	r.Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] })
-	some := max(1, len(hosts)/10)
-	for k := range 2 {
-		plan, err := coversolve.Plan(&cover.Problem{Graph: g, Depots: hosts[k*some : (k+1)*some]}, coversolve.Options{Seed: seed})
+	maxHops, _, err := agent.StackLimits(&intmd.Options{Versions: intmd.V21, Domains: []intmd.Domain{intmd.FANT}}, 0xffff, 1500)
+	if err != nil {
+		return nil, err
+	}
+	for k := range hosts {
+		plan, err := coversolve.Plan(&cover.Problem{Graph: g, Depots: hosts[k], MaxHops: maxHops}, coversolve.Options{Seed: seed})
 		if err != nil {
 			return nil, err
 		}
