@@ -368,7 +368,7 @@ func (t *bytesTable) JSON(w io.Writer) error {
 // Print writes it as text.
 func (t *bytesTable) Print(out io.Writer) error {
 	fmt.Fprintf(out, `Bytes of probes with attention, of those with all probes detailed, %d cycles. A hop adds %d bytes in detail and %d else; a probe that
-changes costs as much as %g hops in detail. Hosts are nodes; two plans from a tenth of the hosts each. Suspects are those after hysteresis.
+changes costs as much as %g hops in detail. Hosts are nodes; two plans from a host of every edge switch each. Suspects are those after hysteresis.
 By method: share of hops in detail, bytes, changes a cycle, and cost with changes above ours.
 
 `, t.Cycles, t.Detailed, t.Basic, t.ChangeCost)
