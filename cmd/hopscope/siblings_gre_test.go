@@ -9,6 +9,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/intmd"
+	"github.com/hopscope/hopscope/decode/sflow"
 )
 
 // INT in GRE has no number of its own: under whatever one, the number is named, and the settings that are named read it. What only looks like
@@ -50,6 +51,14 @@ func TestSiblingsGRE(t *testing.T) {
 				}
 				return x
 			}})
+			for _, kind := range []sflow.Kind{sflow.Flow, sflow.Discard} {
+				list = append(list, sibling{fmt.Sprintf("a sample of sFlow of kind %v, %v, %s", kind, v, w.name), "auto", func(k, i int, spoil bool) []byte {
+					x, src := packet(k, i, spoil), source(k)
+					d := sflow.Datagram{Agent: decode.AddrFrom4(src[:]), IPv: 4, Seq: uint32(i + 1), Samples: 1}
+					sample := sflow.Sample{Kind: kind, Seq: uint32(i + 1), Rate: 100, Pool: 100, Reason: 256, Has: sflow.HasHeader, Protocol: 1, FrameLen: uint32(len(x)), Header: x}
+					return reportFrame(src, 6343, sflow.AppendSample(sflow.AppendDatagram(nil, &d), &sample))
+				}})
+			}
 			for _, rv := range []decode.Version{decode.V05, decode.V10, decode.V20} {
 				for _, flags := range []decode.Flags{0, decode.Dropped, decode.Congested, decode.Tracked} {
 					base := "auto-unflagged"
@@ -93,6 +102,11 @@ func TestSiblingsGRE(t *testing.T) {
 	for _, line := range seen(&b) {
 		if strings.Contains(line, "gre_protocol") {
 			t.Errorf("stacks that are broken: %s", line)
+		}
+		for k, x := range list {
+			if src := source(k); strings.HasPrefix(x.name, "a sample") && strings.HasPrefix(line, "dialect") && strings.Contains(line, fmt.Sprintf(" of %d.%d.%d.%d ", src[0], src[1], src[2], src[3])) {
+				t.Errorf("%s, with a stack that is broken: %s", x.name, line)
+			}
 		}
 	}
 }

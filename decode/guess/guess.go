@@ -140,7 +140,7 @@ func (g *Guesser) Hidden(p *demux.Profile, s *Sample) uint16 {
 	t.read(s)
 	protocol := t.decoder.GRE()
 	for _, t := range g.inGRE(protocol, p) {
-		if r, _ := t.read(s); r.found() {
+		if r, reports := t.read(s); r.found() && (!ofPacket(reports[0]) || carries(reports)) { // a sample may have a hop of its own
 			return protocol
 		}
 	}
@@ -357,6 +357,11 @@ func passedOver(broken map[place]decode.FlowKey, t *trial, tunnels []*trial, sam
 		_, without := t.read(&samples[i])
 		for _, u := range tunnels {
 			_, with := u.read(&samples[i])
+			for k := 0; k < len(without) && carries(with) && !carries(without); k++ {
+				if ofPacket(without[k]) {
+					broken[place{i, k}] = without[k].Flow
+				}
+			}
 			for k := range min(len(with), len(without)) {
 				if with[k].INT != 0 && without[k].INT == 0 {
 					broken[place{i, k}] = without[k].Flow
@@ -377,7 +382,7 @@ func (t *trial) score(samples []Sample, broken map[place]decode.FlowKey) Score {
 			s.text = reportjson.Append(s.text, uint64(i), x)
 		}
 		for k, x := range reports {
-			if flow, is := broken[place{i, k}]; is && x.INT == 0 && flow == x.Flow {
+			if flow, is := broken[place{i, k}]; is && x.INT == 0 && flow == x.Flow && !(ofPacket(x) && carries(reports)) {
 				r = unread
 			}
 		}
@@ -390,7 +395,7 @@ func (t *trial) score(samples []Sample, broken map[place]decode.FlowKey) Score {
 			continue
 		}
 		for _, x := range reports {
-			if s.content == "" {
+			if s.content == "" && (len(reports) == 1 || !ofPacket(x)) {
 				s.content = contentOf(x)
 			}
 			t.profile.Correct(x)

@@ -65,11 +65,24 @@ func (t *trial) read(s *Sample) (reading, []*decode.Report) {
 		return unread, nil
 	}
 	worst := content
+	inside := carries(t.batch.Reports)
 	for i, r := range t.batch.Reports {
+		if inside && ofPacket(r) && r.Err.Reason == 0 {
+			continue // what it is a sample of is judged
+		}
 		worst = min(worst, t.judge(r, s, payload, i == 0))
 	}
 	return worst, t.batch.Reports
 }
+
+// carries reports whether telemetry was read in packets that reports are samples of.
+func carries(reports []*decode.Report) bool {
+	return slices.ContainsFunc(reports, func(r *decode.Report) bool { return r.Flags&decode.Sampled != 0 })
+}
+
+// ofPacket reports whether r can be a sample of a packet, whose telemetry is in reports of their own. Records of IPFIX are not tried: their templates came
+// in other datagrams.
+func ofPacket(r *decode.Report) bool { return r.Format == decode.SFlow }
 
 // judge says how far r was read. The telemetry report that it is from begins at payload; first says that it is the first one.
 func (t *trial) judge(r *decode.Report, s *Sample, payload int, first bool) reading {
@@ -223,7 +236,7 @@ func Doubtful(r *decode.Report) bool {
 	if r.Err.Reason != 0 || r.Remarks&^(decode.RemarkCopy|decode.RemarkAlike|decode.RemarkPathDelay) != 0 {
 		return true
 	}
-	if r.Format == decode.TelemetryReport && r.INT == 0 && (r.Flow.Proto == packet.ProtoGRE || r.Inner.Proto == packet.ProtoGRE) {
+	if (r.Format == decode.TelemetryReport && r.INT == 0 || r.Format == decode.SFlow) && (r.Flow.Proto == packet.ProtoGRE || r.Inner.Proto == packet.ProtoGRE) {
 		return true
 	}
 	if len(r.Hops) == 0 {
