@@ -28,6 +28,9 @@ func TestLeftOut(t *testing.T) {
 		}
 	}
 	stacks := traffic.Config{Seed: 1, Flows: 400, Hops: 5, Exporters: 40, Bytes: 200}
+	long, wide := stacks, stacks
+	long.Hops, long.Bytes = 12, 400
+	wide.Bytes = 700
 	many := stacks
 	many.Flows = 20_000
 	moving := func(t *testing.T, r *running) {
@@ -49,14 +52,14 @@ func TestLeftOut(t *testing.T) {
 		"daily flows": {func(c *program) { c.Flows.DailyFlows = 10 }, reports(stacks, 4000), "90 rows of flows are stored as other, because the day has no place for their series: raise flows.daily_flows"},
 		"flows": {func(c *program) { c.Shards, c.Flows.MemoryBytes = 1, 1<<20 }, reports(many, 20_000),
 			"flows were forgotten early to make room for others: raise flows.memory_bytes"},
-		"path length":    {func(c *program) { c.Flows.PathLength, c.Flows.MaxPathLength = 1, 1 }, reports(stacks, 4000), "raise flows.max_path_length"},
+		"path length":    {func(c *program) { c.Flows.PathLength, c.Flows.MaxPathLength = 1, 1 }, reports(long, 4000), "raise flows.max_path_length"},
 		"paths":          {func(c *program) { c.Flows.MaxPathChanges = 10 }, moving, "raise flows.max_path_changes"},
 		"histories":      {func(c *program) { c.Events.MaxHops = 16 }, reports(stacks, 4000), "raise events.max_hops"},
 		"changes":        {func(c *program) { c.Events.MaxFlows = 10 }, moving, "raise events.max_flows"},
 		"drops":          {func(c *program) { c.Flows.MaxDrops = 4 }, sendDrops, "36 reports of drops are counted and not listed by node and reason: raise flows.max_drops"},
 		"drops followed": {func(c *program) { c.Events.MaxDrops = 4 }, sendDrops, "36 times drops of a node for a reason were not followed in a window: raise events.max_drops"},
 		"rows":           {func(c *program) { c.Flows.MaxHops = 4 }, sendDrops, "36 rows of exporters, interfaces and findings are stored as other"},
-		"datagrams": {func(c *program) { c.UDP.MaxDatagramBytes = 64 }, reports(stacks, 100),
+		"datagrams": {func(c *program) { c.UDP.MaxDatagramBytes = 64 }, reports(wide, 100),
 			"100 datagrams were cut, and what is beyond the cut is lost: raise udp.max_datagram_bytes"},
 		"templates": {func(c *program) { c.IPFIX.Templates = 4 }, sendTemplates, "36 templates and exporters of IPFIX made room for others"},
 		"parked": {func(c *program) { c.IPFIX.ParkedSets = 4 }, sendParked,
@@ -132,8 +135,8 @@ func sendTemplates(t *testing.T, r *running) {
 // sendParked sends 40 data sets of one exporter whose template does not come.
 func sendParked(t *testing.T, r *running) {
 	var list [][]byte
-	for range 40 {
-		list = append(list, ipfix.AppendMessage(nil, &ipfix.Message{Version: ipfix.V10, Time: 1_700_000_000, Domain: 1}, func(b []byte) []byte {
+	for n := range uint32(40) {
+		list = append(list, ipfix.AppendMessage(nil, &ipfix.Message{Version: ipfix.V10, Time: 1_700_000_000, Seq: n, Domain: 1}, func(b []byte) []byte {
 			return ipfix.AppendSet(b, 256, 0, func(b []byte) []byte { return append(b, 10, 0, 0, 1) })
 		}))
 	}

@@ -312,10 +312,15 @@ func TestBusy(t *testing.T) {
 	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "1" || !bytes.Contains(text, []byte("come again")) {
 		t.Errorf("HTTP: %s %q", resp.Status, text)
 	}
+	for range 16 { // ten times as many as there is room for
+		if _, err := c.Export(t.Context(), asked(1)); status.Code(err) != codes.Unavailable {
+			t.Errorf("gRPC: %v", err)
+		}
+	}
 	release()
 	waiting.Wait()
-	if st := s.Stats(); st.Refused != 2 || st.Frames != 2 {
-		t.Errorf("%+v, want 2 of 4 refused", st)
+	if st := s.Stats(); st.Refused != 18 || st.Frames != 2 {
+		t.Errorf("%+v, want 18 of 20 refused", st)
 	}
 	if _, err := c.Export(t.Context(), asked(1)); err != nil {
 		t.Errorf("afterwards: %v", err)

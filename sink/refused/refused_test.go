@@ -73,7 +73,7 @@ func TestFolder(t *testing.T) {
 func TestBound(t *testing.T) {
 	dir := t.TempDir()
 	f := Open(dir, 10_000)
-	for i := range uint64(50) {
+	for i := range uint64(100) {
 		if err := f.Put(entry(i, 1000)); err != nil {
 			t.Fatal(err)
 		}

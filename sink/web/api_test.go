@@ -503,6 +503,12 @@ func TestFindingsBound(t *testing.T) {
 	if got := strings.Join(ids, " "); got != "7 1 6 5" || len(ended) != 0 || fs.evicted != 3 || fs.openEvicted != 1 {
 		t.Errorf("open %s, %d ended, %d evicted, %d of them open; want 7 1 6 5, 0, 3, 1", got, len(ended), fs.evicted, fs.openEvicted)
 	}
+	for id := range uint64(40) { // ten times as many as there are places
+		put(100+id, inference.Critical, 8, 0)
+	}
+	if open, _ := fs.list(); len(open) != 4 || fs.evicted != 43 || fs.openEvicted != 41 {
+		t.Errorf("%d open, %d evicted, %d of them open; want 4, 43, 41", len(open), fs.evicted, fs.openEvicted)
+	}
 }
 
 // A hop says of its last window whether what is usual at it is known.

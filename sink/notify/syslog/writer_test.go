@@ -184,7 +184,7 @@ func TestNetworks(t *testing.T) {
 				c.MaxBytes = 600
 			})
 			long := alert(notify.Firing, "critical", "link 7–9")
-			long.Text = strings.Repeat("\n]€", 1000)
+			long.Text = strings.Repeat("\n]€", 1500)
 			alerts := []notify.Alert{alert(notify.Firing, "warning", "node 1"), alert(notify.Open, "warning", "node 1"), long,
 				{Status: notify.Heartbeat, Text: "at work", Updated: at}, alert(notify.Resolved, "warning", "node 1")}
 			for range 2 {
