@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hopscope/hopscope/collector"
@@ -29,6 +30,8 @@ import (
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/telemetry"
 	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/web"
 )
 
 // limits are the settings that leave something out where more comes. Each names the number in which that is: hopscope_left_out, which the
@@ -323,6 +326,36 @@ var limitRuns = map[string]limitRun{
 		},
 		want: map[string]uint64{"influx.spool.max_bytes": 1},
 	},
+}
+
+// A page says in /readyz what its limits left out, whatever program it is of.
+func TestReadyzOfPage(t *testing.T) {
+	cfg := defaultConfig().Web
+	cfg.Listen, cfg.MaxStreams = "127.0.0.1:0", 1
+	none := func() []string { return nil }
+	page, err := openPage(cfg, web.Deps{Status: func() web.Status { return web.Status{} }, Ledger: func() []sink.Balance { return nil }}, nil, prometheus.NewRegistry(), none, none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- page.Serve(ctx) }()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	for range 10 {
+		res, err := http.Get(page.URL() + "api/events")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+	}
+	if text := get(t, page.URL()+"readyz", http.StatusOK); !strings.HasPrefix(text, "ready\n9 ") || !strings.Contains(text, ": raise web.max_streams") {
+		t.Errorf("/readyz says %q", text)
+	}
 }
 
 // limited is a collector whose limits are low.

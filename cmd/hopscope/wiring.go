@@ -110,9 +110,6 @@ func (r *running) addPage(cfg web.Config, network *web.Map) error {
 // notes are what is worth knowing of a collector that is ready: its problems, and how much of the last window was judged.
 func (r *running) notes() []string {
 	s := r.Status()
-	if r.page != nil {
-		s.Problems = append(s.Problems, r.page.LeftOut()...)
-	}
 	if text := s.Coverage.Text(); text != "" {
 		return append(s.Problems, text)
 	}
@@ -120,8 +117,8 @@ func (r *running) notes() []string {
 }
 
 // openPage binds the address of a page that draws network, which may be nil. Unready says what keeps the program from being
-// ready, and notes, which may be nil, what else is worth knowing then.
-func openPage(cfg web.Config, deps web.Deps, network *web.Map, registry *prometheus.Registry, unready, notes func() []string) (*web.Server, error) {
+// ready, and notes, which may be nil, what else is worth knowing then, beside what limits of the page left out.
+func openPage(cfg web.Config, deps web.Deps, network *web.Map, registry *prometheus.Registry, unready, notes func() []string) (page *web.Server, err error) {
 	deps.Map = func() *web.Map { return network }
 	deps.Metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	deps.Health = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
@@ -134,9 +131,9 @@ func openPage(cfg web.Config, deps web.Deps, network *web.Map, registry *prometh
 		if notes != nil {
 			lines = append(lines, notes()...)
 		}
-		fmt.Fprintln(w, strings.Join(lines, "\n"))
+		fmt.Fprintln(w, strings.Join(append(lines, page.LeftOut()...), "\n"))
 	})
-	page, err := web.New(cfg, deps)
+	page, err = web.New(cfg, deps)
 	if err == nil {
 		err = page.Listen()
 	}
