@@ -27,7 +27,7 @@ var (
 	mIPFIX        = metrics.NewCounter("hopscope_ipfix_events_total", "Data sets that came before their template (parked) and those that waited in vain (expired), templates and exporters that were refused because there was no room (refused), and those that made room (evicted).", "what")
 	mResets       = metrics.NewCounter("hopscope_metric_resets_total", "Times that a counter or a histogram of OpenTelemetry metrics began anew: it fell, or its start moved.")
 	mUnread       = metrics.NewGauge("hopscope_dialect_unread_reports", "Reports of exporters whose dialect their profile does not read, by what became of them: adopted, suggested, tied, mixed, unknown, foreign (another family of formats).", "state")
-	mRemarks      = metrics.NewCounter("hopscope_remarks_total", "Reports that were read and are not all in statistics, and hops of them, by what is to be said.", "remark")
+	mRemarks      = metrics.NewCounter("hopscope_remarks_total", "Reports with a remark, and hops of them: those that are not all in statistics, or that may be copies (alike).", "remark")
 	mDialects     = metrics.NewGauge("hopscope_dialect_exporters", "Exporters whose dialect their profile does not read, by what became of them.", "state")
 	mReread       = metrics.NewCounter("hopscope_dialect_reread_reports_total", "Reports that were dropped first, and read again when their exporter's dialect was adopted; they count as received twice.")
 	mReceived     = metrics.NewCounter("hopscope_ledger_received_total", "Reports received, what the kernel dropped included.", "sink")

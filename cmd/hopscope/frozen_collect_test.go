@@ -396,7 +396,7 @@ func TestFrozenReload(t *testing.T) {
 		t.Errorf("drops were %v before the thresholds changed", before)
 	}
 	status := c.stop()
-	log := anyPort.ReplaceAllString(c.logText("finding", "finding ended", "more findings", "reports cannot be read"), "127.0.0.1:PORT")
+	log := anyPort.ReplaceAllString(c.logText("finding", "finding ended", "more findings", "reports cannot be read", "reports may be copies"), "127.0.0.1:PORT")
 	golden(t, "reload.txt", fmt.Sprintf("%sexit status %d\n", temporaryPath.ReplaceAllString(log, "TMP/$1"), status))
 }
 

@@ -124,6 +124,10 @@ func New(cfg Config) *Pipeline {
 	}
 	p.metrics.Since = time.Now().UnixNano()
 	p.Remarks.First = func(m *guess.Remark) {
+		if m.What == decode.RemarkAlike { // which count: a few may be alike by chance
+			p.log.Info("reports may be copies", "text", m.String())
+			return
+		}
 		p.log.Warn("reports are not all in statistics", "remark", m.Name(), "text", m.String())
 	}
 	queue := cfg.QueueBatches
