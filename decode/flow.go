@@ -3,6 +3,7 @@ package decode
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -28,6 +29,17 @@ func (a Addr) Netip() netip.Addr { return netip.AddrFrom16(a).Unmap() }
 
 // String is the dotted form for IPv4 and the short form of RFC 5952 for IPv6.
 func (a Addr) String() string { return a.Netip().String() }
+
+// Node is the node id of a device that is known by its address alone: the number of an IPv4 address. Of an IPv6 address it is the low 32
+// bits, exclusive or 32 bits of a hash of the others, since devices of one plan of numbering have the same low bits in several networks.
+func (a Addr) Node() uint32 {
+	low := binary.BigEndian.Uint32(a[12:])
+	if plain, _ := a.Site(); plain.is4() {
+		return low
+	}
+	high, middle := binary.BigEndian.Uint64(a[:]), uint64(binary.BigEndian.Uint32(a[8:]))
+	return low ^ uint32((high^middle*0x9e3779b97f4a7c15)*0xff51afd7ed558ccd>>32)
+}
 
 // Compare orders addresses by their bytes.
 func (a Addr) Compare(b Addr) int { return bytes.Compare(a[:], b[:]) }

@@ -51,3 +51,19 @@ func TestParseFlow(t *testing.T) {
 		}
 	}
 }
+
+// Addresses of one numbering plan in several networks are other nodes; an IPv4 address is its number, in any site.
+func TestAddrNode(t *testing.T) {
+	seen := map[uint32]string{}
+	for _, s := range []string{"2001:db8:1::1", "2001:db8:2::1", "2001:db8:3::1", "2001:db8:0:1::1", "fe80::1", "fd00::1", "0.0.0.1", "2001:db8:1::2"} {
+		n := AddrFrom(netip.MustParseAddr(s)).Node()
+		if other := seen[n]; other != "" {
+			t.Errorf("%s and %s are one node", s, other)
+		}
+		seen[n] = s
+	}
+	a := AddrFrom(netip.MustParseAddr("10.1.2.3"))
+	if n, m := a.Node(), a.InSite(7).Node(); n != 0x0a010203 || m != n {
+		t.Errorf("10.1.2.3 is node %d, and %d in a site", n, m)
+	}
+}

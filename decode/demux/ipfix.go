@@ -183,7 +183,7 @@ var twiceRemarks = [...]decode.Remark{ipfix.Copy: decode.RemarkCopy, ipfix.Doubt
 func (in *reading) next(kind decode.Kind) *decode.Report {
 	m, r := &in.x.message, in.d.next(in.b, in.time)
 	r.Format, r.Kind, r.Units, r.Exporter = m.Format(), kind, &ipfixUnits, in.src
-	r.NodeID, r.HWID = binary.BigEndian.Uint32(in.src[12:]), uint8(m.Domain)
+	r.NodeID, r.HWID = in.src.Node(), uint8(m.Domain)
 	r.Has = decode.HasExporter | decode.HasNodeID | decode.HasHWID
 	if in.numbers.Message && !in.late {
 		r.Seq, r.SeqBits, r.FirstOfGroup = in.numbers.First, 32, in.n == 0

@@ -1,7 +1,6 @@
 package demux
 
 import (
-	"encoding/binary"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -140,7 +139,7 @@ func (d *Decoder) readSFlow(b *decode.Batch, src *decode.Addr, data []byte, at, 
 		r.Format, r.Kind, r.Units, r.Exporter = decode.SFlow, kind, &sflowUnits, exporter
 		r.Has = decode.HasExporter
 		if ok {
-			r.NodeID, r.HWID, r.Seq = binary.BigEndian.Uint32(exporter[12:]), uint8(h.SubAgent), h.Seq
+			r.NodeID, r.HWID, r.Seq = exporter.Node(), uint8(h.SubAgent), h.Seq
 			r.Has |= decode.HasNodeID | decode.HasHWID | decode.HasSeq
 			r.SeqBits, r.FirstOfGroup = 32, n == 0
 		}
@@ -176,7 +175,7 @@ func (d *Decoder) readSFlow(b *decode.Batch, src *decode.Addr, data []byte, at, 
 			if s.Has&sflow.HasInterface == 0 {
 				break
 			}
-			x.learn(last, binary.BigEndian.Uint32(exporter[12:]), &exporter)
+			x.learn(last, exporter.Node(), &exporter)
 			used, known := last.utilization(h, &s.Interface)
 			counters := last.count(h, &s.Interface)
 			last.keep(h, &s.Interface)

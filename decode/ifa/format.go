@@ -47,13 +47,19 @@ type reader struct {
 
 // Read reads the IFA stack of a packet. Fragments have none.
 func (r *reader) Read(b *decode.Batch, p *packet.Packet, data []byte) int {
-	if !r.protocols[p.Proto] || p.IP == 0 || p.L4 == 0 || p.Fragment || r.proven && !proven(data[min(p.L4, len(data)):min(p.End, len(data))]) {
+	if !r.protocols[p.Proto] || p.IP == 0 || p.L4 == 0 || p.Fragment || r.proven && !proven(behind(p, data)) {
 		return 0
 	}
 	out := b.Next()
 	p.Report(out, data)
 	decodePacket(out, p, data)
 	return 1
+}
+
+// behind is what is there of a packet behind its IP header. The IP length may end within that header.
+func behind(p *packet.Packet, data []byte) []byte {
+	end := min(p.End, len(data))
+	return data[min(p.L4, end):end]
 }
 
 // proven reports whether b begins with a header of IFA by all that it offers as a check: its version, a protocol that can follow, no reserved flag, and

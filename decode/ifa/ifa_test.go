@@ -220,6 +220,15 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
+// The IP length may end within the IP header; nothing is behind it then.
+func TestProvenShort(t *testing.T) {
+	b := unhex(t, "4500000b1001400040fd00000a0001010a0002022f2f0410300065580000000700000007ff00fd006400010f")
+	var batch decode.Batch
+	if n := read(&batch, Packets{Proven: true}, b, len(b)); n != 0 {
+		t.Errorf("%d reports of a packet of 11 bytes", n)
+	}
+}
+
 // Whatever the bytes: no panic, an error names a byte of the packet, or the missing one behind it, and leaves no value.
 func FuzzRead(f *testing.F) {
 	b := unhex(f, twoHops)
@@ -228,6 +237,8 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, length int) {
 		length = max(length, len(b))
 		var batch decode.Batch
+		read(&batch, Packets{Proven: true}, b, length)
+		batch.Reset()
 		for range read(&batch, Packets{}, b, length) {
 			r := batch.Reports[0]
 			switch {

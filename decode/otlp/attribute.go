@@ -95,15 +95,14 @@ func (d *Decoder) hashOf(list []attribute) (sum uint64) {
 	return sum
 }
 
-// nodeOf is the number of the node that a name or an address names, and never 0: a number itself, the lower half of an address as for agents of
+// nodeOf is the number of the node that a name or an address names, and never 0: a number itself, that of an address as for agents of
 // sFlow, and otherwise 32 bits of the name, which are the same in every run.
 func nodeOf(name string) uint32 {
 	if n, err := strconv.ParseUint(name, 10, 32); err == nil {
 		return uint32(n)
 	}
 	if a, err := netip.ParseAddr(name); err == nil {
-		full := decode.AddrFrom(a)
-		return binary.BigEndian.Uint32(full[12:])
+		return decode.AddrFrom(a).Node()
 	}
 	return max(numberOf(name), 1)
 }

@@ -1,7 +1,6 @@
 package otlp
 
 import (
-	"encoding/binary"
 	"strings"
 	"sync"
 
@@ -12,7 +11,7 @@ import (
 type Config struct {
 	Rules []Rule // the first that matches a point counts
 	// Nodes are the attributes of a resource, or of a point, that can name the node; the first that is there does. Where none is, the node
-	// is the lower half of the sender's address.
+	// is that of the sender's address.
 	Nodes []string
 	// MemoryBytes bounds what is remembered of streams.
 	MemoryBytes int64
@@ -239,7 +238,7 @@ func (d *Decoder) placeOf(r *Rule) (at place, reason decode.Reason) {
 		}
 	}
 	if host == "" {
-		at.node, host = binary.BigEndian.Uint32(d.src[12:]), d.src.String()
+		at.node, host = d.src.Node(), d.src.String()
 	} else {
 		at.node = nodeOf(host)
 	}

@@ -1,6 +1,26 @@
 package plain
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
+
+// beginsIFA reports whether the bytes of a packet begin with a header of the in-band flow analyser: version 2, a protocol that can follow,
+// its first three flags unset, and at least 8 in the length of a UDP header, if that is there.
+func beginsIFA(p *ip) bool {
+	end := min(p.end, len(p.b))
+	if p.l4 < 0 || p.l4+4 > end {
+		return false
+	}
+	b := p.b[p.l4:end]
+	if b[0]>>4 != 2 || b[2]>>5 != 0 {
+		return false
+	}
+	if b[1] == 17 && len(b) >= 10 {
+		return u16(b, 8) >= 8
+	}
+	return b[1] == 17 || strings.IndexByte("\x06\x2f\x04\x29\x2b\x2c\x32\x33\x3c", b[1]) >= 0
+}
 
 // ifa reads the in-band flow analyser of a packet whose protocol says so: nil where nothing is looked for.
 func ifa(p *ip) Object {
