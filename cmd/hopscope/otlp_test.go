@@ -193,7 +193,7 @@ func TestOTLP(t *testing.T) {
 	var lost, of int
 	text = r.Names().Text(discards.Text)
 	_, counts, _ := strings.Cut(text, " counted ")
-	if n, err := fmt.Sscanf(counts, "%d of %d discards out since", &lost, &of); n != 2 || lost == 0 || of != lost/30*1030 || !strings.Contains(text, "leaf-1") || !strings.Contains(text, "swp4") {
+	if n, err := fmt.Sscanf(counts, "%d of %d packets as discards out since", &lost, &of); n != 2 || lost == 0 || of != lost/30*1030 || !strings.Contains(text, "leaf-1") || !strings.Contains(text, "swp4") {
 		t.Errorf("finding %q, want 30 discards among 1030 packets of each request: %v", text, err)
 	}
 	if hops["swp3"]+hops["swp4"] > 0 || hops["swp1"] < 20 || hops["swp2"] < 20 || hops["swp5"] < 20 {

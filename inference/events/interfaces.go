@@ -104,7 +104,7 @@ func (x interfaces) judge(h *counted, k countKey, s *inference.InterfaceStats, s
 		finding: inference.Finding{
 			Kind: n.kind, Severity: inference.Warning, Node: k.Node, EgressIf: k.EgressIf, Element: inference.ElementOfHop(k.HopKey), Statistic: n.name,
 		},
-		subject: &k, verb: "counted", of: n.name, all: "may count all packets by the settings", idle: "no packet passed",
+		subject: &k, verb: "counted", of: "packets as " + n.name, all: "may count all packets by the settings", idle: "no packet passed",
 	}
 	if n.kind == inference.InterfaceDiscards {
 		t.limit = x.cfg.DiscardRatio

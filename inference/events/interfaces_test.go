@@ -41,17 +41,17 @@ func TestInterfaces(t *testing.T) {
 		{"nothing", 0, 0, false, 99, nil},
 		{"fewer than are allowed", 1, 10, false, 99, nil},
 		{"errors", 300, 0, false, 99, []string{
-			"interface-errors warning node 7 interface 3 counted 300 of 1000300 errors in since 1970-01-01 00:03:20, 0.03 %, at least 0.021 %",
-			"interface-errors warning node 7 interface 3 counted 3000 of 19003000 errors in since 1970-01-01 00:03:20, 0.0158 %, and then 0 of 9000000",
+			"interface-errors warning node 7 interface 3 counted 300 of 1000300 packets as errors in since 1970-01-01 00:03:20, 0.03 %, at least 0.021 %",
+			"interface-errors warning node 7 interface 3 counted 3000 of 19003000 packets as errors in since 1970-01-01 00:03:20, 0.0158 %, and then 0 of 9000000",
 		}},
 		{"discards", 0, 50_000, false, 99, []string{
-			"interface-discards critical node 7 interface 3 counted 50000 of 1050000 discards out since 1970-01-01 00:03:20, 4.76 %, at least 4.6 %",
-			"interface-discards critical node 7 interface 3 counted 500000 of 17500000 discards out since 1970-01-01 00:03:20, 2.86 %, and then 0 of 7000000",
+			"interface-discards critical node 7 interface 3 counted 50000 of 1050000 packets as discards out since 1970-01-01 00:03:20, 4.76 %, at least 4.6 %",
+			"interface-discards critical node 7 interface 3 counted 500000 of 17500000 packets as discards out since 1970-01-01 00:03:20, 2.86 %, and then 0 of 7000000",
 		}},
 		{"discards, and then no counters", 0, 50_000, false, 30, []string{
-			"interface-discards critical node 7 interface 3 counted 50000 of 1050000 discards out since 1970-01-01 00:03:20, 4.76 %, at least 4.6 %",
+			"interface-discards critical node 7 interface 3 counted 50000 of 1050000 packets as discards out since 1970-01-01 00:03:20, 4.76 %, at least 4.6 %",
 		}},
-		{"errors of an unknown number", 300, 0, true, 99, []string{"interface-errors warning node 7 interface 3 counted 300 errors in since 1970-01-01 00:03:20"}},
+		{"errors of an unknown number", 300, 0, true, 99, []string{"interface-errors warning node 7 interface 3 counted 300 packets as errors in since 1970-01-01 00:03:20"}},
 	} {
 		var got []string
 		d := New(DefaultConfig())
