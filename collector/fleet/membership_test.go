@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,36 +46,36 @@ func TestConsumerClock(t *testing.T) {
 	wrong := func(err error) bool { return errors.As(err, new(*fleet.ClockError)) }
 	for _, sign := range []time.Duration{1, -1} {
 		synctest.Test(t, func(t *testing.T) {
-			off := time.Duration(0)
+			var off atomic.Int64 // of the consumer's clock
 			join := func() (*Membership, error) {
 				m := NewMembership(MembershipOptions{
 					ID: "c", Log: slog.New(slog.DiscardHandler), Roster: &table{all: map[string][]byte{fleet.ParamsKey: value}}, Lasting: func(error) bool { return false },
-					Now: func() time.Time { return time.Now().Add(off) },
+					Now: func() time.Time { return time.Now().Add(time.Duration(off.Load())) },
 				})
 				_, err := m.Join(t.Context(), func(*fleet.Params) fleet.Params { return p })
 				return m, err
 			}
-			off = sign * (p.Window + time.Millisecond)
+			off.Store(int64(sign * (p.Window + time.Millisecond)))
 			if _, err := join(); !wrong(err) {
-				t.Errorf("off by %v at the start: %v", off, err)
+				t.Errorf("off by %v at the start: %v", time.Duration(off.Load()), err)
 			}
-			off = sign * p.Window
+			off.Store(int64(sign * p.Window))
 			m, err := join()
 			if err != nil {
-				t.Fatalf("off by %v: %v", off, err)
+				t.Fatalf("off by %v: %v", time.Duration(off.Load()), err)
 			}
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()
 			if err := m.Follow(ctx); err != nil || m.Beats() < 10 {
-				t.Errorf("off by %v, after %d beats: %v", off, m.Beats(), err)
+				t.Errorf("off by %v, after %d beats: %v", time.Duration(off.Load()), m.Beats(), err)
 			}
 			ended := make(chan error)
 			go func() { ended <- m.Follow(t.Context()) }()
 			time.Sleep(10 * time.Second)
 			synctest.Wait()
-			off = sign * 2 * p.Window
+			off.Store(int64(sign * 2 * p.Window))
 			if err := <-ended; !wrong(err) || m.Clock().Abs() != 2*p.Window {
-				t.Errorf("off by %v later: %v, clock %v", off, err, m.Clock())
+				t.Errorf("off by %v later: %v, clock %v", time.Duration(off.Load()), err, m.Clock())
 			}
 		})
 	}
