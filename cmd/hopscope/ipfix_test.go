@@ -58,7 +58,10 @@ func ipfixCapture(t *testing.T) string {
 		ipfix.AppendSet(nil, 3, 0, func(b []byte) []byte { return ipfix.AppendTemplate(b, options) }),
 		ipfix.AppendSet(nil, 385, 0, func(b []byte) []byte { return append(be.AppendUint32(b, 737), "et-0/0/3\x00\x00\x00\x00"...) }))
 	chip, _ := hex.DecodeString("6ab13b80" + "00000005" + "00000007" + "00000003" + "1a00123400ff0040")
-	drop := message(1, ipfix.AppendSet(nil, ipfix.Tomahawk5, 0, func(b []byte) []byte { return append(append(b, chip...), inner...) }))
+	drop := func(i uint32) []byte { // another one each time: the chip has nanoseconds
+		be.PutUint32(chip[4:], i)
+		return message(1, ipfix.AppendSet(nil, ipfix.Tomahawk5, 0, func(b []byte) []byte { return append(append(b, chip...), inner...) }))
+	}
 	for i := range uint32(100) {
 		if i == 1 {
 			write(i, 1, message(2, define))
@@ -66,7 +69,7 @@ func ipfixCapture(t *testing.T) string {
 		if seq := 2*i + min(i, 1); i%10 != 5 || i < 20 { // else lost on the way
 			write(i, 1, message(seq, data))
 		}
-		write(i, 2, drop)
+		write(i, 2, drop(i))
 	}
 	file := filepath.Join(t.TempDir(), "ipfix.pcap")
 	if err := os.WriteFile(file, b, 0o600); err != nil {
