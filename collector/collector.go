@@ -389,6 +389,10 @@ func (c *Collector) Run(ctx context.Context) error {
 	if c.alerts != nil {
 		c.alerts.Keep(0, true)
 	}
+	if c.opt.Policy == Replay {
+		// No later run writes what is left: a store that fails at the moment is waited for. What it does not take in time, Close accounts for.
+		_ = c.stores.Flush(drain)
+	}
 	err = errors.Join(err, c.stores.Close(drain), CloseSources(c.opt.Sources))
 	c.state.End()
 	stopServices()
