@@ -86,7 +86,7 @@ race: servers ## the tests of everything that runs concurrently, under the race 
 	$(GO) test -race -timeout $(TIMEOUT) $(RACED)
 
 torture: influxdb influxdb2 kafka ## break processes, disks, stores and clocks, and count; HOPSCOPE_TORTURE=full takes half an hour and more
-	$(PURE) test -tags torture -vet=off -count=1 -timeout 3h -parallel 6 -v ./bench/torture
+	$(PURE) test -tags torture -vet=off -count=1 -timeout 3h -parallel 4 -v ./bench/torture
 
 bench: build ## measure; RESULTS.md in bench/ says how to read it
 	$(GO) test -run '^$$' -bench . -benchmem ./...
