@@ -390,7 +390,7 @@ func (c *Collector) Run(ctx context.Context) error {
 		c.alerts.Keep(0, true)
 	}
 	if c.opt.Policy == Replay {
-		// No later run writes what is left: a store that fails at the moment is waited for. What it does not take in time, Close accounts for.
+		// Close leaves a store that fails to the next run with its spool, which a replay need not have. What Flush misses, Close counts.
 		_ = c.stores.Flush(drain)
 	}
 	err = errors.Join(err, c.stores.Close(drain), CloseSources(c.opt.Sources))
