@@ -85,13 +85,16 @@ func smallState() []byte {
 		Links:      []inference.LinkStats{{LinkKey: inference.LinkKey{Node: 1, Peer: 2}, Count: 1, Least: -5, At: 7}, {LinkKey: inference.LinkKey{Node: 2, Peer: 1}, Count: 1, Least: 9, At: 8}},
 		Interfaces: []inference.InterfaceStats{{Node: 1, Samples: 1, Counters: decode.Counters{Has: decode.CountInErrors, Interface: 2, InErrors: 9}}},
 		Paths:      []inference.PathChange{{Flow: flow(2)}}, OtherPaths: 1})
+	for _, f := range d.journal.open {
+		f.Text = "sentence" // its words may change without a new layout
+	}
 	return d.AppendState(nil)
 }
 
 // TestStateVersion fails when the layout of the state changes: then stateVersion has to go up, and this sum with it.
 func TestStateVersion(t *testing.T) {
 	got := fmt.Sprintf("version %d: %x", stateVersion, sha256.Sum256(smallState()))
-	if want := "version 10: 60ab36eb0cce0530ffb66518029030769f368c649453dd44750d12602cacf3d8"; got != want {
+	if want := "version 10: 63730beeb94c447e5e9b5df04ae5205bf33f40861980f94f36df7e1b40af6613"; got != want {
 		t.Errorf("the state has\n%s, want\n%s", got, want)
 	}
 }
