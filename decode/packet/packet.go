@@ -1,5 +1,5 @@
-// Package packet parses the layers of a packet: Ethernet with any number of VLAN tags, Linux cooked captures, IPv4 with options
-// and IPv6 with extension headers, to the offset of the transport header.
+// Package packet parses the layers of a packet: Ethernet with any number of tags (VLAN, VN-tag, E-tag), in the header of a provider
+// (802.1ah) and behind LLC/SNAP, Linux cooked captures, IPv4 with options and IPv6 with extension headers, to the offset of the transport header.
 //
 // It copies nothing and allocates nothing: a [Packet] holds offsets into the bytes it was read from. What a length field claims
 // and what the capture holds are kept apart. A packet that was cut by the capture is read as far as it goes; every offset may
@@ -35,6 +35,11 @@ const (
 	etherVLAN   uint16 = 0x8100 // IEEE 802.1Q
 	etherQinQ   uint16 = 0x88a8 // IEEE 802.1ad
 	etherQinQ91 uint16 = 0x9100 // the same before it was standardised
+	etherPBB    uint16 = 0x88e7 // IEEE 802.1ah
+	etherVNTag  uint16 = 0x8926 // between fabric extenders, hosts and the switch that they belong to
+	etherETag   uint16 = 0x893f // IEEE 802.1BR
+
+	leastEther uint16 = 0x0600 // what is less is the length of a frame of IEEE 802.3
 )
 
 // IP protocol numbers of the headers that are walked over, and of those that have ports.
@@ -197,11 +202,7 @@ func (p *Packet) cooked(data []byte, typeAt, size, end int) {
 // Announced reports whether an EtherType is one that frames of switched networks have: IP, ARP, tags, MPLS, LLDP, 802.1X, slow
 // protocols, PPPoE and PTP.
 func Announced(ether uint16) bool {
-	switch ether {
-	case EtherIPv4, EtherIPv6, etherVLAN, etherQinQ, etherQinQ91:
-		return true
-	}
-	return BesideIP(ether)
+	return ether == EtherIPv4 || ether == EtherIPv6 || tagLen(ether) > 0 || BesideIP(ether)
 }
 
 // BesideIP is Announced for what is neither IP nor a tag.
@@ -276,12 +277,13 @@ func (p *Packet) IPv6(data []byte, at, end int) {
 }
 
 func (p *Packet) network(data []byte, ether uint16, at, end int) {
-	for n := 0; (ether == etherVLAN || ether == etherQinQ || ether == etherQinQ91) && n < maxTags; n++ {
-		if len(data)-at < 4 {
+	for range maxTags {
+		size := ahead(data, ether, at)
+		if size == 0 || len(data)-at < size {
 			break
 		}
-		ether = binary.BigEndian.Uint16(data[at+2:])
-		at += 4
+		at += size
+		ether = binary.BigEndian.Uint16(data[at-2:])
 	}
 	p.EtherType, p.L3, p.End = ether, at, end
 	switch ether {
@@ -290,6 +292,32 @@ func (p *Packet) network(data []byte, ether uint16, at, end int) {
 	case EtherIPv6:
 		p.ipv6(data, at, end)
 	}
+}
+
+// tagLen is how far the next EtherType ends behind one that announces a tag, or a customer's frame in that of a provider; 0 for others.
+func tagLen(ether uint16) int {
+	switch ether {
+	case etherVLAN, etherQinQ, etherQinQ91:
+		return 4
+	case etherVNTag:
+		return 6
+	case etherETag:
+		return 8
+	case etherPBB: // a tag of the service, and two addresses
+		return 18
+	}
+	return 0
+}
+
+// snap is LLC with a header of SNAP that holds an EtherType, RFC 1042.
+var snap = [6]byte{0xaa, 0xaa, 3}
+
+// ahead is tagLen for what stands at data[at], where a length may be in the place of the EtherType.
+func ahead(data []byte, ether uint16, at int) int {
+	if ether < leastEther && len(data)-at >= len(snap) && [6]byte(data[at:at+6]) == snap {
+		return len(snap) + 2
+	}
+	return tagLen(ether)
 }
 
 // ipv4 reads the header of RFC 791, and sets all fields but EtherType. A total length of 0 (segmentation offload,

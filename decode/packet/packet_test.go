@@ -48,6 +48,25 @@ var cases = []struct {
 		want{22, 42, 58, 4, 17, 0x17, 64, false, "10.0.1.1:1111 > 10.0.2.2:2222 udp", true}},
 	{"tags without end", LinkEthernet, macs + strings.Repeat("9100 0001", 20), want{l3: 14 + 8*4, end: 12 + 80}},
 	{"tag cut", LinkEthernet, macs + "8100 00", want{l3: 14, end: 15}},
+	{"VN-tag", LinkEthernet, macs + "8926 8001 0002 8100 0064 0800" + udp4 + udp,
+		want{24, 44, 60, 4, 17, 0x17, 64, false, "10.0.1.1:1111 > 10.0.2.2:2222 udp", true}},
+	{"VN-tag cut", LinkEthernet, macs + "8926 8001 0002 08", want{l3: 14, end: 19}},
+	{"E-tag", LinkEthernet, macs + "893f e000 0001 0000 86dd" + ip6 + udp,
+		want{22, 62, 86, 6, 17, 0x2e, 64, false, "[2001:db8::1]:1111 > [2001:db8::2]:2222 udp", true}},
+	{"E-tag cut", LinkEthernet, macs + "893f e000 0001 0000 86", want{l3: 14, end: 21}},
+	{"a frame in that of a provider", LinkEthernet, macs + "88a8 0064 88e7 00000007" + macs + "0800" + udp4 + udp,
+		want{36, 56, 72, 4, 17, 0x17, 64, false, "10.0.1.1:1111 > 10.0.2.2:2222 udp", true}},
+	{"LLC and SNAP", LinkEthernet, macs + "002c aaaa03 000000 0800" + udp4 + udp,
+		want{22, 42, 58, 4, 17, 0x17, 64, false, "10.0.1.1:1111 > 10.0.2.2:2222 udp", true}},
+	{"LLC and SNAP behind a tag", LinkEthernet, macs + "8100 0064 05ff aaaa03 000000 0800" + udp4 + udp,
+		want{26, 46, 62, 4, 17, 0x17, 64, false, "10.0.1.1:1111 > 10.0.2.2:2222 udp", true}},
+	{"SNAP of a maker", LinkEthernet, macs + "002c aaaa03 00000c 2000" + udp4 + udp, want{l3: 14, end: 58}},
+	{"no length", LinkEthernet, macs + "0600 aaaa03 000000 0800" + udp4 + udp, want{l3: 14, end: 58}},
+	{"SNAP cut", LinkEthernet, macs + "002c aaaa03 000000 08", want{l3: 14, end: 21}},
+	{"SNAP without end", LinkEthernet, macs + "0000" + strings.Repeat("aaaa03 000000 0000", 9), want{l3: 14 + 8*8, end: 86}},
+	{"a spanning tree", LinkEthernet, macs + "0026 424203 0000", want{l3: 14, end: 19}},
+	{"Linux cooked, SNAP", LinkLinuxSLL, "0000 0001 0006 020000000001 0000 0004 aaaa03 000000 0800" + udp4 + udp,
+		want{24, 44, 60, 4, 17, 0x17, 64, false, "10.0.1.1:1111 > 10.0.2.2:2222 udp", true}},
 	{"Linux cooked", LinkLinuxSLL, "0000 0001 0006 020000000001 0000 0800" + udp4 + udp,
 		want{16, 36, 52, 4, 17, 0x17, 64, false, "10.0.1.1:1111 > 10.0.2.2:2222 udp", true}},
 	{"Linux cooked v2", LinkLinuxSLL2, "0800 0000 00000003 0001 00 06 020000000001 0000" + udp4 + udp,
@@ -233,6 +252,35 @@ func TestInside(t *testing.T) {
 	data = unhex(t, pad+ip6+udp)
 	p.IPv6(data, 3, len(data))
 	check(t, &p, data, want{3, 43, 67, 6, 17, 0x2e, 64, false, "[2001:db8::1]:1111 > [2001:db8::2]:2222 udp", true})
+}
+
+// Mirrored frames in GRE are walked into, whatever tags they have; what says of itself that it is another thing is not.
+func TestMirrored(t *testing.T) {
+	const frame, outer = macs + "893f e000 0001 0000 8100 0064 0800" + udp4 + udp, "4500 0100 0000 0000 402f 0000 c0000201 c0000202"
+	for _, c := range []struct {
+		name, gre string
+		ok        bool
+	}{
+		{"type I", "0000 88be", true},
+		{"type II", "1000 88be 00000001 1064 0001 00000007", true},
+		{"type II, another version", "1000 88be 00000001 2064 0001 00000007", false},
+		{"type III", "1000 22eb 00000001 2064 0001 00000000 0000 0000", true},
+		{"type III with a header of the platform", "1000 22eb 00000001 2064 0001 00000000 0000 0001 0000000000000000", true},
+		{"type III of no Ethernet", "1000 22eb 00000001 2064 0001 00000000 0000 0800", false},
+		{"SNAP", "0000 6558" + macs + "0040 aaaa03 000000 0800" + udp4 + udp, true},
+	} {
+		data := unhex(t, outer+c.gre+frame)
+		if c.name == "SNAP" {
+			data = unhex(t, outer+c.gre)
+		}
+		for n := range len(data) + 1 {
+			var p Packet
+			p.Frame(LinkRaw, data[:n], len(data))
+			if ok := p.Inside(data[:n]); ok != (c.ok && n >= len(data)-16) || ok && (p.L4 != len(data)-16 || p.TTL != 64) {
+				t.Errorf("%s, %d of %d bytes: %t, %+v", c.name, n, len(data), ok, p)
+			}
+		}
+	}
 }
 
 func TestUDPEnd(t *testing.T) {

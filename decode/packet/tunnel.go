@@ -22,6 +22,8 @@ const (
 	etherMPLS       uint16 = 0x8847
 	etherMPLSToMany uint16 = 0x8848
 	etherPPPoE      uint16 = 0x8864
+	etherERSPAN     uint16 = 0x88be // mirrored frames in GRE, types I and II
+	etherERSPAN3    uint16 = 0x22eb // type III
 
 	maxLabels = 16
 )
@@ -49,7 +51,7 @@ func CarriesUDP(data []byte, port uint16, at int) bool {
 	return p.InsideUDP(data, port, at)
 }
 
-// Inside moves p to the IP packet that it carries: in IP, GRE, VXLAN, Geneve, GTP-U, MPLS or PPPoE, of which the last two can stand behind
+// Inside moves p to the IP packet that it carries: in IP, GRE, ERSPAN, VXLAN, Geneve, GTP-U, MPLS or PPPoE, of which the last two can stand behind
 // a frame's header, too. Without one p stays, and it gives false.
 func (p *Packet) Inside(data []byte) bool {
 	if p.IP == 0 {
@@ -85,6 +87,24 @@ func (p *Packet) insideGRE(data []byte) bool {
 	for _, bit := range [...]byte{0x80, 0x20, 0x10} { // checksum, key, sequence number
 		if flags&bit != 0 {
 			at += 4
+		}
+	}
+	switch ether {
+	case etherERSPAN:
+		ether = etherBridged
+		if flags&0x10 != 0 { // type II, which has a header
+			if len(data) <= at || data[at]>>4 != 1 {
+				return false
+			}
+			at += 8
+		}
+	case etherERSPAN3:
+		if len(data)-at < 12 || data[at]>>4 != 2 || data[at+10]&0x7c != 0 { // the kind of frame: 0 is Ethernet
+			return false
+		}
+		ether, at = etherBridged, at+12
+		if data[at-1]&1 != 0 { // a header of the platform
+			at += 8
 		}
 	}
 	return p.enter(data, ether, at)
@@ -176,11 +196,6 @@ func (p *Packet) enter(data []byte, ether uint16, at int) bool {
 				return false
 			}
 			ether, at = be.Uint16(data[at+12:]), at+EthernetLen
-		case etherVLAN, etherQinQ, etherQinQ91:
-			if len(data)-at < 4 {
-				return false
-			}
-			ether, at = be.Uint16(data[at+2:]), at+4
 		case etherMPLS, etherMPLSToMany:
 			bottom := false
 			for n := 0; !bottom && n < maxLabels && len(data)-at > 4; n++ {
@@ -221,7 +236,12 @@ func (p *Packet) enter(data []byte, ether uint16, at int) bool {
 			*p = q
 			return true
 		default:
-			return false
+			size := ahead(data, ether, at)
+			if size == 0 || len(data)-at < size {
+				return false
+			}
+			at += size
+			ether = be.Uint16(data[at-2:])
 		}
 	}
 	return false

@@ -144,7 +144,14 @@ func (p *ip) carried() *ip {
 			return nil
 		}
 		next := at + 4 + 4*(int(b[at]>>7)+int(b[at]>>5&1)+int(b[at]>>4&1)) // checksum, key, number
-		return p.payload(b, next, u16(b, at+2))
+		kind := u16(b, at+2)
+		if kind == 0x88be || kind == 0x22eb {
+			if next = mirrored(b, next, kind, b[at]&16 != 0); next < 0 {
+				return nil
+			}
+			kind = 0x6558
+		}
+		return p.payload(b, next, kind)
 	case 17:
 		if !p.udp() {
 			return nil
@@ -155,6 +162,19 @@ func (p *ip) carried() *ip {
 		return p.overUDP(b, at+8, p.dstPort())
 	}
 	return nil
+}
+
+// mirrored is where the frame begins behind a header of ERSPAN, -1 for no such header. Type I has none, and no number in GRE.
+func mirrored(b []byte, at int, kind uint16, numbered bool) int {
+	switch {
+	case kind == 0x88be && !numbered:
+		return at
+	case kind == 0x88be && at < len(b) && b[at]>>4 == 1:
+		return at + 8
+	case kind == 0x22eb && at+12 <= len(b) && b[at]>>4 == 2 && b[at+10]>>2&31 == 0:
+		return at + 12 + 8*int(b[at+11]&1)
+	}
+	return -1
 }
 
 // overUDP is carried for what stands behind a UDP header.
@@ -223,11 +243,6 @@ func unwrap(b []byte, at int, kind uint16) (int, uint16) {
 				return 0, 0
 			}
 			at, kind = at+14, u16(b, at+12)
-		case 0x8100, 0x88a8, 0x9100:
-			if at+4 > len(b) {
-				return 0, 0
-			}
-			at, kind = at+4, u16(b, at+2)
 		case 0x8847, 0x8848:
 			bottom := false
 			for n := 0; n < 16 && !bottom && at+4 < len(b); n++ {
@@ -261,7 +276,11 @@ func unwrap(b []byte, at int, kind uint16) (int, uint16) {
 			}
 			at += 8
 		default:
-			return 0, 0
+			n := tag(b, at, kind)
+			if n == 0 || at+n > len(b) {
+				return 0, 0
+			}
+			at, kind = at+n, u16(b, at+n-2)
 		}
 	}
 	return 0, 0

@@ -256,12 +256,21 @@ func vlan(r *rand.Rand, f *plain.Frame) {
 		n = 7 + r.IntN(3)
 	}
 	for range n {
-		tag := random(r, 4)
-		setU16(tag, 0, [...]int{0x8100, 0x88a8, 0x9100}[r.IntN(3)])
 		if f.Link == 1 && len(f.Data) >= 14 {
-			insert(f, 12, tag)
+			insert(f, 12, tagOf(r))
 		}
 	}
+}
+
+// tagOf is a tag of any kind, or now and then a length with LLC and SNAP.
+func tagOf(r *rand.Rand) []byte {
+	k := r.IntN(7)
+	if k == 6 {
+		return []byte{byte(r.IntN(7)), byte(r.IntN(256)), 0xaa, 0xaa, 3, 0, 0, byte(r.IntN(9) / 8)}
+	}
+	tag := random(r, [...]int{4, 4, 4, 6, 8, 18}[k])
+	setU16(tag, 0, [...]int{0x8100, 0x88a8, 0x9100, 0x8926, 0x893f, 0x88e7}[k])
+	return tag
 }
 
 func mpls(r *rand.Rand, f *plain.Frame) {
@@ -509,8 +518,7 @@ func insideVLAN(r *rand.Rand, f *plain.Frame) {
 	if len(places) < 2 || u16(f.Data, places[1]-2) != 0x0800 {
 		return
 	}
-	tag := random(r, 4)
-	setU16(tag, 0, 0x8100)
+	tag := tagOf(r)
 	insert(f, places[1]-2, tag)
-	grow(f, 4)
+	grow(f, len(tag))
 }

@@ -188,17 +188,29 @@ func ethernet(b []byte, at int) (int, uint16) {
 	return tags(b, at+14, u16(b, at+12))
 }
 
-// tags skips up to 8 VLAN tags.
+// tagTypes are the EtherTypes of tags, with their lengths to the end of the next EtherType.
+var tagTypes = map[uint16]int{0x8100: 4, 0x88a8: 4, 0x9100: 4, 0x8926: 6, 0x893f: 8, 0x88e7: 18}
+
+// tag is the length of a tag, or of LLC and SNAP behind a length; 0 if there is none.
+func tag(b []byte, at int, kind uint16) int {
+	if kind < 0x600 && at+6 <= len(b) && string(b[at:at+6]) == "\xaa\xaa\x03\x00\x00\x00" {
+		return 8
+	}
+	return tagTypes[kind]
+}
+
+// tags skips up to 8 tags.
 func tags(b []byte, at int, kind uint16) (int, uint16) {
 	for range 8 {
-		if kind != 0x8100 && kind != 0x88a8 && kind != 0x9100 {
+		n := tag(b, at, kind)
+		if n == 0 {
 			break
 		}
-		if at+4 > len(b) {
+		if at+n > len(b) {
 			return 0, 0
 		}
-		kind = u16(b, at+2)
-		at += 4
+		at += n
+		kind = u16(b, at-2)
 	}
 	return at, kind
 }

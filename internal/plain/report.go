@@ -551,12 +551,12 @@ func (r *report) prove(b []byte, at, end int, kind string, clean bool) {
 	place, ethertype := ethernet(b, at-12)
 	version := map[uint16]int{0x0800: 4, 0x86dd: 6}[ethertype]
 	switch {
-	case ethertype == 0 && slices.Contains([]uint16{0x8100, 0x88a8, 0x9100}, u16(b, at)) && cutTags(b, at):
+	case ethertype == 0 && tagTypes[u16(b, at)] > 0 && cutTags(b, at):
 	case slices.Contains([]uint16{0x0806, 0x8847, 0x8848, 0x8863, 0x8864, 0x8809, 0x88cc, 0x888e, 0x88f7}, ethertype):
 		if !clean || !begins(b, place, ethertype) {
 			bad(place)
 		}
-	case slices.Contains([]uint16{0x8100, 0x88a8, 0x9100}, ethertype):
+	case tagTypes[ethertype] > 0:
 	case version == 0:
 		bad(at)
 	case place < len(b) && int(b[place]>>4) != version:
@@ -648,8 +648,8 @@ func (r *report) stack(p *Profile, s *shim) {
 
 // cutTags reports whether b ends within the tags that begin with the type at at.
 func cutTags(b []byte, at int) bool {
-	for ; at+2 <= len(b) && slices.Contains([]uint16{0x8100, 0x88a8, 0x9100}, u16(b, at)); at += 4 {
-		if at+6 > len(b) {
+	for n := 0; at+2 <= len(b) && tagTypes[u16(b, at)] > 0; at += n {
+		if n = tagTypes[u16(b, at)]; at+2+n > len(b) {
 			return true
 		}
 	}
