@@ -8,6 +8,9 @@ const probeINTPort, probePort = 17768, 17769
 // ProbeMissing is the drop reason with which an agent reports that a probe did not come to it (docs/agent.md).
 const ProbeMissing = 250
 
+// ProbeUnsent is the drop reason with which an agent reports that its own port did not take a probe.
+const ProbeUnsent = 249
+
 // IsProbe reports whether a flow is of probes of hopscope agent.
 func IsProbe(k *decode.FlowKey) bool {
 	const udp = 17

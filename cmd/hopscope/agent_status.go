@@ -20,8 +20,8 @@ func agentStatusCommand() *cobra.Command {
 		Short: "Ask a running agent which plan is in force, and what it sends and receives",
 		Long: `Ask a running agent for its plan, its controller and its counts. Exit status 1 if no
 plan is in force, if the controller is gone, if the last plan was refused, if the
-agent's line is down, or if probes do not come; the agent goes on with the plan that
-it has.`,
+agent's line is down, if its port does not take probes, or if probes do not come; the
+agent goes on with the plan that it has.`,
 		Args: exactArgs(0),
 	}
 	c.Flags().StringVar(&o.url, "url", "http://127.0.0.1:9464", "status.listen of the running agent")
@@ -65,6 +65,9 @@ func writeAgentStatus(w io.Writer, x *agent.StatusAnswer) error {
 	if x.Dropped+x.Unfollowed+x.Unreported > 0 {
 		fmt.Fprintf(t, "left out\t%s frames by the kernel (receive_buffer_bytes), %s probes not followed (max_probes), %s datagrams not sent to collectors\n",
 			inference.Count(x.Dropped), inference.Count(x.Unfollowed), inference.Count(x.Unreported))
+	}
+	if x.Closed+x.Busy > 0 {
+		fmt.Fprintf(t, "status\t%s silent connections closed, %s requests sent back\n", inference.Count(x.Closed), inference.Count(x.Busy))
 	}
 	if x.Awaited > 0 {
 		fmt.Fprintf(t, "awaited\t%d probes, %d silent\n", x.Awaited, x.Silent)

@@ -20,6 +20,10 @@ var (
 	controlTerms    = collector.Metric{Name: "hopscope_control_terms_total", Help: "Times that this control came to steer the probes; 1 without a fleet.", Kind: collector.Counter}
 )
 
+// controlClosed has a label, and a control has it that steers nothing, too.
+var controlClosed = collector.Metric{Name: "hopscope_control_connections_closed_total", Help: "Connections that said nothing and were closed to make room for others, by listener: admin or agents.",
+	Labels: []string{"listener"}, Kind: collector.Counter}
+
 // controlMetric is a metric of a loop.
 func controlMetric(m *loop.Metric) collector.Metric {
 	kind := collector.Gauge
@@ -39,7 +43,7 @@ func truth(b bool) float64 {
 
 // allControlMetrics is the list for the documentation.
 func allControlMetrics() (list []collector.Metric) {
-	list = []collector.Metric{controlInCharge, controlTerms}
+	list = []collector.Metric{controlInCharge, controlTerms, controlClosed}
 	for i := range loop.Metrics {
 		list = append(list, controlMetric(&loop.Metrics[i]))
 	}
@@ -66,6 +70,9 @@ func (p controlMetricsOf) Collect(out chan<- prometheus.Metric) {
 	l := p.loop.Load()
 	out <- prometheus.MustNewConstMetric(describeControl(controlInCharge), prometheus.GaugeValue, truth(l != nil))
 	out <- prometheus.MustNewConstMetric(describeControl(controlTerms), prometheus.CounterValue, float64(p.terms.Load()))
+	for listener, n := range map[string]uint64{"admin": p.closed.Load(), "agents": p.agentsClosed.Load()} {
+		out <- prometheus.MustNewConstMetric(describeControl(controlClosed), prometheus.CounterValue, float64(n), listener)
+	}
 	if l == nil {
 		return
 	}

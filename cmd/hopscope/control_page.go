@@ -39,6 +39,8 @@ type controlPage struct {
 	loop    atomic.Pointer[loop.Loop]    // nil for none
 	handler atomic.Pointer[http.Handler] // of the loop, or standby
 	terms   atomic.Uint64                // loops there were
+
+	closed, agentsClosed atomic.Uint64 // connections that were closed for others
 }
 
 // serveControl answers at an address; none serves nothing. Until there is a loop, and afterwards, by says why there is none.
@@ -60,7 +62,7 @@ func serveControl(address string, j *loop.Journal, by func(context.Context) loop
 	h = peer.LimitHTTP(h, peer.Probe, func(w http.ResponseWriter) { http.Error(w, "too many connections", http.StatusServiceUnavailable) })
 	p.server = &http.Server{Handler: h, ConnContext: peer.WithConn, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 20 * time.Second, MaxHeaderBytes: 16 << 10}
 	p.listener = listener
-	go p.server.Serve(peer.Limit(listener, peer.Limits{Max: controlConnections, Reserve: 16}))
+	go p.server.Serve(peer.Limit(listener, peer.Limits{Max: controlConnections, Reserve: 16, Evicted: func() { p.closed.Add(1) }}))
 	if strings.HasPrefix(address, "unix:") {
 		p.unix = address
 	}

@@ -101,7 +101,7 @@ func runSteering(ctx context.Context, files *controlFiles, x *steer.Network, fle
 	}
 	g := grpc.NewServer(loop.ServeOptions(conf)...)
 	agentpb.RegisterPlansServer(g, server)
-	go g.Serve(loop.LimitAgents(listener))
+	go g.Serve(loop.LimitAgents(listener, func() { page.agentsClosed.Add(1) }))
 	defer g.Stop()
 	defer page.steered(l)()
 	ctx, cancel := context.WithCancel(ctx)

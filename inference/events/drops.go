@@ -68,8 +68,11 @@ func (d drops) step(w *inference.Window) {
 		}
 		t.finding.Value = 0
 		text := fmt.Sprintf("node %d dropped nothing more for reason %d after %s", k.node, k.reason, plural(t.count, "packet"))
-		if probeMissing(k.reason, &t.finding.Flow) {
+		switch ofProbe(k.reason, &t.finding.Flow) {
+		case inference.ProbeMissing:
 			text = fmt.Sprintf("no probe is missing any more at the agent with node id %d, after %s", k.node, plural(t.count, "probe"))
+		case inference.ProbeUnsent:
+			text = fmt.Sprintf("the port of the agent with node id %d takes all probes again, after %s", k.node, plural(t.count, "probe"))
 		}
 		d.end(&t.finding, text)
 		return true
@@ -99,15 +102,21 @@ func dropped(w *inference.Window, s *inference.DropStats) float64 {
 	return atLeast(int64(s.Count), all, lossLimit)
 }
 
-// probeMissing reports whether a drop is that of a probe which did not come to its agent.
-func probeMissing(reason uint8, flow *decode.FlowKey) bool {
-	return reason == inference.ProbeMissing && inference.IsProbe(flow)
+// ofProbe is the reason of a drop that an agent reports of a probe, which did not come or was not sent; 0 for all other drops.
+func ofProbe(reason uint8, flow *decode.FlowKey) uint8 {
+	if (reason == inference.ProbeMissing || reason == inference.ProbeUnsent) && inference.IsProbe(flow) {
+		return reason
+	}
+	return 0
 }
 
 func dropText(s *inference.DropStats, total uint64) string {
 	text := fmt.Sprintf("node %d dropped %s for reason %d", s.Node, plural(s.Count, "packet"), s.Reason)
-	if probeMissing(s.Reason, &s.Flow) {
+	switch ofProbe(s.Reason, &s.Flow) {
+	case inference.ProbeMissing:
 		text = fmt.Sprintf("%s did not come to the agent with node id %d", plural(s.Count, "probe"), s.Node)
+	case inference.ProbeUnsent:
+		text = fmt.Sprintf("the port of the agent with node id %d did not take %s", s.Node, plural(s.Count, "probe"))
 	}
 	if total != s.Count {
 		text += fmt.Sprintf(", %d since it began", total)

@@ -81,7 +81,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestLineDown: an agent whose own line is down is not ready, counts the rounds that it cannot send, and says so once.
+// TestLineDown: an agent whose own line is down is not ready, counts the rounds that it cannot send as not sent, and logs it once.
 func TestLineDown(t *testing.T) {
 	namespace(t)
 	cfg, _ := testConfig(t)
@@ -105,14 +105,74 @@ func TestLineDown(t *testing.T) {
 				t.Errorf("%s %s: %d, %s", line, to, code, text)
 			}
 			if to == "down" {
-				before := statusOf(a, "").Lost
-				wait(t, "loss", func() bool { return statusOf(a, "").Lost > before+50 })
+				before := statusOf(a, "")
+				wait(t, "probe that is not sent", func() bool { return statusOf(a, "").SendErrors > before.SendErrors+50 })
+				if x := statusOf(a, ""); x.Lost > before.Lost+5 || x.Silent > 0 { // up to what was under way
+					t.Errorf("%s %s: %d lost, before %d, %d silent", line, to, x.Lost, before.Lost, x.Silent)
+				}
 			}
 		}
 	}
 	if down, up := strings.Count(logged.String(), "the line is down"), strings.Count(logged.String(), "the line is up again"); down != 2 || up != 2 {
 		t.Errorf("%d times down, %d times up:\n%s", down, up, logged.String())
 	}
+}
+
+// TestPortRefuses: an agent whose port is up and takes no probe is not ready, with the reason, and the collector learns that they were not sent.
+func TestPortRefuses(t *testing.T) {
+	namespace(t)
+	cfg, collector := testConfig(t)
+	startFabric(t, INT21, nil)
+	var logged logLines
+	a, err := Open(cfg, logged.logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Adopt(loopPlan(cfg.Name, "p1", "p2"), files); err != nil {
+		t.Fatal(err)
+	}
+	runAgent(t, a)
+	mtu := func(n string) {
+		t.Helper()
+		if out, err := exec.Command("ip", "link", "set", "host0", "mtu", n).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	var unsent atomic.Int64
+	go func() { // until the test closes the socket
+		dec, buf := demux.New(mustProfile(t, "auto")), make([]byte, 9216)
+		for {
+			n, err := collector.Read(buf)
+			if err != nil {
+				return
+			}
+			var b decode.Batch
+			dec.Datagram(&b, decode.AddrFrom(netip.MustParseAddr("127.0.0.1")), buf[:n], 0)
+			for _, r := range b.Reports {
+				if r.Kind == decode.KindDrop && r.DropReason == DropUnsent && r.Flow.Src == decode.AddrFrom(a.ends.From) {
+					unsent.Add(1)
+				}
+			}
+		}
+	}()
+	wait(t, "probe that comes", func() bool { return a.Stats().Received > 50 })
+	before := statusOf(a, "")
+	mtu("68")
+	wait(t, "port that refuses", func() bool { return statusOf(a, "").Unsent != "" })
+	wait(t, "seconds of it", func() bool { return statusOf(a, "").SendErrors > before.SendErrors+400 })
+	x := statusOf(a, "")
+	if code, text := ready(t, a); code != 503 || !strings.Contains(text, "interface host0 does not take all probes: ") || !strings.Contains(text, "message too long: raise the MTU") || x.Problem()+"\n" != text {
+		t.Errorf("%d, %s; the status has %q", code, text, x.Problem())
+	}
+	if x.Lost > before.Lost+10 || x.Silent > 0 || x.LineDown { // up to what was under way
+		t.Errorf("%+v", x)
+	}
+	mtu("1500")
+	wait(t, "port that takes them again", func() bool { code, _ := ready(t, a); return code == 200 && statusOf(a, "").Unsent == "" })
+	if begun, over := strings.Count(logged.String(), "probes are not sent"), strings.Count(logged.String(), "all probes are sent again"); begun != 1 || over != 1 {
+		t.Errorf("%d times refused, %d times over:\n%s", begun, over, logged.String())
+	}
+	wait(t, "report of a hundred", func() bool { return unsent.Load() >= 100 })
 }
 
 // TestFlippedOnTheLine: of 1 % of the frames one bit is changed on a real line. They are counted as corrupt, all of them, and none as lost.

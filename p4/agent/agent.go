@@ -32,6 +32,8 @@ type Agent struct {
 	fromFiles atomic.Bool                  // so is the plan in force
 	loss      atomic.Pointer[Loss]         // by the receiver's last turn
 	down      atomic.Bool                  // so is the agent's own line
+	unsent    atomic.Pointer[error]        // why the card did not take a probe last
+	refuses   atomic.Pointer[string]       // why the port does not take probes at present; nil while it does
 
 	mu      sync.Mutex // what is below
 	plan    *Plan      // in force; nil for none
@@ -255,15 +257,20 @@ type Status struct {
 	SendBPS, TakeBPS float64 // limits
 	Loss             Loss    // of the probes that come to it
 	Down             bool    // so is its own line
+	Unsent           string  // why its port does not take probes at present, in a sentence, or ""
 }
 
 // Status may be called at any time.
 func (a *Agent) Status() Status {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	refuses := ""
+	if why := a.refuses.Load(); why != nil {
+		refuses = *why
+	}
 	return Status{
 		Name: a.cfg.Name, Interface: a.cfg.Interface, Address: a.ends.From, Epoch: a.epoch.Load(), From: a.from, Since: a.since, Load: a.load,
 		Refused: a.refusal, Controller: a.control, SendBPS: a.cfg.SendLimit, TakeBPS: a.cfg.ReceiveLimit,
-		Loss: *a.loss.Load(), Down: a.down.Load(),
+		Loss: *a.loss.Load(), Down: a.down.Load(), Unsent: refuses,
 	}
 }

@@ -22,6 +22,8 @@ type expectations struct {
 
 	longest   int64 // interval, ns
 	unplanned int   // probes that are followed, and that the plan does not have
+
+	unsent []uint32 // by template: rounds that the card did not take, of which collectors know
 }
 
 // expected is a probe of the plan that comes to the agent.
@@ -42,11 +44,15 @@ type expected struct {
 	missing    int64       // rounds missed since the last arrival, at the last tick
 	reported   int64       // rounds that collectors know of
 	silent     bool
+
+	failed uint32 // of an own one: rounds that the card did not take, at the last turn
+	unsent int64  // of these, those since the last arrival
+	came   int64  // when that was, as state.ran
 }
 
 // newExpectations finds the probes of a plan that come to the agent of a name, which has an address and sends its own by w.
 func newExpectations(p *Plan, name string, source [4]byte, w *Work) *expectations {
-	x := &expectations{epoch: p.Epoch, latest: p.Epoch, plan: p, work: w, to: source, own: map[trackKey]*expected{}}
+	x := &expectations{epoch: p.Epoch, latest: p.Epoch, plan: p, work: w, to: source, own: map[trackKey]*expected{}, unsent: make([]uint32, len(w.Templates))}
 	templates := make(map[int]int, len(w.Templates))
 	for k := range w.Templates {
 		templates[w.Templates[k].Probe] = k
@@ -85,6 +91,7 @@ func (t *Track) expect(p *expectations) {
 		for k := range t.plan.list {
 			e := &t.plan.list[k]
 			t.kept += e.gaps + t.missed(e)
+			t.setUnsent(e)
 			old[e.id] = e
 		}
 	}
@@ -100,6 +107,7 @@ func (t *Track) expect(p *expectations) {
 			continue
 		}
 		e.ran, e.silent, e.state, e.key = o.ran, o.silent, o.state, o.key
+		e.unsent, e.came = o.unsent, o.came
 		if e.state != nil {
 			e.state.due = e
 		}
@@ -147,8 +155,8 @@ func (t *Track) scheduled(e *expected) int64 {
 	return max(0, (t.ran-from-int64(Grace))/e.interval)
 }
 
-// missed is how many rounds of a probe are lost behind the last one that came. Of those that the agent sends it knows how many there were, and
-// how many the card did not take.
+// missed is how many rounds of a probe are lost behind the last one that came. Of those that the agent sends it knows how many there were;
+// what the card did not take is no round, and lost nowhere.
 func (t *Track) missed(e *expected) int64 {
 	if !e.own {
 		return max(0, t.scheduled(e)-e.counted)
@@ -157,7 +165,20 @@ func (t *Track) missed(e *expected) int64 {
 	if x := e.state; x != nil && x.epoch == t.plan.epoch {
 		n -= int64(x.seq) + 1
 	}
-	return max(0, n) + int64(t.plan.work.failed[e.template].Load())
+	return max(0, n)
+}
+
+// setUnsent counts the rounds of an own probe that the card did not take since the last one came.
+func (t *Track) setUnsent(e *expected) {
+	if !e.own {
+		return
+	}
+	if e.state != nil && e.state.ran != e.came {
+		e.came, e.unsent = e.state.ran, 0
+	}
+	failed := t.plan.work.failed[e.template].Load()
+	e.unsent += int64(failed - e.failed)
+	e.failed = failed
 }
 
 // over counts what is missed of a beginning that is over, and gives it.
@@ -199,7 +220,8 @@ func (t *Track) turn() (l Loss) {
 			}
 			e.missing = t.missed(e)
 			total += e.gaps + e.missing
-			n := t.scheduled(e)
+			t.setUnsent(e)
+			n := t.scheduled(e) - e.unsent
 			if e.silent = n >= 2; e.silent {
 				if l.Silent++; l.Silent == 1 {
 					l.First = e.id
@@ -256,6 +278,28 @@ func (t *Track) report(mark uint8, each func(k trackKey, packet []byte)) {
 		for range min(n, mostReports) {
 			if err == nil { // the plan was checked
 				each(e.key, packet)
+			}
+		}
+	}
+}
+
+// reportUnsent gives the rounds that the card did not take and of which collectors do not know, by the packet that was not sent.
+func (t *Track) reportUnsent(ends *Ends, each func(k trackKey, packet []byte)) {
+	if t.plan == nil {
+		return
+	}
+	for k := range t.plan.unsent {
+		x, failed := &t.plan.work.Templates[k], t.plan.work.failed[k].Load()
+		n := failed - t.plan.unsent[k]
+		if n == 0 {
+			continue
+		}
+		t.plan.unsent[k] = failed
+		key := trackKey{ends.From.As4(), x.Number}
+		packet, err := t.plan.packet(&expected{probe: x.Probe, key: key}, ends.Mark)
+		for range min(n, mostReports) {
+			if err == nil { // the plan was checked
+				each(key, packet)
 			}
 		}
 	}

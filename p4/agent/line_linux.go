@@ -172,3 +172,16 @@ func sleep(d time.Duration) {
 	ts := unix.NsecToTimespec(int64(d))
 	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &ts, nil) // after an early wake-up nothing is due yet
 }
+
+// advice is what to do about a reason for which the card does not take frames, behind the reason.
+func advice(why error) string {
+	switch {
+	case errors.Is(why, unix.ENETDOWN):
+		return ": \"ip link\" says why it is down"
+	case errors.Is(why, unix.EMSGSIZE):
+		return ": raise the MTU of the interface (\"ip link set mtu\")"
+	case errors.Is(why, unix.ENOBUFS), errors.Is(why, unix.EAGAIN):
+		return ": its queue is full or it has no carrier; lower send_limit_bps, or look at the cable"
+	}
+	return ""
+}

@@ -28,7 +28,8 @@ func (txSocket) slots() int                            { return 0 }
 func (txSocket) slot(int) []byte                       { return nil }
 func (txSocket) set(int, []byte)                       {}
 func (txSocket) send(int) (sent, bytes int, err error) { return 0, 0, nil }
-func (txSocket) missed() []int                         { return nil }
+func (txSocket) missed() ([]int, error)                { return nil, nil }
+func advice(error) string                              { return "" }
 func (rxSocket) slots() int                            { return 0 }
 func (rxSocket) receive(d time.Duration) (int, error)  { time.Sleep(d); return 0, nil }
 func (rxSocket) frame(int) (frame []byte, at int64)    { return nil, 0 }

@@ -77,9 +77,13 @@ func (s *sender) batch(now int64) error {
 		n++
 	}
 	sent, bytes, err := tx.send(n)
-	for _, at := range tx.missed() { // its round is sent the next time: what the card did not take is not lost on the way
+	missed, why := tx.missed()
+	for _, at := range missed { // its round is sent the next time: what the card did not take is not lost on the way
 		s.work.Templates[s.batched[at]].seq--
 		s.work.failed[s.batched[at]].Add(1)
+	}
+	if why != nil {
+		s.agent.unsent.Store(&why)
 	}
 	for _, k := range s.batched[:n] {
 		s.work.next[k].Store(s.work.Templates[k].seq)
@@ -157,8 +161,9 @@ type receiver struct {
 	track  *Track
 	began  time.Time
 	turned time.Duration // when losses were counted last
-	silent bool          // probes do not come, and the log says so
-	shared bool          // a switch has the node id of the agent, and the log says so
+	port   port
+	silent bool // probes do not come, and the log says so
+	shared bool // a switch has the node id of the agent, and the log says so
 }
 
 // tick takes over plans and keys, and passes the time on.
@@ -186,10 +191,12 @@ func (r *receiver) turn() {
 	l := r.track.turn()
 	a.loss.Store(&l)
 	r.track.report(a.ends.Mark, func(k trackKey, packet []byte) { a.collector(k).Missing(packet) })
+	r.track.reportUnsent(&a.ends, func(k trackKey, packet []byte) { a.collector(k).Unsent(packet) })
 	for _, g := range a.out {
 		g.Flush()
 	}
 	a.lineTurn()
+	r.port.turn(a, now)
 	switch {
 	case l.Silent > 0 && !r.silent:
 		a.log.Warn("probes do not come back", "probes", l.Silent, "of", l.Awaited, "first", l.First)

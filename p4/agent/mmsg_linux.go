@@ -29,6 +29,7 @@ type txSocket struct {
 	iovs []unix.Iovec
 	data []byte
 	left []int // slots that the kernel did not take the last time
+	why  error // of the last of them; nil without any
 }
 
 func newTx(fd, batch int) *txSocket {
@@ -54,7 +55,7 @@ func (t *txSocket) set(i int, frame []byte) {
 // send sends the first n slots. It gives how many frames and bytes the kernel took. A frame that it does not take is left out,
 // as one that finds the card's queue full or the link down is; the error is one that does not pass.
 func (t *txSocket) send(n int) (sent, bytes int, err error) {
-	t.left = t.left[:0]
+	t.left, t.why = t.left[:0], nil
 	for at := 0; at < n; {
 		k, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(t.fd), uintptr(unsafe.Pointer(&t.hdrs[at])), uintptr(n-at), 0, 0, 0)
 		switch errno {
@@ -67,15 +68,15 @@ func (t *txSocket) send(n int) (sent, bytes int, err error) {
 		case unix.ENXIO, unix.ENODEV, unix.EBADF:
 			return sent, bytes, fmt.Errorf("the interface is gone: %w", errno)
 		default:
-			t.left = append(t.left, at)
+			t.left, t.why = append(t.left, at), errno
 			at++
 		}
 	}
 	return sent, bytes, nil
 }
 
-// missed are the slots of the last call that the kernel did not take.
-func (t *txSocket) missed() []int { return t.left }
+// missed are the slots of the last call that the kernel did not take, and why it did not take the last of them.
+func (t *txSocket) missed() ([]int, error) { return t.left, t.why }
 
 // controlLen holds a time, and leaves room for a message that was not asked for.
 const controlLen = 64

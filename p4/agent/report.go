@@ -52,6 +52,15 @@ func (g *Groups) add(h *telemetry.Header, packet []byte) {
 // DropMissing is the drop reason in a report about a round that did not come. No list of reasons has it.
 const DropMissing = 250
 
+// DropUnsent is the drop reason in a report about a round that the agent's own card did not take. No list of reasons has it.
+const DropUnsent = 249
+
+// Unsent appends a report that a probe was not sent, whose packet would have begun so.
+func (g *Groups) Unsent(packet []byte) {
+	h := telemetry.Header{Flags: decode.Dropped, Inner: telemetry.InnerIPv4, Metadata: telemetry.MDDrop, DropReason: DropUnsent}
+	g.add(&h, packet)
+}
+
 // Missing appends a report that a probe did not come, whose packet would have begun so.
 func (g *Groups) Missing(packet []byte) {
 	h := telemetry.Header{Flags: decode.Dropped, Inner: telemetry.InnerIPv4, Metadata: telemetry.MDDrop, DropReason: DropMissing}

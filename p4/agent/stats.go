@@ -73,6 +73,8 @@ type Stats struct {
 
 	Datagrams, ReportErrors uint64 // of reports
 
+	StatusClosed, StatusBusy uint64 // connections to the status that were closed for others; requests that were sent back
+
 	Accepted, Refused uint64 // plans
 	Late, Transit     TimesNow
 }
@@ -90,7 +92,7 @@ type counters struct {
 	frames, received, kernelDropped, twice, oldEpoch atomic.Uint64
 	unfollowed, limited, datagrams, reportErrors     atomic.Uint64
 	unplanned, odd, unchecked, sharedID, stray       atomic.Uint64
-	accepted, refused                                atomic.Uint64
+	accepted, refused, statusClosed, statusBusy      atomic.Uint64
 	malformed                                        [numReasons]atomic.Uint64
 	late, transit                                    Times
 }
@@ -102,6 +104,7 @@ func (c *counters) now() Stats {
 		OldEpoch: c.oldEpoch.Load(), Unfollowed: c.unfollowed.Load(), Limited: c.limited.Load(), Datagrams: c.datagrams.Load(),
 		ReportErrors: c.reportErrors.Load(), Accepted: c.accepted.Load(), Refused: c.refused.Load(), Late: c.late.now(), Transit: c.transit.now(),
 		Unplanned: c.unplanned.Load(), Odd: c.odd.Load(), Unchecked: c.unchecked.Load(), SharedID: c.sharedID.Load(),
+		StatusClosed: c.statusClosed.Load(), StatusBusy: c.statusBusy.Load(),
 	}
 	for k := range s.Malformed {
 		s.Malformed[k] = c.malformed[k].Load()

@@ -10,6 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/hopscope/hopscope/ingest/peer"
 )
 
 // StatusAnswer is the answer of /status.
@@ -33,13 +35,16 @@ type StatusAnswer struct {
 	Odd        uint64            `json:"implausible"`
 	Unplanned  uint64            `json:"unplanned"`
 	SharedID   uint64            `json:"shared_node_id"`
-	Dropped    uint64            `json:"kernel_dropped"` // frames for which the receive buffer had no room
-	Unfollowed uint64            `json:"unfollowed"`     // probes whose rounds had no room
-	Unreported uint64            `json:"report_errors"`  // datagrams that could not be sent
+	Dropped    uint64            `json:"kernel_dropped"`     // frames for which the receive buffer had no room
+	Unfollowed uint64            `json:"unfollowed"`         // probes whose rounds had no room
+	Unreported uint64            `json:"report_errors"`      // datagrams that could not be sent
+	Closed     uint64            `json:"connections_closed"` // to the status, to make room for others
+	Busy       uint64            `json:"requests_refused"`   // to the status, because all connections were being answered
 	Awaited    int               `json:"awaited"`
 	Silent     int               `json:"silent"`
 	Missing    string            `json:"missing,omitempty"` // which probes do not come
 	LineDown   bool              `json:"line_down"`
+	Unsent     string            `json:"not_sending,omitempty"` // why the port does not take probes
 	TransitP50 float64           `json:"transit_p50_seconds"`
 	TransitP99 float64           `json:"transit_p99_seconds"`
 	Datagrams  uint64            `json:"report_datagrams"`
@@ -81,6 +86,7 @@ func statusOf(a *Agent, version string) StatusAnswer {
 	out.Odd, out.Unplanned, out.SharedID = n.Odd, n.Unplanned, n.SharedID
 	out.Dropped, out.Unfollowed, out.Unreported = n.KernelDropped, n.Unfollowed, n.ReportErrors
 	out.Awaited, out.Silent, out.Missing, out.LineDown = s.Loss.Awaited, s.Loss.Silent, s.Loss.text(), s.Down
+	out.Unsent, out.Closed, out.Busy = s.Unsent, n.StatusClosed, n.StatusBusy
 	n.Reasons(func(_ string, count uint64) { out.Malformed += count })
 	if c := s.Controller; c.Address != "" {
 		out.Controller = &controllerAnswer{c.Address, c.Connected, c.Since, c.Problem}
@@ -112,6 +118,8 @@ func (x *StatusAnswer) Problem() string {
 		return "the last plan was refused: " + x.Plan.Refused
 	case x.LineDown:
 		return x.lineProblem()
+	case x.Unsent != "":
+		return x.Unsent
 	case x.Missing != "":
 		return x.Missing
 	case x.SharedID > 0:
@@ -151,6 +159,9 @@ func (p *statusPage) Close() {
 	}
 }
 
+// statusConnections are those that are open to the page at a time, beside a reserve for health checks and metrics.
+const statusConnections, statusReserve = 64, 16
+
 // ServeStatus serves status and metrics at an address; with none it serves nothing. Border stands before all answers.
 func ServeStatus(address string, a *Agent, version string, border func(http.Handler) http.Handler) (*statusPage, error) {
 	if address == "" {
@@ -174,6 +185,9 @@ func ServeStatus(address string, a *Agent, version string, border func(http.Hand
 		case x.LineDown:
 			http.Error(w, x.lineProblem(), http.StatusServiceUnavailable)
 			return
+		case x.Unsent != "":
+			http.Error(w, x.Unsent, http.StatusServiceUnavailable)
+			return
 		}
 		fmt.Fprintln(w, "ready")
 	})
@@ -181,7 +195,12 @@ func ServeStatus(address string, a *Agent, version string, border func(http.Hand
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(statusOf(a, version)) // a client that hung up needs no answer
 	})
-	s := &http.Server{Handler: border(mux), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
-	go s.Serve(l)
-	return &statusPage{s, l}, nil
+	h := peer.LimitHTTP(border(mux), peer.Probe, func(w http.ResponseWriter) {
+		a.count.statusBusy.Add(1)
+		http.Error(w, "too many connections", http.StatusServiceUnavailable)
+	})
+	s := &http.Server{Handler: h, ConnContext: peer.WithConn, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+	limited := peer.Limit(l, peer.Limits{Max: statusConnections, Reserve: statusReserve, Evicted: func() { a.count.statusClosed.Add(1) }})
+	go s.Serve(limited)
+	return &statusPage{s, limited}, nil
 }

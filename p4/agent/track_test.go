@@ -142,7 +142,7 @@ func TestAbsence(t *testing.T) {
 	x.lost("a process that stood still", 0, 0)
 }
 
-// TestOwnLine: rounds that the card did not take are rounds of the schedule that did not come.
+// TestOwnLine: rounds that the card did not take are lost nowhere, reported as not sent, and no silence of the probe.
 func TestOwnLine(t *testing.T) {
 	x := newScene(t)
 	x.run(50, all, all)
@@ -156,12 +156,33 @@ func TestOwnLine(t *testing.T) {
 			x.loss = x.track.turn()
 		}
 	}
-	x.lost("the card took nothing", 70, 70)
-	if x.loss.Silent != 1 {
+	x.lost("the card took nothing", 0, 0)
+	if x.loss.Silent != 0 {
+		t.Errorf("%+v", x.loss)
+	}
+	unsent := 0
+	for range 2 {
+		x.track.reportUnsent(&Ends{From: netip.AddrFrom4(sceneSource)}, func(k trackKey, _ []byte) {
+			if k != (trackKey{sceneSource, 0}) {
+				t.Errorf("not sent: %v", k)
+			}
+			unsent++
+		})
+	}
+	if unsent != mostReports { // of the 70 of a turn
+		t.Errorf("%d are reported as not sent", unsent)
+	}
+	x.adopt(8)
+	if x.run(10, none, all); x.loss.Silent != 0 {
+		t.Errorf("a second after the line is there again and a plan came: %+v", x.loss)
+	}
+	x.run(30, none, all)
+	x.lost("the line is there again, and the network is dead", 20, 40)
+	if x.loss.Silent != 1 || x.loss.First != "own" {
 		t.Errorf("%+v", x.loss)
 	}
 	x.run(50, all, all)
-	x.lost("and the line is there again", 70, 70)
+	x.lost("and all come", 40, 40)
 }
 
 // TestOneFrame: whatever one frame says of round, epoch and time, it is not 59,999 lost rounds, and what is lost after it is counted.

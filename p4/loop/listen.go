@@ -30,12 +30,14 @@ func ServeOptions(conf *tls.Config) []grpc.ServerOption {
 }
 
 // LimitAgents bounds the connections of agents: a quarter of the descriptors of the process stays for everything else, and of those that have
-// shown no certificate yet the oldest makes room for a new one.
-func LimitAgents(l net.Listener) net.Listener { return limitAgents(l, descriptors()) }
+// shown no certificate yet the oldest makes room for a new one, with a call of closed.
+func LimitAgents(l net.Listener, closed func()) net.Listener {
+	return limitAgents(l, descriptors(), closed)
+}
 
-func limitAgents(l net.Listener, descriptors uint64) net.Listener {
+func limitAgents(l net.Listener, descriptors uint64, closed func()) net.Listener {
 	most := int(min(mostAgents, descriptors-descriptors/4))
-	return peer.Limit(l, peer.Limits{Max: most, Silent: max(1, min(mostSilent, most/4))})
+	return peer.Limit(l, peer.Limits{Max: most, Silent: max(1, min(mostSilent, most/4)), Evicted: closed})
 }
 
 // admitting gives a connection its place when its certificate is found to be good.

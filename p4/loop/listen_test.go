@@ -3,6 +3,7 @@ package loop
 import (
 	"net"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,7 +27,8 @@ func TestSilentConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	const descriptors = 1024
-	l := limitAgents(inner, descriptors)
+	var closed atomic.Int64
+	l := limitAgents(inner, descriptors, func() { closed.Add(1) })
 	g := grpc.NewServer(ServeOptions(conf)...)
 	agentpb.RegisterPlansServer(g, s.Server)
 	go g.Serve(l)
@@ -79,6 +81,9 @@ func TestSilentConnections(t *testing.T) {
 	}
 	if n := l.(*peer.Limiter).Open(); n > descriptors-descriptors/4 {
 		t.Errorf("%d connections are open", n)
+	}
+	if n := closed.Load(); n < int64(rounds.Of(1500, 12_000))-400-mostSilent {
+		t.Errorf("%d were closed", n)
 	}
 	select {
 	case e := <-s.events:

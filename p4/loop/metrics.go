@@ -59,6 +59,8 @@ var Metrics = []Metric{
 	ofRounds("rounds_lost_total", "Those of them that got lost.", true, func(r *roundsStatus) float64 { return float64(r.Lost) }),
 	ofRounds("rounds_refused_total", "Answers of agents about rounds that cannot be, and were refused, whole.", true, func(r *roundsStatus) float64 { return float64(r.Refused) }),
 	ofRounds("rounds_begun_anew_total", "Times that the rounds of a probe could not be followed further, as after a change of plan; what was not known by then stays unknown.", true, func(r *roundsStatus) float64 { return float64(r.Declined) }),
+	ofRounds("rounds_unsent_total", "Rounds that the agents' own ports did not take. They are not lost in the network, and accuse no link.", true, func(r *roundsStatus) float64 { return float64(r.Unsent) }),
+	ofRounds("agents_unable", "Agents whose ports did not take some rounds since they were asked before.", false, func(r *roundsStatus) float64 { return float64(r.Unable) }),
 	ofRounds("rounds_agents", "Agents that told of rounds when they were asked last.", false, func(r *roundsStatus) float64 { return float64(r.Agents) }),
 	ofRounds("rounds_probes", "Probes whose rounds could be followed then.", false, func(r *roundsStatus) float64 { return float64(r.Probes) }),
 	gauge("behind_probes", "Probes of the base plan that are still to change, after a change of the network.", func(s *Status) float64 { return float64(s.Behind) }),

@@ -41,6 +41,10 @@ type roundsStatus struct {
 	Probes   int    `json:"probes"`            // whose rounds the last survey could follow
 	Agents   int    `json:"agents"`            // that answered it
 	Declined uint64 `json:"begun_anew"`        // times that the rounds of a probe could not be followed any further
+
+	Unsent  uint64 `json:"unsent"`                // rounds that the agents' own ports did not take; they are not lost in the network
+	Unable  int    `json:"agents_unable"`         // agents whose ports did not take some since the survey before
+	Refuses string `json:"not_sending,omitempty"` // one of these, in a sentence
 }
 
 // Rounds finds which rounds of probes got lost, from what agents count: surveys come in, one after the other, and rounds go out whose
@@ -68,10 +72,17 @@ type teller struct {
 	refused uint64 // answers
 	asked   int64  // the last answer's
 	epoch   uint32
+	unable  unsent                       // since the answer before
 	sent    map[string]*agent.SentRounds // of the last answer
 	came    map[cameKey]*agent.CameRounds
 	before  map[cameKey]*agent.CameRounds // of the answer before
 	told    *agent.Rounds                 // in this survey; nil if it did not, or its answer was refused
+}
+
+// unsent are rounds that an agent's own port did not take, and the probes that they are of.
+type unsent struct {
+	rounds uint64
+	probes int
 }
 
 type cameKey struct {
@@ -197,6 +208,7 @@ func (r *Rounds) Survey(list []Told) (refused []error) {
 	r.due = true
 	r.status.Surveys++
 	r.status.Agents, r.status.Probes = 0, 0
+	r.status.Unable, r.status.Refuses = 0, ""
 	for _, t := range r.agents {
 		t.told = nil
 	}
@@ -229,6 +241,7 @@ func (r *Rounds) Survey(list []Told) (refused []error) {
 			continue
 		}
 		r.status.Agents++
+		r.status.add(x.Agent, t.unable)
 	}
 	for k := range r.probes {
 		r.follow(&r.probes[k])
@@ -236,19 +249,47 @@ func (r *Rounds) Survey(list []Told) (refused []error) {
 	return refused
 }
 
+// add counts the rounds of a probe.
+func (u *unsent) add(rounds int64) {
+	if rounds > 0 {
+		u.rounds += uint64(rounds)
+		u.probes++
+	}
+}
+
+// add counts the rounds that the port of an agent did not take.
+func (s *roundsStatus) add(name string, u unsent) {
+	if u.rounds == 0 {
+		return
+	}
+	s.Unsent += u.rounds
+	if s.Unable++; s.Refuses == "" {
+		s.Refuses = fmt.Sprintf("the port of agent %s did not take %d rounds of %d probes: \"hopscope agent status\" there says why", cut(name), u.rounds, u.probes)
+	}
+}
+
 // take holds an answer against the one before.
 func (t *teller) take(x *Told) error {
 	n := x.Rounds
+	var unable unsent
 	sent := make(map[string]*agent.SentRounds, len(n.Sent))
 	for k := range n.Sent {
 		s := &n.Sent[k]
 		sent[s.ID] = s
 		old := t.sent[s.ID]
-		if old == nil || t.epoch != n.Epoch || old.Number != s.Number {
-			continue
-		}
 		// Twice as many as fit, and some for a clock that is set.
 		most := 2*(x.Answered-t.asked)/int64(s.Interval) + 16
+		if old == nil || t.epoch != n.Epoch || old.Number != s.Number {
+			if t.sent != nil && t.epoch != n.Epoch { // all since the plan came
+				unable.add(min(int64(s.Failed), most))
+			}
+			continue
+		}
+		failed := int64(int32(s.Failed - old.Failed))
+		if failed < 0 || failed > most {
+			return fmt.Errorf("of probe %.40q %d rounds were not sent after %d, at most %d more", s.ID, s.Failed, old.Failed, most)
+		}
+		unable.add(failed)
 		if more := int64(int32(s.Next - old.Next)); more < 0 || more > most {
 			return fmt.Errorf("round %d of probe %.40q comes after round %d, at most %d later", s.Next, s.ID, old.Next, most)
 		}
@@ -269,7 +310,7 @@ func (t *teller) take(x *Told) error {
 			return fmt.Errorf("of number %d of %v %d more rounds were in switches for %d ns, of %d that came", c.Number, netip.AddrFrom4(c.Source), of, sum, c.Received-old.Received)
 		}
 	}
-	t.sent, t.before, t.came, t.epoch, t.asked, t.told = sent, t.came, came, n.Epoch, x.Asked, n
+	t.sent, t.before, t.came, t.epoch, t.asked, t.told, t.unable = sent, t.came, came, n.Epoch, x.Asked, n, unable
 	return nil
 }
 

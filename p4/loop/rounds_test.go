@@ -29,6 +29,8 @@ type twoHosts struct {
 type countingHost struct {
 	life       uint64
 	epoch, seq uint32
+	failed     uint32 // rounds that its port did not take
+	refuses    bool   // so it does
 	track      *agent.Track
 	spoiled    uint64
 	gone       bool   // answers nothing
@@ -69,7 +71,7 @@ func (x *twoHosts) told(k int) Told {
 	p := &x.rounds.probes[k]
 	r := &agent.Rounds{Epoch: h.epoch, Address: netip.AddrFrom4(x.source(k)), Spoiled: h.spoiled, Came: h.track.Came()}
 	if h.epoch > 0 {
-		r.Sent = []agent.SentRounds{{ID: p.id, Number: 7, Route: p.route, Interval: roundsInterval, Next: h.seq}}
+		r.Sent = []agent.SentRounds{{ID: p.id, Number: 7, Route: p.route, Interval: roundsInterval, Next: h.seq, Failed: h.failed}}
 	}
 	y, err := agent.RoundsOf(r.Proto(roundsNames[k], 1))
 	return Told{Agent: roundsNames[k], Life: h.life, Asked: x.now, Answered: x.now, Rounds: y, Wrong: err}
@@ -108,6 +110,10 @@ func (x *twoHosts) send(k, n int, drop func(i int) bool) {
 		if h.down || h.epoch == 0 {
 			continue
 		}
+		if h.refuses {
+			h.failed++
+			continue
+		}
 		seq := h.seq
 		h.seq++
 		if to.down || drop != nil && drop(i) {
@@ -136,6 +142,49 @@ func (x *twoHosts) want(what string, least uint64, lost uint64) {
 	}
 	x.sent, x.lost = [2]uint64{}, [2]uint64{}
 }
+
+// TestUnsent: rounds that an agent's own port did not take are counted as such, by a sentence that names the agent while it lasts, and none of them
+// is lost, whatever part of them was sent. Counts that cannot be are refused.
+func TestUnsent(t *testing.T) {
+	x := newTwoHosts(t)
+	x.cycles(4, nil)
+	x.want("all is well", 20, 0)
+	a := x.hosts[0]
+	a.refuses = true
+	x.cycles(20, nil)
+	if s := x.rounds.Status(); x.lost != [2]uint64{} || s.Unsent != 200 || s.Unable != 1 || !strings.Contains(s.Refuses, "agent a did not take 10 rounds of 1 probes") {
+		t.Errorf("a port that takes nothing: %v lost, %+v", x.lost, s)
+	}
+	a.refuses = false
+	x.cycles(1, nil)
+	x.sent = [2]uint64{}
+	x.cycles(3, func(i int) bool { a.refuses = i%2 == 0; return false }) // from the next round on
+	a.refuses = false
+	x.cycles(4, nil)
+	s := x.rounds.Status()
+	if s.Unable != 0 || s.Refuses != "" || s.Unsent <= 200 || s.Unsent >= 230 {
+		t.Errorf("a port that takes all again: %+v", s)
+	}
+	x.want("half of them", 40, 0)
+	x.cycles(3, third)
+	x.cycles(3, nil)
+	if x.lost[0] != 9 || x.rounds.Status().Unsent != s.Unsent {
+		t.Errorf("%d of 9 are lost, %+v", x.lost[0], x.rounds.Status())
+	}
+	for _, forged := range []uint32{a.failed - 1, a.failed + 1<<20} {
+		a.failed = forged
+		x.now += int64(time.Second)
+		if err := x.survey(); len(err) != 1 || !strings.Contains(err[0].Error(), "were not sent after") {
+			t.Errorf("%d rounds not sent: %v", forged, err)
+		}
+		if n := x.rounds.Status().Unsent; n != s.Unsent {
+			t.Errorf("%d are counted", n)
+		}
+		x.survey()
+	}
+}
+
+func third(i int) bool { return i%3 == 1 }
 
 // TestRounds: what gets lost is reported, once and by its probe, and nothing else ever is: not what is on its way, not when an agent
 // or the controller starts anew, a plan changes, a clock is set, an agent does not answer, frames are not read, or numbers wrap

@@ -191,11 +191,11 @@ func (s *surveys) survey(ctx context.Context) []Told {
 }
 
 // FollowRounds asks for rounds once in a time, [Settle] at least, until ctx ends, and adds them to the Rounds that find the losses.
-// Each reason for which an answer is refused is logged once.
+// Each reason for which an answer is refused is logged once, and once that agents begin, and end, to report rounds that they could not send.
 func (s *Server) FollowRounds(ctx context.Context, every time.Duration, to *Rounds) {
 	t := time.NewTimer(0)
 	defer t.Stop()
-	said := ""
+	said, unable := "", false
 	for {
 		select {
 		case <-ctx.Done():
@@ -212,6 +212,13 @@ func (s *Server) FollowRounds(ctx context.Context, every time.Duration, to *Roun
 			if said != err.Error() {
 				said = err.Error()
 				s.log.Warn("rounds of probes are refused", "error", said)
+			}
+		}
+		if refuses := to.Status().Refuses; (refuses != "") != unable {
+			if unable = refuses != ""; unable {
+				s.log.Warn("probes are not sent, and accuse no link", "problem", refuses)
+			} else {
+				s.log.Info("agents send all their probes again")
 			}
 		}
 		t.Reset(max(every, Settle))

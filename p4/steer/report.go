@@ -48,6 +48,8 @@ func Problem(s *loop.Status) string {
 		return fmt.Sprintf("%d of %d devices do not follow: %s", bad, len(s.Devices), first)
 	case s.InForce == 0 && !s.DryRun:
 		return "no plan is in force yet"
+	case s.Rounds != nil && s.Rounds.Refuses != "":
+		return s.Rounds.Refuses
 	}
 	return ""
 }
@@ -93,6 +95,9 @@ func WriteStatus(w io.Writer, s *loop.Status) error {
 		refused := ""
 		if r.Refused > 0 {
 			refused = fmt.Sprintf("; %d answers refused: %s", r.Refused, names.Printable(r.Why))
+		}
+		if r.Unsent > 0 {
+			refused = fmt.Sprintf("; %d not sent by their agents", r.Unsent) + refused
 		}
 		fmt.Fprintf(t, "rounds\t%d lost of %d; followed of %d probes by what %d agents tell%s\n", r.Lost, r.Sent, r.Probes, r.Agents, refused)
 	}
