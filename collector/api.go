@@ -162,6 +162,9 @@ type Alerting = stores.Alerting
 // AlertMetrics are the metrics of alerts.
 var AlertMetrics = stores.AlertMetrics
 
+// RemovedMetrics are the metrics of stores that remove what they stored.
+var RemovedMetrics = stores.RemovedMetrics
+
 // NewAlerting reads the file of rules, if there is one. A wrong file is logged, and nothing is muted.
 func NewAlerting(cfg notify.Config, instance string, log *slog.Logger) (*Alerting, error) {
 	return stores.NewAlerting(cfg, instance, log)

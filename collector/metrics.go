@@ -117,6 +117,7 @@ func read(sources []Source) []Metric {
 	}
 	own = append(own, mPoints, mSeriesPoints, mPointsMade, mPointsStored, mPointsInFlight, mPointsDropped, mPointsUnsettled, mRefusedBytes, mRefusedEvicted, mRetries, mRaw, mSteps, mStep, mClockHeld, mCorrections, mMisplaced, mNames, mNamesFailed, mSitesRefused, mRivals, mReady, mAside)
 	own = append(own, stores.AlertMetrics...)
+	own = append(own, stores.RemovedMetrics...)
 	return slices.Insert(own, 14, sourceMetrics(sources)...)
 }
 
@@ -281,6 +282,7 @@ func (c *Collector) collectSinks(emit metrics.Emit) {
 			metrics.Of(mRaw, dropped, "dropped"),
 		)
 	}
+	c.stores.EmitRemoved(emit)
 	for _, s := range c.stores.All() {
 		st := s.Stats()
 		if st.Spool != nil {

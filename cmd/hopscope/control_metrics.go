@@ -24,6 +24,9 @@ var (
 var controlClosed = collector.Metric{Name: "hopscope_control_connections_closed_total", Help: "Connections that said nothing and were closed to make room for others, by listener: admin or agents.",
 	Labels: []string{"listener"}, Kind: collector.Counter}
 
+// controlRemoved has a label.
+var controlRemoved = collector.Metric{Name: "hopscope_control_journal_removed_total", Help: "What the journal removed, because it keeps so many files (journal.keep).", Labels: []string{"unit"}, Kind: collector.Counter}
+
 // controlMetric is a metric of a loop.
 func controlMetric(m *loop.Metric) collector.Metric {
 	kind := collector.Gauge
@@ -43,7 +46,7 @@ func truth(b bool) float64 {
 
 // allControlMetrics is the list for the documentation.
 func allControlMetrics() (list []collector.Metric) {
-	list = []collector.Metric{controlInCharge, controlTerms, controlClosed}
+	list = []collector.Metric{controlInCharge, controlTerms, controlClosed, controlRemoved}
 	for i := range loop.Metrics {
 		list = append(list, controlMetric(&loop.Metrics[i]))
 	}
@@ -72,6 +75,10 @@ func (p controlMetricsOf) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(describeControl(controlTerms), prometheus.CounterValue, float64(p.terms.Load()))
 	for listener, n := range map[string]uint64{"admin": p.closed.Load(), "agents": p.agentsClosed.Load()} {
 		out <- prometheus.MustNewConstMetric(describeControl(controlClosed), prometheus.CounterValue, float64(n), listener)
+	}
+	files, records := p.journal.Removed()
+	for unit, n := range map[string]uint64{"files": files, "records": records} {
+		out <- prometheus.MustNewConstMetric(describeControl(controlRemoved), prometheus.CounterValue, float64(n), unit)
 	}
 	if l == nil {
 		return

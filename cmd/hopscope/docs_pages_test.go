@@ -53,7 +53,7 @@ by store; after a take-over the windows since the last checkpoint count here, to
 | metric | type | labels | meaning |
 | --- | --- | --- | --- |
 `)
-	list := slices.Concat(fleet.Metrics, collector.AlertMetrics)
+	list := slices.Concat(fleet.Metrics, collector.AlertMetrics, collector.RemovedMetrics)
 	for _, m := range consumeMetrics {
 		list = append(list, m.Metric)
 	}

@@ -82,6 +82,8 @@ var limits = []struct{ setting, number, held string }{
 	{"agent max_probes", "hopscope_agent_plans_refused_total", "p4/agent/limits_linux_test.go max_probes"},
 	{"agent mtu", "hopscope_agent_plans_refused_total", "p4/agent/limits_linux_test.go mtu"},
 	{"agent receive_buffer_bytes", "hopscope_agent_kernel_dropped_total", "p4/agent/limits_linux_test.go func TestLimitsOfBuffer"},
+	{"jsonl.keep_files", "hopscope_sink_removed_total", "sink/jsonl/file_test.go func TestRemoved"},
+	{"control journal.keep", "hopscope_control_journal_removed_total", "p4/loop/journal_test.go func TestJournalRemoves"},
 	{"control loop.budget_hops", "hopscope_control_left_out_links", "p4/loop/limits_test.go loop.budget_hops"},
 	{"control loop.max_changes", "hopscope_control_left_out_links", "p4/loop/limits_test.go loop.max_changes"},
 }
@@ -93,7 +95,7 @@ var unlimited = map[string][]string{
 	"how work is divided, or handed on": {"shards", "udp.workers", "udp.batch_size", "pcap.batch_frames", "influx.batch_points", "kafka.slices", "kafka.in_flight", "kafka.drain_bytes",
 		"kafka.max_message_bytes", "consume.record_bytes", "*.spool.segment_bytes", "parquet.memory_bytes", "parquet.row_group_rows", "influx.split_requests", "flows.path_length", "pint.sketch_bytes"},
 	"when a value is worth a finding, or how many are compared":                            {"events.[^m]*", "events.min_records"},
-	"how far back something is kept or merged":                                             {"corrections_bytes", "web.history_windows", "jsonl.rotate_bytes", "jsonl.keep_files", "consume.patience"},
+	"how far back something is kept or merged":                                             {"corrections_bytes", "web.history_windows", "jsonl.rotate_bytes", "consume.patience"},
 	"where loss ends and a restart begins, which series and findings say of each exporter": {"exporters.tracking.window", "exporters.tracking.max_gap"},
 	"the busiest of all, whose number every window has":                                    {"flows.top_flows"},
 	"senders wait in the queue of the system":                                              {"otlp.max_connections"},
@@ -102,7 +104,7 @@ var unlimited = map[string][]string{
 	"how an agent hands frames over": {"agent batch_size"},
 	"when a link is suspicious, and when its probes change, of which the status has the time": {"control collector.queue_floor_bytes", "control loop.switch_cost_hops",
 		"control loop.retry_after", "control loop.audit", "control loop.raise_after", "control loop.doubt_after", "control loop.clear_after"},
-	"how far back a journal goes": {"control journal.max_bytes", "control journal.keep"},
+	"how far back a journal goes": {"control journal.max_bytes"},
 }
 
 // TestLimits walks the settings: each whole number is a limit with a number for what it leaves out, or leaves nothing out.
@@ -141,7 +143,7 @@ func testAllLimits(t *testing.T) {
 		}
 	}
 	numbers := map[string]bool{}
-	for _, m := range slices.Concat(fleet.Metrics, allControlMetrics()) {
+	for _, m := range slices.Concat(fleet.Metrics, collector.RemovedMetrics, allControlMetrics()) {
 		numbers[m.Name] = true
 	}
 	for _, m := range agent.Metrics() {

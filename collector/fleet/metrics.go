@@ -49,7 +49,7 @@ var (
 
 // Registry returns all metrics of the consumer, and those of the process. Further ones can be added to it.
 func (c *Consumer) Registry() *prometheus.Registry {
-	return metrics.Registry(slices.Concat(Metrics, stores.AlertMetrics), c.emit, c.writeSeconds)
+	return metrics.Registry(slices.Concat(Metrics, stores.AlertMetrics, stores.RemovedMetrics), c.emit, c.writeSeconds)
 }
 
 // emit publishes what there is at this moment.
@@ -99,6 +99,7 @@ func (c *Consumer) emit(emit metrics.Emit) {
 	missing := len(c.last.missing)
 	c.mu.Unlock()
 	c.alerting.Emit(emit)
+	c.series.EmitRemoved(emit)
 	emit.All(
 		metrics.Of(mMissing, missing),
 		metrics.Of(mForced, forced),

@@ -2,6 +2,7 @@ package stores
 
 import (
 	"github.com/hopscope/hopscope/collector/ledger"
+	"github.com/hopscope/hopscope/collector/metrics"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -29,4 +30,21 @@ func (s *Set) Limits(balances []sink.Balance) (list []sink.Limit) {
 		}
 	}
 	return list
+}
+
+// mRemoved is the metric of stores that remove what they stored.
+var mRemoved = metrics.NewCounter("hopscope_sink_removed_total", "What the sink removed of what it had stored, because it keeps so many files.", "sink", "unit")
+
+// RemovedMetrics are the metrics of EmitRemoved.
+var RemovedMetrics = []metrics.Metric{mRemoved}
+
+// EmitRemoved gives the values of RemovedMetrics, for the stores that remove anything.
+func (s *Set) EmitRemoved(emit metrics.Emit) {
+	for _, q := range s.All() {
+		if r, ok := q.Writer.(sink.Remover); ok {
+			files, points := r.Removed()
+			emit(mRemoved, float64(files), q.Name(), "files")
+			emit(mRemoved, float64(points), q.Name(), "points")
+		}
+	}
 }

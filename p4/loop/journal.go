@@ -31,8 +31,9 @@ type Journal struct {
 	seed   seedOf
 	damage []Damage
 
-	mu   sync.Mutex // what is below
-	last []control.Record
+	mu      sync.Mutex // what is below
+	last    []control.Record
+	removed [2]uint64 // files and records that rotation removed
 }
 
 const (
@@ -243,6 +244,7 @@ func (j *Journal) rotate() error {
 	if _, err = f.WriteAt(line, 0); err == nil {
 		err = f.Sync()
 	}
+	gone := flock.Lines(j.name(j.keep)) // records
 	for n := j.keep; n >= 1 && err == nil; n-- {
 		from := j.path
 		if n > 1 {
@@ -261,9 +263,25 @@ func (j *Journal) rotate() error {
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
+	if gone > 0 {
+		j.mu.Lock()
+		j.removed[0]++
+		j.removed[1] += gone
+		j.mu.Unlock()
+	}
 	old := j.file
 	j.file, j.size = f, int64(len(line))
 	return old.Close()
+}
+
+// Removed counts the files, and the records in them, that gave way to newer ones since the start. It may be called from anywhere.
+func (j *Journal) Removed() (files, records uint64) {
+	if j == nil {
+		return 0, 0
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.removed[0], j.removed[1]
 }
 
 func (j *Journal) remember(r control.Record) {

@@ -150,6 +150,36 @@ func TestJournalCarriesSuspects(t *testing.T) {
 	}
 }
 
+// TestJournalRemoves: a journal that is full ten times over counts the records of the files that it does not keep.
+func TestJournalRemoves(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	j, err := OpenJournal(path, 1000, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	const appended = 300
+	for n := range uint32(appended) {
+		if err := j.Append([]control.Record{{What: control.Pushed, Epoch: n + 1, Device: "agent a", Time: 1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left, begun := uint64(0), uint64(0)
+	for _, name := range []string{path, j.name(1), j.name(2)} {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left += uint64(bytes.Count(b, []byte("\n")))
+		begun++
+	}
+	files, records := j.Removed()
+	begun += files - 1 // those after the first begin with a record of what was in force
+	if files < 10 || records+left != appended+begun {
+		t.Errorf("%d files with %d records are removed, %d records are left, of %d", files, records, left, appended+begun)
+	}
+}
+
 // TestJournalFails: while the journal cannot be written no device is blamed, nothing that no agent confirmed is in force, and the log
 // has the end once, when a record was written.
 func TestJournalFails(t *testing.T) {

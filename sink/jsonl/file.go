@@ -1,6 +1,7 @@
 package jsonl
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,10 @@ type file struct {
 	size   int64     // bytes of lines that are stored
 	torn   bool      // behind those there may be a part of a write that failed
 	period time.Time // the last write's, by Config.RotateInterval
+
+	lines   uint64               // in the file, unless it was there before
+	strange bool                 // so it was, and lines are not known
+	kept    map[time.Time]uint64 // lines of files that this process wrote whole and put aside
 }
 
 type diskFile interface {
@@ -48,7 +53,7 @@ type diskFile interface {
 
 // newFile opens the file.
 func newFile(conf Config, stats *counters) (*file, error) {
-	f := &file{conf: conf, stats: stats, now: time.Now}
+	f := &file{conf: conf, stats: stats, now: time.Now, kept: map[time.Time]uint64{}}
 	f.create = func(path string) (diskFile, error) {
 		return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o644)
 	}
@@ -71,6 +76,7 @@ func (f *file) write(_ context.Context, lines []byte) error {
 		return fmt.Errorf("write %s: %w", f.conf.Path, err)
 	}
 	f.size += int64(len(lines))
+	f.lines += uint64(bytes.Count(lines, []byte{'\n'}))
 	f.period = f.periodOf(now)
 	return nil
 }
@@ -169,6 +175,7 @@ func (f *file) openOnce() (whole bool, err error) {
 		}
 	}
 	f.size, f.torn, f.period = f.info.Size(), false, f.periodOf(f.info.ModTime())
+	f.lines, f.strange = 0, f.size > 0
 	if f.size == 0 {
 		return true, nil
 	}
@@ -200,16 +207,26 @@ func (f *file) putAside(now time.Time) error {
 		return err
 	}
 	f.stats.rotations.Add(1)
+	if !f.strange {
+		f.kept[now] = f.lines
+	}
 	if err := f.close(); err != nil {
 		return err
 	}
 	aside = append(aside, now)
 	for _, t := range aside[:max(0, len(aside)-f.conf.KeepFiles)] {
-		if err := os.Remove(f.nameAt(t)); err != nil {
+		name := f.nameAt(t)
+		lines, known := f.kept[t]
+		if !known {
+			lines = flock.Lines(name)
+		}
+		if err := os.Remove(name); err != nil {
 			f.stats.unremoved.Add(1) // the next rotation tries again
 			continue
 		}
+		delete(f.kept, t)
 		f.stats.removed.Add(1)
+		f.stats.removedLines.Add(lines)
 	}
 	if f.conf.Sync {
 		return flock.SyncDir(filepath.Dir(f.conf.Path))

@@ -128,8 +128,31 @@ func TestRotationBySize(t *testing.T) {
 	if !slices.Equal(names, want) {
 		t.Errorf("files %q, want %q", names, want)
 	}
-	if got := w.Stats(); got.Rotations != 3 || got.Removed != 1 || got.Unremoved != 0 {
+	if got := w.Stats(); got.Rotations != 3 || got.Removed != 1 || got.RemovedLines != 2 || got.Unremoved != 0 {
 		t.Errorf("Stats() = %+v", got)
+	}
+}
+
+// Ten times as many files as are kept come, over two runs: each line that was removed is counted.
+func TestRemoved(t *testing.T) {
+	c := testConfig(t)
+	c.RotateInterval, c.KeepFiles, c.RotateBytes = 0, 4, 1
+	removed := uint64(0)
+	for run := range 2 {
+		w := mustNew(t, c)
+		for i := range 20 {
+			mustWrite(t, w, i, i, i)
+		}
+		w.Close()
+		files, points := w.Removed()
+		if want := uint64(15 + 5*run); files != want || points != 3*want { // the second run has the files of the first
+			t.Errorf("run %d: %d files and %d points are removed", run, files, points)
+		}
+		removed += points
+	}
+	names, text := contents(t, c.Path)
+	if got := uint64(strings.Count(strings.Join(text, ""), "\n")); len(names) != 5 || removed+got != 2*20*3 {
+		t.Errorf("%d points were written, %d removed, and %d are in %q", 2*20*3, removed, got, names)
 	}
 }
 

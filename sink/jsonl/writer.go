@@ -19,7 +19,10 @@ type writer struct {
 	stats counters
 }
 
-var _ sink.Encoder = (*writer)(nil)
+var (
+	_ sink.Encoder = (*writer)(nil)
+	_ sink.Remover = (*writer)(nil)
+)
 
 // output is where lines go. Write stores whole lines or gives an error; it may then be called with the same again.
 type output interface {
@@ -28,7 +31,7 @@ type output interface {
 }
 
 type counters struct {
-	lines, bytes, rotations, removed, unremoved, fieldsDropped, pointsDropped atomic.Uint64
+	lines, bytes, rotations, removed, removedLines, unremoved, fieldsDropped, pointsDropped atomic.Uint64
 }
 
 // Stats are totals since the start.
@@ -37,6 +40,7 @@ type Stats struct {
 	Bytes         uint64 // in those
 	Rotations     uint64 // files put aside
 	Removed       uint64 // files removed because there were more than Config.KeepFiles
+	RemovedLines  uint64 // of those
 	Unremoved     uint64 // failed attempts at that
 	FieldsDropped uint64 // not finite
 	PointsDropped uint64 // nothing left to write after that
@@ -71,8 +75,13 @@ func (w *writer) Stats() Stats {
 	s := &w.stats
 	return Stats{
 		Lines: s.lines.Load(), Bytes: s.bytes.Load(), Rotations: s.rotations.Load(), Removed: s.removed.Load(),
-		Unremoved: s.unremoved.Load(), FieldsDropped: s.fieldsDropped.Load(), PointsDropped: s.pointsDropped.Load(),
+		RemovedLines: s.removedLines.Load(), Unremoved: s.unremoved.Load(), FieldsDropped: s.fieldsDropped.Load(), PointsDropped: s.pointsDropped.Load(),
 	}
+}
+
+// Removed implements [sink.Remover].
+func (w *writer) Removed() (files, points uint64) {
+	return w.stats.removed.Load(), w.stats.removedLines.Load()
 }
 
 // Encode appends b as lines.
