@@ -24,7 +24,8 @@ const (
 	IPFIX
 	NetFlow9
 	NetFlow5
-	OTLP // metrics of OpenTelemetry
+	OTLP   // metrics of OpenTelemetry
+	SFlow4 // versions 2 and 4 of sFlow, which are recognised and not read
 	formatEnd
 )
 
@@ -45,6 +46,7 @@ var formatNames = [NumFormats]string{
 	NetFlow9:        "netflow-9",
 	NetFlow5:        "netflow-5",
 	OTLP:            "otlp",
+	SFlow4:          "sflow-4",
 }
 
 func (f Format) String() string {
@@ -204,7 +206,7 @@ type Report struct {
 	// number are there all the same as far as they were captured, for the count of losses, and not to be printed.
 	HeaderCut  bool
 	Seq        uint32
-	HeaderTime uint32 // ingress timestamp of the report header 0.5 and 1.0
+	HeaderTime uint32 // ingress timestamp of the report header 0.5 and 1.0; for how long an agent of sFlow has run
 
 	Flow     FlowKey
 	Inner    FlowKey // of the innermost IP packet in that of Flow, where it carries one

@@ -93,6 +93,10 @@ func (p *Pipeline) Learned() (nodes []names.Node) {
 		ports = append(ports, w.decoder.Load().Learned()...)
 	}
 	for _, x := range ports {
+		if x.Why != "" {
+			nodes = append(nodes, names.Node{ID: x.Node, DropReasons: map[uint8]string{x.Reason: x.Why}})
+			continue
+		}
 		nodes = append(nodes, names.Node{ID: x.Node, Name: x.Agent.String(), Interfaces: []names.Interface{{ID: x.Index, Name: x.Name, Speed: float64(x.Speed)}}})
 	}
 	for _, w := range p.workers {

@@ -37,7 +37,7 @@ func New(p Profile) *Decoder {
 	d := &Decoder{profile: p, table: resolve(&p), intmd: intmd.New(p.INT)}
 	d.special = d.table.payload != nil || p.Wrong != 0
 	if p.SFlow {
-		d.sflow = &sflowState{sources: map[sflowSource]*sflowLast{}}
+		d.sflow = &sflowState{sources: map[sflowSource]*sflowLast{}, whys: map[sflowReason][]string{}}
 	}
 	if p.IPFIX {
 		d.ipfix = newIPFIX(nil)

@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
-// Recognise names the export format that a UDP payload of length bytes begins as, of which payload may hold less: sFlow, IPFIX,
-// NetFlow 9 or 5. It is 0 for everything else. It looks at what such a datagram has to begin with and no report has, so that it goes
+// Recognise names the export format that a UDP payload of length bytes begins as, of which payload may hold less: sFlow 5 or before,
+// IPFIX, NetFlow 9 or 5. It is 0 for everything else. It looks at what such a datagram has to begin with and no report has, so that it goes
 // before every profile.
 func Recognise(payload []byte, length int) decode.Format {
 	be := binary.BigEndian
@@ -17,8 +17,13 @@ func Recognise(payload []byte, length int) decode.Format {
 		return 0
 	}
 	version, n := be.Uint16(payload), int(be.Uint16(payload[2:]))
-	if address := be.Uint32(payload[4:]); version == 0 && (n == 5 || n == 4 || n == 2) && (address == 1 || address == 2) {
-		return decode.SFlow // also where it ends before its header does: no report is that short
+	if address := be.Uint32(payload[4:]); version == 0 && (address == 1 || address == 2) {
+		switch n { // also where it ends before its header does: no report is that short
+		case 5:
+			return decode.SFlow
+		case 4, 2:
+			return decode.SFlow4
+		}
 	}
 	if len(payload) < 20 {
 		return 0

@@ -29,6 +29,8 @@ func (k Kind) Takes(f decode.Format) bool {
 		return k == Anything || k == IPFIXOnly
 	case decode.NetFlow5:
 		return k == Anything
+	case decode.SFlow4: // no port is for it, and another kind of port does not make it read
+		return true
 	}
 	return k == Anything || k == ReportsOnly
 }

@@ -2,6 +2,7 @@ package demux
 
 import (
 	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -18,6 +19,7 @@ type sflowState struct {
 	sample  sflow.Sample
 	packet  packet.Packet
 	sources map[sflowSource]*sflowLast
+	whys    map[sflowReason][]string
 
 	missing, dropped atomic.Uint64
 
@@ -26,13 +28,15 @@ type sflowState struct {
 	ports   int // that were learned in all
 }
 
-// SFlowPort is an agent's description of one of its interfaces.
+// SFlowPort is an agent's description of one of its interfaces, or of one of the reasons for which it drops packets.
 type SFlowPort struct {
-	Node  uint32
-	Agent decode.Addr
-	Index uint32
-	Name  string // empty where it says none
-	Speed uint64 // bit/s
+	Node   uint32
+	Agent  decode.Addr
+	Index  uint32
+	Name   string // empty where it says none
+	Speed  uint64 // bit/s
+	Reason uint8
+	Why    string // what the reason is called there; empty for an interface
 }
 
 // maxPorts bounds how many interfaces are reported.
@@ -72,7 +76,59 @@ func (x *sflowState) learn(l *sflowLast, node uint32, agent *decode.Addr) {
 		return
 	}
 	l.speed, l.name = s.Interface.Speed, string(name)
-	x.learned = append(x.learned, SFlowPort{node, *agent, s.Interface.Index, l.name, l.speed})
+	x.learned = append(x.learned, SFlowPort{Node: node, Agent: *agent, Index: s.Interface.Index, Name: l.name, Speed: l.speed})
+}
+
+// sflowReason is a reason for which a node drops packets.
+type sflowReason struct {
+	node   uint32
+	reason uint8
+}
+
+// Bounds on the names of reasons that are remembered: in all, and of one reason of a node.
+const (
+	maxReasons   = 1 << 12
+	maxOneReason = 4
+)
+
+// discarded gives the reason of a discarded packet, and remembers what the device calls it, for Learned.
+func (x *sflowState) discarded(node uint32, agent *decode.Addr, reason uint32) uint8 {
+	why := x.sample.Why()
+	reason = sflow.BetterReason(reason, why)
+	code := sflow.ReasonCode(reason)
+	if len(why) == 0 {
+		return code
+	}
+	k := sflowReason{node, code}
+	list := x.whys[k]
+	for _, known := range list {
+		if known == string(why) {
+			return code
+		}
+	}
+	if len(list) == maxOneReason || list == nil && len(x.whys) >= maxReasons {
+		return code
+	}
+	list = append(list, string(why))
+	x.whys[k] = list
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.ports++; x.ports <= maxPorts {
+		x.learned = append(x.learned, SFlowPort{Node: node, Agent: *agent, Reason: code, Why: reasonText(code, list)})
+	}
+	return code
+}
+
+// reasonText is what a reason is called to which a device has names of its own.
+func reasonText(code uint8, names []string) string {
+	text := "sFlow: " + strings.Join(names, ", ")
+	if len(names) == maxOneReason {
+		text = "sFlow: " + strings.Join(names[:maxOneReason-1], ", ") + " and others"
+	}
+	if code != sflow.ReasonCode(sflow.Unknown) {
+		text = "sFlow: " + sflowReasons[code] + ":" + strings.TrimPrefix(text, "sFlow:")
+	}
+	return text
 }
 
 // maxSources bounds the sources of samples that are remembered.
@@ -94,7 +150,7 @@ type sflowLast struct {
 }
 
 // sflowUnits are those of sFlow, whatever the profile says of its exporters' other formats.
-var sflowUnits = decode.DefaultUnits.With(decode.Units{DropReasons: &sflowReasons})
+var sflowUnits = decode.DefaultUnits.With(decode.Units{DropReasons: &sflowReasons, HeaderTimeNS: 1e6})
 
 var sflowReasons = func() decode.DropReasons {
 	names := decode.DropReasons{}
@@ -139,8 +195,8 @@ func (d *Decoder) readSFlow(b *decode.Batch, src *decode.Addr, data []byte, at, 
 		r.Format, r.Kind, r.Units, r.Exporter = decode.SFlow, kind, &sflowUnits, exporter
 		r.Has = decode.HasExporter
 		if ok {
-			r.NodeID, r.HWID, r.Seq = exporter.Node(), uint8(h.SubAgent), h.Seq
-			r.Has |= decode.HasNodeID | decode.HasHWID | decode.HasSeq
+			r.NodeID, r.HWID, r.Seq, r.HeaderTime = exporter.Node(), uint8(h.SubAgent), h.Seq, h.Uptime
+			r.Has |= decode.HasNodeID | decode.HasHWID | decode.HasSeq | decode.HasHeaderTime
 			r.SeqBits, r.FirstOfGroup = 32, n == 0
 		}
 		n++
@@ -155,7 +211,7 @@ func (d *Decoder) readSFlow(b *decode.Batch, src *decode.Addr, data []byte, at, 
 		switch s.Kind {
 		case sflow.Discard:
 			r := next(decode.KindDrop)
-			r.DropReason = sflow.ReasonCode(s.Reason)
+			r.DropReason = x.discarded(r.NodeID, &exporter, s.Reason)
 			n += d.sample(b, r, data, true)
 		case sflow.Flow:
 			kind := decode.KindSample
@@ -167,7 +223,7 @@ func (d *Decoder) readSFlow(b *decode.Batch, src *decode.Addr, data []byte, at, 
 			r := next(kind)
 			r.Weight = s.Rate
 			if kind == decode.KindDrop {
-				r.DropReason = sflow.ReasonCode(s.Output.Value)
+				r.DropReason = x.discarded(r.NodeID, &exporter, s.Output.Value)
 			}
 			n += d.sample(b, r, data, kind != decode.KindSample)
 			x.traffic(r)
@@ -274,6 +330,8 @@ func (x *sflowState) traffic(r *decode.Report) {
 	t.Ingress, t.Egress = known(&s.Input), known(&s.Output)
 	if s.Has&sflow.HasHeader != 0 {
 		t.Octets = uint64(s.FrameLen) * uint64(max(s.Rate, 1))
+	} else if s.Has&sflow.HasIP != 0 {
+		t.Octets = uint64(s.IP.Length) * uint64(max(s.Rate, 1))
 	}
 }
 
@@ -297,6 +355,14 @@ func (d *Decoder) sample(b *decode.Batch, r *decode.Report, data []byte, hop boo
 			p.IPv6(data, at, end)
 		}
 		n = d.sampled(b, r, p, data)
+	}
+	if s.Has&sflow.HasIP != 0 && r.Has&decode.HasFlow == 0 {
+		ip, k := &s.IP, &r.Flow
+		*k = decode.FlowKey{Src: ip.Src, Dst: ip.Dst, IPVersion: ip.Version, Proto: uint8(ip.Proto)}
+		if r.Has |= decode.HasFlow; k.Proto == packet.ProtoTCP || k.Proto == packet.ProtoUDP {
+			k.SrcPort, k.DstPort = uint16(ip.SrcPort), uint16(ip.DstPort)
+			r.Has |= decode.HasPorts
+		}
 	}
 	if !hop {
 		return n

@@ -222,6 +222,98 @@ func TestSFlowCounters(t *testing.T) {
 	}
 }
 
+// Agents that send no header say what the flow is; what a header says goes before. The name of a trap is better than a reason that says nothing, and
+// is learned once.
+func TestSFlowWithoutHeader(t *testing.T) {
+	six := decode.Addr{0x20, 1, 0xd, 0xb8, 15: 1}
+	ip := sflow.IP{Version: 6, Src: six, Dst: six, Length: 1000, Proto: 6, SrcPort: 443, DstPort: 40000}
+	d := New(profile(t, "auto"))
+	var b decode.Batch
+	read := func(samples ...sflow.Sample) []*decode.Report {
+		b.Reset()
+		d.Datagram(&b, decode.Addr{}, datagramOf(1, 1, samples...), 7)
+		return b.Reports
+	}
+	four := ip
+	four.Version, four.Src, four.Dst, four.Proto = 4, decode.AddrFrom4([]byte{10, 0, 0, 1}), decode.AddrFrom4([]byte{10, 0, 0, 2}), 1
+	for _, c := range []struct {
+		name, flow string
+		ports      bool
+		sample     sflow.Sample
+		octets     uint64
+	}{
+		{"IPv6", "[2001:db8::1]:443 > [2001:db8::1]:40000 tcp", true, sflow.Sample{Has: sflow.HasIP, IP: ip}, 10_000},
+		{"IPv4, ICMP", "10.0.0.1:0 > 10.0.0.2:0 icmp", false, sflow.Sample{Has: sflow.HasIP, IP: four}, 10_000},
+		{"a header of no IP", "10.0.0.1:0 > 10.0.0.2:0 icmp", false, sflow.Sample{Has: sflow.HasIP | sflow.HasHeader, IP: four, Protocol: 2, FrameLen: 900, Header: make([]byte, 64)}, 9000},
+		{"a header", "10.0.1.1:1 > 10.0.2.2:2 udp", true, sflow.Sample{Has: sflow.HasIP | sflow.HasHeader, IP: four, Protocol: 11, FrameLen: 900,
+			Header: packet.AppendUDP(packet.AppendIPv4(nil, &packet.IPv4{Proto: 17, Src: [4]byte{10, 0, 1, 1}, Dst: [4]byte{10, 0, 2, 2}}, 8), 1, 2, 0)}, 9000},
+	} {
+		c.sample.Kind, c.sample.Rate = sflow.Flow, 10
+		r := read(c.sample)
+		if len(r) != 1 || r[0].Flow.String() != c.flow || r[0].Has&decode.HasFlow == 0 || (r[0].Has&decode.HasPorts != 0) != c.ports || r[0].Traffic.Octets != c.octets {
+			t.Errorf("%s: %s, %+v", c.name, lines(&b), r[0].Traffic)
+		}
+	}
+	ip.SrcPort = 1 << 16
+	if r := read(sflow.Sample{Kind: sflow.Flow, Has: sflow.HasIP, IP: ip}); len(r) != 1 || r[0].Has&decode.HasFlow != 0 || r[0].Err.Reason != 0 {
+		t.Errorf("a port of 65536: %s", lines(&b))
+	}
+
+	rt := NewRouter(profile(t, "auto"), nil)
+	d = rt.fallback
+	for _, c := range []struct {
+		reason      uint32
+		trap, linux string
+		want, why   string
+	}{
+		{256, "tail_drop", "", "no buffer space", "sFlow: no buffer space: tail_drop"},
+		{259, "tail_drop", "QDISC_DROP", "no buffer space", ""},
+		{259, "", "QDISC_DROP", "no buffer space", "sFlow: no buffer space: tail_drop, QDISC_DROP"},
+		{9999, "", "TCP_RESET", "tcp reset", "sFlow: tcp reset: TCP_RESET"},
+		{256, "", "NOT_SPECIFIED", "unknown", ""},
+		{256, "a_trap_of_a_maker", "", "unknown", "sFlow: a_trap_of_a_maker"},
+		{256, "another", "", "unknown", "sFlow: a_trap_of_a_maker, another"},
+		{256, "third", "", "unknown", "sFlow: a_trap_of_a_maker, another, third"},
+		{256, "fourth", "", "unknown", "sFlow: a_trap_of_a_maker, another, third and others"},
+		{256, "fifth", "", "unknown", ""},
+	} {
+		s := sflow.Sample{Kind: sflow.Discard, Has: sflow.HasTrap | sflow.HasLinuxReason, Reason: c.reason, Trap: []byte(c.trap), LinuxReason: []byte(c.linux)}
+		r := read(s)
+		if name := r[0].Units.DropReason(r[0].DropReason); name != c.want {
+			t.Errorf("%+v: %s", c, name)
+		}
+		switch list := rt.Learned(); {
+		case c.why == "" && len(list) == 0:
+		case len(list) != 1 || list[0].Why != c.why || list[0].Node != 10<<24|9 || list[0].Reason != r[0].DropReason:
+			t.Errorf("%+v: learned %+v", c, list)
+		}
+		payload := datagramOf(1, 1, s)
+		if n := testing.AllocsPerRun(10, func() { b.Reset(); d.Datagram(&b, decode.Addr{}, payload, 7) }); n != 0 {
+			t.Errorf("%+v: %v allocations", c, n)
+		}
+	}
+}
+
+// Versions 4 and 2 are named, whatever the profile, and stored as nothing.
+func TestSFlow4(t *testing.T) {
+	for _, name := range []string{"auto", "sflow", "fabric-tna", "geant"} {
+		for _, version := range []byte{2, 4} {
+			for _, only := range []Kind{Anything, ReportsOnly, SFlowOnly, IPFIXOnly} {
+				payload := append([]byte{0, 0, 0, version, 0, 0, 0, 1, 10, 0, 0, 9}, make([]byte, 12)...)
+				rt := NewRouter(profile(t, name), nil)
+				rt.Only(only)
+				var b decode.LazyBatch
+				if rt.Lazy(&b, decode.Addr{1}, payload, len(payload), 7); len(b.List) != 1 {
+					t.Fatalf("%s: %d reports", name, len(b.List))
+				}
+				if r := b.List[0].Report(); r.Format != decode.SFlow4 || r.Err.Reason != decode.NotRead || r.Exporter != (decode.Addr{1}) {
+					t.Errorf("%s, version %d at a port for %s: %+v", name, version, only, r)
+				}
+			}
+		}
+	}
+}
+
 func FuzzSFlowReports(f *testing.F) {
 	rnd := rand.New(rand.NewPCG(2, 1))
 	for range 8 {

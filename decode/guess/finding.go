@@ -87,6 +87,7 @@ var families = map[decode.Format][2]string{
 	decode.SFlow:           {"sFlow", "profile auto or sflow reads it: choose one in exporters.profiles"},
 	decode.IPFIX:           {"IPFIX", readsIPFIX},
 	decode.NetFlow9:        {"NetFlow 9", readsIPFIX},
+	decode.SFlow4:          {"sFlow 4 or 2", "only version 5 is read: set it at the agent (\"sflow version 5\" or the like)"},
 	decode.NetFlow5:        {"NetFlow 5", "it tells of no hop, and is not read"},
 	decode.TelemetryReport: {"telemetry reports", "profile auto reads them"},
 }

@@ -207,3 +207,18 @@ func TestInherit(t *testing.T) {
 		t.Errorf("changes %v", changes)
 	}
 }
+
+// What is wrong about sFlow 4 is its agent, whatever its port takes.
+func TestSFlow4IsNamed(t *testing.T) {
+	auto, _ := demux.Lookup("auto")
+	for _, only := range []demux.Kind{demux.Anything, demux.ReportsOnly, demux.SFlowOnly} {
+		w := NewWatch(Builtin(), true)
+		x := Sample{Link: Datagram, Data: []byte{0, 0, 0, 4, 0, 0, 0, 1}}
+		w.Foreign(decode.AddrFrom4([]byte{10, 0, 0, 9}), decode.SFlow4, &auto, Port{Number: 6343, Only: only}, 12, &x)
+		list := w.Findings()
+		const want = `12 datagrams of 10.0.0.9 are sFlow 4 or 2: only version 5 is read: set it at the agent ("sflow version 5" or the like)`
+		if len(list) != 1 || list[0].String() != want {
+			t.Errorf("%v: %v", only, list)
+		}
+	}
+}

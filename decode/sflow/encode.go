@@ -52,6 +52,15 @@ func AppendSample(b []byte, s *Sample) []byte {
 		x := words(nil, s.Protocol, s.FrameLen, s.Stripped)
 		record(1, str(x, s.Header))
 	}
+	if p := &s.IP; has(HasIP) {
+		tag, x := uint32(3), words(nil, p.Length, p.Proto)
+		if p.Version == 6 {
+			tag, x = 4, append(append(x, p.Src[:]...), p.Dst[:]...)
+		} else {
+			x = append(append(x, p.Src[12:]...), p.Dst[12:]...)
+		}
+		record(tag, words(x, p.SrcPort, p.DstPort, p.TCPFlags, p.Class))
+	}
 	if has(HasSwitch) {
 		record(1001, words(nil, s.InVLAN, s.InPriority, s.OutVLAN, s.OutPriority))
 	}

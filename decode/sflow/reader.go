@@ -2,6 +2,7 @@ package sflow
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/hopscope/hopscope/decode"
 )
@@ -44,6 +45,7 @@ const (
 	HasTime
 	HasInterface // Counters: generic interface counters
 	HasPortName  // Counters: name of the interface
+	HasIP        // what an agent that has no header says of the packet
 )
 
 // Port is an interface as a sample names it.
@@ -86,6 +88,17 @@ type Sample struct {
 	ACLName, Function, Group, Trap           []byte
 	LinuxReason, PortName                    []byte
 	Interface                                Interface
+	IP                                       IP
+}
+
+// IP is the IP header of a packet, as an agent says it that sends no bytes of it.
+type IP struct {
+	Version          uint8       // 4 or 6
+	Src, Dst         decode.Addr // as in a [decode.FlowKey]
+	Length           uint32      // of the packet, without what is below IP
+	Proto            uint32
+	SrcPort, DstPort uint32 // 0 where the protocol has none
+	TCPFlags, Class  uint32 // type of service, or priority
 }
 
 // Interface is the generic counters of an interface, since it began.
@@ -305,6 +318,10 @@ func (s *Sample) record(tag uint32, x []byte, at int) bool {
 		s.Protocol, s.FrameLen, s.Stripped = be.Uint32(x), be.Uint32(x[4:]), be.Uint32(x[8:])
 		s.Header, s.HeaderAt = x[16:16+n:16+n], at+16
 		s.Has |= HasHeader
+	case tag == 3 && len(x) >= 32:
+		return s.ip(4, x[:32:32], x[8:12], x[12:16])
+	case tag == 4 && len(x) >= 56:
+		return s.ip(6, x[:56:56], x[8:24], x[24:40])
 	case tag == 1001 && len(x) >= 16:
 		s.InVLAN, s.InPriority, s.OutVLAN, s.OutPriority = be.Uint32(x), be.Uint32(x[4:]), be.Uint32(x[8:]), be.Uint32(x[12:])
 		s.Has |= HasSwitch
@@ -342,6 +359,34 @@ func (s *Sample) record(tag uint32, x []byte, at int) bool {
 		return false
 	}
 	return true
+}
+
+// ip reads what an agent says of an IP header, with the addresses in it. Numbers that no packet has are no record.
+func (s *Sample) ip(version uint8, x, src, dst []byte) bool {
+	be, rest := binary.BigEndian, x[len(x)-16:]
+	p := IP{Version: version, Length: be.Uint32(x), Proto: be.Uint32(x[4:]), SrcPort: be.Uint32(rest), DstPort: be.Uint32(rest[4:]), TCPFlags: be.Uint32(rest[8:]), Class: be.Uint32(rest[12:])}
+	if p.Proto > math.MaxUint8 || p.SrcPort > math.MaxUint16 || p.DstPort > math.MaxUint16 {
+		return false
+	}
+	if version == 4 {
+		p.Src, p.Dst = decode.AddrFrom4(src), decode.AddrFrom4(dst)
+	} else {
+		p.Src, p.Dst = decode.Addr(src), decode.Addr(dst)
+	}
+	s.IP = p
+	s.Has |= HasIP
+	return true
+}
+
+// Why is the name that the device has for the reason why the packet was discarded: of a trap, or of Linux; nil where it has none.
+func (s *Sample) Why() []byte {
+	if s.Has&HasTrap != 0 && len(s.Trap) > 0 {
+		return s.Trap
+	}
+	if s.Has&HasLinuxReason != 0 && string(s.LinuxReason) != "NOT_SPECIFIED" {
+		return s.LinuxReason
+	}
+	return nil
 }
 
 // counterRecord is record for a counter sample.

@@ -1,8 +1,13 @@
 package sflow
 
+import "maps"
+
 // The reasons for which packets are discarded: the codes of ICMP destination unreachable, and those from 256 on. Two of the table stand out of
 // their order, dev_hdr at 33 and tc_egress at 36; each is taken under both of its numbers.
 const firstReason = 256
+
+// Unknown is the reason that says nothing.
+const Unknown uint32 = firstReason
 
 var icmpReasons = [...]string{
 	"net unreachable", "host unreachable", "protocol unreachable", "port unreachable", "frag needed", "src route failed",
@@ -47,6 +52,42 @@ func ReasonName(reason uint32) string {
 		return reasons[i]
 	}
 	return ""
+}
+
+// spelt are the names of traps of devlink that the table spells otherwise.
+var spelt = map[string]uint32{
+	"ttl value is too small": 257, "ingress flow action drop": 258, "egress flow action drop": 258, "tail drop": 259, "early drop": 260, "mtu value is too small": 262,
+	"source mac is multicast": 263,
+}
+
+var byName = func() map[string]uint32 {
+	m := maps.Clone(spelt)
+	for i, name := range reasons[1:] {
+		m[name] = firstReason + 1 + uint32(i)
+	}
+	return m
+}()
+
+// BetterReason is the reason of a discarded packet by the name of a trap or of Linux ("tail_drop", "TCP_RESET"), where reason says nothing and
+// the name is that of one.
+func BetterReason(reason uint32, name []byte) uint32 {
+	if reason != firstReason && ReasonName(reason) != "" || len(name) > maxString {
+		return reason
+	}
+	var b [maxString]byte
+	for i, c := range name {
+		switch {
+		case c == '_':
+			c = ' '
+		case c >= 'A' && c <= 'Z':
+			c += 'a' - 'A'
+		}
+		b[i] = c
+	}
+	if r, ok := byName[string(b[:len(name)])]; ok {
+		return r
+	}
+	return reason
 }
 
 // Reasons is one more than the largest reason that has a name.

@@ -78,6 +78,12 @@ func check(t *testing.T, b []byte) {
 				if !bytes.HasPrefix(w.HeaderData, s.Header) || len(w.HeaderData)-len(s.Header) > 3 || int(w.OriginalLength) != len(s.Header) {
 					t.Fatalf("header %x, want %x", s.Header, w.HeaderData)
 				}
+			case goflow.SampledIPv4:
+				eq("IPv4", [7]uint32{s.IP.Length, s.IP.Proto, s.IP.SrcPort, s.IP.DstPort, s.IP.TCPFlags, s.IP.Class, 4}, [7]uint32{w.Length, w.Protocol, w.SrcPort, w.DstPort, w.TcpFlags, w.Tos, uint32(s.IP.Version)})
+				eq("addresses", string(s.IP.Src[12:])+string(s.IP.Dst[12:]), string(w.SrcIP)+string(w.DstIP))
+			case goflow.SampledIPv6:
+				eq("IPv6", [7]uint32{s.IP.Length, s.IP.Proto, s.IP.SrcPort, s.IP.DstPort, s.IP.TCPFlags, s.IP.Class, 6}, [7]uint32{w.Length, w.Protocol, w.SrcPort, w.DstPort, w.TcpFlags, w.Priority, uint32(s.IP.Version)})
+				eq("addresses", string(s.IP.Src[:])+string(s.IP.Dst[:]), string(w.SrcIP)+string(w.DstIP))
 			case goflow.ExtendedSwitch:
 				eq("switch", [4]uint32{s.InVLAN, s.InPriority, s.OutVLAN, s.OutPriority}, [4]uint32{w.SrcVlan, w.SrcPriority, w.DstVlan, w.DstPriority})
 			case goflow.EgressQueue:

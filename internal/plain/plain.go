@@ -275,7 +275,7 @@ func known(p *ip, reportPorts []uint16) string {
 	}
 	reports := slices.Contains(reportPorts, p.dstPort())
 	if first, second := u16(b, 0), int(u16(b, 2)); len(b) >= 8 && first == 0 && slices.Contains([]int{2, 4, 5}, second) && (u32(b, 4) == 1 || u32(b, 4) == 2) {
-		return "sflow"
+		return map[int]string{2: "sflow-4", 4: "sflow-4", 5: "sflow"}[second]
 	} else if reports && first == 10 {
 		return "ipfix"
 	} else if reports && first == 9 && second > 0 {

@@ -130,6 +130,9 @@ func sflowSample(tag uint32, b []byte) (line string, ok bool) {
 	for range x.u32() {
 		t, body := x.opaque()
 		if s, ok := sflowRecord(t, counters, &xdr{b: body}); ok {
+			if t == 4 { // of two that say the same, the last one counts, too
+				t = 3
+			}
 			records[t] = s // the last one of a kind counts
 		} else {
 			skipped++
@@ -162,6 +165,13 @@ func sflowRecord(tag uint32, counters bool, x *xdr) (s string, ok bool) {
 	case tag == 1:
 		s = fmt.Sprint(" header ", x.u32(), x.u32(), x.u32())
 		s += fmt.Sprintf(" %x", x.bytes(int(x.u32())))
+	case tag == 3 || tag == 4:
+		n := int(4 + 12*(tag-3))
+		length, proto, src, dst, from, to := x.u32(), x.u32(), x.bytes(n), x.bytes(n), x.u32(), x.u32()
+		s = fmt.Sprintf(" ip %d %d %d %x %x %d %d %d %d", n, length, proto, src, dst, from, to, x.u32(), x.u32())
+		if proto > 255 || from > 65535 || to > 65535 {
+			return "", false
+		}
 	case tag == 1001:
 		s = fmt.Sprint(" switch ", x.u32(), x.u32(), x.u32(), x.u32())
 	case tag == 1036:

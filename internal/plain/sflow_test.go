@@ -46,6 +46,11 @@ func product(b []byte) (lines []string, failed bool) {
 			}
 		}
 		add(sflow.HasHeader, " header %d %d %d %x", s.Protocol, s.FrameLen, s.Stripped, s.Header)
+		ip, n := &s.IP, 16
+		if ip.Version == 4 {
+			n = 4
+		}
+		add(sflow.HasIP, " ip %d %d %d %x %x %d %d %d %d", n, ip.Length, ip.Proto, ip.Src[16-n:], ip.Dst[16-n:], ip.SrcPort, ip.DstPort, ip.TCPFlags, ip.Class)
 		add(sflow.HasSwitch, " switch %d %d %d %d", s.InVLAN, s.InPriority, s.OutVLAN, s.OutPriority)
 		add(sflow.HasQueue, " queue %d", s.Queue)
 		add(sflow.HasACL, " acl %d %q %d", s.ACL, s.ACLName, s.ACLDirection)

@@ -62,6 +62,18 @@ func Sample(rnd *rand.Rand) (s sflow.Sample) {
 	binary.BigEndian.PutUint16(h[16:], uint16(s.FrameLen-18))
 	binary.BigEndian.PutUint64(h[26:], rnd.Uint64())
 	binary.BigEndian.PutUint32(h[34:], rnd.Uint32())
+	if rnd.IntN(4) == 0 {
+		s.Has |= sflow.HasIP
+		p := &s.IP
+		*p = sflow.IP{Version: 4, Length: 20 + rnd.Uint32N(1480), Proto: [...]uint32{1, 6, 17, 47}[rnd.IntN(4)], SrcPort: rnd.Uint32N(1 << 16), DstPort: rnd.Uint32N(1 << 16), TCPFlags: rnd.Uint32N(256), Class: rnd.Uint32N(256)}
+		binary.BigEndian.PutUint32(p.Src[12:], rnd.Uint32())
+		binary.BigEndian.PutUint32(p.Dst[12:], rnd.Uint32())
+		if p.Src[10], p.Src[11], p.Dst[10], p.Dst[11] = 0xff, 0xff, 0xff, 0xff; rnd.IntN(2) == 0 {
+			p.Version = 6
+			binary.BigEndian.PutUint64(p.Src[:], rnd.Uint64())
+			binary.BigEndian.PutUint64(p.Dst[:], rnd.Uint64())
+		}
+	}
 	s.InVLAN, s.InPriority, s.OutVLAN, s.OutPriority = rnd.Uint32N(4096), rnd.Uint32N(8), rnd.Uint32N(4096), rnd.Uint32N(8)
 	s.Queue, s.Delay, s.Depth, s.Time = rnd.Uint32N(8), rnd.Uint32(), rnd.Uint32(), rnd.Uint64()
 	s.ACL, s.ACLName, s.ACLDirection = rnd.Uint32N(100), text(), rnd.Uint32N(3)
