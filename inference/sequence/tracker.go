@@ -94,12 +94,16 @@ type entry struct {
 	times     uint8 // reports ever, up to 2
 	alias     bool  // reports that name no node count here; if the space is anonymous, no node is known yet
 	proven    bool  // holds its place; the others are guests
+	timed     bool  // upAt and uptime are set
 	windows   uint8 // with reports, up to 2
 	events    uint64
 	malformed uint64
 	since     int64  // time of the first report
 	heard     uint32 // reports lately, before this window
 	waiting   uint16 // reports that wait to be distinguished from copies
+	uptime    uint32 // ms since the exporter began, as its datagram that was received at upAt says
+	upAt      int64
+	began     int64 // when it was seen to have begun anew, by its uptime; 0 is never
 }
 
 const (
@@ -169,6 +173,10 @@ func (t *Tracker) observe(r *decode.Report, sum uint32, knownCopy bool) *entry {
 	case knownCopy && (numbered || r.Has&decode.HasSeq == 0):
 		e.duplicated++
 	case numbered && !knownCopy:
+		if r.Format == decode.SFlow && r.Has&decode.HasHeaderTime != 0 && t.beganAnew(e, r, sum) {
+			e.verdict = counted
+			break
+		}
 		e.verdict = t.number(e, r.Seq, r.Time, sum, r.HeaderTime)
 	}
 	if r.Err.Reason == 0 {

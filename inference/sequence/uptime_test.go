@@ -1,0 +1,73 @@
+package sequence
+
+import (
+	"math"
+	"testing"
+
+	"github.com/hopscope/hopscope/decode"
+)
+
+// An agent that began anew is known by its uptime, wherever its numbers begin, and whatever is late, doubled or wraps is none.
+func TestUptime(t *testing.T) {
+	type step struct {
+		seq, uptime uint32
+		at          int64 // ms
+	}
+	from := func(seq, n, uptime uint32, at int64, every int) (list []step) {
+		for k := range n {
+			list = append(list, step{seq + k, uptime + k*uint32(every), at + int64(k)*int64(every)})
+		}
+		return list
+	}
+	join := func(parts ...[]step) (all []step) {
+		for _, p := range parts {
+			all = append(all, p...)
+		}
+		return all
+	}
+	for _, c := range []struct {
+		name                                 string
+		steps                                []step
+		restarts, duplicated, lost, reorders int64
+	}{
+		{"no restart", from(1, 200, 5000, 0, 100), 0, 0, 0, 0},
+		{"within 64 of its start", join(from(1, 40, 500, 0, 1000), from(1, 40, 200, 41_000, 1000)), 1, 0, 0, 0},
+		{"twice", join(from(1, 40, 500, 0, 1000), from(1, 40, 200, 41_000, 1000), from(1, 90, 100, 90_000, 1000)), 2, 0, 0, 0},
+		{"again and again", join(from(1, 5, 0, 0, 1000), from(1, 5, 0, 6_000, 1000), from(1, 5, 0, 12_000, 1000), from(1, 5, 0, 18_000, 1000)), 3, 0, 0, 0},
+		{"its first ones are lost", join(from(1, 40, 500, 0, 1000), from(7, 40, 6000, 50_000, 1000)), 1, 0, 0, 0},
+		{"far behind", join(from(5000, 40, 5e6, 0, 1000), from(1, 40, 200, 41_000, 1000)), 1, 0, 0, 0},
+		{"a few, far behind", join(from(5000, 40, 5e6, 0, 1000), from(1, 3, 200, 41_000, 1000)), 1, 0, 0, 0},
+		{"ahead", join(from(1, 40, 5e6, 0, 1000), from(60, 40, 200, 41_000, 1000)), 1, 0, 0, 0},
+		{"after weeks", join(from(1, 40, 3e9, 0, 1000), from(1, 40, 200, 41_000, 1000)), 1, 0, 0, 0},
+		{"uptime wraps", from(1, 40, math.MaxUint32-10_000, 0, 1000), 0, 0, 0, 0},
+		{"uptime wraps in silence", join(from(1, 40, math.MaxUint32-50_000, 0, 1000), from(41, 40, 70_000, 120_000, 1000)), 0, 0, 0, 0},
+		{"no uptime", join(from(1, 40, 0, 0, 0), from(41, 40, 0, 60_000, 0)), 0, 0, 0, 0},
+		{"out of order", join(from(1, 20, 500, 0, 1000), []step{{22, 21_500, 21_000}, {21, 20_500, 21_001}}, from(23, 20, 22_500, 22_000, 1000)), 0, 0, 0, 1},
+		{"out of order after the restart", join(from(1, 20, 500_000, 0, 1000), []step{{2, 900, 21_000}, {1, 100, 21_001}}, from(3, 20, 1900, 22_000, 1000)), 1, 0, 0, 1},
+		{"an old one after the restart", join(from(1, 20, 500_000, 0, 1000), from(1, 1, 100, 21_000, 0), []step{{20, 519_000, 21_100}}, from(2, 3, 200, 21_200, 100)), 1, 0, 0, 0},
+		{"doubled", []step{{1, 5000, 0}, {1, 5000, 1}, {2, 6000, 1000}, {2, 6000, 1001}, {1, 100, 2000}, {1, 100, 2001}, {2, 1100, 3000}, {2, 1100, 3001}}, 1, 4, 0, 0},
+		{"a clock of its own", join(from(1, 40, 0, 0, 1000), from(41, 40, 20_000, 40_000, 500)), 0, 0, 0, 0},
+	} {
+		tr := New(DefaultConfig(), 1)
+		b := new(decode.LazyBatch)
+		for _, s := range c.steps {
+			r := &decode.Report{Format: decode.SFlow, Kind: decode.KindSample, Seq: s.seq, SeqBits: 32, FirstOfGroup: true, HeaderTime: s.uptime, Time: s.at * 1e6,
+				Exporter: decode.AddrFrom4([]byte{10, 0, 0, 9}), Has: decode.HasExporter | decode.HasNodeID | decode.HasHWID | decode.HasSeq | decode.HasHeaderTime}
+			var in decode.Batch
+			*in.Next() = *r
+			b.Take(&in)
+			x := b.List[len(b.List)-1]
+			x.Sum = s.seq<<16 ^ s.uptime | 1
+			tr.ObserveLazy(x)
+		}
+		tr.Settle()
+		list := tr.Cut(nil, 1e15)
+		if len(list) != 1 {
+			t.Fatalf("%s: %+v", c.name, list)
+		}
+		e := list[0]
+		if got := [4]int64{int64(e.Restarts), int64(e.Duplicated), e.Lost, int64(e.Reordered)}; got != [4]int64{c.restarts, c.duplicated, c.lost, c.reorders} {
+			t.Errorf("%s: restarts, duplicated, lost, reordered %v, want %v", c.name, got, [4]int64{c.restarts, c.duplicated, c.lost, c.reorders})
+		}
+	}
+}
