@@ -42,6 +42,16 @@ func comparePaths(a, b *PathChange) int {
 //go:noinline
 func (p *Partial) AddPath(c *PathChange) { pathKind.add(p, c) }
 
+// LengthenPath gives the path change of c's flow that is listed with as many changes as c has the path that c leads to: what it led to was a part of it.
+func (p *Partial) LengthenPath(c *PathChange) {
+	for i := len(p.paths.items) - 1; i >= 0; i-- {
+		if x := &p.paths.items[i]; x.Changes == c.Changes && x.Flow == c.Flow {
+			x.PathID, x.To = c.PathID, share(&p.paths.memory.hops, c.To)
+			return
+		}
+	}
+}
+
 // PathChanges returns the path changes that are listed, in no order. The list belongs to p.
 func (p *Partial) PathChanges() []PathChange { return p.paths.items }
 

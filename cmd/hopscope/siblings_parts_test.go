@@ -106,7 +106,14 @@ func TestSiblingsParts(t *testing.T) {
 			for _, id := range x.path {
 				ids = append(ids, fmt.Sprint(uint32(k*10+1000)+id))
 			}
-			if want := fmt.Sprintf("by %s, %d packets, 0 changes", strings.Join(ids, " "), n*len(x.views)); !strings.Contains(got[k], want) {
+			packets := n
+			switch {
+			case kind == "report": // each counts
+				packets *= len(x.views)
+			case strings.Contains(x.name, "twice"): // at one place: nothing in them differs from that of the next packet
+				packets *= 2
+			}
+			if want := fmt.Sprintf("by %s, %d packets, 0 changes", strings.Join(ids, " "), packets); !strings.Contains(got[k], want) {
 				t.Errorf("%s, %s: %q, want %s", kind, x.name, got[k], want)
 			}
 		}

@@ -15,6 +15,7 @@
 //	link.go    how long packets were on the links between switches
 //	conform.go flows off the way that their policy allows
 //	top.go     the busiest flows of the window, with the distributions of their hops
+//	view.go    packets that are captured on several links of their way, whose hops count once
 //	path.go    the path of a flow and its changes, from stacks of its hops; postcard.go from reports of one hop each
 //	buffer.go  the sketches of a flow's hops, through a buffer of codes
 //	pair.go    packets that the first switch on their way reports, and the last one does not

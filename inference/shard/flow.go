@@ -117,8 +117,8 @@ func hopKey(h *decode.Hop) inference.HopKey {
 }
 
 // named gives r without the hops that name no node, which it counts by their exporter and position: absent is not node 0. What is left is no
-// path, since it has gaps. It leaves r as it is, and what it gives is good for the batch.
-func (s *State) named(r *decode.Report) *decode.Report {
+// path, since it has gaps. Hops that were counted, by their place, are left out. It leaves r as it is, and what it gives is good for the batch.
+func (s *State) named(r *decode.Report, counted uint64) *decode.Report {
 	nameless := func(h decode.Hop) bool { return h.Has&decode.HopNodeID == 0 }
 	if !slices.ContainsFunc(r.Hops, nameless) {
 		return r
@@ -130,6 +130,9 @@ func (s *State) named(r *decode.Report) *decode.Report {
 	to := &s.rest.reports[len(s.rest.reports)-1]
 	from, u := len(s.rest.hops), units(r)
 	for i := range r.Hops {
+		if i < viewedHops && counted>>i&1 != 0 {
+			continue
+		}
 		if h := &r.Hops[i]; !nameless(*h) {
 			s.rest.hops = append(s.rest.hops, *h)
 		} else if r.Histogram.Of == 0 {

@@ -19,7 +19,10 @@ const (
 func timed(n uint32) bool { return n <= firstTimed || n%everyTimed == 0 }
 
 // countTimes counts the times of a report with a whole path: how long its packet was on the links between switches.
-func (c *Cut) countTimes(r *decode.Report) {
+func (c *Cut) countTimes(r *decode.Report) { c.countTimesOf(r, 0) }
+
+// countTimesOf is countTimes without the links whose two ends were counted, by their place in the list of hops.
+func (c *Cut) countTimesOf(r *decode.Report, counted uint64) {
 	if c.timed == maxTimed || r.Hops[0].Has&decode.HopEgressTime == 0 {
 		return
 	}
@@ -27,7 +30,7 @@ func (c *Cut) countTimes(r *decode.Report) {
 	u := units(r)
 	for i := 1; i < len(r.Hops); i++ {
 		a, b := &r.Hops[i-1], &r.Hops[i]
-		if a.Has&(decode.HopNodeID|decode.HopEgressTime) != decode.HopNodeID|decode.HopEgressTime ||
+		if counted>>i&counted>>(i-1)&1 != 0 || a.Has&(decode.HopNodeID|decode.HopEgressTime) != decode.HopNodeID|decode.HopEgressTime ||
 			b.Has&(decode.HopNodeID|decode.HopIngressTime) != decode.HopNodeID|decode.HopIngressTime || a.NodeID == b.NodeID ||
 			a.EgressTime == 0 || b.IngressTime == 0 { // a time that no device set
 			continue

@@ -30,6 +30,7 @@ type State struct {
 	window       uint32 // number of the open window
 	stats        Stats
 	pairs        pairs
+	views        views
 	digests      *digests          // nil unless ReadDigests was called
 	listArrivals bool              // arrivals
 	policy       *inference.Policy // nil unless Judge was called
@@ -44,6 +45,7 @@ type State struct {
 	slots   [batchSize]uint32
 	reports [batchSize]*decode.Report
 	lazy    [batchSize]*decode.Lazy
+	viewed  [batchSize]view
 	rare    []*decode.Report // drops and loops, of which most batches have none
 	rest    struct {         // of reports with hops that name no node: what is left of them
 		reports []decode.Report
@@ -128,7 +130,7 @@ func (s *State) UpdateLazy(reports []*decode.Lazy) {
 				continue
 			}
 			n := s.n
-			s.lazy[n], s.keys[n], s.hashes[n] = r, &r.Flow, r.Hash
+			s.lazy[n], s.viewed[n], s.keys[n], s.hashes[n] = r, view{}, &r.Flow, r.Hash
 			s.now = max(s.now, r.Time)
 			s.n++
 		}
@@ -145,7 +147,17 @@ func (s *State) begin(n int) {
 
 // take adds a report to the batch, or counts it if it names no flow.
 func (s *State) take(r *decode.Report) {
-	r = s.named(r)
+	var v view
+	if inNetwork(r) {
+		hash := r.FlowHash
+		if hash == 0 {
+			hash = s.key.Flow(&r.Flow)
+		}
+		v = s.views.observe(r, hash)
+	}
+	if x := s.named(r, v.hops); x != r {
+		r, v.hops = x, 0 // what was counted is not in it
+	}
 	if r.Kind == decode.KindDrop || r.Flags&decode.Loop != 0 {
 		s.rare = append(s.rare, r)
 	}
@@ -155,7 +167,7 @@ func (s *State) take(r *decode.Report) {
 		return
 	}
 	n := s.n
-	s.reports[n], s.lazy[n], s.keys[n], s.hashes[n] = r, nil, &r.Flow, r.FlowHash
+	s.reports[n], s.lazy[n], s.viewed[n], s.keys[n], s.hashes[n] = r, nil, v, &r.Flow, r.FlowHash
 	s.now = max(s.now, r.Time)
 	s.n++
 }
@@ -195,7 +207,7 @@ func (s *State) update(n int) {
 			s.countAlone(r)
 			continue
 		}
-		s.count(r, slot)
+		s.countSeen(r, slot, &s.viewed[i])
 		if s.policy != nil {
 			s.conform(slot, r)
 		}

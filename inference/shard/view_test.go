@@ -1,6 +1,10 @@
 package shard
 
 import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
@@ -52,5 +56,105 @@ func TestViewsOfOnePath(t *testing.T) {
 				t.Errorf("path of %d hops, %d changes, partial %v, %d packets; want %d, %d, false, %d", len(f.Hops), f.Changes, f.Partial, f.Packets, c.length, c.changes, packets)
 			}
 		})
+	}
+}
+
+// A packet of the network that is captured on n links counts once, as do its hops, and its path is the whole one: in any order of its views, and
+// among other packets of its flow and of other flows.
+func TestViewsOfOnePacket(t *testing.T) {
+	const (
+		flows, packets = 7, 40
+		long           = 5
+	)
+	type taken struct{ flow, packet, view int }
+	rng := rand.New(rand.NewPCG(1, 2))
+	for name, values := range map[string]struct{ id, times, latency bool }{
+		"identification": {id: true}, "times": {times: true}, "latencies": {latency: true}, "nothing": {},
+	} {
+		for _, order := range []string{"growing", "shrinking", "any", "link by link", "any by four"} {
+			for links := 2; links <= long; links++ {
+				t.Run(fmt.Sprint(name, ", ", order, ", ", links), func(t *testing.T) {
+					var all []taken
+					for p := 0; p < packets; p++ {
+						var views []taken
+						for v := long - links + 1; v <= long; v++ {
+							for f := range flows {
+								views = append(views, taken{f, p, v})
+							}
+						}
+						switch order {
+						case "shrinking":
+							slices.Reverse(views)
+						case "any":
+							rng.Shuffle(len(views), func(i, j int) { views[i], views[j] = views[j], views[i] })
+						}
+						all = append(all, views...)
+					}
+					switch order {
+					case "link by link":
+						slices.SortStableFunc(all, func(a, b taken) int {
+							return cmp.Or(cmp.Compare(a.packet/20, b.packet/20), cmp.Compare(a.view, b.view))
+						})
+					case "any by four":
+						for part := range slices.Chunk(all, 4*flows*links) {
+							rng.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
+						}
+					}
+					s := New(testConfig(), 1)
+					for i, x := range all {
+						var hops []decode.Hop
+						for n := range x.view {
+							// from half of its packets on, a flow takes another way, whose views differ
+							node := uint32(10*x.flow + n + 1)
+							if x.packet >= packets/2 && n > 0 && n < long-1 {
+								node += 1000
+							}
+							h := hop(node, 1, 100)
+							if values.latency {
+								h.Latency += uint32(7919 * (x.packet + 1) % 1000)
+							}
+							if values.times {
+								h.Has |= decode.HopIngressTime | decode.HopEgressTime
+								h.IngressTime = uint64(1e9+x.packet*1_000_000+n*1000) + 1
+								h.EgressTime, h.TimeBits = h.IngressTime+100, 64
+							}
+							hops = append(hops, h)
+						}
+						r := stack(uint32(x.flow), int64(1e18)+int64(i)*1000, hops...)
+						r.Format, r.INT = decode.INTMD, 0
+						r.Has, r.TTL = r.Has|decode.HasTTL, uint8(60-x.view)
+						if values.id {
+							r.Has, r.PacketID = r.Has|decode.HasPacketID, uint16(x.packet+1)
+						}
+						s.Update([]*decode.Report{r})
+					}
+					w := cutOne(s, int64(2e18))
+					for _, h := range w.Hops {
+						want := uint64(packets)
+						if n := (h.Node%1000 - 1) % 10; n > 0 && n < long-1 {
+							want /= 2
+						}
+						if h.Count != want {
+							t.Errorf("node %d counts %d, want %d", h.Node, h.Count, want)
+						}
+					}
+					for _, f := range s.Flows(flows) {
+						if len(f.Hops) != long || f.Packets != packets {
+							t.Errorf("%d packets, path of %d hops", f.Packets, len(f.Hops))
+						}
+					}
+					changed := 0
+					for _, c := range w.Paths {
+						changed++
+						if len(c.From) != long || len(c.To) != long {
+							t.Errorf("path change from %v to %v", c.From, c.To)
+						}
+					}
+					if order != "any by four" && changed != flows {
+						t.Errorf("%d path changes, want %d", changed, flows)
+					}
+				})
+			}
+		}
 	}
 }
