@@ -286,3 +286,47 @@ func TestCutCaptureInLedger(t *testing.T) {
 		}
 	}
 }
+
+// Frames that were cut inside of their INT stacks, and before, are in the ledger as cut: hops are missing in them. What is stored has all
+// hops, with the node of each.
+func TestCutStacksInLedger(t *testing.T) {
+	for _, c := range []struct {
+		name, profile string
+		hops          int // of a report
+		stack, stride int // where the stack begins, the bytes of a hop, whose node is in the first four
+	}{
+		{"geant-int10-reports.pcap", "geant", 3, 112, 40},
+		{"hostint05-reports.pcap", "host-int", 2, 110, 4},
+	} {
+		profile, _ := demux.Lookup(c.profile)
+		d := demux.New(profile)
+		frames := slices.DeleteFunc(framesOf(t, "../decode/testdata/"+c.name), func(f ingest.Frame) bool {
+			var b decode.Batch
+			d.Frame(&b, f.Link, f.Data, f.Length, f.Time)
+			return b.Reports[0].Kind != decode.KindStack || b.Reports[0].Flow.Proto != packet.ProtoUDP // others are longer before the stack
+		})
+		whole := c.stack + (c.hops-1)*c.stride + 4
+		for snap := 42; snap <= len(frames[0].Data); snap++ {
+			if snap%rounds.Stride() != 0 && snap != whole && snap != whole-1 && snap != c.stack {
+				continue
+			}
+			src := pcapfile.NewSource(pcapfile.DefaultConfig(), captured(t, frames, snap))
+			e := newEngine(t, func(p *program) { p.Window, p.Exporters.Profile = time.Hour, c.profile },
+				Options{Policy: Replay, Sources: []Source{{Name: "pcap", Source: src}}})
+			if err := run(t, e); err != nil {
+				t.Fatal(err)
+			}
+			s := e.Summary(1, 100)
+			b, hops, cut := s.Ledger.Balance, uint64(0), len(frames)
+			for _, h := range s.Hops {
+				hops += h.Reports
+			}
+			if snap >= whole {
+				cut = 0
+			}
+			if b.Received != uint64(len(frames)) || int(b.Dropped["cut"]) != cut || b.Stored != b.Received-uint64(cut) || hops != uint64(c.hops)*b.Stored {
+				t.Errorf("%s, %d bytes: %s, %d hops; want %d cut", c.name, snap, LedgerLine(&b), hops, cut)
+			}
+		}
+	}
+}

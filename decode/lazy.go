@@ -26,6 +26,7 @@ type Lazy struct {
 	HWID       uint8
 	Copy       bool // of a report that came before, as its number and its bytes prove
 	Alike      bool // its number and its bytes came before, and it counts: nothing proves that it is a copy
+	Cut        bool // the datagram was cut before what it is about: [Report.CutShort]. Always in the general form
 	Waits      bool // nothing but an empty place: the report itself waits elsewhere
 	expanded   bool // report is the general form of what the short one holds
 	report     *Report
@@ -99,7 +100,7 @@ func (b *LazyBatch) Next() *Lazy {
 		r = new(Lazy)
 	}
 	b.List[len(b.List)-1] = r
-	r.Hash, r.expanded, r.Copy, r.Alike, r.Waits = 0, false, false, false, false
+	r.Hash, r.expanded, r.Copy, r.Alike, r.Cut, r.Waits = 0, false, false, false, false, false
 	return r
 }
 

@@ -326,6 +326,21 @@ func (r *Report) WholePath() bool {
 // CutOff reports whether r stands for what was cut off: of a report nothing is there but what says whose it is, and perhaps its number.
 func (r *Report) CutOff() bool { return r.Kind == 0 && r.Flags&Truncated != 0 && r.Err.Reason == 0 }
 
+// CutShort reports whether r, the last report of a datagram or frame that was cut, lacks what it is about: hops of its stack or trace, as
+// far as its header says how many there are, the digest, or both the hop and the flow of a postcard. What drop and queue reports are about is in their
+// header, so that they lack nothing.
+func (r *Report) CutShort() bool {
+	switch r.Kind {
+	case KindStack, KindTrace, KindProbe:
+		return r.Flags&(Truncated|Sampled) == Truncated && (r.Announced == 0 || len(r.Hops) < int(r.Announced))
+	case KindPostcard:
+		return len(r.Hops) == 0 && r.Has&HasFlow == 0
+	case KindDigest:
+		return r.Has&HasDigest == 0
+	}
+	return r.CutOff()
+}
+
 // Fail records why reading stopped. The first failure wins.
 func (r *Report) Fail(format Format, field string, offset int, reason Reason) {
 	if r.Err.Reason == 0 {

@@ -210,8 +210,10 @@ func partialRows() []row {
 			p := newPlace(t, placeOptions{server: server, udp: "  max_datagram_bytes: 204\n"}) // a report, and a few bytes of the next one
 			c := p.start()
 			s := newSender(t, p.udp)
-			const datagrams = 20_000
-			s.pairs(datagrams, 5*rate)
+			const pairs, long = 19_000, 1000
+			const datagrams = pairs + long
+			s.pairs(pairs, 5*rate)
+			s.long(long, 5*rate)
 			s.trailer()
 			c.drained()
 			n, _ := c.metric("hopscope_left_out", `setting="udp.max_datagram_bytes"`)
@@ -221,7 +223,7 @@ func partialRows() []row {
 			r.Sent, r.Stored = s.sent.Load(), h.hops/hops
 			r.Lost["cut"] = b.Dropped["cut"]
 			r.Lost["on the way"] = 2 * h.lost // a number is that of a datagram
-			r.Remark = fmt.Sprintf("of %d datagrams", datagrams)
+			r.Remark = fmt.Sprintf("of %d datagrams, %d of them cut inside of their INT stack", datagrams, long)
 			if b.Received != b.Stored+b.Dropped["cut"] || b.Dropped["cut"] != datagrams-h.lost || int64(n) != b.Dropped["cut"] {
 				t.Errorf("the ledger says %+v, hopscope_left_out %v", b, n)
 			}
@@ -273,6 +275,27 @@ func (s *sender) pairs(n, rate int) {
 			return
 		}
 		s.sent.Add(2)
+	}
+}
+
+// long sends n datagrams with one report each of a node of its own, whose stack of twelve hops is longer than a report of the others.
+func (s *sender) long(n, rate int) {
+	s.t.Helper()
+	gen, err := traffic.New(traffic.Config{Seed: 1, Flows: 40, Hops: 12, Exporters: exporters + 1, Bytes: 400})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	start := time.Now()
+	for i := range n {
+		if i%10 == 0 {
+			time.Sleep(time.Until(start.Add(time.Duration(i) * time.Second / time.Duration(rate))))
+		}
+		s.buf = gen.NextFrom(exporters, s.buf)
+		if _, err := s.conn.WriteToUDPAddrPort(s.buf, s.to); err != nil {
+			s.t.Errorf("sending: %v", err)
+			return
+		}
+		s.sent.Add(1)
 	}
 }
 

@@ -318,6 +318,9 @@ func (p *Pipeline) decode(w *Worker, frames []ingest.Frame) (read int) {
 		}
 		switch {
 		case n > 0:
+			if x := w.in.List[len(w.in.List)-1]; x.Shape == nil && f.Length > len(f.Data) {
+				x.Cut = x.Report().CutShort()
+			}
 		case dec.Blind(f.Data, f.Length):
 			cut++
 		default:
@@ -374,7 +377,7 @@ func (p *Pipeline) scatter(w *Worker, in *decode.LazyBatch) {
 				malformed++
 				return nil
 			}
-			if r.CutOff() && !x.Copy {
+			if (x.Cut || r.CutOff()) && !x.Copy {
 				cut++
 				return nil
 			}
