@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hopscope/hopscope/collector/windows"
@@ -31,6 +32,8 @@ type publisher struct {
 	waiting  [][]int64 // times of diverted reports by worker
 	open     uint64    // diverted in the open window, by what Divert was given
 	diverted map[int64]uint64
+	opened   int64            // by OpenWindow
+	under    map[int64]uint64 // diverted, by what was opened
 	ended    []int64
 	windows  []label
 	wrong    []string
@@ -97,7 +100,7 @@ func (p *publisher) EncodeWindow(w *sink.Window) []sink.Encoded {
 type diverting struct{ *publisher }
 
 func (p diverting) Open(workers int, put func(sink.Encoded)) {
-	p.put, p.waiting, p.diverted = put, make([][]int64, workers), map[int64]uint64{}
+	p.put, p.waiting, p.diverted, p.under = put, make([][]int64, workers), map[int64]uint64{}, map[int64]uint64{}
 }
 
 func (p diverting) Takes(r *decode.Report) bool { return p.takes(r) }
@@ -111,6 +114,7 @@ func (p diverting) Divert(worker int, reports []*decode.Report) {
 		p.waiting[worker] = append(p.waiting[worker], r.Time)
 	}
 	p.open += uint64(len(reports))
+	p.under[p.opened] += uint64(len(reports))
 	n := uint64(len(p.waiting[worker]))
 	if n < 30 {
 		n = 0
@@ -147,7 +151,11 @@ func (p diverting) Tick(int64) {
 	p.sendAll()
 }
 
-func (diverting) OpenWindow(int64) {}
+func (p diverting) OpenWindow(end int64) {
+	p.mu.Lock()
+	p.opened = end
+	p.mu.Unlock()
+}
 
 func (p diverting) EndWindow(end int64) {
 	p.mu.Lock()
@@ -482,6 +490,47 @@ func TestCheckStores(t *testing.T) {
 		}
 		if _, _, err := OpenStores(cfg, Live); err == nil || !strings.HasPrefix(err.Error(), x.want) {
 			t.Errorf("%+v: OpenStores = %v", x, err)
+		}
+	}
+}
+
+// Diverted reports have the label of the window that counts their exporters, also under a clock that was set back so far that labels do
+// not come again, and when it has passed them. What came before the step in the window in which the clock is set has gone under the label
+// that this window was to have.
+func TestDivertUnderSetClock(t *testing.T) {
+	const length = time.Second
+	for _, reach := range []time.Duration{0, 5 * time.Second, time.Hour} {
+		for _, step := range []time.Duration{-1300 * time.Millisecond, -4 * time.Second, -6300 * time.Millisecond, -20 * time.Minute, 3 * time.Second, 20 * time.Minute} {
+			t.Run(fmt.Sprint(reach, " ", step), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var arrive []time.Duration
+					for at := time.Duration(0); at < 30*length; at += 7 * time.Millisecond {
+						if into := at % (10 * length); into < 7*length { // nothing comes in a window in which the clock is set
+							arrive = append(arrive, at)
+						}
+					}
+					clock := newSetClock()
+					s := newSockets(t, clock.now, func(int) time.Duration { return time.Millisecond }, arrive)
+					p := &publisher{takes: half}
+					c := newEngine(t, func(p *program) { p.Window, p.Corrections = length, reach },
+						Options{Now: clock.now, Sources: []Source{{Name: "sockets", Source: s}}, Stores: publish(diverting{p}, "")})
+					go func() {
+						time.Sleep(8*length + 500*time.Millisecond)
+						clock.set(step)
+						time.Sleep(10 * length)
+						clock.set(-step)
+					}()
+					if err := run(t, c); err != nil {
+						t.Fatal(err)
+					}
+					p.check(t, &c.Balances()[0], uint64(len(arrive)))
+					for label, n := range p.diverted {
+						if p.under[label] != n {
+							t.Errorf("window %v has %d diverted reports, %d were diverted under its label", time.Unix(0, label).UTC(), n, p.under[label])
+						}
+					}
+				})
+			})
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (p *Pipeline) divert(w *Worker) {
 // more is received counts in the last one.
 func (p *Pipeline) openDiversion() {
 	if p.diversion != nil && p.receipt.edge != math.MaxInt64 {
-		p.diversion.OpenWindow(p.receipt.edge)
+		p.diversion.OpenWindow(p.receipt.label)
 	}
 }
 

@@ -471,6 +471,8 @@ type End struct {
 	Wall   int64 // when that was by the clock that reports are stamped with
 	Steady int64 // and by one that is never set
 	Next   int64 // end of the next window for reports that were received here
+	// NextLabel is the label of the next window. It is another one than Next while the clock is further back than labels come again.
+	NextLabel int64
 }
 
 // Cut ends the open window in every shard and merges what they saw into p.partial, which is valid until the next call. It

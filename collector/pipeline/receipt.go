@@ -34,6 +34,7 @@ const (
 type byReceipt struct {
 	// Guarded by border; the goroutine that ends windows writes them, and may read them without.
 	edge  int64         // where the open window ends
+	label int64         // under which it will be kept
 	since int64         // where it began; the least time where that says nothing
 	ended chan struct{} // closed when the border has moved
 
@@ -119,19 +120,20 @@ func (p *Pipeline) openNext(end *End) {
 	if end.Label == p.receipt.edge {
 		since = end.Label
 	}
-	p.setEdge(since, end.Next)
+	p.setEdge(since, end.Next, end.NextLabel)
 }
 
-// MoveEdge moves the end of the open window, when the clock was set or no more is received.
-func (p *Pipeline) MoveEdge(edge int64) {
+// MoveEdge moves the end of the open window, and sets the label under which it will be kept, when the clock was set or no more is
+// received.
+func (p *Pipeline) MoveEdge(edge, label int64) {
 	p.border.Lock()
 	defer p.border.Unlock()
-	p.setEdge(math.MinInt64, edge)
+	p.setEdge(math.MinInt64, edge, label)
 }
 
-func (p *Pipeline) setEdge(since, edge int64) {
+func (p *Pipeline) setEdge(since, edge, label int64) {
 	r := &p.receipt
-	r.since, r.edge = since, edge
+	r.since, r.edge, r.label = since, edge, label
 	p.openDiversion()
 	close(r.ended)
 	r.ended = make(chan struct{})
@@ -144,9 +146,14 @@ func (p *Pipeline) setEdge(since, edge int64) {
 // Edge returns the end of the open window, for reports that were received here. The goroutine that ends windows calls it.
 func (p *Pipeline) Edge() int64 { return p.receipt.edge }
 
-// StartEdge sets where the first window ends, before anything is received.
-func (p *Pipeline) StartEdge(edge int64) {
-	p.receipt.edge = edge
+// Open reports whether the open window ends at an edge and will be kept under a label. The goroutine that ends windows calls it.
+func (p *Pipeline) Open(edge, label int64) bool {
+	return p.receipt.edge == edge && p.receipt.label == label
+}
+
+// StartEdge sets where the first window ends, and its label, before anything is received.
+func (p *Pipeline) StartEdge(edge, label int64) {
+	p.receipt.edge, p.receipt.label = edge, label
 	p.openDiversion()
 }
 

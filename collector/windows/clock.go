@@ -26,8 +26,8 @@ func (e *Ends) Start(wall time.Time, mono time.Duration) {
 	if e.Fleet {
 		e.clock.whole()
 	}
-	_, edge := e.clock.end()
-	e.Pipeline.StartEdge(edge)
+	edge, label := e.clock.open()
+	e.Pipeline.StartEdge(edge, label)
 	e.Tally.Change(func(f *summary.Figures) { f.FirstLabel = edge })
 }
 
@@ -37,8 +37,8 @@ func (e *Ends) Look() time.Duration {
 	e.noteStep(step)
 	if due {
 		e.endWall(cut)
-	} else if _, edge := e.clock.end(); edge != e.Pipeline.Edge() {
-		e.Pipeline.MoveEdge(edge)
+	} else if edge, label := e.clock.open(); !e.Pipeline.Open(edge, label) {
+		e.Pipeline.MoveEdge(edge, label)
 	}
 	return e.clock.sleep()
 }
@@ -51,7 +51,7 @@ func (e *Ends) Finish() {
 	if due {
 		e.endWall(cut)
 	}
-	e.Pipeline.MoveEdge(math.MaxInt64)
+	e.Pipeline.MoveEdge(math.MaxInt64, math.MaxInt64)
 	e.Pipeline.Exporters.Settle()
 	now.wall++ // the end is excluded
 	step, cut = e.clock.finish(now)
@@ -136,8 +136,8 @@ func (e *Ends) endWall(cut windowCut) {
 	if cut.label == e.Pipeline.Edge() {
 		e.Pipeline.Gather(cut.label)
 	}
-	_, next := e.clock.end()
-	e.end(pipeline.End{Label: cut.label, Wall: cut.at.wall, Steady: e.clock.steady(), Next: next}, cut.took, func(w *sink.Window, p *inference.Partial) {
+	next, label := e.clock.open()
+	e.end(pipeline.End{Label: cut.label, Wall: cut.at.wall, Steady: e.clock.steady(), Next: next, NextLabel: label}, cut.took, func(w *sink.Window, p *inference.Partial) {
 		w.Run = &sink.Run{Boot: e.Boot, Version: e.Version, Start: e.run.UnixNano(), Reports: p.Reports, Held: cut.kind == heldWindow}
 		whole, revision, err := e.corrections.add(cut.label, p)
 		e.clock.forget(e.corrections.trim(e.clock.floor))

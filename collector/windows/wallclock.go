@@ -137,21 +137,30 @@ func (k *wallClock) end() (at, label int64) {
 	return k.last.mono + label - k.last.wall, label
 }
 
-func (k *wallClock) cut(label int64) windowCut {
-	c := windowCut{label: label, took: time.Duration(k.last.mono - k.opened), at: k.last}
+// open is when the open window is to end, in wall time, and the label that it gets then.
+func (k *wallClock) open() (edge, label int64) {
+	_, edge = k.end()
+	label, _ = k.keep(edge)
+	return edge, label
+}
+
+// keep gives the label of a window that ends at a multiple, and what it means.
+func (k *wallClock) keep(end int64) (label int64, kind windowKind) {
 	switch {
-	case label > k.latest:
-		k.latest, k.held = label, false
-	case label > k.floor && !k.held:
-		c.kind = againWindow
-	default:
-		c.kind, k.held = heldWindow, true
-		if k.fresh { // the latest label may be that of an earlier run
-			k.latest += k.length
-		}
-		c.label = k.latest
+	case end > k.latest:
+		return end, freshWindow
+	case end > k.floor && !k.held:
+		return end, againWindow
+	case k.fresh: // the latest label may be that of an earlier run
+		return k.latest + k.length, heldWindow
 	}
-	k.fresh = false
+	return k.latest, heldWindow
+}
+
+func (k *wallClock) cut(label int64) windowCut {
+	c := windowCut{took: time.Duration(k.last.mono - k.opened), at: k.last}
+	c.label, c.kind = k.keep(label)
+	k.latest, k.held, k.fresh = max(k.latest, c.label), c.kind == heldWindow, false
 	k.opened, k.lead = k.last.mono, 0
 	if k.latest > math.MinInt64+k.reach {
 		k.forget(k.latest - k.reach - 1)
