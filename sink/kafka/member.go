@@ -316,6 +316,7 @@ func (w *Writer) Close() error {
 	if w.member != nil && w.member.stop != nil {
 		_ = w.member.leave()
 	}
+	w.land()
 	w.client.Close()
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"sync/atomic"
@@ -93,6 +94,7 @@ type leaderless struct {
 	hangs    bool
 	mended   atomic.Bool
 	requests atomic.Uint64 // to write to others
+	hung     chan struct{} // closed, it ends the connections that hang
 }
 
 func (l *leaderless) RoundTrip(ctx context.Context, addr net.Addr, req kafka.Request) (kafka.Response, error) {
@@ -106,8 +108,12 @@ func (l *leaderless) RoundTrip(ctx context.Context, addr net.Addr, req kafka.Req
 		l.requests.Add(1)
 	case !l.mended.Load():
 		if l.hangs {
-			<-ctx.Done()
-			return nil, context.DeadlineExceeded
+			select {
+			case <-ctx.Done():
+				return nil, context.DeadlineExceeded
+			case <-l.hung:
+				return nil, io.ErrUnexpectedEOF
+			}
 		}
 		return &wire.Response{Topics: []wire.ResponseTopic{{Topic: topic.Topic, Partitions: []wire.ResponsePartition{{
 			Partition: partition, ErrorCode: int16(kafka.NotLeaderForPartition),
@@ -117,25 +123,26 @@ func (l *leaderless) RoundTrip(ctx context.Context, addr net.Addr, req kafka.Req
 }
 
 // A third of the partitions have no leader, or do not answer: all others have their records, in order, in as many requests as ever. The
-// rest is counted as set aside, and there in its order when the partitions are back.
+// rest is counted as set aside, and there in its order when the partitions are back. No other waits for the end of a request that hangs.
 func TestThirdOfPartitions(t *testing.T) {
 	t.Parallel()
 	b := kafkatest.Shared(t)
 	const windows, ofTopic = 30, 6
-	for _, hangs := range []bool{false, true} {
-		t.Run(fmt.Sprintf("hangs=%t", hangs), func(t *testing.T) {
+	for _, x := range []struct {
+		hangs   bool
+		timeout time.Duration
+	}{{false, 10 * time.Second}, {true, 200 * time.Millisecond}, {true, 10 * time.Minute}} { // the last one is longer than any test waits
+		hangs := x.hangs
+		t.Run(fmt.Sprintf("hangs=%t for %v", hangs, x.timeout), func(t *testing.T) {
 			c := of(b)
-			c.Prefix += fmt.Sprintf("%t.", hangs)
-			c.Slices = ofTopic
-			if c.Timeout = 10 * time.Second; hangs {
-				c.Timeout = 200 * time.Millisecond
-			}
+			c.Prefix += fmt.Sprintf("%t-%v.", hangs, x.timeout)
+			c.Slices, c.Timeout = ofTopic, x.timeout
 			topics := []string{conn.Windows, conn.Reports}
 			for _, topic := range topics {
 				b.CreateTopic(c.Topic(topic), ofTopic)
 			}
 			w := open(t, c)
-			broker := &leaderless{RoundTripper: w.client.Client.Transport, hangs: hangs}
+			broker := &leaderless{RoundTripper: w.client.Client.Transport, hangs: hangs, hung: make(chan struct{})}
 			w.client.Client.Transport = broker
 			qc := sink.DefaultQueueConfig()
 			qc.RetryMin, qc.RetryMax = 50*time.Millisecond, time.Second
@@ -184,6 +191,7 @@ func TestThirdOfPartitions(t *testing.T) {
 				t.Errorf("%d requests to write to other partitions, want one for each record", n)
 			}
 			broker.mended.Store(true)
+			close(broker.hung)
 			nettest.Until(t, "all records are written", func() bool { return complete(true) && q.Stats().PointsWritten == windows*2*ofTopic })
 			if st := q.Stats(); st.Aside.Pieces > 0 || st.PointsRejected > 0 {
 				t.Errorf("%+v", st)

@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,8 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/segmentio/kafka-go"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
@@ -43,9 +40,16 @@ type Writer struct {
 	confirmed confirmed
 
 	// WriteEncoded's own.
-	doing  progress
-	unsure map[uint64]bool // records that were sent and not confirmed, by [record.sum]; at most maxUnsure
-	pace   pace
+	doing progress
+	lanes map[laneKey]*lane
+	pace  pace
+
+	flights context.Context // of requests; it ends with the writer
+	land    context.CancelFunc
+
+	sending sync.Mutex      // of what follows, and of doing while send runs
+	unsure  map[uint64]bool // records that were sent and not confirmed, by [record.sum]; at most maxUnsure
+	took    time.Duration   // a request with an answer, on a running average
 }
 
 // stats are counted for metrics.
@@ -124,7 +128,8 @@ func New(c Config) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{conf: c, client: client, clock: time.Now}
+	w := &Writer{conf: c, client: client, clock: time.Now, lanes: map[laneKey]*lane{}}
+	w.flights, w.land = context.WithCancel(context.Background())
 	raw := make([]netip.Prefix, len(c.RawExporters))
 	for i, s := range c.RawExporters {
 		if raw[i], err = netip.ParsePrefix(s); err != nil {
@@ -398,139 +403,6 @@ func (w *Writer) Part(payload []byte, held func(key string) bool) (behind, rest 
 
 // Places implements [sink.Placer].
 func (w *Writer) Places() int { return w.conf.Slices }
-
-// send sends what is not done, partitions at the same time, and says whether Kafka confirmed anything that it had not. An error is
-// one that may pass or that an operator can mend; what is refused for good is in w.doing.
-func (w *Writer) send(ctx context.Context, c *contents) (progress bool, err error) {
-	type key struct {
-		topic     byte
-		partition int
-	}
-	waiting := map[key][]int{}
-	var order []key
-	for i := range c.records {
-		if w.doing.done[i] || w.doing.refused[i] != nil {
-			continue
-		}
-		k := key{c.records[i].topic, c.records[i].partition}
-		if waiting[k] == nil {
-			order = append(order, k)
-		}
-		waiting[k] = append(waiting[k], i)
-	}
-	// Reports go before the records that say how many there are.
-	slices.SortStableFunc(order, func(a, b key) int { return cmp.Compare(b.topic, a.topic) })
-
-	var mu sync.Mutex // of w.doing and of what is given back
-	var errs []error
-	var work sync.WaitGroup
-	slots := make(chan struct{}, w.conf.InFlight)
-	for _, k := range order {
-		topic := w.client.Topic(conn.Windows)
-		if k.topic == toReports {
-			topic = w.client.Topic(conn.Reports)
-		}
-		slots <- struct{}{}
-		mu.Lock()
-		hopeless := needsPerson(errors.Join(errs...)) || ctx.Err() != nil
-		mu.Unlock()
-		if hopeless {
-			break // all other partitions would say the same
-		}
-		work.Go(func() {
-			defer func() { <-slots }()
-			some, err := w.sendPartition(ctx, c, topic, k.partition, waiting[k], &mu)
-			mu.Lock()
-			defer mu.Unlock()
-			progress = progress || some
-			if err != nil {
-				errs = append(errs, err)
-			}
-		})
-	}
-	work.Wait()
-	if len(errs) == 0 {
-		return progress, ctx.Err()
-	}
-	for _, err := range errs {
-		if needsPerson(err) {
-			return progress, err
-		}
-	}
-	return progress, errs[0]
-}
-
-// sendPartition sends records of one partition, by their index and in their order. mu guards w.doing.
-func (w *Writer) sendPartition(ctx context.Context, c *contents, topic string, partition int, rest []int, mu *sync.Mutex) (progress bool, _ error) {
-	single := false
-	for len(rest) > 0 {
-		n := 1
-		for size := c.records[rest[0]].size(); n < len(rest) && !single; n++ {
-			if size += c.records[rest[n]].size(); size > w.conf.MaxMessageBytes {
-				break
-			}
-		}
-		mu.Lock()
-		for _, i := range rest[:n] {
-			k := c.records[i].sum()
-			if w.unsure[k] {
-				w.stats.repeats.Add(1)
-			}
-			if w.unsure == nil || len(w.unsure) >= maxUnsure {
-				w.unsure = map[uint64]bool{}
-			}
-			w.unsure[k] = true
-		}
-		mu.Unlock()
-		err := w.produce(ctx, c, topic, partition, rest[:n])
-		e, ok := errors.AsType[*conn.Error](err)
-		never := ok && (e.Kind == conn.TooLarge || e.Kind == conn.Refused)
-		switch {
-		case never && n > 1:
-			single = true // until it is known which of them it is
-			continue
-		case err != nil && !never:
-			return progress, fmt.Errorf("partition %d: %w", partition, err)
-		}
-		mu.Lock()
-		for _, i := range rest[:n] {
-			delete(w.unsure, c.records[i].sum())
-			if never {
-				w.doing.refused[i] = err
-			} else {
-				w.doing.done[i] = true
-				w.confirm(&c.records[i])
-			}
-		}
-		mu.Unlock()
-		progress = true
-		rest = rest[n:]
-	}
-	return progress, nil
-}
-
-// produce sends one batch.
-func (w *Writer) produce(ctx context.Context, c *contents, topic string, partition int, list []int) error {
-	records := make([]kafka.Record, len(list))
-	bytes := 0
-	for i, k := range list {
-		r := &c.records[k]
-		records[i] = kafka.Record{
-			Time: time.Unix(0, c.label), Value: kafka.NewBytes(r.value), Headers: []kafka.Header{{Key: fleet.HeaderKey, Value: r.head}},
-		}
-		bytes += len(r.value)
-	}
-	w.stats.requests.Add(1)
-	before := w.clock()
-	appended, err := w.client.Append(ctx, topic, partition, records...)
-	if err != nil {
-		return err
-	}
-	w.seeClock(before, w.clock(), appended)
-	w.stats.records.Add(uint64(len(list)))
-	w.stats.bytes.Add(uint64(bytes))
-	return nil
-}
 
 // recordOverhead is about what the protocol adds to a record.
 const recordOverhead = 64
