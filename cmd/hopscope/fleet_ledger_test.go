@@ -111,10 +111,13 @@ func newLedgerFleet(t *testing.T, broker *kafkatest.Broker, client *kafka.Client
 			influx.URL, influx.Org, influx.Bucket), ""))
 	}
 	f.console = f.member("console", "console", "", "")
-	create := program("kafka", "topics", "create", "--config", f.collectors[0].settings)
-	if out, err := create.CombinedOutput(); err != nil {
-		t.Fatalf("kafka topics create: %v\n%s", err, out)
-	}
+	f.eventually("the topics are there", func() bool { // a busy broker takes longer than kafka.timeout to make them
+		out, err := program("kafka", "topics", "create", "--config", f.collectors[0].settings).CombinedOutput()
+		if err != nil {
+			t.Logf("kafka topics create: %v\n%s", err, out)
+		}
+		return err == nil
+	})
 	return f
 }
 
