@@ -99,6 +99,9 @@ func TestCumulusLatency(t *testing.T) {
 	if h.NodeID != nodeOf("leaf-1") || h.L2EgressIf != portOf("swp1s1") || h.L2EgressIf < named || !h.Set(decode.HopNodeID|decode.HopL2EgressIf|decode.HopQueueID) || h.QueueID != 3 {
 		t.Errorf("hop %+v", h)
 	}
+	if list, _ = read(t, testDecoder(), asked("", m), now); len(list) != 1 || list[0].Hops[0].NodeID != 0xc0000209 {
+		t.Errorf("of no named node: %+v", list) // it is the sender, and not node 0
+	}
 	// The next sample began behind this one. Nothing passed: it is no value, and not zero.
 	p := m.GetHistogram().DataPoints[0]
 	p.StartTimeUnixNano, p.TimeUnixNano, p.BucketCounts = uint64(now+997e6), uint64(now+1e9), make([]uint64, 10)
