@@ -85,6 +85,9 @@ func (s *Summary) WriteTable(w io.Writer) error {
 		if o := s.OtherExporters; o != nil && o.Exporters > 0 {
 			fmt.Fprintf(t, "  %d others\t\t\t%s\t%d\t%d\t%d\t%d\t%d\t%d\n", o.Exporters, inference.Count(o.Sums.Reports), o.Sums.Lost, o.Sums.Duplicated, o.Sums.Reordered, o.Sums.Late, o.Sums.Restarts, o.Sums.Malformed)
 		}
+		if o := s.OtherExporters; o != nil && o.Exporters > 0 {
+			fmt.Fprintf(t, "  %s\n", o.text())
+		}
 		if o := s.OtherExporters; o != nil && o.Unfollowed > 0 {
 			fmt.Fprintf(t, "  %s reports of exporters for which there was no place\n", inference.Count(o.Unfollowed))
 		}
@@ -130,6 +133,18 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	t.Flush()
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// text says in words how many exporters are left out.
+func (o *OtherExporters) text() string {
+	text := fmt.Sprintf("and %s more exporters", inference.Count(o.Exporters))
+	switch o.Unread {
+	case 0:
+		return text
+	case o.Exporters:
+		return text + ", of which none sent a readable report"
+	}
+	return fmt.Sprintf("%s, of which %s sent no readable report", text, inference.Count(o.Unread))
 }
 
 // mostNameless bounds the lines of hops without a node id.

@@ -131,6 +131,7 @@ type exporterTotals struct {
 	of      map[inference.ExporterKey]*exporterTotal
 	other   Exporter
 	folded  uint64 // exporters in other
+	unread  uint64 // of these, those that sent no readable report
 	refused uint64 // reports of exporters that had no place
 }
 
@@ -179,6 +180,9 @@ func (t *exporterTotals) fold() {
 	for _, k := range gone[:min(len(gone), len(t.of)-t.most+t.most/4)] {
 		t.other.add(&t.of[k].Exporter)
 		t.folded++
+		if t.of[k].unread() {
+			t.unread++
+		}
 		delete(t.of, k)
 	}
 }
@@ -194,6 +198,9 @@ func (s *Exporter) add(o *Exporter) {
 	s.Restarts += o.Restarts
 	s.Malformed += o.Malformed
 }
+
+// unread reports whether no report of the exporter could be read.
+func (s *Exporter) unread() bool { return s.Reports == 0 && s.Malformed > 0 }
 
 // node is the id of the node, -1 for none.
 func (s *Exporter) node() int64 {
@@ -222,8 +229,11 @@ func (t *exporterTotals) known(a decode.Addr) (n uint64) {
 	return n
 }
 
-// listedExporters is the length of a summary's list of exporters.
-const listedExporters = 1000
+// A summary lists this many exporters, and this many of which no report could be read: random addresses are endless.
+const (
+	listedExporters = 1000
+	listedUnread    = 20
+)
 
 // list gives the exporters with the most reports, in order, and the sum of the others, nil if there are none.
 func (t *exporterTotals) list() ([]Exporter, *OtherExporters) {
@@ -234,18 +244,35 @@ func (t *exporterTotals) list() ([]Exporter, *OtherExporters) {
 	byName := func(a, b Exporter) int {
 		return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.node(), b.node()), cmp.Compare(a.HWID, b.HWID))
 	}
-	other := OtherExporters{Exporters: t.folded, Sums: t.other, Unfollowed: t.refused}
-	if len(out) > listedExporters {
-		slices.SortFunc(out, func(a, b Exporter) int { return cmp.Or(cmp.Compare(b.Reports, a.Reports), byName(a, b)) })
-		for i := range out[listedExporters:] {
-			other.Exporters++
-			other.Sums.add(&out[listedExporters+i])
+	slices.SortFunc(out, func(a, b Exporter) int {
+		switch {
+		case a.unread() && !b.unread():
+			return 1
+		case b.unread() && !a.unread():
+			return -1
 		}
-		out = out[:listedExporters]
+		return cmp.Or(cmp.Compare(b.Reports, a.Reports), cmp.Compare(b.Malformed, a.Malformed), byName(a, b))
+	})
+	other := OtherExporters{Exporters: t.folded, Unread: t.unread, Unfollowed: t.refused, Sums: t.other}
+	listed, unread := out[:0], 0
+	for i := range out {
+		s := out[i]
+		if s.unread() {
+			unread++
+		}
+		switch {
+		case len(listed) < listedExporters && unread <= listedUnread:
+			listed = append(listed, s)
+			continue
+		case s.unread():
+			other.Unread++
+		}
+		other.Exporters++
+		other.Sums.add(&s)
 	}
-	slices.SortFunc(out, byName)
+	slices.SortFunc(listed, byName)
 	if other.Exporters == 0 && other.Unfollowed == 0 {
-		return out, nil
+		return listed, nil
 	}
-	return out, &other
+	return listed, &other
 }

@@ -47,3 +47,32 @@ func TestExporterTotals(t *testing.T) {
 		t.Errorf("one exporter: %v, %v", list, other)
 	}
 }
+
+// Of exporters whose reports cannot be read a few are listed, however many they are, and all others are listed before them. Nothing is uncounted.
+func TestUnreadExporters(t *testing.T) {
+	for _, most := range []int{400, 100_000} {
+		totals := newExporterTotals(most)
+		for window := range uint32(10) {
+			stats := []inference.ExporterStats{{ExporterKey: inference.ExporterKey{Node: 1}, Reports: 5, Malformed: 1000}}
+			for k := range uint32(300) {
+				stats = append(stats, inference.ExporterStats{ExporterKey: inference.ExporterKey{Node: 2 + window*300 + k}, Malformed: 1 + uint64(k)})
+			}
+			totals.add(stats, 0)
+		}
+		list, other := totals.list()
+		if len(list) != 1+listedUnread || other == nil || other.Exporters != 3000-listedUnread || other.Unread != other.Exporters {
+			t.Fatalf("%d are listed beside %+v", len(list), other)
+		}
+		sum, found := other.Sums, false
+		for i := range list {
+			sum.add(&list[i])
+			found = found || list[i].Reports == 50
+		}
+		if want := uint64(10*1000 + 10*300*301/2); sum.Malformed != want || sum.Reports != 50 || !found {
+			t.Errorf("%d reports, %d malformed, want 50 and %d", sum.Reports, sum.Malformed, want)
+		}
+		if got, want := other.text(), "and 2 980 more exporters, of which none sent a readable report"; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
