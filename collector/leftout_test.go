@@ -1,8 +1,11 @@
 package collector
 
 import (
+	"context"
 	"net"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 	"github.com/hopscope/hopscope/decode/ipfix"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/telemetry"
+	"github.com/hopscope/hopscope/sink"
 )
 
 // Every limit that is set to about a tenth of what comes says how much it left out, and which setting to raise.
@@ -80,6 +84,41 @@ func TestLeftOut(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// raw is a writer of reports that has room for some.
+type raw struct{ room, taken, dropped atomic.Int64 }
+
+func (w *raw) Start()                      {}
+func (w *raw) Close(context.Context) error { return nil }
+func (w *raw) Counts() (taken, dropped uint64) {
+	return uint64(w.taken.Load()), uint64(w.dropped.Load())
+}
+
+func (w *raw) AppendReports(reports []*decode.Report) {
+	for range reports {
+		if w.room.Add(-1) >= 0 {
+			w.taken.Add(1)
+		} else {
+			w.dropped.Add(1)
+		}
+	}
+}
+
+// Reports that the raw stream has no room for are said, in the text of readiness as well.
+func TestRawLeftOut(t *testing.T) {
+	w := &raw{}
+	w.room.Store(4)
+	src := &canned{workers: 1, batches: 1, frames: datagrams(t, 40), waits: true, times: func(_, _ int) int64 { return 1e18 }}
+	c := newEngine(t, nil, Options{Policy: Replay, Seed: 7, Sources: []Source{{Name: "canned", Source: src}}, Reports: []sink.ReportWriter{w}})
+	if err := run(t, c); err != nil {
+		t.Fatal(err)
+	}
+	s := c.Status()
+	const want = "36 reports are missing in the raw stream, because its memory was full: raise parquet.raw_memory_bytes"
+	if !slices.Contains(s.LeftOut, want) || !strings.Contains(strings.Join(s.Problems, "\n"), want) {
+		t.Errorf("%q is not said: %q, %q", want, s.LeftOut, s.Problems)
 	}
 }
 

@@ -533,7 +533,7 @@ func TestConsumerCrowded(t *testing.T) {
 		{part, fleet.Refused, fleet.ErrOld, nil, 0, 0},
 		{mark, fleet.Refused, fleet.ErrFull, nil, 0, 0},
 	} {
-		c := &Consumer{}
+		c := &Consumer{log: slog.New(slog.DiscardHandler), saidLeft: map[string]bool{}, series: &stores.Set{}, receivers: &stores.Set{}}
 		c.crowd(tt.record, tt.kind, tt.err, tt.evicted)
 		if c.full != tt.full || c.crowded != tt.crowded {
 			t.Errorf("%v, %v, %v, %v: %d and %d, want %d and %d", tt.record.Head.Kind, tt.kind, tt.err, tt.evicted, c.full, c.crowded, tt.full, tt.crowded)

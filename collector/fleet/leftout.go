@@ -13,6 +13,11 @@ func (c *Consumer) leave(before, behind *summary.LeftOut) {
 	c.mu.Lock()
 	c.left.AddSince(behind, before)
 	c.mu.Unlock()
+	c.logLeftOut()
+}
+
+// logLeftOut logs each limit once, when it has begun to leave something out.
+func (c *Consumer) logLeftOut() {
 	for _, l := range c.limitsHit() {
 		key := l.Setting + " " + l.What
 		c.mu.Lock()
@@ -31,17 +36,28 @@ func (c *Consumer) crowd(r *fleet.Record, kind fleet.EventKind, err error, evict
 	if !refused && len(evicted) == 0 {
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	full, crowded := uint64(0), uint64(0)
 	switch {
 	case !refused:
 	case errors.Is(err, fleet.ErrFull):
-		c.full += r.Head.Reports
+		full = r.Head.Reports
 	case errors.Is(err, fleet.ErrFuture):
-		c.crowded += r.Head.Reports
+		crowded = r.Head.Reports
 	}
 	for _, n := range evicted {
-		c.crowded += n
+		crowded += n
+	}
+	c.leaveOut(full, crowded)
+}
+
+// leaveOut counts reports that found no room in their window, and reports of windows that found none among others.
+func (c *Consumer) leaveOut(full, crowded uint64) {
+	c.mu.Lock()
+	first := full > 0 && c.full == 0 || crowded > 0 && c.crowded == 0
+	c.full, c.crowded = c.full+full, c.crowded+crowded
+	c.mu.Unlock()
+	if first {
+		c.logLeftOut()
 	}
 }
 

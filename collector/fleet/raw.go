@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -120,7 +121,7 @@ func (t *rawTask) close(ctx context.Context, c *fleet.Closing) error {
 		case value != nil: // marks have none
 			some = true
 			from := len(t.batch.Reports)
-			t.decode(at, value)
+			t.decode(at, value, c.Reports[i])
 			if c.Unmarked[i] == (fleet.Source{}) {
 				continue
 			}
@@ -172,19 +173,23 @@ func (t *rawTask) late(ctx context.Context, r *fleet.Record) error {
 		return nil
 	}
 	t.batch.Reset()
-	t.decode(r.Offset, r.Value)
+	t.decode(r.Offset, r.Value, r.Head.Reports)
 	// Whether the run marks the window is seen later, if at all.
 	list := stateFor(nil, fleet.Source{From: r.Head.From, Boot: r.Head.Boot}, slices.Clone(t.batch.Reports), r.Head.End)
 	return t.tell(ctx, r.Head.End, lateNumbers+n, false, true, list)
 }
 
-func (t *rawTask) decode(at int64, value []byte) {
+// decode adds the reports of a record, which says how many they are, while there is room for those of its window.
+func (t *rawTask) decode(at int64, value []byte, reports uint64) {
 	var stream []byte
 	err := error(fleet.ErrFull)
 	if int64(len(t.batch.Reports)) < t.w.c.cfg.WindowBytes/leastReport {
 		if stream, err = t.codec.Decompress(nil, value); err == nil {
 			_, err = t.decoder.Decode(stream, &t.batch)
 		}
+	}
+	if errors.Is(err, fleet.ErrFull) && reports <= maxReports {
+		t.w.c.leaveOut(reports, 0)
 	}
 	if err != nil {
 		t.bad++

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/arrow"
 	"github.com/hopscope/hopscope/inference"
@@ -97,7 +98,7 @@ func TestRawReports(t *testing.T) {
 func TestRawBomb(t *testing.T) {
 	cfg := defaultConfig()
 	cfg.WindowBytes = 1 << 20
-	c := &Consumer{cfg: cfg, log: slog.New(slog.DiscardHandler), opt: Options{
+	c := &Consumer{cfg: cfg, log: slog.New(slog.DiscardHandler), saidLeft: map[string]bool{}, series: &stores.Set{}, receivers: &stores.Set{}, opt: Options{
 		Now: time.Now, Shard: testShard, Slicer: inference.NewSlicer(testSeed, testSlices), Params: fleet.Params{Slices: testSlices, Window: testWindow},
 	}}
 	w := &worker{c: c, status: &shared[partitionStatus]{}}
@@ -131,6 +132,9 @@ func TestRawBomb(t *testing.T) {
 	}
 	if n := len(task.batch.Reports); n != 2*alike || task.bad != records-2 || task.gate.Held() != 0 {
 		t.Errorf("%d reports in memory, %d records refused, %d bytes kept; want %d, %d and none", n, task.bad, task.gate.Held(), 2*alike, records-2)
+	}
+	if c.full != (records-2)*alike {
+		t.Errorf("%d reports are left out by window_bytes", c.full)
 	}
 	if b := &task.books; b.Taken != records*alike || b.Told != 2*alike || b.Dropped[fleet.DroppedBroken] != (records-2)*alike || len(b.Waiting) != 0 {
 		t.Errorf("the books: %+v", b)

@@ -15,16 +15,22 @@ import (
 	"github.com/hopscope/hopscope/decode/demux"
 )
 
-// ready asks the page of an agent whether it is ready.
-func ready(t testing.TB, a *Agent) (status int, text string) {
+// pageOf is the page of an agent.
+func pageOf(t testing.TB, a *Agent) http.Handler {
 	t.Helper()
 	page, err := ServeStatus("127.0.0.1:0", a, "test", func(h http.Handler) http.Handler { return h })
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer page.Close()
+	t.Cleanup(page.Close)
+	return page.server.Handler
+}
+
+// ready asks the page of an agent whether it is ready.
+func ready(t testing.TB, a *Agent) (status int, text string) {
+	t.Helper()
 	w := httptest.NewRecorder()
-	page.server.Handler.ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil))
+	pageOf(t, a).ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil))
 	return w.Code, w.Body.String()
 }
 

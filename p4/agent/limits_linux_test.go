@@ -3,6 +3,9 @@ package agent
 import (
 	"fmt"
 	"net"
+	"net/http/httptest"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -10,16 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Plans of ten times what the settings allow are refused whole, counted, and named by the status; the plan before stays in force.
+// Plans of ten times what the settings allow, or of what is above the least MTU at all (the shim of INT ends below twice of it), are refused whole, with the figure, counted by the metric, named by the status and by the text of
+// readiness, and logged once each; the plan before stays in force.
 func TestLimitsOfPlans(t *testing.T) {
-	namespace(t)
 	cfg, _ := testConfig(t)
-	cfg.SendLimit, cfg.ReceiveLimit, cfg.ProbesPerSecond, cfg.MaxProbes, cfg.MTU = 100e3, 100e3, 100, 40, 576
-	a, err := Open(cfg, (&logLines{}).logger())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.Close()
+	most := map[string]float64{"send_limit_bps": 100e3, "receive_limit_bps": 100e3, "probes_per_second": 100, "max_probes": 40, "MTU": 576}
+	cfg.SendLimit, cfg.ReceiveLimit, cfg.ProbesPerSecond, cfg.MaxProbes, cfg.MTU = 1e12, 1e12, 1e8, 1<<14, 9000
 	plan := func(epoch uint32, probes int, interval time.Duration, hops int) *Plan {
 		p := &Plan{Epoch: epoch, Dialect: FANT, Basic: 0xf000, Detailed: 0xffff}
 		for k := range probes {
@@ -27,35 +26,68 @@ func TestLimitsOfPlans(t *testing.T) {
 		}
 		return p
 	}
-	if _, err := a.Adopt(plan(1, 4, time.Second, 2), "test"); err != nil {
-		t.Fatal(err)
-	}
 	comes := plan(4, 40, 35*time.Millisecond, 2) // from others
 	for k := range comes.Probes {
 		comes.Probes[k].Agent, comes.Probes[k].Collector = "another", cfg.Name
 	}
-	slow := plan(3, 40, 40*time.Millisecond, 2) // a thousand a second
 	for _, x := range []struct {
-		setting, want string
-		p             *Plan
+		setting, figure string
+		set             func(c *Config, most float64)
+		p               *Plan
 	}{
-		{"max_probes", "would send 400 probes", plan(2, 400, time.Hour, 2)},
-		{"probes_per_second", "would send 1000 probes a second", slow},
-		{"receive_limit_bps", "would receive", comes},
-		{"mtu", "above the MTU of 576", plan(5, 1, time.Second, 9)},
+		{"max_probes", `would send ([0-9.e+]+) probes,`, func(c *Config, n float64) { c.MaxProbes = int(n) }, plan(2, 400, time.Hour, 2)},
+		{"probes_per_second", `would send ([0-9.e+]+) probes a second`, func(c *Config, n float64) { c.ProbesPerSecond = n }, plan(3, 40, 40*time.Millisecond, 2)},
+		{"receive_limit_bps", `would receive ([0-9.e+]+) bit/s`, func(c *Config, n float64) { c.ReceiveLimit = n }, comes},
+		{"MTU", `would be an IP packet of ([0-9]+) bytes`, func(c *Config, n float64) { c.MTU = int(n) }, plan(5, 1, time.Second, 16)},
+		{"send_limit_bps", `would send ([0-9.e+]+) bit/s`, func(c *Config, n float64) { c.SendLimit = n }, plan(6, 40, 30*time.Millisecond, 2)},
 	} {
-		before := a.Stats().Refused
-		_, err := a.Adopt(x.p, "test")
-		if err == nil || !strings.Contains(err.Error(), x.want) {
-			t.Errorf("%s: %v, want %q", x.setting, err, x.want)
-		}
-		if s := a.Status(); a.Stats().Refused != before+1 || s.Epoch != 1 || !strings.Contains(s.Refused, x.want) {
-			t.Errorf("%s: %d refused, status %+v", x.setting, a.Stats().Refused, s)
-		}
-	}
-	a.cfg.ProbesPerSecond = 1e6
-	if _, err := a.Adopt(plan(6, 40, 30*time.Millisecond, 2), "test"); err == nil || !strings.Contains(err.Error(), "would send 1.") || !strings.Contains(a.Status().Refused, "bit") {
-		t.Errorf("send_limit_bps: %v", err)
+		t.Run(x.setting, func(t *testing.T) {
+			namespace(t)
+			cfg := cfg
+			x.set(&cfg, most[x.setting])
+			var logged logLines
+			a, err := Open(cfg, logged.logger())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer a.Close()
+			if _, err := a.Adopt(plan(1, 4, time.Second, 2), "test"); err != nil {
+				t.Fatal(err)
+			}
+			_, err = a.Adopt(x.p, "test")
+			if err == nil {
+				t.Fatal("the plan is in force")
+			}
+			s := a.Status()
+			var figure float64
+			if m := regexp.MustCompile(x.figure).FindStringSubmatch(s.Refused); m != nil {
+				figure, _ = strconv.ParseFloat(m[1], 64)
+			}
+			times := 9.99
+			if x.setting == "MTU" {
+				times = 1.7
+			}
+			if figure < times*most[x.setting] || !strings.Contains(s.Refused, x.setting) || s.Epoch != 1 || !strings.Contains(s.Refused, err.Error()) {
+				t.Errorf("status %+v", s)
+			}
+			if code, text := ready(t, a); code != 200 || text != "ready\nthe last plan was refused: "+s.Refused+"\n" {
+				t.Errorf("%d, %s", code, text)
+			}
+			if x := statusOf(a, ""); x.Problem() != "the last plan was refused: "+s.Refused {
+				t.Errorf("%q", x.Problem())
+			}
+			w := httptest.NewRecorder()
+			pageOf(t, a).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+			if !strings.Contains(w.Body.String(), "hopscope_agent_plans_refused_total 1\n") || strings.Count(logged.String(), "plan refused") != 1 {
+				t.Errorf("%s\n%s", w.Body, logged.String())
+			}
+			if _, err := a.Adopt(plan(7, 4, time.Second, 2), "test"); err != nil {
+				t.Fatal(err)
+			}
+			if code, text := ready(t, a); code != 200 || text != "ready\n" {
+				t.Errorf("%d, %s", code, text)
+			}
+		})
 	}
 }
 

@@ -98,6 +98,14 @@ func (x *StatusAnswer) lineProblem() string {
 	return "the line of interface " + x.Interface + " is down: no probe is sent and none can come"
 }
 
+// refusal says why the last plan was refused, or "".
+func (x *StatusAnswer) refusal() string {
+	if x.Plan.Refused == "" {
+		return ""
+	}
+	return "the last plan was refused: " + x.Plan.Refused
+}
+
 // Problem returns what is wrong with the agent, in a sentence, or "".
 func (x *StatusAnswer) Problem() string {
 	gone := ""
@@ -115,7 +123,7 @@ func (x *StatusAnswer) Problem() string {
 	case gone != "":
 		return gone + "; the plan stays in force"
 	case x.Plan.Refused != "":
-		return "the last plan was refused: " + x.Plan.Refused
+		return x.refusal()
 	case x.LineDown:
 		return x.lineProblem()
 	case x.Unsent != "":
@@ -190,6 +198,9 @@ func ServeStatus(address string, a *Agent, version string, border func(http.Hand
 			return
 		}
 		fmt.Fprintln(w, "ready")
+		if why := x.refusal(); why != "" {
+			fmt.Fprintln(w, why)
+		}
 	})
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

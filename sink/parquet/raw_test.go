@@ -152,6 +152,39 @@ func TestRawBounded(t *testing.T) {
 	}
 }
 
+// The disk takes nothing while ten times as many reports come as there is memory for: each is in a file in the end, or counted as dropped.
+func TestRawOverrun(t *testing.T) {
+	dir := t.TempDir()
+	c := testConfig(dir)
+	c.RawMemoryBytes = 1 << 20
+	goes := make(chan struct{})
+	r := startRaw(t, c, sink.Drop, func(r *rawWriter) {
+		create := r.folder.create
+		r.folder.create = func(path string) (diskFile, error) {
+			<-goes
+			return create(path)
+		}
+	})
+	sent := uint64(0)
+	for st := r.Stats(); st.Dropped < 10*st.Reports || st.Dropped == 0; st = r.Stats() {
+		for range 1000 {
+			r.AppendReport(rawReport(int(sent), 3))
+			sent++
+		}
+	}
+	if taken, dropped := r.Counts(); taken == 0 || taken+dropped != sent || dropped < 10*taken {
+		t.Errorf("%d reports are taken and %d dropped, of %d", taken, dropped, sent)
+	}
+	close(goes)
+	if err := r.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	taken, dropped := r.Counts()
+	if rows := readAll(t, dir, "raw"); uint64(len(rows)) != 3*taken || taken+dropped != sent {
+		t.Errorf("%d rows of %d reports, and %d are dropped, of %d", len(rows), taken, dropped, sent)
+	}
+}
+
 func TestRawDiskFull(t *testing.T) {
 	dir := t.TempDir()
 	c := testConfig(dir)
