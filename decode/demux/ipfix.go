@@ -151,6 +151,7 @@ func (d *Decoder) readIPFIX(b *decode.Batch, src *decode.Addr, data []byte, at, 
 		in.s.End(m, in.records, in.fields, in.unknown || x.reader.Cut || x.reader.Err.Reason != 0)
 	}
 	if e := x.reader.Err; e.Reason != 0 {
+		in.doubt()
 		in.fail(e)
 	} else if in.n == 0 && !x.reader.Cut {
 		in.next(decode.KindRecord)
@@ -159,6 +160,15 @@ func (d *Decoder) readIPFIX(b *decode.Batch, src *decode.Addr, data []byte, at, 
 		d.cutOff(b, &in.n, in.gone(ok), in.next)
 	}
 	return in.n
+}
+
+// doubt refuses what waits for a template in a message that cannot be followed to its end: the number of a set is no evidence.
+func (in *reading) doubt() {
+	for _, r := range in.b.Reports[len(in.b.Reports)-in.n:] {
+		if r.Kind == decode.KindRecord && r.Template != nil && len(r.Template.Fields) == 0 {
+			r.Fail(r.Format, "set_id", in.at, decode.BadLength)
+		}
+	}
 }
 
 // gone is how many records the set holds that was cut off, as far as its header and its template say: else one.

@@ -120,7 +120,7 @@ func (d *Decoder) prove(r *decode.Report, data []byte, first uint32) {
 	case telemetry.InnerEthernet:
 		size, why, clean := in.End-at, r.Flags&(decode.Dropped|decode.Congested|decode.Tracked) != 0, first&reserved(r.Version) == 0
 		if at += 12; size < packet.EthernetLen {
-			if r.Version == decode.V20 || d.profile.Report.Postcard || size == 0 && clean && why && (len(r.Hops) > 0 || r.Version == decode.V10) {
+			if r.Version == decode.V20 || d.profile.Report.Postcard || size == 0 && clean && why && (len(r.Hops) > 0 || r.Version == decode.V10) && !question(data[at-12-4*int(first>>24&0xf):at-12], r.Version) {
 				return
 			}
 		} else if !why && !clean {
@@ -140,6 +140,22 @@ func (d *Decoder) prove(r *decode.Report, data []byte, first uint32) {
 	}
 	r.Fail(decode.TelemetryReport, "inner", min(at, len(data)), decode.BadType)
 	r.FirstOfGroup = false
+}
+
+// question reports whether a report 1.0 without a packet, all of which is in b, is a message of DNS: with one question, whose name begins with
+// letters, digits and hyphens.
+func question(b []byte, v decode.Version) bool {
+	const most = 16 // records of each kind
+	be := binary.BigEndian
+	if v != decode.V10 || len(b) < 16 || b[2]&0x78 != 0 || be.Uint16(b[4:]) != 1 || be.Uint16(b[6:]) > most || be.Uint16(b[8:]) > most || be.Uint16(b[10:]) > most || b[12] == 0 || b[12] > 63 {
+		return false
+	}
+	for _, c := range b[13:min(13+int(b[12]), len(b))] {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_') {
+			return false
+		}
+	}
+	return true
 }
 
 // fixed is how long the header of IP is that an inside begins with.

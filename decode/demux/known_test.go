@@ -248,3 +248,33 @@ func udpFrame(payload []byte, p Profile, port uint16) []byte {
 	be.PutUint16(b[38:], uint16(8+len(payload)))
 	return append(b, payload...)
 }
+
+// What a check could have refused is refused: a question of DNS that fits a header 1.0 without a packet, data of a domain behind a header with bits
+// that senders leave 0, and a set of an unknown template before one that lies.
+func TestForeignByChance(t *testing.T) {
+	dns := []byte{0x17, 0x15, 1, 0x80, 0, 1, 0, 0, 0, 0, 0, 0, 3, 'a', 'u', 'n', 12, 'o', 'l', 'a', 't', 'g', 'o', 'f', 'v', 's', 'q', 'n'}
+	header := slices.Clone(dns)
+	header[5] = 9
+	domain := []byte{0x2a, 0x2a, 0x5e, 0xd6, 0, 0, 0, 7, 0x02, 1, 0, 0x80, 1, 2, 3, 4}
+	reserved := slices.Clone(domain)
+	reserved[11] = 0x81
+	message := append([]byte{0, 9, 0, 5}, make([]byte, 16)...)
+	message = append(message, 1, 0x89, 0, 6, 0, 2, 1, 0, 4, 0)
+	whole := append(slices.Clone(message[:20]), 1, 0x89, 0, 6, 0, 2)
+	for _, c := range []struct {
+		name    string
+		payload []byte
+		stored  bool
+	}{
+		{"DNS", dns, false}, {"a header 1.0", header, true}, {"data of a domain", domain, true}, {"with a reserved bit", reserved, false},
+		{"a set that lies", message, false}, {"none", whole, true},
+	} {
+		d := New(profile(t, "auto"))
+		var b decode.Batch
+		d.Datagram(&b, decode.Addr{1}, c.payload, 7)
+		stored := slices.ContainsFunc(b.Reports, func(r *decode.Report) bool { return r.Err.Reason == 0 })
+		if stored != c.stored || len(b.Reports) == 0 {
+			t.Errorf("%s: stored %t: %s", c.name, stored, lines(&b))
+		}
+	}
+}

@@ -90,6 +90,11 @@ func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
 	case 1:
 		rd.tlvs(r, in)
 	case 2:
+		if repType == 0 && word&0x0f != 0 { // senders write 0 there, and nothing else shows that this is a report
+			r.Fail(format, "in_type", at, decode.BadType)
+			r.FirstOfGroup = false
+			break
+		}
 		rd.unknown(r, inner, rd.pos)
 		r.Remarks |= decode.RemarkDomainData
 	case 3, 4, 5:

@@ -282,8 +282,17 @@ func report10(p *Profile, packet *ip, r *report, b []byte, at, end int) []Object
 		}
 	}
 	r.inner(p, b, at+size, end, [...]string{"ethernet", "ipv4", "ipv6"}[nprot], f)
-	r.prove(b, at+size, end, [...]string{"ethernet", "ipv4", "ipv6"}[nprot], true)
+	r.prove(b, at+size, end, [...]string{"ethernet", "ipv4", "ipv6"}[nprot], nprot != 0 || at+size != end || !isDNS(b[at:min(len(b), end)]))
 	return []Object{r.close()}
+}
+
+// isDNS says whether the header of a report is a DNS message with one question: no more than 16 records of a kind, and a label of a host's name.
+func isDNS(b []byte) bool {
+	if len(b) < 16 || b[2]>>3&15 != 0 || u16(b, 4) != 1 || max(u16(b, 6), u16(b, 8), u16(b, 10)) > 16 || b[12] < 1 || b[12] > 63 {
+		return false
+	}
+	label := string(b[13:min(len(b), 13+int(b[12]))])
+	return strings.TrimLeft(label, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
 }
 
 // report20 reads a group. b ends where the datagram or the capture does.
@@ -449,6 +458,10 @@ func oneReport20(p *Profile, r *report, b []byte, place, header, next int, repTy
 		}
 	}
 
+	if inType == 2 && repType == 0 && b[place+3]&15 != 0 {
+		r.fail("in_type", place, "bad-type")
+		return r.close(), true
+	}
 	r.unknown = repType == 1 && mdWords > bits.OnesCount16(repMdBits)+bits.OnesCount16(repMdBits&0x0e00) || inType == 2
 
 	// The inner contents are the next layer.
