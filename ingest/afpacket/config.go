@@ -1,0 +1,130 @@
+package afpacket
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/hopscope/hopscope/ingest"
+)
+
+// Config says which interfaces are read, and which of their packets.
+type Config struct {
+	Interfaces    []string      `yaml:"interfaces" doc:"Interfaces whose packets are read through rings (AF_PACKET), beside the sockets: Ethernet, loopback, or tunnels of IP. It needs Linux and CAP_NET_RAW. Empty reads none."`
+	Everything    bool          `yaml:"everything" doc:"Take all packets of the interfaces, and not only those that the settings below name: for INT in TCP, or in tunnels."`
+	Ports         []uint16      `yaml:"ports" range:"1..65535" doc:"UDP destination ports of packets to take, beside those of the setting ports and of udp.listen."`
+	EtherTypes    []uint16      `yaml:"ether_types" range:"1536..65535" doc:"EtherTypes of packets to take: 0x0700 and 0x0701 are those of INT-Probe, 0x1337 that of PINT on Tofino."`
+	Protocols     []uint8       `yaml:"protocols" range:"0..255" doc:"IP protocols and IPv6 next headers of packets to take: 0 and 60 are the options that IOAM is in, 253 is IFA. 6 takes all of TCP."`
+	Addresses     []string      `yaml:"addresses" doc:"Prefixes or addresses: of IP packets, only those from or to one of them are taken. Empty takes all."`
+	Promiscuous   bool          `yaml:"promiscuous" doc:"Take packets with the Ethernet addresses of other machines, too, as a mirror port delivers them."`
+	Workers       int           `yaml:"workers" range:"0..64" doc:"Rings for each interface, each read by its own worker; the kernel spreads flows over them. 0 makes one for every CPU, at most 8."`
+	RingBytes     int           `yaml:"ring_bytes" range:"1048576..1073741824" doc:"Memory of each ring, which the kernel allocates. 16 MiB hold about 50000 frames of 242 bytes."`
+	MaxFrameBytes int           `yaml:"max_frame_bytes" range:"64..65535" doc:"Longer frames are cut to this size and counted."`
+	Wait          time.Duration `yaml:"wait" range:"1ms..1s" doc:"How long the kernel keeps frames in a part of a ring that is not full."`
+
+	Listened []uint16 // ports that other settings name
+}
+
+// DefaultConfig reads no interface.
+func DefaultConfig() Config {
+	return Config{
+		EtherTypes: []uint16{0x0700, 0x0701, 0x1337}, Protocols: []uint8{0, 60, 253}, Promiscuous: true,
+		RingBytes: 16 << 20, MaxFrameBytes: 9216, Wait: 10 * time.Millisecond,
+	}
+}
+
+// SetDefaults makes c the default settings.
+func (c *Config) SetDefaults() { *c = DefaultConfig() }
+
+// Validate returns every problem that ranges do not show, all at once.
+func (c *Config) Validate() error {
+	var errs []error
+	for i, name := range c.Interfaces {
+		switch {
+		case name == "":
+			errs = append(errs, errors.New("interfaces: one has no name"))
+		case slices.Contains(c.Interfaces[:i], name):
+			errs = append(errs, fmt.Errorf("interfaces: %s is listed twice", name))
+		}
+	}
+	_, err := c.prefixes()
+	if err == nil {
+		_, err = c.filter(true)
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+// ports are the UDP ports to take, in ascending order, each once.
+func (c *Config) ports() []uint16 {
+	list := slices.Concat(c.Ports, c.Listened)
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// prefixes parses Addresses.
+func (c *Config) prefixes() ([]netip.Prefix, error) {
+	var (
+		out  []netip.Prefix
+		errs []error
+	)
+	for _, s := range c.Addresses {
+		p, err := netip.ParsePrefix(s)
+		if err != nil {
+			var a netip.Addr
+			if a, err = netip.ParseAddr(s); err == nil {
+				a = a.Unmap().WithZone("")
+				p = netip.PrefixFrom(a, a.BitLen())
+			}
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("addresses: %q is neither a prefix such as 192.0.2.0/24 nor an address", s))
+			continue
+		}
+		out = append(out, p.Masked())
+	}
+	return out, errors.Join(errs...)
+}
+
+// Open makes a [Source] of these settings, with its rings open; nil where they name no interface.
+func (c Config) Open() (ingest.Source, error) {
+	if len(c.Interfaces) == 0 {
+		return nil, nil
+	}
+	s, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Metrics are the numbers that are published about this kind of source.
+func (c Config) Metrics() []ingest.Metric {
+	return []ingest.Metric{
+		{Name: "frames_total", Help: "Frames read from interfaces.", Value: func(s *ingest.Stats) uint64 { return s.Frames }},
+		{Name: "bytes_total", Help: "Bytes in those.", Value: func(s *ingest.Stats) uint64 { return s.Bytes }},
+		{Name: "kernel_dropped_total", Help: "Frames that the kernel dropped because the ring was full.", Value: func(s *ingest.Stats) uint64 { return s.KernelDropped }},
+		{Name: "truncated_total", Help: "Frames longer than afpacket.max_frame_bytes.", Value: func(s *ingest.Stats) uint64 { return s.Truncated }},
+	}
+}
+
+// maxAutoWorkers is how many workers are started when the configuration does not say.
+const maxAutoWorkers = 8
+
+// workers is the number of workers that the configuration stands for.
+func (c *Config) workers() int {
+	if c.Workers > 0 {
+		return c.Workers
+	}
+	return min(runtime.GOMAXPROCS(0), maxAutoWorkers)
+}
+
+// Readers returns the number of goroutines that read, and the longest frame that they hand over.
+func (c *Config) Readers() (n, maxFrame int) {
+	if len(c.Interfaces) == 0 {
+		return 0, 0
+	}
+	return c.workers(), c.MaxFrameBytes
+}

@@ -1,0 +1,14 @@
+//go:build !linux
+
+package afpacket
+
+import (
+	"errors"
+
+	"github.com/hopscope/hopscope/ingest"
+)
+
+// New fails: other systems have no such rings.
+func New(Config) (ingest.Source, error) {
+	return nil, errors.New("afpacket: interfaces are read on Linux alone; tcpdump -w into a FIFO of pcap.files does it elsewhere")
+}

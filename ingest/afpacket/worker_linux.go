@@ -1,0 +1,205 @@
+package afpacket
+
+import (
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hopscope/hopscope/ingest"
+)
+
+const (
+	batchFrames = 256
+	lookEvery   = time.Second     // at an interface that is down
+	drainTime   = 2 * time.Second // for which a stopping worker hands over what its rings hold
+	// late is how much later than its time a packet can be in the ring, beside the wait of a block.
+	late = 10 * time.Millisecond
+)
+
+// worker reads one ring of every interface, in turn.
+type worker struct {
+	id    int
+	slots []*slot
+	batch ingest.Batch
+	wait  time.Duration // of a block that is not full
+	wake  int           // eventfd, readable when there is a prompt
+	asked *prompt       // the last one that was heard
+	owes  bool          // an answer to it
+	fds   []unix.PollFd
+	at    []*slot // of fds
+}
+
+func newWorker(id int, cfg *Config) (*worker, error) {
+	wake, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("afpacket: eventfd: %w", err)
+	}
+	return &worker{id: id, batch: ingest.Batch{Frames: make([]ingest.Frame, 0, batchFrames)}, wait: cfg.Wait, wake: wake}, nil
+}
+
+// run reads until the source is stopped, and then what is left.
+func (w *worker) run(s *Source, handle func(int, *ingest.Batch)) error {
+	for !s.stopped.Load() {
+		w.hear(s.prompt.Load())
+		idle := true
+		for _, k := range w.slots {
+			if w.read(k, handle) {
+				idle = false
+			}
+		}
+		w.answer(handle)
+		if idle {
+			if err := w.sleep(s.stop); err != nil {
+				return err
+			}
+		}
+	}
+	return w.drain(handle)
+}
+
+// read hands over a batch of a ring, and reports whether there was one.
+func (w *worker) read(k *slot, handle func(int, *ingest.Batch)) bool {
+	if k.ring == nil {
+		k.asked = true
+		return false
+	}
+	w.batch.Frames = w.batch.Frames[:0]
+	more := k.ring.read(&w.batch)
+	if k.ring.left < 0 { // no block
+		k.asked = k.asked || w.owes && time.Now().UnixNano() >= w.due()
+		return false
+	}
+	if n := len(w.batch.Frames); n > 0 {
+		var bytes, cut uint64
+		for i := range w.batch.Frames {
+			f := &w.batch.Frames[i]
+			bytes += uint64(len(f.Data))
+			if f.Length > len(f.Data) {
+				cut++
+			}
+		}
+		k.asked = k.asked || w.owes && w.batch.Frames[n-1].Time >= w.asked.before
+		handle(w.id, &w.batch)
+		k.frames.Add(uint64(n))
+		k.bytes.Add(bytes)
+		k.truncated.Add(cut)
+	}
+	if !more {
+		k.ring.release()
+	}
+	return true
+}
+
+// due is when a ring without a block holds nothing any more of the time that the worker was asked about: the kernel has handed
+// over the block by then.
+func (w *worker) due() int64 { return w.asked.before + int64(2*w.wait+late) }
+
+// hear takes over a new prompt. What the rings hold from now on is looked at for it.
+func (w *worker) hear(p *prompt) {
+	if p == w.asked {
+		return
+	}
+	w.asked, w.owes = p, true
+	for _, k := range w.slots {
+		k.asked = false
+	}
+}
+
+// answer answers a prompt once every ring was empty, or gave what arrived later.
+func (w *worker) answer(handle func(int, *ingest.Batch)) {
+	if !w.owes {
+		return
+	}
+	for _, k := range w.slots {
+		if !k.asked {
+			return
+		}
+	}
+	w.owes = false
+	w.batch.Frames, w.batch.Until = w.batch.Frames[:0], w.asked.before
+	handle(w.id, &w.batch)
+	w.batch.Until = 0
+}
+
+// sleep waits for a block, a prompt or the end, and looks at interfaces that are down.
+func (w *worker) sleep(stop int) error {
+	w.fds, w.at = w.fds[:0], w.at[:0]
+	wait := time.Duration(-1)
+	for _, k := range w.slots {
+		if k.problem != "" {
+			wait = lookEvery
+		}
+		if k.ring != nil {
+			w.fds, w.at = append(w.fds, unix.PollFd{Fd: int32(k.ring.fd), Events: unix.POLLIN}), append(w.at, k)
+		}
+	}
+	if w.owes {
+		left := max(time.Until(time.Unix(0, w.due())), 0) + time.Millisecond
+		if wait < 0 || left < wait {
+			wait = left
+		}
+	}
+	w.fds = append(w.fds, unix.PollFd{Fd: int32(stop), Events: unix.POLLIN}, unix.PollFd{Fd: int32(w.wake), Events: unix.POLLIN})
+	var limit *unix.Timespec
+	if wait >= 0 {
+		t := unix.NsecToTimespec(int64(wait))
+		limit = &t
+	}
+	n, err := unix.Ppoll(w.fds, limit, nil)
+	if err != nil && err != unix.EINTR {
+		return fmt.Errorf("afpacket: ppoll: %w", err)
+	}
+	if n == 0 {
+		for _, k := range w.slots {
+			if k.problem != "" {
+				k.look()
+			}
+		}
+	}
+	if w.fds[len(w.fds)-1].Revents&unix.POLLIN != 0 {
+		var count [8]byte
+		_, _ = unix.Read(w.wake, count[:]) // what it counted says nothing
+	}
+	return w.errors()
+}
+
+// errors takes the errors of rings: an interface that went down or was removed is looked at again, anything else ends reading.
+func (w *worker) errors() error {
+	for i, k := range w.at {
+		if w.fds[i].Revents&unix.POLLERR == 0 {
+			continue
+		}
+		errno, err := unix.GetsockoptInt(k.ring.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+		switch {
+		case err != nil:
+			return fmt.Errorf("afpacket: interface %s: %w", k.group.name, err)
+		case unix.Errno(errno) == unix.ENETDOWN, unix.Errno(errno) == unix.ENODEV, unix.Errno(errno) == unix.ENXIO:
+			k.look()
+		case errno != 0:
+			return fmt.Errorf("afpacket: interface %s: %w", k.group.name, unix.Errno(errno))
+		}
+	}
+	return nil
+}
+
+// drain hands over what the rings hold. Past the deadline it is lost, and counted.
+func (w *worker) drain(handle func(int, *ingest.Batch)) error {
+	deadline := time.Now().Add(drainTime)
+	for _, k := range w.slots {
+		if k.ring == nil {
+			continue
+		}
+		if err := k.ring.attach(nothing); err != nil {
+			return fmt.Errorf("afpacket: turn away packets of %s: %w", k.group.name, err)
+		}
+	}
+	for _, k := range w.slots {
+		for k.ring != nil && k.waiting() > 0 && time.Now().Before(deadline) {
+			if !w.read(k, handle) {
+				time.Sleep(w.wait) // the block is handed over when its time is up
+			}
+		}
+	}
+	return nil
+}
