@@ -49,6 +49,10 @@ func (c *Collector) leftOutOfSources() (list []sink.Limit) {
 			list = append(list,
 				sink.Limit{Setting: "udp.max_datagram_bytes", N: st.Truncated, What: "datagrams were cut, and what is beyond the cut is lost"}, // by stage: cut
 				sink.Limit{Setting: "udp.receive_buffer_bytes", N: st.KernelDropped, What: "datagrams were lost, because the socket buffer was full"})
+		case "afpacket":
+			list = append(list,
+				sink.Limit{Setting: "afpacket.max_frame_bytes", N: st.Truncated, What: "frames were cut, and what is beyond the cut is lost"}, // by stage: cut
+				sink.Limit{Setting: "afpacket.ring_bytes", N: st.KernelDropped, What: "frames were lost, because the ring was full"})
 		case "pcap":
 			list = append(list, sink.Limit{Setting: "the snapshot length of what captures (tcpdump -s 0)", N: st.Truncated, What: "frames of captures were cut, and what is beyond the cut is lost"})
 		case "otlp":

@@ -13,6 +13,8 @@
 //	spread    the same with four sockets and steering "spread"
 //	decode    ingest/udp and the decoders
 //	pipeline  ingest/udp, decoders, exporter tracking, flow table, sketches and windows
+//	ring      ingest/afpacket, counting only: the kernel's work for a socket that takes nothing is in it
+//	ring-pipeline  ingest/afpacket, and what pipeline has behind its source
 //
 // A command given with -command is measured like them, by the loss that the kernel counts.
 //

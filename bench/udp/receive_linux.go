@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/afpacket"
 	"github.com/hopscope/hopscope/ingest/udp"
 )
 
@@ -39,6 +41,8 @@ var receivers = []receiver{
 	{"spread", "ingest/udp, 4 sockets, steering spread", runSource(newDiscard, four)},
 	{"decode", "ingest/udp and decoders", runSource(newDecoder, one)},
 	{"pipeline", "ingest/udp, decoders, exporters, flows, sketches, windows", runSource(newPipeline, one)},
+	{"ring", "ingest/afpacket", runRing(newDiscard)},
+	{"ring-pipeline", "ingest/afpacket, decoders, exporters, flows, sketches, windows", runRing(newPipeline)},
 }
 
 func one(c *udp.Config) { c.Workers = 1 }
@@ -130,12 +134,46 @@ func runSource(build func(receiverOptions) (func(*ingest.Batch), error), change 
 	}
 }
 
+// runRing makes a receiver of ingest/afpacket on the loopback interface. A socket that turns all datagrams away stands where they are
+// sent to, so that the kernel answers none of them.
+func runRing(build func(receiverOptions) (func(*ingest.Batch), error)) func(context.Context, receiverOptions, *atomic.Uint64, func(netip.AddrPort)) error {
+	return func(ctx context.Context, o receiverOptions, count *atomic.Uint64, listening func(netip.AddrPort)) error {
+		none := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K}}
+		var to netip.AddrPort
+		c, err := listen(ctx, o, func(a netip.AddrPort) { to = a }, func(fd int) error {
+			return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &none[0]})
+		})
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		cfg := afpacket.DefaultConfig()
+		cfg.Interfaces, cfg.Workers, cfg.MaxFrameBytes, cfg.Datagrams = []string{"lo"}, 1, o.UDP.MaxDatagramBytes, map[uint16]ingest.Kind{to.Port(): ingest.Anything}
+		s, err := afpacket.New(cfg)
+		if err != nil {
+			return err
+		}
+		handle, err := build(o)
+		if err != nil {
+			return err
+		}
+		listening(to)
+		return s.Run(ctx, func(_ int, b *ingest.Batch) {
+			handle(b)
+			count.Add(uint64(len(b.Frames)))
+		})
+	}
+}
+
 // listen opens a socket of package net with the same buffer that ingest/udp has.
-func listen(ctx context.Context, o receiverOptions, listening func(netip.AddrPort)) (*net.UDPConn, error) {
+func listen(ctx context.Context, o receiverOptions, listening func(netip.AddrPort), options ...func(fd int) error) (*net.UDPConn, error) {
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		var err error
 		cerr := c.Control(func(fd uintptr) {
 			err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, o.UDP.ReceiveBufferBytes)
+			for _, set := range options {
+				err = errors.Join(err, set(int(fd)))
+			}
 		})
 		if cerr != nil {
 			return cerr

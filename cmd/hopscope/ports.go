@@ -56,6 +56,7 @@ func parsePort(s string) (a netip.AddrPort, t portType, err error) {
 // program has of it is left out.
 func (c *config) listen() {
 	c.UDP.Ports, c.OTLP.Ports = nil, nil
+	defer func() { c.AFPacket.Datagrams = c.datagrams() }()
 	spare := slices.Equal(c.Ports, defaultPorts)
 	if spare && (len(c.UDP.Listen) > 0 || c.OTLP.Enabled) {
 		return
@@ -70,6 +71,64 @@ func (c *config) listen() {
 		}
 	}
 }
+
+// datagrams are the UDP ports whose datagrams are read from interfaces, with what alone may come to each: those of sockets, and
+// further ones. A port with several types takes anything.
+func (c *config) datagrams() map[uint16]ingest.Kind {
+	kinds := map[uint16]ingest.Kind{}
+	add := func(port uint16, k ingest.Kind) {
+		if other, ok := kinds[port]; ok && other != k {
+			k = ingest.Anything
+		}
+		if port != 0 {
+			kinds[port] = k
+		}
+	}
+	for _, p := range c.sockets() {
+		add(p.Addr.Port(), p.Only)
+	}
+	for _, s := range c.AFPacket.Ports {
+		if a, t, err := parsePort(s); err == nil && !t.tcp { // else the checks report it
+			add(a.Port(), t.only)
+		}
+	}
+	return kinds
+}
+
+// sockets are the addresses that UDP sockets receive at.
+func (c *config) sockets() (list []udp.Port) {
+	for _, s := range c.UDP.Listen {
+		if a, err := udp.ParseAddr(s); err == nil { // else the checks report it
+			list = append(list, udp.Port{Addr: a})
+		}
+	}
+	return append(list, c.UDP.Ports...)
+}
+
+// checkInterfaces reads the ports of interfaces, and finds sockets whose datagrams the rings of an interface would have, too.
+func checkInterfaces(cfg *config, v *verdict) {
+	for i, s := range cfg.AFPacket.Ports {
+		switch _, t, err := parsePort(s); {
+		case err != nil:
+			v.problem(fmt.Sprintf("afpacket.ports[%d]", i), "%v", err)
+		case t.tcp || strings.Contains(strings.Fields(s)[0], ":"):
+			v.problem(fmt.Sprintf("afpacket.ports[%d]", i), "%q is not PORT [TYPE] of UDP, such as \"6343 sflow\"", s)
+		}
+	}
+	for i, name := range cfg.AFPacket.Interfaces {
+		for _, p := range cfg.sockets() {
+			a := p.Addr
+			if a.Addr().IsLoopback() == (name == loopbackInterface) || a.Addr().IsUnspecified() {
+				v.problem(fmt.Sprintf("afpacket.interfaces[%d]", i), "datagrams to %s come to %s and to the socket of this address, and would be read twice: "+
+					"take the address out of ports, and name its port in afpacket.ports", a, name)
+				break
+			}
+		}
+	}
+}
+
+// loopbackInterface is the name of that on Linux.
+const loopbackInterface = "lo"
 
 // kinds is what alone may come in at UDP ports, for captures: the list names the collector's own addresses, and a capture may be from elsewhere, so that
 // the number alone counts. A port that the list has with several types takes anything.
@@ -94,6 +153,7 @@ func (c *config) kinds() map[uint16]demux.Kind {
 func (c *config) closed() {
 	c.UDP.SetDefaults()
 	c.OTLP.SetDefaults()
+	c.AFPacket.SetDefaults()
 	c.Ports, c.PCAP, c.Web.Listen = slices.Clone(defaultPorts), pcapfile.DefaultFollowConfig(), ""
 	c.listen()
 }
@@ -136,7 +196,8 @@ func checkPorts(cfg *config, v *verdict) {
 			}
 		}
 	}
-	if len(cfg.UDP.Listen)+len(cfg.UDP.Ports)+len(cfg.OTLP.Ports)+len(cfg.PCAP.Files)+len(cfg.Ports) == 0 && !cfg.OTLP.Enabled {
-		v.problem("ports", "nothing is received: no port is given, no otlp, no capture; \"32766\" receives from this machine, \"[::]:32766\" from everywhere")
+	checkInterfaces(cfg, v)
+	if len(cfg.UDP.Listen)+len(cfg.UDP.Ports)+len(cfg.OTLP.Ports)+len(cfg.PCAP.Files)+len(cfg.AFPacket.Interfaces)+len(cfg.Ports) == 0 && !cfg.OTLP.Enabled {
+		v.problem("ports", "nothing is received: no port is given, no otlp, no capture, no interface; \"32766\" receives from this machine, \"[::]:32766\" from everywhere")
 	}
 }

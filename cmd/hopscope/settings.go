@@ -8,6 +8,7 @@ import (
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/fleet"
 	"github.com/hopscope/hopscope/collector/settings"
+	"github.com/hopscope/hopscope/ingest/afpacket"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
 	"github.com/hopscope/hopscope/ingest/otlp"
 	"github.com/hopscope/hopscope/ingest/pcapfile"
@@ -28,6 +29,7 @@ type config struct {
 	collector.Config   `yaml:""`
 	Ports              []string              `yaml:"ports" doc:"Ports to receive at, as [ADDRESS:]PORT [TYPE]; without an address it is 127.0.0.1, and [::] is every address of this machine. Type auto, or none, takes whatever comes: telemetry reports, sFlow, IPFIX and NetFlow 9 are known by their first bytes. With type reports, sflow or ipfix the port takes that alone; what else comes is counted and named. otlp-grpc and otlp-http are TCP ports for metrics of OpenTelemetry. A port of this default that another program has is left out with a warning."`
 	UDP                udp.Config            `yaml:"udp" doc:"Report datagrams from the network."`
+	AFPacket           afpacket.Config       `yaml:"afpacket" doc:"Packets of interfaces beside the sockets, through rings of memory that the kernel shares (Linux)."`
 	PCAP               pcapfile.FollowConfig `yaml:"pcap" doc:"Captures beside the sockets."`
 	OTLP               otlp.Config           `yaml:"otlp" doc:"Metrics of OpenTelemetry from switches."`
 	collector.Analysis `yaml:""`

@@ -136,7 +136,7 @@ func (p *Pipeline) LookAtSources() {
 	for _, s := range p.sources {
 		if n := s.Stats().KernelDropped; n > s.dropped {
 			p.ledger.Receive(ledger.DroppedKernel, n-s.dropped)
-			p.log.Warn("the kernel dropped report datagrams: the socket buffer was full", "count", n-s.dropped)
+			p.log.Warn("the kernel dropped datagrams: the buffer of the source was full", "source", s.Name, "count", n-s.dropped)
 			s.dropped = n
 		}
 		if d, ok := s.Source.Source.(ingest.Describer); ok {

@@ -3,6 +3,7 @@ package afpacket
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"runtime"
 	"slices"
@@ -15,7 +16,7 @@ import (
 type Config struct {
 	Interfaces    []string      `yaml:"interfaces" doc:"Interfaces whose packets are read through rings (AF_PACKET), beside the sockets: Ethernet, loopback, or tunnels of IP. It needs Linux and CAP_NET_RAW. Empty reads none."`
 	Everything    bool          `yaml:"everything" doc:"Take all packets of the interfaces, and not only those that the settings below name: for INT in TCP, or in tunnels."`
-	Ports         []uint16      `yaml:"ports" range:"1..65535" doc:"UDP destination ports of packets to take, beside those of the setting ports and of udp.listen."`
+	Ports         []string      `yaml:"ports" doc:"UDP destination ports of datagrams to take, as PORT [TYPE], beside those of the setting ports, which lists the types, and of udp.listen. They are read as if a socket had received them, whatever address they are sent to."`
 	EtherTypes    []uint16      `yaml:"ether_types" range:"1536..65535" doc:"EtherTypes of packets to take: 0x0700 and 0x0701 are those of INT-Probe, 0x1337 that of PINT on Tofino."`
 	Protocols     []uint8       `yaml:"protocols" range:"0..255" doc:"IP protocols and IPv6 next headers of packets to take: 0 and 60 are the options that IOAM is in, 253 is IFA. 6 takes all of TCP."`
 	Addresses     []string      `yaml:"addresses" doc:"Prefixes or addresses: of IP packets, only those from or to one of them are taken. Empty takes all."`
@@ -25,7 +26,7 @@ type Config struct {
 	MaxFrameBytes int           `yaml:"max_frame_bytes" range:"64..65535" doc:"Longer frames are cut to this size and counted."`
 	Wait          time.Duration `yaml:"wait" range:"1ms..1s" doc:"How long the kernel keeps frames in a part of a ring that is not full."`
 
-	Listened []uint16 // ports that other settings name
+	Datagrams map[uint16]ingest.Kind // UDP destination ports of datagrams to take, with what alone may come to each
 }
 
 // DefaultConfig reads no interface.
@@ -57,11 +58,9 @@ func (c *Config) Validate() error {
 	return errors.Join(append(errs, err)...)
 }
 
-// ports are the UDP ports to take, in ascending order, each once.
+// ports are the UDP ports to take, in ascending order.
 func (c *Config) ports() []uint16 {
-	list := slices.Concat(c.Ports, c.Listened)
-	slices.Sort(list)
-	return slices.Compact(list)
+	return slices.Sorted(maps.Keys(c.Datagrams))
 }
 
 // prefixes parses Addresses.

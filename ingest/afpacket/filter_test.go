@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/bpf"
+
+	"github.com/hopscope/hopscope/ingest"
 )
 
 // head is what a made frame says in its headers: the oracle of the filter, which reads no bytes.
@@ -21,6 +23,15 @@ type head struct {
 	options  int // bytes of options of IPv4
 	offset   uint16
 	port     uint16
+}
+
+// ports are datagrams of any kind to take.
+func ports(list ...uint16) map[uint16]ingest.Kind {
+	m := map[uint16]ingest.Kind{}
+	for _, p := range list {
+		m[p] = ingest.Anything
+	}
+	return m
 }
 
 func makeHead(rng *rand.Rand) (h head) {
@@ -102,11 +113,11 @@ func TestFilter(t *testing.T) {
 	took := 0
 	for _, c := range []Config{
 		{}, {Everything: true}, DefaultConfig(),
-		{Ports: []uint16{6343}, Listened: []uint16{32766, 6343}},
+		{Datagrams: ports(6343, 32766)},
 		{EtherTypes: []uint16{0x0700}, Protocols: []uint8{6, 253}},
-		{Ports: []uint16{6343, 53}, Addresses: []string{"10.0.0.0/8"}},
-		{Ports: []uint16{6343, 53}, Addresses: []string{"10.1.128.0/17", "2001:db8::1", "192.0.0.1"}},
-		{Ports: []uint16{6343, 53}, Protocols: []uint8{0}, Addresses: []string{"0.0.0.0/0", "2001:db8::/47"}},
+		{Datagrams: ports(6343, 53), Addresses: []string{"10.0.0.0/8"}},
+		{Datagrams: ports(6343, 53), Addresses: []string{"10.1.128.0/17", "2001:db8::1", "192.0.0.1"}},
+		{Datagrams: ports(6343, 53), Protocols: []uint8{0}, Addresses: []string{"0.0.0.0/0", "2001:db8::/47"}},
 		{Protocols: []uint8{17}, Addresses: []string{"2001:db8::/113"}},
 	} {
 		c.MaxFrameBytes = 9216

@@ -20,12 +20,12 @@ const (
 // worker reads one ring of every interface, in turn.
 type worker struct {
 	id    int
+	cfg   *Config
 	slots []*slot
 	batch ingest.Batch
-	wait  time.Duration // of a block that is not full
-	wake  int           // eventfd, readable when there is a prompt
-	asked *prompt       // the last one that was heard
-	owes  bool          // an answer to it
+	wake  int     // eventfd, readable when there is a prompt
+	asked *prompt // the last one that was heard
+	owes  bool    // an answer to it
 	fds   []unix.PollFd
 	at    []*slot // of fds
 }
@@ -35,7 +35,7 @@ func newWorker(id int, cfg *Config) (*worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("afpacket: eventfd: %w", err)
 	}
-	return &worker{id: id, batch: ingest.Batch{Frames: make([]ingest.Frame, 0, batchFrames)}, wait: cfg.Wait, wake: wake}, nil
+	return &worker{id: id, cfg: cfg, batch: ingest.Batch{Frames: make([]ingest.Frame, 0, batchFrames)}, wake: wake}, nil
 }
 
 // run reads until the source is stopped, and then what is left.
@@ -74,6 +74,7 @@ func (w *worker) read(k *slot, handle func(int, *ingest.Batch)) bool {
 		var bytes, cut uint64
 		for i := range w.batch.Frames {
 			f := &w.batch.Frames[i]
+			w.cfg.datagram(f)
 			bytes += uint64(len(f.Data))
 			if f.Length > len(f.Data) {
 				cut++
@@ -93,7 +94,7 @@ func (w *worker) read(k *slot, handle func(int, *ingest.Batch)) bool {
 
 // due is when a ring without a block holds nothing any more of the time that the worker was asked about: the kernel has handed
 // over the block by then.
-func (w *worker) due() int64 { return w.asked.before + int64(2*w.wait+late) }
+func (w *worker) due() int64 { return w.asked.before + int64(2*w.cfg.Wait+late) }
 
 // hear takes over a new prompt. What the rings hold from now on is looked at for it.
 func (w *worker) hear(p *prompt) {
@@ -197,7 +198,7 @@ func (w *worker) drain(handle func(int, *ingest.Batch)) error {
 	for _, k := range w.slots {
 		for k.ring != nil && k.waiting() > 0 && time.Now().Before(deadline) {
 			if !w.read(k, handle) {
-				time.Sleep(w.wait) // the block is handed over when its time is up
+				time.Sleep(w.cfg.Wait) // the block is handed over when its time is up
 			}
 		}
 	}
