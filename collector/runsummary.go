@@ -47,7 +47,9 @@ func (c *Collector) Summary(flows, hops int) Summary {
 	}
 
 	s.Dialects = summary.Dialects(c.dialects())
-	s.Remarks = summary.Remarks(c.pipeline.Remarks.List())
+	remarks := c.pipeline.Remarks.List()
+	s.Remarks = summary.Remarks(remarks)
+	s.CutFrames = c.cutFrames(remarks)
 	c.tally.Fill(&s, hops)
 	balances := c.ledger.Snapshot()
 	s.Ledger.Balance = balances[0]
@@ -60,6 +62,20 @@ func (c *Collector) Summary(flows, hops int) Summary {
 		s.ReportsPerSecond = float64(s.Reports) / s.Seconds
 	}
 	return s
+}
+
+// cutFrames counts the frames that captures hold in part, if any report ends there or is behind the cut.
+func (c *Collector) cutFrames(remarks []guess.Remark) (n uint64) {
+	cut := c.ledger.Snapshot()[0].Dropped[DroppedCut.String()] > 0
+	if !cut && !slices.ContainsFunc(remarks, func(m guess.Remark) bool { return m.What == decode.RemarkShort }) {
+		return 0
+	}
+	for _, s := range c.opt.Sources {
+		if s.Name == "capture" || s.Name == "pcap" {
+			n += s.Stats().Truncated
+		}
+	}
+	return n
 }
 
 // ran is for how long the run has lasted.

@@ -25,6 +25,9 @@ const (
 	RemarkPathDelay
 	// RemarkAlike: the bytes of the datagram came a moment before, and nothing says whether it is a copy.
 	RemarkAlike
+	// RemarkShort: the capture holds less than its frame, and what is missing may have been read: the report ends there, or its flow or its INT
+	// is behind it.
+	RemarkShort
 
 	// NumRemarks is how many there are.
 	NumRemarks = iota

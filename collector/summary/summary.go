@@ -35,6 +35,9 @@ type Summary struct {
 	Seconds          float64            `json:"seconds"`
 	ReportsPerSecond float64            `json:"reports_per_second"`
 
+	// CutFrames counts the frames of captures that are shorter there than they were on the wire, where that costs any report a part.
+	CutFrames uint64 `json:"cut_frames,omitempty"`
+
 	Partial string `json:"partial,omitempty"` // why it is not that of all that was to be read
 
 	Names *names.Names `json:"-"` // for programs that show the summary

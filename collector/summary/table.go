@@ -26,6 +26,9 @@ func (s *Summary) WriteTable(w io.Writer) error {
 		fmt.Fprintf(&b, "PARTIAL: %s\n", names.Printable(s.Partial))
 	}
 	fmt.Fprintf(t, "%s reports in %s (%s/s), %s malformed\n", inference.Count(s.Reports), seconds(s.Seconds), inference.Count(uint64(s.ReportsPerSecond)), inference.Count(s.Malformed))
+	if s.CutFrames > 0 {
+		fmt.Fprintf(t, "%s frames were captured in part: what is behind the cut is lost, and capturing with tcpdump -s 0 keeps it\n", inference.Count(s.CutFrames))
+	}
 	section := func(title string, n int) bool {
 		t.Flush()
 		if n > 0 {

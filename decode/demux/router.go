@@ -128,13 +128,24 @@ func (rt *Router) Frame(b *decode.Batch, link uint16, data []byte, length int, t
 		dec = rt.pick(rt.outer.Src(data))
 	}
 	if k := rt.kind(); k != Anything {
-		return dec.packetOnly(k, b, &rt.outer, data, time)
-	}
-	n = dec.packet(b, &rt.outer, data, time)
-	if dec.special {
+		n = dec.packetOnly(k, b, &rt.outer, data, time)
+	} else if n = dec.packet(b, &rt.outer, data, time); dec.special {
 		dec.forget(b, n)
 	}
+	if len(data) < length {
+		for _, r := range b.Reports[len(b.Reports)-n:] {
+			short(r)
+		}
+	}
 	return n
+}
+
+// short notes what a frame costs of which the capture holds a part.
+func short(r *decode.Report) {
+	report := r.Format == decode.TelemetryReport
+	if r.Err.Reason == 0 && (r.Flags&decode.Truncated != 0 || r.HeaderCut || report && (r.Has&(decode.HasFlow|decode.HasInner) == 0 || r.Flags&decode.Tracked != 0 && r.INT == 0)) {
+		r.Remarks |= decode.RemarkShort
+	}
 }
 
 // Datagram is [Decoder.Datagram] of the decoder for src.
@@ -181,7 +192,15 @@ func (rt *Router) LazyFrame(b *decode.LazyBatch, link uint16, data []byte, lengt
 		}
 		return n
 	}
-	return dec.lazyFrame(b, &rt.outer, data, time)
+	n = dec.lazyFrame(b, &rt.outer, data, time)
+	if len(data) < length {
+		for _, x := range b.List[len(b.List)-n:] {
+			if x.Shape == nil { // else all of it is there
+				short(x.Report())
+			}
+		}
+	}
+	return n
 }
 
 // Blind reports whether the frame that LazyFrame read last was captured so short that it may have held anything: its own headers end

@@ -32,6 +32,8 @@ type Printer struct {
 	outer   packet.Packet
 
 	frames, reports, malformed, without uint64
+	short, blind                        uint64            // frames of which the capture holds a part, and of those, such that may have held anything
+	harmed                              uint64            // reports that end where their frame is cut
 	foreign                             map[uint16]uint64 // frames by link type that is not known
 }
 
@@ -39,6 +41,12 @@ type Printer struct {
 func (p *Printer) Frame(number uint64, s guess.Sample) {
 	out := &p.batch
 	p.count(s.Link, p.Decoder.Frame(out, s.Link, s.Data, s.Length, s.Time))
+	if len(s.Data) < s.Length {
+		p.short++
+		if len(out.Reports) == 0 && p.Decoder.Blind(s.Data, s.Length) {
+			p.blind++
+		}
+	}
 	s.To.Number, s.To.Only = p.Decoder.Came()
 	p.Watch.Look(p.Decoder.Profile, s, out.Reports)
 	if p.Foreign != nil && len(out.Reports) == 0 {
@@ -52,6 +60,9 @@ func (p *Printer) Frame(number uint64, s guess.Sample) {
 	for _, report := range out.Reports {
 		if report.Err.Reason == 0 {
 			p.remarks.See(report)
+		}
+		if report.Remarks&decode.RemarkShort != 0 {
+			p.harmed++
 		}
 		if report.Err.Reason != 0 {
 			p.malformed++
@@ -112,6 +123,12 @@ func (p *Printer) Summary(all bool) string {
 	s := fmt.Sprintf("%d frame%s, %d report%s, %d error%s", p.frames, plural(p.frames), p.reports, plural(p.reports), p.malformed, plural(p.malformed))
 	if all {
 		s += fmt.Sprintf(", %d without telemetry", p.without)
+	}
+	if p.blind+p.harmed > 0 {
+		s += fmt.Sprintf("; the capture holds only a part of %d frame%s (tcpdump -s 0 holds all)", p.short, plural(p.short))
+	}
+	if p.blind > 0 {
+		s += fmt.Sprintf(", and %d end before what they may have held", p.blind)
 	}
 	for _, link := range slices.Sorted(maps.Keys(p.foreign)) {
 		s += fmt.Sprintf("; %d of link type %d, which is not read", p.foreign[link], link)

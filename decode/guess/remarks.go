@@ -106,6 +106,8 @@ var remarks = map[decode.Remark]struct{ name, unit, one, several string }{
 		"have the bytes of others a moment before, and nothing proves that they are copies: they count"},
 	decode.RemarkPathDelay: {"unset-delays", "record", "has a delay on the way that was not set, or that cannot be: it is left out",
 		"have delays on the way that were not set, or that cannot be: they are left out"},
+	decode.RemarkShort: {"short-frames", "report", "ends where the capture cut its frame, before all of its telemetry: capture whole frames (tcpdump -s 0)",
+		"end where the capture cut their frames, before all of their telemetry: capture whole frames (tcpdump -s 0)"},
 	decode.RemarkDomainData: {"domain-data", "report", "holds data that are specific to a domain, which no rule reads; decode shows them as unknown. It names no hop",
 		"hold data that are specific to a domain, which no rule reads; decode shows them as unknown. They name no hop"},
 }

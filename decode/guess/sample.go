@@ -233,7 +233,7 @@ func checksum(b []byte) uint32 {
 // behind whose header nothing was read, which has room for INT. It is for callers
 // that look at every report; [Guesser.Reads] looks closely.
 func Doubtful(r *decode.Report) bool {
-	if r.Err.Reason != 0 || r.Remarks&^(decode.RemarkCopy|decode.RemarkAlike|decode.RemarkPathDelay) != 0 {
+	if r.Err.Reason != 0 || r.Remarks&^(decode.RemarkCopy|decode.RemarkAlike|decode.RemarkPathDelay|decode.RemarkShort) != 0 {
 		return true
 	}
 	if (r.Format == decode.TelemetryReport && r.INT == 0 || r.Format == decode.SFlow) && (r.Flow.Proto == packet.ProtoGRE || r.Inner.Proto == packet.ProtoGRE) {
