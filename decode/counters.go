@@ -1,7 +1,7 @@
 package decode
 
 // CounterField is a set of the counts that a [Counters] can hold.
-type CounterField uint8
+type CounterField uint16
 
 // One bit for each count of a Counters, and one for its utilization.
 const (
@@ -12,6 +12,7 @@ const (
 	CountInDiscards
 	CountOutDiscards
 	CountInOctets
+	CountOutOctets
 	CountRxUtilization
 )
 
@@ -26,12 +27,12 @@ type Counters struct {
 	InPackets, OutPackets   uint64
 	InErrors, OutErrors     uint64
 	InDiscards, OutDiscards uint64
-	InOctets                uint64
+	InOctets, OutOctets     uint64
 }
 
 // All returns the counts in the order of their bits.
-func (c *Counters) All() [7]*uint64 {
-	return [...]*uint64{&c.InPackets, &c.OutPackets, &c.InErrors, &c.OutErrors, &c.InDiscards, &c.OutDiscards, &c.InOctets}
+func (c *Counters) All() [8]*uint64 {
+	return [...]*uint64{&c.InPackets, &c.OutPackets, &c.InErrors, &c.OutErrors, &c.InDiscards, &c.OutDiscards, &c.InOctets, &c.OutOctets}
 }
 
 // WholeUtilization is the RxUtilization of an interface that was in use all the time.

@@ -73,6 +73,7 @@ type lists struct {
 	nameless   table[NamelessKey, namelessPart]
 	octets     table[HopKey, interfaceOctets]
 	gaps       table[unkeyed, Gap]
+	sent       table[HopKey, interfaceOctets]
 }
 
 // unkeyed is the key of items that are not found by a key.

@@ -32,10 +32,14 @@ func (s *InterfaceStats) Add(o *InterfaceStats) {
 	s.Counters.Add(&o.Counters)
 }
 
-// packetCounts are the counts of interfaceKind, octetCounts those of octetKind.
+// packetCounts are the counts of interfaceKind, octetCounts those of octetKind, and sentCounts that of sentKind.
 const (
 	packetCounts = decode.CountOutDiscards<<1 - 1
 	octetCounts  = decode.CountInOctets | decode.CountRxUtilization
+	sentCounts   = decode.CountOutOctets
+
+	// The counts of octetKind in bytes: [decode.CounterField] has octets sent in between.
+	octetsBit, utilizationBit uint8 = 64, 128
 )
 
 var interfaceKind = kindOf[HopKey, InterfaceStats]{
@@ -53,7 +57,9 @@ var interfaceKind = kindOf[HopKey, InterfaceStats]{
 		c.id("interface node", &x.Node)
 		c.id("interface", &x.Interface)
 		c.uint("interface samples", &x.Samples)
-		c.byte("interface counts", (*uint8)(&x.Has))
+		has := uint8(x.Has)
+		c.byte("interface counts", &has)
+		x.Has = decode.CounterField(has)
 		c.check("interface", at, x.Samples > 0 && x.Has&^packetCounts == 0)
 		for i, n := range x.All() { // the others of x.Has are not set
 			if x.Has>>i&1 != 0 {
@@ -65,7 +71,7 @@ var interfaceKind = kindOf[HopKey, InterfaceStats]{
 }
 
 // InterfaceMemory is the most that one interface takes in a partial, with its place in the indexes, in bytes.
-const InterfaceMemory = 2 * (int64(unsafe.Sizeof(InterfaceStats{})+unsafe.Sizeof(interfaceOctets{})) + 2*64)
+const InterfaceMemory = 2 * (int64(unsafe.Sizeof(InterfaceStats{})+2*unsafe.Sizeof(interfaceOctets{})) + 3*64)
 
 // interfaceOctets is the part of InterfaceStats that came later than the rest: readers of before refuse its bits in the section of the rest, and pass
 // over one of its own.
@@ -87,9 +93,16 @@ var octetKind = kindOf[HopKey, interfaceOctets]{
 	code: func(c *coder, _ *memory, x *interfaceOctets) {
 		c.id("interface node", &x.Node)
 		c.id("interface", &x.Interface)
-		at := c.at
-		c.byte("interface counts", (*uint8)(&x.Has))
-		c.check("interface counts", at, x.Has != 0 && x.Has&^octetCounts == 0)
+		at, has := c.at, uint8(0)
+		if x.Has&decode.CountInOctets != 0 {
+			has |= octetsBit
+		}
+		if x.Has&decode.CountRxUtilization != 0 {
+			has |= utilizationBit
+		}
+		c.byte("interface counts", &has)
+		c.check("interface counts", at, has != 0 && has&^(octetsBit|utilizationBit) == 0)
+		x.Has = decode.CounterField(has/octetsBit&1)*decode.CountInOctets | decode.CounterField(has/utilizationBit&1)*decode.CountRxUtilization
 		if x.Has&decode.CountInOctets != 0 {
 			c.uint("octets received", &x.InOctets)
 		}
@@ -100,17 +113,38 @@ var octetKind = kindOf[HopKey, interfaceOctets]{
 			x.RxUtilization = uint16(v)
 		}
 	},
-	view: func(p *Partial, w *Window, _ *Limits) {
-		for i := range p.octets.items {
-			x := &p.octets.items[i]
-			at, ok := slices.BinarySearchFunc(w.Interfaces, x, func(s InterfaceStats, x *interfaceOctets) int {
-				return cmp.Or(cmp.Compare(s.Node, x.Node), cmp.Compare(s.Interface, x.Interface))
-			})
-			if ok {
-				w.Interfaces[at].Counters.Add(&x.Counters)
-			}
-		}
+	view: func(p *Partial, w *Window, _ *Limits) { addOctets(w, p.octets.items) },
+}
+
+// sentKind is the octets that interfaces sent, which came later than those received.
+var sentKind = kindOf[HopKey, interfaceOctets]{
+	one: "octets that an interface sent", many: "octets that interfaces sent", least: 3,
+	in:      func(p *Partial) *table[HopKey, interfaceOctets] { return &p.sent },
+	limit:   octetKind.limit,
+	slice:   octetKind.slice,
+	key:     octetKind.key,
+	compare: octetKind.compare,
+	sum:     octetKind.sum,
+	code: func(c *coder, _ *memory, x *interfaceOctets) {
+		c.id("interface node", &x.Node)
+		c.id("interface", &x.Interface)
+		c.uint("octets sent", &x.OutOctets)
+		x.Has = sentCounts
 	},
+	view: func(p *Partial, w *Window, _ *Limits) { addOctets(w, p.sent.items) },
+}
+
+// addOctets adds octets to the interfaces of a window that they are of.
+func addOctets(w *Window, items []interfaceOctets) {
+	for i := range items {
+		x := &items[i]
+		at, ok := slices.BinarySearchFunc(w.Interfaces, x, func(s InterfaceStats, x *interfaceOctets) int {
+			return cmp.Or(cmp.Compare(s.Node, x.Node), cmp.Compare(s.Interface, x.Interface))
+		})
+		if ok {
+			w.Interfaces[at].Counters.Add(&x.Counters)
+		}
+	}
 }
 
 func (x *interfaceOctets) key() HopKey { return HopKey{Node: x.Node, EgressIf: x.Interface} }
@@ -121,9 +155,12 @@ func (x *interfaceOctets) key() HopKey { return HopKey{Node: x.Node, EgressIf: x
 func (p *Partial) AddInterface(s *InterfaceStats) {
 	packets := *s
 	packets.Has &= packetCounts
-	packets.InOctets, packets.RxUtilization = 0, 0
+	packets.InOctets, packets.OutOctets, packets.RxUtilization = 0, 0, 0
 	interfaceKind.add(p, &packets)
 	if s.Has&octetCounts != 0 {
 		octetKind.add(p, &interfaceOctets{s.Node, decode.Counters{Has: s.Has & octetCounts, Interface: s.Interface, InOctets: s.InOctets, RxUtilization: s.RxUtilization}})
+	}
+	if s.Has&sentCounts != 0 {
+		sentKind.add(p, &interfaceOctets{s.Node, decode.Counters{Has: sentCounts, Interface: s.Interface, OutOctets: s.OutOctets}})
 	}
 }

@@ -33,7 +33,36 @@ func fillOctets(p *Partial, rng *rand.Rand) {
 			s.Has |= decode.CountRxUtilization
 			s.RxUtilization = uint16(rng.IntN(decode.WholeUtilization + 1))
 		}
+		if rng.IntN(3) > 0 {
+			s.Has |= decode.CountOutOctets
+			s.OutOctets = rng.Uint64N(1 << 40)
+		}
 		p.AddInterface(&s)
+	}
+}
+
+// Octets sent are of the window's interfaces, in a section of their own, behind all that the version before reads.
+func TestInterfaceOctetsSent(t *testing.T) {
+	var p, before Partial
+	for i := range uint32(5) {
+		s := InterfaceStats{Node: 7, Samples: 1, Counters: decode.Counters{Has: decode.CountInOctets | decode.CountOutOctets, Interface: i % 3, InOctets: 10, OutOctets: uint64(1000 + i)}}
+		p.AddInterface(&s)
+		s.Has, s.OutOctets = decode.CountInOctets, 0
+		before.AddInterface(&s)
+	}
+	b, short := encode(t, &p), encode(t, &before)
+	if !slices.Equal(b[:len(short)], short) {
+		t.Error("octets sent change bytes that earlier versions read")
+	}
+	w := read(t, b).Window(wide)
+	for i, want := range []uint64{2003, 2005, 1002} {
+		if s := w.Interfaces[i]; s.OutOctets != want || s.Has != decode.CountInOctets|decode.CountOutOctets {
+			t.Errorf("interface %d: %+v, want %d octets sent", i, s, want)
+		}
+	}
+	b[len(short)] = 99 // what earlier versions pass over
+	if got := read(t, b).Window(wide); !reflect.DeepEqual(got.Interfaces, before.Window(wide).Interfaces) {
+		t.Errorf("%+v", got.Interfaces)
 	}
 }
 

@@ -149,6 +149,13 @@ var kindTests = map[partialKind]struct {
 		}
 		return []uint64{c.InOctets}
 	}, nil, false},
+	&sentKind: {fillOctets, func(p *Partial) (sum []uint64) {
+		var c decode.Counters
+		for i := range p.sent.items {
+			c.Add(&p.sent.items[i].Counters)
+		}
+		return []uint64{c.OutOctets}
+	}, nil, false},
 	&sightKind: {fillSights, func(p *Partial) []uint64 {
 		var sum FlowSight
 		for i := range p.sights.items {

@@ -37,6 +37,7 @@ var interfaces = series("interface", "One point per interface and window in whic
 		rise("in_discards", decode.CountInDiscards, "packets received whole and discarded"),
 		rise("out_discards", decode.CountOutDiscards, "packets to be sent and discarded, as where a queue is full"),
 		rise("in_octets", decode.CountInOctets, "octets received"),
+		rise("out_octets", decode.CountOutOctets, "octets sent"),
 		{FieldSpec{"rx_utilization_max", Float, "ratio", "share of the interface in use by what it received, largest"}, func(s *inference.InterfaceStats) (Field, bool) {
 			u, ok := s.Received()
 			return Field{Float: u}, ok
@@ -46,7 +47,7 @@ var interfaces = series("interface", "One point per interface and window in whic
 // rise is a count of an interface, absent where nothing is known of it.
 func rise(key string, has decode.CounterField, doc string) field[inference.InterfaceStats] {
 	unit := ""
-	if has == decode.CountInOctets {
+	if has&(decode.CountInOctets|decode.CountOutOctets) != 0 {
 		unit = "bytes"
 	}
 	return field[inference.InterfaceStats]{FieldSpec{key, Int, unit, doc}, func(s *inference.InterfaceStats) (Field, bool) {

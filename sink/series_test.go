@@ -135,7 +135,7 @@ func TestPointsMatchSeries(t *testing.T) {
 // TestInterfaceFields holds that a count that was not reported is absent, and that interfaces without series of their own are one.
 func TestInterfaceFields(t *testing.T) {
 	w := inference.Window{End: 1e18, Interfaces: []inference.InterfaceStats{
-		{Node: 1, Samples: 1, Counters: decode.Counters{Has: decode.CountInErrors | decode.CountOutDiscards | decode.CountInOctets, Interface: 3, OutDiscards: 4, InOctets: 500}},
+		{Node: 1, Samples: 1, Counters: decode.Counters{Has: decode.CountInErrors | decode.CountOutDiscards | decode.CountInOctets | decode.CountOutOctets, Interface: 3, OutDiscards: 4, InOctets: 500, OutOctets: 60}},
 		{Node: 9, Samples: 1, Counters: decode.Counters{Has: decode.CountInErrors | decode.CountRxUtilization, Interface: 3, InErrors: 4, RxUtilization: 2500}, Folded: true},
 		{Node: 9, Samples: 2, Counters: decode.Counters{Has: decode.CountInPackets | decode.CountRxUtilization, Interface: 4, InPackets: 5, RxUtilization: 1}, Folded: true},
 	}}
@@ -154,7 +154,7 @@ func TestInterfaceFields(t *testing.T) {
 		}
 		got = append(got, line)
 	}
-	want := []string{"interface instance= interface=3 node=1 samples=1 in_errors=0 out_discards=4 in_octets=500", "interface instance= interface=other node=other samples=3 in_packets=5 in_errors=4 rx_utilization_max=0.25"}
+	want := []string{"interface instance= interface=3 node=1 samples=1 in_errors=0 out_discards=4 in_octets=500 out_octets=60", "interface instance= interface=other node=other samples=3 in_packets=5 in_errors=4 rx_utilization_max=0.25"}
 	if !slices.Equal(got, want) {
 		t.Errorf("points\n%q, want\n%q", got, want)
 	}

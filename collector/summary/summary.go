@@ -166,9 +166,9 @@ type Exporter struct {
 
 // OtherExporters are those that the list leaves out.
 type OtherExporters struct {
-	Exporters  uint64   `json:"exporters"`  // one that came back after it was forgotten counts again
-	Unread     uint64   `json:"unread"`     // of these, those that sent no readable report
-	Unfollowed uint64   `json:"unfollowed"` // reports of exporters for which there was no place; in no sum
+	Exporters  uint64   `json:"exporters"`        // one that came back after it was forgotten counts again
+	Unread     uint64   `json:"unread,omitempty"` // of these, those that sent no readable report
+	Unfollowed uint64   `json:"unfollowed"`       // reports of exporters for which there was no place; in no sum
 	Sums       Exporter `json:"sums"`
 }
 

@@ -63,7 +63,7 @@ func shareOf(octets, speed uint64, span uint32) (used uint32, ok bool) {
 	return uint32(min(x, 1) * decode.WholeUtilization), true
 }
 
-// count gives what the counters of packets and of octets received rose by. A counter that the device does not have is absent, and so is one that rose by more than the
+// count gives what the counters of packets and of octets rose by. A counter that the device does not have is absent, and so is one that rose by more than the
 // line can have carried.
 func (l *sflowLast) count(h *sflow.Datagram, i *sflow.Interface) (c decode.Counters) {
 	span := l.span(h, i)
@@ -100,12 +100,16 @@ func (l *sflowLast) count(h *sflow.Datagram, i *sflow.Interface) (c decode.Count
 	add(decode.CountOutErrors, &c.OutErrors, [2]uint32{was.OutErrors, i.OutErrors})
 	add(decode.CountInDiscards, &c.InDiscards, [2]uint32{was.InDiscards, i.InDiscards})
 	add(decode.CountOutDiscards, &c.OutDiscards, [2]uint32{was.OutDiscards, i.OutDiscards})
+	mostRise := float64(mostOctets)
+	if i.Speed != 0 {
+		mostRise = min(mostRise, float64(i.Speed)/8*(2*float64(span)+1000)/1000)
+	}
+	if octets := i.OutOctets - was.OutOctets; i.OutOctets != noOctets && float64(octets) <= mostRise {
+		c.Has |= decode.CountOutOctets
+		c.OutOctets = octets
+	}
 	if octets := i.InOctets - was.InOctets; i.InOctets != noOctets {
-		most := float64(mostOctets)
-		if i.Speed != 0 {
-			most = min(most, float64(i.Speed)/8*(2*float64(span)+1000)/1000)
-		}
-		if float64(octets) <= most {
+		if float64(octets) <= mostRise {
 			c.Has |= decode.CountInOctets
 			c.InOctets = octets
 		}

@@ -181,7 +181,7 @@ func TestSFlowCounters(t *testing.T) {
 		want        decode.Counters
 	}
 	const octets = decode.CountInOctets | decode.CountRxUtilization
-	const all = octets | decode.CountInPackets | decode.CountOutPackets | decode.CountInErrors | decode.CountInDiscards | decode.CountOutDiscards
+	const all = octets | decode.CountOutOctets | decode.CountInPackets | decode.CountOutPackets | decode.CountInErrors | decode.CountInDiscards | decode.CountOutDiscards
 	d := New(profile(t, "auto"))
 	var b decode.Batch
 	i := base
@@ -201,12 +201,12 @@ func TestSFlowCounters(t *testing.T) {
 		{"a fifth of the line", 3, 40_500, func(i *sflow.Interface) { i.InOctets += 500e6 }, decode.Counters{Has: all | decode.CountOutErrors, InOctets: 500e6, RxUtilization: 2000}},
 		{"all of it, by times that are rounded", 4, 60_500, func(i *sflow.Interface) { i.InOctets += 2625e6 }, decode.Counters{Has: all | decode.CountOutErrors, InOctets: 2625e6, RxUtilization: 10_000}},
 		{"more than a speed that is wrong", 5, 80_500, func(i *sflow.Interface) { i.InOctets += 3e9 }, decode.Counters{Has: all&^decode.CountRxUtilization | decode.CountOutErrors, InOctets: 3e9}},
-		{"more octets than the line carries", 6, 100_500, func(i *sflow.Interface) { i.InOctets += 6e9 }, decode.Counters{Has: all&^octets | decode.CountOutErrors}},
+		{"more octets than the line carries", 6, 100_500, func(i *sflow.Interface) { i.InOctets += 6e9; i.OutOctets += 6e9 }, decode.Counters{Has: all&^octets&^decode.CountOutOctets | decode.CountOutErrors}},
 		{"no speed", 7, 120_500, func(i *sflow.Interface) { i.Speed = 0; i.InOctets += 6e9 }, decode.Counters{Has: all&^decode.CountRxUtilization | decode.CountOutErrors, InOctets: 6e9}},
 		{"octets set to zero", 8, 140_500, func(i *sflow.Interface) { i.Speed, i.InOctets = 1e9, 7 }, decode.Counters{}},
 		{"and go on", 9, 160_500, func(i *sflow.Interface) { i.InOctets += 250e6 }, decode.Counters{Has: all | decode.CountOutErrors, InOctets: 250e6, RxUtilization: 1000}},
-		{"octets cease", 10, 180_500, func(i *sflow.Interface) { i.InOctets = noOctets }, decode.Counters{Has: all&^octets | decode.CountOutErrors}},
-		{"are not counted", 11, 200_500, func(i *sflow.Interface) { i.OutErrors = 12 }, decode.Counters{Has: all&^octets | decode.CountOutErrors, OutErrors: 1}},
+		{"octets cease", 10, 180_500, func(i *sflow.Interface) { i.InOctets, i.OutOctets = noOctets, i.OutOctets+125e6 }, decode.Counters{Has: all&^octets | decode.CountOutErrors, OutOctets: 125e6}},
+		{"are not counted", 11, 200_500, func(i *sflow.Interface) { i.OutErrors, i.OutOctets = 12, noOctets }, decode.Counters{Has: all&^octets&^decode.CountOutOctets | decode.CountOutErrors, OutErrors: 1}},
 		{"another interface", 12, 220_500, func(i *sflow.Interface) { i.Index, i.OutErrors = 8, 5000 }, decode.Counters{}},
 	} {
 		x.change(&i)

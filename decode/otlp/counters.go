@@ -77,7 +77,7 @@ func (x *counters) release(c *decode.Counters, which Statistic) {
 // to zero, nor of any other of the interface in the same request; nor where it rose by more than the line carries, or than a value can hold.
 func (d *Decoder) rise(rule *Rule, g *growth, port *port) (n uint64, ok bool) {
 	least := 84.0 // bytes that a packet takes on a line at least, with what is around it
-	if rule.Statistic == InOctets {
+	if rule.Statistic == InOctets || rule.Statistic == Octets {
 		least = 1
 	}
 	const (

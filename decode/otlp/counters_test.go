@@ -136,7 +136,7 @@ func TestCountersTemporality(t *testing.T) {
 	})
 }
 
-// Octets received are counted, and are a share of the interface where its speed is known. A counter that falls counts nothing, whether it has 32 bits
+// Octets are counted, and those received are a share of the interface where its speed is known. A counter that falls counts nothing, whether it has 32 bits
 // and wraps or was set to zero, and neither does what comes with it.
 func TestReceived(t *testing.T) {
 	const octets = decode.CountInOctets | decode.CountRxUtilization
@@ -153,6 +153,12 @@ func TestReceived(t *testing.T) {
 		{"a wrap", 70, []value{{"if_in_octets", 1000}, {"if_in_ucast_pkts", 19}}, decode.Counters{}, 0},
 		{"from there on", 80, []value{{"if_in_octets", 12_501_000}, {"if_in_ucast_pkts", 29}}, decode.Counters{Has: octets | decode.CountInPackets, InPackets: 10, InOctets: 12_500_000, RxUtilization: 1000}, 0},
 		{"set to zero", 90, []value{{"if_in_octets", 0}}, decode.Counters{}, 0},
+	})
+	follow(t, testDecoder(), gauges, []step{
+		{"the first", 0, []value{{"if_out_octets", 1 << 31}, {"if_in_octets", 5}}, decode.Counters{}, 0},
+		{"both", 10, []value{{"if_out_octets", 1<<31 + 500}, {"if_in_octets", 12}}, decode.Counters{Has: decode.CountOutOctets | decode.CountInOctets, OutOctets: 500, InOctets: 7}, 0},
+		{"a wrap", 20, []value{{"if_out_octets", 3}, {"if_in_octets", 19}}, decode.Counters{}, 0},
+		{"more than the line carries", 30, []value{{"oper_aggregate_speed", 1e6}, {"if_out_octets", 1 << 31}}, decode.Counters{}, 0},
 	})
 	follow(t, testDecoder(), deltas, []step{
 		{"a delta", 0, []value{{"oper_aggregate_speed", 1e8}, {"if_in_octets", 7}}, decode.Counters{Has: decode.CountInOctets, InOctets: 7}, 0},

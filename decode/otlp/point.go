@@ -390,9 +390,14 @@ func (p *point) powers(rule *Rule, to *decode.Histogram) {
 	}
 }
 
-// octets makes a utilisation of what an interface sent since the point before, where its speed is known.
+// octets makes a report of the octets that an interface sent since the point before, with its utilisation by them where its speed is known.
 func (d *Decoder) octets(rule *Rule, g *growth, at *place) {
 	r := d.report(decode.KindCounters, at)
+	if at.port != nil {
+		if n, ok := d.rise(rule, g, at.port); ok {
+			r.Counters = decode.Counters{Has: decode.CountOutOctets, Interface: at.port.Index, OutOctets: n}
+		}
+	}
 	if !g.known {
 		return
 	}

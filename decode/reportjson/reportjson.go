@@ -195,7 +195,7 @@ func Append(dst []byte, frame uint64, r *decode.Report) []byte {
 }
 
 // counterKeys are the keys of the counts of an interface, in the order of their bits.
-var counterKeys = [...]string{`,"in_packets":`, `,"out_packets":`, `,"in_errors":`, `,"out_errors":`, `,"in_discards":`, `,"out_discards":`, `,"in_octets":`}
+var counterKeys = [...]string{`,"in_packets":`, `,"out_packets":`, `,"in_errors":`, `,"out_errors":`, `,"in_discards":`, `,"out_discards":`, `,"in_octets":`, `,"out_octets":`}
 
 // counters appends what an interface counted.
 func (o *object) counters(c *decode.Counters) {

@@ -232,7 +232,7 @@ func objectOf(frame uint64, r *decode.Report) map[string]any {
 	}
 	if r.Counters.Has != 0 {
 		all := map[string]any{"interface": r.Counters.Interface}
-		for i, key := range []string{"in_packets", "out_packets", "in_errors", "out_errors", "in_discards", "out_discards", "in_octets"} {
+		for i, key := range []string{"in_packets", "out_packets", "in_errors", "out_errors", "in_discards", "out_discards", "in_octets", "out_octets"} {
 			if r.Counters.Has>>i&1 != 0 {
 				all[key] = *r.Counters.All()[i]
 			}
@@ -335,7 +335,7 @@ func randomReport(rng *rand.Rand) *decode.Report {
 		r.Fail(r.Format, "hop_ml", rng.IntN(1<<20), decode.Reason(1+rng.IntN(decode.NumReasons-1)))
 	}
 	if rng.IntN(3) == 0 {
-		r.Counters = decode.Counters{Has: decode.CounterField(rng.Uint32N(256)), Interface: rng.Uint32(), RxUtilization: uint16(rng.Uint32())}
+		r.Counters = decode.Counters{Has: decode.CounterField(rng.Uint32N(512)), Interface: rng.Uint32(), RxUtilization: uint16(rng.Uint32())}
 		for i, n := range r.Counters.All() {
 			if r.Counters.Has>>i&1 != 0 {
 				*n = rng.Uint64() >> rng.IntN(64)

@@ -24,7 +24,7 @@ type Config struct {
 	AllowedHosts   []string `yaml:"allowed_hosts" doc:"Host names by which the page may be asked for when no token is set, beside localhost and IP addresses."`
 	Topology       string   `yaml:"topology" doc:"Network that the map draws: a file or a generator, as for hopscope plan. Node names that are numbers are node ids; otherwise nodes count from 0 in the order of the file. Empty takes that of pint.topology, and without one the links that flows show."`
 	HistoryWindows int      `yaml:"history_windows" doc:"Windows kept for the page: 180 are 15 minutes of 5 s windows." range:"10..2880"`
-	MaxHops        int      `yaml:"max_hops" doc:"Hops kept for the page, and as many interfaces whose counters come. A hop costs 40 bytes a window, an interface 600 bytes in all." range:"16..65536"`
+	MaxHops        int      `yaml:"max_hops" doc:"Hops kept for the page, and as many interfaces whose counters come. A hop costs 40 bytes a window, an interface 696 bytes in all." range:"16..65536"`
 	MaxFlows       int      `yaml:"max_flows" doc:"Flows kept for the page. One costs 12 bytes a window and 16 more for each of its hops." range:"16..16384"`
 	MaxExporters   int      `yaml:"max_exporters" doc:"Exporters kept for the page. One costs 36 bytes a window." range:"16..65536"`
 	MaxFindings    int      `yaml:"max_findings" doc:"Findings kept for the page. The ended ones make room first, the oldest before the others." range:"16..10000"`

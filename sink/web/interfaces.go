@@ -17,7 +17,7 @@ type interfaceCell struct {
 	has    decode.CounterField
 	rx     uint16    // as decode.Counters.RxUtilization
 	counts [6]uint32 // of packets, as in decode.Counters.All
-	octets uint64    // received
+	octets [2]uint64 // received, sent
 }
 
 // interfaceSeries is one interface whose counters come. Its cells are by window number modulo their number.
@@ -41,7 +41,7 @@ func (h *history) addInterface(n uint64, stats *inference.InterfaceStats) {
 	if n < c.window {
 		return // of no recent window
 	}
-	*c = interfaceCell{window: n, has: stats.Has, rx: stats.RxUtilization, octets: stats.InOctets}
+	*c = interfaceCell{window: n, has: stats.Has, rx: stats.RxUtilization, octets: [2]uint64{stats.InOctets, stats.OutOctets}}
 	all := stats.All()
 	for i := range c.counts {
 		c.counts[i] = count32(*all[i])
@@ -72,6 +72,7 @@ type interfaceRow struct {
 	InDiscards  *uint64 `json:"in_discards"`
 	OutDiscards *uint64 `json:"out_discards"`
 	InOctets    *uint64 `json:"in_octets"`
+	OutOctets   *uint64 `json:"out_octets"`
 	QueueP99    value   `json:"queue_p99_bytes"` // the worst of the recent windows
 	LastMS      int64   `json:"last_ms"`
 
@@ -114,11 +115,14 @@ func (h *history) interfaceRow(s *interfaceSeries) interfaceRow {
 		if c.has&decode.CountRxUtilization != 0 {
 			row.Received = greater(row.Received, value(c.rx)/decode.WholeUtilization)
 		}
-		if c.has&decode.CountInOctets != 0 {
-			if row.InOctets == nil {
-				row.InOctets = new(uint64)
+		for which, to := range [...]**uint64{&row.InOctets, &row.OutOctets} {
+			if c.has&(decode.CountInOctets<<which) == 0 {
+				continue
 			}
-			*row.InOctets += c.octets
+			if *to == nil {
+				*to = new(uint64)
+			}
+			**to += c.octets[which]
 		}
 		for which, to := range counts {
 			if c.has>>which&1 == 0 {

@@ -51,7 +51,7 @@ func TestAPIInterfaces(t *testing.T) {
 	srv := counterServer(t, 20, func(n int) *inference.Window {
 		w := &inference.Window{Interfaces: []inference.InterfaceStats{
 			counted(7, 3, decode.Counters{Has: packets | decode.CountInErrors, InPackets: 1000, OutPackets: 10, InErrors: 1}),
-			counted(7, 4, decode.Counters{Has: packets | decode.CountOutDiscards | decode.CountInOctets, InOctets: 1 << 40, InPackets: 1000, OutPackets: 10, OutDiscards: 1}),
+			counted(7, 4, decode.Counters{Has: packets | decode.CountOutDiscards | decode.CountInOctets | decode.CountOutOctets, InOctets: 1 << 40, OutOctets: 7, InPackets: 1000, OutPackets: 10, OutDiscards: 1}),
 			counted(8, 1, decode.Counters{Has: packets | decode.CountRxUtilization, InPackets: 5, RxUtilization: uint16(100 * n)}), counted(8, 2, decode.Counters{Has: packets, InPackets: 5}),
 		}}
 		if n == 1 { // and never again
@@ -71,16 +71,16 @@ func TestAPIInterfaces(t *testing.T) {
 	}
 	var lines []string
 	for _, x := range got.Interfaces {
-		lines = append(lines, fmt.Sprintf("%s:%s %.0f use %v/%v queue %v in %s/%s/%s out %s/%s/%s last %d octets %s", x.Node, x.Interface, x.Speed, x.Received, x.Utilization, x.QueueP99,
-			count(x.InPackets), count(x.InErrors), count(x.InDiscards), count(x.OutPackets), count(x.OutErrors), count(x.OutDiscards), x.LastMS, count(x.InOctets)))
+		lines = append(lines, fmt.Sprintf("%s:%s %.0f use %v/%v queue %v in %s/%s/%s out %s/%s/%s last %d octets %s/%s", x.Node, x.Interface, x.Speed, x.Received, x.Utilization, x.QueueP99,
+			count(x.InPackets), count(x.InErrors), count(x.InDiscards), count(x.OutPackets), count(x.OutErrors), count(x.OutDiscards), x.LastMS, count(x.InOctets), count(x.OutOctets)))
 	}
 	// Twelve windows of each; of 9:1 the one in which its counters came. JSON's null leaves 0 here.
 	want := []string{
-		"9:1 0 use 0/0 queue 0 in -/-/- out -/4/- last 2000 octets -",
-		"7:4 0 use 0/0 queue 0 in 12000/-/- out 120/-/12 last 21000 octets 13194139533312",
-		"7:3 25000000000 use 0/0 queue 0 in 12000/12/- out 120/-/- last 21000 octets -",
-		"8:2 0 use 0/0.5 queue 900 in 60/-/- out 0/-/- last 21000 octets -",
-		"8:1 0 use 0.2/0 queue 0 in 60/-/- out 0/-/- last 21000 octets -",
+		"9:1 0 use 0/0 queue 0 in -/-/- out -/4/- last 2000 octets -/-",
+		"7:4 0 use 0/0 queue 0 in 12000/-/- out 120/-/12 last 21000 octets 13194139533312/84",
+		"7:3 25000000000 use 0/0 queue 0 in 12000/12/- out 120/-/- last 21000 octets -/-",
+		"8:2 0 use 0/0.5 queue 900 in 60/-/- out 0/-/- last 21000 octets -/-",
+		"8:1 0 use 0.2/0 queue 0 in 60/-/- out 0/-/- last 21000 octets -/-",
 	}
 	if fmt.Sprint(lines) != fmt.Sprint(want) || got.Total != 5 {
 		t.Errorf("%d interfaces\n%q\nwant\n%q", got.Total, lines, want)

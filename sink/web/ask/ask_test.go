@@ -49,7 +49,7 @@ func TestFiguresForPeople(t *testing.T) {
 func TestInterfaces(t *testing.T) {
 	var a Interfaces
 	err := json.Unmarshal([]byte(`{"total":4,"recent_windows":12,"interfaces":[
-		{"node":"7","interface":"3","speed_bps":25000000000,"tx_utilization":0.257,"rx_utilization":0.031,"in_packets":1000,"out_packets":0,"in_errors":5,"out_errors":null,"in_discards":0,"out_discards":7,"queue_p99_bytes":null,"last_ms":1000},
+		{"node":"7","interface":"3","speed_bps":25000000000,"tx_utilization":0.257,"rx_utilization":0.031,"in_octets":5000000,"out_octets":0,"in_packets":1000,"out_packets":0,"in_errors":5,"out_errors":null,"in_discards":0,"out_discards":7,"queue_p99_bytes":null,"last_ms":1000},
 		{"node":"0","interface":"9","speed_bps":0,"tx_utilization":null,"rx_utilization":null,"in_packets":null,"out_packets":null,"in_errors":null,"out_errors":null,"in_discards":null,"out_discards":null,"queue_p99_bytes":1500,"last_ms":1000}]}`), &a)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestInterfaces(t *testing.T) {
 	}
 	lines := strings.Split(got.String(), "\n")
 	for i, want := range []string{
-		"node interface speed use in out packets in out errors in out discards in out queue p99 last seen", "7 3 25 Gbit/s 3.1 % 25.7 % 1000 0 5 - 0 7 -", "0 9 - - - - - - - - - 1500", "and 2 more",
+		"node interface speed use in out octets in out packets in out errors in out discards in out queue p99 last seen", "7 3 25 Gbit/s 3.1 % 25.7 % 5000000 0 1000 0 5 - 0 7 -", "0 9 - - - - - - - - - - - 1500", "and 2 more",
 	} {
 		if line := strings.Join(strings.Fields(lines[i]), " "); !strings.HasPrefix(line, want) {
 			t.Errorf("line %d is %q, want %q", i, line, want)

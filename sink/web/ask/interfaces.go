@@ -26,6 +26,8 @@ type Interfaces struct {
 		OutErrors   *float64 `json:"out_errors"`
 		InDiscards  *float64 `json:"in_discards"`
 		OutDiscards *float64 `json:"out_discards"`
+		InOctets    *float64 `json:"in_octets"`
+		OutOctets   *float64 `json:"out_octets"`
 		QueueP99    *float64 `json:"queue_p99_bytes"`
 		LastMS      int64    `json:"last_ms"`
 	}
@@ -38,11 +40,11 @@ func (a *Interfaces) Write(w io.Writer, called *names.Names) error {
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "node\tinterface\tspeed\tuse in\tout\tpackets in\tout\terrors in\tout\tdiscards in\tout\tqueue p99\tlast seen")
+	fmt.Fprintln(t, "node\tinterface\tspeed\tuse in\tout\toctets in\tout\tpackets in\tout\terrors in\tout\tdiscards in\tout\tqueue p99\tlast seen")
 	for i := range a.Interfaces {
 		x := &a.Interfaces[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", called.HopNode(x.Node.HopKey), egressCell(called, x.Node, x.Interface), speedCell(x.Speed),
-			metricCell("tx_utilization_max", x.Received), metricCell("tx_utilization_max", x.Utilization), plainCell(x.InPackets), plainCell(x.OutPackets), plainCell(x.InErrors), plainCell(x.OutErrors),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", called.HopNode(x.Node.HopKey), egressCell(called, x.Node, x.Interface), speedCell(x.Speed),
+			metricCell("tx_utilization_max", x.Received), metricCell("tx_utilization_max", x.Utilization), bytesCell(x.InOctets), bytesCell(x.OutOctets), plainCell(x.InPackets), plainCell(x.OutPackets), plainCell(x.InErrors), plainCell(x.OutErrors),
 			plainCell(x.InDiscards), plainCell(x.OutDiscards), bytesCell(x.QueueP99), time.UnixMilli(x.LastMS).Format("15:04:05"))
 	}
 	if more := a.Total - len(a.Interfaces); more > 0 {

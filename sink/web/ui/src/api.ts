@@ -244,6 +244,8 @@ export interface InterfaceRow {
   out_errors: Maybe;
   in_discards: Maybe;
   out_discards: Maybe;
+  in_octets: Maybe;
+  out_octets: Maybe;
   queue_p99_bytes: Maybe;
   last_ms: number;
 }

@@ -63,6 +63,12 @@ export class InterfacesView {
       const cell = row.cells[i + 1];
       if (cell) setText(cell, text);
     });
+    const octets = (i: number, v: Maybe, way: string): void => {
+      const cell = row.cells[i];
+      if (cell) setAttribute(cell, "title", v === null ? null : `${bytes(v)} ${way}`);
+    };
+    octets(2, x.in_octets, "received");
+    octets(3, x.out_octets, "sent");
     setAttribute(row, "data-level", bad.some((v) => (v ?? 0) > 0) ? "warning" : null);
   }
 }
