@@ -139,13 +139,17 @@ func newFleet(t *testing.T, o fleetOptions) *fleetUnderTest {
 func (f *fleetUnderTest) start() (collectors, consumers []*run) {
 	f.t.Helper()
 	for _, p := range f.consumers {
-		consumers = append(consumers, p.start())
+		consumers = append(consumers, p.launch())
 	}
 	for _, p := range f.collectors {
-		collectors = append(collectors, p.start())
+		collectors = append(collectors, p.launch())
 	}
+	all := slices.Concat(consumers, collectors)
 	if f.alone != nil {
-		f.alone.start()
+		all = append(all, f.alone.launch())
+	}
+	for _, r := range all {
+		r.up()
 	}
 	for _, c := range consumers {
 		c.ready()
@@ -311,11 +315,13 @@ func (f *fleetUnderTest) settled(r *result, leaveOut func(series string) bool) {
 	f.pending.Wait()
 	time.Sleep(time.Until(f.last.Add(2 * fleetWindow)))
 	var d difference
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(300 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; {
+		began := time.Now()
 		d = f.compare(leaveOut)
 		if d.same() || time.Now().After(end) {
 			break
 		}
+		time.Sleep(max(300*time.Millisecond, time.Since(began))) // what comparing costs is taken from the fleet
 	}
 	r.Unit, r.Sent, r.Stored = "points", int64(d.points), int64(d.points-d.missing-d.other)
 	r.Unaccounted, r.Doubled = int64(d.missing+d.other), int64(d.extra)

@@ -167,6 +167,14 @@ func sum(m map[string]int64) (n int64) {
 // start starts the program and waits until its socket is open.
 func (p *place) start() *run {
 	p.t.Helper()
+	r := p.launch()
+	r.up()
+	return r
+}
+
+// launch starts the program.
+func (p *place) launch() *run {
+	p.t.Helper()
 	r := &run{p: p, done: make(chan error, 1)}
 	args := []string{p.command(), "--config", p.config()}
 	if !p.opt.console {
@@ -190,6 +198,13 @@ func (p *place) start() *run {
 	}
 	go func() { r.done <- r.cmd.Wait() }()
 	p.t.Cleanup(r.kill)
+	return r
+}
+
+// up waits until the program that was launched has its socket open.
+func (r *run) up() {
+	p := r.p
+	p.t.Helper()
 	serves := func() bool { return listening(p.udp) }
 	if p.opt.consumer || p.opt.console {
 		serves = func() bool { status, _ := r.get("/healthz"); return status == http.StatusOK }
@@ -205,7 +220,6 @@ func (p *place) start() *run {
 			p.t.Fatalf("%s opens no socket\n%s", p.command(), p.tail())
 		}
 	}
-	return r
 }
 
 func (p *place) command() string {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -13,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -45,6 +47,10 @@ func TestMain(m *testing.M) {
 				fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
 				return 1
 			}
+		}
+		if err := order.take(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
 		}
 		return m.Run()
 	}())
@@ -93,6 +99,65 @@ type row struct {
 	first bool // lasts longest, and begins first, so that none of the others is left to wait for it
 }
 
+// rank is the order in which rows begin: those of a fleet last longer than others.
+func (w *row) rank() int {
+	switch {
+	case w.first:
+		return 0
+	case strings.HasPrefix(w.name, "fleet: "):
+		return 1
+	}
+	return 2
+}
+
+// turns lets parallel rows begin by their rank, as many at a time as -parallel says. The package testing lets them begin in any order, so
+// that the longest could be the last.
+type turns struct {
+	mu      sync.Mutex
+	free    int
+	waiting []turn
+}
+
+type turn struct {
+	rank  int
+	begin chan struct{}
+}
+
+// order is that of the table.
+var order turns
+
+// take takes the order over from the package testing, which then lets all rows wait for their turn at the same time.
+func (o *turns) take() (err error) {
+	flag.Parse()
+	at := flag.Lookup("test.parallel")
+	if o.free, err = strconv.Atoi(at.Value.String()); err != nil {
+		return err
+	}
+	return at.Value.Set("1000")
+}
+
+// enter gives what waits for the turn of a row. All rows enter before the first one waits.
+func (o *turns) enter(rank int) (wait func()) {
+	x := turn{rank, make(chan struct{})}
+	o.waiting = append(o.waiting, x)
+	return func() {
+		o.next(0)
+		<-x.begin
+	}
+}
+
+// next lets rows begin where so many have ended.
+func (o *turns) next(ended int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.free += ended
+	slices.SortStableFunc(o.waiting, func(a, b turn) int { return cmp.Compare(a.rank, b.rank) })
+	for ; o.free > 0 && len(o.waiting) > 0; o.free-- {
+		close(o.waiting[0].begin)
+		o.waiting = o.waiting[1:]
+	}
+}
+
 // TestTorture runs all rows and writes the table. Rows wait most of their time, so that some run at once.
 func TestTorture(t *testing.T) {
 	t.Logf("seed %d", rng.seed)
@@ -103,7 +168,10 @@ func TestTorture(t *testing.T) {
 		return func(t *testing.T) {
 			w, r := rows[i], &results[i]
 			if !w.alone {
+				wait := order.enter(w.rank())
 				t.Parallel()
+				wait()
+				defer order.next(1)
 			}
 			*r = result{Row: w.name, Unit: "reports", Lost: map[string]int64{}, Failed: true, ran: true}
 			start := time.Now()
@@ -121,11 +189,9 @@ func TestTorture(t *testing.T) {
 	}
 	for _, alone := range []bool{false, true} {
 		t.Run(map[bool]string{false: "together", true: "alone"}[alone], func(t *testing.T) {
-			for _, first := range []bool{true, false} {
-				for i := range rows {
-					if rows[i].alone == alone && rows[i].first == first {
-						t.Run(rows[i].name, one(i))
-					}
+			for i := range rows {
+				if rows[i].alone == alone {
+					t.Run(rows[i].name, one(i))
 				}
 			}
 		})
