@@ -423,6 +423,7 @@ var ledgerCases = []struct {
 			b := f.ledger()
 			return b.Received == f.sent && uint64(b.InFlight["kafka"]) == total(b.InFlight)
 		})
+		f.windowEnds() // its part, which counts what exporters sent, is removed with their reports
 		f.retire()
 		for _, c := range f.consumers {
 			c.start()
@@ -594,6 +595,26 @@ func (f *ledgerFleet) poison(n int) {
 		}
 		f.put(p.topic, p.partition, r)
 	}
+}
+
+// windowEnds waits until the parts of the window that is open now are in Kafka, of all slices and collectors.
+func (f *ledgerFleet) windowEnds() {
+	f.t.Helper()
+	label := time.Now().Truncate(f.window).Add(f.window).UnixNano()
+	f.eventually("the open window is in Kafka", func() bool {
+		for p := range ledgerSlices {
+			done := map[string]bool{}
+			for _, m := range f.broker.Read(f.prefix+"windows", p, 0) {
+				if h, err := fleet.ReadHead(m.Header(fleet.HeaderKey)); err == nil && h.Kind == fleet.Part && h.End >= label {
+					done[h.From] = true
+				}
+			}
+			if len(done) < len(f.collectors) {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // retire has retention remove all that there is in windows and reports, and sets it back.
