@@ -9,6 +9,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/intmd"
+	"github.com/hopscope/hopscope/decode/ipfix"
 	"github.com/hopscope/hopscope/decode/sflow"
 )
 
@@ -57,6 +58,24 @@ func TestSiblingsGRE(t *testing.T) {
 					d := sflow.Datagram{Agent: decode.AddrFrom4(src[:]), IPv: 4, Seq: uint32(i + 1), Samples: 1}
 					sample := sflow.Sample{Kind: kind, Seq: uint32(i + 1), Rate: 100, Pool: 100, Reason: 256, Has: sflow.HasHeader, Protocol: 1, FrameLen: uint32(len(x)), Header: x}
 					return reportFrame(src, 6343, sflow.AppendSample(sflow.AppendDatagram(nil, &d), &sample))
+				}})
+			}
+			for _, in := range []struct {
+				format      string
+				version, id uint16
+				element     uint16
+			}{{"IPFIX", ipfix.V10, 700, 315}, {"IPFIX", ipfix.V10, 701, 313}, {"NetFlow 9", ipfix.V9, 702, 104}} {
+				list = append(list, sibling{fmt.Sprintf("a sample in element %d of %s, %v, %s", in.element, in.format, v, w.name), "auto", func(k, i int, spoil bool) []byte {
+					x, src := packet(k, i, spoil), source(k)
+					if in.element == 313 {
+						x = x[14:]
+					}
+					t := &decode.Template{Version: in.version, ID: in.id, Domain: 7, Fields: []decode.Element{{ID: in.element, Length: uint16(len(x))}}}
+					m := ipfix.Message{Version: in.version, Domain: 7, Seq: uint32(i), Time: 1_700_000_000, Count: 2}
+					return reportFrame(src, 4739, ipfix.AppendMessage(nil, &m, func(b []byte) []byte {
+						b = ipfix.AppendSet(b, ipfix.TemplateSet(t), 0, func(b []byte) []byte { return ipfix.AppendTemplate(b, t) })
+						return ipfix.AppendSet(b, in.id, 0, func(b []byte) []byte { return append(b, x...) })
+					}))
 				}})
 			}
 			for _, rv := range []decode.Version{decode.V05, decode.V10, decode.V20} {

@@ -94,11 +94,12 @@ type doubt struct {
 // doubtful is a frame of a batch that was not read.
 type doubtful struct {
 	i       int
-	dropped bool // it is in no statistics
+	dropped bool         // it is in no statistics
+	within  guess.Sample // the packet in a record that is meant; the zero value is the frame
 }
 
 // keep takes a frame as a sample. When there are many, every other one makes room.
-func (s *doubt) keep(i int, dropped bool) {
+func (s *doubt) keep(x doubtful) {
 	if s.unread%s.every != 0 {
 		return
 	}
@@ -112,7 +113,7 @@ func (s *doubt) keep(i int, dropped bool) {
 		s.frames = kept
 		s.every *= 2
 	}
-	s.frames = append(s.frames, doubtful{i, dropped})
+	s.frames = append(s.frames, x)
 }
 
 // Bounds of a batch.
@@ -149,8 +150,8 @@ func (d *doubts) look(i int, f *ingest.Frame, at guess.Port, b *decode.LazyBatch
 		}
 		return
 	}
-	doubtful := guess.Doubtful(last)
-	if !doubtful && !d.watching {
+	doubts := guess.Doubtful(last)
+	if !doubts && !d.watching {
 		return
 	}
 	src := last.Exporter
@@ -164,7 +165,7 @@ func (d *doubts) look(i int, f *ingest.Frame, at guess.Port, b *decode.LazyBatch
 	if s == nil {
 		return
 	}
-	if !doubtful {
+	if !doubts {
 		s.read++
 		return
 	}
@@ -174,7 +175,7 @@ func (d *doubts) look(i int, f *ingest.Frame, at guess.Port, b *decode.LazyBatch
 	if dropped {
 		s.dropped++
 	}
-	s.keep(i, dropped)
+	s.keep(doubtful{i, dropped, guess.Within(last, guess.Sample{})})
 }
 
 // sender finds the sender, or makes it; nil if there is no room in the batch.
@@ -228,7 +229,11 @@ func (x *dialects) end(w *Worker, dec *demux.Router, frames []ingest.Frame) {
 		want = max(want, x.watch.Unread(s.src, dec.Profile(s.src), s.dropped, true, s.time))
 		for _, f := range s.frames {
 			if want > 0 {
-				x.watch.Add(sample(&frames[f.i], s.src, f.dropped))
+				one := sample(&frames[f.i], s.src, f.dropped)
+				if p := &f.within; p.Within {
+					one.Link, one.Data, one.Length, one.Within = p.Link, p.Data, p.Length, true
+				}
+				x.watch.Add(one)
 			}
 		}
 	}

@@ -157,6 +157,9 @@ func (g *Guesser) Fails(p *demux.Profile, s *Sample) bool { return g.reading(p, 
 
 func (g *Guesser) reading(p *demux.Profile, s *Sample) reading {
 	r, _ := g.trial(p).read(s)
+	if s.Within {
+		r = max(r, empty)
+	}
 	return r
 }
 

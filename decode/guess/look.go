@@ -81,7 +81,9 @@ func (w *Watch) Look(current func(decode.Addr) *demux.Profile, x Sample, reports
 		return
 	}
 	src, ok := x.Src, true
-	if x.Link != Datagram {
+	if last.Format == decode.IPFIX || last.Format == decode.NetFlow9 {
+		src = last.Exporter
+	} else if x.Link != Datagram {
 		src, ok = Sender(x.Link, x.Data, x.Length)
 	}
 	switch {
@@ -89,6 +91,7 @@ func (w *Watch) Look(current func(decode.Addr) *demux.Profile, x Sample, reports
 	case !doubtful:
 		w.Read(src, 1)
 	default:
+		x = Within(last, x)
 		x.Src, x.Dropped = src, last.Err.Reason != 0
 		if w.Unread(src, current(src), 1, x.Dropped, x.Time) > 0 {
 			w.Add(x)

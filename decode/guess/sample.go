@@ -21,6 +21,7 @@ type Sample struct {
 	Time   int64 // of receipt, ns since 1970
 
 	Dropped bool // it was in no statistics
+	Within  bool // it is a packet in a record, which is read without what the packet carries
 	To      Port // where it went, if that takes one kind of datagrams
 }
 
@@ -229,6 +230,23 @@ func checksum(b []byte) uint32 {
 	return sum
 }
 
+// packetSections are the elements of IANA that hold the beginning of a packet, with its link type.
+var packetSections = map[uint16]uint16{315: packet.LinkEthernet, 104: packet.LinkEthernet, 313: packet.LinkRaw}
+
+// Within gives the packet that r, a record of IPFIX or NetFlow 9, is a sample of, as a sample of its own: the template of the record came before. x is
+// the sample that r was read from, which it gives back where r is another report.
+func Within(r *decode.Report, x Sample) Sample {
+	if r.Format != decode.IPFIX && r.Format != decode.NetFlow9 || r.Err.Reason != 0 || r.Template == nil {
+		return x
+	}
+	for e, b := range r.Template.Values(r.Unknown) {
+		if link, ok := packetSections[e.ID]; ok && e.PEN == 0 && len(b) > 0 {
+			x.Link, x.Data, x.Length, x.Within = link, b, len(b), true
+		}
+	}
+	return x
+}
+
 // Doubtful reports whether r may not be all that the bytes hold which it was read from: it failed, holds no hop, or is about a packet in GRE
 // behind whose header nothing was read, which has room for INT. It is for callers
 // that look at every report; [Guesser.Reads] looks closely.
@@ -236,8 +254,10 @@ func Doubtful(r *decode.Report) bool {
 	if r.Err.Reason != 0 || r.Remarks&^(decode.RemarkCopy|decode.RemarkAlike|decode.RemarkPathDelay|decode.RemarkShort) != 0 {
 		return true
 	}
-	if (r.Format == decode.TelemetryReport && r.INT == 0 || r.Format == decode.SFlow) && (r.Flow.Proto == packet.ProtoGRE || r.Inner.Proto == packet.ProtoGRE) {
-		return true
+	if r.Flow.Proto == packet.ProtoGRE || r.Inner.Proto == packet.ProtoGRE {
+		if r.Format == decode.TelemetryReport && r.INT == 0 || r.Format == decode.SFlow || Within(r, Sample{}).Within {
+			return true
+		}
 	}
 	if len(r.Hops) == 0 {
 		return r.Kind <= decode.KindQueue
