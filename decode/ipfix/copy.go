@@ -36,12 +36,21 @@ const (
 // past are the last messages with records of an exporter.
 type past struct {
 	sums [remembered]uint32
+	held [256]uint8 // how many of the sums have these low bits: most new ones have the bits of none
 	list [remembered]struct {
 		Numbered
 		seq, time, domain uint32
 		at                int64
 	}
-	next int
+	next, used int
+}
+
+// alike is how many of the sums have to be compared with sum: none where no low bits are the same.
+func (p *past) alike(sum uint32) int {
+	if p.held[uint8(sum)] == 0 {
+		return 0
+	}
+	return p.used
 }
 
 // twice looks for a message among those that came before, and remembers it if it is not there. It gives the place where it is, and that of a new one has
@@ -55,7 +64,7 @@ func (s *Session) twice(m *Message, d *domain, data []byte, now int64) (place in
 		s.past = new(past)
 	}
 	p, sum := s.past, decode.Sum(data)
-	for i, other := range &p.sums {
+	for i, other := range p.sums[:p.alike(sum)] {
 		x := &p.list[i]
 		if other == sum && x.seq == m.Seq && x.time == m.Time && x.domain == m.Domain && x.at != 0 && max(now-x.at, x.at-now) <= copyWithin {
 			if x.at = now; stamped || d == nil || d.stays <= d.moves {
@@ -69,6 +78,12 @@ func (s *Session) twice(m *Message, d *domain, data []byte, now int64) (place in
 	}
 	i := p.next
 	p.next = (i + 1) % remembered
+	if p.used == remembered {
+		p.held[uint8(p.sums[i])]--
+	} else {
+		p.used++
+	}
+	p.held[uint8(sum)]++
 	p.sums[i] = sum
 	x := &p.list[i]
 	x.seq, x.time, x.domain, x.at = m.Seq, m.Time, m.Domain, now
@@ -85,7 +100,7 @@ func (s *Session) stamped(m *Message, data []byte) (stamped, records bool) {
 	for at+4 <= len(data) {
 		id, n := be.Uint16(data[at:]), int(be.Uint16(data[at+2:]))
 		if id >= 256 {
-			t := s.templates[templateKey{m.Version, id, m.Domain}]
+			t := s.Template(m, id)
 			if t == nil {
 				return (id == Tomahawk5 || id == Tomahawk6) && s.Empty(), true
 			}

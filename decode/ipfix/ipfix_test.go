@@ -2,6 +2,7 @@ package ipfix_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	goflow "github.com/netsampler/goflow2/v2/decoders/netflow"
 
@@ -365,6 +367,52 @@ func BenchmarkReader(b *testing.B) {
 		if readAll(x.session, &rd, &r, list[i%len(list)]) == 0 {
 			b.Fatal("nothing is read")
 		}
+	}
+}
+
+// BenchmarkCopies reads messages of 20 records and of one, alone and with the search for a message that came before, in turns.
+func BenchmarkCopies(b *testing.B) {
+	for _, records := range []int{1, 20} {
+		define, list, _ := made(ipfix.V10)
+		for i, x := range list { // of the records, so many
+			size := (len(x) - 20) / 20 * records
+			list[i] = x[:20+size]
+			binary.BigEndian.PutUint16(x[2:], uint16(20+size))
+			binary.BigEndian.PutUint16(x[18:], uint16(4+size))
+		}
+		b.Run(fmt.Sprintf("records=%d", records), func(b *testing.B) {
+			x := newReading()
+			x.read(define)
+			var rd ipfix.Reader
+			var r ipfix.Records
+			var m ipfix.Message
+			var spent [2]time.Duration
+			now, n := int64(1e18), uint32(0)
+			for b.Loop() {
+				for which := range spent {
+					began := time.Now()
+					for _, data := range list {
+						if which == 1 {
+							if now++; !rd.Start(&m, data, 0, len(data)) {
+								b.Fatal("no message")
+							}
+							m.Seq, n = n, n+uint32(records)
+							if _, twice := x.session.Numbers(&m, data, now); twice != ipfix.Once {
+								b.Fatal("a copy")
+							}
+							x.session.End(&m, uint32(records), 0, false)
+						}
+						if readAll(x.session, &rd, &r, data) == 0 {
+							b.Fatal("nothing is read")
+						}
+					}
+					spent[which] += time.Since(began)
+				}
+			}
+			messages := float64(b.N * len(list))
+			b.ReportMetric(float64(spent[0])/messages, "ns/alone")
+			b.ReportMetric(float64(spent[1])/messages, "ns/checked")
+		})
 	}
 }
 

@@ -86,17 +86,21 @@ type Session struct {
 	store     *Store
 	templates map[templateKey]*Template
 	domains   map[domainKey]*domain
-	parked    []parkedSet
-	last      int64 // when a message came, ns since 1970
-	gone      bool
-	elements  int // of its templates
-	counts    map[templateKey]*count
-	delays    map[[2]uint32]*DelayStats
-	told      map[uint64]string // names of interfaces and reasons that were learned
-	rate      uint32            // of samples of which nothing else says it; 0 where the settings do not
-	waiting   uint64            // data sets that came before their template, ever
-	past      *past             // nil until a message with records came
-	recent    struct {
+	asked     struct { // of the domains, the one that was asked for last
+		key    domainKey
+		domain *domain
+	}
+	parked   []parkedSet
+	last     int64 // when a message came, ns since 1970
+	gone     bool
+	elements int // of its templates
+	counts   map[templateKey]*count
+	delays   map[[2]uint32]*DelayStats
+	told     map[uint64]string // names of interfaces and reasons that were learned
+	rate     uint32            // of samples of which nothing else says it; 0 where the settings do not
+	waiting  uint64            // data sets that came before their template, ever
+	past     *past             // nil until a message with records came
+	recent   struct {
 		key templateKey
 		t   *Template
 	}
@@ -446,11 +450,15 @@ func (s *Session) End(m *Message, records, fields uint32, unknown bool) {
 
 func (s *Session) domain(m *Message) *domain {
 	k := domainKey{m.Version, m.Domain}
+	if s.asked.domain != nil && s.asked.key == k { // nearly always
+		return s.asked.domain
+	}
 	d := s.domains[k]
 	if d == nil && len(s.domains) < mostDomains {
 		d = &domain{}
 		s.domains[k] = d
 	}
+	s.asked.key, s.asked.domain = k, d
 	return d
 }
 
