@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -19,6 +20,7 @@ func TestSiblingsGRE(t *testing.T) {
 	type sibling struct {
 		name, base string
 		frame      func(k, i int, spoil bool) []byte
+		port       uint16 // of reports, if no profile names it
 	}
 	var list []sibling
 	number := func(k int) uint16 { return uint16(0x7000 + 321*k) }
@@ -51,14 +53,14 @@ func TestSiblingsGRE(t *testing.T) {
 					copy(x[34:], src[:])
 				}
 				return x
-			}})
+			}, 0})
 			for _, kind := range []sflow.Kind{sflow.Flow, sflow.Discard} {
 				list = append(list, sibling{fmt.Sprintf("a sample of sFlow of kind %v, %v, %s", kind, v, w.name), "auto", func(k, i int, spoil bool) []byte {
 					x, src := packet(k, i, spoil), source(k)
 					d := sflow.Datagram{Agent: decode.AddrFrom4(src[:]), IPv: 4, Seq: uint32(i + 1), Samples: 1}
 					sample := sflow.Sample{Kind: kind, Seq: uint32(i + 1), Rate: 100, Pool: 100, Reason: 256, Has: sflow.HasHeader, Protocol: 1, FrameLen: uint32(len(x)), Header: x}
 					return reportFrame(src, 6343, sflow.AppendSample(sflow.AppendDatagram(nil, &d), &sample))
-				}})
+				}, 0})
 			}
 			for _, in := range []struct {
 				format      string
@@ -76,7 +78,7 @@ func TestSiblingsGRE(t *testing.T) {
 						b = ipfix.AppendSet(b, ipfix.TemplateSet(t), 0, func(b []byte) []byte { return ipfix.AppendTemplate(b, t) })
 						return ipfix.AppendSet(b, in.id, 0, func(b []byte) []byte { return append(b, x...) })
 					}))
-				}})
+				}, 0})
 			}
 			for _, rv := range []decode.Version{decode.V05, decode.V10, decode.V20} {
 				for _, flags := range []decode.Flags{0, decode.Dropped, decode.Congested, decode.Tracked} {
@@ -84,9 +86,11 @@ func TestSiblingsGRE(t *testing.T) {
 					if flags == decode.Tracked {
 						base = "auto"
 					}
-					list = append(list, sibling{fmt.Sprintf("report %v flags %v, %v, %s", rv, flags, v, w.name), base, func(k, i int, spoil bool) []byte {
-						return reportFrame(source(k), 32766, reportOf(rv, i, flags, packet(k, i, spoil)))
-					}})
+					for _, port := range []uint16{0, 9555} {
+						list = append(list, sibling{fmt.Sprintf("report %v flags %v to port %d, %v, %s", rv, flags, port, v, w.name), base, func(k, i int, spoil bool) []byte {
+							return reportFrame(source(k), cmp.Or(port, 32766), reportOf(rv, i, flags, packet(k, i, spoil)))
+						}, port})
+					}
 				}
 			}
 		}
@@ -102,6 +106,9 @@ func TestSiblingsGRE(t *testing.T) {
 	said := strings.Join(seen(&a), "\n")
 	for k, x := range list {
 		want := fmt.Sprintf("carry INT in GRE protocol %#04x, where profile auto looks for none; %s explains all of it: set gre_protocol: %#04x", number(k), x.base, number(k))
+		if x.port != 0 {
+			want += fmt.Sprintf(" in a dialect that has it as its base and report_ports: [%d]", x.port)
+		}
 		if strings.Count(said, want) != 1 {
 			t.Errorf("%s: no %q", x.name, want)
 		}
@@ -109,7 +116,7 @@ func TestSiblingsGRE(t *testing.T) {
 		for i := range n {
 			f = append(f, x.frame(k, i, false))
 		}
-		settings := settingsFile(t, fmt.Sprintf("exporters:\n  profile: own\n  dialects:\n    - name: own\n      base: %s\n      gre_protocol: %#x\n", x.base, number(k)))
+		settings := settingsFile(t, fmt.Sprintf("exporters:\n  profile: own\n  dialects:\n    - name: own\n      base: %s\n      gre_protocol: %#x\n      report_ports: [%d]\n", x.base, number(k), cmp.Or(x.port, 32766)))
 		s := f.summary(t, "--config", settings)
 		nodes, _ := counts(&s)
 		for i := range 2 {

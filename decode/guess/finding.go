@@ -144,6 +144,9 @@ func (f *Finding) String() string {
 	if f.GRE != 0 {
 		fmt.Fprintf(&b, " in GRE protocol %#04x, where profile %s looks for none; %s explains %s: set gre_protocol: %#04x in a dialect that has it as its base",
 			f.GRE, f.Profile, f.Profiles[0], all, f.GRE)
+		if f.Port != 0 {
+			fmt.Fprintf(&b, " and report_ports: [%d]", f.Port)
+		}
 		if f.State == Mixed {
 			fmt.Fprintf(&b, "; profile %s reads others", f.Profile)
 		}

@@ -94,8 +94,8 @@ func (g *Guesser) at(port uint16) []*trial {
 const maxTunnels = 16
 
 // inGRE gives trials of what may read INT under a protocol number of GRE that p does not know: p, and auto-unflagged where p is auto, which
-// does not look into packets of which their report says that they hold nothing.
-func (g *Guesser) inGRE(protocol uint16, p *demux.Profile) (list []*trial) {
+// does not look into packets of which their report says that they hold nothing. Port is one that p was given; 0 without.
+func (g *Guesser) inGRE(protocol uint16, p *demux.Profile, port uint16) (list []*trial) {
 	if protocol == 0 || assigned(protocol) {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (g *Guesser) inGRE(protocol uint16, p *demux.Profile) (list []*trial) {
 			}
 		}
 		t := newTrial(&q)
-		t.gre = protocol
+		t.gre, t.port = protocol, port
 		if len(g.tunnels) >= maxTunnels {
 			g.tunnels = nil
 		}
@@ -120,7 +120,13 @@ func (g *Guesser) inGRE(protocol uint16, p *demux.Profile) (list []*trial) {
 	add(p)
 	for i := range g.profiles {
 		if p.Name == autoName && g.profiles[i].Name == UnflaggedProfile {
-			add(&g.profiles[i])
+			q, ok := g.profiles[i], true
+			if port != 0 {
+				q, ok = q.At(port)
+			}
+			if ok {
+				add(&q)
+			}
 		}
 	}
 	return list
@@ -135,11 +141,34 @@ func assigned(protocol uint16) bool {
 // Hidden gives the protocol number of GRE under which s holds INT for which p does not look; 0 without. As everywhere, all of it has to be
 // read: the number alone shows nothing.
 func (g *Guesser) Hidden(p *demux.Profile, s *Sample) uint16 {
-	t := g.trial(p)
+	if protocol := g.hidden(g.trial(p), s); protocol != 0 {
+		return protocol
+	}
+	if t := g.elsewhere(p, udpPort(s)); t != nil {
+		return g.hidden(t, s)
+	}
+	return 0
+}
+
+// elsewhere is the trial of p at a port that no profile names; nil without.
+func (g *Guesser) elsewhere(p *demux.Profile, port uint16) *trial {
+	if port == 0 || g.known[port] {
+		return nil
+	}
+	for _, t := range g.at(port) {
+		if t.profile.Name == p.Name {
+			return t
+		}
+	}
+	return nil
+}
+
+// hidden is Hidden for the profile of t.
+func (g *Guesser) hidden(t *trial, s *Sample) uint16 {
 	t.decoder.GRE()
 	t.read(s)
 	protocol := t.decoder.GRE()
-	for _, t := range g.inGRE(protocol, p) {
+	for _, t := range g.inGRE(protocol, t.profile, t.port) {
 		if r, reports := t.read(s); r.found() && (!ofPacket(reports[0]) || carries(reports)) { // a sample may have a hop of its own
 			return protocol
 		}
@@ -240,10 +269,18 @@ func (g *Guesser) Judge(samples []Sample, current *demux.Profile) Verdict {
 	if len(samples) == 0 {
 		return v
 	}
-	plain, tunnels := g.all(commonPort(samples)), g.inGRE(g.commonGRE(samples, current), current)
+	port, protocol := commonPort(samples), g.commonGRE(samples, current)
+	plain, tunnels := g.all(port), g.inGRE(protocol, current, 0)
+	there := g.elsewhere(current, port)
+	if there != nil {
+		tunnels = append(tunnels, g.inGRE(protocol, there.profile, port)...)
+	}
 	broken := brokenINT(plain, samples)
 	if len(tunnels) > 0 {
 		passedOver(broken, g.trial(current), tunnels, samples)
+		if there != nil {
+			passedOver(broken, there, tunnels, samples)
+		}
 	}
 	trials := slices.Concat(plain, tunnels)
 	scores := make([]Score, len(trials))
