@@ -138,8 +138,15 @@ func startAlarmed(t *testing.T, dir string) *alarmed {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	a.running = &running{c, t, cancel, make(chan error, 1)}
-	go func() { a.done <- c.Run(ctx) }()
-	t.Cleanup(cancel)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		a.done <- c.Run(ctx)
+	}()
+	t.Cleanup(func() { // it writes into its folder until it ends
+		cancel()
+		<-ended
+	})
 	return a
 }
 
