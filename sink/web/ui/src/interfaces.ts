@@ -37,12 +37,13 @@ export class InterfacesView {
     return { limit: this.pager.limit, offset: this.pager.offset };
   }
 
-  set(list: InterfaceList, windowMS: number, now: number): void {
+  set(list: InterfaceList, windowMS: number, now: number, ofFleet: boolean): void {
     this.now = now;
     setHidden(byId("interfaces"), list.total === 0);
     setHidden(byId("nav-interfaces"), list.total === 0);
     const more = list.total - list.interfaces.length;
-    setText(byId("interfaces-note"), `counters of ${plural(list.total, "interface")}, worst share of errors and discards in the last ${span(list.recent_windows * windowMS)} first${more > 0 ? ` · +${short(more)} not shown` : ""}`);
+    const absent = ofFleet && list.interfaces.some((x) => x.speed_bps === 0) ? " · speeds are those of the console's inventory: what devices report stays at their collectors, which compute the use" : "";
+    setText(byId("interfaces-note"), `counters of ${plural(list.total, "interface")}, worst share of errors and discards in the last ${span(list.recent_windows * windowMS)} first${more > 0 ? ` · +${short(more)} not shown` : ""}${absent}`);
     this.rows.set(list.interfaces);
     this.pager.set(list.total);
   }

@@ -96,7 +96,7 @@ async function load(): Promise<void> {
     paths.set(p);
     unread.set(u);
     nameless.set(x.hops_without_node_id ?? []);
-    interfaces.set(i, window, now());
+    interfaces.set(i, window, now(), status?.fleet !== undefined);
     if (hop.node === "") chooseFirst();
     select();
     draw();
