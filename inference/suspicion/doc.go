@@ -11,7 +11,9 @@
 //     that their element touches, from [Config.Least] on. What is wrong with reports and not with packets is none: exporters that
 //     are silent or lose reports, errors of the inventory, values that fell or stand still, traffic that grew, and single flows
 //     that go another way. Of a node only those links count that probes accuse or that are suspected already, if there are any.
-//     An interface whose findings have a cause elsewhere is not suspected for what probes report of it.
+//     An interface whose findings have a cause elsewhere is not suspected for what probes report of it. A cause is evidence while a
+//     finding that it explains is open. Where a line is dead by its rounds, flows that go another way and drops of the node at its ends
+//     follow from it, and are none; and so are the times on lines of which probes lost most of their rounds.
 //   - Hops. What probes report of each link, the time in the switch before it, its queue and the time on the line, is compared
 //     with its own history by package detect, of which a false finding is rarer than one in a million windows.
 //   - Pairs. The times on both directions of a link together ([Incidence.Pair]), in which clocks cancel out, are compared in the same
@@ -20,6 +22,7 @@
 //     last cycle and the last 1 to 2, 2 to 4, ... 256 to 512, in each cycle in which anything got lost, so that a strong loss is found
 //     at once and a weak one as soon as there is enough of it. A false culprit comes less than once in a million cycles: each of the
 //     ten fits has a tenth of that chance, whatever they share. A culprit is well again when twelve more should have been lost and none was.
+//     What probes lose that cross a dead line accuses no other link but its other direction.
 //   - Transits. How long probes were under way, end to end, where they do not report single hops. Each is compared with
 //     its own history; which links explain what all of them have in excess is found by unmix.
 //

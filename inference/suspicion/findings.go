@@ -30,17 +30,26 @@ func (s *State) explainAll(all []inference.Finding) {
 	}
 }
 
-// found takes the open findings that stand for themselves, and causes. What probes report in the cycle comes before.
+// found takes the open findings that stand for themselves, and causes while a finding that they explain is open: a cause stays open for new
+// evidence when its last one has ended, and says nothing of the links then. What probes report in the cycle comes before.
 func (s *State) found(all []inference.Finding) {
 	if s.places == nil {
 		return
 	}
+	clear(s.alive)
+	for i := range all {
+		if f := &all[i]; f.End == 0 && f.Cause != 0 {
+			s.alive[f.Cause] = true
+		}
+	}
+	s.forgetFollowed(all)
 	probed := len(s.now)
 	for i := range all {
-		if f := &all[i]; f.End == 0 && f.Cause == 0 && s.counts(f) {
+		if f := &all[i]; f.End == 0 && f.Cause == 0 && (f.Evidence == 0 || s.alive[f.ID]) && s.counts(f) && !s.follows(f) {
 			s.suspect(f, s.now[:probed:probed])
 		}
 	}
+	s.acquit(all)
 }
 
 // narrow leaves those links of a node that are suspected already or that probes accuse, if there are any: drops and latencies of
@@ -109,7 +118,7 @@ func (s *State) suspect(f *inference.Finding, probed []evidence) {
 	if f.Element.Kind == inference.NodeElement {
 		s.narrow(probed)
 	}
-	e := evidence{severity: f.Severity, learning: f.Learning, confidence: 1}
+	e := evidence{severity: f.Severity, learning: f.Learning, confidence: 1, finding: f.ID}
 	if k := f.Element.Kind; k == inference.FlowElement || k == inference.RouteElement { // one of those on the way
 		e.confidence = 1 / float64(max(len(s.touched), 1))
 	}

@@ -63,6 +63,9 @@ func (x *hops) step(s *State, c *Cycle) {
 		if cfgs[ofLatency].Floor = s.cfg.LatencyFloor; int(v.Link) < len(s.cfg.Floors) && s.cfg.Floors[v.Link] > 0 {
 			cfgs[ofLatency].Floor = s.cfg.Floors[v.Link]
 		}
+		if s.thinned[v.Link] {
+			v.Line.Count = 0 // the least time is that of the shortest packets, and these may be the ones that are missing
+		}
 		for k, w := range [statistics]detect.Window{v.Latency, v.Queue, h.line(v.Line, s.cfg.LineFloor)} {
 			h.judge(s, v.Link, k, &cfgs[k], at, w)
 		}

@@ -47,6 +47,7 @@ type culprit struct {
 	sent, lost uint64 // that it was found by
 	calm       uint64 // rounds since the last one was lost
 	found      uint64 // cycle in which a fit had it last
+	dead       bool   // a fit had it with most rounds lost
 	why        string // that it is blamed for in place of rounds; it is from an earlier life
 }
 
@@ -173,12 +174,17 @@ func (x *losses) fit(s *State, unsure bool, of func(p int) rounds) {
 		if c.Link < 0 || c.Confidence < lossSure && !unsure || x.explained(s.incidence, list, c.Link) {
 			continue
 		}
-		x.blame(culprit{class: c.Link, ratio: c.Ratio, confidence: c.Confidence, sent: c.Packets, lost: c.Lost, found: x.cycles})
+		if back := x.otherWay(s.incidence, c.Link); back >= 0 {
+			c.Link = back
+		}
+		x.blame(culprit{class: c.Link, ratio: c.Ratio, confidence: c.Confidence, sent: c.Packets, lost: c.Lost, found: x.cycles,
+			dead: c.Ratio >= deadRatio && c.Confidence >= lossSure})
 	}
 }
 
 // explained reports whether most of what a fit explains by a class that is no culprit yet is what one that is explains as well, though
-// the fit does not have it.
+// the fit does not have it; or nearly all of that is of probes that cross a dead one, which lose their rounds whatever else they cross. The other
+// direction of a dead one is never explained.
 func (x *losses) explained(in *Incidence, list []loss.Culprit, class int32) bool {
 	if slices.ContainsFunc(x.culprits, func(c culprit) bool { return c.class == class }) {
 		return false
@@ -188,20 +194,50 @@ func (x *losses) explained(in *Incidence, list []loss.Culprit, class int32) bool
 		if slices.ContainsFunc(list, func(c loss.Culprit) bool { return c.Link == old }) {
 			continue
 		}
-		all, shared := uint64(0), uint64(0)
-		for k, p := range x.sampleProbes {
-			if _, crosses := slices.BinarySearch(in.probeClasses[p], class); crosses {
-				all += x.samples[k].Lost
-				if _, both := slices.BinarySearch(in.probeClasses[p], old); both {
-					shared += x.samples[k].Lost
-				}
-			}
-		}
-		if 2*shared >= all {
+		if all, shared := x.shared(in, class, func(o int32) bool { return o == old }); 2*shared >= all {
 			return true
 		}
 	}
-	return false
+	if !x.anyDead() || x.backOfDead(in, class) {
+		return false
+	}
+	all, shared := x.shared(in, class, x.dead)
+	return 10*shared >= 9*all
+}
+
+// shared counts the rounds of the present fit that probes lost which cross a class, and those of them whose probes cross one of others as well.
+func (x *losses) shared(in *Incidence, class int32, other func(int32) bool) (all, shared uint64) {
+	for k, p := range x.sampleProbes {
+		if _, crosses := slices.BinarySearch(in.probeClasses[p], class); crosses {
+			all += x.samples[k].Lost
+			if slices.ContainsFunc(in.probeClasses[p], other) {
+				shared += x.samples[k].Lost
+			}
+		}
+	}
+	return all, shared
+}
+
+// otherWay is the other direction of a dead class, if nearly all that a fit explains by a class that is no culprit is of probes that cross it, or -1:
+// a line that fails in both directions at once is likelier than two failures.
+func (x *losses) otherWay(in *Incidence, class int32) int32 {
+	if _, there := x.culprit(class); there || in.reverse == nil || x.backOfDead(in, class) {
+		return -1
+	}
+	for i := range x.culprits {
+		if !x.dead(x.culprits[i].class) {
+			continue
+		}
+		for _, l := range in.alike[x.culprits[i].class] {
+			if l = in.reverse[l]; l < 0 || in.class[l] < 0 || in.class[l] == class {
+				continue
+			}
+			if all, shared := x.shared(in, class, func(o int32) bool { return o == in.class[l] }); 10*shared >= 9*all {
+				return in.class[l]
+			}
+		}
+	}
+	return -1
 }
 
 // alone gives the class of the links that one probe alone crosses, or -1.
@@ -214,15 +250,16 @@ func (in *Incidence) alone(probe int32) int32 {
 	return -1
 }
 
-// blame adds a culprit, or brings it up to date: by the shortest time of a cycle in which a fit has it.
+// blame adds a culprit, or brings it up to date: by the shortest time of a cycle in which a fit has it. Where nothing was lost in the cycle, it
+// stays as it is: rounds that arrive count as calm, and make the share that it lost before no smaller.
 func (x *losses) blame(c culprit) {
 	at, there := x.culprit(c.class)
 	if !there {
 		x.culprits = slices.Insert(x.culprits, at, c)
 		return
 	}
-	if old := &x.culprits[at]; old.found < c.found {
-		c.calm = old.calm
+	if old := &x.culprits[at]; old.found < c.found && old.calm == 0 {
+		c.calm, c.dead = old.calm, c.dead || old.dead
 		*old = c
 	}
 }

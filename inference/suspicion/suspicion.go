@@ -98,6 +98,9 @@ type State struct {
 	roundEvidence []evidence // of the last cycle with rounds
 	touched       []int32
 	explained     []int32
+	alive         map[uint64]bool // causes with evidence that is open
+	followed      map[uint64]bool // open findings that a dead line explains
+	thinned       []bool          // by link: a probe that crosses it lost most of its rounds in the last cycle with rounds
 	suspects      []Suspect
 }
 
@@ -108,7 +111,8 @@ type evidence struct {
 	learning   bool
 	confidence float64
 	why        string
-	carried    bool // it is from an earlier cycle
+	carried    bool   // it is from an earlier cycle
+	finding    uint64 // that it is; 0 for what probes report
 }
 
 // linkState is the state of a link with evidence.
@@ -120,13 +124,14 @@ type linkState struct {
 	weight    float64
 	sure      float64
 	why       string
+	finding   uint64 // that the evidence is; 0 for what probes report
 
 	explained bool // by a cause, in this cycle
 }
 
 // New returns a state that has seen nothing. Places may be nil where there are no findings.
 func New(cfg Config, in *Incidence, places Places) *State {
-	s := &State{cfg: cfg, places: places, links: make([]linkState, in.links)}
+	s := &State{cfg: cfg, places: places, links: make([]linkState, in.links), alive: map[uint64]bool{}, followed: map[uint64]bool{}, thinned: make([]bool, in.links)}
 	s.hops.all = make([]*hop, in.links)
 	s.Replan(in)
 	return s
@@ -144,7 +149,7 @@ func (s *State) Replan(in *Incidence) {
 // a link here, its number there, or -1. A probe is the same if it crosses the same links. Evidence against these links holds until probes that
 // cross them say otherwise. The other state is not to be used any more.
 func (s *State) Inherit(from *State, was []int32) {
-	s.cycles = from.cycles
+	s.cycles, s.followed = from.cycles, from.followed
 	now := slices.Repeat([]int32{-1}, len(from.links)) // by the number there
 	for l, old := range was {
 		if l < len(s.links) && old >= 0 && int(old) < len(from.links) {
@@ -207,6 +212,9 @@ func (s *State) Step(c *Cycle) []Suspect {
 	s.explainAll(c.Findings)
 	if c.Window > 0 {
 		s.cfg.Window = c.Window
+	}
+	if !c.NoNewRounds {
+		s.thin(c.Rounds)
 	}
 	s.hopEvidence = s.carry(s.hopEvidence, c.NoNewWindow, func() { s.hops.step(s, c) })
 	s.roundEvidence = s.carry(s.roundEvidence, c.NoNewRounds, func() {
@@ -296,7 +304,7 @@ func (s *State) addEvidence(e *evidence, now int64) {
 	if h.calm = 0; !e.carried || h.run == 0 {
 		h.run = min(h.run+1, 1<<15)
 	}
-	h.weight, h.sure, h.why = e.weight(), e.confidence, e.why
+	h.weight, h.sure, h.why, h.finding = e.weight(), e.confidence, e.why, e.finding
 	need := s.cfg.RaiseAfter
 	if e.confidence < .5 || e.severity == inference.Info {
 		need = max(need, s.cfg.DoubtAfter)

@@ -1,0 +1,112 @@
+package suspicion
+
+import (
+	"math"
+	"slices"
+
+	"github.com/hopscope/hopscope/inference"
+)
+
+// deadRatio is the share of rounds from which on a culprit, or a probe, is taken for dead: what it loses is explained, and what does not come any
+// more changes what the rest reports.
+const deadRatio = .5
+
+// dead reports whether a class of links is a culprit that lost most rounds, and is not well again.
+func (x *losses) dead(class int32) bool {
+	if class < 0 {
+		return false
+	}
+	at, there := x.culprit(class)
+	return there && x.culprits[at].dead
+}
+
+// anyDead reports whether there is such a class.
+func (x *losses) anyDead() bool {
+	return slices.ContainsFunc(x.culprits, func(c culprit) bool { return c.dead })
+}
+
+// deadLink reports whether a link is dead, by the rounds of the probes that cross it.
+func (s *State) deadLink(l int32) bool {
+	return l >= 0 && int(l) < len(s.links) && s.losses.dead(s.incidence.class[l])
+}
+
+// backOfDead reports whether a class has a link whose other direction is dead: a line mostly fails in both.
+func (x *losses) backOfDead(in *Incidence, class int32) bool {
+	return slices.ContainsFunc(in.alike[class], func(l int32) bool { return in.reverse != nil && in.reverse[l] >= 0 && x.dead(in.class[in.reverse[l]]) })
+}
+
+// thin notes which links a probe crosses that lost most of its rounds: of the packets that were compared there before, some are missing.
+func (s *State) thin(list []Round) {
+	clear(s.thinned)
+	for i := range list {
+		r := &list[i]
+		if r.Probe < 0 || int(r.Probe) >= len(s.incidence.probes) || r.Lost == 0 || float64(r.Lost) < deadRatio*float64(r.Sent) {
+			continue
+		}
+		for _, l := range s.incidence.probes[r.Probe] {
+			s.thinned[l] = true
+		}
+	}
+}
+
+// follows reports whether a finding is what a dead line brings about where it ends: flows that go another way, and drops of the node there. What was
+// found to follow once does so to its end.
+func (s *State) follows(f *inference.Finding) bool {
+	if s.followed[f.ID] {
+		return true
+	}
+	if f.Kind != inference.PathChanged && f.Kind != inference.PacketDrops || !s.losses.anyDead() {
+		return false
+	}
+	ends := []uint32{f.Element.Node}
+	switch f.Element.Kind {
+	case inference.NodeElement:
+	case inference.LinkElement:
+		ends = append(ends, f.Element.Peer)
+	default:
+		return false
+	}
+	if s.touched = s.places.Links(s.touched[:0], f); f.Element.Kind == inference.LinkElement && slices.ContainsFunc(s.touched, s.deadLink) {
+		return false // it is the line
+	}
+	for _, n := range ends {
+		at := inference.Finding{Node: n, Element: inference.ElementOfNode(n)}
+		if s.touched = s.places.Links(s.touched[:0], &at); slices.ContainsFunc(s.touched, s.deadLink) {
+			s.followed[f.ID] = true
+			return true
+		}
+	}
+	return false
+}
+
+// acquit ends the suspicion of links that rests on findings which follow from a dead line, or on evidence of these.
+func (s *State) acquit(all []inference.Finding) {
+	if len(s.followed) == 0 {
+		return
+	}
+	follow := map[uint64]bool{}
+	for i := range all {
+		if f := &all[i]; s.followed[f.ID] || f.Cause != 0 && s.followed[f.Cause] {
+			follow[f.ID] = true
+		}
+	}
+	for _, l := range s.marked {
+		if h := &s.links[l]; h.finding != 0 && follow[h.finding] {
+			h.calm = uint16(min(s.cfg.ClearAfter, math.MaxUint16-1)) // unless there is other evidence in this cycle
+		}
+	}
+}
+
+// forgetFollowed drops what is known of findings that are not open any more.
+func (s *State) forgetFollowed(open []inference.Finding) {
+	if len(s.followed) == 0 {
+		return
+	}
+	still := map[uint64]bool{}
+	for i := range open {
+		if f := &open[i]; f.End == 0 && s.followed[f.ID] {
+			still[f.ID] = true
+		}
+	}
+	s.followed = still
+}
