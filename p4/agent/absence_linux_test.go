@@ -175,7 +175,9 @@ func TestPortRefuses(t *testing.T) {
 	}
 	mtu("1500")
 	wait(t, "port that takes them again", func() bool { code, _ := ready(t, a); return code == 200 && statusOf(a, "").Unsent == "" })
-	if begun, over := strings.Count(logged.String(), "probes are not sent"), strings.Count(logged.String(), "all probes are sent again"); begun != 1 || over != 1 {
+	over := func() int { return strings.Count(logged.String(), "all probes are sent again") }
+	wait(t, "line of the log that it is over", func() bool { return over() > 0 })
+	if begun, over := strings.Count(logged.String(), "probes are not sent"), over(); begun != 1 || over != 1 {
 		t.Errorf("%d times refused, %d times over:\n%s", begun, over, logged.String())
 	}
 	wait(t, "report of a hundred", func() bool { return unsent.Load() >= 100 })
