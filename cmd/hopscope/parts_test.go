@@ -35,7 +35,7 @@ func TestCapturesBesideSockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := writeFile(t, fmt.Sprintf("window: 200ms\nexporters: {profile: geant}\nudp: {listen: [\"127.0.0.1:0\"]}\n"+
-		"otlp: {enabled: true, grpc: \"127.0.0.1:0\", http: \"127.0.0.1:0\"}\npcap: {files: [%q, %q]}\njsonl: {enabled: true, path: %q, spool: {dir: %q}}\nweb: {listen: \"127.0.0.1:0\"}\nlog: {format: json}\n",
+		"afpacket: {interfaces: [lo], workers: 1}\notlp: {enabled: true, grpc: \"127.0.0.1:0\", http: \"127.0.0.1:0\"}\npcap: {files: [%q, %q]}\njsonl: {enabled: true, path: %q, spool: {dir: %q}}\nweb: {listen: \"127.0.0.1:0\"}\nlog: {format: json}\n",
 		capture, fifo, lines, filepath.Join(dir, "spool")))
 	c := program("collect", "--config", path, "--format", "json")
 	var out bytes.Buffer

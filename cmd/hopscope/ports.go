@@ -118,7 +118,7 @@ func checkInterfaces(cfg *config, v *verdict) {
 	for i, name := range cfg.AFPacket.Interfaces {
 		for _, p := range cfg.sockets() {
 			a := p.Addr
-			if a.Addr().IsLoopback() == (name == loopbackInterface) || a.Addr().IsUnspecified() {
+			if a.Port() != 0 && (a.Addr().IsLoopback() == (name == loopbackInterface) || a.Addr().IsUnspecified()) {
 				v.problem(fmt.Sprintf("afpacket.interfaces[%d]", i), "datagrams to %s come to %s and to the socket of this address, and would be read twice: "+
 					"take the address out of ports, and name its port in afpacket.ports", a, name)
 				break
