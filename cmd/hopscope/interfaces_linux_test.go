@@ -69,6 +69,13 @@ func TestInterfaces(t *testing.T) {
 
 // A port that a socket has is not read from an interface that sees the same datagrams.
 func TestInterfacesCheck(t *testing.T) {
+	cfg, err := readConfig(writeFile(t, "afpacket: {interfaces: [nope0]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w, err := examine(&cfg, nil, true); err != nil || !strings.Contains(fmt.Sprint(w), "nope0 is no interface of this machine") {
+		t.Errorf("%v, %v", w, err)
+	}
 	for text, want := range map[string]string{
 		"afpacket: {interfaces: [eth0]}\n":                               "",
 		"ports: []\nafpacket: {interfaces: [lo], ports: [6343]}\n":       "",

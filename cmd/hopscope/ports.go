@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"net"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -116,6 +117,9 @@ func checkInterfaces(cfg *config, v *verdict) {
 		}
 	}
 	for i, name := range cfg.AFPacket.Interfaces {
+		if _, err := net.InterfaceByName(name); err != nil && name != "" && v.dry { // a start says it with what else it needs
+			v.warn(fmt.Sprintf("afpacket.interfaces[%d]", i), "%s is no interface of this machine", name)
+		}
 		for _, p := range cfg.sockets() {
 			a := p.Addr
 			if a.Port() != 0 && (a.Addr().IsLoopback() == (name == loopbackInterface) || a.Addr().IsUnspecified()) {

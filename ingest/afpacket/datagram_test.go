@@ -44,14 +44,14 @@ func TestDatagram(t *testing.T) {
 			binary.BigEndian.PutUint16(b[ip+2:], uint16(len(b)-ip))
 			binary.BigEndian.PutUint16(b[ip+6:], 0x4000)
 		}
-		wire, clean := len(b), rng.IntN(2) == 0
+		clean := rng.IntN(2) == 0
 		if !clean {
 			for range 1 + rng.IntN(3) {
 				b[rng.IntN(len(b))] ^= 1 << rng.IntN(8)
 			}
 		}
 		b = append(b, make([]byte, rng.IntN(3))...) // padding of Ethernet
-		wire = len(b)
+		wire := len(b)
 		if rng.IntN(3) == 0 {
 			b = b[:rng.IntN(len(b)+1)]
 		}
