@@ -50,6 +50,7 @@ func (c *Collector) Status() Status {
 	if p := c.alerting().Problem(); p != "" {
 		s.Problems = append(s.Problems, "alerts: "+p)
 	}
+	s.Problems = append(s.Problems, c.pipeline.InputProblems()...)
 	s.LeftOut = sink.LeftOut(c.leftOut())
 	s.Problems = append(s.Problems, s.LeftOut...)
 	if c.ipfix != nil {

@@ -17,8 +17,9 @@ import (
 type source struct {
 	Source
 	workers  []*Worker
-	dropped  uint64 // by the kernel, as far as the ledger knows
-	problems map[string]string
+	dropped  uint64            // by the kernel, as far as the ledger knows
+	problems map[string]string // of inputs, as they were logged last
+	opened   map[string]string // as they were when the source was opened: what does not change is a notice
 }
 
 // addSources makes the workers of sources. One of them waits for full queues if its source can wait, or if block says so.
@@ -31,7 +32,11 @@ func (p *Pipeline) addSources(list []Source, block bool, shards int, sites *expo
 			w.decoder.Store(router())
 			p.workers = append(p.workers, w)
 		}
-		p.sources = append(p.sources, &source{Source: s, workers: p.workers[from:len(p.workers):len(p.workers)]})
+		src := &source{Source: s, workers: p.workers[from:len(p.workers):len(p.workers)]}
+		if d, ok := s.Source.(ingest.Describer); ok {
+			src.opened = problems(d.Inputs())
+		}
+		p.sources = append(p.sources, src)
 	}
 }
 
@@ -73,6 +78,29 @@ func (p *Pipeline) Inputs() (list []Input) {
 	return list
 }
 
+// InputProblems says of each input why not everything is read from it, where that began after its source was opened.
+func (p *Pipeline) InputProblems() (list []string) {
+	for _, s := range p.sources {
+		if d, ok := s.Source.Source.(ingest.Describer); ok {
+			for _, in := range d.Inputs() {
+				if in.Problem != "" && in.Problem != s.opened[in.Name] {
+					list = append(list, s.Name+": "+in.Problem)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// problems are those of inputs, by their names.
+func problems(inputs []ingest.Input) map[string]string {
+	m := map[string]string{}
+	for _, in := range inputs {
+		m[in.Name] = in.Problem
+	}
+	return m
+}
+
 // Introduce logs where frames come from.
 func (p *Pipeline) Introduce() {
 	for _, s := range p.sources {
@@ -81,7 +109,7 @@ func (p *Pipeline) Introduce() {
 				p.log.Warn(text)
 			}
 			if d, ok := n.(ingest.Describer); ok {
-				s.noticed(d.Inputs())
+				s.problems = problems(d.Inputs())
 			}
 		}
 		switch in := s.Source.Source.(type) {
@@ -145,18 +173,10 @@ func (p *Pipeline) LookAtSources() {
 	}
 }
 
-// noticed remembers the problems of inputs that notices were logged of.
-func (s *source) noticed(inputs []ingest.Input) {
-	s.problems = map[string]string{}
-	for _, in := range inputs {
-		s.problems[in.Name] = in.Problem
-	}
-}
-
 // logProblems logs the problem of an input once, and its end. What was known before the start is a notice, and was logged as one.
 func (s *source) logProblems(log *slog.Logger, inputs []ingest.Input) {
 	if s.problems == nil {
-		s.noticed(nil)
+		s.problems = map[string]string{}
 	}
 	for _, in := range inputs {
 		if in.Problem == s.problems[in.Name] {
