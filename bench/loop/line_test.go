@@ -13,6 +13,7 @@ import (
 
 // TestOneDeadLine: while one line of a fat-tree is dead, from the third cycle on, its two directions are suspected, and no others but those in which packets truly take longer:
 // flows that go another way, drops where it ends, and times of the packets that are left are explained by it. Soon after its end none is.
+// Of the seeds 2001 to 2016, three (2005, 2009 and 2012) have six healthy directions suspected, too.
 func TestOneDeadLine(t *testing.T) {
 	for seed := range uint64(4) {
 		e := findings.NewEmulation(2001 + seed)
