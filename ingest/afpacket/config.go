@@ -64,28 +64,7 @@ func (c *Config) ports() []uint16 {
 }
 
 // prefixes parses Addresses.
-func (c *Config) prefixes() ([]netip.Prefix, error) {
-	var (
-		out  []netip.Prefix
-		errs []error
-	)
-	for _, s := range c.Addresses {
-		p, err := netip.ParsePrefix(s)
-		if err != nil {
-			var a netip.Addr
-			if a, err = netip.ParseAddr(s); err == nil {
-				a = a.Unmap().WithZone("")
-				p = netip.PrefixFrom(a, a.BitLen())
-			}
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("addresses: %q is neither a prefix such as 192.0.2.0/24 nor an address", s))
-			continue
-		}
-		out = append(out, p.Masked())
-	}
-	return out, errors.Join(errs...)
-}
+func (c *Config) prefixes() ([]netip.Prefix, error) { return ingest.Prefixes("addresses", c.Addresses) }
 
 // Open makes a [Source] of these settings, with its rings open; nil where they name no interface.
 func (c Config) Open() (ingest.Source, error) {

@@ -5,26 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/internal/crew"
 )
 
 // Source reads the configured interfaces. It implements [ingest.Source].
 type Source struct {
+	crew    *crew.Crew
 	cfg     Config
 	groups  []*group
 	workers []*worker
 	notices []string
-	stop    int // eventfd, readable once the source is to stop
-	started atomic.Bool
-	stopped atomic.Bool
-	prompt  atomic.Pointer[prompt] // the last one
-
-	mu     sync.Mutex // guards the eventfds against being closed while Prompt writes to them
-	closed bool
 }
 
 var (
@@ -33,9 +25,6 @@ var (
 	_ ingest.Notifier  = (*Source)(nil)
 	_ ingest.Describer = (*Source)(nil)
 )
-
-// prompt is a question whether everything was handed over that arrived before a time.
-type prompt struct{ before int64 }
 
 // group is an interface, with the rings that share its packets.
 type group struct {
@@ -53,19 +42,14 @@ func New(cfg Config) (*Source, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	stop, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	c, err := crew.New("afpacket", cfg.workers())
 	if err != nil {
-		return nil, fmt.Errorf("afpacket: eventfd: %w", err)
+		return nil, err
 	}
-	s := &Source{cfg: cfg, stop: stop}
+	s := &Source{crew: c, cfg: cfg}
 	var errs []error
-	for range cfg.workers() {
-		w, err := newWorker(len(s.workers), &s.cfg)
-		if err != nil {
-			errs = append(errs, err)
-			break
-		}
-		s.workers = append(s.workers, w)
+	for i := range cfg.workers() {
+		s.workers = append(s.workers, newWorker(i, &s.cfg))
 	}
 	for _, name := range cfg.Interfaces {
 		g := &group{name: name}
@@ -128,68 +112,24 @@ func (s *Source) Workers() int { return len(s.workers) }
 // Run reads until ctx ends or a ring fails. It returns after everything that the filter took was handed over or counted, and the
 // rings are closed. A source runs once.
 func (s *Source) Run(ctx context.Context, handle func(worker int, b *ingest.Batch)) error {
-	if s.started.Swap(true) {
-		return errors.New("afpacket: a source runs only once")
-	}
-	woken := make(chan struct{})
-	cancel := context.AfterFunc(ctx, func() { s.wake(); close(woken) })
-	var wg sync.WaitGroup
-	errs := make([]error, len(s.workers))
-	for i, w := range s.workers {
-		wg.Go(func() {
-			if errs[i] = w.run(s, handle); errs[i] != nil {
-				s.wake() // one deaf worker among others would be a silent loss
-			}
-		})
-	}
-	wg.Wait()
-	if !cancel() {
-		<-woken // it writes to the eventfd that Close gives back
-	}
-	return errors.Join(append(errs, s.Close())...)
-}
-
-func (s *Source) wake() {
-	s.stopped.Store(true)
-	signal(s.stop)
+	return s.crew.Run(ctx, func(i int) error { return s.workers[i].run(s.crew, handle) }, s.release)
 }
 
 // Prompt implements [ingest.Prompter].
-func (s *Source) Prompt(before int64) {
-	s.prompt.Store(&prompt{before})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return
-	}
-	for _, w := range s.workers {
-		signal(w.wake)
-	}
-}
-
-// signal makes an eventfd readable.
-func signal(fd int) {
-	one := [8]byte{0: 1, 7: 1} // not zero in either byte order
-	// A full counter is readable as well, so there is no error that matters.
-	_, _ = unix.Write(fd, one[:])
-}
+func (s *Source) Prompt(before int64) { s.crew.Prompt(before) }
 
 // Close gives the rings back. Run does so itself.
-func (s *Source) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil
-	}
-	s.closed = true
+func (s *Source) Close() error { return s.crew.Close(s.release) }
+
+// release closes the rings.
+func (s *Source) release() error {
 	var errs []error
 	for _, w := range s.workers {
 		for _, k := range w.slots {
 			errs = append(errs, k.close())
 		}
-		errs = append(errs, unix.Close(w.wake))
 	}
-	return errors.Join(append(errs, unix.Close(s.stop))...)
+	return errors.Join(errs...)
 }
 
 // Stats adds up all rings. Kernel drops are current.

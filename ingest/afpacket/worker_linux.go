@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/internal/crew"
 )
 
 const (
@@ -19,38 +20,37 @@ const (
 
 // worker reads one ring of every interface, in turn.
 type worker struct {
-	id    int
-	cfg   *Config
-	slots []*slot
-	batch ingest.Batch
-	wake  int     // eventfd, readable when there is a prompt
-	asked *prompt // the last one that was heard
-	owes  bool    // an answer to it
-	fds   []unix.PollFd
-	at    []*slot // of fds
+	id     int
+	cfg    *Config
+	slots  []*slot
+	batch  ingest.Batch
+	member crew.Member // while it runs
+	fds    []unix.PollFd
+	at     []*slot // of fds
 }
 
-func newWorker(id int, cfg *Config) (*worker, error) {
-	wake, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("afpacket: eventfd: %w", err)
-	}
-	return &worker{id: id, cfg: cfg, batch: ingest.Batch{Frames: make([]ingest.Frame, 0, batchFrames)}, wake: wake}, nil
+func newWorker(id int, cfg *Config) *worker {
+	return &worker{id: id, cfg: cfg, batch: ingest.Batch{Frames: make([]ingest.Frame, 0, batchFrames)}}
 }
 
 // run reads until the source is stopped, and then what is left.
-func (w *worker) run(s *Source, handle func(int, *ingest.Batch)) error {
-	for !s.stopped.Load() {
-		w.hear(s.prompt.Load())
+func (w *worker) run(c *crew.Crew, handle func(int, *ingest.Batch)) error {
+	var places []*crew.Place
+	for _, k := range w.slots {
+		places = append(places, &k.Place)
+	}
+	w.member = c.Member(w.id, places)
+	for !c.Stopped() {
+		w.member.Hear()
 		idle := true
 		for _, k := range w.slots {
 			if w.read(k, handle) {
 				idle = false
 			}
 		}
-		w.answer(handle)
+		w.member.Answer(&w.batch, handle)
 		if idle {
-			if err := w.sleep(s.stop); err != nil {
+			if err := w.sleep(); err != nil {
 				return err
 			}
 		}
@@ -61,13 +61,14 @@ func (w *worker) run(s *Source, handle func(int, *ingest.Batch)) error {
 // read hands over a batch of a ring, and reports whether there was one.
 func (w *worker) read(k *slot, handle func(int, *ingest.Batch)) bool {
 	if k.ring == nil {
-		k.asked = true
+		k.Asked = true
 		return false
 	}
 	w.batch.Frames = w.batch.Frames[:0]
 	more := k.ring.read(&w.batch)
 	if k.ring.left < 0 { // no block
-		k.asked = k.asked || w.owes && time.Now().UnixNano() >= w.due()
+		before, owes := w.member.Owes()
+		k.Asked = k.Asked || owes && time.Now().UnixNano() >= w.due(before)
 		return false
 	}
 	if n := len(w.batch.Frames); n > 0 {
@@ -80,7 +81,8 @@ func (w *worker) read(k *slot, handle func(int, *ingest.Batch)) bool {
 				cut++
 			}
 		}
-		k.asked = k.asked || w.owes && w.batch.Frames[n-1].Time >= w.asked.before
+		before, owes := w.member.Owes()
+		k.Asked = k.Asked || owes && w.batch.Frames[n-1].Time >= before
 		handle(w.id, &w.batch)
 		k.frames.Add(uint64(n))
 		k.bytes.Add(bytes)
@@ -92,39 +94,11 @@ func (w *worker) read(k *slot, handle func(int, *ingest.Batch)) bool {
 	return true
 }
 
-// due is when a ring without a block holds nothing any more of the time that the worker was asked about: the kernel has handed
-// over the block by then.
-func (w *worker) due() int64 { return w.asked.before + int64(2*w.cfg.Wait+late) }
-
-// hear takes over a new prompt. What the rings hold from now on is looked at for it.
-func (w *worker) hear(p *prompt) {
-	if p == w.asked {
-		return
-	}
-	w.asked, w.owes = p, true
-	for _, k := range w.slots {
-		k.asked = false
-	}
-}
-
-// answer answers a prompt once every ring was empty, or gave what arrived later.
-func (w *worker) answer(handle func(int, *ingest.Batch)) {
-	if !w.owes {
-		return
-	}
-	for _, k := range w.slots {
-		if !k.asked {
-			return
-		}
-	}
-	w.owes = false
-	w.batch.Frames, w.batch.Until = w.batch.Frames[:0], w.asked.before
-	handle(w.id, &w.batch)
-	w.batch.Until = 0
-}
+// due is when a ring without a block holds nothing any more that arrived before a time: the kernel has handed over the block by then.
+func (w *worker) due(before int64) int64 { return before + int64(2*w.cfg.Wait+late) }
 
 // sleep waits for a block, a prompt or the end, and looks at interfaces that are down.
-func (w *worker) sleep(stop int) error {
+func (w *worker) sleep() error {
 	w.fds, w.at = w.fds[:0], w.at[:0]
 	wait := time.Duration(-1)
 	for _, k := range w.slots {
@@ -135,21 +109,20 @@ func (w *worker) sleep(stop int) error {
 			w.fds, w.at = append(w.fds, unix.PollFd{Fd: int32(k.ring.fd), Events: unix.POLLIN}), append(w.at, k)
 		}
 	}
-	if w.owes {
-		left := max(time.Until(time.Unix(0, w.due())), 0) + time.Millisecond
+	if before, owes := w.member.Owes(); owes {
+		left := max(time.Until(time.Unix(0, w.due(before))), 0) + time.Millisecond
 		if wait < 0 || left < wait {
 			wait = left
 		}
 	}
-	w.fds = append(w.fds, unix.PollFd{Fd: int32(stop), Events: unix.POLLIN}, unix.PollFd{Fd: int32(w.wake), Events: unix.POLLIN})
 	var limit *unix.Timespec
 	if wait >= 0 {
 		t := unix.NsecToTimespec(int64(wait))
 		limit = &t
 	}
-	n, err := unix.Ppoll(w.fds, limit, nil)
-	if err != nil && err != unix.EINTR {
-		return fmt.Errorf("afpacket: ppoll: %w", err)
+	n, err := w.member.Wait(w.fds, limit)
+	if err != nil {
+		return err
 	}
 	if n == 0 {
 		for _, k := range w.slots {
@@ -157,10 +130,6 @@ func (w *worker) sleep(stop int) error {
 				k.look()
 			}
 		}
-	}
-	if w.fds[len(w.fds)-1].Revents&unix.POLLIN != 0 {
-		var count [8]byte
-		_, _ = unix.Read(w.wake, count[:]) // what it counted says nothing
 	}
 	return w.errors()
 }

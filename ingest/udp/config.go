@@ -197,26 +197,7 @@ func wrongPort(port string) string {
 
 // prefixes parses AllowSources.
 func (c *Config) prefixes() ([]netip.Prefix, error) {
-	var (
-		out  []netip.Prefix
-		errs []error
-	)
-	for _, s := range c.AllowSources {
-		p, err := netip.ParsePrefix(s)
-		if err != nil {
-			var a netip.Addr
-			if a, err = netip.ParseAddr(s); err == nil {
-				a = a.Unmap().WithZone("")
-				p = netip.PrefixFrom(a, a.BitLen())
-			}
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("allow_sources: %q is neither a prefix such as 192.0.2.0/24 nor an address", s))
-			continue
-		}
-		out = append(out, p.Masked())
-	}
-	return out, errors.Join(errs...)
+	return ingest.Prefixes("allow_sources", c.AllowSources)
 }
 
 // admission decides which sources are heard. It remembers its last answer, since exporters send in runs.

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/internal/crew"
 )
 
 // socket is one member of the SO_REUSEPORT group of an address. One worker reads it.
@@ -20,8 +21,8 @@ type socket struct {
 	granted int // receive buffer in the unit of the configuration, half of what the kernel counts
 	taken   int // datagrams since the worker's last nap
 	only    ingest.Kind
-	asked   bool // everything was taken that arrived before the time that the worker was asked about
 	count   counters
+	crew.Place
 }
 
 // openGroup opens n sockets on one address; all is the whole list of addresses.

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/internal/crew"
 )
 
 // worker reads one socket of every address, in turn.
@@ -18,9 +19,7 @@ type worker struct {
 	batch   ingest.Batch
 	admit   admission
 	nap     time.Duration
-	wake    int     // eventfd, readable when there is a prompt
-	asked   *prompt // the last one that was heard
-	owes    bool    // an answer to it
+	member  crew.Member // while it runs
 }
 
 func newWorker(id int, cfg *Config, prefixes []netip.Prefix) *worker {
@@ -34,17 +33,18 @@ func newWorker(id int, cfg *Config, prefixes []netip.Prefix) *worker {
 }
 
 // run reads until the source is stopped, and then what is left.
-func (w *worker) run(s *Source, handle func(int, *ingest.Batch)) error {
-	fds := make([]unix.PollFd, 0, len(w.sockets)+2)
+func (w *worker) run(c *crew.Crew, handle func(int, *ingest.Batch)) error {
+	var fds []unix.PollFd
+	var places []*crew.Place
 	for _, k := range w.sockets {
 		fds = append(fds, unix.PollFd{Fd: int32(k.fd), Events: unix.POLLIN})
+		places = append(places, &k.Place)
 	}
-	fds = append(fds, unix.PollFd{Fd: int32(s.stop), Events: unix.POLLIN}, unix.PollFd{Fd: int32(w.wake), Events: unix.POLLIN})
-	prompted := &fds[len(fds)-1]
-	for !s.stopped.Load() {
-		w.hear(s.prompt.Load())
+	w.member = c.Member(w.id, places)
+	for !c.Stopped() {
+		w.member.Hear()
 		most, err := w.round(handle)
-		w.answer(handle)
+		w.member.Answer(&w.batch, handle)
 		switch {
 		case err != nil:
 			return err
@@ -54,43 +54,12 @@ func (w *worker) run(s *Source, handle func(int, *ingest.Batch)) error {
 				time.Sleep(w.nap)
 			}
 		default:
-			if _, err := unix.Ppoll(fds, nil, nil); err != nil && err != unix.EINTR {
-				return fmt.Errorf("udp: ppoll: %w", err)
-			}
-			if prompted.Revents&unix.POLLIN != 0 {
-				var count [8]byte
-				_, _ = unix.Read(w.wake, count[:]) // what it counted says nothing
+			if _, err := w.member.Wait(fds, nil); err != nil {
+				return err
 			}
 		}
 	}
 	return w.drain(handle)
-}
-
-// hear takes over a new prompt. What the sockets hold from now on is looked at for it.
-func (w *worker) hear(p *prompt) {
-	if p == w.asked {
-		return
-	}
-	w.asked, w.owes = p, true
-	for _, k := range w.sockets {
-		k.asked = false
-	}
-}
-
-// answer answers a prompt once every socket was empty, or gave what arrived later.
-func (w *worker) answer(handle func(int, *ingest.Batch)) {
-	if !w.owes {
-		return
-	}
-	for _, k := range w.sockets {
-		if !k.asked {
-			return
-		}
-	}
-	w.owes = false
-	w.batch.Frames, w.batch.Until = w.batch.Frames[:0], w.asked.before
-	handle(w.id, &w.batch)
-	w.batch.Until = 0
 }
 
 // mayNap reports whether every buffer can take another nap like the last: what came since then, which is what was read
@@ -131,7 +100,7 @@ func (w *worker) receive(k *socket) (int, error) {
 	switch errno {
 	case 0:
 	case unix.EAGAIN:
-		k.asked = true
+		k.Asked = true
 		return 0, nil
 	case unix.ENOBUFS, unix.ENOMEM: // the machine is short of memory; the datagrams stay where they are
 		time.Sleep(time.Millisecond)
@@ -172,7 +141,8 @@ func (w *worker) receive(k *socket) (int, error) {
 		kept++
 	}
 	w.batch.Frames = frames[:kept]
-	k.asked = k.asked || n < len(w.ring.hdrs) || w.owes && last >= w.asked.before
+	before, owes := w.member.Owes()
+	k.Asked = k.Asked || n < len(w.ring.hdrs) || owes && last >= before
 	if hasDrops {
 		k.count.drops.observe(drops)
 	}
