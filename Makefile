@@ -69,6 +69,7 @@ OTHERS = $(filter-out $(RACED_LIST),$(shell $(GO) list ./...))
 
 # Parallel tests wait for processes, windows and brokers more than they compute, so four run at a time on any machine.
 # CHECK=1 makes it the test of make check: with all servers, and each package once, under the race detector where goroutines share memory.
+# Both halves run, also where the first fails: one run names all that fails.
 # Nothing is vetted here: make lint vets all of it, tests and tags included, with more analysers than go test has.
 # Waiting for downloads costs no processor: what is set up, is set up side by side.
 servers: ## install what the tests need; with CHECK=1, what make check needs beside
@@ -76,8 +77,10 @@ servers: ## install what the tests need; with CHECK=1, what make check needs bes
 
 test: servers ## install what the tests need and run them all
 ifdef CHECK
-	$(GO) test -count=1 -vet=off -race -tags check -timeout $(TIMEOUT) $(RACED)
-	$(PURE) test -count=1 -vet=off -tags check -parallel 4 -timeout $(TIMEOUT) $(OTHERS)
+	@failed=; \
+	$(GO) test -count=1 -vet=off -race -tags check -timeout $(TIMEOUT) $(RACED) || failed=1; \
+	$(PURE) test -count=1 -vet=off -tags check -parallel 4 -timeout $(TIMEOUT) $(OTHERS) || failed=1; \
+	test -z "$$failed"
 else
 	$(PURE) test -parallel 4 -timeout $(TIMEOUT) ./...
 endif
