@@ -13,11 +13,6 @@ import (
 // of links 1 to 10 ms; links and switches have a capacity of 100 Gbit/s, of which 10 to 90 are taken, and work with a
 // probability of 0.990 to 0.999; servers have 40 Gbit/s. Parallel links become one, links from a node to itself none.
 func Generate(g *topo.Graph, seed uint64) *delivery.Problem {
-	return GenerateShares(g, seed, 0.1, 0.2)
-}
-
-// GenerateShares is [Generate] with other shares of points and servers. Both together are at most 1.
-func GenerateShares(g *topo.Graph, seed uint64, points, servers float64) *delivery.Problem {
 	rng := rand.New(rand.NewPCG(seed, uint64(g.NumNodes())))
 	uniform := func(lo, hi float64) float64 { return lo + (hi-lo)*rng.Float64() }
 	n := g.NumNodes()
@@ -26,9 +21,9 @@ func GenerateShares(g *topo.Graph, seed uint64, points, servers float64) *delive
 	kind := make([]delivery.NodeKind, n)
 	for i, v := range order {
 		switch {
-		case i < share(points):
+		case i < share(0.1):
 			kind[v] = delivery.PointNode
-		case i < share(points)+share(servers):
+		case i < share(0.1)+share(0.2):
 			kind[v] = delivery.ServerNode
 		default:
 			kind[v] = delivery.SwitchNode
@@ -61,4 +56,25 @@ func GenerateShares(g *topo.Graph, seed uint64, points, servers float64) *delive
 		})
 	}
 	return p
+}
+
+// RelaxLoss lets all points but a share of them lose anything: experiments 1 to 3 ask so many pairs of origin and
+// destination to be reliable. The first points of the problem stay so; their number is rounded up.
+func RelaxLoss(p *delivery.Problem, reliable float64) {
+	points := 0
+	for i := range p.Nodes {
+		if p.Nodes[i].Kind == delivery.PointNode {
+			points++
+		}
+	}
+	keep := int(math.Ceil(reliable*float64(points) - 1e-9))
+	for i := range p.Nodes {
+		if n := &p.Nodes[i]; n.Kind == delivery.PointNode {
+			if keep == 0 {
+				n.Loss = 1
+				continue
+			}
+			keep--
+		}
+	}
 }
