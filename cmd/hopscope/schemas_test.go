@@ -106,7 +106,7 @@ var said = map[string]string{
 	"cost": "What it costs to measure in detail; the number of links where left out.", "deadline_ms": "Time in ms in which reports must be at the server.",
 	"detail": "Why, with figures.", "detailed": "What is measured in detail.", "detailed_bytes": "Bytes that a hop adds then.",
 	"entries": "Entries.", "epoch": "Number of the plan, which packets carry.", "first": "First value of the hash.", "last": "Last value of the hash.",
-	"floor_price": "Dual price of the frequency.", "flow": "Id of the flow.", "flows": "Flows.", "flows_used": "Flows that carry items.", "freshness": "How often items are renewed.",
+	"floor_price": "Dual price of the frequency.", "flow": "Id of the flow.", "flows": "Flows.", "flows_used": "Flows that carry items.", "freshness": "Hops over which items are carried before they are reported.",
 	"id": "Stable id.", "instances": "Instances; 1 where left out.", "instructions": "Instruction bitmaps.", "interface": "Id of the interface.",
 	"interfaces": "Interfaces.", "interval_ms": "Time between two starts.", "items": "Telemetry items.", "kind": "What it does.", "latency_ms": "Latency in ms.",
 	"left_out": "What is not served.", "link": "Name of the link.", "link_limit_bps": "Most that probes may take of a link.", "links": "Names of links.",

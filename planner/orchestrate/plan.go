@@ -3,6 +3,7 @@ package orchestrate
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/hopscope/hopscope/planner"
 )
@@ -62,8 +63,8 @@ type Stats struct {
 	Renewal   *Renewal  `json:"renewal,omitempty"` // where a flow used has a rate
 }
 
-// Freshness is how far items are carried, in hops: interfaces that the packets pass after the one that the items are of,
-// until the end of the flow, where they are taken out and reported. The fewer, the fresher.
+// Freshness is how far packets carry items before these are reported, in hops (INTO, section 5.2.5). A packet's items are
+// extracted and reported at the last interface that is assigned to its flow: see [Entry]. The fewer hops, the fresher.
 type Freshness struct {
 	Mean float64 `json:"mean"` // over all items carried
 	Max  int     `json:"max"`
@@ -122,7 +123,8 @@ func (i *Interface) leftOut(missing int64) float64 {
 	return float64(w*(missing/d)) + float64(w)*float64(missing%d)/float64(d)
 }
 
-// freshness counts hops. The interfaces of a flow are in the order in which its packets pass them.
+// freshness counts hops from each interface to the last one assigned to the same flow. The interfaces of a flow are in the
+// order in which its packets pass them.
 func (p *Problem) freshness(shares []Share, items int64) (f Freshness) {
 	type pair struct{ iface, flow int32 }
 	carried := make(map[pair]int64, len(shares))
@@ -137,12 +139,15 @@ func (p *Problem) freshness(shares []Share, items int64) (f Freshness) {
 			continue
 		}
 		path := p.Flows[k].Interfaces
-		for at, i := range path {
-			if n := carried[pair{i, int32(k)}]; n > 0 {
-				hops := len(path) - 1 - at
-				f.Max = max(f.Max, hops)
-				sum += float64(n) * float64(hops)
+		last := -1
+		for at, i := range slices.Backward(path) {
+			n := carried[pair{i, int32(k)}]
+			if n == 0 {
+				continue
 			}
+			last = max(last, at)
+			f.Max = max(f.Max, last-at)
+			sum += float64(n) * float64(last-at)
 		}
 	}
 	if items > 0 {

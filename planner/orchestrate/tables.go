@@ -7,11 +7,13 @@ type Table struct {
 }
 
 // Entry is one line: on packets of the flow, write so many items, from the first on. The items of an interface are
-// numbered from 0 up to its demand; after the last one comes number 0 again.
+// numbered from 0 up to its demand; after the last one comes number 0 again. Sink is set at the last interface assigned to
+// the flow: all items of the packet are extracted and reported there, as [Freshness] counts.
 type Entry struct {
 	Flow  string `json:"flow"`
 	First int64  `json:"first"`
 	Items int64  `json:"items"`
+	Sink  bool   `json:"sink,omitempty"` // the packet's items are extracted and reported behind this interface
 }
 
 // Tables returns which interface stamps what on which flow: the function that the plan assigns interfaces to flows by, as
@@ -48,11 +50,17 @@ func (p *Problem) Tables(plan *Plan) []Table {
 		if !used[f.ID] {
 			continue
 		}
+		last := int32(-1)
 		for _, i := range f.Interfaces {
 			if n := items[pair{int(i), f.ID}]; n > 0 {
-				entries[i] = append(entries[i], Entry{f.ID, next[i], n})
+				entries[i] = append(entries[i], Entry{Flow: f.ID, First: next[i], Items: n})
 				next[i] = (next[i] + n) % p.Interfaces[i].Demand
+				last = i
 			}
+		}
+		if last >= 0 {
+			list := entries[last]
+			list[len(list)-1].Sink = true
 		}
 	}
 	var list []Table

@@ -13,7 +13,7 @@ func TestTables(t *testing.T) {
 	p.Redundancy, p.Split = 2, true
 	p.Flows = append(p.Flows, Flow{ID: "h", Capacity: 9, Interfaces: []int32{1}})
 	plan := NewPlan(p, "test", []Share{{0, 0, 4}, {1, 0, 4}, {1, 1, 5}, {1, 2, 5}, {2, 1, 2}})
-	const want = "[{a [{f 0 4}]} {b [{f 0 4} {g 4 5} {h 2 5}]} {c [{g 0 2}]}]"
+	const want = "[{a [{f 0 4 false}]} {b [{f 0 4 true} {g 4 5 true} {h 2 5 true}]} {c [{g 0 2 false}]}]"
 	if got := fmt.Sprint(p.Tables(plan)); got != want {
 		t.Errorf("Tables = %s, want %s", got, want)
 	}
