@@ -13,6 +13,7 @@ import (
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -39,6 +40,7 @@ type suspects struct {
 	ours  [3]*steer.Suspects
 	now   [5][]int32 // links that are suspected, by method, sorted
 	past  [5][]int32
+	found [3][]control.Suspect // of the last cycle, by method of ours
 }
 
 func newSuspects(n *emu.Network, all []route, r *receiver) (*suspects, error) {
@@ -82,7 +84,7 @@ func planned(g *topo.Graph, all []route) []planner.Probe {
 			}
 		}
 		last := int(r[len(r)-1])
-		p.Agent, p.Collector, p.CollectorHost = p.Nodes[0], p.Nodes[len(p.Nodes)-1], fmt.Sprint(g.Port(last))
+		p.Agent, p.Collector, p.CollectorPort = p.Nodes[0], p.Nodes[len(p.Nodes)-1], g.Port(last)
 	}
 	return probes
 }
@@ -103,7 +105,8 @@ func (x *suspects) cycle(w *inference.Window, r *receiver, open []inference.Find
 			s.SetFindings(open)
 		}
 		list := x.now[oursRounds+k][:0]
-		for _, s := range s.Suspects(w.End) {
+		x.found[k] = s.Suspects(w.End)
+		for _, s := range x.found[k] {
 			if i, ok := x.links.Lookup(s.Link); ok {
 				list = append(list, int32(i))
 			}

@@ -9,8 +9,9 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// Links are the directions of the links of a graph, numbered by the interfaces that they leave by. The control of probes knows
-// them by the name of their link, from the end that they leave: a queue belongs to a direction. It implements [suspicion.Places].
+// Links are the directions of the links of a graph, numbered by the interfaces that they leave by. A port towards hosts that the graph has no
+// node of is a direction as well. The control of probes knows them by the name of their link, from the end that they leave: a queue belongs to a
+// direction. It implements [suspicion.Places].
 type Links struct {
 	graph   *topo.Graph
 	ids     []uint32 // of nodes in reports
@@ -26,17 +27,18 @@ func NewLinks(g *topo.Graph, ids []uint32) *Links {
 		d.nodes[id] = n
 	}
 	for i := range g.NumInterfaces() {
-		if g.Peer(i) >= 0 {
-			d.byName[d.Name(i)] = i
-		}
+		d.byName[d.Name(i)] = i
 	}
 	return d
 }
 
-// Name is the name of a direction.
+// Name is the name of a direction: NODE:PORT--NODE:PORT, and NODE:PORT--host for a port towards hosts.
 func (d *Links) Name(i int) string {
 	g := d.graph
 	p := g.Peer(i)
+	if p < 0 {
+		return fmt.Sprintf("%s:%d--host", g.NodeName(g.Node(i)), g.Port(i))
+	}
 	return fmt.Sprintf("%s:%d--%s:%d", g.NodeName(g.Node(i)), g.Port(i), g.NodeName(g.Node(p)), g.Port(p))
 }
 
@@ -69,7 +71,7 @@ func (d *Links) direction(k *inference.LinkKey) int32 {
 	return int32(i)
 }
 
-// Covered counts the directions that a probe passes, and all of them.
+// Covered counts the directions between nodes that a probe passes, and all of these.
 func (d *Links) Covered() (covered, all int) {
 	for i, c := range d.covered {
 		if d.graph.Peer(i) >= 0 {
@@ -87,7 +89,8 @@ func (d *Links) passes(p *planner.Probe) bool {
 	return !slices.ContainsFunc(p.Links, func(l string) bool { _, ok := d.byName[l]; return !ok })
 }
 
-// Route replaces the links of probes by the directions in which they pass them. It gives these directions, by probe.
+// Route replaces the links of probes by the directions in which they pass them, the port of the host that receives them among these. It gives
+// these directions, by probe.
 func (d *Links) Route(probes []planner.Probe) (passed [][]int32, err error) {
 	passed = make([][]int32, len(probes))
 	for k := range probes {
@@ -108,18 +111,36 @@ func (d *Links) Route(probes []planner.Probe) (passed [][]int32, err error) {
 			links[h], d.covered[i] = d.Name(i), true
 			passed[k] = append(passed[k], int32(i))
 		}
+		if i := d.hostPort(p); i >= 0 {
+			links, passed[k] = append(links, d.Name(i)), append(passed[k], int32(i))
+			d.covered[i] = true
+		}
 		p.Links = links
 	}
 	return passed, nil
 }
 
-// watched is a direction by which a probe could report more of link direction i: itself, or else the other one of the link; -1 where
-// there is none.
-func (d *Links) watched(i int) int {
-	switch p := d.graph.Peer(i); {
-	case p < 0:
+// hostPort is the direction in which a probe leaves its last switch for the host that receives it, or -1: a plan without the port means the
+// first one of that switch.
+func (d *Links) hostPort(p *planner.Probe) int {
+	n, ok := d.graph.Lookup(p.Collector)
+	if !ok || d.graph.Host(n) || p.Collector != p.Nodes[len(p.Nodes)-1] {
 		return -1
-	case !d.covered[i] && d.covered[p]:
+	}
+	port := p.CollectorPort
+	if port == 0 {
+		port = d.graph.HostPort(n)
+	}
+	i := d.graph.ByPort(n, port)
+	if i < 0 || d.graph.Peer(i) >= 0 {
+		return -1
+	}
+	return i
+}
+
+// watched is a direction by which a probe could report more of link direction i: itself, or else the other one of the link.
+func (d *Links) watched(i int) int {
+	if p := d.graph.Peer(i); p >= 0 && !d.covered[i] && d.covered[p] {
 		return p
 	}
 	return i
@@ -141,14 +162,12 @@ func (d *Links) PacketTimes(least float64) []float64 {
 	return list
 }
 
-// add appends a direction that has a link.
+// add appends a direction, unless it is -1.
 func (d *Links) add(to []int32, i int) []int32 {
-	if i >= 0 {
-		if i = d.watched(i); i >= 0 {
-			return append(to, int32(i))
-		}
+	if i < 0 {
+		return to
 	}
-	return to
+	return append(to, int32(d.watched(i)))
 }
 
 // Links implements [suspicion.Places]: an interface is one direction, a link both, a node all that leave it and come to it. Where a

@@ -14,7 +14,6 @@ import (
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/control"
-	"github.com/hopscope/hopscope/planner/topo"
 )
 
 // Config describes the probes that suspects are found by.
@@ -62,7 +61,7 @@ const (
 
 // New makes the suspects of a network of which nothing is known yet.
 func New(c *Config) (*Suspects, error) {
-	lists, back, hosts := withHosts(c.Links.graph, c.Probes, c.Passed)
+	lists, back, hosts := withHosts(c.Links, c.Probes, c.Passed)
 	in, err := suspicion.NewIncidence(len(back), lists)
 	if err != nil {
 		return nil, err
@@ -82,10 +81,11 @@ func New(c *Config) (*Suspects, error) {
 	return s, nil
 }
 
-// withHosts gives the links of probes with the lines of the hosts that send and take them, as links behind those of the network, and
-// by link its other direction or -1, and the lines of hosts by what they are. A host that loses what it sends, or what comes, explains that then, and no link of the network is
-// blamed for it.
-func withHosts(g *topo.Graph, probes []planner.Probe, passed [][]int32) (all [][]int32, back []int32, hosts map[string]int32) {
+// withHosts gives the links of probes with the lines of the hosts that send them, and of those that take them behind a port that the graph does
+// not have, as links behind those of the network; by link its other direction or -1; and the lines of hosts by what they are. A host that loses
+// what it sends, or what comes, explains that then, and no link of the network is blamed for it.
+func withHosts(d *Links, probes []planner.Probe, passed [][]int32) (all [][]int32, back []int32, hosts map[string]int32) {
+	g := d.graph
 	links := g.NumInterfaces()
 	hosts = map[string]int32{}
 	line := func(way []int32, which, name, host string) []int32 {
@@ -100,7 +100,10 @@ func withHosts(g *topo.Graph, probes []planner.Probe, passed [][]int32) (all [][
 	all = make([][]int32, len(passed))
 	for k := range passed {
 		p := &probes[k]
-		all[k] = line(line(slices.Clone(passed[k]), "from ", p.Agent, p.AgentHost), "to ", p.Collector, p.CollectorHost)
+		all[k] = line(slices.Clone(passed[k]), "from ", p.Agent, p.AgentHost)
+		if n := len(passed[k]); n == 0 || g.Peer(int(passed[k][n-1])) >= 0 {
+			all[k] = line(all[k], "to ", p.Collector, p.CollectorHost)
+		}
 	}
 	back = slices.Repeat([]int32{-1}, links+len(hosts))
 	for i := range links {
@@ -170,9 +173,6 @@ func (s *Suspects) Resume(list []control.Suspect) {
 func (s *Suspects) replace(next *Suspects) {
 	was := slices.Repeat([]int32{-1}, next.links.graph.NumInterfaces()+len(next.hosts))
 	for i := range next.links.graph.NumInterfaces() {
-		if next.links.graph.Peer(i) < 0 {
-			continue
-		}
 		if old, ok := s.links.byName[next.links.Name(i)]; ok {
 			was[i] = int32(old)
 		}
