@@ -273,3 +273,21 @@ func (k *keys) fail(at int, format string, name string) {
 	}
 	k.err = fmt.Errorf("byte %d: %s", at, what)
 }
+
+// Difference names the key in which two values of one struct type first differ, by its JSON, with both values: "mean is 3, not 2".
+func Difference(got, want any) string {
+	g, w := reflect.ValueOf(got), reflect.ValueOf(want)
+	for i := range g.NumField() {
+		a, b := g.Field(i).Interface(), w.Field(i).Interface()
+		if reflect.DeepEqual(a, b) {
+			continue
+		}
+		if f := g.Type().Field(i); f.Anonymous {
+			return Difference(a, b)
+		} else if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			return fmt.Sprintf("%s is %v, not %v", name, a, b)
+		}
+		return fmt.Sprintf("%s is %v, not %v", g.Type().Field(i).Name, a, b)
+	}
+	return ""
+}

@@ -64,6 +64,15 @@ func (s *Stats) Hold(other *Stats) error {
 	return nil
 }
 
+// Adopt takes over the bounds of another plan of the same problem, for a plan that claims none.
+func (s *Stats) Adopt(other *Stats) {
+	s.LeftOutBound = min(other.LeftOutBound, s.LeftOut)
+	if s.LeftOut < other.LeftOut || Near(s.LeftOut, other.LeftOut) { // else the bound of the objective is of plans that leave out less
+		s.LowerBound = min(other.LowerBound, s.Objective)
+	}
+	s.Optimal = Near(s.LowerBound, s.Objective) && Near(s.LeftOutBound, s.LeftOut)
+}
+
 // CheckBound adds to bad what cannot be true of an objective that is to be small: a bound above it, or optimality that
 // the bound does not prove.
 func (s *Stats) CheckBound(bad *Errors) {

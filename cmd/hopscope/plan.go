@@ -52,6 +52,7 @@ type planFlags struct {
 	c                                       *cobra.Command
 	topology, instance, method, format, svg string
 	verify                                  string // file of a plan
+	given                                   planner.Given
 	replan                                  string // file of an older plan
 	churn                                   int
 	checksSteps                             bool     // from an older plan, with --check and --replan
@@ -76,7 +77,7 @@ func addPlanFlags(c *cobra.Command, topology, instance bool, methods, method str
 	f.DurationVar(&o.timeLimit, "time-limit", 2*time.Second, "when to stop improving the plan")
 	f.StringVar(&o.format, "format", "table", "table or json")
 	f.StringVar(&o.svg, "svg", "", "also draw the plan into this file")
-	f.StringVar(&o.verify, "check", "", "check the plan in this JSON file, whoever made it, and prove again what it says of itself")
+	f.StringVar(&o.verify, "check", "", "check the plan in this JSON file, of any origin: what follows from its decisions is derived and need not be given, and what it says of itself is proven again")
 	return o
 }
 
@@ -157,12 +158,16 @@ const maxPlan = 1 << 30
 
 // readPlan reads the JSON of a plan of the given kind.
 func readPlan(path, kind string, plan any) error {
+	return openPlan(path, func(r io.Reader) error { return planner.ReadPlan(r, kind, plan) })
+}
+
+func openPlan(path string, read func(io.Reader) error) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return wrongInput(err)
 	}
 	defer f.Close()
-	if err := planner.ReadPlan(io.LimitReader(f, maxPlan), kind, plan); err != nil {
+	if err := read(io.LimitReader(f, maxPlan)); err != nil {
 		return wrongInput(fmt.Errorf("plan %s: %w", path, err))
 	}
 	return nil
@@ -207,7 +212,9 @@ func (o *planFlags) holds(err error) error {
 type family[P any] struct {
 	size      string                               // of the problem, for the progress
 	solve     func(stop func() bool) (*P, error)   // makes the plan
+	complete  func(*P, planner.Given) error        // derives what a plan of --check leaves out
 	again     func(*P, func() bool) (*P, error)    // makes the best plan of the problem of one that was read, for --check; nil: as solve
+	adopt     func(plan, again *P)                 // takes over bounds where the plan that was read claims none; nil: by stats alone
 	hold      func(plan, again *P) error           // holds what one says of itself against the other; nil: by stats alone
 	badMethod error                                // that solve gives for a method that is none; nil where there are no methods
 	stats     func(*P) *planner.Stats              // of the plan, for the time taken
@@ -265,7 +272,10 @@ func carryOut[P any](c *cobra.Command, o *planFlags, f family[P]) error {
 func (f *family[P]) plan(c *cobra.Command, o *planFlags) (*P, error) {
 	if o.verify != "" {
 		plan := new(P)
-		return plan, readPlan(o.verify, c.Name(), plan)
+		return plan, openPlan(o.verify, func(r io.Reader) (err error) {
+			o.given, err = planner.ReadDecisions(r, c.Name(), plan, func(g planner.Given) error { return f.complete(plan, g) })
+			return err
+		})
 	}
 	done := showProgress(c.ErrOrStderr(), "planning", func() string { return f.size })
 	defer done()
@@ -294,6 +304,13 @@ func (f *family[P]) prove(c *cobra.Command, o *planFlags, plan *P) error {
 	if err != nil { // the problem has a plan, which is there: it was only not found again
 		f.stats(plan).Proof = planner.Claimed
 		return nil
+	}
+	switch {
+	case o.given["stats.lower_bound"]:
+	case f.adopt != nil:
+		f.adopt(plan, again)
+	default:
+		f.stats(plan).Adopt(f.stats(again))
 	}
 	if f.hold != nil {
 		return o.holds(f.hold(plan, again))

@@ -120,6 +120,7 @@ func (o *attentionFlags) run(c *cobra.Command) error {
 			return solve.Plan(p, solve.Options{Partial: plan.Partial, Stop: stop, Previous: o.earlier, Churn: o.churn})
 		},
 		badMethod: solve.ErrMethod,
+		complete:  func(plan *attention.Plan, given planner.Given) error { p.Complete(plan, given); return nil },
 		stats:     func(plan *attention.Plan) *planner.Stats { return &plan.Stats.Stats },
 		check:     func(plan *attention.Plan) error { return attention.Check(p, plan) },
 		steps:     func(plan *attention.Plan) error { return attention.CheckTransition(p, o.earlier, plan) },

@@ -110,6 +110,7 @@ func (o *coverFlags) run(c *cobra.Command) error {
 			return solve.Plan(p, solve.Options{Seed: o.seed, Partial: plan.Partial, Stop: stop})
 		},
 		badMethod: solve.ErrMethod,
+		complete:  func(plan *cover.Plan, given planner.Given) error { return p.Complete(plan, given) },
 		stats:     func(plan *cover.Plan) *planner.Stats { return &plan.Stats.Stats },
 		check:     func(plan *cover.Plan) error { return cover.Check(p, plan) },
 		steps:     func(plan *cover.Plan) error { return cover.CheckTransition(p, old, plan) },

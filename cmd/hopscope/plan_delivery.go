@@ -116,6 +116,8 @@ func (o *deliveryFlags) run(c *cobra.Command) error {
 		again: func(plan *delivery.Plan, stop func() bool) (*delivery.Plan, error) {
 			return solve.Plan(p, solve.Options{NoLinks: o.noLinks, Partial: plan.Partial, Stop: stop})
 		},
+		complete:  func(plan *delivery.Plan, given planner.Given) error { return p.Complete(plan, given) },
+		adopt:     func(plan, again *delivery.Plan) { plan.Stats.Adopt(&again.Stats) },
 		hold:      func(plan, again *delivery.Plan) error { return plan.Stats.Hold(&again.Stats) },
 		badMethod: solve.ErrMethod,
 		stats:     func(plan *delivery.Plan) *planner.Stats { return &plan.Stats.Stats },

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 )
 
 // nameList is what a flag lists: names with commas between, or a file with one a line.
@@ -33,14 +34,14 @@ func readFile(path string, most int64) ([]byte, error) {
 	return b, err
 }
 
-// readNames reads the names that a flag gives. In files, empty lines and those that begin with # are left out.
+// readNames reads the names that a flag gives: what is no file, or too long for the name of one, is a list. In files, empty lines and those that begin with # are left out.
 func readNames(flag, spec string) (list nameList, err error) {
 	list.flag = flag
 	b, err := readFile(spec, maxNames)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENAMETOOLONG) {
 		for name := range strings.SplitSeq(spec, ",") {
 			if name = strings.TrimSpace(name); name == "" {
-				return list, usagef("--%s %q: a name is empty, and there is no such file", flag, spec)
+				return list, usagef("--%s %.80q: a name is empty, and there is no such file", flag, spec)
 			}
 			list.names = append(list.names, name)
 		}

@@ -121,7 +121,9 @@ func (o *orchestrateFlags) run(c *cobra.Command) error {
 		stats:     func(plan *orchestrate.Plan) *planner.Stats { return &plan.Stats.Stats },
 		check:     func(plan *orchestrate.Plan) error { return orchestrate.Check(p, plan) },
 		steps:     func(plan *orchestrate.Plan) error { return orchestrate.CheckTransition(p, old, plan) },
+		complete:  func(plan *orchestrate.Plan, given planner.Given) error { p.Complete(plan, given); return nil },
 		finish: func(plan *orchestrate.Plan) error {
+			plan.Stats.Gap = plan.Stats.Objective - plan.Stats.LowerBound
 			plan.Tables = p.Tables(plan)
 			return nil
 		},

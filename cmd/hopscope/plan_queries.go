@@ -108,11 +108,12 @@ func (o *queriesFlags) run(c *cobra.Command, path string) error {
 		again: func(plan *querymix.Plan, stop func() bool) (*querymix.Plan, error) {
 			return solve.Plan(p, solve.Options{Seed: o.seed, Partial: plan.Partial, Stop: stop, Previous: o.earlier, Churn: o.churn})
 		},
-		stats:  func(plan *querymix.Plan) *planner.Stats { return &plan.Stats.Stats },
-		check:  func(plan *querymix.Plan) error { return querymix.Check(p, plan) },
-		finish: func(plan *querymix.Plan) (err error) { made, err = pintplan.New(plan); return err },
-		draw:   show.DrawQueries,
-		table:  show.QueriesTable,
+		complete: func(plan *querymix.Plan, given planner.Given) error { return solve.Complete(p, plan, given, o.seed) },
+		stats:    func(plan *querymix.Plan) *planner.Stats { return &plan.Stats.Stats },
+		check:    func(plan *querymix.Plan) error { return querymix.Check(p, plan) },
+		finish:   func(plan *querymix.Plan) (err error) { made, err = pintplan.New(plan); return err },
+		draw:     show.DrawQueries,
+		table:    show.QueriesTable,
 		formats: map[string]func(io.Writer, *querymix.Plan) error{
 			"p4":      func(w io.Writer, _ *querymix.Plan) error { return writeTables(w, made) },
 			"entries": func(w io.Writer, _ *querymix.Plan) error { return writeEntries(w, made) },

@@ -99,11 +99,12 @@ func (o *scheduleFlags) run(c *cobra.Command) error {
 		again: func(plan *schedule.Plan, stop func() bool) (*schedule.Plan, error) {
 			return solve.Plan(p, solve.Options{Partial: plan.Partial, Stop: stop})
 		},
-		stats: func(plan *schedule.Plan) *planner.Stats { return &plan.Stats.Stats },
-		check: func(plan *schedule.Plan) error { return schedule.Check(p, plan) },
-		steps: func(plan *schedule.Plan) error { return schedule.CheckTransition(p, old, plan) },
-		draw:  func(w io.Writer, plan *schedule.Plan) error { return show.DrawSchedule(w, p, plan) },
-		table: show.ScheduleTable,
+		complete: func(plan *schedule.Plan, given planner.Given) error { return p.Complete(plan, given) },
+		stats:    func(plan *schedule.Plan) *planner.Stats { return &plan.Stats.Stats },
+		check:    func(plan *schedule.Plan) error { return schedule.Check(p, plan) },
+		steps:    func(plan *schedule.Plan) error { return schedule.CheckTransition(p, old, plan) },
+		draw:     func(w io.Writer, plan *schedule.Plan) error { return show.DrawSchedule(w, p, plan) },
+		table:    show.ScheduleTable,
 	})
 }
 

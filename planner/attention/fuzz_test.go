@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/attention"
 	"github.com/hopscope/hopscope/planner/attention/solve"
 )
@@ -53,9 +54,11 @@ func FuzzCheck(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(b)
+	f.Add([]byte(`{"probes":[{"id":"a"},{"id":"a"},{"id":"none"}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var plan attention.Plan
-		if json.Unmarshal(b, &plan) == nil && attention.Check(p, &plan) == nil && !plan.Partial && plan.Stats.Objective < best.Stats.Objective-1e-9 {
+		_, err := planner.ReadDecisions(bytes.NewReader(b), "attention", &plan, func(g planner.Given) error { p.Complete(&plan, g); return nil })
+		if err == nil && attention.Check(p, &plan) == nil && !plan.Partial && plan.Stats.Objective < best.Stats.Objective-1e-9 {
 			t.Errorf("objective %v: %s", plan.Stats.Objective, b)
 		}
 	})

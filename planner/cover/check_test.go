@@ -97,7 +97,7 @@ func TestCheck(t *testing.T) {
 		}, `a step to remove "p1"`},
 		{"no depot at the end", plain, depots, func(*cover.Plan) {}, "which is no depot"},
 		{"id twice", plain, nil, func(x *cover.Plan) { x.Probes[1].ID = x.Probes[0].ID }, `the id "p1"`},
-		{"variance", plain, nil, func(x *cover.Plan) { x.Stats.Variance++ }, "statistics are"},
+		{"variance", plain, nil, func(x *cover.Plan) { x.Stats.Variance++ }, "statistics: variance is 1, not 0"},
 		{"objective", plain, nil, func(x *cover.Plan) { x.Stats.Objective++ }, "the probes say"},
 		{"bound above", plain, nil, func(x *cover.Plan) { x.Stats.LowerBound++ }, "is above the objective"},
 		{"not optimal", plain, nil, func(x *cover.Plan) { x.Stats.LowerBound-- }, "called optimal"},

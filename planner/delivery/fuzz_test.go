@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/delivery"
 	"github.com/hopscope/hopscope/planner/delivery/solve"
 )
@@ -56,9 +57,11 @@ func FuzzCheck(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(b)
+	f.Add([]byte(`{"assignment":[{"path":["a","b"]},{"path":["a"],"ports":[1,2]},{}],"added_links":[{"a":"a","b":"b"}],"partial":true}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var plan delivery.Plan
-		if json.Unmarshal(b, &plan) == nil && delivery.Check(p, &plan) == nil && !plan.Partial && plan.Stats.Links < best.Stats.Links {
+		_, err := planner.ReadDecisions(bytes.NewReader(b), "delivery", &plan, func(g planner.Given) error { return p.Complete(&plan, g) })
+		if err == nil && delivery.Check(p, &plan) == nil && !plan.Partial && plan.Stats.Links < best.Stats.Links {
 			t.Errorf("%d links: %s", plan.Stats.Links, b)
 		}
 	})

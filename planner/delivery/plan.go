@@ -99,6 +99,21 @@ type Stats struct {
 	Nodes          int     `json:"nodes"`           // of the search
 }
 
+// Adopt takes over the bounds of another plan of the same problem, for a plan that claims none, and what depends on the problem alone.
+func (s *Stats) Adopt(other *Stats) {
+	s.Stats.Adopt(&other.Stats)
+	// These are of the problem, whatever the plan.
+	s.Paths, s.Capped, s.PairAcceptance, s.ServedAtFirst = other.Paths, other.Capped, other.PairAcceptance, other.ServedAtFirst
+	fewer := s.LeftOut < other.LeftOut || planner.Near(s.LeftOut, other.LeftOut)
+	if s.LinkBound = 0; fewer {
+		s.LinkBound = min(other.LinkBound, s.Links)
+	}
+	if s.Links > other.Links {
+		s.LowerBound = 0
+	}
+	s.Optimal = s.Optimal && s.LinkBound == s.Links && planner.Near(s.LowerBound, s.Objective)
+}
+
 // Route is a path with numbers for links: those of the problem from 0; an added link, by which only the first hop can
 // lead, is -1.
 type Route struct {

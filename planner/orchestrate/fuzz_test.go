@@ -1,10 +1,12 @@
 package orchestrate_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
 
+	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/orchestrate"
 	"github.com/hopscope/hopscope/planner/orchestrate/solve"
 )
@@ -25,9 +27,11 @@ func FuzzCheck(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(b)
+	f.Add([]byte(`{"assignment":{"x":"f","y":"g"}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var plan orchestrate.Plan
-		if json.Unmarshal(b, &plan) == nil && orchestrate.Check(p, &plan) == nil && !plan.Partial && plan.Stats.Objective < best.Stats.Objective {
+		_, err := planner.ReadDecisions(bytes.NewReader(b), "orchestrate", &plan, func(g planner.Given) error { p.Complete(&plan, g); return nil })
+		if err == nil && orchestrate.Check(p, &plan) == nil && !plan.Partial && plan.Stats.Objective < best.Stats.Objective {
 			t.Errorf("objective %v: %s", plan.Stats.Objective, b)
 		}
 	})

@@ -72,6 +72,9 @@ func Check(p *Problem, plan *Plan) error {
 		bad.Add("query %q is not the worst", s.Worst)
 	}
 	s.CheckBound(&bad)
+	if plan.Bits != p.Bits {
+		return bad.Join()
+	}
 	if bound := plan.priceBound(); s.Optimal && bound < s.Objective*(1-1e-6) {
 		bad.Add("the prices prove %v for these widths, the plan has %v and is called optimal", bound, s.Objective)
 	} else if bound > s.Objective*(1+1e-6) {

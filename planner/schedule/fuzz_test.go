@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/schedule"
 	"github.com/hopscope/hopscope/planner/schedule/solve"
 )
@@ -65,9 +66,11 @@ func FuzzCheck(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(b)
+	f.Add([]byte(`{"probes":[{"id":"p","interval_ms":100,"phase_ms":900}],"partial":true}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var plan schedule.Plan
-		if json.Unmarshal(b, &plan) == nil && schedule.Check(p, &plan) == nil && !plan.Partial && plan.Stats.Objective < best.Stats.Objective-1e-6 {
+		_, err := planner.ReadDecisions(bytes.NewReader(b), "schedule", &plan, func(g planner.Given) error { return p.Complete(&plan, g) })
+		if err == nil && schedule.Check(p, &plan) == nil && !plan.Partial && plan.Stats.Objective < best.Stats.Objective-1e-6 {
 			t.Errorf("objective %v: %s", plan.Stats.Objective, b)
 		}
 		solve.Plan(p, solve.Options{Previous: &plan, Churn: 2, Partial: true, Stop: calls(10)}) // ends, whatever the plan says
