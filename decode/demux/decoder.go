@@ -360,6 +360,7 @@ func (d *Decoder) group(b *decode.Batch, src *decode.Addr, data []byte, at, end 
 	if len(data)-at >= 4 {
 		first = binary.BigEndian.Uint32(data[at:])
 	}
+	failed := false
 	for more := true; more; n++ {
 		r := d.next(b, time)
 		r.Exporter = *src
@@ -369,8 +370,11 @@ func (d *Decoder) group(b *decode.Batch, src *decode.Addr, data []byte, at, end 
 			d.inside(r, data[:min(d.in.End, len(data))])
 		}
 		d.prove(r, data, first)
-		if failed := r.Err.Reason != 0; failed && n > 0 {
+		if r.Err.Reason != 0 {
+			failed = true
 			d.doubt(b.Reports[len(b.Reports)-n-1:len(b.Reports)-1], at)
+		} else if failed {
+			d.doubt(b.Reports[len(b.Reports)-1:], at)
 		}
 	}
 	return n

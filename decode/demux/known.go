@@ -118,23 +118,27 @@ func (d *Decoder) prove(r *decode.Report, data []byte, first uint32) {
 		}
 		return
 	case telemetry.InnerEthernet:
-		size, why, clean := in.End-at, r.Flags&(decode.Dropped|decode.Congested|decode.Tracked) != 0, first&reserved(r.Version) == 0
+		size, clean := in.End-at, first&reserved(r.Version) == 0
 		if at += 12; size < packet.EthernetLen {
-			if r.Version == decode.V20 || d.profile.Report.Postcard || size == 0 && clean && why && (len(r.Hops) > 0 || r.Version == decode.V10) && !question(data[at-12-4*int(first>>24&0xf):at-12], r.Version) {
+			if d.bare(r, data[:at-12], first, size) {
 				return
 			}
-		} else if !why && !clean {
+		} else if !clean && r.Flags&(decode.Dropped|decode.Congested|decode.Tracked) == 0 {
 			at -= 12
 		} else if len(data)-at < 2 {
 			return
 		} else if packet.Announced(p.EtherType) {
-			if p.IP != 0 || p.Begins(data) && (clean || !packet.BesideIP(p.EtherType)) { // one EtherType of many is little evidence
+			if clean && (p.IP != 0 || p.Begins(data)) || p.Holds(data, in.End) { // one EtherType of many is little evidence
 				return
 			}
 			at = p.L3
 		}
 	default:
-		if at >= len(data) || p.IP != 0 && packet.Upper(p.IP, p.Proto) || p.IP == 0 && (cut || r.Version == decode.V20) && len(data)-at < fixed(in.Type) && data[at]>>4 == ipOf(in.Type) {
+		if at >= len(data) {
+			if cut || d.bare(r, data, first, in.End-at) {
+				return
+			}
+		} else if p.Holds(data, in.End) || p.IP == 0 && (cut || r.Version == decode.V20) && len(data)-at < fixed(in.Type) && data[at]>>4 == ipOf(in.Type) {
 			return
 		}
 	}
@@ -171,6 +175,34 @@ func ipOf(t telemetry.InnerType) byte {
 		return 4
 	}
 	return 6
+}
+
+// bare reports whether a report says something without the packet that its header, the end of data, announces, and of which size bytes are there: too few for a
+// header. One of 2.0 is recognised by its lengths, and one before by the bits that senders leave 0 and by a flag, where nothing follows.
+func (d *Decoder) bare(r *decode.Report, data []byte, first uint32, size int) bool {
+	why := r.Flags&(decode.Dropped|decode.Congested|decode.Tracked) != 0
+	switch {
+	case d.profile.Report.Postcard:
+		return true
+	case r.Version == decode.V20:
+		return len(r.Hops) > 0 || r.Unknown != nil || r.Has&decode.HasDigest != 0
+	case size != 0 || !why || first&d.unused(r.Version) != 0:
+		return false
+	case r.Version == decode.V10:
+		return !question(data[len(data)-4*int(first>>24&0xf):], r.Version)
+	}
+	return len(r.Hops) > 0
+}
+
+// unused are the bits of a header's first word that senders leave 0.
+func (d *Decoder) unused(v decode.Version) uint32 {
+	switch {
+	case v != decode.V10:
+		return reserved(v)
+	case d.profile.Report.FlagsFirst:
+		return 0xfc0
+	}
+	return 0x7e00
 }
 
 // reserved are the bits of a header's first word that no dialect uses.

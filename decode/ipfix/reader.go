@@ -105,6 +105,9 @@ func (rd *Reader) Start(m *Message, data []byte, at, end int) bool {
 		if !rd.have(at, 20, "header") {
 			return false
 		}
+		if n > 0 && end-at == 20 { // it counts records, and ends
+			return rd.fail("count", at+2, decode.BadCount)
+		}
 		h := data[at : at+20 : at+20]
 		m.Count, m.Uptime, m.Time, m.Seq, m.Domain = uint16(n), be.Uint32(h[4:]), be.Uint32(h[8:]), be.Uint32(h[12:]), be.Uint32(h[16:])
 		rd.pos = at + 20

@@ -232,7 +232,7 @@ func (p *Packet) Begins(data []byte) bool {
 			if len(b) < at+3 {
 				return true
 			} else if b[at+2]&1 != 0 {
-				return true
+				return behindLabels(b[min(at+4, len(b)):])
 			} else if at == 4*(maxLabels-1) {
 				return false
 			}
@@ -249,6 +249,20 @@ func (p *Packet) Begins(data []byte) bool {
 		return len(b) < 2 || b[1]&0x0f == 2
 	}
 	return true
+}
+
+// behindLabels reports whether b can begin what labels of MPLS carry: IP, a control word, or a frame.
+func behindLabels(b []byte) bool {
+	switch {
+	case len(b) == 0, b[0]>>4 <= 1:
+		return true
+	case etherOf(b[0]) != 0 && (b[0]>>4 == 6 || b[0]&0x0f >= 5):
+		return true
+	case len(b) < EthernetLen:
+		return false
+	}
+	ether := binary.BigEndian.Uint16(b[12:])
+	return Announced(ether) || ether < leastEther
 }
 
 // Upper reports whether a protocol number is one that packets of an IP version carry: headers of IPv6, tunnels, transports, routing, and

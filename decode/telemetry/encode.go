@@ -21,6 +21,7 @@ const (
 	MDDrop uint16 = 1
 
 	mdReserved0 uint16 = 0x8000 // it has no size
+	mdReserved  uint16 = 0x7e
 )
 
 // GroupLen is the size of the header that a datagram with reports 2.0 begins with.

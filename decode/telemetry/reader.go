@@ -35,6 +35,7 @@ type Reader struct {
 	count    int
 
 	word, node uint32 // group header of 2.0
+	bad        bool   // a report of the group failed
 }
 
 const format = decode.TelemetryReport
@@ -42,7 +43,7 @@ const format = decode.TelemetryReport
 // Start begins with the payload data[at:end]. End comes from the lengths of the headers around it; a capture that was
 // cut has less data. Offsets of errors count from data[0]. The reports alias data.
 func (rd *Reader) Start(opts *Options, data []byte, at, end int) {
-	rd.opts, rd.data, rd.pos, rd.end, rd.count = opts, data, at, end, 0
+	rd.opts, rd.data, rd.pos, rd.end, rd.count, rd.bad = opts, data, at, end, 0, false
 }
 
 // Next reads the next report into r, which must be empty, and says in in what is inside. It reports whether there is

@@ -10,6 +10,12 @@ import (
 
 // individual reads one report of a group.
 func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
+	more = rd.one(r, in)
+	rd.bad = rd.bad || r.Err.Reason != 0
+	return more
+}
+
+func (rd *Reader) one(r *decode.Report, in *Inner) (more bool) {
 	r.Version = decode.V20
 	r.HWID, r.NodeID, r.Seq = uint8(rd.word>>22&0x3f), rd.node, rd.word&0x3fffff
 	r.Has |= decode.HasHWID | decode.HasNodeID | decode.HasSeq
@@ -30,13 +36,14 @@ func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
 	var first [4]byte
 	cut := copy(first[:], b) < 4
 	body, word := at+4, binary.BigEndian.Uint32(first[:])
+	toEnd := word>>16&0xff == 0xff
 	repType, inType, length, mdLength := word>>28, word>>24&0x0f, 4*int(word>>16&0xff), 4*int(word>>8&0xff)
 	if len(b) < 2 || repType == 1 && len(b) < 3 {
 		r.Flags |= decode.Truncated
 		return false
 	}
 	switch {
-	case length == 4*0xff:
+	case toEnd:
 		if left < length && !rd.opts.ShortToEnd {
 			r.Fail(format, "report_length", at+1, decode.BadLength)
 			return false
@@ -90,11 +97,6 @@ func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
 	case 1:
 		rd.tlvs(r, in)
 	case 2:
-		if repType == 0 && word&0x0f != 0 { // senders write 0 there, and nothing else shows that this is a report
-			r.Fail(format, "in_type", at, decode.BadType)
-			r.FirstOfGroup = false
-			break
-		}
 		rd.unknown(r, inner, rd.pos)
 		r.Remarks |= decode.RemarkDomainData
 	case 3, 4, 5:
@@ -102,7 +104,18 @@ func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
 	default:
 		r.Fail(format, "in_type", at, decode.BadType)
 	}
+	if in.Type == InnerNone && r.Err.Reason == 0 && (r.Unknown != nil || rd.bad) && (word&0x0f != 0 || repType == 0 && toEnd && mdLength != 0 || repType == 1 && reservedIn(rd.data[body:], mdLength)) {
+		r.Fail(format, "in_type", at, decode.BadType) // senders write 0 there, and nothing else shows that this is a report
+		r.FirstOfGroup = false
+	}
 	return more
+}
+
+// reservedIn reports whether the main contents of an INT report at the start of b, which are there, have reserved bits, or fewer bytes of metadata than they have
+// bits of a domain.
+func reservedIn(b []byte, mdLength int) bool {
+	md, ds := binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[4:])
+	return md&mdReserved != 0 || binary.BigEndian.Uint16(b[2:]) != 0 && 4*(wire.Words(wire.INT2, md)+bits.OnesCount16(ds)) > mdLength
 }
 
 // unknown keeps bytes that only the sender's domain can read. If there are several, the first stand.
