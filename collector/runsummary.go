@@ -88,7 +88,7 @@ func (c *Collector) ran() time.Duration {
 func (c *Collector) dialects() []guess.Finding {
 	list := slices.Clone(c.opt.Recognised)
 	for _, f := range c.pipeline.Dialects.Findings() {
-		if !slices.ContainsFunc(c.opt.Recognised, func(o guess.Finding) bool { return o.Src == f.Src }) {
+		if !slices.ContainsFunc(c.opt.Recognised, func(o guess.Finding) bool { return o.Src == f.Src && o.GRE == f.GRE }) {
 			list = append(list, f)
 		}
 	}

@@ -56,6 +56,7 @@ type teller struct {
 	src    decode.Addr
 	format decode.Format // of a family that is not read
 	port   uint16        // that takes another one; 0 where the profile is the reason
+	gre    uint16        // protocol number of GRE that hides INT
 }
 
 // doubts is what a worker gathers of a batch.
@@ -284,7 +285,7 @@ func (x *dialects) logNews() {
 	var news []guess.Finding
 	seen := map[teller]string{}
 	for _, f := range x.watch.Findings() {
-		who, key := teller{f.Src, f.Format, f.Port}, f.State.String()+" "+fmt.Sprint(f.Profiles)
+		who, key := teller{f.Src, f.Format, f.Port, f.GRE}, f.State.String()+" "+fmt.Sprint(f.Profiles)
 		seen[who] = key
 		if x.told[who] != key {
 			news = append(news, f)

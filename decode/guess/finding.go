@@ -50,24 +50,15 @@ func (w *Watch) Findings() (list []Finding) {
 		if s.state == Gathering || s.state == Plain && w.adopted[src] == nil {
 			continue
 		}
-		f := Finding{
-			Src: src, State: s.state, Profile: s.current.Name, Content: s.content, Unread: s.unread, AtLeast: s.part,
-			Stored: s.unread - min(s.dropped, s.unread), Samples: s.among, Explained: s.explained, Short: s.short, Nameless: s.nameless, Port: s.port, GRE: s.gre, Sample: s.shown, Most: s.most,
-		}
 		if s.own != nil && w.adopted[src] != nil {
-			f.State, f.Profiles, f.Stored, f.Since, f.Profile = Adopted, []string{s.own.Name}, s.stored, s.since, autoName
-			list = append(list, f)
+			list = append(list, s.findings()...)
 			continue
 		}
+		f := s.finding()
 		if s.state == Unknown && s.failed < s.among {
 			if f.Unread, f.Stored = s.dropped, 0; s.dropped == 0 {
 				f.Unread = s.unread * uint64(s.failed) / uint64(s.among)
 				f.Stored = f.Unread
-			}
-		}
-		if s.state != Unknown {
-			for i := range s.best {
-				f.Profiles = append(f.Profiles, s.best[i].Profile.Name)
 			}
 		}
 		list = append(list, f)
@@ -80,6 +71,32 @@ func (w *Watch) Findings() (list []Finding) {
 		list = slices.Insert(list, at, f)
 	}
 	return list
+}
+
+// finding is what is known of s.
+func (s *sender) finding() Finding {
+	f := Finding{
+		Src: s.src, State: s.state, Profile: s.current.Name, Content: s.content, Unread: s.unread, AtLeast: s.part,
+		Stored: s.unread - min(s.dropped, s.unread), Samples: s.among, Explained: s.explained, Short: s.short, Nameless: s.nameless, Port: s.port, GRE: s.gre, Sample: s.shown, Most: s.most,
+	}
+	if s.state != Unknown {
+		for i := range s.best {
+			f.Profiles = append(f.Profiles, s.best[i].Profile.Name)
+		}
+	}
+	return f
+}
+
+// findings are the dialect that s was given, and the INT in GRE that this passes over.
+func (s *sender) findings() []Finding {
+	f := s.as
+	f.State, f.Profiles, f.Stored, f.Since, f.Profile = Adopted, []string{s.own.Name}, s.stored, s.since, autoName
+	f.Unread, f.AtLeast = s.unread, s.part
+	if s.hidden == nil {
+		return []Finding{f}
+	}
+	f.Unread -= min(s.hidden.Unread, f.Unread)
+	return []Finding{f, *s.hidden}
 }
 
 // families holds the usual names of formats, and what reads them.

@@ -83,6 +83,8 @@ type sender struct {
 	own              *demux.Profile // that was adopted
 	stored           uint64         // reports that were in statistics, read wrongly, before that
 	since            int64          // of that
+	as               Finding        // what was known when it was adopted
+	hidden           *Finding       // INT in GRE for which the adopted dialect does not look; nil without
 	shown            []byte         // of the first sample
 }
 
@@ -310,6 +312,7 @@ func (w *Watch) Step(now int64, home func(decode.Addr) *demux.Profile, known fun
 		}
 		if len(s.samples) < enough || s.last-s.first < need {
 			if old && now-s.touched > pause { // its sender has stopped
+				s.hide(w.guesser)
 				s.beginRound(0)
 				s.votes = 0
 				delete(w.senders, src)
@@ -342,7 +345,7 @@ func (w *Watch) Step(now int64, home func(decode.Addr) *demux.Profile, known fun
 // give makes the best profile the sender's own.
 func (w *Watch) give(s *sender, now int64) Change {
 	own := s.best[0].Profile
-	s.own, s.since = &own, now
+	s.own, s.since, s.as, s.hidden = &own, now, s.finding(), nil
 	w.adopted[s.src] = s
 	delete(w.senders, s.src)
 	c := Change{s.src, s.own, s.samples}
@@ -360,6 +363,7 @@ func (s *sender) rested(now int64) {
 
 // reconsider gives up an adopted dialect when again and again another explains everything, and nothing speaks for it.
 func (w *Watch) reconsider(s *sender, now int64, home func(decode.Addr) *demux.Profile) (changes []Change) {
+	s.note()
 	name, back := "", home(s.src).Name
 	switch isHome := func(x Score) bool { return x.Profile.Name == back }; {
 	case s.nameless || s.gre != 0:
@@ -388,6 +392,30 @@ func (w *Watch) reconsider(s *sender, now int64, home func(decode.Addr) *demux.P
 	delete(w.senders, s.src)
 	delete(w.adopted, s.src)
 	return []Change{{Src: s.src, Samples: s.samples}}
+}
+
+// note keeps what the frames of this round are, if they hold INT in GRE for which the adopted dialect does not look.
+func (s *sender) note() {
+	if s.gre == 0 {
+		return
+	}
+	f := s.finding()
+	f.Unread = s.round
+	if s.hidden != nil {
+		f.Unread += s.hidden.Unread
+	}
+	f.Stored = min(f.Stored, f.Unread)
+	s.hidden = &f
+}
+
+// hide judges a round that ended early of a sender with a dialect, whatever there is of it, for INT in GRE alone.
+func (s *sender) hide(g *Guesser) {
+	if s.own == nil || len(s.samples) == 0 {
+		return
+	}
+	s.judge(g, false)
+	s.note()
+	s.state = Adopted
 }
 
 // judge decides what a sender's frames are. before says that frames of it were read that are not known to be others.
@@ -429,7 +457,11 @@ func (s *sender) judge(g *Guesser, before bool) {
 // Finish judges all senders, however little was gathered: what explains it is named, and nothing is adopted.
 func (w *Watch) Finish() {
 	for _, src := range w.order() {
-		if s := w.senders[src]; s.state == Gathering && len(s.samples) > 0 {
+		switch s := w.senders[src]; {
+		case s == w.adopted[src]:
+			s.hide(w.guesser)
+			s.beginRound(0)
+		case s.state == Gathering && len(s.samples) > 0:
 			s.judge(w.guesser, false)
 		}
 	}

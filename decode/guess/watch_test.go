@@ -2,11 +2,14 @@ package guess
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/internal/golden"
 )
 
 // stream gives n datagrams of a recording from one address, some time apart, over and over.
@@ -219,6 +222,42 @@ func TestSFlow4IsNamed(t *testing.T) {
 		const want = `12 datagrams of 10.0.0.9 are sFlow 4 or 2: only version 5 is read: set it at the agent ("sflow version 5" or the like)`
 		if len(list) != 1 || list[0].String() != want {
 			t.Errorf("%v: %v", only, list)
+		}
+	}
+}
+
+// INT in GRE under a number of its own is named at an exporter that has a dialect, too, beside the dialect, whether there was much of it or little.
+func TestHiddenBesideAdopted(t *testing.T) {
+	inside, err := golden.Vector("int21-gre")
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame := packet.AppendEthernet(nil, packet.MAC{2, 5: 2}, packet.MAC{2, 5: 1}, packet.EtherIPv4)
+	frame = append(packet.AppendIPv4(frame, &packet.IPv4{TTL: 60, Proto: packet.ProtoGRE, Src: [4]byte{10, 0, 0, 5}, Dst: [4]byte{10, 0, 2, 2}}, len(inside)), inside...)
+	for _, n := range []int{3, 400} {
+		f := follow(t, true)
+		f.frames(stream(t, laofanFile, exporter, 200, 1e9, 3e7))
+		before := f.watch.Findings()
+		if p := f.router.Profile(exporter); p.Name != "p4-int-laofan" || len(before) != 1 {
+			t.Fatalf("profile %s, findings %v", p.Name, before)
+		}
+		start := f.now + 1e9
+		var list []Sample
+		for i := range n {
+			list = append(list, Sample{Link: packet.LinkEthernet, Src: exporter, Data: frame, Length: len(frame), Time: start + int64(i)*1e9})
+		}
+		if changes := f.frames(list); len(changes) > 0 {
+			t.Errorf("%d frames made it speak %s", n, changes[0].Profile.Name)
+		}
+		f.watch.Finish()
+		got := f.watch.Findings()
+		if len(got) != 2 || got[0].String() != before[0].String() {
+			t.Fatalf("%d frames: %v, want %v and the number", n, got, before)
+		}
+		want := fmt.Sprintf("%d reports of 10.0.0.5 carry INT in GRE protocol 0x4569, where profile p4-int-laofan looks for none; p4-int-laofan explains all of it: "+
+			"set gre_protocol: 0x4569 in a dialect that has it as its base", n)
+		if got[1].String() != want || got[1].GRE != 0x4569 || got[1].State == Adopted {
+			t.Errorf("%s, want\n%s", &got[1], want)
 		}
 	}
 }
