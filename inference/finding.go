@@ -23,6 +23,7 @@ type Finding struct {
 	Node     uint32 // where; 0 for findings about a flow
 	EgressIf uint32
 	Flow     decode.FlowKey // zero where no flow is meant
+	Path     []HopKey       // of packets that vanish and of latencies of a flow: the flow's way; shared, not to be changed
 	Exporter decode.Addr    // zero where no exporter is meant
 	HWID     uint8
 	Nameless bool  // the reports of the exporter name no node

@@ -228,6 +228,18 @@ func (f *Finding) FlowText() string {
 // IDText returns the identifier of the finding as it is written everywhere.
 func (f *Finding) IDText() string { return FormatID(f.ID) }
 
+// PathText returns the path of the finding's flow, as [ParsePath] reads it; empty where it is not known.
+func (f *Finding) PathText() string {
+	var b []byte
+	for i, h := range f.Path {
+		if i > 0 {
+			b = append(b, '-')
+		}
+		b = h.append(b)
+	}
+	return string(b)
+}
+
 // CauseText returns the identifier of the finding's cause, which is empty where it has none but itself.
 func (f *Finding) CauseText() string {
 	if f.Cause == 0 {

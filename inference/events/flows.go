@@ -279,6 +279,9 @@ func (x *flows) publishOpen(b *busy, f *inference.FlowStats, found *detect.Findi
 	if most >= 0 {
 		out.Text += "; most of the difference is at " + f.Hops[most].Place()
 	}
+	for k := range f.Hops {
+		out.Path = append(out.Path, f.Hops[k].HopKey)
+	}
 	out.Text += again(&b.Hop)
 	if out.Learning {
 		out.Text += "; the flow is still being learnt"

@@ -62,7 +62,7 @@ func (j *journal) publish(open **inference.Finding, f inference.Finding) {
 		return
 	}
 	old.Flow, old.Updated, old.Value, old.Baseline, old.Text = f.Flow, j.now, f.Value, f.Baseline, f.Text
-	old.Statistic, old.Learning = f.Statistic, f.Learning
+	old.Statistic, old.Learning, old.Path = f.Statistic, f.Learning, f.Path
 	elsewhere := f.Element != (inference.Element{}) && f.Element != old.Element
 	if elsewhere {
 		old.Element = f.Element

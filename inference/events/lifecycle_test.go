@@ -3,6 +3,7 @@ package events
 import (
 	"cmp"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -73,19 +74,19 @@ func TestTell(t *testing.T) {
 		}
 	}
 	want := inference.Finding{ID: 1, Kind: inference.PacketDrops, Severity: inference.Warning, Start: 10, Updated: 10, Value: 3, Node: 7, Element: inference.ElementOfNode(7)}
-	if got := step(tell(inference.Warning, 3)); !slices.Equal(got, []inference.Finding{want}) || *open != want {
+	if got := step(tell(inference.Warning, 3)); !reflect.DeepEqual(got, []inference.Finding{want}) || !reflect.DeepEqual(*open, want) {
 		t.Errorf("start: %+v, open %+v", got, open)
 	}
 	want.Updated, want.Value = 20, 2
-	if got := step(tell(inference.Info, 2)); len(got) != 0 || *open != want {
+	if got := step(tell(inference.Info, 2)); len(got) != 0 || !reflect.DeepEqual(*open, want) {
 		t.Errorf("update: %+v, open %+v, want %+v", got, open, want)
 	}
 	want.Updated, want.Value, want.Severity = 30, 9, inference.Critical
-	if got := step(tell(inference.Critical, 9)); !slices.Equal(got, []inference.Finding{want}) || *open != want || len(j.open) != 1 {
+	if got := step(tell(inference.Critical, 9)); !reflect.DeepEqual(got, []inference.Finding{want}) || !reflect.DeepEqual(*open, want) || len(j.open) != 1 {
 		t.Errorf("rise: %+v, open %+v, want %+v", got, open, want)
 	}
 	want.Updated, want.End, want.Text = 40, 40, "over"
-	if got := step(func() { j.end(&open, "over"); j.end(&open, "over") }); !slices.Equal(got, []inference.Finding{want}) || open != nil || len(j.open) != 0 {
+	if got := step(func() { j.end(&open, "over"); j.end(&open, "over") }); !reflect.DeepEqual(got, []inference.Finding{want}) || open != nil || len(j.open) != 0 {
 		t.Errorf("end: %+v, open %+v, want %+v", got, open, want)
 	}
 	if step(tell(inference.Info, 1)); open.ID != 2 {

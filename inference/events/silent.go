@@ -413,7 +413,7 @@ func (x *silent) found(c loss.Culprit, scale int, unsure bool) {
 	case c.Link < 0:
 		k = culprit{flow: x.keys[c.Flow]}
 		f.Kind, f.Severity = inference.BlackHole, inference.Critical
-		f.Element, f.Flow = inference.ElementOfFlow(k.flow), k.flow
+		f.Element, f.Flow, f.Path = inference.ElementOfFlow(k.flow), k.flow, slices.Clone(x.sampleFlows[c.Flow].path)
 		f.Text = fmt.Sprintf("%d of %d packets of %s vanished within %v on the way %s, which others pass, and no switch says so",
 			c.Lost, c.Packets, k.flow, over, inference.HopPath(x.sampleFlows[c.Flow].path))
 	case e.scope != noEnd:
@@ -448,7 +448,7 @@ func (x *silent) found(c loss.Culprit, scale int, unsure bool) {
 	v.calm = 0
 	x.culprits.publish(&v.finding, f)
 	if c.Link < 0 { // where there are fewer packets now
-		x.culprits.moved[v.finding.ID] = slices.Clone(x.sampleFlows[c.Flow].path)
+		x.culprits.moved[v.finding.ID] = f.Path
 	}
 	x.forget(k)
 }

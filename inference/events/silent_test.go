@@ -2,6 +2,7 @@ package events
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -114,7 +115,7 @@ func TestBlackHole(t *testing.T) {
 	s.lose = nil
 	after := s.run(d, 20)
 	if len(told) != 1 || told[0].Kind != inference.BlackHole || told[0].Flow != s.flows[17].Flow || told[0].Severity != inference.Critical ||
-		told[0].Element != inference.ElementOfFlow(s.flows[17].Flow) || !strings.Contains(told[0].Text, "vanished") {
+		told[0].Element != inference.ElementOfFlow(s.flows[17].Flow) || !samePath(told[0].Path, s.flows[17].Path) || !strings.Contains(told[0].Text, "vanished") {
 		t.Fatalf("told %+v", told)
 	}
 	if len(after) != 1 || after[0].End == 0 {
@@ -228,7 +229,7 @@ func TestSilentState(t *testing.T) {
 			t.Fatalf("window %d: %+v and %+v", step, a, b)
 		}
 		for i := range a {
-			if a[i] != b[i] {
+			if !reflect.DeepEqual(a[i], b[i]) {
 				t.Fatalf("window %d: %+v and %+v", step, a[i], b[i])
 			}
 		}

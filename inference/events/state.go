@@ -230,6 +230,9 @@ func (c *coder) finding(p **inference.Finding) {
 	number(c, &f.Node)
 	number(c, &f.EgressIf)
 	c.flow(&f.Flow)
+	if c.version >= 11 {
+		list(c, &f.Path, c.hop)
+	}
 	c.address(&f.Exporter)
 	number(c, &f.HWID)
 	if c.version >= 9 {

@@ -2,7 +2,7 @@ package events
 
 import (
 	"os"
-	"slices"
+	"reflect"
 	"testing"
 
 	"github.com/hopscope/hopscope/internal/golden"
@@ -12,8 +12,8 @@ import (
 func TestStateOfBefore(t *testing.T) {
 	cfg := worldConfigs()[1]
 	cfg.Warmup = 15
-	state := golden.StateFile(t, "version-10", func() []byte { return worldState(cfg, 40) })
-	golden.SameState(t, "version-10", state, func(b []byte) ([]byte, error) {
+	state := golden.StateFile(t, "version-11", func() []byte { return worldState(cfg, 40) })
+	golden.SameState(t, "version-11", state, func(b []byte) ([]byte, error) {
 		d := New(cfg)
 		err := d.ReadState(b)
 		return d.AppendState(nil), err
@@ -22,7 +22,7 @@ func TestStateOfBefore(t *testing.T) {
 
 // What earlier versions wrote is read, and what was open stays so under its id.
 func TestStateOfEarlierVersions(t *testing.T) {
-	for version, file := range map[byte]string{3: "version-3", 4: "version-4", 5: "version-5", 6: "version-6", 7: "version-7", 8: "version-8", 9: "version-9"} {
+	for version, file := range map[byte]string{3: "version-3", 4: "version-4", 5: "version-5", 6: "version-6", 7: "version-7", 8: "version-8", 9: "version-9", 10: "version-10"} {
 		d := New(DefaultConfig())
 		old, err := os.ReadFile("testdata/" + file + ".state")
 		if err == nil {
@@ -32,7 +32,7 @@ func TestStateOfEarlierVersions(t *testing.T) {
 			t.Fatal(file, err)
 		}
 		again := New(DefaultConfig())
-		if err := again.ReadState(d.AppendState(nil)); err != nil || len(d.Open()) == 0 || !slices.Equal(again.Open(), d.Open()) {
+		if err := again.ReadState(d.AppendState(nil)); err != nil || len(d.Open()) == 0 || !reflect.DeepEqual(again.Open(), d.Open()) {
 			t.Errorf("%s: %d findings are open, and %d of what is written of them: %v", file, len(d.Open()), len(again.Open()), err)
 		}
 	}

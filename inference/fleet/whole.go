@@ -73,6 +73,7 @@ type findingState struct {
 	Node     *uint32    `json:"node,omitempty"` // 0 is written for findings about exporters alone
 	EgressIf uint32     `json:"egress_if,omitempty"`
 	Flow     *flowName  `json:"flow,omitempty"`
+	Path     string     `json:"path,omitempty"`     // the flow's way, such as "13:1-6:2-14", of packets that vanish and of latencies of a flow
 	Exporter string     `json:"exporter,omitempty"` // its address
 	HWID     uint8      `json:"hw_id,omitempty"`
 	Reason   uint8      `json:"drop_reason,omitempty"`
@@ -165,6 +166,7 @@ func newFindingState(f *inference.Finding) findingState {
 		k := &f.Flow
 		out.Flow = &flowName{k.SrcString(), k.DstString(), k.SrcPort, k.DstPort, k.Proto, k.IPVersion}
 	}
+	out.Path = f.PathText()
 	if f.Exporter != (decode.Addr{}) {
 		out.Exporter = f.Exporter.String()
 	}
@@ -188,7 +190,7 @@ func (s *findingState) Finding() (inference.Finding, error) {
 		Folded: s.Folded, Value: math.NaN(), Baseline: math.NaN(), Text: s.Text,
 		Evidence: s.Evidence, Learning: s.Learning, Statistic: s.Statistic,
 	}
-	var errs [8]error
+	var errs [9]error
 	f.ID, errs[0] = inference.ParseID(s.ID)
 	f.Kind, errs[1] = inference.ParseKind(s.Kind)
 	f.Severity, errs[2] = inference.ParseSeverity(s.Severity)
@@ -198,6 +200,7 @@ func (s *findingState) Finding() (inference.Finding, error) {
 	if len(s.Element) > 0 {
 		errs[7] = f.Element.UnmarshalJSON(s.Element)
 	}
+	f.Path, errs[8] = inference.ParsePath(s.Path)
 	if s.End != nil {
 		f.End = s.End.UnixNano()
 	}

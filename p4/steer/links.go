@@ -170,10 +170,13 @@ func (d *Links) add(to []int32, i int) []int32 {
 	return append(to, int32(d.watched(i)))
 }
 
-// Links implements [suspicion.Places]: an interface is one direction, a link both, a node all that leave it and come to it. Where a
-// flow goes is not known here.
+// Links implements [suspicion.Places]: an interface is one direction, a link both, a node all that leave it and come to it, a flow those of its
+// path, as far as the finding has it.
 func (d *Links) Links(to []int32, f *inference.Finding) []int32 {
 	e := f.Element
+	if e.Kind == inference.FlowElement {
+		return d.path(to, f.Path)
+	}
 	n, ok := d.nodes[e.Node]
 	if !ok {
 		return to
@@ -208,6 +211,32 @@ func (d *Links) link(to []int32, n int, e *inference.Element) []int32 {
 			continue
 		}
 		to = d.add(d.add(to, i), p)
+	}
+	return to
+}
+
+// path appends the directions that a path takes: by the interface that it names, or else all from one node to the next.
+func (d *Links) path(to []int32, path []inference.HopKey) []int32 {
+	g := d.graph
+	for k, h := range path {
+		n, ok := d.nodes[h.Node]
+		if !ok || h.Other {
+			continue
+		}
+		if h.EgressIf != 0 {
+			to = d.add(to, g.ByPort(n, int(h.EgressIf)))
+			continue
+		}
+		if k+1 == len(path) {
+			break
+		}
+		next, ok := d.nodes[path[k+1].Node]
+		lo, hi := g.Interfaces(n)
+		for i := lo; ok && i < hi; i++ {
+			if p := g.Peer(i); p >= 0 && g.Node(p) == next {
+				to = d.add(to, i)
+			}
+		}
 	}
 	return to
 }

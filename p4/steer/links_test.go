@@ -2,6 +2,7 @@ package steer
 
 import (
 	"log/slog"
+	"slices"
 	"testing"
 
 	"github.com/hopscope/hopscope/inference"
@@ -59,5 +60,36 @@ func TestHostPorts(t *testing.T) {
 		if got := s.Suspects(1e9); len(got) != 1 || got[0].Link != name {
 			t.Errorf("%s: %+v, want %s", what, got, name)
 		}
+	}
+}
+
+// TestPathOfFlow: a finding of a flow is evidence against the directions of the path that comes with it, by interfaces where they are named.
+func TestPathOfFlow(t *testing.T) {
+	cfg, err := emu.PINTDemoConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := NewEmulated(cfg, 1, nil, slog.New(slog.DiscardHandler), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	way := e.Config.Passed[0]
+	var named, bare []inference.HopKey
+	for _, i := range way {
+		h := inference.HopKey{Node: e.Links.ids[e.Links.graph.Node(int(i))]}
+		bare = append(bare, h)
+		h.EgressIf = uint32(e.Links.graph.Port(int(i)))
+		named = append(named, h)
+	}
+	f := inference.Finding{Kind: inference.BlackHole, Severity: inference.Critical, Element: inference.Element{Kind: inference.FlowElement}}
+	for want, path := range map[int][]inference.HopKey{len(way): named, len(way) - 1: bare, 0: nil} {
+		f.Path = path
+		if got := e.Links.Links(nil, &f); !slices.Equal(got, way[:want]) {
+			t.Errorf("path %v: %v, want %v", path, got, way[:want])
+		}
+	}
+	f.Path = []inference.HopKey{{Node: 1 << 30}, {Other: true}, {Node: named[0].Node, EgressIf: 99}, named[0]}
+	if got := e.Links.Links(nil, &f); !slices.Equal(got, way[:1]) {
+		t.Errorf("path %v: %v, want %v", f.Path, got, way[:1])
 	}
 }

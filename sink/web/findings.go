@@ -29,6 +29,7 @@ type finding struct {
 	Node      string  `json:"node,omitempty"`
 	EgressIf  string  `json:"egress_if,omitempty"`
 	Flow      string  `json:"flow,omitempty"`
+	Path      string  `json:"path,omitempty"` // the flow's way, such as "13:1-6:2-14"
 	Exporter  string  `json:"exporter,omitempty"`
 	HWID      string  `json:"hw_id,omitempty"`
 	Value     float64 `json:"value"`
@@ -46,7 +47,7 @@ func newFinding(f *inference.Finding, n *names.Names) finding {
 	out := finding{
 		ID: f.IDText(), Kind: f.Kind.String(), Severity: f.Severity.String(),
 		StartMS: f.Start / 1e6, UpdatedMS: max(f.Updated, f.Start) / 1e6, EndMS: f.End / 1e6,
-		Flow: f.FlowText(), Value: finite(f.Value), Baseline: finite(f.Baseline), Text: n.Text(f.Text),
+		Flow: f.FlowText(), Path: f.PathText(), Value: finite(f.Value), Baseline: finite(f.Baseline), Text: n.Text(f.Text),
 		Cause: f.CauseText(), Evidence: f.Evidence, Learning: f.Learning, Statistic: f.Statistic,
 	}
 	if f.Element.Kind != inference.NoElement {

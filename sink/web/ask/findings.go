@@ -66,8 +66,11 @@ func WriteFindings(w io.Writer, open, ended []Finding, rules *notify.Rules, know
 
 // Finding is a finding in an answer.
 type Finding struct {
-	ID, Kind, Severity, Node, Flow, Exporter, Text, Cause string
+	ID, Kind, Severity, Node, Flow, Path, Exporter, Text, Cause string
 
+	Value    float64
+	Evidence int
+	Learning bool
 	EgressIf string             `json:"egress_if"`
 	StartMS  int64              `json:"start_ms"`
 	EndMS    int64              `json:"end_ms"`
@@ -108,7 +111,7 @@ func (f *Finding) Finding() (out inference.Finding, err error) {
 	return out, nil
 }
 
-// OpenFindings are the open findings of an answer, as far as they name an element.
+// OpenFindings are the open findings of an answer, as far as they can be read.
 func OpenFindings(list []Finding) (out []inference.Finding) {
 	for i := range list {
 		x := &list[i]
@@ -127,7 +130,10 @@ func OpenFindings(list []Finding) (out []inference.Finding) {
 				continue
 			}
 		}
-		f.Text, f.Start = x.Text, x.StartMS*1e6
+		if f.Path, err = inference.ParsePath(x.Path); err != nil {
+			continue
+		}
+		f.Text, f.Start, f.Value, f.Evidence, f.Learning = x.Text, x.StartMS*1e6, x.Value, x.Evidence, x.Learning
 		out = append(out, f)
 	}
 	return out
