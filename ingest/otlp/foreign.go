@@ -63,10 +63,10 @@ func (f *foreign) problem() string {
 	return strings.Join(texts, "; ")
 }
 
-// strange counts what is no OTLP, and names it.
+// strange names what is no OTLP, and counts it: what is counted is named.
 func (s *Source) strange(src netip.Addr, what string) {
-	s.damaged.Add(1)
 	s.foreign.add(src, what)
+	s.damaged.Add(1)
 }
 
 // Inputs is all addresses together, and what came to them that is no OTLP.
