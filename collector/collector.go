@@ -56,6 +56,7 @@ type Collector struct {
 	names     inventory.Keeper // of nodes, interfaces and hosts; of what is computed, the utilisation of interfaces alone depends on them, by their speeds
 	teller    inventory.Teller // of the goroutine that ends windows
 	told      map[string]bool  // limits that left something out, and were logged
+	fewIDs    bool             // packets of flows have few ids, which was logged
 
 	writeSeconds metrics.Durations
 }

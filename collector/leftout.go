@@ -102,4 +102,9 @@ func (c *Collector) tellLeftOut() {
 		c.told[key] = true
 		c.log.Warn("left out by a limit", "what", sink.LeftOut([]sink.Limit{l})[0])
 	}
+	if shards, _ := c.pipeline.ShardStats(); (shards.Digests.FewIDs.Flows > 0) != c.fewIDs {
+		if c.fewIDs = !c.fewIDs; c.fewIDs {
+			c.log.Warn("packets have few ids", "what", shards.Digests.FewIDs.String())
+		}
+	}
 }

@@ -38,7 +38,7 @@ var (
 	mFlows        = metrics.NewGauge("hopscope_flows", "Flows in the tables.")
 	mFlowBytes    = metrics.NewGauge("hopscope_flow_table_bytes", "Memory of the flow tables.")
 	mEvicted      = metrics.NewCounter("hopscope_flows_evicted_total", "Flows evicted, because they were idle or because the table was full.", "cause")
-	mDigests      = metrics.NewCounter("hopscope_digests_total", "PINT digests; and those of them that were not read, rejected, duplicate, or that no path explains.", "outcome")
+	mDigests      = metrics.NewCounter("hopscope_digests_total", "PINT digests; and those of them that were not read, rejected, duplicate, that no path explains, or of a flow whose packets have few ids.", "outcome")
 	mTraced       = metrics.NewCounter("hopscope_digest_paths_total", "Flows whose path became known from their digests.")
 	mUndecided    = metrics.NewGauge("hopscope_digest_flows_undecided", "Flows whose digests do not tell the path yet.")
 	mWatched      = metrics.NewGauge("hopscope_digest_flows_watched", "Flows whose digests contradict the topology or seem to, and which are searched for errors of it.")
@@ -246,6 +246,7 @@ func (c *Collector) emit(emit metrics.Emit) {
 		metrics.Of(mDigests, d.Rejected, "rejected"),
 		metrics.Of(mDigests, d.Duplicate, "duplicate"),
 		metrics.Of(mDigests, d.Unexplained, "strange"),
+		metrics.Of(mDigests, d.FewIDs.Digests, "few_ids"),
 		metrics.Of(mTraced, d.Decoded),
 		metrics.Of(mUndecided, d.Undecided),
 		metrics.Of(mWatched, d.Watched),

@@ -51,6 +51,10 @@ func (c *Collector) Status() Status {
 		s.Problems = append(s.Problems, "alerts: "+p)
 	}
 	s.Problems = append(s.Problems, c.pipeline.InputProblems()...)
+	shards, _ := c.pipeline.ShardStats()
+	if p := shards.Digests.FewIDs.String(); p != "" {
+		s.Problems = append(s.Problems, p)
+	}
 	s.LeftOut = sink.LeftOut(c.leftOut())
 	s.Problems = append(s.Problems, s.LeftOut...)
 	if c.ipfix != nil {

@@ -53,6 +53,9 @@ func (s *Summary) WriteTable(w io.Writer) error {
 		section("PINT digests", 1)
 		fmt.Fprintf(t, "  %s digests\t%s unread, %s rejected, %s duplicate, %s strange%s\n", inference.Count(d.Digests), inference.Count(d.Unread), inference.Count(d.Rejected), inference.Count(d.Duplicate), inference.Count(d.Unexplained), elsewhere(d.Elsewhere))
 		fmt.Fprintf(t, "  %s paths decoded\t%d flows undecided\n", inference.Count(d.Decoded), d.Undecided)
+		if d.FewIDs.Flows > 0 {
+			fmt.Fprintf(t, "  %s\n", d.FewIDs.String())
+		}
 	}
 	if section(fmt.Sprintf("Slowest hops (%d of %d)", len(s.Hops), s.HopCount), len(s.Hops)) {
 		fmt.Fprintf(t, "  node\tegress\treports\tp50\tp90\tp99\tmax\tqueue p99\n")

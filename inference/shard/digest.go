@@ -60,6 +60,8 @@ type digests struct {
 	sprays      sprays
 	foreign     map[uint32]*foreign // by index into flows, of the window
 	stats       DigestStats
+	few         FewIDs
+	example     uint32 // index into flows of the flow that few names; 0 for none
 	survey      *survey.Watch
 	maps        map[*pathtrace.Tracer]*survey.Map
 }
@@ -80,6 +82,7 @@ type DigestStats struct {
 	Bytes       int64  `json:"bytes"`                // memory of paths and sketches
 	NoMemory    uint64 `json:"no_memory,omitempty"`  // of the rejected, those of flows for whose paths no memory was left
 	Unkept      uint64 `json:"unkept,omitempty"`     // of flows that use several paths, that were not kept, or gave way early, because their memory was full
+	FewIDs      FewIDs `json:"few_ids,omitzero"`     // flows whose packets have few ids
 }
 
 // Add adds the statistics of another shard.
@@ -98,6 +101,7 @@ func (d *DigestStats) Add(o DigestStats) {
 	d.Bytes += o.Bytes
 	d.NoMemory += o.NoMemory
 	d.Unkept += o.Unkept
+	d.FewIDs.add(&o.FewIDs)
 }
 
 type plan struct {
@@ -129,7 +133,8 @@ type digestFlow struct {
 	calm      uint8           // digests of the path since then
 	spray     uint32          // index into sprays, of a flow whose digests come from no single path
 	deviant   bool            // the published path is not what the map says
-	next      uint32          // the same flow's of another plan, or the next free one
+	ids       idCount
+	next      uint32 // the same flow's of another plan, or the next free one
 }
 
 // ReadDigests makes the shard read PINT digests. It is called before the first Update.
@@ -221,6 +226,7 @@ func source(k *decode.FlowKey) uint32 {
 func (d *digests) release(i uint32) {
 	delete(d.foreign, i)
 	x := &d.flows[i]
+	d.manyIDs(x, i)
 	if x.tracer != nil {
 		x.tracer.Release(&x.trace)
 	}
@@ -254,6 +260,7 @@ func (s *State) digestTotals() DigestStats {
 		return DigestStats{}
 	}
 	st := d.stats
+	st.FewIDs = d.few
 	for _, t := range d.tracers {
 		ts := t.Stats()
 		st.Undecided += ts.Undecided

@@ -34,7 +34,9 @@ func (s *State) countDigest(f *flow, slot uint32, r *decode.Report) {
 			lanes, _ := pint.MininetLanes(value)
 			value = uint64(lanes)
 		}
-		s.trace(f, slot, d.flow(slot, r), t, r, value)
+		x := d.flow(slot, r)
+		d.noteID(x, slot, r, t.Writers)
+		s.trace(f, slot, x, t, r, value)
 	case decode.CodingHPCC:
 		if d.utilization == nil {
 			d.stats.Unread++
@@ -59,6 +61,7 @@ func (s *State) countDigest(f *flow, slot uint32, r *decode.Report) {
 func (s *State) countPlanned(f *flow, slot uint32, r *decode.Report, p *plan) {
 	d, g := s.digests, &r.Digest
 	x := d.flow(slot, r)
+	d.noteID(x, slot, r, p.writers)
 	for _, at := range p.Sets[p.Set(g.ID)].Slots {
 		q, part := &p.Queries[at.Query], p.Part(g.Value, at)
 		switch q.Aggregation {
