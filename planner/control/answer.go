@@ -24,7 +24,7 @@ func (c *Controller) up(x Device) {
 		return
 	}
 	d.lose()
-	d.up, d.heard, d.silent, d.failed, d.attempts, d.refusals, d.fruitless = true, true, false, "", 0, 0, 0
+	d.up, d.heard, d.silent, d.failed, d.surplus, d.attempts, d.refusals, d.fruitless = true, true, false, "", false, 0, 0, 0
 	d.program, d.approved, d.announced, d.loads = "", false, false, 0
 	c.record(Record{What: WentUp, Device: d.String()})
 }
@@ -112,12 +112,31 @@ func (c *Controller) refused(e Refused) {
 			c.crowded = true // what an earlier life left may be in the way
 			return
 		}
-		if did == installing && d.failed == "" && c.mayRevert(rested(batch, e.Did)) {
+		if did == installing && (d.failed == "" || d.surplus) && c.mayRevert(rested(batch, e.Did)) {
 			c.giveUp(why, d.Device)
 			return
 		}
+		if did == installing && !c.wants(d, batch, e.Did) {
+			return // they were of a plan that was given up meanwhile
+		}
 	}
 	c.fail(d, why)
+	d.surplus = did == removing
+}
+
+// wants reports whether a plan that counts still has an entry of a batch that a switch refused.
+func (c *Controller) wants(d *device, batch []Entry, did []Change) bool {
+	k := c.keeping()
+	wanted := func(e Entry) bool {
+		return slices.ContainsFunc(k.plans, func(p *Plan) bool {
+			_, ok := slices.BinarySearchFunc(p.of(d.Name), e, Entry.compare)
+			return ok
+		})
+	}
+	if did == nil {
+		return slices.ContainsFunc(batch, wanted)
+	}
+	return slices.ContainsFunc(did, func(x Change) bool { return x.Why != "" && !x.Skipped && wanted(x.Entry) })
 }
 
 // rested are the entries of a batch for which a plan as a whole may be given up: those that were refused and that it alone has, or all of them
@@ -149,7 +168,7 @@ func (d *device) did(list []Change) {
 
 // fail goes on without a device, and tries it again later and later.
 func (c *Controller) fail(d *device, why string) {
-	d.failed, d.retry, d.retryAt = why, false, c.later(d.refusals)
+	d.failed, d.surplus, d.retry, d.retryAt = why, false, false, c.later(d.refusals)
 	d.refusals++
 }
 

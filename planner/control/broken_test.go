@@ -10,6 +10,9 @@ import (
 var small = []exploration{
 	{"a second plan, a refusal, a crash", 1, bounds{ticks: 2, refusals: 1, crashes: 1}},
 	{"a second plan, a fault, a refusal", 1, bounds{ticks: 3, faults: 1, refusals: 1}},
+	{"detail in force, a restart with the journal", 2, bounds{ticks: 1, restarts: 1}},
+	{"a second plan, a switch that acknowledges and forgets, with audits", 1, bounds{ticks: 2, forgets: 1, audit: 1}},
+	{"a second plan, two single entries refused or forgotten, a crash", 1, bounds{ticks: 2, singles: 2, crashes: 1}},
 }
 
 // TestBrokenControllers breaks the controller in several ways. The exploration has to find every one.
@@ -106,6 +109,29 @@ func TestBrokenControllers(t *testing.T) {
 				if r, ok := e.(ReadBack); ok && r.Device.Kind == Switch && w.c.refusal.plan != nil {
 					r.Entries = slices.DeleteFunc(slices.Clone(r.Entries), func(e Entry) bool { return e.Epoch == w.c.refusal.plan.Epoch })
 					return r
+				}
+				return e
+			}},
+		{name: "begins without suspicion after a restart", finds: "no longer in detail",
+			events: func(w *world, e Event) Event {
+				if t, ok := e.(Tick); ok && w.c.counts.Cycles == 0 {
+					t.Suspects = nil
+					return t
+				}
+				return e
+			}},
+		{name: "believes what it wrote and not what it reads", finds: "never well",
+			events: func(w *world, e Event) Event {
+				if r, ok := e.(ReadBack); ok && r.Device.Kind == Switch && w.c.find(r.Device).told {
+					r.Entries = w.c.find(r.Device).have
+					return r
+				}
+				return e
+			}},
+		{name: "goes on without a switch that keeps what it has to give up", finds: "out of sight",
+			events: func(w *world, e Event) Event {
+				for k := range w.c.devices {
+					w.c.devices[k].surplus = false
 				}
 				return e
 			}},

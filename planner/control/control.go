@@ -270,6 +270,7 @@ type device struct {
 	silent    bool // does not answer, and is not waited for
 	retry     bool // in this cycle, though silent or failed
 	failed    string
+	surplus   bool   // what it refused is to give something up: it is waited for
 	retryAt   uint64 // cycle
 	refusals  int    // in a row
 	fruitless int    // changes of a switch in a row of which it did not say what became
@@ -319,7 +320,7 @@ func (o operation) String() string {
 }
 
 // live reports whether change-overs wait for a device.
-func (d *device) live() bool { return d.up && !d.silent && d.failed == "" }
+func (d *device) live() bool { return d.up && !d.silent && (d.failed == "" || d.surplus) }
 
 // ready reports whether a device can be worked with.
 func (d *device) ready() bool { return d.up && d.known && (d.live() || d.retry) }

@@ -117,7 +117,7 @@ func (c *Controller) unsteady(d *device) bool {
 	case d.Kind == Agent:
 		return d.waits != nothing || c.target != nil && d.inForce != c.target.Epoch && d.mayHave <= c.target.Epoch
 	}
-	return !d.clean || d.checked != c.version || d.waits > reading
+	return !d.clean && !(d.surplus && d.made) || d.checked != c.version || d.waits > reading
 }
 
 // drive asks devices for what is missing. It looks at what is so and at what should be, and not at what happened. Where
@@ -325,7 +325,7 @@ func (c *Controller) driveSwitch(d *device, k *keep) {
 	case d.fruitless >= c.cfg.Attempts: // it reads, and what it is asked to change it neither does nor refuses
 		c.fail(d, fmt.Sprintf("%s did not answer %d changes in a row, and holds %d entries too few and %d too many", d.Device, d.fruitless, len(missing), len(extra)))
 		d.fruitless = 0
-	case len(extra) > 0 && c.now >= c.graceUntil:
+	case len(extra) > 0 && c.now >= c.graceUntil && (!d.surplus || d.retry):
 		c.request++
 		c.wait(d, removing, extra)
 		c.recordEntries(Record{What: Pushed, Device: d.String(), Request: d.request, Count: len(extra), Why: "out of it", Entries: changes(Delete, extra)})
@@ -337,10 +337,10 @@ func (c *Controller) driveSwitch(d *device, k *keep) {
 		c.wait(d, installing, missing)
 		c.recordEntries(Record{What: Pushed, Device: d.String(), Request: d.request, Epoch: missing[len(missing)-1].Epoch, Count: len(missing), Why: "into it", Entries: d.writes(missing)})
 		c.out = append(c.out, Install{d.request, d.Device, missing})
-	case len(extra) > 0:
+	case len(extra) > 0 && !d.surplus:
 		c.waitsGrace = true
-	case d.failed != "":
-		d.failed, d.retry, d.refusals = "", false, 0
+	case len(extra) == 0 && d.failed != "":
+		d.failed, d.surplus, d.retry, d.refusals = "", false, false, 0
 	}
 }
 

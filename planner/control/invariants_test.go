@@ -60,10 +60,20 @@ func (w *world) check() string {
 			n.weak = false
 		}
 	}
-	if w.moved {
+	for k := range w.nodes {
+		if n := &w.nodes[k]; n.forgot {
+			d := w.c.find(n.Device)
+			n.forgot = d != nil && (!w.c.settled || !d.known || d.waits != nothing || !slices.Equal(d.have, n.entries))
+			w.shock = true // what goes out of sight until it was read, and a plan is in force again, is the switch's doing
+		}
+	}
+	if w.moved || w.shock {
 		if bad := w.lost(); bad != "" {
 			return bad
 		}
+	}
+	if bad := w.attention(); bad != "" {
+		return bad
 	}
 	for k := range w.nodes {
 		n := &w.nodes[k]
@@ -83,6 +93,25 @@ func (w *world) check() string {
 			}
 			n.accepted = e
 		}
+	}
+	return ""
+}
+
+// attention says which link is suspicious, was in detail, and is so no longer.
+func (w *world) attention() string {
+	if w.ticked < 2 || !w.alike { // elsewhere suspects, networks and plans change
+		return ""
+	}
+	for _, s := range w.bad {
+		detailed := slices.ContainsFunc(w.nodes, func(n node) bool {
+			return n.plan != nil && slices.ContainsFunc(n.plan.Probes, func(p planner.Probe) bool {
+				return AgentOf(&p) == n.Name && n.plan.IsDetailed(p.ID) && slices.Contains(p.Links, s.Link)
+			})
+		})
+		if w.attends && !detailed {
+			return fmt.Sprintf("suspicious link %s is no longer in detail", s.Link)
+		}
+		w.attends = detailed
 	}
 	return ""
 }

@@ -47,7 +47,7 @@ func (b *coder) entries(list []Entry) {
 
 // appendDevice is what the controller knows of a device.
 func (b *coder) device(c *Controller, d *device) {
-	b.flag(d.up, d.known, d.heard, d.leaving, d.silent, d.retry, d.failed != "", d.met, d.foreign, d.clean, d.made, d.checked == c.version)
+	b.flag(d.up, d.known, d.heard, d.leaving, d.silent, d.retry, d.failed != "", d.surplus, d.met, d.foreign, d.clean, d.made, d.checked == c.version)
 	b.num(int64(d.retryAt))
 	b.num(int64(d.attempts))
 	b.num(int64(d.refusals))
@@ -72,7 +72,7 @@ func (b *coder) device(c *Controller, d *device) {
 // node is a device as it is, with what is on its way. Of the numbers of requests it matters which one is waited for.
 func (b *coder) node(n *node, d *device) {
 	current := func(id Request) bool { return d != nil && d.waits != nothing && d.request == id }
-	b.flag(n.connected)
+	b.flag(n.connected, n.forgot)
 	b.num(int64(len(n.requests)))
 	for _, r := range n.requests {
 		b.flag(r.lost, current(r.id))
@@ -142,8 +142,14 @@ func (w *world) appendState(dst []byte) []byte {
 	b.num(int64(c.told))
 	b.flag(c.paused, c.dry, c.stood != "", c.held != "", c.settled, c.crowded)
 	b.text(c.net.Name)
+	if c.target == nil {
+		for _, id := range c.seed.Detailed {
+			b.text(id)
+		}
+	}
 	b.flag(w.covered...)
-	for _, x := range [...]int{w.faults, w.crashes, w.ticks, w.refusals, w.singles, min(w.ticked, 2)} {
+	b.flag(w.attends)
+	for _, x := range [...]int{w.ticks, w.faults, w.crashes, w.restarts, w.refusals, w.singles, w.forgets, min(w.ticked, 2)} {
 		b.num(int64(x))
 	}
 	at := make([]int, 0, 8)
@@ -178,4 +184,4 @@ func (w *world) appendState(dst []byte) []byte {
 }
 
 // What is not part of a state: what is counted, what people are shown, and what follows from the rest.
-const controllerFields, deviceFields = 39, 34
+const controllerFields, deviceFields = 39, 35

@@ -1,6 +1,9 @@
 package control
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // world is a controller and the network that it steers: devices, and what is on its way to them and back. Requests to a
 // device arrive in order, or not at all.
@@ -14,10 +17,11 @@ type world struct {
 	covered []bool // by link, now or at some time since its devices came up
 	links   []string
 
-	faults, crashes, ticks, refusals, singles int    // that may still happen
-	single                                    string // how the next switch treats single entries; "" for as it should
-	ticked                                    int
-	lastTick                                  int64
+	bounds          // what may still happen
+	single   single // how the next switch treats single entries
+	ticked   int
+	lastTick int64
+	attends  bool // what is suspicious was in detail in some plan of an agent
 
 	moved bool   // a device has, since it was last looked at
 	shock bool   // a device has just lost what it had
@@ -66,6 +70,7 @@ type node struct {
 	accepted uint32   // epoch of its reports in this cycle
 
 	entries []Entry // of a switch
+	forgot  bool    // it acknowledged entries that it does not hold, and the controller does not know
 	room    int     // entries that it has room for, 0 for any number
 	excused bool    // its content is unknown: it was out of reach when it left the network
 }
@@ -75,6 +80,19 @@ type request struct {
 	id   Request
 	lost bool // its sender is gone: it is carried out, and the answer goes nowhere
 }
+
+// single says how a switch treats the entries of one request: the one at a place, or all of them.
+type single struct {
+	how string // "" for as it should
+	at  int
+}
+
+// The ways. A switch that forgets is found out by the reading that follows each write, one that forgets unseen by a later one.
+const (
+	refusesOne   = "refuses one"
+	forgets      = "forgets"
+	forgetsLater = "acknowledges, and forgets"
+)
 
 const (
 	cycle   = 1000
@@ -95,7 +113,7 @@ func newWorld(cfg Config, net *Network) *world {
 		w.nodes[k].call()
 	}
 	w.link(net)
-	w.start()
+	w.start(Seed{})
 	return w
 }
 
@@ -122,8 +140,8 @@ func (n *node) call() {
 	n.does, n.says, n.rises, n.forgets = d+" does what it was asked", d+" has answered", d+" is connected", "a message to or from "+d+" is lost"
 }
 
-func (w *world) start() {
-	c, err := New(w.cfg, w.net, Seed{})
+func (w *world) start(seed Seed) {
+	c, err := New(w.cfg, w.net, seed)
 	if err != nil {
 		panic(err)
 	}
@@ -213,15 +231,17 @@ func (w *world) carryOut(n *node, refuse bool) {
 	case Install:
 		todo := a.Entries
 		var did []Change
-		switch w.single {
-		case "refuses one":
-			did, todo = changes(Insert, todo), todo[1:]
-			did[0].Why = "not here"
-		case "forgets":
+		switch w.single.how {
+		case refusesOne:
+			did, todo = changes(Insert, todo), slices.Delete(slices.Clone(todo), w.single.at, w.single.at+1)
+			did[w.single.at].Why = "not here"
+		case forgets:
 			did, todo = changes(Insert, todo), nil
 			for k := range did {
 				did[k].Why = "forgotten"
 			}
+		case forgetsLater:
+			n.forgot, todo = true, nil
 		}
 		if n.room > 0 {
 			for len(todo) > 0 && len(with(n.entries, todo)) > n.room {
@@ -231,14 +251,24 @@ func (w *world) carryOut(n *node, refuse bool) {
 			todo = todo[:len(todo)/2]
 		}
 		n.entries = with(n.entries, todo)
+		if w.single.how != "" {
+			w.note(fmt.Sprintf("and %s (%d)", w.single.how, w.single.at))
+		}
 		if did != nil {
-			w.note("and " + w.single)
-			answer = Refused{Request: r.id, Device: n.Device, Why: w.single, Did: did}
+			answer = Refused{Request: r.id, Device: n.Device, Why: w.single.how, Did: did}
 		} else if refuse {
 			answer = Refused{Request: r.id, Device: n.Device, Why: "table full"}
 		}
 	case Remove:
-		n.entries = without(n.entries, a.Entries)
+		todo := a.Entries
+		if w.single.how == refusesOne {
+			did := changes(Delete, todo)
+			did[w.single.at].Why = "not here"
+			todo = slices.Delete(slices.Clone(todo), w.single.at, w.single.at+1)
+			w.note(fmt.Sprintf("and %s (%d)", w.single.how, w.single.at))
+			answer = Refused{Request: r.id, Device: n.Device, Why: w.single.how, Did: did}
+		}
+		n.entries = without(n.entries, todo)
 	case Read:
 		if n.Kind == Agent {
 			answer = ReadBack{Request: r.id, Device: n.Device, Epoch: n.atStart}
@@ -280,8 +310,21 @@ func (w *world) connect(n *node) {
 }
 
 // crash ends the controller, and begins with a new one. What is on its way to switches may still arrive.
-func (w *world) crash(arrives bool) {
-	w.note(map[bool]string{true: "the controller crashes, and what it sent arrives", false: "the controller crashes, and what it sent is lost"}[arrives])
+func (w *world) crash(arrives bool) { w.end("the controller crashes", arrives, Seed{}) }
+
+// restart is a crash after which the journal is there: with the highest epoch, and what was in detail.
+func (w *world) restart(arrives bool) {
+	seed := Seed{Epoch: w.c.last, Suspects: w.c.suspects}
+	if t := w.c.target; t != nil {
+		seed.Detailed = t.Detailed
+	} else {
+		seed.Detailed = w.c.seed.Detailed
+	}
+	w.end("the controller restarts with its journal", arrives, seed)
+}
+
+func (w *world) end(what string, arrives bool, seed Seed) {
+	w.note(what + map[bool]string{true: ", and what it sent arrives", false: ", and what it sent is lost"}[arrives])
 	for k := range w.nodes {
 		n := &w.nodes[k]
 		rs := slices.Clone(n.requests)
@@ -295,7 +338,13 @@ func (w *world) crash(arrives bool) {
 		n.accepted = 0
 	}
 	w.count()
-	w.start()
+	w.start(seed)
+}
+
+// lose has a switch forget all that it holds of this controller, and keep its connection.
+func (w *world) lose(n *node) {
+	w.note(n.String() + " forgets what it holds")
+	n.entries, n.forgot, w.moved = nil, true, true
 }
 
 func (w *world) tick(packets bool) {
