@@ -247,6 +247,9 @@ func (p *point) exponential(*Decoder) decode.Reason {
 // take makes a report of the point at hand, of which a rule says what it means.
 func (d *Decoder) take(r *Rule, name []byte, at *place) decode.Reason {
 	p := &d.p
+	if d.ahead && p.empty {
+		return 0
+	}
 	if p.empty {
 		d.report(decode.KindCounters, at)
 		d.full()
@@ -257,6 +260,10 @@ func (d *Decoder) take(r *Rule, name []byte, at *place) decode.Reason {
 		return p.bad("data", decode.BadType)
 	}
 	key := d.key.Words(uint64(at.node), d.hash(0, name), d.hashOf(d.attrs[d.own:]), d.owner^uint64(p.kind))
+	if d.ahead {
+		d.lookAt(d.streams.of[key])
+		return 0
+	}
 	s := d.streams.find(key, d.time)
 	if s == nil {
 		return p.bad("stream", decode.NoRoom)
@@ -277,7 +284,7 @@ func (d *Decoder) take(r *Rule, name []byte, at *place) decode.Reason {
 	}
 	switch {
 	case isHistogram:
-		reason = d.histogram(r, s, news, at)
+		reason = d.histogram(r, s, news, before, at)
 	case r.Statistic == Octets:
 		d.octets(r, &g, at)
 	case r.Statistic == InOctets:
@@ -323,9 +330,9 @@ func (at *place) hop(r *decode.Report) *decode.Hop {
 }
 
 // histogram makes a report of buckets. Those in which nothing was counted leave it empty: where no packet passed there is no latency.
-func (d *Decoder) histogram(rule *Rule, s *stream, news share, at *place) decode.Reason {
+func (d *Decoder) histogram(rule *Rule, s *stream, news share, before uint64, at *place) decode.Reason {
 	p := &d.p
-	as, fell, reason := d.buckets(s, news)
+	as, fell, reason := d.buckets(s, news, before)
 	if reason != 0 {
 		return p.bad("stream", reason)
 	}

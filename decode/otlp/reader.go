@@ -48,6 +48,12 @@ type Decoder struct {
 
 	restart uint64 // start of the sum that began anew last, ns since 1970
 
+	within  message // the resource at hand
+	ahead   bool    // it is read ahead of its points, for one that fell
+	asked   uint64  // with this start, last; the next two say where that was
+	askedAt int
+	askedIn uint64
+
 	mu      sync.Mutex
 	learned []Port
 	unread  map[string]*Unread
@@ -124,6 +130,7 @@ func (d *Decoder) Read(b *decode.Batch, src decode.Addr, data []byte, time int64
 
 // resource reads what one resource, which is a switch, says.
 func (d *Decoder) resource(m message) {
+	d.within = m
 	d.attrs, d.own = d.attrs[:0], 0
 	for at, f := m, (field{}); at.next(&f); {
 		if !f.is(1, bytes) {
@@ -182,7 +189,7 @@ func (d *Decoder) metric(m message) {
 			}
 		}
 	}
-	if unread > 0 {
+	if unread > 0 && !d.ahead {
 		d.notRead(name, why, unread)
 	}
 }
@@ -350,6 +357,9 @@ func (d *Decoder) next(kind decode.Kind, at int) *decode.Report {
 }
 
 func (d *Decoder) refuse(p *point, reason decode.Reason) {
+	if d.ahead {
+		return
+	}
 	d.got.Refused[reason]++
 	d.next(0, p.at).Fail(decode.OTLP, p.wrong, p.at, reason)
 	d.full()

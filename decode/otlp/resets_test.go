@@ -144,5 +144,56 @@ func TestRestartOfAll(t *testing.T) {
 		if n := countedOf(t, list); n != 25+3 || got.Resets != 2 {
 			t.Errorf("%s: %d counted and %d resets, want 28 and 2", f.name, n, got.Resets)
 		}
+		// The one that fell may come behind it.
+		d = testDecoder(f.rule, other)
+		read(t, d, asked("leaf", f.of(uint64(old), uint64(now), 20), drops(old, now, 50)), now)
+		list, got = read(t, d, asked("leaf", f.of(uint64(start), uint64(at), 25), drops(start, at, 3)), at)
+		if n := countedOf(t, list); n != 25+3 || got.Resets != 2 || got.Points != 2 {
+			t.Errorf("%s, before the one that fell: %d counted of %d points and %d resets, want 28, 2 and 2", f.name, n, got.Points, got.Resets)
+		}
+		// A sender that began anew, and whose sums go on, has none that fell.
+		d = testDecoder(f.rule, other)
+		read(t, d, asked("leaf", f.of(uint64(old), uint64(now), 20), drops(old, now, 50)), now)
+		list, got = read(t, d, asked("leaf", f.of(uint64(start), uint64(at), 25), drops(start, at, 53)), at)
+		if n := countedOf(t, list); f.rule.Statistic != Octets && n != 5+3 || got.Resets != 2 { // those of a use go by the time
+			t.Errorf("%s, none fell: %d counted and %d resets, want 8 and 2", f.name, n, got.Resets)
+		}
+	}
+}
+
+// A sum that began anew and is above the point before counts whole where its start moved and all of it fits the time since then. One whose total is too high for that
+// time went on under the new start of its sender. Where nothing says when it began, the difference counts: it can be too little by the old total.
+func TestAnewAbove(t *testing.T) {
+	const second = uint64(1e9)
+	first := uint64(now)
+	for _, c := range []struct {
+		name        string
+		start       uint64
+		value, want uint64
+	}{
+		{"began anew", first + 2*second, 80, 80},
+		{"is too high for the time since its start", first + 2*second, 400, 380},
+		{"has its old start", first - second, 80, 60},
+		{"has no start", 0, 80, 60},
+		{"began before the point before", first, 80, 60},
+	} {
+		for _, f := range families() {
+			d := testDecoder(f.rule)
+			take := func(start, at, v uint64) uint64 {
+				list, _ := read(t, d, asked("leaf", f.of(start, at, v)), int64(at))
+				return countedOf(t, list)
+			}
+			take(first-second, first, 10)
+			if before := take(first-second, first+second, 20); before != 10 {
+				t.Fatalf("%s: %d counted before", f.name, before)
+			}
+			got := take(c.start, first+10*second, c.value)
+			if f.rule.Statistic == Octets { // those of a use go by the time
+				continue
+			}
+			if got != c.want {
+				t.Errorf("%s, %s: %d counted, want %d", f.name, c.name, got, c.want)
+			}
+		}
 	}
 }

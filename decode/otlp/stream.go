@@ -12,7 +12,8 @@ type stream struct {
 	seen   int64  // when a point came last, by the clock of the receiver
 	time   uint64 // of the last point
 	start  uint64
-	total  float64 // of a counter
+	total  float64 // of a counter, or of all buckets
+	rate   float64 // by which it rose, per ns, over the last few points; 0 where that is not known
 	counts []uint64
 	zero   uint64 // of an exponential histogram, and so are the next two
 	scale  int32
@@ -21,7 +22,7 @@ type stream struct {
 }
 
 const (
-	streamBytes = 200 // of a stream, with its place in the table
+	streamBytes = 208 // of a stream, with its place in the table
 	countBytes  = 8
 
 	// fresh is how old the start of a stream may be whose first point counts whole, if this process received by then already: of others it is not
@@ -119,13 +120,18 @@ func (s *stream) step(p *point, now, since int64) (news share, reason decode.Rea
 	return news, 0
 }
 
-// settle decides a share once it is known whether the sum fell. A sum whose start moved began anew if it fell, or if another one that did has the same
-// start; else it went on, such as behind a sender that began anew, and rose by the difference at least. A sum that fell under its old start was set at
-// a time that is not known, to a value that is not known, so that nothing is known of what it counted.
-func (d *Decoder) settle(news share, fell bool) share {
+// settle decides a share of a stream whose total was last before, once it is known whether it fell. A sum whose start moved began anew if it fell; if another one of
+// its resource that did has the same start; or if all of it since its start is no more than twice what it counts in such a time. Else it went on, such as behind a
+// sender that began anew, and rose by the difference at least: what a new sum counted is at most the old total more. A sum that fell under its old start was set at
+// a time that is not known, to a value that is not known, so that nothing is known of what it counted. A sum that began anew, is above the point before, and has no
+// start, or still the old one, shows nothing of that: the difference counts.
+func (d *Decoder) settle(s *stream, news share, fell bool, total float64) share {
+	p := &d.p
 	switch {
-	case news == anew && (fell || d.p.start == d.restart):
-		d.restart = d.p.start
+	case news == anew && fell:
+		d.restart = p.start
+		return whole
+	case news == anew && (p.start == d.restart || total <= 2*s.rate*float64(p.time-p.start) || d.fellWith(p.start)):
 		return whole
 	case news == anew:
 		return added
@@ -133,6 +139,50 @@ func (d *Decoder) settle(news share, fell bool) share {
 		return nothing
 	}
 	return news
+}
+
+// rose notes how fast a stream counts, by what it counted since a time.
+func (s *stream) rose(n float64, since, to uint64) {
+	const few = 8
+	switch rate := n / float64(to-since); {
+	case since == 0 || to <= since:
+	case s.rate == 0:
+		s.rate = rate
+	default:
+		s.rate += (rate - s.rate) / few
+	}
+}
+
+// fellWith reports whether a sum of the resource at hand fell that has the same new start. It reads the resource ahead, once for a start.
+func (d *Decoder) fellWith(start uint64) bool {
+	if d.ahead || d.asked == start && d.askedAt == d.within.at && d.askedIn == d.requests {
+		return false
+	}
+	p, attrs, own, owner, got := d.p, d.attrs, d.own, d.owner, d.got
+	d.p, d.attrs, d.ahead = point{}, nil, true
+	d.asked, d.askedAt, d.askedIn = start, d.within.at, d.requests
+	d.resource(d.within)
+	d.p, d.attrs, d.own, d.owner, d.got, d.ahead = p, attrs, own, owner, got, false
+	return d.restart == start
+}
+
+// lookAt remembers that the sum at hand, which is read ahead, fell under the new start that is asked for.
+func (d *Decoder) lookAt(s *stream) {
+	if p := &d.p; s != nil && p.start == d.asked && p.start > s.start && p.start >= s.time && p.time > s.time && p.whole() < s.total {
+		d.restart = p.start
+	}
+}
+
+// whole is the value of a point, or how much is in its buckets.
+func (p *point) whole() float64 {
+	if p.kind != histogram && p.kind != exponential {
+		return p.value
+	}
+	n := p.zero
+	for _, c := range p.counts {
+		n += c
+	}
+	return float64(n)
 }
 
 // growth is what a counter counted since the point before.
@@ -147,32 +197,44 @@ type growth struct {
 func (d *Decoder) grown(s *stream, news share, before uint64) (g growth) {
 	last, total := s.total, d.p.value
 	s.total = total
-	switch as := d.settle(news, total < last); {
+	switch as := d.settle(s, news, total < last, total); {
 	case as == whole:
+		s.rose(total, d.p.start, d.p.time)
 		return growth{n: total, since: d.p.start, known: true}
 	case as == added:
+		s.rose(total-last, before, d.p.time)
 		return growth{n: total - last, since: before, known: true}
 	}
 	return growth{fell: news == added}
 }
 
-// buckets leaves in p.counts what buckets counted since the point before, and gives the share that it is, and whether one of them fell.
-func (d *Decoder) buckets(s *stream, news share) (as share, fell bool, reason decode.Reason) {
+// buckets leaves in p.counts what buckets counted since the point before, whose time is before, and gives the share that it is, and whether one of them fell.
+func (d *Decoder) buckets(s *stream, news share, before uint64) (as share, fell bool, reason decode.Reason) {
 	p := &d.p
-	last, zero, scale, offset, layout := append(p.before[:0], s.counts...), s.zero, s.scale, s.offset, s.layout
+	last, zero, scale, offset, layout, had := append(p.before[:0], s.counts...), s.zero, s.scale, s.offset, s.layout, s.total
 	p.before = last
 	if !p.delta && !d.streams.keep(s, p.counts, d.time) {
 		return nothing, false, decode.NoRoom
 	}
-	s.zero, s.scale, s.offset, s.layout = p.zero, p.scale, p.offset, p.layout
-	switch {
-	case news == nothing || news == whole || news == anew && p.start == d.restart:
-		return d.settle(news, false), false, 0
-	case layout != p.layout: // another histogram
-		return d.settle(news, true), false, 0
+	s.zero, s.scale, s.offset, s.layout, s.total = p.zero, p.scale, p.offset, p.layout, p.whole()
+	total := s.total
+	if layout != p.layout && news != whole { // another histogram
+		return d.settle(s, news, true, total), false, 0
 	}
-	fell = !p.subtract(last, zero, scale, offset)
-	return d.settle(news, fell), fell, 0
+	if news == anew && d.settle(s, news, total < had, total) == whole {
+		news = whole
+	}
+	switch news {
+	case nothing:
+		return nothing, false, 0
+	case whole:
+		s.rose(total, p.start, p.time)
+		return whole, false, 0
+	}
+	if fell = !p.subtract(last, zero, scale, offset); !fell {
+		s.rose(total-had, before, p.time)
+	}
+	return d.settle(s, news, fell, total), fell, 0
 }
 
 // subtract takes the counts of an earlier point from those of p, in the coarser one of both scales. Where p has less in a bucket it stays whole,

@@ -12,9 +12,11 @@ import (
 //	address <16b>  destination <8b>  node <4b>  hardware id <1b>  width <1b>  flags <1b>
 //	newest number <4b>  time of the first report <8b>  time of the last <8b>
 //	missing numbers that are provisional <4b>  the first of them, or one before it <4b>, where a flag says so
+//	how long it had run, in ms <4b>  when it said so <8b>, where a flag says so
 //
-// Version 1 has none of these, and is written where there are none. Version 2 does not have the first of them.
-const stateVersion = 3
+// Version 1 has neither, and is written where there is neither. Version 2 does not have the first provisional one, and version 3, which is written where no
+// exporter says how long it has run, not the last line.
+const stateVersion = 4
 
 // savedExporter is the part of an entry that outlives a run.
 type savedExporter struct {
@@ -28,6 +30,9 @@ type savedExporter struct {
 	since, last              int64
 	provisional              uint32
 	edge                     uint32 // no provisional number is before it
+	timed                    bool
+	uptime                   uint32 // ms since the exporter began, at upAt
+	upAt                     int64
 }
 
 func (x *savedExporter) code(c *state.Coder, version uint8) {
@@ -38,8 +43,8 @@ func (x *savedExporter) code(c *state.Coder, version uint8) {
 	state.FixedTo(c, "width", 32, &x.width)
 	c.Check("width", x.width > 0)
 	some := x.provisional > 0
-	c.Flags("flags", &x.anonymous, &x.alias, &x.proven, &x.node0, &some)
-	c.Check("flags", (!x.anonymous || x.alias && x.node == 0) && (!x.node0 || !x.anonymous && x.node == 0) && (!some || version >= 2))
+	c.Flags("flags", &x.anonymous, &x.alias, &x.proven, &x.node0, &some, &x.timed)
+	c.Check("flags", (!x.anonymous || x.alias && x.node == 0) && (!x.node0 || !x.anonymous && x.node == 0) && (!some || version >= 2) && (!x.timed || version >= 4))
 	state.Fixed(c, "number", &x.head)
 	c.Check("number", x.head <= math.MaxUint32>>(32-min(x.width, 32)))
 	state.Fixed(c, "times", &x.since, &x.last)
@@ -55,15 +60,22 @@ func (x *savedExporter) code(c *state.Coder, version uint8) {
 			c.Check("provisional", x.edge <= mask && x.provisional <= behind && behind <= mask>>1)
 		}
 	}
+	if x.timed {
+		state.Fixed(c, "uptime", &x.uptime)
+		state.Fixed(c, "uptime", &x.upAt)
+	}
 }
 
 // AppendState appends the numbers that the exporters have reached, for [Tracker.ReadState] of a later run: 51 bytes for
-// each, or 55.
+// each, 8 more where numbers are provisional, and 12 more where it says for how long it has run.
 func (t *Tracker) AppendState(dst []byte) []byte {
 	newest := uint8(1)
 	for i := range t.entries {
-		if t.entries[i].provisional > 0 {
+		switch e := &t.entries[i]; {
+		case e.timed && (e.sequenced || e.resumed):
 			newest = stateVersion
+		case e.provisional > 0:
+			newest = max(newest, 3)
 		}
 	}
 	return state.Append(dst, func(c *state.Coder) {
@@ -74,6 +86,7 @@ func (t *Tracker) AppendState(dst []byte) []byte {
 					addr: e.addr(), to: e.to, node: uint32(e.rest >> 32), hwID: byte(e.rest >> 16), width: e.space.width(),
 					anonymous: e.isAnonymous(), alias: e.alias, proven: e.proven, head: e.head, since: e.since, last: e.last,
 					node0: e.rest>>32 == 0 && e.rest&unnamed == 0, provisional: e.provisional, edge: e.edge,
+					timed: e.timed, uptime: e.uptime, upAt: e.upAt,
 				}
 				x.code(c, version)
 			}
@@ -117,6 +130,7 @@ func (t *Tracker) resume(x *savedExporter) {
 	}
 	t.entries = append(t.entries, entry{
 		space: sp, alias: x.alias, proven: x.proven, times: 2, since: x.since, last: x.last,
+		timed: x.timed, uptime: x.uptime, upAt: x.upAt,
 		sequence: sequence{
 			width: x.width, seen: t.room.record(), head: x.head, started: true, resumed: true, trusted: x.proven,
 			wait: t.room.least(), aged: x.head, ageHead: x.head, ageTime: x.last,

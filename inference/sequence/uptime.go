@@ -22,10 +22,13 @@ func (t *Tracker) beganAnew(e *entry, r *decode.Report, sum uint32) bool {
 		return true
 	}
 	e.timed, e.uptime, e.upAt = true, uptime, r.Time
-	if !timed || !e.started || e.resumed || uptime >= was || was-uptime <= uptimeSlack || int64(uptime) > elapsed+uptimeSlack || off >= -slack && off <= slack {
+	if !timed || !e.started || uptime >= was || was-uptime <= uptimeSlack || int64(uptime) > elapsed+uptimeSlack || off >= -slack && off <= slack {
 		return false
 	}
 	e.drop()
+	if e.resumed { // an earlier run saw that it counts
+		e.claim()
+	}
 	if e.sequenced {
 		e.restarts++
 	}

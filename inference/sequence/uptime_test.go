@@ -1,6 +1,7 @@
 package sequence
 
 import (
+	"bytes"
 	"math"
 	"testing"
 
@@ -68,6 +69,47 @@ func TestUptime(t *testing.T) {
 		e := list[0]
 		if got := [4]int64{int64(e.Restarts), int64(e.Duplicated), e.Lost, int64(e.Reordered)}; got != [4]int64{c.restarts, c.duplicated, c.lost, c.reorders} {
 			t.Errorf("%s: restarts, duplicated, lost, reordered %v, want %v", c.name, got, [4]int64{c.restarts, c.duplicated, c.lost, c.reorders})
+		}
+	}
+}
+
+// An agent that began anew while no collector ran is known by its uptime, too, and one that only went on is not.
+func TestUptimeOfEarlierRun(t *testing.T) {
+	agent := func(seq, uptime uint32, at int64) *decode.Report {
+		return &decode.Report{Format: decode.SFlow, Kind: decode.KindSample, Seq: seq, SeqBits: 32, FirstOfGroup: true, HeaderTime: uptime, Time: at * 1e6,
+			Exporter: decode.AddrFrom4([]byte{10, 0, 0, 9}), Has: decode.HasExporter | decode.HasNodeID | decode.HasHWID | decode.HasSeq | decode.HasHeaderTime}
+	}
+	for _, c := range []struct {
+		name           string
+		seq, uptime    uint32 // of the first datagram to the second run, a minute later
+		restarts, down uint64
+	}{
+		{"goes on", 100, 100_000, 0, 59},
+		{"began anew", 3, 20_000, 1, 0},
+		{"began anew, near its old number", 41, 20_000, 1, 0},
+		{"began anew, ahead", 70, 20_000, 1, 0},
+		{"uptime is not of this time", 41, 2_000_000, 0, 0},
+	} {
+		first := New(DefaultConfig(), 1)
+		for k := range uint32(40) {
+			first.Observe(agent(k+1, 1000*k, int64(1000*k)))
+		}
+		first.Cut(nil, 40e9)
+		second := New(DefaultConfig(), 2)
+		if err := second.ReadState(first.AppendState(nil), nil); err != nil {
+			t.Fatal(err)
+		}
+		for k := range uint32(20) {
+			second.Observe(agent(c.seq+k, c.uptime+1000*k, 100_000+int64(1000*k)))
+		}
+		list := second.Cut(nil, 1e15)
+		if len(list) != 1 || list[0].Restarts != c.restarts || list[0].Down != c.down || list[0].Lost != 0 || !list[0].Sequenced {
+			t.Errorf("%s: %+v, want %d restarts and %d missed", c.name, list, c.restarts, c.down)
+		}
+		// What was saved is the same again, and goes on being saved.
+		again := New(DefaultConfig(), 3)
+		if err := again.ReadState(second.AppendState(nil), nil); err != nil || !bytes.Equal(again.AppendState(nil), second.AppendState(nil)) {
+			t.Errorf("%s: state of the state differs: %v", c.name, err)
 		}
 	}
 }
