@@ -1,7 +1,9 @@
 package collector
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/netip"
 	"strings"
@@ -35,22 +37,27 @@ func fabricOfDigests(t *testing.T) (*Network, *pint.Plan, func(r *rand.Rand) []u
 	return n, plan, func(r *rand.Rand) []uint32 { return []uint32{1, 100 + r.Uint32N(16), 2} }
 }
 
-// Digests of about ten times as many flows come as the memory for their paths has room for: each that finds none is said, and which setting to raise.
+// Digests come of ten times as many flows as the memory for their paths has room for, and ten times as many of flows with several paths as the memory for these holds: what finds no room
+// is said, with the setting to raise, counted by the metric, and logged once.
 func TestPINTLeftOut(t *testing.T) {
 	network, plan, path := fabricOfDigests(t)
 	for name, tt := range map[string]struct {
 		limit         func(p *program)
 		flows, rounds int // of digests
+		room          int // digests that the memory holds, at most
 		share         float64
 		want          string
 	}{
-		"paths": {func(p *program) { p.PINT.MemoryBytes = 1 << 20 }, 30_000, 1, 0.9,
+		"paths": {func(p *program) { p.PINT.MemoryBytes = 1 << 20 }, 30_000, 1, 3000, 0.9,
 			"digests are of flows for whose paths no memory was left: raise pint.memory_bytes"},
-		"paths of one flow": {func(p *program) { p.PINT.SprayBytes = 64 << 10 }, 30, 1200, 0.5,
+		"paths of one flow": {func(p *program) { p.PINT.SprayBytes = 64 << 10 }, 40, 1200, 64 << 10 / 16, 0.5,
 			"digests of flows that use several paths were not kept, or not for long, because their memory was full: raise pint.spray_bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if tt.flows*tt.rounds < 10*tt.room {
+				t.Fatalf("%d digests are not ten times %d", tt.flows*tt.rounds, tt.room)
+			}
 			r := rand.New(rand.NewPCG(1, 2))
 			var frames [][]byte
 			for range tt.rounds {
@@ -62,10 +69,12 @@ func TestPINTLeftOut(t *testing.T) {
 				}
 			}
 			src := &sender{canned{workers: 1, batches: 1, frames: frames, waits: true, times: func(_, _ int) int64 { return 1e18 }}, netip.MustParseAddr("10.1.0.1")}
+			var log bytes.Buffer
 			c := newEngine(t, func(p *program) {
 				p.Shards, p.Window = 1, time.Hour
 				tt.limit(p)
-			}, Options{Policy: Replay, Seed: 7, Sources: []Source{{Name: "canned", Source: src}}, Network: network, Plans: []*pint.Plan{plan}})
+			}, Options{Policy: Replay, Seed: 7, Sources: []Source{{Name: "canned", Source: src}}, Network: network, Plans: []*pint.Plan{plan},
+				Log: slog.New(slog.NewTextHandler(&log, nil))})
 			if err := run(t, c); err != nil {
 				t.Fatal(err)
 			}
@@ -81,6 +90,36 @@ func TestPINTLeftOut(t *testing.T) {
 			if s := c.Status(); !strings.Contains(strings.Join(s.LeftOut, "\n"), tt.want) || !strings.Contains(strings.Join(s.Problems, "\n"), tt.want) {
 				t.Errorf("%q is not said: %q", tt.want, fmt.Sprint(s.LeftOut, s.Problems))
 			}
+			_, setting, _ := strings.Cut(tt.want, ": raise ")
+			if counted := leftOutMetric(t, c, setting); counted != float64(n) {
+				t.Errorf("the metric has %v of %s, want %d", counted, setting, n)
+			}
+			for range 3 { // whether the run had a moment for it or not
+				c.tellLeftOut()
+			}
+			if lines := strings.Count(log.String(), tt.want); lines != 1 {
+				t.Errorf("%d lines:\n%s", lines, &log)
+			}
 		})
 	}
+}
+
+// leftOutMetric gives what the metric of left out things has for a setting.
+func leftOutMetric(t *testing.T, c *Collector, setting string) float64 {
+	t.Helper()
+	families, err := c.Registry().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() != "hopscope_left_out" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			if m.GetLabel()[0].GetValue() == setting {
+				return m.GetGauge().GetValue()
+			}
+		}
+	}
+	return 0
 }

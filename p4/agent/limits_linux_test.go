@@ -64,7 +64,7 @@ func TestLimitsOfPlans(t *testing.T) {
 				figure, _ = strconv.ParseFloat(m[1], 64)
 			}
 			times := 9.99
-			if x.setting == "MTU" {
+			if x.setting == "MTU" { // a shim of INT counts its words in 8 bits, so that no plan is ten times the least MTU
 				times = 1.7
 			}
 			if figure < times*most[x.setting] || !strings.Contains(s.Refused, x.setting) || s.Epoch != 1 || !strings.Contains(s.Refused, err.Error()) {
