@@ -32,16 +32,35 @@ type hop struct {
 	based     bool
 	explained [statistics]bool // a cause has explained what is open
 
-	pair  detect.Hop // of both directions of the link together; at the one with the lower number
+	pair  detect.Hop // of both directions of the link together, in floors; at the one with the lower number
 	usual float64    // mean of the time on the line beyond base, while nothing was found in the pair
 	seen  float64    // cycles that it is of, up to usualCycles
+
+	last    float64 // time on the line beyond base in the cycle before it
+	drift   float64 // mean of how far the clocks of both ends moved in a cycle, while nothing was found in the pair, ns; at the one with the lower number
+	drifted float64 // cycles that it is of, up to usualCycles
 }
 
 const (
 	usualCycles = 60
 	// A direction is accused of what both take longer if this part of it is reported of that direction.
 	pairShare = .25
+	// How many times the clocks of a pair move in a cycle, in the mean, its floor is at least.
+	driftReach = 8
 )
+
+// pairFloor is the floor of a pair, by its link with the lower number, in ns: PairFloor allows for clocks that nothing disciplines. Where those of its ends
+// moved less in the cycles before, PairLeast is enough, or what a packet takes on the line: the least time is that of the shortest ones.
+func (h *hop) pairFloor(cfg *Config, link int) float64 {
+	if h.drifted < usualCycles/2 || cfg.PairLeast <= 0 {
+		return cfg.PairFloor
+	}
+	floor := max(cfg.PairLeast, driftReach*h.drift)
+	if link < len(cfg.Floors) {
+		floor = max(floor, cfg.Floors[link])
+	}
+	return min(cfg.PairFloor, floor)
+}
 
 func (x *hops) step(s *State, c *Cycle) {
 	cfgs := s.cfg.detectors()
@@ -80,7 +99,7 @@ func (x *hops) step(s *State, c *Cycle) {
 // other, so that clocks which drift say nothing here, and far less than what a drift may be is news.
 func (x *hops) pairs(s *State, at detect.Moment) {
 	cfg := detect.Latency(s.cfg.Window)
-	cfg.Floor = s.cfg.PairFloor
+	cfg.Floor = 1 // values are in floors
 	cfg.Rising, cfg.Idle, cfg.Steady, cfg.Single, cfg.MinCount = true, true, true, true, 1
 	for l, b := range s.incidence.reverse {
 		if int(b) <= l || math.IsNaN(x.lineExcess[l]) || math.IsNaN(x.lineExcess[b]) {
@@ -89,10 +108,16 @@ func (x *hops) pairs(s *State, at detect.Moment) {
 		both := [2]*hop{x.all[l], x.all[b]}
 		took := [2]float64{x.lineExcess[l], x.lineExcess[b]}
 		// Each was LineFloor at first; a floor of room is left for both to become less.
-		series := &both[0].pair
-		series.Add(&cfg, at, detect.Window{Count: 1 << 20, P50: max(0, took[0]+took[1]-2*s.cfg.LineFloor+s.cfg.PairFloor)})
+		series, floor := &both[0].pair, both[0].pairFloor(&s.cfg, l)
+		series.Add(&cfg, at, detect.Window{Count: 1 << 20, P50: max(0, (took[0]+took[1]-2*s.cfg.LineFloor)/floor+1)})
 		f, open := series.Open()
+		moved := math.Abs((took[0]-both[0].last)-(took[1]-both[1].last)) / 2
+		both[0].last, both[1].last = took[0], took[1]
 		if !open || f.Cause != detect.Rise || series.Resting() {
+			if h := both[0]; h.seen > 0 {
+				h.drifted = min(h.drifted+1, usualCycles)
+				h.drift += (moved - h.drift) / h.drifted
+			}
 			for k, h := range both {
 				h.seen = min(h.seen+1, usualCycles)
 				h.usual += (took[k] - h.usual) / h.seen
@@ -104,7 +129,7 @@ func (x *hops) pairs(s *State, at detect.Moment) {
 		if f.Grave(&cfg) {
 			e.severity = inference.Critical
 		}
-		e.why = fmt.Sprintf("the time on the line there and back rose by %s", inference.Nanoseconds(f.Worst(&cfg)-f.Usual(&cfg)))
+		e.why = fmt.Sprintf("the time on the line there and back rose by %s", inference.Nanoseconds(floor*(f.Worst(&cfg)-f.Usual(&cfg))))
 		for k, link := range [2]int32{int32(l), b} {
 			if share := more[k] / (more[0] + more[1]); share >= pairShare {
 				e.link, e.confidence = link, .99*share
