@@ -53,6 +53,7 @@ type Decoder struct {
 	asked   uint64  // with this start, last; the next two say where that was
 	askedAt int
 	askedIn uint64
+	asks    int // of that request
 
 	mu      sync.Mutex
 	learned []Port

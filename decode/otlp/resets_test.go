@@ -197,3 +197,26 @@ func TestAnewAbove(t *testing.T) {
 		}
 	}
 }
+
+// A request is read ahead a few times at most, however many starts it has.
+func TestManyStarts(t *testing.T) {
+	const sums = 3000
+	d := testDecoder(Rule{Metric: "m", Statistic: Drops})
+	sum := func(k int, start, at int64, v float64) *metrics.NumberDataPoint {
+		p := doubleAt(at, v, number("k", int64(k)))
+		p.StartTimeUnixNano = uint64(start)
+		return p
+	}
+	request := func(at int64, v float64, start func(k int) int64) *metrics.Metric {
+		var points []*metrics.NumberDataPoint
+		for k := range sums {
+			points = append(points, sum(k, start(k), at, v))
+		}
+		return counterOf("m", 2, points...)
+	}
+	read(t, d, asked("leaf", request(now, 20, func(int) int64 { return now - 3600e9 })), now)
+	list, got := read(t, d, asked("leaf", request(now+2e9, 25, func(k int) int64 { return now + 1e9 + int64(k) })), now+2e9)
+	if n := countedOf(t, list); n != 5*sums || got.Resets != sums || d.asks > 4 {
+		t.Errorf("%d counted, %d resets, read ahead %d times", n, got.Resets, d.asks)
+	}
+}

@@ -153,11 +153,17 @@ func (s *stream) rose(n float64, since, to uint64) {
 	}
 }
 
-// fellWith reports whether a sum of the resource at hand fell that has the same new start. It reads the resource ahead, once for a start.
+// fellWith reports whether a sum of the resource at hand fell that has the same new start. It reads the resource ahead, once for a start, and for a few starts of
+// a request: a sender that gives each sum one of its own has none that fell with another.
 func (d *Decoder) fellWith(start uint64) bool {
-	if d.ahead || d.asked == start && d.askedAt == d.within.at && d.askedIn == d.requests {
+	const few = 4
+	if d.askedIn != d.requests {
+		d.asks = 0
+	}
+	if d.asks == few || d.asks > 0 && d.asked == start && d.askedAt == d.within.at {
 		return false
 	}
+	d.asks++
 	p, attrs, own, owner, got := d.p, d.attrs, d.own, d.owner, d.got
 	d.p, d.attrs, d.ahead = point{}, nil, true
 	d.asked, d.askedAt, d.askedIn = start, d.within.at, d.requests
