@@ -8,28 +8,37 @@ import (
 	"github.com/hopscope/hopscope/bench/findings"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
+	"github.com/hopscope/hopscope/inference/suspicion"
+	repeat "github.com/hopscope/hopscope/internal/rounds"
 	"github.com/hopscope/hopscope/p4/emu"
 )
 
-// TestOneDeadLine: while one line of a fat-tree is dead, from the third cycle on, its two directions are suspected, and no others but those in which packets truly take longer:
-// flows that go another way, drops where it ends, and times of the packets that are left are explained by it. Soon after its end none is.
-// Of the seeds 2001 to 2016, three (2005, 2009 and 2012) have six healthy directions suspected, too.
+// TestOneDeadLine: while one line of a fat-tree is dead, from the third cycle on, its two directions are suspected, and no others but those in which packets truly took longer
+// within the cycles that a suspicion outlasts its evidence: flows that go another way, drops where it ends, and times of the packets that are left are explained by it. Soon
+// after its end none is. The gate has the seeds that failed once, and others.
 func TestOneDeadLine(t *testing.T) {
-	for seed := range uint64(4) {
-		e := findings.NewEmulation(2001 + seed)
+	seeds := []uint64{2005, 2009, 2012, 2001, 2002, 2003, 2004, 2006, 2007, 2008, 2010, 2011, 2013, 2014, 2015, 2016}
+	for _, seed := range seeds[:repeat.Of(5, len(seeds))] {
+		e := findings.NewEmulation(seed)
 		e.Names = []string{"link-down"}
 		d := &detection{emulation: &e, out: &Detection{}, detector: events.New(findings.EventsConfig())}
 		e.Tune, e.Built, e.Probe = d.tune, d.built, func(g emu.Datagram) { d.receiver.take(g) }
-		suspected, later := map[int32]bool{}, time.Duration(0)
+		suspected, slow, later := map[int32]string{}, map[int32]time.Duration{}, time.Duration(0)
+		holds := time.Duration(suspicion.DefaultConfig().ClearAfter) * e.Window
 		_, err := e.Windows(t.Context(), func(epoch int64, w *inference.Window) {
 			d.window(epoch, w)
 			f, now := d.out.Faults[0], time.Duration(w.End-epoch)
-			for _, l := range d.suspects.now[oursAll] {
+			for _, s := range d.suspects.found[oursAll-oursRounds] {
+				i, _ := d.suspects.links.Lookup(s.Link)
+				l := int32(i)
 				if now > f.From {
 					later = now - f.Until
 				}
-				if now > f.From+2*e.Window && now <= f.Until && !d.truth.troubled(l) {
-					suspected[l] = true
+				if d.truth.troubled(l) {
+					slow[l] = now
+				}
+				if at, was := slow[l]; now > f.From+2*e.Window && now <= f.Until && (!was || now-at > holds) {
+					suspected[l] = s.Why
 				}
 			}
 		})
@@ -38,13 +47,13 @@ func TestOneDeadLine(t *testing.T) {
 		}
 		f := d.out.Faults[0]
 		for _, l := range f.Links {
-			if !suspected[l] {
+			if suspected[l] == "" {
 				t.Errorf("seed %d: %s is dead and not suspected", e.Seed, d.suspects.links.Name(int(l)))
 			}
 		}
-		for l := range suspected {
+		for l, why := range suspected {
 			if !slices.Contains(f.Links, l) {
-				t.Errorf("seed %d: %s is suspected, and dead is %s", e.Seed, d.suspects.links.Name(int(l)), d.suspects.links.Name(int(f.Links[0])))
+				t.Errorf("seed %d: %s is suspected, and dead is %s: %s", e.Seed, d.suspects.links.Name(int(l)), d.suspects.links.Name(int(f.Links[0])), why)
 			}
 		}
 		if later > 20*time.Second {

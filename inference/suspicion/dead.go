@@ -55,7 +55,14 @@ func (s *State) follows(f *inference.Finding) bool {
 	if s.followed[f.ID] {
 		return true
 	}
-	if f.Kind != inference.PathChanged && f.Kind != inference.PacketDrops || !s.losses.anyDead() {
+	if !s.losses.anyDead() {
+		return false
+	}
+	switch f.Kind {
+	case inference.PathChanged, inference.PacketDrops:
+	case inference.HighLatency, inference.HighQueue:
+		return s.passing(f)
+	default:
 		return false
 	}
 	ends := []uint32{f.Element.Node}
@@ -79,16 +86,32 @@ func (s *State) follows(f *inference.Finding) bool {
 	return false
 }
 
-// acquit ends the suspicion of links that rests on findings which follow from a dead line, or on evidence of these.
-func (s *State) acquit(all []inference.Finding) {
-	if len(s.followed) == 0 {
-		return
+// rerouted is how many windows after a line died findings begin that flows bring about which go another way by now.
+const rerouted = 5
+
+// passing reports whether a queue at an interface is one of packets that came together as flows left a dead line: its finding began with that, and probes that
+// cross the interface are as usual.
+func (s *State) passing(f *inference.Finding) bool {
+	window := int64(s.cfg.Window)
+	with := func(c culprit) bool { return c.dead && f.Start >= c.died-2*window && f.Start <= c.died+rerouted*window }
+	if f.Element.Kind != inference.InterfaceElement || !slices.ContainsFunc(s.losses.culprits, with) {
+		return false
 	}
+	s.touched = s.places.Links(s.touched[:0], f)
+	return len(s.touched) > 0 && !slices.ContainsFunc(s.touched, func(l int32) bool { return l < 0 || int(l) >= len(s.links) || !s.hops.usual(l) })
+}
+
+// acquit ends the suspicion of links that rests on findings which follow from a dead line, or on evidence of these, or on findings that a cause explains by
+// now: it accuses the links that it names, and no others.
+func (s *State) acquit(all []inference.Finding) {
 	follow := map[uint64]bool{}
 	for i := range all {
-		if f := &all[i]; s.followed[f.ID] || f.Cause != 0 && s.followed[f.Cause] {
+		if f := &all[i]; s.followed[f.ID] || f.Cause != 0 && (s.followed[f.Cause] || f.End == 0 && s.placed(all, f.Cause)) {
 			follow[f.ID] = true
 		}
+	}
+	if len(follow) == 0 {
+		return
 	}
 	for _, l := range s.marked {
 		if h := &s.links[l]; h.finding != 0 && follow[h.finding] {

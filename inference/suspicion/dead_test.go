@@ -37,3 +37,64 @@ func TestFollowsFromDeadLine(t *testing.T) {
 		}
 	}
 }
+
+// What a cause explains is evidence against the links that the cause names, and no longer against others: drops of a node accuse all of its links until the
+// cause of them is known.
+func TestCauseNarrows(t *testing.T) {
+	link := inference.Element{Kind: inference.LinkElement, Node: 1, Peer: 2}
+	flow := inference.Element{Kind: inference.FlowElement}
+	places := by{link: {0, 1}, inference.ElementOfNode(1): {0, 1, 3, 4}}
+	for element, want := range map[inference.Element][]int32{link: {0, 1}, flow: {0, 1, 3, 4}} {
+		s := New(DefaultConfig(), crossings(t), places)
+		drops := inference.Finding{ID: 1, Kind: inference.PacketDrops, Severity: inference.Warning, Element: inference.ElementOfNode(1)}
+		step := func(open ...inference.Finding) []int32 {
+			return links(s.Step(&Cycle{NoNewWindow: true, NoNewRounds: true, Findings: open}))
+		}
+		if got := step(drops); !slices.Equal(got, []int32{0, 1, 3, 4}) {
+			t.Fatalf("without a cause: %v", got)
+		}
+		cause := inference.Finding{ID: 2, Kind: inference.PathChanged, Severity: inference.Warning, Element: element, Value: 9, Evidence: 1}
+		drops.Cause = 2
+		if got := step(drops, cause); !slices.Equal(got, want) {
+			t.Errorf("with a cause at %v: %v, want %v", element.Kind, got, want)
+		}
+	}
+}
+
+// A queue that begins as a line dies, and that probes across it do not meet, is one of packets that came together as flows went another way. One that they
+// meet, and one that began before or long after, is evidence.
+func TestQueueOfRerouted(t *testing.T) {
+	port := inference.Element{Kind: inference.InterfaceElement, Node: 1, EgressIf: 5}
+	for _, c := range []struct {
+		name  string
+		start int
+		slow  bool
+		want  []int32
+	}{{"with it", 101, false, []int32{3}}, {"met by probes", 101, true, []int32{3, 5}}, {"before", 60, false, []int32{3, 5}}, {"long after", 115, false, []int32{3, 5}}} {
+		in, r := crossings(t), rand.New(rand.NewPCG(1, 1))
+		s := New(DefaultConfig(), in, by{port: {5}})
+		var got []int32
+		for k := range 118 {
+			y := Cycle{Now: int64(k) * 1e9}
+			for l := range int32(8) {
+				more := 0.0 // ns
+				if c.slow && l == 5 && k > 100 {
+					more = 3e6
+				}
+				y.Hops = append(y.Hops, noise(r, l, more))
+			}
+			lost := []int32(nil)
+			if k > 100 {
+				lost = []int32{3}
+			}
+			y.Rounds = lossy(in, 20, lost, 1, r)
+			if k >= c.start {
+				y.Findings = []inference.Finding{{ID: 1, Kind: inference.HighQueue, Severity: inference.Warning, Start: int64(c.start) * 1e9, Element: port}}
+			}
+			got = links(s.Step(&y))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}

@@ -13,7 +13,8 @@
 //     that go another way. Of a node only those links count that probes accuse or that are suspected already, if there are any.
 //     An interface whose findings have a cause elsewhere is not suspected for what probes report of it. A cause is evidence while a
 //     finding that it explains is open. Where a line is dead by its rounds, flows that go another way and drops of the node at its ends
-//     follow from it, and are none; and so are the times on lines of which probes lost most of their rounds.
+//     follow from it, and are none; and so are the times on lines of which probes lost most of their rounds, and queues that begin as the line dies
+//     where probes that cross them are as usual. A finding that a cause explains accuses the links of the cause from then on, and no others.
 //   - Hops. What probes report of each link, the time in the switch before it, its queue and the time on the line, is compared
 //     with its own history by package detect, of which a false finding is rarer than one in a million windows.
 //   - Pairs. The times on both directions of a link together ([Incidence.Pair]), in which clocks cancel out, are compared in the same

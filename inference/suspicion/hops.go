@@ -22,12 +22,14 @@ var statisticNames = [statistics]string{"the time in the switch before it", "its
 // hops compares what probes report of links with the links' own history.
 type hops struct {
 	all        []*hop    // by link; nil without any value of it
+	windows    uint64    // that were judged
 	lineExcess []float64 // by link: time on the line in this cycle beyond what it was at first; NaN if none was reported
 }
 
 // hop is the state of a link.
 type hop struct {
 	series    [statistics]detect.Hop
+	window    uint64  // the last one with values of it
 	base      float64 // first time on the line: clocks may differ by any constant
 	based     bool
 	explained [statistics]bool // a cause has explained what is open
@@ -62,7 +64,22 @@ func (h *hop) pairFloor(cfg *Config, link int) float64 {
 	return min(cfg.PairFloor, floor)
 }
 
+// usual reports whether probes reported of a link in the last window, and nothing rose in what they did.
+func (x *hops) usual(link int32) bool {
+	h := x.all[link]
+	if h == nil || h.window != x.windows || x.windows == 0 {
+		return false
+	}
+	for k := range h.series {
+		if f, open := h.series[k].Open(); open && f.Cause == detect.Rise {
+			return false
+		}
+	}
+	return true
+}
+
 func (x *hops) step(s *State, c *Cycle) {
+	x.windows++
 	cfgs := s.cfg.detectors()
 	at := cfgs[ofLatency].At(c.Now)
 	x.lineExcess = slices.Grow(x.lineExcess[:0], len(x.all))[:len(x.all)]
@@ -79,6 +96,7 @@ func (x *hops) step(s *State, c *Cycle) {
 			h = new(hop)
 			x.all[v.Link] = h
 		}
+		h.window = x.windows
 		if cfgs[ofLatency].Floor = s.cfg.LatencyFloor; int(v.Link) < len(s.cfg.Floors) && s.cfg.Floors[v.Link] > 0 {
 			cfgs[ofLatency].Floor = s.cfg.Floors[v.Link]
 		}

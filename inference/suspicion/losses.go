@@ -48,6 +48,7 @@ type culprit struct {
 	calm       uint64 // rounds since the last one was lost
 	found      uint64 // cycle in which a fit had it last
 	dead       bool   // a fit had it with most rounds lost
+	died       int64  // end of the cycle in which it was dead first, ns since 1970
 	why        string // that it is blamed for in place of rounds; it is from an earlier life
 }
 
@@ -178,7 +179,7 @@ func (x *losses) fit(s *State, unsure bool, of func(p int) rounds) {
 			c.Link = back
 		}
 		x.blame(culprit{class: c.Link, ratio: c.Ratio, confidence: c.Confidence, sent: c.Packets, lost: c.Lost, found: x.cycles,
-			dead: c.Ratio >= deadRatio && c.Confidence >= lossSure})
+			dead: c.Ratio >= deadRatio && c.Confidence >= lossSure, died: s.end})
 	}
 }
 
@@ -259,7 +260,10 @@ func (x *losses) blame(c culprit) {
 		return
 	}
 	if old := &x.culprits[at]; old.found < c.found && old.calm == 0 {
-		c.calm, c.dead = old.calm, c.dead || old.dead
+		c.calm = old.calm
+		if old.dead {
+			c.dead, c.died = true, old.died
+		}
 		*old = c
 	}
 }

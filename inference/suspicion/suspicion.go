@@ -87,6 +87,7 @@ type State struct {
 	places    Places
 	incidence *Incidence
 	cycles    uint64
+	end       int64 // of the present cycle, ns since 1970
 
 	hops    hops
 	losses  losses
@@ -209,6 +210,7 @@ func byLink(list []evidence) map[int32][]evidence {
 // Step takes a cycle and gives the suspects, by link, valid until the next call.
 func (s *State) Step(c *Cycle) []Suspect {
 	s.cycles++
+	s.end = c.Now
 	s.now = s.now[:0]
 	s.explainAll(c.Findings)
 	if c.Window > 0 {
