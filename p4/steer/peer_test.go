@@ -295,6 +295,46 @@ func (x *peered) agrees(name string) {
 	}
 }
 
+// counts holds the metrics of entries against what the journal says that went in and out of switches.
+func (x *peered) counts() {
+	x.t.Helper()
+	var in, out, plans uint64
+	asked := map[control.Request]control.Record{}
+	metrics := x.status().Counts // before the journal, which may go on
+	journal := x.journal.Last(10_000)
+	for k := range journal {
+		r := &journal[k]
+		did := r.Entries
+		switch {
+		case r.What == control.Planned:
+			plans++
+			continue
+		case r.What == control.Pushed:
+			asked[r.Request] = *r
+			continue
+		case r.What != control.Answered || r.Found != nil || asked[r.Request].Entries == nil:
+			continue
+		case r.Why == "":
+			did = asked[r.Request].Entries
+		}
+		for _, e := range did {
+			switch {
+			case e.Why != "" || e.Op == control.Hold:
+			case e.Op == control.Delete:
+				out++
+			default:
+				in++
+			}
+		}
+	}
+	if now := x.status().Counts; now.Installed != metrics.Installed || now.Removed != metrics.Removed {
+		return // something went in meanwhile
+	}
+	if metrics.Installed != in || metrics.Removed != out || metrics.Plans != plans {
+		x.t.Errorf("the metrics have %d entries in, %d out and %d plans, the journal %d, %d and %d\n%s", metrics.Installed, metrics.Removed, metrics.Plans, in, out, plans, x.log())
+	}
+}
+
 // peers are the ways to misbehave.
 var peers = []struct {
 	name  string
@@ -324,6 +364,21 @@ var peers = []struct {
 	}},
 	{name: "reads hundreds of entries of others", state: "ready", loads: 1, fault: func(s *p4rttest.Server) {
 		s.Misbehave(func(f *p4rttest.Faults) { f.Reads = manyOthers })
+	}},
+	{name: "refuses to give up an entry", state: "failed", why: "0 of 1 entries were carried out", loads: 1, after: func(x *peered) {
+		x.servers[bad].Misbehave(func(f *p4rttest.Faults) {
+			f.Reject = func(u *p4pb.Update) *p4pb.Error {
+				if u.GetType() == p4pb.Update_DELETE {
+					return &p4pb.Error{CanonicalCode: int32(codes.PermissionDenied), Message: "stays"}
+				}
+				return nil
+			}
+		})
+		x.servers[bad].Inspect(func(s p4rttest.Tables) {
+			if err := s.Insert(mtu(mostPorts, 9000, string(loop.DefaultOwner))); err != nil {
+				x.t.Error(err)
+			}
+		})
 	}},
 	{name: "hangs", state: "silent", why: "did not answer", loads: 1, after: func(x *peered) {
 		x.servers[bad].Misbehave(func(f *p4rttest.Faults) { f.Delay = time.Minute })
@@ -459,6 +514,7 @@ func TestPeers(t *testing.T) {
 				t.Errorf("the program is loaded %d times, want %d, and %d of them took too long\n%s", n, p.loads, late, x.log())
 			}
 			x.mu.Unlock()
+			x.counts()
 			x.agrees(healthy)
 			if !p.deaf {
 				x.agrees(bad)

@@ -107,7 +107,7 @@ func (c *Controller) refused(e Refused) {
 	}
 	if d.Kind == Switch {
 		d.known = false // some of it may have been done
-		d.did(e.Did)
+		c.did(d, e.Did)
 		if did == installing && c.inForce == nil && !c.crowded {
 			c.crowded = true // what an earlier life left may be in the way
 			return
@@ -153,15 +153,19 @@ func rested(batch []Entry, did []Change) (list []Entry) {
 	return list
 }
 
-// did takes over what became of single entries.
-func (d *device) did(list []Change) {
+// did takes over what became of single entries of a switch.
+func (c *Controller) did(d *device, list []Change) {
 	for _, x := range list {
 		switch one := []Entry{x.Entry}; {
 		case x.Why != "":
 		case x.Op == Delete:
 			d.have = without(d.have, one)
+			c.counts.Removed++
 		default:
 			d.have = with(d.have, one)
+			if x.Op != Hold { // it was there
+				c.counts.Installed++
+			}
 		}
 	}
 }
