@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net"
+	"net/netip"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/nettest"
 )
 
 // TestKilled kills the collector with SIGKILL at random moments while exporters that number their reports send, and ends
@@ -25,12 +26,7 @@ func TestKilled(t *testing.T) {
 	version := influxtest.Versions[0]
 	server := influxtest.Start(t, version)
 	t.Setenv("HOPSCOPE_TEST_TOKEN", cmp.Or(server.Token, "1.8 asks for none"))
-	free, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	to := free.LocalAddr().(*net.UDPAddr).AddrPort()
-	free.Close()
+	to := netip.MustParseAddrPort(nettest.FreeAddr(t)) // each run has it
 	spool := filepath.Join(t.TempDir(), "influx")
 	settings := settingsFile(t, fmt.Sprintf(`window: 250ms
 udp: {listen: [%q], workers: 2}

@@ -33,7 +33,7 @@ func ended(t *testing.T, c *exec.Cmd) int {
 	go func() { _ = c.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		_ = c.Process.Kill()
 		<-done
 		t.Fatalf("%v did not end", c.Args[1:])
