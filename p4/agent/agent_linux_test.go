@@ -69,7 +69,8 @@ func (f *fabric) run(t testing.TB, ctx context.Context) {
 			if change := f.change.Load(); change != nil {
 				(*change)(back)
 			}
-			if err := unix.Send(f.line.tx.fd, back, 0); err != nil {
+			// A line that a test takes down takes nothing.
+			if err := unix.Send(f.line.tx.fd, back, 0); err != nil && err != unix.ENETDOWN && err != unix.ENOBUFS {
 				t.Error(err)
 			}
 		}
@@ -174,6 +175,9 @@ func TestThereAndBack(t *testing.T) {
 		var b decode.Batch
 		dec.Datagram(&b, decode.AddrFrom(netip.MustParseAddr("127.0.0.1")), buf[:n], 0)
 		for _, r := range b.Reports {
+			if r.Kind == decode.KindDrop { // a round that does not come, where the machine takes its time with the rest
+				continue
+			}
 			reports++
 			if err := r.Error(); err != nil {
 				t.Fatal(err)

@@ -45,7 +45,7 @@ type expected struct {
 	reported   int64       // rounds that collectors know of
 	silent     bool
 
-	failed uint32 // of an own one: rounds that the card did not take, at the last turn
+	failed uint32 // of an own one: rounds that the card did not take or that were left out, at the last turn
 	unsent int64  // of these, those since the last arrival
 	came   int64  // when that was, as state.ran
 }
@@ -168,7 +168,7 @@ func (t *Track) missed(e *expected) int64 {
 	return max(0, n)
 }
 
-// setUnsent counts the rounds of an own probe that the card did not take since the last one came.
+// setUnsent counts the rounds of an own probe that the card did not take, or the sender left out, since the last one came.
 func (t *Track) setUnsent(e *expected) {
 	if !e.own {
 		return
@@ -176,7 +176,7 @@ func (t *Track) setUnsent(e *expected) {
 	if e.state != nil && e.state.ran != e.came {
 		e.came, e.unsent = e.state.ran, 0
 	}
-	failed := t.plan.work.failed[e.template].Load()
+	failed := t.plan.work.failed[e.template].Load() + t.plan.work.skipped[e.template].Load()
 	e.unsent += int64(failed - e.failed)
 	e.failed = failed
 }

@@ -74,6 +74,7 @@ func (s *sender) batch(now int64) error {
 		s.batched[n] = k
 		c.late.add(time.Duration(now - due))
 		skipped += over
+		s.work.skipped[k].Add(uint32(over))
 		n++
 	}
 	sent, bytes, err := tx.send(n)

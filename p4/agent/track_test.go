@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -142,7 +143,8 @@ func TestAbsence(t *testing.T) {
 	x.lost("a process that stood still", 0, 0)
 }
 
-// TestOwnLine: rounds that the card did not take are lost nowhere, reported as not sent, and no silence of the probe.
+// TestOwnLine: rounds that the card did not take are lost nowhere, reported as not sent, and no silence of the probe. Rounds that a late sender
+// left out are no silence, either.
 func TestOwnLine(t *testing.T) {
 	x := newScene(t)
 	x.run(50, all, all)
@@ -183,6 +185,24 @@ func TestOwnLine(t *testing.T) {
 	}
 	x.run(50, all, all)
 	x.lost("and all come", 40, 40)
+
+	// The card takes one round of two, and the sender leaves the other one out.
+	x = newScene(t)
+	x.run(50, all, all)
+	for k := range 70 {
+		x.now += sceneInterval
+		x.track.tick(int64(x.now))
+		[]*atomic.Uint32{&x.work.failed[0], &x.work.skipped[0]}[k%2].Add(1)
+		x.track.see(x.foreign(0))
+		x.next++
+		if x.now%Grace == 0 {
+			x.loss = x.track.turn()
+		}
+	}
+	x.lost("the sender was late", 0, 0)
+	if x.loss.Silent != 0 {
+		t.Errorf("%+v", x.loss)
+	}
 }
 
 // TestOneFrame: whatever one frame says of round, epoch and time, it is not 59,999 lost rounds, and what is lost after it is counted.

@@ -30,8 +30,9 @@ type Work struct {
 	Templates []Template
 
 	plan *Plan
-	// By template, for other goroutines than the sender: the round that is sent next, and how many the card did not take.
-	next, failed []atomic.Uint32
+	// By template, for other goroutines than the sender: the round that is sent next, how many the card did not take, and how many starts were
+	// left out because the sender was late.
+	next, failed, skipped []atomic.Uint32
 }
 
 // Rounds returns those of the probes of a work whose templates are not in use at the moment.
@@ -52,7 +53,7 @@ func NewWork(p *Plan, name string, e *Ends, numbers map[string]uint32) (*Work, m
 			sends++
 		}
 	}
-	w := &Work{Slots: make([]Slot, 0, sends), Templates: make([]Template, 0, sends), plan: p, next: make([]atomic.Uint32, sends), failed: make([]atomic.Uint32, sends)}
+	w := &Work{Slots: make([]Slot, 0, sends), Templates: make([]Template, 0, sends), plan: p, next: make([]atomic.Uint32, sends), failed: make([]atomic.Uint32, sends), skipped: make([]atomic.Uint32, sends)}
 	taken := make(map[uint32]bool, max(sends, len(numbers)))
 	keep := make(map[string]uint32, sends)
 	for _, n := range numbers {
