@@ -178,14 +178,14 @@ func ipOf(t telemetry.InnerType) byte {
 }
 
 // bare reports whether a report says something without the packet that its header, the end of data, announces, and of which size bytes are there: too few for a
-// header. One of 2.0 is recognised by its lengths, and one before by the bits that senders leave 0 and by a flag, where nothing follows.
+// header. One of 2.0 is recognised by its lengths, where it holds anything, and one before by the bits that senders leave 0 and by a flag, where nothing follows.
 func (d *Decoder) bare(r *decode.Report, data []byte, first uint32, size int) bool {
 	why := r.Flags&(decode.Dropped|decode.Congested|decode.Tracked) != 0
 	switch {
 	case d.profile.Report.Postcard:
 		return true
 	case r.Version == decode.V20:
-		return len(r.Hops) > 0 || r.Unknown != nil || r.Has&decode.HasDigest != 0
+		return size > 0 || len(r.Hops) > 0 || r.Unknown != nil || r.Has&decode.HasDigest != 0
 	case size != 0 || !why || first&d.unused(r.Version) != 0:
 		return false
 	case r.Version == decode.V10:

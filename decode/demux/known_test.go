@@ -309,6 +309,8 @@ func TestForeignByChance(t *testing.T) {
 			"4e8a872b64441b1cda041619b2f5466f0e5ccd23f5b3699b3a09b2ac677136370224a22bc0d625"), false},
 		{"a header 0.5 with reserved bits, and a tag at its end", bytesOf("12b8430e08dee89f24c2b550094f419ddad3b12503443eb74243f966715f499d9f61a22709feac6988a8bfa2"), false},
 		{"a header of NetFlow 9 that counts records, and none", bytesOf("0009207f06b0a8b142179b8dc51eee5b795306ed"), false},
+		{"a report 2.0 with a frame of 12 bytes", bytesOf("2a000001 00000007 03030080 020000000002 020000000001"), true},
+		{"a report 2.0 with none", bytesOf("2a000001 00000007 03000080"), false},
 		{"a report 2.0 behind a failed one, with nothing inside", bytesOf("2a000001 00000007 f4010000 deadbeef 14000000"), false},
 		{"a report 2.0 to the end with data of a domain, and a length of metadata", append(bytesOf("2a000001 00000007 02ff0500"), dark...), false},
 		{"with none", append(bytesOf("2a000001 00000007 02ff0000"), dark...), true},
@@ -323,5 +325,16 @@ func TestForeignByChance(t *testing.T) {
 		if stored != c.stored || len(b.Reports) == 0 {
 			t.Errorf("%s: stored %t: %s", c.name, stored, lines(&b))
 		}
+	}
+}
+
+// Behind a report of a group that failed, one that the capture cuts is cut, and none that failed.
+func TestCutBehindFailed(t *testing.T) {
+	payload := bytesOf("2a000001 00000007 09010000 deadbeef 13080200 2000")
+	d := New(profile(t, "auto"))
+	var b decode.Batch
+	d.DatagramCut(&b, decode.Addr{1}, payload, len(payload)+34, 7)
+	if len(b.Reports) != 2 || b.Reports[0].Err.Reason == 0 || b.Reports[1].Err.Reason != 0 || b.Reports[1].Flags&decode.Truncated == 0 {
+		t.Errorf("%s", lines(&b))
 	}
 }
