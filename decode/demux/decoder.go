@@ -372,6 +372,7 @@ func (d *Decoder) group(b *decode.Batch, src *decode.Addr, data []byte, at, end 
 		d.prove(r, data, first)
 		if r.Err.Reason != 0 {
 			failed = true
+			d.reader.Doubt()
 			d.doubt(b.Reports[len(b.Reports)-n-1:len(b.Reports)-1], at)
 		} else if failed && r.Has&decode.HasDigest == 0 && r.Flags&decode.Truncated == 0 {
 			d.doubt(b.Reports[len(b.Reports)-1:], at)

@@ -120,7 +120,7 @@ func (d *Decoder) prove(r *decode.Report, data []byte, first uint32) {
 	case telemetry.InnerEthernet:
 		size, clean := in.End-at, first&reserved(r.Version) == 0
 		if at += 12; size < packet.EthernetLen {
-			if d.bare(r, data[:at-12], first, size) {
+			if d.bare(r, data[:min(at-12, len(data))], first, size) {
 				return
 			}
 		} else if !clean && r.Flags&(decode.Dropped|decode.Congested|decode.Tracked) == 0 {
@@ -128,7 +128,8 @@ func (d *Decoder) prove(r *decode.Report, data []byte, first uint32) {
 		} else if len(data)-at < 2 {
 			return
 		} else if packet.Announced(p.EtherType) {
-			if clean && (p.IP != 0 || p.Begins(data)) || p.Holds(data, in.End) { // one EtherType of many is little evidence
+			begun := p.IP == 0 && p.Begins(data) // one EtherType of many is little evidence
+			if clean && (begun || p.IP != 0) || p.Holds(data, in.End) || cut && begun && !packet.BesideIP(p.EtherType) {
 				return
 			}
 			at = p.L3

@@ -35,7 +35,7 @@ type Reader struct {
 	count    int
 
 	word, node uint32 // group header of 2.0
-	bad        bool   // a report of the group failed
+	bad        bool   // a report of the group failed, by Doubt
 }
 
 const format = decode.TelemetryReport
@@ -108,6 +108,9 @@ func (rd *Reader) missing(r *decode.Report, at, n int, field string) {
 	}
 	r.Flags |= decode.Truncated
 }
+
+// Doubt says that the report which Next gave last failed for what is inside of it, or before: later ones of its group have to show more that they are reports.
+func (rd *Reader) Doubt() { rd.bad = true }
 
 func (rd *Reader) sequence(r *decode.Report, seq uint32, bits uint8) {
 	r.Seq = seq

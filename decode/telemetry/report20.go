@@ -10,12 +10,6 @@ import (
 
 // individual reads one report of a group.
 func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
-	more = rd.one(r, in)
-	rd.bad = rd.bad || r.Err.Reason != 0
-	return more
-}
-
-func (rd *Reader) one(r *decode.Report, in *Inner) (more bool) {
 	r.Version = decode.V20
 	r.HWID, r.NodeID, r.Seq = uint8(rd.word>>22&0x3f), rd.node, rd.word&0x3fffff
 	r.Has |= decode.HasHWID | decode.HasNodeID | decode.HasSeq

@@ -133,6 +133,7 @@ func report05(p *Profile, packet *ip, r *report, b []byte, at, end int) []Object
 	r.flag(b[at+1]&0x80 != 0, "dropped")
 	r.flag(b[at+1]&0x40 != 0, "congested")
 	r.flag(b[at+1]&0x20 != 0, "tracked")
+	clean := u32(b, at)&0x1fffc0 == 0
 	at += 12
 
 	size := [...]int{0, 12, 16, 24, 4}[nproto]
@@ -183,19 +184,19 @@ func report05(p *Profile, packet *ip, r *report, b []byte, at, end int) []Object
 	switch nproto {
 	case 0, 1, 2:
 		r.inner(p, b, at, end, "ethernet", b[packet.l4+8+1]&0x20 != 0)
-		r.prove(b, at, end, "ethernet", u32(b, packet.l4+8)&0x1fffc0 == 0)
+		r.prove(b, at, end, "ethernet", clean, clean)
 	case 3:
 		if inner := parseIP(b, at, end, 4, true); inner != nil {
 			addFlow(r.Object, inner)
 			delete(r.Object, "packet_id") // a stand-in
 		}
-		r.prove(b, at, end, "ipv4", true)
+		r.prove(b, at, end, "ipv4", true, clean)
 	case 4:
 		if inner := parseIP(b, at, end, 4, true); inner != nil {
 			addFlow(r.Object, inner)
 			r.stack(p, find(p, inner, true))
 		}
-		r.prove(b, at, end, "ipv4", true)
+		r.prove(b, at, end, "ipv4", true, clean)
 	}
 	return []Object{r.close()}
 }
@@ -282,7 +283,11 @@ func report10(p *Profile, packet *ip, r *report, b []byte, at, end int) []Object
 		}
 	}
 	r.inner(p, b, at+size, end, [...]string{"ethernet", "ipv4", "ipv6"}[nprot], f)
-	r.prove(b, at+size, end, [...]string{"ethernet", "ipv4", "ipv6"}[nprot], nprot != 0 || at+size != end || !isDNS(b[at:min(len(b), end)]))
+	unused := uint32(0x7e00)
+	if p.FlagsOnos {
+		unused = 0xfc0
+	}
+	r.prove(b, at+size, end, [...]string{"ethernet", "ipv4", "ipv6"}[nprot], true, word&unused == 0 && (at+size != end || !isDNS(b[at:min(len(b), end)])))
 	return []Object{r.close()}
 }
 
@@ -312,21 +317,28 @@ func report20(p *Profile, packet *ip, b []byte, at, end int) (list []Object) {
 		r.Object["node_id"] = uint64(u32(b, at+4))
 		return r
 	}
-	// What tells of no flow, and of no hop that is wholly read, counts only in a datagram whose later reports can be read.
+	// What tells of no flow, and of no hop that is wholly read, counts only in a datagram whose other reports can be read; what is cut, only if later ones can.
 	var read []*report
 	defer func() {
-		for i := len(list) - 1; i > 0; i-- {
-			if list[i]["error"] == nil {
-				continue
-			}
-			for k, o := range list[:i] {
-				if o["error"] == nil && o["flow"] == nil && (o["hops"] == nil || read[k].unknown) {
-					fail(o, "telemetry-report", "report_length", at, "bad-length")
-				}
-			}
+		failed := func(o Object) bool { return o["error"] != nil }
+		first, last := slices.IndexFunc(list, failed), len(list)-1
+		for last >= 0 && !failed(list[last]) {
+			last--
+		}
+		if first < 0 {
 			return
 		}
+		for k, o := range list {
+			if o["error"] != nil || o["flow"] != nil || o["hops"] != nil && !(k < len(read) && read[k].unknown) {
+				continue
+			}
+			flags, _ := o["flags"].([]string)
+			if k < last || k > first && o["digest"] == nil && !slices.Contains(flags, "truncated") {
+				fail(o, "telemetry-report", "report_length", at, "bad-length")
+			}
+		}
 	}()
+	later := false
 	for place := at + 8; place < end || place == at+8; {
 		r := group()
 		if place+4 > end {
@@ -361,7 +373,8 @@ func report20(p *Profile, packet *ip, b []byte, at, end int) (list []Object) {
 			}
 		}
 
-		object, whole := oneReport20(p, r, b, place, header, next, repType, inType, mdWords)
+		object, whole := oneReport20(p, r, b, place, header, next, repType, inType, mdWords, later)
+		later = later || object["error"] != nil
 		list = append(list, object)
 		read = append(read, r)
 		if !whole {
@@ -372,8 +385,8 @@ func report20(p *Profile, packet *ip, b []byte, at, end int) (list []Object) {
 	return list
 }
 
-// oneReport20 reads one report of a group, which ends at next by its length. It says whether the header was whole.
-func oneReport20(p *Profile, r *report, b []byte, place, header, next int, repType, inType byte, mdWords int) (o Object, whole bool) {
+// oneReport20 reads one report of a group, which ends at next by its length; later says that one before it failed. It says whether the header was whole.
+func oneReport20(p *Profile, r *report, b []byte, place, header, next int, repType, inType byte, mdWords int, later bool) (o Object, whole bool) {
 	if repType > 1 {
 		reason := "bad-type"
 		if repType == 2 {
@@ -458,10 +471,6 @@ func oneReport20(p *Profile, r *report, b []byte, place, header, next int, repTy
 		}
 	}
 
-	if inType == 2 && repType == 0 && b[place+3]&15 != 0 {
-		r.fail("in_type", place, "bad-type")
-		return r.close(), true
-	}
 	r.unknown = repType == 1 && mdWords > bits.OnesCount16(repMdBits)+bits.OnesCount16(repMdBits&0x0e00) || inType == 2
 
 	// The inner contents are the next layer.
@@ -475,7 +484,13 @@ func oneReport20(p *Profile, r *report, b []byte, place, header, next int, repTy
 		r.tlvs(p, contents, at, next, tracked)
 	case inType >= 3:
 		r.inner(p, contents, at, next, [...]string{"ethernet", "ipv4", "ipv6"}[inType-3], tracked)
-		r.prove(contents, at, next, [...]string{"ethernet", "ipv4", "ipv6"}[inType-3], true)
+		r.prove(contents, at, next, [...]string{"ethernet", "ipv4", "ipv6"}[inType-3], true, true)
+	}
+	if none := inType < 2 && !r.found || inType == 2; none && r.Object["error"] == nil && (r.unknown || later) {
+		reserved := repMdBits&0x7e != 0 || domain != 0 && mdWords < bits.OnesCount16(repMdBits)+bits.OnesCount16(repMdBits&0x0e00)+bits.OnesCount16(dsMdBits)
+		if b[place+3]&15 != 0 || repType == 0 && b[place+1] == 0xff && b[place+2] != 0 || repType == 1 && reserved {
+			r.fail("in_type", place, "bad-type")
+		}
 	}
 	if inType == 0 || inType == 1 && !r.found {
 		if flags, _ := r.Object["flags"].([]string); r.Object["error"] == nil && r.own == nil && !r.unknown && !slices.Contains(flags, "truncated") {
@@ -503,7 +518,7 @@ func (r *report) tlvs(p *Profile, b []byte, at, end int, tracked bool) {
 			r.fail("tlv_length", at+1, "bad-length")
 			return
 		}
-		if b[at]>>4 == 0 {
+		if b[at]>>4 == 0 || b[at]>>4 > 3 {
 			r.unknown = true
 		}
 		if kind := b[at] >> 4; found == "" && kind >= 1 && kind <= 3 {
@@ -514,16 +529,18 @@ func (r *report) tlvs(p *Profile, b []byte, at, end int, tracked bool) {
 	if found != "" {
 		r.found = true
 		r.inner(p, b[:min(len(b), to)], from, to, found, tracked)
-		r.prove(b[:min(len(b), to)], from, to, found, true)
+		r.prove(b[:min(len(b), to)], from, to, found, true, true)
 	}
 }
 
-// prove fails a report in which no packet is where one should be. clean says that what is reserved in its header is 0.
-func (r *report) prove(b []byte, at, end int, kind string, clean bool) {
+// prove fails a report in which no packet is where one should be. clean says that what is reserved in its header is 0, and unused that all is which senders
+// leave so.
+func (r *report) prove(b []byte, at, end int, kind string, clean, unused bool) {
 	if r.Object["error"] != nil {
 		return
 	}
-	cut := len(b) < end || r.Object["version"] == "2.0"
+	captured := len(b) < end
+	cut := captured || r.Object["version"] == "2.0"
 	b = b[:min(len(b), max(end, 0))]
 	bad := func(at int) { r.fail("inner", min(at, len(b)), "bad-type") }
 	if kind != "ethernet" {
@@ -532,16 +549,15 @@ func (r *report) prove(b []byte, at, end int, kind string, clean bool) {
 			version, size = 6, 40
 		}
 		if at >= len(b) {
+			if !captured && !r.bare(end-at, unused) {
+				bad(at)
+			}
 			return
 		}
 		packet := parseIP(b, at, end, version, true)
 		switch {
 		case packet == nil && cut && len(b)-at < size && int(b[at]>>4) == version:
-		case packet == nil:
-			bad(at)
-		case slices.Contains([]uint8{0, 1, 2, 4, 6, 17, 33, 41, 43, 44, 46, 47, 50, 51, 58, 59, 60, 88, 89, 131, 132, 135, 137, 143, 253, 254}, packet.proto):
-		case version == 4 && slices.Contains([]uint8{94, 103, 112, 115}, packet.proto):
-		default:
+		case packet == nil || !holds(packet, b, end, captured):
 			bad(at)
 		}
 		return
@@ -550,8 +566,7 @@ func (r *report) prove(b []byte, at, end int, kind string, clean bool) {
 	why := slices.ContainsFunc(flags, func(s string) bool { return s == "dropped" || s == "congested" || s == "tracked" })
 	switch at += 12; {
 	case end-at < 2:
-		something := r.own != nil || r.Object["version"] == "1.0"
-		if r.Object["version"] != "2.0" && !r.postcard && (end > at-12 || !clean || !why || !something) {
+		if !r.bare(end-at+12, unused) {
 			bad(at)
 		}
 		return
@@ -563,18 +578,83 @@ func (r *report) prove(b []byte, at, end int, kind string, clean bool) {
 	}
 	place, ethertype := ethernet(b, at-12)
 	version := map[uint16]int{0x0800: 4, 0x86dd: 6}[ethertype]
-	switch {
-	case ethertype == 0 && tagTypes[u16(b, at)] > 0 && cutTags(b, at):
+	var packet *ip
+	if version != 0 {
+		packet = parseIP(b, place, end, version, true)
+	}
+	switch proven := packet != nil && holds(packet, b, end, captured); {
+	case ethertype == 0 && tagTypes[u16(b, at)] > 0 && cutTags(b, at), tagTypes[ethertype] > 0:
+		if !clean && !captured {
+			bad(place)
+		}
 	case slices.Contains([]uint16{0x0806, 0x8847, 0x8848, 0x8863, 0x8864, 0x8809, 0x88cc, 0x888e, 0x88f7}, ethertype):
 		if !clean || !begins(b, place, ethertype) {
 			bad(place)
 		}
-	case tagTypes[ethertype] > 0:
 	case version == 0:
 		bad(at)
 	case place < len(b) && int(b[place]>>4) != version:
 		bad(place)
+	case !clean && !proven && !(captured && packet == nil):
+		bad(place)
 	}
+}
+
+// bare says whether a report says something without the packet that it announces, of which size bytes are there.
+func (r *report) bare(size int, unused bool) bool {
+	flags, _ := r.Object["flags"].([]string)
+	why := slices.ContainsFunc(flags, func(s string) bool { return s == "dropped" || s == "congested" || s == "tracked" })
+	switch {
+	case r.postcard:
+		return true
+	case r.Object["version"] == "2.0":
+		return size > 0 || r.own != nil || r.unknown
+	}
+	return size == 0 && why && unused && (r.own != nil || r.Object["hops"] != nil || r.Object["version"] == "1.0")
+}
+
+// holds says whether a header of IP is more than bytes that begin like one.
+func holds(p *ip, b []byte, end int, captured bool) bool {
+	both := []uint8{0, 1, 2, 4, 6, 17, 33, 41, 43, 44, 46, 47, 50, 51, 58, 59, 60, 88, 89, 131, 132, 135, 137, 143, 253, 254}
+	if !slices.Contains(both, p.proto) && !(p.version == 4 && slices.Contains([]uint8{94, 103, 112, 115}, p.proto)) {
+		return false
+	}
+	if p.end <= end && p.end >= end-3 {
+		return true
+	}
+	if p.version == 4 {
+		if u16(b, p.at+6)&0x1fff == 0 || u16(b, p.at+10) == 0 {
+			return true
+		}
+		size := 4 * int(b[p.at]&15)
+		if p.at+size > len(b) {
+			return captured
+		}
+		sum := uint32(0)
+		for i := 0; i < size; i += 2 {
+			sum += uint32(u16(b, p.at+i))
+		}
+		return sum != 0 && sum%0xffff == 0
+	}
+	if slices.Contains([]uint8{1, 2, 59, 131}, p.proto) || b[p.at+8] == 0xff || !given(b[p.at+8:p.at+24]) || !given(b[p.at+24:p.at+40]) {
+		return false
+	}
+	if p.l4 < 0 || p.fragment != 0 || p.l4 > len(b) {
+		return true
+	}
+	switch h := b[p.l4:]; {
+	case p.proto == 6 && len(h) >= 13:
+		return h[12] >= 0x50 && h[12]&14 == 0
+	case p.proto == 17 && len(h) >= 6:
+		length := int(u16(h, 4))
+		return length == 0 || length >= 8 && p.l4+length <= p.end
+	}
+	return true
+}
+
+// given says whether networks have addresses of IPv6 of this kind.
+func given(a []byte) bool {
+	return a[0] >= 0x20 && a[0] <= 0x2f || slices.Contains([]byte{0, 0x3f, 0x5f, 0xfc, 0xfd, 0xff}, a[0]) || a[0] == 0xfe && a[1] >= 0x80 || strings.Contains(string(a), "\x00\x00\x00\x00")
 }
 
 // begins says whether the bytes at a place can be the beginning of what an EtherType other than those of IP announces.
@@ -587,9 +667,20 @@ func begins(b []byte, at int, kind uint16) bool {
 		return strings.HasPrefix("\x00\x01\x08\x00\x06\x04", string(b[:min(len(b), 6)]))
 	case 0x8847, 0x8848:
 		for n := range 16 {
-			if 4*n+2 >= len(b) || b[4*n+2]&1 == 1 {
+			if 4*n+2 >= len(b) {
 				return true
 			}
+			if b[4*n+2]&1 == 0 {
+				continue
+			}
+			if b = b[min(4*n+4, len(b)):]; len(b) == 0 || b[0] < 0x20 || b[0] >= 0x45 && b[0] < 0x50 || b[0]>>4 == 6 {
+				return true
+			}
+			if len(b) < 14 {
+				return false
+			}
+			kind := u16(b, 12)
+			return kind < 0x600 || tagTypes[kind] > 0 || slices.Contains([]uint16{0x0800, 0x86dd, 0x0806, 0x8847, 0x8848, 0x8863, 0x8864, 0x8809, 0x88cc, 0x888e, 0x88f7}, kind)
 		}
 		return false
 	case 0x8863, 0x8864:
