@@ -159,7 +159,7 @@ func (e *Emulation) Windows(ctx context.Context, each func(epoch int64, w *infer
 	if e.Built != nil {
 		e.Built(network, all)
 	}
-	p, err := newPipeline(network, c.Plan, c.Epoch.UnixNano())
+	p, err := newPipeline(analysis(), network, c.Plan, c.Epoch.UnixNano())
 	if err != nil {
 		return nil, err
 	}

@@ -44,12 +44,11 @@ func analysis() *collector.Analysis {
 // EventsConfig returns the settings of detectors on the emulated network.
 func EventsConfig() events.Config { return analysis().Events }
 
-func newPipeline(n *emu.Network, plan *pint.Plan, epoch int64) (*pipeline, error) {
+func newPipeline(a *collector.Analysis, n *emu.Network, plan *pint.Plan, epoch int64) (*pipeline, error) {
 	profile, ok := demux.Lookup("auto")
 	if !ok {
 		return nil, fmt.Errorf("no profile called auto")
 	}
-	a := analysis()
 	network := &collector.Network{Links: n.Graph().NodePairs(), Weights: n.Graph().PairWeights()}
 	for i := range n.Graph().NumNodes() {
 		network.Nodes = append(network.Nodes, n.NodeID(i))

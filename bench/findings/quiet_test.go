@@ -24,7 +24,7 @@ func TestQuietNetworkTellsNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := newPipeline(n, cfg.Plan, cfg.Epoch.UnixNano())
+		p, err := newPipeline(analysis(), n, cfg.Plan, cfg.Epoch.UnixNano())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,9 +1,11 @@
 package loop
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"time"
 
@@ -18,6 +20,9 @@ type options struct {
 	Quiet  time.Duration // before the first fault
 	Pause  time.Duration // after each fault
 
+	Demo    time.Duration // how long the demonstration is followed
+	Picture string        // file for its picture; empty for none
+
 	JSON bool // for programs
 
 	// Progress is called with what is under way; it may be nil.
@@ -26,7 +31,7 @@ type options struct {
 
 // DefaultOptions is one network with all faults.
 func DefaultOptions() options {
-	return options{Seed: 1, Seeds: 1, Quiet: 100 * time.Second, Pause: 15 * time.Second}
+	return options{Seed: 1, Seeds: 1, Quiet: 100 * time.Second, Pause: 15 * time.Second, Demo: time.Hour}
 }
 
 // section is a part of what is measured.
@@ -67,10 +72,32 @@ var Sections = []section{
 		}
 		return t.Print(out)
 	}},
+	{"demo", "what control suspects in \"hopscope demo\", beside its faults, in virtual time, and as a picture", func(ctx context.Context, out io.Writer, o options) error {
+		t, err := runDemo(ctx, o)
+		if err != nil {
+			return err
+		}
+		if o.Picture != "" {
+			var b bytes.Buffer
+			if err := t.Picture(&b); err != nil {
+				return err
+			}
+			if err := os.WriteFile(o.Picture, b.Bytes(), 0o644); err != nil {
+				return err
+			}
+		}
+		if o.JSON {
+			return t.JSON(out)
+		}
+		return t.Print(out)
+	}},
 }
 
 // Validate returns what is wrong with options.
 func (o *options) Validate() error {
+	if o.Demo < time.Minute || o.Demo > 24*time.Hour {
+		return fmt.Errorf("--for %v is outside 1m..24h", o.Demo)
+	}
 	if o.Seeds < 1 || o.Seeds > 10_000 {
 		return fmt.Errorf("--seeds %d is outside 1..10000", o.Seeds)
 	}

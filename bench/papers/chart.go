@@ -2,6 +2,7 @@ package papers
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"html"
 	"io"
@@ -17,6 +18,8 @@ type Chart struct {
 	LogX   bool
 	LogY   bool
 	Series []Series
+
+	Width, Height int // px; 0 are 720 and 400
 }
 
 // Series is a line of a chart.
@@ -83,9 +86,10 @@ func (a *axis) ticks() []float64 {
 
 // Write draws the chart.
 func (c *Chart) Write(w io.Writer) error {
-	x, y := c.axes()
+	width, height := cmp.Or(c.Width, chartWidth), cmp.Or(c.Height, chartHeight)
+	x, y := c.axes(width, height)
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12" fill="#333">`+"\n", chartWidth, chartHeight)
+	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12" fill="#333">`+"\n", width, height)
 	fmt.Fprintf(b, "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n<text x=\"%d\" y=\"22\" font-size=\"15\">%s</text>\n", chartLeft, html.EscapeString(c.Title))
 	for _, t := range x.ticks() {
 		fmt.Fprintf(b, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"#ddd\"/><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>\n", x.at(t), y.from, y.to, x.at(t), y.from+16, number(t))
@@ -94,7 +98,7 @@ func (c *Chart) Write(w io.Writer) error {
 		fmt.Fprintf(b, "<path d=\"M%.1f %.1fH%.1f\" stroke=\"#ddd\"/><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", x.from, y.at(t), x.to, x.from-6, y.at(t)+4, number(t))
 	}
 	fmt.Fprintf(b, "<path d=\"M%.1f %.1fV%.1fH%.1f\" fill=\"none\" stroke=\"#333\"/>\n", x.from, y.to, y.from, x.to)
-	fmt.Fprintf(b, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", (x.from+x.to)/2, chartHeight-10, html.EscapeString(c.X))
+	fmt.Fprintf(b, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", (x.from+x.to)/2, height-10, html.EscapeString(c.X))
 	fmt.Fprintf(b, "<text transform=\"translate(16 %.1f) rotate(-90)\" text-anchor=\"middle\">%s</text>\n", (y.from+y.to)/2, html.EscapeString(c.Y))
 	for i, s := range c.Series {
 		var line strings.Builder
@@ -113,16 +117,16 @@ func (c *Chart) Write(w io.Writer) error {
 		}
 		at := chartTop + 12 + 20*i
 		fmt.Fprintf(b, "<path d=\"%s\" %s/>\n", line.String(), style)
-		fmt.Fprintf(b, "<path d=\"M%d %dh24\" %s/><text x=\"%d\" y=\"%d\">%s</text>\n", chartWidth-chartRight+14, at, style, chartWidth-chartRight+44, at+4, html.EscapeString(s.Name))
+		fmt.Fprintf(b, "<path d=\"M%d %dh24\" %s/><text x=\"%d\" y=\"%d\">%s</text>\n", width-chartRight+14, at, style, width-chartRight+44, at+4, html.EscapeString(s.Name))
 	}
 	fmt.Fprintln(b, "</svg>")
 	return b.Flush()
 }
 
 // axes begin at 0, or where the smallest value is if they are logarithmic.
-func (c *Chart) axes() (x, y axis) {
-	x = axis{low: math.Inf(1), high: math.Inf(-1), from: chartLeft, to: chartWidth - chartRight, log: c.LogX}
-	y = axis{low: math.Inf(1), high: math.Inf(-1), from: chartHeight - chartBottom, to: chartTop, log: c.LogY}
+func (c *Chart) axes(width, height int) (x, y axis) {
+	x = axis{low: math.Inf(1), high: math.Inf(-1), from: chartLeft, to: float64(width - chartRight), log: c.LogX}
+	y = axis{low: math.Inf(1), high: math.Inf(-1), from: float64(height - chartBottom), to: chartTop, log: c.LogY}
 	for _, s := range c.Series {
 		for j := range s.X {
 			x.low, x.high = min(x.low, s.X[j]), max(x.high, s.X[j])

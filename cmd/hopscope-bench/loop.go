@@ -29,18 +29,21 @@ covered by probes, and print which links are suspected, and how soon: by the two
 deviations of FANT, with two pairs of limits; and by "hopscope control", for rounds of
 the same probes alone, with their values of hops and lines, and with
 the findings of what switches report besides. A seed takes half a minute and more. Then
-compare the bytes of probes with attention to those of all probes in detail, and time
-cycles.
+compare the bytes of probes with attention to those of all probes in detail, time
+cycles, and follow "hopscope demo" for an hour of virtual time.
 
 Sections (without one, all of them):` + lines,
 		Example: `  hopscope-bench loop detection --seeds 5
   hopscope-bench loop bytes --seed 7
-  hopscope-bench loop detection --fault link-down,gray-failure-1 --format json`,
+  hopscope-bench loop detection --fault link-down,gray-failure-1 --format json
+  hopscope-bench loop demo --svg loop-demo.svg`,
 	}
 	f := c.Flags()
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "of the first network")
 	f.IntVar(&o.Seeds, "seeds", o.Seeds, "emulated networks, each with every fault")
 	f.StringSliceVar(&o.Faults, "fault", nil, "only these faults of the table (repeatable)")
+	f.DurationVar(&o.Demo, "for", o.Demo, "virtual time of demo")
+	f.StringVar(&o.Picture, "svg", "", "file for the picture of demo")
 	f.StringVar(&format, "format", "table", "table or json")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := cli.CheckFormat(format); err != nil {

@@ -1,0 +1,81 @@
+package loop
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	repeat "github.com/hopscope/hopscope/internal/rounds"
+)
+
+// The picture of the demonstration is the one that the command draws for what it measured, and the same each time.
+func TestDemoPicture(t *testing.T) {
+	o := DefaultOptions()
+	o.Demo, o.Picture = time.Minute, filepath.Join(t.TempDir(), "demo.svg")
+	var text bytes.Buffer
+	for _, s := range Sections {
+		if s.Name == "demo" {
+			if err := s.Run(t.Context(), &text, o); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	drawn, err := os.ReadFile(o.Picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := runDemo(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again, said bytes.Buffer
+	if err := d.Picture(&again); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Print(&said); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(drawn, again.Bytes()) || text.String() != said.String() {
+		t.Errorf("it differs from one run to the next:\n%s%s", &text, &said)
+	}
+	// In the first minute a line is congested from second 20 on, and another one goes down at second 46.
+	for _, want := range []string{"agg-0-0:3--core-0:1", "edge-1-0:3--agg-1-0:1"} {
+		found := false
+		for _, s := range d.Suspected {
+			found = found || s.Link == want
+		}
+		if !found {
+			t.Errorf("%s was never suspected: %+v", want, d.Suspected)
+		}
+	}
+}
+
+// The picture of the page is that of twenty minutes.
+func TestDemoPictureOfThePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/loop-demo.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !repeat.Night() { // which take half a minute of processor time
+		if !strings.Contains(string(page), ">20</text>") {
+			t.Error("it does not reach minute 20")
+		}
+		return
+	}
+	o := DefaultOptions()
+	o.Demo = 20 * time.Minute
+	d, err := runDemo(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := d.Picture(&b); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(page, b.Bytes()) {
+		t.Error("docs/loop-demo.svg is another one; write it with: hopscope-bench loop demo --for 20m --svg docs/loop-demo.svg")
+	}
+}
