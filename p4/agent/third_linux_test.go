@@ -76,8 +76,8 @@ func TestThirdOfCollectors(t *testing.T) {
 			}
 		}
 	}
-	// What the kernel took for the one that is gone came nowhere, and half of it is answered by an error.
-	if s.Datagrams <= datagrams || s.ReportErrors == 0 || s.KernelDropped > 0 || s.Lost > int64(len(p.Probes)) {
+	// What the kernel took for the one that is gone came nowhere, and half of it is answered by an error. What is under way is not lost.
+	if s.Datagrams <= datagrams || s.ReportErrors == 0 || s.KernelDropped > 0 || s.Lost > int64(s.Sent-s.Received) {
 		t.Errorf("%d datagrams came, %+v", datagrams, s)
 	}
 }
