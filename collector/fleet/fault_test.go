@@ -98,6 +98,7 @@ func TestKilledBeforeCheckpoint(t *testing.T) {
 // Consumers come and go in order while windows come.
 func TestRebalance(t *testing.T) {
 	w := newWorld(t, 2)
+	w.session, w.drain = 20*time.Second, 20*time.Second // else a machine that stands still loses partitions
 	a := w.consume("a", nil)
 	w.window(0)
 	w.written(0)
@@ -349,6 +350,7 @@ func (w *world) booked(c *consumer) {
 // Windows are written again from a time on that lies behind what consumers had read before: nothing in between is left out.
 func TestFromBehindCheckpoint(t *testing.T) {
 	w := newWorld(t, 2)
+	w.stands = true // else windows would close while this machine is busy
 	short := func(c *Config, _ *Options) { c.Patience = 2 }
 	a := w.consume("a", short)
 	w.consumersAway(0, 1)
@@ -363,6 +365,7 @@ func TestFromBehindCheckpoint(t *testing.T) {
 // What is written again was counted before, also what a consumer does not read again.
 func TestFromBooks(t *testing.T) {
 	w := newWorld(t, 2)
+	w.stands = true // else windows would close while this machine is busy
 	short := func(c *Config, _ *Options) { c.Patience = 2 }
 	a := w.consume("a", short)
 	w.consumersAway(0, 20)

@@ -101,15 +101,21 @@ type world struct {
 	labels []int64
 	rng    *rand.Rand
 
-	mu   sync.Mutex
-	base int64 // the clock of the fleet stood here
-	set  time.Time
+	session, drain time.Duration // of consumers
+
+	mu     sync.Mutex
+	base   int64 // the clock of the fleet stood here
+	set    time.Time
+	stands bool // it does not go on
 }
 
-// now is the clock of the fleet, which goes on from where a test has set it.
+// now is the clock of the fleet, which goes on from where a test has set it, unless it stands.
 func (w *world) now() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.stands {
+		return time.Unix(0, w.base)
+	}
 	return time.Unix(0, w.base+int64(time.Since(w.set)))
 }
 
@@ -125,7 +131,7 @@ func newWorld(t *testing.T, collectors int) *world {
 	w := &world{
 		t: t, b: b, topics: Topics{Windows: b.Prefix + "windows", Series: b.Prefix + "series", State: b.Prefix + "state"},
 		store: &memory{points: map[string]string{}}, pubs: map[string]*fleet.Publisher{}, seen: map[int64]*inference.Partial{},
-		rng: rand.New(rand.NewPCG(1, 2)),
+		rng: rand.New(rand.NewPCG(1, 2)), session: 1500 * time.Millisecond, drain: 2 * time.Second,
 	}
 	b.CreateTopic(w.topics.Windows, testSlices)
 	b.CreateTopic(w.topics.Series, 1)
@@ -320,7 +326,7 @@ func (w *world) consume(id string, change func(*Config, *Options)) *consumer {
 	w.t.Helper()
 	limits, admission, ev := testAnalysis()
 	cfg := defaultConfig()
-	cfg.Session, cfg.Drain, cfg.Checkpoint, cfg.Corrections, cfg.Patience = 1500*time.Millisecond, 2*time.Second, 300*time.Millisecond, 30*time.Minute, 20
+	cfg.Session, cfg.Drain, cfg.Checkpoint, cfg.Corrections, cfg.Patience = w.session, w.drain, 300*time.Millisecond, 30*time.Minute, 20
 	level := slog.LevelError
 	if os.Getenv("FLEET_LOG") != "" {
 		level = slog.LevelDebug
