@@ -101,6 +101,11 @@ type contrast struct {
 	upSlowly, downSlowly float32 // the same of a slow mean, which may be leaving
 	rate                 float32 // at which its mean of squares moves at least
 	weight               float32 // of an excess: those of windows in a row that a slow mean makes are one
+	part                 float32 // least mean excess of a slow mean, as a part of its tail quantile
+
+	// A slow mean that creeps away raises its own mean of squares. A square counts for so many means of them at most, and by the gain,
+	// with which a normal law has the mean of squares that a cut at 4 gives it.
+	cut, gain float32
 }
 
 // The contrasts, by what they compare. Their numbers are part of saved states.
@@ -144,6 +149,12 @@ func newBank() (b [contrasts]contrast) {
 		b[j].upSlowly, b[j].downSlowly = float32(math.Exp(step*(1-tailShare))), float32(math.Exp(-step*tailShare))
 		b[j].weight = 1 / constants[b[j].fast]
 		b[j].rate = 1 / max(500, 6*constants[b[j].slow])
+		b[j].cut, b[j].gain = 4, 1
+		if b[j].fast > 1 {
+			b[j].part = usualPart
+		}
 	}
+	// A ramp of hours shows here alone, while its limit would follow it; a hop that wanders by itself has the wider tail.
+	b[slowReference].cut, b[slowReference].gain, b[slowReference].part = 1.2, 1.636, .2
 	return b
 }

@@ -18,7 +18,6 @@ const (
 	tailShare  = .01         // of the windows beyond a tail quantile
 	leastTail  = 2.33 * 2.33 // of the mean of squares, as a square: that of a normal law
 	usualPart  = .16         // of the excess to the tail quantile, before any was seen: between those of the two laws below
-	slowMost   = 4           // squares, in means of them, that one of a slow mean counts for at most
 	slowUp     = .5          // part of the steps of a tail quantile of a slow mean
 	priorOf    = 8           // windows that this counts for
 	shapeOf    = 4.9         // see limit
@@ -36,9 +35,9 @@ func (sc *scale) learn(square float32, b *contrast, judged, slowly bool) {
 			rate = r
 		}
 	}
-	most := 9 * sc.square
+	most, gain := 9*sc.square, float32(1)
 	if slowly {
-		most = slowMost * sc.square
+		most, gain = b.cut*sc.square, b.gain
 	}
 	if sc.seen <= 30 {
 		if least := b.floor * b.floor / 36; most < least {
@@ -48,7 +47,7 @@ func (sc *scale) learn(square float32, b *contrast, judged, slowly bool) {
 	if square > most && (judged || sc.seen > 30) {
 		square = most
 	}
-	sc.square += rate * (square - sc.square)
+	sc.square += rate * (gain*square - sc.square)
 }
 
 // stray takes a contrast into the tail; 0 is one to the other side.
@@ -83,9 +82,10 @@ func (sc *scale) stray(c float32, b *contrast, slowly bool) {
 // tail quantile is exceeded in that share. Its shape follows from the mean excess. With L = ln(1/share) / ln(1/tailShare), the limit of a
 // normal law is L to the power of .64 times the quantile, that of an exponential law L to the power of 1.1, and their mean excesses are .145
 // and .256 times the quantile: so the power is shapeOf times that part, a little
-// more than 4.4, since both are estimates.
+// more than 4.4, since both are estimates. The excesses of a slow mean are few and overlap, so that their mean is too low: its part is
+// that of a normal law at least.
 func (sc *scale) limit(cfg *Config, b *contrast, factor float32) float32 {
-	l := sc.least() * float32(math.Exp(float64(min(shapeOf*sc.part(), shapeMost)*cfg.reach)))
+	l := sc.least() * float32(math.Exp(float64(min(shapeOf*max(sc.part(), b.part), shapeMost)*cfg.reach)))
 	l *= l * factor
 	if least := b.floor * b.floor; l < least {
 		return least
