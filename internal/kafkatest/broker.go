@@ -146,11 +146,14 @@ func Start(t testing.TB, opt Options) *Broker {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	return start(t, dir, opt)
+	b := start(t, dir, opt)
+	t.Cleanup(func() { b.end(syscall.SIGKILL) })
+	return b
 }
 
 func prefix() string { return fmt.Sprintf("t%d.", tests.Add(1)) }
 
+// start starts a broker. The caller ends it.
 func start(t testing.TB, dir string, opt Options) *Broker {
 	t.Helper()
 	b := &Broker{t: t, Prefix: prefix(), process: &process{opt: opt, dir: dir}}
@@ -165,10 +168,6 @@ func start(t testing.TB, dir string, opt Options) *Broker {
 	if err := b.start(); err != nil {
 		t.Fatal(err)
 	}
-	if shared.broker == nil && shared.failed {
-		return b // of all tests: Main ends it
-	}
-	t.Cleanup(func() { b.end(syscall.SIGKILL) })
 	return b
 }
 
