@@ -268,7 +268,7 @@ func (x *flows) publishOpen(b *busy, f *inference.FlowStats, found *detect.Findi
 	name, v := valueOf(&x.limits, found, sum)
 	out := inference.Finding{
 		Kind: hopStatistics[latency].kinds[found.Cause], Severity: inference.Warning, Flow: f.Key, Element: inference.ElementOfFlow(f.Key),
-		Statistic: name + " latency", Value: v, Baseline: found.Usual(&x.limits), Learning: b.Learning(),
+		Statistic: name + " latency", Value: v, Baseline: found.Usual(&x.limits), Learning: b.Learning(), Resting: b.Resting(),
 	}
 	if found.Grave(&x.limits) && found.Cause == detect.Rise {
 		out.Severity = inference.Critical

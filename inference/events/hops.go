@@ -308,7 +308,7 @@ func (x *hops) publishOpen(h *hop, i int, k inference.HopKey, f *detect.Finding,
 	name, v := valueOf(cfg, f, w)
 	out := inference.Finding{
 		Kind: st.kinds[f.Cause], Severity: inference.Warning, Node: k.Node, EgressIf: k.EgressIf, Element: inference.ElementOfHop(k),
-		Statistic: name + " " + st.name, Value: v, Baseline: f.Usual(cfg), Learning: s.Learning(),
+		Statistic: name + " " + st.name, Value: v, Baseline: f.Usual(cfg), Learning: s.Learning(), Resting: s.Resting(),
 	}
 	if f.Grave(cfg) && f.Cause == detect.Rise {
 		out.Severity = inference.Critical

@@ -45,8 +45,8 @@ func (j *journal) finish() {
 }
 
 // publish starts a finding or updates it: *open is the finding, nil before it starts. The first call publishes f as its start. Later calls
-// replace flow, value, baseline and text, and publish it again only if it became more severe or has another element. Severity does not
-// fall before the end.
+// replace flow, value, baseline and text, and publish it again only if it became more severe, has another element, or rests or is back.
+// Severity does not fall before the end.
 func (j *journal) publish(open **inference.Finding, f inference.Finding) {
 	old := *open
 	if old == nil {
@@ -61,13 +61,14 @@ func (j *journal) publish(open **inference.Finding, f inference.Finding) {
 		j.published = append(j.published, f)
 		return
 	}
+	turned := f.Resting != old.Resting
 	old.Flow, old.Updated, old.Value, old.Baseline, old.Text = f.Flow, j.now, f.Value, f.Baseline, f.Text
-	old.Statistic, old.Learning, old.Path = f.Statistic, f.Learning, f.Path
+	old.Statistic, old.Learning, old.Resting, old.Path = f.Statistic, f.Learning, f.Resting, f.Path
 	elsewhere := f.Element != (inference.Element{}) && f.Element != old.Element
 	if elsewhere {
 		old.Element = f.Element
 	}
-	if f.Severity > old.Severity || elsewhere {
+	if f.Severity > old.Severity || elsewhere || turned {
 		old.Severity = max(f.Severity, old.Severity)
 		j.published = append(j.published, *old)
 	}

@@ -257,7 +257,7 @@ func linkName(k inference.LinkKey) string {
 func (x *transits) publishOpen(l *transit, k inference.LinkKey, f *detect.Finding, w *detect.Window) {
 	out := inference.Finding{
 		Kind: inference.HighLatency, Severity: inference.Warning, Element: inference.ElementOfLink(k.Node, k.Peer), Statistic: "time on the link",
-		Value: w.P50, Baseline: f.Usual(&x.cfg), Learning: l.series.Learning(),
+		Value: w.P50, Baseline: f.Usual(&x.cfg), Learning: l.series.Learning(), Resting: l.series.Resting(),
 	}
 	if f.Grave(&x.cfg) {
 		out.Severity = inference.Critical

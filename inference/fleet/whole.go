@@ -86,6 +86,7 @@ type findingState struct {
 	Cause     string          `json:"cause,omitempty"`     // id of the finding that explains this one
 	Evidence  int             `json:"evidence,omitempty"`  // findings that this one explains
 	Learning  bool            `json:"learning,omitempty"`  // what is normal at this place is not known well yet
+	Resting   bool            `json:"resting,omitempty"`   // the place is as usual at present, and what was found is expected to come back
 	Statistic string          `json:"statistic,omitempty"` // what value is, such as "p99 latency"
 }
 
@@ -153,7 +154,7 @@ func newFindingState(f *inference.Finding) findingState {
 		ID: f.IDText(), Kind: f.Kind.String(), Severity: f.Severity.String(), Start: moment(f.Start), Updated: moment(f.Updated),
 		EgressIf: f.EgressIf, HWID: f.HWID, Reason: f.Reason, Folded: f.Folded,
 		Value: number64(f.Value), Baseline: number64(f.Baseline), Text: strings.ToValidUTF8(f.Text, "\uFFFD"),
-		Cause: f.CauseText(), Evidence: f.Evidence, Learning: f.Learning, Statistic: f.Statistic,
+		Cause: f.CauseText(), Evidence: f.Evidence, Learning: f.Learning, Resting: f.Resting, Statistic: f.Statistic,
 	}
 	if f.Element.Kind != inference.NoElement {
 		out.Element, _ = f.Element.MarshalJSON() // it fails for kinds that do not exist
@@ -188,7 +189,7 @@ func (s *findingState) Finding() (inference.Finding, error) {
 	f := inference.Finding{
 		Start: s.Start.UnixNano(), Updated: s.Updated.UnixNano(), EgressIf: s.EgressIf, HWID: s.HWID, Reason: s.Reason,
 		Folded: s.Folded, Value: math.NaN(), Baseline: math.NaN(), Text: s.Text,
-		Evidence: s.Evidence, Learning: s.Learning, Statistic: s.Statistic,
+		Evidence: s.Evidence, Learning: s.Learning, Resting: s.Resting, Statistic: s.Statistic,
 	}
 	var errs [9]error
 	f.ID, errs[0] = inference.ParseID(s.ID)

@@ -16,7 +16,7 @@ func exampleDocument() (*Document, []inference.Finding) {
 		{
 			ID: 0xabc, Kind: inference.HighLatency, Severity: inference.Warning, Start: 1_700_000_000_123_456_789, Updated: 1_700_000_010_123_456_789,
 			Node: 7, EgressIf: 3, Folded: true, Value: 2.5, Baseline: 1, Text: "p99 of node 7 interface 3 is 2.5 ms",
-			Element: inference.ElementOfLink(9, 7), Cause: 0xdef, Learning: true, Statistic: "p99 latency",
+			Element: inference.ElementOfLink(9, 7), Cause: 0xdef, Learning: true, Resting: true, Statistic: "p99 latency",
 		},
 		{
 			ID: math.MaxUint64, Kind: inference.PathChanged, Severity: inference.Critical, Start: 1, Updated: 2, End: 3, Flow: flowKey(5),

@@ -63,3 +63,33 @@ func TestCauseEnds(t *testing.T) {
 		t.Error("it has evidence again, and is not suspected")
 	}
 }
+
+// A finding that stays open because it came back before accuses nothing while its place is as usual, and does again when it is back.
+func TestRestingEnds(t *testing.T) {
+	cfg := DefaultConfig()
+	f := inference.Finding{ID: 1, Kind: inference.HighQueue, Severity: inference.Critical, Element: inference.Element{Kind: inference.InterfaceElement, Node: 3}, Node: 3}
+	cause := f
+	cause.ID, cause.Evidence = 2, 1
+	for _, open := range [][]inference.Finding{{f}, {f, cause}} {
+		s := New(cfg, crossings(t), by{{Kind: inference.InterfaceElement, Node: 3}: {3}})
+		suspected := func(resting bool) bool {
+			now := slices.Clone(open)
+			if now[0].Resting = resting; len(open) > 1 {
+				now[0].Cause = 2
+			}
+			return len(s.Step(&Cycle{NoNewWindow: true, NoNewRounds: true, Findings: now})) > 0
+		}
+		for range 3 {
+			for k := range 10 {
+				if !suspected(false) {
+					t.Fatalf("%d findings, cycle %d: it is not suspected", len(open), k)
+				}
+			}
+			for k := range 2 * cfg.ClearAfter {
+				if got, want := suspected(true), k < cfg.ClearAfter-1; got != want {
+					t.Fatalf("%d findings, %d cycles after it was as usual: suspected is %v", len(open), k+1, got)
+				}
+			}
+		}
+	}
+}

@@ -31,21 +31,22 @@ func (s *State) explainAll(all []inference.Finding) {
 }
 
 // found takes the open findings that stand for themselves, and causes while a finding that they explain is open: a cause stays open for new
-// evidence when its last one has ended, and says nothing of the links then. What probes report in the cycle comes before.
+// evidence when its last one has ended, and says nothing of the links then. One that is open though its place is as usual again, since it is
+// expected to come back, says nothing of the links until it does. What probes report in the cycle comes before.
 func (s *State) found(all []inference.Finding) {
 	if s.places == nil {
 		return
 	}
 	clear(s.alive)
 	for i := range all {
-		if f := &all[i]; f.End == 0 && f.Cause != 0 {
+		if f := &all[i]; f.End == 0 && f.Cause != 0 && !f.Resting {
 			s.alive[f.Cause] = true
 		}
 	}
 	s.forgetFollowed(all)
 	probed := len(s.now)
 	for i := range all {
-		if f := &all[i]; f.End == 0 && f.Cause == 0 && (f.Evidence == 0 || s.alive[f.ID]) && s.counts(f) && !s.follows(f) {
+		if f := &all[i]; f.End == 0 && f.Cause == 0 && !f.Resting && (f.Evidence == 0 || s.alive[f.ID]) && s.counts(f) && !s.follows(f) {
 			s.suspect(f, s.now[:probed:probed])
 		}
 	}

@@ -40,6 +40,7 @@ type finding struct {
 	Cause     string             `json:"cause,omitempty"`    // id of the finding that explains this one
 	Evidence  int                `json:"evidence,omitempty"` // findings that this one explains
 	Learning  bool               `json:"learning,omitempty"`
+	Resting   bool               `json:"resting,omitempty"` // as usual at present, and expected to come back
 	Statistic string             `json:"statistic,omitempty"`
 }
 
@@ -48,7 +49,7 @@ func newFinding(f *inference.Finding, n *names.Names) finding {
 		ID: f.IDText(), Kind: f.Kind.String(), Severity: f.Severity.String(),
 		StartMS: f.Start / 1e6, UpdatedMS: max(f.Updated, f.Start) / 1e6, EndMS: f.End / 1e6,
 		Flow: f.FlowText(), Path: f.PathText(), Value: finite(f.Value), Baseline: finite(f.Baseline), Text: n.Text(f.Text),
-		Cause: f.CauseText(), Evidence: f.Evidence, Learning: f.Learning, Statistic: f.Statistic,
+		Cause: f.CauseText(), Evidence: f.Evidence, Learning: f.Learning, Resting: f.Resting, Statistic: f.Statistic,
 	}
 	if f.Element.Kind != inference.NoElement {
 		out.Element = &f.Element

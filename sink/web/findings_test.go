@@ -18,7 +18,7 @@ func TestOpenFindingsOfPage(t *testing.T) {
 	}
 	list := []inference.Finding{
 		{ID: 1, Kind: inference.BlackHole, Severity: inference.Critical, Start: 5e9, Flow: flow, Element: inference.ElementOfFlow(flow), Text: "gone",
-			Path: []inference.HopKey{{Node: 13, EgressIf: 1}, {Node: 6}, {Node: 14, EgressIf: 2}}, Learning: true, Value: 1},
+			Path: []inference.HopKey{{Node: 13, EgressIf: 1}, {Node: 6}, {Node: 14, EgressIf: 2}}, Learning: true, Resting: true, Value: 1},
 		{ID: 2, Kind: inference.PathChanged, Severity: inference.Warning, Start: 6e9, Node: 7, Element: inference.ElementOfLink(7, 9), Text: "many left",
 			Value: 9, Evidence: 3, Cause: 1},
 	}

@@ -71,6 +71,7 @@ type Finding struct {
 	Value    float64
 	Evidence int
 	Learning bool
+	Resting  bool
 	EgressIf string             `json:"egress_if"`
 	StartMS  int64              `json:"start_ms"`
 	EndMS    int64              `json:"end_ms"`
@@ -133,7 +134,7 @@ func OpenFindings(list []Finding) (out []inference.Finding) {
 		if f.Path, err = inference.ParsePath(x.Path); err != nil {
 			continue
 		}
-		f.Text, f.Start, f.Value, f.Evidence, f.Learning = x.Text, x.StartMS*1e6, x.Value, x.Evidence, x.Learning
+		f.Text, f.Start, f.Value, f.Evidence, f.Learning, f.Resting = x.Text, x.StartMS*1e6, x.Value, x.Evidence, x.Learning, x.Resting
 		out = append(out, f)
 	}
 	return out
