@@ -91,7 +91,7 @@ func foreignPlans(c *cobra.Command, families []string, command, dir string, o pa
 	}
 	if dir != "" {
 		if err := papers.WriteQuestions(dir, list); err != nil {
-			return err
+			return cli.WrongInput(fmt.Errorf("--write-instances: %w", err))
 		}
 	}
 	if command == "" {

@@ -72,6 +72,7 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		"agent x", "agent --format xml",
 		"pipeline x", "pipeline --flows 0", "pipeline --format xml",
 		"planner nonsense", "planner --time-limit 0s", "planner --topologies nowhere", "planner --topologies text",
+		"planner --algorithm no-such-program", "planner --write-instances text",
 		"pint x", "pint --figure 8", "pint --runs -1", "pint --format xml", "pint --row nonsense",
 		"loop x", "loop nonsense", "loop --fault nonsense", "loop --format xml", "loop --seeds 0",
 		"fleet x", "fleet --brokers nowhere", "fleet --format xml",

@@ -41,9 +41,10 @@ func TestDemoRounds(t *testing.T) {
 			if closer && detailed == 0 {
 				detailed = at
 			}
-			if closer {
+			switch {
+			case closer && at-back < time.Minute: // what is found later than that is another matter
 				back = 0
-			} else if detailed > 0 && back == 0 {
+			case !closer && detailed > 0 && back == 0:
 				back = at
 			}
 		}
