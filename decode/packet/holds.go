@@ -49,8 +49,8 @@ func sumHolds(h []byte, cut bool) bool {
 	return sum == 0xffff
 }
 
-// used reports whether networks use the kind of an IPv6 address: global unicast as far as it is given out, SRv6, local, multicast, mapped; or one that somebody
-// wrote by hand, with zeros in it.
+// used reports whether networks use the kind of an IPv6 address: global unicast as far as it is given out, SRv6, local, multicast, mapped; or one written
+// by hand, with zeros in it.
 func used(a decode.Addr) bool {
 	switch b := a[0]; {
 	case b>>4 == 2, b == 0x3f, b == 0x5f, b&0xfe == 0xfc, b == 0xfe && a[1]&0x80 != 0, b == 0xff, b == 0:

@@ -317,7 +317,7 @@ func report20(p *Profile, packet *ip, b []byte, at, end int) (list []Object) {
 		r.Object["node_id"] = uint64(u32(b, at+4))
 		return r
 	}
-	// What tells of no flow, and of no hop that is wholly read, counts only in a datagram whose other reports can be read; what is cut, only if later ones can.
+	// A report without a flow and without a hop that is wholly read counts only in a datagram whose other reports can be read; what is cut, only if later ones can.
 	var read []*report
 	defer func() {
 		failed := func(o Object) bool { return o["error"] != nil }
