@@ -51,7 +51,7 @@ func TestDocument(t *testing.T) {
 		`"reports_malformed":7,"path_changes":3,"drop_reports":7,"other_hop_records":5},` +
 		`"findings":[{"id":"0000000000000abc","kind":"high-latency","severity":"warning","start":"2023-11-14T22:13:20.123456789Z",` +
 		`"updated":"2023-11-14T22:13:30.123456789Z","node":7,"egress_if":3,"folded":true,"value":2.5,"baseline":1,"text":"p99 of node 7 interface 3 is 2.5 ms",` +
-		`"element":{"kind":"link","node":7,"peer":9,"text":"link 7–9"},"cause":"0000000000000def","learning":true,"statistic":"p99 latency"},` +
+		`"element":{"kind":"link","node":7,"peer":9,"text":"link 7–9"},"cause":"0000000000000def","learning":true,"resting":true,"statistic":"p99 latency"},` +
 		`{"id":"ffffffffffffffff","kind":"path-change","severity":"critical","start":"1970-01-01T00:00:00.000000001Z","updated":"1970-01-01T00:00:00.000000002Z",` +
 		`"end":"1970-01-01T00:00:00.000000003Z","flow":{"src":"10.0.0.5","dst":"10.255.0.1","src_port":5,"dst_port":80,"protocol":6,"ip_version":4},"path":"13:1-6-14:2",` +
 		`"exporter":"10.0.0.1","hw_id":2,"drop_reason":9,"value":0,"baseline":0,"text":"a flow","evidence":3}]}`
