@@ -72,6 +72,9 @@ func (x *IPFIX) Read(b []byte) (lines []string, bad bool) {
 			panic(errIPFIX)
 		}
 		at, seq, domain := in.num(4), in.num(4), in.num(4)
+		if version == 9 && n > 0 && len(in) == 0 { // it counts records that are not there
+			panic(errIPFIX)
+		}
 		lines = append(lines, fmt.Sprintf("v%d time %d seq %d domain %d", version, at, seq, domain))
 		for len(in) > 0 {
 			id, size := in.num(2), in.num(2)
