@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/bench/findings"
-	"github.com/hopscope/hopscope/bench/papers"
+	"github.com/hopscope/hopscope/bench/papers/digests"
 	"github.com/hopscope/hopscope/inference/suspicion"
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/p4/steer"
@@ -238,10 +238,10 @@ func (d *demo) Picture(out io.Writer) error {
 		}
 		return x, y
 	}
-	c := papers.Chart{Title: "The demonstration: suspected directions of links, and faults", X: "minutes", Y: "directions of links, by name", Width: 1440, Height: 900}
+	c := digests.Chart{Title: "The demonstration: suspected directions of links, and faults", X: "minutes", Y: "directions of links, by name", Width: 1440, Height: 900}
 	x, y := lines(d.Faults, .4)
-	c.Series = append(c.Series, papers.Series{Name: "a fault touches it", X: x, Y: y})
+	c.Series = append(c.Series, digests.Series{Name: "a fault touches it", X: x, Y: y})
 	x, y = lines(d.Suspected, 0)
-	c.Series = append(c.Series, papers.Series{Name: "suspected", X: x, Y: y})
+	c.Series = append(c.Series, digests.Series{Name: "suspected", X: x, Y: y})
 	return c.Write(out)
 }

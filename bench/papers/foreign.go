@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hopscope/hopscope/bench/foreign"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/attention"
 	attentionsolve "github.com/hopscope/hopscope/planner/attention/solve"
@@ -80,7 +79,7 @@ func WriteQuestions(dir string, list []*Question) error {
 
 // ForeignTable runs a foreign program over instances and prints its plans beside the published algorithm and ours. Every plan passes the
 // same check. A program that gives no plan has a line that says why.
-func ForeignTable(ctx context.Context, w io.Writer, p *foreign.Program, list []*Question, o Options) error {
+func ForeignTable(ctx context.Context, w io.Writer, p *Program, list []*Question, o Options) error {
 	return table(w, "Plans of "+p.String()+", at most "+o.limit().String()+" each", func(t io.Writer) error {
 		fmt.Fprintln(t, "family\tinstance\tpublished\tours\tat least\ttheirs\tleft out\tseconds\tremark\t")
 		for _, q := range list {

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/bench/foreign"
 	"github.com/hopscope/hopscope/bench/papers"
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
@@ -29,7 +28,7 @@ func TestForeign(t *testing.T) {
 		t.Fatal(err)
 	}
 	list = append(list, schedules[0])
-	p, err := foreign.New(python+" ../../docs/examples/planner.py", time.Minute)
+	p, err := papers.NewProgram(python+" ../../docs/examples/planner.py", time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,12 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hopscope/hopscope/bench/papers"
+	"github.com/hopscope/hopscope/bench/papers/digests"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
 
 func pintCommand() *cobra.Command {
-	var o papers.PINTOptions
+	var o digests.Options
 	var figures []string
 	var format, svg string
 	c := &cobra.Command{
@@ -38,8 +38,8 @@ beside ours on the same input in the same run.
 				return err
 			}
 			for _, f := range figures {
-				if !slices.Contains(papers.PINTFigures(), f) {
-					return cli.Usagef("no figure %q; there are %s", f, strings.Join(papers.PINTFigures(), ", "))
+				if !slices.Contains(digests.Figures(), f) {
+					return cli.Usagef("no figure %q; there are %s", f, strings.Join(digests.Figures(), ", "))
 				}
 			}
 			if len(o.Rows) > 0 && !slices.Equal(figures, []string{"errors"}) {
@@ -53,7 +53,7 @@ beside ours on the same input in the same run.
 					return err
 				}
 			}
-			for _, name := range papers.PINTFigures() {
+			for _, name := range digests.Figures() {
 				if len(figures) > 0 && !slices.Contains(figures, name) {
 					continue
 				}
@@ -65,7 +65,7 @@ beside ours on the same input in the same run.
 		},
 	}
 	f := c.Flags()
-	f.StringSliceVar(&figures, "figure", nil, "only these: "+strings.Join(papers.PINTFigures(), ", ")+" (repeatable)")
+	f.StringSliceVar(&figures, "figure", nil, "only these: "+strings.Join(digests.Figures(), ", ")+" (repeatable)")
 	f.IntVar(&o.Runs, "runs", 0, "repetitions of each point; 0 for 10000, or less where one takes long")
 	f.StringArrayVar(&o.Rows, "row", nil, `of figure errors: only rows with this in their name, such as "Kentucky Datalink, distances: a node" (repeatable)`)
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of all random numbers")
@@ -74,12 +74,12 @@ beside ours on the same input in the same run.
 	return c
 }
 
-func printFigure(c *cobra.Command, name string, o papers.PINTOptions, format, svg string) error {
+func printFigure(c *cobra.Command, name string, o digests.Options, format, svg string) error {
 	var point atomic.Value
 	point.Store("")
 	o.Progress = func(p string) { point.Store(p) }
 	done := cli.ShowProgress(c.ErrOrStderr(), "figure "+name, func() string { return point.Load().(string) })
-	figure, err := papers.PINT(c.Context(), name, o)
+	figure, err := digests.Make(c.Context(), name, o)
 	done()
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func printFigure(c *cobra.Command, name string, o papers.PINTOptions, format, sv
 	return figure.Print(c.OutOrStdout())
 }
 
-func writeChart(path string, chart *papers.Chart) (err error) {
+func writeChart(path string, chart *digests.Chart) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
 		return err

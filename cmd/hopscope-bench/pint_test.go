@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/bench/papers"
+	"github.com/hopscope/hopscope/bench/papers/digests"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
 
@@ -28,7 +28,7 @@ func TestBenchPINT(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var f papers.PINTFigure
+	var f digests.Figure
 	if err := json.Unmarshal([]byte(out), &f); err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hopscope/hopscope/bench/foreign"
 	"github.com/hopscope/hopscope/bench/papers"
 	"github.com/hopscope/hopscope/bench/pipeline"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
@@ -97,7 +96,7 @@ func foreignPlans(c *cobra.Command, families []string, command, dir string, o pa
 	if command == "" {
 		return nil
 	}
-	p, err := foreign.New(command, o.Limit)
+	p, err := papers.NewProgram(command, o.Limit)
 	if err != nil {
 		return cli.Usagef("--algorithm %q: %w", command, err)
 	}

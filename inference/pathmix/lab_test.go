@@ -201,7 +201,7 @@ func fabrics(t testing.TB) (list []*net) {
 // wide is a real network with paths of equal cost.
 func wide(t testing.TB, name string) *net {
 	t.Helper()
-	f, err := os.Open("../../bench/papers/networks/" + name + ".txt")
+	f, err := os.Open("../../bench/papers/digests/networks/" + name + ".txt")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func fatTree(k int) *network {
 
 // kdl is Kentucky Datalink; hosts are everywhere.
 func kdl(t testing.TB) *network {
-	text, err := os.ReadFile("../../bench/papers/networks/kdl.txt")
+	text, err := os.ReadFile("../../bench/papers/digests/networks/kdl.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

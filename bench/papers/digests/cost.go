@@ -1,4 +1,4 @@
-package papers
+package digests
 
 import (
 	"fmt"
@@ -18,14 +18,14 @@ import (
 const costFlows = 1_000_000
 
 // costScheme is what the cost tables decode: two digests of 8 bits.
-func (b *pintBench) costScheme(d int) (*pint.Scheme, error) {
+func (b *bench) costScheme(d int) (*pint.Scheme, error) {
 	c := pint.Hybrid(8, d)
 	c.Seed, c.Instances = uint32(b.o.Seed), 2
 	return pint.New(c)
 }
 
 // cost measures time and memory of decoding.
-func (b *pintBench) cost() error {
+func (b *bench) cost() error {
 	kdl, err := readNetwork("Kentucky Datalink", "kdl.txt")
 	if err != nil {
 		return err
@@ -58,8 +58,8 @@ func makeTrace(s *pint.Scheme, path []uint32, packets int, r *rand.Rand) *traceO
 }
 
 // decodedCost times digests of flows whose path is known.
-func (b *pintBench) decodedCost(n *network) error {
-	t := pintTable{
+func (b *bench) decodedCost(n *network) error {
+	t := table{
 		Title:   "Cost of a digest once the path is known, " + n.name,
 		Columns: []string{"coding", "digest", "hops", "ns a digest: least of 15", "median"},
 		Notes:   []string{"1000 flows in turn, or as many as runs are asked for; times of this machine, whose other work makes medians larger."},
@@ -90,7 +90,7 @@ func (b *pintBench) decodedCost(n *network) error {
 }
 
 // verify gives the nanoseconds that a digest takes.
-func (b *pintBench) verify(n *network, scheme *pint.Scheme, hops int) (least, median float64, err error) {
+func (b *bench) verify(n *network, scheme *pint.Scheme, hops int) (least, median float64, err error) {
 	our, err := newOurTracer(n, scheme, knowledge{links: true, routing: pathtrace.Distance})
 	if err != nil {
 		return 0, 0, err
@@ -123,8 +123,8 @@ func (b *pintBench) verify(n *network, scheme *pint.Scheme, hops int) (least, me
 }
 
 // undecidedCost times digests until the path is known.
-func (b *pintBench) undecidedCost(n *network) error {
-	t := pintTable{
+func (b *bench) undecidedCost(n *network) error {
+	t := table{
 		Title:   fmt.Sprintf("Cost of a digest until the path is known, 2 × 8 bits, %s, paths of %d", n.name, n.longest()),
 		Columns: []string{"known", "flows", "packets a flow", "µs a digest: mean", "p99", "most"},
 		Notes:   []string{"Each flow is traced five times, and the least time of each digest counts; times of this machine."},
@@ -190,7 +190,7 @@ func (t *ourTracer) times(flow *traceOf) []float64 {
 }
 
 // memoryCost fills a tracer, and a pool of latency sketches, with flows.
-func (b *pintBench) memoryCost() error {
+func (b *bench) memoryCost() error {
 	tree, err := topo.FatTree(8)
 	if err != nil {
 		return err
@@ -209,7 +209,7 @@ func (b *pintBench) memoryCost() error {
 		flows = min(100*b.o.Runs, costFlows)
 	}
 	b.progress(fmt.Sprintf("%d flows", flows))
-	t := pintTable{
+	t := table{
 		Title:   fmt.Sprintf("Memory of %d flows at once with paths of 5 switches, %s", flows, n.name),
 		Columns: []string{"what", "bytes a flow", "MB"},
 	}

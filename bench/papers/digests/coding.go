@@ -1,4 +1,4 @@
-package papers
+package digests
 
 import (
 	"fmt"
@@ -36,8 +36,8 @@ func mostlyXOR() pint.Config {
 }
 
 // coding makes figure 5: how fast 25 values arrive that fit into a digest each.
-func (b *pintBench) coding() error {
-	t := pintTable{
+func (b *bench) coding() error {
+	t := table{
 		Title:   fmt.Sprintf("Figure 5: packets until %d hops with values of the digest's width are known", codingHops),
 		Columns: []string{"scheme", "τ", "p", "runs", "mean", "median", "p99", "paper: median / p99"},
 		Notes:   []string{"In brackets: 95 % confidence. Writers are chosen by decode/pint; a digest of one unknown writer is peeled, or all are eliminated."},

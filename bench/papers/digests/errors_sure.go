@@ -1,4 +1,4 @@
-package papers
+package digests
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 const warmFlows = 20_000
 
 // certainTable measures how many digests it takes until a path is published, and until it has no mark.
-func (b *pintBench) certainTable(n *network) error {
-	t := pintTable{
+func (b *bench) certainTable(n *network) error {
+	t := table{
 		Title:   fmt.Sprintf("Packets until a path is told, and until it has no mark, %s, 2 × 8 bits", n.name),
 		Columns: []string{"known", "tracer", "hops", "runs", "told: mean", "p99", "without a mark: mean", "p99"},
 	}
@@ -40,7 +40,7 @@ func (b *pintBench) certainTable(n *network) error {
 }
 
 // certainAt follows flows of one tracer that has seen so many others. A fresh one sees no other flow.
-func (b *pintBench) certainAt(n *network, k knowledge, hops, warm, runs int) (told, certain []int, err error) {
+func (b *bench) certainAt(n *network, k knowledge, hops, warm, runs int) (told, certain []int, err error) {
 	scheme, err := errorScheme(b.o.Seed)
 	if err != nil {
 		return nil, nil, err

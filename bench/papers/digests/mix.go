@@ -1,4 +1,4 @@
-package papers
+package digests
 
 import (
 	"fmt"
@@ -44,7 +44,7 @@ type mixed struct {
 
 // mixBench has what all plans share.
 type mixBench struct {
-	*pintBench
+	*bench
 	network *network
 	load    latencyLoad
 	latency *pint.Levels
@@ -52,12 +52,12 @@ type mixBench struct {
 }
 
 // mix makes figure 11.
-func (b *pintBench) mix() error {
+func (b *bench) mix() error {
 	tree, err := topo.FatTree(8)
 	if err != nil {
 		return err
 	}
-	m := &mixBench{pintBench: b, network: newNetwork("Fat-tree k = 8", tree), load: latencyLoads[0]}
+	m := &mixBench{bench: b, network: newNetwork("Fat-tree k = 8", tree), load: latencyLoads[0]}
 	if m.latency, err = latencyCode(8); err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (b *pintBench) mix() error {
 	if err != nil {
 		return err
 	}
-	t := pintTable{
+	t := table{
 		Title: fmt.Sprintf("Figure 11: three queries in %d bits, %s, paths of %d switches", mixBits, m.network.name, latencyHops),
 		Columns: []string{"plan", "path in", "shares: path", "latency", "utilisation", "runs", "packets until the path is known", "vs. alone",
 			"latency error, %: median", "vs. alone", "tail", "vs. alone", "utilisation error, %", "vs. alone"},
@@ -107,7 +107,7 @@ func (b *pintBench) mix() error {
 // takes fewest.
 func (m *mixBench) measureWidths() (measured []querymix.Width, best querymix.Width, err error) {
 	best = mixWidths[0]
-	t := pintTable{
+	t := table{
 		Title:   "Figure 11: packets until the path is known, by ways to use 8 bits",
 		Columns: []string{"instances × bits", "runs", "mean", "p99"},
 		Notes:   []string{"Links and distances are known, and every packet carries the query. In brackets: 95 % confidence. The planner is told the means."},

@@ -1,4 +1,4 @@
-package papers
+package digests
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ const (
 
 // errors measures how often paths are wrong where the map is. Where only some rows are asked for, they are the same ones as among
 // all.
-func (b *pintBench) errors() error {
+func (b *bench) errors() error {
 	kdl, err := readNetwork("Kentucky Datalink", "kdl.txt")
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func errorName(n *network, k *knowledge, e *mapError) string {
 }
 
 // wanted reports whether a row is asked for.
-func (b *pintBench) wanted(row string) bool {
+func (b *bench) wanted(row string) bool {
 	return len(b.o.Rows) == 0 || slices.ContainsFunc(b.o.Rows, func(part string) bool { return strings.Contains(row, part) })
 }
 
@@ -99,8 +99,8 @@ type errorRuns struct {
 	stated calibration
 }
 
-func (b *pintBench) errorTable(n *network, k knowledge, charted bool) error {
-	t := pintTable{
+func (b *bench) errorTable(n *network, k knowledge, charted bool) error {
+	t := table{
 		Title: fmt.Sprintf("Errors of the map, %s, %s, 2 × 8 bits, %d digests a flow", n.name, k.name, errorDigests),
 		Columns: []string{"error", "flows", "touched", "told without a mark: ever wrong", "at the end, %", "with a mark: ever wrong, %",
 			"untouched: right, %", "digests", "touched: right, or its wrong hop named, %", "within 10 ×, %", "digests"},
@@ -216,7 +216,7 @@ func mapOf(n *network, k knowledge, scheme *pint.Scheme) pathtrace.Config {
 }
 
 // errorRow follows flows that meet an error. The model of the map without one is used where the map is not what is wrong.
-func (b *pintBench) errorRow(n *network, k knowledge, e *mapError, right *pathtrace.Model) (*errorRuns, error) {
+func (b *bench) errorRow(n *network, k knowledge, e *mapError, right *pathtrace.Model) (*errorRuns, error) {
 	flows := b.o.Runs
 	if flows == 0 {
 		flows = errorFlows

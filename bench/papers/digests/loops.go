@@ -1,4 +1,4 @@
-package papers
+package digests
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ const loopBatch = 4000
 
 // loops measures Algorithm 2: false alarms on paths without a loop, whose switches all differ, and how long a packet goes
 // round in a loop until a switch reports it.
-func (b *pintBench) loops() error {
-	alarms := pintTable{
+func (b *bench) loops() error {
+	alarms := table{
 		Title:   "Loop detection: false alarms of packets on paths without a loop",
 		Columns: []string{"T", "bits of the hash", "switches", "packets", "alarms", "rate", "expected", "paper"},
 		Notes: []string{
@@ -47,7 +47,7 @@ func (b *pintBench) loops() error {
 		packets := float64(len(counts) * loopBatch)
 		alarms.Rows = append(alarms.Rows, []any{c.l.T, c.l.Bits, c.hops, int(packets), n, poisson(n, packets), expectedAlarms(&c.l, c.hops), c.paper})
 	}
-	found := pintTable{
+	found := table{
 		Title:   "Loop detection: a packet passes 4 switches and then goes round for good",
 		Columns: []string{"T", "bits of the hash", "switches in the loop", "runs", "hops in it until the report: median", "p99", "not in 250"},
 		Notes: []string{

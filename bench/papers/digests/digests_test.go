@@ -1,4 +1,4 @@
-package papers
+package digests
 
 import (
 	"math"
@@ -10,7 +10,7 @@ import (
 )
 
 // row gives the row of a table whose first cells are these.
-func (f *PINTFigure) row(t *testing.T, table int, first ...string) []any {
+func (f *Figure) row(t *testing.T, table int, first ...string) []any {
 	t.Helper()
 rows:
 	for _, r := range f.Tables[table].Rows {
@@ -28,7 +28,7 @@ rows:
 // TestCoding compares with section 4.2 and figure 5 of PINT: Baseline is the coupon collector's problem.
 func TestCoding(t *testing.T) {
 	const runs = 6000
-	f, err := PINT(t.Context(), "5", PINTOptions{Seed: 1, Runs: runs})
+	f, err := Make(t.Context(), "5", Options{Seed: 1, Runs: runs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +68,8 @@ func TestSpray(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, b := newNetwork("Fat-tree k = 8", tree), &pintBench{ctx: t.Context(), o: PINTOptions{Seed: 1, Runs: 20}}
-	f := &PINTFigure{Tables: make([]pintTable, 1)}
+	n, b := newNetwork("Fat-tree k = 8", tree), &bench{ctx: t.Context(), o: Options{Seed: 1, Runs: 20}}
+	f := &Figure{Tables: make([]table, 1)}
 	for _, c := range []sprayCase{{paths: 4, digests: 200, least: .1}, {paths: 4, digests: 200, wrong: .01}} {
 		if err := b.sprayRow(&f.Tables[0], n, c, 8, 2); err != nil {
 			t.Fatal(err)
@@ -106,7 +106,7 @@ func TestTraceback(t *testing.T) {
 		t.Fatal(err)
 	}
 	const runs, hops = 300, 12
-	b := &pintBench{ctx: t.Context(), o: PINTOptions{Seed: 1, Runs: runs}}
+	b := &bench{ctx: t.Context(), o: Options{Seed: 1, Runs: runs}}
 	measure := func(name string, begin func() tracer) float64 {
 		s, wrong, err := b.trace(n, hops, name, func() (tracer, error) { return begin(), nil })
 		if err != nil || wrong > 0 {
@@ -147,7 +147,7 @@ func TestTraceback(t *testing.T) {
 
 // TestLoops compares counts of false alarms with the sum that bounds them.
 func TestLoops(t *testing.T) {
-	f, err := PINT(t.Context(), "loops", PINTOptions{Seed: 1, Runs: 60})
+	f, err := Make(t.Context(), "loops", Options{Seed: 1, Runs: 60})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestLoops(t *testing.T) {
 
 // TestLatencyErrors checks that compression keeps the mean, and that sketches lose little.
 func TestLatencyErrors(t *testing.T) {
-	b := &pintBench{ctx: t.Context(), o: PINTOptions{Seed: 1, Runs: 60}, out: &PINTFigure{}}
+	b := &bench{ctx: t.Context(), o: Options{Seed: 1, Runs: 60}, out: &Figure{}}
 	if err := b.codeErrors(); err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestOurTracer(t *testing.T) {
 		t.Fatal(err)
 	}
 	const hops, runs = 20, 200
-	b := &pintBench{ctx: t.Context(), o: PINTOptions{Seed: 1, Runs: runs}}
+	b := &bench{ctx: t.Context(), o: Options{Seed: 1, Runs: runs}}
 	last := math.Inf(1)
 	for _, k := range knowledges[1:] { // all switches, and links, and distances
 		s, wrong, err := b.trace(n, hops, k.name, func() (tracer, error) { return newOurTracer(n, scheme, k) })
@@ -216,8 +216,8 @@ func TestOurTracer(t *testing.T) {
 
 // TestFigures runs every figure a little: tables have as many cells as columns, and charts are small.
 func TestFigures(t *testing.T) {
-	for _, name := range PINTFigures() {
-		f, err := PINT(t.Context(), name, PINTOptions{Seed: 1, Runs: 4})
+	for _, name := range Figures() {
+		f, err := Make(t.Context(), name, Options{Seed: 1, Runs: 4})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +239,7 @@ func TestFigures(t *testing.T) {
 			}
 		}
 	}
-	if _, err := PINT(t.Context(), "7", PINTOptions{}); err == nil {
+	if _, err := Make(t.Context(), "7", Options{}); err == nil {
 		t.Error("there is no figure 7")
 	}
 }

@@ -1,4 +1,4 @@
-package papers
+package digests
 
 import (
 	"fmt"
@@ -121,7 +121,7 @@ func (m *kllMethod) quantile(hop int, q float64) float64 {
 }
 
 // latencyErrors makes figure 9.
-func (b *pintBench) latencyErrors() error {
+func (b *bench) latencyErrors() error {
 	if err := b.codeErrors(); err != nil {
 		return err
 	}
@@ -177,8 +177,8 @@ func (b *pintBench) latencyErrors() error {
 	return nil
 }
 
-func (b *pintBench) latencyTable(title, x string, variants []latencyVariant) pintTable {
-	t := pintTable{
+func (b *bench) latencyTable(title, x string, variants []latencyVariant) table {
+	t := table{
 		Title:   title,
 		Columns: []string{"quantile", x, "runs", "values, not coded"},
 		Notes: []string{
@@ -196,7 +196,7 @@ func (b *pintBench) latencyTable(title, x string, variants []latencyVariant) pin
 	return t
 }
 
-func (b *pintBench) latencyCharts(file, title, x string, variants []latencyVariant) []Chart {
+func (b *bench) latencyCharts(file, title, x string, variants []latencyVariant) []Chart {
 	var charts []Chart
 	for _, q := range latencyQuantiles {
 		c := Chart{File: fmt.Sprintf("pint-figures-9-%s-p%.0f", file, 100*q), Title: fmt.Sprintf("%s: p%.0f", title, 100*q), X: x, Y: "relative error, %", LogX: true}
@@ -210,7 +210,7 @@ func (b *pintBench) latencyCharts(file, title, x string, variants []latencyVaria
 }
 
 // latencyPoint measures all variants on the same packets.
-func (b *pintBench) latencyPoint(load latencyLoad, packets int, variants []latencyVariant, x float64, t *pintTable, charts []Chart) error {
+func (b *bench) latencyPoint(load latencyLoad, packets int, variants []latencyVariant, x float64, t *table, charts []Chart) error {
 	codes := map[int]*pint.Levels{}
 	for _, v := range variants {
 		if codes[v.bits] == nil {
@@ -341,8 +341,8 @@ func rank(sorted []uint64, q float64) float64 {
 }
 
 // codeErrors measures what compression does to values: randomised rounding keeps their mean, rounding to the nearest does not.
-func (b *pintBench) codeErrors() error {
-	t := pintTable{
+func (b *bench) codeErrors() error {
+	t := table{
 		Title:   "Figure 9: codes of latencies, error of one value",
 		Columns: []string{"load", "bits", "values", "bias, %", "mean error, %", "bias of the nearest code, %"},
 		Notes:   []string{"Bias: mean of decoded / value - 1. In brackets: 95 % confidence."},

@@ -1,4 +1,4 @@
-package papers
+package digests
 
 import (
 	"math"
@@ -16,7 +16,7 @@ func TestErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &pintBench{ctx: t.Context(), o: PINTOptions{Seed: rand.Uint64(), Runs: 300}, out: &PINTFigure{}}
+	b := &bench{ctx: t.Context(), o: Options{Seed: rand.Uint64(), Runs: 300}, out: &Figure{}}
 	for _, k := range knowledges[2:] {
 		if err := b.errorTable(newNetwork("fat-tree k = 4", g), k, true); err != nil {
 			t.Fatal(err)

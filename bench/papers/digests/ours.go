@@ -1,4 +1,4 @@
-package papers
+package digests
 
 import (
 	"math/rand/v2"

@@ -1,4 +1,4 @@
-package papers
+package digests
 
 import (
 	"fmt"
@@ -34,7 +34,7 @@ type sprayRun struct {
 }
 
 // spray measures how often the paths of sprayed flows are found, which the paper does not ask.
-func (b *pintBench) spray() error {
+func (b *bench) spray() error {
 	var fabrics []*network
 	for _, k := range []int{8, 16} {
 		g, err := topo.FatTree(k)
@@ -54,7 +54,7 @@ func (b *pintBench) spray() error {
 	}
 	columns := []string{"network", "instances × bits", "paths", "smallest share, %", "wrong digests, %", "digests", "runs", "exactly found, %", "with inseparable ones, %", "share of ghosts"}
 	notes := []string{"Exactly: all paths that are used and no other. Ghosts: paths that are told and not used. In brackets: 95 % confidence (Wilson)."}
-	t := pintTable{Title: "Packets spread over several shortest paths: paths found", Columns: columns, Notes: notes}
+	t := table{Title: "Packets spread over several shortest paths: paths found", Columns: columns, Notes: notes}
 	for _, n := range fabrics {
 		for _, c := range sprayCases {
 			if err := b.sprayRow(&t, n, c, 8, 2); err != nil {
@@ -67,7 +67,7 @@ func (b *pintBench) spray() error {
 			return err
 		}
 	}
-	widths := pintTable{Title: "Packets spread over several shortest paths: by the coding", Columns: columns, Notes: notes}
+	widths := table{Title: "Packets spread over several shortest paths: by the coding", Columns: columns, Notes: notes}
 	for _, w := range sprayWidths {
 		for _, c := range []sprayCase{{4, 200, .1, 0, 60}, {4, 800, .1, 0, 60}, {16, 2000, .03, 0, 10}} {
 			if err := b.sprayRow(&widths, fabrics[0], c, w.bits, w.instances); err != nil {
@@ -80,7 +80,7 @@ func (b *pintBench) spray() error {
 }
 
 // sprayRow repeats a case.
-func (b *pintBench) sprayRow(t *pintTable, n *network, c sprayCase, bits, instances int) error {
+func (b *bench) sprayRow(t *table, n *network, c sprayCase, bits, instances int) error {
 	config := pint.Published(bits)
 	config.Instances, config.Seed = instances, uint32(b.o.Seed)
 	scheme, err := pint.New(config)

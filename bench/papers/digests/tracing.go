@@ -1,4 +1,4 @@
-package papers
+package digests
 
 import (
 	"fmt"
@@ -31,7 +31,7 @@ type traced struct {
 const giveUp = 100_000
 
 // tracing makes figure 10: how many packets it takes until a path is known.
-func (b *pintBench) tracing() error {
+func (b *bench) tracing() error {
 	kdl, err := readNetwork("Kentucky Datalink", "kdl.txt")
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ type pathMethod struct {
 }
 
 // pathMethods are all lines for a network.
-func (b *pintBench) pathMethods(n *network, d int) ([]pathMethod, error) {
+func (b *bench) pathMethods(n *network, d int) ([]pathMethod, error) {
 	ams := func(m int) func() (tracer, error) {
 		return func() (tracer, error) { return &amsTracer{m: m, nodes: n.nodes()}, nil }
 	}
@@ -130,8 +130,8 @@ func oneLayer(c pint.Config) pint.Config {
 }
 
 // traceNetwork makes the table and the charts of one network.
-func (b *pintBench) traceNetwork(n *network, d int, lengths []int, file string) error {
-	t := pintTable{
+func (b *bench) traceNetwork(n *network, d int, lengths []int, file string) error {
+	t := table{
 		Title:   fmt.Sprintf("Figure 10: packets until a path is known, %s, %d switches, paths of up to %d", n.name, n.graph.NumNodes(), n.longest()),
 		Columns: []string{"digest", "coding", "method", "hops", "runs", "mean", "p99", "wrong"},
 		Notes: []string{
@@ -176,7 +176,7 @@ func (b *pintBench) traceNetwork(n *network, d int, lengths []int, file string) 
 }
 
 // trace repeats one point.
-func (b *pintBench) trace(n *network, hops int, method string, begin func() (tracer, error)) (summary, int, error) {
+func (b *bench) trace(n *network, hops int, method string, begin func() (tracer, error)) (summary, int, error) {
 	stream := fmt.Sprintf("%s, %d hops", n.name, hops)
 	results, err := sample(b, stream+": "+method, stream, b.runs(10_000), func() (func(*rand.Rand) (traced, error), error) {
 		t, err := begin()

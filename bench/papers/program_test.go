@@ -1,4 +1,4 @@
-package foreign
+package papers
 
 import (
 	"context"
@@ -42,15 +42,15 @@ func TestAnswer(t *testing.T) {
 		want string // in the error
 		is   error
 	}{
-		{how: "echo"}, {how: "deaf"}, {"fail", "exit status 3: no idea !!!", nil}, {"flood", "", ErrLength}, {"hang", "", ErrTime},
+		{how: "echo"}, {how: "deaf"}, {"fail", "exit status 3: no idea !!!", nil}, {"flood", "", errLength}, {"hang", "", errTime},
 	} {
 		t.Run(x.how, func(t *testing.T) {
 			t.Setenv("HOPSCOPE_FOREIGN", x.how)
-			p, err := New(os.Args[0]+" -x", time.Minute)
+			p, err := NewProgram(os.Args[0]+" -x", time.Minute)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if x.is == ErrTime {
+			if x.is == errTime {
 				p.Limit = -startTime + time.Millisecond
 			}
 			answer, took, err := p.Answer(t.Context(), instance)
@@ -65,7 +65,7 @@ func TestAnswer(t *testing.T) {
 	t.Setenv("HOPSCOPE_FOREIGN", "hang")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	p, err := New(os.Args[0], time.Hour)
+	p, err := NewProgram(os.Args[0], time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,9 +74,9 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-func TestNew(t *testing.T) {
+func TestNewProgram(t *testing.T) {
 	for _, command := range []string{"", "  ", "/nowhere/no-such-program --fast"} {
-		if _, err := New(command, time.Second); err == nil {
+		if _, err := NewProgram(command, time.Second); err == nil {
 			t.Errorf("%q is a command", command)
 		}
 	}

@@ -1,6 +1,4 @@
-// Package foreign runs algorithms of other programs over the instances of the benches: an instance goes to the program's standard
-// input as one JSON object, and its answer comes from standard output.
-package foreign
+package papers
 
 import (
 	"bytes"
@@ -21,23 +19,24 @@ const (
 
 // The ways in which a program gives no answer.
 var (
-	ErrTime   = errors.New("no answer in time")
-	ErrLength = fmt.Errorf("an answer of more than %d bytes", maxAnswer)
-	ErrEmpty  = errors.New("no command")
+	errTime   = errors.New("no answer in time")
+	errLength = fmt.Errorf("an answer of more than %d bytes", maxAnswer)
+	errEmpty  = errors.New("no command")
 )
 
-// Program is a command with its arguments. It runs once for each instance.
+// Program is the command of a foreign planner, with its arguments. It runs once for each instance, which is one JSON object on its
+// standard input; the answer is its standard output.
 type Program struct {
 	args []string
 	// Limit is the time for one answer. The start of the program has 10 s besides, since interpreters take a while.
 	Limit time.Duration
 }
 
-// New makes a program of a command line, whose words are separated by spaces. No shell reads it.
-func New(command string, limit time.Duration) (*Program, error) {
+// NewProgram makes a program of a command line, whose words are separated by spaces. No shell reads it.
+func NewProgram(command string, limit time.Duration) (*Program, error) {
 	args := strings.Fields(command)
 	if len(args) == 0 {
-		return nil, ErrEmpty
+		return nil, errEmpty
 	}
 	if _, err := exec.LookPath(args[0]); err != nil {
 		return nil, err
@@ -54,7 +53,7 @@ func (p *Program) Answer(ctx context.Context, instance any) (answer []byte, took
 	if err != nil {
 		return nil, 0, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, p.Limit+startTime, ErrTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, p.Limit+startTime, errTime)
 	defer cancel()
 	c := exec.CommandContext(ctx, p.args[0], p.args[1:]...)
 	out, said := &bounded{most: maxAnswer, cancel: cancel}, &bounded{most: maxError}
@@ -65,7 +64,7 @@ func (p *Program) Answer(ctx context.Context, instance any) (answer []byte, took
 	took = time.Since(start)
 	switch {
 	case out.cut:
-		return nil, took, ErrLength
+		return nil, took, errLength
 	case ctx.Err() != nil:
 		return nil, took, context.Cause(ctx)
 	case err != nil:

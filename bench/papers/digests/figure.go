@@ -1,4 +1,4 @@
-package papers
+package digests
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"text/tabwriter"
 )
 
-// PINTOptions says how the figures of PINT (R. Ben Basat et al., SIGCOMM 2020) are made again.
-type PINTOptions struct {
+// Options says how the figures of PINT (R. Ben Basat et al., SIGCOMM 2020) are made again.
+type Options struct {
 	Seed uint64
 	// Runs is the number of repetitions of each point; 0 means 10 000, less where a run is long, which the table says. The result
 	// depends on Seed and Runs alone, not on how many cores there are.
@@ -26,32 +26,32 @@ type PINTOptions struct {
 	Progress func(point string) // called when a point begins; may be nil
 }
 
-// pintFigures are the figures of the paper that are made again.
-var pintFigures = []struct {
+// figures are the figures of the paper that are made again.
+var figures = []struct {
 	name string
-	make func(*pintBench) error
+	make func(*bench) error
 }{
-	{"5", (*pintBench).coding},
-	{"9", (*pintBench).latencyErrors},
-	{"10", (*pintBench).tracing},
-	{"11", (*pintBench).mix},
-	{"loops", (*pintBench).loops},
-	{"spray", (*pintBench).spray},
-	{"cost", (*pintBench).cost},
-	{"errors", (*pintBench).errors},
+	{"5", (*bench).coding},
+	{"9", (*bench).latencyErrors},
+	{"10", (*bench).tracing},
+	{"11", (*bench).mix},
+	{"loops", (*bench).loops},
+	{"spray", (*bench).spray},
+	{"cost", (*bench).cost},
+	{"errors", (*bench).errors},
 }
 
-// PINTFigures are the names that PINT takes.
-func PINTFigures() []string {
+// Figures are the names that [Make] takes.
+func Figures() []string {
 	var names []string
-	for _, f := range pintFigures {
+	for _, f := range figures {
 		names = append(names, f.name)
 	}
 	return names
 }
 
-// pintTable is a table of a figure.
-type pintTable struct {
+// table is a table of a figure.
+type table struct {
 	Title   string   `json:"title"`
 	Notes   []string `json:"notes,omitempty"`
 	Columns []string `json:"columns"`
@@ -65,44 +65,44 @@ type Interval struct {
 	High  float64 `json:"high"`
 }
 
-// PINTFigure is one figure of the paper, repeated.
-type PINTFigure struct {
-	Name   string      `json:"figure"`
-	Seed   uint64      `json:"seed"`
-	Tables []pintTable `json:"tables"`
-	Charts []Chart     `json:"-"`
+// Figure is one figure of the paper, repeated.
+type Figure struct {
+	Name   string  `json:"figure"`
+	Seed   uint64  `json:"seed"`
+	Tables []table `json:"tables"`
+	Charts []Chart `json:"-"`
 }
 
-// PINT makes one of PINTFigures again.
-func PINT(ctx context.Context, name string, o PINTOptions) (*PINTFigure, error) {
-	for _, f := range pintFigures {
+// Make makes one of [Figures] again.
+func Make(ctx context.Context, name string, o Options) (*Figure, error) {
+	for _, f := range figures {
 		if f.name == name {
-			b := &pintBench{ctx: ctx, o: o, out: &PINTFigure{Name: name, Seed: o.Seed}}
+			b := &bench{ctx: ctx, o: o, out: &Figure{Name: name, Seed: o.Seed}}
 			if err := f.make(b); err != nil {
 				return nil, fmt.Errorf("figure %s: %w", name, err)
 			}
 			return b.out, nil
 		}
 	}
-	return nil, fmt.Errorf("no figure %q: there are %s", name, strings.Join(PINTFigures(), ", "))
+	return nil, fmt.Errorf("no figure %q: there are %s", name, strings.Join(Figures(), ", "))
 }
 
-// pintBench makes a figure.
-type pintBench struct {
+// bench makes a figure.
+type bench struct {
 	ctx context.Context
-	o   PINTOptions
-	out *PINTFigure
+	o   Options
+	out *Figure
 }
 
 // runs is how often a point is repeated if it should take no more than most.
-func (b *pintBench) runs(most int) int {
+func (b *bench) runs(most int) int {
 	if b.o.Runs > 0 {
 		return b.o.Runs
 	}
 	return min(most, 10_000)
 }
 
-func (b *pintBench) progress(point string) {
+func (b *bench) progress(point string) {
 	if b.o.Progress != nil {
 		b.o.Progress(point)
 	}
@@ -111,7 +111,7 @@ func (b *pintBench) progress(point string) {
 // sample repeats an experiment. Each worker makes its own with begin; a run gets random numbers that depend on the options' seed, the
 // name of the stream and the number of the run, so that experiments with the same stream meet the same packets. The results are in
 // the order of the runs. The point names the experiment in progress.
-func sample[T any](b *pintBench, point, stream string, runs int, begin func() (func(r *rand.Rand) (T, error), error)) ([]T, error) {
+func sample[T any](b *bench, point, stream string, runs int, begin func() (func(r *rand.Rand) (T, error), error)) ([]T, error) {
 	b.progress(point)
 	h := fnv.New64a()
 	io.WriteString(h, stream)
@@ -194,7 +194,7 @@ func (s *summary) share(n int) float64 {
 }
 
 // Print writes a figure's tables.
-func (f *PINTFigure) Print(w io.Writer) error {
+func (f *Figure) Print(w io.Writer) error {
 	for _, t := range f.Tables {
 		fmt.Fprintf(w, "%s\n", t.Title)
 		tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
