@@ -13,6 +13,7 @@ import (
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/cross"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -70,9 +71,9 @@ func collected(t *testing.T, name string, boot uint64, frames []ingest.Frame) []
 // merged merges records of collectors as a consumer does, window by window.
 func merged(t *testing.T, records []fleet.Out) (windows []*inference.Window) {
 	t.Helper()
-	cross := fleet.DefaultCrossLimits()
+	shared := cross.DefaultLimits()
 	cfg := fleet.Options{
-		Window: int64(time.Second), Name: "consumer", Cross: &cross,
+		Window: int64(time.Second), Name: "consumer", Cross: &shared,
 		Limits: inference.Limits{Hops: 1e5, Exporters: 1e5, Flows: 1e5, Paths: 1e5, Drops: 1e5, Faults: 1e5, Numbers: 1e5, Arrivals: 1e5},
 	}
 	m, err := fleet.NewMerger(cfg)

@@ -31,7 +31,7 @@ import (
 //   - Hops. Which hops a full table folds into the one called other depends on the order in which they came. No record
 //     is lost: the sum over all hops is exact.
 //
-// Where the reports of an exporter or of a flow reach several collectors, nothing of that holds by itself: fleet.Cross then puts
+// Where the reports of an exporter or of a flow reach several collectors, nothing of that holds by itself: cross.Crossing then puts
 // the merged partial right, by its [Numbers] and [Arrival]s, and says how far.
 //
 // A Partial shares no memory with what was added to it, and has one user at a time.

@@ -15,6 +15,7 @@ import (
 	"github.com/hopscope/hopscope/collector/inventory"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/cross"
 	"github.com/hopscope/hopscope/inference/shard"
 	logs "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
@@ -147,8 +148,8 @@ func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *c
 }
 
 // crossLimits are those of what follows exporters and flows of a slice, with the settings that collectors have for theirs.
-func crossLimits(cfg *config) *fleet.CrossLimits {
-	l := fleet.DefaultCrossLimits()
+func crossLimits(cfg *config) *cross.Limits {
+	l := cross.DefaultLimits()
 	l.Window, l.MaxGap = cfg.Exporters.Tracking.Window, cfg.Exporters.Tracking.MaxGap
 	l.Horizon = max(l.Horizon, 4*cfg.Window)
 	l.Idle = max(l.Idle, 2*l.Horizon)

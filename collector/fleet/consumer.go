@@ -21,6 +21,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/cross"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/ingest"
@@ -56,7 +57,7 @@ type Options struct {
 	Shard  func() (*shard.State, error)
 
 	// Cross bounds what corrects exporters and flows that reach several collectors, for a slice; nil corrects nothing.
-	Cross *fleet.CrossLimits
+	Cross *cross.Limits
 	// Expected gives the collectors that the roster names. Several goroutines call it. nil knows of none but those that are heard.
 	Expected func() []fleet.Expected
 	// Rows makes rows of a merged slice that any reader understands, for topic series; nil makes nothing.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/fleet/cross"
 )
 
 // crosser corrects what collectors have in common: exporters that several of them heard, and flows that move from one to the
@@ -18,6 +19,7 @@ type crosser interface {
 	// AddStatement adds the statistics that a [Statement] gives for a run. They say nothing of what is missing.
 	AddStatement(from string, q *inference.Partial)
 	Finish(p *inference.Partial) // p is what they all saw, merged, and is put right
+	Taken() []int64              // labels of other windows that have to be made again for it
 	AppendState(b []byte) []byte // of what is remembered between windows
 	ReadState(b []byte) error    // what AppendState wrote
 }
@@ -64,8 +66,8 @@ func NewMerger(o Options) (*Merger, error) {
 	}
 	m := &Merger{Gate: g, codec: NewCodec(o.MaxValue, o.Limits)}
 	if o.Cross != nil {
-		x := newCrossing(*o.Cross)
-		m.cross, m.again = x, func() crosser { return x.again() }
+		x := cross.New(*o.Cross)
+		m.cross, m.again = x, func() crosser { return x.Again() }
 	}
 	return m, nil
 }
@@ -86,13 +88,19 @@ func (m *Merger) Add(r *Record) (Event, error) {
 	if v.Closing != nil {
 		s := sum{cross: m.cross, adder: adder{codec: m.codec, one: &m.one, sum: m.partial()}}
 		e.Closed = s.merge(v.Closing)
-		if x, ok := m.cross.(*crossing); ok {
-			for _, end := range x.taken {
-				m.makeAgain(end)
-			}
-		}
+		m.makeTakenAgain(m.cross)
 	}
 	return e, err
+}
+
+// makeTakenAgain marks the windows whose claims a correction changed.
+func (m *Merger) makeTakenAgain(c crosser) {
+	if c == nil {
+		return
+	}
+	for _, end := range c.Taken() {
+		m.makeAgain(end)
+	}
 }
 
 func (m *Merger) partial() *inference.Partial {
@@ -337,11 +345,7 @@ func (r *Rebuild) Merged() (*Merged, error) {
 		s.cross = r.m.again()
 	}
 	merged := s.merge(c)
-	if again, ok := s.cross.(*recrossing); ok {
-		for _, end := range again.taken {
-			r.m.makeAgain(end)
-		}
-	}
+	r.m.makeTakenAgain(s.cross)
 	return merged, nil
 }
 

@@ -239,6 +239,7 @@ func (c *crosses) Finish(p *inference.Partial) {
 	c.told = append(c.told, fmt.Sprint("finish ", p.Reports))
 	p.Reports++
 }
+func (c *crosses) Taken() []int64              { return nil }
 func (c *crosses) AppendState(b []byte) []byte { return append(b, "state"...) }
 func (c *crosses) ReadState(b []byte) error {
 	if c.told = append(c.told, string(b)); string(b) != "state" {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/fleet/cross"
 )
 
 // Options says how the records of a partition become windows: those of windows for a [Merger], of reports for a [Gate], of series
@@ -22,7 +23,7 @@ type Options struct {
 	// records were appended; 0 is for ever. A slice that is behind and sends its windows one by one is waited for.
 	Silence int64
 	Limits  inference.Limits // of the partial of one record
-	Cross   *CrossLimits     // of a Merger: corrects exporters and flows that reach several collectors; nil corrects nothing
+	Cross   *cross.Limits    // of a Merger: corrects exporters and flows that reach several collectors; nil corrects nothing
 	Fetch   Fetch            // reads records again whose values are not in memory; nil keeps all values
 
 	MaxOpen      int   // windows that are open at the same time

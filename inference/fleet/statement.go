@@ -3,7 +3,6 @@ package fleet
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/hopscope/hopscope/inference"
 )
@@ -59,21 +58,12 @@ func (h *Head) statedFor() (of runKey, ok bool) {
 	return runKey{s.From, s.Boot}, len(h.Sources) == 1 && s.From != "" && s.Boot != 0 && !isPseudo(s.From) && h.Seq >= statementSeq
 }
 
-// maxRunName is the most bytes of what name returns.
-const maxRunName = MaxName + 1 + 16
-
-// name distinguishes a run from all others, also of the same collector.
+// name distinguishes a run from all others, also of the same collector, as package cross reads it.
 func (k runKey) name() string {
 	if k.boot == 0 {
 		return k.from
 	}
 	return k.from + "/" + strconv.FormatUint(k.boot, 16)
-}
-
-// collectorOf is the collector of a run, by what name returned.
-func collectorOf(run string) string {
-	name, _, _ := strings.Cut(run, "/")
-	return name
 }
 
 // addStatement adds a statement for a run, of which some records may be there: exporters that they have are left out.

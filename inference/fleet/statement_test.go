@@ -11,6 +11,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/fleet/cross"
 	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/internal/rounds"
 )
@@ -274,8 +275,8 @@ func TestKilled(t *testing.T) {
 	check := func(kills []kill, every int64) {
 		cases++
 		m := newMerger(t, func(o *Options) {
-			cross := DefaultCrossLimits()
-			o.Cross, o.Limits, o.Patience = &cross, limits, 3
+			shared := cross.DefaultLimits()
+			o.Cross, o.Limits, o.Patience = &shared, limits, 3
 		})
 		k := &killed{t: t, due: map[int64][]Record{}, m: m, windows: map[int64]inference.ExporterStats{}}
 		k.run(kills, last)
@@ -391,10 +392,10 @@ func TestKilledLate(t *testing.T) {
 	for seed := range uint64(rounds.Of(120, 10000)) {
 		rng := rand.New(rand.NewPCG(seed, 27))
 		m := newMerger(t, func(o *Options) {
-			cross := DefaultCrossLimits()
-			o.Cross, o.Limits, o.Patience = &cross, limits, 3
+			shared := cross.DefaultLimits()
+			o.Cross, o.Limits, o.Patience = &shared, limits, 3
 			if seed%2 == 1 {
-				cross.Horizon = time.Duration(5 * tick)
+				shared.Horizon = time.Duration(5 * tick)
 			}
 		})
 		k := &killed{t: t, due: map[int64][]Record{}, m: m, windows: map[int64]inference.ExporterStats{}}

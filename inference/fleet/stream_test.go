@@ -10,6 +10,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/fleet/cross"
 	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/inference/shard"
 )
@@ -70,7 +71,7 @@ func TestStreams(t *testing.T) {
 		for i := range slicer.Slices() {
 			mergers = append(mergers, newMerger(t, func(c *Options) {
 				if c.Slice = i; seed%2 == 1 {
-					limits := DefaultCrossLimits()
+					limits := cross.DefaultLimits()
 					c.Cross = &limits
 				}
 			}))

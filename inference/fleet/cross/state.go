@@ -1,4 +1,4 @@
-package fleet
+package cross
 
 import (
 	"math"
@@ -11,6 +11,9 @@ import (
 // crossVersion is the first byte of the state of a crossing. Version 1 has neither gaps nor eras, and is written where it says the same.
 const crossVersion = 2
 
+// maxRunName is the most bytes of the name of a run: a collector of 253, a slash, and 16 digits.
+const maxRunName = 253 + 1 + 16
+
 // Extended numbers begin at firstEpoch and grow. The bounds keep sums and differences of them from wrapping.
 const (
 	nearest  = firstEpoch / 2
@@ -18,11 +21,11 @@ const (
 )
 
 // AppendState appends what c knows between two windows, for ReadState. What was the same for two of them has the same bytes.
-func (c *crossing) AppendState(b []byte) []byte { return state.Append(b, c.code) }
+func (c *Crossing) AppendState(b []byte) []byte { return state.Append(b, c.code) }
 
 // ReadState makes c know what AppendState wrote, by a crossing whose limits were not higher. Other bytes are refused with a
 // [*state.Error], and then c knows nothing.
-func (c *crossing) ReadState(b []byte) error {
+func (c *Crossing) ReadState(b []byte) error {
 	refused := c.stats.Refused
 	c.clear()
 	c.stats.Refused = refused
@@ -33,7 +36,7 @@ func (c *crossing) ReadState(b []byte) error {
 	return err
 }
 
-func (x *crossing) code(c *state.Coder) {
+func (x *Crossing) code(c *state.Coder) {
 	newest := uint8(crossVersion)
 	if !c.Reading() && x.former() {
 		newest--
@@ -60,7 +63,7 @@ func (x *crossing) code(c *state.Coder) {
 }
 
 // former reports whether version 1 says all that is known.
-func (x *crossing) former() bool {
+func (x *Crossing) former() bool {
 	for _, e := range x.exporters {
 		if e.shared || len(e.eras) > 0 || e.goneOut != 0 || e.missed != 0 || e.base != x.end {
 			return false
@@ -74,7 +77,7 @@ func (x *crossing) former() bool {
 	return true
 }
 
-func (x *exporter) code(c *state.Coder, l *CrossLimits, version uint8, end int64) {
+func (x *exporter) code(c *state.Coder, l *Limits, version uint8, end int64) {
 	if version == 1 {
 		x.codeFormer(c, l, end)
 		return
@@ -96,7 +99,7 @@ func (x *exporter) code(c *state.Coder, l *CrossLimits, version uint8, end int64
 }
 
 // codeFormer codes an exporter as version 1 has it.
-func (x *exporter) codeFormer(c *state.Coder, l *CrossLimits, end int64) {
+func (x *exporter) codeFormer(c *state.Coder, l *Limits, end int64) {
 	var e era
 	var since, due int64
 	c.Text("owner", maxRunName, &x.owner, &e.former)
@@ -137,7 +140,7 @@ func (s *stream) codeGaps(c *state.Coder) {
 	})
 }
 
-func (s *stream) code(c *state.Coder, l *CrossLimits) {
+func (s *stream) code(c *state.Coder, l *Limits) {
 	state.FixedTo(c, "width", 32, &s.width)
 	c.Check("width", s.width > 0)
 	c.Flag("mark", &s.marked)

@@ -1,4 +1,4 @@
-package fleet
+package cross
 
 import (
 	"fmt"
@@ -25,8 +25,8 @@ type hearing struct {
 	rng      *rand.Rand
 	trackers []*sequence.Tracker
 	one      *sequence.Tracker
-	cross    *crossing
-	limits   CrossLimits
+	cross    *Crossing
+	limits   Limits
 	width    uint8
 	addrs    []uint64 // of the collectors
 	end      int64
@@ -47,9 +47,9 @@ func newHearing(t *testing.T, name string, seed uint64, collectors, runs int) *h
 	w := &hearing{t: t, name: name, rng: rng, end: 1.7e18, window: []int64{1e9, 10e9}[rng.IntN(2)], width: []uint8{22, 32}[rng.IntN(2)], same: true,
 		one: sequence.New(sequence.DefaultConfig(), seed), wide: inference.Limits{Exporters: 1e6, Numbers: 1e6, Arrivals: 1e6, Paths: 1e6, Flows: 1e6}}
 	w.past = map[int64][]*inference.Partial{}
-	w.limits = DefaultCrossLimits()
+	w.limits = DefaultLimits()
 	w.limits.Horizon = 40e9
-	w.cross = newCrossing(w.limits)
+	w.cross = New(w.limits)
 	for i := range collectors {
 		tr := sequence.New(sequence.DefaultConfig(), seed+uint64(i))
 		tr.ReportNumbers(runs)
@@ -78,7 +78,7 @@ func (w *hearing) turn(all []datagram) {
 		}
 	}
 	var merged, other inference.Partial
-	again := newCrossing(w.limits) // in another order, from its state
+	again := New(w.limits) // in another order, from its state
 	if err := again.ReadState(w.cross.AppendState(nil)); err != nil {
 		w.t.Fatalf("%s: %v", w.name, err)
 	}
@@ -150,7 +150,7 @@ func (w *hearing) turn(all []datagram) {
 func (w *hearing) again(ago int) {
 	w.t.Helper()
 	end := w.end - int64(ago)*w.window
-	a := w.cross.again()
+	a := w.cross.Again()
 	a.Begin(end)
 	var merged inference.Partial
 	for i, q := range w.past[end] {
@@ -320,7 +320,7 @@ func TestCross(t *testing.T) {
 		for _, name := range []string{"moves", "spray", "copies", "evens and odds", "some copies", "mixed"} {
 			w := newHearing(t, fmt.Sprintf("%s among %d, seed %d", name, collectors, seed), seed, collectors, 1000)
 			w.limits.Runs = 4000
-			w.cross = newCrossing(w.limits)
+			w.cross = New(w.limits)
 			w.shuffled = seed%2 == 0
 			s := send(rng, w, 3+rng.IntN(25), policies(rng, collectors, w.window)[name])
 			for _, all := range s.windows {
@@ -365,7 +365,7 @@ func TestCrossFew(t *testing.T) {
 		for _, name := range []string{"moves", "spray", "evens and odds", "mixed"} {
 			w := newHearing(t, fmt.Sprintf("%s among %d, seed %d", name, collectors, seed), seed, collectors, 4+rng.IntN(20))
 			w.limits.Runs = 4 + rng.IntN(30)
-			w.cross = newCrossing(w.limits)
+			w.cross = New(w.limits)
 			w.shuffled = true
 			s := send(rng, w, 3+rng.IntN(25), policies(rng, collectors, w.window)[name])
 			for _, all := range s.windows {
@@ -617,7 +617,7 @@ func TestCrossLate(t *testing.T) {
 func TestCrossLateSpray(t *testing.T) {
 	w := newHearing(t, "late spray", 7, 2, 4000)
 	w.limits.Runs = 4000
-	w.cross = newCrossing(w.limits)
+	w.cross = New(w.limits)
 	w.window = 10e9
 	n, k := uint32(1000), 0
 	for i := range 10 {

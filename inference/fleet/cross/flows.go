@@ -1,4 +1,4 @@
-package fleet
+package cross
 
 import (
 	"cmp"
@@ -26,7 +26,7 @@ type event struct {
 }
 
 // addEvents lists the events of a collector.
-func (c *crossing) addEvents(from string, q *inference.Partial) {
+func (c *Crossing) addEvents(from string, q *inference.Partial) {
 	for i := range q.PathChanges() {
 		e := event{from, false, q.PathChanges()[i]}
 		e.From, e.To = slices.Clone(e.From), slices.Clone(e.To)
@@ -53,7 +53,7 @@ func (e *event) compare(o *event) int {
 }
 
 // finishFlows follows the flows through the window, and lists in p the path changes that one collector would have seen.
-func (c *crossing) finishFlows(p *inference.Partial) {
+func (c *Crossing) finishFlows(p *inference.Partial) {
 	slices.SortFunc(c.events, func(a, b event) int { return a.compare(&b) })
 	var out []inference.PathChange
 	for i := range c.events {
@@ -77,7 +77,7 @@ func (c *crossing) finishFlows(p *inference.Partial) {
 }
 
 // applyEvent takes an event, and reports whether the flow has changed its path; then e holds the change.
-func (c *crossing) applyEvent(e *event) bool {
+func (c *Crossing) applyEvent(e *event) bool {
 	x := c.flows[e.Flow]
 	if x == nil {
 		c.flows[e.Flow] = &flow{id: e.PathID, path: e.To, owner: e.from, changes: e.Changes, last: e.Time}
@@ -110,7 +110,7 @@ func (c *crossing) applyEvent(e *event) bool {
 }
 
 // forget lets flows leave that are idle, or that are too many.
-func (c *crossing) forget() {
+func (c *Crossing) forget() {
 	if c.end-c.swept >= int64(c.limits.Idle)/16 {
 		c.swept = c.end
 		for k, x := range c.flows {

@@ -1,4 +1,4 @@
-package fleet
+package cross
 
 import (
 	"slices"
@@ -6,7 +6,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// recrossing corrects a window that is made again because something of it came late. It is used like a crossing and knows what that
+// Recrossing corrects a window that is made again because something of it came late. It is used like a crossing and knows what that
 // one published of the window; windows in between are not known to it.
 //
 // What the crossing claimed of a shared exporter (Lost, Provisional, Down, Restarts) stays claimed, and everything else is added up
@@ -16,26 +16,26 @@ import (
 // numbers in stretches of which only the number of numbers is known, they are right together. This holds for the last windows of a shared
 // exporter in which something was claimed, 32 of them. Path changes pass as they were reported: a flow that moved in a window that came
 // late has not changed its path.
-type recrossing struct {
-	cross  *crossing
-	part   *crossing
+type Recrossing struct {
+	cross  *Crossing
+	part   *Crossing
 	owners map[inference.ExporterKey]inference.ExporterStats // reported by the runs that had the exporters alone
 	taken  []int64                                           // labels of windows whose claims were others
 }
 
-// again corrects windows anew that c corrected. It has the same user as c, between two windows.
-func (c *crossing) again() *recrossing {
-	return &recrossing{cross: c, part: newCrossing(c.limits), owners: map[inference.ExporterKey]inference.ExporterStats{}}
+// Again corrects windows anew that c corrected. It has the same user as c, between two windows.
+func (c *Crossing) Again() *Recrossing {
+	return &Recrossing{cross: c, part: New(c.limits), owners: map[inference.ExporterKey]inference.ExporterStats{}}
 }
 
 // Begin begins the window with this label.
-func (a *recrossing) Begin(end int64) {
+func (a *Recrossing) Begin(end int64) {
 	a.part.Begin(end)
 	clear(a.owners)
 }
 
 // Add adds what a run of a collector saw of the slice in the window, late or not.
-func (a *recrossing) Add(from string, q *inference.Partial) {
+func (a *Recrossing) Add(from string, q *inference.Partial) {
 	a.part.Add(from, q)
 	for k, x := range a.cross.exporters {
 		if e := q.Exporter(k); e != nil && x.ownerAt(a.part.end) == from {
@@ -47,10 +47,10 @@ func (a *recrossing) Add(from string, q *inference.Partial) {
 }
 
 // AddStatement adds what a statement has of the window.
-func (a *recrossing) AddStatement(from string, q *inference.Partial) { a.part.AddStatement(from, q) }
+func (a *Recrossing) AddStatement(from string, q *inference.Partial) { a.part.AddStatement(from, q) }
 
 // claimOf returns what was claimed of an exporter in the window.
-func (a *recrossing) claimOf(k inference.ExporterKey, x *exporter) claim {
+func (a *Recrossing) claimOf(k inference.ExporterKey, x *exporter) claim {
 	if known := x.claimIn(a.part.end); known != nil {
 		return *known
 	}
@@ -67,7 +67,7 @@ func (x *exporter) claimIn(end int64) *claim {
 }
 
 // Finish ends the window and corrects p, into which everything was merged that was added.
-func (a *recrossing) Finish(p *inference.Partial) {
+func (a *Recrossing) Finish(p *inference.Partial) {
 	c := a.part
 	for k, x := range a.cross.exporters {
 		if owner := x.ownerAt(c.end); !x.shared && c.end > x.base && slices.ContainsFunc(c.heard[k], func(from string) bool { return from != owner }) {
@@ -110,15 +110,18 @@ func (a *recrossing) Finish(p *inference.Partial) {
 	p.DropAcross()
 }
 
-// AppendState appends nothing: recrossing knows nothing between windows.
-func (a *recrossing) AppendState(b []byte) []byte { return b }
+// Taken returns the labels of windows whose Down counts numbers that came late: they have to be made again.
+func (a *Recrossing) Taken() []int64 { return a.taken }
+
+// AppendState appends nothing: a Recrossing knows nothing between windows.
+func (a *Recrossing) AppendState(b []byte) []byte { return b }
 
 // ReadState reads what AppendState wrote.
-func (a *recrossing) ReadState([]byte) error { return nil }
+func (a *Recrossing) ReadState([]byte) error { return nil }
 
 // addLate takes numbers and gaps of a window that is over. Most of them are known. Owner is what the run said that had the exporter alone
 // then, nil if it said nothing; end is the label of the window, and now that of the last one. It returns the labels of windows whose Down it took some of.
-func (x *exporter) addLate(all []sentNumbers, gaps []sentGap, owner *inference.ExporterStats, end, now int64, l *CrossLimits) (taken []int64) {
+func (x *exporter) addLate(all []sentNumbers, gaps []sentGap, owner *inference.ExporterStats, end, now int64, l *Limits) (taken []int64) {
 	alone := x.ownerAt(end)
 	before := x.missing()
 	for _, s := range x.streams {
@@ -154,7 +157,7 @@ func (x *exporter) addLate(all []sentNumbers, gaps []sentGap, owner *inference.E
 
 // insertLate adds numbers. It returns how many of them seemed to be missing when a window passed last as its owner reported it, outside of
 // the gaps that were known then: no window has them as lost.
-func (x *exporter) insertLate(n *sentNumbers, l *CrossLimits) (found int64) {
+func (x *exporter) insertLate(n *sentNumbers, l *Limits) (found int64) {
 	for _, s := range x.streams {
 		m := s.member(n.from, n.To)
 		if s.width != n.Width || n.Unknown || m != nil && m.epoch != s.epoch {

@@ -1,4 +1,4 @@
-package fleet
+package cross
 
 import (
 	"cmp"
@@ -57,7 +57,7 @@ func (x *exporter) until() int64 {
 }
 
 // share makes the exporter a shared one from a window on, for the horizon.
-func (x *exporter) share(end int64, l *CrossLimits) {
+func (x *exporter) share(end int64, l *Limits) {
 	if len(x.eras) == 0 || !x.shared && end > x.until() {
 		if len(x.eras) == maxEras {
 			x.eras = slices.Delete(x.eras, 0, 1)
@@ -235,7 +235,7 @@ func (s *stream) open(g gap) {
 }
 
 // openGaps adds the gaps that runs reported, behind their numbers, after the window that ends at end.
-func (x *exporter) openGaps(all []sentGap, end int64, l *CrossLimits) {
+func (x *exporter) openGaps(all []sentGap, end int64, l *Limits) {
 	for i := range all {
 		g := &all[i]
 		var of *stream
@@ -261,7 +261,7 @@ func (x *exporter) openGaps(all []sentGap, end int64, l *CrossLimits) {
 
 // near extends a number that is near a reference, and reports whether it is: not farther ahead than what counts as lost, nor
 // farther behind than what can come late.
-func (s *stream) near(n uint32, ref uint64, l *CrossLimits) (at uint64, ok bool) {
+func (s *stream) near(n uint32, ref uint64, l *Limits) (at uint64, ok bool) {
 	mask := s.mask()
 	if behind := (ref - uint64(n)) & mask; behind <= min(uint64(l.Window), mask>>2) {
 		return ref - behind, true
@@ -271,7 +271,7 @@ func (s *stream) near(n uint32, ref uint64, l *CrossLimits) (at uint64, ok bool)
 }
 
 // place extends a number, and reports whether it is near the others of the stream.
-func (s *stream) place(n uint32, l *CrossLimits) (at uint64, ok bool) {
+func (s *stream) place(n uint32, l *Limits) (at uint64, ok bool) {
 	if at, ok = s.near(n, s.before, l); ok || at <= s.head() {
 		return at, true
 	}
@@ -279,7 +279,7 @@ func (s *stream) place(n uint32, l *CrossLimits) (at uint64, ok bool) {
 }
 
 // addWindow takes what the collectors received in a window, sorted by width, part and collector.
-func (x *exporter) addWindow(all []sentNumbers, end int64, l *CrossLimits) {
+func (x *exporter) addWindow(all []sentNumbers, end int64, l *Limits) {
 	for _, s := range x.streams {
 		s.before = s.head()
 		for i := range all {
@@ -312,7 +312,7 @@ func (x *exporter) addWindow(all []sentNumbers, end int64, l *CrossLimits) {
 
 // find gives the stream that a collector hears: the one that it heard before, or one that others hear and that has such
 // numbers, or one that is silent, or else a new one.
-func (x *exporter) find(n *sentNumbers, end int64, l *CrossLimits) *stream {
+func (x *exporter) find(n *sentNumbers, end int64, l *Limits) *stream {
 	var own, near, alike, silent *stream
 	for _, s := range x.streams {
 		if s.width != n.Width {
@@ -375,7 +375,7 @@ func (s *stream) begin(first uint64, runs []inference.Run) {
 }
 
 // join takes what a member received.
-func (x *exporter) join(s *stream, m *listener, n *sentNumbers, l *CrossLimits) {
+func (x *exporter) join(s *stream, m *listener, n *sentNumbers, l *Limits) {
 	if s.fresh { // with these numbers
 		s.fresh = false
 		m.epoch, m.head = s.epoch, s.head()
@@ -512,7 +512,7 @@ func (s *stream) trim(most int) {
 }
 
 // turn ends a window of a stream.
-func (s *stream) turn(end int64, l *CrossLimits) {
+func (s *stream) turn(end int64, l *Limits) {
 	if !s.marked {
 		s.mark, s.markEnd, s.marked = s.head(), end, true
 	} else if end-s.markEnd >= settleAfter {
@@ -523,7 +523,7 @@ func (s *stream) turn(end int64, l *CrossLimits) {
 }
 
 // noteHeard notes which collectors heard the exporter in a window.
-func (x *exporter) noteHeard(heard []string, end int64, l *CrossLimits) {
+func (x *exporter) noteHeard(heard []string, end int64, l *Limits) {
 	if len(heard) == 0 {
 		return
 	}
@@ -535,7 +535,7 @@ func (x *exporter) noteHeard(heard []string, end int64, l *CrossLimits) {
 
 // correct ends a window and corrects the sum of the exporter's statistics, if there were any. Present says that they have those of its
 // owner. It returns the labels of windows that have as missed what came in this one.
-func (x *exporter) correct(e *inference.ExporterStats, present bool, end int64, l *CrossLimits) (taken []int64) {
+func (x *exporter) correct(e *inference.ExporterStats, present bool, end int64, l *Limits) (taken []int64) {
 	x.streams = slices.DeleteFunc(x.streams, func(s *stream) bool {
 		idle := len(s.members) == 0 || end-s.heard > int64(l.Idle)
 		if idle {

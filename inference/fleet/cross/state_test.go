@@ -1,4 +1,4 @@
-package fleet
+package cross
 
 import (
 	"bytes"
@@ -12,11 +12,11 @@ import (
 )
 
 // crossed is a Cross that has seen exporters and flows of several collectors.
-func crossed(seed uint64) *crossing {
+func crossed(seed uint64) *Crossing {
 	rng := rand.New(rand.NewPCG(seed, 51))
-	limits := DefaultCrossLimits()
+	limits := DefaultLimits()
 	limits.Exporters, limits.Flows, limits.Runs = 50, 50, 16
-	c := newCrossing(limits)
+	c := New(limits)
 	end := int64(1.7e18)
 	for range 10 {
 		end += 1e9
@@ -74,7 +74,7 @@ func TestCrossState(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, tt.want)
 		}
 	}
-	small := newCrossing(CrossLimits{Exporters: 5, Flows: 50, Runs: 16})
+	small := New(Limits{Exporters: 5, Flows: 50, Runs: 16})
 	if err := small.ReadState(b); !errors.Is(err, state.ErrRange) {
 		t.Errorf("more exporters than the limit: %v", err)
 	}
@@ -82,7 +82,7 @@ func TestCrossState(t *testing.T) {
 
 // TestCrossHostile: states with some bytes changed are refused, or Cross lives on with what they say.
 func TestCrossHostile(t *testing.T) {
-	limits := DefaultCrossLimits()
+	limits := DefaultLimits()
 	limits.Exporters, limits.Flows, limits.Runs = 50, 50, 16
 	good, accepted := crossed(3).AppendState(nil), 0
 	rng := rand.New(rand.NewPCG(1, 53))
@@ -102,9 +102,9 @@ func TestCrossHostile(t *testing.T) {
 
 // TestCrossExporters: exporters beyond the limit pass as they are reported.
 func TestCrossExporters(t *testing.T) {
-	limits := DefaultCrossLimits()
+	limits := DefaultLimits()
 	limits.Exporters = 3
-	c := newCrossing(limits)
+	c := New(limits)
 	for end := int64(1e9); end < 5e9; end += 1e9 {
 		c.Begin(end)
 		var p inference.Partial
@@ -138,15 +138,15 @@ func FuzzCrossState(f *testing.F) {
 	for seed := range uint64(3) {
 		f.Add(crossed(seed).AppendState(nil))
 	}
-	limits := DefaultCrossLimits()
+	limits := DefaultLimits()
 	limits.Exporters, limits.Flows, limits.Runs = 50, 50, 16
 	f.Fuzz(func(t *testing.T, b []byte) { livesOn(t, limits, b) })
 }
 
 // livesOn reads a state that may be anything, and goes on from it if it is accepted.
-func livesOn(t *testing.T, limits CrossLimits, b []byte) (accepted bool) {
+func livesOn(t *testing.T, limits Limits, b []byte) (accepted bool) {
 	t.Helper()
-	c, d := newCrossing(limits), newCrossing(limits)
+	c, d := New(limits), New(limits)
 	if err := c.ReadState(b); err != nil {
 		var at *state.Error
 		if !errors.As(err, &at) || at.Offset < 0 || at.Offset > len(b) {
@@ -189,14 +189,14 @@ func FuzzCross(f *testing.F) {
 		f.Add(b, b)
 	}
 	wide := inference.Limits{Hops: 100, Flows: 100, Paths: 100, Drops: 100, Faults: 100, Exporters: 100, Numbers: 100, Arrivals: 100}
-	limits := DefaultCrossLimits()
+	limits := DefaultLimits()
 	limits.Exporters, limits.Flows, limits.Runs = 4, 4, 8
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		var a, b inference.Partial
 		if a.ReadBinary(first, wide) != nil || b.ReadBinary(second, wide) != nil {
 			return
 		}
-		c := newCrossing(limits)
+		c := New(limits)
 		for i := range int64(3) {
 			var p inference.Partial
 			c.Begin(i * 1e9)
@@ -205,7 +205,7 @@ func FuzzCross(f *testing.F) {
 			p.Merge(&a)
 			p.Merge(&b)
 			c.Finish(&p)
-			d := newCrossing(limits)
+			d := New(limits)
 			state := c.AppendState(nil)
 			if err := d.ReadState(state); err != nil || !bytes.Equal(d.AppendState(nil), state) {
 				t.Fatalf("a state is read as another one: %v", err)

@@ -1,16 +1,22 @@
-package fleet
+// Package cross reconciles what several collectors of a fleet saw of the same exporters and flows: numbers that are missing at one
+// collector and came to another, and flows that moved from one collector to another. It is pure. Windows of one slice go in, in the
+// order of their labels, and the merged partial of each is put right.
+//
+// A run of a collector is named by its collector, and by "/" and a number where a collector has several runs.
+package cross
 
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 )
 
-// CrossLimits bounds the memory of a crossing and says what it takes for the same.
-type CrossLimits struct {
+// Limits bounds the memory of a Crossing, and says which numbers belong together.
+type Limits struct {
 	Exporters int           // of the slice that are known at a time; further ones pass as their collectors report them
 	Runs      int           // of numbers of an exporter; of older ones it is only known how many came
 	Flows     int           // of the slice that are known at a time; those without a report for longest leave
@@ -20,14 +26,14 @@ type CrossLimits struct {
 	Idle      time.Duration // an entry without a report for so long is forgotten
 }
 
-// DefaultCrossLimits are those of a slice.
-func DefaultCrossLimits() CrossLimits {
-	return CrossLimits{
+// DefaultLimits returns the limits for one slice.
+func DefaultLimits() Limits {
+	return Limits{
 		Exporters: 4096, Runs: 256, Flows: 65536, Window: 1 << 18, MaxGap: 1 << 20, Horizon: 2 * time.Minute, Idle: time.Hour,
 	}
 }
 
-// crossing corrects the merged partials of one slice for exporters and flows that reach several collectors.
+// Crossing corrects the merged partials of one slice for exporters and flows that reach several collectors.
 //
 // # Exporters
 //
@@ -67,16 +73,16 @@ func DefaultCrossLimits() CrossLimits {
 //
 // # What comes late
 //
-// A window is added once. If parts of it come when later windows are done, [crossing.again] makes it again.
+// A window is added once. If parts of it come when later windows are done, [Crossing.Again] makes it again.
 //
-// The result depends on what is added to a window and not on the order. A crossing has one user at a time.
-type crossing struct {
-	limits    CrossLimits
+// The result depends on what is added to a window and not on the order. A Crossing has one user at a time.
+type Crossing struct {
+	limits    Limits
 	end       int64
 	exporters map[inference.ExporterKey]*exporter
 	flows     map[decode.FlowKey]*flow
 	swept     int64 // when idle flows were last looked for
-	stats     crossStats
+	stats     counts
 
 	// Of the open window.
 	heard   map[inference.ExporterKey][]string
@@ -89,8 +95,8 @@ type crossing struct {
 	taken []int64 // labels of windows before it that have as missed what came in it
 }
 
-// crossStats is what a crossing knows, and what it counted since newCrossing.
-type crossStats struct {
+// counts is what a crossing knows, and what it counted since New.
+type counts struct {
 	Exporters, Flows int    // known now
 	Shared           int    // of the exporters
 	Refused          uint64 // exporters for which there was no place, in each window
@@ -113,22 +119,22 @@ type sentGap struct {
 	inference.Gap
 }
 
-// newCrossing knows nothing yet.
-func newCrossing(limits CrossLimits) *crossing {
-	c := &crossing{limits: limits}
+// New returns a crossing that knows nothing yet.
+func New(limits Limits) *Crossing {
+	c := &Crossing{limits: limits}
 	c.clear()
 	return c
 }
 
-func (c *crossing) clear() {
-	*c = crossing{
+func (c *Crossing) clear() {
+	*c = Crossing{
 		limits: c.limits, exporters: map[inference.ExporterKey]*exporter{}, flows: map[decode.FlowKey]*flow{},
 		heard: map[inference.ExporterKey][]string{}, present: map[inference.ExporterKey]bool{},
 	}
 }
 
 // Begin begins the window with this label. Windows come in the order of their labels.
-func (c *crossing) Begin(end int64) {
+func (c *Crossing) Begin(end int64) {
 	c.end = end
 	clear(c.heard)
 	clear(c.present)
@@ -141,7 +147,7 @@ func (c *crossing) Begin(end int64) {
 
 // Add adds what a run of a collector saw of the slice in the window. A run may be added more than once; the order does not matter. It
 // keeps nothing of q.
-func (c *crossing) Add(from string, q *inference.Partial) {
+func (c *Crossing) Add(from string, q *inference.Partial) {
 	for i := range q.Exporters() {
 		k := q.Exporters()[i].ExporterKey
 		if x := c.exporters[k]; q.Exporters()[i].Reports+q.Exporters()[i].Malformed > 0 || x != nil && x.owner == from {
@@ -151,8 +157,8 @@ func (c *crossing) Add(from string, q *inference.Partial) {
 	c.AddStatement(from, q)
 }
 
-// AddStatement adds the statistics that a [Statement] gives for a run.
-func (c *crossing) AddStatement(from string, q *inference.Partial) {
+// AddStatement adds the statistics of exporters that a worker of reports gives for a run. They say nothing of what is missing.
+func (c *Crossing) AddStatement(from string, q *inference.Partial) {
 	hear := func(k inference.ExporterKey) {
 		if k != (inference.ExporterKey{}) && !slices.Contains(c.heard[k], from) { // else it stands for many
 			c.heard[k] = append(c.heard[k], from)
@@ -183,7 +189,7 @@ func (c *crossing) AddStatement(from string, q *inference.Partial) {
 }
 
 // formerGaps finds the gaps of a run of a program that counts what it missed, and does not list it: as many numbers before its first one.
-func (c *crossing) formerGaps(from string, q *inference.Partial) {
+func (c *Crossing) formerGaps(from string, q *inference.Partial) {
 	for i := range q.Exporters() {
 		e := &q.Exporters()[i]
 		if e.Down == 0 || e.Down > 1<<31 {
@@ -200,7 +206,7 @@ func (c *crossing) formerGaps(from string, q *inference.Partial) {
 }
 
 // gapsOf are the gaps of an exporter, which are sorted.
-func (c *crossing) gapsOf(k inference.ExporterKey) []sentGap {
+func (c *Crossing) gapsOf(k inference.ExporterKey) []sentGap {
 	from, _ := slices.BinarySearchFunc(c.gaps, k, func(g sentGap, k inference.ExporterKey) int { return g.ExporterKey.Compare(k) })
 	to := from
 	for to < len(c.gaps) && c.gaps[to].ExporterKey == k {
@@ -211,7 +217,7 @@ func (c *crossing) gapsOf(k inference.ExporterKey) []sentGap {
 
 // Finish ends the window and corrects p, into which everything was merged that was added. It takes numbers and arrivals
 // out of p.
-func (c *crossing) Finish(p *inference.Partial) {
+func (c *Crossing) Finish(p *inference.Partial) {
 	c.sortNumbers()
 	for i := 0; i < len(c.numbers); {
 		n := i + 1
@@ -245,15 +251,21 @@ func (c *crossing) Finish(p *inference.Partial) {
 }
 
 // sortNumbers orders the numbers that were reported, so that the order of collectors does not matter.
-func (c *crossing) sortNumbers() {
+func (c *Crossing) sortNumbers() {
 	slices.SortFunc(c.numbers, func(a, b sentNumbers) int {
 		return cmp.Or(a.ExporterKey.Compare(b.ExporterKey), cmp.Compare(a.Width, b.Width), cmp.Compare(a.Part, b.Part), cmp.Compare(a.from, b.from), cmp.Compare(a.To, b.To), a.Numbers.Compare(&b.Numbers))
 	})
 	slices.SortFunc(c.gaps, func(a, b sentGap) int { return cmp.Or(a.Gap.Compare(&b.Gap), cmp.Compare(a.from, b.from)) })
 }
 
+// collectorOf is the collector of a run.
+func collectorOf(run string) string {
+	name, _, _ := strings.Cut(run, "/")
+	return name
+}
+
 // exporter gives what is known of an exporter, or nil if there is no place for it.
-func (c *crossing) exporter(k inference.ExporterKey) *exporter {
+func (c *Crossing) exporter(k inference.ExporterKey) *exporter {
 	x := c.exporters[k]
 	if x == nil {
 		if len(c.exporters) >= c.limits.Exporters || k == (inference.ExporterKey{}) {
@@ -266,8 +278,12 @@ func (c *crossing) exporter(k inference.ExporterKey) *exporter {
 	return x
 }
 
+// Taken returns the labels of windows before the last one whose Down counts numbers that came in it: they have to be made again.
+// The list is valid until the next window begins.
+func (c *Crossing) Taken() []int64 { return c.taken }
+
 // Stats may be called between windows.
-func (c *crossing) Stats() crossStats {
+func (c *Crossing) Stats() counts {
 	s := c.stats
 	s.Exporters, s.Flows = len(c.exporters), len(c.flows)
 	for _, x := range c.exporters {

@@ -1,4 +1,4 @@
-package fleet
+package cross
 
 import (
 	"fmt"
@@ -28,8 +28,8 @@ type collectors struct {
 	t      *testing.T
 	states []*shard.State
 	one    *shard.State
-	cross  *crossing
-	limits CrossLimits
+	cross  *Crossing
+	limits Limits
 	end    int64
 	keep   inference.Limits
 	rng    *rand.Rand
@@ -38,13 +38,13 @@ type collectors struct {
 func newCollectors(t *testing.T, n int, seed uint64) *collectors {
 	cfg := shard.DefaultConfig()
 	cfg.MemoryBytes = 1 << 21
-	c := &collectors{t: t, one: shard.New(cfg, seed), limits: DefaultCrossLimits(), end: 1.7e18, keep: cfg.Limits(), rng: rand.New(rand.NewPCG(seed, 41))}
+	c := &collectors{t: t, one: shard.New(cfg, seed), limits: DefaultLimits(), end: 1.7e18, keep: cfg.Limits(), rng: rand.New(rand.NewPCG(seed, 41))}
 	for range n {
 		s := shard.New(cfg, seed)
 		s.ListArrivals()
 		c.states = append(c.states, s)
 	}
-	c.cross = newCrossing(c.limits)
+	c.cross = New(c.limits)
 	return c
 }
 
@@ -73,7 +73,7 @@ func (c *collectors) turn() (got, want inference.Window) {
 		}
 		parts = append(parts, q)
 	}
-	again := newCrossing(c.limits)
+	again := New(c.limits)
 	if err := again.ReadState(c.cross.AppendState(nil)); err != nil {
 		c.t.Fatal(err)
 	}
@@ -194,9 +194,9 @@ func TestCrossFlowsAlone(t *testing.T) {
 
 // TestCrossFlowLimits: what is known of flows is bounded, and idle ones leave.
 func TestCrossFlowLimits(t *testing.T) {
-	limits := DefaultCrossLimits()
+	limits := DefaultLimits()
 	limits.Flows = 32
-	c := newCrossing(limits)
+	c := New(limits)
 	end, n := int64(1.7e18), uint32(0)
 	for range 20 {
 		end += 1e9
