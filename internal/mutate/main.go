@@ -5,12 +5,19 @@
 //
 // All mutants of a package are compiled into one test binary, in which an environment variable selects the one that is in force
 // (mutant schemata: Untch, Offutt, Harrold, ISSTA 1993). A package is compiled once, however many mutants it has. The table of
-// targets is in targets.go. The exit status is 1 if fewer than the share -min of all mutants are killed, or if a package fails
-// without any mutant. Some mutants compute the same as the original, so that no test can kill them; survivors are printed to be read.
+// targets is in targets.go.
+//
+// Every test first runs alone without any mutant, which gives its time and the mutants whose place it reaches. A mutant then meets
+// the tests that reach it, the quickest first, until one fails. A test that takes five times as long as it did alone, and five seconds
+// more, fails; so does one whose heap grows beyond 2 GB. A mutant that no test reaches survives without a run.
+//
+// The exit status is 1 if fewer than the share -min of the mutants of any target are killed, or if a test fails without any mutant.
+// Some mutants compute the same as the original, so that no test can kill them; survivors are printed to be read.
 package main
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -18,6 +25,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -25,40 +33,46 @@ import (
 )
 
 func main() {
-	min := flag.Float64("min", 0.9, "share of mutants that must be killed")
-	limit := flag.Duration("timeout", time.Minute, "a run of tests that takes longer counts as killed")
+	min := flag.Float64("min", 0.9, "share of a target's mutants that must be killed")
 	workers := flag.Int("workers", 2, "runs at the same time")
 	flag.Parse()
-	alive, total := 0, 0
 	failed := false
 	for _, t := range targets {
 		if flag.NArg() > 0 && !slices.Contains(flag.Args(), t.pkg) {
 			continue
 		}
-		survivors, n, err := t.measure(*workers, *limit)
+		began := time.Now()
+		survivors, n, err := t.measure(*workers)
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "mutate: %s: %v\n", t.pkg, err)
 			failed = true
 			continue
 		}
+		unreached := 0
 		for _, s := range survivors {
-			fmt.Printf("survives: %s\n", s)
+			if strings.HasPrefix(s, notReached) {
+				unreached++
+			}
+			fmt.Println(s)
 		}
-		row(t.pkg, n, len(survivors))
-		alive, total = alive+len(survivors), total+n
+		killed := float64(n-len(survivors)) / float64(n)
+		fmt.Printf("%-24s %5d mutants, %5d killed (%.1f %%), %3d not reached, in %s\n", t.pkg, n, n-len(survivors), 100*killed, unreached,
+			time.Since(began).Round(time.Second))
+		failed = failed || killed < *min
 	}
-	row("all", total, alive)
-	if failed || float64(alive) > (1-*min)*float64(total) {
+	if failed {
 		os.Exit(1)
 	}
 }
 
-func row(name string, total, alive int) {
-	fmt.Printf("%-28s %5d mutants, %5d killed (%.0f %%)\n", name, total, total-alive, 100*float64(total-alive)/float64(max(total, 1)))
-}
+// What precedes the label of a mutant that is alive: its place was reached, or was not.
+const (
+	survives   = "survives:    "
+	notReached = "not reached: "
+)
 
-// measure compiles the mutants of t, runs its tests once for each of them, and lists the mutants that survive.
-func (t *target) measure(workers int, limit time.Duration) (alive []string, total int, err error) {
+// measure compiles the mutants of t, runs its tests for each of them, and lists the mutants that are alive.
+func (t *target) measure(workers int) (alive []string, total int, err error) {
 	dir, err := os.MkdirTemp("", "mutate-")
 	if err != nil {
 		return nil, 0, err
@@ -88,39 +102,31 @@ func (t *target) measure(workers int, limit time.Duration) (alive []string, tota
 	if err := os.WriteFile(list, data, 0o644); err != nil {
 		return nil, 0, err
 	}
-	var suites []suite
-	for i, tests := range append(strings.Fields(t.others), t.pkg) {
-		out, err := exec.Command("go", "list", "-f", "{{.Dir}}", tests).Output()
+	var tests []*test
+	for i, pkg := range append(strings.Fields(t.others), t.pkg) {
+		out, err := exec.Command("go", "list", "-f", "{{.Dir}}", pkg).Output()
 		if err != nil {
-			return nil, 0, fmt.Errorf("%s: %w", tests, err)
+			return nil, 0, fmt.Errorf("%s: %w", pkg, err)
 		}
-		x := suite{dir: strings.TrimSpace(string(out)), binary: filepath.Join(dir, fmt.Sprintf("tests%d", i)), limit: limit}
-		build := exec.Command("go", "test", "-c", "-vet=off", "-overlay", list, "-o", x.binary, tests)
+		s := &suite{dir: strings.TrimSpace(string(out)), binary: filepath.Join(dir, fmt.Sprintf("tests%d", i)), reached: filepath.Join(dir, "reached")}
+		build := exec.Command("go", "test", "-c", "-vet=off", "-overlay", list, "-o", s.binary, pkg)
 		if out, err := build.CombinedOutput(); err != nil {
 			return nil, 0, fmt.Errorf("%w\n%s", err, out)
 		}
-		suites = append(suites, x)
-	}
-	survives := func(mutant int) bool {
-		for i := range suites {
-			if out := suites[i].run(t.run, mutant); out != nil {
-				return false
-			}
+		more, err := s.tests(t.run)
+		if err != nil {
+			return nil, 0, err
 		}
-		return true
+		tests = append(tests, more...)
 	}
-	for i := range suites {
-		if out := suites[i].run(t.run, 0); out != nil {
-			return nil, 0, fmt.Errorf("its tests fail without any mutant:\n%s", out)
-		}
-	}
-	results := make([]bool, len(mutants))
+	slices.SortStableFunc(tests, func(a, b *test) int { return int(a.took - b.took) })
+	results := make([]string, len(mutants))
 	next := make(chan int)
 	var group sync.WaitGroup
 	for range workers {
 		group.Go(func() {
 			for i := range next {
-				results[i] = survives(i + 1)
+				results[i] = fate(tests, i+1)
 			}
 		})
 	}
@@ -129,26 +135,88 @@ func (t *target) measure(workers int, limit time.Duration) (alive []string, tota
 	}
 	close(next)
 	group.Wait()
-	for i, survived := range results {
-		if survived {
-			alive = append(alive, mutants[i])
+	for i, result := range results {
+		if result != "" {
+			alive = append(alive, result+mutants[i])
 		}
 	}
 	return alive, len(mutants), nil
 }
 
-// suite is the test binary of a package that holds all mutants.
-type suite struct {
-	dir, binary string
-	limit       time.Duration
+// fate runs the tests that reach a mutant, and returns how it is alive, or "" if a test fails.
+func fate(tests []*test, mutant int) string {
+	how := notReached
+	for _, x := range tests {
+		if x.reaches[mutant] {
+			how = survives
+			if out := x.run(mutant, 5*x.took+5*time.Second); out != nil {
+				return ""
+			}
+		}
+	}
+	return how
 }
 
-// run runs the tests with a mutant in force, and returns what they print if they fail, nil otherwise.
-func (s *suite) run(tests string, mutant int) []byte {
-	ctx, cancel := context.WithTimeout(context.Background(), s.limit)
+// suite is the test binary of a package that holds all mutants.
+type suite struct{ dir, binary, reached string }
+
+// test is a test of a suite, with what a run without any mutant shows.
+type test struct {
+	*suite
+	pattern string // of -test.run
+	took    time.Duration
+	reaches map[int]bool
+}
+
+// tests runs the tests that some patterns of -test.run name, which spaces separate. A pattern with a slash names parts of one test.
+func (s *suite) tests(patterns string) (list []*test, err error) {
+	for _, pattern := range strings.Fields(patterns) {
+		names := []string{pattern}
+		if !strings.Contains(pattern, "/") {
+			out, err := exec.Command(s.binary, "-test.list", pattern).Output()
+			if err != nil {
+				return nil, fmt.Errorf("-test.list %s: %w", pattern, err)
+			}
+			names = nil
+			for _, name := range strings.Fields(string(out)) {
+				if !strings.HasPrefix(name, "Benchmark") {
+					names = append(names, "^"+regexp.QuoteMeta(name)+"$")
+				}
+			}
+		}
+		for _, name := range names {
+			x := &test{suite: s, pattern: name, reaches: map[int]bool{}}
+			if err := os.WriteFile(s.reached, nil, 0o644); err != nil {
+				return nil, err
+			}
+			began := time.Now()
+			if out := x.run(0, 10*time.Minute); out != nil {
+				return nil, fmt.Errorf("%s fails without any mutant:\n%s", name, out)
+			}
+			x.took = time.Since(began)
+			reached, err := os.ReadFile(s.reached)
+			if err != nil {
+				return nil, err
+			}
+			for ; len(reached) > 0; reached = reached[4:] {
+				x.reaches[int(binary.LittleEndian.Uint32(reached))] = true
+			}
+			list = append(list, x)
+		}
+	}
+	return list, nil
+}
+
+// run runs the test with a mutant in force, 0 for none, and returns what it prints if it fails, nil otherwise.
+func (x *test) run(mutant int, limit time.Duration) []byte {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	c := exec.CommandContext(ctx, s.binary, "-test.run", tests, "-test.failfast", "-test.timeout", s.limit.String())
-	c.Dir, c.Env = s.dir, append(os.Environ(), fmt.Sprintf("%s=%d", variable, mutant))
+	c := exec.CommandContext(ctx, x.binary, "-test.run", x.pattern, "-test.failfast", "-test.timeout", "0")
+	c.Dir, c.Env = x.dir, append(os.Environ(), fmt.Sprintf("%s=%d", inForce, mutant))
+	if mutant == 0 {
+		c.Env = append(c.Env, reachedFile+"="+x.reached)
+	}
+	c.WaitDelay = time.Second // of what a test has started
 	out, err := c.CombinedOutput()
 	if err == nil {
 		return nil

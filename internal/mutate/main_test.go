@@ -9,21 +9,20 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // The tests of testdata/small leave the mutants alive that change nothing, and those of a function that no negative number is given to.
 func TestMeasure(t *testing.T) {
 	m := target{pkg: "./testdata/small", funcs: "Clamp|Sum", run: "."}
-	alive, total, err := m.measure(2, time.Minute)
+	alive, total, err := m.measure(2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
-		"small.go:6: <= for <: n < lo",   // the same value comes out
-		"small.go:9: >= for >: n > hi",   // the same
-		"small.go:18: <= for <: n < 0",   // the same
-		"small.go:19: removed: continue", // not tested
+		"survives:    small.go:6: <= for <: n < lo", // the same value comes out
+		"survives:    small.go:9: >= for >: n > hi", // the same
+		"survives:    small.go:18: <= for <: n < 0", // the same
+		"not reached: small.go:19: removed: continue",
 	}
 	if !slices.Equal(alive, want) || total != 7 {
 		t.Errorf("of %d mutants these survive:\n%q\nwant, of 7:\n%q", total, alive, want)
@@ -33,14 +32,14 @@ func TestMeasure(t *testing.T) {
 // A name that no function has is an error, so that a renamed function does not leave the table silently.
 func TestNoFunction(t *testing.T) {
 	m := target{pkg: "./testdata/small", funcs: "Clump", run: "."}
-	if _, _, err := m.measure(1, time.Minute); err == nil {
+	if _, _, err := m.measure(1); err == nil {
 		t.Error("no error for a function that is not there")
 	}
 }
 
 func TestFailsAnyway(t *testing.T) {
 	m := target{pkg: "./testdata/small", funcs: "Sum", run: "TestNone"}
-	alive, total, err := m.measure(1, time.Minute)
+	alive, total, err := m.measure(1)
 	if err != nil || len(alive) != total {
 		t.Errorf("without tests %d of %d survive: %v", len(alive), total, err)
 	}

@@ -18,8 +18,12 @@ import (
 	"sort"
 )
 
-// variable is the environment variable with the number of the mutant that is in force, 0 for none.
-const variable = "HOPSCOPE_MUTANT"
+// inForce is the environment variable with the number of the mutant that is in force, 0 for none. reachedFile is the one with the file
+// that takes the numbers of the mutants whose place is reached, as little-endian words of 32 bits.
+const (
+	inForce     = "HOPSCOPE_MUTANT"
+	reachedFile = "HOPSCOPE_MUTANTS_REACHED"
+)
 
 // loaded is a package with its source and types.
 type loaded struct {
@@ -79,7 +83,7 @@ func load(pattern string) (*loaded, error) {
 }
 
 // mutate lists the mutants of the functions that the expression names, and gives the sources that hold all of them. Mutant k of the
-// list is in force when the variable is k+1.
+// list is in force when the variable inForce is k+1.
 func (p *loaded) mutate(funcs string) (labels []string, sources map[string][]byte) {
 	named := regexp.MustCompile(`^(` + funcs + `)$`)
 	sources = map[string][]byte{}
@@ -102,20 +106,46 @@ func (p *loaded) mutate(funcs string) (labels []string, sources map[string][]byt
 		sources[path] = w.apply(path)
 	}
 	if len(labels) > 0 {
-		sources[filepath.Join(p.dir, "zz_mutants.go")] = fmt.Appendf(nil, `package %s
-
-import (
-	"os"
-	"strconv"
-)
-
-var mutantInForce, _ = strconv.Atoi(os.Getenv(%q))
-
-func mutant(n int) bool { return n == mutantInForce }
-`, p.name, variable)
+		sources[filepath.Join(p.dir, "zz_mutants.go")] = fmt.Appendf(nil, schema, p.name, inForce, reachedFile, len(labels)+1)
 	}
 	return labels, sources
 }
+
+// schema is the source that selects a mutant. A heap beyond 2 GB ends the test: a mutant that appends without end is not to fill the memory.
+const schema = `package %s
+
+import (
+	"encoding/binary"
+	"os"
+	"runtime/metrics"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+var (
+	mutantInForce, _ = strconv.Atoi(os.Getenv(%q))
+	mutantsTo, _     = os.OpenFile(os.Getenv(%q), os.O_WRONLY|os.O_APPEND, 0)
+	mutantsReached   [%d]atomic.Bool
+)
+
+func init() {
+	go func() {
+		for heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}; ; time.Sleep(100 * time.Millisecond) {
+			if metrics.Read(heap); heap[0].Value.Uint64() > 2<<30 {
+				os.Exit(3)
+			}
+		}
+	}()
+}
+
+func mutant(n int) bool {
+	if mutantsTo != nil && !mutantsReached[n].Swap(true) {
+		mutantsTo.Write(binary.LittleEndian.AppendUint32(nil, uint32(n)))
+	}
+	return n == mutantInForce
+}
+`
 
 // funcName is the name of a function, and Type.name of a method.
 func funcName(f *ast.FuncDecl) string {
