@@ -14,7 +14,7 @@ import (
 )
 
 func agentStatusCommand() *cobra.Command {
-	o := asker{who: "agent"}
+	o := asker{Who: "agent"}
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Ask a running agent which plan is in force, and what it sends and receives",
@@ -24,14 +24,14 @@ agent's line is down, if its port does not take probes, or if probes do not come
 agent goes on with the plan that it has.`,
 		Args: exactArgs(0),
 	}
-	c.Flags().StringVar(&o.url, "url", "http://127.0.0.1:9464", "status.listen of the running agent")
-	c.Flags().StringVar(&o.format, "format", "table", "table or json")
+	c.Flags().StringVar(&o.URL, "url", "http://127.0.0.1:9464", "status.listen of the running agent")
+	c.Flags().StringVar(&o.Format, "format", "table", "table or json")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		var x agent.StatusAnswer
-		if err := o.get(c.Context(), "/status", &x, c.OutOrStdout()); err != nil {
+		if err := o.Get(c.Context(), "/status", &x, c.OutOrStdout()); err != nil {
 			return err
 		}
-		if o.format == "json" {
+		if o.Format == "json" {
 			return nil
 		}
 		if err := writeAgentStatus(c.OutOrStdout(), &x); err != nil {

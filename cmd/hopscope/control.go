@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/p4/p4rt"
@@ -106,7 +107,7 @@ func checkControlFiles(cfg *controlConfig) error {
 			errs = append(errs, fmt.Errorf("fleet.kafka: %w", err))
 		}
 	} else if cfg.Collector.TokenFile != "" {
-		if _, err := readFile(cfg.Collector.TokenFile, maxToken); err != nil {
+		if _, err := cli.ReadFile(cfg.Collector.TokenFile, cli.MaxToken); err != nil {
 			errs = append(errs, fmt.Errorf("collector.token_file: %w", err))
 		}
 	}

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 
 	"google.golang.org/grpc"
 
-	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/suspicion"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/loop"
@@ -115,7 +113,7 @@ func runSteering(ctx context.Context, files *controlFiles, x *steer.Network, fle
 		}
 	case cfg.Collector.URL != "":
 		page := pageOf(cfg.Collector.URL, cfg.Collector.TokenFile)
-		go x.Suspects.PollFindings(ctx, cfg.Loop.Cycle, openFindingsOf(page), log)
+		go x.Suspects.PollFindings(ctx, cfg.Loop.Cycle, ask.Get(page.Get).Open, log)
 		if cfg.Collector.Probes {
 			go x.Suspects.Feed.Poll(ctx, page, cfg.Loop.Cycle, log)
 		}
@@ -136,17 +134,6 @@ func runSteering(ctx context.Context, files *controlFiles, x *steer.Network, fle
 
 // pageOf is a page that is asked over HTTP.
 func pageOf(url, tokenFile string) *steer.Page {
-	a := asker{url: url, tokenFile: tokenFile, format: "table"}
-	return &steer.Page{URL: url, Get: func(ctx context.Context, path string, into any) error { return a.get(ctx, path, into, io.Discard) }}
-}
-
-// openFindingsOf asks a page for its open findings.
-func openFindingsOf(page *steer.Page) func(context.Context) ([]inference.Finding, error) {
-	return func(ctx context.Context) ([]inference.Finding, error) {
-		var got struct{ Open []ask.Finding }
-		if err := page.Get(ctx, "/api/findings", &got); err != nil {
-			return nil, err
-		}
-		return ask.OpenFindings(got.Open), nil
-	}
+	a := asker{URL: url, TokenFile: tokenFile}
+	return &steer.Page{URL: url, Get: a.Into}
 }

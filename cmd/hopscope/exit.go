@@ -14,7 +14,7 @@ const (
 
 type (
 	usageError = cli.UsageError
-	failure    = cli.Failure
+	asker      = cli.Asker
 )
 
 var (

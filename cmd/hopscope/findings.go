@@ -2,12 +2,9 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +13,6 @@ import (
 
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/sink/notify"
 	"github.com/hopscope/hopscope/sink/web/ask"
 )
@@ -40,7 +36,7 @@ reads again; the page changes nothing. docs/findings.md explains every kind.`,
   hopscope findings --ended --format json`,
 		Args: exactArgs(0),
 	}
-	a.flags(c)
+	a.Flags(c)
 	c.Flags().BoolVar(&ended, "ended", false, "print those that have ended, too (json always has both)")
 	c.Flags().BoolVar(&all, "all", false, "print all that a cause explains, and those that have ended")
 	c.Flags().StringVar(&file, "file", "", "file of acknowledgements and mutes, to say what is in it")
@@ -54,7 +50,7 @@ reads again; the page changes nothing. docs/findings.md explains every kind.`,
 		}
 		var got struct{ Open, Ended []ask.Finding }
 		w := c.OutOrStdout()
-		if err := a.get(c.Context(), "/api/findings", &got, w); err != nil || a.format == "json" {
+		if err := a.Get(c.Context(), "/api/findings", &got, w); err != nil || a.Format == "json" {
 			return err
 		}
 		if !ended && !all {
@@ -92,7 +88,19 @@ func (r *rulesFlags) change(change func(*notify.Rules) error) error {
 	}))
 }
 
-var findingID = regexp.MustCompile(`^[0-9a-f]{16}$`)
+// askedFlags adds the flags of the page that knows the ids of findings.
+func askedFlags(c *cobra.Command, a *asker) {
+	c.Flags().StringVar(&a.URL, "url", "http://127.0.0.1:8080", "page of the running collector, which is asked for an ID")
+	c.Flags().StringVar(&a.TokenFile, "token-file", "", "file with the page's token, where it wants one")
+}
+
+// wrongFinding makes a wrong request of an argument that names no finding.
+func wrongFinding(err error) error {
+	if errors.As(err, new(*ask.RequestError)) {
+		return usageError{Err: err}
+	}
+	return err
+}
 
 func ackCommand() *cobra.Command {
 	var a asker
@@ -108,13 +116,12 @@ sent again.`,
   hopscope findings ack "high-latency node 7" --file /var/lib/hopscope/alerts.yaml`,
 		Args: exactArgs(1),
 	}
-	c.Flags().StringVar(&a.url, "url", "http://127.0.0.1:8080", "page of the running collector, which is asked for an ID")
-	c.Flags().StringVar(&a.tokenFile, "token-file", "", "file with the page's token, where it wants one")
+	askedFlags(c, &a)
 	r.flags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		alert, err := alertOf(c.Context(), &a, args[0])
+		alert, err := ask.Get(a.Into).Alert(c.Context(), args[0])
 		if err != nil {
-			return err
+			return wrongFinding(err)
 		}
 		ack := notify.Acknowledgement{Alert: alert, By: r.by, Note: r.note, At: time.Now().UTC().Truncate(time.Second).Add(time.Second)}
 		if err := r.change(func(rules *notify.Rules) error {
@@ -128,46 +135,6 @@ sent again.`,
 		return err
 	}
 	return c
-}
-
-// alertOf gives the name of the alert that an argument names: that of a finding's cause, or of the finding.
-func alertOf(ctx context.Context, a *asker, id string) (string, error) {
-	if !findingID.MatchString(id) {
-		f, err := parseAlert(id)
-		return notify.Key(&f), err
-	}
-	open, f, err := openFinding(ctx, a, id)
-	if err != nil {
-		return "", err
-	}
-	if i := slices.IndexFunc(open, func(x ask.Finding) bool { return x.ID == f.Cause }); i >= 0 {
-		f = &open[i]
-	}
-	x, err := f.Finding()
-	return notify.Key(&x), err
-}
-
-// parseAlert reads an argument that is the name of an alert.
-func parseAlert(text string) (inference.Finding, error) {
-	f, err := notify.ParseKey(text)
-	if err != nil {
-		return f, usagef("%q is neither an id of 16 hexadecimal digits nor the name of an alert: %w", text, err)
-	}
-	return f, nil
-}
-
-// openFinding asks the page for the findings that are open, and gives all of them and the one with an id.
-func openFinding(ctx context.Context, a *asker, id string) ([]ask.Finding, *ask.Finding, error) {
-	var got struct{ Open, Ended []ask.Finding }
-	a.format = "table"
-	if err := a.get(ctx, "/api/findings", &got, io.Discard); err != nil {
-		return nil, nil, err
-	}
-	i := slices.IndexFunc(got.Open, func(f ask.Finding) bool { return f.ID == id })
-	if i < 0 {
-		return nil, nil, usagef("no finding %s is open; hopscope findings --format json lists the ids", id)
-	}
-	return got.Open, &got.Open[i], nil
 }
 
 func acceptCommand() *cobra.Command {
@@ -187,13 +154,12 @@ stand still, and silence of a hop. Others can be acknowledged or muted.`,
   hopscope findings accept "high-latency interface 7:3" --file /var/lib/hopscope/alerts.yaml`,
 		Args: exactArgs(1),
 	}
-	c.Flags().StringVar(&a.url, "url", "http://127.0.0.1:8080", "page of the running collector, which is asked for an ID")
-	c.Flags().StringVar(&a.tokenFile, "token-file", "", "file with the page's token, where it wants one")
+	askedFlags(c, &a)
 	r.flags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		alerts, err := levelsOf(c.Context(), &a, args[0])
+		alerts, err := ask.Get(a.Into).Levels(c.Context(), args[0])
 		if err != nil {
-			return err
+			return wrongFinding(err)
 		}
 		at := time.Now().UTC().Truncate(time.Second).Add(time.Second)
 		if err := r.change(func(rules *notify.Rules) error {
@@ -213,43 +179,6 @@ stand still, and silence of a hop. Others can be acknowledged or muted.`,
 		return nil
 	}
 	return c
-}
-
-// levelsOf gives the names of the findings about levels that an argument names: a finding, or those that a cause explains.
-func levelsOf(ctx context.Context, a *asker, id string) (alerts []string, err error) {
-	var all []inference.Finding
-	if findingID.MatchString(id) {
-		open, named, err := openFinding(ctx, a, id)
-		if err != nil {
-			return nil, err
-		}
-		for i := range open {
-			if open[i].ID != named.ID && open[i].Cause != named.ID {
-				continue
-			}
-			f, err := open[i].Finding()
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, f)
-		}
-	} else {
-		f, err := parseAlert(id)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, f)
-	}
-	for i := range all {
-		if events.Acceptable(all[i].Kind) {
-			alerts = append(alerts, notify.Key(&all[i]))
-		}
-	}
-	slices.Sort(alerts)
-	if alerts = slices.Compact(alerts); len(alerts) == 0 {
-		return nil, usagef("%s is about no level that could be normal: acknowledge it with hopscope findings ack, or mute it", id)
-	}
-	return alerts, nil
 }
 
 // muteFlags say what is muted.

@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
 
 func healthCommand() *cobra.Command {
@@ -29,9 +30,8 @@ answer. It needs no token, and no shell or other program, which the image has no
 	c.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "longest wait for the answer")
 	c.Flags().BoolVar(&alive, "alive", false, "ask only whether it lives")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		base, err := url.Parse(page)
-		if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-			return usagef("--url %q is not http://HOST:PORT or https://HOST:PORT", page)
+		if err := cli.CheckURL("url", page); err != nil {
+			return err
 		}
 		if timeout <= 0 {
 			return usagef("--timeout %v is not above 0", timeout)

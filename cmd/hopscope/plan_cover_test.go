@@ -10,13 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hopscope/hopscope/cmd/internal/plan"
 	"github.com/hopscope/hopscope/planner/cover"
 )
 
 func runPlan(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	c := planCommand()
+	c := plan.Command()
 	c.SilenceErrors, c.SilenceUsage = true, true
 	c.SetOut(&out)
 	c.SetErr(io.Discard) // where a slow machine prints progress

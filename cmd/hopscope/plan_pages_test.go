@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/hopscope/hopscope/cmd/internal/plan"
 )
 
 // TestCoverPageFlags: the table on the page of covers has one row for every flag that says what the plan is, and every
@@ -23,7 +25,11 @@ func TestCoverPageFlags(t *testing.T) {
 	if len(seen) < 15 {
 		t.Errorf("%d rows of flags were found, want at least 15", len(seen))
 	}
-	planCoverCommand().Flags().VisitAll(func(f *pflag.Flag) {
+	cover, _, err := plan.Command().Find([]string{"cover"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cover.Flags().VisitAll(func(f *pflag.Flag) {
 		if !strings.Contains(both, "--"+f.Name) {
 			t.Errorf("no page names --%s", f.Name)
 		}

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/cmd/internal/cli"
+	"github.com/hopscope/hopscope/cmd/internal/plan"
 )
 
 func rootCommand() *cobra.Command {
@@ -26,7 +27,7 @@ Start with "hopscope demo".`,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.AddCommand(
-		demoCommand(), collectCommand(), consumeCommand(), consoleCommand(), agentCommand(), controlCommand(), replayCommand(), decodeCommand(), planCommand(),
+		demoCommand(), collectCommand(), consumeCommand(), consoleCommand(), agentCommand(), controlCommand(), replayCommand(), decodeCommand(), plan.Command(),
 		topCommand(), flowCommand(), findingsCommand(), detectCommand(), healthCommand(),
 		selftestCommand(), benchCommand(), configCommand(), spoolCommand(), kafkaCommand(),
 	)

@@ -1,5 +1,5 @@
 // Package cli is the common part of the command lines of hopscope and hopscope-bench: exit statuses, the checks of arguments,
-// the line of progress, and the version.
+// the line of progress, the flags by which a running program is asked, and the version.
 package cli
 
 import (

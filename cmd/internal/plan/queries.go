@@ -1,4 +1,4 @@
-package main
+package plan
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
@@ -27,7 +28,7 @@ import (
 )
 
 type queriesFlags struct {
-	*planFlags
+	*sharedFlags
 	bits    int
 	epoch   uint8
 	hash    string
@@ -40,7 +41,7 @@ type queriesFlags struct {
 	graph *topo.Graph // nil without a topology
 }
 
-func planQueriesCommand() *cobra.Command {
+func queriesCommand() *cobra.Command {
 	var o queriesFlags
 	c := &cobra.Command{
 		Use:   "queries FILE",
@@ -67,9 +68,9 @@ takes them for its switches (both with hash: crc).`,
   hopscope plan queries queries.yaml --from-collector http://127.0.0.1:8080
   hopscope plan queries queries.yaml --hash crc --format p4 >entries.txt
   hopscope plan queries switch.yaml --format entries >entries.json`,
-		Args: exactArgs(1),
+		Args: cli.ExactArgs(1),
 	}
-	o.planFlags = addPlanFlags(c, true, false, "", "")
+	o.sharedFlags = addSharedFlags(c, true, false, "", "")
 	o.addSeed(c, "the paths and packets that are tried")
 	f := c.Flags()
 	f.IntVar(&o.bits, "bits", 0, "bits of a packet, instead of those of the file")
@@ -94,13 +95,13 @@ func (o *queriesFlags) run(c *cobra.Command, path string) error {
 		err = o.readEarlier(p)
 	}
 	if err != nil {
-		return wrongInput(err)
+		return cli.WrongInput(err)
 	}
 	if err := o.measure(c, p); err != nil {
 		return err
 	}
 	var made *pint.Plan // what switches and the collector make of the plan
-	return carryOut(c, o.planFlags, family[querymix.Plan]{
+	return carryOut(c, o.sharedFlags, family[querymix.Plan]{
 		size: fmt.Sprintf("%d queries", len(p.Queries)),
 		solve: func(stop func() bool) (*querymix.Plan, error) {
 			return solve.Plan(p, solve.Options{Seed: o.seed, Partial: o.partial, Stop: stop, Previous: o.earlier, Churn: o.churn})
@@ -125,7 +126,7 @@ func (o *queriesFlags) run(c *cobra.Command, path string) error {
 func writeTables(w io.Writer, plan *pint.Plan) error {
 	err := pint.WriteTables(w, plan)
 	if errors.Is(err, pint.ErrHash) {
-		return usageError{Err: fmt.Errorf("%w (--hash crc, or hash: crc in the file)", err)}
+		return cli.UsageError{Err: fmt.Errorf("%w (--hash crc, or hash: crc in the file)", err)}
 	}
 	return err
 }
@@ -134,7 +135,7 @@ func writeTables(w io.Writer, plan *pint.Plan) error {
 func writeEntries(w io.Writer, plan *pint.Plan) error {
 	list, err := pintplan.SwitchEntries(plan)
 	if errors.Is(err, pintplan.ErrProgram) {
-		return usageError{Err: err}
+		return cli.UsageError{Err: err}
 	}
 	if err != nil {
 		return err
@@ -187,7 +188,7 @@ func (o *queriesFlags) problem(c *cobra.Command, path string) (*querymix.Problem
 		return nil, err
 	} else if asked {
 		if err := o.lengths(c, p); err != nil {
-			return nil, failure{Err: err}
+			return nil, cli.Failure{Err: err}
 		}
 	}
 	if o.topology != "" {
@@ -228,9 +229,9 @@ func (o *queriesFlags) measure(c *cobra.Command, p *querymix.Problem) error {
 	routing, ok := map[string]pathtrace.Routing{"any": pathtrace.None, "distance": pathtrace.Distance, "ecmp": pathtrace.ECMP, "weights": pathtrace.Weights}[o.routing]
 	switch {
 	case !ok:
-		return usagef("--routing %q is none of any, distance, ecmp and weights", o.routing)
+		return cli.Usagef("--routing %q is none of any, distance, ecmp and weights", o.routing)
 	case o.graph == nil && c.Flags().Changed("routing"):
-		return usagef("--routing goes with --topology")
+		return cli.Usagef("--routing goes with --topology")
 	case o.graph == nil:
 		return nil
 	}
@@ -238,7 +239,7 @@ func (o *queriesFlags) measure(c *cobra.Command, p *querymix.Problem) error {
 	tracer := measured.NewTracer(o.graph, routing, o.seed, func() error { return context.Cause(ctx) })
 	var now atomic.Value
 	now.Store("")
-	done := showProgress(c.ErrOrStderr(), "tracing paths", func() string { return now.Load().(string) })
+	done := cli.ShowProgress(c.ErrOrStderr(), "tracing paths", func() string { return now.Load().(string) })
 	defer done()
 	return solve.Measure(p, tracer, func(query string, k querymix.PathCoding) {
 		now.Store(fmt.Sprintf("%s in %s bits, tau %.3g, xor %.3g", query, k.Width, k.Tau, k.XOR))
@@ -248,7 +249,7 @@ func (o *queriesFlags) measure(c *cobra.Command, p *querymix.Problem) error {
 // readEarlier reads the earlier plan, if there is one. With a limit of changes, static queries keep the coding that they
 // have, where the problem does not say another one.
 func (o *queriesFlags) readEarlier(p *querymix.Problem) (err error) {
-	if o.earlier, err = readPrevious[querymix.Plan](o.planFlags); err != nil || o.earlier == nil {
+	if o.earlier, err = readPrevious[querymix.Plan](o.sharedFlags); err != nil || o.earlier == nil {
 		return err
 	}
 	for i := range o.earlier.Queries {

@@ -1,4 +1,4 @@
-package main
+package plan
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/attention"
@@ -19,7 +20,7 @@ import (
 )
 
 type attentionFlags struct {
-	*planFlags
+	*sharedFlags
 	probes                        []string
 	suspicious, detailed, metrics string
 	switchCost, alpha, beta       float64
@@ -30,7 +31,7 @@ type attentionFlags struct {
 	graph *topo.Graph // nil with an instance
 }
 
-func planAttentionCommand() *cobra.Command {
+func attentionCommand() *cobra.Command {
 	var o attentionFlags
 	c := &cobra.Command{
 		Use:   "attention --instance FILE | --topology FILE --probes PLAN --suspicious LINKS | --from-collector URL",
@@ -58,9 +59,9 @@ time). When --time-limit ends the search, the best found is given, and the bound
   hopscope plan attention --instance cycle.json --format json
   hopscope plan attention --instance cycle.json --replan earlier.json --churn 4
   hopscope plan attention --metrics metrics.yaml`,
-		Args: exactArgs(0),
+		Args: cli.ExactArgs(0),
 	}
-	o.planFlags = addPlanFlags(c, true, true, "exact, greedy, greedy-links or fant-h", string(solve.Exact))
+	o.sharedFlags = addSharedFlags(c, true, true, "exact, greedy, greedy-links or fant-h", string(solve.Exact))
 	o.checksSteps = true
 	f := c.Flags()
 	f.StringArrayVar(&o.probes, "probes", nil, "JSON of a plan whose probes can be used (repeatable)")
@@ -82,20 +83,20 @@ func (o *attentionFlags) run(c *cobra.Command) error {
 		return err
 	}
 	if !(o.alpha >= 0 && o.alpha <= 1 && o.beta >= 0 && o.beta <= 1) {
-		return usagef("--alpha %v and --beta %v lie between 0 and 1", o.alpha, o.beta)
+		return cli.Usagef("--alpha %v and --beta %v lie between 0 and 1", o.alpha, o.beta)
 	}
 	var categories *solve.Categories
 	if o.metrics != "" {
 		m, err := readMetrics(o.metrics)
 		if err != nil {
-			return wrongInput(err)
+			return cli.WrongInput(err)
 		}
 		if categories, err = solve.Categorize(m); err != nil {
-			return usagef("%s: %w", o.metrics, err)
+			return cli.Usagef("%s: %w", o.metrics, err)
 		}
 		if o.instance == "" && len(o.probes) == 0 && o.suspicious == "" {
 			if o.svg != "" {
-				return usagef("--svg wants probes to draw: --instance, or --topology with --probes")
+				return cli.Usagef("--svg wants probes to draw: --instance, or --topology with --probes")
 			}
 			if o.format == "json" {
 				return writeJSON(c.OutOrStdout(), categories)
@@ -108,9 +109,9 @@ func (o *attentionFlags) run(c *cobra.Command) error {
 		p, err = o.after(p)
 	}
 	if err != nil {
-		return wrongInput(err)
+		return cli.WrongInput(err)
 	}
-	return carryOut(c, o.planFlags, family[attention.Plan]{
+	return carryOut(c, o.sharedFlags, family[attention.Plan]{
 		size: fmt.Sprintf("%d probes, %d suspicious links", len(p.Probes), len(p.Suspicious)),
 		solve: func(stop func() bool) (*attention.Plan, error) {
 			return solve.Plan(p, solve.Options{Method: solve.Method(o.method), Alpha: o.alpha, Beta: o.beta, Partial: o.partial, Stop: stop,
@@ -143,16 +144,16 @@ func (o *attentionFlags) problem(c *cobra.Command) (*attention.Problem, error) {
 	case err != nil:
 		return nil, err
 	case asked && o.suspicious != "":
-		return nil, usagef("--from-collector says which links are suspicious: --suspicious does not go with it")
+		return nil, cli.Usagef("--from-collector says which links are suspicious: --suspicious does not go with it")
 	case o.instance != "":
 		if o.topology != "" || len(o.probes) > 0 || o.suspicious != "" || asked {
-			return nil, usagef("--instance holds the whole problem: --topology, --probes, --suspicious and --from-collector do not go with it")
+			return nil, cli.Usagef("--instance holds the whole problem: --topology, --probes, --suspicious and --from-collector do not go with it")
 		}
 		if p, err = readInstance(c, o.instance, attention.Read); err != nil {
 			return nil, err
 		}
 	case o.topology == "" || len(o.probes) == 0 || o.suspicious == "" && !asked:
-		return nil, usagef("--instance is missing, or else --topology, --probes and --suspicious (or --from-collector), all three")
+		return nil, cli.Usagef("--instance is missing, or else --topology, --probes and --suspicious (or --from-collector), all three")
 	default:
 		var err error
 		if o.graph, err = load.Topology(o.topology); err != nil {
@@ -163,7 +164,7 @@ func (o *attentionFlags) problem(c *cobra.Command) (*attention.Problem, error) {
 		}
 		if asked {
 			if err := o.suspects(c, p); err != nil {
-				return nil, failure{Err: err}
+				return nil, cli.Failure{Err: err}
 			}
 			break
 		}
@@ -195,7 +196,7 @@ func (o *attentionFlags) problem(c *cobra.Command) (*attention.Problem, error) {
 		p.SwitchCost = o.switchCost
 	}
 	if err := p.Validate(); err != nil { // now these flags are wrong
-		return nil, usageError{Err: err}
+		return nil, cli.UsageError{Err: err}
 	}
 	return p, nil
 }
@@ -227,7 +228,7 @@ func (o *attentionFlags) readProbes(p *attention.Problem) error {
 }
 
 func readMetrics(path string) (*solve.Metrics, error) {
-	text, err := readFile(path, 1<<20)
+	text, err := cli.ReadFile(path, 1<<20)
 	if err != nil {
 		return nil, err
 	}
@@ -247,10 +248,10 @@ func (o *attentionFlags) after(p *attention.Problem) (*attention.Problem, error)
 	case o.replan == "":
 		return p, nil
 	case o.c.Flags().Changed("detailed"):
-		return nil, usagef("--replan says which probes measure in detail now: --detailed does not go with it")
+		return nil, cli.Usagef("--replan says which probes measure in detail now: --detailed does not go with it")
 	}
 	var err error
-	if o.earlier, err = readPrevious[attention.Plan](o.planFlags); err != nil {
+	if o.earlier, err = readPrevious[attention.Plan](o.sharedFlags); err != nil {
 		return nil, err
 	}
 	return p.After(o.earlier), nil

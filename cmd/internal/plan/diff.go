@@ -1,4 +1,4 @@
-package main
+package plan
 
 import (
 	"bufio"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/delivery"
 	"github.com/hopscope/hopscope/planner/orchestrate"
@@ -21,7 +22,7 @@ type diffFlags struct {
 	topology, instance, format string
 }
 
-func planDiffCommand() *cobra.Command {
+func diffCommand() *cobra.Command {
 	var o diffFlags
 	c := &cobra.Command{
 		Use:   "diff OLD NEW",
@@ -40,7 +41,7 @@ Where there is no such order, the error says which steps wait for each other.`,
 		Example: `  hopscope plan cover --topology lab.yaml --max-hops 4 --skip leaf-1--spine-2 --format json >new.json
   hopscope plan diff plan.json new.json
   hopscope plan diff plan.json new.json --topology lab.yaml --format json`,
-		Args: exactArgs(2),
+		Args: cli.ExactArgs(2),
 	}
 	o.c = c
 	f := c.Flags()
@@ -52,29 +53,29 @@ Where there is no such order, the error says which steps wait for each other.`,
 }
 
 func (o *diffFlags) run(c *cobra.Command, old, now string) error {
-	if err := checkFormat(o.format); err != nil {
+	if err := cli.CheckFormat(o.format); err != nil {
 		return err
 	}
 	plans, kind, err := readBoth(old, now)
 	if err != nil {
-		return wrongInput(err)
+		return cli.WrongInput(err)
 	}
 	if !show.Ordered(kind) {
-		return usagef("%s: plans of kind %q are followed as a whole, and there is no order of steps between two of them", now, kind)
+		return cli.Usagef("%s: plans of kind %q are followed as a whole, and there is no order of steps between two of them", now, kind)
 	}
 	if o.topology != "" && kind != "cover" || o.instance != "" && kind != "orchestrate" && kind != "delivery" {
-		return usagef("--topology goes with plans of kind cover, and --instance with orchestrate and delivery; these are of kind %s", kind)
+		return cli.Usagef("--topology goes with plans of kind cover, and --instance with orchestrate and delivery; these are of kind %s", kind)
 	}
 	room, err := o.room(kind)
 	if err != nil {
-		return wrongInput(err)
+		return cli.WrongInput(err)
 	}
 	out, deadlock, err := show.Plans(kind, plans, room)
 	switch {
 	case errors.Is(err, show.ErrOrder):
 		return err
 	case err != nil:
-		return wrongInput(err)
+		return cli.WrongInput(err)
 	}
 	if o.format == "json" {
 		err = writeJSON(c.OutOrStdout(), out)
@@ -107,7 +108,7 @@ func (o *diffFlags) room(kind string) (room show.Room, err error) {
 // readBoth reads two files and the kind that both plans have.
 func readBoth(old, now string) (plans [2]show.Plan, kind string, err error) {
 	for k, path := range [...]string{old, now} {
-		text, err := readFile(path, maxPlan)
+		text, err := cli.ReadFile(path, maxPlan)
 		if err != nil {
 			return plans, "", err
 		}

@@ -1,35 +1,35 @@
-package main
+package plan
 
 import (
 	"context"
-	"io"
 
+	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/p4/measured"
 	"github.com/spf13/cobra"
 )
 
 // measuredFlags are the flags that name a running collector, and the collector once it was asked.
 type measuredFlags struct {
-	asker
+	cli.Asker
 	*measured.Collector
 }
 
 // flags adds the flags that all plan commands with measured inputs share.
 func (m *measuredFlags) flags(c *cobra.Command, what string) {
 	f := c.Flags()
-	f.StringVar(&m.url, "from-collector", "", "page of a running collector, such as http://127.0.0.1:8080, whose windows tell "+what)
-	f.StringVar(&m.tokenFile, "token-file", "", "file with the token of the page of --from-collector, where it wants one")
-	m.format, m.flag = "table", "from-collector"
+	f.StringVar(&m.URL, "from-collector", "", "page of a running collector, such as http://127.0.0.1:8080, whose windows tell "+what)
+	f.StringVar(&m.TokenFile, "token-file", "", "file with the token of the page of --from-collector, where it wants one")
+	m.Flag = "from-collector"
 }
 
 // asked reports whether there is a collector to ask, and an error where flags go with one that is not there.
 func (m *measuredFlags) asked(c *cobra.Command, with ...string) (bool, error) {
-	if m.url != "" {
+	if m.URL != "" {
 		return true, nil
 	}
 	for _, name := range append(with, "token-file") {
 		if c.Flags().Changed(name) {
-			return false, usagef("--%s goes with --from-collector", name)
+			return false, cli.Usagef("--%s goes with --from-collector", name)
 		}
 	}
 	return false, nil
@@ -37,6 +37,6 @@ func (m *measuredFlags) asked(c *cobra.Command, with ...string) (bool, error) {
 
 // open asks for what all figures need.
 func (m *measuredFlags) open(ctx context.Context) (err error) {
-	m.Collector, err = measured.Open(ctx, m.url, func(ctx context.Context, path string, into any) error { return m.get(ctx, path, into, io.Discard) })
+	m.Collector, err = measured.Open(ctx, m.URL, m.Into)
 	return err
 }

@@ -1,4 +1,4 @@
-package main
+package plan
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/orchestrate"
 	"github.com/hopscope/hopscope/planner/orchestrate/solve"
@@ -17,7 +18,7 @@ import (
 )
 
 type orchestrateFlags struct {
-	*planFlags
+	*sharedFlags
 	objective, model, demands string
 	redundancy, packetBytes   int
 	split, partial            bool
@@ -30,7 +31,7 @@ type orchestrateFlags struct {
 	graph *topo.Graph // nil with an instance
 }
 
-func planOrchestrateCommand() *cobra.Command {
+func orchestrateCommand() *cobra.Command {
 	var o orchestrateFlags
 	c := &cobra.Command{
 		Use:   "orchestrate --instance FILE | --topology FILE | --from-collector URL",
@@ -58,9 +59,9 @@ problem is small). Every plan says how far from the best it can be at most.`,
   hopscope plan orchestrate --instance classes.json --class bulk --size-percentile 75
   hopscope plan orchestrate --instance flows-later.json --replan flows-plan.json --churn 2
   hopscope plan orchestrate --from-collector http://127.0.0.1:8080 --partial`,
-		Args: exactArgs(0),
+		Args: cli.ExactArgs(0),
 	}
-	o.planFlags = addPlanFlags(c, true, true, "heuristic, search, exact or auto", string(solve.Auto))
+	o.sharedFlags = addSharedFlags(c, true, true, "heuristic, search, exact or auto", string(solve.Auto))
 	o.addSeed(c, "the demands and capacities of --topology, and of the search")
 	o.m = solve.DefaultModel()
 	f := c.Flags()
@@ -94,17 +95,17 @@ func (o *orchestrateFlags) run(c *cobra.Command) error {
 	}
 	p, err := o.problem(c)
 	if err != nil {
-		return wrongInput(err)
+		return cli.WrongInput(err)
 	}
-	old, err := readPrevious[orchestrate.Plan](o.planFlags)
+	old, err := readPrevious[orchestrate.Plan](o.sharedFlags)
 	if err != nil {
 		return err
 	}
 	if old != nil && len(old.Assignment)+len(old.Shares) == 0 {
-		return usagef("plan %s: nothing is assigned", o.replan)
+		return cli.Usagef("plan %s: nothing is assigned", o.replan)
 	}
 	options := solve.Options{Method: solve.Method(o.method), Seed: o.seed, Partial: o.partial, Previous: old, Churn: o.churn}
-	return carryOut(c, o.planFlags, family[orchestrate.Plan]{
+	return carryOut(c, o.sharedFlags, family[orchestrate.Plan]{
 		size: fmt.Sprintf("%d interfaces, %d flows", len(p.Interfaces), len(p.Flows)),
 		solve: func(stop func() bool) (*orchestrate.Plan, error) {
 			options.Stop = stop
@@ -142,22 +143,22 @@ var topologyOnly = []string{"model", "demands", "packet-bytes", "demand-min", "d
 func (o *orchestrateFlags) problem(c *cobra.Command) (p *orchestrate.Problem, err error) {
 	switch {
 	case o.objective != orchestrate.Concentrate && o.objective != orchestrate.Balance:
-		return nil, usagef("--objective %q is neither concentrate nor balance", o.objective)
+		return nil, cli.Usagef("--objective %q is neither concentrate nor balance", o.objective)
 	case o.redundancy < 1 || o.redundancy > orchestrate.MaxRedundancy:
-		return nil, usagef("--redundancy %d is outside 1..%d", o.redundancy, orchestrate.MaxRedundancy)
+		return nil, cli.Usagef("--redundancy %d is outside 1..%d", o.redundancy, orchestrate.MaxRedundancy)
 	case o.model != "directed" && o.model != "both-sides":
-		return nil, usagef("--model %q is neither directed nor both-sides", o.model)
+		return nil, cli.Usagef("--model %q is neither directed nor both-sides", o.model)
 	case o.replan != "" && o.split:
-		return nil, usagef("--replan does not go with --split")
+		return nil, cli.Usagef("--replan does not go with --split")
 	case o.packetBytes < 1:
-		return nil, usagef("--packet-bytes %d is not positive", o.packetBytes)
+		return nil, cli.Usagef("--packet-bytes %d is not positive", o.packetBytes)
 	case o.items < 1:
-		return nil, usagef("--items %d is not positive", o.items)
+		return nil, cli.Usagef("--items %d is not positive", o.items)
 	}
 	if asked, err := o.measured.asked(c, "items"); err != nil {
 		return nil, err
 	} else if given := []bool{o.instance != "", o.topology != "", asked}; countTrue(given) != 1 {
-		return nil, usagef("one of --instance, --topology and --from-collector is wanted (see --help)")
+		return nil, cli.Usagef("one of --instance, --topology and --from-collector is wanted (see --help)")
 	} else if asked {
 		if p, err = o.fromCollector(c); err != nil {
 			return nil, err
@@ -165,11 +166,11 @@ func (o *orchestrateFlags) problem(c *cobra.Command) (p *orchestrate.Problem, er
 	} else if o.instance != "" {
 		for _, name := range topologyOnly {
 			if c.Flags().Changed(name) {
-				return nil, usagef("--%s goes with --topology: an instance says it all", name)
+				return nil, cli.Usagef("--%s goes with --topology: an instance says it all", name)
 			}
 		}
 		if err := o.sizing.Validate(); err != nil {
-			return nil, usageError{Err: err}
+			return nil, cli.UsageError{Err: err}
 		}
 		p, err = readInstance(c, o.instance, func(in io.Reader) (*orchestrate.Problem, error) {
 			p, err := orchestrate.ReadSized(in, o.objective, o.sizing)
@@ -184,7 +185,7 @@ func (o *orchestrateFlags) problem(c *cobra.Command) (p *orchestrate.Problem, er
 	} else {
 		for _, name := range instanceOnly {
 			if c.Flags().Changed(name) {
-				return nil, usagef("--%s goes with --instance: a topology has no packets", name)
+				return nil, cli.Usagef("--%s goes with --instance: a topology has no packets", name)
 			}
 		}
 		if o.graph, err = load.Topology(o.topology); err != nil {
@@ -193,7 +194,7 @@ func (o *orchestrateFlags) problem(c *cobra.Command) (p *orchestrate.Problem, er
 		m := o.m
 		m.Seed, m.BothSides, m.Parts = o.seed, o.model == "both-sides", o.partial
 		if err := m.Validate(); err != nil {
-			return nil, usageError{Err: err}
+			return nil, cli.UsageError{Err: err}
 		}
 		if o.demands != "" {
 			if m.Pairs, err = o.pairs(); err != nil {
@@ -201,7 +202,7 @@ func (o *orchestrateFlags) problem(c *cobra.Command) (p *orchestrate.Problem, er
 			}
 		}
 		if p, err = solve.Generate(o.graph, m); err != nil {
-			return nil, failure{Err: err} // there is no plan
+			return nil, cli.Failure{Err: err} // there is no plan
 		}
 		p.Objective = o.objective
 	}
@@ -213,21 +214,21 @@ func (o *orchestrateFlags) problem(c *cobra.Command) (p *orchestrate.Problem, er
 func (o *orchestrateFlags) fromCollector(c *cobra.Command) (*orchestrate.Problem, error) {
 	for _, name := range slices.DeleteFunc(slices.Clone(topologyOnly), func(name string) bool { return name == "packet-bytes" }) {
 		if c.Flags().Changed(name) {
-			return nil, usagef("--%s goes with --topology: a collector says what there is", name)
+			return nil, cli.Usagef("--%s goes with --topology: a collector says what there is", name)
 		}
 	}
 	if c.Flags().Changed("class") {
-		return nil, usagef("--class goes with --instance: the flows of a collector have no class")
+		return nil, cli.Usagef("--class goes with --instance: the flows of a collector have no class")
 	}
 	if err := o.sizing.Validate(); err != nil {
-		return nil, usageError{Err: err}
+		return nil, cli.UsageError{Err: err}
 	}
 	if err := o.measured.open(c.Context()); err != nil {
-		return nil, failure{Err: err}
+		return nil, cli.Failure{Err: err}
 	}
 	p, left, err := o.measured.Orchestrate(c.Context(), o.items, o.packetBytes, o.objective, o.sizing)
 	if err != nil {
-		return nil, failure{Err: err}
+		return nil, cli.Failure{Err: err}
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "measured in the last %v: %d flows over %d interfaces", o.measured.Span(), len(p.Flows), len(p.Interfaces))
 	if left > 0 {

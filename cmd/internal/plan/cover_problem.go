@@ -1,4 +1,4 @@
-package main
+package plan
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/planner/cover"
@@ -28,7 +29,7 @@ func (o *coverFlags) problem(c *cobra.Command) (*cover.Problem, error) {
 		return nil, err
 	}
 	if asked && o.minimise != string(cover.Cost) {
-		return nil, usagef("--from-collector tells what links cost: it goes with --minimise cost")
+		return nil, cli.Usagef("--from-collector tells what links cost: it goes with --minimise cost")
 	}
 	g, err := o.graph()
 	if err != nil {
@@ -36,7 +37,7 @@ func (o *coverFlags) problem(c *cobra.Command) (*cover.Problem, error) {
 	}
 	if asked {
 		if g, err = o.costs(c, g); err != nil {
-			return nil, failure{Err: err}
+			return nil, cli.Failure{Err: err}
 		}
 	}
 	p := &cover.Problem{Graph: g, Directed: o.directed, MaxHops: o.maxHops, MaxPort: o.maxPort, Redundant: o.redundant,
@@ -48,10 +49,10 @@ func (o *coverFlags) problem(c *cobra.Command) (*cover.Problem, error) {
 		return nil, err
 	}
 	if err := p.SkipLinks(o.skip); err != nil {
-		return nil, usagef("--skip: %w", err)
+		return nil, cli.Usagef("--skip: %w", err)
 	}
 	if err := p.SkipNodes(o.skipNode); err != nil {
-		return nil, usagef("--skip-node: %w", err)
+		return nil, cli.Usagef("--skip-node: %w", err)
 	}
 	if o.depots != "" {
 		if p.Depots, err = readDepots(o.depots, g); err != nil {
@@ -67,7 +68,7 @@ func (o *coverFlags) problem(c *cobra.Command) (*cover.Problem, error) {
 	// Where routes have to know it, and the topology says nothing, a node with one link may be a host or a switch.
 	if o.sr != "" && o.hosts == "" && !topo.IsGenerator(o.topology) {
 		if v, ok := p.MaybeHost(); ok {
-			return nil, usagef("--sr: the node %q has a single link; a route has to know whether it is a host or a switch: list the hosts with --hosts, or say --hosts none", g.NodeName(v))
+			return nil, cli.Usagef("--sr: the node %q has a single link; a route has to know whether it is a host or a switch: list the hosts with --hosts, or say --hosts none", g.NodeName(v))
 		}
 	}
 	return p, p.Validate()
@@ -77,25 +78,25 @@ func (o *coverFlags) problem(c *cobra.Command) (*cover.Problem, error) {
 func (o *coverFlags) checkProblem() error {
 	switch {
 	case o.topology == "":
-		return usagef("--topology is missing: a file, or one of %s", topo.Generators)
+		return cli.Usagef("--topology is missing: a file, or one of %s", topo.Generators)
 	case o.maxHops < 0:
-		return usagef("--max-hops %d is negative", o.maxHops)
+		return cli.Usagef("--max-hops %d is negative", o.maxHops)
 	case o.maxPort < 0:
-		return usagef("--max-port %d is negative", o.maxPort)
+		return cli.Usagef("--max-port %d is negative", o.maxPort)
 	case o.maxDelay < 0:
-		return usagef("--max-delay %v is negative", o.maxDelay)
+		return cli.Usagef("--max-delay %v is negative", o.maxDelay)
 	case o.defaultDelay < 0:
-		return usagef("--default-delay %v is negative", o.defaultDelay)
+		return cli.Usagef("--default-delay %v is negative", o.defaultDelay)
 	case o.mtu < 1:
-		return usagef("--mtu %d is not positive", o.mtu)
+		return cli.Usagef("--mtu %d is not positive", o.mtu)
 	case o.redundant && o.directed:
-		return usagef("--redundant does not go with --directed: its two covers pass the two directions of every link")
+		return cli.Usagef("--redundant does not go with --directed: its two covers pass the two directions of every link")
 	case o.sr != "" && o.dialect != "":
-		return usagef("--dialect does not go with --sr: both say what a probe carries")
+		return cli.Usagef("--dialect does not go with --sr: both say what a probe carries")
 	case o.dialect == "" && o.bitmap != "":
-		return usagef("--bitmap is of a --dialect")
+		return cli.Usagef("--bitmap is of a --dialect")
 	case o.minimise == string(cover.Bytes) && o.dialect == "" && o.sr == "":
-		return usagef("--minimise bytes needs to know what a probe carries: --dialect with --bitmap, or --sr")
+		return cli.Usagef("--minimise bytes needs to know what a probe carries: --dialect with --bitmap, or --sr")
 	}
 	return nil
 }
@@ -152,9 +153,9 @@ func (o *coverFlags) limits(p *cover.Problem) (err error) {
 	}
 	switch {
 	case errors.As(err, new(*agent.RoomError)):
-		return usagef("--mtu %d %w", o.mtu, err)
+		return cli.Usagef("--mtu %d %w", o.mtu, err)
 	case err != nil && o.sr != "":
-		return usagef("--sr %w", err)
+		return cli.Usagef("--sr %w", err)
 	case err != nil:
 		return err
 	}
@@ -175,18 +176,18 @@ func (o *coverFlags) limits(p *cover.Problem) (err error) {
 func (o *coverFlags) stackLimits() (hops int, size cover.Size, err error) {
 	p, ok := demux.Lookup(o.dialect)
 	if !ok {
-		return 0, size, usagef("--dialect %q is none of the built-in ones, which `hopscope config profiles` lists", o.dialect)
+		return 0, size, cli.Usagef("--dialect %q is none of the built-in ones, which `hopscope config profiles` lists", o.dialect)
 	}
 	if o.bitmap == "" {
-		return 0, size, usagef("--dialect needs the --bitmap of what switches write, such as 0xFFFF")
+		return 0, size, cli.Usagef("--dialect needs the --bitmap of what switches write, such as 0xFFFF")
 	}
 	bits, err := strconv.ParseUint(o.bitmap, 0, 16)
 	if err != nil {
-		return 0, size, usagef("--bitmap %q is no number from 1 to 0xFFFF", o.bitmap)
+		return 0, size, cli.Usagef("--bitmap %q is no number from 1 to 0xFFFF", o.bitmap)
 	}
 	hops, size, err = agent.StackLimits(&p.INT, uint16(bits), o.mtu)
 	if err != nil && !errors.As(err, new(*agent.RoomError)) {
-		err = usagef("--dialect %s: %w", o.dialect, err)
+		err = cli.Usagef("--dialect %s: %w", o.dialect, err)
 	}
 	return hops, size, err
 }

@@ -1,4 +1,6 @@
-package main
+// Package plan is the command "hopscope plan": a command for each family of plans, with its flags and how its problem is read from
+// them, and the comparison of two plans.
+package plan
 
 import (
 	"bufio"
@@ -13,42 +15,44 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
 
-func planCommand() *cobra.Command {
+// Command is "hopscope plan" with all commands below it.
+func Command() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan",
 		Short: "Plan probes, their loads, their detail and their delivery",
 		Long: `Turn a topology, or an instance in JSON, into a plan on standard output. Every
 plan is checked by code that knows nothing of how it was made, and says how far it
 can be from the best there is.`,
-		Args: noCommand,
+		Args: cli.NoCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	for _, command := range planCommands {
+	for _, command := range commands {
 		c.AddCommand(command())
 	}
 	return c
 }
 
-// planCommands are the commands of the families of plans, one a line. Each has a file of its own with its flags, how its
+// commands are the commands of the families of plans, one a line. Each has a file of its own with its flags, how its
 // problem is read from them, and its table and picture; carryOut does what all of them have in common.
-var planCommands = []func() *cobra.Command{
-	planCoverCommand,
-	planOrchestrateCommand,
-	planAttentionCommand,
-	planDeliveryCommand,
-	planQueriesCommand,
-	planDiffCommand,
-	planScheduleCommand,
+var commands = []func() *cobra.Command{
+	coverCommand,
+	orchestrateCommand,
+	attentionCommand,
+	deliveryCommand,
+	queriesCommand,
+	diffCommand,
+	scheduleCommand,
 }
 
-// planFlags are the flags that all plan commands share.
-type planFlags struct {
+// sharedFlags are the flags that all plan commands share.
+type sharedFlags struct {
 	c                                       *cobra.Command
 	topology, instance, method, format, svg string
 	verify                                  string // file of a plan
@@ -61,9 +65,9 @@ type planFlags struct {
 	timeLimit                               time.Duration
 }
 
-// addPlanFlags adds the shared flags to c. A command takes a topology, an instance, or either.
-func addPlanFlags(c *cobra.Command, topology, instance bool, methods, method string) *planFlags {
-	o := &planFlags{c: c}
+// addSharedFlags adds the shared flags to c. A command takes a topology, an instance, or either.
+func addSharedFlags(c *cobra.Command, topology, instance bool, methods, method string) *sharedFlags {
+	o := &sharedFlags{c: c}
 	f := c.Flags()
 	if topology {
 		f.StringVar(&o.topology, "topology", "", "file ("+load.Formats+") or generator ("+topo.Generators+")")
@@ -83,44 +87,44 @@ func addPlanFlags(c *cobra.Command, topology, instance bool, methods, method str
 
 // addReplan adds the flags that plan from an older plan on. Where --churn is not given, so many elements may change; -1 is
 // any number.
-func (o *planFlags) addReplan(c *cobra.Command, older, elements string, churn int) {
+func (o *sharedFlags) addReplan(c *cobra.Command, older, elements string, churn int) {
 	f := c.Flags()
 	f.StringVar(&o.replan, "replan", "", "JSON of an older plan, "+older)
 	f.IntVar(&o.churn, "churn", churn, "with --replan: most "+elements+" that change, or those that have to if these are more (-1: any number)")
 }
 
 // checkReplan says what is wrong with these flags. Some families can check the steps from an older plan, too.
-func (o *planFlags) checkReplan() error {
+func (o *sharedFlags) checkReplan() error {
 	switch {
 	case o.replan == "" && o.c.Flags().Changed("churn"):
-		return usagef("--churn goes with --replan: it says how much of an older plan may change")
+		return cli.Usagef("--churn goes with --replan: it says how much of an older plan may change")
 	case o.churn < -1:
-		return usagef("--churn %d: a number of changes from 0 on, or -1 for any", o.churn)
+		return cli.Usagef("--churn %d: a number of changes from 0 on, or -1 for any", o.churn)
 	case o.verify != "" && o.replan != "" && !o.checksSteps:
-		return usagef("--check makes no plan, and --replan is for making one")
+		return cli.Usagef("--check makes no plan, and --replan is for making one")
 	}
 	return nil
 }
 
 // addSeed adds --seed to a command, with what depends on it. A command in which nothing does has no such flag.
-func (o *planFlags) addSeed(c *cobra.Command, of string) {
+func (o *sharedFlags) addSeed(c *cobra.Command, of string) {
 	c.Flags().Uint64Var(&o.seed, "seed", 1, "start of the random numbers of "+of)
 }
 
 // check says what is wrong with the shared flags.
-func (o *planFlags) check() error {
+func (o *sharedFlags) check() error {
 	if o.timeLimit <= 0 {
-		return usagef("--time-limit %v is not above 0s", o.timeLimit)
+		return cli.Usagef("--time-limit %v is not above 0s", o.timeLimit)
 	}
 	if formats := slices.Concat([]string{"table", "json"}, o.extra); !slices.Contains(formats, o.format) {
-		return usagef("--format %q is neither %s", o.format, strings.Join(formats, " nor "))
+		return cli.Usagef("--format %q is neither %s", o.format, strings.Join(formats, " nor "))
 	}
 	return o.checkReplan()
 }
 
 // stop starts the clock and returns the function that reports to an algorithm when its time is over, which is also when the command
 // is interrupted.
-func (o *planFlags) stop(c *cobra.Command) func() bool {
+func (o *sharedFlags) stop(c *cobra.Command) func() bool {
 	end := time.Now().Add(o.timeLimit)
 	ctx := c.Context()
 	return func() bool { return ctx.Err() != nil || time.Now().After(end) }
@@ -145,7 +149,7 @@ func readInstance[P any](c *cobra.Command, path string, read func(io.Reader) (*P
 }
 
 // readPrevious reads the plan of --replan, nil without one.
-func readPrevious[P any](o *planFlags) (*P, error) {
+func readPrevious[P any](o *sharedFlags) (*P, error) {
 	if o.replan == "" {
 		return nil, nil
 	}
@@ -164,11 +168,11 @@ func readPlan(path, kind string, plan any) error {
 func openPlan(path string, read func(io.Reader) error) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return wrongInput(err)
+		return cli.WrongInput(err)
 	}
 	defer f.Close()
 	if err := read(io.LimitReader(f, maxPlan)); err != nil {
-		return wrongInput(fmt.Errorf("plan %s: %w", path, err))
+		return cli.WrongInput(fmt.Errorf("plan %s: %w", path, err))
 	}
 	return nil
 }
@@ -198,7 +202,7 @@ func readCovers(paths []string, g *topo.Graph) (list []planner.Probe, err error)
 }
 
 // holds gives the error of a plan that was made, or read from a file, and does not pass its check.
-func (o *planFlags) holds(err error) error {
+func (o *sharedFlags) holds(err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -227,10 +231,10 @@ type family[P any] struct {
 }
 
 // carryOut makes a plan or reads that of --check, and checks, draws and prints it.
-func carryOut[P any](c *cobra.Command, o *planFlags, f family[P]) error {
+func carryOut[P any](c *cobra.Command, o *sharedFlags, f family[P]) error {
 	plan, err := f.plan(c, o)
 	if err != nil && f.badMethod != nil && errors.Is(err, f.badMethod) {
-		return usageError{Err: err}
+		return cli.UsageError{Err: err}
 	}
 	if err != nil {
 		return err
@@ -269,7 +273,7 @@ func carryOut[P any](c *cobra.Command, o *planFlags, f family[P]) error {
 }
 
 // plan makes the plan, or reads that of --check.
-func (f *family[P]) plan(c *cobra.Command, o *planFlags) (*P, error) {
+func (f *family[P]) plan(c *cobra.Command, o *sharedFlags) (*P, error) {
 	if o.verify != "" {
 		plan := new(P)
 		return plan, openPlan(o.verify, func(r io.Reader) (err error) {
@@ -277,7 +281,7 @@ func (f *family[P]) plan(c *cobra.Command, o *planFlags) (*P, error) {
 			return err
 		})
 	}
-	done := showProgress(c.ErrOrStderr(), "planning", func() string { return f.size })
+	done := cli.ShowProgress(c.ErrOrStderr(), "planning", func() string { return f.size })
 	defer done()
 	start := time.Now()
 	plan, err := f.solve(o.stop(c))
@@ -290,8 +294,8 @@ func (f *family[P]) plan(c *cobra.Command, o *planFlags) (*P, error) {
 
 // prove makes the plan once more, as well as can be, and holds what the one that was read says of itself against that.
 // What could not be proven in the time that there is stays a claim.
-func (f *family[P]) prove(c *cobra.Command, o *planFlags, plan *P) error {
-	done := showProgress(c.ErrOrStderr(), "proving", func() string { return f.size })
+func (f *family[P]) prove(c *cobra.Command, o *sharedFlags, plan *P) error {
+	done := cli.ShowProgress(c.ErrOrStderr(), "proving", func() string { return f.size })
 	best := f.again
 	if best == nil {
 		best = func(_ *P, stop func() bool) (*P, error) { return f.solve(stop) }
@@ -333,7 +337,7 @@ func writeJSON(w io.Writer, plan any) error {
 }
 
 // writeSVG draws into the file of --svg, if there is one.
-func (o *planFlags) writeSVG(draw func(io.Writer) error) error {
+func (o *sharedFlags) writeSVG(draw func(io.Writer) error) error {
 	if o.svg == "" {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package main
+package plan
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/delivery"
 	"github.com/hopscope/hopscope/planner/delivery/solve"
@@ -16,7 +17,7 @@ import (
 )
 
 type deliveryFlags struct {
-	*planFlags
+	*sharedFlags
 	noLinks, partial, transitAll, printInstance bool
 	lossTest                                    string
 	reserve, pathLimit                          float64
@@ -25,7 +26,7 @@ type deliveryFlags struct {
 	reportBytes                                 int
 }
 
-func planDeliveryCommand() *cobra.Command {
+func deliveryCommand() *cobra.Command {
 	var o deliveryFlags
 	c := &cobra.Command{
 		Use:   "delivery --instance FILE | --topology FILE",
@@ -67,13 +68,13 @@ Methods: exact (proven), paper (RFT's, repaired), greedy, brute, pso and pso-ga.
   hopscope plan delivery --instance network.json --from-collector http://127.0.0.1:8080 --report-bytes 160
   hopscope plan delivery --topology Bren.gml --seed 7 --svg plan.svg
   hopscope plan delivery --topology Bren.gml --seed 7 --print-instance >network.json`,
-		Args: exactArgs(0),
+		Args: cli.ExactArgs(0),
 	}
 	methods := make([]string, len(solve.Methods))
 	for i, m := range solve.Methods {
 		methods[i] = string(m)
 	}
-	o.planFlags = addPlanFlags(c, true, true, strings.Join(methods, ", "), string(solve.Exact))
+	o.sharedFlags = addSharedFlags(c, true, true, strings.Join(methods, ", "), string(solve.Exact))
 	o.addSeed(c, "the problem that is drawn over --topology, and of pso and pso-ga")
 	f := c.Flags()
 	f.BoolVar(&o.noLinks, "no-links", false, "add no links")
@@ -96,7 +97,7 @@ func (o *deliveryFlags) run(c *cobra.Command) error {
 	}
 	p, err := o.problem(c)
 	if err != nil {
-		return wrongInput(err)
+		return cli.WrongInput(err)
 	}
 	if o.printInstance {
 		if err := p.NamePorts(); err != nil {
@@ -104,11 +105,11 @@ func (o *deliveryFlags) run(c *cobra.Command) error {
 		}
 		return writeJSON(c.OutOrStdout(), p)
 	}
-	old, err := readPrevious[delivery.Plan](o.planFlags)
+	old, err := readPrevious[delivery.Plan](o.sharedFlags)
 	if err != nil {
 		return err
 	}
-	return carryOut(c, o.planFlags, family[delivery.Plan]{
+	return carryOut(c, o.sharedFlags, family[delivery.Plan]{
 		size: fmt.Sprintf("%d nodes, %d links", len(p.Nodes), len(p.Links)),
 		solve: func(stop func() bool) (*delivery.Plan, error) {
 			return solve.Plan(p, solve.Options{Method: solve.Method(o.method), NoLinks: o.noLinks, Partial: o.partial, Seed: o.seed, Stop: stop, Previous: old, Churn: o.churn})
@@ -135,18 +136,18 @@ func (o *deliveryFlags) problem(c *cobra.Command) (p *delivery.Problem, err erro
 	case err != nil:
 		return nil, err
 	case asked && o.instance == "":
-		return nil, usagef("--from-collector goes with --instance, whose rates and loads it tells")
+		return nil, cli.Usagef("--from-collector goes with --instance, whose rates and loads it tells")
 	case o.reportBytes < 1:
-		return nil, usagef("--report-bytes %d is not positive", o.reportBytes)
+		return nil, cli.Usagef("--report-bytes %d is not positive", o.reportBytes)
 	case o.instance != "" && o.topology != "":
-		return nil, usagef("--instance holds the whole problem: --topology does not go with it")
+		return nil, cli.Usagef("--instance holds the whole problem: --topology does not go with it")
 	case o.instance != "":
 		if p, err = readInstance(c, o.instance, delivery.Read); err != nil {
 			return nil, err
 		}
 		if asked {
 			if err := o.measure(c, p); err != nil {
-				return nil, failure{Err: err}
+				return nil, cli.Failure{Err: err}
 			}
 		}
 	case o.topology != "":
@@ -157,7 +158,7 @@ func (o *deliveryFlags) problem(c *cobra.Command) (p *delivery.Problem, err erro
 		o.graph = g
 		p = solve.Generate(g, o.seed)
 	default:
-		return nil, usagef("--instance or --topology is missing")
+		return nil, cli.Usagef("--instance or --topology is missing")
 	}
 	if o.lossTest != "" {
 		p.LossTest = delivery.LossTest(o.lossTest)
@@ -171,7 +172,7 @@ func (o *deliveryFlags) problem(c *cobra.Command) (p *delivery.Problem, err erro
 	p.TransitAll = p.TransitAll || o.transitAll
 	if err := p.Validate(); err != nil {
 		if o.lossTest != "" || c.Flags().Changed("path-limit") || c.Flags().Changed("reserve") || o.instance == "" {
-			return nil, usageError{Err: err}
+			return nil, cli.UsageError{Err: err}
 		}
 		return nil, fmt.Errorf("instance %s: %w", o.instance, err)
 	}

@@ -1,13 +1,13 @@
-package main
+package plan
 
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"strings"
 	"syscall"
+
+	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
 
 // nameList is what a flag lists: names with commas between, or a file with one a line.
@@ -20,28 +20,14 @@ type nameList struct {
 // maxNames bounds a file of names.
 const maxNames = 64 << 20
 
-// readFile reads a file of no more bytes than that.
-func readFile(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(b)) > most {
-		err = fmt.Errorf("%s: more than %d bytes", path, most)
-	}
-	return b, err
-}
-
 // readNames reads the names that a flag gives: what is no file, or too long for the name of one, is a list. In files, empty lines and those that begin with # are left out.
 func readNames(flag, spec string) (list nameList, err error) {
 	list.flag = flag
-	b, err := readFile(spec, maxNames)
+	b, err := cli.ReadFile(spec, maxNames)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENAMETOOLONG) {
 		for name := range strings.SplitSeq(spec, ",") {
 			if name = strings.TrimSpace(name); name == "" {
-				return list, usagef("--%s %.80q: a name is empty, and there is no such file", flag, spec)
+				return list, cli.Usagef("--%s %.80q: a name is empty, and there is no such file", flag, spec)
 			}
 			list.names = append(list.names, name)
 		}
@@ -64,7 +50,7 @@ func readNames(flag, spec string) (list nameList, err error) {
 // wrong says where the name with number k is, which err is about.
 func (l *nameList) wrong(k int, err error) error {
 	if l.file == "" {
-		return usagef("--%s: %w", l.flag, err)
+		return cli.Usagef("--%s: %w", l.flag, err)
 	}
 	return fmt.Errorf("%s %s:%d: %w", l.flag, l.file, l.lines[k], err)
 }

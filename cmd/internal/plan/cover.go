@@ -1,4 +1,4 @@
-package main
+package plan
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/cover"
@@ -17,7 +18,7 @@ import (
 )
 
 type coverFlags struct {
-	*planFlags
+	*sharedFlags
 	balanced, directed, redundant, partial bool
 	maxHops, maxPort, mtu                  int
 	depots, sr                             string
@@ -29,7 +30,7 @@ type coverFlags struct {
 	measured                               measuredFlags
 }
 
-func planCoverCommand() *cobra.Command {
+func coverCommand() *cobra.Command {
 	var o coverFlags
 	c := &cobra.Command{
 		Use:   "cover --topology FILE",
@@ -59,9 +60,9 @@ links out and lists them.`,
   hopscope plan cover --topology lab.yaml --depots leaf-1,leaf-2 --minimise cost --from-collector http://127.0.0.1:8080
   hopscope plan cover --topology lab.yaml --replan plan.json --skip leaf-1--spine-2
   hopscope plan cover --topology lab.yaml --replan plan.json --churn 3 --format json`,
-		Args: exactArgs(0),
+		Args: cli.ExactArgs(0),
 	}
-	o.planFlags = addPlanFlags(c, true, false, "euler, dfs, paper, paper-balanced or int-balance", string(solve.Euler))
+	o.sharedFlags = addSharedFlags(c, true, false, "euler, dfs, paper, paper-balanced or int-balance", string(solve.Euler))
 	o.addSeed(c, "paper, paper-balanced and --redundant")
 	f := c.Flags()
 	f.BoolVar(&o.balanced, "balanced", false, "make the probes about equally long")
@@ -96,14 +97,14 @@ func (o *coverFlags) run(c *cobra.Command) error {
 	}
 	p, err := o.problem(c)
 	if err != nil {
-		return wrongInput(err)
+		return cli.WrongInput(err)
 	}
 	most, old := -1, new(cover.Plan)
 	var churn *int // nil keeps every probe that is whole
 	if c.Flags().Changed("churn") {
 		most, churn = o.churn, &o.churn
 	}
-	return carryOut(c, o.planFlags, family[cover.Plan]{
+	return carryOut(c, o.sharedFlags, family[cover.Plan]{
 		size:  fmt.Sprintf("%d nodes, %d links", p.Graph.NumNodes(), p.Graph.NumLinks()),
 		solve: func(stop func() bool) (*cover.Plan, error) { return o.plan(p, old, churn, stop) },
 		again: func(plan *cover.Plan, stop func() bool) (*cover.Plan, error) {
@@ -130,7 +131,7 @@ func (o *coverFlags) plan(p *cover.Problem, old *cover.Plan, churn *int, stop fu
 		return nil, err
 	}
 	if len(old.Probes) == 0 {
-		return nil, usagef("plan %s: no probes", o.replan)
+		return nil, cli.Usagef("plan %s: no probes", o.replan)
 	}
 	return solve.Replan(p, old, options)
 }
@@ -141,7 +142,7 @@ func (o *coverFlags) routes(p *cover.Problem, plan *cover.Plan) error {
 		read := slices.Clone(probes)
 		for k := range probes {
 			if probes[k].Route != "" && o.sr == "" {
-				return usagef("plan %s: probe %s has a route, which is checked with --sr or --sr=int-probe only", o.verify, probes[k].ID)
+				return cli.Usagef("plan %s: probe %s has a route, which is checked with --sr or --sr=int-probe only", o.verify, probes[k].ID)
 			}
 			probes[k].Route = ""
 		}

@@ -1,4 +1,4 @@
-package main
+package plan
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/schedule"
 	"github.com/hopscope/hopscope/planner/schedule/solve"
@@ -16,7 +17,7 @@ import (
 )
 
 type scheduleFlags struct {
-	*planFlags
+	*sharedFlags
 	probes, classes, skip                []string
 	period, slot, spacing, longest       time.Duration
 	headerBytes, hopBytes, overheadBytes int
@@ -25,7 +26,7 @@ type scheduleFlags struct {
 	graph                                *topo.Graph // nil with an instance
 }
 
-func planScheduleCommand() *cobra.Command {
+func scheduleCommand() *cobra.Command {
 	var o scheduleFlags
 	c := &cobra.Command{
 		Use:   "schedule --instance FILE | --topology FILE --probes PLAN",
@@ -50,9 +51,9 @@ links out, as little weight as can be, and lists them.`,
   hopscope plan schedule --topology lab.yaml --probes plan.json --period 1s --svg schedule.svg
   hopscope plan schedule --topology lab.yaml --probes plan.json --class core=@core:200ms --agent-limit 1Mbps
   hopscope plan schedule --instance schedule.json --format json`,
-		Args: exactArgs(0),
+		Args: cli.ExactArgs(0),
 	}
-	o.planFlags = addPlanFlags(c, true, true, "", "")
+	o.sharedFlags = addSharedFlags(c, true, true, "", "")
 	d := schedule.Defaults()
 	f := c.Flags()
 	f.StringArrayVar(&o.probes, "probes", nil, "JSON of a plan whose probes can be sent (repeatable)")
@@ -79,14 +80,14 @@ func (o *scheduleFlags) run(c *cobra.Command) error {
 	}
 	p, err := o.problem(c)
 	if err != nil {
-		return wrongInput(err)
+		return cli.WrongInput(err)
 	}
-	old, err := readPrevious[schedule.Plan](o.planFlags)
+	old, err := readPrevious[schedule.Plan](o.sharedFlags)
 	if err != nil {
 		return err
 	}
 	options := solve.Options{Partial: o.partial, Previous: old, Churn: o.churn}
-	return carryOut(c, o.planFlags, family[schedule.Plan]{
+	return carryOut(c, o.sharedFlags, family[schedule.Plan]{
 		size: fmt.Sprintf("%d probes", len(p.Probes)),
 		solve: func(stop func() bool) (*schedule.Plan, error) {
 			options.Stop = stop
@@ -114,14 +115,14 @@ func (o *scheduleFlags) problem(c *cobra.Command) (*schedule.Problem, error) {
 	switch {
 	case o.instance != "":
 		if o.topology != "" || len(o.probes) > 0 || len(o.skip) > 0 {
-			return nil, usagef("--instance holds the whole problem: --topology, --probes and --skip do not go with it")
+			return nil, cli.Usagef("--instance holds the whole problem: --topology, --probes and --skip do not go with it")
 		}
 		var err error
 		if p, err = readInstance(c, o.instance, schedule.Read); err != nil {
 			return nil, err
 		}
 	case o.topology == "" || len(o.probes) == 0:
-		return nil, usagef("--instance is missing, or else --topology and --probes, both")
+		return nil, cli.Usagef("--instance is missing, or else --topology and --probes, both")
 	default:
 		var err error
 		if o.graph, err = load.Topology(o.topology); err != nil {
@@ -135,7 +136,7 @@ func (o *scheduleFlags) problem(c *cobra.Command) (*schedule.Problem, error) {
 		return nil, err
 	}
 	if err := p.Validate(); err != nil { // now a flag is wrong
-		return nil, usageError{Err: err}
+		return nil, cli.UsageError{Err: err}
 	}
 	return p, nil
 }
@@ -152,7 +153,7 @@ func (o *scheduleFlags) readProbes(p *schedule.Problem) error {
 	for _, name := range o.skip {
 		links, err := o.graph.LookupLinks(name)
 		if err != nil {
-			return usagef("--skip: %w", err)
+			return cli.Usagef("--skip: %w", err)
 		}
 		for _, l := range links {
 			p.Unwatched = append(p.Unwatched, o.graph.LinkName(l))
@@ -194,7 +195,7 @@ func (o *scheduleFlags) settings(c *cobra.Command, p *schedule.Problem) error {
 		}
 		bps, err := schedule.ParseRate(x.value)
 		if err != nil {
-			return usagef("--%s: %w", x.flag, err)
+			return cli.Usagef("--%s: %w", x.flag, err)
 		}
 		for _, to := range x.to {
 			*to = bps
@@ -203,7 +204,7 @@ func (o *scheduleFlags) settings(c *cobra.Command, p *schedule.Problem) error {
 	for _, spec := range o.classes {
 		class, err := schedule.ParseClass(spec, o.graph, parseMillis)
 		if err != nil {
-			return usagef("--class %q: %w", spec, err)
+			return cli.Usagef("--class %q: %w", spec, err)
 		}
 		p.Classes = append(p.Classes, class)
 	}

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// MaxToken bounds the file of a token, in bytes.
+const MaxToken = 64 << 10
+
+// maxAnswer bounds the answer of a program, in bytes.
+const maxAnswer = 64 << 20
+
+// Asker is a client of the page of a running program, with the flags that name the page.
+type Asker struct {
+	URL, TokenFile, Format string
+
+	Who  string // the program that is asked; "" for a collector
+	Flag string // the flag with the address; "" for --url
+}
+
+// Flags adds the flags to c.
+func (a *Asker) Flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&a.URL, "url", "http://127.0.0.1:8080", "page of the running collector")
+	f.StringVar(&a.TokenFile, "token-file", "", "file with the page's token, where it wants one")
+	f.StringVar(&a.Format, "format", "table", "table or json")
+}
+
+// CheckURL checks that address, which a flag gives, is that of a page.
+func CheckURL(flag, address string) error {
+	base, err := url.Parse(address)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return Usagef("--%s %q is not http://HOST:PORT or https://HOST:PORT", flag, address)
+	}
+	return nil
+}
+
+// Get asks for path and reads the answer into v, or copies it to out where JSON was asked for.
+func (a *Asker) Get(ctx context.Context, path string, v any, out io.Writer) error {
+	if err := CheckFormat(a.Format); err != nil {
+		return err
+	}
+	if err := CheckURL(cmp.Or(a.Flag, "url"), a.URL); err != nil {
+		return err
+	}
+	body, err := a.get(ctx, path)
+	if err != nil {
+		return err
+	}
+	if a.Format == "json" {
+		_, err := fmt.Fprintf(out, "%s\n", strings.TrimSpace(string(body)))
+		return err
+	}
+	if err := json.Unmarshal(body, v); err != nil {
+		return fmt.Errorf("%s does not answer as a collector does: %w", a.URL, err)
+	}
+	return nil
+}
+
+// Into asks for path and reads the answer into v, whatever the format is.
+func (a *Asker) Into(ctx context.Context, path string, v any) error {
+	table := *a
+	table.Format = "table"
+	return table.Get(ctx, path, v, io.Discard)
+}
+
+// get asks for path and returns the body of the answer.
+func (a *Asker) get(ctx context.Context, path string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(a.URL, "/")+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	if a.TokenFile != "" {
+		token, err := ReadFile(a.TokenFile, MaxToken)
+		if err != nil {
+			return nil, WrongInput(fmt.Errorf("read token: %w", err))
+		}
+		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("no %s answers at %s (another one: --%s): %w", cmp.Or(a.Who, "collector"), a.URL, cmp.Or(a.Flag, "url"), err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read answer of %s: %w", a.URL, err)
+	case res.StatusCode == http.StatusUnauthorized:
+		return nil, fmt.Errorf("%s wants a token: --token-file", a.URL)
+	case res.StatusCode != http.StatusOK:
+		var problem struct{ Error string }
+		if json.Unmarshal(body, &problem) != nil || problem.Error == "" {
+			problem.Error = res.Status
+		}
+		return nil, fmt.Errorf("%s: %s", a.URL, problem.Error)
+	}
+	return body, nil
+}
