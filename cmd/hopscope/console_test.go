@@ -20,6 +20,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
 	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/sink"
@@ -333,21 +334,21 @@ func TestConsole(t *testing.T) {
 	})
 
 	// The fleet comes, with five windows.
-	params, err := json.Marshal(fleet.Params{Name: "backbone", Slices: testSlices, Window: testWindow})
+	params, err := json.Marshal(roster.Params{Name: "backbone", Slices: testSlices, Window: testWindow})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.tell(fleet.ParamsKey, params)
+	c.tell(roster.ParamsKey, params)
 	now := time.Now().UnixNano()
-	balance := func(received, stored, flight uint64) *fleet.Balance {
-		return &fleet.Balance{Sink: "kafka", Received: received, Stored: stored, InFlight: map[string]uint64{"window": flight}, Dropped: map[string]uint64{"kernel": received - stored - flight}}
+	balance := func(received, stored, flight uint64) *roster.Balance {
+		return &roster.Balance{Sink: "kafka", Received: received, Stored: stored, InFlight: map[string]uint64{"window": flight}, Dropped: map[string]uint64{"kernel": received - stored - flight}}
 	}
-	say := func(s *fleet.Member) { t.Helper(); c.tell(fleet.MemberKey(s.Role, s.Name), s.Append(nil)) }
-	say(&fleet.Member{Role: fleet.Collector, Name: "a", Boot: 1, Version: "v9", Start: now, Updated: now + 3600e9, Rate: 50, All: balance(100, 80, 15), Pages: []string{"http://127.0.0.1:1/"}})
-	say(&fleet.Member{Role: fleet.Collector, Name: "b", Boot: 2, Version: "v9", Start: now, Updated: now + 3600e9, Rate: 20, All: balance(50, 40, 10)})
-	say(&fleet.Member{Role: fleet.Collector, Name: "old", Boot: 3, Version: "v8", Start: now - 9, Updated: now - 7200e9, Left: true})
-	say(&fleet.Member{Role: fleet.Consumer, Name: "store-1", Boot: 4, Version: "v9", Start: now, Updated: now + 3600e9, Parts: []fleet.Account{
-		{Topic: fleet.Windows, Partition: 0, Generation: 1, Held: true, Taken: 70, Dropped: map[string]uint64{fleet.DroppedLate: 2}, Stored: map[string]uint64{"influx": 60}, Late: 1, Duplicates: 2},
+	say := func(s *roster.Member) { t.Helper(); c.tell(roster.MemberKey(s.Role, s.Name), s.Append(nil)) }
+	say(&roster.Member{Role: roster.Collector, Name: "a", Boot: 1, Version: "v9", Start: now, Updated: now + 3600e9, Rate: 50, All: balance(100, 80, 15), Pages: []string{"http://127.0.0.1:1/"}})
+	say(&roster.Member{Role: roster.Collector, Name: "b", Boot: 2, Version: "v9", Start: now, Updated: now + 3600e9, Rate: 20, All: balance(50, 40, 10)})
+	say(&roster.Member{Role: roster.Collector, Name: "old", Boot: 3, Version: "v8", Start: now - 9, Updated: now - 7200e9, Left: true})
+	say(&roster.Member{Role: roster.Consumer, Name: "store-1", Boot: 4, Version: "v9", Start: now, Updated: now + 3600e9, Parts: []roster.Account{
+		{Topic: fleet.Windows, Partition: 0, Generation: 1, Held: true, Taken: 70, Dropped: map[string]uint64{roster.DroppedLate: 2}, Stored: map[string]uint64{"influx": 60}, Late: 1, Duplicates: 2},
 		{Topic: fleet.Windows, Partition: 1, Generation: 1, Held: true, Taken: 30, Stored: map[string]uint64{"influx": 30}},
 	}})
 	finding := inference.Finding{ID: 77, Kind: inference.HighLatency, Severity: inference.Critical, Start: c.label(3), Updated: c.label(3), Node: 5, EgressIf: 2, Text: "p99 latency is 5 ms."}

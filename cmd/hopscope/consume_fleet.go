@@ -16,6 +16,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/fleet/cross"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/inference/shard"
 	logs "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
@@ -32,7 +33,7 @@ type consumer struct {
 	log    *slog.Logger
 	id     string
 	member *consumers.Membership
-	params fleet.Params
+	params roster.Params
 	client *conn.Client
 	kafka  *logs.Log
 	group  *logs.Group
@@ -45,7 +46,7 @@ type consumer struct {
 const checkTopics = 10 * time.Second
 
 // rosterBounds bound the roster. A fleet has less.
-var rosterBounds = conn.TableBounds{Keys: 3 * fleet.MaxMembers, Value: fleet.MaxMember, Bytes: 256 << 20}
+var rosterBounds = conn.TableBounds{Keys: 3 * fleet.MaxMembers, Value: roster.MaxMember, Bytes: 256 << 20}
 
 // openConsumer opens what the settings name, and holds them against what the members of the fleet have in common.
 func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *consumer, err error) {
@@ -57,7 +58,7 @@ func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *c
 		return nil, usagef("seed_file: is empty; all members of a fleet have the same one")
 	}
 	c := &consumer{cfg: cfg, log: opt.Log, id: cfg.InstanceName()}
-	if err := fleet.CheckName(c.id); err != nil {
+	if err := roster.CheckName(c.id); err != nil {
 		return nil, usagef("instance: %q %w", c.id, err)
 	}
 	if err := collector.OpenNames(&c.naming, &cfg.Config, &cfg.Analysis, &collector.Options{LoadNetwork: loadNetwork}); err != nil {
@@ -81,7 +82,7 @@ func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *c
 		ID: c.id, Version: version(), Log: c.log, Roster: c.client.NewTable(c.client.Topic(conn.Roster), rosterBounds), Status: c.memberStatus, Now: wallClock,
 		Lasting: func(err error) bool { e, ok := errors.AsType[*conn.Error](err); return ok && e.NeedsPerson() },
 	})
-	c.params, err = c.member.Join(ctx, func(p *fleet.Params) fleet.Params { return fleet.NewParams(p.Name, p.Slices, cfg.Window, seed) })
+	c.params, err = c.member.Join(ctx, func(p *roster.Params) roster.Params { return roster.NewParams(p.Name, p.Slices, cfg.Window, seed) })
 	if err != nil {
 		return nil, wrongFleet(err)
 	}
@@ -157,7 +158,7 @@ func crossLimits(cfg *config) *cross.Limits {
 }
 
 // memberStatus is what the consumer says of itself in the roster.
-func (c *consumer) memberStatus(m *fleet.Member) {
+func (c *consumer) memberStatus(m *roster.Member) {
 	for _, s := range c.stores {
 		if !s.Alerts { // no report comes to those
 			m.Stores = append(m.Stores, s.Name)

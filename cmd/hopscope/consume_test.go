@@ -19,6 +19,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/ingest"
 	logs "github.com/hopscope/hopscope/ingest/kafka"
@@ -66,7 +67,7 @@ func newBareFleet(t *testing.T) *fleetTest {
 	}
 	conf := kafkasink.DefaultConfig()
 	conf.Brokers, conf.Prefix, conf.Slices = []string{f.broker.Addr}, f.broker.Prefix, 4
-	params := fleet.NewParams("fleet", conf.Slices, f.window, seed)
+	params := roster.NewParams("fleet", conf.Slices, f.window, seed)
 	admin, err := kafkasink.NewAdmin(conf, params, time.Hour)
 	if err != nil {
 		t.Fatal(err)
@@ -335,13 +336,13 @@ func TestConsumeCommand(t *testing.T) {
 		t.Errorf("summary %s: %v", two.out.String(), err)
 	}
 	// The roster knows the former members.
-	var r fleet.Roster
+	var r roster.Roster
 	for _, m := range f.broker.Read(f.broker.Prefix+"roster", 0, 0) {
 		if err := r.Add(string(m.Key), m.Value); err != nil {
 			t.Error(err)
 		}
 	}
-	a, b := r.Member(fleet.Consumer, "c-1"), r.Member(fleet.Consumer, "c-2")
+	a, b := r.Member(roster.Consumer, "c-1"), r.Member(roster.Consumer, "c-2")
 	if a == nil || a.Left || b == nil || !b.Left {
 		t.Fatalf("in the roster: %+v, %+v", a, b)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/hopscope/hopscope/collector"
 	consumers "github.com/hopscope/hopscope/collector/fleet"
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/sink/kafka"
 )
 
@@ -27,9 +28,9 @@ func wallClock() time.Time {
 }
 
 // fleetParams are what the members of a fleet have in common, as this one is configured.
-func fleetParams(cfg *config, seed uint64) fleet.Params {
+func fleetParams(cfg *config, seed uint64) roster.Params {
 	c := &cfg.Kafka.Config
-	return fleet.NewParams(c.Fleet, c.Slices, cfg.Window, seed)
+	return roster.NewParams(c.Fleet, c.Slices, cfg.Window, seed)
 }
 
 // join makes the collector a member of its fleet, if it has one.
@@ -40,7 +41,7 @@ func (r *running) join(opt *collector.Options) error {
 			continue
 		}
 		r.fleet, r.replays = w, opt.Policy.CaptureTime
-		if err := fleet.CheckName(r.Status().Instance); err != nil {
+		if err := roster.CheckName(r.Status().Instance); err != nil {
 			return usagef("instance: %q %w", r.Status().Instance, err)
 		}
 		err := w.Join(context.Background(), kafka.Identity{
@@ -90,8 +91,8 @@ func (r *running) memberStatus(boot uint64, left bool) []byte {
 	if s.Start.Before(time.Unix(0, 0)) { // it does not run yet
 		s.Start = now
 	}
-	m := fleet.Member{
-		Role: fleet.Collector, Name: s.Name, Boot: boot, Version: version(), Start: s.Start.UnixNano(), Updated: now.UnixNano(), Left: left, Process: thisProcess(),
+	m := roster.Member{
+		Role: roster.Collector, Name: s.Name, Boot: boot, Version: version(), Start: s.Start.UnixNano(), Updated: now.UnixNano(), Left: left, Process: thisProcess(),
 		Since: s.First, Window: max(0, r.fleet.Stats().Label), Rate: s.ReportsPerSecond, Spool: s.SpoolBytes,
 	}
 	if m.Since <= 0 && !r.replays {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/sink/kafka"
 )
@@ -248,21 +249,21 @@ func TestMemberOfFleet(t *testing.T) {
 	if err := c.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	var said []*fleet.Member
-	var roster fleet.Roster
+	var said []*roster.Member
+	var members roster.Roster
 	for _, m := range b.Read("c.roster", 0, 0) {
-		if err := roster.Add(string(m.Key), m.Value); err != nil {
+		if err := members.Add(string(m.Key), m.Value); err != nil {
 			t.Fatal(err)
 		}
 		if string(m.Key) != "collector/east" {
 			continue
 		}
-		s, err := fleet.ReadMember(string(m.Key), m.Value)
+		s, err := roster.ReadMember(string(m.Key), m.Value)
 		if err != nil {
 			t.Fatal(err)
 		}
 		said = append(said, s)
-		if e := roster.Expected(); len(e) != 1 || e[0].Name != "east" || e[0].Boot != s.Boot || e[0].Since <= 0 || e[0].Since%int64(time.Second) != 0 || (e[0].Until > 0) != s.Left {
+		if e := members.Expected(); len(e) != 1 || e[0].Name != "east" || e[0].Boot != s.Boot || e[0].Since <= 0 || e[0].Since%int64(time.Second) != 0 || (e[0].Until > 0) != s.Left {
 			t.Errorf("what it said is read as %+v", e)
 		}
 	}
@@ -281,7 +282,7 @@ func TestMemberOfFleet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g.Expect(roster.Expected())
+		g.Expect(members.Expected())
 		var heads []fleet.Head
 		for _, m := range b.Read("c.windows", 0, 0) {
 			h, err := fleet.ReadHead(m.Header(fleet.HeaderKey))

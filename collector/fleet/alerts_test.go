@@ -8,7 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/notify"
 )
@@ -19,7 +19,7 @@ func ownerOf(t *testing.T, alerts bool) *ownerTask {
 	var cfg Config
 	cfg.SetDefaults()
 	limits, admission, events := testAnalysis()
-	opt := Options{ID: "x", Log: slog.New(slog.DiscardHandler), Params: fleet.NewParams("fleet", testSlices, testWindow, testSeed), Limits: limits, Admission: admission, Events: events}
+	opt := Options{ID: "x", Log: slog.New(slog.DiscardHandler), Params: roster.NewParams("fleet", testSlices, testWindow, testSeed), Limits: limits, Admission: admission, Events: events}
 	opt.Alerts.SetDefaults()
 	opt.Alerts.File = filepath.Join(t.TempDir(), "alerts.yaml")
 	if alerts {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 )
 
 // books is the account of a partition's reports, over all of its life.
@@ -21,7 +22,7 @@ type books struct {
 	Told    uint64            `json:"told"`              // of these, in windows that were handed to the stores
 	Dropped map[string]uint64 `json:"dropped,omitempty"` // of these, by stage
 	Waiting map[int64]uint64  `json:"waiting,omitempty"` // of these, until their window is published, by label
-	Down    uint64            `json:"down,omitempty"`    // beside these, as in fleet.Account
+	Down    uint64            `json:"down,omitempty"`    // beside these, as in roster.Account
 	DownTo  int64             `json:"down_to,omitempty"` // label of the last window that it is of
 	DownIn  map[int64]uint64  `json:"down_in,omitempty"` // of Down, by label of windows that can be corrected
 
@@ -125,7 +126,7 @@ func (b *books) take(r *fleet.Record, kind fleet.EventKind, err error) {
 		return
 	case kind == fleet.Conflict:
 		b.Taken += n
-		b.drop(fleet.DroppedConflict, n)
+		b.drop(roster.DroppedConflict, n)
 		return
 	case kind == fleet.Refused && !fleet.LeftOut(err):
 		return
@@ -138,9 +139,9 @@ func (b *books) take(r *fleet.Record, kind fleet.EventKind, err error) {
 	case kind != fleet.Refused:
 		addTo(&b.Waiting, h.End, n)
 	case errors.Is(err, fleet.ErrOld):
-		b.drop(fleet.DroppedLate, n)
+		b.drop(roster.DroppedLate, n)
 	default:
-		b.drop(fleet.DroppedFull, n)
+		b.drop(roster.DroppedFull, n)
 	}
 }
 
@@ -202,7 +203,7 @@ func (b *books) number(rec *fleet.Record, n uint64) {
 	} else if n > 0 && h.Total <= r.Total { // it is there after all
 		found := min(n, r.Gone)
 		r.Gone -= found
-		b.Taken -= takeFrom(b.Dropped, fleet.DroppedRetention, found)
+		b.Taken -= takeFrom(b.Dropped, roster.DroppedRetention, found)
 		found = min(n-found, r.Unread)
 		r.Unread -= found
 		takeFrom(b.Unread, h.From, found)
@@ -215,7 +216,7 @@ func (b *books) lost(name string, r *runBook, n uint64) {
 	if r.Offset < b.Hole {
 		r.Gone += n
 		b.Taken += n
-		b.drop(fleet.DroppedRetention, n)
+		b.drop(roster.DroppedRetention, n)
 		return
 	}
 	r.Unread += n
@@ -259,7 +260,7 @@ func (b *books) reconcile(partition int, expected []fleet.Expected, sent func(e 
 // evict counts reports that gave way to others, by the label of their window.
 func (b *books) evict(reports map[int64]uint64) {
 	for end, n := range reports {
-		b.drop(fleet.DroppedFull, takeFrom(b.Waiting, end, n))
+		b.drop(roster.DroppedFull, takeFrom(b.Waiting, end, n))
 	}
 }
 
@@ -267,9 +268,9 @@ func (b *books) evict(reports map[int64]uint64) {
 func (b *books) lose(end int64, n uint64, err error) {
 	n = takeFrom(b.Waiting, end, n)
 	if errors.Is(err, fleet.ErrGone) {
-		b.drop(fleet.DroppedRetention, n)
+		b.drop(roster.DroppedRetention, n)
 	} else {
-		b.drop(fleet.DroppedBroken, n)
+		b.drop(roster.DroppedBroken, n)
 	}
 }
 

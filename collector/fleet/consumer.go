@@ -22,6 +22,7 @@ import (
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/fleet/cross"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/ingest"
@@ -41,7 +42,7 @@ type Options struct {
 	// Hurry, when it ends, ends the draining of a consumer that is stopping; nil never does.
 	Hurry context.Context
 
-	Params fleet.Params
+	Params roster.Params
 	Topics Topics
 	Kafka  ingest.Log
 	Group  ingest.Group
@@ -539,7 +540,7 @@ func (c *Consumer) Partitions() []partitionStatus {
 }
 
 // Accounts are the part that this consumer has in the ledger of the fleet.
-func (c *Consumer) Accounts() (out []fleet.Account) {
+func (c *Consumer) Accounts() (out []roster.Account) {
 	names := []string{""}
 	if len(c.series.All()) > 0 {
 		names = names[:0]
@@ -548,7 +549,7 @@ func (c *Consumer) Accounts() (out []fleet.Account) {
 		}
 	}
 	for _, s := range c.Partitions() {
-		a := fleet.Account{
+		a := roster.Account{
 			Topic: s.Topic, Partition: uint32(s.Partition), Generation: int64(s.Generation), Offset: s.Offset, Held: s.Held, Window: max(0, s.Label),
 			Open: uint32(s.Open), Lag: uint64(s.Lag), Taken: s.Taken, Dropped: s.Dropped, Unread: s.Unread, Removed: s.Found, Down: s.Down, Late: s.Late, Duplicates: s.Duplicates, Conflicts: s.Conflicts,
 		}

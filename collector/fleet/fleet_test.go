@@ -23,6 +23,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/ingest/kafka"
@@ -348,7 +349,7 @@ func (w *world) consume(id string, change func(*Config, *Options)) *consumer {
 	queue := sink.DefaultQueueConfig()
 	queue.RetryMin, queue.RetryMax = 10*time.Millisecond, 100*time.Millisecond
 	opt := Options{
-		ID: id, Log: log, Version: "test", Now: w.now, Params: fleet.Params{Name: "fleet", Slices: testSlices, Window: testWindow}, Topics: w.topics, Kafka: kl, Group: group,
+		ID: id, Log: log, Version: "test", Now: w.now, Params: roster.Params{Name: "fleet", Slices: testSlices, Window: testWindow}, Topics: w.topics, Kafka: kl, Group: group,
 		Stores: []stores.Store{{Name: "memory", Writer: process, Queue: queue}},
 		Limits: limits, Admission: admission, Events: ev,
 		Expected: func() (out []fleet.Expected) {

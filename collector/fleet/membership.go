@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/ingest/retry"
 )
 
@@ -22,8 +23,8 @@ const (
 	awaitFleet = 30 * time.Second
 )
 
-// roster is the table of the members of a fleet.
-type roster interface {
+// rosterTable is the compacted topic that holds the members of a fleet.
+type rosterTable interface {
 	Topic() string
 	Refresh(ctx context.Context) (changed []string, err error)
 	All() map[string][]byte
@@ -34,10 +35,10 @@ type roster interface {
 type MembershipOptions struct {
 	ID, Version string
 	Log         *slog.Logger
-	Roster      roster
-	Lasting     func(err error) bool  // reports whether an error of the roster needs an operator
-	Status      func(m *fleet.Member) // fills in how the consumer is; called once it runs
-	Now         func() time.Time      // the wall clock; nil reads the machine's
+	Roster      rosterTable
+	Lasting     func(err error) bool   // reports whether an error of the roster needs an operator
+	Status      func(m *roster.Member) // fills in how the consumer is; called once it runs
+	Now         func() time.Time       // the wall clock; nil reads the machine's
 }
 
 // Membership is a consumer's place in the roster of its fleet: it waits for the fleet, compares what all members have in common,
@@ -46,7 +47,7 @@ type Membership struct {
 	opt    MembershipOptions
 	boot   uint64
 	start  time.Time
-	params fleet.Params
+	params roster.Params
 	beats  atomic.Uint64
 
 	mu       sync.Mutex
@@ -95,7 +96,7 @@ func (e *MismatchError) Error() string {
 }
 
 // Join waits for the fleet, compares, and gives what its members have in common. Mine is what the settings of this one ask for.
-func (c *Membership) Join(ctx context.Context, mine func(p *fleet.Params) fleet.Params) (fleet.Params, error) {
+func (c *Membership) Join(ctx context.Context, mine func(p *roster.Params) roster.Params) (roster.Params, error) {
 	ctx, cancel := context.WithTimeout(ctx, awaitFleet)
 	defer cancel()
 	logged := false
@@ -114,24 +115,24 @@ func (c *Membership) Join(ctx context.Context, mine func(p *fleet.Params) fleet.
 			err = fmt.Errorf("%s does not say what the members of the fleet have in common; say it with: hopscope kafka topics create", c.opt.Roster.Topic())
 		}
 		if c.opt.Lasting(err) {
-			return fleet.Params{}, err
+			return roster.Params{}, err
 		}
 		if !logged {
 			c.opt.Log.Warn("waiting for the fleet", "error", err.Error())
 			logged = true
 		}
 		if !retry.Sleep(ctx, 500*time.Millisecond) {
-			return fleet.Params{}, err
+			return roster.Params{}, err
 		}
 	}
 }
 
 // readRoster reads the members, and returns the parameters that they have in common, nil if no member has published them.
-func (c *Membership) readRoster(ctx context.Context) (*fleet.Params, error) {
+func (c *Membership) readRoster(ctx context.Context) (*roster.Params, error) {
 	if _, err := c.opt.Roster.Refresh(ctx); err != nil {
 		return nil, err
 	}
-	var r fleet.Roster
+	var r roster.Roster
 	for key, value := range c.opt.Roster.All() {
 		if err := r.Add(key, value); err != nil {
 			c.opt.Log.Debug("a record of the roster is passed over", "error", err.Error())
@@ -162,15 +163,15 @@ func (c *Membership) Redraw(name string, boot uint64) {
 const clockCosts = "it would end windows at the wrong time"
 
 // write writes to the roster how the consumer is, and holds the clock against that of the brokers.
-func (c *Membership) write(ctx context.Context, status func(m *fleet.Member), left bool) error {
-	m := fleet.Member{
-		Role: fleet.Consumer, Name: c.opt.ID, Boot: c.boot, Version: c.opt.Version, Start: c.start.UnixNano(), Updated: c.opt.Now().UnixNano(), Left: left,
+func (c *Membership) write(ctx context.Context, status func(m *roster.Member), left bool) error {
+	m := roster.Member{
+		Role: roster.Consumer, Name: c.opt.ID, Boot: c.boot, Version: c.opt.Version, Start: c.start.UnixNano(), Updated: c.opt.Now().UnixNano(), Left: left,
 	}
 	if status != nil {
 		status(&m)
 	}
 	before := c.opt.Now()
-	appended, err := c.opt.Roster.Put(ctx, fleet.MemberKey(fleet.Consumer, c.opt.ID), m.Append(nil))
+	appended, err := c.opt.Roster.Put(ctx, roster.MemberKey(roster.Consumer, c.opt.ID), m.Append(nil))
 	after := c.opt.Now()
 	if err != nil {
 		return err
@@ -240,9 +241,9 @@ func (c *Membership) writeRedraws(ctx context.Context) error {
 	c.redraws = map[string]uint64{}
 	c.mu.Unlock()
 	for name, boot := range todo {
-		value, err := json.Marshal(fleet.Redraw{Boot: boot})
-		if err == nil && fleet.CheckName(name) == nil {
-			_, err = c.opt.Roster.Put(ctx, fleet.RedrawKey(name), value)
+		value, err := json.Marshal(roster.Redraw{Boot: boot})
+		if err == nil && roster.CheckName(name) == nil {
+			_, err = c.opt.Roster.Put(ctx, roster.RedrawKey(name), value)
 		}
 		if err != nil {
 			c.Redraw(name, boot)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 )
 
 // table is a roster whose brokers have a clock that is right.
@@ -25,7 +26,7 @@ func (*table) Refresh(context.Context) ([]string, error) { return nil, nil }
 func (b *table) All() map[string][]byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return map[string][]byte{fleet.ParamsKey: b.all[fleet.ParamsKey]}
+	return map[string][]byte{roster.ParamsKey: b.all[roster.ParamsKey]}
 }
 
 func (b *table) Put(_ context.Context, key string, value []byte) (time.Time, error) {
@@ -38,7 +39,7 @@ func (b *table) Put(_ context.Context, key string, value []byte) (time.Time, err
 // TestConsumerClock: a consumer whose clock is off Kafka's by a window runs, whichever is ahead. One that is off by more refuses to start,
 // and ends where its clock goes wrong later.
 func TestConsumerClock(t *testing.T) {
-	p := fleet.Params{Name: "f", Slices: 1, Window: time.Second, Codes: 1, Version: 1}
+	p := roster.Params{Name: "f", Slices: 1, Window: time.Second, Codes: 1, Version: 1}
 	value, err := json.Marshal(&p)
 	if err != nil {
 		t.Fatal(err)
@@ -49,10 +50,10 @@ func TestConsumerClock(t *testing.T) {
 			var off atomic.Int64 // of the consumer's clock
 			join := func() (*Membership, error) {
 				m := NewMembership(MembershipOptions{
-					ID: "c", Log: slog.New(slog.DiscardHandler), Roster: &table{all: map[string][]byte{fleet.ParamsKey: value}}, Lasting: func(error) bool { return false },
+					ID: "c", Log: slog.New(slog.DiscardHandler), Roster: &table{all: map[string][]byte{roster.ParamsKey: value}}, Lasting: func(error) bool { return false },
 					Now: func() time.Time { return time.Now().Add(time.Duration(off.Load())) },
 				})
-				_, err := m.Join(t.Context(), func(*fleet.Params) fleet.Params { return p })
+				_, err := m.Join(t.Context(), func(*roster.Params) roster.Params { return p })
 				return m, err
 			}
 			off.Store(int64(sign * (p.Window + time.Millisecond)))

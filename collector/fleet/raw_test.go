@@ -14,6 +14,7 @@ import (
 	"github.com/hopscope/hopscope/decode/arrow"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/inference/shard"
 )
 
@@ -99,7 +100,7 @@ func TestRawBomb(t *testing.T) {
 	cfg := defaultConfig()
 	cfg.WindowBytes = 1 << 20
 	c := &Consumer{cfg: cfg, log: slog.New(slog.DiscardHandler), saidLeft: map[string]bool{}, series: &stores.Set{}, receivers: &stores.Set{}, opt: Options{
-		Now: time.Now, Shard: testShard, Slicer: inference.NewSlicer(testSeed, testSlices), Params: fleet.Params{Slices: testSlices, Window: testWindow},
+		Now: time.Now, Shard: testShard, Slicer: inference.NewSlicer(testSeed, testSlices), Params: roster.Params{Slices: testSlices, Window: testWindow},
 	}}
 	w := &worker{c: c, status: &shared[partitionStatus]{}}
 	task, err := c.newRaw(w)
@@ -136,7 +137,7 @@ func TestRawBomb(t *testing.T) {
 	if c.full != (records-2)*alike {
 		t.Errorf("%d reports are left out by window_bytes", c.full)
 	}
-	if b := &task.books; b.Taken != records*alike || b.Told != 2*alike || b.Dropped[fleet.DroppedBroken] != (records-2)*alike || len(b.Waiting) != 0 {
+	if b := &task.books; b.Taken != records*alike || b.Told != 2*alike || b.Dropped[roster.DroppedBroken] != (records-2)*alike || len(b.Waiting) != 0 {
 		t.Errorf("the books: %+v", b)
 	}
 }

@@ -111,8 +111,8 @@ func NewAssembler(o Options) (*Assembler, error) {
 	if err := o.complete(64, 256<<20); err != nil {
 		return nil, err
 	}
-	if o.Slices <= 0 || o.Slices > maxSlices {
-		return nil, fmt.Errorf("fleet: %d slices, 1 to %d can be", o.Slices, maxSlices)
+	if o.Slices <= 0 || o.Slices > MaxSlices {
+		return nil, fmt.Errorf("fleet: %d slices, 1 to %d can be", o.Slices, MaxSlices)
 	}
 	return &Assembler{
 		cfg: o, codec: NewCodec(o.MaxValue, o.Limits), sentTo: make([]int64, o.Slices), appended: make([]int64, o.Slices),

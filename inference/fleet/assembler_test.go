@@ -343,7 +343,7 @@ func TestAssemblerRefuses(t *testing.T) {
 	if e, err := add(sliceRecord(t, 0, 1, 82, nil)); !errors.Is(err, ErrOld) || e.Kind != Refused {
 		t.Errorf("%+v, %v", e, err)
 	}
-	for _, cfg := range []Options{{}, {Slices: 1}, {Window: 1e9}, {Slices: maxSlices + 1, Window: 1e9}, {Slices: 1, Window: 1}} {
+	for _, cfg := range []Options{{}, {Slices: 1}, {Window: 1e9}, {Slices: MaxSlices + 1, Window: 1e9}, {Slices: 1, Window: 1}} {
 		if _, err := NewAssembler(cfg); err == nil {
 			t.Errorf("%+v is accepted", cfg)
 		}

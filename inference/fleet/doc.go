@@ -10,5 +10,5 @@
 //	state     compacted, one partition a slice and one more for series: where a reader of the log can go on
 //	roster    compacted, one partition: what all members have in common, and the members
 //
-// Every record has a header "hopscope" that holds a [Head].
+// Every record has a header "hopscope" that holds a [Head]. The records of the roster are those of package roster.
 package fleet

@@ -168,7 +168,7 @@ func (w *openWindow) add(e entry) {
 	}
 	d.add(&e)
 	for i, n := range e.raw {
-		if n > 0 && i < maxSlices {
+		if n > 0 && i < MaxSlices {
 			if i >= len(w.raw) {
 				w.raw = append(w.raw, make([]bool, i+1-len(w.raw))...)
 			}
@@ -510,7 +510,7 @@ const pseudoPrefix = "reports-"
 func isPseudo(name string) bool {
 	n, ok := strings.CutPrefix(name, pseudoPrefix)
 	i, err := strconv.Atoi(n)
-	return ok && err == nil && i >= 0 && i < maxSlices && n == strconv.Itoa(i)
+	return ok && err == nil && i >= 0 && i < MaxSlices && n == strconv.Itoa(i)
 }
 
 // makeAgain has a window that is closed made again, though nothing of it came late.

@@ -346,7 +346,7 @@ func TestGateRefuses(t *testing.T) {
 	if n := s.g.Stats().Refused; n != 19 {
 		t.Errorf("%d records refused", n)
 	}
-	for _, cfg := range []Options{{}, {Window: 1, Corrections: 1 << 20}, {Window: 1e9, Slice: -1}, {Window: 1e9, Slice: maxSlices}, {Window: 1e9, maxMembers: 1 << 20}, {Window: 1e9, Patience: 1e6}} {
+	for _, cfg := range []Options{{}, {Window: 1, Corrections: 1 << 20}, {Window: 1e9, Slice: -1}, {Window: 1e9, Slice: MaxSlices}, {Window: 1e9, maxMembers: 1 << 20}, {Window: 1e9, Patience: 1e6}} {
 		if _, err := NewGate(cfg); err == nil {
 			t.Errorf("%+v is accepted", cfg)
 		}

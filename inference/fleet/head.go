@@ -13,6 +13,13 @@ import (
 // HeaderKey is the key of the header, of a record, that holds its [Head].
 const HeaderKey = "hopscope"
 
+// Names of topics, without the prefix.
+const (
+	Windows    = "windows"
+	RawReports = "reports"
+	Series     = "series"
+)
+
 // Kind says what a record is.
 type Kind uint8
 
@@ -72,9 +79,9 @@ func Sum(value []byte) uint64 { return crc64.Checksum(value, table) }
 
 var table = crc64.MakeTable(crc64.ECMA)
 
-// headVersion is the first byte of a head. Fields that are added later do not change it: a reader passes over fields
+// Version is the first byte of a head. Fields that are added later do not change it: a reader passes over fields
 // that it does not know. It changes when an old reader would misunderstand.
-const headVersion = 1
+const Version = 1
 
 // The fields of a head, by their tag. A field is its tag<uvarint>, its length<uvarint> and its bytes; integers are
 // uvarints, times are varints.
@@ -115,7 +122,7 @@ const (
 // Bounds of what a head may hold: a fleet has no more collectors and partitions, and no longer names.
 const (
 	MaxMembers = 1 << 14
-	maxSlices  = 1 << 10
+	MaxSlices  = 1 << 10
 	MaxName    = 253
 	maxOwners  = 1 << 20
 )
@@ -123,7 +130,7 @@ const (
 // Append appends the bytes of h to b. Zero fields take none.
 func (h *Head) Append(b []byte) []byte {
 	start := len(b)
-	b = append(b, headVersion, tagKind, 1, byte(h.Kind), tagCheck, crc32.Size, 0, 0, 0, 0)
+	b = append(b, Version, tagKind, 1, byte(h.Kind), tagCheck, crc32.Size, 0, 0, 0, 0)
 	b = state.Append(b, func(c *state.Coder) {
 		for tag := uint64(tagFrom); tag < numTags; tag++ {
 			start := c.Tag(uint8(tag))
@@ -149,7 +156,7 @@ var errCheck = errors.New("does not fit to the other bytes")
 func ReadHead(b []byte) (Head, error) {
 	var h Head
 	err := state.Read("head of a record", b, func(c *state.Coder) {
-		c.Version(headVersion, headVersion)
+		c.Version(Version, Version)
 		var kind [checkAt - 1]byte
 		if c.Bytes("kind", kind[:]); kind[0] != tagKind || kind[1] != 1 {
 			c.Fail("kind", errCheck)
@@ -196,7 +203,7 @@ func (h *Head) code(c *state.Coder, tag uint64) (zero bool) {
 		state.Uint(c, "seq", &h.Seq)
 		return h.Seq == 0
 	case tagSlice:
-		state.UintTo(c, "slice", maxSlices, &h.Slice)
+		state.UintTo(c, "slice", MaxSlices, &h.Slice)
 		return h.Slice == 0
 	case tagStart:
 		state.Int(c, "start", &h.Start)
@@ -214,7 +221,7 @@ func (h *Head) code(c *state.Coder, tag uint64) (zero bool) {
 		state.Uint(c, "reports", &h.Reports)
 		return h.Reports == 0
 	case tagRaw:
-		state.Items(c, "raw", maxSlices, &h.Raw, func(n *uint64, c *state.Coder) { state.Uint(c, "raw", n) })
+		state.Items(c, "raw", MaxSlices, &h.Raw, func(n *uint64, c *state.Coder) { state.Uint(c, "raw", n) })
 		return len(h.Raw) == 0
 	case tagRevision:
 		state.Uint(c, "revision", &h.Revision)

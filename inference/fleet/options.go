@@ -59,8 +59,8 @@ func (o *Options) complete(maxOpen int, maxBytes int64) error {
 		return fmt.Errorf("fleet: windows of %d ns", o.Window)
 	case o.Corrections/o.Window > maxPast:
 		return fmt.Errorf("fleet: corrections of %d windows, at most %d can be", o.Corrections/o.Window, maxPast)
-	case o.Slice < 0 || o.Slice >= maxSlices:
-		return fmt.Errorf("fleet: slice %d of at most %d", o.Slice, maxSlices)
+	case o.Slice < 0 || o.Slice >= MaxSlices:
+		return fmt.Errorf("fleet: slice %d of at most %d", o.Slice, MaxSlices)
 	case o.Patience > 1000:
 		return fmt.Errorf("fleet: a patience of %d windows, at most 1000 can be", o.Patience)
 	case o.maxMembers > MaxMembers:

@@ -83,7 +83,7 @@ func (g *Gate) code(c *state.Coder) {
 	version := c.Version(1, newest)
 	window, slice, reports := g.cfg.Window, g.cfg.Slice, g.cfg.Reports
 	state.Int(c, "window", &window)
-	state.UintTo(c, "slice", maxSlices, &slice)
+	state.UintTo(c, "slice", MaxSlices, &slice)
 	c.Flag("topic", &reports)
 	if window != g.cfg.Window || slice != g.cfg.Slice || reports != g.cfg.Reports {
 		c.Fail("window", errOther)
@@ -173,7 +173,7 @@ func (e *entry) code(c *state.Coder, version uint8) {
 	state.UintTo(c, "part", maxParts, &e.part, &e.parts)
 	state.Uint(c, "reports", &e.reports)
 	codeOffset(c, "size", &e.size)
-	state.List(c, "raw", maxSlices, 1, &e.raw, func(n *uint64, c *state.Coder) { state.Uint(c, "raw", n) })
+	state.List(c, "raw", MaxSlices, 1, &e.raw, func(n *uint64, c *state.Coder) { state.Uint(c, "raw", n) })
 	if version >= 2 {
 		c.Text("record", MaxName, &e.of.from)
 		state.Uint(c, "record", &e.of.boot)
@@ -250,7 +250,7 @@ func (a *Assembler) code(c *state.Coder) {
 	c.Version(assemblerState, assemblerState)
 	window, count := a.cfg.Window, a.cfg.Slices
 	state.Int(c, "window", &window)
-	if state.UintTo(c, "slices", maxSlices, &count); window != a.cfg.Window || count != a.cfg.Slices {
+	if state.UintTo(c, "slices", MaxSlices, &count); window != a.cfg.Window || count != a.cfg.Slices {
 		c.Fail("window", errOther)
 	}
 	window = a.cfg.Window

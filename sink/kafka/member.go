@@ -14,16 +14,17 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
 	"github.com/hopscope/hopscope/ingest/retry"
 )
 
 // Identity is the name and the parameters with which a collector joins a fleet.
 type Identity struct {
-	Name   string       // of the collector, which no other one of the fleet has
-	Params fleet.Params // as the collector has them
-	Seed   uint64       // of which Params has the mark
-	// Status gives what the collector says of itself in the roster, a [fleet.Member]: its present run, and whether it leaves.
+	Name   string        // of the collector, which no other one of the fleet has
+	Params roster.Params // as the collector has them
+	Seed   uint64        // of which Params has the mark
+	// Status gives what the collector says of itself in the roster, a [roster.Member]: its present run, and whether it leaves.
 	// It may be nil.
 	Status func(boot uint64, left bool) []byte
 	// Now reads the wall clock that the collector's windows end by; nil reads the machine's.
@@ -83,9 +84,9 @@ func (w *Writer) Join(ctx context.Context, id Identity) error {
 	if id.Now != nil {
 		w.clock = id.Now
 	}
-	mine, orders := fleet.MemberKey(fleet.Collector, id.Name), fleet.RedrawKey(id.Name)
+	mine, orders := roster.MemberKey(roster.Collector, id.Name), roster.RedrawKey(id.Name)
 	m.table = w.client.NewTable(w.client.Topic(conn.Roster), conn.TableBounds{
-		Keys: 3, Value: 1 << 16, Bytes: 1 << 18, Keep: func(key string) bool { return key == fleet.ParamsKey || key == mine || key == orders },
+		Keys: 3, Value: 1 << 16, Bytes: 1 << 18, Keep: func(key string) bool { return key == roster.ParamsKey || key == mine || key == orders },
 	})
 	boot := drawBoot()
 	w.diverter.identify(id.Name, boot, decode.NewHashKey(id.Seed), id.Params.Window)
@@ -170,7 +171,7 @@ func (m *member) compare(ctx context.Context) (fits bool, _ error) {
 
 // claim takes the name, or returns its holder.
 func (m *member) claim() error {
-	key := fleet.MemberKey(fleet.Collector, m.id.Name)
+	key := roster.MemberKey(roster.Collector, m.id.Name)
 	value, _ := m.table.Get(key)
 	holder, lost := m.hold.take(key, value, m.w.clock(), m.w.now(), m.silence(), 2*m.id.Params.Window+time.Second)
 	if lost { // the other one may have the numbers that this one would give next
@@ -212,8 +213,8 @@ func (m *member) partitions(ctx context.Context) error {
 
 // redraw begins a new run when the roster says that another process has used the names of this one.
 func (m *member) redraw() {
-	value, ok := m.table.Get(fleet.RedrawKey(m.id.Name))
-	var order fleet.Redraw
+	value, ok := m.table.Get(roster.RedrawKey(m.id.Name))
+	var order roster.Redraw
 	if !ok || json.Unmarshal(value, &order) != nil {
 		return
 	}
@@ -243,12 +244,12 @@ func (m *member) publishStatus(ctx context.Context, left bool) error {
 	if m.id.Status != nil {
 		value = m.id.Status(boot, left)
 	} else {
-		m := fleet.Member{Role: fleet.Collector, Name: m.id.Name, Boot: boot, Left: left}
+		m := roster.Member{Role: roster.Collector, Name: m.id.Name, Boot: boot, Left: left}
 		value = m.Append(nil)
 	}
 	m.hold.say(value)
 	before := m.w.clock()
-	appended, err := m.table.Put(ctx, fleet.MemberKey(fleet.Collector, m.id.Name), value)
+	appended, err := m.table.Put(ctx, roster.MemberKey(roster.Collector, m.id.Name), value)
 	if err != nil {
 		return err
 	}

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 )
 
 // NameError says that another process has the name of the collector.
 type NameError struct {
 	Name    string
-	Holder  *fleet.Member
+	Holder  *roster.Member
 	Silence time.Duration // of the holder, until the name is taken over
 }
 
@@ -60,13 +60,13 @@ func (h *hold) own(value []byte) bool {
 // take looks at the last word under the name, nil if there is none, and gives another member that has it, or nil when this process has
 // it from now on. Now is the time of this machine and kafka that of the brokers; the clocks of both members are off that by no more than
 // off together. Lost says that this process had it until now.
-func (h *hold) take(key string, value []byte, now, kafka time.Time, silence, off time.Duration) (holder *fleet.Member, lost bool) {
+func (h *hold) take(key string, value []byte, now, kafka time.Time, silence, off time.Duration) (holder *roster.Member, lost bool) {
 	if value == nil || h.own(value) {
 		h.held = true
 		return nil, false
 	}
 	lost, h.held = h.held, false
-	other, err := fleet.ReadMember(key, value)
+	other, err := roster.ReadMember(key, value)
 	if err != nil || other.Left || ended(other.Process) {
 		h.held = true
 		return nil, lost

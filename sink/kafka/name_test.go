@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 )
 
 // word is what a process says under a name.
 func word(pid int, updated time.Time, left bool) []byte {
-	m := fleet.Member{
-		Role: fleet.Collector, Name: "east", Boot: uint64(pid), Start: updated.UnixNano(), Updated: updated.UnixNano(), Left: left,
-		Process: &fleet.Process{PID: pid, Host: "h"},
+	m := roster.Member{
+		Role: roster.Collector, Name: "east", Boot: uint64(pid), Start: updated.UnixNano(), Updated: updated.UnixNano(), Left: left,
+		Process: &roster.Process{PID: pid, Host: "h"},
 	}
 	return m.Append(nil)
 }
@@ -84,7 +84,7 @@ func TestHold(t *testing.T) {
 		if ended(self) || ended(nil) || self.PID != os.Getpid() {
 			t.Errorf("%+v has ended", self)
 		}
-		m := fleet.Member{Role: fleet.Collector, Name: "east", Updated: now.UnixNano(), Process: &gone}
+		m := roster.Member{Role: roster.Collector, Name: "east", Updated: now.UnixNano(), Process: &gone}
 		if other, _ := holds(&hold{}, m.Append(nil), now); other {
 			t.Error("a process that was killed on this machine keeps its name")
 		}

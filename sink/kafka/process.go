@@ -7,13 +7,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 )
 
 // ThisProcess is the one that asks.
-func ThisProcess() *fleet.Process {
+func ThisProcess() *roster.Process {
 	host, _ := os.Hostname()
-	p := &fleet.Process{PID: os.Getpid(), Host: host}
+	p := &roster.Process{PID: os.Getpid(), Host: host}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	space, serr := os.Readlink("/proc/self/ns/pid")
 	if err == nil && serr == nil {
@@ -23,7 +23,7 @@ func ThisProcess() *fleet.Process {
 }
 
 // ended reports whether it is known that the process has ended. Of one on another machine, or of nil, it is not.
-func ended(p *fleet.Process) bool {
+func ended(p *roster.Process) bool {
 	if p == nil || p.Space == "" || p.PID <= 0 || p.Space != ThisProcess().Space {
 		return false
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
 	"github.com/hopscope/hopscope/ingest/retry"
 )
@@ -72,12 +72,12 @@ func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(),
 type Admin struct {
 	conf   Config
 	client *conn.Client
-	params fleet.Params
+	params roster.Params
 	needs  time.Duration
 }
 
 // NewAdmin makes one for the fleet of some settings. Needs is how long windows have to be kept at least.
-func NewAdmin(c Config, params fleet.Params, needs time.Duration) (*Admin, error) {
+func NewAdmin(c Config, params roster.Params, needs time.Duration) (*Admin, error) {
 	client, err := c.Config.Dial("hopscope-topics")
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (a *Admin) Create(ctx context.Context, replace bool) (made []Created, err e
 	}
 	wrote, err := a.writeParams(ctx, replace)
 	if err == nil {
-		made = append(made, Created{a.client.Topic(conn.Roster) + ", key " + fleet.ParamsKey, wrote})
+		made = append(made, Created{a.client.Topic(conn.Roster) + ", key " + roster.ParamsKey, wrote})
 	}
 	return made, err
 }
@@ -157,7 +157,7 @@ func (a *Admin) writeParams(ctx context.Context, replace bool) (wrote bool, _ er
 			if e := (*MismatchError)(nil); errors.As(err, &e) && len(e.Differences) > 0 && !replace {
 				return false, err
 			}
-			if _, err = table.Put(ctx, fleet.ParamsKey, value); err == nil {
+			if _, err = table.Put(ctx, roster.ParamsKey, value); err == nil {
 				wrote = true
 				continue // until they are read
 			}
@@ -174,7 +174,7 @@ const freshTopic = 30 * time.Second
 
 func (a *Admin) table() *conn.Table {
 	return a.client.NewTable(a.client.Topic(conn.Roster), conn.TableBounds{
-		Keys: 1, Value: 1 << 16, Bytes: 1 << 17, Keep: func(key string) bool { return key == fleet.ParamsKey },
+		Keys: 1, Value: 1 << 16, Bytes: 1 << 17, Keep: func(key string) bool { return key == roster.ParamsKey },
 	})
 }
 
@@ -182,12 +182,12 @@ func (a *Admin) table() *conn.Table {
 func (a *Admin) compare(table *conn.Table) error { return compareParams(table, &a.params) }
 
 // compareParams holds the parameters of a member against those that the roster has.
-func compareParams(table *conn.Table, mine *fleet.Params) error {
-	value, ok := table.Get(fleet.ParamsKey)
+func compareParams(table *conn.Table, mine *roster.Params) error {
+	value, ok := table.Get(roster.ParamsKey)
 	if !ok {
 		return &MismatchError{Fleet: table.Topic()}
 	}
-	var p fleet.Params
+	var p roster.Params
 	if err := json.Unmarshal(value, &p); err != nil {
 		return &MismatchError{table.Topic(), []string{fmt.Sprintf("its parameters cannot be read: %v", err)}}
 	}

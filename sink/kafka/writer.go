@@ -16,6 +16,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
 	"github.com/hopscope/hopscope/ingest/retry"
 	"github.com/hopscope/hopscope/sink"
@@ -468,6 +469,6 @@ func drawBoot() uint64 {
 }
 
 // slicer shares out what there is in a network over the slices of the fleet.
-func slicer(seed uint64, p *fleet.Params) inference.Slicer {
+func slicer(seed uint64, p *roster.Params) inference.Slicer {
 	return inference.NewSlicer(seed, p.Slices)
 }

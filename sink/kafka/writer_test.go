@@ -14,6 +14,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
 	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/internal/nettest"
@@ -40,7 +41,7 @@ func of(b *kafkatest.Broker) Config {
 	return c
 }
 
-func params(c *Config) fleet.Params { return fleet.NewParams(c.Fleet, c.Slices, window, testSeed) }
+func params(c *Config) roster.Params { return roster.NewParams(c.Fleet, c.Slices, window, testSeed) }
 
 // create makes the topics, as a user that may.
 func create(t *testing.T, b *kafkatest.Broker, c Config) {
@@ -275,7 +276,7 @@ func TestDivertToKafka(t *testing.T) {
 		}
 		first = w.publisher.Boot()
 		reader := w.client.NewTable(c.Topic(conn.Roster), conn.TableBounds{Keys: 10, Value: 1000, Bytes: 10_000})
-		if _, err := reader.Put(t.Context(), fleet.RedrawKey("east"), fmt.Appendf(nil, `{"boot":"%d"}`, first)); err != nil {
+		if _, err := reader.Put(t.Context(), roster.RedrawKey("east"), fmt.Appendf(nil, `{"boot":"%d"}`, first)); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.member.syncRoster(t.Context()); err != nil {
@@ -559,7 +560,7 @@ func TestMismatch(t *testing.T) {
 	few.Slices = 2
 	create(t, b, few)
 	id := identity(&few, "east")
-	id.Params = fleet.NewParams("other", 8, time.Minute, testSeed+1)
+	id.Params = roster.NewParams("other", 8, time.Minute, testSeed+1)
 	refused(id, "name: the fleet has fleet, this member other", "slices: the fleet has 2, this member 8", "window: the fleet has 1s, this member 1m0s", "seed: ")
 	c = few
 	join(t, c, "east")

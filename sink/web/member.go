@@ -1,9 +1,12 @@
 package web
 
-import "github.com/hopscope/hopscope/inference/fleet"
+import (
+	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
+)
 
 // NewMember is a row of the roster of a fleet.
-func NewMember(m *fleet.Member, state string) member {
+func NewMember(m *roster.Member, state string) member {
 	row := member{
 		Role: m.Role, Name: m.Name, State: state, Version: m.Version, Problems: m.Faults, StartMS: m.Start / 1e6, UpdatedMS: m.Updated / 1e6,
 		WindowMS: m.Window / 1e6, ReportsPerSecond: m.Rate, SpoolBytes: m.Spool, Lag: m.Lag, Rebalances: m.Rebalances,

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 )
 
 // table is a roster that is there, or not.
@@ -40,8 +40,8 @@ func (r *table) Get(key string) ([]byte, bool) {
 // TestConsoleReady holds when a console is ready, what it says until then, and that each of its metrics is published.
 func TestConsoleReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		roster := &table{err: errors.New("no broker answers")}
-		c := New(Options{Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Roster: roster, Missing: func(context.Context) []string { return []string{"roster", "series"} }})
+		records := &table{err: errors.New("no broker answers")}
+		c := New(Options{Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Roster: records, Missing: func(context.Context) []string { return []string{"roster", "series"} }})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); c.Run(ctx, nil) }()
@@ -52,20 +52,20 @@ func TestConsoleReady(t *testing.T) {
 		if s := c.Status(); len(s.MissingTopics) != 2 || s.Problem != "no broker answers" {
 			t.Errorf("without a broker: %+v", s)
 		}
-		roster.mu.Lock()
-		roster.err = nil
+		records.mu.Lock()
+		records.err = nil
 		now := time.Now().UnixNano()
 		member := func(name string, updated int64, left bool) {
-			m := fleet.Member{Role: fleet.Collector, Name: name, Boot: 1, Version: "v9", Start: now, Updated: updated, Rate: 50, Left: left}
-			if roster.values == nil {
-				roster.values = map[string][]byte{}
+			m := roster.Member{Role: roster.Collector, Name: name, Boot: 1, Version: "v9", Start: now, Updated: updated, Rate: 50, Left: left}
+			if records.values == nil {
+				records.values = map[string][]byte{}
 			}
-			roster.values[fleet.MemberKey(m.Role, m.Name)] = m.Append(nil)
+			records.values[roster.MemberKey(m.Role, m.Name)] = m.Append(nil)
 		}
 		member("a", now+int64(time.Hour), false)
 		member("old", now-1, true)
-		roster.values["nonsense"] = []byte("{")
-		roster.mu.Unlock()
+		records.values["nonsense"] = []byte("{")
+		records.mu.Unlock()
 		time.Sleep(2 * MostWait)
 		if got := c.NotReady(); got != "" {
 			t.Errorf("with a roster: %q", got)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/ingest/retry"
 	"github.com/hopscope/hopscope/sink"
@@ -80,7 +81,7 @@ type Console struct {
 	start time.Time
 
 	mu       sync.Mutex
-	roster   fleet.Roster
+	roster   roster.Roster
 	listed   bool // the roster was read to its end
 	caughtUp bool // the series were, once
 	behind   uint64
@@ -194,7 +195,7 @@ func (c *Console) followRoster(ctx context.Context) {
 }
 
 // params are those of the fleet as the roster has them now, nil before it has.
-func (c *Console) params() *fleet.Params {
+func (c *Console) params() *roster.Params {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.roster.Params()
@@ -225,7 +226,7 @@ func (c *Console) followSeries(ctx context.Context) {
 // feed reads the series of one fleet, from a point in time on.
 type feed struct {
 	*Console
-	params    *fleet.Params
+	params    *roster.Params
 	lists     inference.Limits // of windows
 	reader    ingest.LogReader
 	assembler *fleet.Assembler
@@ -237,7 +238,7 @@ type feed struct {
 }
 
 // begin goes back in the log as far as the page does.
-func (c *Console) begin(ctx context.Context, p *fleet.Params) (*feed, error) {
+func (c *Console) begin(ctx context.Context, p *roster.Params) (*feed, error) {
 	f := &feed{
 		Console: c, params: p, codec: fleet.NewCodec(maxValue, limits), tries: map[int64]int{},
 		lists: inference.Limits{Flows: c.opt.Flows, Paths: 4096, Drops: 4096, Faults: 4096},

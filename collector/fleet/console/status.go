@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hopscope/hopscope/collector/metrics"
-	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -60,9 +60,9 @@ func (c *Console) trouble() string {
 
 // status is what a console knows of a fleet.
 type status struct {
-	Start            time.Time     // of the console
-	Params           *fleet.Params // nil before the roster has them
-	Problem          string        // why the fleet cannot be read, in a sentence; empty when it can
+	Start            time.Time      // of the console
+	Params           *roster.Params // nil before the roster has them
+	Problem          string         // why the fleet cannot be read, in a sentence; empty when it can
 	MissingTopics    []string
 	Records          uint64 // that were read
 	Behind           uint64 // records that are there and were not read yet
@@ -74,7 +74,7 @@ type status struct {
 
 // Member is a member of the fleet and its state.
 type Member struct {
-	*fleet.Member
+	*roster.Member
 	State string
 }
 
@@ -103,7 +103,7 @@ func (c *Console) Status() status {
 		window, parts = s.Params.Window, s.Params.Slices
 	}
 	problem := func(format string, args ...any) { s.Problems = append(s.Problems, fmt.Sprintf(format, args...)) }
-	s.Ahead = fleet.Ledger(members).Ahead
+	s.Ahead = roster.Ledger(members).Ahead
 	merging, waiting := false, false
 	for _, m := range members {
 		state := stateOf(m, window, last.missing, last.dead, now)
@@ -115,8 +115,8 @@ func (c *Console) Status() status {
 			for _, fault := range m.Faults {
 				problem("%s %s: %s", m.Role, m.Name, names.Printable(fault))
 			}
-			merging = merging || m.Role == fleet.Consumer
-			if m.Role == fleet.Collector {
+			merging = merging || m.Role == roster.Consumer
+			if m.Role == roster.Collector {
 				waiting = true
 				s.ReportsPerSecond += m.Rate
 			}
@@ -138,9 +138,9 @@ func (c *Console) Status() status {
 }
 
 // removed gives how many reports were in records that retention removed, and when that was found last.
-func removed(members []*fleet.Member) (n uint64, at time.Time) {
-	for _, a := range fleet.Accounts(members) {
-		n += a.Dropped[fleet.DroppedRetention]
+func removed(members []*roster.Member) (n uint64, at time.Time) {
+	for _, a := range roster.Accounts(members) {
+		n += a.Dropped[roster.DroppedRetention]
 		if found := time.Unix(0, a.Removed); a.Removed > 0 && found.After(at) {
 			at = found
 		}
@@ -149,14 +149,14 @@ func removed(members []*fleet.Member) (n uint64, at time.Time) {
 }
 
 // stateOf says how a member is: by its own last word, and by what windows are without.
-func stateOf(m *fleet.Member, window time.Duration, missing, dead []string, now time.Time) string {
+func stateOf(m *roster.Member, window time.Duration, missing, dead []string, now time.Time) string {
 	silent := now.Sub(time.Unix(0, m.Updated))
 	switch {
 	case m.Left:
 		return Left
-	case m.Role == fleet.Collector && slices.Contains(dead, m.Name), silent > max(deadAfter, 30*window):
+	case m.Role == roster.Collector && slices.Contains(dead, m.Name), silent > max(deadAfter, 30*window):
 		return Dead
-	case m.Role == fleet.Collector && slices.Contains(missing, m.Name), silent > max(silentAfter, 3*window):
+	case m.Role == roster.Collector && slices.Contains(missing, m.Name), silent > max(silentAfter, 3*window):
 		return Missing
 	}
 	return alive
@@ -168,7 +168,7 @@ func (c *Console) Balances() []sink.Balance {
 	members := c.roster.Members()
 	c.mu.Unlock()
 	var out []sink.Balance
-	for _, b := range fleet.Ledger(members).Balances {
+	for _, b := range roster.Ledger(members).Balances {
 		s := sink.Balance{Sink: b.Sink, Received: b.Received, Stored: b.Stored, InFlight: map[string]int64{}, Dropped: map[string]int64{}}
 		s.Unsettled = int64(b.Received) - int64(b.Stored)
 		for stage, n := range b.InFlight {
@@ -227,7 +227,7 @@ func (c *Console) collect(emit metrics.Emit) {
 	}
 	type kind struct{ role, state string }
 	count := map[kind]int{}
-	for _, role := range []string{fleet.Collector, fleet.Consumer} {
+	for _, role := range []string{roster.Collector, roster.Consumer} {
 		for _, state := range []string{alive, Missing, Dead, Left} {
 			count[kind{role, state}] = 0
 		}

@@ -1,4 +1,6 @@
-package fleet
+// Package roster is the topic of a fleet that says what all members have in common, which members there are, and what each of them
+// counted. It is pure: records go in, in the order of their offsets, and members and the ledger of the fleet come out.
+package roster
 
 import (
 	"cmp"
@@ -7,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/state"
 )
 
@@ -43,7 +46,7 @@ func (r *Roster) Add(key string, value []byte) error {
 		if err := readJSON(value, &order); err != nil || role != Collector || CheckName(collector) != nil {
 			return &memberError{key, "value", -1, errJSON}
 		}
-		if _, known := r.redraws[collector]; !known && len(r.redraws) >= MaxMembers {
+		if _, known := r.redraws[collector]; !known && len(r.redraws) >= fleet.MaxMembers {
 			return &memberError{key, "redraw", -1, errLong}
 		}
 		if r.redraws == nil {
@@ -57,7 +60,7 @@ func (r *Roster) Add(key string, value []byte) error {
 		if err != nil {
 			return err
 		}
-		if _, known := r.members[key]; !known && len(r.members) >= MaxMembers {
+		if _, known := r.members[key]; !known && len(r.members) >= fleet.MaxMembers {
 			return &memberError{key, "members", -1, errLong}
 		}
 		if r.members == nil {
@@ -81,13 +84,13 @@ func (r *Roster) Members() []*Member {
 // Member returns one of them, nil if it is not there.
 func (r *Roster) Member(role, name string) *Member { return r.members[MemberKey(role, name)] }
 
-// Expected returns the collectors, for the members that close windows.
-func (r *Roster) Expected() (list []Expected) {
+// fleet.Expected returns the collectors, for the members that close windows.
+func (r *Roster) Expected() (list []fleet.Expected) {
 	for _, m := range r.Members() {
 		if m.Role != Collector {
 			continue
 		}
-		e := Expected{Name: m.Name, Boot: m.Boot, Since: m.Since, Windows: m.Windows, Reports: m.Reports}
+		e := fleet.Expected{Name: m.Name, Boot: m.Boot, Since: m.Since, Windows: m.Windows, Reports: m.Reports}
 		if m.Left {
 			e.Until = max(m.Window, 1)
 		}
@@ -114,8 +117,8 @@ func readParams(value []byte) (*Params, error) {
 	switch {
 	case checkText(p.Name) != nil:
 		return fail("name", -1, errLong)
-	case p.Slices < 1 || p.Slices > maxSlices:
-		return fail("slices", -1, fmt.Errorf("%d %w 1..%d", p.Slices, state.ErrRange, maxSlices))
+	case p.Slices < 1 || p.Slices > fleet.MaxSlices:
+		return fail("slices", -1, fmt.Errorf("%d %w 1..%d", p.Slices, state.ErrRange, fleet.MaxSlices))
 	case p.Window <= 0:
 		return fail("window_ns", -1, state.ErrRange)
 	case checkText(p.Seed) != nil:

@@ -1,4 +1,4 @@
-package fleet
+package roster
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/state"
 )
 
@@ -21,7 +22,7 @@ func exampleMember() *Member {
 		Rate: 1234.5, Lag: 3, Spool: 1 << 30, Pages: []string{"http://127.0.0.1:8080/"}, Faults: []string{"influx: down"}, Stores: []string{"influx"},
 		Run: &Balance{Sink: "kafka", Received: 10, Stored: 7, InFlight: map[string]uint64{"window": 2}, Dropped: map[string]uint64{"kernel": 1}},
 		Parts: []Account{{
-			Topic: Windows, Partition: 3, Generation: 4, Offset: 99, Held: true, Window: 150, Open: 1, Lag: 3,
+			Topic: fleet.Windows, Partition: 3, Generation: 4, Offset: 99, Held: true, Window: 150, Open: 1, Lag: 3,
 			Taken: 100, Dropped: map[string]uint64{DroppedLate: 5}, Stored: map[string]uint64{"influx": 90}, Refused: map[string]uint64{"influx": 1},
 			Late: 1, Duplicates: 2, Conflicts: 3,
 		}},
@@ -66,11 +67,11 @@ func TestMemberRefused(t *testing.T) {
 		{func(m *Member) { m.Run.Received++ }, "run", errBalance},
 		{func(m *Member) { m.Run.InFlight["ring"] = 1<<64 - 1; m.Run.Received-- }, "run", state.ErrRange},
 		{func(m *Member) { m.Parts[0].Topic = "windows\n" }, "partitions", state.ErrRange},
-		{func(m *Member) { m.Parts[0].Partition = maxSlices }, "partitions", state.ErrRange},
+		{func(m *Member) { m.Parts[0].Partition = fleet.MaxSlices }, "partitions", state.ErrRange},
 		{func(m *Member) { m.Parts[0].Dropped[DroppedLate] = 101 }, "partitions", state.ErrRange},
 		{func(m *Member) { m.Parts[0].Stored["influx"] = 95 }, "partitions", errBalance},
 		{func(m *Member) { m.Parts[0].Refused["parquet"] = 1 }, "partitions", errBalance},
-		{func(m *Member) { m.Parts = make([]Account, 2*maxSlices+2) }, "partitions", errLong},
+		{func(m *Member) { m.Parts = make([]Account, 2*fleet.MaxSlices+2) }, "partitions", errLong},
 	} {
 		m := exampleMember()
 		key := MemberKey(m.Role, m.Name)
@@ -130,7 +131,7 @@ func TestRoster(t *testing.T) {
 	if err := r.Add("collector/a", c.Append(nil)); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := r.Expected(), []Expected{{Name: "a", Boot: 5, Since: 20, Until: 30}}; !reflect.DeepEqual(got, want) {
+	if got, want := r.Expected(), []fleet.Expected{{Name: "a", Boot: 5, Since: 20, Until: 30}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("expected are %+v, want %+v", got, want)
 	}
 	if !reflect.DeepEqual(r.Params(), &params) || r.Redraw("a") != 1<<64-1 || r.Redraw("b") != 0 {
@@ -152,12 +153,12 @@ func TestLedger(t *testing.T) {
 			All: &Balance{Received: 1000, Stored: 900, InFlight: map[string]uint64{"window": 60, "spool": 20}, Dropped: map[string]uint64{"kernel": 15, droppedDown: 5}}},
 		{Role: Collector, Name: "b", Run: &Balance{Received: 500, Stored: 500}},
 		{Role: Consumer, Name: "x", Parts: []Account{
-			{Topic: Windows, Partition: 0, Generation: 2, Offset: 50, Taken: 700, Dropped: map[string]uint64{DroppedLate: 10}, Down: 3, Stored: map[string]uint64{"influx": 600, "jsonl": 690}, Refused: map[string]uint64{"influx": 30}},
-			{Topic: Windows, Partition: 1, Generation: 1, Offset: 90, Taken: 11111, Stored: map[string]uint64{"influx": 11111}}, // lost it to y
-			{Topic: RawReports, Partition: 0, Generation: 2, Offset: 5, Taken: 200, Passed: 150, Dropped: map[string]uint64{DroppedBroken: 4}},
+			{Topic: fleet.Windows, Partition: 0, Generation: 2, Offset: 50, Taken: 700, Dropped: map[string]uint64{DroppedLate: 10}, Down: 3, Stored: map[string]uint64{"influx": 600, "jsonl": 690}, Refused: map[string]uint64{"influx": 30}},
+			{Topic: fleet.Windows, Partition: 1, Generation: 1, Offset: 90, Taken: 11111, Stored: map[string]uint64{"influx": 11111}}, // lost it to y
+			{Topic: fleet.RawReports, Partition: 0, Generation: 2, Offset: 5, Taken: 200, Passed: 150, Dropped: map[string]uint64{DroppedBroken: 4}},
 		}},
 		{Role: Consumer, Name: "y", Parts: []Account{
-			{Topic: Windows, Partition: 1, Generation: 2, Offset: 10, Taken: 100, Stored: map[string]uint64{"influx": 100, "jsonl": 0}},
+			{Topic: fleet.Windows, Partition: 1, Generation: 2, Offset: 10, Taken: 100, Stored: map[string]uint64{"influx": 100, "jsonl": 0}},
 		}},
 	}
 	got := Ledger(members)
@@ -203,7 +204,7 @@ func TestLedgerEmpty(t *testing.T) {
 func TestLedgerAhead(t *testing.T) {
 	members := []*Member{
 		{Role: Collector, Name: "a", Run: &Balance{Received: 100, Stored: 50, InFlight: map[string]uint64{"window": 40, "ring": 10}}},
-		{Role: Consumer, Name: "x", Parts: []Account{{Topic: Windows, Generation: 1, Taken: 95, Stored: map[string]uint64{"": 95}}}},
+		{Role: Consumer, Name: "x", Parts: []Account{{Topic: fleet.Windows, Generation: 1, Taken: 95, Stored: map[string]uint64{"": 95}}}},
 	}
 	got := Ledger(members)
 	if b := got.Balances[0]; got.Ahead != 0 || b.Received != 100 || b.InFlight["window"] != 0 || b.InFlight["ring"] != 5 || !adds(&b) {
@@ -219,8 +220,8 @@ func TestLedgerAhead(t *testing.T) {
 // Reports of records that are not there are broken, but for those that their collector could not send and says so. Single reports
 // that Kafka had of a run that was killed are not lost, though no collector counted their numbers.
 func TestLedgerUnread(t *testing.T) {
-	windows := Account{Topic: Windows, Taken: 70, Stored: map[string]uint64{"": 70}, Unread: map[string]uint64{"a": 30, "gone": 7}, Down: 12}
-	raw := Account{Topic: RawReports, Taken: 20, Passed: 20, Recovered: 5}
+	windows := Account{Topic: fleet.Windows, Taken: 70, Stored: map[string]uint64{"": 70}, Unread: map[string]uint64{"a": 30, "gone": 7}, Down: 12}
+	raw := Account{Topic: fleet.RawReports, Taken: 20, Passed: 20, Recovered: 5}
 	members := []*Member{
 		{Role: Collector, Name: "a", Run: &Balance{Received: 110, Stored: 90, Dropped: map[string]uint64{"spool": 18, "kernel": 2}}},
 		{Role: Consumer, Name: "x", Parts: []Account{windows, raw}},
@@ -276,9 +277,9 @@ func TestLedgerAlways(t *testing.T) {
 	parts := make([]part, 8)
 	waiting := make([]uint64, len(parts)) // in Kafka, by partition
 	for i := range parts {
-		parts[i].Account = Account{Topic: Windows, Partition: uint32(i), Stored: map[string]uint64{"influx": 0}, Dropped: map[string]uint64{}}
+		parts[i].Account = Account{Topic: fleet.Windows, Partition: uint32(i), Stored: map[string]uint64{"influx": 0}, Dropped: map[string]uint64{}}
 		if i >= 6 {
-			parts[i].Topic = RawReports
+			parts[i].Topic = fleet.RawReports
 		}
 	}
 	for i := range consumers {
@@ -335,7 +336,7 @@ func TestLedgerAlways(t *testing.T) {
 		a.Taken += k
 		a.Offset++
 		rest := a.Taken - a.Dropped[DroppedLate]
-		if a.Topic == RawReports {
+		if a.Topic == fleet.RawReports {
 			k = n(rest - a.Passed)
 			a.Passed += k
 			waiting[rng.IntN(6)] += k
