@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/planner/cover"
+	"github.com/hopscope/hopscope/planner/opt/postman"
 )
 
 // depotWays knows the shortest ways between depots and all nodes over what probes may pass.
@@ -67,16 +68,16 @@ func (d *depotWays) reaches(i, maxHops int) bool {
 // with those ways have at most maxHops links: route first, cut second (J. Beasley, Omega 11(4), 1983). Of all cuts of a
 // trail it finds one with the fewest links in total, and of those one with the fewest parts, in O(length maxHops). Edges
 // from copies on are second traversals, which a cut may leave out.
-func (d *depotWays) attach(n *net, trails [][]int32, copies, maxHops int) []cover.Walk {
+func (d *depotWays) attach(n *postman.Net, trails [][]int32, copies, maxHops int) []cover.Walk {
 	var walks []cover.Walk
 	var cost, parts, back []int
 	for _, t := range trails {
 		m := len(t)
 		node := func(k int) int32 {
 			if k == 0 {
-				return n.node[t[0]]
+				return n.From[t[0]]
 			}
-			return n.head(t[k-1])
+			return n.Head(t[k-1])
 		}
 		if maxHops == 0 {
 			walks = append(walks, d.close(n, t, node(0), node(m)))
@@ -118,14 +119,14 @@ func (d *depotWays) attach(n *net, trails [][]int32, copies, maxHops int) []cove
 }
 
 // close adds the ways from and to the depots.
-func (d *depotWays) close(n *net, part []int32, a, b int32) cover.Walk {
+func (d *depotWays) close(n *postman.Net, part []int32, a, b int32) cover.Walk {
 	w := make(cover.Walk, 0, int(d.from[a])+len(part)+int(d.to[b]))
 	for v := a; d.from[v] > 0; v = int32(d.p.Graph.Node(int(d.by[v]))) {
 		w = append(w, d.by[v])
 	}
 	slices.Reverse(w)
 	for _, h := range part {
-		w = append(w, n.iface[h])
+		w = append(w, n.Label[h])
 	}
 	for v := b; d.to[v] > 0; v = int32(d.p.Graph.Neighbor(int(d.next[v]))) {
 		w = append(w, d.next[v])

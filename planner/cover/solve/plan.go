@@ -7,6 +7,7 @@ import (
 
 	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/opt"
+	"github.com/hopscope/hopscope/planner/opt/postman"
 )
 
 // Method is a way to cut a topology into probes.
@@ -182,56 +183,56 @@ func (c *coverer) leftOut() {
 func (c *coverer) want(i int) bool { return !c.out[i] }
 
 // cover plans the edges of n.
-func (c *coverer) cover(n *net) []cover.Walk {
+func (c *coverer) cover(n *postman.Net) []cover.Walk {
 	p, o := c.p, c.o
-	if n.edges() == 0 {
+	if n.Edges() == 0 {
 		return nil
 	}
-	n.seed = o.Seed
+	n.Seed = o.Seed
 	if p.Depots != nil {
 		return c.coverFromDepots(n)
 	}
 	c.bound = c.boundLimits(n)
-	n.openHosts(p.Hosts)
+	n.Detach(p.Hosts)
 	var trails [][]int32
 	switch {
 	case o.Method == DFS:
-		trails = n.dfs()
+		trails = n.DFS()
 	case o.Method == Paper || o.Method == PaperBalanced:
-		trails = n.paper(o.Method == PaperBalanced, rand.New(rand.NewPCG(o.Seed, 0)), o.Stop)
+		trails = n.INTPath(o.Method == PaperBalanced, rand.New(rand.NewPCG(o.Seed, 0)), o.Stop)
 	case o.Method == IntBalance:
-		trails = n.intBalance()
+		trails = n.INTBalance()
 	default:
-		trails = n.euler(o.Balanced || p.MaxHops > 0)
+		trails = n.Euler(o.Balanced || p.MaxHops > 0)
 	}
 	if o.Balanced {
-		n.balance(trails, o.Stop)
+		n.Balance(trails, o.Stop)
 	}
 	switch {
 	case p.MaxHops == 0:
 	case o.Method == Euler:
-		trails = n.limit(trails, p.MaxHops, o.Stop)
+		trails = n.Limit(trails, p.MaxHops, o.Stop)
 	default:
-		trails = cut(trails, func(_, length int) int { return (length + p.MaxHops - 1) / p.MaxHops })
+		trails = postman.Cut(trails, func(_, length int) int { return (length + p.MaxHops - 1) / p.MaxHops })
 	}
-	return n.walks(c.limitDelay(n, trails))
+	return walks(n, c.limitDelay(n, trails))
 }
 
 // coverFromDepots plans walks between depots. In undirected problems second traversals are chosen at their optimum and
 // the multigraph has a cover that ends at depots only; a limit of hops then cuts the walks. In directed problems the two
 // directions balance each other and there is nothing to add, unless one of them cannot be used: then the ends of trails
 // are joined to the nearest depots.
-func (c *coverer) coverFromDepots(n *net) []cover.Walk {
+func (c *coverer) coverFromDepots(n *postman.Net) []cover.Walk {
 	p, o := c.p, c.o
 	depot := c.depots()
-	original := n.edges()
+	original := n.Edges()
 	c.duplicate(n, depot)
-	trails := n.euler(true)
-	n.balance(trails, o.Stop)
-	n.rotate(trails, depot)
-	trails = n.splitHosts(trails, p.Hosts)
+	trails := n.Euler(true)
+	n.Balance(trails, o.Stop)
+	n.Rotate(trails, depot)
+	trails = n.Split(trails, p.Hosts)
 	if p.MaxHops == 0 && p.MaxDelay == 0 && p.Minimise != cover.Bytes && !c.homeless(n, trails, depot) {
-		return n.walks(trails)
+		return walks(n, trails)
 	}
 	return c.ways.walksBetween(n, trails, original, p.MaxHops)
 }
@@ -246,9 +247,9 @@ func (c *coverer) depots() []bool {
 }
 
 // homeless reports whether some trail does not start and end at depots.
-func (c *coverer) homeless(n *net, trails [][]int32, depot []bool) bool {
+func (c *coverer) homeless(n *postman.Net, trails [][]int32, depot []bool) bool {
 	for _, t := range trails {
-		if !depot[n.node[t[0]]] || !depot[n.head(t[len(t)-1])] {
+		if !depot[n.From[t[0]]] || !depot[n.Head(t[len(t)-1])] {
 			return true
 		}
 	}

@@ -96,47 +96,8 @@ func TestUndirectedCover(t *testing.T) {
 	}
 }
 
-// Local moves from the plain plan never make the lengths less equal.
-func TestBalanceLowersSquares(t *testing.T) {
-	squares := func(trails [][]int32) (s int) {
-		for _, t := range trails {
-			s += len(t) * len(t)
-		}
-		return s
-	}
-	for seed := range uint64(1000) {
-		r := rand.New(rand.NewPCG(seed, 5))
-		n := newNet(&cover.Problem{Graph: randomGraph(t, r, 40, 200), Directed: seed%2 == 1}, func(int) bool { return r.IntN(5) > 0 })
-		trails := n.euler(false)
-		before := squares(trails)
-		n.balance(trails, never)
-		if after := squares(trails); after > before {
-			t.Fatalf("seed %d: squares %d after %d", seed, after, before)
-		}
-	}
-}
-
-// Where lengths are said to be even they are, and stay so; between leaves of a fabric they are.
-func TestBalanceUnits(t *testing.T) {
-	even := 0
-	for seed := range uint64(2000) {
-		r := rand.New(rand.NewPCG(seed, 12))
-		n := newNet(&cover.Problem{Graph: randomGraph(t, r, 8, 12), Directed: seed%2 == 1}, nil)
-		trails := n.euler(false)
-		b := &balancer{net: n, trails: trails}
-		units := b.units()
-		n.balance(trails, never)
-		for k, trail := range trails {
-			if u := units[n.comp[n.node[trail[0]]]]; len(trail)%u != 0 {
-				t.Fatalf("seed %d: trail %d has %d links, said to be a multiple of %d", seed, k, len(trail), u)
-			} else if u == 2 && len(trails) > 1 {
-				even++
-			}
-		}
-	}
-	if even < 100 {
-		t.Errorf("%d trails of even lengths, too few to say anything", even)
-	}
+// Between leaves of a fabric all lengths are even, and stay so.
+func TestEvenLengths(t *testing.T) {
 	g := generated(t, "leaf-spine:3,9")
 	plan := checked(t, 0, &cover.Problem{Graph: g, Depots: []int{3, 4, 5, 6, 7, 8}}, Options{})
 	if s := plan.Stats; s.Shortest%2 != 0 || s.Longest%2 != 0 || s.Longest-s.Shortest > 2 {
@@ -283,59 +244,6 @@ func TestDepotsEverywhere(t *testing.T) {
 	}
 }
 
-// The matching by nearest pairs and dual prices finds what the one with all pairs finds.
-func TestDepotsPriced(t *testing.T) {
-	for seed := range uint64(4) {
-		g := generated(t, fmt.Sprintf("random:%d,%d,%d", 1000, 1500, seed))
-		depot := make([]bool, g.NumNodes())
-		depot[0] = true
-		n := newNet(&cover.Problem{Graph: g}, nil)
-		j := &joiner{net: n, depot: depot, copied: make([]bool, n.edges()), gone: make([]bool, n.edges()), odd: make([]bool, n.nodes)}
-		for v := range int32(n.nodes) {
-			j.odd[v] = len(n.out(v))%2 == 1 && !depot[v]
-		}
-		j.leaves()
-		var pairs []pair
-		var all []int32
-		place := map[int32]int32{}
-		for v, odd := range j.odd {
-			if odd {
-				place[int32(v)] = int32(len(all))
-				all = append(all, int32(v))
-			}
-		}
-		j.dist, j.via, j.to = make([]int32, n.nodes), make([]int32, n.nodes), make([]int32, n.nodes)
-		for v := range j.dist {
-			j.dist[v] = -1
-		}
-		copy(j.to, j.toDepots())
-		j.count()
-		cost := int64(0)
-		for k, v := range all {
-			cost += int64(j.to[v])
-			j.search(v, func(u int32) bool {
-				if w := int64(j.to[u] + j.to[v] - j.dist[u]); j.odd[u] && place[u] > int32(k) && w > 0 {
-					pairs = append(pairs, pair{int32(k), place[u], w})
-				}
-				return false
-			}, int32(n.nodes))
-		}
-		cost -= matchWeight(t, seed, len(all), pairs)
-		for _, c := range j.copied {
-			if c {
-				cost++
-			}
-		}
-		copies, bound := newNet(&cover.Problem{Graph: g}, nil).duplicate(depot, never)
-		if len(all) <= exactTargets {
-			t.Errorf("seed %d: %d nodes are matched without prices", seed, len(all))
-		}
-		if int64(copies) != cost || bound != copies {
-			t.Errorf("seed %d: %d copies, bound %d, want %d", seed, copies, bound, cost)
-		}
-	}
-}
-
 func TestDepotsMaxHopsAndDirections(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 9))
@@ -430,5 +338,22 @@ func TestErrors(t *testing.T) {
 		if _, err := Plan(&c.p, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q in it", c.name, err, c.want)
 		}
+	}
+}
+
+// Lattices have few cuts: trails meet two by two.
+func TestGrids(t *testing.T) {
+	for _, c := range []struct {
+		spec   string
+		spread int
+	}{{"grid:100,100", 4}, {"grid:50,50", 4}, {"grid:30,31", 4}, {"grid:7,8", 4}, {"torus:9,30", 0}} {
+		plan := checked(t, 0, &cover.Problem{Graph: generated(t, c.spec)}, Options{Balanced: true})
+		if s := plan.Stats; s.Longest-s.Shortest > c.spread || !s.Optimal {
+			t.Errorf("%s: lengths from %d to %d, want at most %d between them", c.spec, s.Shortest, s.Longest, c.spread)
+		}
+	}
+	plan := checked(t, 0, &cover.Problem{Graph: generated(t, "grid:50,50"), MaxHops: 16}, Options{})
+	if s := plan.Stats; s.Objective > 1.01*s.LowerBound {
+		t.Errorf("%v probes of at most 16 links, more than a hundredth above %v", s.Objective, s.LowerBound)
 	}
 }

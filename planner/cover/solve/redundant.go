@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/hopscope/hopscope/planner/cover"
+	"github.com/hopscope/hopscope/planner/opt/postman"
 )
 
 // tries is how many second covers are compared.
@@ -35,8 +36,8 @@ func (c *coverer) redundant(walks []cover.Walk) (first, second []cover.Walk) {
 	}
 	for try := 0; try < tries && (try == 0 || !c.o.Stop()); try++ {
 		n := c.oriented(back)
-		for v := range n.nodes {
-			adj := n.adj[n.first[v]:n.first[v+1]]
+		for v := range n.Nodes {
+			adj := n.Out(int32(v))
 			r.Shuffle(len(adj), func(i, j int) { adj[i], adj[j] = adj[j], adj[i] })
 		}
 		s, ok := c.along(n)
@@ -51,34 +52,34 @@ func (c *coverer) redundant(walks []cover.Walk) (first, second []cover.Walk) {
 }
 
 // oriented is the directed net of links that are left by the given interfaces.
-func (c *coverer) oriented(ifaces []int32) *net {
+func (c *coverer) oriented(ifaces []int32) *postman.Net {
 	g := c.p.Graph
-	n := &net{directed: true, nodes: g.NumNodes()}
+	n := &postman.Net{Directed: true, Nodes: g.NumNodes()}
 	for _, i := range ifaces {
-		n.add(g.Node(int(i)), g.Neighbor(int(i)), int(i), g.Peer(int(i)))
+		n.Add(g.Node(int(i)), g.Neighbor(int(i)), int(i), g.Peer(int(i)))
 	}
-	n.finish()
+	n.Finish()
 	return n
 }
 
 // along covers an oriented net. It reports whether probes start and end where they may.
-func (c *coverer) along(n *net) (walks []cover.Walk, ok bool) {
+func (c *coverer) along(n *postman.Net) (list []cover.Walk, ok bool) {
 	depots := c.p.Depots != nil
-	n.seed = c.o.Seed
+	n.Seed = c.o.Seed
 	if !depots {
-		n.openHosts(c.p.Hosts)
+		n.Detach(c.p.Hosts)
 	}
-	trails := n.euler(c.o.Balanced || depots || c.p.MaxHops > 0)
+	trails := n.Euler(c.o.Balanced || depots || c.p.MaxHops > 0)
 	if c.o.Balanced || depots {
-		n.balance(trails, c.o.Stop)
+		n.Balance(trails, c.o.Stop)
 	}
 	if depots {
 		depot := c.depots()
-		n.rotate(trails, depot)
-		return n.walks(trails), !c.homeless(n, trails, depot)
+		n.Rotate(trails, depot)
+		return walks(n, trails), !c.homeless(n, trails, depot)
 	}
 	if c.p.MaxHops > 0 {
-		trails = n.limit(trails, c.p.MaxHops, c.o.Stop)
+		trails = n.Limit(trails, c.p.MaxHops, c.o.Stop)
 	}
-	return n.walks(trails), true
+	return walks(n, trails), true
 }

@@ -135,10 +135,10 @@ func (c *coverer) replanRest(k *kept) {
 		k.walks = append(k.walks, c.cover(n)...)
 		return
 	}
-	trails := n.euler(true)
-	n.balance(trails, c.o.Stop)
-	trails = n.splitHosts(trails, c.p.Hosts)
-	k.walks = append(k.walks, c.ways.walksBetween(n, trails, n.edges(), c.p.MaxHops)...)
+	trails := n.Euler(true)
+	n.Balance(trails, c.o.Stop)
+	trails = n.Split(trails, c.p.Hosts)
+	k.walks = append(k.walks, c.ways.walksBetween(n, trails, n.Edges(), c.p.MaxHops)...)
 }
 
 // replanBoth covers what first does not, and again in the opposite directions what the old second cover has lost.

@@ -13,7 +13,7 @@ import (
 // once: all sets that one trail can pass, and all ways to put them together.
 func trailsOracle(p *cover.Problem, most int) int {
 	n := newNet(p, nil)
-	m := n.edges()
+	m := n.Edges()
 	ends := make([][]uint64, 1<<m) // by set: where a trail of exactly these edges can end
 	trail := make([]bool, 1<<m)
 	for set := range ends {
@@ -28,11 +28,11 @@ func trailsOracle(p *cover.Problem, most int) int {
 				continue
 			}
 			for h := int32(2 * e); h <= int32(2*e+1); h++ {
-				if !n.walkable(h) {
+				if !n.Walkable(h) {
 					continue
 				}
-				if rest := set &^ (1 << e); rest == 0 || ends[rest][0]>>n.node[h]&1 == 1 {
-					ends[set][0] |= 1 << n.head(h)
+				if rest := set &^ (1 << e); rest == 0 || ends[rest][0]>>n.From[h]&1 == 1 {
+					ends[set][0] |= 1 << n.Head(h)
 					trail[set] = true
 				}
 			}
@@ -90,14 +90,14 @@ func TestMaxHopsAgainstAllCovers(t *testing.T) {
 func walksOracle(p *cover.Problem, most int) (traversals, left int) {
 	g := p.Graph
 	n := newNet(p, nil)
-	m := n.edges()
+	m := n.Edges()
 	item := make([]int, g.NumInterfaces())
 	for i := range item {
 		item[i] = -1
 	}
-	for h := range int32(len(n.node)) {
-		if n.walkable(h) {
-			item[n.iface[h]] = int(h >> 1)
+	for h := range int32(len(n.From)) {
+		if n.Walkable(h) {
+			item[n.Label[h]] = int(h >> 1)
 		}
 	}
 	const far = 1 << 20

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hopscope/hopscope/planner/cover"
+	"github.com/hopscope/hopscope/planner/opt/postman"
 )
 
 // withoutIdleHosts gives the problem without the links of hosts where no probe may begin or end: none can pass them.
@@ -50,53 +51,33 @@ func (c *coverer) leftOutStats(s *cover.Stats) {
 	}
 }
 
-// splitHosts cuts trails where they come to a host, which forwards nothing. A closed one begins at a host if it can.
-func (n *net) splitHosts(trails [][]int32, host []bool) [][]int32 {
-	if host == nil {
-		return trails
-	}
-	var out [][]int32
-	n.rotate(trails, host)
-	for _, t := range trails {
-		from := 0
-		for k := 1; k < len(t); k++ {
-			if host[n.node[t[k]]] {
-				out = append(out, t[from:k:k])
-				from = k
-			}
-		}
-		out = append(out, t[from:len(t):len(t)])
-	}
-	return out
-}
-
 // boundLimits is [net.bound] with hosts, where every probe to them ends, and a limit of delay.
-func (c *coverer) boundLimits(n *net) int {
+func (c *coverer) boundLimits(n *postman.Net) int {
 	p := c.p
 	if p.Hosts == nil && p.MaxDelay == 0 {
-		return n.bound(p.MaxHops)
+		return n.Bound(p.MaxHops)
 	}
-	edges, _ := n.fewest()
-	trails, delay := make([]int64, n.comps), make([]int64, n.comps)
-	start, _ := n.ends()
-	for v := range n.nodes {
+	edges, _ := n.Fewest()
+	trails, delay := make([]int64, n.Comps), make([]int64, n.Comps)
+	start, _ := n.Ends()
+	for v := range n.Nodes {
 		ends := int64(start[v])
 		if p.Hosts != nil && p.Hosts[v] {
 			ends = 0
-			for _, h := range n.out(int32(v)) {
-				if n.walkable(h) {
+			for _, h := range n.Out(int32(v)) {
+				if n.Walkable(h) {
 					ends++
 				}
 			}
 		}
-		trails[n.comp[v]] += ends
+		trails[n.Comp[v]] += ends
 	}
-	for e := range n.edges() {
-		delay[n.comp[n.node[2*e]]] += c.fastest(n, int32(2*e))
+	for e := range n.Edges() {
+		delay[n.Comp[n.From[2*e]]] += c.fastest(n, int32(2*e))
 	}
 	sum := int64(0)
 	for k, t := range trails {
-		if !n.directed {
+		if !n.Directed {
 			t = (t + 1) / 2
 		}
 		if edges[k] > 0 {
@@ -114,11 +95,13 @@ func (c *coverer) boundLimits(n *net) int {
 }
 
 // time is the delay of walking half h.
-func (c *coverer) time(n *net, h int32) int64 { return int64(c.p.Graph.Attr(int(n.iface[h])).Delay) }
+func (c *coverer) time(n *postman.Net, h int32) int64 {
+	return int64(c.p.Graph.Attr(int(n.Label[h])).Delay)
+}
 
 // fastest is the least delay of walking the edge of half h.
-func (c *coverer) fastest(n *net, h int32) int64 {
-	if n.directed {
+func (c *coverer) fastest(n *postman.Net, h int32) int64 {
+	if n.Directed {
 		return c.time(n, h)
 	}
 	return min(c.time(n, h), c.time(n, h^1))
@@ -126,7 +109,7 @@ func (c *coverer) fastest(n *net, h int32) int64 {
 
 // limitDelay cuts trails so that none takes longer than the limit, in either direction where that is free. The longest
 // part that fits is cut off first, which takes the fewest parts of every trail.
-func (c *coverer) limitDelay(n *net, trails [][]int32) [][]int32 {
+func (c *coverer) limitDelay(n *postman.Net, trails [][]int32) [][]int32 {
 	p := c.p
 	if p.MaxDelay == 0 {
 		return trails
@@ -135,7 +118,7 @@ func (c *coverer) limitDelay(n *net, trails [][]int32) [][]int32 {
 	add := func(part []int32, there int64) {
 		if there > p.MaxDelay {
 			part = append([]int32(nil), part...)
-			reverse(part)
+			postman.Reverse(part)
 		}
 		out = append(out, part)
 	}
@@ -143,7 +126,7 @@ func (c *coverer) limitDelay(n *net, trails [][]int32) [][]int32 {
 		from, there, back := 0, int64(0), int64(0)
 		for k, h := range t {
 			d, e := c.time(n, h), c.time(n, h^1)
-			if k > from && there+d > p.MaxDelay && (n.directed || back+e > p.MaxDelay) {
+			if k > from && there+d > p.MaxDelay && (n.Directed || back+e > p.MaxDelay) {
 				add(t[from:k:k], there)
 				from, there, back = k, 0, 0
 			}
@@ -172,7 +155,7 @@ func (c *coverer) reaches(i int, limited bool) bool {
 }
 
 // walksBetween gives walks between depots for trails, in which edges from copies on are second traversals.
-func (d *depotWays) walksBetween(n *net, trails [][]int32, copies, maxHops int) []cover.Walk {
+func (d *depotWays) walksBetween(n *postman.Net, trails [][]int32, copies, maxHops int) []cover.Walk {
 	if d.labels != nil {
 		return d.labels.attach(n, trails, copies)
 	}

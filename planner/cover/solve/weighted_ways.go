@@ -7,6 +7,7 @@ import (
 
 	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/opt"
+	"github.com/hopscope/hopscope/planner/opt/postman"
 )
 
 // labelWays knows the ways between depots and all nodes where more than one thing counts: of every node the ways of which
@@ -145,7 +146,7 @@ type part struct {
 // attach adds to trails the ways from and to depots, as [depotWays.attach] does, and cuts them first, into parts that with
 // those ways keep to all limits: route first, cut second. Of all cuts it finds one that counts least in total, among the
 // ways that it compares, and of those one with the fewest parts.
-func (d *labelWays) attach(n *net, trails [][]int32, copies int) []cover.Walk {
+func (d *labelWays) attach(n *postman.Net, trails [][]int32, copies int) []cover.Walk {
 	var walks []cover.Walk
 	for _, t := range trails {
 		walks = append(walks, d.attachTrail(n, t, copies)...)
@@ -153,20 +154,20 @@ func (d *labelWays) attach(n *net, trails [][]int32, copies int) []cover.Walk {
 	return walks
 }
 
-func (d *labelWays) attachTrail(n *net, t []int32, copies int) []cover.Walk {
+func (d *labelWays) attachTrail(n *postman.Net, t []int32, copies int) []cover.Walk {
 	p, m := d.p, len(t)
 	node := func(k int) int32 {
 		if k == 0 {
-			return n.node[t[0]]
+			return n.From[t[0]]
 		}
-		return n.head(t[k-1])
+		return n.Head(t[k-1])
 	}
 	there, back, cost := make([]int64, m+1), make([]int64, m+1), make([]int64, m+1)
 	for k, h := range t {
 		g := p.Graph
-		there[k+1] = there[k] + int64(g.Attr(int(n.iface[h])).Delay)
-		back[k+1] = back[k] + int64(g.Attr(int(n.iface[h^1])).Delay)
-		cost[k+1] = cost[k] + d.cost(int(n.iface[h]))
+		there[k+1] = there[k] + int64(g.Attr(int(n.Label[h])).Delay)
+		back[k+1] = back[k] + int64(g.Attr(int(n.Label[h^1])).Delay)
+		cost[k+1] = cost[k] + d.cost(int(n.Label[h]))
 	}
 	best := make([]part, m+1)
 	for k := 1; k <= m; k++ {
@@ -176,7 +177,7 @@ func (d *labelWays) attachTrail(n *net, t []int32, copies int) []cover.Walk {
 		}
 		for i := k - 1; i >= 0; i-- {
 			fast := min(there[k]-there[i], back[k]-back[i])
-			if n.directed {
+			if n.Directed {
 				fast = there[k] - there[i]
 			}
 			if p.MaxHops > 0 && k-i > p.MaxHops || p.MaxDelay > 0 && fast > p.MaxDelay || k-i > d.longest() {
@@ -186,7 +187,7 @@ func (d *labelWays) attachTrail(n *net, t []int32, copies int) []cover.Walk {
 				continue
 			}
 			d.try(&best[k], &best[i], i, k-i, there[k]-there[i], cost[k]-cost[i], node(i), node(k), false)
-			if !n.directed && !p.Redundant && p.MaxDelay > 0 {
+			if !n.Directed && !p.Redundant && p.MaxDelay > 0 {
 				d.try(&best[k], &best[i], i, k-i, back[k]-back[i], cost[k]-cost[i], node(k), node(i), true)
 			}
 			if p.Hosts != nil && p.Hosts[node(i)] {
@@ -204,7 +205,7 @@ func (d *labelWays) attachTrail(n *net, t []int32, copies int) []cover.Walk {
 		a, b, piece := node(x.from), node(k), t[x.from:k]
 		if x.turned {
 			piece = slices.Clone(piece)
-			reverse(piece)
+			postman.Reverse(piece)
 			a, b = b, a
 		}
 		walks = append(walks, d.close(n, piece, a, b, x.a, x.b))
@@ -246,7 +247,7 @@ func (d *labelWays) try(x, before *part, from, hops int, delay, cost int64, u, v
 }
 
 // close adds the ways with these numbers from and to the depots.
-func (d *labelWays) close(n *net, piece []int32, u, v int32, a, b int) cover.Walk {
+func (d *labelWays) close(n *postman.Net, piece []int32, u, v int32, a, b int) cover.Walk {
 	g := d.p.Graph
 	var w cover.Walk
 	for l := d.from[u][a]; l.iface >= 0; {
@@ -255,7 +256,7 @@ func (d *labelWays) close(n *net, piece []int32, u, v int32, a, b int) cover.Wal
 	}
 	slices.Reverse(w)
 	for _, h := range piece {
-		w = append(w, n.iface[h])
+		w = append(w, n.Label[h])
 	}
 	for l := d.to[v][b]; l.iface >= 0; {
 		w = append(w, l.iface)

@@ -1,8 +1,8 @@
-package solve
+package postman
 
 // walker cuts trails from a net: every edge once.
 type walker struct {
-	*net
+	*Net
 	used       []bool  // by edge
 	next       []int32 // place in adj from which on node v may have unused halves
 	start, end []int32 // trails that still have to start or end at a node
@@ -12,43 +12,43 @@ type walker struct {
 
 type step struct{ node, by int32 } // the half that led to the node, or -1
 
-func newWalker(n *net) *walker {
-	w := &walker{net: n, used: make([]bool, n.edges()), next: make([]int32, n.nodes)}
+func newWalker(n *Net) *walker {
+	w := &walker{Net: n, used: make([]bool, n.Edges()), next: make([]int32, n.Nodes)}
 	copy(w.next, n.first)
-	w.start, w.end = n.ends()
+	w.start, w.end = n.Ends()
 	return w
 }
 
 // leave gives an unused half that leaves v, or -1.
 func (w *walker) leave(v int32) int32 {
 	for end := w.first[v+1]; w.next[v] < end; w.next[v]++ {
-		if h := w.adj[w.next[v]]; !w.used[h>>1] && w.walkable(h) {
+		if h := w.adj[w.next[v]]; !w.used[h>>1] && w.Walkable(h) {
 			return h
 		}
 	}
 	return -1
 }
 
-// euler covers the net with as few trails as possible in O(V + E).
+// Euler covers the net with as few trails as possible in O(V + E).
 //
 // First a trail runs from every node where one has to start until it can go no further, or, with spread set, until it is
 // about as long as the mean and may end. What is left has no odd nodes and consists of circuits, which are spliced into
 // trails that touch them: all that a trail reaches, or with spread set first to short trails small circuits only.
 // Components without odd nodes are one circuit.
-func (n *net) euler(spread bool) [][]int32 {
+func (n *Net) Euler(spread bool) [][]int32 {
 	w := newWalker(n)
-	edges, fewest := n.fewest()
+	edges, fewest := n.Fewest()
 	total := 0
 	for _, k := range fewest {
 		total += k
 	}
 	trails := make([][]int32, 0, total)
-	backing := make([]int32, 0, n.edges())
-	for v := range int32(n.nodes) {
+	backing := make([]int32, 0, n.Edges())
+	for v := range int32(n.Nodes) {
 		for w.start[v] > 0 {
-			from, least := len(backing), n.edges()+1
+			from, least := len(backing), n.Edges()+1
 			if spread {
-				c := n.comp[v]
+				c := n.Comp[v]
 				least = edges[c] / fewest[c]
 			}
 			backing = w.trail(backing, v, least)
@@ -57,14 +57,14 @@ func (n *net) euler(spread bool) [][]int32 {
 	}
 	if spread {
 		for k := range trails {
-			c := n.comp[n.node[trails[k][0]]]
+			c := n.Comp[n.From[trails[k][0]]]
 			trails[k] = w.spliceSome(trails[k], edges[c]/fewest[c])
 		}
 	}
 	for k := range trails {
 		trails[k] = w.splice(trails[k])
 	}
-	for v := range int32(n.nodes) {
+	for v := range int32(n.Nodes) {
 		if w.leave(v) >= 0 {
 			trails = append(trails, append([]int32(nil), w.tour(v)...))
 		}
@@ -75,21 +75,21 @@ func (n *net) euler(spread bool) [][]int32 {
 // trail walks from v to a node where a trail may end: to the first after least edges, or to where no edge is left.
 func (w *walker) trail(dst []int32, v int32, least int) []int32 {
 	w.start[v]--
-	if !w.directed {
+	if !w.Directed {
 		w.end[v]--
 	}
 	for n := 0; ; n++ {
 		h := w.leave(v)
 		if h < 0 || n >= least && w.end[v] > 0 {
 			w.end[v]--
-			if !w.directed {
+			if !w.Directed {
 				w.start[v]--
 			}
 			return dst
 		}
 		w.used[h>>1] = true
 		dst = append(dst, h)
-		v = w.head(h)
+		v = w.Head(h)
 	}
 }
 
@@ -106,12 +106,12 @@ func (w *walker) splice(trail []int32) []int32 {
 		out = append(out, w.tour(v)...)
 	}
 	for k, h := range trail {
-		at(k, w.node[h])
+		at(k, w.From[h])
 		if out != nil {
 			out = append(out, h)
 		}
 	}
-	at(len(trail), w.head(trail[len(trail)-1]))
+	at(len(trail), w.Head(trail[len(trail)-1]))
 	if out == nil {
 		return trail
 	}
@@ -127,7 +127,7 @@ func (w *walker) tour(v int32) []int32 {
 		top := w.stack[len(w.stack)-1]
 		if h := w.leave(top.node); h >= 0 {
 			w.used[h>>1] = true
-			w.stack = append(w.stack, step{w.head(h), h})
+			w.stack = append(w.stack, step{w.Head(h), h})
 			continue
 		}
 		w.stack = w.stack[:len(w.stack)-1]
@@ -147,14 +147,14 @@ func (w *walker) spliceSome(trail []int32, most int) []int32 {
 		return trail
 	}
 	out := make([]int32, 0, most+most/4+8)
-	v := w.node[trail[0]]
+	v := w.From[trail[0]]
 	for k := 0; ; k++ {
 		for len(out)+len(trail)-k < most && w.leave(v) >= 0 {
 			for u := v; ; {
 				h := w.leave(u)
 				w.used[h>>1] = true
 				out = append(out, h)
-				if u = w.head(h); u == v {
+				if u = w.Head(h); u == v {
 					break
 				}
 			}
@@ -163,6 +163,6 @@ func (w *walker) spliceSome(trail []int32, most int) []int32 {
 			return out
 		}
 		out = append(out, trail[k])
-		v = w.head(trail[k])
+		v = w.Head(trail[k])
 	}
 }

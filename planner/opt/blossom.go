@@ -1,4 +1,4 @@
-package solve
+package opt
 
 import "slices"
 

@@ -1,4 +1,4 @@
-package solve
+package postman
 
 import (
 	"cmp"
@@ -7,29 +7,29 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// intBalance is INT-Balance (ICC 2023), the second published way to make lengths more equal: segments run from odd node to odd node,
+// INTBalance is INT-Balance (ICC 2023), the second published way to make lengths more equal: segments run from odd node to odd node,
 // and the two shortest that share an end are joined until every odd node is the end of one.
 //
 // What it leaves open is decided so: the shortest segment that can be joined is joined with the shortest that it can be
 // joined with, earlier ones first; circuits that pass no odd node are spliced into the first segment that they touch, and
 // parts without odd nodes are one circuit.
-func (n *net) intBalance() [][]int32 {
+func (n *Net) INTBalance() [][]int32 {
 	w := newWalker(n)
-	j := &segments{net: n, at: make([][]int32, n.nodes)}
+	j := &segments{Net: n, at: make([][]int32, n.Nodes)}
 	j.queue.Less = func(a, b *int32) bool {
 		return cmp.Or(cmp.Compare(len(j.trails[*a]), len(j.trails[*b])), cmp.Compare(*a, *b)) < 0
 	}
-	for v := range int32(n.nodes) {
-		if len(n.out(v))%2 == 0 {
+	for v := range int32(n.Nodes) {
+		if len(n.Out(v))%2 == 0 {
 			continue
 		}
 		for w.leave(v) >= 0 {
 			var trail []int32
-			for u := v; len(trail) == 0 || len(n.out(u))%2 == 0; {
+			for u := v; len(trail) == 0 || len(n.Out(u))%2 == 0; {
 				h := w.leave(u)
 				w.used[h>>1] = true
 				trail = append(trail, h)
-				u = w.head(h)
+				u = w.Head(h)
 			}
 			j.trails = append(j.trails, trail)
 		}
@@ -39,7 +39,7 @@ func (n *net) intBalance() [][]int32 {
 		j.enter(int32(k))
 	}
 	trails := j.join()
-	for v := range int32(n.nodes) {
+	for v := range int32(n.Nodes) {
 		if w.leave(v) >= 0 {
 			trails = append(trails, slices.Clone(w.tour(v)))
 		}
@@ -49,14 +49,14 @@ func (n *net) intBalance() [][]int32 {
 
 // segments are trails between odd nodes, to be joined.
 type segments struct {
-	*net
+	*Net
 	trails [][]int32
 	at     [][]int32       // by node: segments that ended there, some of which are no more
 	queue  opt.Heap[int32] // those that may still be joined, the shortest first
 }
 
-func (j *segments) first(k int32) int32 { return j.node[j.trails[k][0]] }
-func (j *segments) last(k int32) int32  { return j.head(j.trails[k][len(j.trails[k])-1]) }
+func (j *segments) first(k int32) int32 { return j.From[j.trails[k][0]] }
+func (j *segments) last(k int32) int32  { return j.Head(j.trails[k][len(j.trails[k])-1]) }
 
 // enter notes segment k, which is new.
 func (j *segments) enter(k int32) {
@@ -107,12 +107,12 @@ func (j *segments) join() (trails [][]int32) {
 		switch { // turn both so that a's end is where b starts
 		case j.last(k) == j.first(x):
 		case j.last(k) == j.last(x):
-			reverse(b)
+			Reverse(b)
 		case j.first(k) == j.first(x):
-			reverse(a)
+			Reverse(a)
 		default:
-			reverse(a)
-			reverse(b)
+			Reverse(a)
+			Reverse(b)
 		}
 		j.trails[k], j.trails[x] = nil, nil
 		j.trails = append(j.trails, append(append(make([]int32, 0, len(a)+len(b)), a...), b...))

@@ -1,4 +1,4 @@
-package solve
+package postman
 
 import (
 	"cmp"
@@ -18,9 +18,9 @@ import (
 //
 // Every move lowers the sum of the squared lengths, a positive integer, so that it comes to an end. Trails within one
 // unit of the mean of their component are not searched: of two trails whose lengths differ by two or more, one is not.
-// The unit is a link, or two links where all lengths are even, see [balancer.units].
+// The unit is an edge, or two edges where all lengths are even, see [balancer.units].
 type balancer struct {
-	*net
+	*Net
 	trails [][]int32
 	where  []place   // by half: where it is walked, if it is
 	mean   []float64 // by trail: of its component
@@ -34,7 +34,7 @@ type balancer struct {
 	others []place
 	buf    []int32
 
-	work    int // link ends looked at
+	work    int // edge ends looked at
 	squares int // sum of the squared lengths
 	ideal   int // what it would be if all were as equal as they can be
 	saved   []savedTrail
@@ -65,9 +65,9 @@ const (
 	transfer
 )
 
-// balance makes trails about equally long, in place. If the local moves end too early for that, they start once more from
+// Balance makes trails about equally long, in place. If the local moves end too early for that, they start once more from
 // trails that go far, random moves follow, and the better of both counts.
-func (n *net) balance(trails [][]int32, stop func() bool) {
+func (n *Net) Balance(trails [][]int32, stop func() bool) {
 	if len(trails) < 2 {
 		return
 	}
@@ -98,19 +98,19 @@ func (n *net) balance(trails [][]int32, stop func() bool) {
 // settleSoon is settle, but it gives up when much is looked at for little.
 func (b *balancer) settleSoon(stop func() bool) {
 	b.work = 0
-	b.settle(func() bool { return stop() || b.work > settleEdge*b.edges() })
+	b.settle(func() bool { return stop() || b.work > settleEdge*b.Edges() })
 }
 
-// settleEdge is how many link ends are looked at for every edge before the local moves are taken to lead nowhere.
+// settleEdge is how many edge ends are looked at for every edge before the local moves are taken to lead nowhere.
 const settleEdge = 64
 
-func newBalancer(n *net, trails [][]int32) *balancer {
-	b := &balancer{net: n, trails: trails}
-	b.where = make([]place, len(n.node))
+func newBalancer(n *Net, trails [][]int32) *balancer {
+	b := &balancer{Net: n, trails: trails}
+	b.where = make([]place, len(n.From))
 	for h := range b.where {
 		b.where[h].trail = -1
 	}
-	b.seen = make([]int32, n.nodes)
+	b.seen = make([]int32, n.Nodes)
 	b.queued = make([]bool, len(trails))
 	b.load(trails)
 	return b
@@ -119,11 +119,11 @@ func newBalancer(n *net, trails [][]int32) *balancer {
 // load takes over trails, as many as there are with the same ends, or closed.
 func (b *balancer) load(trails [][]int32) {
 	copy(b.trails, trails)
-	sum, count := make([]int, b.comps), make([]int, b.comps)
+	sum, count := make([]int, b.Comps), make([]int, b.Comps)
 	b.squares = 0
 	for k, t := range b.trails {
 		b.place(int32(k), 0)
-		c := b.comp[b.node[t[0]]]
+		c := b.Comp[b.From[t[0]]]
 		sum[c] += len(t)
 		count[c]++
 		b.squares += len(t) * len(t)
@@ -131,7 +131,7 @@ func (b *balancer) load(trails [][]int32) {
 	b.mean, b.unit = make([]float64, len(b.trails)), make([]int, len(b.trails))
 	units := b.units()
 	for k, t := range b.trails {
-		c := b.comp[b.node[t[0]]]
+		c := b.Comp[b.From[t[0]]]
 		b.mean[k], b.unit[k] = float64(sum[c])/float64(count[c]), units[c]
 	}
 	b.ideal = 0
@@ -167,14 +167,14 @@ func (b *balancer) settle(stop func() bool) {
 // units gives by component what the lengths of trails are multiples of: 2 where nodes have two sides and all trails end
 // on the same one, as between the leaves of a fabric, else 1. No move changes where trails end.
 func (b *balancer) units() []int {
-	unit := make([]int, b.comps)
+	unit := make([]int, b.Comps)
 	for c := range unit {
 		unit[c] = 2
 	}
-	side := make([]int8, b.nodes) // 1 or -1, 0 if not seen
+	side := make([]int8, b.Nodes) // 1 or -1, 0 if not seen
 	var stack []int32
-	for v := range int32(b.nodes) {
-		c := b.comp[v]
+	for v := range int32(b.Nodes) {
+		c := b.Comp[v]
 		if side[v] != 0 || unit[c] == 1 {
 			continue
 		}
@@ -182,8 +182,8 @@ func (b *balancer) units() []int {
 		for stack = append(stack[:0], v); len(stack) > 0 && unit[c] == 2; {
 			u := stack[len(stack)-1]
 			stack = stack[:len(stack)-1]
-			for _, h := range b.out(u) {
-				switch w := b.head(h); side[w] {
+			for _, h := range b.Out(u) {
+				switch w := b.Head(h); side[w] {
 				case 0:
 					side[w] = -side[u]
 					stack = append(stack, w)
@@ -193,10 +193,10 @@ func (b *balancer) units() []int {
 			}
 		}
 	}
-	end := make([]int8, b.comps)
+	end := make([]int8, b.Comps)
 	for _, t := range b.trails {
-		c := b.comp[b.node[t[0]]]
-		for _, v := range [...]int32{b.node[t[0]], b.head(t[len(t)-1])} {
+		c := b.Comp[b.From[t[0]]]
+		for _, v := range [...]int32{b.From[t[0]], b.Head(t[len(t)-1])} {
 			if end[c] == 0 {
 				end[c] = side[v]
 			}
@@ -238,7 +238,7 @@ func (b *balancer) run(stop func() bool) {
 	b.queue = b.queue[:0]
 }
 
-// Shaking is bounded by the link ends that it looks at: so many for every edge, and in all some ten milliseconds' worth.
+// Shaking is bounded by the edge ends that it looks at: so many for every edge, and in all some ten milliseconds' worth.
 const (
 	shakeEdge = 4000
 	shakeAll  = 2_000_000
@@ -248,9 +248,9 @@ const (
 // lengths are less equal than before. It ends when the sum of the squares is ideal, that of lengths as equal as they can
 // be, and with its budget, which does not grow with the net: on large ones local moves have to do.
 func (b *balancer) shake(stop func() bool) {
-	r := rand.New(rand.NewPCG(b.seed, 0))
+	r := rand.New(rand.NewPCG(b.Seed, 0))
 	b.work, b.journal = 0, true
-	for budget := min(shakeAll, shakeEdge*b.edges()); b.squares > b.ideal && b.work < budget && !stop(); {
+	for budget := min(shakeAll, shakeEdge*b.Edges()); b.squares > b.ideal && b.work < budget && !stop(); {
 		before := b.squares
 		b.saved = b.saved[:0]
 		if !b.kick(r) {
@@ -285,18 +285,18 @@ func (b *balancer) kick(r *rand.Rand) bool {
 	}
 	trail := b.trails[p]
 	i := r.IntN(len(trail) + 1)
-	v := b.node[trail[0]]
+	v := b.From[trail[0]]
 	if i > 0 {
-		v = b.head(trail[i-1])
+		v = b.Head(trail[i-1])
 	}
-	out := b.out(v)
+	out := b.Out(v)
 	w := b.where[out[r.IntN(len(out))]]
 	if w.trail < 0 || w.trail == p {
 		return false
 	}
 	m := move{kind: exchange, from: p, to: w.trail, i: int32(i), j: w.at}
 	x, all := i+len(b.trails[w.trail])-int(w.at), len(trail)+len(b.trails[w.trail])
-	if !b.directed && r.IntN(2) == 0 {
+	if !b.Directed && r.IntN(2) == 0 {
 		m.kind, x = exchangeReversed, i+int(w.at)
 	}
 	if x == 0 || x == all {
@@ -331,15 +331,15 @@ func (b *balancer) best(p int32) (m move) {
 	b.search++
 	looked := 0
 	visit := func(i int) bool {
-		v := b.node[trail[0]]
+		v := b.From[trail[0]]
 		if i > 0 {
-			v = b.head(trail[i-1])
+			v = b.Head(trail[i-1])
 		}
 		if b.seen[v] == b.search {
 			return false
 		}
 		b.seen[v] = b.search
-		looked += len(b.out(v))
+		looked += len(b.Out(v))
 		return b.at(v, p, &m) || m.gain > 0 && looked > maxLook
 	}
 	// From the middle outwards: cuts there are the best of long trails.
@@ -356,8 +356,8 @@ func (b *balancer) best(p int32) (m move) {
 func (b *balancer) at(v, p int32, m *move) (good bool) {
 	b.own, b.others = b.own[:0], b.others[:0]
 	a, least := len(b.trails[p]), 2*b.unit[p]
-	b.work += len(b.out(v))
-	for _, h := range b.out(v) {
+	b.work += len(b.Out(v))
+	for _, h := range b.Out(v) {
 		w := b.where[h]
 		if w.trail < 0 { // not walked from v; if it is walked to v and the trail ends there, that is a visit too
 			if w = b.where[h^1]; w.trail < 0 {
@@ -395,7 +395,7 @@ func (b *balancer) at(v, p int32, m *move) (good bool) {
 		diff := a - t
 		for n, i := range b.own {
 			try(move{kind: exchange, from: p, to: w.trail, i: i, j: w.at}, diff, 2*(int(i)+t-int(w.at))-a-t)
-			if !b.directed {
+			if !b.Directed {
 				try(move{kind: exchangeReversed, from: p, to: w.trail, i: i, j: w.at}, diff, 2*int(i+w.at)-a-t)
 			}
 			if n > 0 && diff > 0 && !dense {
@@ -422,10 +422,10 @@ func (b *balancer) at(v, p int32, m *move) (good bool) {
 	return good
 }
 
-// maxLook is how many link ends are looked at before any move that helps will do.
+// maxLook is how many edge ends are looked at before any move that helps will do.
 const maxLook = 20000
 
-// maxPairs bounds the search for closed parts, and for better moves than a good one: at a node of a thousand links, tails
+// maxPairs bounds the search for closed parts, and for better moves than a good one: at a node of a thousand edges, tails
 // do as well.
 const maxPairs = 64
 
@@ -445,9 +445,9 @@ func (b *balancer) apply(m move) {
 		t = append(t[:j], b.buf...)
 	case exchangeReversed: // the head of p goes on along the head of t, backwards; the rest is the other trail
 		b.buf = append(b.buf[:0], t[:j]...)
-		reverse(b.buf)
+		Reverse(b.buf)
 		tail := append([]int32(nil), p[i:]...)
-		reverse(tail)
+		Reverse(tail)
 		p = append(p[:i], b.buf...)
 		t, changedT = append(tail, t[j:]...), 0
 	case transfer:

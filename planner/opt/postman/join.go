@@ -1,11 +1,13 @@
-package solve
+package postman
 
 import (
 	"cmp"
 	"slices"
+
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// duplicate adds to an undirected net the fewest second traversals after which only depots have odd degree. It returns
+// Augment adds to an undirected net the fewest second traversals after which only depots have odd degree. It returns
 // how many these are, and a bound below which no plan can be, which is the same number if stop did not end the search.
 //
 // A T-join with free depots: let T be the odd nodes that are no depots. Every one of them either walks to its nearest
@@ -13,9 +15,9 @@ import (
 // sum of all d less the weight of a matching of T with the weights d(t) + d(u) - dist(t, u). Pairs of weight 0 or less
 // are left out, so that a depot in every corner leaves little to match.
 //
-// First come the bridges that the parity decides: a link with a tree without depots behind it is walked there and back. Where T is
+// First come the bridges that the parity decides: an edge with a tree without depots behind it is walked there and back. Where T is
 // large, only the nearest pairs enter the matching, and its dual values show which others are worth entering.
-func (n *net) duplicate(depot []bool, stop func() bool) (copies, bound int) {
+func (n *Net) Augment(depot []bool, stop func() bool) (copies, bound int) {
 	j, t := n.newJoiner(depot)
 	one := func(int) int64 { return 1 }
 	forced := int(j.sum(one))
@@ -28,10 +30,10 @@ func (n *net) duplicate(depot []bool, stop func() bool) (copies, bound int) {
 }
 
 // newJoiner decides what parity decides, and gives the nodes that are left to be joined.
-func (n *net) newJoiner(depot []bool) (j *joiner, t []int32) {
-	j = &joiner{net: n, depot: depot, copied: make([]bool, n.edges()), gone: make([]bool, n.edges()), odd: make([]bool, n.nodes)}
-	for v := range int32(n.nodes) {
-		j.odd[v] = len(n.out(v))%2 == 1 && !depot[v]
+func (n *Net) newJoiner(depot []bool) (j *joiner, t []int32) {
+	j = &joiner{Net: n, depot: depot, copied: make([]bool, n.Edges()), gone: make([]bool, n.Edges()), odd: make([]bool, n.Nodes)}
+	for v := range int32(n.Nodes) {
+		j.odd[v] = len(n.Out(v))%2 == 1 && !depot[v]
 	}
 	j.leaves()
 	for v, odd := range j.odd {
@@ -55,16 +57,15 @@ func (j *joiner) sum(weight func(e int) int64) (sum int64) {
 // double adds to the net the edges that are copied.
 func (j *joiner) double() {
 	for e, c := range j.copied {
-		if h := 2 * e; c {
-			j.node = append(j.node, j.node[h], j.node[h+1])
-			j.iface = append(j.iface, j.iface[h], j.iface[h+1])
+		if c {
+			j.repeat(e)
 		}
 	}
-	j.finish()
+	j.Finish()
 }
 
 type joiner struct {
-	*net
+	*Net
 	depot  []bool
 	odd    []bool // node still needs a further traversal
 	copied []bool // by edge
@@ -76,12 +77,12 @@ type joiner struct {
 	size   []int // by component: nodes that undecided edges join
 }
 
-// leaves decides the links to nodes of degree 1, and to those that become such.
+// leaves decides the edges to nodes of degree 1, and to those that become such.
 func (j *joiner) leaves() {
-	left := make([]int32, j.nodes)
+	left := make([]int32, j.Nodes)
 	var queue []int32
-	for v := range int32(j.nodes) {
-		left[v] = int32(len(j.out(v)))
+	for v := range int32(j.Nodes) {
+		left[v] = int32(len(j.Out(v)))
 		if left[v] == 1 && !j.depot[v] {
 			queue = append(queue, v)
 		}
@@ -89,11 +90,11 @@ func (j *joiner) leaves() {
 	for len(queue) > 0 {
 		v := queue[len(queue)-1]
 		queue = queue[:len(queue)-1]
-		for _, h := range j.out(v) {
+		for _, h := range j.Out(v) {
 			if j.gone[h>>1] {
 				continue
 			}
-			w := j.head(h)
+			w := j.Head(h)
 			j.gone[h>>1], j.copied[h>>1] = true, true
 			j.odd[v] = false
 			left[v]--
@@ -113,13 +114,13 @@ const (
 	nearest      = 12
 )
 
-// join copies the links of the cheapest ways that end at every node of t once, and otherwise at depots. If stop ended the
+// join copies the edges of the cheapest ways that end at every node of t once, and otherwise at depots. If stop ended the
 // search before, it gives a bound of their number.
 func (j *joiner) join(t []int32, stop func() bool) (proven bool, bound int) {
 	if len(t) == 0 {
 		return true, 0
 	}
-	j.dist, j.via = slices.Repeat([]int32{-1}, j.nodes), make([]int32, j.nodes)
+	j.dist, j.via = slices.Repeat([]int32{-1}, j.Nodes), make([]int32, j.Nodes)
 	j.count()
 	var most int32
 	j.to = j.toDepots()
@@ -128,19 +129,19 @@ func (j *joiner) join(t []int32, stop func() bool) (proven bool, bound int) {
 			most = max(most, d)
 		}
 	}
-	place := make([]int32, j.nodes)
+	place := make([]int32, j.Nodes)
 	for k, v := range t {
 		place[v] = int32(k)
 	}
 	mate, proven, bound := j.matching(t, place, most, stop)
-	parity := make([]bool, j.nodes)
-	for v := range int32(j.nodes) {
-		parity[v] = j.depot[v] && len(j.out(v))%2 == 1
+	parity := make([]bool, j.Nodes)
+	for v := range int32(j.Nodes) {
+		parity[v] = j.depot[v] && len(j.Out(v))%2 == 1
 	}
 	for h, c := range j.copied {
 		if c {
-			parity[j.node[2*h]] = !parity[j.node[2*h]]
-			parity[j.node[2*h+1]] = !parity[j.node[2*h+1]]
+			parity[j.From[2*h]] = !parity[j.From[2*h]]
+			parity[j.From[2*h+1]] = !parity[j.From[2*h+1]]
 		}
 	}
 	for k, v := range t {
@@ -152,7 +153,7 @@ func (j *joiner) join(t []int32, stop func() bool) (proven bool, bound int) {
 			parity[d] = !parity[d]
 			j.copyWay(v, d)
 		case int(u) > k:
-			j.search(v, func(x int32) bool { return x == t[u] }, int32(j.nodes))
+			j.search(v, func(x int32) bool { return x == t[u] }, int32(j.Nodes))
 			j.copyWay(v, t[u])
 		}
 	}
@@ -161,24 +162,24 @@ func (j *joiner) join(t []int32, stop func() bool) (proven bool, bound int) {
 
 // count finds how many nodes of every component a search can reach.
 func (j *joiner) count() {
-	j.size = make([]int, j.comps)
-	for v := range int32(j.nodes) {
-		if slices.ContainsFunc(j.out(v), func(h int32) bool { return !j.gone[h>>1] }) {
-			j.size[j.comp[v]]++
+	j.size = make([]int, j.Comps)
+	for v := range int32(j.Nodes) {
+		if slices.ContainsFunc(j.Out(v), func(h int32) bool { return !j.gone[h>>1] }) {
+			j.size[j.Comp[v]]++
 		}
 	}
 }
 
-// matching pairs the nodes of t, and gives a bound of the links that their ways take: the number itself if proven.
+// matching pairs the nodes of t, and gives a bound of the edges that their ways take: the number itself if proven.
 func (j *joiner) matching(t, place []int32, most int32, stop func() bool) (mate []int32, proven bool, bound int) {
-	var pairs []pair
-	collect := func(k int, few int, radius int32, want func(p pair) bool) {
+	var pairs []opt.Pair
+	collect := func(k int, few int, radius int32, want func(p opt.Pair) bool) {
 		v, found := t[k], 0
 		j.search(v, func(u int32) bool {
 			if j.odd[u] {
-				p := pair{int32(k), place[u], int64(j.to[u] + j.to[v] - j.dist[u])}
-				if p.weight > 0 && want(p) {
-					pairs = append(pairs, pair{min(p.u, p.v), max(p.u, p.v), p.weight})
+				p := opt.Pair{U: int32(k), V: place[u], Weight: int64(j.to[u] + j.to[v] - j.dist[u])}
+				if p.Weight > 0 && want(p) {
+					pairs = append(pairs, opt.Pair{U: min(p.U, p.V), V: max(p.U, p.V), Weight: p.Weight})
 					found++
 				}
 			}
@@ -187,9 +188,9 @@ func (j *joiner) matching(t, place []int32, most int32, stop func() bool) (mate 
 	}
 	if len(t) <= exactTargets {
 		for k, v := range t {
-			collect(k, -1, j.to[v]+most, func(p pair) bool { return p.u < p.v })
+			collect(k, -1, j.to[v]+most, func(p opt.Pair) bool { return p.U < p.V })
 		}
-		if mate, _, proven = match(len(t), pairs, stop); !proven {
+		if mate, _, proven = opt.Match(len(t), pairs, stop); !proven {
 			bound = j.nearBound(t)
 		}
 		return mate, proven, bound
@@ -198,19 +199,19 @@ func (j *joiner) matching(t, place []int32, most int32, stop func() bool) (mate 
 		if stop() {
 			break
 		}
-		collect(k, nearest, 2*j.to[v]-1, func(pair) bool { return true }) // from the node that is farther from a depot
+		collect(k, nearest, 2*j.to[v]-1, func(opt.Pair) bool { return true }) // from the node that is farther from a depot
 	}
-	slices.SortFunc(pairs, func(a, b pair) int { return cmp.Or(cmp.Compare(a.u, b.u), cmp.Compare(a.v, b.v)) })
+	slices.SortFunc(pairs, func(a, b opt.Pair) int { return cmp.Or(cmp.Compare(a.U, b.U), cmp.Compare(a.V, b.V)) })
 	pairs = slices.Compact(pairs)
 	for {
-		mate, proof, done := match(len(t), pairs, stop)
+		mate, proof, done := opt.Match(len(t), pairs, stop)
 		if !done {
 			fill(mate, pairs)
 			return mate, false, max(bound, j.nearBound(t))
 		}
 		// A pair that is missing has 2 dist < room(v) + room(u), so that it is near to the one that has more room.
-		before, short := len(pairs), proof.lookup(len(t))
-		room := func(k int32) int64 { return 2*int64(j.to[t[k]]) - proof.node[k] }
+		before, short := len(pairs), proof.Lookup(len(t))
+		room := func(k int32) int64 { return 2*int64(j.to[t[k]]) - proof.Node[k] }
 		missing, stopped := int64(0), false // by how much the dual values fall short
 		for k := range t {
 			own := room(int32(k))
@@ -219,17 +220,17 @@ func (j *joiner) matching(t, place []int32, most int32, stop func() bool) (mate 
 				continue
 			}
 			worst, found := int64(0), 0
-			collect(k, nearest, int32(own-1), func(p pair) bool {
-				other := room(p.v)
-				if other > own || other == own && p.v < p.u {
+			collect(k, nearest, int32(own-1), func(p opt.Pair) bool {
+				other := room(p.V)
+				if other > own || other == own && p.V < p.U {
 					return false
 				}
-				lacks := 2*p.weight - short(p.u, p.v)
+				lacks := 2*p.Weight - short(p.U, p.V)
 				if worst = max(worst, lacks); lacks > 0 {
 					found++
 				}
 				if found == nearest { // those that the search does not come to are as far or farther
-					worst = max(worst, 2*(own-int64(j.dist[t[p.v]])))
+					worst = max(worst, 2*(own-int64(j.dist[t[p.V]])))
 				}
 				return lacks > 0
 			})
@@ -261,41 +262,41 @@ func (j *joiner) nearBound(t []int32) int {
 }
 
 // dualBound is what dual values prove that fall short for some pairs: raising those of one of the nodes makes up for it.
-func (j *joiner) dualBound(t []int32, proof *duals, missing int64) int {
+func (j *joiner) dualBound(t []int32, proof *opt.Duals, missing int64) int {
 	cost, value := int64(0), missing
 	for k, v := range t {
 		cost += 2 * int64(j.to[v])
-		value += proof.node[k]
+		value += proof.Node[k]
 	}
-	for _, b := range proof.blossom {
-		value += b.value * int64(len(b.nodes)-1)
+	for _, b := range proof.Blossoms {
+		value += b.Value * int64(len(b.Nodes)-1)
 	}
 	return int((cost - value + 1) / 2)
 }
 
 // fill adds pairs to a matching, those of greatest weight first.
-func fill(mate []int32, pairs []pair) {
-	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(b.weight, a.weight) })
+func fill(mate []int32, pairs []opt.Pair) {
+	slices.SortStableFunc(pairs, func(a, b opt.Pair) int { return cmp.Compare(b.Weight, a.Weight) })
 	for _, p := range pairs {
-		if mate[p.u] < 0 && mate[p.v] < 0 {
-			mate[p.u], mate[p.v] = p.v, p.u
+		if mate[p.U] < 0 && mate[p.V] < 0 {
+			mate[p.U], mate[p.V] = p.V, p.U
 		}
 	}
 }
 
 // toDepots gives every node's distance to the nearest depot.
 func (j *joiner) toDepots() []int32 {
-	dist := make([]int32, j.nodes)
-	queue := make([]int32, 0, j.nodes)
-	for v := range int32(j.nodes) {
+	dist := make([]int32, j.Nodes)
+	queue := make([]int32, 0, j.Nodes)
+	for v := range int32(j.Nodes) {
 		if dist[v] = -1; j.depot[v] {
 			dist[v] = 0
 			queue = append(queue, v)
 		}
 	}
 	for at := 0; at < len(queue); at++ {
-		for _, h := range j.out(queue[at]) {
-			if w := j.head(h); dist[w] < 0 {
+		for _, h := range j.Out(queue[at]) {
+			if w := j.Head(h); dist[w] < 0 {
 				dist[w] = dist[queue[at]] + 1
 				queue = append(queue, w)
 			}
@@ -311,14 +312,14 @@ func (j *joiner) search(v int32, accept func(u int32) bool, radius int32) {
 	}
 	j.dist[v], j.via[v] = 0, -1
 	j.queue = append(j.queue[:0], v)
-	size := j.size[j.comp[v]]
+	size := j.size[j.Comp[v]]
 	for at := 0; at < len(j.queue) && len(j.queue) < size; at++ { // in dense nets all are found long before the last edge
 		u := j.queue[at]
 		if j.dist[u] >= radius {
 			return
 		}
-		for _, h := range j.out(u) {
-			if w := j.head(h); j.dist[w] < 0 && !j.gone[h>>1] {
+		for _, h := range j.Out(u) {
+			if w := j.Head(h); j.dist[w] < 0 && !j.gone[h>>1] {
 				j.dist[w], j.via[w] = j.dist[u]+1, h
 				j.queue = append(j.queue, w)
 				if accept(w) {
@@ -348,8 +349,8 @@ func (j *joiner) nearestDepot(v int32, parity []bool) int32 {
 // goHome walks from v to a nearest depot.
 func (j *joiner) goHome(v int32) {
 	for j.to[v] > 0 {
-		for _, h := range j.out(v) {
-			if w := j.head(h); j.to[w] == j.to[v]-1 {
+		for _, h := range j.Out(v) {
+			if w := j.Head(h); j.to[w] == j.to[v]-1 {
 				j.copied[h>>1] = !j.copied[h>>1]
 				v = w
 				break
@@ -358,45 +359,12 @@ func (j *joiner) goHome(v int32) {
 	}
 }
 
-// copyWay walks back from u to v, the source of the last search. A link that two ways share is walked by neither: they
+// copyWay walks back from u to v, the source of the last search. An edge that two ways share is walked by neither: they
 // could both do without. No optimal matching shares one, but a search that was stopped may.
 func (j *joiner) copyWay(v, u int32) {
 	for u != v {
 		h := j.via[u]
 		j.copied[h>>1] = !j.copied[h>>1]
-		u = j.node[h]
-	}
-}
-
-// lookup gives what the dual values of two nodes and of the blossoms around both sum up to.
-func (d *duals) lookup(n int) func(u, v int32) int64 {
-	around := make([][]int32, n)
-	for b, x := range d.blossom {
-		for _, v := range x.nodes {
-			around[v] = append(around[v], int32(b))
-		}
-	}
-	return func(u, v int32) int64 {
-		sum := d.node[u] + d.node[v]
-		for _, b := range around[u] {
-			if slices.Contains(around[v], b) {
-				sum += 2 * d.blossom[b].value
-			}
-		}
-		return sum
-	}
-}
-
-// rotate turns closed walks so that they begin at a depot.
-func (n *net) rotate(trails [][]int32, depot []bool) {
-	for k, t := range trails {
-		for i, h := range t {
-			if depot[n.node[h]] {
-				if n.head(t[len(t)-1]) == n.node[t[0]] {
-					trails[k] = append(append(make([]int32, 0, len(t)), t[i:]...), t[:i]...)
-				}
-				break
-			}
-		}
+		u = j.From[h]
 	}
 }

@@ -1,16 +1,16 @@
-package solve
+package postman
 
-// dfs is the first plan of INT-path: walk along unused links, neighbours in ascending order, and where there is none go
+// DFS is the first plan of INT-path: walk along unused edges, neighbours in ascending order, and where there is none go
 // back to the last fork, where the next path begins. It does not find the fewest paths. O(V + E).
 //
 // Figure 2 of the paper calls itself with the current node instead of the neighbour and would never end; this is the
 // algorithm that its text describes, with an own stack and all components.
-func (n *net) dfs() [][]int32 {
+func (n *Net) DFS() [][]int32 {
 	w := newWalker(n.sorted())
 	var trails [][]int32
-	backing := make([]int32, 0, n.edges())
+	backing := make([]int32, 0, n.Edges())
 	var stack []int32
-	for v := range int32(n.nodes) {
+	for v := range int32(n.Nodes) {
 		stack = append(stack[:0], v)
 		from := len(backing)
 		for len(stack) > 0 {
@@ -18,7 +18,7 @@ func (n *net) dfs() [][]int32 {
 			if h >= 0 {
 				w.used[h>>1] = true
 				backing = append(backing, h)
-				stack = append(stack, w.head(h))
+				stack = append(stack, w.Head(h))
 				continue
 			}
 			if len(backing) > from {
@@ -32,13 +32,13 @@ func (n *net) dfs() [][]int32 {
 }
 
 // sorted is the net with the halves of a node in ascending order of their heads.
-func (n *net) sorted() *net {
+func (n *Net) sorted() *Net {
 	s := *n
 	s.adj = make([]int32, len(n.adj))
 	next := append([]int32(nil), n.first...)
-	for v := range int32(n.nodes) {
-		for _, h := range n.out(v) {
-			u := n.head(h)
+	for v := range int32(n.Nodes) {
+		for _, h := range n.Out(v) {
+			u := n.Head(h)
 			s.adj[next[u]] = h ^ 1
 			next[u]++
 		}

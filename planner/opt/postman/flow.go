@@ -1,4 +1,4 @@
-package solve
+package postman
 
 import (
 	"math"
@@ -6,7 +6,7 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// balanceDirections adds to a directed net further traversals of least total weight, after which every node but depots is
+// AugmentDirected adds to a directed net further traversals of least total weight, after which every node but depots is
 // left as often as it is come to. Without them, walks between depots would have to make up for every node by itself. It
 // gives a bound of what all further traversals weigh, which is their weight if stop did not end the search.
 //
@@ -14,16 +14,16 @@ import (
 // as one node that takes and gives any number (J. Edmonds and R. Karp, "Theoretical improvements in algorithmic
 // efficiency for network flow problems", Journal of the ACM 19, 1972). Nodes have potentials; no edge costs less than
 // the difference of those of its ends, so that they prove a bound at any time.
-func (n *net) balanceDirections(depot []bool, weight []int64, stop func() bool) (bound int64) {
-	f := &flow{net: n, weight: weight, count: make([]int64, n.edges()), place: make([]int32, n.nodes)}
-	f.excess, f.potential = make([]int64, n.nodes+1), make([]int64, n.nodes+1)
+func (n *Net) AugmentDirected(depot []bool, weight []int64, stop func() bool) (bound int64) {
+	f := &flow{Net: n, weight: weight, count: make([]int64, n.Edges()), place: make([]int32, n.Nodes)}
+	f.excess, f.potential = make([]int64, n.Nodes+1), make([]int64, n.Nodes+1)
 	for v := range f.place {
 		if f.place[v] = int32(v); depot[v] {
-			f.place[v] = int32(n.nodes)
+			f.place[v] = int32(n.Nodes)
 			f.depots = append(f.depots, int32(v))
 		}
 	}
-	for e := range n.edges() {
+	for e := range n.Edges() {
 		f.excess[f.goal(int32(2*e))]++
 		f.excess[f.tail(int32(2*e))]--
 	}
@@ -37,19 +37,18 @@ func (n *net) balanceDirections(depot []bool, weight []int64, stop func() bool) 
 	for v, x := range need {
 		bound += x * f.potential[v]
 	}
-	original := n.edges()
+	original := n.Edges()
 	for e := range original {
 		for range f.count[e] {
-			n.node = append(n.node, n.node[2*e], n.node[2*e+1])
-			n.iface = append(n.iface, n.iface[2*e], n.iface[2*e+1])
+			n.repeat(e)
 		}
 	}
-	n.finish()
+	n.Finish()
 	return max(0, bound)
 }
 
 type flow struct {
-	*net
+	*Net
 	weight    []int64 // by edge
 	count     []int64 // further traversals, by edge
 	place     []int32 // of a node: itself, or the one place of all depots
@@ -59,8 +58,8 @@ type flow struct {
 	near      opt.Nearest[int64]
 }
 
-func (f *flow) tail(h int32) int32 { return f.place[f.node[h]] }
-func (f *flow) goal(h int32) int32 { return f.place[f.node[h^1]] }
+func (f *flow) tail(h int32) int32 { return f.place[f.From[h]] }
+func (f *flow) goal(h int32) int32 { return f.place[f.From[h^1]] }
 
 // cost of a half: that of its edge, or what is gained by taking a further traversal back.
 func (f *flow) cost(h int32) (cost int64, ok bool) {
@@ -72,8 +71,8 @@ func (f *flow) cost(h int32) (cost int64, ok bool) {
 
 // each calls do for the halves that leave a place, until it says that this is enough.
 func (f *flow) each(v int32, do func(h int32) bool) {
-	if int(v) < f.nodes {
-		for _, h := range f.out(v) {
+	if int(v) < f.Nodes {
+		for _, h := range f.Out(v) {
 			if do(h) {
 				return
 			}
@@ -81,7 +80,7 @@ func (f *flow) each(v int32, do func(h int32) bool) {
 		return
 	}
 	for _, d := range f.depots {
-		for _, h := range f.out(d) {
+		for _, h := range f.Out(d) {
 			if do(h) {
 				return
 			}

@@ -1,4 +1,4 @@
-package solve
+package opt
 
 import (
 	"math/bits"
@@ -9,14 +9,14 @@ import (
 )
 
 // matchOracle is the greatest weight by dynamic programming over sets of nodes.
-func matchOracle(n int, pairs []pair) int64 {
+func matchOracle(n int, pairs []Pair) int64 {
 	weight := make([][]int64, n)
 	for i := range weight {
 		weight[i] = make([]int64, n)
 	}
 	for _, p := range pairs {
-		weight[p.u][p.v] = max(weight[p.u][p.v], p.weight)
-		weight[p.v][p.u] = weight[p.u][p.v]
+		weight[p.U][p.V] = max(weight[p.U][p.V], p.Weight)
+		weight[p.V][p.U] = weight[p.U][p.V]
 	}
 	best := make([]int64, 1<<n)
 	for set := 1; set < 1<<n; set++ {
@@ -34,39 +34,39 @@ func matchOracle(n int, pairs []pair) int64 {
 }
 
 // matchWeight is the weight of a matching, which it checks, and which the dual values must prove.
-func matchWeight(t *testing.T, seed uint64, n int, pairs []pair) int64 {
+func matchWeight(t *testing.T, seed uint64, n int, pairs []Pair) int64 {
 	t.Helper()
-	mate, proof, _ := match(n, pairs, never)
+	mate, proof, _ := Match(n, pairs, func() bool { return false })
 	weight := map[[2]int32]int64{}
 	around := make([][]int, n)
-	for b, d := range proof.blossom {
-		for _, v := range d.nodes {
+	for b, d := range proof.Blossoms {
+		for _, v := range d.Nodes {
 			around[v] = append(around[v], b)
 		}
-		if d.value < 0 || len(d.nodes)%2 == 0 {
-			t.Fatalf("seed %d: a blossom of %d nodes and value %d", seed, len(d.nodes), d.value)
+		if d.Value < 0 || len(d.Nodes)%2 == 0 {
+			t.Fatalf("seed %d: a blossom of %d nodes and value %d", seed, len(d.Nodes), d.Value)
 		}
 	}
 	for _, p := range pairs {
-		k := [2]int32{min(p.u, p.v), max(p.u, p.v)}
-		weight[k] = max(weight[k], p.weight)
-		sum := proof.node[p.u] + proof.node[p.v]
-		for _, b := range around[p.u] {
-			for _, c := range around[p.v] {
+		k := [2]int32{min(p.U, p.V), max(p.U, p.V)}
+		weight[k] = max(weight[k], p.Weight)
+		sum := proof.Node[p.U] + proof.Node[p.V]
+		for _, b := range around[p.U] {
+			for _, c := range around[p.V] {
 				if b == c {
-					sum += 2 * proof.blossom[b].value
+					sum += 2 * proof.Blossoms[b].Value
 				}
 			}
 		}
-		if sum < 2*p.weight {
+		if sum < 2*p.Weight {
 			t.Fatalf("seed %d: the dual values %d do not reach the weight of pair %v", seed, sum, p)
 		}
 	}
 	total, bound := int64(0), int64(0)
 	for v, u := range mate {
-		bound += proof.node[v]
-		if proof.node[v] < 0 {
-			t.Fatalf("seed %d: the dual value of node %d is %d", seed, v, proof.node[v])
+		bound += proof.Node[v]
+		if proof.Node[v] < 0 {
+			t.Fatalf("seed %d: the dual value of node %d is %d", seed, v, proof.Node[v])
 		}
 		if u < 0 {
 			continue
@@ -77,8 +77,8 @@ func matchWeight(t *testing.T, seed uint64, n int, pairs []pair) int64 {
 		}
 		total += w
 	}
-	for _, d := range proof.blossom {
-		bound += d.value * int64(len(d.nodes)-1)
+	for _, d := range proof.Blossoms {
+		bound += d.Value * int64(len(d.Nodes)-1)
 	}
 	if total != bound {
 		t.Fatalf("seed %d: weight %d, dual values prove %d", seed, total/2, bound/2)
@@ -86,13 +86,11 @@ func matchWeight(t *testing.T, seed uint64, n int, pairs []pair) int64 {
 	return total / 2
 }
 
-func never() bool { return false }
-
-func randomPairs(r *rand.Rand, n, m int, weights int64) (pairs []pair) {
+func randomPairs(r *rand.Rand, n, m int, weights int64) (pairs []Pair) {
 	for range m {
 		u, v := r.Int32N(int32(n)), r.Int32N(int32(n))
 		if u != v {
-			pairs = append(pairs, pair{u, v, 1 + r.Int64N(weights)})
+			pairs = append(pairs, Pair{u, v, 1 + r.Int64N(weights)})
 		}
 	}
 	return pairs

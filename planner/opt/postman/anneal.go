@@ -1,4 +1,4 @@
-package solve
+package postman
 
 import (
 	"math"
@@ -34,7 +34,7 @@ func (a *annealer) price(length int) int {
 }
 
 func newAnnealer(b *balancer) *annealer {
-	return &annealer{balancer: b, r: rand.New(rand.NewPCG(b.seed, 1))}
+	return &annealer{balancer: b, r: rand.New(rand.NewPCG(b.Seed, 1))}
 }
 
 // Steps for every edge to make lengths equal: for what is nearly so, and from trails that go far.
@@ -46,14 +46,14 @@ const (
 // equalise makes lengths more equal.
 func (a *annealer) equalise(steps int, stop func() bool) {
 	a.done = func() bool { return a.uneven() == 0 }
-	a.run(steps*a.edges(), 3, 0.3, a.ideal, stop)
+	a.run(steps*a.Edges(), 3, 0.3, a.ideal, stop)
 	a.squares = a.cost
 }
 
-// shorten makes trails shorter that have more than most links, in so many steps for every edge.
+// shorten makes trails shorter that have more than most edges, in so many steps for every edge.
 func (a *annealer) shorten(most, sweeps int, stop func() bool) {
 	a.most, a.ends = most, true
-	a.run(sweeps*a.edges(), 0.2, 0.05, 0, stop)
+	a.run(sweeps*a.Edges(), 0.2, 0.05, 0, stop)
 }
 
 // cut is a place in a trail: before its edge at.
@@ -91,13 +91,13 @@ func (a *annealer) run(steps int, from, to float64, enough int, stop func() bool
 
 // step draws a move and makes it if it may be made.
 func (a *annealer) step() {
-	h := a.r.Int32N(int32(len(a.node)))
-	out := a.out(a.node[h])
+	h := a.r.Int32N(int32(len(a.From)))
+	out := a.Out(a.From[h])
 	g := out[a.r.Int32N(int32(len(out)))]
 	p, i := a.cut(h)
 	q, j := a.cut(g)
 	if p != q {
-		turned := !a.directed && a.r.Uint32()&1 == 0
+		turned := !a.Directed && a.r.Uint32()&1 == 0
 		a.exchange(p, q, i, j, turned)
 		return
 	}
@@ -112,14 +112,14 @@ func (a *annealer) step() {
 	}
 	trail := a.trails[p]
 	k := i + a.r.Int32N(j-i) // the part is left at its edge k
-	around := a.out(a.node[trail[k]])
+	around := a.Out(a.From[trail[k]])
 	if t, at := a.cut(around[a.r.Int32N(int32(len(around)))]); t != p {
 		if a.allowed(len(trail), len(a.trails[t]), len(trail)-int(j-i)) {
 			a.transfer(p, t, i, j, k, at)
 		}
-	} else if !a.directed && j-i <= maxTurn {
+	} else if !a.Directed && j-i <= maxTurn {
 		part := trail[i:j]
-		reverse(part)
+		Reverse(part)
 		for k, h := range part {
 			a.where[h] = place{p, i + int32(k)}
 			a.where[h^1].trail = -1
@@ -176,14 +176,14 @@ func (a *annealer) slide(p, i int32) {
 	if i == 0 || int(i) == len(t) {
 		return
 	}
-	if !a.directed && a.r.Uint32()&1 == 0 { // the part before the cut
-		reverse(t)
+	if !a.Directed && a.r.Uint32()&1 == 0 { // the part before the cut
+		Reverse(t)
 		a.place(p, 0)
 		i = int32(len(t)) - i
 	}
-	out := a.out(a.head(t[len(t)-1]))
+	out := a.Out(a.Head(t[len(t)-1]))
 	q, j := a.cut(out[a.r.Int32N(int32(len(out)))])
-	if q == p || j != 0 && int(j) != len(a.trails[q]) || a.directed && j != 0 {
+	if q == p || j != 0 && int(j) != len(a.trails[q]) || a.Directed && j != 0 {
 		return
 	}
 	if !a.allowed(len(t), len(a.trails[q]), int(i)) {
@@ -196,7 +196,7 @@ func (a *annealer) slide(p, i int32) {
 		a.trails[q] = append(a.part, a.trails[q]...)
 		a.part = nil
 	} else {
-		reverse(a.part)
+		Reverse(a.part)
 		a.trails[q] = append(a.trails[q], a.part...)
 	}
 	a.cost += a.price(len(a.trails[p])) + a.price(len(a.trails[q]))

@@ -1,4 +1,4 @@
-package solve
+package postman
 
 import (
 	"cmp"
@@ -7,25 +7,25 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// straight covers the net with as few trails as euler does, but trails that go far: at every node it joins the two links
+// straight covers the net with as few trails as euler does, but trails that go far: at every node it joins the two edges
 // whose other ends have least to do with each other, the fewest neighbours in common. On a grid these are the rows and
 // columns. Trails that go far meet many others, so that lengths can be made equal between parts of the net that lie far
 // from each other. What closes on itself is then spliced into the shortest trail that it can reach.
 //
-// It takes O(V + E), with nodes of more than wide links joined as they come.
-func (n *net) straight() [][]int32 {
-	s := &strands{net: n, next: slices.Repeat([]int32{-1}, len(n.node)), strand: slices.Repeat([]int32{-1}, len(n.node))}
+// It takes O(V + E), with nodes of more than wide edges joined as they come.
+func (n *Net) straight() [][]int32 {
+	s := &strands{Net: n, next: slices.Repeat([]int32{-1}, len(n.From)), strand: slices.Repeat([]int32{-1}, len(n.From))}
 	s.join()
 	s.cut()
 	return s.assemble()
 }
 
-// wide is the number of links beyond which those of a node are joined as they come.
+// wide is the number of edges beyond which those of a node are joined as they come.
 const wide = 16
 
 // strands are what the halves of a net are joined to: trails first, and circuits.
 type strands struct {
-	*net
+	*Net
 	next   []int32 // by half that is walked into a node: the half that is walked on; -1 at an end
 	strand []int32 // by half: where it belongs, if it is walked that way; -1 else
 	parts  [][]int32
@@ -40,38 +40,38 @@ type strands struct {
 func (s *strands) join() {
 	type joint struct{ a, b, common int32 } // leaving halves: arrive by a^1, go on by b
 	var joints []joint
-	mark := make([]int32, s.nodes)
-	taken := make([]bool, len(s.node)) // by leaving half: its turn at the node is decided
+	mark := make([]int32, s.Nodes)
+	taken := make([]bool, len(s.From)) // by leaving half: its turn at the node is decided
 	stamp := int32(0)
-	for v := range int32(s.nodes) {
-		out := s.out(v)
+	for v := range int32(s.Nodes) {
+		out := s.Out(v)
 		if len(out) > wide {
 			s.joinAsTheyCome(out)
 			continue
 		}
 		joints = joints[:0]
 		for k, a := range out {
-			if s.directed && a&1 == 0 {
+			if s.Directed && a&1 == 0 {
 				continue // a must be an edge that comes in
 			}
-			far := s.head(a)
-			if stamp++; len(s.out(far)) <= wide {
-				for _, h := range s.out(far) {
-					mark[s.head(h)] = stamp
+			far := s.Head(a)
+			if stamp++; len(s.Out(far)) <= wide {
+				for _, h := range s.Out(far) {
+					mark[s.Head(h)] = stamp
 				}
 			}
 			others := out
-			if !s.directed {
+			if !s.Directed {
 				others = out[k+1:]
 			}
 			for _, b := range others {
-				if !s.walkable(b) {
+				if !s.Walkable(b) {
 					continue
 				}
 				common := int32(0)
-				if to := s.head(b); len(s.out(to)) <= wide {
-					for _, h := range s.out(to) {
-						if w := s.head(h); w != v && mark[w] == stamp {
+				if to := s.Head(b); len(s.Out(to)) <= wide {
+					for _, h := range s.Out(to) {
+						if w := s.Head(h); w != v && mark[w] == stamp {
 							common++
 						}
 					}
@@ -92,13 +92,13 @@ func (s *strands) join() {
 
 func (s *strands) link(a, b int32) {
 	s.next[a^1] = b
-	if !s.directed {
+	if !s.Directed {
 		s.next[b^1] = a
 	}
 }
 
 func (s *strands) joinAsTheyCome(out []int32) {
-	if !s.directed {
+	if !s.Directed {
 		for k := 0; k+1 < len(out); k += 2 {
 			s.link(out[k], out[k+1])
 		}
@@ -132,9 +132,9 @@ func (s *strands) cut() {
 			s.parts = append(s.parts, part)
 		}
 	}
-	starts := make([]bool, len(s.node))
+	starts := make([]bool, len(s.From))
 	for h := range starts {
-		starts[h] = s.walkable(int32(h))
+		starts[h] = s.Walkable(int32(h))
 	}
 	for _, g := range s.next {
 		if g >= 0 {
@@ -147,8 +147,8 @@ func (s *strands) cut() {
 		}
 	}
 	s.trails = len(s.parts)
-	for h := range int32(len(s.node)) {
-		if s.walkable(h) {
+	for h := range int32(len(s.From)) {
+		if s.Walkable(h) {
 			follow(h)
 		}
 	}
@@ -160,7 +160,7 @@ func (s *strands) assemble() [][]int32 {
 	count := len(s.parts)
 	s.root, s.size, s.todo = slices.Repeat([]int32{-1}, count), make([]int, count), make([][]int32, count)
 	looked := make([]int, count) // by strand: how many of its halves were looked at
-	guest := make([][]int32, len(s.node))
+	guest := make([][]int32, len(s.From))
 	s.queue.Less = func(a, b *int32) bool {
 		return cmp.Or(cmp.Compare(s.size[*a], s.size[*b]), cmp.Compare(*a, *b)) < 0
 	}
@@ -210,8 +210,8 @@ func (s *strands) takeOne(r int32, looked []int, guest [][]int32) bool {
 			if looked[k] < len(part) {
 				h = part[looked[k]]
 			}
-			v = s.node[h]
-			for _, g := range s.out(v) {
+			v = s.From[h]
+			for _, g := range s.Out(v) {
 				c := s.strand[g]
 				if c < 0 || s.root[c] >= 0 {
 					continue

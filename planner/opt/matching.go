@@ -1,17 +1,17 @@
-package solve
+package opt
 
 import (
 	"math"
 	"slices"
 )
 
-// pair is a pair of nodes that may be matched.
-type pair struct {
-	u, v   int32
-	weight int64 // above 0
+// Pair is a pair of nodes that may be matched.
+type Pair struct {
+	U, V   int32
+	Weight int64 // above 0
 }
 
-// match finds a matching of greatest total weight in a graph of n nodes: mate[v] is the partner of v, or -1. It also
+// Match finds a matching of greatest total weight in a graph of n nodes: mate[v] is the partner of v, or -1. It also
 // gives the dual solution that proves it.
 //
 // Edmonds' blossom algorithm in its primal-dual form (J. Edmonds, "Maximum matching and a polyhedron with 0,1-vertices",
@@ -23,7 +23,7 @@ type pair struct {
 // of these, but mostly trees are small.
 //
 // If stop ends the search early, the matching is valid, but neither the greatest nor proven.
-func match(n int, pairs []pair, stop func() bool) (mate []int32, proof duals, done bool) {
+func Match(n int, pairs []Pair, stop func() bool) (mate []int32, proof Duals, done bool) {
 	m := newMatcher(n, pairs)
 	m.greedy()
 	for v := range int32(n) {
@@ -48,17 +48,18 @@ func match(n int, pairs []pair, stop func() bool) (mate []int32, proof duals, do
 	return mate, m.proof(), done
 }
 
-// duals proves a matching: for every pair, the values of its nodes and twice those of all blossoms around both sum up to
+// Duals proves a matching: for every pair, the values of its nodes and twice those of all blossoms around both sum up to
 // at least twice the weight, and all nodes' halves with all blossoms' values, (size-1)/2 times, to the weight of the
 // matching.
-type duals struct {
-	node    []int64
-	blossom []blossomDual
+type Duals struct {
+	Node     []int64
+	Blossoms []Blossom
 }
 
-type blossomDual struct {
-	nodes []int32
-	value int64
+// Blossom is an odd set of nodes with its dual value.
+type Blossom struct {
+	Nodes []int32
+	Value int64
 }
 
 // Labels of blossoms in the forest of alternating paths.
@@ -97,15 +98,15 @@ type matcher struct {
 	mark    []bool    // of ancestor
 }
 
-func newMatcher(n int, pairs []pair) *matcher {
+func newMatcher(n int, pairs []Pair) *matcher {
 	m := &matcher{n: n, end: make([]int32, 2*len(pairs)), weight: make([]int64, len(pairs)), adj: make([][]int32, n)}
 	var most int64
 	for k, p := range pairs {
-		m.end[2*k], m.end[2*k+1] = p.v, p.u
-		m.weight[k] = p.weight
-		m.adj[p.u] = append(m.adj[p.u], int32(2*k))
-		m.adj[p.v] = append(m.adj[p.v], int32(2*k+1))
-		most = max(most, p.weight)
+		m.end[2*k], m.end[2*k+1] = p.V, p.U
+		m.weight[k] = p.Weight
+		m.adj[p.U] = append(m.adj[p.U], int32(2*k))
+		m.adj[p.V] = append(m.adj[p.V], int32(2*k+1))
+		most = max(most, p.Weight)
 	}
 	ints := func(size int) []int32 { return slices.Repeat([]int32{-1}, size) }
 	m.lead, m.size = ints(n), make([]int32, n)
@@ -439,12 +440,31 @@ func (m *matcher) adjust() bool {
 	return true
 }
 
-func (m *matcher) proof() duals {
-	d := duals{node: m.dual[:m.n]}
+func (m *matcher) proof() Duals {
+	d := Duals{Node: m.dual[:m.n]}
 	for b := int32(m.n); int(b) < len(m.parent); b++ {
 		if m.parts[b] != nil && m.dual[b] > 0 {
-			d.blossom = append(d.blossom, blossomDual{m.leaves(nil, b), m.dual[b]})
+			d.Blossoms = append(d.Blossoms, Blossom{m.leaves(nil, b), m.dual[b]})
 		}
 	}
 	return d
+}
+
+// Lookup gives what the dual values of two nodes and of the blossoms around both sum up to.
+func (d *Duals) Lookup(n int) func(u, v int32) int64 {
+	around := make([][]int32, n)
+	for b, x := range d.Blossoms {
+		for _, v := range x.Nodes {
+			around[v] = append(around[v], int32(b))
+		}
+	}
+	return func(u, v int32) int64 {
+		sum := d.Node[u] + d.Node[v]
+		for _, b := range around[u] {
+			if slices.Contains(around[v], b) {
+				sum += 2 * d.Blossoms[b].Value
+			}
+		}
+		return sum
+	}
 }

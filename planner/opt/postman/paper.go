@@ -1,4 +1,4 @@
-package solve
+package postman
 
 import (
 	"math/rand/v2"
@@ -6,7 +6,7 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// paper is the Euler plan of INT-path as published (INFOCOM 2019), the baseline of the measurements: components with
+// INTPath is the Euler plan of INT-path as published (INFOCOM 2019), the baseline of the measurements: components with
 // more than two odd nodes lose a shortest path between two of those, again and again; what is left has an Euler trail, or
 // an Euler circuit that is pasted into a path that it touches. The number of paths is the smallest; their lengths are
 // what falls out.
@@ -15,10 +15,10 @@ import (
 // random pair in the paper, which is what is done here. With balanced set it is the longest of the shortest paths
 // between any two odd nodes. O(k (V + E)) and O(k odd (V + E)).
 //
-// Where the published program fails, on parallel links, several components and isolated nodes, this does what the text
+// Where the published program fails, on parallel edges, several components and isolated nodes, this does what the text
 // means. Once stop says so, no further path is taken out, and the rest is done by Hierholzer's algorithm.
-func (n *net) paper(balanced bool, r *rand.Rand, stop func() bool) [][]int32 {
-	e := &extractor{net: n, gone: make([]bool, n.edges()), dist: make([]int32, n.nodes), via: make([]int32, n.nodes)}
+func (n *Net) INTPath(balanced bool, r *rand.Rand, stop func() bool) [][]int32 {
+	e := &extractor{Net: n, gone: make([]bool, n.Edges()), dist: make([]int32, n.Nodes), via: make([]int32, n.Nodes)}
 	var trails [][]int32
 	// Components fall apart while paths are taken out; each part is dealt with by itself.
 	parts := e.parts(nil)
@@ -47,17 +47,17 @@ func (n *net) paper(balanced bool, r *rand.Rand, stop func() bool) [][]int32 {
 }
 
 type extractor struct {
-	*net
+	*Net
 	gone  []bool
-	dist  []int32 // links from the source of the last search, -1 where it did not come
+	dist  []int32 // edges from the source of the last search, -1 where it did not come
 	via   []int32 // half that led to the node
 	queue []int32
 }
 
-// parts are the components of what is left among nodes (nil: all) that have links.
+// parts are the components of what is left among nodes (nil: all) that have edges.
 func (e *extractor) parts(nodes []int32) (parts [][]int32) {
 	if nodes == nil {
-		nodes = opt.Ascending[int32](e.nodes)
+		nodes = opt.Ascending[int32](e.Nodes)
 	}
 	for _, v := range nodes {
 		e.dist[v] = -1
@@ -78,8 +78,8 @@ func (e *extractor) search(v int32) {
 	e.queue = append(e.queue[:0], v)
 	for at := 0; at < len(e.queue); at++ {
 		u := e.queue[at]
-		for _, h := range e.out(u) {
-			if w := e.head(h); !e.gone[h>>1] && e.dist[w] < 0 {
+		for _, h := range e.Out(u) {
+			if w := e.Head(h); !e.gone[h>>1] && e.dist[w] < 0 {
 				e.dist[w], e.via[w] = e.dist[u]+1, h
 				e.queue = append(e.queue, w)
 			}
@@ -88,7 +88,7 @@ func (e *extractor) search(v int32) {
 }
 
 func (e *extractor) degree(v int32) (d int) {
-	for _, h := range e.out(v) {
+	for _, h := range e.Out(v) {
 		if !e.gone[h>>1] {
 			d++
 		}
@@ -143,28 +143,28 @@ func (e *extractor) take(a, b int32) []int32 {
 		h := e.via[v] ^ 1
 		trail = append(trail, h)
 		e.gone[h>>1] = true
-		v = e.head(h)
+		v = e.Head(h)
 	}
 	return trail
 }
 
 // finish covers what is left: trails between two odd nodes, and circuits, pasted into the first trail that they touch.
 func (e *extractor) finish(trails [][]int32) [][]int32 {
-	w := &walker{net: e.net, used: e.gone, next: append([]int32(nil), e.first[:e.nodes]...)}
-	w.start, w.end = make([]int32, e.nodes), make([]int32, e.nodes)
-	for v := range int32(e.nodes) {
+	w := &walker{Net: e.Net, used: e.gone, next: append([]int32(nil), e.first[:e.Nodes]...)}
+	w.start, w.end = make([]int32, e.Nodes), make([]int32, e.Nodes)
+	for v := range int32(e.Nodes) {
 		odd := int32(e.degree(v) & 1)
 		w.start[v], w.end[v] = odd, odd
 	}
-	for v := range int32(e.nodes) {
+	for v := range int32(e.Nodes) {
 		if w.start[v] > 0 {
-			trails = append(trails, w.trail(nil, v, e.edges()+1))
+			trails = append(trails, w.trail(nil, v, e.Edges()+1))
 		}
 	}
 	for k := len(trails) - 1; k >= 0; k-- { // those of two odd nodes first: each takes the circuits of its own component
 		trails[k] = w.splice(trails[k])
 	}
-	for v := range int32(e.nodes) {
+	for v := range int32(e.Nodes) {
 		if w.leave(v) >= 0 {
 			trails = append(trails, append([]int32(nil), w.tour(v)...))
 		}

@@ -1,4 +1,4 @@
-package solve
+package postman
 
 import (
 	"cmp"
@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// limit cuts trails so that none has more than most edges, into as few as it can. Trails that are balanced need
+// Limit cuts trails so that none has more than most edges, into as few as it can. Trails that are balanced need
 // ceil(length / most) parts each. A component with m edges could do with ceil(m / most) in all, if no part stayed below
 // the limit: so that few are made, and random moves bring the excess of some to where others have room, in passes that
 // take ever longer. What stays too long is cut once more. Every pass counts if it is the best so far.
-func (n *net) limit(trails [][]int32, most int, stop func() bool) [][]int32 {
+func (n *Net) Limit(trails [][]int32, most int, stop func() bool) [][]int32 {
 	if len(trails) > 1 {
 		b := newBalancer(n, trails)
 		b.settleSoon(stop)
 		b.shake(stop)
 	}
-	l := &limiter{net: n, most: most, stop: stop}
-	l.best = cut(trails, l.needed)
-	edges, target := n.fewest()
+	l := &limiter{Net: n, most: most, stop: stop}
+	l.best = Cut(trails, l.needed)
+	edges, target := n.Fewest()
 	fewest := 0
 	for c, m := range edges {
 		target[c] = max(target[c], (m+most-1)/most)
@@ -51,7 +51,7 @@ func (n *net) limit(trails [][]int32, most int, stop func() bool) [][]int32 {
 
 // limiter looks for the fewest parts of at most so many edges.
 type limiter struct {
-	*net
+	*Net
 	most  int
 	stop  func() bool
 	parts [][]int32 // some of which may still be too long
@@ -72,7 +72,7 @@ func (l *limiter) over() (cuts int) {
 func (l *limiter) noted() bool {
 	over := l.over()
 	if len(l.parts)+over < len(l.best) {
-		l.best = cut(clone(l.parts), l.needed)
+		l.best = Cut(clone(l.parts), l.needed)
 	}
 	return over == 0 || l.stop()
 }
@@ -84,7 +84,7 @@ func (l *limiter) split() bool {
 	if len(l.parts)+cuts >= len(l.best) {
 		return false
 	}
-	l.parts = cut(l.parts, func(_, length int) int {
+	l.parts = Cut(l.parts, func(_, length int) int {
 		if length <= l.most || cuts == 0 {
 			return 1
 		}
@@ -96,14 +96,14 @@ func (l *limiter) split() bool {
 
 // cutInto cuts trails into so many parts by component, if so many are needed, each into its share. It leaves the trails
 // alone.
-func (n *net) cutInto(trails [][]int32, target []int, most int) (out [][]int32) {
+func (n *Net) cutInto(trails [][]int32, target []int, most int) (out [][]int32) {
 	parts := make([]int, len(trails))
-	edges, free := make([]int, n.comps), slices.Clone(target) // of trails that are long enough to be cut
+	edges, free := make([]int, n.Comps), slices.Clone(target) // of trails that are long enough to be cut
 	for _, t := range trails {
-		edges[n.comp[n.node[t[0]]]] += len(t)
+		edges[n.Comp[n.From[t[0]]]] += len(t)
 	}
 	for k, t := range trails {
-		if c := n.comp[n.node[t[0]]]; len(t) <= most || len(t)*free[c] < edges[c] {
+		if c := n.Comp[n.From[t[0]]]; len(t) <= most || len(t)*free[c] < edges[c] {
 			parts[k] = 1
 			edges[c] -= len(t)
 			free[c]--
@@ -112,7 +112,7 @@ func (n *net) cutInto(trails [][]int32, target []int, most int) (out [][]int32) 
 	var rest []int
 	left := slices.Clone(free)
 	for k, t := range trails {
-		if c := n.comp[n.node[t[0]]]; parts[k] == 0 {
+		if c := n.Comp[n.From[t[0]]]; parts[k] == 0 {
 			parts[k] = max(1, len(t)*free[c]/edges[c])
 			left[c] -= parts[k]
 			rest = append(rest, k)
@@ -120,12 +120,12 @@ func (n *net) cutInto(trails [][]int32, target []int, most int) (out [][]int32) 
 	}
 	slices.SortStableFunc(rest, func(a, b int) int { return cmp.Compare(len(trails[b])*parts[a], len(trails[a])*parts[b]) })
 	for _, k := range rest {
-		if c := n.comp[n.node[trails[k][0]]]; left[c] > 0 && len(trails[k]) > most*parts[k] {
+		if c := n.Comp[n.From[trails[k][0]]]; left[c] > 0 && len(trails[k]) > most*parts[k] {
 			parts[k]++
 			left[c]--
 		}
 	}
-	return clone(cut(trails, func(k, _ int) int { return parts[k] }))
+	return clone(Cut(trails, func(k, _ int) int { return parts[k] }))
 }
 
 // clone copies trails one behind the other.
@@ -144,8 +144,8 @@ func clone(trails [][]int32) [][]int32 {
 	return out
 }
 
-// cut cuts every trail into so many even parts.
-func cut(trails [][]int32, parts func(k, length int) int) [][]int32 {
+// Cut cuts every trail into so many even parts.
+func Cut(trails [][]int32, parts func(k, length int) int) [][]int32 {
 	out := make([][]int32, 0, len(trails))
 	for k, t := range trails {
 		n := parts(k, len(t))

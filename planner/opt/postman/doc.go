@@ -1,0 +1,12 @@
+// Package postman plans routes in the manner of a postman: trails that together walk every edge of a multigraph ([Net]), few of them and
+// about equally long, and with depots the edges of least weight to be walked a second time.
+//
+//   - [Net.Euler] has the fewest trails that there can be, in O(V + E) (C. Hierholzer, Mathematische Annalen 6, 1873). [Net.Balance] makes
+//     their lengths equal by local search and annealing, and [Net.Limit] cuts them into trails of a greatest length.
+//   - [Net.Augment], [Net.AugmentWeighted] and [Net.AugmentDirected] repeat edges so that trails can start and end at depots alone: a T-join
+//     by matching, and a flow of least cost. Each gives a bound that proves what it chose.
+//   - [Net.DFS], [Net.INTPath] and [Net.INTBalance] are published covers for network telemetry, to compare with.
+//
+// Trails are lists of halves, see [Net]. The package knows no topology and no probe: a half carries a label of the caller. Results follow
+// from the net and its seed; a function stop ends a search early, with the best that it has found.
+package postman
