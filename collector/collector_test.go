@@ -16,7 +16,7 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/ingest/udp"
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/influx"
@@ -343,7 +343,7 @@ func TestReloadTogether(t *testing.T) {
 	var all sync.WaitGroup
 	for range 16 {
 		all.Go(func() {
-			for range rounds.Of(200, 1000) {
+			for range testkit.Rounds(200, 1000) {
 				if err := c.Reload(cfg.Config, cfg.Analysis); err != nil {
 					t.Error(err)
 				}

@@ -20,7 +20,7 @@ import (
 	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/ingest/pcapfile"
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -129,7 +129,7 @@ func TestCutInventsNoLoss(t *testing.T) {
 			}
 			whole := text(longest, false)
 			for cut := min(longest, 150); cut >= 0; cut-- {
-				if cut%rounds.Stride() != 0 && cut != c.numbered && cut != c.numbered-1 && cut != longest-1 {
+				if cut%testkit.Stride() != 0 && cut != c.numbered && cut != c.numbered-1 && cut != longest-1 {
 					continue
 				}
 				for _, datagrams := range []bool{false, true} {
@@ -262,7 +262,7 @@ func TestCutCaptureInLedger(t *testing.T) {
 		whole += 1 + i%3
 	}
 	for snap := 1; snap <= 120; snap++ {
-		if snap%rounds.Stride() != 0 && !slices.Contains([]int{1, 13, 14, 41, 42, 49, 50, 63, 64}, snap) { // headers, a report and a stranger end
+		if snap%testkit.Stride() != 0 && !slices.Contains([]int{1, 13, 14, 41, 42, 49, 50, 63, 64}, snap) { // headers, a report and a stranger end
 			continue
 		}
 		src := pcapfile.NewSource(pcapfile.DefaultConfig(), captured(t, frames, snap))
@@ -307,7 +307,7 @@ func TestCutStacksInLedger(t *testing.T) {
 		})
 		whole := c.stack + (c.hops-1)*c.stride + 4
 		for snap := 42; snap <= len(frames[0].Data); snap++ {
-			if snap%rounds.Stride() != 0 && snap != whole && snap != whole-1 && snap != c.stack {
+			if snap%testkit.Stride() != 0 && snap != whole && snap != whole-1 && snap != c.stack {
 				continue
 			}
 			src := pcapfile.NewSource(pcapfile.DefaultConfig(), captured(t, frames, snap))

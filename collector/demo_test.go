@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -59,7 +59,7 @@ func TestDemoRecovers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rounds.Race && !rounds.Night() { // TestDemoNetwork races all packets, and TestLoopDemoRecovers of cmd/hopscope has all in this time
+	if testkit.Race && !testkit.Night() { // TestDemoNetwork races all packets, and TestLoopDemoRecovers of cmd/hopscope has all in this time
 		emulated.PacketRate /= 4
 	}
 	emulated.Epoch = time.Unix(1_700_000_000, 0)
@@ -75,7 +75,7 @@ func TestDemoRecovers(t *testing.T) {
 	for i := range ids {
 		ids[i] = network.NodeID(i)
 	}
-	repeats := rounds.Of(1, 3)
+	repeats := testkit.Rounds(1, 3)
 	e := &emulation{network, emulated.Epoch, time.Duration(repeats)*emulated.Repeat + 15*time.Second}
 	c, err := New(cfg.Config, cfg.Analysis, Options{
 		Sources: []Source{{Name: "emulation", Source: e}}, Policy: Replay,

@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -173,7 +173,7 @@ func TestWindowsMayBeKept(t *testing.T) {
 func TestSourceThatWaits(t *testing.T) {
 	frames := datagrams(t, 50)
 	now := func(int, int) int64 { return time.Now().UnixNano() }
-	batches := rounds.Of(2000, 2000)
+	batches := testkit.Rounds(2000, 2000)
 	file := &canned{workers: 1, batches: batches, frames: frames, times: now, waits: true}
 	socket := &canned{workers: 1, batches: batches, frames: frames, times: now}
 	c := newEngine(t, func(p *program) { p.ShardQueueBatches, p.Shards = 1, 1 },

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/ingest/pcapfile"
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // A capture that can no longer be read is a problem of the collector, which /readyz, the page and the console of a fleet have in a sentence.
@@ -32,7 +32,7 @@ func TestInputProblems(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }()
 	problem := func() string { return strings.Join(c.Status().Problems, "\n") }
-	nettest.Until(t, "the capture was read", func() bool { return c.Summary(1, 1).Reports > 0 })
+	testkit.Until(t, "the capture was read", func() bool { return c.Summary(1, 1).Reports > 0 })
 	if p := problem(); strings.Contains(p, "pcap") {
 		t.Errorf("problems before the damage: %s", p)
 	}
@@ -46,7 +46,7 @@ func TestInputProblems(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	nettest.Until(t, "a problem was named", func() bool { return strings.Contains(problem(), "pcap: ") && strings.Contains(problem(), path) })
+	testkit.Until(t, "a problem was named", func() bool { return strings.Contains(problem(), "pcap: ") && strings.Contains(problem(), path) })
 	stop()
 	if err := <-done; err != nil {
 		t.Error(err)

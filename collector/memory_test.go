@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/shard"
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 var memoryWindows = flag.Int("memory-windows", 300, "windows that TestMemoryOfHops sees")
@@ -46,7 +46,7 @@ func busyWindow(rng *rand.Rand, w, hops, oneIn int) *inference.Window {
 // TestMemoryOfHops measures what a hop costs: in the detectors, which is to be no more than Memory says, with a tenth
 // of the hops and with all of them in trouble for a fifth of the time, and in the tables of a shard. go test -run TestMemoryOf -v prints it.
 func TestMemoryOfHops(t *testing.T) {
-	hops := rounds.Of(500, 500)
+	hops := testkit.Rounds(500, 500)
 	rng := rand.New(rand.NewPCG(1, 1))
 	cfg := testConfig().Analysis
 	cfg.Events.MaxHops = hops
@@ -109,7 +109,7 @@ func TestMemoryOfHops(t *testing.T) {
 		runtime.KeepAlive([]any{s, totals, &merged, &window})
 		return n, c.Memory(1) + c.MemoryBytes
 	}
-	room := rounds.Of(1000, 1000)
+	room := testkit.Rounds(1000, 1000)
 	small, smallStated := size(room)
 	large, largeStated := size(3 * room)
 	t.Logf("tables, window and sums of one shard: %d bytes a hop, of at most %d", (large-small)/int64(2*room), (largeStated-smallStated)/int64(2*room))
@@ -124,13 +124,13 @@ func TestMemoryOfFlows(t *testing.T) {
 	for _, path := range []int{1, 5, 12} {
 		t.Run(fmt.Sprint(path, " hops"), func(t *testing.T) {
 			c := testConfig().Flows
-			c.MemoryBytes, c.MaxHops, c.TopFlows = int64(rounds.Of(64, 64))<<20, 256, 10
+			c.MemoryBytes, c.MaxHops, c.TopFlows = int64(testkit.Rounds(64, 64))<<20, 256, 10
 			before := heap()
 			s := shard.New(c, 1)
 			var batch decode.Batch
 			rng := rand.New(rand.NewPCG(2, 2))
 			empty := heap() - before
-			for i := range rounds.Of(400_000, 400_000) {
+			for i := range testkit.Rounds(400_000, 400_000) {
 				r := batch.Next()
 				r.Time, r.Kind, r.Has = 1e18+int64(i), decode.KindStack, decode.HasFlow
 				r.Flow = decode.FlowKey{SrcPort: uint16(i), DstPort: uint16(i >> 16), Proto: 6, IPVersion: 4}

@@ -15,7 +15,7 @@ import (
 	"github.com/hopscope/hopscope/collector/windows"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -145,7 +145,7 @@ func byLabel(times []int64, length time.Duration) map[int64]uint64 {
 // before it: reports that are counted as well as those that are diverted.
 func TestWindowsByReceipt(t *testing.T) {
 	const length = time.Second
-	for seed := range uint64(rounds.Of(8, 40)) {
+	for seed := range uint64(testkit.Rounds(8, 40)) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			time.Sleep(time.Duration(r.Int64N(int64(length)))) // the run begins anywhere in a window
@@ -249,7 +249,7 @@ func TestWindowsByReceiptClockSet(t *testing.T) {
 	const length = time.Second
 	for _, step := range []time.Duration{-time.Hour, -3 * time.Second, -600 * time.Millisecond, -20 * time.Millisecond, 20 * time.Millisecond,
 		600 * time.Millisecond, 3 * time.Second, time.Hour} {
-		for phase := range rounds.Of(8, 20) {
+		for phase := range testkit.Rounds(8, 20) {
 			t.Run(fmt.Sprint(step, " at ", phase), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := rand.New(rand.NewPCG(uint64(phase), 2))

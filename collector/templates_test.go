@@ -14,8 +14,8 @@ import (
 
 	"github.com/hopscope/hopscope/collector/exporters"
 	"github.com/hopscope/hopscope/decode/ipfix"
-	"github.com/hopscope/hopscope/internal/ipfixtest"
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/exportertest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // someTemplates is a store that knows templates.
@@ -23,7 +23,7 @@ func someTemplates(n int) *ipfix.Store {
 	st := ipfix.NewStore(ipfix.DefaultLimits(), ipfix.Options{})
 	rnd := rand.New(rand.NewPCG(28, 11))
 	for i := range n {
-		d := ipfixtest.Template(rnd, uint16(9+i%2))
+		d := exportertest.IPFIXTemplate(rnd, uint16(9+i%2))
 		src := ipfix.Source{Port: uint16(i % 3)}
 		src.Addr[15] = byte(i)
 		x := ipfix.Saved{Source: src, Version: d.Version, ID: d.ID, Domain: d.Domain, Options: d.Scopes > 0, Raw: ipfix.AppendTemplate(nil, d)}
@@ -124,7 +124,7 @@ func TestTemplatesAtOnce(t *testing.T) {
 			t.Fatal("a template is refused")
 		}
 		if i%10 == 9 {
-			nettest.Until(t, "the file has the templates", func() bool {
+			testkit.Until(t, "the file has the templates", func() bool {
 				list, err := readTemplates(file)
 				return err == nil && len(list) == i+1
 			})

@@ -3,7 +3,7 @@ package inference
 import (
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/golden"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 func TestAdmissionStateOfBefore(t *testing.T) {
@@ -11,7 +11,7 @@ func TestAdmissionStateOfBefore(t *testing.T) {
 	for range 100 {
 		admitted(a, w.next())
 	}
-	golden.SameState(t, "admission", a.AppendState(nil), func(b []byte) ([]byte, error) {
+	testkit.SameState(t, "admission", a.AppendState(nil), func(b []byte) ([]byte, error) {
 		c := NewAdmission(admissionLimits)
 		err := c.ReadState(b)
 		return c.AppendState(nil), err

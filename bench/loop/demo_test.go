@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	repeat "github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // The picture of the demonstration is the one that the command draws for what it measured, and the same each time.
@@ -59,7 +59,7 @@ func TestDemoPictureOfThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !repeat.Night() { // which take half a minute of processor time
+	if !testkit.Night() { // which take half a minute of processor time
 		if !strings.Contains(string(page), ">20</text>") {
 			t.Error("it does not reach minute 20")
 		}

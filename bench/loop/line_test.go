@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/suspicion"
-	repeat "github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/emu"
 )
 
@@ -18,7 +18,7 @@ import (
 // after its end none is. The gate has the seeds that failed once, and others.
 func TestOneDeadLine(t *testing.T) {
 	seeds := []uint64{2005, 2009, 2012, 2001, 2002, 2003, 2004, 2006, 2007, 2008, 2010, 2011, 2013, 2014, 2015, 2016}
-	for _, seed := range seeds[:repeat.Of(5, len(seeds))] {
+	for _, seed := range seeds[:testkit.Rounds(5, len(seeds))] {
 		e := findings.NewEmulation(seed)
 		e.Names = []string{"link-down"}
 		d := &detection{emulation: &e, out: &Detection{}, detector: events.New(findings.EventsConfig())}

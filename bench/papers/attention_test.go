@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // TestRunAttention prints the tables: their first rows, and all of them by night.
 func TestRunAttention(t *testing.T) {
 	var out strings.Builder
-	if err := runAttention(t.Context(), &out, Options{Seed: 1, Limit: time.Second, Quick: !rounds.Night()}); err != nil {
+	if err := runAttention(t.Context(), &out, Options{Seed: 1, Limit: time.Second, Quick: !testkit.Night()}); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("\n%s", out.String())

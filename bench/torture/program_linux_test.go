@@ -24,7 +24,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/internal/influxtest"
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // What is sent: reports of several exporters, all with the same number of hops, so that the store's count of hops and
@@ -71,7 +71,7 @@ func newPlace(t *testing.T, opt placeOptions) *place {
 	if opt.window == "" {
 		opt.window = "250ms"
 	}
-	return &place{t: t, dir: t.TempDir(), udp: netip.MustParseAddrPort(nettest.FreeAddr(t)), web: nettest.FreeAddr(t), opt: opt}
+	return &place{t: t, dir: t.TempDir(), udp: netip.MustParseAddrPort(testkit.FreeAddr(t)), web: testkit.FreeAddr(t), opt: opt}
 }
 
 func (p *place) spoolDir() string { return filepath.Join(p.dir, "spool") }

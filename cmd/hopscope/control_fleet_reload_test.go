@@ -16,7 +16,7 @@ import (
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
 	"github.com/hopscope/hopscope/ingest/kafka/lead"
 	"github.com/hopscope/hopscope/internal/kafkatest"
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/p4/steer"
@@ -45,7 +45,7 @@ func TestControlFleetReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(mustRead(t, config))
-	listens, lives := []string{listen, nettest.FreeAddr(t)}, make([]*controlLife, 2)
+	listens, lives := []string{listen, testkit.FreeAddr(t)}, make([]*controlLife, 2)
 	for i := range lives {
 		write(at("lab", i), small)
 		write(at("probes", i), probes)

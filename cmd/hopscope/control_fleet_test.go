@@ -22,7 +22,7 @@ import (
 	logs "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
 	"github.com/hopscope/hopscope/internal/kafkatest"
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/sink/web/ask"
@@ -35,7 +35,7 @@ func TestControlFleet(t *testing.T) {
 	b := kafkatest.Start(t, kafkatest.Options{})
 	dir, config, listen, admin := controlSettings(t, "http://127.0.0.1:1")
 	text := string(mustRead(t, config))
-	listens, admins, configs := []string{listen, nettest.FreeAddr(t)}, []string{admin, admin + "-2"}, make([]string, 2)
+	listens, admins, configs := []string{listen, testkit.FreeAddr(t)}, []string{admin, admin + "-2"}, make([]string, 2)
 	for i := range configs {
 		configs[i] = filepath.Join(dir, fmt.Sprintf("control-%d.yaml", i))
 		s := strings.NewReplacer(listen, listens[i], `"`+admin+`"`, `"`+admins[i]+`"`, filepath.Join(dir, "journal"), filepath.Join(dir, fmt.Sprintf("journal-%d", i))).Replace(text)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference/suspicion"
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/planner/control"
@@ -23,7 +23,7 @@ func TestDemoRounds(t *testing.T) {
 		{Kind: emu.LosePackets, At: 120 * time.Second, For: 60 * time.Second, Node: "agg-0-0", Peer: "core-0", Value: 0.05},
 	}
 	length := 700 * time.Second // a line is well again when twelve more should have been lost
-	if rounds.Race {            // under the race detector: until the line is looked at closer
+	if testkit.Race {           // under the race detector: until the line is looked at closer
 		length = 182 * time.Second
 	}
 	s, c, _ := newSteered(t, func(cfg *emu.Config) { cfg.Script, cfg.Repeat, cfg.PacketRate = script, 0, cfg.PacketRate/4 }, length) // of the packets of flows, a quarter
@@ -89,7 +89,7 @@ func TestDemoRounds(t *testing.T) {
 	status := x.Rounds.Status()
 	t.Logf("raised %v, detailed %v, cleared %v, back %v; %d epochs, %+v", raised, detailed, cleared, back, len(epochs), status)
 	end := fault.At + fault.For
-	if raised < fault.At || raised > end || detailed < fault.At || detailed > end || !rounds.Race && (cleared < raised || back < end) {
+	if raised < fault.At || raised > end || detailed < fault.At || detailed > end || !testkit.Race && (cleared < raised || back < end) {
 		t.Errorf("the fault is from %v to %v: raised at %v, looked at closer at %v, cleared at %v, attention back at %v", fault.At, end, raised, detailed, cleared, back)
 	}
 	if len(epochs) < 3 || status.Sent < uint64(20_000*length/(700*time.Second)) || status.Refused > 0 {

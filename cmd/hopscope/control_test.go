@@ -26,7 +26,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/loop"
 )
@@ -120,7 +120,7 @@ func controlSettings(t *testing.T, collector string) (dir, config, listen, admin
 	dir = agentPlans(t)
 	certificates(t, dir, "controller", "leaf-1", "leaf-2")
 	at := func(name string) string { return filepath.Join(dir, name) }
-	listen, admin = nettest.FreeAddr(t), "unix:"+at("admin")
+	listen, admin = testkit.FreeAddr(t), "unix:"+at("admin")
 	entries := `{"entries": [{"table": "egress.port_mtu", "match": [{"value": "0x05"}], "action": "set_mtu", "params": ["0x05dc"]}]}`
 	if err := os.WriteFile(at("entries.json"), []byte(entries), 0o600); err != nil {
 		t.Fatal(err)

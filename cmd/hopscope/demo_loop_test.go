@@ -13,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/planner/control"
@@ -183,7 +183,7 @@ func TestLoopDemoRecovers(t *testing.T) {
 	var script []emu.Fault
 	until, plans := 230*time.Second, uint64(6)
 	s, c, found := newSteered(t, func(cfg *emu.Config) {
-		if rounds.Race { // the first two faults
+		if testkit.Race { // the first two faults
 			cfg.Script, cfg.Repeat, until, plans = cfg.Script[:2], 0, 110*time.Second, 2
 		}
 		script = cfg.Script

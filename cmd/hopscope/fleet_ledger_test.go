@@ -27,8 +27,7 @@ import (
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/internal/influxtest"
 	"github.com/hopscope/hopscope/internal/kafkatest"
-	"github.com/hopscope/hopscope/internal/nettest"
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -123,7 +122,7 @@ func newLedgerFleet(t *testing.T, broker *kafkatest.Broker, client *kafka.Client
 
 // collector makes a place for a collector. Several can have one name.
 func (f *ledgerFleet) collector(name string) *fleetMember {
-	udp := nettest.FreeAddr(f.t)
+	udp := testkit.FreeAddr(f.t)
 	m := f.member("collect", name, fmt.Sprintf("udp: {listen: [%q], workers: 1}\nshards: 1\nflows: {memory_bytes: 16777216}\n", udp),
 		fmt.Sprintf("enabled: true, spool: {dir: %q}, queue: {retry_min: 10ms, retry_max: 200ms}, ", f.t.TempDir()))
 	m.udp = netip.MustParseAddrPort(udp)
@@ -131,7 +130,7 @@ func (f *ledgerFleet) collector(name string) *fleetMember {
 }
 
 func (f *ledgerFleet) member(command, instance, settings, section string) *fleetMember {
-	m := &fleetMember{f: f, command: command, web: nettest.FreeAddr(f.t)}
+	m := &fleetMember{f: f, command: command, web: testkit.FreeAddr(f.t)}
 	if f.oneByOne {
 		section += "reports: all, "
 	}
@@ -504,7 +503,7 @@ func TestFleetLedger(t *testing.T) {
 	influx := influxtest.Start(t, influxtest.Versions[0])
 	for _, c := range ledgerCases {
 		t.Run(c.name, func(t *testing.T) {
-			for seed := range uint64(rounds.Of(1, 20)) {
+			for seed := range uint64(testkit.Rounds(1, 20)) {
 				t.Run(fmt.Sprint(seed), func(t *testing.T) {
 					t.Parallel()
 					c.run(newLedgerFleet(t, broker, client, influx, fmt.Sprintf("%s-%d", c.name, seed), seed, cmp.Or(c.window, time.Second), seed%2 == c.oneByOne))

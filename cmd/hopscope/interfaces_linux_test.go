@@ -11,15 +11,16 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/collector"
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/exportertest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // The same datagrams, received by a socket and read from the loopback interface, are the same reports, hops and flows to the bit.
 func TestInterfaces(t *testing.T) {
-	payloads := nettest.Payloads(t, "../../decode/testdata/fabric-report05.pcap")
+	payloads := exportertest.Payloads(t, "../../decode/testdata/fabric-report05.pcap")
 	var want string
 	for _, ring := range []bool{false, true} {
-		to := netip.MustParseAddrPort(nettest.FreeAddr(t))
+		to := netip.MustParseAddrPort(testkit.FreeAddr(t))
 		cfg := defaultConfig()
 		cfg.Web.Listen, cfg.Window, cfg.Shards, cfg.UDP.Workers = "", time.Hour, 1, 1
 		cfg.Ports = []string{to.String() + " reports"}
@@ -46,7 +47,7 @@ func TestInterfaces(t *testing.T) {
 			if _, err := from.WriteToUDPAddrPort(b, to); err != nil {
 				t.Fatal(err)
 			}
-			nettest.Until(t, "the datagram was received", func() bool { return r.Summary(1, 1).Ledger.Received > uint64(i) })
+			testkit.Until(t, "the datagram was received", func() bool { return r.Summary(1, 1).Ledger.Received > uint64(i) })
 		}
 		stop()
 		if err := <-ended; err != nil {

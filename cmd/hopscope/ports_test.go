@@ -15,9 +15,8 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/ipfix"
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/internal/golden"
-	"github.com/hopscope/hopscope/internal/nettest"
-	"github.com/hopscope/hopscope/internal/sflowtest"
+	"github.com/hopscope/hopscope/internal/exportertest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // An entry is [ADDRESS:]PORT [TYPE], on loopback without an address.
@@ -90,7 +89,7 @@ func TestListen(t *testing.T) {
 // What a port of a type does not take is counted and named with the setting, and is in no statistics; a port without a type takes everything.
 func TestPortTypes(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	report, err := golden.Vector("tr20-group")
+	report, err := testkit.Vector("tr20-group")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +100,7 @@ func TestPortTypes(t *testing.T) {
 	})
 	five := make([]byte, 24+48)
 	binary.BigEndian.PutUint32(five, 5<<16|1)
-	send := map[string][]byte{"telemetry-report": report, "sflow": sflowtest.Datagram(rnd, false), "ipfix": message, "netflow-5": five, "": []byte("GET / HTTP/1.1\r\n\r\n")}
+	send := map[string][]byte{"telemetry-report": report, "sflow": exportertest.SFlow(rnd, false), "ipfix": message, "netflow-5": five, "": []byte("GET / HTTP/1.1\r\n\r\n")}
 	takes := map[ingest.Kind][]string{
 		ingest.Anything: {"telemetry-report", "sflow", "ipfix"}, ingest.Reports: {"telemetry-report"}, ingest.SFlow: {"sflow"}, ingest.IPFIX: {"ipfix"},
 	}
@@ -133,7 +132,7 @@ func TestPortTypes(t *testing.T) {
 				}
 			}
 		}
-		nettest.Until(t, "all datagrams", func() bool { s := r.Summary(1, 1); return s.Ledger.Received >= uint64(each*len(send)) })
+		testkit.Until(t, "all datagrams", func() bool { s := r.Summary(1, 1); return s.Ledger.Received >= uint64(each*len(send)) })
 		stop()
 		if err := <-ended; err != nil {
 			t.Fatal(err)

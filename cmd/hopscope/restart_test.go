@@ -16,7 +16,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/internal/influxtest"
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // TestKilled kills the collector with SIGKILL at random moments while exporters that number their reports send, and ends
@@ -26,7 +26,7 @@ func TestKilled(t *testing.T) {
 	version := influxtest.Versions[0]
 	server := influxtest.Start(t, version)
 	t.Setenv("HOPSCOPE_TEST_TOKEN", cmp.Or(server.Token, "1.8 asks for none"))
-	to := netip.MustParseAddrPort(nettest.FreeAddr(t)) // each run has it
+	to := netip.MustParseAddrPort(testkit.FreeAddr(t)) // each run has it
 	spool := filepath.Join(t.TempDir(), "influx")
 	settings := settingsFile(t, fmt.Sprintf(`window: 250ms
 udp: {listen: [%q], workers: 2}

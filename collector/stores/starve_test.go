@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/influx"
 	"github.com/hopscope/hopscope/sink/notify"
@@ -151,7 +151,7 @@ func TestOneOfThreeFails(t *testing.T) {
 						}
 					}
 					q.Start()
-					nettest.Until(t, "all good items arrived", func() bool { n, _ := p.arrived(); return n == good })
+					testkit.Until(t, "all good items arrived", func() bool { n, _ := p.arrived(); return n == good })
 					_, took[i] = p.arrived()
 					if err := q.Close(t.Context()); err != nil {
 						t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // listen gives a socket with a large buffer.
@@ -96,14 +96,14 @@ func TestSend(t *testing.T) {
 func TestSendLimits(t *testing.T) {
 	_, to := listen(t, "127.0.0.1:0")
 	const rate, duration = 5000, 50 * time.Millisecond
-	nettest.Until(t, "the sender has time to send", func() bool {
+	testkit.Until(t, "the sender has time to send", func() bool {
 		r, err := Send(t.Context(), SendConfig{To: to, Rate: rate, Duration: duration}, testGenerator(t, 1))
 		if most := uint64(rate*r.Elapsed.Seconds()) + maxBurst; err != nil || r.Sent > most || r.Elapsed < duration {
 			t.Errorf("Send: %+v, %v, want at most %d in at least %v", r, err, most, duration)
 		}
 		return r.Sent > 0
 	})
-	nettest.Until(t, "the sender has time to send as fast as possible", func() bool {
+	testkit.Until(t, "the sender has time to send as fast as possible", func() bool {
 		r, err := Send(t.Context(), SendConfig{To: to, Duration: duration}, testGenerator(t, 1))
 		if err != nil || r.Elapsed < duration {
 			t.Errorf("Send as fast as possible: %+v, %v, want some in %v", r, err, duration)

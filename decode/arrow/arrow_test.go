@@ -24,7 +24,7 @@ import (
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/shard"
-	"github.com/hopscope/hopscope/internal/golden"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // frames calls f with every frame of a classic pcap, and its time.
@@ -66,8 +66,8 @@ func captured(t testing.TB) (list []*decode.Report) {
 		for _, file := range files {
 			frames(t, file, func(link uint16, data []byte, length int, time int64) { d.Frame(&b, link, data, length, time) })
 		}
-		for i, name := range golden.VectorNames() {
-			payload, err := golden.Vector(name)
+		for i, name := range testkit.VectorNames() {
+			payload, err := testkit.Vector(name)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/telemetry"
-	"github.com/hopscope/hopscope/internal/golden"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // Packets for the tests. Headers that are as they should be come from the encoders of the formats; metadata of reports and
@@ -23,7 +23,7 @@ func join(t testing.TB, parts ...string) (b []byte) {
 	t.Helper()
 	for _, part := range strings.Fields(strings.Join(parts, " ")) {
 		name, from, _ := strings.Cut(part, "@")
-		v, err := golden.Vector(name)
+		v, err := testkit.Vector(name)
 		if err != nil {
 			if v, err = hex.DecodeString(name); err != nil {
 				t.Fatal(err)

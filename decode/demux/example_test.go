@@ -6,11 +6,11 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
-	"github.com/hopscope/hopscope/internal/golden"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 func ExampleDecoder_Datagram() {
-	payload, err := golden.Vector("tr20-group")
+	payload, err := testkit.Vector("tr20-group")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/internal/golden"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // everyone gives a decoder for each profile.
@@ -50,8 +50,8 @@ func FuzzFrame(f *testing.F) {
 		f.Add(uint16(1), frames[0].data, 0)
 		f.Add(uint16(1), frames[len(frames)-1].data, 0)
 	}
-	for _, name := range golden.VectorNames() {
-		b, err := golden.Vector(name)
+	for _, name := range testkit.VectorNames() {
+		b, err := testkit.Vector(name)
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/decode/packet"
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // stacks gives datagrams with stacks as sinks send them, of every version and in every encapsulation that has shapes, and some
@@ -100,7 +100,7 @@ func TestLazyMutations(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	interesting := []byte{0, 1, 2, 4, 0x10, 0x17 << 2, 0x20, 0x45, 0x5c, 0x7f, 0x80, 0xf0, 0xff, 17, 6}
 	short := 0
-	for range rounds.Of(1_000_000, 10_000_000) {
+	for range testkit.Rounds(1_000_000, 10_000_000) {
 		d := decoders[rng.IntN(len(decoders))]
 		data := slices.Clone(seeds[rng.IntN([]int{7, len(seeds)}[rng.IntN(2)])]) // the first ones have shapes
 		for range rng.IntN(4) {
@@ -135,7 +135,7 @@ func TestLazyMutations(t *testing.T) {
 			short++
 		}
 	}
-	if short < rounds.Of(30_000, 300_000) {
+	if short < testkit.Rounds(30_000, 300_000) {
 		t.Errorf("%d records in the short form: the test holds nothing", short)
 	}
 }

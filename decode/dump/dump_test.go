@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/decode/guess"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/reportjson"
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/exportertest"
 )
 
 // What a capture cut off is said with what it costs, wherever the cut is; of whole frames nothing is.
@@ -22,7 +22,7 @@ func TestCutFrames(t *testing.T) {
 			&packet.IPv4{TTL: 60, Proto: packet.ProtoUDP, Src: [4]byte{10, 0, 0, 3}, Dst: [4]byte{10, 0, 0, 1}}, packet.UDPLen+len(payload))
 		return append(packet.AppendUDP(ip, 4000, profile.ReportPorts[0], len(payload)), payload...)
 	}
-	whole := frame(nettest.Payloads(t, "../testdata/geant-int10-reports.pcap")[0])
+	whole := frame(exportertest.Payloads(t, "../testdata/geant-int10-reports.pcap")[0])
 	read := func(n int) (summary string, remarks []guess.Remark) {
 		p := dump.Printer{
 			W: io.Discard, Decoder: demux.NewVerbatim(profile, nil), Watch: guess.NewWatch(nil, false), Known: func(uint16) bool { return true },

@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/packet"
-	"github.com/hopscope/hopscope/internal/golden"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // stream gives n datagrams of a recording from one address, some time apart, over and over.
@@ -228,7 +228,7 @@ func TestSFlow4IsNamed(t *testing.T) {
 
 // INT in GRE under a number of its own is named at an exporter that has a dialect, too, beside the dialect, whether there was much of it or little.
 func TestHiddenBesideAdopted(t *testing.T) {
-	inside, err := golden.Vector("int21-gre")
+	inside, err := testkit.Vector("int21-gre")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/internal/golden"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // bytesOf gives a vector ("int10-tcp@54": from byte 54 on) or hex, with changes "47:06" of single bytes applied.
 func bytesOf(t testing.TB, in string, changes ...string) []byte {
 	t.Helper()
 	name, from, _ := strings.Cut(in, "@")
-	b, err := golden.Vector(name)
+	b, err := testkit.Vector(name)
 	if err != nil {
 		if b, err = hex.DecodeString(strings.Join(strings.Fields(in), "")); err != nil {
 			t.Fatal(err)

@@ -12,12 +12,12 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/reportjson"
-	"github.com/hopscope/hopscope/internal/golden"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 func vector(t testing.TB, name string) []byte {
 	t.Helper()
-	b, err := golden.Vector(name)
+	b, err := testkit.Vector(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/ipfix"
-	"github.com/hopscope/hopscope/internal/ipfixtest"
+	"github.com/hopscope/hopscope/internal/exportertest"
 )
 
 // plain is a template of one element.
@@ -139,7 +139,7 @@ func TestParked(t *testing.T) {
 	s := st.Session(source(1), 0)
 	m := ipfix.Message{Version: ipfix.V10, Domain: 5}
 	park := func(id uint16, v uint32, at time.Duration) {
-		s.Park(&m, &ipfix.Set{ID: id, Data: ipfixtest.Uint32(nil, v)}, int64(at))
+		s.Park(&m, &ipfix.Set{ID: id, Data: exportertest.Uint32(nil, v)}, int64(at))
 	}
 	park(300, 1, 0)
 	for i := range uint32(70) {
@@ -173,7 +173,7 @@ func TestSaved(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(28, 8))
 	var all []*decode.Template
 	for i := range 50 {
-		d := ipfixtest.Template(rnd, uint16(9+i%2))
+		d := exportertest.IPFIXTemplate(rnd, uint16(9+i%2))
 		d.ID = uint16(256 + i)
 		all = append(all, d)
 		if _, e := define(t, st.Session(source(uint32(i%3)), 0), d.Domain, d); e.Reason != 0 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/golden"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // The worked examples: path of switches 0, 1, 2, 3, 4.
@@ -45,13 +45,13 @@ func TestTofinoExamples(t *testing.T) {
 // The examples again as packets, which a program in Python made.
 func TestDialectVectors(t *testing.T) {
 	found := 0
-	for _, name := range golden.VectorNames() {
+	for _, name := range testkit.VectorNames() {
 		kind, _, _ := strings.Cut(strings.TrimPrefix(name, "pint-"), "-")
 		if !strings.HasPrefix(name, "pint-") || kind == "hpcc" {
 			continue
 		}
 		found++
-		b, err := golden.Vector(name)
+		b, err := testkit.Vector(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func TestDialectVectors(t *testing.T) {
 
 func TestHPCCVectors(t *testing.T) {
 	for name, base := range map[string]float64{"pint-hpcc-1": 1.05, "pint-hpcc-2": 1.01} {
-		b, err := golden.Vector(name)
+		b, err := testkit.Vector(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,17 +7,17 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/packet"
-	"github.com/hopscope/hopscope/internal/golden"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // The worked examples are read, and their headers are what the encoders write of what was read.
 func TestFrames(t *testing.T) {
-	for _, name := range golden.VectorNames() {
+	for _, name := range testkit.VectorNames() {
 		program, found := strings.CutPrefix(name, "pint-")
 		if !found {
 			continue
 		}
-		b, err := golden.Vector(name)
+		b, err := testkit.Vector(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ import (
 // vector reads a hex file that the P4 programs share.
 func vector(t testing.TB, name string) []byte {
 	t.Helper()
-	text, err := os.ReadFile("../../internal/golden/vectors/" + name + ".hex")
+	text, err := os.ReadFile("../../internal/testkit/vectors/" + name + ".hex")
 	if err != nil {
 		t.Fatal(err)
 	}

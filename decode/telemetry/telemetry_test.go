@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/internal/golden"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // bytesOf gives vectors and hex ("tr10 45000000"), with changes "47:06" of single bytes applied.
 func bytesOf(t testing.TB, in string, changes ...string) (b []byte) {
 	t.Helper()
 	for _, f := range strings.Fields(in) {
-		part, err := golden.Vector(f)
+		part, err := testkit.Vector(f)
 		if err != nil {
 			if part, err = hex.DecodeString(f); err != nil {
 				t.Fatal(err)

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/golden"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // TestStateOfBefore: only what was written before is held, because what a hop learns is not the same bits on all processors. The first two
@@ -12,7 +12,7 @@ import (
 func TestStateOfBefore(t *testing.T) {
 	for _, name := range []string{"quiet", "moved"} {
 		var h, again Hop
-		if err := h.ReadState(golden.StateFile(t, name, nil)); err != nil {
+		if err := h.ReadState(testkit.StateFile(t, name, nil)); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if _, open := h.Open(); open || h.windows != 1 || h.logCount == 0 || len(h.stats) != statistics {
@@ -30,7 +30,7 @@ func TestStateOfBefore(t *testing.T) {
 		}
 	}
 	for name, factor := range map[string]float64{"quiet-floor": 1, "moved-floor": 6} {
-		state := golden.StateFile(t, name, func() []byte {
+		state := testkit.StateFile(t, name, func() []byte {
 			s, r := newSource(1, 50, .5, .05), newRun()
 			for k := range 600 {
 				w := s.window(nil)
@@ -41,7 +41,7 @@ func TestStateOfBefore(t *testing.T) {
 			}
 			return r.AppendState(nil)
 		})
-		golden.SameState(t, name, state, func(b []byte) ([]byte, error) {
+		testkit.SameState(t, name, state, func(b []byte) ([]byte, error) {
 			var h Hop
 			err := h.ReadState(b)
 			return h.AppendState(nil), err

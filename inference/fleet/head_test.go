@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/inference/state"
-	"github.com/hopscope/hopscope/internal/golden"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 func example() Head {
@@ -22,7 +22,7 @@ func example() Head {
 // The bytes of heads are those of the programs before.
 func TestHeadOfBefore(t *testing.T) {
 	for name, h := range map[string]Head{"head": example(), "head-zeros": {Kind: Mark, Raw: []uint64{0}, Owners: []uint32{0}, Dead: []string{""}}} {
-		golden.SameState(t, name, h.Append(nil), func(b []byte) ([]byte, error) {
+		testkit.SameState(t, name, h.Append(nil), func(b []byte) ([]byte, error) {
 			got, err := ReadHead(b)
 			return got.Append(nil), err
 		})

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/golden"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 type keeper interface {
@@ -28,7 +28,7 @@ func TestStatesOfBefore(t *testing.T) {
 		"merger":    {m, w.merger(0)},
 		"assembler": {a, w.assembler()},
 	} {
-		golden.SameState(t, name, tt.from.AppendState(nil), func(b []byte) ([]byte, error) {
+		testkit.SameState(t, name, tt.from.AppendState(nil), func(b []byte) ([]byte, error) {
 			err := tt.to.ReadState(b)
 			return tt.to.AppendState(nil), err
 		})

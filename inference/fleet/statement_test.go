@@ -13,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet/cross"
 	"github.com/hopscope/hopscope/inference/sequence"
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // kill is what a kill of a collector does, in the window in which it comes.
@@ -389,7 +389,7 @@ func TestKilledLate(t *testing.T) {
 	limits.Numbers, limits.Arrivals = 1e6, 1e6
 	const last = 190
 	lives, kills := 0, 0
-	for seed := range uint64(rounds.Of(120, 10000)) {
+	for seed := range uint64(testkit.Rounds(120, 10000)) {
 		rng := rand.New(rand.NewPCG(seed, 27))
 		m := newMerger(t, func(o *Options) {
 			shared := cross.DefaultLimits()

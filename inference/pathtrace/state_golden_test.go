@@ -3,7 +3,7 @@ package pathtrace
 import (
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/golden"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 func TestKnownOfBefore(t *testing.T) {
@@ -14,7 +14,7 @@ func TestKnownOfBefore(t *testing.T) {
 			l.send(path)
 		}
 	}
-	golden.SameState(t, "known", appendKnown(l.tracer, &l.flow), func(b []byte) ([]byte, error) {
+	testkit.SameState(t, "known", appendKnown(l.tracer, &l.flow), func(b []byte) ([]byte, error) {
 		k, err := readKnown(b)
 		if err != nil {
 			return nil, err

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/internal/golden"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 func TestStateOfBefore(t *testing.T) {
@@ -23,7 +23,7 @@ func TestStateOfBefore(t *testing.T) {
 	}
 	a.Observe(&decode.Report{Version: decode.V05, Exporter: addr(9), Seq: 41, SeqBits: 32, FirstOfGroup: true, HWID: 3, To: 5,
 		Has: decode.HasExporter | decode.HasHWID | decode.HasSeq})
-	golden.SameState(t, "tracker", a.AppendState(nil), func(b []byte) ([]byte, error) {
+	testkit.SameState(t, "tracker", a.AppendState(nil), func(b []byte) ([]byte, error) {
 		c := New(testConfig(), 2)
 		err := c.ReadState(b, nil)
 		return c.AppendState(nil), err

@@ -11,7 +11,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // records makes short forms of reports whose hops have node, interfaces, latency and queue, as a decoder does.
@@ -68,7 +68,7 @@ func readBlocks(hops []decode.Hop, b []byte, stride int) {
 // TestLazy holds that records count as their reports do, to the bit: through changes of paths, absent and absurd values,
 // windows, silence, candidates for the busiest flows and a policy.
 func TestLazy(t *testing.T) {
-	for seed := range uint64(rounds.Of(6, 60)) {
+	for seed := range uint64(testkit.Rounds(6, 60)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			testLazy(t, seed)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/internal/golden"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 func TestPathsOfBefore(t *testing.T) {
@@ -20,10 +20,10 @@ func TestPathsOfBefore(t *testing.T) {
 		err := other.ReadPaths(b)
 		return other.AppendPaths(nil, 1000), err
 	}
-	golden.SameState(t, "paths-views", s.AppendPaths(nil, 1000), again)
+	testkit.SameState(t, "paths-views", s.AppendPaths(nil, 1000), again)
 	// States that were written when a part of a path was another path, and when a part stayed one for ever, are read as they are.
 	for _, name := range []string{"paths", "paths-longest"} {
-		before := golden.StateFile(t, name, func() []byte { return nil })
+		before := testkit.StateFile(t, name, func() []byte { return nil })
 		if got, err := again(before); err != nil || !bytes.Equal(got, before) {
 			t.Errorf("%s: the state that was written before is read as another one: %v", name, err)
 		}
@@ -37,7 +37,7 @@ func TestPathsOfBefore(t *testing.T) {
 			d.Update([]*decode.Report{digestReport(rng, p, f, path, int64(1e18)+int64(n)*1000)})
 		}
 	}
-	golden.SameState(t, "digests", d.AppendPaths(nil, 10), func(b []byte) ([]byte, error) {
+	testkit.SameState(t, "digests", d.AppendPaths(nil, 10), func(b []byte) ([]byte, error) {
 		other, _, _, _ := newDigestState(t)
 		err := other.ReadPaths(b)
 		return other.AppendPaths(nil, 10), err

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // isolated runs the calling test again in a process with a network of its own, where host0 and net0 are joined, and reports whether
@@ -83,7 +83,7 @@ func (s *sender) send(frame []byte) {
 	s.t.Helper()
 	defer func() {
 		if s.sent++; s.sent%100 == 0 {
-			nettest.Until(s.t, "the ring had what was sent", func() bool { return s.to.taken()-s.taken >= s.sent })
+			testkit.Until(s.t, "the ring had what was sent", func() bool { return s.to.taken()-s.taken >= s.sent })
 		}
 	}()
 	for {
@@ -198,7 +198,7 @@ func (r *reader) taken() (n uint64) {
 // await waits for n frames.
 func (r *reader) await(n int) []ingest.Frame {
 	r.t.Helper()
-	nettest.Until(r.t, fmt.Sprintf("%d frames", n), func() bool { return len(r.all()) >= n })
+	testkit.Until(r.t, fmt.Sprintf("%d frames", n), func() bool { return len(r.all()) >= n })
 	return r.all()
 }
 
@@ -361,9 +361,9 @@ func TestFull(t *testing.T) {
 	for i := range uint32(sent) {
 		s.send(datagram(uint16(i), 6343, i, 1000))
 	}
-	nettest.Until(t, "drops", func() bool { return r.Stats().KernelDropped > 0 })
+	testkit.Until(t, "drops", func() bool { return r.Stats().KernelDropped > 0 })
 	r.hold.Unlock()
-	nettest.Until(t, "the rest", func() bool { st := r.Stats(); return st.Frames+st.KernelDropped == sent })
+	testkit.Until(t, "the rest", func() bool { st := r.Stats(); return st.Frames+st.KernelDropped == sent })
 	if st := r.end(); st.Frames+st.KernelDropped != sent || st.Frames != uint64(len(r.all())) || st.Frames < 1000 {
 		t.Errorf("%+v and %d frames, want %d", st, len(r.all()), sent)
 	}
@@ -379,7 +379,7 @@ func TestStop(t *testing.T) {
 	for i := range uint32(500) {
 		s.send(datagram(uint16(i), 6343, i, 100))
 	}
-	nettest.Until(t, "frames in rings", func() bool {
+	testkit.Until(t, "frames in rings", func() bool {
 		return r.taken() == 500
 	})
 	if st := r.end(); st.Frames != 500 || len(r.all()) != 500 || st.KernelDropped != 0 {
@@ -405,7 +405,7 @@ func TestPrompt(t *testing.T) {
 		}
 		before := time.Now().UnixNano()
 		r.Prompt(before)
-		nettest.Until(t, "answers of both workers", func() bool { return answers() == 2*round+2 })
+		testkit.Until(t, "answers of both workers", func() bool { return answers() == 2*round+2 })
 		if n := len(r.all()); n != 50*round+50 {
 			t.Fatalf("round %d: answered with %d frames", round, n)
 		}
@@ -414,7 +414,7 @@ func TestPrompt(t *testing.T) {
 		}
 	}
 	r.Prompt(time.Now().UnixNano())
-	nettest.Until(t, "answers of idle workers", func() bool { return answers() == 42 })
+	testkit.Until(t, "answers of idle workers", func() bool { return answers() == 42 })
 	r.end()
 	r.Prompt(1) // too late, which is no harm
 }
@@ -428,7 +428,7 @@ func TestDown(t *testing.T) {
 	r := read(t, settings(nil))
 	problem := func(text string) {
 		t.Helper()
-		nettest.Until(t, "problem "+text, func() bool {
+		testkit.Until(t, "problem "+text, func() bool {
 			p := r.Inputs()[0].Problem
 			return p == text || text != "" && strings.Contains(p, text)
 		})
@@ -441,7 +441,7 @@ func TestDown(t *testing.T) {
 		t.Helper()
 		problem("")
 		s := newSender(t, "net0", r)
-		nettest.Until(t, "frames", func() bool {
+		testkit.Until(t, "frames", func() bool {
 			s.send(datagram(uint16(seen), 6343, 1, 100))
 			seen++
 			return len(r.all()) > 20

@@ -15,7 +15,7 @@ import (
 
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/internal/kafkatest"
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // recorder is a member that notes its calls.
@@ -136,7 +136,7 @@ func TestGroup(t *testing.T) {
 	topic := b.Prefix + "a"
 
 	one := join(t, b, cfg, 0)
-	nettest.Until(t, "one member has all", func() bool { return slices.Equal(shares(one), []int{5}) })
+	testkit.Until(t, "one member has all", func() bool { return slices.Equal(shares(one), []int{5}) })
 	first := one.now()
 	if err := first.Commit(t.Context(), topic, 2, 17); err != nil {
 		t.Error(err)
@@ -151,7 +151,7 @@ func TestGroup(t *testing.T) {
 	// Letting go takes longer than half a session, and the membership lasts.
 	one.setDrain(4 * time.Second)
 	two := join(t, b, cfg, 0)
-	nettest.Until(t, "two members share", func() bool { s := shares(one, two); slices.Sort(s); return slices.Equal(s, []int{2, 3}) })
+	testkit.Until(t, "two members share", func() bool { s := shares(one, two); slices.Sort(s); return slices.Equal(s, []int{2, 3}) })
 	kept := 0
 	for _, p := range one.now().Partitions[topic] {
 		if slices.Contains(first.Partitions[topic], p) {
@@ -178,7 +178,7 @@ func TestGroup(t *testing.T) {
 	if err := one.stop(); err != nil {
 		t.Error(err)
 	}
-	nettest.Until(t, "the rest has all", func() bool { return slices.Equal(shares(two), []int{5}) })
+	testkit.Until(t, "the rest has all", func() bool { return slices.Equal(shares(two), []int{5}) })
 	if d := time.Since(began); d > cfg.Session {
 		t.Logf("leaving took %v", d)
 	}
@@ -195,7 +195,7 @@ func TestZombie(t *testing.T) {
 	cfg := GroupConfig{Name: b.Prefix + "group", Topics: map[string]int{topic: 2}, Session: 6 * time.Second, Rebalance: 6 * time.Second}
 	b.CreateTopic(topic, 2)
 	paused := join(t, b, cfg, 0)
-	nettest.Until(t, "one member has all", func() bool { return slices.Equal(shares(paused), []int{2}) })
+	testkit.Until(t, "one member has all", func() bool { return slices.Equal(shares(paused), []int{2}) })
 	zombie := paused.now()
 	// Its group forgets it, as it does with one that was paused for longer than the session.
 	_, err := paused.group.client.LeaveGroup(t.Context(), leave(cfg.Name, zombie.Member))
@@ -203,11 +203,11 @@ func TestZombie(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := join(t, b, cfg, 0)
-	nettest.Until(t, "the partitions are lost", func() bool { return zombie.Lost.Err() != nil })
+	testkit.Until(t, "the partitions are lost", func() bool { return zombie.Lost.Err() != nil })
 	if err := zombie.Commit(t.Context(), topic, 0, 5); !Lost(err) {
 		t.Errorf("commit of a zombie: %v", err)
 	}
-	nettest.Until(t, "both have one again", func() bool { return slices.Equal(shares(paused, other), []int{1, 1}) })
+	testkit.Until(t, "both have one again", func() bool { return slices.Equal(shares(paused, other), []int{1, 1}) })
 	if s := paused.group.Stats(); s.Lost != 1 || s.Refused != 1 {
 		t.Errorf("stats: %+v", s)
 	}
@@ -245,7 +245,7 @@ func (l *lines) Write(b []byte) (int, error) {
 // Brokers that are away are logged once, and not at every attempt to reach them.
 func TestAwayIsToldOnce(t *testing.T) {
 	t.Parallel()
-	client := &kafka.Client{Addr: kafka.TCP(nettest.FreeAddr(t))}
+	client := &kafka.Client{Addr: kafka.TCP(testkit.FreeAddr(t))}
 	var said lines
 	g := NewGroup(client, NewLog(client, DefaultLogConfig()), GroupConfig{
 		Name: "away", Topics: map[string]int{"away": 1}, Session: time.Second, Rebalance: time.Second,
@@ -253,7 +253,7 @@ func TestAwayIsToldOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- g.Run(ctx, &recorder{}) }()
-	nettest.Until(t, "joining has failed three times", func() bool { return g.Stats().Errors >= 3 })
+	testkit.Until(t, "joining has failed three times", func() bool { return g.Stats().Errors >= 3 })
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)

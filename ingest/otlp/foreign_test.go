@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // What comes to a port and is no OTLP is counted, and named once by its address.
@@ -33,7 +33,7 @@ func TestForeign(t *testing.T) {
 				t.Fatal(err)
 			}
 			sent++
-			nettest.Until(t, "it is counted", func() bool { return s.Stats().Damaged >= sent })
+			testkit.Until(t, "it is counted", func() bool { return s.Stats().Damaged >= sent })
 		}
 		if p := s.Inputs()[0].Problem; strings.Count(p, "127.0.0.1 sends "+c.want) != 1 {
 			t.Errorf("%q: %q, want it to name %s once", c.bytes, p, c.want)

@@ -43,7 +43,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // asked is a request with so many points.
@@ -273,7 +273,7 @@ func TestDamaged(t *testing.T) {
 		t.Errorf("long unpacked over gRPC: %v", err)
 	}
 	// gRPC answers what it cannot read before the handler can count it.
-	nettest.Until(t, "all is counted", func() bool { st := s.Stats(); return st.Damaged+st.TooLong >= 12 })
+	testkit.Until(t, "all is counted", func() bool { st := s.Stats(); return st.Damaged+st.TooLong >= 12 })
 	if st := s.Stats(); st.Damaged != 8 || st.TooLong != 4 || st.Refused != 0 {
 		t.Errorf("%+v, want 8 damaged, with the GET, and 4 too long", st)
 	}
@@ -299,7 +299,7 @@ func TestBusy(t *testing.T) {
 		})
 	}
 	<-taken
-	nettest.Until(t, "the second request comes", func() bool { return len(s.slots) == 2 })
+	testkit.Until(t, "the second request comes", func() bool { return len(s.slots) == 2 })
 	_, err := c.Export(t.Context(), asked(1))
 	st, _ := status.FromError(err)
 	var retry *errdetails.RetryInfo
@@ -325,7 +325,7 @@ func TestBusy(t *testing.T) {
 		t.Errorf("%+v, want 18 of 20 refused", st)
 	}
 	// A call over gRPC gives its place back after it has been answered.
-	nettest.Until(t, "the places are free", func() bool { return len(s.slots) == 0 })
+	testkit.Until(t, "the places are free", func() bool { return len(s.slots) == 0 })
 	if _, err := c.Export(t.Context(), asked(1)); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // A server that wants a certificate of the client refuses it after the client has taken the handshake for done, and closes the
@@ -98,7 +98,7 @@ func ended(t *testing.T, says func(net.Conn)) *conn {
 // writeUntilOver writes to w, which is c or lies above it, until c learned that the connection is no more.
 func writeUntilOver(t *testing.T, w io.Writer, c *conn) {
 	t.Helper()
-	nettest.Until(t, "the connection ends", func() bool {
+	testkit.Until(t, "the connection ends", func() bool {
 		if _, err := w.Write([]byte("hello")); err != nil {
 			t.Fatalf("a write tells the end: %v", err)
 		}

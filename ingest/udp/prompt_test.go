@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // A worker has handed over all frames of the time it is asked for when it answers: under load and idle, with several sockets a
@@ -80,13 +80,13 @@ func TestPrompt(t *testing.T) {
 						time.Sleep(5 * time.Millisecond) // what is on its way to the queues arrives
 					}
 					p.Prompt(before)
-					nettest.Until(t, fmt.Sprintf("prompt %d is answered", n), func() bool {
+					testkit.Until(t, fmt.Sprintf("prompt %d is answered", n), func() bool {
 						mu.Lock()
 						defer mu.Unlock()
 						return !slices.ContainsFunc(until, func(at int64) bool { return at != before })
 					})
 					if !loaded && impl.name == "portable" {
-						nettest.Until(t, fmt.Sprintf("all frames before prompt %d are read", n), func() bool {
+						testkit.Until(t, fmt.Sprintf("all frames before prompt %d are read", n), func() bool {
 							mu.Lock()
 							defer mu.Unlock()
 							return frames == sent

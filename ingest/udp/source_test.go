@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // source is what both implementations offer.
@@ -101,7 +101,7 @@ func (r *running) stop(t *testing.T) []received {
 // wait polls until n frames came.
 func (r *running) wait(t *testing.T, n int) {
 	t.Helper()
-	nettest.Until(t, fmt.Sprintf("%d frames came", n), func() bool {
+	testkit.Until(t, fmt.Sprintf("%d frames came", n), func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return len(r.frames) >= n
@@ -309,7 +309,7 @@ func TestAllowSources(t *testing.T) {
 					write(t, c, []byte{ok})
 				}
 			}
-			nettest.Until(t, "all datagrams are counted", func() bool { st := r.Stats(); return st.Frames+st.Refused >= 20 })
+			testkit.Until(t, "all datagrams are counted", func() bool { st := r.Stats(); return st.Frames+st.Refused >= 20 })
 			for _, f := range r.stop(t) {
 				if f.Data[0] != 1 {
 					t.Errorf("handed over a datagram from %v", f.Src)
@@ -375,7 +375,7 @@ func TestShutdown(t *testing.T) {
 					t.Errorf("Close after Run: %v", err)
 				}
 			}
-			nettest.Until(t, "all goroutines end", func() bool { return runtime.NumGoroutine() <= before })
+			testkit.Until(t, "all goroutines end", func() bool { return runtime.NumGoroutine() <= before })
 		})
 	}
 }

@@ -21,7 +21,7 @@ import (
 
 	influxdb2 "github.com/influxdata/influxdb-client-go/v2"
 
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // The versions that there are.
@@ -84,7 +84,7 @@ func binary(t testing.TB, version string) string {
 // Start starts a server with an empty store and stops it when the test ends.
 func Start(t testing.TB, version string) *Server {
 	t.Helper()
-	s := &Server{Version: version, t: t, bin: binary(t, version), addr: nettest.FreeAddr(t)}
+	s := &Server{Version: version, t: t, bin: binary(t, version), addr: testkit.FreeAddr(t)}
 	if _, err := os.Stat(s.bin); err != nil {
 		t.Fatalf("InfluxDB %s is not built: run `.ci/influxdb.sh %[1]s`", version)
 	}
@@ -92,7 +92,7 @@ func Start(t testing.TB, version string) *Server {
 	s.URL = "http://" + s.addr
 	t.Cleanup(s.Kill)
 	if version == V1 {
-		s.rpc = nettest.FreeAddr(t)
+		s.rpc = testkit.FreeAddr(t)
 		s.Bucket = "hopscope/autogen"
 		s.Start()
 		s.post("/query?q="+url.QueryEscape(`CREATE DATABASE "hopscope"`), nil)
@@ -131,7 +131,7 @@ func (s *Server) post(path string, body any) {
 func (s *Server) Start() {
 	s.t.Helper()
 	if s.Version == V1 && s.killed {
-		s.start(nettest.FreeAddr(s.t))
+		s.start(testkit.FreeAddr(s.t))
 		s.Stop()
 	}
 	s.killed = false

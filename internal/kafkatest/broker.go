@@ -34,7 +34,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // version is the one that tests run against.
@@ -163,8 +163,8 @@ func start(t testing.TB, dir string, opt Options) *Broker {
 		}
 	}
 	b.requireLib()
-	b.Addr, b.Internal = nettest.FreeAddr(t), nettest.FreeAddr(t)
-	b.configure(nettest.FreeAddr(t))
+	b.Addr, b.Internal = testkit.FreeAddr(t), testkit.FreeAddr(t)
+	b.configure(testkit.FreeAddr(t))
 	if err := b.start(); err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/hopscope/hopscope/decode/demux"
 	layers "github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/reportjson"
-	"github.com/hopscope/hopscope/internal/golden"
 	"github.com/hopscope/hopscope/internal/plain"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 var (
@@ -179,7 +179,7 @@ func seeds(t testing.TB) (list []struct {
 	}
 	example := func(names ...string) (b []byte) {
 		for _, name := range names {
-			more, err := golden.Vector(name)
+			more, err := testkit.Vector(name)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // fabric is what is behind interface net0: it leads every probe over all switches of its route, and sends it back.
@@ -134,7 +134,7 @@ func runAgent(t testing.TB, a *Agent) (stop func()) {
 // wait waits until ok, for as long as a busy machine may need.
 func wait(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	nettest.Until(t, "there is "+what, ok)
+	testkit.Until(t, "there is "+what, ok)
 }
 
 // TestThereAndBack sends the probes of plan files over a real interface through a model of a fabric that loses one of seven,

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // Connections that say nothing, or do not end their request, take no more than their places, are counted, and keep no request out.
@@ -35,7 +35,7 @@ func TestSilentConnections(t *testing.T) {
 		}
 	}
 	text := ""
-	nettest.Until(t, "there is an answer to a check, with those that were closed", func() bool {
+	testkit.Until(t, "there is an answer to a check, with those that were closed", func() bool {
 		for _, path := range []string{"/readyz", "/status", "/metrics"} {
 			res, err := http.Get(page.URL() + path)
 			if err != nil {

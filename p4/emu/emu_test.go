@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 func mustNew(t testing.TB, cfg Config, seed uint64) *Network {
@@ -217,7 +217,7 @@ func randomConfig(r *rand.Rand) Config {
 }
 
 func TestRandomConfigurations(t *testing.T) {
-	for seed := range uint64(rounds.Of(30, 150)) {
+	for seed := range uint64(testkit.Rounds(30, 150)) {
 		cfg := randomConfig(rand.New(rand.NewPCG(seed, 0)))
 		if seed%2 == 0 {
 			addPlan(t, &cfg, seed)

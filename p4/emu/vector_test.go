@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/golden"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 func vector(t testing.TB, name string) []byte {
 	t.Helper()
-	b, err := golden.Vector(name)
+	b, err := testkit.Vector(name)
 	if err != nil {
 		t.Fatal(err)
 	}

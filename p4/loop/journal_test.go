@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner/control"
 )
 
@@ -49,7 +49,7 @@ func writeJournal(t *testing.T, records []control.Record) (path string, content 
 func TestJournalFlips(t *testing.T) {
 	path, whole := writeJournal(t, someRecords())
 	every := 5 // of eight, so that it comes to each bit of a byte
-	if rounds.Night() {
+	if testkit.Night() {
 		every = 1
 	}
 	for bit := 0; bit < 8*len(whole); bit += every {

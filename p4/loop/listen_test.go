@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/hopscope/hopscope/ingest/peer"
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/planner/control"
 )
@@ -63,7 +63,7 @@ func TestSilentConnections(t *testing.T) {
 			c.Close()
 		}
 	}()
-	for range rounds.Of(1500, 12_000) {
+	for range testkit.Rounds(1500, 12_000) {
 		c, err := net.Dial("tcp", s.address)
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +82,7 @@ func TestSilentConnections(t *testing.T) {
 	if n := l.(*peer.Limiter).Open(); n > descriptors-descriptors/4 {
 		t.Errorf("%d connections are open", n)
 	}
-	if n := closed.Load(); n < int64(rounds.Of(1500, 12_000))-400-mostSilent {
+	if n := closed.Load(); n < int64(testkit.Rounds(1500, 12_000))-400-mostSilent {
 		t.Errorf("%d were closed", n)
 	}
 	select {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode/srint"
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/planner"
 )
@@ -398,7 +398,7 @@ func TestRoundsRefused(t *testing.T) {
 // TestRoundsAtRandom goes through lives of agents at random: whatever happens beside, never more is lost than was.
 func TestRoundsAtRandom(t *testing.T) {
 	var lost, dropped uint64
-	for seed := range uint64(rounds.Of(400, 2000)) {
+	for seed := range uint64(testkit.Rounds(400, 2000)) {
 		r := rand.New(rand.NewPCG(seed, 14))
 		x := newTwoHosts(t)
 		var gone [2]uint64

@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"github.com/hopscope/hopscope/internal/nettest"
 	"github.com/hopscope/hopscope/internal/p4rttest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/table"
 )
 
@@ -393,7 +393,7 @@ func TestSilent(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	b := newBench(t, "intmd")
 	cfg := b.config(t, "intmd")
-	cfg.Address = nettest.FreeAddr(t) // without a listener
+	cfg.Address = testkit.FreeAddr(t) // without a listener
 	c := dial(t, cfg)
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()

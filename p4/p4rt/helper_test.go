@@ -9,8 +9,8 @@ import (
 
 	configpb "github.com/p4lang/p4runtime/go/p4/config/v1"
 
-	"github.com/hopscope/hopscope/internal/nettest"
 	"github.com/hopscope/hopscope/internal/p4rttest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/emu/program"
 	"github.com/hopscope/hopscope/p4/table"
 )
@@ -90,7 +90,7 @@ func within(t testing.TB) context.Context {
 // until waits for something that will be.
 func until(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	nettest.Until(t, what, is)
+	testkit.Until(t, what, is)
 }
 
 // route is an entry of intmd.p4, for the n-th network.

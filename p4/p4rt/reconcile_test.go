@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/hopscope/hopscope/internal/p4rttest"
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/emu/program"
 	"github.com/hopscope/hopscope/p4/table"
@@ -212,7 +212,7 @@ func TestRecordedOverP4Runtime(t *testing.T) {
 		b := newBench(t, name)
 		c := ready(t, dial(t, b.config(t, name)))
 		packets, compared := 0, 0
-		if rounds.Race {
+		if testkit.Race {
 			file.Groups = file.Groups[:3]
 		}
 		for _, g := range file.Groups {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/planner/control"
@@ -155,7 +155,7 @@ func (x *life) other(seed uint64) *Config {
 // cycles beyond those that the same probes cross.
 func TestAbsenceIsData(t *testing.T) {
 	const dead = "agg-0-0:3--core-0:1"
-	for seed := range uint64(rounds.Of(6, 50)) {
+	for seed := range uint64(testkit.Rounds(6, 50)) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		const begins, mended, most = 20 * time.Second, 140 * time.Second, 40 * time.Second
 		x := newLife(t, seed+1, []emu.Fault{{Kind: emu.LosePackets, At: begins, For: mended - begins, Node: "agg-0-0", Peer: "core-0", Value: 1}})

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner"
 )
 
@@ -266,7 +266,7 @@ func (x *explorer) settle(w *world) error {
 // messages arrive, are lost, are refused or come too late, and a crash of the controller at any moment.
 func TestExplore(t *testing.T) {
 	list := explorations
-	if rounds.Night() {
+	if testkit.Night() {
 		list = append(list, nightly...)
 	}
 	for _, tt := range list {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner"
 )
 
@@ -152,7 +152,7 @@ func (w *world) chance(r *rand.Rand, nets []*Network) {
 func TestRandom(t *testing.T) {
 	most := [2]int{}
 	events, plans, refused, lives := 0, uint64(0), uint64(0), 0
-	for seed := range uint64(rounds.Of(2000, 10000)) {
+	for seed := range uint64(testkit.Rounds(2000, 10000)) {
 		r := rand.New(rand.NewPCG(seed, 14))
 		switches := 3 + r.IntN(4)
 		nets := []*Network{randomNetwork(r, "one", switches), randomNetwork(r, "two", 2+r.IntN(switches-1))}

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // matchOracle is the greatest weight by dynamic programming over sets of nodes.
@@ -97,7 +97,7 @@ func randomPairs(r *rand.Rand, n, m int, weights int64) (pairs []Pair) {
 }
 
 func TestMatchAgainstAllMatchings(t *testing.T) {
-	for seed := range uint64(rounds.Of(4000, 20000)) {
+	for seed := range uint64(testkit.Rounds(4000, 20000)) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		n := 2 + r.IntN(11)
 		pairs := randomPairs(r, n, r.IntN(3*n), 1+r.Int64N(9))

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/internal/influxtest"
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/spool"
 )
@@ -44,15 +44,15 @@ func TestKilledServer(t *testing.T) {
 		for round := range int64(3) {
 			written, failed := q.Stats().Writes, q.Stats().Retries
 			put(66*round, 66*round+50)
-			nettest.Until(t, "the server is written to", func() bool { return q.Stats().Writes > written })
+			testkit.Until(t, "the server is written to", func() bool { return q.Stats().Writes > written })
 			s.Kill() // while the others are on their way
 			put(66*round+50, 66*round+66)
-			nettest.Until(t, "the server is missed", func() bool { return q.Stats().Retries > failed })
+			testkit.Until(t, "the server is missed", func() bool { return q.Stats().Retries > failed })
 			s.Start()
 		}
 		put(3*66, windows)
 		// The store is up, but the last write may have failed; an orderly end waits only for a store that works.
-		nettest.Until(t, "the spool is empty", func() bool { return q.Stats().Spool.Records == 0 })
+		testkit.Until(t, "the spool is empty", func() bool { return q.Stats().Spool.Records == 0 })
 		if err := q.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/refused"
 )
@@ -82,7 +82,7 @@ func TestThirdFails(t *testing.T) {
 					}
 				}
 				q.Start()
-				nettest.Until(t, "all good lines are written", func() bool {
+				testkit.Until(t, "all good lines are written", func() bool {
 					disk.mu.Lock()
 					defer disk.mu.Unlock()
 					took[i] = disk.when

@@ -10,7 +10,7 @@ import (
 
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
 	"github.com/hopscope/hopscope/internal/kafkatest"
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // A batch that is short only because its producer compressed it is refused by the brokers: its readers would unpack all of it.
@@ -22,7 +22,7 @@ func TestCompressedBatch(t *testing.T) {
 	for _, topic := range []string{conn.Windows, conn.Reports, conn.Series, conn.State, conn.Roster} {
 		for _, n := range []int{1000, 8 << 20} {
 			var err error
-			nettest.Until(t, "all know the topic "+topic, func() bool {
+			testkit.Until(t, "all know the topic "+topic, func() bool {
 				err = produceCompressed(t, b, c.Topic(topic), make([]byte, n))
 				return !unsettled(err)
 			})

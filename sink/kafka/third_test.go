@@ -16,7 +16,7 @@ import (
 
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
 	"github.com/hopscope/hopscope/internal/kafkatest"
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/refused"
 )
@@ -54,7 +54,7 @@ func TestThirdFails(t *testing.T) {
 					}
 					put(t, q, p)
 				}
-				nettest.Until(t, "all records are written", func() bool { return q.Stats().PointsWritten+q.Stats().PointsRejected == records })
+				testkit.Until(t, "all records are written", func() bool { return q.Stats().PointsWritten+q.Stats().PointsRejected == records })
 				if err := q.Close(context.Background()); err != nil {
 					t.Fatal(err)
 				}
@@ -182,8 +182,8 @@ func TestThirdOfPartitions(t *testing.T) {
 				}
 				put(t, q, p)
 			}
-			nettest.Until(t, "all records of other partitions are written", func() bool { return complete(false) })
-			nettest.Until(t, "all others are set aside", func() bool { return q.Stats().Aside.Points == windows*2*ofTopic/3 })
+			testkit.Until(t, "all records of other partitions are written", func() bool { return complete(false) })
+			testkit.Until(t, "all others are set aside", func() bool { return q.Stats().Aside.Points == windows*2*ofTopic/3 })
 			if st := q.Stats(); st.Failing || st.PointsRejected > 0 || st.Aside.Error == "" {
 				t.Errorf("%+v", st)
 			}
@@ -192,7 +192,7 @@ func TestThirdOfPartitions(t *testing.T) {
 			}
 			broker.mended.Store(true)
 			close(broker.hung)
-			nettest.Until(t, "all records are written", func() bool { return complete(true) && q.Stats().PointsWritten == windows*2*ofTopic })
+			testkit.Until(t, "all records are written", func() bool { return complete(true) && q.Stats().PointsWritten == windows*2*ofTopic })
 			if st := q.Stats(); st.Aside.Pieces > 0 || st.PointsRejected > 0 {
 				t.Errorf("%+v", st)
 			}

@@ -17,7 +17,7 @@ import (
 	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
 	"github.com/hopscope/hopscope/internal/kafkatest"
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -493,7 +493,7 @@ func TestAway(t *testing.T) {
 
 	// A member that does not fit gets the error when Kafka is there.
 	var r *sink.RetryError
-	nettest.Until(t, "a person is asked for", func() bool {
+	testkit.Until(t, "a person is asked for", func() bool {
 		err := write(other, encode(t, other, label, 10))
 		if err == nil {
 			t.Fatal("the windows of another fleet were taken")

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/spool"
 )
@@ -76,7 +76,7 @@ func child(dir string) error {
 // A collector that is killed again and again loses no row of what reached its spool.
 func TestKill(t *testing.T) {
 	dir := t.TempDir()
-	next, kills := 0, rounds.Of(8, 20)
+	next, kills := 0, testkit.Rounds(8, 20)
 	for round := range kills {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), childEnv+"="+dir, fmt.Sprintf("%s_FIRST=%d", childEnv, next))

@@ -14,8 +14,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/internal/nettest"
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -65,7 +64,7 @@ func TestRaw(t *testing.T) {
 	bad.Time += oneHour
 	r.AppendReport(bad)
 	// The hour of the first two is over; the rest is for Close.
-	nettest.Until(t, "the first hour is written", func() bool { return r.Stats().Rows >= 3 })
+	testkit.Until(t, "the first hour is written", func() bool { return r.Stats().Rows >= 3 })
 	if err := r.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +116,7 @@ func TestRawBounded(t *testing.T) {
 		c.RawMemoryBytes = 1 << 20
 		r := startRaw(t, c, policy, nil)
 		const workers = 4
-		each := rounds.Of(4000, 4000)
+		each := testkit.Rounds(4000, 4000)
 		var wg sync.WaitGroup
 		for n := range workers {
 			wg.Go(func() {

@@ -18,7 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/flock"
 )
@@ -270,7 +270,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	c.MemoryBytes = 1 << 20
 	w := mustNew(t, c)
 	const size = 1000
-	batches := rounds.Of(60, 60)
+	batches := testkit.Rounds(60, 60)
 	for i := range batches {
 		var b sink.Batch
 		for j := range size {
@@ -507,7 +507,7 @@ func TestOneDatasetFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused := 0
-	batches := rounds.Of(20_000, 20_000)
+	batches := testkit.Rounds(20_000, 20_000)
 	for i := range batches {
 		b := &sink.Batch{Points: []sink.Point{hopPoint(1, base+int64(i)), exampleOf(&sink.AllSeries[0], base+int64(i)), exampleOf(&sink.AllSeries[1], base+int64(i))}}
 		for j := range b.Points[1:] {

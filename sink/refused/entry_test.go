@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/golden"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 func entryOfAll() *Entry {
@@ -21,7 +21,7 @@ func entryOfAll() *Entry {
 // TestEntryOfBefore: a file of refused points has the bytes that earlier programs wrote, and is refused wherever it is cut.
 func TestEntryOfBefore(t *testing.T) {
 	b := entryOfAll().encode()
-	golden.SameState(t, "entry", b, func(b []byte) ([]byte, error) {
+	testkit.SameState(t, "entry", b, func(b []byte) ([]byte, error) {
 		e, err := decode(b)
 		if err != nil {
 			return nil, err

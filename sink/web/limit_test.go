@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // dial opens a connection to the server and sends text.
@@ -113,7 +113,7 @@ func TestProbesHaveAReserve(t *testing.T) {
 	for _, c := range streams[:2] {
 		_ = c.Close()
 	}
-	nettest.Until(t, "a place that became free is given out", func() bool { return answer(t, dial(t, s, ask("/api/status"))) == http.StatusOK })
+	testkit.Until(t, "a place that became free is given out", func() bool { return answer(t, dial(t, s, ask("/api/status"))) == http.StatusOK })
 }
 
 // The same over TLS, where an unfinished handshake is half a request.

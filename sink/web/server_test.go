@@ -24,7 +24,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -240,7 +240,7 @@ func TestTLS(t *testing.T) {
 		err = conn.Close()
 		t.Errorf("the handshake without the root succeeded (%v)", err)
 	}
-	nettest.Until(t, "the failed handshake is counted", func() bool { return srv.Stats().ServerErrors > 0 })
+	testkit.Until(t, "the failed handshake is counted", func() bool { return srv.Stats().ServerErrors > 0 })
 }
 
 // writeCertificate makes one for 127.0.0.1 that lasts as long as the test.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // Packets that come now and then meet the work that queueing theory says, at gaps that are shorter and longer than a queue remembers.
@@ -21,7 +21,7 @@ func TestQueueWaitsAsTheorySays(t *testing.T) {
 				}
 				a := arrivals{load: load, mean: 1e-6, fixed: fixed}
 				q, sum, at := queue{}, 0.0, 0.0
-				n := rounds.Of(40_000, 400_000)
+				n := testkit.Rounds(40_000, 400_000)
 				for range n {
 					at += r.ExpFloat64() * gap * 1e-6
 					q.advance(at, &a, 1, r)
@@ -101,7 +101,7 @@ func TestScenarios(t *testing.T) {
 // short takes the learning out of a scenario.
 func short(s Scenario) Scenario {
 	s.Quiet, s.Length, s.After = 10, 5, 1
-	s.traffic.packets = min(s.traffic.packets, float64(rounds.Of(60, 300)))
+	s.traffic.packets = min(s.traffic.packets, float64(testkit.Rounds(60, 300)))
 	s.Known = 0
 	return s
 }
@@ -147,7 +147,7 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%s: named %v, %d critical statements about healthy elements: %v", name, o.Named, o.Critical, o.False)
 		}
 	}
-	if !rounds.Night() {
+	if !testkit.Night() {
 		return
 	}
 	r, err := Judge(t.Context(), Options{Seed: 1, Seeds: 3, Half: "all"})

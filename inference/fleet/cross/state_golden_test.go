@@ -3,20 +3,20 @@ package cross
 import (
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/golden"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // TestStatesOfBefore: the state of a crossing stays as it was.
 func TestStatesOfBefore(t *testing.T) {
 	c := crossed(1)
-	golden.SameState(t, "cross-v2", c.AppendState(nil), func(b []byte) ([]byte, error) {
+	testkit.SameState(t, "cross-v2", c.AppendState(nil), func(b []byte) ([]byte, error) {
 		other := New(c.limits)
 		err := other.ReadState(b)
 		return other.AppendState(nil), err
 	})
 	// Version 1 has neither gaps nor more than one time in which an exporter was shared.
 	former := New(c.limits)
-	if err := former.ReadState(golden.StateFile(t, "cross", func() []byte { return nil })); err != nil {
+	if err := former.ReadState(testkit.StateFile(t, "cross", func() []byte { return nil })); err != nil {
 		t.Fatal(err)
 	}
 	x, y := former.Stats(), c.Stats()

@@ -12,7 +12,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/hopscope/hopscope/internal/kafkatest"
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 func TestMain(m *testing.M) { kafkatest.Main(m) }
@@ -261,7 +261,7 @@ func TestDenied(t *testing.T) {
 	client := dial(t, c)
 	wants(t, put(client, "x"), denied, "allow User:alice the operation Write on topic "+topic)
 	b.Allow("alice", "Write", "topic", topic)
-	nettest.Until(t, "the ACL helps", func() bool { return put(client, "y") == nil })
+	testkit.Until(t, "the ACL helps", func() bool { return put(client, "y") == nil })
 	b.Forbid("alice", "Write", "topic", topic)
 	b.Allow("alice", "Describe", "topic", topic)
 	wants(t, put(client, "z"), denied, "operation Write")

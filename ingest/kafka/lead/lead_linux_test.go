@@ -24,7 +24,7 @@ import (
 	"github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/ingest/kafka/lead"
 	"github.com/hopscope/hopscope/internal/kafkatest"
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 const childEnv = "HOPSCOPE_LEAD_CHILD"
@@ -226,21 +226,21 @@ func TestTakeOver(t *testing.T) {
 	}
 
 	one := start(t, of("one"))
-	nettest.Until(t, "one is in charge", works("one", 3))
+	testkit.Until(t, "one is in charge", works("one", 3))
 	two := start(t, of("two"))
-	nettest.Until(t, "two stands by", func() bool { return two.says("standing by") })
+	testkit.Until(t, "two stands by", func() bool { return two.says("standing by") })
 	first, _ := d.of("one")
-	nettest.Until(t, "one goes on", works("one", len(first)+3))
+	testkit.Until(t, "one goes on", works("one", len(first)+3))
 	if one.says("not in charge") {
 		t.Error("the term of one did not go on when two came")
 	}
 	if err := one.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	nettest.Until(t, "two takes over from one that was killed", works("two", 3))
+	testkit.Until(t, "two takes over from one that was killed", works("two", 3))
 
 	three := start(t, of("three"))
-	nettest.Until(t, "three stands by", func() bool { return three.says("standing by") })
+	testkit.Until(t, "three stands by", func() bool { return three.says("standing by") })
 	d.mu.Lock()
 	d.hold = "two"
 	d.mu.Unlock()
@@ -248,27 +248,27 @@ func TestTakeOver(t *testing.T) {
 	if err := two.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	nettest.Until(t, "three takes over from two that stands still", works("three", 3))
+	testkit.Until(t, "three takes over from two that stands still", works("three", 3))
 	_, before := d.of("two")
 	close(d.release) // what was under way comes now
-	nettest.Until(t, "what was under way is refused", func() bool { _, n := d.of("two"); return n > before })
+	testkit.Until(t, "what was under way is refused", func() bool { _, n := d.of("two"); return n > before })
 	if err := two.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	nettest.Until(t, "two knows", func() bool { return two.says("not in charge any more") })
+	testkit.Until(t, "two knows", func() bool { return two.says("not in charge any more") })
 	list, _ := d.of("three")
-	nettest.Until(t, "three goes on", works("three", len(list)+3))
+	testkit.Until(t, "three goes on", works("three", len(list)+3))
 	if _, n := d.of("two"); n != before+1 {
 		t.Errorf("%d pushes of two came after it had stood still, want the one that was under way", n-before)
 	}
-	nettest.Until(t, "two is a member again", func() bool { return two.says("standing by") && two.says("not in charge any more") })
+	testkit.Until(t, "two is a member again", func() bool { return two.says("standing by") && two.says("not in charge any more") })
 
 	// In order, it goes at once.
 	mine, _ := d.of("two")
 	if err := three.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	nettest.Until(t, "two takes over from three that leaves", works("two", len(mine)+3))
+	testkit.Until(t, "two takes over from three that leaves", works("two", len(mine)+3))
 	d.check(t)
 
 	// Of all terms, the last one alone has a key that is not taken away. A busy machine may make terms that push nothing.

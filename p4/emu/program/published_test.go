@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/internal/golden"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 func newSwitch(t testing.TB, program string, commands ...string) *Switch {
@@ -27,7 +27,7 @@ func newSwitch(t testing.TB, program string, commands ...string) *Switch {
 
 func known(t testing.TB, name string) []byte {
 	t.Helper()
-	b, err := golden.Vector(name)
+	b, err := testkit.Vector(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // TestCategorizeAgainstBruteForce compares with all choices of basic metrics.
 func TestCategorizeAgainstBruteForce(t *testing.T) {
-	for seed := range uint64(rounds.Of(200, 1000)) {
+	for seed := range uint64(testkit.Rounds(200, 1000)) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		n := 1 + rng.IntN(9)
 		m := &Metrics{}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner/attention"
 )
 
@@ -84,7 +84,7 @@ func brute(p *attention.Problem) float64 {
 }
 
 func TestAgainstBruteForce(t *testing.T) {
-	for seed := range uint64(rounds.Of(2500, 8000)) {
+	for seed := range uint64(testkit.Rounds(2500, 8000)) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		p := random(rng, int(seed%4))
 		if seed%3 == 0 {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/attention"
 )
@@ -72,7 +72,7 @@ func bruteWithin(p *attention.Problem, limit int) (least float64, fewest int) {
 
 // TestChurnAgainstBruteForce limits the changes after an earlier plan, of which some probes may be gone.
 func TestChurnAgainstBruteForce(t *testing.T) {
-	for seed := range uint64(rounds.Of(300, 900)) {
+	for seed := range uint64(testkit.Rounds(300, 900)) {
 		rng := rand.New(rand.NewPCG(seed, 6))
 		p := random(rng, int(seed%4))
 		if seed%3 == 0 {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/topo"
 )
@@ -72,7 +72,7 @@ func fewest(g *topo.Graph) int {
 }
 
 func TestUndirectedCover(t *testing.T) {
-	for seed := range uint64(rounds.Of(1000, 3000)) {
+	for seed := range uint64(testkit.Rounds(1000, 3000)) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		g := randomGraph(t, r, 30, 90)
 		p := &cover.Problem{Graph: g}

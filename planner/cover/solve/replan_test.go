@@ -6,14 +6,14 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
 func TestRedundant(t *testing.T) {
-	for seed := range uint64(rounds.Of(150, 500)) {
+	for seed := range uint64(testkit.Rounds(150, 500)) {
 		r := rand.New(rand.NewPCG(seed, 10))
 		g := randomGraph(t, r, 20, 60)
 		p := &cover.Problem{Graph: g, Redundant: true, MaxHops: r.IntN(10)}
@@ -51,7 +51,7 @@ func blindTwin(g *topo.Graph, covers ...[]cover.Walk) (most int) {
 }
 
 func TestRedundantDepots(t *testing.T) {
-	for seed := range uint64(rounds.Of(300, 1500)) {
+	for seed := range uint64(testkit.Rounds(300, 1500)) {
 		r := rand.New(rand.NewPCG(seed, 13))
 		g := randomGraph(t, r, 10, 25)
 		p := &cover.Problem{Graph: g, Redundant: true, MaxHops: max(0, r.IntN(24)-8)}
@@ -83,7 +83,7 @@ func TestRedundantDepots(t *testing.T) {
 }
 
 func TestReplan(t *testing.T) {
-	for seed := range uint64(rounds.Of(400, 1500)) {
+	for seed := range uint64(testkit.Rounds(400, 1500)) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		g := generated(t, fmt.Sprintf("random:%d,%d,%d", 20, 50, seed))
 		p := &cover.Problem{Graph: g, Directed: seed%2 == 0}

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner/delivery"
 )
 
@@ -17,7 +17,7 @@ func calls(n int) func() bool {
 // replaced or not, with every rule. What one claims no other may refute. A plan that is replaced where nothing has
 // changed stays as it is.
 func TestClaims(t *testing.T) {
-	seeds := uint64(rounds.Of(60, 300))
+	seeds := uint64(testkit.Rounds(60, 300))
 	proven := 0
 	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 77))

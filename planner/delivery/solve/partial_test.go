@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/delivery"
 )
@@ -109,7 +109,7 @@ func (o *oracle) best(noLinks bool) (left float64, links, servers int) {
 
 // TestPartialAgainstOracle holds that a plan that leaves points out is as good, as proven and as bounded as any other.
 func TestPartialAgainstOracle(t *testing.T) {
-	seeds := uint64(rounds.Of(150, 500))
+	seeds := uint64(testkit.Rounds(150, 500))
 	partial, linked, unproven := 0, 0, 0
 	for seed := range seeds {
 		p := scarce(rand.New(rand.NewPCG(seed, 21)))

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner/delivery"
 )
 
@@ -282,7 +282,7 @@ func (o *oracle) with() (links, servers int) {
 }
 
 func TestAgainstOracle(t *testing.T) {
-	seeds := uint64(rounds.Of(300, 2500))
+	seeds := uint64(testkit.Rounds(300, 2500))
 	linked, proven := 0, 0
 	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 9))
@@ -340,7 +340,7 @@ func TestAgainstOracle(t *testing.T) {
 
 // TestLossTests compares stricter tests with an oracle where it knows the answer, and has the others checked.
 func TestLossTests(t *testing.T) {
-	for seed := range uint64(rounds.Of(60, 500)) {
+	for seed := range uint64(testkit.Rounds(60, 500)) {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		p := random(rng)
 		p.TransitAll = rng.IntN(3) == 0

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/delivery"
 )
@@ -72,7 +72,7 @@ func without(p *delivery.Problem, plan *delivery.Plan, kept []string) *delivery.
 // they have: no more points change than may or must, no less is served and no more links are added than needed, and every
 // step of the transition is right.
 func TestReplan(t *testing.T) {
-	seeds := uint64(rounds.Of(200, 600))
+	seeds := uint64(testkit.Rounds(200, 600))
 	compared, bounded, steps, deadlocks := 0, 0, 0, 0
 	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 31))

@@ -5,13 +5,13 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // TestSimplexAgainstVertices compares with the best vertex of small random programmes, rows and bounds added step by step.
 func TestSimplexAgainstVertices(t *testing.T) {
 	infeasibles := 0
-	for seed := range uint64(rounds.Of(600, 3000)) {
+	for seed := range uint64(testkit.Rounds(600, 3000)) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		n := 1 + rng.IntN(3)
 		lo, hi, cost := make([]float64, n), make([]float64, n), make([]float64, n)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner/opt"
 	"github.com/hopscope/hopscope/planner/topo"
 )
@@ -68,7 +68,7 @@ func matched(n int, pairs []opt.Pair) (sum int64) {
 
 // Straight trails are a cover with as few trails as there can be, whatever the net.
 func TestStraight(t *testing.T) {
-	for seed := range uint64(rounds.Of(600, 3000)) {
+	for seed := range uint64(testkit.Rounds(600, 3000)) {
 		r := rand.New(rand.NewPCG(seed, 20))
 		n := randomNet(r, 25, 90, seed%2 == 1, func() bool { return r.IntN(6) > 0 })
 		checkTrails(t, seed, n, n.straight())
@@ -106,7 +106,7 @@ func checkTrails(t *testing.T, seed uint64, n *Net, trails [][]int32) {
 
 // Random moves leave a cover what it is, and their own account of it right.
 func TestAnneal(t *testing.T) {
-	for seed := range uint64(rounds.Of(200, 600)) {
+	for seed := range uint64(testkit.Rounds(200, 600)) {
 		r := rand.New(rand.NewPCG(seed, 21))
 		n := randomNet(r, 25, 120, seed%2 == 1, nil)
 		trails := n.Euler(false)

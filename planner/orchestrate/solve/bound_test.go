@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner/orchestrate"
 )
 
@@ -14,7 +14,7 @@ func TestKnapsack(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
 	var k knapsack
-	for n := range rounds.Of(4000, 20000) {
+	for n := range testkit.Rounds(4000, 20000) {
 		items := r.IntN(9)
 		path, demand, price := make([]int32, items), make([]int64, items), make([]int64, items)
 		for i := range items {
@@ -70,7 +70,7 @@ func TestBounder(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
 	met, problems := 0, 0
-	for n := range rounds.Of(600, 3000) {
+	for n := range testkit.Rounds(600, 3000) {
 		in := tiny(r)
 		want, _ := brute(in)
 		if want < 0 {
@@ -125,7 +125,7 @@ func TestBounderRing(t *testing.T) {
 func TestLevel(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
-	for n := range rounds.Of(600, 3000) {
+	for n := range testkit.Rounds(600, 3000) {
 		in := tiny(r)
 		for !in.Split {
 			in = tiny(r)

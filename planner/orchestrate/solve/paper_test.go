@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner/orchestrate"
 )
 
@@ -118,7 +118,7 @@ func balanceTwin(p *orchestrate.Problem) []int32 {
 func TestPaperTwins(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
-	for n := range rounds.Of(400, 2000) {
+	for n := range testkit.Rounds(400, 2000) {
 		p := tiny(r)
 		if n%2 == 0 {
 			p = network(r, 3+r.IntN(40), r.IntN(80))

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner/orchestrate"
 )
 
@@ -61,7 +61,7 @@ func TestPartial(t *testing.T) {
 	for _, split := range []bool{false, true} {
 		for copies := 1; copies <= 2; copies++ {
 			partial := 0
-			for n := 0; partial < rounds.Of(100, 500); n++ {
+			for n := 0; partial < testkit.Rounds(100, 500); n++ {
 				p := scarce(r, split, copies)
 				b := newBrute(p)
 				b.next(0)

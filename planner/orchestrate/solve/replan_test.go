@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/orchestrate"
 )
@@ -42,7 +42,7 @@ func TestReplan(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
 	better, moved, changed := 0, 0, 0
-	for n := 0; n < rounds.Of(60, 200) || changed == 0 && n < 5000; n++ { // a needless change is in one of a hundred problems or so
+	for n := 0; n < testkit.Rounds(60, 200) || changed == 0 && n < 5000; n++ { // a needless change is in one of a hundred problems or so
 		p := scarce(r, false, 1+r.IntN(4)/3)
 		p.Objective = []string{orchestrate.Concentrate, orchestrate.Balance}[n%2]
 		old, err := Plan(p, Options{Method: Heuristic, Partial: true})

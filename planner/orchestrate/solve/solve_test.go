@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner/orchestrate"
 )
 
@@ -17,7 +17,7 @@ func TestPlanTiny(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
 	solved, infeasible := 0, 0
-	for n := range rounds.Of(1000, 6000) {
+	for n := range testkit.Rounds(1000, 6000) {
 		p := tiny(r)
 		flows, level := brute(p)
 		for _, p.Objective = range []string{orchestrate.Concentrate, orchestrate.Balance} {
@@ -65,7 +65,7 @@ func TestPlanTiny(t *testing.T) {
 func TestPlanStopped(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
-	for n := range rounds.Of(80, 300) {
+	for n := range testkit.Rounds(80, 300) {
 		p := network(r, 5+r.IntN(60), r.IntN(300))
 		p.Redundancy, p.Split = 1, n%3 == 0
 		for _, p.Objective = range []string{orchestrate.Concentrate, orchestrate.Balance} {
@@ -89,7 +89,7 @@ func TestPlanStopped(t *testing.T) {
 func TestPlanSame(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
-	for n := range rounds.Of(20, 60) {
+	for n := range testkit.Rounds(20, 60) {
 		p := network(r, 5+r.IntN(40), r.IntN(200))
 		q := *p
 		q.Interfaces, q.Flows = slices.Clone(p.Interfaces), slices.Clone(p.Flows)
@@ -128,7 +128,7 @@ func TestPlanSame(t *testing.T) {
 func TestPlanMonotone(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
-	for n := range rounds.Of(200, 1000) {
+	for n := range testkit.Rounds(200, 1000) {
 		p := tiny(r)
 		p.Split = false
 		before := [2]float64{}
@@ -255,7 +255,7 @@ func TestPlanRedundancy(t *testing.T) {
 func planRedundancy(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 0))
-	for n := range rounds.Of(10, 40) {
+	for n := range testkit.Rounds(10, 40) {
 		p := network(r, 10+r.IntN(40), 200)
 		for i := range p.Interfaces { // a second flow for each
 			p.Flows = append(p.Flows, orchestrate.Flow{ID: fmt.Sprintf("own%d again", i), Capacity: 25, Interfaces: []int32{int32(i)}})

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner/querymix"
 )
 
@@ -48,7 +48,7 @@ func TestPlanAgainstOracle(t *testing.T) {
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 1))
 	plans, divided := 0, 0
-	for n := range rounds.Of(250, 3000) {
+	for n := range testkit.Rounds(250, 3000) {
 		p := random(rng)
 		o := oracle{p}
 		want := o.objective()
@@ -86,7 +86,7 @@ func TestPlanAgainstOracle(t *testing.T) {
 			}
 		}
 	}
-	if plans < rounds.Of(83, 1000) || divided < rounds.Of(41, 500) {
+	if plans < testkit.Rounds(83, 1000) || divided < testkit.Rounds(41, 500) {
 		t.Errorf("seed %d: %d plans, %d with several sets: the problems are too plain", seed, plans, divided)
 	}
 }
@@ -136,7 +136,7 @@ func TestPartial(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	left, lowered := 0, 0
 	// One problem in fifty lowers frequencies: of so many, fewer than 50 do in less than one run in a million.
-	for n := range rounds.Of(750, 7500) {
+	for n := range testkit.Rounds(750, 7500) {
 		p := random(rng)
 		_, err := Plan(p, Options{})
 		plan, perr := Plan(p, Options{Partial: true})
@@ -186,7 +186,7 @@ func TestPartial(t *testing.T) {
 			}
 		}
 	}
-	if left < rounds.Of(5, 100) || lowered < rounds.Of(1, 50) {
+	if left < testkit.Rounds(5, 100) || lowered < testkit.Rounds(1, 50) {
 		t.Errorf("seed %d: queries left out in %d problems, frequencies lowered in %d", seed, left, lowered)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/rounds"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner/querymix"
 )
 
@@ -86,7 +86,7 @@ func TestChurnAgainstOracle(t *testing.T) {
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 4))
 	plans, dearer := 0, 0
-	for n := range rounds.Of(150, 1000) {
+	for n := range testkit.Rounds(150, 1000) {
 		p := random(rng)
 		previous, limit := before(rng, p), rng.IntN(5)-1
 		want, forced := (&oracle{p}).limited(previous, limit)
@@ -110,7 +110,7 @@ func TestChurnAgainstOracle(t *testing.T) {
 			dearer++
 		}
 	}
-	if plans < rounds.Of(30, 400) || dearer < rounds.Of(1, 30) {
+	if plans < testkit.Rounds(30, 400) || dearer < testkit.Rounds(1, 30) {
 		t.Errorf("seed %d: %d plans, %d of them dearer for the limit: the problems are too plain", seed, plans, dearer)
 	}
 }

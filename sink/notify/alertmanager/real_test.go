@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/notify"
 	"github.com/hopscope/hopscope/sink/spool"
@@ -65,7 +65,7 @@ func newServer(t *testing.T) *server {
 		s.mu.Unlock()
 	}))
 	t.Cleanup(receiver.Close)
-	s.address = nettest.FreeAddr(t)
+	s.address = testkit.FreeAddr(t)
 	s.url = "http://" + s.address
 	dir := t.TempDir()
 	s.config = filepath.Join(dir, "alertmanager.yml")
@@ -88,7 +88,7 @@ func (s *server) start() {
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	nettest.Until(s.t, "there is a server that is ready", func() bool {
+	testkit.Until(s.t, "there is a server that is ready", func() bool {
 		resp, err := http.Get(s.url + "/-/ready")
 		if err != nil {
 			return false
@@ -135,7 +135,7 @@ func (s *server) open() (alerts []held) {
 // heard waits until the receiver got a notification.
 func (s *server) heard(status string, labels map[string]string) {
 	s.t.Helper()
-	nettest.Until(s.t, fmt.Sprintf("there is a notification %s %v", status, labels), func() bool {
+	testkit.Until(s.t, fmt.Sprintf("there is a notification %s %v", status, labels), func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return slices.ContainsFunc(s.told, func(n notice) bool { return n.Status == status && maps.Equal(n.Labels, labels) })
@@ -271,9 +271,9 @@ func TestAwayAndBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	nettest.Until(t, "there is a try that fails", func() bool { return q.Stats().Retries > 2 })
+	testkit.Until(t, "there is a try that fails", func() bool { return q.Stats().Retries > 2 })
 	s.start()
-	nettest.Until(t, "there is an empty queue", func() bool { return tally.PointsAt(sink.Stored) == 4 })
+	testkit.Until(t, "there is an empty queue", func() bool { return tally.PointsAt(sink.Stored) == 4 })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := q.Close(ctx); err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/notify"
 	"github.com/hopscope/hopscope/sink/refused"
@@ -66,7 +66,7 @@ func TestThirdFails(t *testing.T) {
 			}
 		}
 	}
-	nettest.Until(t, "all messages have an end", func() bool { return q.Stats().PointsWritten+q.Stats().PointsRejected == items })
+	testkit.Until(t, "all messages have an end", func() bool { return q.Stats().PointsWritten+q.Stats().PointsRejected == items })
 	if err := q.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/notify"
 )
@@ -237,7 +237,7 @@ func TestConnectsAgain(t *testing.T) {
 // What errors mean: what only a person can mend is said so, and all of it is tried again.
 func TestErrors(t *testing.T) {
 	cert, _ := certificate(t)
-	refused := nettest.FreeAddr(t)
+	refused := testkit.FreeAddr(t)
 	quiet := tcpListener(t, "127.0.0.1:0") // accepts, and reads nothing
 	defer quiet.Close()
 	secure := listen(t, tls.NewListener(tcpListener(t, "127.0.0.1:0"), &tls.Config{Certificates: []tls.Certificate{cert}}))
@@ -301,7 +301,7 @@ func TestSocketAnew(t *testing.T) {
 
 // A receiver that is away and comes back gets every alert once, in order.
 func TestAwayAndBack(t *testing.T) {
-	address := nettest.FreeAddr(t)
+	address := testkit.FreeAddr(t)
 	conf := sink.DefaultQueueConfig()
 	conf.RetryMin, conf.RetryMax = time.Millisecond, 20*time.Millisecond
 	tally := &sink.Tally{}
@@ -313,7 +313,7 @@ func TestAwayAndBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	nettest.Until(t, "the receiver was missed", func() bool { return q.Stats().Retries >= 3 })
+	testkit.Until(t, "the receiver was missed", func() bool { return q.Stats().Retries >= 3 })
 	s := listen(t, tcpListener(t, address))
 	for i := range n {
 		if m := next(t, s.messages); !strings.Contains(m, fmt.Sprintf(`element="node %d"`, i)) {

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/nettest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/notify"
 )
@@ -243,7 +243,7 @@ func TestTLS(t *testing.T) {
 
 // A receiver that is away and comes back gets every alert once, in order.
 func TestAwayAndBack(t *testing.T) {
-	address := nettest.FreeAddr(t)
+	address := testkit.FreeAddr(t)
 	conf := sink.DefaultQueueConfig()
 	conf.RetryMin, conf.RetryMax = time.Millisecond, 20*time.Millisecond
 	tally := &sink.Tally{}
@@ -255,7 +255,7 @@ func TestAwayAndBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	nettest.Until(t, "the receiver was missed", func() bool { return q.Stats().Retries >= 3 })
+	testkit.Until(t, "the receiver was missed", func() bool { return q.Stats().Retries >= 3 })
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
@@ -264,7 +264,7 @@ func TestAwayAndBack(t *testing.T) {
 	s := &http.Server{Handler: r}
 	go s.Serve(l)
 	defer s.Close()
-	nettest.Until(t, "all alerts are stored", func() bool { return tally.PointsAt(sink.Stored) == 2*n })
+	testkit.Until(t, "all alerts are stored", func() bool { return tally.PointsAt(sink.Stored) == 2*n })
 	if err := q.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package nettest
+package testkit
 
 import (
 	"net"

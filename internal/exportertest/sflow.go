@@ -1,5 +1,6 @@
-// Package sflowtest makes sFlow datagrams of any samples, for tests.
-package sflowtest
+// Package exportertest makes what exporters send, for tests: sFlow datagrams of any samples, messages of IPFIX and NetFlow 9 with any
+// templates and records, and the datagrams of a capture.
+package exportertest
 
 import (
 	"encoding/binary"
@@ -8,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/decode/sflow"
 )
 
-// Datagram makes a datagram with up to eight samples, with strange among them such of tags that nobody knows.
-func Datagram(rnd *rand.Rand, strange bool) []byte {
+// SFlow makes a datagram with up to eight samples, with strange among them such of tags that nobody knows.
+func SFlow(rnd *rand.Rand, strange bool) []byte {
 	d := sflow.Datagram{SubAgent: rnd.Uint32N(4), Seq: rnd.Uint32(), Uptime: rnd.Uint32(), Samples: 1 + rnd.Uint32N(8), IPv: 4}
 	copy(d.Agent[10:], []byte{0xff, 0xff, 10, 0, 0, byte(rnd.Uint32())})
 	if rnd.IntN(4) == 0 {
@@ -25,14 +26,14 @@ func Datagram(rnd *rand.Rand, strange bool) []byte {
 			b = append(b, make([]byte, n)...)
 			continue
 		}
-		s := Sample(rnd)
+		s := SFlowSample(rnd)
 		b = sflow.AppendSample(b, &s)
 	}
 	return b
 }
 
-// Sample makes a sample with some records.
-func Sample(rnd *rand.Rand) (s sflow.Sample) {
+// SFlowSample makes a sample with some records.
+func SFlowSample(rnd *rand.Rand) (s sflow.Sample) {
 	s = sflow.Sample{Kind: sflow.Kind(1 + rnd.IntN(3)), Expanded: rnd.IntN(2) == 0, Seq: rnd.Uint32(), Class: rnd.Uint32N(3), Index: rnd.Uint32N(1 << 24), Rate: 1 + rnd.Uint32N(1<<16),
 		Pool: rnd.Uint32(), Drops: rnd.Uint32(), Input: sflow.Port{Value: rnd.Uint32N(1 << 16)}, Output: sflow.Port{Format: rnd.Uint32N(3), Value: rnd.Uint32N(1 << 16)}, Reason: 256 + rnd.Uint32N(117)}
 	if s.Kind == sflow.Discard {

@@ -1,4 +1,4 @@
-package nettest
+package testkit
 
 import (
 	"fmt"
@@ -36,7 +36,7 @@ func FreeAddr(t testing.TB) string {
 		}
 		token.Close()
 	}
-	t.Fatal("nettest: 1000 tries found no free port")
+	t.Fatal("testkit: 1000 tries found no free port")
 	return ""
 }
 

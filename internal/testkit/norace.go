@@ -1,6 +1,6 @@
-//go:build race
+//go:build !race
 
-package rounds
+package testkit
 
 // Race reports whether the race detector is built in.
-const Race = true
+const Race = false

@@ -1,6 +1,6 @@
-// Package golden holds bytes that outlive a version of the program, for tests: worked examples of the formats, and states that
-// earlier programs wrote.
-package golden
+// Package testkit is what tests of several rooms share: worked examples of the formats and states that earlier programs wrote, free
+// addresses for servers, polls for what another process, the kernel or a connection brings about, and how much tests repeat.
+package testkit
 
 import (
 	"bytes"

@@ -1,6 +1,4 @@
-// Package nettest is for tests that deal with what is outside of them: free addresses for servers, and polls for what another process,
-// the kernel or a connection brings about.
-package nettest
+package testkit
 
 import (
 	"testing"
