@@ -8,7 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/bench/fleet"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
-	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	brokers "github.com/hopscope/hopscope/ingest/kafka"
 )
 
 // fleetFigures is what "hopscope-bench fleet" measured.
@@ -46,7 +46,7 @@ hopscope-bench-... there, and deletes them.`,
 			return cli.Usagef("--rounds %d is outside 1..1000", raw.Rounds)
 		}
 		if len(raw.Brokers) > 0 { // said before minutes of measuring
-			kafka := conn.DefaultConfig()
+			kafka := brokers.DefaultConfig()
 			kafka.Brokers = raw.Brokers
 			if err := kafka.Validate(); err != nil {
 				return cli.Usagef("--brokers: %v", err)

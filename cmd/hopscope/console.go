@@ -16,8 +16,7 @@ import (
 	"github.com/hopscope/hopscope/collector/service"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/inference/fleet"
-	logs "github.com/hopscope/hopscope/ingest/kafka"
-	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/sink/web"
 )
 
@@ -81,7 +80,7 @@ func consoleWarnings(cfg *config) []settings.Problem {
 // consolePage is a console as the settings ask for it, with its page.
 type consolePage struct {
 	*console.Console
-	client *conn.Client
+	client *brokers.Client
 	log    *slog.Logger
 	page   *web.Server
 	naming inventory.Keeper
@@ -107,13 +106,13 @@ func openConsole(cfg *config, log *slog.Logger) (*consolePage, error) {
 		client.Close()
 		return nil, wrongInput(err)
 	}
-	series := logs.DefaultLogConfig()
+	series := brokers.DefaultLogConfig()
 	series.HeaderKey, series.Timeout = fleet.HeaderKey, client.Config().Timeout
-	topic, roster := client.Topic(conn.Series), client.Topic(conn.Roster)
+	topic, roster := client.Topic(brokers.Series), client.Topic(brokers.Roster)
 	con.Console = console.New(console.Options{
-		Log: log, Roster: client.NewTable(roster, rosterBounds), Series: logs.NewLog(client.Client, series), Topic: topic,
+		Log: log, Roster: client.NewTable(roster, rosterBounds), Series: brokers.NewLog(client.Client, series), Topic: topic,
 		Missing: func(ctx context.Context) []string { return missingTopics(ctx, client, roster, topic) },
-		Explain: func(err error) error { return client.Explain(err, conn.Read(topic)) },
+		Explain: func(err error) error { return client.Explain(err, brokers.ToRead(topic)) },
 		Windows: cfg.Web.HistoryWindows, Flows: cfg.Web.MaxFlows,
 	})
 	unready := func() []string {
@@ -132,7 +131,7 @@ func openConsole(cfg *config, log *slog.Logger) (*consolePage, error) {
 }
 
 // missingTopics gives those of topics that the brokers do not have, as far as they answer.
-func missingTopics(ctx context.Context, client *conn.Client, topics ...string) []string {
+func missingTopics(ctx context.Context, client *brokers.Client, topics ...string) []string {
 	m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: topics})
 	if err != nil {
 		return nil

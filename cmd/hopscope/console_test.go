@@ -21,7 +21,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/fleet/roster"
-	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -30,7 +30,7 @@ import (
 type consoleTest struct {
 	t      *testing.T
 	broker *kafkatest.Broker
-	client *conn.Client
+	client *brokers.Client
 	slicer inference.Slicer
 	codec  *fleet.Codec
 	first  int64 // label of window 0
@@ -171,8 +171,8 @@ func (r *runningConsole) windows() (w windowsAnswer) {
 func (c *consoleTest) createTopics() {
 	c.t.Helper()
 	topics := []kafka.TopicConfig{
-		{Topic: c.broker.Prefix + conn.Series, NumPartitions: 1, ReplicationFactor: 1},
-		{Topic: c.broker.Prefix + conn.Roster, NumPartitions: 1, ReplicationFactor: 1, ConfigEntries: []kafka.ConfigEntry{{ConfigName: "cleanup.policy", ConfigValue: "compact"}}},
+		{Topic: c.broker.Prefix + brokers.Series, NumPartitions: 1, ReplicationFactor: 1},
+		{Topic: c.broker.Prefix + brokers.Roster, NumPartitions: 1, ReplicationFactor: 1, ConfigEntries: []kafka.ConfigEntry{{ConfigName: "cleanup.policy", ConfigValue: "compact"}}},
 	}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		res, err := c.client.CreateTopics(c.t.Context(), &kafka.CreateTopicsRequest{Topics: topics})
@@ -195,7 +195,7 @@ func (c *consoleTest) createTopics() {
 // produce writes a record to the series.
 func (c *consoleTest) produce(head, value []byte) {
 	c.t.Helper()
-	topic := c.broker.Prefix + conn.Series
+	topic := c.broker.Prefix + brokers.Series
 	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		res, err := c.client.Produce(c.t.Context(), &kafka.ProduceRequest{Topic: topic, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(kafka.Record{
 			Time: time.Now(), Value: kafka.NewBytes(value), Headers: []kafka.Header{{Key: fleet.HeaderKey, Value: head}},
@@ -217,7 +217,7 @@ func (c *consoleTest) out(o fleet.Out) { c.t.Helper(); c.produce(o.Head.Append(n
 // tell writes a record to the roster.
 func (c *consoleTest) tell(key string, value []byte) {
 	c.t.Helper()
-	table := c.client.NewTable(c.client.Topic(conn.Roster), rosterBounds)
+	table := c.client.NewTable(c.client.Topic(brokers.Roster), rosterBounds)
 	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		_, err := table.Put(c.t.Context(), key, value)
 		if err == nil {
@@ -296,7 +296,7 @@ func (c *consoleTest) window(i int, n uint64, findings []inference.Finding, miss
 func TestConsole(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Start(t, kafkatest.Options{})
-	client, err := conn.Config{Brokers: []string{broker.Addr}, Prefix: broker.Prefix, Timeout: 5 * time.Second}.Dial("test")
+	client, err := brokers.Config{Brokers: []string{broker.Addr}, Prefix: broker.Prefix, Timeout: 5 * time.Second}.Dial("test")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,7 @@ import (
 	"github.com/hopscope/hopscope/inference/fleet/cross"
 	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/inference/shard"
-	logs "github.com/hopscope/hopscope/ingest/kafka"
-	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/p4/pintplan"
 	"github.com/hopscope/hopscope/sink"
 	kafkasink "github.com/hopscope/hopscope/sink/kafka"
@@ -34,9 +33,9 @@ type consumer struct {
 	id     string
 	member *consumers.Membership
 	params roster.Params
-	client *conn.Client
-	kafka  *logs.Log
-	group  *logs.Group
+	client *brokers.Client
+	kafka  *brokers.Log
+	group  *brokers.Group
 	stores []collector.Store
 	page   *web.Server // nil without one
 	naming inventory.Keeper
@@ -46,7 +45,7 @@ type consumer struct {
 const checkTopics = 10 * time.Second
 
 // rosterBounds bound the roster. A fleet has less.
-var rosterBounds = conn.TableBounds{Keys: 3 * fleet.MaxMembers, Value: roster.MaxMember, Bytes: 256 << 20}
+var rosterBounds = brokers.TableBounds{Keys: 3 * fleet.MaxMembers, Value: roster.MaxMember, Bytes: 256 << 20}
 
 // openConsumer opens what the settings name, and holds them against what the members of the fleet have in common.
 func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *consumer, err error) {
@@ -79,8 +78,8 @@ func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *c
 		}
 	}()
 	c.member = consumers.NewMembership(consumers.MembershipOptions{
-		ID: c.id, Version: version(), Log: c.log, Roster: c.client.NewTable(c.client.Topic(conn.Roster), rosterBounds), Status: c.memberStatus, Now: wallClock,
-		Lasting: func(err error) bool { e, ok := errors.AsType[*conn.Error](err); return ok && e.NeedsPerson() },
+		ID: c.id, Version: version(), Log: c.log, Roster: c.client.NewTable(c.client.Topic(brokers.Roster), rosterBounds), Status: c.memberStatus, Now: wallClock,
+		Lasting: func(err error) bool { e, ok := errors.AsType[*brokers.Error](err); return ok && e.NeedsPerson() },
 	})
 	c.params, err = c.member.Join(ctx, func(p *roster.Params) roster.Params { return roster.NewParams(p.Name, p.Slices, cfg.Window, seed) })
 	if err != nil {
@@ -107,11 +106,11 @@ func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *c
 		opt.Log.Warn("no store is enabled: windows are merged and published for pages alone", "stores", oneOf(collector.StoreNames(cfg)))
 	}
 
-	logCfg := logs.DefaultLogConfig()
+	logCfg := brokers.DefaultLogConfig()
 	logCfg.HeaderKey = fleet.HeaderKey
-	c.kafka = logs.NewLog(c.client.Client, logCfg)
-	opt.Topics = consumers.Topics{Windows: c.client.Topic(conn.Windows), Reports: c.client.Topic(conn.Reports), Series: c.client.Topic(conn.Series), State: c.client.Topic(conn.State)}
-	c.group = logs.NewGroup(c.client.Client, c.kafka, logs.GroupConfig{
+	c.kafka = brokers.NewLog(c.client.Client, logCfg)
+	opt.Topics = consumers.Topics{Windows: c.client.Topic(brokers.Windows), Reports: c.client.Topic(brokers.Reports), Series: c.client.Topic(brokers.Series), State: c.client.Topic(brokers.State)}
+	c.group = brokers.NewGroup(c.client.Client, c.kafka, brokers.GroupConfig{
 		Name: c.client.Topic(cfg.Consume.Group), Topics: map[string]int{opt.Topics.Windows: c.params.Slices, opt.Topics.Reports: c.params.Slices, opt.Topics.Series: 1},
 		Session: cfg.Consume.Session, Rebalance: cfg.Consume.Drain * 4 / 3,
 	}, opt.Log)

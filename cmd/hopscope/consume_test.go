@@ -22,7 +22,7 @@ import (
 	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/ingest"
-	logs "github.com/hopscope/hopscope/ingest/kafka"
+	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/internal/influxtest"
 	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/sink"
@@ -34,7 +34,7 @@ type fleetTest struct {
 	t      *testing.T
 	broker *kafkatest.Broker
 	influx *influxtest.Server
-	log    *logs.Log
+	log    *brokers.Log
 	window time.Duration
 	seed   string // file
 	pubs   []*fleet.Publisher
@@ -76,9 +76,9 @@ func newBareFleet(t *testing.T) *fleetTest {
 	if _, err := admin.Create(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
-	logCfg := logs.DefaultLogConfig()
+	logCfg := brokers.DefaultLogConfig()
 	logCfg.HeaderKey = fleet.HeaderKey
-	f.log = logs.NewLog(f.broker.Client(), logCfg)
+	f.log = brokers.NewLog(f.broker.Client(), logCfg)
 	for i := range 2 {
 		f.pubs = append(f.pubs, fleet.NewPublisher(fleet.PublisherConfig{
 			From: fmt.Sprint("collector-", i), Boot: uint64(9 + i), Slicer: inference.NewSlicer(seed, conf.Slices), Window: int64(f.window),

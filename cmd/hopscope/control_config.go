@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/collector/settings"
-	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/p4/steer"
@@ -33,12 +33,12 @@ type controlConfig struct {
 }
 
 type controlFleet struct {
-	Enabled  bool          `yaml:"enabled" doc:"Stand for being in charge, and take findings from the merged windows of the fleet, in place of collector."`
-	Name     string        `yaml:"name" doc:"Name of this control, for people. Empty is that of the machine."`
-	Session  time.Duration `yaml:"session" range:"6s..5m" doc:"Silence after which another control takes over. Brokers allow 6 s to 30 min unless told otherwise."`
-	LookBack time.Duration `yaml:"look_back" range:"1m..168h" doc:"How far back the findings of the fleet are read at the start. Older ones that are still open are not known."`
-	Page     string        `yaml:"page" doc:"Page of the console of the fleet, for what probes told of hops, with the token of collector. Empty leaves it at findings."`
-	Kafka    conn.Config   `yaml:"kafka" doc:"Where Kafka is; the same as kafka of the other members."`
+	Enabled  bool           `yaml:"enabled" doc:"Stand for being in charge, and take findings from the merged windows of the fleet, in place of collector."`
+	Name     string         `yaml:"name" doc:"Name of this control, for people. Empty is that of the machine."`
+	Session  time.Duration  `yaml:"session" range:"6s..5m" doc:"Silence after which another control takes over. Brokers allow 6 s to 30 min unless told otherwise."`
+	LookBack time.Duration  `yaml:"look_back" range:"1m..168h" doc:"How far back the findings of the fleet are read at the start. Older ones that are still open are not known."`
+	Page     string         `yaml:"page" doc:"Page of the console of the fleet, for what probes told of hops, with the token of collector. Empty leaves it at findings."`
+	Kafka    brokers.Config `yaml:"kafka" doc:"Where Kafka is; the same as kafka of the other members."`
 }
 
 type controlAdmin struct {
@@ -52,7 +52,7 @@ func defaultControlConfig() controlConfig {
 	c.Controller.Listen = "127.0.0.1:7443"
 	c.Collector = steer.CollectorConfig{URL: "http://127.0.0.1:8080", Probes: true, QueueFloor: 10_000}
 	c.Loop = steer.DefaultLoopConfig()
-	c.Fleet.Session, c.Fleet.LookBack, c.Fleet.Kafka = 10*time.Second, time.Hour, conn.DefaultConfig()
+	c.Fleet.Session, c.Fleet.LookBack, c.Fleet.Kafka = 10*time.Second, time.Hour, brokers.DefaultConfig()
 	c.Journal = steer.JournalConfig{File: "hopscope-control.jsonl", Bytes: 16 << 20, Keep: 4}
 	c.Admin.Listen = controlAddress
 	return c

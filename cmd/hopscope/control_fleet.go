@@ -11,9 +11,7 @@ import (
 	"github.com/hopscope/hopscope/collector/fleet/console"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
-	logs "github.com/hopscope/hopscope/ingest/kafka"
-	"github.com/hopscope/hopscope/ingest/kafka/conn"
-	"github.com/hopscope/hopscope/ingest/kafka/lead"
+	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/p4/steer"
 )
@@ -36,25 +34,25 @@ func runControlFleet(ctx context.Context, files *controlFiles, x *steer.Network,
 		return wrongInput(fmt.Errorf("fleet.kafka.%w", err))
 	}
 	defer client.Close()
-	topic := client.Topic(conn.Plans)
-	lc := logs.DefaultLogConfig()
+	topic := client.Topic(brokers.Plans)
+	lc := brokers.DefaultLogConfig()
 	lc.Timeout = cfg.Fleet.Kafka.Timeout
-	kafka := logs.NewLog(client.Client, lc)
-	members := lead.Config{Log: kafka, Topic: topic, Name: name, Timeout: askFleet, Hold: 2 * cfg.Fleet.Session, Logger: log}
-	by := &steer.Standby{InCharge: inCharge(lead.NewObserver(members)), Settings: files, Last: files.last.Load, Hangup: files.hangup, Steering: make(chan struct{}, 1), Log: log}
+	kafka := brokers.NewLog(client.Client, lc)
+	members := brokers.LeadConfig{Log: kafka, Topic: topic, Name: name, Timeout: askFleet, Hold: 2 * cfg.Fleet.Session, Logger: log}
+	by := &steer.Standby{InCharge: inCharge(brokers.NewObserver(members)), Settings: files, Last: files.last.Load, Hangup: files.hangup, Steering: make(chan struct{}, 1), Log: log}
 	page, err := serveControl(cfg.Admin.Listen, j, by.Now)
 	if err != nil {
 		return err
 	}
 	defer page.Close()
 	if _, err := kafka.Partitions(ctx, topic); err != nil {
-		err = client.Explain(err, conn.Describe(topic))
-		if e, ok := errors.AsType[*conn.Error](err); ok && e.NeedsPerson() {
+		err = client.Explain(err, brokers.ToDescribe(topic))
+		if e, ok := errors.AsType[*brokers.Error](err); ok && e.NeedsPerson() {
 			return err
 		}
 		log.Warn("waiting for Kafka", "error", err.Error())
 	}
-	members.Group = logs.NewGroup(client.Client, kafka, logs.GroupConfig{
+	members.Group = brokers.NewGroup(client.Client, kafka, brokers.GroupConfig{
 		Name: client.Topic(controlGroup), Topics: map[string]int{topic: 1}, Session: cfg.Fleet.Session, Rebalance: cfg.Fleet.Session,
 	}, log)
 	until, cancel := context.WithCancel(ctx)
@@ -63,8 +61,8 @@ func runControlFleet(ctx context.Context, files *controlFiles, x *steer.Network,
 	defer func() { cancel(); <-followed }()
 	log.Info("stands for being in charge of the probes", "name", name, "kafka", cfg.Fleet.Kafka.Target(), "admin", page.at())
 	var own error // of steering
-	err = lead.Run(ctx, members, func(ctx context.Context, t *lead.Term) error {
-		c := steer.NewCharge(steer.Charge{Term: t, Topic: topic, MaxPlan: lead.MaxPlan, Lost: lead.ErrLost})
+	err = brokers.Lead(ctx, members, func(ctx context.Context, t *brokers.Term) error {
+		c := steer.NewCharge(steer.Charge{Term: t, Topic: topic, MaxPlan: brokers.MaxPlan, Lost: brokers.ErrLost})
 		by.Own.Store(c.Election())
 		x, refused, err := by.Network()
 		if err != nil {
@@ -87,11 +85,11 @@ func runControlFleet(ctx context.Context, files *controlFiles, x *steer.Network,
 	if own != nil {
 		return own
 	}
-	return client.Explain(err, conn.Join(client.Topic(controlGroup)))
+	return client.Explain(err, brokers.ToJoin(client.Topic(controlGroup)))
 }
 
 // inCharge asks an observer.
-func inCharge(o *lead.Observer) func(context.Context) (string, uint64, error) {
+func inCharge(o *brokers.Observer) func(context.Context) (string, uint64, error) {
 	return func(ctx context.Context) (string, uint64, error) {
 		l, err := o.Leader(ctx)
 		return l.Name, l.Term, err
@@ -101,16 +99,16 @@ func inCharge(o *lead.Observer) func(context.Context) (string, uint64, error) {
 // fleetTerm is what a control in charge of a fleet has, beyond one without a fleet.
 type fleetTerm struct {
 	charge  *steer.Charge
-	client  *conn.Client
+	client  *brokers.Client
 	refused string // why the settings are refused; "" where they are not
 	hangup  <-chan struct{}
 }
 
 // followFindings keeps the findings of the merged windows of the fleet until ctx ends, and returns when it has those of the past.
 func (t *fleetTerm) followFindings(ctx context.Context, cfg *controlConfig, to *steer.Suspects, log *slog.Logger) {
-	lc := logs.DefaultLogConfig()
+	lc := brokers.DefaultLogConfig()
 	lc.HeaderKey, lc.Timeout = fleet.HeaderKey, cfg.Fleet.Kafka.Timeout
-	f := &console.Findings{Log: logs.NewLog(t.client.Client, lc), Topic: t.client.Topic(conn.Series), Logger: log,
+	f := &console.Findings{Log: brokers.NewLog(t.client.Client, lc), Topic: t.client.Topic(brokers.Series), Logger: log,
 		Observe: func(list []inference.Finding) { to.Observe(nil, list) }}
 	f.Start(ctx, time.Now().Add(-cfg.Fleet.LookBack).UnixNano())
 }

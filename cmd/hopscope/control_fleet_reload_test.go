@@ -12,9 +12,7 @@ import (
 	"testing"
 	"time"
 
-	logs "github.com/hopscope/hopscope/ingest/kafka"
-	"github.com/hopscope/hopscope/ingest/kafka/conn"
-	"github.com/hopscope/hopscope/ingest/kafka/lead"
+	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
@@ -64,8 +62,8 @@ func TestControlFleetReload(t *testing.T) {
 			}
 		}
 	})
-	b.CreateTopic(b.Prefix+conn.Plans, 1, "cleanup.policy=compact")
-	b.CreateTopic(b.Prefix+conn.Series, 1)
+	b.CreateTopic(b.Prefix+brokers.Plans, 1, "cleanup.policy=compact")
+	b.CreateTopic(b.Prefix+brokers.Series, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	agents := map[string]*pretender{"leaf-1": {}, "leaf-2": {}, "leaf-3": {}}
@@ -201,11 +199,11 @@ func TestControlFleetReload(t *testing.T) {
 func TestStandbyAfterTerm(t *testing.T) {
 	t.Parallel()
 	b := kafkatest.Start(t, kafkatest.Options{})
-	topic := b.Prefix + conn.Plans
+	topic := b.Prefix + brokers.Plans
 	b.CreateTopic(topic, 1, "cleanup.policy=compact")
-	log := logs.NewLog(b.Client(), logs.DefaultLogConfig())
-	cfg := lead.Config{Log: log, Topic: topic, Name: "x" + strings.Repeat("ä", 99), Timeout: 30 * time.Second}
-	s := &steer.Standby{InCharge: inCharge(lead.NewObserver(cfg))}
+	log := brokers.NewLog(b.Client(), brokers.DefaultLogConfig())
+	cfg := brokers.LeadConfig{Log: log, Topic: topic, Name: "x" + strings.Repeat("ä", 99), Timeout: 30 * time.Second}
+	s := &steer.Standby{InCharge: inCharge(brokers.NewObserver(cfg))}
 	says := func(want string) loop.Standby {
 		t.Helper()
 		var x loop.Standby
@@ -213,8 +211,8 @@ func TestStandbyAfterTerm(t *testing.T) {
 		return x
 	}
 	says("nobody has been in charge yet")
-	cfg.Group = logs.NewGroup(b.Client(), log, logs.GroupConfig{Name: b.Prefix + controlGroup, Topics: map[string]int{topic: 1}, Session: time.Minute, Rebalance: 10 * time.Second}, nil)
-	if err := lead.Run(t.Context(), cfg, func(ctx context.Context, term *lead.Term) error {
+	cfg.Group = brokers.NewGroup(b.Client(), log, brokers.GroupConfig{Name: b.Prefix + controlGroup, Topics: map[string]int{topic: 1}, Session: time.Minute, Rebalance: 10 * time.Second}, nil)
+	if err := brokers.Lead(t.Context(), cfg, func(ctx context.Context, term *brokers.Term) error {
 		x := says("is in charge (term 1)")
 		if want := "x" + strings.Repeat("ä", 49); x.InCharge != want {
 			t.Errorf("the one in charge is %q, want %q", x.InCharge, want)

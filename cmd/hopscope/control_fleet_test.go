@@ -19,8 +19,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/ingest"
-	logs "github.com/hopscope/hopscope/ingest/kafka"
-	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
@@ -48,8 +47,8 @@ func TestControlFleet(t *testing.T) {
 	if out, err := program("control", "--config", configs[0]).CombinedOutput(); err == nil || !strings.Contains(string(out), "hopscope kafka topics create") {
 		t.Errorf("without topics: %v\n%s", err, out)
 	}
-	b.CreateTopic(b.Prefix+conn.Plans, 1, "cleanup.policy=compact")
-	b.CreateTopic(b.Prefix+conn.Series, 1)
+	b.CreateTopic(b.Prefix+brokers.Plans, 1, "cleanup.policy=compact")
+	b.CreateTopic(b.Prefix+brokers.Series, 1)
 	life := func(i int) *exec.Cmd {
 		c := program("control", "--config", configs[i])
 		c.Stderr = os.Stderr
@@ -95,9 +94,9 @@ func TestControlFleet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lc := logs.DefaultLogConfig()
+	lc := brokers.DefaultLogConfig()
 	lc.HeaderKey = fleet.HeaderKey
-	if _, err := logs.NewLog(b.Client(), lc).Append(t.Context(), b.Prefix+conn.Series, 0, ingest.Message{Head: []byte("strange"), Value: []byte("strange")}, ingest.Message{Head: whole.Head.Append(nil), Value: whole.Value}); err != nil {
+	if _, err := brokers.NewLog(b.Client(), lc).Append(t.Context(), b.Prefix+brokers.Series, 0, ingest.Message{Head: []byte("strange"), Value: []byte("strange")}, ingest.Message{Head: whole.Head.Append(nil), Value: whole.Value}); err != nil {
 		t.Fatal(err)
 	}
 	s := until(0, "a suspect of the fleet", func(s *loop.Status) bool {

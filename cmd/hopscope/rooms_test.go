@@ -33,10 +33,10 @@ var byName = map[string][]string{
 
 // shared are packages that other rooms may import although their room is not below.
 var shared = map[string][]string{
-	"ingest/kafka/conn": {"sink"},                    // both ends of Kafka connect alike
-	"ingest/peer":       {"p4", "sink"},              // all connections read secrets alike, and hear why they end
-	"ingest/retry":      {"collector", "p4", "sink"}, // all that may pass is tried again in the same way
-	"sink/flock":        {"p4"},                      // what writes a file keeps it to one process, and durable
+	"ingest/kafka": {"sink"},                    // both ends of Kafka connect alike
+	"ingest/peer":  {"p4", "sink"},              // all connections read secrets alike, and hear why they end
+	"ingest/retry": {"collector", "p4", "sink"}, // all that may pass is tried again in the same way
+	"sink/flock":   {"p4"},                      // what writes a file keeps it to one process, and durable
 }
 
 // withInference are the packages of p4 in which plans meet what was seen. The others know plans and packets alone.

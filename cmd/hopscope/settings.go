@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/collector/fleet"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/ingest/afpacket"
-	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/ingest/otlp"
 	"github.com/hopscope/hopscope/ingest/pcapfile"
 	"github.com/hopscope/hopscope/ingest/udp"
@@ -76,7 +76,7 @@ func defaultConfig() config {
 }
 
 // kafkaOf gives where the Kafka of the fleet is.
-func kafkaOf(c *config) conn.Config { return c.Kafka.Config.Config }
+func kafkaOf(c *config) brokers.Config { return c.Kafka.Config.Config }
 
 // readConfig reads the file over the defaults, and gives what is wrong with its values.
 func readConfig(path string) (cfg config, err error) {

@@ -13,8 +13,6 @@ import (
 	"github.com/hopscope/hopscope/internal/kafkatest"
 )
 
-func TestMain(m *testing.M) { kafkatest.Main(m) }
-
 func testLog(b *kafkatest.Broker) *Log {
 	cfg := DefaultLogConfig()
 	cfg.HeaderKey = "h"

@@ -14,7 +14,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/ingest/retry"
 	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/sink"
@@ -69,7 +69,7 @@ func asCollector(_ context.Context, t *testing.T, c Config) error {
 }
 
 // fetch reads the beginning of partition 0 of a topic.
-func fetch(ctx context.Context, c *conn.Client, name string) error {
+func fetch(ctx context.Context, c *brokers.Client, name string) error {
 	topic := c.Topic(name)
 	offsets, err := c.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{topic: {kafka.FirstOffsetOf(0)}}})
 	if err == nil {
@@ -81,17 +81,17 @@ func fetch(ctx context.Context, c *conn.Client, name string) error {
 			err = resp.Error
 		}
 	}
-	return c.Explain(err, conn.Read(topic))
+	return c.Explain(err, brokers.ToRead(topic))
 }
 
-func produce(ctx context.Context, c *conn.Client, name string) error {
+func produce(ctx context.Context, c *brokers.Client, name string) error {
 	topic := c.Topic(name)
 	resp, err := c.Produce(ctx, &kafka.ProduceRequest{Topic: topic, RequiredAcks: kafka.RequireAll,
 		Records: kafka.NewRecordReader(kafka.Record{Key: kafka.NewBytes([]byte("k")), Value: kafka.NewBytes([]byte("v"))})})
 	if err == nil {
 		err = resp.Error
 	}
-	return c.Explain(err, conn.Write(topic))
+	return c.Explain(err, brokers.ToWrite(topic))
 }
 
 // asConsumer joins the group, reads and writes what a consumer does, and commits.
@@ -101,7 +101,7 @@ func asConsumer(ctx context.Context, t *testing.T, c Config) error {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	for _, name := range []string{conn.Windows, conn.Reports, conn.Series, conn.State, conn.Roster} {
+	for _, name := range []string{brokers.Windows, brokers.Reports, brokers.Series, brokers.State, brokers.Roster} {
 		if err := fetch(ctx, client, name); err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func asConsumer(ctx context.Context, t *testing.T, c Config) error {
 			return err
 		}
 	}
-	return asMember(ctx, client, c.Group(), c.Topic(conn.Windows))
+	return asMember(ctx, client, c.Group(), c.Topic(brokers.Windows))
 }
 
 // asControl reads findings and plans, writes plans, and stands for being in charge.
@@ -119,14 +119,14 @@ func asControl(ctx context.Context, t *testing.T, c Config) error {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	if err := errors.Join(fetch(ctx, client, conn.Series), fetch(ctx, client, conn.Plans), produce(ctx, client, conn.Plans)); err != nil {
+	if err := errors.Join(fetch(ctx, client, brokers.Series), fetch(ctx, client, brokers.Plans), produce(ctx, client, brokers.Plans)); err != nil {
 		return err
 	}
-	return asMember(ctx, client, c.Topic("control"), c.Topic(conn.Plans))
+	return asMember(ctx, client, c.Topic("control"), c.Topic(brokers.Plans))
 }
 
 // asMember joins a group, commits an offset of a topic, and leaves.
-func asMember(ctx context.Context, client *conn.Client, group, topic string) error {
+func asMember(ctx context.Context, client *brokers.Client, group, topic string) error {
 	join := func(member string) (*kafka.JoinGroupResponse, error) {
 		r, err := client.JoinGroup(ctx, &kafka.JoinGroupRequest{
 			GroupID: group, SessionTimeout: 6 * time.Second, RebalanceTimeout: 6 * time.Second, MemberID: member, ProtocolType: "consumer",
@@ -148,7 +148,7 @@ func asMember(ctx context.Context, client *conn.Client, group, topic string) err
 		r, err = join(r.MemberID)
 	}
 	if err != nil {
-		return client.Explain(err, conn.Join(group))
+		return client.Explain(err, brokers.ToJoin(group))
 	}
 	s, err := client.SyncGroup(ctx, &kafka.SyncGroupRequest{GroupID: group, GenerationID: r.GenerationID, MemberID: r.MemberID, ProtocolType: "consumer", ProtocolName: "range",
 		Assignments: []kafka.SyncGroupRequestAssignment{{MemberID: r.MemberID, Assignment: kafka.GroupProtocolAssignment{AssignedPartitions: map[string][]int{topic: {0}}}}}})
@@ -156,7 +156,7 @@ func asMember(ctx context.Context, client *conn.Client, group, topic string) err
 		err = s.Error
 	}
 	if err != nil {
-		return client.Explain(err, conn.Join(group))
+		return client.Explain(err, brokers.ToJoin(group))
 	}
 	o, err := client.OffsetCommit(ctx, &kafka.OffsetCommitRequest{GroupID: group, GenerationID: r.GenerationID, MemberID: r.MemberID,
 		Topics: map[string][]kafka.OffsetCommit{topic: {{Partition: 0, Offset: 0}}}})
@@ -164,13 +164,13 @@ func asMember(ctx context.Context, client *conn.Client, group, topic string) err
 		err = o.Topics[topic][0].Error
 	}
 	if errors.Is(err, kafka.TopicAuthorizationFailed) {
-		err = client.Explain(err, conn.Read(topic))
+		err = client.Explain(err, brokers.ToRead(topic))
 	}
 	l, lerr := client.LeaveGroup(ctx, &kafka.LeaveGroupRequest{GroupID: group, Members: []kafka.LeaveGroupRequestMember{{ID: r.MemberID}}})
 	if err == nil && lerr == nil {
 		lerr = l.Error
 	}
-	return client.Explain(errors.Join(err, lerr), conn.Join(group))
+	return client.Explain(errors.Join(err, lerr), brokers.ToJoin(group))
 }
 
 // asConsole reads what the page shows.
@@ -180,7 +180,7 @@ func asConsole(ctx context.Context, t *testing.T, c Config) error {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	return errors.Join(fetch(ctx, client, conn.Series), fetch(ctx, client, conn.Roster))
+	return errors.Join(fetch(ctx, client, brokers.Series), fetch(ctx, client, brokers.Roster))
 }
 
 func asCheck(ctx context.Context, t *testing.T, c Config) error {

@@ -8,7 +8,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 	protoproduce "github.com/segmentio/kafka-go/protocol/produce"
 
-	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/internal/testkit"
 )
@@ -19,7 +19,7 @@ func TestCompressedBatch(t *testing.T) {
 	b := kafkatest.Shared(t)
 	c := of(b)
 	create(t, b, c)
-	for _, topic := range []string{conn.Windows, conn.Reports, conn.Series, conn.State, conn.Roster} {
+	for _, topic := range []string{brokers.Windows, brokers.Reports, brokers.Series, brokers.State, brokers.Roster} {
 		for _, n := range []int{1000, 8 << 20} {
 			var err error
 			testkit.Until(t, "all know the topic "+topic, func() bool {

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference/fleet"
-	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/sink"
 )
 
 // Config says which fleet a member belongs to, and where its Kafka is.
 type Config struct {
-	conn.Config     `yaml:""`
+	brokers.Config  `yaml:""`
 	Fleet           string       `yaml:"fleet" doc:"Name of the fleet: what the points of all its collectors carry as their instance."`
 	Slices          int          `yaml:"slices" doc:"Shares in which windows are merged, a partition each, and so the most consumers that have something to do. All members of a fleet have the same number, which does not change." range:"1..1024"`
 	Reports         string       `yaml:"reports" doc:"Which reports go to consumers one by one: needed (PINT digests, postcards, and those of raw_exporters), all, or none." oneof:"needed|all|none"`
@@ -36,7 +36,7 @@ type topicsConfig struct {
 // DefaultConfig is a fleet on a broker of the same machine.
 func DefaultConfig() Config {
 	return Config{
-		Config: conn.DefaultConfig(), Fleet: "fleet", Slices: 16, Reports: "needed",
+		Config: brokers.DefaultConfig(), Fleet: "fleet", Slices: 16, Reports: "needed",
 		MaxMessageBytes: 900_000, InFlight: 4, DrainBytes: 32 << 20,
 		Topics: topicsConfig{WindowsRetention: 24 * time.Hour, ReportsRetention: 6 * time.Hour, SeriesRetention: 7 * 24 * time.Hour},
 	}

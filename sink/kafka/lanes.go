@@ -13,7 +13,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/hopscope/hopscope/inference/fleet"
-	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	brokers "github.com/hopscope/hopscope/ingest/kafka"
 )
 
 // A broker that takes requests and never answers holds up no partition of another one. There is one request to a partition of a topic at
@@ -127,8 +127,8 @@ func (w *Writer) sendLane(ctx context.Context, c *contents, k laneKey, l *lane, 
 		}
 		f := l.flight
 		l.flight = nil
-		e, ok := errors.AsType[*conn.Error](f.err)
-		never := ok && (e.Kind == conn.TooLarge || e.Kind == conn.Refused)
+		e, ok := errors.AsType[*brokers.Error](f.err)
+		never := ok && (e.Kind == brokers.TooLarge || e.Kind == brokers.Refused)
 		if f.err != nil && !never {
 			return progress, f.err
 		}
@@ -189,9 +189,9 @@ func (w *Writer) patience(l *lane) time.Duration {
 
 func (w *Writer) topic(k laneKey) string {
 	if k.topic == toReports {
-		return w.client.Topic(conn.Reports)
+		return w.client.Topic(brokers.Reports)
 	}
-	return w.client.Topic(conn.Windows)
+	return w.client.Topic(brokers.Windows)
 }
 
 // launch begins a request with records, of which it makes copies.

@@ -15,7 +15,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/fleet/roster"
-	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/ingest/retry"
 )
 
@@ -51,7 +51,7 @@ const clockCosts = "what it counts now goes under wrong times and is not sent"
 type member struct {
 	w     *Writer
 	id    Identity
-	table *conn.Table
+	table *brokers.Table
 
 	extra atomic.Int64 // partitions beyond those that are used
 
@@ -85,7 +85,7 @@ func (w *Writer) Join(ctx context.Context, id Identity) error {
 		w.clock = id.Now
 	}
 	mine, orders := roster.MemberKey(roster.Collector, id.Name), roster.RedrawKey(id.Name)
-	m.table = w.client.NewTable(w.client.Topic(conn.Roster), conn.TableBounds{
+	m.table = w.client.NewTable(w.client.Topic(brokers.Roster), brokers.TableBounds{
 		Keys: 3, Value: 1 << 16, Bytes: 1 << 18, Keep: func(key string) bool { return key == roster.ParamsKey || key == mine || key == orders },
 	})
 	boot := drawBoot()
@@ -154,7 +154,7 @@ func (m *member) syncRoster(ctx context.Context) error {
 // compare reads the roster as it is now.
 func (m *member) compare(ctx context.Context) (fits bool, _ error) {
 	if _, err := m.table.Refresh(ctx); err != nil {
-		if e := (*conn.Error)(nil); errors.As(err, &e) && e.Kind == conn.NoTopic {
+		if e := (*brokers.Error)(nil); errors.As(err, &e) && e.Kind == brokers.NoTopic {
 			return false, &MismatchError{Fleet: m.table.Topic()}
 		}
 		return false, err
@@ -193,12 +193,12 @@ func (m *member) silence() time.Duration { return 3*m.every() + time.Second }
 func (m *member) partitions(ctx context.Context) error {
 	meta, err := m.w.client.Metadata(ctx, &kafka.MetadataRequest{})
 	if err != nil {
-		return m.w.client.Explain(err, conn.Describe(m.w.client.Topic(conn.Windows)))
+		return m.w.client.Explain(err, brokers.ToDescribe(m.w.client.Topic(brokers.Windows)))
 	}
 	extra := 0
 	for _, t := range meta.Topics {
 		short := strings.TrimPrefix(t.Name, m.w.conf.Prefix)
-		if short != conn.Windows && short != conn.Reports || t.Error != nil {
+		if short != brokers.Windows && short != brokers.Reports || t.Error != nil {
 			continue // a sender that writes to it gets the error
 		}
 		n := len(t.Partitions) - m.id.Params.Slices

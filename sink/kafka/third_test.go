@@ -14,7 +14,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	wire "github.com/segmentio/kafka-go/protocol/produce"
 
-	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
@@ -33,7 +33,7 @@ func TestThirdFails(t *testing.T) {
 			for i, most := range []int{100_000, 3000} {
 				c := of(b)
 				c.Prefix += fmt.Sprintf("%d-%d.", together, most)
-				b.CreateTopic(c.Topic(conn.Windows), partitions, fmt.Sprintf("max.message.bytes=%d", most))
+				b.CreateTopic(c.Topic(brokers.Windows), partitions, fmt.Sprintf("max.message.bytes=%d", most))
 				w := open(t, c)
 				folder := refused.Open(t.TempDir(), 1<<20)
 				q := sink.NewQueue(w, sink.DefaultQueueConfig(), sink.QueueOptions{Refused: folder})
@@ -61,7 +61,7 @@ func TestThirdFails(t *testing.T) {
 				took[i] = w.Stats().Requests
 				for part := range partitions {
 					var got []byte
-					for _, m := range b.Read(c.Topic(conn.Windows), part, 0) {
+					for _, m := range b.Read(c.Topic(brokers.Windows), part, 0) {
 						got = append(got, m.Value[0])
 					}
 					if !bytes.Equal(got, want[part]) {
@@ -137,7 +137,7 @@ func TestThirdOfPartitions(t *testing.T) {
 			c := of(b)
 			c.Prefix += fmt.Sprintf("%t-%v.", hangs, x.timeout)
 			c.Slices, c.Timeout = ofTopic, x.timeout
-			topics := []string{conn.Windows, conn.Reports}
+			topics := []string{brokers.Windows, brokers.Reports}
 			for _, topic := range topics {
 				b.CreateTopic(c.Topic(topic), ofTopic)
 			}

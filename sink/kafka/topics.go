@@ -12,7 +12,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/hopscope/hopscope/inference/fleet/roster"
-	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/ingest/retry"
 )
 
@@ -33,12 +33,12 @@ const messageRoom = 1 << 18
 func (c *Config) topics() []topic {
 	message := max(c.MaxMessageBytes+messageRoom, 1<<20)
 	return []topic{
-		{c.Topic(conn.Windows), c.Slices, false, c.Topics.WindowsRetention, message, false},
-		{c.Topic(conn.Reports), c.Slices, false, c.Topics.ReportsRetention, message, false},
-		{c.Topic(conn.Series), 1, false, c.Topics.SeriesRetention, message, false},
-		{c.Topic(conn.State), 2*c.Slices + 1, true, 0, message, false},
-		{c.Topic(conn.Roster), 1, true, 0, message, false},
-		{c.Topic(conn.Plans), 1, true, 0, message, true}, // fleets of earlier versions have none
+		{c.Topic(brokers.Windows), c.Slices, false, c.Topics.WindowsRetention, message, false},
+		{c.Topic(brokers.Reports), c.Slices, false, c.Topics.ReportsRetention, message, false},
+		{c.Topic(brokers.Series), 1, false, c.Topics.SeriesRetention, message, false},
+		{c.Topic(brokers.State), 2*c.Slices + 1, true, 0, message, false},
+		{c.Topic(brokers.Roster), 1, true, 0, message, false},
+		{c.Topic(brokers.Plans), 1, true, 0, message, true}, // fleets of earlier versions have none
 	}
 }
 
@@ -71,7 +71,7 @@ func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(),
 // Admin makes and checks the topics of a fleet.
 type Admin struct {
 	conf   Config
-	client *conn.Client
+	client *brokers.Client
 	params roster.Params
 	needs  time.Duration
 }
@@ -110,7 +110,7 @@ func (a *Admin) Create(ctx context.Context, replace bool) (made []Created, err e
 			Topic: t.name, NumPartitions: t.partitions, ReplicationFactor: replication, ConfigEntries: t.settings(),
 		})
 	}
-	create := func(name string) conn.Op { return conn.Op{ACL: "Create", Resource: "topic", Name: name} }
+	create := func(name string) brokers.Op { return brokers.Op{ACL: "Create", Resource: "topic", Name: name} }
 	resp, err := a.client.CreateTopics(ctx, req)
 	for errors.Is(err, kafka.BrokerNotAvailable) && a.client.Reachable(ctx) && retry.Sleep(ctx, 200*time.Millisecond) {
 		resp, err = a.client.CreateTopics(ctx, req) // the brokers are choosing a controller
@@ -133,7 +133,7 @@ func (a *Admin) Create(ctx context.Context, replace bool) (made []Created, err e
 	}
 	wrote, err := a.writeParams(ctx, replace)
 	if err == nil {
-		made = append(made, Created{a.client.Topic(conn.Roster) + ", key " + roster.ParamsKey, wrote})
+		made = append(made, Created{a.client.Topic(brokers.Roster) + ", key " + roster.ParamsKey, wrote})
 	}
 	return made, err
 }
@@ -162,8 +162,8 @@ func (a *Admin) writeParams(ctx context.Context, replace bool) (wrote bool, _ er
 				continue // until they are read
 			}
 		}
-		e, ok := errors.AsType[*conn.Error](err)
-		if !ok || e.Kind != conn.Passing && e.Kind != conn.NoTopic || !retry.Sleep(ctx, 100*time.Millisecond) {
+		e, ok := errors.AsType[*brokers.Error](err)
+		if !ok || e.Kind != brokers.Passing && e.Kind != brokers.NoTopic || !retry.Sleep(ctx, 100*time.Millisecond) {
 			return false, err
 		}
 	}
@@ -172,17 +172,17 @@ func (a *Admin) writeParams(ctx context.Context, replace bool) (wrote bool, _ er
 // freshTopic is how long a topic that was just created may take until it has a leader and all brokers know.
 const freshTopic = 30 * time.Second
 
-func (a *Admin) table() *conn.Table {
-	return a.client.NewTable(a.client.Topic(conn.Roster), conn.TableBounds{
+func (a *Admin) table() *brokers.Table {
+	return a.client.NewTable(a.client.Topic(brokers.Roster), brokers.TableBounds{
 		Keys: 1, Value: 1 << 16, Bytes: 1 << 17, Keep: func(key string) bool { return key == roster.ParamsKey },
 	})
 }
 
 // compare holds the parameters of the settings against those of the fleet.
-func (a *Admin) compare(table *conn.Table) error { return compareParams(table, &a.params) }
+func (a *Admin) compare(table *brokers.Table) error { return compareParams(table, &a.params) }
 
 // compareParams holds the parameters of a member against those that the roster has.
-func compareParams(table *conn.Table, mine *roster.Params) error {
+func compareParams(table *brokers.Table, mine *roster.Params) error {
 	value, ok := table.Get(roster.ParamsKey)
 	if !ok {
 		return &MismatchError{Fleet: table.Topic()}
@@ -211,7 +211,7 @@ type Deviation struct {
 func (a *Admin) Check(ctx context.Context) (list []Deviation, err error) {
 	meta, err := a.client.Metadata(ctx, &kafka.MetadataRequest{})
 	if err != nil {
-		return nil, a.client.Explain(err, conn.Describe(a.conf.Prefix+"*"))
+		return nil, a.client.Explain(err, brokers.ToDescribe(a.conf.Prefix+"*"))
 	}
 	there := map[string]*kafka.Topic{}
 	for i := range meta.Topics {
@@ -227,7 +227,7 @@ func (a *Admin) Check(ctx context.Context) (list []Deviation, err error) {
 			continue
 		}
 		if have.Error != nil {
-			return list, a.client.Explain(have.Error, conn.Describe(t.name))
+			return list, a.client.Explain(have.Error, brokers.ToDescribe(t.name))
 		}
 		present = append(present, t)
 		list = append(list, a.checkPartitions(t, have)...)
@@ -239,10 +239,10 @@ func (a *Admin) Check(ctx context.Context) (list []Deviation, err error) {
 			return list, err
 		}
 	}
-	roster := a.client.Topic(conn.Roster)
+	roster := a.client.Topic(brokers.Roster)
 	for _, t := range present {
 		switch t.name {
-		case a.client.Topic(conn.Windows):
+		case a.client.Topic(brokers.Windows):
 			more, err := a.checkConsumed(ctx, t)
 			list = append(list, more...)
 			if err != nil {
@@ -296,7 +296,7 @@ func (a *Admin) checkSettings(ctx context.Context, present []*topic) (list []Dev
 		req.Resources = append(req.Resources, kafka.DescribeConfigRequestResource{ResourceType: kafka.ResourceTypeTopic, ResourceName: t.name})
 	}
 	resp, err := a.client.DescribeConfigs(ctx, req)
-	op := func(name string) conn.Op { return conn.Op{ACL: "DescribeConfigs", Resource: "topic", Name: name} }
+	op := func(name string) brokers.Op { return brokers.Op{ACL: "DescribeConfigs", Resource: "topic", Name: name} }
 	if err != nil {
 		return nil, a.client.Explain(err, op(a.conf.Prefix+"*"))
 	}
@@ -343,12 +343,12 @@ func (a *Admin) checkSettings(ctx context.Context, present []*topic) (list []Dev
 		}
 		kept, err := strconv.ParseInt(have["retention.ms"], 10, 64)
 		needed := t.retention
-		if t.name == a.client.Topic(conn.Windows) || t.name == a.client.Topic(conn.Reports) {
+		if t.name == a.client.Topic(brokers.Windows) || t.name == a.client.Topic(brokers.Reports) {
 			needed = max(needed, a.needs)
 		}
 		switch {
 		case err == nil && kept < 0: // for ever
-		case err != nil || kept < a.needs.Milliseconds() && t.name != a.client.Topic(conn.Series):
+		case err != nil || kept < a.needs.Milliseconds() && t.name != a.client.Topic(brokers.Series):
 			add("retention.ms", millis(needed), true, fmt.Sprintf("windows of which late parts are taken for %v are gone before", a.needs))
 		case kept < needed.Milliseconds():
 			add("retention.ms", millis(needed), false, "records are kept for a shorter time than the settings say")
@@ -382,12 +382,12 @@ func (a *Admin) checkConsumed(ctx context.Context, t *topic) (list []Deviation, 
 		// A fresh Kafka makes the topic of offsets when it is first asked for.
 		starting := errors.Is(err, kafka.GroupCoordinatorNotAvailable) || errors.Is(err, kafka.NotCoordinatorForGroup) || errors.Is(err, kafka.GroupLoadInProgress)
 		if !starting || !retry.Sleep(ctx, 200*time.Millisecond) {
-			return nil, a.client.Explain(err, conn.Op{ACL: "Describe", Resource: "group", Name: group})
+			return nil, a.client.Explain(err, brokers.Op{ACL: "Describe", Resource: "group", Name: group})
 		}
 	}
 	offsets, err := a.client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{t.name: first}})
 	if err != nil {
-		return nil, a.client.Explain(err, conn.Describe(t.name))
+		return nil, a.client.Explain(err, brokers.ToDescribe(t.name))
 	}
 	begins := map[int]int64{}
 	for _, p := range offsets.Topics[t.name] {

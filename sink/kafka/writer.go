@@ -17,7 +17,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/fleet/roster"
-	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/ingest/retry"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -25,7 +25,7 @@ import (
 // Writer publishes windows, and single reports. It implements [sink.WindowEncoder], [sink.Diverter] and [sink.Placer].
 type Writer struct {
 	conf   Config
-	client *conn.Client
+	client *brokers.Client
 	member *member // nil before Join
 
 	// clockOff is how far this machine's clock is off the brokers' at least, in ns; positive is ahead. It is 0 as long as
@@ -420,7 +420,7 @@ func (r *record) size() int { return len(r.head) + len(r.value) + recordOverhead
 
 // needsPerson reports whether an error stays until an operator changes a setting.
 func needsPerson(err error) bool {
-	if e, ok := errors.AsType[*conn.Error](err); ok {
+	if e, ok := errors.AsType[*brokers.Error](err); ok {
 		return e.NeedsPerson()
 	}
 	_, differs := errors.AsType[*MismatchError](err)

@@ -15,7 +15,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/fleet/roster"
-	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
@@ -52,7 +52,7 @@ func create(t *testing.T, b *kafkatest.Broker, c Config) {
 	if made, err := a.Create(t.Context(), false); err != nil {
 		t.Fatalf("%v, %v", made, err)
 	}
-	for _, topic := range []string{conn.Windows, conn.Reports, conn.Series, conn.State, conn.Roster} {
+	for _, topic := range []string{brokers.Windows, brokers.Reports, brokers.Series, brokers.State, brokers.Roster} {
 		b.Await(c.Topic(topic))
 	}
 }
@@ -136,7 +136,7 @@ func parts(t *testing.T, b *kafkatest.Broker, c Config) (all [][]fleet.Record) {
 	t.Helper()
 	for i := range c.Slices {
 		var list []fleet.Record
-		for _, m := range b.Read(c.Topic(conn.Windows), i, 0) {
+		for _, m := range b.Read(c.Topic(brokers.Windows), i, 0) {
 			h, err := fleet.ReadHead(m.Header(fleet.HeaderKey))
 			if err != nil {
 				t.Fatal(err)
@@ -275,7 +275,7 @@ func TestDivertToKafka(t *testing.T) {
 			break
 		}
 		first = w.publisher.Boot()
-		reader := w.client.NewTable(c.Topic(conn.Roster), conn.TableBounds{Keys: 10, Value: 1000, Bytes: 10_000})
+		reader := w.client.NewTable(c.Topic(brokers.Roster), brokers.TableBounds{Keys: 10, Value: 1000, Bytes: 10_000})
 		if _, err := reader.Put(t.Context(), roster.RedrawKey("east"), fmt.Appendf(nil, `{"boot":"%d"}`, first)); err != nil {
 			t.Fatal(err)
 		}
@@ -293,7 +293,7 @@ func TestDivertToKafka(t *testing.T) {
 	}
 	for i := range c.Slices {
 		counts, seqs := map[int64]uint64{}, map[uint64]uint64{}
-		for _, m := range b.Read(c.Topic(conn.Reports), i, 0) {
+		for _, m := range b.Read(c.Topic(brokers.Reports), i, 0) {
 			h, err := fleet.ReadHead(m.Header(fleet.HeaderKey))
 			if err != nil {
 				t.Fatal(err)
@@ -360,7 +360,7 @@ func TestLongWindow(t *testing.T) {
 
 	// A topic that takes less than it should: what is too long is refused, and the rest is stored.
 	small := of(kafkatest.Shared(t))
-	b.CreateTopic(small.Topic(conn.Windows), 4, "max.message.bytes=3000")
+	b.CreateTopic(small.Topic(brokers.Windows), 4, "max.message.bytes=3000")
 	create(t, b, small)
 	w = join(t, small, "west")
 	var outs []fleet.Out
@@ -552,7 +552,7 @@ func TestMismatch(t *testing.T) {
 		}
 	}
 	refused(identity(&c, "east"), "hopscope kafka topics create")
-	for _, name := range []string{conn.Windows, conn.Reports, conn.Series, conn.State, conn.Roster} {
+	for _, name := range []string{brokers.Windows, brokers.Reports, brokers.Series, brokers.State, brokers.Roster} {
 		b.CreateTopic(c.Topic(name), 2)
 	}
 	refused(identity(&c, "east"), "hopscope kafka topics create")
@@ -566,7 +566,7 @@ func TestMismatch(t *testing.T) {
 	join(t, c, "east")
 
 	// Partitions can get lost only with their topic, but it may have been made by hand.
-	b.CreateTopic("x"+c.Prefix+conn.Windows, 1)
+	b.CreateTopic("x"+c.Prefix+brokers.Windows, 1)
 	odd := c
 	odd.Prefix = "x" + c.Prefix
 	create(t, b, odd)
@@ -668,7 +668,7 @@ func TestRoster(t *testing.T) {
 	if err := w.Join(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	reader := w.client.NewTable(c.Topic(conn.Roster), conn.TableBounds{Keys: 10, Value: 1000, Bytes: 10_000})
+	reader := w.client.NewTable(c.Topic(brokers.Roster), brokers.TableBounds{Keys: 10, Value: 1000, Bytes: 10_000})
 	said := func() (boot uint64, left bool) {
 		t.Helper()
 		if _, err := reader.Refresh(t.Context()); err != nil {
@@ -715,7 +715,7 @@ func TestRoster(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reading.Close()
-	reader = reading.client.NewTable(c.Topic(conn.Roster), conn.TableBounds{Keys: 10, Value: 1000, Bytes: 10_000})
+	reader = reading.client.NewTable(c.Topic(brokers.Roster), brokers.TableBounds{Keys: 10, Value: 1000, Bytes: 10_000})
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package conn
+package kafka
 
 import (
 	"context"
@@ -76,7 +76,7 @@ func (t *Table) Refresh(ctx context.Context) (changed []string, err error) {
 	defer t.reading.Unlock()
 	seen := map[string]bool{}
 	err = t.refresh(ctx, seen)
-	return slices.Sorted(maps.Keys(seen)), t.c.Explain(err, Read(t.topic))
+	return slices.Sorted(maps.Keys(seen)), t.c.Explain(err, ToRead(t.topic))
 }
 
 func (t *Table) refresh(ctx context.Context, seen map[string]bool) error {
@@ -198,7 +198,7 @@ func (c *Client) Append(ctx context.Context, topic string, partition int, record
 		err = resp.Error
 	}
 	if err != nil {
-		return time.Time{}, c.Explain(err, Write(topic))
+		return time.Time{}, c.Explain(err, ToWrite(topic))
 	}
 	if at := resp.LogAppendTime; at.UnixMilli() > 0 {
 		appended = at

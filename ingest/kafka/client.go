@@ -1,4 +1,4 @@
-package conn
+package kafka
 
 import (
 	"context"
@@ -170,13 +170,13 @@ func (m *mechanism) Start(ctx context.Context) (sasl.StateMachine, []byte, error
 	if err != nil {
 		return nil, nil, &Error{Kind: Login, Err: err}
 	}
-	return &session{state}, first, nil
+	return &login{state}, first, nil
 }
 
-// session says of an error that it is one of the login.
-type session struct{ sasl.StateMachine }
+// login is a login whose errors say that they are of it.
+type login struct{ sasl.StateMachine }
 
-func (s *session) Next(ctx context.Context, challenge []byte) (bool, []byte, error) {
+func (s *login) Next(ctx context.Context, challenge []byte) (bool, []byte, error) {
 	done, response, err := s.StateMachine.Next(ctx, challenge)
 	if err != nil {
 		err = &Error{Kind: Login, Err: err}

@@ -1,4 +1,4 @@
-package lead_test
+package kafka_test
 
 import (
 	"bufio"
@@ -22,16 +22,19 @@ import (
 	client "github.com/segmentio/kafka-go"
 
 	"github.com/hopscope/hopscope/ingest/kafka"
-	"github.com/hopscope/hopscope/ingest/kafka/lead"
 	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 const childEnv = "HOPSCOPE_LEAD_CHILD"
 
-// TestMain is a controller when the environment says so.
-func TestMain(m *testing.M) {
-	if text := os.Getenv(childEnv); text != "" {
+// A process that has the variable of a child in its environment is that controller.
+func init() {
+	asChild = func() bool {
+		text := os.Getenv(childEnv)
+		if text == "" {
+			return false
+		}
 		var c child
 		err := json.Unmarshal([]byte(text), &c)
 		if err == nil {
@@ -41,9 +44,8 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, "error", err)
 			os.Exit(1)
 		}
-		return
+		return true
 	}
-	kafkatest.Main(m)
 }
 
 // child is a controller of one agent, to which it gives a plan as often as it can.
@@ -71,8 +73,8 @@ func (c *child) run() error {
 	log := kafka.NewLog(k, kafka.DefaultLogConfig())
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	group := kafka.NewGroup(k, log, kafka.GroupConfig{Name: c.Group, Topics: map[string]int{c.Topic: 1}, Session: session, Rebalance: session}, logger)
-	cfg := lead.Config{Log: log, Group: group, Topic: c.Topic, Name: c.Name, Timeout: 2 * time.Second, Logger: logger}
-	return lead.Run(ctx, cfg, func(ctx context.Context, t *lead.Term) error {
+	cfg := kafka.LeadConfig{Log: log, Group: group, Topic: c.Topic, Name: c.Name, Timeout: 2 * time.Second, Logger: logger}
+	return kafka.Lead(ctx, cfg, func(ctx context.Context, t *kafka.Term) error {
 		p := push{From: c.Name, Term: t.Number(), Epoch: t.Epoch()}
 		if b := t.Plan(); b != nil {
 			if err := json.Unmarshal(b, &p.Before); err != nil {

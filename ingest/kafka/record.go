@@ -1,4 +1,4 @@
-package lead
+package kafka
 
 import (
 	"cmp"
@@ -17,8 +17,8 @@ const recordVersion = 1
 // topic allows.
 const MaxPlan = 512 << 10
 
-// record is a value of the log.
-type record struct {
+// planRecord is a value of the log.
+type planRecord struct {
 	Version    int             `json:"version"`
 	Term       uint64          `json:"term"`
 	Generation int             `json:"generation"`
@@ -30,15 +30,15 @@ type record struct {
 
 // key is that of all records of a writer, so that compaction keeps its last one, and what a member writes that is no longer in charge
 // replaces only what it wrote before.
-func (r *record) key() string { return "plan/" + r.Writer }
+func (r *planRecord) key() string { return "plan/" + r.Writer }
 
 // compare says which of two records is the later one by what their writers knew. Between records that are equal in that, the
 // later one in the log counts.
-func (r *record) compare(b *record) int {
+func (r *planRecord) compare(b *planRecord) int {
 	return cmp.Or(cmp.Compare(r.Term, b.Term), cmp.Compare(r.Generation, b.Generation))
 }
 
-func (r *record) message() (ingest.Message, error) {
+func (r *planRecord) message() (ingest.Message, error) {
 	value, err := json.Marshal(r)
 	return ingest.Message{Key: []byte(r.key()), Value: value}, err
 }
@@ -46,14 +46,14 @@ func (r *record) message() (ingest.Message, error) {
 var errRecord = errors.New("it is no record of a plan")
 
 // readRecord reads a message; without an error it may still be nil, for a key that was taken away.
-func readRecord(m *ingest.Message) (*record, error) {
+func readRecord(m *ingest.Message) (*planRecord, error) {
 	if m.Value == nil {
 		return nil, nil
 	}
 	if len(m.Value) > 2*MaxPlan {
 		return nil, fmt.Errorf("%w: it has %d bytes", errRecord, len(m.Value))
 	}
-	var r record
+	var r planRecord
 	if err := json.Unmarshal(m.Value, &r); err != nil {
 		return nil, fmt.Errorf("%w: %w", errRecord, err)
 	}
@@ -76,14 +76,14 @@ const (
 type history struct {
 	term  uint64 // the highest
 	epoch uint32 // the highest
-	last  *record
+	last  *planRecord
 	keys  map[string]bool // that have a value
 }
 
 // maxKeys bounds what a hostile writer can make a member hold.
 const maxKeys = 1 << 16
 
-func (h *history) add(key string, r *record) {
+func (h *history) add(key string, r *planRecord) {
 	if r == nil {
 		delete(h.keys, key)
 		return

@@ -1,12 +1,4 @@
-// Package lead elects one of several members, and keeps the plan in force where the next one finds it: in a compacted topic of
-// one partition. The owner of the partition in a group of consumers is in charge.
-//
-// The group decides, and no clock does. Before anything leaves a member it writes the plan and its epoch to the log
-// ([Term.Put]), or asks ([Term.Holds]), and both set the group's offset, which the group takes from the owner of the partition
-// alone. A member that stood still, and does not know yet that it was given up, is refused. What it had asked for before it
-// stood still may leave it later; it has an epoch below those of its successor, which began above all that stand in the log, and
-// devices refuse it.
-package lead
+package kafka
 
 import (
 	"context"
@@ -20,8 +12,8 @@ import (
 	"github.com/hopscope/hopscope/ingest/retry"
 )
 
-// Config says what a member needs.
-type Config struct {
+// LeadConfig says what a candidate for being in charge needs.
+type LeadConfig struct {
 	Log     ingest.Log
 	Group   ingest.Group // that shares out partition 0 of the topic, and nothing else
 	Topic   string
@@ -32,7 +24,7 @@ type Config struct {
 }
 
 // complete gives settings that leave nothing out.
-func (c Config) complete() *Config {
+func (c LeadConfig) complete() *LeadConfig {
 	if c.Hold == 0 {
 		c.Hold = 30 * time.Second
 	}
@@ -42,15 +34,15 @@ func (c Config) complete() *Config {
 	return &c
 }
 
-// Run is a member until ctx ends or work returns: work is called each time that this member comes to be in charge, one call at a
-// time. Its context ends when the member is not in charge any more, and nothing may leave then. An error of work that is not of
-// the end of its context is that of Run.
+// Lead stands for being in charge until ctx ends or work returns: work is called each time that this member comes to be in charge,
+// one call at a time. Its context ends when the member is not in charge any more, and nothing may leave then. An error of work that
+// is not of the end of its context is that of Lead.
 //
 // The term goes on when others come and go, as long as the group gives the partition to the same member again.
-func Run(ctx context.Context, cfg Config, work func(ctx context.Context, t *Term) error) error {
+func Lead(ctx context.Context, cfg LeadConfig, work func(ctx context.Context, t *Term) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	m := &member{ctx: ctx, cfg: cfg.complete(), work: work, end: cancel}
+	m := &candidate{ctx: ctx, cfg: cfg.complete(), work: work, end: cancel}
 	err := cfg.Group.Run(ctx, m)
 	cancel()
 	if m.term != nil {
@@ -61,10 +53,10 @@ func Run(ctx context.Context, cfg Config, work func(ctx context.Context, t *Term
 	return errors.Join(err, m.err)
 }
 
-// member receives the calls of the group. But for err it has one user, the group's goroutine.
-type member struct {
+// candidate receives the calls of the group. But for err it has one user, the group's goroutine.
+type candidate struct {
 	ctx  context.Context // of Run
-	cfg  *Config
+	cfg  *LeadConfig
 	work func(ctx context.Context, t *Term) error
 	end  context.CancelFunc
 
@@ -77,7 +69,7 @@ type member struct {
 }
 
 // Assigned begins a term, or goes on with it.
-func (m *member) Assigned(g *ingest.Generation) {
+func (m *candidate) Assigned(g *ingest.Generation) {
 	ours := len(g.Partitions[m.cfg.Topic]) > 0
 	if m.stop != nil {
 		m.stop()
@@ -109,14 +101,14 @@ func (m *member) Assigned(g *ingest.Generation) {
 }
 
 // watch ends the term with its generation.
-func (m *member) watch(t *Term, g *ingest.Generation) {
+func (m *candidate) watch(t *Term, g *ingest.Generation) {
 	m.last = g.ID
 	stop := context.AfterFunc(g.Lost, func() { t.cancel(fmt.Errorf("%w: %w", ErrLost, context.Cause(g.Lost))) })
 	m.stop = func() { stop() }
 }
 
 // Revoke keeps the term until the next owner of the partition is known. Meanwhile nothing leaves, since the group confirms nothing.
-func (m *member) Revoke(ctx context.Context, g *ingest.Generation) {
+func (m *candidate) Revoke(ctx context.Context, g *ingest.Generation) {
 	t := m.term
 	if t == nil || len(g.Partitions[m.cfg.Topic]) == 0 {
 		return
@@ -138,7 +130,7 @@ func (m *member) Revoke(ctx context.Context, g *ingest.Generation) {
 }
 
 // run takes over and works.
-func (m *member) run(t *Term) {
+func (m *candidate) run(t *Term) {
 	failed := func(err error) bool {
 		if t.ctx.Err() == nil {
 			m.cfg.Logger.Warn("taking over failed, trying again", "topic", m.cfg.Topic, "error", err.Error())

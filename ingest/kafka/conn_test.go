@@ -1,4 +1,4 @@
-package conn
+package kafka
 
 import (
 	"context"
@@ -14,8 +14,6 @@ import (
 	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/internal/testkit"
 )
-
-func TestMain(m *testing.M) { kafkatest.Main(m) }
 
 // of gives settings for the broker's address and the topics of the test.
 func of(b *kafkatest.Broker) Config {
@@ -47,7 +45,7 @@ func put(c *Client, value string) error {
 	if err == nil {
 		err = resp.Error
 	}
-	return c.Explain(err, Write(topic))
+	return c.Explain(err, ToWrite(topic))
 }
 
 func wants(t *testing.T, err error, kind Kind, words ...string) {

@@ -1,4 +1,4 @@
-package lead_test
+package kafka_test
 
 import (
 	"context"
@@ -13,14 +13,13 @@ import (
 
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/ingest/kafka"
-	"github.com/hopscope/hopscope/ingest/kafka/lead"
 	"github.com/hopscope/hopscope/internal/kafkatest"
 )
 
 // candidate is a member in this process.
 type candidate struct {
 	group *kafka.Group
-	terms chan *lead.Term
+	terms chan *kafka.Term
 	stop  func() error
 }
 
@@ -31,11 +30,11 @@ func stand(t *testing.T, b *kafkatest.Broker, name string) *candidate {
 	topic := b.Prefix + "plans"
 	// Heartbeats are so rare that a member that was given up does not learn it in this test.
 	group := kafka.NewGroup(k, log, kafka.GroupConfig{Name: b.Prefix + "control", Topics: map[string]int{topic: 1}, Session: time.Minute, Rebalance: 10 * time.Second}, nil)
-	c := &candidate{group: group, terms: make(chan *lead.Term, 10)}
+	c := &candidate{group: group, terms: make(chan *kafka.Term, 10)}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- lead.Run(ctx, lead.Config{Log: log, Group: group, Topic: topic, Name: name, Timeout: 2 * time.Second}, func(ctx context.Context, term *lead.Term) error {
+		done <- kafka.Lead(ctx, kafka.LeadConfig{Log: log, Group: group, Topic: topic, Name: name, Timeout: 2 * time.Second}, func(ctx context.Context, term *kafka.Term) error {
 			c.terms <- term
 			<-ctx.Done()
 			return nil
@@ -60,20 +59,20 @@ func TestFenced(t *testing.T) {
 	b := kafkatest.Shared(t)
 	topic := b.Prefix + "plans"
 	b.CreateTopic(topic, 1, "cleanup.policy=compact")
-	put := func(term *lead.Term, epoch uint32, plan string) error {
+	put := func(term *kafka.Term, epoch uint32, plan string) error {
 		return term.Put(t.Context(), epoch, json.RawMessage(plan))
 	}
-	watch := lead.NewObserver(lead.Config{Log: kafka.NewLog(b.Client(), kafka.DefaultLogConfig()), Topic: topic, Timeout: time.Minute})
-	leads := func(want lead.Leader) {
+	watch := kafka.NewObserver(kafka.LeadConfig{Log: kafka.NewLog(b.Client(), kafka.DefaultLogConfig()), Topic: topic, Timeout: time.Minute})
+	leads := func(want kafka.Leader) {
 		t.Helper()
 		if got, err := watch.Leader(t.Context()); err != nil || got != want {
 			t.Errorf("who looks on sees %+v, %v, want %+v", got, err, want)
 		}
 	}
-	leads(lead.Leader{})
+	leads(kafka.Leader{})
 	one := stand(t, b, "one")
 	first := <-one.terms
-	leads(lead.Leader{Name: "one", Term: 1})
+	leads(kafka.Leader{Name: "one", Term: 1})
 	if first.Epoch() != 0 || first.Plan() != nil || first.Number() != 1 {
 		t.Errorf("the first term begins with epoch %d and plan %s, and is number %d", first.Epoch(), first.Plan(), first.Number())
 	}
@@ -180,7 +179,7 @@ func TestTermOfSilentGroup(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	causes, begun, done := make(chan error, 1), make(chan struct{}), make(chan error, 1)
 	go func() {
-		done <- lead.Run(ctx, lead.Config{Log: log, Group: g, Topic: topic, Name: "one", Timeout: time.Minute, Hold: 50 * time.Millisecond}, func(ctx context.Context, _ *lead.Term) error {
+		done <- kafka.Lead(ctx, kafka.LeadConfig{Log: log, Group: g, Topic: topic, Name: "one", Timeout: time.Minute, Hold: 50 * time.Millisecond}, func(ctx context.Context, _ *kafka.Term) error {
 			begun <- struct{}{}
 			<-ctx.Done()
 			causes <- context.Cause(ctx)
@@ -190,7 +189,7 @@ func TestTermOfSilentGroup(t *testing.T) {
 	for range 2 {
 		<-begun
 		g.again <- struct{}{}
-		if err := <-causes; !errors.Is(err, lead.ErrLost) || !strings.Contains(err.Error(), "nothing was heard from the group") {
+		if err := <-causes; !errors.Is(err, kafka.ErrLost) || !strings.Contains(err.Error(), "nothing was heard from the group") {
 			t.Errorf("the term ends with %v", err)
 		}
 		g.again <- struct{}{}

@@ -1,4 +1,4 @@
-package lead
+package kafka
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/ingest/kafka"
 )
 
 // ErrLost is the cause of the end of a term: another member is in charge, or may be.
@@ -18,7 +17,7 @@ var ErrLost = errors.New("another member of the fleet is in charge, or may be")
 
 // Term is the time in which one member is in charge. Its methods may be called from anywhere.
 type Term struct {
-	cfg    *Config
+	cfg    *LeadConfig
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when the work of the term has ended
@@ -26,15 +25,15 @@ type Term struct {
 	turn chan struct{} // one writes at a time
 	next int64         // offset up to which the log was read
 	log  history
-	base uint32 // the highest epoch of the members in charge before
-	mine record // what was written last
+	base uint32     // the highest epoch of the members in charge before
+	mine planRecord // what was written last
 
 	mu      sync.Mutex
 	gen     *ingest.Generation // nil while the group shares out anew
 	changed chan struct{}      // closed when gen changes
 }
 
-func newTerm(ctx context.Context, cfg *Config, g *ingest.Generation) *Term {
+func newTerm(ctx context.Context, cfg *LeadConfig, g *ingest.Generation) *Term {
 	t := &Term{cfg: cfg, done: make(chan struct{}), turn: make(chan struct{}, 1), gen: g, changed: make(chan struct{})}
 	t.ctx, t.cancel = context.WithCancelCause(ctx)
 	t.turn <- struct{}{}
@@ -111,7 +110,7 @@ func (t *Term) explain(err error) error {
 	switch {
 	case t.ctx.Err() != nil:
 		return errors.Join(context.Cause(t.ctx), err)
-	case err != nil && kafka.Lost(err):
+	case err != nil && Lost(err):
 		err = errors.Join(ErrLost, err)
 		t.cancel(err)
 	}
@@ -155,7 +154,7 @@ func (t *Term) confirm(ctx context.Context) error {
 			return err
 		}
 		err = g.Commit(ctx, t.cfg.Topic, 0, t.next)
-		if err == nil || !kafka.Lost(err) || g.Lost.Err() != nil {
+		if err == nil || !Lost(err) || g.Lost.Err() != nil {
 			return err
 		}
 		// The group may share out anew, which the heartbeat of this member has not heard yet. What comes of it says whether the
@@ -201,7 +200,7 @@ func (t *Term) put(ctx context.Context, epoch uint32, plan []byte) error {
 		if err != nil {
 			return err
 		}
-		r := record{Version: recordVersion, Term: t.mine.Term, Generation: g.ID, From: t.cfg.Name, Writer: t.mine.Writer, Epoch: epoch, Plan: plan}
+		r := planRecord{Version: recordVersion, Term: t.mine.Term, Generation: g.ID, From: t.cfg.Name, Writer: t.mine.Writer, Epoch: epoch, Plan: plan}
 		m, err := r.message()
 		if err != nil {
 			return err
@@ -253,7 +252,7 @@ func (t *Term) read(ctx context.Context, to int64) (err error) {
 
 // read adds what the log has from one offset to another, and gives the one that comes next. After an error that is the first, and
 // what was read until then comes again.
-func (c *Config) read(ctx context.Context, from, to int64, into *history) (next int64, err error) {
+func (c *LeadConfig) read(ctx context.Context, from, to int64, into *history) (next int64, err error) {
 	r := c.Log.Reader(c.Topic, 0, from)
 	failed := func(err error) {
 		c.Logger.Warn("the plans of the fleet cannot be read, trying again", "error", err.Error())

@@ -1,4 +1,4 @@
-package conn
+package kafka
 
 import (
 	"context"
@@ -73,17 +73,17 @@ type Op struct {
 	Name     string
 }
 
-// Write, Read, Describe and Join are operations that need an ACL each.
-func Write(topic string) Op { return Op{"Write", "topic", topic} }
+// ToWrite, ToRead, ToDescribe and ToJoin are operations that need an ACL each.
+func ToWrite(topic string) Op { return Op{"Write", "topic", topic} }
 
-// Read is reading the records of a topic.
-func Read(topic string) Op { return Op{"Read", "topic", topic} }
+// ToRead is reading the records of a topic.
+func ToRead(topic string) Op { return Op{"Read", "topic", topic} }
 
-// Describe is asking for partitions and settings of a topic.
-func Describe(topic string) Op { return Op{"Describe", "topic", topic} }
+// ToDescribe is asking for partitions and settings of a topic.
+func ToDescribe(topic string) Op { return Op{"Describe", "topic", topic} }
 
-// Join is being a member of a group, and committing its offsets.
-func Join(group string) Op { return Op{"Read", "group", group} }
+// ToJoin is being a member of a group, and committing its offsets.
+func ToJoin(group string) Op { return Op{"Read", "group", group} }
 
 func (o Op) String() string {
 	return fmt.Sprintf("%s %s %s", strings.ToLower(o.ACL), o.Resource, o.Name)
@@ -108,12 +108,12 @@ func (c *Client) Explain(err error, do Op) error {
 		}
 		return &out
 	}
-	if lost(err) || errors.Is(err, context.DeadlineExceeded) {
+	if noPlace(err) || errors.Is(err, context.DeadlineExceeded) {
 		if topic, cause := c.cause(do); cause != nil {
 			if e := (*Error)(nil); errors.As(cause, &e) {
 				return c.Explain(e, do)
 			}
-			if topic || !lost(cause) {
+			if topic || !noPlace(cause) {
 				err = cause
 			}
 		}
@@ -127,7 +127,7 @@ func (c *Client) Explain(err error, do Op) error {
 	case errors.Is(err, kafka.SASLAuthenticationFailed), errors.Is(err, kafka.UnsupportedSASLMechanism), errors.Is(err, kafka.IllegalSASLState):
 		e.Kind, e.Fix = Login, c.loginFix()
 	case errors.Is(err, protocol.ErrNoLeader), errors.Is(err, kafka.BrokerNotAvailable):
-	case lost(err):
+	case noPlace(err):
 		e.Kind, e.Err = NoTopic, errors.New("the topic, or the partition, is not there")
 		e.Fix = "create it with: hopscope kafka topics create"
 	case errors.Is(err, kafka.MessageSizeTooLarge), errors.Is(err, kafka.RecordListTooLarge):
@@ -167,8 +167,8 @@ func bare(err error) error {
 	}
 }
 
-// lost reports whether kafka-go did not know where to send a request.
-func lost(err error) bool {
+// noPlace reports whether kafka-go did not know where to send a request.
+func noPlace(err error) bool {
 	return errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition) || errors.Is(err, protocol.ErrNoLeader) ||
 		errors.Is(err, kafka.UnknownTopicOrPartition) || errors.Is(err, kafka.BrokerNotAvailable)
 }

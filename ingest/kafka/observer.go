@@ -1,4 +1,4 @@
-package lead
+package kafka
 
 import (
 	"context"
@@ -15,14 +15,14 @@ type Leader struct {
 
 // Observer reads which member is in charge, and takes no part in the election. Its methods may be called from anywhere.
 type Observer struct {
-	cfg  *Config
+	cfg  *LeadConfig
 	turn chan struct{} // one reads at a time
 	next int64         // offset up to which the log was read
 	log  history
 }
 
 // NewObserver observes the log of members. It needs no group.
-func NewObserver(cfg Config) *Observer {
+func NewObserver(cfg LeadConfig) *Observer {
 	o := &Observer{cfg: cfg.complete(), turn: make(chan struct{}, 1)}
 	o.turn <- struct{}{}
 	return o

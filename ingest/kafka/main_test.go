@@ -1,0 +1,16 @@
+package kafka_test
+
+import (
+	"testing"
+
+	"github.com/hopscope/hopscope/internal/kafkatest"
+)
+
+// asChild runs this process as a controller of its own, if a test started it as one, and reports whether it did.
+var asChild = func() bool { return false }
+
+func TestMain(m *testing.M) {
+	if !asChild() {
+		kafkatest.Main(m)
+	}
+}
