@@ -17,7 +17,7 @@ import (
 	"github.com/hopscope/hopscope/inference/congestion"
 	"github.com/hopscope/hopscope/inference/latency"
 	"github.com/hopscope/hopscope/inference/names"
-	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/inference/survey"
 )
@@ -277,16 +277,16 @@ func (c *DigestConfig) digests(opt *DigestInputs, shards int, sites *Sites) (d s
 		}
 		plans = append(plans, p)
 	}
-	model := func(s *pint.Scheme) (m *pathtrace.Model) {
+	model := func(s *pint.Scheme) (m *prior.Model) {
 		if n == nil || err != nil {
 			return nil
 		}
-		routing := map[string]pathtrace.Routing{"any": pathtrace.None, "distance": pathtrace.Distance, "ecmp": pathtrace.ECMP, "weights": pathtrace.Weights}[c.Routing]
+		routing := map[string]prior.Routing{"any": prior.None, "distance": prior.Distance, "ecmp": prior.ECMP, "weights": prior.Weights}[c.Routing]
 		var weights [][2]uint32
-		if routing == pathtrace.Weights {
+		if routing == prior.Weights {
 			weights = n.Weights
 		}
-		m, err = pathtrace.NewModel(pathtrace.Config{
+		m, err = prior.NewModel(prior.Config{
 			Scheme: s, Nodes: n.Nodes, Links: n.Links, Routing: routing, Weights: weights, Ends: sets, Confidence: c.Confidence,
 			MemoryBytes: int(c.MemoryBytes / int64(shards)),
 		})
@@ -294,7 +294,7 @@ func (c *DigestConfig) digests(opt *DigestInputs, shards int, sites *Sites) (d s
 	}
 	d.Mininet, d.Tofino = model(pint.Mininet()), model(pint.Tofino(c.TofinoHigh))
 	for _, p := range plans {
-		x := shard.DigestPlan{Plan: p, Models: make([]*pathtrace.Model, len(p.Queries)), Loads: make([]*congestion.Tracker, len(p.Queries))}
+		x := shard.DigestPlan{Plan: p, Models: make([]*prior.Model, len(p.Queries)), Loads: make([]*congestion.Tracker, len(p.Queries))}
 		for i := range p.Queries {
 			switch q := &p.Queries[i]; {
 			case q.Aggregation == pint.Static && q.Value == pint.NodeValue:

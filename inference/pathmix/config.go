@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
 // What a field of Config that is zero stands for.
@@ -38,17 +38,17 @@ type Config struct {
 
 // check completes c with defaults and reports everything that is wrong with it.
 func (c *Config) check() error {
-	network := pathtrace.Network{Scheme: c.Scheme, Nodes: c.Nodes, Links: c.Links, Ends: c.Ends}
+	network := prior.Network{Scheme: c.Scheme, Nodes: c.Nodes, Links: c.Links, Ends: c.Ends}
 	problems := network.Problems("pathmix")
 	bad := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf("pathmix: "+format, args...))
 	}
-	pathtrace.Fallback(&c.Confidence, defaultConfidence)
-	pathtrace.Fallback(&c.Unmodelled, defaultUnmodelled)
-	pathtrace.Fallback(&c.Candidates, defaultCandidates)
-	pathtrace.Fallback(&c.Paths, defaultPaths)
-	pathtrace.Fallback(&c.Digests, defaultDigests)
-	pathtrace.Fallback(&c.Steps, defaultSteps)
+	prior.Fallback(&c.Confidence, defaultConfidence)
+	prior.Fallback(&c.Unmodelled, defaultUnmodelled)
+	prior.Fallback(&c.Candidates, defaultCandidates)
+	prior.Fallback(&c.Paths, defaultPaths)
+	prior.Fallback(&c.Digests, defaultDigests)
+	prior.Fallback(&c.Steps, defaultSteps)
 	if !(c.Confidence > 0.5 && c.Confidence < 1) {
 		bad("confidence %v: want above 0.5, below 1", c.Confidence)
 	}
@@ -88,7 +88,7 @@ func NewModel(c Config) (*Model, error) {
 	// Some dialects fill wide digests with few distinct values. Ten bits of evidence are in each of them.
 	m.bits = float64(min(c.Scheme.Width(), 10))
 	if c.Links != nil {
-		m.first, m.peers = pathtrace.Neighbours[uint16](len(m.nodes), c.Links)
+		m.first, m.peers = prior.Neighbours[uint16](len(m.nodes), c.Links)
 	}
 	return m, nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
 // grid is a network of rows of nodes, each linked with the next ones in its row and its column.
@@ -46,7 +47,7 @@ func BenchmarkVerify(b *testing.B) {
 				b.Run(fmt.Sprintf("vectors=%v/hops=%d/instances=%d", vectors, hops, instances), func(b *testing.B) {
 					scheme := benchScheme(b, 8, instances, vectors)
 					nodes, links := grid(2, 64)
-					m, err := NewModel(Config{Scheme: scheme, Nodes: nodes, Links: links, Routing: Distance})
+					m, err := prior.NewModel(prior.Config{Scheme: scheme, Nodes: nodes, Links: links, Routing: prior.Distance})
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -81,12 +82,12 @@ func BenchmarkUndecided(b *testing.B) {
 	nodes, links := grid(13, 58)
 	for _, c := range []struct {
 		name    string
-		routing Routing
-	}{{"links", None}, {"distance", Distance}} {
+		routing prior.Routing
+	}{{"links", prior.None}, {"distance", prior.Distance}} {
 		for _, width := range [][2]int{{1, 1}, {8, 2}} {
 			b.Run(fmt.Sprintf("%s/bits=%dx%d", c.name, width[1], width[0]), func(b *testing.B) {
 				scheme := benchScheme(b, width[0], width[1], false)
-				m, err := NewModel(Config{Scheme: scheme, Nodes: nodes, Links: links, Routing: c.routing})
+				m, err := prior.NewModel(prior.Config{Scheme: scheme, Nodes: nodes, Links: links, Routing: c.routing})
 				if err != nil {
 					b.Fatal(err)
 				}

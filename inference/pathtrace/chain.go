@@ -9,7 +9,7 @@ import (
 // spread leaves at every hop only neighbours of what the hops beside it can be, in one sweep in each direction. It reports
 // whether it did something. What there was no credit for stays noted for the next time.
 func (t *Tracer) spread(tr *trace) bool {
-	done := !tr.paired && t.m.dist != nil && t.pair(tr)
+	done := !tr.paired && t.m.Dist != nil && t.pair(tr)
 	for h := 0; tr.toRight>>h != 0; h++ {
 		h += bits.TrailingZeros64(tr.toRight >> h)
 		if h == tr.k-1 {
@@ -38,7 +38,7 @@ func (t *Tracer) spread(tr *trace) bool {
 // Where digests are narrow more of them count as few, because it takes longer until they are fewer, and more digests share the
 // work.
 func (t *Tracer) affords(tr *trace, h int) bool {
-	return tr.size[h] <= 256>>min(t.m.config.Scheme.Width(), 3) || tr.wide && tr.credit > 0
+	return tr.size[h] <= 256>>min(t.m.Config.Scheme.Width(), 3) || tr.wide && tr.credit > 0
 }
 
 // revise keeps those candidates of hop to that are next to a candidate of hop from. What it removes was no neighbour of any
@@ -68,7 +68,7 @@ func (t *Tracer) reduce(tr *trace, from, to int) bool {
 	clear(reach)
 	for i, w := range source {
 		for ; w != 0; w &= w - 1 {
-			for _, x := range m.neighbours(uint16(i<<6 + bits.TrailingZeros64(w))) {
+			for _, x := range m.Neighbours(uint16(i<<6 + bits.TrailingZeros64(w))) {
 				reach[x>>6] |= 1 << (x & 63)
 			}
 		}
@@ -76,7 +76,7 @@ func (t *Tracer) reduce(tr *trace, from, to int) bool {
 	for i, w := range row {
 		reach[i] &= w
 	}
-	pure := m.dist == nil || tr.known == 0 || !t.keepDistant(tr, to, reach)
+	pure := m.Dist == nil || tr.known == 0 || !t.keepDistant(tr, to, reach)
 	t.intersect(tr, to, reach)
 	return pure
 }
@@ -87,7 +87,7 @@ func (t *Tracer) reachable(tr *trace, source []uint64, to int) {
 	for i, w := range row {
 	candidates:
 		for ; w != 0; w &= w - 1 {
-			for _, x := range t.m.neighbours(uint16(i<<6 + bits.TrailingZeros64(w))) {
+			for _, x := range t.m.Neighbours(uint16(i<<6 + bits.TrailingZeros64(w))) {
 				if has(source, x) {
 					continue candidates
 				}
@@ -107,7 +107,7 @@ func (t *Tracer) reachable(tr *trace, source []uint64, to int) {
 // removed some.
 func (t *Tracer) keepDistant(tr *trace, h int, set []uint64) (removed bool) {
 	a, b := bits.TrailingZeros64(tr.known), bits.Len64(tr.known)-1
-	exact := t.m.routed
+	exact := t.m.Routed
 	if !exact {
 		if before := tr.known & (1<<h - 1); before != 0 {
 			a = bits.Len64(before) - 1
@@ -116,7 +116,7 @@ func (t *Tracer) keepDistant(tr *trace, h int, set []uint64) (removed bool) {
 			b = h + bits.TrailingZeros64(after)
 		}
 	}
-	rowA, rowB := t.m.distances(tr.node[a]), t.m.distances(tr.node[b])
+	rowA, rowB := t.m.Distances(tr.node[a]), t.m.Distances(tr.node[b])
 	da, db := uint8(max(a-h, h-a)), uint8(max(b-h, h-b))
 	for i := range set {
 		for w := set[i]; w != 0; w &= w - 1 {
@@ -169,9 +169,9 @@ func (t *Tracer) near(tr *trace, h, other int) bool {
 	for i, w := range row {
 	candidates:
 		for ; w != 0; w &= w - 1 {
-			distances := t.m.distances(uint16(i<<6 + bits.TrailingZeros64(w)))
+			distances := t.m.Distances(uint16(i<<6 + bits.TrailingZeros64(w)))
 			for _, u := range list {
-				if d := distances[u]; d == hops || d < hops && !t.m.routed {
+				if d := distances[u]; d == hops || d < hops && !t.m.Routed {
 					continue candidates
 				}
 			}

@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
 // sparse is a wide area network: a ring with some chords.
-func sparse(r *rand.Rand, v int) Config {
-	c := Config{}
+func sparse(r *rand.Rand, v int) prior.Config {
+	c := prior.Config{}
 	for u := range v {
 		c.Nodes = append(c.Nodes, uint32(5000+3*u))
 		c.Links = append(c.Links, [2]int32{int32(u), int32((u + 1) % v)})
@@ -22,26 +23,26 @@ func sparse(r *rand.Rand, v int) Config {
 }
 
 // shortestPath draws one of the shortest paths between two random nodes that has some number of hops.
-func shortestPath(r *rand.Rand, m *Model, from, to int, k int) []uint32 {
-	v := len(m.nodes)
+func shortestPath(r *rand.Rand, m *prior.Model, from, to int, k int) []uint32 {
+	v := len(m.Nodes)
 	for {
 		s, e := uint16(r.IntN(v)), uint16(r.IntN(v))
 		if from >= 0 {
 			s, e = uint16(from), uint16(to)
 		}
-		if m.distance(s, e) != k-1 {
+		if m.Distance(s, e) != k-1 {
 			continue
 		}
-		path := []uint32{m.nodes[s]}
+		path := []uint32{m.Nodes[s]}
 		for u := s; u != e; {
 			var next []uint16
-			for _, w := range m.neighbours(u) {
-				if m.distance(w, e) == m.distance(u, e)-1 {
+			for _, w := range m.Neighbours(u) {
+				if m.Distance(w, e) == m.Distance(u, e)-1 {
 					next = append(next, w)
 				}
 			}
 			u = next[r.IntN(len(next))]
-			path = append(path, m.nodes[u])
+			path = append(path, m.Nodes[u])
 		}
 		return path
 	}
@@ -53,13 +54,13 @@ type lab struct {
 	r      *rand.Rand
 	seed   uint64
 	scheme *pint.Scheme
-	m      *Model
+	m      *prior.Model
 	tracer *Tracer
 	flow   Flow
 	events [numEvents]int
 }
 
-func newLab(t *testing.T, seed uint64, bits, instances int, routing Routing) *lab {
+func newLab(t *testing.T, seed uint64, bits, instances int, routing prior.Routing) *lab {
 	r := rand.New(rand.NewPCG(seed, 3))
 	c := sparse(r, 150)
 	p := pint.Published(bits)
@@ -69,7 +70,7 @@ func newLab(t *testing.T, seed uint64, bits, instances int, routing Routing) *la
 		t.Fatal(err)
 	}
 	c.Scheme, c.Routing = scheme, routing
-	m, err := NewModel(c)
+	m, err := prior.NewModel(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func (l *lab) twoPaths(round int) (a, b []uint32) {
 func eachLab(t *testing.T, rounds int, test func(l *lab, round int)) {
 	seed := rand.Uint64()
 	for round := range rounds {
-		test(newLab(t, seed+uint64(round), []int{8, 8, 4}[round%3], []int{2, 1, 2}[round%3], Routing(round%3)), round/3)
+		test(newLab(t, seed+uint64(round), []int{8, 8, 4}[round%3], []int{2, 1, 2}[round%3], prior.Routing(round%3)), round/3)
 	}
 }
 
@@ -248,7 +249,7 @@ func TestForged(t *testing.T) {
 		if s.Events[Untraceable] < 2 || s.Events[Ignored] < 10000 || s.Undecided > 1 || s.Bytes > 1<<20 {
 			t.Fatalf("seed %d: %+v", l.seed, s)
 		}
-		if s.Steps > 20000*uint64(l.m.config.Work) {
+		if s.Steps > 20000*uint64(l.m.Config.Work) {
 			t.Fatalf("seed %d: %d steps", l.seed, s.Steps)
 		}
 	})
@@ -279,11 +280,11 @@ func TestLoop(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 9))
 	for _, loops := range []bool{false, true} {
-		c := Config{Scheme: benchScheme(t, 8, 2, false), Nodes: []uint32{1, 2, 3, 4, 5, 6, 7, 8}, Loops: loops}
+		c := prior.Config{Scheme: benchScheme(t, 8, 2, false), Nodes: []uint32{1, 2, 3, 4, 5, 6, 7, 8}, Loops: loops}
 		for u := range int32(8) {
 			c.Links = append(c.Links, [2]int32{u, (u + 1) % 8})
 		}
-		m, err := NewModel(c)
+		m, err := prior.NewModel(c)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,9 +32,9 @@ func (t *Tracer) contradicted(f *Flow, tr *trace) Event {
 	}
 	f.state.restarts += min(1, ^f.state.restarts)
 	f.state.against += min(1, ^f.state.against)
-	if window := t.m.config.Window; len(tr.recent) == window {
+	if window := t.m.Config.Window; len(tr.recent) == window {
 		if path := t.sample(f, tr); path != nil {
-			return t.learnt(f, tr, path, 1-t.m.config.Confidence)
+			return t.learnt(f, tr, path, 1-t.m.Config.Confidence)
 		}
 		tr.samplings++
 		tr.recent = tr.recent[:copy(tr.recent, tr.recent[window/4:])] // no further attempt before the window is full again
@@ -94,7 +94,7 @@ func (t *Tracer) replay(f *Flow, tr *trace) bool {
 func (t *Tracer) sample(f *Flow, tr *trace) []uint16 {
 	n := len(tr.recent)
 	random := uint64(tr.recent[n-1].id)<<32 | uint64(tr.recent[0].id)
-	credit := sampleWork * t.m.config.Work
+	credit := sampleWork * t.m.Config.Work
 	for try := 0; try < samples && credit > 0; try++ {
 		random = random*6364136223846793005 + 1442695040888963407
 		at, step := int(random>>33)%n, 1
@@ -158,7 +158,7 @@ func (t *Tracer) trace(f *Flow, k int, digests []packet, all bool, credit *int) 
 		if tr.complete && len(tr.witnesses) == 0 {
 			return nil
 		}
-		if path, share := t.best(f, tr); tr.complete && share >= t.m.config.Confidence {
+		if path, share := t.best(f, tr); tr.complete && share >= t.m.Config.Confidence {
 			return slices.Clone(path)
 		}
 	}

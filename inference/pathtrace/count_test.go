@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
 // The weight of all paths is what an enumeration finds, or more where loops are left out.
@@ -18,7 +19,7 @@ func TestWeight(t *testing.T) {
 	}
 	for round := range 300 {
 		v, k := 2+r.IntN(5), 1+r.IntN(6)
-		c := Config{Scheme: scheme, Nodes: make([]uint32, v)}
+		c := prior.Config{Scheme: scheme, Nodes: make([]uint32, v)}
 		for u := range c.Nodes {
 			c.Nodes[u] = uint32(u)
 		}
@@ -31,10 +32,10 @@ func TestWeight(t *testing.T) {
 					}
 				}
 			}
-			c.Routing = Routing(mode - 1)
+			c.Routing = prior.Routing(mode - 1)
 		}
-		c.Loops = c.Routing == None && r.IntN(2) == 0
-		m, err := NewModel(c)
+		c.Loops = c.Routing == prior.None && r.IntN(2) == 0
+		m, err := prior.NewModel(c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,8 +53,8 @@ func TestWeight(t *testing.T) {
 			}
 		}
 		visit(0)
-		got := math.Exp2(m.space(k).weight)
-		if exact := c.Links == nil || c.Loops || c.Routing != None || k < 4; got < want-1e-6 || exact && math.Abs(got-want) > 1e-6 {
+		got := math.Exp2(m.Space(k).Weight)
+		if exact := c.Links == nil || c.Loops || c.Routing != prior.None || k < 4; got < want-1e-6 || exact && math.Abs(got-want) > 1e-6 {
 			t.Fatalf("seed %d round %d: %+v, %d hops: weight %v, want %v", seed, round, c, k, got, want)
 		}
 	}

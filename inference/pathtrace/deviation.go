@@ -57,9 +57,9 @@ func (t *Tracer) Deviation(f *Flow, dst []uint32) (d deviation, ok bool) {
 	d.Path, d.Wrong = append(dst, path...), r.astray()
 	if d.Kind == missingLink {
 		for h := 1; h < len(path); h++ {
-			u, ok := t.m.index[path[h-1]]
-			w, okToo := t.m.index[path[h]]
-			if ok && okToo && !t.m.linked(u, w) {
+			u, ok := t.m.Index[path[h-1]]
+			w, okToo := t.m.Index[path[h]]
+			if ok && okToo && !t.m.Linked(u, w) {
 				d.Wrong |= 3 << (h - 1)
 			}
 		}
@@ -89,7 +89,7 @@ func (t *Tracer) stands(f *Flow, x *loose, path []uint32, astray uint64) bool {
 	if r.hops() != x.k {
 		return false
 	}
-	s, old := t.m.config.Scheme, r.path()
+	s, old := t.m.Config.Scheme, r.path()
 	differ := astray
 	for h := range path {
 		if path[h] != old[h] {
@@ -155,7 +155,7 @@ func (t *Tracer) deviated(f *Flow, l *digestLog, x *loose) (Event, bool) {
 				t.distrust(r.path(), at)
 			}
 		}
-		if h > 0 && !m.linked(x.node[h-1], x.node[h]) {
+		if h > 0 && !m.Linked(x.node[h-1], x.node[h]) {
 			t.distrust(r.path(), h-1)
 			t.distrust(r.path(), h)
 		}
@@ -183,12 +183,12 @@ func (t *Tracer) kindOf(f *Flow, x *loose, astray uint64) deviationKind {
 		return unknownNode
 	}
 	for h := 1; h < k; h++ {
-		if !m.linked(x.node[h-1], x.node[h]) {
+		if !m.Linked(x.node[h-1], x.node[h]) {
 			return missingLink
 		}
 	}
-	from, to := m.end(f.Ingress), m.end(f.Egress)
-	if m.routed && m.distance(x.node[0], x.node[k-1]) != k-1 || from != nil && !has(from, x.node[0]) || to != nil && !has(to, x.node[k-1]) {
+	from, to := m.End(f.Ingress), m.End(f.Egress)
+	if m.Routed && m.Distance(x.node[0], x.node[k-1]) != k-1 || from != nil && !has(from, x.node[0]) || to != nil && !has(to, x.node[k-1]) {
 		return detour
 	}
 	return noDeviation
@@ -207,12 +207,12 @@ func (t *Tracer) silent(x *loose, first uint64) bool {
 		}
 		n++
 	}
-	return float64(n)*t.m.bits >= 12
+	return float64(n)*t.m.Bits >= 12
 }
 
 // room is how much memory is left for known paths.
 func (t *Tracer) room() int {
-	return t.m.config.MemoryBytes - t.reserved - t.slab.bytes - t.logBytes
+	return t.m.Config.MemoryBytes - t.reserved - t.slab.bytes - t.logBytes
 }
 
 // resized takes in a digest that no known path explains, of another number of hops than those that are kept.

@@ -2,7 +2,7 @@
 // al., "PINT: Probabilistic In-band Network Telemetry", SIGCOMM 2020, section 4.2, with everything that is known about the
 // network as a prior.
 //
-// A [Model] holds what is known: the coding scheme, the nodes V, and, each of them optional, the links, that paths are shortest
+// A [prior.Model] holds what is known: the coding scheme, the nodes V, and, each of them optional, the links, that paths are shortest
 // paths, that switches spread flows evenly over their next hops, and sets of nodes where flows enter or leave. A [Tracer] holds
 // the flows of one goroutine. [Tracer.Add] takes digests in one by one and returns what each of them did. [Tracer.Path] returns
 // the path, or the hops that are known so far. [Tracer.Candidates] returns what every hop can still be, with probabilities.
@@ -20,7 +20,7 @@
 //     unknown.
 //   - Links are known: those candidates stay that have a neighbour among the candidates of the hop before and another one
 //     among those of the hop behind. Hops with few candidates are compared by their distance first.
-//   - A path visits a node once, unless Config.Loops says otherwise.
+//   - A path visits a node once, unless prior.Config.Loops says otherwise.
 //
 // As soon as there may be evidence enough, a depth-first search goes through the paths that are left, from known hops on
 // along links. It ends with the complete list of them, or it stops when it has found several. These are kept as witnesses
@@ -29,12 +29,12 @@
 //
 // # Posterior
 //
-// At first, all paths of the model are equally likely that have the number of hops which the digest came with. With [ECMP],
+// At first, all paths of the model are equally likely that have the number of hops which the digest came with. With [prior.ECMP],
 // all pairs of ends are equally likely instead, and each switch divides the probability evenly among its next hops. Besides,
-// with the probability Config.Unmodelled, the path is one that the model does not know. The digests of such a path are
+// with the probability prior.Config.Unmodelled, the path is one that the model does not know. The digests of such a path are
 // random, so that every digest with a writer takes Width bits (10 at most) from its probability.
 //
-// A path is known when its posterior is at least Config.Confidence. Where a network has loops, the number of its paths is not
+// A path is known when its posterior is at least prior.Config.Confidence. Where a network has loops, the number of its paths is not
 // known. Walks that do not turn back are counted in their place; there are more of these, so that the stated confidence is less
 // than it could be. Where all paths of the model are equally likely and a flow takes one of them, its known path is never wrong,
 // because the right one is never excluded. A known path can be wrong if the flow takes a path that the model does not have. It
@@ -64,7 +64,7 @@
 // error may have come up since then, if all nodes that the map has between these neighbours were confirmed by flows of four
 // sources, too. The table of places has a fixed size, 2^16 entries at most.
 //
-// Digests are kept until the path is certain, at most Config.Window of them and within a quarter of the memory; without them,
+// Digests are kept until the path is certain, at most prior.Config.Window of them and within a quarter of the memory; without them,
 // marks stay. If digests contradict the published path, its confidence falls by half with each, sixteen that agree make up for
 // it, and those hops are marked anew that may be to blame. Then the digests are weighed again for a path that need not be the
 // map's: from hop to hop it follows a link, but may jump to any node (1 in 128), and its node may have an id that is not known
@@ -103,8 +103,8 @@
 // # Cost
 //
 // A digest of a known path costs the hashes of its writers: 45 to 60 ns for 5 to 59 hops and one instance. While a path is not
-// known, Config.Work bounds the average cost of searches; everything else takes some microseconds a digest with 754 nodes. A
+// known, prior.Config.Work bounds the average cost of searches; everything else takes some microseconds a digest with 754 nodes. A
 // known path of 59 hops takes 304 bytes besides the 44 of its Flow. An undecided flow takes a bitset of V for each hop, and 48
 // bytes for each digest of the window; a flow whose path is not certain yet takes 16 bytes for each of these. The search for
-// deviations may cost sixteen times Config.Work on average.
+// deviations may cost sixteen times prior.Config.Work on average.
 package pathtrace

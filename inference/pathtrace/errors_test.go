@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
 // Where the map is wrong, no path is ever published without a mark that is not the right one, and nearly all flows are published
@@ -30,7 +31,7 @@ func TestMapErrors(t *testing.T) {
 		{"TTL 254", func(_ *lab, path []uint32) ([]uint32, uint64, int) { return path, 1, 1 }},
 		{"detour by a node elsewhere", func(l *lab, path []uint32) ([]uint32, uint64, int) {
 			for h := l.r.IntN(len(path)); ; {
-				if id := l.m.nodes[l.r.IntN(len(l.m.nodes))]; !slices.Contains(path, id) {
+				if id := l.m.Nodes[l.r.IntN(len(l.m.Nodes))]; !slices.Contains(path, id) {
 					path[h] = id
 					return path, 0, 0
 				}
@@ -38,7 +39,7 @@ func TestMapErrors(t *testing.T) {
 		}},
 	} {
 		seed := rand.Uint64()
-		for _, routing := range []Routing{None, Distance} {
+		for _, routing := range []prior.Routing{prior.None, prior.Distance} {
 			const flows = 300
 			l := newLab(t, seed, 8, 2, routing)
 			told, deviations := 0, 0
@@ -83,7 +84,7 @@ func shifted(s *pint.Scheme, id uint32, path []uint32, skipped int) (digest uint
 
 // Many flows that confirm a place of the map take its mark away sooner.
 func TestTrust(t *testing.T) {
-	l := newLab(t, rand.Uint64(), 8, 2, Distance)
+	l := newLab(t, rand.Uint64(), 8, 2, prior.Distance)
 	path := shortestPath(l.r, l.m, -1, 0, 9)
 	needed := func(flows int) (sum int) {
 		for range flows {
@@ -127,8 +128,8 @@ func TestExperience(t *testing.T) {
 		many.agreed(uint32(n) * 2654435761)
 		one.agreed(7)
 	}
-	if one.guard() < touched/2 {
-		t.Errorf("8000 flows of one source leave a share of errors of %.2g, want %.2g at least", one.guard(), touched/2)
+	if one.guard() < prior.Touched/2 {
+		t.Errorf("8000 flows of one source leave a share of errors of %.2g, want %.2g at least", one.guard(), prior.Touched/2)
 	}
 	if many.guard() > 1e-3 {
 		t.Errorf("8000 flows of as many sources leave a share of errors of %.2g, want 0.001 at most", many.guard())
@@ -136,8 +137,8 @@ func TestExperience(t *testing.T) {
 	for range 200 {
 		many.contradicted++
 	}
-	if many.guard() != touched {
-		t.Errorf("200 contradicted flows of 8200 give a share of errors of %.2g, want %v", many.guard(), touched)
+	if many.guard() != prior.Touched {
+		t.Errorf("200 contradicted flows of 8200 give a share of errors of %.2g, want %v", many.guard(), prior.Touched)
 	}
 }
 
@@ -149,7 +150,7 @@ func TestErrorsInMidLife(t *testing.T) {
 	seed := rand.Uint64()
 	wrong, told := 0, 0
 	for round := range uint64(12) {
-		l := newLab(t, seed+round, 8, 2, Distance)
+		l := newLab(t, seed+round, 8, 2, prior.Distance)
 		for range 2500 {
 			l.flow.Source = l.r.Uint32()
 			path := shortestPath(l.r, l.m, -1, 0, 7)
@@ -162,7 +163,7 @@ func TestErrorsInMidLife(t *testing.T) {
 			t.Fatalf("seed %d: the share of errors is believed to be %.2g, want 0.01 at most", seed, g)
 		}
 		moved := map[uint32]uint32{}
-		for _, id := range l.m.nodes {
+		for _, id := range l.m.Nodes {
 			if l.r.IntN(20) == 0 {
 				moved[id] = 5000 + id
 			}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
 // Six switches, of which some are linked, and a flow that enters at 11, with a digest of 4 bits in each packet.
@@ -13,7 +14,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	model, err := pathtrace.NewModel(pathtrace.Config{
+	model, err := prior.NewModel(prior.Config{
 		Scheme: scheme,
 		Nodes:  []uint32{11, 12, 13, 14, 15, 16},
 		Links:  [][2]int32{{0, 1}, {0, 2}, {1, 3}, {2, 3}, {3, 4}, {3, 5}},

@@ -17,7 +17,7 @@ const (
 
 // Writers returns the hops that write into the digest of a packet which passes so many switches, bit i-1 for hop i.
 func (t *Tracer) Writers(id uint32, hops int) (all uint64) {
-	s := t.m.config.Scheme
+	s := t.m.Config.Scheme
 	for inst := range s.Instances() {
 		p := s.Packet(id, inst)
 		all |= s.Writers(&p, hops)
@@ -31,7 +31,7 @@ func (t *Tracer) Kept(f *Flow, id uint32, hops int, digest uint64, tell func(hop
 	if !f.Known() {
 		return
 	}
-	r, s := t.slab.get(f.paths[0]), t.m.config.Scheme
+	r, s := t.slab.get(f.paths[0]), t.m.Config.Scheme
 	if r.hops() != hops {
 		return
 	}
@@ -47,7 +47,7 @@ func (t *Tracer) Kept(f *Flow, id uint32, hops int, digest uint64, tell func(hop
 // can have brought a digest, whichever links of the map it took: not one walk of so many nodes explains it. It is false where no path
 // is known or none of that length, where distances are not known, and where there are too many walks.
 func (t *Tracer) Foreign(f *Flow, id uint32, hops int, digest uint64) bool {
-	if !f.Known() || t.m.dist == nil {
+	if !f.Known() || t.m.Dist == nil {
 		return false
 	}
 	r := t.slab.get(f.paths[0])
@@ -55,13 +55,13 @@ func (t *Tracer) Foreign(f *Flow, id uint32, hops int, digest uint64) bool {
 		return false
 	}
 	path := r.path()
-	from, known := t.m.index[path[0]]
-	to, both := t.m.index[path[hops-1]]
+	from, known := t.m.Index[path[0]]
+	to, both := t.m.Index[path[hops-1]]
 	if !known || !both {
 		return false
 	}
 	w := walks{t: t, hops: hops, to: to, steps: foreignSteps}
-	s := t.m.config.Scheme
+	s := t.m.Config.Scheme
 	for inst := range s.Instances() {
 		p := s.Packet(id, inst)
 		if writers := s.Writers(&p, hops); writers != 0 {
@@ -71,7 +71,7 @@ func (t *Tracer) Foreign(f *Flow, id uint32, hops int, digest uint64) bool {
 	if len(w.parts) == 0 || w.explained(from, 0) {
 		return false
 	}
-	for u := range t.m.nodes {
+	for u := range t.m.Nodes {
 		if u != int(from) && w.apart(uint16(u), from) <= foreignEnds && w.explained(uint16(u), 0) {
 			return false
 		}
@@ -97,29 +97,29 @@ type walkPart struct {
 }
 
 // apart is how many links two nodes are from each other.
-func (w *walks) apart(u, v uint16) int { return int(w.t.m.dist[int(u)*len(w.t.m.nodes)+int(v)]) }
+func (w *walks) apart(u, v uint16) int { return int(w.t.m.Dist[int(u)*len(w.t.m.Nodes)+int(v)]) }
 
 // explained reports whether a walk that goes on with a node at a hop explains the digest.
 func (w *walks) explained(u uint16, h int) bool {
 	m := w.t.m
-	if w.steps--; w.steps <= 0 || w.apart(u, w.to) > w.hops-1-h+foreignEnds || !m.config.Loops && slices.Contains(w.path[:h], u) {
+	if w.steps--; w.steps <= 0 || w.apart(u, w.to) > w.hops-1-h+foreignEnds || !m.Config.Loops && slices.Contains(w.path[:h], u) {
 		return false
 	}
 	w.path[h] = u
 	agrees := true
 	for i := range w.parts {
 		if p := &w.parts[i]; p.writers>>h&1 != 0 {
-			p.rest ^= m.config.Scheme.Value(&p.packet, p.packet.Role(p.writers, h+1), m.nodes[u])
+			p.rest ^= m.Config.Scheme.Value(&p.packet, p.packet.Role(p.writers, h+1), m.Nodes[u])
 			agrees = agrees && (p.rest == 0 || bits.Len64(p.writers) > h+1)
 		}
 	}
 	found := agrees && h == w.hops-1
 	if agrees && !found {
-		found = slices.ContainsFunc(m.neighbours(u), func(v uint16) bool { return w.explained(v, h+1) })
+		found = slices.ContainsFunc(m.Neighbours(u), func(v uint16) bool { return w.explained(v, h+1) })
 	}
 	for i := range w.parts {
 		if p := &w.parts[i]; p.writers>>h&1 != 0 {
-			p.rest ^= m.config.Scheme.Value(&p.packet, p.packet.Role(p.writers, h+1), m.nodes[u])
+			p.rest ^= m.Config.Scheme.Value(&p.packet, p.packet.Role(p.writers, h+1), m.Nodes[u])
 		}
 	}
 	return found

@@ -9,47 +9,48 @@ import (
 	"unsafe"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
 func TestConfig(t *testing.T) {
 	scheme := benchScheme(t, 8, 1, false)
-	good := func() Config {
+	good := func() prior.Config {
 		nodes, links := grid(2, 3)
-		return Config{Scheme: scheme, Nodes: nodes, Links: links}
+		return prior.Config{Scheme: scheme, Nodes: nodes, Links: links}
 	}
 	for _, c := range []struct {
 		name, want string
-		change     func(*Config)
+		change     func(*prior.Config)
 	}{
-		{"no scheme", "no coding scheme", func(c *Config) { c.Scheme = nil }},
-		{"no nodes", "0 nodes", func(c *Config) { c.Nodes, c.Links = nil, nil }},
-		{"same node twice", "node 1000: listed twice", func(c *Config) { c.Nodes[3] = 1000 }},
-		{"link to nowhere", "link 1 from node index 0 to 6", func(c *Config) { c.Links[1] = [2]int32{0, 6} }},
-		{"end that is no node", "ends 0: node index -1", func(c *Config) { c.Ends = [][]int32{{-1}} }},
-		{"routing without links", "routing ecmp without links", func(c *Config) { c.Links, c.Routing = nil, ECMP }},
-		{"routing with loops", "shortest paths have none", func(c *Config) { c.Loops, c.Routing = true, Distance }},
-		{"unknown routing", "routing(9): unknown", func(c *Config) { c.Routing = 9 }},
-		{"confidence", "confidence 1", func(c *Config) { c.Confidence = 1 }},
-		{"unmodelled", "unmodelled -1", func(c *Config) { c.Unmodelled = -1 }},
-		{"hops", "max hops 65", func(c *Config) { c.MaxHops = 65 }},
-		{"window", "window 3", func(c *Config) { c.Window = 3 }},
-		{"memory", "memory 1 bytes", func(c *Config) { c.MemoryBytes = 1 }},
-		{"work", "work 1", func(c *Config) { c.Work = 1 }},
+		{"no scheme", "no coding scheme", func(c *prior.Config) { c.Scheme = nil }},
+		{"no nodes", "0 nodes", func(c *prior.Config) { c.Nodes, c.Links = nil, nil }},
+		{"same node twice", "node 1000: listed twice", func(c *prior.Config) { c.Nodes[3] = 1000 }},
+		{"link to nowhere", "link 1 from node index 0 to 6", func(c *prior.Config) { c.Links[1] = [2]int32{0, 6} }},
+		{"end that is no node", "ends 0: node index -1", func(c *prior.Config) { c.Ends = [][]int32{{-1}} }},
+		{"routing without links", "routing ecmp without links", func(c *prior.Config) { c.Links, c.Routing = nil, prior.ECMP }},
+		{"routing with loops", "shortest paths have none", func(c *prior.Config) { c.Loops, c.Routing = true, prior.Distance }},
+		{"unknown routing", "routing(9): unknown", func(c *prior.Config) { c.Routing = 9 }},
+		{"confidence", "confidence 1", func(c *prior.Config) { c.Confidence = 1 }},
+		{"unmodelled", "unmodelled -1", func(c *prior.Config) { c.Unmodelled = -1 }},
+		{"hops", "max hops 65", func(c *prior.Config) { c.MaxHops = 65 }},
+		{"window", "window 3", func(c *prior.Config) { c.Window = 3 }},
+		{"memory", "memory 1 bytes", func(c *prior.Config) { c.MemoryBytes = 1 }},
+		{"work", "work 1", func(c *prior.Config) { c.Work = 1 }},
 	} {
 		config := good()
 		c.change(&config)
-		if _, err := NewModel(config); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := prior.NewModel(config); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
-	if _, err := NewModel(good()); err != nil {
+	if _, err := prior.NewModel(good()); err != nil {
 		t.Error(err)
 	}
 }
 
 // What cannot be is rejected, counted, and leaves the flow as it was.
 func TestRejected(t *testing.T) {
-	l := newLab(t, 1, 8, 2, None)
+	l := newLab(t, 1, 8, 2, prior.None)
 	path := shortestPath(l.r, l.m, -1, 0, 6)
 	l.until(Decoded, 400, always(path))
 	before, _ := l.tracer.Path(&l.flow, 0, nil)
@@ -70,7 +71,7 @@ func TestRejected(t *testing.T) {
 		t.Errorf("rejected digests changed %+v to %+v", before, after)
 	}
 
-	m, err := NewModel(Config{Scheme: pint.Tofino(false), Nodes: []uint32{1, 2, 3}})
+	m, err := prior.NewModel(prior.Config{Scheme: pint.Tofino(false), Nodes: []uint32{1, 2, 3}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func TestRejected(t *testing.T) {
 
 // A packet id that repeats with its digest is no evidence.
 func TestDuplicate(t *testing.T) {
-	l := newLab(t, 2, 8, 1, None)
+	l := newLab(t, 2, 8, 1, prior.None)
 	path := shortestPath(l.r, l.m, -1, 0, 6)
 	id := uint32(77)
 	digest := l.scheme.Digest(id, path)
@@ -124,10 +125,10 @@ func TestUnknownNode(t *testing.T) {
 
 // Memory is bounded, and flows that have some already keep working.
 func TestMemory(t *testing.T) {
-	l := newLab(t, 3, 8, 2, None)
-	c := l.m.Config()
+	l := newLab(t, 3, 8, 2, prior.None)
+	c := l.m.Config
 	c.MemoryBytes = 1 << 20
-	m, err := NewModel(c)
+	m, err := prior.NewModel(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +170,7 @@ func TestKnownFlowSize(t *testing.T) {
 
 // With a flow whose path is known no digest allocates; nor do new flows, once others were there.
 func TestAllocs(t *testing.T) {
-	l := newLab(t, 4, 8, 2, None)
+	l := newLab(t, 4, 8, 2, prior.None)
 	path := shortestPath(l.r, l.m, -1, 0, 9)
 	run := func() {
 		var f Flow
@@ -202,18 +203,18 @@ func FuzzAdd(f *testing.F) {
 		if len(b) < 2 {
 			return
 		}
-		c := Config{Scheme: testScheme(t, rand.New(rand.NewPCG(1, 2)), int(b[0])%numTestSchemes), Nodes: nodes, Window: 8, Work: 50, Ends: [][]int32{{0, 1}}}
+		c := prior.Config{Scheme: testScheme(t, rand.New(rand.NewPCG(1, 2)), int(b[0])%numTestSchemes), Nodes: nodes, Window: 8, Work: 50, Ends: [][]int32{{0, 1}}}
 		switch b[1] % 5 {
 		case 0:
 			c.Loops = true
 		case 2:
 			c.Links = links
 		case 3:
-			c.Links, c.Routing = links, Distance
+			c.Links, c.Routing = links, prior.Distance
 		case 4:
-			c.Links, c.Routing = links, ECMP
+			c.Links, c.Routing = links, prior.ECMP
 		}
-		m, err := NewModel(c)
+		m, err := prior.NewModel(c)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -83,7 +83,7 @@ func (t *Tracer) Resume(f *Flow, k *Known) {
 	n := 0
 	for i := range k.paths {
 		p := &k.paths[i]
-		if len(p.nodes) > t.m.config.MaxHops {
+		if len(p.nodes) > t.m.Config.MaxHops {
 			continue
 		}
 		ref := t.slab.put(len(p.nodes), t.room())

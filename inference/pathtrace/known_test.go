@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 	"github.com/hopscope/hopscope/inference/state"
 )
 
@@ -20,7 +21,7 @@ func readKnown(b []byte) (*Known, error) {
 
 // A flow whose paths were known to another tracer needs no digest to be shown, and a digest to be verified.
 func TestKnown(t *testing.T) {
-	l := newLab(t, 3, 8, 1, Distance)
+	l := newLab(t, 3, 8, 1, prior.Distance)
 	path := shortestPath(l.r, l.m, -1, -1, 6)
 	for range 300 {
 		l.send(path)
@@ -71,7 +72,7 @@ func TestKnown(t *testing.T) {
 
 // Paths that were written before hops had marks are read, and are marked until digests confirm them anew.
 func TestKnownBeforeMarks(t *testing.T) {
-	l := newLab(t, 4, 8, 2, Distance)
+	l := newLab(t, 4, 8, 2, prior.Distance)
 	path := shortestPath(l.r, l.m, -1, -1, 3)
 	old := []byte{1, 3, 0x80, 0x28, 7, 7}
 	for _, id := range path {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
 // digestLog keeps the last digests of a flow from its first one on, whether a path explains them or not, until its path is
@@ -28,7 +29,7 @@ const maxShared = 64
 // them are given up: they stay marked.
 const logPatience = 8
 
-func (m *Model) logBytes() int { return 16*m.config.Window + 2*pint.MaxHops + 8*maxShared + 128 }
+func logBytes(m *prior.Model) int { return 16*m.Config.Window + 2*pint.MaxHops + 8*maxShared + 128 }
 
 // keep gives a flow a log, if there is memory for it: a quarter at most goes to logs.
 func (t *Tracer) keep(f *Flow, k int) *digestLog {
@@ -36,12 +37,12 @@ func (t *Tracer) keep(f *Flow, k int) *digestLog {
 		return t.logs[f.log-1]
 	}
 	if len(t.idleLogs) == 0 {
-		size, total := t.m.logBytes(), t.m.config.MemoryBytes
+		size, total := logBytes(t.m), t.m.Config.MemoryBytes
 		if logs := (len(t.logs) + 1) * size; logs > total/4 || t.reserved+logs > total-total/4 || t.reserved+t.slab.bytes+logs > total {
 			return nil
 		}
 		t.idleLogs = append(t.idleLogs, uint32(len(t.logs)))
-		t.logs = append(t.logs, &digestLog{ring: make([]packet, 0, t.m.config.Window), shared: make([]uint64, 0, maxShared)})
+		t.logs = append(t.logs, &digestLog{ring: make([]packet, 0, t.m.Config.Window), shared: make([]uint64, 0, maxShared)})
 		t.logBytes += size
 	}
 	last := len(t.idleLogs) - 1
@@ -94,7 +95,7 @@ func (l *digestLog) take(p packet) bool {
 // parted calls each with what every instance of a digest says about a path: the hops that wrote it, and whether the path
 // explains it. Hops whose node is not known explain anything; what they wrote into is left out.
 func (t *Tracer) parted(r record, id uint32, digest uint64, each func(writers uint64, agrees bool)) {
-	s, path, wrong := t.m.config.Scheme, r.path(), r.astray()
+	s, path, wrong := t.m.Config.Scheme, r.path(), r.astray()
 	for inst := range s.Instances() {
 		p := s.Packet(id, inst)
 		w := s.Writers(&p, len(path))
@@ -221,7 +222,7 @@ func (t *Tracer) certify(f *Flow, r record, l *digestLog) Event {
 		t.confirm(f, r)
 		r[recState] &^= unsettled
 		t.discard(f)
-	case l.since > logPatience*uint32(t.m.config.Window):
+	case l.since > logPatience*uint32(t.m.Config.Window):
 		r[recState] &^= unsettled
 		t.discard(f)
 	}
@@ -234,9 +235,9 @@ func (t *Tracer) certify(f *Flow, r record, l *digestLog) Event {
 // strict is how many digests a hop must have written into for its mark to be taken away by this flow alone.
 func (t *Tracer) strict(r record) int {
 	if r.kind() != noDeviation {
-		return t.m.strictAny
+		return t.m.StrictAny
 	}
-	return t.m.strict
+	return t.m.Strict
 }
 
 // recount weighs a newly published path with the digests that are kept, of which those that contradict it count against it.

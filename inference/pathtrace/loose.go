@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
 // Paths that need not be the map's. Each hop is a node of the model that speaks, or a place whose node has another id. From
@@ -55,15 +56,15 @@ type part struct {
 // deviates looks for a path that need not be the map's, in the digests that are kept of a flow whose digests contradict it.
 func (t *Tracer) deviates(f *Flow, l *digestLog) (e Event, ok bool) {
 	m := t.m
-	if len(m.nodes) > maxLoose || l.taken < l.next {
+	if len(m.Nodes) > maxLoose || l.taken < l.next {
 		return 0, false
 	}
-	cost := uint64(l.hops * (len(m.nodes) + len(m.peers)) / 2) // of a turn
+	cost := uint64(l.hops * (len(m.Nodes) + len(m.Peers)) / 2) // of a turn
 	digests := uint64(0)
 	for _, n := range t.stats.Events {
 		digests += n
 	}
-	if t.spent+cost > looseWork*uint64(m.config.Work)*digests+1024*cost {
+	if t.spent+cost > looseWork*uint64(m.Config.Work)*digests+1024*cost {
 		return 0, false
 	}
 	l.next = l.taken + max(2, l.taken/4)
@@ -78,16 +79,16 @@ func (t *Tracer) deviates(f *Flow, l *digestLog) (e Event, ok bool) {
 }
 
 // begin makes x ready for the digests of a log.
-func (x *loose) begin(m *Model, l *digestLog) {
-	s, v := m.config.Scheme, len(m.nodes)
+func (x *loose) begin(m *prior.Model, l *digestLog) {
+	s, v := m.Config.Scheme, len(m.Nodes)
 	x.k = l.hops
 	if n := x.k * v; cap(x.like) < n {
 		x.like, x.forward = make([]float32, n), make([]float64, n)
 		clear(x.agreed[:])
 	}
 	if x.back == nil {
-		x.back, x.next, x.set = make([]float64, v), make([]float64, v), make([]uint64, m.words)
-		x.even, x.turns = m.turns()
+		x.back, x.next, x.set = make([]float64, v), make([]float64, v), make([]uint64, m.Words)
+		x.even, x.turns = turns(m)
 	}
 	x.forget(v)
 	x.like, x.forward = x.like[:x.k*v], x.forward[:x.k*v]
@@ -136,7 +137,7 @@ func (t *Tracer) settleLoose(f *Flow, x *loose) (wrong, turns int) {
 	if right < tellAt || bits.OnesCount64(hops(x.k)&^all) > max(2, x.k/4) {
 		return -1, turns
 	}
-	if !t.m.config.Loops && t.repeats(x) {
+	if !t.m.Config.Loops && t.repeats(x) {
 		return -1, turns
 	}
 	agree, against := 0, 0
@@ -149,7 +150,7 @@ func (t *Tracer) settleLoose(f *Flow, x *loose) (wrong, turns int) {
 			}
 		}
 	}
-	if against*16 > agree || float64(agree)*t.m.bits < 24 {
+	if against*16 > agree || float64(agree)*t.m.Bits < 24 {
 		return -1, turns
 	}
 	return against, turns
@@ -198,14 +199,14 @@ func (t *Tracer) remains(x *loose, p *part, writers uint64) uint32 {
 	rest := p.value
 	for w := writers; w != 0; w &= w - 1 {
 		h := bits.TrailingZeros64(w)
-		rest ^= t.m.config.Scheme.Value(&p.packet, p.packet.Role(p.writers, h+1), t.m.nodes[x.node[h]])
+		rest ^= t.m.Config.Scheme.Value(&p.packet, p.packet.Role(p.writers, h+1), t.m.Nodes[x.node[h]])
 	}
 	return rest
 }
 
 // speak weighs the nodes of each hop by the digests that speak of it alone.
 func (t *Tracer) speak(x *loose) {
-	x.forget(len(t.m.nodes))
+	x.forget(len(t.m.Nodes))
 	sure := x.settled &^ x.held
 	for i := range x.parts {
 		p := &x.parts[i]
@@ -237,18 +238,18 @@ func (t *Tracer) weigh(x *loose, p *part, h int) {
 	for i := range x.set {
 		x.set[i] = ^uint64(0)
 	}
-	if last := len(m.nodes) & 63; last != 0 {
+	if last := len(m.Nodes) & 63; last != 0 {
 		x.set[len(x.set)-1] = 1<<last - 1
 	}
-	m.config.Scheme.Match(x.set, &p.packet, p.packet.Role(p.writers, h+1), m.nodes, want)
-	like := x.like[h*len(m.nodes):][:len(m.nodes)]
+	m.Config.Scheme.Match(x.set, &p.packet, p.packet.Role(p.writers, h+1), m.Nodes, want)
+	like := x.like[h*len(m.Nodes):][:len(m.Nodes)]
 	for i, w := range x.set {
 		for ; w != 0; w &= w - 1 {
 			u := i<<6 + bits.TrailingZeros64(w)
 			if like[u] == 0 {
 				x.agreed[h] = append(x.agreed[h], uint16(u))
 			}
-			like[u] += float32(m.bits + garbled)
+			like[u] += float32(m.Bits + garbled)
 		}
 	}
 	x.base[h] -= garbled
@@ -266,7 +267,7 @@ func (t *Tracer) doubtOne(x *loose) bool {
 		}
 		by := garbled
 		if t.remains(x, p, p.writers) == 0 {
-			by = -t.m.bits
+			by = -t.m.Bits
 		}
 		for w := p.writers; w != 0; w &= w - 1 {
 			score[bits.TrailingZeros64(w)] += by
@@ -289,10 +290,10 @@ func (t *Tracer) doubtOne(x *loose) bool {
 // mixed reports whether the digests of a hop agree with some node so often that packets rather take several paths than meet a
 // node that is not known.
 func (t *Tracer) mixed(x *loose, h int) bool {
-	v := len(t.m.nodes)
+	v := len(t.m.Nodes)
 	for _, u := range x.agreed[h] {
-		n := int(x.like[h*v+int(u)]/float32(t.m.bits+garbled) + 0.5)
-		if n >= 2 && float64(n)*t.m.bits-logChoose(x.told[h], n)-t.m.log2[v] >= 7 {
+		n := int(x.like[h*v+int(u)]/float32(t.m.Bits+garbled) + 0.5)
+		if n >= 2 && float64(n)*t.m.Bits-logChoose(x.told[h], n)-t.m.Log2[v] >= 7 {
 			return true
 		}
 	}

@@ -1,16 +1,20 @@
 package pathtrace
 
-import "math"
+import (
+	"math"
+
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
+)
 
 // turns gives for each node one, and with what probability a path that follows a link goes from there to any one neighbour.
-func (m *Model) turns() (even, turns []float64) {
-	even, turns = make([]float64, len(m.nodes)), make([]float64, len(m.nodes))
+func turns(m *prior.Model) (even, turns []float64) {
+	even, turns = make([]float64, len(m.Nodes)), make([]float64, len(m.Nodes))
 	for u := range even {
 		even[u] = 1
-		if m.first == nil {
+		if m.First == nil {
 			continue
 		}
-		if n := len(m.neighbours(uint16(u))); n > 0 {
+		if n := len(m.Neighbours(uint16(u))); n > 0 {
 			turns[u] = (1 - jumped) / float64(n)
 		}
 	}
@@ -27,7 +31,7 @@ func (x *loose) one(h, v int, u uint16) float64 {
 
 // sum adds up all ways forward and backward, and settles the hops of which one node has nearly all.
 func (t *Tracer) sum(f *Flow, x *loose) {
-	m, v := t.m, len(t.m.nodes)
+	m, v := t.m, len(t.m.Nodes)
 	copy(x.forward[:v], x.even)
 	x.restrict(m, x.forward[:v], f.Ingress)
 	for h := range x.k - 1 {
@@ -35,7 +39,7 @@ func (t *Tracer) sum(f *Flow, x *loose) {
 		for u, p := range x.turns {
 			x.next[u] *= p
 		}
-		m.step(x.forward[(h+1)*v:][:v], x.next, x.even, scale)
+		step(m, x.forward[(h+1)*v:][:v], x.next, x.even, scale)
 	}
 	copy(x.back, x.even)
 	x.restrict(m, x.back, f.Egress)
@@ -44,7 +48,7 @@ func (t *Tracer) sum(f *Flow, x *loose) {
 		x.choose(h, x.forward[h*v:][:v])
 		if h > 0 {
 			scale := 1 / x.weighed(h, x.back)
-			m.step(x.back, x.next, x.turns, scale)
+			step(m, x.back, x.next, x.turns, scale)
 		}
 	}
 }
@@ -97,8 +101,8 @@ func (x *loose) choose(h int, forward []float64) {
 }
 
 // restrict makes nodes unlikely that are not among the ends.
-func (x *loose) restrict(m *Model, to []float64, end uint16) {
-	set := m.end(end)
+func (x *loose) restrict(m *prior.Model, to []float64, end uint16) {
+	set := m.End(end)
 	if set == nil {
 		return
 	}
@@ -112,21 +116,21 @@ func (x *loose) restrict(m *Model, to []float64, end uint16) {
 // step adds to each node what its neighbours have, times its own share, and with a small probability what any node has. The total,
 // times scale, is one, which keeps sums from growing. Forward, a giving node divides what it has among its neighbours; backward, a
 // taking node does.
-func (m *Model) step(to, from, shares []float64, scale float64) {
+func step(m *prior.Model, to, from, shares []float64, scale float64) {
 	jump := jumped / float64(len(to))
-	if m.first == nil {
+	if m.First == nil {
 		jump /= jumped
 	}
 	for u := range to {
 		to[u] = jump
 	}
-	if m.first == nil {
+	if m.First == nil {
 		return
 	}
-	at := m.first[0]
-	for u, end := range m.first[1:] {
+	at := m.First[0]
+	for u, end := range m.First[1:] {
 		sum := 0.0
-		for _, w := range m.peers[at:end] {
+		for _, w := range m.Peers[at:end] {
 			sum += from[w]
 		}
 		to[u] += sum * scale * shares[u]

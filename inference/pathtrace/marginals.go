@@ -18,7 +18,7 @@ func (t *Tracer) marginals(tr *trace) (hops [][]candidate, exact bool) {
 	}
 	sum := 0.0
 	add := func(path []uint16) bool {
-		w := math.Exp2(t.m.logWeight(path))
+		w := math.Exp2(t.m.LogWeight(path))
 		sum += w
 		for h, u := range path {
 			weights[h][u] += w
@@ -39,13 +39,13 @@ func (t *Tracer) marginals(tr *trace) (hops [][]candidate, exact bool) {
 			for i, w := range tr.row(h) {
 				for ; w != 0; w &= w - 1 {
 					u := i<<6 + bits.TrailingZeros64(w)
-					hops[h] = append(hops[h], candidate{t.m.nodes[u], 1 / float64(tr.size[h])})
+					hops[h] = append(hops[h], candidate{t.m.Nodes[u], 1 / float64(tr.size[h])})
 				}
 			}
 			continue
 		}
 		for u, w := range weights[h] {
-			hops[h] = append(hops[h], candidate{t.m.nodes[u], w / sum})
+			hops[h] = append(hops[h], candidate{t.m.Nodes[u], w / sum})
 		}
 		slices.SortFunc(hops[h], func(a, b candidate) int {
 			return cmp.Or(cmp.Compare(b.P, a.P), cmp.Compare(a.Node, b.Node))

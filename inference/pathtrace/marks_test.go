@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
 // sendIf sends the next packet whose writers, instance by instance, are as wanted.
@@ -28,7 +29,7 @@ func (l *lab) sendIf(path []uint32, want func(writers uint64) bool) Event {
 func TestExchangedHopsStayMarked(t *testing.T) {
 	for round := range uint64(20) {
 		seed := rand.Uint64() + round
-		l := newLab(t, seed, 8, 2, Distance)
+		l := newLab(t, seed, 8, 2, prior.Distance)
 		told := shortestPath(l.r, l.m, -1, 0, 9)
 		a := l.r.IntN(8)
 		b := a + 1 + l.r.IntN(8-a)
@@ -50,7 +51,7 @@ func TestExchangedHopsStayMarked(t *testing.T) {
 func TestContradictedHopsStayMarked(t *testing.T) {
 	for round := range uint64(20) {
 		seed := rand.Uint64() + round
-		l := newLab(t, seed, 8, 2, Distance)
+		l := newLab(t, seed, 8, 2, prior.Distance)
 		path := shortestPath(l.r, l.m, -1, 0, 9)
 		for range 300 {
 			l.send(path)
@@ -79,7 +80,7 @@ func TestContradictedHopsStayMarked(t *testing.T) {
 
 // However many flows one source has, they take no mark from the flows of others.
 func TestOneSourceConfirmsNothing(t *testing.T) {
-	l := newLab(t, rand.Uint64(), 8, 2, Distance)
+	l := newLab(t, rand.Uint64(), 8, 2, prior.Distance)
 	path := shortestPath(l.r, l.m, -1, 0, 9)
 	for _, source := range []uint32{0, 7} {
 		for range 400 {
@@ -124,7 +125,7 @@ func TestMarksElsewhere(t *testing.T) {
 					case 2:
 						skipped = 1 + l.r.IntN(2)
 					default:
-						real[h] = l.m.nodes[l.r.IntN(len(l.m.nodes))]
+						real[h] = l.m.Nodes[l.r.IntN(len(l.m.Nodes))]
 					}
 				}
 				began := slices.Equal(real, path) && skipped == 0
@@ -181,8 +182,8 @@ func newShape(t *testing.T, seed uint64, shape string, bits, instances int) *lab
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Scheme, c.Routing = scheme, Routing(seed%3)
-	m, err := NewModel(c)
+	c.Scheme, c.Routing = scheme, prior.Routing(seed%3)
+	m, err := prior.NewModel(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,9 +193,9 @@ func newShape(t *testing.T, seed uint64, shape string, bits, instances int) *lab
 // longest is the number of hops of the longest shortest path, 8 at most.
 func (l *lab) longest() int {
 	most := 0
-	for u := range l.m.nodes {
-		for w := range l.m.nodes {
-			if d := l.m.distance(uint16(u), uint16(w)); d != far {
+	for u := range l.m.Nodes {
+		for w := range l.m.Nodes {
+			if d := l.m.Distance(uint16(u), uint16(w)); d != prior.Far {
 				most = max(most, d)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
 // narrow lets every domain that shrank have its effect on the others, until nothing changes any more or the credit is used
@@ -15,7 +16,7 @@ func (t *Tracer) narrow(tr *trace) {
 		switch {
 		case tr.known&^tr.excluded != 0:
 			t.exclude(tr)
-		case tr.bits >= tr.little && t.m.first != nil && tr.toRight|tr.toLeft != 0 && t.spread(tr):
+		case tr.bits >= tr.little && t.m.First != nil && tr.toRight|tr.toLeft != 0 && t.spread(tr):
 		case tr.toXORs != 0:
 			dirty := tr.toXORs
 			tr.toXORs = 0
@@ -43,11 +44,11 @@ const nearby = 4
 func (t *Tracer) exclude(tr *trace) {
 	fresh := tr.known &^ tr.excluded
 	tr.excluded = tr.known
-	if t.m.config.Loops || t.m.routed { // shortest paths have no loops anyway
+	if t.m.Config.Loops || t.m.Routed { // shortest paths have no loops anyway
 		return
 	}
 	reach := tr.k
-	if t.m.first != nil {
+	if t.m.First != nil {
 		reach = nearby
 	}
 	for ; fresh != 0; fresh &= fresh - 1 {
@@ -70,12 +71,12 @@ func (t *Tracer) peel(tr *trace, x *xor) {
 	if fresh == 0 {
 		return
 	}
-	s := t.m.config.Scheme
+	s := t.m.Config.Scheme
 	p := s.Packet(x.id, int(x.inst))
 	x.unknown &^= fresh
 	for ; fresh != 0; fresh &= fresh - 1 {
 		h := bits.TrailingZeros64(fresh)
-		x.rest ^= s.Value(&p, p.Role(x.writers, h+1), t.m.nodes[tr.node[h]])
+		x.rest ^= s.Value(&p, p.Role(x.writers, h+1), t.m.Nodes[tr.node[h]])
 	}
 }
 
@@ -89,7 +90,7 @@ func (t *Tracer) combine(tr *trace, x *xor) {
 		}
 	case 1:
 		h := bits.TrailingZeros64(x.unknown)
-		s := t.m.config.Scheme
+		s := t.m.Config.Scheme
 		p := s.Packet(x.id, int(x.inst))
 		x.unknown = 0
 		t.match(tr, h, &p, p.Role(x.writers, h+1), x.rest)
@@ -105,9 +106,9 @@ const maxSupport = 13
 // support is generalised arc consistency for a digest with two or more unknown writers. It makes the sets of the XORs that the
 // writers before each one and those after it can have. It leaves alone digests whose writers can make anything.
 func (t *Tracer) support(tr *trace, x *xor) {
-	width := min(t.m.config.Scheme.Width(), maxSupport)
+	width := min(t.m.Config.Scheme.Width(), maxSupport)
 	limit := float64(width) + 1
-	if t.m.first != nil { // searches along links do the rest with less work
+	if t.m.First != nil { // searches along links do the rest with less work
 		limit -= 3
 	}
 	var hops [pint.MaxHops]int
@@ -117,9 +118,9 @@ func (t *Tracer) support(tr *trace, x *xor) {
 		hops[n] = h
 		n++
 		largest = max(largest, int(tr.size[h]))
-		log += t.m.log2[tr.size[h]]
-		if log-t.m.log2[largest] > limit {
-			if t.m.sparse {
+		log += t.m.Log2[tr.size[h]]
+		if log-t.m.Log2[largest] > limit {
+			if t.m.Sparse {
 				t.single(tr, x)
 			}
 			return
@@ -184,17 +185,17 @@ func (t *Tracer) candidateValues(tr *trace, x *xor, hops []int) (values []uint32
 	for i, h := range hops {
 		for j, w := range tr.row(h) {
 			for ; w != 0; w &= w - 1 {
-				ids = append(ids, t.m.nodes[j<<6+bits.TrailingZeros64(w)])
+				ids = append(ids, t.m.Nodes[j<<6+bits.TrailingZeros64(w)])
 			}
 		}
 		start[i+1] = len(ids)
 	}
 	t.ids = ids
 	if cap(t.values) < len(ids) {
-		t.values = make([]uint32, max(len(ids), len(t.m.nodes)))
+		t.values = make([]uint32, max(len(ids), len(t.m.Nodes)))
 	}
 	values = t.values[:len(ids)]
-	s := t.m.config.Scheme
+	s := t.m.Config.Scheme
 	p := s.Packet(x.id, int(x.inst))
 	for i, h := range hops {
 		s.Values(values[start[i]:start[i+1]], &p, p.Role(x.writers, h+1), ids[start[i]:start[i+1]])
@@ -210,17 +211,17 @@ func (t *Tracer) candidateValues(tr *trace, x *xor, hops []int) (values []uint32
 // single keeps the candidates of each unknown writer of a digest that agree with it in those bits which no other writer can
 // change.
 func (t *Tracer) single(tr *trace, x *xor) {
-	s := t.m.config.Scheme
+	s := t.m.Config.Scheme
 	p := s.Packet(x.id, int(x.inst))
 	var constant, varies [pint.MaxHops]uint32 // of each hop's values: one of them, and the bits in which they differ
 	once, twice, rest := uint32(0), uint32(0), x.rest
 	for u := x.unknown; u != 0; u &= u - 1 {
 		h := bits.TrailingZeros64(u)
 		role := p.Role(x.writers, h+1)
-		constant[h] = s.Value(&p, role, t.m.nodes[lowest(tr.row(h))])
+		constant[h] = s.Value(&p, role, t.m.Nodes[prior.Lowest(tr.row(h))])
 		for i, w := range tr.row(h) {
 			for ; w != 0; w &= w - 1 {
-				varies[h] |= s.Value(&p, role, t.m.nodes[i<<6+bits.TrailingZeros64(w)]) ^ constant[h]
+				varies[h] |= s.Value(&p, role, t.m.Nodes[i<<6+bits.TrailingZeros64(w)]) ^ constant[h]
 			}
 		}
 		tr.credit -= int(tr.size[h]) / 2
@@ -242,7 +243,7 @@ func (t *Tracer) single(tr *trace, x *xor) {
 		role, row := p.Role(x.writers, h+1), tr.row(h)
 		for i, w := range row {
 			for ; w != 0; w &= w - 1 {
-				if s.Value(&p, role, t.m.nodes[i<<6+bits.TrailingZeros64(w)])&mask != want {
+				if s.Value(&p, role, t.m.Nodes[i<<6+bits.TrailingZeros64(w)])&mask != want {
 					row[i] &^= w & -w
 					removed++
 				}

@@ -8,16 +8,17 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
 // oracle weighs every sequence of k nodes by the definition of each prior.
 type oracle struct {
-	c    Config
+	c    prior.Config
 	dist [][]int
 	next [][]bool
 }
 
-func newOracle(c Config) *oracle {
+func newOracle(c prior.Config) *oracle {
 	v := len(c.Nodes)
 	o := &oracle{c: c, dist: make([][]int, v), next: make([][]bool, v)}
 	for u := range v {
@@ -61,10 +62,10 @@ func (o *oracle) weight(path []int, f *Flow) float64 {
 			return 0
 		}
 	}
-	if o.c.Routing != None && o.dist[path[0]][path[k-1]] != k-1 {
+	if o.c.Routing != prior.None && o.dist[path[0]][path[k-1]] != k-1 {
 		return 0
 	}
-	if o.c.Routing == ECMP {
+	if o.c.Routing == prior.ECMP {
 		for i, u := range path[:k-1] {
 			n := 0
 			for x := range o.next {
@@ -149,7 +150,7 @@ const numTestSchemes = 8
 
 // unmodelled weighs what the model does not know against one path, for evidence and a sum of weights given as log2.
 func unmodelled(bits, total float64) float64 {
-	return defaultUnmodelled / (1 - defaultUnmodelled) * math.Exp2(total-bits)
+	return prior.DefaultUnmodelled / (1 - prior.DefaultUnmodelled) * math.Exp2(total-bits)
 }
 
 // randomPath draws a path that the oracle allows, by trying.
@@ -178,7 +179,7 @@ func TestPosterior(t *testing.T) {
 		if v > 6 && round%300 != 0 { // the largest ones take long
 			k = min(k, 5)
 		}
-		c := Config{Scheme: scheme, Confidence: []float64{0.6, 0.9, 1 - 1e-6}[r.IntN(3)], Work: 1e6}
+		c := prior.Config{Scheme: scheme, Confidence: []float64{0.6, 0.9, 1 - 1e-6}[r.IntN(3)], Work: 1e6}
 		for _, u := range r.Perm(200)[:v] {
 			c.Nodes = append(c.Nodes, uint32(u))
 		}
@@ -197,9 +198,9 @@ func TestPosterior(t *testing.T) {
 		case 0, 1:
 			c.Loops = r.IntN(2) == 0
 		case 3:
-			c.Routing = Distance
+			c.Routing = prior.Distance
 		case 4:
-			c.Routing = ECMP
+			c.Routing = prior.ECMP
 		}
 		c.Ends = [][]int32{{int32(r.IntN(v))}, {int32(r.IntN(v)), int32(r.IntN(v))}}
 		var f Flow
@@ -212,7 +213,7 @@ func TestPosterior(t *testing.T) {
 		if path == nil {
 			continue
 		}
-		m, err := NewModel(c)
+		m, err := prior.NewModel(c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,18 +240,18 @@ func TestPosterior(t *testing.T) {
 						t.Fatalf("%s: known path %d, want %d", name, s.Nodes, best)
 					}
 				}
-				if share < m.config.Confidence {
+				if share < m.Config.Confidence {
 					t.Fatalf("%s: known with posterior %v", name, share)
 				}
 				break
 			}
 			// What is certain is known as soon as digests speak against paths that the model does not know.
 			state := tr.traces[f.trace-1]
-			if want := m.bits * float64(told(scheme, k, digests)); state.bits != want {
+			if want := m.Bits * float64(told(scheme, k, digests)); state.bits != want {
 				t.Fatalf("%s, %d digests: %v bits of evidence, want %v", name, len(digests), state.bits, want)
 			}
 			other := unmodelled(state.bits, state.total)
-			if share == 1 && 1/(1+other/o.weight(best, &f)) >= m.config.Confidence {
+			if share == 1 && 1/(1+other/o.weight(best, &f)) >= m.Config.Confidence {
 				t.Fatalf("%s: not known with posterior %v", name, share)
 			}
 			got, exact := tr.Candidates(&f)

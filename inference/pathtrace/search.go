@@ -21,7 +21,7 @@ type level struct {
 // that each gets is valid during the call. complete means that there are no other paths.
 func (t *Tracer) search(tr *trace, steps int, each func(path []uint16) bool) (used int, complete bool) {
 	path := t.path[:tr.k]
-	loops := t.m.config.Loops
+	loops := t.m.Config.Loops
 	if !loops {
 		defer t.unuse(tr)
 	}
@@ -32,7 +32,7 @@ func (t *Tracer) search(tr *trace, steps int, each func(path []uint16) bool) (us
 	t.order(tr)
 	n := len(t.levels)
 	if n == 0 {
-		if t.m.shortestByWeight(path) {
+		if t.m.ShortestByWeight(path) {
 			each(path)
 		}
 		return 0, true
@@ -61,7 +61,7 @@ func (t *Tracer) search(tr *trace, steps int, each func(path []uint16) bool) (us
 		case !found:
 			pos--
 		case pos == n-1:
-			if t.m.shortestByWeight(path) && !each(path) {
+			if t.m.ShortestByWeight(path) && !each(path) {
 				complete = false
 				pos = -1
 			}
@@ -94,10 +94,10 @@ func (t *Tracer) place(tr *trace, path []uint16) (first, last int, possible bool
 		}
 		last = h
 	}
-	if t.m.routed && first >= 0 && t.m.distance(path[first], path[last]) != last-first {
+	if t.m.Routed && first >= 0 && t.m.Distance(path[first], path[last]) != last-first {
 		return first, last, false
 	}
-	if t.m.config.Loops {
+	if t.m.Config.Loops {
 		return first, last, true
 	}
 	for k := tr.known; k != 0; k &= k - 1 {
@@ -113,7 +113,7 @@ func (t *Tracer) place(tr *trace, path []uint16) (first, last int, possible bool
 // choose puts the next candidate of a level on a path that fits to it, and reports whether there is one. lo and hi are the
 // outermost hops that have their node already. Every candidate takes one of the steps that are left.
 func (t *Tracer) choose(tr *trace, lv *level, path []uint16, lo, hi int, left *int) bool {
-	m, row, loops := t.m, tr.row(lv.h), t.m.config.Loops
+	m, row, loops := t.m, tr.row(lv.h), t.m.Config.Loops
 	for lv.at < len(lv.list) {
 		u := lv.list[lv.at]
 		lv.at++
@@ -121,10 +121,10 @@ func (t *Tracer) choose(tr *trace, lv *level, path []uint16, lo, hi int, left *i
 		if !has(row, u) || t.used[u] && !loops {
 			continue
 		}
-		if m.routed && lo <= hi && (m.distance(path[lo], u) != max(lo-lv.h, lv.h-lo) || m.distance(path[hi], u) != max(hi-lv.h, lv.h-hi)) {
+		if m.Routed && lo <= hi && (m.Distance(path[lo], u) != max(lo-lv.h, lv.h-lo) || m.Distance(path[hi], u) != max(hi-lv.h, lv.h-hi)) {
 			continue
 		}
-		if m.weights != nil && !m.weights.fits(path, lo, hi, lv.h, u) {
+		if m.Weights != nil && !m.Weights.Fits(path, lo, hi, lv.h, u) {
 			continue
 		}
 		path[lv.h] = u
@@ -147,7 +147,7 @@ func (t *Tracer) unuse(tr *trace) {
 func (t *Tracer) order(tr *trace) {
 	levels := t.levels[:0]
 	defer func() { t.levels = levels }()
-	if t.m.first == nil {
+	if t.m.First == nil {
 		for h := range tr.k {
 			if tr.known>>h&1 == 0 {
 				levels = append(levels, level{h: h, from: -1})
@@ -205,7 +205,7 @@ func (t *Tracer) runs(tr *trace, levels []level) []level {
 		}
 		r := run{lo: h}
 		for ; h < tr.k && tr.known>>h&1 == 0; h++ {
-			r.weight += t.m.log2[tr.size[h]]
+			r.weight += t.m.Log2[tr.size[h]]
 		}
 		r.hi = h - 1
 		runs = append(runs, r)
@@ -250,7 +250,7 @@ func (t *Tracer) attach(tr *trace) {
 			t.next, t.packets = append(t.next, 0), append(t.packets, pint.Packet{})
 			continue
 		}
-		t.next, t.packets = append(t.next, t.levels[at].xors), append(t.packets, t.m.config.Scheme.Packet(x.id, int(x.inst)))
+		t.next, t.packets = append(t.next, t.levels[at].xors), append(t.packets, t.m.Config.Scheme.Packet(x.id, int(x.inst)))
 		t.levels[at].xors = int32(i) + 1
 	}
 }
@@ -260,19 +260,19 @@ func (t *Tracer) enter(tr *trace, pos int) {
 	lv := &t.levels[pos]
 	lv.at = 0
 	if lv.from >= 0 {
-		lv.list = t.m.neighbours(t.path[lv.from])
+		lv.list = t.m.Neighbours(t.path[lv.from])
 	}
 }
 
 // explained reports whether a path explains the digests of a list. Every value takes one of the steps that are left.
 func (t *Tracer) explained(tr *trace, list int32, path []uint16, left *int) bool {
-	s := t.m.config.Scheme
+	s := t.m.Config.Scheme
 	for i := list; i != 0; i = t.next[i-1] {
 		x, p := &tr.xors[i-1], &t.packets[i-1]
 		rest := x.rest
 		for u := x.unknown; u != 0; u &= u - 1 {
 			h := bits.TrailingZeros64(u)
-			rest ^= s.Value(p, p.Role(x.writers, h+1), t.m.nodes[path[h]])
+			rest ^= s.Value(p, p.Role(x.writers, h+1), t.m.Nodes[path[h]])
 			*left--
 		}
 		if rest != 0 {

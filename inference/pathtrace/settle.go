@@ -13,7 +13,7 @@ func (t *Tracer) learn(f *Flow, tr *trace, p packet) Event {
 	} else {
 		tr.strays++
 	}
-	tr.credit = min(tr.credit+t.m.config.Work, maxCredit*t.m.config.Work)
+	tr.credit = min(tr.credit+t.m.Config.Work, maxCredit*t.m.Config.Work)
 	if tr.doubted {
 		return t.confirms(f, tr, p)
 	}
@@ -39,7 +39,7 @@ func (t *Tracer) winnow(tr *trace, p packet) {
 // settle ends a trace if its path is known, or if there is none.
 func (t *Tracer) settle(f *Flow, tr *trace) Event {
 	if !tr.dead && !tr.complete {
-		if _, share := t.best(f, tr); share >= t.m.config.Confidence || len(tr.witnesses) == 0 {
+		if _, share := t.best(f, tr); share >= t.m.Config.Confidence || len(tr.witnesses) == 0 {
 			t.look(tr)
 		}
 	}
@@ -50,7 +50,7 @@ func (t *Tracer) settle(f *Flow, tr *trace) Event {
 		return Pending
 	}
 	path, share := t.best(f, tr)
-	if share < t.m.config.Confidence || !t.replaces(f, tr) {
+	if share < t.m.Config.Confidence || !t.replaces(f, tr) {
 		return Pending
 	}
 	if tr.doubted = f.state.against > 0; tr.doubted {
@@ -67,7 +67,7 @@ func (t *Tracer) look(tr *trace) {
 		return
 	}
 	// The links of hops with many candidates are followed when much credit was saved up, as happens with narrow digests.
-	if t.m.first != nil && tr.toRight|tr.toLeft != 0 && tr.credit > maxSearch*t.m.config.Work {
+	if t.m.First != nil && tr.toRight|tr.toLeft != 0 && tr.credit > maxSearch*t.m.Config.Work {
 		tr.wide = true
 		t.narrow(tr)
 		tr.wide = false
@@ -75,7 +75,7 @@ func (t *Tracer) look(tr *trace) {
 			return
 		}
 	}
-	budget := min(tr.credit, maxSearch*t.m.config.Work)
+	budget := min(tr.credit, maxSearch*t.m.Config.Work)
 	t.found = t.found[:0]
 	used, complete := t.search(tr, budget, func(path []uint16) bool {
 		t.found = append(t.found, path...)
@@ -106,7 +106,7 @@ const maxWitnesses = 4
 // they are (n+1)² to 1: they grow, so that all attempts together hardly end with a wrong path.
 func (t *Tracer) other(f *Flow) float64 {
 	if f.state.against == 0 {
-		return t.m.other
+		return t.m.Other
 	}
 	return 2 * math.Log2(float64(f.state.against)+1)
 }
@@ -120,12 +120,12 @@ const mixture = 6
 // are allowed to be an eighth as frequent.
 func (t *Tracer) confirms(f *Flow, tr *trace, p packet) Event {
 	path, share := t.best(f, tr)
-	if c := tr.space.cover; t.agrees(t.name(path), p.id, p.digest) {
+	if c := tr.space.Cover; t.agrees(t.name(path), p.id, p.digest) {
 		tr.score += math.Log2((1 - c/8) / (1 - c))
 	} else if tr.score -= 3; tr.score < -6 {
 		return t.contradicted(f, tr)
 	}
-	if tr.score < math.Log2(1/(1-t.m.config.Confidence))-mixture || !t.replaces(f, tr) {
+	if tr.score < math.Log2(1/(1-t.m.Config.Confidence))-mixture || !t.replaces(f, tr) {
 		return Pending
 	}
 	return t.learnt(f, tr, path, 1-share)
@@ -138,7 +138,7 @@ func (t *Tracer) best(f *Flow, tr *trace) (path []uint16, share float64) {
 	weight := 0.0
 	for i := 0; i < len(tr.witnesses); i += tr.k {
 		p := tr.witnesses[i : i+tr.k]
-		w := math.Exp2(t.m.logWeight(p))
+		w := math.Exp2(t.m.LogWeight(p))
 		sum += w
 		if w > weight {
 			path, weight = p, w
@@ -159,7 +159,7 @@ func (t *Tracer) replaces(f *Flow, tr *trace) bool {
 	}
 	need := 2.0
 	if tr.explained > 0 {
-		need = max(need, math.Log2(1/(1-t.m.config.Confidence))-mixture)
+		need = max(need, math.Log2(1/(1-t.m.Config.Confidence))-mixture)
 	}
 	return float64(tr.strays) >= need
 }
@@ -179,7 +179,7 @@ func (t *Tracer) learnt(f *Flow, tr *trace, path []uint16, wrong float64) Event 
 	}
 	r := t.slab.get(ref)
 	for h, u := range path {
-		r.path()[h] = t.m.nodes[u]
+		r.path()[h] = t.m.Nodes[u]
 	}
 	r.agree(uint32(tr.active))
 	r.see(tr.seen)

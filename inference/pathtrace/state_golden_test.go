@@ -3,11 +3,12 @@ package pathtrace
 import (
 	"testing"
 
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 func TestKnownOfBefore(t *testing.T) {
-	l := newLab(t, 3, 8, 1, Distance)
+	l := newLab(t, 3, 8, 1, prior.Distance)
 	for _, n := range []int{6, 4} {
 		path := shortestPath(l.r, l.m, -1, -1, n)
 		for range 300 {

@@ -32,7 +32,7 @@ func (t *Tracer) Path(f *Flow, i int, dst []uint32) (s Status, ok bool) {
 	for h := range tr.k {
 		dst = append(dst, 0)
 		if tr.known>>h&1 != 0 {
-			dst[from+h] = t.m.nodes[tr.node[h]]
+			dst[from+h] = t.m.Nodes[tr.node[h]]
 		}
 	}
 	s.Nodes = dst

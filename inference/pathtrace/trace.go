@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
 // packet is a digest as it arrived.
@@ -28,7 +29,7 @@ type xor struct {
 // Hops count from 0 here, and nodes are indices.
 type trace struct {
 	k     int
-	space *space
+	space *prior.Space
 	words int
 
 	domain []uint64 // nodes that a hop can still be: a bitset for each hop
@@ -71,28 +72,28 @@ func (tr *trace) row(h int) []uint64 { return tr.domain[h*tr.words:][:tr.words] 
 
 // open makes tr ready for paths of k hops.
 func (t *Tracer) open(tr *trace, f *Flow, k int) {
-	s := t.m.space(k)
-	tr.k, tr.space, tr.words = k, s, t.m.words
-	tr.domain = append(tr.domain[:0], s.domain...)
-	tr.size = append(tr.size[:0], s.size...)
+	s := t.m.Space(k)
+	tr.k, tr.space, tr.words = k, s, t.m.Words
+	tr.domain = append(tr.domain[:0], s.Domain...)
+	tr.size = append(tr.size[:0], s.Size...)
 	if cap(tr.node) < k {
 		tr.node = make([]uint16, pint.MaxHops)
 	}
 	tr.node = tr.node[:k]
 	tr.known, tr.excluded, tr.seen, tr.dead = 0, 0, 0, false
 	tr.toXORs, tr.toLeft, tr.toRight = 0, 0, 0
-	if t.m.routed { // the domains of hops beside known ones follow shortest paths already
-		tr.known = s.known
-		copy(tr.node, s.node)
+	if t.m.Routed { // the domains of hops beside known ones follow shortest paths already
+		tr.known = s.Known
+		copy(tr.node, s.Node)
 	}
 	tr.xors, tr.witnesses, tr.complete = tr.xors[:0], tr.witnesses[:0], false
 	tr.bits, tr.need, tr.paired, tr.doubted, tr.score = 0, 0, false, false, 0
-	tr.total = t.m.total(s, f.Ingress, f.Egress)
-	tr.little = tr.total + t.other(f) - math.Log2(1/t.m.config.Confidence-1)
-	if set := t.m.end(f.Ingress); set != nil {
+	tr.total = t.m.Total(s, f.Ingress, f.Egress)
+	tr.little = tr.total + t.other(f) - math.Log2(1/t.m.Config.Confidence-1)
+	if set := t.m.End(f.Ingress); set != nil {
 		t.intersect(tr, 0, set)
 	}
-	if set := t.m.end(f.Egress); set != nil {
+	if set := t.m.End(f.Egress); set != nil {
 		t.intersect(tr, k-1, set)
 	}
 	for h := range k {
@@ -131,13 +132,13 @@ func (t *Tracer) shrunk(tr *trace, h int) {
 		tr.dead = true
 	case 1:
 		tr.known |= bit
-		tr.node[h] = uint16(lowest(tr.row(h)))
+		tr.node[h] = uint16(prior.Lowest(tr.row(h)))
 	}
 }
 
 // fold takes in one packet.
 func (t *Tracer) fold(tr *trace, id uint32, digest uint64) {
-	s := t.m.config.Scheme
+	s := t.m.Config.Scheme
 	for inst := range s.Instances() {
 		p := s.Packet(id, inst)
 		writers, part := s.Writers(&p, tr.k), s.Part(digest, inst)
@@ -153,14 +154,14 @@ func (t *Tracer) fold(tr *trace, id uint32, digest uint64) {
 			h := bits.TrailingZeros64(writers)
 			tr.paired = tr.paired && tr.known>>h&1 != 0
 			t.match(tr, h, &p, p.Role(writers, h+1), part)
-		case len(tr.xors) < t.m.config.Window:
+		case len(tr.xors) < t.m.Config.Window:
 			tr.xors = append(tr.xors, xor{writers: writers, unknown: writers, rest: part, id: id, inst: uint8(inst)})
 			t.peel(tr, &tr.xors[len(tr.xors)-1])
 			t.combine(tr, &tr.xors[len(tr.xors)-1])
 		default:
 			t.replace(tr, xor{writers: writers, unknown: writers, rest: part, id: id, inst: uint8(inst)})
 		}
-		tr.bits += t.m.bits
+		tr.bits += t.m.Bits
 		if tr.dead {
 			return
 		}
@@ -190,21 +191,21 @@ const oneByOne = 8
 
 // match keeps the candidates of a hop whose value is what was found.
 func (t *Tracer) match(tr *trace, h int, p *pint.Packet, role pint.Role, want uint32) {
-	s, row, n := t.m.config.Scheme, tr.row(h), tr.size[h]
+	s, row, n := t.m.Config.Scheme, tr.row(h), tr.size[h]
 	tr.credit -= int(n) / 32
 	if n > oneByOne {
-		s.Match(row, p, role, t.m.nodes, want)
+		s.Match(row, p, role, t.m.Nodes, want)
 	} else {
 		for i, w := range row {
 			for b := w; b != 0; b &= b - 1 {
-				if s.Value(p, role, t.m.nodes[i<<6+bits.TrailingZeros64(b)]) != want {
+				if s.Value(p, role, t.m.Nodes[i<<6+bits.TrailingZeros64(b)]) != want {
 					w &^= b & -b
 				}
 			}
 			row[i] = w
 		}
 	}
-	if left := popcount(row); left != n {
+	if left := prior.Popcount(row); left != n {
 		tr.size[h] = left
 		t.shrunk(tr, h)
 	}
@@ -218,30 +219,13 @@ func (t *Tracer) remember(tr *trace, p packet) bool {
 			return false
 		}
 	}
-	if len(tr.recent) < t.m.config.Window {
+	if len(tr.recent) < t.m.Config.Window {
 		tr.recent = append(tr.recent, p)
 		return true
 	}
 	tr.recent[tr.oldest] = p
 	tr.oldest = (tr.oldest + 1) % len(tr.recent)
 	return true
-}
-
-func lowest(set []uint64) int {
-	for i, w := range set {
-		if w != 0 {
-			return i<<6 + bits.TrailingZeros64(w)
-		}
-	}
-	return 0
-}
-
-func popcount(set []uint64) int32 {
-	n := 0
-	for _, w := range set {
-		n += bits.OnesCount64(w)
-	}
-	return int32(n)
 }
 
 func has(set []uint64, u uint16) bool { return set[u>>6]>>(u&63)&1 != 0 }

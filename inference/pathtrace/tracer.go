@@ -4,12 +4,13 @@ import (
 	"math/bits"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
 // Tracer traces the paths of flows. It holds their memory and scratch space, so it serves one goroutine at a time. Make one
 // with [New].
 type Tracer struct {
-	m        *Model
+	m        *prior.Model
 	traces   []*trace
 	idle     []uint32
 	slab     slab
@@ -56,16 +57,16 @@ const (
 )
 
 // New makes a Tracer without flows.
-func New(m *Model) *Tracer {
+func New(m *prior.Model) *Tracer {
 	words := 1 << maxSupport / 64
 	return &Tracer{
-		m: m, reach: make([]uint64, m.words), sums: make([]uint64, 2*words), path: make([]uint16, pint.MaxHops),
-		used: make([]bool, len(m.nodes)), levels: make([]level, 0, pint.MaxHops),
+		m: m, reach: make([]uint64, m.Words), sums: make([]uint64, 2*words), path: make([]uint16, pint.MaxHops),
+		used: make([]bool, len(m.Nodes)), levels: make([]level, 0, pint.MaxHops),
 	}
 }
 
 // Model returns the model that t was made with.
-func (t *Tracer) Model() *Model { return t.m }
+func (t *Tracer) Model() *prior.Model { return t.m }
 
 // Add takes in the digest of a packet of flow f, which passed so many switches (hops), and says what it did. id is the
 // packet id that the switches hashed.
@@ -76,9 +77,9 @@ func (t *Tracer) Add(f *Flow, id uint32, hops int, digest uint64) Event {
 }
 
 func (t *Tracer) add(f *Flow, id uint32, hops int, digest uint64) Event {
-	s := t.m.config.Scheme
+	s := t.m.Config.Scheme
 	switch width := s.Width() * s.Instances(); {
-	case hops < 1 || hops > t.m.config.MaxHops:
+	case hops < 1 || hops > t.m.Config.MaxHops:
 		return RejectedHops
 	case width < 64 && digest>>width != 0:
 		return RejectedDigest
@@ -137,7 +138,7 @@ func (t *Tracer) follows(r record, id uint32, digest uint64) bool {
 
 // agrees reports whether a path explains a digest. It leaves the hops that wrote in t.wrote.
 func (t *Tracer) agrees(path []uint32, id uint32, digest uint64) bool {
-	s := t.m.config.Scheme
+	s := t.m.Config.Scheme
 	t.wrote = 0
 	for inst := range s.Instances() {
 		p := s.Packet(id, inst)
@@ -167,7 +168,7 @@ func (t *Tracer) folded(p *pint.Packet, writers uint64, path []uint32) (sum uint
 		n++
 	}
 	full := (n + 7) &^ 7
-	t.m.config.Scheme.Values(t.fewValues[:full], p, pint.Folded, t.few[:full])
+	t.m.Config.Scheme.Values(t.fewValues[:full], p, pint.Folded, t.few[:full])
 	for _, v := range t.fewValues[:n] {
 		sum ^= v
 	}
@@ -177,7 +178,7 @@ func (t *Tracer) folded(p *pint.Packet, writers uint64, path []uint32) (sum uint
 // name gives the ids of the nodes of a path, until the next call.
 func (t *Tracer) name(path []uint16) []uint32 {
 	for h, u := range path {
-		t.named[h] = t.m.nodes[u]
+		t.named[h] = t.m.Nodes[u]
 	}
 	return t.named[:len(path)]
 }
@@ -238,10 +239,10 @@ func (t *Tracer) begin(f *Flow, k int) bool {
 	}
 	last := len(t.idle) - 1
 	i := t.idle[last]
-	size := t.m.traceBytes(k)
+	size := traceBytes(t.m, k)
 	if more := size - t.traces[i].reserved; more > 0 {
 		// A quarter of the memory is left to known paths.
-		if total := t.m.config.MemoryBytes; t.reserved+t.logBytes+more > total-total/4 || t.reserved+more+t.slab.bytes+t.logBytes > total {
+		if total := t.m.Config.MemoryBytes; t.reserved+t.logBytes+more > total-total/4 || t.reserved+more+t.slab.bytes+t.logBytes > total {
 			return false
 		}
 		t.reserved += more
@@ -252,7 +253,7 @@ func (t *Tracer) begin(f *Flow, k int) bool {
 	tr := t.traces[i]
 	t.forget(tr)
 	tr.all, tr.matches, tr.length, tr.lengths = true, 0, k, 0
-	tr.credit = 8 * t.m.config.Work
+	tr.credit = 8 * t.m.Config.Work
 	t.open(tr, f, k)
 	t.account(tr)
 	return true
@@ -271,8 +272,8 @@ func (t *Tracer) close(f *Flow) {
 
 // traceBytes is the most memory that a trace of k hops takes: its struct, its lists, of which two have a place for each
 // digest, and what appending leaves unused.
-func (m *Model) traceBytes(k int) int {
-	return traceStruct + k*(8*m.words+4+2*maxFound) + 60*m.config.Window
+func traceBytes(m *prior.Model, k int) int {
+	return traceStruct + k*(8*m.Words+4+2*maxFound) + 60*m.Config.Window
 }
 
 const traceStruct = 1024

@@ -5,12 +5,13 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
 // Probabilities of errors of the map before any digest. They are stated high: a path that is published without a mark has to be right
 // where a third of all flows meet an error.
 const (
-	touched    = 0.3   // probability that a path meets an error of the map
 	errorPart  = 0.125 // an error of the map concerns at least this part of the flows that pass between two nodes
 	newError   = 5     // -log2 of the part of errors that came up at places which flows have confirmed before
 	priorFlows = 8     // flows that the prior for the stated confidence counts as much as
@@ -52,12 +53,12 @@ func (e *experience) agreed(source uint32) {
 
 // share is the probability that the next path meets an error of the map, by how many did so far.
 func (e *experience) share() float64 {
-	return (e.unsound + touched*priorFlows) / (e.sound + e.unsound + priorFlows)
+	return (e.unsound + prior.Touched*priorFlows) / (e.sound + e.unsound + priorFlows)
 }
 
 // guard is what share is taken to be at most where marks depend on it.
 func (e *experience) guard() float64 {
-	return min(touched, (bunches*e.contradicted+touched*priorFlows)/(e.backed+e.contradicted+priorFlows))
+	return min(prior.Touched, (bunches*e.contradicted+prior.Touched*priorFlows)/(e.backed+e.contradicted+priorFlows))
 }
 
 // place is where a path leads from one node to the next but one, with the evidence of other flows about the node between them. Errors
@@ -131,7 +132,7 @@ func (t *Tracer) spare(r record, l *digestLog, sure, open uint64) (spared uint64
 		p float64
 	}
 	var space [64]hopDoubt
-	list, left := space[:0], 1-t.m.config.Confidence
+	list, left := space[:0], 1-t.m.Config.Confidence
 	for h := range path {
 		n := int(l.counts[h])
 		switch bit := uint64(1) << h; {
@@ -158,19 +159,19 @@ func (t *Tracer) spare(r record, l *digestLog, sure, open uint64) (spared uint64
 // passes is the probability that a hop seems to have the published node, by chance, after so many digests: there are as many chances
 // for it as nodes that the map could have there.
 func (t *Tracer) passes(path []uint32, h, n int) float64 {
-	if n >= t.m.strict {
-		return math.Exp2(t.m.branch - float64(n)*t.m.bits)
+	if n >= t.m.Strict {
+		return math.Exp2(t.m.Branch - float64(n)*t.m.Bits)
 	}
-	return math.Exp2(t.branch(path, h) - float64(n)*t.m.bits - t.trust(path, h))
+	return math.Exp2(t.branch(path, h) - float64(n)*t.m.Bits - t.trust(path, h))
 }
 
 // branch is log2 of how many nodes the map could have between the neighbours of a hop.
 func (t *Tracer) branch(path []uint32, h int) float64 {
 	n := 0
-	if t.m.first == nil || !t.between(path, h, func(uint16) bool { n++; return true }) {
-		return t.m.branch
+	if t.m.First == nil || !t.between(path, h, func(uint16) bool { n++; return true }) {
+		return t.m.Branch
 	}
-	return t.m.log2[max(n, 1)]
+	return t.m.Log2[max(n, 1)]
 }
 
 // others reports whether all nodes that the map has between the neighbours of a hop were confirmed by some flow.
@@ -188,18 +189,18 @@ func (t *Tracer) between(path []uint32, h int, each func(w uint16) bool) bool {
 	if near >= len(path) {
 		return false
 	}
-	u, ok := t.m.index[path[near]]
+	u, ok := t.m.Index[path[near]]
 	if !ok {
 		return false
 	}
 	far, both := uint16(0), h > 0 && h < len(path)-1
 	if both {
-		if far, ok = t.m.index[path[h+1]]; !ok {
+		if far, ok = t.m.Index[path[h+1]]; !ok {
 			return false
 		}
 	}
-	for _, w := range t.m.neighbours(u) {
-		if both && !t.m.linked(w, far) {
+	for _, w := range t.m.Neighbours(u) {
+		if both && !t.m.Linked(w, far) {
 			continue
 		}
 		if !each(w) {
@@ -213,19 +214,19 @@ func (t *Tracer) between(path []uint32, h int, each func(w uint16) bool) bool {
 // forger of digests confirms nothing for the flows of others.
 func (t *Tracer) confirm(f *Flow, r record) {
 	t.experience.agreed(f.Source)
-	if t.m.first == nil {
+	if t.m.First == nil {
 		return
 	}
 	if t.places == nil {
 		n := minPlaces
-		for n < 4*len(t.m.peers) && n < maxPlaces {
+		for n < 4*len(t.m.Peers) && n < maxPlaces {
 			n *= 2
 		}
-		t.places, t.heard = make([]place, n), make([]uint8, len(t.m.nodes))
+		t.places, t.heard = make([]place, n), make([]uint8, len(t.m.Nodes))
 	}
 	path := r.path()
 	for h, id := range path {
-		if u, ok := t.m.index[id]; ok {
+		if u, ok := t.m.Index[id]; ok {
 			t.heard[u] |= 1 << lot(f.Source, 8)
 		}
 		if p := t.placeOf(path, h); p != nil {
@@ -252,10 +253,10 @@ func (t *Tracer) doubts(f *Flow, i int, dst []float64) []float64 {
 	if i == 0 && f.log != 0 && t.logs[f.log-1].hops == r.hops() && t.logs[f.log-1].owner == f.paths[0] {
 		l = t.logs[f.log-1]
 	}
-	limit := 1 - t.m.config.Confidence
-	each, branch := t.experience.share()/float64(r.hops()), t.m.branch
+	limit := 1 - t.m.Config.Confidence
+	each, branch := t.experience.share()/float64(r.hops()), t.m.Branch
 	if r.kind() != noDeviation {
-		each, branch = touched/float64(r.hops()), t.m.log2[len(t.m.nodes)]
+		each, branch = prior.Touched/float64(r.hops()), t.m.Log2[len(t.m.Nodes)]
 	}
 	falls := 1 - math.Exp2(-float64(r.balance())/opposes)
 	suspects := r.suspects()
@@ -269,7 +270,7 @@ func (t *Tracer) doubts(f *Flow, i int, dst []float64) []float64 {
 			n = 1
 		}
 		if n > 0 {
-			w *= math.Exp2(min(branch-n*t.m.bits, 0))
+			w *= math.Exp2(min(branch-n*t.m.Bits, 0))
 		}
 		if r.sure()&bit != 0 {
 			w = min(w, limit/float64(r.hops()))
@@ -311,7 +312,7 @@ func (t *Tracer) confidence(f *Flow, i int) float64 {
 		right = min(right, right-right*w)
 	}
 	if r.marked() == 0 { // each hop is confirmed as well as is asked for
-		right = max(right, t.m.config.Confidence)
+		right = max(right, t.m.Config.Confidence)
 	}
 	return min(right, math.Exp2(-float64(r.balance())/opposes))
 }

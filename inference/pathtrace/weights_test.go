@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
 // lightestPaths lists all paths of k nodes that no other path between their ends is lighter than, by looking at all sequences.
-func lightestPaths(c *Config, k int) (paths [][]uint16) {
+func lightestPaths(c *prior.Config, k int) (paths [][]uint16) {
 	const none = math.MaxInt
 	v := len(c.Nodes)
 	link, dist := make([][]int, v), make([][]int, v)
@@ -56,8 +58,8 @@ func lightestPaths(c *Config, k int) (paths [][]uint16) {
 	return paths
 }
 
-func randomWeights(r *rand.Rand) Config {
-	var c Config
+func randomWeights(r *rand.Rand) prior.Config {
+	var c prior.Config
 	v := 2 + r.IntN(6)
 	for _, u := range r.Perm(200)[:v] {
 		c.Nodes = append(c.Nodes, uint32(u))
@@ -71,9 +73,9 @@ func randomWeights(r *rand.Rand) Config {
 		}
 	}
 	if c.Links == nil {
-		c.Links, c.Weights = [][2]int32{{0, 1}}, [][2]uint32{{3, maxWeight}}
+		c.Links, c.Weights = [][2]int32{{0, 1}}, [][2]uint32{{3, prior.MaxWeight}}
 	}
-	c.Routing, c.Confidence, c.Work = Weights, 0.999, 1e6
+	c.Routing, c.Confidence, c.Work = prior.Weights, 0.999, 1e6
 	c.Ends = [][]int32{{int32(r.IntN(v))}, {int32(r.IntN(v)), int32(r.IntN(v))}}
 	return c
 }
@@ -88,7 +90,7 @@ func TestWeightsAgainstAllPaths(t *testing.T) {
 		c, k := randomWeights(r), 1+r.IntN(5)
 		c.Scheme = testScheme(t, r, round%numTestSchemes)
 		name := fmt.Sprintf("seed %d round %d, %d nodes, %d hops", seed, round, len(c.Nodes), k)
-		m, err := NewModel(c)
+		m, err := prior.NewModel(c)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -146,13 +148,13 @@ func TestWeightsAgainstAllPaths(t *testing.T) {
 	}
 }
 
-func compareSpace(t *testing.T, name string, m *Model, paths [][]uint16, k int, ends func(set, u uint16) bool) {
+func compareSpace(t *testing.T, name string, m *prior.Model, paths [][]uint16, k int, ends func(set, u uint16) bool) {
 	t.Helper()
-	s := m.space(k)
+	s := m.Space(k)
 	for h := range k {
-		for u := range m.nodes {
+		for u := range m.Nodes {
 			want := slices.ContainsFunc(paths, func(p []uint16) bool { return int(p[h]) == u })
-			if has(s.domain[h*m.words:][:m.words], uint16(u)) != want {
+			if has(s.Domain[h*m.Words:][:m.Words], uint16(u)) != want {
 				t.Fatalf("%s: node index %d at hop %d: %v, want %v", name, u, h+1, !want, want)
 			}
 		}
@@ -167,7 +169,7 @@ func compareSpace(t *testing.T, name string, m *Model, paths [][]uint16, k int, 
 				into++
 			}
 		}
-		if f, i := math.Exp2(m.totalOf(s, s.from, set)), math.Exp2(m.totalOf(s, s.into, set)); math.Abs(f-float64(from)) > 1e-6 || math.Abs(i-float64(into)) > 1e-6 {
+		if f, i := math.Exp2(m.TotalOf(s, s.From, set)), math.Exp2(m.TotalOf(s, s.Into, set)); math.Abs(f-float64(from)) > 1e-6 || math.Abs(i-float64(into)) > 1e-6 {
 			t.Fatalf("%s: %v paths begin in set %d and %v end there, want %d and %d", name, f, set, i, from, into)
 		}
 	}
@@ -182,18 +184,18 @@ func TestWeightsOfOneAreDistances(t *testing.T) {
 		for i := range c.Weights {
 			c.Weights[i] = [2]uint32{7, 7}
 		}
-		byWeight, err := NewModel(c)
+		byWeight, err := prior.NewModel(c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Routing, c.Weights = Distance, nil
-		byHops, err := NewModel(c)
+		c.Routing, c.Weights = prior.Distance, nil
+		byHops, err := prior.NewModel(c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for k := 1; k < 6; k++ {
-			a, b := byWeight.space(k), byHops.space(k)
-			if !slices.Equal(a.domain, b.domain) || !slices.Equal(a.from, b.from) || a.weight != b.weight {
+			a, b := byWeight.Space(k), byHops.Space(k)
+			if !slices.Equal(a.Domain, b.Domain) || !slices.Equal(a.From, b.From) || a.Weight != b.Weight {
 				t.Fatalf("%d nodes, links %v: paths of %d hops are not the same", len(c.Nodes), c.Links, k)
 			}
 		}
@@ -201,18 +203,18 @@ func TestWeightsOfOneAreDistances(t *testing.T) {
 }
 
 func TestWeightsThatCannotBe(t *testing.T) {
-	good := Config{Scheme: testScheme(t, rand.New(rand.NewPCG(1, 1)), 5), Nodes: []uint32{4, 9}, Links: [][2]int32{{0, 1}}, Routing: Weights, Weights: [][2]uint32{{1, maxWeight}}}
-	if _, err := NewModel(good); err != nil {
+	good := prior.Config{Scheme: testScheme(t, rand.New(rand.NewPCG(1, 1)), 5), Nodes: []uint32{4, 9}, Links: [][2]int32{{0, 1}}, Routing: prior.Weights, Weights: [][2]uint32{{1, prior.MaxWeight}}}
+	if _, err := prior.NewModel(good); err != nil {
 		t.Fatal(err)
 	}
-	for want, change := range map[string]func(*Config){
-		"0 weights for 1 links":                func(c *Config) { c.Weights = nil },
-		"link 0 has the weights 0 and 1":       func(c *Config) { c.Weights = [][2]uint32{{0, 1}} },
-		"link 0 has the weights 1 and 1677721": func(c *Config) { c.Weights = [][2]uint32{{1, maxWeight + 1}} },
-		"weights of links with routing ecmp":   func(c *Config) { c.Routing = ECMP },
-		"routing weights without links":        func(c *Config) { c.Links, c.Weights = nil, nil },
-		"routing weights and loops":            func(c *Config) { c.Loops = true },
-		"routing weights of 4097 nodes": func(c *Config) {
+	for want, change := range map[string]func(*prior.Config){
+		"0 weights for 1 links":                func(c *prior.Config) { c.Weights = nil },
+		"link 0 has the weights 0 and 1":       func(c *prior.Config) { c.Weights = [][2]uint32{{0, 1}} },
+		"link 0 has the weights 1 and 1677721": func(c *prior.Config) { c.Weights = [][2]uint32{{1, prior.MaxWeight + 1}} },
+		"weights of links with routing ecmp":   func(c *prior.Config) { c.Routing = prior.ECMP },
+		"routing weights without links":        func(c *prior.Config) { c.Links, c.Weights = nil, nil },
+		"routing weights and loops":            func(c *prior.Config) { c.Loops = true },
+		"routing weights of 4097 nodes": func(c *prior.Config) {
 			c.Nodes = make([]uint32, 4097)
 			for i := range c.Nodes {
 				c.Nodes[i] = uint32(i)
@@ -221,7 +223,7 @@ func TestWeightsThatCannotBe(t *testing.T) {
 	} {
 		c := good
 		change(&c)
-		if _, err := NewModel(c); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := prior.NewModel(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
 // Known paths are wrong as often as their confidence says, or less: flows take paths with the probabilities of the model, and
@@ -19,10 +20,10 @@ import (
 func TestWrong(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 5))
-	for _, routing := range []Routing{None, Distance, ECMP} {
+	for _, routing := range []prior.Routing{prior.None, prior.Distance, prior.ECMP} {
 		wrong, expected, variance, known, unmodelled := 0, 0.0, 0.0, 0, 0
 		const flows, share = 6000, .2
-		var m *Model
+		var m *prior.Model
 		var tr *Tracer
 		for n := range flows {
 			if n%1000 == 0 {
@@ -37,7 +38,7 @@ func TestWrong(t *testing.T) {
 					t.Fatal(err)
 				}
 				c.Scheme, c.Routing, c.Confidence, c.Unmodelled = scheme, routing, .9, share
-				if m, err = NewModel(c); err != nil {
+				if m, err = prior.NewModel(c); err != nil {
 					t.Fatal(err)
 				}
 				tr = New(m)
@@ -47,9 +48,9 @@ func TestWrong(t *testing.T) {
 			var f Flow
 			for range 80 {
 				id := r.Uint32()
-				digest := m.config.Scheme.Digest(id, path)
+				digest := m.Config.Scheme.Digest(id, path)
 				if !modelled { // four nodes of another network for each packet
-					digest = m.config.Scheme.Digest(id, []uint32{r.Uint32(), r.Uint32(), r.Uint32(), r.Uint32()})
+					digest = m.Config.Scheme.Digest(id, []uint32{r.Uint32(), r.Uint32(), r.Uint32(), r.Uint32()})
 				}
 				if tr.Add(&f, id, 4, digest) == Contradiction || f.Known() {
 					break

@@ -10,12 +10,13 @@ import (
 	"github.com/hopscope/hopscope/inference/congestion"
 	"github.com/hopscope/hopscope/inference/latency"
 	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 	"github.com/hopscope/hopscope/inference/survey"
 )
 
 // Digests says how PINT digests are read. What is nil is not known: digests that need it are counted, and not read.
 type Digests struct {
-	Mininet, Tofino *pathtrace.Model    // of the published programs' digests
+	Mininet, Tofino *prior.Model        // of the published programs' digests
 	Utilization     *congestion.Tracker // of HPCC digests
 	Plans           []DigestPlan
 	Latency         latency.Config // of the sketches of a flow's hops, for one shard
@@ -23,7 +24,7 @@ type Digests struct {
 	// SprayBytes is the memory of one shard for digests of flows that use several paths at once. 0 keeps none.
 	SprayBytes int64
 
-	// Ends returns at which sets of nodes, as numbered in pathtrace.Config, a flow's packets enter and leave the network, 0 if that
+	// Ends returns at which sets of nodes, as numbered in prior.Config, a flow's packets enter and leave the network, 0 if that
 	// is not known. It may be nil.
 	Ends func(*decode.FlowKey) (ingress, egress uint16)
 
@@ -39,7 +40,7 @@ type Digests struct {
 // DigestPlan is an execution plan, and what is known of paths for each of its queries.
 type DigestPlan struct {
 	Plan   *pint.Plan
-	Models []*pathtrace.Model    // by query; nil for those that do not trace paths, and where nothing is known
+	Models []*prior.Model        // by query; nil for those that do not trace paths, and where nothing is known
 	Loads  []*congestion.Tracker // by query; nil for those that do not ask for the utilisation
 }
 
@@ -144,13 +145,13 @@ func (s *State) ReadDigests(c Digests, seed uint64) error {
 		d.read = c.Read()
 	}
 	d.survey, d.maps = survey.NewWatch(c.SearchIDs), map[*pathtrace.Tracer]*survey.Map{}
-	tracer := func(m *pathtrace.Model) *pathtrace.Tracer {
+	tracer := func(m *prior.Model) *pathtrace.Tracer {
 		if m == nil {
 			return nil
 		}
 		t := pathtrace.New(m)
 		d.tracers = append(d.tracers, t)
-		known := m.Config()
+		known := m.Config
 		d.maps[t] = survey.NewMap(known.Scheme, known.Nodes, known.Links)
 		return t
 	}

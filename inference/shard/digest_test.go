@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/congestion"
 	"github.com/hopscope/hopscope/inference/latency"
-	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
 // ring is a network of n nodes 100, 101, ... in a ring with chords.
@@ -107,7 +107,7 @@ func newDigestState(t *testing.T, epochs ...uint8) (*State, *pint.Plan, []uint32
 	var plans []DigestPlan
 	for _, epoch := range epochs {
 		p := digestPlan(t, epoch)
-		m, err := pathtrace.NewModel(pathtrace.Config{Scheme: p.Queries[0].Scheme, Nodes: nodes, Links: links, Ends: [][]int32{{0}, {3, 9}}})
+		m, err := prior.NewModel(prior.Config{Scheme: p.Queries[0].Scheme, Nodes: nodes, Links: links, Ends: [][]int32{{0}, {3, 9}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func newDigestState(t *testing.T, epochs ...uint8) (*State, *pint.Plan, []uint32
 		if err != nil {
 			t.Fatal(err)
 		}
-		plans = append(plans, DigestPlan{Plan: p, Models: []*pathtrace.Model{m, nil, nil}, Loads: []*congestion.Tracker{nil, nil, load}})
+		plans = append(plans, DigestPlan{Plan: p, Models: []*prior.Model{m, nil, nil}, Loads: []*congestion.Tracker{nil, nil, load}})
 	}
 	ends := func(k *decode.FlowKey) (ingress, egress uint16) { return k.DstPort >> 8, k.DstPort & 0xff } // tests say it there
 	if err := s.ReadDigests(Digests{Plans: plans, Latency: c, Ends: ends}, 1); err != nil {

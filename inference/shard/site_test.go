@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/congestion"
 	"github.com/hopscope/hopscope/inference/latency"
-	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 	"github.com/hopscope/hopscope/inference/survey"
 )
 
@@ -97,14 +97,14 @@ func TestDigestsOfASite(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 3))
 		plan := digestPlan(t, 7)
 		nodes, links := ring(40)
-		model, err := pathtrace.NewModel(pathtrace.Config{Scheme: plan.Queries[0].Scheme, Nodes: nodes, Links: links, Routing: pathtrace.None})
+		model, err := prior.NewModel(prior.Config{Scheme: plan.Queries[0].Scheme, Nodes: nodes, Links: links, Routing: prior.None})
 		if err != nil {
 			t.Fatal(err)
 		}
 		cfg := DefaultConfig()
 		cfg.MemoryBytes = 8 << 20
 		s := New(cfg, 1)
-		d := Digests{Plans: []DigestPlan{{Plan: plan, Models: []*pathtrace.Model{model, nil, nil}}}, Latency: latency.DefaultConfig(), SprayBytes: 1 << 20, SearchIDs: 1 << 12, Base: base}
+		d := Digests{Plans: []DigestPlan{{Plan: plan, Models: []*prior.Model{model, nil, nil}}}, Latency: latency.DefaultConfig(), SprayBytes: 1 << 20, SearchIDs: 1 << 12, Base: base}
 		d.Latency.Hops = 400
 		d.Plans[0].Loads = make([]*congestion.Tracker, 3)
 		if err := s.ReadDigests(d, 1); err != nil {

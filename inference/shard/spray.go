@@ -287,7 +287,7 @@ func (s *State) fit(f *spray, x *digestFlow) {
 func (p *sprays) model(t *pathtrace.Tracer) *pathmix.Model {
 	m, ok := p.models[t]
 	if !ok {
-		c := t.Model().Config()
+		c := t.Model().Config
 		m, _ = pathmix.NewModel(pathmix.Config{Scheme: c.Scheme, Nodes: c.Nodes, Links: c.Links, Ends: c.Ends, Loops: c.Loops, Digests: sprayDigests})
 		if p.models == nil {
 			p.models = map[*pathtrace.Tracer]*pathmix.Model{}

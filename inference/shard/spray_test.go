@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/latency"
-	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
 // spraying is a flow in a network of leaves 0 to 7 and spines 100 to 115, with digests of 2 × 8 bits.
@@ -45,14 +45,14 @@ func newSpraying(t *testing.T, seed uint64, bytes int64) *spraying {
 	for spine := range uint32(16) {
 		nodes = append(nodes, 100+spine)
 	}
-	m, err := pathtrace.NewModel(pathtrace.Config{Scheme: scheme, Nodes: nodes, Links: links, Routing: pathtrace.Distance})
+	m, err := prior.NewModel(prior.Config{Scheme: scheme, Nodes: nodes, Links: links, Routing: prior.Distance})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := DefaultConfig()
 	cfg.MemoryBytes = 4 << 20
 	s := New(cfg, 1)
-	d := Digests{Plans: []DigestPlan{{Plan: p, Models: []*pathtrace.Model{m}, Loads: nil}}, Latency: latency.DefaultConfig(), SprayBytes: bytes}
+	d := Digests{Plans: []DigestPlan{{Plan: p, Models: []*prior.Model{m}, Loads: nil}}, Latency: latency.DefaultConfig(), SprayBytes: bytes}
 	d.Plans[0].Loads = append(d.Plans[0].Loads, nil)
 	d.Latency.Hops = 16
 	if err := s.ReadDigests(d, 1); err != nil {

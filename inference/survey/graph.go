@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
 // Map is the content of the inventory: the nodes, the links, and the scheme by which digests are coded. It does not change, and all
@@ -32,7 +32,7 @@ func NewMap(scheme *pint.Scheme, nodes []uint32, links [][2]int32) *Map {
 		m.index[id] = int32(i)
 	}
 	if links != nil {
-		m.first, m.peers = pathtrace.Neighbours[int32](len(nodes), links)
+		m.first, m.peers = prior.Neighbours[int32](len(nodes), links)
 	}
 	return m
 }

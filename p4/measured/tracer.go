@@ -7,6 +7,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 	"github.com/hopscope/hopscope/planner/querymix"
 	"github.com/hopscope/hopscope/planner/topo"
 )
@@ -24,7 +25,7 @@ type Tracer struct {
 	links   [][2]int32
 	weights [][2]uint32 // nil unless paths are shortest by them
 	tree    *topo.Tree
-	routing pathtrace.Routing
+	routing prior.Routing
 	seed    uint64
 	stop    func() error
 }
@@ -32,7 +33,7 @@ type Tracer struct {
 // NewTracer makes a tracer whose decoder knows the links of g, and of routing what it says. The same seed gives the same
 // figures. Stop is asked every thousand packets: an error of it ends the measurement and is what Packets gives. It may
 // be nil.
-func NewTracer(g *topo.Graph, routing pathtrace.Routing, seed uint64, stop func() error) *Tracer {
+func NewTracer(g *topo.Graph, routing prior.Routing, seed uint64, stop func() error) *Tracer {
 	if stop == nil {
 		stop = func() error { return nil }
 	}
@@ -40,7 +41,7 @@ func NewTracer(g *topo.Graph, routing pathtrace.Routing, seed uint64, stop func(
 	for i := range t.nodes {
 		t.nodes[i] = uint32(i)
 	}
-	if routing == pathtrace.Weights {
+	if routing == prior.Weights {
 		t.weights = g.PairWeights()
 	}
 	return t
@@ -55,8 +56,8 @@ func (t *Tracer) Codings(hops int) []querymix.PathCoding {
 }
 
 // Model makes the decoder for a scheme.
-func (t *Tracer) Model(s *pint.Scheme) (*pathtrace.Model, error) {
-	return pathtrace.NewModel(pathtrace.Config{Scheme: s, Nodes: t.nodes, Links: t.links, Routing: t.routing, Weights: t.weights})
+func (t *Tracer) Model(s *pint.Scheme) (*prior.Model, error) {
+	return prior.NewModel(prior.Config{Scheme: s, Nodes: t.nodes, Links: t.links, Routing: t.routing, Weights: t.weights})
 }
 
 // Packets is the mean number of packets until a path is known, or infinite if it is above the limit.

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 	"github.com/hopscope/hopscope/p4/measured"
 	"github.com/hopscope/hopscope/planner/querymix"
 	"github.com/hopscope/hopscope/planner/topo"
@@ -31,7 +31,7 @@ func tree(t *testing.T) *topo.Graph {
 func TestPackets(t *testing.T) {
 	g := tree(t)
 	var means []float64
-	for _, routing := range []pathtrace.Routing{pathtrace.None, pathtrace.Distance} {
+	for _, routing := range []prior.Routing{prior.None, prior.Distance} {
 		var again float64
 		for range 2 {
 			mean, err := measured.NewTracer(g, routing, 3, nil).Packets(coding(5), 300, math.Inf(1))
@@ -51,7 +51,7 @@ func TestPackets(t *testing.T) {
 }
 
 func TestPacketsLimit(t *testing.T) {
-	mean, err := measured.NewTracer(tree(t), pathtrace.None, 3, nil).Packets(coding(5), 300, 1.5)
+	mean, err := measured.NewTracer(tree(t), prior.None, 3, nil).Packets(coding(5), 300, 1.5)
 	if err != nil || !math.IsInf(mean, 1) {
 		t.Errorf("Packets with a limit of 1.5: %v, %v, want +Inf", mean, err)
 	}
@@ -59,16 +59,16 @@ func TestPacketsLimit(t *testing.T) {
 
 func TestPacketsErrors(t *testing.T) {
 	g := tree(t)
-	if _, err := measured.NewTracer(g, pathtrace.None, 3, nil).Packets(coding(7), 10, math.Inf(1)); err == nil {
+	if _, err := measured.NewTracer(g, prior.None, 3, nil).Packets(coding(7), 10, math.Inf(1)); err == nil {
 		t.Error("a fat-tree has no shortest path of 7 switches, want an error")
 	}
 	wrong := coding(5)
 	wrong.Bits = 40
-	if _, err := measured.NewTracer(g, pathtrace.None, 3, nil).Packets(wrong, 10, math.Inf(1)); err == nil {
+	if _, err := measured.NewTracer(g, prior.None, 3, nil).Packets(wrong, 10, math.Inf(1)); err == nil {
 		t.Error("digests of 40 bits: want an error")
 	}
 	stopped := errors.New("stopped")
-	if _, err := measured.NewTracer(g, pathtrace.None, 3, func() error { return stopped }).Packets(coding(5), 1000, math.Inf(1)); !errors.Is(err, stopped) {
+	if _, err := measured.NewTracer(g, prior.None, 3, func() error { return stopped }).Packets(coding(5), 1000, math.Inf(1)); !errors.Is(err, stopped) {
 		t.Errorf("Packets when stopped: %v, want %v", err, stopped)
 	}
 }
@@ -83,7 +83,7 @@ func TestPath(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tracer := measured.NewTracer(g, pathtrace.None, 1, nil)
+	tracer := measured.NewTracer(g, prior.None, 1, nil)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		for _, hops := range []int{1, 3, 5} {

@@ -11,6 +11,7 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/latency"
 	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -91,7 +92,7 @@ func (b *bench) decodedCost(n *network) error {
 
 // verify gives the nanoseconds that a digest takes.
 func (b *bench) verify(n *network, scheme *pint.Scheme, hops int) (least, median float64, err error) {
-	our, err := newOurTracer(n, scheme, knowledge{links: true, routing: pathtrace.Distance})
+	our, err := newOurTracer(n, scheme, knowledge{links: true, routing: prior.Distance})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -213,8 +214,8 @@ func (b *bench) memoryCost() error {
 		Title:   fmt.Sprintf("Memory of %d flows at once with paths of 5 switches, %s", flows, n.name),
 		Columns: []string{"what", "bytes a flow", "MB"},
 	}
-	c := pathtrace.Config{Scheme: scheme, Nodes: n.nodes(), Links: n.links(), Routing: pathtrace.Distance, MemoryBytes: 1 << 31}
-	m, err := pathtrace.NewModel(c)
+	c := prior.Config{Scheme: scheme, Nodes: n.nodes(), Links: n.links(), Routing: prior.Distance, MemoryBytes: 1 << 31}
+	m, err := prior.NewModel(c)
 	if err != nil {
 		return err
 	}

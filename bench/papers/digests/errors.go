@@ -10,6 +10,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -109,14 +110,14 @@ func (b *bench) errorTable(n *network, k knowledge, charted bool) error {
 			"10 ×: within ten times the digests that a flow takes on average until a path is told, where the map is right.",
 		},
 	}
-	chart := Chart{File: "pint-calibration-" + map[bool]string{false: "links", true: "distance"}[k.routing == pathtrace.Distance],
+	chart := Chart{File: "pint-calibration-" + map[bool]string{false: "links", true: "distance"}[k.routing == prior.Distance],
 		Title: "Paths that are told, " + n.name + ", " + strings.TrimPrefix(k.name, "ours, and "), X: "stated probability of being wrong", Y: "share that is wrong", LogX: true, LogY: true}
 	chart.Series = append(chart.Series, Series{Name: "as stated", X: []float64{1e-5, 1}, Y: []float64{1e-5, 1}, Dashed: true})
 	scheme, err := errorScheme(b.o.Seed)
 	if err != nil {
 		return err
 	}
-	right, err := pathtrace.NewModel(mapOf(n, k, scheme))
+	right, err := prior.NewModel(mapOf(n, k, scheme))
 	if err != nil {
 		return err
 	}
@@ -211,12 +212,12 @@ func errorScheme(seed uint64) (*pint.Scheme, error) {
 }
 
 // mapOf is a map without errors.
-func mapOf(n *network, k knowledge, scheme *pint.Scheme) pathtrace.Config {
-	return pathtrace.Config{Scheme: scheme, Nodes: n.nodes(), Links: n.links(), Routing: k.routing}
+func mapOf(n *network, k knowledge, scheme *pint.Scheme) prior.Config {
+	return prior.Config{Scheme: scheme, Nodes: n.nodes(), Links: n.links(), Routing: k.routing}
 }
 
 // errorRow follows flows that meet an error. The model of the map without one is used where the map is not what is wrong.
-func (b *bench) errorRow(n *network, k knowledge, e *mapError, right *pathtrace.Model) (*errorRuns, error) {
+func (b *bench) errorRow(n *network, k knowledge, e *mapError, right *prior.Model) (*errorRuns, error) {
 	flows := b.o.Runs
 	if flows == 0 {
 		flows = errorFlows
@@ -241,15 +242,15 @@ func (b *bench) errorRow(n *network, k knowledge, e *mapError, right *pathtrace.
 }
 
 // errorFlowsOf follows the flows of one tracer.
-func errorFlowsOf(n *network, k knowledge, e *mapError, m *pathtrace.Model, flows int, r *rand.Rand) (*errorRuns, error) {
-	w, scheme := newErrorWorld(n), m.Config().Scheme
+func errorFlowsOf(n *network, k knowledge, e *mapError, m *prior.Model, flows int, r *rand.Rand) (*errorRuns, error) {
+	w, scheme := newErrorWorld(n), m.Config.Scheme
 	for !e.make(w, r) {
 	}
 	if w.config != nil {
 		c := mapOf(n, k, scheme)
 		w.config(&c)
 		var err error
-		if m, err = pathtrace.NewModel(c); err != nil {
+		if m, err = prior.NewModel(c); err != nil {
 			return nil, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
 // mapError is a way in which a map can be wrong.
@@ -30,7 +31,7 @@ type errorWorld struct {
 	reroute func(path []int32, r *rand.Rand) []int32 // what a touched flow takes instead; nil for the same
 	skipped int                                      // hops before the first that never write, of touched flows
 	draw    func(r *rand.Rand) []int32               // nil: a shortest path
-	config  func(c *pathtrace.Config)                // what is wrong with the map
+	config  func(c *prior.Config)                    // what is wrong with the map
 }
 
 func newErrorWorld(n *network) *errorWorld {
@@ -294,7 +295,7 @@ var mapErrors = []mapError{
 		i := r.IntN(len(p) - 1)
 		a, b := p[i], p[i+1]
 		w.touches = over(a, b)
-		w.config = func(c *pathtrace.Config) {
+		w.config = func(c *prior.Config) {
 			c.Links = slices.DeleteFunc(c.Links, func(l [2]int32) bool { return l == [2]int32{a, b} || l == [2]int32{b, a} })
 		}
 		return true
@@ -306,7 +307,7 @@ var mapErrors = []mapError{
 		if d[b] < 3 || d[b] > 6 {
 			return false
 		}
-		w.config = func(c *pathtrace.Config) { c.Links = append(c.Links, [2]int32{a, b}) }
+		w.config = func(c *prior.Config) { c.Links = append(c.Links, [2]int32{a, b}) }
 		w.touches = func(p []int32) bool {
 			s, e := p[0], p[len(p)-1]
 			da, db := w.distances(a), w.distances(b)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 	"github.com/hopscope/hopscope/p4/pintplan"
 	"github.com/hopscope/hopscope/planner/querymix"
 	"github.com/hopscope/hopscope/planner/querymix/solve"
@@ -118,7 +119,7 @@ func (m *mixBench) measureWidths() (measured []querymix.Width, best querymix.Wid
 			return nil, best, err
 		}
 		s, _, err := m.trace(m.network, latencyHops, "path in "+w.String(), func() (tracer, error) {
-			return newOurTracer(m.network, scheme, knowledge{links: true, routing: pathtrace.Distance})
+			return newOurTracer(m.network, scheme, knowledge{links: true, routing: prior.Distance})
 		})
 		if err != nil {
 			return nil, best, err
@@ -296,7 +297,7 @@ func (m *mixBench) begin(plans []*pint.Plan) (func(*rand.Rand) (mixed, error), e
 		for _, q := range p.Queries {
 			var t *pathtrace.Tracer
 			if q.Aggregation == pint.Static {
-				our, err := newOurTracer(m.network, q.Scheme, knowledge{links: true, routing: pathtrace.Distance})
+				our, err := newOurTracer(m.network, q.Scheme, knowledge{links: true, routing: prior.Distance})
 				if err != nil {
 					return nil, err
 				}

@@ -5,11 +5,12 @@ import (
 
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
 // ourTracer is inference/pathtrace.
 type ourTracer struct {
-	config pathtrace.Config
+	config prior.Config
 	tracer *pathtrace.Tracer
 	flow   pathtrace.Flow
 	path   []uint32
@@ -21,23 +22,23 @@ type knowledge struct {
 	name    string
 	own     bool // the candidates are the path's switches; all otherwise
 	links   bool
-	routing pathtrace.Routing
+	routing prior.Routing
 }
 
 var knowledges = []knowledge{
 	{name: "ours, V = the path", own: true},
 	{name: "ours, V = all"},
 	{name: "ours, and the links", links: true},
-	{name: "ours, and distances", links: true, routing: pathtrace.Distance},
+	{name: "ours, and distances", links: true, routing: prior.Distance},
 }
 
 // newOurTracer makes a tracer for the paths of a network.
 func newOurTracer(n *network, scheme *pint.Scheme, k knowledge) (*ourTracer, error) {
-	c := pathtrace.Config{Scheme: scheme, Nodes: n.nodes(), Routing: k.routing}
+	c := prior.Config{Scheme: scheme, Nodes: n.nodes(), Routing: k.routing}
 	if k.links {
 		c.Links = n.links()
 	}
-	m, err := pathtrace.NewModel(c)
+	m, err := prior.NewModel(c)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func (t *ourTracer) begin(path []uint32) error {
 		return nil
 	}
 	t.config.Nodes = path
-	m, err := pathtrace.NewModel(t.config)
+	m, err := prior.NewModel(t.config)
 	if err != nil {
 		return err
 	}

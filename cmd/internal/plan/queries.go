@@ -15,7 +15,7 @@ import (
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 	"github.com/hopscope/hopscope/p4/measured"
 	"github.com/hopscope/hopscope/p4/p4rt"
 	"github.com/hopscope/hopscope/p4/pintplan"
@@ -226,7 +226,7 @@ func (o *queriesFlags) lengths(c *cobra.Command, p *querymix.Problem) error {
 
 // measure fills in how many packets paths of the topology take, if there is one.
 func (o *queriesFlags) measure(c *cobra.Command, p *querymix.Problem) error {
-	routing, ok := map[string]pathtrace.Routing{"any": pathtrace.None, "distance": pathtrace.Distance, "ecmp": pathtrace.ECMP, "weights": pathtrace.Weights}[o.routing]
+	routing, ok := map[string]prior.Routing{"any": prior.None, "distance": prior.Distance, "ecmp": prior.ECMP, "weights": prior.Weights}[o.routing]
 	switch {
 	case !ok:
 		return cli.Usagef("--routing %q is none of any, distance, ecmp and weights", o.routing)

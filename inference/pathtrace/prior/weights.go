@@ -1,4 +1,4 @@
-package pathtrace
+package prior
 
 import (
 	"container/heap"
@@ -8,8 +8,8 @@ import (
 // maxWeightedNodes lets the table of weighted distances, four bytes for each pair, fit into 64 MiB.
 const maxWeightedNodes = 1 << 12
 
-// maxWeight is the largest weight of a link: what IS-IS can say with wide metrics. Sums over the longest path fit into 32 bits.
-const maxWeight = 1<<24 - 1
+// MaxWeight is the largest weight of a link: what IS-IS can say with wide metrics. Sums over the longest path fit into 32 bits.
+const MaxWeight = 1<<24 - 1
 
 // unreachable is the weighted distance of nodes that no path of weights connects.
 const unreachable = math.MaxUint32
@@ -33,8 +33,8 @@ func (c *Config) checkWeights(bad func(format string, args ...any)) {
 		bad("routing %v of %d nodes: want %d at most", c.Routing, len(c.Nodes), maxWeightedNodes)
 	default:
 		for i, w := range c.Weights {
-			if min(w[0], w[1]) < 1 || max(w[0], w[1]) > maxWeight {
-				bad("link %d has the weights %d and %d: want 1 to %d", i, w[0], w[1], maxWeight)
+			if min(w[0], w[1]) < 1 || max(w[0], w[1]) > MaxWeight {
+				bad("link %d has the weights %d and %d: want 1 to %d", i, w[0], w[1], MaxWeight)
 				return
 			}
 		}
@@ -43,14 +43,14 @@ func (c *Config) checkWeights(bad func(format string, args ...any)) {
 
 // weigh fills the table of weighted distances. Of several links between two nodes the lightest counts, in each direction.
 func (m *Model) weigh(links [][2]int32, weights [][2]uint32) {
-	v := len(m.nodes)
-	g := &weighted{v: v, link: make([]uint32, len(m.peers)), dist: make([]uint32, v*v)}
+	v := len(m.Nodes)
+	g := &weighted{v: v, link: make([]uint32, len(m.Peers)), dist: make([]uint32, v*v)}
 	for i := range g.link {
 		g.link[i] = unreachable
 	}
 	lightest := func(from, to int32, weight uint32) {
-		for i := m.first[from]; i < m.first[from+1]; i++ {
-			if int32(m.peers[i]) == to {
+		for i := m.First[from]; i < m.First[from+1]; i++ {
+			if int32(m.Peers[i]) == to {
 				g.link[i] = min(g.link[i], weight)
 			}
 		}
@@ -62,7 +62,7 @@ func (m *Model) weigh(links [][2]int32, weights [][2]uint32) {
 	for i := range g.dist {
 		g.dist[i] = unreachable
 	}
-	m.weights = g
+	m.Weights = g
 	var q queue
 	for from := range v {
 		row := g.dist[from*v:][:v]
@@ -72,8 +72,8 @@ func (m *Model) weigh(links [][2]int32, weights [][2]uint32) {
 			if at.dist > row[at.node] {
 				continue
 			}
-			for i := m.first[at.node]; i < m.first[at.node+1]; i++ {
-				u := m.peers[i]
+			for i := m.First[at.node]; i < m.First[at.node+1]; i++ {
+				u := m.Peers[i]
 				// Sums that 32 bits do not hold belong to paths of more hops than a digest can cover.
 				if d := uint64(at.dist) + uint64(g.link[i]); d < uint64(row[u]) {
 					row[u] = uint32(d)
@@ -110,8 +110,8 @@ func (g *weighted) between(a, b, c uint16) bool {
 	return uint64(g.distance(a, b))+uint64(g.distance(b, c)) == uint64(g.distance(a, c))
 }
 
-// fits reports whether a node can be at hop h of a shortest path that has the nodes of the hops lo and hi already.
-func (g *weighted) fits(path []uint16, lo, hi, h int, u uint16) bool {
+// Fits reports whether a node can be at hop h of a shortest path that has the nodes of the hops lo and hi already.
+func (g *weighted) Fits(path []uint16, lo, hi, h int, u uint16) bool {
 	switch {
 	case lo > hi:
 		return true
@@ -123,17 +123,17 @@ func (g *weighted) fits(path []uint16, lo, hi, h int, u uint16) bool {
 	return g.between(path[lo], u, path[hi])
 }
 
-// shortestByWeight reports whether a whole path is a shortest one, where paths are that by weight.
-func (m *Model) shortestByWeight(path []uint16) bool {
-	g := m.weights
+// ShortestByWeight reports whether a whole path is a shortest one, where paths are that by weight.
+func (m *Model) ShortestByWeight(path []uint16) bool {
+	g := m.Weights
 	if g == nil {
 		return true
 	}
 	sum := uint64(0)
 	for h, u := range path[1:] {
 		weight := uint32(unreachable)
-		for i := m.first[path[h]]; i < m.first[path[h]+1]; i++ {
-			if m.peers[i] == u {
+		for i := m.First[path[h]]; i < m.First[path[h]+1]; i++ {
+			if m.Peers[i] == u {
 				weight = g.link[i]
 			}
 		}
@@ -144,9 +144,9 @@ func (m *Model) shortestByWeight(path []uint16) bool {
 
 // lightest finds which nodes are where on shortest paths of k nodes by weight, and counts these paths: hop by hop from every
 // node on, and back from those that are reached with the last hop.
-func (m *Model) lightest(s *space, k int) {
-	v := len(m.nodes)
-	s.into = make([]float64, v)
+func (m *Model) lightest(s *Space, k int) {
+	v := len(m.Nodes)
+	s.Into = make([]float64, v)
 	ways, seen := make([]float64, k*v), make([]bool, k*v) // to, and later from, each node at each hop
 	layers := make([][]uint16, k)
 	for from := range v {
@@ -166,9 +166,9 @@ func (m *Model) lightest(s *space, k int) {
 			}
 		}
 		for _, u := range layers[k-1] {
-			s.into[u] += ways[(k-1)*v+int(u)]
-			s.from[from] += ways[(k-1)*v+int(u)]
-			s.domain[(k-1)*m.words+int(u)>>6] |= 1 << (u & 63)
+			s.Into[u] += ways[(k-1)*v+int(u)]
+			s.From[from] += ways[(k-1)*v+int(u)]
+			s.Domain[(k-1)*m.Words+int(u)>>6] |= 1 << (u & 63)
 		}
 		// A node of a layer is on a path if one of the next layer is that it leads on to.
 		alive := layers[k-1]
@@ -182,7 +182,7 @@ func (m *Model) lightest(s *space, k int) {
 				m.onward(from, u, func(w uint16) { leads = leads || !seen[(h+1)*v+int(w)] })
 				if leads {
 					kept = append(kept, u)
-					s.domain[h*m.words+int(u)>>6] |= 1 << (u & 63)
+					s.Domain[h*m.Words+int(u)>>6] |= 1 << (u & 63)
 				}
 			}
 			for _, u := range alive {
@@ -200,10 +200,10 @@ func (m *Model) lightest(s *space, k int) {
 
 // onward visits the neighbours of u that come after it on shortest paths by weight from a node.
 func (m *Model) onward(from int, u uint16, visit func(w uint16)) {
-	g := m.weights
+	g := m.Weights
 	row := g.dist[from*g.v:][:g.v]
-	for i := m.first[u]; i < m.first[u+1]; i++ {
-		if w := m.peers[i]; uint64(row[u])+uint64(g.link[i]) == uint64(row[w]) {
+	for i := m.First[u]; i < m.First[u+1]; i++ {
+		if w := m.Peers[i]; uint64(row[u])+uint64(g.link[i]) == uint64(row[w]) {
 			visit(w)
 		}
 	}

@@ -1,4 +1,4 @@
-package pathtrace
+package prior
 
 import (
 	"errors"

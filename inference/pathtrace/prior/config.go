@@ -1,4 +1,4 @@
-package pathtrace
+package prior
 
 import (
 	"errors"
@@ -29,7 +29,7 @@ func (r Routing) String() string {
 // What a field of Config that is zero stands for.
 const (
 	defaultConfidence  = 1 - 1e-6
-	defaultUnmodelled  = 1e-3
+	DefaultUnmodelled  = 1e-3
 	defaultWindow      = 128
 	defaultMemoryBytes = 256 << 20
 	defaultWork        = 400
@@ -46,7 +46,7 @@ type Config struct {
 	Weights [][2]uint32 // of each link from its first node to its second, and back; with the Routing of that name only
 	Loops   bool        // a path may visit a node more than once; never with Routing
 
-	// Ends are sets of nodes, as indices into Nodes, that flows may name as their ingress or egress; see [Flow].
+	// Ends are sets of nodes, as indices into Nodes, that flows may name as their ingress or egress; see pathtrace.Flow.
 	Ends [][]int32
 
 	Confidence float64 // posterior probability from which on a path counts as known; above 0.5, below 1
@@ -80,7 +80,7 @@ func (c *Config) check() error {
 	}
 	c.checkWeights(bad)
 	Fallback(&c.Confidence, defaultConfidence)
-	Fallback(&c.Unmodelled, defaultUnmodelled)
+	Fallback(&c.Unmodelled, DefaultUnmodelled)
 	Fallback(&c.MaxHops, pint.MaxHops)
 	Fallback(&c.Window, defaultWindow)
 	Fallback(&c.MemoryBytes, defaultMemoryBytes)

@@ -1,4 +1,4 @@
-package pathtrace
+package prior
 
 import (
 	"fmt"
@@ -65,7 +65,7 @@ func Fallback[T comparable](field *T, value T) {
 }
 
 // Neighbours lists the neighbours of each node: each link in both directions, no neighbour twice, none its own. The neighbours of
-// node u are peers[first[u]:first[u+1]], ascending.
+// node u are peers[First[u]:first[u+1]], ascending.
 func Neighbours[T uint16 | int32](nodes int, links [][2]int32) (first []int32, peers []T) {
 	lists := make([][]T, nodes)
 	for _, l := range links {
