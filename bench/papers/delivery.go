@@ -69,7 +69,7 @@ func deliveryTable(ctx context.Context, t io.Writer, o Options) error {
 		if err != nil {
 			return err
 		}
-		problems[name] = solve.Generate(g, o.Seed)
+		problems[name] = delivery.Generate(g, o.Seed)
 	}
 	fmt.Fprintln(t, "method\tpoints served\tnetworks whole\tproven\tlinks\tservers\tmean ms\tworst ms\tat\t")
 	add := func(name string, method solve.Method, noLinks bool) error {

@@ -37,7 +37,7 @@ func drawnDelivery(nodes, links int, seed uint64) (*delivery.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	return solve.Generate(g, seed), nil
+	return delivery.Generate(g, seed), nil
 }
 
 // deliverySizes shows what a link costs from 10^3 links to 10^5, with the size at which the paper gives up brute force
@@ -90,8 +90,8 @@ func deliveryPairs(ctx context.Context, t io.Writer, o Options) error {
 			var took, paperTook time.Duration
 			pairs := 0.0
 			for k := range uint64(deliveryRuns) {
-				p := solve.Generate(g, o.Seed+k)
-				solve.RelaxLoss(p, share)
+				p := delivery.Generate(g, o.Seed+k)
+				delivery.RelaxLoss(p, share)
 				plan, d, err := deliveryPlan(ctx, p, o, solve.Options{})
 				if err != nil {
 					return fmt.Errorf("%s: %w", name, err)

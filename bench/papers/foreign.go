@@ -209,9 +209,9 @@ func orchestrateQuestions(o Options) (list []*Question, err error) {
 			if err != nil {
 				return nil, err
 			}
-			m := orchestratesolve.DefaultModel()
+			m := orchestrate.DefaultModel()
 			m.Seed = o.Seed
-			p, err := orchestratesolve.Generate(g, m)
+			p, err := orchestrate.Generate(g, m)
 			if err != nil {
 				return nil, err
 			}

@@ -123,9 +123,9 @@ func concentrateTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Op
 	rows := make([][]planned, len(names))
 	largest, at := 0, 0
 	for n, g := range nets {
-		m := solve.DefaultModel()
+		m := orchestrate.DefaultModel()
 		m.Seed = o.Seed
-		p, err := solve.Generate(g, m)
+		p, err := orchestrate.Generate(g, m)
 		if err != nil {
 			return err
 		}
@@ -172,9 +172,9 @@ func balanceTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Option
 	names := []string{"BH (published)", "ours"}
 	rows := make([][]planned, len(names))
 	for n, g := range nets {
-		m := solve.DefaultModel()
+		m := orchestrate.DefaultModel()
 		m.Seed = o.Seed
-		p, err := solve.Generate(g, m)
+		p, err := orchestrate.Generate(g, m)
 		if err != nil {
 			return err
 		}
@@ -222,9 +222,9 @@ func coverageTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Optio
 	for _, capacity := range []float64{5, 10, 20, 35} {
 		rows := make([][]planned, len(methods))
 		for _, g := range nets {
-			m := solve.DefaultModel()
+			m := orchestrate.DefaultModel()
 			m.Seed, m.CapacityMean = o.Seed, capacity
-			p, err := solve.Generate(g, m)
+			p, err := orchestrate.Generate(g, m)
 			if err != nil {
 				return err
 			}

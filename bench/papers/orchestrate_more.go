@@ -58,9 +58,9 @@ func churnTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Options)
 	type sums struct{ used, bound, changed, forced, steps float64 }
 	rows := make([]sums, len(limits))
 	for _, g := range nets {
-		m := solve.DefaultModel()
+		m := orchestrate.DefaultModel()
 		m.Seed = o.Seed
-		p, err := solve.Generate(g, m)
+		p, err := orchestrate.Generate(g, m)
 		if err != nil {
 			return err
 		}
@@ -119,9 +119,9 @@ func sizeTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Options) 
 			var rows []planned
 			capacity := 0.0
 			for _, g := range nets {
-				m := solve.DefaultModel()
+				m := orchestrate.DefaultModel()
 				m.Seed = o.Seed
-				all, err := solve.Generate(g, m)
+				all, err := orchestrate.Generate(g, m)
 				if err != nil {
 					return err
 				}

@@ -58,3 +58,12 @@ func Passing(lists [][]int32, n int, item func(entry int32) int32) (start, list 
 	}
 	return start, list
 }
+
+// Without removes the first x from a list, and does not keep the order.
+func Without(list []int32, x int32) []int32 {
+	if k := slices.Index(list, x); k >= 0 {
+		list[k] = list[len(list)-1]
+		list = list[:len(list)-1]
+	}
+	return list
+}

@@ -223,6 +223,16 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
+// SplitMix64 from 0, as published with xoshiro by Vigna.
+func TestSplitMix(t *testing.T) {
+	var s SplitMix
+	for _, want := range []uint64{0xe220a8397b1dcdaf, 0x6e789e6aa1b965f4, 0x06c45d188009454f} {
+		if got := s.Next(); got != want {
+			t.Errorf("next = %#x, want %#x", got, want)
+		}
+	}
+}
+
 func TestNever(t *testing.T) {
 	if Never(nil)() || !Never(func() bool { return true })() {
 		t.Error("Never must keep a function, and stand for one that is always false")

@@ -156,7 +156,7 @@ func (o *deliveryFlags) problem(c *cobra.Command) (p *delivery.Problem, err erro
 			return nil, err
 		}
 		o.graph = g
-		p = solve.Generate(g, o.seed)
+		p = delivery.Generate(g, o.seed)
 	default:
 		return nil, cli.Usagef("--instance or --topology is missing")
 	}

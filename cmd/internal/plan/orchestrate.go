@@ -24,7 +24,7 @@ type orchestrateFlags struct {
 	split, partial            bool
 	class                     string
 	sizing                    orchestrate.Sizing
-	m                         solve.Model
+	m                         orchestrate.Model
 	measured                  measuredFlags
 	items                     int64 // of an interface of a collector
 
@@ -63,7 +63,7 @@ problem is small). Every plan says how far from the best it can be at most.`,
 	}
 	o.sharedFlags = addSharedFlags(c, true, true, "heuristic, search, exact or auto", string(solve.Auto))
 	o.addSeed(c, "the demands and capacities of --topology, and of the search")
-	o.m = solve.DefaultModel()
+	o.m = orchestrate.DefaultModel()
 	f := c.Flags()
 	f.StringVar(&o.objective, "objective", orchestrate.Concentrate, "concentrate or balance")
 	f.IntVar(&o.redundancy, "redundancy", 1, "flows that carry every item, all different")
@@ -201,7 +201,7 @@ func (o *orchestrateFlags) problem(c *cobra.Command) (p *orchestrate.Problem, er
 				return nil, err
 			}
 		}
-		if p, err = solve.Generate(o.graph, m); err != nil {
+		if p, err = orchestrate.Generate(o.graph, m); err != nil {
 			return nil, cli.Failure{Err: err} // there is no plan
 		}
 		p.Objective = o.objective
@@ -249,7 +249,7 @@ func countTrue(list []bool) (n int) {
 }
 
 // pairs reads the flows of a traffic matrix. What has no traffic is no flow.
-func (o *orchestrateFlags) pairs() ([]solve.Pair, error) {
+func (o *orchestrateFlags) pairs() ([]orchestrate.Pair, error) {
 	f, err := os.Open(o.demands)
 	if err != nil {
 		return nil, err
@@ -259,10 +259,10 @@ func (o *orchestrateFlags) pairs() ([]solve.Pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	pairs := []solve.Pair{}
+	pairs := []orchestrate.Pair{}
 	for _, d := range list {
 		if d.Rate > 0 && d.Src != d.Dst {
-			pairs = append(pairs, solve.Pair{Src: d.Src, Dst: d.Dst, Rate: d.Rate / 8 / float64(o.packetBytes)})
+			pairs = append(pairs, orchestrate.Pair{Src: d.Src, Dst: d.Dst, Rate: d.Rate / 8 / float64(o.packetBytes)})
 		}
 	}
 	if len(pairs) == 0 {

@@ -223,7 +223,7 @@ func (s *solver) splitLoss() error {
 	for k := 0; k < len(order); {
 		e, left := k, int64(0)
 		for ; e < len(order) && s.p.denser(order[k], order[e]) == 0; e++ {
-			left += t.left[order[e]]
+			left += t.Left[order[e]]
 		}
 		if left > 0 {
 			s.p.groups = append(s.p.groups, group{slices.Sorted(slices.Values(order[k:e])), s.p.demand, left})

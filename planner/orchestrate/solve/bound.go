@@ -5,7 +5,12 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/hopscope/hopscope/planner/opt"
 )
+
+// one is the unit of prices: they are whole multiples of 1/one, so that sums of them are exact and a bound is proven.
+const one = 1 << 32
 
 // bounder proves lower bounds of Concentrate. A price u(i) >= 0 for carrying interface i gives the bound
 //
@@ -24,8 +29,8 @@ type bounder struct {
 	p       *problem
 	flow    int64 // what a flow costs, in units of prices: one, or 0 where the bound is of the weight left out
 	unit    int64 // what the price one stands for
-	lp      *relaxation
-	sack    knapsack
+	lp      *opt.LP
+	sack    opt.Knapsack
 	price   []int64
 	dearest float64 // the highest price, in units
 	best    []int64 // prices of the best bound
@@ -67,7 +72,7 @@ const (
 func newBounder(p *problem, split bool) *bounder {
 	b := emptyBounder(p)
 	b.flow = one
-	b.sack.split = split
+	b.sack.Split = split
 	b.volume = p.volumeBound()
 	b.bound = b.volume
 	b.value = float64(b.bound)
@@ -76,10 +81,10 @@ func newBounder(p *problem, split bool) *bounder {
 	for range p.groups {
 		rhs = append(rhs, -1)
 	}
-	b.lp = newRelaxation(rhs)
+	b.lp = opt.NewLP(rhs)
 	for k, g := range p.groups {
 		for _, i := range g.items {
-			b.lp.add([]int32{i, int32(groups + k)}, []float64{1, -float64(g.size[i]) / float64(g.room)}, 0, 0)
+			b.lp.Add([]int32{i, int32(groups + k)}, []float64{1, -float64(g.size[i]) / float64(g.room)}, 0, 0)
 		}
 	}
 	return b
@@ -95,10 +100,10 @@ func newLoss(p *problem, least int64) *bounder {
 	}
 	b.bound = least
 	b.value = float64(least) / float64(b.unit)
-	b.lp = newRelaxation(b.sides(true))
+	b.lp = opt.NewLP(b.sides(true))
 	for i, n := range p.want {
 		if n > 0 {
-			b.lp.add([]int32{int32(i)}, []float64{1}, float64(p.weight[i])/float64(b.unit), 0)
+			b.lp.Add([]int32{int32(i)}, []float64{1}, float64(p.weight[i])/float64(b.unit), 0)
 		}
 	}
 	return b
@@ -175,13 +180,13 @@ func (b *bounder) offerPack(s *pack) {
 		b.add(s.flow[k], items, part, x)
 		if !b.began {
 			for _, i := range items {
-				b.lp.u[i] = float64(b.flow) / one / float64(len(items))
+				b.lp.Prices[i] = float64(b.flow) / one / float64(len(items))
 			}
 		}
 		k = e
 	}
 	b.began = true
-	b.lp.restart()
+	b.lp.Restart()
 }
 
 func (b *bounder) add(f int32, items []int32, part []float64, x float64) {
@@ -189,22 +194,22 @@ func (b *bounder) add(f int32, items []int32, part []float64, x float64) {
 	if b.flowRows {
 		b.rows, part = append(b.rows, int32(b.p.ifaces)+f), append(part[:len(part):len(part)], -1)
 	}
-	b.lp.add(b.rows, part, float64(b.flow)/one, x)
+	b.lp.Add(b.rows, part, float64(b.flow)/one, x)
 }
 
 // run works on the bound until it has made about the given effort, is stopped, or is done: at target, or where nothing
 // more is to be expected of this relaxation.
 func (b *bounder) run(effort, target int64, stop func() bool) {
 	for end := b.effort + effort; !b.done && b.effort < end; {
-		from := b.lp.effort
-		for b.lp.sweeps < b.sweeps {
+		from := b.lp.Effort
+		for b.lp.Sweeps < b.sweeps {
 			if stop() {
 				return
 			}
-			b.lp.sweep()
+			b.lp.Sweep()
 		}
-		b.lp.average()
-		b.effort += b.lp.effort - from
+		b.lp.Average()
+		b.effort += b.lp.Effort - from
 		if stop() {
 			return
 		}
@@ -226,7 +231,7 @@ func (b *bounder) round() {
 	}
 	var sum, penalty, most int64
 	for i := range b.price {
-		u := b.lp.u[i] * one
+		u := b.lp.Prices[i] * one
 		if !(u < b.dearest) { // or is no number
 			u = b.dearest
 		}
@@ -239,7 +244,7 @@ func (b *bounder) round() {
 	}
 	b.offers = b.offers[:0]
 	for f := b.rounds % parts; f < p.real; f += parts {
-		k := b.sack.solve(p.path(int32(f)), p.room[f], b.flow, p.demand, b.price)
+		k := b.sack.Solve(p.path(int32(f)), p.room[f], b.flow, p.demand, b.price)
 		most = max(most, k)
 		if k > b.flow {
 			if penalty < sum { // else nothing is bounded, and the sum could overflow
@@ -271,10 +276,10 @@ func (b *bounder) round() {
 		b.sweeps = min(b.sweeps*3/2, maxSweeps)
 	}
 	if b.rounds%8 == 0 {
-		b.lp.prune(0.3)
+		b.lp.Prune(0.3)
 	}
 	// What the linear programme costs is no bound, but says when to stop looking for a better one.
-	if b.idle >= maxIdle || b.idle > 2 && math.Ceil(b.lp.cost()*float64(b.unit)-0.02) <= float64(b.bound) {
+	if b.idle >= maxIdle || b.idle > 2 && math.Ceil(b.lp.Cost()*float64(b.unit)-0.02) <= float64(b.bound) {
 		b.done = true
 	}
 }
@@ -314,17 +319,17 @@ func ceilDiv(a, b int64) int64 {
 func (b *bounder) offer(f int32) {
 	v := -float64(b.flow) / one
 	if b.flowRows {
-		v -= b.lp.u[b.p.ifaces+int(f)]
+		v -= b.lp.Prices[b.p.ifaces+int(f)]
 	}
-	for n, i := range b.sack.items {
-		v += b.sack.part[n] * b.lp.u[i]
+	for n, i := range b.sack.Items {
+		v += b.sack.Part[n] * b.lp.Prices[i]
 	}
 	if v <= 1e-6 {
 		return
 	}
 	profit, wanted := int64(v*one), false
-	for n, i := range b.sack.items {
-		if b.sack.part[n] > 0 && (b.offered[i] == none || b.offers[b.offered[i]].profit < profit) {
+	for n, i := range b.sack.Items {
+		if b.sack.Part[n] > 0 && (b.offered[i] == none || b.offers[b.offered[i]].profit < profit) {
 			b.offered[i] = int32(len(b.offers))
 			wanted = true
 		}
@@ -333,9 +338,9 @@ func (b *bounder) offer(f int32) {
 		return
 	}
 	o := offer{flow: f, profit: profit}
-	for n, i := range b.sack.items {
-		if b.sack.part[n] > 0 {
-			o.items, o.part = append(o.items, i), append(o.part, b.sack.part[n])
+	for n, i := range b.sack.Items {
+		if b.sack.Part[n] > 0 {
+			o.items, o.part = append(o.items, i), append(o.part, b.sack.Part[n])
 		}
 	}
 	b.offers = append(b.offers, o)
@@ -360,7 +365,7 @@ func (b *bounder) fair() []int64 {
 	}
 	most := int64(one)
 	for f := range int32(b.p.real) {
-		most = max(most, b.sack.solve(b.p.path(f), b.p.room[f], one, b.p.demand, b.best))
+		most = max(most, b.sack.Solve(b.p.path(f), b.p.room[f], one, b.p.demand, b.best))
 	}
 	price := make([]int64, len(b.best))
 	for i, u := range b.best {

@@ -6,64 +6,9 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/internal/testkit"
+	"github.com/hopscope/hopscope/planner/opt"
 	"github.com/hopscope/hopscope/planner/orchestrate"
 )
-
-// TestKnapsack compares with all subsets, and splitting with the same done item by item.
-func TestKnapsack(t *testing.T) {
-	seed := rand.Uint64()
-	r := rand.New(rand.NewPCG(seed, 0))
-	var k knapsack
-	for n := range testkit.Rounds(4000, 20000) {
-		items := r.IntN(9)
-		path, demand, price := make([]int32, items), make([]int64, items), make([]int64, items)
-		for i := range items {
-			path[i], demand[i], price[i] = int32(i), 1+r.Int64N(9), r.Int64N(20)*one/16
-		}
-		room, floor := r.Int64N(30), r.Int64N(2)*one
-		var best int64
-		for set := range 1 << items {
-			var value, size int64
-			for i := range items {
-				if set>>i&1 == 1 {
-					value += price[i]
-					size += demand[i]
-				}
-			}
-			if size <= room {
-				best = max(best, value)
-			}
-		}
-		k.split = false
-		got := k.solve(path, room, floor, demand, price)
-		if got != best && !(best <= floor && got <= floor && got >= best) {
-			t.Fatalf("seed %d, knapsack %d: value %d, want %d above %d", seed, n, got, best, floor)
-		}
-		if got > floor {
-			var value, size int64
-			for j, i := range k.items {
-				if k.part[j] != 0 {
-					value += price[i]
-					size += demand[i]
-				}
-			}
-			if value != got || size > room {
-				t.Fatalf("seed %d, knapsack %d: the set has value %d and size %d, want %d and at most %d", seed, n, value, size, got, room)
-			}
-		}
-		k.split = true
-		if got := k.solve(path, room, floor, demand, price); got > floor {
-			value, size := 0.0, 0.0
-			for j, i := range k.items {
-				value += k.part[j] * float64(price[i])
-				size += k.part[j] * float64(demand[i])
-			}
-			if got < best || math.Abs(value-float64(got)) > 2 || size > float64(room)+1e-9 {
-				t.Fatalf("seed %d, knapsack %d: splitting gives %d of size %v with value %v, whole items %d", seed, n, got, size, value, best)
-			}
-		}
-	}
-}
 
 // TestBounder compares bounds with optima, at every step on the way to them.
 func TestBounder(t *testing.T) {
@@ -78,7 +23,7 @@ func TestBounder(t *testing.T) {
 		}
 		p := newProblem(in)
 		b := newBounder(p, in.Split)
-		rnd := splitMix(n)
+		rnd := opt.SplitMix(n)
 		var start pack
 		if s := newSearch(p, &rnd); !in.Split {
 			s.start(p.concentrateHeuristic())

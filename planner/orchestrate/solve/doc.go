@@ -13,7 +13,7 @@
 // the interface. Its pseudo-code leaves ties open, and may assign an interface to a flow that does not exist; here the
 // comments on the two heuristics say how ties are broken, and such an interface stays without a flow. A flow that was
 // picked but carries nothing does not count. According to its text a flow covers both ends of a link, but its numbers fit
-// flows that cover only the directions that they take; [Model] can do either.
+// flows that cover only the directions that they take; [orchestrate.Model] can do either.
 //
 // Every function depends on nothing but its arguments: there is no clock and no I/O. A search ends when its Stop
 // function says so.

@@ -2,6 +2,8 @@ package solve
 
 import (
 	"slices"
+
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // tree decides by depth-first search whether whole interfaces can be placed with no flow above its limit, no more than
@@ -13,7 +15,7 @@ type tree struct {
 	limit  []int64
 	most   int
 	price  []int64 // by interface; no new flow earns more than one. Nil where flows may all be used
-	sack   knapsack
+	sack   opt.Knapsack
 	gain   []int64 // prices of what is still missing, 0 for the rest
 	stop   func() bool
 	budget int64
@@ -244,7 +246,7 @@ func (t *tree) hopeless() bool {
 		if worth <= 0 {
 			return false
 		}
-		worth -= t.sack.solve(t.p.path(f), t.limit[f]-t.load[f], 0, t.p.demand, t.gain)
+		worth -= t.sack.Solve(t.p.path(f), t.limit[f]-t.load[f], 0, t.p.demand, t.gain)
 	}
 	return worth > 0
 }
@@ -306,8 +308,8 @@ func (t *tree) list(c *choices, i int32) {
 		for _, j := range t.p.path(f) {
 			if t.missing[j] > 0 && t.p.demand[j] <= room {
 				value += t.p.demand[j]
-				r := splitMix(uint64(j) + same)
-				same = r.next()
+				r := opt.SplitMix(uint64(j) + same)
+				same = r.Next()
 			}
 		}
 		if t.p.copies == 1 && t.past == nil && slices.ContainsFunc(c.flows, func(g int32) bool { return c.same[slices.Index(c.flows, g)] == same && t.alike(f, g) }) {

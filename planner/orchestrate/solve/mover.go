@@ -185,26 +185,26 @@ func (m *mover) step() {
 	}
 	m.mark()
 	before := m.rate()
-	f := m.used[m.s.rnd.below(len(m.used))]
-	for range m.s.rnd.below(4) {
-		g := m.used[m.s.rnd.below(len(m.used))]
+	f := m.used[m.s.rnd.Below(len(m.used))]
+	for range m.s.rnd.Below(4) {
+		g := m.used[m.s.rnd.Below(len(m.used))]
 		if balance := m.s.in.Objective == orchestrate.Balance; balance == (m.load[g] > m.load[f]) && m.load[g] != m.load[f] {
 			f = g
 		}
 	}
-	for range 1 + m.s.rnd.below(3) {
+	for range 1 + m.s.rnd.Below(3) {
 		list := m.held[f]
 		if len(list) == 0 {
 			break
 		}
-		near := list[m.s.rnd.below(len(list))]
-		if all := m.s.rnd.below(2) == 0; all {
+		near := list[m.s.rnd.Below(len(list))]
+		if all := m.s.rnd.Below(2) == 0; all {
 			m.clear(f)
 		} else {
 			m.take(f, near)
 		}
 		through := m.over[near]
-		f = through[m.s.rnd.below(len(through))]
+		f = through[m.s.rnd.Below(len(through))]
 	}
 	m.place()
 	m.closeEmpty()
@@ -213,7 +213,7 @@ func (m *mover) step() {
 	if m.settling {
 		worse = after.result(before) > 0
 	}
-	if m.changed() > m.h.most || worse && !(after.lost == before.lost && after.objective == before.objective && m.s.rnd.below(8) == 0) {
+	if m.changed() > m.h.most || worse && !(after.lost == before.lost && after.objective == before.objective && m.s.rnd.Below(8) == 0) {
 		m.undo()
 		return
 	}
@@ -226,15 +226,15 @@ func (m *mover) step() {
 // place gives what is missing to flows, mostly the largest first.
 func (m *mover) place() {
 	m.free = m.absentees(m.free[:0])
-	m.s.rnd.shuffle(m.free)
-	if m.s.rnd.below(4) > 0 {
+	m.s.rnd.Shuffle(m.free)
+	if m.s.rnd.Below(4) > 0 {
 		slices.SortStableFunc(m.free, func(a, b int32) int { return cmp.Compare(m.p.demand[b], m.p.demand[a]) })
 	}
-	back := m.s.rnd.below(2) == 0 // what need not change goes back where it was, if it can
+	back := m.s.rnd.Below(2) == 0 // what need not change goes back where it was, if it can
 	for _, i := range m.free {
 		best, least := int32(none), int64(math.MaxInt64)
 		flows := m.p.through(i)
-		at, n := m.s.rnd.below(max(len(flows), 1)), len(flows)
+		at, n := m.s.rnd.Below(max(len(flows), 1)), len(flows)
 		for k := range n {
 			f := flows[(at+k)%n]
 			if !m.fits(f, i) || k > mostLooked && m.pos[f] == none {

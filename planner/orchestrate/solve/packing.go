@@ -1,6 +1,10 @@
 package solve
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/hopscope/hopscope/planner/opt"
+)
 
 // packing is an assignment of whole interfaces that a search changes step by step, and can take back to its last mark.
 type packing struct {
@@ -74,7 +78,7 @@ func (s *packing) close(f int32) {
 	s.pos[f] = none
 	s.used = s.used[:len(s.used)-1]
 	for _, i := range s.p.path(f) {
-		s.over[i] = without(s.over[i], f)
+		s.over[i] = opt.Without(s.over[i], f)
 	}
 	s.journal = append(s.journal, change{closed, f, none})
 }
@@ -96,21 +100,12 @@ func (s *packing) take(f, i int32) {
 	s.value -= s.square(f)
 	s.load[f] -= s.p.demand[i]
 	s.value += s.square(f)
-	s.held[f] = without(s.held[f], i)
+	s.held[f] = opt.Without(s.held[f], i)
 	s.missing[i]++
 	s.wanted[i] = s.p.demand[i]
 	s.absent++
 	s.lost += s.p.weight[i]
 	s.journal = append(s.journal, change{took, f, i})
-}
-
-// without removes v, and does not keep the order.
-func without(list []int32, v int32) []int32 {
-	if k := slices.Index(list, v); k >= 0 {
-		list[k] = list[len(list)-1]
-		list = list[:len(list)-1]
-	}
-	return list
 }
 
 func (s *packing) mark() { s.journal = s.journal[:0] }
@@ -204,9 +199,9 @@ func (s *packing) clear(f int32) {
 }
 
 // fillBest gives f what the last answer of a knapsack holds.
-func (s *packing) fillBest(f int32, sack *knapsack) {
-	for n, i := range sack.items {
-		if sack.part[n] > 0 {
+func (s *packing) fillBest(f int32, sack *opt.Knapsack) {
+	for n, i := range sack.Items {
+		if sack.Part[n] > 0 {
 			s.give(f, i)
 		}
 	}

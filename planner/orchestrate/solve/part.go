@@ -21,7 +21,7 @@ type carrier struct {
 	steps  int
 	nodes  int64
 	rounds int
-	sack   knapsack
+	sack   opt.Knapsack
 	unit   int64 // the largest weight
 }
 
@@ -52,7 +52,7 @@ func (s *solver) newCarrier(start *pack) *carrier {
 func (p *problem) lossBound() int64 {
 	t := p.send(true)
 	whole, parts := int64(0), 0.0 // of the weight: what is missing of whole copies, and the rest
-	for i, left := range t.left {
+	for i, left := range t.Left {
 		d := p.demand[i]
 		whole += left / d * p.weight[i]
 		parts += float64(left%d) * float64(p.weight[i]) / float64(d)
@@ -65,10 +65,10 @@ func (p *problem) lossBound() int64 {
 func (p *problem) send(whole bool) *transport {
 	t := newTransport(p, whole)
 	for f := range int32(p.flows) {
-		t.open(f, p.room[f])
+		t.Open(f, p.room[f])
 	}
 	for _, i := range p.byDensity() {
-		t.send(i)
+		t.Send(i)
 	}
 	return t
 }
@@ -165,35 +165,35 @@ func (c *carrier) refill(times int) {
 	for range times {
 		l.mark()
 		before := l.lost
-		flows := []int32{int32(rnd.below(c.p.flows))}
-		for range 1 + rnd.below(4) {
-			f := int32(rnd.below(c.p.flows))
+		flows := []int32{int32(rnd.Below(c.p.flows))}
+		for range 1 + rnd.Below(4) {
+			f := int32(rnd.Below(c.p.flows))
 			if path := c.p.path(flows[0]); len(path) > 0 { // one that meets it, and changes places with another
-				through := c.p.through(path[rnd.below(len(path))])
-				f = through[rnd.below(len(through))]
+				through := c.p.through(path[rnd.Below(len(path))])
+				f = through[rnd.Below(len(through))]
 			}
 			if !slices.Contains(flows, f) {
 				flows = append(flows, f)
-				k := rnd.below(len(flows))
+				k := rnd.Below(len(flows))
 				flows[k], flows[len(flows)-1] = f, flows[k]
 			}
 		}
 		for _, f := range flows {
 			l.clear(f)
 		}
-		noise := noises[rnd.below(len(noises))]
+		noise := noises[rnd.Below(len(noises))]
 		for _, f := range flows {
 			for _, i := range c.p.path(f) {
 				value[i] = 0
 				if l.missing[i] > 0 {
-					value[i] = int64(float64(l.p.weight[i]) / float64(c.unit) * (1 + noise*rnd.float()) * (1 << 20))
+					value[i] = int64(float64(l.p.weight[i]) / float64(c.unit) * (1 + noise*rnd.Float()) * (1 << 20))
 				}
 			}
-			if c.sack.solve(c.p.path(f), c.p.room[f], 0, c.p.demand, value) > 0 {
+			if c.sack.Solve(c.p.path(f), c.p.room[f], 0, c.p.demand, value) > 0 {
 				l.fillBest(f, &c.sack)
 			}
 		}
-		if l.lost > before && rnd.below(64) > 0 {
+		if l.lost > before && rnd.Below(64) > 0 {
 			l.undo()
 		}
 		c.note()

@@ -3,6 +3,8 @@ package solve
 import (
 	"math"
 	"slices"
+
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // placer looks for a flow for every copy of every interface with no flow above its room, without regard to how many
@@ -11,14 +13,14 @@ import (
 type placer struct {
 	*packing
 	limit []int64 // by flow: room, at most the capacity
-	rnd   *splitMix
+	rnd   *opt.SplitMix
 	pool  []int32 // interfaces with a copy that has no flow
 	hard  []int64 // how often an interface found no room
 	worth bool    // what is thrown out costs its weight instead, and what is worth less stays out
 	heat  float64 // by how much less at most it may be worth nevertheless
 }
 
-func newPlacer(s *packing, limit []int64, rnd *splitMix) *placer {
+func newPlacer(s *packing, limit []int64, rnd *opt.SplitMix) *placer {
 	l := &placer{packing: s, limit: limit, rnd: rnd, hard: slices.Repeat([]int64{1}, s.p.ifaces)}
 	for f := range int32(s.p.flows) {
 		if s.pos[f] == none {
@@ -63,12 +65,12 @@ func (l *placer) run(steps int, stop func() bool) bool {
 			return false
 		}
 		l.mark()
-		k := l.rnd.below(len(l.pool))
+		k := l.rnd.Below(len(l.pool))
 		i := l.pool[k]
 		l.pool[k] = l.pool[len(l.pool)-1]
 		l.pool = l.pool[:len(l.pool)-1]
 		l.place(i)
-		if l.rnd.below(4) == 0 {
+		if l.rnd.Below(4) == 0 {
 			l.shift()
 		}
 	}
@@ -95,11 +97,11 @@ func (l *placer) place(i int32) {
 		if !l.able(f, i) {
 			continue
 		}
-		if c := l.evict(f, i, false) * (1 + l.rnd.float()/4); c < cheapest {
+		if c := l.evict(f, i, false) * (1 + l.rnd.Float()/4); c < cheapest {
 			best, cheapest = f, c
 		}
 	}
-	if best != none && l.worth && cheapest > float64(l.p.weight[i])*(1+l.heat*l.rnd.float()*l.rnd.float()) {
+	if best != none && l.worth && cheapest > float64(l.p.weight[i])*(1+l.heat*l.rnd.Float()*l.rnd.Float()) {
 		best = none
 	}
 	if best == none { // no flow could carry it even alone, or not for what it is worth
@@ -172,13 +174,13 @@ func (l *placer) throw(f, i int32) {
 
 // shift moves something at random to another flow with room.
 func (l *placer) shift() {
-	i := int32(l.rnd.below(l.p.ifaces))
+	i := int32(l.rnd.Below(l.p.ifaces))
 	flows := l.p.through(i)
 	if len(flows) < 2 {
 		return
 	}
-	from, to := int32(none), flows[l.rnd.below(len(flows))]
-	start := l.rnd.below(len(flows))
+	from, to := int32(none), flows[l.rnd.Below(len(flows))]
+	start := l.rnd.Below(len(flows))
 	for k := range min(len(flows), 64) {
 		if f := flows[(start+k)%len(flows)]; l.holds(f, i) {
 			from = f

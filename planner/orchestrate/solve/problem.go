@@ -148,41 +148,7 @@ func (p *problem) leave(value []int64, count []int32) (sum int64) {
 
 // leave does the same for one group and another room.
 func (g *group) leave(value []int64, count []int32, room int64) int64 {
-	// The few groups have mostly few items whose value is not 0; those that fit one by one are whole numbers.
-	type entry struct {
-		density float64
-		i       int32
-	}
-	list := make([]entry, 0, len(g.items))
-	all := int64(0)
-	for _, i := range g.items {
-		if value[i] > 0 && count[i] > 0 {
-			list = append(list, entry{float64(value[i]) / float64(g.size[i]), i})
-			all += g.size[i] * int64(count[i])
-		}
-	}
-	sum := int64(0)
-	if all > room {
-		slices.SortFunc(list, func(a, b entry) int {
-			switch {
-			case a.density > b.density:
-				return -1
-			case a.density < b.density:
-				return 1
-			}
-			return int(a.i - b.i)
-		})
-	}
-	for _, e := range list {
-		size := g.size[e.i] * int64(count[e.i])
-		if size <= room {
-			room -= size
-			sum += value[e.i] * int64(count[e.i])
-			continue
-		}
-		return sum + int64(float64(room)*e.density*(1+1e-12)) + 1
-	}
-	return sum
+	return opt.FractionalKnapsack(g.items, value, g.size, count, room)
 }
 
 // leaveItems bounds the items that can be left out.

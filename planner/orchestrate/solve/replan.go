@@ -73,7 +73,7 @@ func (s *solver) newPast() *past {
 		})
 		for _, i := range list {
 			if load += s.p.demand[i]; load > s.p.room[f] {
-				h.flows[i], h.must[i] = without(h.flows[i], int32(f)), true
+				h.flows[i], h.must[i] = opt.Without(h.flows[i], int32(f)), true
 			}
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // search improves a packing for Concentrate by large-neighbourhood search: it empties a few flows that meet, puts what
@@ -11,10 +13,10 @@ import (
 // fewer flows always, as many if the squares of the loads sum up to more, for full flows leave others to be emptied.
 type search struct {
 	*packing
-	rnd     *splitMix
+	rnd     *opt.SplitMix
 	free    []int32 // interfaces with missing copies, one entry a copy
 	fill    filler
-	sack    knapsack
+	sack    opt.Knapsack
 	heat    float64
 	noise   float64 // of the values of new flows in this step
 	byRoom  []int32 // flows through the interfaces, as in flowItem, the largest first; nil until wanted
@@ -23,7 +25,7 @@ type search struct {
 	removed []int32
 }
 
-func newSearch(p *problem, rnd *splitMix) *search {
+func newSearch(p *problem, rnd *opt.SplitMix) *search {
 	return &search{packing: newPacking(p), rnd: rnd, heat: 0.25}
 }
 
@@ -52,7 +54,7 @@ func (s *packing) assign(at []int32) {
 // try makes one step, and reports whether the packing has fewer flows than before.
 func (s *search) try() bool {
 	s.mark()
-	s.noise = noises[s.rnd.below(len(noises))]
+	s.noise = noises[s.rnd.Below(len(noises))]
 	s.effort += 32
 	before, value := len(s.used), s.value
 	s.ruin()
@@ -65,7 +67,7 @@ func (s *search) try() bool {
 		s.undo()
 		return false
 	}
-	if loss := value - s.value; loss > 0 && loss > -s.heat*math.Log(1-s.rnd.float()) {
+	if loss := value - s.value; loss > 0 && loss > -s.heat*math.Log(1-s.rnd.Float()) {
 		s.undo()
 	}
 	return false
@@ -73,14 +75,14 @@ func (s *search) try() bool {
 
 // ruin empties one to six flows: a little loaded one, and others that pass what it carries.
 func (s *search) ruin() {
-	n := 1 + s.rnd.below(6)
+	n := 1 + s.rnd.Below(6)
 	s.removed = s.removed[:0]
 	if len(s.used) == 0 {
 		return
 	}
-	f := s.used[s.rnd.below(len(s.used))]
-	for range s.rnd.below(4) {
-		if g := s.used[s.rnd.below(len(s.used))]; s.load[g] < s.load[f] {
+	f := s.used[s.rnd.Below(len(s.used))]
+	for range s.rnd.Below(4) {
+		if g := s.used[s.rnd.Below(len(s.used))]; s.load[g] < s.load[f] {
 			f = g
 		}
 	}
@@ -92,16 +94,16 @@ func (s *search) ruin() {
 		// The next one passes something that one of those carries, or at least meets its path.
 		next := int32(none)
 		for range 8 {
-			g := s.removed[s.rnd.below(len(s.removed))]
+			g := s.removed[s.rnd.Below(len(s.removed))]
 			list := s.held[g]
-			if s.rnd.below(4) == 0 {
+			if s.rnd.Below(4) == 0 {
 				list = s.p.path(g)
 			}
 			if len(list) == 0 {
 				continue
 			}
-			near := s.over[list[s.rnd.below(len(list))]]
-			h := near[s.rnd.below(len(near))]
+			near := s.over[list[s.rnd.Below(len(list))]]
+			h := near[s.rnd.Below(len(near))]
 			if !slices.Contains(s.removed, h) {
 				next = h
 				break
@@ -133,10 +135,10 @@ func (s *search) collect() {
 // repair carries as much of free as it can, with at most limit flows.
 func (s *search) repair(limit int) {
 	d := s.p.demand
-	s.rnd.shuffle(s.free) // the largest first, among equals in any order
+	s.rnd.Shuffle(s.free) // the largest first, among equals in any order
 	slices.SortStableFunc(s.free, func(a, b int32) int { return cmp.Compare(d[b], d[a]) })
 	if n := len(s.free); s.p.spare() > 0 && n > 0 { // mostly another one is left out
-		k := s.rnd.below(n)
+		k := s.rnd.Below(n)
 		held := s.free[k]
 		s.free = append(append(s.free[:k], s.free[k+1:]...), held)
 	}
@@ -218,7 +220,7 @@ func (s *search) tight(scarce bool) {
 // it is one of the largest.
 func (s *search) bestNew(i int32) int32 {
 	flows := s.p.through(i)
-	at, n := s.rnd.below(len(flows)), min(len(flows), mostLooked)
+	at, n := s.rnd.Below(len(flows)), min(len(flows), mostLooked)
 	if s.large > 0 {
 		flows = s.byRoom[s.p.flowAt[i]:s.p.flowAt[i+1]]
 		at = 0
@@ -240,7 +242,7 @@ func (s *search) bestNew(i int32) int32 {
 		}
 		sum = 16*min(sum, room) + s.large*room
 		if s.noise > 0 {
-			sum = int64(float64(sum) * (1 + s.noise*s.rnd.float()))
+			sum = int64(float64(sum) * (1 + s.noise*s.rnd.Float()))
 		}
 		if sum > most {
 			best, most = f, sum

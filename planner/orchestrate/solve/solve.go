@@ -93,7 +93,7 @@ type solver struct {
 	p     *problem
 	o     Options
 	stop  func() bool
-	rnd   splitMix
+	rnd   opt.SplitMix
 	bound int64
 
 	lostBound int64 // of the weight left out of what could be carried, in the units of the problem
@@ -116,7 +116,7 @@ func Plan(in *orchestrate.Problem, o Options) (*orchestrate.Plan, error) {
 		return nil, fmt.Errorf("%w: %q is none of %s, %s, %s, %s", ErrMethod, o.Method, Heuristic, Search, Exact, Auto)
 	}
 	o.Stop = opt.Never(o.Stop)
-	s := &solver{in: in, p: newProblem(in), o: o, stop: o.Stop, rnd: splitMix(o.Seed)}
+	s := &solver{in: in, p: newProblem(in), o: o, stop: o.Stop, rnd: opt.SplitMix(o.Seed)}
 	bad := in.Unservable()
 	if len(bad) > 0 && !o.Partial {
 		return nil, &Infeasible{Interfaces: bad}
@@ -320,7 +320,7 @@ func (s *solver) improve(search *search, b *bounder, best *pack, turns int) {
 	nodes, turn, next := int64(firstNodes), 0, 0
 	for ; b.bound < int64(best.used) && turn < turns && !s.stop(); turn++ {
 		before := best.used
-		search.tight(float64(b.volume) >= 0.8*b.lp.cost())
+		search.tight(float64(b.volume) >= 0.8*b.lp.Cost())
 		for end := max(search.effort+searchEffort, b.effort); search.effort < end && int64(len(search.used)) > b.bound && !s.stop(); {
 			for range 8 {
 				if search.try() {
@@ -416,7 +416,7 @@ func (s *solver) splitConcentrate() ([]orchestrate.Share, error) {
 	var decide *splitTree
 	nodes, turn, next := int64(firstNodes), 0, 0
 	for ; s.o.Method != Heuristic && b.bound < int64(len(sp.used)) && !s.stop(); turn++ {
-		for end := max(sp.effort+searchEffort, b.effort); sp.effort < end && b.bound < int64(len(sp.used)) && !s.stop(); {
+		for end := max(sp.Effort+searchEffort, b.effort); sp.Effort < end && b.bound < int64(len(sp.used)) && !s.stop(); {
 			if sp.try() {
 				b.offerTransport(sp.transport, sp.used)
 				decide = nil

@@ -290,3 +290,22 @@ func planRedundancy(t *testing.T, seed uint64) {
 		}
 	}
 }
+
+func ExamplePlan() {
+	p := &orchestrate.Problem{
+		Interfaces: []orchestrate.Interface{{ID: "x", Demand: 4}, {ID: "y", Demand: 6}, {ID: "z", Demand: 5}},
+		Flows: []orchestrate.Flow{
+			{ID: "f", Capacity: 9, Interfaces: []int32{0, 1}},
+			{ID: "g", Capacity: 12, Interfaces: []int32{1, 2}},
+			{ID: "h", Capacity: 15, Interfaces: []int32{0, 1, 2}},
+		},
+		Objective: orchestrate.Concentrate,
+	}
+	plan, err := Plan(p, Options{Seed: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(plan.Assignment, plan.Stats.Objective, plan.Stats.Optimal)
+	// Output: map[x:h y:h z:h] 1 true
+}

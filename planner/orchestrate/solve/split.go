@@ -3,14 +3,14 @@ package solve
 import (
 	"slices"
 
-	"github.com/hopscope/hopscope/planner/orchestrate"
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // splitter improves a choice of flows for Concentrate where demands may be split: it closes a few flows that meet, lets
 // the transport move items to the others, and opens new ones while items are left.
 type splitter struct {
 	*transport
-	rnd     *splitMix
+	rnd     *opt.SplitMix
 	used    []int32
 	pos     []int32 // flow: where it is in used, or none
 	visited []int32
@@ -24,11 +24,11 @@ type splitter struct {
 // always marks a flow that stands for what is left out: it is open, and is not counted.
 const always = -2
 
-func newSplitter(p *problem, rnd *splitMix) *splitter {
+func newSplitter(p *problem, rnd *opt.SplitMix) *splitter {
 	s := &splitter{transport: newTransport(p, false), rnd: rnd, pos: slices.Repeat([]int32{none}, p.flows), visited: make([]int32, p.flows)}
 	for f := p.real; f < p.flows; f++ {
 		s.pos[f] = always
-		s.open(int32(f), p.room[f])
+		s.Open(int32(f), p.room[f])
 	}
 	return s
 }
@@ -36,7 +36,7 @@ func newSplitter(p *problem, rnd *splitMix) *splitter {
 func (s *splitter) use(f int32) {
 	s.pos[f] = int32(len(s.used))
 	s.used = append(s.used, f)
-	s.open(f, s.p.room[f])
+	s.Open(f, s.p.room[f])
 }
 
 func (s *splitter) drop(f int32) {
@@ -44,13 +44,13 @@ func (s *splitter) drop(f int32) {
 	s.used[s.pos[f]], s.pos[last] = last, s.pos[f]
 	s.pos[f] = none
 	s.used = s.used[:len(s.used)-1]
-	s.close(f)
+	s.Close(f)
 }
 
 // complete opens flows until everything is sent or limit are used, and reports whether it is.
 func (s *splitter) complete(limit int) bool {
 	for i := range int32(s.p.ifaces) {
-		for !s.send(i) {
+		for !s.Send(i) {
 			if len(s.used) >= limit {
 				return false
 			}
@@ -62,7 +62,7 @@ func (s *splitter) complete(limit int) bool {
 		}
 	}
 	for k := len(s.used) - 1; k >= 0; k-- {
-		if f := s.used[k]; s.load[f] == 0 {
+		if f := s.used[k]; s.Load[f] == 0 {
 			s.drop(f)
 		}
 	}
@@ -74,11 +74,11 @@ func (s *splitter) complete(limit int) bool {
 func (s *splitter) next() int32 {
 	s.look++
 	best, most := int32(none), 0.0
-	for _, i := range s.queue {
+	for _, i := range s.Reached() {
 		flows := s.p.through(i)
 		at, n := 0, len(flows)
 		if n > mostLooked {
-			at, n = s.rnd.below(n), mostLooked
+			at, n = s.rnd.Below(n), mostLooked
 		}
 		for k := range n {
 			f := flows[(at+k)%len(flows)]
@@ -88,10 +88,10 @@ func (s *splitter) next() int32 {
 			s.visited[f] = s.look
 			var sum int64
 			for _, j := range s.p.path(f) {
-				sum += min(s.left[j], s.p.demand[j])
+				sum += min(s.Left[j], s.p.demand[j])
 			}
-			s.effort += int64(len(s.p.path(f)))
-			v := float64(min(sum, s.p.room[f]))*(1+s.noise*s.rnd.float()) + s.rnd.float()
+			s.Effort += int64(len(s.p.path(f)))
+			v := float64(min(sum, s.p.room[f]))*(1+s.noise*s.rnd.Float()) + s.rnd.Float()
 			if s.p.room[f] > 0 && v > most {
 				best, most = f, v
 			}
@@ -108,33 +108,33 @@ func (s *splitter) try() bool {
 	}
 	s.was = s.was[:0]
 	for _, f := range s.before {
-		s.was = append(s.was, s.x[s.p.pathAt[f]:s.p.pathAt[f+1]]...)
+		s.was = append(s.was, s.Sent[s.p.pathAt[f]:s.p.pathAt[f+1]]...)
 	}
-	s.noise = noises[s.rnd.below(len(noises))]
-	s.wasLeft = append(s.wasLeft[:0], s.left...)
+	s.noise = noises[s.rnd.Below(len(noises))]
+	s.wasLeft = append(s.wasLeft[:0], s.Left...)
 	n := len(s.used)
 	if n == 0 {
 		return false
 	}
-	f := s.used[s.rnd.below(n)]
-	for range s.rnd.below(4) {
-		if g := s.used[s.rnd.below(n)]; s.load[g] < s.load[f] {
+	f := s.used[s.rnd.Below(n)]
+	for range s.rnd.Below(4) {
+		if g := s.used[s.rnd.Below(n)]; s.Load[g] < s.Load[f] {
 			f = g
 		}
 	}
-	for range 1 + s.rnd.below(4) {
+	for range 1 + s.rnd.Below(4) {
 		path := s.p.path(f)
 		s.drop(f)
-		near := s.over[path[s.rnd.below(len(path))]]
+		near := s.Over[path[s.rnd.Below(len(path))]]
 		if len(near) == 0 || len(s.used) == 0 {
 			break
 		}
-		e := near[s.rnd.below(len(near))]
-		if f = s.flowOf(s.p.pathItem[e], e); s.pos[f] == always {
+		e := near[s.rnd.Below(len(near))]
+		if f = s.Column(s.p.pathItem[e], e); s.pos[f] == always {
 			break
 		}
 	}
-	s.effort += int64(len(s.was) + s.p.ifaces)
+	s.Effort += int64(len(s.was) + s.p.ifaces)
 	if s.complete(n) && len(s.used) <= n {
 		return len(s.used) < n
 	}
@@ -150,19 +150,19 @@ func (s *splitter) back() {
 	at := int32(0)
 	for _, f := range s.before {
 		if s.pos[f] == always {
-			s.close(f)
-			s.open(f, s.p.room[f])
+			s.Close(f)
+			s.Open(f, s.p.room[f])
 		} else {
 			s.use(f)
 		}
 		lo, hi := s.p.pathAt[f], s.p.pathAt[f+1]
-		copy(s.x[lo:hi], s.was[at:at+hi-lo])
+		copy(s.Sent[lo:hi], s.was[at:at+hi-lo])
 		at += hi - lo
-		for _, n := range s.x[lo:hi] {
-			s.load[f] += n
+		for _, n := range s.Sent[lo:hi] {
+			s.Load[f] += n
 		}
 	}
-	copy(s.left, s.wasLeft)
+	copy(s.Left, s.wasLeft)
 }
 
 // replace takes other flows, which are enough.
@@ -186,39 +186,17 @@ func (b *bounder) offerTransport(t *transport, used []int32) {
 		var items []int32
 		var part []float64
 		for e := t.p.pathAt[f]; e < t.p.pathAt[f+1]; e++ {
-			if t.x[e] > 0 {
+			if t.Sent[e] > 0 {
 				i := t.p.pathItem[e]
-				share := float64(t.x[e]) / float64(t.p.demand[i])
+				share := float64(t.Sent[e]) / float64(t.p.demand[i])
 				items, part = append(items, i), append(part, share)
 				if !b.began {
-					b.lp.u[i] += share / float64(t.load[f]) * float64(t.x[e])
+					b.lp.Prices[i] += share / float64(t.Load[f]) * float64(t.Sent[e])
 				}
 			}
 		}
 		b.add(f, items, part, x)
 	}
 	b.began = true
-	b.lp.restart()
-}
-
-// shares gives what is sent, in the order of the flows.
-func (t *transport) shares(used []int32) (shares []orchestrate.Share) {
-	used = slices.Sorted(slices.Values(used)) // not those that stand for what is left out
-	for _, f := range used {
-		for e := t.p.pathAt[f]; e < t.p.pathAt[f+1]; e++ {
-			if t.x[e] > 0 {
-				shares = append(shares, orchestrate.Share{Interface: t.p.pathItem[e], Flow: f, Items: t.x[e]})
-			}
-		}
-	}
-	return shares
-}
-
-func (t *transport) unsent() (ifaces []int32) {
-	for i, n := range t.left {
-		if n > 0 {
-			ifaces = append(ifaces, int32(i))
-		}
-	}
-	return ifaces
+	b.lp.Restart()
 }

@@ -3,6 +3,8 @@ package solve
 import (
 	"cmp"
 	"slices"
+
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // splitTree decides by depth-first search whether most flows are enough where demands may be split. Where the transport
@@ -22,16 +24,16 @@ type splitTree struct {
 
 func newSplitTree(p *problem, most int, price []int64) *splitTree {
 	t := &splitTree{transport: newTransport(p, false), most: most, shut: make([]bool, p.flows), earns: make([]int64, p.flows)}
-	sack := knapsack{split: true}
+	sack := opt.Knapsack{Split: true}
 	for f := range p.real {
-		t.earns[f] = sack.solve(p.path(int32(f)), p.room[f], 0, p.demand, price)
+		t.earns[f] = sack.Solve(p.path(int32(f)), p.room[f], 0, p.demand, price)
 	}
 	for i, u := range price {
 		t.worth += u * int64(p.want[i])
 	}
 	t.worth -= p.leave(price, p.want)
 	for f := p.real; f < p.flows; f++ {
-		t.open(int32(f), p.room[f])
+		t.Open(int32(f), p.room[f])
 	}
 	t.rooms = slices.Clone(p.room[:p.real])
 	slices.SortFunc(t.rooms, func(a, b int64) int { return cmp.Compare(b, a) })
@@ -51,14 +53,14 @@ func (t *splitTree) search(nodes int64, stop func() bool) verdict {
 func (t *splitTree) use(f int32) {
 	t.used = append(t.used, f)
 	t.worth -= t.earns[f]
-	t.open(f, t.p.room[f])
+	t.Open(f, t.p.room[f])
 }
 
 func (t *splitTree) drop() {
 	f := t.used[len(t.used)-1]
 	t.used = t.used[:len(t.used)-1]
 	t.worth += t.earns[f]
-	t.close(f)
+	t.Close(f)
 }
 
 func (t *splitTree) descend() verdict {
@@ -73,9 +75,9 @@ func (t *splitTree) descend() verdict {
 	var left, spare int64
 	stuck := int32(none)
 	for i := range int32(t.p.ifaces) {
-		if !t.send(i) {
+		if !t.Send(i) {
 			stuck = i
-			left += t.left[i]
+			left += t.Left[i]
 		}
 	}
 	if stuck == none {
@@ -87,21 +89,20 @@ func (t *splitTree) descend() verdict {
 	if spare < left {
 		return impossible
 	}
-	t.find(stuck)
 	type option struct {
 		flow  int32
 		value int64
 	}
 	var options []option
-	for _, i := range t.queue {
+	for _, i := range t.Cut(stuck) {
 		for _, f := range t.p.through(i) {
-			if t.shut[f] || t.room[f] > 0 || t.p.room[f] == 0 {
+			if t.shut[f] || t.Room[f] > 0 || t.p.room[f] == 0 {
 				continue
 			}
 			t.shut[f] = true // so that it is listed once
 			var sum int64
 			for _, j := range t.p.path(f) {
-				sum += min(t.left[j], t.p.demand[j])
+				sum += min(t.Left[j], t.p.demand[j])
 			}
 			options = append(options, option{f, min(sum, t.p.room[f])})
 		}

@@ -13,11 +13,11 @@ func (s *search) squeeze() bool {
 	if len(s.used) < 2 {
 		return false
 	}
-	closed := 1 + s.rnd.below(2)
+	closed := 1 + s.rnd.Below(2)
 	for range closed {
-		f := s.used[s.rnd.below(len(s.used))]
-		for range s.rnd.below(3) {
-			if g := s.used[s.rnd.below(len(s.used))]; s.load[g] < s.load[f] {
+		f := s.used[s.rnd.Below(len(s.used))]
+		for range s.rnd.Below(3) {
+			if g := s.used[s.rnd.Below(len(s.used))]; s.load[g] < s.load[f] {
 				f = g
 			}
 		}
@@ -25,8 +25,8 @@ func (s *search) squeeze() bool {
 	}
 	s.collect()
 	if closed == 2 && len(s.free) > 0 {
-		s.noise = noises[s.rnd.below(len(noises))]
-		if f := s.bestNew(s.free[s.rnd.below(len(s.free))]); f != none {
+		s.noise = noises[s.rnd.Below(len(noises))]
+		if f := s.bestNew(s.free[s.rnd.Below(len(s.free))]); f != none {
 			s.open(f)
 		}
 	}
@@ -54,11 +54,11 @@ func (s *search) refill(value []int64) {
 	if len(s.used) == 0 {
 		return
 	}
-	s.removed = append(s.removed[:0], s.used[s.rnd.below(len(s.used))])
-	for range s.rnd.below(4) {
+	s.removed = append(s.removed[:0], s.used[s.rnd.Below(len(s.used))])
+	for range s.rnd.Below(4) {
 		path := s.p.path(s.removed[0])
-		near := s.over[path[s.rnd.below(len(path))]]
-		f := near[s.rnd.below(len(near))]
+		near := s.over[path[s.rnd.Below(len(path))]]
+		f := near[s.rnd.Below(len(near))]
 		if !slices.Contains(s.removed, f) {
 			s.removed = append(s.removed, f)
 		}
@@ -66,19 +66,19 @@ func (s *search) refill(value []int64) {
 	for _, f := range s.removed {
 		s.clear(f)
 	}
-	noise := noises[s.rnd.below(len(noises))]
+	noise := noises[s.rnd.Below(len(noises))]
 	for k := range s.removed { // in any order
-		j := k + s.rnd.below(len(s.removed)-k)
+		j := k + s.rnd.Below(len(s.removed)-k)
 		s.removed[k], s.removed[j] = s.removed[j], s.removed[k]
 		f := s.removed[k]
 		s.effort += int64(4 * len(s.p.path(f)))
 		for _, i := range s.p.path(f) {
 			value[i] = 0
 			if s.missing[i] > 0 {
-				value[i] = int64(float64(s.p.weight[i]) * (1 + noise*s.rnd.float()) * 256)
+				value[i] = int64(float64(s.p.weight[i]) * (1 + noise*s.rnd.Float()) * 256)
 			}
 		}
-		if s.sack.solve(s.p.path(f), s.p.room[f], 0, s.p.demand, value) > 0 {
+		if s.sack.Solve(s.p.path(f), s.p.room[f], 0, s.p.demand, value) > 0 {
 			s.fillBest(f, &s.sack)
 		}
 	}

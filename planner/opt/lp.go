@@ -1,46 +1,48 @@
-package solve
+package opt
 
 import "math"
 
-// relaxation is the linear programme: minimise what ways cost, sum of cost x, over ways to use flows (columns), A x >= b, x >= 0. It is solved
-// approximately, which is enough because bounds are proven from the prices alone, by the primal-dual hybrid gradient
+// LP is a linear programme whose columns come one by one: minimise the sum of cost x, where A x >= b and x >= 0. It is solved
+// approximately, which is enough where bounds are proven from the prices of rows alone, by the primal-dual hybrid gradient
 // method (Chambolle, Pock, J. Math. Imaging Vision 40, 2011) with diagonal steps (Pock, Chambolle, ICCV 2011), restarts
 // at the average and a primal weight learned from the distances travelled (PDLP: Applegate et al., NeurIPS 2021). A
 // sweep costs two passes over the matrix; its prices lie inside the optimal face rather than at a corner of it, so few
-// rounds of column generation are needed (a simplex method took 100 times as long on networks of 800 interfaces).
-type relaxation struct {
+// rounds of column generation are needed (a simplex method took 100 times as long on 800 rows).
+type LP struct {
 	b       []float64
 	at      []int32 // entries of column j: at[j] to at[j+1]
 	row     []int32
 	part    []float64
-	price   []float64 // what a column costs
-	x, u    []float64 // ways used, and prices
+	costs   []float64 // what a column costs
+	x       []float64
+	Prices  []float64 // of rows
 	ax      []float64 // A x
 	rowSum  []float64 // of |A| by row, at least 1
 	colSum  []float64
 	sumX    []float64 // of the sweeps since the last restart
 	sumU    []float64
-	sweeps  int
+	Sweeps  int       // since the last restart
 	fromX   []float64 // at the last restart
 	fromU   []float64
 	last    []float64
 	weight  float64
-	effort  int64
+	Effort  int64     // entries looked at
 	reduced []float64 // cost of the columns at the last sweep
 }
 
-func newRelaxation(b []float64) *relaxation {
+// NewLP has the rows b and no columns.
+func NewLP(b []float64) *LP {
 	m := len(b)
-	s := &relaxation{b: b, at: []int32{0}, weight: 0.2}
-	for _, v := range []*[]float64{&s.u, &s.ax, &s.rowSum, &s.sumU, &s.fromU, &s.last} {
+	s := &LP{b: b, at: []int32{0}, weight: 0.2}
+	for _, v := range []*[]float64{&s.Prices, &s.ax, &s.rowSum, &s.sumU, &s.fromU, &s.last} {
 		*v = make([]float64, m)
 	}
 	return s
 }
 
-// add takes in a column at level x, of which one costs so much.
-func (s *relaxation) add(rows []int32, part []float64, cost, x float64) {
-	s.price = append(s.price, cost)
+// Add takes in a column at level x, of which one costs so much.
+func (s *LP) Add(rows []int32, part []float64, cost, x float64) {
+	s.costs = append(s.costs, cost)
 	sum := 0.0
 	for k, r := range rows {
 		s.row, s.part = append(s.row, r), append(s.part, part[k])
@@ -53,15 +55,15 @@ func (s *relaxation) add(rows []int32, part []float64, cost, x float64) {
 	s.colSum = append(s.colSum, sum)
 }
 
-// sweep is one step of the method.
-func (s *relaxation) sweep() {
+// Sweep is one step of the method.
+func (s *LP) Sweep() {
 	copy(s.last, s.ax)
 	clear(s.ax)
 	for j, x := range s.x {
 		rows, part := s.row[s.at[j]:s.at[j+1]], s.part[s.at[j]:s.at[j+1]]
-		g := s.price[j]
+		g := s.costs[j]
 		for k, r := range rows {
-			g -= part[k] * s.u[r]
+			g -= part[k] * s.Prices[r]
 		}
 		s.reduced[j] = g
 		x = max(0, x-s.weight/s.colSum[j]*g)
@@ -73,18 +75,18 @@ func (s *relaxation) sweep() {
 			}
 		}
 	}
-	for r, u := range s.u {
+	for r, u := range s.Prices {
 		u = max(0, u+(s.b[r]-2*s.ax[r]+s.last[r])/(s.weight*max(s.rowSum[r], 1)))
-		s.u[r] = u
+		s.Prices[r] = u
 		s.sumU[r] += u
 	}
-	s.sweeps++
-	s.effort += int64(2*len(s.row) + 4*len(s.b))
+	s.Sweeps++
+	s.Effort += int64(2*len(s.row) + 4*len(s.b))
 }
 
-// average restarts the method at the average of its sweeps.
-func (s *relaxation) average() {
-	n := 1 / float64(s.sweeps)
+// Average restarts the method at the average of its sweeps.
+func (s *LP) Average() {
+	n := 1 / float64(s.Sweeps)
 	clear(s.ax)
 	dx, du := 0.0, 0.0
 	for j := range s.x {
@@ -97,27 +99,27 @@ func (s *relaxation) average() {
 		}
 		dx += (x - s.fromX[j]) * (x - s.fromX[j]) * s.colSum[j]
 	}
-	for r := range s.u {
+	for r := range s.Prices {
 		u := s.sumU[r] * n
-		s.u[r] = u
+		s.Prices[r] = u
 		du += (u - s.fromU[r]) * (u - s.fromU[r]) * max(s.rowSum[r], 1)
 	}
 	if dx > 1e-12 && du > 1e-12 {
 		s.weight = math.Sqrt(s.weight * math.Sqrt(dx/du))
 	}
-	s.restart()
+	s.Restart()
 }
 
-func (s *relaxation) restart() {
+func (s *LP) Restart() {
 	clear(s.sumX)
 	clear(s.sumU)
-	s.sweeps = 0
+	s.Sweeps = 0
 	copy(s.fromX, s.x)
-	copy(s.fromU, s.u)
+	copy(s.fromU, s.Prices)
 }
 
-// prune drops the unused columns whose reduced cost is above most.
-func (s *relaxation) prune(most float64) {
+// Prune drops the unused columns whose reduced cost is above most.
+func (s *LP) Prune(most float64) {
 	n, e := 0, int32(0)
 	clear(s.rowSum)
 	for j := range s.x {
@@ -133,20 +135,20 @@ func (s *relaxation) prune(most float64) {
 		}
 		e += to - from
 		s.x[n], s.fromX[n], s.reduced[n], s.colSum[n] = s.x[j], s.x[j], s.reduced[j], s.colSum[j]
-		s.price[n] = s.price[j]
+		s.costs[n] = s.costs[j]
 		n++
 	}
 	s.at[n] = e
 	s.at, s.row, s.part = s.at[:n+1], s.row[:e], s.part[:e]
 	s.x, s.fromX, s.sumX, s.reduced, s.colSum = s.x[:n], s.fromX[:n], s.sumX[:n], s.reduced[:n], s.colSum[:n]
-	s.price = s.price[:n]
-	s.restart()
+	s.costs = s.costs[:n]
+	s.Restart()
 }
 
-// cost is that of x, which need not be feasible.
-func (s *relaxation) cost() (sum float64) {
+// Cost is that of x, which need not be feasible.
+func (s *LP) Cost() (sum float64) {
 	for j, v := range s.x {
-		sum += v * s.price[j]
+		sum += v * s.costs[j]
 	}
 	return sum
 }

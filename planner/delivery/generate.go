@@ -1,10 +1,9 @@
-package solve
+package delivery
 
 import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/hopscope/hopscope/planner/delivery"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -12,30 +11,30 @@ import (
 // ten are servers, at least one each; rates 10 to 40 Gbit/s, deadlines 5 to 25 ms, tolerated loss 0.01 to 0.5; latencies
 // of links 1 to 10 ms; links and switches have a capacity of 100 Gbit/s, of which 10 to 90 are taken, and work with a
 // probability of 0.990 to 0.999; servers have 40 Gbit/s. Parallel links become one, links from a node to itself none.
-func Generate(g *topo.Graph, seed uint64) *delivery.Problem {
+func Generate(g *topo.Graph, seed uint64) *Problem {
 	rng := rand.New(rand.NewPCG(seed, uint64(g.NumNodes())))
 	uniform := func(lo, hi float64) float64 { return lo + (hi-lo)*rng.Float64() }
 	n := g.NumNodes()
 	order := rng.Perm(n)
 	share := func(part float64) int { return max(1, int(math.Round(part*float64(n)))) }
-	kind := make([]delivery.NodeKind, n)
+	kind := make([]NodeKind, n)
 	for i, v := range order {
 		switch {
 		case i < share(0.1):
-			kind[v] = delivery.PointNode
+			kind[v] = PointNode
 		case i < share(0.1)+share(0.2):
-			kind[v] = delivery.ServerNode
+			kind[v] = ServerNode
 		default:
-			kind[v] = delivery.SwitchNode
+			kind[v] = SwitchNode
 		}
 	}
-	p := new(delivery.Problem)
+	p := new(Problem)
 	for v, k := range kind {
-		x := delivery.Node{ID: g.NodeName(v), Kind: k, Up: 1}
+		x := Node{ID: g.NodeName(v), Kind: k, Up: 1}
 		switch k {
-		case delivery.PointNode:
+		case PointNode:
 			x.Rate, x.Deadline, x.Loss = uniform(10, 40), uniform(5, 25), uniform(0.01, 0.5)
-		case delivery.ServerNode:
+		case ServerNode:
 			x.Capacity = 40
 		default:
 			x.Capacity, x.Load, x.Up = 100, uniform(10, 90), uniform(0.990, 0.999)
@@ -50,7 +49,7 @@ func Generate(g *topo.Graph, seed uint64) *delivery.Problem {
 			continue
 		}
 		joined[[2]int{min(a, b), max(a, b)}] = true
-		p.Links = append(p.Links, delivery.Link{
+		p.Links = append(p.Links, Link{
 			A: g.NodeName(a), B: g.NodeName(b), Latency: uniform(1, 10),
 			Capacity: 100, Load: uniform(10, 90), Up: uniform(0.990, 0.999),
 		})
@@ -60,16 +59,16 @@ func Generate(g *topo.Graph, seed uint64) *delivery.Problem {
 
 // RelaxLoss lets all points but a share of them lose anything: experiments 1 to 3 ask so many pairs of origin and
 // destination to be reliable. The first points of the problem stay so; their number is rounded up.
-func RelaxLoss(p *delivery.Problem, reliable float64) {
+func RelaxLoss(p *Problem, reliable float64) {
 	points := 0
 	for i := range p.Nodes {
-		if p.Nodes[i].Kind == delivery.PointNode {
+		if p.Nodes[i].Kind == PointNode {
 			points++
 		}
 	}
 	keep := int(math.Ceil(reliable*float64(points) - 1e-9))
 	for i := range p.Nodes {
-		if n := &p.Nodes[i]; n.Kind == delivery.PointNode {
+		if n := &p.Nodes[i]; n.Kind == PointNode {
 			if keep == 0 {
 				n.Loss = 1
 				continue

@@ -1,13 +1,13 @@
-package solve
+package orchestrate_test
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/hopscope/hopscope/planner/orchestrate"
+	"github.com/hopscope/hopscope/planner/orchestrate/solve"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -43,8 +43,8 @@ func passes(p *orchestrate.Problem, flow string) string {
 
 func TestGenerate(t *testing.T) {
 	g := square(t)
-	m := DefaultModel()
-	p, err := Generate(g, m)
+	m := orchestrate.DefaultModel()
+	p, err := orchestrate.Generate(g, m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,14 +66,14 @@ func TestGenerate(t *testing.T) {
 		}
 	}
 	m.BothSides = true
-	if p, err = Generate(g, m); err != nil {
+	if p, err = orchestrate.Generate(g, m); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := passes(p, "b>d"), "a>b a>d b>a d>a in:b in:d out:b out:d"; got != want {
 		t.Errorf("with both sides flow b>d passes %s, want %s", got, want)
 	}
-	m.Pairs = []Pair{{Src: 1, Dst: 3, Rate: 7}, {Src: 1, Dst: 3}}
-	if p, err = Generate(g, m); err != nil {
+	m.Pairs = []orchestrate.Pair{{Src: 1, Dst: 3, Rate: 7}, {Src: 1, Dst: 3}}
+	if p, err = orchestrate.Generate(g, m); err != nil {
 		t.Fatal(err)
 	}
 	if len(p.Flows) != 2 || p.Flows[0].ID != "b>d" || p.Flows[0].Rate != 7 || p.Flows[1].ID != "b>d#2" {
@@ -88,9 +88,9 @@ func TestGenerateDraws(t *testing.T) {
 		t.Fatal(err)
 	}
 	for seed := range uint64(5) {
-		m := DefaultModel()
+		m := orchestrate.DefaultModel()
 		m.Seed = seed
-		p, err := Generate(g, m)
+		p, err := orchestrate.Generate(g, m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,16 +121,6 @@ func TestGenerateDraws(t *testing.T) {
 	}
 }
 
-// SplitMix64 from 0, as published with xoshiro by Vigna.
-func TestSplitMix(t *testing.T) {
-	var s splitMix
-	for _, want := range []uint64{0xe220a8397b1dcdaf, 0x6e789e6aa1b965f4, 0x06c45d188009454f} {
-		if got := s.next(); got != want {
-			t.Errorf("next = %#x, want %#x", got, want)
-		}
-	}
-}
-
 func TestGenerateErrors(t *testing.T) {
 	one := topo.NewBuilder("one")
 	one.AddNode("a", topo.NoTier)
@@ -147,23 +137,23 @@ func TestGenerateErrors(t *testing.T) {
 	g := square(t)
 	for _, tt := range []struct {
 		g      *topo.Graph
-		change func(m *Model)
+		change func(m *orchestrate.Model)
 		want   string
 	}{
-		{build(one), func(*Model) {}, "topology one: 1 nodes have no flows between them"},
-		{build(apart), func(*Model) {}, `topology apart: is not connected: no way from node "a" to node "b"; a partial plan would do without such flows`},
-		{build(apart), func(m *Model) { m.Parts = true }, "topology apart: no flows"},
-		{g, func(m *Model) { m.DemandMin = 0 }, "demands of 0 to 10 items: must be 1 or more, in this order"},
-		{g, func(m *Model) { m.DemandMax = 3 }, "demands of 4 to 3 items: must be 1 or more, in this order"},
-		{g, func(m *Model) { m.CapacityMean = math.NaN() }, "capacities of NaN items, deviation 5: must be at least 1 and 0"},
-		{g, func(m *Model) { m.CapacityStdv = -1 }, "capacities of 35 items, deviation -1: must be at least 1 and 0"},
-		{g, func(m *Model) { m.Pairs = []Pair{{Src: 0, Dst: 9}} }, "flow from node 0 to node 9: topology square has 4 nodes"},
-		{g, func(m *Model) { m.Pairs = []Pair{{Src: 2, Dst: 2}} }, `flow from node "c" to itself`},
-		{g, func(m *Model) { m.Pairs = []Pair{} }, "topology square: no flows"},
+		{build(one), func(*orchestrate.Model) {}, "topology one: 1 nodes have no flows between them"},
+		{build(apart), func(*orchestrate.Model) {}, `topology apart: is not connected: no way from node "a" to node "b"; a partial plan would do without such flows`},
+		{build(apart), func(m *orchestrate.Model) { m.Parts = true }, "topology apart: no flows"},
+		{g, func(m *orchestrate.Model) { m.DemandMin = 0 }, "demands of 0 to 10 items: must be 1 or more, in this order"},
+		{g, func(m *orchestrate.Model) { m.DemandMax = 3 }, "demands of 4 to 3 items: must be 1 or more, in this order"},
+		{g, func(m *orchestrate.Model) { m.CapacityMean = math.NaN() }, "capacities of NaN items, deviation 5: must be at least 1 and 0"},
+		{g, func(m *orchestrate.Model) { m.CapacityStdv = -1 }, "capacities of 35 items, deviation -1: must be at least 1 and 0"},
+		{g, func(m *orchestrate.Model) { m.Pairs = []orchestrate.Pair{{Src: 0, Dst: 9}} }, "flow from node 0 to node 9: topology square has 4 nodes"},
+		{g, func(m *orchestrate.Model) { m.Pairs = []orchestrate.Pair{{Src: 2, Dst: 2}} }, `flow from node "c" to itself`},
+		{g, func(m *orchestrate.Model) { m.Pairs = []orchestrate.Pair{} }, "topology square: no flows"},
 	} {
-		m := DefaultModel()
+		m := orchestrate.DefaultModel()
 		tt.change(&m)
-		if p, err := Generate(tt.g, m); err == nil || err.Error() != tt.want {
+		if p, err := orchestrate.Generate(tt.g, m); err == nil || err.Error() != tt.want {
 			t.Errorf("Generate = %v, %v, want %s", p, err, tt.want)
 		}
 	}
@@ -181,9 +171,9 @@ func TestGenerateParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := DefaultModel()
+	m := orchestrate.DefaultModel()
 	m.Parts = true
-	p, err := Generate(g, m)
+	p, err := orchestrate.Generate(g, m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,30 +185,11 @@ func TestGenerateParts(t *testing.T) {
 		t.Errorf("flows %v, want %v", flows, want)
 	}
 	p.Objective = orchestrate.Concentrate
-	plan, err := Plan(p, Options{Partial: true})
+	plan, err := solve.Plan(p, solve.Options{Partial: true})
 	if err == nil {
 		err = orchestrate.Check(p, plan)
 	}
 	if err != nil || !plan.Partial || len(plan.Unserved) != 2 || plan.Unserved[0].Interface != "in:e" {
 		t.Errorf("plan %+v, %v, want the interfaces of e not served", plan, err)
 	}
-}
-
-func ExamplePlan() {
-	p := &orchestrate.Problem{
-		Interfaces: []orchestrate.Interface{{ID: "x", Demand: 4}, {ID: "y", Demand: 6}, {ID: "z", Demand: 5}},
-		Flows: []orchestrate.Flow{
-			{ID: "f", Capacity: 9, Interfaces: []int32{0, 1}},
-			{ID: "g", Capacity: 12, Interfaces: []int32{1, 2}},
-			{ID: "h", Capacity: 15, Interfaces: []int32{0, 1, 2}},
-		},
-		Objective: orchestrate.Concentrate,
-	}
-	plan, err := Plan(p, Options{Seed: 1})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(plan.Assignment, plan.Stats.Objective, plan.Stats.Optimal)
-	// Output: map[x:h y:h z:h] 1 true
 }

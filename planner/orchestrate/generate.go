@@ -1,4 +1,4 @@
-package solve
+package orchestrate
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/hopscope/hopscope/planner/orchestrate"
+	"github.com/hopscope/hopscope/planner/opt"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -59,7 +59,7 @@ const maxPassed = 1 << 27
 // breadth-first search from s, neighbours in ascending order of their numbers, first discovered parent wins; and it
 // passes in:s, the directions on its way, and out:t, in this order. Demands are drawn first, in the order of the interfaces (nodes
 // ascending, neighbours ascending; then in and out of every node), then capacities in the order of the flows.
-func Generate(g *topo.Graph, m Model) (*orchestrate.Problem, error) {
+func Generate(g *topo.Graph, m Model) (*Problem, error) {
 	n := g.NumNodes()
 	if n < 2 {
 		return nil, fmt.Errorf("topology %s: %d nodes have no flows between them", g.Name(), n)
@@ -74,15 +74,15 @@ func Generate(g *topo.Graph, m Model) (*orchestrate.Problem, error) {
 			g.Name(), g.NodeName(0), g.NodeName(other))
 	}
 	w := newWays(g)
-	p := &orchestrate.Problem{}
+	p := &Problem{}
 	for a := range n {
 		for _, b := range w.next(a) {
-			p.Interfaces = append(p.Interfaces, orchestrate.Interface{ID: g.NodeName(a) + ">" + g.NodeName(int(b))})
+			p.Interfaces = append(p.Interfaces, Interface{ID: g.NodeName(a) + ">" + g.NodeName(int(b))})
 		}
 	}
 	core := len(p.Interfaces)
 	for a := range n {
-		p.Interfaces = append(p.Interfaces, orchestrate.Interface{ID: "in:" + g.NodeName(a)}, orchestrate.Interface{ID: "out:" + g.NodeName(a)})
+		p.Interfaces = append(p.Interfaces, Interface{ID: "in:" + g.NodeName(a)}, Interface{ID: "out:" + g.NodeName(a)})
 	}
 	pairs := m.Pairs
 	if pairs == nil {
@@ -98,7 +98,7 @@ func Generate(g *topo.Graph, m Model) (*orchestrate.Problem, error) {
 			}
 		}
 	}
-	p.Flows = make([]orchestrate.Flow, 0, len(pairs))
+	p.Flows = make([]Flow, 0, len(pairs))
 	passed, root := 0, -1
 	names := map[Pair]int{}
 	for _, q := range pairs {
@@ -114,7 +114,7 @@ func Generate(g *topo.Graph, m Model) (*orchestrate.Problem, error) {
 			root = q.Src
 			w.search(root)
 		}
-		f := orchestrate.Flow{ID: g.NodeName(q.Src) + ">" + g.NodeName(q.Dst), Rate: q.Rate}
+		f := Flow{ID: g.NodeName(q.Src) + ">" + g.NodeName(q.Dst), Rate: q.Rate}
 		if m.Pairs != nil {
 			key := Pair{Src: q.Src, Dst: q.Dst}
 			if names[key]++; names[key] > 1 {
@@ -146,12 +146,12 @@ func Generate(g *topo.Graph, m Model) (*orchestrate.Problem, error) {
 	if len(p.Flows) == 0 {
 		return nil, fmt.Errorf("topology %s: no flows", g.Name())
 	}
-	r := splitMix(m.Seed)
+	r := opt.SplitMix(m.Seed)
 	for k := range p.Interfaces {
-		p.Interfaces[k].Demand = m.DemandMin + int64(r.below(int(m.DemandMax-m.DemandMin+1)))
+		p.Interfaces[k].Demand = m.DemandMin + int64(r.Below(int(m.DemandMax-m.DemandMin+1)))
 	}
 	for k := range p.Flows {
-		p.Flows[k].Capacity = int64(max(1, math.Round(m.CapacityMean+m.CapacityStdv*r.normal())))
+		p.Flows[k].Capacity = int64(max(1, math.Round(m.CapacityMean+m.CapacityStdv*r.Normal())))
 	}
 	return p, nil
 }
