@@ -1,10 +1,13 @@
 package logcode
 
 import (
+	"bytes"
 	"encoding/binary"
+	"encoding/hex"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -61,6 +64,71 @@ func readPlain(b []byte) (counts map[uint16]uint64, rest uint64, at int, err err
 		}
 	}
 	return counts, rest, at, err
+}
+
+// TestBytes draws the bytes of some histograms by hand, and refuses others with the place that is wrong.
+func TestBytes(t *testing.T) {
+	const most = "ffffffff0f" // 2³²-1
+	whole := func(counter string) string { return "800f 00" + strings.Repeat(counter, DenseCodes) }
+	for _, tt := range []struct {
+		name, hex string
+		codes     map[uint16]uint64
+		count     uint64
+		err       error
+		at        int
+	}{
+		{name: "empty", hex: "00"},
+		{name: "the first code", hex: "01 00 07 00", codes: map[uint16]uint64{0: 7}, count: 7},
+		{name: "two runs, and a counter of two bytes", hex: "02 03 01 ac02 01 05 01 00", codes: map[uint16]uint64{3: 1, 4: 300, 10: 1}, count: 302},
+		{name: "a run over the border of two octaves", hex: "03 1f 01 02 03 00", codes: map[uint16]uint64{31: 1, 32: 2, 33: 3}, count: 6},
+		{name: "the last code", hex: "01 ff0e 01 00", codes: map[uint16]uint64{DenseCodes - 1: 1}, count: 1},
+		{name: "a counter stopped with its last value", hex: "01 05" + most + "00 00", codes: map[uint16]uint64{5: math.MaxUint32}, count: math.MaxUint32},
+		{name: "a counter stopped, and one did not", hex: "02 05" + most + "02 00 09", codes: map[uint16]uint64{5: math.MaxUint32 + 9, 6: 2}, count: math.MaxUint32 + 11},
+		{name: "all codes", hex: whole("03") + "00", count: 3 * DenseCodes},
+		{name: "nothing", err: ErrTruncated},
+		{name: "a run without a gap", hex: "01", err: ErrTruncated, at: 1},
+		{name: "a gap without counters", hex: "02 03", err: ErrTruncated, at: 2},
+		{name: "half of a counter", hex: "02 03 01 ac", err: ErrTruncated, at: 3},
+		{name: "no end", hex: "01 00 07", err: ErrTruncated, at: 3},
+		{name: "nothing after a counter that stopped", hex: "01 05" + most + "00", err: ErrTruncated, at: 8},
+		{name: "more values than can be counted", hex: "01 05" + most + "00 ffffffffffffffffff01", err: ErrCorrupt, at: 8},
+		{name: "a counter of zero", hex: "02 03 01 00 00", err: ErrCorrupt, at: 3},
+		{name: "a counter too large", hex: "01 03 8080808010 00", err: ErrCorrupt, at: 2},
+		{name: "runs that are one", hex: "01 03 01 01 00 01 00", err: ErrCorrupt, at: 3},
+		{name: "a longer number than it has to be", hex: "01 8300 01 00", err: ErrCorrupt, at: 1},
+		{name: "one code too many", hex: "01 800f 01 00", err: ErrCorrupt, at: 0},
+		{name: "a run of one code too many", hex: "810f 00", err: ErrCorrupt, at: 0},
+		{name: "a run and a gap whose sum is small", hex: "f6ffffffffffffffff01 14 01 00", err: ErrCorrupt, at: 0},
+		{name: "a gap that leads back", hex: "01 05 01 01 fcffffffffffffffff01 01 00", err: ErrCorrupt, at: 3},
+	} {
+		b, err := hex.DecodeString(strings.ReplaceAll(tt.hex, " ", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var h, got Histogram
+		got.AddN(77, 7)
+		for c, n := range tt.codes {
+			h.AddN(c, n)
+		}
+		at, err := got.Read(b)
+		if tt.err != nil {
+			if err != tt.err || at != tt.at || got.Count() != 0 || len(got.Append(nil)) != 1 {
+				t.Errorf("%s: Read() = %d, %v and leaves %d values, want %d, %v and none", tt.name, at, err, got.Count(), tt.at, tt.err)
+			}
+			fresh := Histogram{}
+			got.Add(9)
+			if fresh.Add(9); !bytes.Equal(got.Append(nil), fresh.Append(nil)) {
+				t.Errorf("%s: values of what was refused stay: %x", tt.name, got.Append(nil))
+			}
+			continue
+		}
+		if err != nil || at != len(b) || got.Count() != tt.count || !bytes.Equal(got.Append(nil), b) {
+			t.Errorf("%s: Read() = %d, %v with %d values: %x; want %d with %d values: %x", tt.name, at, err, got.Count(), got.Append(nil), len(b), tt.count, b)
+		}
+		if tt.codes != nil && !bytes.Equal(h.Append([]byte("x"))[1:], b) {
+			t.Errorf("%s: Append() = %x, want %x", tt.name, h.Append(nil), b)
+		}
+	}
 }
 
 // TestHistogramMergeBytes adds up histograms of all kinds of counters by their bytes, of which some are damaged, and compares

@@ -2,6 +2,7 @@ package logcode
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -28,6 +29,9 @@ func TestAddWithin(t *testing.T) {
 		}
 		if left != room-len(octaves) || h.Count() != all.Count() || h.Count()+refused != 5000 {
 			t.Errorf("room for %d octaves: %d left, %d counted, want %d", room, left, h.Count(), all.Count())
+		}
+		if !slices.Equal(h.Append(nil), all.Append(nil)) || h.Min() != all.Min() || h.Max() != all.Max() {
+			t.Errorf("room for %d octaves: values from %d to %d, want %d to %d", room, h.Min(), h.Max(), all.Min(), all.Max())
 		}
 		for q := range 101 {
 			if a, b := h.Quantile(float64(q)/100), all.Quantile(float64(q)/100); a != b {
