@@ -97,9 +97,7 @@ func New(cfg Config, network *Network, seed Seed) (*Controller, error) {
 	if cfg.RetryAfter == 0 {
 		cfg.RetryAfter = 10
 	}
-	if cfg.BasicBytes == 0 && cfg.DetailedBytes == 0 {
-		cfg.BasicBytes, cfg.DetailedBytes = 32, 88
-	}
+	cfg.BasicBytes, cfg.DetailedBytes = cmp.Or(cfg.BasicBytes, 32), cmp.Or(cfg.DetailedBytes, 88)
 	if cfg.Budget == 0 {
 		cfg.Budget = math.Inf(1)
 	}
