@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -50,7 +49,7 @@ type Group struct {
 	client *kafka.Client
 	log    *Log
 	cfg    GroupConfig
-	slog   *slog.Logger
+	logger Logger
 
 	id    string // that the group assigned
 	owned map[string][]int
@@ -60,11 +59,8 @@ type Group struct {
 }
 
 // NewGroup prepares a membership. Log has the partitions of topics; logger may be nil.
-func NewGroup(client *kafka.Client, log *Log, cfg GroupConfig, logger *slog.Logger) *Group {
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
-	return &Group{client: client, log: log, cfg: cfg, slog: logger}
+func NewGroup(client *kafka.Client, log *Log, cfg GroupConfig, logger Logger) *Group {
+	return &Group{client: client, log: log, cfg: cfg, logger: orSilent(logger)}
 }
 
 // Stats may be called at any time.
@@ -120,7 +116,7 @@ func (g *Group) Run(ctx context.Context, m ingest.Member) error {
 			g.failed(err)
 			if worthLogging && time.Since(loggedAt) >= logEvery {
 				loggedAt = time.Now()
-				g.slog.Warn("joining the group of consumers failed, trying again", "group", g.cfg.Name, "error", err.Error())
+				g.logger.Warn("joining the group of consumers failed, trying again", "group", g.cfg.Name, "error", err.Error())
 			}
 			wait.Sleep(ctx)
 		}
@@ -262,7 +258,7 @@ func (g *Group) join(ctx context.Context) (*generation, error) {
 
 // serve lets the member work until the generation ends or ctx does.
 func (g *Group) serve(ctx context.Context, gen *generation, m ingest.Member) {
-	g.slog.Info("member of the group of consumers", "group", g.cfg.Name, "generation", gen.ID, "partitions", count(gen.Partitions))
+	g.logger.Info("member of the group of consumers", "group", g.cfg.Name, "generation", gen.ID, "partitions", count(gen.Partitions))
 	m.Assigned(&gen.Generation)
 	select {
 	case <-ctx.Done():
@@ -297,7 +293,7 @@ func (g *Group) beat(ctx context.Context, gen *generation) {
 	}
 	lose := func(why error) {
 		g.note(func(s *groupStats) { s.Lost++ })
-		g.slog.Warn("the partitions were lost: this process was paused, or the brokers were out of reach, for longer than the session", "group", g.cfg.Name, "generation", gen.ID, "session", g.cfg.Session.String(), "error", why.Error())
+		g.logger.Warn("the partitions were lost: this process was paused, or the brokers were out of reach, for longer than the session", "group", g.cfg.Name, "generation", gen.ID, "session", g.cfg.Session.String(), "error", why.Error())
 		gen.lose(errors.Join(errLost, why))
 		end()
 	}

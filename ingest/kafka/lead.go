@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -20,7 +19,7 @@ type LeadConfig struct {
 	Name    string        // of the member, for display
 	Timeout time.Duration // of one question to the log and the group
 	Hold    time.Duration // that a term is kept between two generations of the group, while nothing leaves; 0 for 30 s
-	Logger  *slog.Logger  // nil for none
+	Logger  Logger        // nil for none
 }
 
 // complete gives settings that leave nothing out.
@@ -28,9 +27,7 @@ func (c LeadConfig) complete() *LeadConfig {
 	if c.Hold == 0 {
 		c.Hold = 30 * time.Second
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = orSilent(c.Logger)
 	return &c
 }
 
