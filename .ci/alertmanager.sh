@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the Alertmanager that the tests of sink/notify/alertmanager run against, from its Go module into
+# Builds the Alertmanager that the tests of sink/notify/receiver run against, from its Go module into
 # .cache/alertmanager/VERSION/alertmanager. Its page is left out: it needs node to be built, and the tests speak to the API.
 #
 # Usage: .ci/alertmanager.sh

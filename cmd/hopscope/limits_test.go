@@ -67,7 +67,7 @@ var limits = []struct{ setting, number, held string }{
 	{"*.queue.max_batches", "", "queues"},
 	{"*.spool.max_bytes", "", "spools"},
 	{"*.spool.refused_bytes", "", "sink/refused/refused_test.go EvictedPoints"},
-	{"syslog.max_bytes", "", "sink/notify/syslog/writer_test.go to be cut twice"},
+	{"syslog.max_bytes", "", "sink/notify/receiver/syslog_writer_test.go to be cut twice"},
 	{"web.max_hops", "", "page"},
 	{"web.max_flows", "", "page"},
 	{"web.max_exporters", "", "page"},

@@ -16,9 +16,7 @@ import (
 	"github.com/hopscope/hopscope/sink/influx"
 	"github.com/hopscope/hopscope/sink/jsonl"
 	"github.com/hopscope/hopscope/sink/kafka"
-	"github.com/hopscope/hopscope/sink/notify/alertmanager"
-	"github.com/hopscope/hopscope/sink/notify/syslog"
-	"github.com/hopscope/hopscope/sink/notify/webhook"
+	"github.com/hopscope/hopscope/sink/notify/receiver"
 	"github.com/hopscope/hopscope/sink/parquet"
 	"github.com/hopscope/hopscope/sink/web"
 )
@@ -33,16 +31,16 @@ type config struct {
 	PCAP               pcapfile.FollowConfig `yaml:"pcap" doc:"Captures beside the sockets."`
 	OTLP               otlp.Config           `yaml:"otlp" doc:"Metrics of OpenTelemetry from switches."`
 	collector.Analysis `yaml:""`
-	Influx             collector.StoreConfig[influx.Config]       `yaml:"influx" doc:"Series to InfluxDB 2, or 1.8 through its compatibility API."`
-	Parquet            collector.StoreConfig[parquet.Config]      `yaml:"parquet" doc:"Series to Parquet files."`
-	JSONL              collector.StoreConfig[jsonl.Config]        `yaml:"jsonl" doc:"Series and findings as JSON lines."`
-	Kafka              collector.StoreConfig[kafka.Config]        `yaml:"kafka" doc:"A fleet: windows of many collectors, merged by consumers over Apache Kafka."`
-	Webhook            collector.StoreConfig[webhook.Config]      `yaml:"webhook" doc:"Alerts to a server that takes them as JSON, or in a form of its own."`
-	Alertmanager       collector.StoreConfig[alertmanager.Config] `yaml:"alertmanager" doc:"Alerts to Prometheus Alertmanager."`
-	Syslog             collector.StoreConfig[syslog.Config]       `yaml:"syslog" doc:"Alerts as messages of syslog."`
-	Consume            fleet.Config                               `yaml:"consume" doc:"How a consumer merges the windows of a fleet."`
-	Web                web.Config                                 `yaml:"web" doc:"The page, the metrics and the health checks."`
-	Log                logConfig                                  `yaml:"log" doc:"What is written to standard error."`
+	Influx             collector.StoreConfig[influx.Config]         `yaml:"influx" doc:"Series to InfluxDB 2, or 1.8 through its compatibility API."`
+	Parquet            collector.StoreConfig[parquet.Config]        `yaml:"parquet" doc:"Series to Parquet files."`
+	JSONL              collector.StoreConfig[jsonl.Config]          `yaml:"jsonl" doc:"Series and findings as JSON lines."`
+	Kafka              collector.StoreConfig[kafka.Config]          `yaml:"kafka" doc:"A fleet: windows of many collectors, merged by consumers over Apache Kafka."`
+	Webhook            collector.StoreConfig[receiver.Webhook]      `yaml:"webhook" doc:"Alerts to a server that takes them as JSON, or in a form of its own."`
+	Alertmanager       collector.StoreConfig[receiver.Alertmanager] `yaml:"alertmanager" doc:"Alerts to Prometheus Alertmanager."`
+	Syslog             collector.StoreConfig[receiver.Syslog]       `yaml:"syslog" doc:"Alerts as messages of syslog."`
+	Consume            fleet.Config                                 `yaml:"consume" doc:"How a consumer merges the windows of a fleet."`
+	Web                web.Config                                   `yaml:"web" doc:"The page, the metrics and the health checks."`
+	Log                logConfig                                    `yaml:"log" doc:"What is written to standard error."`
 
 	file *settings.File // that was read, if any
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/influx"
 	"github.com/hopscope/hopscope/sink/notify"
-	"github.com/hopscope/hopscope/sink/notify/alertmanager"
-	"github.com/hopscope/hopscope/sink/notify/webhook"
+	"github.com/hopscope/hopscope/sink/notify/receiver"
 	"github.com/hopscope/hopscope/sink/refused"
 )
 
@@ -108,13 +107,13 @@ func TestOneOfThreeFails(t *testing.T) {
 		item func(int) *sink.Batch
 	}{
 		{"webhook", func(url string) (sink.Writer, error) {
-			var c webhook.Config
+			var c receiver.Webhook
 			c.SetDefaults()
 			c.URL = url
 			return c.Open()
 		}, alertItem},
 		{"alertmanager", func(url string) (sink.Writer, error) {
-			var c alertmanager.Config
+			var c receiver.Alertmanager
 			c.SetDefaults()
 			c.URL = url
 			return c.Open()

@@ -1,4 +1,4 @@
-package syslog
+package receiver
 
 import (
 	"bytes"
@@ -20,9 +20,9 @@ import (
 	"github.com/hopscope/hopscope/sink/notify"
 )
 
-// Writer sends messages to one receiver.
-type Writer struct {
-	conf Config
+// SyslogWriter sends messages to one receiver.
+type SyslogWriter struct {
+	conf Syslog
 	tls  *tls.Config
 	form form
 	link *link // nil without a connection
@@ -36,12 +36,12 @@ type link struct {
 	until time.Time     // when the name of the receiver is looked up again; never for streams
 }
 
-// New reads the certificates. It does not connect.
-func New(conf Config) (*Writer, error) {
+// NewSyslog reads the certificates. It does not connect.
+func NewSyslog(conf Syslog) (*SyslogWriter, error) {
 	if err := conf.Validate(); err != nil {
 		return nil, err
 	}
-	w := &Writer{conf: conf}
+	w := &SyslogWriter{conf: conf}
 	if conf.Network == "tls" {
 		var err error
 		if w.tls, err = conf.TLS.Config(); err != nil {
@@ -62,28 +62,28 @@ func New(conf Config) (*Writer, error) {
 }
 
 // Limits lists what the settings limit.
-func (w *Writer) Limits() []sink.Limit {
+func (w *SyslogWriter) Limits() []sink.Limit {
 	return []sink.Limit{{Setting: "syslog.max_bytes", N: w.cut.Load(), What: "messages of syslog were sent with a text that was cut"}}
 }
 
 // Name is "syslog".
-func (w *Writer) Name() string { return "syslog" }
+func (w *SyslogWriter) Name() string { return "syslog" }
 
 // Key implements [sink.Keyed].
-func (w *Writer) Key(p *sink.Point) string { return notify.PointKey(p) }
+func (w *SyslogWriter) Key(p *sink.Point) string { return notify.PointKey(p) }
 
 // Close ends the connection.
-func (w *Writer) Close() error {
+func (w *SyslogWriter) Close() error {
 	w.hangUp()
 	return nil
 }
 
 // Write sends the alerts of a batch, each as a message. An error says which of them are left.
-func (w *Writer) Write(ctx context.Context, b *sink.Batch) error {
+func (w *SyslogWriter) Write(ctx context.Context, b *sink.Batch) error {
 	return notify.Each(ctx, b, w.send)
 }
 
-func (w *Writer) send(ctx context.Context, a *notify.Alert) error {
+func (w *SyslogWriter) send(ctx context.Context, a *notify.Alert) error {
 	if a.Status == notify.Open || a.Status == notify.Heartbeat && !w.conf.Heartbeats {
 		return notify.ErrUnwanted
 	}
@@ -116,7 +116,7 @@ func (w *Writer) send(ctx context.Context, a *notify.Alert) error {
 }
 
 // failed says what an error means. A message that is too large for the system will be so for ever.
-func (w *Writer) failed(ctx context.Context, what string, err error) error {
+func (w *SyslogWriter) failed(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -127,7 +127,7 @@ func (w *Writer) failed(ctx context.Context, what string, err error) error {
 	return &sink.RetryError{Err: e, Doubt: what == "send", Config: remote.WrongSecurity(err) || sink.NeedsPerson(err)}
 }
 
-func (w *Writer) connect(ctx context.Context) error {
+func (w *SyslogWriter) connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, w.conf.Timeout)
 	defer cancel()
 	var conn net.Conn
@@ -172,7 +172,7 @@ func (l *link) over(now time.Time) bool {
 	}
 }
 
-func (w *Writer) hangUp() {
+func (w *SyslogWriter) hangUp() {
 	if w.link == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package webhook
+package receiver
 
 import (
 	"bytes"
@@ -39,7 +39,7 @@ var functions = template.FuncMap{
 }
 
 // body reads the template and tries it.
-func (c *Config) body() (*body, error) {
+func (c *Webhook) body() (*body, error) {
 	m := &body{json: c.json()}
 	if c.TemplateFile == "" {
 		return m, nil

@@ -1,4 +1,4 @@
-package syslog
+package receiver
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ type form struct {
 const (
 	critical      = 2
 	warning       = 4
-	notice        = 5
+	syslogNotice  = 5
 	informational = 6
 )
 
@@ -31,7 +31,7 @@ func severityOf(a *notify.Alert) int {
 	case a.Status == notify.Heartbeat:
 		return informational
 	case a.Status == notify.Resolved, a.Status == notify.Test:
-		return notice
+		return syslogNotice
 	case a.Severity == "critical":
 		return critical
 	case a.Severity == "warning":
@@ -59,9 +59,9 @@ func (f *form) of(a *notify.Alert) []byte {
 		}
 		m = f.head(a, values)
 	}
-	text := clean(a.Text)
+	text := cleanText(a.Text)
 	if a.Status != notify.Heartbeat {
-		text = clean(a.Status.String() + ": " + a.Text)
+		text = cleanText(a.Status.String() + ": " + a.Text)
 	}
 	begin := " "
 	if strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
@@ -86,7 +86,7 @@ func (f *form) head(a *notify.Alert, n int) []byte {
 			return
 		}
 		m = append(append(append(m, ' '), name...), '=', '"')
-		m = append(appendEscaped(m, cut(clean(v), n)), '"')
+		m = append(appendEscaped(m, cut(cleanText(v), n)), '"')
 	}
 	if n == 0 {
 		return fmt.Appendf(m, ` status="%s"]`, a.Status)
@@ -132,8 +132,8 @@ func appendEscaped(dst []byte, v string) []byte {
 	return dst
 }
 
-// clean makes a text UTF-8 in one line: what is no character to be seen becomes a space.
-func clean(text string) string {
+// cleanText makes a text UTF-8 in one line: what is no character to be seen becomes a space.
+func cleanText(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r

@@ -1,4 +1,4 @@
-package webhook
+package receiver
 
 import (
 	"encoding/json"
@@ -10,34 +10,34 @@ import (
 	"github.com/hopscope/hopscope/sink/notify"
 )
 
-func TestConfig(t *testing.T) {
+func TestConfigOfWebhook(t *testing.T) {
 	for _, tt := range []struct {
-		change func(*Config)
+		change func(*Webhook)
 		want   string // "" for what is right
 	}{
-		{func(*Config) {}, ""},
-		{func(c *Config) { c.URL = "https://chat/hook?key=1" }, ""},
-		{func(c *Config) { c.URL = "" }, "url: is missing"},
-		{func(c *Config) { c.URLFile = "x" }, "url: only one"},
-		{func(c *Config) { c.URL = "http://u:secret@h" }, "url: must not hold"},
-		{func(c *Config) { c.URL = "http://u:secret@h:x" }, "url: is not"},
-		{func(c *Config) { c.URL = "ftp://h/secret" }, "url: must be"},
-		{func(c *Config) { c.URL = "http://h/#secret" }, "url: must not have"},
-		{func(c *Config) { c.TLSInsecure = true }, "url: is http"},
-		{func(c *Config) { c.URL, c.CertFile = "https://h", "x" }, "cert_file: needs"},
-		{func(c *Config) { c.TokenFile, c.TokenEnv = "a", "b" }, "token_file: token_env"},
-		{func(c *Config) { c.ContentType = "" }, "content_type: must"},
-		{func(c *Config) { c.ContentType = "text/plain\r\nX: y" }, "content_type: must"},
-		{func(c *Config) { c.Headers = []string{"X-A: b", "X-B:c"} }, ""},
-		{func(c *Config) { c.Headers = []string{"X-A"} }, "headers: entry 1: must be"},
-		{func(c *Config) { c.Headers = []string{"X A: b"} }, "headers: entry 1: must be"},
-		{func(c *Config) { c.Headers = []string{"X-A: b\r\nX-B: c"} }, "headers: entry 1: X-A has a value"},
-		{func(c *Config) { c.Headers = []string{"host: b"} }, "headers: entry 1: Host cannot"},
-		{func(c *Config) { c.Headers = []string{"authorization: secret"} }, "headers: entry 1: Authorization is a secret"},
-		{func(c *Config) { c.Headers, c.HeaderEnv = []string{"X-A: b"}, []string{"x-a: C"} }, "header_env: entry 1: X-A is set twice"},
-		{func(c *Config) { c.TokenEnv, c.HeaderFiles = "A", []string{"Authorization: f"} }, "header_files: entry 1: Authorization is set by"},
+		{func(*Webhook) {}, ""},
+		{func(c *Webhook) { c.URL = "https://chat/hook?key=1" }, ""},
+		{func(c *Webhook) { c.URL = "" }, "url: is missing"},
+		{func(c *Webhook) { c.URLFile = "x" }, "url: only one"},
+		{func(c *Webhook) { c.URL = "http://u:secret@h" }, "url: must not hold"},
+		{func(c *Webhook) { c.URL = "http://u:secret@h:x" }, "url: is not"},
+		{func(c *Webhook) { c.URL = "ftp://h/secret" }, "url: must be"},
+		{func(c *Webhook) { c.URL = "http://h/#secret" }, "url: must not have"},
+		{func(c *Webhook) { c.TLSInsecure = true }, "url: is http"},
+		{func(c *Webhook) { c.URL, c.CertFile = "https://h", "x" }, "cert_file: needs"},
+		{func(c *Webhook) { c.TokenFile, c.TokenEnv = "a", "b" }, "token_file: token_env"},
+		{func(c *Webhook) { c.ContentType = "" }, "content_type: must"},
+		{func(c *Webhook) { c.ContentType = "text/plain\r\nX: y" }, "content_type: must"},
+		{func(c *Webhook) { c.Headers = []string{"X-A: b", "X-B:c"} }, ""},
+		{func(c *Webhook) { c.Headers = []string{"X-A"} }, "headers: entry 1: must be"},
+		{func(c *Webhook) { c.Headers = []string{"X A: b"} }, "headers: entry 1: must be"},
+		{func(c *Webhook) { c.Headers = []string{"X-A: b\r\nX-B: c"} }, "headers: entry 1: X-A has a value"},
+		{func(c *Webhook) { c.Headers = []string{"host: b"} }, "headers: entry 1: Host cannot"},
+		{func(c *Webhook) { c.Headers = []string{"authorization: secret"} }, "headers: entry 1: Authorization is a secret"},
+		{func(c *Webhook) { c.Headers, c.HeaderEnv = []string{"X-A: b"}, []string{"x-a: C"} }, "header_env: entry 1: X-A is set twice"},
+		{func(c *Webhook) { c.TokenEnv, c.HeaderFiles = "A", []string{"Authorization: f"} }, "header_files: entry 1: Authorization is set by"},
 	} {
-		var c Config
+		var c Webhook
 		c.SetDefaults()
 		c.URL = "http://chat/hook"
 		tt.change(&c)
@@ -49,7 +49,7 @@ func TestConfig(t *testing.T) {
 			t.Errorf("Open(%+v) = %v, %v", c, w, err)
 		}
 	}
-	c := Config{URL: "https://chat:1/secret?secret"}
+	c := Webhook{URL: "https://chat:1/secret?secret"}
 	if c.Target() != "https://chat:1" || !c.Alerts() || c.Doc("spool") == "" {
 		t.Errorf("Target = %q", c.Target())
 	}
@@ -58,20 +58,20 @@ func TestConfig(t *testing.T) {
 // The files that settings name are tried before the program starts, also the address in one.
 func TestCheckFiles(t *testing.T) {
 	for _, tt := range []struct {
-		change func(*Config)
+		change func(*Webhook)
 		want   string
 	}{
-		{func(c *Config) { c.URL, c.URLFile = "", file(t, "http://h/x\n") }, ""},
-		{func(c *Config) { c.URL, c.URLFile = "", file(t, "secret") }, "url: must be"},
-		{func(c *Config) { c.URL, c.URLFile = "", file(t, "") }, "url_file:"},
-		{func(c *Config) { c.URL, c.URLEnv = "", "HOPSCOPE_TEST_NONE" }, "url_env:"},
-		{func(c *Config) { c.TokenEnv = "HOPSCOPE_TEST_NONE" }, "token_env:"},
-		{func(c *Config) { c.HeaderFiles = []string{"X-A: none"} }, "header_files: entry 1"},
-		{func(c *Config) { c.HeaderEnv = []string{"X-A: HOPSCOPE_TEST_NONE"} }, "header_env: entry 1"},
-		{func(c *Config) { c.URL, c.CAFile = "https://h", file(t, "no PEM") }, "ca_file:"},
-		{func(c *Config) { c.TemplateFile = "none" }, "template_file:"},
+		{func(c *Webhook) { c.URL, c.URLFile = "", file(t, "http://h/x\n") }, ""},
+		{func(c *Webhook) { c.URL, c.URLFile = "", file(t, "secret") }, "url: must be"},
+		{func(c *Webhook) { c.URL, c.URLFile = "", file(t, "") }, "url_file:"},
+		{func(c *Webhook) { c.URL, c.URLEnv = "", "HOPSCOPE_TEST_NONE" }, "url_env:"},
+		{func(c *Webhook) { c.TokenEnv = "HOPSCOPE_TEST_NONE" }, "token_env:"},
+		{func(c *Webhook) { c.HeaderFiles = []string{"X-A: none"} }, "header_files: entry 1"},
+		{func(c *Webhook) { c.HeaderEnv = []string{"X-A: HOPSCOPE_TEST_NONE"} }, "header_env: entry 1"},
+		{func(c *Webhook) { c.URL, c.CAFile = "https://h", file(t, "no PEM") }, "ca_file:"},
+		{func(c *Webhook) { c.TemplateFile = "none" }, "template_file:"},
 	} {
-		var c Config
+		var c Webhook
 		c.SetDefaults()
 		c.URL = "http://h"
 		tt.change(&c)
@@ -100,7 +100,7 @@ func TestTemplates(t *testing.T) {
 		{"text/plain", `{{if eq .Status "resolved"}}{{index .Text 1000}}{{end}}`, "", "with an alert that is resolved"},
 		{"text/plain", `{{range 100000000}}{{$.Text}}{{end}}`, "", "more than 1048576 bytes"},
 	} {
-		var c Config
+		var c Webhook
 		c.SetDefaults()
 		c.URL, c.ContentType, c.TemplateFile = "http://h", tt.content, file(t, tt.template)
 		if err := c.CheckFiles(); (err == nil) != (tt.problem == "") || err != nil && (!strings.Contains(err.Error(), tt.problem) || !strings.HasPrefix(err.Error(), "template_file: ")) {
@@ -113,7 +113,7 @@ func TestTemplates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := alert(notify.Firing, "<node 1>")
+		a := webhookAlert(notify.Firing, "<node 1>")
 		if got, err := b.of(&a); err != nil || string(got) != tt.want {
 			t.Errorf("%s: %s, %v, want %s", tt.template, got, err, tt.want)
 		}
@@ -122,10 +122,10 @@ func TestTemplates(t *testing.T) {
 
 // A template that fails with one alert only refuses that one.
 func TestTemplateFails(t *testing.T) {
-	w := writer(t, "http://127.0.0.1:1", func(c *Config) {
+	w := webhookWriter(t, "http://127.0.0.1:1", func(c *Webhook) {
 		c.TemplateFile = file(t, `{{if eq .Instance "odd"}}{{index .Text 1000}}{{end}}{{json .}}`)
 	})
-	a := alert(notify.Firing, "node 1")
+	a := webhookAlert(notify.Firing, "node 1")
 	a.Instance = "odd"
 	err := w.Write(t.Context(), notify.Batch([]notify.Alert{a}))
 	if !sink.Permanent(err) || !strings.Contains(err.Error(), `alert "high-latency node 1"`) {
@@ -139,7 +139,7 @@ func TestTemplateFails(t *testing.T) {
 }
 
 // What the page shows is what is sent, and its template holds.
-func TestPage(t *testing.T) {
+func TestPageOfWebhook(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/alerts.md")
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestPage(t *testing.T) {
 	if sent, err := json.MarshalIndent(a, "", "  "); err != nil || string(sent) != shown {
 		t.Errorf("the page shows\n%s\nand this is sent:\n%s", shown, sent)
 	}
-	var c Config
+	var c Webhook
 	c.SetDefaults()
 	c.URL, c.TemplateFile = "http://h", file(t, block("```text\n"))
 	b, err := c.body()

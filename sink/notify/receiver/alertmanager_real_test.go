@@ -1,6 +1,6 @@
 //go:build check
 
-package alertmanager
+package receiver
 
 import (
 	"context"
@@ -26,8 +26,8 @@ import (
 	"github.com/hopscope/hopscope/sink/spool"
 )
 
-// server is a real Alertmanager, and what it sends to the receiver of its notifications.
-type server struct {
+// alertmanagerServer is a real Alertmanager, and what it sends to the receiver of its notifications.
+type alertmanagerServer struct {
 	t       *testing.T
 	url     string
 	address string
@@ -36,16 +36,16 @@ type server struct {
 	cmd     *exec.Cmd
 
 	mu   sync.Mutex
-	told []notice
+	told []alertmanagerNotice
 }
 
-// notice is an alert of a notification.
-type notice struct {
+// alertmanagerNotice is an alert of a notification.
+type alertmanagerNotice struct {
 	Status string
 	Labels map[string]string
 }
 
-func newServer(t *testing.T) *server {
+func newAlertmanagerServer(t *testing.T) *alertmanagerServer {
 	t.Helper()
 	tool, err := filepath.Abs("../../../.cache/alertmanager/0.34.2/alertmanager")
 	if err != nil {
@@ -54,9 +54,9 @@ func newServer(t *testing.T) *server {
 	if _, err := os.Stat(tool); err != nil {
 		t.Fatal("Alertmanager is not built: run `make alertmanager`")
 	}
-	s := &server{t: t}
+	s := &alertmanagerServer{t: t}
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		var n struct{ Alerts []notice }
+		var n struct{ Alerts []alertmanagerNotice }
 		if json.NewDecoder(r.Body).Decode(&n) != nil { // the server is killed at the end of each test
 			return
 		}
@@ -75,14 +75,14 @@ func newServer(t *testing.T) *server {
 	return s
 }
 
-func (s *server) configure(text string) {
+func (s *alertmanagerServer) configure(text string) {
 	s.t.Helper()
 	if err := os.WriteFile(s.config, []byte(text), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-func (s *server) start() {
+func (s *alertmanagerServer) start() {
 	s.t.Helper()
 	s.cmd = exec.Command(s.args[0], s.args[1:]...)
 	if err := s.cmd.Start(); err != nil {
@@ -98,7 +98,7 @@ func (s *server) start() {
 	})
 }
 
-func (s *server) stop() {
+func (s *alertmanagerServer) stop() {
 	if s.cmd != nil {
 		s.cmd.Process.Kill()
 		s.cmd.Wait()
@@ -115,7 +115,7 @@ type held struct {
 }
 
 // open gives the alerts that fire.
-func (s *server) open() (alerts []held) {
+func (s *alertmanagerServer) open() (alerts []held) {
 	s.t.Helper()
 	resp, err := http.Get(s.url + "/api/v2/alerts")
 	if err != nil {
@@ -133,16 +133,16 @@ func (s *server) open() (alerts []held) {
 }
 
 // heard waits until the receiver got a notification.
-func (s *server) heard(status string, labels map[string]string) {
+func (s *alertmanagerServer) heard(status string, labels map[string]string) {
 	s.t.Helper()
 	testkit.Until(s.t, fmt.Sprintf("there is a notification %s %v", status, labels), func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return slices.ContainsFunc(s.told, func(n notice) bool { return n.Status == status && maps.Equal(n.Labels, labels) })
+		return slices.ContainsFunc(s.told, func(n alertmanagerNotice) bool { return n.Status == status && maps.Equal(n.Labels, labels) })
 	})
 }
 
-func send(t *testing.T, w *Writer, alerts ...notify.Alert) {
+func postAlerts(t *testing.T, w *AlertmanagerWriter, alerts ...notify.Alert) {
 	t.Helper()
 	if err := w.Write(t.Context(), notify.Batch(alerts)); err != nil && !errors.Is(err, sink.ErrNothing) {
 		t.Fatal(err)
@@ -151,16 +151,16 @@ func send(t *testing.T, w *Writer, alerts ...notify.Alert) {
 
 // One cause is one open alert from firing over a rise of its severity to its end, and people hear of all of it.
 func TestOneAlertForOneCause(t *testing.T) {
-	s := newServer(t)
+	s := newAlertmanagerServer(t)
 	s.start()
-	w := writer(t, s.url, func(c *Config) { c.Labels, c.Page = []string{"team=net"}, "http://page:8080/" })
+	w := alertmanagerWriter(t, s.url, func(c *Alertmanager) { c.Labels, c.Page = []string{"team=net"}, "http://page:8080/" })
 	start := time.Now().Add(-time.Minute).UTC().Truncate(time.Millisecond)
 	labels := func(severity string) map[string]string {
 		return map[string]string{"alertname": "high-latency", "severity": severity, "element": "link 7–9", "instance": "here", "team": "net"}
 	}
-	send(t, w, alert(notify.Firing, "warning", "link 7–9", start))
+	postAlerts(t, w, alertmanagerAlert(notify.Firing, "warning", "link 7–9", start))
 	s.heard("firing", labels("warning"))
-	send(t, w, alert(notify.Firing, "critical", "link 7–9", start))
+	postAlerts(t, w, alertmanagerAlert(notify.Firing, "critical", "link 7–9", start))
 	s.heard("firing", labels("critical"))
 	s.heard("resolved", labels("warning"))
 	before := s.open()
@@ -168,12 +168,12 @@ func TestOneAlertForOneCause(t *testing.T) {
 		before[0].Annotations["description"] != "latency of link 7–9 has risen" || before[0].Annotations["summary"] != "high-latency link 7–9 (critical)" {
 		t.Fatalf("open: %+v", before)
 	}
-	send(t, w, alert(notify.Open, "critical", "link 7–9", start))
+	postAlerts(t, w, alertmanagerAlert(notify.Open, "critical", "link 7–9", start))
 	after := s.open()
 	if len(after) != 1 || !after[0].EndsAt.After(before[0].EndsAt) {
 		t.Errorf("a refresh does not put the end off: %+v, before %+v", after, before)
 	}
-	send(t, w, alert(notify.Resolved, "critical", "link 7–9", start))
+	postAlerts(t, w, alertmanagerAlert(notify.Resolved, "critical", "link 7–9", start))
 	s.heard("resolved", labels("critical"))
 	if open := s.open(); len(open) != 0 {
 		t.Errorf("still open: %+v", open)
@@ -182,26 +182,26 @@ func TestOneAlertForOneCause(t *testing.T) {
 
 // A sign of life fires, and ends some time behind the last one. An old one from a spool says nothing.
 func TestHeartbeat(t *testing.T) {
-	s := newServer(t)
+	s := newAlertmanagerServer(t)
 	s.start()
-	w := writer(t, s.url, nil)
+	w := alertmanagerWriter(t, s.url, nil)
 	at := time.Now().UTC().Truncate(time.Millisecond)
 	beat := func(at time.Time) notify.Alert {
 		return notify.Alert{Status: notify.Heartbeat, Instance: "here", Severity: "info", Start: at.Add(-24 * time.Hour), Updated: at.Add(-time.Hour), Time: at, Text: "at work"}
 	}
-	send(t, w, beat(at.Add(-time.Hour)))
+	postAlerts(t, w, beat(at.Add(-time.Hour)))
 	if open := s.open(); len(open) != 0 {
 		t.Errorf("an old one fires: %+v", open)
 	}
-	send(t, w, beat(at.Add(-time.Minute)), beat(at))
+	postAlerts(t, w, beat(at.Add(-time.Minute)), beat(at))
 	open := s.open()
 	if len(open) != 1 || open[0].Labels["alertname"] != "hopscope-heartbeat" || !open[0].EndsAt.Equal(at.Add(15*time.Minute)) {
 		t.Errorf("open: %+v", open)
 	}
-	off := writer(t, s.url, func(c *Config) { c.Heartbeats = false })
+	off := alertmanagerWriter(t, s.url, func(c *Alertmanager) { c.Heartbeats = false })
 	other := beat(at)
 	other.Instance = "there"
-	send(t, off, other)
+	postAlerts(t, off, other)
 	if n := len(s.open()); n != 1 {
 		t.Errorf("%d alerts are open", n)
 	}
@@ -209,13 +209,13 @@ func TestHeartbeat(t *testing.T) {
 
 // Whatever stands in the texts, the API takes the alert; what cannot be read is refused alone.
 func TestStrangeTexts(t *testing.T) {
-	s := newServer(t)
+	s := newAlertmanagerServer(t)
 	s.start()
-	w := writer(t, s.url, nil)
+	w := alertmanagerWriter(t, s.url, nil)
 	start := time.Now().Add(-time.Minute).UTC()
 	var alerts []notify.Alert
 	for i, text := range []string{"", "\"}]", "{{ .Labels }}", "a\nb\x00c", "\xff\xfe", "=~\".*\"", string(make([]byte, 100_000)), "\u2028"} {
-		a := alert(notify.Firing, text, fmt.Sprint(i, text), start)
+		a := alertmanagerAlert(notify.Firing, text, fmt.Sprint(i, text), start)
 		a.Kind, a.Instance, a.Text, a.Finding = text, text, text, text
 		a.Key = a.Kind + " " + a.Element
 		ended := a
@@ -237,22 +237,22 @@ func TestStrangeTexts(t *testing.T) {
 
 // Alerts that name no element have the labels of their keys: two causes are two alerts.
 func TestKeysTellAlertsApart(t *testing.T) {
-	s := newServer(t)
+	s := newAlertmanagerServer(t)
 	s.start()
-	w := writer(t, s.url, nil)
+	w := alertmanagerWriter(t, s.url, nil)
 	start := time.Now().Add(-time.Minute).UTC()
-	a, b := alert(notify.Firing, "warning", "node 1", start), alert(notify.Firing, "warning", "node 2", start)
+	a, b := alertmanagerAlert(notify.Firing, "warning", "node 1", start), alertmanagerAlert(notify.Firing, "warning", "node 2", start)
 	a.Element, b.Element = "", ""
-	send(t, w, a, b)
+	postAlerts(t, w, a, b)
 	if n := len(s.open()); n != 2 {
 		t.Errorf("%d alerts are open", n)
 	}
 }
 
 // An Alertmanager that is away gets everything when it is back, in order: what ended meanwhile does not fire.
-func TestAwayAndBack(t *testing.T) {
-	s := newServer(t)
-	w := writer(t, s.url, nil)
+func TestAwayAndBackOfAlertmanager(t *testing.T) {
+	s := newAlertmanagerServer(t)
+	w := alertmanagerWriter(t, s.url, nil)
 	sc := spool.DefaultConfig()
 	sc.Dir = t.TempDir()
 	sp, err := spool.Open(sc)
@@ -265,8 +265,8 @@ func TestAwayAndBack(t *testing.T) {
 	q := sink.NewQueue(w, conf, sink.QueueOptions{Spool: sp, Account: tally})
 	q.Start()
 	start := time.Now().Add(-time.Minute).UTC()
-	for _, a := range []notify.Alert{alert(notify.Firing, "warning", "node 1", start), alert(notify.Firing, "warning", "node 2", start),
-		alert(notify.Open, "warning", "node 1", start), alert(notify.Resolved, "warning", "node 1", start)} {
+	for _, a := range []notify.Alert{alertmanagerAlert(notify.Firing, "warning", "node 1", start), alertmanagerAlert(notify.Firing, "warning", "node 2", start),
+		alertmanagerAlert(notify.Open, "warning", "node 1", start), alertmanagerAlert(notify.Resolved, "warning", "node 1", start)} {
 		if err := q.Put(t.Context(), notify.Batch([]notify.Alert{a})); err != nil {
 			t.Fatal(err)
 		}
@@ -285,7 +285,7 @@ func TestAwayAndBack(t *testing.T) {
 }
 
 // The settings that the page shows are ones that an Alertmanager starts with, and it sends signs of life where they say.
-func TestPage(t *testing.T) {
+func TestPageOfAlertmanager(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/alerts.md")
 	if err != nil {
 		t.Fatal(err)
@@ -295,14 +295,14 @@ func TestPage(t *testing.T) {
 	if !ok {
 		t.Fatal("docs/alerts.md shows no route")
 	}
-	s := newServer(t)
+	s := newAlertmanagerServer(t)
 	s.configure("route:" + text)
 	s.start()
 	at := time.Now().UTC()
-	w := writer(t, s.url, nil)
-	low, high := alert(notify.Firing, "warning", "node 1", at), alert(notify.Firing, "critical", "node 1", at)
+	w := alertmanagerWriter(t, s.url, nil)
+	low, high := alertmanagerAlert(notify.Firing, "warning", "node 1", at), alertmanagerAlert(notify.Firing, "critical", "node 1", at)
 	high.Key = "another" // as from another run
-	send(t, w, notify.Alert{Status: notify.Heartbeat, Instance: "here", Start: at, Updated: at}, low, high)
+	postAlerts(t, w, notify.Alert{Status: notify.Heartbeat, Instance: "here", Start: at, Updated: at}, low, high)
 	receivers := map[string]string{}
 	for _, a := range s.open() {
 		receivers[a.Labels["alertname"]+" "+a.Labels["severity"]] = a.Receivers[0].Name

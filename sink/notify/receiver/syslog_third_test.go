@@ -1,4 +1,4 @@
-package syslog
+package receiver
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 // narrow is a writer whose socket takes short messages alone.
 type narrow struct {
-	*Writer
+	*SyslogWriter
 	t      *testing.T
 	writes int
 }
@@ -32,7 +32,7 @@ func (n *narrow) Write(ctx context.Context, b *sink.Batch) error {
 	if err := n.link.Conn.(*net.UnixConn).SetWriteBuffer(4096); err != nil {
 		n.t.Error(err)
 	}
-	return n.Writer.Write(ctx, b)
+	return n.SyslogWriter.Write(ctx, b)
 }
 
 // A system that refuses one message of three takes all others, in their order, in as many writes as without refusals; those that are
@@ -46,11 +46,11 @@ func TestThirdFails(t *testing.T) {
 	}
 	defer c.Close()
 	messages := datagrams(c)
-	w := &narrow{Writer: writer(t, "unix", path, func(c *Config) { c.MaxBytes = 65000 }), t: t}
+	w := &narrow{SyslogWriter: syslogWriter(t, "unix", path, func(c *Syslog) { c.MaxBytes = 65000 }), t: t}
 	folder := refused.Open(t.TempDir(), 16<<20)
 	q := sink.NewQueue(w, sink.DefaultQueueConfig(), sink.QueueOptions{Refused: folder})
 	for n := range items {
-		a := alert(notify.Firing, "warning", fmt.Sprintf("item%03d", n))
+		a := syslogAlert(notify.Firing, "warning", fmt.Sprintf("item%03d", n))
 		if a.Time = time.Unix(1_800_000_000, 0); n%3 == 0 {
 			a.Text += strings.Repeat(" long", 10_000)
 		}

@@ -1,4 +1,4 @@
-package alertmanager
+package receiver
 
 import (
 	"errors"
@@ -15,29 +15,29 @@ import (
 	"github.com/hopscope/hopscope/sink/notify"
 )
 
-func TestConfig(t *testing.T) {
+func TestConfigOfAlertmanager(t *testing.T) {
 	for _, tt := range []struct {
-		change func(*Config)
+		change func(*Alertmanager)
 		want   string // "" for what is right
 	}{
-		{func(*Config) {}, ""},
-		{func(c *Config) { c.URL = "https://am/prefix/" }, ""},
-		{func(c *Config) { c.URL = "http://u:secret@am" }, "url: must not hold"},
-		{func(c *Config) { c.URL = "am:9093" }, "url: must be"},
-		{func(c *Config) { c.URL = "http://am/api/v2/alerts" }, "url: must end before"},
-		{func(c *Config) { c.URL = "http://am?x=secret" }, "url: must end before"},
-		{func(c *Config) { c.CAFile = "x" }, "url: is http"},
-		{func(c *Config) { c.TokenFile, c.TokenEnv = "a", "b" }, "token_file: token_env"},
-		{func(c *Config) { c.Page = "page" }, "page: must be"},
-		{func(c *Config) { c.Labels = []string{"team=net", "site=a=b"} }, ""},
-		{func(c *Config) { c.Labels = []string{"team"} }, "labels: entry 1: must be"},
-		{func(c *Config) { c.Labels = []string{"a-b=c"} }, "labels: entry 1: \"a-b\""},
-		{func(c *Config) { c.Labels = []string{"__x=c"} }, "labels: entry 1: \"__x\""},
-		{func(c *Config) { c.Labels = []string{"severity=page"} }, "labels: entry 1: every alert"},
-		{func(c *Config) { c.Labels = []string{"a=b", "a=c"} }, "labels: entry 2: a is set twice"},
-		{func(c *Config) { c.Labels = []string{"a=\xff"} }, "labels: entry 1: the value"},
+		{func(*Alertmanager) {}, ""},
+		{func(c *Alertmanager) { c.URL = "https://am/prefix/" }, ""},
+		{func(c *Alertmanager) { c.URL = "http://u:secret@am" }, "url: must not hold"},
+		{func(c *Alertmanager) { c.URL = "am:9093" }, "url: must be"},
+		{func(c *Alertmanager) { c.URL = "http://am/api/v2/alerts" }, "url: must end before"},
+		{func(c *Alertmanager) { c.URL = "http://am?x=secret" }, "url: must end before"},
+		{func(c *Alertmanager) { c.CAFile = "x" }, "url: is http"},
+		{func(c *Alertmanager) { c.TokenFile, c.TokenEnv = "a", "b" }, "token_file: token_env"},
+		{func(c *Alertmanager) { c.Page = "page" }, "page: must be"},
+		{func(c *Alertmanager) { c.Labels = []string{"team=net", "site=a=b"} }, ""},
+		{func(c *Alertmanager) { c.Labels = []string{"team"} }, "labels: entry 1: must be"},
+		{func(c *Alertmanager) { c.Labels = []string{"a-b=c"} }, "labels: entry 1: \"a-b\""},
+		{func(c *Alertmanager) { c.Labels = []string{"__x=c"} }, "labels: entry 1: \"__x\""},
+		{func(c *Alertmanager) { c.Labels = []string{"severity=page"} }, "labels: entry 1: every alert"},
+		{func(c *Alertmanager) { c.Labels = []string{"a=b", "a=c"} }, "labels: entry 2: a is set twice"},
+		{func(c *Alertmanager) { c.Labels = []string{"a=\xff"} }, "labels: entry 1: the value"},
 	} {
-		var c Config
+		var c Alertmanager
 		c.SetDefaults()
 		tt.change(&c)
 		err := c.Validate()
@@ -48,7 +48,7 @@ func TestConfig(t *testing.T) {
 			t.Errorf("Open(%+v) = %v, %v", c, w, err)
 		}
 	}
-	var c Config
+	var c Alertmanager
 	c.SetDefaults()
 	c.URL = "https://am:9093/secret"
 	if c.Target() != "https://am:9093" || !c.Alerts() || c.Doc("queue") == "" {
@@ -80,10 +80,10 @@ func TestRefusedOne(t *testing.T) {
 		taken += strings.Count(string(body), "startsAt")
 	}))
 	defer s.Close()
-	w := writer(t, s.URL+"/am/", func(c *Config) { c.TokenFile = token })
+	w := alertmanagerWriter(t, s.URL+"/am/", func(c *Alertmanager) { c.TokenFile = token })
 	var alerts []notify.Alert
 	for i := range 5 {
-		alerts = append(alerts, alert(notify.Firing, "warning", fmt.Sprint("node ", i), time.Now()))
+		alerts = append(alerts, alertmanagerAlert(notify.Firing, "warning", fmt.Sprint("node ", i), time.Now()))
 	}
 	err := w.Write(t.Context(), notify.Batch(alerts))
 	p, ok := err.(*sink.PermanentError)
@@ -103,21 +103,21 @@ func TestRefusedOne(t *testing.T) {
 func TestPortal(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>Please log in") }))
 	defer s.Close()
-	err := writer(t, s.URL, nil).Write(t.Context(), notify.Batch([]notify.Alert{alert(notify.Firing, "warning", "node 1", time.Now())}))
+	err := alertmanagerWriter(t, s.URL, nil).Write(t.Context(), notify.Batch([]notify.Alert{alertmanagerAlert(notify.Firing, "warning", "node 1", time.Now())}))
 	if re, ok := errors.AsType[*sink.RetryError](err); !ok || !re.Config {
 		t.Errorf("Write = %v", err)
 	}
 }
 
-func writer(t *testing.T, url string, change func(*Config)) *Writer {
+func alertmanagerWriter(t *testing.T, url string, change func(*Alertmanager)) *AlertmanagerWriter {
 	t.Helper()
-	var c Config
+	var c Alertmanager
 	c.SetDefaults()
 	c.URL = url
 	if change != nil {
 		change(&c)
 	}
-	w, err := New(c)
+	w, err := NewAlertmanager(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func writer(t *testing.T, url string, change func(*Config)) *Writer {
 	return w
 }
 
-func alert(status notify.Status, severity, element string, start time.Time) notify.Alert {
+func alertmanagerAlert(status notify.Status, severity, element string, start time.Time) notify.Alert {
 	a := notify.Alert{Status: status, Instance: "here", Key: "high-latency " + element, Finding: "7-1", Kind: "high-latency", Severity: severity,
 		Element: element, Start: start, Updated: start.Add(time.Second), Value: 2, Baseline: 1, Text: "latency of " + element + " has risen"}
 	if status == notify.Resolved {

@@ -1,4 +1,4 @@
-package syslog
+package receiver
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 	"github.com/hopscope/hopscope/sink/internal/remote"
 )
 
-// Config names the receiver of alerts, and holds its settings.
-type Config struct {
+// Syslog names the receiver of alerts, and holds its settings.
+type Syslog struct {
 	Network    string `yaml:"network" doc:"How messages travel: udp and unix as datagrams, tcp and tls as streams. Neither udp nor tcp nor tls confirms that a message has arrived." oneof:"udp|tcp|tls|unix"`
 	Address    string `yaml:"address" doc:"Receiver as HOST:PORT; for unix the path of its socket, such as /dev/log."`
 	Facility   string `yaml:"facility" doc:"Facility of the messages." oneof:"kern|user|mail|daemon|auth|syslog|lpr|news|uucp|cron|authpriv|ftp|local0|local1|local2|local3|local4|local5|local6|local7"`
@@ -28,18 +28,18 @@ type Config struct {
 }
 
 // SetDefaults makes c the default settings: the receiver of this machine.
-func (c *Config) SetDefaults() {
-	*c = Config{Network: "udp", Address: "127.0.0.1:514", Facility: "daemon", AppName: "hopscope", SDID: "hopscope@32473", MaxBytes: 2048, Timeout: 10 * time.Second}
+func (c *Syslog) SetDefaults() {
+	*c = Syslog{Network: "udp", Address: "127.0.0.1:514", Facility: "daemon", AppName: "hopscope", SDID: "hopscope@32473", MaxBytes: 2048, Timeout: 10 * time.Second}
 }
 
 // Alerts says that this store takes alerts.
-func (c Config) Alerts() bool { return true }
+func (c Syslog) Alerts() bool { return true }
 
 // Target returns where alerts go, for display.
-func (c Config) Target() string { return c.Network + " " + c.Address }
+func (c Syslog) Target() string { return c.Network + " " + c.Address }
 
 // Doc returns what the switch, the queue and the spool of this store are for, and what TLS is for here.
-func (c Config) Doc(key string) string {
+func (c Syslog) Doc(key string) string {
 	return map[string]string{
 		"enabled":      "Send alerts to a syslog receiver.",
 		"queue":        "Between the collector and the receiver.",
@@ -59,7 +59,7 @@ var (
 )
 
 // Validate finds everything that is wrong with c beyond the ranges of single values. It reads no file.
-func (c *Config) Validate() error {
+func (c *Syslog) Validate() error {
 	var errs []error
 	if c.Network == "unix" {
 		if !filepath.IsAbs(c.Address) {
@@ -84,12 +84,12 @@ func (c *Config) Validate() error {
 }
 
 // CheckFiles reads the files that the settings name.
-func (c *Config) CheckFiles() error {
+func (c *Syslog) CheckFiles() error {
 	_, err := c.TLS.Config()
 	return err
 }
 
-// Open makes a [Writer] of these settings.
-func (c Config) Open() (sink.Writer, error) {
-	return sink.Opened(New(c))
+// Open makes a [SyslogWriter] of these settings.
+func (c Syslog) Open() (sink.Writer, error) {
+	return sink.Opened(NewSyslog(c))
 }

@@ -1,4 +1,4 @@
-package webhook
+package receiver
 
 import (
 	"context"
@@ -10,15 +10,15 @@ import (
 	"github.com/hopscope/hopscope/sink/notify"
 )
 
-// Writer posts alerts.
-type Writer struct {
+// WebhookWriter posts alerts.
+type WebhookWriter struct {
 	heartbeats bool
 	client     *remote.Client
 	body       *body
 }
 
-// New reads the secrets, the certificates and the template. It does not connect.
-func New(conf Config) (*Writer, error) {
+// NewWebhook reads the secrets, the certificates and the template. It does not connect.
+func NewWebhook(conf Webhook) (*WebhookWriter, error) {
 	if err := conf.Validate(); err != nil {
 		return nil, err
 	}
@@ -27,24 +27,24 @@ func New(conf Config) (*Writer, error) {
 	if err := errors.Join(clientErr, bodyErr); err != nil {
 		return nil, err
 	}
-	return &Writer{heartbeats: conf.Heartbeats, client: client, body: body}, nil
+	return &WebhookWriter{heartbeats: conf.Heartbeats, client: client, body: body}, nil
 }
 
 // Name is "webhook".
-func (w *Writer) Name() string { return "webhook" }
+func (w *WebhookWriter) Name() string { return "webhook" }
 
 // Key implements [sink.Keyed].
-func (w *Writer) Key(p *sink.Point) string { return notify.PointKey(p) }
+func (w *WebhookWriter) Key(p *sink.Point) string { return notify.PointKey(p) }
 
 // Close ends idle connections.
-func (w *Writer) Close() error { return w.client.Close() }
+func (w *WebhookWriter) Close() error { return w.client.Close() }
 
 // Write posts the alerts of a batch, each by itself. An error says which of them are left.
-func (w *Writer) Write(ctx context.Context, b *sink.Batch) error {
+func (w *WebhookWriter) Write(ctx context.Context, b *sink.Batch) error {
 	return notify.Each(ctx, b, w.send)
 }
 
-func (w *Writer) send(ctx context.Context, a *notify.Alert) error {
+func (w *WebhookWriter) send(ctx context.Context, a *notify.Alert) error {
 	if a.Status == notify.Open || a.Status == notify.Heartbeat && !w.heartbeats {
 		return notify.ErrUnwanted
 	}

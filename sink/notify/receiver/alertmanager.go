@@ -1,4 +1,4 @@
-package alertmanager
+package receiver
 
 import (
 	"errors"
@@ -16,8 +16,8 @@ import (
 	"github.com/hopscope/hopscope/sink/internal/remote"
 )
 
-// Config names the Alertmanager that receives alerts, and holds its settings.
-type Config struct {
+// Alertmanager names the Alertmanager that receives alerts, and holds its settings.
+type Alertmanager struct {
 	URL              string   `yaml:"url" doc:"Address of the Alertmanager, http or https, with a path prefix where a proxy needs one, and without /api/v2/alerts."`
 	TokenFile        string   `yaml:"token_file" doc:"File that holds a token, sent as Authorization: Bearer. White space around it is ignored."`
 	TokenEnv         string   `yaml:"token_env" doc:"Name of the environment variable that holds the token, instead of token_file."`
@@ -30,18 +30,18 @@ type Config struct {
 }
 
 // SetDefaults makes c the default settings: an Alertmanager on the same machine.
-func (c *Config) SetDefaults() {
-	*c = Config{URL: "http://127.0.0.1:9093", Heartbeats: true, HeartbeatTimeout: 15 * time.Minute, Timeout: 10 * time.Second}
+func (c *Alertmanager) SetDefaults() {
+	*c = Alertmanager{URL: "http://127.0.0.1:9093", Heartbeats: true, HeartbeatTimeout: 15 * time.Minute, Timeout: 10 * time.Second}
 }
 
 // Alerts says that this store takes alerts.
-func (c Config) Alerts() bool { return true }
+func (c Alertmanager) Alerts() bool { return true }
 
 // Target returns where alerts go, for display.
-func (c Config) Target() string { return remote.Site(c.URL) }
+func (c Alertmanager) Target() string { return remote.Site(c.URL) }
 
 // Doc returns what the switch, the queue and the spool of this store are for.
-func (c Config) Doc(key string) string {
+func (c Alertmanager) Doc(key string) string {
 	return map[string]string{
 		"enabled": "Send alerts to an Alertmanager.",
 		"queue":   "Between the collector and the Alertmanager.",
@@ -50,7 +50,7 @@ func (c Config) Doc(key string) string {
 }
 
 // Validate finds everything that is wrong with c beyond the ranges of single values. It reads no file.
-func (c *Config) Validate() error {
+func (c *Alertmanager) Validate() error {
 	errs := []error{remote.Address("url", c.URL, &c.TLS)}
 	if u, err := url.Parse(c.URL); err == nil && (u.RawQuery != "" || strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/api/v2/alerts")) {
 		errs = append(errs, errors.New("url: must end before /api/v2/alerts"))
@@ -70,11 +70,11 @@ func (c *Config) Validate() error {
 // labelName is what every version of Alertmanager takes.
 var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
-// own are the labels that an alert has by itself.
-var own = []string{"alertname", "severity", "element", "instance"}
+// ownLabels are the labels that an alert has by itself.
+var ownLabels = []string{"alertname", "severity", "element", "instance"}
 
 // labels reads the fixed labels.
-func (c *Config) labels() (map[string]string, error) {
+func (c *Alertmanager) labels() (map[string]string, error) {
 	labels := map[string]string{}
 	var errs []error
 	for i, line := range c.Labels {
@@ -84,7 +84,7 @@ func (c *Config) labels() (map[string]string, error) {
 			errs = append(errs, fmt.Errorf("labels: entry %d: must be name=value", i+1))
 		case !labelName.MatchString(name) || strings.HasPrefix(name, "__"):
 			errs = append(errs, fmt.Errorf("labels: entry %d: %q is no name of a label: letters, digits and _", i+1, name))
-		case slices.Contains(own, name):
+		case slices.Contains(ownLabels, name):
 			errs = append(errs, fmt.Errorf("labels: entry %d: every alert has %s by itself", i+1, name))
 		case labels[name] != "":
 			errs = append(errs, fmt.Errorf("labels: entry %d: %s is set twice", i+1, name))
@@ -98,7 +98,7 @@ func (c *Config) labels() (map[string]string, error) {
 }
 
 // client reads the token and the certificates.
-func (c *Config) client() (*remote.Client, error) {
+func (c *Alertmanager) client() (*remote.Client, error) {
 	client := &remote.Client{Name: "alertmanager", URL: strings.TrimSuffix(c.URL, "/") + "/api/v2/alerts", NoPages: true,
 		Header: http.Header{"Content-Type": {"application/json"}, "User-Agent": {"hopscope"}}}
 	token, tokenErr := peer.Header("token", c.TokenFile, c.TokenEnv)
@@ -113,12 +113,12 @@ func (c *Config) client() (*remote.Client, error) {
 }
 
 // CheckFiles reads the files that the settings name.
-func (c *Config) CheckFiles() error {
+func (c *Alertmanager) CheckFiles() error {
 	_, err := c.client()
 	return err
 }
 
-// Open makes a [Writer] of these settings.
-func (c Config) Open() (sink.Writer, error) {
-	return sink.Opened(New(c))
+// Open makes an [AlertmanagerWriter] of these settings.
+func (c Alertmanager) Open() (sink.Writer, error) {
+	return sink.Opened(NewAlertmanager(c))
 }

@@ -1,4 +1,4 @@
-package webhook
+package receiver
 
 import (
 	"cmp"
@@ -15,8 +15,8 @@ import (
 	"github.com/hopscope/hopscope/sink/internal/remote"
 )
 
-// Config says where alerts are posted, and in which form.
-type Config struct {
+// Webhook says where alerts are posted, and in which form.
+type Webhook struct {
 	URL          string   `yaml:"url" doc:"Address that alerts are posted to, http or https."`
 	URLFile      string   `yaml:"url_file" doc:"File that holds the address, instead of url, where whoever knows the address may post."`
 	URLEnv       string   `yaml:"url_env" doc:"Name of the environment variable that holds the address, instead of url."`
@@ -33,15 +33,15 @@ type Config struct {
 }
 
 // SetDefaults makes c the default settings. There is no default for the address.
-func (c *Config) SetDefaults() {
-	*c = Config{ContentType: "application/json", Timeout: 10 * time.Second}
+func (c *Webhook) SetDefaults() {
+	*c = Webhook{ContentType: "application/json", Timeout: 10 * time.Second}
 }
 
 // Alerts says that this store takes alerts.
-func (c Config) Alerts() bool { return true }
+func (c Webhook) Alerts() bool { return true }
 
 // Target returns where alerts go, for display. Of an address it holds only the server, since the rest may be a secret.
-func (c Config) Target() string {
+func (c Webhook) Target() string {
 	switch {
 	case c.URLFile != "":
 		return "the address in " + c.URLFile
@@ -52,7 +52,7 @@ func (c Config) Target() string {
 }
 
 // Doc returns what the switch, the queue and the spool of this store are for.
-func (c Config) Doc(key string) string {
+func (c Webhook) Doc(key string) string {
 	return map[string]string{
 		"enabled": "Post alerts to a server.",
 		"queue":   "Between the collector and the server.",
@@ -61,9 +61,9 @@ func (c Config) Doc(key string) string {
 }
 
 // Validate finds everything that is wrong with c beyond the ranges of single values. It reads no file.
-func (c *Config) Validate() error {
+func (c *Webhook) Validate() error {
 	var errs []error
-	switch n := count(c.URL, c.URLFile, c.URLEnv); {
+	switch n := countSet(c.URL, c.URLFile, c.URLEnv); {
 	case n == 0:
 		errs = append(errs, errors.New("url: is missing, and so are url_file and url_env"))
 	case n > 1:
@@ -74,14 +74,14 @@ func (c *Config) Validate() error {
 	if c.TokenFile != "" && c.TokenEnv != "" {
 		errs = append(errs, errors.New("token_file: token_env is set too; choose one"))
 	}
-	if c.ContentType == "" || !plain(c.ContentType) {
+	if c.ContentType == "" || !plainHeader(c.ContentType) {
 		errs = append(errs, errors.New("content_type: must be a type such as application/json"))
 	}
 	errs = append(errs, c.validateHeaders()...)
 	return errors.Join(append(errs, c.TLS.Problems())...)
 }
 
-func count(texts ...string) (n int) {
+func countSet(texts ...string) (n int) {
 	for _, t := range texts {
 		if t != "" {
 			n++
@@ -90,33 +90,33 @@ func count(texts ...string) (n int) {
 	return n
 }
 
-// fixed are headers that have settings of their own, or that HTTP makes.
-var fixed = []string{"Content-Type", "Content-Length", "Host", "Connection", "Transfer-Encoding", "Trailer", "Upgrade", "Te"}
+// fixedHeaders are headers that have settings of their own, or that HTTP makes.
+var fixedHeaders = []string{"Content-Type", "Content-Length", "Host", "Connection", "Transfer-Encoding", "Trailer", "Upgrade", "Te"}
 
-// secret are headers whose values may not stand in the settings.
-var secret = []string{"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "Api-Key", "X-Auth-Token"}
+// secretHeaders are headers whose values may not stand in the settings.
+var secretHeaders = []string{"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "Api-Key", "X-Auth-Token"}
 
-func (c *Config) validateHeaders() (errs []error) {
+func (c *Webhook) validateHeaders() (errs []error) {
 	seen := map[string]bool{}
 	for _, list := range []struct {
 		key   string
 		lines []string
 	}{{"headers", c.Headers}, {"header_files", c.HeaderFiles}, {"header_env", c.HeaderEnv}} {
 		for i, line := range list.lines {
-			name, value, ok := header(line)
+			name, value, ok := splitHeader(line)
 			problem := ""
 			switch {
 			case !ok:
 				problem = "must be Name: value"
-			case slices.Contains(fixed, name):
+			case slices.Contains(fixedHeaders, name):
 				problem = name + " cannot be set here"
 			case seen[name]:
 				problem = name + " is set twice"
 			case name == "Authorization" && c.TokenFile+c.TokenEnv != "":
 				problem = "Authorization is set by token_file and token_env, too"
-			case list.key == "headers" && slices.Contains(secret, name):
+			case list.key == "headers" && slices.Contains(secretHeaders, name):
 				problem = name + " is a secret; use header_files or header_env"
-			case !plain(value):
+			case !plainHeader(value):
 				problem = name + " has a value with a line break or another character that no header has"
 			}
 			if problem != "" {
@@ -128,8 +128,8 @@ func (c *Config) validateHeaders() (errs []error) {
 	return errs
 }
 
-// header divides "Name: value".
-func header(line string) (name, value string, ok bool) {
+// splitHeader divides "Name: value".
+func splitHeader(line string) (name, value string, ok bool) {
 	name, value, ok = strings.Cut(line, ":")
 	value = strings.TrimSpace(value)
 	token := func(r rune) bool {
@@ -139,19 +139,19 @@ func header(line string) (name, value string, ok bool) {
 	return textproto.CanonicalMIMEHeaderKey(name), value, ok
 }
 
-func plain(value string) bool {
+func plainHeader(value string) bool {
 	return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
 // json reports whether the body has to be JSON.
-func (c *Config) json() bool {
+func (c *Webhook) json() bool {
 	kind, _, _ := strings.Cut(strings.ToLower(c.ContentType), ";")
 	kind = strings.TrimSpace(kind)
 	return kind == "application/json" || strings.HasSuffix(kind, "+json")
 }
 
 // client reads the address, the headers and the certificates.
-func (c *Config) client() (*remote.Client, error) {
+func (c *Webhook) client() (*remote.Client, error) {
 	var errs []error
 	address, err := peer.Header("url", c.URLFile, c.URLEnv)
 	if address = cmp.Or(address, c.URL); err == nil {
@@ -166,12 +166,12 @@ func (c *Config) client() (*remote.Client, error) {
 		client.Secrets = append(client.Secrets, token)
 	}
 	for _, line := range c.Headers {
-		name, value, _ := header(line)
+		name, value, _ := splitHeader(line)
 		client.Header.Set(name, value)
 	}
 	for i, list := range [][]string{c.HeaderFiles, c.HeaderEnv} {
 		for n, line := range list {
-			name, source, _ := header(line)
+			name, source, _ := splitHeader(line)
 			file, env := source, ""
 			if i == 1 {
 				file, env = "", source
@@ -192,13 +192,13 @@ func (c *Config) client() (*remote.Client, error) {
 }
 
 // CheckFiles reads the files that the settings name, and tries the template.
-func (c *Config) CheckFiles() error {
+func (c *Webhook) CheckFiles() error {
 	_, clientErr := c.client()
 	_, templateErr := c.body()
 	return errors.Join(clientErr, templateErr)
 }
 
-// Open makes a [Writer] of these settings.
-func (c Config) Open() (sink.Writer, error) {
-	return sink.Opened(New(c))
+// Open makes a [WebhookWriter] of these settings.
+func (c Webhook) Open() (sink.Writer, error) {
+	return sink.Opened(NewWebhook(c))
 }

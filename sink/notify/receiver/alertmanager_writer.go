@@ -1,4 +1,4 @@
-package alertmanager
+package receiver
 
 import (
 	"cmp"
@@ -15,9 +15,9 @@ import (
 	"github.com/hopscope/hopscope/sink/notify"
 )
 
-// Writer sends alerts to one Alertmanager.
-type Writer struct {
-	conf   Config
+// AlertmanagerWriter sends alerts to one Alertmanager.
+type AlertmanagerWriter struct {
+	conf   Alertmanager
 	labels map[string]string
 	client *remote.Client
 	last   map[string]string // severity that an alert was sent with, by key
@@ -29,11 +29,11 @@ const maxLast = 20_000
 // perRequest is how many alerts one request has.
 const perRequest = 500
 
-// maxText bounds what is sent of a text.
-const maxText = 4096
+// maxAnnotation bounds what is sent of a text.
+const maxAnnotation = 4096
 
-// New reads the token and the certificates. It does not connect.
-func New(conf Config) (*Writer, error) {
+// NewAlertmanager reads the token and the certificates. It does not connect.
+func NewAlertmanager(conf Alertmanager) (*AlertmanagerWriter, error) {
 	if err := conf.Validate(); err != nil {
 		return nil, err
 	}
@@ -45,14 +45,14 @@ func New(conf Config) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{conf: conf, labels: labels, client: client, last: map[string]string{}}, nil
+	return &AlertmanagerWriter{conf: conf, labels: labels, client: client, last: map[string]string{}}, nil
 }
 
 // Name is "alertmanager".
-func (w *Writer) Name() string { return "alertmanager" }
+func (w *AlertmanagerWriter) Name() string { return "alertmanager" }
 
 // Close ends idle connections.
-func (w *Writer) Close() error { return w.client.Close() }
+func (w *AlertmanagerWriter) Close() error { return w.client.Close() }
 
 // postable is an alert as the API takes it.
 type postable struct {
@@ -63,8 +63,8 @@ type postable struct {
 	GeneratorURL string            `json:"generatorURL,omitempty"`
 }
 
-// entry is what one point became.
-type entry struct {
+// outgoing is what one point became.
+type outgoing struct {
 	point    int
 	alerts   []postable
 	key      string
@@ -72,10 +72,10 @@ type entry struct {
 }
 
 // Key implements [sink.Keyed].
-func (w *Writer) Key(p *sink.Point) string { return notify.PointKey(p) }
+func (w *AlertmanagerWriter) Key(p *sink.Point) string { return notify.PointKey(p) }
 
 // Write sends the alerts of a batch. An error says which of them are left.
-func (w *Writer) Write(ctx context.Context, b *sink.Batch) error {
+func (w *AlertmanagerWriter) Write(ctx context.Context, b *sink.Batch) error {
 	var o notify.Outcome
 	entries := w.entries(b, &o)
 	for len(entries) > 0 {
@@ -87,7 +87,7 @@ func (w *Writer) Write(ctx context.Context, b *sink.Batch) error {
 }
 
 // entries makes what is sent of every point.
-func (w *Writer) entries(b *sink.Batch, o *notify.Outcome) (out []entry) {
+func (w *AlertmanagerWriter) entries(b *sink.Batch, o *notify.Outcome) (out []outgoing) {
 	last := map[string]string{} // what this batch changes
 	for i := range b.Points {
 		alerts, err := notify.Alerts(&sink.Batch{Points: b.Points[i : i+1]})
@@ -99,7 +99,7 @@ func (w *Writer) entries(b *sink.Batch, o *notify.Outcome) (out []entry) {
 			if a.Status == notify.Heartbeat && !w.conf.Heartbeats {
 				continue
 			}
-			e := entry{point: i, key: a.Key, severity: a.Severity}
+			e := outgoing{point: i, key: a.Key, severity: a.Severity}
 			former, ok := last[a.Key]
 			if !ok {
 				former = w.last[a.Key]
@@ -120,7 +120,7 @@ func (w *Writer) entries(b *sink.Batch, o *notify.Outcome) (out []entry) {
 
 // send sends entries in one request, and, if that fails, in smaller and smaller ones, so that one does not take others with
 // it.
-func (w *Writer) send(ctx context.Context, b *sink.Batch, entries []entry, o *notify.Outcome) {
+func (w *AlertmanagerWriter) send(ctx context.Context, b *sink.Batch, entries []outgoing, o *notify.Outcome) {
 	var points []sink.Point
 	var all []postable
 	for i := range entries {
@@ -161,7 +161,7 @@ func (w *Writer) send(ctx context.Context, b *sink.Batch, entries []entry, o *no
 }
 
 // sent remembers with which severity an alert fires.
-func (w *Writer) sent(e *entry) {
+func (w *AlertmanagerWriter) sent(e *outgoing) {
 	switch {
 	case e.key == "":
 	case e.severity == "":
@@ -175,9 +175,9 @@ func (w *Writer) sent(e *entry) {
 const heartbeatName = "hopscope-heartbeat"
 
 // of makes an alert as the API takes it.
-func (w *Writer) of(a *notify.Alert) postable {
+func (w *AlertmanagerWriter) of(a *notify.Alert) postable {
 	p := postable{Labels: w.labelsOf(a, a.Severity), StartsAt: a.Start, GeneratorURL: w.conf.Page,
-		Annotations: map[string]string{"summary": w.summary(a), "description": clean(a.Text)}}
+		Annotations: map[string]string{"summary": w.summary(a), "description": cleanLabel(a.Text)}}
 	switch a.Status {
 	case notify.Resolved:
 		p.EndsAt = later(a.End, notify.SentAt(a), a.Start)
@@ -185,15 +185,15 @@ func (w *Writer) of(a *notify.Alert) postable {
 		p.EndsAt = notify.SentAt(a).Add(w.conf.HeartbeatTimeout)
 	}
 	if a.Finding != "" {
-		p.Annotations["finding"] = clean(a.Finding)
+		p.Annotations["finding"] = cleanLabel(a.Finding)
 	}
 	return p
 }
 
 // ended is an alert with the severity that it had before.
-func (w *Writer) ended(a *notify.Alert, severity string) postable {
+func (w *AlertmanagerWriter) ended(a *notify.Alert, severity string) postable {
 	return postable{Labels: w.labelsOf(a, severity), StartsAt: a.Start, EndsAt: later(notify.SentAt(a), a.Start),
-		Annotations: map[string]string{"summary": w.summary(a), "description": "the severity is " + clean(a.Severity) + " now"}}
+		Annotations: map[string]string{"summary": w.summary(a), "description": "the severity is " + cleanLabel(a.Severity) + " now"}}
 }
 
 // later is the first time that is set, but none before the last of them, which is the start: the API refuses what ends
@@ -211,7 +211,7 @@ func later(times ...time.Time) time.Time {
 	return start.Add(time.Millisecond)
 }
 
-func (w *Writer) labelsOf(a *notify.Alert, severity string) map[string]string {
+func (w *AlertmanagerWriter) labelsOf(a *notify.Alert, severity string) map[string]string {
 	labels := maps.Clone(w.labels)
 	name := a.Kind
 	switch a.Status {
@@ -220,9 +220,9 @@ func (w *Writer) labelsOf(a *notify.Alert, severity string) map[string]string {
 	case notify.Test:
 		name = cmp.Or(name, "hopscope-test")
 	}
-	labels["alertname"] = clean(cmp.Or(name, "hopscope"))
+	labels["alertname"] = cleanLabel(cmp.Or(name, "hopscope"))
 	for name, value := range map[string]string{"severity": severity, "element": element(a), "instance": a.Instance} {
-		if value = clean(value); value != "" { // an empty label is none
+		if value = cleanLabel(value); value != "" { // an empty label is none
 			labels[name] = value
 		}
 	}
@@ -238,17 +238,17 @@ func element(a *notify.Alert) string {
 	return strings.TrimPrefix(a.Key, a.Kind+" ")
 }
 
-func (w *Writer) summary(a *notify.Alert) string {
+func (w *AlertmanagerWriter) summary(a *notify.Alert) string {
 	switch {
 	case a.Status == notify.Heartbeat:
-		return "hopscope " + clean(a.Instance) + " is at work"
+		return "hopscope " + cleanLabel(a.Instance) + " is at work"
 	case a.Key == "":
-		return clean(a.Text)
+		return cleanLabel(a.Text)
 	}
-	return clean(fmt.Sprintf("%s (%s)", a.Key, a.Severity))
+	return cleanLabel(fmt.Sprintf("%s (%s)", a.Key, a.Severity))
 }
 
-// clean bounds a text and makes it one that can be shown, and UTF-8, which the API asks for.
-func clean(text string) string {
-	return remote.Cut(names.Printable(text), maxText)
+// cleanLabel bounds a text and makes it one that can be shown, and UTF-8, which the API asks for.
+func cleanLabel(text string) string {
+	return remote.Cut(names.Printable(text), maxAnnotation)
 }

@@ -1,4 +1,4 @@
-package syslog
+package receiver
 
 import (
 	"bufio"
@@ -27,15 +27,15 @@ import (
 	"github.com/hopscope/hopscope/sink/notify"
 )
 
-func writer(t *testing.T, network, address string, change func(*Config)) *Writer {
+func syslogWriter(t *testing.T, network, address string, change func(*Syslog)) *SyslogWriter {
 	t.Helper()
-	var c Config
+	var c Syslog
 	c.SetDefaults()
 	c.Network, c.Address, c.Hostname = network, address, "host"
 	if change != nil {
 		change(&c)
 	}
-	w, err := New(c)
+	w, err := NewSyslog(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,16 +177,16 @@ func TestNetworks(t *testing.T) {
 	} {
 		t.Run(network, func(t *testing.T) {
 			address, messages := open()
-			w := writer(t, network, address, func(c *Config) {
+			w := syslogWriter(t, network, address, func(c *Syslog) {
 				if network == "tls" {
 					c.CAFile = ca
 				}
 				c.MaxBytes = 600
 			})
-			long := alert(notify.Firing, "critical", "link 7–9")
+			long := syslogAlert(notify.Firing, "critical", "link 7–9")
 			long.Text = strings.Repeat("\n]€", 1500)
-			alerts := []notify.Alert{alert(notify.Firing, "warning", "node 1"), alert(notify.Open, "warning", "node 1"), long,
-				{Status: notify.Heartbeat, Text: "at work", Updated: at}, alert(notify.Resolved, "warning", "node 1")}
+			alerts := []notify.Alert{syslogAlert(notify.Firing, "warning", "node 1"), syslogAlert(notify.Open, "warning", "node 1"), long,
+				{Status: notify.Heartbeat, Text: "at work", Updated: at}, syslogAlert(notify.Resolved, "warning", "node 1")}
 			for range 2 {
 				if err := w.Write(t.Context(), notify.Batch(alerts)); err != nil {
 					t.Fatal(err)
@@ -202,7 +202,7 @@ func TestNetworks(t *testing.T) {
 			if l := w.Limits(); len(l) != 1 || l[0].N != 2 {
 				t.Errorf("%+v, want the long message to be cut twice", l)
 			}
-			beating := writer(t, network, address, func(c *Config) {
+			beating := syslogWriter(t, network, address, func(c *Syslog) {
 				c.Heartbeats = true
 				if network == "tls" {
 					c.CAFile = ca
@@ -221,9 +221,9 @@ func TestNetworks(t *testing.T) {
 // A stream that the receiver closes is opened again before the next message, which is not lost in it.
 func TestConnectsAgain(t *testing.T) {
 	s := listen(t, tcpListener(t, "127.0.0.1:0"))
-	w := writer(t, "tcp", s.listener.Addr().String(), nil)
+	w := syslogWriter(t, "tcp", s.listener.Addr().String(), nil)
 	for i := range 5 {
-		if err := w.Write(t.Context(), notify.Batch([]notify.Alert{alert(notify.Firing, "warning", fmt.Sprint("node ", i))})); err != nil {
+		if err := w.Write(t.Context(), notify.Batch([]notify.Alert{syslogAlert(notify.Firing, "warning", fmt.Sprint("node ", i))})); err != nil {
 			t.Fatal(err)
 		}
 		if m := next(t, s.messages); !strings.Contains(m, fmt.Sprint("node ", i)) {
@@ -245,7 +245,7 @@ func TestErrors(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b := notify.Batch([]notify.Alert{alert(notify.Firing, "warning", "node 1")})
+	b := notify.Batch([]notify.Alert{syslogAlert(notify.Firing, "warning", "node 1")})
 	for _, tt := range []struct {
 		name, network, address string
 		config                 bool
@@ -256,20 +256,20 @@ func TestErrors(t *testing.T) {
 		{"no socket", "unix", filepath.Join(t.TempDir(), "none"), true},
 		{"no directory", "unix", filepath.Join(file, "log"), true},
 	} {
-		err := writer(t, tt.network, tt.address, nil).Write(t.Context(), b)
+		err := syslogWriter(t, tt.network, tt.address, nil).Write(t.Context(), b)
 		if re, ok := errors.AsType[*sink.RetryError](err); !ok || re.Config != tt.config {
 			t.Errorf("%s: Write = %v", tt.name, err)
 		}
 	}
 	// A receiver that accepts and says nothing costs the timeout, and an ended context less.
-	silent := writer(t, "tls", quiet.Addr().String(), func(c *Config) { c.Timeout = 100 * time.Millisecond })
+	silent := syslogWriter(t, "tls", quiet.Addr().String(), func(c *Syslog) { c.Timeout = 100 * time.Millisecond })
 	if _, ok := errors.AsType[*sink.RetryError](silent.Write(t.Context(), b)); !ok {
 		t.Error("a receiver that says nothing: no error that may pass")
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	over := errors.New("over")
 	cancel(over)
-	if err := writer(t, "tcp", quiet.Addr().String(), nil).Write(ctx, b); !errors.Is(err, over) {
+	if err := syslogWriter(t, "tcp", quiet.Addr().String(), nil).Write(ctx, b); !errors.Is(err, over) {
 		t.Errorf("with an ended context: %v", err)
 	}
 }
@@ -277,8 +277,8 @@ func TestErrors(t *testing.T) {
 // A datagram socket whose receiver is started anew takes messages again.
 func TestSocketAnew(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	w := writer(t, "unix", path, nil)
-	b := notify.Batch([]notify.Alert{alert(notify.Firing, "warning", "node 1")})
+	w := syslogWriter(t, "unix", path, nil)
+	b := notify.Batch([]notify.Alert{syslogAlert(notify.Firing, "warning", "node 1")})
 	for range 3 {
 		c, err := net.ListenPacket("unixgram", path)
 		if err != nil {
@@ -300,16 +300,16 @@ func TestSocketAnew(t *testing.T) {
 }
 
 // A receiver that is away and comes back gets every alert once, in order.
-func TestAwayAndBack(t *testing.T) {
+func TestAwayAndBackOfSyslog(t *testing.T) {
 	address := testkit.FreeAddr(t)
 	conf := sink.DefaultQueueConfig()
 	conf.RetryMin, conf.RetryMax = time.Millisecond, 20*time.Millisecond
 	tally := &sink.Tally{}
-	q := sink.NewQueue(writer(t, "tcp", address, nil), conf, sink.QueueOptions{Account: tally})
+	q := sink.NewQueue(syslogWriter(t, "tcp", address, nil), conf, sink.QueueOptions{Account: tally})
 	q.Start()
 	const n = 20
 	for i := range n {
-		if err := q.Put(t.Context(), notify.Batch([]notify.Alert{alert(notify.Firing, "warning", fmt.Sprint("node ", i))})); err != nil {
+		if err := q.Put(t.Context(), notify.Batch([]notify.Alert{syslogAlert(notify.Firing, "warning", fmt.Sprint("node ", i))})); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -339,7 +339,7 @@ func TestLooksUpAgain(t *testing.T) {
 	defer c.Close()
 	s := listen(t, tcpListener(t, "127.0.0.1:0"))
 	for network, address := range map[string]string{"udp": c.LocalAddr().String(), "tcp": s.listener.Addr().String()} {
-		w := writer(t, network, address, nil)
+		w := syslogWriter(t, network, address, nil)
 		if err := w.connect(t.Context()); err != nil {
 			t.Fatal(err)
 		}

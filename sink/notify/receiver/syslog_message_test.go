@@ -1,4 +1,4 @@
-package syslog
+package receiver
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 
 var at = time.Date(2026, 11, 22, 16, 0, 0, 123456789, time.UTC)
 
-func alert(status notify.Status, severity, element string) notify.Alert {
+func syslogAlert(status notify.Status, severity, element string) notify.Alert {
 	return notify.Alert{Status: status, Instance: "here", Key: "high-latency " + element, Finding: "7-1", Kind: "high-latency", Severity: severity,
 		Element: element, Start: at, Updated: at.Add(time.Second), Value: 2.5, Baseline: 1, Text: "latency of " + element + " has risen"}
 }
@@ -28,15 +28,15 @@ func testForm() form {
 
 func TestMessages(t *testing.T) {
 	f := testForm()
-	resolved := alert(notify.Resolved, "critical", "node 1")
+	resolved := syslogAlert(notify.Resolved, "critical", "node 1")
 	resolved.End = at.Add(time.Minute)
 	for _, tt := range []struct {
 		a    notify.Alert
 		want string
 	}{
-		{alert(notify.Firing, "critical", "node 1"),
+		{syslogAlert(notify.Firing, "critical", "node 1"),
 			`<26>1 2026-11-22T16:00:01.123456Z host hopscope - high-latency [hopscope@32473 status="firing" key="high-latency node 1" kind="high-latency" severity="critical" element="node 1" instance="here" finding="7-1" start="2026-11-22T16:00:00.123456Z" value="2.5" baseline="1" evidence="0" open="0"] firing: latency of node 1 has risen`},
-		{alert(notify.Repeated, "warning", "link 7–9"),
+		{syslogAlert(notify.Repeated, "warning", "link 7–9"),
 			`<28>1 2026-11-22T16:00:01.123456Z host hopscope - high-latency [hopscope@32473 status="repeated" key="high-latency link 7–9" kind="high-latency" severity="warning" element="link 7–9" instance="here" finding="7-1" start="2026-11-22T16:00:00.123456Z" value="2.5" baseline="1" evidence="0" open="0"] ` + "\ufeff" + `repeated: latency of link 7–9 has risen`},
 		{resolved,
 			`<29>1 2026-11-22T16:00:01.123456Z host hopscope - high-latency [hopscope@32473 status="resolved" key="high-latency node 1" kind="high-latency" severity="critical" element="node 1" instance="here" finding="7-1" start="2026-11-22T16:00:00.123456Z" end="2026-11-22T16:01:00.123456Z" value="2.5" baseline="1" evidence="0" open="0"] resolved: latency of node 1 has risen`},
@@ -54,7 +54,7 @@ func TestMessages(t *testing.T) {
 }
 
 // The message that the page shows is the one that is sent.
-func TestPage(t *testing.T) {
+func TestPageOfSyslog(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/alerts.md")
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestCut(t *testing.T) {
 	f := testForm()
 	for _, limit := range []int{480, 481, 482, 483, 2048} {
 		f.max = limit
-		a := alert(notify.Firing, "warning", "node 1")
+		a := syslogAlert(notify.Firing, "warning", "node 1")
 		a.Text = strings.Repeat("é€", 2000)
 		m := f.of(&a)
 		if len(m) > limit || len(m) < limit-3 || !bytes.HasSuffix(m, []byte(" (cut)")) || !utf8.Valid(m) {
@@ -94,8 +94,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// header is that of RFC 5424 §6 up to the structured data.
-var header = regexp.MustCompile(`^<(\d{1,3})>1 (?:-|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z) [!-~]{1,255} [!-~]{1,48} - [!-~]{1,32} \[hopscope@32473`)
+// syslogHeader is that of RFC 5424 §6 up to the structured data.
+var syslogHeader = regexp.MustCompile(`^<(\d{1,3})>1 (?:-|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z) [!-~]{1,255} [!-~]{1,48} - [!-~]{1,32} \[hopscope@32473`)
 
 // parse reads a message as a receiver does that takes nothing but what RFC 5424 allows, and gives its structured data.
 func parse(t *testing.T, m []byte) map[string]string {
@@ -111,7 +111,7 @@ func parse(t *testing.T, m []byte) map[string]string {
 	if i := bytes.IndexFunc(m, unicode.IsControl); i >= 0 {
 		return fail(fmt.Sprintf("a control character at %d", i))
 	}
-	head := header.Find(m)
+	head := syslogHeader.Find(m)
 	if head == nil {
 		return fail("no header")
 	}
@@ -166,41 +166,41 @@ func FuzzMessage(f *testing.F) {
 		if values["status"] != a.Status.String() {
 			t.Errorf("status %q", values["status"])
 		}
-		if got, ok := values["key"]; ok && got != clean(key) && !strings.HasPrefix(clean(key), strings.TrimSuffix(got, cutSign)) {
+		if got, ok := values["key"]; ok && got != cleanText(key) && !strings.HasPrefix(cleanText(key), strings.TrimSuffix(got, cutSign)) {
 			t.Errorf("key %q, want %q", got, key)
 		}
-		if len(m) < 480 && (values["key"] != clean(key) || values["element"] != clean(element)) && len(key) <= 30 && len(element) <= 30 && len(kind) <= 30 {
+		if len(m) < 480 && (values["key"] != cleanText(key) || values["element"] != cleanText(element)) && len(key) <= 30 && len(element) <= 30 && len(kind) <= 30 {
 			t.Errorf("key %q and element %q, want %q and %q", values["key"], values["element"], key, element)
 		}
 	})
 }
 
-func TestConfig(t *testing.T) {
+func TestConfigOfSyslog(t *testing.T) {
 	for _, tt := range []struct {
-		change func(*Config)
+		change func(*Syslog)
 		want   string
 	}{
-		{func(*Config) {}, ""},
-		{func(c *Config) { c.Network, c.Address = "unix", "/dev/log" }, ""},
-		{func(c *Config) { c.Network, c.Address = "tls", "[::1]:6514" }, ""},
-		{func(c *Config) { c.Network = "unix" }, "address: must be the whole path"},
-		{func(c *Config) { c.Address = "host" }, "address: must be HOST:PORT"},
-		{func(c *Config) { c.Address = ":514" }, "address: must be HOST:PORT"},
-		{func(c *Config) { c.Hostname = "a b" }, "hostname:"},
-		{func(c *Config) { c.Hostname = strings.Repeat("a", 256) }, "hostname:"},
-		{func(c *Config) { c.AppName = "" }, "app_name:"},
-		{func(c *Config) { c.AppName = strings.Repeat("a", 49) }, "app_name:"},
-		{func(c *Config) { c.SDID = "a.b-c@1.2" }, "sd_id:"},
-		{func(c *Config) { c.SDID = `a]b@1` }, "sd_id:"},
-		{func(c *Config) { c.SDID = `a"b@1` }, "sd_id:"},
-		{func(c *Config) { c.SDID = `a=b@1` }, "sd_id:"},
-		{func(c *Config) { c.SDID = `a@b@1` }, "sd_id:"},
-		{func(c *Config) { c.SDID = `a b@1` }, "sd_id:"},
-		{func(c *Config) { c.SDID = `hop.scope\^@1` }, ""},
-		{func(c *Config) { c.CAFile = "x" }, "network: is udp"},
-		{func(c *Config) { c.Network, c.KeyFile = "tls", "x" }, "cert_file: needs"},
+		{func(*Syslog) {}, ""},
+		{func(c *Syslog) { c.Network, c.Address = "unix", "/dev/log" }, ""},
+		{func(c *Syslog) { c.Network, c.Address = "tls", "[::1]:6514" }, ""},
+		{func(c *Syslog) { c.Network = "unix" }, "address: must be the whole path"},
+		{func(c *Syslog) { c.Address = "host" }, "address: must be HOST:PORT"},
+		{func(c *Syslog) { c.Address = ":514" }, "address: must be HOST:PORT"},
+		{func(c *Syslog) { c.Hostname = "a b" }, "hostname:"},
+		{func(c *Syslog) { c.Hostname = strings.Repeat("a", 256) }, "hostname:"},
+		{func(c *Syslog) { c.AppName = "" }, "app_name:"},
+		{func(c *Syslog) { c.AppName = strings.Repeat("a", 49) }, "app_name:"},
+		{func(c *Syslog) { c.SDID = "a.b-c@1.2" }, "sd_id:"},
+		{func(c *Syslog) { c.SDID = `a]b@1` }, "sd_id:"},
+		{func(c *Syslog) { c.SDID = `a"b@1` }, "sd_id:"},
+		{func(c *Syslog) { c.SDID = `a=b@1` }, "sd_id:"},
+		{func(c *Syslog) { c.SDID = `a@b@1` }, "sd_id:"},
+		{func(c *Syslog) { c.SDID = `a b@1` }, "sd_id:"},
+		{func(c *Syslog) { c.SDID = `hop.scope\^@1` }, ""},
+		{func(c *Syslog) { c.CAFile = "x" }, "network: is udp"},
+		{func(c *Syslog) { c.Network, c.KeyFile = "tls", "x" }, "cert_file: needs"},
 	} {
-		var c Config
+		var c Syslog
 		c.SetDefaults()
 		tt.change(&c)
 		err := c.Validate()
@@ -211,7 +211,7 @@ func TestConfig(t *testing.T) {
 			t.Errorf("Open(%+v) = %v, %v", c, w, err)
 		}
 	}
-	var c Config
+	var c Syslog
 	c.SetDefaults()
 	if c.Target() != "udp 127.0.0.1:514" || !c.Alerts() || c.Doc("tls_insecure") == "" {
 		t.Errorf("Target = %q", c.Target())
@@ -221,10 +221,10 @@ func TestConfig(t *testing.T) {
 		t.Errorf("CheckFiles = %v", err)
 	}
 	for name, want := range map[string]int{"kern": 0, "daemon": 3, "ftp": 11, "local0": 16, "local7": 23} {
-		c := Config{}
+		c := Syslog{}
 		c.SetDefaults()
 		c.Facility = name
-		if w, err := New(c); err != nil || w.form.facility != want {
+		if w, err := NewSyslog(c); err != nil || w.form.facility != want {
 			t.Errorf("facility %s is %+v, %v", name, w, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package webhook
+package receiver
 
 import (
 	"encoding/json"
@@ -23,15 +23,15 @@ import (
 	"github.com/hopscope/hopscope/sink/notify"
 )
 
-// receiver keeps what is posted to it.
-type receiver struct {
+// webhookReceiver keeps what is posted to it.
+type webhookReceiver struct {
 	mu     sync.Mutex
 	bodies []string
 	answer func(n int, body string) int // status of the nth request; nil for 200
 	seen   int
 }
 
-func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (r *webhookReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	b, _ := io.ReadAll(req.Body)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,21 +45,21 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.bodies = append(r.bodies, string(b))
 }
 
-func (r *receiver) got() []string {
+func (r *webhookReceiver) got() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.bodies)
 }
 
-func writer(t *testing.T, url string, change func(*Config)) *Writer {
+func webhookWriter(t *testing.T, url string, change func(*Webhook)) *WebhookWriter {
 	t.Helper()
-	var c Config
+	var c Webhook
 	c.SetDefaults()
 	c.URL = url
 	if change != nil {
 		change(&c)
 	}
-	w, err := New(c)
+	w, err := NewWebhook(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func file(t *testing.T, text string) string {
 	return path
 }
 
-func alert(status notify.Status, element string) notify.Alert {
+func webhookAlert(status notify.Status, element string) notify.Alert {
 	at := time.Date(2026, 11, 22, 16, 0, 0, 0, time.UTC)
 	return notify.Alert{Status: status, Instance: "here", Key: "high-latency " + element, Kind: "high-latency", Severity: "warning", Element: element,
 		Start: at, Updated: at.Add(time.Second), Value: 2, Baseline: 1, Text: "latency of \"" + element + "\" has risen"}
@@ -84,14 +84,14 @@ func alert(status notify.Status, element string) notify.Alert {
 
 // Each alert is a request, with itself as JSON; what only refreshes is not sent, and signs of life only where wanted.
 func TestJSON(t *testing.T) {
-	r := &receiver{}
+	r := &webhookReceiver{}
 	s := httptest.NewServer(r)
 	defer s.Close()
-	alerts := []notify.Alert{alert(notify.Firing, "node 1"), alert(notify.Open, "node 2"), alert(notify.Repeated, "node 3"),
-		alert(notify.Heartbeat, ""), alert(notify.Resolved, "node 4"), alert(notify.Test, "node 5")}
+	alerts := []notify.Alert{webhookAlert(notify.Firing, "node 1"), webhookAlert(notify.Open, "node 2"), webhookAlert(notify.Repeated, "node 3"),
+		webhookAlert(notify.Heartbeat, ""), webhookAlert(notify.Resolved, "node 4"), webhookAlert(notify.Test, "node 5")}
 	for _, heartbeats := range []bool{false, true} {
 		r.bodies = nil
-		if err := writer(t, s.URL, func(c *Config) { c.Heartbeats = heartbeats }).Write(t.Context(), notify.Batch(alerts)); err != nil {
+		if err := webhookWriter(t, s.URL, func(c *Webhook) { c.Heartbeats = heartbeats }).Write(t.Context(), notify.Batch(alerts)); err != nil {
 			t.Fatal(err)
 		}
 		var want []notify.Alert
@@ -116,7 +116,7 @@ func TestJSON(t *testing.T) {
 
 // An alert that fails, or is refused, does not hold up those behind it; the error says what is left and what was refused.
 func TestGoesOn(t *testing.T) {
-	r := &receiver{answer: func(n int, body string) int {
+	r := &webhookReceiver{answer: func(n int, body string) int {
 		switch {
 		case n == 3:
 			return http.StatusServiceUnavailable
@@ -127,10 +127,10 @@ func TestGoesOn(t *testing.T) {
 	}}
 	s := httptest.NewServer(r)
 	defer s.Close()
-	w := writer(t, s.URL, nil)
+	w := webhookWriter(t, s.URL, nil)
 	var alerts []notify.Alert
 	for i := range 5 {
-		alerts = append(alerts, alert(notify.Firing, fmt.Sprint("node ", i)))
+		alerts = append(alerts, webhookAlert(notify.Firing, fmt.Sprint("node ", i)))
 	}
 	b := notify.Batch(alerts)
 	err := w.Write(t.Context(), b)
@@ -152,15 +152,15 @@ func TestGoesOn(t *testing.T) {
 
 // A receiver that fails for all is asked for few alerts of a batch, and those that it was not asked for come first the next time.
 func TestFailsForAll(t *testing.T) {
-	r := &receiver{answer: func(int, string) int { return http.StatusInternalServerError }}
+	r := &webhookReceiver{answer: func(int, string) int { return http.StatusInternalServerError }}
 	s := httptest.NewServer(r)
 	defer s.Close()
 	var alerts []notify.Alert
 	for i := range 10 {
-		alerts = append(alerts, alert(notify.Firing, fmt.Sprint("node ", i)))
+		alerts = append(alerts, webhookAlert(notify.Firing, fmt.Sprint("node ", i)))
 	}
-	alerts = append(alerts, alert(notify.Resolved, "node 1"))
-	err := writer(t, s.URL, nil).Write(t.Context(), notify.Batch(alerts))
+	alerts = append(alerts, webhookAlert(notify.Resolved, "node 1"))
+	err := webhookWriter(t, s.URL, nil).Write(t.Context(), notify.Batch(alerts))
 	re, ok := errors.AsType[*sink.RetryError](err)
 	if !ok || re.Progress || !re.Doubt || re.Rest == nil || r.seen != 3 {
 		t.Fatalf("Write = %v after %d requests", err, r.seen)
@@ -200,11 +200,11 @@ func TestSecrets(t *testing.T) {
 	}))
 	defer s.Close()
 	t.Setenv("HOPSCOPE_TEST_KEY", "secret-env")
-	w := writer(t, "", func(c *Config) {
+	w := webhookWriter(t, "", func(c *Webhook) {
 		c.URLFile, c.TokenFile, c.Headers = file(t, s.URL+"/secret-path\n"), file(t, "secret-token\n"), []string{"X-Team: net works"}
 		c.HeaderFiles, c.HeaderEnv = []string{"X-Secret: " + file(t, "secret-file")}, []string{"X-Api-Key: HOPSCOPE_TEST_KEY"}
 	})
-	b := notify.Batch([]notify.Alert{alert(notify.Firing, "node 1")})
+	b := notify.Batch([]notify.Alert{webhookAlert(notify.Firing, "node 1")})
 	if err := w.Write(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
@@ -226,32 +226,32 @@ func TestSecrets(t *testing.T) {
 }
 
 func TestTLS(t *testing.T) {
-	s := httptest.NewUnstartedServer(&receiver{})
+	s := httptest.NewUnstartedServer(&webhookReceiver{})
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
 	defer s.Close()
 	ca := file(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))
-	b := notify.Batch([]notify.Alert{alert(notify.Firing, "node 1")})
-	if err := writer(t, s.URL, func(c *Config) { c.CAFile = ca }).Write(t.Context(), b); err != nil {
+	b := notify.Batch([]notify.Alert{webhookAlert(notify.Firing, "node 1")})
+	if err := webhookWriter(t, s.URL, func(c *Webhook) { c.CAFile = ca }).Write(t.Context(), b); err != nil {
 		t.Error(err)
 	}
-	err := writer(t, s.URL, nil).Write(t.Context(), b)
+	err := webhookWriter(t, s.URL, nil).Write(t.Context(), b)
 	if re, ok := errors.AsType[*sink.RetryError](err); !ok || !re.Config {
 		t.Errorf("an unknown authority: %v", err)
 	}
 }
 
 // A receiver that is away and comes back gets every alert once, in order.
-func TestAwayAndBack(t *testing.T) {
+func TestAwayAndBackOfWebhook(t *testing.T) {
 	address := testkit.FreeAddr(t)
 	conf := sink.DefaultQueueConfig()
 	conf.RetryMin, conf.RetryMax = time.Millisecond, 20*time.Millisecond
 	tally := &sink.Tally{}
-	q := sink.NewQueue(writer(t, "http://"+address, nil), conf, sink.QueueOptions{Account: tally})
+	q := sink.NewQueue(webhookWriter(t, "http://"+address, nil), conf, sink.QueueOptions{Account: tally})
 	q.Start()
 	const n = 20
 	for i := range n {
-		if err := q.Put(t.Context(), notify.Batch([]notify.Alert{alert(notify.Firing, fmt.Sprintf("node %02d", i)), alert(notify.Open, "node")})); err != nil {
+		if err := q.Put(t.Context(), notify.Batch([]notify.Alert{webhookAlert(notify.Firing, fmt.Sprintf("node %02d", i)), webhookAlert(notify.Open, "node")})); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -260,7 +260,7 @@ func TestAwayAndBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &receiver{}
+	r := &webhookReceiver{}
 	s := &http.Server{Handler: r}
 	go s.Serve(l)
 	defer s.Close()
