@@ -18,6 +18,7 @@ import (
 	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/sink/web"
+	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
 // controlAddress is where a control of probes is asked by default.
@@ -112,10 +113,10 @@ func (p *controlPage) Close() {
 }
 
 // loopView is a control of probes as the page shows it; nil where it does not answer.
-func loopView(l *loop.Loop, links *steer.Links) *web.LoopView {
+func loopView(l *loop.Loop, links *steer.Links) *atlas.LoopView {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	var v *web.LoopView // the loop's, until it has answered
+	var v *atlas.LoopView // the loop's, until it has answered
 	err := l.Ask(ctx, func(c *control.Controller, _ *loop.State) { v = viewOf(c, links) })
 	if err != nil {
 		return nil
@@ -124,18 +125,18 @@ func loopView(l *loop.Loop, links *steer.Links) *web.LoopView {
 }
 
 // linkEnd is what a direction leaves, by its name.
-func linkEnd(links *steer.Links, name string) (web.LinkEnd, bool) {
+func linkEnd(links *steer.Links, name string) (atlas.LinkEnd, bool) {
 	node, port, ok := links.End(name)
-	return web.LinkEnd{Node: node, Port: port}, ok
+	return atlas.LinkEnd{Node: node, Port: port}, ok
 }
 
 // viewOf is what the page shows of a controller.
-func viewOf(c *control.Controller, links *steer.Links) *web.LoopView {
+func viewOf(c *control.Controller, links *steer.Links) *atlas.LoopView {
 	s := c.Status()
-	v := &web.LoopView{Epoch: s.Epoch, Phase: string(s.Phase), Paused: s.Paused, DryRun: s.DryRun, AwaitingApproval: s.Pending != nil}
+	v := &atlas.LoopView{Epoch: s.Epoch, Phase: string(s.Phase), Paused: s.Paused, DryRun: s.DryRun, AwaitingApproval: s.Pending != nil}
 	for _, x := range s.Suspects {
 		if end, ok := linkEnd(links, x.Link); ok {
-			v.Suspects = append(v.Suspects, web.LoopSuspect{LinkEnd: end, Weight: x.Weight, Why: x.Why, Since: x.Since})
+			v.Suspects = append(v.Suspects, atlas.LoopSuspect{LinkEnd: end, Weight: x.Weight, Why: x.Why, Since: x.Since})
 		}
 	}
 	p := c.Target()
@@ -143,7 +144,7 @@ func viewOf(c *control.Controller, links *steer.Links) *web.LoopView {
 		return v
 	}
 	for k := range p.Probes {
-		x := web.LoopProbe{ID: p.Probes[k].ID, Detailed: p.IsDetailed(p.Probes[k].ID)}
+		x := atlas.LoopProbe{ID: p.Probes[k].ID, Detailed: p.IsDetailed(p.Probes[k].ID)}
 		for _, name := range p.Probes[k].Links {
 			if end, ok := linkEnd(links, name); ok {
 				x.Links = append(x.Links, end)

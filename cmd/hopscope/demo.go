@@ -18,7 +18,7 @@ import (
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/p4/gear"
 	"github.com/hopscope/hopscope/p4/loop"
-	"github.com/hopscope/hopscope/sink/web"
+	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
 func demoCommand() *cobra.Command {
@@ -193,7 +193,7 @@ func nodeIDs(n *emu.Network) []uint32 {
 }
 
 // emulatedMap is the emulated network as the page draws it.
-func emulatedMap(n *emu.Network, c *emu.Config) *web.Map {
+func emulatedMap(n *emu.Network, c *emu.Config) *atlas.Map {
 	m := mapOf(n.Graph(), nodeIDs(n))
 	for i := range m.Links {
 		m.Links[i].Speed = float64(c.LinkRate)

@@ -15,6 +15,7 @@ import (
 	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/web"
+	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
 // tab opens a page in a real browser.
@@ -64,7 +65,7 @@ func TestDemoInBrowser(t *testing.T) {
 	fault := emu.Fault{Kind: emu.CrossTraffic, At: 20 * time.Second, For: 14 * time.Second, Node: "agg-0-0", Peer: "core-0", Value: 0.95}
 	s, c, _ := newSteered(t, func(cfg *emu.Config) { cfg.Script, cfg.Repeat = []emu.Fault{fault}, 0 }, 70*time.Second)
 	network := mapOf(s.Network.Graph(), nodeIDs(s.Network))
-	var view atomic.Pointer[web.LoopView] // of the last step
+	var view atomic.Pointer[atlas.LoopView] // of the last step
 	cfg := web.DefaultConfig()
 	cfg.Listen = "127.0.0.1:0"
 	page, err := web.New(cfg, web.Deps{

@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/web"
+	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
 // demoSteering is the control of the probes of the demonstration.
@@ -34,7 +34,7 @@ func steerDemo(cfg emu.Config, seed uint64, data string, log *slog.Logger) (*dem
 func (s *demoSteering) Close() error { return s.Journal.Close() }
 
 // view is what the page shows.
-func (s *demoSteering) view() *web.LoopView { return loopView(s.Loop, s.Links) }
+func (s *demoSteering) view() *atlas.LoopView { return loopView(s.Loop, s.Links) }
 
 // serve answers "hopscope control". Where address is taken, and was not asked for, it listens at a free port.
 func (s *demoSteering) serve(address string, asked bool) (*controlPage, error) {

@@ -6,11 +6,11 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
-	"github.com/hopscope/hopscope/sink/web"
+	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
 // pageMap reads the network that the settings want to be drawn. It is nil where they name none.
-func pageMap(cfg *config) (*web.Map, error) {
+func pageMap(cfg *config) (*atlas.Map, error) {
 	name := cfg.Web.Topology
 	if name == "" {
 		name = cfg.PINT.Topology
@@ -32,17 +32,17 @@ func pageMap(cfg *config) (*web.Map, error) {
 }
 
 // mapOnPage gives the page a map that stays the same.
-func mapOnPage(m *web.Map) func() *web.Map { return func() *web.Map { return m } }
+func mapOnPage(m *atlas.Map) func() *atlas.Map { return func() *atlas.Map { return m } }
 
 // mapOf gives the switches of a graph, whose nodes have these ids, and the links between them.
-func mapOf(g *topo.Graph, ids []uint32) *web.Map {
-	m := &web.Map{Name: g.Name()}
+func mapOf(g *topo.Graph, ids []uint32) *atlas.Map {
+	m := &atlas.Map{Name: g.Name()}
 	pods, planes := g.Pods(), g.Planes()
 	for i := range g.NumNodes() {
 		if g.Host(i) {
 			continue
 		}
-		n := web.MapNode{ID: ids[i], Name: g.NodeName(i), Pod: pods[i], Plane: planes[i]}
+		n := atlas.Node{ID: ids[i], Name: g.NodeName(i), Pod: pods[i], Plane: planes[i]}
 		if t := g.Tier(i); t != topo.NoTier {
 			n.Tier = t.String()
 		}
@@ -56,8 +56,8 @@ func mapOf(g *topo.Graph, ids []uint32) *web.Map {
 		if g.Host(g.Node(a)) || g.Host(g.Node(b)) {
 			continue
 		}
-		end := func(i int) web.LinkEnd { return web.LinkEnd{Node: ids[g.Node(i)], Port: uint32(g.Port(i))} }
-		m.Links = append(m.Links, web.MapLink{Name: g.LinkName(l), A: end(a), B: end(b), Speed: g.Attr(a).Bandwidth})
+		end := func(i int) atlas.LinkEnd { return atlas.LinkEnd{Node: ids[g.Node(i)], Port: uint32(g.Port(i))} }
+		m.Links = append(m.Links, atlas.Link{Name: g.LinkName(l), A: end(a), B: end(b), Speed: g.Attr(a).Bandwidth})
 	}
 	return m
 }

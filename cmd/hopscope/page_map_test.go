@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/planner/topo"
-	"github.com/hopscope/hopscope/sink/web"
+	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
 // The map of a fat-tree has its pods and planes, and the ports of its links; a fabric of two tiers has no pods.
@@ -39,7 +39,7 @@ func TestMapOfTopology(t *testing.T) {
 	}
 	for l, link := range m.Links {
 		a, b := g.Ends(l)
-		want := web.MapLink{Name: g.LinkName(l), A: web.LinkEnd{Node: uint32(g.Node(a)), Port: uint32(g.Port(a))}, B: web.LinkEnd{Node: uint32(g.Node(b)), Port: uint32(g.Port(b))}}
+		want := atlas.Link{Name: g.LinkName(l), A: atlas.LinkEnd{Node: uint32(g.Node(a)), Port: uint32(g.Port(a))}, B: atlas.LinkEnd{Node: uint32(g.Node(b)), Port: uint32(g.Port(b))}}
 		if link != want {
 			t.Errorf("link %d: %+v, want %+v", l, link, want)
 		}
@@ -48,7 +48,7 @@ func TestMapOfTopology(t *testing.T) {
 		t.Fatal(err)
 	}
 	ids, _ = g.IDs()
-	if m = mapOf(g, ids); slices.ContainsFunc(m.Nodes, func(n web.MapNode) bool { return n.Pod != 0 || (n.Plane == 1) != (n.Tier == "core") }) {
+	if m = mapOf(g, ids); slices.ContainsFunc(m.Nodes, func(n atlas.Node) bool { return n.Pod != 0 || (n.Plane == 1) != (n.Tier == "core") }) {
 		t.Errorf("leaves and spines: %+v", m.Nodes)
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/kafka"
 	"github.com/hopscope/hopscope/sink/web"
+	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
 // running is a collector as the settings ask for it, with its page.
@@ -35,12 +36,12 @@ type running struct {
 	fleet   *kafka.Writer          // nil where the collector is no member of one
 	replays bool                   // its windows are those of a capture
 	served  atomic.Pointer[string] // where the page is, for later requests
-	loop    atomic.Pointer[func() *web.LoopView]
+	loop    atomic.Pointer[func() *atlas.LoopView]
 }
 
 // openLive opens what the settings name: sources, stores and the page. The page draws network, or where that is nil what the
 // settings name.
-func openLive(cfg *config, opt collector.Options, network *web.Map) (*running, error) {
+func openLive(cfg *config, opt collector.Options, network *atlas.Map) (*running, error) {
 	cfg.listen()
 	sources, err := collector.OpenSources(cfg)
 	if err != nil {
@@ -89,7 +90,7 @@ func (r *running) url() string {
 }
 
 // addPage binds the address of the page and makes it a writer of the collector. Network is what it draws, or nil.
-func (r *running) addPage(cfg web.Config, network *web.Map) error {
+func (r *running) addPage(cfg web.Config, network *atlas.Map) error {
 	registry := r.Registry()
 	if r.fleet != nil {
 		registry.MustRegister(fleetCollector{r.fleet})
@@ -118,8 +119,8 @@ func (r *running) notes() []string {
 
 // openPage binds the address of a page that draws network, which may be nil. Unready says what keeps the program from being
 // ready, and notes, which may be nil, what else is worth knowing then, beside what limits of the page left out.
-func openPage(cfg web.Config, deps web.Deps, network *web.Map, registry *prometheus.Registry, unready, notes func() []string) (page *web.Server, err error) {
-	deps.Map = func() *web.Map { return network }
+func openPage(cfg web.Config, deps web.Deps, network *atlas.Map, registry *prometheus.Registry, unready, notes func() []string) (page *web.Server, err error) {
+	deps.Map = func() *atlas.Map { return network }
 	deps.Metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	deps.Health = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	deps.Ready = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -141,10 +142,10 @@ func openPage(cfg web.Config, deps web.Deps, network *web.Map, registry *prometh
 }
 
 // steeredBy lets the page show a control of probes.
-func (r *running) steeredBy(view func() *web.LoopView) { r.loop.Store(&view) }
+func (r *running) steeredBy(view func() *atlas.LoopView) { r.loop.Store(&view) }
 
 // loopView is the control of probes, nil where there is none.
-func (r *running) loopView() *web.LoopView {
+func (r *running) loopView() *atlas.LoopView {
 	if view := r.loop.Load(); view != nil {
 		return (*view)()
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
 // stateAnswer is a mapState as it is read: null is no number.
@@ -49,13 +50,13 @@ func stateOfMap(t *testing.T, srv *Server, query string) (s stateAnswer) {
 func TestMapOfFabric(t *testing.T) {
 	m := fabric(4)
 	deps := sceneDeps(sceneTime)
-	deps.Map = func() *Map { return m }
+	deps.Map = func() *atlas.Map { return m }
 	srv := serve(t, DefaultConfig(), deps)
 	write(srv, mapWindow(m, 1, sceneTime, []int{10, 11, 20}, []int{6}))
 	tell(srv, mapFindings(m, sceneTime, 6))
-	var doc mapDoc
+	var doc atlas.Document
 	get(t, srv, "/api/map", &doc)
-	if doc.Source != "topology" || doc.Layout != layoutTiers || len(doc.Nodes) != 20 || len(doc.Links) != 32 || doc.Version == "" {
+	if doc.Source != "topology" || doc.Layout != atlas.Tiers || len(doc.Nodes) != 20 || len(doc.Links) != 32 || doc.Version == "" {
 		t.Fatalf("source %q, layout %q, %d nodes, %d links, version %q", doc.Source, doc.Layout, len(doc.Nodes), len(doc.Links), doc.Version)
 	}
 	for _, n := range doc.Nodes {
@@ -91,7 +92,7 @@ func TestMapOfFabric(t *testing.T) {
 		t.Errorf("other interfaces: %v", s.Egress)
 	}
 	last, node := len(m.Links)-1, 18
-	want := []mapFinding{
+	want := []atlas.FindingDoc{
 		{ID: "0000000000000015", Severity: "critical", Links: []int{6}},
 		{ID: "0000000000000017", Severity: "warning", Node: &node},
 		{ID: "0000000000000016", Severity: "warning", Links: []int{2 * last, 2*last + 1}},
@@ -125,11 +126,11 @@ func TestMapOfFabric(t *testing.T) {
 
 // Interfaces of reports need not be the ports of the topology: what follows a hop says where it leads.
 func TestMapOtherInterfaces(t *testing.T) {
-	m := &Map{Nodes: []MapNode{{ID: 1}, {ID: 2}, {ID: 3}}, Links: []MapLink{
-		{A: LinkEnd{1, 1}, B: LinkEnd{2, 1}}, {A: LinkEnd{1, 2}, B: LinkEnd{3, 1}}, {A: LinkEnd{1, 3}, B: LinkEnd{3, 2}},
+	m := &atlas.Map{Nodes: []atlas.Node{{ID: 1}, {ID: 2}, {ID: 3}}, Links: []atlas.Link{
+		{A: leaving(1, 1), B: leaving(2, 1)}, {A: leaving(1, 2), B: leaving(3, 1)}, {A: leaving(1, 3), B: leaving(3, 2)},
 	}}
 	deps := sceneDeps(sceneTime)
-	deps.Map = func() *Map { return m }
+	deps.Map = func() *atlas.Map { return m }
 	srv := serve(t, DefaultConfig(), deps)
 	hop := func(node, egress uint32, p99 uint64) inference.HopStats {
 		return inference.HopStats{HopKey: inference.HopKey{Node: node, EgressIf: egress}, Count: 1, Latency: inference.Summary{Count: 1, P99: p99}}
@@ -161,7 +162,7 @@ func TestMapOfFlows(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.HistoryWindows = 10
 	srv := serve(t, cfg, sceneDeps(sceneTime))
-	var doc mapDoc
+	var doc atlas.Document
 	get(t, srv, "/api/map", &doc)
 	if doc.Source != "" || doc.Version != "" || len(doc.Nodes) != 0 {
 		t.Errorf("before any report: %+v", doc)
@@ -182,18 +183,23 @@ func TestMapOfFlows(t *testing.T) {
 		path(inference.HopKey{Node: 2, EgressIf: 5}, inference.HopKey{Node: 1, EgressIf: 9}), guessed, cut,
 	}}, nil))
 	get(t, srv, "/api/map", &doc)
-	want := []mapLink{{A: 1, AIf: 4, B: 2, BIf: 5}, {A: 2, AIf: 6, B: 3}}
-	if doc.Source != "flows" || doc.Layout != layoutNone || len(doc.Nodes) != 3 || !reflect.DeepEqual(doc.Links, want) {
+	if doc.Source != "flows" || doc.Layout != atlas.Force || len(doc.Nodes) != 3 || len(doc.Links) != 2 || joined(&doc, 0) != [4]uint32{1, 4, 2, 5} || joined(&doc, 1) != [4]uint32{2, 6, 3, 0} {
 		t.Errorf("%+v", doc)
 	}
 	for i := range 12 {
 		write(srv, sink.NewWindow("here", &inference.Window{End: sceneTime.Add(time.Duration(i+1) * time.Second).UnixNano(), Hops: []inference.HopStats{{HopKey: inference.HopKey{Node: 1}}}}, nil))
 	}
-	var later mapDoc
+	var later atlas.Document
 	get(t, srv, "/api/map", &later)
 	if len(later.Links) != 0 || later.Version == doc.Version {
 		t.Errorf("after all windows that showed them: %+v", later)
 	}
+}
+
+// joined is the two ends of link i, each as node and interface.
+func joined(doc *atlas.Document, i int) [4]uint32 {
+	l := &doc.Links[i]
+	return [4]uint32{l.A, l.AIf, l.B, l.BIf}
 }
 
 // A flood of neighbours stays within bounds.
@@ -211,18 +217,8 @@ func TestMapBounds(t *testing.T) {
 		write(srv, sink.NewWindow("here", w, nil))
 	}
 	h := srv.history
-	if len(h.links.seen) > 16 || len(h.drops) > 16 {
-		t.Errorf("%d neighbours and %d nodes with drops", len(h.links.seen), len(h.drops))
-	}
-	huge := newAtlas(&Map{Nodes: make([]MapNode, maxMapNodes+1)}, "topology")
-	if huge.doc.Problem == "" || len(huge.doc.Nodes) != 0 || len(huge.body) > 1000 {
-		t.Errorf("a map that is too large: %.200s", huge.body)
-	}
-	odd := newAtlas(&Map{Nodes: []MapNode{{ID: 1, Name: "a"}, {ID: 1, Name: "b"}, {ID: 2}}, Links: []MapLink{
-		{A: LinkEnd{1, 1}, B: LinkEnd{9, 1}}, {A: LinkEnd{1, 1}, B: LinkEnd{1, 2}}, {A: LinkEnd{1, 1}, B: LinkEnd{2, 1}, Speed: math.NaN()},
-	}}, "topology")
-	if len(odd.doc.Nodes) != 2 || len(odd.doc.Links) != 1 || !json.Valid(odd.body) {
-		t.Errorf("%s", odd.body)
+	if h.links.Len() > 16 || len(h.drops) > 16 {
+		t.Errorf("%d neighbours and %d nodes with drops", h.links.Len(), len(h.drops))
 	}
 }
 
@@ -230,7 +226,7 @@ func TestMapBounds(t *testing.T) {
 func TestMapIsKept(t *testing.T) {
 	m := fabric(16)
 	deps := sceneDeps(sceneTime)
-	deps.Map = func() *Map { return m }
+	deps.Map = func() *atlas.Map { return m }
 	srv := serve(t, DefaultConfig(), deps)
 	ask := func(tag string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/api/map", nil)
@@ -246,7 +242,7 @@ func TestMapIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var doc mapDoc
+	var doc atlas.Document
 	if err := json.NewDecoder(z).Decode(&doc); err != nil || len(doc.Links) != 2048 {
 		t.Fatalf("%v, %d links", err, len(doc.Links))
 	}
@@ -264,12 +260,12 @@ func TestMapIsKept(t *testing.T) {
 func TestMapLoop(t *testing.T) {
 	m := fabric(4)
 	view := sceneLoop(m, []int{6, 13})
-	view.Suspects = append(view.Suspects, LoopSuspect{LinkEnd: LinkEnd{999, 1}})
-	view.Probes[0].Links = append(view.Probes[0].Links, LinkEnd{999, 1})
+	view.Suspects = append(view.Suspects, atlas.LoopSuspect{LinkEnd: leaving(999, 1)})
+	view.Probes[0].Links = append(view.Probes[0].Links, leaving(999, 1))
 	view.Probes[0].ID = hostile[0] + "\u202e"
 	deps := sceneDeps(sceneTime)
-	deps.Map = func() *Map { return m }
-	deps.Loop = func() *LoopView { return view }
+	deps.Map = func() *atlas.Map { return m }
+	deps.Loop = func() *atlas.LoopView { return view }
 	srv := serve(t, DefaultConfig(), deps)
 	l := stateOfMap(t, srv, "").Loop
 	if l == nil || l.Epoch != 7 || l.Phase != "steady" || l.Probes != 12 || l.Detailed != 1 || len(l.Suspects) != 2 || l.Suspects[1].Link != 13 || l.Suspects[0].Weight != 0.83 {
@@ -289,49 +285,10 @@ func TestMapLoop(t *testing.T) {
 		t.Errorf("the last page has %d", len(page.Probes))
 	}
 	other := *view
-	other.Probes = append([]LoopProbe(nil), view.Probes...)
+	other.Probes = append([]atlas.LoopProbe(nil), view.Probes...)
 	other.Probes[3].Detailed = true
-	before := view.version()
-	if view = &other; view.version() == before {
+	before := view.Version()
+	if view = &other; view.Version() == before {
 		t.Error("another plan has the same version")
-	}
-}
-
-// Places on the earth keep their shape, also across the date line, and what has none stands amid its neighbours.
-func TestMapPlaces(t *testing.T) {
-	in := []MapNode{
-		{ID: 1, Placed: true, Longitude: 170, Latitude: -60}, {ID: 2, Placed: true, Longitude: -170, Latitude: -60},
-		{ID: 3, Placed: true, Longitude: 180, Latitude: -50}, {ID: 4}, {ID: 5, Placed: true, Longitude: 170, Latitude: -60}, {ID: 6},
-	}
-	a := newAtlas(&Map{Nodes: in, Links: []MapLink{{A: LinkEnd{1, 0}, B: LinkEnd{4, 0}}, {A: LinkEnd{4, 0}, B: LinkEnd{2, 0}}}}, "topology")
-	n := a.doc.Nodes
-	if a.doc.Layout != layoutPlaces {
-		t.Fatalf("layout %q", a.doc.Layout)
-	}
-	if w, h := n[1].X-n[0].X, n[0].Y-n[2].Y; h != 10 || math.Abs(w-20*math.Cos(58*math.Pi/180)) > 0.5 {
-		t.Errorf("20 degrees of longitude and 10 of latitude are %v and %v", w, h)
-	}
-	if mid := (n[0].X + n[1].X) / 2; math.Abs(n[3].X-mid) > 0.2 || n[3].Y != 60 {
-		t.Errorf("what is linked to both stands at %v, %v", n[3].X, n[3].Y)
-	}
-	if d := math.Hypot(n[4].X-n[0].X, n[4].Y-n[0].Y); d == 0 || d > 1 {
-		t.Errorf("nodes in one place are %v apart", d)
-	}
-}
-
-// Where there is no room for neighbours, it is looked for once a window, and not once for each of a flood of them.
-func TestMapLooksForRoomOnce(t *testing.T) {
-	key := func(node uint32) neighbour { return neighbour{inference.HopKey{Node: node, EgressIf: 1}, 99} }
-	a := adjacency{max: 1, seen: map[neighbour]uint64{}}
-	a.add(5, 5, key(1))
-	a.add(5, 5, key(2))
-	a.seen[key(1)] = 4 // by now there would be room
-	a.add(5, 5, key(3))
-	if _, there := a.seen[key(1)]; !there {
-		t.Error("room was looked for again in one window")
-	}
-	a.add(6, 6, key(3))
-	if _, there := a.seen[key(3)]; !there || len(a.seen) != 1 {
-		t.Errorf("in the next window: %v", a.seen)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
 // metric is one value of a hop in a window.
@@ -109,7 +110,7 @@ type history struct {
 	exporters  table[inference.ExporterKey, *exporterSeries]
 	interfaces table[inference.HopKey, *interfaceSeries]
 	nameless   nameless
-	links      adjacency
+	links      atlas.Adjacency
 	drops      map[uint32]dropCell // by node
 	nextID     uint64
 
@@ -126,7 +127,7 @@ func newHistory(c *Config) *history {
 		flows:      newTable[decode.FlowKey, *flowSeries](c.MaxFlows),
 		exporters:  newTable[inference.ExporterKey, *exporterSeries](c.MaxExporters),
 		interfaces: newTable[inference.HopKey, *interfaceSeries](c.MaxHops),
-		links:      adjacency{max: c.MaxHops, seen: map[neighbour]uint64{}},
+		links:      atlas.NewAdjacency(c.MaxHops),
 		drops:      map[uint32]dropCell{},
 	}
 }
@@ -261,7 +262,7 @@ func (h *history) addRows(n uint64, w *inference.Window) {
 		h.addInterface(n, &w.Interfaces[i])
 	}
 	h.addNameless(n, w)
-	h.learnLinks(n, w)
+	h.links.Learn(n, h.oldest(), w)
 	h.addDrops(n, w)
 }
 
@@ -339,4 +340,11 @@ func (h *history) worst(s *hopSeries, m metric) float32 {
 		}
 	}
 	return w
+}
+
+// neighbours lists which node follows which hop in the windows that are kept, and a number that changes with the list.
+func (h *history) neighbours() ([]atlas.Neighbour, uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.links.Neighbours(h.oldest())
 }

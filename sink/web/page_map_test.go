@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
 const mapDrawn = `document.querySelector("#map-box").dataset.laid === "yes" && document.querySelector("#map-note").textContent.includes("with values")`
@@ -80,13 +81,13 @@ func (b *browser) click(t *testing.T, x, y float64) {
 }
 
 // mapScene serves a fat-tree of 20 switches with a hot direction, quiet ones, findings and a control.
-func mapScene(t *testing.T, parent context.Context) (*Server, *Map, *browser, *atomic.Pointer[LoopView]) {
+func mapScene(t *testing.T, parent context.Context) (*Server, *atlas.Map, *browser, *atomic.Pointer[atlas.LoopView]) {
 	t.Helper()
 	now := time.Now().Truncate(time.Second)
 	m := fabric(4)
 	deps := sceneDeps(now)
-	deps.Map = func() *Map { return m }
-	var view atomic.Pointer[LoopView]
+	deps.Map = func() *atlas.Map { return m }
+	var view atomic.Pointer[atlas.LoopView]
 	view.Store(sceneLoop(m, []int{6, 13}))
 	deps.Loop = view.Load
 	key := "10.1.0.2:80 > 10.2.0.1:5001 tcp"
@@ -286,17 +287,17 @@ func testPageMapFlows(t *testing.T, parent context.Context) {
 // testPageMapHostile has names that would do harm where text becomes markup.
 func testPageMapHostile(t *testing.T, parent context.Context) {
 	now := time.Now().Truncate(time.Second)
-	m := &Map{Name: hostile[0]}
+	m := &atlas.Map{Name: hostile[0]}
 	for i, h := range hostile {
-		m.Nodes = append(m.Nodes, MapNode{ID: uint32(i + 1), Name: h, Tier: hostile[1], Pod: -1, Plane: 1 << 40})
+		m.Nodes = append(m.Nodes, atlas.Node{ID: uint32(i + 1), Name: h, Tier: hostile[1], Pod: -1, Plane: 1 << 40})
 		if i > 0 {
-			m.Links = append(m.Links, MapLink{Name: h, A: LinkEnd{uint32(i), 2}, B: LinkEnd{uint32(i + 1), 1}, Speed: 1e300})
+			m.Links = append(m.Links, atlas.Link{Name: h, A: leaving(uint32(i), 2), B: leaving(uint32(i+1), 1), Speed: 1e300})
 		}
 	}
-	view := &LoopView{Phase: hostile[0], Suspects: []LoopSuspect{{LinkEnd: LinkEnd{1, 2}, Why: hostile[1]}}, Probes: []LoopProbe{{ID: hostile[2], Links: []LinkEnd{{1, 2}}, Detailed: true}}}
+	view := &atlas.LoopView{Phase: hostile[0], Suspects: []atlas.LoopSuspect{{LinkEnd: leaving(1, 2), Why: hostile[1]}}, Probes: []atlas.LoopProbe{{ID: hostile[2], Links: []atlas.LinkEnd{leaving(1, 2)}, Detailed: true}}}
 	deps := sceneDeps(now)
-	deps.Map = func() *Map { return m }
-	deps.Loop = func() *LoopView { return view }
+	deps.Map = func() *atlas.Map { return m }
+	deps.Loop = func() *atlas.LoopView { return view }
 	srv := serve(t, DefaultConfig(), deps)
 	write(srv, mapWindow(m, 1, now, nil, nil))
 	tell(srv, []inference.Finding{{ID: 1, Kind: inference.HighLatency, Severity: inference.Critical, Start: now.UnixNano(), Node: 1, EgressIf: 2, Element: inference.ElementOfHop(inference.HopKey{Node: 1, EgressIf: 2}), Text: hostile[0]}})
@@ -325,9 +326,9 @@ func testPageMapLarge(t *testing.T, parent context.Context) {
 	now := time.Now().Truncate(time.Second)
 	m := fabric(30)
 	deps := sceneDeps(now)
-	deps.Map = func() *Map { return m }
+	deps.Map = func() *atlas.Map { return m }
 	view := sceneLoop(m, []int{6, 9000})
-	deps.Loop = func() *LoopView { return view }
+	deps.Loop = func() *atlas.LoopView { return view }
 	cfg := DefaultConfig()
 	cfg.MaxHops, cfg.HistoryWindows = 65536, 10
 	srv := serve(t, cfg, deps)

@@ -9,30 +9,34 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/web/atlas"
 )
+
+// leaving is the end of a link by its node and port.
+func leaving(node, port uint32) atlas.LinkEnd { return atlas.LinkEnd{Node: node, Port: port} }
 
 // fabric is a k-ary fat-tree with the ports of the planner's: of a pod's switches 1 to k/2 lead down and the others up, and
 // port p+1 of a core leads to pod p. Ids count the cores, then the aggregation, then the edge switches, from 1.
-func fabric(k int) *Map {
+func fabric(k int) *atlas.Map {
 	h := k / 2
-	m := &Map{Name: fmt.Sprintf("fat-tree:%d", k)}
-	add := func(n MapNode) uint32 {
+	m := &atlas.Map{Name: fmt.Sprintf("fat-tree:%d", k)}
+	add := func(n atlas.Node) uint32 {
 		n.ID = uint32(len(m.Nodes) + 1)
 		m.Nodes = append(m.Nodes, n)
 		return n.ID
 	}
 	for i := range h * h {
-		add(MapNode{Name: fmt.Sprintf("core-%d", i), Tier: "core", Plane: i/h + 1})
+		add(atlas.Node{Name: fmt.Sprintf("core-%d", i), Tier: "core", Plane: i/h + 1})
 	}
 	for i := range k * h {
-		add(MapNode{Name: fmt.Sprintf("agg-%d-%d", i/h, i%h), Tier: "aggregation", Pod: i/h + 1})
+		add(atlas.Node{Name: fmt.Sprintf("agg-%d-%d", i/h, i%h), Tier: "aggregation", Pod: i/h + 1})
 	}
 	for i := range k * h {
-		add(MapNode{Name: fmt.Sprintf("edge-%d-%d", i/h, i%h), Tier: "edge", Pod: i/h + 1})
+		add(atlas.Node{Name: fmt.Sprintf("edge-%d-%d", i/h, i%h), Tier: "edge", Pod: i/h + 1})
 	}
 	link := func(a, ap, b, bp int) {
-		x, y := LinkEnd{uint32(a + 1), uint32(ap)}, LinkEnd{uint32(b + 1), uint32(bp)}
-		m.Links = append(m.Links, MapLink{Name: fmt.Sprintf("%s:%d--%s:%d", m.Nodes[a].Name, ap, m.Nodes[b].Name, bp), A: x, B: y, Speed: 100e9})
+		x, y := leaving(uint32(a+1), uint32(ap)), leaving(uint32(b+1), uint32(bp))
+		m.Links = append(m.Links, atlas.Link{Name: fmt.Sprintf("%s:%d--%s:%d", m.Nodes[a].Name, ap, m.Nodes[b].Name, bp), A: x, B: y, Speed: 100e9})
 	}
 	agg, edge := h*h, h*h+k*h
 	for pod := range k {
@@ -49,10 +53,10 @@ func fabric(k int) *Map {
 }
 
 // mapWindow has a value for every direction of m but those of the quiet links, and for a port of every edge switch to a host.
-func mapWindow(m *Map, seed uint64, end time.Time, quiet, hot []int) *sink.Window {
+func mapWindow(m *atlas.Map, seed uint64, end time.Time, quiet, hot []int) *sink.Window {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	w := &inference.Window{Start: end.Add(-5 * time.Second).UnixNano(), End: end.UnixNano()}
-	hop := func(e LinkEnd, factor float64) {
+	hop := func(e atlas.LinkEnd, factor float64) {
 		p50 := 2500 * math.Exp(0.4*rng.NormFloat64()) * factor
 		use := min(0.98, 0.1+0.3*rng.Float64()*math.Sqrt(factor))
 		w.Hops = append(w.Hops, inference.HopStats{
@@ -64,7 +68,7 @@ func mapWindow(m *Map, seed uint64, end time.Time, quiet, hot []int) *sink.Windo
 		w.Reports += 900
 	}
 	for l, link := range m.Links {
-		for k, end := range [2]LinkEnd{link.A, link.B} {
+		for k, end := range [2]atlas.LinkEnd{link.A, link.B} {
 			d := 2*l + k
 			if slices.Contains(quiet, d) {
 				continue
@@ -78,14 +82,14 @@ func mapWindow(m *Map, seed uint64, end time.Time, quiet, hot []int) *sink.Windo
 	}
 	for _, n := range m.Nodes {
 		if n.Tier == "edge" {
-			hop(LinkEnd{n.ID, 1}, 1)
+			hop(leaving(n.ID, 1), 1)
 		}
 	}
 	return sink.NewWindow("here", w, nil)
 }
 
 // mapFindings are a hot hop, a congested link, a node that drops, and a silent exporter.
-func mapFindings(m *Map, now time.Time, hot int) []inference.Finding {
+func mapFindings(m *atlas.Map, now time.Time, hot int) []inference.Finding {
 	end := m.Links[hot/2].A
 	if hot%2 == 1 {
 		end = m.Links[hot/2].B
@@ -103,16 +107,16 @@ func mapFindings(m *Map, now time.Time, hot int) []inference.Finding {
 }
 
 // sceneLoop is a control with probes from edge switches to cores, and some suspects.
-func sceneLoop(m *Map, suspects []int) *LoopView {
-	v := &LoopView{Epoch: 7, Phase: "steady"}
-	end := func(d int) LinkEnd {
+func sceneLoop(m *atlas.Map, suspects []int) *atlas.LoopView {
+	v := &atlas.LoopView{Epoch: 7, Phase: "steady"}
+	end := func(d int) atlas.LinkEnd {
 		if d%2 == 0 {
 			return m.Links[d/2].A
 		}
 		return m.Links[d/2].B
 	}
 	for _, d := range suspects {
-		v.Suspects = append(v.Suspects, LoopSuspect{end(d), 0.83, "latency p99 deviates by 4.2", sceneTime.UnixNano()})
+		v.Suspects = append(v.Suspects, atlas.LoopSuspect{LinkEnd: end(d), Weight: 0.83, Why: "latency p99 deviates by 4.2", Since: sceneTime.UnixNano()})
 	}
 	h := 0 // links from one aggregation switch down, which come right before those up
 	for h < len(m.Links) && m.Nodes[m.Links[h].A.Node-1].Tier == "edge" {
@@ -122,8 +126,8 @@ func sceneLoop(m *Map, suspects []int) *LoopView {
 		if l/h%2 == 1 || l%(4*h) == 2*h+1 { // some links are on no probe
 			continue
 		}
-		v.Probes = append(v.Probes, LoopProbe{
-			ID: fmt.Sprintf("p%d", len(v.Probes)), Links: []LinkEnd{end(2 * l), end(2 * (l + h))},
+		v.Probes = append(v.Probes, atlas.LoopProbe{
+			ID: fmt.Sprintf("p%d", len(v.Probes)), Links: []atlas.LinkEnd{end(2 * l), end(2 * (l + h))},
 			Detailed: slices.Contains(suspects, 2*l) || slices.Contains(suspects, 2*(l+h)),
 		})
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
 // Deps holds the sources of what the page shows and does not know itself. All functions are called from several goroutines.
@@ -33,9 +34,9 @@ type Deps struct {
 
 	// Map gives the network that the map draws. Another network is another pointer; what one points to does not change. Where it is
 	// nil or gives nil, the map draws the links that flows show.
-	Map func() *Map
+	Map func() *atlas.Map
 	// Loop gives what the control of probes does. Where it is nil or gives nil, the map has no layers for it.
-	Loop func() *LoopView
+	Loop func() *atlas.LoopView
 
 	Metrics, Health, Ready http.Handler // at /metrics, /healthz, /readyz; nil answers 404
 }
@@ -99,7 +100,7 @@ type Server struct {
 	findings    findings
 	ring        *ring
 	paths       pathCache
-	atlases     atlasCache
+	atlases     atlas.Cache
 	handler     http.Handler
 	listener    net.Listener
 	stopping    chan struct{} // closed when Serve ends

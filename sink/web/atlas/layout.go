@@ -1,4 +1,4 @@
-package web
+package atlas
 
 import (
 	"cmp"
@@ -7,7 +7,7 @@ import (
 )
 
 // layOut gives the nodes of a map their places and says how. in are the same nodes as out.
-func layOut(in []MapNode, out []mapNode, links []mapLink, index map[uint32]int) string {
+func layOut(in []Node, out []nodeDoc, links []linkDoc, index map[uint32]int) string {
 	tiers, placed := 0, 0
 	spots := map[[2]float64]bool{}
 	for _, n := range in {
@@ -22,12 +22,12 @@ func layOut(in []MapNode, out []mapNode, links []mapLink, index map[uint32]int) 
 	switch {
 	case tiers == len(in) && len(in) > 1:
 		layTiers(out)
-		return layoutTiers
+		return Tiers
 	case 2*placed >= len(in) && len(spots) >= 3:
 		layPlaces(in, out, links, index)
-		return layoutPlaces
+		return Places
 	}
-	return layoutNone
+	return Force
 }
 
 // tierRow is where the tiers of a fabric stand, counted from above.
@@ -35,7 +35,7 @@ var tierRow = map[string]int{"core": 1, "aggregation": 2, "edge": 3}
 
 // layTiers puts the cores above, by planes, and the pods below them side by side, their aggregation switches above their
 // edge switches. A switch is one unit wide.
-func layTiers(nodes []mapNode) {
+func layTiers(nodes []nodeDoc) {
 	type block struct{ rows [4][]int } // nodes by row
 	pods, planes := map[int]*block{}, map[int]*block{}
 	has := [4]bool{}
@@ -112,7 +112,7 @@ func round3(v float64) float64 { return math.Round(v*1000) / 1000 }
 // layPlaces puts nodes where they are on the earth: degrees to the east, narrowed by the cosine of the mean latitude, and
 // degrees to the south. The widest stretch without a node is the edge of the map. Nodes of which it is not known where they
 // are stand amid their neighbours, and those in one place in a spiral around it.
-func layPlaces(in []MapNode, out []mapNode, links []mapLink, index map[uint32]int) {
+func layPlaces(in []Node, out []nodeDoc, links []linkDoc, index map[uint32]int) {
 	x, y, known := make([]float64, len(in)), make([]float64, len(in)), make([]bool, len(in))
 	mean, count := 0.0, 0.0
 	for i, n := range in {
@@ -156,8 +156,8 @@ func unwrap(lon []float64, known []bool) {
 	}
 }
 
-// amid places what is not known at the mean of its neighbours, from neighbour to neighbour, and else at that of all.
-func amid(x, y []float64, known []bool, links []mapLink, index map[uint32]int) {
+// amid places what is not known at the mean of its neighbours, from Neighbour to Neighbour, and else at that of all.
+func amid(x, y []float64, known []bool, links []linkDoc, index map[uint32]int) {
 	beside := make([][]int, len(x))
 	for _, l := range links {
 		a, b := index[l.A], index[l.B]
