@@ -14,6 +14,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/fleet/cross"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -59,7 +60,7 @@ func (p *parts) EncodeWindow(w *sink.Window) []sink.Encoded {
 // collected gives the records that a collector makes of frames.
 func collected(t *testing.T, name string, boot uint64, frames []ingest.Frame) []fleet.Out {
 	t.Helper()
-	p := &parts{pub: fleet.NewPublisher(fleet.PublisherConfig{From: name, Boot: boot, Slicer: inference.NewSlicer(5, 1), Window: int64(time.Second)})}
+	p := &parts{pub: fleet.NewPublisher(fleet.PublisherConfig{From: name, Boot: boot, Slicer: window.NewSlicer(5, 1), Window: int64(time.Second)})}
 	c := newEngine(t, func(p *program) { p.Window = time.Second },
 		Options{Policy: Replay, Seed: 5, Sources: []Source{{Name: "memory", Source: &scripted{frames}}}, Stores: publish(p, "")})
 	if err := run(t, c); err != nil {
@@ -74,7 +75,7 @@ func merged(t *testing.T, records []fleet.Out) (windows []*inference.Window) {
 	shared := cross.DefaultLimits()
 	cfg := fleet.Options{
 		Window: int64(time.Second), Name: "consumer", Cross: &shared,
-		Limits: inference.Limits{Hops: 1e5, Exporters: 1e5, Flows: 1e5, Paths: 1e5, Drops: 1e5, Faults: 1e5, Numbers: 1e5, Arrivals: 1e5},
+		Limits: window.Limits{Hops: 1e5, Exporters: 1e5, Flows: 1e5, Paths: 1e5, Drops: 1e5, Faults: 1e5, Numbers: 1e5, Arrivals: 1e5},
 	}
 	m, err := fleet.NewMerger(cfg)
 	if err != nil {
@@ -101,7 +102,7 @@ func merged(t *testing.T, records []fleet.Out) (windows []*inference.Window) {
 		if e.Closed == nil || len(e.Closed.Bad) > 0 {
 			t.Fatalf("window to %d: %+v", end, e)
 		}
-		w := e.Closed.Partial.Window(inference.Limits{Hops: 1e5, Exporters: 1e5, Flows: 1e5, Paths: 1e5, Drops: 1e5, Faults: 1e5})
+		w := e.Closed.Partial.Window(window.Limits{Hops: 1e5, Exporters: 1e5, Flows: 1e5, Paths: 1e5, Drops: 1e5, Faults: 1e5})
 		windows = append(windows, &w)
 	}
 	return windows

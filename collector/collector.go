@@ -23,8 +23,8 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/ipfix"
-	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -79,7 +79,7 @@ func New(cfg Config, analysis Analysis, opt Options) (_ *Collector, err error) {
 	if opt.Now == nil {
 		opt.Now = timeNow()
 	}
-	places := inference.AdmissionLimits{Hops: analysis.Flows.MaxHops, Flows: analysis.Flows.DailyFlows, Exporters: cfg.Exporters.Tracking.MaxExporters}
+	places := window.AdmissionLimits{Hops: analysis.Flows.MaxHops, Flows: analysis.Flows.DailyFlows, Exporters: cfg.Exporters.Tracking.MaxExporters}
 	c := &Collector{
 		cfg: cfg, opt: opt, log: opt.Log, live: !opt.Policy.CaptureTime, instance: cfg.InstanceName(), boot: rand.Text()[:16],
 		tally:     summary.NewTally(places.Hops, places.Exporters),

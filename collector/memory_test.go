@@ -12,6 +12,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
@@ -77,8 +78,8 @@ func TestMemoryOfHops(t *testing.T) {
 		c.MaxHops, c.MemoryBytes, c.TopFlows = room, 4<<20, 10
 		before := heap()
 		s := shard.New(c, 1)
-		totals := inference.NewTotals(room)
-		var merged inference.Partial
+		totals := window.NewTotals(room)
+		var merged window.Partial
 		var batch decode.Batch
 		for w := range 4 {
 			for i := range 40 * room {

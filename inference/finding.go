@@ -29,7 +29,7 @@ type Finding struct {
 	HWID     uint8
 	Nameless bool  // the reports of the exporter name no node
 	Reason   uint8 // drop reason, for PacketDrops
-	Folded   bool  // the node has no series of its own, see [Admission]
+	Folded   bool  // the node has no series of its own, see window.Admission
 
 	Statistic string  // what Value is, such as "p99 latency"; empty where the kind says all
 	Value     float64 // what was seen, in the unit that Text names

@@ -89,7 +89,7 @@ func (k HopKey) Compare(o HopKey) int {
 
 // Compare orders exporters by address, node and hardware id, those of the node with the id 0 behind all others.
 func (k ExporterKey) Compare(o ExporterKey) int {
-	if c := compareBools(k.ofNode0(), o.ofNode0()); c != 0 {
+	if c := compareBools(k.OfNode0(), o.OfNode0()); c != 0 {
 		return c
 	}
 	if c := bytes.Compare(k.Addr[:], o.Addr[:]); c != 0 {
@@ -98,8 +98,8 @@ func (k ExporterKey) Compare(o ExporterKey) int {
 	return cmp.Or(cmp.Compare(k.Node, o.Node), cmp.Compare(k.HWID, o.HWID), compareBools(k.Nameless, o.Nameless))
 }
 
-// ofNode0 reports whether the reports of an address name the node with the id 0.
-func (k ExporterKey) ofNode0() bool { return k.Node == 0 && !k.Nameless && k.Addr != decode.Addr{} }
+// OfNode0 reports whether the reports of an address name the node with the id 0.
+func (k ExporterKey) OfNode0() bool { return k.Node == 0 && !k.Nameless && k.Addr != decode.Addr{} }
 
 // node0 stands in states for the node with the id 0, where 0 is none.
 const node0 = 1 << 32
@@ -115,7 +115,7 @@ func NodeNumber(node uint32) uint64 {
 // NodeNumber returns the node as states hold it: 0 where none is named, as it always was, and 2³² for the node with the id 0, which
 // earlier versions did not distinguish.
 func (k ExporterKey) NodeNumber() uint64 {
-	if k.ofNode0() {
+	if k.OfNode0() {
 		return node0
 	}
 	return uint64(k.Node)
@@ -246,4 +246,15 @@ func (f *Finding) CauseText() string {
 		return ""
 	}
 	return FormatID(f.Cause)
+}
+
+// compareBools orders false before true.
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
 }

@@ -76,7 +76,7 @@ type FlowStats struct {
 	PathID  uint64 // hash of the hops' nodes and interfaces; 0 while no path is known
 	Changes uint32 // of the path, since the flow was first seen
 	Partial bool   // hops are missing: stacks of the flow are cut, or nodes were refused
-	Folded  bool   // the flow has no series of its own, see [Admission]
+	Folded  bool   // the flow has no series of its own, see window.Admission
 	Last    int64  // time of the last report
 	Hops    []FlowHop
 	Sights  []FlowSight // in a window: of nodes that sample packets or export flow records, at most [MostSights], those with most packets first

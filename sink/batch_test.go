@@ -59,8 +59,8 @@ func (s *shop) Write(_ context.Context, b *Batch) error {
 	return &PermanentError{Err: errors.New(bad.Reason), Rejected: len(points), Refused: []Refusal{bad}}
 }
 
-// window is a batch of points with times from..from+n, of three series, that stands for n reports.
-func window(from, n int64) *Batch {
+// windowOf is a batch of points with times from..from+n, of three series, that stands for n reports.
+func windowOf(from, n int64) *Batch {
 	b := &Batch{Reports: uint64(n)}
 	for i := from; i < from+n; i++ {
 		b.Points = append(b.Points, Point{Measurement: []string{"hop", "flow", "exporter"}[i%3], Time: i,
@@ -147,7 +147,7 @@ func TestReportsOfRefusedPoints(t *testing.T) {
 					}
 				}
 				q, tally, dead := openQueue(t, s, dir, nil)
-				putAll(t, q, tally, window(0, 300))
+				putAll(t, q, tally, windowOf(0, 300))
 				time.Sleep(10 * time.Second)
 				if restart {
 					closeQueue(t, q)
@@ -157,12 +157,12 @@ func TestReportsOfRefusedPoints(t *testing.T) {
 					s.away = nil
 					q, tally, _ = openQueue(t, s, dir, nil)
 				}
-				putAll(t, q, tally, window(1000, 300))
+				putAll(t, q, tally, windowOf(1000, 300))
 				time.Sleep(time.Second)
 				if st := q.Stats(); !st.Rejecting || st.LastRefusal.Points != 1 || st.LastRefusal.Reason != "we do not sell this" {
 					t.Errorf("Stats = %+v", st)
 				}
-				putAll(t, q, tally, window(2000, 3), window(3000, 3))
+				putAll(t, q, tally, windowOf(2000, 3), windowOf(3000, 3))
 				time.Sleep(time.Second)
 				if q.Stats().Rejecting {
 					t.Error("still rejecting after three good batches")
@@ -197,9 +197,9 @@ func TestReportsOfDroppedRecords(t *testing.T) {
 		hold := make(chan struct{})
 		s := &shop{has: map[int64]string{}, away: func() error { <-hold; return nil }}
 		q, tally, _ := openQueue(t, s, dir, func(c *QueueConfig, _ *spool.Config) { c.MaxBatches = 2 })
-		big := window(0, 3*recordPoints) // three records without a spool, many with one
+		big := windowOf(0, 3*recordPoints) // three records without a spool, many with one
 		s.refuse = func(*Point) bool { return false }
-		putAll(t, q, tally, window(100_000, 3))
+		putAll(t, q, tally, windowOf(100_000, 3))
 		synctest.Wait() // it is being written
 		putAll(t, q, tally, big)
 		close(hold)
@@ -225,7 +225,7 @@ func TestReportsOfDamagedRecords(t *testing.T) {
 func damagedRecords(t *testing.T, dir string) {
 	down := &shop{has: map[int64]string{}, away: func() error { return errors.New("closed") }}
 	q, tally, _ := openQueue(t, down, dir, nil)
-	putAll(t, q, tally, window(0, 300), window(1000, 300))
+	putAll(t, q, tally, windowOf(0, 300), windowOf(1000, 300))
 	synctest.Wait() // all of it is on disk
 	closeQueue(t, q)
 	records := tally.PointsAt(OnDisk)
@@ -260,9 +260,9 @@ func TestReportsOfPointsWithoutForm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &picky{shop{has: map[int64]string{}}}
 		q, tally, _ := openQueue(t, s, "", nil)
-		b := window(0, 9)
+		b := windowOf(0, 9)
 		b.Points[4].Measurement = ""
-		putAll(t, q, tally, b, window(100, 9))
+		putAll(t, q, tally, b, windowOf(100, 9))
 		closeQueue(t, q)
 		settled(t, tally, map[Stage]int64{Stored: 9, DroppedEncoding: 9}, map[Stage]int64{Stored: 17, DroppedEncoding: 1})
 		if p := tally.Points(); p.Series["flow"].Stored != p.Series["flow"].Made || p.Series[""].Stored != 0 || p.Series[""].Made != 1 {
@@ -337,14 +337,14 @@ func TestAccountsHold(t *testing.T) {
 					if r.IntN(10) == 0 {
 						n = int64(r.IntN(2000))
 					}
-					b := window(at, n)
+					b := windowOf(at, n)
 					b.Reports = uint64(1 + n)
 					at += n
 					windows = append(windows, b)
 					var beside sync.WaitGroup
 					for range r.IntN(3) { // others put records of their own at the same time
 						n := int64(1 + r.IntN(60))
-						e := window(at, n)
+						e := windowOf(at, n)
 						e.Reports = uint64(1 + n)
 						at += n
 						windows = append(windows, e)

@@ -34,10 +34,10 @@ func TestPutEncodedBesidePut(t *testing.T) {
 		for c := range int64(callers) {
 			all.Go(func() {
 				for n := range int64(each) {
-					b := window(c*1_000_000+5*n, 5)
+					b := windowOf(c*1_000_000+5*n, 5)
 					tally.Receive(b.Reports)
 					if c == 0 {
-						b = window(c*1_000_000+1000*n, 1000) // several records behind a spool
+						b = windowOf(c*1_000_000+1000*n, 1000) // several records behind a spool
 						tally.Receive(1000 - 5)
 						if err := q.Put(t.Context(), b); err != nil {
 							t.Error(err)
@@ -118,7 +118,7 @@ func TestPutEncodedSurvives(t *testing.T) {
 		s := &shop{has: map[int64]string{}, away: func() error { return errors.New("closed") }}
 		q, tally, _ := openQueue(t, s, dir, nil)
 		tally.Receive(7)
-		if err := q.PutEncoded(t.Context(), encodedOf(window(0, 7))); err != nil {
+		if err := q.PutEncoded(t.Context(), encodedOf(windowOf(0, 7))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
@@ -142,7 +142,7 @@ func TestPutEncodedFull(t *testing.T) {
 		q, tally, _ := openQueue(t, s, "", func(c *QueueConfig, _ *spool.Config) { c.MaxBatches = 2 })
 		for n := range int64(5) {
 			tally.Receive(3)
-			if err := q.PutEncoded(t.Context(), encodedOf(window(10*n, 3))); err != nil {
+			if err := q.PutEncoded(t.Context(), encodedOf(windowOf(10*n, 3))); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -150,7 +150,7 @@ func TestPutEncodedFull(t *testing.T) {
 		close(hold)
 		closeQueue(t, q)
 		tally.Receive(3)
-		if err := q.PutEncoded(t.Context(), encodedOf(window(100, 3))); !errors.Is(err, ErrClosed) {
+		if err := q.PutEncoded(t.Context(), encodedOf(windowOf(100, 3))); !errors.Is(err, ErrClosed) {
 			t.Error(err)
 		}
 		settled(t, tally, map[Stage]int64{Stored: 9, DroppedMemory: 9}, map[Stage]int64{Stored: 9, DroppedMemory: 9})
@@ -178,12 +178,12 @@ func TestSettled(t *testing.T) {
 		mark("a") // nothing came yet
 		check("atrue")
 		ctx := t.Context()
-		_ = q.Put(ctx, window(0, 3))
+		_ = q.Put(ctx, windowOf(0, 3))
 		mark("b")
-		_ = q.PutEncoded(ctx, encodedOf(window(10, 9)))
+		_ = q.PutEncoded(ctx, encodedOf(windowOf(10, 9)))
 		mark("c")
 		mark("d")
-		_ = q.Put(ctx, window(20, 2*recordPoints)) // two records
+		_ = q.Put(ctx, windowOf(20, 2*recordPoints)) // two records
 		mark("e")
 		check("atrue")
 		open <- errors.New("not now")
@@ -215,7 +215,7 @@ func TestSettledAfterDrop(t *testing.T) {
 					if how == "closed" && n == 2 {
 						break
 					}
-					_ = q.Put(t.Context(), window(10*n, 3))
+					_ = q.Put(t.Context(), windowOf(10*n, 3))
 					synctest.Wait()
 					_ = q.Settled(func(ok bool) { told = append(told, fmt.Sprintf("%d%t", n, ok)) })
 				}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // Window is a window that has ended, with the findings that started, became more severe or ended with it. It is what every sink
@@ -28,7 +29,7 @@ type Window struct {
 	Run      *Run        // the run that the window is from, in a point of its own; nil makes none
 
 	// Partial is the summary that the window was made of, for a [WindowEncoder]; nil outside of its call.
-	Partial *inference.Partial
+	Partial *window.Partial
 
 	once   sync.Once
 	points []Point

@@ -12,6 +12,7 @@ import (
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/p4/emu"
 )
 
@@ -21,9 +22,9 @@ type pipeline struct {
 	decoder   *demux.Decoder
 	tracker   *sequence.Tracker
 	state     *shard.State
-	limits    inference.Limits
+	limits    window.Limits
 	batch     decode.Batch
-	partial   inference.Partial
+	partial   window.Partial
 	exporters []inference.ExporterStats
 	reports   uint64
 }

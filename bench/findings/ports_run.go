@@ -51,7 +51,7 @@ func (p *port) window(count int, f *portFault) detect.Window {
 		}
 		v[i] = math.Round(v[i])
 	}
-	return window(count, v)
+	return windowOf(count, v)
 }
 
 // watched is a port and the detector that follows it.

@@ -258,10 +258,10 @@ func (s *series) Next(f *Fault) detect.Window {
 	for i := range v {
 		v[i] = math.Round(v[i])
 	}
-	return window(count, v)
+	return windowOf(count, v)
 }
 
-// window is one of some quantiles.
-func window(count int, v [len(ranks)]float64) detect.Window {
+// windowOf is a window of some quantiles.
+func windowOf(count int, v [len(ranks)]float64) detect.Window {
 	return detect.Window{Count: uint64(count), Low: v[0], HasLow: true, P50: v[1], P90: v[2], P99: v[3]}
 }

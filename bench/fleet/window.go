@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/bench/pipeline"
-	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // windowConfig says what a window of each collector is like.
@@ -47,11 +47,11 @@ func Window(cfg windowConfig) (r WindowResult, err error) {
 	base.Reports = cfg.Reports
 	base.Shard.TopFlows = shard.DefaultConfig().TopFlows
 	const seed = 1
-	slicer := inference.NewSlicer(seed, cfg.Slices)
+	slicer := window.NewSlicer(seed, cfg.Slices)
 	length := int64(cfg.Length)
 	end := fleet.Label(1, length)
 
-	var partials []*inference.Partial
+	var partials []*window.Partial
 	logs := make([][]fleet.Record, cfg.Slices)
 	r.Collectors = cfg.Collectors
 	for i := range cfg.Collectors {
@@ -88,7 +88,7 @@ func Window(cfg windowConfig) (r WindowResult, err error) {
 		}
 	}
 
-	var merged inference.Partial
+	var merged window.Partial
 	r.MergedInMemory = timed(cfg.Rounds, func() {
 		merged.Reset()
 		for _, p := range partials {
@@ -114,8 +114,8 @@ func Window(cfg windowConfig) (r WindowResult, err error) {
 type mergedWindow struct{ hops, bytes int }
 
 // round lets mergers read the records of all collectors, and an assembler what they made of them.
-func round(cfg *windowConfig, logs [][]fleet.Record, limits inference.Limits, end int64) (merge, assemble time.Duration, w mergedWindow, err error) {
-	codec := fleet.NewCodec(0, inference.Limits{})
+func round(cfg *windowConfig, logs [][]fleet.Record, limits window.Limits, end int64) (merge, assemble time.Duration, w mergedWindow, err error) {
+	codec := fleet.NewCodec(0, window.Limits{})
 	a, err := fleet.NewAssembler(fleet.Options{Slices: cfg.Slices, Window: int64(cfg.Length), Limits: wide(limits)})
 	if err != nil {
 		return 0, 0, w, err
@@ -171,7 +171,7 @@ func round(cfg *windowConfig, logs [][]fleet.Record, limits inference.Limits, en
 	return merge, time.Since(start), w, nil
 }
 
-func wide(l inference.Limits) inference.Limits {
+func wide(l window.Limits) window.Limits {
 	l.Hops, l.Exporters, l.Flows = 1<<16, 1<<16, 1<<16
 	return l
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
@@ -124,9 +125,9 @@ type run struct {
 	detector  *events.Detector
 	ring      []byte
 	reports   decode.LazyBatch
-	partial   inference.Partial
+	partial   window.Partial
 	exporters []inference.ExporterStats
-	limits    inference.Limits
+	limits    window.Limits
 	src       decode.Addr
 	batches   logcode.Histogram // 1/16 ns a report
 	res       Result

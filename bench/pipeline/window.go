@@ -1,9 +1,11 @@
 package pipeline
 
-import "github.com/hopscope/hopscope/inference"
+import (
+	"github.com/hopscope/hopscope/inference/window"
+)
 
 // Window returns what one collector sees of a window of cfg.Reports reports, and what each of its flows and hops is.
-func Window(cfg Config) (*inference.Partial, error) {
+func Window(cfg Config) (*window.Partial, error) {
 	p, err := newRun(cfg)
 	if err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/fleet/roster"
+	"github.com/hopscope/hopscope/inference/window"
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/sink"
@@ -31,7 +32,7 @@ type consoleTest struct {
 	t      *testing.T
 	broker *kafkatest.Broker
 	client *brokers.Client
-	slicer inference.Slicer
+	slicer window.Slicer
 	codec  *fleet.Codec
 	first  int64 // label of window 0
 }
@@ -236,11 +237,11 @@ var testFlow = decode.FlowKey{
 }
 
 // partial is what the collectors of the fleet saw of window i: 5 hops that n reports passed each.
-func (c *consoleTest) partial(i int, n uint64) *inference.Partial {
-	p := &inference.Partial{}
+func (c *consoleTest) partial(i int, n uint64) *window.Partial {
+	p := &window.Partial{}
 	p.Span(c.label(i-1), c.label(i))
 	p.Reports, p.FlowCount = n, 1
-	f := inference.FlowPart{Key: testFlow, Packets: n, Last: c.label(i) - 1}
+	f := window.FlowPart{Key: testFlow, Packets: n, Last: c.label(i) - 1}
 	for node := range uint32(5) {
 		k := inference.HopKey{Node: node + 1, EgressIf: 2}
 		h := p.Hop(k)
@@ -248,7 +249,7 @@ func (c *consoleTest) partial(i int, n uint64) *inference.Partial {
 			h.Latency.AddValue(uint64(1000 * (node + 1)))
 		}
 		f.Path = append(f.Path, k)
-		s := inference.HopSketch{HopKey: k}
+		s := window.HopSketch{HopKey: k}
 		s.Latency.AddValue(uint64(1000 * (node + 1)))
 		f.Hops = append(f.Hops, s)
 	}
@@ -261,9 +262,9 @@ func (c *consoleTest) partial(i int, n uint64) *inference.Partial {
 // slice makes the record of one slice of a window.
 func (c *consoleTest) slice(i, slice int, n, revision uint64, missing ...string) fleet.Out {
 	c.t.Helper()
-	var parts []*inference.Partial
+	var parts []*window.Partial
 	for range testSlices {
-		parts = append(parts, &inference.Partial{})
+		parts = append(parts, &window.Partial{})
 	}
 	c.partial(i, n).Split(&c.slicer, parts)
 	out, err := fleet.EncodeSlice(nil, c.codec, "store-1", slice, &fleet.Merged{
@@ -281,7 +282,7 @@ func (c *consoleTest) window(i int, n uint64, findings []inference.Finding, miss
 	for slice := range testSlices {
 		c.out(c.slice(i, slice, n, 0, missing...))
 	}
-	w := c.partial(i, n).Window(inference.Limits{Flows: 10})
+	w := c.partial(i, n).Window(window.Limits{Flows: 10})
 	for k := range w.Hops {
 		w.Hops[k].Learning = c.learning(i, w.Hops[k].HopKey)
 	}
@@ -301,7 +302,7 @@ func TestConsole(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	c := &consoleTest{t: t, broker: broker, client: client, slicer: inference.NewSlicer(1, testSlices), codec: fleet.NewCodec(0, inference.Limits{})}
+	c := &consoleTest{t: t, broker: broker, client: client, slicer: window.NewSlicer(1, testSlices), codec: fleet.NewCodec(0, window.Limits{})}
 	c.first = fleet.Label(time.Now().Add(-time.Minute).UnixNano(), int64(testWindow))
 
 	// Without topics the page says what to do.

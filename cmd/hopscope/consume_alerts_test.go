@@ -16,6 +16,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // alertFleet is a fleet on a real broker with consumers that send alerts to one receiver. Its windows are of the recent past,
@@ -107,7 +108,7 @@ func (f *alertFleet) pass(n int) {
 	for range n {
 		f.windows++
 		end := f.start + int64(f.windows)*1e9
-		f.sendWith(0, end, func(p *inference.Partial) {
+		f.sendWith(0, end, func(p *window.Partial) {
 			for _, node := range f.drops {
 				p.AddDrops(&inference.DropStats{Node: node, Reason: 4, Count: 9, Last: end - 5})
 			}

@@ -13,11 +13,11 @@ import (
 	"github.com/hopscope/hopscope/collector"
 	consumers "github.com/hopscope/hopscope/collector/fleet"
 	"github.com/hopscope/hopscope/collector/inventory"
-	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/fleet/cross"
 	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/inference/window"
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/p4/pintplan"
 	"github.com/hopscope/hopscope/sink"
@@ -117,11 +117,11 @@ func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *c
 	opt.Now = wallClock
 	opt.ID, opt.Params, opt.Kafka, opt.Group, opt.Stores = c.id, c.params, c.kafka, c.group, c.stores
 	opt.Limits = cfg.Flows.Limits()
-	opt.Admission = inference.AdmissionLimits{Hops: cfg.Flows.MaxHops, Flows: cfg.Flows.DailyFlows, Exporters: max(cfg.Exporters.Tracking.MaxExporters, 1<<16)}
+	opt.Admission = window.AdmissionLimits{Hops: cfg.Flows.MaxHops, Flows: cfg.Flows.DailyFlows, Exporters: max(cfg.Exporters.Tracking.MaxExporters, 1<<16)}
 	opt.Events, opt.Alerts = cfg.Events, cfg.Alerts
 	opt.Cross = crossLimits(cfg)
 	opt.Rows = kafkasink.HopRows
-	opt.Slicer = inference.NewSlicer(seed, c.params.Slices)
+	opt.Slicer = window.NewSlicer(seed, c.params.Slices)
 	opt.Shard = func() (*shard.State, error) {
 		return collector.NewShard(&cfg.Analysis, collector.Options{Seed: seed, LoadNetwork: loadNetwork, LoadPlan: pintplan.ReadFile, Sites: cfg.Exporters.Sites, Ways: allowed, Log: opt.Log}, c.params.Slices)
 	}

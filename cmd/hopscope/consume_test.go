@@ -21,6 +21,7 @@ import (
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/ingest"
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/internal/influxtest"
@@ -38,7 +39,7 @@ type fleetTest struct {
 	window time.Duration
 	seed   string // file
 	pubs   []*fleet.Publisher
-	seen   map[int64]*inference.Partial
+	seen   map[int64]*window.Partial
 	labels []int64
 }
 
@@ -52,7 +53,7 @@ func newFleetTest(t *testing.T) *fleetTest {
 func newBareFleet(t *testing.T) *fleetTest {
 	f := &fleetTest{
 		t: t, broker: kafkatest.Start(t, kafkatest.Options{}), window: time.Second,
-		seed: filepath.Join(t.TempDir(), "seed"), seen: map[int64]*inference.Partial{},
+		seed: filepath.Join(t.TempDir(), "seed"), seen: map[int64]*window.Partial{},
 	}
 	if err := os.WriteFile(f.seed, []byte("a seed of tests, long enough"), 0o600); err != nil {
 		t.Fatal(err)
@@ -81,7 +82,7 @@ func newBareFleet(t *testing.T) *fleetTest {
 	f.log = brokers.NewLog(f.broker.Client(), logCfg)
 	for i := range 2 {
 		f.pubs = append(f.pubs, fleet.NewPublisher(fleet.PublisherConfig{
-			From: fmt.Sprint("collector-", i), Boot: uint64(9 + i), Slicer: inference.NewSlicer(seed, conf.Slices), Window: int64(f.window),
+			From: fmt.Sprint("collector-", i), Boot: uint64(9 + i), Slicer: window.NewSlicer(seed, conf.Slices), Window: int64(f.window),
 		}))
 	}
 	return f
@@ -102,13 +103,13 @@ log: {format: json, level: %s}
 // send has a collector send a window, of which only it sees its flows and its exporter, and of which all see the hops.
 func (f *fleetTest) send(i int, end int64) {
 	f.t.Helper()
-	f.sendWith(i, end, func(*inference.Partial) {})
+	f.sendWith(i, end, func(*window.Partial) {})
 }
 
 // sendWith has it send what add adds besides.
-func (f *fleetTest) sendWith(i int, end int64, add func(*inference.Partial)) {
+func (f *fleetTest) sendWith(i int, end int64, add func(*window.Partial)) {
 	f.t.Helper()
-	p := &inference.Partial{}
+	p := &window.Partial{}
 	p.Span(end-int64(f.window), end)
 	for n := range 30 {
 		h := p.Hop(inference.HopKey{Node: uint32(1 + n), EgressIf: 2})
@@ -119,7 +120,7 @@ func (f *fleetTest) sendWith(i int, end int64, add func(*inference.Partial)) {
 		}
 	}
 	for n := range 5 {
-		flow := inference.FlowPart{
+		flow := window.FlowPart{
 			Key: decode.FlowKey{SrcPort: uint16(100*i + n), DstPort: 80, Proto: 6, IPVersion: 4}, Packets: uint64(2 + n), PathID: 5, Last: end - 1,
 			Path: []inference.HopKey{{Node: uint32(1 + n), EgressIf: 2}},
 		}
@@ -132,7 +133,7 @@ func (f *fleetTest) sendWith(i int, end int64, add func(*inference.Partial)) {
 	}})
 	add(p)
 	if f.seen[end] == nil {
-		f.seen[end] = &inference.Partial{}
+		f.seen[end] = &window.Partial{}
 		f.labels = append(f.labels, end)
 	}
 	f.seen[end].Merge(p)

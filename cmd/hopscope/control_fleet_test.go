@@ -18,6 +18,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/ingest"
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/internal/kafkatest"
@@ -90,7 +91,7 @@ func TestControlFleet(t *testing.T) {
 	}
 	end := fleet.Label(time.Now().UnixNano(), int64(time.Second))
 	w := inference.Window{Start: end - int64(time.Second), End: end}
-	whole, err := fleet.EncodeWhole(fleet.NewCodec(0, inference.Limits{}), "store-1", fleet.NewDocument("lab", &fleet.Assembled{Start: w.Start, End: w.End}, &w, ask.OpenFindings(answers)))
+	whole, err := fleet.EncodeWhole(fleet.NewCodec(0, window.Limits{}), "store-1", fleet.NewDocument("lab", &fleet.Assembled{Start: w.Start, End: w.End}, &w, ask.OpenFindings(answers)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // record is the record number seq of a run of a collector, of which each has 10 reports.
@@ -96,7 +97,7 @@ func TestBooksRecovered(t *testing.T) {
 func TestBooksDown(t *testing.T) {
 	b := newBooks()
 	merged := func(end int64, revision, down uint64) {
-		m := &fleet.Merged{End: end, Revision: revision, Partial: &inference.Partial{}}
+		m := &fleet.Merged{End: end, Revision: revision, Partial: &window.Partial{}}
 		m.Partial.AddExporters([]inference.ExporterStats{{ExporterKey: inference.ExporterKey{Node: 1}, Down: down}})
 		b.missed(m, end-100)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/notify"
@@ -47,14 +48,14 @@ type Options struct {
 	Kafka  ingest.Log
 	Group  ingest.Group
 
-	Stores    []stores.Store   // their spools are not used: Kafka has everything until they have it
-	Limits    inference.Limits // of a window that is published
-	Admission inference.AdmissionLimits
+	Stores    []stores.Store // their spools are not used: Kafka has everything until they have it
+	Limits    window.Limits  // of a window that is published
+	Admission window.AdmissionLimits
 	Events    events.Config
 
 	// Slicer is that of the fleet, and Shard makes what counts the reports of one partition of reports. Both are needed where
 	// Topics.Reports is not empty.
-	Slicer inference.Slicer
+	Slicer window.Slicer
 	Shard  func() (*shard.State, error)
 
 	// Cross bounds what corrects exporters and flows that reach several collectors, for a slice; nil corrects nothing.
@@ -62,7 +63,7 @@ type Options struct {
 	// Expected gives the collectors that the roster names. Several goroutines call it. nil knows of none but those that are heard.
 	Expected func() []fleet.Expected
 	// Rows makes rows of a merged slice that any reader understands, for topic series; nil makes nothing.
-	Rows func(p *inference.Partial, start, end int64, revision uint64) ([]byte, error)
+	Rows func(p *window.Partial, start, end int64, revision uint64) ([]byte, error)
 	// Redraw notifies a collector that its run is there twice. It returns at once. nil notifies none.
 	Redraw func(collector string, boot uint64)
 
@@ -80,7 +81,7 @@ type Consumer struct {
 	opt    Options
 	log    *slog.Logger
 	boot   uint64
-	limits inference.Limits // of records that are read
+	limits window.Limits // of records that are read
 	series *stores.Set
 	// receivers of alerts get what follows from the findings of the whole fleet; alerting is nil without any.
 	receivers *stores.Set
@@ -211,7 +212,7 @@ func New(cfg Config, opt Options) (*Consumer, error) {
 	c := &Consumer{
 		cfg: cfg, opt: opt, log: opt.Log, boot: binary.LittleEndian.Uint64(seed[:]), start: opt.Now(),
 		// Of a record: no collector has more, and a value of more bytes is refused before.
-		limits: inference.Limits{
+		limits: window.Limits{
 			Hops: 1 << 17, Exporters: 1 << 17, Flows: 1 << 17, Paths: 1 << 20, Drops: 1 << 20, Faults: 1 << 20, Numbers: 1 << 18, Arrivals: 1 << 20, Deviations: 1 << 18,
 			Losses: 1 << 18,
 		},
@@ -304,7 +305,7 @@ func (c *Consumer) Assigned(g *ingest.Generation) {
 				tenure: t, c: c, topic: topic, kind: kind, partition: n, store: c.statePartition(kind, n), status: st, done: make(chan struct{}),
 			}
 			w.keep = &checkpoints{
-				log: c.opt.Kafka, topic: c.opt.Topics.State, partition: w.store, name: c.opt.ID, boot: c.boot, codec: fleet.NewCodec(checkpointBytes, inference.Limits{}),
+				log: c.opt.Kafka, topic: c.opt.Topics.State, partition: w.store, name: c.opt.ID, boot: c.boot, codec: fleet.NewCodec(checkpointBytes, window.Limits{}),
 			}
 			c.workers = append(c.workers, w)
 			go w.run()

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/ingest"
 )
 
@@ -469,8 +469,8 @@ func TestFarAhead(t *testing.T) {
 	w.window(0)
 	w.written(0)
 	far := w.label(100_000)
-	evil := fleet.NewPublisher(fleet.PublisherConfig{From: "evil", Boot: 666, Slicer: inference.NewSlicer(testSeed, testSlices), Window: int64(testWindow)})
-	out, err := evil.Window(nil, &inference.Partial{}, far, nil, 0)
+	evil := fleet.NewPublisher(fleet.PublisherConfig{From: "evil", Boot: 666, Slicer: window.NewSlicer(testSeed, testSlices), Window: int64(testWindow)})
+	out, err := evil.Window(nil, &window.Partial{}, far, nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/internal/kafkatest"
@@ -98,7 +99,7 @@ type world struct {
 	start  int64 // of the first window
 	names  []string
 	pubs   map[string]*fleet.Publisher
-	seen   map[int64]*inference.Partial // what one process would have seen, by label
+	seen   map[int64]*window.Partial // what one process would have seen, by label
 	labels []int64
 	rng    *rand.Rand
 
@@ -131,7 +132,7 @@ func newWorld(t *testing.T, collectors int) *world {
 	b := kafkatest.Shared(t)
 	w := &world{
 		t: t, b: b, topics: Topics{Windows: b.Prefix + "windows", Series: b.Prefix + "series", State: b.Prefix + "state"},
-		store: &memory{points: map[string]string{}}, pubs: map[string]*fleet.Publisher{}, seen: map[int64]*inference.Partial{},
+		store: &memory{points: map[string]string{}}, pubs: map[string]*fleet.Publisher{}, seen: map[int64]*window.Partial{},
 		rng: rand.New(rand.NewPCG(1, 2)), session: 1500 * time.Millisecond, drain: 2 * time.Second,
 	}
 	b.CreateTopic(w.topics.Windows, testSlices)
@@ -143,7 +144,7 @@ func newWorld(t *testing.T, collectors int) *world {
 	for i := range collectors {
 		name := fmt.Sprint("c", i)
 		w.names = append(w.names, name)
-		w.pubs[name] = fleet.NewPublisher(fleet.PublisherConfig{From: name, Boot: uint64(100 + i), Slicer: inference.NewSlicer(testSeed, testSlices), Window: int64(testWindow)})
+		w.pubs[name] = fleet.NewPublisher(fleet.PublisherConfig{From: name, Boot: uint64(100 + i), Slicer: window.NewSlicer(testSeed, testSlices), Window: int64(testWindow)})
 	}
 	w.start = time.Now().Add(-time.Hour).Truncate(testWindow).UnixNano()
 	w.base, w.set = w.start, time.Now()
@@ -153,9 +154,9 @@ func newWorld(t *testing.T, collectors int) *world {
 func (w *world) label(n int) int64 { return w.start + int64(n+1)*int64(testWindow) }
 
 // part is what a collector saw of a window.
-func (w *world) part(collector, n int) *inference.Partial {
+func (w *world) part(collector, n int) *window.Partial {
 	end := w.label(n)
-	p := &inference.Partial{}
+	p := &window.Partial{}
 	p.Span(end-int64(testWindow), end)
 	for i := range 20 {
 		h := p.Hop(inference.HopKey{Node: uint32(1 + i), EgressIf: 3})
@@ -166,7 +167,7 @@ func (w *world) part(collector, n int) *inference.Partial {
 	}
 	for i := range 6 {
 		k := decode.FlowKey{SrcPort: uint16(1000*collector + i), DstPort: 80, Proto: 6, IPVersion: 4}
-		f := inference.FlowPart{Key: k, Packets: uint64(1 + w.rng.IntN(9)), PathID: 7, Last: end - int64(i) - 1, Path: []inference.HopKey{{Node: uint32(i + 1), EgressIf: 3}, {Node: uint32(i), EgressIf: 4}}}
+		f := window.FlowPart{Key: k, Packets: uint64(1 + w.rng.IntN(9)), PathID: 7, Last: end - int64(i) - 1, Path: []inference.HopKey{{Node: uint32(i + 1), EgressIf: 3}, {Node: uint32(i), EgressIf: 4}}}
 		f.Hop(f.Path[0]).Latency.AddValue(uint64(100 + i))
 		p.AddFlow(&f)
 		p.FlowCount++
@@ -189,7 +190,7 @@ func (w *world) make(name string, n int) []fleet.Out {
 	end := w.label(n)
 	all := w.seen[end]
 	if all == nil {
-		all = &inference.Partial{}
+		all = &window.Partial{}
 		w.seen[end] = all
 		w.labels = append(w.labels, end)
 		slices.Sort(w.labels)
@@ -219,16 +220,16 @@ func (w *world) window(n int) {
 	w.at(n)
 }
 
-func testAnalysis() (inference.Limits, inference.AdmissionLimits, events.Config) {
+func testAnalysis() (window.Limits, window.AdmissionLimits, events.Config) {
 	flows := shard.DefaultConfig()
 	ev := events.DefaultConfig()
-	return flows.Limits(), inference.AdmissionLimits{Hops: flows.MaxHops, Flows: flows.DailyFlows, Exporters: 1 << 16}, ev
+	return flows.Limits(), window.AdmissionLimits{Hops: flows.MaxHops, Flows: flows.DailyFlows, Exporters: 1 << 16}, ev
 }
 
 // want is what one process writes.
 func (w *world) want() map[string]string {
 	limits, admission, cfg := testAnalysis()
-	d, a := events.New(cfg), inference.NewAdmission(admission)
+	d, a := events.New(cfg), window.NewAdmission(admission)
 	out := map[string]string{}
 	for _, end := range w.labels {
 		p := w.seen[end]
@@ -480,7 +481,7 @@ func TestConsume(t *testing.T) {
 		if err != nil || h.Kind != fleet.Whole {
 			continue
 		}
-		d, err := fleet.DecodeWhole(fleet.NewCodec(0, inference.Limits{}), m.Value)
+		d, err := fleet.DecodeWhole(fleet.NewCodec(0, window.Limits{}), m.Value)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/state"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -23,7 +24,7 @@ type ownerTask struct {
 	w         *worker
 	assembler *fleet.Assembler
 	codec     *fleet.Codec
-	admission *inference.Admission
+	admission *window.Admission
 	detector  *events.Detector
 	teller    inventory.Teller
 	told      int64
@@ -41,7 +42,7 @@ const silence = 5 * time.Minute
 
 func (c *Consumer) newOwner(w *worker) (*ownerTask, error) {
 	t := &ownerTask{
-		w: w, codec: fleet.NewCodec(0, c.limits), admission: inference.NewAdmission(c.opt.Admission), detector: events.New(c.opt.Events),
+		w: w, codec: fleet.NewCodec(0, c.limits), admission: window.NewAdmission(c.opt.Admission), detector: events.New(c.opt.Events),
 	}
 	if c.alerting != nil {
 		if err := c.alerting.Reset(); err != nil {

@@ -12,10 +12,10 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/arrow"
-	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // rawTask counts reports that came one by one: a partition of topic reports. What it makes of a window it sends to topic
@@ -152,7 +152,7 @@ func stateFor(list []fleet.Statement, run fleet.Source, reports []*decode.Report
 	for _, r := range reports {
 		tracker.Observe(r)
 	}
-	seen := &inference.Partial{}
+	seen := &window.Partial{}
 	stats := tracker.Cut(nil, end)
 	for i := range stats { // of the exporter's numbers, others are in other partitions
 		e := &stats[i]
@@ -206,7 +206,7 @@ func (t *rawTask) tell(ctx context.Context, end int64, first int, inOrder, some 
 	t.state.Update(t.batch.Reports)
 	n := len(t.batch.Reports)
 	cut := t.state.Cut(end)
-	var p inference.Partial
+	var p window.Partial
 	cut.AddTo(&p)
 	t.state.Recycle(cut)
 	p.Span(end-int64(t.w.c.opt.Params.Window), end)

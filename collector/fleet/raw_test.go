@@ -16,6 +16,7 @@ import (
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 func testShard() (*shard.State, error) {
@@ -31,11 +32,11 @@ func TestRawReports(t *testing.T) {
 	w.b.CreateTopic(w.topics.Reports, testSlices)
 	raw := func(_ *Config, o *Options) {
 		o.Topics = w.topics
-		o.Shard, o.Slicer = testShard, inference.NewSlicer(testSeed, testSlices)
+		o.Shard, o.Slicer = testShard, window.NewSlicer(testSeed, testSlices)
 	}
-	slicer := inference.NewSlicer(testSeed, testSlices)
+	slicer := window.NewSlicer(testSeed, testSlices)
 	single, _ := testShard()
-	codec := fleet.NewCodec(0, inference.Limits{})
+	codec := fleet.NewCodec(0, window.Limits{})
 	// The two collectors see the same flows by turns.
 	send := func(n int) {
 		var all []*decode.Report
@@ -68,7 +69,7 @@ func TestRawReports(t *testing.T) {
 			p := w.part(i, n)
 			end := w.label(n)
 			if w.seen[end] == nil {
-				w.seen[end] = &inference.Partial{}
+				w.seen[end] = &window.Partial{}
 				w.labels = append(w.labels, end)
 				slices.Sort(w.labels)
 			}
@@ -100,7 +101,7 @@ func TestRawBomb(t *testing.T) {
 	cfg := defaultConfig()
 	cfg.WindowBytes = 1 << 20
 	c := &Consumer{cfg: cfg, log: slog.New(slog.DiscardHandler), saidLeft: map[string]bool{}, series: &stores.Set{}, receivers: &stores.Set{}, opt: Options{
-		Now: time.Now, Shard: testShard, Slicer: inference.NewSlicer(testSeed, testSlices), Params: roster.Params{Slices: testSlices, Window: testWindow},
+		Now: time.Now, Shard: testShard, Slicer: window.NewSlicer(testSeed, testSlices), Params: roster.Params{Slices: testSlices, Window: testWindow},
 	}}
 	w := &worker{c: c, status: &shared[partitionStatus]{}}
 	task, err := c.newRaw(w)

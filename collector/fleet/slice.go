@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -17,8 +18,8 @@ type sliceTask struct {
 	w         *worker
 	merger    *fleet.Merger
 	codec     *fleet.Codec
-	admission *inference.Admission
-	limits    inference.Limits
+	admission *window.Admission
+	limits    window.Limits
 	told      int64 // label of the last window
 	after     int64 // windows up to here are not published: they were begun before the records that are read
 	rebuilt   time.Time
@@ -34,7 +35,7 @@ func (c *Consumer) newSlice(w *worker) (*sliceTask, error) {
 	flows, hops := 0, c.opt.Admission.Hops
 	// A slice has a part of all hops, and a hash does not make all parts equal.
 	hops = min(hops, 2*hops/c.opt.Params.Slices+64)
-	t.admission = inference.NewAdmission(inference.AdmissionLimits{Hops: hops, Flows: flows})
+	t.admission = window.NewAdmission(window.AdmissionLimits{Hops: hops, Flows: flows})
 	var err error
 	t.merger, err = fleet.NewMerger(c.gate(w, false))
 	return t, err

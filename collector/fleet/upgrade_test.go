@@ -15,6 +15,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/sink/notify"
 )
@@ -109,7 +110,7 @@ func readFormer(t *testing.T, topic string, partition int) *compacted {
 
 // keepsOf are the checkpoints of a task in a log.
 func keepsOf(task task, log ingest.Log) *checkpoints {
-	c := &checkpoints{log: log, topic: "state", name: "x", boot: 9, codec: fleet.NewCodec(checkpointBytes, inference.Limits{})}
+	c := &checkpoints{log: log, topic: "state", name: "x", boot: 9, codec: fleet.NewCodec(checkpointBytes, window.Limits{})}
 	if k, ok := task.(keeper); ok {
 		c.aside = k.asideName()
 	}
@@ -181,7 +182,7 @@ func TestFormerOwner(t *testing.T) {
 
 // TestFormerSeries reads the series of a former program as a console does.
 func TestFormerSeries(t *testing.T) {
-	codec := fleet.NewCodec(0, inference.Limits{Hops: 1 << 10, Flows: 1 << 10, Exporters: 1 << 10, Paths: 1 << 10, Drops: 1 << 10, Faults: 1 << 10})
+	codec := fleet.NewCodec(0, window.Limits{Hops: 1 << 10, Flows: 1 << 10, Exporters: 1 << 10, Paths: 1 << 10, Drops: 1 << 10, Faults: 1 << 10})
 	var findings []string
 	slices := 0
 	for _, m := range readFormer(t, "series", 0).messages {
@@ -203,7 +204,7 @@ func TestFormerSeries(t *testing.T) {
 				findings = append(findings, fmt.Sprint(f.ID, " ", f.Kind))
 			}
 		case fleet.Slice:
-			p := &inference.Partial{}
+			p := &window.Partial{}
 			if err := codec.Decode(p, m.Value); err != nil {
 				t.Fatal(err)
 			}
@@ -219,7 +220,7 @@ func TestFormerSeries(t *testing.T) {
 // the detectors, goes on with everything else, and writes its own checkpoint over the older side, with detectors of its own.
 func formerOwner(t *testing.T, log *compacted, generation, label int64) {
 	t.Helper()
-	former := &checkpoints{log: log, topic: "state", name: "old", boot: 8, codec: fleet.NewCodec(checkpointBytes, inference.Limits{})}
+	former := &checkpoints{log: log, topic: "state", name: "old", boot: 8, codec: fleet.NewCodec(checkpointBytes, window.Limits{})}
 	last, err := former.read(t.Context(), func(err error) { t.Error(err) })
 	if err != nil || last == nil {
 		t.Fatalf("the former program finds no checkpoint: %v", err)

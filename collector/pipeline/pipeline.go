@@ -16,10 +16,10 @@ import (
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/guess"
 	"github.com/hopscope/hopscope/decode/otlp"
-	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -59,8 +59,8 @@ type Pipeline struct {
 	receipt byReceipt
 	reports []sink.ReportWriter
 
-	partial inference.Partial // of the last window
-	decided decode.LazyBatch  // memory of decideWaiting
+	partial window.Partial   // of the last window
+	decided decode.LazyBatch // memory of decideWaiting
 	wait    sync.WaitGroup
 
 	closeMu sync.RWMutex // held by senders to the queues beside sources and windows
@@ -477,7 +477,7 @@ type End struct {
 
 // Cut ends the open window in every shard and merges what they saw into p.partial, which is valid until the next call. It
 // gives the number of reports that were diverted, whose window ends under a label of the fleet. One goroutine calls it.
-func (p *Pipeline) Cut(end End, label int64) (_ *inference.Partial, diverted uint64) {
+func (p *Pipeline) Cut(end End, label int64) (_ *window.Partial, diverted uint64) {
 	got := make(chan handed, len(p.shards))
 	p.border.Lock()
 	p.decideWaiting()

@@ -9,6 +9,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/inference/state"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // MaxGroups bounds the number of groups of exporters.
@@ -116,7 +117,7 @@ func (e *sequences) tell() {
 
 // cut returns what was counted in the window that ends now, ordered by address, node and hardware id, and lists in p which numbers
 // came, if that is asked for.
-func (e *sequences) cut(end int64, p *inference.Partial) []inference.ExporterStats {
+func (e *sequences) cut(end int64, p *window.Partial) []inference.ExporterStats {
 	var all []inference.ExporterStats
 	var saved [][]byte
 	e.each(func(t *sequence.Tracker) {

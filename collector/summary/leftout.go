@@ -3,6 +3,7 @@ package summary
 import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -21,7 +22,7 @@ func (t *LeftOut) Limits() []sink.Limit {
 }
 
 // LeftOutEver is what an admission and detectors left out ever, in earlier runs as well if their states were kept.
-func LeftOutEver(a *inference.Admission, d *events.Detector) (t LeftOut) {
+func LeftOutEver(a *window.Admission, d *events.Detector) (t LeftOut) {
 	_, t.Flows, t.Rows = a.Folded()
 	s := d.Stats()
 	unjudged, unlisted := d.Refused()

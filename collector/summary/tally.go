@@ -7,12 +7,13 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // Tally sums up windows. One goroutine adds them, and any may read.
 type Tally struct {
 	mu        sync.Mutex
-	totals    *inference.Totals
+	totals    *window.Totals
 	exporters exporterTotals
 	findings  findings
 	figures   Figures
@@ -60,12 +61,12 @@ func (t *LeftOut) AddSince(l, before *LeftOut) {
 
 // NewTally makes one with places for hops and exporters.
 func NewTally(hops, exporters int) *Tally {
-	return &Tally{totals: inference.NewTotals(hops), exporters: newExporterTotals(exporters), findings: findings{}}
+	return &Tally{totals: window.NewTotals(hops), exporters: newExporterTotals(exporters), findings: findings{}}
 }
 
 // Add adds a window, with the findings that it brought and the number of reports of exporters that had no place so far.
 // Change sets the figures.
-func (t *Tally) Add(p *inference.Partial, w *inference.Window, refused uint64, found []inference.Finding, change func(*Figures)) {
+func (t *Tally) Add(p *window.Partial, w *inference.Window, refused uint64, found []inference.Finding, change func(*Figures)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.totals.Add(p)

@@ -9,19 +9,20 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // corrections keeps what was counted under the last labels, as bytes, so that a window whose label comes again can be
 // added to it and written whole. What it keeps is bounded by the labels that the clock may come to again, and by memory;
 // the latest label is kept whatever it takes.
 type corrections struct {
-	room  int              // for kept windows, in bytes
-	first inference.Limits // of a window that is new
-	most  inference.Limits // of one that was added to
+	room  int           // for kept windows, in bytes
+	first window.Limits // of a window that is new
+	most  window.Limits // of one that was added to
 
 	kept   []keptWindow // in the order of their labels
 	bytes  int
-	merged inference.Partial // memory
+	merged window.Partial // memory
 	buf    []byte
 }
 
@@ -46,14 +47,14 @@ func newCorrections(cfg *Corrections) *corrections {
 	flows, hops, exporters := &cfg.Flows, cfg.Shards*(cfg.Flows.MaxHops+1), cfg.Exporters
 	return &corrections{
 		room:  int(cfg.Bytes),
-		first: inference.Limits{Hops: hops, Flows: flows.TopFlows, Exporters: math.MaxInt},
-		most:  inference.Limits{Hops: 2 * hops, Flows: 2 * flows.TopFlows, Exporters: 2 * exporters},
+		first: window.Limits{Hops: hops, Flows: flows.TopFlows, Exporters: math.MaxInt},
+		most:  window.Limits{Hops: 2 * hops, Flows: 2 * flows.TopFlows, Exporters: 2 * exporters},
 	}
 }
 
 // add keeps what p counted under a label. If something was counted under it before, it gives the window of both and the
 // number of times that the label was written; otherwise nil.
-func (c *corrections) add(label int64, p *inference.Partial) (whole *inference.Window, revision uint64, err error) {
+func (c *corrections) add(label int64, p *window.Partial) (whole *inference.Window, revision uint64, err error) {
 	i, again := slices.BinarySearchFunc(c.kept, label, func(k keptWindow, label int64) int {
 		switch {
 		case k.label < label:
@@ -68,7 +69,7 @@ func (c *corrections) add(label int64, p *inference.Partial) (whole *inference.W
 	if again {
 		limits = c.most
 		// The bytes are the collector's own, so there is nothing to defend against.
-		if err := c.merged.ReadBinary(c.kept[i].data, inference.NoLimits()); err != nil {
+		if err := c.merged.ReadBinary(c.kept[i].data, window.NoLimits()); err != nil {
 			return nil, 0, fmt.Errorf("what was counted before cannot be read: %w", err)
 		}
 	} else {

@@ -9,10 +9,11 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // manyHops is a window of 640 hops with the busiest flows and exporters of a data centre.
-func manyHops(p *inference.Partial, end int64) {
+func manyHops(p *window.Partial, end int64) {
 	p.Reset()
 	p.Span(end-int64(10*time.Second), end)
 	x := uint64(end)
@@ -25,7 +26,7 @@ func manyHops(p *inference.Partial, end int64) {
 		}
 	}
 	for i := range 100 {
-		f := inference.FlowPart{Packets: 1000 + uint64(i), Last: end}
+		f := window.FlowPart{Packets: 1000 + uint64(i), Last: end}
 		f.Key.SrcPort = uint16(i + 1)
 		for k := range 5 {
 			f.Path = append(f.Path, inference.HopKey{Node: uint32(k), EgressIf: uint32(i % 16)})
@@ -48,7 +49,7 @@ func testCorrections(bytes int64) *corrections {
 // What ten minutes of windows of 640 hops take is what docs/operating.md says.
 func TestCorrectionsMemory(t *testing.T) {
 	c := testCorrections(64 << 20)
-	var p inference.Partial
+	var p window.Partial
 	for i := range int64(61) {
 		manyHops(&p, (i+1)*int64(10*time.Second))
 		if _, _, err := c.add(p.End, &p); err != nil {
@@ -67,7 +68,7 @@ func TestCorrectionsMemory(t *testing.T) {
 // Memory is bounded whatever is kept: the oldest windows go first, the latest stays.
 func TestCorrectionsBound(t *testing.T) {
 	c := testCorrections(1 << 20)
-	var p inference.Partial
+	var p window.Partial
 	for i := range int64(30) {
 		manyHops(&p, (i+1)*int64(10*time.Second))
 		if _, _, err := c.add(p.End, &p); err != nil {
@@ -91,7 +92,7 @@ func TestCorrectionsBound(t *testing.T) {
 // A label that comes again gives the window of both, as often as it comes.
 func TestCorrectionsMerge(t *testing.T) {
 	c := testCorrections(64 << 20)
-	var p, all inference.Partial
+	var p, all window.Partial
 	for n := range uint64(5) {
 		manyHops(&p, int64(10*time.Second))
 		all.Merge(&p)
@@ -105,7 +106,7 @@ func TestCorrectionsMerge(t *testing.T) {
 			}
 			continue
 		}
-		want := all.Window(inference.Limits{Flows: 1000})
+		want := all.Window(window.Limits{Flows: 1000})
 		if revision != n || whole.Reports != want.Reports || len(whole.Hops) != len(want.Hops) || len(whole.Flows) < len(want.Flows) {
 			t.Fatalf("revision %d: %d reports, %d hops, %d flows", revision, whole.Reports, len(whole.Hops), len(whole.Flows))
 		}
@@ -120,7 +121,7 @@ func TestCorrectionsMerge(t *testing.T) {
 // Should kept bytes ever not be readable, that is reported, and nothing is taken for what they held.
 func TestCorrectionsDamaged(t *testing.T) {
 	c := testCorrections(64 << 20)
-	var p inference.Partial
+	var p window.Partial
 	manyHops(&p, 77)
 	if _, _, err := c.add(77, &p); err != nil {
 		t.Fatal(err)
@@ -134,11 +135,11 @@ func TestCorrectionsDamaged(t *testing.T) {
 // What is published to other members of a fleet stays out of what is kept, and keeps nothing from being written whole.
 func TestCorrectionsOfAFleet(t *testing.T) {
 	c := testCorrections(64 << 20)
-	var p inference.Partial
+	var p window.Partial
 	for i := range 3 {
 		manyHops(&p, int64(10*time.Second))
-		p.AddNumbers(&inference.Numbers{Width: 22, Runs: []inference.Run{{First: 0, Last: 9, Count: 10}}})
-		p.AddArrival(&inference.Arrival{PathID: uint64(i)})
+		p.AddNumbers(&window.Numbers{Width: 22, Runs: []window.Run{{First: 0, Last: 9, Count: 10}}})
+		p.AddArrival(&window.Arrival{PathID: uint64(i)})
 		w, revision, err := c.add(p.End, &p)
 		if err != nil || revision != uint64(i) || (w != nil) != (i > 0) || w != nil && w.Reports != uint64(i+1)*p.Reports {
 			t.Fatalf("time %d: revision %d of %v, %v", i, revision, w != nil, err)

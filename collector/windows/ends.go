@@ -15,6 +15,7 @@ import (
 	"github.com/hopscope/hopscope/collector/summary"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -22,8 +23,8 @@ import (
 type Config struct {
 	Instance, Boot, Version string
 	Length                  time.Duration // of a window
-	Limits                  inference.Limits
-	Admission               inference.AdmissionLimits
+	Limits                  window.Limits
+	Admission               window.AdmissionLimits
 	Fleet                   bool // windows go to a fleet
 	Pipeline                *pipeline.Pipeline
 	Ledger                  *ledger.Ledger
@@ -46,7 +47,7 @@ type Ends struct {
 	// Writers get every window. They are set before the first one ends.
 	Writers []sink.WindowWriter
 
-	admission   *inference.Admission
+	admission   *window.Admission
 	corrections *corrections
 	start       int64      // of the open window
 	run         time.Time  // when the run began, by the clock as it was then
@@ -58,12 +59,12 @@ type Ends struct {
 
 // New makes what ends windows.
 func New(cfg Config) *Ends {
-	return &Ends{Config: cfg, admission: inference.NewAdmission(cfg.Admission), corrections: newCorrections(&cfg.Corrections)}
+	return &Ends{Config: cfg, admission: window.NewAdmission(cfg.Admission), corrections: newCorrections(&cfg.Corrections)}
 }
 
 // end ends the open window, which took some time, 0 for what its labels say, and hands what it saw to the detectors and to all writers.
 // Before they get it, change may make it a window of more than that; it must not keep the partial window.
-func (e *Ends) end(end pipeline.End, took time.Duration, change func(*sink.Window, *inference.Partial)) {
+func (e *Ends) end(end pipeline.End, took time.Duration, change func(*sink.Window, *window.Partial)) {
 	label := e.fleetLabel(end.Label)
 	end.Start, e.start = e.start, end.Label
 	partial, diverted := e.Pipeline.Cut(end, label)

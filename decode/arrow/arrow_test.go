@@ -22,8 +22,8 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	rows "github.com/hopscope/hopscope/decode/arrow"
 	"github.com/hopscope/hopscope/decode/demux"
-	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
@@ -314,7 +314,7 @@ func TestShards(t *testing.T) {
 		cfg.MemoryBytes = 16 << 20
 		s := shard.New(cfg, 7)
 		s.Update(list)
-		var p inference.Partial
+		var p window.Partial
 		s.Cut(1).AddTo(&p)
 		out, err := p.AppendBinary(nil)
 		if err != nil {

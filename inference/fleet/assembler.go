@@ -9,13 +9,14 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // Assembled is a window of all collectors.
 type Assembled struct {
 	Start, End    int64
 	Revision      uint64 // the sum of those of the slices
-	Partial       *inference.Partial
+	Partial       *window.Partial
 	Sources       []Source // of all slices, by name and boot, with the greatest number that one of them holds
 	Missing, Dead []string
 	Absent        []int // slices that have nothing of it
@@ -42,8 +43,8 @@ type Assembler struct {
 	reread   uint64
 	past     []*slicedPast
 	heard    map[inference.ExporterKey]heardBy
-	one      inference.Partial
-	spare    []*inference.Partial
+	one      window.Partial
+	spare    []*window.Partial
 	stats    assemblerStats
 }
 
@@ -437,7 +438,7 @@ func (a *Assembler) assemble(w *slicedWindow, inOrder bool) *Assembled {
 		out.Partial, a.spare = a.spare[n-1], a.spare[:n-1]
 		out.Partial.Reset()
 	} else {
-		out.Partial = &inference.Partial{}
+		out.Partial = &window.Partial{}
 	}
 	latest := make([][]sliceKey, a.cfg.Slices)
 	keys := sortedKeys(w.records)

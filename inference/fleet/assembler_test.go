@@ -11,6 +11,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/state"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // series makes the log of merged slices of a simulated fleet: each slice in its order, mixed with the others, windows that
@@ -117,7 +118,7 @@ func TestAssembledFleet(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		log := series(t, w, rng)
 		a := w.assembler()
-		final := map[int64]*inference.Partial{}
+		final := map[int64]*window.Partial{}
 		var states [][]byte
 		var floors []int64
 		type at struct {
@@ -214,9 +215,9 @@ func TestAssembledFleet(t *testing.T) {
 }
 
 // slice makes the record of a slice of a window, in which exporters were heard by collectors.
-func sliceRecord(t testing.TB, offset int64, slice int, window int64, heard map[uint32]string, missing ...string) Record {
+func sliceRecord(t testing.TB, offset int64, slice int, label int64, heard map[uint32]string, missing ...string) Record {
 	t.Helper()
-	m := &Merged{Start: (window - 1) * tick, End: window * tick, Partial: &inference.Partial{Reports: 1}, Missing: missing}
+	m := &Merged{Start: (label - 1) * tick, End: label * tick, Partial: &window.Partial{Reports: 1}, Missing: missing}
 	names := map[string]bool{}
 	for _, from := range heard {
 		names[from] = true

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // busy is what a collector sees of a window: 640 hops, five a report, 100 candidates for the busiest of 10,000 flows.
-func busy(reports int, seed uint64) *inference.Partial {
+func busy(reports int, seed uint64) *window.Partial {
 	rng := rand.New(rand.NewPCG(seed, 5))
-	p := &inference.Partial{}
+	p := &window.Partial{}
 	p.Span(1e18, 1e18+1e10)
 	p.Reports, p.FlowCount = uint64(reports), 10_000
 	value := func(mean float64) uint64 { return uint64(mean * rng.ExpFloat64()) }
@@ -23,7 +24,7 @@ func busy(reports int, seed uint64) *inference.Partial {
 		}
 	}
 	for n := range uint32(100) {
-		f := inference.FlowPart{Key: flowKey(n + 100*uint32(seed)), Packets: 300, PathID: rng.Uint64(), Last: 1e18 + rng.Int64N(1e10)}
+		f := window.FlowPart{Key: flowKey(n + 100*uint32(seed)), Packets: 300, PathID: rng.Uint64(), Last: 1e18 + rng.Int64N(1e10)}
 		for i := range 5 {
 			k := inference.HopKey{Node: rng.Uint32N(80) + 1, EgressIf: uint32(i) + 1}
 			f.Path = append(f.Path, k)
@@ -46,7 +47,7 @@ const benchSlices = 16
 // BenchmarkWindow makes the records of a window of a collector: it is cut into slices, encoded and compressed.
 func BenchmarkWindow(b *testing.B) {
 	p := busy(2_000_000, 1)
-	pub := NewPublisher(PublisherConfig{From: "c", Boot: 1, Slicer: inference.NewSlicer(1, benchSlices), Window: 1e10})
+	pub := NewPublisher(PublisherConfig{From: "c", Boot: 1, Slicer: window.NewSlicer(1, benchSlices), Window: 1e10})
 	b.ReportAllocs()
 	var out []Out
 	for b.Loop() {
@@ -65,7 +66,7 @@ func BenchmarkWindow(b *testing.B) {
 
 // BenchmarkMerge16 merges the windows of 16 collectors, all slices: it decompresses, decodes and merges what they sent.
 func BenchmarkMerge16(b *testing.B) {
-	slicer := inference.NewSlicer(1, benchSlices)
+	slicer := window.NewSlicer(1, benchSlices)
 	logs := make([][]Record, benchSlices)
 	for i := range 16 {
 		pub := NewPublisher(PublisherConfig{From: string(rune('a' + i)), Boot: 1, Slicer: slicer, Window: 1e10})
@@ -109,14 +110,14 @@ func BenchmarkMerge16(b *testing.B) {
 
 // BenchmarkAssemble puts the slices of a window of 16 collectors together.
 func BenchmarkAssemble(b *testing.B) {
-	var all inference.Partial
+	var all window.Partial
 	for i := range 16 {
 		all.Merge(busy(2_000_000, uint64(i)))
 	}
-	slicer := inference.NewSlicer(1, benchSlices)
-	into := make([]*inference.Partial, benchSlices)
+	slicer := window.NewSlicer(1, benchSlices)
+	into := make([]*window.Partial, benchSlices)
 	for i := range into {
-		into[i] = &inference.Partial{}
+		into[i] = &window.Partial{}
 	}
 	all.Split(&slicer, into)
 	codec := NewCodec(0, wide)

@@ -6,13 +6,13 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // maxValue is the greatest length of a value, in bytes before compression, unless a [Codec] sets another one.
 const maxValue = 64 << 20
 
-// What can be wrong with the value of a record, beside what [inference.Partial.ReadBinary] says.
+// What can be wrong with the value of a record, beside what [window.Partial.ReadBinary] says.
 var (
 	errZstd    = errors.New("is no zstd frame")
 	errTooLong = errors.New("is longer than the limit when it is not compressed")
@@ -35,13 +35,13 @@ func (e *valueError) Unwrap() error { return e.Err }
 type Codec struct {
 	enc    *zstd.Encoder
 	dec    *zstd.Decoder
-	limits inference.Limits
+	limits window.Limits
 	plain  []byte
 }
 
 // NewCodec makes a codec that reads values of at most most bytes when they are not compressed (maxValue if most is 0) and
 // partials within the limits.
-func NewCodec(most int, limits inference.Limits) *Codec {
+func NewCodec(most int, limits window.Limits) *Codec {
 	if most <= 0 {
 		most = maxValue
 	}
@@ -73,7 +73,7 @@ func (c *Codec) Decompress(dst, frame []byte) ([]byte, error) {
 }
 
 // Encode appends the value of p to dst.
-func (c *Codec) Encode(dst []byte, p *inference.Partial) ([]byte, error) {
+func (c *Codec) Encode(dst []byte, p *window.Partial) ([]byte, error) {
 	plain, err := p.AppendBinary(c.plain[:0])
 	if err != nil {
 		return dst, err
@@ -82,8 +82,8 @@ func (c *Codec) Encode(dst []byte, p *inference.Partial) ([]byte, error) {
 	return c.Compress(dst, plain), nil
 }
 
-// Decode makes p what a value holds. The error is a [*ValueError] or a [*inference.PartialError], and then p is empty.
-func (c *Codec) Decode(p *inference.Partial, value []byte) error {
+// Decode makes p what a value holds. The error is a [*ValueError] or a [*window.PartialError], and then p is empty.
+func (c *Codec) Decode(p *window.Partial, value []byte) error {
 	plain, err := c.Decompress(c.plain[:0], value)
 	if err != nil {
 		p.Reset()
@@ -96,9 +96,9 @@ func (c *Codec) Decode(p *inference.Partial, value []byte) error {
 // adder adds up the values of records. Those that are broken add nothing.
 type adder struct {
 	codec *Codec
-	sum   *inference.Partial
-	one   *inference.Partial // what the value that was added last holds beside hops and flows, and perhaps these
-	whole bool               // values are read as a whole before they are added, which takes longer
+	sum   *window.Partial
+	one   *window.Partial // what the value that was added last holds beside hops and flows, and perhaps these
+	whole bool            // values are read as a whole before they are added, which takes longer
 	added [][]byte
 }
 

@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/state"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // FuzzLog reads logs of anything: heads of which some are right, with values of which some are. Nothing fails but with a typed error;
@@ -18,7 +18,7 @@ func FuzzLog(f *testing.F) {
 	h.Slice = 0
 	c := Head{Kind: Close, End: 100 * tick, Missing: []string{"b"}, Dead: []string{"b"}}
 	codec := NewCodec(0, wide)
-	value, err := codec.Encode(nil, &inference.Partial{Reports: 1})
+	value, err := codec.Encode(nil, &window.Partial{Reports: 1})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func FuzzState(f *testing.F) {
 // FuzzValue decodes anything as a value.
 func FuzzValue(f *testing.F) {
 	codec := NewCodec(1<<16, wide)
-	for _, p := range []*inference.Partial{{}, busy(100, 1)} {
+	for _, p := range []*window.Partial{{}, busy(100, 1)} {
 		value, err := codec.Encode(nil, p)
 		if err != nil {
 			f.Fatal(err)
@@ -190,9 +190,9 @@ func FuzzValue(f *testing.F) {
 	}
 	f.Add(codec.Compress(nil, text))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var p inference.Partial
+		var p window.Partial
 		var value *valueError
-		var part *inference.PartialError
+		var part *window.PartialError
 		if err := codec.Decode(&p, b); err != nil && !errors.As(err, &value) && !errors.As(err, &part) {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 var update = flag.Bool("update", false, "write the golden files of this version")
@@ -19,8 +20,8 @@ var update = flag.Bool("update", false, "write the golden files of this version"
 // first half of the next window.
 const goldenLog = "testdata/version1.log"
 
-func goldenPartial(n uint32) *inference.Partial {
-	p := &inference.Partial{Start: 10e9, End: 20e9, Reports: uint64(n), FlowCount: 1}
+func goldenPartial(n uint32) *window.Partial {
+	p := &window.Partial{Start: 10e9, End: 20e9, Reports: uint64(n), FlowCount: 1}
 	h := p.Hop(inference.HopKey{Node: 7, EgressIf: n})
 	h.Latency.Add(uint16(100 + 10*n))
 	h.Queue.Add(5)
@@ -40,10 +41,10 @@ func writeGoldenLog(t *testing.T) {
 		fmt.Fprintf(&text, "%d %x %x\n", offset, h.Append(nil), value)
 		offset++
 	}
-	slicer := inference.NewSlicer(1, 1)
+	slicer := window.NewSlicer(1, 1)
 	a := NewPublisher(PublisherConfig{From: "a", Boot: 11, Slicer: slicer, Window: 10e9})
 	b := NewPublisher(PublisherConfig{From: "b", Boot: 12, Slicer: slicer, Window: 10e9})
-	window := func(p *Publisher, part *inference.Partial, end int64) {
+	window := func(p *Publisher, part *window.Partial, end int64) {
 		out, err := p.Window(nil, part, end, []uint64{0}, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -97,7 +98,7 @@ func readGoldenLog(t *testing.T) (log []Record) {
 // Logs outlive the programs that wrote them: what version 1 wrote is read by all later ones, and so is the state of their readers.
 func TestVersion1(t *testing.T) {
 	const state = "testdata/version1.state"
-	cfg := Options{Name: "consumer", Window: 10e9, Limits: inference.Limits{Hops: 9, Exporters: 9, Flows: 9, Paths: 9, Drops: 9, Faults: 9}}
+	cfg := Options{Name: "consumer", Window: 10e9, Limits: window.Limits{Hops: 9, Exporters: 9, Flows: 9, Paths: 9, Drops: 9, Faults: 9}}
 	m, err := NewMerger(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +106,7 @@ func TestVersion1(t *testing.T) {
 	if *update {
 		writeGoldenLog(t)
 	}
-	want := &inference.Partial{}
+	want := &window.Partial{}
 	want.Merge(goldenPartial(1))
 	want.Merge(goldenPartial(2))
 	closed, late := 0, 0
@@ -167,7 +168,7 @@ func TestVersion1(t *testing.T) {
 	}
 }
 
-func same(t *testing.T, got, want *inference.Partial) {
+func same(t *testing.T, got, want *window.Partial) {
 	t.Helper()
 	a, err := got.AppendBinary(nil)
 	if err != nil {

@@ -9,16 +9,17 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet/cross"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // crosser corrects what collectors have in common: exporters that several of them heard, and flows that move from one to the
 // other. Windows come in the order of their labels.
 type crosser interface {
-	Begin(end int64)                       // a window
-	Add(from string, q *inference.Partial) // what a collector, or one of its runs, saw of it, but for hops and flows; q is only read
+	Begin(end int64)                    // a window
+	Add(from string, q *window.Partial) // what a collector, or one of its runs, saw of it, but for hops and flows; q is only read
 	// AddStatement adds the statistics that a [Statement] gives for a run. They say nothing of what is missing.
-	AddStatement(from string, q *inference.Partial)
-	Finish(p *inference.Partial) // p is what they all saw, merged, and is put right
+	AddStatement(from string, q *window.Partial)
+	Finish(p *window.Partial)    // p is what they all saw, merged, and is put right
 	Taken() []int64              // labels of other windows that have to be made again for it
 	AppendState(b []byte) []byte // of what is remembered between windows
 	ReadState(b []byte) error    // what AppendState wrote
@@ -28,7 +29,7 @@ type crosser interface {
 type Merged struct {
 	Start, End int64
 	Revision   uint64 // records that came after the window had closed, and are in it all the same
-	Partial    *inference.Partial
+	Partial    *window.Partial
 	Sources    []Source // by name and boot
 	Missing    []string // collectors that were waited for in vain, by name
 	Dead       []string // of these, the ones that are not waited for any more
@@ -45,7 +46,7 @@ type Merged struct {
 // senders' names, runs and numbers: so what comes of a window does not depend on the order in which its records came. Its
 // memory is that of its [Gate], MaxHeld for the values of open windows, and MaxBytes for the one that is being merged.
 //
-// Counts are added up, and everything else of a window is merged as [inference.Partial.Merge] does it, but for the bound
+// Counts are added up, and everything else of a window is merged as [window.Partial.Merge] does it, but for the bound
 // of flows that are not listed: any of the collectors may have seen that many reports of a flow without listing it, so
 // their bounds add up, as in merges of Space-Saving. Below the limits of tables they are all 0.
 type Merger struct {
@@ -53,8 +54,8 @@ type Merger struct {
 	codec *Codec
 	cross crosser
 	again func() crosser // makes what corrects a window that is made again; nil for nothing
-	spare []*inference.Partial
-	one   inference.Partial
+	spare []*window.Partial
+	one   window.Partial
 }
 
 // NewMerger makes a merger that has read nothing yet.
@@ -103,14 +104,14 @@ func (m *Merger) makeTakenAgain(c crosser) {
 	}
 }
 
-func (m *Merger) partial() *inference.Partial {
+func (m *Merger) partial() *window.Partial {
 	if n := len(m.spare); n > 0 {
 		p := m.spare[n-1]
 		m.spare = m.spare[:n-1]
 		p.Reset()
 		return p
 	}
-	return &inference.Partial{}
+	return &window.Partial{}
 }
 
 // sum merges the records of a window.
@@ -220,7 +221,7 @@ func add(a, b uint64) uint64 {
 }
 
 // exporterKeys gives the keys of the exporters of p, in order.
-func exporterKeys(p *inference.Partial) []inference.ExporterKey {
+func exporterKeys(p *window.Partial) []inference.ExporterKey {
 	all := p.Exporters()
 	keys := make([]inference.ExporterKey, len(all))
 	for i := range all {

@@ -12,10 +12,11 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/state"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // one is a slicer of a fleet with one slice.
-var one = inference.NewSlicer(1, 1)
+var one = window.NewSlicer(1, 1)
 
 func publisher(from string, boot uint64) *Publisher {
 	return NewPublisher(PublisherConfig{From: from, Boot: boot, Slicer: one, Window: tick})
@@ -33,7 +34,7 @@ func newMerger(t testing.TB, change func(*Options)) *Merger {
 	return m
 }
 
-func window(t testing.TB, p *Publisher, part *inference.Partial, end int64) Record {
+func windowRecord(t testing.TB, p *Publisher, part *window.Partial, end int64) Record {
 	t.Helper()
 	out, err := p.Window(nil, part, end, nil, 0)
 	if err != nil || len(out) != 1 {
@@ -44,7 +45,7 @@ func window(t testing.TB, p *Publisher, part *inference.Partial, end int64) Reco
 
 // TestMergerRefusesValues: a value that was damaged, is no partial, or is of a later version takes nothing else with it.
 func TestMergerRefusesValues(t *testing.T) {
-	p := &inference.Partial{}
+	p := &window.Partial{}
 	p.Reports = 5
 	codec := NewCodec(0, wide)
 	reseal := func(r Record, value []byte) Record {
@@ -63,17 +64,17 @@ func TestMergerRefusesValues(t *testing.T) {
 		"a flipped bit":       {func(r Record) Record { r.Value = bytes.Clone(r.Value); r.Value[5] ^= 1; return r }, ErrSum, 0},
 		"no frame":            {func(r Record) Record { return reseal(r, []byte("poison")) }, errZstd, 1},
 		"nothing":             {func(r Record) Record { return reseal(r, nil) }, errZstd, 1},
-		"no partial":          {func(r Record) Record { return reseal(r, codec.Compress(nil, []byte("poison"))) }, inference.ErrVersion, 1},
-		"a later version":     {func(r Record) Record { return reseal(r, codec.Compress(nil, later)) }, inference.ErrVersion, 1},
+		"no partial":          {func(r Record) Record { return reseal(r, codec.Compress(nil, []byte("poison"))) }, window.ErrVersion, 1},
+		"a later version":     {func(r Record) Record { return reseal(r, codec.Compress(nil, later)) }, window.ErrVersion, 1},
 		"a bomb":              {func(r Record) Record { return reseal(r, codec.Compress(nil, make([]byte, 2<<20))) }, errTooLong, 1},
 		"a frame that is cut": {func(r Record) Record { return reseal(r, r.Value[:len(r.Value)-3]) }, errZstd, 1},
 	} {
 		m := newMerger(t, func(c *Options) { c.MaxValue = 1 << 20 })
-		good := window(t, publisher("a", 1), p, 100*tick)
+		good := windowRecord(t, publisher("a", 1), p, 100*tick)
 		if _, err := m.Add(&good); err != nil {
 			t.Fatal(err)
 		}
-		other := tt.change(window(t, publisher("b", 1), p, 100*tick))
+		other := tt.change(windowRecord(t, publisher("b", 1), p, 100*tick))
 		other.Offset = 1
 		_, err := m.Add(&other)
 		want, missing := 2, 0
@@ -103,11 +104,11 @@ func TestBrokenHalfWay(t *testing.T) {
 	codec := NewCodec(0, wide)
 	for broken := range 1 << 4 {
 		m := newMerger(t, nil)
-		var want inference.Partial
+		var want window.Partial
 		bad := []int64{}
 		for i := range int64(4) {
 			p := busy(6400, uint64(i))
-			r := window(t, publisher(string(rune('a'+i)), 1), p, 100*tick)
+			r := windowRecord(t, publisher(string(rune('a'+i)), 1), p, 100*tick)
 			r.Offset = i
 			if broken>>i&1 != 0 {
 				b := encoded(t, p)
@@ -127,7 +128,7 @@ func TestBrokenHalfWay(t *testing.T) {
 		}
 		got := []int64{}
 		for _, b := range e.Closed.Bad {
-			if got = append(got, b.Offset); !errors.Is(b, inference.ErrTruncated) {
+			if got = append(got, b.Offset); !errors.Is(b, window.ErrTruncated) {
 				t.Errorf("%04b: %v, want one that is cut", broken, b)
 			}
 		}
@@ -146,7 +147,7 @@ func TestFlowBound(t *testing.T) {
 	m := newMerger(t, nil)
 	at := int64(0)
 	add := func(from string, boot, bound uint64) {
-		r := window(t, publisher(from, boot), &inference.Partial{FlowBound: bound}, 100*tick)
+		r := windowRecord(t, publisher(from, boot), &window.Partial{FlowBound: bound}, 100*tick)
 		r.Offset = at
 		at++
 		if _, err := m.Add(&r); err != nil {
@@ -168,8 +169,8 @@ func TestFlowBound(t *testing.T) {
 	if got := closed(100 * tick).Partial.FlowBound; got != 10 {
 		t.Errorf("a bound of %d, want 7 + 3", got)
 	}
-	r := window(t, publisher("d", 1), &inference.Partial{FlowBound: math.MaxUint64}, 101*tick)
-	q := window(t, publisher("e", 1), &inference.Partial{FlowBound: 2}, 101*tick)
+	r := windowRecord(t, publisher("d", 1), &window.Partial{FlowBound: math.MaxUint64}, 101*tick)
+	q := windowRecord(t, publisher("e", 1), &window.Partial{FlowBound: 2}, 101*tick)
 	r.Offset, q.Offset = at, at+1
 	at += 2
 	m.Add(&r)
@@ -186,9 +187,9 @@ func TestOwners(t *testing.T) {
 	}
 	m := newMerger(t, nil)
 	for i, from := range []string{"b", "a"} {
-		p := &inference.Partial{}
+		p := &window.Partial{}
 		p.AddExporters([]inference.ExporterStats{exporter(uint32(i+1), 5), exporter(7, int64(10-i))})
-		r := window(t, publisher(from, 1), p, 100*tick)
+		r := windowRecord(t, publisher(from, 1), p, 100*tick)
 		r.Offset = int64(i)
 		if _, err := m.Add(&r); err != nil {
 			t.Fatal(err)
@@ -230,12 +231,12 @@ func TestOwners(t *testing.T) {
 // crosses notes what it is given.
 type crosses struct{ told []string }
 
-func (c *crosses) AddStatement(from string, q *inference.Partial) { c.Add(from, q) }
-func (c *crosses) Begin(end int64)                                { c.told = append(c.told, fmt.Sprint("begin ", end/tick)) }
-func (c *crosses) Add(from string, q *inference.Partial) {
+func (c *crosses) AddStatement(from string, q *window.Partial) { c.Add(from, q) }
+func (c *crosses) Begin(end int64)                             { c.told = append(c.told, fmt.Sprint("begin ", end/tick)) }
+func (c *crosses) Add(from string, q *window.Partial) {
 	c.told = append(c.told, fmt.Sprint(from, " ", q.Reports))
 }
-func (c *crosses) Finish(p *inference.Partial) {
+func (c *crosses) Finish(p *window.Partial) {
 	c.told = append(c.told, fmt.Sprint("finish ", p.Reports))
 	p.Reports++
 }
@@ -264,9 +265,9 @@ func TestCrosser(t *testing.T) {
 		return e
 	}
 	a, b := publisher("a", 1), publisher("b", 1)
-	add(window(t, b, &inference.Partial{Reports: 1}, 101*tick))
-	add(window(t, b, &inference.Partial{Reports: 2}, 100*tick))
-	add(window(t, a, &inference.Partial{Reports: 4}, 100*tick))
+	add(windowRecord(t, b, &window.Partial{Reports: 1}, 101*tick))
+	add(windowRecord(t, b, &window.Partial{Reports: 2}, 100*tick))
+	add(windowRecord(t, a, &window.Partial{Reports: 4}, 100*tick))
 	if e := add(Record{Head: Head{Kind: Close, End: 100 * tick}}); e.Closed.Partial.Reports != 7 {
 		t.Errorf("%d reports", e.Closed.Partial.Reports)
 	}
@@ -275,7 +276,7 @@ func TestCrosser(t *testing.T) {
 	if !slices.Equal(c.told, want) {
 		t.Errorf("told %q, want %q", c.told, want)
 	}
-	add(window(t, a, &inference.Partial{Reports: 8}, 100*tick))
+	add(windowRecord(t, a, &window.Partial{Reports: 8}, 100*tick))
 	r := m.Rebuild(100 * tick)
 	for i := range log {
 		if err := r.Add(&log[i]); err != nil {
@@ -315,20 +316,20 @@ func TestPublisher(t *testing.T) {
 	parts := 0
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		slicer := inference.NewSlicer(seed, 1+rng.IntN(4))
+		slicer := window.NewSlicer(seed, 1+rng.IntN(4))
 		pub := NewPublisher(PublisherConfig{From: "c", Boot: 9, Slicer: slicer, Window: tick, MaxSize: 250 + rng.IntN(500)})
 		codec := NewCodec(0, wide)
 		next := make([]uint64, slicer.Slices())
 		for w := int64(100); w < 103; w++ {
-			p := &inference.Partial{FlowBound: 3, OtherPaths: 2}
-			see(rng, (w-1)*tick, w*tick, p, []*inference.Partial{{}})
+			p := &window.Partial{FlowBound: 3, OtherPaths: 2}
+			see(rng, (w-1)*tick, w*tick, p, []*window.Partial{{}})
 			before := encoded(t, p)
 			raw := []uint64{1, 2}
 			out, err := pub.Window(nil, p, w*tick, raw, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			var all, one inference.Partial
+			var all, one window.Partial
 			for i, o := range out {
 				h := &o.Head
 				last := i == len(out)-1 || out[i+1].Partition != o.Partition
@@ -389,7 +390,7 @@ func TestClocksApart(t *testing.T) {
 	refused := 0
 	for w := int64(1000); w < 1100; w++ {
 		for _, name := range []string{"a", "b", "fast", "slow"} {
-			r := window(t, pubs[name], &inference.Partial{Reports: 1}, (w+skews[name])*tick)
+			r := windowRecord(t, pubs[name], &window.Partial{Reports: 1}, (w+skews[name])*tick)
 			r.Offset = int64(len(log))
 			log = append(log, r)
 		}

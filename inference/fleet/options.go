@@ -3,8 +3,8 @@ package fleet
 import (
 	"fmt"
 
-	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet/cross"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // Options says how the records of a partition become windows: those of windows for a [Merger], of reports for a [Gate], of series
@@ -22,9 +22,9 @@ type Options struct {
 	// Silence, ns, is how long a slice may send nothing before an Assembler completes windows without it, by the times at which
 	// records were appended; 0 is for ever. A slice that is behind and sends its windows one by one is waited for.
 	Silence int64
-	Limits  inference.Limits // of the partial of one record
-	Cross   *cross.Limits    // of a Merger: corrects exporters and flows that reach several collectors; nil corrects nothing
-	Fetch   Fetch            // reads records again whose values are not in memory; nil keeps all values
+	Limits  window.Limits // of the partial of one record
+	Cross   *cross.Limits // of a Merger: corrects exporters and flows that reach several collectors; nil corrects nothing
+	Fetch   Fetch         // reads records again whose values are not in memory; nil keeps all values
 
 	MaxOpen      int   // windows that are open at the same time
 	MaxAhead     int   // of these, windows that end after a record of them is appended

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // outage makes a fleet whose collectors could not reach the log for some windows, and then send what they kept one after the other,
@@ -30,10 +30,10 @@ func outage(t testing.TB, seed uint64, windows int, change func(*Options)) *worl
 	}
 	for range windows {
 		end := w.now + w.window
-		all := &inference.Partial{}
-		parts := make([]*inference.Partial, len(w.members))
+		all := &window.Partial{}
+		parts := make([]*window.Partial, len(w.members))
 		for i := range parts {
-			parts[i] = &inference.Partial{}
+			parts[i] = &window.Partial{}
 		}
 		see(w.rng, w.now, end, all, parts)
 		w.truth[end], w.now = all, end
@@ -145,13 +145,13 @@ func TestOutages(t *testing.T) {
 				want = w.outputs
 				whole += windows
 				for end, truth := range w.truth {
-					var got inference.Partial
+					var got window.Partial
 					for p := range want {
 						i, ok := slices.BinarySearchFunc(want[p], end, func(o told, end int64) int { return int(o.End/w.window - end/w.window) })
 						if !ok {
 							t.Fatalf("seed %d: the window to %d did not close", seed, end)
 						}
-						var q inference.Partial
+						var q window.Partial
 						if err := q.ReadBinary([]byte(want[p][i].Partial), wide); err != nil {
 							t.Fatal(err)
 						}
@@ -300,10 +300,10 @@ func TestAssemblerBudget(t *testing.T) {
 	var log []Record
 	for slice := range count {
 		for n := range windows {
-			var p inference.Partial
-			parts := []*inference.Partial{&p}
+			var p window.Partial
+			parts := []*window.Partial{&p}
 			end := int64(1000+n) * tick
-			see(rng, end-tick, end, &inference.Partial{}, parts)
+			see(rng, end-tick, end, &window.Partial{}, parts)
 			m := &Merged{Start: end - tick, End: end, Partial: &p, Sources: []Source{{"a", 1, uint64(n)}, {"b", 2, 5}}, Owners: make([]uint32, len(p.Exporters()))}
 			out, err := EncodeSlice(nil, codec, "x", slice, m, 300+rng.IntN(2000))
 			if err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // Record is a record of a topic of the fleet.
@@ -28,7 +29,7 @@ type PublisherConfig struct {
 	From string // name of the collector
 	// Boot is drawn for each run. 0 is for those whose records are numbered by their windows, see [pseudoSeq].
 	Boot    uint64
-	Slicer  inference.Slicer
+	Slicer  window.Slicer
 	Window  int64 // length, ns
 	MaxSize int   // of a value as in the topic; one that would be longer is cut into several parts
 }
@@ -39,7 +40,7 @@ type Publisher struct {
 	codec   *Codec
 	windows []numbering // by partition
 	reports []numbering
-	slices  []*inference.Partial
+	slices  []*window.Partial
 }
 
 // numbering is how far a run has come in a partition: the number of its last record, and the reports of all of them.
@@ -55,12 +56,12 @@ func (s *numbering) next(h *Head, own uint64) {
 // NewPublisher begins a run.
 func NewPublisher(cfg PublisherConfig) *Publisher {
 	n := cfg.Slicer.Slices()
-	p := &Publisher{cfg: cfg, codec: NewCodec(0, inference.Limits{}), windows: make([]numbering, n), reports: make([]numbering, n)}
+	p := &Publisher{cfg: cfg, codec: NewCodec(0, window.Limits{}), windows: make([]numbering, n), reports: make([]numbering, n)}
 	if p.cfg.MaxSize <= 0 {
 		p.cfg.MaxSize = 900_000
 	}
 	for range n {
-		p.slices = append(p.slices, &inference.Partial{})
+		p.slices = append(p.slices, &window.Partial{})
 	}
 	return p
 }
@@ -99,7 +100,7 @@ func Label(at, window int64) int64 {
 // Window makes the records of a window that ends at the label end, one or more for each slice, and appends them to dst. Part is what
 // was seen; it is only read. Raw is how many reports of the window were sent to each partition of reports, nil if there were none.
 // First is the number of the first record within the window, for collectors with Boot 0; others give 0.
-func (p *Publisher) Window(dst []Out, part *inference.Partial, end int64, raw []uint64, first int) ([]Out, error) {
+func (p *Publisher) Window(dst []Out, part *window.Partial, end int64, raw []uint64, first int) ([]Out, error) {
 	begin := len(dst)
 	part.Split(&p.cfg.Slicer, p.slices)
 	for i, slice := range p.slices {
@@ -153,7 +154,7 @@ func EncodeSlice(dst []Out, c *Codec, from string, slice int, m *Merged, most in
 	dst, err := cut(dst, c, m.Partial, Head{
 		Kind: Slice, From: from, Slice: uint32(slice), Start: m.Start, End: m.End, Revision: m.Revision,
 		Sources: m.Sources, Missing: m.Missing, Dead: m.Dead,
-	}, most, func(h *Head, piece *inference.Partial) {
+	}, most, func(h *Head, piece *window.Partial) {
 		h.Owners = m.ownersOf(piece)
 	})
 	if err != nil {
@@ -164,7 +165,7 @@ func EncodeSlice(dst []Out, c *Codec, from string, slice int, m *Merged, most in
 }
 
 // ownersOf gives the owners of the exporters of a piece of the slice.
-func (m *Merged) ownersOf(piece *inference.Partial) []uint32 {
+func (m *Merged) ownersOf(piece *window.Partial) []uint32 {
 	if piece == m.Partial {
 		return m.Owners
 	}
@@ -185,17 +186,17 @@ func number(records []Out) {
 }
 
 // cut makes the records of a partial: one, or as many as it takes for no value to be longer than most. finish may be nil.
-func cut(dst []Out, c *Codec, part *inference.Partial, h Head, most int, finish func(h *Head, piece *inference.Partial)) ([]Out, error) {
+func cut(dst []Out, c *Codec, part *window.Partial, h Head, most int, finish func(h *Head, piece *window.Partial)) ([]Out, error) {
 	from := len(dst)
 	for n := 1; ; n *= 2 {
-		pieces := []*inference.Partial{part}
+		pieces := []*window.Partial{part}
 		if n > 1 {
-			pieces = make([]*inference.Partial, n)
+			pieces = make([]*window.Partial, n)
 			for i := range pieces {
-				pieces[i] = &inference.Partial{}
+				pieces[i] = &window.Partial{}
 			}
 			// Under another seed than that of slices, or all of one would go to the same piece.
-			s := inference.NewSlicer(uint64(n), n)
+			s := window.NewSlicer(uint64(n), n)
 			part.Split(&s, pieces)
 		}
 		longest := 0

@@ -12,11 +12,12 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 const second = int64(1e9)
 
-var wide = inference.Limits{Hops: 1e6, Flows: 1e6, Paths: 1e6, Drops: 1e6, Faults: 1e6, Exporters: 1e6}
+var wide = window.Limits{Hops: 1e6, Flows: 1e6, Paths: 1e6, Drops: 1e6, Faults: 1e6, Exporters: 1e6}
 
 func flowKey(n uint32) decode.FlowKey {
 	return decode.FlowKey{
@@ -25,7 +26,7 @@ func flowKey(n uint32) decode.FlowKey {
 	}
 }
 
-func encoded(t testing.TB, p *inference.Partial) []byte {
+func encoded(t testing.TB, p *window.Partial) []byte {
 	t.Helper()
 	b, err := p.AppendBinary(nil)
 	if err != nil {
@@ -35,8 +36,8 @@ func encoded(t testing.TB, p *inference.Partial) []byte {
 }
 
 // see makes up what is seen of a window and adds it to one of the parts, and to all. Each exporter and each flow reaches one part.
-func see(rng *rand.Rand, start, end int64, all *inference.Partial, parts []*inference.Partial) {
-	tell := func(i int, f func(p *inference.Partial)) {
+func see(rng *rand.Rand, start, end int64, all *window.Partial, parts []*window.Partial) {
+	tell := func(i int, f func(p *window.Partial)) {
 		f(all)
 		f(parts[i])
 	}
@@ -52,7 +53,7 @@ func see(rng *rand.Rand, start, end int64, all *inference.Partial, parts []*infe
 	for range rng.IntN(20) {
 		k, v, q, u := hop(), rng.Uint64()>>rng.IntN(64), rng.Uint64N(3000), rng.Float64()
 		other := rng.IntN(20) == 0
-		tell(any(), func(p *inference.Partial) {
+		tell(any(), func(p *window.Partial) {
 			p.Reports++
 			if other {
 				k = inference.HopKey{Other: true}
@@ -66,7 +67,7 @@ func see(rng *rand.Rand, start, end int64, all *inference.Partial, parts []*infe
 	}
 	for n := range rng.Uint32N(6) {
 		i := any()
-		f := inference.FlowPart{Key: flowKey(n), Packets: 1 + rng.Uint64N(100), PathID: rng.Uint64(), Last: at()}
+		f := window.FlowPart{Key: flowKey(n), Packets: 1 + rng.Uint64N(100), PathID: rng.Uint64(), Last: at()}
 		for range rng.IntN(3) {
 			k := hop()
 			f.Path = append(f.Path, k)
@@ -75,7 +76,7 @@ func see(rng *rand.Rand, start, end int64, all *inference.Partial, parts []*infe
 		c := inference.PathChange{Time: at(), Flow: f.Key, From: []inference.HopKey{hop()}, To: []inference.HopKey{hop(), hop()}, PathID: rng.Uint64()}
 		first := at()
 		d := inference.DigestFault{Flow: f.Key, Node: rng.Uint32N(5), Count: 2, First: first, Last: max(first, at())}
-		tell(i, func(p *inference.Partial) {
+		tell(i, func(p *window.Partial) {
 			p.FlowCount++
 			p.AddFlow(&f)
 			p.AddPath(&c)
@@ -84,11 +85,11 @@ func see(rng *rand.Rand, start, end int64, all *inference.Partial, parts []*infe
 	}
 	for range rng.IntN(4) {
 		d := inference.DropStats{Node: rng.Uint32N(3), Reason: uint8(rng.IntN(2)), Count: 1, Last: at(), Flow: flowKey(rng.Uint32N(9))}
-		tell(any(), func(p *inference.Partial) { p.AddDrops(&d) })
+		tell(any(), func(p *window.Partial) { p.AddDrops(&d) })
 	}
 	for n := range rng.Uint32N(8) {
 		e := inference.ExporterStats{ExporterKey: inference.ExporterKey{Addr: flowKey(n).Src, Node: n, Nameless: n == 0}, Reports: rng.Uint64N(9), Lost: rng.Int64N(3), Last: at(), Sequenced: true}
-		tell(int(n)%len(parts), func(p *inference.Partial) { p.AddExporters([]inference.ExporterStats{e}) })
+		tell(int(n)%len(parts), func(p *window.Partial) { p.AddExporters([]inference.ExporterStats{e}) })
 	}
 }
 
@@ -143,7 +144,7 @@ func (o *oracle) merged(end, before int64) (bytes []byte, records []Source) {
 	seen := map[name]bool{}
 	bounds := map[string]uint64{}
 	codec := NewCodec(0, wide)
-	var all, one inference.Partial
+	var all, one window.Partial
 	greatest := map[Source]uint64{}
 	for i := range o.log {
 		r := &o.log[i]
@@ -190,14 +191,14 @@ type member struct {
 type world struct {
 	t       testing.TB
 	rng     *rand.Rand
-	slicer  inference.Slicer
+	slicer  window.Slicer
 	window  int64
 	members []*member
 	logs    [][]Record
 	owners  [][]*Merger // of a partition: one, or two that both believe to be it
 	read    [][]int
 	outputs [][]told // of the first owner of each
-	truth   map[int64]*inference.Partial
+	truth   map[int64]*window.Partial
 	roster  []Expected
 	now     int64
 	cfg     func(slice int) Options
@@ -206,7 +207,7 @@ type world struct {
 
 func newWorld(t testing.TB, seed uint64) *world {
 	rng := rand.New(rand.NewPCG(seed, 77))
-	w := &world{t: t, rng: rng, slicer: inference.NewSlicer(seed, 1+rng.IntN(3)), window: second * (1 + rng.Int64N(10)), truth: map[int64]*inference.Partial{}}
+	w := &world{t: t, rng: rng, slicer: window.NewSlicer(seed, 1+rng.IntN(3)), window: second * (1 + rng.Int64N(10)), truth: map[int64]*window.Partial{}}
 	patience := 1 + rng.IntN(4)
 	w.cfg = func(slice int) Options {
 		return Options{Name: "owner", Slice: slice, Window: w.window, Patience: patience, Corrections: 3600 * second, Limits: wide}
@@ -249,15 +250,15 @@ func (w *world) boot(m *member) {
 func (w *world) step() {
 	rng := w.rng
 	end := w.now + w.window
-	all := &inference.Partial{}
-	var parts []*inference.Partial
+	all := &window.Partial{}
+	var parts []*window.Partial
 	var alive []*member
 	for _, m := range w.members {
 		if rng.IntN(40) == 0 {
 			m.dead = true
 		}
 		if !m.dead {
-			alive, parts = append(alive, m), append(parts, &inference.Partial{})
+			alive, parts = append(alive, m), append(parts, &window.Partial{})
 		}
 	}
 	if len(alive) > 0 {
@@ -386,10 +387,10 @@ func TestSimulatedFleet(t *testing.T) {
 	closes, late, duplicates := 0, 0, 0
 	for seed := range uint64(300) {
 		w := simulate(t, seed, 8, seed%2 == 0)
-		final := make([]map[int64]*inference.Partial, len(w.logs))
+		final := make([]map[int64]*window.Partial, len(w.logs))
 		for p, log := range w.logs {
 			o := newOracle(t, log, w.window)
-			final[p] = map[int64]*inference.Partial{}
+			final[p] = map[int64]*window.Partial{}
 			m := w.owners[p][0]
 			stats := m.Gate.Stats()
 			duplicates += int(stats.Duplicates)
@@ -410,7 +411,7 @@ func TestSimulatedFleet(t *testing.T) {
 				if got.Partial != string(want) || len(sources) > 0 && !reflect.DeepEqual(got.Sources, sources) || got.Revision != 0 || got.Bad != 0 {
 					t.Fatalf("seed %d, partition %d, window to %d: other bytes or sources %v, want %v", seed, p, got.End, got.Sources, sources)
 				}
-				q := &inference.Partial{}
+				q := &window.Partial{}
 				if err := q.ReadBinary([]byte(got.Partial), wide); err != nil {
 					t.Fatal(err)
 				}
@@ -447,7 +448,7 @@ func TestSimulatedFleet(t *testing.T) {
 			}
 		}
 		for end, want := range w.truth {
-			var got inference.Partial
+			var got window.Partial
 			for p := range final {
 				if final[p][end] != nil {
 					got.Merge(final[p][end])

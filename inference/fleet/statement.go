@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // Statement is the statistics of exporters that a worker of reports gives for a run: of the reports that the run sent one by one and
@@ -14,8 +15,8 @@ import (
 // A statement is a record of its own beside the parts of its sender, stands for no reports, and is left out as soon as the run's own
 // part of the window is there. So it matters neither which of the two comes first nor whether the other one comes at all.
 type Statement struct {
-	Run  Source             // its Seq is 0
-	Seen *inference.Partial // exporters and their numbers
+	Run  Source          // its Seq is 0
+	Seen *window.Partial // exporters and their numbers
 }
 
 // statementSeq distinguishes the numbers of statements from those of the parts of the same sender.
@@ -68,7 +69,7 @@ func (k runKey) name() string {
 
 // addStatement adds a statement for a run, of which some records may be there: exporters that they have are left out.
 func (s *sum) addStatement(value []byte, of runKey, own map[runKey]map[inference.ExporterKey]bool) error {
-	var seen inference.Partial
+	var seen window.Partial
 	if err := s.codec.Decode(&seen, value); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet/cross"
 	"github.com/hopscope/hopscope/inference/sequence"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
@@ -45,7 +46,7 @@ type killed struct {
 
 	seen func(n uint32)
 	came map[uint32]bool // numbers of reports that are stored, of random lives
-	gaps []inference.Gap // that parts have, likewise
+	gaps []window.Gap    // that parts have, likewise
 }
 
 var killedExporter = decode.AddrFrom4([]byte{192, 0, 2, 1})
@@ -88,9 +89,9 @@ func observe(tr *sequence.Tracker, number uint32, window int64) {
 }
 
 // seen is what a tracker has of a window.
-func seen(tr *sequence.Tracker, window int64) *inference.Partial {
-	p := &inference.Partial{}
-	p.AddExporters(tr.Cut(nil, window*tick))
+func seen(tr *sequence.Tracker, label int64) *window.Partial {
+	p := &window.Partial{}
+	p.AddExporters(tr.Cut(nil, label*tick))
 	tr.Numbers(p)
 	return p
 }
@@ -410,7 +411,7 @@ func TestKilledLate(t *testing.T) {
 		for n := uint32(1); n <= k.number; n++ {
 			switch {
 			case k.came[n]:
-			case slices.ContainsFunc(k.gaps, func(g inference.Gap) bool { return n-g.First < g.Count }):
+			case slices.ContainsFunc(k.gaps, func(g window.Gap) bool { return n-g.First < g.Count }):
 				down++
 			default:
 				lost++

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet/cross"
 	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // process counts reports as one process does it, with one shard.
@@ -32,8 +32,8 @@ func (p *process) see(r decode.Report) {
 	p.shard.Update([]*decode.Report{&r})
 }
 
-func (p *process) cut(end int64) *inference.Partial {
-	out := &inference.Partial{}
+func (p *process) cut(end int64) *window.Partial {
+	out := &window.Partial{}
 	out.Span(end-tick, end)
 	c := p.shard.Cut(end)
 	c.AddTo(out)
@@ -55,7 +55,7 @@ func TestStreams(t *testing.T) {
 		if err := cfg.Validate(); err != nil {
 			t.Fatal(err)
 		}
-		slicer := inference.NewSlicer(rng.Uint64(), 1+rng.IntN(4))
+		slicer := window.NewSlicer(rng.Uint64(), 1+rng.IntN(4))
 		collectors := 1 + rng.IntN(4)
 		all := newProcess(cfg, rng.Uint64())
 		var each []*process
@@ -154,7 +154,7 @@ func TestStreams(t *testing.T) {
 			if whole == nil || !bytes.Equal(encoded(t, whole.Partial), encoded(t, want)) {
 				t.Fatalf("seed %d, window %d: what %d collectors saw is not what one process saw", seed, w, collectors)
 			}
-			limits := inference.Limits{Flows: 5, Paths: 7, Drops: 2, Faults: 3}
+			limits := window.Limits{Flows: 5, Paths: 7, Drops: 2, Faults: 3}
 			if got, want := whole.Partial.Window(limits), want.Window(limits); !reflect.DeepEqual(got, want) || got.Reports == 0 || len(got.Hops) == 0 {
 				t.Fatalf("seed %d, window %d:\n%+v\nwant\n%+v", seed, w, got, want)
 			} else {

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // Config bounds the memory and sets the tolerance of a [Tracker].
@@ -53,8 +53,8 @@ func (c *Config) waiting(trackers int) int { return max(c.MaxExporters/trackers,
 // NumbersMemory returns the further memory of [Tracker.ReportNumbers], for all trackers together, in bytes: with so many runs of each
 // sequence, in a window in which all of them have as many.
 func (c *Config) NumbersMemory(runs int) int64 {
-	const list = int(unsafe.Sizeof(inference.Run{}))
-	return int64(c.MaxExporters) * int64(int(unsafe.Sizeof(numberLog{}))+2*keptFills*4+2*int(unsafe.Sizeof(inference.Numbers{}))+8*runs*list)
+	const list = int(unsafe.Sizeof(window.Run{}))
+	return int64(c.MaxExporters) * int64(int(unsafe.Sizeof(numberLog{}))+2*keptFills*4+2*int(unsafe.Sizeof(window.Numbers{}))+8*runs*list)
 }
 
 // longest is the length of the longest record: no more than a gap that is none of a restart.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 const (
@@ -28,10 +28,10 @@ type numberLog struct {
 	anew    bool   // the part begins anew
 	many    bool   // more than can be listed
 	runs    runList
-	fills   []uint32            // numbers before from that came since
-	lates   []uint32            // numbers of which there was no record any more
-	parts   []inference.Numbers // of the window, done
-	memory  []inference.Run     // of parts
+	fills   []uint32         // numbers before from that came since
+	lates   []uint32         // numbers of which there was no record any more
+	parts   []window.Numbers // of the window, done
+	memory  []window.Run     // of parts
 	all     runList
 	gaps    []stretch // of the window, two at most
 }
@@ -46,7 +46,7 @@ func newNumberLog(most int, from, longest uint32) *numberLog {
 
 // runList lists runs with offsets from a number. If there are too many, neighbours are put together.
 type runList struct {
-	list  []inference.Run
+	list  []window.Run
 	group int // how many runs one of the list stands for
 	last  int // how many the last one does
 }
@@ -54,7 +54,7 @@ type runList struct {
 func (l *runList) reset() { *l = runList{list: l.list[:0]} }
 
 // add lists a run behind all others.
-func (l *runList) add(r inference.Run, most int) {
+func (l *runList) add(r window.Run, most int) {
 	if n := len(l.list); n > 0 && (l.last < l.group || l.list[n-1].Last+1 == r.First) {
 		if l.list[n-1].Last+1 != r.First {
 			l.last++
@@ -96,7 +96,7 @@ func (t *numberLog) begin(from uint32, anew bool) {
 // gap notes n numbers from an offset on that did not come.
 func (t *numberLog) gap(at, n uint64) {
 	if at > t.next {
-		t.runs.add(inference.Run{First: t.next, Last: at - 1, Count: at - t.next}, t.most)
+		t.runs.add(window.Run{First: t.next, Last: at - 1, Count: at - t.next}, t.most)
 	}
 	t.next = at + n
 }
@@ -172,7 +172,7 @@ func (t *numberLog) addSorted(list []uint32, ref, mask uint32) (first uint32) {
 	first = list[0]
 	for i, n := range list {
 		if at := uint64((n - first) & mask); i == 0 || n != list[i-1] {
-			t.all.add(inference.Run{First: at, Last: at, Count: 1}, t.most)
+			t.all.add(window.Run{First: at, Last: at, Count: 1}, t.most)
 		}
 	}
 	return first
@@ -185,7 +185,7 @@ func (s *sequence) flushPart(first uint32) {
 		t.many = true
 		return
 	}
-	part := inference.Numbers{Width: s.width, Part: uint32(len(t.parts)), Anew: t.anew, First: first & s.mask()}
+	part := window.Numbers{Width: s.width, Part: uint32(len(t.parts)), Anew: t.anew, First: first & s.mask()}
 	n := len(t.memory)
 	t.memory = append(t.memory, t.all.list...)
 	part.Runs = t.memory[n:len(t.memory):len(t.memory)]
@@ -218,7 +218,7 @@ func (s *sequence) flushNew() {
 		first = t.from + uint32(t.runs.list[0].First)
 	}
 	for _, r := range t.runs.list {
-		t.all.add(inference.Run{First: r.First + base, Last: r.Last + base, Count: r.Count}, 2*t.most)
+		t.all.add(window.Run{First: r.First + base, Last: r.Last + base, Count: r.Count}, 2*t.most)
 	}
 	s.flushPart(first)
 }
@@ -231,14 +231,14 @@ func (s *sequence) again(from uint32) {
 }
 
 // tellTo hands over what came since the last time, with so many reports.
-func (s *sequence) tellTo(p *inference.Partial, sp *space, reports uint64) {
+func (s *sequence) tellTo(p *window.Partial, sp *space, reports uint64) {
 	t := s.log
 	s.flush()
 	if reports+t.slow > uint64(s.mask()) { // it may have gone round
 		t.many = true
 	}
 	if t.many {
-		t.parts = append(t.parts[:0], inference.Numbers{Width: s.width, Unknown: true, First: s.head})
+		t.parts = append(t.parts[:0], window.Numbers{Width: s.width, Unknown: true, First: s.head})
 	}
 	for i := range t.parts {
 		n := &t.parts[i]
@@ -246,7 +246,7 @@ func (s *sequence) tellTo(p *inference.Partial, sp *space, reports uint64) {
 		p.AddNumbers(n)
 	}
 	for _, g := range t.gaps {
-		p.AddGap(&inference.Gap{ExporterKey: sp.key(), To: sp.to, Width: s.width, First: g.first, Count: g.count})
+		p.AddGap(&window.Gap{ExporterKey: sp.key(), To: sp.to, Width: s.width, First: g.first, Count: g.count})
 	}
 	t.gaps = nil
 	clear(t.parts)

@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // told expands what was reported of one sequence.
-func told(t *testing.T, list []inference.Numbers) (numbers []uint32) {
+func told(t *testing.T, list []window.Numbers) (numbers []uint32) {
 	t.Helper()
 	for _, n := range list {
 		mask := ^uint32(0) >> (32 - n.Width)
@@ -70,7 +71,7 @@ func TestTell(t *testing.T) {
 		}
 		came := map[uint32]bool{}
 		at := int64(1e18)
-		var p, q inference.Partial
+		var p, q window.Partial
 		for len(queue) > 0 {
 			k := min(len(queue), rng.IntN(4000))
 			var want []uint32
@@ -136,8 +137,8 @@ func TestTellRestart(t *testing.T) {
 			tr.Observe(report20(1, 1, n, at))
 		}
 	}
-	cut := func() []inference.Numbers {
-		var p inference.Partial
+	cut := func() []window.Numbers {
+		var p window.Partial
 		tr.Cut(nil, at)
 		tr.Numbers(&p)
 		return p.Numbers()
@@ -185,7 +186,7 @@ func TestTellSame(t *testing.T) {
 		a, b := New(testConfig(), seed), New(testConfig(), seed)
 		a.ReportNumbers(8)
 		at, next := int64(1e18), [3]uint32{}
-		var p inference.Partial
+		var p window.Partial
 		for range 50 {
 			for range rng.IntN(500) {
 				at += 1e6
@@ -216,7 +217,7 @@ func TestTellSame(t *testing.T) {
 	tr := New(testConfig(), 1)
 	tr.ReportNumbers(64)
 	r := report20(1, 1, 0, 1e18)
-	var p inference.Partial
+	var p window.Partial
 	var dst []inference.ExporterStats
 	window := func() {
 		for range 3000 {
@@ -244,10 +245,10 @@ func TestBelieve(t *testing.T) {
 			tr.Believe()
 		}
 		tr.Observe(report20(1, 1, 41, 1e9))
-		var p inference.Partial
+		var p window.Partial
 		stats := tr.Cut(nil, 2e9)
 		tr.Numbers(&p)
-		listed := len(p.Numbers()) == 1 && p.Numbers()[0].First == 41 && slices.Equal(p.Numbers()[0].Runs, []inference.Run{{Count: 1}})
+		listed := len(p.Numbers()) == 1 && p.Numbers()[0].First == 41 && slices.Equal(p.Numbers()[0].Runs, []window.Run{{Count: 1}})
 		if listed != believe || len(p.Numbers()) > 1 || len(stats) != 1 || stats[0].Sequenced != believe || stats[0].Lost != 0 {
 			t.Errorf("believed %v: %+v, %+v", believe, stats, p.Numbers())
 		}

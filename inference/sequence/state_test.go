@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/state"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // A tracker that reads what another one wrote goes on with its numbers: what is missing between is missed, not lost.
@@ -170,7 +170,7 @@ func TestStateGaps(t *testing.T) {
 	}
 	type gap struct{ width, first, count uint32 }
 	window := func(end int64) (gaps []gap, numbers int) {
-		var p inference.Partial
+		var p window.Partial
 		b.Cut(nil, end)
 		b.Numbers(&p)
 		for _, g := range p.Gaps() {

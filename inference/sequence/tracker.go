@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // Tracker counts per exporter. It has one owner and takes no lock.
@@ -29,7 +30,7 @@ type Tracker struct {
 	copies   copyRoom
 	runs     int  // of numbers that are published of each sequence
 	believes bool // exporters count
-	reported inference.Partial
+	reported window.Partial
 }
 
 // Stats is the state of a Tracker and what it counted since New.
@@ -145,7 +146,7 @@ func (t *Tracker) Believe() { t.believes = true }
 
 // Numbers gives to p the numbers that came in the window that Cut ended last, and those that the run before did not account for. It is
 // called once after each Cut.
-func (t *Tracker) Numbers(p *inference.Partial) {
+func (t *Tracker) Numbers(p *window.Partial) {
 	for i := range t.reported.Numbers() {
 		p.AddNumbers(&t.reported.Numbers()[i])
 	}

@@ -2,7 +2,7 @@ package shard
 
 import (
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // arrive lists a flow whose path r holds, the first one since it came. Only whole paths of packets without a prescribed route are
@@ -13,5 +13,5 @@ func (s *State) arrive(f *flow, slot uint32, r *decode.Report) {
 		return
 	}
 	s.path = s.hopKeys(s.path[:0], f)
-	s.cut.partial.AddArrival(&inference.Arrival{Time: r.Time, Flow: s.flows.At(slot).Key, PathID: f.pathID, Changes: f.changes, Path: s.path})
+	s.cut.partial.AddArrival(&window.Arrival{Time: r.Time, Flow: s.flows.At(slot).Key, PathID: f.pathID, Changes: f.changes, Path: s.path})
 }

@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // arrivalsOf ends the window and gives the arrivals in it.
-func arrivalsOf(s *State, end int64) (list []inference.Arrival, other uint64) {
-	var p inference.Partial
+func arrivalsOf(s *State, end int64) (list []window.Arrival, other uint64) {
+	var p window.Partial
 	c := s.Cut(end)
 	c.AddTo(&p)
 	s.Recycle(c)
@@ -28,7 +28,7 @@ func TestArrivals(t *testing.T) {
 		s.Update(reports)
 		quiet.Update(reports)
 	}
-	end := func() []inference.Arrival {
+	end := func() []window.Arrival {
 		at += 1e9
 		if list, other := arrivalsOf(quiet, at); len(list) != 0 || other != 0 {
 			t.Errorf("%+v and %d are listed unasked", list, other)

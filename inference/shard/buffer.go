@@ -3,6 +3,7 @@ package shard
 import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
@@ -90,7 +91,7 @@ func (p *topFlow) next(hops int) []uint16 {
 
 // add counts codes in the sketches of a hop without going through the flow's buffer.
 func (s *State) add(f *flow, b *block, latency, queue uint16) {
-	var t *inference.HopSketch
+	var t *window.HopSketch
 	if f.top != 0 {
 		t = s.top.hop(f, b.key())
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 func ways(t testing.TB, rules ...inference.PolicyRule) *inference.Policy {
@@ -22,7 +23,7 @@ func ways(t testing.TB, rules ...inference.PolicyRule) *inference.Policy {
 
 // straysOf is what a window shows of flows off their way.
 func straysOf(states []*State, end int64) []inference.Stray {
-	var p inference.Partial
+	var p window.Partial
 	for _, s := range states {
 		c := s.Cut(end)
 		c.AddTo(&p)

@@ -1,13 +1,15 @@
 package shard
 
-import "github.com/hopscope/hopscope/inference"
+import (
+	"github.com/hopscope/hopscope/inference/window"
+)
 
 // Cut is the result of one shard for one window, in the layout that it was counted in. It belongs to the caller of
-// [State.Cut] until it is recycled. To keep, send or merge it, add it to an [inference.Partial].
+// [State.Cut] until it is recycled. To keep, send or merge it, add it to an [window.Partial].
 type Cut struct {
 	hops    hopCut
-	partial inference.Partial // everything but the hops
-	timed   int               // reports whose times on links were looked at
+	partial window.Partial // everything but the hops
+	timed   int            // reports whose times on links were looked at
 }
 
 func (s *State) newCut() *Cut {
@@ -45,15 +47,15 @@ func (s *State) Recycle(c *Cut) {
 
 // AddTo adds what the shard saw to p, which shares no memory with c afterwards. The caller adds the start and end of the window, and
 // what was seen of the exporters. No other goroutine may use c meanwhile.
-func (c *Cut) AddTo(p *inference.Partial) {
+func (c *Cut) AddTo(p *window.Partial) {
 	c.hops.addTo(p)
 	p.Merge(&c.partial)
 }
 
 // Limits returns the limits of a window that is made of the partials of shards with this configuration. As many flows with faults and
 // arrivals are listed as path changes.
-func (c *Config) Limits() inference.Limits {
-	return inference.Limits{
+func (c *Config) Limits() window.Limits {
+	return window.Limits{
 		Hops: c.MaxHops, Flows: c.TopFlows, Paths: c.MaxPathChanges, Drops: c.MaxDrops, Faults: c.MaxPathChanges,
 		Arrivals: c.MaxPathChanges, Deviations: maxDeviations, Losses: maxLosses,
 	}

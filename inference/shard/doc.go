@@ -1,6 +1,6 @@
 // Package shard keeps what one shard of a collector knows: its flows with the quantile sketches of their hops, and what
 // it saw in the open window. Shards share nothing, and a flow belongs to one of them. [State.Cut] ends a window, and
-// [Cut.AddTo] turns what the shard saw of it into a [inference.Partial], which merges with those of other shards.
+// [Cut.AddTo] turns what the shard saw of it into a [window.Partial], which merges with those of other shards.
 //
 // # Observers
 //
@@ -68,7 +68,7 @@
 // A shard has places for max(16, 4 × TopFlows) candidates for the busiest flows. As long as a window has no more flows
 // than that, every flow is a candidate from its first report on, and its histograms have all values. With more flows,
 // the less busy half of the candidates leaves whenever the places are full, and from then on only flows with more
-// reports than those had can come in. The bound that [inference.Partial] hands on says how many reports a flow may have
+// reports than those had can come in. The bound that [window.Partial] hands on says how many reports a flow may have
 // had that is not listed; the histograms of those that are listed lack at most as many reports.
 //
 // # Bounds

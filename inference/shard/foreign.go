@@ -9,6 +9,7 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 const (
@@ -122,7 +123,7 @@ func (s *State) settleForeign() {
 	clear(d.foreign)
 }
 
-func (d *digests) settleForeign(p *inference.Partial, i uint32, f *foreign) {
+func (d *digests) settleForeign(p *window.Partial, i uint32, f *foreign) {
 	fault := inference.DigestFault{Flow: f.flow, Fault: inference.Inconsistent, Count: 1}
 	x := &d.flows[i]
 	if x.trace.Known() {

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 func histogramReport(node uint32, of decode.HopField, buckets ...decode.Bucket) *decode.Report {
@@ -25,9 +25,9 @@ func TestHistogram(t *testing.T) {
 		histogramReport(9, decode.HopQueueOccupancy, decode.Bucket{Low: 863, High: 1180511, Count: 5}),
 		histogramReport(8, decode.HopLatency, decode.Bucket{High: 319, Count: 3}),
 	})
-	var p inference.Partial
+	var p window.Partial
 	s.Cut(1).AddTo(&p)
-	w := p.Window(inference.NoLimits())
+	w := p.Window(window.NoLimits())
 	if len(w.Hops) != 2 || w.Hops[0].Node != 9 || w.Hops[0].EgressIf != 70_000 || !w.Hops[1].Other || w.Reports != 4 || w.OtherHops != 1 {
 		t.Fatalf("hops %+v of %d reports, %d of others", w.Hops, w.Reports, w.OtherHops)
 	}

@@ -3,6 +3,7 @@ package shard
 import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
@@ -88,7 +89,7 @@ func (s *hops) record(ref uint16, u *decode.Units, h *decode.Hop) (latency, queu
 
 // histogram counts the values of a hop that came in buckets: at their upper bounds, and beside that in p at their lower ones. The hop
 // called other has no bounds.
-func (s *hops) histogram(p *inference.Partial, k inference.HopKey, g *decode.Histogram) {
+func (s *hops) histogram(p *window.Partial, k inference.HopKey, g *decode.Histogram) {
 	if len(g.Buckets) == 0 {
 		return // no value is no record
 	}
@@ -98,7 +99,7 @@ func (s *hops) histogram(p *inference.Partial, k inference.HopKey, g *decode.His
 		k = inference.HopKey{Other: true}
 		s.open.other++
 	}
-	h, bounds := p.Hop(k), &inference.BucketCounts{}
+	h, bounds := p.Hop(k), &window.BucketCounts{}
 	at := &h.Latency
 	if ref != other {
 		b := p.Buckets(k)

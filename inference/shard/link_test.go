@@ -7,6 +7,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // timedReport is a report of a path of three hops whose clocks are given, with what a link and a hop take.
@@ -28,7 +29,7 @@ func timedReport(flow int, at int64, bits uint8, clocks [3]uint64, link, hop uin
 
 // linksOf is what a window shows of links.
 func linksOf(states []*State, end int64) []inference.LinkStats {
-	var p inference.Partial
+	var p window.Partial
 	for _, s := range states {
 		c := s.Cut(end)
 		c.AddTo(&p)

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
@@ -12,7 +13,7 @@ const slack = 22
 
 // ArrivalMemory returns the further memory of [State.ListArrivals], as Memory counts it.
 func (c *Config) ArrivalMemory(shards int) int64 {
-	const listed = 2 * (int64(unsafe.Sizeof(inference.Arrival{})) + maxPathLength*int64(unsafe.Sizeof(inference.HopKey{})))
+	const listed = 2 * (int64(unsafe.Sizeof(window.Arrival{})) + maxPathLength*int64(unsafe.Sizeof(inference.HopKey{})))
 	return int64(2*shards+1) * 2 * int64(c.MaxPathChanges) * listed
 }
 
@@ -32,18 +33,18 @@ func (c *Config) Memory(shards int) int64 {
 	if c.TopFlows > 0 {
 		places := min(max(4*c.TopFlows, 16), 1<<16-1)
 		held := int64(topOctaves(places)) * octaveBytes * slack / 16
-		top = int64(places)*(int64(unsafe.Sizeof(topFlow{}))+8) + 2*held + 2*(held+int64(c.TopFlows)*int64(unsafe.Sizeof(inference.FlowPart{})))
+		top = int64(places)*(int64(unsafe.Sizeof(topFlow{}))+8) + 2*held + 2*(held+int64(c.TopFlows)*int64(unsafe.Sizeof(window.FlowPart{})))
 	}
 	const listed = 2 * (128 + 2*maxBlocks*12 + 96)                 // an item of a list of changes, faults or drops, with its index
 	link := 2 * (int64(unsafe.Sizeof(inference.LinkStats{})) + 64) // of a list that grew, with its index
 	const strange = mostForeign * (int64(unsafe.Sizeof(foreign{})) + 64 + mostForeignDigests*int64(unsafe.Sizeof(foreignDigest{}))*slack/16)
-	perShard := hopTables + top + 2*lists*listed + 2*hops*(link+inference.InterfaceMemory) + strange + 2*inference.NamelessMemory + viewsMemory + 1<<20
+	perShard := hopTables + top + 2*lists*listed + 2*hops*(link+window.InterfaceMemory) + strange + 2*window.NamelessMemory + viewsMemory + 1<<20
 
 	// The window of all shards, the sums of the run, and the points of the stored series.
-	part := int64(unsafe.Sizeof(inference.HopPart{})) + 48
-	window := hops*int64(shards)*(2*link+inference.InterfaceMemory) + hops*(part+2*octaveBytes*(logcode.KeptOctaves+int64(min(shards*hopOctaves, 2*logcode.Octaves)/2)))
+	part := int64(unsafe.Sizeof(window.HopPart{})) + 48
+	merged := hops*int64(shards)*(2*link+window.InterfaceMemory) + hops*(part+2*octaveBytes*(logcode.KeptOctaves+int64(min(shards*hopOctaves, 2*logcode.Octaves)/2)))
 	totals := hops * (part + 2*logcode.Octaves*octaveBytes)
 	points := (hops + int64(c.TopFlows*c.MaxPathLength)) * 2048
-	nameless := int64(shards+1) * inference.NamelessMemory
-	return int64(shards)*(perShard+top/4) + window + nameless + totals + points + lists*listed
+	nameless := int64(shards+1) * window.NamelessMemory
+	return int64(shards)*(perShard+top/4) + merged + nameless + totals + points + lists*listed
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // An exporter that reports whatever takes most memory, window after window, takes no more than Memory says.
@@ -22,8 +22,8 @@ func TestMemory(t *testing.T) {
 	}
 	before := heap()
 	states := newShards(shards, cfg, 1)
-	var merged inference.Partial
-	totals := inference.NewTotals(cfg.MaxHops)
+	var merged window.Partial
+	totals := window.NewTotals(cfg.MaxHops)
 	rng := rand.New(rand.NewPCG(1, 1))
 	var batch decode.Batch
 	most := int64(0)

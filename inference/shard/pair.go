@@ -4,6 +4,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/loss"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // maxPairs is how many flows are compared at the same time. Further ones wait until one of them is forgotten.
@@ -100,7 +101,7 @@ func (x *pairs) forget(slot uint32) {
 }
 
 // cutPairs adds the losses that were settled until the end of the window.
-func (s *State) cutPairs(p *inference.Partial, end int64) {
+func (s *State) cutPairs(p *window.Partial, end int64) {
 	for i := range s.pairs.flows {
 		x := &s.pairs.flows[i]
 		if !x.live {

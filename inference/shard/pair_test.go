@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // sourceReport is what the first switch says of a packet, sinkReport what the last one does.
@@ -53,7 +54,7 @@ func TestPairs(t *testing.T) {
 	}
 	s.Update(reports)
 	c := s.Cut(50e9)
-	var p inference.Partial
+	var p window.Partial
 	c.AddTo(&p)
 	limits := cfg.Limits()
 	w := p.Window(limits)
@@ -78,12 +79,12 @@ func TestPairs(t *testing.T) {
 	}
 	wide := limits
 	wide.Exporters, wide.Numbers, wide.Arrivals = 10, 10, 10
-	var q, all, rest inference.Partial
+	var q, all, rest window.Partial
 	if err := q.ReadBinary(b, wide); err != nil {
 		t.Fatal(err)
 	}
-	slicer := inference.NewSlicer(7, 3)
-	parts := []*inference.Partial{{}, {}, {}}
+	slicer := window.NewSlicer(7, 3)
+	parts := []*window.Partial{{}, {}, {}}
 	q.Split(&slicer, parts)
 	for _, x := range parts {
 		pb, err := x.AppendBinary(nil)
@@ -112,7 +113,7 @@ func TestPairs(t *testing.T) {
 	}
 	// The cut is used again, and nothing is published twice.
 	s.Recycle(c)
-	var empty inference.Partial
+	var empty window.Partial
 	s.Cut(60e9).AddTo(&empty)
 	if w := empty.Window(limits); len(w.Losses) != 0 {
 		t.Errorf("told again: %+v", w.Losses)
@@ -140,7 +141,7 @@ func TestPairsOfPostcards(t *testing.T) {
 		}
 	}
 	s.Update(reports)
-	var p inference.Partial
+	var p window.Partial
 	s.Cut(40e9).AddTo(&p)
 	w := p.Window(cfg.Limits())
 	if len(w.Losses) != 1 || w.Losses[0].Lost != 80 || w.Losses[0].Packets < 498 {

@@ -15,13 +15,14 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/ingest/pcapfile"
 )
 
-var wide = inference.Limits{Hops: 1e6, Flows: 1e6, Paths: 1e6, Drops: 1e6, Faults: 1e6, Exporters: 1e6}
+var wide = window.Limits{Hops: 1e6, Flows: 1e6, Paths: 1e6, Drops: 1e6, Faults: 1e6, Exporters: 1e6}
 
-func encode(t *testing.T, p *inference.Partial) []byte {
+func encode(t *testing.T, p *window.Partial) []byte {
 	t.Helper()
 	b, err := p.AppendBinary(nil)
 	if err != nil {
@@ -68,11 +69,11 @@ func (s *split) update(reports []*decode.Report) {
 
 // cut merges what the shards saw in a random tree, some of it by its bytes. The shards have their memory back, and
 // wrote into it, before the merging begins.
-func (s *split) cut(t *testing.T, end int64) *inference.Partial {
+func (s *split) cut(t *testing.T, end int64) *window.Partial {
 	t.Helper()
-	var tree []*inference.Partial
+	var tree []*window.Partial
 	for _, st := range s.shards {
-		c, p := st.Cut(end), &inference.Partial{}
+		c, p := st.Cut(end), &window.Partial{}
 		c.AddTo(p)
 		st.Recycle(c)
 		tree = append(tree, p)
@@ -81,7 +82,7 @@ func (s *split) cut(t *testing.T, end int64) *inference.Partial {
 		s.rng.Shuffle(len(tree), func(i, j int) { tree[i], tree[j] = tree[j], tree[i] })
 		n := len(tree) - 1
 		if s.rng.IntN(3) == 0 {
-			var p inference.Partial
+			var p window.Partial
 			if err := p.ReadBinary(encode(t, tree[n]), wide); err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +108,7 @@ func different(a, b inference.Window) (names []string) {
 }
 
 // sameWindows cuts one shard and several, and wants the same bytes and windows.
-func sameWindows(t *testing.T, what string, limits inference.Limits, end int64, one *split, more ...*split) {
+func sameWindows(t *testing.T, what string, limits window.Limits, end int64, one *split, more ...*split) {
 	t.Helper()
 	p := one.cut(t, end)
 	want, bytesWant := p.Window(limits), encode(t, p)
@@ -252,13 +253,13 @@ func TestCutIsCopied(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 24))
 	g := &traffic{rng: rng, paths: map[int][]decode.Hop{}, flows: 200, now: 1}
 	s := New(testConfig(), 1)
-	var kept []*inference.Partial
+	var kept []*window.Partial
 	var want [][]byte
 	for range 6 {
 		for range 3000 {
 			s.Update([]*decode.Report{g.next()})
 		}
-		c, p := s.Cut(g.now), &inference.Partial{}
+		c, p := s.Cut(g.now), &window.Partial{}
 		c.AddTo(p)
 		kept, want = append(kept, p), append(want, encode(t, p))
 		s.Recycle(c)

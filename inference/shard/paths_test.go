@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/state"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // pathWorld makes reports of flows that change their paths now and then: whole stacks, cut ones, postcards and drops.
@@ -72,7 +72,7 @@ func (w *pathWorld) window() (reports []*decode.Report) {
 func windowBytes(t *testing.T, s *State, end int64) []byte {
 	t.Helper()
 	c := s.Cut(end)
-	var p inference.Partial
+	var p window.Partial
 	p.Span(end-1e9, end)
 	c.AddTo(&p)
 	s.Recycle(c)

@@ -5,12 +5,13 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // spread adds the other paths that digests show of one of the busiest flows. Of a flow that uses several paths at once the path is
 // that with the greatest share, and not the one that it had before; where digests single none out it is as much as all that
 // they leave have in common.
-func (s *State) spread(slot uint32, to *inference.FlowPart, seen *inference.Partial) {
+func (s *State) spread(slot uint32, to *window.FlowPart, seen *window.Partial) {
 	d := s.digests
 	x := d.shown(slot)
 	if x.tracer == nil {
@@ -32,7 +33,7 @@ func (s *State) spread(slot uint32, to *inference.FlowPart, seen *inference.Part
 		s.digestStats(slot, &stats)
 		stats.Confidence = 0
 	}
-	out := inference.Spread{
+	out := window.Spread{
 		Flow: to.Key, Last: to.Last, Share: stats.Share, Confidence: stats.Confidence, Unexplained: stats.Unexplained, Digests: stats.Digests,
 		Unsettled: stats.Unsettled, Others: stats.Others, Inseparable: stats.Inseparable,
 	}
@@ -41,7 +42,7 @@ func (s *State) spread(slot uint32, to *inference.FlowPart, seen *inference.Part
 }
 
 // leadOver makes the path of a flow that which most of its packets take.
-func (s *State) leadOver(to *inference.FlowPart, stats *inference.FlowStats) {
+func (s *State) leadOver(to *window.FlowPart, stats *inference.FlowStats) {
 	d := s.digests
 	var way []uint32
 	for i := range stats.Hops {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 func hop(node uint32, egress uint16, latency uint32) decode.Hop {
@@ -435,7 +436,7 @@ func TestAllocations(t *testing.T) {
 		reports[i] = g.next()
 	}
 	s := New(testConfig(), 1)
-	var p inference.Partial
+	var p window.Partial
 	run := func() {
 		s.Update(reports)
 		c := s.Cut(g.now)
@@ -488,11 +489,11 @@ func TestManyRecords(t *testing.T) {
 }
 
 func TestTotals(t *testing.T) {
-	s, totals := New(testConfig(), 1), inference.NewTotals(2)
+	s, totals := New(testConfig(), 1), window.NewTotals(2)
 	for i := range uint32(3) {
 		s.Update([]*decode.Report{stack(1, 1, hop(1, 1, 100), hop(2, 2, 200*(i+1))), stack(2, 1, hop(3, 1, 1), hop(4, 1, 1))})
 		c := s.Cut(int64(i + 1))
-		var p inference.Partial
+		var p window.Partial
 		c.AddTo(&p)
 		s.Recycle(c)
 		totals.Add(&p)

@@ -7,6 +7,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/pathtrace"
 	"github.com/hopscope/hopscope/inference/survey"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // maxDeviations is how many flows whose digests contradict the map a window lists.
@@ -55,7 +56,7 @@ func troubled(x *digestFlow, e pathtrace.Event) bool {
 }
 
 // cutSurvey ends the window of the survey, and lists the flows whose digests contradict the map.
-func (d *digests) cutSurvey(p *inference.Partial) {
+func (d *digests) cutSurvey(p *window.Partial) {
 	d.survey.Survey(func(v *inference.Deviation) {
 		c := *v
 		if c.Ingress != inference.NoNode {

@@ -9,6 +9,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/survey"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // surveyed sends digests of flows over a ring whose node 107 calls itself 914, if it is renamed, and gives the windows.
@@ -45,18 +46,18 @@ func surveyed(t *testing.T, rename bool, states ...*State) (windows []inference.
 				now += 1000
 			}
 		}
-		var all inference.Partial
+		var all window.Partial
 		for _, s := range states {
 			c := s.Cut(now)
-			var part inference.Partial
+			var part window.Partial
 			c.AddTo(&part)
 			s.Recycle(c)
 			b, err := part.AppendBinary(nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			var read inference.Partial
-			if err := read.ReadBinary(b, inference.Limits{Hops: 1e5, Flows: 1e5, Paths: 1e5, Drops: 1e5, Faults: 1e5, Deviations: 1e5}); err != nil {
+			var read window.Partial
+			if err := read.ReadBinary(b, window.Limits{Hops: 1e5, Flows: 1e5, Paths: 1e5, Drops: 1e5, Faults: 1e5, Deviations: 1e5}); err != nil {
 				t.Fatal(err)
 			}
 			all.Merge(&read)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
@@ -38,15 +39,15 @@ type topFlows struct {
 type topFlow struct {
 	f     *flow // nil if the place is free
 	slot  uint32
-	probe bool               // the flow is a probe, and has its place whatever its count
-	part  inference.FlowPart // its hops, until the end of the window
+	probe bool            // the flow is a probe, and has its place whatever its count
+	part  window.FlowPart // its hops, until the end of the window
 
 	// queues are the dense codes of the queues of the last reports, which wait as those of the latencies do in the flow: counting
 	// many values of a histogram together costs one cache miss.
 	queues [bufferCodes]uint16
 	queued uint8 // reports in queues
 
-	sights *inference.FlowSights // what samples and flow records say; nil for a place whose flows had none
+	sights *window.FlowSights // what samples and flow records say; nil for a place whose flows had none
 }
 
 func newTopFlows(n int) topFlows {
@@ -160,7 +161,7 @@ func (t *topFlows) release(f *flow) {
 
 // hop gives the histograms of a hop of f, which must be a candidate. A flow that came by more places in one window
 // than a path and its former ones can have begins anew.
-func (t *topFlows) hop(f *flow, k inference.HopKey) *inference.HopSketch {
+func (t *topFlows) hop(f *flow, k inference.HopKey) *window.HopSketch {
 	p := &t.places[f.top-1].part
 	n := len(p.Hops)
 	h := p.Hop(k)
@@ -188,7 +189,7 @@ func (t *topFlows) see(f *flow, r *decode.Report) {
 	}
 	p, x := &t.places[f.top-1], inference.SightOf(r)
 	if p.sights == nil {
-		p.sights = new(inference.FlowSights)
+		p.sights = new(window.FlowSights)
 	}
 	p.sights.Add(&x)
 }
@@ -200,7 +201,7 @@ const octaveBytes = 4 * logcode.OctaveCodes
 const hopOctaveSize = 3
 
 // cutTop adds the busiest flows of the window and their spreads to p, and lets all other candidates go.
-func (s *State) cutTop(p *inference.Partial) {
+func (s *State) cutTop(p *window.Partial) {
 	t := &s.top
 	order := t.scratch[:0]
 	for i := range t.places[:t.used] {
@@ -252,13 +253,13 @@ func (t *topFlows) trim() {
 	}
 	for i := range t.places[:t.used] {
 		if t.places[i].f == nil {
-			t.places[i].part = inference.FlowPart{}
+			t.places[i].part = window.FlowPart{}
 		}
 	}
 }
 
 // describe writes down what is known of a candidate beside its histograms.
-func (s *State) describe(p *topFlow, seen *inference.Partial) {
+func (s *State) describe(p *topFlow, seen *window.Partial) {
 	f, to := p.f, &p.part
 	to.Key, to.Packets, to.PathID, to.Changes, to.Last, to.Partial = s.flows.At(p.slot).Key, uint64(f.inWindow), f.pathID, f.changes, f.last, f.flags&partial != 0
 	to.Path = s.hopKeys(to.Path[:0], f)

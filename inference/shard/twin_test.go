@@ -12,6 +12,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
@@ -437,11 +438,11 @@ func (s shards) update(seed uint64, reports []*decode.Report) {
 
 // windowOf makes a window of cuts, with the given number of busiest flows and all else that they list.
 func windowOf(topFlows int, cuts ...*Cut) inference.Window {
-	var p inference.Partial
+	var p window.Partial
 	for _, c := range cuts {
 		c.AddTo(&p)
 	}
-	return p.Window(inference.Limits{Flows: topFlows, Paths: 1e9, Drops: 1e9, Faults: 1e9})
+	return p.Window(window.Limits{Flows: topFlows, Paths: 1e9, Drops: 1e9, Faults: 1e9})
 }
 
 // cut merges the cuts of all shards, in the order of perm.

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
@@ -166,7 +167,7 @@ func (c *hopCut) reset() {
 	c.keys, c.other = c.keys[:0], 0
 }
 
-func (c *hopCut) addTo(p *inference.Partial) {
+func (c *hopCut) addTo(p *window.Partial) {
 	p.OtherHops += c.other + c.set.folded
 	var n [octaveCodes]uint64
 	for ref, k := range c.keys {

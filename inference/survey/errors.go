@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // firstTTL is that of senders that are as they should be.
@@ -34,7 +35,7 @@ func (s *Surveyor) errors(m *Map, a *account, dst []inference.MapError) []infere
 	}
 	slices.SortFunc(dst[from:], inference.MapError.Compare)
 	dst = append(dst[:from], slices.Compact(dst[from:])...)
-	return dst[:min(len(dst), from+inference.MaxMapErrors)]
+	return dst[:min(len(dst), from+window.MaxMapErrors)]
 }
 
 // identify searches the ids of strangers. One that is on the map is no stranger, but not where the map has it.

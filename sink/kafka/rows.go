@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
@@ -77,7 +78,7 @@ var rowsSchema = sync.OnceValue(func() *arrow.Schema {
 
 // HopRows returns the hops of a merged slice as the value of a record of topic series: an Arrow stream in one frame of zstd, one row
 // a hop. It needs no other knowledge of hopscope to read; docs/reports-arrow.md lists the columns.
-func HopRows(p *inference.Partial, start, end int64, revision uint64) ([]byte, error) {
+func HopRows(p *window.Partial, start, end int64, revision uint64) ([]byte, error) {
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), rowsSchema())
 	defer b.Release()
 	number := func(col int, v uint64) { b.Field(col).(*array.Uint64Builder).Append(v) }

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
@@ -121,8 +122,8 @@ func bins(s *ddsketch.DDSketch) (out string) {
 }
 
 // testPartial has hops of all sorts.
-func testPartial() *inference.Partial {
-	var p inference.Partial
+func testPartial() *window.Partial {
+	var p window.Partial
 	for i := range uint32(300) {
 		h := p.Hop(inference.HopKey{Node: 300 - i, EgressIf: i % 7})
 		for k := range uint64(100) {
@@ -163,7 +164,7 @@ func TestHopRows(t *testing.T) {
 	if v, _ := record.Schema().Metadata().GetValue("hopscope.schema_version"); v != rowsVersion {
 		t.Errorf("schema version %q", v)
 	}
-	w := p.Window(inference.Limits{})
+	w := p.Window(window.Limits{})
 	if int(record.NumRows()) != len(w.Hops) {
 		t.Fatalf("%d rows of %d hops", record.NumRows(), len(w.Hops))
 	}

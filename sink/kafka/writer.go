@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/fleet/roster"
+	"github.com/hopscope/hopscope/inference/window"
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/ingest/retry"
 	"github.com/hopscope/hopscope/sink"
@@ -469,6 +469,6 @@ func drawBoot() uint64 {
 }
 
 // slicer shares out what there is in a network over the slices of the fleet.
-func slicer(seed uint64, p *roster.Params) inference.Slicer {
-	return inference.NewSlicer(seed, p.Slices)
+func slicer(seed uint64, p *roster.Params) window.Slicer {
+	return window.NewSlicer(seed, p.Slices)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/fleet/roster"
+	"github.com/hopscope/hopscope/inference/window"
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/internal/testkit"
@@ -30,8 +31,8 @@ var (
 )
 
 const (
-	window   = time.Second
-	testSeed = 7
+	windowLength = time.Second
+	testSeed     = 7
 )
 
 // of gives settings for the broker's address and the topics of the test.
@@ -41,7 +42,9 @@ func of(b *kafkatest.Broker) Config {
 	return c
 }
 
-func params(c *Config) roster.Params { return roster.NewParams(c.Fleet, c.Slices, window, testSeed) }
+func params(c *Config) roster.Params {
+	return roster.NewParams(c.Fleet, c.Slices, windowLength, testSeed)
+}
 
 // create makes the topics, as a user that may.
 func create(t *testing.T, b *kafkatest.Broker, c Config) {
@@ -97,9 +100,9 @@ func join(t *testing.T, c Config, name string) *Writer {
 }
 
 // partial is a window of some hops, which differ from label to label.
-func partial(label int64, hops int) *inference.Partial {
-	p := &inference.Partial{}
-	p.Span(label-int64(window), label)
+func partial(label int64, hops int) *window.Partial {
+	p := &window.Partial{}
+	p.Span(label-int64(windowLength), label)
 	p.Reports = uint64(hops)
 	for n := range hops {
 		h := p.Hop(inference.HopKey{Node: uint32(n)})
@@ -129,7 +132,7 @@ func write(w *Writer, list []sink.Encoded) error {
 }
 
 // labelNow is the end of the present window.
-func labelNow() int64 { return fleet.Label(time.Now().UnixNano(), int64(window)) }
+func labelNow() int64 { return fleet.Label(time.Now().UnixNano(), int64(windowLength)) }
 
 // parts reads the heads and values of a topic's partitions.
 func parts(t *testing.T, b *kafkatest.Broker, c Config) (all [][]fleet.Record) {
@@ -154,8 +157,8 @@ func parts(t *testing.T, b *kafkatest.Broker, c Config) (all [][]fleet.Record) {
 // merged gives the bytes of the merged windows of all records, each counted once.
 func merged(t *testing.T, all [][]fleet.Record) map[int64][]byte {
 	t.Helper()
-	codec := fleet.NewCodec(0, inference.Limits{Hops: 1e6, Flows: 1e6, Paths: 1e6, Drops: 1e6, Faults: 1e6, Exporters: 1e6})
-	sums := map[int64]*inference.Partial{}
+	codec := fleet.NewCodec(0, window.Limits{Hops: 1e6, Flows: 1e6, Paths: 1e6, Drops: 1e6, Faults: 1e6, Exporters: 1e6})
+	sums := map[int64]*window.Partial{}
 	for _, list := range all {
 		seen := map[string]uint64{}
 		for _, r := range list {
@@ -167,12 +170,12 @@ func merged(t *testing.T, all [][]fleet.Record) map[int64][]byte {
 				continue
 			}
 			seen[key] = r.Head.Sum
-			var p inference.Partial
+			var p window.Partial
 			if err := codec.Decode(&p, r.Value); err != nil {
 				t.Fatal(err)
 			}
 			if sums[r.Head.End] == nil {
-				sums[r.Head.End] = &inference.Partial{}
+				sums[r.Head.End] = &window.Partial{}
 			}
 			sums[r.Head.End].Merge(&p)
 		}
@@ -207,7 +210,7 @@ func TestPublish(t *testing.T) {
 	w := join(t, c, "east")
 	label := labelNow()
 	list := encode(t, w, label, 500)
-	list = append(list, encode(t, w, label+int64(window), 0)...) // an empty window has its records, too
+	list = append(list, encode(t, w, label+int64(windowLength), 0)...) // an empty window has its records, too
 	if err := write(w, list); err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +259,7 @@ func TestDivertToKafka(t *testing.T) {
 	label, sent := labelNow(), uint64(0)
 	var first uint64
 	for i := range 2 { // windows
-		at := label + int64(i-1)*int64(window)
+		at := label + int64(i-1)*int64(windowLength)
 		for n := range uint32(5000) {
 			r := flowReport(n*2654435761>>8, at+int64(n))
 			if !w.Takes(r) {
@@ -265,9 +268,9 @@ func TestDivertToKafka(t *testing.T) {
 			w.Divert(0, []*decode.Report{r})
 			sent++
 		}
-		w.EndWindow(at + int64(window))
-		w.MarkWindow(at + int64(window))
-		list = append(list, encode(t, w, at+int64(window), 3)...)
+		w.EndWindow(at + int64(windowLength))
+		w.MarkWindow(at + int64(windowLength))
+		list = append(list, encode(t, w, at+int64(windowLength), 3)...)
 		if err := write(w, list); err != nil {
 			t.Fatal(err)
 		}
@@ -415,14 +418,14 @@ func TestBrokerKilled(t *testing.T) {
 	create(t, b, c)
 	w := join(t, c, "east")
 	const windows = 400
-	first := labelNow() - windows*int64(window)
+	first := labelNow() - windows*int64(windowLength)
 	half, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		for n := range windows {
 			if n == windows/2 {
 				close(half)
 			}
-			for _, e := range w.EncodeWindow(&sink.Window{Window: &inference.Window{}, Label: first + int64(n)*int64(window), Partial: partial(first+int64(n)*int64(window), 50)}) {
+			for _, e := range w.EncodeWindow(&sink.Window{Window: &inference.Window{}, Label: first + int64(n)*int64(windowLength), Partial: partial(first+int64(n)*int64(windowLength), 50)}) {
 				if _, err := untilStored(w, e.Payload); err != nil {
 					done <- err
 					return
@@ -440,7 +443,7 @@ func TestBrokerKilled(t *testing.T) {
 	all := parts(t, b, c)
 	got := merged(t, all)
 	for n := range windows {
-		same(t, got, first+int64(n)*int64(window), 50)
+		same(t, got, first+int64(n)*int64(windowLength), 50)
 	}
 	for i, list := range all {
 		high := uint64(0)
@@ -595,7 +598,7 @@ func TestClock(t *testing.T) {
 		if s := w.Stats(); !strings.Contains(s.Problem, "h0m0") && !strings.Contains(s.Problem, "59m59") || !strings.Contains(s.Problem, name) || s.Clock.Round(time.Minute) != off {
 			t.Errorf("%+v", s)
 		}
-		list := encode(t, w, fleet.Label(w.clock().UnixNano(), int64(window)), 10)
+		list := encode(t, w, fleet.Label(w.clock().UnixNano(), int64(windowLength)), 10)
 		if err := write(w, list); !sink.Permanent(err) || !strings.Contains(err.Error(), "clock") {
 			t.Errorf("%v", err)
 		}
@@ -629,23 +632,23 @@ func TestClockBorder(t *testing.T) {
 	c := of(b)
 	create(t, b, c)
 	for name, off := range map[string]time.Duration{
-		"ahead": window - 10*time.Millisecond, "behind": -window + 10*time.Millisecond, "far-ahead": 2 * window, "far-behind": -2 * window,
+		"ahead": windowLength - 10*time.Millisecond, "behind": -windowLength + 10*time.Millisecond, "far-ahead": 2 * windowLength, "far-behind": -2 * windowLength,
 	} {
 		w := open(t, c)
 		w.clock = func() time.Time { return time.Now().Round(0).Add(off) }
 		if err := w.Join(t.Context(), identity(&c, name)); err != nil {
 			t.Fatal(err)
 		}
-		far := off.Abs() > window
+		far := off.Abs() > windowLength
 		if err := w.Unfit(); (err != nil) != far {
 			t.Errorf("%s: the problem is %v", name, err)
 		}
-		end := fleet.Label(w.clock().UnixNano(), int64(window))
+		end := fleet.Label(w.clock().UnixNano(), int64(windowLength))
 		single := newPayload(end, w.clockBad())
 		head := fleet.Head{Kind: fleet.Reports, From: name, Boot: 1, Seq: 1, End: end, Reports: 1, Total: 1}
 		single.add(toReports, 0, head.Append(nil), nil)
 		for what, err := range map[string]error{
-			"its last window": write(w, encode(t, w, end-int64(window), 10)), "a report": w.WriteEncoded(t.Context(), single.b),
+			"its last window": write(w, encode(t, w, end-int64(windowLength), 10)), "a report": w.WriteEncoded(t.Context(), single.b),
 		} {
 			if sink.Permanent(err) != far || !far && err != nil {
 				t.Errorf("%s, %s: %v", name, what, err)
@@ -702,7 +705,7 @@ func TestRoster(t *testing.T) {
 		}
 	}
 	second, _ := said()
-	if err := write(w, append(old, encode(t, w, label+int64(window), 1)...)); err != nil {
+	if err := write(w, append(old, encode(t, w, label+int64(windowLength), 1)...)); err != nil {
 		t.Fatal(err)
 	}
 	for i, list := range parts(t, b, c) {

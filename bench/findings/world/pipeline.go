@@ -10,6 +10,7 @@ import (
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // pipeline is a collector with its defaults, without goroutines and clocks.
@@ -17,10 +18,10 @@ type pipeline struct {
 	decoder   *demux.Decoder
 	tracker   *sequence.Tracker
 	state     *shard.State
-	limits    inference.Limits
+	limits    window.Limits
 	detector  *events.Detector
 	batch     decode.Batch
-	partial   inference.Partial
+	partial   window.Partial
 	exporters []inference.ExporterStats
 	reports   int
 	refused   int // reports with an error, and datagrams that are none

@@ -14,6 +14,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/fleet/roster"
+	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/ingest/retry"
 	"github.com/hopscope/hopscope/sink"
@@ -30,7 +31,7 @@ const (
 )
 
 // limits bound what a console reads of a record. A fleet has less.
-var limits = inference.Limits{
+var limits = window.Limits{
 	Hops: 1 << 20, Exporters: 1 << 20, Flows: 1 << 18, Paths: 1 << 18, Drops: 1 << 18, Faults: 1 << 18, Deviations: 1 << 18, Losses: 1 << 18,
 	Numbers: 1 << 18, Arrivals: 1 << 18, // slices have none
 }
@@ -227,7 +228,7 @@ func (c *Console) followSeries(ctx context.Context) {
 type feed struct {
 	*Console
 	params    *roster.Params
-	lists     inference.Limits // of windows
+	lists     window.Limits // of windows
 	reader    ingest.LogReader
 	assembler *fleet.Assembler
 	codec     *fleet.Codec
@@ -241,7 +242,7 @@ type feed struct {
 func (c *Console) begin(ctx context.Context, p *roster.Params) (*feed, error) {
 	f := &feed{
 		Console: c, params: p, codec: fleet.NewCodec(maxValue, limits), tries: map[int64]int{},
-		lists: inference.Limits{Flows: c.opt.Flows, Paths: 4096, Drops: 4096, Faults: 4096},
+		lists: window.Limits{Flows: c.opt.Flows, Paths: 4096, Drops: 4096, Faults: 4096},
 	}
 	window := int64(p.Window)
 	back := min(int64(c.opt.Windows)+3, math.MaxInt64/2/window) * window

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // Recrossing corrects a window that is made again because something of it came late. It is used like a crossing and knows what that
@@ -35,7 +36,7 @@ func (a *Recrossing) Begin(end int64) {
 }
 
 // Add adds what a run of a collector saw of the slice in the window, late or not.
-func (a *Recrossing) Add(from string, q *inference.Partial) {
+func (a *Recrossing) Add(from string, q *window.Partial) {
 	a.part.Add(from, q)
 	for k, x := range a.cross.exporters {
 		if e := q.Exporter(k); e != nil && x.ownerAt(a.part.end) == from {
@@ -47,7 +48,7 @@ func (a *Recrossing) Add(from string, q *inference.Partial) {
 }
 
 // AddStatement adds what a statement has of the window.
-func (a *Recrossing) AddStatement(from string, q *inference.Partial) { a.part.AddStatement(from, q) }
+func (a *Recrossing) AddStatement(from string, q *window.Partial) { a.part.AddStatement(from, q) }
 
 // claimOf returns what was claimed of an exporter in the window.
 func (a *Recrossing) claimOf(k inference.ExporterKey, x *exporter) claim {
@@ -67,7 +68,7 @@ func (x *exporter) claimIn(end int64) *claim {
 }
 
 // Finish ends the window and corrects p, into which everything was merged that was added.
-func (a *Recrossing) Finish(p *inference.Partial) {
+func (a *Recrossing) Finish(p *window.Partial) {
 	c := a.part
 	for k, x := range a.cross.exporters {
 		if owner := x.ownerAt(c.end); !x.shared && c.end > x.base && slices.ContainsFunc(c.heard[k], func(from string) bool { return from != owner }) {
@@ -195,6 +196,6 @@ func (s *stream) seemed(end int64) int64 {
 }
 
 // sharp reports whether it is known of each number of r whether it came.
-func (s *stream) sharp(r inference.Run) bool {
-	return !slices.ContainsFunc(s.runs, func(x inference.Run) bool { return x.First <= r.Last && r.First <= x.Last && !full(x) })
+func (s *stream) sharp(r window.Run) bool {
+	return !slices.ContainsFunc(s.runs, func(x window.Run) bool { return x.First <= r.Last && r.First <= x.Last && !full(x) })
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // Limits bounds the memory of a Crossing, and says which numbers belong together.
@@ -50,7 +51,7 @@ func DefaultLimits() Limits {
 //     back what was counted and then reached another collector, so that it can be negative.
 //   - Restarts counts those of the exporter. A collector that sees a jump because another one had the numbers in between
 //     saw none.
-//   - Down are missing numbers in gaps ([inference.Gap]), which runs report with their first numbers: none of them is waited for. If some
+//   - Down are missing numbers in gaps ([window.Gap]), which runs report with their first numbers: none of them is waited for. If some
 //     come after all, the windows that have them as Down are made again without them. A gap over numbers that were counted as lost
 //     counts them as Down with the next window, whose Lost takes them back.
 //
@@ -111,12 +112,12 @@ type silent struct {
 
 type sentNumbers struct {
 	from string
-	inference.Numbers
+	window.Numbers
 }
 
 type sentGap struct {
 	from string
-	inference.Gap
+	window.Gap
 }
 
 // New returns a crossing that knows nothing yet.
@@ -147,7 +148,7 @@ func (c *Crossing) Begin(end int64) {
 
 // Add adds what a run of a collector saw of the slice in the window. A run may be added more than once; the order does not matter. It
 // keeps nothing of q.
-func (c *Crossing) Add(from string, q *inference.Partial) {
+func (c *Crossing) Add(from string, q *window.Partial) {
 	for i := range q.Exporters() {
 		k := q.Exporters()[i].ExporterKey
 		if x := c.exporters[k]; q.Exporters()[i].Reports+q.Exporters()[i].Malformed > 0 || x != nil && x.owner == from {
@@ -158,7 +159,7 @@ func (c *Crossing) Add(from string, q *inference.Partial) {
 }
 
 // AddStatement adds the statistics of exporters that a worker of reports gives for a run. They say nothing of what is missing.
-func (c *Crossing) AddStatement(from string, q *inference.Partial) {
+func (c *Crossing) AddStatement(from string, q *window.Partial) {
 	hear := func(k inference.ExporterKey) {
 		if k != (inference.ExporterKey{}) && !slices.Contains(c.heard[k], from) { // else it stands for many
 			c.heard[k] = append(c.heard[k], from)
@@ -189,7 +190,7 @@ func (c *Crossing) AddStatement(from string, q *inference.Partial) {
 }
 
 // formerGaps finds the gaps of a run of a program that counts what it missed, and does not list it: as many numbers before its first one.
-func (c *Crossing) formerGaps(from string, q *inference.Partial) {
+func (c *Crossing) formerGaps(from string, q *window.Partial) {
 	for i := range q.Exporters() {
 		e := &q.Exporters()[i]
 		if e.Down == 0 || e.Down > 1<<31 {
@@ -198,7 +199,7 @@ func (c *Crossing) formerGaps(from string, q *inference.Partial) {
 		for k := range q.Numbers() {
 			if n := &q.Numbers()[k]; n.ExporterKey == e.ExporterKey && n.Part == 0 && !n.Unknown && !n.Anew && e.Down>>n.Width == 0 {
 				first := (n.First - uint32(e.Down)) & (^uint32(0) >> (32 - n.Width))
-				c.gaps = append(c.gaps, sentGap{from, inference.Gap{ExporterKey: n.ExporterKey, To: n.To, Width: n.Width, First: first, Count: uint32(e.Down)}})
+				c.gaps = append(c.gaps, sentGap{from, window.Gap{ExporterKey: n.ExporterKey, To: n.To, Width: n.Width, First: first, Count: uint32(e.Down)}})
 				break
 			}
 		}
@@ -217,7 +218,7 @@ func (c *Crossing) gapsOf(k inference.ExporterKey) []sentGap {
 
 // Finish ends the window and corrects p, into which everything was merged that was added. It takes numbers and arrivals
 // out of p.
-func (c *Crossing) Finish(p *inference.Partial) {
+func (c *Crossing) Finish(p *window.Partial) {
 	c.sortNumbers()
 	for i := 0; i < len(c.numbers); {
 		n := i + 1

@@ -9,6 +9,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/sequence"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // datagram is one that was sent, or a copy of one, and which collectors it reaches.
@@ -31,7 +32,7 @@ type hearing struct {
 	addrs    []uint64 // of the collectors
 	end      int64
 	window   int64
-	wide     inference.Limits
+	wide     window.Limits
 
 	sum, oneSum inference.ExporterStats
 	last        inference.ExporterStats
@@ -39,14 +40,14 @@ type hearing struct {
 	same        bool                      // every window is that of one tracker
 	shuffled    bool                      // states are written and read between windows
 	late        []int                     // collectors whose parts come late
-	past        map[int64][]*inference.Partial
+	past        map[int64][]*window.Partial
 }
 
 func newHearing(t *testing.T, name string, seed uint64, collectors, runs int) *hearing {
 	rng := rand.New(rand.NewPCG(seed, 31))
 	w := &hearing{t: t, name: name, rng: rng, end: 1.7e18, window: []int64{1e9, 10e9}[rng.IntN(2)], width: []uint8{22, 32}[rng.IntN(2)], same: true,
-		one: sequence.New(sequence.DefaultConfig(), seed), wide: inference.Limits{Exporters: 1e6, Numbers: 1e6, Arrivals: 1e6, Paths: 1e6, Flows: 1e6}}
-	w.past = map[int64][]*inference.Partial{}
+		one: sequence.New(sequence.DefaultConfig(), seed), wide: window.Limits{Exporters: 1e6, Numbers: 1e6, Arrivals: 1e6, Paths: 1e6, Flows: 1e6}}
+	w.past = map[int64][]*window.Partial{}
 	w.limits = DefaultLimits()
 	w.limits.Horizon = 40e9
 	w.cross = New(w.limits)
@@ -77,23 +78,23 @@ func (w *hearing) turn(all []datagram) {
 			w.trackers[c].Observe(w.report(d.number, d.at, w.addrs[c]))
 		}
 	}
-	var merged, other inference.Partial
+	var merged, other window.Partial
 	again := New(w.limits) // in another order, from its state
 	if err := again.ReadState(w.cross.AppendState(nil)); err != nil {
 		w.t.Fatalf("%s: %v", w.name, err)
 	}
 	w.cross.Begin(w.end)
 	again.Begin(w.end)
-	var parts []*inference.Partial
+	var parts []*window.Partial
 	for _, tr := range w.trackers {
-		p := &inference.Partial{}
+		p := &window.Partial{}
 		p.AddExporters(tr.Cut(nil, w.end))
 		tr.Numbers(p)
 		b, err := p.AppendBinary(nil)
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		q := &inference.Partial{}
+		q := &window.Partial{}
 		if err := q.ReadBinary(b, w.wide); err != nil {
 			w.t.Fatalf("%s: %v", w.name, err)
 		}
@@ -152,7 +153,7 @@ func (w *hearing) again(ago int) {
 	end := w.end - int64(ago)*w.window
 	a := w.cross.Again()
 	a.Begin(end)
-	var merged inference.Partial
+	var merged window.Partial
 	for i, q := range w.past[end] {
 		a.Add(fmt.Sprint("collector-", i), q)
 		merged.Merge(q)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // flow is where a flow was seen last, and on which path.
@@ -26,7 +27,7 @@ type event struct {
 }
 
 // addEvents lists the events of a collector.
-func (c *Crossing) addEvents(from string, q *inference.Partial) {
+func (c *Crossing) addEvents(from string, q *window.Partial) {
 	for i := range q.PathChanges() {
 		e := event{from, false, q.PathChanges()[i]}
 		e.From, e.To = slices.Clone(e.From), slices.Clone(e.To)
@@ -53,7 +54,7 @@ func (e *event) compare(o *event) int {
 }
 
 // finishFlows follows the flows through the window, and lists in p the path changes that one collector would have seen.
-func (c *Crossing) finishFlows(p *inference.Partial) {
+func (c *Crossing) finishFlows(p *window.Partial) {
 	slices.SortFunc(c.events, func(a, b event) int { return a.compare(&b) })
 	var out []inference.PathChange
 	for i := range c.events {

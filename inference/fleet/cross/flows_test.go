@@ -9,6 +9,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 func flowOf(n uint32) decode.FlowKey {
@@ -31,7 +32,7 @@ type collectors struct {
 	cross  *Crossing
 	limits Limits
 	end    int64
-	keep   inference.Limits
+	keep   window.Limits
 	rng    *rand.Rand
 }
 
@@ -52,11 +53,11 @@ func newCollectors(t *testing.T, n int, seed uint64) *collectors {
 func (c *collectors) turn() (got, want inference.Window) {
 	c.t.Helper()
 	c.end += 1e9
-	wide := inference.Limits{Hops: 1e6, Flows: 1e6, Paths: 1e6, Drops: 1e6, Faults: 1e6, Arrivals: 1e6}
-	var parts []*inference.Partial
-	var one inference.Partial
+	wide := window.Limits{Hops: 1e6, Flows: 1e6, Paths: 1e6, Drops: 1e6, Faults: 1e6, Arrivals: 1e6}
+	var parts []*window.Partial
+	var one window.Partial
 	for i, s := range append(slices.Clone(c.states), c.one) {
-		p, q := &inference.Partial{}, &inference.Partial{}
+		p, q := &window.Partial{}, &window.Partial{}
 		cut := s.Cut(c.end)
 		cut.AddTo(p)
 		s.Recycle(cut)
@@ -77,7 +78,7 @@ func (c *collectors) turn() (got, want inference.Window) {
 	if err := again.ReadState(c.cross.AppendState(nil)); err != nil {
 		c.t.Fatal(err)
 	}
-	var a, b inference.Partial
+	var a, b window.Partial
 	c.cross.Begin(c.end)
 	again.Begin(c.end)
 	for _, i := range c.rng.Perm(len(parts)) {
@@ -200,10 +201,10 @@ func TestCrossFlowLimits(t *testing.T) {
 	end, n := int64(1.7e18), uint32(0)
 	for range 20 {
 		end += 1e9
-		var q, p inference.Partial
+		var q, p window.Partial
 		for range 20 {
 			n++
-			q.AddArrival(&inference.Arrival{Time: end, Flow: flowOf(n), PathID: 7, Path: []inference.HopKey{{Node: 1}}})
+			q.AddArrival(&window.Arrival{Time: end, Flow: flowOf(n), PathID: 7, Path: []inference.HopKey{{Node: 1}}})
 		}
 		p.Merge(&q)
 		c.Begin(end)
@@ -215,8 +216,8 @@ func TestCrossFlowLimits(t *testing.T) {
 	}
 	move := func(flow uint32) int {
 		end += 1e9
-		var q, p inference.Partial
-		q.AddArrival(&inference.Arrival{Time: end, Flow: flowOf(flow), PathID: 8, Path: []inference.HopKey{{Node: 2}}})
+		var q, p window.Partial
+		q.AddArrival(&window.Arrival{Time: end, Flow: flowOf(flow), PathID: 8, Path: []inference.HopKey{{Node: 2}}})
 		p.Merge(&q)
 		c.Begin(end)
 		c.Add("b", &q)
@@ -228,7 +229,7 @@ func TestCrossFlowLimits(t *testing.T) {
 	}
 	end += int64(limits.Idle) * 17 / 16
 	c.Begin(end)
-	c.Finish(&inference.Partial{})
+	c.Finish(&window.Partial{})
 	if got := c.Stats(); got.Flows != 0 {
 		t.Errorf("after the idle time: %+v", got)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 const (
@@ -100,10 +101,10 @@ const maxClaims = 32
 type stream struct {
 	width   uint8
 	members []listener
-	epoch   uint32          // how often it began anew
-	runs    []inference.Run // ascending, with a gap between any two
-	edge    uint64          // missing numbers up to it are not waited for any more
-	mark    uint64          // the newest number at markEnd
+	epoch   uint32       // how often it began anew
+	runs    []window.Run // ascending, with a gap between any two
+	edge    uint64       // missing numbers up to it are not waited for any more
+	mark    uint64       // the newest number at markEnd
 	markEnd int64
 	marked  bool
 	before  uint64 // the newest number at the end of the window before
@@ -114,7 +115,7 @@ type stream struct {
 	heard   int64  // label of the window in which it was heard last
 }
 
-// gap is a stretch of numbers that a run of a collector did not receive because it was not there, see [inference.Gap].
+// gap is a stretch of numbers that a run of a collector did not receive because it was not there, see [window.Gap].
 type gap struct {
 	first, last uint64
 	end         int64 // label of the last window when it was opened
@@ -362,13 +363,13 @@ func (x *exporter) find(n *sentNumbers, end int64, l *Limits) *stream {
 }
 
 // begin makes runs with offsets from a number the first ones, or the number itself.
-func (s *stream) begin(first uint64, runs []inference.Run) {
+func (s *stream) begin(first uint64, runs []window.Run) {
 	s.runs = s.runs[:0]
 	for _, r := range runs {
-		s.runs = append(s.runs, inference.Run{First: first + r.First, Last: first + r.Last, Count: r.Count})
+		s.runs = append(s.runs, window.Run{First: first + r.First, Last: first + r.Last, Count: r.Count})
 	}
 	if len(runs) == 0 {
-		s.runs = append(s.runs, inference.Run{First: first, Last: first, Count: 1})
+		s.runs = append(s.runs, window.Run{First: first, Last: first, Count: 1})
 	}
 	s.before, s.edge, s.marked, s.fresh = first, first, false, true
 	s.gaps, s.passed = s.gaps[:0], 0
@@ -443,9 +444,9 @@ func (s *stream) extend(n uint32) uint64 {
 }
 
 // insert adds numbers that came, and gives how many of them had come before.
-func (s *stream) insert(r inference.Run) (copies uint64) {
+func (s *stream) insert(r window.Run) (copies uint64) {
 	// The runs that it touches.
-	from, _ := slices.BinarySearchFunc(s.runs, r.First, func(x inference.Run, first uint64) int {
+	from, _ := slices.BinarySearchFunc(s.runs, r.First, func(x window.Run, first uint64) int {
 		if x.Last < first {
 			return -1
 		}
@@ -483,7 +484,7 @@ func (s *stream) insert(r inference.Run) (copies uint64) {
 	return copies
 }
 
-func full(r inference.Run) bool { return r.Count == r.Last-r.First+1 }
+func full(r window.Run) bool { return r.Count == r.Last-r.First+1 }
 
 // trim puts the oldest runs together when there are too many.
 func (s *stream) trim(most int) {

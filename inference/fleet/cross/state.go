@@ -6,6 +6,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/state"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // crossVersion is the first byte of the state of a crossing. Version 1 has neither gaps nor eras, and is written where it says the same.
@@ -159,13 +160,13 @@ func (s *stream) code(c *state.Coder, l *Limits) {
 		c.Check("member", !c.Reading() || s.member(m.from, m.to) == nil)
 	})
 	next := uint64(0)
-	state.List(c, "runs", max(l.Runs, 2), 3, &s.runs, func(r *inference.Run, c *state.Coder) {
+	state.List(c, "runs", max(l.Runs, 2), 3, &s.runs, func(r *window.Run, c *state.Coder) {
 		skip, length := r.First-next, r.Last-r.First
 		missing := length + 1 - r.Count
 		state.UintTo(c, "run", furthest, &skip, &length)
 		state.UintTo(c, "run", length, &missing)
 		c.Check("run", next+skip+length < furthest && (next > 0 || skip >= nearest))
-		*r = inference.Run{First: next + skip, Last: next + skip + length, Count: length + 1 - missing}
+		*r = window.Run{First: next + skip, Last: next + skip + length, Count: length + 1 - missing}
 		next += skip + length + 1
 	})
 	c.Check("runs", len(s.runs) > 0)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/state"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // crossed is a Cross that has seen exporters and flows of several collectors.
@@ -21,18 +22,18 @@ func crossed(seed uint64) *Crossing {
 	for range 10 {
 		end += 1e9
 		c.Begin(end)
-		var p inference.Partial
+		var p window.Partial
 		for from := range 3 {
-			var q inference.Partial
+			var q window.Partial
 			for range 10 {
 				k := inference.ExporterKey{Node: 1 + rng.Uint32N(20)}
 				q.AddExporters([]inference.ExporterStats{{ExporterKey: k, Reports: 5, Sequenced: true, Lost: 1}})
-				n := inference.Numbers{ExporterKey: k, Width: 22, To: rng.Uint64N(2), First: rng.Uint32N(1 << 22), Anew: rng.IntN(3) == 0, Unknown: rng.IntN(9) == 0}
+				n := window.Numbers{ExporterKey: k, Width: 22, To: rng.Uint64N(2), First: rng.Uint32N(1 << 22), Anew: rng.IntN(3) == 0, Unknown: rng.IntN(9) == 0}
 				for at := uint64(0); !n.Unknown && at < 500; at += 2 + rng.Uint64N(100) {
-					n.Runs = append(n.Runs, inference.Run{First: at, Last: at, Count: 1})
+					n.Runs = append(n.Runs, window.Run{First: at, Last: at, Count: 1})
 				}
 				q.AddNumbers(&n)
-				q.AddArrival(&inference.Arrival{Time: end, Flow: flowOf(rng.Uint32N(80)), PathID: rng.Uint64N(3), Path: []inference.HopKey{{Node: 1}, {Node: 2, Other: true}}})
+				q.AddArrival(&window.Arrival{Time: end, Flow: flowOf(rng.Uint32N(80)), PathID: rng.Uint64N(3), Path: []inference.HopKey{{Node: 1}, {Node: 2, Other: true}}})
 			}
 			c.Add(fmt.Sprint(from), &q)
 			p.Merge(&q)
@@ -107,20 +108,20 @@ func TestCrossExporters(t *testing.T) {
 	c := New(limits)
 	for end := int64(1e9); end < 5e9; end += 1e9 {
 		c.Begin(end)
-		var p inference.Partial
+		var p window.Partial
 		for from := range 2 {
-			var q inference.Partial
+			var q window.Partial
 			for node := range uint32(5) {
 				k := inference.ExporterKey{Node: node + 1}
 				q.AddExporters([]inference.ExporterStats{{ExporterKey: k, Reports: 5, Lost: 5, Sequenced: true}})
-				q.AddNumbers(&inference.Numbers{ExporterKey: k, Width: 32, First: uint32(end/1e9) * 10, Runs: []inference.Run{{First: 0, Last: 9, Count: 10}}})
+				q.AddNumbers(&window.Numbers{ExporterKey: k, Width: 32, First: uint32(end/1e9) * 10, Runs: []window.Run{{First: 0, Last: 9, Count: 10}}})
 			}
 			c.Add(fmt.Sprint(from), &q)
 			p.Merge(&q)
 		}
 		c.Finish(&p)
 		corrected := 0
-		for _, e := range p.Window(inference.Limits{}).Exporters {
+		for _, e := range p.Window(window.Limits{}).Exporters {
 			if e.Lost == 0 && e.Duplicated == 10 {
 				corrected++
 			} else if e.Lost != 10 || e.Duplicated != 0 {
@@ -159,11 +160,11 @@ func livesOn(t *testing.T, limits Limits, b []byte) (accepted bool) {
 		t.Fatalf("a state is read as another one: %v", err)
 	}
 	c.Begin(c.end + 1e9)
-	var p inference.Partial
+	var p window.Partial
 	for k := range c.exporters {
-		q := &inference.Partial{}
+		q := &window.Partial{}
 		q.AddExporters([]inference.ExporterStats{{ExporterKey: k, Reports: 1, Sequenced: true}})
-		q.AddNumbers(&inference.Numbers{ExporterKey: k, Width: 22, First: 7, Runs: []inference.Run{{First: 0, Last: 1 << 20, Count: 9}}})
+		q.AddNumbers(&window.Numbers{ExporterKey: k, Width: 22, First: 7, Runs: []window.Run{{First: 0, Last: 1 << 20, Count: 9}}})
 		c.Add("x", q)
 		p.Merge(q)
 	}
@@ -175,12 +176,12 @@ func livesOn(t *testing.T, limits Limits, b []byte) (accepted bool) {
 func FuzzCross(f *testing.F) {
 	for seed := range uint64(3) {
 		rng := rand.New(rand.NewPCG(seed, 52))
-		var p inference.Partial
+		var p window.Partial
 		for range 5 {
 			k := inference.ExporterKey{Node: 1 + rng.Uint32N(2)}
 			p.AddExporters([]inference.ExporterStats{{ExporterKey: k, Reports: 5, Sequenced: true}})
-			p.AddNumbers(&inference.Numbers{ExporterKey: k, Width: 22, First: rng.Uint32N(1 << 22), Runs: []inference.Run{{First: 0, Last: 7, Count: 8}, {First: 10, Last: 17, Count: 3}}})
-			p.AddArrival(&inference.Arrival{Flow: flowOf(1), PathID: rng.Uint64N(3)})
+			p.AddNumbers(&window.Numbers{ExporterKey: k, Width: 22, First: rng.Uint32N(1 << 22), Runs: []window.Run{{First: 0, Last: 7, Count: 8}, {First: 10, Last: 17, Count: 3}}})
+			p.AddArrival(&window.Arrival{Flow: flowOf(1), PathID: rng.Uint64N(3)})
 		}
 		b, err := p.AppendBinary(nil)
 		if err != nil {
@@ -188,17 +189,17 @@ func FuzzCross(f *testing.F) {
 		}
 		f.Add(b, b)
 	}
-	wide := inference.Limits{Hops: 100, Flows: 100, Paths: 100, Drops: 100, Faults: 100, Exporters: 100, Numbers: 100, Arrivals: 100}
+	wide := window.Limits{Hops: 100, Flows: 100, Paths: 100, Drops: 100, Faults: 100, Exporters: 100, Numbers: 100, Arrivals: 100}
 	limits := DefaultLimits()
 	limits.Exporters, limits.Flows, limits.Runs = 4, 4, 8
 	f.Fuzz(func(t *testing.T, first, second []byte) {
-		var a, b inference.Partial
+		var a, b window.Partial
 		if a.ReadBinary(first, wide) != nil || b.ReadBinary(second, wide) != nil {
 			return
 		}
 		c := New(limits)
 		for i := range int64(3) {
-			var p inference.Partial
+			var p window.Partial
 			c.Begin(i * 1e9)
 			c.Add("a", &a)
 			c.Add("b", &b)
