@@ -18,6 +18,7 @@ import (
 	"github.com/hopscope/hopscope/ingest/udp"
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/emu/scenario"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/influx"
 	"github.com/hopscope/hopscope/sink/parquet"
@@ -267,7 +268,7 @@ func TestRandomBytes(t *testing.T) {
 // when enough has come to end a loss, depends on the machine here; TestDemoRecovers looks at both.
 func TestDemoNetwork(t *testing.T) {
 	t.Parallel()
-	emulated, err := emu.PINTDemoConfig()
+	emulated, err := scenario.PINTDemo()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +285,7 @@ func TestDemoNetwork(t *testing.T) {
 	}
 	r := startWith(t, cfg, Options{Network: &Network{Nodes: ids, Links: network.Graph().NodePairs()}, Plans: []*pint.Plan{emulated.Plan}})
 	// Ten times as fast, with windows of a tenth of a second: what the demo shows in three minutes.
-	if _, err := network.Play(t.Context(), emu.PlayConfig{Reports: r.Addrs()[0], Speed: 10, Until: emulated.Repeat}); err != nil {
+	if _, err := scenario.Play(t.Context(), network, scenario.PlayConfig{Reports: r.Addrs()[0], Speed: 10, Until: emulated.Repeat}); err != nil {
 		t.Fatal(err)
 	}
 	s := r.stop()

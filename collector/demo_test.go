@@ -11,6 +11,7 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/emu/scenario"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -55,7 +56,7 @@ func (k lastStates) WriteWindow(_ context.Context, w *sink.Window) error {
 // reports and the one that falls silent are found and no other exporter is ever critical; and nothing is open at the end.
 func TestDemoRecovers(t *testing.T) {
 	t.Parallel()
-	emulated, err := emu.PINTDemoConfig()
+	emulated, err := scenario.PINTDemo()
 	if err != nil {
 		t.Fatal(err)
 	}

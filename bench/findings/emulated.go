@@ -10,6 +10,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
 // Emulation is an emulated network with the faults of the table, one after the other, in an order and at places that the
@@ -24,10 +25,10 @@ type Emulation struct {
 	Look func(*inference.Window) // is given each window before the detectors, if it is not nil
 
 	// For other measurements on the same faults; nil for nothing:
-	Tune  func(*emu.Config)                          // changes the network before it is built
-	Break func(n *emu.Network, h *emu.Happening)     // makes another fault of one, at its place
-	Built func(n *emu.Network, all []*emu.Happening) // is given the network, which has not begun, and what will happen
-	Probe func(emu.Datagram)                         // is given probes, which the collector does not take
+	Tune  func(*emu.Config)                               // changes the network before it is built
+	Break func(n *emu.Network, h *scenario.Happening)     // makes another fault of one, at its place
+	Built func(n *emu.Network, all []*scenario.Happening) // is given the network, which has not begun, and what will happen
+	Probe func(emu.Datagram)                              // is given probes, which the collector does not take
 }
 
 // NewEmulation has windows of a second, and as many of them before the first fault as hops take to learn.
@@ -48,7 +49,7 @@ type outcome struct {
 
 // Told is a fault with the causes that began from its beginning until the next one's.
 type Told struct {
-	*emu.Happening
+	*scenario.Happening
 	Flow     decode.FlowKey // InFlow: its key
 	Vanished uint64         // packets that were lost silently
 	denied   uint64         // packets that access lists dropped
@@ -64,7 +65,7 @@ const lineRate = 5e6
 // postcards from one of the switches. First switches report, too. Losses are located by the identification of packets, which
 // IPv6 has not, so that all flows are IPv4. Flows last: places are drawn on the ways that they take.
 func (e *Emulation) config() (emu.Config, error) {
-	c, err := emu.PINTDemoConfig()
+	c, err := scenario.PINTDemo()
 	c.Script, c.Repeat, c.Probes = nil, 0, nil
 	c.SourceReports, c.IPv6Share, c.FlowPackets = true, 0, 0
 	c.LinkRate, c.QueueBytes, c.PacketRate, c.Flows = lineRate, 32_000, 2000, 100 // half of it, at the same load
@@ -73,17 +74,17 @@ func (e *Emulation) config() (emu.Config, error) {
 }
 
 // happenings draws the faults.
-func (e *Emulation) happenings(c emu.Config) (all []*emu.Happening, end time.Duration, err error) {
+func (e *Emulation) happenings(c emu.Config) (all []*scenario.Happening, end time.Duration, err error) {
 	quiet, err := emu.New(c, e.Seed)
 	if err != nil {
 		return nil, 0, err
 	}
 	r := rand.New(rand.NewPCG(e.Seed, 1))
-	list := emu.Troubles()
+	list := scenario.Troubles()
 	if len(e.Names) > 0 {
 		list = list[:0]
 		for _, name := range e.Names {
-			t, ok := emu.LookupTrouble(name)
+			t, ok := scenario.Lookup(name)
 			if !ok {
 				return nil, 0, fmt.Errorf("no fault %q in the table", name)
 			}
@@ -251,15 +252,15 @@ func (t *Told) Names(f *inference.Finding) bool {
 		return port != 0 && e.Kind == inference.InterfaceElement && e.Node == node && e.EgressIf == port
 	}
 	switch t.At {
-	case emu.OnLink:
+	case scenario.OnLink:
 		return link || port(t.Node, t.Port) || port(t.Peer, t.PeerPort)
-	case emu.AtSwitch:
+	case scenario.AtSwitch:
 		return e.Kind == inference.NodeElement && e.Node == t.Node || link
-	case emu.AtPort:
+	case scenario.AtPort:
 		return port(t.Node, t.Port)
-	case emu.AtSender:
+	case scenario.AtSender:
 		return f.Element.Kind == inference.ExporterElement && (f.Node == t.Node || e.Node == t.Node)
-	case emu.InFlow:
+	case scenario.InFlow:
 		return e.Kind == inference.FlowElement && e.Flow == t.Flow || e.Kind == inference.NodeElement && e.Node == t.Node
 	}
 	return false

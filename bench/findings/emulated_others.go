@@ -7,7 +7,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/detect"
-	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
 // Others are the detectors that ours is compared with on the emulated network. They judge latencies and queues of hops and
@@ -120,7 +120,7 @@ func (r *rivals) share(o *outcome, epoch int64) {
 			v := &t.Others[d]
 			v.Found = 1
 			f := inference.Finding{Element: inference.ElementOfHop(b.hop)}
-			if len(t.Trouble.Told) > 0 && (t.Names(&f) || t.At == emu.AtSwitch && b.hop.Node == t.Node) {
+			if len(t.Trouble.Told) > 0 && (t.Names(&f) || t.At == scenario.AtSwitch && b.hop.Node == t.Node) {
 				v.Named = 1
 			} else {
 				v.False++

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
 // tally is the result of causes with one fault of the table.
@@ -135,7 +135,7 @@ func printVersus(out io.Writer, tallies map[string]*tally) error {
 	}
 	fmt.Fprintln(w, head+"\tours")
 	happened := 0
-	for _, t := range emu.Troubles() {
+	for _, t := range scenario.Troubles() {
 		s := tallies[t.Name]
 		if s == nil {
 			continue
@@ -157,7 +157,7 @@ func printVersus(out io.Writer, tallies map[string]*tally) error {
 }
 
 // element is what has to be named.
-func element(t *emu.Trouble) string {
+func element(t *scenario.Trouble) string {
 	if len(t.Told) == 0 {
 		return "–"
 	}
@@ -169,7 +169,7 @@ func printTallies(out io.Writer, tallies map[string]*tally) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "FAULT\tELEMENT\tFOUND\tRECALL\tCAUSES\tPRECISION\tDELAY\tOTHER CAUSES")
 	var sum tally
-	for _, t := range emu.Troubles() {
+	for _, t := range scenario.Troubles() {
 		s := tallies[t.Name]
 		if s == nil {
 			continue

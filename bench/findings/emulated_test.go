@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/loss"
-	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
 // crossing is what was compared of flows over one direction of a link, by window.
@@ -176,8 +176,8 @@ func TestEmulationRepeats(t *testing.T) {
 	}
 	e.Names = nil
 	all, _, err := e.happenings(c)
-	if err != nil || len(all) != len(emu.Troubles()) {
-		t.Fatalf("%d faults, %v; the table has %d", len(all), err, len(emu.Troubles()))
+	if err != nil || len(all) != len(scenario.Troubles()) {
+		t.Fatalf("%d faults, %v; the table has %d", len(all), err, len(scenario.Troubles()))
 	}
 	for i := 1; i < len(all); i++ {
 		if all[i].From < all[i-1].Until+e.Pause {
@@ -193,14 +193,14 @@ func TestEmulationRepeats(t *testing.T) {
 // An element is named by itself, and of a link by either of its interfaces; its neighbours are something else.
 func TestNamesTheElement(t *testing.T) {
 	flow := decode.FlowKey{SrcPort: 7, IPVersion: 4}
-	happening := func(at emu.Place, node, port, peer, peerPort uint32) *Told {
-		return &Told{Happening: &emu.Happening{Trouble: &emu.Trouble{At: at}, Node: node, Port: port, Peer: peer, PeerPort: peerPort}, Flow: flow}
+	happening := func(at scenario.Place, node, port, peer, peerPort uint32) *Told {
+		return &Told{Happening: &scenario.Happening{Trouble: &scenario.Trouble{At: at}, Node: node, Port: port, Peer: peer, PeerPort: peerPort}, Flow: flow}
 	}
 	hop := func(node, port uint32) inference.Element {
 		return inference.ElementOfHop(inference.HopKey{Node: node, EgressIf: port})
 	}
-	link, node, port := happening(emu.OnLink, 9, 3, 2, 1), happening(emu.AtSwitch, 9, 0, 0, 0), happening(emu.AtPort, 9, 3, 0, 0)
-	sender, one := happening(emu.AtSender, 9, 0, 0, 0), happening(emu.InFlow, 9, 0, 0, 0)
+	link, node, port := happening(scenario.OnLink, 9, 3, 2, 1), happening(scenario.AtSwitch, 9, 0, 0, 0), happening(scenario.AtPort, 9, 3, 0, 0)
+	sender, one := happening(scenario.AtSender, 9, 0, 0, 0), happening(scenario.InFlow, 9, 0, 0, 0)
 	for _, c := range []struct {
 		told *Told
 		e    inference.Element
@@ -226,7 +226,7 @@ func TestPageHasTheTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range emu.Troubles() {
+	for _, f := range scenario.Troubles() {
 		element, told := f.At.String(), "nothing"
 		if len(f.Told) > 0 {
 			told = "`" + strings.Join(f.Told, "`, `") + "`"

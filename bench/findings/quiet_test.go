@@ -6,6 +6,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
 // A network whose lines few packets use is quiet with the default settings: now and then a packet waits for one other, flows come and
@@ -15,7 +16,7 @@ func TestQuietNetworkTellsNothing(t *testing.T) {
 		packets float64 // a second, over 80 interfaces
 		seed    uint64
 	}{{400, 1}, {80, 2}} {
-		cfg, err := emu.PINTDemoConfig()
+		cfg, err := scenario.PINTDemo()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/hopscope/hopscope/inference/cause"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
 // counted are the kinds of causes whose symptoms are counted, with the faults of the table that they are counted in. A node that is down
@@ -98,7 +99,7 @@ func countSymptoms(ctx context.Context, seed uint64, sums [][cause.NumWheres][ca
 }
 
 // failNode makes the failure of a node of what happens to it.
-func failNode(n *emu.Network, h *emu.Happening) {
+func failNode(n *emu.Network, h *scenario.Happening) {
 	g := n.Graph()
 	at := 0
 	for i := range g.NumNodes() {
@@ -109,7 +110,7 @@ func failNode(n *emu.Network, h *emu.Happening) {
 	name := g.NodeName(at)
 	h.Script = nil
 	lo, hi := g.Interfaces(at)
-	link, _ := emu.LookupTrouble("link-down")
+	link, _ := scenario.Lookup("link-down")
 	one, err := link.Happen(n, h.From, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
 		return
@@ -136,7 +137,7 @@ func (e *Emulation) symptoms(ctx context.Context, down bool, sums [][cause.NumWh
 		return err
 	}
 	var network *emu.Network
-	e.Built = func(n *emu.Network, _ []*emu.Happening) { network = n }
+	e.Built = func(n *emu.Network, _ []*scenario.Happening) { network = n }
 	detector := events.New(analysis().Events)
 	at, since := -1, -1 // fault, and windows since its first finding
 	var told []inference.Finding
@@ -197,7 +198,7 @@ func (e *Emulation) symptoms(ctx context.Context, down bool, sums [][cause.NumWh
 }
 
 // truth is the element that a fault happened at.
-func truth(kind inference.ElementKind, h *emu.Happening, n *emu.Network) inference.Element {
+func truth(kind inference.ElementKind, h *scenario.Happening, n *emu.Network) inference.Element {
 	switch kind {
 	case inference.InterfaceElement:
 		return inference.ElementOfHop(inference.HopKey{Node: h.Node, EgressIf: h.Port})

@@ -9,6 +9,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
 // Reports returns n reports of five hops about 10 000 flows, as a collector reads them from datagrams a microsecond apart.
@@ -41,7 +42,7 @@ func Reports(n int) ([]*decode.Report, error) {
 // demoReports gives at least n reports of the network of `hopscope demo`: stacks of different lengths, drops, queues and PINT
 // digests.
 func demoReports(n int) ([]*decode.Report, error) {
-	cfg, err := emu.PINTDemoConfig()
+	cfg, err := scenario.PINTDemo()
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/hopscope/hopscope/bench/papers/digests"
 	"github.com/hopscope/hopscope/inference/suspicion"
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/emu/scenario"
 	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/planner/topo"
 )
@@ -66,7 +67,7 @@ const demoStep = 20 * time.Millisecond
 func runDemo(ctx context.Context, o options) (*demo, error) {
 	seconds := int(o.Demo / time.Second)
 	out := &demo{Seconds: seconds, Healthy: map[string]int{}, Alike: map[string]int{}, Lingering: map[string]int{}}
-	cfg, err := emu.PINTDemoConfig()
+	cfg, err := scenario.PINTDemo()
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/suspicion"
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/emu/scenario"
 	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/control"
@@ -118,7 +119,7 @@ func (x *suspects) cycle(w *inference.Window, r *receiver, open []inference.Find
 
 // fault is the result of the methods with a fault.
 type fault struct {
-	*emu.Happening
+	*scenario.Happening
 	Links  []int32 // that its element touches
 	Counts bool    // something happened that could be seen
 	Enough int     // cycle from which on what happened was enough to be seen; 0 for never (see judge)
@@ -204,7 +205,7 @@ func (d *detection) tune(c *emu.Config) {
 	c.Probes, c.Observe = configured(n.Graph(), d.routes), d.journey
 }
 
-func (d *detection) built(n *emu.Network, all []*emu.Happening) {
+func (d *detection) built(n *emu.Network, all []*scenario.Happening) {
 	d.network, d.receiver, d.truth = n, newReceiver(n, d.routes), newTruth(n.Graph())
 	d.places = newPlaces(n)
 	for _, h := range all {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
 // options are what is measured.
@@ -102,7 +102,7 @@ func (o *options) Validate() error {
 		return fmt.Errorf("--seeds %d is outside 1..10000", o.Seeds)
 	}
 	for i, name := range o.Faults {
-		if _, ok := emu.LookupTrouble(name); !ok {
+		if _, ok := scenario.Lookup(name); !ok {
 			return fmt.Errorf("--fault %q is not in the table of faults", name)
 		}
 		if slices.Contains(o.Faults[:i], name) {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"text/tabwriter"
 
-	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
 // Row is the result of the methods with a fault of the table over all seeds.
@@ -64,12 +64,12 @@ type Table struct {
 func runDetection(ctx context.Context, o options) (*Table, error) {
 	t := &Table{Section: "detection", Seed: o.Seed, Seeds: o.Seeds, Quiet: make([]float64, len(methods))}
 	index := map[string]int{}
-	for _, x := range emu.Troubles() {
+	for _, x := range scenario.Troubles() {
 		if len(o.Faults) > 0 && !slices.Contains(o.Faults, x.Name) {
 			continue
 		}
 		index[x.Name] = len(t.Rows)
-		r := Row{Fault: x.Name, Links: x.At != emu.AtSender, Methods: make([]Column, len(methods))}
+		r := Row{Fault: x.Name, Links: x.At != scenario.AtSender, Methods: make([]Column, len(methods))}
 		for m := range r.Methods {
 			r.Methods[m].Method = methods[m]
 		}

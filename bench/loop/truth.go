@@ -11,6 +11,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/loss"
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/emu/scenario"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -98,15 +99,15 @@ func (p *places) flows(w *inference.Window) {
 
 // touched gives the links that the element of a fault touches: both directions of a link, all links of a switch, the one behind
 // a port, and those on the way of a flow. Reports that get lost touch none.
-func (p *places) touched(h *emu.Happening) (links []int32) {
+func (p *places) touched(h *scenario.Happening) (links []int32) {
 	switch h.At {
-	case emu.OnLink:
+	case scenario.OnLink:
 		return []int32{p.hop(h.Node, h.Port), p.hop(h.Peer, h.PeerPort)}
-	case emu.AtSwitch:
+	case scenario.AtSwitch:
 		return p.all(nil, h.Node)
-	case emu.AtPort:
+	case scenario.AtPort:
 		return []int32{p.hop(h.Node, h.Port)}
-	case emu.InFlow:
+	case scenario.InFlow:
 		way, _ := p.network.Route(h.Flow)
 		for _, i := range way {
 			links = append(links, int32(i))
@@ -331,7 +332,7 @@ func (d *detection) journey(j *emu.Journey) {
 		}
 		for k := range j.Hops {
 			h := &j.Hops[k]
-			if f.At != emu.OnLink || h.NodeID != f.Node || uint32(h.EgressPort) != f.Port {
+			if f.At != scenario.OnLink || h.NodeID != f.Node || uint32(h.EgressPort) != f.Port {
 				continue
 			}
 			f.touched = f.touched || h.QueueBytes >= 16_000

@@ -16,6 +16,7 @@ import (
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/emu/scenario"
 	"github.com/hopscope/hopscope/p4/gear"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/sink/web/atlas"
@@ -92,7 +93,7 @@ then another with another exception code, then one falls silent.`,
 		if o.gear != "" {
 			return runGear(c, &cfg, o.gear, o.seed, o.duration, o.format)
 		}
-		emulated, err := emu.PINTDemoConfig()
+		emulated, err := scenario.PINTDemo()
 		if err != nil {
 			return err
 		}
@@ -155,7 +156,7 @@ then another with another exception code, then one falls silent.`,
 		}()
 		played := make(chan struct{})
 		go func() {
-			_, err := network.Play(ctx, emu.PlayConfig{Reports: col.Addrs()[0], Probes: col.Addrs()[0], Speed: 1, Each: steer.Deliver})
+			_, err := scenario.Play(ctx, network, scenario.PlayConfig{Reports: col.Addrs()[0], Probes: col.Addrs()[0], Speed: 1, Each: steer.Deliver})
 			if err != nil {
 				cancel(fmt.Errorf("emulated network: %w", err))
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/emu/scenario"
 	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/sink"
@@ -70,7 +71,7 @@ func (x *told) WriteWindow(_ context.Context, w *sink.Window) error {
 // newSteered is the demonstration with its loop and collector on virtual time.
 func newSteered(t *testing.T, edit func(*emu.Config), until time.Duration, more ...func(*config)) (*steered, *collector.Collector, *told) {
 	t.Helper()
-	emulated, err := emu.PINTDemoConfig()
+	emulated, err := scenario.PINTDemo()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,14 +1,11 @@
 package emu
 
 import (
-	"crypto/sha256"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hopscope/hopscope/decode/pint"
 )
@@ -53,13 +50,6 @@ func TestBytes(t *testing.T) {
 		c.edit(&cfg)
 		fmt.Fprintf(&got, "%s: %s\n", c.name, fingerprint(t, cfg, 11, 1))
 	}
-	cfg, h := demoConfig(), sha256.New()
-	n := mustNew(t, cfg, 3)
-	n.Run(5*time.Second, func(d Datagram) { h.Write(appendFrame(nil, d, cfg.Exporters, 7)) })
-	fmt.Fprintf(&got, "demo: %x\n", h.Sum(nil))
-
-	troubleBytes(t, &got)
-
 	const path = "testdata/bytes.txt"
 	if *updateBytes {
 		if err := os.WriteFile(path, []byte(got.String()), 0o644); err != nil {
@@ -75,27 +65,5 @@ func TestBytes(t *testing.T) {
 		if i >= len(lines) || line != lines[i] {
 			t.Errorf("bytes have changed: %s", line)
 		}
-	}
-}
-
-// troubleBytes adds a line for the beginning of each line of the table of faults, on the network of the demonstration with
-// PINT, and one for each way of source reports that detectors are measured with.
-func troubleBytes(t *testing.T, got *strings.Builder) {
-	troubles := Troubles()
-	for i := range troubles {
-		cfg, err := PINTDemoConfig()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cfg.Script, cfg.Repeat, cfg.SourceReports, cfg.SampleEvery = nil, 0, i%2 == 0, 1+i%3
-		h, err := troubles[i].Happen(mustNew(t, cfg, 5), 300*time.Millisecond, rand.New(rand.NewPCG(5, uint64(i))))
-		if err != nil {
-			t.Fatal(err)
-		}
-		h.AddTo(&cfg)
-		sum := sha256.New()
-		n := mustNew(t, cfg, 5)
-		n.Run(1500*time.Millisecond, func(d Datagram) { sum.Write(appendFrame(nil, d, cfg.Exporters, 7)) })
-		fmt.Fprintf(got, "trouble %s: %x %+v\n", troubles[i].Name, sum.Sum(nil), n.Stats())
 	}
 }

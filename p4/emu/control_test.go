@@ -260,7 +260,7 @@ func TestPlansReadBack(t *testing.T) {
 func TestWrittenTables(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.ControlDelay = 100 * time.Millisecond
-	cfg.Probes = demoProbes()[:1]
+	cfg.Probes = someProbes()[:1]
 	var n *Network
 	to := hostAddr4(7, 1) // the last host
 	over := map[bool]map[string]int{true: {}, false: {}}
@@ -311,7 +311,7 @@ func TestWrittenTables(t *testing.T) {
 	})
 	basic, detailed := 0, 0
 	n.Run(time.Second, func(d Datagram) {
-		if d.probe {
+		if d.Probe {
 			return
 		}
 		for _, r := range decodeStrictly(t, n, d, 0) {

@@ -38,7 +38,7 @@ func profile(t testing.TB, name string) demux.Profile {
 func decodeStrictly(t *testing.T, n *Network, d Datagram, seed uint64) []*decode.Report {
 	t.Helper()
 	var b decode.Batch
-	if d.probe {
+	if d.Probe {
 		demux.New(profile(t, "int-path")).Frame(&b, 1, appendFrame(nil, d, n.cfg.Exporters, 1), 42+len(d.Payload), 0)
 	} else {
 		demux.New(profile(t, "auto")).Datagram(&b, decode.AddrFrom(d.From.Addr()), d.Payload, 0)

@@ -1,7 +1,6 @@
 package emu
 
 import (
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"slices"
@@ -56,27 +55,6 @@ const (
 	roundingSalt = 0x726f756e64
 	forgerySalt  = 0x666f726765
 )
-
-// SetPlan makes all switches hold another plan, and stamp it from this moment on, without a control plane: what
-// [Network.Install] does to one switch after the other. They keep the plan that they stamped before, so that packets under
-// way go on with theirs. A network that was built without a plan has no flows that carry digests, and stays so.
-func (n *Network) SetPlan(p *pint.Plan) error {
-	if p == nil || n.planner.plan == nil {
-		return errors.New("set plan: a plan can only take the place of another")
-	}
-	if err := p.Validate(); err != nil {
-		return fmt.Errorf("set plan: %w", err)
-	}
-	for i := range n.switches {
-		if n.switches[i].plans.of(p.Epoch) != nil {
-			return fmt.Errorf("set plan: switch %s holds another plan of epoch %d", n.graph.NodeName(i), p.Epoch)
-		}
-	}
-	if err := n.holdEverywhere(p); err != nil {
-		return fmt.Errorf("set plan: %w", err)
-	}
-	return nil
-}
 
 // holdEverywhere lets all switches hold a plan beside the one that they stamp, and stamp the new one. It changes nothing where
 // their tables have no room for both.

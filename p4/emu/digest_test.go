@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"slices"
 	"strings"
@@ -175,7 +176,7 @@ func TestDigestsTellTheTruth(t *testing.T) {
 		"random graph": func(c *Config) { c.Topology, c.HostsPerEdge = "random:30,40,2", 1 },
 		"paths change": func(c *Config) {
 			c.Script = []Fault{
-				{Kind: linkDown, At: 100 * time.Millisecond, For: 200 * time.Millisecond, Node: "edge-1-0", Peer: "agg-1-0"},
+				{Kind: LinkDown, At: 100 * time.Millisecond, For: 200 * time.Millisecond, Node: "edge-1-0", Peer: "agg-1-0"},
 				{Kind: DivertFlows, At: 150 * time.Millisecond, For: 200 * time.Millisecond, Node: "edge-2-0", Peer: "agg-2-1", Value: 1},
 			}
 		},
@@ -377,67 +378,6 @@ func TestSetPlan(t *testing.T) {
 	}
 }
 
-// The faults that the demonstration with PINT adds, seen through its reports: loops are reported while there is one and by switches
-// on it, digests are those of the paths taken, and the number of reports stays what it was.
-func TestPINTDemo(t *testing.T) {
-	const seed, earlier, window = 1, 160 * time.Second, time.Second
-	cfg, err := PINTDemoConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.Script = slices.Clone(cfg.Script[len(cfg.Script)-2:]) // TestDemoShowsEveryFault is about the others
-	for i := range cfg.Script {
-		cfg.Script[i].At -= earlier
-	}
-	cfg.Repeat -= earlier
-	detour, loop := cfg.Script[0], cfg.Script[1]
-	var n *Network
-	var moved, stayed, digests int
-	cfg.Observe = func(j *Journey) {
-		if !j.PINT || j.Outcome != Delivered {
-			return
-		}
-		digests++
-		checkDigest(t, cfg.Plan, j)
-		if first := &j.Hops[0]; len(j.Hops) == 5 && n.graph.NodeName(first.Node) == detour.Node {
-			switch via := n.graph.NodeName(j.Hops[1].Node); {
-			case first.Ingress < detour.At || first.Ingress >= detour.At+detour.For:
-				stayed++
-			case via != detour.Peer:
-				t.Fatalf("at %v a packet from %s goes over %s", first.Ingress, detour.Node, via)
-			default:
-				moved++
-			}
-		}
-	}
-	n = mustNew(t, cfg, seed)
-	around := []uint32{n.NodeID(n.node(t, loop.Node)), n.NodeID(n.node(t, loop.Peer))}
-	reports, told := make([]int, cfg.Repeat/window), 0
-	n.Run(cfg.Repeat-1, func(d Datagram) {
-		if d.probe {
-			return
-		}
-		for _, r := range decodeStrictly(t, n, d, seed) {
-			reports[d.At/window]++
-			if r.Flags&decode.Loop == 0 {
-				continue
-			}
-			told++
-			if d.At < loop.At || d.At > loop.At+loop.For+window || d.At < loop.At+loop.For && !slices.Contains(around, r.NodeID) {
-				t.Fatalf("node %d tells of a loop at %v", r.NodeID, d.At)
-			}
-		}
-	})
-	for w, k := range reports {
-		if k < 3000 || k > 5000 {
-			t.Errorf("window %d: %d reports", w, k)
-		}
-	}
-	if s := n.Stats(); told < 50 || s.Dropped[Expired] == 0 || moved < 500 || stayed < 500 || digests < 30_000 {
-		t.Errorf("%d reports of loops, %d packets expired; %d digests, of them %d on the detour and %d before and after", told, s.Dropped[Expired], digests, moved, stayed)
-	}
-}
-
 // What does not fit the tables of switches is an error when they come to hold it, and changes nothing.
 func TestPlanBeyondTables(t *testing.T) {
 	n := mustNew(t, pintConfig(t), 1)
@@ -454,4 +394,25 @@ func TestPlanBeyondTables(t *testing.T) {
 	if err := n.SetPlan(next); err != nil {
 		t.Error(err)
 	}
+}
+
+// SetPlan makes all switches hold another plan, and stamp it from this moment on, without a control plane: what
+// [Network.Install] does to one switch after the other. They keep the plan that they stamped before, so that packets under
+// way go on with theirs. A network that was built without a plan has no flows that carry digests, and stays so.
+func (n *Network) SetPlan(p *pint.Plan) error {
+	if p == nil || n.planner.plan == nil {
+		return errors.New("set plan: a plan can only take the place of another")
+	}
+	if err := p.Validate(); err != nil {
+		return fmt.Errorf("set plan: %w", err)
+	}
+	for i := range n.switches {
+		if n.switches[i].plans.of(p.Epoch) != nil {
+			return fmt.Errorf("set plan: switch %s holds another plan of epoch %d", n.graph.NodeName(i), p.Epoch)
+		}
+	}
+	if err := n.holdEverywhere(p); err != nil {
+		return fmt.Errorf("set plan: %w", err)
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package emu
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -144,7 +145,7 @@ func TestPathIsWherePacketsGo(t *testing.T) {
 	const at = 300 * time.Millisecond
 	cfg.Script = []Fault{
 		{Kind: DivertFlows, At: 100 * time.Millisecond, For: time.Second, Node: "agg-1-0", Peer: "core-0", Value: .5},
-		{Kind: linkDown, At: 100 * time.Millisecond, For: time.Second, Node: "agg-2-0", Peer: "core-1"},
+		{Kind: LinkDown, At: 100 * time.Millisecond, For: time.Second, Node: "agg-2-0", Peer: "core-1"},
 	}
 	type trip struct {
 		flow int
@@ -183,7 +184,7 @@ func TestForgedDigests(t *testing.T) {
 	cfg := pintConfig(t)
 	cfg.Dialect, cfg.PINTShare = Off, 1
 	cfg.Plan = &pint.Plan{Bits: 16, Queries: cfg.Plan.Queries[:1], Sets: []pint.Set{{Share: 1, Slots: []pint.Slot{{}}}}}
-	cfg.Script = []Fault{{Kind: forgeDigests, For: time.Hour, Node: "edge-0-0", Value: .25}}
+	cfg.Script = []Fault{{Kind: ForgeDigests, For: time.Hour, Node: "edge-0-0", Value: .25}}
 	kept := keepPINT(&cfg)
 	n := mustNew(t, cfg, 28)
 	n.Run(2*time.Second, func(Datagram) {})
@@ -247,3 +248,45 @@ func TestPaths(t *testing.T) {
 		t.Errorf("%d changes of path; %d flows of %d", changed, len(paths.Flows()), len(at))
 	}
 }
+
+// Paths collects the ways that packets took. Its method Observe is a [Config.Observe], or part of one.
+type Paths struct {
+	flows map[decode.FlowKey][]pathTaken
+}
+
+// pathTaken is a way that packets of a flow took one after the other.
+type pathTaken struct {
+	Nodes       []uint32      // node ids in order; all hops of a packet in a loop
+	First, Last time.Duration // arrival of the first and of the last such packet at its first switch
+	Packets     int
+	Whole       bool // the packets were delivered; else Nodes ends where they were dropped
+	PINT        bool // they carried digests
+}
+
+// Observe adds the journey of a packet of a flow.
+func (p *Paths) Observe(j *Journey) {
+	if j.Probe || len(j.Hops) == 0 {
+		return
+	}
+	if p.flows == nil {
+		p.flows = make(map[decode.FlowKey][]pathTaken)
+	}
+	list, at, whole := p.flows[j.Key], j.Hops[0].Ingress, j.Outcome == Delivered
+	if k := len(list) - 1; k >= 0 && list[k].Whole == whole && list[k].PINT == j.PINT &&
+		slices.EqualFunc(list[k].Nodes, j.Hops, func(id uint32, h Hop) bool { return id == h.NodeID }) {
+		list[k].Last = at
+		list[k].Packets++
+		return
+	}
+	taken := pathTaken{First: at, Last: at, Packets: 1, Whole: whole, PINT: j.PINT}
+	for i := range j.Hops {
+		taken.Nodes = append(taken.Nodes, j.Hops[i].NodeID)
+	}
+	p.flows[j.Key] = append(list, taken)
+}
+
+// Of returns the ways that packets of a flow took, in the order in which they arrived. The slice belongs to p.
+func (p *Paths) Of(flow decode.FlowKey) []pathTaken { return p.flows[flow] }
+
+// Flows returns all flows that had packets, in no order.
+func (p *Paths) Flows() []decode.FlowKey { return slices.Collect(maps.Keys(p.flows)) }

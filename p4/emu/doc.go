@@ -55,5 +55,5 @@
 //
 // The configuration and the seed determine every byte. Traffic, pipeline jitter, cross traffic, report delivery and the control plane
 // draw from generators of their own, so that reports which get lost do not change the packets. A Network is not safe for
-// concurrent use, and reads neither the clock nor the network; only [Network.Play] does.
+// concurrent use, and reads neither the clock nor the network; the Play of package scenario does.
 package emu

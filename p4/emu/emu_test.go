@@ -26,18 +26,18 @@ func everyFault() []Fault {
 	const ms = time.Millisecond
 	return []Fault{
 		{Kind: CrossTraffic, At: 50 * ms, For: 200 * ms, Node: "agg-0-0", Peer: "core-0", Value: 1.3},
-		{Kind: cutRate, At: 100 * ms, For: 50 * ms, Node: "agg-0-0", Peer: "core-0", Value: 0.1},
-		{Kind: cutRate, At: 300 * ms, For: 100 * ms, Node: "edge-2-0", Peer: "agg-2-0", Value: 0.02},
-		{Kind: linkDown, At: 120 * ms, For: 150 * ms, Node: "edge-1-0", Peer: "agg-1-0"},
-		{Kind: linkDown, At: 220 * ms, For: 100 * ms, Node: "agg-0-0", Peer: "core-0"},
+		{Kind: CutRate, At: 100 * ms, For: 50 * ms, Node: "agg-0-0", Peer: "core-0", Value: 0.1},
+		{Kind: CutRate, At: 300 * ms, For: 100 * ms, Node: "edge-2-0", Peer: "agg-2-0", Value: 0.02},
+		{Kind: LinkDown, At: 120 * ms, For: 150 * ms, Node: "edge-1-0", Peer: "agg-1-0"},
+		{Kind: LinkDown, At: 220 * ms, For: 100 * ms, Node: "agg-0-0", Peer: "core-0"},
 		{Kind: DenyFlows, At: 150 * ms, For: 100 * ms, Node: "agg-2-1", Value: 0.4},
-		{Kind: withdrawRoute, At: 250 * ms, For: 100 * ms, Node: "core-1", Peer: "edge-3-1"},
-		{Kind: slowSwitch, At: 300 * ms, For: 100 * ms, Node: "core-3", Delay: 3 * ms},
-		{Kind: loseReports, At: 50 * ms, For: 300 * ms, Node: "edge-3-0", Value: 0.2},
-		{Kind: duplicateReports, At: 100 * ms, For: 200 * ms, Node: "edge-0-0", Value: 0.3},
-		{Kind: reorderReports, At: 100 * ms, For: 200 * ms, Node: "edge-0-1", Value: 0.3},
+		{Kind: WithdrawRoute, At: 250 * ms, For: 100 * ms, Node: "core-1", Peer: "edge-3-1"},
+		{Kind: SlowSwitch, At: 300 * ms, For: 100 * ms, Node: "core-3", Delay: 3 * ms},
+		{Kind: LoseReports, At: 50 * ms, For: 300 * ms, Node: "edge-3-0", Value: 0.2},
+		{Kind: DuplicateReports, At: 100 * ms, For: 200 * ms, Node: "edge-0-0", Value: 0.3},
+		{Kind: ReorderReports, At: 100 * ms, For: 200 * ms, Node: "edge-0-1", Value: 0.3},
 		{Kind: SilenceReports, At: 350 * ms, For: 100 * ms, Node: "edge-2-1"},
-		{Kind: restartReports, At: 400 * ms, For: 50 * ms, Node: "edge-3-1"},
+		{Kind: RestartReports, At: 400 * ms, For: 50 * ms, Node: "edge-3-1"},
 	}
 }
 
@@ -50,7 +50,7 @@ func busyConfig() Config {
 	c.QueueReportBytes = 8_000
 	c.ClockSkew = time.Millisecond
 	c.Script, c.Repeat = everyFault(), 500*time.Millisecond
-	c.Probes = demoProbes()
+	c.Probes = someProbes()
 	return c
 }
 
@@ -89,9 +89,9 @@ func TestReportDeliveryLeavesTrafficAlone(t *testing.T) {
 		return h.Sum(nil)
 	}
 	lossy := []Fault{
-		{Kind: loseReports, For: time.Second, Node: "edge-3-0", Value: 0.5},
+		{Kind: LoseReports, For: time.Second, Node: "edge-3-0", Value: 0.5},
 		{Kind: SilenceReports, For: time.Second, Node: "edge-1-0"},
-		{Kind: reorderReports, For: time.Second, Node: "edge-2-0", Value: 0.5},
+		{Kind: ReorderReports, For: time.Second, Node: "edge-2-0", Value: 0.5},
 	}
 	if !bytes.Equal(journeys(nil), journeys(lossy)) {
 		t.Error("packets take other ways when reports are lost")
@@ -145,7 +145,7 @@ func TestConservation(t *testing.T) {
 	var delivered uint64
 	for n.Now() < 3*time.Second {
 		n.Run(n.Now()+7*time.Millisecond, func(d Datagram) {
-			if !d.probe {
+			if !d.Probe {
 				delivered++
 			}
 		})
@@ -205,10 +205,10 @@ func randomConfig(r *rand.Rand) Config {
 			a, b = b, a
 		}
 		f := Fault{
-			Kind: faultKind(r.IntN(int(numFaults))), At: time.Duration(r.Int64N(1e8)), For: 1 + time.Duration(r.Int64N(1e8)),
+			Kind: FaultKind(r.IntN(int(numFaults))), At: time.Duration(r.Int64N(1e8)), For: 1 + time.Duration(r.Int64N(1e8)),
 			Node: g.NodeName(g.Node(a)), Peer: g.NodeName(g.Node(b)), Value: 1 - r.Float64(), Delay: 1 + time.Duration(r.Int64N(1e7)),
 		}
-		if f.Kind == withdrawRoute {
+		if f.Kind == WithdrawRoute {
 			f.Peer = edgeName(g, r)
 		}
 		c.Script = append(c.Script, f)

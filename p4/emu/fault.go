@@ -7,27 +7,27 @@ import (
 	"time"
 )
 
-// faultKind is what goes wrong.
-type faultKind uint8
+// FaultKind is what goes wrong.
+type FaultKind uint8
 
 // The kinds of faults.
 const (
-	cutRate          faultKind = iota // the direction Node to Peer keeps the share Value of its rate
+	CutRate          FaultKind = iota // the direction Node to Peer keeps the share Value of its rate
 	CrossTraffic                      // other traffic takes the share Value of the direction Node to Peer; a Poisson process
-	linkDown                          // the link between Node and Peer fails, both ways
+	LinkDown                          // the link between Node and Peer fails, both ways
 	DenyFlows                         // an access list of Node drops the share Value of all flows
-	withdrawRoute                     // Node has no route to the hosts of Peer
-	slowSwitch                        // the pipeline of Node takes Delay longer
-	loseReports                       // each datagram of Node is lost with probability Value
-	duplicateReports                  // each datagram of Node arrives twice with probability Value
-	reorderReports                    // each datagram of Node is passed by the next one with probability Value
+	WithdrawRoute                     // Node has no route to the hosts of Peer
+	SlowSwitch                        // the pipeline of Node takes Delay longer
+	LoseReports                       // each datagram of Node is lost with probability Value
+	DuplicateReports                  // each datagram of Node arrives twice with probability Value
+	ReorderReports                    // each datagram of Node is passed by the next one with probability Value
 	SilenceReports                    // Node writes no reports, and numbers none
-	restartReports                    // the sequence numbers of Node begin again at 0, at once
+	RestartReports                    // the sequence numbers of Node begin again at 0, at once
 	DivertFlows                       // Node sends the share Value of all flows to Peer, but those of its own hosts
-	forgeDigests                      // Node fills the PINT digests of the share Value of packets with noise
+	ForgeDigests                      // Node fills the PINT digests of the share Value of packets with noise
 	LosePackets                       // the direction Node to Peer loses each packet with probability Value, and no switch reports it
-	delayLine                         // packets take Delay longer from Node to Peer
-	swallowFlow                       // Node loses all packets of the flow with the number Flow, and does not say so
+	DelayLine                         // packets take Delay longer from Node to Peer
+	SwallowFlow                       // Node loses all packets of the flow with the number Flow, and does not say so
 	numFaults
 )
 
@@ -37,7 +37,7 @@ var faultNames = [numFaults]string{
 	"lose-packets", "delay-line", "swallow-flow",
 }
 
-func (k faultKind) String() string {
+func (k FaultKind) String() string {
 	if k < numFaults {
 		return faultNames[k]
 	}
@@ -50,7 +50,7 @@ func (k faultKind) String() string {
 // a switch whose own way to the destination leads back it is a routing loop. A longer loop takes several such faults, one
 // for each switch on it; they divert the same flows. Packets in a loop end when their TTL does.
 type Fault struct {
-	Kind       faultKind
+	Kind       FaultKind
 	At, For    time.Duration // from the beginning of the script; it lasts from At until At + For
 	Node, Peer string        // switches by name
 	Value      float64
@@ -65,9 +65,9 @@ func (f Fault) String() string {
 		s += " to " + f.Peer
 	}
 	switch {
-	case f.Kind == slowSwitch || f.Kind == delayLine:
+	case f.Kind == SlowSwitch || f.Kind == DelayLine:
 		s += fmt.Sprintf(", %v", f.Delay)
-	case f.Kind == swallowFlow:
+	case f.Kind == SwallowFlow:
 		s += fmt.Sprintf(", flow %d", f.Flow)
 	case f.Kind.hasValue():
 		s += fmt.Sprintf(", %g", f.Value)
@@ -75,13 +75,13 @@ func (f Fault) String() string {
 	return s
 }
 
-func (k faultKind) onLink() bool {
-	return k <= linkDown || k == DivertFlows || k == LosePackets || k == delayLine
+func (k FaultKind) onLink() bool {
+	return k <= LinkDown || k == DivertFlows || k == LosePackets || k == DelayLine
 }
-func (k faultKind) hasPeer() bool { return k.onLink() || k == withdrawRoute }
-func (k faultKind) hasValue() bool {
+func (k FaultKind) hasPeer() bool { return k.onLink() || k == WithdrawRoute }
+func (k FaultKind) hasValue() bool {
 	switch k {
-	case linkDown, withdrawRoute, slowSwitch, SilenceReports, restartReports, delayLine, swallowFlow:
+	case LinkDown, WithdrawRoute, SlowSwitch, SilenceReports, RestartReports, DelayLine, SwallowFlow:
 		return false
 	}
 	return true
@@ -122,7 +122,7 @@ func (n *Network) buildScript() error {
 			errs = append(errs, fmt.Errorf("script, line %d (%v): %w", i, f, err))
 			continue
 		}
-		if (f.Kind == LosePackets || f.Kind == delayLine) && n.lines == nil {
+		if (f.Kind == LosePackets || f.Kind == DelayLine) && n.lines == nil {
 			n.lines = make([]line, len(n.queues))
 		}
 		s.begin, s.end, s.cross = n.timer(timerBegin, i), n.timer(timerEnd, i), n.timer(timerCross, i)
@@ -141,7 +141,7 @@ func (n *Network) checkFault(s *fault) error {
 		if !ok {
 			return fmt.Errorf("there is no switch %q", s.Peer)
 		}
-		if s.Kind == withdrawRoute {
+		if s.Kind == WithdrawRoute {
 			for e, node := range n.routes.edges {
 				if node == peer {
 					s.edge = int32(e)
@@ -167,9 +167,9 @@ func (n *Network) checkFault(s *fault) error {
 		return fmt.Errorf("ends at %v, after the script repeats at %v", s.At+s.For, n.cfg.Repeat)
 	case s.Kind.hasValue() && !(s.Value > 0 && s.Value <= top):
 		return fmt.Errorf("value %v is outside 0..%v", s.Value, top)
-	case (s.Kind == slowSwitch || s.Kind == delayLine) && (s.Delay <= 0 || s.Delay > time.Minute):
+	case (s.Kind == SlowSwitch || s.Kind == DelayLine) && (s.Delay <= 0 || s.Delay > time.Minute):
 		return fmt.Errorf("delay %v", s.Delay)
-	case s.Kind == swallowFlow && (s.Flow < 0 || s.Flow >= len(n.flows)):
+	case s.Kind == SwallowFlow && (s.Flow < 0 || s.Flow >= len(n.flows)):
 		return fmt.Errorf("flow %d; there are %d flows", s.Flow, len(n.flows))
 	}
 	return nil
@@ -185,18 +185,18 @@ func (n *Network) turn(i int, begins bool) {
 		n.events.add(n.now-int64(s.For)+int64(n.cfg.Repeat), s.begin)
 	}
 	switch s.Kind {
-	case cutRate:
+	case CutRate:
 		n.applyRate(s.iface)
 	case CrossTraffic:
 		if begins && !s.armed {
 			s.armed = true
 			n.events.add(n.now+n.gap(n.crossing, n.crossRate(s)), s.cross)
 		}
-	case linkDown:
+	case LinkDown:
 		n.applyLink(s.iface)
-	case LosePackets, delayLine:
+	case LosePackets, DelayLine:
 		n.applyLine(s.iface)
-	case restartReports:
+	case RestartReports:
 		if begins {
 			d := &n.switches[s.node]
 			for hw := range d.seq {
@@ -216,7 +216,7 @@ func (n *Network) turn(i int, begins bool) {
 func (n *Network) applyRate(iface int) {
 	share := 1.0
 	for i := range n.script {
-		if s := &n.script[i]; s.active && s.Kind == cutRate && s.iface == iface {
+		if s := &n.script[i]; s.active && s.Kind == CutRate && s.iface == iface {
 			share *= s.Value
 		}
 	}
@@ -244,7 +244,7 @@ func (n *Network) applyLink(iface int) {
 	down := false
 	for i := range n.script {
 		s := &n.script[i]
-		down = down || s.active && s.Kind == linkDown && n.graph.Link(s.iface) == n.graph.Link(iface)
+		down = down || s.active && s.Kind == LinkDown && n.graph.Link(s.iface) == n.graph.Link(iface)
 	}
 	for _, i := range []int{iface, n.graph.Peer(iface)} {
 		q := &n.queues[i]
@@ -276,7 +276,7 @@ func (n *Network) applyLine(iface int) {
 		switch s.Kind {
 		case LosePackets:
 			q.loss = max(q.loss, s.Value)
-		case delayLine:
+		case DelayLine:
 			q.delay += int64(s.Delay)
 		}
 	}
@@ -297,21 +297,21 @@ func (n *Network) applySwitch(node int) {
 		switch s.Kind {
 		case DenyFlows:
 			d.acl = max(d.acl, probability(s.Value))
-		case withdrawRoute:
+		case WithdrawRoute:
 			d.noRoute = append(d.noRoute, s.edge)
-		case slowSwitch:
+		case SlowSwitch:
 			n.slower[node] += int64(s.Delay)
-		case loseReports:
+		case LoseReports:
 			d.loss = max(d.loss, s.Value)
-		case duplicateReports:
+		case DuplicateReports:
 			d.duplicate = max(d.duplicate, s.Value)
-		case reorderReports:
+		case ReorderReports:
 			d.reorder = max(d.reorder, s.Value)
 		case SilenceReports:
 			d.silent = true
-		case forgeDigests:
+		case ForgeDigests:
 			d.forged = max(d.forged, probability(s.Value))
-		case swallowFlow:
+		case SwallowFlow:
 			d.swallowed = append(d.swallowed, int32(s.Flow))
 		case DivertFlows:
 			d.diverts = append(d.diverts, divert{probability(s.Value), int32(s.iface)})

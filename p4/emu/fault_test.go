@@ -75,7 +75,7 @@ func (n *Network) node(t *testing.T, name string) int {
 
 func TestCutRateFillsOneQueue(t *testing.T) {
 	for _, f := range []Fault{
-		{Kind: cutRate, Node: "agg-0-0", Peer: "core-0", Value: 0.05},
+		{Kind: CutRate, Node: "agg-0-0", Peer: "core-0", Value: 0.05},
 		{Kind: CrossTraffic, Node: "agg-0-0", Peer: "core-0", Value: 0.95},
 	} {
 		n, journeys, _ := withFault(t, f, nil)
@@ -101,7 +101,7 @@ func TestCutRateFillsOneQueue(t *testing.T) {
 }
 
 func TestLinkDownMovesFlows(t *testing.T) {
-	f := Fault{Kind: linkDown, Node: "edge-1-0", Peer: "agg-1-0"}
+	f := Fault{Kind: LinkDown, Node: "edge-1-0", Peer: "agg-1-0"}
 	n, journeys, _ := withFault(t, f, nil)
 	edge, agg := n.node(t, "edge-1-0"), n.node(t, "agg-1-0")
 	paths := map[int]*[3][]int{}
@@ -161,7 +161,7 @@ func (j *Journey) started() time.Duration {
 
 // Route says where packets go.
 func TestRouteIsThePath(t *testing.T) {
-	n, journeys, _ := withFault(t, Fault{Kind: linkDown, Node: "edge-1-0", Peer: "agg-1-0"}, nil)
+	n, journeys, _ := withFault(t, Fault{Kind: LinkDown, Node: "edge-1-0", Peer: "agg-1-0"}, nil)
 	for _, j := range journeys {
 		if during(j.started()) == 0 && j.Outcome == Delivered {
 			route, ok := n.Route(j.Flow)
@@ -185,8 +185,8 @@ func TestDropsHaveReasons(t *testing.T) {
 			reason  uint8
 		}{
 			{Fault{Kind: DenyFlows, Node: "agg-2-1", Value: 0.3}, Denied, 80},
-			{Fault{Kind: withdrawRoute, Node: "edge-0-0", Peer: "edge-3-1"}, NoRoute, 29},
-			{Fault{Kind: cutRate, Node: "agg-0-0", Peer: "core-0", Value: 0.005}, QueueFull, 71},
+			{Fault{Kind: WithdrawRoute, Node: "edge-0-0", Peer: "edge-3-1"}, NoRoute, 29},
+			{Fault{Kind: CutRate, Node: "agg-0-0", Peer: "core-0", Value: 0.005}, QueueFull, 71},
 		} {
 			n, journeys, reports := withFault(t, tt.fault, func(c *Config) { c.Dialect = d; c.QueueBytes = 12_000 })
 			where := n.NodeID(n.node(t, tt.fault.Node))
@@ -225,7 +225,7 @@ func TestDropsHaveReasons(t *testing.T) {
 }
 
 func TestSlowSwitch(t *testing.T) {
-	f := Fault{Kind: slowSwitch, Node: "core-3", Delay: 2 * time.Millisecond}
+	f := Fault{Kind: SlowSwitch, Node: "core-3", Delay: 2 * time.Millisecond}
 	n, journeys, _ := withFault(t, f, nil)
 	core, seen := n.node(t, "core-3"), [3]int{}
 	for _, j := range journeys {
@@ -274,7 +274,7 @@ func TestSilence(t *testing.T) {
 }
 
 func TestRestart(t *testing.T) {
-	f := Fault{Kind: restartReports, Node: "edge-3-0"}
+	f := Fault{Kind: RestartReports, Node: "edge-3-0"}
 	n, _, reports := withFault(t, f, func(c *Config) { c.FirstSequence = 5000 })
 	id, next := n.NodeID(n.node(t, f.Node)), uint32(5000)
 	for _, r := range reports {
@@ -297,7 +297,7 @@ func TestRestart(t *testing.T) {
 func TestGapsAreLosses(t *testing.T) {
 	for _, d := range []Dialect{md21, md10, XD20, local05} {
 		for _, first := range []uint32{0, 1<<22 - 40, 1<<32 - 40} {
-			f := Fault{Kind: loseReports, Node: "edge-3-0", Value: 0.3}
+			f := Fault{Kind: LoseReports, Node: "edge-3-0", Value: 0.3}
 			n, _, reports := withFault(t, f, func(c *Config) {
 				c.Dialect, c.FirstSequence, c.HardwareIDs, c.ReportsPerDatagram = d, first, 2, 2
 			})
@@ -331,7 +331,7 @@ func TestGapsAreLosses(t *testing.T) {
 }
 
 func TestDuplicatesAndReordering(t *testing.T) {
-	dup := Fault{Kind: duplicateReports, Node: "edge-3-0", Value: 0.3}
+	dup := Fault{Kind: DuplicateReports, Node: "edge-3-0", Value: 0.3}
 	n, _, reports := withFault(t, dup, nil)
 	x, twice, last := n.Exporter(n.node(t, dup.Node)), uint64(0), -1
 	for _, r := range reports {
@@ -350,7 +350,7 @@ func TestDuplicatesAndReordering(t *testing.T) {
 		t.Errorf("%d duplicates, want %d", twice, x.Duplicated)
 	}
 
-	late := Fault{Kind: reorderReports, Node: "edge-3-0", Value: 0.3}
+	late := Fault{Kind: ReorderReports, Node: "edge-3-0", Value: 0.3}
 	n, _, reports = withFault(t, late, nil)
 	x = n.Exporter(n.node(t, late.Node))
 	passed, highest, seen := uint64(0), -1, map[uint32]bool{}
@@ -371,7 +371,7 @@ func TestDuplicatesAndReordering(t *testing.T) {
 
 // Queue reports come from the congested line's switch, and not too often.
 func TestQueueReports(t *testing.T) {
-	f := Fault{Kind: cutRate, Node: "agg-0-0", Peer: "core-0", Value: 0.05}
+	f := Fault{Kind: CutRate, Node: "agg-0-0", Peer: "core-0", Value: 0.05}
 	const gap = 20 * time.Millisecond
 	n, _, reports := withFault(t, f, func(c *Config) { c.QueueReportBytes, c.QueueReportGap = 15_000, gap })
 	id, count := n.NodeID(n.node(t, f.Node)), 0

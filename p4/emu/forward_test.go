@@ -17,8 +17,8 @@ func TestTimesBetweenSwitches(t *testing.T) {
 		cfg.LinkRate, cfg.PacketRate, cfg.Dialect = rate, 10_000*float64(rate)/10e6, Off
 		cfg.PacketRate = min(cfg.PacketRate, 400_000)
 		cfg.Script = []Fault{
-			{Kind: cutRate, At: 10 * time.Millisecond, For: 40 * time.Millisecond, Node: "agg-0-0", Peer: "core-0", Value: 0.05},
-			{Kind: cutRate, At: 30 * time.Millisecond, For: 30 * time.Millisecond, Node: "edge-2-0", Peer: "agg-2-0", Value: 0.02},
+			{Kind: CutRate, At: 10 * time.Millisecond, For: 40 * time.Millisecond, Node: "agg-0-0", Peer: "core-0", Value: 0.05},
+			{Kind: CutRate, At: 30 * time.Millisecond, For: 30 * time.Millisecond, Node: "edge-2-0", Peer: "agg-2-0", Value: 0.02},
 		}
 		type arrival struct{ in, queued time.Duration }
 		lines := map[[2]int][]arrival{}

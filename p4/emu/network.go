@@ -323,6 +323,15 @@ func (n *Network) Now() time.Duration { return time.Duration(n.now) }
 // Graph is the topology; its interfaces include those towards the hosts.
 func (n *Network) Graph() *topo.Graph { return n.graph }
 
+// Config is the configuration that the network was built with.
+func (n *Network) Config() Config { return n.cfg }
+
+// NumHosts is the number of hosts.
+func (n *Network) NumHosts() int { return len(n.hosts) }
+
+// HostInterface is the interface of a switch that leads to host k.
+func (n *Network) HostInterface(k int) int { return int(n.hosts[k].iface) }
+
 // NodeID is the id by which switch i of the graph reports.
 func (n *Network) NodeID(i int) uint32 { return n.switches[i].id }
 

@@ -2,11 +2,9 @@ package emu
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/netip"
 	"strings"
 	"testing"
@@ -15,141 +13,16 @@ import (
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 	"github.com/google/gopacket/pcapgo"
+
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 )
-
-// testClock jumps forward when a goroutine sleeps.
-type testClock struct {
-	now   time.Time
-	stall time.Duration // added to the sleep number stallAt
-	at    int
-	count int
-}
-
-func (c *testClock) Now() time.Time { return c.now }
-
-func (c *testClock) Sleep(ctx context.Context, d time.Duration) error {
-	c.now = c.now.Add(d)
-	if c.count++; c.count == c.at {
-		c.now = c.now.Add(c.stall)
-	}
-	return context.Cause(ctx)
-}
-
-func listen(t *testing.T) (*net.UDPConn, netip.AddrPort) {
-	t.Helper()
-	c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	if err := c.SetReadBuffer(4 << 20); err != nil {
-		t.Fatal(err)
-	}
-	return c, c.LocalAddr().(*net.UDPAddr).AddrPort()
-}
-
-// Datagrams arrive over real sockets as Run emits them, each from its exporter's address.
-func TestPlaySendsWhatRunEmits(t *testing.T) {
-	cfg := DefaultConfig()
-	cfg.Probes, cfg.PacketRate, cfg.MaxPacketBytes = demoProbes(), 2000, 400
-	want := map[string]int{}
-	const until = 100 * time.Millisecond
-	mustNew(t, cfg, 3).Run(until, func(d Datagram) { want[d.From.Addr().String()+string(d.Payload)]++ })
-
-	reports, to := listen(t)
-	probes, probesTo := listen(t)
-	received := make(chan string, 4096)
-	for _, c := range []*net.UDPConn{reports, probes} {
-		go func() {
-			for b := make([]byte, 1<<16); ; {
-				k, from, err := c.ReadFromUDPAddrPort(b)
-				if err != nil {
-					return
-				}
-				received <- from.Addr().String() + string(b[:k])
-			}
-		}()
-	}
-	n, clock := mustNew(t, cfg, 3), &testClock{now: time.Unix(1, 0)}
-	stats, err := n.Play(t.Context(), PlayConfig{Reports: to, Probes: probesTo, Speed: 1, Until: until, Clock: clock})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if passed := clock.now.Sub(time.Unix(1, 0)); passed < until || passed > until+2*playStep {
-		t.Errorf("%v of virtual time took %v", until, passed)
-	}
-	if stats.Failed != 0 || stats.Refused != 0 || stats.Datagrams < 100 {
-		t.Errorf("%+v", stats)
-	}
-	for range stats.Datagrams {
-		key := <-received // on the loopback interface nothing is lost while the buffer has room
-		if want[key]--; want[key] < 0 {
-			t.Fatalf("%x was not emitted by Run", key)
-		}
-	}
-	for k, c := range want {
-		if c != 0 {
-			t.Errorf("%d datagrams like %x are missing", c, k)
-		}
-	}
-}
-
-// Time in which the machine was suspended is not made up for beyond a second.
-func TestPlaySlips(t *testing.T) {
-	_, to := listen(t)
-	cfg := DefaultConfig()
-	cfg.PacketRate = 100
-	n, clock := mustNew(t, cfg, 1), &testClock{stall: time.Hour, at: 10}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	stats, err := n.Play(ctx, PlayConfig{Reports: to, Speed: 2, Until: 3 * time.Second, Clock: clock})
-	if err != nil || stats.Slipped < time.Hour-2*time.Second || stats.Slipped > time.Hour {
-		t.Errorf("slipped %v, %v", stats.Slipped, err)
-	}
-	cancel()
-	before := n.Now()
-	if _, err := n.Play(ctx, PlayConfig{Reports: to, Speed: 1, Clock: clock}); err != nil || n.Now() != before {
-		t.Errorf("Play with an ended context: %v, at %v", err, n.Now())
-	}
-}
-
-func TestPlayWithoutListener(t *testing.T) {
-	c, to := listen(t)
-	c.Close()
-	n := mustNew(t, DefaultConfig(), 1)
-	stats, err := n.Play(t.Context(), PlayConfig{Reports: to, Until: 100 * time.Millisecond})
-	if err != nil || stats.Refused == 0 || stats.Failed != 0 {
-		t.Errorf("%+v, %v", stats, err)
-	}
-}
-
-func TestPlayRefuses(t *testing.T) {
-	loop := netip.MustParseAddrPort("127.0.0.1:9")
-	for _, tt := range []struct {
-		edit func(*Config, *PlayConfig)
-		want string
-	}{
-		{func(_ *Config, p *PlayConfig) { p.Reports = netip.MustParseAddrPort("192.0.2.1:9") }, "cannot send elsewhere"},
-		{func(_ *Config, p *PlayConfig) { p.Reports = netip.AddrPort{} }, "cannot send elsewhere"},
-		{func(_ *Config, p *PlayConfig) { p.Probes = netip.MustParseAddrPort("192.0.2.1:9") }, "cannot send elsewhere"},
-		{func(c *Config, _ *PlayConfig) { c.Exporters = netip.MustParseAddr("10.0.0.1") }, "exporters begin at 10.0.0.1"},
-		{func(_ *Config, p *PlayConfig) { p.Speed = -1 }, "speed -1"},
-	} {
-		cfg, play := DefaultConfig(), PlayConfig{Reports: loop, Until: time.Second}
-		tt.edit(&cfg, &play)
-		if _, err := mustNew(t, cfg, 1).Play(t.Context(), play); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("Play: %v, want %q", err, tt.want)
-		}
-	}
-}
 
 func TestRecordingRepeatsWithNewNumbers(t *testing.T) {
 	for _, d := range []Dialect{md21, md10, local05} {
 		cfg := DefaultConfig()
 		cfg.Dialect, cfg.HardwareIDs, cfg.ReportsPerDatagram, cfg.FirstSequence = d, 2, 2, 1<<22-100
-		cfg.Probes = demoProbes()
+		cfg.Probes = someProbes()
 		r, err := Record(mustNew(t, cfg, 5), 3000)
 		if err != nil {
 			t.Fatal(err)
@@ -193,7 +66,7 @@ func TestRecordingRepeatsWithNewNumbers(t *testing.T) {
 	cfg := DefaultConfig()
 	for i := range 8 {
 		name := fmt.Sprintf("edge-%d-%d", i/2, i%2)
-		cfg.Script = append(cfg.Script, Fault{Kind: reorderReports, For: time.Hour, Node: name, Value: 0.5})
+		cfg.Script = append(cfg.Script, Fault{Kind: ReorderReports, For: time.Hour, Node: name, Value: 0.5})
 	}
 	n := mustNew(t, cfg, 6)
 	r, err := Record(n, 1000)
@@ -222,7 +95,7 @@ func TestRecordingRepeatsWithNewNumbers(t *testing.T) {
 // A pcap file is read back by another implementation, checksums included, and its frames decode as the datagrams do.
 func TestPcap(t *testing.T) {
 	cfg := DefaultConfig()
-	cfg.Probes, cfg.InnerBytes = demoProbes(), 5 // odd lengths with report 1.0
+	cfg.Probes, cfg.InnerBytes = someProbes(), 5 // odd lengths with report 1.0
 	cfg.Dialect = md10
 	n := mustNew(t, cfg, 3)
 	var file bytes.Buffer
@@ -262,7 +135,7 @@ func TestPcap(t *testing.T) {
 			t.Fatalf("frame %d: %v, from %v", i, ip, d.From)
 		}
 		var b decode.Batch
-		if !d.probe && (dec.Frame(&b, 1, data, len(data), 0) != 1 || b.Reports[0].Error() != nil || b.Reports[0].Exporter != decode.AddrFrom(d.From.Addr())) {
+		if !d.Probe && (dec.Frame(&b, 1, data, len(data), 0) != 1 || b.Reports[0].Error() != nil || b.Reports[0].Exporter != decode.AddrFrom(d.From.Addr())) {
 			t.Fatalf("frame %d: %+v", i, b.Reports)
 		}
 	}

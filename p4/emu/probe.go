@@ -156,7 +156,7 @@ func (n *Network) receiveProbe(p *packet) bool {
 	}
 	n.emit(Datagram{
 		At: time.Duration(n.now), From: netip.AddrPortFrom(n.hosts[p.flow].addr, sourcePort), Port: n.cfg.ProbePort,
-		Payload: p.buf[probeHeaders:], probe: true,
+		Payload: p.buf[probeHeaders:], Probe: true,
 	})
 	return true
 }

@@ -173,7 +173,7 @@ func TestUtilizationIsBusyTime(t *testing.T) {
 		if rho < 0 { // half the load on half the line
 			rho = -rho
 			cfg, _ = oneLine(rho / 2)
-			cfg.Script = []Fault{{Kind: cutRate, For: time.Hour, Node: "leaf-0", Peer: "spine-0", Value: 0.5}}
+			cfg.Script = []Fault{{Kind: CutRate, For: time.Hour, Node: "leaf-0", Peer: "spine-0", Value: 0.5}}
 		}
 		for i := range cfg.ExtraFlows {
 			cfg.ExtraFlows[i].Poisson = false

@@ -15,7 +15,7 @@ type Datagram struct {
 	Port    uint16         // destination: that of reports or that of probes
 	Payload []byte         // valid during the call of emit
 
-	probe bool
+	Probe bool
 }
 
 // sourcePort is the port that datagrams come from, unless real sockets choose.

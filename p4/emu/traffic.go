@@ -233,3 +233,9 @@ func (a *alias) pick(r *rand.Rand) int {
 
 // NumFlows is the number of flows: the generated ones come first, then Config.ExtraFlows.
 func (n *Network) NumFlows() int { return len(n.flows) }
+
+// FlowKey is the key of flow i as it is now: generated flows are renewed.
+func (n *Network) FlowKey(i int) decode.FlowKey { return n.key(&n.flows[i]) }
+
+// FlowHosts are the hosts between which flow i goes now.
+func (n *Network) FlowHosts(i int) (from, to int) { return int(n.flows[i].src), int(n.flows[i].dst) }

@@ -1,8 +1,6 @@
 package emu
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/hopscope/hopscope/decode"
@@ -83,48 +81,6 @@ type Journey struct {
 	DigestID uint32
 	Digest   uint64
 }
-
-// Paths collects the ways that packets took. Its method Observe is a [Config.Observe], or part of one.
-type Paths struct {
-	flows map[decode.FlowKey][]pathTaken
-}
-
-// pathTaken is a way that packets of a flow took one after the other.
-type pathTaken struct {
-	Nodes       []uint32      // node ids in order; all hops of a packet in a loop
-	First, Last time.Duration // arrival of the first and of the last such packet at its first switch
-	Packets     int
-	Whole       bool // the packets were delivered; else Nodes ends where they were dropped
-	PINT        bool // they carried digests
-}
-
-// Observe adds the journey of a packet of a flow.
-func (p *Paths) Observe(j *Journey) {
-	if j.Probe || len(j.Hops) == 0 {
-		return
-	}
-	if p.flows == nil {
-		p.flows = make(map[decode.FlowKey][]pathTaken)
-	}
-	list, at, whole := p.flows[j.Key], j.Hops[0].Ingress, j.Outcome == Delivered
-	if k := len(list) - 1; k >= 0 && list[k].Whole == whole && list[k].PINT == j.PINT &&
-		slices.EqualFunc(list[k].Nodes, j.Hops, func(id uint32, h Hop) bool { return id == h.NodeID }) {
-		list[k].Last = at
-		list[k].Packets++
-		return
-	}
-	taken := pathTaken{First: at, Last: at, Packets: 1, Whole: whole, PINT: j.PINT}
-	for i := range j.Hops {
-		taken.Nodes = append(taken.Nodes, j.Hops[i].NodeID)
-	}
-	p.flows[j.Key] = append(list, taken)
-}
-
-// Of returns the ways that packets of a flow took, in the order in which they arrived. The slice belongs to p.
-func (p *Paths) Of(flow decode.FlowKey) []pathTaken { return p.flows[flow] }
-
-// Flows returns all flows that had packets, in no order.
-func (p *Paths) Flows() []decode.FlowKey { return slices.Collect(maps.Keys(p.flows)) }
 
 // Stats counts since the network was built. At every moment Sent = Delivered + the sum of Dropped + InFlight, and
 // CrossSent = CrossDelivered + CrossDropped + CrossQueued.

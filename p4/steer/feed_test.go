@@ -14,14 +14,14 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/suspicion"
-	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/emu/scenario"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/planner/control"
 )
 
 // TestProbesAnswers: an answer that cannot be is refused whole, with the reason, and what came before stands.
 func TestProbesAnswers(t *testing.T) {
-	emulated, err := emu.PINTDemoConfig()
+	emulated, err := scenario.PINTDemo()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestProbesFollow(t *testing.T) {
 // clocks differ by and wherever they begin again. Another pair of clocks on the same direction is not mixed with the first, and links
 // that the network does not have are passed over.
 func TestLineTimes(t *testing.T) {
-	emulated, err := emu.PINTDemoConfig()
+	emulated, err := scenario.PINTDemo()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestLineTimes(t *testing.T) {
 // TestTransits: a direction in front of which probes wait is suspected for the times in switches that agents report, without a collector; and
 // nothing is where agents report none.
 func TestTransits(t *testing.T) {
-	emulated, err := emu.PINTDemoConfig()
+	emulated, err := scenario.PINTDemo()
 	if err != nil {
 		t.Fatal(err)
 	}

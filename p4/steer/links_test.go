@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/emu/scenario"
 	"github.com/hopscope/hopscope/p4/loop"
 )
 
@@ -18,7 +18,7 @@ func (x lostRounds) Take() ([]loop.ProbeRounds, bool) { return x, true }
 // TestHostPorts: a port towards hosts is a direction. It is suspected for a finding that names it, and for the rounds of all probes that leave by it
 // where those of no other probe get lost; and these probes are the ones that could look closer.
 func TestHostPorts(t *testing.T) {
-	cfg, err := emu.PINTDemoConfig()
+	cfg, err := scenario.PINTDemo()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestHostPorts(t *testing.T) {
 
 // TestPathOfFlow: a finding of a flow is evidence against the directions of the path that comes with it, by interfaces where they are named.
 func TestPathOfFlow(t *testing.T) {
-	cfg, err := emu.PINTDemoConfig()
+	cfg, err := scenario.PINTDemo()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func Record(n *Network, count int) (*recording, error) {
 			}
 			e := recorded{at: int64(d.At), off: len(r.data), end: len(r.data) + len(d.Payload), from: d.From, port: d.Port, stream: -1}
 			r.data = append(r.data, d.Payload...)
-			if at, mask, hw := telemetry.SequenceAt(d.Payload); !d.probe {
+			if at, mask, hw := telemetry.SequenceAt(d.Payload); !d.Probe {
 				k := streamKey{d.From, hw}
 				v := be.Uint32(d.Payload[at:]) & mask
 				i, ok := streams[k]
@@ -85,7 +85,7 @@ func (r *recording) Bytes() int { return len(r.data) }
 // At returns datagram i. Its payload belongs to the recording.
 func (r *recording) At(i int) Datagram {
 	e := &r.list[i]
-	return Datagram{At: time.Duration(e.at), From: e.from, Port: e.port, Payload: r.data[e.off:e.end:e.end], probe: e.stream < 0}
+	return Datagram{At: time.Duration(e.at), From: e.from, Port: e.port, Payload: r.data[e.off:e.end:e.end], Probe: e.stream < 0}
 }
 
 // Renumber raises every sequence number to what it would be if the same datagrams came again after the last one, so

@@ -1,9 +1,10 @@
-package emu
+package scenario
 
 import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/p4/emu"
 )
 
 // demoConfig is a fat-tree of 20 switches with 200 flows and about 4000 reports a second, and a script of 170 seconds
@@ -11,8 +12,8 @@ import (
 // switch becomes slow, reports of one exporter are lost, and another falls silent, with quiet times in between.
 //
 // Lines are slow (10 Mbit/s), so that a laptop sends enough packets to fill them: latencies are milliseconds.
-func demoConfig() Config {
-	c := DefaultConfig()
+func demoConfig() emu.Config {
+	c := emu.DefaultConfig()
 	c.LinkRate = 10e6
 	c.QueueBytes = 64_000
 	c.PacketRate = 4000
@@ -23,22 +24,22 @@ func demoConfig() Config {
 	c.QueueReportGap = 50 * time.Millisecond
 	c.ClockSkew = 2 * time.Millisecond
 	const s = time.Second
-	c.Script = []Fault{
-		{Kind: CrossTraffic, At: 20 * s, For: 14 * s, Node: "agg-0-0", Peer: "core-0", Value: 0.95},
-		{Kind: linkDown, At: 46 * s, For: 14 * s, Node: "edge-1-0", Peer: "agg-1-0"},
-		{Kind: DenyFlows, At: 72 * s, For: 8 * s, Node: "agg-2-1", Value: 0.25},
-		{Kind: slowSwitch, At: 92 * s, For: 12 * s, Node: "core-3", Delay: 8 * time.Millisecond},
-		{Kind: loseReports, At: 116 * s, For: 10 * s, Node: "edge-3-0", Value: 0.2},
-		{Kind: SilenceReports, At: 138 * s, For: 16 * s, Node: "edge-2-1"},
+	c.Script = []emu.Fault{
+		{Kind: emu.CrossTraffic, At: 20 * s, For: 14 * s, Node: "agg-0-0", Peer: "core-0", Value: 0.95},
+		{Kind: emu.LinkDown, At: 46 * s, For: 14 * s, Node: "edge-1-0", Peer: "agg-1-0"},
+		{Kind: emu.DenyFlows, At: 72 * s, For: 8 * s, Node: "agg-2-1", Value: 0.25},
+		{Kind: emu.SlowSwitch, At: 92 * s, For: 12 * s, Node: "core-3", Delay: 8 * time.Millisecond},
+		{Kind: emu.LoseReports, At: 116 * s, For: 10 * s, Node: "edge-3-0", Value: 0.2},
+		{Kind: emu.SilenceReports, At: 138 * s, For: 16 * s, Node: "edge-2-1"},
 	}
 	c.Repeat = 170 * s
 	c.Probes = demoProbes()
 	return c
 }
 
-// PINTDemoConfig is DemoConfig with PINT digests in three of ten flows, and two more faults at the end of the script,
+// PINTDemo is DemoConfig with PINT digests in three of ten flows, and two more faults at the end of the script,
 // which lasts 210 seconds: flows take another way without a loss, and some go round in a loop.
-func PINTDemoConfig() (Config, error) {
+func PINTDemo() (emu.Config, error) {
 	c := demoConfig()
 	plan, err := demoPlan()
 	if err != nil {
@@ -47,8 +48,8 @@ func PINTDemoConfig() (Config, error) {
 	c.Plan, c.PINTShare, c.LoopReportGap = plan, 0.3, 50*time.Millisecond
 	const s = time.Second
 	c.Script = append(c.Script,
-		Fault{Kind: DivertFlows, At: 164 * s, For: 10 * s, Node: "edge-0-1", Peer: "agg-0-1", Value: 1},
-		Fault{Kind: DivertFlows, At: 184 * s, For: 6 * s, Node: "agg-3-0", Peer: "core-1", Value: 0.3},
+		emu.Fault{Kind: emu.DivertFlows, At: 164 * s, For: 10 * s, Node: "edge-0-1", Peer: "agg-0-1", Value: 1},
+		emu.Fault{Kind: emu.DivertFlows, At: 184 * s, For: 6 * s, Node: "agg-3-0", Peer: "core-1", Value: 0.3},
 	)
 	c.Repeat = 210 * s
 	return c, nil
@@ -90,21 +91,14 @@ func demoPlan() (*pint.Plan, error) {
 
 // demoProbes send one probe a pod: from its first edge switch up to a core switch, down into the next pod, and out to
 // the first host there.
-func demoProbes() []Probe {
-	var p []Probe
+func demoProbes() []emu.Probe {
+	var p []emu.Probe
 	for pod := range 4 {
 		next := (pod + 1) % 4
-		p = append(p, Probe{
+		p = append(p, emu.Probe{
 			From: []string{"edge-0-0", "edge-1-0", "edge-2-0", "edge-3-0"}[pod], Every: 200 * time.Millisecond,
 			Ports: []int{3, 3, next + 1, 1, 1},
 		})
 	}
 	return p
-}
-
-// demo builds the network of DemoConfig. Device clocks begin at epoch.
-func demo(seed uint64, epoch time.Time) (*Network, error) {
-	c := demoConfig()
-	c.Epoch = epoch
-	return New(c, seed)
 }

@@ -1,4 +1,4 @@
-package emu
+package scenario
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/ingest/retry"
+	"github.com/hopscope/hopscope/p4/emu"
 )
 
 // Clock is the time that Play follows.
@@ -60,7 +61,7 @@ const maxLag = time.Second
 
 // Play runs the network by the clock and sends its datagrams over UDP, each from its exporter's own loopback address,
 // until ctx ends or virtual time is Until; both are no error.
-func (n *Network) Play(ctx context.Context, c PlayConfig) (playStats, error) {
+func Play(ctx context.Context, n *emu.Network, c PlayConfig) (playStats, error) {
 	if c.Clock == nil {
 		c.Clock = systemClock{}
 	}
@@ -69,8 +70,8 @@ func (n *Network) Play(ctx context.Context, c PlayConfig) (playStats, error) {
 	switch {
 	case !c.Reports.Addr().IsLoopback() || c.Probes.IsValid() && !c.Probes.Addr().IsLoopback():
 		return s.stats, fmt.Errorf("play to %v: emulated exporters have loopback addresses and cannot send elsewhere", c.Reports)
-	case !n.cfg.Exporters.IsLoopback():
-		return s.stats, fmt.Errorf("play: exporters begin at %v; this machine can send from 127.0.0.0/8 only", n.cfg.Exporters)
+	case !n.Config().Exporters.IsLoopback():
+		return s.stats, fmt.Errorf("play: exporters begin at %v; this machine can send from 127.0.0.0/8 only", n.Config().Exporters)
 	case c.Speed < 0:
 		return s.stats, fmt.Errorf("play at speed %v", c.Speed)
 	}
@@ -113,12 +114,12 @@ type sender struct {
 	err        error
 }
 
-func (s *sender) send(d Datagram) {
+func (s *sender) send(d emu.Datagram) {
 	if s.err != nil {
 		return
 	}
-	k, to := sourceKey{d.From.Addr(), d.probe}, s.to
-	if d.probe {
+	k, to := sourceKey{d.From.Addr(), d.Probe}, s.to
+	if d.Probe {
 		if to = s.probes; !to.IsValid() {
 			return
 		}

@@ -1,4 +1,4 @@
-package emu
+package scenario
 
 import (
 	"fmt"
@@ -7,7 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hopscope/hopscope/decode"
+	headers "github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -44,8 +45,8 @@ func (p Place) String() string {
 type Happening struct {
 	*Trouble
 	From, Until time.Duration
-	Script      []Fault
-	Flows       []Flow
+	Script      []emu.Fault
+	Flows       []emu.Flow
 
 	// The truth: node ids and ports as in reports, 0 where the place has none.
 	Node, Port uint32 // the switch and its egress interface
@@ -71,8 +72,8 @@ func (h *Happening) String() string {
 // Troubles returns the table of faults.
 func Troubles() []Trouble { return slices.Clone(troubles) }
 
-// LookupTrouble returns the line of the table with a name.
-func LookupTrouble(name string) (*Trouble, bool) {
+// Lookup returns the line of the table with a name.
+func Lookup(name string) (*Trouble, bool) {
 	for i := range troubles {
 		if troubles[i].Name == name {
 			t := troubles[i]
@@ -91,48 +92,48 @@ const (
 // are: a fault of another size is another line.
 var troubles = []Trouble{
 	{"congested-line", "other traffic takes 95 % of one direction of a link", 14 * s1, OnLink,
-		[]string{"high-latency", "high-queue", "drops"}, func(s *site) { s.line(Fault{Kind: CrossTraffic, Value: .95}) }},
+		[]string{"high-latency", "high-queue", "drops"}, func(s *site) { s.line(emu.Fault{Kind: emu.CrossTraffic, Value: .95}) }},
 	{"cut-rate", "one direction of a link keeps 10 % of its rate", 14 * s1, OnLink,
-		[]string{"high-latency", "high-queue", "drops"}, func(s *site) { s.line(Fault{Kind: cutRate, Value: .1}) }},
+		[]string{"high-latency", "high-queue", "drops"}, func(s *site) { s.line(emu.Fault{Kind: emu.CutRate, Value: .1}) }},
 	{"link-down", "a link fails, and routes follow", 14 * s1, OnLink,
-		[]string{"path-change", "drops"}, func(s *site) { s.line(Fault{Kind: linkDown}) }},
+		[]string{"path-change", "drops"}, func(s *site) { s.line(emu.Fault{Kind: emu.LinkDown}) }},
 	{"deny-flows", "an access list of a switch drops a quarter of all flows", 8 * s1, AtSwitch,
-		[]string{"drops"}, func(s *site) { s.inner(Fault{Kind: DenyFlows, Value: .25}) }},
+		[]string{"drops"}, func(s *site) { s.inner(emu.Fault{Kind: emu.DenyFlows, Value: .25}) }},
 	{"withdraw-route", "a switch has no route to the hosts of another one", 8 * s1, AtSwitch,
 		[]string{"drops"}, withdraw},
 	{"slow-switch", "the pipeline of a switch takes 8 ms longer", 12 * s1, AtSwitch,
-		[]string{"high-latency"}, func(s *site) { s.inner(Fault{Kind: slowSwitch, Delay: 8 * ms}) }},
+		[]string{"high-latency"}, func(s *site) { s.inner(emu.Fault{Kind: emu.SlowSwitch, Delay: 8 * ms}) }},
 	{"lose-reports", "a fifth of the datagrams of an exporter is lost", 10 * s1, AtSender,
-		[]string{"exporter-loss"}, func(s *site) { s.edge(Fault{Kind: loseReports, Value: .2}) }},
+		[]string{"exporter-loss"}, func(s *site) { s.edge(emu.Fault{Kind: emu.LoseReports, Value: .2}) }},
 	{"silence-reports", "an exporter sends nothing", 16 * s1, AtSender,
-		[]string{"exporter-silence"}, func(s *site) { s.edge(Fault{Kind: SilenceReports}) }},
+		[]string{"exporter-silence"}, func(s *site) { s.edge(emu.Fault{Kind: emu.SilenceReports}) }},
 	{"duplicate-reports", "a fifth of the datagrams of an exporter arrives twice", 10 * s1, AtSender,
-		nil, func(s *site) { s.edge(Fault{Kind: duplicateReports, Value: .2}) }},
+		nil, func(s *site) { s.edge(emu.Fault{Kind: emu.DuplicateReports, Value: .2}) }},
 	{"reorder-reports", "a fifth of the datagrams of an exporter is passed by the next one", 10 * s1, AtSender,
-		nil, func(s *site) { s.edge(Fault{Kind: reorderReports, Value: .2}) }},
+		nil, func(s *site) { s.edge(emu.Fault{Kind: emu.ReorderReports, Value: .2}) }},
 	{"restart-reports", "an exporter begins to count its reports anew", 1 * s1, AtSender,
-		nil, func(s *site) { s.edge(Fault{Kind: restartReports}) }},
+		nil, func(s *site) { s.edge(emu.Fault{Kind: emu.RestartReports}) }},
 	{"divert-flows", "a switch sends all flows to one of its neighbours instead of to two", 10 * s1, AtSwitch,
 		[]string{"path-change"}, divertAll},
 	{"routing-loop", "three of ten flows that come down a link are sent up again", 6 * s1, OnLink,
 		[]string{"routing-loop", "drops", "path-change", "high-latency", "high-queue"}, loop},
 	{"forge-digests", "a switch fills the digests of half of its packets with noise", 10 * s1, AtSwitch,
-		[]string{"strange-digests"}, func(s *site) { s.inner(Fault{Kind: forgeDigests, Value: .5}) }},
+		[]string{"strange-digests"}, func(s *site) { s.inner(emu.Fault{Kind: emu.ForgeDigests, Value: .5}) }},
 	{"microburst", "once a second, for 25 ms, four times a line's rate comes to it", 12 * s1, OnLink,
 		[]string{"high-latency", "high-queue", "drops"}, func(s *site) {
-			s.line(slices.Repeat([]Fault{{Kind: CrossTraffic, Value: 4, For: 25 * ms}}, 12)...)
+			s.line(slices.Repeat([]emu.Fault{{Kind: emu.CrossTraffic, Value: 4, For: 25 * ms}}, 12)...)
 		}},
 	{"gray-failure-1", "one direction of a link loses 1 % of its packets, silently", 60 * s1, OnLink,
-		[]string{"packet-loss"}, func(s *site) { s.line(Fault{Kind: LosePackets, Value: .01}) }},
+		[]string{"packet-loss"}, func(s *site) { s.line(emu.Fault{Kind: emu.LosePackets, Value: .01}) }},
 	{"gray-failure-0.1", "one direction of a link loses 0.1 % of its packets, silently", 180 * s1, OnLink,
-		[]string{"packet-loss"}, func(s *site) { s.line(Fault{Kind: LosePackets, Value: .001}) }},
+		[]string{"packet-loss"}, func(s *site) { s.line(emu.Fault{Kind: emu.LosePackets, Value: .001}) }},
 	{"slow-drain", "one direction of a link is served slower bit by bit, down to 8 % of its rate", 40 * s1, OnLink,
 		[]string{"high-latency", "high-queue", "drops"}, drain},
 	{"asymmetric-latency", "one direction of a link takes 5 ms longer", 20 * s1, OnLink,
-		[]string{"high-latency"}, func(s *site) { s.line(Fault{Kind: delayLine, Delay: 5 * ms}) }},
+		[]string{"high-latency"}, func(s *site) { s.line(emu.Fault{Kind: emu.DelayLine, Delay: 5 * ms}) }},
 	{"flapping-link", "a link fails for 1.5 s, six times, every 4 s", 24 * s1, OnLink,
 		[]string{"path-change", "drops"}, func(s *site) {
-			s.line(slices.Repeat([]Fault{{Kind: linkDown, For: 1500 * ms}}, 6)...)
+			s.line(slices.Repeat([]emu.Fault{{Kind: emu.LinkDown, For: 1500 * ms}}, 6)...)
 		}},
 	{"incast", "twice a second, 12 hosts send 8 packets each to the same host at once", 20 * s1, AtPort,
 		[]string{"high-latency", "high-queue", "drops"}, incast},
@@ -142,27 +143,29 @@ var troubles = []Trouble{
 
 // site is where and when a trouble is about to happen.
 type site struct {
-	n   *Network
-	r   *rand.Rand
-	out *Happening
+	n    *emu.Network
+	g    *topo.Graph
+	rate int64 // of a line
+	r    *rand.Rand
+	out  *Happening
 }
 
 // Happen places a trouble at random, so that it begins at a time: where packets of flows come by, as the routes of n are
 // now. The network that is to have it is built from the configuration of n and what the happening adds.
-func (t *Trouble) Happen(n *Network, at time.Duration, r *rand.Rand) (*Happening, error) {
-	if len(n.flows) == 0 {
+func (t *Trouble) Happen(n *emu.Network, at time.Duration, r *rand.Rand) (*Happening, error) {
+	if n.NumFlows() == 0 {
 		return nil, fmt.Errorf("%s: the network has no flows", t.Name)
 	}
 	h := &Happening{Trouble: t, From: at, Until: at + t.For}
-	t.happen(&site{n, r, h})
+	t.happen(&site{n, n.Graph(), n.Config().LinkRate, r, h})
 	if len(h.Script) == 0 && len(h.Flows) == 0 {
-		return nil, fmt.Errorf("%s: there is no place for it in topology %s", t.Name, n.cfg.Topology)
+		return nil, fmt.Errorf("%s: there is no place for it in topology %s", t.Name, n.Config().Topology)
 	}
 	return h, nil
 }
 
 // AddTo adds what happens to a configuration.
-func (h *Happening) AddTo(c *Config) {
+func (h *Happening) AddTo(c *emu.Config) {
 	c.Script = append(c.Script, h.Script...)
 	c.ExtraFlows = append(c.ExtraFlows, h.Flows...)
 }
@@ -173,7 +176,7 @@ const tries = 1000
 // route gives the interfaces on the way of a random flow between switches that are links apart, or none.
 func (s *site) route(links int) []int {
 	for range tries {
-		if route, ok := s.n.Route(s.r.IntN(len(s.n.flows))); ok && len(route) > links {
+		if route, ok := s.n.Route(s.r.IntN(s.n.NumFlows())); ok && len(route) > links {
 			return route
 		}
 	}
@@ -181,20 +184,22 @@ func (s *site) route(links int) []int {
 }
 
 // name is the name of the switch that an interface belongs to.
-func (s *site) name(iface int) string { return s.n.graph.NodeName(int(s.n.ports[iface].node)) }
+func (s *site) name(iface int) string { return s.g.NodeName(s.g.Node(iface)) }
+
+// id is its node id.
+func (s *site) id(iface int) uint32 { return s.n.NodeID(s.g.Node(iface)) }
 
 // onLink notes that it happens at the link behind an interface, and gives the names of both ends.
 func (s *site) onLink(iface int) (node, peer string) {
-	back := int(s.n.ports[iface].peer)
-	h := s.out
-	h.Node, h.Port = s.n.switches[s.n.ports[iface].node].id, uint32(s.n.ports[iface].number)
-	h.Peer, h.PeerPort = s.n.switches[s.n.ports[back].node].id, uint32(s.n.ports[back].number)
+	back, h := s.g.Peer(iface), s.out
+	h.Node, h.Port = s.id(iface), uint32(s.g.Port(iface))
+	h.Peer, h.PeerPort = s.id(back), uint32(s.g.Port(back))
 	return s.name(iface), s.name(back)
 }
 
 // line lets faults happen to the direction of a link that a random flow takes, one after the other in equal parts of the
 // time. A fault without a length takes its part whole.
-func (s *site) line(faults ...Fault) {
+func (s *site) line(faults ...emu.Fault) {
 	route := s.route(1)
 	if route == nil {
 		return
@@ -203,7 +208,7 @@ func (s *site) line(faults ...Fault) {
 	s.each(faults, node, peer)
 }
 
-func (s *site) each(faults []Fault, node, peer string) {
+func (s *site) each(faults []emu.Fault, node, peer string) {
 	part := s.out.For / time.Duration(len(faults))
 	for i, f := range faults {
 		f.Node, f.Peer, f.At = node, peer, s.out.From+time.Duration(i)*part
@@ -215,28 +220,28 @@ func (s *site) each(faults []Fault, node, peer string) {
 }
 
 // inner lets a fault happen in a switch that a random flow passes on its way from its first switch to its last.
-func (s *site) inner(f Fault) {
+func (s *site) inner(f emu.Fault) {
 	if route := s.route(2); route != nil {
 		s.at(f, route[1+s.r.IntN(len(route)-2)])
 	}
 }
 
 // edge lets a fault happen in the switch that reports a random flow.
-func (s *site) edge(f Fault) {
+func (s *site) edge(f emu.Fault) {
 	if route := s.route(0); route != nil {
 		s.at(f, route[len(route)-1])
 	}
 }
 
 // at lets a fault happen in the switch of an interface.
-func (s *site) at(f Fault, iface int) {
-	s.out.Node = s.n.switches[s.n.ports[iface].node].id
-	s.each([]Fault{f}, s.name(iface), f.Peer)
+func (s *site) at(f emu.Fault, iface int) {
+	s.out.Node = s.id(iface)
+	s.each([]emu.Fault{f}, s.name(iface), f.Peer)
 }
 
 func withdraw(s *site) {
 	if route := s.route(2); route != nil {
-		s.at(Fault{Kind: withdrawRoute, Peer: s.name(route[len(route)-1])}, route[1+s.r.IntN(len(route)-2)])
+		s.at(emu.Fault{Kind: emu.WithdrawRoute, Peer: s.name(route[len(route)-1])}, route[1+s.r.IntN(len(route)-2)])
 	}
 }
 
@@ -247,13 +252,13 @@ func divertAll(s *site) {
 		if route == nil {
 			return
 		}
-		g, node := s.n.graph, int(s.n.ports[route[0]].node)
+		g, node := s.g, s.g.Node(route[0])
 		next := g.Neighbor(route[0])
 		lo, hi := g.Interfaces(node)
 		for i := lo; i < hi; i++ {
 			if p := g.Neighbor(i); p >= 0 && p != next && g.Tier(p) == g.Tier(next) {
 				s.onLink(route[0])
-				s.at(Fault{Kind: DivertFlows, Peer: g.NodeName(p), Value: 1}, route[0])
+				s.at(emu.Fault{Kind: emu.DivertFlows, Peer: g.NodeName(p), Value: 1}, route[0])
 				return
 			}
 		}
@@ -268,12 +273,12 @@ func loop(s *site) {
 			return
 		}
 		down := len(route) - 3 // leaves the switch above the last but one
-		upper, lower := int(s.n.ports[route[down]].node), s.n.graph.Neighbor(route[down])
-		if s.n.graph.Tier(lower) == topo.Edge || s.n.graph.Tier(upper) == topo.Edge {
+		upper, lower := s.g.Node(route[down]), s.g.Neighbor(route[down])
+		if s.g.Tier(lower) == topo.Edge || s.g.Tier(upper) == topo.Edge {
 			continue
 		}
-		node, peer := s.onLink(int(s.n.ports[route[down]].peer))
-		s.each([]Fault{{Kind: DivertFlows, Value: .3}}, node, peer)
+		node, peer := s.onLink(s.g.Peer(route[down]))
+		s.each([]emu.Fault{{Kind: emu.DivertFlows, Value: .3}}, node, peer)
 		return
 	}
 }
@@ -281,9 +286,9 @@ func loop(s *site) {
 // drain lowers a rate by the same factor every two seconds.
 func drain(s *site) {
 	const steps, last = 20, .08
-	faults := make([]Fault, steps)
+	faults := make([]emu.Fault, steps)
 	for i := range faults {
-		faults[i] = Fault{Kind: cutRate, Value: math.Pow(last, float64(i+1)/steps)}
+		faults[i] = emu.Fault{Kind: emu.CutRate, Value: math.Pow(last, float64(i+1)/steps)}
 	}
 	s.line(faults...)
 }
@@ -291,23 +296,23 @@ func drain(s *site) {
 // incast lets hosts on other switches send to the last host of a random flow.
 func incast(s *site) {
 	const senders, packets, bytes, every = 12, 8, 1000, 500 * ms
-	to := int(s.n.flows[s.r.IntN(len(s.n.flows))].dst)
-	host := &s.n.hosts[to]
+	_, to := s.n.FlowHosts(s.r.IntN(s.n.NumFlows()))
+	port := s.n.HostInterface(to)
 	var from []int
-	for _, i := range s.r.Perm(len(s.n.hosts)) {
-		if s.n.hosts[i].node != host.node && len(from) < senders {
+	for _, i := range s.r.Perm(s.n.NumHosts()) {
+		if s.g.Node(s.n.HostInterface(i)) != s.g.Node(port) && len(from) < senders {
 			from = append(from, i)
 		}
 	}
 	if len(from) < senders {
 		return
 	}
-	s.out.Node, s.out.Port = s.n.switches[host.node].id, uint32(s.n.ports[host.iface].number)
+	s.out.Node, s.out.Port = s.id(port), uint32(s.g.Port(port))
 	for at := s.out.From; at < s.out.Until; at += every {
 		for i, src := range from {
-			s.out.Flows = append(s.out.Flows, Flow{
-				From: src, To: to, Proto: tcp, SrcPort: uint16(20_000 + i), DstPort: 9100,
-				Rate: float64(s.n.cfg.LinkRate) / (8 * bytes), PacketBytes: bytes, Packets: packets, Start: at,
+			s.out.Flows = append(s.out.Flows, emu.Flow{
+				From: src, To: to, Proto: headers.ProtoTCP, SrcPort: uint16(20_000 + i), DstPort: 9100,
+				Rate: float64(s.rate) / (8 * bytes), PacketBytes: bytes, Packets: packets, Start: at,
 			})
 		}
 	}
@@ -316,14 +321,11 @@ func incast(s *site) {
 // swallow takes one of the busier half of the flows, which come first, and a switch between its first and its last.
 func swallow(s *site) {
 	for range tries {
-		i := s.r.IntN((len(s.n.flows) + 1) / 2)
+		i := s.r.IntN((s.n.NumFlows() + 1) / 2)
 		if route, ok := s.n.Route(i); ok && len(route) > 2 {
 			s.out.Flow = i
-			s.at(Fault{Kind: swallowFlow, Flow: i}, route[1+s.r.IntN(len(route)-2)])
+			s.at(emu.Fault{Kind: emu.SwallowFlow, Flow: i}, route[1+s.r.IntN(len(route)-2)])
 			return
 		}
 	}
 }
-
-// FlowKey is the key of flow i as it is now: generated flows are renewed.
-func (n *Network) FlowKey(i int) decode.FlowKey { return n.key(&n.flows[i]) }

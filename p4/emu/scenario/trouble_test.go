@@ -1,4 +1,4 @@
-package emu
+package scenario
 
 import (
 	"math/rand/v2"
@@ -7,29 +7,30 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/p4/emu"
 )
 
 // seen is what truly happened to packets in some time, around the place of a trouble.
 type seen struct {
-	here, other map[Outcome]int // packets that ended in the switch (of a link: that went over it or were to), and elsewhere
-	passed      int             // packets that left by the port of the trouble
-	waits       []time.Duration // in the queue there
-	slow, calm  int             // packets that took 8 ms and more in the pipeline of the switch, and elsewhere
-	crossings   []time.Duration // from the end of the queue there to the arrival at the other end
-	swallowed   int             // packets of the flow that arrived nowhere
-	arrived     int             // and that arrived
-	looped      int             // packets that came by the switch twice
-	moved       int             // packets that left the switch by another port than that of the trouble
+	here, other map[emu.Outcome]int // packets that ended in the switch (of a link: that went over it or were to), and elsewhere
+	passed      int                 // packets that left by the port of the trouble
+	waits       []time.Duration     // in the queue there
+	slow, calm  int                 // packets that took 8 ms and more in the pipeline of the switch, and elsewhere
+	crossings   []time.Duration     // from the end of the queue there to the arrival at the other end
+	swallowed   int                 // packets of the flow that arrived nowhere
+	arrived     int                 // and that arrived
+	looped      int                 // packets that came by the switch twice
+	moved       int                 // packets that left the switch by another port than that of the trouble
 }
 
 // happen runs the trouble for some time, and as long before it.
-func happen(t *testing.T, name string, seed uint64, cfg Config, length time.Duration) (h *Happening, before, during seen, n *Network, reports []*decode.Report) {
+func happen(t *testing.T, name string, seed uint64, cfg emu.Config, length time.Duration) (h *Happening, before, during seen, n *emu.Network, reports []*decode.Report) {
 	t.Helper()
-	trouble, ok := LookupTrouble(name)
+	trouble, ok := Lookup(name)
 	if !ok {
 		t.Fatalf("no trouble %q", name)
 	}
-	quiet := mustNew(t, cfg, seed)
+	quiet := built(t, cfg, seed)
 	h, err := trouble.Happen(quiet, length, rand.New(rand.NewPCG(seed, 99)))
 	if err != nil {
 		t.Fatal(err)
@@ -37,32 +38,32 @@ func happen(t *testing.T, name string, seed uint64, cfg Config, length time.Dura
 	h.AddTo(&cfg)
 	before, during = newSeen(), newSeen()
 	var key decode.FlowKey
-	cfg.Observe = func(j *Journey) {
+	cfg.Observe = func(j *emu.Journey) {
 		if j.Probe {
 			return
 		}
-		switch w := j.started(); {
+		switch w := began(j); {
 		case w < h.From-200*time.Millisecond:
 			before.add(h, j, key)
 		case w >= h.From+100*time.Millisecond && w < h.Until-100*time.Millisecond:
 			during.add(h, j, key)
 		}
 	}
-	n = mustNew(t, cfg, seed)
+	n = built(t, cfg, seed)
 	if h.At == InFlow {
 		key = n.FlowKey(h.Flow)
 	}
-	n.Run(h.From+min(length, h.For), func(d Datagram) {
+	n.Run(h.From+min(length, h.For), func(d emu.Datagram) {
 		if d.At >= h.From && slices.Contains(h.Told, "packet-loss") {
-			reports = append(reports, decodeStrictly(t, n, d, seed)...)
+			reports = append(reports, decoded(t, n, d, seed)...)
 		}
 	})
 	return h, before, during, n, reports
 }
 
-func newSeen() seen { return seen{here: map[Outcome]int{}, other: map[Outcome]int{}} }
+func newSeen() seen { return seen{here: map[emu.Outcome]int{}, other: map[emu.Outcome]int{}} }
 
-func (s *seen) add(h *Happening, j *Journey, key decode.FlowKey) {
+func (s *seen) add(h *Happening, j *emu.Journey, key decode.FlowKey) {
 	visits := 0
 	for i, hop := range j.Hops {
 		if hop.NodeID != h.Node {
@@ -88,7 +89,7 @@ func (s *seen) add(h *Happening, j *Journey, key decode.FlowKey) {
 		s.looped++
 	}
 	if j.Key == key {
-		if j.Outcome == Delivered {
+		if j.Outcome == emu.Delivered {
 			s.arrived++
 		} else {
 			s.swallowed++
@@ -96,8 +97,8 @@ func (s *seen) add(h *Happening, j *Journey, key decode.FlowKey) {
 	}
 	// A packet that vanished on a line has left the switch before it.
 	switch at := j.Node; {
-	case j.Outcome == Delivered:
-	case j.Outcome == Vanished && len(j.Hops) > 0 && j.Hops[len(j.Hops)-1].NodeID == h.Node && uint32(j.Hops[len(j.Hops)-1].EgressPort) == h.Port,
+	case j.Outcome == emu.Delivered:
+	case j.Outcome == emu.Vanished && len(j.Hops) > 0 && j.Hops[len(j.Hops)-1].NodeID == h.Node && uint32(j.Hops[len(j.Hops)-1].EgressPort) == h.Port,
 		uint32(at)+1 == h.Node:
 		s.here[j.Outcome]++
 	default:
@@ -114,9 +115,9 @@ func quantile(v []time.Duration, q float64) time.Duration {
 }
 
 // troubleConfig is the demonstration without its script.
-func troubleConfig(t *testing.T) Config {
+func troubleConfig(t *testing.T) emu.Config {
 	t.Helper()
-	c, err := PINTDemoConfig()
+	c, err := PINTDemo()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,9 +128,9 @@ func troubleConfig(t *testing.T) Config {
 
 // Every fault of the table does what the table says of it, where it says so, and nowhere else.
 func TestTroubles(t *testing.T) {
-	silent := func(s *seen) int { return s.here[Vanished] + s.other[Vanished] }
+	silent := func(s *seen) int { return s.here[emu.Vanished] + s.other[emu.Vanished] }
 	total := func(s *seen) (n int) {
-		for _, m := range []map[Outcome]int{s.here, s.other} {
+		for _, m := range []map[emu.Outcome]int{s.here, s.other} {
 			for _, k := range m {
 				n += k
 			}
@@ -160,9 +161,9 @@ func TestTroubles(t *testing.T) {
 			case "flapping-link":
 				ok = during.passed > before.passed*4/10 && during.passed < before.passed*8/10
 			case "deny-flows":
-				ok = during.here[Denied] > 20 && during.other[Denied] == 0
+				ok = during.here[emu.Denied] > 20 && during.other[emu.Denied] == 0
 			case "withdraw-route":
-				ok = during.here[NoRoute] > 20 && during.other[NoRoute] == 0
+				ok = during.here[emu.NoRoute] > 20 && during.other[emu.NoRoute] == 0
 			case "slow-switch":
 				ok = during.slow > 100 && during.calm == 0 && before.slow == 0
 			case "lose-reports":
@@ -186,15 +187,15 @@ func TestTroubles(t *testing.T) {
 				// Within five standard deviations of the share that the table states.
 				p := h.Script[0].Value
 				want := p * float64(during.passed)
-				diff := float64(during.here[Vanished]) - want
-				ok = want > 3 && diff*diff < 25*want*(1-p) && during.other[Vanished] == 0
+				diff := float64(during.here[emu.Vanished]) - want
+				ok = want > 3 && diff*diff < 25*want*(1-p) && during.other[emu.Vanished] == 0
 			case "asymmetric-latency":
 				gain := quantile(during.crossings, .5) - quantile(before.crossings, .5)
 				ok = gain > 4900*time.Microsecond && gain < 5100*time.Microsecond && quantile(before.waits, .9)+5*ms > quantile(during.waits, .9)
 			case "incast":
-				ok = quantile(during.waits, .9) > 10*ms && quantile(before.waits, .99) < 8*ms && during.other[QueueFull] == 0
+				ok = quantile(during.waits, .9) > 10*ms && quantile(before.waits, .99) < 8*ms && during.other[emu.QueueFull] == 0
 			case "black-hole":
-				ok = during.arrived == 0 && during.swallowed > 20 && before.swallowed == 0 && during.here[Vanished] == during.swallowed && during.other[Vanished] == 0
+				ok = during.arrived == 0 && during.swallowed > 20 && before.swallowed == 0 && during.here[emu.Vanished] == during.swallowed && during.other[emu.Vanished] == 0
 			default:
 				t.Fatal("nothing is known of what it does")
 			}
@@ -224,7 +225,7 @@ func (s seen) counts() seen {
 // Places are drawn from the whole network, the same ones for the same seed, and every happening builds.
 func TestTroublesHappenAnywhere(t *testing.T) {
 	cfg := troubleConfig(t)
-	n := mustNew(t, cfg, 3)
+	n := built(t, cfg, 3)
 	for _, trouble := range Troubles() {
 		places := map[[3]uint32]bool{}
 		for seed := range uint64(20) {
@@ -243,7 +244,7 @@ func TestTroublesHappenAnywhere(t *testing.T) {
 			}
 			c := cfg
 			h.AddTo(&c)
-			if _, err := New(c, 3); err != nil {
+			if _, err := emu.New(c, 3); err != nil {
 				t.Errorf("%v: %v", h, err)
 			}
 			places[[3]uint32{h.Node, h.Port, uint32(h.Flow)}] = true
@@ -261,18 +262,18 @@ func TestSourceReports(t *testing.T) {
 		cfg.SampleEvery, cfg.Probes, cfg.ReportsPerDatagram = every, nil, 1
 		sampled := map[decode.FlowKey]int{}
 		delivered := map[decode.FlowKey]int{}
-		cfg.Observe = func(j *Journey) {
+		cfg.Observe = func(j *emu.Journey) {
 			if j.Sampled {
 				sampled[j.Key]++
-				if j.Outcome == Delivered {
+				if j.Outcome == emu.Delivered {
 					delivered[j.Key]++
 				}
 			}
 		}
-		n := mustNew(t, cfg, 8)
+		n := built(t, cfg, 8)
 		source, sink := map[decode.FlowKey]int{}, map[decode.FlowKey]int{}
-		n.Run(4*time.Second, func(d Datagram) {
-			for _, r := range decodeStrictly(t, n, d, 8) {
+		n.Run(4*time.Second, func(d emu.Datagram) {
+			for _, r := range decoded(t, n, d, 8) {
 				switch {
 				case r.Flags&decode.Transit != 0 && r.Kind == decode.KindPostcard:
 					source[r.Flow]++

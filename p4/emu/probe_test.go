@@ -1,0 +1,97 @@
+package emu
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/decode"
+)
+
+// someProbes are one a pod: from its first edge switch up to a core switch, down into the next pod, and out to the first host there.
+func someProbes() []Probe {
+	var p []Probe
+	for pod := range 4 {
+		next := (pod + 1) % 4
+		p = append(p, Probe{
+			From: []string{"edge-0-0", "edge-1-0", "edge-2-0", "edge-3-0"}[pod], Every: 200 * time.Millisecond,
+			Ports: []int{3, 3, next + 1, 1, 1},
+		})
+	}
+	return p
+}
+
+// The labels of probes are the truth about them, and the last one is written when the probe leaves for the host.
+func TestProbesTellTheTruth(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.LinkRate, cfg.PacketRate = 10e6, 12_000 // queues fill
+	cfg.Probes = someProbes()
+	for i := range cfg.Probes {
+		cfg.Probes[i].Every = 3 * time.Millisecond
+	}
+	cfg.Script = []Fault{{Kind: CutRate, At: 200 * time.Millisecond, For: 300 * time.Millisecond, Node: "edge-0-0", Peer: "agg-0-0", Value: 0.5}}
+	var journey Journey
+	cfg.Observe = func(j *Journey) {
+		if j.Probe {
+			journey = *j
+			journey.Hops = slices.Clone(j.Hops)
+		}
+	}
+	n := mustNew(t, cfg, 9)
+	var reports []*decode.Report
+	var journeys []Journey
+	deepest, after := uint32(0), uint32(0)
+	for step := range 1000 {
+		n.Run(time.Duration(step+1)*time.Millisecond, func(d Datagram) {
+			if d.Probe {
+				reports = append(reports, decodeStrictly(t, n, Datagram{At: d.At, From: d.From, Port: d.Port, Payload: slices.Clone(d.Payload), Probe: true}, 9)...)
+			}
+		})
+		if journey.Probe && journey.Outcome == Delivered {
+			journeys = append(journeys, journey)
+		}
+		journey = Journey{}
+	}
+	at := 0
+	for _, j := range journeys { // of those that end in the same millisecond only the last was kept
+		for ; ; at++ {
+			if at == len(reports) {
+				t.Fatalf("no probe fits %+v", j)
+			}
+			r, same := reports[at], true
+			same = same && len(r.Hops) == len(j.Hops)
+			for i := 0; same && i < len(r.Hops); i++ {
+				got, want := &r.Hops[i], &j.Hops[i]
+				same = got.NodeID == want.NodeID && got.IngressIf == want.IngressPort && got.EgressIf == want.EgressPort &&
+					got.IngressTime == uint64(want.Ingress/1000) && got.EnqTime == uint32(want.Queued/1000) &&
+					got.QueueDelay == uint32((want.Egress-want.Queued)/1000)
+				// A queue of k packets cannot pass within the time that k-1 of the smallest need: probes.
+				if same && got.QueueOccupancy > 1 {
+					if least := int64(got.QueueOccupancy-1) * (probeHeaders + 64 + 4) * 8e9 / cfg.LinkRate; int64(want.Egress-want.Queued) < least {
+						t.Fatalf("%d packets before the probe took %v", got.QueueOccupancy, want.Egress-want.Queued)
+					}
+				}
+				if (got.QueueOccupancy == 0) != (want.QueueBytes == 0) {
+					same = false
+				}
+				deepest, after = max(deepest, got.QueueOccupancy), max(after, got.DeqOccupancy)
+			}
+			if same {
+				break
+			}
+		}
+	}
+	if len(journeys) < 100 || deepest < 5 || after < 5 {
+		t.Errorf("%d probes, at most %d packets before and %d behind them", len(journeys), deepest, after)
+	}
+	rounds := map[decode.FlowKey]uint32{}
+	for _, r := range reports {
+		if want, seen := rounds[r.Flow]; seen && r.ActionID != want {
+			// A probe may be lost to its IPv4 checksum; the round shows it.
+			if r.ActionID < want {
+				t.Fatalf("round %d of %v after round %d", r.ActionID, r.Flow, want)
+			}
+		}
+		rounds[r.Flow] = r.ActionID + 1
+	}
+}
