@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/hopscope/hopscope/inference"
@@ -227,18 +228,7 @@ func first[T any](list []T, most int) []T { return list[:min(len(list), most)] }
 
 // tidy brings fits into the order of their elements and keeps the best of each.
 func tidy(fits []Fit) []Fit {
-	slices.SortStableFunc(fits, func(a, b Fit) int {
-		if c := a.Element.Compare(b.Element); c != 0 {
-			return c
-		}
-		switch {
-		case a.Misfit < b.Misfit:
-			return -1
-		case a.Misfit > b.Misfit:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(fits, func(a, b Fit) int { return cmp.Or(a.Element.Compare(b.Element), cmp.Compare(a.Misfit, b.Misfit)) })
 	return slices.CompactFunc(fits, func(a, b Fit) bool { return a.Element == b.Element })
 }
 

@@ -403,9 +403,8 @@ func (g *Grouper) begunWith(a *Alone, e inference.Element) bool {
 	return gap <= longest && (gap <= soon || a.misfit(e) < cameToNode)
 }
 
-// start makes a cause of findings that stand alone.
+// start makes a cause of findings that stand alone, which come by id.
 func (g *Grouper) start(w *Window, takes []*Alone) *Cause {
-	slices.SortFunc(takes, func(a, b *Alone) int { return cmp.Compare(a.Finding.ID, b.Finding.ID) })
 	first := takes[0].Finding
 	for _, a := range takes {
 		first.Start = min(first.Start, a.Finding.Start)

@@ -49,20 +49,21 @@ type stage struct {
 	news    []inference.Finding // of the present window
 	shuffle *rand.Rand
 	seen    func(inference.Element) Signs
+	step    func(*Grouper, *Window)
 
 	last   map[uint64]inference.Finding // of all that was published
 	causes map[uint64]uint64            // of evidence
 }
 
 func newStage(t *testing.T) *stage {
-	return &stage{t: t, network: fabric{nodes: 9}, settle: 3, open: map[uint64]*inference.Finding{}, moved: map[uint64][]inference.HopKey{},
+	return &stage{t: t, network: fabric{nodes: 9}, settle: 3, step: (*Grouper).Step, open: map[uint64]*inference.Finding{}, moved: map[uint64][]inference.HopKey{},
 		last: map[uint64]inference.Finding{}, causes: map[uint64]uint64{}}
 }
 
 // starts begins a finding in the coming window.
 func (s *stage) starts(f inference.Finding) uint64 {
 	s.id++
-	f.ID, f.Start, f.Updated = s.id, s.now+1, s.now+1
+	f.ID, f.Start, f.Updated = s.id, s.now+1-f.Start, s.now+1 // it may have begun some windows ago
 	s.open[f.ID] = &f
 	s.news = append(s.news, f)
 	return f.ID
@@ -98,7 +99,7 @@ func (s *stage) window() []inference.Finding {
 		s.shuffle.Shuffle(len(told), func(i, k int) { told[i], told[k] = told[k], told[i] })
 	}
 	var late []inference.Finding
-	s.g.Step(&Window{
+	s.step(&s.g, &Window{
 		Now: s.now, Length: 1, Settle: s.settle, Published: told, Map: s.network, Seen: s.seen,
 		Moved: func(id uint64) []inference.HopKey { return s.moved[id] },
 		Open:  func(id uint64) *inference.Finding { return s.open[id] },

@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -90,9 +91,6 @@ func (g *Grouper) claim(items map[inference.Element][]*Alone) map[*Alone]inferen
 	}
 	slices.SortFunc(all, func(a, b candidate) int { return a.element.Compare(b.element) })
 	claims := map[*Alone]inference.Element{}
-	if len(all) < 2 {
-		return claims
-	}
 	index := make(map[inference.Element]int, len(all))
 	for i := range all {
 		index[all[i].element] = i
@@ -128,13 +126,10 @@ func (g *Grouper) claim(items map[inference.Element][]*Alone) map[*Alone]inferen
 			continue
 		}
 		slices.SortStableFunc(part, func(a, b candidate) int {
-			switch {
-			case a.saves > b.saves+1e-9:
-				return -1
-			case b.saves > a.saves+1e-9:
-				return 1
+			if math.Abs(a.saves-b.saves) <= 1e-9 {
+				return 0
 			}
-			return 0
+			return cmp.Compare(b.saves, a.saves)
 		})
 		part = first(part, mostCandidates)
 		p := problem{alone: make([]float64, len(findings))}
