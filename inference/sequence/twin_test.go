@@ -1,0 +1,505 @@
+package sequence
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// absent is a number of the record that did not come.
+type absent struct {
+	provisional bool // it is waited for, and not counted as lost
+	missed      bool // no collector ran when it was sent
+}
+
+// twin is a sequence with a map of the numbers that are missing, and a set of those that came, instead of a ring of bits with an edge.
+type twin struct {
+	width                                   uint8
+	longest, maxGap, least, size            uint32
+	came                                    map[uint32]bool
+	absent                                  map[uint32]absent
+	head, span, origin                      uint32
+	time, start                             int64
+	started, resumed, sequenced             bool
+	repeat, run, runLast                    uint32
+	wait, worst                             uint32
+	calm                                    int
+	gone                                    bool // a missing number has left the record
+	far                                     []uint32
+	farTime                                 int64
+	farDup                                  uint64
+	replaced                                bool
+	oldHead                                 uint32
+	oldTime                                 int64
+	marked, settling                        bool
+	mark, settledTo, aged, ageHead          uint32
+	markTime, ageTime                       int64
+	lost, down                              int64
+	duplicated, reordered, late, beganAgain uint64
+}
+
+func (w *twin) wrap(n uint32) uint32   { return n & (1<<w.width - 1) }
+func (w *twin) behind(n uint32) uint32 { return w.wrap(w.head - n) }
+func (w *twin) quarter() uint32        { return uint32(1<<w.width-1) / 4 }
+
+func (w *twin) provisional() (n uint32) {
+	for _, a := range w.absent {
+		if a.provisional {
+			n++
+		}
+	}
+	return n
+}
+
+// settle counts what is waited for and is as far behind as least says.
+func (w *twin) settle(least uint32) {
+	for n, a := range w.absent {
+		if a.provisional && w.behind(n) >= least {
+			if a.missed {
+				w.down++
+			} else {
+				w.lost++
+			}
+			w.absent[n] = absent{}
+		}
+	}
+}
+
+// forget drops what is farther behind than the record goes.
+func (w *twin) forget() {
+	for n := range w.absent {
+		if w.behind(n) >= w.span {
+			delete(w.absent, n)
+			w.gone = true
+		}
+	}
+	for n := range w.came {
+		if w.behind(n) >= w.span {
+			delete(w.came, n)
+		}
+	}
+}
+
+func (w *twin) grow() bool {
+	if w.size >= min(w.longest, w.quarter()+1) {
+		return false
+	}
+	w.size *= 2
+	return true
+}
+
+// length is a power of two that holds n numbers.
+func (w *twin) length(n uint32) uint32 {
+	if n >= w.longest {
+		return w.longest
+	}
+	k := max(w.least, w.wait)
+	for p := uint32(1); p < n; {
+		p *= 2
+		k = max(k, p)
+	}
+	return k
+}
+
+func (w *twin) widen(behind uint32) {
+	w.worst = max(w.worst, behind)
+	if behind >= w.wait/2 {
+		w.wait = w.length(2 * behind)
+	}
+}
+
+func (w *twin) claim() {
+	if !w.sequenced {
+		w.sequenced = true
+		if w.repeat <= pendingDuplicates {
+			w.duplicated += uint64(w.repeat)
+		}
+		w.repeat = 0
+	}
+}
+
+func (w *twin) begin(seq uint32, at int64) {
+	w.settle(0)
+	w.came, w.absent = map[uint32]bool{seq: true}, map[uint32]absent{}
+	w.started, w.resumed, w.marked, w.settling, w.gone = true, false, false, false, false
+	w.head, w.origin, w.span, w.repeat, w.run = seq, seq, 1, 0, 0
+	w.time, w.start = at, at
+	w.aged, w.ageHead, w.ageTime = seq, seq, at
+	w.wait = max(w.wait, w.least)
+}
+
+func (w *twin) observe(seq uint32, at int64) {
+	seq = w.wrap(seq)
+	ahead, behind := w.wrap(seq-w.head), w.behind(seq)
+	if !w.started || w.resumed {
+		switch {
+		case !w.started:
+			w.begin(seq, at)
+		case behind < startSlack:
+			w.late++
+		case ahead <= min(w.maxGap, (1<<w.width-1)/16):
+			w.claim()
+			w.advance(seq, ahead, at)
+			w.start, w.resumed = at, false
+		default:
+			w.begin(seq, at)
+		}
+		return
+	}
+	reach := min(w.longest, w.quarter())
+	if !w.sequenced {
+		reach = min(w.least, w.quarter())
+	}
+	whole := w.wrap(w.head-w.origin)+1 == w.span
+	_, missing := w.absent[seq]
+	switch {
+	case ahead == 0:
+		w.repeat++
+		if w.sequenced {
+			w.duplicated++
+			if w.repeat >= repeatLimit { // it does not count
+				w.duplicated -= min(w.duplicated, uint64(w.repeat))
+				w.sequenced, w.span = false, 1
+				w.came, w.absent = map[uint32]bool{seq: true}, map[uint32]absent{}
+			}
+		}
+	case ahead <= reach:
+		w.claim()
+		w.advance(seq, ahead, at)
+	case behind < w.span && missing:
+		w.claim()
+		if w.absent[seq].provisional {
+			w.reordered++
+		} else {
+			w.lost--
+			w.late++
+		}
+		delete(w.absent, seq)
+		w.came[seq] = true
+		w.run = 0
+		w.widen(behind)
+	case behind < w.span:
+		w.claim()
+		w.again(seq, at)
+	case whole && (at < w.start && behind < min(w.longest, w.quarter()) || behind < w.span+startSlack):
+		w.claim()
+		w.before(seq, behind)
+	case at < w.time && w.time-at < keptBack && w.sequenced:
+		if !w.gone && behind <= w.wrap(w.head-w.origin) {
+			w.duplicated++
+		} else {
+			w.late++
+			w.widen(min(behind, w.longest))
+		}
+	default:
+		w.jump(seq, at)
+	}
+}
+
+func (w *twin) advance(seq, ahead uint32, at int64) {
+	if ahead > w.wait {
+		w.wait = w.length(ahead)
+	}
+	if open := len(w.absent) > 0; open || ahead > 1 {
+		w.leave(ahead)
+	}
+	before := w.head
+	w.head, w.time, w.span = seq, at, min(w.span+ahead, w.size)
+	w.forget()
+	for n := uint32(1); n < ahead; n++ {
+		x := w.wrap(before + n)
+		switch {
+		case w.behind(x) < w.size:
+			w.absent[x] = absent{provisional: true, missed: w.resumed}
+		case w.resumed:
+			w.down++
+			w.gone = true
+		default:
+			w.lost++
+			w.gone = true
+		}
+	}
+	w.came[seq] = true
+	if w.provisional() > 0 {
+		if at-w.ageTime >= holdFor {
+			w.aged, w.ageHead, w.ageTime = w.ageHead, before, at
+		}
+		if old := w.behind(w.aged); old <= 1<<(w.width-1) { // what came so long ago that it is far behind is not old any more
+			w.settle(max(w.wait, old))
+		}
+	}
+	w.repeat, w.run = 0, 0
+	w.dismiss(at)
+}
+
+// leave makes room for the numbers that the head goes ahead by.
+func (w *twin) leave(ahead uint32) {
+	for {
+		leaving := int64(w.span) + int64(ahead) - int64(w.size)
+		if leaving <= 0 {
+			return
+		}
+		first := w.span - min(uint32(leaving), w.span) // behind it all leave
+		wanted := false
+		for n := range w.absent {
+			old := w.settling && w.behind(w.settledTo) < w.span && w.behind(n) >= w.behind(w.settledTo)
+			wanted = wanted || w.behind(n) >= first && !old
+		}
+		if (wanted || ahead > w.size) && w.grow() {
+			continue
+		}
+		w.settle(first)
+		w.span = first
+		w.forget()
+		return
+	}
+}
+
+func (w *twin) before(seq, behind uint32) {
+	for behind >= w.size {
+		if !w.grow() {
+			w.late++
+			return
+		}
+	}
+	counted := int(w.provisional()) < len(w.absent)
+	for n := w.span; n < behind; n++ {
+		w.absent[w.wrap(w.head-n)] = absent{provisional: !counted}
+		if counted {
+			w.lost++
+		}
+	}
+	w.came[seq] = true
+	w.span, w.origin, w.run = behind+1, seq, 0
+	w.reordered++
+	w.widen(behind)
+}
+
+// again takes a number that came before.
+func (w *twin) again(seq uint32, at int64) {
+	w.duplicated++
+	if at < w.time {
+		return
+	}
+	if w.run > 0 && seq == w.wrap(w.runLast+1) {
+		w.run++
+	} else {
+		w.run = 1
+	}
+	w.runLast = seq
+	if w.run < duplicateRun {
+		return
+	}
+	w.duplicated -= min(w.duplicated, uint64(w.run))
+	w.beganAgain++
+	w.begin(w.wrap(seq-duplicateRun+1), at)
+	for n := range uint32(duplicateRun) {
+		w.came[w.wrap(seq-n)] = true
+	}
+	w.head, w.span = seq, duplicateRun
+}
+
+func (w *twin) jump(seq uint32, at int64) {
+	if slices.Contains(w.far, seq) {
+		w.farDup++
+		return
+	}
+	if n := len(w.far); n > 0 && min(w.wrap(seq-w.far[n-1]), w.wrap(w.far[n-1]-seq)) > near {
+		w.drop()
+	}
+	if len(w.far) == 0 {
+		w.farTime = at
+	}
+	if w.far = append(w.far, seq); len(w.far) == confirmations {
+		w.move(at)
+	}
+}
+
+func (w *twin) dismiss(at int64) {
+	if len(w.far) > 0 && at >= w.farTime {
+		w.drop()
+	}
+}
+
+func (w *twin) drop() {
+	if w.sequenced {
+		w.late += uint64(len(w.far)) + w.farDup
+	}
+	w.far, w.farDup = nil, 0
+}
+
+func (w *twin) move(at int64) {
+	far := w.far
+	from := func(n uint32) int64 { // the first of them, counted from
+		d := int64(w.wrap(n - far[0]))
+		if d > 1<<(w.width-1) {
+			d -= 1 << w.width
+		}
+		return d
+	}
+	for k, n := range far[1:] {
+		if slices.ContainsFunc(far[:k+1], func(m uint32) bool { return from(m) > from(n) }) {
+			w.reordered++
+		}
+	}
+	w.duplicated += w.farDup
+	w.far, w.farDup = nil, 0
+	sorted := slices.SortedFunc(slices.Values(far), func(a, b uint32) int { return int(from(a) - from(b)) })
+	first := sorted[0]
+	if gap := w.wrap(first - w.head); w.sequenced && gap <= min(w.maxGap, (1<<w.width-1)/16) {
+		w.advance(first, gap, at)
+	} else {
+		ahead := w.wrap(first - w.oldHead)
+		if returns := w.replaced && at-w.oldTime <= returnWithin && ahead > 0 && ahead <= w.longest; w.sequenced && !returns {
+			w.beganAgain++
+		}
+		w.replaced, w.oldHead, w.oldTime = w.sequenced, w.head, w.time
+		w.begin(first, at)
+	}
+	w.sequenced = true
+	for _, n := range sorted[1:] {
+		w.advance(n, w.wrap(n-w.head), at)
+	}
+}
+
+func (w *twin) cut(end int64) {
+	if !w.started || w.resumed {
+		return
+	}
+	for n, a := range w.absent {
+		if a.provisional && a.missed {
+			w.down++
+			w.absent[n] = absent{}
+		}
+	}
+	if !w.marked {
+		w.mark, w.markTime, w.marked = w.head, end, true
+	} else if end-w.markTime >= settleAfter {
+		if w.behind(w.mark) < w.size {
+			w.settle(w.behind(w.mark))
+		}
+		w.settledTo, w.settling = w.mark, true
+		w.mark, w.markTime = w.head, end
+	}
+	if w.calm++; w.worst >= w.wait/4 {
+		w.calm = 0
+	}
+	w.worst = 0
+	if w.calm < calmCuts {
+		return
+	}
+	w.calm = 0
+	w.wait = max(w.wait/2, w.least)
+	if w.size == w.least || w.wait > w.size/2 {
+		return
+	}
+	for n := range w.absent {
+		old := w.settling && w.behind(w.settledTo) < w.span && w.behind(n) >= w.behind(w.settledTo)
+		if w.behind(n) >= w.size/2 && !old {
+			return // it is waited for
+		}
+	}
+	w.size /= 2
+	w.span = min(w.span, w.size)
+	w.forget()
+}
+
+// TestTwin runs sequences and twins through numbers that come late, twice, from far away and from the beginning, at times that
+// go back, over cuts and over runs. Both count the same, and miss the same numbers.
+func TestTwin(t *testing.T) {
+	sum := counts{}
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		longest := []int{128, 256, 2048}[r.IntN(3)]
+		m := testRoom(longest)
+		m.maxGap = []uint32{300, 5000}[r.IntN(2)]
+		width := []uint8{14, 22, 32}[r.IntN(3)]
+		s := follow(width, m)
+		w := &twin{width: width, longest: m.longest, maxGap: m.maxGap, least: m.least(), size: m.least(), came: map[uint32]bool{}, absent: map[uint32]absent{}}
+		next := r.Uint32()
+		if r.IntN(3) == 0 { // a saved state
+			s.head, s.started, s.resumed, s.wait = w.wrap(next), true, true, m.least()
+			s.aged, s.ageHead = s.head, s.head
+			w.head, w.started, w.resumed, w.wait, w.aged, w.ageHead = s.head, true, true, m.least(), s.head, s.head
+			next += 1 + r.Uint32N([]uint32{80, 500, 9000}[r.IntN(3)])
+		}
+		at, end := int64(1e12), int64(1e12)
+		spread := 1 + r.Uint32N(uint32(longest))
+		var recent []uint32
+		pace := []int64{1e3, 1e7, 2e8}[r.IntN(3)]
+		for step := range 600 {
+			at += r.Int64N(pace)
+			seq, received := next, at
+			switch x := r.IntN(100); {
+			case x < 55:
+				next++
+			case x < 65: // some are lost
+				next += 1 + r.Uint32N(1+r.Uint32N(8))
+				seq = next
+				next++
+			case x < 66:
+				next += r.Uint32N(2 * spread)
+				seq = next
+				next++
+			case x < 82: // late
+				seq = next - r.Uint32N(1+r.Uint32N(spread))
+			case x < 88 && len(recent) > 0:
+				seq = recent[r.IntN(len(recent))]
+			case x < 90: // it was kept back here
+				seq, received = next-r.Uint32N(2*spread), at-r.Int64N(2*keptBack)/(1+r.Int64N(1000))
+			case x < 92: // a stray
+				seq = next + r.Uint32()
+			case x < 93: // another beginning, near or far
+				next += []uint32{1 << 12, 1 << 20, 1<<32 - 100, 1<<32 - 3000}[r.IntN(4)] * r.Uint32N(3)
+				seq = next
+				next++
+			case x < 94: // constant for a while
+				for range r.IntN(80) {
+					s.observe(next-1, at, m)
+					w.observe(next-1, at)
+				}
+			case x < 96: // the same again, in order
+				n := r.Uint32N(100)
+				for k := range n {
+					s.observe(next-n+k, at, m)
+					w.observe(next-n+k, at)
+				}
+			}
+			if recent = append(recent, seq); len(recent) > 20 {
+				recent = recent[1:]
+			}
+			s.observe(seq, received, m)
+			w.observe(seq, received)
+			if r.IntN(12) == 0 {
+				end += r.Int64N(2e9)
+				s.cut(end, m)
+				w.cut(end)
+			}
+			got := s.counts
+			want := counts{lost: w.lost, down: uint64(w.down), duplicated: w.duplicated, reordered: w.reordered, late: w.late, restarts: w.beganAgain}
+			if got != want || s.head != w.head || s.sequenced != w.sequenced || s.provisional != w.provisional() || int(s.open) != len(w.absent) || s.span != w.span || s.size() != w.size || s.wait != w.wait {
+				t.Fatalf("seed %d, step %d: number %d after %d: %+v\nprovisional %d, missing %d of %d, record %d, wait %d, counts: %v; want %+v\nprovisional %d, missing %d of %d, record %d, wait %d, counts: %v", seed, step, seq, s.head,
+					got, s.provisional, s.open, s.span, s.size(), s.wait, s.sequenced, want, w.provisional(), len(w.absent), w.span, w.size, w.wait, w.sequenced)
+			}
+			check(t, s, m)
+			missing(s.seen, s.head-s.span+1, s.span, func(first, n uint32) {
+				for k := range n {
+					if _, is := w.absent[w.wrap(first+k)]; !is {
+						t.Fatalf("seed %d, step %d: %d is missing, and came", seed, step, w.wrap(first+k))
+					}
+				}
+			})
+		}
+		s.settle()
+		w.settle(0)
+		w.drop()
+		if s.lost != w.lost || s.late != w.late || s.provisional != 0 {
+			t.Fatalf("seed %d: %d lost, %d late and %d provisional in the end, want %d, %d and none", seed, s.lost, s.late, s.provisional, w.lost, w.late)
+		}
+		sum.lost, sum.duplicated, sum.reordered = sum.lost+s.lost, sum.duplicated+s.duplicated, sum.reordered+s.reordered
+		sum.late, sum.down, sum.restarts = sum.late+s.late, sum.down+s.down, sum.restarts+s.restarts
+	}
+	if sum.lost < 1000 || sum.duplicated < 1000 || sum.reordered < 1000 || sum.late < 1000 || sum.down < 1000 || sum.restarts < 100 {
+		t.Errorf("in all only %+v", sum)
+	}
+}
