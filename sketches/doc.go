@@ -12,7 +12,7 @@
 //	                                                                                   that is evicted
 //	the heaviest keys                           topk       m counters                  count: at most N/m too high, N being the
 //	                                                                                   total weight; no key above N/m is missing
-//	the right answer, for tests                 exact      everything                  none
+//	the right answer, for tests                 Exact      everything                  none
 //
 // A rank error of ε means that the quantile q comes back as a value whose true rank is within q ± ε. A value error of ε
 // means that it comes back within ±ε of the true value of that rank. Rank errors keep the middle of a distribution right

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/sketches/exact"
+	"github.com/hopscope/hopscope/sketches"
 	"github.com/hopscope/hopscope/sketches/kll"
 )
 
@@ -56,7 +56,7 @@ func TestSketchesAgainstAllCodes(t *testing.T) {
 						p := newPool(t, config(1), code, rng.Uint64())
 						r := kll.Rand(rng.Uint64())
 						var f Flow
-						var all exact.Values[uint32]
+						var all sketches.Exact[uint32]
 						var k kll.Tiny
 						for range n {
 							c := code.Encode(uint64(d.draw(rng)), rng.Uint32())
@@ -108,7 +108,7 @@ func TestSmoothQuantiles(t *testing.T) {
 		for range runs {
 			p := newPool(t, config(1), code, rng.Uint64())
 			var f Flow
-			var all exact.Values[float64]
+			var all sketches.Exact[float64]
 			for range digests {
 				v := math.Floor(d.draw(rng))
 				all.Update(v)

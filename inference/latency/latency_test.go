@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/sketches/exact"
+	"github.com/hopscope/hopscope/sketches"
 	"github.com/hopscope/hopscope/sketches/topk"
 )
 
@@ -45,7 +45,7 @@ func TestFewCodesAreExact(t *testing.T) {
 		p := newPool(t, config(3), number(c.bits), seed)
 		codes := rng.Perm(1 << c.bits)[:c.different]
 		var f Flow
-		var all [4]exact.Values[float64]
+		var all [4]sketches.Exact[float64]
 		for range c.digests {
 			hop, code := 1+rng.IntN(3), codes[rng.IntN(rng.IntN(c.different)+1)]
 			all[hop].Update(float64(code))
@@ -87,7 +87,7 @@ func TestRanksAreUnbiased(t *testing.T) {
 	} {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		codes := make([]uint32, c.digests)
-		var all exact.Values[uint32]
+		var all sketches.Exact[uint32]
 		for i := range codes {
 			codes[i] = uint32(math.Exp(rng.NormFloat64()*.3)*100) % (1 << c.bits)
 			// A weight that comes to its end, alone: its bin will never be shared, which would be a rare event of much weight.
@@ -156,7 +156,7 @@ func TestFrequent(t *testing.T) {
 				t.Errorf("%d counters in 100 bytes, want 18", counters)
 			}
 			var f Flow
-			truth := exact.Counts[uint16]{}
+			truth := sketches.ExactCounts[uint16]{}
 			list := topk.New[uint16](counters)
 			const digests = 10_000
 			for range digests {
@@ -255,7 +255,7 @@ func TestFlows(t *testing.T) {
 	p := newPool(t, config(hops), number(8), seed)
 	type key struct{ flow, hop int }
 	var flows [8]Flow
-	want := map[key]*exact.Values[float64]{}
+	want := map[key]*sketches.Exact[float64]{}
 	var full, refused uint64
 	for range 20_000 {
 		k := key{rng.IntN(len(flows)), 1 + rng.IntN(12)}
@@ -289,7 +289,7 @@ func TestFlows(t *testing.T) {
 			continue
 		}
 		if want[k] == nil {
-			want[k] = new(exact.Values[float64])
+			want[k] = new(sketches.Exact[float64])
 		}
 		want[k].Update(float64(code))
 		h, _ := p.Hop(&flows[k.flow], k.hop, 0)

@@ -2,7 +2,7 @@
 //
 // Entries lie in one flat slice and never move, so a slot number stays good until the entry is evicted. If neither key
 // nor value holds a pointer, the garbage collector never looks inside. Beside them lies an index of 8-byte cells
-// (see internal/slotindex): a look-up reads one cache line of it and then the entry.
+// ([sketches.SlotIndex]): a look-up reads one cache line of it and then the entry.
 //
 // The table never takes more memory than it was made with. [Table.Sweep] evicts what has not been seen for the idle time, a few
 // slots a call. When a new key comes and there is no room, the least recently seen of a few entries makes place for it, which is
@@ -23,11 +23,10 @@ import (
 	"unsafe"
 
 	"github.com/hopscope/hopscope/sketches"
-	"github.com/hopscope/hopscope/sketches/internal/slotindex"
 )
 
 // None is no slot.
-const None = slotindex.None
+const None = sketches.NoSlot
 
 // Config bounds a table.
 type Config struct {
@@ -71,7 +70,7 @@ const free = math.MinInt64
 // uses the upper 32; use the lower ones to choose between tables. It is not safe for concurrent use.
 type Table[K comparable, V any] struct {
 	entries []Entry[K, V]
-	index   slotindex.Index
+	index   sketches.SlotIndex
 	evict   func(slot uint32, e *Entry[K, V], why Reason)
 	idle    int64
 	batch   uint32
@@ -96,7 +95,7 @@ func New[K comparable, V any](cfg Config, evict func(slot uint32, e *Entry[K, V]
 	}
 	return &Table[K, V]{
 		entries: sketches.MakeHuge[Entry[K, V]](n),
-		index:   slotindex.New(n),
+		index:   sketches.NewSlotIndex(n),
 		evict:   evict,
 		idle:    int64(cfg.IdleTimeout),
 		freed:   None,
@@ -106,7 +105,7 @@ func New[K comparable, V any](cfg Config, evict func(slot uint32, e *Entry[K, V]
 // capacity is the largest number of entries whose memory, with the index, stays within bytes.
 func capacity(bytes, entry int) int {
 	n := (bytes - 64) / (entry + 12)
-	for n > 0 && n*entry+8*slotindex.Cells(n) > bytes {
+	for n > 0 && n*entry+8*sketches.SlotCells(n) > bytes {
 		n--
 	}
 	return min(n, math.MaxInt32)
@@ -114,7 +113,7 @@ func capacity(bytes, entry int) int {
 
 // Bytes is the memory of entries and index.
 func (t *Table[K, V]) Bytes() int {
-	return len(t.entries)*int(unsafe.Sizeof(Entry[K, V]{})) + 8*slotindex.Cells(len(t.entries))
+	return len(t.entries)*int(unsafe.Sizeof(Entry[K, V]{})) + 8*sketches.SlotCells(len(t.entries))
 }
 
 // Len is the number of entries, Cap the number that there is room for.
@@ -135,7 +134,7 @@ func (t *Table[K, V]) At(slot uint32) *Entry[K, V] { return &t.entries[slot] }
 
 // Get finds key without marking it as seen; None if it is not there.
 func (t *Table[K, V]) Get(hash uint64, key *K) uint32 {
-	tag := slotindex.Tag(hash)
+	tag := sketches.SlotTag(hash)
 	pos, slot := t.index.Find(tag, -1)
 	for slot != None && t.entries[slot].Key != *key {
 		pos, slot = t.index.Find(tag, pos)
@@ -173,8 +172,8 @@ func (t *Table[K, V]) FindAll(hashes []uint64, keys []*K, now int64, slots []uin
 	n := len(hashes)
 	keys, slots = keys[:n], slots[:n]
 	for i, h := range hashes {
-		if slots[i] = t.index.First(slotindex.Tag(h)); slots[i] == None {
-			_, slots[i] = t.index.Find(slotindex.Tag(h), -1)
+		if slots[i] = t.index.First(sketches.SlotTag(h)); slots[i] == None {
+			_, slots[i] = t.index.Find(sketches.SlotTag(h), -1)
 		}
 	}
 	var sum uint32
@@ -230,7 +229,7 @@ func (t *Table[K, V]) insert(hash uint64, key *K, now int64) uint32 {
 		t.freed = t.entries[slot].link
 	}
 	e := &t.entries[slot]
-	tag := slotindex.Tag(hash)
+	tag := sketches.SlotTag(hash)
 	if !t.index.Insert(tag, slot) {
 		e.Seen, e.link = free, t.freed
 		t.freed = slot

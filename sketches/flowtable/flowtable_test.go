@@ -4,8 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/hopscope/hopscope/sketches/exact"
-	"github.com/hopscope/hopscope/sketches/internal/slotindex"
+	"github.com/hopscope/hopscope/sketches"
 )
 
 func hash(k uint64) uint64 { k *= 0x9e3779b97f4a7c15; k ^= k >> 32; return k * 0xd6e8feb86659fd93 }
@@ -19,7 +18,7 @@ func TestMatchesMap(t *testing.T) {
 			n    int
 		}
 		want := map[uint64]*twin{}
-		lost := exact.Counts[Reason]{}
+		lost := sketches.ExactCounts[Reason]{}
 		var now int64
 		tab, err := New(Config{MemoryBytes: 6000, IdleTimeout: 500}, func(slot uint32, e *Entry[uint64, int], why Reason) {
 			w := want[e.Key]
@@ -99,10 +98,10 @@ func TestMemoryBudget(t *testing.T) {
 	for budget := 64; budget < 1<<20; budget += 1 + budget/7 {
 		for _, size := range []int{8, 24, 64, 1200} {
 			n := capacity(budget, size)
-			if n < 0 || n > 0 && n*size+8*slotindex.Cells(n) > budget {
-				t.Fatalf("capacity(%d, %d) = %d takes %d bytes", budget, size, n, n*size+8*slotindex.Cells(n))
+			if n < 0 || n > 0 && n*size+8*sketches.SlotCells(n) > budget {
+				t.Fatalf("capacity(%d, %d) = %d takes %d bytes", budget, size, n, n*size+8*sketches.SlotCells(n))
 			}
-			if more := n + 1; more*size+8*slotindex.Cells(more) <= budget-64 {
+			if more := n + 1; more*size+8*sketches.SlotCells(more) <= budget-64 {
 				t.Fatalf("capacity(%d, %d) = %d, but %d fit", budget, size, n, more)
 			}
 		}
@@ -250,7 +249,7 @@ func TestOneHash(t *testing.T) {
 			kept++
 		}
 	}
-	if kept != slotindex.Reach || tb.Len() != kept || tb.Stats().Refused != 5000-uint64(kept) {
+	if kept != sketches.SlotReach || tb.Len() != kept || tb.Stats().Refused != 5000-uint64(kept) {
 		t.Errorf("%d keys kept, %d entries, %+v", kept, tb.Len(), tb.Stats())
 	}
 	for k := range uint64(1000) {

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hopscope/hopscope/sketches/exact"
+	"github.com/hopscope/hopscope/sketches"
 )
 
 // worst is the largest error over all ranks: between the share of values and the estimated share that is not larger
 // than v, for every v. items and weights are those of the sketch, in order.
-func worst(values *exact.Values[uint16], items []uint16, weights []uint64) float64 {
+func worst(values *sketches.Exact[uint16], items []uint16, weights []uint64) float64 {
 	var total uint64
 	for _, w := range weights {
 		total += w

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/hopscope/hopscope/sketches/exact"
+	"github.com/hopscope/hopscope/sketches"
 )
 
 func TestTinySize(t *testing.T) {
@@ -38,7 +38,7 @@ func TestTinyEmpty(t *testing.T) {
 // As long as there is room, every answer is exact.
 func TestTinyExact(t *testing.T) {
 	var s Tiny
-	var want exact.Values[uint16]
+	var want sketches.Exact[uint16]
 	r, g := Rand(1), rand.New(rand.NewPCG(1, 1))
 	for range tinyItems {
 		c := uint16(g.IntN(30))
@@ -67,7 +67,7 @@ func TestTinyErrorBound(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/batch=%d", st.name, batch), func(t *testing.T) {
 				t.Parallel()
 				for _, n := range []int{300, 2000, 10_000} {
-					var values exact.Values[uint16]
+					var values sketches.Exact[uint16]
 					for i := range n {
 						values.Update(uint16(st.value(i, n)))
 					}

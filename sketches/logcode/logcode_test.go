@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hopscope/hopscope/sketches/exact"
+	"github.com/hopscope/hopscope/sketches"
 )
 
 // codecs are the two resolutions under one name.
@@ -95,7 +95,7 @@ func TestHistogramQuantiles(t *testing.T) {
 	var h, part Histogram
 	for seed := range uint64(30) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		var want exact.Values[uint64]
+		var want sketches.Exact[uint64]
 		h.Reset()
 		n, top := 1+r.IntN(5000), 1+r.IntN(63)
 		for range n {

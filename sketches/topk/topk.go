@@ -21,7 +21,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/hopscope/hopscope/sketches/internal/slotindex"
+	"github.com/hopscope/hopscope/sketches"
 )
 
 // Item is a key with what is known of its weight: at most Count, at least Count - Error.
@@ -34,7 +34,7 @@ type Item[K comparable] struct {
 type List[K comparable] struct {
 	items []counter[K] // by slot
 	heap  []node       // smallest count first; a count may be out of date, and is too small then
-	index slotindex.Index
+	index sketches.SlotIndex
 	total uint64
 	floor uint64 // how much a key without a counter can weigh although counters are free: after a merge with a shorter list
 }
@@ -52,13 +52,13 @@ type node struct {
 // New returns an empty list of at most m ≥ 1 keys.
 func New[K comparable](m int) *List[K] {
 	m = max(m, 1)
-	return &List[K]{items: make([]counter[K], 0, m), heap: make([]node, 0, m), index: slotindex.New(m)}
+	return &List[K]{items: make([]counter[K], 0, m), heap: make([]node, 0, m), index: sketches.NewSlotIndex(m)}
 }
 
 // Add adds weight n to key. hash is the caller's: 64 well-mixed bits of the key, of which the upper 32 are used.
 func (l *List[K]) Add(hash uint64, key *K, n uint64) {
 	l.total += n
-	tag := slotindex.Tag(hash)
+	tag := sketches.SlotTag(hash)
 	if c := l.find(tag, key); c != nil {
 		c.Count += n
 		return
@@ -67,7 +67,7 @@ func (l *List[K]) Add(hash uint64, key *K, n uint64) {
 }
 
 func (l *List[K]) find(tag uint32, key *K) *counter[K] {
-	for pos, slot := l.index.Find(tag, -1); slot != slotindex.None; pos, slot = l.index.Find(tag, pos) {
+	for pos, slot := l.index.Find(tag, -1); slot != sketches.NoSlot; pos, slot = l.index.Find(tag, pos) {
 		if c := &l.items[slot]; c.Key == *key {
 			return c
 		}
@@ -150,7 +150,7 @@ func (l *List[K]) down() {
 
 // Get returns what is known of key. Of a key without a counter, Count and Error are both [List.Min].
 func (l *List[K]) Get(hash uint64, key *K) Item[K] {
-	if c := l.find(slotindex.Tag(hash), key); c != nil {
+	if c := l.find(sketches.SlotTag(hash), key); c != nil {
 		return c.Item
 	}
 	m := l.Min()

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/hopscope/hopscope/sketches/exact"
+	"github.com/hopscope/hopscope/sketches"
 )
 
 func hash(k uint64) uint64 { k *= 0x9e3779b97f4a7c15; k ^= k >> 32; return k * 0xd6e8feb86659fd93 }
@@ -18,7 +18,7 @@ func zipf(r *rand.Rand, s float64, n int) func() uint64 {
 }
 
 // check holds l against the true weights: the three promises of the package comment, with bound for N/m.
-func check(t *testing.T, what string, l *List[uint64], want exact.Counts[uint64], bound float64) {
+func check(t *testing.T, what string, l *List[uint64], want sketches.ExactCounts[uint64], bound float64) {
 	t.Helper()
 	total := want.Total()
 	if l.Total() != total {
@@ -60,7 +60,7 @@ func TestBounds(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		m := 1 + r.IntN(100)
-		l, want := New[uint64](m), exact.Counts[uint64]{}
+		l, want := New[uint64](m), sketches.ExactCounts[uint64]{}
 		next := zipf(r, 1.05+r.Float64(), 1+r.IntN(5000))
 		for round := range 3 {
 			for range r.IntN(20_000) {
@@ -82,7 +82,7 @@ func TestBounds(t *testing.T) {
 
 // As long as there are free counters, nothing is wrong.
 func TestExactBelowCapacity(t *testing.T) {
-	l, want := New[uint64](60), exact.Counts[uint64]{}
+	l, want := New[uint64](60), sketches.ExactCounts[uint64]{}
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 5000 {
 		k := r.Uint64N(50)
@@ -99,7 +99,7 @@ func TestExactBelowCapacity(t *testing.T) {
 func TestMerge(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		want := exact.Counts[uint64]{}
+		want := sketches.ExactCounts[uint64]{}
 		var lists []*List[uint64]
 		bound := 0.0
 		for range 2 + r.IntN(4) {
@@ -171,7 +171,7 @@ func TestNoAllocations(t *testing.T) {
 // The linked list of the paper makes the same promises, and the comparison in BenchmarkAdd is with one that works.
 func TestStreamSummary(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	s, want := newStreamSummary(30), exact.Counts[uint64]{}
+	s, want := newStreamSummary(30), sketches.ExactCounts[uint64]{}
 	next := zipf(r, 1.2, 1000)
 	for range 50_000 {
 		k := next()

@@ -1,4 +1,4 @@
-package slotindex
+package sketches
 
 import (
 	"math/rand/v2"
@@ -10,7 +10,7 @@ func TestMatchesMap(t *testing.T) {
 	for seed := range uint64(30) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		const n = 200
-		x := New(n)
+		x := NewSlotIndex(n)
 		shift := r.IntN(32) // from all over the index to all at its end
 		where, tags := map[uint32]map[uint32]bool{}, make([]uint32, n)
 		var free, used []uint32
@@ -41,7 +41,7 @@ func TestMatchesMap(t *testing.T) {
 			}
 			tag := ^(r.Uint32() >> shift)
 			found := 0
-			for pos, s := x.Find(tag, -1); s != None; pos, s = x.Find(tag, pos) {
+			for pos, s := x.Find(tag, -1); s != NoSlot; pos, s = x.Find(tag, pos) {
 				if !where[tag][s] {
 					t.Fatalf("seed %d: slot %d is found under tag %x", seed, s, tag)
 				}
@@ -53,32 +53,32 @@ func TestMatchesMap(t *testing.T) {
 		}
 		x.Clear()
 		for _, s := range used {
-			if _, got := x.Find(tags[s], -1); got != None {
+			if _, got := x.Find(tags[s], -1); got != NoSlot {
 				t.Fatalf("seed %d: slot %d is found after Clear", seed, got)
 			}
 		}
 	}
 }
 
-// However many slots share a tag, a look-up reads at most Reach cells, and finds what was inserted.
+// However many slots share a tag, a look-up reads at most SlotReach cells, and finds what was inserted.
 func TestReach(t *testing.T) {
-	const n = 4 * Reach
-	x := New(n)
+	const n = 4 * SlotReach
+	x := NewSlotIndex(n)
 	in := map[uint32]bool{}
 	for s := range uint32(n) {
 		if x.Insert(7, s) {
 			in[s] = true
 		}
 	}
-	if len(in) != Reach {
-		t.Fatalf("%d slots under one tag, want %d", len(in), Reach)
+	if len(in) != SlotReach {
+		t.Fatalf("%d slots under one tag, want %d", len(in), SlotReach)
 	}
 	if !x.Insert(1<<31, n-1) {
 		t.Fatal("no room for another tag")
 	}
 	for len(in) > 0 {
 		found := 0
-		for pos, s := x.Find(7, -1); s != None; pos, s = x.Find(7, pos) {
+		for pos, s := x.Find(7, -1); s != NoSlot; pos, s = x.Find(7, pos) {
 			if !in[s] {
 				t.Fatalf("slot %d was not inserted", s)
 			}

@@ -1,7 +1,4 @@
-// Package exact keeps everything and answers exactly. It is the oracle that the tests of the other sketches compare with,
-// and the right choice where the number of values is small and bounded: its memory grows with the input.
-// It is not safe for concurrent use, not even for two readers, because questions put values in order.
-package exact
+package sketches
 
 import (
 	"cmp"
@@ -9,27 +6,29 @@ import (
 	"slices"
 )
 
-// Values are the values of a stream. The zero value is empty and ready to use. Ranks and quantiles are defined as for all
+// Exact keeps all values of a stream, and answers without an error. It is the oracle of the tests of sketches, and the right choice
+// where the number of values is small: its memory grows with it. It is not safe for concurrent use, not even for two readers, because
+// questions put values in order. The zero value is empty and ready to use. Ranks and quantiles are defined as for all
 // sketches here: a rank counts the values that are not larger, and a quantile is always one of the values.
-type Values[T cmp.Ordered] struct {
+type Exact[T cmp.Ordered] struct {
 	v      []T
 	sorted bool
 }
 
 // Update adds values.
-func (s *Values[T]) Update(v ...T) {
+func (s *Exact[T]) Update(v ...T) {
 	s.v = append(s.v, v...)
 	s.sorted = false
 }
 
 // Merge adds the values of o.
-func (s *Values[T]) Merge(o *Values[T]) { s.Update(o.v...) }
+func (s *Exact[T]) Merge(o *Exact[T]) { s.Update(o.v...) }
 
 // Count is the number of values.
-func (s *Values[T]) Count() int { return len(s.v) }
+func (s *Exact[T]) Count() int { return len(s.v) }
 
 // Sorted returns the values in ascending order. The slice belongs to s and is valid until the next Update.
-func (s *Values[T]) Sorted() []T {
+func (s *Exact[T]) Sorted() []T {
 	if !s.sorted {
 		slices.Sort(s.v)
 		s.sorted = true
@@ -39,7 +38,7 @@ func (s *Values[T]) Sorted() []T {
 
 // Quantile returns the smallest value whose rank is at least q: 0 for the smallest, 1 for the largest. It is zero if there is no
 // value.
-func (s *Values[T]) Quantile(q float64) (v T) {
+func (s *Exact[T]) Quantile(q float64) (v T) {
 	if len(s.v) == 0 {
 		return v
 	}
@@ -54,7 +53,7 @@ func (s *Values[T]) Quantile(q float64) (v T) {
 }
 
 // Rank returns the share of values that are not larger than v.
-func (s *Values[T]) Rank(v T) float64 {
+func (s *Exact[T]) Rank(v T) float64 {
 	if len(s.v) == 0 {
 		return 0
 	}
@@ -64,7 +63,7 @@ func (s *Values[T]) Rank(v T) float64 {
 
 // Ranks returns how many values are smaller than v, and how many are not larger. With equal values in the stream, any rank between
 // the two is a right answer for v.
-func (s *Values[T]) Ranks(v T) (less, notMore int) {
+func (s *Exact[T]) Ranks(v T) (less, notMore int) {
 	a := s.Sorted()
 	less, _ = slices.BinarySearch(a, v)
 	notMore, _ = slices.BinarySearchFunc(a, v, func(e, t T) int {
@@ -76,14 +75,14 @@ func (s *Values[T]) Ranks(v T) (less, notMore int) {
 	return less, notMore
 }
 
-// Counts says how often each key was counted.
-type Counts[K comparable] map[K]uint64
+// ExactCounts says how often each key was counted.
+type ExactCounts[K comparable] map[K]uint64
 
 // Add counts key n times.
-func (c Counts[K]) Add(key K, n uint64) { c[key] += n }
+func (c ExactCounts[K]) Add(key K, n uint64) { c[key] += n }
 
 // Total is the sum of all counts.
-func (c Counts[K]) Total() (n uint64) {
+func (c ExactCounts[K]) Total() (n uint64) {
 	for _, k := range c {
 		n += k
 	}

@@ -1,4 +1,4 @@
-package exact
+package sketches
 
 import (
 	"math"
@@ -6,11 +6,11 @@ import (
 )
 
 func TestQuantileAndRank(t *testing.T) {
-	var s Values[int]
+	var s Exact[int]
 	if s.Quantile(0.5) != 0 || s.Rank(1) != 0 {
 		t.Errorf("empty: Quantile, Rank = %d, %g, want 0", s.Quantile(0.5), s.Rank(1))
 	}
-	var o Values[int]
+	var o Exact[int]
 	o.Update(40, 20)
 	s.Update(20, 10, 30)
 	s.Merge(&o) // 10 20 20 30 40
@@ -34,7 +34,7 @@ func TestQuantileAndRank(t *testing.T) {
 }
 
 func TestCounts(t *testing.T) {
-	c := Counts[string]{}
+	c := ExactCounts[string]{}
 	c.Add("a", 2)
 	c.Add("b", 1)
 	c.Add("a", 3)
