@@ -19,7 +19,7 @@ type Finding struct {
 	Evidence int     // findings that this one explains; 0 for one that is no cause of others
 	Element  Element // what has to be looked at
 	Learning bool    // what is normal at this place is not known well yet
-	Resting  bool    // the place is as usual at present; the finding stays open, since what it showed came back several times. Not saved
+	Resting  bool    // the place is as usual at present; the finding ends if it stays so, or waits for what came back several times
 
 	Node     uint32 // where; 0 for findings about a flow
 	EgressIf uint32

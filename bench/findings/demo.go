@@ -25,7 +25,7 @@ type DemoCollector struct {
 func NewDemoCollector(n *emu.Network, c *emu.Config) (*DemoCollector, error) {
 	var a collector.Analysis
 	a.SetDefaults()
-	a.Flows.MemoryBytes, a.Flows.TopFlows, a.Events.Warmup = 64<<20, 400, 15
+	a.Flows.MemoryBytes, a.Flows.TopFlows, a.Events.Warmup, a.Events.LinkFloor = 64<<20, 400, 15, c.PacketTime()
 	probes, ok := demux.Lookup("int-path")
 	if !ok {
 		return nil, fmt.Errorf("no profile called int-path")

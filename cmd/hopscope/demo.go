@@ -98,6 +98,7 @@ then another with another exception code, then one falls silent.`,
 			return err
 		}
 		emulated.Epoch = time.Now()
+		cfg.Events.LinkFloor = emulated.PacketTime() // lines are slow, and the least time on one is that of the shortest packet
 		log := newLogger(cfg.Log, c.ErrOrStderr())
 		defer flushLog(log)
 		steer, err := steerDemo(emulated, o.seed, data, log)

@@ -25,7 +25,8 @@ import (
 
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/inference/fleet"
-	"github.com/hopscope/hopscope/internal/servertest"
+	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -40,9 +41,9 @@ const (
 // ledgerFleet is a fleet of processes: two collectors, two consumers and a console, with a broker and a store that cases share.
 type ledgerFleet struct {
 	t        *testing.T
-	broker   *servertest.Broker
+	broker   *kafkatest.Broker
 	client   *kafka.Client
-	influx   *servertest.Influx
+	influx   *influxtest.Server
 	name     string // of the fleet
 	prefix   string // of its topics
 	window   time.Duration
@@ -86,7 +87,7 @@ func (m *fleetMember) logged() string {
 	return m.log.String()
 }
 
-func newLedgerFleet(t *testing.T, broker *servertest.Broker, client *kafka.Client, influx *servertest.Influx, name string, seed uint64, window time.Duration, oneByOne bool) *ledgerFleet {
+func newLedgerFleet(t *testing.T, broker *kafkatest.Broker, client *kafka.Client, influx *influxtest.Server, name string, seed uint64, window time.Duration, oneByOne bool) *ledgerFleet {
 	t.Helper()
 	f := &ledgerFleet{t: t, broker: broker, client: client, influx: influx, name: name, prefix: name + ".", window: window, oneByOne: oneByOne, rng: rand.New(rand.NewPCG(seed, 77))}
 	f.seed = filepath.Join(t.TempDir(), "seed")
@@ -497,9 +498,9 @@ func TestFleetLedger(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes minutes")
 	}
-	broker := servertest.StartBroker(t, servertest.BrokerOptions{Properties: map[string]string{"log.retention.check.interval.ms": "500", "log.segment.delete.delay.ms": "100"}})
+	broker := kafkatest.Start(t, kafkatest.Options{Properties: map[string]string{"log.retention.check.interval.ms": "500", "log.segment.delete.delay.ms": "100"}})
 	client := broker.Client()
-	influx := servertest.StartInflux(t, servertest.InfluxVersions[0])
+	influx := influxtest.Start(t, influxtest.Versions[0])
 	for _, c := range ledgerCases {
 		t.Run(c.name, func(t *testing.T) {
 			for seed := range uint64(testkit.Rounds(1, 20)) {
@@ -530,7 +531,7 @@ func (f *ledgerFleet) poison(n int) {
 	type place struct {
 		topic     string
 		partition int
-		records   []servertest.Message
+		records   []kafkatest.Message
 	}
 	var places []place
 	for topic, partitions := range f.topics() {
@@ -558,7 +559,7 @@ func (f *ledgerFleet) poison(n int) {
 	cut := func(b []byte) []byte { return b[:len(b)-min(len(b), 1+f.rng.IntN(1+len(b)))] }
 	for i := range n {
 		p := places[i%len(places)]
-		m := servertest.Message{Key: []byte("nonsense"), Value: random(300), Headers: []kafka.Header{{Key: fleet.HeaderKey, Value: random(60)}}}
+		m := kafkatest.Message{Key: []byte("nonsense"), Value: random(300), Headers: []kafka.Header{{Key: fleet.HeaderKey, Value: random(60)}}}
 		if len(p.records) > 0 && i%7 != 0 {
 			m = p.records[f.rng.IntN(len(p.records))]
 		}

@@ -54,6 +54,12 @@ func (h *Hop) recurrenceOf(s statistic) *recurrence { return &h.recurrences[s] }
 // Resting reports whether the hop is as usual at present, while a finding that came back before is still open.
 func (h *Hop) Resting() bool { return h.resting }
 
+// AsUsual reports whether what is open is not to be seen at present: the hop rests, or its last EndAfter windows are as they usually were. A finding
+// ends later than that, so that it does not begin anew with each lull.
+func (h *Hop) AsUsual(cfg *Config) bool {
+	return h.resting || h.open.Cause <= Fall && h.open.Cause != none && h.age < uint32(cfg.Adopt) && h.back >= uint32(cfg.EndAfter)
+}
+
 // learnsOutside reports whether windows beyond a limit are taken into tails: on a young hop, of which they may be the habit, for their first
 // windows, and on others the first one, unless what is there came before.
 func (h *Hop) learnsOutside(s statistic) bool {

@@ -27,10 +27,11 @@ func detectors(j *journal) []detector {
 }
 
 // stateVersion goes up when detectors are added or left out, and when what one of them remembers changes.
-const stateVersion = 11
+const stateVersion = 12
 
 // oldestVersion is the oldest one that is read, so that programs of two versions can take turns. What version 2 remembered of
-// hops is of no use to the present detector: its open findings end, and hops are learnt anew. Before version 5 there are no signs of causes and no outages, before version 6 no uses of hops, before version 8 no counts of interfaces; before version 10 the node with the id 0, among those whose reports are not complete, is none; before version 11 findings have no paths.
+// hops is of no use to the present detector: its open findings end, and hops are learnt anew. Before version 5 there are no signs of causes and no outages, before version 6 no uses of hops, before version 8 no counts of interfaces; before version 10 the node with the id 0, among those whose reports are not complete, is none; before version 11 findings have no paths, before version 12 they do not say
+// whether they rest.
 const oldestVersion = 2
 
 // Config says when something is worth a finding. Times are counted in windows. It consists of the limits and of the

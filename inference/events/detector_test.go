@@ -44,6 +44,8 @@ func told(t *testing.T, d *Detector, windows ...*inference.Window) []string {
 				if !known || f.End != w.End {
 					t.Errorf("window %d: %+v ends what was not open, or not now", i+1, f)
 				}
+			case known && f.Resting:
+				state = "rests"
 			case known:
 				state = "escalated"
 				if f.Severity <= old {
@@ -148,8 +150,8 @@ func TestLifecycle(t *testing.T) {
 		windows []*inference.Window
 		want    []string
 	}{
-		{"latency steps and comes back", sequence(warm+"1222"+strings.Repeat("1", 14), latency), []string{"402 high-latency warning started", "414 high-latency warning ended"}},
-		{"one window above the limit", sequence(warm+"19111111111111", latency), []string{"402 high-latency critical started", "412 high-latency critical ended"}},
+		{"latency steps and comes back", sequence(warm+"1222"+strings.Repeat("1", 14), latency), []string{"402 high-latency warning started", "407 high-latency warning rests", "414 high-latency warning ended"}},
+		{"one window above the limit", sequence(warm+"19111111111111", latency), []string{"402 high-latency critical started", "405 high-latency critical rests", "412 high-latency critical ended"}},
 		{"a constant hop is nothing", sequence(warm+strings.Repeat("1", 50), latency), nil},
 		{"latency escalates", sequence(warm+"2299", latency),
 			[]string{"401 high-latency warning started", "403 high-latency critical escalated"}},

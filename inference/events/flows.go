@@ -145,11 +145,27 @@ func (x *flows) addWindow(b *busy, f *inference.FlowStats, sum detect.Window, wa
 	case b.astray >= x.cfg.EndAfter:
 		x.end(&b.finding, fmt.Sprintf("flow %s takes another path, and its latency there is learnt anew", f.Key))
 		*b = busy{way: way, changes: f.Changes, stays: b.stays, series: series{used: true}}
-	case b.astray > 0 || changed:
+	case b.astray > 0 || changed, b.Warming(&x.limits) && x.slowHop(f):
 		x.skip(f.Key, b)
 		return
 	}
 	x.judge(b, f, &sum)
+}
+
+// slowHop reports whether a hop of a flow is slow by its own history: a flow that is not known yet would learn the fault as what is usual, and its end
+// as a finding.
+func (x *flows) slowHop(f *inference.FlowStats) bool {
+	for i := range f.Hops {
+		h := x.hops.index[f.Hops[i].HopKey]
+		if h == nil || !reportsLatency(f, &f.Hops[i]) {
+			continue
+		}
+		s := &h.state.series[latency]
+		if o, open := s.Open(); open && o.Cause == detect.Rise && !o.Adopted && !s.AsUsual(&x.hops.cfgs[latency]) {
+			return true
+		}
+	}
+	return false
 }
 
 // skip takes a window that says nothing of a flow.
@@ -268,15 +284,20 @@ func (x *flows) publishOpen(b *busy, f *inference.FlowStats, found *detect.Findi
 	name, v := valueOf(&x.limits, found, sum)
 	out := inference.Finding{
 		Kind: hopStatistics[latency].kinds[found.Cause], Severity: inference.Warning, Flow: f.Key, Element: inference.ElementOfFlow(f.Key),
-		Statistic: name + " latency", Value: v, Baseline: found.Usual(&x.limits), Learning: b.Learning(), Resting: b.Resting(),
+		Statistic: name + " latency", Value: v, Baseline: found.Usual(&x.limits), Learning: b.Learning(), Resting: b.AsUsual(&x.limits),
 	}
 	if found.Grave(&x.limits) && found.Cause == detect.Rise {
 		out.Severity = inference.Critical
 	}
 	out.Text = fmt.Sprintf("latency of flow %s: %s %s over %d packets and %s, usually %s", f.Key, name, inference.NanosecondsWithin(v, sumError(f, found.Statistic == detect.P99)), sum.Count,
 		plural(uint64(len(f.Hops)), "hop"), inference.Nanoseconds(out.Baseline))
+	if out.Resting { // the present window is not what it rests on
+		out.Value = found.Worst(&x.limits)
+		out.Text = fmt.Sprintf("latency of flow %s: %s was as far as %s, usually %s; it is %s over %d packets now", f.Key, name, inference.Nanoseconds(out.Value),
+			inference.Nanoseconds(out.Baseline), inference.NanosecondsWithin(v, sumError(f, found.Statistic == detect.P99)), sum.Count)
+	}
 	hops, most := b.blame(f, found)
-	if most >= 0 {
+	if most >= 0 && !out.Resting {
 		out.Text += "; most of the difference is at " + f.Hops[most].Place()
 	}
 	for k := range f.Hops {

@@ -308,7 +308,7 @@ func (x *hops) publishOpen(h *hop, i int, k inference.HopKey, f *detect.Finding,
 	name, v := valueOf(cfg, f, w)
 	out := inference.Finding{
 		Kind: st.kinds[f.Cause], Severity: inference.Warning, Node: k.Node, EgressIf: k.EgressIf, Element: inference.ElementOfHop(k),
-		Statistic: name + " " + st.name, Value: v, Baseline: f.Usual(cfg), Learning: s.Learning(), Resting: s.Resting(),
+		Statistic: name + " " + st.name, Value: v, Baseline: f.Usual(cfg), Learning: s.Learning(), Resting: s.AsUsual(cfg),
 	}
 	if f.Grave(cfg) && f.Cause == detect.Rise {
 		out.Severity = inference.Critical
@@ -322,7 +322,7 @@ func (x *hops) publishOpen(h *hop, i int, k inference.HopKey, f *detect.Finding,
 		}
 	default:
 		out.Text = fmt.Sprintf("%s of %s: %s %s over %d packets, usually %s", st.name, k.Place(), name, st.text(v), w.Count, st.text(out.Baseline))
-		if f.Cause == detect.Rise && v <= out.Baseline || f.Cause == detect.Fall && v >= out.Baseline { // the present window is not what it rests on
+		if out.Resting || f.Cause == detect.Rise && v <= out.Baseline || f.Cause == detect.Fall && v >= out.Baseline { // the present window is not what it rests on
 			out.Value = f.Worst(cfg)
 			out.Text = fmt.Sprintf("%s of %s: %s was as far as %s, usually %s; it is %s over %d packets now", st.name, k.Place(), name, st.text(out.Value), st.text(out.Baseline), st.text(v), w.Count)
 		}

@@ -257,7 +257,7 @@ func linkName(k inference.LinkKey) string {
 func (x *transits) publishOpen(l *transit, k inference.LinkKey, f *detect.Finding, w *detect.Window) {
 	out := inference.Finding{
 		Kind: inference.HighLatency, Severity: inference.Warning, Element: inference.ElementOfLink(k.Node, k.Peer), Statistic: "time on the link",
-		Value: w.P50, Baseline: f.Usual(&x.cfg), Learning: l.series.Learning(), Resting: l.series.Resting(),
+		Value: w.P50, Baseline: f.Usual(&x.cfg), Learning: l.series.Learning(), Resting: l.series.AsUsual(&x.cfg),
 	}
 	if f.Grave(&x.cfg) {
 		out.Severity = inference.Critical
@@ -274,6 +274,11 @@ func (x *transits) publishOpen(l *transit, k inference.LinkKey, f *detect.Findin
 	}
 	out.Text = fmt.Sprintf("%s take %s longer on %s: there and back %s, usually %s", who, inference.Nanoseconds(max(0, out.Value-out.Baseline)),
 		linkName(k), inference.Nanoseconds(out.Value), inference.Nanoseconds(out.Baseline))
+	if out.Resting { // the present window is not what it rests on
+		out.Value = f.Worst(&x.cfg)
+		out.Text = fmt.Sprintf("%s took as long as %s there and back and takes %s now, usually %s", linkName(k), inference.Nanoseconds(out.Value), inference.Nanoseconds(w.P50),
+			inference.Nanoseconds(out.Baseline))
+	}
 	if out.Learning {
 		out.Text += "; the link is still being learnt"
 	}

@@ -227,6 +227,9 @@ func (c *coder) finding(p **inference.Finding) {
 		c.element(&f.Element)
 		c.flag(&f.Learning)
 	}
+	if c.version >= 12 {
+		c.flag(&f.Resting)
+	}
 	number(c, &f.Node)
 	number(c, &f.EgressIf)
 	c.flow(&f.Flow)

@@ -12,7 +12,7 @@
 //     are silent or lose reports, errors of the inventory, values that fell or stand still, traffic that grew, and single flows
 //     that go another way. Of a node only those links count that probes accuse or that are suspected already, if there are any.
 //     An interface whose findings have a cause elsewhere is not suspected for what probes report of it. A cause is evidence while a
-//     finding that it explains is open. A finding whose place is as usual again, and that is open because it came back before, is none. Where a line is dead by its rounds, flows that go another way and drops of the node at its ends
+//     finding that it explains is open. A finding whose place is as usual at present is none. Where a line is dead by its rounds, flows that go another way and drops of the node at its ends
 //     follow from it, and are none; and so are the times on lines of which probes lost most of their rounds, and queues that begin as the line dies
 //     where probes that cross them are as usual. A finding that a cause explains accuses the links of the cause from then on, and no others.
 //   - Hops. What probes report of each link, the time in the switch before it, its queue and the time on the line, is compared
@@ -28,7 +28,8 @@
 //     its own history; which links explain what all of them have in excess is found by unmix.
 //
 // Links that the same probes cross cannot be distinguished by losses and transits: they are suspected together, with a part of
-// the confidence each, and Why says so.
+// the confidence each, and Why says so. Where an open finding names some of them, as the place of losses or of latencies, these explain what the probes
+// show, and the others are not suspected.
 //
 // # Hysteresis
 //

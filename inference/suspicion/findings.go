@@ -31,15 +31,15 @@ func (s *State) explainAll(all []inference.Finding) {
 }
 
 // found takes the open findings that stand for themselves, and causes while a finding that they explain is open: a cause stays open for new
-// evidence when its last one has ended, and says nothing of the links then. One that is open though its place is as usual again, since it is
-// expected to come back, says nothing of the links until it does. What probes report in the cycle comes before.
+// evidence when its last one has ended, and says nothing of the links then. One that is open though its place is as usual again says nothing of
+// the links until that changes. What probes report in the cycle comes before.
 func (s *State) found(all []inference.Finding) {
 	if s.places == nil {
 		return
 	}
 	clear(s.alive)
 	for i := range all {
-		if f := &all[i]; f.End == 0 && f.Cause != 0 && !f.Resting {
+		if f := &all[i]; f.End == 0 && f.Cause != 0 && !f.Resting && ofPackets(f.Kind) {
 			s.alive[f.Cause] = true
 		}
 	}

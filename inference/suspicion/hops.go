@@ -35,6 +35,7 @@ type hop struct {
 	explained [statistics]bool // a cause has explained what is open
 
 	pair  detect.Hop // of both directions of the link together, in floors; at the one with the lower number
+	slow  int        // windows in a row in which both took longer than usual, while a finding is open in the pair
 	usual float64    // mean of the time on the line beyond base, while nothing was found in the pair
 	seen  float64    // cycles that it is of, up to usualCycles
 
@@ -97,9 +98,7 @@ func (x *hops) step(s *State, c *Cycle) {
 			x.all[v.Link] = h
 		}
 		h.window = x.windows
-		if cfgs[ofLatency].Floor = s.cfg.LatencyFloor; int(v.Link) < len(s.cfg.Floors) && s.cfg.Floors[v.Link] > 0 {
-			cfgs[ofLatency].Floor = s.cfg.Floors[v.Link]
-		}
+		cfgs[ofLatency].Floor = s.cfg.latencyFloor(int(v.Link))
 		if s.thinned[v.Link] {
 			v.Line.Count = 0 // the least time is that of the shortest packets, and these may be the ones that are missing
 		}
@@ -132,6 +131,7 @@ func (x *hops) pairs(s *State, at detect.Moment) {
 		moved := math.Abs((took[0]-both[0].last)-(took[1]-both[1].last)) / 2
 		both[0].last, both[1].last = took[0], took[1]
 		if !open || f.Cause != detect.Rise || series.Resting() {
+			both[0].slow = 0
 			if h := both[0]; h.seen > 0 {
 				h.drifted = min(h.drifted+1, usualCycles)
 				h.drift += (moved - h.drift) / h.drifted
@@ -143,6 +143,9 @@ func (x *hops) pairs(s *State, at detect.Moment) {
 			continue
 		}
 		more := [2]float64{max(0, took[0]-both[0].usual), max(0, took[1]-both[1].usual)}
+		if !both[0].lasts(more[0]+more[1], floor*(f.Worst(&cfg)-f.Usual(&cfg)), s.cfg.latencyFloor(l)) {
+			continue
+		}
 		e := evidence{severity: inference.Warning}
 		if f.Grave(&cfg) {
 			e.severity = inference.Critical
@@ -155,6 +158,15 @@ func (x *hops) pairs(s *State, at detect.Moment) {
 			}
 		}
 	}
+}
+
+// lasts reports whether a pair takes longer now, and for long enough: by less than a packet takes on the line, in two windows in a row. The least time is
+// that of the shortest packet, and in a window of few packets all may be longer ones.
+func (h *hop) lasts(more, worst, packet float64) bool {
+	if h.slow++; 2*more < worst {
+		h.slow = 0
+	}
+	return h.slow >= 2 || worst >= packet
 }
 
 // detectors are the settings of package detect.

@@ -123,6 +123,7 @@ func (x *losses) step(s *State, list []Round) {
 			b.before[k], b.now[k] = b.now[k], rounds{}
 		}
 	}
+	s.named.forget(true, func(class int32) bool { _, there := x.culprit(class); return there })
 	for i := range x.culprits {
 		x.accuse(s, &x.culprits[i])
 	}
@@ -269,7 +270,7 @@ func (x *losses) blame(c culprit) {
 }
 
 func (x *losses) accuse(s *State, c *culprit) {
-	links := s.incidence.alike[c.class]
+	links := s.named.among(c.class, s.incidence.alike[c.class], true)
 	e := evidence{severity: inference.Warning, confidence: c.confidence / float64(len(links))}
 	if c.ratio >= .01 {
 		e.severity = inference.Critical

@@ -36,6 +36,14 @@ type Config struct {
 	Loss         float64       // share of the rounds of a probe that may get lost
 }
 
+// latencyFloor is that of a link, in ns.
+func (c *Config) latencyFloor(link int) float64 {
+	if link < len(c.Floors) && c.Floors[link] > 0 {
+		return c.Floors[link]
+	}
+	return c.LatencyFloor
+}
+
 // DefaultConfig raises at once, as its detectors are wrong less than once in a million cycles, and clears after five cycles.
 func DefaultConfig() Config {
 	return Config{
@@ -92,6 +100,7 @@ type State struct {
 	hops    hops
 	losses  losses
 	transit transits
+	named   named
 	links   []linkState // by link
 	marked  []int32
 
@@ -145,6 +154,7 @@ func (s *State) Replan(in *Incidence) {
 	s.incidence = in
 	s.losses.reset(in)
 	s.transit.reset(in)
+	clear(s.named.kept) // of classes, which are others now
 }
 
 // Inherit gives a state that has seen nothing yet what another one knows of the links and probes that both have: was holds, by the number of
@@ -213,6 +223,7 @@ func (s *State) Step(c *Cycle) []Suspect {
 	s.end = c.Now
 	s.now = s.now[:0]
 	s.explainAll(c.Findings)
+	s.named.collect(s, c.Findings)
 	if c.Window > 0 {
 		s.cfg.Window = c.Window
 	}

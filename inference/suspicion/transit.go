@@ -3,6 +3,7 @@ package suspicion
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/hopscope/hopscope/inference"
 )
@@ -55,16 +56,21 @@ func (x *transits) step(s *State, list []Round) {
 			significant = significant || e.Value > 3*e.Error
 		}
 	}
-	if !significant {
-		return
+	var shares []Share
+	if significant {
+		shares = unmix(s.incidence, x.excess, transitAlarm)
 	}
-	for _, f := range unmix(s.incidence, x.excess, transitAlarm) {
-		e := evidence{severity: inference.Warning, confidence: f.Confidence / float64(len(f.Links))}
+	s.named.forget(false, func(class int32) bool {
+		return slices.ContainsFunc(shares, func(f Share) bool { return s.incidence.class[f.Links[0]] == class })
+	})
+	for _, f := range shares {
+		links := s.named.among(s.incidence.class[f.Links[0]], f.Links, false)
+		e := evidence{severity: inference.Warning, confidence: f.Confidence / float64(len(links))}
 		e.why = fmt.Sprintf("probes that cross it take %s longer", inference.Nanoseconds(f.Value))
-		if n := len(f.Links) - 1; n > 0 {
+		if n := len(links) - 1; n > 0 {
 			e.why += fmt.Sprintf("; the same probes cross %d more, which cannot be told apart", n)
 		}
-		for _, e.link = range f.Links {
+		for _, e.link = range links {
 			s.accuse(e)
 		}
 	}

@@ -7,11 +7,12 @@ import (
 	"sync"
 
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/internal/crew"
 )
 
 // Source reads the configured interfaces. It implements [ingest.Source].
 type Source struct {
-	crew    *ingest.Crew
+	crew    *crew.Crew
 	cfg     Config
 	groups  []*group
 	workers []*worker
@@ -41,7 +42,7 @@ func New(cfg Config) (*Source, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	c, err := ingest.NewCrew("afpacket", cfg.workers())
+	c, err := crew.New("afpacket", cfg.workers())
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,7 @@ package kafka_test
 import (
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/servertest"
+	"github.com/hopscope/hopscope/internal/kafkatest"
 )
 
 // asChild runs this process as a controller of its own, if a test started it as one, and reports whether it did.
@@ -11,6 +11,6 @@ var asChild = func() bool { return false }
 
 func TestMain(m *testing.M) {
 	if !asChild() {
-		servertest.Main(m)
+		kafkatest.Main(m)
 	}
 }

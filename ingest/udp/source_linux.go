@@ -9,11 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/internal/crew"
 )
 
 // Source receives on all configured addresses. It implements [ingest.Source].
 type Source struct {
-	crew    *ingest.Crew // which also guards the sockets against being closed while Stats asks them
+	crew    *crew.Crew // which also guards the sockets against being closed while Stats asks them
 	workers []*worker
 	addrs   []netip.AddrPort
 	notices []string
@@ -37,7 +38,7 @@ func New(cfg Config) (*Source, error) {
 		addrs = append(addrs, p.Addr)
 	}
 	prefixes, _ := cfg.prefixes()
-	c, err := ingest.NewCrew("udp", cfg.workers())
+	c, err := crew.New("udp", cfg.workers())
 	if err != nil {
 		return nil, err
 	}

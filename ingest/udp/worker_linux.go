@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/internal/crew"
 )
 
 // worker reads one socket of every address, in turn.
@@ -18,7 +19,7 @@ type worker struct {
 	batch   ingest.Batch
 	admit   admission
 	nap     time.Duration
-	member  ingest.Worker // while it runs
+	member  crew.Member // while it runs
 }
 
 func newWorker(id int, cfg *Config, prefixes []netip.Prefix) *worker {
@@ -32,9 +33,9 @@ func newWorker(id int, cfg *Config, prefixes []netip.Prefix) *worker {
 }
 
 // run reads until the source is stopped, and then what is left.
-func (w *worker) run(c *ingest.Crew, handle func(int, *ingest.Batch)) error {
+func (w *worker) run(c *crew.Crew, handle func(int, *ingest.Batch)) error {
 	var fds []unix.PollFd
-	var places []*ingest.Place
+	var places []*crew.Place
 	for _, k := range w.sockets {
 		fds = append(fds, unix.PollFd{Fd: int32(k.fd), Events: unix.POLLIN})
 		places = append(places, &k.Place)

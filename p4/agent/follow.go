@@ -24,7 +24,6 @@ import (
 	"github.com/hopscope/hopscope/ingest/retry"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/internal/grpctls"
-	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/sink/flock"
 )
 
@@ -218,7 +217,7 @@ func (a *Agent) hello() *agentpb.Answer {
 
 // answer puts a plan in force, or says why not.
 func (a *Agent) answer(m *agentpb.Plan) *agentpb.Answer {
-	p, err := probe.PlanOf(m)
+	p, err := planOf(m)
 	if err == nil {
 		if _, err = a.Adopt(p, "controller "+a.cfg.Controller.Name); err == nil {
 			a.keep(m)
@@ -296,7 +295,7 @@ func (a *Agent) recall() {
 		a.log.Warn("the plan that was kept cannot be read; waiting for the controller", "file", path, "error", err.Error())
 		return
 	}
-	p, err := probe.PlanOf(&m)
+	p, err := planOf(&m)
 	if err != nil {
 		a.Refuse(m.GetEpoch(), path, err)
 		return
@@ -304,6 +303,6 @@ func (a *Agent) recall() {
 	_, _ = a.Adopt(p, path) // which logs what it refuses
 }
 
-func loadProto(l *probe.Load) *agentpb.Load {
+func loadProto(l *Load) *agentpb.Load {
 	return &agentpb.Load{Probes: uint32(l.Sends), SendBps: l.SendBPS, ReceiveBps: l.ReceiveBPS, ProbesPerSecond: l.ProbesPerSecond}
 }

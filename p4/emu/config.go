@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/p4/probe"
+	"github.com/hopscope/hopscope/p4/agent"
 )
 
 // Config describes a network, its traffic, its telemetry and what happens to it.
@@ -86,7 +86,7 @@ type Config struct {
 	// OnPlan is called with the answers of agents, in the order in which they come.
 	OnPlan func(PlanAnswer) `yaml:"-"`
 	// OnProbe is called for every probe that an agent reports. The arrival is valid during the call.
-	OnProbe func(to string, a *probe.Arrival) `yaml:"-"`
+	OnProbe func(to string, a *agent.Arrival) `yaml:"-"`
 	// OnFault is called when a fault begins and ends.
 	OnFault func(at time.Duration, f Fault, begins bool) `yaml:"-"`
 }
@@ -106,6 +106,11 @@ func DefaultConfig() Config {
 		Epoch: time.Unix(1_700_000_000, 0), FirstNode: 1,
 		Exporters: netip.AddrFrom4([4]byte{127, 16, 0, 1}), ReportPort: 32766, ProbePort: 2222,
 	}
+}
+
+// PacketTime is how long a line is busy with a packet of the greatest size.
+func (c *Config) PacketTime() time.Duration {
+	return time.Duration(float64(8*c.MTU) / float64(c.LinkRate) * float64(time.Second))
 }
 
 // Flow is a flow that is asked for by itself. Unlike generated flows it never renews.

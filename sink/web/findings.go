@@ -40,7 +40,7 @@ type finding struct {
 	Cause     string             `json:"cause,omitempty"`    // id of the finding that explains this one
 	Evidence  int                `json:"evidence,omitempty"` // findings that this one explains
 	Learning  bool               `json:"learning,omitempty"`
-	Resting   bool               `json:"resting,omitempty"` // as usual at present, and expected to come back
+	Resting   bool               `json:"resting,omitempty"` // as usual at present
 	Statistic string             `json:"statistic,omitempty"`
 }
 

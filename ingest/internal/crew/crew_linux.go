@@ -1,0 +1,198 @@
+// Package crew runs the workers of a source that receives: it starts and stops them, wakes those that wait, and asks them whether
+// everything of a time was handed over ([ingest.Prompter]).
+package crew
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hopscope/hopscope/ingest"
+)
+
+// Crew is the workers of one source.
+type Crew struct {
+	source  string // for errors
+	stop    int    // eventfd, readable once the workers are to stop
+	wake    []int  // eventfd of each worker, readable when there is a question
+	started atomic.Bool
+	stopped atomic.Bool
+	last    atomic.Pointer[question]
+
+	mu     sync.Mutex // guards the eventfds, and what the source closes with them
+	closed bool
+}
+
+// question asks whether everything was handed over that arrived before a time.
+type question struct{ before int64 }
+
+// New makes a crew for a source of a name. Nothing runs before Run. A crew that will not run needs Close.
+func New(source string, workers int) (*Crew, error) {
+	c := &Crew{source: source}
+	var err error
+	if c.stop, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("%s: eventfd: %w", source, err)
+	}
+	for range workers {
+		fd, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: eventfd: %w", source, err), c.Close(nil))
+		}
+		c.wake = append(c.wake, fd)
+	}
+	return c, nil
+}
+
+// Run calls work in a goroutine for each worker, and closes the crew when all of them have returned. They are to stop when ctx ends, and when
+// one of them fails: one deaf worker among others would be a silent loss. A crew runs once.
+func (c *Crew) Run(ctx context.Context, work func(worker int) error, release func() error) error {
+	if c.started.Swap(true) {
+		return errors.New(c.source + ": a source runs only once")
+	}
+	woken := make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() { c.end(); close(woken) })
+	var wg sync.WaitGroup
+	errs := make([]error, len(c.wake))
+	for i := range c.wake {
+		wg.Go(func() {
+			if errs[i] = work(i); errs[i] != nil {
+				c.end()
+			}
+		})
+	}
+	wg.Wait()
+	if !cancel() {
+		<-woken // it writes to the eventfd that Close gives back
+	}
+	return errors.Join(append(errs, c.Close(release))...)
+}
+
+func (c *Crew) end() {
+	c.stopped.Store(true)
+	signal(c.stop)
+}
+
+// Stopped reports whether the workers are to stop.
+func (c *Crew) Stopped() bool { return c.stopped.Load() }
+
+// Prompt implements [ingest.Prompter].
+func (c *Crew) Prompt(before int64) {
+	c.last.Store(&question{before})
+	c.Guard(func(open bool) {
+		for _, fd := range c.wake {
+			if open {
+				signal(fd)
+			}
+		}
+	})
+}
+
+// Guard calls f, and nothing is closed meanwhile. Open says that nothing was closed before.
+func (c *Crew) Guard(f func(open bool)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(!c.closed)
+}
+
+// Close gives back what a crew has, and calls release, which may be nil, for what its source has. The second call does nothing.
+func (c *Crew) Close(release func() error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil
+	}
+	c.closed = true
+	errs := []error{unix.Close(c.stop)}
+	for _, fd := range c.wake {
+		errs = append(errs, unix.Close(fd))
+	}
+	if release != nil {
+		errs = append(errs, release())
+	}
+	return errors.Join(errs...)
+}
+
+// signal makes an eventfd readable.
+func signal(fd int) {
+	one := [8]byte{0: 1, 7: 1} // not zero in either byte order
+	// A full counter is readable as well, so there is no error that matters.
+	_, _ = unix.Write(fd, one[:])
+}
+
+// Place is one of the places that a worker reads, such as a socket.
+type Place struct {
+	// Asked says that everything was taken from it that arrived before the time of the question.
+	Asked bool
+}
+
+// Member is what a worker has of its crew. It belongs to its goroutine. The zero Member owes nothing.
+type Member struct {
+	crew   *Crew
+	id     int
+	places []*Place
+	asked  *question // the last one that was heard
+	owes   bool      // an answer to it
+	fds    []unix.PollFd
+}
+
+// Member gives the member of a worker, which reads the places.
+func (c *Crew) Member(worker int, places []*Place) Member {
+	return Member{crew: c, id: worker, places: places}
+}
+
+// Hear takes over a new question. What the places hold from now on is looked at for it.
+func (m *Member) Hear() {
+	q := m.crew.last.Load()
+	if q == m.asked {
+		return
+	}
+	m.asked, m.owes = q, true
+	for _, p := range m.places {
+		p.Asked = false
+	}
+}
+
+// Owes says whether there is a question that was not answered yet, and the time that it is about, ns since 1970.
+func (m *Member) Owes() (before int64, owes bool) {
+	if !m.owes {
+		return 0, false
+	}
+	return m.asked.before, true
+}
+
+// Answer hands over an answer, in a batch without frames, once all places were asked.
+func (m *Member) Answer(b *ingest.Batch, handle func(worker int, b *ingest.Batch)) {
+	if !m.owes {
+		return
+	}
+	for _, p := range m.places {
+		if !p.Asked {
+			return
+		}
+	}
+	m.owes = false
+	b.Frames, b.Until = b.Frames[:0], m.asked.before
+	handle(m.id, b)
+	b.Until = 0
+}
+
+// Wait waits until one of fds is ready, there is a question, or the crew is to stop; limit bounds it, and may be nil. It gives the
+// number of those that are ready, of fds and of the crew's own, and sets Revents of fds. A signal of the system ends it, too.
+func (m *Member) Wait(fds []unix.PollFd, limit *unix.Timespec) (ready int, err error) {
+	m.fds = append(append(m.fds[:0], fds...),
+		unix.PollFd{Fd: int32(m.crew.stop), Events: unix.POLLIN}, unix.PollFd{Fd: int32(m.crew.wake[m.id]), Events: unix.POLLIN})
+	ready, err = unix.Ppoll(m.fds, limit, nil)
+	if err != nil && err != unix.EINTR {
+		return 0, fmt.Errorf("%s: ppoll: %w", m.crew.source, err)
+	}
+	copy(fds, m.fds)
+	if m.fds[len(m.fds)-1].Revents&unix.POLLIN != 0 {
+		var count [8]byte
+		_, _ = unix.Read(m.crew.wake[m.id], count[:]) // what it counted says nothing
+	}
+	return max(ready, 0), nil
+}

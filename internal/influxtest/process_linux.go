@@ -1,0 +1,9 @@
+package influxtest
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// endWithUs makes a test that is killed take its server with it.
+func endWithUs(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -1,0 +1,77 @@
+package kafkatest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+)
+
+func TestMain(m *testing.M) { Main(m) }
+
+func put(t *testing.T, b *Broker, topic, value string) {
+	t.Helper()
+	resp, err := b.Client().Produce(context.Background(), &kafka.ProduceRequest{
+		Topic: topic, Partition: 0, RequiredAcks: kafka.RequireAll,
+		Records: kafka.NewRecordReader(kafka.Record{Time: time.Now(), Key: kafka.NewBytes([]byte("k")), Value: kafka.NewBytes([]byte(value)),
+			Headers: []kafka.Header{{Key: "h", Value: []byte("of " + value)}}}),
+	})
+	if err == nil {
+		err = resp.Error
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestShared(t *testing.T) {
+	a, b := Shared(t), Shared(t)
+	if a.Addr != b.Addr || a.Prefix == b.Prefix {
+		t.Fatalf("%s and %s, with %q and %q: want one broker and two prefixes", a.Addr, b.Addr, a.Prefix, b.Prefix)
+	}
+	topic := a.Prefix + "words"
+	a.CreateTopic(topic, 2)
+	put(t, a, topic, "one")
+	put(t, a, topic, "two")
+	got := ""
+	for _, m := range b.Read(topic, 0, 0) {
+		got += fmt.Sprintf("%d %s=%s (%s); ", m.Offset, m.Key, m.Value, m.Header("h"))
+	}
+	if want := "0 k=one (of one); 1 k=two (of two); "; got != want {
+		t.Errorf("read %q, want %q", got, want)
+	}
+	if first, end := b.Offsets(topic, 1); first != 0 || end != 0 {
+		t.Errorf("the empty partition goes from %d to %d", first, end)
+	}
+}
+
+// A broker that was stopped or killed comes back at the same address, with what it had.
+func TestRestart(t *testing.T) {
+	b := Start(t, Options{})
+	dir := b.dir
+	topic := b.Prefix + "words"
+	b.CreateTopic(topic, 1)
+	put(t, b, topic, "one")
+	b.Kill()
+	if b.serves() {
+		t.Fatal("it serves after it was killed")
+	}
+	b.Start()
+	put(t, b, topic, "two")
+	b.Restart()
+	put(t, b, topic, "three")
+	b.Pause()
+	if b.serves() {
+		t.Error("it serves while it stands still")
+	}
+	b.Continue()
+	if n := len(b.Read(topic, 0, 0)); n != 3 {
+		t.Errorf("it has %d records, want 3", n)
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Error(err)
+	}
+}

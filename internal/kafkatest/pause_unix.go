@@ -1,0 +1,12 @@
+//go:build unix && !linux
+
+package kafkatest
+
+import (
+	"os"
+	"syscall"
+)
+
+func pause(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
+
+func resume(p *os.Process) error { return p.Signal(syscall.SIGCONT) }

@@ -1,0 +1,9 @@
+package kafkatest
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// endWithUs makes a test that is killed take its broker with it.
+func endWithUs(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -1,6 +1,0 @@
-//go:build !check
-
-package servertest
-
-// InfluxVersions are the versions that tests run against, newest first.
-var InfluxVersions = []string{Influx1}

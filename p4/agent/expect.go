@@ -1,0 +1,338 @@
+package agent
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"time"
+)
+
+// Grace is the time that a round may be under way before it is taken for lost.
+const Grace = time.Second
+
+// expectations are the probes of a plan that come to an agent.
+type expectations struct {
+	list   []expected
+	epoch  uint32 // of the plan
+	latest uint32 // that others can have in force, as far as it is known here
+	plan   *Plan
+	work   *Work   // what the agent sends by it
+	to     [4]byte // address of the agent
+	own    map[trackKey]*expected
+
+	longest   int64 // interval, ns
+	unplanned int   // probes that are followed, and that the plan does not have
+
+	unsent []uint32 // by template: rounds that the card did not take, of which collectors know
+}
+
+// expected is a probe of the plan that comes to the agent.
+type expected struct {
+	id              string
+	probe           int   // of the plan
+	interval, phase int64 // ns
+	hops            int
+	own             bool // the agent sends it, so that its number and its rounds are known
+	template        int  // of an own one
+
+	since, ran int64       // when it began to be expected, by both clocks of the track
+	key        trackKey    // of an own one, and of state
+	state      *trackState // what came; nil before anything does
+	gaps       int64       // rounds lost between those that came, and before
+	counted    int64       // rounds missed since the last arrival that are counted elsewhere
+	sent, late uint32      // of an own one: rounds sent, at the last turn and at the one before
+	missing    int64       // rounds missed since the last arrival, at the last tick
+	reported   int64       // rounds that collectors know of
+	silent     bool
+
+	failed uint32 // of an own one: rounds that the card did not take or that were left out, at the last turn
+	unsent int64  // of these, those since the last arrival
+	came   int64  // when that was, as state.ran
+}
+
+// newExpectations finds the probes of a plan that come to the agent of a name, which has an address and sends its own by w.
+func newExpectations(p *Plan, name string, source [4]byte, w *Work) *expectations {
+	x := &expectations{epoch: p.Epoch, latest: p.Epoch, plan: p, work: w, to: source, own: map[trackKey]*expected{}, unsent: make([]uint32, len(w.Templates))}
+	templates := make(map[int]int, len(w.Templates))
+	for k := range w.Templates {
+		templates[w.Templates[k].Probe] = k
+	}
+	for k := range p.Probes {
+		q := &p.Probes[k]
+		if q.Collector != name && !(q.Collector == "" && q.Agent == name && !q.To.IsValid()) {
+			continue
+		}
+		e := expected{id: q.ID, probe: k, interval: int64(q.Interval), phase: int64(q.Phase), hops: len(q.Route), own: q.Agent == name}
+		if e.own {
+			e.template = templates[k]
+			e.key = trackKey{source, w.Templates[e.template].Number}
+		}
+		x.longest = max(x.longest, e.interval)
+		x.list = append(x.list, e)
+	}
+	for k := range x.list {
+		if e := &x.list[k]; e.own {
+			x.own[e.key] = e
+		}
+	}
+	return x
+}
+
+// sentSoFar reports whether the agent can have sent a round of an own probe. The sender notes a round when the card has taken it, so that one
+// can come before.
+func (p *expectations) sentSoFar(e *expected, a *Arrival) bool {
+	return a.Epoch == p.epoch && a.Seq <= p.work.next[e.template].Load()
+}
+
+// expect takes over the probes of a plan. What is known of those that stay goes on, by their ids, and what is lost stays lost.
+func (t *Track) expect(p *expectations) {
+	old := map[string]*expected{}
+	if t.plan != nil {
+		for k := range t.plan.list {
+			e := &t.plan.list[k]
+			t.kept += e.gaps + t.missed(e)
+			t.setUnsent(e)
+			old[e.id] = e
+		}
+	}
+	for _, x := range t.last {
+		x.due = nil
+	}
+	t.plan = p
+	for k := range p.list {
+		e := &p.list[k]
+		e.since, e.ran = t.now, t.ran
+		o := old[e.id]
+		if o == nil || o.own != e.own || e.own && o.key != e.key {
+			continue
+		}
+		e.ran, e.silent, e.state, e.key = o.ran, o.silent, o.state, o.key
+		e.unsent, e.came = o.unsent, o.came
+		if e.state != nil {
+			e.state.due = e
+		}
+		e.counted = t.scheduled(e)
+	}
+	for k, x := range t.last {
+		if e := p.own[k]; x.due == nil && e != nil && e.state == nil {
+			x.due, e.state = e, x
+		}
+		if x.due == nil {
+			p.unplanned++
+		}
+	}
+}
+
+// match gives the place of a probe that came for the first time and that the agent does not send, nil without. Its number is its sender's to
+// choose, so that it is found by its length and the time of its start, among those of which nothing came, or nothing for long.
+func (t *Track) match(a *Arrival) (best *expected) {
+	off := int64(math.MaxInt64)
+	for k := range t.plan.list {
+		e := &t.plan.list[k]
+		if e.own || e.state != nil && t.scheduled(e) < 3 {
+			continue
+		}
+		d := (a.Sent - e.phase) % e.interval
+		if d < 0 {
+			d += e.interval
+		}
+		if d = min(d, e.interval-d); a.Hops != e.hops {
+			d += int64(maxInterval)
+		}
+		if d < off {
+			best, off = e, d
+		}
+	}
+	return best
+}
+
+// scheduled is how many rounds of a probe the schedule had since the last one came, without those that may be under way.
+func (t *Track) scheduled(e *expected) int64 {
+	from := e.ran
+	if e.state != nil {
+		from = max(from, e.state.ran)
+	}
+	return max(0, (t.ran-from-int64(Grace))/e.interval)
+}
+
+// missed is how many rounds of a probe are lost behind the last one that came. Of those that the agent sends it knows how many there were;
+// what the card did not take is no round, and lost nowhere.
+func (t *Track) missed(e *expected) int64 {
+	if !e.own {
+		return max(0, t.scheduled(e)-e.counted)
+	}
+	n := int64(e.late)
+	if x := e.state; x != nil && x.epoch == t.plan.epoch {
+		n -= int64(x.seq) + 1
+	}
+	return max(0, n)
+}
+
+// setUnsent counts the rounds of an own probe that the card did not take, or the sender left out, since the last one came.
+func (t *Track) setUnsent(e *expected) {
+	if !e.own {
+		return
+	}
+	if e.state != nil && e.state.ran != e.came {
+		e.came, e.unsent = e.state.ran, 0
+	}
+	failed := t.plan.work.failed[e.template].Load() + t.plan.work.skipped[e.template].Load()
+	e.unsent += int64(failed - e.failed)
+	e.failed = failed
+}
+
+// over counts what is missed of a beginning that is over, and gives it.
+func (t *Track) over(x *trackState) (missed int64) {
+	if e := x.due; e != nil && !e.own {
+		missed = t.missed(e)
+		e.gaps += missed
+		missed += e.counted
+	}
+	return missed
+}
+
+// Loss counts the rounds and probes that did not come to an agent.
+type Loss struct {
+	Lost    int64 // rounds that did not come; one that comes late is taken off again
+	Awaited int   // probes of the plan that come here
+	Silent  int   // of these, those of which the last two rounds did not come, or more
+	First   string
+	Rounds  int64 // of the silent ones, since their last one
+}
+
+// stall is how long the loop that receives may take for a round. What takes longer is no time that a probe was missed in.
+const stall = int64(time.Second) / 2
+
+// tick is called at a time, ns by a clock that is never set, before what came by then is followed.
+func (t *Track) tick(now int64) {
+	t.ran += min(now-t.now, stall)
+	t.now = now
+}
+
+// turn counts what is lost, once in a [Grace].
+func (t *Track) turn() (l Loss) {
+	total := t.gaps + t.kept
+	if p := t.plan; p != nil {
+		for k := range p.list {
+			e := &p.list[k]
+			if e.own {
+				e.late, e.sent = e.sent, p.work.next[e.template].Load()
+			}
+			e.missing = t.missed(e)
+			total += e.gaps + e.missing
+			t.setUnsent(e)
+			n := t.scheduled(e) - e.unsent
+			if e.silent = n >= 2; e.silent {
+				if l.Silent++; l.Silent == 1 {
+					l.First = e.id
+				}
+				l.Rounds += n
+			}
+		}
+		l.Awaited = len(p.list)
+		t.forget()
+	}
+	t.excuse(total)
+	l.Lost = max(0, total-t.excused)
+	return l
+}
+
+// excuse takes corrupt frames that do not say whose they are for rounds that are missing now. They are of no use later.
+func (t *Track) excuse(total int64) {
+	n := min(max(0, total-t.raw), t.young+t.old)
+	t.raw, t.excused, t.unreported = total, t.excused+n, t.unreported+n
+	t.old -= n
+	if t.old < 0 {
+		t.young, t.old = t.young+t.old, 0
+	}
+	life := 2 * int64(Grace)
+	if t.plan != nil {
+		life += 2 * t.plan.longest
+	}
+	if t.now-t.turned > life {
+		t.turned, t.old, t.young = t.now, t.young, 0
+	}
+}
+
+// mostReports bounds the reports about rounds of a probe that did not come, in a turn.
+const mostReports = 64
+
+// report gives the rounds that are lost and of which collectors do not know, by the packet that did not come.
+func (t *Track) report(mark uint8, each func(k trackKey, packet []byte)) {
+	if t.plan == nil {
+		return
+	}
+	for k := range t.plan.list {
+		e := &t.plan.list[k]
+		n := e.gaps + e.missing - e.reported
+		if n <= 0 {
+			continue
+		}
+		e.reported += n
+		excused := min(n, t.unreported)
+		t.unreported -= excused
+		if n -= excused; n == 0 {
+			continue
+		}
+		packet, err := t.plan.packet(e, mark)
+		for range min(n, mostReports) {
+			if err == nil { // the plan was checked
+				each(e.key, packet)
+			}
+		}
+	}
+}
+
+// reportUnsent gives the rounds that the card did not take and of which collectors do not know, by the packet that was not sent.
+func (t *Track) reportUnsent(ends *Ends, each func(k trackKey, packet []byte)) {
+	if t.plan == nil {
+		return
+	}
+	for k := range t.plan.unsent {
+		x, failed := &t.plan.work.Templates[k], t.plan.work.failed[k].Load()
+		n := failed - t.plan.unsent[k]
+		if n == 0 {
+			continue
+		}
+		t.plan.unsent[k] = failed
+		key := trackKey{ends.From.As4(), x.Number}
+		packet, err := t.plan.packet(&expected{probe: x.Probe, key: key}, ends.Mark)
+		for range min(n, mostReports) {
+			if err == nil { // the plan was checked
+				each(key, packet)
+			}
+		}
+	}
+}
+
+// packet is one of a probe that did not come, as it was sent. Of a sender of which nothing ever came the address is not known, and 0.0.0.0.
+func (p *expectations) packet(e *expected, mark uint8) ([]byte, error) {
+	ends := Ends{From: netip.AddrFrom4(e.key.source), To: netip.AddrFrom4(p.to), Mark: mark}
+	q := &p.plan.Probes[e.probe]
+	if q.To.IsValid() {
+		ends.To = q.To.Unmap()
+	}
+	x, err := NewTemplate(p.plan, q, e.key.number, &ends)
+	if err != nil {
+		return nil, err
+	}
+	return x.frame[len(x.frame)-packetLen:], nil
+}
+
+// forget drops probes that no plan has and of which nothing came for a while.
+func (t *Track) forget() {
+	for k, x := range t.last {
+		if x.due == nil && t.now-x.heard > idleUnplanned {
+			delete(t.last, k)
+			t.plan.unplanned--
+		}
+	}
+}
+
+// text says which probes do not come, or "".
+func (l *Loss) text() string {
+	if l.Silent == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d probes do not come, such as %s: %d rounds", l.Silent, l.Awaited, l.First, l.Rounds)
+}

@@ -1,0 +1,77 @@
+package agent
+
+import (
+	"net"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/telemetry"
+)
+
+// Groups puts reports 2.0 about probes into datagrams for one collector. The sequence number counts datagrams to it.
+type Groups struct {
+	node uint32
+	hwID uint8
+	most int // bytes of a datagram
+	seq  uint32
+	buf  []byte
+	send func([]byte) // gets the datagram, for as long as the call takes
+	conn net.Conn     // that send writes to; nil where it writes elsewhere
+}
+
+// NewGroups reports as the agent with a node id, in datagrams of at most so many bytes, each of which send gets for as long as the
+// call takes.
+func NewGroups(node uint32, most int, send func([]byte)) *Groups {
+	return &Groups{node: node, most: most, send: send}
+}
+
+// Add appends a report about a, and sends what does not fit with it before.
+func (g *Groups) Add(a *Arrival) {
+	g.add(&telemetry.Header{Flags: decode.Tracked, Inner: telemetry.InnerIPv4}, a.Packet)
+}
+
+// add appends a report about a packet.
+func (g *Groups) add(h *telemetry.Header, packet []byte) {
+	words := h.Words(len(packet))
+	if len(g.buf) > 0 && len(g.buf)+4+4*words > g.most {
+		g.Flush()
+	}
+	if len(g.buf) == 0 {
+		g.buf = telemetry.AppendGroup(g.buf, g.hwID, g.seq, g.node)
+		g.seq = (g.seq + 1) & (1<<22 - 1)
+	}
+	g.buf = telemetry.Append20(g.buf, h, (len(packet)+3)&^3)
+	g.buf = append(g.buf, packet...)
+	for n := len(packet); n%4 != 0; n++ {
+		g.buf = append(g.buf, 0)
+	}
+	if words >= telemetry.ToEnd { // such a report is the last of its datagram
+		g.Flush()
+	}
+}
+
+// DropMissing is the drop reason in a report about a round that did not come. No list of reasons has it.
+const DropMissing = 250
+
+// DropUnsent is the drop reason in a report about a round that the agent's own card did not take. No list of reasons has it.
+const DropUnsent = 249
+
+// Unsent appends a report that a probe was not sent, whose packet would have begun so.
+func (g *Groups) Unsent(packet []byte) {
+	h := telemetry.Header{Flags: decode.Dropped, Inner: telemetry.InnerIPv4, Metadata: telemetry.MDDrop, DropReason: DropUnsent}
+	g.add(&h, packet)
+}
+
+// Missing appends a report that a probe did not come, whose packet would have begun so.
+func (g *Groups) Missing(packet []byte) {
+	h := telemetry.Header{Flags: decode.Dropped, Inner: telemetry.InnerIPv4, Metadata: telemetry.MDDrop, DropReason: DropMissing}
+	g.add(&h, packet)
+}
+
+// Flush sends what is there.
+func (g *Groups) Flush() {
+	if len(g.buf) == 0 {
+		return
+	}
+	g.send(g.buf)
+	g.buf = g.buf[:0]
+}

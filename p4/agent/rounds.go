@@ -1,0 +1,219 @@
+package agent
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"net/netip"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hopscope/hopscope/p4/agent/agentpb"
+)
+
+// Rounds are counts of rounds up to a moment: of the probes that an agent sends, and of those that come to it. All numbers of rounds wrap
+// around at 32 bits.
+type Rounds struct {
+	Epoch      uint32     // of the plan whose probes are in Sent; 0 without one
+	Address    netip.Addr // that they come from
+	Sent       []SentRounds
+	Came       []CameRounds
+	Spoiled    uint64 // frames that may have been probes and were not read: dropped by the kernel, or malformed
+	Unfollowed uint64 // probes that came and for whose rounds there was no room
+	LeftOut    uint32 // of Sent and Came, where a message had no room for them
+}
+
+// SentRounds are those of a probe that the agent sends.
+type SentRounds struct {
+	ID       string
+	Number   uint32 // by which packets know the probe among those of the agent
+	Route    []int  // as in the plan
+	Interval time.Duration
+	Next     uint32 // round that is sent next; the card took all below
+	Failed   uint32 // rounds of the schedule that the card did not take, beside them
+}
+
+// CameRounds are those of a probe that came, of the last epoch in which any did.
+type CameRounds struct {
+	Source   [4]byte // address of its sender
+	Number   uint32
+	Epoch    uint32
+	First    uint32 // round that came first
+	Next     uint32 // the one behind the latest that came
+	Received uint32 // rounds from First on that came, each counted once
+	Window   uint64 // the last 64 rounds below Next, the latest one in the lowest bit: those that came
+	Begun    uint32 // times that counting began: with First, with an epoch, and when the sender began anew
+	Transit  uint64 // times in switches since then, ns, added up and wrapped around
+	Transits uint32 // of Received, the rounds that these are of
+	Corrupt  uint32 // of Received, the rounds whose frames were changed on their way, and not read
+}
+
+// Came are the rounds that a track follows.
+func (t *Track) Came() []CameRounds {
+	list := make([]CameRounds, 0, len(t.last))
+	for k, x := range t.last {
+		list = append(list, CameRounds{Source: k.source, Number: k.number, Epoch: x.epoch, First: x.first, Next: x.seq + 1, Received: x.received, Window: x.window, Begun: x.begun,
+			Transit: x.transit, Transits: x.transits, Corrupt: x.corrupt})
+	}
+	return list
+}
+
+// Bounds of what an agent may report of rounds.
+const (
+	mostRounds     = 1 << 15 // entries of Sent, and of Came
+	mostRoundBytes = 900_000 // of a message, which a controller takes up to a megabyte of
+)
+
+// Proto is the message of an agent of a name, as the answer to a question of a number. What has no room in it is left out, and counted.
+func (r *Rounds) Proto(name string, about uint64) *agentpb.Rounds {
+	m := &agentpb.Rounds{Agent: name, About: about, Epoch: r.Epoch, Spoiled: r.Spoiled, Unfollowed: r.Unfollowed, LeftOut: r.LeftOut}
+	if r.Address.IsValid() {
+		m.Address = r.Address.AsSlice()
+	}
+	room := mostRoundBytes
+	fits := func(x proto.Message) bool {
+		const head = 5 // of an entry
+		if n := proto.Size(x) + head; n <= room {
+			room -= n
+			return true
+		}
+		m.LeftOut++
+		return false
+	}
+	for k := range r.Sent {
+		x := &r.Sent[k]
+		y := &agentpb.Sent{Id: x.ID, Number: x.Number, IntervalNs: uint64(x.Interval), Next: x.Next, Failed: x.Failed}
+		for _, port := range x.Route {
+			y.Route = append(y.Route, byte(port))
+		}
+		if fits(y) {
+			m.Sent = append(m.Sent, y)
+		}
+	}
+	for k := range r.Came {
+		x := &r.Came[k]
+		y := &agentpb.Came{Source: x.Source[:], Number: x.Number, Epoch: x.Epoch, First: x.First, Next: x.Next, Received: x.Received, Window: x.Window, Begun: x.Begun,
+			TransitNs: x.Transit, Transits: x.Transits, Corrupt: x.Corrupt}
+		if fits(y) {
+			m.Came = append(m.Came, y)
+		}
+	}
+	return m
+}
+
+// RoundsOf reads the rounds that an agent reported. What cannot be is an error, and nothing of it is to be used then.
+func RoundsOf(m *agentpb.Rounds) (*Rounds, error) {
+	r := &Rounds{Epoch: m.GetEpoch(), Spoiled: m.GetSpoiled(), Unfollowed: m.GetUnfollowed(), LeftOut: m.GetLeftOut()}
+	if len(m.GetSent()) > mostRounds || len(m.GetCame()) > mostRounds {
+		return nil, fmt.Errorf("rounds of %d and %d probes; the most are %d", len(m.GetSent()), len(m.GetCame()), mostRounds)
+	}
+	if b := m.GetAddress(); len(b) > 0 {
+		a, ok := netip.AddrFromSlice(b)
+		if !ok || !a.Is4() {
+			return nil, fmt.Errorf("an address of %d bytes is none of IPv4", len(b))
+		}
+		r.Address = a
+	}
+	if len(m.GetSent()) > 0 && (r.Epoch == 0 || !r.Address.IsValid()) {
+		return nil, fmt.Errorf("probes are sent without an epoch or an address")
+	}
+	ids := make(map[string]bool, len(m.GetSent()))
+	numbers := make(map[uint32]bool, len(m.GetSent()))
+	for _, x := range m.GetSent() {
+		id := x.GetId()
+		switch {
+		case id == "" || len(id) > maxName:
+			return nil, fmt.Errorf("a probe's id %.40q has not 1 to %d bytes", id, maxName)
+		case ids[id] || numbers[x.GetNumber()]:
+			return nil, fmt.Errorf("probe %.40q, or its number %d, is there twice", id, x.GetNumber())
+		case x.GetIntervalNs() < uint64(minInterval) || x.GetIntervalNs() > uint64(maxInterval):
+			return nil, fmt.Errorf("probe %.40q has an interval of %d ns", id, x.GetIntervalNs())
+		case len(x.GetRoute()) == 0 || len(x.GetRoute()) > math.MaxUint8/2:
+			return nil, fmt.Errorf("probe %.40q has a route of %d ports", id, len(x.GetRoute()))
+		}
+		ids[id], numbers[x.GetNumber()] = true, true
+		y := SentRounds{ID: id, Number: x.GetNumber(), Interval: time.Duration(x.GetIntervalNs()), Next: x.GetNext(), Failed: x.GetFailed()}
+		for _, port := range x.GetRoute() {
+			y.Route = append(y.Route, int(port))
+		}
+		r.Sent = append(r.Sent, y)
+	}
+	seen := make(map[trackKey]bool, len(m.GetCame()))
+	for _, x := range m.GetCame() {
+		if len(x.GetSource()) != 4 {
+			return nil, fmt.Errorf("a source of %d bytes is no IPv4 address", len(x.GetSource()))
+		}
+		y := CameRounds{Source: [4]byte(x.GetSource()), Number: x.GetNumber(), Epoch: x.GetEpoch(), First: x.GetFirst(), Next: x.GetNext(), Received: x.GetReceived(),
+			Window: x.GetWindow(), Begun: x.GetBegun(), Transit: x.GetTransitNs(), Transits: x.GetTransits(), Corrupt: x.GetCorrupt()}
+		k := trackKey{y.Source, y.Number}
+		switch {
+		case seen[k]:
+			return nil, fmt.Errorf("number %d of %v is there twice", y.Number, netip.AddrFrom4(y.Source))
+		case y.Window&1 == 0 || uint32(bits.OnesCount64(y.Window)) > y.Received:
+			return nil, fmt.Errorf("number %d of %v: %#x are not the last of %d rounds", y.Number, netip.AddrFrom4(y.Source), y.Window, y.Received)
+		case y.Corrupt > y.Received:
+			return nil, fmt.Errorf("number %d of %v: %d rounds are corrupt of %d that came", y.Number, netip.AddrFrom4(y.Source), y.Corrupt, y.Received)
+		case y.Received == 0 || y.Received > y.Next-y.First && y.Next != y.First: // which have wrapped around to each other
+			return nil, fmt.Errorf("number %d of %v: %d rounds came from %d on, below %d", y.Number, netip.AddrFrom4(y.Source), y.Received, y.First, y.Next)
+		}
+		seen[k] = true
+		r.Came = append(r.Came, y)
+	}
+	return r, nil
+}
+
+// sentRounds returns those of the probes of a work, as far as its sender has reported them.
+func (w *Work) sentRounds() []SentRounds {
+	list := make([]SentRounds, len(w.Templates))
+	for k := range w.Templates {
+		x := &w.plan.Probes[w.Templates[k].Probe]
+		list[k] = SentRounds{ID: x.ID, Number: w.Templates[k].Number, Route: x.Route, Interval: x.Interval, Next: w.next[k].Load(), Failed: w.failed[k].Load()}
+	}
+	return list
+}
+
+// Rounds counts up to a moment between the call and its return: all that came before the call has been counted. It waits until the
+// loop that receives has read what there was, as long as done is open; ok is false if it did not come to that. Run must be under way.
+func (a *Agent) Rounds(done <-chan struct{}) (r Rounds, ok bool) {
+	ask := make(chan cameRounds, 1)
+	select {
+	case a.asked <- ask:
+	case <-done:
+		return r, false
+	}
+	select {
+	case c := <-ask:
+		r.Came, r.Spoiled, r.Unfollowed = c.came, c.spoiled, c.unfollowed
+	case <-done:
+		return r, false
+	}
+	r.Address = a.ends.From
+	if w := a.work.Load(); w != nil {
+		r.Epoch, r.Sent = w.plan.Epoch, w.sentRounds()
+	}
+	return r, true
+}
+
+// cameRounds is the report of the loop that receives.
+type cameRounds struct {
+	came                []CameRounds
+	spoiled, unfollowed uint64
+}
+
+// tell answers requests for rounds. Nothing that came before is unread then.
+func (r *receiver) tell() {
+	select {
+	case ask := <-r.agent.asked:
+		c := &r.agent.count
+		x := cameRounds{came: r.track.Came(), spoiled: c.kernelDropped.Load() + c.stray.Load()}
+		if r.track.plan == nil { // what a plan names has room
+			x.unfollowed = c.unfollowed.Load()
+		}
+		for _, why := range [...]Reason{unfinished, badINT, badPayload} { // what is foreign is no probe
+			x.spoiled += c.malformed[why].Load()
+		}
+		ask <- x
+	default:
+	}
+}

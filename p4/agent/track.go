@@ -1,0 +1,349 @@
+package agent
+
+import (
+	"math/bits"
+	"time"
+)
+
+// Track follows the rounds of probes that come back, to count those that are lost, late or come twice. It has room for a
+// number of probes; what comes of others is reported, and not followed.
+//
+// With a plan ([Track.expect]) each probe that is to come here has a place of its own, and what the schedule has and does not come is lost, whether
+// anything of the probe ever came or not. What no plan names has a small table, in which the idle make room.
+type Track struct {
+	most int
+	last map[trackKey]*trackState
+
+	now  int64 // of the last call, ns by a clock that is never set
+	ran  int64 // time in which this process ran, ns: while it stands still nothing is missed
+	plan *expectations
+	gaps int64 // rounds lost between those that came, of probes that no plan has
+	kept int64 // rounds lost of beginnings that are over
+
+	excused    int64 // rounds in whose place a corrupt frame came that does not say whose it is
+	unreported int64 // of these, those that no report was left out for
+	young, old int64 // such frames, since the last generation began and in the one before
+	turned     int64 // when that was
+	raw        int64 // rounds lost at the last tick, with those that are excused
+}
+
+type trackKey struct {
+	source [4]byte
+	number uint32
+}
+
+// NewTrack makes one that follows so many probes at most.
+func NewTrack(most int) *Track { return &Track{most: most, last: map[trackKey]*trackState{}} }
+
+// Add follows a probe that came; ok is false where there is no room to.
+func (t *Track) Add(a *Arrival) (ok bool) { return !t.see(a).unknown }
+
+// trackState is what came of one probe. Window is a bit for each of the last 64 rounds up to Seq: the lowest is that of Seq.
+type trackState struct {
+	epoch, seq uint32
+	window     uint64
+	sent       int64 // time of Seq
+
+	first, received uint32 // the round that it began with, and how many came from it on
+	begun           uint32 // times that it did
+	transit         uint64 // of those of received that have one
+	transits        uint32 // how many they are
+	corrupt         uint32 // of received, those whose frame was changed on its way
+	marred          uint64 // the bits of these in window
+
+	heard, ran int64     // when the latest came, by both clocks of the track
+	due        *expected // nil for a probe that no plan has
+	odd        *odd      // the last arrival, where it does not follow from those before
+}
+
+// odd is an arrival that does not follow from those before. Two of them that follow each other are another beginning: one frame alone
+// changes nothing.
+type odd struct {
+	epoch, seq uint32
+	sent       int64
+	heard      int64
+}
+
+// begin is the first arrival of a probe, or one with which it begins anew.
+func (x *trackState) begin(a *Arrival) {
+	*x = trackState{epoch: a.Epoch, seq: a.Seq, window: 1, sent: a.Sent, first: a.Seq, begun: x.begun + 1, heard: x.heard, ran: x.ran, due: x.due}
+	x.arrived(a)
+}
+
+// arrived counts a round that came for the first time.
+func (x *trackState) arrived(a *Arrival) {
+	x.received++
+	if a.Transit > 0 {
+		x.transit += a.Transit
+		x.transits++
+	}
+}
+
+// seen is what an arrival says about the rounds of its probe.
+type seen struct {
+	lost      int64 // rounds that were passed over; -1 for one that was counted as lost and is late
+	twice     bool
+	unknown   bool // there is no room to follow it
+	unplanned bool // the plan does not have it
+	odd       bool // by the plan it cannot follow those before, and changes nothing
+}
+
+// see follows a probe that came.
+func (t *Track) see(a *Arrival) (s seen) {
+	k := trackKey{a.Source, a.Number}
+	x, ok := t.last[k]
+	if !ok {
+		return t.welcome(k, a)
+	}
+	switch t.fits(x, a) {
+	case before:
+		return s
+	case stranger:
+		if !x.again(t, a) {
+			return seen{odd: true}
+		}
+		t.over(x)
+		t.recall(x)
+		x.begin(&Arrival{Epoch: x.odd.epoch, Seq: x.odd.seq, Sent: x.odd.sent})
+		s.lost = t.follow(x, a).lost
+	case another:
+		passed := t.over(x)
+		if e := x.due; e != nil && e.own {
+			e.gaps += int64(a.Seq)
+		} else if e != nil {
+			e.gaps += max(0, min(int64(a.Seq), (t.now-x.heard)/e.interval)-passed)
+		}
+		x.begin(a)
+	default:
+		s = t.follow(x, a)
+	}
+	s.unplanned = t.plan != nil && x.due == nil
+	if !s.twice && s.lost >= 0 {
+		t.hear(x)
+	}
+	return s
+}
+
+// hear notes when the latest round of a probe came.
+func (t *Track) hear(x *trackState) {
+	x.heard, x.ran, x.odd = t.now, t.ran, nil
+	if x.due != nil {
+		x.due.counted = 0
+	}
+}
+
+// fit is how an arrival follows from those before.
+type fit uint8
+
+const (
+	follows  fit = iota
+	another      // beginning: a new plan, or a sender that was started again
+	before       // of an earlier beginning
+	stranger     // none of these can be
+)
+
+// fits says how an arrival of a probe follows from those before. What grows has the bounds of the plan in force. Without one nothing is known
+// of times and epochs.
+func (t *Track) fits(x *trackState, a *Arrival) fit {
+	const most = 1 << 16 // a gap above is another beginning, such as that of a sender that was started again
+	d, newer, p := int64(int32(a.Seq-x.seq)), later(a.Epoch, x.epoch), t.plan
+	switch {
+	case p != nil && x.due != nil && x.due.own:
+		return p.fits(x, a)
+	case newer && (p == nil || !later(a.Epoch, p.latest) && a.Sent <= t.clock(x)):
+		return another
+	case newer:
+		return stranger
+	case a.Epoch != x.epoch && (p == nil || a.Sent <= x.sent && !t.dry(x)):
+		return before
+	case a.Epoch != x.epoch:
+		return stranger
+	case d <= 0 && d > -64 && x.marred&(1<<-d) != 0: // that frame said no time
+		return follows
+	case p == nil && (d > most || d < -most || d <= 0 && a.Sent > x.sent): // sent later, and yet an earlier round
+		return another
+	case p != nil && (d > x.most(t.now-x.heard) || d <= 0 && (a.Sent > x.sent || t.dry(x))):
+		return stranger
+	}
+	return follows
+}
+
+// fits is that of a probe which the agent sends, so that it knows what there can be.
+func (p *expectations) fits(x *trackState, a *Arrival) fit {
+	switch {
+	case later(p.epoch, a.Epoch):
+		return before
+	case !p.sentSoFar(x.due, a):
+		return stranger
+	case x.epoch != a.Epoch:
+		return another
+	}
+	return follows
+}
+
+// clock is the latest time of sending of a probe that can be now, by that of the last one. A clock that was set needs a second frame.
+func (t *Track) clock(x *trackState) int64 { return x.sent + t.now - x.heard + int64(Grace) }
+
+// dry reports whether nothing that follows has come of a probe for two rounds.
+func (t *Track) dry(x *trackState) bool { return x.due != nil && t.scheduled(x.due) >= 2 }
+
+// recall takes back what was counted as lost because of a frame that said a later round than there was, once the rounds behind it come.
+func (t *Track) recall(x *trackState) {
+	if d := int64(x.seq - x.odd.seq); x.epoch == x.odd.epoch && d >= 0 && d < 64 {
+		t.gap(x, int64(bits.OnesCount64(x.window&(2<<d-1)))-d-1)
+	}
+}
+
+// again reports whether an arrival follows the last one that did not follow from those before, and keeps it for the next one if not.
+// Of a probe that the agent sends none is believed.
+func (x *trackState) again(t *Track, a *Arrival) bool {
+	if o := x.odd; o != nil && o.epoch == a.Epoch && later(a.Seq, o.seq) && int64(a.Seq-o.seq) <= x.most(t.now-o.heard) {
+		return x.due == nil || !x.due.own
+	}
+	x.odd = &odd{a.Epoch, a.Seq, a.Sent, t.now}
+	return false
+}
+
+// most is how many rounds of a probe there can be in a time: those of the schedule and some more, for a sender whose clock was set. Of what no
+// plan has no schedule is known.
+func (x *trackState) most(d int64) int64 {
+	const slack, unplanned = 16, 64
+	if x.due == nil {
+		return unplanned
+	}
+	return slack + (d+d/8)/x.due.interval
+}
+
+// follow counts a round of the beginning of x.
+func (t *Track) follow(x *trackState, a *Arrival) (s seen) {
+	switch d := int64(int32(a.Seq - x.seq)); {
+	case d > 0:
+		s.lost = d - 1
+		t.gap(x, d-1)
+		sent := a.Sent
+		if t.plan != nil {
+			sent = min(sent, t.clock(x))
+		}
+		x.seq, x.sent = a.Seq, sent
+		x.arrived(a)
+		x.shift(d)
+	case d <= -64: // too old to be known
+	case x.marred&(1<<-d) != 0: // the corrupt frame was of another round, then
+		x.marred &^= 1 << -d
+		x.corrupt--
+		t.young++
+	case x.window&(1<<-d) != 0:
+		s.twice = true
+	case later(a.Seq, x.first): // one from before the first was never taken for lost
+		x.window |= 1 << -d
+		x.arrived(a)
+		s.lost = -1
+		t.gap(x, -1)
+	}
+	return s
+}
+
+// shift makes room for d rounds, of which the last one came.
+func (x *trackState) shift(d int64) {
+	if d >= 64 {
+		x.window, x.marred = 1, 0
+		return
+	}
+	x.window, x.marred = x.window<<d|1, x.marred<<d
+}
+
+// gap counts rounds that were passed over, as far as they are not counted.
+func (t *Track) gap(x *trackState, n int64) {
+	e := x.due
+	if e == nil {
+		t.gaps += n
+		return
+	}
+	if n > 0 {
+		n -= min(n, e.counted)
+	}
+	e.gaps += n
+}
+
+// spoiled takes a corrupt frame for the round that it says, if that one is missing, and else for one that it does not say. The round did not
+// get lost. It says whether the first is so.
+func (t *Track) spoiled(a *Arrival) bool {
+	x := t.last[trackKey{a.Source, a.Number}]
+	if x != nil && x.epoch == a.Epoch && x.due != nil {
+		switch d := int64(int32(a.Seq - x.seq)); {
+		case d == 1:
+			x.seq = a.Seq
+			x.shift(1)
+			x.damaged(0)
+			t.hear(x)
+			return true
+		case d < 0 && d > -64 && x.window&(1<<-d) == 0 && later(a.Seq, x.first):
+			x.damaged(-d)
+			t.gap(x, -1)
+			return true
+		}
+	}
+	t.young++
+	return false
+}
+
+// damaged counts the round that is n rounds before the latest one as one that came corrupt.
+func (x *trackState) damaged(n int64) {
+	x.window, x.marred = x.window|1<<n, x.marred|1<<n
+	x.received, x.corrupt = x.received+1, x.corrupt+1
+}
+
+// later reports whether round or epoch a is behind b.
+func later(a, b uint32) bool { return int32(a-b) > 0 }
+
+// Bounds of what no plan names.
+const (
+	mostUnplanned = 256
+	idleUnplanned = int64(time.Minute)
+)
+
+// welcome gives a probe a place that has none.
+func (t *Track) welcome(k trackKey, a *Arrival) (s seen) {
+	if t.plan == nil {
+		if s.unknown = len(t.last) >= t.most; !s.unknown {
+			t.place(k, a, nil)
+		}
+		return s
+	}
+	e := t.plan.own[k]
+	switch {
+	case e != nil && later(t.plan.epoch, a.Epoch): // of an earlier plan
+		return s
+	case e != nil && !t.plan.sentSoFar(e, a):
+		return seen{odd: true}
+	case e == nil:
+		e = t.match(a)
+	}
+	if e == nil {
+		s.unplanned = true
+		if s.unknown = t.plan.unplanned >= min(mostUnplanned, t.most); !s.unknown {
+			t.plan.unplanned++
+			t.place(k, a, nil)
+		}
+		return s
+	}
+	if e.state != nil { // of which nothing came for long
+		t.over(e.state)
+		delete(t.last, e.key)
+	} else if e.own {
+		e.gaps += int64(a.Seq)
+	} else {
+		e.gaps += max(0, min(int64(a.Seq), (t.now-e.since)/e.interval)-e.counted)
+	}
+	e.key, e.state = k, t.place(k, a, e)
+	e.counted = 0
+	return s
+}
+
+// place follows a probe from its first arrival on.
+func (t *Track) place(k trackKey, a *Arrival, e *expected) *trackState {
+	x := &trackState{due: e, heard: t.now, ran: t.ran}
+	x.begin(a)
+	t.last[k] = x
+	return x
+}

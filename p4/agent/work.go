@@ -1,0 +1,92 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sync/atomic"
+)
+
+// errEpoch is a plan that comes too late.
+var errEpoch = errors.New("there is a later plan")
+
+// Follows reports whether p may take the place of the plan in force, nil for none. Same is true of the plan in force once more,
+// which is no error and changes nothing.
+func (p *Plan) Follows(inForce *Plan) (same bool, err error) {
+	switch {
+	case inForce == nil || p.Epoch > inForce.Epoch:
+		return false, nil
+	case p.Epoch < inForce.Epoch:
+		return false, fmt.Errorf("%w: epoch %d is in force", errEpoch, inForce.Epoch)
+	case !reflect.DeepEqual(p, inForce):
+		return false, fmt.Errorf("epoch %d is in force with another plan; a changed plan has a higher epoch", p.Epoch)
+	}
+	return true, nil
+}
+
+// Work is the schedule of an agent by a plan: a slot and a template for each of its probes.
+type Work struct {
+	Slots     []Slot
+	Templates []Template
+
+	plan *Plan
+	// By template, for other goroutines than the sender: the round that is sent next, how many the card did not take, and how many starts were
+	// left out because the sender was late.
+	next, failed, skipped []atomic.Uint32
+}
+
+// Rounds returns those of the probes of a work whose templates are not in use at the moment.
+func (w *Work) Rounds() []SentRounds {
+	for k := range w.Templates {
+		w.next[k].Store(w.Templates[k].seq)
+	}
+	return w.sentRounds()
+}
+
+// NewWork builds the frames of the probes that the agent of a name sends. Numbers are those that its probes had in the plan
+// before, by id: a probe that stays keeps its number, and so its flow, and no other gets a number of that plan, so that what comes
+// late of one that is gone is not taken for another. It gives the numbers of this plan.
+func NewWork(p *Plan, name string, e *Ends, numbers map[string]uint32) (*Work, map[string]uint32, error) {
+	sends := 0
+	for k := range p.Probes {
+		if p.Probes[k].Agent == name {
+			sends++
+		}
+	}
+	w := &Work{Slots: make([]Slot, 0, sends), Templates: make([]Template, 0, sends), plan: p, next: make([]atomic.Uint32, sends), failed: make([]atomic.Uint32, sends), skipped: make([]atomic.Uint32, sends)}
+	taken := make(map[uint32]bool, max(sends, len(numbers)))
+	keep := make(map[string]uint32, sends)
+	for _, n := range numbers {
+		taken[n] = true
+	}
+	for k := range p.Probes {
+		if n, ok := numbers[p.Probes[k].ID]; ok && p.Probes[k].Agent == name {
+			keep[p.Probes[k].ID] = n
+		}
+	}
+	next := uint32(0)
+	for k := range p.Probes {
+		x := &p.Probes[k]
+		if x.Agent != name {
+			continue
+		}
+		n, ok := keep[x.ID]
+		if !ok {
+			for taken[next] {
+				next++
+			}
+			n, taken[next], keep[x.ID] = next, true, next
+		}
+		ends := *e
+		if x.To.IsValid() {
+			ends.To = x.To.Unmap()
+		}
+		t, err := NewTemplate(p, x, n, &ends)
+		if err != nil {
+			return nil, nil, fmt.Errorf("probe %q: %w", x.ID, err)
+		}
+		t.Probe, t.Number = k, n
+		w.Slots, w.Templates = append(w.Slots, Slot{x.Interval, x.Phase}), append(w.Templates, t)
+	}
+	return w, keep, nil
+}
