@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hopscope/hopscope/collector/service"
+	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/sink/web"
@@ -181,7 +181,7 @@ func runAgent(c *cobra.Command, cfg *agentConfig, plan *agent.Plan) error {
 	defer page.Close()
 	log.Info("agent runs", "name", cfg.Name, "interface", cfg.Interface, "status", page.URL())
 	go a.RereadFiles(ctx, signalsOf(c.Context()).hangup, &cfg.Config, log)
-	defer service.Supervise(ctx, log, time.Second, a.Beats, func() string { return agent.StatusLine(a) }).Close()
+	defer cli.Supervise(ctx, log, time.Second, a.Beats, func() string { return agent.StatusLine(a) }).Close()
 	err = a.Run(ctx)
 	s := a.Stats()
 	log.Info("agent ends", "sent", s.Sent, "received", s.Received, "lost", s.Lost)

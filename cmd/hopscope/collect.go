@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/collector"
-	"github.com/hopscope/hopscope/collector/service"
 	"github.com/hopscope/hopscope/collector/settings"
 )
 
@@ -88,7 +88,7 @@ can change while running: dialects of exporters and thresholds of findings.`,
 }
 
 // reloadOnHangup reads the settings again at every SIGHUP.
-func reloadOnHangup(ctx context.Context, hangup <-chan struct{}, col *running, old *config, log *slog.Logger, manager *service.Manager) {
+func reloadOnHangup(ctx context.Context, hangup <-chan struct{}, col *running, old *config, log *slog.Logger, manager *cli.Manager) {
 	for {
 		select {
 		case <-ctx.Done():

@@ -10,10 +10,10 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/fleet/console"
 	"github.com/hopscope/hopscope/collector/inventory"
-	"github.com/hopscope/hopscope/collector/service"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/inference/fleet"
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
@@ -170,7 +170,7 @@ func (c *consolePage) run(ctx context.Context) error {
 		defer close(followed)
 		c.Console.Run(ctx, c.page)
 	}()
-	defer service.Supervise(ctx, c.log, 3*c.client.Config().Timeout+console.MostWait, c.Beats, c.Line).Close()
+	defer cli.Supervise(ctx, c.log, 3*c.client.Config().Timeout+console.MostWait, c.Beats, c.Line).Close()
 	err := c.page.Serve(ctx)
 	cancel()
 	<-followed

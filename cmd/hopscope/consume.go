@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/collector"
 	consumers "github.com/hopscope/hopscope/collector/fleet"
-	"github.com/hopscope/hopscope/collector/service"
 	"github.com/hopscope/hopscope/sink/web"
 )
 
@@ -149,8 +149,8 @@ func closeStores(stores []collector.Store) (err error) {
 }
 
 // supervised reports the consumer's status to the service manager.
-func (c *consumer) supervised(ctx context.Context) *service.Manager {
-	return service.Supervise(ctx, c.log, 10*time.Second, c.member.Beats, func() string {
+func (c *consumer) supervised(ctx context.Context) *cli.Manager {
+	return cli.Supervise(ctx, c.log, 10*time.Second, c.member.Beats, func() string {
 		label, reports, missing := c.Last()
 		text := "no window yet"
 		if label != 0 {

@@ -20,7 +20,6 @@ import (
 	"github.com/hopscope/hopscope/collector/inventory"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
-	"github.com/hopscope/hopscope/decode/dump"
 	"github.com/hopscope/hopscope/decode/guess"
 	"github.com/hopscope/hopscope/decode/reportjson"
 	"github.com/hopscope/hopscope/inference/names"
@@ -115,7 +114,7 @@ error says so before its last line. What is printed is what the profile says.`,
 
 		// A reader that goes away ends the output, not the program.
 		signal.Ignore(syscall.SIGPIPE)
-		p := dump.Printer{Append: appendJSON, W: c.OutOrStdout(), Watch: guess.NewWatch(candidates, false), Decoder: decoder, Place: place, Known: pcapfile.Known}
+		p := guess.Printer{Append: appendJSON, W: c.OutOrStdout(), Watch: guess.NewWatch(candidates, false), Decoder: decoder, Place: place, Known: pcapfile.Known}
 		if o.nodes != "" || o.topology != "" {
 			pc, err := pintFlags(collector.DefaultPINT(), o.nodes, o.topology)
 			if err != nil {
@@ -167,7 +166,7 @@ error says so before its last line. What is printed is what the profile says.`,
 
 // printFrames prints the reports of all frames of r. What belongs to one read of the input leaves in one write, so that a live
 // input shows at once and a file costs few calls.
-func printFrames(ctx context.Context, r *pcapfile.Reader, p *dump.Printer) error {
+func printFrames(ctx context.Context, r *pcapfile.Reader, p *guess.Printer) error {
 	const limit = 256
 	var in ingest.Batch
 	for {

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 
 	"github.com/hopscope/hopscope/cmd/internal/cli"
-	"github.com/hopscope/hopscope/collector/service"
 	"github.com/hopscope/hopscope/inference/names"
 )
 
@@ -20,7 +19,7 @@ func (c *logConfig) SetDefaults() { *c = logConfig{Level: "info", Format: "auto"
 
 // newLogger is the logger of a command that runs until it is asked to stop: lines that come too often are left out and counted.
 func newLogger(c logConfig, w io.Writer) *slog.Logger {
-	return slog.New(service.LimitLines(newHandler(c, w)))
+	return slog.New(cli.LimitLines(newHandler(c, w)))
 }
 
 // newHandler writes text to a terminal and JSON to anything else, unless the settings choose.
@@ -41,4 +40,4 @@ func newHandler(c logConfig, w io.Writer) slog.Handler {
 }
 
 // flushLog logs what has been left out, at the end of a command.
-func flushLog(log *slog.Logger) { service.FlushLines(log) }
+func flushLog(log *slog.Logger) { cli.FlushLines(log) }

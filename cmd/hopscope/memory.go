@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/collector"
-	"github.com/hopscope/hopscope/collector/service"
 )
 
 // limitMemory sets the limit of the garbage collector to what the settings allow, unless the environment sets another one, so that it
@@ -31,7 +31,7 @@ func checkMemory(cfg *config, v *verdict) {
 	if len(v.problems) > 0 {
 		return // numbers that cannot be say nothing about memory
 	}
-	machine := service.MachineMemory()
+	machine := cli.MachineMemory()
 	if cfg.Flows.MemoryBytes > machine && !v.dry {
 		v.problem("flows.memory_bytes", "%s are more than the %s of this machine", mebibytes(cfg.Flows.MemoryBytes), mebibytes(machine))
 		return

@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/collector"
-	"github.com/hopscope/hopscope/collector/service"
 	"github.com/hopscope/hopscope/collector/summary"
 	"github.com/hopscope/hopscope/decode/guess"
 	"github.com/hopscope/hopscope/p4/pintplan"
@@ -276,10 +276,10 @@ func (p *pulse) WriteWindow(context.Context, *sink.Window) error {
 }
 
 // supervised is supervise for a collector that is about to run.
-func (r *running) supervised(ctx context.Context, log *slog.Logger) *service.Manager {
+func (r *running) supervised(ctx context.Context, log *slog.Logger) *cli.Manager {
 	p := &pulse{}
 	r.AddWriter(p)
-	return service.Supervise(ctx, log, r.cfg.Window, p.beats.Load, r.inOneLine)
+	return cli.Supervise(ctx, log, r.cfg.Window, p.beats.Load, r.inOneLine)
 }
 
 // inOneLine is the state of a collector in one line.

@@ -12,5 +12,6 @@
 // several do: what cannot be distinguished is not decided. Where no profile does, packets count whose hops name no node, too; what they
 // show is named, and is no evidence to adopt a profile by.
 //
-// The package is a function of its arguments. Sampling, and the use of a verdict, are for the caller.
+// A verdict is a function of its arguments. Sampling, and the use of a verdict, are for the caller. A [Printer] writes the reports of
+// frames, each in the dialect of its sender.
 package guess

@@ -1,5 +1,6 @@
 // Package cli is the common part of the command lines of hopscope and hopscope-bench: exit statuses, the checks of arguments,
-// the line of progress, the flags by which a running program is asked, and the version.
+// the line of progress, the flags by which a running program is asked, and the version. It connects a program that
+// runs long to its machine, too: its status for the service manager, log lines that come too often, and the memory that it may take.
 package cli
 
 import (

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package service
+package cli
 
 // monotonicMicroseconds is 0 where there is no systemd.
 func monotonicMicroseconds() int64 { return 0 }

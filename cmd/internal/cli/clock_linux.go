@@ -1,4 +1,4 @@
-package service
+package cli
 
 import "golang.org/x/sys/unix"
 

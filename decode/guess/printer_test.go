@@ -1,4 +1,4 @@
-package dump_test
+package guess_test
 
 import (
 	"io"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
-	"github.com/hopscope/hopscope/decode/dump"
 	"github.com/hopscope/hopscope/decode/guess"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/reportjson"
@@ -24,7 +23,7 @@ func TestCutFrames(t *testing.T) {
 	}
 	whole := frame(exportertest.Payloads(t, "../testdata/geant-int10-reports.pcap")[0])
 	read := func(n int) (summary string, remarks []guess.Remark) {
-		p := dump.Printer{
+		p := guess.Printer{
 			W: io.Discard, Decoder: demux.NewVerbatim(profile, nil), Watch: guess.NewWatch(nil, false), Known: func(uint16) bool { return true },
 			Append: func(dst []byte, frame uint64, r *decode.Report) []byte { return reportjson.Append(dst, frame, r) },
 		}

@@ -1,5 +1,4 @@
-// Package dump writes the reports of frames, one after the other, and counts them.
-package dump
+package guess
 
 import (
 	"errors"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
-	"github.com/hopscope/hopscope/decode/guess"
 	"github.com/hopscope/hopscope/decode/packet"
 )
 
@@ -20,13 +18,13 @@ type Printer struct {
 	W       io.Writer
 	Append  func(dst []byte, frame uint64, r *decode.Report) []byte // with its newline
 	Decoder *demux.Router
-	Watch   *guess.Watch
+	Watch   *Watch
 	Place   func([]*decode.Report) // nodes into their sites; nil leaves them as they are
 	Known   func(link uint16) bool // whether decoders can walk frames of a link type
 	// Foreign writes a frame without telemetry, its layers and the byte where reading stopped, with its newline; nil leaves it out.
-	Foreign func(dst []byte, frame uint64, s *guess.Sample, layers []string, stopped int) []byte
+	Foreign func(dst []byte, frame uint64, s *Sample, layers []string, stopped int) []byte
 
-	remarks guess.Remarks
+	remarks Remarks
 	buf     []byte
 	batch   decode.Batch
 	outer   packet.Packet
@@ -38,7 +36,7 @@ type Printer struct {
 }
 
 // Frame adds the reports of a frame with its number to those that [Printer.Flush] writes.
-func (p *Printer) Frame(number uint64, s guess.Sample) {
+func (p *Printer) Frame(number uint64, s Sample) {
 	out := &p.batch
 	p.count(s.Link, p.Decoder.Frame(out, s.Link, s.Data, s.Length, s.Time))
 	if len(s.Data) < s.Length {
@@ -93,13 +91,13 @@ func (p *Printer) count(link uint16, reports int) {
 }
 
 // Dialects are those that explain what the profile cannot read, one for a sender.
-func (p *Printer) Dialects() []guess.Finding {
+func (p *Printer) Dialects() []Finding {
 	p.Watch.Finish()
 	return p.Watch.Findings()
 }
 
 // Remarks are those about reports that were read.
-func (p *Printer) Remarks() []guess.Remark { return p.remarks.List() }
+func (p *Printer) Remarks() []Remark { return p.remarks.List() }
 
 // Flush writes what was added.
 func (p *Printer) Flush() error {
