@@ -14,8 +14,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/inference/congestion"
-	"github.com/hopscope/hopscope/inference/latency"
+	"github.com/hopscope/hopscope/inference/aggregation"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 	"github.com/hopscope/hopscope/inference/shard"
@@ -107,7 +106,7 @@ func (c *DigestConfig) edges(n *DigestNetwork) (sets [][]int32, ends func(*decod
 
 // DefaultDigestConfig returns settings that decode nothing until the nodes are set.
 func DefaultDigestConfig() DigestConfig {
-	return DigestConfig{Routing: "any", Confidence: 0.999999, MemoryBytes: 64 << 20, SprayBytes: 8 << 20, SearchIDs: survey.DefaultIDs, SketchBytes: latency.DefaultConfig().Bytes}
+	return DigestConfig{Routing: "any", Confidence: 0.999999, MemoryBytes: 64 << 20, SprayBytes: 8 << 20, SearchIDs: survey.DefaultIDs, SketchBytes: aggregation.DefaultConfig().Bytes}
 }
 
 // Reads reports whether the settings say what digests stand for.
@@ -294,13 +293,13 @@ func (c *DigestConfig) digests(opt *DigestInputs, shards int, sites *Sites) (d s
 	}
 	d.Mininet, d.Tofino = model(pint.Mininet()), model(pint.Tofino(c.TofinoHigh))
 	for _, p := range plans {
-		x := shard.DigestPlan{Plan: p, Models: make([]*prior.Model, len(p.Queries)), Loads: make([]*congestion.Tracker, len(p.Queries))}
+		x := shard.DigestPlan{Plan: p, Models: make([]*prior.Model, len(p.Queries)), Loads: make([]*aggregation.LoadTracker, len(p.Queries))}
 		for i := range p.Queries {
 			switch q := &p.Queries[i]; {
 			case q.Aggregation == pint.Static && q.Value == pint.NodeValue:
 				x.Models[i] = model(q.Scheme)
 			case q.Aggregation == pint.PerPacket && q.Value == pint.UtilizationValue && err == nil:
-				x.Loads[i], err = congestion.New(congestion.DefaultConfig(), q.Code)
+				x.Loads[i], err = aggregation.NewLoadTracker(aggregation.DefaultLoadConfig(), q.Code)
 			}
 		}
 		d.Plans = append(d.Plans, x)
@@ -309,11 +308,11 @@ func (c *DigestConfig) digests(opt *DigestInputs, shards int, sites *Sites) (d s
 	if err = cmp.Or(err, herr); err != nil {
 		return d, err
 	}
-	if d.Utilization, err = congestion.New(congestion.DefaultConfig(), hpcc); err != nil {
+	if d.Utilization, err = aggregation.NewLoadTracker(aggregation.DefaultLoadConfig(), hpcc); err != nil {
 		return d, err
 	}
 	d.SprayBytes = c.SprayBytes / int64(shards)
-	d.Latency = latency.DefaultConfig()
+	d.Latency = aggregation.DefaultConfig()
 	d.Latency.Bytes = c.SketchBytes
 	if c.SketchWindow > 0 {
 		d.Latency.Panes, d.Latency.PaneTime = sketchPanes, max(c.SketchWindow/sketchPanes, 1)

@@ -4,7 +4,7 @@
 // A packet carries a digest of a few bits. Every switch on its path hashes the packet id and its own hop number to decide
 // whether it writes, so that a decoder knows the writers without any marking: see [Scheme.Writers]. What is written is a hash of
 // the switch's node id and the packet id, cut to b bits. Inference over many packets is no part of this package;
-// inference/pathtrace narrows paths, inference/latency and inference/congestion take the numbers.
+// inference/pathtrace narrows paths, inference/aggregation takes the numbers.
 //
 // # Coding schemes
 //

@@ -7,8 +7,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/inference/congestion"
-	"github.com/hopscope/hopscope/inference/latency"
+	"github.com/hopscope/hopscope/inference/aggregation"
 	"github.com/hopscope/hopscope/inference/pathtrace"
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 	"github.com/hopscope/hopscope/inference/survey"
@@ -16,10 +15,10 @@ import (
 
 // Digests says how PINT digests are read. What is nil is not known: digests that need it are counted, and not read.
 type Digests struct {
-	Mininet, Tofino *prior.Model        // of the published programs' digests
-	Utilization     *congestion.Tracker // of HPCC digests
+	Mininet, Tofino *prior.Model             // of the published programs' digests
+	Utilization     *aggregation.LoadTracker // of HPCC digests
 	Plans           []DigestPlan
-	Latency         latency.Config // of the sketches of a flow's hops, for one shard
+	Latency         aggregation.Config // of the sketches of a flow's hops, for one shard
 
 	// SprayBytes is the memory of one shard for digests of flows that use several paths at once. 0 keeps none.
 	SprayBytes int64
@@ -40,14 +39,14 @@ type Digests struct {
 // DigestPlan is an execution plan, and what is known of paths for each of its queries.
 type DigestPlan struct {
 	Plan   *pint.Plan
-	Models []*prior.Model        // by query; nil for those that do not trace paths, and where nothing is known
-	Loads  []*congestion.Tracker // by query; nil for those that do not ask for the utilisation
+	Models []*prior.Model             // by query; nil for those that do not trace paths, and where nothing is known
+	Loads  []*aggregation.LoadTracker // by query; nil for those that do not ask for the utilisation
 }
 
 // digests is what a shard keeps of the flows whose packets carry digests.
 type digests struct {
 	dialects    [decode.CodingHPCC]*pathtrace.Tracer
-	utilization *congestion.Tracker
+	utilization *aggregation.LoadTracker
 	plans       map[uint8]*plan
 	ends        func(*decode.FlowKey) (ingress, egress uint16)
 	base        uint32
@@ -108,8 +107,8 @@ func (d *DigestStats) Add(o DigestStats) {
 type plan struct {
 	*pint.Plan
 	tracers []*pathtrace.Tracer // by query
-	pools   []*latency.Pool
-	loads   []*congestion.Tracker
+	pools   []*aggregation.Pool
+	loads   []*aggregation.LoadTracker
 }
 
 // digestFlow is a flow whose packets carry digests of one coding and plan. While plans change, packets of both come in
@@ -118,22 +117,22 @@ type digestFlow struct {
 	coding    decode.Coding
 	epoch     uint8
 	trace     pathtrace.Flow
-	values    latency.Flow
+	values    aggregation.Flow
 	tracer    *pathtrace.Tracer
-	pool      *latency.Pool
-	load      *congestion.Tracker
-	use       congestion.Flow // of the fullest link
-	astray    uint64          // hops of it that have another node than the map says, which is not known
-	needed    uint32          // digests that the path was inferred from
-	away      uint16          // digests since one agreed with the path that is shown
-	aside     bool            // the last path that digests agreed with is not the one that is shown
-	stray     bool            // the last digest agreed with none
-	watched   uint32          // reference in the survey of the map; 0 if it is not watched
-	unwatched uint16          // digests for which it is left alone
-	unrest    uint8           // changes and contradictions since the path was last stable
-	calm      uint8           // digests of the path since then
-	spray     uint32          // index into sprays, of a flow whose digests come from no single path
-	deviant   bool            // the published path is not what the map says
+	pool      *aggregation.Pool
+	load      *aggregation.LoadTracker
+	use       aggregation.FlowLoad // of the fullest link
+	astray    uint64               // hops of it that have another node than the map says, which is not known
+	needed    uint32               // digests that the path was inferred from
+	away      uint16               // digests since one agreed with the path that is shown
+	aside     bool                 // the last path that digests agreed with is not the one that is shown
+	stray     bool                 // the last digest agreed with none
+	watched   uint32               // reference in the survey of the map; 0 if it is not watched
+	unwatched uint16               // digests for which it is left alone
+	unrest    uint8                // changes and contradictions since the path was last stable
+	calm      uint8                // digests of the path since then
+	spray     uint32               // index into sprays, of a flow whose digests come from no single path
+	deviant   bool                 // the published path is not what the map says
 	ids       idCount
 	next      uint32 // the same flow's of another plan, or the next free one
 }
@@ -164,11 +163,11 @@ func (s *State) ReadDigests(c Digests, seed uint64) error {
 		if len(p.Models) != len(p.Plan.Queries) || len(p.Loads) != len(p.Plan.Queries) {
 			return errors.New("an execution plan without an entry for each query")
 		}
-		q := &plan{Plan: p.Plan, tracers: make([]*pathtrace.Tracer, len(p.Models)), pools: make([]*latency.Pool, len(p.Models)), loads: p.Loads}
+		q := &plan{Plan: p.Plan, tracers: make([]*pathtrace.Tracer, len(p.Models)), pools: make([]*aggregation.Pool, len(p.Models)), loads: p.Loads}
 		for i := range p.Plan.Queries {
 			q.tracers[i] = tracer(p.Models[i])
 			if query := &p.Plan.Queries[i]; query.Aggregation == pint.Dynamic && query.Value == pint.LatencyValue {
-				pool, err := latency.NewPool(c.Latency, query.Code, seed)
+				pool, err := aggregation.NewPool(c.Latency, query.Code, seed)
 				if err != nil {
 					return err
 				}

@@ -8,8 +8,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/inference/congestion"
-	"github.com/hopscope/hopscope/inference/latency"
+	"github.com/hopscope/hopscope/inference/aggregation"
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
@@ -102,7 +101,7 @@ func newDigestState(t *testing.T, epochs ...uint8) (*State, *pint.Plan, []uint32
 	cfg := DefaultConfig()
 	cfg.MemoryBytes = 8 << 20
 	s := New(cfg, 1)
-	c := latency.DefaultConfig()
+	c := aggregation.DefaultConfig()
 	c.Hops = 4096
 	var plans []DigestPlan
 	for _, epoch := range epochs {
@@ -111,11 +110,11 @@ func newDigestState(t *testing.T, epochs ...uint8) (*State, *pint.Plan, []uint32
 		if err != nil {
 			t.Fatal(err)
 		}
-		load, err := congestion.New(congestion.DefaultConfig(), p.Queries[2].Code)
+		load, err := aggregation.NewLoadTracker(aggregation.DefaultLoadConfig(), p.Queries[2].Code)
 		if err != nil {
 			t.Fatal(err)
 		}
-		plans = append(plans, DigestPlan{Plan: p, Models: []*prior.Model{m, nil, nil}, Loads: []*congestion.Tracker{nil, nil, load}})
+		plans = append(plans, DigestPlan{Plan: p, Models: []*prior.Model{m, nil, nil}, Loads: []*aggregation.LoadTracker{nil, nil, load}})
 	}
 	ends := func(k *decode.FlowKey) (ingress, egress uint16) { return k.DstPort >> 8, k.DstPort & 0xff } // tests say it there
 	if err := s.ReadDigests(Digests{Plans: plans, Latency: c, Ends: ends}, 1); err != nil {

@@ -7,8 +7,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/inference/congestion"
-	"github.com/hopscope/hopscope/inference/latency"
+	"github.com/hopscope/hopscope/inference/aggregation"
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 	"github.com/hopscope/hopscope/inference/survey"
 )
@@ -104,9 +103,9 @@ func TestDigestsOfASite(t *testing.T) {
 		cfg := DefaultConfig()
 		cfg.MemoryBytes = 8 << 20
 		s := New(cfg, 1)
-		d := Digests{Plans: []DigestPlan{{Plan: plan, Models: []*prior.Model{model, nil, nil}}}, Latency: latency.DefaultConfig(), SprayBytes: 1 << 20, SearchIDs: 1 << 12, Base: base}
+		d := Digests{Plans: []DigestPlan{{Plan: plan, Models: []*prior.Model{model, nil, nil}}}, Latency: aggregation.DefaultConfig(), SprayBytes: 1 << 20, SearchIDs: 1 << 12, Base: base}
 		d.Latency.Hops = 400
-		d.Plans[0].Loads = make([]*congestion.Tracker, 3)
+		d.Plans[0].Loads = make([]*aggregation.LoadTracker, 3)
 		if err := s.ReadDigests(d, 1); err != nil {
 			t.Fatal(err)
 		}

@@ -5,8 +5,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/inference/congestion"
-	"github.com/hopscope/hopscope/inference/latency"
+	"github.com/hopscope/hopscope/inference/aggregation"
 	"github.com/hopscope/hopscope/inference/pathtrace"
 )
 
@@ -82,9 +81,9 @@ func (s *State) countPlanned(f *flow, slot uint32, r *decode.Report, p *plan) {
 }
 
 // countLoad counts the utilisation of the fullest link on the path of a packet.
-func (s *State) countLoad(x *digestFlow, t *congestion.Tracker, code uint32, now int64) {
+func (s *State) countLoad(x *digestFlow, t *aggregation.LoadTracker, code uint32, now int64) {
 	if x.load != t {
-		x.load, x.use = t, congestion.Flow{}
+		x.load, x.use = t, aggregation.FlowLoad{}
 	}
 	if !t.Add(&x.use, code, now) {
 		s.digests.stats.Rejected++
@@ -192,7 +191,7 @@ func (d *digests) readPath(x *digestFlow) uint32 {
 
 // countValues counts the values of the hops that wrote into a digest: for the flow by hop number, and for the network as
 // soon as it is known which node that is.
-func (s *State) countValues(f *flow, x *digestFlow, r *decode.Report, q *pint.Query, pool *latency.Pool, part uint64) {
+func (s *State) countValues(f *flow, x *digestFlow, r *decode.Report, q *pint.Query, pool *aggregation.Pool, part uint64) {
 	g := &r.Digest
 	if pool != nil && x.pool != pool {
 		if x.pool != nil {

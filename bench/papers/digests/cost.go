@@ -9,7 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/inference/latency"
+	"github.com/hopscope/hopscope/inference/aggregation"
 	"github.com/hopscope/hopscope/inference/pathtrace"
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 	"github.com/hopscope/hopscope/planner/topo"
@@ -238,11 +238,11 @@ func (b *bench) memoryCost() error {
 	}
 	traced := heapBytes()
 	add(fmt.Sprintf("paths, all known; %d of these in the flow table", unsafe.Sizeof(state[0])), traced-before)
-	pool, err := latency.NewPool(latency.Config{Bytes: 100, Hops: latencyHops * flows, Panes: 1}, code, b.o.Seed)
+	pool, err := aggregation.NewPool(aggregation.Config{Bytes: 100, Hops: latencyHops * flows, Panes: 1}, code, b.o.Seed)
 	if err != nil {
 		return err
 	}
-	sketched := make([]latency.Flow, flows)
+	sketched := make([]aggregation.Flow, flows)
 	for i := range sketched {
 		for hop := 1; hop <= latencyHops; hop++ {
 			if !pool.Add(&sketched[i], hop, r.Uint32N(256), 0) {

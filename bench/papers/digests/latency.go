@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/inference/latency"
+	"github.com/hopscope/hopscope/inference/aggregation"
 	"github.com/hopscope/hopscope/sketches/kll"
 )
 
@@ -76,14 +76,14 @@ type latencyVariant struct {
 // pooled keeps the digests as the collector does.
 func pooled(bytes int, smooth bool) func(*pint.Levels, uint64) (latencyMethod, error) {
 	return func(code *pint.Levels, seed uint64) (latencyMethod, error) {
-		p, err := latency.NewPool(latency.Config{Bytes: bytes, Hops: latencyHops, Panes: 1}, code, seed)
+		p, err := aggregation.NewPool(aggregation.Config{Bytes: bytes, Hops: latencyHops, Panes: 1}, code, seed)
 		return &poolMethod{pool: p, smooth: smooth}, err
 	}
 }
 
 type poolMethod struct {
-	pool   *latency.Pool
-	flow   latency.Flow
+	pool   *aggregation.Pool
+	flow   aggregation.Flow
 	smooth bool
 }
 

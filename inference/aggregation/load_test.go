@@ -1,4 +1,4 @@
-package congestion
+package aggregation
 
 import (
 	"math"
@@ -11,13 +11,13 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-func newTracker(t testing.TB, window time.Duration) (*Tracker, *pint.Levels) {
+func newTracker(t testing.TB, window time.Duration) (*LoadTracker, *pint.Levels) {
 	t.Helper()
 	code, err := pint.NewCode(UtilizationCode())
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := New(Config{Window: window}, code)
+	tr, err := NewLoadTracker(LoadConfig{Window: window}, code)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestWindowAgainstList(t *testing.T) {
 		code uint32
 	}
 	for range 50 {
-		var f Flow
+		var f FlowLoad
 		var all []digest
 		now := rng.Int64N(20_000) - 10_000
 		for range 300 {
@@ -70,7 +70,7 @@ func TestWindowAgainstList(t *testing.T) {
 			}
 			ask := now + rng.Int64N(2)*rng.Int64N(6000)
 			pane := func(at int64) int64 { return int64(math.Floor(float64(at) / (window / 4))) }
-			var want Window
+			var want Load
 			var largest uint32
 			for _, d := range all {
 				if pane(d.at) > pane(ask)-4 {
@@ -109,7 +109,7 @@ func TestBottleneck(t *testing.T) {
 	tr, code := newTracker(t, time.Second)
 	links := []float64{.31, .778, .2, .779, .5}
 	const packets = 100_000
-	var f Flow
+	var f FlowLoad
 	for i := range packets {
 		rnd := rng.Uint32() // the hash of the packet id
 		digest := uint32(0)
@@ -132,22 +132,22 @@ func TestBottleneck(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	tr, code := newTracker(t, time.Second)
-	var f Flow
+	var f FlowLoad
 	if _, ok := tr.Window(&f, 0); ok {
 		t.Error("a new flow has digests")
 	}
-	if tr.Add(&f, 256, 0) || f != (Flow{}) {
+	if tr.Add(&f, 256, 0) || f != (FlowLoad{}) {
 		t.Error("a code of 9 bits was taken")
 	}
 	if size := unsafe.Sizeof(f); size != 72 {
 		t.Errorf("a flow takes %d bytes", size)
 	}
 	for _, window := range []time.Duration{0, 999, 25 * time.Hour} {
-		if _, err := New(Config{Window: window}, code); err == nil || !strings.Contains(err.Error(), "window") {
+		if _, err := NewLoadTracker(LoadConfig{Window: window}, code); err == nil || !strings.Contains(err.Error(), "window") {
 			t.Errorf("window %v: %v", window, err)
 		}
 	}
-	if _, err := New(DefaultConfig(), nil); err == nil {
+	if _, err := NewLoadTracker(DefaultLoadConfig(), nil); err == nil {
 		t.Error("no code: taken")
 	}
 }
@@ -157,7 +157,7 @@ func FuzzTracker(f *testing.F) {
 	f.Add(uint32(300), int64(math.MinInt64), uint32(255), int64(math.MaxInt64), int64(0))
 	f.Fuzz(func(t *testing.T, a uint32, at int64, b uint32, bt, now int64) {
 		tr, _ := newTracker(t, time.Second)
-		var flow Flow
+		var flow FlowLoad
 		n := uint64(0)
 		for _, d := range []struct {
 			code uint32
@@ -173,9 +173,9 @@ func FuzzTracker(f *testing.F) {
 	})
 }
 
-func BenchmarkAdd(b *testing.B) {
+func BenchmarkLoadAdd(b *testing.B) {
 	tr, _ := newTracker(b, time.Second)
-	var f Flow
+	var f FlowLoad
 	now := int64(0)
 	b.ReportAllocs()
 	for b.Loop() {

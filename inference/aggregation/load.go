@@ -1,4 +1,4 @@
-package congestion
+package aggregation
 
 import (
 	"errors"
@@ -17,30 +17,30 @@ func UtilizationCode() pint.CodeConfig {
 // panes is how many parts a window has.
 const panes = 4
 
-// Config says how long the window is that a [Flow] covers.
-type Config struct {
+// LoadConfig says how long the window is that a [FlowLoad] covers.
+type LoadConfig struct {
 	Window time.Duration // 1 µs to a day
 }
 
-// DefaultConfig is a window of ten seconds.
-func DefaultConfig() Config { return Config{Window: 10 * time.Second} }
+// DefaultLoadConfig is a window of ten seconds.
+func DefaultLoadConfig() LoadConfig { return LoadConfig{Window: 10 * time.Second} }
 
 // Validate returns what is wrong with the settings.
-func (c *Config) Validate() error {
+func (c *LoadConfig) Validate() error {
 	if c.Window < time.Microsecond || c.Window > 24*time.Hour {
 		return fmt.Errorf("congestion: window of %v: want 1 µs to a day", c.Window)
 	}
 	return nil
 }
 
-// Tracker knows how to read digests. It is immutable and safe for concurrent use; flows are not.
-type Tracker struct {
+// LoadTracker knows how to read digests. It is immutable and safe for concurrent use; flows are not.
+type LoadTracker struct {
 	pane   int64 // ns
 	values []float64
 }
 
-// Flow is the utilisation of one flow's bottleneck, 72 bytes. The zero value is a flow without digests.
-type Flow struct {
+// FlowLoad is the utilisation of one flow's bottleneck, 72 bytes. The zero value is a flow without digests.
+type FlowLoad struct {
 	pane  int64 // number of the one in use; its place is that modulo 4
 	last  uint16
 	begun bool
@@ -49,15 +49,15 @@ type Flow struct {
 	sum   [panes]float64
 }
 
-// Window is the utilisation in the digests of a flow over the last window. It covers between three and four of the window's four
+// Load is the utilisation in the digests of a flow over the last window. It covers between three and four of the window's four
 // panes. A utilisation of 1 is a full link; it is more than 1 where packets queue.
-type Window struct {
+type Load struct {
 	Count           uint64
 	Last, Mean, Max float64
 }
 
-// New makes a tracker for digests of a code whose values are in parts of [pint.UtilizationUnit].
-func New(c Config, code pint.Code) (*Tracker, error) {
+// NewLoadTracker makes a tracker for digests of a code whose values are in parts of [pint.UtilizationUnit].
+func NewLoadTracker(c LoadConfig, code pint.Code) (*LoadTracker, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func New(c Config, code pint.Code) (*Tracker, error) {
 	if b := code.Bits(); b < 1 || b > 16 {
 		return nil, fmt.Errorf("congestion: codes of %d bits: want 1 to 16", b)
 	}
-	t := &Tracker{pane: int64(c.Window) / panes, values: make([]float64, 1<<code.Bits())}
+	t := &LoadTracker{pane: int64(c.Window) / panes, values: make([]float64, 1<<code.Bits())}
 	for i := range t.values {
 		t.values[i] = code.Decode(uint32(i)) / pint.UtilizationUnit
 	}
@@ -75,11 +75,11 @@ func New(c Config, code pint.Code) (*Tracker, error) {
 }
 
 // Decode returns the utilisation that a code stands for.
-func (t *Tracker) Decode(code uint32) float64 { return t.values[min(int(code), len(t.values)-1)] }
+func (t *LoadTracker) Decode(code uint32) float64 { return t.values[min(int(code), len(t.values)-1)] }
 
 // Add notes the digest of a packet that came at the time now, in nanoseconds. A digest that comes late is counted as if it
 // had come in time. Add returns false, and notes nothing, if the code has more bits than the tracker's codes.
-func (t *Tracker) Add(f *Flow, code uint32, now int64) bool {
+func (t *LoadTracker) Add(f *FlowLoad, code uint32, now int64) bool {
 	if int(code) >= len(t.values) {
 		return false
 	}
@@ -102,7 +102,7 @@ func (t *Tracker) Add(f *Flow, code uint32, now int64) bool {
 }
 
 // Window returns what is known of a flow at the time now. It is not ok if no digest came within the window.
-func (t *Tracker) Window(f *Flow, now int64) (w Window, ok bool) {
+func (t *LoadTracker) Window(f *FlowLoad, now int64) (w Load, ok bool) {
 	if !f.begun {
 		return w, false
 	}

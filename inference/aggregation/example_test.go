@@ -1,11 +1,11 @@
-package latency_test
+package aggregation_test
 
 import (
 	"fmt"
 	"math/bits"
 
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/inference/latency"
+	"github.com/hopscope/hopscope/inference/aggregation"
 )
 
 // Three switches take turns in digests of 8 bits; the collector finds each digest's writer and keeps 100 bytes for it.
@@ -18,13 +18,13 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	config := latency.DefaultConfig()
+	config := aggregation.DefaultConfig()
 	config.Hops = 3
-	pool, err := latency.NewPool(config, code, 1)
+	pool, err := aggregation.NewPool(config, code, 1)
 	if err != nil {
 		panic(err)
 	}
-	var flow latency.Flow
+	var flow aggregation.Flow
 	for id := range uint32(3000) {
 		p := scheme.Packet(id, 0)
 		hop := bits.Len64(scheme.Writers(&p, 3))

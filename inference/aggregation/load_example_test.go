@@ -1,16 +1,16 @@
-package congestion_test
+package aggregation_test
 
 import (
 	"fmt"
 	"time"
 
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/inference/congestion"
+	"github.com/hopscope/hopscope/inference/aggregation"
 )
 
 // A port of 100 Gbit/s that is busy three quarters of the time, as its switch computes it and the collector reads it.
-func Example() {
-	code, err := pint.NewCode(congestion.UtilizationCode())
+func ExampleLoadTracker() {
+	code, err := pint.NewCode(aggregation.UtilizationCode())
 	if err != nil {
 		panic(err)
 	}
@@ -18,12 +18,12 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	tracker, err := congestion.New(congestion.DefaultConfig(), code)
+	tracker, err := aggregation.NewLoadTracker(aggregation.DefaultLoadConfig(), code)
 	if err != nil {
 		panic(err)
 	}
 	var port pint.Meter
-	var flow congestion.Flow
+	var flow aggregation.FlowLoad
 	for n := range int64(5000) {
 		now := n * 160 // a packet of 1500 bytes takes 120 ns
 		u := line.Step(&port, now, 1500, 0)
