@@ -249,6 +249,9 @@ func TestEvictedIsCounted(t *testing.T) {
 		if l := s.TakeLost(); l != (Lost{st.EvictedReports, st.EvictedPoints}) {
 			t.Errorf("%d read: lost %+v", reads, l)
 		}
+		if e := s.Events(); len(e) > 0 {
+			t.Errorf("%d read: %+v", reads, e)
+		}
 		if !slices.IsSorted(got) || len(slices.Compact(got)) < int(st.Records) || got[len(got)-1] != 60 || s.Stats().DamagedRecords != 0 {
 			t.Errorf("%d read: %v", reads, got)
 		}
@@ -556,5 +559,195 @@ func TestUnconfirmedIsWrittenAgain(t *testing.T) {
 	again := mustOpen(t, c, d.crash("nothing"))
 	if got := numbers(drain(t, again)); len(got) < int(kept) || !slices.Equal(got, sequence(1, uint64(len(got)))) {
 		t.Errorf("after a crash: read %v, want %d at least", got, kept)
+	}
+}
+
+// A spool has those files open that it writes to and reads from, whatever becomes of them, and none when it is closed.
+func TestFilesAreClosed(t *testing.T) {
+	for seed := range uint64(30) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		c := testConfig("mem")
+		c.MaxBytes, c.Sync, c.SyncInterval = 16384, []string{"each", "interval", "never"}[seed%3], time.Nanosecond
+		d := newMemDisk()
+		s := mustOpen(t, c, d)
+		var read []Record
+		for step := range 200 {
+			d.fault = nil
+			if r.IntN(4) == 0 {
+				at := d.ops + r.IntN(6)
+				d.fault = func(n int, _, _ string) error {
+					if n == at {
+						return syscall.EIO
+					}
+					return nil
+				}
+			}
+			switch r.IntN(6) {
+			case 0, 1, 2:
+				s.Append(1, 1, make([]byte, r.IntN(1500)))
+			case 3:
+				for range r.IntN(10) {
+					if rec, err := s.Read(nil); err == nil {
+						read = append(read, rec)
+					}
+				}
+			case 4:
+				if len(read) > 0 {
+					s.Commit(read[r.IntN(len(read))].End)
+				}
+			case 5:
+				s.Sync()
+				s.Stats()
+			}
+			want := 0
+			for _, f := range []file{s.tail, s.state} {
+				if f != nil {
+					want++
+				}
+			}
+			if _, is := s.reader.(*memFile); is {
+				want++
+			}
+			if d.opened != want {
+				t.Fatalf("seed %d, step %d: %d files are open, want %d", seed, step, d.opened, want)
+			}
+		}
+		d.fault = nil
+		if err := s.Close(); err != nil || d.opened != 0 {
+			t.Fatalf("seed %d: Close() = %v with %d files open", seed, err, d.opened)
+		}
+	}
+}
+
+// A segment of which all is stored, but the disk did not take the head, goes when room is needed and the disk takes the head; until
+// then Append says why it cannot.
+func TestEvictStored(t *testing.T) {
+	d := newMemDisk()
+	c := testConfig("mem")
+	c.MaxBytes = 16384
+	s := mustOpen(t, c, d)
+	for i := 1; i <= 30; i++ {
+		mustAppend(t, s, i, 300)
+	}
+	list := drain(t, s)
+	d.fault = func(_ int, what, name string) error {
+		if what == "write" && name == stateName {
+			return syscall.EIO
+		}
+		return nil
+	}
+	s.Commit(list[29].End)
+	first := s.segments[0].name
+	appended := make(chan error)
+	go func() {
+		var err error
+		for n := 31; err == nil && n < 90; n++ {
+			err = s.Append(uint64(n), pointsOf(uint64(n)), payload(n, 300))
+		}
+		d.fault = nil
+		appended <- err
+		appended <- s.Append(1, 1, payload(1, 300))
+	}()
+	for _, want := range []string{"evict " + first + ": the head cannot be moved: ", ""} {
+		select {
+		case err := <-appended:
+			if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+				t.Errorf("Append = %v, want %q", err, want)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("Append does not return")
+		}
+	}
+	if st := s.Stats(); st.EvictedRecords != 0 || s.segments[0].name == first || st.RefusedRecords != 1 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// Attempts to open are counted for one segment after the other.
+func TestAttemptsOfEach(t *testing.T) {
+	d := newMemDisk()
+	s := mustOpen(t, testConfig("mem"), d)
+	for i := 1; i <= 30; i++ {
+		mustAppend(t, s, i, 300)
+	}
+	left := map[string]int{}
+	for _, g := range s.segments[:3] {
+		left[g.name] = openAttempts - 1
+	}
+	d.fault = func(_ int, what, name string) error {
+		if what == "open" && left[name] > 0 {
+			left[name]--
+			return syscall.EMFILE
+		}
+		return nil
+	}
+	var got []uint64
+	for range 200 {
+		if r, err := s.Read(nil); err == nil {
+			got = append(got, r.Reports)
+		}
+	}
+	if e := s.Events(); !slices.Equal(got, sequence(1, 30)) || len(e) > 0 {
+		t.Errorf("read %v, %+v", got, e)
+	}
+}
+
+// A segment stays where the disk does not take the head, or does not rename what has to be kept, and goes later.
+func TestStoredSegmentsStay(t *testing.T) {
+	for _, x := range []struct{ what, in string }{{"sync", "state"}, {"rename", suffixV2}} {
+		d := newMemDisk()
+		c := testConfig("mem")
+		c.Sync, c.SyncInterval = "interval", time.Hour
+		s := mustOpen(t, c, d)
+		for i := 1; i <= 30; i++ {
+			mustAppend(t, s, i, 300)
+		}
+		list := drain(t, s)
+		n, first := len(s.segments), s.segments[0]
+		first.keep = x.what == "rename"
+		d.fault = func(_ int, what, name string) error {
+			if what == x.what && strings.Contains(name, x.in) {
+				return syscall.EIO
+			}
+			return nil
+		}
+		s.Commit(list[19].End)
+		if st := s.Stats(); len(s.segments) != n || st.Quarantined != 0 || st.Records != 10 || !strings.Contains(st.LastError, syscall.EIO.Error()) {
+			t.Errorf("%s of %s fails: %d of %d segments, %+v", x.what, x.in, len(s.segments), n, st)
+		}
+		d.fault = nil
+		s.Commit(list[29].End)
+		if st := s.Stats(); len(s.segments) != 1 || st.Quarantined != map[bool]int64{true: first.size}[first.keep] || (d.files[first.name+".bad"] != nil) != first.keep || d.files[first.name] != nil {
+			t.Errorf("%s of %s: %d segments, %+v, %v", x.what, x.in, len(s.segments), st, sortedNames(d))
+		}
+	}
+}
+
+// A record whose sync fails is cut off where it was written, is written again to another segment, and counts as appended.
+func TestSyncEachFails(t *testing.T) {
+	d := newMemDisk()
+	c := testConfig("mem")
+	c.Sync = "each"
+	s := mustOpen(t, c, d)
+	for i := 1; i <= 5; i++ {
+		mustAppend(t, s, i, 100)
+	}
+	tail := s.last()
+	d.fault = func(_ int, what, name string) error {
+		if what == "sync" && name == tail.name {
+			return syscall.EIO
+		}
+		return nil
+	}
+	mustAppend(t, s, 6, 100)
+	d.fault = nil
+	if int64(len(d.files[tail.name].b)) != tail.size || s.slots[slotTail].at.records != 6 || s.End() != 6 || len(s.segments) != 2 {
+		t.Errorf("%d bytes of %d, the tail is at %d, %d segments", len(d.files[tail.name].b), tail.size, s.slots[slotTail].at.records, len(s.segments))
+	}
+	mustAppend(t, s, 7, 100)
+	for name, again := range map[string]*Spool{"as it is": s, "reopened": mustOpen(t, c, d.clone())} {
+		if got := numbers(drain(t, again)); !slices.Equal(got, sequence(1, 7)) || again.Stats().DamagedRecords != 0 {
+			t.Errorf("%s: read %v", name, got)
+		}
 	}
 }

@@ -24,6 +24,7 @@ type memDisk struct {
 	noSync   bool                // Sync fails
 	ops      int
 	read     int64 // bytes
+	opened   int   // files that are not closed
 	// fault is asked before the operation with that number; partial lets a write that fails write half.
 	fault func(n int, what, name string) error
 	// done is called behind every operation that changes something or forces it to the disk.
@@ -93,6 +94,9 @@ func (d *memDisk) open(name string, create bool) (file, error) {
 		d.files[name] = f
 	case f == nil:
 		err = os.ErrNotExist
+	}
+	if err == nil {
+		d.opened++
 	}
 	d.mu.Unlock()
 	if err != nil {
@@ -309,7 +313,12 @@ func (f *memFile) Sync() error {
 	return err
 }
 
-func (f *memFile) Close() error { return nil }
+func (f *memFile) Close() error {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	f.d.opened--
+	return nil
+}
 
 // put makes a file that is on the disk.
 func (d *memDisk) put(name string, b []byte) {

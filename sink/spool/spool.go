@@ -439,6 +439,8 @@ func (s *Spool) evict(n int64) error {
 				s.cursor = to
 				s.stopReading()
 			}
+		} else if s.writeHead(); s.headOld { // what is stored goes when the disk says that it is
+			return fmt.Errorf("evict %s: the head cannot be moved: %s", g.name, s.stats.LastError)
 		}
 		if !s.dropStored() {
 			return fmt.Errorf("evict %s: %s", g.name, s.stats.LastError)
