@@ -526,6 +526,25 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestPublishedTwice: a finding that begins and becomes worse in one window is one finding.
+func TestPublishedTwice(t *testing.T) {
+	s := newStage(t)
+	id := s.starts(at(inference.HighQueue, "interface 4:1"))
+	worse := *s.open[id]
+	worse.Severity = inference.Critical
+	var g Grouper
+	g.Step(&Window{
+		Now: 1, Length: 1, Settle: 3, Published: append(s.news, worse), Map: s.network,
+		Moved:   func(uint64) []inference.HopKey { return nil },
+		Open:    func(uint64) *inference.Finding { return &worse },
+		Start:   func(f inference.Finding) *inference.Finding { return &f },
+		Publish: func(inference.Finding) {},
+	})
+	if len(g.Causes) > 0 || len(g.Alone) != 1 || g.Alone[0].Finding.Severity != inference.Critical {
+		t.Errorf("%d causes and %d findings alone", len(g.Causes), len(g.Alone))
+	}
+}
+
 // TestTidy: of an element that explains a finding in several ways the best one counts.
 func TestTidy(t *testing.T) {
 	a, b := at(0, "node 1").Element, at(0, "node 2").Element

@@ -133,6 +133,9 @@ func TestCheckFinds(t *testing.T) {
 		{"twice", func(q *querymix.Plan) { q.Queries = append(q.Queries, q.Queries[0]) }, `"path" is planned twice`},
 		{"share", func(q *querymix.Plan) { q.Sets[0].Share -= 0.01 }, "the shares sum to"},
 		{"negative share", func(q *querymix.Plan) { q.Sets[0].Share *= -1 }, "has a share of -"},
+		{"no share", func(q *querymix.Plan) { q.Sets[0].Share = 0 }, "set 0 has a share of 0\n"},
+		{"a share below", func(q *querymix.Plan) { q.Sets[0].Share = -1 }, "set 0 has a share of -1\n"},
+		{"a share above", func(q *querymix.Plan) { q.Sets[0].Share = 1.5 }, "set 0 has a share of 1.5\n"},
 		{"NaN", func(q *querymix.Plan) { q.Sets[0].Share = math.NaN() }, "has a share of NaN"},
 		{"hashes", func(q *querymix.Plan) { q.Sets[0].Last-- }, "those before end at"},
 		{"other hashes", func(q *querymix.Plan) { q.Sets[0].Last -= 1 << 20; q.Sets[1].First -= 1 << 20 }, "of the hashes"},
@@ -168,7 +171,7 @@ func TestCheckFinds(t *testing.T) {
 		}
 		tt.change(plan)
 		err := querymix.Check(p, plan)
-		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error()+"\n", tt.want)) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
 	}
@@ -184,6 +187,37 @@ func TestCheckFinds(t *testing.T) {
 	worse.Stats.Optimal = false
 	if err := querymix.Check(p, worse); err != nil {
 		t.Errorf("a worse plan that says so: %v", err)
+	}
+	worse.Arrange([][]int{{0, 1}, {0, 2}, {1, 2}}, []float64{0.97, 0.01, 0.02})
+	if err := querymix.Check(p, worse); err == nil || !strings.Contains(err.Error(), `query "utilization": it is on a share of 0.03 of all packets, less than`) {
+		t.Errorf("a query below its frequency: %v", err)
+	}
+}
+
+// TestCheckCoding: a plan has the coding that a query asks for.
+func TestCheckCoding(t *testing.T) {
+	for _, coding := range []string{`"tau":0.7,"xor":[0.2]`, `"tau":1`} {
+		for _, spoil := range []func(q *querymix.PlannedQuery){
+			func(*querymix.PlannedQuery) {},
+			func(q *querymix.PlannedQuery) { q.Tau /= 2 },
+			func(q *querymix.PlannedQuery) { q.XOR = append(q.XOR, 0.1) },
+		} {
+			p, err := querymix.Read(strings.NewReader(strings.Replace(queriesText, `"nodes":80,`, `"nodes":80,`+coding+`,`, 1)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan, err := solve.Plan(p, solve.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			q := &plan.Queries[0]
+			tau, layers := q.Tau, len(q.XOR)
+			spoil(q)
+			want := q.Tau != tau || len(q.XOR) != layers
+			if err := querymix.Check(p, plan); want != (err != nil && strings.Contains(err.Error(), `query "path": the plan asks something else`)) {
+				t.Errorf("%s, planned with %v and %v: %v", coding, q.Tau, q.XOR, err)
+			}
+		}
 	}
 }
 
