@@ -12,7 +12,14 @@
 // more, fails; so does one whose heap grows beyond 2 GB. A mutant that no test reaches survives without a run.
 //
 // The exit status is 1 if fewer than the share -min of the mutants of any target are killed, or if a test fails without any mutant.
-// Some mutants compute the same as the original, so that no test can kill them; survivors are printed to be read.
+// Survivors are printed to be read. Some compute the same as the original, so that no test can kill them:
+//
+//   - comparisons with and without equality, where both ways give the same, where equality does not occur, or of sums of floating-point
+//     numbers;
+//   - ways out and short ways that save work: an early return, a look at what alone has changed, what is kept of the last time;
+//   - what asks for memory or gives it back: capacities, records of spare lists, fields that nothing reads any more;
+//   - the order of what comes in order, or of what has none;
+//   - errors of packages below that the input cannot bring about.
 package main
 
 import (
