@@ -552,6 +552,9 @@ func TestUnconfirmedIsWrittenAgain(t *testing.T) {
 	if e := s.Events(); !failed || len(e) != 1 || e[0].Kind != "sync" || e[0].Segment != tail {
 		t.Errorf("%t, %+v", failed, e)
 	}
+	if s.segments[0].size != segmentHeaderLen || int64(len(s.unsynced)) != s.last().size-segmentHeaderLen {
+		t.Errorf("the first segment ends at %d; %d bytes of the last are not confirmed, it has %d", s.segments[0].size, len(s.unsynced), s.last().size)
+	}
 	kept := s.segments[2].start.records
 	if got := numbers(drain(t, s)); !slices.Equal(got, sequence(1, s.End())) || s.Stats().DamagedRecords != 0 {
 		t.Errorf("read %v, %+v", got, s.Stats())

@@ -64,7 +64,12 @@ func TestV1(t *testing.T) {
 		if lost := s.TakeLost(); lost != (Lost{}) {
 			t.Errorf("lost %+v", lost)
 		}
-		s.Close()
+		if old := s.segments[0].version == 1; (s.headV1 != nil) != old {
+			t.Errorf("from record %d on: segments of version 1 are left: %t, its head is open: %t", first, old, s.headV1 != nil)
+		}
+		if s.Close(); d.opened != 0 {
+			t.Errorf("from record %d on: %d files are open", first, d.opened)
+		}
 	}
 	for name := range d.files {
 		if _, version := parseSegmentName(name); version == 1 || name == headNameV1 {
