@@ -13,7 +13,7 @@
 // together than alone. It is the negative logarithm of a probability up to a factor, with numbers that were chosen by hand and
 // tried on emulated faults; the order of preference matters and not their digits.
 //
-// To the price comes what speaks against an element: the symptoms of the best-fitting kind of cause, by the table of [Faults],
+// To the price comes what speaks against an element: the symptoms of the best-fitting kind of cause, by the table of [faults],
 // that are absent although they would be reported. Those figures are counts ([Scene.Against]).
 //
 // # Steps

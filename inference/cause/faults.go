@@ -14,9 +14,9 @@ import "github.com/hopscope/hopscope/inference"
 // leak is the probability that a place shows a sign without any of the causes: 0 of 4,171,296 before the first fault.
 const leak = 1.2e-07
 
-// Faults are the kinds of causes.
-var Faults = []Fault{
-	{"interface congested", inference.InterfaceElement, 70, []Symptom{
+// faults are the kinds of causes.
+var faults = []fault{
+	{"interface congested", inference.InterfaceElement, 70, []symptom{
 		{AtIt, Slow, 63, 70},
 		{AtIt, Queues, 56, 70},
 		{AtIt, More, 69, 70},
@@ -24,19 +24,19 @@ var Faults = []Fault{
 		{Ends, Slow, 28, 70},
 		{Ends, Drops, 48, 70},
 	}},
-	{"link down", inference.LinkElement, 28, []Symptom{
+	{"link down", inference.LinkElement, 28, []symptom{
 		{AtIt, OtherWays, 27, 28},
 		{Ports, Silent, 19, 45},
 		{Ends, Drops, 53, 56},
 		{Ends, OtherWays, 3, 56},
 	}},
-	{"link lossy", inference.LinkElement, 26, []Symptom{
+	{"link lossy", inference.LinkElement, 26, []symptom{
 		{AtIt, Vanish, 25, 26},
 	}},
-	{"link longer", inference.LinkElement, 13, []Symptom{
+	{"link longer", inference.LinkElement, 13, []symptom{
 		{AtIt, Slow, 13, 13},
 	}},
-	{"loop", inference.LinkElement, 13, []Symptom{
+	{"loop", inference.LinkElement, 13, []symptom{
 		{Ports, Slow, 24, 25},
 		{Ports, Queues, 24, 25},
 		{Ports, More, 25, 25},
@@ -45,34 +45,34 @@ var Faults = []Fault{
 		{Ends, OtherWays, 4, 26},
 		{Ends, Loops, 15, 26},
 	}},
-	{"node slow", inference.NodeElement, 14, []Symptom{
+	{"node slow", inference.NodeElement, 14, []symptom{
 		{AtIt, Slow, 12, 14},
 		{Ports, Slow, 55, 55},
 	}},
-	{"node refuses packets", inference.NodeElement, 28, []Symptom{
+	{"node refuses packets", inference.NodeElement, 28, []symptom{
 		{AtIt, Drops, 28, 28},
 		{Ports, Silent, 7, 104},
 	}},
-	{"node takes another way", inference.NodeElement, 14, []Symptom{
+	{"node takes another way", inference.NodeElement, 14, []symptom{
 		{AtIt, OtherWays, 12, 14},
 		{Ports, More, 4, 22},
 		{Ports, Silent, 8, 22},
 		{Links, OtherWays, 2, 28},
 	}},
 	{"node writes wrong digests", inference.NodeElement, 14, nil},
-	{"node down", inference.NodeElement, 14, []Symptom{
+	{"node down", inference.NodeElement, 14, []symptom{
 		{AtIt, Silent, 5, 14},
 		{Ports, Silent, 17, 17},
 		{Towards, Silent, 25, 25},
 		{Reports, Unreported, 9, 9},
 	}},
-	{"exporter silent", inference.ExporterElement, 14, []Symptom{
+	{"exporter silent", inference.ExporterElement, 14, []symptom{
 		{AtIt, Unreported, 14, 14},
 	}},
-	{"exporter loses reports", inference.ExporterElement, 14, []Symptom{
+	{"exporter loses reports", inference.ExporterElement, 14, []symptom{
 		{AtIt, ReportsLost, 14, 14},
 	}},
-	{"flow vanishes", inference.FlowElement, 14, []Symptom{
+	{"flow vanishes", inference.FlowElement, 14, []symptom{
 		{AtIt, Vanish, 14, 14},
 	}},
 }

@@ -135,8 +135,8 @@ func ofFlow(f *inference.Finding) bool {
 // moved to.
 func passes(f *inference.Finding) bool { return f.Kind == inference.StrangeDigests || ofFlow(f) }
 
-// Fits returns the elements that can explain a finding, in their order.
-func Fits(f *inference.Finding, s *Scene) []Fit {
+// fits returns the elements that can explain a finding, in their order.
+func fits(f *inference.Finding, s *Scene) []Fit {
 	var out []Fit
 	m := s.Map
 	add := func(e inference.Element, misfit float64) {

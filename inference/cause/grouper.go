@@ -176,7 +176,7 @@ func (g *Grouper) place(w *Window, fresh []*Alone) {
 	pool := append(slices.Clone(g.Alone), fresh...)
 	g.look(w, pool)
 	for _, a := range pool {
-		a.fits = Fits(&a.Finding, g.scene)
+		a.fits = fits(&a.Finding, g.scene)
 	}
 	g.around.fill(w.Map, g.Causes, pool, w.Open)
 	for _, a := range pool {
@@ -465,7 +465,7 @@ func (g *Grouper) addEvidence(w *Window, c *Cause, a *Alone) {
 
 // show notes what a finding shows, within the bound.
 func (c *Cause) show(f *inference.Finding) {
-	sign := SignOf(f.Kind)
+	sign := signOf(f.Kind)
 	for i := range c.Shown {
 		if c.Shown[i].Element == f.Element {
 			c.Shown[i].Signs |= sign

@@ -7,12 +7,12 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Where is the place of a symptom, relative to the element that causes it.
-type Where uint8
+// where is the place of a symptom, relative to the element that causes it.
+type where uint8
 
 // The places.
 const (
-	AtIt      Where = iota // the element itself
+	AtIt      where = iota // the element itself
 	Ports                  // each interface of a node; both interfaces of a link
 	Towards                // each interface of its neighbours that leads to a node
 	Links                  // each link of a node; the link behind an interface
@@ -21,7 +21,7 @@ const (
 	NumWheres = iota
 )
 
-func (w Where) String() string {
+func (w where) String() string {
 	return [...]string{"itself", "its interfaces", "interfaces towards it", "its links", "nodes at its ends", "its reports"}[min(w, Reports)]
 }
 
@@ -57,8 +57,8 @@ func (s Signs) String() string {
 	return ""
 }
 
-// SignOf returns the sign that a kind of finding is.
-func SignOf(k inference.Kind) Signs {
+// signOf returns the sign that a kind of finding is.
+func signOf(k inference.Kind) Signs {
 	switch k {
 	case inference.HighLatency:
 		return Slow
@@ -88,9 +88,9 @@ func SignOf(k inference.Kind) Signs {
 	return 0
 }
 
-// Place is an element at which the symptoms of another one are.
-type Place struct {
-	Where   Where
+// place is an element at which the symptoms of another one are.
+type place struct {
+	Where   where
 	Element inference.Element
 }
 
@@ -102,12 +102,12 @@ func reportsOf(node uint32) inference.Element {
 // mostPlaces bounds the places of one element.
 const mostPlaces = 128
 
-// Places returns the places at which an element shows symptoms.
-func Places(e inference.Element, m Map) []Place {
-	out := []Place{{AtIt, e}}
-	add := func(w Where, e inference.Element) {
-		if len(out) < mostPlaces && !slices.Contains(out, Place{w, e}) {
-			out = append(out, Place{w, e})
+// places returns the places at which an element shows symptoms.
+func places(e inference.Element, m Map) []place {
+	out := []place{{AtIt, e}}
+	add := func(w where, e inference.Element) {
+		if len(out) < mostPlaces && !slices.Contains(out, place{w, e}) {
+			out = append(out, place{w, e})
 		}
 	}
 	switch e.Kind {
@@ -152,7 +152,7 @@ type Scene struct {
 
 // Show notes a finding.
 func (s *Scene) Show(f *inference.Finding) {
-	e, sign := f.Element, SignOf(f.Kind)
+	e, sign := f.Element, signOf(f.Kind)
 	if sign == 0 || e.Kind == inference.NoElement {
 		return
 	}
@@ -177,7 +177,7 @@ type Observation struct{ Shown, Of, Absent int }
 // Observe counts what the places of an element show. An interface counts if it reports or shows something. The signs of a node or a
 // link are absent only from the element itself, and as far as they are reported of nodes and links.
 func (s *Scene) Observe(e inference.Element) (out [NumWheres][NumSigns]Observation) {
-	for _, p := range Places(e, s.Map) {
+	for _, p := range places(e, s.Map) {
 		shown := s.Shown[p.Element]
 		seen := s.seen(p.Element)
 		if p.Where == AtIt && p.Element.Kind != inference.InterfaceElement {
@@ -201,32 +201,32 @@ func (s *Scene) Observe(e inference.Element) (out [NumWheres][NumSigns]Observati
 	return out
 }
 
-// Fault is a kind of cause: what it happens to, and how often its symptoms were there.
-type Fault struct {
+// fault is a kind of cause: what it happens to, and how often its symptoms were there.
+type fault struct {
 	Name     string
 	On       inference.ElementKind
 	Happened int // in the worlds that were counted
-	Symptoms []Symptom
+	Symptoms []symptom
 }
 
-// Symptom is the number of places that showed a sign, of those that reported.
-type Symptom struct {
-	Where     Where
+// symptom is the number of places that showed a sign, of those that reported.
+type symptom struct {
+	Where     where
 	Sign      Signs
 	Shown, Of int
 }
 
 // P is the probability that the cause brings it to one place: the share of the places that showed it, with half a place added to both
 // sides, so that nothing is certain.
-func (s *Symptom) P() float64 { return (float64(s.Shown) + .5) / (float64(s.Of) + 1) }
+func (s *symptom) P() float64 { return (float64(s.Shown) + .5) / (float64(s.Of) + 1) }
 
 // Against returns the evidence of absent symptoms against an element, in nats: for the kind of cause that explains best what is there
 // and what is not. Nothing does where no kind of cause brings what is there.
 func (s *Scene) Against(e inference.Element) float64 {
 	o := s.Observe(e)
 	against, most := 0.0, 0.0
-	for i := range Faults {
-		f := &Faults[i]
+	for i := range faults {
+		f := &faults[i]
 		if f.On != e.Kind {
 			continue
 		}
@@ -253,7 +253,7 @@ func (s *Scene) Healthy(node uint32) bool {
 		return false
 	}
 	well := false
-	for _, p := range Places(inference.ElementOfNode(node), s.Map) {
+	for _, p := range places(inference.ElementOfNode(node), s.Map) {
 		if p.Where == AtIt || p.Where == Ports || p.Where == Reports {
 			if s.Shown[p.Element] != 0 {
 				return false
@@ -265,7 +265,7 @@ func (s *Scene) Healthy(node uint32) bool {
 }
 
 // weigh is the logarithm of the odds of what is there, and of what is not, against chance.
-func (f *Fault) weigh(o *[NumWheres][NumSigns]Observation) (present, absent float64) {
+func (f *fault) weigh(o *[NumWheres][NumSigns]Observation) (present, absent float64) {
 	var p [NumWheres][NumSigns]float64
 	for k := range f.Symptoms {
 		s := &f.Symptoms[k]

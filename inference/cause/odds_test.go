@@ -50,7 +50,7 @@ func TestNarrowest(t *testing.T) {
 		s.network.nodes = 4
 		s.seen = func(e inference.Element) Signs { // all interfaces are judged, and none carries more
 			if e.Kind == inference.InterfaceElement {
-				return Slow | Queues | SignOf(more)
+				return Slow | Queues | signOf(more)
 			}
 			return 0
 		}

@@ -13,8 +13,8 @@ func TestPageHasTheTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range Faults {
-		f := &Faults[i]
+	for i := range faults {
+		f := &faults[i]
 		var places [NumWheres][]string
 		for _, s := range f.Symptoms {
 			places[s.Where] = append(places[s.Where], fmt.Sprintf("%s %d of %d", s.Sign, s.Shown, s.Of))
@@ -22,7 +22,7 @@ func TestPageHasTheTable(t *testing.T) {
 		var all []string
 		for w, list := range places {
 			if len(list) > 0 {
-				all = append(all, Where(w).String()+": "+strings.Join(list, ", "))
+				all = append(all, where(w).String()+": "+strings.Join(list, ", "))
 			}
 		}
 		if row := fmt.Sprintf("| %s | %s | %d | %s |\n", f.Name, f.On, f.Happened, strings.Join(all, "; ")); !strings.Contains(string(page), row) {
