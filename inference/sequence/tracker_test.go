@@ -177,11 +177,12 @@ func TestMerge(t *testing.T) {
 	k := inference.ExporterKey{Addr: addr(1), Node: 1}
 	got := Merge([]inference.ExporterStats{
 		{ExporterKey: inference.ExporterKey{Addr: addr(2)}, Reports: 9},
-		{ExporterKey: k, Reports: 1, Lost: -2, Last: 5},
-		{ExporterKey: k, Reports: 2, Lost: 5, Last: 4, Sequenced: true, Malformed: 1, Duplicated: 1, Reordered: 1, Restarts: 1},
+		{ExporterKey: k, Reports: 1, Lost: -2, Last: 5, Events: 1, Provisional: 2, Late: 3, Down: 4},
+		{ExporterKey: k, Reports: 2, Lost: 5, Last: 4, Sequenced: true, Malformed: 1, Duplicated: 1, Reordered: 1, Restarts: 1, Events: 10, Provisional: 20, Late: 30, Down: 40},
+		{ExporterKey: k, Last: 7},
 	})
 	want := []inference.ExporterStats{
-		{ExporterKey: k, Reports: 3, Lost: 3, Last: 5, Sequenced: true, Malformed: 1, Duplicated: 1, Reordered: 1, Restarts: 1},
+		{ExporterKey: k, Reports: 3, Lost: 3, Last: 7, Sequenced: true, Malformed: 1, Duplicated: 1, Reordered: 1, Restarts: 1, Events: 11, Provisional: 22, Late: 33, Down: 44},
 		{ExporterKey: inference.ExporterKey{Addr: addr(2)}, Reports: 9},
 	}
 	if !reflect.DeepEqual(got, want) {

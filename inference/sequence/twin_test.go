@@ -4,6 +4,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
 )
 
 // absent is a number of the record that did not come.
@@ -501,5 +505,95 @@ func TestTwin(t *testing.T) {
 	}
 	if sum.lost < 500 || sum.duplicated < 500 || sum.reordered < 500 || sum.late < 500 || sum.down < 500 || sum.restarts < 40 {
 		t.Errorf("in all only %+v", sum)
+	}
+}
+
+// TestTrackerTwin compares a tracker with a map of sequences by what reports name: exporters of several widths, without a node, without
+// numbers, silent for a while or for good.
+func TestTrackerTwin(t *testing.T) {
+	type name struct {
+		from, node uint32
+		hwID       uint8
+		nameless   bool
+		bits       uint8 // 0 for reports without a number
+	}
+	type exporter struct {
+		*sequence
+		reports, events, malformed uint64
+		last                       int64
+	}
+	forgotten := uint64(0)
+	for seed := range uint64(10) {
+		r := rand.New(rand.NewPCG(seed, 10))
+		cfg := testConfig()
+		cfg.MaxExporters, cfg.MaxGap, cfg.ForgetAfter = 4096, testGap, 4*time.Second
+		tr, m := New(cfg, seed), testRoom(testWindow)
+		twins, gone := map[name]*exporter{}, uint64(0)
+		end := int64(1e12)
+		for range 40 {
+			speaks := 1 + r.IntN(40)
+			for step := range 300 {
+				k := name{r.Uint32N(6), r.Uint32N(3), uint8(r.IntN(2)), r.IntN(4) == 0, []uint8{0, 22, 32}[r.IntN(3)]}
+				if int(k.from*7+k.node)%40 >= speaks {
+					continue
+				}
+				if k.nameless {
+					k.node = 0
+				}
+				x := report20(k.from, k.node, 0, end+int64(step)*1e6)
+				x.HWID, x.SeqBits = k.hwID, k.bits
+				if k.nameless {
+					x.Has &^= decode.HasNodeID
+				}
+				if k.bits == 0 {
+					x.Has &^= decode.HasSeq
+				}
+				w := twins[k]
+				if w == nil {
+					w = &exporter{sequence: follow(max(k.bits, 1), m)}
+					twins[k] = w
+				}
+				x.Seq = w.head + []uint32{1, 1, 1, 1, 2, 3, 0, 1<<32 - 1, 1<<32 - 2, 40}[r.IntN(10)]
+				x.FirstOfGroup = r.IntN(5) > 0
+				x.Kind = []decode.Kind{0, decode.KindDrop, decode.KindQueue}[r.IntN(3)]
+				if w.last = x.Time; r.IntN(9) == 0 {
+					x.Err.Reason = 1
+					w.malformed++
+				} else if w.reports++; x.Kind != 0 {
+					w.events++
+				}
+				if k.bits > 0 && x.FirstOfGroup {
+					w.observe(x.Seq, x.Time, m)
+				}
+				tr.Observe(x)
+			}
+			end += 1e9
+			var want []inference.ExporterStats
+			for k, w := range twins {
+				if w.reports+w.malformed == 0 && end-w.last > int64(cfg.ForgetAfter) {
+					delete(twins, k)
+					gone++
+					continue
+				}
+				w.cut(end, m)
+				want = append(want, inference.ExporterStats{
+					ExporterKey: inference.ExporterKey{Addr: addr(k.from), Node: k.node, HWID: k.hwID, Nameless: k.nameless},
+					Reports:     w.reports, Events: w.events, Malformed: w.malformed, Last: w.last, Sequenced: w.sequenced,
+					Lost: w.lost, Provisional: uint64(w.provisional), Duplicated: w.duplicated, Reordered: w.reordered, Late: w.late, Restarts: w.restarts,
+				})
+				w.counts, w.reports, w.events, w.malformed = counts{}, 0, 0, 0
+			}
+			got := tr.Cut(nil, end)
+			if want = Merge(want); !slices.Equal(got, want) {
+				t.Fatalf("seed %d: %+v\nwant %+v", seed, got, want)
+			}
+			if s := tr.Stats(); s.Exporters != len(twins) || s.Forgotten != gone || s.Refused+s.Displaced != 0 {
+				t.Fatalf("seed %d: %+v, want %d exporters, and %d forgotten", seed, s, len(twins), gone)
+			}
+		}
+		forgotten += gone
+	}
+	if forgotten < 20 {
+		t.Errorf("only %d exporters were forgotten", forgotten)
 	}
 }
