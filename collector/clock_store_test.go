@@ -16,7 +16,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -54,7 +54,7 @@ func (l *logLines) String() string {
 }
 
 // storeConfig is a collector that writes to a server and to Parquet files.
-func storeConfig(t *testing.T, server *influxtest.Server, instance string) *program {
+func storeConfig(t *testing.T, server *servertest.Influx, instance string) *program {
 	t.Helper()
 	cfg := testConfig()
 	cfg.Instance = instance
@@ -99,7 +99,7 @@ func send(t *testing.T, r *running, seed uint64, rate float64) (stop func() uint
 }
 
 // stored sums an integer field of a measurement, as the server has it.
-func stored(server *influxtest.Server, measurement, field string) (sum int64) {
+func stored(server *servertest.Influx, measurement, field string) (sum int64) {
 	rows := server.MustQuery(fmt.Sprintf(`from(bucket: BUCKET) |> range(start: 0, stop: 2100-01-01T00:00:00Z) |> filter(fn: (r) => r._measurement == %q and r._field == %q)
 		|> group() |> sum()`, measurement, field))
 	for _, row := range rows {
@@ -112,7 +112,7 @@ func stored(server *influxtest.Server, measurement, field string) (sum int64) {
 // beyond them, and forward. What the server counts is what was sent, whatever the clock did, and the ledger knows it.
 func TestClockSetWhileStoring(t *testing.T) {
 	t.Parallel()
-	influxtest.Each(t, func(t *testing.T, server *influxtest.Server) {
+	servertest.EachInflux(t, func(t *testing.T, server *servertest.Influx) {
 		for _, tt := range []struct {
 			name        string
 			corrections time.Duration

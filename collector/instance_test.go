@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/collector/settings"
-	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/servertest"
 )
 
 // TestTwoCollectorsOneBucket lets two collectors count at the same time into one bucket. Under two names the store holds all that
 // both counted, and neither has a problem to report. Under one name each learns of the other.
 func TestTwoCollectorsOneBucket(t *testing.T) {
 	t.Parallel()
-	influxtest.Each(t, func(t *testing.T, server *influxtest.Server) {
+	servertest.EachInflux(t, func(t *testing.T, server *servertest.Influx) {
 		for _, names := range [][2]string{{"left", "right"}, {"same", "same"}} {
 			t.Run(strings.Join(names[:], " and "), func(t *testing.T) {
 				before := stored(server, "exporter", "reports")
@@ -63,7 +63,7 @@ func TestTwoCollectorsOneBucket(t *testing.T) {
 
 // A run that follows another one under its name is no rival of it.
 func TestRestartIsNoRival(t *testing.T) {
-	server := influxtest.Start(t, influxtest.Versions[0])
+	server := servertest.StartInflux(t, servertest.InfluxVersions[0])
 	log := &logLines{}
 	for range 2 {
 		cfg := storeConfig(t, server, "here")

@@ -15,7 +15,7 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/pqarrow"
 
 	"github.com/hopscope/hopscope/collector/traffic"
-	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/servertest"
 )
 
 // TestStoreAwayAndKilled takes InfluxDB away while reports keep coming, and kills it with SIGKILL in the middle of
@@ -24,7 +24,7 @@ import (
 func TestStoreAwayAndKilled(t *testing.T) {
 	t.Parallel()
 	outage := soak(t)
-	influxtest.Each(t, func(t *testing.T, server *influxtest.Server) {
+	servertest.EachInflux(t, func(t *testing.T, server *servertest.Influx) {
 		cfg := storeConfig(t, server, "")
 		cfg.Window = 250 * time.Millisecond
 		cfg.Parquet.Enabled = true

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/collector/traffic"
-	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/sink/refused"
 )
 
@@ -21,7 +21,7 @@ import (
 // counts as stored, and the collector is not ready.
 func TestPointsRefusedByServer(t *testing.T) {
 	t.Parallel()
-	influxtest.Each(t, func(t *testing.T, server *influxtest.Server) {
+	servertest.EachInflux(t, func(t *testing.T, server *servertest.Influx) {
 		theirs := fmt.Sprintf("hop,node=theirs count=0.5 %d\n", time.Now().UnixNano())
 		target := fmt.Sprintf("%s/api/v2/write?org=%s&bucket=%s", server.URL, server.Org, strings.ReplaceAll(server.Bucket, "/", "%2F"))
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, target, strings.NewReader(theirs))

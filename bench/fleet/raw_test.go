@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/servertest"
 )
 
 // TestRaw sends some reports in both ways through a real Kafka.
 func TestRaw(t *testing.T) {
-	broker := kafkatest.Start(t, kafkatest.Options{})
+	broker := servertest.StartBroker(t, servertest.BrokerOptions{})
 	cfg := DefaultRawConfig(broker.Internal)
 	cfg.Reports, cfg.Rounds = 20_000, 2
 	r, err := Raw(t.Context(), cfg)
@@ -28,7 +28,7 @@ func TestRaw(t *testing.T) {
 
 // BenchmarkRaw measures both ways against a real Kafka.
 func BenchmarkRaw(b *testing.B) {
-	broker := kafkatest.Start(b, kafkatest.Options{})
+	broker := servertest.StartBroker(b, servertest.BrokerOptions{})
 	for b.Loop() {
 		r, err := Raw(b.Context(), DefaultRawConfig(broker.Internal))
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/ingest/udp"
-	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/sink/influx"
 )
 
@@ -31,7 +31,7 @@ type inProcess struct {
 func clockRows() []row {
 	stepped := func(steps ...time.Duration) func(t *testing.T, r *result) {
 		return func(t *testing.T, r *result) {
-			server := startStore(t, influxtest.V2)
+			server := startStore(t, servertest.Influx2)
 			var cfg inProcess
 			settings.SetDefaults(&cfg)
 			cfg.Window, cfg.Shards = 250*time.Millisecond, 2

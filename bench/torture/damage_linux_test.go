@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/servertest"
 )
 
 // files are those of a spool.
@@ -172,7 +172,7 @@ func damageRows() []row {
 	var rows []row
 	for _, d := range damages {
 		rows = append(rows, row{name: "spool: " + d.name, run: func(t *testing.T, r *result) {
-			server := startStore(t, influxtest.V2)
+			server := startStore(t, servertest.Influx2)
 			for range short(1, 5) {
 				one := result{Lost: map[string]int64{}}
 				server.Stop()

@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/servertest"
 )
 
 // disk stands between the program and the files below a directory: a filter in the kernel (seccomp(2),
@@ -196,7 +196,7 @@ func diskRows() []row {
 	// away runs while the store is away and the disk is what during makes it, and then lets everything be stored.
 	away := func(sync, more string, during func(d *disk), after func(d *disk)) func(t *testing.T, r *result) {
 		return func(t *testing.T, r *result) {
-			server := startStore(t, influxtest.V2)
+			server := startStore(t, servertest.Influx2)
 			d := &disk{}
 			p := newPlace(t, placeOptions{server: server, disk: d, window: "100ms", spool: "    sync: " + sync + "\n" + more})
 			d.dir = p.spoolDir()
@@ -233,7 +233,7 @@ func diskRows() []row {
 	// overflow runs while the store is away for longer than there is room.
 	overflow := func(spool, queue, stage string, full bool) func(t *testing.T, r *result) {
 		return func(t *testing.T, r *result) {
-			server := startStore(t, influxtest.V2)
+			server := startStore(t, servertest.Influx2)
 			d := &disk{}
 			p := newPlace(t, placeOptions{server: server, disk: d, window: "100ms", spool: spool, queue: queue})
 			d.dir = p.spoolDir()

@@ -19,8 +19,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/inference/fleet"
-	"github.com/hopscope/hopscope/internal/influxtest"
-	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/servertest"
 )
 
 // fleetUnderTest is a fleet of processes, with a broker and a store, and beside it one collector that stands alone. Every datagram
@@ -30,8 +29,8 @@ import (
 // the same datagram at times that differ a little.
 type fleetUnderTest struct {
 	t          *testing.T
-	broker     *kafkatest.Broker
-	server     *influxtest.Server
+	broker     *servertest.Broker
+	server     *servertest.Influx
 	seed       string // file
 	alone      *place
 	collectors []*place
@@ -55,16 +54,16 @@ var brokers sharedBroker
 type sharedBroker struct {
 	t      *testing.T
 	mu     sync.Mutex
-	broker *kafkatest.Broker
+	broker *servertest.Broker
 	taken  int
 }
 
 // take gives the broker, with names of topics that no other row has.
-func (s *sharedBroker) take() *kafkatest.Broker {
+func (s *sharedBroker) take() *servertest.Broker {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.broker == nil {
-		s.broker = kafkatest.Start(s.t, kafkatest.Options{})
+		s.broker = servertest.StartBroker(s.t, servertest.BrokerOptions{})
 	}
 	s.taken++
 	b := *s.broker
@@ -74,19 +73,19 @@ func (s *sharedBroker) take() *kafkatest.Broker {
 
 type fleetOptions struct {
 	collectors, consumers int
-	broker                *kafkatest.Broker // of its own; nil shares one
-	store                 string            // address of what stands before the store
-	settings              string            // of all members, as YAML
-	kafka                 string            // more lines of the section kafka, indented
-	consume               string            // more lines of the section consume, indented
-	disk                  *disk             // of the first collector
-	unsupervised          bool              // no other process stands beside it
-	postcards             bool              // of each hop a report, whose collectors are not those of the other hops
+	broker                *servertest.Broker // of its own; nil shares one
+	store                 string             // address of what stands before the store
+	settings              string             // of all members, as YAML
+	kafka                 string             // more lines of the section kafka, indented
+	consume               string             // more lines of the section consume, indented
+	disk                  *disk              // of the first collector
+	unsupervised          bool               // no other process stands beside it
+	postcards             bool               // of each hop a report, whose collectors are not those of the other hops
 }
 
 func newFleet(t *testing.T, o fleetOptions) *fleetUnderTest {
 	t.Helper()
-	f := &fleetUnderTest{t: t, broker: o.broker, server: startStore(t, influxtest.V2)}
+	f := &fleetUnderTest{t: t, broker: o.broker, server: startStore(t, servertest.Influx2)}
 	if f.broker == nil {
 		f.broker = brokers.take()
 	}
@@ -419,7 +418,7 @@ func fleetRows() []row {
 		}),
 		{name: "fleet: kill -9 of the broker", first: true, run: func(t *testing.T, r *result) {
 			o := two
-			o.broker = kafkatest.Start(t, kafkatest.Options{})
+			o.broker = servertest.StartBroker(t, servertest.BrokerOptions{})
 			f := newFleet(t, o)
 			f.start()
 			f.send(2, f.sticky)
@@ -438,7 +437,7 @@ func fleetRows() []row {
 		}},
 		{name: "fleet: the broker is restarted, and then slow", run: func(t *testing.T, r *result) {
 			o := two
-			o.broker = kafkatest.Start(t, kafkatest.Options{})
+			o.broker = servertest.StartBroker(t, servertest.BrokerOptions{})
 			f := newFleet(t, o)
 			f.start()
 			f.send(2, f.sticky)
@@ -605,7 +604,7 @@ func (f *fleetUnderTest) spoil() {
 		}
 		for p := range partitions {
 			_, end := f.broker.Offsets(name, p)
-			var good kafkatest.Message
+			var good servertest.Message
 			if all := f.broker.Read(name, p, max(0, end-20)); len(all) > 0 {
 				good = all[0]
 			}

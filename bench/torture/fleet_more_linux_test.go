@@ -10,7 +10,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/inference/fleet"
-	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/servertest"
 )
 
 // sums are what the store has of an instance.
@@ -76,7 +76,7 @@ func (f *fleetUnderTest) forge() (forged int) {
 			if err != nil || h.Kind != fleet.Part || h.From != "collector-1" {
 				continue
 			}
-			other := slices.IndexFunc(all, func(m kafkatest.Message) bool { return len(m.Value) > 0 && string(m.Value) != string(all[i].Value) })
+			other := slices.IndexFunc(all, func(m servertest.Message) bool { return len(m.Value) > 0 && string(m.Value) != string(all[i].Value) })
 			if other < 0 {
 				continue
 			}
@@ -169,7 +169,7 @@ func moreFleetRows() []row {
 		}},
 		{name: "fleet: the disk of a collector is full while the broker is away", run: func(t *testing.T, r *result) {
 			o := two
-			o.broker, o.disk = kafkatest.Start(t, kafkatest.Options{}), &disk{}
+			o.broker, o.disk = servertest.StartBroker(t, servertest.BrokerOptions{}), &disk{}
 			f := newFleet(t, o)
 			o.disk.dir = f.collectors[0].spoolDir()
 			f.start()
@@ -191,7 +191,7 @@ func moreFleetRows() []row {
 			o := two
 			// Nothing is sent until the broker has started, which a busy machine may take for silence.
 			o.settings += "events:\n  silence_after: 1000\n  silence_severe: 1000\n"
-			o.broker = kafkatest.Start(t, kafkatest.Options{})
+			o.broker = servertest.StartBroker(t, servertest.BrokerOptions{})
 			f := newFleet(t, o)
 			f.start()
 			f.send(2, f.sticky)

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/net/ipv4"
 
 	"github.com/hopscope/hopscope/collector/traffic"
-	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/servertest"
 )
 
 const (
@@ -110,7 +110,7 @@ func floodRows() []row {
 	duration := short(8*time.Second, 10*time.Minute)
 	name := fmt.Sprintf("flood: %d datagrams/s of %d strangers for %v beside a proven exporter", floodRate, strangers, duration)
 	return []row{{name: name, alone: true, run: func(t *testing.T, r *result) {
-		server := startStore(t, influxtest.V2)
+		server := startStore(t, servertest.Influx2)
 		p := newPlace(t, placeOptions{server: server, window: "1s", settings: "flows:\n  memory_bytes: 16777216\n"})
 		limit := p.allowed()
 		c := p.start()

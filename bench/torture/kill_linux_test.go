@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/servertest"
 )
 
 const rate = 2000 // reports a second, of all rows that do not say otherwise
@@ -38,12 +38,12 @@ func killRows() []row {
 	}
 	var rows []row
 	if long { // an InfluxDB 1.8 takes half a minute for an orderly end, which it needs after each kill
-		rows = append(rows, row{name: "kill -9 of InfluxDB " + influxtest.V1, run: killStore(influxtest.V1, 10)})
+		rows = append(rows, row{name: "kill -9 of InfluxDB " + servertest.Influx1, run: killStore(servertest.Influx1, 10)})
 	}
 	return append(rows, []row{
-		{name: "kill -9 of InfluxDB " + influxtest.V2, run: killStore(influxtest.V2, times)},
+		{name: "kill -9 of InfluxDB " + servertest.Influx2, run: killStore(servertest.Influx2, times)},
 		{name: "kill -9 of the collector", run: func(t *testing.T, r *result) {
-			p := newPlace(t, placeOptions{server: startStore(t, influxtest.V2)})
+			p := newPlace(t, placeOptions{server: startStore(t, servertest.Influx2)})
 			c := p.start()
 			s := newSender(t, p.udp)
 			s.start(rate)
@@ -62,7 +62,7 @@ func killRows() []row {
 			p.balance(r, s.sent.Load(), true)
 		}},
 		{name: "kill -9 of both", run: func(t *testing.T, r *result) {
-			server := startStore(t, influxtest.V2)
+			server := startStore(t, servertest.Influx2)
 			p := newPlace(t, placeOptions{server: server})
 			c := p.start()
 			s := newSender(t, p.udp)
@@ -89,7 +89,7 @@ func killRows() []row {
 			p.balance(r, s.sent.Load(), true)
 		}},
 		{name: "SIGTERM while the store is away", run: func(t *testing.T, r *result) {
-			server := startStore(t, influxtest.V2)
+			server := startStore(t, servertest.Influx2)
 			p := newPlace(t, placeOptions{server: server})
 			c := p.start()
 			s := newSender(t, p.udp)

@@ -26,7 +26,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/telemetry"
-	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/servertest"
 )
 
 // third reports whether a text is of the third of all that fails.
@@ -117,7 +117,7 @@ func partialRows() []row {
 			const nodes = 30
 			r.Unit = "alerts"
 			x := newReceiver(t, names)
-			p := newPlace(t, placeOptions{server: startStore(t, influxtest.V2), settings: "alerts: {learning: true, heartbeat: 0s}\n" + fmt.Sprintf(settings, x.URL)})
+			p := newPlace(t, placeOptions{server: startStore(t, servertest.Influx2), settings: "alerts: {learning: true, heartbeat: 0s}\n" + fmt.Sprintf(settings, x.URL)})
 			c := p.start()
 			s := newSender(t, p.udp)
 			s.dropsOf(nodes)
@@ -145,7 +145,7 @@ func partialRows() []row {
 	return []row{
 		{name: "a store fails for one line of three", run: func(t *testing.T, r *result) {
 			r.Unit = "points"
-			server := startStore(t, influxtest.V2)
+			server := startStore(t, servertest.Influx2)
 			x := newProxy(t, server)
 			p := newPlace(t, placeOptions{server: server, store: x.URL, window: "1s"})
 			c := p.start()
@@ -188,7 +188,7 @@ func partialRows() []row {
 			return names
 		})},
 		{name: "more exporters than there are places", run: func(t *testing.T, r *result) {
-			server := startStore(t, influxtest.V2)
+			server := startStore(t, servertest.Influx2)
 			p := newPlace(t, placeOptions{server: server, settings: "exporters: {tracking: {max_exporters: 1}}\n"})
 			c := p.start()
 			s := newSender(t, p.udp)
@@ -206,7 +206,7 @@ func partialRows() []row {
 			r.settle()
 		}},
 		{name: "datagrams are longer than udp.max_datagram_bytes", run: func(t *testing.T, r *result) {
-			server := startStore(t, influxtest.V2)
+			server := startStore(t, servertest.Influx2)
 			p := newPlace(t, placeOptions{server: server, udp: "  max_datagram_bytes: 204\n"}) // a report, and a few bytes of the next one
 			c := p.start()
 			s := newSender(t, p.udp)
@@ -230,7 +230,7 @@ func partialRows() []row {
 			r.settle()
 		}},
 		{name: "a replay is killed (kill -9) and done again", run: func(t *testing.T, r *result) {
-			server := startStore(t, influxtest.V2)
+			server := startStore(t, servertest.Influx2)
 			p := newPlace(t, placeOptions{server: server, instance: "replayed"})
 			capture, sent := p.capture(short(4000, 40000))
 			replay := func(args ...string) *exec.Cmd {

@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/collector/traffic"
-	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
@@ -48,7 +48,7 @@ type place struct {
 
 type placeOptions struct {
 	store    string // address of the store or of what stands before it
-	server   *influxtest.Server
+	server   *servertest.Influx
 	window   string // 250ms if empty
 	instance string
 	settings string // more, as YAML

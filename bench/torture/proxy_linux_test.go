@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/servertest"
 )
 
 // proxy stands between the collector and its store and does what proxies do.
@@ -28,7 +28,7 @@ type proxy struct {
 // mode handles a write. It gives false to let it pass.
 type mode func(p *proxy, w http.ResponseWriter, r *http.Request) bool
 
-func newProxy(t *testing.T, server *influxtest.Server) *proxy {
+func newProxy(t *testing.T, server *servertest.Influx) *proxy {
 	p := &proxy{to: server.URL}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if m := p.mode.Load(); m != nil && r.Method == http.MethodPost && r.URL.Path == "/api/v2/write" && (*m)(p, w, r) {
@@ -162,7 +162,7 @@ func slowly(wait func() time.Duration) mode {
 func storeRows() []row {
 	through := func(m mode, stays bool, problem bool) func(t *testing.T, r *result) {
 		return func(t *testing.T, r *result) {
-			server := startStore(t, influxtest.V2)
+			server := startStore(t, servertest.Influx2)
 			x := newProxy(t, server)
 			p := newPlace(t, placeOptions{server: server, store: x.URL})
 			c := p.start()

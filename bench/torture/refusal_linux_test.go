@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/servertest"
 )
 
 // spoolCommand runs "hopscope spool" with the settings of p.
@@ -30,7 +30,7 @@ func (p *place) spoolCommand(into any, args ...string) error {
 }
 
 // writeLine is another program that writes to the same bucket.
-func writeLine(t *testing.T, s *influxtest.Server, line string) {
+func writeLine(t *testing.T, s *servertest.Influx, line string) {
 	t.Helper()
 	q, err := http.NewRequest(http.MethodPost, s.URL+"/api/v2/write?precision=ns&bucket="+s.Bucket+"&org="+s.Org, strings.NewReader(line))
 	if err != nil {
@@ -117,9 +117,9 @@ func refusalRows() []row {
 		}
 	}
 	return []row{
-		{name: "another writer made hop.count a float, " + influxtest.V2, run: refuse(influxtest.V2, false)},
-		{name: "another writer made hop.count a float, " + influxtest.V1, run: refuse(influxtest.V1, false)},
-		{name: "the same, sent again with spool resend", run: refuse(influxtest.V2, true)},
+		{name: "another writer made hop.count a float, " + servertest.Influx2, run: refuse(servertest.Influx2, false)},
+		{name: "another writer made hop.count a float, " + servertest.Influx1, run: refuse(servertest.Influx1, false)},
+		{name: "the same, sent again with spool resend", run: refuse(servertest.Influx2, true)},
 	}
 }
 
@@ -127,7 +127,7 @@ func refusalRows() []row {
 func instanceRows() []row {
 	return []row{
 		{name: "two collectors on one bucket", run: func(t *testing.T, r *result) {
-			server := startStore(t, influxtest.V2)
+			server := startStore(t, servertest.Influx2)
 			var sent int64
 			var places []*place
 			var senders []*sender
@@ -151,7 +151,7 @@ func instanceRows() []row {
 			places[0].balance(r, sent, true)
 		}},
 		{name: "two collectors of one name are told", run: func(t *testing.T, r *result) {
-			server := startStore(t, influxtest.V2)
+			server := startStore(t, servertest.Influx2)
 			var places []*place
 			var senders []*sender
 			var runs []*run

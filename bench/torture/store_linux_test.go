@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/servertest"
 )
 
 // held is what a store has, by its own count.
@@ -24,7 +24,7 @@ type held struct {
 }
 
 // count asks the store for all that it has.
-func count(t *testing.T, s *influxtest.Server) held {
+func count(t *testing.T, s *servertest.Influx) held {
 	t.Helper()
 	h := held{bySeries: map[string]int64{}}
 	points := map[string]bool{}
@@ -111,9 +111,9 @@ func (p *place) balance(r *result, sent int64, fromStore bool) held {
 	return h
 }
 
-func startStore(t *testing.T, version string) *influxtest.Server {
+func startStore(t *testing.T, version string) *servertest.Influx {
 	t.Helper()
-	return influxtest.Start(t, version)
+	return servertest.StartInflux(t, version)
 }
 
 // trailer sends the last reports slowly, so that numbers which are missing before them are reported.

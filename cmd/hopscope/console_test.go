@@ -23,14 +23,14 @@ import (
 	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/inference/window"
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
-	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/sink"
 )
 
 // consoleTest is a fleet of which only the records are there, and consoles that read them.
 type consoleTest struct {
 	t      *testing.T
-	broker *kafkatest.Broker
+	broker *servertest.Broker
 	client *brokers.Client
 	slicer window.Slicer
 	codec  *fleet.Codec
@@ -296,7 +296,7 @@ func (c *consoleTest) window(i int, n uint64, findings []inference.Finding, miss
 // TestConsole follows a fleet from before its topics are made, on a real broker that goes away and comes back.
 func TestConsole(t *testing.T) {
 	t.Parallel()
-	broker := kafkatest.Start(t, kafkatest.Options{})
+	broker := servertest.StartBroker(t, servertest.BrokerOptions{})
 	client, err := brokers.Config{Brokers: []string{broker.Addr}, Prefix: broker.Prefix, Timeout: 5 * time.Second}.Dial("test")
 	if err != nil {
 		t.Fatal(err)

@@ -24,8 +24,7 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/ingest"
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
-	"github.com/hopscope/hopscope/internal/influxtest"
-	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/sink"
 	kafkasink "github.com/hopscope/hopscope/sink/kafka"
 )
@@ -33,8 +32,8 @@ import (
 // fleetTest is a fleet with simulated collectors, on a real broker and with a real InfluxDB.
 type fleetTest struct {
 	t      *testing.T
-	broker *kafkatest.Broker
-	influx *influxtest.Server
+	broker *servertest.Broker
+	influx *servertest.Influx
 	log    *brokers.Log
 	window time.Duration
 	seed   string // file
@@ -45,14 +44,14 @@ type fleetTest struct {
 
 func newFleetTest(t *testing.T) *fleetTest {
 	f := newBareFleet(t)
-	f.influx = influxtest.Start(t, influxtest.Versions[0])
+	f.influx = servertest.StartInflux(t, servertest.InfluxVersions[0])
 	return f
 }
 
 // newBareFleet makes one without a store.
 func newBareFleet(t *testing.T) *fleetTest {
 	f := &fleetTest{
-		t: t, broker: kafkatest.Start(t, kafkatest.Options{}), window: time.Second,
+		t: t, broker: servertest.StartBroker(t, servertest.BrokerOptions{}), window: time.Second,
 		seed: filepath.Join(t.TempDir(), "seed"), seen: map[int64]*window.Partial{},
 	}
 	if err := os.WriteFile(f.seed, []byte("a seed of tests, long enough"), 0o600); err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
-	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/loop"
@@ -25,7 +25,7 @@ import (
 // the files are being edited. Without Kafka both say so, and nothing is pushed; with it again one of them is in charge.
 func TestControlFleetReload(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Start(t, kafkatest.Options{})
+	b := servertest.StartBroker(t, servertest.BrokerOptions{})
 	dir, config, listen, admin := controlSettings(t, "http://127.0.0.1:1")
 	certificates(t, dir, "controller", "leaf-1", "leaf-2", "leaf-3")
 	at := func(name string, i int) string { return filepath.Join(dir, fmt.Sprintf("%s-%d", name, i)) }
@@ -198,7 +198,7 @@ func TestControlFleetReload(t *testing.T) {
 // TestStandbyAfterTerm: between its own term and the next one's, a control says that it is not in charge any more.
 func TestStandbyAfterTerm(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Start(t, kafkatest.Options{})
+	b := servertest.StartBroker(t, servertest.BrokerOptions{})
 	topic := b.Prefix + brokers.Plans
 	b.CreateTopic(topic, 1, "cleanup.policy=compact")
 	log := brokers.NewLog(b.Client(), brokers.DefaultLogConfig())

@@ -21,7 +21,7 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/ingest"
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
-	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/loop"
@@ -32,7 +32,7 @@ import (
 // the other one goes on above its epochs, with the probes in detail that it had.
 func TestControlFleet(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Start(t, kafkatest.Options{})
+	b := servertest.StartBroker(t, servertest.BrokerOptions{})
 	dir, config, listen, admin := controlSettings(t, "http://127.0.0.1:1")
 	text := string(mustRead(t, config))
 	listens, admins, configs := []string{listen, testkit.FreeAddr(t)}, []string{admin, admin + "-2"}, make([]string, 2)

@@ -10,14 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/influx"
 )
 
 // Every query runs on a real server that holds a few points of every series, and finds something there.
 func TestDashboardQueriesRun(t *testing.T) {
-	s := influxtest.Start(t, influxtest.V2)
+	s := servertest.StartInflux(t, servertest.Influx2)
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte(s.Token), 0o600); err != nil {
 		t.Fatal(err)

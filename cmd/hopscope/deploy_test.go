@@ -17,7 +17,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/hopscope/hopscope/collector/settings"
-	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/influx"
 )
@@ -333,8 +333,8 @@ func TestOldSeriesMigrate(t *testing.T) {
 	if flux, _, _ = strings.Cut(flux, "```"); !ok || !strings.Contains(flux, `to(bucket: "new")`) {
 		t.Fatalf("the guide has no query that copies: %q", flux)
 	}
-	version := influxtest.Versions[0]
-	s := influxtest.Start(t, version)
+	version := servertest.InfluxVersions[0]
+	s := servertest.StartInflux(t, version)
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte(s.Token+" "), 0o600); err != nil {
 		t.Fatal(err)
@@ -342,7 +342,7 @@ func TestOldSeriesMigrate(t *testing.T) {
 	c := influx.DefaultConfig()
 	c.URL, c.Org, c.Bucket = s.URL, s.Org, s.Bucket
 	const fresh = "fresh"
-	if version == influxtest.V2 {
+	if version == servertest.Influx2 {
 		c.TokenFile = token
 		rows := s.MustQuery(`import "influxdata/influxdb/schema" buckets() |> filter(fn: (r) => r.name == BUCKET)`)
 		body := fmt.Sprintf(`{"orgID": %q, "name": "fresh"}`, rows[0]["organizationID"])

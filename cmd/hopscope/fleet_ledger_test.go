@@ -25,8 +25,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/inference/fleet"
-	"github.com/hopscope/hopscope/internal/influxtest"
-	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -41,9 +40,9 @@ const (
 // ledgerFleet is a fleet of processes: two collectors, two consumers and a console, with a broker and a store that cases share.
 type ledgerFleet struct {
 	t        *testing.T
-	broker   *kafkatest.Broker
+	broker   *servertest.Broker
 	client   *kafka.Client
-	influx   *influxtest.Server
+	influx   *servertest.Influx
 	name     string // of the fleet
 	prefix   string // of its topics
 	window   time.Duration
@@ -87,7 +86,7 @@ func (m *fleetMember) logged() string {
 	return m.log.String()
 }
 
-func newLedgerFleet(t *testing.T, broker *kafkatest.Broker, client *kafka.Client, influx *influxtest.Server, name string, seed uint64, window time.Duration, oneByOne bool) *ledgerFleet {
+func newLedgerFleet(t *testing.T, broker *servertest.Broker, client *kafka.Client, influx *servertest.Influx, name string, seed uint64, window time.Duration, oneByOne bool) *ledgerFleet {
 	t.Helper()
 	f := &ledgerFleet{t: t, broker: broker, client: client, influx: influx, name: name, prefix: name + ".", window: window, oneByOne: oneByOne, rng: rand.New(rand.NewPCG(seed, 77))}
 	f.seed = filepath.Join(t.TempDir(), "seed")
@@ -498,9 +497,9 @@ func TestFleetLedger(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes minutes")
 	}
-	broker := kafkatest.Start(t, kafkatest.Options{Properties: map[string]string{"log.retention.check.interval.ms": "500", "log.segment.delete.delay.ms": "100"}})
+	broker := servertest.StartBroker(t, servertest.BrokerOptions{Properties: map[string]string{"log.retention.check.interval.ms": "500", "log.segment.delete.delay.ms": "100"}})
 	client := broker.Client()
-	influx := influxtest.Start(t, influxtest.Versions[0])
+	influx := servertest.StartInflux(t, servertest.InfluxVersions[0])
 	for _, c := range ledgerCases {
 		t.Run(c.name, func(t *testing.T) {
 			for seed := range uint64(testkit.Rounds(1, 20)) {
@@ -531,7 +530,7 @@ func (f *ledgerFleet) poison(n int) {
 	type place struct {
 		topic     string
 		partition int
-		records   []kafkatest.Message
+		records   []servertest.Message
 	}
 	var places []place
 	for topic, partitions := range f.topics() {
@@ -559,7 +558,7 @@ func (f *ledgerFleet) poison(n int) {
 	cut := func(b []byte) []byte { return b[:len(b)-min(len(b), 1+f.rng.IntN(1+len(b)))] }
 	for i := range n {
 		p := places[i%len(places)]
-		m := kafkatest.Message{Key: []byte("nonsense"), Value: random(300), Headers: []kafka.Header{{Key: fleet.HeaderKey, Value: random(60)}}}
+		m := servertest.Message{Key: []byte("nonsense"), Value: random(300), Headers: []kafka.Header{{Key: fleet.HeaderKey, Value: random(60)}}}
 		if len(p.records) > 0 && i%7 != 0 {
 			m = p.records[f.rng.IntN(len(p.records))]
 		}

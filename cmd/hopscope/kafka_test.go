@@ -15,12 +15,12 @@ import (
 
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/fleet/roster"
-	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/sink/kafka"
 )
 
 // fleetFile writes settings of a member of a fleet.
-func fleetFile(t *testing.T, b *kafkatest.Broker, prefix, more string) string {
+func fleetFile(t *testing.T, b *servertest.Broker, prefix, more string) string {
 	t.Helper()
 	dir := t.TempDir()
 	seed := filepath.Join(dir, "seed")
@@ -57,7 +57,7 @@ func says(t *testing.T, text string, words ...string) {
 
 func TestKafkaTopics(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Start(t, kafkatest.Options{})
+	b := servertest.StartBroker(t, servertest.BrokerOptions{})
 	file := fleetFile(t, b, "a.", "")
 
 	out, problem, status := runs(t, "kafka", "topics", "check", "--config", file)
@@ -204,7 +204,7 @@ func mustRead(t *testing.T, path string) []byte {
 
 // TestMemberOfFleet runs a collector of a fleet: its windows come to Kafka, and it says so, comes and leaves.
 func TestMemberOfFleet(t *testing.T) {
-	b := kafkatest.Start(t, kafkatest.Options{})
+	b := servertest.StartBroker(t, servertest.BrokerOptions{})
 	capture := filepath.Join("..", "..", "decode", "testdata", "geant-int10-reports.pcap")
 	file := fleetFile(t, b, "c.", fmt.Sprintf("instance: east\nexporters: {profile: geant}\npcap: {files: [%q]}\nudp: {listen: [\"127.0.0.1:0\"]}\nweb: {listen: \"127.0.0.1:0\"}\nlog: {format: json}", capture))
 	if _, problem, status := runs(t, "kafka", "topics", "create", "--config", file); status != 0 {

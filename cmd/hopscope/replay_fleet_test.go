@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference/fleet"
-	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/servertest"
 )
 
 // storedLines are the points of a store of JSON lines, the last one of each, without the fields that only a fleet has.
@@ -50,7 +50,7 @@ func storedLines(t *testing.T, file string, series ...string) map[string]string 
 // Two collectors replay a half each of a capture into a fleet, and what its consumer stores is what one process stores of the
 // whole capture: hops, exporters, busiest flows and paths, also of digests and of others that go through topic reports.
 func TestReplayIntoAFleet(t *testing.T) {
-	b := kafkatest.Start(t, kafkatest.Options{})
+	b := servertest.StartBroker(t, servertest.BrokerOptions{})
 	for _, tt := range []struct {
 		name, file, settings string
 		raw                  bool

@@ -15,7 +15,7 @@ import (
 	hopscope "github.com/hopscope/hopscope/collector"
 
 	"github.com/hopscope/hopscope/collector/traffic"
-	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
@@ -23,8 +23,8 @@ import (
 // it in order at last, with a stop in order in between. What was sent is what the store has by its own count, and what
 // the collector counts as lost over all runs.
 func TestKilled(t *testing.T) {
-	version := influxtest.Versions[0]
-	server := influxtest.Start(t, version)
+	version := servertest.InfluxVersions[0]
+	server := servertest.StartInflux(t, version)
 	t.Setenv("HOPSCOPE_TEST_TOKEN", cmp.Or(server.Token, "1.8 asks for none"))
 	to := netip.MustParseAddrPort(testkit.FreeAddr(t)) // each run has it
 	spool := filepath.Join(t.TempDir(), "influx")

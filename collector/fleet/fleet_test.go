@@ -28,11 +28,11 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/ingest/kafka"
-	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/sink"
 )
 
-func TestMain(m *testing.M) { kafkatest.Main(m) }
+func TestMain(m *testing.M) { servertest.Main(m) }
 
 const (
 	testWindow = time.Second
@@ -92,7 +92,7 @@ func (m *memory) all() map[string]string {
 // world is a fleet on a real broker: collectors that are simulated, and consumers.
 type world struct {
 	t      *testing.T
-	b      *kafkatest.Broker
+	b      *servertest.Broker
 	log    *kafka.Log
 	topics Topics
 	store  *memory
@@ -129,7 +129,7 @@ func (w *world) at(n int) {
 }
 
 func newWorld(t *testing.T, collectors int) *world {
-	b := kafkatest.Shared(t)
+	b := servertest.SharedBroker(t)
 	w := &world{
 		t: t, b: b, topics: Topics{Windows: b.Prefix + "windows", Series: b.Prefix + "series", State: b.Prefix + "state"},
 		store: &memory{points: map[string]string{}}, pubs: map[string]*fleet.Publisher{}, seen: map[int64]*window.Partial{},

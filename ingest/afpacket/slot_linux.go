@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/ingest/internal/crew"
 )
 
 // slot is the place of one worker at one interface: the ring that is open there now, and what was counted since the start. The worker
@@ -14,7 +13,7 @@ import (
 type slot struct {
 	group *group
 	cfg   *Config
-	crew.Place
+	ingest.Place
 
 	frames, bytes, truncated atomic.Uint64 // handed over
 

@@ -7,12 +7,11 @@ import (
 	"sync"
 
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/ingest/internal/crew"
 )
 
 // Source reads the configured interfaces. It implements [ingest.Source].
 type Source struct {
-	crew    *crew.Crew
+	crew    *ingest.Crew
 	cfg     Config
 	groups  []*group
 	workers []*worker
@@ -42,7 +41,7 @@ func New(cfg Config) (*Source, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	c, err := crew.New("afpacket", cfg.workers())
+	c, err := ingest.NewCrew("afpacket", cfg.workers())
 	if err != nil {
 		return nil, err
 	}

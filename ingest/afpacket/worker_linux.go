@@ -7,7 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/ingest/internal/crew"
 )
 
 const (
@@ -24,7 +23,7 @@ type worker struct {
 	cfg    *Config
 	slots  []*slot
 	batch  ingest.Batch
-	member crew.Member // while it runs
+	member ingest.Worker // while it runs
 	fds    []unix.PollFd
 	at     []*slot // of fds
 }
@@ -34,8 +33,8 @@ func newWorker(id int, cfg *Config) *worker {
 }
 
 // run reads until the source is stopped, and then what is left.
-func (w *worker) run(c *crew.Crew, handle func(int, *ingest.Batch)) error {
-	var places []*crew.Place
+func (w *worker) run(c *ingest.Crew, handle func(int, *ingest.Batch)) error {
+	var places []*ingest.Place
 	for _, k := range w.slots {
 		places = append(places, &k.Place)
 	}

@@ -11,12 +11,12 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // of gives settings for the broker's address and the topics of the test.
-func of(b *kafkatest.Broker) Config {
+func of(b *servertest.Broker) Config {
 	c := DefaultConfig()
 	c.Brokers, c.Prefix = []string{b.Addr}, b.Prefix
 	return c
@@ -73,7 +73,7 @@ func file(t *testing.T, text string) string {
 
 func TestPlaintext(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Shared(t)
+	b := servertest.SharedBroker(t)
 	c := of(b)
 	wants(t, put(dial(t, c), "x"), NoTopic, "write topic "+b.Prefix+"windows", "hopscope kafka topics create")
 	b.CreateTopic(c.Topic(Windows), 1, "max.message.bytes=1000")
@@ -98,11 +98,11 @@ func TestPlaintext(t *testing.T) {
 
 // TestLogin logs in by all mechanisms, and wrongly, and with a password that is renewed.
 func TestLogin(t *testing.T) {
-	b := kafkatest.Start(t, kafkatest.Options{TLS: true, Users: []string{"alice"}})
+	b := servertest.StartBroker(t, servertest.BrokerOptions{TLS: true, Users: []string{"alice"}})
 	b.CreateTopic(b.Prefix+"windows", 1)
 	secure := of(b)
 	secure.TLS, secure.CAFile, secure.User = true, b.Authority.File, "alice"
-	secret, wrong := kafkatest.Password("alice"), "of-somebody-else"
+	secret, wrong := servertest.Password("alice"), "of-somebody-else"
 	for _, mechanism := range []string{"plain", "scram-sha-256", "scram-sha-512"} {
 		t.Run(mechanism, func(t *testing.T) {
 			c := secure
@@ -165,7 +165,7 @@ func TestLogin(t *testing.T) {
 	})
 	t.Run("unknown authority", func(t *testing.T) {
 		c := secure
-		c.SASL, c.PasswordFile, c.CAFile = "plain", file(t, secret), kafkatest.NewAuthority(t).File
+		c.SASL, c.PasswordFile, c.CAFile = "plain", file(t, secret), servertest.NewAuthority(t).File
 		wants(t, put(dial(t, c), "x"), untrusted, "authority that is not known", "kafka.ca_file")
 	})
 	t.Run("wrong name", func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestLogin(t *testing.T) {
 // TestRenewedCertificate: the authority of both sides changes, and the files with it, while the client goes on.
 func TestRenewedCertificate(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Start(t, kafkatest.Options{TLS: true, ClientCerts: true})
+	b := servertest.StartBroker(t, servertest.BrokerOptions{TLS: true, ClientCerts: true})
 	b.CreateTopic(b.Prefix+"windows", 1)
 	c := of(b)
 	c.TLS, c.CAFile = true, file(t, "")
@@ -205,7 +205,7 @@ func TestRenewedCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	next := kafkatest.NewAuthority(t)
+	next := servertest.NewAuthority(t)
 	b.Stop()
 	b.Certify(next)
 	b.Start()
@@ -251,11 +251,11 @@ func copyFile(t *testing.T, from, to string) {
 // TestDenied has a user that may do nothing, and then what the error asks for.
 func TestDenied(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Start(t, kafkatest.Options{Users: []string{"alice"}, ACLs: true})
+	b := servertest.StartBroker(t, servertest.BrokerOptions{Users: []string{"alice"}, ACLs: true})
 	topic := b.Prefix + "windows"
 	b.CreateTopic(topic, 1)
 	c := of(b)
-	c.SASL, c.User, c.PasswordFile = "scram-sha-512", "alice", file(t, kafkatest.Password("alice"))
+	c.SASL, c.User, c.PasswordFile = "scram-sha-512", "alice", file(t, servertest.Password("alice"))
 	client := dial(t, c)
 	wants(t, put(client, "x"), denied, "allow User:alice the operation Write on topic "+topic)
 	b.Allow("alice", "Write", "topic", topic)

@@ -14,7 +14,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
@@ -75,7 +75,7 @@ type testMember struct {
 	stop  func() error
 }
 
-func join(t *testing.T, b *kafkatest.Broker, cfg GroupConfig, drain time.Duration) *testMember {
+func join(t *testing.T, b *servertest.Broker, cfg GroupConfig, drain time.Duration) *testMember {
 	t.Helper()
 	client := b.Client()
 	m := &testMember{recorder: &recorder{drain: drain}, group: NewGroup(client, NewLog(client, DefaultLogConfig()), cfg, nil)}
@@ -129,7 +129,7 @@ func shares(members ...*testMember) []int {
 
 func TestGroup(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Shared(t)
+	b := servertest.SharedBroker(t)
 	cfg := GroupConfig{Name: b.Prefix + "group", Topics: map[string]int{b.Prefix + "a": 4, b.Prefix + "b": 1}, Session: 6 * time.Second, Rebalance: 10 * time.Second}
 	b.CreateTopic(b.Prefix+"a", 6) // two more than there are slices: they belong to no member
 	b.CreateTopic(b.Prefix+"b", 1)
@@ -190,7 +190,7 @@ func TestGroup(t *testing.T) {
 // A member that was paused for longer than the session learns that its partitions are gone, and cannot set offsets.
 func TestZombie(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Shared(t)
+	b := servertest.SharedBroker(t)
 	topic := b.Prefix + "z"
 	cfg := GroupConfig{Name: b.Prefix + "group", Topics: map[string]int{topic: 2}, Session: 6 * time.Second, Rebalance: 6 * time.Second}
 	b.CreateTopic(topic, 2)
@@ -219,7 +219,7 @@ func TestZombie(t *testing.T) {
 
 func TestFewPartitions(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Shared(t)
+	b := servertest.SharedBroker(t)
 	topic := b.Prefix + "few"
 	b.CreateTopic(topic, 2)
 	client := b.Client()

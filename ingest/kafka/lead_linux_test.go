@@ -22,7 +22,7 @@ import (
 	client "github.com/segmentio/kafka-go"
 
 	"github.com/hopscope/hopscope/ingest/kafka"
-	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
@@ -214,7 +214,7 @@ func start(t *testing.T, c child) *controller {
 // that was written last, and nothing of the one before it is taken any more.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Shared(t)
+	b := servertest.SharedBroker(t)
 	topic := b.Prefix + "plans"
 	b.CreateTopic(topic, 1, "cleanup.policy=compact")
 	d := &device{held: make(chan struct{}, 10), release: make(chan struct{})}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/ingest/kafka"
-	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/servertest"
 )
 
 // candidate is a member in this process.
@@ -23,7 +23,7 @@ type candidate struct {
 	stop  func() error
 }
 
-func stand(t *testing.T, b *kafkatest.Broker, name string) *candidate {
+func stand(t *testing.T, b *servertest.Broker, name string) *candidate {
 	t.Helper()
 	k := b.Client()
 	log := kafka.NewLog(k, kafka.DefaultLogConfig())
@@ -56,7 +56,7 @@ func stand(t *testing.T, b *kafkatest.Broker, name string) *candidate {
 // same is not what a successor finds.
 func TestFenced(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Shared(t)
+	b := servertest.SharedBroker(t)
 	topic := b.Prefix + "plans"
 	b.CreateTopic(topic, 1, "cleanup.policy=compact")
 	put := func(term *kafka.Term, epoch uint32, plan string) error {
@@ -171,7 +171,7 @@ func (s *silent) Run(ctx context.Context, m ingest.Member) error {
 // A term ends when the group has taken the partition back and says nothing more, as when the brokers went away in between.
 func TestTermOfSilentGroup(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Shared(t)
+	b := servertest.SharedBroker(t)
 	topic := b.Prefix + "plans"
 	b.CreateTopic(topic, 1, "cleanup.policy=compact")
 	log := kafka.NewLog(b.Client(), kafka.DefaultLogConfig())

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/servertest"
 )
 
-func testLog(b *kafkatest.Broker) *Log {
+func testLog(b *servertest.Broker) *Log {
 	cfg := DefaultLogConfig()
 	cfg.HeaderKey = "h"
 	return NewLog(b.Client(), cfg)
@@ -47,7 +47,7 @@ func readAll(t *testing.T, r ingest.LogReader, until int64) (out []ingest.Messag
 
 func TestLog(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Shared(t)
+	b := servertest.SharedBroker(t)
 	topic := b.Prefix + "log"
 	b.CreateTopic(topic, 3, "retention.ms=3600000")
 	l := testLog(b)
@@ -119,7 +119,7 @@ func TestLog(t *testing.T) {
 func TestCorrupt(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	b := kafkatest.Start(t, kafkatest.Options{Properties: map[string]string{"log.dirs": dir}})
+	b := servertest.StartBroker(t, servertest.BrokerOptions{Properties: map[string]string{"log.dirs": dir}})
 	topic := b.Prefix + "bad"
 	b.CreateTopic(topic, 1)
 	l := testLog(b)
@@ -168,7 +168,7 @@ func TestCorrupt(t *testing.T) {
 // A broker that is away is no corruption, and reading goes on where it was.
 func TestBrokerAway(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Start(t, kafkatest.Options{})
+	b := servertest.StartBroker(t, servertest.BrokerOptions{})
 	topic := b.Prefix + "away"
 	b.CreateTopic(topic, 1)
 	l := testLog(b)

@@ -3,7 +3,7 @@ package kafka_test
 import (
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/servertest"
 )
 
 // asChild runs this process as a controller of its own, if a test started it as one, and reports whether it did.
@@ -11,6 +11,6 @@ var asChild = func() bool { return false }
 
 func TestMain(m *testing.M) {
 	if !asChild() {
-		kafkatest.Main(m)
+		servertest.Main(m)
 	}
 }

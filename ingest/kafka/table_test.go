@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/servertest"
 )
 
 func TestTable(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Shared(t)
+	b := servertest.SharedBroker(t)
 	client := dial(t, of(b))
 	topic := client.Topic(Roster)
 	bound := TableBounds{Keys: 3, Value: 100, Bytes: 1000}

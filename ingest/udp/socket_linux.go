@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/ingest/internal/crew"
 )
 
 // socket is one member of the SO_REUSEPORT group of an address. One worker reads it.
@@ -22,7 +21,7 @@ type socket struct {
 	taken   int // datagrams since the worker's last nap
 	only    ingest.Kind
 	count   counters
-	crew.Place
+	ingest.Place
 }
 
 // openGroup opens n sockets on one address; all is the whole list of addresses.

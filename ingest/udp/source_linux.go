@@ -9,12 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/ingest/internal/crew"
 )
 
 // Source receives on all configured addresses. It implements [ingest.Source].
 type Source struct {
-	crew    *crew.Crew // which also guards the sockets against being closed while Stats asks them
+	crew    *ingest.Crew // which also guards the sockets against being closed while Stats asks them
 	workers []*worker
 	addrs   []netip.AddrPort
 	notices []string
@@ -38,7 +37,7 @@ func New(cfg Config) (*Source, error) {
 		addrs = append(addrs, p.Addr)
 	}
 	prefixes, _ := cfg.prefixes()
-	c, err := crew.New("udp", cfg.workers())
+	c, err := ingest.NewCrew("udp", cfg.workers())
 	if err != nil {
 		return nil, err
 	}

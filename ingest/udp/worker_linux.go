@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/ingest/internal/crew"
 )
 
 // worker reads one socket of every address, in turn.
@@ -19,7 +18,7 @@ type worker struct {
 	batch   ingest.Batch
 	admit   admission
 	nap     time.Duration
-	member  crew.Member // while it runs
+	member  ingest.Worker // while it runs
 }
 
 func newWorker(id int, cfg *Config, prefixes []netip.Prefix) *worker {
@@ -33,9 +32,9 @@ func newWorker(id int, cfg *Config, prefixes []netip.Prefix) *worker {
 }
 
 // run reads until the source is stopped, and then what is left.
-func (w *worker) run(c *crew.Crew, handle func(int, *ingest.Batch)) error {
+func (w *worker) run(c *ingest.Crew, handle func(int, *ingest.Batch)) error {
 	var fds []unix.PollFd
-	var places []*crew.Place
+	var places []*ingest.Place
 	for _, k := range w.sockets {
 		fds = append(fds, unix.PollFd{Fd: int32(k.fd), Events: unix.POLLIN})
 		places = append(places, &k.Place)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
-	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -37,7 +37,7 @@ func block(t *testing.T, language, with string) string {
 // begins no new series.
 func TestNames(t *testing.T) {
 	t.Parallel()
-	influxtest.Each(t, func(t *testing.T, s *influxtest.Server) {
+	servertest.EachInflux(t, func(t *testing.T, s *servertest.Influx) {
 		w := writerTo(t, s, nil)
 		now := time.Now().Truncate(time.Second)
 		for i, rows := range [][]names.Row{
@@ -73,7 +73,7 @@ func TestNames(t *testing.T) {
 		if len(series) != 3 {
 			t.Errorf("hops are in %d series, want 3", len(series))
 		}
-		if s.Version == influxtest.V2 {
+		if s.Version == servertest.Influx2 {
 			return // InfluxQL goes through the compatibility API, which is 1.8's
 		}
 		db, rp, _ := strings.Cut(s.Bucket, "/")

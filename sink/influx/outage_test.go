@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/spool"
@@ -15,7 +15,7 @@ import (
 // point is there exactly once, and the account says so.
 func TestKilledServer(t *testing.T) {
 	t.Parallel()
-	influxtest.Each(t, func(t *testing.T, s *influxtest.Server) {
+	servertest.EachInflux(t, func(t *testing.T, s *servertest.Influx) {
 		sc := spool.DefaultConfig()
 		sc.Dir = t.TempDir()
 		sp, err := spool.Open(sc)

@@ -10,14 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/sink"
 )
 
 // A token that may only write stores points and cannot ask.
 func TestRunsWithWriteOnlyToken(t *testing.T) {
 	t.Parallel()
-	s := influxtest.Start(t, influxtest.V2)
+	s := servertest.StartInflux(t, servertest.Influx2)
 	call := func(method, path string, body, into any) {
 		t.Helper()
 		b, err := json.Marshal(body)

@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -23,7 +23,7 @@ func runPoint(instance, boot string, at int64) sink.Point {
 // The runs of one instance are those that wrote under its name since a time, with the time of their latest window.
 func TestRuns(t *testing.T) {
 	t.Parallel()
-	influxtest.Each(t, func(t *testing.T, s *influxtest.Server) {
+	servertest.EachInflux(t, func(t *testing.T, s *servertest.Influx) {
 		w := writerTo(t, s, nil)
 		none, err := w.Runs(t.Context(), "here", time.Unix(0, base))
 		if err != nil || len(none) != 0 {

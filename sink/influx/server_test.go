@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/sink"
 )
 
 // writerTo makes a writer to a test server, with the token in a file as an operator has it.
-func writerTo(t testing.TB, s *influxtest.Server, change func(*Config)) *writer {
+func writerTo(t testing.TB, s *servertest.Influx, change func(*Config)) *writer {
 	t.Helper()
 	c := DefaultConfig()
 	c.URL, c.Org, c.Bucket = s.URL, s.Org, s.Bucket
@@ -67,7 +67,7 @@ func all(measurement string) string {
 
 func TestWriteAndQuery(t *testing.T) {
 	t.Parallel()
-	influxtest.Each(t, func(t *testing.T, s *influxtest.Server) {
+	servertest.EachInflux(t, func(t *testing.T, s *servertest.Influx) {
 		for _, gzip := range []bool{true, false} {
 			w := writerTo(t, s, func(c *Config) { c.Gzip, c.BatchPoints = gzip, 7 })
 			m := fmt.Sprintf("hop-%t", gzip)
@@ -96,7 +96,7 @@ func TestWriteAndQuery(t *testing.T) {
 
 func TestSpecialCharacters(t *testing.T) {
 	t.Parallel()
-	influxtest.Each(t, func(t *testing.T, s *influxtest.Server) {
+	servertest.EachInflux(t, func(t *testing.T, s *servertest.Influx) {
 		w := writerTo(t, s, nil)
 		// What is read back, where it is not what was written.
 		changed := map[string]string{`end\`: "end/", `a\,b`: "a/,b", "x\ny": `x\ny`, "x\ty": `x\ty`, "bad\xff": "bad\ufffd"}
@@ -148,7 +148,7 @@ func TestRefusedPoints(t *testing.T) {
 		{"one of each", []sink.Point{conflict(1), reserved, long}, 200, 0, 3, ""},
 		{"several shards", []sink.Point{conflict(1), conflict(2)}, 64, 100 * 3600 * second, 2, "field type conflict"},
 	}
-	influxtest.Each(t, func(t *testing.T, s *influxtest.Server) {
+	servertest.EachInflux(t, func(t *testing.T, s *servertest.Influx) {
 		for n, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
 				w := writerTo(t, s, func(c *Config) { c.SplitRequests = tt.split })
@@ -212,7 +212,7 @@ func TestRefusedPoints(t *testing.T) {
 // Wrong settings are reported as such and lose nothing.
 func TestWrongSettings(t *testing.T) {
 	t.Parallel()
-	s := influxtest.Start(t, influxtest.Versions[0])
+	s := servertest.StartInflux(t, servertest.InfluxVersions[0])
 	const wrong = "this-is-the-wrong-token"
 	tests := []struct {
 		name   string
@@ -228,7 +228,7 @@ func TestWrongSettings(t *testing.T) {
 		{"path", func(c *Config) { c.URL += "/elsewhere" }, "", false},
 	}
 	for _, tt := range tests {
-		if tt.v2 && s.Version != influxtest.V2 {
+		if tt.v2 && s.Version != servertest.Influx2 {
 			continue
 		}
 		t.Run(tt.name, func(t *testing.T) {
@@ -247,7 +247,7 @@ func TestWrongSettings(t *testing.T) {
 
 func TestServerGoneAndBack(t *testing.T) {
 	t.Parallel()
-	influxtest.Each(t, func(t *testing.T, s *influxtest.Server) {
+	servertest.EachInflux(t, func(t *testing.T, s *servertest.Influx) {
 		w := writerTo(t, s, nil)
 		write(t, w, simple("m", "before", 1, base))
 		s.Kill()
@@ -276,7 +276,7 @@ func TestServerGoneAndBack(t *testing.T) {
 // others. What it has by its own count, and what it is said to have refused, is what was written, series by series.
 func TestAnotherWriter(t *testing.T) {
 	t.Parallel()
-	influxtest.Each(t, func(t *testing.T, s *influxtest.Server) {
+	servertest.EachInflux(t, func(t *testing.T, s *servertest.Influx) {
 		w := writerTo(t, s, nil)
 		const windows, hops, flows = 5, 200, 9
 		// The conflict holds in the shards of the first three windows and not in the others.

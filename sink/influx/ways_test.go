@@ -8,7 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -29,7 +29,7 @@ func TestSeveralPaths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	influxtest.Each(t, func(t *testing.T, s *influxtest.Server) {
+	servertest.EachInflux(t, func(t *testing.T, s *servertest.Influx) {
 		w := writerTo(t, s, nil)
 		now := time.Now().Truncate(time.Second)
 		for i, f := range []inference.FlowStats{

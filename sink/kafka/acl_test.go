@@ -16,7 +16,7 @@ import (
 
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/ingest/retry"
-	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -205,14 +205,14 @@ func asCreate(ctx context.Context, t *testing.T, c Config) error {
 func TestACLs(t *testing.T) {
 	t.Parallel()
 	users := []string{"collector", "consumer", "console", "control", "check", "create"}
-	b := kafkatest.Start(t, kafkatest.Options{TLS: true, Users: users, ACLs: true})
+	b := servertest.StartBroker(t, servertest.BrokerOptions{TLS: true, Users: users, ACLs: true})
 	prefix := b.Prefix
 	of := func(user, prefix string) Config {
 		c := of(b)
 		c.Prefix, c.Timeout = prefix, 5*time.Second
 		c.TLS, c.CAFile, c.SASL, c.User = true, b.Authority.File, "scram-sha-256", user
 		c.PasswordFile = filepath.Join(t.TempDir(), "password")
-		if err := os.WriteFile(c.PasswordFile, []byte(kafkatest.Password(user)), 0o600); err != nil {
+		if err := os.WriteFile(c.PasswordFile, []byte(servertest.Password(user)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return c

@@ -9,14 +9,14 @@ import (
 	protoproduce "github.com/segmentio/kafka-go/protocol/produce"
 
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
-	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // A batch that is short only because its producer compressed it is refused by the brokers: its readers would unpack all of it.
 func TestCompressedBatch(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Shared(t)
+	b := servertest.SharedBroker(t)
 	c := of(b)
 	create(t, b, c)
 	for _, topic := range []string{brokers.Windows, brokers.Reports, brokers.Series, brokers.State, brokers.Roster} {
@@ -42,7 +42,7 @@ func unsettled(err error) bool {
 		errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition)
 }
 
-func produceCompressed(t *testing.T, b *kafkatest.Broker, topic string, value []byte) error {
+func produceCompressed(t *testing.T, b *servertest.Broker, topic string, value []byte) error {
 	t.Helper()
 	r, err := b.Client().Transport.RoundTrip(t.Context(), b.Client().Addr, &protoproduce.Request{
 		Acks: -1, Timeout: 10_000, Topics: []protoproduce.RequestTopic{{Topic: topic, Partitions: []protoproduce.RequestPartition{{RecordSet: protocol.RecordSet{

@@ -20,7 +20,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	rows "github.com/hopscope/hopscope/decode/arrow"
 	"github.com/hopscope/hopscope/inference/fleet"
-	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/servertest"
 )
 
 const readDoc = "../../docs/reports-arrow.md"
@@ -109,7 +109,7 @@ func typeName(t arrow.DataType) string {
 // What a Diverter and HopRows publish is read by pyarrow and DuckDB as the document says, after it was in Kafka.
 func TestReadByOthers(t *testing.T) {
 	t.Parallel()
-	broker := kafkatest.Start(t, kafkatest.Options{})
+	broker := servertest.StartBroker(t, servertest.BrokerOptions{})
 	const partitions = 4
 	broker.CreateTopic("reports", partitions)
 	broker.CreateTopic("series", 1)

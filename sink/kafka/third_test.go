@@ -15,7 +15,7 @@ import (
 	wire "github.com/segmentio/kafka-go/protocol/produce"
 
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
-	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/refused"
@@ -25,7 +25,7 @@ import (
 // records come alone or together; those that are refused are kept.
 func TestThirdFails(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Shared(t)
+	b := servertest.SharedBroker(t)
 	const records, partitions, long, short = 60, 4, 5000, 100
 	for _, together := range []int{1, 20} {
 		t.Run(fmt.Sprint(together), func(t *testing.T) {
@@ -126,7 +126,7 @@ func (l *leaderless) RoundTrip(ctx context.Context, addr net.Addr, req kafka.Req
 // rest is counted as set aside, and there in its order when the partitions are back. No other waits for the end of a request that hangs.
 func TestThirdOfPartitions(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Shared(t)
+	b := servertest.SharedBroker(t)
 	const windows, ofTopic = 30, 6
 	for _, x := range []struct {
 		hangs   bool

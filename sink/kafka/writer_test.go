@@ -17,12 +17,12 @@ import (
 	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/inference/window"
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
-	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 )
 
-func TestMain(m *testing.M) { kafkatest.Main(m) }
+func TestMain(m *testing.M) { servertest.Main(m) }
 
 var (
 	_ sink.WindowEncoder = (*Writer)(nil)
@@ -36,7 +36,7 @@ const (
 )
 
 // of gives settings for the broker's address and the topics of the test.
-func of(b *kafkatest.Broker) Config {
+func of(b *servertest.Broker) Config {
 	c := DefaultConfig()
 	c.Brokers, c.Prefix, c.Slices = []string{b.Addr}, b.Prefix, 4
 	return c
@@ -47,7 +47,7 @@ func params(c *Config) roster.Params {
 }
 
 // create makes the topics, as a user that may.
-func create(t *testing.T, b *kafkatest.Broker, c Config) {
+func create(t *testing.T, b *servertest.Broker, c Config) {
 	t.Helper()
 	c.Brokers, c.TLS, c.CAFile, c.SASL, c.User, c.PasswordFile = []string{b.Internal}, false, "", "none", "", ""
 	c.Timeout = time.Minute // whatever a test gives its writer
@@ -135,7 +135,7 @@ func write(w *Writer, list []sink.Encoded) error {
 func labelNow() int64 { return fleet.Label(time.Now().UnixNano(), int64(windowLength)) }
 
 // parts reads the heads and values of a topic's partitions.
-func parts(t *testing.T, b *kafkatest.Broker, c Config) (all [][]fleet.Record) {
+func parts(t *testing.T, b *servertest.Broker, c Config) (all [][]fleet.Record) {
 	t.Helper()
 	for i := range c.Slices {
 		var list []fleet.Record
@@ -204,7 +204,7 @@ func same(t *testing.T, got map[int64][]byte, label int64, hops int) {
 
 func TestPublish(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Shared(t)
+	b := servertest.SharedBroker(t)
 	c := of(b)
 	create(t, b, c)
 	w := join(t, c, "east")
@@ -243,7 +243,7 @@ func TestPublish(t *testing.T) {
 // the records of their window, which hold how many there are. An order to go on under another boot is for both.
 func TestDivertToKafka(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Shared(t)
+	b := servertest.SharedBroker(t)
 	c := of(b)
 	c.Reports, c.MaxMessageBytes = "all", 64<<10
 	create(t, b, c)
@@ -327,7 +327,7 @@ func TestDivertToKafka(t *testing.T) {
 // TestLongWindow has more than a record, a payload and a topic take.
 func TestLongWindow(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Shared(t)
+	b := servertest.SharedBroker(t)
 	c := of(b)
 	c.MaxMessageBytes = 1 << 16
 	create(t, b, c)
@@ -362,7 +362,7 @@ func TestLongWindow(t *testing.T) {
 	}
 
 	// A topic that takes less than it should: what is too long is refused, and the rest is stored.
-	small := of(kafkatest.Shared(t))
+	small := of(servertest.SharedBroker(t))
 	b.CreateTopic(small.Topic(brokers.Windows), 4, "max.message.bytes=3000")
 	create(t, b, small)
 	w = join(t, small, "west")
@@ -412,7 +412,7 @@ func untilStored(w *Writer, payload []byte) (failures int, _ error) {
 // TestBrokerKilled kills the broker while it is written to: what it confirmed is there, and the rest is, once or again.
 func TestBrokerKilled(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Start(t, kafkatest.Options{})
+	b := servertest.StartBroker(t, servertest.BrokerOptions{})
 	c := of(b)
 	c.Timeout = 2 * time.Second
 	create(t, b, c)
@@ -460,7 +460,7 @@ func TestBrokerKilled(t *testing.T) {
 // TestAway starts while Kafka is not there.
 func TestAway(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Start(t, kafkatest.Options{})
+	b := servertest.StartBroker(t, servertest.BrokerOptions{})
 	c := of(b)
 	c.Timeout = time.Second
 	create(t, b, c)
@@ -514,7 +514,7 @@ func TestAway(t *testing.T) {
 // A slow broker costs time, and repeats.
 func TestSlowBroker(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Start(t, kafkatest.Options{})
+	b := servertest.StartBroker(t, servertest.BrokerOptions{})
 	c := of(b)
 	c.Timeout = time.Second
 	create(t, b, c)
@@ -540,7 +540,7 @@ func TestSlowBroker(t *testing.T) {
 
 func TestMismatch(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Shared(t)
+	b := servertest.SharedBroker(t)
 	c := of(b)
 	refused := func(id Identity, words ...string) {
 		t.Helper()
@@ -580,7 +580,7 @@ func TestMismatch(t *testing.T) {
 // TestClock has a collector whose clock is an hour off.
 func TestClock(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Shared(t)
+	b := servertest.SharedBroker(t)
 	c := of(b)
 	create(t, b, c)
 	for _, off := range []time.Duration{time.Hour, -time.Hour} {
@@ -628,7 +628,7 @@ func TestClock(t *testing.T) {
 // over and single reports while theirs is open. Those whose clocks are farther off send nothing.
 func TestClockBorder(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Shared(t)
+	b := servertest.SharedBroker(t)
 	c := of(b)
 	create(t, b, c)
 	for name, off := range map[string]time.Duration{
@@ -660,7 +660,7 @@ func TestClockBorder(t *testing.T) {
 // TestRoster has what a member says, and an order to it.
 func TestRoster(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Shared(t)
+	b := servertest.SharedBroker(t)
 	c := of(b)
 	create(t, b, c)
 	w := open(t, c)

@@ -1,4 +1,4 @@
-package kafkatest
+package servertest
 
 import (
 	"context"
@@ -28,7 +28,7 @@ func put(t *testing.T, b *Broker, topic, value string) {
 }
 
 func TestShared(t *testing.T) {
-	a, b := Shared(t), Shared(t)
+	a, b := SharedBroker(t), SharedBroker(t)
 	if a.Addr != b.Addr || a.Prefix == b.Prefix {
 		t.Fatalf("%s and %s, with %q and %q: want one broker and two prefixes", a.Addr, b.Addr, a.Prefix, b.Prefix)
 	}
@@ -50,7 +50,7 @@ func TestShared(t *testing.T) {
 
 // A broker that was stopped or killed comes back at the same address, with what it had.
 func TestRestart(t *testing.T) {
-	b := Start(t, Options{})
+	b := StartBroker(t, BrokerOptions{})
 	dir := b.dir
 	topic := b.Prefix + "words"
 	b.CreateTopic(topic, 1)

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package kafkatest
+package servertest
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package kafkatest
+package servertest
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func (b *Broker) Allow(user, operation, resource, name string) {
 		return err
 	})
 	if err != nil {
-		b.t.Fatalf("kafkatest: allowing %s: %v", user, err)
+		b.t.Fatalf("servertest: allowing %s: %v", user, err)
 	}
 	b.eventually("the broker knows what "+user+" may do", func() bool { return b.knows(client, &e) == 1 })
 }
@@ -54,7 +54,7 @@ func (b *Broker) Forbid(user, operation, resource, name string) {
 		return nil
 	})
 	if err != nil {
-		b.t.Fatalf("kafkatest: forbidding %s: %v", user, err)
+		b.t.Fatalf("servertest: forbidding %s: %v", user, err)
 	}
 	b.eventually("the broker knows what "+user+" may not do", func() bool { return b.knows(client, &e) == 0 })
 }

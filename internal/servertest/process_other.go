@@ -1,6 +1,6 @@
 //go:build !linux
 
-package kafkatest
+package servertest
 
 import "os/exec"
 

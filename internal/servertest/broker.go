@@ -1,14 +1,4 @@
-// Package kafkatest starts real Apache Kafka brokers for tests: one process that is broker and controller (KRaft), on
-// loopback, with a folder of its own. .ci/kafka.sh fetches it into .cache/kafka.
-//
-// A test that does not harm its broker takes the one that all tests of its package share:
-//
-//	func TestMain(m *testing.M) { kafkatest.Main(m) }
-//
-//	func TestIt(t *testing.T) {
-//		b := kafkatest.Shared(t)
-//		b.CreateTopic(b.Prefix+"windows", 16)
-package kafkatest
+package servertest
 
 import (
 	"bytes"
@@ -40,8 +30,8 @@ import (
 // version is the one that tests run against.
 const version = "4.1.0"
 
-// Options say what a broker asks of its clients. The zero value asks nothing.
-type Options struct {
+// BrokerOptions say what a broker asks of its clients. The zero value asks nothing.
+type BrokerOptions struct {
 	// TLS encrypts Addr with a certificate of Authority, or of one of its own; ClientCerts asks clients for certificates
 	// of the same authority.
 	TLS         bool
@@ -79,7 +69,7 @@ type Broker struct {
 
 // process is what tests share.
 type process struct {
-	opt  Options
+	opt  BrokerOptions
 	dir  string
 	cmd  *exec.Cmd
 	out  *os.File
@@ -88,7 +78,7 @@ type process struct {
 
 var tests atomic.Int64
 
-// shared is the broker of [Shared].
+// shared is the broker of [SharedBroker].
 var shared struct {
 	sync.Mutex
 	main   bool
@@ -107,20 +97,20 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Shared gives the broker that all tests of the package share, without security. Nobody may stop it.
-func Shared(t testing.TB) *Broker {
+// SharedBroker gives the broker that all tests of the package share, without security. Nobody may stop it.
+func SharedBroker(t testing.TB) *Broker {
 	t.Helper()
 	shared.Lock()
 	defer shared.Unlock()
 	if !shared.main {
-		t.Fatal("kafkatest: TestMain of this package does not call kafkatest.Main")
+		t.Fatal("servertest: TestMain of this package does not call servertest.Main")
 	}
 	if shared.failed {
-		t.Fatal("kafkatest: the broker that all tests share did not start")
+		t.Fatal("servertest: the broker that all tests share did not start")
 	}
 	if shared.broker == nil {
 		shared.failed = true
-		dir, err := os.MkdirTemp("", "kafkatest")
+		dir, err := os.MkdirTemp("", "servertest")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +119,7 @@ func Shared(t testing.TB) *Broker {
 				os.RemoveAll(dir)
 			}
 		}()
-		shared.broker = start(t, dir, Options{})
+		shared.broker = startBroker(t, dir, BrokerOptions{})
 		shared.failed = false
 	}
 	b := *shared.broker
@@ -137,24 +127,24 @@ func Shared(t testing.TB) *Broker {
 	return &b
 }
 
-// Start starts a broker with empty logs and ends it with the test.
-func Start(t testing.TB, opt Options) *Broker {
+// StartBroker starts a broker with empty logs and ends it with the test.
+func StartBroker(t testing.TB, opt BrokerOptions) *Broker {
 	t.Helper()
 	// Not t.TempDir, whose name has that of the test in it: Kafka takes a comma in a path for the end of it.
-	dir, err := os.MkdirTemp("", "kafkatest")
+	dir, err := os.MkdirTemp("", "servertest")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	b := start(t, dir, opt)
+	b := startBroker(t, dir, opt)
 	t.Cleanup(func() { b.end(syscall.SIGKILL) })
 	return b
 }
 
 func prefix() string { return fmt.Sprintf("t%d.", tests.Add(1)) }
 
-// start starts a broker. The caller ends it.
-func start(t testing.TB, dir string, opt Options) *Broker {
+// startBroker starts a broker. The caller ends it.
+func startBroker(t testing.TB, dir string, opt BrokerOptions) *Broker {
 	t.Helper()
 	b := &Broker{t: t, Prefix: prefix(), process: &process{opt: opt, dir: dir}}
 	if opt.TLS {
@@ -186,7 +176,7 @@ func lib() (string, error) {
 		}
 		dir = up
 	}
-	return "", errors.New("kafkatest: no go.mod above the test")
+	return "", errors.New("servertest: no go.mod above the test")
 }
 
 func (b *Broker) requireLib() {
@@ -315,7 +305,7 @@ func (b *Broker) format() {
 		}
 	}
 	if out, err := b.java(args...).CombinedOutput(); err != nil {
-		b.t.Fatalf("kafkatest: formatting the logs: %v\n%s", err, out)
+		b.t.Fatalf("servertest: formatting the logs: %v\n%s", err, out)
 	}
 	data := fstest.MapFS{}
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
@@ -399,7 +389,7 @@ func (b *Broker) Restart() {
 
 func (b *Broker) start() error {
 	if b.cmd != nil {
-		return errors.New("kafkatest: started twice")
+		return errors.New("servertest: started twice")
 	}
 	out, err := os.OpenFile(b.path("log"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -424,10 +414,10 @@ func (b *Broker) start() error {
 		case err := <-b.done:
 			b.done <- err
 			b.end(syscall.SIGKILL)
-			return fmt.Errorf("kafkatest: Kafka %s ended: %v\n%s", version, err, b.Log())
+			return fmt.Errorf("servertest: Kafka %s ended: %v\n%s", version, err, b.Log())
 		case <-deadline:
 			b.end(syscall.SIGKILL)
-			return fmt.Errorf("kafkatest: Kafka %s does not answer\n%s", version, b.Log())
+			return fmt.Errorf("servertest: Kafka %s does not answer\n%s", version, b.Log())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
@@ -542,7 +532,7 @@ func (b *Broker) CreateTopic(topic string, partitions int, settings ...string) {
 		return err
 	})
 	if err != nil {
-		b.t.Fatalf("kafkatest: creating topic %s: %v", topic, err)
+		b.t.Fatalf("servertest: creating topic %s: %v", topic, err)
 	}
 	b.eventually("topic "+topic+" has leaders", func() bool {
 		m, err := client.Metadata(context.Background(), &kafka.MetadataRequest{Topics: []string{topic}})
@@ -591,7 +581,7 @@ func (b *Broker) eventually(what string, f func() bool) {
 	b.t.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); !f(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			b.t.Fatalf("kafkatest: it never came about that %s", what)
+			b.t.Fatalf("servertest: it never came about that %s", what)
 		}
 	}
 }
@@ -634,7 +624,7 @@ func (b *Broker) Offsets(topic string, partition int) (first, end int64) {
 		return p.Error
 	})
 	if err != nil {
-		b.t.Fatalf("kafkatest: offsets of %s/%d: %v", topic, partition, err)
+		b.t.Fatalf("servertest: offsets of %s/%d: %v", topic, partition, err)
 	}
 	return p.FirstOffset, p.LastOffset
 }
@@ -658,7 +648,7 @@ func (b *Broker) Read(topic string, partition int, from int64) []Message {
 			return err
 		})
 		if err != nil {
-			b.t.Fatalf("kafkatest: reading %s/%d at %d: %v", topic, partition, at, err)
+			b.t.Fatalf("servertest: reading %s/%d at %d: %v", topic, partition, at, err)
 		}
 		before := at
 		for {
@@ -667,7 +657,7 @@ func (b *Broker) Read(topic string, partition int, from int64) []Message {
 				break
 			}
 			if err != nil {
-				b.t.Fatalf("kafkatest: reading %s/%d at %d: %v", topic, partition, at, err)
+				b.t.Fatalf("servertest: reading %s/%d at %d: %v", topic, partition, at, err)
 			}
 			if r.Offset < at {
 				continue // a batch is sent whole

@@ -1,6 +1,4 @@
-// Package crew runs the workers of a source that receives: it starts and stops them, wakes those that wait, and asks them whether
-// everything of a time was handed over ([ingest.Prompter]).
-package crew
+package ingest
 
 import (
 	"context"
@@ -10,11 +8,10 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/hopscope/hopscope/ingest"
 )
 
-// Crew is the workers of one source.
+// Crew runs the workers of one source that receives: it starts and stops them, wakes those that wait, and asks them whether
+// everything of a time was handed over ([Prompter]).
 type Crew struct {
 	source  string // for errors
 	stop    int    // eventfd, readable once the workers are to stop
@@ -30,8 +27,8 @@ type Crew struct {
 // question asks whether everything was handed over that arrived before a time.
 type question struct{ before int64 }
 
-// New makes a crew for a source of a name. Nothing runs before Run. A crew that will not run needs Close.
-func New(source string, workers int) (*Crew, error) {
+// NewCrew makes a crew for a source of a name. Nothing runs before Run. A crew that will not run needs Close.
+func NewCrew(source string, workers int) (*Crew, error) {
 	c := &Crew{source: source}
 	var err error
 	if c.stop, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err != nil {
@@ -79,7 +76,7 @@ func (c *Crew) end() {
 // Stopped reports whether the workers are to stop.
 func (c *Crew) Stopped() bool { return c.stopped.Load() }
 
-// Prompt implements [ingest.Prompter].
+// Prompt implements [Prompter].
 func (c *Crew) Prompt(before int64) {
 	c.last.Store(&question{before})
 	c.Guard(func(open bool) {
@@ -129,8 +126,8 @@ type Place struct {
 	Asked bool
 }
 
-// Member is what a worker has of its crew. It belongs to its goroutine. The zero Member owes nothing.
-type Member struct {
+// Worker is what a worker has of its crew. It belongs to its goroutine. The zero Worker owes nothing.
+type Worker struct {
 	crew   *Crew
 	id     int
 	places []*Place
@@ -139,13 +136,13 @@ type Member struct {
 	fds    []unix.PollFd
 }
 
-// Member gives the member of a worker, which reads the places.
-func (c *Crew) Member(worker int, places []*Place) Member {
-	return Member{crew: c, id: worker, places: places}
+// Member gives the part of a worker, which reads the places.
+func (c *Crew) Member(worker int, places []*Place) Worker {
+	return Worker{crew: c, id: worker, places: places}
 }
 
 // Hear takes over a new question. What the places hold from now on is looked at for it.
-func (m *Member) Hear() {
+func (m *Worker) Hear() {
 	q := m.crew.last.Load()
 	if q == m.asked {
 		return
@@ -157,7 +154,7 @@ func (m *Member) Hear() {
 }
 
 // Owes says whether there is a question that was not answered yet, and the time that it is about, ns since 1970.
-func (m *Member) Owes() (before int64, owes bool) {
+func (m *Worker) Owes() (before int64, owes bool) {
 	if !m.owes {
 		return 0, false
 	}
@@ -165,7 +162,7 @@ func (m *Member) Owes() (before int64, owes bool) {
 }
 
 // Answer hands over an answer, in a batch without frames, once all places were asked.
-func (m *Member) Answer(b *ingest.Batch, handle func(worker int, b *ingest.Batch)) {
+func (m *Worker) Answer(b *Batch, handle func(worker int, b *Batch)) {
 	if !m.owes {
 		return
 	}
@@ -182,7 +179,7 @@ func (m *Member) Answer(b *ingest.Batch, handle func(worker int, b *ingest.Batch
 
 // Wait waits until one of fds is ready, there is a question, or the crew is to stop; limit bounds it, and may be nil. It gives the
 // number of those that are ready, of fds and of the crew's own, and sets Revents of fds. A signal of the system ends it, too.
-func (m *Member) Wait(fds []unix.PollFd, limit *unix.Timespec) (ready int, err error) {
+func (m *Worker) Wait(fds []unix.PollFd, limit *unix.Timespec) (ready int, err error) {
 	m.fds = append(append(m.fds[:0], fds...),
 		unix.PollFd{Fd: int32(m.crew.stop), Events: unix.POLLIN}, unix.PollFd{Fd: int32(m.crew.wake[m.id]), Events: unix.POLLIN})
 	ready, err = unix.Ppoll(m.fds, limit, nil)

@@ -1,7 +1,4 @@
-// Package influxtest starts real InfluxDB servers for tests: 1.8.10, which is built within a minute, and with the build tag check
-// 2.7.12 with token and organisation as well, whose Flux parser takes Rust and ten minutes. .ci/influxdb.sh builds them into
-// .cache/influxdb.
-package influxtest
+package servertest
 
 import (
 	"bytes"
@@ -26,8 +23,8 @@ import (
 
 // The versions that there are.
 const (
-	V2 = "2.7.12"
-	V1 = "1.8.10"
+	Influx2 = "2.7.12"
+	Influx1 = "1.8.10"
 )
 
 // What a started server knows. The token is that of a 2.7 server; 1.8 runs without authentication.
@@ -36,8 +33,8 @@ const (
 	token = "a-token-of-tests-only"
 )
 
-// Server is a running (or stopped) server of its own: free loopback port, temporary folder.
-type Server struct {
+// Influx is a running (or stopped) server of its own: free loopback port, temporary folder.
+type Influx struct {
 	Version string
 	URL     string
 	Bucket  string // as the v2 API wants it
@@ -56,15 +53,15 @@ type Server struct {
 	killed bool // since the last start
 }
 
-// Each runs f as a subtest against every version that tests run against. All of them have to be there.
-func Each(t *testing.T, f func(t *testing.T, s *Server)) {
+// EachInflux runs f as a subtest against every version that tests run against. All of them have to be there.
+func EachInflux(t *testing.T, f func(t *testing.T, s *Influx)) {
 	t.Helper()
-	for _, version := range Versions {
-		t.Run(version, func(t *testing.T) { f(t, Start(t, version)) })
+	for _, version := range InfluxVersions {
+		t.Run(version, func(t *testing.T) { f(t, StartInflux(t, version)) })
 	}
 }
 
-func binary(t testing.TB, version string) string {
+func influxBinary(t testing.TB, version string) string {
 	t.Helper()
 	dir, err := os.Getwd()
 	for err == nil {
@@ -77,21 +74,21 @@ func binary(t testing.TB, version string) string {
 		}
 		dir = up
 	}
-	t.Fatal("influxtest: no go.mod above the test")
+	t.Fatal("servertest: no go.mod above the test")
 	return ""
 }
 
-// Start starts a server with an empty store and stops it when the test ends.
-func Start(t testing.TB, version string) *Server {
+// StartInflux starts a server with an empty store and stops it when the test ends.
+func StartInflux(t testing.TB, version string) *Influx {
 	t.Helper()
-	s := &Server{Version: version, t: t, bin: binary(t, version), addr: testkit.FreeAddr(t)}
+	s := &Influx{Version: version, t: t, bin: influxBinary(t, version), addr: testkit.FreeAddr(t)}
 	if _, err := os.Stat(s.bin); err != nil {
 		t.Fatalf("InfluxDB %s is not built: run `.ci/influxdb.sh %[1]s`", version)
 	}
 	s.dir = t.TempDir()
 	s.URL = "http://" + s.addr
 	t.Cleanup(s.Kill)
-	if version == V1 {
+	if version == Influx1 {
 		s.rpc = testkit.FreeAddr(t)
 		s.Bucket = "hopscope/autogen"
 		s.Start()
@@ -106,7 +103,7 @@ func Start(t testing.TB, version string) *Server {
 	return s
 }
 
-func (s *Server) post(path string, body any) {
+func (s *Influx) post(path string, body any) {
 	s.t.Helper()
 	b, err := json.Marshal(body)
 	if err != nil {
@@ -128,9 +125,9 @@ func (s *Server) post(path string, body any) {
 // InfluxDB 1.8 that was killed in the middle of a write cuts half an entry off its log, goes on writing behind the place
 // where the end was, and at its next start cuts off what it acknowledged since. So it is started where nobody writes to
 // it first, as the operating guide advises: the second start finds a whole log.
-func (s *Server) Start() {
+func (s *Influx) Start() {
 	s.t.Helper()
-	if s.Version == V1 && s.killed {
+	if s.Version == Influx1 && s.killed {
 		s.start(testkit.FreeAddr(s.t))
 		s.Stop()
 	}
@@ -138,14 +135,14 @@ func (s *Server) Start() {
 	s.start(s.addr)
 }
 
-func (s *Server) start(addr string) {
+func (s *Influx) start(addr string) {
 	s.t.Helper()
 	if s.cmd != nil {
-		s.t.Fatal("influxtest: started twice")
+		s.t.Fatal("servertest: started twice")
 	}
 	path := func(name string) string { return filepath.Join(s.dir, name) }
 	var cmd *exec.Cmd
-	if s.Version == V1 {
+	if s.Version == Influx1 {
 		cmd = exec.Command(s.bin, "run", "-config", os.DevNull)
 		cmd.Env = append(os.Environ(),
 			"INFLUXDB_HTTP_FLUX_ENABLED=true", "INFLUXDB_REPORTING_DISABLED=true",
@@ -188,18 +185,18 @@ func (s *Server) start(addr string) {
 	}
 }
 
-func (s *Server) log() string {
+func (s *Influx) log() string {
 	b, _ := os.ReadFile(filepath.Join(s.dir, "log"))
 	return string(b[max(0, len(b)-4096):])
 }
 
 // Stop ends the server as an operator would, Kill as a power cut of the process would. Both wait for its end.
-func (s *Server) Stop() { s.end(syscall.SIGTERM) }
+func (s *Influx) Stop() { s.end(syscall.SIGTERM) }
 
 // Kill is Stop by SIGKILL. Without a running server it does nothing.
-func (s *Server) Kill() { s.end(syscall.SIGKILL) }
+func (s *Influx) Kill() { s.end(syscall.SIGKILL) }
 
-func (s *Server) end(sig syscall.Signal) {
+func (s *Influx) end(sig syscall.Signal) {
 	if s.cmd == nil {
 		return
 	}
@@ -218,7 +215,7 @@ func (s *Server) end(sig syscall.Signal) {
 type row map[string]any
 
 // Query runs a Flux query and gives all records. In the query, BUCKET stands for the server's bucket in quotes.
-func (s *Server) Query(flux string) ([]row, error) {
+func (s *Influx) Query(flux string) ([]row, error) {
 	opt := influxdb2.DefaultOptions()
 	opt.SetHTTPRequestTimeout(120)
 	client := influxdb2.NewClientWithOptions(s.URL, s.Token, opt)
@@ -236,7 +233,7 @@ func (s *Server) Query(flux string) ([]row, error) {
 }
 
 // MustQuery is Query that ends the test on an error.
-func (s *Server) MustQuery(flux string) []row {
+func (s *Influx) MustQuery(flux string) []row {
 	s.t.Helper()
 	rows, err := s.Query(flux)
 	if err != nil {

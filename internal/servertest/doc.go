@@ -1,0 +1,19 @@
+// Package servertest starts real servers for tests, on loopback, each a process with a folder of its own that ends with the test.
+//
+// # Kafka
+//
+// A [Broker] is Apache Kafka in one process that is broker and controller (KRaft). .ci/kafka.sh fetches it into .cache/kafka. A test
+// that does not harm its broker takes the one that all tests of its package share:
+//
+//	func TestMain(m *testing.M) { servertest.Main(m) }
+//
+//	func TestIt(t *testing.T) {
+//		b := servertest.SharedBroker(t)
+//		b.CreateTopic(b.Prefix+"windows", 16)
+//	}
+//
+// # InfluxDB
+//
+// An [Influx] is 1.8.10, which is built within a minute, and with the build tag check 2.7.12 with token and organisation as well, whose
+// Flux parser takes Rust and ten minutes. .ci/influxdb.sh builds them into .cache/influxdb.
+package servertest
