@@ -101,13 +101,11 @@ func (r *running) stop() Summary {
 	return r.Summary(1000, 1000)
 }
 
-// waitFor polls until the condition holds, for a minute at most.
+// waitFor polls until the condition holds.
 func (r *running) waitFor(what string, holds func() bool) {
 	r.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			r.t.Fatalf("waited a minute for %s", what)
-		}
+	if !testkit.Await(holds) {
+		r.t.Fatalf("waited in vain for %s", what)
 	}
 }
 

@@ -13,11 +13,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/ingest/pcapfile"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 var captures = flag.String("captures", "", "folder of captures, of which TestCollectCaptures says what collect says of them, as the table of docs/captures.md")
@@ -57,13 +57,10 @@ func collectCapture(t *testing.T, file string) (s collector.Summary, frames int)
 	log := newLogReader(t, stderr)
 	url := log.wait("serving the page")["url"].(string)
 	go log.drain()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		if strings.Contains(get(t, url+"metrics", http.StatusOK), fmt.Sprintf("\nhopscope_pcap_frames_total %d\n", frames)) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the capture is not read to its end")
-		}
+	if !testkit.Await(func() bool {
+		return strings.Contains(get(t, url+"metrics", http.StatusOK), fmt.Sprintf("\nhopscope_pcap_frames_total %d\n", frames))
+	}) {
+		t.Fatal("the capture is not read to its end")
 	}
 	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

@@ -24,6 +24,7 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/internal/servertest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -131,11 +132,9 @@ func (r *runningConsole) json(path string, v any) {
 // until waits for what holds sooner or later.
 func (r *runningConsole) until(what string, holds func() bool) {
 	r.t.Helper()
-	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			_, status := r.get("/api/status")
-			r.t.Fatalf("waiting for %s\n%s\n%s", what, status, r.log())
-		}
+	if !testkit.Await(holds) {
+		_, status := r.get("/api/status")
+		r.t.Fatalf("waiting for %s\n%s\n%s", what, status, r.log())
 	}
 }
 
@@ -175,8 +174,10 @@ func (c *consoleTest) createTopics() {
 		{Topic: c.broker.Prefix + brokers.Series, NumPartitions: 1, ReplicationFactor: 1},
 		{Topic: c.broker.Prefix + brokers.Roster, NumPartitions: 1, ReplicationFactor: 1, ConfigEntries: []kafka.ConfigEntry{{ConfigName: "cleanup.policy", ConfigValue: "compact"}}},
 	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		res, err := c.client.CreateTopics(c.t.Context(), &kafka.CreateTopicsRequest{Topics: topics})
+	var err error
+	if !testkit.Await(func() bool {
+		var res *kafka.CreateTopicsResponse
+		res, err = c.client.CreateTopics(c.t.Context(), &kafka.CreateTopicsRequest{Topics: topics})
 		if err == nil {
 			for _, e := range res.Errors {
 				if e != nil && !errors.Is(e, kafka.TopicAlreadyExists) {
@@ -184,12 +185,9 @@ func (c *consoleTest) createTopics() {
 				}
 			}
 		}
-		if err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			c.t.Fatal(err)
-		}
+		return err == nil
+	}) {
+		c.t.Fatal(err)
 	}
 }
 
@@ -197,19 +195,18 @@ func (c *consoleTest) createTopics() {
 func (c *consoleTest) produce(head, value []byte) {
 	c.t.Helper()
 	topic := c.broker.Prefix + brokers.Series
-	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		res, err := c.client.Produce(c.t.Context(), &kafka.ProduceRequest{Topic: topic, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(kafka.Record{
+	var err error
+	if !testkit.Await(func() bool { // a topic that was just made is known a little later
+		var res *kafka.ProduceResponse
+		res, err = c.client.Produce(c.t.Context(), &kafka.ProduceRequest{Topic: topic, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(kafka.Record{
 			Time: time.Now(), Value: kafka.NewBytes(value), Headers: []kafka.Header{{Key: fleet.HeaderKey, Value: head}},
 		})})
 		if err == nil {
 			err = res.Error
 		}
-		if err == nil {
-			return
-		}
-		if time.Now().After(end) { // a topic that was just made is known a little later
-			c.t.Fatal(err)
-		}
+		return err == nil
+	}) {
+		c.t.Fatal(err)
 	}
 }
 
@@ -219,14 +216,12 @@ func (c *consoleTest) out(o fleet.Out) { c.t.Helper(); c.produce(o.Head.Append(n
 func (c *consoleTest) tell(key string, value []byte) {
 	c.t.Helper()
 	table := c.client.NewTable(c.client.Topic(brokers.Roster), rosterBounds)
-	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		_, err := table.Put(c.t.Context(), key, value)
-		if err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			c.t.Fatal(err)
-		}
+	var err error
+	if !testkit.Await(func() bool {
+		_, err = table.Put(c.t.Context(), key, value)
+		return err == nil
+	}) {
+		c.t.Fatal(err)
 	}
 }
 

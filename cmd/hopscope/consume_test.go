@@ -25,6 +25,7 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/internal/servertest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 	kafkasink "github.com/hopscope/hopscope/sink/kafka"
 )
@@ -240,7 +241,7 @@ func (f *fleetTest) equal() {
 	f.t.Helper()
 	want := f.want()
 	var diff []string
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(300 * time.Millisecond) {
+	if testkit.Await(func() bool {
 		got := f.points()
 		diff = diff[:0]
 		for k, v := range want {
@@ -254,12 +255,9 @@ func (f *fleetTest) equal() {
 				diff = append(diff, "too much: "+k)
 			}
 		}
-		if len(diff) == 0 && len(want) > 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			break
-		}
+		return len(diff) == 0 && len(want) > 0
+	}) {
+		return
 	}
 	slices.Sort(diff)
 	f.t.Fatalf("%d of %d values differ:\n%s", len(diff), len(want), strings.Join(diff[:min(10, len(diff))], "\n"))

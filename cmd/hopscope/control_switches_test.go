@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/hopscope/hopscope/internal/p4rttest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	programs "github.com/hopscope/hopscope/p4/emu/program"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/p4/steer"
@@ -139,10 +140,8 @@ func (h *heard) all() []string {
 // within waits for something that will be.
 func within(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(90 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within a minute and a half: %s", what)
-		}
+	if !testkit.Await(is) {
+		t.Fatalf("it never came about: %s", what)
 	}
 }
 

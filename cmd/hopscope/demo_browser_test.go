@@ -11,6 +11,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/sink"
@@ -48,11 +49,12 @@ func tab(t *testing.T, url string) context.Context {
 func shows(t *testing.T, page context.Context, condition string) {
 	t.Helper()
 	var err error
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
+	if testkit.Await(func() bool {
 		var ok bool
-		if ok, err = chromedp.Run(page, chromedp.Evaluate[bool]("!!("+condition+")")); ok {
-			return
-		}
+		ok, err = chromedp.Run(page, chromedp.Evaluate[bool]("!!("+condition+")"))
+		return ok
+	}) {
+		return
 	}
 	note, _ := chromedp.Run(page, chromedp.Evaluate[string](`document.querySelector("#map-note")?.innerText + "\n" + document.body.innerText.slice(0, 2000)`)) // for the message
 	t.Fatalf("waiting for %s: %v\npage: %s", condition, err, note)

@@ -225,10 +225,8 @@ func (m *fleetMember) unready(words ...string) {
 
 func (f *ledgerFleet) eventually(what string, holds func() bool) {
 	f.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			f.t.Fatalf("it never came about that %s", what)
-		}
+	if !testkit.Await(holds) {
+		f.t.Fatalf("it never came about that %s", what)
 	}
 }
 

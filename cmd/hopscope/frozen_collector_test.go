@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // patience bounds every wait for a condition.
@@ -164,10 +166,8 @@ func (c *collector) send(frames []frame) {
 // until waits for a condition.
 func (c *collector) until(what string, holds func() bool) {
 	c.t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			c.t.Fatalf("waited %s for %s", patience, what)
-		}
+	if !testkit.Await(holds) {
+		c.t.Fatalf("waited in vain for %s", what)
 	}
 }
 

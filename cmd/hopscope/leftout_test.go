@@ -7,10 +7,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/collector/traffic"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // What limits leave out is in the text of /readyz, which stays ready, in what the page shows, and in one line of the log for each.
@@ -43,11 +43,11 @@ func TestLeftOut(t *testing.T) {
 	for _, path := range []string{"readyz", "api/ledger"} {
 		for _, want := range wants {
 			text := ""
-			for deadline := time.Now().Add(time.Minute); !strings.Contains(text, want); time.Sleep(20 * time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Fatalf("no %q in /%s:\n%s", want, path, text)
-				}
+			if !testkit.Await(func() bool {
 				text = get(t, url+path, http.StatusOK)
+				return strings.Contains(text, want)
+			}) {
+				t.Fatalf("no %q in /%s:\n%s", want, path, text)
 			}
 		}
 	}

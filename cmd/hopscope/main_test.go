@@ -19,6 +19,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/traffic"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // TestMain lets the test binary be the program, so that exit statuses and signals are the real ones.
@@ -136,11 +137,11 @@ func TestCollect(t *testing.T) {
 		t.Fatal(err)
 	}
 	metrics := ""
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(metrics, `hopscope_decode_reports_total{format="telemetry-report",kind="int-stack"} 2000`); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("no 2000 reports in\n%s", metrics)
-		}
+	if !testkit.Await(func() bool {
 		metrics = get(t, url+"metrics", http.StatusOK)
+		return strings.Contains(metrics, `hopscope_decode_reports_total{format="telemetry-report",kind="int-stack"} 2000`)
+	}) {
+		t.Fatalf("no 2000 reports in\n%s", metrics)
 	}
 	get(t, url+"healthz", http.StatusOK)
 	get(t, url+"readyz", http.StatusOK)

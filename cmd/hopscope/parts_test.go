@@ -11,9 +11,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // TestCapturesBesideSockets runs the daemon with sockets, a capture and a FIFO as its sources and JSON lines as its store,
@@ -69,11 +69,11 @@ func TestCapturesBesideSockets(t *testing.T) {
 
 	counted := fmt.Sprintf("hopscope_ledger_stored_total{sink=\"jsonl\"} %d\n", 2*want.Reports)
 	metrics := ""
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(metrics, counted); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("no %q in\n%s", counted, metrics)
-		}
+	if !testkit.Await(func() bool {
 		metrics = get(t, url+"metrics", http.StatusOK)
+		return strings.Contains(metrics, counted)
+	}) {
+		t.Fatalf("no %q in\n%s", counted, metrics)
 	}
 	cfg := defaultConfig()
 	for _, m := range collector.Metrics(&cfg) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // TestRulesFile accepts in a file that is read at the start and again when it changes; a wrong one leaves the rules of before.
@@ -28,10 +29,8 @@ func TestRulesFile(t *testing.T) {
 	}
 	until := func(what string, ok func() bool) {
 		t.Helper()
-		for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal(what)
-			}
+		if !testkit.Await(ok) {
+			t.Fatal(what)
 		}
 	}
 	write("accepted: [{alert: high-latency}]\n") // without a time

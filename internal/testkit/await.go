@@ -12,9 +12,20 @@ const limit = 5 * time.Minute
 // test when that takes for ever. What completes "it never came about that".
 func Until(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(limit); !done(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it never came about that %s", what)
-		}
+	if !Await(done) {
+		t.Fatalf("it never came about that %s", what)
 	}
+}
+
+// Await polls as [Until] does, for tests with a message of their own. It reports whether done came to report true.
+func Await(done func() bool) bool {
+	deadline, wait := time.Now().Add(limit), 2*time.Millisecond
+	for !done() {
+		if time.Now().After(deadline) {
+			return false
+		}
+		time.Sleep(wait)
+		wait = min(wait*5/4, 50*time.Millisecond) // what takes long is not asked all the time
+	}
+	return true
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode/srint"
 	"github.com/hopscope/hopscope/internal/p4rttest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/emu/program"
 	"github.com/hopscope/hopscope/p4/loop"
@@ -166,10 +167,8 @@ func (x *peered) device(name string) control.DeviceStatus {
 // until waits for what a switch is said to be.
 func (x *peered) until(what string, is func() bool) {
 	x.t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			x.t.Fatalf("not in time: %s; %+v\n%s", what, x.status().Devices, x.log())
-		}
+	if !testkit.Await(is) {
+		x.t.Fatalf("it never came about: %s; %+v\n%s", what, x.status().Devices, x.log())
 	}
 }
 

@@ -19,6 +19,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 var screenshots = flag.String("screenshots", "", "directory into which TestPage writes pictures of the page")
@@ -155,11 +157,12 @@ func eval[T any](t *testing.T, b *browser, js string) T {
 func (b *browser) wait(t *testing.T, condition string) {
 	t.Helper()
 	var err error
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	if testkit.Await(func() bool {
 		var ok bool
-		if ok, err = chromedp.Run(b.ctx, chromedp.Evaluate[bool]("!!("+condition+")")); ok {
-			return
-		}
+		ok, err = chromedp.Run(b.ctx, chromedp.Evaluate[bool]("!!("+condition+")"))
+		return ok
+	}) {
+		return
 	}
 	body, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string](`document.body.innerText.slice(0, 1500)`)) // for the message
 	b.check(t)

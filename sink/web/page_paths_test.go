@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/chromedp/chromedp"
@@ -46,6 +47,10 @@ func scenePaths(int) Paths {
 
 // The API gives what digests say, and asks for it no more often than every other second.
 func TestAPIPaths(t *testing.T) {
+	synctest.Test(t, testAPIPaths) // what is asked for how often goes by its time
+}
+
+func testAPIPaths(t *testing.T) {
 	now := time.Now()
 	deps, asked := sceneDeps(now), atomic.Int64{}
 	deps.Paths = func(n int) Paths {
