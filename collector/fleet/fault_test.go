@@ -10,6 +10,7 @@ import (
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // read waits until a consumer has read all that there is of windows.
@@ -52,6 +53,7 @@ func (w *world) written(n int) {
 // A consumer is killed when it has half of a window. Another one takes over, and nothing is missing or different.
 func TestKilledInWindow(t *testing.T) {
 	w := newWorld(t, 2)
+	w.briefly()
 	a := w.consume("a", nil)
 	w.window(0)
 	w.window(1)
@@ -72,6 +74,7 @@ func TestKilledInWindow(t *testing.T) {
 // A consumer is killed when stores have what it merged and no checkpoint says so. All of it is written once more, and is the same.
 func TestKilledBeforeCheckpoint(t *testing.T) {
 	w := newWorld(t, 2)
+	w.briefly()
 	a := w.consume("a", func(c *Config, _ *Options) { c.Checkpoint = time.Hour })
 	for n := range 4 {
 		w.window(n)
@@ -98,14 +101,13 @@ func TestKilledBeforeCheckpoint(t *testing.T) {
 // Consumers come and go in order while windows come.
 func TestRebalance(t *testing.T) {
 	w := newWorld(t, 2)
-	w.session, w.drain = 20*time.Second, 20*time.Second // else a machine that stands still loses partitions
 	a := w.consume("a", nil)
 	w.window(0)
 	w.written(0)
 	b := w.consume("b", nil)
 	for n := 1; n < 4; n++ {
 		w.window(n)
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) // real time, in which brokers share partitions out: windows come meanwhile
 	}
 	w.eventually("both have partitions", func() bool {
 		return a.group.Stats().Partitions > 0 && b.group.Stats().Partitions > 0
@@ -124,6 +126,7 @@ func TestRebalance(t *testing.T) {
 // A consumer stands still for longer than its session, and goes on: two believe for a moment that they have the partitions.
 func TestPausedPastSession(t *testing.T) {
 	w := newWorld(t, 2)
+	w.briefly()
 	a := w.consume("a", nil)
 	w.window(0)
 	w.written(0)
@@ -227,6 +230,7 @@ func TestPoisoned(t *testing.T) {
 // Reports that come when their window is over are merged into it: its points are written again.
 func TestLate(t *testing.T) {
 	w := newWorld(t, 2)
+	w.goes = true
 	w.consume("a", func(c *Config, _ *Options) { c.Patience = 2 })
 	w.window(0)
 	w.written(0)
@@ -254,6 +258,7 @@ func TestLate(t *testing.T) {
 // A window for which no collector delivered anything in time, as when Kafka was away from all collectors.
 func TestAllLate(t *testing.T) {
 	w := newWorld(t, 2)
+	w.goes = true
 	w.consume("a", func(c *Config, _ *Options) { c.Patience = 2 })
 	w.window(0)
 	w.written(0)
@@ -271,6 +276,7 @@ func TestAllLate(t *testing.T) {
 // As long as a store is away, nothing is committed. The consumer after a kill writes all of it.
 func TestStoreAway(t *testing.T) {
 	w := newWorld(t, 2)
+	w.briefly()
 	a := w.consume("a", nil)
 	w.window(0)
 	w.written(0)
@@ -279,7 +285,7 @@ func TestStoreAway(t *testing.T) {
 		w.window(n)
 	}
 	w.read(a)
-	time.Sleep(600 * time.Millisecond) // two checkpoints
+	time.Sleep(600 * time.Millisecond) // two checkpoints, of which nothing shows that they committed nothing
 	w.eventually("it is not ready, as the store does not take anything", func() bool { return len(a.NotReady()) > 0 })
 	a.kill()
 	w.store.fail(false)
@@ -333,24 +339,22 @@ func (w *world) booked(c *consumer) {
 		reports += p.Reports
 	}
 	var taken, told uint64
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	if !testkit.Await(func() bool {
 		taken, told = 0, 0
 		for _, s := range c.Partitions() {
 			if s.Topic == fleet.Windows {
 				taken, told = taken+s.Taken, told+s.Told
 			}
 		}
-		if taken == reports && told == reports {
-			return
-		}
+		return taken == reports && told == reports
+	}) {
+		w.t.Errorf("of %d reports the books have %d taken and %d told", reports, taken, told)
 	}
-	w.t.Errorf("of %d reports the books have %d taken and %d told", reports, taken, told)
 }
 
 // Windows are written again from a time on that lies behind what consumers had read before: nothing in between is left out.
 func TestFromBehindCheckpoint(t *testing.T) {
 	w := newWorld(t, 2)
-	w.stands = true // else windows would close while this machine is busy
 	short := func(c *Config, _ *Options) { c.Patience = 2 }
 	a := w.consume("a", short)
 	w.consumersAway(0, 1)
@@ -365,7 +369,6 @@ func TestFromBehindCheckpoint(t *testing.T) {
 // What is written again was counted before, also what a consumer does not read again.
 func TestFromBooks(t *testing.T) {
 	w := newWorld(t, 2)
-	w.stands = true // else windows would close while this machine is busy
 	short := func(c *Config, _ *Options) { c.Patience = 2 }
 	a := w.consume("a", short)
 	w.consumersAway(0, 20)

@@ -29,6 +29,7 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/internal/servertest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -103,29 +104,29 @@ type world struct {
 	labels []int64
 	rng    *rand.Rand
 
-	session, drain time.Duration // of consumers
+	session, drain time.Duration // of consumers: so long that a slow machine keeps its partitions
 
-	mu     sync.Mutex
-	base   int64 // the clock of the fleet stood here
-	set    time.Time
-	stands bool // it does not go on
+	mu    sync.Mutex
+	clock int64 // of the fleet, which stands wherever a test set it: no window closes because this machine is busy
+	set   time.Time
+	goes  bool // the clock goes on from there: the test is about the patience of consumers
 }
 
-// now is the clock of the fleet, which goes on from where a test has set it, unless it stands.
+// now is the clock of the fleet.
 func (w *world) now() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.stands {
-		return time.Unix(0, w.base)
+	if w.goes {
+		return time.Unix(0, w.clock+int64(time.Since(w.set)))
 	}
-	return time.Unix(0, w.base+int64(time.Since(w.set)))
+	return time.Unix(0, w.clock)
 }
 
 // at sets the clock to the end of a window.
 func (w *world) at(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.base, w.set = w.label(n)+int64(testWindow)/100, time.Now()
+	w.clock, w.set = w.label(n)+int64(testWindow)/100, time.Now()
 }
 
 func newWorld(t *testing.T, collectors int) *world {
@@ -133,7 +134,7 @@ func newWorld(t *testing.T, collectors int) *world {
 	w := &world{
 		t: t, b: b, topics: Topics{Windows: b.Prefix + "windows", Series: b.Prefix + "series", State: b.Prefix + "state"},
 		store: &memory{points: map[string]string{}}, pubs: map[string]*fleet.Publisher{}, seen: map[int64]*window.Partial{},
-		rng: rand.New(rand.NewPCG(1, 2)), session: 1500 * time.Millisecond, drain: 2 * time.Second,
+		rng: rand.New(rand.NewPCG(1, 2)), session: 20 * time.Second, drain: 20 * time.Second,
 	}
 	b.CreateTopic(w.topics.Windows, testSlices)
 	b.CreateTopic(w.topics.Series, 1)
@@ -147,7 +148,7 @@ func newWorld(t *testing.T, collectors int) *world {
 		w.pubs[name] = fleet.NewPublisher(fleet.PublisherConfig{From: name, Boot: uint64(100 + i), Slicer: window.NewSlicer(testSeed, testSlices), Window: int64(testWindow)})
 	}
 	w.start = time.Now().Add(-time.Hour).Truncate(testWindow).UnixNano()
-	w.base, w.set = w.start, time.Now()
+	w.clock, w.set = w.start, time.Now()
 	return w
 }
 
@@ -393,12 +394,11 @@ func (w *world) stop(c *consumer) {
 
 func (w *world) eventually(what string, f func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !f(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			w.t.Fatalf("it never came about that %s", what)
-		}
-	}
+	testkit.Until(w.t, what, f)
 }
+
+// briefly gives consumers a short session, for tests in which one is killed or stands still and another one takes over.
+func (w *world) briefly() { w.session, w.drain = 1500*time.Millisecond, 2*time.Second }
 
 // equal waits until the store has what one process would have written, apart from revisions. Points of the series but are left out.
 func (w *world) equal(but ...string) {
@@ -413,7 +413,7 @@ func (w *world) equal(but ...string) {
 	}
 	without(want)
 	var diff []string
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	if testkit.Await(func() bool {
 		got := w.store.all()
 		without(got)
 		diff = diff[:0]
@@ -430,12 +430,9 @@ func (w *world) equal(but ...string) {
 				diff = append(diff, "too much: "+k)
 			}
 		}
-		if len(diff) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			break
-		}
+		return len(diff) == 0
+	}) {
+		return
 	}
 	slices.Sort(diff)
 	w.t.Fatalf("%d of %d points differ:\n%s", len(diff), len(want), strings.Join(diff[:min(8, len(diff))], "\n"))

@@ -28,6 +28,7 @@ func testShard() (*shard.State, error) {
 // Reports that came one by one, from two collectors, count as in one process, also when the consumer is killed in between.
 func TestRawReports(t *testing.T) {
 	w := newWorld(t, 2)
+	w.briefly()
 	w.topics.Reports = w.b.Prefix + "reports"
 	w.b.CreateTopic(w.topics.Reports, testSlices)
 	raw := func(_ *Config, o *Options) {
