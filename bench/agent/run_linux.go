@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/p4/probe"
 )
 
 // Waking is measured by ten probes that take turns, so that a frame can be a few milliseconds late and still shows when it was due:
@@ -62,7 +63,7 @@ func run(ctx context.Context, cfg *Config) (r Result, err error) {
 			return r, fmt.Errorf("ip %s (of iproute2): %w: %s", line, err, out)
 		}
 	}
-	p := agent.Plan{Epoch: 1, Dialect: agent.INT21}
+	p := probe.Plan{Epoch: 1, Dialect: probe.INT21}
 	p.Basic, p.Detailed = p.Dialect.Bitmaps()
 	var frames [turns][]byte
 	for k := range frames {
@@ -129,13 +130,13 @@ const number = 14 + 2 + 2*4 + 2 + 20 + 1
 const digestLen = 4 + 8
 
 // exampleFrame is what the agent sends.
-func exampleFrame(p *agent.Plan, number uint32) ([]byte, error) {
+func exampleFrame(p *probe.Plan, number uint32) ([]byte, error) {
 	own := netip.MustParseAddr("10.0.0.1")
-	e := agent.Ends{From: own, To: own, Mark: 27}
+	e := probe.Ends{From: own, To: own, Mark: 27}
 	for k := range e.ToMAC {
 		e.ToMAC[k] = 0xff
 	}
-	t, err := agent.NewTemplate(p, &agent.Probe{ID: "p", Route: route, Interval: time.Second}, number, &e)
+	t, err := probe.NewTemplate(p, &probe.Probe{ID: "p", Route: route, Interval: time.Second}, number, &e)
 	if err != nil {
 		return nil, err
 	}
@@ -215,10 +216,10 @@ func agentRuns(ctx context.Context, cfg *Config, probes int, interval, d time.Du
 		return err
 	}
 	defer a.Close()
-	p := agent.Plan{Epoch: 1, Dialect: agent.INT21}
+	p := probe.Plan{Epoch: 1, Dialect: probe.INT21}
 	p.Basic, p.Detailed = p.Dialect.Bitmaps()
 	for k := range probes {
-		p.Probes = append(p.Probes, agent.Probe{ID: fmt.Sprint(k), Route: route, Interval: interval, Phase: interval / time.Duration(probes) * time.Duration(k), Agent: "a"})
+		p.Probes = append(p.Probes, probe.Probe{ID: fmt.Sprint(k), Route: route, Interval: interval, Phase: interval / time.Duration(probes) * time.Duration(k), Agent: "a"})
 	}
 	if _, err := a.Adopt(&p, "bench"); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/suspicion"
-	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner/attention/solve"
 	"github.com/hopscope/hopscope/planner/cover"
 	coversolve "github.com/hopscope/hopscope/planner/cover/solve"
@@ -148,7 +148,7 @@ func newFabric(kind string, size int, seed uint64) (*fabric, error) {
 	if g, err = b.Build(); err != nil {
 		return nil, err
 	}
-	maxHops, _, err := agent.StackLimits(&intmd.Options{Versions: intmd.V21, Domains: []intmd.Domain{intmd.FANT}}, 0xffff, 1500)
+	maxHops, _, err := probe.StackLimits(&intmd.Options{Versions: intmd.V21, Domains: []intmd.Domain{intmd.FANT}}, 0xffff, 1500)
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/hopscope/hopscope/p4/emu"
 	shell "github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/p4/p4rt"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/p4/table"
 	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/planner/cover"
@@ -118,17 +119,17 @@ type inProcess struct {
 }
 
 type pretended struct {
-	plan    *agent.Plan
+	plan    *probe.Plan
 	numbers map[string]uint32
-	limits  agent.Limits
+	limits  probe.Limits
 }
 
-func (x *inProcess) SendPlan(name string, r control.Request, p *agent.Plan) {
+func (x *inProcess) SendPlan(name string, r control.Request, p *probe.Plan) {
 	a, d := x.agents[name], control.Device{Kind: control.Agent, Name: name}
 	same, err := p.Follows(a.plan)
 	if err == nil && !same {
 		if _, err = p.Check(&a.limits); err == nil {
-			_, a.numbers, err = agent.NewWork(p, name, &agent.Ends{From: loopback, To: loopback}, a.numbers)
+			_, a.numbers, err = probe.NewWork(p, name, &probe.Ends{From: loopback, To: loopback}, a.numbers)
 		}
 	}
 	if err != nil {
@@ -147,7 +148,7 @@ func (x *inProcess) ReadPlan(name string, r control.Request) {
 	x.post(control.ReadBack{Request: r, Device: control.Device{Kind: control.Agent, Name: name}, Epoch: epoch})
 }
 
-func (x *inProcess) Limits(name string) (agent.Limits, bool) { return x.agents[name].limits, true }
+func (x *inProcess) Limits(name string) (probe.Limits, bool) { return x.agents[name].limits, true }
 
 var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
@@ -196,7 +197,7 @@ func cycleRow(ctx context.Context, o options, topology string, entries, changes 
 	}
 	opt := shell.Options{
 		Control: control.Config{Cycle: int64(time.Hour), Timeout: int64(10 * time.Second), SwitchCost: 1, BasicBytes: 16, DetailedBytes: 48},
-		Network: n, Probing: &shell.Probing{Dialect: agent.INT21, Interval: time.Second}, Agents: b.agents, Journal: j, Suspects: &b.suspects,
+		Network: n, Probing: &shell.Probing{Dialect: probe.INT21, Interval: time.Second}, Agents: b.agents, Journal: j, Suspects: &b.suspects,
 	}
 	if to != nil {
 		opt.Switches = to

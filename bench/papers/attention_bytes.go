@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode/intmd"
-	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner/attention/solve"
 )
 
@@ -21,7 +21,7 @@ const (
 
 // fantLinks is the most links of a probe that can carry the detailed metrics of all its nodes: the shim counts 255 words.
 func fantLinks() (int, error) {
-	links, _, err := agent.StackLimits(&intmd.Options{Versions: intmd.V21, Domains: []intmd.Domain{intmd.FANT}}, 0xffff, 1500)
+	links, _, err := probe.StackLimits(&intmd.Options{Versions: intmd.V21, Domains: []intmd.Domain{intmd.FANT}}, 0xffff, 1500)
 	return links, err
 }
 

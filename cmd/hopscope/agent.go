@@ -9,6 +9,7 @@ import (
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/sink/web"
 )
 
@@ -52,7 +53,7 @@ func (o *agentFlags) add(c *cobra.Command) {
 	f.StringVar(&o.schedule, "schedule", "", "JSON of \"hopscope plan schedule\"")
 	f.StringVar(&o.attention, "attention", "", "JSON of \"hopscope plan attention\"")
 	f.DurationVar(&o.interval, "interval", time.Second, "between two starts of a probe, without a schedule")
-	f.StringVar(&o.dialect, "dialect", string(agent.INT21), "what switches add: int-2.1 or fant")
+	f.StringVar(&o.dialect, "dialect", string(probe.INT21), "what switches add: int-2.1 or fant")
 	f.BoolVar(&o.check, "check", false, "check settings and plan, say what the agent would do, and end")
 }
 
@@ -156,7 +157,7 @@ func agentConfigCommand() *cobra.Command {
 }
 
 // runAgent runs until it is asked to stop.
-func runAgent(c *cobra.Command, cfg *agentConfig, plan *agent.Plan) error {
+func runAgent(c *cobra.Command, cfg *agentConfig, plan *probe.Plan) error {
 	log := newLogger(cfg.Log, c.ErrOrStderr())
 	defer flushLog(log)
 	a, err := agent.Open(cfg.Config, log)

@@ -22,6 +22,7 @@ import (
 	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/planner/cover"
 )
@@ -68,7 +69,7 @@ func TestControlStorm(t *testing.T) {
 			t.Fatal(err)
 		}
 		for k := range c.Probes {
-			q, err := agent.ProbeOf(&c.Probes[k], agent.Slot{Interval: time.Second})
+			q, err := agent.ProbeOf(&c.Probes[k], probe.Slot{Interval: time.Second})
 			if err != nil {
 				t.Fatal(err)
 			}

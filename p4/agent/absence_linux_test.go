@@ -13,6 +13,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/p4/probe"
 )
 
 // pageOf is the page of an agent.
@@ -35,10 +36,10 @@ func ready(t testing.TB, a *Agent) (status int, text string) {
 }
 
 // loopPlan is a plan of probes that an agent sends to itself, every 10 ms.
-func loopPlan(name string, probes ...string) *Plan {
-	p := &Plan{Epoch: nextEpoch(0), Dialect: INT21, Basic: 0xf000, Detailed: 0xff80}
+func loopPlan(name string, probes ...string) *probe.Plan {
+	p := &probe.Plan{Epoch: nextEpoch(0), Dialect: probe.INT21, Basic: 0xf000, Detailed: 0xff80}
 	for k, id := range probes {
-		p.Probes = append(p.Probes, Probe{ID: id, Route: []int{1, 2, 3}, Interval: 10 * time.Millisecond, Phase: time.Duration(k) * time.Millisecond, Agent: name, Collector: name})
+		p.Probes = append(p.Probes, probe.Probe{ID: id, Route: []int{1, 2, 3}, Interval: 10 * time.Millisecond, Phase: time.Duration(k) * time.Millisecond, Agent: name, Collector: name})
 	}
 	return p
 }
@@ -50,7 +51,7 @@ func TestSilence(t *testing.T) {
 	cfg, _ := testConfig(t)
 	var cut atomic.Bool
 	cut.Store(true)
-	startFabric(t, INT21, func(int) bool { return cut.Load() })
+	startFabric(t, probe.INT21, func(int) bool { return cut.Load() })
 	var logged logLines
 	a, err := Open(cfg, logged.logger())
 	if err != nil {
@@ -91,7 +92,7 @@ func TestSilence(t *testing.T) {
 func TestLineDown(t *testing.T) {
 	namespace(t)
 	cfg, _ := testConfig(t)
-	startFabric(t, INT21, nil)
+	startFabric(t, probe.INT21, nil)
 	var logged logLines
 	a, err := Open(cfg, logged.logger())
 	if err != nil {
@@ -133,7 +134,7 @@ func TestLineDown(t *testing.T) {
 func TestPortRefuses(t *testing.T) {
 	namespace(t)
 	cfg, collector := testConfig(t)
-	startFabric(t, INT21, nil)
+	startFabric(t, probe.INT21, nil)
 	var logged logLines
 	a, err := Open(cfg, logged.logger())
 	if err != nil {
@@ -151,7 +152,7 @@ func TestPortRefuses(t *testing.T) {
 	}
 	var unsent atomic.Int64
 	go func() { // until the test closes the socket
-		dec, buf := demux.New(mustProfile(t, "auto")), make([]byte, 9216)
+		dec, buf := demux.New(profileOf(t, "auto")), make([]byte, 9216)
 		for {
 			n, err := collector.Read(buf)
 			if err != nil {
@@ -160,7 +161,7 @@ func TestPortRefuses(t *testing.T) {
 			var b decode.Batch
 			dec.Datagram(&b, decode.AddrFrom(netip.MustParseAddr("127.0.0.1")), buf[:n], 0)
 			for _, r := range b.Reports {
-				if r.Kind == decode.KindDrop && r.DropReason == DropUnsent && r.Flow.Src == decode.AddrFrom(a.ends.From) {
+				if r.Kind == decode.KindDrop && r.DropReason == probe.DropUnsent && r.Flow.Src == decode.AddrFrom(a.ends.From) {
 					unsent.Add(1)
 				}
 			}
@@ -200,10 +201,10 @@ func TestPortRefuses(t *testing.T) {
 func TestFlippedOnTheLine(t *testing.T) {
 	namespace(t)
 	cfg, _ := testConfig(t)
-	cfg.DigestKeys = writeKeys(t, oneKey)
+	cfg.DigestKeys = keyFile(t, "1 "+strings.Repeat("0a", 32))
 	r := rand.New(rand.NewPCG(5, 6))
 	var changed atomic.Int64
-	f := startFabric(t, INT21, nil)
+	f := startFabric(t, probe.INT21, nil)
 	f.change.Store(new(func(back []byte) {
 		if r.IntN(100) == 0 {
 			changed.Add(1)
@@ -228,9 +229,12 @@ func TestFlippedOnTheLine(t *testing.T) {
 	f.change.Store(nil)
 	received := a.Stats().Received
 	wait(t, "what was under way", func() bool { return a.Stats().Received > received+3000 })
-	wait(t, "frame that was changed, or comes late", func() bool { s := a.Stats(); return s.Malformed[corrupt] >= uint64(changed.Load()) && s.Lost == 0 })
+	wait(t, "frame that was changed, or comes late", func() bool {
+		s := a.Stats()
+		return s.Malformed[probe.Corrupt] >= uint64(changed.Load()) && s.Lost == 0
+	})
 	s := a.Stats()
-	if n := changed.Load(); n == 0 || s.Malformed != [numReasons]uint64{corrupt: uint64(n)} || s.Lost != 0 || s.KernelDropped != 0 || s.Odd != 0 {
+	if n := changed.Load(); n == 0 || s.Malformed != [probe.NumReasons]uint64{probe.Corrupt: uint64(n)} || s.Lost != 0 || s.KernelDropped != 0 || s.Odd != 0 {
 		t.Errorf("%d were changed: %+v", n, s)
 	}
 }
@@ -240,7 +244,7 @@ func TestFlippedOnTheLine(t *testing.T) {
 func TestMissingReports(t *testing.T) {
 	namespace(t)
 	cfg, collector := testConfig(t)
-	startFabric(t, INT21, func(int) bool { return true })
+	startFabric(t, probe.INT21, func(int) bool { return true })
 	a, err := Open(cfg, (&logLines{}).logger())
 	if err != nil {
 		t.Fatal(err)
@@ -251,7 +255,7 @@ func TestMissingReports(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop := runAgent(t, a)
-	dec := demux.New(mustProfile(t, "auto"))
+	dec := demux.New(profileOf(t, "auto"))
 	drops, buf := map[string]map[uint16]int64{}, make([]byte, 9216)
 	all := int64(0)
 	for len(drops) < 2 || len(drops[a.ends.From.String()]) < 2 || all < 300 {
@@ -262,7 +266,7 @@ func TestMissingReports(t *testing.T) {
 		var b decode.Batch
 		dec.Datagram(&b, decode.AddrFrom(netip.MustParseAddr("127.0.0.1")), buf[:n], 0)
 		for _, r := range b.Reports {
-			if err := r.Error(); err != nil || r.Kind != decode.KindDrop || r.DropReason != DropMissing || r.NodeID != cfg.ReportedNode() || r.NodeID < agentNodes || r.Flow.DstPort != probePort && r.Flow.DstPort != intPort {
+			if err := r.Error(); err != nil || r.Kind != decode.KindDrop || r.DropReason != probe.DropMissing || r.NodeID != cfg.ReportedNode() || r.NodeID < agentNodes || r.Flow.DstPort != probe.OriginalPort && r.Flow.DstPort != probe.INTPort {
 				t.Fatalf("%v: %+v", err, r)
 			}
 			from := r.Flow.Src.String()

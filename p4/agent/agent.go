@@ -10,34 +10,36 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/hopscope/hopscope/p4/probe"
 )
 
 // Agent sends and receives probes on one interface. Open opens its sockets, Run works until its context ends.
 type Agent struct {
 	cfg   Config
 	log   *slog.Logger
-	ends  Ends
+	ends  probe.Ends
 	line  *line
-	out   []*Groups // a collector each
+	out   []*probe.Groups // a collector each
 	count counters
 
-	pending atomic.Pointer[Work] // for the sender to take over
-	work    atomic.Pointer[Work] // that it sends by
-	asked   chan chan cameRounds // by senders of answers about rounds
+	pending atomic.Pointer[probe.Work] // for the sender to take over
+	work    atomic.Pointer[probe.Work] // that it sends by
+	asked   chan chan cameRounds       // by senders of answers about rounds
 	epoch   atomic.Uint32
 	beats   atomic.Uint64 // rounds of the sender
 
-	keys      atomic.Pointer[Keys]         // of digests; nil for none
-	expected  atomic.Pointer[expectations] // for the receiver to take over
-	fromFiles atomic.Bool                  // so is the plan in force
-	loss      atomic.Pointer[Loss]         // by the receiver's last turn
-	down      atomic.Bool                  // so is the agent's own line
-	unsent    atomic.Pointer[error]        // why the card did not take a probe last
-	refuses   atomic.Pointer[string]       // why the port does not take probes at present; nil while it does
+	keys      atomic.Pointer[probe.Keys]         // of digests; nil for none
+	expected  atomic.Pointer[probe.Expectations] // for the receiver to take over
+	fromFiles atomic.Bool                        // so is the plan in force
+	loss      atomic.Pointer[probe.Loss]         // by the receiver's last turn
+	down      atomic.Bool                        // so is the agent's own line
+	unsent    atomic.Pointer[error]              // why the card did not take a probe last
+	refuses   atomic.Pointer[string]             // why the port does not take probes at present; nil while it does
 
-	mu      sync.Mutex // what is below
-	plan    *Plan      // in force; nil for none
-	load    Load
+	mu      sync.Mutex  // what is below
+	plan    *probe.Plan // in force; nil for none
+	load    probe.Load
 	since   time.Time
 	from    string
 	numbers map[string]uint32 // of the probes that it sends or sent, by id
@@ -80,16 +82,16 @@ func Open(cfg Config, log *slog.Logger) (*Agent, error) {
 
 // setKeys reads the keys of digests, and begins to send them.
 func (a *Agent) setKeys() error {
-	a.loss.Store(new(Loss))
+	a.loss.Store(new(probe.Loss))
 	if a.cfg.DigestKeys == "" {
 		return nil
 	}
-	k, err := ReadKeys(a.cfg.DigestKeys)
+	k, err := probe.ReadKeys(a.cfg.DigestKeys)
 	if err != nil {
 		return fmt.Errorf("digest_keys: %w", err)
 	}
 	a.keys.Store(k)
-	a.ends.digests = new(digester)
+	a.ends.Digests = new(probe.Digester)
 	return nil
 }
 
@@ -132,9 +134,9 @@ func (a *Agent) addCollector(address string) error {
 	if err != nil {
 		return fmt.Errorf("collector %s: %w", address, err)
 	}
-	a.out = append(a.out, &Groups{
-		node: a.cfg.ReportedNode(), hwID: uint8(a.cfg.HardwareID), most: a.cfg.MTU - 28, conn: c,
-		send: func(b []byte) {
+	a.out = append(a.out, &probe.Groups{
+		Node: a.cfg.ReportedNode(), HWID: uint8(a.cfg.HardwareID), Most: a.cfg.MTU - 28, Conn: c,
+		Send: func(b []byte) {
 			if _, err := c.Write(b); err != nil {
 				a.count.reportErrors.Add(1)
 				return
@@ -149,7 +151,7 @@ func (a *Agent) addCollector(address string) error {
 func (a *Agent) Close() error {
 	errs := []error{a.line.close()}
 	for _, g := range a.out {
-		errs = append(errs, g.conn.Close())
+		errs = append(errs, g.Conn.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -174,7 +176,7 @@ func (a *Agent) Run(ctx context.Context) error {
 
 // Adopt checks a plan and puts it in force, or refuses it whole and keeps the one before. A plan of the epoch in force is accepted
 // once more if it is the same one. From names its origin, for display. It may be called at any time.
-func (a *Agent) Adopt(p *Plan, from string) (Load, error) {
+func (a *Agent) Adopt(p *probe.Plan, from string) (probe.Load, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	load, err := a.adopt(p, from)
@@ -205,7 +207,7 @@ func (a *Agent) refused(epoch uint32, from string, err error) {
 	a.log.Error("plan refused; the one before stays in force", "epoch", epoch, "from", from, "error", err.Error(), "in_force", a.epoch.Load())
 }
 
-func (a *Agent) adopt(p *Plan, from string) (Load, error) {
+func (a *Agent) adopt(p *probe.Plan, from string) (probe.Load, error) {
 	if same, err := p.Follows(a.plan); same || err != nil {
 		return a.loadOr(err), err
 	}
@@ -214,7 +216,7 @@ func (a *Agent) adopt(p *Plan, from string) (Load, error) {
 	if err != nil {
 		return load, err
 	}
-	w, numbers, err := NewWork(p, a.cfg.Name, &a.ends, a.numbers)
+	w, numbers, err := probe.NewWork(p, a.cfg.Name, &a.ends, a.numbers)
 	if err != nil {
 		return load, err
 	}
@@ -222,14 +224,14 @@ func (a *Agent) adopt(p *Plan, from string) (Load, error) {
 	a.epoch.Store(p.Epoch)
 	a.fromFiles.Store(from == files)
 	a.pending.Store(w)
-	a.expected.Store(newExpectations(p, a.cfg.Name, a.ends.From.As4(), w))
+	a.expected.Store(probe.NewExpectations(p, a.cfg.Name, a.ends.From.As4(), w))
 	return load, nil
 }
 
 // loadOr is the load of the plan in force, unless there is an error.
-func (a *Agent) loadOr(err error) Load {
+func (a *Agent) loadOr(err error) probe.Load {
 	if err != nil {
-		return Load{}
+		return probe.Load{}
 	}
 	return a.load
 }
@@ -251,13 +253,13 @@ type Status struct {
 	Epoch            uint32 // of the plan in force; 0 for none
 	From             string // where that is from
 	Since            time.Time
-	Load             Load
+	Load             probe.Load
 	Refused          string // why the last plan was refused, if it was
 	Controller       controllerStatus
-	SendBPS, TakeBPS float64 // limits
-	Loss             Loss    // of the probes that come to it
-	Down             bool    // so is its own line
-	Unsent           string  // why its port does not take probes at present, in a sentence, or ""
+	SendBPS, TakeBPS float64    // limits
+	Loss             probe.Loss // of the probes that come to it
+	Down             bool       // so is its own line
+	Unsent           string     // why its port does not take probes at present, in a sentence, or ""
 }
 
 // Status may be called at any time.

@@ -16,19 +16,20 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/internal/testkit"
+	"github.com/hopscope/hopscope/p4/probe"
 )
 
 // fabric is what is behind interface net0: it leads every probe over all switches of its route, and sends it back.
 type fabric struct {
 	line    *line
-	dialect Dialect
+	dialect probe.Dialect
 	drop    func(n int) bool                  // of the frames that came
 	change  atomic.Pointer[func(back []byte)] // what it does to frames that go back
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 }
 
-func startFabric(t testing.TB, dialect Dialect, drop func(n int) bool) *fabric {
+func startFabric(t testing.TB, dialect probe.Dialect, drop func(n int) bool) *fabric {
 	t.Helper()
 	ifi, err := net.InterfaceByName("net0")
 	if err != nil {
@@ -65,7 +66,7 @@ func (f *fabric) run(t testing.TB, ctx context.Context) {
 			}
 			hops := (int(frame[15]) - 2) / 2
 			out = append(out[:0], frame...)
-			back := walk(t, out, f.dialect, hops)
+			back := walkAlong(t, out, f.dialect, hops)
 			if change := f.change.Load(); change != nil {
 				(*change)(back)
 			}
@@ -143,7 +144,7 @@ func TestThereAndBack(t *testing.T) {
 	namespace(t)
 	cfg, collector := testConfig(t)
 	var lost atomic.Int64
-	startFabric(t, INT21, func(n int) bool {
+	startFabric(t, probe.INT21, func(n int) bool {
 		if n%7 == 3 {
 			lost.Add(1)
 			return true
@@ -155,7 +156,7 @@ func TestThereAndBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Plan{Epoch: 3, Dialect: INT21, Basic: 0xf000, Detailed: 0xff80, Probes: []Probe{
+	p := &probe.Plan{Epoch: 3, Dialect: probe.INT21, Basic: 0xf000, Detailed: 0xff80, Probes: []probe.Probe{
 		{ID: "p1", Route: []int{1, 2, 3}, Interval: 5 * time.Millisecond, Phase: time.Millisecond, Agent: cfg.Name, Collector: cfg.Name},
 		{ID: "p2", Route: []int{4}, Interval: 10 * time.Millisecond, Agent: cfg.Name, Collector: cfg.Name, Detailed: true},
 		{ID: "other", Route: []int{4}, Interval: 10 * time.Millisecond, Agent: "edge-1-0", Collector: "edge-1-1"},
@@ -164,7 +165,7 @@ func TestThereAndBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop := runAgent(t, a)
-	dec := demux.New(mustProfile(t, "auto"))
+	dec := demux.New(profileOf(t, "auto"))
 	slots, probes := map[uint16]int64{}, map[uint16]int{}
 	buf := make([]byte, 9216)
 	for reports := 0; reports < 60; {
@@ -182,9 +183,9 @@ func TestThereAndBack(t *testing.T) {
 			if err := r.Error(); err != nil {
 				t.Fatal(err)
 			}
-			x := p.Probes[r.Flow.SrcPort-firstPort]
+			x := p.Probes[r.Flow.SrcPort-probe.FirstPort]
 			probes[r.Flow.SrcPort]++
-			if len(r.Hops) != len(x.Route) || r.Flow.DstPort != probePort {
+			if len(r.Hops) != len(x.Route) || r.Flow.DstPort != probe.OriginalPort {
 				t.Fatalf("%s came with %d hops, and flow %v", x.ID, len(r.Hops), r.Flow)
 			}
 			for k, h := range r.Hops {
@@ -246,7 +247,7 @@ func TestFilter(t *testing.T) {
 	}
 	defer l.close()
 	runAgent(t, a)
-	good := walk(t, template(t, onePlan(INT21, false, 3, 2), 5).AppendFrame(nil, 42), INT21, 2)
+	good := walkAlong(t, templateOf(t, planOfOne(probe.INT21, false, 3, 2), 5).AppendFrame(nil, 42), probe.INT21, 2)
 	send := func(change func(b []byte)) {
 		b := append([]byte(nil), good...)
 		change(b)
@@ -264,16 +265,16 @@ func TestFilter(t *testing.T) {
 		send(change) // it ends as a probe does, and was one
 		send(func(b []byte) {
 			change(b)
-			b[len(b)-payloadLen] = 0
+			b[len(b)-probe.PayloadLen] = 0
 		})
 	}
 	send(func(b []byte) { b[14+28] = 0xf0 })                  // no such shim
-	send(func(b []byte) { b[len(b)-payloadLen] = 0 })         // no such payload
+	send(func(b []byte) { b[len(b)-probe.PayloadLen] = 0 })   // no such payload
 	send(func(b []byte) { copy(b[12:], []byte{7, 0, 0, 4}) }) // a route with an entry left
 	send(func([]byte) {})
 	send(func([]byte) {})
 	wait(t, "probe that came again", func() bool { s := a.Stats(); return s.Received == 2 && s.Twice == 1 }) // which is counted after it
-	if s := a.Stats(); s.Frames != 10 || s.Malformed != [numReasons]uint64{badINT: 1, badPayload: 1, unfinished: 1, Foreign: 1, corrupt: 4} || s.Twice != 1 {
+	if s := a.Stats(); s.Frames != 10 || s.Malformed != [probe.NumReasons]uint64{probe.BadINT: 1, probe.BadPayload: 1, probe.Unfinished: 1, probe.Foreign: 1, probe.Corrupt: 4} || s.Twice != 1 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -288,13 +289,13 @@ func TestAdopt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	plan := func(epoch uint32, interval time.Duration) *Plan {
-		p := onePlan(INT21, false, 1, 2)
+	plan := func(epoch uint32, interval time.Duration) *probe.Plan {
+		p := planOfOne(probe.INT21, false, 1, 2)
 		p.Epoch, p.Probes[0].Agent, p.Probes[0].Interval = epoch, cfg.Name, interval
 		return p
 	}
 	for _, c := range []struct {
-		plan *Plan
+		plan *probe.Plan
 		want string
 	}{
 		{plan(5, time.Second), ""},

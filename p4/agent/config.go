@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/p4/probe"
 )
 
 // Config holds the agent's identity, where it sends and receives, and its limits.
@@ -70,7 +71,7 @@ func DefaultConfig() Config {
 		PeerMAC: "ff:ff:ff:ff:ff:ff", Mark: 27, Checksum: true, Collectors: []string{"127.0.0.1:32766"},
 		SendLimit: 10e6, ReceiveLimit: 100e6, ProbesPerSecond: 10_000, MaxProbes: 4096, MTU: 1500,
 		BatchSize: 64, ReceiveBufferBytes: 4 << 20,
-		Files: Files{Interval: time.Second, Dialect: string(INT21)},
+		Files: Files{Interval: time.Second, Dialect: string(probe.INT21)},
 	}
 }
 
@@ -192,7 +193,7 @@ func (c *Config) CheckFiles() error {
 	if c.DigestKeys == "" {
 		return nil
 	}
-	if _, err := ReadKeys(c.DigestKeys); err != nil {
+	if _, err := probe.ReadKeys(c.DigestKeys); err != nil {
 		return fmt.Errorf("digest_keys: %w", err)
 	}
 	return nil
@@ -208,8 +209,8 @@ func (c *Controller) CheckFiles() error {
 }
 
 // Limits are those that plans are held against.
-func (c *Config) Limits() Limits {
-	return Limits{Name: c.Name, SendBPS: c.SendLimit, ReceiveBPS: c.ReceiveLimit, Probes: c.MaxProbes, MTU: c.MTU, ProbesPerSec: c.ProbesPerSecond}
+func (c *Config) Limits() probe.Limits {
+	return probe.Limits{Name: c.Name, SendBPS: c.SendLimit, ReceiveBPS: c.ReceiveLimit, Probes: c.MaxProbes, MTU: c.MTU, ProbesPerSec: c.ProbesPerSecond}
 }
 
 func hostPort(s string) bool {

@@ -8,11 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner/show"
 )
 
 // ReadPlan reads the files of the plan, nil where none is named.
-func (cfg *Config) ReadPlan() (*Plan, error) {
+func (cfg *Config) ReadPlan() (*probe.Plan, error) {
 	if !cfg.Files.Used() {
 		return nil, nil
 	}
@@ -28,7 +29,7 @@ func (cfg *Config) ReadPlan() (*Plan, error) {
 }
 
 // Describe writes what an agent with these settings would do with the plan, which may be nil.
-func (cfg *Config) Describe(w io.Writer, plan *Plan) error {
+func (cfg *Config) Describe(w io.Writer, plan *probe.Plan) error {
 	if plan == nil {
 		from := "there is no plan: name files (--probes, plan.probes) or a controller (controller.address)"
 		if cfg.Controller.Address != "" {
@@ -66,7 +67,7 @@ func (cfg *Config) describeInterface(w io.Writer) error {
 }
 
 // NotNamed says that a plan has no probe for the agent, and lists the agents for which it has some.
-func (cfg *Config) NotNamed(plan *Plan) string {
+func (cfg *Config) NotNamed(plan *probe.Plan) string {
 	var names []string
 	for k := range plan.Probes {
 		x := &plan.Probes[k]

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode/srint"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/attention"
 	"github.com/hopscope/hopscope/planner/cover"
@@ -21,8 +22,8 @@ import (
 const maxFile = 256 << 20
 
 // Read makes a plan of the files that "hopscope plan" wrote: which way probes go, when, and which of them look closer.
-func (f *Files) Read(epoch uint32) (*Plan, error) {
-	p := &Plan{Epoch: epoch, Dialect: Dialect(f.Dialect)}
+func (f *Files) Read(epoch uint32) (*probe.Plan, error) {
+	p := &probe.Plan{Epoch: epoch, Dialect: probe.Dialect(f.Dialect)}
 	var probes []planner.Probe
 	for i, path := range f.Probes {
 		var c cover.Plan
@@ -57,23 +58,23 @@ func (f *Files) Read(epoch uint32) (*Plan, error) {
 		if !ok {
 			continue // the schedule does not send it
 		}
-		probe, err := ProbeOf(x, slot)
+		next, err := ProbeOf(x, slot)
 		if err != nil {
 			return nil, err
 		}
-		probe.Detailed = detailed[x.ID]
-		p.Probes = append(p.Probes, probe)
+		next.Detailed = detailed[x.ID]
+		p.Probes = append(p.Probes, next)
 	}
 	return p, nil
 }
 
 // ProbeOf is a probe as a planner made it, with a route of INT-Probe, sent at the times of a slot.
-func ProbeOf(x *planner.Probe, s Slot) (Probe, error) {
+func ProbeOf(x *planner.Probe, s probe.Slot) (probe.Probe, error) {
 	route, err := readRoute(x.Route)
 	if err != nil {
-		return Probe{}, fmt.Errorf("probe %s: %w", x.ID, err)
+		return probe.Probe{}, fmt.Errorf("probe %s: %w", x.ID, err)
 	}
-	return Probe{ID: x.ID, Route: route, Interval: s.Interval, Phase: s.Phase, Agent: host(x.AgentHost, x.Agent), Collector: host(x.CollectorHost, x.Collector)}, nil
+	return probe.Probe{ID: x.ID, Route: route, Interval: s.Interval, Phase: s.Phase, Agent: host(x.AgentHost, x.Agent), Collector: host(x.CollectorHost, x.Collector)}, nil
 }
 
 // host is the name of an agent: that of the host where several are at one node.
@@ -85,11 +86,11 @@ func host(host, node string) string {
 }
 
 // times are the slots of the probes that are sent, by id.
-func (f *Files) times(probes []planner.Probe) (map[string]Slot, error) {
-	slots := make(map[string]Slot, len(probes))
+func (f *Files) times(probes []planner.Probe) (map[string]probe.Slot, error) {
+	slots := make(map[string]probe.Slot, len(probes))
 	if f.Schedule == "" {
 		for k := range probes { // spread over the interval
-			slots[probes[k].ID] = Slot{f.Interval, f.Interval / time.Duration(len(probes)) * time.Duration(k)}
+			slots[probes[k].ID] = probe.Slot{Interval: f.Interval, Phase: f.Interval / time.Duration(len(probes)) * time.Duration(k)}
 		}
 		return slots, nil
 	}
@@ -106,11 +107,11 @@ func (f *Files) times(probes []planner.Probe) (map[string]Slot, error) {
 		if !known[x.ID] {
 			return nil, fmt.Errorf("plan %s: probe %s is sent, and no plan of probes has it", f.Schedule, x.ID)
 		}
-		slot := Slot{duration(x.Interval), duration(x.Phase)}
+		slot := probe.Slot{Interval: duration(x.Interval), Phase: duration(x.Phase)}
 		if _, twice := slots[x.ID]; twice {
 			return nil, fmt.Errorf("plan %s: probe %s is there twice; plan the schedule anew", f.Schedule, x.ID)
 		}
-		if err := slot.check(); err != nil {
+		if err := slot.Check(); err != nil {
 			return nil, fmt.Errorf("plan %s: probe %s %w (interval_ms %v, phase_ms %v); plan the schedule anew", f.Schedule, x.ID, err, x.Interval, x.Phase)
 		}
 		slots[x.ID] = slot
@@ -184,7 +185,7 @@ func duration(ms float64) time.Duration {
 }
 
 // attention gives the probes that look closer, and sets the bitmaps of p.
-func (f *Files) attention(p *Plan, probes []planner.Probe) (map[string]bool, error) {
+func (f *Files) attention(p *probe.Plan, probes []planner.Probe) (map[string]bool, error) {
 	p.Basic, p.Detailed = p.Dialect.Bitmaps()
 	detailed := map[string]bool{}
 	if f.Attention != "" {
@@ -212,7 +213,7 @@ func (f *Files) attention(p *Plan, probes []planner.Probe) (map[string]bool, err
 }
 
 // setBitmaps sets those that are named.
-func setBitmaps(p *Plan, basic, detailed string) (err error) {
+func setBitmaps(p *probe.Plan, basic, detailed string) (err error) {
 	if basic != "" {
 		if p.Basic, err = parseBitmap(basic); err != nil {
 			return err
@@ -230,7 +231,7 @@ func readRoute(text string) (ports []int, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("its route is no hex: %w", err)
 	}
-	if len(b) < 8 || binary.BigEndian.Uint16(b) != srint.TypeRoute || len(b) != 2+int(b[3])+probeINTLen || b[3]%2 != 0 {
+	if len(b) < 8 || binary.BigEndian.Uint16(b) != srint.TypeRoute || len(b) != 2+int(b[3])+probe.ProbeINTLen || b[3]%2 != 0 {
 		return nil, fmt.Errorf("its route of %d bytes is none of INT-Probe; a route of INT-path has no place for an INT header: plan with --sr=int-probe", len(b))
 	}
 	for k := 4; k < 2+int(b[3]); k += 2 {

@@ -24,6 +24,7 @@ import (
 	"github.com/hopscope/hopscope/ingest/retry"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/internal/grpctls"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/sink/flock"
 )
 
@@ -217,7 +218,7 @@ func (a *Agent) hello() *agentpb.Answer {
 
 // answer puts a plan in force, or says why not.
 func (a *Agent) answer(m *agentpb.Plan) *agentpb.Answer {
-	p, err := planOf(m)
+	p, err := probe.PlanOf(m)
 	if err == nil {
 		if _, err = a.Adopt(p, "controller "+a.cfg.Controller.Name); err == nil {
 			a.keep(m)
@@ -295,7 +296,7 @@ func (a *Agent) recall() {
 		a.log.Warn("the plan that was kept cannot be read; waiting for the controller", "file", path, "error", err.Error())
 		return
 	}
-	p, err := planOf(&m)
+	p, err := probe.PlanOf(&m)
 	if err != nil {
 		a.Refuse(m.GetEpoch(), path, err)
 		return
@@ -303,6 +304,6 @@ func (a *Agent) recall() {
 	_, _ = a.Adopt(p, path) // which logs what it refuses
 }
 
-func loadProto(l *Load) *agentpb.Load {
+func loadProto(l *probe.Load) *agentpb.Load {
 	return &agentpb.Load{Probes: uint32(l.Sends), SendBps: l.SendBPS, ReceiveBps: l.ReceiveBPS, ProbesPerSecond: l.ProbesPerSecond}
 }

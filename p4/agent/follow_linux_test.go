@@ -28,6 +28,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
+	"github.com/hopscope/hopscope/p4/probe"
 )
 
 // authority signs certificates of tests.
@@ -175,7 +176,7 @@ func (c *controller) next(t testing.TB) *agentpb.Answer {
 // planProto is a plan of one probe of the agent of tests.
 func planProto(t testing.TB, epoch uint32, interval time.Duration) *agentpb.Plan {
 	t.Helper()
-	p := onePlan(INT21, false, 1, 2)
+	p := planOfOne(probe.INT21, false, 1, 2)
 	p.Epoch, p.Probes[0].Agent, p.Probes[0].Interval = epoch, "edge-0-0", interval
 	m, err := p.Proto()
 	if err != nil {
@@ -217,7 +218,7 @@ func TestTell(t *testing.T) {
 	ask := &asking{asks: make(chan uint64), rounds: make(chan *agentpb.Rounds)}
 	c := startServer(t, "127.0.0.1:0", "controller.example", ca, ca, func(c *controller) agentpb.PlansServer { ask.controller = c; return ask })
 	var seqs atomic.Uint32 // of rounds that came to the network; every fifth of them gets lost
-	startFabric(t, INT21, func(int) bool { return seqs.Add(1)%5 == 0 })
+	startFabric(t, probe.INT21, func(int) bool { return seqs.Add(1)%5 == 0 })
 	cfg, _ := testConfig(t)
 	cfg.Controller = Controller{Address: c.address, Name: "controller.example"}
 	cfg.Controller.CAFile, cfg.Controller.CertFile, cfg.Controller.KeyFile = ca.files(t, "edge-0-0")
@@ -250,7 +251,7 @@ func TestTell(t *testing.T) {
 			number++
 			ask.asks <- number
 			m := next()
-			r, err := RoundsOf(m)
+			r, err := probe.RoundsOf(m)
 			if err != nil || m.About != number || m.Agent != "edge-0-0" || r.Spoiled != 0 || r.Unfollowed != 0 {
 				t.Fatalf("question %d: %v, %v", number, m, err)
 			}
@@ -455,7 +456,7 @@ func TestStrangers(t *testing.T) {
 
 // TestProto sends plans there and back, and refuses what does not fit.
 func TestProto(t *testing.T) {
-	p := onePlan(FANT, true, 255, 0, 3)
+	p := planOfOne(probe.FANT, true, 255, 0, 3)
 	p.Probes[0].Phase, p.Probes[0].To = 5*time.Millisecond, netip.MustParseAddr("10.1.2.3")
 	m, err := p.Proto()
 	if err != nil {
@@ -469,7 +470,7 @@ func TestProto(t *testing.T) {
 	if err := proto.Unmarshal(b, &again); err != nil {
 		t.Fatal(err)
 	}
-	q, err := planOf(&again)
+	q, err := probe.PlanOf(&again)
 	if err != nil || !reflect.DeepEqual(p, q) {
 		t.Errorf("%+v, %v, want %+v", q, err, p)
 	}
@@ -479,21 +480,21 @@ func TestProto(t *testing.T) {
 	} {
 		bad := proto.Clone(m).(*agentpb.Plan)
 		change(bad)
-		if _, err := planOf(bad); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := probe.PlanOf(bad); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	huge := proto.Clone(m).(*agentpb.Plan)
 	huge.Probes[0].IntervalNs = 1 << 63
-	if q, err := planOf(huge); err != nil || q.Probes[0].Interval >= 0 {
+	if q, err := probe.PlanOf(huge); err != nil || q.Probes[0].Interval >= 0 {
 		t.Errorf("%+v, %v", q, err)
 	}
 }
 
 // FuzzPlan holds that no message makes a plan that agents accept and cannot send.
 func FuzzPlan(f *testing.F) {
-	for _, d := range []Dialect{INT21, FANT} {
-		m, err := onePlan(d, true, 1, 2, 3).Proto()
+	for _, d := range []probe.Dialect{probe.INT21, probe.FANT} {
+		m, err := planOfOne(d, true, 1, 2, 3).Proto()
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -511,7 +512,7 @@ func FuzzPlan(f *testing.F) {
 		if proto.Unmarshal(b, &m) != nil {
 			return
 		}
-		p, err := planOf(&m)
+		p, err := probe.PlanOf(&m)
 		if err != nil {
 			return
 		}
@@ -519,16 +520,16 @@ func FuzzPlan(f *testing.F) {
 		if err != nil {
 			return
 		}
-		slots := []Slot{}
+		slots := []probe.Slot{}
 		for k := range p.Probes {
 			x := &p.Probes[k]
-			if _, err := NewTemplate(p, x, uint32(k), &testEnds); err != nil {
+			if _, err := probe.NewTemplate(p, x, uint32(k), &agentEnds); err != nil {
 				t.Fatalf("%x is accepted, and probe %d cannot be sent: %v", b, k, err)
 			}
-			slots = append(slots, Slot{x.Interval, x.Phase})
+			slots = append(slots, probe.Slot{Interval: x.Interval, Phase: x.Phase})
 		}
 		if len(slots) > 0 {
-			NewTimetable(slots, 1).Take(1 << 40)
+			probe.NewTimetable(slots, 1).Take(1 << 40)
 		}
 		if load.SendBPS > l.SendBPS*(1+1e-9) {
 			t.Fatalf("%x is accepted with %v bit/s", b, load.SendBPS)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hopscope/hopscope/p4/probe"
 )
 
 // Plans of ten times what the settings allow, or of what is above the least MTU at all (the shim of INT ends below twice of it), are refused whole, with the figure, counted by the metric, named by the status and by the text of
@@ -19,10 +21,10 @@ func TestLimitsOfPlans(t *testing.T) {
 	cfg, _ := testConfig(t)
 	most := map[string]float64{"send_limit_bps": 100e3, "receive_limit_bps": 100e3, "probes_per_second": 100, "max_probes": 40, "MTU": 576}
 	cfg.SendLimit, cfg.ReceiveLimit, cfg.ProbesPerSecond, cfg.MaxProbes, cfg.MTU = 1e12, 1e12, 1e8, 1<<14, 9000
-	plan := func(epoch uint32, probes int, interval time.Duration, hops int) *Plan {
-		p := &Plan{Epoch: epoch, Dialect: FANT, Basic: 0xf000, Detailed: 0xffff}
+	plan := func(epoch uint32, probes int, interval time.Duration, hops int) *probe.Plan {
+		p := &probe.Plan{Epoch: epoch, Dialect: probe.FANT, Basic: 0xf000, Detailed: 0xffff}
 		for k := range probes {
-			p.Probes = append(p.Probes, Probe{ID: fmt.Sprint("p", k), Route: make([]int, hops), Interval: interval, Agent: cfg.Name, Detailed: hops > 2})
+			p.Probes = append(p.Probes, probe.Probe{ID: fmt.Sprint("p", k), Route: make([]int, hops), Interval: interval, Agent: cfg.Name, Detailed: hops > 2})
 		}
 		return p
 	}
@@ -33,7 +35,7 @@ func TestLimitsOfPlans(t *testing.T) {
 	for _, x := range []struct {
 		setting, figure string
 		set             func(c *Config, most float64)
-		p               *Plan
+		p               *probe.Plan
 	}{
 		{"max_probes", `would send ([0-9.e+]+) probes,`, func(c *Config, n float64) { c.MaxProbes = int(n) }, plan(2, 400, time.Hour, 2)},
 		{"probes_per_second", `would send ([0-9.e+]+) probes a second`, func(c *Config, n float64) { c.ProbesPerSecond = n }, plan(3, 40, 40*time.Millisecond, 2)},
@@ -109,7 +111,7 @@ func TestLimitsOfBuffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.close()
-	frame := walk(t, template(t, onePlan(INT21, false, 3, 2), 5).AppendFrame(nil, 42), INT21, 2)
+	frame := walkAlong(t, templateOf(t, planOfOne(probe.INT21, false, 3, 2), 5).AppendFrame(nil, 42), probe.INT21, 2)
 	// The agent does not read yet, and its buffer has room for a few.
 	const sent = 200
 	for range sent {

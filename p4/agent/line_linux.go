@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hopscope/hopscope/p4/probe"
 )
 
 // line is the agent's way to the network: a socket that sends and one that receives.
@@ -149,15 +151,15 @@ func probeFilter(mark uint8) []unix.SockFilter {
 		{Code: has, K: 0x3fff, Jt: 3},                           // 9: a fragment
 		{Code: unix.BPF_LDX | unix.BPF_B | unix.BPF_MSH, K: 14}, // X is the size of the IP header
 		{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_IND, K: 16},
-		{Code: equal, K: intPort, Jt: 9}, // 12: taken
+		{Code: equal, K: probe.INTPort, Jt: 9}, // 12: taken
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_LEN},
-		{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: ethernetLen + packetLen, Jf: 8}, // 14: left out
-		{Code: unix.BPF_ALU | unix.BPF_SUB, K: signedLen},
+		{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: probe.EthernetLen + probe.PacketLen, Jf: 8}, // 14: left out
+		{Code: unix.BPF_ALU | unix.BPF_SUB, K: probe.SignedLen},
 		{Code: unix.BPF_MISC | unix.BPF_TAX},
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_IND, K: signedLen - payloadLen},
-		{Code: equal, K: magic, Jt: 3}, // 18: taken
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_IND, K: probe.SignedLen - probe.PayloadLen},
+		{Code: equal, K: probe.Magic, Jt: 3}, // 18: taken
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_IND},
-		{Code: equal, K: magic, Jt: 1}, // 20: taken
+		{Code: equal, K: probe.Magic, Jt: 1}, // 20: taken
 		{Code: unix.BPF_RET | unix.BPF_K},
 		{Code: unix.BPF_RET | unix.BPF_K, K: all}, // 22
 		{Code: unix.BPF_RET | unix.BPF_K},

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"github.com/hopscope/hopscope/p4/probe"
 )
 
 // idle is the longest that the sender sleeps, and so the longest that a new plan waits.
@@ -16,7 +18,7 @@ const idle = 20 * time.Millisecond
 func (a *Agent) sendLoop(ctx context.Context) error {
 	runtime.LockOSThread() // it ends with the goroutine, since its timers are more exact than those of others
 	sharpenTimers()
-	s := sender{agent: a, clock: newClock(), table: NewTimetable(nil, 0), work: &Work{}, batched: make([]int, a.line.tx.slots())}
+	s := sender{agent: a, clock: newClock(), table: probe.NewTimetable(nil, 0), work: &probe.Work{}, batched: make([]int, a.line.tx.slots())}
 	for ctx.Err() == nil {
 		a.beats.Add(1)
 		if err := s.step(); err != nil {
@@ -30,8 +32,8 @@ func (a *Agent) sendLoop(ctx context.Context) error {
 type sender struct {
 	agent   *Agent
 	clock   clock
-	table   *Timetable
-	work    *Work
+	table   *probe.Timetable
+	work    *probe.Work
 	batched []int // templates of a batch, by slot
 }
 
@@ -39,7 +41,7 @@ type sender struct {
 func (s *sender) step() error {
 	now, stepped := s.clock.now()
 	if w := s.agent.pending.Swap(nil); w != nil {
-		s.table, s.work = NewTimetable(w.Slots, now), w
+		s.table, s.work = probe.NewTimetable(w.Slots, now), w
 		s.agent.work.Store(w)
 	}
 	if stepped {
@@ -59,8 +61,8 @@ func (s *sender) step() error {
 
 // batch sends what is due now, as much as one system call takes.
 func (s *sender) batch(now int64) error {
-	if d := s.agent.ends.digests; d != nil {
-		d.use(s.agent.keys.Load())
+	if d := s.agent.ends.Digests; d != nil {
+		d.Use(s.agent.keys.Load())
 	}
 	c, tx := &s.agent.count, s.agent.line.tx
 	n, skipped := 0, uint64(0)
@@ -74,20 +76,20 @@ func (s *sender) batch(now int64) error {
 		s.batched[n] = k
 		c.late.add(time.Duration(now - due))
 		skipped += over
-		s.work.skipped[k].Add(uint32(over))
+		s.work.Skipped[k].Add(uint32(over))
 		n++
 	}
 	sent, bytes, err := tx.send(n)
 	missed, why := tx.missed()
 	for _, at := range missed { // its round is sent the next time: what the card did not take is not lost on the way
-		s.work.Templates[s.batched[at]].seq--
-		s.work.failed[s.batched[at]].Add(1)
+		s.work.Templates[s.batched[at]].Seq--
+		s.work.Failed[s.batched[at]].Add(1)
 	}
 	if why != nil {
 		s.agent.unsent.Store(&why)
 	}
 	for _, k := range s.batched[:n] {
-		s.work.next[k].Store(s.work.Templates[k].seq)
+		s.work.Next[k].Store(s.work.Templates[k].Seq)
 	}
 	c.sent.Add(uint64(sent))
 	c.sentBytes.Add(uint64(bytes))
@@ -128,10 +130,10 @@ func (c *clock) now() (now int64, stepped bool) {
 
 // receiveLoop takes what comes, until ctx ends.
 func (a *Agent) receiveLoop(ctx context.Context) error {
-	r := receiver{agent: a, parser: NewParser(a.ends.Mark), track: NewTrack(a.cfg.MaxProbes), began: time.Now()}
-	r.parser.node, r.parser.lax = a.cfg.ReportedNode(), a.cfg.Unsigned
+	r := receiver{agent: a, parser: probe.NewParser(a.ends.Mark), track: probe.NewTrack(a.cfg.MaxProbes), began: time.Now()}
+	r.parser.Node, r.parser.Lax = a.cfg.ReportedNode(), a.cfg.Unsigned
 	if a.keys.Load() != nil {
-		r.parser.keys = new(digester)
+		r.parser.Keys = new(probe.Digester)
 	}
 	rx := a.line.rx
 	for ctx.Err() == nil {
@@ -158,8 +160,8 @@ func (a *Agent) receiveLoop(ctx context.Context) error {
 // receiver is the state of the loop that receives.
 type receiver struct {
 	agent  *Agent
-	parser *Parser
-	track  *Track
+	parser *probe.Parser
+	track  *probe.Track
 	began  time.Time
 	turned time.Duration // when losses were counted last
 	port   port
@@ -169,30 +171,30 @@ type receiver struct {
 
 // tick takes over plans and keys, and passes the time on.
 func (r *receiver) tick() {
-	r.track.tick(int64(time.Since(r.began)))
+	r.track.Tick(int64(time.Since(r.began)))
 	if p := r.agent.expected.Swap(nil); p != nil {
-		r.track.expect(p)
+		r.track.Expect(p)
 	}
-	if d := r.parser.keys; d != nil {
-		d.use(r.agent.keys.Load())
+	if d := r.parser.Keys; d != nil {
+		d.Use(r.agent.keys.Load())
 	}
 }
 
 // turn counts what is lost, once in a [Grace], when nothing that came is unread.
 func (r *receiver) turn() {
 	now := time.Since(r.began)
-	if now-r.turned < Grace {
+	if now-r.turned < probe.Grace {
 		return
 	}
 	r.turned = now
 	a := r.agent
-	if p := r.track.plan; p != nil && a.fromFiles.Load() {
-		p.latest = max(p.epoch, nextEpoch(0)+epochSlack) // each agent has the time of its own start
+	if p := r.track.Plan; p != nil && a.fromFiles.Load() {
+		p.Latest = max(p.Epoch, nextEpoch(0)+epochSlack) // each agent has the time of its own start
 	}
-	l := r.track.turn()
+	l := r.track.Turn()
 	a.loss.Store(&l)
-	r.track.report(a.ends.Mark, func(k trackKey, packet []byte) { a.collector(k).Missing(packet) })
-	r.track.reportUnsent(&a.ends, func(k trackKey, packet []byte) { a.collector(k).Unsent(packet) })
+	r.track.Report(a.ends.Mark, func(k probe.TrackKey, packet []byte) { a.collector(k).Missing(packet) })
+	r.track.ReportUnsent(&a.ends, func(k probe.TrackKey, packet []byte) { a.collector(k).Unsent(packet) })
 	for _, g := range a.out {
 		g.Flush()
 	}
@@ -225,25 +227,25 @@ func (a *Agent) lineTurn() {
 
 // take reports a frame that came at a time, in ns since 1970.
 func (r *receiver) take(frame []byte, at int64) {
-	var x Arrival
+	var x probe.Arrival
 	c := &r.agent.count
 	c.frames.Add(1)
-	if why := r.parser.Parse(&x, frame); why != OK {
+	if why := r.parser.Parse(&x, frame); why != probe.OK {
 		c.malformed[why].Add(1)
-		if x.damaged(frame); why == corrupt && !r.track.spoiled(&x) {
+		if x.Damaged(frame); why == probe.Corrupt && !r.track.Spoiled(&x) {
 			c.stray.Add(1)
 		}
 		return
 	}
 	c.received.Add(1)
-	if x.unchecked {
+	if x.Unchecked {
 		c.unchecked.Add(1)
 	}
-	if x.own && !r.shared {
+	if x.Own && !r.shared {
 		r.shared = true
-		r.agent.log.Error("a switch has the node id of the agent: its values and the agent's reports cannot be told apart; set another node_id", "node_id", r.parser.node)
+		r.agent.log.Error("a switch has the node id of the agent: its values and the agent's reports cannot be told apart; set another node_id", "node_id", r.parser.Node)
 	}
-	if x.own {
+	if x.Own {
 		c.sharedID.Add(1)
 	}
 	if int32(x.Epoch-r.agent.epoch.Load()) < 0 {
@@ -255,19 +257,19 @@ func (r *receiver) take(frame []byte, at int64) {
 	if x.Sent > 0 && at > 0 {
 		c.transit.add(time.Duration(at - x.Sent))
 	}
-	s := r.track.see(&x)
+	s := r.track.See(&x)
 	for _, n := range [...]struct {
 		is   bool
 		many *atomic.Uint64
-	}{{s.unknown, &c.unfollowed}, {s.twice, &c.twice}, {s.unplanned, &c.unplanned}, {s.odd, &c.odd}} {
+	}{{s.Unknown, &c.unfollowed}, {s.Twice, &c.twice}, {s.Unplanned, &c.unplanned}, {s.Odd, &c.odd}} {
 		if n.is {
 			n.many.Add(1)
 		}
 	}
-	r.agent.collector(trackKey{x.Source, x.Number}).Add(&x)
+	r.agent.collector(probe.TrackKey{Source: x.Source, Number: x.Number}).Add(&x)
 }
 
 // collector is that of a probe.
-func (a *Agent) collector(k trackKey) *Groups {
-	return a.out[(binary.BigEndian.Uint32(k.source[:])^k.number*2654435761)%uint32(len(a.out))]
+func (a *Agent) collector(k probe.TrackKey) *probe.Groups {
+	return a.out[(binary.BigEndian.Uint32(k.Source[:])^k.Number*2654435761)%uint32(len(a.out))]
 }

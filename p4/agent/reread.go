@@ -3,13 +3,15 @@ package agent
 import (
 	"context"
 	"log/slog"
+
+	"github.com/hopscope/hopscope/p4/probe"
 )
 
 // files is where a plan is from that no controller sent.
 const files = "files"
 
 // AdoptFiles has the agent adopt a plan from files.
-func (a *Agent) AdoptFiles(cfg *Config, plan *Plan, log *slog.Logger) error {
+func (a *Agent) AdoptFiles(cfg *Config, plan *probe.Plan, log *slog.Logger) error {
 	if _, err := a.Adopt(plan, files); err != nil {
 		return err
 	}
@@ -45,11 +47,11 @@ func (a *Agent) rereadKeys(log *slog.Logger) {
 	if a.cfg.DigestKeys == "" {
 		return
 	}
-	k, err := ReadKeys(a.cfg.DigestKeys)
+	k, err := probe.ReadKeys(a.cfg.DigestKeys)
 	if err != nil {
 		log.Error("the keys of digests are refused; those before stay in use", "error", err.Error())
 		return
 	}
 	a.keys.Store(k)
-	log.Info("keys of digests in use", "sends_with", k.list[0].id, "keys", len(k.list))
+	log.Info("keys of digests in use", "sends_with", k.Sender(), "keys", k.Len())
 }

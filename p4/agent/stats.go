@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"sync/atomic"
 	"time"
+
+	"github.com/hopscope/hopscope/p4/probe"
 )
 
 // Buckets of times, in microseconds: bucket k holds times below 2^k µs, and the last one all others.
@@ -59,7 +61,7 @@ type Stats struct {
 
 	Frames        uint64 // that came, of those that the filter let through
 	Received      uint64 // probes among them
-	Malformed     [numReasons]uint64
+	Malformed     [probe.NumReasons]uint64
 	KernelDropped uint64
 	Lost          int64  // rounds of followed probes that did not come; one that comes late is taken off again
 	Twice         uint64 // probes that came again
@@ -81,7 +83,7 @@ type Stats struct {
 
 // Reasons gives the reasons with their counts.
 func (s *Stats) Reasons(each func(reason string, count uint64)) {
-	for r := Foreign; r < numReasons; r++ {
+	for r := probe.Foreign; r < probe.NumReasons; r++ {
 		each(r.String(), s.Malformed[r])
 	}
 }
@@ -93,7 +95,7 @@ type counters struct {
 	unfollowed, limited, datagrams, reportErrors     atomic.Uint64
 	unplanned, odd, unchecked, sharedID, stray       atomic.Uint64
 	accepted, refused, statusClosed, statusBusy      atomic.Uint64
-	malformed                                        [numReasons]atomic.Uint64
+	malformed                                        [probe.NumReasons]atomic.Uint64
 	late, transit                                    Times
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/hopscope/hopscope/ingest/peer"
+	"github.com/hopscope/hopscope/p4/probe"
 )
 
 // StatusAnswer is the answer of /status.
@@ -82,10 +83,10 @@ func statusOf(a *Agent, version string) StatusAnswer {
 		Sent: n.Sent, Skipped: n.Skipped, SendErrors: n.SendErrors, LateP99: n.Late.Quantile(0.99).Seconds(), Received: n.Received, Lost: n.Lost, Twice: n.Twice,
 		TransitP50: n.Transit.Quantile(0.5).Seconds(), TransitP99: n.Transit.Quantile(0.99).Seconds(), Datagrams: n.Datagrams,
 	}
-	out.Corrupt, out.Refused = n.Malformed[corrupt], n.Malformed[unsigned]+n.Malformed[badDigest]
+	out.Corrupt, out.Refused = n.Malformed[probe.Corrupt], n.Malformed[probe.Unsigned]+n.Malformed[probe.BadDigest]
 	out.Odd, out.Unplanned, out.SharedID = n.Odd, n.Unplanned, n.SharedID
 	out.Dropped, out.Unfollowed, out.Unreported = n.KernelDropped, n.Unfollowed, n.ReportErrors
-	out.Awaited, out.Silent, out.Missing, out.LineDown = s.Loss.Awaited, s.Loss.Silent, s.Loss.text(), s.Down
+	out.Awaited, out.Silent, out.Missing, out.LineDown = s.Loss.Awaited, s.Loss.Silent, s.Loss.Text(), s.Down
 	out.Unsent, out.Closed, out.Busy = s.Unsent, n.StatusClosed, n.StatusBusy
 	n.Reasons(func(_ string, count uint64) { out.Malformed += count })
 	if c := s.Controller; c.Address != "" {

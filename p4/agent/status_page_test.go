@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/internal/testkit"
+	"github.com/hopscope/hopscope/p4/probe"
 )
 
 // Connections that say nothing, or do not end their request, take no more than their places, are counted, and keep no request out.
 func TestSilentConnections(t *testing.T) {
 	a := &Agent{}
-	a.loss.Store(new(Loss))
+	a.loss.Store(new(probe.Loss))
 	a.epoch.Store(1)
 	page, err := ServeStatus("127.0.0.1:0", a, "test", func(h http.Handler) http.Handler { return h })
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/p4/probe"
 )
 
 // One collector of three is gone: the others have the reports about their probes, and what the gone one did not get is
@@ -27,15 +28,15 @@ func TestThirdOfCollectors(t *testing.T) {
 	}
 	cfg.Collectors = append(cfg.Collectors, gone.LocalAddr().String(), second.LocalAddr().String())
 	gone.Close() // its port answers that nothing is there
-	startFabric(t, INT21, nil)
+	startFabric(t, probe.INT21, nil)
 	var logged logLines
 	a, err := Open(cfg, logged.logger())
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Plan{Epoch: 3, Dialect: INT21, Basic: 0xf000, Detailed: 0xff80}
+	p := &probe.Plan{Epoch: 3, Dialect: probe.INT21, Basic: 0xf000, Detailed: 0xff80}
 	for k := range 24 {
-		p.Probes = append(p.Probes, Probe{ID: fmt.Sprint("p", k), Route: []int{1, 2}, Interval: 200 * time.Millisecond, Agent: cfg.Name, Collector: cfg.Name})
+		p.Probes = append(p.Probes, probe.Probe{ID: fmt.Sprint("p", k), Route: []int{1, 2}, Interval: 200 * time.Millisecond, Agent: cfg.Name, Collector: cfg.Name})
 	}
 	if _, err := a.Adopt(p, "test"); err != nil {
 		t.Fatal(err)
@@ -44,7 +45,7 @@ func TestThirdOfCollectors(t *testing.T) {
 	wait(t, "report that went nowhere", func() bool { return a.Stats().ReportErrors > 5 })
 	stop()
 	s := a.Stats()
-	dec := demux.New(mustProfile(t, "auto"))
+	dec := demux.New(profileOf(t, "auto"))
 	buf, datagrams := make([]byte, 9216), uint64(0)
 	for k, c := range []*net.UDPConn{first, second} {
 		probes := map[uint16]int{}

@@ -10,13 +10,14 @@ import (
 	headers "github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/srint"
 	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/p4/probe"
 )
 
 // Agent is one of Config.Agents: the first host of a switch, which does what "hopscope agent" does on a host. It goes by the
 // name of the switch.
 type Agent struct {
 	Switch string
-	Limits agent.Limits // the zero value is those of agent.DefaultConfig; the name is that of the switch
+	Limits probe.Limits // the zero value is those of agent.DefaultConfig; the name is that of the switch
 }
 
 // agentStats counts what an agent did.
@@ -36,21 +37,21 @@ type prober struct {
 	host    int32
 	timer   int32
 	stopped bool
-	limits  agent.Limits
-	ends    agent.Ends
+	limits  probe.Limits
+	ends    probe.Ends
 
-	plan    *agent.Plan // nil for none
+	plan    *probe.Plan // nil for none
 	numbers map[string]uint32
-	work    *agent.Work
-	table   *agent.Timetable
+	work    *probe.Work
+	table   *probe.Timetable
 	next    int64 // virtual time of the event that counts; others of the timer are stale
 
 	life              uint64       // times that it was started
-	track             *agent.Track // of what comes
+	track             *probe.Track // of what comes
 	spoiled           uint64       // frames that came and are no probes
 	unfollowed        uint64
-	parser            *agent.Parser
-	reports           *agent.Groups
+	parser            *probe.Parser
+	reports           *probe.Groups
 	stats             agentStats
 	reached, answered int64 // as of a switch
 }
@@ -71,19 +72,19 @@ func (n *Network) buildAgents() error {
 		if n.agentOf[h] != nil {
 			return fmt.Errorf("agent %d: switch %s has one already", k, c.Switch)
 		}
-		a := &prober{name: c.Switch, host: h, limits: c.Limits, numbers: map[string]uint32{}, table: agent.NewTimetable(nil, 0), next: -1, work: &agent.Work{}, life: 1,
-			parser: agent.NewParser(mark)}
-		if a.limits == (agent.Limits{}) {
+		a := &prober{name: c.Switch, host: h, limits: c.Limits, numbers: map[string]uint32{}, table: probe.NewTimetable(nil, 0), next: -1, work: &probe.Work{}, life: 1,
+			parser: probe.NewParser(mark)}
+		if a.limits == (probe.Limits{}) {
 			d := agent.DefaultConfig()
 			a.limits = d.Limits()
 		}
 		a.limits.Name = c.Switch
-		a.track = agent.NewTrack(a.limits.Probes)
+		a.track = probe.NewTrack(a.limits.Probes)
 		from := netip.AddrFrom4(n.hosts[h].v4)
-		a.ends = agent.Ends{ToMAC: mac(macSwitch, at), FromMAC: mac(macHost, int(h)), From: from, To: from, Mark: mark}
+		a.ends = probe.Ends{ToMAC: mac(macSwitch, at), FromMAC: mac(macHost, int(h)), From: from, To: from, Mark: mark}
 		a.timer = n.timer(timerAgent, k)
 		source := netip.AddrPortFrom(offsetAddr(n.cfg.Exporters, 1<<17+k), sourcePort)
-		a.reports = agent.NewGroups(agent.AgentNode(a.name), n.cfg.MTU-headers.IPv4Len-udpLen, func(b []byte) {
+		a.reports = probe.NewGroups(agent.AgentNode(a.name), n.cfg.MTU-headers.IPv4Len-udpLen, func(b []byte) {
 			n.emit(Datagram{At: time.Duration(n.now), From: source, Port: n.cfg.ReportPort, Payload: b})
 		})
 		n.agents, n.agentOf[h] = append(n.agents, a), a
@@ -121,7 +122,7 @@ func (n *Network) AgentStats(name string) (s agentStats, ok bool) {
 }
 
 // AgentPlan is the plan in force at an agent, nil for none.
-func (n *Network) AgentPlan(name string) *agent.Plan {
+func (n *Network) AgentPlan(name string) *probe.Plan {
 	if k := n.agentNamed(name); k >= 0 {
 		return n.agents[k].plan
 	}
@@ -132,8 +133,8 @@ func (n *Network) AgentPlan(name string) *agent.Plan {
 func (n *Network) StopAgent(name string) {
 	if k := n.agentNamed(name); k >= 0 {
 		a := n.agents[k]
-		a.stopped, a.plan, a.work, a.next = true, nil, &agent.Work{}, -1
-		a.table = agent.NewTimetable(nil, 0)
+		a.stopped, a.plan, a.work, a.next = true, nil, &probe.Work{}, -1
+		a.table = probe.NewTimetable(nil, 0)
 	}
 }
 
@@ -141,20 +142,20 @@ func (n *Network) StopAgent(name string) {
 func (n *Network) StartAgent(name string) {
 	if k := n.agentNamed(name); k >= 0 {
 		a := n.agents[k]
-		a.stopped, a.track, a.spoiled, a.unfollowed = false, agent.NewTrack(a.limits.Probes), 0, 0
+		a.stopped, a.track, a.spoiled, a.unfollowed = false, probe.NewTrack(a.limits.Probes), 0, 0
 		a.life++
 	}
 }
 
 // AgentRounds are the rounds of the probes that an agent sends, and of those that came to it, up to now, and which life of its
 // program counts them; ok is false where there is none, or it is stopped.
-func (n *Network) AgentRounds(name string) (r agent.Rounds, life uint64, ok bool) {
+func (n *Network) AgentRounds(name string) (r probe.Rounds, life uint64, ok bool) {
 	k := n.agentNamed(name)
 	if k < 0 || n.agents[k].stopped {
 		return r, 0, false
 	}
 	a := n.agents[k]
-	r = agent.Rounds{Address: a.ends.From, Came: a.track.Came(), Spoiled: a.spoiled, Unfollowed: a.unfollowed}
+	r = probe.Rounds{Address: a.ends.From, Came: a.track.Came(), Spoiled: a.spoiled, Unfollowed: a.unfollowed}
 	if a.plan != nil {
 		r.Epoch, r.Sent = a.plan.Epoch, a.work.Rounds()
 	}
@@ -162,19 +163,19 @@ func (n *Network) AgentRounds(name string) (r agent.Rounds, life uint64, ok bool
 }
 
 // adopt puts a plan in force at an agent, or says why not.
-func (n *Network) adopt(a *prober, p *agent.Plan) error {
+func (n *Network) adopt(a *prober, p *probe.Plan) error {
 	if same, err := p.Follows(a.plan); same || err != nil {
 		return err
 	}
 	if _, err := p.Check(&a.limits); err != nil {
 		return err
 	}
-	w, numbers, err := agent.NewWork(p, a.name, &a.ends, a.numbers)
+	w, numbers, err := probe.NewWork(p, a.name, &a.ends, a.numbers)
 	if err != nil {
 		return err
 	}
 	a.plan, a.numbers, a.work = p, numbers, w
-	a.table = agent.NewTimetable(w.Slots, n.epoch+n.now)
+	a.table = probe.NewTimetable(w.Slots, n.epoch+n.now)
 	n.awaitAgent(a)
 	return nil
 }
@@ -207,7 +208,7 @@ func (n *Network) agentSends(a *prober) {
 }
 
 // sendWide lets a host send one probe of an agent.
-func (n *Network) sendWide(a *prober, t *agent.Template, now int64) {
+func (n *Network) sendWide(a *prober, t *probe.Template, now int64) {
 	i, p := n.newPacket()
 	h := &n.hosts[a.host]
 	p.buf = t.AppendFrame(p.buf, now)
@@ -215,7 +216,7 @@ func (n *Network) sendWide(a *prober, t *agent.Template, now int64) {
 	x := &a.plan.Probes[t.Probe]
 	p.kind, p.wide, p.flow, p.dst = sourceRouted, true, a.host, -1
 	p.carries, p.asked = md21, a.plan.Basic
-	if a.plan.Dialect == agent.FANT {
+	if a.plan.Dialect == probe.FANT {
 		p.carries = FANT
 	}
 	if x.Detailed {
@@ -287,10 +288,10 @@ func (n *Network) receiveWide(p *packet) bool {
 	if a == nil || a.stopped {
 		return false
 	}
-	var x agent.Arrival
-	if why := a.parser.Parse(&x, p.buf); why != agent.OK {
+	var x probe.Arrival
+	if why := a.parser.Parse(&x, p.buf); why != probe.OK {
 		a.stats.Malformed++
-		if why != agent.Foreign {
+		if why != probe.Foreign {
 			a.spoiled++
 		}
 		return false

@@ -3,14 +3,14 @@ package emu
 import (
 	"time"
 
-	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/p4/probe"
 )
 
 // Agents is the interface by which a controller sends plans to agents. As with [Switches], the methods return at once, and some
 // answers never come.
 type Agents interface {
 	// SendPlan sends a plan, which is not changed afterwards. The agent puts it in force or refuses it.
-	SendPlan(name string, p *agent.Plan) Request
+	SendPlan(name string, p *probe.Plan) Request
 	// AskPlan asks which epoch is in force.
 	AskPlan(name string) Request
 }
@@ -31,20 +31,20 @@ type PlanAnswer struct {
 type planRequest struct {
 	timer  int32
 	agent  int
-	plan   *agent.Plan // nil only asks
+	plan   *probe.Plan // nil only asks
 	done   bool        // by the agent
 	answer PlanAnswer
 }
 
 // SendPlan implements [Agents].
-func (n *Network) SendPlan(name string, p *agent.Plan) Request { return n.requestPlan(name, p) }
+func (n *Network) SendPlan(name string, p *probe.Plan) Request { return n.requestPlan(name, p) }
 
 // AskPlan implements [Agents].
 func (n *Network) AskPlan(name string) Request { return n.requestPlan(name, nil) }
 
 // requestPlan sends a request off, unless it gets lost. What holds of requests to switches holds of these: the controller sends
 // one after the other, and those to one agent, and its answers, keep their order.
-func (n *Network) requestPlan(name string, p *agent.Plan) Request {
+func (n *Network) requestPlan(name string, p *probe.Plan) Request {
 	c := &n.control
 	c.last++
 	c.stats.Requests++

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode/srint"
-	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/cover/solve"
 )
@@ -15,7 +15,7 @@ import (
 // CoverPlan plans probes between the agents that together pass both directions of every link between switches, over at most
 // so many links each, and starts them all once an interval, spread over it. All of them have the basic bitmap. It gives the
 // plan of the agents, and the cover with the names of what probes pass.
-func (n *Network) CoverPlan(epoch uint32, dialect agent.Dialect, interval time.Duration, maxHops int, seed uint64) (*agent.Plan, *cover.Plan, error) {
+func (n *Network) CoverPlan(epoch uint32, dialect probe.Dialect, interval time.Duration, maxHops int, seed uint64) (*probe.Plan, *cover.Plan, error) {
 	p := &cover.Problem{Graph: n.graph, Directed: true, MaxHops: maxHops}
 	for _, a := range n.agents {
 		p.Depots = append(p.Depots, int(n.hosts[a.host].node))
@@ -24,7 +24,7 @@ func (n *Network) CoverPlan(epoch uint32, dialect agent.Dialect, interval time.D
 	if err != nil {
 		return nil, nil, fmt.Errorf("probes between the agents: %w", err)
 	}
-	plan := &agent.Plan{Epoch: epoch, Dialect: dialect}
+	plan := &probe.Plan{Epoch: epoch, Dialect: dialect}
 	plan.Basic, plan.Detailed = dialect.Bitmaps()
 	for k := range c.Probes {
 		x := &c.Probes[k]
@@ -37,7 +37,7 @@ func (n *Network) CoverPlan(epoch uint32, dialect agent.Dialect, interval time.D
 			return nil, nil, fmt.Errorf("probe %s: %w", x.ID, err)
 		}
 		x.Route = hex.EncodeToString(b)
-		plan.Probes = append(plan.Probes, agent.Probe{
+		plan.Probes = append(plan.Probes, probe.Probe{
 			ID: x.ID, Route: route, Interval: interval, Phase: interval / time.Duration(len(c.Probes)) * time.Duration(k),
 			Agent: x.Agent, Collector: x.Collector, To: netip.AddrFrom4(h.v4),
 		})

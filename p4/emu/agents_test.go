@@ -10,8 +10,8 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	headers "github.com/hopscope/hopscope/decode/packet"
-	"github.com/hopscope/hopscope/p4/agent"
 	bmv2 "github.com/hopscope/hopscope/p4/emu/program"
+	"github.com/hopscope/hopscope/p4/probe"
 )
 
 // agentNames are the edge switches of fat-tree:4.
@@ -25,7 +25,7 @@ func agentNames() (list []Agent) {
 }
 
 // withAgents is a network with an agent at every edge switch, all of which hold a plan that covers it.
-func withAgents(t *testing.T, cfg Config, dialect agent.Dialect, seed uint64) (*Network, *agent.Plan) {
+func withAgents(t *testing.T, cfg Config, dialect probe.Dialect, seed uint64) (*Network, *probe.Plan) {
 	t.Helper()
 	cfg.Agents = agentNames()
 	n := mustNew(t, cfg, seed)
@@ -42,7 +42,7 @@ func withAgents(t *testing.T, cfg Config, dialect agent.Dialect, seed uint64) (*
 // Reports of agents alone show both directions of every link between switches, with the true node, ports and latency, in both
 // dialects; none is lost on a network without faults.
 func TestAgentsSeeEveryLink(t *testing.T) {
-	for _, dialect := range []agent.Dialect{agent.INT21, agent.FANT} {
+	for _, dialect := range []probe.Dialect{probe.INT21, probe.FANT} {
 		cfg := DefaultConfig()
 		cfg.ClockSkew = time.Millisecond
 		truth := map[string]int{}
@@ -55,7 +55,7 @@ func TestAgentsSeeEveryLink(t *testing.T) {
 		}
 		n, p := withAgents(t, cfg, dialect, 3)
 		name := "auto"
-		if dialect == agent.FANT {
+		if dialect == probe.FANT {
 			name = "fant"
 		}
 		d := demux.New(profile(t, name))
@@ -121,9 +121,9 @@ func TestAgentsProbeIsProgram(t *testing.T) {
 		cfg := DefaultConfig()
 		cfg.Topology, cfg.Agents, cfg.ClockSkew = "leaf-spine:2,6", []Agent{{Switch: "leaf-0"}}, time.Second
 		n := mustNew(t, cfg, seed)
-		plan := &agent.Plan{Epoch: 1, Dialect: []agent.Dialect{agent.INT21, agent.FANT}[r.IntN(2)]}
+		plan := &probe.Plan{Epoch: 1, Dialect: []probe.Dialect{probe.INT21, probe.FANT}[r.IntN(2)]}
 		plan.Basic, plan.Detailed = plan.Dialect.Bitmaps()
-		if plan.Dialect == agent.INT21 { // utilisation and buffers are left out, which BMv2 does not know
+		if plan.Dialect == probe.INT21 { // utilisation and buffers are left out, which BMv2 does not know
 			plan.Basic = uint16(r.Uint32())&^(insTx|insBuffer|insReserved) | insNodeID
 		} else {
 			plan.Basic &^= insTx | insBuffer | insReserved
@@ -132,7 +132,7 @@ func TestAgentsProbeIsProgram(t *testing.T) {
 		for k := range route {
 			route[k] = 1 + r.IntN(3)
 		}
-		plan.Probes = []agent.Probe{{ID: "p", Route: route, Interval: time.Second, Agent: "leaf-0"}}
+		plan.Probes = []probe.Probe{{ID: "p", Route: route, Interval: time.Second, Agent: "leaf-0"}}
 		a := n.agents[0]
 		if err := n.adopt(a, plan); err != nil {
 			t.Fatal(err)
@@ -192,13 +192,13 @@ func TestAgentsProbeIsProgram(t *testing.T) {
 func TestPlansReachAgents(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Agents, cfg.ControlDelay, cfg.ControlGap = agentNames(), 5*time.Millisecond, time.Millisecond
-	cfg.Agents[2].Limits = agent.Limits{SendBPS: 1000, ReceiveBPS: 1e6, Probes: 10, MTU: 1500, ProbesPerSec: 100}
+	cfg.Agents[2].Limits = probe.Limits{SendBPS: 1000, ReceiveBPS: 1e6, Probes: 10, MTU: 1500, ProbesPerSec: 100}
 	var answers []PlanAnswer
 	epochs := map[uint32]int{}
 	cfg.OnPlan = func(a PlanAnswer) { answers = append(answers, a) }
-	cfg.OnProbe = func(_ string, a *agent.Arrival) { epochs[a.Epoch]++ }
+	cfg.OnProbe = func(_ string, a *probe.Arrival) { epochs[a.Epoch]++ }
 	n := mustNew(t, cfg, 1)
-	p, _, err := n.CoverPlan(4, agent.INT21, 20*time.Millisecond, 8, 1)
+	p, _, err := n.CoverPlan(4, probe.INT21, 20*time.Millisecond, 8, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestPlansReachAgents(t *testing.T) {
 	}
 	next, other, old := *p, *p, *p
 	next.Epoch, other.Epoch, old.Epoch, other.Basic = 5, 5, 3, 0xe000
-	for _, x := range []*agent.Plan{&next, &next, &other, &old} {
+	for _, x := range []*probe.Plan{&next, &next, &other, &old} {
 		n.SendPlan("edge-0-0", x)
 	}
 	a = run(30 * time.Millisecond)
@@ -272,7 +272,7 @@ func TestAgentsRepeat(t *testing.T) {
 		var b bytes.Buffer
 		cfg := busyConfig()
 		cfg.ControlDelay, cfg.ControlLoss = time.Millisecond, .1
-		n, _ := withAgents(t, cfg, agent.INT21, 5)
+		n, _ := withAgents(t, cfg, probe.INT21, 5)
 		for i := range steps {
 			n.Run(time.Second*time.Duration(i+1)/time.Duration(steps), func(d Datagram) { b.Write(appendFrame(nil, d, n.cfg.Exporters, 7)) })
 		}

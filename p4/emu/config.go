@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/p4/probe"
 )
 
 // Config describes a network, its traffic, its telemetry and what happens to it.
@@ -86,7 +86,7 @@ type Config struct {
 	// OnPlan is called with the answers of agents, in the order in which they come.
 	OnPlan func(PlanAnswer) `yaml:"-"`
 	// OnProbe is called for every probe that an agent reports. The arrival is valid during the call.
-	OnProbe func(to string, a *agent.Arrival) `yaml:"-"`
+	OnProbe func(to string, a *probe.Arrival) `yaml:"-"`
 	// OnFault is called when a fault begins and ends.
 	OnFault func(at time.Duration, f Fault, begins bool) `yaml:"-"`
 }

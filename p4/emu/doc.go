@@ -42,7 +42,7 @@
 //
 // # Agents
 //
-// Config.Agents makes the first host of a switch a probe agent: it holds a plan, and sends the frames of package p4/agent at its
+// Config.Agents makes the first host of a switch a probe agent: it holds a plan, and sends the frames of package p4/probe at its
 // times. Switches lead and stamp them byte for byte as p4/srint.p4 does with its wide variant, and the agent that a probe comes to
 // reports it, from an address of its own. Plans reach agents by the channel of the control plane ([Agents]).
 //

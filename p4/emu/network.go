@@ -34,7 +34,7 @@ type Network struct {
 	flows  []flow
 	extra  []extraFlow // state of Config.ExtraFlows
 	alias  alias       // which flow the next Poisson packet belongs to
-	probes []probe
+	probes []pathProbe
 
 	packets []packet
 	spare   []int32

@@ -11,8 +11,8 @@ import (
 	"github.com/hopscope/hopscope/decode/srint"
 )
 
-// probe is the state of one of Config.Probes.
-type probe struct {
+// pathProbe is the state of one of Config.Probes.
+type pathProbe struct {
 	from, to int32 // hosts
 	ports    []int
 	every    int64
@@ -35,7 +35,7 @@ func (n *Network) buildProbes() error {
 	return errors.Join(errs...)
 }
 
-func (n *Network) followProbe(c *Probe) (p probe, err error) {
+func (n *Network) followProbe(c *Probe) (p pathProbe, err error) {
 	at, ok := n.graph.Lookup(c.From)
 	switch {
 	case !ok:
@@ -50,7 +50,7 @@ func (n *Network) followProbe(c *Probe) (p probe, err error) {
 	if _, err := srint.AppendPath(nil, c.Ports, 0); err != nil {
 		return p, err
 	}
-	p = probe{from: -1, to: -1, ports: c.Ports, every: int64(c.Every)}
+	p = pathProbe{from: -1, to: -1, ports: c.Ports, every: int64(c.Every)}
 	lo, hi := n.graph.Interfaces(at)
 	for i := lo; i < hi && p.from < 0; i++ {
 		p.from = n.ports[i].host

@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner/control"
 )
 
@@ -23,7 +23,7 @@ type Emulated struct {
 type emulatedRequest struct {
 	name    string
 	request control.Request
-	plan    *agent.Plan // nil reads
+	plan    *probe.Plan // nil reads
 	at      time.Duration
 }
 
@@ -41,7 +41,7 @@ func (e *Emulated) Post(post func(control.Event), agents []string) {
 }
 
 // SendPlan implements [Agents].
-func (e *Emulated) SendPlan(name string, r control.Request, p *agent.Plan) {
+func (e *Emulated) SendPlan(name string, r control.Request, p *probe.Plan) {
 	e.add(emulatedRequest{name: name, request: r, plan: p})
 }
 
@@ -69,7 +69,7 @@ func (e *Emulated) Told(n *emu.Network, agents []string) (list []Told) {
 }
 
 // Limits implements [Agents]. Those of emulated agents are asked when they get a plan.
-func (e *Emulated) Limits(string) (agent.Limits, bool) { return agent.Limits{}, false }
+func (e *Emulated) Limits(string) (probe.Limits, bool) { return probe.Limits{}, false }
 
 // Deliver hands what waits to the network, and forgets what was not answered for longer than a time.
 func (e *Emulated) Deliver(n *emu.Network, forget time.Duration) {

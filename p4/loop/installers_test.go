@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode/srint"
-	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/p4rt"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/p4/table"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/control"
@@ -150,7 +150,7 @@ func TestLoopSleeps(t *testing.T) {
 
 // A probe goes to its sender and to its receiver. What agents did not report does not limit them.
 func TestPlansOfAgents(t *testing.T) {
-	c := &compiled{probing: &Probing{Dialect: agent.INT21, Interval: 10 * time.Microsecond, Addresses: map[string]netip.Addr{"b": netip.MustParseAddr("10.0.0.2")}}}
+	c := &compiled{probing: &Probing{Dialect: probe.INT21, Interval: 10 * time.Microsecond, Addresses: map[string]netip.Addr{"b": netip.MustParseAddr("10.0.0.2")}}}
 	route, err := srint.AppendProbe(nil, []int{1, 2})
 	if err != nil {
 		t.Fatal(err)
@@ -162,12 +162,12 @@ func TestPlansOfAgents(t *testing.T) {
 			t.Errorf("%s gets %+v, %v; want %d probes", name, q, err, want)
 		}
 	}
-	silent := func(string) (agent.Limits, bool) { return agent.Limits{}, false }
+	silent := func(string) (probe.Limits, bool) { return probe.Limits{}, false }
 	if err := c.check(p, []string{"a", "b", "c"}, silent); err != nil {
 		t.Error(err)
 	}
-	told := func(name string) (agent.Limits, bool) {
-		return agent.Limits{Name: name, SendBPS: 1e9, ReceiveBPS: 1e9, ProbesPerSec: 10, Probes: 10, MTU: 1500}, true
+	told := func(name string) (probe.Limits, bool) {
+		return probe.Limits{Name: name, SendBPS: 1e9, ReceiveBPS: 1e9, ProbesPerSec: 10, Probes: 10, MTU: 1500}, true
 	}
 	if c.check(p, []string{"a", "b", "c"}, told) == nil {
 		t.Error("a plan beyond what agents told is given to them")
@@ -187,10 +187,10 @@ func TestPlansThatChange(t *testing.T) {
 			Route: hex.EncodeToString(route), Links: []string{"of " + x[1]}})
 	}
 	most := 10
-	c := &compiled{probing: &Probing{Dialect: agent.INT21, Interval: time.Millisecond}}
+	c := &compiled{probing: &Probing{Dialect: probe.INT21, Interval: time.Millisecond}}
 	n.Check = func(p *control.Plan) error {
-		return c.check(p, n.Agents, func(name string) (agent.Limits, bool) {
-			return agent.Limits{Name: name, SendBPS: 1e9, ReceiveBPS: 1e9, ProbesPerSec: 1e6, Probes: most, MTU: 1500}, true
+		return c.check(p, n.Agents, func(name string) (probe.Limits, bool) {
+			return probe.Limits{Name: name, SendBPS: 1e9, ReceiveBPS: 1e9, ProbesPerSec: 1e6, Probes: most, MTU: 1500}, true
 		})
 	}
 	x, err := control.New(control.Config{Cycle: 10, Timeout: 1}, n, control.Seed{})
@@ -206,10 +206,10 @@ func TestPlansThatChange(t *testing.T) {
 		}
 	}
 	now := int64(0)
-	plan := func(suspects ...control.Suspect) map[string]*agent.Plan {
+	plan := func(suspects ...control.Suspect) map[string]*probe.Plan {
 		t.Helper()
 		now += 10
-		got := map[string]*agent.Plan{}
+		got := map[string]*probe.Plan{}
 		for _, a := range x.Step(control.Tick{Now: now, Suspects: suspects}) {
 			if s, ok := a.(control.SendPlan); ok {
 				if got[s.Device.Name], err = c.of(s.Plan, s.Device.Name); err != nil {

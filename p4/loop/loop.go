@@ -9,17 +9,17 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/control"
 )
 
 // Agents carries plans to agents. Its methods are called by the loop, return at once, and their answers are posted later.
 type Agents interface {
-	SendPlan(name string, r control.Request, p *agent.Plan)
+	SendPlan(name string, r control.Request, p *probe.Plan)
 	ReadPlan(name string, r control.Request)
 	// Limits returns those of an agent, as far as it reported them.
-	Limits(name string) (agent.Limits, bool)
+	Limits(name string) (probe.Limits, bool)
 }
 
 // Switches does the same for entries.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner/control"
 )
 
@@ -48,7 +48,7 @@ func newEmulated(t *testing.T, seed uint64, edit func(*emu.Config, *control.Conf
 		}
 	}
 	cfg.OnPlan = x.agents.Answered
-	cfg.OnProbe = func(_ string, a *agent.Arrival) {
+	cfg.OnProbe = func(_ string, a *probe.Arrival) {
 		from := x.names[(int(a.Source[1])<<8|int(a.Source[2]))%len(x.names)] // hosts are numbered by their edge switch
 		x.accepted[x.loop.Controller().Accept(from, a.Epoch)]++
 	}
@@ -60,12 +60,12 @@ func newEmulated(t *testing.T, seed uint64, edit func(*emu.Config, *control.Conf
 	if x.net, err = emu.New(cfg, seed); err != nil {
 		t.Fatal(err)
 	}
-	plan, c, err := x.net.CoverPlan(1, agent.INT21, 100*time.Millisecond, 8, seed)
+	plan, c, err := x.net.CoverPlan(1, probe.INT21, 100*time.Millisecond, 8, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	x.network = &control.Network{Name: cfg.Topology, Probes: c.Probes, Agents: x.names}
-	x.probing = &Probing{Dialect: agent.INT21, Interval: 100 * time.Millisecond, Addresses: Addresses(plan)}
+	x.probing = &Probing{Dialect: probe.INT21, Interval: 100 * time.Millisecond, Addresses: Addresses(plan)}
 	x.start(t, steer, nil)
 	return x
 }

@@ -8,16 +8,17 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/control"
 )
 
 // Probing says how the probes of a network are sent.
 type Probing struct {
-	Dialect         agent.Dialect
+	Dialect         probe.Dialect
 	Basic, Detailed uint16                // instruction bitmaps; both 0 for those of the dialect
 	Interval        time.Duration         // between two starts of a probe without a slot, which are spread over it
-	Slots           map[string]agent.Slot // by the id of a probe
+	Slots           map[string]probe.Slot // by the id of a probe
 	Addresses       map[string]netip.Addr // of hosts, by agent; those that are not named are left to the sender's settings
 }
 
@@ -31,8 +32,8 @@ func (b *Probing) HopBytes() (basic, detailed int) {
 }
 
 // head is a plan without probes.
-func (b *Probing) head(epoch uint32) agent.Plan {
-	p := agent.Plan{Epoch: epoch, Dialect: b.Dialect, Basic: b.Basic, Detailed: b.Detailed}
+func (b *Probing) head(epoch uint32) probe.Plan {
+	p := probe.Plan{Epoch: epoch, Dialect: b.Dialect, Basic: b.Basic, Detailed: b.Detailed}
 	if b.Basic == 0 && b.Detailed == 0 {
 		p.Basic, p.Detailed = b.Dialect.Bitmaps()
 	}
@@ -40,18 +41,18 @@ func (b *Probing) head(epoch uint32) agent.Plan {
 }
 
 // slot is that of a probe of a list.
-func (b *Probing) slot(list []planner.Probe, k int) agent.Slot {
+func (b *Probing) slot(list []planner.Probe, k int) probe.Slot {
 	if slot, ok := b.Slots[list[k].ID]; ok {
 		return slot
 	}
-	return agent.Slot{Interval: b.Interval, Phase: b.Interval / time.Duration(len(list)) * time.Duration(k)}
+	return probe.Slot{Interval: b.Interval, Phase: b.Interval / time.Duration(len(list)) * time.Duration(k)}
 }
 
 // basis is what all plans of one list of probes share, whichever of these look closer.
 type basis struct {
 	probing *Probing
 	list    []planner.Probe
-	probes  []agent.Probe      // of all agents
+	probes  []probe.Probe      // of all agents
 	of      map[string][]int32 // by agent, the probes that it sends or takes back
 	err     error
 }
@@ -99,14 +100,14 @@ type compiledPlan struct {
 	of       *control.Plan
 	basis    *basis
 	detailed []bool      // by probe of the basis
-	empty    *agent.Plan // of an agent without probes
+	empty    *probe.Plan // of an agent without probes
 	parts    map[string]*part
 }
 
 // part is that of an agent.
 type part struct {
-	plan   agent.Plan
-	limits *agent.Limits // that it was found to keep; nil before it was checked
+	plan   probe.Plan
+	limits *probe.Limits // that it was found to keep; nil before it was checked
 }
 
 const mostCompiled = 4
@@ -128,17 +129,17 @@ func (c *compiled) follow(n *control.Network, p *Probing, from *control.Plan) {
 }
 
 // kept says how those probes of a plan are sent that another network does not have, and where to.
-func (c *compiled) kept(p *control.Plan, n *control.Network) (slots map[string]agent.Slot, addresses map[string]netip.Addr) {
+func (c *compiled) kept(p *control.Plan, n *control.Network) (slots map[string]probe.Slot, addresses map[string]netip.Addr) {
 	now := make(map[string]bool, len(n.Probes))
 	for k := range n.Probes {
 		now[n.Probes[k].ID] = true
 	}
 	b := c.plan(p).basis
-	slots, addresses = make(map[string]agent.Slot, len(b.probes)), map[string]netip.Addr{}
+	slots, addresses = make(map[string]probe.Slot, len(b.probes)), map[string]netip.Addr{}
 	for k := range b.probes {
 		q := &b.probes[k]
 		if !now[q.ID] {
-			slots[q.ID] = agent.Slot{Interval: q.Interval, Phase: q.Phase}
+			slots[q.ID] = probe.Slot{Interval: q.Interval, Phase: q.Phase}
 		}
 		if q.To.IsValid() && !slices.Contains(n.Agents, q.Collector) {
 			addresses[q.Collector] = q.To
@@ -199,7 +200,7 @@ func (c *compiled) compile(p *control.Plan) *compiledPlan {
 			y.plan.Probes, y.limits = old.plan.Probes, old.limits
 			continue
 		}
-		y.plan.Probes = make([]agent.Probe, len(list))
+		y.plan.Probes = make([]probe.Probe, len(list))
 		for k, n := range list {
 			y.plan.Probes[k] = b.probes[n]
 			y.plan.Probes[k].Detailed = x.detailed[n]
@@ -214,7 +215,7 @@ func (b *basis) suits(p *Probing, list []planner.Probe) bool {
 }
 
 // of is the part of a plan that an agent gets.
-func (c *compiled) of(p *control.Plan, name string) (*agent.Plan, error) {
+func (c *compiled) of(p *control.Plan, name string) (*probe.Plan, error) {
 	x := c.plan(p)
 	if x.basis.err != nil {
 		return nil, x.basis.err
@@ -226,7 +227,7 @@ func (c *compiled) of(p *control.Plan, name string) (*agent.Plan, error) {
 }
 
 // check compares a plan with the limits of all agents that reported theirs, and against those of the format for the others.
-func (c *compiled) check(p *control.Plan, agents []string, limits func(string) (agent.Limits, bool)) error {
+func (c *compiled) check(p *control.Plan, agents []string, limits func(string) (probe.Limits, bool)) error {
 	var bad planner.Errors
 	x := c.plan(p)
 	for _, name := range agents {
@@ -261,7 +262,7 @@ func (c *compiled) check(p *control.Plan, agents []string, limits func(string) (
 const unlimited = 1 << 50
 
 // Addresses are the hosts of the agents of a plan, as far as its probes name them.
-func Addresses(p *agent.Plan) map[string]netip.Addr {
+func Addresses(p *probe.Plan) map[string]netip.Addr {
 	list := map[string]netip.Addr{}
 	for k := range p.Probes {
 		if x := &p.Probes[k]; x.To.IsValid() && x.Collector != "" {

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/control"
 )
@@ -21,9 +21,9 @@ func TestReplaceTwiceWhileStaged(t *testing.T) {
 		steer = *c
 	})
 	first := *x.probing
-	first.Slots = map[string]agent.Slot{}
+	first.Slots = map[string]probe.Slot{}
 	for k := range x.network.Probes {
-		first.Slots[x.network.Probes[k].ID] = agent.Slot{Interval: 70 * time.Millisecond, Phase: time.Duration(k) * time.Microsecond}
+		first.Slots[x.network.Probes[k].ID] = probe.Slot{Interval: 70 * time.Millisecond, Phase: time.Duration(k) * time.Microsecond}
 	}
 	x.probing = &first
 	x.start(t, steer, nil)
@@ -32,10 +32,10 @@ func TestReplaceTwiceWhileStaged(t *testing.T) {
 		n := *x.network
 		n.Name, n.Check, n.Probes = prefix, nil, slices.Clone(x.network.Probes)
 		b := *x.probing
-		b.Slots = map[string]agent.Slot{}
+		b.Slots = map[string]probe.Slot{}
 		for k := range n.Probes {
 			n.Probes[k].ID = prefix + n.Probes[k].ID
-			b.Slots[n.Probes[k].ID] = agent.Slot{Interval: 90 * time.Millisecond, Phase: time.Duration(k) * time.Microsecond}
+			b.Slots[n.Probes[k].ID] = probe.Slot{Interval: 90 * time.Millisecond, Phase: time.Duration(k) * time.Microsecond}
 		}
 		if err := x.loop.replace(&Replacement{Network: &n, Probing: &b, Passes: passes}); err != nil {
 			t.Fatal(err)

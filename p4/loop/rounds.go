@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner"
 )
 
@@ -20,7 +21,7 @@ type Told struct {
 	Agent           string
 	Life            uint64 // another one for each connection, or start, of the agent
 	Asked, Answered int64  // ns, by a clock that does not go back
-	Rounds          *agent.Rounds
+	Rounds          *probe.Rounds
 	Wrong           error // why there are none
 }
 
@@ -73,10 +74,10 @@ type teller struct {
 	asked   int64  // the last answer's
 	epoch   uint32
 	unable  unsent                       // since the answer before
-	sent    map[string]*agent.SentRounds // of the last answer
-	came    map[cameKey]*agent.CameRounds
-	before  map[cameKey]*agent.CameRounds // of the answer before
-	told    *agent.Rounds                 // in this survey; nil if it did not, or its answer was refused
+	sent    map[string]*probe.SentRounds // of the last answer
+	came    map[cameKey]*probe.CameRounds
+	before  map[cameKey]*probe.CameRounds // of the answer before
+	told    *probe.Rounds                 // in this survey; nil if it did not, or its answer was refused
 }
 
 // unsent are rounds that an agent's own port did not take, and the probes that they are of.
@@ -272,7 +273,7 @@ func (s *roundsStatus) add(name string, u unsent) {
 func (t *teller) take(x *Told) error {
 	n := x.Rounds
 	var unable unsent
-	sent := make(map[string]*agent.SentRounds, len(n.Sent))
+	sent := make(map[string]*probe.SentRounds, len(n.Sent))
 	for k := range n.Sent {
 		s := &n.Sent[k]
 		sent[s.ID] = s
@@ -294,7 +295,7 @@ func (t *teller) take(x *Told) error {
 			return fmt.Errorf("round %d of probe %.40q comes after round %d, at most %d later", s.Next, s.ID, old.Next, most)
 		}
 	}
-	came := make(map[cameKey]*agent.CameRounds, len(n.Came))
+	came := make(map[cameKey]*probe.CameRounds, len(n.Came))
 	for k := range n.Came {
 		c := &n.Came[k]
 		key := cameKey{c.Source, c.Number}
@@ -306,7 +307,7 @@ func (t *teller) take(x *Told) error {
 		if int32(c.Next-old.Next) < 0 || int32(c.Received-old.Received) < 0 {
 			return fmt.Errorf("of number %d of %v came %d rounds below %d, and before %d below %d", c.Number, netip.AddrFrom4(c.Source), c.Received, c.Next, old.Received, old.Next)
 		}
-		if sum, of := c.Transit-old.Transit, c.Transits-old.Transits; of > c.Received-old.Received || sum > uint64(of)*agent.MostTransit {
+		if sum, of := c.Transit-old.Transit, c.Transits-old.Transits; of > c.Received-old.Received || sum > uint64(of)*probe.MostTransit {
 			return fmt.Errorf("of number %d of %v %d more rounds were in switches for %d ns, of %d that came", c.Number, netip.AddrFrom4(c.Source), of, sum, c.Received-old.Received)
 		}
 	}
@@ -344,7 +345,7 @@ func (r *Rounds) follow(p *followedProbe) {
 
 // step gives the rounds whose fate is known now and was not before. The sender is at round next, the receiver counted c, nil for nothing,
 // and has no room for more probes if it is full. Not ok says that the probe begins anew.
-func (p *followedProbe) step(key *roundsKey, next uint32, c *agent.CameRounds, full bool) (sent, lost uint64, ok bool) {
+func (p *followedProbe) step(key *roundsKey, next uint32, c *probe.CameRounds, full bool) (sent, lost uint64, ok bool) {
 	x := &p.state
 	if c != nil && c.Epoch != key.epoch {
 		if int32(c.Epoch-key.epoch) > 0 { // of a plan that the sender does not have
@@ -408,7 +409,7 @@ func (p *followedProbe) step(key *roundsKey, next uint32, c *agent.CameRounds, f
 
 // missing is how many rounds from base on and below another one did not come by what a receiver counted, nil for nothing. The other one
 // is among its last 64 rounds, or behind them.
-func missing(base, to uint32, c *agent.CameRounds) uint32 {
+func missing(base, to uint32, c *probe.CameRounds) uint32 {
 	if c == nil {
 		return to - base
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode/srint"
 	"github.com/hopscope/hopscope/internal/testkit"
-	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner"
 )
 
@@ -31,7 +31,7 @@ type countingHost struct {
 	epoch, seq uint32
 	failed     uint32 // rounds that its port did not take
 	refuses    bool   // so it does
-	track      *agent.Track
+	track      *probe.Track
 	spoiled    uint64
 	gone       bool   // answers nothing
 	down       bool   // sends and takes nothing
@@ -55,7 +55,7 @@ func newTwoHosts(t *testing.T) *twoHosts {
 	list := []planner.Probe{{ID: "p0", Agent: "a", Collector: "b", Route: route(1, 2)}, {ID: "p1", Agent: "b", Collector: "a", Route: route(1, 3)}}
 	x.rounds = NewRounds(list, &Probing{Interval: roundsInterval})
 	for k := range x.hosts {
-		x.hosts[k] = &countingHost{life: 1, epoch: 1, track: agent.NewTrack(10)}
+		x.hosts[k] = &countingHost{life: 1, epoch: 1, track: probe.NewTrack(10)}
 	}
 	if len(x.rounds.probes) != 2 || len(x.rounds.probes[0].route) == 0 {
 		t.Fatalf("probes %+v", x.rounds.probes)
@@ -69,11 +69,11 @@ func (x *twoHosts) source(k int) [4]byte { return [4]byte{10, 0, 0, byte(k)} }
 func (x *twoHosts) told(k int) Told {
 	h := x.hosts[k]
 	p := &x.rounds.probes[k]
-	r := &agent.Rounds{Epoch: h.epoch, Address: netip.AddrFrom4(x.source(k)), Spoiled: h.spoiled, Came: h.track.Came()}
+	r := &probe.Rounds{Epoch: h.epoch, Address: netip.AddrFrom4(x.source(k)), Spoiled: h.spoiled, Came: h.track.Came()}
 	if h.epoch > 0 {
-		r.Sent = []agent.SentRounds{{ID: p.id, Number: 7, Route: p.route, Interval: roundsInterval, Next: h.seq, Failed: h.failed}}
+		r.Sent = []probe.SentRounds{{ID: p.id, Number: 7, Route: p.route, Interval: roundsInterval, Next: h.seq, Failed: h.failed}}
 	}
-	y, err := agent.RoundsOf(r.Proto(roundsNames[k], 1))
+	y, err := probe.RoundsOf(r.Proto(roundsNames[k], 1))
 	return Told{Agent: roundsNames[k], Life: h.life, Asked: x.now, Answered: x.now, Rounds: y, Wrong: err}
 }
 
@@ -119,7 +119,7 @@ func (x *twoHosts) send(k, n int, drop func(i int) bool) {
 		if to.down || drop != nil && drop(i) {
 			continue
 		}
-		to.track.Add(&agent.Arrival{Source: x.source(k), Number: 7, Epoch: h.epoch, Seq: seq, Sent: x.now + h.clock, Transit: h.transit})
+		to.track.Add(&probe.Arrival{Source: x.source(k), Number: 7, Epoch: h.epoch, Seq: seq, Sent: x.now + h.clock, Transit: h.transit})
 	}
 }
 
@@ -208,10 +208,10 @@ func TestRounds(t *testing.T) {
 	x.want("one direction is down", 130, 100)
 
 	x.cycles(2, nil)
-	x.hosts[0].life, x.hosts[0].seq, x.hosts[0].track = 2, 0, agent.NewTrack(10) // it starts again, with its plan of before
+	x.hosts[0].life, x.hosts[0].seq, x.hosts[0].track = 2, 0, probe.NewTrack(10) // it starts again, with its plan of before
 	x.cycles(10, nil)
 	x.want("an agent restarts", 60, 0)
-	x.hosts[0].life, x.hosts[0].seq, x.hosts[0].track = 3, 0, agent.NewTrack(10)
+	x.hosts[0].life, x.hosts[0].seq, x.hosts[0].track = 3, 0, probe.NewTrack(10)
 	x.hosts[0].clock -= int64(time.Hour) // and its clock was set back, so that the receiver takes what comes for old rounds
 	x.cycles(40, nil)
 	x.want("an agent restarts with another clock", 0, 0)
@@ -229,7 +229,7 @@ func TestRounds(t *testing.T) {
 		x.send(0, 5, nil)
 		x.send(1, 5, nil)
 		x.survey()
-		x.hosts[1].track.Add(&agent.Arrival{Source: x.source(0), Number: 7, Epoch: 1 + e, Seq: 5, Sent: x.now})
+		x.hosts[1].track.Add(&probe.Arrival{Source: x.source(0), Number: 7, Epoch: 1 + e, Seq: 5, Sent: x.now})
 		x.cycles(int(e%4), nil)
 	}
 	x.want("change-overs", 0, 0)
@@ -294,13 +294,13 @@ func TestTransits(t *testing.T) {
 	x.send(0, 5, nil)
 	x.hosts[0].transit = 6000
 	x.send(0, 1, nil)
-	x.hosts[0].transit = agent.MostTransit
+	x.hosts[0].transit = probe.MostTransit
 	x.survey()
 	if x.in[0] != 3500 {
 		t.Errorf("the mean of five of 3000 and one of 6000 is %v", x.in[0])
 	}
 	x.cycles(3, nil)
-	if x.in[0] != float64(agent.MostTransit) {
+	if x.in[0] != float64(probe.MostTransit) {
 		t.Errorf("the longest: %v", x.in[0])
 	}
 	x.hosts[0].epoch, x.hosts[0].seq, x.hosts[0].transit = 2, 0, 500
@@ -316,10 +316,10 @@ func TestRoundsLate(t *testing.T) {
 	x := newTwoHosts(t)
 	x.cycles(3, nil)
 	for range 50 {
-		var late []agent.Arrival
+		var late []probe.Arrival
 		for range 10 {
 			x.now += int64(roundsInterval)
-			late = append(late, agent.Arrival{Source: x.source(0), Number: 7, Epoch: 1, Seq: x.hosts[0].seq, Sent: x.now})
+			late = append(late, probe.Arrival{Source: x.source(0), Number: 7, Epoch: 1, Seq: x.hosts[0].seq, Sent: x.now})
 			x.hosts[0].seq++
 		}
 		rand.Shuffle(len(late), func(i, j int) { late[i], late[j] = late[j], late[i] })
@@ -342,24 +342,24 @@ func TestRoundsLate(t *testing.T) {
 func TestRoundsRefused(t *testing.T) {
 	for _, c := range []struct {
 		what string
-		edit func(r *agent.Rounds)
+		edit func(r *probe.Rounds)
 		want string
 	}{
-		{"too many sent", func(r *agent.Rounds) { r.Sent[0].Next += 1000 }, "at most 56 later"},
-		{"fewer sent", func(r *agent.Rounds) { r.Sent[0].Next -= 20 }, "comes after round"},
-		{"fewer came", func(r *agent.Rounds) { r.Came[0].Received, r.Came[0].Next, r.Came[0].Window = 1, 1, 1 }, "and before"},
-		{"more than passed", func(r *agent.Rounds) { r.Came[0].Received += 1000 }, "rounds came from"},
-		{"none came", func(r *agent.Rounds) { r.Came[0].Received = 0 }, "are not the last of 0 rounds"},
-		{"twice", func(r *agent.Rounds) { r.Sent = append(r.Sent, r.Sent[0]) }, "is there twice"},
-		{"came twice", func(r *agent.Rounds) { r.Came = append(r.Came, r.Came[0]) }, "is there twice"},
-		{"no epoch", func(r *agent.Rounds) { r.Epoch = 0 }, "without an epoch"},
-		{"interval", func(r *agent.Rounds) { r.Sent[0].Interval = 1 }, "interval of 1 ns"},
-		{"address of another", func(r *agent.Rounds) { r.Address = netip.MustParseAddr("10.0.0.1") }, "that of another agent"},
-		{"transits of nothing", func(r *agent.Rounds) { r.Came[0].Transit += 1000 }, "0 more rounds were in switches for 1000 ns"},
-		{"transits shrink", func(r *agent.Rounds) { r.Came[0].Transit--; r.Came[0].Transits++ }, "of 10 that came"},
-		{"transits of more than came", func(r *agent.Rounds) { r.Came[0].Transits += 11 }, "of 10 that came"},
-		{"transits of ages", func(r *agent.Rounds) { r.Came[0].Transits += 10; r.Came[0].Transit += 1 << 62 }, "of 10 that came"},
-		{"no route", func(r *agent.Rounds) { r.Sent[0].Route = nil }, "route of 0 ports"},
+		{"too many sent", func(r *probe.Rounds) { r.Sent[0].Next += 1000 }, "at most 56 later"},
+		{"fewer sent", func(r *probe.Rounds) { r.Sent[0].Next -= 20 }, "comes after round"},
+		{"fewer came", func(r *probe.Rounds) { r.Came[0].Received, r.Came[0].Next, r.Came[0].Window = 1, 1, 1 }, "and before"},
+		{"more than passed", func(r *probe.Rounds) { r.Came[0].Received += 1000 }, "rounds came from"},
+		{"none came", func(r *probe.Rounds) { r.Came[0].Received = 0 }, "are not the last of 0 rounds"},
+		{"twice", func(r *probe.Rounds) { r.Sent = append(r.Sent, r.Sent[0]) }, "is there twice"},
+		{"came twice", func(r *probe.Rounds) { r.Came = append(r.Came, r.Came[0]) }, "is there twice"},
+		{"no epoch", func(r *probe.Rounds) { r.Epoch = 0 }, "without an epoch"},
+		{"interval", func(r *probe.Rounds) { r.Sent[0].Interval = 1 }, "interval of 1 ns"},
+		{"address of another", func(r *probe.Rounds) { r.Address = netip.MustParseAddr("10.0.0.1") }, "that of another agent"},
+		{"transits of nothing", func(r *probe.Rounds) { r.Came[0].Transit += 1000 }, "0 more rounds were in switches for 1000 ns"},
+		{"transits shrink", func(r *probe.Rounds) { r.Came[0].Transit--; r.Came[0].Transits++ }, "of 10 that came"},
+		{"transits of more than came", func(r *probe.Rounds) { r.Came[0].Transits += 11 }, "of 10 that came"},
+		{"transits of ages", func(r *probe.Rounds) { r.Came[0].Transits += 10; r.Came[0].Transit += 1 << 62 }, "of 10 that came"},
+		{"no route", func(r *probe.Rounds) { r.Sent[0].Route = nil }, "route of 0 ports"},
 	} {
 		x := newTwoHosts(t)
 		x.cycles(10, nil)
@@ -367,7 +367,7 @@ func TestRoundsRefused(t *testing.T) {
 		x.send(1, 10, nil)
 		a, b := x.told(0), x.told(1)
 		c.edit(a.Rounds)
-		a.Rounds, a.Wrong = agent.RoundsOf(a.Rounds.Proto("a", 1))
+		a.Rounds, a.Wrong = probe.RoundsOf(a.Rounds.Proto("a", 1))
 		errs := x.rounds.Survey([]Told{b, a})
 		if len(errs) != 1 || !strings.Contains(errs[0].Error(), c.want) || x.rounds.Status().Refused != 1 || x.rounds.Status().Why != errs[0].Error() {
 			t.Errorf("%s: refused %v, want %q; %+v", c.what, errs, c.want, x.rounds.Status())
@@ -379,16 +379,16 @@ func TestRoundsRefused(t *testing.T) {
 	// What fits into its bounds, and not to what others count, is not refused and not used either.
 	x := newTwoHosts(t)
 	x.cycles(5, nil)
-	x.hosts[1].track.Add(&agent.Arrival{Source: x.source(0), Number: 7, Epoch: 1, Seq: 5000, Sent: x.now}) // forged on the way
+	x.hosts[1].track.Add(&probe.Arrival{Source: x.source(0), Number: 7, Epoch: 1, Seq: 5000, Sent: x.now}) // forged on the way
 	x.cycles(5, nil)
-	x.hosts[1].track.Add(&agent.Arrival{Source: x.source(0), Number: 7, Epoch: 90, Seq: 0, Sent: x.now})
+	x.hosts[1].track.Add(&probe.Arrival{Source: x.source(0), Number: 7, Epoch: 90, Seq: 0, Sent: x.now})
 	x.cycles(5, nil)
 	if x.lost != [2]uint64{} {
 		t.Errorf("forged probes bring losses: %v", x.lost)
 	}
 	x = newTwoHosts(t)
 	x.cycles(5, nil)
-	x.hosts[1].track.Add(&agent.Arrival{Source: x.source(0), Number: 7, Epoch: 1, Seq: 5000, Sent: x.now + int64(time.Hour)}) // so that what is real seems old
+	x.hosts[1].track.Add(&probe.Arrival{Source: x.source(0), Number: 7, Epoch: 1, Seq: 5000, Sent: x.now + int64(time.Hour)}) // so that what is real seems old
 	x.cycles(5, nil)
 	if x.lost != [2]uint64{} {
 		t.Errorf("forged probes of a later time bring losses: %v", x.lost)
@@ -420,7 +420,7 @@ func TestRoundsAtRandom(t *testing.T) {
 				if h.down, h.gone = !h.down, !h.down; h.down {
 					break
 				}
-				h.life, h.seq, h.track, h.spoiled = h.life+1, 0, agent.NewTrack(10), 0
+				h.life, h.seq, h.track, h.spoiled = h.life+1, 0, probe.NewTrack(10), 0
 				if r.IntN(2) == 0 {
 					h.epoch = 0
 				}

@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
-	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner/control"
 )
 
@@ -33,7 +33,7 @@ type Server struct {
 	mu    sync.Mutex // what is below
 	known map[string]bool
 	conns map[string]*following
-	told  map[string]agent.Limits
+	told  map[string]probe.Limits
 }
 
 // following is the connection of an agent.
@@ -48,7 +48,7 @@ type following struct {
 
 type sending struct {
 	request control.Request
-	plan    *agent.Plan
+	plan    *probe.Plan
 }
 
 // firstWord is how long an agent may take to identify itself.
@@ -56,7 +56,7 @@ const firstWord = 10 * time.Second
 
 // NewServer makes one for the agents of a network, which posts what they say.
 func NewServer(agents []string, post func(control.Event), log *slog.Logger) *Server {
-	s := &Server{post: post, log: log, hold: firstWord, conns: map[string]*following{}, told: map[string]agent.Limits{},
+	s := &Server{post: post, log: log, hold: firstWord, conns: map[string]*following{}, told: map[string]probe.Limits{},
 		rounds: newSurveys()}
 	s.Allow(agents)
 	return s
@@ -172,7 +172,7 @@ func (s *Server) begin(hello *agentpb.Answer) *following {
 	}
 	s.conns[f.name] = f
 	if l := hello.GetLimits(); l != nil {
-		s.told[f.name] = agent.Limits{Name: f.name, SendBPS: l.GetSendBps(), ReceiveBPS: l.GetReceiveBps(), ProbesPerSec: l.GetProbesPerSecond(),
+		s.told[f.name] = probe.Limits{Name: f.name, SendBPS: l.GetSendBps(), ReceiveBPS: l.GetReceiveBps(), ProbesPerSec: l.GetProbesPerSecond(),
 			Probes: int(l.GetProbes()), MTU: int(l.GetMtu())}
 	}
 	s.post(control.Up{Device: d})
@@ -247,7 +247,7 @@ func (s *Server) answered(f *following, m *agentpb.Answer) {
 }
 
 // SendPlan implements [Agents].
-func (s *Server) SendPlan(name string, r control.Request, p *agent.Plan) {
+func (s *Server) SendPlan(name string, r control.Request, p *probe.Plan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.conns[name]
@@ -271,7 +271,7 @@ func (s *Server) ReadPlan(name string, r control.Request) {
 }
 
 // Limits implements [Agents].
-func (s *Server) Limits(name string) (agent.Limits, bool) {
+func (s *Server) Limits(name string) (probe.Limits, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l, ok := s.told[name]

@@ -26,6 +26,7 @@ import (
 
 	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner/control"
 )
 
@@ -178,8 +179,8 @@ func TestServer(t *testing.T) {
 	if e := s.next(t).(control.ReadBack); e.Request != 1 || e.Epoch != 4 {
 		t.Fatalf("%+v", e)
 	}
-	plan := func(epoch uint32) *agent.Plan {
-		return &agent.Plan{Epoch: epoch, Dialect: agent.INT21, Basic: 0xf000, Detailed: 0xff80}
+	plan := func(epoch uint32) *probe.Plan {
+		return &probe.Plan{Epoch: epoch, Dialect: probe.INT21, Basic: 0xf000, Detailed: 0xff80}
 	}
 	s.SendPlan("edge-1", 2, plan(5)) // is not there
 	for k, want := range []control.Event{control.Acked{Request: 3, Device: d}, control.Refused{Request: 4, Device: d, Why: "no"}, control.Refused{Request: 5, Device: d, Why: "it says that epoch 5 is in force"}} {

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
+	"github.com/hopscope/hopscope/p4/probe"
 )
 
 // telling is the connection of an agent that reports rounds.
@@ -130,7 +130,7 @@ func (s *surveys) answered(t *telling, m *agentpb.Rounds) {
 		return // it comes too late
 	}
 	x := Told{Agent: t.name, Life: t.life, Asked: s.now.asked, Answered: monotonic()}
-	if x.Rounds, x.Wrong = agent.RoundsOf(m); x.Wrong == nil {
+	if x.Rounds, x.Wrong = probe.RoundsOf(m); x.Wrong == nil {
 		x.Wrong = s.claim(t, x.Rounds.Address)
 	}
 	s.now.told = append(s.now.told, x)

@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/p4rt"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/p4/table"
 	"github.com/hopscope/hopscope/planner/control"
 )
@@ -142,9 +142,9 @@ func TestThirdOfAgents(t *testing.T) {
 		})
 	}
 	for n := range plans {
-		p := &agent.Plan{Epoch: uint32(n + 1), Dialect: agent.INT21, Basic: 0xf000, Detailed: 0xff80}
+		p := &probe.Plan{Epoch: uint32(n + 1), Dialect: probe.INT21, Basic: 0xf000, Detailed: 0xff80}
 		for id := range 1000 { // longer than what a connection takes unread
-			p.Probes = append(p.Probes, agent.Probe{ID: fmt.Sprintf("probe %d of a long plan", id), Interval: time.Second, Route: make([]int, 8)})
+			p.Probes = append(p.Probes, probe.Probe{ID: fmt.Sprintf("probe %d of a long plan", id), Interval: time.Second, Route: make([]int, 8)})
 		}
 		for _, name := range names {
 			s.SendPlan(name, control.Request(n), p)

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference/suspicion"
-	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/planner/topo"
 )
@@ -57,7 +57,7 @@ func NewEmulated(cfg emu.Config, seed uint64, j *loop.Journal, log *slog.Logger,
 		return nil, err
 	}
 	const interval, maxHops = 200 * time.Millisecond, 8
-	plan, cover, err := s.Network.CoverPlan(1, agent.INT21, interval, maxHops, seed)
+	plan, cover, err := s.Network.CoverPlan(1, probe.INT21, interval, maxHops, seed)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func NewEmulated(cfg emu.Config, seed uint64, j *loop.Journal, log *slog.Logger,
 	}
 	sc := suspicion.DefaultConfig()
 	sc.Window, sc.LatencyFloor = EmulatedCycle, float64(cfg.PacketTime())
-	probing := &loop.Probing{Dialect: agent.INT21, Basic: emulatedBasic, Detailed: emulatedDetailed, Interval: interval, Addresses: loop.Addresses(plan)}
+	probing := &loop.Probing{Dialect: probe.INT21, Basic: emulatedBasic, Detailed: emulatedDetailed, Interval: interval, Addresses: loop.Addresses(plan)}
 	s.Config = &Config{Suspicion: sc, Links: s.Links, Probes: probes, Passed: passed, Interval: interval, Sent: probing}
 	if s.Suspects, err = New(s.Config); err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/p4/p4rt"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/planner/cover"
@@ -71,12 +72,12 @@ func ReadNetwork(cfg *Files) (*Network, error) {
 	}
 	sent := make(map[string]bool, len(plan.Probes))
 	probing := &loop.Probing{Dialect: plan.Dialect, Basic: plan.Basic, Detailed: plan.Detailed, Interval: cfg.Plan.Interval,
-		Slots: map[string]agent.Slot{}, Addresses: map[string]netip.Addr{}}
+		Slots: map[string]probe.Slot{}, Addresses: map[string]netip.Addr{}}
 	agents := map[string]bool{}
 	for k := range plan.Probes {
 		p := &plan.Probes[k]
 		sent[p.ID], agents[p.Agent], agents[p.Collector] = true, true, true
-		probing.Slots[p.ID] = agent.Slot{Interval: p.Interval, Phase: p.Phase}
+		probing.Slots[p.ID] = probe.Slot{Interval: p.Interval, Phase: p.Phase}
 	}
 	probes = slices.DeleteFunc(probes, func(p planner.Probe) bool { return !sent[p.ID] })
 	for i, a := range cfg.Agents {
@@ -107,7 +108,7 @@ func ReadNetwork(cfg *Files) (*Network, error) {
 }
 
 // longest is the interval of the probe that is sent least often.
-func longest(p *agent.Plan) (d time.Duration) {
+func longest(p *probe.Plan) (d time.Duration) {
 	for k := range p.Probes {
 		d = max(d, p.Probes[k].Interval)
 	}
@@ -116,13 +117,13 @@ func longest(p *agent.Plan) (d time.Duration) {
 
 // checkDetail says which probes could not be sent if they looked closer: any of them may be asked to. What single agents may send is
 // theirs to say, when they follow.
-func checkDetail(p *agent.Plan) error {
+func checkDetail(p *probe.Plan) error {
 	all := *p
 	all.Probes = slices.Clone(p.Probes)
 	for k := range all.Probes {
 		all.Probes[k].Detailed = true
 	}
-	if _, err := all.Check(&agent.Limits{MTU: agent.DefaultConfig().MTU}); err != nil {
+	if _, err := all.Check(&probe.Limits{MTU: agent.DefaultConfig().MTU}); err != nil {
 		return fmt.Errorf("the plan would be refused with all probes in detail:\n%w", err)
 	}
 	return nil

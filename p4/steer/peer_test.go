@@ -21,9 +21,9 @@ import (
 	"github.com/hopscope/hopscope/decode/srint"
 	"github.com/hopscope/hopscope/internal/p4rttest"
 	"github.com/hopscope/hopscope/internal/testkit"
-	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/emu/program"
 	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/p4/table"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/control"
@@ -36,7 +36,7 @@ type yes struct {
 	has  map[string]uint32
 }
 
-func (y *yes) SendPlan(name string, r control.Request, p *agent.Plan) {
+func (y *yes) SendPlan(name string, r control.Request, p *probe.Plan) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.has[name] = p.Epoch
@@ -49,7 +49,7 @@ func (y *yes) ReadPlan(name string, r control.Request) {
 	y.post(control.ReadBack{Request: r, Device: control.Device{Kind: control.Agent, Name: name}, Epoch: y.has[name]})
 }
 
-func (y *yes) Limits(string) (agent.Limits, bool) { return agent.Limits{}, false }
+func (y *yes) Limits(string) (probe.Limits, bool) { return probe.Limits{}, false }
 
 // peered is a loop around two switches with P4Runtime: one that misbehaves, and one that does not.
 type peered struct {
@@ -132,7 +132,7 @@ func newPeered(t *testing.T, load string, fault func(*p4rttest.Server), approve,
 		Entries: func(*control.Plan, string) []control.Entry { return ports() }, Check: func(*control.Plan) error { return nil }}
 	x.loop, err = loop.New(loop.Options{
 		Control: control.Config{Cycle: int64(cycle), Timeout: int64(timeout), Attempts: 3, RetryAfter: 1, Audit: 2, Approve: approve, DryRun: dry},
-		Network: net, Probing: &loop.Probing{Dialect: agent.INT21, Interval: time.Second}, Agents: agents, Switches: switches, Journal: x.journal,
+		Network: net, Probing: &loop.Probing{Dialect: probe.INT21, Interval: time.Second}, Agents: agents, Switches: switches, Journal: x.journal,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/cmd/internal/cli"
-	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/cover/solve"
@@ -149,7 +149,7 @@ func (o *coverFlags) routes(p *cover.Problem, plan *cover.Plan) error {
 		if o.sr == "" {
 			continue
 		}
-		if err := agent.AddRoutes(p, probes, o.sr, o.partial); err != nil {
+		if err := probe.AddRoutes(p, probes, o.sr, o.partial); err != nil {
 			return err
 		}
 		for k := range read {

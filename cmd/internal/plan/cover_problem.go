@@ -10,7 +10,7 @@ import (
 
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/decode/demux"
-	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
@@ -145,14 +145,14 @@ func (o *coverFlags) limits(p *cover.Problem) (err error) {
 	var size cover.Size
 	switch {
 	case o.sr != "":
-		hops, port, size, err = agent.RouteLimits(o.sr, o.mtu)
+		hops, port, size, err = probe.RouteLimits(o.sr, o.mtu)
 	case o.dialect != "":
 		hops, size, err = o.stackLimits()
 	default:
 		return nil
 	}
 	switch {
-	case errors.As(err, new(*agent.RoomError)):
+	case errors.As(err, new(*probe.RoomError)):
 		return cli.Usagef("--mtu %d %w", o.mtu, err)
 	case err != nil && o.sr != "":
 		return cli.Usagef("--sr %w", err)
@@ -185,8 +185,8 @@ func (o *coverFlags) stackLimits() (hops int, size cover.Size, err error) {
 	if err != nil {
 		return 0, size, cli.Usagef("--bitmap %q is no number from 1 to 0xFFFF", o.bitmap)
 	}
-	hops, size, err = agent.StackLimits(&p.INT, uint16(bits), o.mtu)
-	if err != nil && !errors.As(err, new(*agent.RoomError)) {
+	hops, size, err = probe.StackLimits(&p.INT, uint16(bits), o.mtu)
+	if err != nil && !errors.As(err, new(*probe.RoomError)) {
 		err = cli.Usagef("--dialect %s: %w", o.dialect, err)
 	}
 	return hops, size, err

@@ -1,4 +1,4 @@
-package agent
+package probe
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// planOf reads a plan as a controller sends it. What does not fit into a Plan is an error; what fits and is wrong is for
+// PlanOf reads a plan as a controller sends it. What does not fit into a Plan is an error; what fits and is wrong is for
 // [Plan.Check].
-func planOf(m *agentpb.Plan) (*Plan, error) {
+func PlanOf(m *agentpb.Plan) (*Plan, error) {
 	var bad planner.Errors
 	bitmap := func(which string, v uint32) uint16 {
 		if v > math.MaxUint16 {

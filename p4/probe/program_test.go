@@ -1,4 +1,4 @@
-package agent
+package probe
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ func TestProgram(t *testing.T) {
 			}
 			ps, r := NewParser(testEnds.Mark), decode.Report{}
 			var a Arrival
-			if why := ps.Parse(&a, frame); why != OK || a.Hops != 4 || a.Flags != 0 || len(a.Packet) != packetLen+p.stackBytes(&p.Probes[0]) {
+			if why := ps.Parse(&a, frame); why != OK || a.Hops != 4 || a.Flags != 0 || len(a.Packet) != PacketLen+p.stackBytes(&p.Probes[0]) {
 				t.Fatalf("%s, detailed %v: %v, %+v\n%x", d, detailed, why, a, frame)
 			}
 			place := intmd.Place{At: 28, IPEnd: len(a.Packet), End: len(a.Packet), ByPort: true}

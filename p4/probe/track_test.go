@@ -1,4 +1,4 @@
-package agent
+package probe
 
 import (
 	"fmt"
@@ -49,25 +49,25 @@ func (x *scene) adopt(epoch uint32) {
 		x.t.Fatal(err)
 	}
 	x.work = w
-	x.track.expect(newExpectations(p, "a", sceneSource, w))
+	x.track.Expect(NewExpectations(p, "a", sceneSource, w))
 }
 
 // run lets rounds pass, of which those come of which ok says so.
 func (x *scene) run(rounds int, own, other func(k int) bool) {
 	for k := range rounds {
 		x.now += sceneInterval
-		x.track.tick(int64(x.now))
-		seq := x.work.next[0].Load()
-		x.work.next[0].Store(seq + 1)
+		x.track.Tick(int64(x.now))
+		seq := x.work.Next[0].Load()
+		x.work.Next[0].Store(seq + 1)
 		if own(k) {
-			x.track.see(&Arrival{Source: sceneSource, Number: 0, Epoch: x.track.plan.epoch, Seq: seq, Sent: int64(x.now), Hops: 2})
+			x.track.See(&Arrival{Source: sceneSource, Number: 0, Epoch: x.track.Plan.Epoch, Seq: seq, Sent: int64(x.now), Hops: 2})
 		}
 		if other(k) {
-			x.track.see(x.foreign(0))
+			x.track.See(x.foreign(0))
 		}
 		x.next++
 		if x.now%Grace == 0 {
-			x.loss = x.track.turn()
+			x.loss = x.track.Turn()
 		}
 	}
 }
@@ -95,7 +95,7 @@ func TestAbsence(t *testing.T) {
 	x := newScene(t)
 	x.run(1500, none, none)
 	x.lost("nothing ever came", 2*(1500-20), 2*1500)
-	if x.loss.Silent != 2 || x.loss.Awaited != 2 || x.loss.text() == "" {
+	if x.loss.Silent != 2 || x.loss.Awaited != 2 || x.loss.Text() == "" {
 		t.Errorf("%+v", x.loss)
 	}
 	before := x.loss.Lost
@@ -131,7 +131,7 @@ func TestAbsence(t *testing.T) {
 	// The sender was gone: the rounds of its schedule are lost, and it begins anew with a later plan.
 	x.run(50, all, none)
 	x.other.epoch, x.next = 8, 0
-	x.track.plan.latest = 8
+	x.track.Plan.Latest = 8
 	x.run(20, all, all)
 	x.lost("a sender was gone for 50 rounds", 60+38, 60+51)
 
@@ -150,12 +150,12 @@ func TestOwnLine(t *testing.T) {
 	x.run(50, all, all)
 	for range 70 {
 		x.now += sceneInterval
-		x.track.tick(int64(x.now))
-		x.work.failed[0].Add(1)
-		x.track.see(x.foreign(0))
+		x.track.Tick(int64(x.now))
+		x.work.Failed[0].Add(1)
+		x.track.See(x.foreign(0))
 		x.next++
 		if x.now%Grace == 0 {
-			x.loss = x.track.turn()
+			x.loss = x.track.Turn()
 		}
 	}
 	x.lost("the card took nothing", 0, 0)
@@ -164,8 +164,8 @@ func TestOwnLine(t *testing.T) {
 	}
 	unsent := 0
 	for range 2 {
-		x.track.reportUnsent(&Ends{From: netip.AddrFrom4(sceneSource)}, func(k trackKey, _ []byte) {
-			if k != (trackKey{sceneSource, 0}) {
+		x.track.ReportUnsent(&Ends{From: netip.AddrFrom4(sceneSource)}, func(k TrackKey, _ []byte) {
+			if k != (TrackKey{sceneSource, 0}) {
 				t.Errorf("not sent: %v", k)
 			}
 			unsent++
@@ -191,12 +191,12 @@ func TestOwnLine(t *testing.T) {
 	x.run(50, all, all)
 	for k := range 70 {
 		x.now += sceneInterval
-		x.track.tick(int64(x.now))
-		[]*atomic.Uint32{&x.work.failed[0], &x.work.skipped[0]}[k%2].Add(1)
-		x.track.see(x.foreign(0))
+		x.track.Tick(int64(x.now))
+		[]*atomic.Uint32{&x.work.Failed[0], &x.work.Skipped[0]}[k%2].Add(1)
+		x.track.See(x.foreign(0))
 		x.next++
 		if x.now%Grace == 0 {
-			x.loss = x.track.turn()
+			x.loss = x.track.Turn()
 		}
 	}
 	x.lost("the sender was late", 0, 0)
@@ -220,14 +220,14 @@ func TestOneFrame(t *testing.T) {
 		for _, own := range []bool{true, false} {
 			for _, latest := range []uint32{7, 1 << 31} {
 				x := newScene(t)
-				x.track.plan.latest = latest
+				x.track.Plan.Latest = latest
 				x.run(100, all, all)
 				a := x.foreign(0)
 				if own {
-					a = &Arrival{Source: sceneSource, Epoch: 7, Seq: x.work.next[0].Load() - 1, Sent: int64(x.now), Hops: 2}
+					a = &Arrival{Source: sceneSource, Epoch: 7, Seq: x.work.Next[0].Load() - 1, Sent: int64(x.now), Hops: 2}
 				}
 				change(a)
-				x.track.see(a)
+				x.track.See(a)
 				x.run(20, all, all)
 				// Bits of a round may make it one that can be, up to 16 rounds ahead; then so many are late, and none is lost.
 				x.lost(name, 0, 0)
@@ -240,8 +240,8 @@ func TestOneFrame(t *testing.T) {
 	// Two frames in a row that agree with each other are another beginning, and no loss either; the honest ones are one in turn.
 	x := newScene(t)
 	x.run(100, all, all)
-	x.track.see(x.foreign(60_000))
-	x.track.see(x.foreign(60_001))
+	x.track.See(x.foreign(60_000))
+	x.track.See(x.foreign(60_001))
 	x.run(20, all, all)
 	x.run(30, all, third)
 	x.run(10, all, all)
@@ -255,7 +255,7 @@ func TestPlaces(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	unknown := 0
 	for range 4200 {
-		if s := x.track.see(&Arrival{Source: [4]byte{192, 0, 2, byte(r.Uint32())}, Number: r.Uint32(), Epoch: 7, Seq: r.Uint32(), Sent: int64(r.Uint64() >> 1), Hops: r.IntN(5)}); s.unknown {
+		if s := x.track.See(&Arrival{Source: [4]byte{192, 0, 2, byte(r.Uint32())}, Number: r.Uint32(), Epoch: 7, Seq: r.Uint32(), Sent: int64(r.Uint64() >> 1), Hops: r.IntN(5)}); s.Unknown {
 			unknown++
 		}
 	}
@@ -270,8 +270,8 @@ func TestPlaces(t *testing.T) {
 		t.Errorf("of half of 472 rounds %d are lost", n)
 	}
 	x.run(int(time.Minute/sceneInterval)+20, all, all)
-	if n := len(x.track.last); n != 2 || x.track.plan.unplanned != 0 {
-		t.Errorf("after a minute %d are followed, and %d of no plan", n, x.track.plan.unplanned)
+	if n := len(x.track.last); n != 2 || x.track.Plan.unplanned != 0 {
+		t.Errorf("after a minute %d are followed, and %d of no plan", n, x.track.Plan.unplanned)
 	}
 }
 
@@ -309,18 +309,18 @@ func flipped(t *testing.T, keys *Keys, seed uint64) {
 	ends := testEnds
 	ends.From, ends.Checksum = netip.AddrFrom4(sceneSource), true
 	if keys != nil {
-		ends.digests = parserOf(keys).keys
+		ends.Digests = parserOf(keys).Keys
 	}
-	tm, err := NewTemplate(x.work.plan, &x.work.plan.Probes[0], 0, &ends)
+	tm, err := NewTemplate(x.work.Plan, &x.work.Plan.Probes[0], 0, &ends)
 	if err != nil {
 		t.Fatal(err)
 	}
 	changed, counted := 0, 0
 	for range 4000 {
 		x.now += sceneInterval
-		x.track.tick(int64(x.now))
+		x.track.Tick(int64(x.now))
 		frame := walk(t, tm.AppendFrame(nil, int64(x.now)), INT21, 2)
-		x.work.next[0].Store(tm.seq)
+		x.work.Next[0].Store(tm.Seq)
 		if r.IntN(100) == 0 {
 			changed++
 			bit := 8*12 + r.IntN(8*(len(frame)-12))
@@ -332,18 +332,18 @@ func flipped(t *testing.T, keys *Keys, seed uint64) {
 			if a.Hops != 2 || a.Source != sceneSource {
 				t.Fatalf("seed %d: another path: %+v", seed, a)
 			}
-			x.track.see(&a)
-		case corrupt:
+			x.track.See(&a)
+		case Corrupt:
 			counted++
-			a.damaged(frame)
-			x.track.spoiled(&a)
+			a.Damaged(frame)
+			x.track.Spoiled(&a)
 		default:
 			t.Fatalf("seed %d: %v", seed, why)
 		}
-		x.track.see(x.foreign(0))
+		x.track.See(x.foreign(0))
 		x.next++
 		if x.now%Grace == 0 {
-			if x.loss = x.track.turn(); x.loss.Lost != 0 {
+			if x.loss = x.track.Turn(); x.loss.Lost != 0 {
 				t.Fatalf("seed %d, after %v: %d lost, %d were changed", seed, x.now, x.loss.Lost, changed)
 			}
 		}

@@ -1,4 +1,4 @@
-package agent
+package probe
 
 import (
 	"fmt"
@@ -18,8 +18,8 @@ type start struct {
 // Slot is the interval and the phase of a probe.
 type Slot struct{ Interval, Phase time.Duration }
 
-// check says what is wrong with s, as the end of a sentence about its probe.
-func (s Slot) check() error {
+// Check says what is wrong with s, as the end of a sentence about its probe.
+func (s Slot) Check() error {
 	if s.Interval < minInterval || s.Interval > maxInterval {
 		return fmt.Errorf("has an interval of %v, outside %v..%v", s.Interval, minInterval, maxInterval)
 	}

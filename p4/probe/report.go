@@ -1,4 +1,4 @@
-package agent
+package probe
 
 import (
 	"net"
@@ -9,19 +9,19 @@ import (
 
 // Groups puts reports 2.0 about probes into datagrams for one collector. The sequence number counts datagrams to it.
 type Groups struct {
-	node uint32
-	hwID uint8
-	most int // bytes of a datagram
+	Node uint32
+	HWID uint8
+	Most int // bytes of a datagram
 	seq  uint32
 	buf  []byte
-	send func([]byte) // gets the datagram, for as long as the call takes
-	conn net.Conn     // that send writes to; nil where it writes elsewhere
+	Send func([]byte) // gets the datagram, for as long as the call takes
+	Conn net.Conn     // that send writes to; nil where it writes elsewhere
 }
 
 // NewGroups reports as the agent with a node id, in datagrams of at most so many bytes, each of which send gets for as long as the
 // call takes.
 func NewGroups(node uint32, most int, send func([]byte)) *Groups {
-	return &Groups{node: node, most: most, send: send}
+	return &Groups{Node: node, Most: most, Send: send}
 }
 
 // Add appends a report about a, and sends what does not fit with it before.
@@ -32,11 +32,11 @@ func (g *Groups) Add(a *Arrival) {
 // add appends a report about a packet.
 func (g *Groups) add(h *telemetry.Header, packet []byte) {
 	words := h.Words(len(packet))
-	if len(g.buf) > 0 && len(g.buf)+4+4*words > g.most {
+	if len(g.buf) > 0 && len(g.buf)+4+4*words > g.Most {
 		g.Flush()
 	}
 	if len(g.buf) == 0 {
-		g.buf = telemetry.AppendGroup(g.buf, g.hwID, g.seq, g.node)
+		g.buf = telemetry.AppendGroup(g.buf, g.HWID, g.seq, g.Node)
 		g.seq = (g.seq + 1) & (1<<22 - 1)
 	}
 	g.buf = telemetry.Append20(g.buf, h, (len(packet)+3)&^3)
@@ -72,6 +72,6 @@ func (g *Groups) Flush() {
 	if len(g.buf) == 0 {
 		return
 	}
-	g.send(g.buf)
+	g.Send(g.buf)
 	g.buf = g.buf[:0]
 }

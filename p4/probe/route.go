@@ -1,4 +1,4 @@
-package agent
+package probe
 
 import (
 	"encoding/hex"

@@ -1,4 +1,4 @@
-package agent
+package probe
 
 import (
 	"bytes"
@@ -87,11 +87,11 @@ func TestThere(t *testing.T) {
 				if a.Number != 5 || a.Epoch != 7 || a.Seq != 0 || a.Sent != 42 || a.Hops != hops || a.Source != [4]byte{10, 0, 0, 1} || a.Flags != 0 {
 					t.Fatalf("%d hops: %+v", hops, a)
 				}
-				if got := len(a.Packet); got != packetLen+p.stackBytes(&p.Probes[0]) {
-					t.Fatalf("%d hops: an IP packet of %d bytes, the plan counts %d", hops, got, packetLen+p.stackBytes(&p.Probes[0]))
+				if got := len(a.Packet); got != PacketLen+p.stackBytes(&p.Probes[0]) {
+					t.Fatalf("%d hops: an IP packet of %d bytes, the plan counts %d", hops, got, PacketLen+p.stackBytes(&p.Probes[0]))
 				}
 				var sent [][]byte
-				g := Groups{node: 9, hwID: 3, most: 1472, send: func(b []byte) { sent = append(sent, slices.Clone(b)) }}
+				g := Groups{Node: 9, HWID: 3, Most: 1472, Send: func(b []byte) { sent = append(sent, slices.Clone(b)) }}
 				g.Add(&a)
 				g.Add(&a)
 				g.Flush()
@@ -106,7 +106,7 @@ func TestThere(t *testing.T) {
 					if err := r.Error(); err != nil {
 						t.Fatal(err)
 					}
-					if r.NodeID != 9 || r.HWID != 3 || len(r.Hops) != hops || r.Flow.SrcPort != firstPort+5 || r.Flow.DstPort != probePort {
+					if r.NodeID != 9 || r.HWID != 3 || len(r.Hops) != hops || r.Flow.SrcPort != FirstPort+5 || r.Flow.DstPort != OriginalPort {
 						t.Fatalf("report %+v", r)
 					}
 					for k, h := range r.Hops {
@@ -171,7 +171,7 @@ func TestParse(t *testing.T) {
 	for k := range good {
 		bad := bytes.Clone(good)
 		bad[k] ^= 0xff
-		if why := ps.Parse(&a, bad); why == OK && len(a.Packet) != len(good)-ethernetLen {
+		if why := ps.Parse(&a, bad); why == OK && len(a.Packet) != len(good)-EthernetLen {
 			t.Errorf("with byte %d changed it is a probe of %d bytes", k, len(a.Packet))
 		}
 	}
@@ -181,9 +181,9 @@ func TestParse(t *testing.T) {
 		to   byte
 		want Reason
 	}{
-		{"mark", 15, 0x04, corrupt}, {"TCP", 23, 6, corrupt}, {"fragment", 20, 0x20, corrupt}, {"port", 37, 0, Foreign}, {"type", 12, 0x48, corrupt},
-		{"shim type", shim, 0x24, badINT}, {"shim longer", shim + 1, good[shim+1] + 1, badINT}, {"original port", shim + 3, 0, badINT},
-		{"version", shim + 4, 0x10, badINT}, {"words a hop", shim + 6, 0, badINT}, {"magic", len(good) - payloadLen, 0, badPayload},
+		{"mark", 15, 0x04, Corrupt}, {"TCP", 23, 6, Corrupt}, {"fragment", 20, 0x20, Corrupt}, {"port", 37, 0, Foreign}, {"type", 12, 0x48, Corrupt},
+		{"shim type", shim, 0x24, BadINT}, {"shim longer", shim + 1, good[shim+1] + 1, BadINT}, {"original port", shim + 3, 0, BadINT},
+		{"version", shim + 4, 0x10, BadINT}, {"words a hop", shim + 6, 0, BadINT}, {"magic", len(good) - PayloadLen, 0, BadPayload},
 	} {
 		bad := bytes.Clone(good)
 		bad[c.at] = c.to
@@ -191,7 +191,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, why, c.want)
 		}
 	}
-	if why := ps.Parse(&a, template(t, onePlan(INT21, true, 3), 5).AppendFrame(nil, 42)); why != unfinished {
+	if why := ps.Parse(&a, template(t, onePlan(INT21, true, 3), 5).AppendFrame(nil, 42)); why != Unfinished {
 		t.Errorf("with a port left on its route: %v", why)
 	}
 	long := append(bytes.Clone(good), 1, 2, 3) // padding of Ethernet is not the packet's
@@ -217,17 +217,17 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var a Arrival
 		why := ps.Parse(&a, b)
-		if why >= numReasons {
+		if why >= NumReasons {
 			t.Fatalf("Parse(%x) = %v", b, why)
 		}
 		if why != OK {
 			return
 		}
-		if len(a.Packet) < packetLen || len(a.Packet) > len(b)-ethernetLen || a.Hops > 255 || a.Packet[0]>>4 != 4 {
+		if len(a.Packet) < PacketLen || len(a.Packet) > len(b)-EthernetLen || a.Hops > 255 || a.Packet[0]>>4 != 4 {
 			t.Fatalf("Parse(%x): %+v", b, a)
 		}
 		sent := 0
-		g := Groups{most: 1400, send: func(d []byte) {
+		g := Groups{Most: 1400, Send: func(d []byte) {
 			if sent += len(d); len(d)%4 != 0 {
 				t.Fatalf("a datagram of %d bytes", len(d))
 			}
@@ -328,22 +328,22 @@ func TestTrack(t *testing.T) {
 			again++
 		}
 		for _, s := range come {
-			x := tr.see(&Arrival{Number: 1, Epoch: 1, Seq: s})
+			x := tr.See(&Arrival{Number: 1, Epoch: 1, Seq: s})
 			lost += x.lost
-			if x.twice {
+			if x.Twice {
 				twice++
 			}
 		}
 		if lost != int64(n-distinct) || twice != again {
 			t.Fatalf("seed %d: %d lost, %d twice, want %d and %d", seed, lost, twice, n-distinct, again)
 		}
-		if x := tr.see(&Arrival{Number: 2}); !x.unknown {
+		if x := tr.See(&Arrival{Number: 2}); !x.Unknown {
 			t.Fatal("a second probe is followed where there is room for one")
 		}
-		if x := tr.see(&Arrival{Number: 1, Epoch: 2, Seq: 9}); x.lost != 0 {
+		if x := tr.See(&Arrival{Number: 1, Epoch: 2, Seq: 9}); x.lost != 0 {
 			t.Fatal("a new plan counts what the one before did not send")
 		}
-		if x := tr.see(&Arrival{Number: 1, Epoch: 1, Seq: 999}); x.lost != 0 || x.twice {
+		if x := tr.See(&Arrival{Number: 1, Epoch: 1, Seq: 999}); x.lost != 0 || x.Twice {
 			t.Fatal("a late packet of the old plan counts in the new one")
 		}
 	}

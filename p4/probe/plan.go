@@ -1,4 +1,4 @@
-package agent
+package probe
 
 import (
 	"net/netip"
@@ -54,7 +54,7 @@ func (d Dialect) Bitmaps() (basic, detailed uint16) {
 
 // header is the INT header of a probe.
 func (d Dialect) header(bitmap uint16, hops int) intmd.Header {
-	h := dialectHeader(d, bitmap)
+	h := DialectHeader(d, bitmap)
 	h.RemainingHops = uint8(hops)
 	return h
 }
@@ -170,7 +170,7 @@ func (x *Probe) named(bad *planner.Errors) bool {
 // checkProbe reports whether x is one that can be sent.
 func (p *Plan) checkProbe(x *Probe, l *Limits, bad *planner.Errors) bool {
 	before := bad.Len()
-	if err := (Slot{x.Interval, x.Phase}).check(); err != nil {
+	if err := (Slot{x.Interval, x.Phase}).Check(); err != nil {
 		bad.Add("probe %q %w", x.ID, err)
 	}
 	if x.To.IsValid() && !x.To.Unmap().Is4() {
@@ -185,7 +185,7 @@ func (p *Plan) checkProbe(x *Probe, l *Limits, bad *planner.Errors) bool {
 	if stack > maxStack {
 		bad.Add("probe %q would gather %d bytes over %d hops, and the shim of INT has room for %d", x.ID, stack, len(x.Route), maxStack)
 	}
-	if size := packetLen + stack; size > l.MTU-reportBytes {
+	if size := PacketLen + stack; size > l.MTU-reportBytes {
 		bad.Add("probe %q would be an IP packet of %d bytes after %d hops; with the headers of its report that is above the MTU of %d", x.ID, size, len(x.Route), l.MTU)
 	}
 	return bad.Len() == before
@@ -216,6 +216,6 @@ func (p *Plan) add(x *Probe, l *Limits, load *Load) {
 	}
 	if x.Collector == l.Name {
 		load.Received++
-		load.ReceiveBPS += 8 * float64(ethernetLen+packetLen+p.stackBytes(x)+lineBytes) * perSecond
+		load.ReceiveBPS += 8 * float64(EthernetLen+PacketLen+p.stackBytes(x)+lineBytes) * perSecond
 	}
 }

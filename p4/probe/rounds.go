@@ -1,4 +1,4 @@
-package agent
+package probe
 
 import (
 	"fmt"
@@ -53,7 +53,7 @@ type CameRounds struct {
 func (t *Track) Came() []CameRounds {
 	list := make([]CameRounds, 0, len(t.last))
 	for k, x := range t.last {
-		list = append(list, CameRounds{Source: k.source, Number: k.number, Epoch: x.epoch, First: x.first, Next: x.seq + 1, Received: x.received, Window: x.window, Begun: x.begun,
+		list = append(list, CameRounds{Source: k.Source, Number: k.Number, Epoch: x.epoch, First: x.first, Next: x.seq + 1, Received: x.received, Window: x.window, Begun: x.begun,
 			Transit: x.transit, Transits: x.transits, Corrupt: x.corrupt})
 	}
 	return list
@@ -139,14 +139,14 @@ func RoundsOf(m *agentpb.Rounds) (*Rounds, error) {
 		}
 		r.Sent = append(r.Sent, y)
 	}
-	seen := make(map[trackKey]bool, len(m.GetCame()))
+	seen := make(map[TrackKey]bool, len(m.GetCame()))
 	for _, x := range m.GetCame() {
 		if len(x.GetSource()) != 4 {
 			return nil, fmt.Errorf("a source of %d bytes is no IPv4 address", len(x.GetSource()))
 		}
 		y := CameRounds{Source: [4]byte(x.GetSource()), Number: x.GetNumber(), Epoch: x.GetEpoch(), First: x.GetFirst(), Next: x.GetNext(), Received: x.GetReceived(),
 			Window: x.GetWindow(), Begun: x.GetBegun(), Transit: x.GetTransitNs(), Transits: x.GetTransits(), Corrupt: x.GetCorrupt()}
-		k := trackKey{y.Source, y.Number}
+		k := TrackKey{y.Source, y.Number}
 		switch {
 		case seen[k]:
 			return nil, fmt.Errorf("number %d of %v is there twice", y.Number, netip.AddrFrom4(y.Source))
@@ -163,57 +163,12 @@ func RoundsOf(m *agentpb.Rounds) (*Rounds, error) {
 	return r, nil
 }
 
-// sentRounds returns those of the probes of a work, as far as its sender has reported them.
-func (w *Work) sentRounds() []SentRounds {
+// SentRounds returns those of the probes of a work, as far as its sender has reported them.
+func (w *Work) SentRounds() []SentRounds {
 	list := make([]SentRounds, len(w.Templates))
 	for k := range w.Templates {
-		x := &w.plan.Probes[w.Templates[k].Probe]
-		list[k] = SentRounds{ID: x.ID, Number: w.Templates[k].Number, Route: x.Route, Interval: x.Interval, Next: w.next[k].Load(), Failed: w.failed[k].Load()}
+		x := &w.Plan.Probes[w.Templates[k].Probe]
+		list[k] = SentRounds{ID: x.ID, Number: w.Templates[k].Number, Route: x.Route, Interval: x.Interval, Next: w.Next[k].Load(), Failed: w.Failed[k].Load()}
 	}
 	return list
-}
-
-// Rounds counts up to a moment between the call and its return: all that came before the call has been counted. It waits until the
-// loop that receives has read what there was, as long as done is open; ok is false if it did not come to that. Run must be under way.
-func (a *Agent) Rounds(done <-chan struct{}) (r Rounds, ok bool) {
-	ask := make(chan cameRounds, 1)
-	select {
-	case a.asked <- ask:
-	case <-done:
-		return r, false
-	}
-	select {
-	case c := <-ask:
-		r.Came, r.Spoiled, r.Unfollowed = c.came, c.spoiled, c.unfollowed
-	case <-done:
-		return r, false
-	}
-	r.Address = a.ends.From
-	if w := a.work.Load(); w != nil {
-		r.Epoch, r.Sent = w.plan.Epoch, w.sentRounds()
-	}
-	return r, true
-}
-
-// cameRounds is the report of the loop that receives.
-type cameRounds struct {
-	came                []CameRounds
-	spoiled, unfollowed uint64
-}
-
-// tell answers requests for rounds. Nothing that came before is unread then.
-func (r *receiver) tell() {
-	select {
-	case ask := <-r.agent.asked:
-		c := &r.agent.count
-		x := cameRounds{came: r.track.Came(), spoiled: c.kernelDropped.Load() + c.stray.Load()}
-		if r.track.plan == nil { // what a plan names has room
-			x.unfollowed = c.unfollowed.Load()
-		}
-		for _, why := range [...]Reason{unfinished, badINT, badPayload} { // what is foreign is no probe
-			x.spoiled += c.malformed[why].Load()
-		}
-		ask <- x
-	default:
-	}
 }

@@ -1,4 +1,4 @@
-package agent
+package probe
 
 import (
 	"bytes"
@@ -98,14 +98,14 @@ func sealed(t testing.TB, keys *Keys, hops int) []byte {
 	ends := testEnds
 	ends.Checksum = true
 	if keys != nil {
-		ends.digests = new(digester)
-		ends.digests.use(keys)
+		ends.Digests = new(Digester)
+		ends.Digests.Use(keys)
 	}
 	x, err := NewTemplate(p, &p.Probes[0], 5, &ends)
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.seq = 77
+	x.Seq = 77
 	return walk(t, x.AppendFrame(nil, 42), INT21, hops)
 }
 
@@ -113,8 +113,8 @@ func sealed(t testing.TB, keys *Keys, hops int) []byte {
 func parserOf(keys *Keys) *Parser {
 	ps := NewParser(testEnds.Mark)
 	if keys != nil {
-		ps.keys = new(digester)
-		ps.keys.use(keys)
+		ps.Keys = new(Digester)
+		ps.Keys.Use(keys)
 	}
 	return ps
 }
@@ -131,12 +131,12 @@ func TestDigest(t *testing.T) {
 		want Reason
 	}{
 		{"the same", one, one, false, OK}, {"the old one", one, both, false, OK}, {"the new one", both, new, false, OK},
-		{"one that is gone", one, new, false, unsigned}, {"another of the same number", wrong, one, false, badDigest},
-		{"none", nil, one, false, unsigned}, {"none, for a while", nil, one, true, OK}, {"a wrong one, for a while", wrong, one, true, badDigest},
+		{"one that is gone", one, new, false, Unsigned}, {"another of the same number", wrong, one, false, BadDigest},
+		{"none", nil, one, false, Unsigned}, {"none, for a while", nil, one, true, OK}, {"a wrong one, for a while", wrong, one, true, BadDigest},
 		{"an agent without keys", one, nil, false, OK},
 	} {
 		ps := parserOf(c.at)
-		ps.lax = c.lax
+		ps.Lax = c.lax
 		var a Arrival
 		if why := ps.Parse(&a, sealed(t, c.by, 3)); why != c.want || why == OK && (a.Number != 5 || a.Seq != 77 || a.Sent != 42 || a.Hops != 3) {
 			t.Errorf("%s: %v, want %v: %+v", c.name, why, c.want, a)
@@ -146,11 +146,11 @@ func TestDigest(t *testing.T) {
 	frame := sealed(t, one, 3)
 	ps := parserOf(one)
 	forged := bytes.Clone(frame)
-	forged[len(forged)-signedLen+14] ^= 1 // of the round
-	forged[len(forged)-signedLen+16] ^= 1 // of the time, so that the checksum stays right or not
+	forged[len(forged)-SignedLen+14] ^= 1 // of the round
+	forged[len(forged)-SignedLen+16] ^= 1 // of the time, so that the checksum stays right or not
 	mend(forged)
 	var a Arrival
-	if why := ps.Parse(&a, forged); why != badDigest {
+	if why := ps.Parse(&a, forged); why != BadDigest {
 		t.Errorf("a forged round: %v", why)
 	}
 	if n := testing.AllocsPerRun(1000, func() { ps.Parse(&a, frame) }); n != 0 {
@@ -158,7 +158,7 @@ func TestDigest(t *testing.T) {
 	}
 	p := onePlan(INT21, false, 1, 2)
 	ends := testEnds
-	ends.Checksum, ends.digests = true, parserOf(one).keys
+	ends.Checksum, ends.Digests = true, parserOf(one).Keys
 	x, err := NewTemplate(p, &p.Probes[0], 5, &ends)
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func TestHMAC(t *testing.T) {
 		keys := keysOf(t, text)
 		frame := sealed(t, keys, 3)
 		ip := frame[14:]
-		payload := frame[len(frame)-signedLen:]
+		payload := frame[len(frame)-SignedLen:]
 		m := hmac.New(sha256.New, keys.list[0].bytes)
 		for _, part := range [][]byte{ip[12:16], ip[16:20], ip[20:24], ip[30:32], ip[36:38], ip[38:40], payload[:28]} {
 			m.Write(part)
@@ -207,21 +207,21 @@ func TestFlips(t *testing.T) {
 		good := sealed(t, keys, 3)
 		ps := parserOf(keys)
 		var a Arrival
-		if why := ps.Parse(&a, good); why != OK || a.unchecked {
+		if why := ps.Parse(&a, good); why != OK || a.Unchecked {
 			t.Fatal(why)
 		}
 		for bit := 8 * 12; bit < 8*len(good); bit++ { // from the type of the frame on
 			bad := bytes.Clone(good)
 			bad[bit/8] ^= 0x80 >> (bit % 8)
-			if why := ps.Parse(&a, bad); why != corrupt {
+			if why := ps.Parse(&a, bad); why != Corrupt {
 				t.Errorf("bit %d of byte %d: %v", bit%8, bit/8, why)
 			}
 		}
 		// A switch that does not keep the checksum right takes it off. Then the header is held, and the digest where there is one.
 		off := bytes.Clone(good)
 		off[14+26], off[14+27] = 0, 0
-		if why := ps.Parse(&a, off); why != OK || a.unchecked != (keys == nil) {
-			t.Errorf("without a checksum: %v, unchecked %v", why, a.unchecked)
+		if why := ps.Parse(&a, off); why != OK || a.Unchecked != (keys == nil) {
+			t.Errorf("without a checksum: %v, unchecked %v", why, a.Unchecked)
 		}
 		off[len(off)-1] ^= 1
 		if why := ps.Parse(&a, off); why == OK != (keys == nil) {

@@ -1,4 +1,4 @@
-package agent
+package probe
 
 import (
 	"bufio"
@@ -18,10 +18,10 @@ import (
 const (
 	keyIDLen  = 4
 	digestLen = 8
-	signedLen = payloadLen + keyIDLen + digestLen // payload of a probe with a digest
+	SignedLen = PayloadLen + keyIDLen + digestLen // payload of a probe with a digest
 
 	fixedLen = 4 + 4 + 2 + 2 + 2 + 2 + 2 // addresses, ports, original port, bitmap and domain of INT
-	coverLen = fixedLen + payloadLen + keyIDLen
+	coverLen = fixedLen + PayloadLen + keyIDLen
 
 	leastKey = 16 // bytes
 	mostKey  = 64
@@ -36,6 +36,12 @@ type secret struct {
 	id    uint32
 	bytes []byte
 }
+
+// Sender is the number of the key that digests are sent with.
+func (k *Keys) Sender() uint32 { return k.list[0].id }
+
+// Len is the number of keys.
+func (k *Keys) Len() int { return len(k.list) }
 
 // ReadKeys reads a file of keys: a line for each, its number from 1 on and 16 to 64 bytes in hex; # begins a comment. No error holds a key.
 func ReadKeys(path string) (*Keys, error) {
@@ -98,16 +104,16 @@ func parseKey(words []string) (x secret, err error) {
 	return secret{uint32(id), b}, nil
 }
 
-// digester computes digests for one goroutine, without allocations.
-type digester struct {
+// Digester computes digests for one goroutine, without allocations.
+type Digester struct {
 	keys  *Keys
 	macs  []hash.Hash // by the place of the key
 	cover [coverLen]byte
 	sum   [sha256.Size]byte
 }
 
-// use takes over keys, unless they are those in use.
-func (d *digester) use(k *Keys) {
+// Use takes over keys, unless they are those in use.
+func (d *Digester) Use(k *Keys) {
 	if d.keys == k {
 		return
 	}
@@ -118,7 +124,7 @@ func (d *digester) use(k *Keys) {
 }
 
 // of is the digest of what cover holds, by the key at a place.
-func (d *digester) of(place int) []byte {
+func (d *Digester) of(place int) []byte {
 	m := d.macs[place]
 	m.Reset()
 	m.Write(d.cover[:])
@@ -126,7 +132,7 @@ func (d *digester) of(place int) []byte {
 }
 
 // find gives the place of a key, or -1.
-func (d *digester) find(id uint32) int {
+func (d *Digester) find(id uint32) int {
 	for k, x := range d.keys.list {
 		if x.id == id {
 			return k

@@ -1,4 +1,4 @@
-package agent
+package probe
 
 import (
 	"crypto/subtle"
@@ -20,19 +20,19 @@ type Reason uint8
 const (
 	OK         Reason = iota
 	Foreign           // no IPv4 packet to the port of INT, a fragment, or without the mark of probes
-	unfinished        // its route has entries left: it came to a host too early
-	badINT            // the INT part breaks a rule of its format
-	badPayload        // behind INT is no payload of a probe
-	corrupt           // a checksum is wrong: it was changed on its way
-	unsigned          // it has no digest by a known key
-	badDigest         // its digest is wrong: it was made or changed by others
-	numReasons
+	Unfinished        // its route has entries left: it came to a host too early
+	BadINT            // the INT part breaks a rule of its format
+	BadPayload        // behind INT is no payload of a probe
+	Corrupt           // a checksum is wrong: it was changed on its way
+	Unsigned          // it has no digest by a known key
+	BadDigest         // its digest is wrong: it was made or changed by others
+	NumReasons
 )
 
-var reasonNames = [numReasons]string{"ok", "foreign", "unfinished", "bad-int", "bad-payload", "corrupt", "unsigned", "bad-digest"}
+var reasonNames = [NumReasons]string{"ok", "foreign", "unfinished", "bad-int", "bad-payload", "corrupt", "unsigned", "bad-digest"}
 
 func (r Reason) String() string {
-	if r < numReasons {
+	if r < NumReasons {
 		return reasonNames[r]
 	}
 	return fmt.Sprintf("reason %d", uint8(r))
@@ -51,16 +51,16 @@ type Arrival struct {
 	Flags   decode.Flags // HopLimit and MTU: a switch added nothing, and why
 	Packet  []byte       // from the IP header on; part of the frame that was read
 
-	unchecked bool // a switch has taken the checksum of UDP off, and there is no digest
-	own       bool // a switch on the way has the node id of the agent
+	Unchecked bool // a switch has taken the checksum of UDP off, and there is no digest
+	Own       bool // a switch on the way has the node id of the agent
 }
 
 // Parser reads frames. It is for one goroutine, keeps nothing between two of them and allocates nothing.
 type Parser struct {
 	mark   uint8
-	node   uint32    // that no switch may have; 0 for none
-	keys   *digester // nil where none are asked for
-	lax    bool      // what has no digest is taken all the same
+	Node   uint32    // that no switch may have; 0 for none
+	Keys   *Digester // nil where none are asked for
+	Lax    bool      // what has no digest is taken all the same
 	ints   *intmd.Decoder
 	report decode.Report
 }
@@ -77,44 +77,44 @@ func (ps *Parser) Parse(a *Arrival, frame []byte) Reason {
 	var p packet.Packet
 	p.Frame(packet.LinkEthernet, frame, len(frame))
 	if p.EtherType == srint.TypeRoute {
-		return unfinished
+		return Unfinished
 	}
 	if why := whole(&p, frame); why != OK {
 		return why
 	}
-	if p.Fragment || p.DstPort() != intPort || p.DSCP() != ps.mark {
+	if p.Fragment || p.DstPort() != INTPort || p.DSCP() != ps.mark {
 		return Foreign
 	}
 	end := p.UDPEnd(frame)
 	place := intmd.Place{At: p.L4 + packet.UDPLen, IPEnd: p.End, End: min(end, len(frame)), ByPort: true}
-	if place.End < place.At+intLen {
-		return badINT
+	if place.End < place.At+INTLen {
+		return BadINT
 	}
 	r := &ps.report
 	r.Reset()
 	v := ps.ints.Decode(r, frame, &place)
-	if v != decode.V21 || r.Err.Reason != 0 || r.Flags&decode.Truncated != 0 || place.Type != intmd.TypeMD || place.NPT != 1 || place.Original != probePort {
-		return badINT
+	if v != decode.V21 || r.Err.Reason != 0 || r.Flags&decode.Truncated != 0 || place.Type != intmd.TypeMD || place.NPT != 1 || place.Original != OriginalPort {
+		return BadINT
 	}
-	if n := place.End - place.Next; place.Next < 0 || n != payloadLen && n != signedLen {
-		return badPayload
+	if n := place.End - place.Next; place.Next < 0 || n != PayloadLen && n != SignedLen {
+		return BadPayload
 	}
 	b := frame[place.Next:place.End]
-	if binary.BigEndian.Uint32(b) != magic {
-		return badPayload
+	if binary.BigEndian.Uint32(b) != Magic {
+		return BadPayload
 	}
 	if why := ps.known(frame[p.L3:p.End], b); why != OK {
 		return why
 	}
 	a.read(b)
 	copy(a.Source[:], frame[p.L3+12:])
-	a.unchecked = binary.BigEndian.Uint16(frame[p.L4+6:]) == 0 && (ps.keys == nil || len(b) != signedLen)
+	a.Unchecked = binary.BigEndian.Uint16(frame[p.L4+6:]) == 0 && (ps.Keys == nil || len(b) != SignedLen)
 	a.Hops, a.Flags, a.Packet = len(r.Hops), r.Flags&(decode.HopLimit|decode.MTU), frame[p.L3:p.End]
 	if a.Flags == 0 {
 		a.Transit = transit(r.Hops)
 	}
-	if ps.node != 0 {
-		a.own = slices.ContainsFunc(r.Hops, func(h decode.Hop) bool { return h.Has&decode.HopNodeID != 0 && h.NodeID == ps.node })
+	if ps.Node != 0 {
+		a.Own = slices.ContainsFunc(r.Hops, func(h decode.Hop) bool { return h.Has&decode.HopNodeID != 0 && h.NodeID == ps.Node })
 	}
 	return OK
 }
@@ -124,7 +124,7 @@ func (ps *Parser) Parse(a *Arrival, frame []byte) Reason {
 func whole(p *packet.Packet, frame []byte) Reason {
 	wrong := Foreign
 	if endsLikeProbe(frame) {
-		wrong = corrupt
+		wrong = Corrupt
 	}
 	switch {
 	case p.IP == 6:
@@ -134,27 +134,27 @@ func whole(p *packet.Packet, frame []byte) Reason {
 	case p.L3+4*int(frame[p.L3]&0x0f) > len(frame):
 		return Foreign
 	case packet.Fold(packet.Sum(frame[p.L3:p.L3+4*int(frame[p.L3]&0x0f)])) != 0xffff:
-		return corrupt
+		return Corrupt
 	case p.Fragment || p.Proto != packet.ProtoUDP || !p.HasPorts:
 		return Foreign
 	case p.End > len(frame) || p.End < p.L4+packet.UDPLen:
-		return badINT
+		return BadINT
 	case int(binary.BigEndian.Uint16(frame[p.L4+4:])) != p.End-p.L4:
-		return corrupt // the length of UDP, which IP repeats
+		return Corrupt // the length of UDP, which IP repeats
 	}
 	if sum := binary.BigEndian.Uint16(frame[p.L4+6:]); sum == 0 {
 		return OK // a switch that does not keep it right has taken it off
 	}
 	if packet.Fold(packet.PseudoHeader(frame[p.L3+12:p.L3+20], packet.ProtoUDP, p.End-p.L4)+packet.Sum(frame[p.L4:p.End])) != 0xffff {
-		return corrupt
+		return Corrupt
 	}
 	return OK
 }
 
 // endsLikeProbe reports whether the mark of a payload is where probes have it.
 func endsLikeProbe(frame []byte) bool {
-	for _, n := range [...]int{payloadLen, signedLen} {
-		if len(frame) >= ethernetLen+packetLen-payloadLen+n && binary.BigEndian.Uint32(frame[len(frame)-n:]) == magic {
+	for _, n := range [...]int{PayloadLen, SignedLen} {
+		if len(frame) >= EthernetLen+PacketLen-PayloadLen+n && binary.BigEndian.Uint32(frame[len(frame)-n:]) == Magic {
 			return true
 		}
 	}
@@ -163,24 +163,24 @@ func endsLikeProbe(frame []byte) bool {
 
 // known holds the digest of a probe.
 func (ps *Parser) known(ip, payload []byte) Reason {
-	d := ps.keys
+	d := ps.Keys
 	switch {
 	case d == nil:
 		return OK
-	case len(payload) != signedLen && ps.lax:
+	case len(payload) != SignedLen && ps.Lax:
 		return OK
-	case len(payload) != signedLen:
-		return unsigned
+	case len(payload) != SignedLen:
+		return Unsigned
 	case ip[0] != 0x45:
-		return badDigest // which covers no options
+		return BadDigest // which covers no options
 	}
-	place := d.find(binary.BigEndian.Uint32(payload[payloadLen:]))
+	place := d.find(binary.BigEndian.Uint32(payload[PayloadLen:]))
 	if place < 0 {
-		return unsigned
+		return Unsigned
 	}
-	copy(appendFixed(d.cover[:0], ip)[:coverLen][fixedLen:], payload[:payloadLen+keyIDLen])
-	if subtle.ConstantTimeCompare(d.of(place), payload[payloadLen+keyIDLen:]) != 1 {
-		return badDigest
+	copy(appendFixed(d.cover[:0], ip)[:coverLen][fixedLen:], payload[:PayloadLen+keyIDLen])
+	if subtle.ConstantTimeCompare(d.of(place), payload[PayloadLen+keyIDLen:]) != 1 {
+		return BadDigest
 	}
 	return OK
 }
@@ -191,13 +191,13 @@ func (a *Arrival) read(b []byte) {
 	a.Number, a.Epoch, a.Seq, a.Sent = be.Uint32(b[4:]), be.Uint32(b[8:]), be.Uint32(b[12:]), int64(be.Uint64(b[16:]))
 }
 
-// damaged reads what a corrupt frame says of itself, which may be wrong. Without a payload of a probe in its place it is nothing.
-func (a *Arrival) damaged(frame []byte) {
+// Damaged reads what a corrupt frame says of itself, which may be wrong. Without a payload of a probe in its place it is nothing.
+func (a *Arrival) Damaged(frame []byte) {
 	*a = Arrival{}
-	for _, n := range [...]int{payloadLen, signedLen} {
-		if at := len(frame) - n; at >= ethernetLen+packetLen-payloadLen && binary.BigEndian.Uint32(frame[at:]) == magic {
+	for _, n := range [...]int{PayloadLen, SignedLen} {
+		if at := len(frame) - n; at >= EthernetLen+PacketLen-PayloadLen && binary.BigEndian.Uint32(frame[at:]) == Magic {
 			a.read(frame[at:])
-			copy(a.Source[:], frame[ethernetLen+12:])
+			copy(a.Source[:], frame[EthernetLen+12:])
 			return
 		}
 	}

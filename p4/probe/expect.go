@@ -1,4 +1,4 @@
-package agent
+package probe
 
 import (
 	"fmt"
@@ -10,15 +10,15 @@ import (
 // Grace is the time that a round may be under way before it is taken for lost.
 const Grace = time.Second
 
-// expectations are the probes of a plan that come to an agent.
-type expectations struct {
+// Expectations are the probes of a plan that come to an agent.
+type Expectations struct {
 	list   []expected
-	epoch  uint32 // of the plan
-	latest uint32 // that others can have in force, as far as it is known here
+	Epoch  uint32 // of the plan
+	Latest uint32 // that others can have in force, as far as it is known here
 	plan   *Plan
 	work   *Work   // what the agent sends by it
 	to     [4]byte // address of the agent
-	own    map[trackKey]*expected
+	own    map[TrackKey]*expected
 
 	longest   int64 // interval, ns
 	unplanned int   // probes that are followed, and that the plan does not have
@@ -36,7 +36,7 @@ type expected struct {
 	template        int  // of an own one
 
 	since, ran int64       // when it began to be expected, by both clocks of the track
-	key        trackKey    // of an own one, and of state
+	key        TrackKey    // of an own one, and of state
 	state      *trackState // what came; nil before anything does
 	gaps       int64       // rounds lost between those that came, and before
 	counted    int64       // rounds missed since the last arrival that are counted elsewhere
@@ -50,9 +50,9 @@ type expected struct {
 	came   int64  // when that was, as state.ran
 }
 
-// newExpectations finds the probes of a plan that come to the agent of a name, which has an address and sends its own by w.
-func newExpectations(p *Plan, name string, source [4]byte, w *Work) *expectations {
-	x := &expectations{epoch: p.Epoch, latest: p.Epoch, plan: p, work: w, to: source, own: map[trackKey]*expected{}, unsent: make([]uint32, len(w.Templates))}
+// NewExpectations finds the probes of a plan that come to the agent of a name, which has an address and sends its own by w.
+func NewExpectations(p *Plan, name string, source [4]byte, w *Work) *Expectations {
+	x := &Expectations{Epoch: p.Epoch, Latest: p.Epoch, plan: p, work: w, to: source, own: map[TrackKey]*expected{}, unsent: make([]uint32, len(w.Templates))}
 	templates := make(map[int]int, len(w.Templates))
 	for k := range w.Templates {
 		templates[w.Templates[k].Probe] = k
@@ -65,7 +65,7 @@ func newExpectations(p *Plan, name string, source [4]byte, w *Work) *expectation
 		e := expected{id: q.ID, probe: k, interval: int64(q.Interval), phase: int64(q.Phase), hops: len(q.Route), own: q.Agent == name}
 		if e.own {
 			e.template = templates[k]
-			e.key = trackKey{source, w.Templates[e.template].Number}
+			e.key = TrackKey{source, w.Templates[e.template].Number}
 		}
 		x.longest = max(x.longest, e.interval)
 		x.list = append(x.list, e)
@@ -80,16 +80,16 @@ func newExpectations(p *Plan, name string, source [4]byte, w *Work) *expectation
 
 // sentSoFar reports whether the agent can have sent a round of an own probe. The sender notes a round when the card has taken it, so that one
 // can come before.
-func (p *expectations) sentSoFar(e *expected, a *Arrival) bool {
-	return a.Epoch == p.epoch && a.Seq <= p.work.next[e.template].Load()
+func (p *Expectations) sentSoFar(e *expected, a *Arrival) bool {
+	return a.Epoch == p.Epoch && a.Seq <= p.work.Next[e.template].Load()
 }
 
-// expect takes over the probes of a plan. What is known of those that stay goes on, by their ids, and what is lost stays lost.
-func (t *Track) expect(p *expectations) {
+// Expect takes over the probes of a plan. What is known of those that stay goes on, by their ids, and what is lost stays lost.
+func (t *Track) Expect(p *Expectations) {
 	old := map[string]*expected{}
-	if t.plan != nil {
-		for k := range t.plan.list {
-			e := &t.plan.list[k]
+	if t.Plan != nil {
+		for k := range t.Plan.list {
+			e := &t.Plan.list[k]
 			t.kept += e.gaps + t.missed(e)
 			t.setUnsent(e)
 			old[e.id] = e
@@ -98,7 +98,7 @@ func (t *Track) expect(p *expectations) {
 	for _, x := range t.last {
 		x.due = nil
 	}
-	t.plan = p
+	t.Plan = p
 	for k := range p.list {
 		e := &p.list[k]
 		e.since, e.ran = t.now, t.ran
@@ -127,8 +127,8 @@ func (t *Track) expect(p *expectations) {
 // choose, so that it is found by its length and the time of its start, among those of which nothing came, or nothing for long.
 func (t *Track) match(a *Arrival) (best *expected) {
 	off := int64(math.MaxInt64)
-	for k := range t.plan.list {
-		e := &t.plan.list[k]
+	for k := range t.Plan.list {
+		e := &t.Plan.list[k]
 		if e.own || e.state != nil && t.scheduled(e) < 3 {
 			continue
 		}
@@ -162,7 +162,7 @@ func (t *Track) missed(e *expected) int64 {
 		return max(0, t.scheduled(e)-e.counted)
 	}
 	n := int64(e.late)
-	if x := e.state; x != nil && x.epoch == t.plan.epoch {
+	if x := e.state; x != nil && x.epoch == t.Plan.Epoch {
 		n -= int64(x.seq) + 1
 	}
 	return max(0, n)
@@ -176,7 +176,7 @@ func (t *Track) setUnsent(e *expected) {
 	if e.state != nil && e.state.ran != e.came {
 		e.came, e.unsent = e.state.ran, 0
 	}
-	failed := t.plan.work.failed[e.template].Load() + t.plan.work.skipped[e.template].Load()
+	failed := t.Plan.work.Failed[e.template].Load() + t.Plan.work.Skipped[e.template].Load()
 	e.unsent += int64(failed - e.failed)
 	e.failed = failed
 }
@@ -203,20 +203,20 @@ type Loss struct {
 // stall is how long the loop that receives may take for a round. What takes longer is no time that a probe was missed in.
 const stall = int64(time.Second) / 2
 
-// tick is called at a time, ns by a clock that is never set, before what came by then is followed.
-func (t *Track) tick(now int64) {
+// Tick is called at a time, ns by a clock that is never set, before what came by then is followed.
+func (t *Track) Tick(now int64) {
 	t.ran += min(now-t.now, stall)
 	t.now = now
 }
 
-// turn counts what is lost, once in a [Grace].
-func (t *Track) turn() (l Loss) {
+// Turn counts what is lost, once in a [Grace].
+func (t *Track) Turn() (l Loss) {
 	total := t.gaps + t.kept
-	if p := t.plan; p != nil {
+	if p := t.Plan; p != nil {
 		for k := range p.list {
 			e := &p.list[k]
 			if e.own {
-				e.late, e.sent = e.sent, p.work.next[e.template].Load()
+				e.late, e.sent = e.sent, p.work.Next[e.template].Load()
 			}
 			e.missing = t.missed(e)
 			total += e.gaps + e.missing
@@ -246,8 +246,8 @@ func (t *Track) excuse(total int64) {
 		t.young, t.old = t.young+t.old, 0
 	}
 	life := 2 * int64(Grace)
-	if t.plan != nil {
-		life += 2 * t.plan.longest
+	if t.Plan != nil {
+		life += 2 * t.Plan.longest
 	}
 	if t.now-t.turned > life {
 		t.turned, t.old, t.young = t.now, t.young, 0
@@ -257,13 +257,13 @@ func (t *Track) excuse(total int64) {
 // mostReports bounds the reports about rounds of a probe that did not come, in a turn.
 const mostReports = 64
 
-// report gives the rounds that are lost and of which collectors do not know, by the packet that did not come.
-func (t *Track) report(mark uint8, each func(k trackKey, packet []byte)) {
-	if t.plan == nil {
+// Report gives the rounds that are lost and of which collectors do not know, by the packet that did not come.
+func (t *Track) Report(mark uint8, each func(k TrackKey, packet []byte)) {
+	if t.Plan == nil {
 		return
 	}
-	for k := range t.plan.list {
-		e := &t.plan.list[k]
+	for k := range t.Plan.list {
+		e := &t.Plan.list[k]
 		n := e.gaps + e.missing - e.reported
 		if n <= 0 {
 			continue
@@ -274,7 +274,7 @@ func (t *Track) report(mark uint8, each func(k trackKey, packet []byte)) {
 		if n -= excused; n == 0 {
 			continue
 		}
-		packet, err := t.plan.packet(e, mark)
+		packet, err := t.Plan.packet(e, mark)
 		for range min(n, mostReports) {
 			if err == nil { // the plan was checked
 				each(e.key, packet)
@@ -283,20 +283,20 @@ func (t *Track) report(mark uint8, each func(k trackKey, packet []byte)) {
 	}
 }
 
-// reportUnsent gives the rounds that the card did not take and of which collectors do not know, by the packet that was not sent.
-func (t *Track) reportUnsent(ends *Ends, each func(k trackKey, packet []byte)) {
-	if t.plan == nil {
+// ReportUnsent gives the rounds that the card did not take and of which collectors do not know, by the packet that was not sent.
+func (t *Track) ReportUnsent(ends *Ends, each func(k TrackKey, packet []byte)) {
+	if t.Plan == nil {
 		return
 	}
-	for k := range t.plan.unsent {
-		x, failed := &t.plan.work.Templates[k], t.plan.work.failed[k].Load()
-		n := failed - t.plan.unsent[k]
+	for k := range t.Plan.unsent {
+		x, failed := &t.Plan.work.Templates[k], t.Plan.work.Failed[k].Load()
+		n := failed - t.Plan.unsent[k]
 		if n == 0 {
 			continue
 		}
-		t.plan.unsent[k] = failed
-		key := trackKey{ends.From.As4(), x.Number}
-		packet, err := t.plan.packet(&expected{probe: x.Probe, key: key}, ends.Mark)
+		t.Plan.unsent[k] = failed
+		key := TrackKey{ends.From.As4(), x.Number}
+		packet, err := t.Plan.packet(&expected{probe: x.Probe, key: key}, ends.Mark)
 		for range min(n, mostReports) {
 			if err == nil { // the plan was checked
 				each(key, packet)
@@ -306,17 +306,17 @@ func (t *Track) reportUnsent(ends *Ends, each func(k trackKey, packet []byte)) {
 }
 
 // packet is one of a probe that did not come, as it was sent. Of a sender of which nothing ever came the address is not known, and 0.0.0.0.
-func (p *expectations) packet(e *expected, mark uint8) ([]byte, error) {
-	ends := Ends{From: netip.AddrFrom4(e.key.source), To: netip.AddrFrom4(p.to), Mark: mark}
+func (p *Expectations) packet(e *expected, mark uint8) ([]byte, error) {
+	ends := Ends{From: netip.AddrFrom4(e.key.Source), To: netip.AddrFrom4(p.to), Mark: mark}
 	q := &p.plan.Probes[e.probe]
 	if q.To.IsValid() {
 		ends.To = q.To.Unmap()
 	}
-	x, err := NewTemplate(p.plan, q, e.key.number, &ends)
+	x, err := NewTemplate(p.plan, q, e.key.Number, &ends)
 	if err != nil {
 		return nil, err
 	}
-	return x.frame[len(x.frame)-packetLen:], nil
+	return x.frame[len(x.frame)-PacketLen:], nil
 }
 
 // forget drops probes that no plan has and of which nothing came for a while.
@@ -324,13 +324,13 @@ func (t *Track) forget() {
 	for k, x := range t.last {
 		if x.due == nil && t.now-x.heard > idleUnplanned {
 			delete(t.last, k)
-			t.plan.unplanned--
+			t.Plan.unplanned--
 		}
 	}
 }
 
-// text says which probes do not come, or "".
-func (l *Loss) text() string {
+// Text says which probes do not come, or "".
+func (l *Loss) Text() string {
 	if l.Silent == 0 {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package agent
+package probe
 
 import (
 	"errors"
@@ -29,18 +29,18 @@ type Work struct {
 	Slots     []Slot
 	Templates []Template
 
-	plan *Plan
+	Plan *Plan
 	// By template, for other goroutines than the sender: the round that is sent next, how many the card did not take, and how many starts were
 	// left out because the sender was late.
-	next, failed, skipped []atomic.Uint32
+	Next, Failed, Skipped []atomic.Uint32
 }
 
 // Rounds returns those of the probes of a work whose templates are not in use at the moment.
 func (w *Work) Rounds() []SentRounds {
 	for k := range w.Templates {
-		w.next[k].Store(w.Templates[k].seq)
+		w.Next[k].Store(w.Templates[k].Seq)
 	}
-	return w.sentRounds()
+	return w.SentRounds()
 }
 
 // NewWork builds the frames of the probes that the agent of a name sends. Numbers are those that its probes had in the plan
@@ -53,7 +53,7 @@ func NewWork(p *Plan, name string, e *Ends, numbers map[string]uint32) (*Work, m
 			sends++
 		}
 	}
-	w := &Work{Slots: make([]Slot, 0, sends), Templates: make([]Template, 0, sends), plan: p, next: make([]atomic.Uint32, sends), failed: make([]atomic.Uint32, sends), skipped: make([]atomic.Uint32, sends)}
+	w := &Work{Slots: make([]Slot, 0, sends), Templates: make([]Template, 0, sends), Plan: p, Next: make([]atomic.Uint32, sends), Failed: make([]atomic.Uint32, sends), Skipped: make([]atomic.Uint32, sends)}
 	taken := make(map[uint32]bool, max(sends, len(numbers)))
 	keep := make(map[string]uint32, sends)
 	for _, n := range numbers {

@@ -1,4 +1,4 @@
-package agent
+package probe
 
 import "testing"
 
@@ -13,7 +13,7 @@ func BenchmarkAppendFrame(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			ends := testEnds
 			if ends.Checksum = c.checksum; c.digest {
-				ends.digests = parserOf(keysOf(b, oneKey)).keys
+				ends.Digests = parserOf(keysOf(b, oneKey)).Keys
 			}
 			t, err := NewTemplate(p, &p.Probes[0], 5, &ends)
 			if err != nil {

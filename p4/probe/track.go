@@ -1,4 +1,4 @@
-package agent
+package probe
 
 import (
 	"math/bits"
@@ -12,11 +12,11 @@ import (
 // anything of the probe ever came or not. What no plan names has a small table, in which the idle make room.
 type Track struct {
 	most int
-	last map[trackKey]*trackState
+	last map[TrackKey]*trackState
 
 	now  int64 // of the last call, ns by a clock that is never set
 	ran  int64 // time in which this process ran, ns: while it stands still nothing is missed
-	plan *expectations
+	Plan *Expectations
 	gaps int64 // rounds lost between those that came, of probes that no plan has
 	kept int64 // rounds lost of beginnings that are over
 
@@ -27,16 +27,16 @@ type Track struct {
 	raw        int64 // rounds lost at the last tick, with those that are excused
 }
 
-type trackKey struct {
-	source [4]byte
-	number uint32
+type TrackKey struct {
+	Source [4]byte
+	Number uint32
 }
 
 // NewTrack makes one that follows so many probes at most.
-func NewTrack(most int) *Track { return &Track{most: most, last: map[trackKey]*trackState{}} }
+func NewTrack(most int) *Track { return &Track{most: most, last: map[TrackKey]*trackState{}} }
 
 // Add follows a probe that came; ok is false where there is no room to.
-func (t *Track) Add(a *Arrival) (ok bool) { return !t.see(a).unknown }
+func (t *Track) Add(a *Arrival) (ok bool) { return !t.See(a).Unknown }
 
 // trackState is what came of one probe. Window is a bit for each of the last 64 rounds up to Seq: the lowest is that of Seq.
 type trackState struct {
@@ -82,15 +82,15 @@ func (x *trackState) arrived(a *Arrival) {
 // seen is what an arrival says about the rounds of its probe.
 type seen struct {
 	lost      int64 // rounds that were passed over; -1 for one that was counted as lost and is late
-	twice     bool
-	unknown   bool // there is no room to follow it
-	unplanned bool // the plan does not have it
-	odd       bool // by the plan it cannot follow those before, and changes nothing
+	Twice     bool
+	Unknown   bool // there is no room to follow it
+	Unplanned bool // the plan does not have it
+	Odd       bool // by the plan it cannot follow those before, and changes nothing
 }
 
-// see follows a probe that came.
-func (t *Track) see(a *Arrival) (s seen) {
-	k := trackKey{a.Source, a.Number}
+// See follows a probe that came.
+func (t *Track) See(a *Arrival) (s seen) {
+	k := TrackKey{a.Source, a.Number}
 	x, ok := t.last[k]
 	if !ok {
 		return t.welcome(k, a)
@@ -100,7 +100,7 @@ func (t *Track) see(a *Arrival) (s seen) {
 		return s
 	case stranger:
 		if !x.again(t, a) {
-			return seen{odd: true}
+			return seen{Odd: true}
 		}
 		t.over(x)
 		t.recall(x)
@@ -117,8 +117,8 @@ func (t *Track) see(a *Arrival) (s seen) {
 	default:
 		s = t.follow(x, a)
 	}
-	s.unplanned = t.plan != nil && x.due == nil
-	if !s.twice && s.lost >= 0 {
+	s.Unplanned = t.Plan != nil && x.due == nil
+	if !s.Twice && s.lost >= 0 {
 		t.hear(x)
 	}
 	return s
@@ -146,11 +146,11 @@ const (
 // of times and epochs.
 func (t *Track) fits(x *trackState, a *Arrival) fit {
 	const most = 1 << 16 // a gap above is another beginning, such as that of a sender that was started again
-	d, newer, p := int64(int32(a.Seq-x.seq)), later(a.Epoch, x.epoch), t.plan
+	d, newer, p := int64(int32(a.Seq-x.seq)), later(a.Epoch, x.epoch), t.Plan
 	switch {
 	case p != nil && x.due != nil && x.due.own:
 		return p.fits(x, a)
-	case newer && (p == nil || !later(a.Epoch, p.latest) && a.Sent <= t.clock(x)):
+	case newer && (p == nil || !later(a.Epoch, p.Latest) && a.Sent <= t.clock(x)):
 		return another
 	case newer:
 		return stranger
@@ -169,9 +169,9 @@ func (t *Track) fits(x *trackState, a *Arrival) fit {
 }
 
 // fits is that of a probe which the agent sends, so that it knows what there can be.
-func (p *expectations) fits(x *trackState, a *Arrival) fit {
+func (p *Expectations) fits(x *trackState, a *Arrival) fit {
 	switch {
-	case later(p.epoch, a.Epoch):
+	case later(p.Epoch, a.Epoch):
 		return before
 	case !p.sentSoFar(x.due, a):
 		return stranger
@@ -221,7 +221,7 @@ func (t *Track) follow(x *trackState, a *Arrival) (s seen) {
 		s.lost = d - 1
 		t.gap(x, d-1)
 		sent := a.Sent
-		if t.plan != nil {
+		if t.Plan != nil {
 			sent = min(sent, t.clock(x))
 		}
 		x.seq, x.sent = a.Seq, sent
@@ -233,7 +233,7 @@ func (t *Track) follow(x *trackState, a *Arrival) (s seen) {
 		x.corrupt--
 		t.young++
 	case x.window&(1<<-d) != 0:
-		s.twice = true
+		s.Twice = true
 	case later(a.Seq, x.first): // one from before the first was never taken for lost
 		x.window |= 1 << -d
 		x.arrived(a)
@@ -265,10 +265,10 @@ func (t *Track) gap(x *trackState, n int64) {
 	e.gaps += n
 }
 
-// spoiled takes a corrupt frame for the round that it says, if that one is missing, and else for one that it does not say. The round did not
+// Spoiled takes a corrupt frame for the round that it says, if that one is missing, and else for one that it does not say. The round did not
 // get lost. It says whether the first is so.
-func (t *Track) spoiled(a *Arrival) bool {
-	x := t.last[trackKey{a.Source, a.Number}]
+func (t *Track) Spoiled(a *Arrival) bool {
+	x := t.last[TrackKey{a.Source, a.Number}]
 	if x != nil && x.epoch == a.Epoch && x.due != nil {
 		switch d := int64(int32(a.Seq - x.seq)); {
 		case d == 1:
@@ -303,26 +303,26 @@ const (
 )
 
 // welcome gives a probe a place that has none.
-func (t *Track) welcome(k trackKey, a *Arrival) (s seen) {
-	if t.plan == nil {
-		if s.unknown = len(t.last) >= t.most; !s.unknown {
+func (t *Track) welcome(k TrackKey, a *Arrival) (s seen) {
+	if t.Plan == nil {
+		if s.Unknown = len(t.last) >= t.most; !s.Unknown {
 			t.place(k, a, nil)
 		}
 		return s
 	}
-	e := t.plan.own[k]
+	e := t.Plan.own[k]
 	switch {
-	case e != nil && later(t.plan.epoch, a.Epoch): // of an earlier plan
+	case e != nil && later(t.Plan.Epoch, a.Epoch): // of an earlier plan
 		return s
-	case e != nil && !t.plan.sentSoFar(e, a):
-		return seen{odd: true}
+	case e != nil && !t.Plan.sentSoFar(e, a):
+		return seen{Odd: true}
 	case e == nil:
 		e = t.match(a)
 	}
 	if e == nil {
-		s.unplanned = true
-		if s.unknown = t.plan.unplanned >= min(mostUnplanned, t.most); !s.unknown {
-			t.plan.unplanned++
+		s.Unplanned = true
+		if s.Unknown = t.Plan.unplanned >= min(mostUnplanned, t.most); !s.Unknown {
+			t.Plan.unplanned++
 			t.place(k, a, nil)
 		}
 		return s
@@ -341,7 +341,7 @@ func (t *Track) welcome(k trackKey, a *Arrival) (s seen) {
 }
 
 // place follows a probe from its first arrival on.
-func (t *Track) place(k trackKey, a *Arrival, e *expected) *trackState {
+func (t *Track) place(k TrackKey, a *Arrival, e *expected) *trackState {
 	x := &trackState{due: e, heard: t.now, ran: t.ran}
 	x.begin(a)
 	t.last[k] = x

@@ -1,0 +1,48 @@
+package agent
+
+import "github.com/hopscope/hopscope/p4/probe"
+
+// Rounds counts up to a moment between the call and its return: all that came before the call has been counted. It waits until the
+// loop that receives has read what there was, as long as done is open; ok is false if it did not come to that. Run must be under way.
+func (a *Agent) Rounds(done <-chan struct{}) (r probe.Rounds, ok bool) {
+	ask := make(chan cameRounds, 1)
+	select {
+	case a.asked <- ask:
+	case <-done:
+		return r, false
+	}
+	select {
+	case c := <-ask:
+		r.Came, r.Spoiled, r.Unfollowed = c.came, c.spoiled, c.unfollowed
+	case <-done:
+		return r, false
+	}
+	r.Address = a.ends.From
+	if w := a.work.Load(); w != nil {
+		r.Epoch, r.Sent = w.Plan.Epoch, w.SentRounds()
+	}
+	return r, true
+}
+
+// cameRounds is the report of the loop that receives.
+type cameRounds struct {
+	came                []probe.CameRounds
+	spoiled, unfollowed uint64
+}
+
+// tell answers requests for rounds. Nothing that came before is unread then.
+func (r *receiver) tell() {
+	select {
+	case ask := <-r.agent.asked:
+		c := &r.agent.count
+		x := cameRounds{came: r.track.Came(), spoiled: c.kernelDropped.Load() + c.stray.Load()}
+		if r.track.Plan == nil { // what a plan names has room
+			x.unfollowed = c.unfollowed.Load()
+		}
+		for _, why := range [...]probe.Reason{probe.Unfinished, probe.BadINT, probe.BadPayload} { // what is foreign is no probe
+			x.spoiled += c.malformed[why].Load()
+		}
+		ask <- x
+	default:
+	}
+}

@@ -1,0 +1,32 @@
+// Package probe has the probes of agents, as all know them that send, receive, plan or emulate them: plans, frames, and the rounds that came.
+// Every part is pure: time is an argument, and bytes come from the caller.
+//
+//	Plan       which probes, on which route, when, and with which instructions; Check refuses what an agent must not send
+//	Work       the probes that one agent sends by a plan: their slots and templates
+//	Timetable  what is due next
+//	Template   the frame of a probe, of which only number, round and time change
+//	Parser     reads what comes back; bounded, allocates nothing
+//	Track      follows rounds: which came, which are lost, and which no plan has
+//	Groups     reports 2.0 about what came
+//	Rounds     the counts of an agent, for its controller
+//
+// # A probe on the wire
+//
+// It is a source-routed frame as INT-Probe has it (decode/srint), whose route leads an ordinary IPv4 packet with INT-MD 2.1
+// (decode/intmd):
+//
+//	dst 6 | src 6 | 0x0700 | route 2 + 2n | 0x0800 | IPv4 20 | UDP 8 | INT shim 4, header 12, stack | payload 24
+//
+// A switch takes the first entry off the route, leaves by its port, and puts its block on the stack as any transit node of
+// INT does. With the last entry the route goes, so that what comes to the receiving host is IPv4. The sender writes the
+// instruction bitmap: to look closer at a part of the network, the agent sends other headers, and no switch is written.
+//
+//   - UDP goes to intPort, which marks INT; the shim has NPT 1 and the original port probePort. The checksum is 0, so that
+//     switches need not keep it right.
+//   - The source port and the payload hold the number of the probe. A probe is a flow of its own, and a path of its own.
+//   - The bit D of the INT header says that the sink node discards the packet.
+//   - All probes carry the agent's mark as their DSCP. A switch that leaves marked packets out of its counters does not measure
+//     the load of its probes; docs/agent.md says where.
+//
+// The payload is 24 bytes: "HPRB", number 4, epoch of the plan 4, round 4, time of sending 8 (ns since 1970).
+package probe
