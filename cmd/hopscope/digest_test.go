@@ -15,7 +15,7 @@ import (
 	"github.com/google/gopacket/pcapgo"
 
 	"github.com/hopscope/hopscope/collector"
-	"github.com/hopscope/hopscope/p4/emu"
+	programs "github.com/hopscope/hopscope/p4/emu/program"
 )
 
 // digestCapture writes a capture of frames, a millisecond apart.
@@ -61,8 +61,8 @@ func runReplay(t *testing.T, args ...string) (s collector.Summary) {
 func TestReplayTracesPaths(t *testing.T) {
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))
-	packet := func(id int) *emu.PublishedPacket {
-		return &emu.PublishedPacket{Src: [4]byte{10, 0, 0, 1}, Dst: [4]byte{10, 0, 0, 9}, SrcPort: 53, DstPort: 53, ID: uint16(id)}
+	packet := func(id int) *programs.PublishedPacket {
+		return &programs.PublishedPacket{Src: [4]byte{10, 0, 0, 1}, Dst: [4]byte{10, 0, 0, 9}, SrcPort: 53, DstPort: 53, ID: uint16(id)}
 	}
 	mininet := []uint32{17, 3, 99, 120, 8, 64, 41, 5}
 	ids := rng.Perm(60000)
@@ -107,7 +107,7 @@ func pathOf(p collector.PathSummary) string {
 
 // decode --nodes prints for each digest the hops that wrote and the nodes they can have been.
 func TestDecodeDigests(t *testing.T) {
-	p := emu.PublishedPacket{ID: 7, SrcPort: 53, DstPort: 53}
+	p := programs.PublishedPacket{ID: 7, SrcPort: 53, DstPort: 53}
 	file := digestCapture(t, layers.LinkTypeEthernet, 1, func(int) []byte { return p.AppendMininet(nil, []uint32{0, 1, 2, 3, 4}) })
 	out, _, err := runDecode(t.Context(), file, "--profile", "pint-mininet", "--nodes", "0-4")
 	if err != nil || !strings.Contains(out, `"digest":"0x009d00050000"`) || !strings.Contains(out, `"writers":[3],"candidates":[2]}`) {

@@ -46,14 +46,14 @@ type prober struct {
 	table   *probe.Timetable
 	next    int64 // virtual time of the event that counts; others of the timer are stale
 
-	life              uint64       // times that it was started
-	track             *probe.Track // of what comes
-	spoiled           uint64       // frames that came and are no probes
-	unfollowed        uint64
-	parser            *probe.Parser
-	reports           *probe.Groups
-	stats             agentStats
-	reached, answered int64 // as of a switch
+	life       uint64       // times that it was started
+	track      *probe.Track // of what comes
+	spoiled    uint64       // frames that came and are no probes
+	unfollowed uint64
+	parser     *probe.Parser
+	reports    *probe.Groups
+	stats      agentStats
+	called
 }
 
 // buildAgents makes the agents, which have no plan yet.
@@ -101,6 +101,15 @@ func (n *Network) hostAt(node int) int32 {
 		}
 	}
 	return -1
+}
+
+// AgentHost is the host at a switch that an agent runs on: the interface that leads to it, and its address. A switch without hosts has none.
+func (n *Network) AgentHost(node int) (iface int, address netip.Addr) {
+	h := n.hostAt(node)
+	if h < 0 {
+		return -1, address
+	}
+	return int(n.hosts[h].iface), netip.AddrFrom4(n.hosts[h].v4)
 }
 
 // agentNamed gives an agent's index, or -1.
@@ -185,7 +194,7 @@ func (n *Network) awaitAgent(a *prober) {
 	a.next = -1
 	if due, ok := a.table.Next(); ok {
 		a.next = due - n.epoch
-		n.events.add(a.next, a.timer)
+		n.events.Add(a.next, a.timer)
 	}
 }
 

@@ -3,18 +3,18 @@ package emu
 // ahead asks for the memory of what comes next: most of the time of a large network goes by waiting for it. The heap's first
 // event is the next one, unless something is scheduled before it, and the one after it is among the four behind it.
 func (n *Network) ahead() {
-	h := n.events.heap
+	h := n.events.Heap
 	for i := min(len(h), 5) - 1; i > 0; i-- {
-		if id := h[i].id; id >= 0 {
+		if id := h[i].Id; id >= 0 {
 			prefetchPacket(&n.packets[id])
 		}
 	}
-	if len(h) == 0 || h[0].id < 0 {
+	if len(h) == 0 || h[0].Id < 0 {
 		return
 	}
-	n.aheadOf(&n.packets[h[0].id])
+	n.aheadOf(&n.packets[h[0].Id])
 	for i := min(len(h), 5) - 1; i > 0; i-- {
-		if id := h[i].id; id >= 0 {
+		if id := h[i].Id; id >= 0 {
 			p := &n.packets[id]
 			if at := p.comesTo(); at >= 0 {
 				prefetchRoute(&n.routes.next[int(n.hosts[p.dst].edge)*len(n.switches)+int(at)])

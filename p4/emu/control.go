@@ -48,29 +48,28 @@ type controlStats struct {
 // controlStats gives these counters.
 func (n *Network) ControlStats() controlStats { return n.control.stats }
 
-// control is the channel between a controller and the switches. The controller sends one request after the other; those to
-// one switch, and its answers, keep their order.
+// control is the channel between a controller and the switches and agents. The controller sends one request after the other; those to one
+// device, and its answers, keep their order.
 type control struct {
-	r        *rand.Rand
-	requests []request
-	spare    []int32
-	last     Request
-	idle     int64 // when the controller can send the next request
-	stats    controlStats
-
-	plans      []planRequest
-	sparePlans []int32
+	r     *rand.Rand
+	calls []call
+	spare []int32
+	last  Request
+	idle  int64 // when the controller can send the next request
+	stats controlStats
 }
 
-// request is one that is under way, or its answer.
-type request struct {
-	timer   int32
-	what    requestKind
-	name    string
-	entries []table.Entry
-	done    bool // by the switch
-	answer  Answer
+// call is a request that is under way, or its answer.
+type call struct {
+	timer int32
+	done  bool // by the device
+	*called
+	serve  func() bool            // what the device does; false: none is there that answers
+	answer func(at time.Duration) // what the controller does
 }
+
+// called is when the last request came to a device, and when its last answer comes.
+type called struct{ reached, answered int64 }
 
 type requestKind uint8
 
@@ -95,33 +94,48 @@ func (n *Network) ReadBack(node int, name string) Request {
 	return n.request(node, readBack, name, nil)
 }
 
-// request sends a request off, unless it gets lost.
+// request sends a request to a switch off, unless it gets lost.
 func (n *Network) request(node int, what requestKind, name string, entries []table.Entry) Request {
+	if node < 0 || node >= len(n.switches) {
+		return n.call(nil, nil, nil)
+	}
+	d, entries := &n.switches[node], slices.Clone(entries)
+	answer := Answer{Request: n.control.last + 1, Node: node}
+	return n.call(&d.written.called, func() bool {
+		n.serve(&answer, d, what, name, entries)
+		return true
+	}, func(at time.Duration) {
+		if answer.At = at; n.cfg.OnAnswer != nil {
+			n.cfg.OnAnswer(answer)
+		}
+	})
+}
+
+// call sends a request to a device off, unless it gets lost. No device is nil.
+func (n *Network) call(to *called, serve func() bool, answer func(at time.Duration)) Request {
 	c := &n.control
 	c.last++
 	c.stats.Requests++
-	if node < 0 || node >= len(n.switches) { // no switch is there to answer
+	if to == nil { // none is there to answer
 		c.stats.RequestsLost++
 		return c.last
 	}
 	leaves := max(n.now, c.idle)
 	c.idle = leaves + int64(n.cfg.ControlGap)
-	d := &n.switches[node]
-	at := max(leaves+n.controlDelay(), d.written.reached)
+	at := max(leaves+n.controlDelay(), to.reached)
 	if c.lose(n.cfg.ControlLoss) {
 		c.stats.RequestsLost++
 		return c.last
 	}
-	d.written.reached = at
-	i := int32(len(c.requests))
+	to.reached = at
+	i := int32(len(c.calls))
 	if k := len(c.spare); k > 0 {
 		i, c.spare = c.spare[k-1], c.spare[:k-1]
 	} else {
-		c.requests = append(c.requests, request{timer: n.timer(timerRequest, int(i))})
+		c.calls = append(c.calls, call{timer: n.timer(timerRequest, int(i))})
 	}
-	r := &c.requests[i]
-	*r = request{timer: r.timer, what: what, name: name, entries: slices.Clone(entries), answer: Answer{Request: c.last, Node: node}}
-	n.events.add(at, r.timer)
+	c.calls[i] = call{timer: c.calls[i].timer, called: to, serve: serve, answer: answer}
+	n.events.Add(at, c.calls[i].timer)
 	return c.last
 }
 
@@ -135,65 +149,63 @@ func (n *Network) controlDelay() int64 {
 	return d
 }
 
-// requestEvent happens when a request reaches its switch, and when the answer reaches the controller.
+// requestEvent happens when a request reaches its device, and when the answer reaches the controller.
 func (n *Network) requestEvent(i int) {
 	c := &n.control
-	r := &c.requests[i]
-	d := &n.switches[r.answer.Node]
-	if !r.done {
-		r.done = true
-		n.serve(r, d)
-		if c.lose(n.cfg.ControlLoss) {
-			c.stats.AnswersLost++
-			c.free(int32(i))
-			return
-		}
-		d.written.answered = max(n.now+n.controlDelay(), d.written.answered)
-		n.events.add(d.written.answered, r.timer)
+	x := &c.calls[i]
+	free := func() {
+		*x = call{timer: x.timer}
+		c.spare = append(c.spare, int32(i))
+	}
+	if x.done {
+		c.stats.Answers++
+		answer := x.answer
+		free()
+		answer(n.Now())
 		return
 	}
-	c.stats.Answers++
-	answer := r.answer
-	answer.At = n.Now()
-	c.free(int32(i))
-	if n.cfg.OnAnswer != nil {
-		n.cfg.OnAnswer(answer)
+	x.done = true
+	switch {
+	case !x.serve():
+		c.stats.RequestsLost++
+		free()
+	case c.lose(n.cfg.ControlLoss):
+		c.stats.AnswersLost++
+		free()
+	default:
+		x.answered = max(n.now+n.controlDelay(), x.answered)
+		n.events.Add(x.answered, x.timer)
 	}
-}
-
-func (c *control) free(i int32) {
-	c.requests[i] = request{timer: c.requests[i].timer}
-	c.spare = append(c.spare, i)
 }
 
 // serve is what a switch does when a request has reached it.
-func (n *Network) serve(r *request, d *device) {
+func (n *Network) serve(a *Answer, d *device, what requestKind, name string, entries []table.Entry) {
 	n.openTables(d)
-	if r.what == readBack {
-		r.answer.Entries = d.tables.Read(r.name)
+	if what == readBack {
+		a.Entries = d.tables.Read(name)
 		return
 	}
 	st := &n.control.stats
-	for i := range r.entries {
-		e := &r.entries[i]
+	for i := range entries {
+		e := &entries[i]
 		var err error
-		if r.what == remove {
+		if what == remove {
 			err = d.tables.Delete(e)
-		} else if err = n.fits(e, r.answer.Node); err == nil {
+		} else if err = n.fits(e, a.Node); err == nil {
 			_, err = d.tables.Put(*e)
 		}
 		switch {
 		case err != nil:
-			if r.answer.Errors == nil {
-				r.answer.Errors = make([]error, len(r.entries))
+			if a.Errors == nil {
+				a.Errors = make([]error, len(entries))
 			}
-			r.answer.Errors[i] = err
+			a.Errors[i] = err
 			st.Refused++
-		case r.what == remove:
+		case what == remove:
 			st.Removed++
 		default:
 			st.Written++
 		}
 	}
-	d.follow(r.entries)
+	d.follow(entries)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/p4/emu/sim"
 	"github.com/hopscope/hopscope/p4/pintplan"
 )
 
@@ -115,7 +116,7 @@ func (x *heldPlan) write(digest uint64, id uint32, hop int, v *pint.Values, rnd 
 func (n *Network) CarriesPINT(i int) bool { return n.planner.chosen(n.flows[i].hash) }
 
 func (x *planner) chosen(hash uint64) bool {
-	return x.plan != nil && mix(hash^pintSalt) < x.share
+	return x.plan != nil && sim.Mix(hash^pintSalt) < x.share
 }
 
 // probability is p as a threshold for a uniform 64-bit number.
@@ -161,9 +162,9 @@ func (n *Network) writeDigest(p *packet, d *device, h *Hop, last bool) {
 	p.digest, looped = plan.write(p.digest, p.digestID, hop, &pint.Values{
 		Node: d.id, Latency: uint64(h.Latency()), Queue: uint64(h.QueueBytes),
 		Utilization: uint64(h.Load),
-	}, uint32(mix(uint64(p.digestID)^roundingSalt)))
-	if d.forged != 0 && mix(uint64(p.digestID)^d.salt) < d.forged {
-		p.digest = mix(uint64(p.digestID)^d.salt^forgerySalt) >> (64 - plan.bits)
+	}, uint32(sim.Mix(uint64(p.digestID)^roundingSalt)))
+	if d.forged != 0 && sim.Mix(uint64(p.digestID)^d.salt) < d.forged {
+		p.digest = sim.Mix(uint64(p.digestID)^d.salt^forgerySalt) >> (64 - plan.bits)
 	}
 	if looped > 0 {
 		n.stats.LoopsDetected++

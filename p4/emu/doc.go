@@ -30,7 +30,7 @@
 // report 2.0 under the epoch that they carry, as domain specific metadata, in the layout that
 // decode/telemetry/FORMAT.md draws; a switch that meets its own hash again reports a routing loop the same way.
 //
-// The frames of the three published PINT programs come from [PublishedPacket].
+// The frames of the three published PINT programs are in package program.
 //
 // # The control plane
 //

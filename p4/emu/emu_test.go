@@ -130,11 +130,11 @@ func checkConservation(t *testing.T, n *Network, delivered uint64) Stats {
 	for i := range n.queues {
 		q := &n.queues[i]
 		total := int64(0)
-		for k := range q.size {
-			total += int64(q.at(k).bytes)
+		for k := range q.Size {
+			total += int64(q.At(k).Bytes)
 		}
-		if total != q.bytes || q.bytes > int64(q.limit) {
-			t.Fatalf("at %v: queue %d holds %d bytes in %d packets, limit %d", n.Now(), i, total, q.bytes, q.limit)
+		if total != q.Bytes || q.Bytes > int64(q.Limit) {
+			t.Fatalf("at %v: queue %d holds %d bytes in %d packets, limit %d", n.Now(), i, total, q.Bytes, q.Limit)
 		}
 	}
 	return s

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/hopscope/hopscope/p4/emu/sim"
 )
 
 // FaultKind is what goes wrong.
@@ -126,7 +128,7 @@ func (n *Network) buildScript() error {
 			n.lines = make([]line, len(n.queues))
 		}
 		s.begin, s.end, s.cross = n.timer(timerBegin, i), n.timer(timerEnd, i), n.timer(timerCross, i)
-		n.events.add(int64(f.At), s.begin)
+		n.events.Add(int64(f.At), s.begin)
 	}
 	return errors.Join(errs...)
 }
@@ -180,9 +182,9 @@ func (n *Network) turn(i int, begins bool) {
 	s := &n.script[i]
 	s.active = begins
 	if begins {
-		n.events.add(n.now+int64(s.For), s.end)
+		n.events.Add(n.now+int64(s.For), s.end)
 	} else if n.cfg.Repeat > 0 {
-		n.events.add(n.now-int64(s.For)+int64(n.cfg.Repeat), s.begin)
+		n.events.Add(n.now-int64(s.For)+int64(n.cfg.Repeat), s.begin)
 	}
 	switch s.Kind {
 	case CutRate:
@@ -190,7 +192,7 @@ func (n *Network) turn(i int, begins bool) {
 	case CrossTraffic:
 		if begins && !s.armed {
 			s.armed = true
-			n.events.add(n.now+n.gap(n.crossing, n.crossRate(s)), s.cross)
+			n.events.Add(n.now+n.gap(n.crossing, n.crossRate(s)), s.cross)
 		}
 	case LinkDown:
 		n.applyLink(s.iface)
@@ -222,20 +224,20 @@ func (n *Network) applyRate(iface int) {
 	}
 	q := &n.queues[iface]
 	n.drain(q)
-	q.lastDue = 0
-	for i := range q.size {
-		if s := q.at(i); s.start <= n.now && s.pkt >= 0 {
-			q.lastDue = n.packets[s.pkt].due
+	q.LastDue = 0
+	for i := range q.Size {
+		if s := q.At(i); s.Start <= n.now && s.Pkt >= 0 {
+			q.LastDue = n.packets[s.Pkt].due
 		}
 	}
 	ps := int64(min(math.Round(float64(n.psPerByte)/share), 1e12))
-	q.retime(n.now, ps, func(s *sending) {
-		if s.pkt < 0 {
+	q.Retime(n.now, ps, func(s *sim.Sending) {
+		if s.Pkt < 0 {
 			return
 		}
-		p := &n.packets[s.pkt]
-		p.start = s.start
-		n.schedule(s.pkt, p, q, s.done)
+		p := &n.packets[s.Pkt]
+		p.start = s.Start
+		n.schedule(s.Pkt, p, q, s.Done)
 	})
 }
 
@@ -249,18 +251,18 @@ func (n *Network) applyLink(iface int) {
 	for _, i := range []int{iface, n.graph.Peer(iface)} {
 		q := &n.queues[i]
 		n.drain(q)
-		q.up = !down
+		q.Up = !down
 		if down {
-			q.clear(n.now, func(s *sending) {
-				if s.pkt < 0 {
+			q.Clear(n.now, func(s *sim.Sending) {
+				if s.Pkt < 0 {
 					n.stats.CrossDropped++
 				} else {
-					n.drop(s.pkt, &n.packets[s.pkt], linkFailed)
+					n.drop(s.Pkt, &n.packets[s.Pkt], linkFailed)
 				}
 			})
 		}
 	}
-	n.events.add(n.now+int64(n.cfg.Convergence), n.reroute)
+	n.events.Add(n.now+int64(n.cfg.Convergence), n.reroute)
 }
 
 // applyLine sets what the line behind an interface does to packets from all faults that are active on it. Packets that are
@@ -334,12 +336,12 @@ func (n *Network) sendCross(timer int32, i int) {
 	if !s.active {
 		return
 	}
-	n.events.add(n.now+n.gap(n.crossing, n.crossRate(s)), timer)
+	n.events.Add(n.now+n.gap(n.crossing, n.crossRate(s)), timer)
 	q := &n.queues[s.iface]
 	n.stats.CrossSent++
 	n.drain(q)
-	if q.up {
-		if _, _, ok := q.accept(n.now, crossBytes, -1, false); ok {
+	if q.Up {
+		if _, _, ok := q.Accept(n.now, crossBytes, -1, false); ok {
 			return
 		}
 	}

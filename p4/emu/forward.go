@@ -3,6 +3,8 @@ package emu
 import (
 	"slices"
 	"time"
+
+	"github.com/hopscope/hopscope/p4/emu/sim"
 )
 
 // packetEvent happens when a packet reaches the egress queue of the switch that it was on the way to, or the host.
@@ -43,7 +45,7 @@ func (n *Network) ingress(i int32, p *packet, entering bool) {
 		n.enter(p, d)
 	}
 	if d.faulty {
-		if d.acl != 0 && mix(p.hash^d.salt^aclSalt) < d.acl {
+		if d.acl != 0 && sim.Mix(p.hash^d.salt^aclSalt) < d.acl {
 			n.drop(i, p, Denied)
 			return
 		}
@@ -85,13 +87,13 @@ func (n *Network) enter(p *packet, d *device) {
 // enqueue puts a packet into the queue of p.out.
 func (n *Network) enqueue(i int32, p *packet, d *device) {
 	q := &n.queues[p.out]
-	if !q.up {
+	if !q.Up {
 		n.drop(i, p, linkFailed)
 		return
 	}
 	n.drain(q)
-	p.found = q.bytes
-	start, done, ok := q.accept(n.now, int64(p.size+n.growth(p, d)), i, p.kind == sourceRouted)
+	p.found = q.Bytes
+	start, done, ok := q.Accept(n.now, int64(p.size+n.growth(p, d)), i, p.kind == sourceRouted)
 	if !ok {
 		n.drop(i, p, QueueFull)
 		return
@@ -103,25 +105,25 @@ func (n *Network) enqueue(i int32, p *packet, d *device) {
 		p.delay = n.pipeline(p.then)
 	}
 	if p.kind == sourceRouted && !p.wide {
-		p.depth, p.waiting = uint32(q.size-1), true
+		p.depth, p.waiting = uint32(q.Size-1), true
 	}
 	n.schedule(i, p, q, done)
 }
 
 // schedule sets when a packet whose sending ends at done reaches the queue of the next switch. Packets of one line do
 // not pass each other. A probe that waits in its queue has an event of its own before that.
-func (n *Network) schedule(i int32, p *packet, q *queue, done int64) {
+func (n *Network) schedule(i int32, p *packet, q *sim.Queue, done int64) {
 	p.next = done + int64(n.cfg.LinkDelay)
 	if n.lines != nil && p.out >= 0 {
 		p.next += n.lines[p.out].delay
 	}
-	p.due = max(p.next+p.delay, q.lastDue)
-	q.lastDue = p.due
+	p.due = max(p.next+p.delay, q.LastDue)
+	q.LastDue = p.due
 	at := p.due
 	if p.waiting {
 		at = p.start
 	}
-	p.live = n.events.add(at, i)
+	p.live = n.events.Add(at, i)
 }
 
 // egress is what the switch does to a packet that leaves its queue. last says that a host comes next.
@@ -129,8 +131,8 @@ func (n *Network) egress(p *packet, last bool) {
 	d := &n.switches[p.node]
 	q := &n.queues[p.out]
 	n.hops++
-	if q.meter != nil {
-		q.measure(n.now, n.line, n.packets)
+	if q.Meter != nil {
+		q.Measure(n.now, n.line, n.found)
 	}
 	if p.kind != sourceRouted {
 		to, kind := int(p.then), byte(macSwitch)
@@ -148,7 +150,7 @@ func (n *Network) egress(p *packet, last bool) {
 	p.hops = append(p.hops, Hop{
 		Node: int(p.node), NodeID: d.id, IngressPort: uint16(n.ports[p.in].number), EgressPort: uint16(n.ports[p.out].number),
 		Ingress: time.Duration(p.arrived), Queued: time.Duration(p.queued), Egress: time.Duration(p.start),
-		QueueBytes: uint32(p.found), Utilization: q.utilization, Load: p.load,
+		QueueBytes: uint32(p.found), Utilization: q.Utilization, Load: p.load,
 	})
 	h := &p.hops[len(p.hops)-1]
 	switch {
@@ -216,4 +218,9 @@ func (n *Network) observe(p *packet, why Outcome) {
 		PINT: p.pint, DigestID: p.digestID, Digest: p.digest,
 	}
 	n.cfg.Observe(&n.journey)
+}
+
+// drain takes out of a queue what has been sent by now.
+func (n *Network) drain(q *sim.Queue) {
+	n.stats.CrossDelivered += uint64(q.Drain(n.now, n.line, n.found))
 }

@@ -2,7 +2,6 @@ package emu
 
 import (
 	"encoding/binary"
-	"math/bits"
 	"slices"
 
 	"github.com/hopscope/hopscope/decode"
@@ -206,19 +205,4 @@ func (p *packet) decrementTTL() bool {
 	h[8]--
 	headers.UpdateChecksum(h[10:12], uint64(old), uint64(be.Uint16(h[8:])))
 	return true
-}
-
-// mix spreads the bits of a hash (Stafford's variant 13 of the finaliser of MurmurHash3).
-func mix(x uint64) uint64 {
-	x ^= x >> 30
-	x *= 0xbf58476d1ce4e5b9
-	x ^= x >> 27
-	x *= 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
-// pick maps a hash to 0..n-1.
-func pick(hash uint64, n int) int {
-	hi, _ := bits.Mul64(hash, uint64(n))
-	return int(hi)
 }

@@ -219,7 +219,7 @@ func (n *Network) buffer(node int) uint32 {
 	total := int64(0)
 	for i := lo; i < hi; i++ {
 		n.drain(&n.queues[i])
-		total += n.queues[i].bytes
+		total += n.queues[i].Bytes
 	}
 	return uint32(total)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/p4/emu/sim"
 	"github.com/hopscope/hopscope/p4/table"
 	"github.com/hopscope/hopscope/planner/topo"
 )
@@ -20,8 +21,8 @@ type Network struct {
 	now   int64       // virtual ns
 	epoch int64       // device time at virtual 0
 
-	ports    []port  // by interface
-	queues   []queue // by interface
+	ports    []port      // by interface
+	queues   []sim.Queue // by interface
 	switches []device
 	slower   []int64 // by switch: pipeline delay added by a fault
 	hosts    []host
@@ -33,12 +34,13 @@ type Network struct {
 	routes routes
 	flows  []flow
 	extra  []extraFlow // state of Config.ExtraFlows
-	alias  alias       // which flow the next Poisson packet belongs to
+	alias  sim.Alias   // which flow the next Poisson packet belongs to
 	probes []pathProbe
 
 	packets []packet
+	found   func(pkt int32, load uint32) // notes the load of the line that a packet left by
 	spare   []int32
-	events  events
+	events  sim.Events
 	timers  []timer
 	reroute int32 // timer that rebuilds the routes
 	script  []fault
@@ -184,7 +186,6 @@ const (
 	timerReports       // arg: switch * 64 + hardware id
 	timerRequest       // arg: index of the control plane's request
 	timerAgent         // arg: index of the agent
-	timerPlan          // arg: index of the request to an agent
 )
 
 // New builds the network. Nothing runs before Run or Play.
@@ -198,6 +199,7 @@ func New(cfg Config, seed uint64) (*Network, error) {
 		traffic: source(1), jitter: source(2), crossing: source(3), delivery: source(4),
 		losing: source(6), control: control{r: source(7)}, agentOf: map[int32]*prober{},
 	}
+	n.found = func(pkt int32, load uint32) { n.packets[pkt].load = load }
 	if err := n.buildGraph(source(5)); err != nil {
 		return nil, fmt.Errorf("emulated network: %w", err)
 	}
@@ -289,24 +291,24 @@ func (n *Network) buildGraph(r *rand.Rand) error {
 }
 
 func (n *Network) buildQueues() error {
-	n.queues = make([]queue, n.graph.NumInterfaces())
-	var meters []meter
+	n.queues = make([]sim.Queue, n.graph.NumInterfaces())
+	var meters []sim.Meter
 	if n.cfg.Plan != nil {
 		var err error
-		if n.line, err = pint.NewLine(float64(n.cfg.LinkRate)/8, baseRTT); err != nil {
+		if n.line, err = pint.NewLine(float64(n.cfg.LinkRate)/8, sim.BaseRTT); err != nil {
 			return err
 		}
-		meters = make([]meter, len(n.queues))
+		meters = make([]sim.Meter, len(n.queues))
 	}
 	n.psPerByte = max(1, 8e12/n.cfg.LinkRate)
-	rings := make([]sending, ringStart*len(n.queues))
+	rings := make([]sim.Sending, sim.RingStart*len(n.queues))
 	for i := range n.queues {
-		n.queues[i] = queue{
-			up: true, limit: int32(n.cfg.QueueBytes), psPerByte: n.psPerByte, windowEnd: utilizationWindow, reported: -1 << 62,
-			ring: rings[ringStart*i : ringStart*(i+1) : ringStart*(i+1)],
+		n.queues[i] = sim.Queue{
+			Up: true, Limit: int32(n.cfg.QueueBytes), PsPerByte: n.psPerByte, WindowEnd: sim.UtilizationWindow, Reported: -1 << 62,
+			Ring: rings[sim.RingStart*i : sim.RingStart*(i+1) : sim.RingStart*(i+1)],
 		}
 		if meters != nil {
-			n.queues[i].meter = &meters[i]
+			n.queues[i].Meter = &meters[i]
 		}
 	}
 	return nil
@@ -340,18 +342,18 @@ func (n *Network) NodeID(i int) uint32 { return n.switches[i].id }
 func (n *Network) Run(until time.Duration, emit func(Datagram)) {
 	n.emit = emit
 	end := int64(until)
-	for len(n.events.heap) > 0 && n.events.heap[0].at <= end {
-		e := n.events.next()
-		n.now = e.at
+	for len(n.events.Heap) > 0 && n.events.Heap[0].At <= end {
+		e := n.events.Next()
+		n.now = e.At
 		n.stats.Events++
 		n.ahead()
-		if e.id >= 0 {
-			if p := &n.packets[e.id]; p.live == e.seq {
-				n.packetEvent(e.id, p)
+		if e.Id >= 0 {
+			if p := &n.packets[e.Id]; p.live == e.Seq {
+				n.packetEvent(e.Id, p)
 			}
 			continue
 		}
-		n.timerEvent(e.id)
+		n.timerEvent(e.Id)
 	}
 	n.now = max(n.now, end)
 	n.emit = nil
@@ -378,8 +380,6 @@ func (n *Network) timerEvent(id int32) {
 		n.requestEvent(int(t.arg))
 	case timerAgent:
 		n.agentSends(n.agents[t.arg])
-	case timerPlan:
-		n.planEvent(int(t.arg))
 	}
 }
 

@@ -2,6 +2,8 @@
 
 package emu
 
+import "github.com/hopscope/hopscope/p4/emu/sim"
+
 // These ask the processor for memory that the events to come will use, and change nothing.
 
 //go:noescape
@@ -14,4 +16,4 @@ func prefetchFrame(frame *byte, hop *Hop)
 func prefetchRoute(next *int32)
 
 //go:noescape
-func prefetchQueue(q *queue, d *device)
+func prefetchQueue(q *sim.Queue, d *device)

@@ -2,7 +2,9 @@
 
 package emu
 
-func prefetchPacket(*packet)        {}
-func prefetchFrame(*byte, *Hop)     {}
-func prefetchRoute(*int32)          {}
-func prefetchQueue(*queue, *device) {}
+import "github.com/hopscope/hopscope/p4/emu/sim"
+
+func prefetchPacket(*packet)            {}
+func prefetchFrame(*byte, *Hop)         {}
+func prefetchRoute(*int32)              {}
+func prefetchQueue(*sim.Queue, *device) {}

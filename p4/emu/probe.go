@@ -30,7 +30,7 @@ func (n *Network) buildProbes() error {
 			continue
 		}
 		n.probes = append(n.probes, p)
-		n.events.add(p.every*int64(i)/int64(len(n.cfg.Probes)), n.timer(timerProbe, i))
+		n.events.Add(p.every*int64(i)/int64(len(n.cfg.Probes)), n.timer(timerProbe, i))
 	}
 	return errors.Join(errs...)
 }
@@ -84,7 +84,7 @@ const probeList = 64
 // sendProbe lets the host send one probe; the action id counts them.
 func (n *Network) sendProbe(timer int32, index int) {
 	c := &n.probes[index]
-	n.events.add(n.now+c.every, timer)
+	n.events.Add(n.now+c.every, timer)
 	i, p := n.newPacket()
 	src, dst := &n.hosts[c.from], &n.hosts[c.to]
 	b := headers.AppendEthernet(p.buf, mac(macSwitch, int(src.node)), mac(macHost, int(c.from)), headers.EtherIPv4)
@@ -132,8 +132,8 @@ func (n *Network) probeLeaves(i int32, p *packet) {
 	q := &n.queues[p.out]
 	n.drain(q)
 	p.waiting = false
-	p.depthAfter = uint32(q.size - 1) // without the probe itself, which is on the line
-	p.live = n.events.add(p.due, i)
+	p.depthAfter = uint32(q.Size - 1) // without the probe itself, which is on the line
+	p.live = n.events.Add(p.due, i)
 }
 
 // pushLabel writes the label of switch d. Times are microseconds since virtual time 0, as a software switch counts

@@ -14,10 +14,11 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/pint"
+	programs "github.com/hopscope/hopscope/p4/emu/program"
 )
 
-func publishedPacket(r *rand.Rand) PublishedPacket {
-	p := PublishedPacket{
+func publishedPacket(r *rand.Rand) programs.PublishedPacket {
+	p := programs.PublishedPacket{
 		Src: [4]byte{10, 0, 0, byte(r.Uint32())}, Dst: [4]byte{10, 0, 1, byte(r.Uint32())},
 		SrcPort: uint16(r.Uint32()), DstPort: uint16(r.Uint32()), ID: uint16(r.Uint32()), Payload: make([]byte, r.IntN(50)),
 	}
@@ -28,7 +29,7 @@ func publishedPacket(r *rand.Rand) PublishedPacket {
 }
 
 // decodePublished reads a frame by a profile, and fails unless it is one digest of the packet p.
-func decodePublished(t *testing.T, name string, p *PublishedPacket, frame []byte) *decode.Report {
+func decodePublished(t *testing.T, name string, p *programs.PublishedPacket, frame []byte) *decode.Report {
 	t.Helper()
 	link := uint16(1)
 	if name == "pint-hpcc" {
@@ -63,7 +64,7 @@ func TestMininetFrames(t *testing.T) {
 		{23, "000300010001", "", -1},
 		{1, "000000000000", "", -1},
 	} {
-		p := PublishedPacket{Src: [4]byte{10, 0, 0, 1}, Dst: [4]byte{10, 0, 0, 6}, SrcPort: 53, DstPort: 53, ID: tt.id}
+		p := programs.PublishedPacket{Src: [4]byte{10, 0, 0, 1}, Dst: [4]byte{10, 0, 0, 6}, SrcPort: 53, DstPort: 53, ID: tt.id}
 		f := p.AppendMininet([]byte("before"), []uint32{0, 1, 2, 3, 4})[6:]
 		wantHex(t, "digest", f[:6], tt.mac)
 		if tt.ams != "" {
@@ -110,10 +111,10 @@ func TestPublishedSchemes(t *testing.T) {
 		checkUDP(t, f)
 
 		// Within the tables; what is beyond is not known to a decoder.
-		p.ID %= tofinoIDs
-		path, nodes := make([]uint8, 1+r.IntN(tofinoHops-1)), nodes[:0]
+		p.ID %= programs.TofinoIDs
+		path, nodes := make([]uint8, 1+r.IntN(programs.TofinoHops-1)), nodes[:0]
 		for i := range path {
-			path[i] = uint8(r.IntN(tofinoValues))
+			path[i] = uint8(r.IntN(programs.TofinoValues))
 			nodes = append(nodes, uint32(path[i]))
 		}
 		for _, s := range tofino {
@@ -144,7 +145,7 @@ func checkUDP(t *testing.T, frame []byte) {
 
 // The worked examples of Tofino-PINT.
 func TestTofinoFrames(t *testing.T) {
-	p := PublishedPacket{Src: [4]byte{10, 0, 0, 1}, Dst: [4]byte{10, 0, 0, 2}, ID: 7}
+	p := programs.PublishedPacket{Src: [4]byte{10, 0, 0, 1}, Dst: [4]byte{10, 0, 0, 2}, ID: 7}
 	f := p.AppendTofino(nil, []uint8{0, 3}, true)
 	wantHex(t, "EtherType, header", f[12:20], "1337d7a5bf450800")
 	if f[20] != 0x45 || f[28] != 253 {

@@ -2,7 +2,6 @@ package emu
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -131,42 +130,6 @@ func TestTailDrop(t *testing.T) {
 		t.Errorf("%d drop reports about %v packets", reports, dropped)
 	}
 }
-
-// The oracle is a sorted list.
-func TestEventsComeInOrder(t *testing.T) {
-	const seed = 2
-	r := rand.New(rand.NewPCG(seed, 0))
-	var q events
-	q.seq = math.MaxUint32 - 500 // the numbers wrap
-	type pending struct {
-		at    int64
-		order int
-	}
-	var list []pending
-	order, now := map[uint32]int{}, int64(0)
-	for step := range 50_000 {
-		if len(list) < 5 || r.IntN(2) == 0 {
-			at := now + r.Int64N(20)
-			order[q.add(at, 0)] = step
-			list = append(list, pending{at, step})
-			continue
-		}
-		least := 0
-		for i, p := range list {
-			if p.at < list[least].at || p.at == list[least].at && p.order < list[least].order {
-				least = i
-			}
-		}
-		e := q.next()
-		if e.at != list[least].at || order[e.seq] != list[least].order {
-			t.Fatalf("seed %d step %d: event %d at %d, want %d at %d", seed, step, order[e.seq], e.at, list[least].order, list[least].at)
-		}
-		now = e.at
-		delete(order, e.seq)
-		list = slices.Delete(list, least, least+1)
-	}
-}
-
 func TestUtilizationIsBusyTime(t *testing.T) {
 	for _, rho := range []float64{0.2, 0.5, 0.9, 1.4, -0.8} {
 		cfg, _ := oneLine(math.Abs(rho))
@@ -196,29 +159,6 @@ func TestUtilizationIsBusyTime(t *testing.T) {
 		if len(seen) < 100 {
 			t.Errorf("load %v: %d packets", rho, len(seen))
 		}
-	}
-}
-
-// The frequencies are compared by a chi-square statistic; with 19 degrees of freedom it passes 80 with a chance of 2e-9.
-func TestAliasDrawsTheWeights(t *testing.T) {
-	const seed, draws = 4, 400_000
-	r := rand.New(rand.NewPCG(seed, 0))
-	weights, total := make([]float64, 20), 0.0
-	for i := range weights {
-		weights[i] = math.Pow(float64(i+1), -1.1)
-		total += weights[i]
-	}
-	a, count := newAlias(weights), make([]float64, 20)
-	for range draws {
-		count[a.pick(r)]++
-	}
-	chi := 0.0
-	for i, w := range weights {
-		want := draws * w / total
-		chi += (count[i] - want) * (count[i] - want) / want
-	}
-	if chi > 80 {
-		t.Errorf("seed %d: chi-square %.1f: %v", seed, chi, count)
 	}
 }
 

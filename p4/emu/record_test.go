@@ -44,7 +44,7 @@ func Record(n *Network, count int) (*recording, error) {
 	streams := make(map[streamKey]int32)
 	end := n.Now() + recordLimit
 	for len(r.list) < count {
-		if n.Now() >= end || len(n.events.heap) == 0 {
+		if n.Now() >= end || len(n.events.Heap) == 0 {
 			return nil, fmt.Errorf("record: %d of %d datagrams in %v of virtual time", len(r.list), count, n.Now())
 		}
 		n.Run(n.Now()+time.Millisecond, func(d Datagram) {

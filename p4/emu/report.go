@@ -120,8 +120,8 @@ func (n *Network) telemetry(p *packet, d *device, h *Hop, last bool) {
 	case last:
 		n.report(p, d, &subject{hop: *h, local: !pushed})
 	case n.congested(h.QueueBytes):
-		if q := &n.queues[p.out]; n.now >= q.reported+int64(n.cfg.QueueReportGap) {
-			q.reported = n.now
+		if q := &n.queues[p.out]; n.now >= q.Reported+int64(n.cfg.QueueReportGap) {
+			q.Reported = n.now
 			n.report(p, d, &subject{hop: *h, local: true, transit: true})
 		}
 	}
@@ -286,7 +286,7 @@ func (n *Network) report20(p *packet, d *device, s *subject, hw int) {
 			g.timer = n.timer(timerReports, int(s.hop.Node)<<6|hw)
 		}
 		g.armed = true
-		n.events.add(g.deadline, g.timer)
+		n.events.Add(g.deadline, g.timer)
 	}
 }
 
@@ -299,7 +299,7 @@ func (n *Network) holdEnds(node, hw int) {
 	case g.count == 0:
 	case n.now < g.deadline: // the timer was set for an earlier group
 		g.armed = true
-		n.events.add(g.deadline, g.timer)
+		n.events.Add(g.deadline, g.timer)
 	default:
 		n.flush(d, hw)
 	}

@@ -3,6 +3,7 @@ package emu
 import (
 	"slices"
 
+	"github.com/hopscope/hopscope/p4/emu/sim"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -26,7 +27,7 @@ func (r *routes) rebuild(n *Network) {
 	}
 	r.up = slices.Grow(r.up[:0], len(n.queues))[:len(n.queues)] // in one piece: every tree reads it whole
 	for i := range n.queues {
-		r.up[i] = n.queues[i].up
+		r.up[i] = n.queues[i].Up
 	}
 	up := func(i int) bool { return r.up[i] }
 	for _, edge := range r.edges {
@@ -62,7 +63,7 @@ func (r *routes) choose(s int32, salt uint64, e int32, nodes int, hash uint64) i
 		return out
 	}
 	set := r.set(-2 - out)
-	return set[pick(mix(hash^salt), len(set))]
+	return set[sim.Pick(sim.Mix(hash^salt), len(set))]
 }
 
 // divert is a fault's line in the forwarding table of a switch: these flows leave by that interface.
@@ -82,7 +83,7 @@ func (n *Network) nextHop(at int32, dst *host, hash uint64, v6 bool) int32 {
 	}
 	d := &n.switches[at]
 	for i := 0; d.faulty && i < len(d.diverts); i++ {
-		if v := &d.diverts[i]; mix(hash^divertSalt) < v.share && n.queues[v.iface].up {
+		if v := &d.diverts[i]; sim.Mix(hash^divertSalt) < v.share && n.queues[v.iface].Up {
 			return v.iface
 		}
 	}
@@ -101,7 +102,7 @@ func (n *Network) Route(i int) (interfaces []int, ok bool) {
 	at, dst := n.hosts[f.src].node, &n.hosts[f.dst]
 	for range n.switches {
 		out := n.nextHop(at, dst, f.hash, f.v6)
-		if out < 0 || !n.queues[out].up {
+		if out < 0 || !n.queues[out].Up {
 			return interfaces, false
 		}
 		interfaces = append(interfaces, int(out))

@@ -51,8 +51,8 @@ func TableOrder() []string {
 
 // written is what the control plane has made of a switch, as far as packets ask for it.
 type written struct {
-	reached, answered       int64 // when its last request came, and when its last answer comes
-	watches, routes, probes bool  // its tables have entries that packets are looked up in
+	called
+	watches, routes, probes bool // its tables have entries that packets are looked up in
 }
 
 // openTables makes the tables of a switch on demand.
@@ -218,7 +218,7 @@ func (n *Network) toldRoute(d *device, at int32, dst *host, v6 bool) int32 {
 		return -1
 	}
 	out := int32(n.graph.ByPort(int(at), int(e.Params[0].Uint64())))
-	if out < 0 || !n.queues[out].up {
+	if out < 0 || !n.queues[out].Up {
 		return -1
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/p4/emu/sim"
 )
 
 // extraFlow is one of Config.ExtraFlows.
@@ -31,8 +32,8 @@ func (n *Network) buildFlows() error {
 		weights[i] = math.Pow(float64(i+1), -n.cfg.Skew)
 	}
 	if len(n.flows) > 0 {
-		n.alias = newAlias(weights)
-		n.events.add(n.gap(n.traffic, n.cfg.PacketRate), n.timer(timerPoisson, 0))
+		n.alias = sim.NewAlias(weights)
+		n.events.Add(n.gap(n.traffic, n.cfg.PacketRate), n.timer(timerPoisson, 0))
 	}
 	for i, f := range n.cfg.ExtraFlows {
 		switch {
@@ -55,7 +56,7 @@ func (n *Network) buildFlows() error {
 		s.hash = ecmp(&k)
 		n.flows = append(n.flows, s)
 		n.extra = append(n.extra, extraFlow{flow: len(n.flows) - 1, every: 1e9 / f.Rate, next: float64(f.Start), poisson: f.Poisson})
-		n.events.add(int64(f.Start), n.timer(timerExtra, i))
+		n.events.Add(int64(f.Start), n.timer(timerExtra, i))
 	}
 	return nil
 }
@@ -100,8 +101,8 @@ func (n *Network) gap(r *rand.Rand, perSecond float64) int64 {
 }
 
 func (n *Network) sendPoisson(timer int32) {
-	n.events.add(n.now+n.gap(n.traffic, n.cfg.PacketRate), timer)
-	i := n.alias.pick(n.traffic)
+	n.events.Add(n.now+n.gap(n.traffic, n.cfg.PacketRate), timer)
+	i := n.alias.Pick(n.traffic)
 	f := &n.flows[i]
 	size := n.cfg.MinPacketBytes
 	if more := n.cfg.MaxPacketBytes - size; more > 0 {
@@ -129,7 +130,7 @@ func (n *Network) sendExtra(timer int32, i int) {
 	} else {
 		x.next += x.every
 	}
-	n.events.add(max(int64(x.next), n.now+1), timer)
+	n.events.Add(max(int64(x.next), n.now+1), timer)
 }
 
 // send lets a host offer one packet. The host's line holds it until those before it are sent.
@@ -164,7 +165,7 @@ func (n *Network) leaveHost(i int32, p *packet, h *host) {
 	p.delay = n.pipeline(h.node)
 	p.due = max(p.next+p.delay, h.lastDue)
 	h.lastDue = p.due
-	p.live = n.events.add(p.due, i)
+	p.live = n.events.Add(p.due, i)
 }
 
 // pipeline draws the time from arrival at a switch to its egress queue.
@@ -178,58 +179,10 @@ func (n *Network) pipeline(node int32) int64 {
 
 // shares reports whether all switches agree to report packet p: they choose by a hash of bytes that none of them changes.
 func (n *Network) shares(p *packet) bool {
-	return n.cfg.SampleEvery == 1 || mix(uint64(p.packetID())^sampleSalt)%uint64(n.cfg.SampleEvery) == 0
+	return n.cfg.SampleEvery == 1 || sim.Mix(uint64(p.packetID())^sampleSalt)%uint64(n.cfg.SampleEvery) == 0
 }
 
 const sampleSalt = 0x73616d706c65
-
-// alias draws from a discrete distribution in constant time (Walker 1977, in Vose's form of 1991).
-type alias struct {
-	prob  []uint32 // of keeping the column, in 2^-32
-	other []int32
-}
-
-func newAlias(weights []float64) alias {
-	n := len(weights)
-	a := alias{prob: make([]uint32, n), other: make([]int32, n)}
-	total := 0.0
-	for _, w := range weights {
-		total += w
-	}
-	scaled := make([]float64, n)
-	var small, large []int32
-	for i, w := range weights {
-		scaled[i] = w * float64(n) / total
-		if scaled[i] < 1 {
-			small = append(small, int32(i))
-		} else {
-			large = append(large, int32(i))
-		}
-	}
-	for len(small) > 0 && len(large) > 0 {
-		s, l := small[len(small)-1], large[len(large)-1]
-		small = small[:len(small)-1]
-		a.prob[s], a.other[s] = uint32(scaled[s]*(1<<32-1)), l
-		scaled[l] -= 1 - scaled[s]
-		if scaled[l] < 1 {
-			large = large[:len(large)-1]
-			small = append(small, l)
-		}
-	}
-	for _, i := range append(small, large...) {
-		a.prob[i], a.other[i] = math.MaxUint32, i
-	}
-	return a
-}
-
-func (a *alias) pick(r *rand.Rand) int {
-	v := r.Uint64()
-	i := pick(v<<32, len(a.prob))
-	if uint32(v>>32) < a.prob[i] {
-		return i
-	}
-	return int(a.other[i])
-}
 
 // NumFlows is the number of flows: the generated ones come first, then Config.ExtraFlows.
 func (n *Network) NumFlows() int { return len(n.flows) }

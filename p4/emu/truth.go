@@ -124,9 +124,9 @@ func (n *Network) Stats() Stats {
 	s := n.stats
 	for i := range n.queues {
 		q := &n.queues[i]
-		s.CrossDelivered += uint64(q.drain(n.now, n.line, n.packets))
-		for k := range q.size {
-			if q.at(k).pkt < 0 {
+		s.CrossDelivered += uint64(q.Drain(n.now, n.line, n.found))
+		for k := range q.Size {
+			if q.At(k).Pkt < 0 {
 				s.CrossQueued++
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/emu/scenario"
 	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner/control"
 )
@@ -60,7 +61,7 @@ func newEmulated(t *testing.T, seed uint64, edit func(*emu.Config, *control.Conf
 	if x.net, err = emu.New(cfg, seed); err != nil {
 		t.Fatal(err)
 	}
-	plan, c, err := x.net.CoverPlan(1, probe.INT21, 100*time.Millisecond, 8, seed)
+	plan, c, err := scenario.CoverPlan(x.net, 1, probe.INT21, 100*time.Millisecond, 8, seed)
 	if err != nil {
 		t.Fatal(err)
 	}

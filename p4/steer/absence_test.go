@@ -14,6 +14,7 @@ import (
 
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/emu/scenario"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/planner/control"
 )
@@ -132,7 +133,7 @@ func (x *life) deliver() {
 // fewer is the network without the detail of how its probes were planned: those of another seed.
 func (x *life) other(seed uint64) *Config {
 	x.t.Helper()
-	plan, cover, err := x.Network.CoverPlan(1, x.Config.Sent.Dialect, x.Config.Interval, 8, seed)
+	plan, cover, err := scenario.CoverPlan(x.Network, 1, x.Config.Sent.Dialect, x.Config.Interval, 8, seed)
 	if err != nil {
 		x.t.Fatal(err)
 	}

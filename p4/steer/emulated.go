@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference/suspicion"
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/emu/scenario"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner/control"
@@ -57,7 +58,7 @@ func NewEmulated(cfg emu.Config, seed uint64, j *loop.Journal, log *slog.Logger,
 		return nil, err
 	}
 	const interval, maxHops = 200 * time.Millisecond, 8
-	plan, cover, err := s.Network.CoverPlan(1, probe.INT21, interval, maxHops, seed)
+	plan, cover, err := scenario.CoverPlan(s.Network, 1, probe.INT21, interval, maxHops, seed)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package emu
+package program
 
 import (
 	"crypto/md5"
@@ -22,16 +22,25 @@ type PublishedPacket struct {
 
 // ipv4 appends the packet from its IPv4 header on, with valid checksums. front comes before the payload.
 func (p *PublishedPacket) ipv4(b []byte, ttl uint8, front ...byte) []byte {
-	length := udpLen + len(front) + len(p.Payload)
-	b = headers.AppendIPv4(b, &headers.IPv4{TTL: ttl, Proto: udp, ID: p.ID, Src: p.Src, Dst: p.Dst}, length)
+	length := headers.UDPLen + len(front) + len(p.Payload)
+	b = headers.AppendIPv4(b, &headers.IPv4{TTL: ttl, Proto: headers.ProtoUDP, ID: p.ID, Src: p.Src, Dst: p.Dst}, length)
 	at := len(b)
-	b = headers.AppendUDP(b, p.SrcPort, p.DstPort, length-udpLen)
+	b = headers.AppendUDP(b, p.SrcPort, p.DstPort, length-headers.UDPLen)
 	b = append(append(b, front...), p.Payload...)
-	headers.ChecksumUDP(b[at:], headers.PseudoHeader(b[at-8:at], udp, length))
+	headers.ChecksumUDP(b[at:], headers.PseudoHeader(b[at-8:at], headers.ProtoUDP, length))
 	return b
 }
 
-const publishedTTL = 255 // of the senders of Mininet-PINT and Tofino-PINT
+// TTL of the senders: those of Mininet-PINT and Tofino-PINT, and those of HPCC-PINT.
+const (
+	publishedTTL = 255
+	hpccTTL      = 64
+)
+
+// publishedMAC is the locally administered address of a host or switch by the address of a host.
+func publishedMAC(kind byte, a [4]byte) headers.MAC {
+	return headers.MAC{0x02, kind, a[0], a[1], a[2], a[3]}
+}
 
 // AppendMininet appends the Ethernet frame that the switches with these node ids leave behind, in order: the digest in the
 // destination MAC address, that of the scheme it is compared with (AMS2) in the source address, ECN 1, and the id of the
@@ -70,17 +79,17 @@ func (p *PublishedPacket) AppendMininet(dst []byte, path []uint32) []byte {
 	dst = pint.AppendMininet(dst, uint64(high)<<32|uint64(middle)<<16|uint64(low), uint16(ams))
 	dst = p.ipv4(dst, publishedTTL-uint8(len(path)))
 	if len(path) > 0 {
-		dst[at+ethLen+1] |= 1
-		be.PutUint16(dst[at+ethLen+10:], uint16(writer))
+		dst[at+headers.EthernetLen+1] |= 1
+		binary.BigEndian.PutUint16(dst[at+headers.EthernetLen+10:], uint16(writer))
 	}
 	return dst
 }
 
 // Sizes of the tables that hold the hashes of the Tofino program, and those of its limits.
 const (
-	tofinoIDs    = 1000
-	tofinoHops   = 10
-	tofinoValues = 64
+	TofinoIDs    = 1000
+	TofinoHops   = 10
+	TofinoValues = 64
 )
 
 var tofinoLimits = [...]uint32{65535, 32767, 21844, 16383, 13106, 10921, 9361, 8191, 7280, 6562}
@@ -97,13 +106,13 @@ func (p *PublishedPacket) AppendTofino(dst []byte, path []uint8, baseline bool) 
 	for i, node := range path {
 		hop := i + 1
 		global, value := uint32(0), uint32(0)
-		if p.ID < tofinoIDs && hop < tofinoHops {
+		if p.ID < TofinoIDs && hop < TofinoHops {
 			s := md5.Sum(le.AppendUint16([]byte{byte(hop), 0}, p.ID))
-			global = uint32(be.Uint16(s[14:]))
+			global = uint32(binary.BigEndian.Uint16(s[14:]))
 		}
-		if p.ID < tofinoIDs && node < tofinoValues {
+		if p.ID < TofinoIDs && node < TofinoValues {
 			s := md5.Sum(le.AppendUint16([]byte{node, 0, 0, 0}, p.ID))
-			value = be.Uint32(s[12:])
+			value = binary.BigEndian.Uint32(s[12:])
 		}
 		switch {
 		case baseline && hop <= len(tofinoLimits) && global <= tofinoLimits[hop-1]:
@@ -112,7 +121,7 @@ func (p *PublishedPacket) AppendTofino(dst []byte, path []uint8, baseline bool) 
 			digest ^= value
 		}
 	}
-	dst = headers.AppendEthernet(dst, mac(macHost, int(be.Uint32(p.Dst[:]))), mac(macSwitch, int(be.Uint32(p.Src[:]))), pint.EtherTofino)
+	dst = headers.AppendEthernet(dst, publishedMAC(0x20, p.Dst), publishedMAC(0x10, p.Src), pint.EtherTofino)
 	return p.ipv4(pint.AppendTofino(dst, digest), publishedTTL-uint8(len(path)))
 }
 
@@ -132,5 +141,5 @@ func (p *PublishedPacket) AppendHPCC(dst []byte, sequence uint32, utilization []
 		digest = max(digest, uint16(code))
 	}
 	front := pint.AppendHPCC(nil, sequence, 3, digest, bytes) // priority group 3
-	return p.ipv4(append(dst, 0x00, 0x21), hostTTL-uint8(min(len(utilization), hostTTL-1)), front...)
+	return p.ipv4(append(dst, 0x00, 0x21), hpccTTL-uint8(min(len(utilization), hpccTTL-1)), front...)
 }

@@ -1,31 +1,31 @@
-package emu
+package sim
 
 // event is something that happens at a virtual time. Events at the same time happen in the order in which they were
 // scheduled. An id of 0 or more is a packet, the complement of an id below 0 a timer.
 type event struct {
-	at  int64
-	seq uint32
-	id  int32
+	At  int64
+	Seq uint32
+	Id  int32
 }
 
-// events is a heap with four children a node: half the levels of a binary one, and the children share a cache line.
-type events struct {
-	heap []event
+// Events is a heap with four children a node: half the levels of a binary one, and the children share a cache line.
+type Events struct {
+	Heap []event
 	seq  uint32
 }
 
 // before compares sequence numbers modulo 2^32; they are only compared at equal times, where they are near each other.
-func (a event) before(b event) bool { return a.at < b.at || a.at == b.at && int32(a.seq-b.seq) < 0 }
+func (a event) before(b event) bool { return a.At < b.At || a.At == b.At && int32(a.Seq-b.Seq) < 0 }
 
-// add schedules and gives the event's number, which is never 0.
-func (q *events) add(at int64, id int32) uint32 {
+// Add schedules and gives the event's number, which is never 0.
+func (q *Events) Add(at int64, id int32) uint32 {
 	q.seq++
 	if q.seq == 0 {
 		q.seq++
 	}
 	e := event{at, q.seq, id}
-	q.heap = append(q.heap, e)
-	h, i := q.heap, len(q.heap)-1
+	q.Heap = append(q.Heap, e)
+	h, i := q.Heap, len(q.Heap)-1
 	for i > 0 {
 		up := (i - 1) / 4
 		if !e.before(h[up]) {
@@ -35,15 +35,15 @@ func (q *events) add(at int64, id int32) uint32 {
 		i = up
 	}
 	h[i] = e
-	return e.seq
+	return e.Seq
 }
 
-// next removes and returns the earliest event. There must be one.
-func (q *events) next() event {
-	h := q.heap
+// Next removes and returns the earliest event. There must be one.
+func (q *Events) Next() event {
+	h := q.Heap
 	top, e := h[0], h[len(h)-1]
 	h = h[:len(h)-1]
-	q.heap = h
+	q.Heap = h
 	if len(h) == 0 {
 		return top
 	}
