@@ -5,12 +5,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hopscope/hopscope/bench/agent"
+	"github.com/hopscope/hopscope/bench/rate"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
 
 func agentCommand() *cobra.Command {
-	cfg := agent.DefaultConfig()
+	cfg := rate.DefaultAgentConfig()
 	var format string
 	c := &cobra.Command{
 		Use:   "agent",
@@ -38,7 +38,7 @@ when they arrive at the other end. It needs root, or a user namespace, and iprou
 			return cli.Usagef("--batch %d is outside 1..1024", cfg.Batch)
 		}
 		done := cli.ShowProgress(c.ErrOrStderr(), "measuring", func() string { return "an agent" })
-		r, err := agent.Run(c.Context(), cfg)
+		r, err := rate.Agent(c.Context(), cfg)
 		done()
 		if err != nil {
 			return err

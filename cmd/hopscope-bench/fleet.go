@@ -6,19 +6,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hopscope/hopscope/bench/fleet"
+	"github.com/hopscope/hopscope/bench/rate"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
 )
 
 // fleetFigures is what "hopscope-bench fleet" measured.
 type fleetFigures struct {
-	Window fleet.WindowResult `json:"window"`
-	Raw    *fleet.RawResult   `json:"raw,omitempty"` // with a broker
+	Window rate.WindowResult `json:"window"`
+	Raw    *rate.RawResult   `json:"raw,omitempty"` // with a broker
 }
 
 func fleetCommand() *cobra.Command {
-	window, raw := fleet.DefaultWindowConfig(), fleet.DefaultRawConfig()
+	window, raw := rate.DefaultWindowConfig(), rate.DefaultRawConfig()
 	var format string
 	c := &cobra.Command{
 		Use:   "fleet",
@@ -55,12 +55,12 @@ hopscope-bench-... there, and deletes them.`,
 		var f fleetFigures
 		var err error
 		done := cli.ShowProgress(c.ErrOrStderr(), "measuring", func() string { return "windows" })
-		f.Window, err = fleet.Window(window)
+		f.Window, err = rate.Window(window)
 		done()
 		if err == nil && len(raw.Brokers) > 0 {
 			done := cli.ShowProgress(c.ErrOrStderr(), "measuring", func() string { return "raw reports" })
-			var r fleet.RawResult
-			r, err = fleet.Raw(c.Context(), raw)
+			var r rate.RawResult
+			r, err = rate.Raw(c.Context(), raw)
 			f.Raw = &r
 			done()
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/bench/papers"
-	"github.com/hopscope/hopscope/bench/pipeline"
+	"github.com/hopscope/hopscope/bench/rate"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
 
@@ -50,7 +50,7 @@ func pipelineCommand() *cobra.Command {
 				if n < 1 || n > 1<<24 {
 					return cli.Usagef("--flows %d is outside 1..16777216", n)
 				}
-				cfg := pipeline.DefaultConfig(n)
+				cfg := rate.DefaultPipelineConfig(n)
 				if cfg.Reports = reports; reports < 1 || warmup < 0 {
 					return cli.Usagef("--reports %d or --warmup %d is too small", reports, warmup)
 				}
@@ -58,7 +58,7 @@ func pipelineCommand() *cobra.Command {
 					cfg.Warmup = warmup
 				}
 				done := cli.ShowProgress(c.ErrOrStderr(), "measuring", func() string { return fmt.Sprintf("%d flows", n) })
-				r, err := pipeline.Run(cfg)
+				r, err := rate.Pipeline(cfg)
 				done()
 				if err != nil {
 					return err

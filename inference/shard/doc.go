@@ -80,7 +80,7 @@
 //
 // # What was measured
 //
-// Reports a second with everything before and behind included (bench/pipeline: decoding, exporters, detectors; five
+// Reports a second with everything before and behind included (bench/rate: decoding, exporters, detectors; five
 // hops), on one of two shared cores of an EPYC at 2.6 GHz, best of two alternating runs:
 //
 //	                                  10 000 flows   1 000 000 flows

@@ -1,4 +1,4 @@
-package pipeline
+package rate
 
 import (
 	"crypto/sha256"
@@ -8,7 +8,7 @@ import (
 
 // TestBytes holds what the generator writes against hashes of what it always wrote: published figures were measured with
 // these bytes.
-func TestBytes(t *testing.T) {
+func TestReportBytes(t *testing.T) {
 	g, h := newGenerator(1000, 8, 7), sha256.New()
 	b := make([]byte, size)
 	for range 1000 {

@@ -1,4 +1,4 @@
-package agent
+package rate
 
 import (
 	"context"
@@ -31,19 +31,19 @@ const (
 	turns  = 10
 )
 
-// Run measures. It makes a network of its own with two joined interfaces, which needs CAP_SYS_ADMIN and iproute2.
-func Run(ctx context.Context, cfg Config) (r Result, err error) {
+// Agent measures. It makes a network of its own with two joined interfaces, which needs CAP_SYS_ADMIN and iproute2.
+func Agent(ctx context.Context, cfg AgentConfig) (r AgentResult, err error) {
 	done := make(chan struct{})
 	go func() { // whose thread ends with it, and so the network
 		defer close(done)
 		runtime.LockOSThread()
-		r, err = run(ctx, &cfg)
+		r, err = runAgent(ctx, &cfg)
 	}()
 	<-done
 	return r, err
 }
 
-func run(ctx context.Context, cfg *Config) (r Result, err error) {
+func runAgent(ctx context.Context, cfg *AgentConfig) (r AgentResult, err error) {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return r, fmt.Errorf("make a network namespace: %w: run it as root, or under unshare --user --map-root-user --net", err)
 	}
@@ -123,8 +123,8 @@ func medians(list []Late) Late {
 // route is that of all probes here.
 var route = []int{1, 2, 3, 4}
 
-// number is where a frame has the lower byte of its probe's number: in the source port of UDP.
-const number = 14 + 2 + 2*4 + 2 + 20 + 1
+// numberAt is where a frame has the lower byte of its probe's number: in the source port of UDP.
+const numberAt = 14 + 2 + 2*4 + 2 + 20 + 1
 
 // digestLen is what a digest adds to a frame: the number of its key, and itself.
 const digestLen = 4 + 8
@@ -174,7 +174,7 @@ type mmsghdr struct {
 }
 
 // bareSends is the plainest sender: sendmmsg of the same frames, over and over.
-func bareSends(frame []byte, cfg *Config) (rate float64, err error) {
+func bareSends(frame []byte, cfg *AgentConfig) (rate float64, err error) {
 	fd, err := open("host0", 0)
 	if err != nil {
 		return 0, err
@@ -200,13 +200,13 @@ func bareSends(frame []byte, cfg *Config) (rate float64, err error) {
 }
 
 // agentSends is an agent with a plan that asks for far more than can be sent: 1,000 probes, each every 100 µs.
-func agentSends(ctx context.Context, cfg *Config) (rate float64, err error) {
+func agentSends(ctx context.Context, cfg *AgentConfig) (rate float64, err error) {
 	err = agentRuns(ctx, cfg, 1000, 100*time.Microsecond, cfg.Send, func(n uint64, d time.Duration) { rate = float64(n) / d.Seconds() })
 	return rate, err
 }
 
 // agentRuns runs an agent with so many probes for a time, and returns how many it sent in which part of that.
-func agentRuns(ctx context.Context, cfg *Config, probes int, interval, d time.Duration, tell func(n uint64, d time.Duration)) error {
+func agentRuns(ctx context.Context, cfg *AgentConfig, probes int, interval, d time.Duration, tell func(n uint64, d time.Duration)) error {
 	c := agent.DefaultConfig()
 	c.Name, c.Interface, c.BatchSize = "a", "host0", cfg.Batch
 	c.SendLimit, c.ProbesPerSecond = 1e12, 1e8
@@ -309,9 +309,9 @@ func arrivals(send func() error) (Late, error) {
 					continue
 				}
 			}
-			if n > number && frame[12] == 7 {
+			if n > numberAt && frame[12] == 7 {
 				if at := receiveTime(control[:c]); at > 0 {
-					list = append(list, at-int64(frame[number])*period) // as if all were due at the same time of ten milliseconds
+					list = append(list, at-int64(frame[numberAt])*period) // as if all were due at the same time of ten milliseconds
 				}
 			}
 		}

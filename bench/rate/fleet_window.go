@@ -1,4 +1,4 @@
-package fleet
+package rate
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hopscope/hopscope/bench/pipeline"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/inference/window"
@@ -43,7 +42,7 @@ type WindowResult struct {
 
 // Window measures what windows cost.
 func Window(cfg windowConfig) (r WindowResult, err error) {
-	base := pipeline.DefaultConfig(cfg.Flows)
+	base := DefaultPipelineConfig(cfg.Flows)
 	base.Reports = cfg.Reports
 	base.Shard.TopFlows = shard.DefaultConfig().TopFlows
 	const seed = 1
@@ -57,7 +56,7 @@ func Window(cfg windowConfig) (r WindowResult, err error) {
 	for i := range cfg.Collectors {
 		c := base
 		c.Seed = uint64(i + 1)
-		p, err := pipeline.Window(c)
+		p, err := PipelineWindow(c)
 		if err != nil {
 			return r, err
 		}
@@ -69,7 +68,7 @@ func Window(cfg windowConfig) (r WindowResult, err error) {
 			return r, err
 		}
 		if i == 0 {
-			r.Bytes = size(out)
+			r.Bytes = bytesOf(out)
 			r.Rate = float64(r.Bytes) / cfg.Length.Seconds()
 			w := p.Window(base.Shard.Limits())
 			r.Hops, r.Flows = len(w.Hops), w.FlowCount
@@ -153,7 +152,7 @@ func round(cfg *windowConfig, logs [][]fleet.Record, limits window.Limits, end i
 			return 0, 0, w, err
 		}
 	}
-	w.bytes = size(series)
+	w.bytes = bytesOf(series)
 	start := time.Now()
 	for i, o := range series {
 		e, err := a.Add(&fleet.Record{Offset: int64(i), Head: o.Head, Value: o.Value})
@@ -176,8 +175,8 @@ func wide(l window.Limits) window.Limits {
 	return l
 }
 
-// size is the bytes of records with their heads.
-func size(out []fleet.Out) (n int) {
+// bytesOf is the bytes of records with their heads.
+func bytesOf(out []fleet.Out) (n int) {
 	for i := range out {
 		n += len(out[i].Value) + len(out[i].Head.Append(nil))
 	}

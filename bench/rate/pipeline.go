@@ -1,4 +1,4 @@
-package pipeline
+package rate
 
 import (
 	"fmt"
@@ -15,8 +15,8 @@ import (
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
-// Config says what is measured.
-type Config struct {
+// PipelineConfig says what is measured.
+type PipelineConfig struct {
 	Flows   int    // distinct ones, chosen at random for every report
 	Ports   int    // of the switches of the fat-tree, even
 	Batch   int    // datagrams that are decoded together
@@ -27,22 +27,22 @@ type Config struct {
 	Shard   shard.Config
 }
 
-// DefaultConfig measures n flows over 8-port switches (640 hops), in the memory that such flows need, after each of them
+// DefaultPipelineConfig measures n flows over 8-port switches (640 hops), in the memory that such flows need, after each of them
 // had 400 reports: its sketches are cells by then, and begin to sample. Where there are more than half a million flows, it is 100
 // reports, so that the sketches are cells and count every value.
-func DefaultConfig(n int) Config {
+func DefaultPipelineConfig(n int) PipelineConfig {
 	each := 400
 	if n > 500_000 {
 		each = 100
 	}
-	cfg := Config{Flows: n, Ports: 8, Batch: 128, Warmup: max(each*n, 1_000_000), Reports: 4_000_000, Window: 1_000_000, Seed: 1, Shard: shard.DefaultConfig()}
+	cfg := PipelineConfig{Flows: n, Ports: 8, Batch: 128, Warmup: max(each*n, 1_000_000), Reports: 4_000_000, Window: 1_000_000, Seed: 1, Shard: shard.DefaultConfig()}
 	cfg.Shard.IdleTimeout = 24 * time.Hour
 	cfg.Shard.MemoryBytes = max(cfg.Shard.MemoryBytes, 2<<30*int64(n)/1_000_000)
 	return cfg
 }
 
-// Result holds the measured values, as wall time of the one goroutine.
-type Result struct {
+// PipelineResult holds the measured values, as wall time of the one goroutine.
+type PipelineResult struct {
 	Reports                          int
 	Decode, Exporters, Shard, Window time.Duration // by stage; Window: cut, merge, detectors
 	LongestWindow                    time.Duration // the longest of these interruptions
@@ -54,17 +54,17 @@ type Result struct {
 }
 
 // Total is the time of all stages.
-func (r *Result) Total() time.Duration { return r.Decode + r.Exporters + r.Shard + r.Window }
+func (r *PipelineResult) Total() time.Duration { return r.Decode + r.Exporters + r.Shard + r.Window }
 
 // Rate is reports a second.
-func (r *Result) Rate() float64 { return float64(r.Reports) / r.Total().Seconds() }
+func (r *PipelineResult) Rate() float64 { return float64(r.Reports) / r.Total().Seconds() }
 
 // MedianRate is reports a second by the median of the batches. On a machine with other work, whose scheduler takes the
 // core away in the middle of some batches, it is closer to what an idle machine does.
-func (r *Result) MedianRate() float64 { return 1e9 / r.Median }
+func (r *PipelineResult) MedianRate() float64 { return 1e9 / r.Median }
 
 // Print writes the result as one line.
-func (r *Result) Print(w io.Writer) error {
+func (r *PipelineResult) Print(w io.Writer) error {
 	each := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / float64(r.Reports) }
 	sketches := float64(max(r.Sketches.Listed+r.Sketches.Counted+r.Sketches.Sampled, 1))
 	share := func(n int) float64 { return 100 * float64(n) / sketches }
@@ -74,11 +74,11 @@ func (r *Result) Print(w io.Writer) error {
 	return err
 }
 
-// Run measures on the calling goroutine. It fails if a report is not read as it was written.
-func Run(cfg Config) (Result, error) {
-	p, err := newRun(cfg)
+// Pipeline measures on the calling goroutine. It fails if a report is not read as it was written.
+func Pipeline(cfg PipelineConfig) (PipelineResult, error) {
+	p, err := newPipelineRun(cfg)
 	if err != nil {
-		return Result{}, err
+		return PipelineResult{}, err
 	}
 	for done, next := 0, cfg.Window; done < cfg.Warmup+cfg.Reports; {
 		n := min(cfg.Batch, cfg.Warmup+cfg.Reports-done)
@@ -86,14 +86,14 @@ func Run(cfg Config) (Result, error) {
 			n = min(n, cfg.Warmup-done)
 		}
 		if err := p.batch(n, int64(done)); err != nil {
-			return Result{}, err
+			return PipelineResult{}, err
 		}
 		if done += n; done >= next {
 			p.window(int64(done))
 			next += cfg.Window
 		}
 		if done == cfg.Warmup {
-			p.res = Result{}
+			p.res = PipelineResult{}
 			p.batches.Reset()
 		}
 	}
@@ -107,7 +107,7 @@ func Run(cfg Config) (Result, error) {
 
 // check fails if the flows are not in the state that the measurement is about: all there, and with warm sketches if they had the
 // reports for it.
-func (r *Result) check(cfg *Config) error {
+func (r *PipelineResult) check(cfg *PipelineConfig) error {
 	if want := cfg.Flows * pathHops; r.Sketches.Listed+r.Sketches.Counted+r.Sketches.Sampled < want*99/100 {
 		return fmt.Errorf("%d flows have %+v sketches, want %d", r.Flows, r.Sketches, want)
 	}
@@ -117,7 +117,7 @@ func (r *Result) check(cfg *Config) error {
 	return nil
 }
 
-type run struct {
+type pipelineRun struct {
 	gen       *generator
 	dec       *demux.Router
 	tracker   *sequence.Tracker
@@ -130,22 +130,22 @@ type run struct {
 	limits    window.Limits
 	src       decode.Addr
 	batches   logcode.Histogram // 1/16 ns a report
-	res       Result
+	res       PipelineResult
 }
 
-func newRun(cfg Config) (*run, error) {
+func newPipelineRun(cfg PipelineConfig) (*pipelineRun, error) {
 	profile, ok := demux.Lookup("auto")
 	if !ok {
 		return nil, fmt.Errorf("no profile called auto")
 	}
-	return &run{
+	return &pipelineRun{
 		gen: newGenerator(cfg.Flows, cfg.Ports, cfg.Seed), dec: demux.NewRouter(profile, nil), ring: make([]byte, cfg.Batch*size),
 		tracker: sequence.New(sequence.DefaultConfig(), 1), state: shard.New(cfg.Shard, 1), detector: events.New(events.DefaultConfig()),
 		limits: cfg.Shard.Limits(), src: decode.AddrFrom4([]byte{127, 0, 0, 1}),
 	}, nil
 }
 
-func (p *run) batch(n int, now int64) error {
+func (p *pipelineRun) batch(n int, now int64) error {
 	for i := range n {
 		p.gen.write(p.ring[i*size : (i+1)*size])
 	}
@@ -174,7 +174,7 @@ func (p *run) batch(n int, now int64) error {
 	return nil
 }
 
-func (p *run) window(end int64) {
+func (p *pipelineRun) window(end int64) {
 	t0 := time.Now()
 	c := p.state.Cut(end)
 	p.partial.Reset()

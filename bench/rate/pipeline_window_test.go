@@ -1,13 +1,13 @@
-package pipeline
+package rate
 
 import "testing"
 
 // TestWindowAllocations holds what reports and windows allocate together, in the steady state: nothing a report, and for
 // a window what its merged rows are made of.
 func TestWindowAllocations(t *testing.T) {
-	cfg := DefaultConfig(1000)
+	cfg := DefaultPipelineConfig(1000)
 	cfg.Shard.MemoryBytes = 8 << 20
-	p, err := newRun(cfg)
+	p, err := newPipelineRun(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

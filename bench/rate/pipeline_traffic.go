@@ -1,4 +1,4 @@
-package pipeline
+package rate
 
 import (
 	"encoding/binary"

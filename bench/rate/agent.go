@@ -1,7 +1,4 @@
-// Package agent measures the probe agent beside the plainest programs that do the same: a loop around sendmmsg for how much it
-// sends, and a loop around clock_nanosleep for how exactly. Both run on the same pair of interfaces as the agent, in the same
-// run and in turns, so that what the machine does besides falls on all of them.
-package agent
+package rate
 
 import (
 	"fmt"
@@ -11,8 +8,8 @@ import (
 	"time"
 )
 
-// Config says what is measured.
-type Config struct {
+// AgentConfig says what is measured.
+type AgentConfig struct {
 	Rounds int           // of every loop; medians are printed
 	Send   time.Duration // of a round of sending
 	Wake   time.Duration // of a round of waking
@@ -22,8 +19,8 @@ type Config struct {
 	keys string // file of the keys of digests
 }
 
-// Result holds the measured values.
-type Result struct {
+// AgentResult holds the measured values.
+type AgentResult struct {
 	Batch         int     `json:"batch"`
 	FrameBytes    int     `json:"frame_bytes"`
 	BareRate      float64 `json:"bare_sends_per_second"`
@@ -51,26 +48,19 @@ type pair struct {
 	AgentP99  float64 `json:"agent_late_p99_us"`
 }
 
-// DefaultConfig takes about half a minute.
-func DefaultConfig() Config {
-	return Config{Rounds: 5, Send: time.Second, Wake: 2 * time.Second, Batch: 64}
+// DefaultAgentConfig takes about half a minute.
+func DefaultAgentConfig() AgentConfig {
+	return AgentConfig{Rounds: 5, Send: time.Second, Wake: 2 * time.Second, Batch: 64}
 }
 
 // Print writes the result as text.
-func (r *Result) Print(w io.Writer) error {
+func (r *AgentResult) Print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintf(t, "sending, %d bytes, %d a call\tbare sendmmsg %.0f/s\tagent %.0f/s\tratio %.2f\n", r.FrameBytes, r.Batch, r.BareRate, r.AgentRate, r.SendRatio)
 	fmt.Fprintf(t, "late, 1000 a second, p50\tclock_nanosleep %.1f µs\tagent %.1f µs\t\n", r.BareLate.P50, r.AgentLate.P50)
 	fmt.Fprintf(t, "late, p99\tclock_nanosleep %.1f µs\tagent %.1f µs\tratio %.2f\n", r.BareLate.P99, r.AgentLate.P99, r.LateRatio)
 	fmt.Fprintf(t, "late, most\tclock_nanosleep %.1f µs\tagent %.1f µs\t\n", r.BareLate.Max, r.AgentLate.Max)
 	return t.Flush()
-}
-
-// median of a list that is not empty.
-func median(list []float64) float64 {
-	list = slices.Clone(list)
-	slices.Sort(list)
-	return list[len(list)/2]
 }
 
 // lateness sums up arrivals, in ns since 1970, of frames that were due at multiples of a period.

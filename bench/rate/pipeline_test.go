@@ -1,4 +1,4 @@
-package pipeline
+package rate
 
 import (
 	"os"
@@ -6,11 +6,11 @@ import (
 )
 
 // TestRun runs a little traffic through everything and wants what was sent.
-func TestRun(t *testing.T) {
-	cfg := DefaultConfig(100)
+func TestPipeline(t *testing.T) {
+	cfg := DefaultPipelineConfig(100)
 	cfg.Warmup, cfg.Reports, cfg.Window = 1000, 5000, 500
 	cfg.Shard.MemoryBytes = 4 << 20
-	r, err := Run(cfg)
+	r, err := Pipeline(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,9 +20,9 @@ func TestRun(t *testing.T) {
 }
 
 func benchmark(b *testing.B, flows int) {
-	cfg := DefaultConfig(flows)
+	cfg := DefaultPipelineConfig(flows)
 	for b.Loop() {
-		r, err := Run(cfg)
+		r, err := Pipeline(cfg)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -44,9 +44,9 @@ func BenchmarkPipeline100(b *testing.B) { benchmark(b, 100) }
 
 // TestAllocations holds that the way of a report from its bytes to the tables allocates nothing.
 func TestAllocations(t *testing.T) {
-	cfg := DefaultConfig(1000)
+	cfg := DefaultPipelineConfig(1000)
 	cfg.Shard.MemoryBytes = 8 << 20
-	p, err := newRun(cfg)
+	p, err := newPipelineRun(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
