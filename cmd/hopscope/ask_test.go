@@ -120,6 +120,14 @@ func TestAskFindings(t *testing.T) {
 	if got, want := ask(), strings.ReplaceAll(open, "ended                what", "ended  what"); got != strings.ReplaceAll(want, "-                    p99", "-      p99") {
 		t.Errorf("hopscope findings\n%s", got)
 	}
+	resting := found[0]
+	resting.Resting = true
+	if err := page.WriteWindow(t.Context(), sink.NewWindow("here", &inference.Window{End: at + 1e9}, []inference.Finding{resting})); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := ask("--ended"), strings.ReplaceAll(all, "-                    p99", "rests                p99"); got != want {
+		t.Errorf("while it rests\n%swant\n%s", got, want)
+	}
 	var answer struct{ Open, Ended []struct{ ID string } }
 	if err := json.Unmarshal([]byte(ask("--format", "json")), &answer); err != nil || len(answer.Open) != 1 || len(answer.Ended) != 1 {
 		t.Errorf("as JSON: %+v, %v", answer, err)

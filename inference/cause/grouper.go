@@ -505,6 +505,14 @@ func (c *Cause) count(f *inference.Finding, more bool) {
 	c.news = true
 }
 
+// rests reports whether nothing that a cause explains is to be seen at present: all of its evidence has ended, or rests.
+func (c *Cause) rests(w *Window) bool {
+	return !slices.ContainsFunc(c.Open, func(id uint64) bool {
+		f := w.Open(id)
+		return f != nil && !f.Resting
+	})
+}
+
 // end publishes the causes that changed, ends those whose evidence has ended, and forgets findings without a cause.
 func (g *Grouper) end(w *Window) {
 	g.Causes = slices.DeleteFunc(g.Causes, func(c *Cause) bool {
@@ -519,8 +527,9 @@ func (g *Grouper) end(w *Window) {
 			return true
 		}
 		if c.news {
+			c.Finding.Resting = c.rests(w)
 			c.describe(g, w)
-			if f := c.Finding; !c.openBefore || f.Severity > c.previous.Severity || f.Element != c.previous.Element {
+			if f := c.Finding; !c.openBefore || f.Severity > c.previous.Severity || f.Element != c.previous.Element || f.Resting != c.previous.Resting {
 				w.Publish(*f)
 			}
 		}

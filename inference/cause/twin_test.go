@@ -57,6 +57,14 @@ func twinStep(g *Grouper, w *Window) {
 			c.Quiet = 0
 		}
 		over := c.Quiet > w.Settle
+		if c.news && !over {
+			c.Finding.Resting = true
+			for _, id := range c.Open {
+				if f := w.Open(id); f != nil && !f.Resting {
+					c.Finding.Resting = false
+				}
+			}
+		}
 		if over || c.news {
 			c.describe(g, w)
 		}
@@ -67,7 +75,7 @@ func twinStep(g *Grouper, w *Window) {
 			f.Text = "it is over: " + f.Text
 			w.Publish(*f)
 			continue
-		case c.news && (!c.openBefore || f.Severity > c.previous.Severity || f.Element != c.previous.Element):
+		case c.news && (!c.openBefore || f.Severity > c.previous.Severity || f.Element != c.previous.Element || f.Resting != c.previous.Resting):
 			w.Publish(*f)
 		}
 		causes = append(causes, c)
@@ -437,6 +445,10 @@ func TestTwin(t *testing.T) {
 					f.Severity = max(f.Severity, inference.Severity(r.IntN(3)))
 					f.Updated, f.Value = a.now+1, r.Float64()
 					g.Severity, g.Updated, g.Value = f.Severity, f.Updated, f.Value
+					a.news, b.news = append(a.news, *f), append(b.news, *g)
+				case r.IntN(6) == 0:
+					f.Resting, f.Updated = !f.Resting, a.now+1
+					g.Resting, g.Updated = f.Resting, f.Updated
 					a.news, b.news = append(a.news, *f), append(b.news, *g)
 				case r.IntN(6) == 0 && len(a.moved[id]) > 0:
 					a.moved[id] = a.moved[id][1:]

@@ -45,7 +45,7 @@ type mapState struct {
 
 	// The interface by which reports know a direction, where that is another than the map's.
 	Egress   map[string]uint32  `json:"egress,omitempty"`
-	Findings []atlas.FindingDoc `json:"findings"` // open ones that have a place
+	Findings []atlas.FindingDoc `json:"findings"` // open ones that have a place and do not rest
 	Drops    []mapDrops         `json:"drops"`
 	Loop     *atlas.LoopDoc     `json:"loop,omitempty"`
 }
@@ -70,7 +70,7 @@ func (s *Server) serveMapState(w http.ResponseWriter, r *http.Request) {
 	s.history.mapValues(a, m, &out)
 	open, _ := s.findings.list()
 	for i := range open {
-		if f, ok := a.Finding(&open[i]); ok {
+		if f, ok := a.Finding(&open[i]); ok && !open[i].Resting { // of one that rests, the place is as usual
 			out.Findings = append(out.Findings, f)
 		}
 	}

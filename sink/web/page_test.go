@@ -332,6 +332,15 @@ func testPageFindings(t *testing.T, parent context.Context) {
 	b.wait(t, `document.querySelector(".finding").dataset.severity === "critical" && document.title === "(1!) hopscope"`)
 	eval[bool](t, b, `(document.querySelector(".finding-place").click(), true)`)
 	b.wait(t, `document.querySelector("#hop-title").textContent === "Hop 2 → 3"`)
+	f.Resting = true
+	tell(srv, []inference.Finding{f})
+	b.wait(t, `document.querySelector(".finding").dataset.rests === "true" && document.title === "hopscope"`)
+	if got, want := b.text(t, "#verdict-title")+": "+b.text(t, "#verdict-detail"), "Nothing stands out now, 1 finding at rest: Queue building up at hop 2 → 3 is as usual at present, and may come back."; got != want {
+		t.Errorf("verdict while it rests: %q, want %q", got, want)
+	}
+	f.Resting = false
+	tell(srv, []inference.Finding{f})
+	b.wait(t, `document.querySelector(".finding").dataset.rests === "false" && document.title === "(1!) hopscope"`)
 	f.End = now.Add(5 * time.Second).UnixNano()
 	tell(srv, []inference.Finding{f})
 	b.wait(t, `document.querySelectorAll(".ended .finding").length === 1 && document.querySelectorAll(".finding").length === 1`)

@@ -25,8 +25,11 @@ func WriteFindings(w io.Writer, open, ended []Finding, rules *notify.Rules, know
 	fmt.Fprintln(t, head+"what")
 	line := func(f *Finding, indent string) {
 		end := "-"
-		if f.EndMS != 0 {
+		switch {
+		case f.EndMS != 0:
 			end = time.UnixMilli(f.EndMS).Format(time.DateTime)
+		case f.Resting:
+			end = "rests"
 		}
 		fmt.Fprintf(t, "%s%s\t%s\t%s\t%s\t%s\t", indent, names.Printable(f.Severity), names.Printable(f.Kind), names.Printable(f.place()),
 			time.UnixMilli(f.StartMS).Format(time.DateTime), end)

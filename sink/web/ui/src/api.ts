@@ -191,6 +191,7 @@ export interface Finding {
   cause?: string; // id of the finding that explains this one
   evidence?: number; // findings that this one explains
   learning?: boolean;
+  resting?: boolean; // its place is as usual at present
   statistic?: string;
 }
 

@@ -31,10 +31,10 @@ export class FindingsView {
     setInterval(() => this.draw(), 5000); // durations
   }
 
-  // open are the open findings without their evidence.
+  // open are the open findings without their evidence; those at rest, whose places are as usual at present, come last.
   get open(): Finding[] {
     return [...this.all.values()].filter((f) => f.end_ms === 0 && !this.explained(f))
-      .sort((a, b) => rank[b.severity] - rank[a.severity] || b.start_ms - a.start_ms || compareIDs(b, a));
+      .sort((a, b) => Number(a.resting ?? false) - Number(b.resting ?? false) || rank[b.severity] - rank[a.severity] || b.start_ms - a.start_ms || compareIDs(b, a));
   }
 
   get every(): Iterable<Finding> {
@@ -110,7 +110,7 @@ export class FindingsView {
     const summary = e.querySelector("summary"), items = e.querySelector("ul");
     if (count === 0 || !summary || !items) return;
     setText(summary, `Evidence: ${plural(count, "finding")}`);
-    const rows = list.slice(0, folded).map((x) => `${severityName(x.severity)} · ${kindName(x.kind)}${place(x)}${x.end_ms ? " · ended" : ""}: ${x.text}`);
+    const rows = list.slice(0, folded).map((x) => `${severityName(x.severity)} · ${kindName(x.kind)}${place(x)}${x.end_ms ? " · ended" : x.resting ? " · at rest" : ""}: ${x.text}`);
     if (count > rows.length) rows.push(`and ${count - rows.length} more`);
     const now = [...items.children].map((x) => x.textContent);
     if (rows.length !== now.length || rows.some((r, i) => r !== now[i])) items.replaceChildren(...rows.map((r) => el("li", {}, r)));
@@ -127,7 +127,9 @@ export class FindingsView {
       e.dataset.severity = f.severity;
       part("icon").replaceChildren(icon(f.severity));
     }
-    setText(part("severity"), severityName(f.severity));
+    const rests = f.resting === true && f.end_ms === 0;
+    if (e.dataset.rests !== String(rests)) e.dataset.rests = String(rests);
+    setText(part("severity"), rests ? `At rest, ${f.severity} before` : severityName(f.severity));
     setText(part("kind"), kindName(f.kind));
     const lasted = now - f.start_ms;
     setText(part("time"), f.end_ms ? `lasted ${span(f.end_ms - f.start_ms)}` : lasted < 2000 ? "just now" : `for ${span(lasted)}`);

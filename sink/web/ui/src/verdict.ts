@@ -45,7 +45,9 @@ export class Verdict {
   set(status: Status, ledger: Ledger, open: Finding[], trend: number[], hasData: boolean, now: number): void {
     const balance = worstBalance(ledger.balances);
     const lost = this.losing(now, balance);
-    const worst = open.reduce<Finding | null>((w, f) => (!w || rank[f.severity] > rank[w.severity] || (f.severity === w.severity && f.start_ms > w.start_ms) ? f : w), null);
+    const active = open.filter((f) => !f.resting);
+    const resting = open.length - active.length;
+    const worst = active.reduce<Finding | null>((w, f) => (!w || rank[f.severity] > rank[w.severity] || (f.severity === w.severity && f.start_ms > w.start_ms) ? f : w), null);
     let [level, title, detail] = quiet(status);
     if (!hasData) {
       level = "info";
@@ -54,8 +56,8 @@ export class Verdict {
     }
     if (worst) {
       level = worst.severity;
-      title = `${plural(open.length, "finding")} open, worst: ${worst.severity}`;
-      detail = `${kindName(worst.kind)}${where(worst)} since ${clock(worst.start_ms)}${open.length > 1 ? `, and ${open.length - 1} more` : ""}.`;
+      title = `${plural(active.length, "finding")} open, worst: ${worst.severity}`;
+      detail = `${kindName(worst.kind)}${where(worst)} since ${clock(worst.start_ms)}${active.length > 1 ? `, and ${active.length - 1} more` : ""}${resting > 0 ? `; ${resting} at rest` : ""}.`;
     } else if (ledger.problems?.length) {
       level = "warning";
       title = status.fleet ? "Part of the fleet is in trouble" : "Not everything is received or stored";
@@ -64,11 +66,15 @@ export class Verdict {
       level = "warning";
       title = status.fleet ? "The fleet is losing reports" : "The collector is losing reports";
       detail = `${short(lost)} dropped in the last minute. ${topDrop(balance)}.`;
+    } else if (resting > 0) {
+      level = "info";
+      title = `Nothing stands out now, ${plural(resting, "finding")} at rest`;
+      detail = `${kindName(open[0]!.kind)}${where(open[0]!)} is as usual at present, and may come back.`;
     }
     this.show(level);
     setText(this.title, title);
     setText(this.detail, detail);
-    const prefix = open.length > 0 ? `(${open.length}${level === "critical" ? "!" : ""}) ` : "";
+    const prefix = active.length > 0 ? `(${active.length}${level === "critical" ? "!" : ""}) ` : "";
     if (document.title !== `${prefix}hopscope`) document.title = `${prefix}hopscope`;
 
     setText(byId("rate"), short(Math.round(ledger.reports_per_second)));
