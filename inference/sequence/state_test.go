@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -114,6 +115,75 @@ func TestStateRefused(t *testing.T) {
 	b.Settle()
 	if got := b.Cut(nil, 200); got[0].Down != 0 || got[0].Lost != 0 || got[0].Restarts != 0 {
 		t.Errorf("after too large a gap: %+v", got[0])
+	}
+}
+
+// TestStateFields refuses what no tracker writes, and names the field.
+func TestStateFields(t *testing.T) {
+	const anonymous, alias, proven, node0, some, timed = 1, 2, 4, 8, 16, 32
+	type saved struct {
+		version     uint8
+		node        uint32
+		width       uint8
+		flags       uint8
+		head        uint32
+		provisional uint32
+		edge        uint32
+	}
+	for _, tt := range []struct {
+		name  string
+		x     saved
+		field string // "" for what is read
+	}{
+		{"an exporter", saved{version: 1, node: 7, width: 22, head: 1<<22 - 1}, ""},
+		{"all flags of a node", saved{version: 4, width: 32, flags: alias | proven | node0 | some | timed, head: 90, provisional: 3, edge: 80}, ""},
+		{"no width", saved{version: 1, width: 0}, "width"},
+		{"a width above 32", saved{version: 1, width: 33}, "width"},
+		{"a number above its width", saved{version: 1, node: 7, width: 22, head: 1 << 22}, "number"},
+		{"anonymous, and known by no node", saved{version: 1, width: 22, flags: anonymous}, "flags"},
+		{"anonymous, with a node", saved{version: 1, node: 7, width: 22, flags: anonymous | alias}, "flags"},
+		{"anonymous", saved{version: 1, width: 22, flags: anonymous | alias}, ""},
+		{"node 0 by another id", saved{version: 1, node: 7, width: 22, flags: node0}, "flags"},
+		{"node 0 that is not known", saved{version: 1, width: 22, flags: anonymous | alias | node0}, "flags"},
+		{"provisional before version 2", saved{version: 1, node: 7, width: 22, flags: some, head: 9, provisional: 1}, "flags"},
+		{"provisional of version 2", saved{version: 2, node: 7, width: 22, flags: some, head: 9, provisional: 1}, ""},
+		{"an uptime before version 4", saved{version: 3, node: 7, width: 22, flags: timed}, "flags"},
+		{"none provisional", saved{version: 2, node: 7, width: 22, flags: some, head: 9}, "provisional"},
+		{"as many provisional as numbers", saved{version: 3, node: 7, width: 22, flags: some, head: 9, provisional: 9, edge: 0}, ""},
+		{"more provisional than numbers", saved{version: 3, node: 7, width: 22, flags: some, head: 9, provisional: 10, edge: 0}, "provisional"},
+		{"the last edge of its width", saved{version: 3, node: 7, width: 22, flags: some, head: 9, provisional: 1, edge: 1<<22 - 1}, ""},
+		{"an edge above its width", saved{version: 3, node: 7, width: 22, flags: some, head: 9, provisional: 1, edge: 1 << 22}, "provisional"},
+		{"an edge as far behind as can be", saved{version: 3, node: 7, width: 22, flags: some, head: 9, provisional: 1, edge: 1<<21 + 10}, ""},
+		{"an edge ahead", saved{version: 3, node: 7, width: 22, flags: some, head: 9, provisional: 1, edge: 1<<21 + 9}, "provisional"},
+	} {
+		x, le := tt.x, binary.LittleEndian
+		from := addr(1)
+		b := append([]byte{x.version}, from[:]...)
+		b = le.AppendUint32(le.AppendUint64(b, 0), x.node)
+		b = append(b, 1, x.width, x.flags)
+		b = le.AppendUint64(le.AppendUint64(le.AppendUint32(b, x.head), 100), 200)
+		if x.flags&some != 0 {
+			if b = le.AppendUint32(b, x.provisional); x.version >= 3 {
+				b = le.AppendUint32(b, x.edge)
+			}
+		}
+		if x.flags&timed != 0 {
+			b = le.AppendUint64(le.AppendUint32(b, 5000), 150)
+		}
+		tr, want := New(testConfig(), 1), 1
+		if tt.field != "" {
+			want = 0
+		}
+		err := tr.ReadState(b, nil)
+		if wrong, is := errors.AsType[*state.Error](err); tt.field == "" && err != nil || tt.field != "" && (!is || wrong.Field != tt.field) || tr.Stats().Exporters != want {
+			t.Errorf("%s: %v with %d exporters, want %q", tt.name, err, tr.Stats().Exporters, tt.field)
+		}
+		if e := tr.entries; tt.field == "" && x.flags&timed != 0 && (e[0].uptime != 5000 || e[0].upAt != 150 || !e[0].proven || tr.proven != 1 || e[0].windows != provenWindows || len(tr.guests) > 0) {
+			t.Errorf("%s: %+v", tt.name, e[0])
+		}
+		if tt.field == "" && x.flags&proven == 0 && (tr.proven != 0 || len(tr.guests) != 1) {
+			t.Errorf("%s: %d have proven themselves, %d are guests", tt.name, tr.proven, len(tr.guests))
+		}
 	}
 }
 
