@@ -426,6 +426,11 @@ func TestTwin(t *testing.T) {
 			s.aged, s.ageHead = s.head, s.head
 			w.head, w.started, w.resumed, w.wait, w.aged, w.ageHead = s.head, true, true, m.least(), s.head, s.head
 			next += 1 + r.Uint32N([]uint32{80, 500, 9000}[r.IntN(3)])
+			for range r.IntN(3) { // what the run before has seen, or has not
+				seq := s.head - 60 - r.Uint32N(8)
+				s.observe(seq, 1e12, m)
+				w.observe(seq, 1e12)
+			}
 		}
 		at, end := int64(1e12), int64(1e12)
 		spread := 1 + r.Uint32N(uint32(longest))

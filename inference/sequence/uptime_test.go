@@ -113,3 +113,55 @@ func TestUptimeOfEarlierRun(t *testing.T) {
 		}
 	}
 }
+
+// TestUptimeBorders holds what is taken for a restart to its limits. 6.4 s after the datagram before, uptimes may be off by 1100 ms.
+func TestUptimeBorders(t *testing.T) {
+	const wraps = math.MaxUint32 - 999 // 1000 ms before an uptime wraps
+	for _, tt := range []struct {
+		name        string
+		was, uptime uint32
+		elapsed     int64 // ns
+		began       int64 // ns before the datagram that it was seen to have begun anew; -1 is never
+		anew        bool
+		late        uint64
+		kept        bool // the uptime before stays
+	}{
+		{"as long as can be since a restart", 50_000, 7400, 6.4e9, -1, true, 0, false},
+		{"longer than can be since a restart", 50_000, 7401, 6.4e9, -1, false, 0, false},
+		{"less by no more than the slack", 8000, 7000, 6.4e9, -1, false, 0, false},
+		{"less by more than the slack", 8000, 6999, 6.4e9, -1, true, 0, false},
+		{"the same again", 8000, 8000, 0, -1, false, 0, false},
+		{"it wraps", wraps, 5400, 6.4e9, -1, false, 0, false},
+		{"it wraps, late", wraps, 6500, 6.4e9, -1, false, 0, false},
+		{"too late for that", wraps, 6501, 6.4e9, -1, true, 0, false},
+		{"it wraps, early", wraps, 4300, 6.4e9, -1, false, 0, false},
+		{"too early for that", wraps, 4299, 6.4e9, -1, true, 0, false},
+		{"ahead by no more than the slack", 5000, 12_500, 6.4e9, 1e9, false, 0, false},
+		{"a clock that is wrong", 5000, 12_501, 6.4e9, -1, false, 0, true},
+		{"sent before the restart", 5000, 12_501, 6.4e9, 1e9, true, 1, true},
+		{"just before the restart is over", 5000, 12_501, 6.4e9, 2e9 - 1, true, 1, true},
+		{"when the restart is over", 5000, 12_501, 6.4e9, 2e9, false, 0, true},
+		{"a minute later", 5000, 67_000, 60e9, 1e9, false, 0, false},
+		{"a little less than a minute later", 5000, 67_000, 60e9 - 1, 1e9, true, 1, true},
+	} {
+		tr := New(DefaultConfig(), 1)
+		at := int64(1e15)
+		for n := range uint32(5) {
+			tr.Observe(report20(1, 1, 100+n, at))
+		}
+		e := &tr.entries[0]
+		e.timed, e.uptime, e.upAt, e.farN, e.far[0] = true, tt.was, at, 1, 9000
+		r := report20(1, 1, 7, at+tt.elapsed)
+		if r.HeaderTime = tt.uptime; tt.began >= 0 {
+			e.began = r.Time - tt.began
+		}
+		got := tr.beganAnew(e, r, 77)
+		restarts, head, late, far := uint64(0), uint32(104), tt.late, uint8(1)
+		if tt.anew && tt.late == 0 { // what was far away is taken for strays
+			restarts, head, late, far = 1, 7, 1, 0
+		}
+		if got != tt.anew || e.restarts != restarts || e.head != head || e.late != late || e.farN != far || (e.uptime == tt.uptime) == (tt.kept && tt.uptime != tt.was) {
+			t.Errorf("%s: %t with %d restarts, number %d, %d late, uptime %d; want %t with %d, %d, %d", tt.name, got, e.restarts, e.head, e.late, e.uptime, tt.anew, restarts, head, late)
+		}
+	}
+}
