@@ -12,13 +12,13 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/p4/gear"
+	"github.com/hopscope/hopscope/p4/emu/scenario"
 	"github.com/hopscope/hopscope/sink"
 )
 
 // gearSource is a source of what gear sends, in its own time.
 type gearSource struct {
-	network *gear.Network
+	network *scenario.Gear
 	until   time.Duration
 }
 
@@ -28,11 +28,11 @@ func (g *gearSource) Stats() ingest.Stats { return ingest.Stats{} }
 
 func (g *gearSource) Run(ctx context.Context, handle func(worker int, b *ingest.Batch)) error {
 	epoch := time.Unix(1_700_000_000, 0)
-	for at := time.Duration(0); at < g.until && ctx.Err() == nil; at += gear.Step {
+	for at := time.Duration(0); at < g.until && ctx.Err() == nil; at += scenario.Step {
 		var b ingest.Batch
 		g.network.Next(func(device int, payload []byte) {
 			data := append([]byte(nil), payload...)
-			b.Frames = append(b.Frames, ingest.Frame{Data: data, Length: len(data), Link: ingest.LinkUDP, Src: netip.AddrPortFrom(gear.Source(device), 40_000), Time: epoch.Add(at).UnixNano()})
+			b.Frames = append(b.Frames, ingest.Frame{Data: data, Length: len(data), Link: ingest.LinkUDP, Src: netip.AddrPortFrom(scenario.GearSource(device), 40_000), Time: epoch.Add(at).UnixNano()})
 		})
 		handle(0, &b)
 	}
@@ -77,17 +77,17 @@ func (u *uses) WriteWindow(_ context.Context, w *sink.Window) error {
 // A network with sFlow alone shows the use of its interfaces in both directions, a congested port, drops with their reason, damaged packets and a silent agent, each at its element. One with
 // IPFIX alone shows drops and a silent router. Both say nothing of latencies and paths where samples hold none.
 func TestGear(t *testing.T) {
-	for _, name := range gear.Kinds {
+	for _, name := range scenario.GearKinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			network, err := gear.New(name, 1)
+			network, err := scenario.NewGear(name, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			cfg := testConfig()
 			cfg.Window = time.Second
 			cfg.Events.Warmup = 15
-			c, err := New(cfg.Config, cfg.Analysis, Options{Sources: []Source{{Name: "gear", Source: &gearSource{network, gear.Repeat}}}, Policy: Replay})
+			c, err := New(cfg.Config, cfg.Analysis, Options{Sources: []Source{{Name: "gear", Source: &gearSource{network, scenario.Repeat}}}, Policy: Replay})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,7 +17,6 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/p4/emu/scenario"
-	"github.com/hopscope/hopscope/p4/gear"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/sink/web/atlas"
 )
@@ -56,7 +55,7 @@ then another with another exception code, then one falls silent.`,
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address of the page; port 0 takes a free one")
 	f.StringVar(&o.data, "data", "", "directory for Parquet files, kept (default: a temporary one, removed at the end)")
 	f.StringVar(&o.control, "control", "127.0.0.1:9465", "where \"hopscope control\" asks; empty for nowhere, port 0 takes a free one")
-	f.StringVar(&o.gear, "gear", "", "send what such gear sends in place of INT: "+strings.Join(gear.Kinds, ", "))
+	f.StringVar(&o.gear, "gear", "", "send what such gear sends in place of INT: "+strings.Join(scenario.GearKinds, ", "))
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the emulated network")
 	f.DurationVar(&o.duration, "duration", 0, "end after this time; 0 runs until Ctrl-C")
 	f.StringVar(&o.format, "format", "table", "of the summary at the end: table or json")
@@ -64,8 +63,8 @@ then another with another exception code, then one falls silent.`,
 		if err := checkFormat(o.format); err != nil {
 			return err
 		}
-		if o.gear != "" && !slices.Contains(gear.Kinds, o.gear) {
-			return usagef("--gear %q is none of %s", o.gear, strings.Join(gear.Kinds, ", "))
+		if o.gear != "" && !slices.Contains(scenario.GearKinds, o.gear) {
+			return usagef("--gear %q is none of %s", o.gear, strings.Join(scenario.GearKinds, ", "))
 		}
 		outliveReaders()
 		data := o.data

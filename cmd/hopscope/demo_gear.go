@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/collector"
-	"github.com/hopscope/hopscope/p4/gear"
+	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
 // gearStories are what happens in a network, by the protocol that its devices send.
@@ -24,7 +24,7 @@ var gearStories = map[string]string{
 
 // runGear is the demonstration of a network whose devices send no INT.
 func runGear(c *cobra.Command, cfg *config, name string, seed uint64, duration time.Duration, format string) error {
-	network, err := gear.New(name, seed)
+	network, err := scenario.NewGear(name, seed)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/collector"
-	"github.com/hopscope/hopscope/p4/gear"
+	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
 // asked asks the page at url for a document until it holds.
@@ -38,7 +38,7 @@ func asked[T any](t *testing.T, url string, holds func(*T) bool) *T {
 
 // playGear sends what a network of gear sends, over UDP and two steps a window, to a collector. It gives where the page answers.
 func playGear(t *testing.T, name string) (api string) {
-	network, err := gear.New(name, 1)
+	network, err := scenario.NewGear(name, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

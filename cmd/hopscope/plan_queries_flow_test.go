@@ -10,8 +10,8 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
-	"github.com/hopscope/hopscope/p4/measured"
 	"github.com/hopscope/hopscope/p4/pintplan"
+	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -40,7 +40,7 @@ func TestPlannedAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	net := measured.NewTracer(graph, prior.Distance, 0, nil)
+	net := steer.NewTracer(graph, prior.Distance, 0, nil)
 	model, err := net.Model(plan.Queries[0].Scheme)
 	if err != nil {
 		t.Fatal(err)

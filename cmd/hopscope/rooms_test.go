@@ -40,7 +40,7 @@ var shared = map[string][]string{
 }
 
 // withInference are the packages of p4 in which plans meet what was seen. The others know plans and packets alone.
-var withInference = []string{"p4/measured", "p4/steer"}
+var withInference = []string{"p4/steer"}
 
 // exceptions are packages of such a room that are no source and no store.
 var exceptions = []string{"ingest/retry", "sink/flock", "sink/notify", "sink/refused", "sink/spool"}

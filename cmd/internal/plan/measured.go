@@ -3,15 +3,16 @@ package plan
 import (
 	"context"
 
-	"github.com/hopscope/hopscope/cmd/internal/cli"
-	"github.com/hopscope/hopscope/p4/measured"
 	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/cmd/internal/cli"
+	"github.com/hopscope/hopscope/p4/steer"
 )
 
 // measuredFlags are the flags that name a running collector, and the collector once it was asked.
 type measuredFlags struct {
 	cli.Asker
-	*measured.Collector
+	*steer.Measured
 }
 
 // flags adds the flags that all plan commands with measured inputs share.
@@ -37,6 +38,6 @@ func (m *measuredFlags) asked(c *cobra.Command, with ...string) (bool, error) {
 
 // open asks for what all figures need.
 func (m *measuredFlags) open(ctx context.Context) (err error) {
-	m.Collector, err = measured.Open(ctx, m.URL, m.Into)
+	m.Measured, err = steer.OpenMeasured(ctx, m.URL, m.Into)
 	return err
 }

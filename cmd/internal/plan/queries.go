@@ -16,9 +16,9 @@ import (
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
-	"github.com/hopscope/hopscope/p4/measured"
 	"github.com/hopscope/hopscope/p4/p4rt"
 	"github.com/hopscope/hopscope/p4/pintplan"
+	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/querymix"
 	"github.com/hopscope/hopscope/planner/querymix/solve"
@@ -236,7 +236,7 @@ func (o *queriesFlags) measure(c *cobra.Command, p *querymix.Problem) error {
 		return nil
 	}
 	ctx := c.Context()
-	tracer := measured.NewTracer(o.graph, routing, o.seed, func() error { return context.Cause(ctx) })
+	tracer := steer.NewTracer(o.graph, routing, o.seed, func() error { return context.Cause(ctx) })
 	var now atomic.Value
 	now.Store("")
 	done := cli.ShowProgress(c.ErrOrStderr(), "tracing paths", func() string { return now.Load().(string) })

@@ -1,4 +1,4 @@
-package gear
+package scenario
 
 import (
 	"encoding/binary"
@@ -43,14 +43,14 @@ var (
 )
 
 // messages makes those of IPFIX that a router sends in a step: templates and options from time to time, what it drops, and its flows.
-func (n *Network) messages(d int, send func(payload []byte)) {
+func (n *Gear) messages(d int, send func(payload []byte)) {
 	if n.silent(d) {
 		return
 	}
 	if (n.at/Step)%refresh == 1 {
 		send(n.message(d, exceptions, 0, func(b []byte) []byte { return define(b, &exceptionTemplate) }))
 		send(n.message(d, flows, 0, func(b []byte) []byte { return define(b, &flowTemplate, &rateTemplate, &nameTemplate) }))
-		send(n.message(d, flows, 1+ports, n.options))
+		send(n.message(d, flows, 1+gearPorts, n.options))
 	}
 	if d == busyDevice && n.has(Congested) {
 		send(n.exceptions(d, busyPort, n.kind.full))
@@ -62,7 +62,7 @@ func (n *Network) messages(d int, send func(payload []byte)) {
 }
 
 // message makes a message of one of a router's exporters, with so many records in its sets.
-func (n *Network) message(d, exporter int, records uint32, sets func([]byte) []byte) []byte {
+func (n *Gear) message(d, exporter int, records uint32, sets func([]byte) []byte) []byte {
 	seq := &n.devices[d].messages[exporter]
 	m := ipfix.Message{Version: ipfix.V10, Time: uint32(n.start.Add(n.at).Unix()), Seq: *seq, Domain: domains[exporter]}
 	*seq += records
@@ -78,11 +78,11 @@ func define(b []byte, templates ...*decode.Template) []byte {
 }
 
 // options appends what a router says of itself: its sampling rate, and the names of its interfaces.
-func (n *Network) options(b []byte) []byte {
+func (n *Gear) options(b []byte) []byte {
 	be := binary.BigEndian
 	b = ipfix.AppendSet(b, rateTemplate.ID, 0, func(b []byte) []byte { return be.AppendUint32(be.AppendUint32(b, 1), flowRate) })
 	return ipfix.AppendSet(b, nameTemplate.ID, 0, func(b []byte) []byte {
-		for p := range ports {
+		for p := range gearPorts {
 			b = ipfix.AppendValue(be.AppendUint32(b, uint32(firstSNMP+p)), []byte(n.Interface(p)))
 		}
 		return b
@@ -90,7 +90,7 @@ func (n *Network) options(b []byte) []byte {
 }
 
 // exceptions makes a message of packets that came in by a port and were dropped. They have no egress.
-func (n *Network) exceptions(d, p int, code uint32) []byte {
+func (n *Gear) exceptions(d, p int, code uint32) []byte {
 	const packets = 4
 	return n.message(d, exceptions, packets, func(b []byte) []byte {
 		return ipfix.AppendSet(b, exceptionTemplate.ID, 0, func(b []byte) []byte {
@@ -119,10 +119,10 @@ func appendException(b []byte, d, p, flow int, code uint32) []byte {
 }
 
 // flows makes a message of the flows that left by each port in the step.
-func (n *Network) flows(d int) []byte {
-	return n.message(d, flows, ports, func(b []byte) []byte {
+func (n *Gear) flows(d int) []byte {
+	return n.message(d, flows, gearPorts, func(b []byte) []byte {
 		return ipfix.AppendSet(b, flowTemplate.ID, 0, func(b []byte) []byte {
-			for p := range ports {
+			for p := range gearPorts {
 				b = n.appendFlow(b, d, p)
 			}
 			return b
@@ -130,13 +130,13 @@ func (n *Network) flows(d int) []byte {
 	})
 }
 
-func (n *Network) appendFlow(b []byte, d, p int) []byte {
+func (n *Gear) appendFlow(b []byte, d, p int) []byte {
 	var s sflow.Sample
 	packetOf(&s, d, p, n.rnd.IntN(4))
 	be, h := binary.BigEndian, s.Header
 	b = append(append(b, h[26:34]...), h[23]) // addresses, protocol
 	b = append(b, h[34:38]...)                // ports
-	b = be.AppendUint32(be.AppendUint32(b, uint32(firstSNMP+(p+5)%ports)), uint32(firstSNMP+p))
+	b = be.AppendUint32(be.AppendUint32(b, uint32(firstSNMP+(p+5)%gearPorts)), uint32(firstSNMP+p))
 	packets := 2000 + n.rnd.Uint64N(1000)
 	b = be.AppendUint64(be.AppendUint64(b, packets*packetLen), packets)
 	now := uint64(n.start.Add(n.at).UnixMilli())

@@ -1,6 +1,4 @@
-// Package measured makes inputs of planners from what a running collector measured: the windows of the last minutes, and the
-// busiest flows, as the page of the collector keeps them; and from what its own path tracing is measured to need on a topology.
-package measured
+package steer
 
 import (
 	"bytes"
@@ -22,17 +20,17 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// Collector is a running collector that is asked.
-type Collector struct {
+// Measured is a running collector that is asked.
+type Measured struct {
 	url   string
 	get   func(ctx context.Context, path string, into any) error
 	names *names.Names
 	span  time.Duration
 }
 
-// Open asks for what all figures need: names, and how long a window is. Get asks the page at url.
-func Open(ctx context.Context, url string, get func(ctx context.Context, path string, into any) error) (*Collector, error) {
-	m := &Collector{url: url, get: get}
+// OpenMeasured asks for what all figures need: names, and how long a window is. Get asks the page at url.
+func OpenMeasured(ctx context.Context, url string, get func(ctx context.Context, path string, into any) error) (*Measured, error) {
+	m := &Measured{url: url, get: get}
 	var status struct {
 		WindowMS int64 `json:"window_ms"`
 		Windows  int64
@@ -58,7 +56,7 @@ func Open(ctx context.Context, url string, get func(ctx context.Context, path st
 }
 
 // Span is the time of the windows that the figures are sums of.
-func (m *Collector) Span() time.Duration { return m.span }
+func (m *Measured) Span() time.Duration { return m.span }
 
 // flowAnswer is a flow of the list of flows.
 type flowAnswer struct {
@@ -77,7 +75,7 @@ const (
 )
 
 // list asks for a list, page by page, until take has had all of it.
-func list[T any](ctx context.Context, m *Collector, path, key string, take func(T)) error {
+func list[T any](ctx context.Context, m *Measured, path, key string, take func(T)) error {
 	for offset := 0; ; {
 		var page map[string]json.RawMessage
 		query := url.Values{"limit": {strconv.Itoa(pageLength)}, "offset": {strconv.Itoa(offset)}}
@@ -106,7 +104,7 @@ func list[T any](ctx context.Context, m *Collector, path, key string, take func(
 }
 
 // node writes a node as planners name it: by its name, where it has one that no other node has.
-func (m *Collector) node(id uint32) string {
+func (m *Measured) node(id uint32) string {
 	if n, ok := m.names.Find(id); ok && n.Name != "" {
 		same := func(o names.Node) bool { return o.Name == n.Name && o.ID != n.ID }
 		if !slices.ContainsFunc(m.names.Document().Nodes, same) {
@@ -119,7 +117,7 @@ func (m *Collector) node(id uint32) string {
 // in gives the node of a topology that a number of the collector stands for: by its name; else by the number, where all
 // nodes of the topology are called by numbers; else by the order, if the collector has no names. So the settings of
 // digests read a topology, too.
-func (m *Collector) in(g *topo.Graph) func(id uint32) (node int, ok bool) {
+func (m *Measured) in(g *topo.Graph) func(id uint32) (node int, ok bool) {
 	_, numbers := g.IDs()
 	return func(id uint32) (int, bool) {
 		if n, ok := m.names.Find(id); ok && n.Name != "" {
@@ -134,7 +132,7 @@ func (m *Collector) in(g *topo.Graph) func(id uint32) (node int, ok bool) {
 
 // Orchestrate makes an instance of the busiest flows: each with the interfaces that it was seen to pass and the packets a second that
 // reported them. left counts interfaces that the collector knows and that none of these flows passes.
-func (m *Collector) Orchestrate(ctx context.Context, items int64, packetBytes int, objective string, sizing orchestrate.Sizing) (p *orchestrate.Problem, left int, err error) {
+func (m *Measured) Orchestrate(ctx context.Context, items int64, packetBytes int, objective string, sizing orchestrate.Sizing) (p *orchestrate.Problem, left int, err error) {
 	type jsonInterface struct {
 		ID     string `json:"id"`
 		Demand int64  `json:"demand"`
@@ -211,7 +209,7 @@ func (h *hopAnswer) hop() (k inference.HopKey, ok bool) {
 
 // Suspicious returns the links that open findings are about, with the weights of their severities: the links of causes and of
 // findings without one. elsewhere counts findings about anything else, or about what the topology has not.
-func (m *Collector) Suspicious(ctx context.Context, g *topo.Graph, p *attention.Problem) (elsewhere int, err error) {
+func (m *Measured) Suspicious(ctx context.Context, g *topo.Graph, p *attention.Problem) (elsewhere int, err error) {
 	var answer struct {
 		Open []struct {
 			Severity string
@@ -293,7 +291,7 @@ func elementLinks(g *topo.Graph, at func(uint32) (int, bool), e *inference.Eleme
 
 // Delivery puts measured figures into an instance: the rate of every point that reports to the collector, and the load of links whose
 // utilisation was reported to it. points and links count what was filled in.
-func (m *Collector) Delivery(ctx context.Context, p *delivery.Problem, reportBytes int) (points, links int, err error) {
+func (m *Measured) Delivery(ctx context.Context, p *delivery.Problem, reportBytes int) (points, links int, err error) {
 	reports := map[string]float64{} // by node, a second
 	err = list(ctx, m, "/api/exporters", "exporters", func(e struct {
 		Node          string
@@ -336,7 +334,7 @@ func (m *Collector) Delivery(ctx context.Context, p *delivery.Problem, reportByt
 
 // Costs returns a topology whose links cost the more the busier they are: 1 for one that carries nothing, 101 for a full one. Links
 // that nothing is known of cost 1.
-func (m *Collector) Costs(ctx context.Context, g *topo.Graph) (out *topo.Graph, known int, err error) {
+func (m *Measured) Costs(ctx context.Context, g *topo.Graph) (out *topo.Graph, known int, err error) {
 	at, cost := m.in(g), map[int]uint32{}
 	err = list(ctx, m, "/api/hops", "hops", func(h hopAnswer) {
 		k, ok := h.hop()
@@ -357,7 +355,7 @@ func (m *Collector) Costs(ctx context.Context, g *topo.Graph) (out *topo.Graph, 
 
 // Queries fills in what the paths of flows show: the longest, for queries that do not say how many hops they ask about, and the
 // number of nodes.
-func (m *Collector) Queries(ctx context.Context, p *querymix.Problem) (longest, nodes int, err error) {
+func (m *Measured) Queries(ctx context.Context, p *querymix.Problem) (longest, nodes int, err error) {
 	seen := map[uint32]bool{}
 	err = list(ctx, m, "/api/flows", "flows", func(f flowAnswer) {
 		longest = max(longest, len(f.Path))

@@ -1,9 +1,4 @@
-// Package gear sends the exports of commercial switches, routers and hosts, for the demonstration and for tests: sFlow 5 or IPFIX of a
-// network of six devices, two of them spines, of which each has eight ports. Faults come and go.
-//
-// It is no emulation of packets: counters, samples and drop notifications are made as such devices make them, with their sequence numbers, uptimes
-// and records, from a load for each port. The layouts are those of packages sflow and ipfix.
-package gear
+package scenario
 
 import (
 	"context"
@@ -18,11 +13,11 @@ import (
 	"github.com/hopscope/hopscope/decode/sflow"
 )
 
-// Kinds are the kinds of gear, in the order of help texts.
-var Kinds = []string{"sonic", "arista", "linux", "juniper"}
+// GearKinds are the kinds of gear, in the order of help texts.
+var GearKinds = []string{"sonic", "arista", "linux", "juniper"}
 
-// kind is what distinguishes them.
-type kind struct {
+// gearKind is what distinguishes them.
+type gearKind struct {
 	port   string // name of an interface, of its number
 	speed  uint64 // bit/s
 	full   uint32 // reasons of drops: a queue that is full, of a router no route, and what a list of rules refuses
@@ -32,7 +27,7 @@ type kind struct {
 	ipfix  bool        // in place of sFlow
 }
 
-var kinds = map[string]kind{
+var gearKinds = map[string]gearKind{
 	"sonic":  {"Ethernet%d", 100e9, 259, 258, sflow.HasHeader, sflow.HasHeader | sflow.HasQueue | sflow.HasTrap, false},
 	"arista": {"Ethernet%d/1", 100e9, 259, 258, sflow.HasHeader | sflow.HasQueue | sflow.HasDelay | sflow.HasDepth, sflow.HasHeader | sflow.HasQueue | sflow.HasACL, false},
 	"linux":  {"eth%d", 10e9, reasonOf("tc egress"), reasonOf("socket filter"), sflow.HasHeader, sflow.HasHeader | sflow.HasFunction | sflow.HasLinuxReason, false},
@@ -52,12 +47,12 @@ func reasonOf(name string) uint32 {
 
 // The network, and the script of its faults, which repeats.
 const (
-	devices   = 6
-	ports     = 8
-	Step      = time.Second // between two datagrams of a device
-	Repeat    = 180 * time.Second
-	Rate      = 4096 // one packet of so many is sampled
-	packetLen = 800
+	gearDevices = 6
+	gearPorts   = 8
+	Step        = time.Second // between two datagrams of a device
+	Repeat      = 180 * time.Second
+	Rate        = 4096 // one packet of so many is sampled
+	packetLen   = 800
 
 	busyDevice, busyPort = 0, 3 // Congested
 	deniedAt             = 4    // Denied
@@ -65,49 +60,49 @@ const (
 	silentDevice         = 3    // Silent
 )
 
-// Fault is a fault of a network.
-type Fault uint8
+// GearFault is a fault of a network.
+type GearFault uint8
 
 // The faults, in the order of the script.
 const (
-	Congested Fault = iota // a port is nearly full and discards packets
-	Denied                 // an access list drops a flow's packets
-	Damaged                // a port receives damaged packets, which IPFIX does not report
-	Silent                 // a device sends nothing
+	Congested GearFault = iota // a port is nearly full and discards packets
+	Denied                     // an access list drops a flow's packets
+	Damaged                    // a port receives damaged packets, which IPFIX does not report
+	Silent                     // a device sends nothing
 	faults
 )
 
-// script says when each of them begins and ends.
-var script = [faults][2]time.Duration{
+// gearScript says when each of them begins and ends.
+var gearScript = [faults][2]time.Duration{
 	Congested: {70 * time.Second, 90 * time.Second}, Denied: {95 * time.Second, 107 * time.Second},
 	Damaged: {112 * time.Second, 122 * time.Second}, Silent: {130 * time.Second, 150 * time.Second},
 }
 
-// Network is the devices. It is for one goroutine.
-type Network struct {
-	kind    kind
+// Gear is the devices. It is for one goroutine.
+type Gear struct {
+	kind    gearKind
 	rnd     *rand.Rand
 	start   time.Time
 	at      time.Duration
-	devices [devices]device
+	devices [gearDevices]gearDevice
 	buf     []byte
 }
 
-type device struct {
+type gearDevice struct {
 	seq, drops uint32 // numbers of datagrams and of drop notifications
 	samples    uint32
-	counters   [ports]sflow.Interface
+	counters   [gearPorts]sflow.Interface
 	polls      uint32
 	messages   [2]uint32 // records before the next message, by domain
 }
 
-// New makes a network of one of [Kinds].
-func New(name string, seed uint64) (*Network, error) {
-	k, ok := kinds[name]
+// NewGear makes a network of one of [GearKinds].
+func NewGear(name string, seed uint64) (*Gear, error) {
+	k, ok := gearKinds[name]
 	if !ok {
-		return nil, fmt.Errorf("%q is none of %v", name, Kinds)
+		return nil, fmt.Errorf("%q is none of %v", name, GearKinds)
 	}
-	n := &Network{kind: k, start: time.Now(), rnd: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))}
+	n := &Gear{kind: k, start: time.Now(), rnd: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))}
 	for d := range n.devices {
 		for p := range n.devices[d].counters {
 			n.devices[d].counters[p] = sflow.Interface{
@@ -119,17 +114,17 @@ func New(name string, seed uint64) (*Network, error) {
 	return n, nil
 }
 
-// Agent is the address that a device has in sFlow.
-func Agent(d int) decode.Addr { return decode.AddrFrom4([]byte{10, 0, 0, byte(d + 1)}) }
+// GearAgent is the address that a device has in sFlow.
+func GearAgent(d int) decode.Addr { return decode.AddrFrom4([]byte{10, 0, 0, byte(d + 1)}) }
 
-// Source is the address that the datagrams of a device come from. Of IPFIX, it is the exporter.
-func Source(d int) netip.Addr { return netip.AddrFrom4([4]byte{127, 18, 0, byte(d + 1)}) }
+// GearSource is the address that the datagrams of a device come from. Of IPFIX, it is the exporter.
+func GearSource(d int) netip.Addr { return netip.AddrFrom4([4]byte{127, 18, 0, byte(d + 1)}) }
 
 // Interface is the name of a port of a device.
-func (n *Network) Interface(port int) string { return fmt.Sprintf(n.kind.port, port+1) }
+func (n *Gear) Interface(port int) string { return fmt.Sprintf(n.kind.port, port+1) }
 
 // Sends is the protocol that the devices send, in words.
-func (n *Network) Sends() string {
+func (n *Gear) Sends() string {
 	if n.kind.ipfix {
 		return "IPFIX"
 	}
@@ -137,16 +132,16 @@ func (n *Network) Sends() string {
 }
 
 // has reports whether a fault is there now. The first round of the script begins with quiet time, in which what is usual is learnt.
-func (n *Network) has(f Fault) bool {
+func (n *Gear) has(f GearFault) bool {
 	at := n.at % Repeat
-	return at >= script[f][0] && at < script[f][1]
+	return at >= gearScript[f][0] && at < gearScript[f][1]
 }
 
 // silent reports whether a device sends nothing now. What it does not send has no number.
-func (n *Network) silent(d int) bool { return d == silentDevice && n.has(Silent) }
+func (n *Gear) silent(d int) bool { return d == silentDevice && n.has(Silent) }
 
 // Next goes on by one Step, and gives the datagrams of it to send, with their devices. The function send keeps none of them.
-func (n *Network) Next(send func(device int, payload []byte)) {
+func (n *Gear) Next(send func(device int, payload []byte)) {
 	n.at += Step
 	step := n.datagrams
 	if n.kind.ipfix {
@@ -161,7 +156,7 @@ func (n *Network) Next(send func(device int, payload []byte)) {
 }
 
 // datagrams makes those of sFlow that a device sends in a step.
-func (n *Network) datagrams(d int, send func(payload []byte)) {
+func (n *Gear) datagrams(d int, send func(payload []byte)) {
 	x, samples := &n.devices[d], n.samples(d)
 	if n.silent(d) {
 		return
@@ -170,7 +165,7 @@ func (n *Network) datagrams(d int, send func(payload []byte)) {
 		part := samples[:min(len(samples), 6)]
 		samples = samples[len(part):]
 		x.seq++
-		head := sflow.Datagram{IPv: 4, Agent: Agent(d), Seq: x.seq, Uptime: uint32((n.at + time.Hour).Milliseconds()), Samples: uint32(len(part))}
+		head := sflow.Datagram{IPv: 4, Agent: GearAgent(d), Seq: x.seq, Uptime: uint32((n.at + time.Hour).Milliseconds()), Samples: uint32(len(part))}
 		b := sflow.AppendDatagram(n.buf[:0], &head)
 		for i := range part {
 			b = sflow.AppendSample(b, &part[i])
@@ -180,10 +175,10 @@ func (n *Network) datagrams(d int, send func(payload []byte)) {
 }
 
 // samples makes those of a device: of the flows that pass, of the packets that it drops, and of its counters.
-func (n *Network) samples(d int) (all []sflow.Sample) {
+func (n *Gear) samples(d int) (all []sflow.Sample) {
 	x := &n.devices[d]
 	x.polls++
-	for p := range ports {
+	for p := range gearPorts {
 		load := .25 + .1*n.rnd.Float64()
 		busy := d == busyDevice && p == busyPort && n.has(Congested)
 		if busy {
@@ -212,12 +207,12 @@ func (n *Network) samples(d int) (all []sflow.Sample) {
 }
 
 // sampled is one of the packets that leave by a port.
-func (n *Network) sampled(d, p int, busy bool) sflow.Sample {
+func (n *Gear) sampled(d, p int, busy bool) sflow.Sample {
 	x := &n.devices[d]
 	x.samples++
 	s := sflow.Sample{
 		Kind: sflow.Flow, Seq: x.samples, Index: uint32(p + 1), Rate: Rate, Pool: x.samples * Rate, Has: n.kind.has,
-		Input: sflow.Port{Value: uint32((p+5)%ports + 1)}, Output: sflow.Port{Value: uint32(p + 1)}, Queue: 3,
+		Input: sflow.Port{Value: uint32((p+5)%gearPorts + 1)}, Output: sflow.Port{Value: uint32(p + 1)}, Queue: 3,
 		Delay: 1200 + n.rnd.Uint32N(400), Depth: 2000 + n.rnd.Uint32N(3000),
 	}
 	if busy {
@@ -228,13 +223,13 @@ func (n *Network) sampled(d, p int, busy bool) sflow.Sample {
 }
 
 // dropped are notifications of packets that were to leave by a port.
-func (n *Network) dropped(d, p int, reason uint32) (all []sflow.Sample) {
+func (n *Gear) dropped(d, p int, reason uint32) (all []sflow.Sample) {
 	for i := range 4 {
 		x := &n.devices[d]
 		x.drops++
 		s := sflow.Sample{
 			Kind: sflow.Discard, Seq: x.drops, Index: uint32(p + 1), Reason: reason, Has: n.kind.drops, Queue: 3,
-			Input: sflow.Port{Value: uint32((p+5)%ports + 1)}, Output: sflow.Port{Value: uint32(p + 1)},
+			Input: sflow.Port{Value: uint32((p+5)%gearPorts + 1)}, Output: sflow.Port{Value: uint32(p + 1)},
 			Group: []byte("buffer_drops"), Trap: []byte("tail_drop"), ACLName: []byte("DENY-TELNET"), ACL: 1, ACLDirection: 1,
 			Function: []byte("kfree_skb_list_reason"), LinuxReason: []byte("QDISC_DROP"),
 		}
@@ -262,10 +257,10 @@ func packetOf(s *sflow.Sample, d, p, flow int) {
 
 // Play sends a network's datagrams to an address over UDP, each from the address of its device, until ctx ends. Its time passes speed times as fast
 // as that of a clock.
-func (n *Network) Play(ctx context.Context, to netip.AddrPort, speed int) error {
-	var sockets [devices]*net.UDPConn
+func (n *Gear) Play(ctx context.Context, to netip.AddrPort, speed int) error {
+	var sockets [gearDevices]*net.UDPConn
 	for d := range sockets {
-		c, err := net.DialUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(Source(d), 0)), net.UDPAddrFromAddrPort(to))
+		c, err := net.DialUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(GearSource(d), 0)), net.UDPAddrFromAddrPort(to))
 		if err != nil {
 			return err
 		}
