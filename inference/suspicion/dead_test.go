@@ -98,3 +98,29 @@ func TestQueueOfRerouted(t *testing.T) {
 		}
 	}
 }
+
+// TestLineOrTwo: the probes that cross either direction of a line are those that cross one direction of two others. All are lost: the line is down, which is
+// one failure in place of two.
+func TestLineOrTwo(t *testing.T) {
+	const one, two, down, up = 0, 2, 4, 5 // directions: one of two lines each, whose other directions are 1 and 3, and both of a third one
+	in, err := NewIncidence(12, [][]int32{{one, down, 6}, {two, down, 7}, {up, 3, two, 8}, {up, 1, one, 9}, {1, 10}, {3, 11}, {6, 7, 8}, {9, 10, 11}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := slices.Repeat([]int32{-1}, 12)
+	back[down], back[up], back[one], back[1], back[two], back[3] = up, down, 1, one, 3, two
+	if err := in.Pair(back); err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(20) {
+		s, r := New(DefaultConfig(), in, nil), rand.New(rand.NewPCG(seed, 9))
+		for range 50 {
+			s.Step(&Cycle{Rounds: lossy(in, 20, nil, 0, r)})
+		}
+		for k := range 20 {
+			if got := links(s.Step(&Cycle{Rounds: lossy(in, 20, []int32{down, up}, 1, r)})); !slices.Equal(got, []int32{down, up}) {
+				t.Fatalf("seed %d, cycle %d: %v are suspected, want both directions of the line", seed, k, got)
+			}
+		}
+	}
+}

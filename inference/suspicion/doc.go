@@ -23,7 +23,8 @@
 //     last cycle and the last 1 to 2, 2 to 4, ... 256 to 512, in each cycle in which anything got lost, so that a strong loss is found
 //     at once and a weak one as soon as there is enough of it. A false culprit comes less than once in a million cycles: each of the
 //     ten fits has a tenth of that chance, whatever they share. A culprit is well again when twelve more should have been lost and none was.
-//     What probes lose that cross a dead line accuses no other link but its other direction.
+//     What probes lose that cross a dead line accuses no other link but its other direction. Where both directions of a line explain what the fit explains
+//     by several culprits that lost most rounds, the line is down.
 //   - Transits. How long probes were under way, end to end, where they do not report single hops. Each is compared with
 //     its own history; which links explain what all of them have in excess is found by unmix.
 //

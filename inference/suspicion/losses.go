@@ -172,6 +172,7 @@ func (x *losses) fit(s *State, unsure bool, of func(p int) rounds) {
 			c.Link = s.incidence.alone(x.sampleProbes[c.Flow])
 		}
 	}
+	list = x.asLine(s.incidence, list)
 	for _, c := range list {
 		if c.Link < 0 || c.Confidence < lossSure && !unsure || x.explained(s.incidence, list, c.Link) {
 			continue
@@ -182,6 +183,79 @@ func (x *losses) fit(s *State, unsure bool, of func(p int) rounds) {
 		x.blame(culprit{class: c.Link, ratio: c.Ratio, confidence: c.Confidence, sent: c.Packets, lost: c.Lost, found: x.cycles,
 			dead: c.Ratio >= deadRatio && c.Confidence >= lossSure, died: s.end})
 	}
+}
+
+// asLine replaces culprits of a fit that lost most rounds by both directions of one line, where these explain what two of them do and lost nearly all
+// rounds themselves: a line that fails in both directions at once is likelier than two failures. Where several lines do, nothing is replaced.
+func (x *losses) asLine(in *Incidence, list []loss.Culprit) []loss.Culprit {
+	if in.reverse == nil || len(list) < 2 {
+		return list
+	}
+	var line [2]int32
+	var by []bool // the culprits that it explains
+	for l, back := range in.reverse {
+		if int(back) <= l || in.class[l] < 0 || in.class[back] < 0 || in.class[l] == in.class[back] {
+			continue
+		}
+		ends := [2]int32{in.class[l], in.class[back]}
+		if slices.ContainsFunc(list, func(c loss.Culprit) bool { return slices.Contains(ends[:], c.Link) }) || !x.lostNearly(in, ends[0]) || !x.lostNearly(in, ends[1]) {
+			continue
+		}
+		explains, n := make([]bool, len(list)), 0
+		for i, c := range list {
+			if c.Link < 0 || c.Ratio < deadRatio {
+				continue
+			}
+			if all, shared := x.shared(in, c.Link, func(o int32) bool { return slices.Contains(ends[:], o) }); 10*shared >= 9*all {
+				explains[i] = true
+				n++
+			}
+		}
+		switch {
+		case n < 2:
+			continue
+		case by != nil:
+			return list
+		}
+		line, by = ends, explains
+	}
+	if by == nil {
+		return list
+	}
+	first := slices.Index(by, true)
+	sure := list[first].Confidence
+	out := make([]loss.Culprit, 0, len(list))
+	for i, c := range list {
+		if by[i] {
+			sure = min(sure, c.Confidence)
+			continue
+		}
+		out = append(out, c)
+	}
+	for _, class := range line {
+		c := loss.Culprit{Link: class, Flow: -1, Confidence: sure}
+		c.Packets, c.Lost = x.crossed(in, class)
+		c.Ratio = float64(c.Lost) / float64(c.Packets)
+		out = append(out, c)
+	}
+	return out
+}
+
+// crossed counts the rounds of the present fit that probes sent and lost which cross a class.
+func (x *losses) crossed(in *Incidence, class int32) (sent, lost uint64) {
+	for k, p := range x.sampleProbes {
+		if _, crosses := slices.BinarySearch(in.probeClasses[p], class); crosses {
+			sent += x.samples[k].Packets
+			lost += x.samples[k].Lost
+		}
+	}
+	return sent, lost
+}
+
+// lostNearly reports whether nearly all rounds of the present fit got lost whose probes cross a class.
+func (x *losses) lostNearly(in *Incidence, class int32) bool {
+	sent, lost := x.crossed(in, class)
+	return sent > 0 && 10*lost >= 9*sent
 }
 
 // explained reports whether most of what a fit explains by a class that is no culprit yet is what one that is explains as well, though
