@@ -63,7 +63,7 @@ func (l *runList) add(r window.Run, most int) {
 		l.list[n-1].Count += r.Count
 		return
 	}
-	if len(l.list) >= most && most > 1 {
+	if len(l.list) >= most {
 		k := 0
 		for i := 0; i < len(l.list); i += 2 {
 			x := l.list[i]

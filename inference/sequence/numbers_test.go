@@ -236,21 +236,23 @@ func TestTellSame(t *testing.T) {
 	}
 }
 
-// TestBelieve: of an exporter that is believed to count, a single number is listed as well.
+// TestBelieve: of an exporter that is believed to count, a single number is listed as well, wherever it begins.
 func TestBelieve(t *testing.T) {
 	for _, believe := range []bool{false, true} {
-		tr := New(testConfig(), 1)
-		tr.ReportNumbers(16)
-		if believe {
-			tr.Believe()
-		}
-		tr.Observe(report20(1, 1, 41, 1e9))
-		var p window.Partial
-		stats := tr.Cut(nil, 2e9)
-		tr.Numbers(&p)
-		listed := len(p.Numbers()) == 1 && p.Numbers()[0].First == 41 && slices.Equal(p.Numbers()[0].Runs, []window.Run{{Count: 1}})
-		if listed != believe || len(p.Numbers()) > 1 || len(stats) != 1 || stats[0].Sequenced != believe || stats[0].Lost != 0 {
-			t.Errorf("believed %v: %+v, %+v", believe, stats, p.Numbers())
+		for _, first := range []uint32{0, 1, 2, 41, 1<<22 - 1} {
+			tr := New(testConfig(), 1)
+			tr.ReportNumbers(16)
+			if believe {
+				tr.Believe()
+			}
+			tr.Observe(report20(1, 1, first, 1e9))
+			var p window.Partial
+			stats := tr.Cut(nil, 2e9)
+			tr.Numbers(&p)
+			listed := len(p.Numbers()) == 1 && p.Numbers()[0].First == first && slices.Equal(p.Numbers()[0].Runs, []window.Run{{Count: 1}})
+			if listed != believe || len(p.Numbers()) > 1 || len(stats) != 1 || stats[0].Sequenced != believe || stats[0].Lost != 0 {
+				t.Errorf("number %d, believed %v: %+v, %+v", first, believe, stats, p.Numbers())
+			}
 		}
 	}
 }

@@ -136,7 +136,7 @@ func (s *sequence) observe(seq uint32, at int64, m *room) {
 	mask := s.mask()
 	seq &= mask
 	ahead := (seq - s.head) & mask
-	if ahead == 1 && s.sequenced && s.open == 0 { // nearly always
+	if ahead == 1 && s.started && s.sequenced && s.open == 0 { // nearly always
 		word, bit := place(s.seen, seq)
 		*word |= bit
 		s.head, s.time = seq, at

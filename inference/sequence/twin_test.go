@@ -1,6 +1,8 @@
 package sequence
 
 import (
+	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -8,6 +10,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 // absent is a number of the record that did not come.
@@ -40,6 +43,7 @@ type twin struct {
 	markTime, ageTime                       int64
 	lost, down                              int64
 	duplicated, reordered, late, beganAgain uint64
+	log                                     *logTwin // nil without one
 }
 
 func (w *twin) wrap(n uint32) uint32   { return n & (1<<w.width - 1) }
@@ -123,6 +127,7 @@ func (w *twin) claim() {
 }
 
 func (w *twin) begin(seq uint32, at int64) {
+	w.part(seq-1, w.sequenced && w.started)
 	w.settle(0)
 	w.came, w.absent = map[uint32]bool{seq: true}, map[uint32]absent{}
 	w.started, w.resumed, w.marked, w.settling, w.gone = true, false, false, false, false
@@ -130,6 +135,7 @@ func (w *twin) begin(seq uint32, at int64) {
 	w.time, w.start = at, at
 	w.aged, w.ageHead, w.ageTime = seq, seq, at
 	w.wait = max(w.wait, w.least)
+	w.note(seq)
 }
 
 func (w *twin) observe(seq uint32, at int64) {
@@ -141,8 +147,12 @@ func (w *twin) observe(seq uint32, at int64) {
 			w.begin(seq, at)
 		case behind < startSlack:
 			w.late++
+			w.unrecorded(seq)
 		case ahead <= min(w.maxGap, (1<<w.width-1)/16):
 			w.claim()
+			if w.log != nil && ahead > 1 {
+				w.log.gaps = append(w.log.gaps, stretch{w.wrap(w.head + 1), ahead - 1})
+			}
 			w.advance(seq, ahead, at)
 			w.start, w.resumed = at, false
 		default:
@@ -163,11 +173,16 @@ func (w *twin) observe(seq uint32, at int64) {
 			w.duplicated++
 			if w.repeat >= repeatLimit { // it does not count
 				w.duplicated -= min(w.duplicated, uint64(w.repeat))
+				w.part(seq-1, false)
+				w.note(seq)
 				w.sequenced, w.span = false, 1
 				w.came, w.absent = map[uint32]bool{seq: true}, map[uint32]absent{}
 			}
 		}
 	case ahead <= reach:
+		if w.log != nil && ahead == 1 && w.sequenced && len(w.absent) == 0 {
+			w.log.slow-- // it is counted as a report
+		}
 		w.claim()
 		w.advance(seq, ahead, at)
 	case behind < w.span && missing:
@@ -180,6 +195,7 @@ func (w *twin) observe(seq uint32, at int64) {
 		}
 		delete(w.absent, seq)
 		w.came[seq] = true
+		w.note(seq)
 		w.run = 0
 		w.widen(behind)
 	case behind < w.span:
@@ -193,6 +209,7 @@ func (w *twin) observe(seq uint32, at int64) {
 			w.duplicated++
 		} else {
 			w.late++
+			w.unrecorded(seq)
 			w.widen(min(behind, w.longest))
 		}
 	default:
@@ -224,6 +241,10 @@ func (w *twin) advance(seq, ahead uint32, at int64) {
 		}
 	}
 	w.came[seq] = true
+	if w.log != nil {
+		w.log.slow += uint64(ahead)
+		w.log.fresh = append(w.log.fresh, seq)
+	}
 	if w.provisional() > 0 {
 		if at-w.ageTime >= holdFor {
 			w.aged, w.ageHead, w.ageTime = w.ageHead, before, at
@@ -274,6 +295,7 @@ func (w *twin) before(seq, behind uint32) {
 		}
 	}
 	w.came[seq] = true
+	w.note(seq)
 	w.span, w.origin, w.run = behind+1, seq, 0
 	w.reordered++
 	w.widen(behind)
@@ -301,6 +323,9 @@ func (w *twin) again(seq uint32, at int64) {
 		w.came[w.wrap(seq-n)] = true
 	}
 	w.head, w.span = seq, duplicateRun
+	for n := range uint32(duplicateRun - 1) {
+		w.note(seq - n)
+	}
 }
 
 func (w *twin) jump(seq uint32, at int64) {
@@ -327,6 +352,9 @@ func (w *twin) dismiss(at int64) {
 
 func (w *twin) drop() {
 	if w.sequenced {
+		for _, n := range w.far {
+			w.unrecorded(n)
+		}
 		w.late += uint64(len(w.far)) + w.farDup
 	}
 	w.far, w.farDup = nil, 0
@@ -408,10 +436,185 @@ func (w *twin) cut(end int64) {
 	w.forget()
 }
 
+// logTwin is a log of numbers that lists each number that came since the last time.
+type logTwin struct {
+	most         int
+	from         uint32 // what came up to it was reported
+	anew, many   bool
+	fresh, fills []uint32 // ahead of from, and not
+	lates        []uint32 // without a record
+	slow         uint64
+	parts        []window.Numbers
+	gaps         []stretch
+}
+
+// note lists a number that came for the first time.
+func (w *twin) note(seq uint32) {
+	l := w.log
+	switch seq = w.wrap(seq); {
+	case l == nil:
+	case w.behind(seq) < w.behind(l.from):
+		l.fresh = append(l.fresh, seq)
+	case len(l.fills) == maxFills:
+		l.many = true
+	default:
+		l.fills = append(l.fills, seq)
+	}
+}
+
+// unrecorded lists a number that may have come before.
+func (w *twin) unrecorded(seq uint32) {
+	if l := w.log; l != nil && w.behind(seq) < w.longest {
+		if len(l.lates) == maxFills {
+			l.many = true
+			return
+		}
+		l.lates = append(l.lates, w.wrap(seq))
+	}
+}
+
+// part ends a part, and begins one behind from.
+func (w *twin) part(from uint32, anew bool) {
+	if l := w.log; l != nil {
+		w.flush()
+		l.from, l.anew, l.fresh, l.fills, l.lates = w.wrap(from), anew, nil, nil, nil
+	}
+}
+
+// ascending sorts numbers by their offsets from a first one, which are the results, each once.
+func (w *twin) ascending(list []uint32, first uint32, base uint64) (offsets []uint64) {
+	for _, n := range list {
+		offsets = append(offsets, base+uint64(w.wrap(n-first)))
+	}
+	slices.Sort(offsets)
+	return slices.Compact(offsets)
+}
+
+// runsOf lists offsets as runs; equally many neighbours are one, a power of two that makes them at most so many.
+func runsOf(offsets []uint64, most int) (list []window.Run) {
+	for _, o := range offsets {
+		if n := len(list); n > 0 && list[n-1].Last+1 == o {
+			list[n-1].Last++
+			list[n-1].Count++
+		} else {
+			list = append(list, window.Run{First: o, Last: o, Count: 1})
+		}
+	}
+	for each := 1; ; each *= 2 {
+		var grouped []window.Run
+		for group := range slices.Chunk(list, each) {
+			r := window.Run{First: group[0].First, Last: group[len(group)-1].Last}
+			for _, x := range group {
+				r.Count += x.Count
+			}
+			grouped = append(grouped, r)
+		}
+		if len(grouped) <= most {
+			return grouped
+		}
+	}
+}
+
+func (w *twin) flush() {
+	l := w.log
+	if !w.started || w.resumed || !w.sequenced {
+		return
+	}
+	add := func(first uint32, runs []window.Run) {
+		if len(l.parts) == maxParts {
+			l.many = true
+			return
+		}
+		l.parts = append(l.parts, window.Numbers{Width: w.width, Part: uint32(len(l.parts)), Anew: l.anew, First: first, Runs: runs})
+		l.anew = false
+	}
+	farthest := func(list []uint32, behind uint32) uint32 {
+		return slices.MaxFunc(list, func(a, b uint32) int { return cmp.Compare(w.wrap(behind-a), w.wrap(behind-b)) })
+	}
+	if len(l.fills)+len(l.fresh) > 0 {
+		var first uint32
+		var runs []window.Run
+		base := uint64(0)
+		if len(l.fills) > 0 {
+			first = farthest(l.fills, l.from)
+			base = uint64(w.wrap(l.from - first))
+			runs = runsOf(w.ascending(l.fills, first, 0), l.most)
+		} else {
+			first = farthest(l.fresh, w.head)
+			base = -uint64(w.wrap(first - l.from))
+		}
+		for _, r := range runsOf(w.ascending(l.fresh, l.from, base), l.most) {
+			if n := len(runs); n > 0 && runs[n-1].Last+1 == r.First {
+				runs[n-1].Last, runs[n-1].Count = r.Last, runs[n-1].Count+r.Count
+			} else {
+				runs = append(runs, r)
+			}
+		}
+		add(first, runs)
+	}
+	if len(l.lates) > 0 {
+		first := farthest(l.lates, w.head)
+		add(first, runsOf(w.ascending(l.lates, first, 0), l.most))
+		l.lates = nil
+	}
+}
+
+// tell gives the parts and the gaps since the last time, in which so many reports came.
+func (w *twin) tell(reports uint64) (parts []window.Numbers, gaps []stretch) {
+	l := w.log
+	w.flush()
+	parts, gaps = l.parts, l.gaps
+	if l.many || reports+l.slow > 1<<w.width-1 {
+		parts = []window.Numbers{{Width: w.width, Unknown: true, First: w.head}}
+	}
+	l.parts, l.gaps, l.many, l.slow = nil, nil, false, 0
+	if w.started && w.sequenced && !w.resumed {
+		l.from, l.anew, l.fresh, l.fills, l.lates = w.head, false, nil, nil, nil
+	}
+	return parts, gaps
+}
+
+// compareLogs ends a window of both, and returns what they report if it differs, "" otherwise.
+func compareLogs(s *sequence, w *twin, p *window.Partial, reports uint64) string {
+	sp := newSpace(ptr(addr(1)), 5, 7, 3, w.width)
+	p.Reset()
+	s.tellTo(p, &sp, reports)
+	parts, gaps := w.tell(reports)
+	for i := range parts {
+		parts[i].ExporterKey, parts[i].To = sp.key(), 5
+	}
+	same := slices.EqualFunc(p.Numbers(), parts, func(a, b window.Numbers) bool {
+		return a.ExporterKey == b.ExporterKey && a.To == b.To && a.Width == b.Width && a.Part == b.Part && a.Anew == b.Anew && a.Unknown == b.Unknown &&
+			a.First == b.First && slices.Equal(a.Runs, b.Runs)
+	})
+	var wantGaps []window.Gap
+	for _, g := range gaps {
+		wantGaps = append(wantGaps, window.Gap{ExporterKey: sp.key(), To: 5, Width: w.width, First: g.first, Count: g.count})
+	}
+	if !same || !slices.Equal(p.Gaps(), wantGaps) {
+		return fmt.Sprintf("%v\n%v, want\n%v\n%v", numbers(p.Numbers()), p.Gaps(), numbers(parts), wantGaps)
+	}
+	if l := s.log; len(l.fills)+len(l.lates) == 0 && cap(l.fills)+cap(l.lates) > 2*keptFills {
+		return fmt.Sprintf("memory for %d and %d numbers is kept", cap(l.fills), cap(l.lates))
+	}
+	return ""
+}
+
+// numbers is all of some lists but their exporter.
+func numbers(list []window.Numbers) (s string) {
+	for _, n := range list {
+		s += fmt.Sprintf("part %d of %d bits, anew %t, unknown %t, from %d: %v\n", n.Part, n.Width, n.Anew, n.Unknown, n.First, n.Runs)
+	}
+	return s
+}
+
+func ptr[T any](x T) *T { return &x }
+
 // TestTwin runs sequences and twins through numbers that come late, twice, from far away and from the beginning, at times that
 // go back, over cuts and over runs. Both count the same, and miss the same numbers.
 func TestTwin(t *testing.T) {
-	sum := counts{}
+	sum, listed, unknown := counts{}, 0, 0
+	var p window.Partial
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		longest := []int{128, 256, 2048}[r.IntN(3)]
@@ -430,6 +633,16 @@ func TestTwin(t *testing.T) {
 				seq := s.head - 60 - r.Uint32N(8)
 				s.observe(seq, 1e12, m)
 				w.observe(seq, 1e12)
+			}
+		}
+		var observed uint64
+		borders := rand.New(rand.NewPCG(seed, 12))
+		if l := rand.New(rand.NewPCG(seed, 11)); l.IntN(6) > 0 {
+			most := []int{2, 3, 5, 1000}[l.IntN(4)]
+			s.log, w.log = newNumberLog(most, w.head, m.longest), &logTwin{most: most, from: w.head}
+			if l.IntN(2) == 0 && !s.started {
+				s.sequenced, w.sequenced = true, true
+				next = l.Uint32N(3)
 			}
 		}
 		at, end := int64(1e12), int64(1e12)
@@ -479,8 +692,22 @@ func TestTwin(t *testing.T) {
 			}
 			s.observe(seq, received, m)
 			w.observe(seq, received)
+			observed++
 			if r.IntN(12) == 0 {
-				end += r.Int64N(2e9)
+				if end += r.Int64N(2e9); s.log != nil {
+					if mask := uint64(s.mask()); borders.IntN(8) == 0 && w.log.slow < mask { // as many as can be told apart, or one more
+						observed = mask - w.log.slow + borders.Uint64N(2)
+					}
+					if wrong := compareLogs(s, w, &p, observed); wrong != "" {
+						t.Fatalf("seed %d, step %d: %s", seed, step, wrong)
+					}
+					observed = 0
+					for _, n := range p.Numbers() {
+						if listed++; n.Unknown {
+							unknown++
+						}
+					}
+				}
 				s.cut(end, m)
 				w.cut(end)
 			}
@@ -507,6 +734,9 @@ func TestTwin(t *testing.T) {
 		}
 		sum.lost, sum.duplicated, sum.reordered = sum.lost+s.lost, sum.duplicated+s.duplicated, sum.reordered+s.reordered
 		sum.late, sum.down, sum.restarts = sum.late+s.late, sum.down+s.down, sum.restarts+s.restarts
+	}
+	if listed < 500 || unknown < 20 {
+		t.Errorf("only %d lists of numbers, %d of them of too many", listed, unknown)
 	}
 	if sum.lost < 500 || sum.duplicated < 500 || sum.reordered < 500 || sum.late < 500 || sum.down < 500 || sum.restarts < 40 {
 		t.Errorf("in all only %+v", sum)
