@@ -41,22 +41,22 @@ type accepter interface {
 // before they were accepted. It replaces what was accepted before.
 func (d *Detector) Accept(all []Acceptance) {
 	if len(all) == 0 {
-		d.journal.accepted = nil
+		d.accepted = nil
 		return
 	}
-	d.journal.accepted = make(map[subjectOfKind]Acceptance, len(all))
+	d.accepted = make(map[subjectOfKind]Acceptance, len(all))
 	for _, a := range all {
-		d.journal.accepted[subjectOfKind{a.Kind, a.Element}] = a
+		d.accepted[subjectOfKind{a.Kind, a.Element}] = a
 	}
 }
 
 // acceptOpen ends the findings that were accepted.
 func (d *Detector) acceptOpen() {
-	if len(d.journal.accepted) == 0 {
+	if len(d.accepted) == 0 {
 		return
 	}
-	for _, f := range d.journal.open {
-		a, ok := d.journal.accepted[subjectOfKind{f.Kind, f.Element}]
+	for _, f := range d.journal.Open {
+		a, ok := d.accepted[subjectOfKind{f.Kind, f.Element}]
 		if !ok || f.Start > a.At || f.End != 0 {
 			continue
 		}
@@ -70,7 +70,7 @@ func (d *Detector) acceptOpen() {
 				if a.By != "" {
 					text += " by " + a.By
 				}
-				d.journal.end(kept, text)
+				d.journal.End(kept, text)
 				break
 			}
 		}
@@ -79,34 +79,34 @@ func (d *Detector) acceptOpen() {
 
 func (x *hops) accept(f *inference.Finding) **inference.Finding {
 	k := inference.HopKey{Node: f.Node, EgressIf: f.EgressIf}
-	if s := x.index[k]; s != nil {
-		for i := range s.state.series {
-			if h := &s.state.series[i]; h.finding == f {
+	if s := x.Index[k]; s != nil {
+		for i := range s.State.series {
+			if h := &s.State.series[i]; h.finding == f {
 				h.Accept()
 				return &h.finding
 			}
 		}
 	}
-	if s := x.uses.index[k]; s != nil && s.state.finding == f {
-		s.state.Accept()
-		return &s.state.finding
+	if s := x.uses.Index[k]; s != nil && s.State.finding == f {
+		s.State.Accept()
+		return &s.State.finding
 	}
 	return nil
 }
 
 func (x *flows) accept(f *inference.Finding) **inference.Finding {
-	if s := x.index[f.Flow]; s != nil && s.state.finding == f {
-		s.state.Accept()
-		return &s.state.finding
+	if s := x.Index[f.Flow]; s != nil && s.State.finding == f {
+		s.State.Accept()
+		return &s.State.finding
 	}
 	return nil
 }
 
 func (x *transits) accept(f *inference.Finding) **inference.Finding {
-	for _, s := range x.list {
-		if s.state.finding == f {
-			s.state.series.Accept()
-			return &s.state.finding
+	for _, s := range x.List {
+		if s.State.finding == f {
+			s.State.series.Accept()
+			return &s.State.finding
 		}
 	}
 	return nil

@@ -1,26 +1,16 @@
 package events
 
 import (
-	"cmp"
-	"slices"
-
-	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/cause"
-	"github.com/hopscope/hopscope/inference/state"
+	"github.com/hopscope/hopscope/inference/events/reroute"
+	"github.com/hopscope/hopscope/inference/events/subject"
 )
-
-// CauseConfig are the settings of causes.
-type CauseConfig struct {
-	CauseSettle int `yaml:"cause_settle" doc:"Windows after the last evidence of a cause has ended until the cause ends, and in which what comes again belongs to it." range:"0..1000"`
-}
-
-var defaultCauseConfig = CauseConfig{CauseSettle: 10}
 
 // causes puts the findings of a window together that have one cause.
 type causes struct {
-	*journal
-	wires   *wires
+	*subject.Journal
+	wires   *reroute.Wires
 	hops    *hops
 	heard   map[uint32]bool // nodes that reported in the present window
 	grouper cause.Grouper
@@ -28,27 +18,27 @@ type causes struct {
 	late    []inference.Finding // what it publishes besides
 }
 
-func newCauses(j *journal, l *wires, h *hops) *causes {
-	x := &causes{journal: j, wires: l, hops: h, heard: map[uint32]bool{}}
+func newCauses(j *subject.Journal, l *reroute.Wires, h *hops) *causes {
+	x := &causes{Journal: j, wires: l, hops: h, heard: map[uint32]bool{}}
 	x.window = cause.Window{
 		Map:   l,
-		Moved: func(id uint64) []inference.HopKey { return j.moved[id] },
-		Open:  j.find,
+		Moved: func(id uint64) []inference.HopKey { return j.Moved[id] },
+		Open:  j.Find,
 		Start: func(f inference.Finding) *inference.Finding {
-			j.id++
-			f.ID = j.id
-			j.open = append(j.open, &f)
+			j.ID++
+			f.ID = j.ID
+			j.Open = append(j.Open, &f)
 			return &f
 		},
 		Publish: func(f inference.Finding) { x.late = append(x.late, f) },
 		Seen:    x.seen,
 	}
-	j.states = append(j.states, x)
+	j.States = append(j.States, x)
 	return x
 }
 
-// step runs behind all detectors.
-func (x *causes) step(w *inference.Window) {
+// Step runs behind all detectors.
+func (x *causes) Step(w *inference.Window) {
 	clear(x.heard)
 	for i := range w.Exporters {
 		if e := &w.Exporters[i]; !e.Nameless && e.Reports > e.Events {
@@ -56,24 +46,24 @@ func (x *causes) step(w *inference.Window) {
 		}
 	}
 	c := &x.window
-	c.Now, c.Length, c.Settle, c.Published = x.now, max(w.End-w.Start, 0), x.cfg.CauseSettle, x.published
+	c.Now, c.Length, c.Settle, c.Published = x.Now, max(w.End-w.Start, 0), x.Cfg.CauseSettle, x.Published
 	x.grouper.Step(c)
-	x.published, x.late = append(x.published, x.late...), x.late[:0]
-	clear(x.moved)
-	x.wires.flows, x.wires.ahead = nil, nil // they are those of the window
+	x.Published, x.late = append(x.Published, x.late...), x.late[:0]
+	clear(x.Moved)
+	x.wires.Finish()
 }
 
 // seen returns the signs that an element could show in the present window: an interface that was judged, the reports of a node.
 func (x *causes) seen(e inference.Element) (signs cause.Signs) {
 	switch e.Kind {
 	case inference.InterfaceElement:
-		h := x.hops.index[e.Hop()]
-		if h == nil || h.last != x.windows || h.state.judgement != inference.Judged {
+		h := x.hops.Index[e.Hop()]
+		if h == nil || h.Last != x.Windows || h.State.judgement != inference.Judged {
 			return 0
 		}
 		signs = cause.Silent
 		for i, of := range [statistics]cause.Signs{cause.Slow, cause.Queues, cause.More | cause.Fewer} {
-			if h.state.series[i].used {
+			if h.State.series[i].used {
 				signs |= of
 			}
 		}
@@ -95,107 +85,55 @@ func (d *Detector) Scene() *cause.Scene {
 	return nil
 }
 
-// find gives an open finding by its id, nil for one that is not open.
-func (j *journal) find(id uint64) *inference.Finding {
-	i, ok := slices.BinarySearchFunc(j.open, id, func(f *inference.Finding, id uint64) int { return cmp.Compare(f.ID, id) })
-	if !ok || j.open[i].End != 0 {
-		return nil
-	}
-	return j.open[i]
-}
-
-// elementOf says what has to be looked at where a detector does not.
-func elementOf(f *inference.Finding) inference.Element {
-	switch {
-	case f.Exporter != (decode.Addr{}):
-		return inference.ElementOfExporter(inference.ExporterKey{Addr: f.Exporter, Node: f.Node, HWID: f.HWID, Nameless: f.Nameless})
-	case f.Kind == inference.PathChanged && f.FlowText() != "", f.Kind == inference.StrangeDigests && f.FlowText() != "",
-		f.Node == 0 && f.FlowText() != "" && f.Kind != inference.PacketDrops:
-		return inference.ElementOfFlow(f.Flow)
-	case f.Kind == inference.PathChanged: // of several flows that have no element in common
-		return inference.Element{}
-	}
-	return inference.ElementOfHop(inference.HopKey{Node: f.Node, EgressIf: f.EgressIf})
-}
-
 // The state of a grouper: windows<n> last id<n> findings without a cause<n> { finding as one that is open, end<n>, born<n>,
 // quiet<n>, hops } causes<n> { finding, fits, last<n> quiet<n> born<n>, open evidence, kinds, flows, hops, signs
 // of elements (from version 5) }.
 
-func (x *causes) code(c *coder) {
+func (x *causes) Code(c *subject.Coder) {
 	g := &x.grouper
-	number(c, &g.Windows)
-	number(c, &g.Last)
-	c.Check("id of evidence", g.Last <= c.id)
-	list(c, &g.Alone, func(a **cause.Alone) {
+	subject.Number(c, &g.Windows)
+	subject.Number(c, &g.Last)
+	c.Check("id of evidence", g.Last <= c.ID)
+	subject.List(c, &g.Alone, func(a **cause.Alone) {
 		if c.Reading() {
 			*a = &cause.Alone{}
 		}
-		c.copied(&(*a).Finding)
-		number(c, &(*a).Born)
-		number(c, &(*a).Quiet)
-		list(c, &(*a).Moved, c.hop)
+		c.Copied(&(*a).Finding)
+		subject.Number(c, &(*a).Born)
+		subject.Number(c, &(*a).Quiet)
+		subject.List(c, &(*a).Moved, c.Hop)
 		c.Check("begin of a finding", (*a).Born <= g.Windows)
 	})
-	list(c, &g.Causes, func(p **cause.Cause) {
+	subject.List(c, &g.Causes, func(p **cause.Cause) {
 		if c.Reading() {
 			*p = &cause.Cause{}
 		}
 		x := *p
-		c.finding(&x.Finding)
+		c.Finding(&x.Finding)
 		c.Check("finding of a cause", x.Finding != nil)
-		list(c, &x.Fits, func(f *cause.Fit) {
-			c.element(&f.Element)
-			c.float(&f.Misfit)
+		subject.List(c, &x.Fits, func(f *cause.Fit) {
+			c.Element(&f.Element)
+			c.Float(&f.Misfit)
 		})
-		number(c, &x.Last)
-		number(c, &x.Quiet)
-		number(c, &x.Born)
-		list(c, &x.Open, func(id *uint64) { number(c, id) })
-		list(c, &x.Kinds, func(k *cause.Tally) {
-			c.kind(&k.Kind)
-			number(c, &k.Count)
-			number(c, &k.Severity)
+		subject.Number(c, &x.Last)
+		subject.Number(c, &x.Quiet)
+		subject.Number(c, &x.Born)
+		subject.List(c, &x.Open, func(id *uint64) { subject.Number(c, id) })
+		subject.List(c, &x.Kinds, func(k *cause.Tally) {
+			c.Kind(&k.Kind)
+			subject.Number(c, &k.Count)
+			subject.Number(c, &k.Severity)
 			c.Check("severity", k.Severity <= inference.Critical)
-			c.copied(&k.Lead)
+			c.Copied(&k.Lead)
 		})
-		list(c, &x.Flows, c.flow)
-		list(c, &x.Moved, c.hop)
-		if c.version >= 5 {
-			list(c, &x.Shown, func(s *cause.Showing) {
-				c.element(&s.Element)
-				number(c, &s.Signs)
+		subject.List(c, &x.Flows, c.Flow)
+		subject.List(c, &x.Moved, c.Hop)
+		if c.Version >= 5 {
+			subject.List(c, &x.Shown, func(s *cause.Showing) {
+				c.Element(&s.Element)
+				subject.Number(c, &s.Signs)
 			})
 		}
 		c.Check("evidence of a cause", len(x.Fits) > 0 && len(x.Kinds) > 0 && x.Born <= x.Last && x.Last <= g.Windows)
 	})
-}
-
-// list is a number of things, one after the other.
-func list[T any](c *coder, p *[]T, each func(*T)) {
-	n := len(*p)
-	if number(c, &n); c.Reading() && n > c.Left()/8 {
-		c.Fail("list", state.ErrShort)
-		n = 0
-	}
-	state.Repeat(c.Coder, n, p, func(item *T, _ *state.Coder) { each(item) })
-}
-
-// copied is a finding that is kept beside the one that its detector has open.
-func (c *coder) copied(f *inference.Finding) {
-	open := len(c.open)
-	p := f
-	if c.Reading() {
-		p = nil
-	}
-	c.finding(&p)
-	if c.Reading() && c.OK() {
-		c.Check("id of a finding", p != nil)
-		if p == nil {
-			return
-		}
-		*f = *p
-		c.open = c.open[:open]
-	}
-	number(c, &f.End)
 }

@@ -1,35 +1,36 @@
 package events
 
-import "github.com/hopscope/hopscope/inference"
+import (
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events/subject"
+)
 
 // Detector turns windows into findings. It has one owner and takes no lock.
 type Detector struct {
-	journal   *journal
+	journal   *subject.Journal
 	detectors []detector
 	hops      *hops  // one of them
 	former    former // another one
+	accepted  map[subjectOfKind]Acceptance
 }
 
-// detector finds something in the windows. What it remembers from one window to the next is in a [lifecycle].
+// detector finds something in the windows. What it remembers from one window to the next is in a [Table].
 type detector interface {
-	step(w *inference.Window)
+	Step(w *inference.Window)
 }
+
+// Config says when something is worth a finding; see [subject.Config].
+type Config = subject.Config
 
 // Stats is the state of a Detector and what it had no room for.
-type Stats struct {
-	Open          int // findings
-	Hops          int // with a history
-	Watched       int // statistics of these, and the latencies of flows
-	Links         int // whose times are watched in both directions
-	Learning      int // hops that are younger than their statistics need
-	HopsRefused   uint64
-	DropsRefused  uint64
-	FaultsRefused uint64 // digests with a fault, of flows that have no finding of their own
-}
+type Stats = subject.Stats
+
+// DefaultConfig suits windows of one to ten seconds.
+func DefaultConfig() Config { return subject.DefaultConfig() }
 
 // New returns a detector that has seen nothing. cfg must be valid.
 func New(cfg Config) *Detector {
-	j := &journal{cfg: cfg, moved: map[uint64][]inference.HopKey{}}
+	j := &subject.Journal{Cfg: cfg, Moved: map[uint64][]inference.HopKey{}}
 	d := &Detector{journal: j, detectors: detectors(j)}
 	for _, x := range d.detectors {
 		switch x := x.(type) {
@@ -43,26 +44,26 @@ func New(cfg Config) *Detector {
 }
 
 // Configure replaces the settings from the next window on; what was learnt is kept. cfg must be valid.
-func (d *Detector) Configure(cfg Config) { d.journal.cfg = cfg }
+func (d *Detector) Configure(cfg Config) { d.journal.Cfg = cfg }
 
 // Step takes the next window and returns the findings that started, became more severe or ended with it, valid until
 // the next call. It does not keep w.
 func (d *Detector) Step(w *inference.Window) []inference.Finding {
-	d.journal.begin(w.End)
+	d.journal.Begin(w.End)
 	d.acceptOpen()
 	for _, x := range d.detectors {
-		x.step(w)
+		x.Step(w)
 	}
-	d.journal.finish()
-	return d.journal.published
+	d.journal.Finish()
+	return d.journal.Published
 }
 
 // Mark says of the hops of a window whether they were judged, and whether they are younger than their statistics need. The window is the last
 // that was taken, or one with the same hops.
 func (d *Detector) Mark(w *inference.Window) {
 	for i := range w.Hops {
-		if h := d.hops.index[w.Hops[i].HopKey]; h != nil {
-			w.Hops[i].Learning, w.Hops[i].Judgement = h.state.learning(), h.state.judgement
+		if h := d.hops.Index[w.Hops[i].HopKey]; h != nil {
+			w.Hops[i].Learning, w.Hops[i].Judgement = h.State.learning(), h.State.judgement
 		}
 	}
 }
@@ -72,8 +73,8 @@ func (d *Detector) Coverage() inference.Coverage { return d.hops.covered }
 
 // Open returns the findings that have not ended, oldest first.
 func (d *Detector) Open() []inference.Finding {
-	out := make([]inference.Finding, 0, len(d.journal.open))
-	for _, f := range d.journal.open {
+	out := make([]inference.Finding, 0, len(d.journal.Open))
+	for _, f := range d.journal.Open {
 		out = append(out, *f)
 	}
 	return out
@@ -81,11 +82,11 @@ func (d *Detector) Open() []inference.Finding {
 
 // Stats returns the state of the detector.
 func (d *Detector) Stats() Stats {
-	s := d.journal.stats
-	s.Open = len(d.journal.open)
-	s.Watched += d.journal.flows.judged()
-	for _, h := range d.hops.list {
-		if h.state.learning() {
+	s := d.journal.Stats
+	s.Open = len(d.journal.Open)
+	s.Watched += d.journal.Judged()
+	for _, h := range d.hops.List {
+		if h.State.learning() {
 			s.Learning++
 		}
 	}
@@ -95,5 +96,5 @@ func (d *Detector) Stats() Stats {
 // Refused counts what Stats does not, since the detector was made: links, interfaces and losses of flows that were not judged in a window
 // for want of a place, and changes and faults of flows that have no finding of their own.
 func (d *Detector) Refused() (unjudged, unlisted uint64) {
-	return d.journal.unjudged, d.journal.unlisted
+	return d.journal.Unjudged, d.journal.Unlisted
 }

@@ -266,7 +266,8 @@ func TestBounds(t *testing.T) {
 	if s := d.Stats(); s.Hops != 10 || s.HopsRefused != 10 || s.DropsRefused != 15 {
 		t.Errorf("stats %+v", s)
 	}
-	for i := range lingers + cfg.PathStable + cfg.CauseSettle {
+	// A link that flows left is remembered for 60 windows after its finding.
+	for i := range 60 + cfg.PathStable + cfg.CauseSettle {
 		d.Step(&inference.Window{End: int64(i + 2)})
 	}
 	if s, left := d.Stats(), len(d.AppendState(nil))-len(New(cfg).AppendState(nil)); s.Hops != 0 || s.Open != 0 || left != 0 {
@@ -432,5 +433,23 @@ func TestLearning(t *testing.T) {
 			}
 			d = again
 		}
+	}
+}
+
+// TestStepAllocations: as long as all is well, a window costs no memory.
+func TestStepAllocations(t *testing.T) {
+	w := &inference.Window{End: 1}
+	for n := range uint32(640) {
+		s := inference.Summary{Count: 100, P99: 1000 + uint64(n)}
+		w.Hops = append(w.Hops, inference.HopStats{HopKey: inference.HopKey{Node: n}, Count: 100, Latency: s, Queue: s})
+		w.Exporters = append(w.Exporters, inference.ExporterStats{ExporterKey: inference.ExporterKey{Node: n}, Reports: 100})
+	}
+	cfg := DefaultConfig()
+	d := New(cfg)
+	for range 2 * cfg.Warmup {
+		d.Step(w)
+	}
+	if n := testing.AllocsPerRun(10, func() { d.Step(w) }); n != 0 {
+		t.Errorf("%v allocations per window, want 0", n)
 	}
 }

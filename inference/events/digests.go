@@ -7,19 +7,14 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events/reroute"
+	"github.com/hopscope/hopscope/inference/events/subject"
 )
-
-// DigestConfig are the settings of the detector of faults in digests.
-type DigestConfig struct {
-	DigestsStrange uint64 `yaml:"digests_strange" doc:"PINT digests of a flow that no path can have written, in one window, that are worth a finding." range:"1..1000000000"`
-}
-
-var defaultDigestConfig = DigestConfig{DigestsStrange: 10}
 
 // digests finds flows whose PINT digests have a fault, each fault on its own.
 type digests struct {
-	*lifecycle[digestKey, tally]
-	wires *wires
+	*subject.Table[digestKey, subject.Tally]
+	wires *reroute.Wires
 }
 
 type digestKey struct {
@@ -31,51 +26,51 @@ func (k digestKey) compare(o digestKey) int {
 	return cmp.Or(cmp.Compare(k.fault, o.fault), k.flow.Compare(&o.flow))
 }
 
-func (c *coder) digestKey(k *digestKey) {
-	number(c, &k.fault)
-	c.flow(&k.flow)
+func codeDigestKey(c *subject.Coder, k *digestKey) {
+	subject.Number(c, &k.fault)
+	c.Flow(&k.flow)
 }
 
-func newDigests(j *journal, l *wires) digests {
-	return digests{newLifecycle(j, digestKey.compare, (*coder).digestKey, (*coder).tally), l}
+func newDigests(j *subject.Journal, l *reroute.Wires) digests {
+	return digests{subject.NewTable(j, digestKey.compare, codeDigestKey, (*subject.Coder).Tally), l}
 }
 
-func (d digests) step(w *inference.Window) {
+func (d digests) Step(w *inference.Window) {
 	ways := d.suspects(w)
 	for i := range w.Digests {
 		s := &w.Digests[i]
-		if s.Fault == inference.Inconsistent && (s.Count < d.cfg.DigestsStrange || d.explained[s.Flow]) {
+		if s.Fault == inference.Inconsistent && (s.Count < d.Cfg.DigestsStrange || d.Explained[s.Flow]) {
 			continue
 		}
-		t := d.observe(digestKey{s.Fault, s.Flow}, d.cfg.MaxFlows)
+		t := d.Observe(digestKey{s.Fault, s.Flow}, d.Cfg.MaxFlows)
 		if t == nil {
-			d.stats.FaultsRefused += s.Count
+			d.Stats.FaultsRefused += s.Count
 			continue
 		}
-		t.count += s.Count
+		t.Count += s.Count
 		f := inference.Finding{Kind: inference.StrangeDigests, Severity: inference.Warning, Flow: s.Flow, Value: float64(s.Count)}
 		if s.Fault == inference.Looping {
 			f.Kind, f.Severity, f.Node = inference.RoutingLoop, inference.Critical, s.Node
-			f.Text = fmt.Sprintf("%s of %s came back to a switch that it had passed, reported by node %d", plural(s.Count, "packet"), s.Flow, s.Node)
+			f.Text = fmt.Sprintf("%s of %s came back to a switch that it had passed, reported by node %d", subject.Plural(s.Count, "packet"), s.Flow, s.Node)
 		} else {
 			f.Text = fmt.Sprintf("%s of %s fit no path through the known nodes: a node is unknown, the topology is out of date, or they are forged",
-				plural(s.Count, "digest"), s.Flow)
+				subject.Plural(s.Count, "digest"), s.Flow)
 		}
-		d.publish(&t.finding, f)
-		if t.finding != nil && len(ways[s.Flow]) > 0 {
-			d.moved[t.finding.ID] = ways[s.Flow]
+		d.Publish(&t.Finding, f)
+		if t.Finding != nil && len(ways[s.Flow]) > 0 {
+			d.Moved[t.Finding.ID] = ways[s.Flow]
 		}
 	}
-	d.forEachAbsent(func(k digestKey, t *tally, windows int) bool {
-		if windows < d.cfg.EndAfter {
+	d.ForEachAbsent(func(k digestKey, t *subject.Tally, windows int) bool {
+		if windows < d.Cfg.EndAfter {
 			return false
 		}
-		text := fmt.Sprintf("no more strange digests of %s after %d", k.flow, t.count)
+		text := fmt.Sprintf("no more strange digests of %s after %d", k.flow, t.Count)
 		if k.fault == inference.Looping {
-			text = fmt.Sprintf("packets of %s loop no more, after %d", k.flow, t.count)
+			text = fmt.Sprintf("packets of %s loop no more, after %d", k.flow, t.Count)
 		}
-		t.finding.Value = 0
-		d.end(&t.finding, text)
+		t.Finding.Value = 0
+		d.End(&t.Finding, text)
 		return true
 	})
 }
@@ -106,7 +101,7 @@ func (d digests) suspects(w *inference.Window) map[decode.FlowKey][]inference.Ho
 				nodes = d.between(f.Hops, k)
 			}
 			for _, n := range nodes {
-				if h := (inference.HopKey{Node: n}); !f.Hops[k].Other && n != 0 && len(way) < mostHops && !slices.Contains(way, h) {
+				if h := (inference.HopKey{Node: n}); !f.Hops[k].Other && n != 0 && len(way) < subject.MostHops && !slices.Contains(way, h) {
 					way = append(way, h)
 				}
 			}
@@ -133,8 +128,5 @@ func (d digests) between(hops []inference.FlowHop, k int) []uint32 {
 			out = slices.DeleteFunc(out, func(n uint32) bool { return !slices.Contains(peers, n) })
 		}
 	}
-	return first(out, 8)
+	return subject.First(out, 8)
 }
-
-// first gives the first of a list.
-func first[T any](list []T, most int) []T { return list[:min(len(list), most)] }

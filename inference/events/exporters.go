@@ -7,28 +7,8 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events/subject"
 )
-
-// ExporterConfig are the settings of the detector of exporters that lose reports or fall silent.
-type ExporterConfig struct {
-	LossRatio      float64 `yaml:"loss_ratio" doc:"Share of an exporter's reports that may be lost. A finding needs evidence that more are, such as chance gives once in a million windows." range:"0..1"`
-	LossSevere     float64 `yaml:"loss_severe" doc:"Share of an exporter's reports whose loss is critical, by the same evidence." range:"0..1"`
-	SilenceAfter   int     `yaml:"silence_after" doc:"Windows without a report that are silence at the earliest. A finding needs a pause that is less likely than one in a million by the exporter's own history." range:"1..100000"`
-	SilenceHistory int     `yaml:"silence_history" doc:"Windows with reports that are such a history at the earliest." range:"1..100000"`
-	SilentSevere   int     `yaml:"silence_severe" doc:"Windows of silence that are critical." range:"1..1000000"`
-}
-
-var defaultExporterConfig = ExporterConfig{LossRatio: 0.0001, LossSevere: 0.05, SilenceAfter: 3, SilenceHistory: 30, SilentSevere: 30}
-
-func (c *ExporterConfig) problems() (errs []error) {
-	if c.LossSevere < c.LossRatio {
-		errs = append(errs, fmt.Errorf("loss_severe: %g is less than the loss_ratio of %g", c.LossSevere, c.LossRatio))
-	}
-	if c.SilentSevere < c.SilenceAfter {
-		errs = append(errs, fmt.Errorf("silence_severe: %d is less than the silence_after of %d", c.SilentSevere, c.SilenceAfter))
-	}
-	return errs
-}
 
 const (
 	// silenceError is the probability of a pause by the exporter's own history below which it is silence.
@@ -43,7 +23,7 @@ const (
 
 // exporters finds exporters that lose reports, and those that fall silent.
 type exporters struct {
-	*lifecycle[inference.ExporterKey, exporter]
+	*subject.Table[inference.ExporterKey, exporter]
 	unheard map[inference.ExporterKey]bool // in the present window
 	outages outages
 }
@@ -67,28 +47,28 @@ type silenceHistory struct {
 	habit     bool  // that pause counts as usual
 }
 
-func (c *coder) exporterState(e *exporter) {
-	c.lossHistory(&e.lossHistory)
+func codeExporterState(c *subject.Coder, e *exporter) {
+	codeLossHistory(c, &e.lossHistory)
 
-	c.pauses(&e.pauses)
-	number(c, &e.quiet)
-	number(c, &e.limit)
-	number(c, &e.usual)
-	c.finding(&e.silence)
-	c.flag(&e.published)
-	number(c, &e.last)
-	number(c, &e.lastAt)
-	c.flag(&e.habit)
+	codePauses(c, &e.pauses)
+	subject.Number(c, &e.quiet)
+	subject.Number(c, &e.limit)
+	subject.Number(c, &e.usual)
+	c.Finding(&e.silence)
+	c.Flag(&e.published)
+	subject.Number(c, &e.last)
+	subject.Number(c, &e.lastAt)
+	c.Flag(&e.habit)
 }
 
-func newExporters(j *journal) exporters {
+func newExporters(j *subject.Journal) exporters {
 	return exporters{
-		newLifecycle(j, inference.ExporterKey.Compare, (*coder).exporter, (*coder).exporterState), map[inference.ExporterKey]bool{},
+		subject.NewTable(j, inference.ExporterKey.Compare, (*subject.Coder).Exporter, codeExporterState), map[inference.ExporterKey]bool{},
 		newOutages(j),
 	}
 }
 
-func (x exporters) step(w *inference.Window) {
+func (x exporters) Step(w *inference.Window) {
 	clear(x.unheard)
 	for _, k := range w.Unheard {
 		x.unheard[k] = true
@@ -99,25 +79,25 @@ func (x exporters) step(w *inference.Window) {
 		if x.unheard[s.ExporterKey] {
 			// The exporter is alive. How much was lost, and whether it paused, is unknown.
 			if s.Reports+s.Malformed > 0 {
-				x.judgeSilence(&x.observe(s.ExporterKey, math.MaxInt).silenceHistory, s)
+				x.judgeSilence(&x.Observe(s.ExporterKey, math.MaxInt).silenceHistory, s)
 			}
 			continue
 		}
-		e := x.observe(s.ExporterKey, math.MaxInt) // a window has as many as the tracker of exporters has room for
+		e := x.Observe(s.ExporterKey, math.MaxInt) // a window has as many as the tracker of exporters has room for
 		x.judgeLoss(&e.lossHistory, s, w.Start)
 		x.judgeSilence(&e.silenceHistory, s)
 	}
 	// An exporter that sleeps longer than the tracker remembers is recognised when it comes back.
 	absent := 0
-	x.forEachAbsent(func(k inference.ExporterKey, e *exporter, windows int) bool {
+	x.ForEachAbsent(func(k inference.ExporterKey, e *exporter, windows int) bool {
 		if x.unheard[k] {
 			return false
 		}
 		text := k.String() + " is forgotten"
-		x.end(&e.loss, text)
-		x.end(&e.silence, text)
+		x.End(&e.loss, text)
+		x.End(&e.silence, text)
 		e.lossHistory = lossHistory{}
-		if e.windows < float64(x.cfg.SilenceHistory) || windows > absentWindows || absent == maxAbsent {
+		if e.windows < float64(x.Cfg.SilenceHistory) || windows > absentWindows || absent == maxAbsent {
 			return true
 		}
 		absent++
@@ -134,8 +114,8 @@ func (x exporters) judgeLoss(e *lossHistory, s *inference.ExporterStats, start i
 	}
 	copy(e.before[1:], e.before[:])
 	e.before[0] = s.Reports
-	x.judgeRatio(e, &ratioTest{
-		limit: x.cfg.LossRatio, severe: x.cfg.LossSevere, start: start,
+	judgeRatio(x.Journal, e, &ratioTest{
+		limit: x.Cfg.LossRatio, severe: x.Cfg.LossSevere, start: start,
 		finding: exporterFinding(inference.ExporterLoss, s.ExporterKey),
 		subject: &s.ExporterKey, verb: "lost", of: "reports", all: "may lose everything by the settings", idle: "it sent nothing",
 	}, s.Lost, s.Reports, among)
@@ -145,7 +125,7 @@ func (x exporters) judgeSilence(e *silenceHistory, s *inference.ExporterStats) {
 	if s.Reports+s.Malformed > 0 {
 		if e.silence != nil {
 			e.silence.Value = float64(e.quiet)
-			x.end(&e.silence, fmt.Sprintf("%s reports again after %s", s.ExporterKey, plural(uint64(e.quiet), "silent window")))
+			x.End(&e.silence, fmt.Sprintf("%s reports again after %s", s.ExporterKey, subject.Plural(uint64(e.quiet), "silent window")))
 		}
 		x.learn(e)
 		if s.Reports+s.Malformed > s.Events { // reports about events alone promise no others
@@ -159,7 +139,7 @@ func (x exporters) judgeSilence(e *silenceHistory, s *inference.ExporterStats) {
 			e.published = true
 			return
 		}
-		if e.quiet < x.cfg.SilenceAfter || e.windows < float64(x.cfg.SilenceHistory) {
+		if e.quiet < x.Cfg.SilenceAfter || e.windows < float64(x.Cfg.SilenceHistory) {
 			return
 		}
 		if e.limit == 0 {
@@ -171,13 +151,13 @@ func (x exporters) judgeSilence(e *silenceHistory, s *inference.ExporterStats) {
 	}
 	e.published = true
 	f := exporterFinding(inference.ExporterSilence, s.ExporterKey)
-	if e.quiet >= x.cfg.SilentSevere {
+	if e.quiet >= x.Cfg.SilentSevere {
 		f.Severity = inference.Critical
 	}
 	f.Value, f.Baseline = float64(e.quiet), float64(e.usual)
 	f.Text = fmt.Sprintf("%s sent nothing in %d windows, its longest pause lately was %d; a pause as long is less likely than one in a million by its history of %.0f windows",
 		s.ExporterKey, e.quiet, e.usual, e.windows)
-	x.publish(&e.silence, f)
+	x.Publish(&e.silence, f)
 }
 
 // learn adds the pause that ends now to the history. One with a finding is no usual pause of the exporter,
@@ -189,11 +169,11 @@ func (x exporters) learn(e *silenceHistory) {
 		return
 	}
 	if published {
-		again := e.last > 0 && length/2 <= e.last && x.now-e.lastAt <= habitWithin
+		again := e.last > 0 && length/2 <= e.last && x.Now-e.lastAt <= habitWithin
 		if again && !e.habit {
 			e.add(e.last)
 		}
-		e.last, e.lastAt, e.habit = length, x.now, again
+		e.last, e.lastAt, e.habit = length, x.Now, again
 		if !again {
 			return
 		}

@@ -7,15 +7,8 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/detect"
+	"github.com/hopscope/hopscope/inference/events/subject"
 )
-
-// FlowConfig are the settings of the detector of flows. How many findings without a fault are accepted is set with that of hops.
-type FlowConfig struct {
-	BusyFlows   int    `yaml:"busy_flows" doc:"Flows whose latency is judged: those that stay among the busiest of the windows, of which there are flows.top_flows. 0 judges none." range:"0..10000"`
-	BusyReports uint64 `yaml:"busy_reports" doc:"Values of each hop of a flow that a window must have for the flow's latency to be judged." range:"100..1000000000"`
-}
-
-var defaultFlowConfig = FlowConfig{BusyFlows: 100, BusyReports: 100}
 
 const (
 	// A flow has a place as long as it is judged in more than two thirds of the windows, and for so many windows when it is
@@ -30,7 +23,7 @@ const (
 // flows finds flows whose latency is not what it was: what the hops on their way add to it. A flow that is a small part of the
 // packets of a hop can be slow there, and neither the median nor the 99th percentile of the hop shows it.
 type flows struct {
-	*lifecycle[decode.FlowKey, busy]
+	*subject.Table[decode.FlowKey, busy]
 	hops   *hops
 	limits detect.Config // of the present window
 }
@@ -50,46 +43,46 @@ type busy struct {
 // share is what one hop usually adds to the latency of a flow, in ns.
 type share struct{ p50, p99 float64 }
 
-func newFlows(j *journal, h *hops) *flows {
+func newFlows(j *subject.Journal, h *hops) *flows {
 	x := &flows{hops: h}
-	x.lifecycle = newLifecycle(j, func(a, b decode.FlowKey) int { return a.Compare(&b) }, (*coder).flow, (*coder).busy)
-	j.flows = x
+	x.Table = subject.NewTable(j, func(a, b decode.FlowKey) int { return a.Compare(&b) }, (*subject.Coder).Flow, codeBusy)
+	j.Judged = x.judged
 	return x
 }
 
 // judged is the number of flows that are known well enough.
 func (x *flows) judged() (n int) {
-	limits := detect.Config{Warmup: x.cfg.Warmup}
-	for _, s := range x.list {
-		if !s.state.Warming(&limits) {
+	limits := detect.Config{Warmup: x.Cfg.Warmup}
+	for _, s := range x.List {
+		if !s.State.Warming(&limits) {
 			n++
 		}
 	}
 	return n
 }
 
-// step runs behind the detector of hops. A window without some members of a fleet has less of flows than there is.
-func (x *flows) step(w *inference.Window) {
+// Step runs behind the detector of hops. A window without some members of a fleet has less of flows than there is.
+func (x *flows) Step(w *inference.Window) {
 	if len(w.Missing) > 0 {
 		return
 	}
 	x.limits = x.hops.cfgs[latency]
-	x.limits.MinCount = x.cfg.BusyReports
+	x.limits.MinCount = x.Cfg.BusyReports
 	for i := range w.Flows {
 		f := &w.Flows[i]
 		sum, way := x.sum(f)
-		if sum.Count < x.cfg.BusyReports {
+		if sum.Count < x.Cfg.BusyReports {
 			continue
 		}
-		if b := x.observe(f.Key, x.cfg.BusyFlows); b != nil {
+		if b := x.Observe(f.Key, x.Cfg.BusyFlows); b != nil {
 			b.stays = min(b.stays+1, stayMost)
 			x.addWindow(b, f, sum, way)
 		}
 	}
-	x.forEachAbsent(func(k decode.FlowKey, b *busy, _ int) bool {
+	x.ForEachAbsent(func(k decode.FlowKey, b *busy, _ int) bool {
 		b.stays -= stayLess
-		if b.stays <= 0 || x.cfg.BusyFlows == 0 {
-			x.end(&b.finding, fmt.Sprintf("flow %s is not among the busiest any more", k))
+		if b.stays <= 0 || x.Cfg.BusyFlows == 0 {
+			x.End(&b.finding, fmt.Sprintf("flow %s is not among the busiest any more", k))
 			return true
 		}
 		x.skip(k, b)
@@ -100,7 +93,7 @@ func (x *flows) step(w *inference.Window) {
 // sum adds up the latencies of a flow's hops: quantiles of a sum are not sums of quantiles, but they move together. It has no values
 // where the path of the flow is not known, or more than one. way distinguishes paths.
 func (x *flows) sum(f *inference.FlowStats) (sum detect.Window, way uint64) {
-	if f.Partial || f.Unsettled || f.Sprayed() || len(f.Hops) > mostHops {
+	if f.Partial || f.Unsettled || f.Sprayed() || len(f.Hops) > subject.MostHops {
 		return sum, 0
 	}
 	const prime = 1099511628211
@@ -142,8 +135,8 @@ func (x *flows) addWindow(b *busy, f *inference.FlowStats, sum detect.Window, wa
 		b.astray = 0
 	}
 	switch {
-	case b.astray >= x.cfg.EndAfter:
-		x.end(&b.finding, fmt.Sprintf("flow %s takes another path, and its latency there is learnt anew", f.Key))
+	case b.astray >= x.Cfg.EndAfter:
+		x.End(&b.finding, fmt.Sprintf("flow %s takes another path, and its latency there is learnt anew", f.Key))
 		*b = busy{way: way, changes: f.Changes, stays: b.stays, series: series{used: true}}
 	case b.astray > 0 || changed, b.Warming(&x.limits) && x.slowHop(f):
 		x.skip(f.Key, b)
@@ -156,11 +149,11 @@ func (x *flows) addWindow(b *busy, f *inference.FlowStats, sum detect.Window, wa
 // as a finding.
 func (x *flows) slowHop(f *inference.FlowStats) bool {
 	for i := range f.Hops {
-		h := x.hops.index[f.Hops[i].HopKey]
+		h := x.hops.Index[f.Hops[i].HopKey]
 		if h == nil || !reportsLatency(f, &f.Hops[i]) {
 			continue
 		}
-		s := &h.state.series[latency]
+		s := &h.State.series[latency]
 		if o, open := s.Open(); open && o.Cause == detect.Rise && !o.Adopted && !s.AsUsual(&x.hops.cfgs[latency]) {
 			return true
 		}
@@ -179,7 +172,7 @@ func (x *flows) skip(k decode.FlowKey, b *busy) {
 	}
 	for range times {
 		if b.Add(&x.limits, x.hops.at, detect.Window{Count: 1}) == detect.Ended {
-			x.end(&b.finding, fmt.Sprintf("latency of flow %s: too few packets to tell", k))
+			x.End(&b.finding, fmt.Sprintf("latency of flow %s: too few packets to tell", k))
 		}
 	}
 }
@@ -199,15 +192,15 @@ func (x *flows) judge(b *busy, f *inference.FlowStats, sum *detect.Window) {
 		x.publishOpen(b, f, &now, sum)
 	case !open:
 		b.learn(f)
-		x.end(&b.finding, fmt.Sprintf("latency of flow %s: what is usual is learnt anew from here on", f.Key)) // of a version that judged otherwise
+		x.End(&b.finding, fmt.Sprintf("latency of flow %s: what is usual is learnt anew from here on", f.Key)) // of a version that judged otherwise
 	}
 }
 
 // floor is that of the hops of a flow, whose packets wait at each of them.
 func (x *flows) floor(f *inference.FlowStats) (sum float64) {
 	for i := range f.Hops {
-		if h := x.hops.index[f.Hops[i].HopKey]; h != nil && reportsLatency(f, &f.Hops[i]) {
-			sum += h.state.series[latency].Floor()
+		if h := x.hops.Index[f.Hops[i].HopKey]; h != nil && reportsLatency(f, &f.Hops[i]) {
+			sum += h.State.series[latency].Floor()
 		}
 	}
 	return sum
@@ -290,7 +283,7 @@ func (x *flows) publishOpen(b *busy, f *inference.FlowStats, found *detect.Findi
 		out.Severity = inference.Critical
 	}
 	out.Text = fmt.Sprintf("latency of flow %s: %s %s over %d packets and %s, usually %s", f.Key, name, inference.NanosecondsWithin(v, sumError(f, found.Statistic == detect.P99)), sum.Count,
-		plural(uint64(len(f.Hops)), "hop"), inference.Nanoseconds(out.Baseline))
+		subject.Plural(uint64(len(f.Hops)), "hop"), inference.Nanoseconds(out.Baseline))
 	if out.Resting { // the present window is not what it rests on
 		out.Value = found.Worst(&x.limits)
 		out.Text = fmt.Sprintf("latency of flow %s: %s was as far as %s, usually %s; it is %s over %d packets now", f.Key, name, inference.Nanoseconds(out.Value),
@@ -307,8 +300,8 @@ func (x *flows) publishOpen(b *busy, f *inference.FlowStats, found *detect.Findi
 	if out.Learning {
 		out.Text += "; the flow is still being learnt"
 	}
-	x.publish(&b.finding, out)
-	x.moved[b.finding.ID] = hops
+	x.Publish(&b.finding, out)
+	x.Moved[b.finding.ID] = hops
 }
 
 // endFinding ends the finding of a flow.
@@ -318,6 +311,6 @@ func (x *flows) endFinding(b *busy, f *inference.FlowStats, found *detect.Findin
 	}
 	name, v := valueOf(&x.limits, found, sum)
 	b.finding.Value, b.finding.Baseline = found.Worst(&x.limits), found.Usual(&x.limits)
-	x.end(&b.finding, fmt.Sprintf("latency of flow %s was as far as %s %s and is %s now, usually %s", f.Key, name,
+	x.End(&b.finding, fmt.Sprintf("latency of flow %s was as far as %s %s and is %s now, usually %s", f.Key, name,
 		inference.Nanoseconds(b.finding.Value), inference.Nanoseconds(v), inference.Nanoseconds(b.finding.Baseline)))
 }

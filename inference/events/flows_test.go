@@ -280,13 +280,13 @@ func TestFlowsBounded(t *testing.T) {
 	for range 600 {
 		d.Step(x.next())
 		idle.Step(quiet.next())
-		if n := len(d.hops.flows.list); n > cfg.BusyFlows {
+		if n := len(detectorOf[*flows](t, d).List); n > cfg.BusyFlows {
 			t.Fatalf("%d flows, want %d at most", n, cfg.BusyFlows)
 		}
 	}
 	kept := 0
 	for f := uint32(1); f <= 10; f++ {
-		if s := d.hops.flows.index[flow(f)]; s != nil && s.state.stays > 100 {
+		if s := detectorOf[*flows](t, d).Index[flow(f)]; s != nil && s.State.stays > 100 {
 			kept++
 		}
 	}
@@ -405,7 +405,7 @@ func TestFlowBornInFault(t *testing.T) {
 				}
 			}
 		}
-		if n := d.journal.flows.judged(); n != 20 {
+		if n := d.journal.Judged(); n != 20 {
 			t.Errorf("seed %d: %d of 20 flows are judged in the end", seed, n)
 		}
 	}

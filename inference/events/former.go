@@ -7,18 +7,21 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events/subject"
 )
 
 // former ends the findings that an older program left open and whose detectors have been replaced.
-type former struct{ *lifecycle[uint64, tally] }
-
-func newFormer(j *journal) former {
-	return former{newLifecycle(j, cmp.Compare[uint64], func(c *coder, id *uint64) { number(c, id) }, (*coder).tally)}
+type former struct {
+	*subject.Table[uint64, subject.Tally]
 }
 
-func (x former) step(*inference.Window) {
-	x.forEachAbsent(func(_ uint64, t *tally, _ int) bool {
-		x.end(&t.finding, fmt.Sprintf("%s: is watched by a new detector from here on; before: %s", t.finding.Kind, t.finding.Text))
+func newFormer(j *subject.Journal) former {
+	return former{subject.NewTable(j, cmp.Compare[uint64], func(c *subject.Coder, id *uint64) { subject.Number(c, id) }, (*subject.Coder).Tally)}
+}
+
+func (x former) Step(*inference.Window) {
+	x.ForEachAbsent(func(_ uint64, t *subject.Tally, _ int) bool {
+		x.End(&t.Finding, fmt.Sprintf("%s: is watched by a new detector from here on; before: %s", t.Finding.Kind, t.Finding.Text))
 		return true
 	})
 }
@@ -29,40 +32,40 @@ func (d *Detector) TakeOver(left []inference.Finding) {
 	j := d.journal
 	for i := range left {
 		f := left[i]
-		at, taken := slices.BinarySearchFunc(j.open, f.ID, func(o *inference.Finding, id uint64) int { return cmp.Compare(o.ID, id) })
+		at, taken := slices.BinarySearchFunc(j.Open, f.ID, func(o *inference.Finding, id uint64) int { return cmp.Compare(o.ID, id) })
 		if f.ID == 0 || f.End != 0 || taken {
 			continue
 		}
 		f.Cause, f.Evidence = 0, 0 // what that one knew of causes is gone
-		j.open = slices.Insert(j.open, at, &f)
-		j.id = max(j.id, f.ID)
+		j.Open = slices.Insert(j.Open, at, &f)
+		j.ID = max(j.ID, f.ID)
 		d.former.addOpen(&f)
 	}
 }
 
 // addOpen adds a finding that an older program left open.
 func (x former) addOpen(f *inference.Finding) {
-	if x.index[f.ID] == nil {
-		s := &subject[uint64, tally]{key: f.ID, last: x.windows}
-		s.state.finding = f
-		x.add(s)
+	if x.Index[f.ID] == nil {
+		s := &subject.Entry[uint64, subject.Tally]{Key: f.ID, Last: x.Windows}
+		s.State.Finding = f
+		x.Add(s)
 	}
 }
 
-// version2 reads what version 2 wrote: changes of paths and hops, of which the open findings are kept, and drops, digests and
+// readVersion2 reads what version 2 wrote: changes of paths and hops, of which the open findings are kept, and drops, digests and
 // exporters, which are as they were.
-func (c *coder) version2() {
+func readVersion2(c *subject.Coder) {
 	var kept former
-	var drops, digests, exporters coded
-	for _, s := range c.states {
+	var drops, digests, exporters subject.Coded
+	for _, s := range c.States {
 		switch s := s.(type) {
-		case *lifecycle[uint64, tally]:
+		case *subject.Table[uint64, subject.Tally]:
 			kept = former{s}
-		case *lifecycle[dropKey, tally]:
+		case *subject.Table[dropKey, subject.Tally]:
 			drops = s
-		case *lifecycle[digestKey, tally]:
+		case *subject.Table[digestKey, subject.Tally]:
 			digests = s
-		case *lifecycle[inference.ExporterKey, exporter]:
+		case *subject.Table[inference.ExporterKey, exporter]:
 			exporters = s
 		}
 	}
@@ -71,48 +74,48 @@ func (c *coder) version2() {
 			kept.addOpen(f)
 		}
 	}
-	each := func(subject func()) {
+	each := func(one func()) {
 		var n int
-		number(c, &n)
+		subject.Number(c, &n)
 		for i := 0; i < n && c.OK(); i++ {
-			subject()
+			one()
 		}
 	}
 	var last uint64
 	counted := func() {
-		var t tally
-		number(c, &last)
-		c.tally(&t)
-		keep(t.finding)
+		var t subject.Tally
+		subject.Number(c, &last)
+		c.Tally(&t)
+		keep(t.Finding)
 	}
-	each(func() { c.hop(new(inference.HopKey)); counted() })
-	each(func() { c.flow(new(decode.FlowKey)); counted() })
+	each(func() { c.Hop(new(inference.HopKey)); counted() })
+	each(func() { c.Flow(new(decode.FlowKey)); counted() })
 	each(counted)
-	drops.code(c)
-	digests.code(c)
-	exporters.code(c)
+	drops.Code(c)
+	digests.Code(c)
+	exporters.Code(c)
 	each(func() {
-		c.hop(new(inference.HopKey))
-		number(c, &last)
+		c.Hop(new(inference.HopKey))
+		subject.Number(c, &last)
 		for range 2 { // latency and queue
-			keep(c.formerSeries())
+			keep(readFormerSeries(c))
 		}
 	})
 }
 
-// formerSeries reads what version 2 remembered of a latency or a queue. Nothing of it is of use any more but its finding.
-func (c *coder) formerSeries() *inference.Finding {
+// readFormerSeries reads what version 2 remembered of a latency or a queue. Nothing of it is of use any more but its finding.
+func readFormerSeries(c *subject.Coder) *inference.Finding {
 	var values []float64
 	var n int
 	var worst float64
 	var f *inference.Finding
-	list(c, &values, c.float)
-	number(c, &n) // where the history goes on
+	subject.List(c, &values, c.Float)
+	subject.Number(c, &n) // where the history goes on
 	c.Check("place in a history", n < max(len(values), 1))
 	for range 3 { // windows above the limit, calm, and absent
-		number(c, &n)
+		subject.Number(c, &n)
 	}
-	c.finding(&f)
-	c.float(&worst)
+	c.Finding(&f)
+	c.Float(&worst)
 	return f
 }

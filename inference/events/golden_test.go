@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events/subject"
 )
 
 var update = flag.Bool("update", false, "write testdata/findings.golden anew")
 
 // worldConfigs are the settings under which worlds are watched: the defaults, and limits that are hit all the time.
-func worldConfigs() []Config {
+func worldConfigs() []subject.Config {
 	tight := DefaultConfig()
 	tight.MaxHops, tight.MaxFlows, tight.MaxDrops = 9, 6, 5
 	tight.Warmup, tight.ForgetAfter, tight.LearnAfter = 20, 12, 60
@@ -52,7 +53,7 @@ func holdsFigures(t *testing.T, f *inference.Finding) {
 func TestGolden(t *testing.T) {
 	const blocks, size = 20, 200
 	var got bytes.Buffer
-	var refused Stats
+	var refused subject.Stats
 	kinds := map[inference.Kind]int{}
 	for i, cfg := range worldConfigs() {
 		for seed := range uint64(2) {

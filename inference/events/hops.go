@@ -8,31 +8,12 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/detect"
+	"github.com/hopscope/hopscope/inference/events/subject"
 )
-
-// HopConfig holds the settings of the detector of hops: of their latencies, queues and utilisation. One of them is for all operators;
-// the others are for experts, as the limits were tuned for their defaults.
-type HopConfig struct {
-	FalseADay        float64       `yaml:"false_a_day" doc:"False findings of hops and flows that are accepted in a day, in the whole network. The limits follow from it and from their number; see findings.md for what was measured." range:"0.0001..10000"`
-	MinRecords       uint64        `yaml:"min_records" doc:"Hop records that a window must have to be judged. Windows of few records show less, so that a change is seen once several of them agree." range:"1..1000000000"`
-	Warmup           int           `yaml:"warmup" doc:"Windows of a hop before it is judged; the limits were set for 60, and fewer give findings that are none." range:"5..1440"`
-	LatencyFloor     time.Duration `yaml:"latency_floor" doc:"Added to latencies before they are compared by their ratio: what is far below it is all the same." range:"1ns..1m"`
-	QueueFloor       uint64        `yaml:"queue_floor_bytes" doc:"The same for queues, in bytes (or in the device's unit, where its profile knows no size)." range:"1..1000000000"`
-	UtilizationFloor float64       `yaml:"utilization_floor" doc:"The same for utilisation; 1 is a full link." range:"0.001..1"`
-	Critical         float64       `yaml:"critical" doc:"A hop is critical at this many times its usual value." range:"1..1000"`
-	EndAfter         int           `yaml:"end_after" doc:"Quiet windows in a row that end a finding." range:"1..1000"` // drops, digests and loss too
-	LearnAfter       int           `yaml:"learn_after" doc:"Windows of a finding after which the level of the hop is the new normal." range:"60..100000"`
-	ForgetAfter      int           `yaml:"forget_after" doc:"Windows without records after which the history of a hop is forgotten." range:"1..1000000"`
-}
-
-var defaultHopConfig = HopConfig{
-	FalseADay: 1, MinRecords: 1, Warmup: 60, LatencyFloor: time.Microsecond, QueueFloor: 10_000, UtilizationFloor: 0.1,
-	Critical: 4, EndAfter: 3, LearnAfter: 360, ForgetAfter: 3600,
-}
 
 // hops finds hops whose latency, queue or utilisation is not what it was, and those that fall silent.
 type hops struct {
-	*lifecycle[inference.HopKey, hop]
+	*subject.Table[inference.HopKey, hop]
 	cfgs [statistics]detect.Config // of the present window
 	at   detect.Moment
 
@@ -87,15 +68,15 @@ var hopStatistics = [statistics]statistic{
 	}, func(v float64) string { return inference.Percent(v, 3) }},
 }
 
-func newHops(j *journal) *hops {
-	return &hops{lifecycle: newLifecycle(j, inference.HopKey.Compare, (*coder).hop, (*coder).hopState), uses: newUses(j), floors: map[uint32]float64{}}
+func newHops(j *subject.Journal) *hops {
+	return &hops{Table: subject.NewTable(j, inference.HopKey.Compare, (*subject.Coder).Hop, codeHopState), uses: newUses(j), floors: map[uint32]float64{}}
 }
 
 // prepare makes the configurations of a window. Limits follow from how many statistics there are, in powers of two, so that
 // a hop more or less does not move them.
 func (x *hops) prepare(w *inference.Window) {
-	base := x.journal.hopConfig(w)
-	for k, floor := range [statistics]float64{float64(x.cfg.LatencyFloor), float64(x.cfg.QueueFloor), x.cfg.UtilizationFloor} {
+	base := hopConfig(x.Journal, w)
+	for k, floor := range [statistics]float64{float64(x.Cfg.LatencyFloor), float64(x.Cfg.QueueFloor), x.Cfg.UtilizationFloor} {
 		x.cfgs[k] = base
 		x.cfgs[k].Floor = floor
 	}
@@ -103,53 +84,48 @@ func (x *hops) prepare(w *inference.Window) {
 	x.cfgs[utilization].Single, x.cfgs[utilization].Idle = true, true
 	x.at = base.At(w.End)
 	clear(x.floors)
-	for _, s := range x.list {
-		if h := &s.state; h.series[queue].used && h.series[latency].Floor() > 0 {
-			x.floors[s.key.Node] = max(x.floors[s.key.Node], h.series[latency].Floor())
+	for _, s := range x.List {
+		if h := &s.State; h.series[queue].used && h.series[latency].Floor() > 0 {
+			x.floors[s.Key.Node] = max(x.floors[s.Key.Node], h.series[latency].Floor())
 		}
 	}
 }
 
 // hopConfig is how values of hops, flows and links are compared in a window. How strictly depends on how many of them there are.
-func (j *journal) hopConfig(w *inference.Window) detect.Config {
+func hopConfig(j *subject.Journal, w *inference.Window) detect.Config {
 	length := time.Duration(w.End - w.Start)
 	if length < time.Millisecond || length > time.Hour {
 		length = 10 * time.Second
 	}
 	watched := 1
-	for watched < j.stats.Watched+j.stats.Links+j.flows.judged() {
+	for watched < j.Stats.Watched+j.Stats.Links+j.Judged() {
 		watched *= 2
 	}
 	return detect.Config{
-		Window: length, MinCount: j.cfg.MinRecords, Grave: j.cfg.Critical, Warmup: j.cfg.Warmup, Adopt: j.cfg.LearnAfter, EndAfter: j.cfg.EndAfter,
-		Share: j.cfg.FalseShare(watched, length),
+		Window: length, MinCount: j.Cfg.MinRecords, Grave: j.Cfg.Critical, Warmup: j.Cfg.Warmup, Adopt: j.Cfg.LearnAfter, EndAfter: j.Cfg.EndAfter,
+		Share: j.Cfg.FalseShare(watched, length),
 	}
 }
 
-// FalseShare is the share of the windows of a statistic in which a false finding may begin, if a number of them is watched.
-func (c *HopConfig) FalseShare(watched int, window time.Duration) float64 {
-	return c.FalseADay * window.Hours() / 24 / float64(max(watched, 1))
-}
-
-func (x *hops) step(w *inference.Window) {
+func (x *hops) Step(w *inference.Window) {
 	x.prepare(w)
 	watched := 0
-	x.covered = inference.Coverage{MinRecords: x.cfg.MinRecords, Warmup: x.cfg.Warmup, Window: time.Duration(w.End - w.Start)}
+	x.covered = inference.Coverage{MinRecords: x.Cfg.MinRecords, Warmup: x.Cfg.Warmup, Window: time.Duration(w.End - w.Start)}
 	x.few = x.few[:0]
 	for i := range w.Hops {
 		s := &w.Hops[i]
 		if s.Other {
 			continue // many hops, and not the same ones in every window
 		}
-		h := x.observe(s.HopKey, x.cfg.MaxHops)
+		h := x.Observe(s.HopKey, x.Cfg.MaxHops)
 		if h == nil {
-			x.stats.HopsRefused++
+			x.Stats.HopsRefused++
 			continue
 		}
 		windows := [statistics]detect.Window{summary(&s.Latency), summary(&s.Queue)}
 		windows[latency].Low, windows[latency].HasLow = float64(s.Latency.Min), s.Latency.Min > 0
 		if s.HasUtilization {
-			windows[utilization] = detect.Window{Count: max(s.Count, x.cfg.MinRecords), P50: s.Utilization}
+			windows[utilization] = detect.Window{Count: max(s.Count, x.Cfg.MinRecords), P50: s.Utilization}
 		}
 		h.buckets = [statistics]*inference.Bounds{s.Latency.Bounds, s.Queue.Bounds}
 		later := h.waiting.learn(s)
@@ -164,8 +140,8 @@ func (x *hops) step(w *inference.Window) {
 		}
 	}
 	unheard := nobodyReports(w)
-	x.forEachAbsent(func(k inference.HopKey, h *hop, windows int) bool {
-		if windows >= x.cfg.ForgetAfter {
+	x.ForEachAbsent(func(k inference.HopKey, h *hop, windows int) bool {
+		if windows >= x.Cfg.ForgetAfter {
 			x.forget(h, k.Place()+" is forgotten")
 			return true
 		}
@@ -176,7 +152,7 @@ func (x *hops) step(w *inference.Window) {
 	})
 	x.uses.step(w, &x.cfgs[latency], len(w.Missing) > 0 || unheard)
 	x.covered.Times = x.times()
-	x.stats.Hops, x.stats.Watched = len(x.list), max(watched, x.stats.Watched*min(len(w.Missing), 1))
+	x.Stats.Hops, x.Stats.Watched = len(x.List), max(watched, x.Stats.Watched*min(len(w.Missing), 1))
 }
 
 // cover counts a hop in what was judged: one of which each statistic with values was compared. The utilisation of a hop is one value a
@@ -187,7 +163,7 @@ func (x *hops) cover(h *hop, s *inference.HopStats, windows *[statistics]detect.
 	for i := range h.series {
 		switch n := windows[i].Count; {
 		case n == 0:
-		case n < x.cfg.MinRecords:
+		case n < x.Cfg.MinRecords:
 			h.judgement = inference.TooFew
 		case h.series[i].Warming(&x.cfgs[i]):
 			h.judgement = max(h.judgement, inference.TooYoung)
@@ -219,7 +195,7 @@ func (x *hops) times() uint64 {
 	}
 	slices.Sort(x.few)
 	median := max(x.few[len(x.few)/2], 1)
-	return (2*x.cfg.MinRecords + median - 1) / median
+	return (2*x.Cfg.MinRecords + median - 1) / median
 }
 
 // adapt sets the floor of a hop's latencies to that of packets that wait for each other. A hop that reports no queue has that of its
@@ -267,15 +243,15 @@ func (h *hop) learning() bool {
 
 func (x *hops) forget(h *hop, text string) {
 	for i := range h.series {
-		x.end(&h.series[i].finding, text)
+		x.End(&h.series[i].finding, text)
 	}
-	x.end(&h.silence, text)
+	x.End(&h.silence, text)
 }
 
 // judge takes a window of a hop, and gives the number of its statistics.
 func (x *hops) judge(h *hop, k inference.HopKey, windows *[statistics]detect.Window) (watched int) {
 	if h.silence != nil { // of an earlier version, which nothing is known of any more
-		x.end(&h.silence, k.Place()+": its silence is watched by a new detector from here on")
+		x.End(&h.silence, k.Place()+": its silence is watched by a new detector from here on")
 	}
 	for i := range h.series {
 		s, w := &h.series[i], &windows[i]
@@ -293,10 +269,10 @@ func (x *hops) judge(h *hop, k inference.HopKey, windows *[statistics]detect.Win
 		switch {
 		case event == detect.Ended && before.Cause != detect.Silent:
 			x.endFinding(s, i, k, &before, w)
-		case open && f.Cause != detect.Silent && w.Count >= x.cfg.MinRecords:
+		case open && f.Cause != detect.Silent && w.Count >= x.Cfg.MinRecords:
 			x.publishOpen(h, i, k, &f, w)
 		case !open && s.finding != nil: // of a version that judged otherwise
-			x.end(&s.finding, hopStatistics[i].name+" of "+k.Place()+": what is usual is learnt anew from here on")
+			x.End(&s.finding, hopStatistics[i].name+" of "+k.Place()+": what is usual is learnt anew from here on")
 		}
 	}
 	return watched
@@ -334,7 +310,7 @@ func (x *hops) publishOpen(h *hop, i int, k inference.HopKey, f *detect.Finding,
 	if out.Learning {
 		out.Text += learningText
 	}
-	x.publish(&s.finding, out)
+	x.Publish(&s.finding, out)
 	s.finding.Learning = out.Learning
 }
 
@@ -409,11 +385,11 @@ func (x *hops) endFinding(s *series, i int, k inference.HopKey, f *detect.Findin
 			st.text(s.finding.Value), st.text(v), st.text(s.finding.Baseline))
 		if f.Adopted {
 			text = fmt.Sprintf("%s of %s: %s has been above or below its usual %s for %d windows, and its level is the usual one from now on; it is %s now",
-				st.name, k.Place(), name, st.text(s.finding.Baseline), x.cfg.LearnAfter, st.text(v))
+				st.name, k.Place(), name, st.text(s.finding.Baseline), x.Cfg.LearnAfter, st.text(v))
 		}
 	}
-	if w.Count < x.cfg.MinRecords {
+	if w.Count < x.Cfg.MinRecords {
 		text = fmt.Sprintf("%s of %s: too few packets to tell", st.name, k.Place())
 	}
-	x.end(&s.finding, text)
+	x.End(&s.finding, text)
 }

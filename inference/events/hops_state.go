@@ -2,45 +2,31 @@ package events
 
 import (
 	"github.com/hopscope/hopscope/inference/detect"
-	"github.com/hopscope/hopscope/inference/state"
+	"github.com/hopscope/hopscope/inference/events/subject"
 )
 
 // What is remembered of a hop: for each statistic whether it is used, and then the bytes of package detect behind their
 // length and the open finding; before version 6 the finding of its silence; what is known of packets that wait.
 
-func (c *coder) hopState(h *hop) {
+func codeHopState(c *subject.Coder, h *hop) {
 	for i := range h.series {
-		c.series(&h.series[i])
+		codeSeries(c, &h.series[i])
 	}
-	if c.version < 6 {
-		c.finding(&h.silence)
+	if c.Version < 6 {
+		c.Finding(&h.silence)
 	}
-	c.waiting(&h.waiting)
+	codeWaiting(c, &h.waiting)
 }
 
-func (c *coder) series(s *series) {
-	c.flag(&s.used)
+func codeSeries(c *subject.Coder, s *series) {
+	c.Flag(&s.used)
 	if !s.used {
 		return
 	}
-	c.history(&s.Hop)
-	c.finding(&s.finding)
+	codeHistory(c, &s.Hop)
+	c.Finding(&s.finding)
 }
 
-func (c *coder) history(h *detect.Hop) {
-	c.part("history", h.Code)
-}
-
-// part codes what another package remembers, behind its length.
-func (c *coder) part(field string, code func(*state.Coder)) {
-	if c.Reading() {
-		n := 0
-		number(c, &n)
-		c.Within(field, n, code)
-		return
-	}
-	b := state.Append(nil, code)
-	n := len(b)
-	number(c, &n)
-	c.Bytes(field, b)
+func codeHistory(c *subject.Coder, h *detect.Hop) {
+	c.Part("history", h.Code)
 }

@@ -6,21 +6,13 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events/subject"
 )
-
-// InterfaceConfig are the settings of the detector of interfaces that count errors and discards.
-type InterfaceConfig struct {
-	ErrorRatio      float64 `yaml:"error_ratio" doc:"Share of the packets of an interface, in one direction, that may be counted as errors. A finding needs evidence that more are, as for loss_ratio." range:"0..1"`
-	DiscardRatio    float64 `yaml:"discard_ratio" doc:"The same for packets that an interface counts as discarded." range:"0..1"`
-	InterfaceSevere float64 `yaml:"interface_severe" doc:"Share of the packets of an interface whose errors or discards are critical, by the same evidence." range:"0..1"`
-}
-
-var defaultInterfaceConfig = InterfaceConfig{ErrorRatio: 1e-6, DiscardRatio: 1e-5, InterfaceSevere: .01}
 
 // interfaces finds interfaces whose counters say that packets are damaged or discarded. Devices send counters every 10 to 60 seconds, so that
 // most windows have none of an interface: that is not a window without errors.
 type interfaces struct {
-	*lifecycle[countKey, counted]
+	*subject.Table[countKey, counted]
 }
 
 // countKey is one of the counts of an interface.
@@ -33,16 +25,16 @@ func (k countKey) compare(o countKey) int {
 	return cmp.Or(k.HopKey.Compare(o.HopKey), cmp.Compare(k.which, o.which))
 }
 
-func (c *coder) countKey(k *countKey) {
-	c.hop(&k.HopKey)
-	number(c, &k.which)
+func codeCountKey(c *subject.Coder, k *countKey) {
+	c.Hop(&k.HopKey)
+	subject.Number(c, &k.which)
 	c.Check("count of an interface", int(k.which) < len(counts))
 }
 
 // counted is the state of one count.
 type counted struct{ lossHistory }
 
-func (c *coder) counted(x *counted) { c.lossHistory(&x.lossHistory) }
+func codeCounted(c *subject.Coder, x *counted) { codeLossHistory(c, &x.lossHistory) }
 
 // String returns the interface.
 func (k countKey) String() string { return k.Place() }
@@ -64,11 +56,11 @@ var counts = [...]struct {
 		func(c *decode.Counters) uint64 { return c.OutDiscards }, func(c *decode.Counters) uint64 { return c.OutPackets }},
 }
 
-func newInterfaces(j *journal) interfaces {
-	return interfaces{newLifecycle(j, countKey.compare, (*coder).countKey, (*coder).counted)}
+func newInterfaces(j *subject.Journal) interfaces {
+	return interfaces{subject.NewTable(j, countKey.compare, codeCountKey, codeCounted)}
 }
 
-func (x interfaces) step(w *inference.Window) {
+func (x interfaces) Step(w *inference.Window) {
 	for i := range w.Interfaces {
 		s := &w.Interfaces[i]
 		for which := range counts {
@@ -77,21 +69,21 @@ func (x interfaces) step(w *inference.Window) {
 				continue
 			}
 			k := countKey{s.Key(), uint8(which)}
-			if n.of(&s.Counters) == 0 && x.index[k] == nil {
+			if n.of(&s.Counters) == 0 && x.Index[k] == nil {
 				continue // of most interfaces nothing is to be remembered
 			}
-			if h := x.observe(k, len(counts)*x.cfg.MaxHops); h != nil {
+			if h := x.Observe(k, len(counts)*x.Cfg.MaxHops); h != nil {
 				x.judge(h, k, s, w.Start)
 			} else {
-				x.unjudged++
+				x.Unjudged++
 			}
 		}
 	}
-	x.forEachAbsent(func(k countKey, h *counted, windows int) bool {
-		if windows < x.cfg.ForgetAfter {
+	x.ForEachAbsent(func(k countKey, h *counted, windows int) bool {
+		if windows < x.Cfg.ForgetAfter {
 			return false
 		}
-		x.end(&h.loss, k.Place()+" is forgotten")
+		x.End(&h.loss, k.Place()+" is forgotten")
 		return true
 	})
 }
@@ -100,18 +92,18 @@ func (x interfaces) step(w *inference.Window) {
 func (x interfaces) judge(h *counted, k countKey, s *inference.InterfaceStats, start int64) {
 	n := &counts[k.which]
 	t := ratioTest{
-		limit: x.cfg.ErrorRatio, severe: x.cfg.InterfaceSevere, start: start, unknown: s.Has&n.packets == 0,
+		limit: x.Cfg.ErrorRatio, severe: x.Cfg.InterfaceSevere, start: start, unknown: s.Has&n.packets == 0,
 		finding: inference.Finding{
 			Kind: n.kind, Severity: inference.Warning, Node: k.Node, EgressIf: k.EgressIf, Element: inference.ElementOfHop(k.HopKey), Statistic: n.name,
 		},
 		subject: &k, verb: "counted", of: "packets as " + n.name, all: "may count all packets by the settings", idle: "no packet passed",
 	}
 	if n.kind == inference.InterfaceDiscards {
-		t.limit = x.cfg.DiscardRatio
+		t.limit = x.Cfg.DiscardRatio
 	}
 	if t.unknown {
 		t.idle = "none"
 	}
 	passed := n.among(&s.Counters)
-	x.judgeRatio(&h.lossHistory, &t, int64(min(n.of(&s.Counters), math.MaxInt64)), passed, passed)
+	judgeRatio(x.Journal, &h.lossHistory, &t, int64(min(n.of(&s.Counters), math.MaxInt64)), passed, passed)
 }

@@ -7,20 +7,14 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events/subject"
 	"github.com/hopscope/hopscope/inference/survey"
 )
-
-// InventoryConfig are the settings of the detector of errors of the inventory.
-type InventoryConfig struct {
-	InventoryFlows int `yaml:"inventory_flows" doc:"Flows, from as many addresses, whose PINT digests have to say the same of an error of the inventory before it is named." range:"3..1000000"`
-}
-
-var defaultInventoryConfig = InventoryConfig{InventoryFlows: 3}
 
 // inventory finds errors of the inventory that digests are read by. What names them remembers nothing: a window lists all flows
 // that contradict it.
 type inventory struct {
-	*lifecycle[inventoryKey, tally]
+	*subject.Table[inventoryKey, subject.Tally]
 }
 
 // inventoryKey is what an error is known by as long as it lasts, also when more is found out of it.
@@ -35,17 +29,17 @@ func (k inventoryKey) compare(o inventoryKey) int {
 		bytes.Compare(k.senders[:], o.senders[:]))
 }
 
-func (c *coder) inventoryKey(k *inventoryKey) {
-	number(c, &k.kind)
+func codeInventoryKey(c *subject.Coder, k *inventoryKey) {
+	subject.Number(c, &k.kind)
 	c.Check("error of an inventory", k.kind < inference.NumMapErrors)
-	number(c, &k.node)
-	number(c, &k.a)
-	number(c, &k.b)
-	c.address(&k.senders)
+	subject.Number(c, &k.node)
+	subject.Number(c, &k.a)
+	subject.Number(c, &k.b)
+	c.Address(&k.senders)
 }
 
-func newInventory(j *journal) inventory {
-	return inventory{newLifecycle(j, inventoryKey.compare, (*coder).inventoryKey, (*coder).tally)}
+func newInventory(j *subject.Journal) inventory {
+	return inventory{subject.NewTable(j, inventoryKey.compare, codeInventoryKey, (*subject.Coder).Tally)}
 }
 
 func inventoryKeyOf(e *survey.Error) inventoryKey {
@@ -76,28 +70,28 @@ func inventoryElement(e *survey.Error) inference.Element {
 	return inference.ElementOfLink(e.A, e.B)
 }
 
-func (d inventory) step(w *inference.Window) {
-	errors, explained := survey.DecideBeside(w.Deviations, fine(w), d.cfg.InventoryFlows)
-	d.explained = explained
+func (d inventory) Step(w *inference.Window) {
+	errors, explained := survey.DecideBeside(w.Deviations, fine(w), d.Cfg.InventoryFlows)
+	d.Explained = explained
 	for i := range errors {
 		e := &errors[i]
-		t := d.observe(inventoryKeyOf(e), d.cfg.MaxFlows)
+		t := d.Observe(inventoryKeyOf(e), d.Cfg.MaxFlows)
 		if t == nil {
-			d.unlisted++
+			d.Unlisted++
 			continue
 		}
-		t.count = uint64(e.Flows)
-		d.publish(&t.finding, inference.Finding{
+		t.Count = uint64(e.Flows)
+		d.Publish(&t.Finding, inference.Finding{
 			Kind: inference.InventoryError, Severity: inference.Warning, Element: inventoryElement(e), Node: inventoryElement(e).Node,
 			Value: float64(e.Flows), Text: e.String(),
 		})
 	}
-	d.forEachAbsent(func(k inventoryKey, t *tally, windows int) bool {
-		if windows < d.cfg.EndAfter {
+	d.ForEachAbsent(func(k inventoryKey, t *subject.Tally, windows int) bool {
+		if windows < d.Cfg.EndAfter {
 			return false
 		}
-		t.finding.Value = 0
-		d.end(&t.finding, "no longer: "+k.String())
+		t.Finding.Value = 0
+		d.End(&t.Finding, "no longer: "+k.String())
 		return true
 	})
 }

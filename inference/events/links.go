@@ -8,14 +8,8 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/detect"
+	"github.com/hopscope/hopscope/inference/events/subject"
 )
-
-// LinkConfig are the settings of the detector of times on links. Sensitivity is that of hops.
-type LinkConfig struct {
-	LinkFloor time.Duration `yaml:"link_floor" doc:"Added to the time on a link, there and back, before it is compared by its ratio: what is far below it is all the same." range:"1ns..1m"`
-}
-
-var defaultLinkConfig = LinkConfig{LinkFloor: 100 * time.Microsecond}
 
 // transits finds links on which packets take longer than before, by the times at which both ends report them. The clocks of two
 // switches differ, and run apart. Their difference is added to the times of one direction and taken from those of the other: the sum
@@ -26,7 +20,7 @@ var defaultLinkConfig = LinkConfig{LinkFloor: 100 * time.Microsecond}
 // What is judged moves only as far as three windows agree that it has to: a packet that waited, windows with long packets only, or
 // a clock that was set within a window are seen once or twice.
 type transits struct {
-	*lifecycle[inference.LinkKey, transit]
+	*subject.Table[inference.LinkKey, transit]
 	cfg detect.Config // of the present window
 	at  detect.Moment
 }
@@ -67,11 +61,11 @@ const (
 	backward
 )
 
-func newTransits(j *journal) *transits {
-	return &transits{lifecycle: newLifecycle(j, inference.LinkKey.Compare, (*coder).linkKey, (*coder).transit)}
+func newTransits(j *subject.Journal) *transits {
+	return &transits{Table: subject.NewTable(j, inference.LinkKey.Compare, codeLinkKey, codeTransit)}
 }
 
-func (x *transits) step(w *inference.Window) {
+func (x *transits) Step(w *inference.Window) {
 	x.prepare(w)
 	watched := 0
 	for i := range w.Links {
@@ -84,28 +78,28 @@ func (x *transits) step(w *inference.Window) {
 		if !ok {
 			continue
 		}
-		l := x.observe(k, x.journal.cfg.MaxHops)
+		l := x.Observe(k, x.Journal.Cfg.MaxHops)
 		if l == nil {
-			x.unjudged++
+			x.Unjudged++
 			continue
 		}
 		watched++
 		x.judge(l, k, there, &w.Links[at])
 	}
-	x.forEachAbsent(func(k inference.LinkKey, l *transit, windows int) bool {
-		if windows >= x.journal.cfg.ForgetAfter {
-			x.end(&l.finding, linkName(k)+" is forgotten")
+	x.ForEachAbsent(func(k inference.LinkKey, l *transit, windows int) bool {
+		if windows >= x.Journal.Cfg.ForgetAfter {
+			x.End(&l.finding, linkName(k)+" is forgotten")
 			return true
 		}
 		x.unknown(l, k)
 		return false
 	})
-	x.stats.Links = max(watched, x.stats.Links*min(len(w.Missing), 1))
+	x.Stats.Links = max(watched, x.Stats.Links*min(len(w.Missing), 1))
 }
 
 func (x *transits) prepare(w *inference.Window) {
-	x.cfg = x.journal.hopConfig(w)
-	x.cfg.Floor = float64(x.journal.cfg.LinkFloor)
+	x.cfg = hopConfig(x.Journal, w)
+	x.cfg.Floor = float64(x.Journal.Cfg.LinkFloor)
 	x.cfg.Rising, x.cfg.Single, x.cfg.Steady = true, true, true
 	x.cfg.MinCount = 2 // fewer say that there is nothing to judge
 	x.at = x.cfg.At(w.End)
@@ -282,7 +276,7 @@ func (x *transits) publishOpen(l *transit, k inference.LinkKey, f *detect.Findin
 	if out.Learning {
 		out.Text += "; the link is still being learnt"
 	}
-	x.publish(&l.finding, out)
+	x.Publish(&l.finding, out)
 }
 
 // endFinding ends the finding of a link.
@@ -296,30 +290,30 @@ func (x *transits) endFinding(l *transit, k inference.LinkKey, f *detect.Finding
 	if w.Count == 1 {
 		text = linkName(k) + ": too few packets in both directions to tell"
 	}
-	x.end(&l.finding, text)
+	x.End(&l.finding, text)
 }
 
 // What is remembered of a link: marks<n> { at<n> apart<n> both<n> later<n> } both<f> way<n> series, as of hops.
 
-func (c *coder) linkKey(k *inference.LinkKey) {
-	number(c, &k.Node)
-	number(c, &k.EgressIf)
-	number(c, &k.Peer)
-	number(c, &k.PeerIf)
-	number(c, &k.Period)
+func codeLinkKey(c *subject.Coder, k *inference.LinkKey) {
+	subject.Number(c, &k.Node)
+	subject.Number(c, &k.EgressIf)
+	subject.Number(c, &k.Peer)
+	subject.Number(c, &k.PeerIf)
+	subject.Number(c, &k.Period)
 }
 
-func (c *coder) transit(l *transit) {
-	list(c, &l.marks, func(m *mark) {
-		number(c, &m.at)
-		number(c, &m.apart)
-		number(c, &m.both)
-		number(c, &m.later)
+func codeTransit(c *subject.Coder, l *transit) {
+	subject.List(c, &l.marks, func(m *mark) {
+		subject.Number(c, &m.at)
+		subject.Number(c, &m.apart)
+		subject.Number(c, &m.both)
+		subject.Number(c, &m.later)
 	})
-	c.float(&l.both)
+	c.Float(&l.both)
 	c.Check("windows of a link", len(l.marks) <= transitMarks)
-	number(c, &l.way)
+	subject.Number(c, &l.way)
 	c.Check("direction", l.way <= backward)
-	c.history(&l.series)
-	c.finding(&l.finding)
+	codeHistory(c, &l.series)
+	c.Finding(&l.finding)
 }

@@ -1,6 +1,10 @@
 package events
 
-import "math"
+import (
+	"math"
+
+	"github.com/hopscope/hopscope/inference/events/subject"
+)
 
 // Whether an exporter loses too much is a test: the hypothesis is that each of its numbers is lost with a probability of
 // at most θ, the settings' loss_ratio. Against it stand lossScales others, ratios that are spread evenly on a logarithmic
@@ -86,34 +90,11 @@ func (b *bursts) size() float64 {
 	return max(1, (b.squares*float64(b.all)/float64(b.lost)-float64(b.lost))/float64(b.windows-1))
 }
 
-func (c *coder) bursts(b *bursts) {
-	number(c, &b.windows)
-	c.float(&b.squares)
-	number(c, &b.lost)
-	number(c, &b.all)
-}
-
-// atLeast is the lower bound of a ratio of which lost of all were seen: a smaller one gives as many with a probability
-// of at most e^-limit (Chernoff's bound of the binomial distribution).
-func atLeast(lost int64, all uint64, limit float64) float64 {
-	if lost <= 0 {
-		return 0
-	}
-	x, n := float64(lost)/float64(all), float64(all)
-	low, high := 0.0, x
-	for range 60 {
-		p := (low + high) / 2
-		d := x * math.Log(x/p)
-		if x < 1 {
-			d += (1 - x) * (math.Log1p(-x) - math.Log1p(-p))
-		}
-		if n*d > limit {
-			low = p
-		} else {
-			high = p
-		}
-	}
-	return low
+func codeBursts(c *subject.Coder, b *bursts) {
+	subject.Number(c, &b.windows)
+	c.Float(&b.squares)
+	subject.Number(c, &b.lost)
+	subject.Number(c, &b.all)
 }
 
 // alternative gives the ratio of an alternative to theta, which is less than 1.
@@ -122,9 +103,9 @@ func alternative(k int, theta float64) float64 {
 	return theta * math.Pow(top/theta, float64(k+1)/lossScales)
 }
 
-func (c *coder) numbers(n *numbers) {
-	c.float(&n.score)
-	number(c, &n.lost)
-	number(c, &n.reports)
-	number(c, &n.since)
+func codeNumbers(c *subject.Coder, n *numbers) {
+	c.Float(&n.score)
+	subject.Number(c, &n.lost)
+	subject.Number(c, &n.reports)
+	subject.Number(c, &n.since)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events/subject"
 )
 
 const (
@@ -25,35 +26,37 @@ type outage struct {
 }
 
 // outages is the table of outages, which has one line at most. The state has none before version 5.
-type outages struct{ *lifecycle[all, outage] }
+type outages struct {
+	*subject.Table[subject.All, outage]
+}
 
-func newOutages(j *journal) outages {
-	x := outages{newLifecycle(j, func(all, all) int { return 0 }, func(*coder, *all) {}, func(c *coder, o *outage) {
-		c.finding(&o.finding)
+func newOutages(j *subject.Journal) outages {
+	x := outages{subject.NewTable(j, func(subject.All, subject.All) int { return 0 }, func(*subject.Coder, *subject.All) {}, func(c *subject.Coder, o *outage) {
+		c.Finding(&o.finding)
 		c.Check("finding of an outage", o.finding != nil)
-		number(c, &o.windows)
-		number(c, &o.members)
-		number(c, &o.others)
+		subject.Number(c, &o.windows)
+		subject.Number(c, &o.members)
+		subject.Number(c, &o.others)
 	})}
-	j.states[len(j.states)-1] = x
+	j.States[len(j.States)-1] = x
 	return x
 }
 
-func (x outages) code(c *coder) {
-	if c.version >= 5 {
-		x.lifecycle.code(c)
+func (x outages) Code(c *subject.Coder) {
+	if c.Version >= 5 {
+		x.Table.Code(c)
 	}
 }
 
 func (x outages) clear() {
-	clear(x.index)
-	x.list = x.list[:0]
+	clear(x.Index)
+	x.List = x.List[:0]
 }
 
 // covers reports whether an exporter that is silent for a number of windows fell silent with the outage.
 func (x outages) covers(quiet int) bool {
-	s := x.index[all{}]
-	return s != nil && quiet >= s.state.windows-1 && quiet <= s.state.windows+1
+	s := x.Index[subject.All{}]
+	return s != nil && quiet >= s.State.windows-1 && quiet <= s.State.windows+1
 }
 
 // seeExporter is given an exporter with the windows for which it has been silent, the present one included.
@@ -62,12 +65,12 @@ type seeExporter = func(k inference.ExporterKey, quiet int, e *exporter)
 // outage looks for exporters that fell silent in one moment, before each of them is judged by itself.
 func (x exporters) outage(w *inference.Window) {
 	quiet := 0
-	for _, s := range x.list {
-		if s.state.quiet+1 >= x.cfg.SilenceAfter {
+	for _, s := range x.List {
+		if s.State.quiet+1 >= x.Cfg.SilenceAfter {
 			quiet++
 		}
 	}
-	if quiet < fewTogether && len(x.outages.list) == 0 {
+	if quiet < fewTogether && len(x.outages.List) == 0 {
 		return
 	}
 	talking, silent := 0, map[int]int{} // exporters by the windows for which they have been silent
@@ -78,13 +81,13 @@ func (x exporters) outage(w *inference.Window) {
 		}
 	}
 	each := func(see seeExporter) {
-		for _, s := range x.list { // those that the tracker of exporters has forgotten are silent, too
+		for _, s := range x.List { // those that the tracker of exporters has forgotten are silent, too
 			switch {
-			case x.unheard[s.key] || s.state.windows < float64(x.cfg.SilenceHistory):
-			case reported[s.key]:
-				see(s.key, 0, &s.state)
+			case x.unheard[s.Key] || s.State.windows < float64(x.Cfg.SilenceHistory):
+			case reported[s.Key]:
+				see(s.Key, 0, &s.State)
 			default:
-				see(s.key, s.state.quiet+1, &s.state)
+				see(s.Key, s.State.quiet+1, &s.State)
 			}
 		}
 	}
@@ -95,20 +98,20 @@ func (x exporters) outage(w *inference.Window) {
 			silent[quiet]++
 		}
 	})
-	if open := x.outages.index[all{}]; open != nil {
-		open.state.windows++
-		o := x.outages.observe(all{}, 1)
+	if open := x.outages.Index[subject.All{}]; open != nil {
+		open.State.windows++
+		o := x.outages.Observe(subject.All{}, 1)
 		n := silent[o.windows-1] + silent[o.windows] + silent[o.windows+1]
 		if 2*n >= o.members {
 			o.members = max(n, o.members)
 			x.publishOutage(o, w, n, talking, each)
 			return
 		}
-		x.end(&o.finding, fmt.Sprintf("%d of %s report again after %s", o.members-n, plural(uint64(o.members), "silent exporter"), plural(uint64(o.windows-1), "silent window")))
+		x.End(&o.finding, fmt.Sprintf("%d of %s report again after %s", o.members-n, subject.Plural(uint64(o.members), "silent exporter"), subject.Plural(uint64(o.windows-1), "silent window")))
 		x.outages.clear()
 		return
 	}
-	for quiet := x.cfg.SilenceAfter; quiet <= x.cfg.SilenceAfter+2; quiet++ {
+	for quiet := x.Cfg.SilenceAfter; quiet <= x.Cfg.SilenceAfter+2; quiet++ {
 		n := silent[quiet] + silent[quiet+1]
 		after := 0 // others that were not silent before them
 		for q, k := range silent {
@@ -126,7 +129,7 @@ func (x exporters) outage(w *inference.Window) {
 			}
 		})
 		if unlikely >= fewTogether && 2*unlikely >= n+talking+after {
-			o := x.outages.observe(all{}, 1)
+			o := x.outages.Observe(subject.All{}, 1)
 			o.windows, o.members, o.others = quiet, n, talking+after
 			x.publishOutage(o, w, n, talking, each)
 			return
@@ -138,12 +141,12 @@ func (x exporters) outage(w *inference.Window) {
 func (x exporters) publishOutage(o *outage, w *inference.Window, n, talking int, each func(seeExporter)) {
 	length := max(w.End-w.Start, 0)
 	f := inference.Finding{Kind: inference.ExporterSilence, Severity: inference.Warning, Element: inference.ElementOfCollector(), Value: float64(o.windows)}
-	since := clock(x.now - int64(o.windows)*length)
+	since := clock(x.Now - int64(o.windows)*length)
 	if talking == 0 && w.Reports == 0 {
 		f.Severity = inference.Critical
 		f.Text = fmt.Sprintf("no datagrams at all since %s, from any of %d exporters (socket, interface, firewall, sender)", since, n)
 	} else {
-		if o.windows >= x.cfg.SilentSevere {
+		if o.windows >= x.Cfg.SilentSevere {
 			f.Severity = inference.Critical
 		}
 		f.Text = fmt.Sprintf("%d of %d exporters fell silent together at %s", n, n+o.others, since)
@@ -152,7 +155,7 @@ func (x exporters) publishOutage(o *outage, w *inference.Window, n, talking int,
 		}
 		f.Text += ": the network, the site or the socket that they have in common"
 	}
-	x.publish(&o.finding, f)
+	x.Publish(&o.finding, f)
 }
 
 // apart gives the longest prefix that the members of an outage have in common, if it has no other exporter.

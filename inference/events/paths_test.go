@@ -44,7 +44,7 @@ func seen(t *testing.T, paths ...string) *inference.Window {
 
 // steps returns the texts of what is published in windows one after the other; those that end begin with "end ".
 func steps(d *Detector, windows ...*inference.Window) (out []string) {
-	end := int64(d.journal.windows)
+	end := int64(d.journal.Windows)
 	for _, w := range windows {
 		end++
 		w.End = end

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/bits"
 	"sort"
+
+	"github.com/hopscope/hopscope/inference/events/subject"
 )
 
 // pauses is how an exporter usually pauses: of its windows with reports, how many were followed by a pause of at least 1,
@@ -109,19 +111,19 @@ func logBeta(a, b float64) float64 {
 	return x + y - z
 }
 
-func (c *coder) pauses(p *pauses) {
-	c.float(&p.windows)
+func codePauses(c *subject.Coder, p *pauses) {
+	c.Float(&p.windows)
 	n := len(p.longer)
 	for n > 0 && p.longer[n-1] == 0 {
 		n--
 	}
-	number(c, &n)
+	subject.Number(c, &n)
 	c.Check("lengths of pauses", n <= len(p.longer))
 	if !c.OK() {
 		return
 	}
 	for i := range n {
-		c.float(&p.longer[i])
+		c.Float(&p.longer[i])
 		c.Check("number of pauses", p.longer[i] >= 0 && (i == 0 || p.longer[i] <= p.longer[i-1]) && (i < n-1 || p.longer[i] > 0))
 	}
 	c.Check("number of windows", p.windows >= 0)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events/subject"
+	"github.com/hopscope/hopscope/inference/loss"
 )
 
 // lossHistory is the state of a subject of which a share is lost: of the reports of an exporter, or of the packets of an interface.
@@ -21,20 +23,20 @@ type lossHistory struct {
 	silent int     // windows in a row without reports
 }
 
-func (c *coder) lossHistory(e *lossHistory) {
+func codeLossHistory(c *subject.Coder, e *lossHistory) {
 	for i := range e.scales {
-		c.numbers(&e.scales[i])
+		codeNumbers(c, &e.scales[i])
 	}
 	for i := range e.before {
-		number(c, &e.before[i])
+		subject.Number(c, &e.before[i])
 	}
-	c.finding(&e.loss)
-	c.float(&e.bound)
-	c.numbers(&e.all)
-	c.bursts(&e.bursts)
-	c.numbers(&e.after)
-	number(c, &e.calm)
-	number(c, &e.silent)
+	c.Finding(&e.loss)
+	c.Float(&e.bound)
+	codeNumbers(c, &e.all)
+	codeBursts(c, &e.bursts)
+	codeNumbers(c, &e.after)
+	subject.Number(c, &e.calm)
+	subject.Number(c, &e.silent)
 }
 
 // ratioTest is how a share is judged, and what is said of it.
@@ -58,10 +60,10 @@ func (t *ratioTest) text(n *numbers) string {
 }
 
 // judgeRatio weighs what was lost in this window beside reports that were not, and among more of them where they can be of earlier windows.
-func (j *journal) judgeRatio(e *lossHistory, t *ratioTest, lost int64, reports, among uint64) {
+func judgeRatio(j *subject.Journal, e *lossHistory, t *ratioTest, lost int64, reports, among uint64) {
 	theta := max(t.limit, 1e-9)
 	if theta >= 1 {
-		j.end(&e.loss, t.subject.String()+" "+t.all)
+		j.End(&e.loss, t.subject.String()+" "+t.all)
 		return
 	}
 	if e.loss != nil {
@@ -75,9 +77,9 @@ func (j *journal) judgeRatio(e *lossHistory, t *ratioTest, lost int64, reports, 
 		if lost == 0 && n.score == 0 { // stays so
 			continue
 		}
-		n.add(t.start, j.now, lost, among, alternative(k, theta), theta)
+		n.add(t.start, j.Now, lost, among, alternative(k, theta), theta)
 		if lost > 0 && n.score >= lossLimit {
-			if b := atLeast(n.lost, n.total(), lossLimit); b > bound {
+			if b := loss.AtLeast(n.lost, n.total(), lossLimit); b > bound {
 				worst, bound = n, b
 			}
 		}
@@ -93,29 +95,29 @@ func (j *journal) judgeRatio(e *lossHistory, t *ratioTest, lost int64, reports, 
 		}
 		if e.loss == nil {
 			e.all = *worst
-			e.after, e.bursts, e.calm, e.silent, e.bound = numbers{since: j.now}, bursts{}, 0, 0, 0
+			e.after, e.bursts, e.calm, e.silent, e.bound = numbers{since: j.Now}, bursts{}, 0, 0, 0
 		}
 		e.bound = max(e.bound, bound)
-		j.publish(&e.loss, f)
+		j.Publish(&e.loss, f)
 	}
 	if e.loss != nil {
-		j.judgeEnd(e, t, lost, reports, among)
+		judgeEnd(j, e, t, lost, reports, among)
 	}
 }
 
 // judgeEnd ends the finding of a loss when it is shown to be well below what was found, or below the limit if that is more.
-func (j *journal) judgeEnd(e *lossHistory, t *ratioTest, lost int64, reports, among uint64) {
+func judgeEnd(j *subject.Journal, e *lossHistory, t *ratioTest, lost int64, reports, among uint64) {
 	theta := max(t.limit, 1e-9)
 	if e.silent++; reports > 0 || lost != 0 {
 		e.silent = 0
 	}
 	if e.silent >= idleEnd {
-		j.endLoss(e, t, fmt.Sprintf("and then %s in %d windows", t.idle, e.silent))
+		endLoss(j, e, t, fmt.Sprintf("and then %s in %d windows", t.idle, e.silent))
 		return
 	}
 	q := max(theta, e.bound/fallen)
 	e.calm++
-	if e.after.add(t.start, j.now, lost, among, q/10, q); e.after.total() == 0 && e.after.lost == 0 && among > 0 {
+	if e.after.add(t.start, j.Now, lost, among, q/10, q); e.after.total() == 0 && e.after.lost == 0 && among > 0 {
 		e.calm = 0
 	}
 	e.bursts.add(lost, among)
@@ -123,21 +125,21 @@ func (j *journal) judgeEnd(e *lossHistory, t *ratioTest, lost int64, reports, am
 	if e.calm < calmEnd {
 		limit *= e.bursts.size()
 	}
-	if e.after.score < limit || e.calm < j.cfg.EndAfter {
+	if e.after.score < limit || e.calm < j.Cfg.EndAfter {
 		return
 	}
-	if less := atLeast(e.after.lost, e.after.total(), lossLimit); less > theta {
+	if less := loss.AtLeast(e.after.lost, e.after.total(), lossLimit); less > theta {
 		e.bound = less // it fell, and is still too much; what it was before says no more
 		e.scales = [lossScales]numbers{}
-		e.after, e.calm = numbers{since: j.now}, 0
+		e.after, e.calm = numbers{since: j.Now}, 0
 		return
 	}
-	j.endLoss(e, t, fmt.Sprintf("and then %d of %d", e.after.lost, e.after.total()))
+	endLoss(j, e, t, fmt.Sprintf("and then %d of %d", e.after.lost, e.after.total()))
 }
 
-func (j *journal) endLoss(e *lossHistory, t *ratioTest, then string) {
+func endLoss(j *subject.Journal, e *lossHistory, t *ratioTest, then string) {
 	e.loss.Value = e.all.ratio()
-	j.end(&e.loss, t.text(&e.all)+", "+then)
+	j.End(&e.loss, t.text(&e.all)+", "+then)
 	before := e.before
 	*e = lossHistory{before: before}
 }

@@ -42,7 +42,7 @@ func TestEveryStatisticCounts(t *testing.T) {
 	if power/2 < hops+flows || power/2 < hops+links {
 		t.Fatalf("%d statistics of hops do not show whether both others count", hops)
 	}
-	if got, want := d.journal.hopConfig(w).Share, cfg.FalseADay*10/86400/float64(power); got != want || time.Duration(w.End-w.Start) != 10*time.Second {
+	if got, want := hopConfig(d.journal, w).Share, cfg.FalseADay*10/86400/float64(power); got != want || time.Duration(w.End-w.Start) != 10*time.Second {
 		t.Errorf("limits have the factor %v, want %v for %d statistics", got, want, power)
 	}
 }

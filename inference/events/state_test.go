@@ -14,6 +14,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events/subject"
 	"github.com/hopscope/hopscope/inference/state"
 )
 
@@ -63,7 +64,7 @@ func TestState(t *testing.T) {
 }
 
 // worldState is the state after some windows.
-func worldState(cfg Config, windows int) []byte {
+func worldState(cfg subject.Config, windows int) []byte {
 	w, d := newWorld(3), New(cfg)
 	for range windows {
 		d.Step(w.next())
@@ -85,7 +86,7 @@ func smallState() []byte {
 		Links:      []inference.LinkStats{{LinkKey: inference.LinkKey{Node: 1, Peer: 2}, Count: 1, Least: -5, At: 7}, {LinkKey: inference.LinkKey{Node: 2, Peer: 1}, Count: 1, Least: 9, At: 8}},
 		Interfaces: []inference.InterfaceStats{{Node: 1, Samples: 1, Counters: decode.Counters{Has: decode.CountInErrors, Interface: 2, InErrors: 9}}},
 		Paths:      []inference.PathChange{{Flow: flow(2)}}, OtherPaths: 1})
-	for _, f := range d.journal.open {
+	for _, f := range d.journal.Open {
 		f.Text = "sentence" // its words may change without a new layout
 	}
 	return d.AppendState(nil)
@@ -160,7 +161,7 @@ func TestStateRefused(t *testing.T) {
 
 // harmless reads bytes that may be anything: an error is a state.Error, and without one the detector has just that state
 // and goes on.
-func harmless(t *testing.T, cfg Config, b []byte) {
+func harmless(t *testing.T, cfg subject.Config, b []byte) {
 	t.Helper()
 	d := New(cfg)
 	if err := d.ReadState(b); err != nil {

@@ -2,12 +2,10 @@ package events
 
 import (
 	"reflect"
-	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/inference/loss"
+	"github.com/hopscope/hopscope/inference/events/reroute"
 )
 
 // detectorOf gives the detector of a type.
@@ -150,9 +148,8 @@ func TestForgetThresholds(t *testing.T) {
 		length func(d *Detector) int
 	}{
 		{"hops", cfg.ForgetAfter, func(d *Detector) int { return d.Stats().Hops }},
-		{"links of which times are known", cfg.ForgetAfter, func(d *Detector) int { return len(detectorOf[*transits](t, d).list) }},
-		{"links", cfg.ForgetAfter, func(d *Detector) int { return len(detectorOf[*wires](t, d).list) }},
-		{"flows of which losses are known", silentForget + 1, func(d *Detector) int { return len(detectorOf[*silent](t, d).flows.list) }},
+		{"links of which times are known", cfg.ForgetAfter, func(d *Detector) int { return len(detectorOf[*transits](t, d).List) }},
+		{"links", cfg.ForgetAfter, func(d *Detector) int { return len(detectorOf[*reroute.Wires](t, d).List) }},
 	} {
 		d := New(cfg)
 		d.Step(first)
@@ -176,47 +173,8 @@ func TestBusyThreshold(t *testing.T) {
 		d := New(cfg)
 		d.Step(&inference.Window{End: 1, Flows: []inference.FlowStats{{Key: flow(1), Packets: n, Hops: []inference.FlowHop{
 			{HopKey: inference.HopKey{Node: 1, EgressIf: 2}, Latency: inference.Summary{Count: n, P50: 1000, P90: 1000, P99: 1000}}}}}})
-		if got := len(detectorOf[*flows](t, d).list); got != want {
+		if got := len(detectorOf[*flows](t, d).List); got != want {
 			t.Errorf("%d reports: %d flows are judged, want %d", n, got, want)
-		}
-	}
-}
-
-// A loss is critical from silentSevere on, and a link is named without doubt from silentSure on.
-func TestSilentThresholds(t *testing.T) {
-	for _, x := range []struct {
-		ratio, confidence float64
-		severity          inference.Severity
-		doubt             bool
-	}{
-		{.0499, .96, inference.Warning, false}, {.05, .96, inference.Critical, false}, {.0501, .96, inference.Critical, false},
-		{.01, .949, inference.Warning, true}, {.01, .95, inference.Warning, false}, {.01, .951, inference.Warning, false},
-	} {
-		d := New(DefaultConfig())
-		s := detectorOf[*silent](t, d)
-		s.links.list = []link{{from: inference.HopKey{Node: 1}, to: inference.HopKey{Node: 3}}}
-		s.sampleFlows, s.keys = []*silentFlow{{}}, []decode.FlowKey{flow(1)}
-		s.samples = []loss.Sample{{Links: []int32{0}, Packets: 1000, Lost: 10}}
-		d.journal.begin(1)
-		s.found(loss.Culprit{Link: 0, Flow: -1, Ratio: x.ratio, Confidence: x.confidence, Packets: 1000, Lost: 10}, 0, true)
-		f := d.journal.published
-		if len(f) != 1 || f[0].Severity != x.severity || strings.Contains(f[0].Text, "nearly as well") != x.doubt {
-			t.Errorf("ratio %v, confidence %v: %+v", x.ratio, x.confidence, f)
-		}
-	}
-}
-
-// A loss that is new is explained by culprits that are known if three of four lost packets passed them, and not by fewer.
-func TestExplainedThreshold(t *testing.T) {
-	theirs, other := []inference.HopKey{{Node: 1}, {Node: 3}}, []inference.HopKey{{Node: 2}, {Node: 4}}
-	for n, want := range map[uint64]bool{74: false, 75: true, 76: true} {
-		s := newSilent(&journal{cfg: DefaultConfig()})
-		s.culprits.observe(culprit{from: 1, to: 3}, 10)
-		s.keys = []decode.FlowKey{flow(1), flow(2)}
-		s.sampleFlows = []*silentFlow{{path: theirs}, {path: other}}
-		s.samples = []loss.Sample{{Links: []int32{5}, Packets: 1000, Lost: n}, {Links: []int32{5}, Packets: 1000, Lost: 100 - n}}
-		if got := s.explainedByCulprits(5); got != want {
-			t.Errorf("%d of 100: %v, want %v", n, got, want)
 		}
 	}
 }

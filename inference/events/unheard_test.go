@@ -108,7 +108,7 @@ func TestUnheardLossIsNotWeighed(t *testing.T) {
 	}
 	loss := func(d *Detector) lossHistory {
 		x := d.detectors[slot(t, d)].(exporters)
-		return x.index[fleetExporter(2)].state.lossHistory
+		return x.Index[fleetExporter(2)].State.lossHistory
 	}
 	if a, b := loss(with), loss(without); !reflect.DeepEqual(a, b) {
 		t.Errorf("%+v, want %+v", a, b)

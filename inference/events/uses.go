@@ -6,12 +6,13 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/detect"
+	"github.com/hopscope/hopscope/inference/events/subject"
 )
 
 // uses finds hops that no packets pass any more. When packets pass a hop is remembered for longer than what they find there, so that the
 // night and the weekend are known of one whose history is forgotten meanwhile.
 type uses struct {
-	*lifecycle[inference.HopKey, use]
+	*subject.Table[inference.HopKey, use]
 }
 
 // use is when packets pass a hop.
@@ -23,13 +24,13 @@ type use struct {
 // usesKept is the time without packets after which the pauses of a hop are forgotten.
 const usesKept = 15 * 24 * time.Hour
 
-func newUses(j *journal) uses {
-	return uses{newLifecycle(j, inference.HopKey.Compare, (*coder).hop, (*coder).use)}
+func newUses(j *subject.Journal) uses {
+	return uses{subject.NewTable(j, inference.HopKey.Compare, (*subject.Coder).Hop, codeUse)}
 }
 
-func (c *coder) use(u *use) {
-	c.part("use", u.Code)
-	c.finding(&u.finding)
+func codeUse(c *subject.Coder, u *use) {
+	c.Part("use", u.Code)
+	c.Finding(&u.finding)
 }
 
 // step takes a window, in which it can be unknown whether hops without packets are silent.
@@ -39,18 +40,18 @@ func (x uses) step(w *inference.Window, cfg *detect.Config, unknown bool) {
 		if s.Other || s.Count == 0 {
 			continue
 		}
-		u := x.observe(s.HopKey, x.cfg.MaxHops)
+		u := x.Observe(s.HopKey, x.Cfg.MaxHops)
 		switch {
 		case u == nil:
 		case u.Add(cfg, w.End, s.Count) == detect.Ended:
-			x.end(&u.finding, s.HopKey.Place()+" reports again")
+			x.End(&u.finding, s.HopKey.Place()+" reports again")
 		case u.finding != nil:
-			u.finding.Updated = x.now
+			u.finding.Updated = x.Now
 		}
 	}
-	x.forEachAbsent(func(k inference.HopKey, u *use, windows int) bool {
-		if windows >= x.cfg.ForgetAfter && (!u.Known(cfg) || time.Duration(windows)*cfg.Window >= usesKept) {
-			x.end(&u.finding, k.Place()+" is forgotten")
+	x.ForEachAbsent(func(k inference.HopKey, u *use, windows int) bool {
+		if windows >= x.Cfg.ForgetAfter && (!u.Known(cfg) || time.Duration(windows)*cfg.Window >= usesKept) {
+			x.End(&u.finding, k.Place()+" is forgotten")
 			return true
 		}
 		if unknown { // its silence is unknown
@@ -68,12 +69,12 @@ func (x uses) step(w *inference.Window, cfg *detect.Config, unknown bool) {
 			if f.Learning {
 				f.Text += learningText
 			}
-			x.publish(&u.finding, f)
+			x.Publish(&u.finding, f)
 		case detect.Ended:
-			x.end(&u.finding, k.Place()+" is still silent, which is the usual state now")
+			x.End(&u.finding, k.Place()+" is still silent, which is the usual state now")
 		default:
 			if u.finding != nil {
-				u.finding.Updated = x.now
+				u.finding.Updated = x.Now
 			}
 		}
 		return false
@@ -81,18 +82,18 @@ func (x uses) step(w *inference.Window, cfg *detect.Config, unknown bool) {
 }
 
 // takeOver takes over what versions before 6 knew of the pauses of hops, and the findings that it left open.
-func (x uses) takeOver(hops *lifecycle[inference.HopKey, hop]) {
-	for _, s := range hops.list {
-		h := &s.state
+func (x uses) takeOver(hops *subject.Table[inference.HopKey, hop]) {
+	for _, s := range hops.List {
+		h := &s.State
 		for i := range h.series {
 			if h.series[i].used {
-				u := &subject[inference.HopKey, use]{key: s.key, last: s.last, state: use{h.series[i].Use(), h.silence}}
-				if !u.state.Open() {
-					u.state.finding = nil
+				u := &subject.Entry[inference.HopKey, use]{Key: s.Key, Last: s.Last, State: use{h.series[i].Use(), h.silence}}
+				if !u.State.Open() {
+					u.State.finding = nil
 				} else {
 					h.silence = nil
 				}
-				x.add(u)
+				x.Add(u)
 				break
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events/subject"
 )
 
 // Packets wait for each other on every line, and on one that few packets use it is one packet in a while that waits for one
@@ -31,13 +32,13 @@ type waiting struct {
 	pendingTime float64 // greatest time of windows that are pending; 0 for none
 }
 
-func (c *coder) waiting(w *waiting) {
-	c.float(&w.idle)
-	c.float(&w.packet)
+func codeWaiting(c *subject.Coder, w *waiting) {
+	c.Float(&w.idle)
+	c.Float(&w.packet)
 	c.Check("time", w.idle >= 0 && w.packet >= 0 && w.pendingTime >= 0)
-	number(c, &w.score)
-	number(c, &w.seen)
-	c.float(&w.pendingTime)
+	subject.Number(c, &w.score)
+	subject.Number(c, &w.seen)
+	c.Float(&w.pendingTime)
 	c.Check("count of windows", w.score <= scoreMost && w.seen <= waitSamples)
 }
 

@@ -126,7 +126,7 @@ func TestWaitingHoldsWhatIsPending(t *testing.T) {
 	for ; at < 300; at++ {
 		d.Step(waitWindow(r, at, 50, 0, 0))
 	}
-	h := &d.hops.list[0].state
+	h := &d.hops.List[0].State
 	h.waiting.seen = waitFirst
 	was := h.waiting
 	w := waitWindow(r, at, 50, 0, 0)

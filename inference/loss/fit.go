@@ -318,3 +318,26 @@ func tail(x, n uint64, p float64) float64 {
 	}
 	return min(sum, 1)
 }
+
+// AtLeast is the lower bound of a ratio of which lost of all were seen: a smaller one gives as many with a probability
+// of at most e^-limit (Chernoff's bound of the binomial distribution).
+func AtLeast(lost int64, all uint64, limit float64) float64 {
+	if lost <= 0 {
+		return 0
+	}
+	x, n := float64(lost)/float64(all), float64(all)
+	low, high := 0.0, x
+	for range 60 {
+		p := (low + high) / 2
+		d := x * math.Log(x/p)
+		if x < 1 {
+			d += (1 - x) * (math.Log1p(-x) - math.Log1p(-p))
+		}
+		if n*d > limit {
+			low = p
+		} else {
+			high = p
+		}
+	}
+	return low
+}

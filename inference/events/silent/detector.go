@@ -1,4 +1,4 @@
-package events
+package silent
 
 import (
 	"cmp"
@@ -9,15 +9,9 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events/subject"
 	"github.com/hopscope/hopscope/inference/loss"
 )
-
-// SilentConfig are the settings of the detector of packets that vanish.
-type SilentConfig struct {
-	SilentLoss float64 `yaml:"silent_loss" doc:"Share of the packets of a flow that may vanish between the first switch and the last one. A finding needs evidence that more do, such as chance gives once in a million windows." range:"0.0000001..0.1"`
-}
-
-var defaultSilentConfig = SilentConfig{SilentLoss: 2e-5}
 
 const (
 	// Losses are looked at over the last window and over the last 1 to 2, 2 to 4, ... 256 to 512: a strong loss is found soon, and a
@@ -37,14 +31,14 @@ const (
 	silentForget = 60
 )
 
-// silent finds links and flows whose packets vanish without a report, by what the first and the last switch report. Windows
+// Detector finds links and flows whose packets vanish without a report, by what the first and the last switch report. Windows
 // in which the last switch lost reports, began to count anew or said nothing are left out for its flows, and those after
 // them as long as such packets are settled.
-type silent struct {
-	flows    *lifecycle[decode.FlowKey, silentFlow]
-	troubled *lifecycle[uint64, all] // nodes whose reports are not complete, until they are again, by NodeNumber; 0 is exporters whose reports name none
-	talkers  *lifecycle[uint64, all] // nodes that reported, in the same way
-	culprits *lifecycle[culprit, vanished]
+type Detector struct {
+	flows    *subject.Table[decode.FlowKey, silentFlow]
+	troubled *subject.Table[uint64, subject.All] // nodes whose reports are not complete, until they are again, by NodeNumber; 0 is exporters whose reports name none
+	talkers  *subject.Table[uint64, subject.All] // nodes that reported, in the same way
+	culprits *subject.Table[culprit, vanished]
 
 	samples     []loss.Sample // of a fit, with the flows that they are of
 	keys        []decode.FlowKey
@@ -71,13 +65,13 @@ func (k culprit) compare(o culprit) int {
 	return cmp.Or(cmp.Compare(k.from, o.from), cmp.Compare(k.to, o.to), k.end.compare(o.end), k.flow.Compare(&o.flow))
 }
 
-func (c *coder) culprit(k *culprit) {
-	number(c, &k.from)
-	number(c, &k.to)
-	if c.version >= 4 {
-		c.end(&k.end)
+func codeCulprit(c *subject.Coder, k *culprit) {
+	subject.Number(c, &k.from)
+	subject.Number(c, &k.to)
+	if c.Version >= 4 {
+		codeEnd(c, &k.end)
 	}
-	c.flow(&k.flow)
+	c.Flow(&k.flow)
 }
 
 // silentFlow is the state of a flow.
@@ -91,9 +85,9 @@ type silentFlow struct {
 // compared is how many packets were compared, and how many of them are lost.
 type compared struct{ packets, lost uint64 }
 
-func (c *coder) compared(v *compared) {
-	number(c, &v.packets)
-	number(c, &v.lost)
+func codeCompared(c *subject.Coder, v *compared) {
+	subject.Number(c, &v.packets)
+	subject.Number(c, &v.lost)
 	c.Check("packets lost", v.lost <= v.packets)
 }
 
@@ -111,16 +105,16 @@ func (f *silentFlow) over(scale int) compared {
 	return compared{a.packets + b.packets, a.lost + b.lost}
 }
 
-func (c *coder) silentFlow(f *silentFlow) {
-	list(c, &f.path, c.hop)
-	if c.version >= 6 {
-		c.float(&f.thin)
-		number(c, &f.odd)
+func codeSilentFlow(c *subject.Coder, f *silentFlow) {
+	subject.List(c, &f.path, c.Hop)
+	if c.Version >= 6 {
+		c.Float(&f.thin)
+		subject.Number(c, &f.odd)
 		c.Check("packets that are compared", f.thin >= 0)
 	}
 	for k := range silentBlocks {
-		c.compared(&f.now[k])
-		c.compared(&f.before[k])
+		codeCompared(c, &f.now[k])
+		codeCompared(c, &f.before[k])
 	}
 }
 
@@ -132,31 +126,33 @@ type vanished struct {
 	calm    uint64 // packets since one vanished
 }
 
-func (c *coder) vanished(v *vanished) {
-	c.finding(&v.finding)
+func codeVanished(c *subject.Coder, v *vanished) {
+	c.Finding(&v.finding)
 	c.Check("finding of a culprit", v.finding != nil)
-	number(c, &v.packets)
-	number(c, &v.total)
-	number(c, &v.calm)
+	subject.Number(c, &v.packets)
+	subject.Number(c, &v.total)
+	subject.Number(c, &v.calm)
 }
 
-func (c *coder) nodeNumber(n *uint64) {
-	number(c, n)
+func codeNodeNumber(c *subject.Coder, n *uint64) {
+	subject.Number(c, n)
 	c.Check("node", *n <= inference.NodeNumber(0))
 }
 
-func newSilent(j *journal) *silent {
-	node, nothing := (*coder).nodeNumber, func(*coder, *all) {}
-	return &silent{
-		flows:    newLifecycle(j, func(a, b decode.FlowKey) int { return a.Compare(&b) }, (*coder).flow, (*coder).silentFlow),
-		troubled: newLifecycle(j, cmp.Compare[uint64], node, nothing),
-		talkers:  newLifecycle(j, cmp.Compare[uint64], node, nothing),
-		culprits: newLifecycle(j, culprit.compare, (*coder).culprit, (*coder).vanished),
+// New makes the detector.
+func New(j *subject.Journal) *Detector {
+	node, nothing := codeNodeNumber, func(*subject.Coder, *subject.All) {}
+	return &Detector{
+		flows:    subject.NewTable(j, func(a, b decode.FlowKey) int { return a.Compare(&b) }, (*subject.Coder).Flow, codeSilentFlow),
+		troubled: subject.NewTable(j, cmp.Compare[uint64], node, nothing),
+		talkers:  subject.NewTable(j, cmp.Compare[uint64], node, nothing),
+		culprits: subject.NewTable(j, culprit.compare, codeCulprit, codeVanished),
 		odd:      map[uint32]*odd{},
 	}
 }
 
-func (x *silent) step(w *inference.Window) {
+// Step takes the next window.
+func (x *Detector) Step(w *inference.Window) {
 	x.length = w.End - w.Start
 	x.judgeReporters(w)
 	x.arrivals.read(w)
@@ -179,65 +175,65 @@ func (x *silent) step(w *inference.Window) {
 			x.turn(k)
 		}
 	}
-	x.flows.forEachAbsent(func(_ decode.FlowKey, _ *silentFlow, windows int) bool { return windows > silentForget })
-	x.culprits.forEachAbsent(func(k culprit, v *vanished, windows int) bool {
+	x.flows.ForEachAbsent(func(_ decode.FlowKey, _ *silentFlow, windows int) bool { return windows > silentForget })
+	x.culprits.ForEachAbsent(func(k culprit, v *vanished, windows int) bool {
 		if k.end.scope == otherEnd && windows > silentBursts {
-			x.culprits.end(&v.finding, fmt.Sprintf("packets to node %d are recognised again", k.end.node))
+			x.culprits.End(&v.finding, fmt.Sprintf("packets to node %d are recognised again", k.end.node))
 			return true
 		}
 		if windows <= silentForget {
 			return false
 		}
-		x.culprits.end(&v.finding, "no packets came by for a while")
+		x.culprits.End(&v.finding, "no packets came by for a while")
 		return true
 	})
 }
 
 // blockEnds reports whether a block ends with the window, of which two make the time of a scale.
-func (x *silent) blockEnds(scale int) bool {
-	return scale > 0 && x.flows.journal.windows%(1<<(scale-1)) == 0
+func (x *Detector) blockEnds(scale int) bool {
+	return scale > 0 && x.flows.Journal.Windows%(1<<(scale-1)) == 0
 }
 
 // judgeReporters notes whose reports of this window are not complete.
-func (x *silent) judgeReporters(w *inference.Window) {
-	most := x.flows.cfg.MaxHops
+func (x *Detector) judgeReporters(w *inference.Window) {
+	most := x.flows.Cfg.MaxHops
 	for i := range w.Exporters {
 		e := &w.Exporters[i]
 		if e.Reports > 0 {
-			x.talkers.observe(e.NodeNumber(), most)
+			x.talkers.Observe(e.NodeNumber(), most)
 		}
 		if e.Lost != 0 || e.Provisional > 0 || e.Restarts > 0 || e.Down > 0 || e.Malformed > 0 {
-			x.troubled.observe(e.NodeNumber(), most)
+			x.troubled.Observe(e.NodeNumber(), most)
 		}
 	}
 	for i := range w.Unheard {
-		x.troubled.observe(w.Unheard[i].NodeNumber(), most)
+		x.troubled.Observe(w.Unheard[i].NodeNumber(), most)
 	}
-	x.talkers.forEachAbsent(func(node uint64, _ *all, windows int) bool {
-		x.troubled.observe(node, most)
+	x.talkers.ForEachAbsent(func(node uint64, _ *subject.All, windows int) bool {
+		x.troubled.Observe(node, most)
 		return windows > silentForget
 	})
 	// A packet whose report was lost is settled later.
 	hold := 2 + int(2*loss.Settling/max(x.length, 1))
-	x.troubled.forEachAbsent(func(_ uint64, _ *all, windows int) bool { return windows > min(hold, 1000) })
+	x.troubled.ForEachAbsent(func(_ uint64, _ *subject.All, windows int) bool { return windows > min(hold, 1000) })
 }
 
 // complete reports whether the reports of a flow's last switch can be relied on.
-func (x *silent) complete(path []inference.HopKey) bool {
+func (x *Detector) complete(path []inference.HopKey) bool {
 	if len(path) == 0 {
-		return len(x.troubled.list) == 0
+		return len(x.troubled.List) == 0
 	}
-	return x.troubled.index[inference.NodeNumber(path[len(path)-1].Node)] == nil
+	return x.troubled.Index[inference.NodeNumber(path[len(path)-1].Node)] == nil
 }
 
 // count adds what a flow lost in the window, and reports whether it lost anything.
-func (x *silent) count(l *inference.FlowLoss) (lost bool) {
+func (x *Detector) count(l *inference.FlowLoss) (lost bool) {
 	if !x.complete(l.Path) || l.Lost > l.Packets {
 		return false
 	}
-	f := x.flows.observe(l.Flow, x.flows.cfg.MaxHops)
+	f := x.flows.Observe(l.Flow, x.flows.Cfg.MaxHops)
 	if f == nil {
-		x.flows.unjudged++
+		x.flows.Unjudged++
 		return false
 	}
 	if !samePath(f.path, l.Path) { // what was lost meanwhile can have been on either
@@ -278,13 +274,13 @@ func samePath(a, b []inference.HopKey) bool {
 }
 
 // observeCulprit counts the packets of a flow that passed a culprit, and ends its finding once no more are lost there.
-func (x *silent) observeCulprit(k culprit, l *inference.FlowLoss) {
-	s := x.culprits.index[k]
+func (x *Detector) observeCulprit(k culprit, l *inference.FlowLoss) {
+	s := x.culprits.Index[k]
 	if s == nil {
 		return
 	}
-	v := &s.state
-	s.last = x.culprits.windows
+	v := &s.State
+	s.Last = x.culprits.Windows
 	v.packets += l.Packets
 	v.total += l.Lost
 	if l.Lost > 0 { // here or elsewhere on the way of the flow
@@ -292,16 +288,16 @@ func (x *silent) observeCulprit(k culprit, l *inference.FlowLoss) {
 	} else {
 		v.calm += l.Packets
 	}
-	bursts := k.end.scope != noEnd && x.culprits.now-v.finding.Updated < silentBursts*x.length
+	bursts := k.end.scope != noEnd && x.culprits.Now-v.finding.Updated < silentBursts*x.length
 	if float64(v.calm)*float64(v.total) >= silentCalm*float64(v.packets-v.calm) && !bursts {
 		f := v.finding
 		f.Value = 0
-		x.culprits.end(&v.finding, fmt.Sprintf("%s lost none of %s more, after %s", f.Element, plural(v.calm, "packet"), plural(v.total, "lost packet")))
+		x.culprits.End(&v.finding, fmt.Sprintf("%s lost none of %s more, after %s", f.Element, subject.Plural(v.calm, "packet"), subject.Plural(v.total, "lost packet")))
 		x.forget(k)
-		delete(x.culprits.index, k)
-		for i, c := range x.culprits.list {
+		delete(x.culprits.Index, k)
+		for i, c := range x.culprits.List {
 			if c == s {
-				x.culprits.list = append(x.culprits.list[:i], x.culprits.list[i+1:]...)
+				x.culprits.List = append(x.culprits.List[:i], x.culprits.List[i+1:]...)
 				break
 			}
 		}
@@ -309,10 +305,10 @@ func (x *silent) observeCulprit(k culprit, l *inference.FlowLoss) {
 }
 
 // forget lets the evidence go that flows of a culprit have.
-func (x *silent) forget(k culprit) {
-	for _, s := range x.flows.list {
-		if k.explains(s.key, s.state.path) {
-			s.state.now, s.state.before = [silentBlocks]compared{}, [silentBlocks]compared{}
+func (x *Detector) forget(k culprit) {
+	for _, s := range x.flows.List {
+		if k.explains(s.Key, s.State.path) {
+			s.State.now, s.State.before = [silentBlocks]compared{}, [silentBlocks]compared{}
 		}
 	}
 }
@@ -333,40 +329,40 @@ func (k culprit) explains(flow decode.FlowKey, path []inference.HopKey) bool {
 }
 
 // turn begins the next block.
-func (x *silent) turn(k int) {
-	for _, s := range x.flows.list {
-		s.state.before[k], s.state.now[k] = s.state.now[k], compared{}
+func (x *Detector) turn(k int) {
+	for _, s := range x.flows.List {
+		s.State.before[k], s.State.now[k] = s.State.now[k], compared{}
 	}
 }
 
 // fit looks at the time of a scale that ends now, and publishes culprits that others explain nearly as well if unsure.
-func (x *silent) fit(scale int, unsure bool) {
+func (x *Detector) fit(scale int, unsure bool) {
 	lost := uint64(0)
-	x.flows.order()
-	for _, s := range x.flows.list {
-		lost += s.state.over(scale).lost
+	x.flows.Order()
+	for _, s := range x.flows.List {
+		lost += s.State.over(scale).lost
 	}
 	if lost == 0 {
 		return
 	}
 	x.sample(scale)
-	for _, c := range loss.FitWithin(x.samples, x.ends.len()+x.links.len(), x.flows.cfg.SilentLoss, silentAlarm) {
+	for _, c := range loss.FitWithin(x.samples, x.ends.len()+x.links.len(), x.flows.Cfg.SilentLoss, silentAlarm) {
 		x.found(c, scale, unsure)
 	}
 }
 
 // sample lists the flows with the ends and the links of their ways. Ends come first, so that of an end and a link that the same flows
 // pass it is the end that is found.
-func (x *silent) sample(scale int) {
+func (x *Detector) sample(scale int) {
 	x.ends.reset()
 	x.links.reset()
 	x.samples, x.keys, x.sampleFlows, x.memory = x.samples[:0], x.keys[:0], x.sampleFlows[:0], x.memory[:0]
-	for _, s := range x.flows.list {
-		if f := &s.state; f.over(scale).packets > 0 {
-			for _, e := range endsOf(s.key, f.path) {
+	for _, s := range x.flows.List {
+		if f := &s.State; f.over(scale).packets > 0 {
+			for _, e := range endsOf(s.Key, f.path) {
 				x.ends.cross(e, int32(len(x.keys)))
 			}
-			x.keys = append(x.keys, s.key)
+			x.keys = append(x.keys, s.Key)
 			x.sampleFlows = append(x.sampleFlows, f)
 		}
 	}
@@ -389,7 +385,7 @@ func (x *silent) sample(scale int) {
 
 // found publishes a culprit, and takes its evidence out of the larger blocks. One that others explain nearly as well is published if
 // unsure. No link is accused of what an end of the ways over it explains nearly as well.
-func (x *silent) found(c loss.Culprit, scale int, unsure bool) {
+func (x *Detector) found(c loss.Culprit, scale int, unsure bool) {
 	at, confidence := c.Link, c.Confidence
 	e := x.end(at)
 	if e.scope != noEnd {
@@ -403,7 +399,7 @@ func (x *silent) found(c loss.Culprit, scale int, unsure bool) {
 			at, e = o, x.end(o)
 		}
 	}
-	if c.Link >= 0 && x.explainedByCulprits(at) && x.culprits.index[x.culpritOf(at)] == nil {
+	if c.Link >= 0 && x.explainedByCulprits(at) && x.culprits.Index[x.culpritOf(at)] == nil {
 		return
 	}
 	var k culprit
@@ -428,7 +424,7 @@ func (x *silent) found(c loss.Culprit, scale int, unsure bool) {
 		if confidence < silentSure {
 			f.Text += fmt.Sprintf("; another link explains it nearly as well (confidence %.2f)", confidence)
 		}
-		if c.Ratio >= silentSevere && (x.culprits.index[k] != nil || len(x.arrivals.flows) == 0) {
+		if c.Ratio >= silentSevere && (x.culprits.Index[k] != nil || len(x.arrivals.flows) == 0) {
 			f.Severity = inference.Critical
 		}
 	}
@@ -436,29 +432,29 @@ func (x *silent) found(c loss.Culprit, scale int, unsure bool) {
 		f.Severity = inference.Warning
 		f.Text += "; whether the packets arrive as others is not known, since these flows are not among the busiest"
 	}
-	f.Value, f.Baseline, f.Statistic = c.Ratio, x.flows.cfg.SilentLoss, "loss"
-	v := x.culprits.observe(k, x.culprits.cfg.MaxFlows)
+	f.Value, f.Baseline, f.Statistic = c.Ratio, x.flows.Cfg.SilentLoss, "loss"
+	v := x.culprits.Observe(k, x.culprits.Cfg.MaxFlows)
 	if v == nil {
-		x.culprits.unlisted++
+		x.culprits.Unlisted++
 		return
 	}
 	if v.finding == nil {
 		v.packets, v.total = c.Packets, c.Lost
 	}
 	v.calm = 0
-	x.culprits.publish(&v.finding, f)
+	x.culprits.Publish(&v.finding, f)
 	if c.Link < 0 { // where there are fewer packets now
-		x.culprits.moved[v.finding.ID] = f.Path
+		x.culprits.Moved[v.finding.ID] = f.Path
 	}
 	x.forget(k)
 }
 
 // member is the link of a culprit, or that one of several between its nodes which alone loses packets: the flows that leave by its interface lose five times
 // as often as the others, as chance gives once in a thousand times. What was named stays so.
-func (x *silent) member(k culprit) inference.Element {
+func (x *Detector) member(k culprit) inference.Element {
 	e := inference.ElementOfLink(k.from, k.to)
-	if s := x.culprits.index[k]; s != nil && s.state.finding != nil {
-		e = s.state.finding.Element
+	if s := x.culprits.Index[k]; s != nil && s.State.finding != nil {
+		e = s.State.finding.Element
 	}
 	by := map[uint32]compared{}
 	var all compared
@@ -475,7 +471,7 @@ func (x *silent) member(k culprit) inference.Element {
 	for egress, m := range by {
 		share := float64(m.packets) / float64(all.packets)
 		rest := float64(all.lost-m.lost) / float64(max(all.packets-m.packets, 1))
-		if egress != 0 && 5*rest < float64(m.lost)/float64(m.packets) && atLeast(int64(m.lost), all.lost, math.Log(1000)) > share {
+		if egress != 0 && 5*rest < float64(m.lost)/float64(m.packets) && loss.AtLeast(int64(m.lost), all.lost, math.Log(1000)) > share {
 			e = inference.ElementOfLinkAt(inference.HopKey{Node: k.from, EgressIf: egress}, inference.HopKey{Node: k.to})
 		}
 	}
@@ -486,7 +482,7 @@ func (x *silent) member(k culprit) inference.Element {
 // packets that were lost on ways by it passed them, too. Little is known of a link and its neighbour where the same flows cross both, and
 // earlier samples of a culprit are forgotten once its finding starts. An end can lose what it loses for days: what others lose beside
 // it is looked at alone where there is enough of that.
-func (x *silent) explainedByCulprits(candidate int32) bool {
+func (x *Detector) explainedByCulprits(candidate int32) bool {
 	var all, ends, links compared
 	for i := range x.samples {
 		s := &x.samples[i]
@@ -494,9 +490,9 @@ func (x *silent) explainedByCulprits(candidate int32) bool {
 			continue
 		}
 		one, end, link := compared{s.Packets, s.Lost}, false, false
-		for _, c := range x.culprits.list {
-			if c.key.explains(x.keys[i], x.sampleFlows[i].path) {
-				end, link = end || c.key.end.scope != noEnd, link || c.key.end.scope == noEnd
+		for _, c := range x.culprits.List {
+			if c.Key.explains(x.keys[i], x.sampleFlows[i].path) {
+				end, link = end || c.Key.end.scope != noEnd, link || c.Key.end.scope == noEnd
 			}
 		}
 		all.add(one)
@@ -507,7 +503,7 @@ func (x *silent) explainedByCulprits(candidate int32) bool {
 		}
 	}
 	rest := compared{all.packets - ends.packets, all.lost - ends.lost}
-	if rest.lost >= loss.Needed(rest.packets, x.flows.cfg.SilentLoss, x.ends.len()+x.links.len()+len(x.samples)) {
+	if rest.lost >= loss.Needed(rest.packets, x.flows.Cfg.SilentLoss, x.ends.len()+x.links.len()+len(x.samples)) {
 		return 4*links.lost >= 3*rest.lost
 	}
 	return 4*(ends.lost+links.lost) >= 3*all.lost

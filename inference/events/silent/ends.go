@@ -1,4 +1,4 @@
-package events
+package silent
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events/subject"
 	"github.com/hopscope/hopscope/inference/loss"
 )
 
@@ -43,12 +44,12 @@ func (e end) compare(o end) int {
 	return cmp.Or(cmp.Compare(e.scope, o.scope), cmp.Compare(e.node, o.node), cmp.Compare(e.port, o.port), bytes.Compare(e.host[:], o.host[:]))
 }
 
-func (c *coder) end(e *end) {
-	number(c, &e.scope)
+func codeEnd(c *subject.Coder, e *end) {
+	subject.Number(c, &e.scope)
 	c.Check("end of ways", e.scope < noEndScope)
-	number(c, &e.node)
-	number(c, &e.port)
-	c.address(&e.host)
+	subject.Number(c, &e.node)
+	subject.Number(c, &e.port)
+	c.Address(&e.host)
 }
 
 // endsOf gives the ends of a way, the narrowest first.
@@ -117,7 +118,7 @@ func mergeEnds(s *suspects[end]) {
 }
 
 // end gives the end that is a candidate of the fit, or none.
-func (x *silent) end(candidate int32) end {
+func (x *Detector) end(candidate int32) end {
 	if candidate < 0 || int(candidate) >= x.ends.len() {
 		return end{}
 	}
@@ -125,10 +126,10 @@ func (x *silent) end(candidate int32) end {
 }
 
 // link gives the link that is a candidate of the fit, which is no end.
-func (x *silent) link(candidate int32) link { return x.links.list[int(candidate)-x.ends.len()] }
+func (x *Detector) link(candidate int32) link { return x.links.list[int(candidate)-x.ends.len()] }
 
 // beside weighs the rivals of an end that are not ends of the same node.
-func (x *silent) beside(e end, rivals []loss.Rival) (sum float64) {
+func (x *Detector) beside(e end, rivals []loss.Rival) (sum float64) {
 	for _, r := range rivals {
 		if x.end(r.Link).node != e.node || x.end(r.Link).scope == noEnd {
 			sum += r.Weight
@@ -138,7 +139,7 @@ func (x *silent) beside(e end, rivals []loss.Rival) (sum float64) {
 }
 
 // likeliestEnd gives the end among the rivals of a link that explains the losses nearly as well as the link does.
-func (x *silent) likeliestEnd(rivals []loss.Rival) (at int32, ok bool) {
+func (x *Detector) likeliestEnd(rivals []loss.Rival) (at int32, ok bool) {
 	most := 1 - silentSure
 	for _, r := range rivals {
 		if x.end(r.Link).scope != noEnd && r.Weight > most {
@@ -149,7 +150,7 @@ func (x *silent) likeliestEnd(rivals []loss.Rival) (at int32, ok bool) {
 }
 
 // crossed sums up what flows that cross a candidate of the fit lost.
-func (x *silent) crossed(candidate int32) (packets, lost uint64) {
+func (x *Detector) crossed(candidate int32) (packets, lost uint64) {
 	for i := range x.samples {
 		if s := &x.samples[i]; slices.Contains(s.Links, candidate) {
 			packets += s.Packets
@@ -206,7 +207,7 @@ func (e end) places(links []link) string {
 }
 
 // culpritOf gives the culprit that a candidate of the fit is.
-func (x *silent) culpritOf(candidate int32) culprit {
+func (x *Detector) culpritOf(candidate int32) culprit {
 	if e := x.end(candidate); e.scope != noEnd {
 		return culprit{end: e}
 	}
@@ -215,7 +216,7 @@ func (x *silent) culpritOf(candidate int32) culprit {
 }
 
 // findingOfEnd makes the finding of an end.
-func (x *silent) findingOfEnd(at int32, c *loss.Culprit, over time.Duration) inference.Finding {
+func (x *Detector) findingOfEnd(at int32, c *loss.Culprit, over time.Duration) inference.Finding {
 	e := x.end(at)
 	if at != c.Link {
 		c.Packets, c.Lost = x.crossed(at)
@@ -232,6 +233,6 @@ func (x *silent) findingOfEnd(at int32, c *loss.Culprit, over time.Duration) inf
 	}
 	f := inference.Finding{Kind: inference.PacketLoss, Severity: inference.Warning, Element: e.element(), Node: e.node, EgressIf: e.port}
 	f.Text = fmt.Sprintf("%d of %d %s are in no report of their last switch within %v (%s): %s", c.Lost, c.Packets, e.packets(), over,
-		inference.Percent(c.Ratio, 2), e.places(first(links, 4)))
+		inference.Percent(c.Ratio, 2), e.places(subject.First(links, 4)))
 	return f
 }

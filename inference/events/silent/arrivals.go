@@ -1,4 +1,4 @@
-package events
+package silent
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events/subject"
 	"github.com/hopscope/hopscope/inference/loss"
 )
 
@@ -97,7 +98,7 @@ type odd struct {
 }
 
 // unrecognised reports whether the lost packets of a flow arrive as others.
-func (x *silent) unrecognised(l *inference.FlowLoss) bool {
+func (x *Detector) unrecognised(l *inference.FlowLoss) bool {
 	if float64(l.Lost) < oddLeast*float64(l.Packets) || l.Lost == 0 || len(l.Path) == 0 || l.Lost > l.Packets {
 		return false
 	}
@@ -106,12 +107,12 @@ func (x *silent) unrecognised(l *inference.FlowLoss) bool {
 	for _, k := range changedKeys(&l.Flow, wayHash(l.Path, func(h *inference.HopKey) uint32 { return h.Node })) {
 		changed = changed || x.arrivals.changed[k] >= least
 	}
-	f, known := x.arrivals.flows[l.Flow], x.flows.index[l.Flow]
-	if known == nil || !changed && (f == nil || known.state.thin == 0 || float64(leaving(f)) < known.state.thin*float64(l.Packets-l.Lost+least)) {
+	f, known := x.arrivals.flows[l.Flow], x.flows.Index[l.Flow]
+	if known == nil || !changed && (f == nil || known.State.thin == 0 || float64(leaving(f)) < known.State.thin*float64(l.Packets-l.Lost+least)) {
 		return false
 	}
-	known.last = x.flows.windows
-	if known.state.odd++; int64(known.state.odd)*x.length <= 2*loss.Settling { // as it is, too, when what vanished comes again
+	known.Last = x.flows.Windows
+	if known.State.odd++; int64(known.State.odd)*x.length <= 2*loss.Settling { // as it is, too, when what vanished comes again
 		return true
 	}
 	n := l.Path[len(l.Path)-1].Node
@@ -127,7 +128,7 @@ func (x *silent) unrecognised(l *inference.FlowLoss) bool {
 }
 
 // learnThin learns how many packets arrive for each one that is compared: of fast flows a share is compared.
-func (x *silent) learnThin(f *silentFlow, l *inference.FlowLoss) {
+func (x *Detector) learnThin(f *silentFlow, l *inference.FlowLoss) {
 	a := x.arrivals.flows[l.Flow]
 	if a == nil || 10*l.Lost > l.Packets || l.Packets == 0 {
 		return
@@ -140,21 +141,21 @@ func (x *silent) learnThin(f *silentFlow, l *inference.FlowLoss) {
 }
 
 // strangers publishes findings of last switches at which packets arrive unrecognised.
-func (x *silent) strangers() {
+func (x *Detector) strangers() {
 	if len(x.odd) == 0 {
 		return
 	}
 	for n, o := range x.odd {
 		k := culprit{end: end{scope: otherEnd, node: n}}
-		if x.culprits.index[k] == nil && o.flows < oddFlows && o.lost < oddPackets {
+		if x.culprits.Index[k] == nil && o.flows < oddFlows && o.lost < oddPackets {
 			delete(x.odd, n)
 		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(x.odd)) {
 		o, k := x.odd[n], culprit{end: end{scope: otherEnd, node: n}}
-		v := x.culprits.observe(k, x.culprits.cfg.MaxFlows)
+		v := x.culprits.Observe(k, x.culprits.Cfg.MaxFlows)
 		if v == nil {
-			x.culprits.unlisted++
+			x.culprits.Unlisted++
 			continue
 		}
 		v.packets, v.total, v.calm = v.packets+o.packets, v.total+o.lost, 0
@@ -162,11 +163,11 @@ func (x *silent) strangers() {
 		if o.changed {
 			what = "something on the way writes other addresses"
 		}
-		x.culprits.publish(&v.finding, inference.Finding{
+		x.culprits.Publish(&v.finding, inference.Finding{
 			Kind: inference.PacketLoss, Severity: inference.Warning, Element: inference.ElementOfNode(n), Node: n,
-			Value: float64(o.lost) / float64(o.packets), Baseline: x.flows.cfg.SilentLoss, Statistic: "loss",
+			Value: float64(o.lost) / float64(o.packets), Baseline: x.flows.Cfg.SilentLoss, Statistic: "loss",
 			Text: fmt.Sprintf("%s of %s to node %d are not recognised there: as many arrive, and %s; losses of these flows are not judged",
-				plural(o.lost, "packet"), plural(uint64(o.flows), "flow"), n, what),
+				subject.Plural(o.lost, "packet"), subject.Plural(uint64(o.flows), "flow"), n, what),
 		})
 	}
 	clear(x.odd)
@@ -175,7 +176,7 @@ func (x *silent) strangers() {
 // untold reports whether most losses that a candidate of the fit, or a flow, explains are of flows of which it is unknown whether
 // their packets arrive as others: those that lost nearly all, and are too few to be among the busiest. A finding of them is
 // conditional.
-func (x *silent) untold(candidate, flow int32) bool {
+func (x *Detector) untold(candidate, flow int32) bool {
 	if x.arrivals.bound == 0 {
 		return false
 	}

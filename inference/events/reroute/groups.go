@@ -1,4 +1,4 @@
-package events
+package reroute
 
 import (
 	"cmp"
@@ -7,13 +7,14 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events/subject"
 )
 
 // groups finds links that several flows left in the same window, or came to: one cause, published as one finding. The finding lasts
 // as long as flows move and, if they left, as long as nothing passes the link in the directions that they took.
 type groups struct {
-	*lifecycle[moveKey, move]
-	wires *wires
+	*subject.Table[moveKey, move]
+	wires *Wires
 }
 
 // moveKey is a link, and what flows do there.
@@ -32,15 +33,15 @@ func (k moveKey) compare(o moveKey) int {
 	return cmp.Or(cmp.Compare(joined(k.joined), joined(o.joined)), k.pair.compare(o.pair))
 }
 
-func (c *coder) moveKey(k *moveKey) {
-	number(c, &k.a)
-	number(c, &k.b)
-	c.flag(&k.joined)
+func codeMoveKey(c *subject.Coder, k *moveKey) {
+	subject.Number(c, &k.a)
+	subject.Number(c, &k.b)
+	c.Flag(&k.joined)
 }
 
 // move is the state of a link that flows left or came to.
 type move struct {
-	tally                              // of flows, since the finding started
+	subject.Tally                      // of flows, since the finding started
 	hops            []inference.HopKey // by which they passed the link that they left, where devices name interfaces
 	parting, single uint32             // the node at which they part from their ways, and how many do
 	policy          bool               // that node sends them elsewhere, and the link is fine
@@ -51,40 +52,37 @@ type move struct {
 // mostGroups bounds the links of which a window can begin a finding: each is a pass over all flows that moved.
 const mostGroups = 64
 
-// mostHops bounds the hops of a [move].
-const mostHops = 32
-
 // lingers is the number of windows for which a link is remembered after its finding has ended. Flows that are seen to move late, such
 // as those whose path follows from digests, belong to that finding.
 const lingers = 60
 
-func (c *coder) move(m *move) {
-	number(c, &m.count)
-	c.finding(&m.finding)
-	list(c, &m.hops, c.hop)
-	number(c, &m.parting)
-	number(c, &m.single)
-	c.flag(&m.policy)
-	c.flag(&m.silent)
-	c.text(&m.example)
+func codeMove(c *subject.Coder, m *move) {
+	subject.Number(c, &m.Count)
+	c.Finding(&m.Finding)
+	subject.List(c, &m.hops, c.Hop)
+	subject.Number(c, &m.parting)
+	subject.Number(c, &m.single)
+	c.Flag(&m.policy)
+	c.Flag(&m.silent)
+	c.Text(&m.example)
 }
 
-func newGroups(j *journal, l *wires) groups {
-	return groups{newLifecycle(j, moveKey.compare, (*coder).moveKey, (*coder).move), l}
+func newGroups(j *subject.Journal, l *Wires) groups {
+	return groups{subject.NewTable(j, moveKey.compare, codeMoveKey, codeMove), l}
 }
 
 // publishGroups publishes the flows that left or joined a common link, and returns the others. Links with a finding come first. Then comes
 // the link that most flows left or joined: it explains most.
 func (g groups) publishGroups(w *inference.Window, flows []moved) []moved {
 	flows = g.joinGroups(w, g.publishRounds(w, flows))
-	for found := 0; found < mostGroups && len(flows) > 1 && len(g.list) < g.cfg.MaxFlows; found++ {
+	for found := 0; found < mostGroups && len(flows) > 1 && len(g.List) < g.Cfg.MaxFlows; found++ {
 		key, n := mostMoved(flows)
 		if n < 2 {
 			break
 		}
 		var here []moved
 		here, flows = split(flows, func(m *moved) bool { return m.at(key) })
-		s := g.observe(key, g.cfg.MaxFlows)
+		s := g.Observe(key, g.Cfg.MaxFlows)
 		*s = move{}
 		g.add(w, key, s, here)
 	}
@@ -101,14 +99,14 @@ func (g groups) publishRounds(w *inference.Window, flows []moved) []moved {
 	}
 	for _, p := range slices.SortedFunc(maps.Keys(counts), pair.compare) {
 		key := moveKey{p, true}
-		if s := g.index[key]; counts[p] < 2 && (s == nil || s.state.finding == nil) {
+		if s := g.Index[key]; counts[p] < 2 && (s == nil || s.State.Finding == nil) {
 			continue // one flow has a finding of its own
 		}
-		s := g.observe(key, g.cfg.MaxFlows)
+		s := g.Observe(key, g.Cfg.MaxFlows)
 		if s == nil {
 			continue
 		}
-		if s.finding == nil {
+		if s.Finding == nil {
 			*s = move{}
 		}
 		var here []moved
@@ -121,28 +119,28 @@ func (g groups) publishRounds(w *inference.Window, flows []moved) []moved {
 // joinGroups adds flows to the findings of links that others left or joined a short time ago. Flows that return belong to the finding of
 // the link that they left.
 func (g groups) joinGroups(w *inference.Window, flows []moved) []moved {
-	g.order()
+	g.Order()
 	for _, ended := range []bool{false, true} {
-		for _, s := range g.list {
+		for _, s := range g.List {
 			if len(flows) == 0 {
 				return nil
 			}
-			if (s.state.finding == nil) != ended {
+			if (s.State.Finding == nil) != ended {
 				continue
 			}
-			opposite := moveKey{s.key.pair, !s.key.joined}
+			opposite := moveKey{s.Key.pair, !s.Key.joined}
 			var same, back []moved
-			same, flows = split(flows, func(m *moved) bool { return m.at(s.key) })
+			same, flows = split(flows, func(m *moved) bool { return m.at(s.Key) })
 			back, flows = split(flows, func(m *moved) bool { return m.at(opposite) })
 			if len(same)+len(back) == 0 {
 				continue
 			}
-			s.last = g.windows
+			s.Last = g.Windows
 			switch {
 			case len(same) == 0:
 			case !ended:
-				g.add(w, s.key, &s.state, same)
-			case len(same) >= g.cfg.PathGroup: // that is more than late ones: it happens again, here or beside it
+				g.add(w, s.Key, &s.State, same)
+			case len(same) >= g.Cfg.PathGroup: // that is more than late ones: it happens again, here or beside it
 				flows = append(flows, same...)
 			}
 		}
@@ -152,7 +150,7 @@ func (g groups) joinGroups(w *inference.Window, flows []moved) []moved {
 
 // add publishes the finding of flows that left a link or came to it.
 func (g groups) add(w *inference.Window, k moveKey, s *move, flows []moved) {
-	first := s.finding == nil
+	first := s.Finding == nil
 	var to []inference.HopKey
 	if first && flows[0].round != k.pair { // a node that sends packets round does not do it alone
 		s.parting = mostPart(flows, k.pair)
@@ -163,17 +161,17 @@ func (g groups) add(w *inference.Window, k moveKey, s *move, flows []moved) {
 			s.single++
 		}
 		for _, h := range hopsOn(m.from, k.pair) {
-			if !k.joined && len(s.hops) < mostHops && !slices.Contains(s.hops, h) {
+			if !k.joined && len(s.hops) < subject.MostHops && !slices.Contains(s.hops, h) {
 				s.hops = append(s.hops, h)
 			}
 		}
 		for _, h := range m.changedHops() {
-			if len(to) < mostHops && !slices.Contains(to, h) {
+			if len(to) < subject.MostHops && !slices.Contains(to, h) {
 				to = append(to, h)
 			}
 		}
 	}
-	s.count += uint64(len(flows))
+	s.Count += uint64(len(flows))
 	if first {
 		m := &flows[0]
 		s.example = fmt.Sprintf("%s, went %s and now goes %s", m.flow, inference.HopPath(m.from), inference.HopPath(m.to))
@@ -197,10 +195,10 @@ func (g groups) add(w *inference.Window, k moveKey, s *move, flows []moved) {
 		}
 	}
 	severity := inference.Info
-	if s.count >= uint64(g.cfg.PathGroup) {
+	if s.Count >= uint64(g.Cfg.PathGroup) {
 		severity = inference.Warning
 	}
-	f := inference.Finding{Kind: inference.PathChanged, Severity: severity, Element: element, Value: float64(s.count), Text: s.text(k, g.cfg.PathGroup)}
+	f := inference.Finding{Kind: inference.PathChanged, Severity: severity, Element: element, Value: float64(s.Count), Text: s.text(k, g.Cfg.PathGroup)}
 	switch {
 	case element.Kind == inference.NodeElement:
 		f.Node = element.Node
@@ -209,8 +207,8 @@ func (g groups) add(w *inference.Window, k moveKey, s *move, flows []moved) {
 	default:
 		f.Node = k.a
 	}
-	g.publish(&s.finding, f)
-	g.moved[s.finding.ID] = append(g.moved[s.finding.ID], to...)
+	g.Publish(&s.Finding, f)
+	g.Moved[s.Finding.ID] = append(g.Moved[s.Finding.ID], to...)
 }
 
 // member gives the interface that nearly all flows left which part at a node, if it is one of several to the same neighbour and hardly any flow stays on
@@ -249,7 +247,7 @@ func (g groups) member(k moveKey, flows []moved) (h inference.HopKey, ok bool) {
 func (s *move) ofBundle(k moveKey) bool { return k.a == k.b && !s.policy && len(s.hops) == 1 }
 
 // byNode reports whether a node sends the flows elsewhere, and the link is fine: nearly all of them part there.
-func (s *move) byNode() bool { return s.policy && s.parting != 0 && uint64(s.single)*5 >= s.count*4 }
+func (s *move) byNode() bool { return s.policy && s.parting != 0 && uint64(s.single)*5 >= s.Count*4 }
 
 // mostPart gives the end of a link at which most flows part from their ways.
 func mostPart(flows []moved, p pair) uint32 {
@@ -283,12 +281,12 @@ func (s *move) text(k moveKey, group int) string {
 	if k.joined {
 		verb = "came to"
 	}
-	text := fmt.Sprintf("%d flows %s %s", s.count, verb, k.place())
+	text := fmt.Sprintf("%d flows %s %s", s.Count, verb, k.place())
 	if s.ofBundle(k) {
-		text = fmt.Sprintf("%d flows left interface %s for another one to the same node", s.count, s.hops[0])
+		text = fmt.Sprintf("%d flows left interface %s for another one to the same node", s.Count, s.hops[0])
 	}
 	if s.byNode() {
-		text = fmt.Sprintf("node %d sends %d flows another way: they %s %s", s.parting, s.count, verb, k.place())
+		text = fmt.Sprintf("node %d sends %d flows another way: they %s %s", s.parting, s.Count, verb, k.place())
 	}
 	if s.silent {
 		text += ", and nothing else passes it the way that they went"
@@ -318,15 +316,15 @@ func seenHop(w *inference.Window, h inference.HopKey) bool {
 
 // end ends what moved no more for some time.
 func (g groups) end(w *inference.Window) {
-	g.forEachAbsent(func(k moveKey, s *move, windows int) bool {
-		if s.finding == nil {
+	g.ForEachAbsent(func(k moveKey, s *move, windows int) bool {
+		if s.Finding == nil {
 			return windows >= lingers
 		}
 		silent := len(s.hops) > 0 && !slices.ContainsFunc(s.hops, func(h inference.HopKey) bool { return seenHop(w, h) })
-		if windows < g.cfg.PathStable || silent && windows < g.cfg.ForgetAfter {
+		if windows < g.Cfg.PathStable || silent && windows < g.Cfg.ForgetAfter {
 			if silent && !s.silent {
 				s.silent = true
-				s.finding.Text = s.text(k, g.cfg.PathGroup)
+				s.Finding.Text = s.text(k, g.Cfg.PathGroup)
 			}
 			return false
 		}
@@ -334,11 +332,11 @@ func (g groups) end(w *inference.Window) {
 		if k.joined {
 			verb = "comes to"
 		}
-		text := fmt.Sprintf("no further flow %s %s, after %s", verb, k.place(), plural(s.count, "flow"))
+		text := fmt.Sprintf("no further flow %s %s, after %s", verb, k.place(), subject.Plural(s.Count, "flow"))
 		if s.silent && !silent {
-			text = fmt.Sprintf("packets pass %s again, which %s had left", k.place(), plural(s.count, "flow"))
+			text = fmt.Sprintf("packets pass %s again, which %s had left", k.place(), subject.Plural(s.Count, "flow"))
 		}
-		g.lifecycle.end(&s.finding, text)
+		g.Table.End(&s.Finding, text)
 		return false
 	})
 }

@@ -1,4 +1,4 @@
-package events
+package reroute
 
 import (
 	"cmp"
@@ -6,12 +6,13 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events/subject"
 )
 
-// wires are the links that flows were seen to pass: which node is behind which interface. It is learnt from the paths in the
+// Wires are the links that flows were seen to pass: which node is behind which interface. It is learnt from the paths in the
 // windows, so that no topology is needed.
-type wires struct {
-	*lifecycle[wire, struct{}]
+type Wires struct {
+	*subject.Table[wire, struct{}]
 	peers      map[inference.HopKey][]uint32
 	interfaces map[uint32][]inference.HopKey
 	stale      bool // the maps are not those of the list
@@ -27,18 +28,19 @@ func (k wire) compare(o wire) int {
 	return cmp.Or(cmp.Compare(k.node, o.node), cmp.Compare(k.egressIf, o.egressIf), cmp.Compare(k.peer, o.peer))
 }
 
-func (c *coder) wire(k *wire) {
-	number(c, &k.node)
-	number(c, &k.egressIf)
-	number(c, &k.peer)
+func codeWire(c *subject.Coder, k *wire) {
+	subject.Number(c, &k.node)
+	subject.Number(c, &k.egressIf)
+	subject.Number(c, &k.peer)
 }
 
-func newWires(j *journal) *wires {
-	return &wires{lifecycle: newLifecycle(j, wire.compare, (*coder).wire, func(*coder, *struct{}) {}), stale: true}
+// NewWires makes the table of links.
+func NewWires(j *subject.Journal) *Wires {
+	return &Wires{Table: subject.NewTable(j, wire.compare, codeWire, func(*subject.Coder, *struct{}) {}), stale: true}
 }
 
-// step learns the links of a window.
-func (l *wires) step(w *inference.Window) {
+// Step learns the links of a window.
+func (l *Wires) Step(w *inference.Window) {
 	l.flows, l.ahead = w.Flows, nil
 	for i := range w.Paths {
 		l.path(w.Paths[i].From)
@@ -52,38 +54,38 @@ func (l *wires) step(w *inference.Window) {
 			}
 		}
 	}
-	l.forEachAbsent(func(_ wire, _ *struct{}, windows int) bool {
-		forget := windows >= l.cfg.ForgetAfter
+	l.ForEachAbsent(func(_ wire, _ *struct{}, windows int) bool {
+		forget := windows >= l.Cfg.ForgetAfter
 		l.stale = l.stale || forget
 		return forget
 	})
 }
 
-func (l *wires) path(hops []inference.HopKey) {
+func (l *Wires) path(hops []inference.HopKey) {
 	for i := 1; i < len(hops); i++ {
 		l.pass(hops[i-1], hops[i].Node)
 	}
 }
 
-func (l *wires) pass(h inference.HopKey, peer uint32) {
+func (l *Wires) pass(h inference.HopKey, peer uint32) {
 	if h.Other || h.Node == peer {
 		return
 	}
-	n := len(l.list)
-	l.observe(wire{h.Node, h.EgressIf, peer}, 2*l.cfg.MaxHops)
-	l.stale = l.stale || len(l.list) > n
+	n := len(l.List)
+	l.Observe(wire{h.Node, h.EgressIf, peer}, 2*l.Cfg.MaxHops)
+	l.stale = l.stale || len(l.List) > n
 }
 
 // refresh makes the maps anew if a link came or went.
-func (l *wires) refresh() {
+func (l *Wires) refresh() {
 	if !l.stale {
 		return
 	}
-	l.order()
+	l.Order()
 	l.peers, l.interfaces, l.stale = map[inference.HopKey][]uint32{}, map[uint32][]inference.HopKey{}, false
 	add := func(h inference.HopKey, peer uint32) { l.peers[h] = append(l.peers[h], peer) }
-	for _, s := range l.list {
-		k := s.key
+	for _, s := range l.List {
+		k := s.Key
 		h := inference.HopKey{Node: k.node, EgressIf: k.egressIf}
 		add(inference.HopKey{Node: k.node}, k.peer)
 		add(inference.HopKey{Node: k.peer}, k.node)
@@ -100,20 +102,23 @@ func (l *wires) refresh() {
 	}
 }
 
+// Finish lets go of the flows of the window.
+func (l *Wires) Finish() { l.flows, l.ahead = nil, nil }
+
 // Peers returns the nodes behind an interface, or all neighbours of a node.
-func (l *wires) Peers(h inference.HopKey) []uint32 {
+func (l *Wires) Peers(h inference.HopKey) []uint32 {
 	l.refresh()
 	return l.peers[h]
 }
 
 // Interfaces returns the interfaces of a node with a known neighbour.
-func (l *wires) Interfaces(node uint32) []inference.HopKey {
+func (l *Wires) Interfaces(node uint32) []inference.HopKey {
 	l.refresh()
 	return l.interfaces[node]
 }
 
 // Ahead returns the interfaces that packets of the window came to behind a hop; behind a node, if it has no interface.
-func (l *wires) Ahead(h inference.HopKey) []inference.HopKey {
+func (l *Wires) Ahead(h inference.HopKey) []inference.HopKey {
 	if l.ahead == nil {
 		l.look()
 	}
@@ -123,7 +128,7 @@ func (l *wires) Ahead(h inference.HopKey) []inference.HopKey {
 // mostAhead bounds the interfaces behind one hop that are remembered.
 const mostAhead = 256
 
-func (l *wires) look() {
+func (l *Wires) look() {
 	l.ahead = map[inference.HopKey][]inference.HopKey{}
 	add := func(h, to inference.HopKey) {
 		if list := l.ahead[h]; len(list) < mostAhead && !slices.Contains(list, to) {

@@ -1,0 +1,2 @@
+// Package silent finds links, ends of ways and flows whose packets vanish without a report.
+package silent
