@@ -211,7 +211,7 @@ var paths = series("path", "One point per path change; its time is that of the f
 		text("path", "path identifier, 16 hexadecimal digits", func(c *inference.PathChange) string { return inference.FormatID(c.PathID) }),
 	})
 
-var events = series("event", "One point per finding when it starts, when its severity rises, and when it ends. Its time is that of the "+
+var events = series("event", "One point per finding when it starts, when its severity rises, when it is about another element, when its place is as usual or no longer so, and when it ends. Its time is that of the "+
 	"change plus id mod 1000000 nanoseconds, so that two findings never share a point.",
 	[]tag[inference.Finding]{
 		{"kind", inference.NameList(inference.Kinds(), "or"),
