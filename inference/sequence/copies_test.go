@@ -169,3 +169,255 @@ func TestCopiesAllocate(t *testing.T) {
 		t.Errorf("%v allocations a report", a)
 	}
 }
+
+// outcome is what becomes of a report.
+type outcome string
+
+// copyTwin follows the copies of one exporter with a list of all datagrams that were remembered, and of all reports that wait.
+type copyTwin struct {
+	twin
+	past    []datagram
+	trait   trait
+	copies  int // since the last new number
+	stamps  int
+	stamp   uint32
+	last    outcome // of the datagram that came last
+	reports uint64
+}
+
+type datagram struct {
+	seq, sum, stamp uint32
+	at              int64
+}
+
+// has reports whether a number is in the record.
+func (w *copyTwin) has(seq uint32) bool { return w.started && w.behind(seq) < w.span && w.came[seq] }
+
+// see takes a datagram, and says what becomes of its reports. decide ends the wait of those before.
+func (w *copyTwin) see(d datagram, decide func(outcome)) outcome {
+	remember := func() {
+		w.past = append(w.past, d)
+		w.observe(d.seq, d.at)
+	}
+	if !w.has(d.seq) {
+		if remember(); w.copies > 0 && w.sequenced && w.has(d.seq) {
+			switch w.copies = 0; w.trait {
+			case untried:
+				w.trait = doubled
+				decide("copy")
+			case repeating:
+				w.trait = untried
+			}
+		}
+		return "counts"
+	}
+	var before datagram
+	for _, x := range w.past {
+		if x.seq%remembered == d.seq%remembered {
+			before = x
+		}
+	}
+	apart := d.at>>momentShift - before.at>>momentShift
+	if d.sum == 0 || d.sum != before.sum || max(apart, -apart) > copyWithin>>momentShift {
+		remember()
+		if d.stamp == w.stamp {
+			w.stamps = 0
+			return "counts"
+		}
+		if w.stamp, w.stamps = d.stamp, w.stamps+1; w.stamps == mostStamps {
+			decide("copy")
+		}
+		if w.stamps >= mostStamps {
+			w.copies = 0
+		}
+		return "counts"
+	}
+	w.copies++
+	if (w.trait == doubled || w.stamps >= mostStamps) && w.copies <= mostCopies {
+		w.duplicated++
+		return "copy"
+	}
+	if w.trait == untried && w.copies <= mostWaiting {
+		w.observe(d.seq, d.at)
+		return "waits"
+	}
+	w.copies, w.trait = mostCopies, repeating
+	decide("alike")
+	w.observe(d.seq, d.at)
+	return "alike"
+}
+
+// TestTwinOfCopies compares what becomes of each report, and what is counted, with twins: of exporters that are doubled now and then, go in circles,
+// are constant, repeat old numbers with the same bytes and others, or set times in their reports.
+func TestTwinOfCopies(t *testing.T) {
+	cfg := testConfig()
+	cfg.MaxGap = testGap
+	sums := map[outcome]int{}
+	for seed := range uint64(12) {
+		rng := rand.New(rand.NewPCG(seed, 13))
+		tr := New(cfg, seed)
+		var twins []*copyTwin
+		modes, next, stamps := [3]int{}, [3]uint32{}, [3]uint32{}
+		got, want, all := map[int64]outcome{}, map[int64]outcome{}, 0
+		waiting := map[int64]int{} // exporters of reports
+		var b decode.LazyBatch
+		read := func() {
+			tr.Decided(&b)
+			for _, r := range b.List {
+				x := outcome("counts")
+				switch {
+				case r.Waits:
+					continue
+				case r.Copy:
+					x = "copy"
+				case r.Alike:
+					x = "alike"
+				}
+				if got[r.Time] != "" {
+					t.Fatalf("seed %d: a report comes out twice", seed)
+				}
+				got[r.Time] = x
+			}
+			b.Reset()
+		}
+		decide := func(k int) func(outcome) {
+			return func(o outcome) {
+				for id, of := range waiting {
+					if of == k {
+						want[id] = o
+						delete(waiting, id)
+					}
+				}
+			}
+		}
+		at := int64(1e12)
+		twinOf := map[int]int{}
+		for step := range 4000 {
+			at += 100 + rng.Int64N([]int64{1e5, 2e6, 1e8}[seed%3])
+			if rng.IntN(300) == 0 {
+				at += 2e9
+			}
+			k := rng.IntN(3)
+			if _, is := twinOf[k]; !is {
+				twinOf[k] = len(twins)
+				twins = append(twins, &copyTwin{twin: twin{width: 22, longest: testWindow, maxGap: testGap, least: testWindow, size: testWindow, came: map[uint32]bool{}, absent: map[uint32]absent{}}})
+				next[k] = rng.Uint32()
+			}
+			w := twins[twinOf[k]]
+			if rng.IntN(120) == 0 {
+				modes[k] = rng.IntN(7)
+			}
+			d := datagram{seq: next[k], sum: 1 + next[k], stamp: stamps[k]}
+			repeats := 1
+			switch modes[k] {
+			case 0: // counts
+				next[k]++
+			case 1: // doubled
+				next[k]++
+				repeats = 2
+			case 2: // constant
+				repeats = 1 + rng.IntN(40)
+			case 3: // a circle
+				next[k] = next[k]&^15 | (next[k]+1)&15
+			case 4: // other bytes, and times
+				if stamps[k]++; rng.IntN(2) == 0 {
+					next[k]++
+				}
+				d.seq, d.stamp = next[k]-rng.Uint32N(3), stamps[k]
+				d.sum = d.seq + rng.Uint32N(2)*stamps[k]
+			case 5: // old ones
+				next[k] += rng.Uint32N(3)
+				d.seq = next[k] - rng.Uint32N(300)
+				d.sum = 1 + d.seq
+			case 6: // without sums
+				next[k] += rng.Uint32N(2)
+				d.sum = rng.Uint32N(2) * d.seq
+			}
+			for range repeats {
+				at += 10
+				d.at = at
+				x := report20(uint32(k), 1, d.seq, d.at)
+				x.HeaderTime = d.stamp
+				y := *x
+				if y.Time++; rng.IntN(2) == 0 { // shares the datagram
+					y.FirstOfGroup = false
+					b.Take(&decode.Batch{Reports: []*decode.Report{x, &y}})
+				} else {
+					b.Take(&decode.Batch{Reports: []*decode.Report{x}})
+				}
+				b.SetSum(len(b.List), d.sum)
+				known := rng.IntN(40) == 0 // its decoder knows
+				this := d
+				this.seq &= 1<<22 - 1
+				for i, r := range b.List {
+					r.Copy = known
+					switch {
+					case known && i == 0:
+						w.duplicated++
+						want[r.Time] = "copy"
+					case known:
+						want[r.Time] = "copy"
+					case i == 0:
+						w.last = w.see(this, decide(twinOf[k]))
+						fallthrough
+					default:
+						switch {
+						case w.last != "waits":
+							want[r.Time] = w.last
+						case len(waiting) < cfg.MaxExporters:
+							waiting[r.Time] = twinOf[k]
+						default:
+							want[r.Time] = "counts"
+						}
+					}
+					w.reports++
+					all++
+				}
+				for _, r := range b.List {
+					tr.ObserveLazy(r)
+				}
+				read()
+				if len(got) != len(want) || len(tr.copies.waiting) != len(waiting) || len(tr.copies.waiting)+len(tr.copies.spare) > cfg.MaxExporters {
+					t.Fatalf("seed %d, step %d: %d reports are decided and %d wait, want %d and %d", seed, step, len(got), len(tr.copies.waiting), len(want), len(waiting))
+				}
+				at++
+			}
+			if rng.IntN(150) == 0 {
+				tr.DecideAll()
+				read()
+				for k := range twins {
+					decide(k)("alike")
+				}
+				for i, x := range tr.Cut(nil, at) {
+					var w *copyTwin
+					for k, j := range twinOf {
+						if x.Addr == addr(uint32(k)) {
+							w = twins[j]
+						}
+					}
+					w.cut(at)
+					if x.Reports != w.reports || x.Duplicated != w.duplicated || x.Lost != w.lost || x.Reordered != w.reordered || x.Late != w.late || x.Restarts != w.beganAgain {
+						t.Fatalf("seed %d, step %d, exporter %d: %+v, want %d reports, %d duplicated, %d lost, %d reordered, %d late, %d restarts", seed, step, i, x, w.reports, w.duplicated, w.lost, w.reordered, w.late, w.beganAgain)
+					}
+					w.reports, w.duplicated, w.lost, w.reordered, w.late, w.beganAgain = 0, 0, 0, 0, 0, 0
+				}
+			}
+			if step%50 == 0 || step == 3999 {
+				for id, o := range want {
+					if got[id] != o {
+						t.Fatalf("seed %d, step %d: %s, want %s", seed, step, got[id], o)
+					}
+					sums[o]++
+				}
+				clear(want)
+				clear(got)
+				for _, w := range twins {
+					w.past = w.past[max(0, len(w.past)-2000):]
+				}
+			}
+		}
+	}
+	if sums["copy"] < 2000 || sums["alike"] < 2000 || sums["counts"] < 2000 {
+		t.Errorf("too few of %v", sums)
+	}
+}
