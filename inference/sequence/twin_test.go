@@ -832,3 +832,344 @@ func TestTrackerTwin(t *testing.T) {
 		t.Errorf("only %d exporters were forgotten", forgotten)
 	}
 }
+
+// trackerTwin is a tracker with lists and maps instead of an index, a sketch of those that knock, and places that are counted.
+type trackerTwin struct {
+	cfg       Config
+	places    *placesTwin
+	entries   []*placed
+	names     map[named]*placed
+	guests    []*placed
+	cursor    int
+	own       int
+	knocked   map[named]uint32
+	turned    int64
+	watched   map[named]bool // of those without a place
+	stats     Stats
+	more      bool // in this window
+	outermost int
+}
+
+type placesTwin struct{ all, reserve, left int }
+
+func (p *placesTwin) take() bool {
+	if p.left == 0 {
+		return false
+	}
+	p.left--
+	return true
+}
+
+// named is what a report names.
+type named struct {
+	from, node                     uint32
+	hwID, width                    uint8
+	to                             uint64
+	unnamed, anonymous, mayBeNamed bool
+}
+
+func (n named) nameless() named {
+	return named{from: n.from, hwID: n.hwID, width: n.width, to: n.to, unnamed: true, anonymous: true}
+}
+
+func (n named) exporter() named { return named{from: n.from, node: n.node, hwID: n.hwID} }
+
+type placed struct {
+	named
+	alias, proven                       bool
+	reports, malformed, events, numbers uint64
+	number                              uint32
+	heard                               uint32
+	times, windows                      int
+	since, last                         int64
+}
+
+func (p *placed) strength() uint32 { return p.heard + uint32(p.reports+p.malformed) }
+
+func newTrackerTwin(cfg Config, places *placesTwin, outermost int) *trackerTwin {
+	return &trackerTwin{cfg: cfg, places: places, names: map[named]*placed{}, knocked: map[named]uint32{}, watched: map[named]bool{}, outermost: outermost}
+}
+
+func (t *trackerTwin) proven() (n int) {
+	for _, e := range t.entries {
+		if e.proven {
+			n++
+		}
+	}
+	return n
+}
+
+func (t *trackerTwin) unwatched(n named) {
+	if len(t.watched) >= t.outermost {
+		t.more = true
+		return
+	}
+	t.watched[n.exporter()] = true
+}
+
+// of gives what a report counts in, nil if there is no place.
+func (t *trackerTwin) of(n named, at int64) *placed {
+	optional := n.mayBeNamed
+	n.mayBeNamed = false
+	e := t.names[n]
+	if e == nil {
+		alias := n.anonymous
+		if optional && !n.unnamed && n.width != 0 {
+			shared := t.names[n.nameless()]
+			if alias = shared == nil; !alias && shared.anonymous {
+				shared.named, t.names[n] = n, shared
+				e = shared
+			}
+		}
+		if e == nil {
+			if e = t.admit(n); e == nil {
+				t.stats.Refused++
+				t.unwatched(n)
+				return nil
+			}
+			delete(t.watched, n.exporter())
+			*e = placed{named: n, alias: alias, since: at, heard: e.heard, number: e.number}
+			if t.names[n] = e; alias {
+				t.names[n.nameless()] = e
+			}
+		}
+	}
+	e.times++
+	e.last = at
+	return e
+}
+
+// admit gives the place of a newcomer, with what it was heard before.
+func (t *trackerTwin) admit(n named) *placed {
+	if t.own < t.places.reserve || t.places.left > 0 {
+		if !t.places.take() {
+			t.own++
+		}
+		e := &placed{}
+		t.entries, t.guests = append(t.entries, e), append(t.guests, e)
+		return e
+	}
+	if len(t.guests) == 0 {
+		return nil
+	}
+	t.knocked[n] = min(t.knocked[n]+1, 255)
+	var weakest *placed
+	for k := range min(sample, len(t.guests)) {
+		if g := t.guests[(t.cursor+k)%len(t.guests)]; g.strength() < t.knocked[n] && (weakest == nil || g.strength() < weakest.strength()) {
+			weakest = g
+		}
+	}
+	if t.cursor = (t.cursor + sample) % len(t.guests); weakest == nil {
+		return nil
+	}
+	t.stats.Refused += weakest.reports + weakest.malformed
+	t.stats.Forgotten++
+	t.stats.Displaced++
+	t.unwatched(weakest.named)
+	for name, e := range t.names {
+		if e == weakest {
+			delete(t.names, name)
+		}
+	}
+	weakest.heard = t.knocked[n] - 1
+	return weakest
+}
+
+func (t *trackerTwin) cut(end int64) (list []inference.ExporterStats) {
+	crowded, full, forgotten, all := t.places.left <= t.places.all/4, t.places.left == 0, 0, len(t.entries)
+	proven := t.proven()
+	var kept []*placed
+	for _, e := range t.entries {
+		if e.reports+e.malformed == 0 && (end-e.last > int64(t.cfg.ForgetAfter) || crowded && e.times < 2) {
+			forgotten++
+			if e.proven {
+				proven--
+			}
+			continue
+		}
+		kept = append(kept, e)
+		list = append(list, inference.ExporterStats{
+			ExporterKey: inference.ExporterKey{Addr: addr(e.from), Node: e.node, HWID: e.hwID, Nameless: e.unnamed},
+			Reports:     e.reports, Events: e.events, Malformed: e.malformed, Last: e.last, Sequenced: e.numbers > 1,
+		})
+		if e.reports > 0 {
+			e.windows++
+		}
+		switch {
+		case e.proven:
+			if full && end-e.last > max(int64(t.cfg.ForgetAfter)/32, 60e9) {
+				e.proven, e.windows = false, 0
+				proven--
+			}
+		case e.windows < provenWindows || e.last-e.since < provenAfter:
+		case proven < all-t.own:
+			e.proven = true
+			proven++
+		case t.own > 0 && t.places.take():
+			t.own--
+			e.proven = true
+			proven++
+		}
+		e.heard = e.strength() / 2
+		e.reports, e.malformed, e.events = 0, 0, 0
+	}
+	t.entries = kept
+	t.stats.Forgotten += uint64(forgotten)
+	back := min(t.own, forgotten)
+	t.own -= back
+	t.places.left += forgotten - back
+	t.names, t.guests, t.cursor = map[named]*placed{}, nil, 0
+	for _, e := range t.entries {
+		if t.names[e.named] = e; e.alias {
+			t.names[e.nameless()] = e
+		}
+		if !e.proven {
+			t.guests = append(t.guests, e)
+		}
+	}
+	if len(t.knocked) > 0 && end-t.turned >= doorTurn {
+		t.turned = end
+		for n := range t.knocked {
+			t.knocked[n] /= 2
+		}
+	}
+	if len(t.watched) > 0 {
+		t.stats.Unwatched, t.stats.More = len(t.watched), t.more
+	}
+	clear(t.watched)
+	t.more = false
+	return Merge(list)
+}
+
+// resume makes known what another one saved.
+func (t *trackerTwin) resume(saved []*placed) {
+	for _, x := range saved {
+		if x.numbers < 2 || t.names[x.named] != nil || x.alias && t.names[x.nameless()] != nil || !t.places.take() {
+			continue
+		}
+		e := &placed{named: x.named, alias: x.alias, proven: x.proven, numbers: 2, number: x.number, times: 2, since: x.since, last: x.last}
+		t.entries = append(t.entries, e)
+		if t.names[e.named] = e; e.alias {
+			t.names[e.nameless()] = e
+		}
+		if e.proven {
+			e.windows = provenWindows
+		} else {
+			t.guests = append(t.guests, e)
+		}
+	}
+}
+
+// TestTwinOfPlaces compares trackers that share few places with twins by which exporters have one, which have proven themselves, and how many were
+// refused, forgotten and displaced: with more exporters than places, some that show their node late, silence, and states that are read anew.
+func TestTwinOfPlaces(t *testing.T) {
+	sum := Stats{}
+	resumed, demoted := 0, 0
+	for seed := range uint64(12) {
+		r := rand.New(rand.NewPCG(seed, 14))
+		cfg := testConfig()
+		cfg.MaxExporters = []int{16, 32, 64}[r.IntN(3)]
+		cfg.ForgetAfter = []time.Duration{5 * time.Second, 100 * time.Second, 3200 * time.Second}[r.IntN(3)]
+		trackers := 1 + r.IntN(2)
+		outermost := 1 + r.IntN(12)
+		var real []*Tracker
+		var twins []*trackerTwin
+		begin := func() {
+			places := NewPlaces(cfg, trackers)
+			reserve := cfg.MaxExporters / 16 / trackers
+			other := &placesTwin{cfg.MaxExporters, reserve, cfg.MaxExporters - reserve*trackers}
+			real, twins = nil, nil
+			for k := range trackers {
+				real, twins = append(real, NewShared(cfg, seed+uint64(k), places)), append(twins, newTrackerTwin(cfg, other, outermost))
+				real[k].outside.most = outermost
+			}
+		}
+		begin()
+		end := int64(1e12)
+		for window := range 60 {
+			crowd := 1 + r.Uint32N(uint32(cfg.MaxExporters))
+			silent := r.IntN(4) == 0
+			for step := range 250 {
+				n := named{from: r.Uint32N(crowd), node: r.Uint32N(2), hwID: uint8(r.IntN(2)), width: []uint8{0, 22, 32}[r.IntN(3)], to: r.Uint64N(2)}
+				if silent && n.from > 3 || n.from > 20 && r.IntN(3) > 0 {
+					continue
+				}
+				at := end + int64(step)*3e6
+				x := report20(n.from, n.node, 0, at)
+				x.HWID, x.SeqBits, x.To = n.hwID, n.width, n.to
+				if n.width == 0 {
+					x.Has &^= decode.HasSeq
+				}
+				if r.IntN(3) == 0 {
+					x.Version, n.mayBeNamed = decode.V05, true
+				}
+				if r.IntN(3) == 0 {
+					x.Has &^= decode.HasNodeID
+					n.node, n.unnamed = 0, true
+					n.anonymous = n.mayBeNamed && n.width > 0
+				}
+				k := int(n.from) % trackers
+				if w := twins[k].of(n, at); w != nil {
+					if n.width > 0 {
+						w.numbers++
+						w.number++
+						x.Seq = w.number
+					}
+					x.Kind = []decode.Kind{0, decode.KindDrop, decode.KindQueue}[r.IntN(3)]
+					if r.IntN(5) == 0 {
+						x.Err.Reason = 1
+						w.malformed++
+					} else if w.reports++; x.Kind != 0 {
+						w.events++
+					}
+				}
+				real[k].Observe(x)
+				got, want := real[k].Stats(), twins[k].stats
+				if want.Exporters = len(twins[k].entries); got != want {
+					t.Fatalf("seed %d, window %d, step %d: %+v, want %+v", seed, window, step, got, want)
+				}
+			}
+			end += []int64{1e9, 2e9, 30e9}[r.IntN(3)]
+			for k, tr := range real {
+				w := twins[k]
+				before := w.proven()
+				got, want := tr.Cut(nil, end), w.cut(end)
+				if !slices.Equal(got, want) {
+					t.Fatalf("seed %d, window %d: %+v, want %+v", seed, window, got, want)
+				}
+				if int(tr.proven) != w.proven() || len(tr.guests) != len(w.guests) || int(tr.own) != w.own || int(tr.places.left.Load()) != w.places.left {
+					t.Fatalf("seed %d, window %d: %d proven and %d guests, %d places of its own, %d left; want %d, %d, %d, %d", seed, window,
+						tr.proven, len(tr.guests), tr.own, tr.places.left.Load(), w.proven(), len(w.guests), w.own, w.places.left)
+				}
+				if w.proven() < before {
+					demoted++
+				}
+			}
+			if r.IntN(20) > 0 {
+				continue
+			}
+			var states [][]byte
+			var saved [][]*placed
+			for k, tr := range real {
+				states, saved = append(states, tr.AppendState(nil)), append(saved, twins[k].entries)
+				s := tr.Stats()
+				sum.Refused, sum.Forgotten, sum.Displaced = sum.Refused+s.Refused, sum.Forgotten+s.Forgotten, sum.Displaced+s.Displaced
+			}
+			begin()
+			for k := range real {
+				for from := range states {
+					if err := real[k].ReadState(states[from], func(a *decode.Addr) bool { return int(a[15])%trackers == k }); err != nil {
+						t.Fatal(err)
+					}
+					if from == k {
+						twins[k].resume(saved[from])
+					}
+				}
+				resumed += len(twins[k].entries)
+			}
+		}
+	}
+	if sum.Refused < 5000 || sum.Forgotten < 500 || sum.Displaced < 200 || resumed < 200 || demoted < 10 {
+		t.Errorf("only %+v, %d resumed, %d times some were no longer proven", sum, resumed, demoted)
+	}
+}
