@@ -123,7 +123,7 @@ func (t *Tracker) stampOf(e *entry, stamp uint32) {
 
 // came reports whether a number is in the record.
 func (s *sequence) came(seq uint32) bool {
-	if !s.started || s.resumed || (s.head-seq)&s.mask() >= s.span {
+	if (s.head-seq)&s.mask() >= s.span {
 		return false
 	}
 	word, bit := place(s.seen, seq)
@@ -213,7 +213,6 @@ func (t *Tracker) Decided(b *decode.LazyBatch) {
 	for _, r := range w.decided {
 		to := b.Next()
 		*to, *r = *r, *to
-		r.Waits = false
 		w.spare = append(w.spare, r)
 	}
 	w.decided = w.decided[:0]

@@ -75,9 +75,7 @@ func (l *runList) add(r window.Run, most int) {
 		}
 		odd := len(l.list)%2 != 0
 		l.list = l.list[:k]
-		last := max(l.group, 1)
-		if l.group = 2 * last; odd {
-			l.last = last
+		if l.group = 2 * max(l.group, 1); odd {
 			l.add(r, most)
 			return
 		}
@@ -153,7 +151,7 @@ func (s *sequence) unrecorded(seq uint32) {
 
 // flush ends a part.
 func (s *sequence) flush() {
-	if !s.started || s.resumed || !s.sequenced {
+	if s.resumed || !s.sequenced {
 		return
 	}
 	t := s.log
@@ -200,9 +198,7 @@ func (s *sequence) flushNew() {
 		n := min(s.span, reached)
 		s.gaps(s.head-n+1, n)
 	}
-	if end := uint64(reached) + 1; end > t.next {
-		t.gap(end, 0)
-	}
+	t.gap(uint64(reached)+1, 0)
 	if len(t.fills) == 0 && len(t.runs.list) == 0 {
 		return
 	}
@@ -219,6 +215,9 @@ func (s *sequence) flushNew() {
 	}
 	for _, r := range t.runs.list {
 		t.all.add(window.Run{First: r.First + base, Last: r.Last + base, Count: r.Count}, 2*t.most)
+	}
+	if uint64(reached)+base > uint64(mask) && len(t.fills) > 0 { // round, to those that it begins with
+		t.many = true
 	}
 	s.flushPart(first)
 }
@@ -251,7 +250,7 @@ func (s *sequence) tellTo(p *window.Partial, sp *space, reports uint64) {
 	t.gaps = nil
 	clear(t.parts)
 	t.parts, t.memory, t.many, t.slow = t.parts[:0], t.memory[:0], false, 0
-	if s.started && s.sequenced && !s.resumed {
+	if s.sequenced && !s.resumed {
 		t.begin(s.head, false)
 	}
 	if cap(t.fills)+cap(t.lates) > 2*keptFills {

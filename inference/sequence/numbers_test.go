@@ -256,3 +256,71 @@ func TestBelieve(t *testing.T) {
 		}
 	}
 }
+
+// TestTellMuch: as many numbers are listed that fill gaps, or that have no record, as there is room for, and not one more; and none where they
+// reach round from the first to the last.
+func TestTellMuch(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		fills uint32
+		jumps int
+		lates uint32
+		part  bool // they are listed
+	}{
+		{"as many as fit", maxFills, 0, 0, true},
+		{"one more", maxFills + 1, 0, 0, false},
+		{"without a record", 0, 0, maxFills, true},
+		{"one more without a record", 0, 0, maxFills + 1, false},
+		{"three quarters of all", 1, 3, 0, true},
+		{"all but a few, and some before", 1, 4, 0, false},
+	} {
+		m := testRoom(4096)
+		s := follow(14, m)
+		w := &twin{width: 14, longest: 4096, maxGap: testGap, least: m.least(), size: m.least(), came: map[uint32]bool{}, absent: map[uint32]absent{}}
+		s.log, w.log = newNumberLog(5000, 0, 4096), &logTwin{most: 5000}
+		at := int64(1e12)
+		see := func(seq uint32, at int64) {
+			s.observe(seq, at, m)
+			w.observe(seq, at)
+		}
+		for _, n := range []uint32{0, 1, 2, 3, 4, 3900} {
+			if tt.lates > 0 && n == 3900 { // the record stays short
+				n = 6
+			}
+			see(n, at)
+		}
+		if tt.lates > 0 {
+			for k := range int64(2) { // nothing is waited for
+				s.cut(at+3e9*k, m)
+				w.cut(at + 3e9*k)
+			}
+			for n := uint32(7); n <= 3900; n++ {
+				see(n, at+3e9)
+			}
+		}
+		var p window.Partial
+		if wrong := compareLogs(s, w, &p, 6); wrong != "" {
+			t.Fatalf("%s: %s", tt.name, wrong)
+		}
+		for n := range tt.fills {
+			see(10+2*n%3000+n/1500, at)
+		}
+		for k := range tt.jumps {
+			see(3900+4000*uint32(k+1), at)
+		}
+		if tt.lates > 0 {
+			for n := range uint32(4000) {
+				see(3901+n, at+3e9)
+			}
+			for n := range tt.lates {
+				see(3950+n, at)
+			}
+		}
+		if wrong := compareLogs(s, w, &p, uint64(tt.fills+tt.lates)+1); wrong != "" {
+			t.Fatalf("%s: %s", tt.name, wrong)
+		}
+		if listed := !p.Numbers()[0].Unknown; listed != tt.part {
+			t.Errorf("%s: listed is %t, want %t: %v", tt.name, listed, tt.part, numbers(p.Numbers()))
+		}
+	}
+}

@@ -478,7 +478,7 @@ func (s *sequence) stale(behind uint32, m *room) {
 	}
 	s.late++
 	if s.log != nil {
-		s.unrecorded(s.head - behind)
+		s.unrecorded((s.head - behind) & s.mask())
 	}
 	s.widen(min(behind, m.longest), m)
 }

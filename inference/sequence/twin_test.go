@@ -550,7 +550,9 @@ func (w *twin) flush() {
 				runs = append(runs, r)
 			}
 		}
-		add(first, runs)
+		if add(first, runs); runs[len(runs)-1].Last >= 1<<w.width { // more than there are
+			l.many = true
+		}
 	}
 	if len(l.lates) > 0 {
 		first := farthest(l.lates, w.head)
@@ -594,6 +596,13 @@ func compareLogs(s *sequence, w *twin, p *window.Partial, reports uint64) string
 	if !same || !slices.Equal(p.Gaps(), wantGaps) {
 		return fmt.Sprintf("%v\n%v, want\n%v\n%v", numbers(p.Numbers()), p.Gaps(), numbers(parts), wantGaps)
 	}
+	b, err := p.AppendBinary(nil)
+	if err == nil {
+		err = p.ReadBinary(b, window.Limits{Numbers: 1000})
+	}
+	if err != nil {
+		return fmt.Sprintf("%v, of\n%v", err, numbers(p.Numbers()))
+	}
 	if l := s.log; len(l.fills)+len(l.lates) == 0 && cap(l.fills)+cap(l.lates) > 2*keptFills {
 		return fmt.Sprintf("memory for %d and %d numbers is kept", cap(l.fills), cap(l.lates))
 	}
@@ -620,15 +629,21 @@ func TestTwin(t *testing.T) {
 		longest := []int{128, 256, 2048}[r.IntN(3)]
 		m := testRoom(longest)
 		m.maxGap = []uint32{300, 5000}[r.IntN(2)]
-		width := []uint8{14, 22, 32}[r.IntN(3)]
+		width := []uint8{12, 14, 22, 32}[r.IntN(4)]
 		s := follow(width, m)
 		w := &twin{width: width, longest: m.longest, maxGap: m.maxGap, least: m.least(), size: m.least(), came: map[uint32]bool{}, absent: map[uint32]absent{}}
 		next := r.Uint32()
 		if r.IntN(3) == 0 { // a saved state
+			if r.IntN(3) == 0 {
+				next = 1<<width - 1
+			}
 			s.head, s.started, s.resumed, s.wait = w.wrap(next), true, true, m.least()
 			s.aged, s.ageHead = s.head, s.head
 			w.head, w.started, w.resumed, w.wait, w.aged, w.ageHead = s.head, true, true, m.least(), s.head, s.head
 			next += 1 + r.Uint32N([]uint32{80, 500, 9000}[r.IntN(3)])
+			if r.IntN(2) == 0 { // as far as can be for loss, or one more
+				next = w.head + min(w.maxGap, (1<<width-1)/16) + r.Uint32N(2)
+			}
 			for range r.IntN(3) { // what the run before has seen, or has not
 				seq := s.head - 60 - r.Uint32N(8)
 				s.observe(seq, 1e12, m)
@@ -687,6 +702,31 @@ func TestTwin(t *testing.T) {
 					w.observe(next-n+k, at)
 				}
 			}
+			if borders.IntN(6) == 0 { // a number or a time at a border
+				reach := min(w.longest, w.quarter())
+				if !w.sequenced {
+					reach = w.least
+				}
+				times := []int64{at, at, w.start, w.start - 1, w.time, w.time - 1, w.time - keptBack, w.time - keptBack + 1, w.time - keptBack - 1}
+				if aged := w.ageTime + holdFor - borders.Int64N(2); aged >= at {
+					at = aged
+					times[0] = at
+				}
+				received = times[borders.IntN(len(times))]
+				far := w.head
+				if n := len(w.far); n > 0 {
+					far = w.far[n-1]
+				}
+				seq = []uint32{
+					w.head + reach, w.head + reach + 1, w.head + w.wait, w.head + w.wait + 1, w.head + w.size, w.head + w.size + 1,
+					w.head - w.span, w.head - w.span + 1, w.head - w.span - startSlack, w.head - w.span - startSlack + 1, w.head - reach, w.head - reach + 1,
+					w.head - w.wait/2, w.head - w.wait/2 + 1, w.head - w.wait/4, w.head - w.wait/4 - 1, w.head - w.longest, w.head - w.longest - 1, w.head - w.longest/2, w.head,
+					w.head - w.longest + 1, far + near, far + near + 1, far - near, far - near - 1, w.origin, w.origin + 1, w.origin - 1, w.head - startSlack, w.head - startSlack + 1,
+				}[borders.IntN(30)]
+				if w.behind(seq) > 1<<(width-1) {
+					next = max(next, seq+1)
+				}
+			}
 			if recent = append(recent, seq); len(recent) > 20 {
 				recent = recent[1:]
 			}
@@ -694,7 +734,10 @@ func TestTwin(t *testing.T) {
 			w.observe(seq, received)
 			observed++
 			if r.IntN(12) == 0 {
-				if end += r.Int64N(2e9); s.log != nil {
+				if end += r.Int64N(2e9); borders.IntN(3) == 0 {
+					end = max(end, w.markTime+settleAfter-borders.Int64N(2))
+				}
+				if s.log != nil {
 					if mask := uint64(s.mask()); borders.IntN(8) == 0 && w.log.slow < mask { // as many as can be told apart, or one more
 						observed = mask - w.log.slow + borders.Uint64N(2)
 					}
