@@ -253,6 +253,7 @@ func TestTwinOfCopies(t *testing.T) {
 	cfg := testConfig()
 	cfg.MaxGap = testGap
 	sums := map[outcome]int{}
+	shape := decode.Shape{Common: *report20(0, 0, 0, 0), Blocks: func([]decode.Hop, []byte, int) {}}
 	for seed := range uint64(12) {
 		rng := rand.New(rand.NewPCG(seed, 13))
 		tr := New(cfg, seed)
@@ -338,15 +339,21 @@ func TestTwinOfCopies(t *testing.T) {
 				d.at = at
 				x := report20(uint32(k), 1, d.seq, d.at)
 				x.HeaderTime = d.stamp
+				x.Has |= decode.HasHeaderTime // no uptime, since it is not of sFlow
 				y := *x
-				if y.Time++; rng.IntN(2) == 0 { // shares the datagram
+				short := false
+				if y.Time++; rng.IntN(3) == 0 {
+					short = true
+					r := b.Next()
+					r.Shape, r.Time, r.Exporter, r.To, r.NodeID, r.HWID, r.Seq, r.HeaderTime = &shape, x.Time, x.Exporter, x.To, x.NodeID, x.HWID, x.Seq, x.HeaderTime
+				} else if rng.IntN(2) == 0 { // shares the datagram
 					y.FirstOfGroup = false
 					b.Take(&decode.Batch{Reports: []*decode.Report{x, &y}})
 				} else {
 					b.Take(&decode.Batch{Reports: []*decode.Report{x}})
 				}
 				b.SetSum(len(b.List), d.sum)
-				known := rng.IntN(40) == 0 // its decoder knows
+				known := !short && rng.IntN(40) == 0 // its decoder knows
 				this := d
 				this.seq &= 1<<22 - 1
 				for i, r := range b.List {
@@ -419,5 +426,70 @@ func TestTwinOfCopies(t *testing.T) {
 	}
 	if sums["copy"] < 2000 || sums["alike"] < 2000 || sums["counts"] < 2000 {
 		t.Errorf("too few of %v", sums)
+	}
+}
+
+// TestMoments holds how soon a copy comes, before what it is one of or after it.
+func TestMoments(t *testing.T) {
+	const within, at = copyWithin >> momentShift, int64(1) << 40
+	for _, tt := range []struct {
+		moments int64
+		copies  int
+	}{{within, 1}, {within + 1, 0}, {-within, 1}, {-within - 1, 0}} {
+		tr := New(DefaultConfig(), 1)
+		// The first two are known to be doubled.
+		list := []sent{{1, 1, 0, at}, {1, 1, 0, at}, {1, 2, 0, at}, {1, 2, 0, at + tt.moments<<momentShift}}
+		if counted, copies := tell(t, tr, list); copies != 1+tt.copies || counted != 3-tt.copies {
+			t.Errorf("%d moments later: %d count and %d are copies", tt.moments, counted, copies)
+		}
+	}
+}
+
+// TestResumedCopies: copies of exporters of an earlier run are those of each of them.
+func TestResumedCopies(t *testing.T) {
+	first, second := New(DefaultConfig(), 1), New(DefaultConfig(), 2)
+	for n := range uint32(3) {
+		for id := range uint32(3) {
+			first.Observe(report20(id, id, n, 1e12))
+		}
+	}
+	if err := second.ReadState(first.AppendState(nil), nil); err != nil {
+		t.Fatal(err)
+	}
+	var list []sent
+	for n := uint32(3); n < 103; n++ {
+		for range 2 {
+			for id := range uint32(3) {
+				list = append(list, sent{id, n, byte(id), 2e12 + int64(n)})
+			}
+		}
+	}
+	if counted, copies := tell(t, second, list); counted != 300 || copies != 300 {
+		t.Errorf("%d reports count and %d are copies", counted, copies)
+	}
+}
+
+// TestKnownCopies: a copy that its decoder knows is counted as one where it has a number of its own or none at all.
+func TestKnownCopies(t *testing.T) {
+	for _, tt := range []struct {
+		has    decode.Field
+		first  bool
+		copies uint64
+	}{
+		{decode.HasSeq, true, 1},
+		{decode.HasSeq, false, 0},
+		{0, true, 1},
+		{0, false, 1},
+	} {
+		tr := New(DefaultConfig(), 1)
+		var b decode.LazyBatch
+		r := report20(1, 1, 7, 1e12)
+		r.Has, r.FirstOfGroup = r.Has&^decode.HasSeq|tt.has, tt.first
+		b.Take(&decode.Batch{Reports: []*decode.Report{r}})
+		b.List[0].Copy = true
+		tr.ObserveLazy(b.List[0])
+		if got := tr.Cut(nil, 2e12)[0]; got.Duplicated != tt.copies || got.Reports != 1 || got.Sequenced {
+			t.Errorf("%+v: %+v", tt, got)
+		}
 	}
 }

@@ -17,6 +17,7 @@ func TestObserveLazy(t *testing.T) {
 		{Common: decode.Report{Version: decode.V05, Has: decode.HasExporter | decode.HasHWID | decode.HasSeq, SeqBits: 32, FirstOfGroup: true}},
 		{Common: decode.Report{Version: decode.V05, Has: decode.HasExporter | decode.HasHWID}},
 		{Common: decode.Report{Version: decode.V20, Has: decode.HasNodeID}},
+		{Common: decode.Report{Version: decode.V20, Has: decode.HasExporter | decode.HasNodeID | decode.HasHWID | decode.HasSeq, SeqBits: 22}},
 	}
 	for i := range shapes {
 		shapes[i].Common.Kind = decode.KindStack

@@ -105,12 +105,8 @@ func (s *sequence) gaps(first, n uint32) {
 	reached := (s.head - t.from) & mask // its offset
 	missing(s.seen, first, n, func(first, n uint32) {
 		behind := (s.head - first) & mask
-		if behind >= reached { // begins where all was listed
-			old := min(n, behind-reached+1)
-			if n -= old; n == 0 {
-				return
-			}
-			behind -= old
+		if behind >= reached { // all of them were listed, since the one that came last then is among those that came
+			return
 		}
 		if at := uint64(reached - behind); at >= t.next {
 			t.gap(at, uint64(n))

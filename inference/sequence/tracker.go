@@ -153,7 +153,6 @@ func (t *Tracker) Numbers(p *window.Partial) {
 	for i := range t.reported.Gaps() {
 		p.AddGap(&t.reported.Gaps()[i])
 	}
-	t.reported.DropAcross()
 }
 
 // Observe counts one report, whether it could be read to its end or not. Reports that have no exporter are passed over. None is a copy, since

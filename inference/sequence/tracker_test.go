@@ -219,6 +219,11 @@ func TestConfig(t *testing.T) {
 	if err := cfg.Validate(); err == nil || err.Error() != "window: 1000 is no power of two of at least 64" {
 		t.Errorf("got %v", err)
 	}
+	for window, right := range map[int]bool{0: false, 32: false, 64: true, 96: false, 128: true} {
+		if cfg.Window = window; (cfg.Validate() == nil) != right {
+			t.Errorf("window %d: %v", window, cfg.Validate())
+		}
+	}
 	cfg.Window = 1 << 16
 	if err := cfg.Validate(); err != nil || cfg.longest() != 64 {
 		t.Errorf("a small max_gap: %v, and records of up to %d", err, cfg.longest())
@@ -278,6 +283,36 @@ func TestNode0(t *testing.T) {
 			if want := (inference.ExporterKey{Addr: addr(1), HWID: s.HWID, Nameless: i == 0}); s.ExporterKey != want || s.Reports != reports || s.Down != down[i] || s.Restarts != 0 {
 				t.Errorf("%s: %+v, want %v", name, s, want)
 			}
+		}
+	}
+}
+
+// TestAddresses: all bytes of an address come out.
+func TestAddresses(t *testing.T) {
+	tr := New(testConfig(), 1)
+	r := report20(1, 1, 1, 1)
+	for i := range r.Exporter {
+		r.Exporter[i] = byte(i + 1)
+	}
+	tr.Observe(r)
+	if got := tr.Cut(nil, 2); len(got) != 1 || got[0].Addr != r.Exporter {
+		t.Errorf("%+v, want the address %v", got, r.Exporter)
+	}
+}
+
+// TestPlacesWords: an exporter that is trusted gets the last of the memory for longer records, and another one leaves three quarters of it.
+func TestPlacesWords(t *testing.T) {
+	for _, trusted := range []bool{false, true} {
+		p := NewPlaces(testConfig(), 1)
+		n := p.allWords
+		if !trusted {
+			n /= 4
+		}
+		if p.takeWords(n+1, trusted) || p.words.Load() != p.allWords {
+			t.Errorf("trusted %t: took one more than %d words of %d", trusted, n, p.allWords)
+		}
+		if !p.takeWords(n, trusted) || p.words.Load() != p.allWords-n || p.takeWords(1, trusted) {
+			t.Errorf("trusted %t: did not take %d words of %d", trusted, n, p.allWords)
 		}
 	}
 }

@@ -51,6 +51,7 @@ func TestUptime(t *testing.T) {
 	} {
 		tr := New(DefaultConfig(), 1)
 		b := new(decode.LazyBatch)
+		copies := int64(0)
 		for _, s := range c.steps {
 			r := &decode.Report{Format: decode.SFlow, Kind: decode.KindSample, Seq: s.seq, SeqBits: 32, FirstOfGroup: true, HeaderTime: s.uptime, Time: s.at * 1e6,
 				Exporter: decode.AddrFrom4([]byte{10, 0, 0, 9}), Has: decode.HasExporter | decode.HasNodeID | decode.HasHWID | decode.HasSeq | decode.HasHeaderTime}
@@ -60,6 +61,19 @@ func TestUptime(t *testing.T) {
 			x := b.List[len(b.List)-1]
 			x.Sum = s.seq<<16 ^ s.uptime | 1
 			tr.ObserveLazy(x)
+			if x.Copy {
+				copies++
+			}
+			var decided decode.LazyBatch
+			tr.Decided(&decided)
+			for _, r := range decided.List {
+				if r.Copy {
+					copies++
+				}
+			}
+		}
+		if copies != c.duplicated {
+			t.Errorf("%s: %d copies, want %d", c.name, copies, c.duplicated)
 		}
 		tr.Settle()
 		list := tr.Cut(nil, 1e15)
