@@ -711,3 +711,28 @@ func TestClaims(t *testing.T) {
 		t.Errorf("%d parts are claimed, %d are not, %d of them too large; %d have more elements than are tried", claimed, left, large, many)
 	}
 }
+
+// TestBegun holds when a finding begins, and how long before a cause that it belongs to.
+func TestBegun(t *testing.T) {
+	g := &Grouper{Windows: 100}
+	for value, want := range map[float64]uint64{0: 100, .5: 100, 1: 100, 2: 99, 99: 2, 100: 1, 101: 100} { // windows of silence
+		f := inference.Finding{Kind: inference.ExporterSilence, Value: value}
+		if got := g.born(&f); got != want {
+			t.Errorf("silent for %g windows: began in window %d, want %d", value, got, want)
+		}
+		if f.Kind = inference.ExporterLoss; g.born(&f) != 100 {
+			t.Errorf("a loss of %g began in window %d", value, g.born(&f))
+		}
+	}
+	e := at(0, "node 1").Element
+	for _, tt := range []struct {
+		gap    uint64
+		misfit float64
+		want   bool
+	}{{0, 1, true}, {soon, 1, true}, {soon + 1, 1, false}, {soon + 1, cameToNode, false}, {soon + 1, cameToNode - .01, true}, {longest, 0, true}, {longest + 1, 0, false}} {
+		a := &Alone{Born: g.Windows - tt.gap, fits: []Fit{{e, tt.misfit}}}
+		if got := g.begunWith(a, e); got != tt.want {
+			t.Errorf("%d windows before, with a misfit of %g: %t, want %t", tt.gap, tt.misfit, got, tt.want)
+		}
+	}
+}
