@@ -219,3 +219,48 @@ func TestRecordsOfStrangers(t *testing.T) {
 		t.Errorf("%d words of %d are given back", p.words.Load(), p.allWords)
 	}
 }
+
+// TestKeptBack holds what reports mean that were received before the newest one: they neither begin a sequence anew nor end what seems to.
+func TestKeptBack(t *testing.T) {
+	for before, restarts := range map[int64]uint64{0: 1, 1: 0} {
+		m := testRoom(testWindow)
+		s := follow(32, m)
+		for n := range uint32(200) {
+			s.observe(n, 1e12+int64(n), m)
+		}
+		for n := range uint32(duplicateRun) {
+			s.observe(n, s.time-before, m)
+		}
+		if s.restarts != restarts {
+			t.Errorf("duplicates received %d ns before the newest one: %+v", before, s.counts)
+		}
+	}
+	for before, restarts := range map[int64]uint64{0: 0, 1: 1} {
+		m := testRoom(testWindow)
+		s := follow(32, m)
+		for n := range uint32(200) {
+			s.observe(n, 1e12, m)
+		}
+		for n := range uint32(confirmations - 1) {
+			s.observe(1<<20+n, 2e12+int64(n), m)
+		}
+		s.observe(200, 2e12-before, m)
+		if s.observe(1<<20+confirmations, 3e12, m); s.restarts != restarts {
+			t.Errorf("the sequence goes on %d ns before numbers far away: %+v", before, s.counts)
+		}
+	}
+}
+
+// TestMissedAndLate: of what no collector ran for, the record forgets the first, and what comes of it late is late.
+func TestMissedAndLate(t *testing.T) {
+	m := testRoom(testWindow)
+	s := follow(32, m)
+	s.head, s.started, s.resumed, s.wait = 1000, true, true, m.least()
+	s.observe(6000, 2e12, m)
+	if s.observe(3000, 1e12, m); s.late != 0 {
+		t.Errorf("a minute before: %+v", s.counts)
+	}
+	if s.observe(3001, 2e12-1, m); s.late != 1 || s.duplicated != 0 || s.down+uint64(s.provisional) != 4999 {
+		t.Errorf("%+v with %d provisional", s.counts, s.provisional)
+	}
+}

@@ -166,7 +166,6 @@ func (s *sequence) observe(seq uint32, at int64, m *room) {
 		s.claim()
 		s.advance(seq, ahead, at, m)
 	case behind < s.span:
-		s.claim()
 		s.fill(seq, behind, at, m)
 	case s.whole() && (at < s.start && behind < min(m.longest, mask>>2) || behind < s.span+startSlack):
 		s.claim()
@@ -232,7 +231,7 @@ func (s *sequence) advance(seq, ahead uint32, at int64, m *room) {
 	if ahead > s.wait {
 		s.wait = s.length(ahead, m)
 	}
-	if leaving := int64(s.span) + int64(ahead) - int64(s.size()); leaving > 0 && (s.open > 0 || ahead > 1) {
+	if leaving := int64(s.span) + int64(ahead) - int64(s.size()); leaving > 0 {
 		s.leave(ahead, uint32(leaving), m)
 	}
 	size, before := s.size(), s.head
@@ -306,7 +305,6 @@ func (s *sequence) leave(ahead, leaving uint32, m *room) {
 		}
 		s.open -= missing
 		s.gone |= missing
-		s.span -= n
 		return
 	}
 }
@@ -349,11 +347,9 @@ func (s *sequence) grow(m *room) bool {
 func (s *sequence) shrink(m *room) {
 	words := len(s.seen) / 2
 	half := uint32(words) * 64
-	if n := min(s.span, s.size()) - min(s.span, half); n > 0 && s.open > 0 {
-		missing := zeros(s.seen, s.head-s.span+1, n)
-		s.open -= missing
-		s.gone |= missing
-	}
+	missing := zeros(s.seen, s.head-s.span+1, s.span-min(s.span, half))
+	s.open -= missing
+	s.gone |= missing
 	s.span = min(s.span, half)
 	var seen []uint64
 	if half == m.least() {
@@ -369,9 +365,6 @@ func (s *sequence) shrink(m *room) {
 
 // settleNext counts the missing ones among the next n numbers from the edge on as lost.
 func (s *sequence) settleNext(n uint32) {
-	if n == 0 || s.provisional == 0 {
-		return
-	}
 	mask := s.mask()
 	if s.missed { // up to missedTo, they were missed
 		if k := (s.missedTo - s.edge) & mask; k > 0 && k <= s.provisionalSpan() {

@@ -633,7 +633,7 @@ func TestTwin(t *testing.T) {
 		s := follow(width, m)
 		w := &twin{width: width, longest: m.longest, maxGap: m.maxGap, least: m.least(), size: m.least(), came: map[uint32]bool{}, absent: map[uint32]absent{}}
 		next := r.Uint32()
-		if r.IntN(3) == 0 { // a saved state
+		if r.IntN(2) == 0 { // a saved state
 			if r.IntN(3) == 0 {
 				next = 1<<width - 1
 			}
@@ -644,8 +644,15 @@ func TestTwin(t *testing.T) {
 			if r.IntN(2) == 0 { // as far as can be for loss, or one more
 				next = w.head + min(w.maxGap, (1<<width-1)/16) + r.Uint32N(2)
 			}
+			if r.IntN(4) == 0 {
+				next = w.head + 1
+			}
+			for k := range r.IntN(3) {
+				s.cut(int64(k)*3e9, m)
+				w.cut(int64(k) * 3e9)
+			}
 			for range r.IntN(3) { // what the run before has seen, or has not
-				seq := s.head - 60 - r.Uint32N(8)
+				seq := s.head - 56 - r.Uint32N(9)
 				s.observe(seq, 1e12, m)
 				w.observe(seq, 1e12)
 			}

@@ -18,7 +18,8 @@ var targets = []target{
 	{"./planner/querymix", `Check.*|check.*`, `TestCheck|TestWalks|TestInvalid|TestFamilies/quer|TestCorruptions/quer`, "./planner"},
 	{"./planner/schedule", `Check.*|check.*`, `TestCheck|TestWalks|TestInvalid|TestFamilies/schedule|TestCorruptions/schedule`, "./planner"},
 	{"./planner/control", `Controller\..*`, `Test[^EBROC]|TestRef|TestBudget|TestCap|TestOper`, ""},
-	{"./inference/sequence", `.*`, `Test[^CSW] TestCopies$ TestCopiesAllocate TestConfig TestS[it] TestSequence$ TestWait`, ""},
+	// Without Config.Memory and Config.NumbersMemory, which size what is taken and change nothing.
+	{"./inference/sequence", `[^C].*|Config\.[^MN].*`, `Test[^CSW] TestCopies$ TestCopiesAllocate TestConfig TestS[it] TestSequence$ TestWait`, ""},
 	{"./inference/cause", `Grouper\..*|both|tidy|best`, `Test[^RS]|TestSlow`, ""},
 	{"./inference/fleet", `Gate\..*`, `Gate|States|FetchFails`, ""},
 	{"./sketches/logcode", `.*`, `Test`, ""},
