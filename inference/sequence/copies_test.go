@@ -493,3 +493,35 @@ func TestKnownCopies(t *testing.T) {
 		}
 	}
 }
+
+// TestEndOfWait: what waits counts when a window ends, or when its exporter is displaced, and may be a copy.
+func TestEndOfWait(t *testing.T) {
+	for name, end := range map[string]func(*Tracker){
+		"a cut": func(tr *Tracker) { tr.Cut(nil, 3e9) },
+		"a newcomer": func(tr *Tracker) {
+			for range 9 {
+				tr.Observe(report20(2, 2, 1, 2e9))
+			}
+		},
+	} {
+		cfg := testConfig()
+		cfg.MaxExporters = 1
+		tr := New(cfg, 1)
+		var b decode.LazyBatch
+		for range 3 {
+			b.Take(&decode.Batch{Reports: []*decode.Report{report20(1, 1, 7, 1e9)}})
+		}
+		b.SetSum(3, 9)
+		for _, r := range b.List {
+			tr.ObserveLazy(r)
+		}
+		b.Reset()
+		if tr.Decided(&b); len(b.List) != 0 {
+			t.Errorf("%s: %d reports do not wait", name, len(b.List))
+		}
+		end(tr)
+		if tr.Decided(&b); len(b.List) != 2 || !b.List[0].Alike || b.List[0].Copy || b.List[0].Waits {
+			t.Errorf("%s: %d reports come out, want 2 that may be copies", name, len(b.List))
+		}
+	}
+}

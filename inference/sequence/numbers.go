@@ -155,7 +155,6 @@ func (s *sequence) flush() {
 	if len(t.lates) > 0 {
 		t.all.reset()
 		s.flushPart(t.addSorted(t.lates, s.head, s.mask()))
-		t.lates = t.lates[:0]
 	}
 }
 
@@ -212,7 +211,7 @@ func (s *sequence) flushNew() {
 	for _, r := range t.runs.list {
 		t.all.add(window.Run{First: r.First + base, Last: r.Last + base, Count: r.Count}, 2*t.most)
 	}
-	if uint64(reached)+base > uint64(mask) && len(t.fills) > 0 { // round, to those that it begins with
+	if uint64(reached)+base > uint64(mask) { // round, to those that it begins with
 		t.many = true
 	}
 	s.flushPart(first)

@@ -265,14 +265,17 @@ func TestTellMuch(t *testing.T) {
 		fills uint32
 		jumps int
 		lates uint32
-		part  bool // they are listed
+		last  uint32 // number after these, 0 for none
+		part  bool   // they are listed
 	}{
-		{"as many as fit", maxFills, 0, 0, true},
-		{"one more", maxFills + 1, 0, 0, false},
-		{"without a record", 0, 0, maxFills, true},
-		{"one more without a record", 0, 0, maxFills + 1, false},
-		{"three quarters of all", 1, 3, 0, true},
-		{"all but a few, and some before", 1, 4, 0, false},
+		{"as many as fit", maxFills, 0, 0, 0, true},
+		{"one more", maxFills + 1, 0, 0, 0, false},
+		{"without a record", 0, 0, maxFills, 0, true},
+		{"one more without a record", 0, 0, maxFills + 1, 0, false},
+		{"three quarters of all", 1, 3, 0, 0, true},
+		{"all that there are", 1, 3, 0, 10 + 1<<14 - 1, true},
+		{"round to the first of them", 1, 3, 0, 10 + 1<<14, false},
+		{"all but a few, and some before", 1, 4, 0, 0, false},
 	} {
 		m := testRoom(4096)
 		s := follow(14, m)
@@ -307,6 +310,9 @@ func TestTellMuch(t *testing.T) {
 		}
 		for k := range tt.jumps {
 			see(3900+4000*uint32(k+1), at)
+		}
+		if tt.last > 0 {
+			see(tt.last, at)
 		}
 		if tt.lates > 0 {
 			for n := range uint32(4000) {

@@ -171,6 +171,7 @@ func TestStateFields(t *testing.T) {
 			b = le.AppendUint64(le.AppendUint32(b, 5000), 150)
 		}
 		tr, want := New(testConfig(), 1), 1
+		tr.ReportNumbers(4)
 		if tt.field != "" {
 			want = 0
 		}
@@ -180,6 +181,22 @@ func TestStateFields(t *testing.T) {
 		}
 		if e := tr.entries; tt.field == "" && x.flags&timed != 0 && (e[0].uptime != 5000 || e[0].upAt != 150 || !e[0].proven || tr.proven != 1 || e[0].windows != provenWindows || len(tr.guests) > 0) {
 			t.Errorf("%s: %+v", tt.name, e[0])
+		}
+		if tt.field == "" { // from the first provisional number, or as many before the newest one, up to that
+			var gaps []stretch
+			switch {
+			case x.provisional > 0 && x.version < 3:
+				gaps = []stretch{{x.head - x.provisional, x.provisional + 1}}
+			case x.provisional > 0:
+				gaps = []stretch{{x.edge, (x.head-x.edge)&(1<<x.width-1) + 1}}
+			}
+			if !slices.Equal(tr.entries[0].log.gaps, gaps) {
+				t.Errorf("%s: gaps %v, want %v", tt.name, tr.entries[0].log.gaps, gaps)
+			}
+			silent := New(testConfig(), 1)
+			if err := silent.ReadState(b, nil); err != nil || silent.entries[0].log != nil {
+				t.Errorf("%s: %v, with a log where numbers are not listed", tt.name, err)
+			}
 		}
 		if tt.field == "" && x.flags&proven == 0 && (tr.proven != 0 || len(tr.guests) != 1) {
 			t.Errorf("%s: %d have proven themselves, %d are guests", tt.name, tr.proven, len(tr.guests))

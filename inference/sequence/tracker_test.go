@@ -316,3 +316,48 @@ func TestPlacesWords(t *testing.T) {
 		}
 	}
 }
+
+// TestTimesOfExporters holds when an exporter is forgotten, has proven itself and is a guest again to the nanosecond.
+func TestTimesOfExporters(t *testing.T) {
+	cfg := testConfig()
+	for past, exporters := range []int{1, 0} { // ns past ForgetAfter
+		tr := New(cfg, 1)
+		tr.Observe(report20(1, 1, 1, 1e9))
+		tr.Cut(nil, 2e9)
+		if tr.Cut(nil, 1e9+int64(cfg.ForgetAfter)+int64(past)); tr.Stats().Exporters != exporters {
+			t.Errorf("%d ns past: %d exporters", past, tr.Stats().Exporters)
+		}
+	}
+	for early, proven := range []int64{1, 0} {
+		tr := New(cfg, 1)
+		tr.Observe(report20(1, 1, 1, 1e9))
+		tr.Cut(nil, 15e8)
+		tr.Observe(report20(1, 1, 2, 1e9+provenAfter-int64(early)))
+		if tr.Cut(nil, 3e9); tr.proven != proven {
+			t.Errorf("%d ns early: %d have proven themselves", early, tr.proven)
+		}
+	}
+	for past, proven := range []int64{1, 0} {
+		tr := New(cfg, 1)
+		tr.Observe(report20(1, 1, 1, 1e9))
+		tr.Cut(nil, 2e9)
+		tr.Observe(report20(1, 1, 2, 3e9))
+		tr.Cut(nil, 4e9)
+		tr.places.left.Store(0)
+		if tr.Cut(nil, 3e9+int64(cfg.ForgetAfter)/32+int64(past)); tr.proven != proven {
+			t.Errorf("%d ns past a 32nd of the silence after which it is forgotten: %d are proven", past, tr.proven)
+		}
+	}
+}
+
+// TestBelieveNumbers: no exporter is believed to count whose reports have no number.
+func TestBelieveNumbers(t *testing.T) {
+	tr := New(testConfig(), 1)
+	tr.Believe()
+	r := report20(1, 1, 0, 1e9)
+	r.Has &^= decode.HasSeq
+	tr.Observe(r)
+	if got := tr.Cut(nil, 2e9); got[0].Sequenced {
+		t.Errorf("%+v", got)
+	}
+}

@@ -768,13 +768,18 @@ func TestTwin(t *testing.T) {
 					got, s.provisional, s.open, s.span, s.size(), s.wait, s.sequenced, want, w.provisional(), len(w.absent), w.span, w.size, w.wait, w.sequenced)
 			}
 			check(t, s, m)
+			pieces := 0
 			missing(s.seen, s.head-s.span+1, s.span, func(first, n uint32) {
+				pieces += int(n)
 				for k := range n {
 					if _, is := w.absent[w.wrap(first+k)]; !is {
 						t.Fatalf("seed %d, step %d: %d is missing, and came", seed, step, w.wrap(first+k))
 					}
 				}
 			})
+			if pieces != len(w.absent) {
+				t.Fatalf("seed %d, step %d: %d numbers are missing, want %d", seed, step, pieces, len(w.absent))
+			}
 		}
 		s.settle()
 		w.settle(0)

@@ -1,6 +1,9 @@
 package sequence
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // The waits, said here once more: a change of one changes what counts as lost.
 const (
@@ -107,5 +110,28 @@ func TestWaitHalves(t *testing.T) {
 		if s.cut(int64(cut)*1e9, m); s.wait != 4*least {
 			t.Fatalf("a quarter of the wait was needed, and it is %d after %d windows", s.wait, cut)
 		}
+	}
+}
+
+// A record that was given back is empty when it is used again, and the longer ones give their memory back.
+func TestRecordAgain(t *testing.T) {
+	m := waitingRoom()
+	s := oneMissing(m, 0, 2*least)
+	if s.size() != 2*least || m.places.words.Load() != m.places.allWords-2*least/64 {
+		t.Fatalf("a record of %d, %d words of %d are left", s.size(), m.places.words.Load(), m.places.allWords)
+	}
+	for _, seen := range [][]uint64{s.seen, slices.Repeat([]uint64{7}, least/64)} {
+		m.giveBack(seen)
+	}
+	if m.places.words.Load() != m.places.allWords || len(m.spare) != 2 {
+		t.Errorf("%d words of %d are left, %d records are kept", m.places.words.Load(), m.places.allWords, len(m.spare))
+	}
+	for range 3 {
+		if r := m.record(); len(r) != least/64 || slices.Max(r) != 0 {
+			t.Errorf("a record of %d words, up to %d", len(r), slices.Max(r))
+		}
+	}
+	if len(m.spare) != 0 {
+		t.Errorf("%d records are kept", len(m.spare))
 	}
 }
