@@ -504,9 +504,6 @@ func (s *sequence) same() {
 			s.log.begin((s.head-1)&s.mask(), false)
 		}
 		s.sequenced = false
-		clear(s.seen)
-		word, bit := place(s.seen, s.head)
-		*word |= bit
 		s.span, s.open, s.provisional = 1, 0, 0
 	}
 }

@@ -135,3 +135,71 @@ func TestRecordAgain(t *testing.T) {
 		t.Errorf("%d records are kept", len(m.spare))
 	}
 }
+
+// The record halves when what is missing of its older half has been missing for long, and not before; what comes of it after that is late.
+func TestRecordHalves(t *testing.T) {
+	for _, long := range []bool{false, true} {
+		for _, base := range []uint32{1000, 1<<32 - 20} {
+			m := waitingRoom()
+			s := follow(32, m)
+			for n := range uint32(2 * least) {
+				if n != 5 && n != 1500 {
+					s.observe(base+n, int64(n), m)
+				}
+			}
+			for cut := range int64(2 + 2*calmWindows) {
+				end := int64(0)
+				if long {
+					end = cut * settled
+				}
+				s.cut(end, m)
+			}
+			check(t, s, m)
+			if want := map[bool]uint32{false: 2 * least, true: least}[long]; s.size() != want || s.wait != least {
+				t.Fatalf("missing for long: %t: a record of %d, that waits for %d; want %d", long, s.size(), s.wait, want)
+			}
+			if !long {
+				continue
+			}
+			if s.open != 1 || s.lost != 2 {
+				t.Errorf("%d are missing, %d are lost", s.open, s.lost)
+			}
+			if s.observe(base+5, 0, m); s.late != 1 || s.duplicated != 0 {
+				t.Errorf("what the record has left is no late one: %+v", s.counts)
+			}
+		}
+	}
+}
+
+// A number before the first one makes the wait longer, too.
+func TestLongerBeforeFirst(t *testing.T) {
+	m := waitingRoom()
+	s := follow(32, m)
+	s.observe(10_000, 1e9, m)
+	s.observe(10_001, 1e9, m)
+	if s.observe(10_001-least/2-1, 1e9-1, m); s.wait != 2*least || s.reordered != 1 {
+		t.Errorf("waits for %d numbers, %+v", s.wait, s.counts)
+	}
+}
+
+// A sequence comes back within returnWithin of its last number, or is another one.
+func TestReturnWithin(t *testing.T) {
+	for later, restarts := range []uint64{1, 2} {
+		m := testRoom(testWindow)
+		s := follow(32, m)
+		for n := range uint32(100) {
+			s.observe(n, 1e12, m)
+		}
+		for n := range uint32(20) {
+			s.observe(1<<20+n, 2e12, m)
+		}
+		for n := range uint32(20) {
+			if s.observe(100+n, 1e12+returnWithin+int64(later)+2e12, m); n == 0 {
+				s.oldTime += 2e12
+			}
+		}
+		if s.restarts != restarts {
+			t.Errorf("%d ns later: %+v", later, s.counts)
+		}
+	}
+}
