@@ -239,13 +239,3 @@ func TestFlippedOneOfAHundred(t *testing.T) {
 		}
 	}
 }
-
-// writeKeys writes a file of keys.
-func writeKeys(t testing.TB, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "keys")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
