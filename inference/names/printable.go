@@ -1,6 +1,7 @@
 package names
 
 import (
+	"encoding/binary"
 	"io"
 	"strconv"
 	"strings"
@@ -68,14 +69,25 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// printed is how many bytes at the beginning of p are printed ASCII, tabs or line ends.
+// printed is how many bytes at the beginning of p are printed ASCII, tabs or line ends. It looks at eight bytes at once: the top bit of none of them is
+// set, nor that of any less a space, nor that of any and one.
 func printed(p []byte) int {
-	for i, c := range p {
-		if (c < ' ' || c > '~') && c != '\n' && c != '\t' {
-			return i
+	const each = 0x0101010101010101
+	i := 0
+	for i < len(p) {
+		if len(p)-i >= 8 {
+			if w := binary.LittleEndian.Uint64(p[i:]); (w|(w-each*' ')|(w+each))&(each<<7) == 0 {
+				i += 8
+				continue
+			}
+		}
+		for end := min(i+8, len(p)); i < end; i++ {
+			if c := p[i]; (c < ' ' || c > '~') && c != '\n' && c != '\t' {
+				return i
+			}
 		}
 	}
-	return len(p)
+	return i
 }
 
 // screened appends in to dst, and in the place of what is not printed what replace makes of it.

@@ -1,6 +1,11 @@
 package names
 
-import "testing"
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
 
 // What a store said does not steer the terminal.
 func TestPrintable(t *testing.T) {
@@ -9,5 +14,34 @@ func TestPrintable(t *testing.T) {
 	}
 	if got := Printable("a\nb"); got != "a\ufffdb" {
 		t.Errorf("Printable = %q", got)
+	}
+}
+
+// TestPrinted: of texts with any one byte at any place, and of random ones, as many bytes are printed as byte by byte.
+func TestPrinted(t *testing.T) {
+	byByte := func(p []byte) int {
+		return max(0, slices.IndexFunc(append(slices.Clone(p), 0), func(c byte) bool { return (c < ' ' || c > '~') && c != '\n' && c != '\t' }))
+	}
+	for size := range 40 {
+		for at := range size {
+			for c := range 256 {
+				p := bytes.Repeat([]byte{'~'}, size)
+				if p[at] = byte(c); printed(p) != byByte(p) {
+					t.Fatalf("%q: %d bytes, want %d", p, printed(p), byByte(p))
+				}
+			}
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 100_000 {
+		p := make([]byte, r.IntN(40))
+		for i := range p {
+			if p[i] = byte(' ' + r.IntN('~'-' '+1)); r.IntN(30) == 0 {
+				p[i] = byte(r.Uint32())
+			}
+		}
+		if printed(p) != byByte(p) {
+			t.Fatalf("%q: %d bytes, want %d", p, printed(p), byByte(p))
+		}
 	}
 }
