@@ -220,6 +220,8 @@ func LogFindings(log *slog.Logger, found []inference.Finding, called *names.Name
 		level, state := slog.LevelWarn, "finding"
 		if f.End != 0 {
 			level, state = slog.LevelInfo, "finding ended"
+		} else if f.Resting {
+			level, state = slog.LevelInfo, "finding rests"
 		} else if f.Severity == inference.Info || f.Cause != 0 { // its cause is a line of its own
 			level = slog.LevelInfo
 		}
