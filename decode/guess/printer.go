@@ -50,7 +50,8 @@ func (p *Printer) Frame(number uint64, s Sample) {
 	if p.Foreign != nil && len(out.Reports) == 0 {
 		p.outer.Frame(s.Link, s.Data, s.Length)
 		layers, stopped := p.outer.Layers()
-		p.buf = p.Foreign(p.buf, number, &s, layers, min(stopped, len(s.Data)))
+		kept := s // only a frame without reports costs an allocation
+		p.buf = p.Foreign(p.buf, number, &kept, layers, min(stopped, len(s.Data)))
 	}
 	if p.Place != nil {
 		p.Place(out.Reports)

@@ -16,12 +16,7 @@ import (
 // What a capture cut off is said with what it costs, wherever the cut is; of whole frames nothing is.
 func TestCutFrames(t *testing.T) {
 	profile, _ := demux.Lookup("geant")
-	frame := func(payload []byte) []byte {
-		ip := packet.AppendIPv4(packet.AppendEthernet(nil, packet.MAC{2, 5: 2}, packet.MAC{2, 5: 1}, packet.EtherIPv4),
-			&packet.IPv4{TTL: 60, Proto: packet.ProtoUDP, Src: [4]byte{10, 0, 0, 3}, Dst: [4]byte{10, 0, 0, 1}}, packet.UDPLen+len(payload))
-		return append(packet.AppendUDP(ip, 4000, profile.ReportPorts[0], len(payload)), payload...)
-	}
-	whole := frame(exportertest.Payloads(t, "../testdata/geant-int10-reports.pcap")[0])
+	whole := reportFrame(t, profile)
 	read := func(n int) (summary string, remarks []guess.Remark) {
 		p := guess.Printer{
 			W: io.Discard, Decoder: demux.NewVerbatim(profile, nil), Watch: guess.NewWatch(nil, false), Known: func(uint16) bool { return true },
@@ -43,6 +38,34 @@ func TestCutFrames(t *testing.T) {
 	}
 	if summary, remarks := read(len(whole)); strings.Contains(summary, "capture") || isShort(remarks) {
 		t.Errorf("whole: %s, %v", summary, remarks)
+	}
+}
+
+// reportFrame is a frame with the first report of a capture.
+func reportFrame(t *testing.T, profile demux.Profile) []byte {
+	payload := exportertest.Payloads(t, "../testdata/geant-int10-reports.pcap")[0]
+	ip := packet.AppendIPv4(packet.AppendEthernet(nil, packet.MAC{2, 5: 2}, packet.MAC{2, 5: 1}, packet.EtherIPv4),
+		&packet.IPv4{TTL: 60, Proto: packet.ProtoUDP, Src: [4]byte{10, 0, 0, 3}, Dst: [4]byte{10, 0, 0, 1}}, packet.UDPLen+len(payload))
+	return append(packet.AppendUDP(ip, 4000, profile.ReportPorts[0], len(payload)), payload...)
+}
+
+// TestFrameAllocations: a frame with a report costs no allocation.
+func TestFrameAllocations(t *testing.T) {
+	profile, _ := demux.Lookup("geant")
+	s := guess.Sample{Link: packet.LinkEthernet, Data: reportFrame(t, profile)}
+	s.Length = len(s.Data)
+	p := guess.Printer{
+		W: io.Discard, Decoder: demux.NewVerbatim(profile, nil), Watch: guess.NewWatch(nil, false), Known: func(uint16) bool { return true },
+		Append: func(dst []byte, frame uint64, r *decode.Report) []byte { return reportjson.Append(dst, frame, r) },
+	}
+	n := testing.AllocsPerRun(1000, func() {
+		p.Frame(1, s)
+		if err := p.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if n != 0 {
+		t.Errorf("%v allocations a frame", n)
 	}
 }
 
