@@ -34,7 +34,7 @@ func explainsLatencies(k inference.Kind) bool {
 	return k == inference.HighLatency || k == inference.HighQueue
 }
 
-// collect notes what the open findings name: links and interfaces, and of latencies nodes as well. What a node drops may be packets of few flows,
+// collect notes what the open findings name that are evidence themselves: links and interfaces, and of latencies nodes as well. What a node drops may be packets of few flows,
 // and is no explanation of what probes lose.
 func (x *named) collect(s *State, all []inference.Finding) {
 	if x.losses == nil {
@@ -47,7 +47,7 @@ func (x *named) collect(s *State, all []inference.Finding) {
 	}
 	for i := range all {
 		f := &all[i]
-		if f.End != 0 || f.Resting || f.Element.Kind == inference.FlowElement || f.Element.Kind == inference.RouteElement {
+		if f.End != 0 || f.Resting || !s.counts(f) || f.Element.Kind == inference.FlowElement || f.Element.Kind == inference.RouteElement {
 			continue
 		}
 		to := x.losses

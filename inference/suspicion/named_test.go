@@ -22,6 +22,7 @@ func TestNamed(t *testing.T) {
 	}{
 		"no finding":      {nil, []int32{6, 7}, []int32{6, 7}},
 		"path change":     {[]inference.Finding{finding(inference.PathChanged)}, []int32{7}, []int32{7}},
+		"two flows moved": {[]inference.Finding{{ID: 1, Kind: inference.PathChanged, Severity: inference.Info, Element: place, Value: 2}}, []int32{6, 7}, []int32{6, 7}},
 		"loss":            {[]inference.Finding{finding(inference.PacketLoss)}, []int32{7}, []int32{7}},
 		"latency":         {[]inference.Finding{finding(inference.HighLatency)}, []int32{6, 7}, []int32{6, 7}},
 		"drops of a node": {[]inference.Finding{{ID: 1, Kind: inference.PacketDrops, Severity: inference.Warning, Element: inference.ElementOfNode(2)}}, []int32{6, 7}, []int32{6, 7}},
