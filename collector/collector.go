@@ -390,10 +390,6 @@ func (c *Collector) Run(ctx context.Context) error {
 	if c.alerts != nil {
 		c.alerts.Keep(0, true)
 	}
-	if c.opt.Policy == Replay {
-		// Close leaves a store that fails to the next run with its spool, which a replay need not have. What Flush misses, Close counts.
-		_ = c.stores.Flush(drain)
-	}
 	err = errors.Join(err, c.stores.Close(drain), CloseSources(c.opt.Sources))
 	c.state.End()
 	stopServices()

@@ -115,10 +115,7 @@ func (q *Queue) deliver(ctx context.Context) {
 		q.held = nil
 	}
 	if q.stager != nil {
-		err := q.stager.Flush(ctx)
-		if err != nil {
-			q.failed(err)
-		}
+		q.flushLast(ctx)
 		q.settle()
 		all = all && len(q.staged) == 0
 	}
@@ -138,6 +135,21 @@ func (q *Queue) deliver(ctx context.Context) {
 		}
 	}
 	q.staged = nil
+}
+
+// flushLast has a Stager store what it gathered, at the end of the queue. Policy Block tries again until ctx ends.
+func (q *Queue) flushLast(ctx context.Context) {
+	wait := retry.Backoff{Min: q.conf.RetryMin, Max: q.conf.RetryMax, Spread: 1, Rand: q.opt.Rand}
+	for {
+		err := q.stager.Flush(ctx)
+		if err == nil {
+			return
+		}
+		q.failed(err)
+		if !q.patient() || !wait.Sleep(ctx) {
+			return
+		}
+	}
 }
 
 // next waits for what is to be written: a record from the spool, or from memory where there is none, or one that was set
@@ -164,10 +176,10 @@ func (q *Queue) next(ctx context.Context, buf []byte) (*piece, bool) {
 			switch {
 			case due != nil:
 				return due, true
-			case ended:
+			case ended && !q.patient():
 				return nil, false // the rest stays in the spool
 			}
-			q.awaitAside(ctx, wait)
+			q.awaitAside(ctx, wait, ended)
 			continue
 		}
 		if it, ok := q.take(buf); ok {
@@ -179,22 +191,29 @@ func (q *Queue) next(ctx context.Context, buf []byte) (*piece, bool) {
 		if due != nil {
 			return due, true
 		}
-		if ended {
+		if ended && (wait == 0 || !q.patient()) {
 			return nil, false
 		}
-		q.await(ctx, tick, wait)
+		q.await(ctx, tick, wait, ended)
 	}
 	return nil, false
 }
 
+// patient reports whether Close waits for what the store fails for.
+func (q *Queue) patient() bool { return q.opt.Policy == Block }
+
+// noMore is closed when no record comes any more but those that are there.
+func (q *Queue) noMore() <-chan struct{} {
+	if q.opt.Spool != nil {
+		return q.spooled
+	}
+	return q.closing
+}
+
 // ended reports that no record comes any more but those that are there.
 func (q *Queue) ended() bool {
-	end := q.closing
-	if q.opt.Spool != nil {
-		end = q.spooled
-	}
 	select {
-	case <-end:
+	case <-q.noMore():
 		return true
 	default:
 		return false
@@ -226,8 +245,8 @@ func (q *Queue) take(buf []byte) (item, bool) {
 	return item{}, false
 }
 
-// await waits until there may be something to write, for no longer than a time; 0 sets no limit.
-func (q *Queue) await(ctx context.Context, tick <-chan time.Time, limit time.Duration) {
+// await waits until there may be something to write, for no longer than a time; 0 sets no limit. Ended is what next saw of the end.
+func (q *Queue) await(ctx context.Context, tick <-chan time.Time, limit time.Duration, ended bool) {
 	var due <-chan time.Time
 	if limit > 0 {
 		timer := time.NewTimer(limit)
@@ -235,9 +254,12 @@ func (q *Queue) await(ctx context.Context, tick <-chan time.Time, limit time.Dur
 		due = timer.C
 	}
 	var news <-chan struct{} = q.arrived
-	end, ask := q.closing, q.ask
+	end, ask := q.noMore(), q.ask
 	if q.opt.Spool != nil {
-		news, end, ask = q.opt.Spool.Ready(), q.spooled, nil
+		news, ask = q.opt.Spool.Ready(), nil
+	}
+	if ended {
+		end = nil
 	}
 	select {
 	case <-news:
@@ -253,13 +275,13 @@ func (q *Queue) await(ctx context.Context, tick <-chan time.Time, limit time.Dur
 	}
 }
 
-// awaitAside waits a time for what is set aside, and takes nothing else.
-func (q *Queue) awaitAside(ctx context.Context, limit time.Duration) {
+// awaitAside waits a time for what is set aside, and takes nothing else. Ended is what next saw of the end.
+func (q *Queue) awaitAside(ctx context.Context, limit time.Duration, ended bool) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	end := q.closing
-	if q.opt.Spool != nil {
-		end = q.spooled
+	end := q.noMore()
+	if ended {
+		end = nil
 	}
 	select {
 	case <-timer.C:
@@ -401,7 +423,7 @@ func (q *Queue) setFailing(failing bool) {
 // pause waits before the next try: a random time below a bound that doubles, and at least as long as the store asked
 // for. Meanwhile it probes with other records where the last one is in doubt, and reports whether one passed. Closing the
 // queue ends the wait, and the waits after that are short. On is false when there is to be no next try, which with a
-// closed queue and a spool is at once.
+// closed queue and a spool is at once, unless the queue is patient.
 func (q *Queue) pause(ctx context.Context, backoff *retry.Backoff, err error, s *suspects) (passed, on bool) {
 	closing := q.closing
 	select {
@@ -416,7 +438,10 @@ func (q *Queue) pause(ctx context.Context, backoff *retry.Backoff, err error, s 
 	}
 	var ended, news <-chan struct{} = nil, q.arrived
 	if q.opt.Spool != nil {
-		ended, news = q.spooled, q.opt.Spool.Ready()
+		news = q.opt.Spool.Ready()
+		if !q.patient() {
+			ended = q.spooled
+		}
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -442,7 +467,7 @@ func (q *Queue) pause(ctx context.Context, backoff *retry.Backoff, err error, s 
 		case <-ended:
 			return false, false
 		case <-closing:
-			if q.opt.Spool == nil {
+			if ended == nil {
 				return false, true
 			}
 			closing = nil // and ended follows

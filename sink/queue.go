@@ -39,7 +39,8 @@ type Policy uint8
 const (
 	// Drop gives up the oldest waiting batches and counts them: for live sources, which cannot be slowed down.
 	Drop Policy = iota
-	// Block lets Put wait: for replays. A spool behind the queue then fills up and never evicts.
+	// Block lets Put wait: for replays. A spool behind the queue then fills up and never evicts, and Close waits for a store that
+	// fails, also with a spool.
 	Block
 )
 
@@ -487,7 +488,7 @@ func (q *Queue) Stats() QueueStats {
 }
 
 // Close takes no more batches and writes those that wait, until ctx ends. What is not stored by then stays in the spool;
-// without one it is dropped and counted. A store that is failing is not waited for when there is a spool. Close ends
+// without one it is dropped and counted. With policy Drop a store that fails is not waited for when there is a spool. Close ends
 // what Start began and closes writer and spool.
 func (q *Queue) Close(ctx context.Context) error {
 	q.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -130,6 +131,7 @@ type gatherer struct {
 	batch  []int // points of each held batch
 	count  uint64
 	broken bool
+	mended atomic.Bool // since then it is not
 }
 
 func (g *gatherer) Write(_ context.Context, b *Batch) error {
@@ -152,7 +154,7 @@ func (g *gatherer) store() {
 func (g *gatherer) Stored() uint64 { return g.count }
 
 func (g *gatherer) Tick(_ context.Context, now time.Time) error {
-	if g.broken {
+	if g.broken && !g.mended.Load() {
 		return errors.New("no space")
 	}
 	if now.Second() == 30 {
@@ -162,7 +164,7 @@ func (g *gatherer) Tick(_ context.Context, now time.Time) error {
 }
 
 func (g *gatherer) Flush(context.Context) error {
-	if g.broken {
+	if g.broken && !g.mended.Load() {
 		return errors.New("no space")
 	}
 	g.store()
@@ -294,5 +296,62 @@ func TestQueueSpoolDamaged(t *testing.T) {
 		if st := h.q.Stats().Spool; st.DamagedPoints != uint64(200-len(w.stored)) || st.DamagedReports != uint64(sum(1, 200)-stored) || st.MissingSegments != 1 {
 			t.Errorf("Stats = %+v", st)
 		}
+	})
+}
+
+// A replay waits at its end for a store that fails, also with a spool; a live collector leaves it to the next run.
+func TestQueueCloseWaits(t *testing.T) {
+	for _, x := range []struct {
+		name   string
+		policy Policy
+		away   time.Duration // from the start
+		stored bool
+	}{
+		{"replay", Block, 10 * time.Second, true},
+		{"replay, away for longer than its patience", Block, time.Hour, false},
+		{"live", Drop, 10 * time.Second, false},
+	} {
+		dir := t.TempDir()
+		t.Run(x.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				back := time.Now().Add(x.away)
+				h := newHarness(t, &scripted{answer: func(int, *Batch) error {
+					if time.Now().Before(back) {
+						return &RetryError{Err: errors.New("down")}
+					}
+					return nil
+				}}, DefaultQueueConfig(), x.policy, dir, nil)
+				h.put(1, 9)
+				h.close(time.Minute)
+				want := OnDisk
+				if x.stored {
+					want = Stored
+				}
+				h.balance(map[Stage]int64{want: sum(1, 9)})
+			})
+		})
+	}
+}
+
+// It waits also for records that the store fails for while it takes others.
+func TestQueueCloseWaitsForAsides(t *testing.T) {
+	withAndWithoutSpool(t, func(t *testing.T, dir string) {
+		back := time.Now().Add(20 * time.Second)
+		h := newHarness(t, &scripted{answer: chokes(func(at int64) bool { return third(at) && time.Now().Before(back) })}, DefaultQueueConfig(), Block, dir, nil)
+		h.put(1, 9)
+		h.close(5 * time.Minute)
+		h.balance(map[Stage]int64{Stored: sum(1, 9)})
+	})
+}
+
+// It waits also for the files of a Stager.
+func TestQueueCloseWaitsForStager(t *testing.T) {
+	withAndWithoutSpool(t, func(t *testing.T, dir string) {
+		g := &gatherer{broken: true}
+		h := newHarness(t, g, DefaultQueueConfig(), Block, dir, nil)
+		h.put(1, 3)
+		time.AfterFunc(20*time.Second, func() { g.mended.Store(true) })
+		h.close(5 * time.Minute)
+		h.balance(map[Stage]int64{Stored: 6})
 	})
 }

@@ -140,7 +140,11 @@ func (s *Set) Close(ctx context.Context) (err error) {
 			err = errors.Join(err, fmt.Errorf("%s: %d points were lost, because the store did not take them before the end: %s", q.Name(), lost, cmp.Or(st.LastError, "there was no time left")))
 		}
 		if st.Spool != nil && st.Spool.Reports > 0 {
-			s.log.Warn("left in the spool for the next run", "sink", q.Name(), "reports", st.Spool.Reports)
+			why := "there was no time left"
+			if st.Failing {
+				why = st.LastError
+			}
+			s.log.Warn("left in the spool for the next run", "sink", q.Name(), "reports", st.Spool.Reports, "error", why)
 		}
 	}
 	return err
