@@ -1,0 +1,76 @@
+// Package stamp reads, writes and judges packets of STAMP, the Simple Two-Way Active Measurement Protocol: RFC 8762 with and without
+// authentication, the extensions of RFC 8972, and packets of TWAMP Light (RFC 5357, appendix I), which are laid out alike. It has no sockets
+// and no clock.
+//
+// # Parts
+//
+//	Request, Answer  the test packets of a session's sender and of its reflector
+//	TLVs             the extensions behind either
+//	Keys             HMAC-SHA-256, cut to 128 bits, over packets and extensions
+//	Reflector        a request becomes an answer, which is never longer
+//	Session          numbers and sends requests, and counts what became of them
+//	Delays           durations in bounded memory
+//
+// Every byte is checked before it is used. A packet that is refused gives an [Error] with the field and its offset. FORMAT.md draws the packets.
+package stamp
+
+import "strconv"
+
+// Port is the UDP port of reflectors.
+const Port = 862
+
+// Sizes of packets, in bytes of UDP payload.
+const (
+	RequestLen = 44  // without authentication; so long are requests and answers
+	SignedLen  = 112 // with authentication
+	LightLen   = 41  // of an answer of TWAMP Light, and the shortest request that has an answer
+	MostLen    = 9000
+)
+
+// Reason says why a packet was refused.
+type Reason uint8
+
+// The closed list of reasons.
+const (
+	OK        Reason = iota
+	Short            // shorter than a packet of its mode; a request that an answer would be longer than
+	Long             // longer than MostLen
+	BadMAC           // without the digest that a key of ours gives
+	BadTime          // a time of PTP with a second's worth of nanoseconds or more
+	BadEcho          // an answer that does not repeat what was asked
+	BadTLV           // extensions that do not fit into their packet, or whose padding was changed on the way
+	NoRoom           // of a session beyond those that a reflector remembers
+	OverRate         // beyond the answers that a reflector gives in a second
+	NotServed        // from an address that the settings do not allow
+	NumReasons
+)
+
+var reasonNames = [NumReasons]string{"ok", "short", "long", "bad-mac", "bad-time", "bad-echo", "bad-tlv", "no-room", "over-rate", "not-served"}
+
+// String is the name of the reason in metrics.
+func (r Reason) String() string {
+	if r < NumReasons {
+		return reasonNames[r]
+	}
+	return "reason(" + strconv.Itoa(int(r)) + ")"
+}
+
+// Error makes a Reason usable as the target of errors.Is.
+func (r Reason) Error() string { return r.String() }
+
+// Error says which field of a packet was refused, and where.
+type Error struct {
+	Field  string
+	Offset int // in bytes from the beginning of the packet
+	Reason Reason
+}
+
+// Error gives, for example, "stamp: hmac at byte 96: bad-mac".
+func (e *Error) Error() string {
+	return "stamp: " + e.Field + " at byte " + strconv.Itoa(e.Offset) + ": " + e.Reason.String()
+}
+
+// Unwrap is the reason.
+func (e *Error) Unwrap() error { return e.Reason }
+
+func refuse(field string, offset int, why Reason) error { return &Error{field, offset, why} }

@@ -1,0 +1,99 @@
+package stamp
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"hash"
+)
+
+// Keys are the secrets of authenticated sessions, for one goroutine. Packets do not say which key they were signed with.
+type Keys struct {
+	macs []hash.Hash
+	sum  [sha256.Size]byte
+}
+
+// NewKeys takes secrets, of which the first is for sending and all are tried on what comes.
+func NewKeys(secrets [][]byte) *Keys {
+	k := new(Keys)
+	for _, s := range secrets {
+		k.macs = append(k.macs, hmac.New(sha256.New, s))
+	}
+	return k
+}
+
+// of is the digest of parts, one behind the other, by the key at a place.
+func (k *Keys) of(place int, parts ...[]byte) []byte {
+	m := k.macs[place]
+	m.Reset()
+	for _, p := range parts {
+		m.Write(p)
+	}
+	return m.Sum(k.sum[:0])[:macLen]
+}
+
+// Sign writes the digest of an authenticated packet into its place.
+func (k *Keys) Sign(packet []byte, place int) {
+	const at = SignedLen - macLen
+	copy(packet[at:SignedLen], k.of(place, packet[:at]))
+}
+
+// Verify finds the place of the key that a packet of at least SignedLen bytes was signed with, or gives -1.
+func (k *Keys) Verify(packet []byte) (place int) {
+	const at = SignedLen - macLen
+	for place := range k.macs {
+		if hmac.Equal(k.of(place, packet[:at]), packet[at:SignedLen]) {
+			return place
+		}
+	}
+	return -1
+}
+
+// open finds the place of the key that a packet was signed with; without keys, of packets without digests, there is nothing to find.
+func (k *Keys) open(packet []byte) (place int, err error) {
+	if k == nil {
+		return 0, nil
+	}
+	if err := sized(packet, SignedLen); err != nil {
+		return 0, err
+	}
+	if place = k.Verify(packet); place < 0 {
+		return 0, refuse("hmac", SignedLen-macLen, BadMAC)
+	}
+	return place, nil
+}
+
+// protection is what a digest over extensions says of them.
+type protection struct {
+	at    int  // of the extension with the digest; -1 without any
+	whole bool // the digest is right, and covers all but padding
+}
+
+// protected looks for the digest over the extensions of a packet and verifies it. Only padding may follow it, and only padding needs none.
+func (k *Keys) protected(packet []byte, place int) protection {
+	tail := packet[SignedLen:]
+	p := protection{at: -1, whole: true}
+	for t := range TLVs(tail) {
+		switch {
+		case t.Type == ExtraPadding:
+		case p.at >= 0: // also another digest
+			p.whole = false
+		case t.Type == HMAC && len(t.Value) == macLen && !t.Cut:
+			p.at = t.At
+			p.whole = p.whole && hmac.Equal(k.of(place, packet[:4], tail[:t.At]), t.Value)
+		case t.Type == HMAC:
+			p.at, p.whole = t.At, false
+		}
+	}
+	if p.at < 0 {
+		for t := range TLVs(tail) {
+			p.whole = p.whole && t.Type == ExtraPadding
+		}
+	}
+	return p
+}
+
+// protect writes the digest over extensions into the one at a place of the tail.
+func (k *Keys) protect(packet []byte, at, place int) {
+	tail := packet[SignedLen:]
+	copy(tail[at+tlvLen:at+tlvLen+macLen], k.of(place, packet[:4], tail[:at]))
+}

@@ -1,0 +1,417 @@
+package stamp
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/bits"
+	"time"
+)
+
+// Plan is what the sender of a session is to do.
+type Plan struct {
+	SSID     uint16
+	Size     int           // of packets, in bytes of UDP payload
+	Interval time.Duration // between two requests
+	Timeout  time.Duration // after which an answer is lost, or late
+	PTP      bool          // write times of PTP, and not of NTP
+	CoS      bool          // ask for answers with DSCP, and for the DSCP that came
+	DSCP     uint8
+	Keys     *Keys // of authenticated packets; nil for packets without digests
+	// Stateful reflectors number their answers themselves, by which losses have a direction.
+	Stateful bool
+}
+
+// mostSlots are the requests that a session remembers.
+const mostSlots = 1 << 16
+
+// Check finds what is wrong with p.
+func (p *Plan) Check() error {
+	if p.Interval <= 0 || p.Timeout <= 0 || p.Timeout/p.Interval > mostSlots/4 {
+		return fmt.Errorf("%d requests would wait for their answers, more than %d: raise the interval", p.Timeout/max(p.Interval, 1), mostSlots/4)
+	}
+	if least := p.least(); p.Size != least && p.Size < least+tlvLen || p.Size > MostLen {
+		return fmt.Errorf("size %d: packets like these have %d bytes, or %d to %d", p.Size, least, least+tlvLen, MostLen)
+	}
+	return nil
+}
+
+// least is the size of packets without padding.
+func (p *Plan) least() int {
+	n := Mode(p.Keys != nil).Len()
+	if p.CoS {
+		n += tlvLen + cosLen
+	}
+	if p.Keys != nil && p.CoS { // padding needs no digest
+		n += tlvLen + macLen
+	}
+	return n
+}
+
+// SetSize makes the packets as short as they can be, where no size is given.
+func (p *Plan) SetSize() {
+	if p.Size == 0 {
+		p.Size = p.least()
+	}
+}
+
+// Counts are what became of the requests of a session. One whose answer is awaited is sent, and nothing else.
+type Counts struct {
+	Sent      uint64
+	Received  uint64 // answers, each counted once, with those that were late
+	Lost      uint64 // requests without an answer within the timeout; one that comes late is taken off again
+	Late      uint64 // answers after the timeout
+	Twice     uint64 // answers that came again, and answers to requests that came again
+	Reordered uint64 // answers behind those of later requests
+	Corrupt   uint64 // answers that were refused, and those whose padding was changed
+	Restarts  uint64 // of the reflector's numbers
+
+	// Forward and Back are the requests and the answers that were lost, as far as the numbers of a stateful reflector say so.
+	Forward, Back uint64
+	Remarked      uint64 // requests that came to the reflector with another DSCP than they were sent with
+
+	// Refused answers by reason.
+	Refused [NumReasons]uint64
+
+	// Trip is the round trip without the time in the reflector, which rests on one clock.
+	Trip, TripVariation Delays
+	// Out and Home are one-way delays of answers for which both clocks follow another one by their own account.
+	Out, Home Delays
+	// Unlikely are one-way delays below 0: the clocks are off by more.
+	Unlikely uint64
+	// OutVariation and HomeVariation are differences between packets that follow each other, in which a constant difference of the clocks is none.
+	OutVariation, HomeVariation Delays
+	// ClockError is the greatest sum of both clocks' own estimates, by which one-way delays may be off; 0 without any.
+	ClockError time.Duration
+}
+
+// State of a slot.
+const (
+	free = iota
+	awaited
+	lost
+	came
+	spoiled
+)
+
+// slot is a request that was sent.
+type slot struct {
+	state  uint8
+	timed  bool // no clock was set since
+	seq    uint32
+	number uint32 // of the answer that came
+	sent   Timestamp
+	wall   int64 // ns since 1970
+	due    int64 // when it is lost, ns by a clock that is never set
+}
+
+// Session is the sender of a session. It has one user at a time.
+type Session struct {
+	Plan
+	Counts
+	mode    Mode
+	slots   []slot
+	next    uint32 // number of the next request
+	oldest  uint32 // of the requests that may be awaited
+	begun   bool   // an answer came
+	highest uint32 // number of the latest request that has an answer
+	last    trip   // of that
+	padding []byte
+
+	numbers numbers
+}
+
+// trip is what an answer says of its way.
+type trip struct {
+	seq             uint32
+	out, home, both int64
+}
+
+// numbers follows the numbers of a stateful reflector.
+type numbers struct {
+	known     bool
+	seq, of   uint32 // the greatest number of an answer, and the latest request that has an answer
+	base, low uint32 // of the first answer
+	twice     uint32 // requests that came to the reflector again
+	behind    int    // later requests with no greater number, in a row
+	past      uint64 // requests that were lost on their way before the numbers began anew
+	unknown   uint32 // losses whose direction no number says
+	next      uint32 // the first request behind those before
+}
+
+// NewSession begins a session at request 0.
+func NewSession(p Plan) (*Session, error) {
+	p.SetSize()
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	n := max(int(4*p.Timeout/p.Interval), 64)
+	s := &Session{Plan: p, mode: Mode(p.Keys != nil), slots: make([]slot, 1<<bits.Len(uint(n-1)))}
+	if k := p.Size - p.least() - tlvLen; k >= 0 {
+		s.padding = make([]byte, k)
+		for x, i := uint32(p.SSID)+1, 0; i < k; i++ { // pseudo-random, and the same in every packet
+			x = x*1664525 + 1013904223
+			s.padding[i] = byte(x >> 24)
+		}
+	}
+	return s, nil
+}
+
+// at is the slot of a number.
+func (s *Session) at(seq uint32) *slot { return &s.slots[int(seq)&(len(s.slots)-1)] }
+
+// Append appends the next request, sent at a time in ns since 1970 and at one by a clock that is never set. Clock is the estimate of the clock.
+func (s *Session) Append(dst []byte, now, mono int64, clock ErrorEstimate) []byte {
+	if s.PTP {
+		clock |= isPTP
+	} else {
+		clock &^= isPTP
+	}
+	s.Turn(mono)
+	q := Request{Seq: s.next, Time: NewTimestamp(now, s.PTP), Error: clock, SSID: s.SSID}
+	*s.at(s.next) = slot{state: awaited, timed: true, seq: s.next, sent: q.Time, wall: now, due: mono + int64(s.Timeout)}
+	s.next++
+	s.Sent++
+	from := len(dst)
+	dst = q.Append(dst, s.mode)
+	mac := -1
+	if s.CoS {
+		dst = AppendCoS(dst, s.DSCP)
+		if s.Keys != nil {
+			mac = len(dst) - from - SignedLen
+			dst = AppendTLV(dst, HMAC, make([]byte, macLen))
+		}
+	}
+	if s.Size-(len(dst)-from) >= tlvLen {
+		dst = AppendTLV(dst, ExtraPadding, s.padding)
+	}
+	if s.Keys != nil {
+		if mac >= 0 {
+			s.Keys.protect(dst[from:], mac, 0)
+		}
+		s.Keys.Sign(dst[from:], 0)
+	}
+	return dst
+}
+
+// Unsent takes back the last request, which no socket took.
+func (s *Session) Unsent() {
+	s.next--
+	s.Sent--
+	s.at(s.next).state = free
+}
+
+// Stepped says that the clock was set: what is on its way has no delay.
+func (s *Session) Stepped() {
+	for k := range s.slots {
+		s.slots[k].timed = false
+	}
+	s.last = trip{}
+}
+
+// Turn counts what is lost by a time of the clock that is never set.
+func (s *Session) Turn(mono int64) {
+	for ; s.oldest != s.next; s.oldest++ {
+		x := s.at(s.oldest)
+		if x.seq != s.oldest || x.state == free {
+			continue
+		}
+		if x.due > mono {
+			break
+		}
+		if x.state == awaited {
+			x.state = lost
+			s.Lost++
+		}
+	}
+	s.direct()
+}
+
+// Take counts a packet that came from the reflector at a time in ns since 1970. What is refused gives an [Error], and is counted.
+func (s *Session) Take(b []byte, at int64) error {
+	err := s.take(b, at)
+	s.direct()
+	if e, ok := errors.AsType[*Error](err); ok {
+		s.Refused[e.Reason]++
+		s.Corrupt++
+	}
+	return err
+}
+
+func (s *Session) take(b []byte, at int64) error {
+	place, err := s.Keys.open(b)
+	if err != nil {
+		return err
+	}
+	var a Answer
+	if err := a.Decode(b, s.mode); err != nil {
+		return err
+	}
+	f := layouts[s.mode]
+	x := s.at(a.SenderSeq)
+	switch {
+	case x.state == free || x.seq != a.SenderSeq:
+		return refuse("session_sender_sequence_number", f.senderSeq, BadEcho)
+	case x.sent != a.SenderTime:
+		return refuse("session_sender_timestamp", f.senderTime, BadEcho)
+	case a.SSID != s.SSID && a.SSID != 0: // TWAMP Light has none
+		return refuse("ssid", f.ssid, BadEcho)
+	}
+	if x.state == came || x.state == spoiled {
+		s.Twice++
+		if a.Seq != x.number { // the reflector has counted the request once more
+			s.numbers.twice++
+		}
+		s.number(&a)
+		return nil
+	}
+	if err := s.tail(b, place); err != nil {
+		if x.state == lost {
+			s.Lost--
+		}
+		x.state, x.number = spoiled, a.Seq
+		s.number(&a)
+		return err
+	}
+	s.Received++
+	if x.state == lost {
+		s.Late++
+		s.Lost--
+	}
+	x.state, x.number = came, a.Seq
+	ahead := !s.begun || int32(a.SenderSeq-s.highest) > 0
+	if !ahead {
+		s.Reordered++
+	}
+	s.number(&a)
+	if x.timed {
+		s.measure(&a, x, at, ahead)
+	}
+	if ahead {
+		s.begun, s.highest = true, a.SenderSeq
+	}
+	return nil
+}
+
+// tail looks at the extensions of an answer.
+func (s *Session) tail(b []byte, place int) error {
+	n := s.mode.Len()
+	if len(b) <= n {
+		return nil // also of a reflector that knows no extensions
+	}
+	if s.Keys != nil && !s.Keys.protected(b, place).whole {
+		return refuse("hmac_tlv", n, BadMAC)
+	}
+	for t := range TLVs(b[n:]) {
+		if t.Flags&Unrecognised != 0 {
+			continue // the reflector left it as it was
+		}
+		if t.Cut || t.Flags&(Malformed|Integrity) != 0 {
+			return refuse("tlv", n+t.At, BadTLV)
+		}
+		switch t.Type {
+		case ExtraPadding:
+			if !bytes.Equal(t.Value, s.padding) {
+				return refuse("extra_padding", n+t.At, BadTLV)
+			}
+		case ClassOfService:
+			var c CoS
+			if !c.Decode(t.Value) {
+				return refuse("class_of_service", n+t.At, BadTLV)
+			}
+			if c.Came != s.DSCP {
+				s.Remarked++
+			}
+		}
+	}
+	return nil
+}
+
+// measure adds the delays of an answer.
+func (s *Session) measure(a *Answer, x *slot, at int64, ahead bool) {
+	ptp := a.Error.PTP()
+	t2, _ := a.Received.Nanos(ptp) // Decode has looked
+	t3, _ := a.Time.Nanos(ptp)
+	y := trip{seq: a.SenderSeq, out: t2 - x.wall, home: at - t3}
+	y.both = at - x.wall - (t3 - t2)
+	if y.both < 0 || t3 < t2 {
+		return // one of the clocks was set meanwhile
+	}
+	s.Trip.Add(time.Duration(y.both))
+	own, _ := a.SenderError.Bound()
+	other, ok := a.Error.Bound()
+	if a.SenderError.Synced() && a.Error.Synced() && ok {
+		s.ClockError = max(s.ClockError, own+other)
+		if y.out < 0 || y.home < 0 {
+			s.Unlikely++
+		} else {
+			s.Out.Add(time.Duration(y.out))
+			s.Home.Add(time.Duration(y.home))
+		}
+	}
+	if s.begun && ahead && s.last.seq == a.SenderSeq-1 && s.last.both > 0 {
+		s.OutVariation.Add(time.Duration(abs(y.out - s.last.out)))
+		s.HomeVariation.Add(time.Duration(abs(y.home - s.last.home)))
+		s.TripVariation.Add(time.Duration(abs(y.both - s.last.both)))
+	}
+	if ahead {
+		s.last = y
+	}
+}
+
+func abs(x int64) int64 { return max(x, -x) }
+
+// restart is how many later requests in a row have numbers that are not greater, until the numbers have begun anew.
+const restart = 4
+
+// number follows the numbers of the reflector by an answer whose request is known.
+func (s *Session) number(a *Answer) {
+	n := &s.numbers
+	if !s.Stateful {
+		return
+	}
+	if !n.known {
+		*n = numbers{known: true, seq: a.Seq, of: a.SenderSeq, base: a.Seq, low: a.SenderSeq, past: n.past, unknown: n.unknown + a.SenderSeq - n.next}
+		return
+	}
+	later, greater := int32(a.SenderSeq-n.of) > 0, int32(a.Seq-n.seq) > 0
+	switch {
+	case later && !greater:
+		if n.behind++; n.behind < restart {
+			return
+		}
+	case later && a.Seq-n.base > a.SenderSeq-n.low+n.twice+restart: // more than were asked
+	default:
+		if later {
+			n.of, n.behind = a.SenderSeq, 0
+		}
+		if greater {
+			n.seq = a.Seq
+		}
+		return
+	}
+	s.Restarts++
+	n.past += uint64(n.forward())
+	n.next = n.of + 1 + uint32(max(n.behind-1, 0))
+	n.known = false
+	s.number(a)
+}
+
+// forward is how many requests were lost since the numbers began: the reflector counts those that come to it.
+func (n *numbers) forward() uint32 {
+	asked, counted := n.of-n.low, n.seq-n.base
+	counted -= min(n.twice, counted)
+	return asked - min(counted, asked)
+}
+
+// direct says which of the losses were of requests, and which of answers. Of those before the first answer and behind the latest nothing is known.
+func (s *Session) direct() {
+	n := &s.numbers
+	if !n.known {
+		return
+	}
+	unknown := uint64(n.unknown) + uint64(max(int32(s.oldest-n.of-1), 0))
+	directed := s.Lost - min(unknown, s.Lost)
+	s.Forward = min(n.past+uint64(n.forward()), directed)
+	s.Back = directed - s.Forward
+}

@@ -1,0 +1,324 @@
+package stamp
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// pair is a session and its reflector, whose clock is ahead, with a network between them that a test is.
+type pair struct {
+	t     *testing.T
+	s     *Session
+	r     Reflector
+	now   int64
+	ahead int64
+	clock ErrorEstimate
+}
+
+func pairOf(t *testing.T, p Plan) *pair {
+	t.Helper()
+	x := &pair{t: t, now: testNow, clock: NewErrorEstimate(true, false, 1000)}
+	x.r = Reflector{Stateful: p.Stateful, Sessions: 8, Rate: 1e9}
+	if p.Keys != nil {
+		x.r.Keys = keysOf(t, peerKey)
+	}
+	if p.Interval == 0 {
+		p.Interval, p.Timeout = 10*time.Millisecond, 100*time.Millisecond
+	}
+	s, err := NewSession(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.s = s
+	return x
+}
+
+// ask sends a request.
+func (x *pair) ask() []byte { return x.s.Append(nil, x.now, x.now-testNow, x.clock) }
+
+// answer is what the reflector says to a request that was on its way for so long.
+func (x *pair) answer(q []byte, way time.Duration) []byte {
+	x.t.Helper()
+	a := testArrival
+	a.At = x.now + int64(way) + x.ahead
+	b, _, err := x.r.Reply(nil, q, &a, a.At+50_000, x.clock)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return b
+}
+
+// take gives the session an answer that was on its way for so long.
+func (x *pair) take(b []byte, way time.Duration) {
+	x.t.Helper()
+	if err := x.s.Take(b, x.now+int64(way)); err != nil {
+		x.t.Error(err)
+	}
+}
+
+// pass lets an interval go by.
+func (x *pair) pass() { x.now += int64(x.s.Interval) }
+
+// over lets the time of all answers go by.
+func (x *pair) over() {
+	x.now += int64(x.s.Timeout)
+	x.s.Turn(x.now - testNow)
+}
+
+// Each loss is counted in its direction, and so are duplicates, on either way; what is behind the latest answer has no direction yet.
+func TestSessionDirections(t *testing.T) {
+	for _, keys := range []*Keys{nil, keysOf(t, peerKey)} {
+		r := rand.New(rand.NewPCG(7, 8))
+		x := pairOf(t, Plan{Stateful: true, Keys: keys, SSID: 4})
+		var forward, back, twice uint64
+		for n := range 20_000 {
+			q := x.ask()
+			kind := r.IntN(20)
+			if n == 0 || n == 19_999 {
+				kind = 19 // the ends are answered
+			}
+			switch kind {
+			case 0, 1:
+				forward++
+			case 2:
+				x.answer(q, 1000)
+				back++
+			case 3: // the request came again
+				a, b := x.answer(q, 1000), x.answer(q, 2000)
+				x.take(a, 200_000)
+				x.take(b, 210_000)
+				twice++
+			case 4: // the answer came again, as one that is replayed
+				a := x.answer(q, 1000)
+				x.take(a, 200_000)
+				x.take(a, 300_000)
+				twice++
+			default:
+				x.take(x.answer(q, 1000), 200_000)
+			}
+			x.pass()
+		}
+		x.over()
+		c := &x.s.Counts
+		if c.Sent != 20_000 || c.Received != 20_000-forward-back || c.Lost != forward+back || c.Forward != forward || c.Back != back || c.Twice != twice ||
+			c.Late+c.Reordered+c.Corrupt+c.Restarts != 0 {
+			t.Errorf("%+v\nlost %d and %d, %d twice", c, forward, back, twice)
+		}
+		for range 10 {
+			x.ask()
+			x.pass()
+		}
+		x.over()
+		if c.Lost != forward+back+10 || c.Forward != forward || c.Back != back {
+			t.Errorf("behind the latest answer: %d lost, %d and %d", c.Lost, c.Forward, c.Back)
+		}
+		x.take(x.answer(x.ask(), 1000), 200_000)
+		x.pass()
+		x.s.Turn(x.now - testNow)
+		if c.Forward != forward+10 || c.Back != back {
+			t.Errorf("with an answer behind: %d and %d", c.Forward, c.Back)
+		}
+	}
+}
+
+// A reflector that begins anew counts on from there: what was said of losses stays.
+func TestSessionRestart(t *testing.T) {
+	x := pairOf(t, Plan{Stateful: true})
+	for n := range 60 {
+		if n == 20 || n == 40 {
+			x.r = Reflector{Stateful: true, Sessions: 8, Rate: 1e9}
+		}
+		q := x.ask()
+		if n%10 != 5 {
+			x.take(x.answer(q, 1000), 200_000)
+		}
+		x.pass()
+	}
+	x.over()
+	if c := &x.s.Counts; c.Lost != 6 || c.Forward+c.Back > 6 || c.Forward < 4 || c.Back != 0 || c.Restarts != 2 {
+		t.Errorf("%+v", c)
+	}
+	y := pairOf(t, Plan{Stateful: false})
+	y.ask()
+	y.pass()
+	y.take(y.answer(y.ask(), 1000), 200_000)
+	y.over()
+	if c := &y.s.Counts; c.Lost != 1 || c.Forward+c.Back != 0 {
+		t.Errorf("without numbers losses have a direction: %+v", c)
+	}
+}
+
+// Every request of a network that does not answer is lost.
+func TestSessionSilence(t *testing.T) {
+	x := pairOf(t, Plan{Stateful: true})
+	for range 1000 {
+		x.ask()
+		x.pass()
+	}
+	x.over()
+	if c := &x.s.Counts; c.Sent != 1000 || c.Lost != 1000 || c.Received+c.Forward+c.Back != 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// Answers that overtake are in order, those that are overtaken are not; what comes after the timeout was lost, and is late.
+func TestSessionOrder(t *testing.T) {
+	x := pairOf(t, Plan{Stateful: true})
+	var held [][]byte
+	for n := range 20 {
+		a := x.answer(x.ask(), 1000)
+		if n == 5 || n == 6 {
+			held = append(held, a)
+		} else {
+			x.take(a, 200_000)
+		}
+		if n == 7 {
+			x.take(held[0], 300_000)
+		}
+		x.pass()
+	}
+	if c := &x.s.Counts; c.Reordered != 1 || c.Lost != 1 || c.Back != 1 || c.Received != 19 {
+		t.Errorf("%+v", c)
+	}
+	x.take(held[1], 0)
+	if c := &x.s.Counts; c.Reordered != 2 || c.Lost != 0 || c.Late != 1 || c.Received != 20 || c.Forward+c.Back != 0 {
+		t.Errorf("%+v", c)
+	}
+	x.over()
+	if c := &x.s.Counts; c.Lost != 0 || c.Forward+c.Back != 0 {
+		t.Errorf("%+v", c)
+	}
+	x.ask()
+	x.s.Unsent()
+	x.over()
+	if c := &x.s.Counts; c.Sent != 20 || c.Lost != 0 {
+		t.Errorf("what was not sent is lost: %+v", c)
+	}
+}
+
+// What does not repeat the request, has no digest, or was changed on the way is refused by its reason and moves no other count.
+func TestSessionForged(t *testing.T) {
+	x := pairOf(t, Plan{Stateful: true, SSID: 7, Size: 80})
+	good := x.answer(x.ask(), 1000)
+	for _, c := range []struct {
+		field  string
+		at     int
+		why    Reason
+		change func(b []byte) []byte
+	}{
+		{"length", 40, Short, func(b []byte) []byte { return b[:40] }},
+		{"session_sender_sequence_number", 24, BadEcho, func(b []byte) []byte { b[27]++; return b }},
+		{"session_sender_sequence_number", 24, BadEcho, func(b []byte) []byte { b[24] = 0xff; return b }},
+		{"session_sender_timestamp", 28, BadEcho, func(b []byte) []byte { b[35] ^= 1; return b }},
+		{"ssid", 14, BadEcho, func(b []byte) []byte { b[15]++; return b }},
+		{"receive_timestamp", 16, BadTime, func(b []byte) []byte { b[12], b[8], b[20] = 0x40, 0, 0xff; return b }},
+	} {
+		before := x.s.Counts
+		wants(t, x.s.Take(c.change(append([]byte(nil), good...)), x.now+200_000), c.field, c.at, c.why)
+		before.Corrupt++
+		before.Refused[c.why]++
+		if x.s.Counts != before {
+			t.Errorf("%s: %+v", c.field, x.s.Counts)
+		}
+	}
+	bad := append([]byte(nil), good...)
+	bad[60] ^= 4 // of the padding
+	wants(t, x.s.Take(bad, x.now+200_000), "extra_padding", 44, BadTLV)
+	x.over()
+	if c := &x.s.Counts; c.Received != 0 || c.Lost != 0 || c.Corrupt != 7 {
+		t.Errorf("%+v", c) // it came, and was not lost
+	}
+	y := pairOf(t, Plan{Keys: keysOf(t, peerKey), CoS: true, Size: 200})
+	good = y.answer(y.ask(), 1000)
+	for at := range SignedLen {
+		bad := append([]byte(nil), good...)
+		bad[at] ^= 0x10
+		if err := y.s.Take(bad, y.now); !errors.Is(err, BadMAC) {
+			t.Fatalf("byte %d: %v", at, err)
+		}
+	}
+	bad = append([]byte(nil), good...)
+	bad[SignedLen+4] ^= 0x80 // of the class of service
+	wants(t, y.s.Take(bad, y.now), "hmac_tlv", 112, BadMAC)
+	if c := &y.s.Counts; c.Received != 0 || c.Refused[BadMAC] != SignedLen+1 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// The round trip is without the time in the reflector and whatever the clocks say; one-way delays need two clocks that follow another.
+func TestSessionDelays(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		ahead      time.Duration
+		clock      ErrorEstimate
+		oneWay     bool
+		unlikely   bool
+		ptp, light bool
+	}{
+		{"synchronised", 0, NewErrorEstimate(true, false, time.Millisecond), true, false, false, false},
+		{"with PTP", 0, NewErrorEstimate(true, false, time.Millisecond), true, false, true, false},
+		{"synchronised, and wrong", time.Hour, NewErrorEstimate(true, false, time.Millisecond), false, true, false, false},
+		{"free", -time.Hour, NewErrorEstimate(false, false, time.Hour), false, false, false, false},
+		{"an answer of TWAMP Light", 0, NewErrorEstimate(true, false, time.Millisecond), true, false, false, true},
+	} {
+		x := pairOf(t, Plan{Stateful: true, PTP: c.ptp, SSID: 3})
+		x.ahead, x.clock = int64(c.ahead), c.clock
+		for n := range 10 {
+			way := time.Duration(100+10*(n%2)) * time.Microsecond
+			a := x.answer(x.ask(), way)
+			if c.light {
+				a = a[:LightLen]
+				a[14], a[15] = 0, 0
+			}
+			x.take(a, way+50*time.Microsecond+300*time.Microsecond)
+			x.pass()
+		}
+		s := &x.s.Counts
+		if s.Received != 10 || s.Trip.Count != 10 || s.Trip.Max != 410*time.Microsecond || s.TripVariation.Max != 10*time.Microsecond || s.TripVariation.Count != 9 ||
+			s.OutVariation.Max != 10*time.Microsecond || s.HomeVariation.Max != 0 || s.OutVariation.Count != 9 {
+			t.Errorf("%s: %+v", c.name, s)
+		}
+		if got := s.Out.Count == 10 && s.Out.Max == 110*time.Microsecond && s.Home.Max == 300*time.Microsecond; got != c.oneWay || !got && s.Out.Count+s.Home.Count > 0 {
+			t.Errorf("%s: one-way delays: %d, %v, %v", c.name, s.Out.Count, s.Out.Max, s.Home.Max)
+		}
+		if (s.Unlikely == 10) != c.unlikely || (s.ClockError >= 2*time.Millisecond) != (c.oneWay || c.unlikely) {
+			t.Errorf("%s: %d unlikely, %v", c.name, s.Unlikely, s.ClockError)
+		}
+	}
+	// A clock that is set between request and answer gives no delay.
+	x := pairOf(t, Plan{})
+	a := x.answer(x.ask(), 1000)
+	x.s.Stepped()
+	x.take(a, time.Hour)
+	if c := &x.s.Counts; c.Received != 1 || c.Trip.Count != 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// Plans that cannot be are refused, and the size of packets is that of the plan.
+func TestPlan(t *testing.T) {
+	for _, c := range []struct {
+		p    Plan
+		want string
+	}{
+		{Plan{Size: 44}, ""}, {Plan{}, ""}, {Plan{Size: 48}, ""}, {Plan{Size: 9000}, ""}, {Plan{CoS: true, Size: 52}, ""},
+		{Plan{Size: 43}, "size 43: packets like these have 44 bytes, or 48 to 9000"}, {Plan{Size: 47}, "size 47"}, {Plan{Size: 9001}, "size 9001"},
+		{Plan{CoS: true, Size: 44}, "have 52 bytes, or 56"}, {Plan{Keys: keysOf(t, peerKey), Size: 44}, "have 112 bytes"},
+		{Plan{Keys: keysOf(t, peerKey), CoS: true, Size: 112}, "have 140 bytes"},
+		{Plan{Timeout: time.Minute, Interval: time.Millisecond}, "60000 requests would wait for their answers"},
+	} {
+		if c.p.Interval == 0 {
+			c.p.Interval, c.p.Timeout = time.Second, time.Second
+		}
+		s, err := NewSession(c.p)
+		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.p, err, c.want)
+		}
+		if err == nil && len(s.Append(nil, testNow, 0, 0)) != s.Size {
+			t.Errorf("%+v has %d bytes", c.p, len(s.Append(nil, testNow, 0, 0)))
+		}
+	}
+}
