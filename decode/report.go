@@ -239,6 +239,8 @@ type Report struct {
 	Err   Error  // Err.Reason is 0 for a report that was read to its end
 
 	Hops []Hop // first hop of the path first
+	// Counts are those of the first hops, in their order, where the report has any. They keep their memory when a report is reused.
+	Counts []HopCounts
 
 	Histogram Histogram // of the one hop; empty for other kinds
 
@@ -269,7 +271,10 @@ func (r *Report) Reset() {
 	if cap(hops) > KeptHops {
 		hops = make([]Hop, 0, 8)
 	}
-	ioam, buckets, traffic := r.IOAM.reset(), r.Histogram.Buckets[:0], r.Traffic
+	ioam, buckets, traffic, counts := r.IOAM.reset(), r.Histogram.Buckets[:0], r.Traffic, r.Counts[:0]
+	if cap(counts) > KeptHops {
+		counts = nil
+	}
 	if cap(buckets) > KeptBuckets {
 		buckets = nil
 	}
@@ -277,7 +282,7 @@ func (r *Report) Reset() {
 	if traffic != nil {
 		*traffic = Traffic{}
 	}
-	r.Hops, r.IOAM, r.Histogram.Buckets, r.Traffic = hops, ioam, buckets, traffic
+	r.Hops, r.IOAM, r.Histogram.Buckets, r.Traffic, r.Counts = hops, ioam, buckets, traffic, counts
 }
 
 // AddHop grows Hops by one zero hop and returns it. The pointer is valid until the next call.

@@ -117,8 +117,8 @@ func frameCases(t testing.TB) []frameCase {
 			`{"format":"int-md","kind":"int-stack",` + flowUDP + `,"flags":["truncated"]}` + "\n"},
 		{"FANT", profile(t, "fant"), 1, ether(t, ipv4(0x17, 17, udp(5000, join(t, "fant-basic")))),
 			md21 + flowUDP + `,"domain_id":64023,"instructions":"0xf161","remaining_hops":6,"hops":[` +
-				`{"node_id":1,"ingress_if":3,"egress_if":4,"latency":1250,"queue_id":0,"queue_occupancy":5,"tx_utilization":2500},` +
-				`{"node_id":2,"ingress_if":11,"egress_if":12,"latency":2500,"queue_id":1,"queue_occupancy":96,"tx_utilization":7500}]}` + "\n"},
+				`{"node_id":1,"ingress_if":3,"egress_if":4,"latency":1250,"queue_id":0,"queue_occupancy":5,"tx_utilization":2500,"tx_packets":9,"dropped_packets":10},` +
+				`{"node_id":2,"ingress_if":11,"egress_if":12,"latency":2500,"queue_id":1,"queue_occupancy":96,"tx_utilization":7500,"tx_packets":9,"dropped_packets":10}]}` + "\n"},
 		{"FANT in domain 0", auto, 1, ether(t, ipv4(0x17, 17, udp(5000, join(t, "fant-detailed")))),
 			`{"format":"int-md","kind":"int-stack",` + flowUDP + `,"error":{"format":"int-md","field":"hop_ml","offset":48,"reason":"bad-width"}}` + "\n"},
 		{"GRE", with(func(p *Profile) { p.INT.GREProtocol = 0x4569 }), 1, ether(t, ipv4(0, 47, join(t, "int21-gre"))),

@@ -109,6 +109,9 @@ func (d *Decoder) metadata(r *decode.Report, b []byte, p *Place, length int) boo
 	r.Has = has
 	if len(b) >= length && len(r.Hops) == 0 {
 		plan.Stack(r.Grow(hops), b[headerLen:], stride)
+		if plan.Counts != 0 {
+			plan.ReadCounts(r.GrowCounts(hops), b[headerLen:], stride)
+		}
 	} else {
 		d.Stack(r, b[headerLen:], hops, plan, stride)
 	}

@@ -228,4 +228,7 @@ func (d *Decoder) Stack(r *decode.Report, b []byte, n int, plan *wire.Plan, stri
 		copy(hops[n:], hops[:local])
 	}
 	plan.Stack(hops[:n], b, stride)
+	if plan.Counts != 0 {
+		plan.ReadCounts(r.GrowCounts(n), b, stride)
+	}
 }

@@ -66,7 +66,7 @@ func (o *Options) Deviations() (list []string) {
 	for _, d := range o.Domains {
 		what := "INT 2.x: domain " + hexText(uint64(d.ID), 4)
 		if d.Layout == wire.INT2FANT {
-			what += ", in which bits 12 to 14 have 8 bytes each"
+			what += ", in which bits 9 to 14 are counts of packets and bytes"
 		}
 		list = append(list, what)
 	}

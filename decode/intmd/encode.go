@@ -157,6 +157,11 @@ func AppendHop(dst []byte, h *Header, hop *decode.Hop) []byte {
 	return wire.AppendBlock(dst, h.layout(), h.Instructions, hop)
 }
 
+// AppendCounted is AppendHop with counts, in dialects that have them.
+func AppendCounted(dst []byte, h *Header, hop *decode.Hop, counts *decode.HopCounts) []byte {
+	return wire.AppendCounted(dst, h.layout(), h.Instructions, hop, counts)
+}
+
 // AppendStack appends the blocks of all hops, of which the first hop of the path is the first.
 func AppendStack(dst []byte, h *Header, hops []decode.Hop) []byte {
 	return wire.AppendStack(dst, h.layout(), h.Instructions, hops)

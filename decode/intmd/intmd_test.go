@@ -303,14 +303,15 @@ var good = []struct {
 			Instructions: 0xf161, RemainingHops: 6, DomainID: FANTDomain,
 			Hops: fantHops(decode.HopNodeID | decode.HopIngressIf | decode.HopEgressIf | decode.HopLatency | decode.HopQueueID |
 				decode.HopQueueOccupancy | decode.HopTxUtilization),
+			Counts: fantCounts(decode.HopTxPackets | decode.HopDroppedPackets),
 		},
 		version: decode.V21, next: 4 + 12 + 2*32,
 	},
 	{
-		name: "FANT, detailed: bits 9 to 14 are walked over", opts: fantOptions, in: "fant-detailed",
+		name: "FANT, detailed", opts: fantOptions, in: "fant-detailed",
 		want: decode.Report{
 			Has:          decode.HasInstructions | decode.HasRemainingHops | decode.HasDomainID,
-			Instructions: 0xffff, RemainingHops: 6, DomainID: FANTDomain, Hops: fantHops(allFields),
+			Instructions: 0xffff, RemainingHops: 6, DomainID: FANTDomain, Hops: fantHops(allFields), Counts: fantCounts(^decode.HopCount(0)),
 		},
 		version: decode.V21, next: 4 + 12 + 2*88,
 	},
@@ -388,6 +389,21 @@ func fantHops(has decode.HopField) []decode.Hop {
 	return hops
 }
 
+// fantCounts are the counts of the vectors of FANT with the given ones.
+func fantCounts(has decode.HopCount) (list []decode.HopCounts) {
+	for range fantHops(allFields) {
+		var c decode.HopCounts
+		for i, v := range [...]uint32{9, 10, 11, 12, 1200, 13, 1300, 14, 1400} {
+			if has>>i&1 != 0 {
+				*c.All()[i] = v
+				c.Has |= 1 << i
+			}
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
 // run decodes data at offset 3, so that nothing works by starting at 0.
 func run(d *Decoder, r *decode.Report, data []byte, p Place) (decode.Version, Place) {
 	const at = 3
@@ -414,6 +430,9 @@ func equal(a, b decode.Report) bool {
 	a.Announced = b.Announced
 	if len(a.Hops) == 0 && len(b.Hops) == 0 {
 		a.Hops, b.Hops = nil, nil
+	}
+	if len(a.Counts) == 0 && len(b.Counts) == 0 {
+		a.Counts, b.Counts = nil, nil
 	}
 	return reflect.DeepEqual(a, b)
 }

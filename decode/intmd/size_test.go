@@ -86,21 +86,28 @@ func TestStackBytesAreWritten(t *testing.T) {
 	}
 }
 
-// What is written of FANT's hops is what the worked examples have, but for the unknown bits: these are all ones.
+// What is written of FANT's hops and counts is what the worked examples have; counts that are not known are all ones.
 func TestAppendFANT(t *testing.T) {
 	buf := make([]byte, 0, 256)
 	for _, tt := range []struct {
-		vector  string
-		bitmap  uint16
-		unknown [2]int // where a block has bits 9 to 14
+		vector string
+		bitmap uint16
+		counts [2]int // where a block has bits 9 to 14
 	}{
 		{"fant-basic", 0xf161, [2]int{20, 28}}, {"fant-detailed", 0xffff, [2]int{48, 84}},
 	} {
 		h := Header{Version: decode.V21, Instructions: tt.bitmap, RemainingHops: 6, DSCP: 10, DomainID: FANTDomain, Layout: FANT.Layout}
-		hops := fantHops(allFields)
+		hops, counts := fantHops(allFields), fantCounts(^decode.HopCount(0))
 		want := bytesOf(t, tt.vector)
+		got := AppendHeader(nil, &h, 2*4*h.HopWords())
+		for i := len(hops) - 1; i >= 0; i-- {
+			got = AppendCounted(got, &h, &hops[i], &counts[i])
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s:\n got %x\nwant %x", tt.vector, got, want)
+		}
 		for at := h.Len(); at < len(want); at += 4 * h.HopWords() {
-			for k := at + tt.unknown[0]; k < at+tt.unknown[1]; k++ {
+			for k := at + tt.counts[0]; k < at+tt.counts[1]; k++ {
 				want[k] = 0xff
 			}
 		}

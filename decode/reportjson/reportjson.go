@@ -175,7 +175,7 @@ func Append(dst []byte, frame uint64, r *decode.Report) []byte {
 			if i < len(r.IOAM.Nodes) {
 				o.node(&r.Hops[i], &r.IOAM.Nodes[i])
 			} else {
-				o.hop(&r.Hops[i])
+				o.hop(&r.Hops[i], r.HopCounts(i))
 			}
 			sep = ","
 		}
@@ -452,7 +452,7 @@ func (o *object) ports(sep string, entries []byte) {
 	o.b = append(o.b, ']')
 }
 
-func (o *object) hop(h *decode.Hop) {
+func (o *object) hop(h *decode.Hop, counts *decode.HopCounts) {
 	start := len(o.b)
 	var v decode.HopNumbers
 	h.Numbers(h.Has, &v)
@@ -463,8 +463,23 @@ func (o *object) hop(h *decode.Hop) {
 		}
 	}
 	o.b = b
+	if counts != nil {
+		for i, n := range counts.All() {
+			if counts.Has>>i&1 != 0 {
+				o.uint(hopCountKeys[i], uint64(*n))
+			}
+		}
+	}
 	o.close(start)
 }
+
+// hopCountKeys are the keys of the counts of a hop, in the order of their bits.
+var hopCountKeys = func() (list [decode.NumHopCounts]string) {
+	for i, name := range decode.HopCountNames {
+		list[i] = `,"` + name + `":`
+	}
+	return list
+}()
 
 // close ends an object whose members begin at start.
 func (o *object) close(start int) {

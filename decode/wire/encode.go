@@ -13,6 +13,12 @@ import (
 // width that they have there. A value that h has not got is all ones, and so are the words of undefined bits, and the checksum
 // complement, which is for the caller to fill in.
 func AppendBlock(dst []byte, l Layout, bitmap uint16, h *decode.Hop) []byte {
+	return AppendCounted(dst, l, bitmap, h, nil)
+}
+
+// AppendCounted is AppendBlock with counts, for layouts that have them; nil is none.
+func AppendCounted(dst []byte, l Layout, bitmap uint16, h *decode.Hop, c *decode.HopCounts) []byte {
+	at, given := len(dst), bitmap
 	if l == INT2Reversed {
 		l, bitmap = INT2, bits.Reverse16(bitmap)
 	}
@@ -26,6 +32,18 @@ func AppendBlock(dst []byte, l Layout, bitmap uint16, h *decode.Hop) []byte {
 		dst = appendItem(dst, it, h)
 		if it == reserved && doubled[l]&(0x8000>>i) != 0 {
 			dst = appendItem(dst, it, h)
+		}
+	}
+	if asked := counts(l, given); c != nil && asked != 0 {
+		at += 4 * Words(l, given&^(0xffff>>firstCount))
+		for k, n := range c.All() {
+			if asked>>k&1 == 0 {
+				continue
+			}
+			if c.Has>>k&1 != 0 {
+				binary.BigEndian.PutUint32(dst[at:], *n)
+			}
+			at += 4
 		}
 	}
 	return dst

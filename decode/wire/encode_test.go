@@ -70,13 +70,16 @@ func FuzzAppendBlock(f *testing.F) {
 		copy(block, data)
 		var first, second [1]decode.Hop
 		plan.Stack(first[:], block, len(block))
-		again := AppendBlock(nil, l, bitmap, &first[0])
+		var counts, sameCounts [1]decode.HopCounts
+		plan.ReadCounts(counts[:], block, len(block))
+		again := AppendCounted(nil, l, bitmap, &first[0], &counts[0])
 		if len(again) != len(block) {
 			t.Fatalf("bitmap %#04x: %d bytes, want %d", bitmap, len(again), len(block))
 		}
 		plan.Stack(second[:], again, len(again))
-		if first != second {
-			t.Fatalf("bitmap %#04x: %x reads as %+v, written again as %x it reads as %+v", bitmap, block, first[0], again, second[0])
+		plan.ReadCounts(sameCounts[:], again, len(again))
+		if first != second || counts != sameCounts {
+			t.Fatalf("bitmap %#04x: %x reads as %+v, %+v, written again as %x it reads as %+v, %+v", bitmap, block, first[0], counts[0], again, second[0], sameCounts[0])
 		}
 	})
 }

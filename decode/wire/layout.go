@@ -28,8 +28,8 @@ const (
 	// INT2Reversed is INT2 with the bitmap numbered from the least significant bit; the order and the widths of the
 	// items are the same.
 	INT2Reversed
-	// INT2FANT is INT2 with the counters of FANT at bits 9 to 14 (table 2 of Appl. Sci. 15(2), 892), of which bits 12 to 14 have 8
-	// bytes each. They are skipped: a Hop has no place for them.
+	// INT2FANT is INT2 with the counts of FANT at bits 9 to 14 (table 2 of Appl. Sci. 15(2), 892), of which bits 12 to 14 have 8
+	// bytes each. They are read by [Plan.ReadCounts], and not by [Plan.Stack].
 	INT2FANT
 	numLayouts
 )
@@ -91,6 +91,28 @@ var items = [numLayouts][9]item{
 
 // doubled are the bits of each layout that stand for 8 bytes instead of 4.
 var doubled = [numLayouts]uint16{INT2: 0x0e00, INT10: 0x0200, INT10Wide: 0x0c00, INT2FANT: 0x0e0e}
+
+// countsOf is the counts of INT2FANT by bit, from bit 9 on.
+var countsOf = [...]decode.HopCount{
+	decode.HopTxPackets, decode.HopDroppedPackets, decode.HopDroppedBytes,
+	decode.HopSRPackets | decode.HopSRBytes, decode.HopIPv4Packets | decode.HopIPv4Bytes, decode.HopIPv6Packets | decode.HopIPv6Bytes,
+}
+
+// firstCount is the bit of the first of them.
+const firstCount = 9
+
+// counts gives what bitmap asks for.
+func counts(l Layout, bitmap uint16) (c decode.HopCount) {
+	if l != INT2FANT {
+		return 0
+	}
+	for i, bits := range countsOf {
+		if bitmap&(0x8000>>(firstCount+i)) != 0 {
+			c |= bits
+		}
+	}
+	return c
+}
 
 // Words is the size of the block that bitmap announces, in words of 4 bytes.
 func Words(l Layout, bitmap uint16) int {

@@ -15,12 +15,14 @@ const MaxWords = 16 + 6
 type Plan struct {
 	Words  int             // size of the block, in words of 4 bytes
 	Fields decode.HopField // what a block holds of which all values are valid
+	Counts decode.HopCount // what it holds behind them, likewise
 
 	timeBits uint8
 	shape    shape
 	read     uint8 // how many of the first steps shape covers
 	n        uint8
 	steps    [9]step // the items that are no padding, in wire order
+	countsAt uint8   // where the counts begin in a block
 }
 
 type step struct {
@@ -64,6 +66,7 @@ func Compile(l Layout, bitmap uint16) (p Plan) {
 		}
 	}
 	p.Words = Words(l, bitmap)
+	p.Counts, p.countsAt = counts(l, bitmap), uint8(4*Words(l, bitmap&^(0xffff>>firstCount)))
 	switch start := bitmap & 0xfc00; {
 	case start == 0xdc00 && p.timeBits == 64:
 		p.shape, p.read = shapeNodeQueueTimes, 5
@@ -77,15 +80,44 @@ func Compile(l Layout, bitmap uint16) (p Plan) {
 	return p
 }
 
-// Usual reports whether a block begins with node, level 1 interfaces, latency and queue, and has no utilisation.
+// Usual reports whether a block begins with node, level 1 interfaces, latency and queue, and has neither utilisation nor counts.
 func (p *Plan) Usual() bool {
 	const want = decode.HopNodeID | decode.HopIngressIf | decode.HopLatency | decode.HopQueueOccupancy
-	return p.Fields&(want|decode.HopTxUtilization) == want // items stand in the order of their bits, and these have the first four
+	return p.Fields&(want|decode.HopTxUtilization) == want && p.Counts == 0 // items stand in the order of their bits, and these have the first four
 }
 
 // Begun reports whether the first n bytes of a block hold a value whole. A block that was cut before is none.
 func (p *Plan) Begun(n int) bool {
-	return p.n > 0 && n >= int(p.steps[0].off)+4*int(itemWords[p.steps[0].item])
+	if p.n == 0 {
+		return p.Counts != 0 && n >= int(p.countsAt)+4
+	}
+	return n >= int(p.steps[0].off)+4*int(itemWords[p.steps[0].item])
+}
+
+// ReadCounts reads the counts of one block for every element of to, which are zero. As for Stack, the first block of b becomes the last
+// element; of a last block in which b ends the items that are whole are read, and values of all ones are left out.
+func (p *Plan) ReadCounts(to []decode.HopCounts, b []byte, stride int) {
+	be := binary.BigEndian
+	for i := range to {
+		c, at := &to[len(to)-1-i], i*stride+int(p.countsAt)
+		all := c.All()
+		for _, item := range countsOf {
+			if p.Counts&item == 0 {
+				continue
+			}
+			first, words := bits.TrailingZeros16(uint16(item)), bits.OnesCount16(uint16(item))
+			if at+4*words > len(b) {
+				break
+			}
+			for k := first; k < first+words; k++ {
+				if v := be.Uint32(b[at:]); v != math.MaxUint32 {
+					*all[k] = v
+					c.Has |= 1 << k
+				}
+				at += 4
+			}
+		}
+	}
 }
 
 // Stack reads one block for every element of hops and overwrites it. Blocks are stride bytes apart; the first block of

@@ -225,3 +225,49 @@ func BenchmarkStack(b *testing.B) {
 		})
 	}
 }
+
+// Counts stand behind the other values of a block: what the bitmap asks for, each half of an item by itself. Of a block that was cut those
+// that are whole are read, and all ones are no count.
+func TestReadCounts(t *testing.T) {
+	block := func(words ...uint32) (b []byte) {
+		for _, w := range words {
+			b = binary.BigEndian.AppendUint32(b, w)
+		}
+		return b
+	}
+	const all = ^uint32(0)
+	for _, tt := range []struct {
+		layout Layout
+		bitmap uint16
+		b      []byte
+		cut    int // bytes of the second block that are left; 0 for all
+		want   [2]decode.HopCounts
+	}{
+		{INT2FANT, 0x8061, block(2, 20, all, all, 1, 10, 11, all), 0, [2]decode.HopCounts{
+			{Has: decode.HopTxPackets | decode.HopDroppedPackets, TxPackets: 10, DroppedPackets: 11}, {Has: decode.HopTxPackets, TxPackets: 20},
+		}},
+		{INT2FANT, 0x8009, block(2, 20, 21, 0, 1, all, 11, 0), 0, [2]decode.HopCounts{
+			{Has: decode.HopSRBytes, SRBytes: 11}, {Has: decode.HopSRPackets | decode.HopSRBytes, SRPackets: 20, SRBytes: 21},
+		}},
+		{INT2FANT, 0x0006, block(3, 4, 5, 6, 30, 40, 50, 60), 15, [2]decode.HopCounts{
+			{Has: decode.HopIPv4Packets | decode.HopIPv4Bytes, IPv4Packets: 30, IPv4Bytes: 40}, // the item of IPv6 is not whole
+			{Has: decode.HopIPv4Packets | decode.HopIPv4Bytes | decode.HopIPv6Packets | decode.HopIPv6Bytes, IPv4Packets: 3, IPv4Bytes: 4, IPv6Packets: 5, IPv6Bytes: 6},
+		}},
+		{INT2, 0x8060, block(2, 20, 21, 1, 10, 11), 0, [2]decode.HopCounts{}},
+	} {
+		plan, got, b := Compile(tt.layout, tt.bitmap), [2]decode.HopCounts{}, tt.b
+		if tt.cut > 0 {
+			b = b[:4*plan.Words+tt.cut]
+		}
+		plan.ReadCounts(got[:], b, 4*plan.Words)
+		if got != tt.want {
+			t.Errorf("%#04x: got %+v, want %+v", tt.bitmap, got, tt.want)
+		}
+	}
+	if p := Compile(INT2FANT, 0xf060); p.Usual() {
+		t.Error("a block with counts is taken for a usual one, whose counts nothing reads")
+	}
+	if p := Compile(INT2FANT, 0x0060); p.Begun(3) || !p.Begun(4) {
+		t.Error("a block of counts alone is begun with its first one")
+	}
+}

@@ -190,9 +190,14 @@ func items(version string, p *Profile, bitmap, domain uint16) (list []item) {
 			if version == "2.1" {
 				next = two("buffer_id", 1, "buffer_occupancy", 3)
 			}
+		case 9, 10, 11:
+			if p.FANT && domain == 0xfa17 {
+				next = one([]string{"tx_packets", "dropped_packets", "dropped_bytes"}[bit-9], 4)
+			}
 		case 12, 13, 14:
 			if p.FANT && domain == 0xfa17 {
-				next.width = 8
+				of := []string{"sr", "ipv4", "ipv6"}[bit-12]
+				next = two(of+"_packets", 4, of+"_bytes", 4)
 			}
 		}
 		list = append(list, next)

@@ -39,7 +39,7 @@ type Profile struct {
 	Geant        bool // widths and sequence number of GEANT's INT 1.0
 	OnosINT      bool // the 1.0 layout under Ver 0
 	Elavinal     bool // INT-MD bitmap from the right
-	FANT         bool // bits 12 to 14 of 8 bytes in domain 0xfa17
+	FANT         bool // bits 9 to 14 are counts in domain 0xfa17, the last three of two
 	Path, Probe  bool // INT-path, INT-Probe
 	PINT         bool // digests in the destination MAC
 	IOAM         bool // options of IPv6
