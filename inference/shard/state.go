@@ -31,6 +31,7 @@ type State struct {
 	stats        Stats
 	pairs        pairs
 	views        views
+	readings     countReadings
 	digests      *digests          // nil unless ReadDigests was called
 	listArrivals bool              // arrivals
 	policy       *inference.Policy // nil unless Judge was called
@@ -147,6 +148,9 @@ func (s *State) begin(n int) {
 
 // take adds a report to the batch, or counts it if it names no flow.
 func (s *State) take(r *decode.Report) {
+	if len(r.Counts) > 0 {
+		s.readCounts(r)
+	}
 	var v view
 	if inNetwork(r) {
 		hash := r.FlowHash

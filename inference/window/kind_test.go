@@ -157,6 +157,13 @@ var kindTests = map[partialKind]struct {
 		}
 		return []uint64{c.OutOctets}
 	}, nil, false},
+	&countsKind: {fillCounts, func(p *Partial) (sum []uint64) {
+		sum = make([]uint64, 1)
+		for i := range p.counts.items {
+			sum[0] += p.counts.items[i].Sights
+		}
+		return sum
+	}, nil, false},
 	&sightKind: {fillSights, func(p *Partial) []uint64 {
 		var sum inference.FlowSight
 		for i := range p.sights.items {

@@ -75,6 +75,7 @@ type lists struct {
 	octets     table[inference.HopKey, interfaceOctets]
 	gaps       table[unkeyed, Gap]
 	sent       table[inference.HopKey, interfaceOctets]
+	counts     table[inference.HopKey, InterfaceCounts]
 }
 
 // unkeyed is the key of items that are not found by a key.

@@ -42,6 +42,7 @@ func fill(p *Partial, rng *rand.Rand) {
 	fillOctets(p, rng)
 	fillNode0(p, rng)
 	fillGaps(p, rng)
+	fillCounts(p, rng)
 }
 
 // fillGolden makes a partial of the kinds that there were when the golden files were written.

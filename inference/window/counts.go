@@ -1,0 +1,138 @@
+package window
+
+import (
+	"cmp"
+	"slices"
+	"unsafe"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+)
+
+// InterfaceCounts is what packets read in a window of the counters of the interface that they left by. Counters go on over windows, and
+// many packets read the same one, in shards and collectors of their own: so the partial has the first and the last reading, and what
+// a counter rose by is known when all are there.
+type InterfaceCounts struct {
+	Node, Interface uint32
+	Sights          uint64 // packets that read them
+	Sent, Dropped   CountSpan
+}
+
+// CountSpan is two readings of a counter modulo 2^32.
+type CountSpan struct {
+	Has bool
+	// Before: the first reading is the last one before the window, and not the first in it.
+	Before          bool
+	FirstAt, LastAt int64 // ns since 1970
+	First, Last     uint32
+}
+
+// add takes the later of two last readings, and of two first ones the later of those before the window, else the earlier. So the readings of
+// any shards are those of one shard that had them all, and each window goes on where the one before has ended.
+func (s *CountSpan) add(o *CountSpan) {
+	switch {
+	case !o.Has:
+		return
+	case !s.Has:
+		*s = *o
+		return
+	}
+	if later(o.LastAt, s.LastAt, o.Last, s.Last) {
+		s.LastAt, s.Last = o.LastAt, o.Last
+	}
+	if o.Before && (!s.Before || later(o.FirstAt, s.FirstAt, o.First, s.First)) || !o.Before && !s.Before && later(s.FirstAt, o.FirstAt, s.First, o.First) {
+		s.Before, s.FirstAt, s.First = o.Before, o.FirstAt, o.First
+	}
+}
+
+func later(at, than int64, v, w uint32) bool {
+	return cmp.Or(cmp.Compare(at, than), cmp.Compare(v, w)) > 0
+}
+
+// rise is what the counter rose by; ok is false if it fell, as where the device began anew.
+func (s *CountSpan) rise() (n uint64, ok bool) {
+	n = uint64(s.Last - s.First)
+	return n, s.Has && n < 1<<31
+}
+
+func (s *CountSpan) code(c *coder) {
+	c.time("first reading", &s.FirstAt)
+	c.time("last reading", &s.LastAt)
+	c.fixed32("first count", &s.First)
+	c.fixed32("last count", &s.Last)
+}
+
+func (x *InterfaceCounts) key() inference.HopKey {
+	return inference.HopKey{Node: x.Node, EgressIf: x.Interface}
+}
+
+var countsKind = kindOf[inference.HopKey, InterfaceCounts]{
+	one: "counts of an interface", many: "counts of interfaces", least: 14,
+	in:    func(p *Partial) *table[inference.HopKey, InterfaceCounts] { return &p.counts },
+	limit: func(l *Limits) int { return l.Hops },
+	slice: func(s *Slicer, x *InterfaceCounts) int { return s.Hop(x.key()) },
+	key:   func(x *InterfaceCounts) inference.HopKey { return x.key() },
+	compare: func(a, b *InterfaceCounts) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Interface, b.Interface))
+	},
+	sum: func(_ *memory, to, from *InterfaceCounts) {
+		to.Sights += from.Sights
+		to.Sent.add(&from.Sent)
+		to.Dropped.add(&from.Dropped)
+	},
+	code: func(c *coder, _ *memory, x *InterfaceCounts) {
+		c.id("interface node", &x.Node)
+		c.id("interface", &x.Interface)
+		c.uint("sights", &x.Sights)
+		at := c.at
+		c.flags("counts", &x.Sent.Has, &x.Sent.Before, &x.Dropped.Has, &x.Dropped.Before)
+		c.check("counts", at, x.Sights > 0 && (x.Sent.Has || x.Dropped.Has) && (x.Sent.Has || !x.Sent.Before) && (x.Dropped.Has || !x.Dropped.Before))
+		for _, s := range []*CountSpan{&x.Sent, &x.Dropped} {
+			if s.Has {
+				s.code(c)
+			}
+		}
+	},
+	view: func(p *Partial, w *inference.Window, _ *Limits) { addCounts(w, p.counts.items) },
+}
+
+// addCounts adds interfaces whose counters packets read to a window. Those that send their counters themselves have these alone.
+func addCounts(w *inference.Window, items []InterfaceCounts) {
+	const own = decode.CountOutPackets | decode.CountOutDiscards
+	for i := range items {
+		x := &items[i]
+		sent, ok := x.Sent.rise()
+		dropped, known := x.Dropped.rise()
+		if !ok && x.Sent.Has || !known && x.Dropped.Has {
+			continue // the device began to count anew
+		}
+		s := inference.InterfaceStats{Node: x.Node, Samples: x.Sights, Counters: decode.Counters{Interface: x.Interface}}
+		if ok {
+			s.Has, s.OutPackets = decode.CountOutPackets, sent
+		}
+		if known {
+			s.Has |= decode.CountOutDiscards
+			s.OutDiscards = dropped
+			if ok {
+				s.OutPackets += dropped // packets to be sent are counted, as by interfaces themselves
+			}
+		}
+		at, there := slices.BinarySearchFunc(w.Interfaces, &s, func(a inference.InterfaceStats, b *inference.InterfaceStats) int {
+			return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Interface, b.Interface))
+		})
+		switch {
+		case !there:
+			w.Interfaces = slices.Insert(w.Interfaces, at, s)
+		case w.Interfaces[at].Has&own == 0:
+			w.Interfaces[at].Add(&s)
+		}
+	}
+}
+
+// CountsMemory is the most that the counts of one interface take in a partial, with their place in the index, in bytes.
+const CountsMemory = 2 * (int64(unsafe.Sizeof(InterfaceCounts{})) + 64)
+
+// AddCounts adds what packets read of an interface's counters. Sights is above 0, and one of the counters is there.
+//
+//go:noinline
+func (p *Partial) AddCounts(x *InterfaceCounts) { countsKind.add(p, x) }
