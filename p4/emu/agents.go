@@ -13,10 +13,11 @@ import (
 	"github.com/hopscope/hopscope/p4/probe"
 )
 
-// Agent is one of Config.Agents: the first host of a switch, which does what "hopscope agent" does on a host. It goes by the
+// Agent is one of Config.Agents: a host of a switch, which does what "hopscope agent" does on a host. It goes by the
 // name of the switch.
 type Agent struct {
 	Switch string
+	Host   int          // of those of the switch, the first one is 0
 	Limits probe.Limits // the zero value is those of agent.DefaultConfig; the name is that of the switch
 }
 
@@ -65,9 +66,9 @@ func (n *Network) buildAgents() error {
 		if !ok {
 			return fmt.Errorf("agent %d: there is no switch %q", k, c.Switch)
 		}
-		h := n.hostAt(at)
+		h := n.hostAt(at, c.Host)
 		if h < 0 {
-			return fmt.Errorf("agent %d: switch %s has no host that could send", k, c.Switch)
+			return fmt.Errorf("agent %d: switch %s has no host %d that could send", k, c.Switch, c.Host)
 		}
 		if n.agentOf[h] != nil {
 			return fmt.Errorf("agent %d: switch %s has one already", k, c.Switch)
@@ -92,20 +93,27 @@ func (n *Network) buildAgents() error {
 	return nil
 }
 
-// hostAt is the first host of a switch, or -1.
-func (n *Network) hostAt(node int) int32 {
+// hostAt is a host of a switch, by number, or -1.
+func (n *Network) hostAt(node, number int) int32 {
 	lo, hi := n.graph.Interfaces(node)
 	for i := lo; i < hi; i++ {
 		if h := n.ports[i].host; h >= 0 {
-			return h
+			if number == 0 {
+				return h
+			}
+			number--
 		}
 	}
 	return -1
 }
 
-// AgentHost is the host at a switch that an agent runs on: the interface that leads to it, and its address. A switch without hosts has none.
+// AgentHost is the host at a switch that an agent runs on, or would run on: the interface that leads to it, and its address. A switch without
+// hosts has none.
 func (n *Network) AgentHost(node int) (iface int, address netip.Addr) {
-	h := n.hostAt(node)
+	h := n.hostAt(node, 0)
+	if k := n.agentNamed(n.graph.NodeName(node)); k >= 0 {
+		h = n.agents[k].host
+	}
 	if h < 0 {
 		return -1, address
 	}
@@ -282,7 +290,7 @@ func (n *Network) stampWide(p *packet, d *device, h *Hop) {
 	p.part().Grow(words)
 	block := p.insert(p.shim+len(p.part().Header()), 4*words)
 	header, told := p.carries.header(p.asked), n.told(p.asked, d, h)
-	intmd.AppendHop(block[:0], &header, &told)
+	intmd.AppendCounted(block[:0], &header, &told, n.read(p))
 	if p.asked&insComplement != 0 {
 		be.PutUint32(block[len(block)-4:], ^uint32(0)) // there is no checksum that it could make up for
 	}

@@ -29,7 +29,7 @@ func (n *Network) CoverPlan(epoch uint32, dialect probe.Dialect, interval time.D
 	for k := range c.Probes {
 		x := &c.Probes[k]
 		at, _ := n.graph.Lookup(x.Collector) // the cover is of this graph
-		h := &n.hosts[n.hostAt(at)]
+		h := &n.hosts[n.hostAt(at, 0)]
 		x.CollectorPort = int(n.ports[h.iface].number)
 		route := append(append([]int(nil), x.Ports...), x.CollectorPort)
 		b, err := srint.AppendProbe(nil, route)

@@ -40,9 +40,13 @@
 // counted in controlStats. So a change of plan mixes nothing whatever its order, and loses nothing if all switches hold
 // the new plan before the first one stamps it.
 //
+// The table [PolicyTable] is of segment routing: the first switch puts labels before packets of a flow, by which the next ones send them (SR-MPLS).
+// Every switch counts, by interface, packets that left and that found no room, and those of segment routing, IPv4 and IPv6; packets of the
+// dialect fant read these counters.
+//
 // # Agents
 //
-// Config.Agents makes the first host of a switch a probe agent: it holds a plan, and sends the frames of package p4/probe at its
+// Config.Agents makes a host of a switch a probe agent: it holds a plan, and sends the frames of package p4/probe at its
 // times. Switches lead and stamp them byte for byte as p4/srint.p4 does with its wide variant, and the agent that a probe comes to
 // reports it, from an address of its own. Plans reach agents by the channel of the control plane ([Agents]).
 //

@@ -1,12 +1,16 @@
 package emu
 
 import (
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/intmd"
+	headers "github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/p4/table"
 )
 
 // Switches of FANT write stacks that its profile reads, with both bitmaps, and that a strict reader rejects for their width
@@ -66,5 +70,158 @@ func TestFANT(t *testing.T) {
 	cfg.Dialects["core-1"] = md21
 	if cfg.Validate() == nil {
 		t.Error("INT 2.1 takes the bits that FANT alone knows")
+	}
+}
+
+// Counters of interfaces are those of the packets that left and that found no room, and packets of FANT read them as they leave.
+func TestCountsOfInterfaces(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Dialect, cfg.Instructions, cfg.MaxHops, cfg.MaxPacketBytes = FANT, 0xffff, 6, 800
+	cfg.QueueBytes, cfg.PacketRate, cfg.IPv6Share = 4000, 60_000, .3
+	dropped := 0
+	var passed = map[uint32]map[uint16]*decode.HopCounts{} // by node and port
+	at := func(node uint32, port uint16) *decode.HopCounts {
+		if passed[node] == nil {
+			passed[node] = map[uint16]*decode.HopCounts{}
+		}
+		if passed[node][port] == nil {
+			passed[node][port] = &decode.HopCounts{}
+		}
+		return passed[node][port]
+	}
+	cfg.Observe = func(j *Journey) {
+		for _, h := range j.Hops {
+			c := at(h.NodeID, h.EgressPort)
+			if c.TxPackets++; j.Key.IPVersion == 6 {
+				c.IPv6Packets++
+			} else {
+				c.IPv4Packets++
+			}
+		}
+		if j.Outcome == QueueFull {
+			dropped++
+		}
+	}
+	n := mustNew(t, cfg, 6)
+	last, readings := map[uint64]decode.HopCounts{}, 0
+	d := demux.New(profile(t, "fant"))
+	n.Run(time.Second, func(x Datagram) {
+		var b decode.Batch
+		d.Datagram(&b, decode.AddrFrom(x.From.Addr()), x.Payload, 0)
+		for _, r := range b.Reports {
+			if r.Kind != decode.KindStack {
+				continue
+			}
+			for i := range r.Hops {
+				c, h := r.HopCounts(i), &r.Hops[i]
+				if c == nil || c.Has != allCounts {
+					t.Fatalf("a hop of %#04x has counts %+v", r.Instructions, c)
+				}
+				if c.TxPackets == 0 || c.IPv4Packets+c.IPv6Packets != c.TxPackets || c.SRPackets != 0 {
+					t.Fatalf("%+v", c)
+				}
+				readings++
+				last[uint64(h.NodeID)<<16|uint64(h.EgressIf)] = *c
+			}
+		}
+	})
+	if dropped == 0 || readings < 1000 {
+		t.Fatalf("%d dropped, %d readings", dropped, readings)
+	}
+	var drops, bytes uint32
+	for i := range n.graph.NumInterfaces() {
+		c := n.Counts(i)
+		drops, bytes = drops+c.DroppedPackets, bytes+c.DroppedBytes
+		node, port := n.NodeID(int(n.ports[i].node)), uint16(n.ports[i].number)
+		want := at(node, port)
+		// Of packets that are still under way nothing is observed.
+		if under := c.TxPackets - want.TxPackets; under > 60 || c.IPv6Packets < want.IPv6Packets {
+			t.Errorf("node %d port %d: %+v, observed %+v", node, port, c, want)
+		}
+		if l, ok := last[uint64(node)<<16|uint64(port)]; ok && (l.TxPackets > c.TxPackets || c.TxPackets-l.TxPackets > 200) {
+			t.Errorf("node %d port %d: last read %d, has %d", node, port, l.TxPackets, c.TxPackets)
+		}
+	}
+	if int(drops) != dropped || bytes < 200*drops || bytes > 1000*drops {
+		t.Errorf("%d packets of %d bytes dropped, %d observed", drops, bytes, dropped)
+	}
+}
+
+// A policy of segment routing takes packets of a flow along its list, through switches whose routes lead elsewhere, and off the list they are as
+// they came. Switches count them.
+func TestPolicy(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Flows, cfg.PacketRate, cfg.Dialect, cfg.Instructions, cfg.MaxHops = 0, 0, FANT, 0xf161, 6
+	cfg.ExtraFlows = []Flow{{From: 5, To: 8, Proto: 6, SrcPort: 40000, DstPort: 5001, Rate: 1000, PacketBytes: 1000}}
+	var ways [][]uint32
+	cfg.Observe = func(j *Journey) {
+		if j.Outcome != Delivered {
+			t.Fatalf("%v at %d", j.Outcome, j.Node)
+		}
+		var way []uint32
+		for _, h := range j.Hops {
+			way = append(way, h.NodeID)
+		}
+		ways = append(ways, way)
+		if j.Length != 1000 || be.Uint16(j.Frame[12:]) != headers.EtherIPv4 || headers.Fold(headers.Sum(j.Frame[14:34])) != 0xffff {
+			t.Fatalf("a packet of %d bytes came as %x", j.Length, j.Frame)
+		}
+		checkPacket(t, j.Frame[14:], j.Length-14)
+	}
+	n := mustNew(t, cfg, 7)
+	n.Run(100*time.Millisecond, func(Datagram) {})
+	usual := ways[len(ways)-1]
+	// By 16, not by 15's own way: down again in the pod, and up by the other aggregation switch.
+	at := func(name string) int {
+		i, ok := n.graph.Lookup(name)
+		if !ok {
+			t.Fatal(name)
+		}
+		return i
+	}
+	port := func(from, to string) byte {
+		lo, hi := n.graph.Interfaces(at(from))
+		for i := lo; i < hi; i++ {
+			if n.ports[i].peer >= 0 && n.graph.Neighbor(i) == at(to) {
+				return byte(n.ports[i].number)
+			}
+		}
+		t.Fatalf("%s has no link to %s", from, to)
+		return 0
+	}
+	way := []string{"edge-1-0", "agg-1-0", "edge-1-1", "agg-1-1", "core-2", "agg-2-1", "edge-2-0"}
+	list := make([]byte, 16)
+	for i := range way[1:] {
+		list[i] = port(way[i], way[i+1])
+	}
+	entry := table.Entry{Table: PolicyTable, Match: []table.Match{{Value: table.Bytes(n.hosts[5].v4[:])}, {Value: table.Bytes(n.hosts[8].v4[:])}}, Action: "steer", Params: []table.Value{table.Bytes(list)}}
+	n.Install(at("edge-1-0"), []table.Entry{entry})
+	ways = nil
+	n.Run(200*time.Millisecond, func(Datagram) {})
+	var want []uint32
+	for _, name := range way {
+		want = append(want, n.NodeID(at(name)))
+	}
+	if got := ways[len(ways)-1]; !slices.Equal(got, want) || slices.Equal(got, usual) {
+		t.Errorf("the way is %v, want %v; before %v", got, want, usual)
+	}
+	lo, _ := n.graph.Interfaces(at("agg-1-0"))
+	for i := lo; ; i++ {
+		if n.ports[i].number == int32(port("agg-1-0", "edge-1-1")) {
+			if c := n.Counts(i); c.SRPackets < 90 || c.SRPackets != c.TxPackets || c.IPv4Packets != c.TxPackets || c.SRBytes < 1000*c.SRPackets {
+				t.Errorf("%+v", c)
+			}
+			break
+		}
+	}
+	n.Remove(at("edge-1-0"), []table.Entry{entry})
+	n.Run(300*time.Millisecond, func(Datagram) {})
+	if got := ways[len(ways)-1]; !slices.Equal(got, usual) {
+		t.Errorf("without the policy the way is %v, want %v", got, usual)
+	}
+	list[0] = 99
+	entry.Params[0] = table.Bytes(list)
+	if err := n.fits(&entry, at("edge-1-0")); !errors.Is(err, table.ErrInvalid) {
+		t.Errorf("a policy by a port that is not there: %v", err)
 	}
 }

@@ -58,7 +58,14 @@ func (n *Network) ingress(i int32, p *packet, entering bool) {
 		n.drop(i, p, Expired)
 		return
 	}
-	if !d.faulty || !slices.Contains(d.noRoute, dst.edge) || dst.node == p.node {
+	p.segment = false
+	switch {
+	case p.labels > 0:
+		p.out = n.takeLabel(p)
+	case entering && d.written.policies:
+		p.out = n.steer(p, d)
+	}
+	if p.out < 0 && !p.segment && (!d.faulty || !slices.Contains(d.noRoute, dst.edge) || dst.node == p.node) {
 		p.out = n.nextHop(p.node, dst, p.hash, p.v6)
 	}
 	if p.out < 0 {
@@ -88,17 +95,20 @@ func (n *Network) enter(p *packet, d *device) {
 func (n *Network) enqueue(i int32, p *packet, d *device) {
 	q := &n.queues[p.out]
 	if !q.Up {
+		n.countDropped(p.out, p.size)
 		n.drop(i, p, linkFailed)
 		return
 	}
 	n.drain(q)
 	p.found = q.Bytes
-	start, done, ok := q.Accept(n.now, int64(p.size+n.growth(p, d)), i, p.kind == sourceRouted)
+	bytes := p.size + n.growth(p, d)
+	start, done, ok := q.Accept(n.now, int64(bytes), i, p.kind == sourceRouted)
 	if !ok {
+		n.countDropped(p.out, p.size)
 		n.drop(i, p, QueueFull)
 		return
 	}
-	p.queued, p.start = n.now, start
+	p.queued, p.start, p.onLine = n.now, start, uint16(bytes)
 	p.delay = 0
 	if p.peer = n.ports[p.out].peer; p.peer >= 0 {
 		p.then = n.ports[p.peer].node
@@ -131,6 +141,7 @@ func (n *Network) egress(p *packet, last bool) {
 	d := &n.switches[p.node]
 	q := &n.queues[p.out]
 	n.hops++
+	n.countSent(p)
 	if q.Meter != nil {
 		q.Measure(n.now, n.line, n.found)
 	}

@@ -168,7 +168,7 @@ func (n *Network) push(p *packet, d *device, h *Hop) {
 	block := p.insert(end, 4*words)
 	header := p.carries.header(p.asked)
 	told := n.told(p.asked, d, h)
-	intmd.AppendHop(block[:0], &header, &told)
+	intmd.AppendCounted(block[:0], &header, &told, n.read(p))
 	h.Recorded = true
 	p.added += 4 * words
 	p.resizeIP(4 * words)

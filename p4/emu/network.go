@@ -21,8 +21,9 @@ type Network struct {
 	now   int64       // virtual ns
 	epoch int64       // device time at virtual 0
 
-	ports    []port      // by interface
-	queues   []sim.Queue // by interface
+	ports    []port             // by interface
+	queues   []sim.Queue        // by interface
+	counts   []decode.HopCounts // by interface
 	switches []device
 	slower   []int64 // by switch: pipeline delay added by a fault
 	hosts    []host
@@ -115,11 +116,14 @@ type packet struct {
 	v6      bool
 	// sampled packets are reported on.
 	sampled bool
-	pint    bool  // carries a digest, and no INT
-	waiting bool  // a probe in its queue; its next event is leaving it
-	wide    bool  // a probe of an agent, with INT behind its route
-	proto   uint8 // of the outermost L4 header
-	words   uint8 // of a block that its INT header asks for
+	pint    bool   // carries a digest, and no INT
+	waiting bool   // a probe in its queue; its next event is leaving it
+	wide    bool   // a probe of an agent, with INT behind its route
+	proto   uint8  // of the outermost L4 header
+	words   uint8  // of a block that its INT header asks for
+	segment bool   // the switch sends it where a segment says
+	labels  int8   // of segments ahead
+	onLine  uint16 // bytes
 
 	node    int32 // switch that it is on the way to, or in
 	in, out int32 // interfaces of that switch; out is -1 before it is known
@@ -292,6 +296,7 @@ func (n *Network) buildGraph(r *rand.Rand) error {
 
 func (n *Network) buildQueues() error {
 	n.queues = make([]sim.Queue, n.graph.NumInterfaces())
+	n.counts = make([]decode.HopCounts, len(n.queues))
 	var meters []sim.Meter
 	if n.cfg.Plan != nil {
 		var err error

@@ -40,6 +40,7 @@ func Tables() []table.Table {
 		table.Table{Name: route6Table, Key: []field{{Name: "dst", Bits: 128, Kind: table.Longest}}, Actions: forward, Size: 4096},
 		table.Table{Name: probeTable, Key: []field{{Name: "src", Bits: 32}, {Name: "dst", Bits: 32}},
 			Actions: []action{{Name: "route", Params: []param{{Name: "ports", Bits: 8 * probeList}}}}, Size: 1024},
+		policyTable(),
 	)
 }
 
@@ -52,7 +53,7 @@ func TableOrder() []string {
 // written is what the control plane has made of a switch, as far as packets ask for it.
 type written struct {
 	called
-	watches, routes, probes bool // its tables have entries that packets are looked up in
+	watches, routes, probes, policies bool // its tables have entries that packets are looked up in
 }
 
 // openTables makes the tables of a switch on demand.
@@ -113,6 +114,10 @@ func (n *Network) fits(e *table.Entry, node int) error {
 		case d.stacks() && (w == 0 || w > 31 || c.MaxHops == 0 || 3+w*c.MaxHops > 255):
 			return bad("instructions %#04x for %d hops: %d words each", c.Instructions, c.MaxHops, w)
 		}
+	case PolicyTable:
+		if port := int(e.Params[0].Append(nil, mostSegments)[0]); n.graph.ByPort(node, port) < 0 {
+			return bad("switch %s has no port %d", n.graph.NodeName(node), port)
+		}
 	case RouteTable, route6Table:
 		if n.graph.ByPort(node, int(e.Params[0].Uint64())) < 0 {
 			return bad("switch %s has no port %d", n.graph.NodeName(node), e.Params[0].Uint64())
@@ -125,6 +130,7 @@ func (n *Network) fits(e *table.Entry, node int) error {
 func (d *device) follow(entries []table.Entry) {
 	d.written.routes = d.tables.Len(RouteTable)+d.tables.Len(route6Table) > 0
 	d.written.probes = d.tables.Len(probeTable) > 0
+	d.written.policies = d.tables.Len(PolicyTable) > 0
 	var epochs []uint8
 	for i := range entries {
 		e := &entries[i]

@@ -16,11 +16,19 @@ import (
 // so many links each, and starts them all once an interval, spread over it. All of them have the basic bitmap. It gives the
 // plan of the agents, and the cover with the names of what probes pass.
 func CoverPlan(n *emu.Network, epoch uint32, dialect probe.Dialect, interval time.Duration, maxHops int, seed uint64) (*probe.Plan, *cover.Plan, error) {
+	var all []string
+	for _, a := range n.Config().Agents {
+		all = append(all, a.Switch)
+	}
+	return CoverPlanAmong(n, all, epoch, dialect, interval, maxHops, seed)
+}
+
+// CoverPlanAmong is CoverPlan for some of the agents, by the names of their switches.
+func CoverPlanAmong(n *emu.Network, agents []string, epoch uint32, dialect probe.Dialect, interval time.Duration, maxHops int, seed uint64) (*probe.Plan, *cover.Plan, error) {
 	g := n.Graph()
 	p := &cover.Problem{Graph: g, Directed: true, MaxHops: maxHops}
-	agents := n.Config().Agents
-	for i := range agents {
-		at, _ := g.Lookup(agents[i].Switch) // the network has them
+	for _, name := range agents {
+		at, _ := g.Lookup(name) // the network has them
 		p.Depots = append(p.Depots, at)
 	}
 	c, err := solve.Plan(p, solve.Options{Seed: seed})

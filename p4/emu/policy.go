@@ -1,0 +1,86 @@
+package emu
+
+import (
+	"slices"
+
+	headers "github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/p4/table"
+)
+
+// PolicyTable is the segment routing policies of a switch (SR-MPLS, RFC 8660): packets of hosts there, from one address to another, take a list
+// of ports, that of the switch itself first. It imposes a label for each of the others, and each switch takes the topmost one off and
+// sends the packet out of the port that it stands for, whatever its routes say.
+const PolicyTable = "sr_policy"
+
+const (
+	mostSegments = 16
+	labelBytes   = 4     // of a label stack entry
+	firstLabel   = 15000 // of port 0: labels of adjacencies are local to a switch
+	bottom       = 1 << 8
+	etherMPLS    = 0x8847
+)
+
+// policyTable is the table.
+func policyTable() table.Table {
+	return table.Table{Name: PolicyTable, Key: []table.Field{{Name: "src", Bits: 32}, {Name: "dst", Bits: 32}},
+		Actions: []table.Action{{Name: "steer", Params: []table.Param{{Name: "ports", Bits: 8 * mostSegments}}}}, Size: 1024}
+}
+
+// steer gives the port that the policies of the first switch send a packet out of, with labels for those behind it; or -1.
+func (n *Network) steer(p *packet, d *device) int32 {
+	if p.v6 {
+		return -1
+	}
+	a := p.buf[p.l3+12:]
+	e := d.tables.Find(PolicyTable, table.Bytes(a[:4]), table.Bytes(a[4:8]))
+	if e == nil || e.Action != "steer" {
+		return -1
+	}
+	var list [mostSegments]byte
+	ports := e.Params[0].Append(list[:0], mostSegments)
+	for len(ports) > 1 && ports[len(ports)-1] == 0 {
+		ports = ports[:len(ports)-1]
+	}
+	out := int32(n.graph.ByPort(int(p.node), int(ports[0])))
+	if out < 0 || !n.queues[out].Up {
+		return -1 // its routes lead on
+	}
+	p.segment = true
+	if ports = ports[1:]; len(ports) == 0 {
+		return out
+	}
+	b := p.insert(ethLen, labelBytes*len(ports))
+	for i, port := range ports {
+		entry := uint32(firstLabel+int(port))<<12 | uint32(p.ttl())
+		if i == len(ports)-1 {
+			entry |= bottom
+		}
+		be.PutUint32(b[labelBytes*i:], entry)
+	}
+	be.PutUint16(p.buf[ethLen-2:], etherMPLS)
+	p.shift(len(b))
+	return out
+}
+
+// takeLabel takes the topmost label off and gives the port that it stands for, or -1. Time to live is kept in the IP header, where it ends up.
+func (n *Network) takeLabel(p *packet) int32 {
+	entry := be.Uint32(p.buf[ethLen:])
+	p.buf = slices.Delete(p.buf, ethLen, ethLen+labelBytes)
+	p.size -= labelBytes
+	p.shift(-labelBytes)
+	if entry&bottom != 0 {
+		ether := uint16(headers.EtherIPv4)
+		if p.v6 {
+			ether = headers.EtherIPv6
+		}
+		be.PutUint16(p.buf[ethLen-2:], ether)
+	}
+	p.segment = true
+	return int32(n.graph.ByPort(int(p.node), int(entry>>12)-firstLabel))
+}
+
+// shift moves the places of headers behind labels.
+func (p *packet) shift(by int) {
+	p.labels += int8(by / labelBytes)
+	p.l3, p.l4, p.shim, p.cut = p.l3+by, p.l4+by, p.shim+by, p.cut+by
+}
