@@ -30,9 +30,7 @@ func TestSilentConnections(t *testing.T) {
 		}
 		defer c.Close()
 		if k%2 == 0 {
-			if _, err := io.WriteString(c, "GET /status HT"); err != nil {
-				t.Fatal(err)
-			}
+			_, _ = io.WriteString(c, "GET /status HT") // the page may have closed it for others
 		}
 	}
 	text := ""
