@@ -40,23 +40,23 @@ type Collector struct {
 	began    atomic.Pointer[moment]
 	ready    atomic.Bool
 
-	ledger    *ledger.Ledger
-	stores    *stores.Set
-	sites     *exporters.Sites // nil without any
-	pipeline  *pipeline.Pipeline
-	ipfix     *ipfix.Store          // of exporters of IPFIX; nil where it is not read
-	ports     map[uint16]demux.Kind // that frames of captures go to
-	templates *templates            // nil where they are not kept
-	detectors *windows.Detectors
-	tally     *summary.Tally
-	alerts    *stores.AlertKeeper // nil without receivers
-	state     *windows.State      // nil without a state file
-	windows   *windows.Ends
-	rivals    *stores.Rivals
-	names     inventory.Keeper // of nodes, interfaces and hosts; of what is computed, the utilisation of interfaces alone depends on them, by their speeds
-	teller    inventory.Teller // of the goroutine that ends windows
-	told      map[string]bool  // limits that left something out, and were logged
-	fewIDs    bool             // packets of flows have few ids, which was logged
+	ledger       *ledger.Ledger
+	stores       *stores.Set
+	sites        *exporters.Sites // nil without any
+	pipeline     *pipeline.Pipeline
+	ipfix        *ipfix.Store          // of exporters of IPFIX; nil where it is not read
+	ports        map[uint16]demux.Kind // that frames of captures go to
+	templates    *templates            // nil where they are not kept
+	detectors    *windows.Detectors
+	tally        *summary.Tally
+	alerts       *stores.AlertKeeper // nil without receivers
+	state        *windows.State      // nil without a state file
+	windows      *windows.Ends
+	rivals       *stores.Rivals
+	names        inventory.Keeper      // of nodes, interfaces and hosts; of what is computed, the utilisation of interfaces alone depends on them, by their speeds
+	nameRows     inventory.RowSchedule // of the goroutine that ends windows
+	loggedLimits map[string]bool       // limits that left something out, and were logged
+	fewIDs       bool                  // packets of flows have few ids, which was logged
 
 	writeSeconds metrics.Durations
 }
@@ -130,7 +130,7 @@ func New(cfg Config, analysis Analysis, opt Options) (_ *Collector, err error) {
 	c.windows = windows.New(windows.Config{
 		Instance: c.instance, Boot: c.boot, Version: opt.Version, Length: cfg.Window, Limits: analysis.Flows.Limits(), Admission: places, Fleet: fleet,
 		Pipeline: c.pipeline, Ledger: c.ledger, Tally: c.tally, Detectors: c.detectors, Stores: c.stores, Alerts: c.alerts, Rules: rules, State: c.state,
-		Names: c.Names, NameRows: func(end int64) []names.Row { return c.teller.Rows(c.Names(), end) }, Now: opt.Now, Log: c.log,
+		Names: c.Names, NameRows: func(end int64) []names.Row { return c.nameRows.Rows(c.Names(), end) }, Now: opt.Now, Log: c.log,
 		Corrections: windows.Corrections{
 			Reach: cfg.Corrections, Bytes: cfg.CorrectionsBytes, Shards: cfg.shards(), Exporters: places.Exporters, Flows: analysis.Flows,
 		},
@@ -358,7 +358,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	c.ready.Store(true)
 	if c.live {
 		services.Go(func() { c.rivals.Watch(sourceCtx, c.times) })
-		services.Go(func() { c.templates.follow(sourceCtx) })
+		services.Go(func() { c.templates.watch(sourceCtx) })
 		services.Go(func() { c.pipeline.Dialects.Run(sourceCtx, c.wall, c.tally.Known) })
 		services.Go(func() { c.names.Watch(sourceCtx, c.log) })
 	}
@@ -426,7 +426,7 @@ func (c *Collector) wait(ctx context.Context, ended <-chan struct{}, failed <-ch
 		c.pipeline.LookAtSources()
 		c.learn()
 		c.templates.keep(false)
-		c.tellLeftOut()
+		c.logLeftOut()
 		if c.live {
 			timer.Reset(c.windows.Look())
 		}

@@ -89,17 +89,17 @@ func (c *Collector) allLeftOut() []sink.Limit {
 	return list
 }
 
-// tellLeftOut logs each limit once, when it begins to leave something out.
-func (c *Collector) tellLeftOut() {
+// logLeftOut logs each limit once, when it begins to leave something out.
+func (c *Collector) logLeftOut() {
 	for _, l := range c.allLeftOut() {
 		key := l.Setting + " " + l.What
-		if l.N == 0 || c.told[key] {
+		if l.N == 0 || c.loggedLimits[key] {
 			continue
 		}
-		if c.told == nil {
-			c.told = map[string]bool{}
+		if c.loggedLimits == nil {
+			c.loggedLimits = map[string]bool{}
 		}
-		c.told[key] = true
+		c.loggedLimits[key] = true
 		c.log.Warn("left out by a limit", "what", sink.LeftOut([]sink.Limit{l})[0])
 	}
 	if shards, _ := c.pipeline.ShardStats(); (shards.Digests.FewIDs.Flows > 0) != c.fewIDs {

@@ -95,7 +95,7 @@ func TestPINTLeftOut(t *testing.T) {
 				t.Errorf("the metric has %v of %s, want %d", counted, setting, n)
 			}
 			for range 3 { // whether the run had a moment for it or not
-				c.tellLeftOut()
+				c.logLeftOut()
 			}
 			if lines := strings.Count(log.String(), tt.want); lines != 1 {
 				t.Errorf("%d lines:\n%s", lines, &log)

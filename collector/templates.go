@@ -83,9 +83,9 @@ func readTemplates(path string) ([]ipfix.Saved, error) {
 // rest is how long a write of the file is followed by none, so that a burst of new templates costs few.
 const rest = 20 * time.Millisecond
 
-// follow writes the file as soon as a template is new, until ctx ends: data that it reads is soon in a store, and a program that is killed meanwhile
+// watch writes the file as soon as a template is new, until ctx ends: data that it reads is soon in a store, and a program that is killed meanwhile
 // knows it again.
-func (k *templates) follow(ctx context.Context) {
+func (k *templates) watch(ctx context.Context) {
 	if k == nil {
 		return
 	}

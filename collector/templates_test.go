@@ -117,7 +117,7 @@ func TestTemplatesAtOnce(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var followed sync.WaitGroup
-	followed.Go(func() { k.follow(ctx) })
+	followed.Go(func() { k.watch(ctx) })
 	all := someTemplates(50).Save()
 	for i := range all {
 		if !store.Restore(&all[i], 1) {

@@ -67,7 +67,7 @@ func (o *orderer) greedy() []int32 {
 		case resource >= 0:
 			o.resourceWaits[resource].Push(waiter{k, o.moves[k].more(resource)})
 		default:
-			o.take(k)
+			o.move(k)
 			steps = append(steps, k)
 			o.wake = append(o.wake, o.moves[k].gains...)
 			for _, u := range o.moves[k].uses {
@@ -131,8 +131,8 @@ func (o *orderer) room(resource int32, more float64) bool {
 	return used <= limit || Near(used, limit)
 }
 
-// take makes a move.
-func (o *orderer) take(k int32) {
+// move makes a move.
+func (o *orderer) move(k int32) {
 	m := &o.moves[k]
 	o.done[k] = true
 	for _, t := range m.loses {

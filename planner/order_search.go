@@ -118,7 +118,7 @@ func (s *searcher) key(i int) uint64 {
 }
 
 func (s *searcher) make(i int) {
-	s.take(s.moves[i])
+	s.move(s.moves[i])
 	s.state ^= s.key(i)
 	s.steps = append(s.steps, s.moves[i])
 }

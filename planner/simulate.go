@@ -26,7 +26,7 @@ func Simulate(before, after []Element, steps []Step, capacity map[string]float64
 		}
 	}
 	for k, step := range steps {
-		if err := s.take(step, capacity); err != nil {
+		if err := s.step(step, capacity); err != nil {
 			return fmt.Errorf("step %d, %s %s: %w", k+1, step.Op, step.ID, err)
 		}
 	}
@@ -60,8 +60,8 @@ func (s *simulation) drop(e *Element) {
 	}
 }
 
-// take takes one step.
-func (s *simulation) take(step Step, capacity map[string]float64) error {
+// step takes one step.
+func (s *simulation) step(step Step, capacity map[string]float64) error {
 	old, now := s.active[step.ID], s.target[step.ID]
 	var ok bool
 	switch step.Op {

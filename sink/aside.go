@@ -238,7 +238,7 @@ func (q *Queue) candidate(s *suspects) (p *piece, again bool) {
 		}
 		return nil, true
 	}
-	it, ok := q.take(nil)
+	it, ok := q.nextRecord(nil)
 	if !ok {
 		return q.keyOf(s), false
 	}
@@ -342,15 +342,15 @@ func (q *Queue) putAside(p *piece, err error) {
 	q.makeRoom()
 }
 
-// crowded reports whether more is set aside than there is room for.
-func (q *Queue) crowded() bool {
+// asideFull reports whether more is set aside than there is room for.
+func (q *Queue) asideFull() bool {
 	return len(q.asides) > max(maxAsides, min(maxAsides*q.places, maxPlaced)) || len(q.asides) > 1 && q.asideBytes > q.conf.MaxBytes/asideShare
 }
 
 // makeRoom refuses what has no room: first what is alone with its key, which has failed by itself; of places, what has failed for
 // placeFor.
 func (q *Queue) makeRoom() {
-	for q.crowded() {
+	for q.asideFull() {
 		at := slices.IndexFunc(q.asides, func(p *piece) bool {
 			if q.places > 0 {
 				return !p.began.IsZero() && time.Since(p.began) >= placeFor && !p.behind()
@@ -420,8 +420,8 @@ func (q *Queue) spend(p *piece, d time.Duration) {
 	q.credit = min(q.credit+d, asideWait)
 }
 
-// again notes that a piece failed that was set aside.
-func (q *Queue) again(p *piece, err error) {
+// failedAgain notes that a piece failed that was set aside.
+func (q *Queue) failedAgain(p *piece, err error) {
 	now := time.Now()
 	if q.passes != p.passes {
 		p.lasted += now.Sub(p.last)

@@ -172,7 +172,7 @@ func (q *Queue) next(ctx context.Context, buf []byte) (*piece, bool) {
 			return due, true
 		}
 		ended := q.ended() // before the last look
-		if q.places > 0 && q.crowded() && (q.opt.Spool != nil || !ended) {
+		if q.places > 0 && q.asideFull() && (q.opt.Spool != nil || !ended) {
 			switch {
 			case due != nil:
 				return due, true
@@ -182,7 +182,7 @@ func (q *Queue) next(ctx context.Context, buf []byte) (*piece, bool) {
 			q.awaitAside(ctx, wait, ended)
 			continue
 		}
-		if it, ok := q.take(buf); ok {
+		if it, ok := q.nextRecord(buf); ok {
 			if p := q.admit(&it); p != nil {
 				return p, true
 			}
@@ -220,8 +220,8 @@ func (q *Queue) ended() bool {
 	}
 }
 
-// take gives the next record, if there is one.
-func (q *Queue) take(buf []byte) (item, bool) {
+// nextRecord gives the next record, if there is one.
+func (q *Queue) nextRecord(buf []byte) (item, bool) {
 	if q.opt.Spool == nil {
 		return q.dequeue()
 	}
@@ -316,7 +316,7 @@ func (q *Queue) write(ctx context.Context, p *piece) bool {
 	case ctx.Err() != nil:
 		return false
 	case p.aside:
-		q.again(p, err)
+		q.failedAgain(p, err)
 		return true
 	case othersPassed(err), doubtful(err) && p.err != nil && p.passes != q.passes: // it failed, another passed, and it fails again
 		q.setAside(p, err)
@@ -480,7 +480,7 @@ func (q *Queue) pause(ctx context.Context, backoff *retry.Backoff, err error, s 
 // admit gives a record its place among those that have come, and what of it may be written now; nil for nothing.
 func (q *Queue) admit(it *item) *piece {
 	s := &staged{item: *it, to: Stored}
-	q.follow(&it.head)
+	q.trackBatch(&it.head)
 	if it.head.last {
 		s.to = q.track.spoiled
 	}
@@ -530,8 +530,8 @@ func (q *Queue) endPiece(p *piece) {
 	}
 }
 
-// follow notes whether a record of the batch was lost before this one.
-func (q *Queue) follow(h *recordHead) {
+// trackBatch notes whether a record of the batch was lost before this one.
+func (q *Queue) trackBatch(h *recordHead) {
 	if h.batch != q.track.batch || h.batch == 0 {
 		q.track = track{batch: h.batch, spoiled: Stored}
 	}

@@ -128,7 +128,7 @@ var hops = series("hop", "One point per window and hop: a node and the interface
 		},
 		bounds("latency", "ns", func(h *inference.HopStats) *inference.Bounds { return h.Latency.Bounds }),
 		bounds("queue", "bytes", func(h *inference.HopStats) *inference.Bounds { return h.Queue.Bounds }),
-	)).again()
+	)).revised()
 
 // bounds are what quantiles leave open whose values came in buckets.
 func bounds(of, unit string, get func(*inference.HopStats) *inference.Bounds) []field[inference.HopStats] {
@@ -194,7 +194,7 @@ var flows = series("flow", "One point per window, flow and hop, for the busiest 
 				func(f *flowHop) (Field, bool) { return Field{Float: f.flow.Unexplained}, f.flow.Sprayed() }},
 			{FieldSpec{"unsettled", Int, "", "1 as long as digests contradict the path and it is not known yet whether there are others; absent else"},
 				func(f *flowHop) (Field, bool) { return Field{Int: 1}, f.flow.Unsettled }},
-		})).again()
+		})).revised()
 
 var paths = series("path", "One point per path change; its time is that of the first report from the new path.",
 	[]tag[inference.PathChange]{
@@ -259,7 +259,7 @@ var exporters = series("exporter", "One point per window and sequence number spa
 		integer("down", "", "sequence numbers missed while no collector ran", func(e *inference.ExporterStats) uint64 { return e.Down }),
 		integer("restarts", "", "times that the exporter began to count anew", func(e *inference.ExporterStats) uint64 { return e.Restarts }),
 		integer("malformed", "", "reports that a decoder rejected", func(e *inference.ExporterStats) uint64 { return e.Malformed }),
-	}).again()
+	}).revised()
 
 var runs = series("collector", "One point per window of a collector that follows the clock, for replays write none. Its time is that "+
 	"of the window plus some nanoseconds below 1000000 that belong to the run, so that two collectors which write under one name "+
@@ -277,7 +277,7 @@ var runs = series("collector", "One point per window of a collector that follows
 				}
 				return 0
 			}),
-	}).again()
+	}).revised()
 
 var called = series("names", "What people call a node or one of its interfaces, from the [inventory](inventory.md): one point each in the first "+
 	"window, in the window after the inventory changed, and in the first one of each day (UTC). Other series have numbers as their tags, so that a "+
@@ -356,8 +356,8 @@ func series[T any](measurement, doc string, tags []tag[T], fields []field[T]) *s
 	return s
 }
 
-// again makes s a series whose points can be written again with more in them.
-func (s *seriesOf[T]) again() *seriesOf[T] {
+// revised makes s a series whose points can be written again with more in them.
+func (s *seriesOf[T]) revised() *seriesOf[T] {
 	s.redone = true
 	s.Fields = append(s.Fields, revisionField)
 	return s

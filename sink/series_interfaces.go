@@ -42,7 +42,7 @@ var interfaces = series("interface", "One point per interface and window in whic
 			u, ok := s.Received()
 			return Field{Float: u}, ok
 		}},
-	}).again()
+	}).revised()
 
 // rise is a count of an interface, absent where nothing is known of it.
 func rise(key string, has decode.CounterField, doc string) field[inference.InterfaceStats] {

@@ -27,4 +27,4 @@ var nameless = series("hop_position", "One point per window and place of hops wh
 	},
 	distribution(func(s *inference.NamelessStats) (count uint64, latency, queue *inference.Summary) {
 		return s.Count, &s.Latency, &s.Queue
-	})).again()
+	})).revised()

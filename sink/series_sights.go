@@ -33,4 +33,4 @@ var sights = series("flow_seen", "One point per window, flow and place at which 
 			func(s *flowSight) (Field, bool) { return Field{Int: int64(s.DelayMin)}, s.HasDelayBounds() }},
 		{FieldSpec{"path_delay_max", Int, "ns", "the greatest delay that a record says"},
 			func(s *flowSight) (Field, bool) { return Field{Int: int64(s.DelayMax)}, s.HasDelayBounds() }},
-	}).again()
+	}).revised()

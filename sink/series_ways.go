@@ -95,4 +95,4 @@ var ways = series("flow_path", "One point per window and path of a busy flow tha
 			func(x *way) (Field, bool) { return Field{Int: int64(x.set)}, x.set > 0 }},
 		{FieldSpec{"set_paths", Int, "", "paths of this set; one that is alone in its set may be used or not"},
 			func(x *way) (Field, bool) { return Field{Int: int64(x.of)}, x.set > 0 }},
-	}).again()
+	}).revised()

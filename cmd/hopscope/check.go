@@ -165,14 +165,14 @@ func checkFleet(cfg *config, v *verdict) {
 
 // checkEnvironment looks for the variables that settings name.
 func checkEnvironment(cfg *config, v *verdict) {
-	tell := v.problem
+	report := v.problem
 	if v.dry {
-		tell = v.warn
+		report = v.warn
 	}
 	if name := cfg.Kafka.Config.PasswordEnv; cfg.Kafka.Enabled && name != "" && strings.TrimSpace(os.Getenv(name)) == "" {
-		tell("kafka.password_env", "the environment variable %s is not set", name)
+		report("kafka.password_env", "the environment variable %s is not set", name)
 	}
 	if name := cfg.Influx.Config.TokenEnv; cfg.Influx.Enabled && name != "" && strings.TrimSpace(os.Getenv(name)) == "" {
-		tell("influx.token_env", "the environment variable %s is not set", name)
+		report("influx.token_env", "the environment variable %s is not set", name)
 	}
 }

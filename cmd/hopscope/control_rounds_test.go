@@ -62,7 +62,7 @@ func TestDemoRounds(t *testing.T) {
 			s.Loop.Post(control.Down{Device: d, Why: "stopped"})
 			s.Loop.Post(control.Up{Device: d})
 		}
-		for _, err := range x.Rounds.Survey(s.Agents.Told(s.Network, s.Names)) {
+		for _, err := range x.Rounds.Survey(s.Agents.Answers(s.Network, s.Names)) {
 			t.Errorf("at %v: %v", at, err)
 		}
 		here := false

@@ -188,7 +188,7 @@ type Placer struct {
 		known bool
 		site  uint8
 	}
-	told bool
+	logged bool
 }
 
 // Placer makes one; nil where there are no sites.
@@ -221,8 +221,8 @@ func (w *Placer) Place(reports []*decode.Report) (first *decode.Report) {
 		}
 		w.sites.refused.Add(1)
 		r.Fail(r.Format, "node_id", 0, decode.Unsupported)
-		if !w.told {
-			w.told, first = true, r
+		if !w.logged {
+			w.logged, first = true, r
 		}
 	}
 	return first

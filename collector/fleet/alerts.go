@@ -109,7 +109,7 @@ func (t *ownerTask) alertsGoOn(state []byte, same bool) {
 			return
 		}
 		if err != nil {
-			t.w.tell(fmt.Errorf("alerts begin anew: %w", err))
+			t.w.noteError(fmt.Errorf("alerts begin anew: %w", err))
 		} else {
 			a.Restarted()
 		}

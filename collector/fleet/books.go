@@ -18,13 +18,13 @@ import (
 // of them is known also where no record of it can be read: because retention removed it, or because it is damaged. What cannot be
 // read says nothing by itself: it may be a copy, or of any writer.
 type books struct {
-	Taken   uint64            `json:"taken"`             // of records that came for the first time, and of those that retention removed
-	Told    uint64            `json:"told"`              // of these, in windows that were handed to the stores
-	Dropped map[string]uint64 `json:"dropped,omitempty"` // of these, by stage
-	Waiting map[int64]uint64  `json:"waiting,omitempty"` // of these, until their window is published, by label
-	Down    uint64            `json:"down,omitempty"`    // beside these, as in roster.Account
-	DownTo  int64             `json:"down_to,omitempty"` // label of the last window that it is of
-	DownIn  map[int64]uint64  `json:"down_in,omitempty"` // of Down, by label of windows that can be corrected
+	Taken     uint64            `json:"taken"`             // of records that came for the first time, and of those that retention removed
+	Delivered uint64            `json:"told"`              // of these, in windows that were handed to the stores
+	Dropped   map[string]uint64 `json:"dropped,omitempty"` // of these, by stage
+	Waiting   map[int64]uint64  `json:"waiting,omitempty"` // of these, until their window is published, by label
+	Down      uint64            `json:"down,omitempty"`    // beside these, as in roster.Account
+	DownTo    int64             `json:"down_to,omitempty"` // label of the last window that it is of
+	DownIn    map[int64]uint64  `json:"down_in,omitempty"` // of Down, by label of windows that can be corrected
 
 	// Unread are those of records that their run has numbered and that are not there, by collector. They are not among Taken.
 	Unread map[string]uint64 `json:"unread,omitempty"`
@@ -108,8 +108,8 @@ func takeFrom[K comparable](m map[K]uint64, k K, n uint64) uint64 {
 	return n
 }
 
-// take counts the reports of a record, of which the gate says what it is.
-func (b *books) take(r *fleet.Record, kind fleet.EventKind, err error) {
+// count counts the reports of a record, of which the gate says what it is.
+func (b *books) count(r *fleet.Record, kind fleet.EventKind, err error) {
 	h := &r.Head
 	n := h.Reports
 	switch h.Kind {
@@ -279,7 +279,7 @@ func (b *books) pass(end int64, n uint64) {
 	if waiting := b.Waiting[end]; waiting > n {
 		b.lose(end, waiting-n, nil)
 	}
-	b.tell(end)
+	b.deliver(end)
 }
 
 // missed counts what no collector has of a window, which comes again when it is corrected. Windows up to old are not.
@@ -304,14 +304,14 @@ func (b *books) missed(m *fleet.Merged, old int64) {
 	maps.DeleteFunc(b.DownIn, func(end int64, _ uint64) bool { return end <= old })
 }
 
-// tell counts a window that is handed to the stores.
-func (b *books) tell(end int64) {
-	b.Told += b.Waiting[end]
+// deliver counts a window that is handed to the stores.
+func (b *books) deliver(end int64) {
+	b.Delivered += b.Waiting[end]
 	delete(b.Waiting, end)
 }
 
 // report fills in what the books have.
 func (b *books) report(s *partitionStatus) {
-	s.Taken, s.Told, s.Dropped, s.Down, s.Unread = b.Taken, b.Told, maps.Clone(b.Dropped), b.Down, maps.Clone(b.Unread)
+	s.Taken, s.Delivered, s.Dropped, s.Down, s.Unread = b.Taken, b.Delivered, maps.Clone(b.Dropped), b.Down, maps.Clone(b.Unread)
 	s.Found, s.Recovered = b.Found, b.Recovered
 }

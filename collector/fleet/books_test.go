@@ -33,17 +33,17 @@ func TestBooks(t *testing.T) {
 	}
 	damaged := errors.New("damaged")
 	b := newBooks()
-	b.take(numbered(1), fleet.Nothing, nil)
-	b.take(numbered(1), fleet.Duplicate, nil)
-	b.take(numbered(1), fleet.Refused, damaged)
+	b.count(numbered(1), fleet.Nothing, nil)
+	b.count(numbered(1), fleet.Duplicate, nil)
+	b.count(numbered(1), fleet.Refused, damaged)
 	check("a copy that is damaged", &b, want{taken: 10, waiting: 10})
-	b.take(numbered(2), fleet.Refused, damaged)
-	b.take(numbered(3), fleet.Late, nil)
+	b.count(numbered(2), fleet.Refused, damaged)
+	b.count(numbered(3), fleet.Late, nil)
 	check("a record that is damaged", &b, want{taken: 20, waiting: 20, unread: 10})
-	b.take(numbered(2), fleet.Late, nil)
+	b.count(numbered(2), fleet.Late, nil)
 	check("it comes once more, as it was", &b, want{taken: 30, waiting: 30})
-	b.take(numbered(4), fleet.Refused, fleet.ErrOld)
-	b.take(numbered(1), fleet.Refused, fleet.ErrOld)
+	b.count(numbered(4), fleet.Refused, fleet.ErrOld)
+	b.count(numbered(1), fleet.Refused, fleet.ErrOld)
 	check("one that is too old, and one that was there before", &b, want{taken: 40, waiting: 30, dropped: map[string]uint64{"late": 10}})
 	b.evict(map[int64]uint64{3: 10})
 	check("one gave way", &b, want{taken: 40, waiting: 20, dropped: map[string]uint64{"late": 10, "full": 10}})
@@ -54,7 +54,7 @@ func TestBooks(t *testing.T) {
 	}
 	b = again
 	b.gone(9, 1) // records 5 to 8
-	b.take(numbered(9), fleet.Nothing, nil)
+	b.count(numbered(9), fleet.Nothing, nil)
 	check("retention", &b, want{taken: 90, waiting: 30, dropped: map[string]uint64{"late": 10, "full": 10, "retention": 40}})
 
 	sent := func(e *fleet.Expected) []uint64 { return e.Windows }
@@ -71,12 +71,12 @@ func TestBooks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old.take(numbered(6), fleet.Nothing, nil)
-	old.take(numbered(8), fleet.Nothing, nil)
+	old.count(numbered(6), fleet.Nothing, nil)
+	old.count(numbered(8), fleet.Nothing, nil)
 	check("after an upgrade", &old, want{taken: 70, waiting: 20, unread: 10})
 	mark := numbered(9)
 	mark.Head.Total = 0 // by a collector that does not count
-	old.take(mark, fleet.Nothing, nil)
+	old.count(mark, fleet.Nothing, nil)
 	check("of an old collector", &old, want{taken: 80, waiting: 30, unread: 10})
 }
 
@@ -86,7 +86,7 @@ func TestBooksRecovered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.take(&fleet.Record{Head: fleet.Head{Kind: fleet.Reports, From: "a", Boot: 2, End: 20, Reports: 4, Total: 4}}, fleet.Nothing, nil)
+	b.count(&fleet.Record{Head: fleet.Head{Kind: fleet.Reports, From: "a", Boot: 2, End: 20, Reports: 4, Total: 4}}, fleet.Nothing, nil)
 	var s partitionStatus
 	if b.report(&s); s.Recovered != 3 || s.Taken != 16 {
 		t.Errorf("%d of %d, want 3 of 16", s.Recovered, s.Taken)

@@ -21,7 +21,7 @@ type checkpoint struct {
 	label      int64 // of the last window that was published
 	state      []byte
 	aside      []byte // what is kept beside it, which may be of an earlier checkpoint; nil for none
-	told       uint64 // reports that were handed to the stores before
+	delivered  uint64 // reports that were handed to the stores before
 }
 
 // checkpoints keeps those of one partition: two of them, written in turns, so that one is whole at any time.

@@ -90,19 +90,19 @@ type Consumer struct {
 	ledger    *ledger.Ledger
 	start     time.Time
 
-	mu         sync.Mutex
-	tenure     *tenure
-	workers    []*worker // of the present generation
-	status     map[partition]*shared[partitionStatus]
-	began      map[partition]bool // those that were written again from Options.From
-	generation int
-	last       windowStatus
-	left       summary.LeftOut // by limits, in this run
-	limited    []sink.Limited
-	full       uint64            // reports that found no room in their window, in this run
-	crowded    uint64            // reports of windows that found no room among others, in this run
-	saidLeft   map[string]bool   // of these, what was logged
-	redrawn    map[string]uint64 // the last boot of which a collector was notified
+	mu          sync.Mutex
+	tenure      *tenure
+	workers     []*worker // of the present generation
+	status      map[partition]*shared[partitionStatus]
+	began       map[partition]bool // those that were written again from Options.From
+	generation  int
+	last        windowStatus
+	left        summary.LeftOut // by limits, in this run
+	limited     []sink.Limited
+	full        uint64            // reports that found no room in their window, in this run
+	windowsFull uint64            // reports of windows that found no room among others, in this run
+	saidLeft    map[string]bool   // of these, what was logged
+	redrawn     map[string]uint64 // the last boot of which a collector was notified
 
 	published, slices, wholes, beats atomic.Uint64
 	writeSeconds                     metrics.Durations
@@ -137,19 +137,19 @@ type partitionStatus struct {
 	Forced         uint64 // windows that were published although slices of them were not
 	Gone           uint64 // records that were to be read and are gone
 	ReadErrors     uint64
-	Again          uint64 // records that were read once more because there was no room to keep them
+	Reread         uint64 // records that were read once more because there was no room to keep them
 	HeldBytes      int64  // of records of open windows
 	Restarts       uint64 // times that work began anew from a checkpoint
 
 	// Of reports, over all of the life of a partition of windows: taken, and of these handed to the stores, confirmed by all
 	// of them as the last checkpoint says, and dropped before that, by stage.
-	Taken, Told, Confirmed uint64
-	Dropped                map[string]uint64
-	Unread                 map[string]uint64 // beside these, in records that are not there, by collector
-	Recovered              uint64            // as in books
-	Found                  int64             // when it was found that retention had removed records, ns since 1970
-	Down                   uint64            // and, taken by no collector that lived to report them
-	Generation             int
+	Taken, Delivered, Confirmed uint64
+	Dropped                     map[string]uint64
+	Unread                      map[string]uint64 // beside these, in records that are not there, by collector
+	Recovered                   uint64            // as in books
+	Found                       int64             // when it was found that retention had removed records, ns since 1970
+	Down                        uint64            // and, taken by no collector that lived to report them
+	Generation                  int
 
 	Checkpoints uint64
 	Committed   int64 // offset of the last one
@@ -470,12 +470,12 @@ func (c *Consumer) merged(reports uint64) {
 // redraw notifies a collector once that a run of it is there twice.
 func (c *Consumer) redraw(name string, boot uint64) {
 	c.mu.Lock()
-	told := c.redrawn[name] == boot
+	notified := c.redrawn[name] == boot
 	if len(c.redrawn) < fleet.MaxMembers {
 		c.redrawn[name] = boot
 	}
 	c.mu.Unlock()
-	if told {
+	if notified {
 		return
 	}
 	c.log.Error("two runs of a collector have the same number, as when it was restored from a snapshot: records of the second one are refused, and it is told to draw another number", "collector", name, "boot", boot)
@@ -555,14 +555,14 @@ func (c *Consumer) Accounts() (out []roster.Account) {
 			Open: uint32(s.Open), Lag: uint64(s.Lag), Taken: s.Taken, Dropped: s.Dropped, Unread: s.Unread, Removed: s.Found, Down: s.Down, Late: s.Late, Duplicates: s.Duplicates, Conflicts: s.Conflicts,
 		}
 		if s.Topic == fleet.RawReports {
-			a.Passed, a.Recovered = s.Told, s.Recovered
+			a.Passed, a.Recovered = s.Delivered, s.Recovered
 		}
 		if s.Topic == fleet.Windows {
 			a.Stored = map[string]uint64{}
 			for _, n := range names {
 				a.Stored[n] = s.Confirmed
 				if n == "" {
-					a.Stored[n] = s.Told
+					a.Stored[n] = s.Delivered
 				}
 			}
 		}

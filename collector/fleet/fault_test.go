@@ -343,7 +343,7 @@ func (w *world) booked(c *consumer) {
 		taken, told = 0, 0
 		for _, s := range c.Partitions() {
 			if s.Topic == fleet.Windows {
-				taken, told = taken+s.Taken, told+s.Told
+				taken, told = taken+s.Taken, told+s.Delivered
 			}
 		}
 		return taken == reports && told == reports
@@ -447,7 +447,7 @@ func TestSpoolsOneAfterTheOther(t *testing.T) {
 			w.equal()
 			again := uint64(0)
 			for _, s := range c.Partitions() {
-				again += s.Again
+				again += s.Reread
 				if s.GateRefused+s.Refused+s.Late+s.Missing+s.Forced+s.Restarts != 0 {
 					t.Errorf("%s/%d: %+v", s.Topic, s.Partition, s)
 				}

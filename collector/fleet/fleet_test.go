@@ -540,8 +540,8 @@ func TestConsumerCrowded(t *testing.T) {
 	} {
 		c := &Consumer{log: slog.New(slog.DiscardHandler), saidLeft: map[string]bool{}, series: &stores.Set{}, receivers: &stores.Set{}}
 		c.crowd(tt.record, tt.kind, tt.err, tt.evicted)
-		if c.full != tt.full || c.crowded != tt.crowded {
-			t.Errorf("%v, %v, %v, %v: %d and %d, want %d and %d", tt.record.Head.Kind, tt.kind, tt.err, tt.evicted, c.full, c.crowded, tt.full, tt.crowded)
+		if c.full != tt.full || c.windowsFull != tt.crowded {
+			t.Errorf("%v, %v, %v, %v: %d and %d, want %d and %d", tt.record.Head.Kind, tt.kind, tt.err, tt.evicted, c.full, c.windowsFull, tt.full, tt.crowded)
 		}
 	}
 }

@@ -36,25 +36,25 @@ func (c *Consumer) crowd(r *fleet.Record, kind fleet.EventKind, err error, evict
 	if !refused && len(evicted) == 0 {
 		return
 	}
-	full, crowded := uint64(0), uint64(0)
+	full, windowsFull := uint64(0), uint64(0)
 	switch {
 	case !refused:
 	case errors.Is(err, fleet.ErrFull):
 		full = r.Head.Reports
 	case errors.Is(err, fleet.ErrFuture):
-		crowded = r.Head.Reports
+		windowsFull = r.Head.Reports
 	}
 	for _, n := range evicted {
-		crowded += n
+		windowsFull += n
 	}
-	c.leaveOut(full, crowded)
+	c.leaveOut(full, windowsFull)
 }
 
 // leaveOut counts reports that found no room in their window, and reports of windows that found none among others.
-func (c *Consumer) leaveOut(full, crowded uint64) {
+func (c *Consumer) leaveOut(full, windowsFull uint64) {
 	c.mu.Lock()
-	first := full > 0 && c.full == 0 || crowded > 0 && c.crowded == 0
-	c.full, c.crowded = c.full+full, c.crowded+crowded
+	first := full > 0 && c.full == 0 || windowsFull > 0 && c.windowsFull == 0
+	c.full, c.windowsFull = c.full+full, c.windowsFull+windowsFull
 	c.mu.Unlock()
 	if first {
 		c.logLeftOut()
@@ -66,7 +66,7 @@ func (c *Consumer) limitsHit() []sink.Limit {
 	c.mu.Lock()
 	list := append(c.left.Limits(),
 		sink.Limit{Setting: "consume.window_bytes", N: c.full, What: "reports of records found no room in their window"},
-		sink.Limit{Setting: "consume.max_records and consume.max_open", N: c.crowded, What: "reports of windows were left out, because too many records or windows were open"})
+		sink.Limit{Setting: "consume.max_records and consume.max_open", N: c.windowsFull, What: "reports of windows were left out, because too many records or windows were open"})
 	c.mu.Unlock()
 	list = append(append(list, c.series.Limits(nil)...), c.receivers.Limits(nil)...)
 	return append(list, sink.Limit{Setting: "alerts.max_open", N: c.alerting.Refused(), What: "findings sent no alert, because too many alerts are open"})

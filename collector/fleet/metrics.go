@@ -126,7 +126,7 @@ func topicValues(s *partitionStatus) []metrics.Value {
 		metrics.Of(mUnknown, s.Unknown+s.GateUnknown, s.Topic),
 		metrics.Of(mRefused, s.Refused+s.GateRefused, s.Topic),
 		metrics.Of(mGone, s.Gone, s.Topic),
-		metrics.Of(mAgain, s.Again, s.Topic),
+		metrics.Of(mAgain, s.Reread, s.Topic),
 		metrics.Of(mRestarts, s.Restarts, s.Topic),
 		metrics.Of(mSaves, s.Checkpoints, s.Topic),
 		metrics.Of(mStateBytes, s.StateBytes, s.Topic),

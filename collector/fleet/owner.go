@@ -21,18 +21,18 @@ import (
 
 // ownerTask puts the slices together: the one partition of topic series.
 type ownerTask struct {
-	w         *worker
-	assembler *fleet.Assembler
-	codec     *fleet.Codec
-	admission *window.Admission
-	detector  *events.Detector
-	teller    inventory.Teller
-	told      int64
-	detected  int64 // label of the last window that the detectors saw
-	after     int64
-	rebuilt   time.Time
-	aside     []byte              // what was kept beside the checkpoint
-	again     []inference.Finding // open ones that the alerts do not know
+	w             *worker
+	assembler     *fleet.Assembler
+	codec         *fleet.Codec
+	admission     *window.Admission
+	detector      *events.Detector
+	nameRows      inventory.RowSchedule
+	lastPublished int64
+	detected      int64 // label of the last window that the detectors saw
+	after         int64
+	rebuilt       time.Time
+	aside         []byte              // what was kept beside the checkpoint
+	again         []inference.Finding // open ones that the alerts do not know
 
 	whole, late uint64
 }
@@ -88,10 +88,10 @@ func (t *ownerTask) add(ctx context.Context, r *fleet.Record) error {
 		return err
 	}
 	if err != nil {
-		t.w.tell(err)
+		t.w.noteError(err)
 	}
 	for _, a := range e.Whole {
-		if err := t.tell(ctx, a, true); err != nil {
+		if err := t.publish(ctx, a, true); err != nil {
 			return err
 		}
 	}
@@ -99,14 +99,14 @@ func (t *ownerTask) add(ctx context.Context, r *fleet.Record) error {
 }
 
 // tell writes the points of a window and publishes it. The first time, the detectors see it.
-func (t *ownerTask) tell(ctx context.Context, a *fleet.Assembled, first bool) error {
+func (t *ownerTask) publish(ctx context.Context, a *fleet.Assembled, first bool) error {
 	defer t.assembler.Release(a)
 	for _, bad := range a.Bad {
-		t.w.tell(bad)
+		t.w.noteError(bad)
 	}
 	c := t.w.c
 	if first {
-		t.told = a.End
+		t.lastPublished = a.End
 		t.whole++
 	}
 	before := summary.LeftOutEver(t.admission, t.detector)
@@ -134,7 +134,7 @@ func (t *ownerTask) tell(ctx context.Context, a *fleet.Assembled, first bool) er
 	out := sink.NewWindow(c.opt.Params.Name, ownerWindow(&w), found)
 	out.Revision = a.Revision
 	if first {
-		out.Names = t.teller.Rows(c.names(), a.End)
+		out.Names = t.nameRows.Rows(c.names(), a.End)
 	}
 	out.Run = &sink.Run{Boot: fleetRun, Version: c.opt.Version, Start: a.Start, Reports: w.Reports}
 	if err := c.put(ctx, &sink.Batch{Points: out.Points()}); err != nil {
@@ -177,17 +177,17 @@ func (t *ownerTask) due(ctx context.Context, now time.Time) error {
 	}
 	a, err := r.Whole()
 	if err != nil {
-		t.w.tell(err)
+		t.w.noteError(err)
 		return nil
 	}
 	t.late++
-	return t.tell(ctx, a, false)
+	return t.publish(ctx, a, false)
 }
 
 func (t *ownerTask) gone(int64) {}
 
 func (t *ownerTask) floor() int64 { return t.assembler.Floor() }
-func (t *ownerTask) label() int64 { return t.told }
+func (t *ownerTask) label() int64 { return t.lastPublished }
 
 // ownerParts are the parts of an owner's state.
 const ownerParts = 4
@@ -209,7 +209,7 @@ func (t *ownerTask) readState(b []byte) error {
 		return err
 	}
 	t.readDetectors(parts[1], detected)
-	t.told, t.detected = t.assembler.Last(), detected
+	t.lastPublished, t.detected = t.assembler.Last(), detected
 	return nil
 }
 
@@ -240,7 +240,7 @@ func (t *ownerTask) readDetectors(b []byte, detected int64) {
 		t.detector = former
 	default:
 		// They learn again; everything else goes on.
-		t.w.tell(fmt.Errorf("detectors begin anew: %w", err))
+		t.w.noteError(fmt.Errorf("detectors begin anew: %w", err))
 	}
 	t.alertsGoOn(alerts, false)
 }
@@ -283,7 +283,7 @@ func (t *ownerTask) asideState() []byte {
 func (t *ownerTask) report(s *partitionStatus) {
 	a := t.assembler.Stats()
 	s.Open, s.Closed = t.assembler.Open(), t.whole
-	s.Again, s.HeldBytes = t.assembler.Reread(), t.assembler.Held()
+	s.Reread, s.HeldBytes = t.assembler.Reread(), t.assembler.Held()
 	s.Late, s.Duplicates, s.GateRefused, s.GateUnknown, s.Forced = a.Late, a.Duplicates, a.Refused, a.Unknown, a.Forced
 }
 

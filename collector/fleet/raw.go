@@ -21,18 +21,18 @@ import (
 // rawTask counts reports that came one by one: a partition of topic reports. What it makes of a window it sends to topic
 // windows, as a collector would, under a name and numbers that follow from the partition and the window alone.
 type rawTask struct {
-	w         *worker
-	gate      *fleet.Gate
-	codec     *fleet.Codec
-	decoder   arrow.Decoder
-	state     *shard.State
-	publisher *fleet.Publisher
-	batch     decode.Batch
-	told      int64
-	after     int64
-	again     map[int64]int // how often a window was published that had ended before, by label
-	books     books
-	booked    int64 // records before this offset are in the books, also where they are read again
+	w             *worker
+	gate          *fleet.Gate
+	codec         *fleet.Codec
+	decoder       arrow.Decoder
+	state         *shard.State
+	publisher     *fleet.Publisher
+	batch         decode.Batch
+	lastPublished int64
+	after         int64
+	again         map[int64]int // how often a window was published that had ended before, by label
+	books         books
+	booked        int64 // records before this offset are in the books, also where they are read again
 
 	passed, closed, bad uint64
 }
@@ -89,10 +89,10 @@ func (t *rawTask) add(ctx context.Context, r *fleet.Record) error {
 		return err
 	}
 	if err != nil {
-		t.w.tell(err)
+		t.w.noteError(err)
 	}
 	if r.Offset >= max(known, t.booked) {
-		t.books.take(r, v.Kind, err)
+		t.books.count(r, v.Kind, err)
 		t.books.evict(v.Evicted)
 		t.w.c.crowd(r, v.Kind, err, v.Evicted)
 	}
@@ -135,7 +135,7 @@ func (t *rawTask) close(ctx context.Context, c *fleet.Closing) error {
 		}
 	}
 	list = stateFor(list, run, unmarked, c.End)
-	return t.tell(ctx, c.End, 0, true, some, list)
+	return t.publish(ctx, c.End, 0, true, some, list)
 }
 
 // stateFor adds a statement for a run of the reports that it sent of a window, if there are any. It sorts them.
@@ -168,7 +168,7 @@ func (t *rawTask) late(ctx context.Context, r *fleet.Record) error {
 	n := t.again[r.Head.End]
 	t.again[r.Head.End] = n + 1
 	if lateNumbers+n >= 1<<8 {
-		t.w.tell(fmt.Errorf("record at offset %d: window %s was told again so often that there are no numbers left: its reports are left out", r.Offset, windowName(r.Head.End)))
+		t.w.noteError(fmt.Errorf("record at offset %d: window %s was told again so often that there are no numbers left: its reports are left out", r.Offset, windowName(r.Head.End)))
 		t.books.pass(r.Head.End, 0)
 		return nil
 	}
@@ -176,7 +176,7 @@ func (t *rawTask) late(ctx context.Context, r *fleet.Record) error {
 	t.decode(r.Offset, r.Value, r.Head.Reports)
 	// Whether the run marks the window is seen later, if at all.
 	list := stateFor(nil, fleet.Source{From: r.Head.From, Boot: r.Head.Boot}, slices.Clone(t.batch.Reports), r.Head.End)
-	return t.tell(ctx, r.Head.End, lateNumbers+n, false, true, list)
+	return t.publish(ctx, r.Head.End, lateNumbers+n, false, true, list)
 }
 
 // decode adds the reports of a record, which says how many they are, while there is room for those of its window.
@@ -193,12 +193,12 @@ func (t *rawTask) decode(at int64, value []byte, reports uint64) {
 	}
 	if err != nil {
 		t.bad++
-		t.w.tell(fmt.Errorf("record at offset %d: %w", at, err))
+		t.w.noteError(fmt.Errorf("record at offset %d: %w", at, err))
 	}
 }
 
 // tell counts what is in the batch, and sends what came of it. No reader waits for a window of which there are no records.
-func (t *rawTask) tell(ctx context.Context, end int64, first int, inOrder, some bool, list []fleet.Statement) error {
+func (t *rawTask) publish(ctx context.Context, end int64, first int, inOrder, some bool, list []fleet.Statement) error {
 	sortByTime(t.batch.Reports)
 	for _, r := range t.batch.Reports {
 		r.FlowHash = 0 // the seed's holder computes it
@@ -211,7 +211,7 @@ func (t *rawTask) tell(ctx context.Context, end int64, first int, inOrder, some 
 	t.state.Recycle(cut)
 	p.Span(end-int64(t.w.c.opt.Params.Window), end)
 	if inOrder {
-		t.told = end
+		t.lastPublished = end
 		for label := range t.again {
 			if label < end-int64(t.w.c.cfg.Corrections) {
 				delete(t.again, label)
@@ -275,7 +275,7 @@ func (t *rawTask) due(ctx context.Context, now time.Time) error {
 }
 
 func (t *rawTask) floor() int64 { return t.gate.Floor() }
-func (t *rawTask) label() int64 { return t.told }
+func (t *rawTask) label() int64 { return t.lastPublished }
 
 // rawBooks is what is kept of them in a checkpoint.
 type rawBooks struct {
@@ -304,9 +304,9 @@ func (t *rawTask) readState(b []byte) error {
 		return err
 	}
 	if err := t.state.ReadPaths(parts[1]); err != nil {
-		t.w.tell(fmt.Errorf("paths of flows begin anew: %w", err))
+		t.w.noteError(fmt.Errorf("paths of flows begin anew: %w", err))
 	}
-	t.books, t.told = account.Books, t.gate.Last()
+	t.books, t.lastPublished = account.Books, t.gate.Last()
 	t.books.restored()
 	maps.Copy(t.again, account.Again)
 	return nil
@@ -315,7 +315,7 @@ func (t *rawTask) readState(b []byte) error {
 func (t *rawTask) report(s *partitionStatus) {
 	g := t.gate.Stats()
 	s.Open, s.Closed = t.gate.Open(), t.closed
-	s.Again, s.HeldBytes = t.gate.Reread(), t.gate.Held()
+	s.Reread, s.HeldBytes = t.gate.Reread(), t.gate.Held()
 	s.Late, s.Duplicates, s.Conflicts, s.GateRefused, s.GateUnknown = g.Late, g.Duplicates, g.Conflicts, g.Refused+g.Evicted+t.bad, g.Unknown
 	t.books.report(s)
 }

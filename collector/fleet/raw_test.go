@@ -139,7 +139,7 @@ func TestRawBomb(t *testing.T) {
 	if c.full != (records-2)*alike {
 		t.Errorf("%d reports are left out by window_bytes", c.full)
 	}
-	if b := &task.books; b.Taken != records*alike || b.Told != 2*alike || b.Dropped[roster.DroppedBroken] != (records-2)*alike || len(b.Waiting) != 0 {
+	if b := &task.books; b.Taken != records*alike || b.Delivered != 2*alike || b.Dropped[roster.DroppedBroken] != (records-2)*alike || len(b.Waiting) != 0 {
 		t.Errorf("the books: %+v", b)
 	}
 }

@@ -15,14 +15,14 @@ import (
 
 // sliceTask merges a slice: a partition of topic windows.
 type sliceTask struct {
-	w         *worker
-	merger    *fleet.Merger
-	codec     *fleet.Codec
-	admission *window.Admission
-	limits    window.Limits
-	told      int64 // label of the last window
-	after     int64 // windows up to here are not published: they were begun before the records that are read
-	rebuilt   time.Time
+	w             *worker
+	merger        *fleet.Merger
+	codec         *fleet.Codec
+	admission     *window.Admission
+	limits        window.Limits
+	lastPublished int64 // label of the last window
+	after         int64 // windows up to here are not published: they were begun before the records that are read
+	rebuilt       time.Time
 
 	closed, late, conflicts, badRecords, missing uint64
 
@@ -64,10 +64,10 @@ func (t *sliceTask) add(ctx context.Context, r *fleet.Record) error {
 		return err
 	}
 	if err != nil {
-		t.w.tell(err)
+		t.w.noteError(err)
 	}
 	if r.Offset >= max(known, t.booked) {
-		t.books.take(r, e.Kind, err)
+		t.books.count(r, e.Kind, err)
 		t.books.evict(e.Evicted)
 		t.w.c.crowd(r, e.Kind, err, e.Evicted)
 	}
@@ -83,18 +83,18 @@ func (t *sliceTask) add(ctx context.Context, r *fleet.Record) error {
 	}
 	t.closed++
 	t.w.c.slices.Add(1)
-	return t.tell(ctx, e.Closed)
+	return t.publish(ctx, e.Closed)
 }
 
 // tell writes the points of a merged slice and publishes it.
-func (t *sliceTask) tell(ctx context.Context, m *fleet.Merged) error {
+func (t *sliceTask) publish(ctx context.Context, m *fleet.Merged) error {
 	defer t.merger.Release(m)
 	for _, bad := range m.Bad {
 		t.badRecords++
-		t.w.tell(bad)
+		t.w.noteError(bad)
 	}
 	if m.Revision == 0 {
-		t.told = m.End
+		t.lastPublished = m.End
 		t.missing += uint64(len(m.Missing))
 	}
 	if m.Revision == 0 {
@@ -102,7 +102,7 @@ func (t *sliceTask) tell(ctx context.Context, m *fleet.Merged) error {
 			t.books.lose(m.End, bad.Reports, bad)
 		}
 	}
-	t.books.tell(m.End)
+	t.books.deliver(m.End)
 	t.books.missed(m, t.merger.Last()-int64(t.w.c.cfg.Corrections))
 	if m.End <= t.after {
 		return nil
@@ -194,12 +194,12 @@ func (t *sliceTask) due(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
-	return t.again(ctx, now)
+	return t.republish(ctx, now)
 }
 
-// again publishes windows again of which records came late: one at a time, since the log is read for it once more, and none before it
+// republish publishes windows again of which records came late: one at a time, since the log is read for it once more, and none before it
 // was quiet for a moment.
-func (t *sliceTask) again(ctx context.Context, now time.Time) error {
+func (t *sliceTask) republish(ctx context.Context, now time.Time) error {
 	pending := t.merger.Pending()
 	if len(pending) == 0 || now.Sub(t.rebuilt) < t.w.c.opt.Params.Window/4 {
 		return nil
@@ -211,7 +211,7 @@ func (t *sliceTask) again(ctx context.Context, now time.Time) error {
 	}
 	err := t.w.readAgain(ctx, r.From(), r.To(), func(rec *fleet.Record) {
 		if err := r.Add(rec); err != nil {
-			t.w.tell(err)
+			t.w.noteError(err)
 		}
 	})
 	if err != nil {
@@ -219,10 +219,10 @@ func (t *sliceTask) again(ctx context.Context, now time.Time) error {
 	}
 	m, err := r.Merged()
 	if err != nil { // its records are gone
-		t.w.tell(err)
+		t.w.noteError(err)
 		return nil
 	}
-	return t.tell(ctx, m)
+	return t.publish(ctx, m)
 }
 
 // readAgain reads a part of the partition once more.
@@ -234,7 +234,7 @@ func (w *worker) readAgain(ctx context.Context, from, to int64, take func(*fleet
 			if failures++; ctx.Err() != nil || failures > 10 {
 				return err
 			}
-			w.tell(err)
+			w.noteError(err)
 			continue
 		}
 		for i := range messages {
@@ -294,7 +294,7 @@ func (w *worker) fetchRun(from, to int64, take func(*fleet.Record)) error {
 			if failures++; w.ctx.Err() != nil || failures > 10 {
 				return err
 			}
-			w.tell(err)
+			w.noteError(err)
 			continue
 		}
 		for i := range messages {
@@ -313,7 +313,7 @@ func (w *worker) fetchRun(from, to int64, take func(*fleet.Record)) error {
 func (t *sliceTask) gone(to int64) { t.books.gone(to, t.w.c.opt.Now().UnixNano()) }
 
 func (t *sliceTask) floor() int64 { return t.merger.Floor() }
-func (t *sliceTask) label() int64 { return t.told }
+func (t *sliceTask) label() int64 { return t.lastPublished }
 
 func (t *sliceTask) appendState(b []byte) []byte {
 	return appendParts(b, t.admission.AppendState(nil), t.merger.AppendState(nil), t.books.append())
@@ -330,7 +330,7 @@ func (t *sliceTask) readState(b []byte) error {
 	if err := t.merger.ReadState(parts[1]); err != nil {
 		return err
 	}
-	t.told = t.merger.Last()
+	t.lastPublished = t.merger.Last()
 	if t.books, err = readBooks(parts[2]); err != nil {
 		return err
 	}
@@ -340,7 +340,7 @@ func (t *sliceTask) readState(b []byte) error {
 func (t *sliceTask) report(s *partitionStatus) {
 	g := t.merger.Stats()
 	s.Open, s.Closed = t.merger.Open(), t.closed
-	s.Again, s.HeldBytes = t.merger.Reread(), t.merger.Held()
+	s.Reread, s.HeldBytes = t.merger.Reread(), t.merger.Held()
 	s.Late, s.Duplicates, s.Conflicts, s.GateRefused, s.GateUnknown = g.Late, g.Duplicates, g.Conflicts, g.Refused+g.Evicted+t.badRecords, g.Unknown
 	s.Missing = t.missing
 	t.books.report(s)

@@ -150,8 +150,8 @@ func told(o *ownerTask, at int64, found ...inference.Finding) (out []string) {
 func TestFormerOwner(t *testing.T) {
 	o := ownerOf(t, true)
 	last := goesOn(t, o, readFormer(t, "state", 8))
-	if o.told != last.label || o.detected != last.label || last.label == 0 {
-		t.Errorf("goes on at %d and %d, behind %d", o.told, o.detected, last.label)
+	if o.lastPublished != last.label || o.detected != last.label || last.label == 0 {
+		t.Errorf("goes on at %d and %d, behind %d", o.lastPublished, o.detected, last.label)
 	}
 	open := o.detector.Open()
 	if len(open) != 2 || open[0].ID != 1 || open[0].Kind != inference.PacketDrops || open[1].ID != 2 || open[1].Kind != inference.HighLatency {

@@ -85,19 +85,19 @@ func (w *worker) run() {
 		err := w.work()
 		if err == nil || w.read.Err() != nil {
 			if err != nil && !errors.Is(err, context.Canceled) {
-				w.tell(err)
+				w.noteError(err)
 			}
 			break
 		}
 		// What was done is done again, from the last checkpoint.
-		w.tell(err)
+		w.noteError(err)
 		w.status.change(func(s *partitionStatus) { s.Restarts++ })
 		wait.Sleep(w.read)
 	}
 	w.status.change(func(s *partitionStatus) { s.Held = false })
 }
 
-func (w *worker) tell(err error) {
+func (w *worker) noteError(err error) {
 	w.status.change(func(s *partitionStatus) { s.LastError = err.Error() })
 	if w.errorLimit.allow(w.c.opt.Now()) {
 		w.c.log.Warn("trouble with a partition", "topic", w.topic, "partition", w.partition, "error", err.Error())
@@ -119,7 +119,7 @@ func (w *worker) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	last, err := w.keep.read(ctx, w.tell)
+	last, err := w.keep.read(ctx, w.noteError)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (w *worker) begin(ctx context.Context) error {
 	if again {
 		if r, ok := w.task.(rewriter); ok {
 			if err := r.rewrite(w.c.opt.From.UnixNano(), last); err != nil {
-				w.tell(fmt.Errorf("checkpoint of generation %d is not used: %w", last.generation, err))
+				w.noteError(fmt.Errorf("checkpoint of generation %d is not used: %w", last.generation, err))
 			}
 		}
 	} else if offset = first; last != nil {
@@ -145,19 +145,19 @@ func (w *worker) begin(ctx context.Context) error {
 		}
 		if err := w.task.readState(last.state); err != nil {
 			// What was published before is published again, which changes nothing as long as the log has it all.
-			w.tell(fmt.Errorf("checkpoint of generation %d is not used, and the partition is read from its oldest record: %w", last.generation, err))
+			w.noteError(fmt.Errorf("checkpoint of generation %d is not used, and the partition is read from its oldest record: %w", last.generation, err))
 			if w.task, err = w.c.newTask(w); err != nil {
 				return err
 			}
 		} else if offset = last.offset; offset < first {
-			w.tell(fmt.Errorf("records from offset %d, where the last checkpoint goes on, to %d are gone: topic %s keeps its records for too short a time; raise its retention.ms (hopscope kafka topics)", offset, first-1, w.topic))
+			w.noteError(fmt.Errorf("records from offset %d, where the last checkpoint goes on, to %d are gone: topic %s keeps its records for too short a time; raise its retention.ms (hopscope kafka topics)", offset, first-1, w.topic))
 			w.status.change(func(s *partitionStatus) { s.Gone += uint64(first - offset) })
 			w.task.gone(first)
 			offset = first
 		}
 	}
 	if offset > next { // another topic of the same name
-		w.tell(fmt.Errorf("the last checkpoint goes on at offset %d, and the partition ends at %d: it was made anew, and is read from its oldest record", offset, next))
+		w.noteError(fmt.Errorf("the last checkpoint goes on at offset %d, and the partition ends at %d: it was made anew, and is read from its oldest record", offset, next))
 		if w.task, err = w.c.newTask(w); err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (w *worker) begin(ctx context.Context) error {
 	w.saving = nil
 	w.status.change(func(s *partitionStatus) {
 		w.task.report(s)
-		s.Held, s.Offset, s.Generation, s.Confirmed = true, offset, w.ID, s.Told
+		s.Held, s.Offset, s.Generation, s.Confirmed = true, offset, w.ID, s.Delivered
 	})
 	return nil
 }
@@ -195,14 +195,14 @@ func (w *worker) work() error {
 		}
 		if err != nil {
 			w.status.change(func(s *partitionStatus) { s.ReadErrors++ })
-			w.tell(err)
+			w.noteError(err)
 			w.passedOver(err)
 			retry.Sleep(w.read, 50*time.Millisecond)
 			continue
 		}
 		// What was read is finished even if reading ends meanwhile: w.ctx ends it where it has to end at once.
 		for i := range messages {
-			if err := w.take(w.ctx, &messages[i]); err != nil {
+			if err := w.handle(w.ctx, &messages[i]); err != nil {
 				return err
 			}
 		}
@@ -236,8 +236,8 @@ func (w *worker) passedOver(err error) {
 	}
 }
 
-// take parses one record and gives it to the task.
-func (w *worker) take(ctx context.Context, m *ingest.Message) error {
+// handle parses one record and gives it to the task.
+func (w *worker) handle(ctx context.Context, m *ingest.Message) error {
 	w.status.change(func(s *partitionStatus) { s.Records++; s.Bytes += uint64(len(m.Value)) })
 	h, err := fleet.ReadHead(m.Head)
 	if err != nil {
@@ -249,12 +249,12 @@ func (w *worker) take(ctx context.Context, m *ingest.Message) error {
 				s.Refused++
 			}
 		})
-		w.tell(fmt.Errorf("record at offset %d is passed over: %w", m.Offset, err))
+		w.noteError(fmt.Errorf("record at offset %d is passed over: %w", m.Offset, err))
 		return nil
 	}
 	if ahead := time.Duration(h.End - w.c.opt.Now().UnixNano()); ahead > w.c.farAhead() {
 		w.status.change(func(s *partitionStatus) { s.Refused++ })
-		w.tell(fmt.Errorf("record of %q at offset %d is passed over: its window, to %s, lies %v ahead of this machine's clock", h.From, m.Offset, windowName(h.End), ahead.Round(time.Second)))
+		w.noteError(fmt.Errorf("record of %q at offset %d is passed over: its window, to %s, lies %v ahead of this machine's clock", h.From, m.Offset, windowName(h.End), ahead.Round(time.Second)))
 		return nil
 	}
 	return w.task.add(ctx, &fleet.Record{Offset: m.Offset, Head: h, Value: m.Value, Time: m.Time})
@@ -323,7 +323,7 @@ func (w *worker) save(now time.Time) error {
 func (w *worker) snapshot(aside bool) *checkpoint {
 	var s partitionStatus
 	w.task.report(&s)
-	p := &checkpoint{generation: int64(w.ID), offset: w.task.floor(), label: w.task.label(), state: w.task.appendState(nil), told: s.Told}
+	p := &checkpoint{generation: int64(w.ID), offset: w.task.floor(), label: w.task.label(), state: w.task.appendState(nil), delivered: s.Delivered}
 	if k, ok := w.task.(keeper); ok && aside {
 		p.aside = k.asideState()
 	}
@@ -339,12 +339,12 @@ func (w *worker) commit(ctx context.Context, p *checkpoint) error {
 		s.Checkpoints++
 		s.Committed = p.offset
 		s.StateBytes = len(p.state)
-		s.Confirmed = p.told
+		s.Confirmed = p.delivered
 	})
 	w.c.fromDone(w.topic, w.partition)
 	if err := w.Commit(ctx, w.topic, w.partition, p.offset); err != nil {
 		if w.ctx.Err() == nil {
-			w.tell(err) // the checkpoint counts; the group's offset is for observers
+			w.noteError(err) // the checkpoint counts; the group's offset is for observers
 		}
 	}
 	return nil

@@ -58,7 +58,7 @@ func (k *Keeper) Reload(path string, log *slog.Logger) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.path = path
-	k.again(log)
+	k.reread(log)
 }
 
 // Refresh reads the file if it is another one than was read, or has changed.
@@ -75,7 +75,7 @@ func (k *Keeper) Refresh(log *slog.Logger) {
 	case err == nil && k.seen != nil && os.SameFile(info, k.seen) && info.ModTime().Equal(k.seen.ModTime()) && info.Size() == k.seen.Size():
 		return
 	}
-	k.again(log)
+	k.reread(log)
 }
 
 // Watch looks every five seconds whether the file has changed, until ctx ends.
@@ -92,7 +92,7 @@ func (k *Keeper) Watch(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-func (k *Keeper) again(log *slog.Logger) {
+func (k *Keeper) reread(log *slog.Logger) {
 	before := k.Names()
 	if err := k.read(); err != nil {
 		text := "names are those of before: " + err.Error()
@@ -152,18 +152,18 @@ func (k *Keeper) publish() {
 	}
 }
 
-// Teller says in which windows names are written to series: the first one, those after a change, and the first of each day (UTC).
-type Teller struct {
-	told *names.Names
-	day  int64
+// RowSchedule says in which windows names are written to series: the first one, those after a change, and the first of each day (UTC).
+type RowSchedule struct {
+	written *names.Names
+	day     int64
 }
 
 // Rows returns the names for a window that ends at a time in ns since 1970, or nothing.
-func (t *Teller) Rows(n *names.Names, end int64) []names.Row {
+func (t *RowSchedule) Rows(n *names.Names, end int64) []names.Row {
 	day := end / int64(24*time.Hour)
-	if n == t.told && day == t.day {
+	if n == t.written && day == t.day {
 		return nil
 	}
-	t.told, t.day = n, day
+	t.written, t.day = n, day
 	return n.Rows()
 }

@@ -85,7 +85,7 @@ func TestKeeper(t *testing.T) {
 func TestTeller(t *testing.T) {
 	const day = int64(24 * time.Hour)
 	a, b := names.New([]names.Node{{ID: 1, Name: "a"}}, nil, nil), names.New([]names.Node{{ID: 1, Name: "b"}}, nil, nil)
-	var tell Teller
+	var tell RowSchedule
 	for i, c := range []struct {
 		n    *names.Names
 		end  int64

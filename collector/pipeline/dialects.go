@@ -19,12 +19,12 @@ import (
 // dialects looks at what the profiles cannot read. Workers gather what is doubtful while they decode, and hand it over once
 // a batch; trying is done by one goroutine, beside them.
 type dialects struct {
-	mu     sync.Mutex
-	watch  *guess.Watch
-	router *demux.Router // of the settings alone
-	told   map[teller]string
-	again  []guess.Sample // to be read with a dialect that was adopted since
-	log    *slog.Logger
+	mu        sync.Mutex
+	watch     *guess.Watch
+	router    *demux.Router // of the settings alone
+	announced map[findingKey]string
+	again     []guess.Sample // to be read with a dialect that was adopted since
+	log       *slog.Logger
 
 	adopted  atomic.Pointer[demux.Adopted]
 	watching atomic.Bool // frames of an exporter are being gathered
@@ -42,7 +42,7 @@ func NewDialects(e *exporters.Config, adopt bool, router *demux.Router, adopted 
 	if err != nil {
 		return nil, err
 	}
-	d := &dialects{watch: guess.NewWatch(list, adopt && e.Adopts()), router: router, told: map[teller]string{}, log: log}
+	d := &dialects{watch: guess.NewWatch(list, adopt && e.Adopts()), router: router, announced: map[findingKey]string{}, log: log}
 	d.adopted.Store(adopted)
 	if looked != nil {
 		d.watch.Inherit(looked)
@@ -51,8 +51,8 @@ func NewDialects(e *exporters.Config, adopt bool, router *demux.Router, adopted 
 	return d, nil
 }
 
-// teller is the subject of findings.
-type teller struct {
+// findingKey is the subject of findings.
+type findingKey struct {
 	src    decode.Addr
 	format decode.Format // of a family that is not read
 	port   uint16        // that takes another one; 0 where the profile is the reason
@@ -61,20 +61,20 @@ type teller struct {
 
 // doubts is what a worker gathers of a batch.
 type doubts struct {
-	watching bool
-	interval guess.Interval
-	foreign  []int // frames that are no telemetry, to be looked at
-	senders  []doubt
-	strange  []strange
-	n        int  // of senders in use
-	passed   bool // some were not looked at
+	watching      bool
+	interval      guess.Interval
+	foreign       []int // frames that are no telemetry, to be looked at
+	senders       []doubt
+	otherFamilies []otherFamily
+	n             int  // of senders in use
+	passed        bool // some were not looked at
 
 	router  *demux.Router // that has what was adopted
 	adopted *demux.Adopted
 }
 
 // strange is a sender of datagrams of a family that its profile does not read.
-type strange struct {
+type otherFamily struct {
 	src    decode.Addr
 	format decode.Format
 	at     guess.Port
@@ -144,10 +144,10 @@ func (d *doubts) look(i int, f *ingest.Frame, at guess.Port, b *decode.LazyBatch
 		format = 0
 	}
 	if alien || last.Err.Reason == decode.NotRead {
-		if k := len(d.strange) - 1; k >= 0 && d.strange[k].src == last.Exporter && d.strange[k].format == format && d.strange[k].at == at {
-			d.strange[k].n++
+		if k := len(d.otherFamilies) - 1; k >= 0 && d.otherFamilies[k].src == last.Exporter && d.otherFamilies[k].format == format && d.otherFamilies[k].at == at {
+			d.otherFamilies[k].n++
 		} else {
-			d.strange = append(d.strange, strange{last.Exporter, format, at, 1, i})
+			d.otherFamilies = append(d.otherFamilies, otherFamily{last.Exporter, format, at, 1, i})
 		}
 		return
 	}
@@ -213,7 +213,7 @@ func (x *dialects) begin(w *Worker, dec *demux.Router) {
 // end hands over what w found in the frames of a batch.
 func (x *dialects) end(w *Worker, dec *demux.Router, frames []ingest.Frame) {
 	d := &w.doubts
-	if d.n+len(d.foreign)+len(d.strange) == 0 {
+	if d.n+len(d.foreign)+len(d.otherFamilies) == 0 {
 		return
 	}
 	x.mu.Lock()
@@ -245,11 +245,11 @@ func (x *dialects) end(w *Worker, dec *demux.Router, frames []ingest.Frame) {
 		}
 		d.interval.Found(ok)
 	}
-	for _, s := range d.strange {
+	for _, s := range d.otherFamilies {
 		one := sample(&frames[s.i], s.src, true)
 		x.watch.Foreign(s.src, s.format, dec.Profile(s.src), s.at, s.n, &one)
 	}
-	d.n, d.foreign, d.strange = 0, d.foreign[:0], d.strange[:0]
+	d.n, d.foreign, d.otherFamilies = 0, d.foreign[:0], d.otherFamilies[:0]
 	x.watching.Store(x.watch.Watching())
 }
 
@@ -283,15 +283,15 @@ func (x *dialects) Step(now int64, known func(decode.Addr) uint64) {
 // logNews logs findings that differ from what was logged of their senders.
 func (x *dialects) logNews() {
 	var news []guess.Finding
-	seen := map[teller]string{}
+	seen := map[findingKey]string{}
 	for _, f := range x.watch.Findings() {
-		who, key := teller{f.Src, f.Format, f.Port, f.GRE}, f.State.String()+" "+fmt.Sprint(f.Profiles)
+		who, key := findingKey{f.Src, f.Format, f.Port, f.GRE}, f.State.String()+" "+fmt.Sprint(f.Profiles)
 		seen[who] = key
-		if x.told[who] != key {
+		if x.announced[who] != key {
 			news = append(news, f)
 		}
 	}
-	x.told = seen
+	x.announced = seen
 	for i := range news {
 		f := &news[i]
 		if f.State == guess.Adopted {
@@ -357,8 +357,8 @@ func (x *dialects) reload(router *demux.Router, candidates []demux.Profile) {
 	x.adopted.Store(x.watch.Adoptions())
 }
 
-// take gives what is to be read again.
-func (x *dialects) take() []guess.Sample {
+// drain gives what is to be read again.
+func (x *dialects) drain() []guess.Sample {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	list := x.again
@@ -373,7 +373,7 @@ func (p *Pipeline) readAgain(w *Worker) {
 	x := p.Dialects
 	dec := w.decoder.Load()
 	x.begin(w, dec)
-	for _, s := range x.take() {
+	for _, s := range x.drain() {
 		if s.Link == ingest.LinkUDP {
 			dec.Lazy(&w.in, s.Src, s.Data, s.Length, s.Time)
 		} else {

@@ -109,7 +109,7 @@ func (p *Pipeline) HandedOver(label int64) {
 // TellAcross makes windows hold what the merge over several collectors needs: the numbers of an exporter that came, and the flows
 // that appeared. It is called before anything is restored or received.
 func (p *Pipeline) TellAcross() {
-	p.Exporters.tell()
+	p.Exporters.listNumbers()
 	for _, s := range p.shards {
 		s.state.ListArrivals()
 	}

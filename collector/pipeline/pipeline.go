@@ -211,7 +211,7 @@ func (p *Pipeline) Visit(f func(*shard.State)) {
 	visited.Wait()
 }
 
-func (p *Pipeline) take() *work {
+func (p *Pipeline) nextWork() *work {
 	p.freeMu.Lock()
 	defer p.freeMu.Unlock()
 	n := len(p.free)
@@ -410,7 +410,7 @@ func (p *Pipeline) scatter(w *Worker, in *decode.LazyBatch) {
 			out = nil
 		}
 		if out == nil {
-			out = p.take()
+			out = p.nextWork()
 			w.out[i] = out
 		}
 		out.hops += hops

@@ -27,7 +27,7 @@ type sequences struct {
 	// Saved are those that were reached at the last cut, for Restore of a later run.
 	Saved []byte
 
-	telling bool // list the numbers that came at each cut
+	listing bool // list the numbers that came at each cut
 	groups  []exporterGroup
 	key     decode.HashKey
 	shift   uint // of the hash, to its group
@@ -109,9 +109,9 @@ func (e *sequences) decide(b *decode.LazyBatch) {
 	})
 }
 
-// tell makes cut list which numbers came. It is called before Restore.
-func (e *sequences) tell() {
-	e.telling = true
+// listNumbers makes cut list which numbers came. It is called before Restore.
+func (e *sequences) listNumbers() {
+	e.listing = true
 	e.each(func(t *sequence.Tracker) { t.ReportNumbers(ToldRuns) })
 }
 
@@ -122,7 +122,7 @@ func (e *sequences) cut(end int64, p *window.Partial) []inference.ExporterStats 
 	var saved [][]byte
 	e.each(func(t *sequence.Tracker) {
 		all = t.Cut(all, end)
-		if e.telling {
+		if e.listing {
 			t.Numbers(p)
 		}
 		if e.Saving {

@@ -40,7 +40,7 @@ func NewAlerting(cfg notify.Config, instance string, log *slog.Logger) (*Alertin
 	if err := a.Reset(); err != nil {
 		return nil, fmt.Errorf("alerts: %w", err)
 	}
-	a.follow()
+	a.adopt()
 	return a, nil
 }
 
@@ -67,7 +67,7 @@ func (a *Alerting) Restarted() { a.center.Restarted() }
 func (a *Alerting) Step(now int64, found []inference.Finding, called *names.Names) []notify.Alert {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.follow()
+	a.adopt()
 	alerts := a.center.Step(now, found)
 	a.open, a.refused = a.center.Counts()
 	for i := range alerts {
@@ -77,8 +77,8 @@ func (a *Alerting) Step(now int64, found []inference.Finding, called *names.Name
 	return alerts
 }
 
-// follow takes over rules that were read.
-func (a *Alerting) follow() {
+// adopt takes over rules that were read.
+func (a *Alerting) adopt() {
 	r := a.file.Rules()
 	if r == a.rules {
 		return

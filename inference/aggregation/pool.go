@@ -95,7 +95,7 @@ func (p *Pool) Add(f *Flow, hop int, code uint32, now int64) bool {
 	}
 	i := p.find(f, hop)
 	if i == 0 {
-		if i = p.take(f, hop); i == 0 {
+		if i = p.allocate(f, hop); i == 0 {
 			p.stats.Full++
 			return false
 		}
@@ -137,8 +137,8 @@ func (p *Pool) find(f *Flow, hop int) uint32 {
 	return 0
 }
 
-// take finds an empty block for a flow's hop and gives its number, 0 if none is empty.
-func (p *Pool) take(f *Flow, hop int) uint32 {
+// allocate finds an empty block for a flow's hop and gives its number, 0 if none is empty.
+func (p *Pool) allocate(f *Flow, hop int) uint32 {
 	i := p.freed
 	switch {
 	case i != 0:

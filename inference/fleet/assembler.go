@@ -210,7 +210,7 @@ func (a *Assembler) Add(r *Record) (Event, error) {
 	for len(a.open) > 0 {
 		w := a.open[0]
 		forced := !a.allSent(w.end)
-		if forced && len(a.open) <= a.cfg.MaxOpen && !a.silent(w, r.Time) {
+		if forced && len(a.open) <= a.cfg.MaxOpen && !a.allSilent(w, r.Time) {
 			break
 		}
 		if err := a.prepare(); err != nil {
@@ -239,8 +239,8 @@ func (a *Assembler) allSent(end int64) bool {
 	return true
 }
 
-// silent reports whether, at some time, all slices that a window lacks have published nothing for too long.
-func (a *Assembler) silent(w *slicedWindow, at int64) bool {
+// allSilent reports whether, at some time, all slices that a window lacks have published nothing for too long.
+func (a *Assembler) allSilent(w *slicedWindow, at int64) bool {
 	if a.cfg.Silence <= 0 || at <= 0 || w.began <= 0 {
 		return false
 	}

@@ -68,7 +68,7 @@ func NewMerger(o Options) (*Merger, error) {
 	m := &Merger{Gate: g, codec: NewCodec(o.MaxValue, o.Limits)}
 	if o.Cross != nil {
 		x := cross.New(*o.Cross)
-		m.cross, m.again = x, func() crosser { return x.Again() }
+		m.cross, m.again = x, func() crosser { return x.Recross() }
 	}
 	return m, nil
 }

@@ -128,7 +128,7 @@ func (m *Model) fitLength(digests []Digest, k int, ingress, egress uint16) Resul
 		s.prune(x)
 	}
 	margins, rivals := s.judge(x)
-	s.tell(&r, x, margins, rivals)
+	s.writeResult(&r, x, margins, rivals)
 	for i := range r.Paths {
 		r.Paths[i].Share *= float64(e.n) / all
 	}
@@ -300,8 +300,8 @@ func (s *solver) tau() float64 {
 	return math.Log(c / (1 - c))
 }
 
-// tell makes the result of a mixture.
-func (s *solver) tell(r *Result, x *mixture, margins []float64, rivals []*mixture) {
+// writeResult makes the result of a mixture.
+func (s *solver) writeResult(r *Result, x *mixture, margins []float64, rivals []*mixture) {
 	var sets []*group
 	for i, p := range x.members {
 		switch {
@@ -314,7 +314,7 @@ func (s *solver) tell(r *Result, x *mixture, margins []float64, rivals []*mixtur
 			for _, q := range rivals[i].members {
 				if !x.has(q.column) {
 					g.columns = append(g.columns, q.column)
-					g.strange = g.strange || !q.real()
+					g.offMap = g.offMap || !q.real()
 				}
 			}
 			sets = append(sets, g)
@@ -327,7 +327,7 @@ func (s *solver) tell(r *Result, x *mixture, margins []float64, rivals []*mixtur
 				set.Paths = append(set.Paths, s.name(c.path))
 			}
 		}
-		if g.strange && len(set.Paths) == 1 { // the path, or one that the links do not have
+		if g.offMap && len(set.Paths) == 1 { // the path, or one that the links do not have
 			r.Unexplained += g.share
 			continue
 		}
@@ -340,7 +340,7 @@ func (s *solver) tell(r *Result, x *mixture, margins []float64, rivals []*mixtur
 type group struct {
 	columns []*column
 	share   float64
-	strange bool // some are not what the links say
+	offMap  bool // some are not what the links say
 }
 
 // merge puts groups together that have a column in common.
@@ -358,7 +358,7 @@ func merge(groups []*group) (out []*group) {
 				}
 			}
 			g.share += o.share
-			g.strange = g.strange || o.strange
+			g.offMap = g.offMap || o.offMap
 			out = slices.Delete(out, i, i+1)
 		}
 		out = append(out, g)

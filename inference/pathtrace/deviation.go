@@ -177,7 +177,7 @@ func (t *Tracer) deviated(f *Flow, l *digestLog, x *loose) (Event, bool) {
 func (t *Tracer) kindOf(f *Flow, x *loose, astray uint64) deviationKind {
 	m, k := t.m, x.k
 	if astray != 0 {
-		if astray&(astray+1) == 0 && t.silent(x, astray) {
+		if astray&(astray+1) == 0 && t.wroteNothing(x, astray) {
 			return offset
 		}
 		return unknownNode
@@ -194,8 +194,8 @@ func (t *Tracer) kindOf(f *Flow, x *loose, astray uint64) deviationKind {
 	return noDeviation
 }
 
-// silent reports whether the first hops, whose nodes are not known, wrote nothing at all.
-func (t *Tracer) silent(x *loose, first uint64) bool {
+// wroteNothing reports whether the first hops, whose nodes are not known, wrote nothing at all.
+func (t *Tracer) wroteNothing(x *loose, first uint64) bool {
 	n := 0
 	for i := range x.parts {
 		p := &x.parts[i]
@@ -226,7 +226,7 @@ func (t *Tracer) resized(f *Flow, l *digestLog, p packet, k int) Event {
 	e := t.stray(f, p, k)
 	if f.log != 0 && f.trace != 0 && t.traces[f.trace-1].k == k {
 		l.restart(k)
-		l.take(p)
+		l.add(p)
 	}
 	return e
 }
@@ -241,7 +241,7 @@ func (t *Tracer) contrary(f *Flow, p packet, hops int) Event {
 		if l.hops != hops {
 			return t.resized(f, l, p, hops)
 		}
-		if !l.take(p) {
+		if !l.add(p) {
 			return Duplicate
 		}
 	}

@@ -75,8 +75,8 @@ func (t *Tracer) discard(f *Flow) {
 	}
 }
 
-// take keeps a digest. It reports whether it is new: a packet that is seen twice proves no more than once.
-func (l *digestLog) take(p packet) bool {
+// add keeps a digest. It reports whether it is new: a packet that is seen twice proves no more than once.
+func (l *digestLog) add(p packet) bool {
 	for i := range l.ring {
 		if l.ring[i].id == p.id && l.ring[i].digest == p.digest {
 			return false
@@ -118,7 +118,7 @@ func (t *Tracer) steady(f *Flow, r record, id uint32, digest uint64) Event {
 	if l != nil && l.hops != r.hops() && f.trace == 0 {
 		l.restart(r.hops())
 	}
-	if l == nil || l.hops != r.hops() || !l.take(packet{digest, id, true}) {
+	if l == nil || l.hops != r.hops() || !l.add(packet{digest, id, true}) {
 		return Verified
 	}
 	l.count(f.paths[0])

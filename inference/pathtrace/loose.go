@@ -42,7 +42,7 @@ type loose struct {
 	node           [pint.MaxHops]uint16
 	chance, missed [pint.MaxHops]float64 // that the hop has this node, and that its node is not known
 	settled, held  uint64                // hops with a node, and those of them whose digests are to be weighed again
-	told           [pint.MaxHops]int     // digests that speak of the hop alone
+	single         [pint.MaxHops]int     // digests that speak of the hop alone
 	set            []uint64
 }
 
@@ -128,7 +128,7 @@ func (t *Tracer) settleLoose(f *Flow, x *loose) (wrong, turns int) {
 		p := x.chance[h]
 		if x.settled>>h&1 == 0 {
 			p = x.missed[h]
-			if x.told[h] < 2 || t.mixed(x, h) {
+			if x.single[h] < 2 || t.mixed(x, h) {
 				return -1, turns
 			}
 		}
@@ -228,7 +228,7 @@ func (x *loose) forget(v int) {
 		x.agreed[h] = list[:0]
 	}
 	clear(x.base[:])
-	clear(x.told[:])
+	clear(x.single[:])
 }
 
 // weigh adds what a digest says of one of its writers, the others being settled.
@@ -253,7 +253,7 @@ func (t *Tracer) weigh(x *loose, p *part, h int) {
 		}
 	}
 	x.base[h] -= garbled
-	x.told[h]++
+	x.single[h]++
 }
 
 // doubtOne finds the settled hop that most of the digests which contradict the path speak against, and lets its node be weighed
@@ -293,7 +293,7 @@ func (t *Tracer) mixed(x *loose, h int) bool {
 	v := len(t.m.Nodes)
 	for _, u := range x.agreed[h] {
 		n := int(x.like[h*v+int(u)]/float32(t.m.Bits+garbled) + 0.5)
-		if n >= 2 && float64(n)*t.m.Bits-logChoose(x.told[h], n)-t.m.Log2[v] >= 7 {
+		if n >= 2 && float64(n)*t.m.Bits-logChoose(x.single[h], n)-t.m.Log2[v] >= 7 {
 			return true
 		}
 	}

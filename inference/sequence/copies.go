@@ -89,10 +89,10 @@ func (t *Tracker) number(e *entry, seq uint32, at int64, bytes, stamp uint32) ve
 		return counted
 	}
 	switch {
-	case !e.came(seq):
+	case !e.received(seq):
 		*before = now
 		e.observe(seq, at, &t.room)
-		if e.copies > 0 && e.sequenced && e.came(seq) {
+		if e.copies > 0 && e.sequenced && e.received(seq) {
 			t.goesOn(e)
 		}
 	case bytes == 0 || before.bytes != bytes || now.moment-before.moment > copyWithin>>momentShift && before.moment-now.moment > copyWithin>>momentShift:
@@ -100,7 +100,7 @@ func (t *Tracker) number(e *entry, seq uint32, at int64, bytes, stamp uint32) ve
 		e.observe(seq, at, &t.room)
 		t.stampOf(e, stamp)
 	default:
-		return t.again(e, seq, at)
+		return t.repeated(e, seq, at)
 	}
 	return counted
 }
@@ -121,8 +121,8 @@ func (t *Tracker) stampOf(e *entry, stamp uint32) {
 	}
 }
 
-// came reports whether a number is in the record.
-func (s *sequence) came(seq uint32) bool {
+// received reports whether a number is in the record.
+func (s *sequence) received(seq uint32) bool {
 	if (s.head-seq)&s.mask() >= s.span {
 		return false
 	}
@@ -130,8 +130,8 @@ func (s *sequence) came(seq uint32) bool {
 	return *word&bit != 0
 }
 
-// again takes a number that came before, with the same bytes.
-func (t *Tracker) again(e *entry, seq uint32, at int64) verdict {
+// repeated takes a number that came before, with the same bytes.
+func (t *Tracker) repeated(e *entry, seq uint32, at int64) verdict {
 	e.copies++
 	switch {
 	case (e.trait == doubled || e.stamps == mostStamps) && e.copies <= mostCopies:

@@ -217,8 +217,8 @@ func (s *sequence) flushNew() {
 	s.flushPart(first)
 }
 
-// again goes on behind from, after a restart.
-func (s *sequence) again(from uint32) {
+// resume goes on behind from, after a restart.
+func (s *sequence) resume(from uint32) {
 	anew := s.sequenced && s.started
 	s.flush()
 	s.log.begin(from&s.mask(), anew)

@@ -24,8 +24,8 @@ func NewPlaces(cfg Config, trackers int) *Places {
 	return p
 }
 
-// take takes one of the common places, if one is left.
-func (p *Places) take() bool {
+// takePlace takes one of the common places, if one is left.
+func (p *Places) takePlace() bool {
 	if p.left.Add(-1) >= 0 {
 		return true
 	}
@@ -33,8 +33,8 @@ func (p *Places) take() bool {
 	return false
 }
 
-// crowded reports whether at most a quarter of the places is left.
-func (p *Places) crowded() bool { return p.left.Load() <= p.all/4 }
+// nearlyFull reports whether at most a quarter of the places is left.
+func (p *Places) nearlyFull() bool { return p.left.Load() <= p.all/4 }
 
 // takeWords takes memory for a longer record. An exporter that is not trusted leaves three quarters of it to others.
 func (p *Places) takeWords(n int64, trusted bool) bool {

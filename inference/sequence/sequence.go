@@ -207,7 +207,7 @@ func (m *room) gap(mask uint32) uint32 { return min(m.maxGap, mask>>4) }
 // begin makes seq the first number of the sequence.
 func (s *sequence) begin(seq uint32, at int64, m *room) {
 	if s.log != nil {
-		s.again(seq - 1)
+		s.resume(seq - 1)
 	}
 	s.settleNext(s.provisionalSpan())
 	clear(s.seen)

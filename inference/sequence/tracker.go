@@ -164,7 +164,7 @@ func (t *Tracker) observe(r *decode.Report, sum uint32, knownCopy bool) *entry {
 	if r.Has&decode.HasExporter == 0 {
 		return nil
 	}
-	e := t.of(r, &r.Exporter, r.To, r.NodeID, r.HWID, r.Time)
+	e := t.entryOf(r, &r.Exporter, r.To, r.NodeID, r.HWID, r.Time)
 	if e == nil {
 		return nil
 	}
@@ -204,7 +204,7 @@ func (t *Tracker) ObserveLazy(r *decode.Lazy) {
 	if common.Has&decode.HasExporter == 0 {
 		return
 	}
-	e := t.of(common, &r.Exporter, r.To, r.NodeID, r.HWID, r.Time)
+	e := t.entryOf(common, &r.Exporter, r.To, r.NodeID, r.HWID, r.Time)
 	if e == nil {
 		return
 	}
@@ -229,8 +229,8 @@ func (t *Tracker) put(e *entry, r *decode.Lazy) {
 	}
 }
 
-// of gives the entry that a report counts in, nil if it is refused. Of r, what is not given beside it counts.
-func (t *Tracker) of(r *decode.Report, addr *decode.Addr, to uint64, node uint32, hwID uint8, at int64) *entry {
+// entryOf gives the entry that a report counts in, nil if it is refused. Of r, what is not given beside it counts.
+func (t *Tracker) entryOf(r *decode.Report, addr *decode.Addr, to uint64, node uint32, hwID uint8, at int64) *entry {
 	var width uint8
 	if r.Has&decode.HasSeq != 0 {
 		width = min(max(r.SeqBits, 1), 32)
@@ -300,7 +300,7 @@ func (t *Tracker) lookup(sp space, optional bool, at int64) (uint32, bool) {
 
 // admit finds a place for a newcomer: a free one, or that of a guest.
 func (t *Tracker) admit(sp space) (i, knocks uint32, ok bool) {
-	if !t.places.take() {
+	if !t.places.takePlace() {
 		if t.own == t.places.reserve {
 			return t.displace(sp)
 		}
@@ -452,14 +452,14 @@ func (d *door) turn(end int64) {
 func (t *Tracker) Cut(dst []inference.ExporterStats, end int64) []inference.ExporterStats {
 	n := len(dst)
 	t.DecideAll()
-	crowded, full := t.places.crowded(), t.places.left.Load() <= 0
+	nearlyFull, full := t.places.nearlyFull(), t.places.left.Load() <= 0
 	forgotten := 0
 	t.reported.DropAcross()
 	for i := range t.entries {
 		e := &t.entries[i]
 		silent := e.reports == 0 && e.malformed == 0
 		// An invented sender must not keep the place of a real one: when places are rare, an exporter that came only once goes first.
-		if silent && (end-e.last > int64(t.cfg.ForgetAfter) || crowded && e.times < 2) {
+		if silent && (end-e.last > int64(t.cfg.ForgetAfter) || nearlyFull && e.times < 2) {
 			forgotten++
 			if e.proven {
 				t.proven--
@@ -524,7 +524,7 @@ func (t *Tracker) judge(e *entry, end int64, full bool) {
 	}
 	// The places that a tracker has for itself stay with guests.
 	if t.proven >= int64(len(t.entries))-t.own {
-		if t.own == 0 || !t.places.take() {
+		if t.own == 0 || !t.places.takePlace() {
 			return
 		}
 		t.own--

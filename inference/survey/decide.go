@@ -79,7 +79,7 @@ func DecideBeside(flows []inference.Deviation, fine []Fine, least int) (errors [
 		d.left[i] = true
 	}
 	d.prefixes()
-	d.strangers()
+	d.unknownNodes()
 	d.unnamed()
 	d.misplaced()
 	slices.SortFunc(d.errors, func(a, b Error) int {
@@ -284,8 +284,8 @@ func (d *decision) narrow(p netip.Prefix, list []int) netip.Prefix {
 	return small
 }
 
-// strangers names nodes that are not on the map, or what the map calls them, if that can only be one.
-func (d *decision) strangers() {
+// unknownNodes names nodes that are not on the map, or what the map calls them, if that can only be one.
+func (d *decision) unknownNodes() {
 	byNode := d.gather(func(e inference.MapError) (inference.MapError, bool) {
 		return inference.MapError{Kind: e.Kind, Node: e.Node}, e.Kind == inference.Stranger
 	})

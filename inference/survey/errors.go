@@ -22,15 +22,15 @@ func (s *Surveyor) errors(m *Map, a *account, dst []inference.MapError) []infere
 		return dst
 	}
 	if a.shift > 0 {
-		if a.silent >= m.equations(minSilent) && a.strange|a.unlinked == 0 {
+		if a.silent >= m.equations(minSilent) && a.unmapped|a.unlinked == 0 {
 			dst = append(dst, inference.MapError{Kind: inference.LowTTL, Node: uint32(firstTTL - a.shift)})
 		}
 		return dst
 	}
-	for w := a.strange; w != 0; w &= w - 1 {
-		dst = s.stranger(m, a, bits.TrailingZeros64(w), dst)
+	for w := a.unmapped; w != 0; w &= w - 1 {
+		dst = s.unknownNode(m, a, bits.TrailingZeros64(w), dst)
 	}
-	if a.strange == 0 && a.unlinked != 0 {
+	if a.unmapped == 0 && a.unlinked != 0 {
 		dst = s.linkless(m, a, dst)
 	}
 	slices.SortFunc(dst[from:], inference.MapError.Compare)
@@ -42,11 +42,11 @@ func (s *Surveyor) errors(m *Map, a *account, dst []inference.MapError) []infere
 func (s *Surveyor) identify(m *Map, a *account) {
 	a.ids = make([]uint32, len(a.path))
 	for h, u := range a.path {
-		if u != nobody {
+		if u != offMap {
 			a.ids[h] = m.nodes[u]
 		}
 	}
-	for w := a.strange; w != 0; w &= w - 1 {
+	for w := a.unmapped; w != 0; w &= w - 1 {
 		h := bits.TrailingZeros64(w)
 		if !a.beside(m, h) {
 			continue
@@ -62,9 +62,9 @@ func (s *Surveyor) identify(m *Map, a *account) {
 			continue
 		}
 		a.path[h] = u
-		a.strange &^= 1 << h
+		a.unmapped &^= 1 << h
 		for _, g := range [2]int{h - 1, h} {
-			if g >= a.shift && g+1 < len(a.path) && a.path[g] != nobody && a.path[g+1] != nobody && !m.linked(a.path[g], a.path[g+1]) {
+			if g >= a.shift && g+1 < len(a.path) && a.path[g] != offMap && a.path[g+1] != offMap && !m.linked(a.path[g], a.path[g+1]) {
 				a.unlinked |= 1 << g
 			}
 		}
@@ -79,7 +79,7 @@ func (a *account) beside(m *Map, h int) bool {
 		if g < a.shift || g >= len(a.path) {
 			continue
 		}
-		if a.path[g] == nobody || a.told[g] < m.equations(minBeside) {
+		if a.path[g] == offMap || a.witnesses[g] < m.equations(minBeside) {
 			return false
 		}
 		sides++
@@ -87,16 +87,16 @@ func (a *account) beside(m *Map, h int) bool {
 	return sides > 0
 }
 
-// stranger appends the error of a node that is not on the map: its id if the digests give it, and the nodes of the map that it may
+// unknownNode appends the error of a node that is not on the map: its id if the digests give it, and the nodes of the map that it may
 // stand for.
-func (s *Surveyor) stranger(m *Map, a *account, h int, dst []inference.MapError) []inference.MapError {
+func (s *Surveyor) unknownNode(m *Map, a *account, h int, dst []inference.MapError) []inference.MapError {
 	if !a.beside(m, h) {
 		return dst
 	}
 	var sides [2]int32
 	var ids [2]uint32
 	for i, g := range [2]int{h - 1, h + 1} {
-		sides[i], ids[i] = nobody, inference.NoNode
+		sides[i], ids[i] = offMap, inference.NoNode
 		if g >= a.shift && g < len(a.path) {
 			sides[i], ids[i] = a.path[g], a.ids[g]
 		}
@@ -126,7 +126,7 @@ func (s *Surveyor) stranger(m *Map, a *account, h int, dst []inference.MapError)
 func (s *Surveyor) linkless(m *Map, a *account, dst []inference.MapError) []inference.MapError {
 	for w := a.unlinked; w != 0; w &= w - 1 {
 		h := bits.TrailingZeros64(w)
-		if min(a.told[h], a.told[h+1]) < m.equations(minSide) || a.told[h]+a.told[h+1] < m.equations(minBoth) {
+		if min(a.witnesses[h], a.witnesses[h+1]) < m.equations(minSide) || a.witnesses[h]+a.witnesses[h+1] < m.equations(minBoth) {
 			return dst
 		}
 	}

@@ -38,8 +38,8 @@ func (m *Map) equations(bits int) int {
 	return (bits + width - 1) / width
 }
 
-// nobody stands in a path for a node that the map does not have there.
-const nobody = -1
+// offMap stands in a path for a node that the map does not have there.
+const offMap = -1
 
 // equation says what the writers of one instance of a digest contribute together.
 type equation struct {
@@ -50,24 +50,24 @@ type equation struct {
 
 // account is an explanation of the digests of a flow.
 type account struct {
-	shift    int
-	path     []int32 // by index, or nobody; the first ones, by which hops are shifted, too
-	ids      []uint32
-	named    uint64 // hops whose id was found, of nodes that are not on the map
-	told     [pint.MaxHops]int
-	silent   int // equations in which no hop wrote because hops are shifted
-	right    int
-	wrong    int
-	cost     int32
-	strange  uint64 // hops where the map has no fitting node
-	unlinked uint64 // bit h: the hops h and h+1 are on the map and not linked there
+	shift     int
+	path      []int32 // by index, or nobody; the first ones, by which hops are shifted, too
+	ids       []uint32
+	named     uint64 // hops whose id was found, of nodes that are not on the map
+	witnesses [pint.MaxHops]int
+	silent    int // equations in which no hop wrote because hops are shifted
+	right     int
+	wrong     int
+	cost      int32
+	unmapped  uint64 // hops where the map has no fitting node
+	unlinked  uint64 // bit h: the hops h and h+1 are on the map and not linked there
 }
 
 // fits reports whether next to all equations hold.
 func (a *account) fits() bool { return a.wrong*misfits <= a.right }
 
 // plain reports whether the map explains the digests.
-func (a *account) plain() bool { return a.shift == 0 && a.strange == 0 && a.unlinked == 0 }
+func (a *account) plain() bool { return a.shift == 0 && a.unmapped == 0 && a.unlinked == 0 }
 
 // Surveyor looks for explanations. It keeps memory between calls and has one owner.
 type Surveyor struct {
@@ -121,7 +121,7 @@ func (s *Surveyor) read(m *Map, hops, shift int, packets []pathtrace.Packet) {
 func (s *Surveyor) trace(m *Map, hops, shift int) account {
 	a := account{shift: shift, path: make([]int32, hops)}
 	for h := range a.path {
-		a.path[h] = nobody
+		a.path[h] = offMap
 	}
 	settled := uint64(0)
 	for range passes {
@@ -131,7 +131,7 @@ func (s *Surveyor) trace(m *Map, hops, shift int) account {
 		was := settled
 		settled = 0
 		for h := shift; h < hops; h++ {
-			if a.path[h] != nobody && a.told[h] > 0 {
+			if a.path[h] != offMap && a.witnesses[h] > 0 {
 				settled |= 1 << h
 			}
 		}
@@ -142,9 +142,9 @@ func (s *Surveyor) trace(m *Map, hops, shift int) account {
 	s.judge(m, &a, ^uint64(0))
 	for h := shift; h < hops; h++ {
 		switch {
-		case a.path[h] == nobody:
-			a.strange |= 1 << h
-		case h > shift && a.path[h-1] != nobody && !m.linked(a.path[h-1], a.path[h]):
+		case a.path[h] == offMap:
+			a.unmapped |= 1 << h
+		case h > shift && a.path[h-1] != offMap && !m.linked(a.path[h-1], a.path[h]):
 			a.unlinked |= 1 << (h - 1)
 		}
 	}
@@ -162,7 +162,7 @@ func (a *account) sole(e *equation, settled uint64) (h int, ok bool) {
 	}
 	h = bits.TrailingZeros64(e.writers)
 	for w := e.writers; w != 0; w &= w - 1 {
-		if g := bits.TrailingZeros64(w); a.told[g] < a.told[h] {
+		if g := bits.TrailingZeros64(w); a.witnesses[g] < a.witnesses[h] {
 			h = g
 		}
 	}
@@ -254,7 +254,7 @@ func (s *Surveyor) walk(m *Map, a *account) {
 	}
 	for h := hops - 1; h >= a.shift; h-- {
 		if a.path[h] = at; at == int32(v) {
-			a.path[h] = nobody
+			a.path[h] = offMap
 		}
 		if h > a.shift {
 			at = s.from[h*row+int(at)]
@@ -265,10 +265,10 @@ func (s *Surveyor) walk(m *Map, a *account) {
 // judge counts the equations that the path explains and those that it does not. Only those count whose writers are settled but for
 // one, and all of them on the map.
 func (s *Surveyor) judge(m *Map, a *account, settled uint64) {
-	told := a.told
-	clear(a.told[:])
+	witnesses := a.witnesses
+	clear(a.witnesses[:])
 	a.right, a.wrong, a.silent = 0, 0, 0
-	was := account{told: told}
+	was := account{witnesses: witnesses}
 	for i := range s.equations {
 		e := &s.equations[i]
 		if e.writers == 0 {
@@ -290,7 +290,7 @@ func (s *Surveyor) judge(m *Map, a *account, settled uint64) {
 		}
 		a.right++
 		for w := e.writers; w != 0; w &= w - 1 {
-			a.told[bits.TrailingZeros64(w)]++
+			a.witnesses[bits.TrailingZeros64(w)]++
 		}
 	}
 }
@@ -303,7 +303,7 @@ func (s *Surveyor) shifted(m *Map, e *equation, hops int) bool {
 // anonymous reports whether a writer is no node of the map.
 func (a *account) anonymous(writers uint64) bool {
 	for ; writers != 0; writers &= writers - 1 {
-		if a.path[bits.TrailingZeros64(writers)] == nobody {
+		if a.path[bits.TrailingZeros64(writers)] == offMap {
 			return true
 		}
 	}
@@ -314,7 +314,7 @@ func (a *account) anonymous(writers uint64) bool {
 func (s *Surveyor) price(m *Map, a *account) int32 {
 	width := int32(m.scheme.Width())
 	cost := int32(a.wrong)*(wrongBits+width) + int32(a.shift)*shiftBits
-	cost += int32(bits.OnesCount64(a.strange)) * (strangerAt + m.nodeBits())
+	cost += int32(bits.OnesCount64(a.unmapped)) * (strangerAt + m.nodeBits())
 	cost += int32(bits.OnesCount64(a.unlinked)) * (linkBits + m.nodeBits())
 	for i := range s.equations {
 		if e := &s.equations[i]; e.writers != 0 && a.anonymous(e.writers) {

@@ -164,7 +164,7 @@ func (w *Watch) explain(f *watched) {
 		f.clean = 0 // more digests may explain it
 	}
 	f.ingress = inference.NoNode
-	if u := a.path[a.shift]; u != nobody {
+	if u := a.path[a.shift]; u != offMap {
 		f.ingress = f.m.nodes[u]
 	} else if a.named>>a.shift&1 != 0 {
 		f.ingress = a.ids[a.shift]

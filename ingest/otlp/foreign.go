@@ -63,8 +63,8 @@ func (f *foreign) problem() string {
 	return strings.Join(texts, "; ")
 }
 
-// strange names what is no OTLP, and counts it: what is counted is named.
-func (s *Source) strange(src netip.Addr, what string) {
+// countForeign names what is no OTLP, and counts it: what is counted is named.
+func (s *Source) countForeign(src netip.Addr, what string) {
 	s.foreign.add(src, what)
 	s.damaged.Add(1)
 }
@@ -108,7 +108,7 @@ func (g *greeting) Read(b []byte) (int, error) {
 	g.head = append(g.head, b[:min(n, enough-len(g.head))]...)
 	if g.done = len(g.head) == enough || err != nil; g.done && len(g.head) > 0 {
 		if what := unwanted(protocolOf(g.head), g.l.http, g.l.s.secure); what != "" {
-			g.l.s.strange(addrOf(g.RemoteAddr().String()).Addr(), what)
+			g.l.s.countForeign(addrOf(g.RemoteAddr().String()).Addr(), what)
 		}
 	}
 	return n, err
@@ -181,13 +181,13 @@ func (s *Source) otherRequest(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodGet && r.URL.Path == "/metrics":
 		what = "a scrape of Prometheus: metrics of hopscope itself are at web.listen"
 	}
-	s.strange(addrOf(r.RemoteAddr).Addr(), what)
+	s.countForeign(addrOf(r.RemoteAddr).Addr(), what)
 	http.Error(w, http.StatusText(code), code)
 }
 
 // otherCall answers a call over gRPC that exports no metrics.
 func (s *Source) otherCall(_ any, stream grpc.ServerStream) error {
-	s.strange(callerOf(stream.Context()), "calls over gRPC of another service than metrics")
+	s.countForeign(callerOf(stream.Context()), "calls over gRPC of another service than metrics")
 	return status.Error(codes.Unimplemented, "metrics alone are read")
 }
 

@@ -46,7 +46,7 @@ func (s *Source) post(w http.ResponseWriter, r *http.Request) {
 	}
 	free := s.slot()
 	if free == nil {
-		again(w, form)
+		askForRetry(w, form)
 		return
 	}
 	defer free()
@@ -63,7 +63,7 @@ func (s *Source) post(w http.ResponseWriter, r *http.Request) {
 	answer, err := s.offer(r.Context(), data, addrOf(r.RemoteAddr))
 	switch {
 	case err != nil:
-		again(w, form)
+		askForRetry(w, form)
 	case answer.Broken != "":
 		say(w, form, http.StatusBadRequest, answer.Broken)
 	case form == inJSON:
@@ -117,8 +117,8 @@ func (s *Source) refuse(w http.ResponseWriter, form string, code int, why string
 	say(w, form, code, why)
 }
 
-// again asks the sender to come again.
-func again(w http.ResponseWriter, form string) {
+// askForRetry asks the sender to come again.
+func askForRetry(w http.ResponseWriter, form string) {
 	w.Header().Set("Retry-After", strconv.Itoa(int(comeAgain.Seconds())))
 	say(w, form, http.StatusServiceUnavailable, errBusy.Error())
 }

@@ -57,7 +57,7 @@ func (s *Server) StreamChannel(in p4pb.P4Runtime_StreamChannelServer) error {
 				over <- err
 				return
 			}
-			s.heard(m)
+			s.receive(m)
 		}
 	}()
 	select {
@@ -68,7 +68,7 @@ func (s *Server) StreamChannel(in p4pb.P4Runtime_StreamChannelServer) error {
 	}
 }
 
-func (s *Server) heard(m *p4pb.StreamMessageRequest) {
+func (s *Server) receive(m *p4pb.StreamMessageRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := m.GetPacket(); p != nil {

@@ -42,7 +42,7 @@ type Said struct {
 
 // Admin serves what an operator asks and says. Metrics may be nil.
 func Admin(l *Loop, j *Journal, metrics http.Handler) http.Handler {
-	return admin(j, metrics, l.Status, l.Tell)
+	return admin(j, metrics, l.Status, l.Command)
 }
 
 // AdminStandby is [Admin] for a control that steers nothing at present: it is well and not ready, and obeys no command. By says why; it is

@@ -56,13 +56,13 @@ func (e *Emulated) add(r emulatedRequest) {
 	e.queue = append(e.queue, r)
 }
 
-// Told asks all agents for their rounds, which answer at once. It is for the goroutine that runs the network, no more often than
+// Answers asks all agents for their rounds, which answer at once. It is for the goroutine that runs the network, no more often than
 // every [Settle].
-func (e *Emulated) Told(n *emu.Network, agents []string) (list []Told) {
+func (e *Emulated) Answers(n *emu.Network, agents []string) (list []Answer) {
 	now := int64(n.Now())
 	for _, name := range agents {
 		if r, life, ok := n.AgentRounds(name); ok {
-			list = append(list, Told{Agent: name, Life: life, Asked: now, Answered: now, Rounds: &r})
+			list = append(list, Answer{Agent: name, Life: life, Asked: now, Answered: now, Rounds: &r})
 		}
 	}
 	return list

@@ -19,8 +19,8 @@ type Owner string
 // DefaultOwner is that of a network with one controller.
 const DefaultOwner Owner = "hopscope"
 
-// of is the owner of an entry of an epoch.
-func (o Owner) of(epoch uint32) string {
+// name is the owner of an entry of an epoch.
+func (o Owner) name(epoch uint32) string {
 	if epoch == 0 {
 		return string(o)
 	}

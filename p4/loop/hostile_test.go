@@ -27,7 +27,7 @@ func openJournal(t *testing.T, path string) *Journal {
 func TestJournalOfCommands(t *testing.T) {
 	j := openJournal(t, filepath.Join(t.TempDir(), "journal"))
 	defer j.Close()
-	if err := j.Append([]control.Record{{What: control.Planned, Epoch: 4}, {What: control.Told, Epoch: 4294967295, Why: "approve: no plan waits"}}); err != nil {
+	if err := j.Append([]control.Record{{What: control.Planned, Epoch: 4}, {What: control.Commanded, Epoch: 4294967295, Why: "approve: no plan waits"}}); err != nil {
 		t.Fatal(err)
 	}
 	if s := j.Seed(); s.Epoch != 4 {

@@ -345,11 +345,11 @@ func (s *Installers) ours(x *installing) (list []control.Entry) {
 func (s *Installers) updates(x *installing, j *job) (list []p4rt.Update, keys []string, wrong map[string]error) {
 	wrong = map[string]error{}
 	list, keys = make([]p4rt.Update, 0, len(j.entries)), make([]string, 0, len(j.entries))
-	owner, of := s.owner.of(0), uint32(0) // entries of an epoch follow each other
+	owner, of := s.owner.name(0), uint32(0) // entries of an epoch follow each other
 	for k := range j.entries {
 		want := &j.entries[k]
 		if want.Epoch != of {
-			owner, of = s.owner.of(want.Epoch), want.Epoch
+			owner, of = s.owner.name(want.Epoch), want.Epoch
 		}
 		have, there := x.have[want.Key]
 		if j.op == p4rt.Delete {

@@ -157,7 +157,7 @@ func TestPlansOfAgents(t *testing.T) {
 	}
 	p := &control.Plan{Epoch: 3, Probes: []planner.Probe{{ID: "p", Agent: "a", Collector: "b", Nodes: []string{"a", "b"}, Ports: []int{1}, CollectorPort: 2, Route: hex.EncodeToString(route)}}}
 	for name, want := range map[string]int{"a": 1, "b": 1, "c": 0} {
-		q, err := c.of(p, name)
+		q, err := c.partOf(p, name)
 		if err != nil || len(q.Probes) != want || q.Epoch != 3 {
 			t.Errorf("%s gets %+v, %v; want %d probes", name, q, err, want)
 		}
@@ -212,7 +212,7 @@ func TestPlansThatChange(t *testing.T) {
 		got := map[string]*probe.Plan{}
 		for _, a := range x.Step(control.Tick{Now: now, Suspects: suspects}) {
 			if s, ok := a.(control.SendPlan); ok {
-				if got[s.Device.Name], err = c.of(s.Plan, s.Device.Name); err != nil {
+				if got[s.Device.Name], err = c.partOf(s.Plan, s.Device.Name); err != nil {
 					t.Fatal(err)
 				}
 				x.Step(control.Acked{Request: s.Request, Device: s.Device})

@@ -144,7 +144,7 @@ type seedOf struct {
 }
 
 func (s *seedOf) add(r *control.Record) {
-	if r.What != control.Told { // that is what an operator said
+	if r.What != control.Commanded { // that is what an operator said
 		s.epoch = max(s.epoch, r.Epoch)
 	}
 	switch r.What {

@@ -104,7 +104,7 @@ func New(o Options) (*Loop, error) {
 		l.suspected[x.Link] = true
 	}
 	l.adoptNetwork(o.Network)
-	l.plans.follow(o.Network, o.Probing, nil)
+	l.plans.adopt(o.Network, o.Probing, nil)
 	var err error
 	if l.c, err = control.New(o.Control, o.Network, o.Seed); err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func (l *Loop) replace(r *Replacement) error {
 		r.First()
 	}
 	l.adoptNetwork(r.Network)
-	l.plans.follow(r.Network, r.Probing, l.c.Target())
+	l.plans.adopt(r.Network, r.Probing, l.c.Target())
 	l.give(control.NetworkChanged{Network: r.Network, Broken: r.broken(l.c.Target())})
 	l.state.Networks++
 	l.state.NetworkRefused = ""
@@ -206,7 +206,7 @@ func (l *Loop) Push(ctx context.Context, r control.Record) error {
 }
 
 func (l *Loop) push(r control.Record) error {
-	if l.c.Phase() == control.Stood {
+	if l.c.Phase() == control.Deposed {
 		return errors.New("another controller is in charge")
 	}
 	r.Time = l.o.Now()
@@ -311,7 +311,7 @@ func (l *Loop) carry() {
 	for _, a := range out {
 		if j, ok := a.(control.Journal); ok {
 			records = append(records, j.Record)
-			l.tell(&j.Record)
+			l.logRecord(&j.Record)
 		}
 	}
 	if err := l.write(records); err != nil {
@@ -440,7 +440,7 @@ func pushes(a control.Action) bool {
 func (l *Loop) do(a control.Action) {
 	switch a := a.(type) {
 	case control.SendPlan:
-		p, err := l.plans.of(a.Plan, a.Device.Name)
+		p, err := l.plans.partOf(a.Plan, a.Device.Name)
 		if err != nil { // its check has let it pass, unless it is one of a network before
 			l.Post(control.Refused{Request: a.Request, Device: a.Device, Why: err.Error()})
 			return
@@ -467,8 +467,8 @@ func (l *Loop) do(a control.Action) {
 	}
 }
 
-// tell writes to the log what an operator wants to see without asking.
-func (l *Loop) tell(r *control.Record) {
+// logRecord writes to the log what an operator wants to see without asking.
+func (l *Loop) logRecord(r *control.Record) {
 	log := l.o.Log
 	switch r.What {
 	case control.Planned:
@@ -481,7 +481,7 @@ func (l *Loop) tell(r *control.Record) {
 		log.Warn("device gone", "device", r.Device, "error", r.Why)
 	case control.StoodDown:
 		log.Error("another controller has taken over; this one stands down", "error", r.Why)
-	case control.Told:
+	case control.Commanded:
 		l.state.Telling = r.Why
 		log.Info("command", "what", r.Why)
 	}

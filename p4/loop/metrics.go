@@ -75,7 +75,7 @@ var Metrics = []Metric{
 	gauge("paused", "1 while it is paused, else 0.", func(s *Status) float64 { return truth(s.Paused) }),
 	gauge("dry_run", "1 in a dry run, else 0.", func(s *Status) float64 { return truth(s.DryRun) }),
 	gauge("awaiting_approval", "1 while a plan waits for approval, else 0.", func(s *Status) float64 { return truth(s.Pending != nil) }),
-	gauge("stood_down", "1 after another controller has taken over, else 0.", func(s *Status) float64 { return truth(s.Phase == control.Stood) }),
+	gauge("stood_down", "1 after another controller has taken over, else 0.", func(s *Status) float64 { return truth(s.Phase == control.Deposed) }),
 	gauge("journal_failing", "1 while the journal cannot be written, and nothing is pushed, else 0.", func(s *Status) float64 { return truth(s.Loop.Journal != "") }),
 	gauge("planning_seconds", "Time that the last cycle took to decide.", func(s *Status) float64 { return s.Loop.Planning.Seconds() }),
 	gauge("changeover_seconds", "Time of the last change-over, from its beginning until all devices that are up had the plan; 0 while it lasts.", func(s *Status) float64 {

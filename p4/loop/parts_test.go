@@ -114,9 +114,9 @@ func TestEntries(t *testing.T) {
 	} {
 		for _, epoch := range []uint32{0, 1, 1 << 31} {
 			c := EntryOf(&e, epoch)
-			got, err := tableEntry(&c, Owner("own").of(epoch))
+			got, err := tableEntry(&c, Owner("own").name(epoch))
 			want := e
-			want.Owner = Owner("own").of(epoch)
+			want.Owner = Owner("own").name(epoch)
 			if err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("%v: %v, want %v: %v", epoch, &got, &want, err)
 			}

@@ -112,8 +112,8 @@ type part struct {
 
 const mostCompiled = 4
 
-// follow takes another network, behind a plan whose probes may stay for some cycles; nil for none.
-func (c *compiled) follow(n *control.Network, p *Probing, from *control.Plan) {
+// adopt takes another network, behind a plan whose probes may stay for some cycles; nil for none.
+func (c *compiled) adopt(n *control.Network, p *Probing, from *control.Plan) {
 	both := p
 	if from != nil {
 		x := *p
@@ -214,8 +214,8 @@ func (b *basis) suits(p *Probing, list []planner.Probe) bool {
 	return b.probing == p && len(b.list) == len(list) && len(list) > 0 && &b.list[0] == &list[0]
 }
 
-// of is the part of a plan that an agent gets.
-func (c *compiled) of(p *control.Plan, name string) (*probe.Plan, error) {
+// partOf is the part of a plan that an agent gets.
+func (c *compiled) partOf(p *control.Plan, name string) (*probe.Plan, error) {
 	x := c.plan(p)
 	if x.basis.err != nil {
 		return nil, x.basis.err
@@ -231,7 +231,7 @@ func (c *compiled) check(p *control.Plan, agents []string, limits func(string) (
 	var bad planner.Errors
 	x := c.plan(p)
 	for _, name := range agents {
-		q, err := c.of(p, name)
+		q, err := c.partOf(p, name)
 		if err != nil {
 			return err
 		}

@@ -16,8 +16,8 @@ import (
 // Settle is the least time between two surveys of rounds: a probe that was sent before one of them has come by the next, or is lost.
 const Settle = time.Second
 
-// Told is an agent's answer in a survey of rounds.
-type Told struct {
+// Answer is an agent's answer in a survey of rounds.
+type Answer struct {
 	Agent           string
 	Life            uint64 // another one for each connection, or start, of the agent
 	Asked, Answered int64  // ns, by a clock that does not go back
@@ -62,22 +62,22 @@ type roundsStatus struct {
 type Rounds struct {
 	mu     sync.Mutex // all of it
 	probes []followedProbe
-	agents map[string]*teller
+	agents map[string]*roundsAgent
 	due    bool // a survey has come since Take
 	status roundsStatus
 }
 
-// teller is an agent that reports rounds.
-type teller struct {
+// roundsAgent is an agent that reports rounds.
+type roundsAgent struct {
 	life    uint64
 	refused uint64 // answers
 	asked   int64  // the last answer's
 	epoch   uint32
 	unable  unsent                       // since the answer before
 	sent    map[string]*probe.SentRounds // of the last answer
-	came    map[cameKey]*probe.CameRounds
+	arrived map[cameKey]*probe.CameRounds
 	before  map[cameKey]*probe.CameRounds // of the answer before
-	told    *probe.Rounds                 // in this survey; nil if it did not, or its answer was refused
+	answer  *probe.Rounds                 // in this survey; nil if it did not, or its answer was refused
 }
 
 // unsent are rounds that an agent's own port did not take, and the probes that they are of.
@@ -122,17 +122,17 @@ func (k *roundsKey) continues(now *roundsKey) bool {
 
 // roundsState is the knowledge about a probe. Numbers of rounds, and counts of them, wrap around.
 type roundsState struct {
-	key     roundsKey
-	begun   bool
-	present bool    // the receiver has a round of the epoch
-	counts  uint32  // of the receiver: times that it began
-	based   bool    // base is known
-	base    uint32  // round from which on those are missed that did not come
-	next    uint32  // of the sender, in the survey before
-	heard   uint32  // of the receiver: the one behind the latest that came, in the survey before
-	settled uint32  // all rounds below are, by what was known in the survey before
-	later   pending // of a probe with many rounds between two surveys
-	told    pending // what has been given out
+	key      roundsKey
+	begun    bool
+	present  bool    // the receiver has a round of the epoch
+	counts   uint32  // of the receiver: times that it began
+	based    bool    // base is known
+	base     uint32  // round from which on those are missed that did not come
+	next     uint32  // of the sender, in the survey before
+	heard    uint32  // of the receiver: the one behind the latest that came, in the survey before
+	settled  uint32  // all rounds below are, by what was known in the survey before
+	later    pending // of a probe with many rounds between two surveys
+	reported pending // what has been given out
 }
 
 // pending is how many rounds, from base on and below to, did not come.
@@ -143,12 +143,12 @@ type pending struct {
 
 // NewRounds follows the probes of a network, as they are sent. A probe that cannot be sent is not followed.
 func NewRounds(list []planner.Probe, p *Probing) *Rounds {
-	r := &Rounds{agents: map[string]*teller{}}
-	r.probes = follow(list, p)
+	r := &Rounds{agents: map[string]*roundsAgent{}}
+	r.probes = trackProbes(list, p)
 	return r
 }
 
-func follow(list []planner.Probe, p *Probing) []followedProbe {
+func trackProbes(list []planner.Probe, p *Probing) []followedProbe {
 	probes := make([]followedProbe, len(list))
 	for k := range list {
 		q, err := agent.ProbeOf(&list[k], p.slot(list, k))
@@ -203,7 +203,7 @@ func (r *Rounds) Take() (list []ProbeRounds, ok bool) {
 }
 
 // Survey takes the answers of all agents that were asked once. An answer that cannot be is refused whole, and the reasons are given.
-func (r *Rounds) Survey(list []Told) (refused []error) {
+func (r *Rounds) Survey(list []Answer) (refused []error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.due = true
@@ -211,31 +211,31 @@ func (r *Rounds) Survey(list []Told) (refused []error) {
 	r.status.Agents, r.status.Probes = 0, 0
 	r.status.Unable, r.status.Refuses = 0, ""
 	for _, t := range r.agents {
-		t.told = nil
+		t.answer = nil
 	}
-	at := make(map[netip.Addr]*teller, len(list))
+	at := make(map[netip.Addr]*roundsAgent, len(list))
 	for k := range list {
 		x := &list[k]
 		t := r.agents[x.Agent]
 		if t == nil || t.life != x.Life {
-			t = &teller{life: x.Life}
+			t = &roundsAgent{life: x.Life}
 			r.agents[x.Agent] = t
 		}
 		err := x.Wrong
 		if err == nil {
-			err = t.take(x)
+			err = t.compare(x)
 		}
 		if err == nil && x.Rounds.Address.IsValid() {
 			if other := at[x.Rounds.Address]; other != nil { // packets do not say which of the two sent them
 				err = fmt.Errorf("its address %v is that of another agent as well", x.Rounds.Address)
-				other.told = nil
+				other.answer = nil
 				other.refused++
 			}
 			at[x.Rounds.Address] = t
 		}
 		if err != nil {
 			err = fmt.Errorf("agent %s tells of rounds what cannot be: %w", cut(x.Agent), err)
-			*t = teller{life: x.Life, refused: t.refused + 1}
+			*t = roundsAgent{life: x.Life, refused: t.refused + 1}
 			r.status.Refused++
 			r.status.Why = err.Error()
 			refused = append(refused, err)
@@ -245,7 +245,7 @@ func (r *Rounds) Survey(list []Told) (refused []error) {
 		r.status.add(x.Agent, t.unable)
 	}
 	for k := range r.probes {
-		r.follow(&r.probes[k])
+		r.count(&r.probes[k])
 	}
 	return refused
 }
@@ -269,8 +269,8 @@ func (s *roundsStatus) add(name string, u unsent) {
 	}
 }
 
-// take holds an answer against the one before.
-func (t *teller) take(x *Told) error {
+// compare holds an answer against the one before.
+func (t *roundsAgent) compare(x *Answer) error {
 	n := x.Rounds
 	var unable unsent
 	sent := make(map[string]*probe.SentRounds, len(n.Sent))
@@ -295,12 +295,12 @@ func (t *teller) take(x *Told) error {
 			return fmt.Errorf("round %d of probe %.40q comes after round %d, at most %d later", s.Next, s.ID, old.Next, most)
 		}
 	}
-	came := make(map[cameKey]*probe.CameRounds, len(n.Came))
+	arrived := make(map[cameKey]*probe.CameRounds, len(n.Came))
 	for k := range n.Came {
 		c := &n.Came[k]
 		key := cameKey{c.Source, c.Number}
-		came[key] = c
-		old := t.came[key]
+		arrived[key] = c
+		old := t.arrived[key]
 		if old == nil || old.Begun != c.Begun || old.Epoch != c.Epoch {
 			continue
 		}
@@ -311,14 +311,14 @@ func (t *teller) take(x *Told) error {
 			return fmt.Errorf("of number %d of %v %d more rounds were in switches for %d ns, of %d that came", c.Number, netip.AddrFrom4(c.Source), of, sum, c.Received-old.Received)
 		}
 	}
-	t.sent, t.before, t.came, t.epoch, t.asked, t.told, t.unable = sent, t.came, came, n.Epoch, x.Asked, n, unable
+	t.sent, t.before, t.arrived, t.epoch, t.asked, t.answer, t.unable = sent, t.arrived, arrived, n.Epoch, x.Asked, n, unable
 	return nil
 }
 
 // follow takes what this survey says of a probe. Where one side did not answer, the next survey goes on from the one before.
-func (r *Rounds) follow(p *followedProbe) {
+func (r *Rounds) count(p *followedProbe) {
 	from, to := r.agents[p.from], r.agents[p.to]
-	if from == nil || to == nil || from.told == nil || to.told == nil {
+	if from == nil || to == nil || from.answer == nil || to.answer == nil {
 		return
 	}
 	s := from.sent[p.id]
@@ -326,14 +326,14 @@ func (r *Rounds) follow(p *followedProbe) {
 		p.state.begun = false
 		return
 	}
-	source := from.told.Address.As4()
-	c, old := to.came[cameKey{source, s.Number}], to.before[cameKey{source, s.Number}]
+	source := from.answer.Address.As4()
+	c, old := to.arrived[cameKey{source, s.Number}], to.before[cameKey{source, s.Number}]
 	if c != nil && old != nil && c.Epoch == from.epoch && c.Epoch == old.Epoch && c.Begun == old.Begun {
 		p.transit += c.Transit - old.Transit
 		p.transits += uint64(c.Transits - old.Transits)
 	}
-	key := roundsKey{[2]uint64{from.life, from.refused}, [2]uint64{to.life, to.refused}, from.epoch, s.Number, source, to.told.Spoiled}
-	sent, lost, ok := p.step(&key, s.Next, c, to.told.Unfollowed > 0)
+	key := roundsKey{[2]uint64{from.life, from.refused}, [2]uint64{to.life, to.refused}, from.epoch, s.Number, source, to.answer.Spoiled}
+	sent, lost, ok := p.step(&key, s.Next, c, to.answer.Unfollowed > 0)
 	if ok {
 		r.status.Probes++
 	} else {
@@ -369,7 +369,7 @@ func (p *followedProbe) step(key *roundsKey, next uint32, c *probe.CameRounds, f
 		first := c == nil && !full && x.begun && x.key.continues(key) && next < mostFirst
 		*x = roundsState{key: *key, begun: true, next: next}
 		if first { // the receiver would have counted every round of this plan
-			x.based, x.told = true, pending{known: true}
+			x.based, x.reported = true, pending{known: true}
 		}
 		if c != nil {
 			x.present, x.counts, x.based, x.base, x.heard, x.settled = true, c.Begun, true, c.First, c.Next, later(next, c.Next)
@@ -377,7 +377,7 @@ func (p *followedProbe) step(key *roundsKey, next uint32, c *probe.CameRounds, f
 		return 0, 0, false
 	case !x.based: // of what is sent from now on the receiver would have counted all
 		x.based, x.base, x.settled, x.next = true, next, next, next
-		x.told = pending{to: next, known: true}
+		x.reported = pending{to: next, known: true}
 		return 0, 0, true
 	}
 	now := pending{x.settled, 0, true}
@@ -388,15 +388,15 @@ func (p *followedProbe) step(key *roundsKey, next uint32, c *probe.CameRounds, f
 	}
 	switch {
 	case !now.known:
-	case !x.told.known: // rounds before may have been given out when it was followed the last time
-		x.told = now
-	case behind(x.told.to, now.to):
-		sent = uint64(now.to - x.told.to)
-		if behind(now.missing, x.told.missing) { // some came all the same, and are taken off what is lost next
-			now.missing = x.told.missing
+	case !x.reported.known: // rounds before may have been given out when it was followed the last time
+		x.reported = now
+	case behind(x.reported.to, now.to):
+		sent = uint64(now.to - x.reported.to)
+		if behind(now.missing, x.reported.missing) { // some came all the same, and are taken off what is lost next
+			now.missing = x.reported.missing
 		}
-		lost = min(sent, uint64(now.missing-x.told.missing))
-		x.told = now
+		lost = min(sent, uint64(now.missing-x.reported.missing))
+		x.reported = now
 	}
 	x.settled = later(x.settled, x.next)
 	if c != nil {

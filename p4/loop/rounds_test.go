@@ -66,7 +66,7 @@ func newTwoHosts(t *testing.T) *twoHosts {
 func (x *twoHosts) source(k int) [4]byte { return [4]byte{10, 0, 0, byte(k)} }
 
 // told returns the answer of a host.
-func (x *twoHosts) told(k int) Told {
+func (x *twoHosts) told(k int) Answer {
 	h := x.hosts[k]
 	p := &x.rounds.probes[k]
 	r := &probe.Rounds{Epoch: h.epoch, Address: netip.AddrFrom4(x.source(k)), Spoiled: h.spoiled, Came: h.track.Came()}
@@ -74,12 +74,12 @@ func (x *twoHosts) told(k int) Told {
 		r.Sent = []probe.SentRounds{{ID: p.id, Number: 7, Route: p.route, Interval: roundsInterval, Next: h.seq, Failed: h.failed}}
 	}
 	y, err := probe.RoundsOf(r.Proto(roundsNames[k], 1))
-	return Told{Agent: roundsNames[k], Life: h.life, Asked: x.now, Answered: x.now, Rounds: y, Wrong: err}
+	return Answer{Agent: roundsNames[k], Life: h.life, Asked: x.now, Answered: x.now, Rounds: y, Wrong: err}
 }
 
 // survey lets both answer, and collects what is given out.
 func (x *twoHosts) survey() (refused []error) {
-	var list []Told
+	var list []Answer
 	for k, h := range x.hosts {
 		if !h.gone {
 			list = append(list, x.told(k))
@@ -368,7 +368,7 @@ func TestRoundsRefused(t *testing.T) {
 		a, b := x.told(0), x.told(1)
 		c.edit(a.Rounds)
 		a.Rounds, a.Wrong = probe.RoundsOf(a.Rounds.Proto("a", 1))
-		errs := x.rounds.Survey([]Told{b, a})
+		errs := x.rounds.Survey([]Answer{b, a})
 		if len(errs) != 1 || !strings.Contains(errs[0].Error(), c.want) || x.rounds.Status().Refused != 1 || x.rounds.Status().Why != errs[0].Error() {
 			t.Errorf("%s: refused %v, want %q; %+v", c.what, errs, c.want, x.rounds.Status())
 		}

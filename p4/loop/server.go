@@ -30,10 +30,10 @@ type Server struct {
 
 	rounds surveys
 
-	mu    sync.Mutex // what is below
-	known map[string]bool
-	conns map[string]*following
-	told  map[string]probe.Limits
+	mu     sync.Mutex // what is below
+	known  map[string]bool
+	conns  map[string]*following
+	limits map[string]probe.Limits
 }
 
 // following is the connection of an agent.
@@ -56,7 +56,7 @@ const firstWord = 10 * time.Second
 
 // NewServer makes one for the agents of a network, which posts what they say.
 func NewServer(agents []string, post func(control.Event), log *slog.Logger) *Server {
-	s := &Server{post: post, log: log, hold: firstWord, conns: map[string]*following{}, told: map[string]probe.Limits{},
+	s := &Server{post: post, log: log, hold: firstWord, conns: map[string]*following{}, limits: map[string]probe.Limits{},
 		rounds: newSurveys()}
 	s.Allow(agents)
 	return s
@@ -172,7 +172,7 @@ func (s *Server) begin(hello *agentpb.Answer) *following {
 	}
 	s.conns[f.name] = f
 	if l := hello.GetLimits(); l != nil {
-		s.told[f.name] = probe.Limits{Name: f.name, SendBPS: l.GetSendBps(), ReceiveBPS: l.GetReceiveBps(), ProbesPerSec: l.GetProbesPerSecond(),
+		s.limits[f.name] = probe.Limits{Name: f.name, SendBPS: l.GetSendBps(), ReceiveBPS: l.GetReceiveBps(), ProbesPerSec: l.GetProbesPerSecond(),
 			Probes: int(l.GetProbes()), MTU: int(l.GetMtu())}
 	}
 	s.post(control.Up{Device: d})
@@ -274,7 +274,7 @@ func (s *Server) ReadPlan(name string, r control.Request) {
 func (s *Server) Limits(name string) (probe.Limits, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l, ok := s.told[name]
+	l, ok := s.limits[name]
 	return l, ok
 }
 

@@ -96,14 +96,14 @@ func (l *Loop) status(c *control.Controller, st *State) Status {
 	return s
 }
 
-// Tell hands a command to the controller, and returns the result: "" or why it was not obeyed.
-func (l *Loop) Tell(ctx context.Context, c control.Command) (why string, err error) {
+// Command hands a command to the controller, and returns the result: "" or why it was not obeyed.
+func (l *Loop) Command(ctx context.Context, c control.Command) (why string, err error) {
 	done := make(chan string, 1)
 	l.post(func() {
 		before := len(l.out)
 		l.give(c)
 		for _, a := range l.out[before:] {
-			if j, ok := a.(control.Journal); ok && j.Record.What == control.Told {
+			if j, ok := a.(control.Journal); ok && j.Record.What == control.Commanded {
 				done <- j.Record.Why
 				return
 			}

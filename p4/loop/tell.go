@@ -29,11 +29,11 @@ type telling struct {
 
 // survey is one that is under way.
 type survey struct {
-	number uint64
-	asked  int64
-	waits  map[*telling]bool
-	told   []Told
-	done   chan struct{} // closed when all have answered
+	number  uint64
+	asked   int64
+	waits   map[*telling]bool
+	answers []Answer
+	done    chan struct{} // closed when all have answered
 }
 
 // surveys belong to a server.
@@ -129,11 +129,11 @@ func (s *surveys) answered(t *telling, m *agentpb.Rounds) {
 	if s.now == nil || s.now.number != m.GetAbout() || !s.now.waits[t] {
 		return // it comes too late
 	}
-	x := Told{Agent: t.name, Life: t.life, Asked: s.now.asked, Answered: monotonic()}
+	x := Answer{Agent: t.name, Life: t.life, Asked: s.now.asked, Answered: monotonic()}
 	if x.Rounds, x.Wrong = probe.RoundsOf(m); x.Wrong == nil {
 		x.Wrong = s.claim(t, x.Rounds.Address)
 	}
-	s.now.told = append(s.now.told, x)
+	s.now.answers = append(s.now.answers, x)
 	s.left(t)
 }
 
@@ -161,9 +161,9 @@ func (s *surveys) claim(t *telling, a netip.Addr) error {
 
 // Survey asks all agents that report rounds what became of these, and waits for their answers as long as ctx is open. It is for one
 // caller, which lets [Settle] pass between two calls.
-func (s *Server) Survey(ctx context.Context) []Told { return s.rounds.survey(ctx) }
+func (s *Server) Survey(ctx context.Context) []Answer { return s.rounds.survey(ctx) }
 
-func (s *surveys) survey(ctx context.Context) []Told {
+func (s *surveys) survey(ctx context.Context) []Answer {
 	s.mu.Lock()
 	s.last++
 	x := &survey{number: s.last, asked: monotonic(), waits: make(map[*telling]bool, len(s.conns)), done: make(chan struct{})}
@@ -187,7 +187,7 @@ func (s *surveys) survey(ctx context.Context) []Told {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now = nil
-	return x.told
+	return x.answers
 }
 
 // FollowRounds asks for rounds once in a time, [Settle] at least, until ctx ends, and adds them to the Rounds that find the losses.
@@ -203,12 +203,12 @@ func (s *Server) FollowRounds(ctx context.Context, every time.Duration, to *Roun
 		case <-t.C:
 		}
 		wait, cancel := context.WithTimeout(ctx, mostSurvey)
-		told := s.Survey(wait)
+		answers := s.Survey(wait)
 		cancel()
 		if ctx.Err() != nil {
 			return
 		}
-		for _, err := range to.Survey(told) {
+		for _, err := range to.Survey(answers) {
 			if said != err.Error() {
 				said = err.Error()
 				s.log.Warn("rounds of probes are refused", "error", said)

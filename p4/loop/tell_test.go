@@ -29,7 +29,7 @@ func (s *served) tellAs(t *testing.T, certificate, name string) agentpb.Plans_Te
 }
 
 // asked surveys until so many agents have answered: those that connect may not have come yet.
-func (s *served) asked(t *testing.T, agents int) []Told {
+func (s *served) asked(t *testing.T, agents int) []Answer {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

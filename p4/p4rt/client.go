@@ -61,7 +61,7 @@ func Dial(cfg Config) (*Client, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	c := &Client{cfg: cfg, info: cfg.Pipeline.Info, conn: conn, rpc: p4pb.NewP4RuntimeClient(conn), changed: make(chan struct{}),
 		writing: make(chan struct{}, 1), inbox: make(chan any, 1024), stop: stop, state: State{Problem: ErrUnreachable}}
-	c.done.Go(func() { c.follow(ctx) })
+	c.done.Go(func() { c.keepStream(ctx) })
 	c.done.Go(func() { c.deliver(ctx) })
 	return c, nil
 }

@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// follow keeps a stream to the switch, until ctx ends.
-func (c *Client) follow(ctx context.Context) {
+// keepStream keeps a stream to the switch, until ctx ends.
+func (c *Client) keepStream(ctx context.Context) {
 	wait := retry.Backoff{Min: c.cfg.FirstWait, Max: c.cfg.MostWait, Spread: 0.5} // not all switches at once
 	wait.Keep(ctx, c.session, func(err error) { c.set(func(s *State) { *s = State{Problem: c.ended(err)} }) })
 }

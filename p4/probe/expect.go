@@ -45,9 +45,9 @@ type expected struct {
 	reported   int64       // rounds that collectors know of
 	silent     bool
 
-	failed uint32 // of an own one: rounds that the card did not take or that were left out, at the last turn
-	unsent int64  // of these, those since the last arrival
-	came   int64  // when that was, as state.ran
+	failed    uint32 // of an own one: rounds that the card did not take or that were left out, at the last turn
+	unsent    int64  // of these, those since the last arrival
+	arrivedAt int64  // when that was, as state.ran
 }
 
 // NewExpectations finds the probes of a plan that come to the agent of a name, which has an address and sends its own by w.
@@ -107,7 +107,7 @@ func (t *Track) Expect(p *Expectations) {
 			continue
 		}
 		e.ran, e.silent, e.state, e.key = o.ran, o.silent, o.state, o.key
-		e.unsent, e.came = o.unsent, o.came
+		e.unsent, e.arrivedAt = o.unsent, o.arrivedAt
 		if e.state != nil {
 			e.state.due = e
 		}
@@ -173,8 +173,8 @@ func (t *Track) setUnsent(e *expected) {
 	if !e.own {
 		return
 	}
-	if e.state != nil && e.state.ran != e.came {
-		e.came, e.unsent = e.state.ran, 0
+	if e.state != nil && e.state.ran != e.arrivedAt {
+		e.arrivedAt, e.unsent = e.state.ran, 0
 	}
 	failed := t.Plan.work.Failed[e.template].Load() + t.Plan.work.Skipped[e.template].Load()
 	e.unsent += int64(failed - e.failed)

@@ -120,7 +120,7 @@ func (t *Template) AppendFrame(dst []byte, now int64) []byte {
 	if d := t.digests; d != nil {
 		be.PutUint32(tail[12:], d.keys.list[0].id)
 		copy(d.cover[copy(d.cover[:], t.fixed[:]):], t.frame[t.tail-12:])
-		copy(tail[12+keyIDLen:], d.of(0))
+		copy(tail[12+keyIDLen:], d.at(0))
 	}
 	if t.sum != 0 {
 		sum := ^packet.Fold(t.sum + packet.Sum(tail))

@@ -123,8 +123,8 @@ func (d *Digester) Use(k *Keys) {
 	}
 }
 
-// of is the digest of what cover holds, by the key at a place.
-func (d *Digester) of(place int) []byte {
+// at is the digest of what cover holds, by the key at a place.
+func (d *Digester) at(place int) []byte {
 	m := d.macs[place]
 	m.Reset()
 	m.Write(d.cover[:])

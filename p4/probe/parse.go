@@ -179,7 +179,7 @@ func (ps *Parser) known(ip, payload []byte) Reason {
 		return Unsigned
 	}
 	copy(appendFixed(d.cover[:0], ip)[:coverLen][fixedLen:], payload[:PayloadLen+keyIDLen])
-	if subtle.ConstantTimeCompare(d.of(place), payload[PayloadLen+keyIDLen:]) != 1 {
+	if subtle.ConstantTimeCompare(d.at(place), payload[PayloadLen+keyIDLen:]) != 1 {
 		return BadDigest
 	}
 	return OK

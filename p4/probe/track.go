@@ -99,13 +99,13 @@ func (t *Track) See(a *Arrival) (s seen) {
 	case before:
 		return s
 	case stranger:
-		if !x.again(t, a) {
+		if !x.continues(t, a) {
 			return seen{Odd: true}
 		}
 		t.over(x)
 		t.recall(x)
 		x.begin(&Arrival{Epoch: x.odd.epoch, Seq: x.odd.seq, Sent: x.odd.sent})
-		s.lost = t.follow(x, a).lost
+		s.lost = t.count(x, a).lost
 	case another:
 		passed := t.over(x)
 		if e := x.due; e != nil && e.own {
@@ -115,7 +115,7 @@ func (t *Track) See(a *Arrival) (s seen) {
 		}
 		x.begin(a)
 	default:
-		s = t.follow(x, a)
+		s = t.count(x, a)
 	}
 	s.Unplanned = t.Plan != nil && x.due == nil
 	if !s.Twice && s.lost >= 0 {
@@ -194,9 +194,9 @@ func (t *Track) recall(x *trackState) {
 	}
 }
 
-// again reports whether an arrival follows the last one that did not follow from those before, and keeps it for the next one if not.
+// continues reports whether an arrival follows the last one that did not follow from those before, and keeps it for the next one if not.
 // Of a probe that the agent sends none is believed.
-func (x *trackState) again(t *Track, a *Arrival) bool {
+func (x *trackState) continues(t *Track, a *Arrival) bool {
 	if o := x.odd; o != nil && o.epoch == a.Epoch && later(a.Seq, o.seq) && int64(a.Seq-o.seq) <= x.most(t.now-o.heard) {
 		return x.due == nil || !x.due.own
 	}
@@ -214,8 +214,8 @@ func (x *trackState) most(d int64) int64 {
 	return slack + (d+d/8)/x.due.interval
 }
 
-// follow counts a round of the beginning of x.
-func (t *Track) follow(x *trackState, a *Arrival) (s seen) {
+// count counts a round of the beginning of x.
+func (t *Track) count(x *trackState, a *Arrival) (s seen) {
 	switch d := int64(int32(a.Seq - x.seq)); {
 	case d > 0:
 		s.lost = d - 1

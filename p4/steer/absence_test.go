@@ -26,7 +26,7 @@ type life struct {
 	now  time.Duration
 	path string // of the journal
 
-	wrong func([]loop.Told) []loop.Told // what happens to the next survey; nil for nothing
+	wrong func([]loop.Answer) []loop.Answer // what happens to the next survey; nil for nothing
 }
 
 const lifeStep = 20 * time.Millisecond
@@ -122,7 +122,7 @@ func (x *life) deliver() {
 		return
 	}
 	x.asked = x.now
-	told := x.Agents.Told(x.Network, x.Names)
+	told := x.Agents.Answers(x.Network, x.Names)
 	if x.wrong != nil {
 		told = x.wrong(told)
 		x.wrong = nil
@@ -194,7 +194,7 @@ func TestAbsenceIsData(t *testing.T) {
 				x.again()
 			}},
 			{"an answer that is forged", func() {
-				x.wrong = func(list []loop.Told) []loop.Told {
+				x.wrong = func(list []loop.Answer) []loop.Answer {
 					k := r.IntN(len(list))
 					for i := range list[k].Rounds.Came {
 						list[k].Rounds.Came[i].Epoch ^= 1 << r.IntN(32)
@@ -203,19 +203,19 @@ func TestAbsenceIsData(t *testing.T) {
 				}
 			}},
 			{"an answer that cannot be", func() {
-				x.wrong = func(list []loop.Told) []loop.Told {
+				x.wrong = func(list []loop.Answer) []loop.Answer {
 					list[r.IntN(len(list))].Wrong = errors.New("forged")
 					return list
 				}
 			}},
 			{"an agent with the address of another", func() {
-				x.wrong = func(list []loop.Told) []loop.Told {
+				x.wrong = func(list []loop.Answer) []loop.Answer {
 					list[0].Rounds.Address = list[1].Rounds.Address
 					return list
 				}
 			}},
 			{"a full table", func() {
-				x.wrong = func(list []loop.Told) []loop.Told {
+				x.wrong = func(list []loop.Answer) []loop.Answer {
 					for k := range list {
 						list[k].Rounds.Unfollowed += 4200
 					}
@@ -223,7 +223,7 @@ func TestAbsenceIsData(t *testing.T) {
 				}
 			}},
 			{"an agent that does not answer", func() {
-				x.wrong = func(list []loop.Told) []loop.Told { return slices.Delete(list, 0, 1) }
+				x.wrong = func(list []loop.Answer) []loop.Answer { return slices.Delete(list, 0, 1) }
 			}},
 		}
 		r.Shuffle(len(acts), func(i, j int) { acts[i], acts[j] = acts[j], acts[i] })

@@ -94,7 +94,7 @@ func (s *Emulated) Deliver() {
 	s.Agents.Deliver(s.Network, 10*EmulatedCycle)
 	if now := s.Network.Now(); now >= s.asked+loop.Settle {
 		s.asked = now
-		s.Suspects.Rounds.Survey(s.Agents.Told(s.Network, s.Names)) // agents of this process report what they counted
+		s.Suspects.Rounds.Survey(s.Agents.Answers(s.Network, s.Names)) // agents of this process report what they counted
 	}
 }
 

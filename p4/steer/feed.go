@@ -268,7 +268,7 @@ func (f *feed) Poll(ctx context.Context, page *Page, cycle time.Duration, log *s
 				log.Warn("the windows of the collector list no probe of the plan: there are more flows than it lists; raise flows.top_flows there")
 			}
 		}
-		if now := f.silent(every); err == nil && now != silent {
+		if now := f.stale(every); err == nil && now != silent {
 			if silent = now; silent {
 				log.Warn("the page has no new windows; what probes told last stands; was the clock of the collector set back?", "newest", time.Unix(0, f.last).UTC().Format(time.RFC3339))
 			} else {
@@ -304,7 +304,7 @@ func (f *feed) Ask(ctx context.Context, page *Page) error {
 	return nil
 }
 
-// silent reports whether a page that is asked so often has had no new window for longer than windows take, and a minute.
-func (f *feed) silent(every time.Duration) bool {
+// stale reports whether a page that is asked so often has had no new window for longer than windows take, and a minute.
+func (f *feed) stale(every time.Duration) bool {
 	return f.last > 0 && time.Duration(f.unchanged)*every > max(time.Minute, 4*time.Duration(f.length))
 }

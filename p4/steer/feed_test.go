@@ -115,16 +115,16 @@ func TestProbesAnswers(t *testing.T) {
 	}
 	// A page whose clock was set back has nothing newer.
 	for n := 1; n < 62; n++ {
-		if f.unchanged != n || f.silent(time.Second) != (n > 60) {
-			t.Fatalf("after %d answers without a new window: %d, silent %t", n, f.unchanged, f.silent(time.Second))
+		if f.unchanged != n || f.stale(time.Second) != (n > 60) {
+			t.Fatalf("after %d answers without a new window: %d, silent %t", n, f.unchanged, f.stale(time.Second))
 		}
 		if err := f.Ask(t.Context(), page); err != nil {
 			t.Fatal(err)
 		}
 	}
 	body = answer("5000", "6000", flow, "5", strings.Join(way, ","))
-	if err := f.Ask(t.Context(), page); err != nil || f.silent(time.Second) {
-		t.Errorf("with a new window: %v, silent %t", err, f.silent(time.Second))
+	if err := f.Ask(t.Context(), page); err != nil || f.stale(time.Second) {
+		t.Errorf("with a new window: %v, silent %t", err, f.stale(time.Second))
 	}
 	f.cycle(&suspicion.Cycle{}, EmulatedCycle)
 	body = good

@@ -433,7 +433,7 @@ var peers = []struct {
 	}},
 	{name: "has a second controller for a while", state: "ready", loads: 1, after: func(x *peered) {
 		gone := x.servers[bad].Demote()
-		x.until("it stands down", func() bool { return x.status().Phase == control.Stood })
+		x.until("it stands down", func() bool { return x.status().Phase == control.Deposed })
 		before, _ := x.held(bad)
 		x.cycles(2)
 		if now, _ := x.held(bad); !maps.Equal(before, now) {
@@ -441,7 +441,7 @@ var peers = []struct {
 		}
 		gone()
 		x.until("it can be written again", func() bool { return x.device(bad).State != "down" })
-		if why, err := x.loop.Tell(x.t.Context(), control.Command{Verb: control.Resume}); why != "" || err != nil {
+		if why, err := x.loop.Command(x.t.Context(), control.Command{Verb: control.Resume}); why != "" || err != nil {
 			x.t.Error(why, err)
 		}
 	}},
@@ -525,7 +525,7 @@ func TestPeers(t *testing.T) {
 					t.Errorf("entries of others in %s: %v", name, others)
 				}
 			}
-			if s := x.status(); s.InForce == 0 && s.Phase != control.Stood {
+			if s := x.status(); s.InForce == 0 && s.Phase != control.Deposed {
 				t.Errorf("no plan is in force: %+v", s)
 			}
 		})
@@ -541,7 +541,7 @@ func TestLoadIsAnAct(t *testing.T) {
 	}
 	tell := func(x *peered, v control.Verb) {
 		t.Helper()
-		if why, err := x.loop.Tell(t.Context(), control.Command{Verb: v}); why != "" || err != nil {
+		if why, err := x.loop.Command(t.Context(), control.Command{Verb: v}); why != "" || err != nil {
 			t.Fatal(v, why, err)
 		}
 	}

@@ -30,7 +30,7 @@ func Problem(s *loop.Status) string {
 		return "the settings were not reloaded, and those before would be steered by: " + s.Standby.Refused
 	case s.Standby != nil:
 		return ""
-	case s.Phase == control.Stood:
+	case s.Phase == control.Deposed:
 		return "another controller is in charge: " + s.Why
 	case s.Loop.Journal != "":
 		return "the journal cannot be written, and nothing is pushed: " + s.Loop.Journal

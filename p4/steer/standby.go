@@ -47,7 +47,7 @@ func (s *Standby) Run(ctx context.Context) {
 			}
 			continue
 		}
-		x, restart, err := s.take()
+		x, restart, err := s.adopt()
 		s.refuse(err)
 		if err == nil {
 			s.Settings.Report(x, restart, s.Log)
@@ -55,8 +55,8 @@ func (s *Standby) Run(ctx context.Context) {
 	}
 }
 
-// take reads the network of the settings and adopts it, or changes nothing.
-func (s *Standby) take() (x *Network, restart []string, err error) {
+// adopt reads the network of the settings and adopts it, or changes nothing.
+func (s *Standby) adopt() (x *Network, restart []string, err error) {
 	f, adopt, restart, err := s.Settings.Read()
 	if err == nil {
 		x, err = ReadNetwork(f)
@@ -70,7 +70,7 @@ func (s *Standby) take() (x *Network, restart []string, err error) {
 
 // Reread reads the settings again after a time in charge, and keeps what is wrong with them.
 func (s *Standby) Reread() {
-	_, _, err := s.take()
+	_, _, err := s.adopt()
 	s.refuse(err)
 }
 
@@ -87,7 +87,7 @@ func (s *Standby) refuse(err error) (why string) {
 // Network is the network to steer from now on: that of the settings, or the last one where these are refused, and then why. The
 // controller of a new term knows nothing of earlier ones.
 func (s *Standby) Network() (x *Network, refused string, err error) {
-	x, _, err = s.take()
+	x, _, err = s.adopt()
 	if refused = s.refuse(err); err != nil {
 		x = s.Last()
 	}

@@ -118,7 +118,7 @@ func (s *Steering) letGo(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	status, err := s.Loop.Status(ctx)
-	if err != nil || status.Phase == control.Stood {
+	if err != nil || status.Phase == control.Deposed {
 		return // the next time
 	}
 	for _, name := range left {

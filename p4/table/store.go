@@ -196,8 +196,8 @@ func NewStore(program []Table) *Store {
 	return s
 }
 
-// of gives the table of an entry that fits it.
-func (s *Store) of(e *Entry) (*contents, error) {
+// tableOf gives the table of an entry that fits it.
+func (s *Store) tableOf(e *Entry) (*contents, error) {
 	c := s.byName[e.Table]
 	if c == nil {
 		return nil, fmt.Errorf("table %s: the program has none: %w", e.Table, ErrInvalid)
@@ -207,7 +207,7 @@ func (s *Store) of(e *Entry) (*contents, error) {
 
 // Put inserts an entry, or gives the entry with the same key this action. It reports whether the entry was there.
 func (s *Store) Put(e Entry) (was bool, err error) {
-	c, err := s.of(&e)
+	c, err := s.tableOf(&e)
 	if err != nil {
 		return false, err
 	}
@@ -256,7 +256,7 @@ func (s *Store) Insert(e Entry) error {
 
 // Modify gives an entry another action. The error is [ErrNotFound] if it is not there.
 func (s *Store) Modify(e Entry) error {
-	if c, err := s.of(&e); err != nil {
+	if c, err := s.tableOf(&e); err != nil {
 		return err
 	} else if err := c.Check(&e); err != nil {
 		return err
@@ -282,7 +282,7 @@ func (s *Store) Has(e *Entry) bool {
 
 // Delete takes out the entry with the same key; its action does not matter.
 func (s *Store) Delete(e *Entry) error {
-	c, err := s.of(e)
+	c, err := s.tableOf(e)
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ const (
 	TimedOut   What = "timed-out"
 	WentUp     What = "up"
 	WentDown   What = "down"
-	Told       What = "told" // a command
+	Commanded  What = "told" // a command
 	StoodDown  What = "stood-down"
 	NetChanged What = "network-changed"
 	NetRefused What = "network-refused" // what it was stays

@@ -13,7 +13,7 @@ func (c *Controller) networkChanged(e NetworkChanged) {
 		return
 	}
 	c.net, c.broken = e.Network, e.Broken
-	c.follow(e.Network)
+	c.adopt(e.Network)
 	c.record(Record{What: NetChanged, Count: len(e.Network.Probes), Why: e.Network.Name})
 }
 
@@ -42,13 +42,13 @@ func (c *Controller) down(e Down) {
 // lose forgets what is on its way and what the device holds.
 func (d *device) lose() {
 	d.waits, d.batch, d.sent, d.known, d.retry = nothing, nil, nil, false, false
-	d.have, d.told, d.checked, d.clean, d.made = nil, false, 0, false, false
+	d.have, d.journaled, d.checked, d.clean, d.made = nil, false, 0, false, false
 }
 
 // answered finds the device that answers, and forgets that it was waited for.
 func (c *Controller) answered(x Device, r Request, said Record) *device {
 	d := c.find(x)
-	if d == nil || d.waits == nothing || d.request != r || c.stood != "" {
+	if d == nil || d.waits == nothing || d.request != r || c.deposedBy != "" {
 		c.counts.Stale++
 		return nil
 	}
@@ -108,8 +108,8 @@ func (c *Controller) refused(e Refused) {
 	if d.Kind == Switch {
 		d.known = false // some of it may have been done
 		c.did(d, e.Did)
-		if did == installing && c.inForce == nil && !c.crowded {
-			c.crowded = true // what an earlier life left may be in the way
+		if did == installing && c.inForce == nil && !c.tableFull {
+			c.tableFull = true // what an earlier life left may be in the way
 			return
 		}
 		if did == installing && (d.failed == "" || d.surplus) && c.mayRevert(rested(batch, e.Did)) {
@@ -129,7 +129,7 @@ func (c *Controller) wants(d *device, batch []Entry, did []Change) bool {
 	k := c.keeping()
 	wanted := func(e Entry) bool {
 		return slices.ContainsFunc(k.plans, func(p *Plan) bool {
-			_, ok := slices.BinarySearchFunc(p.of(d.Name), e, Entry.compare)
+			_, ok := slices.BinarySearchFunc(p.entriesOf(d.Name), e, Entry.compare)
 			return ok
 		})
 	}
@@ -282,16 +282,16 @@ func (c *Controller) readBack(e ReadBack) {
 			c.counts.Repaired++
 		}
 		said.Count, said.Found = len(have), &found
-		if !slices.Equal(have, d.have) || !d.told {
+		if !slices.Equal(have, d.have) || !d.journaled {
 			for _, x := range have {
 				said.Entries = append(said.Entries, Change{Op: Hold, Entry: x})
 			}
 		}
 		c.recordEntries(said)
-		d.have, d.told = have, true
+		d.have, d.journaled = have, true
 		for _, x := range have {
 			if c.credible(x.Epoch) {
-				c.last, c.told = max(c.last, x.Epoch), max(c.told, x.Epoch)
+				c.last, c.highestHeld = max(c.last, x.Epoch), max(c.highestHeld, x.Epoch)
 			}
 		}
 		return
@@ -307,7 +307,7 @@ func (c *Controller) readBack(e ReadBack) {
 	}
 	d.foreign = e.Epoch != 0 && !(d.met && c.first != 0 && e.Epoch >= c.first && e.Epoch <= d.mayHave)
 	d.met, d.inForce = true, e.Epoch
-	c.last, c.told = max(c.last, e.Epoch), max(c.told, e.Epoch)
+	c.last, c.highestHeld = max(c.last, e.Epoch), max(c.highestHeld, e.Epoch)
 	if d.expect == 0 && c.counts.Cycles == 0 {
 		d.expect = e.Epoch // nothing was accepted before the first cycle
 	}
@@ -326,15 +326,15 @@ func (c *Controller) credible(epoch uint32) bool { return epoch <= mostEpoch }
 // bound holds what a journal said of epochs against what devices have: an earlier life was at most an hour of cycles ahead of all of them.
 func (c *Controller) bound() {
 	const hour = 3600 * 1_000_000_000
-	c.last = uint32(min(uint64(c.last), uint64(c.told)+uint64(hour/c.cfg.Cycle)))
+	c.last = uint32(min(uint64(c.last), uint64(c.highestHeld)+uint64(hour/c.cfg.Cycle)))
 }
 
 // standDown leaves everything as it is.
 func (c *Controller) standDown(why string) {
-	if c.stood != "" {
+	if c.deposedBy != "" {
 		return
 	}
-	c.stood = why
+	c.deposedBy = why
 	c.record(Record{What: StoodDown, Why: why})
 	for k := range c.devices {
 		d := &c.devices[k]
@@ -368,7 +368,7 @@ func (c *Controller) command(e Command) {
 	if err := c.obey(e); err != nil {
 		why += ": " + err.Error()
 	}
-	c.record(Record{What: Told, Epoch: e.Epoch, Why: why})
+	c.record(Record{What: Commanded, Epoch: e.Epoch, Why: why})
 }
 
 // obey does what is asked, or says why not.
@@ -381,7 +381,7 @@ func (c *Controller) obey(e Command) error {
 		for k := range c.devices {
 			c.devices[k].loads = 0
 		}
-		if c.stood != "" {
+		if c.deposedBy != "" {
 			c.reset()
 		}
 	case DryRun:
@@ -407,7 +407,7 @@ func (c *Controller) obey(e Command) error {
 func (c *Controller) approve(epoch uint32) error {
 	p := c.pending
 	loads := 0
-	if epoch == 0 && c.stood == "" && !c.dry {
+	if epoch == 0 && c.deposedBy == "" && !c.dry {
 		for k := range c.devices {
 			if d := &c.devices[k]; d.awaits() && !d.approved {
 				d.approved = true
@@ -422,7 +422,7 @@ func (c *Controller) approve(epoch uint32) error {
 		return fmt.Errorf("no plan waits")
 	case epoch != 0 && epoch != p.Epoch:
 		return fmt.Errorf("the plan that waits is of epoch %d", p.Epoch)
-	case c.stood != "":
+	case c.deposedBy != "":
 		return fmt.Errorf("another controller is in charge")
 	case c.dry:
 		return fmt.Errorf("this is a dry run")
@@ -445,7 +445,7 @@ func (c *Controller) rollback() error {
 		p = c.inForce // the one under way is what is not wanted
 	}
 	switch {
-	case c.stood != "":
+	case c.deposedBy != "":
 		return fmt.Errorf("another controller is in charge")
 	case c.dry:
 		return fmt.Errorf("this is a dry run")
@@ -467,7 +467,7 @@ func (c *Controller) reset() {
 		d := &c.devices[k]
 		c.devices[k] = device{Device: d.Device, up: d.up, heard: d.heard, leaving: d.leaving}
 	}
-	c.stood, c.target, c.inForce, c.before, c.pending, c.known = "", nil, nil, nil, nil, nil
-	c.crowded, c.trial = false, Device{}
+	c.deposedBy, c.target, c.inForce, c.before, c.pending, c.known = "", nil, nil, nil, nil, nil
+	c.tableFull, c.trial = false, Device{}
 	c.first, c.settled, c.refusal, c.change = 0, false, refusal{}, change{}
 }

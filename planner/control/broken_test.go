@@ -122,7 +122,7 @@ func TestBrokenControllers(t *testing.T) {
 			}},
 		{name: "believes what it wrote and not what it reads", finds: "never well",
 			events: func(w *world, e Event) Event {
-				if r, ok := e.(ReadBack); ok && r.Device.Kind == Switch && w.c.find(r.Device).told {
+				if r, ok := e.(ReadBack); ok && r.Device.Kind == Switch && w.c.find(r.Device).journaled {
 					r.Entries = w.c.find(r.Device).have
 					return r
 				}

@@ -21,26 +21,26 @@ type Controller struct {
 	version  uint64   // of what devices are to hold
 	kept     keep     // as of that version
 
-	target  *Plan // what devices are to have; nil for nothing of this controller
-	inForce *Plan // the last target that settled
-	before  *Plan // and the one before it
-	pending *Plan // waits for approval
-	would   *Plan // of a dry run
-	latest  latest
-	known   []*Plan
-	first   uint32 // lowest epoch that this life has given
-	last    uint32 // highest epoch that was ever seen
-	told    uint32 // highest epoch that a device of this life had
+	target      *Plan // what devices are to have; nil for nothing of this controller
+	inForce     *Plan // the last target that settled
+	before      *Plan // and the one before it
+	pending     *Plan // waits for approval
+	would       *Plan // of a dry run
+	latest      latest
+	known       []*Plan
+	first       uint32 // lowest epoch that this life has given
+	last        uint32 // highest epoch that was ever seen
+	highestHeld uint32 // highest epoch that a device of this life had
 
 	broken     []string // probes of the network before that no longer pass
 	refusal    refusal
 	trial      Device // that refused a plan like the target: it is to take it before any other changes; without a name for none
 	paused     bool
 	dry        bool
-	stood      string // why another controller is in charge
+	deposedBy  string // why another controller is in charge
 	held       string // why nothing leaves
 	settled    bool
-	crowded    bool // a switch has refused entries of the first plan
+	tableFull  bool // a switch has refused entries of the first plan
 	graceUntil int64
 	waitsGrace bool
 	change     change
@@ -105,7 +105,7 @@ func New(cfg Config, network *Network, seed Seed) (*Controller, error) {
 		return nil, err
 	}
 	c := &Controller{cfg: cfg, seed: seed, net: network, last: seed.Epoch, dry: cfg.DryRun, version: 1}
-	c.follow(network)
+	c.adopt(network)
 	return c, nil
 }
 
@@ -222,7 +222,7 @@ func (c *Controller) tick(e Tick) {
 	c.lastTick = c.now
 	c.counts.Cycles++
 	c.suspects = e.Suspects
-	if c.stood != "" {
+	if c.deposedBy != "" {
 		return
 	}
 	began := c.target
@@ -295,7 +295,7 @@ type device struct {
 	approved, announced bool // the loading of it
 	loads               int  // tries
 	have                []Entry
-	told                bool   // the journal has what it holds
+	journaled           bool   // the journal has what it holds
 	checked             uint64 // version at which there was nothing to do
 	clean               bool   // as of that version
 	made                bool   // has all of the target, as of that version
@@ -351,8 +351,8 @@ func (c *Controller) at(x Device) int {
 	return -1
 }
 
-// follow makes the devices those of a network. Devices that are gone from it stay until they hold nothing of this controller.
-func (c *Controller) follow(n *Network) {
+// adopt makes the devices those of a network. Devices that are gone from it stay until they hold nothing of this controller.
+func (c *Controller) adopt(n *Network) {
 	old := c.devices
 	c.devices = nil
 	for k := range old {

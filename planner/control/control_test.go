@@ -274,13 +274,13 @@ func TestTwoControllers(t *testing.T) {
 		if n := &w.nodes[k]; n.Kind == Agent {
 			n.plan = &theirs
 		} else {
-			n.entries = with(n.entries, theirs.of(n.Name))
+			n.entries = with(n.entries, theirs.entriesOf(n.Name))
 		}
 	}
 	w.disconnect(&w.nodes[0], "has gone over to another")
 	w.connect(&w.nodes[0])
 	w.follow(t, 0)
-	if p := w.c.Phase(); p != Stood {
+	if p := w.c.Phase(); p != Deposed {
 		t.Fatalf("the controller is %s, want it to have stood down", p)
 	}
 	w.bad = []Suspect{{Link: "l01", Weight: 1}}
@@ -299,7 +299,7 @@ func TestTwoControllers(t *testing.T) {
 		t.Errorf("epoch %d, want one above 9: %s", w.c.Target().Epoch, w.good())
 	}
 	w.tell(Superseded{"switch s01 has another primary"})
-	if w.c.Phase() != Stood {
+	if w.c.Phase() != Deposed {
 		t.Error("a controller that is not primary goes on")
 	}
 }

@@ -123,7 +123,7 @@ func (c *Controller) unsteady(d *device) bool {
 // drive asks devices for what is missing. It looks at what is so and at what should be, and not at what happened. Where
 // only what one device holds has changed, nothing else is looked at again, except that agents wait for the last switch.
 func (c *Controller) drive() {
-	if c.stood != "" || c.held != "" {
+	if c.deposedBy != "" || c.held != "" {
 		c.waitsGrace = false
 		return
 	}
@@ -232,7 +232,7 @@ func (c *Controller) keeping() (k keep) {
 	}
 	// What an earlier life left stays until a plan of this one is in force: an unknown agent may use it. But it goes where it is in
 	// the way.
-	k.all = c.inForce == nil && !c.crowded
+	k.all = c.inForce == nil && !c.tableFull
 	var like *device // the agent before, of those that are known
 	for i := range c.devices {
 		d := &c.devices[i]
@@ -288,7 +288,7 @@ func (c *Controller) driveSwitch(d *device, k *keep) {
 	var missing, extra []Entry
 	var want []Entry
 	for n, p := range k.plans {
-		w := p.of(d.Name)
+		w := p.entriesOf(d.Name)
 		if n == 0 {
 			want = w
 		} else {
@@ -407,8 +407,8 @@ func (c *Controller) push(d *device, epoch uint32, count int, why string) {
 	c.record(Record{What: Pushed, Device: d.String(), Request: d.request, Epoch: epoch, Count: count, Why: why})
 }
 
-// of gives what a switch has to hold for a plan, sorted.
-func (p *Plan) of(sw string) []Entry {
+// entriesOf gives what a switch has to hold for a plan, sorted.
+func (p *Plan) entriesOf(sw string) []Entry {
 	if p.Network.Entries == nil || !p.members[sw] {
 		return nil
 	}

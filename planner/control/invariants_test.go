@@ -17,7 +17,7 @@ func (w *world) works(n *node, p *planner.Probe) bool {
 		if s == nil {
 			return false
 		}
-		for _, e := range n.plan.of(name) {
+		for _, e := range n.plan.entriesOf(name) {
 			k, ok := slices.BinarySearchFunc(s.entries, e, Entry.compare)
 			if !ok || s.entries[k].Value != e.Value {
 				return false
@@ -166,7 +166,7 @@ func (w *world) orphans() string {
 		}
 		var want []Entry
 		if t := w.c.target; t != nil {
-			want = t.of(n.Name)
+			want = t.entriesOf(n.Name)
 		}
 		if !slices.Equal(n.entries, want) {
 			return fmt.Sprintf("%s has %v, want %v", n.Device, n.entries, want)

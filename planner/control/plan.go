@@ -275,7 +275,7 @@ func (p *Plan) check() error {
 
 // covers says which links of the base plan are on no probe, of a plan that is on its way to that one.
 func (p *Plan) covers() error {
-	covered, told := map[string]bool{}, map[string]bool{}
+	covered, named := map[string]bool{}, map[string]bool{}
 	for k := range p.Probes {
 		for _, l := range p.Probes[k].Links {
 			covered[l] = true
@@ -284,8 +284,8 @@ func (p *Plan) covers() error {
 	var bad planner.Errors
 	for k := range p.Network.Probes {
 		for _, l := range p.Network.Probes[k].Links {
-			if !covered[l] && !told[l] {
-				told[l] = true
+			if !covered[l] && !named[l] {
+				named[l] = true
 				bad.Add("link %s is on no probe of the plan, but on probe %s of the base plan", l, p.Network.Probes[k].ID)
 			}
 		}

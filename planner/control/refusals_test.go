@@ -23,7 +23,7 @@ func TestRefusedAgain(t *testing.T) {
 	for from := w.ticked; w.ticked < from+100; {
 		n := w.node(bad)
 		if len(n.requests) > 0 && !n.requests[0].lost {
-			if in, ok := n.requests[0].Action.(Install); ok && slices.ContainsFunc(in.Entries, func(e Entry) bool { return e.Epoch > first.Epoch && e.Value != first.of("b")[1].Value }) {
+			if in, ok := n.requests[0].Action.(Install); ok && slices.ContainsFunc(in.Entries, func(e Entry) bool { return e.Epoch > first.Epoch && e.Value != first.entriesOf("b")[1].Value }) {
 				tries = append(tries, w.ticked)
 				r := n.requests[0]
 				n.requests = slices.Clone(n.requests[1:])

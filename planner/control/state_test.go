@@ -52,7 +52,7 @@ func (b *coder) device(c *Controller, d *device) {
 	b.num(int64(d.attempts))
 	b.num(int64(d.refusals))
 	b.num(int64(d.fruitless))
-	b.flag(d.program != "", d.mayLoad, d.approved, d.announced, d.told)
+	b.flag(d.program != "", d.mayLoad, d.approved, d.announced, d.journaled)
 	b.num(int64(d.loads))
 	b.num(int64(d.waits))
 	if d.waits != nothing {
@@ -139,8 +139,8 @@ func (w *world) appendState(dst []byte) []byte {
 	}
 	b.num(int64(c.first))
 	b.num(int64(c.last))
-	b.num(int64(c.told))
-	b.flag(c.paused, c.dry, c.stood != "", c.held != "", c.settled, c.crowded)
+	b.num(int64(c.highestHeld))
+	b.flag(c.paused, c.dry, c.deposedBy != "", c.held != "", c.settled, c.tableFull)
 	b.text(c.net.Name)
 	if c.target == nil {
 		for _, id := range c.seed.Detailed {

@@ -5,8 +5,8 @@ import "fmt"
 // Phase says what the controller is about.
 func (c *Controller) Phase() Phase {
 	switch {
-	case c.stood != "":
-		return Stood
+	case c.deposedBy != "":
+		return Deposed
 	case len(c.net.Probes) == 0:
 		return NoNetwork
 	case c.target == nil:
@@ -38,8 +38,8 @@ func (c *Controller) Status() Status {
 		Suspects: c.suspects, Counts: c.counts,
 	}
 	switch {
-	case c.stood != "":
-		s.Why = c.stood
+	case c.deposedBy != "":
+		s.Why = c.deposedBy
 	case c.refusal.why != "" && c.counts.Cycles < c.refusal.until:
 		s.Why = "the last plan was refused: " + c.refusal.why
 	}

@@ -142,7 +142,7 @@ const (
 	Moving    Phase = "moving"     // agents get its probes
 	Breaking  Phase = "breaking"   // what no plan needs any more goes
 	Steady    Phase = "steady"     // every device that is up has the target and nothing else
-	Stood     Phase = "stood-down" // another controller has taken over
+	Deposed   Phase = "stood-down" // another controller has taken over
 	NoNetwork Phase = "no-network" // there are no probes
 )
 

@@ -150,7 +150,7 @@ func Blind(p *Problem, walks, second []Walk) int {
 	var several []int
 	most := 0
 	for l := range g.NumLinks() {
-		switch a, b := first.of(l), other.of(l); {
+		switch a, b := first.throughLink(l), other.throughLink(l); {
 		case len(a) == 1 && len(b) == 1:
 			key := [2]int32{a[0], b[0]}
 			most = max(most, alone[key])
@@ -163,11 +163,11 @@ func Blind(p *Problem, walks, second []Walk) int {
 	for _, l := range several {
 		seen[l] = l + 1
 		hidden := 0
-		for _, k := range first.of(l) {
+		for _, k := range first.throughLink(l) {
 			for _, i := range walks[k] {
 				if m := g.Link(int(i)); seen[m] != l+1 {
 					seen[m] = l + 1
-					if opt.Subset(first.of(m), first.of(l)) && opt.Subset(other.of(m), other.of(l)) {
+					if opt.Subset(first.throughLink(m), first.throughLink(l)) && opt.Subset(other.throughLink(m), other.throughLink(l)) {
 						hidden++
 					}
 				}
@@ -186,4 +186,4 @@ func newPassing(g *topo.Graph, walks []Walk) *passing {
 	return &passing{at, walk}
 }
 
-func (p *passing) of(l int) []int32 { return p.walk[p.at[l]:p.at[l+1]] }
+func (p *passing) throughLink(l int) []int32 { return p.walk[p.at[l]:p.at[l+1]] }

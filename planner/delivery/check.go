@@ -278,12 +278,12 @@ func (c *deliveryCheck) lossOf(rate float64, paths []Assignment) float64 {
 
 // reporting compares the collectors in the points' configuration with the assignment.
 func (c *deliveryCheck) reporting(list []Configuration, byPoint map[string][]Assignment) {
-	told := map[string]bool{}
+	seen := map[string]bool{}
 	for _, r := range list {
 		if len(r.Collectors) == 0 {
 			continue
 		}
-		told[r.Switch] = true
+		seen[r.Switch] = true
 		share := 0.0
 		for _, k := range r.Collectors {
 			share += k.Share
@@ -302,7 +302,7 @@ func (c *deliveryCheck) reporting(list []Configuration, byPoint map[string][]Ass
 			c.bad.Add("%s reports a share of %v in all", r.Switch, share)
 		}
 	}
-	if len(told) != len(byPoint) {
-		c.bad.Add("%d points are told their collectors, %d are served", len(told), len(byPoint))
+	if len(seen) != len(byPoint) {
+		c.bad.Add("%d points are told their collectors, %d are served", len(seen), len(byPoint))
 	}
 }

@@ -123,12 +123,12 @@ func (r *replay) send(n *Node) {
 		return
 	}
 	for _, x := range rules {
-		r.follow(n.ID, x, x.Share*r.p.Reserved(n.Rate))
+		r.forward(n.ID, x, x.Share*r.p.Reserved(n.Rate))
 	}
 }
 
-// follow sends a rate on from the first rule, until a node has no rule for it.
-func (r *replay) follow(point string, x *Rule, rate float64) {
+// forward sends a rate on from the first rule, until a node has no rule for it.
+func (r *replay) forward(point string, x *Rule, rate float64) {
 	at, in, tag, way, ports := point, 0, x.Tag, []string{point}, []int(nil)
 	path := x.Path
 	for x != nil {

@@ -77,12 +77,12 @@ func readTimes(r *Resolved, plan *Plan, bad *planner.Errors) Times {
 
 // checkLinks looks whether links are seen in time.
 func checkLinks(r *Resolved, plan *Plan, e *events, bad *planner.Errors) {
-	told := make(map[string]float64, len(plan.NotSeen))
+	stated := make(map[string]float64, len(plan.NotSeen))
 	for _, u := range plan.NotSeen {
-		if _, twice := told[u.Link]; twice {
+		if _, twice := stated[u.Link]; twice {
 			bad.Add("link %s is listed twice as not seen", u.Link)
 		}
-		told[u.Link] = u.Weight
+		stated[u.Link] = u.Weight
 	}
 	missing := 0
 	for l := range r.Links {
@@ -91,7 +91,7 @@ func checkLinks(r *Resolved, plan *Plan, e *events, bad *planner.Errors) {
 			continue
 		}
 		missing++
-		weight, ok := told[link.Name]
+		weight, ok := stated[link.Name]
 		switch {
 		case (!ok || !plan.Partial) && e.gap[l] == math.MaxInt:
 			bad.Add("link %s is never seen", link.Name)
@@ -101,8 +101,8 @@ func checkLinks(r *Resolved, plan *Plan, e *events, bad *planner.Errors) {
 			bad.Add("link %s has weight %v, the plan says %v", link.Name, link.Weight, weight)
 		}
 	}
-	if missing != len(told) || plan.Partial != (missing > 0) {
-		bad.Add("%d links are not seen in time, the plan lists %d and says partial %v", missing, len(told), plan.Partial)
+	if missing != len(stated) || plan.Partial != (missing > 0) {
+		bad.Add("%d links are not seen in time, the plan lists %d and says partial %v", missing, len(stated), plan.Partial)
 	}
 }
 

@@ -13,7 +13,7 @@ type events struct {
 	load         []int64 // by link: bytes
 	send, take   []int64 // by agent: bytes
 	peak         int     // most starts of an agent in a slot
-	crowded      int     // starts that are nearer to the one before than wanted
+	tooClose     int     // starts that are nearer to the one before than wanted
 	wait         int     // the shortest between two starts of an agent
 }
 
@@ -40,12 +40,12 @@ func run(r *Resolved, t Times) *events {
 			together[a] = 1
 		case wait == 0:
 			together[a]++
-			e.crowded++
+			e.tooClose++
 			e.wait = 0
 		default:
 			together[a] = 1
 			if wait < r.Spacing {
-				e.crowded++
+				e.tooClose++
 			}
 			e.wait = min(e.wait, wait)
 		}
@@ -85,7 +85,7 @@ func run(r *Resolved, t Times) *events {
 		}
 		wait := agent.around(a, r.Hyper)
 		if wait < r.Spacing {
-			e.crowded++
+			e.tooClose++
 		}
 		e.wait = min(e.wait, wait)
 	}
@@ -131,7 +131,7 @@ func (e *events) stats(r *Resolved) (s Stats) {
 	for a := range r.Agents {
 		s.BusiestSend, s.BusiestTake = max(s.BusiestSend, r.bps(e.send[a])), max(s.BusiestTake, r.bps(e.take[a]))
 	}
-	s.Peak, s.Crowded, s.ShortestWait = e.peak, e.crowded, r.Millis(e.wait)
+	s.Peak, s.Crowded, s.ShortestWait = e.peak, e.tooClose, r.Millis(e.wait)
 	return s
 }
 

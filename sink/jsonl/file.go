@@ -37,9 +37,9 @@ type file struct {
 	torn   bool      // behind those there may be a part of a write that failed
 	period time.Time // the last write's, by Config.RotateInterval
 
-	lines   uint64               // in the file, unless it was there before
-	strange bool                 // so it was, and lines are not known
-	kept    map[time.Time]uint64 // lines of files that this process wrote whole and put aside
+	lines     uint64               // in the file, unless it was there before
+	inherited bool                 // so it was, and lines are not known
+	kept      map[time.Time]uint64 // lines of files that this process wrote whole and put aside
 }
 
 type diskFile interface {
@@ -175,7 +175,7 @@ func (f *file) openOnce() (whole bool, err error) {
 		}
 	}
 	f.size, f.torn, f.period = f.info.Size(), false, f.periodOf(f.info.ModTime())
-	f.lines, f.strange = 0, f.size > 0
+	f.lines, f.inherited = 0, f.size > 0
 	if f.size == 0 {
 		return true, nil
 	}
@@ -207,7 +207,7 @@ func (f *file) putAside(now time.Time) error {
 		return err
 	}
 	f.stats.rotations.Add(1)
-	if !f.strange {
+	if !f.inherited {
 		f.kept[now] = f.lines
 	}
 	if err := f.close(); err != nil {

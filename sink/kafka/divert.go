@@ -234,7 +234,7 @@ func (d *Diverter) Divert(worker int, reports []*decode.Report) {
 			b = nil
 		}
 		if b == nil {
-			b = w.take()
+			b = w.emptyBatch()
 			b.label, b.since = label, now
 			w.batches[i] = b
 		}
@@ -242,7 +242,7 @@ func (d *Diverter) Divert(worker int, reports []*decode.Report) {
 	}
 }
 
-func (w *divertWorker) take() *divertBatch {
+func (w *divertWorker) emptyBatch() *divertBatch {
 	n := len(w.spare)
 	if n == 0 {
 		return &divertBatch{}

@@ -173,7 +173,7 @@ func (m *member) compare(ctx context.Context) (fits bool, _ error) {
 func (m *member) claim() error {
 	key := roster.MemberKey(roster.Collector, m.id.Name)
 	value, _ := m.table.Get(key)
-	holder, lost := m.hold.take(key, value, m.w.clock(), m.w.now(), m.silence(), 2*m.id.Params.Window+time.Second)
+	holder, lost := m.hold.observe(key, value, m.w.clock(), m.w.now(), m.silence(), 2*m.id.Params.Window+time.Second)
 	if lost { // the other one may have the numbers that this one would give next
 		m.drawAnew()
 	}

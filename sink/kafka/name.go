@@ -57,10 +57,10 @@ func (h *hold) own(value []byte) bool {
 	return false
 }
 
-// take looks at the last word under the name, nil if there is none, and gives another member that has it, or nil when this process has
+// observe looks at the last word under the name, nil if there is none, and gives another member that has it, or nil when this process has
 // it from now on. Now is the time of this machine and kafka that of the brokers; the clocks of both members are off that by no more than
 // off together. Lost says that this process had it until now.
-func (h *hold) take(key string, value []byte, now, kafka time.Time, silence, off time.Duration) (holder *roster.Member, lost bool) {
+func (h *hold) observe(key string, value []byte, now, kafka time.Time, silence, off time.Duration) (holder *roster.Member, lost bool) {
 	if value == nil || h.own(value) {
 		h.held = true
 		return nil, false

@@ -23,7 +23,7 @@ func TestHold(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	holds := func(h *hold, value []byte, at time.Time) (holder, lost bool) {
 		t.Helper()
-		m, lost := h.take(key, value, at, at, silence, off)
+		m, lost := h.observe(key, value, at, at, silence, off)
 		if (m == nil) != h.held {
 			t.Errorf("another one has the name: %t, and this one: %t", m != nil, h.held)
 		}

@@ -82,14 +82,14 @@ func (c *Center) Step(now int64, news []inference.Finding) []Alert {
 		c.begun = now
 	}
 	for i := range news {
-		c.take(&news[i])
+		c.observe(&news[i])
 	}
 	for i := range news { // once all causes are known
 		c.explain(&news[i])
 	}
 	var out []Alert
 	for _, key := range c.keys() {
-		out = c.tell(out, now, key)
+		out = c.appendDue(out, now, key)
 	}
 	if h := int64(c.cfg.Heartbeat); h > 0 && (now-c.heartbeat >= h || now < c.heartbeat) {
 		c.heartbeat = now
@@ -121,8 +121,8 @@ func (c *Center) keys() []string {
 	return keys
 }
 
-// take notes what is new of a finding.
-func (c *Center) take(f *inference.Finding) {
+// observe notes what is new of a finding.
+func (c *Center) observe(f *inference.Finding) {
 	key := Key(f)
 	o := c.open[key]
 	if held := c.holders[f.ID]; held != nil && held != o { // it names another element now
@@ -176,8 +176,8 @@ func (c *Center) drop(id uint64) {
 	}
 }
 
-// tell appends what is to be sent of an alert.
-func (c *Center) tell(out []Alert, now int64, key string) []Alert {
+// appendDue appends what is to be sent of an alert.
+func (c *Center) appendDue(out []Alert, now int64, key string) []Alert {
 	o := c.open[key]
 	lost := o.Old && now-c.begun >= int64(c.cfg.Forget)
 	if lost || !o.Old && len(o.IDs) == 0 {

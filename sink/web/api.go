@@ -300,5 +300,5 @@ func (s *Server) serveExporters(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	s.answer(w, s.history.listExporters(s.findings.silent(), offset, limit))
+	s.answer(w, s.history.listExporters(s.findings.silentExporters(), offset, limit))
 }

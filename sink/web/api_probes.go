@@ -74,8 +74,8 @@ type probeMemory struct {
 	spans []probeSpan
 }
 
-// take keeps what a window holds of probes. One that comes again takes the place of what was kept under its end.
-func (p *probeMemory) take(w *inference.Window, missing []string) {
+// keep keeps what a window holds of probes. One that comes again takes the place of what was kept under its end.
+func (p *probeMemory) keep(w *inference.Window, missing []string) {
 	if w.End <= w.Start || len(w.Flows) == 0 && w.Reports == 0 && len(missing) == 0 {
 		return // a part with findings alone
 	}

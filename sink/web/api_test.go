@@ -335,7 +335,7 @@ func FuzzFindingText(f *testing.F) {
 	f.Add(strings.Repeat("é", maxText))
 	f.Fuzz(func(t *testing.T, s string) {
 		fs := findings{max: 1, all: map[uint64]inference.Finding{}}
-		kept := fs.take(inference.Finding{Text: s})
+		kept := fs.keep(inference.Finding{Text: s})
 		b, err := json.Marshal(newFinding(&kept, nil))
 		if err != nil {
 			t.Fatalf("text %q: %v", s, err)
@@ -384,7 +384,7 @@ func TestHostileTexts(t *testing.T) {
 
 func TestFindingNames(t *testing.T) {
 	fs := findings{max: 1, all: map[uint64]inference.Finding{}}
-	kept := fs.take(inference.Finding{ID: 1<<64 - 1, Kind: inference.ExporterLoss, Severity: inference.Warning, Start: 5e9, Node: 7, HWID: 2,
+	kept := fs.keep(inference.Finding{ID: 1<<64 - 1, Kind: inference.ExporterLoss, Severity: inference.Warning, Start: 5e9, Node: 7, HWID: 2,
 		Exporter: decode.AddrFrom4([]byte{192, 0, 2, 1}), Text: strings.Repeat("é", maxText)})
 	f := newFinding(&kept, nil)
 	if f.ID != "ffffffffffffffff" || f.Exporter != "192.0.2.1" || f.HWID != "2" || f.Node != "7" || f.EgressIf != "" || f.UpdatedMS != 5000 || f.EndMS != 0 {
@@ -485,7 +485,7 @@ func TestKeyErrors(t *testing.T) {
 func TestFindingsBound(t *testing.T) {
 	fs := findings{max: 4, all: map[uint64]inference.Finding{}}
 	put := func(id uint64, sev inference.Severity, start, end int64) {
-		fs.take(inference.Finding{ID: id, Kind: inference.HighQueue, Severity: sev, Start: start * second, End: end * second})
+		fs.keep(inference.Finding{ID: id, Kind: inference.HighQueue, Severity: sev, Start: start * second, End: end * second})
 	}
 	put(1, inference.Critical, 1, 0)
 	put(2, inference.Info, 2, 0)

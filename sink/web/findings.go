@@ -117,8 +117,8 @@ type findings struct {
 	openEvicted uint64 // of those, findings that had not ended
 }
 
-// take keeps a finding's latest state and gives it back as it is kept.
-func (f *findings) take(in inference.Finding) inference.Finding {
+// keep keeps a finding's latest state and gives it back as it is kept.
+func (f *findings) keep(in inference.Finding) inference.Finding {
 	in.Text = readable(in.Text)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -154,8 +154,8 @@ func sooner(a, b *inference.Finding) bool {
 	return cmp.Or(cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Start, b.Start), cmp.Compare(a.ID, b.ID)) < 0
 }
 
-// silent gives the exporters of which an open finding says that they fell silent.
-func (f *findings) silent() map[inference.ExporterKey]bool {
+// silentExporters gives the exporters of which an open finding says that they fell silent.
+func (f *findings) silentExporters() map[inference.ExporterKey]bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	m := map[inference.ExporterKey]bool{}

@@ -162,7 +162,7 @@ func (s *Server) Name() string { return "web" }
 // never fails and never waits for a client. Windows come from one goroutine, in the order of their ends.
 func (s *Server) WriteWindow(_ context.Context, w *sink.Window) error {
 	s.history.add(w.Window)
-	s.probes.take(w.Window, nil)
+	s.probes.keep(w.Window, nil)
 	return s.tellOf(w)
 }
 
@@ -173,7 +173,7 @@ func (s *Server) tellOf(w *sink.Window) error {
 	default:
 	}
 	for _, f := range w.Findings {
-		f = s.findings.take(f)
+		f = s.findings.keep(f)
 		s.ring.publishFinding(s.marshal(newFinding(&f, s.names())))
 	}
 	return nil
@@ -184,7 +184,7 @@ func (s *Server) tellOf(w *sink.Window) error {
 func (s *Server) ReplaceWindow(_ context.Context, w *sink.Window, missing []string) error {
 	s.history.replace(w.Window, missing)
 	s.history.add(w.Window)
-	s.probes.take(w.Window, missing)
+	s.probes.keep(w.Window, missing)
 	return s.tellOf(w)
 }
 
@@ -249,7 +249,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		ErrorLog:          log.New(countWriter{&s.counters.serverErrors}, "", 0),
 	}
 	var wg sync.WaitGroup
-	wg.Go(s.tell)
+	wg.Go(s.publishUpdates)
 	failed := make(chan error, 1)
 	wg.Go(func() { failed <- srv.Serve(l) })
 	var err error
@@ -276,8 +276,8 @@ const (
 	ledgerEvery = time.Second
 )
 
-// tell publishes windows and the ledger until the server stops.
-func (s *Server) tell() {
+// publishUpdates publishes windows and the ledger until the server stops.
+func (s *Server) publishUpdates() {
 	tick := time.NewTicker(ledgerEvery)
 	defer tick.Stop()
 	var last, lastLoop []byte // the ledger without the time

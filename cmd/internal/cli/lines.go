@@ -38,7 +38,7 @@ type logCount struct {
 	since   time.Time
 	lines   int // that were written in the period
 	leftOut int
-	tell    *time.Timer // at the end of the period; nil as long as nothing was left out
+	summary *time.Timer // at the end of the period; nil as long as nothing was left out
 }
 
 // LimitLines makes a handler that leaves out lines of h that come too often, and counts them.
@@ -89,14 +89,14 @@ func (l *logLimit) admits(m logMessage) bool {
 		c.lines++
 		return true
 	}
-	if c.leftOut++; c.tell == nil {
-		c.tell = time.AfterFunc(c.since.Add(logPeriod).Sub(now), func() { l.told(m) })
+	if c.leftOut++; c.summary == nil {
+		c.summary = time.AfterFunc(c.since.Add(logPeriod).Sub(now), func() { l.logLeftOut(m) })
 	}
 	return false
 }
 
-// told logs how many lines of a message were left out, and begins its next period.
-func (l *logLimit) told(m logMessage) {
+// logLeftOut logs how many lines of a message were left out, and begins its next period.
+func (l *logLimit) logLeftOut(m logMessage) {
 	l.mu.Lock()
 	c := l.messages[m]
 	if c == nil || c.leftOut == 0 {
@@ -104,7 +104,7 @@ func (l *logLimit) told(m logMessage) {
 		return
 	}
 	n := c.leftOut
-	c.tell.Stop()
+	c.summary.Stop()
 	*c = logCount{since: time.Now()}
 	l.mu.Unlock()
 	l.say(m, n)
@@ -129,6 +129,6 @@ func FlushLines(log *slog.Logger) {
 	}
 	h.limit.mu.Unlock()
 	for _, m := range messages {
-		h.limit.told(m)
+		h.limit.logLeftOut(m)
 	}
 }

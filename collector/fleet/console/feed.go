@@ -293,7 +293,7 @@ func (f *feed) run(ctx context.Context) {
 		wait.Reset()
 		f.note(ctx, "series", nil)
 		for i := range messages {
-			f.take(ctx, &messages[i])
+			f.apply(ctx, &messages[i])
 		}
 		f.mu.Lock()
 		f.behind = uint64(max(0, f.reader.High()-f.reader.Offset()))
@@ -320,8 +320,8 @@ func record(m *ingest.Message) (fleet.Record, error) {
 	return fleet.Record{Offset: m.Offset, Head: h, Value: m.Value}, err
 }
 
-// take shows what a message says. What cannot be read is counted, and logged once a minute.
-func (f *feed) take(ctx context.Context, m *ingest.Message) {
+// apply shows what a message says. What cannot be read is counted, and logged once a minute.
+func (f *feed) apply(ctx context.Context, m *ingest.Message) {
 	r, err := record(m)
 	if ahead := time.Duration(r.Head.End - time.Now().UnixNano()); err == nil && ahead > farAhead+f.params.Window {
 		// Behind such a window no other one would be shown.

@@ -24,8 +24,8 @@ type Recrossing struct {
 	taken  []int64                                           // labels of windows whose claims were others
 }
 
-// Again corrects windows anew that c corrected. It has the same user as c, between two windows.
-func (c *Crossing) Again() *Recrossing {
+// Recross corrects windows anew that c corrected. It has the same user as c, between two windows.
+func (c *Crossing) Recross() *Recrossing {
 	return &Recrossing{cross: c, part: New(c.limits), owners: map[inference.ExporterKey]inference.ExporterStats{}}
 }
 

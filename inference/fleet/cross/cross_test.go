@@ -151,7 +151,7 @@ func (w *hearing) turn(all []datagram) {
 func (w *hearing) again(ago int) {
 	w.t.Helper()
 	end := w.end - int64(ago)*w.window
-	a := w.cross.Again()
+	a := w.cross.Recross()
 	a.Begin(end)
 	var merged window.Partial
 	for i, q := range w.past[end] {

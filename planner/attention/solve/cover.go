@@ -98,8 +98,8 @@ func (d *reducer) dropCol(k int32) {
 	}
 }
 
-// take takes a column and covers its rows.
-func (d *reducer) take(k int32) {
+// choose takes a column and covers its rows.
+func (d *reducer) choose(k int32) {
 	d.taken = append(d.taken, k)
 	d.colOut[k] = true
 	for _, r := range d.rowsOf(k) {
@@ -144,7 +144,7 @@ func (d *reducer) lookRow(r int32) bool {
 			continue
 		}
 		if d.rowLen[r] == 1 {
-			d.take(k)
+			d.choose(k)
 			return true
 		}
 		d.mark[k] = d.stamp

@@ -131,7 +131,7 @@ func (s *search) branch(p *part, r *relaxation, limit int64) (cost int64, cols [
 			for _, j := range row[:i] {
 				d.dropCol(j)
 			}
-			d.take(k)
+			d.choose(k)
 			try(d)
 		}
 		return cost, cols
@@ -145,7 +145,7 @@ func (s *search) branch(p *part, r *relaxation, limit int64) (cost int64, cols [
 			switch {
 			case d.colOut[k] || v == 1:
 			case v == 2:
-				d.take(int32(k))
+				d.choose(int32(k))
 				fixed = true
 			default:
 				d.dropCol(int32(k))
@@ -164,7 +164,7 @@ func (s *search) branch(p *part, r *relaxation, limit int64) (cost int64, cols [
 			k = int32(j)
 		}
 	}
-	d.take(k)
+	d.choose(k)
 	try(d)
 	d = newReducer(&p.cover)
 	d.dropCol(k)

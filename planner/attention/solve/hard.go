@@ -89,7 +89,7 @@ func (h *hard) expand(n *hardNode) []*hardNode {
 		case k < 0 && !d.colOut[^k]:
 			d.dropCol(^k)
 		case k >= 0 && !d.colOut[k]:
-			d.take(k)
+			d.choose(k)
 		}
 	}
 	if !d.run() {

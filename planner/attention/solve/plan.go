@@ -84,10 +84,10 @@ func Plan(p *attention.Problem, o Options) (*attention.Plan, error) {
 	}
 	t := NewTraces(len(number), probes, cost, p.SwitchCost)
 	var missing []string
-	told := make([]bool, len(number))
+	listed := make([]bool, len(number))
 	for _, l := range p.Suspicious {
-		if k := number[l]; len(t.Through(k)) == 0 && !told[k] {
-			told[k] = true
+		if k := number[l]; len(t.Through(k)) == 0 && !listed[k] {
+			listed[k] = true
 			missing = append(missing, l)
 		}
 	}

@@ -379,7 +379,7 @@ func (m *model) plan(r *result, o *Options) (*delivery.Plan, error) {
 	why := m.newReasons(r)
 	for _, l := range r.sol.links() {
 		i := m.place[l[0]]
-		u := why.of(i)
+		u := why.firstInWay(i)
 		added = append(added, delivery.AddedLink{A: m.p.Nodes[l[0]].ID, B: m.p.Nodes[l[1]].ID, Constraint: u.Constraint, Detail: u.Detail})
 	}
 	plan, err := delivery.NewPlan(m.p, string(o.Method), routes, added, o.Previous)
@@ -388,7 +388,7 @@ func (m *model) plan(r *result, o *Options) (*delivery.Plan, error) {
 	}
 	for i, ok := range served {
 		if !ok {
-			u := why.of(int32(i))
+			u := why.firstInWay(int32(i))
 			if !o.NoLinks {
 				u.Detail += why.noHelp(int32(i))
 			}

@@ -31,8 +31,8 @@ func (w *network) name(e int32) string {
 	return "link " + w.p.Links[e].A + " " + w.p.Links[e].B
 }
 
-// of names the first constraint that is in the way of a point, each tried as if those after it were none.
-func (y *reasons) of(i int32) delivery.Unserved {
+// firstInWay names the first constraint that is in the way of a point, each tried as if those after it were none.
+func (y *reasons) firstInWay(i int32) delivery.Unserved {
 	m, v := y.m, y.m.points[i]
 	x := &m.p.Nodes[v]
 	u := delivery.Unserved{Point: x.ID}

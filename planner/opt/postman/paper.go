@@ -40,7 +40,7 @@ func (n *Net) INTPath(balanced bool, r *rand.Rand, stop func() bool) [][]int32 {
 			}
 			a, b = odd[i], odd[j]
 		}
-		trails = append(trails, e.take(a, b))
+		trails = append(trails, e.removePath(a, b))
 		parts = append(parts, e.parts(part)...)
 	}
 	return e.finish(trails)
@@ -134,8 +134,8 @@ func (e *extractor) reset() {
 	e.queue = e.queue[:0]
 }
 
-// take removes a shortest path from a to b.
-func (e *extractor) take(a, b int32) []int32 {
+// removePath removes a shortest path from a to b.
+func (e *extractor) removePath(a, b int32) []int32 {
 	e.reset()
 	e.from(b)
 	var trail []int32

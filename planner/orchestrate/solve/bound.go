@@ -255,7 +255,7 @@ func (b *bounder) round() {
 	}
 	b.effort += int64(4 * len(p.pathItem) / parts)
 	if parts > 1 {
-		b.take()
+		b.addOffers()
 		return
 	}
 	sum -= p.leave(b.price, p.want)
@@ -272,7 +272,7 @@ func (b *bounder) round() {
 		b.value = value
 		copy(b.best, b.price)
 	}
-	if added := b.take(); added == 0 || b.idle >= 4 {
+	if added := b.addOffers(); added == 0 || b.idle >= 4 {
 		b.sweeps = min(b.sweeps*3/2, maxSweeps)
 	}
 	if b.rounds%8 == 0 {
@@ -346,8 +346,8 @@ func (b *bounder) offer(f int32) {
 	b.offers = append(b.offers, o)
 }
 
-// take adds to the linear programme the offers that are the best for some interface.
-func (b *bounder) take() (added int) {
+// addOffers adds to the linear programme the offers that are the best for some interface.
+func (b *bounder) addOffers() (added int) {
 	for n := range b.offers {
 		o := &b.offers[n]
 		if slices.ContainsFunc(o.items, func(i int32) bool { return b.offered[i] == int32(n) }) {

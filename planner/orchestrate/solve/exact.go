@@ -165,7 +165,7 @@ func (t *tree) descend(depth int) verdict {
 		if answer = min(answer, t.descend(depth+1)); answer == possible {
 			return possible
 		}
-		t.take(f, i)
+		t.carry(f, i)
 		if fresh {
 			t.close(f)
 		}

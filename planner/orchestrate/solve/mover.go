@@ -201,7 +201,7 @@ func (m *mover) step() {
 		if all := m.s.rnd.Below(2) == 0; all {
 			m.clear(f)
 		} else {
-			m.take(f, near)
+			m.carry(f, near)
 		}
 		through := m.over[near]
 		f = through[m.s.rnd.Below(len(through))]

@@ -96,7 +96,7 @@ func (s *packing) give(f, i int32) {
 	s.journal = append(s.journal, change{gave, f, i})
 }
 
-func (s *packing) take(f, i int32) {
+func (s *packing) carry(f, i int32) {
 	s.value -= s.square(f)
 	s.load[f] -= s.p.demand[i]
 	s.value += s.square(f)
@@ -122,7 +122,7 @@ func (s *packing) undoTo(n int) {
 		case closed:
 			s.open(c.flow)
 		case gave:
-			s.take(c.flow, c.iface)
+			s.carry(c.flow, c.iface)
 		case took:
 			s.give(c.flow, c.iface)
 		}
@@ -176,7 +176,7 @@ func (s *packing) restore(from *pack) {
 // empty takes everything from f and closes it.
 func (s *packing) empty(f int32) {
 	for len(s.held[f]) > 0 {
-		s.take(f, s.held[f][len(s.held[f])-1])
+		s.carry(f, s.held[f][len(s.held[f])-1])
 	}
 	s.close(f)
 }
@@ -194,7 +194,7 @@ func (s *packing) absentees(list []int32) []int32 {
 // clear takes everything from f, the first first, and leaves it open.
 func (s *packing) clear(f int32) {
 	for len(s.held[f]) > 0 {
-		s.take(f, s.held[f][0])
+		s.carry(f, s.held[f][0])
 	}
 }
 

@@ -36,7 +36,7 @@ func (l *placer) lower(limit []int64) {
 	l.limit = limit
 	for f := range int32(l.p.flows) {
 		for l.load[f] > limit[f] {
-			l.take(f, l.held[f][len(l.held[f])-1])
+			l.carry(f, l.held[f][len(l.held[f])-1])
 		}
 	}
 	l.pool = l.absentees(l.pool[:0])
@@ -168,7 +168,7 @@ func (l *placer) evict(f, i int32, really bool) (cost float64) {
 }
 
 func (l *placer) throw(f, i int32) {
-	l.take(f, i)
+	l.carry(f, i)
 	l.pool = append(l.pool, i)
 }
 
@@ -190,6 +190,6 @@ func (l *placer) shift() {
 	if from == none || from == to || !l.able(to, i) || l.limit[to]-l.load[to] < l.p.demand[i] {
 		return
 	}
-	l.take(from, i)
+	l.carry(from, i)
 	l.give(to, i)
 }

@@ -94,7 +94,7 @@ func Plan(p *querymix.Problem, o Options) (*querymix.Plan, error) {
 	}
 	plan.Stats.LeftOutBound = plan.Stats.LeftOut // no plan that holds as much of the frequencies carries any of these
 	if o.Previous != nil {
-		if err := follow(plan, o.Previous, o.Churn, must+forced); err != nil {
+		if err := noteChanges(plan, o.Previous, o.Churn, must+forced); err != nil {
 			return nil, err
 		}
 	}

@@ -81,8 +81,8 @@ func (s *search) changed(limit int) (forced int) {
 	return forced
 }
 
-// follow says in a plan what is different from an earlier one.
-func follow(plan, previous *querymix.Plan, limit, forced int) error {
+// noteChanges says in a plan what is different from an earlier one.
+func noteChanges(plan, previous *querymix.Plan, limit, forced int) error {
 	elements := func(p *querymix.Plan) (list []planner.Element) {
 		for i := range p.Queries {
 			d := &p.Queries[i]

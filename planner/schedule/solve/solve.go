@@ -188,14 +188,14 @@ func (x *planning) solve(c *core) error {
 			continue
 		}
 		for i, q := range g.pieces {
-			x.take(c, q, func(p int32) int32 { return g.whole.probes[g.parts[i].probes[p]] })
+			x.adopt(c, q, func(p int32) int32 { return g.whole.probes[g.parts[i].probes[p]] })
 		}
 	}
 	return nil
 }
 
-// take makes the best state of a piece part of the whole.
-func (x *planning) take(c *core, q *piece, number func(p int32) int32) {
+// adopt makes the best state of a piece part of the whole.
+func (x *planning) adopt(c *core, q *piece, number func(p int32) int32) {
 	q.settle()
 	for p, i := range q.best.interval {
 		c.set(x.sum, number(int32(p)), i, q.best.phase[p])
@@ -218,7 +218,7 @@ func (x *planning) leaveOut(c *core, w *part) error {
 	q := &piece{core: &w.core}
 	q.first(x.o.Stop)
 	q.more(x.rng, x.o.Stop)
-	x.take(c, q, func(p int32) int32 { return w.probes[p] })
+	x.adopt(c, q, func(p int32) int32 { return w.probes[p] })
 	for r, seen := range q.best.seen {
 		if !seen {
 			for _, l := range w.rows[r].links {

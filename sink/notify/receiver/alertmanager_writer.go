@@ -107,7 +107,7 @@ func (w *AlertmanagerWriter) entries(b *sink.Batch, o *notify.Outcome) (out []ou
 			if a.Key != "" && former != "" && former != a.Severity {
 				e.alerts = append(e.alerts, w.ended(a, former))
 			}
-			e.alerts = append(e.alerts, w.of(a))
+			e.alerts = append(e.alerts, w.alertOf(a))
 			if a.Status == notify.Resolved {
 				e.severity = ""
 			}
@@ -174,8 +174,8 @@ func (w *AlertmanagerWriter) sent(e *outgoing) {
 // heartbeatName is the name of the alert that always fires.
 const heartbeatName = "hopscope-heartbeat"
 
-// of makes an alert as the API takes it.
-func (w *AlertmanagerWriter) of(a *notify.Alert) postable {
+// alertOf makes an alert as the API takes it.
+func (w *AlertmanagerWriter) alertOf(a *notify.Alert) postable {
 	p := postable{Labels: w.labelsOf(a, a.Severity), StartsAt: a.Start, GeneratorURL: w.conf.Page,
 		Annotations: map[string]string{"summary": w.summary(a), "description": cleanLabel(a.Text)}}
 	switch a.Status {

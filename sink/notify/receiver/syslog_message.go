@@ -49,8 +49,8 @@ const cutSign = " (cut)"
 // mark says that a text is UTF-8, which RFC 5424 wants where it is more than ASCII.
 const mark = "\xef\xbb\xbf"
 
-// of makes the message of an alert: at most f.max bytes, without a line break.
-func (f *form) of(a *notify.Alert) []byte {
+// messageOf makes the message of an alert: at most f.max bytes, without a line break.
+func (f *form) messageOf(a *notify.Alert) []byte {
 	values := maxValue
 	m := f.head(a, values)
 	for len(m) > f.max*3/4 && values > 0 { // leave something for the text

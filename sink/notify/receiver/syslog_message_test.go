@@ -47,7 +47,7 @@ func TestMessages(t *testing.T) {
 		{notify.Alert{Kind: "a \n]é", Text: "a\nb\r\x00\u2028\u202e\ufeffc\xff", Instance: `"]\`},
 			`<30>1 - host hopscope - a--]- [hopscope@32473 status="firing" kind="a  \]é" instance="\"\]\\" start="-" value="0" baseline="0" evidence="0" open="0"] firing: a b     c?`},
 	} {
-		if got := string(f.of(&tt.a)); got != tt.want {
+		if got := string(f.messageOf(&tt.a)); got != tt.want {
 			t.Errorf("got  %q\nwant %q", got, tt.want)
 		}
 	}
@@ -62,7 +62,7 @@ func TestPageOfSyslog(t *testing.T) {
 	f := testForm()
 	f.facility = slices.Index(facilities, "local4")
 	start := time.Date(2026, 11, 22, 16, 0, 0, 0, time.UTC)
-	m := f.of(&notify.Alert{Instance: "collector-1", Key: "high-latency node 7", Finding: "18a4c0-3", Kind: "high-latency", Severity: "critical", Element: "node 7",
+	m := f.messageOf(&notify.Alert{Instance: "collector-1", Key: "high-latency node 7", Finding: "18a4c0-3", Kind: "high-latency", Severity: "critical", Element: "node 7",
 		Start: start, Updated: start.Add(5 * time.Second), Time: start.Add(10 * time.Second), Value: 1.5e6, Baseline: 200_000, Evidence: 3, Text: "p99 latency of node 7 is 7.5 times what is usual", Open: 1})
 	if !strings.Contains(string(page), "\n"+string(m)+"\n") {
 		t.Errorf("docs/alerts.md does not show\n%s", m)
@@ -76,14 +76,14 @@ func TestCut(t *testing.T) {
 		f.max = limit
 		a := syslogAlert(notify.Firing, "warning", "node 1")
 		a.Text = strings.Repeat("é€", 2000)
-		m := f.of(&a)
+		m := f.messageOf(&a)
 		if len(m) > limit || len(m) < limit-3 || !bytes.HasSuffix(m, []byte(" (cut)")) || !utf8.Valid(m) {
 			t.Errorf("limit %d: %d bytes, %q", limit, len(m), m)
 		}
 		parse(t, m)
 		f.hostname = strings.Repeat("h", 255)
 		a.Key, a.Element, a.Instance = strings.Repeat(`"é`, 1000), strings.Repeat("]", 1000), strings.Repeat("\\", 1000)
-		m = f.of(&a)
+		m = f.messageOf(&a)
 		if len(m) > limit || !bytes.HasSuffix(m, []byte(" (cut)")) {
 			t.Errorf("limit %d: %d bytes, %q", limit, len(m), m)
 		}
@@ -158,7 +158,7 @@ func FuzzMessage(f *testing.F) {
 		form := testForm()
 		form.max = 480 + int(uint(limit)%64_521)
 		a := notify.Alert{Status: notify.Status(status % 6), Key: key, Kind: kind, Element: element, Text: text, Instance: element + key, Severity: kind, Updated: at, Start: at}
-		m := form.of(&a)
+		m := form.messageOf(&a)
 		if len(m) > form.max {
 			t.Fatalf("%d bytes, want at most %d: %q", len(m), form.max, m)
 		}

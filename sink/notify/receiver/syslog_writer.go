@@ -87,7 +87,7 @@ func (w *SyslogWriter) send(ctx context.Context, a *notify.Alert) error {
 	if a.Status == notify.Open || a.Status == notify.Heartbeat && !w.conf.Heartbeats {
 		return notify.ErrUnwanted
 	}
-	message := w.form.of(a)
+	message := w.form.messageOf(a)
 	cut := bytes.HasSuffix(message, []byte(cutSign))
 	if w.conf.Network == "tcp" || w.conf.Network == "tls" { // octet counting
 		message = append(append(strconv.AppendInt(nil, int64(len(message)), 10), ' '), message...)

@@ -193,7 +193,7 @@ func TestNetworks(t *testing.T) {
 				}
 				for _, i := range []int{0, 2, 4} {
 					m := next(t, messages)
-					if want := string(w.form.of(&alerts[i])); m != want {
+					if want := string(w.form.messageOf(&alerts[i])); m != want {
 						t.Errorf("got  %q\nwant %q", m, want)
 					}
 					parse(t, []byte(m))

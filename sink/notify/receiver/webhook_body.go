@@ -55,7 +55,7 @@ func (c *Webhook) body() (*body, error) {
 		return nil, fmt.Errorf("template_file: %s: %w", c.TemplateFile, err)
 	}
 	for _, a := range samples() {
-		if _, err := m.of(&a); err != nil {
+		if _, err := m.bodyOf(&a); err != nil {
 			return nil, fmt.Errorf("template_file: %s: with an alert that is %s: %w", c.TemplateFile, a.Status, err)
 		}
 	}
@@ -80,8 +80,8 @@ func samples() (alerts []notify.Alert) {
 	return alerts
 }
 
-// of makes the body of one alert.
-func (m *body) of(a *notify.Alert) ([]byte, error) {
+// bodyOf makes the body of one alert.
+func (m *body) bodyOf(a *notify.Alert) ([]byte, error) {
 	shown := a.Screened()
 	if m.template == nil {
 		return json.Marshal(&shown)

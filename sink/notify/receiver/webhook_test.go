@@ -114,7 +114,7 @@ func TestTemplates(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := webhookAlert(notify.Firing, "<node 1>")
-		if got, err := b.of(&a); err != nil || string(got) != tt.want {
+		if got, err := b.bodyOf(&a); err != nil || string(got) != tt.want {
 			t.Errorf("%s: %s, %v, want %s", tt.template, got, err, tt.want)
 		}
 	}
@@ -133,7 +133,7 @@ func TestTemplateFails(t *testing.T) {
 	}
 	var back notify.Alert
 	a.Instance = "even"
-	if b, err := w.body.of(&a); err != nil || json.Unmarshal(b, &back) != nil || back != a {
+	if b, err := w.body.bodyOf(&a); err != nil || json.Unmarshal(b, &back) != nil || back != a {
 		t.Errorf("{{json .}} gives %s, %v", b, err)
 	}
 }
@@ -169,7 +169,7 @@ func TestPageOfWebhook(t *testing.T) {
 	}
 	a.Text = "<!channel> \"quoted\""
 	var sent struct{ Text string }
-	if body, err := b.of(&a); err != nil || json.Unmarshal(body, &sent) != nil || sent.Text != "firing: &lt;!channel&gt; \"quoted\" (critical)" {
+	if body, err := b.bodyOf(&a); err != nil || json.Unmarshal(body, &sent) != nil || sent.Text != "firing: &lt;!channel&gt; \"quoted\" (critical)" {
 		t.Errorf("the template makes %s, %v", body, err)
 	}
 }

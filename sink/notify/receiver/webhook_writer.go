@@ -48,7 +48,7 @@ func (w *WebhookWriter) send(ctx context.Context, a *notify.Alert) error {
 	if a.Status == notify.Open || a.Status == notify.Heartbeat && !w.heartbeats {
 		return notify.ErrUnwanted
 	}
-	body, err := w.body.of(a)
+	body, err := w.body.bodyOf(a)
 	if err != nil {
 		return &sink.PermanentError{Err: fmt.Errorf("webhook: alert %q: %w", a.Key, err)}
 	}
