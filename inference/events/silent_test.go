@@ -317,3 +317,26 @@ func TestLossOfMember(t *testing.T) {
 		}
 	}
 }
+
+// TestFewOfMember: a member of a bundle that few packets pass is found, named and critical after a few losses, however many packets pass the others.
+func TestFewOfMember(t *testing.T) {
+	way := func(egress uint32, nodes ...uint32) (p []inference.HopKey) {
+		for _, n := range nodes {
+			p = append(p, inference.HopKey{Node: n})
+		}
+		p[0].EgressIf = egress
+		return p
+	}
+	s, d := newSilentNet(6), New(DefaultConfig())
+	s.flows = []inference.FlowLoss{
+		{Flow: flow(0), Packets: 13, Path: way(6, 2, 12, 1)}, {Flow: flow(1), Packets: 60, Path: way(5, 2, 12, 3)}, {Flow: flow(2), Packets: 60, Path: way(5, 2, 12, 1)},
+		{Flow: flow(10), Packets: 100, Path: way(7, 2, 13, 3)}, {Flow: flow(11), Packets: 100, Path: way(7, 2, 13, 1)}, {Flow: flow(12), Packets: 100, Path: way(8, 4, 12, 1)},
+	}
+	s.run(d, 20)
+	s.flows[0].Lost = 1
+	told := s.run(d, 10)
+	want := inference.ElementOfLinkAt(inference.HopKey{Node: 2, EgressIf: 6}, inference.HopKey{Node: 12})
+	if len(told) == 0 || told[0].Element != want || told[len(told)-1].Severity != inference.Critical {
+		t.Errorf("told %+v", told)
+	}
+}

@@ -45,6 +45,7 @@ type Detector struct {
 	sampleFlows []*silentFlow
 	ends        suspects[end]  // candidates of a fit, by number
 	links       suspects[link] // behind the ends
+	bundles     map[link]uint32
 	memory      []int32
 	arrivals    arrivals
 	odd         map[uint32]*odd // of the window, by last node
@@ -367,6 +368,7 @@ func (x *Detector) sample(scale int) {
 		}
 	}
 	mergeEnds(&x.ends)
+	x.findBundles()
 	for i, f := range x.sampleFlows {
 		from, sum := len(x.memory), f.over(scale)
 		for _, e := range endsOf(x.keys[i], f.path) {
@@ -376,10 +378,39 @@ func (x *Detector) sample(scale int) {
 		}
 		for k := 1; k < len(f.path); k++ {
 			l := link{f.path[k-1], f.path[k]}
+			egress := l.from.EgressIf
 			l.from.EgressIf, l.to.EgressIf = 0, 0 // flows with these and flows without them use the same link
 			x.memory = append(x.memory, int32(x.ends.len())+x.links.cross(l, int32(i)))
+			if egress != 0 && x.bundles[l] == severalMembers {
+				l.from.EgressIf = egress
+				x.memory = append(x.memory, int32(x.ends.len())+x.links.cross(l, int32(i)))
+			}
 		}
 		x.samples = append(x.samples, loss.Sample{Links: x.memory[from:len(x.memory):len(x.memory)], Packets: sum.packets, Lost: sum.lost})
+	}
+}
+
+// severalMembers stands for the interfaces of a link of which flows use more than one.
+const severalMembers = math.MaxUint32
+
+// findBundles notes the one interface by which the flows of a fit leave for a neighbour, or that there are several: each of them is a candidate
+// then, since one member of a bundle can lose packets alone.
+func (x *Detector) findBundles() {
+	if x.bundles == nil {
+		x.bundles = map[link]uint32{}
+	}
+	clear(x.bundles)
+	for _, f := range x.sampleFlows {
+		for k := 1; k < len(f.path); k++ {
+			l := link{inference.HopKey{Node: f.path[k-1].Node}, inference.HopKey{Node: f.path[k].Node}}
+			switch egress := f.path[k-1].EgressIf; {
+			case egress == 0 || x.bundles[l] == egress:
+			case x.bundles[l] == 0:
+				x.bundles[l] = egress
+			default:
+				x.bundles[l] = severalMembers
+			}
+		}
 	}
 }
 
@@ -390,6 +421,8 @@ func (x *Detector) found(c loss.Culprit, scale int, unsure bool) {
 	e := x.end(at)
 	if e.scope != noEnd {
 		confidence = 1 / (1 + x.beside(e, c.Rivals))
+	} else if at >= 0 {
+		confidence = 1 / (1/confidence - x.sameLink(x.link(at), c.Rivals))
 	}
 	if confidence < silentSure {
 		if !unsure {
@@ -418,7 +451,7 @@ func (x *Detector) found(c loss.Culprit, scale int, unsure bool) {
 	default:
 		k = x.culpritOf(at)
 		f.Kind, f.Severity = inference.PacketLoss, inference.Warning
-		f.Element, f.Node = x.member(k), k.from
+		f.Element, f.Node = x.member(k, x.link(at), c.Rivals), k.from
 		f.Text = fmt.Sprintf("%d of %d packets vanished from node %d to node %d within %v (%s), and no switch says so",
 			c.Lost, c.Packets, k.from, k.to, over, inference.Percent(c.Ratio, 2))
 		if confidence < silentSure {
@@ -449,33 +482,38 @@ func (x *Detector) found(c loss.Culprit, scale int, unsure bool) {
 	x.forget(k)
 }
 
-// member is the link of a culprit, or that one of several between its nodes which alone loses packets: the flows that leave by its interface lose five times
-// as often as the others, as chance gives once in a thousand times. What was named stays so.
-func (x *Detector) member(k culprit) inference.Element {
-	e := inference.ElementOfLink(k.from, k.to)
+// memberOdds is how much less likely all members of a bundle have to be than the one of them that is named.
+const memberOdds = 3
+
+// member is the link of a culprit, or that one of several between its nodes which alone loses packets. What was named stays so, unless another member
+// loses packets as well.
+func (x *Detector) member(k culprit, l link, rivals []loss.Rival) inference.Element {
+	all := inference.ElementOfLink(k.from, k.to)
+	named := all
 	if s := x.culprits.Index[k]; s != nil && s.State.finding != nil {
-		e = s.State.finding.Element
+		named = s.State.finding.Element
 	}
-	by := map[uint32]compared{}
-	var all compared
-	for i, f := range x.sampleFlows {
-		for n := 1; n < len(f.path); n++ {
-			if f.path[n-1].Node == k.from && f.path[n].Node == k.to {
-				one, m := compared{x.samples[i].Packets, x.samples[i].Lost}, by[f.path[n-1].EgressIf]
-				m.add(one)
-				all.add(one)
-				by[f.path[n-1].EgressIf] = m
-			}
+	whole := link{inference.HopKey{Node: k.from}, inference.HopKey{Node: k.to}}
+	if l == whole || slices.ContainsFunc(rivals, func(r loss.Rival) bool {
+		return r.Weight*memberOdds > 1 && r.Link >= 0 && x.end(r.Link).scope == noEnd && x.link(r.Link) == whole
+	}) {
+		return named
+	}
+	switch one := inference.ElementOfLinkAt(l.from, l.to); named {
+	case all, one:
+		return one
+	}
+	return all
+}
+
+// sameLink weighs the rivals of a link that are the same link, or other members of it: they are one place.
+func (x *Detector) sameLink(l link, rivals []loss.Rival) (sum float64) {
+	for _, r := range rivals {
+		if r.Link >= 0 && x.end(r.Link).scope == noEnd && x.link(r.Link).from.Node == l.from.Node && x.link(r.Link).to.Node == l.to.Node {
+			sum += r.Weight
 		}
 	}
-	for egress, m := range by {
-		share := float64(m.packets) / float64(all.packets)
-		rest := float64(all.lost-m.lost) / float64(max(all.packets-m.packets, 1))
-		if egress != 0 && 5*rest < float64(m.lost)/float64(m.packets) && loss.AtLeast(int64(m.lost), all.lost, math.Log(1000)) > share {
-			e = inference.ElementOfLinkAt(inference.HopKey{Node: k.from, EgressIf: egress}, inference.HopKey{Node: k.to})
-		}
-	}
-	return e
+	return sum
 }
 
 // explainedByCulprits reports whether open culprits explain the losses for which a link or an end would be blamed: at least three of four

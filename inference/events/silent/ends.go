@@ -128,6 +128,13 @@ func (x *Detector) end(candidate int32) end {
 // link gives the link that is a candidate of the fit, which is no end.
 func (x *Detector) link(candidate int32) link { return x.links.list[int(candidate)-x.ends.len()] }
 
+// wholeLink gives the link that is a candidate of the fit, or that it is a member of.
+func (x *Detector) wholeLink(candidate int32) link {
+	l := x.link(candidate)
+	l.from.EgressIf = 0
+	return l
+}
+
 // beside weighs the rivals of an end that are not ends of the same node.
 func (x *Detector) beside(e end, rivals []loss.Rival) (sum float64) {
 	for _, r := range rivals {
@@ -223,13 +230,18 @@ func (x *Detector) findingOfEnd(at int32, c *loss.Culprit, over time.Duration) i
 		c.Ratio = float64(c.Lost) / float64(max(c.Packets, 1))
 	}
 	var links []link
+	add := func(candidate int32) {
+		if l := x.wholeLink(candidate); !slices.Contains(links, l) {
+			links = append(links, l)
+		}
+	}
 	for _, r := range c.Rivals {
 		if r.Link >= 0 && x.end(r.Link).scope == noEnd && r.Weight > 1-silentSure {
-			links = append(links, x.link(r.Link))
+			add(r.Link)
 		}
 	}
 	if at != c.Link {
-		links = append(links, x.link(c.Link))
+		add(c.Link)
 	}
 	f := inference.Finding{Kind: inference.PacketLoss, Severity: inference.Warning, Element: e.element(), Node: e.node, EgressIf: e.port}
 	f.Text = fmt.Sprintf("%d of %d %s are in no report of their last switch within %v (%s): %s", c.Lost, c.Packets, e.packets(), over,
