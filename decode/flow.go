@@ -27,6 +27,12 @@ func AddrFrom(ip netip.Addr) Addr { return ip.As16() }
 // Netip converts to the standard library's address, IPv4 unmapped.
 func (a Addr) Netip() netip.Addr { return netip.AddrFrom16(a).Unmap() }
 
+// IPv4 is the number of an IPv4 address. It is not ok for others, and for those of a site.
+func (a *Addr) IPv4() (n uint32, ok bool) {
+	n = binary.BigEndian.Uint32(a[12:])
+	return n, a.is4()
+}
+
 // String is the dotted form for IPv4 and the short form of RFC 5952 for IPv6.
 func (a Addr) String() string { return a.Netip().String() }
 

@@ -4,15 +4,15 @@
 // 5952. Bitmaps and opaque bytes are hex strings with 0x. A key is there only if the packet has the value, so there is
 // no null and no empty list; a block of a stack without any value is an empty object. Hops come first hop first.
 //
-// It appends to the caller's bytes, without reflection or allocation. The command "hopscope decode" prints what it writes,
+// All of it is printed ASCII. It appends to the caller's bytes, without reflection or allocation. The command "hopscope decode" prints what it writes,
 // one object a line, and the recorded readings of captures that decoders are tested with are such lines.
 package reportjson
 
 import (
 	"encoding/binary"
 	"math/bits"
-	"net/netip"
 	"strconv"
+	"strings"
 
 	"github.com/hopscope/hopscope/decode"
 )
@@ -64,9 +64,9 @@ var members = [...]member{
 	{"", decode.ColDigest, asDigest},
 }
 
-// key is a member's key in an array, which is appended in two moves of a size that the compiler knows.
+// key is a text, mostly a member's key, in an array, which is appended in moves of a size that the compiler knows.
 type key struct {
-	text [24]byte
+	text [32]byte
 	size int
 }
 
@@ -75,10 +75,42 @@ func keyOf(s string) (k key) {
 	return k
 }
 
+// text appends the key.
+func (k *key) append(b []byte) []byte {
+	return append(append(b, k.text[:16]...), k.text[16:]...)[:len(b)+k.size]
+}
+
 // uint appends the key and a number.
-func (k *key) uint(b []byte, v uint64) []byte {
-	end := len(b) + k.size
-	return appendUint(append(append(b, k.text[:16]...), k.text[16:]...)[:end], v)
+func (k *key) uint(b []byte, v uint64) []byte { return appendUint(k.append(b), v) }
+
+// Keys that stand in no table, and texts of formats and kinds with the quote behind them.
+var (
+	frameKey, timeKey = keyOf(`{"frame":`), keyOf(`,"time_ns":`)
+	flowKey, innerKey = keyOf(`,"flow":{"src":"`), keyOf(`,"inner_flow":{"src":"`)
+	dstKey, protoKey  = keyOf(`,"dst":"`), keyOf(`,"proto":`)
+	srcPortKey        = keyOf(`,"src_port":`)
+	dstPortKey        = keyOf(`,"dst_port":`)
+	formatTexts       = textsOf[decode.Format](decode.NumFormats)
+	kindTexts         = textsOf[decode.Kind](decode.NumKinds)
+)
+
+// flagTexts are the names of flags by their bits, with what leads to another one behind each.
+var flagTexts = func() (texts [16]key) {
+	for i := range texts {
+		texts[i] = keyOf(strings.Join(decode.Flags(1<<i).AppendNames(nil), "") + `","`)
+	}
+	return texts
+}()
+
+func textsOf[T interface {
+	~uint8
+	String() string
+}](n int) []key {
+	list := make([]key, n)
+	for i := range list {
+		list[i] = keyOf(T(i).String() + `"`)
+	}
+	return list
 }
 
 // The plan of an object is made of members and of the table of columns. Sets of members have bit i for members[i].
@@ -121,12 +153,11 @@ type present struct {
 // Append appends r as one JSON object without a newline. Frame is the number of the frame in its file, from 1.
 // Nothing in the result needs escaping: every string in it is a name, a number or an address.
 func Append(dst []byte, frame uint64, r *decode.Report) []byte {
-	o := object{b: dst}
-	o.uint(`{"frame":`, frame)
-	if o.b = append(o.b, `,"time_ns":`...); r.Time < 0 {
-		o.b = append(o.b, '-')
+	b := timeKey.append(frameKey.uint(dst, frame))
+	if r.Time < 0 {
+		b = append(b, '-')
 	}
-	o.b = appendUint(o.b, uint64(max(r.Time, -r.Time))) // the least number is its own opposite, and right as a uint64
+	b = appendUint(b, uint64(max(r.Time, -r.Time))) // the least number is its own opposite, and right as a uint64
 	have := present{members: mayBeZero | memberOf[decode.ColFormat]}
 	if r.Remarks&(decode.RemarkDomainData|decode.RemarkMoreData) != 0 && len(r.Unknown) > 0 {
 		have.members |= memberOf[decode.ColUnknown]
@@ -153,14 +184,37 @@ func Append(dst []byte, frame uint64, r *decode.Report) []byte {
 			have.members |= memberOf[ioamNamespace]
 		}
 	}
-	b := o.b
+	o := object{}
 	for set := have.members; set != 0; set &= set - 1 {
 		i := bits.TrailingZeros32(set)
-		if m := &members[i]; m.style == asNumber {
-			b = memberKeys[i].uint(b, v[m.column])
-		} else if v[m.column] != 0 || mayBeZero>>i&1 == 0 {
+		m := &members[i]
+		v := v[m.column]
+		if v == 0 && mayBeZero>>i&1 != 0 {
+			continue
+		}
+		switch k := &memberKeys[i]; m.style {
+		case asNumber:
+			b = k.uint(b, v)
+		case asVersion:
+			if b = append(k.append(b), '0'+byte(v/10)); r.Format != decode.IFA || m.column != decode.ColVersion { // versions of IFA are whole
+				b = append(b, '.', '0'+byte(v%10))
+			}
+			b = append(b, '"')
+		case asFormat:
+			b = formatTexts[v%uint64(len(formatTexts))].append(k.append(b))
+		case asKind:
+			b = kindTexts[v%uint64(len(kindTexts))].append(k.append(b))
+		case asFlags:
+			b = k.append(b)
+			for f := v; f != 0; f &= f - 1 {
+				b = flagTexts[bits.TrailingZeros64(f)&15].append(b)
+			}
+			b = append(b[:len(b)-2], ']') // instead of what leads to another one
+		case asAddress:
+			b = appendAddr(k.append(b), r.Address(m.column), nil)
+		default:
 			o.b = b
-			o.member(m, v[m.column], r)
+			o.member(m, v, r)
 			b = o.b
 		}
 	}
@@ -265,19 +319,6 @@ func (o *object) member(m *member, v uint64, r *decode.Report) {
 	switch m.style {
 	case asHexNumber:
 		o.hex(m.key, byte(v>>8), byte(v))
-	case asVersion:
-		if o.b = append(append(o.b, m.key...), '0'+byte(v/10)); r.Format != decode.IFA || m.column != decode.ColVersion { // versions of IFA are whole
-			o.b = append(o.b, '.', '0'+byte(v%10))
-		}
-		o.b = append(o.b, '"')
-	case asFormat:
-		o.text(m.key, decode.Format(v).String())
-	case asKind:
-		o.text(m.key, decode.Kind(v).String())
-	case asFlags:
-		o.flags(m.key, decode.Flags(v))
-	case asAddress:
-		o.addr(m.key, r.Address(m.column).Netip())
 	case asBytes:
 		if b := *r.Bytes(m.column); len(b) > 0 {
 			o.hex(m.key, b...)
@@ -288,10 +329,10 @@ func (o *object) member(m *member, v uint64, r *decode.Report) {
 		}
 	case asFlow:
 		if r.Has&decode.HasFlow != 0 {
-			o.flow(`,"flow":{"src":"`, &r.Flow, r.Has&decode.HasPorts != 0)
+			o.flow(&flowKey, &r.Flow, r.Has&decode.HasPorts != 0)
 		}
 		if r.Has&decode.HasInner != 0 {
-			o.flow(`,"inner_flow":{"src":"`, &r.Inner, r.Has&decode.HasInnerPorts != 0)
+			o.flow(&innerKey, &r.Inner, r.Has&decode.HasInnerPorts != 0)
 		}
 	case asDigest:
 		o.digest(r)
@@ -307,65 +348,66 @@ func (o *object) uint(key string, v uint64) {
 	o.b = appendUint(append(o.b, key...), v)
 }
 
-// appendUint is strconv.AppendUint in decimal for b, which is long enough most of the time: digits are written where they stay.
+// appendUint is strconv.AppendUint in decimal.
 func appendUint(b []byte, v uint64) []byte {
 	if v < 10 {
 		return append(b, '0'+byte(v))
 	}
-	if v < 100 {
-		return append(b, pairs[v][:]...)
+	const most = 1e8 // below, eight digits are enough
+	if v < most {
+		return appendShort(b, v)
 	}
-	n := bits.Len64(v) * 1233 >> 12 // the number of digits, or one less
-	if v >= powers[n] {
-		n++
+	high := v / most
+	if high < most {
+		b = appendShort(b, high)
+	} else {
+		b = binary.LittleEndian.AppendUint64(appendShort(b, high/most), eightDigits(high%most)|zeros)
 	}
-	end := len(b) + n
-	b = append(append(b, empty[:16]...), empty[16:]...)[:end]
-	for ; v >= 100; v /= 100 {
-		end -= 2
-		copy(b[end:end+2], pairs[v%100][:])
-	}
-	if b[end-1] = pairs[v][1]; v >= 10 {
-		b[end-2] = pairs[v][0]
-	}
-	return b
+	return binary.LittleEndian.AppendUint64(b, eightDigits(v%most)|zeros)
 }
 
-var (
-	powers = func() (list [20]uint64) { // of ten
-		for i := range list {
-			list[i] = 1
-			for range i {
-				list[i] *= 10
-			}
-		}
-		return list
-	}()
-	pairs = func() (digits [100][2]byte) { // 00 to 99
-		for i := range digits {
-			digits[i] = [2]byte{'0' + byte(i/10), '0' + byte(i%10)}
-		}
-		return digits
-	}()
-	empty [20]byte // the place of a number
-)
+const zeros = 0x3030303030303030
+
+// appendShort is appendUint for a number of at most eight digits.
+func appendShort(b []byte, v uint64) []byte {
+	digits := eightDigits(v)
+	leading := bits.TrailingZeros64(digits|1<<56) &^ 7 // but for the last digit
+	return binary.LittleEndian.AppendUint64(b, (digits|zeros)>>leading)[:len(b)+8-leading/8]
+}
+
+// eightDigits gives the digits of a number below 1e8 as the bytes of a word, the first one the lowest. Halves, quarters and digits are divided at
+// once, each by a multiplication that is exact in its range.
+func eightDigits(v uint64) uint64 {
+	high := v / 1e4
+	v = high | (v-high*1e4)<<32
+	high = v * 10486 >> 20 & ((1<<7 - 1) * (1 + 1<<32)) // by 100
+	v = high | (v-high*100)<<16
+	high = v * 103 >> 10 & ((1<<4 - 1) * (1 + 1<<16 + 1<<32 + 1<<48)) // by 10
+	return high | (v-high*10)<<8
+}
 
 func (o *object) text(key, v string) {
 	o.b = append(append(append(o.b, key...), v...), '"')
 }
 
-func (o *object) addr(key string, a netip.Addr) {
-	b := append(o.b, key...)
-	if a.Is4() {
-		for _, v := range a.As4() {
-			n := &bytesInText[v]
-			b = append(b, n.text[:]...)[:len(b)+n.size]
+// appendAddr appends an address and the quote behind it. Of is the key of a flow that it belongs to, if it does.
+func appendAddr(b []byte, a *decode.Addr, of *decode.FlowKey) []byte {
+	v, ok := a.IPv4()
+	if !ok || of != nil && of.IPVersion == 6 {
+		ip := a.Netip()
+		if of != nil {
+			k := decode.FlowKey{Src: *a, IPVersion: of.IPVersion}
+			ip = k.SrcAddr()
 		}
-		b[len(b)-1] = '"' // instead of the last dot
-		o.b = b
-		return
+		return append(ip.AppendTo(b), '"')
 	}
-	o.b = append(a.AppendTo(b), '"')
+	for range 4 {
+		n := &bytesInText[v>>24]
+		b = append(b, n.text[:]...)[:len(b)+n.size]
+		v <<= 8
+	}
+	b[len(b)-1] = '"' // instead of the last dot
+	return b
 }
 
 // bytesInText holds numbers of a byte, each with a dot.
@@ -388,36 +430,16 @@ func (o *object) hex(key string, v ...byte) {
 	o.b = append(o.b, '"')
 }
 
-func (o *object) flow(key string, k *decode.FlowKey, ports bool) {
-	o.addr(key, k.SrcAddr())
-	o.addr(`,"dst":"`, k.DstAddr())
-	o.uint(`,"proto":`, uint64(k.Proto))
+func (o *object) flow(in *key, k *decode.FlowKey, ports bool) {
+	b := appendAddr(in.append(o.b), &k.Src, k)
+	b = appendAddr(dstKey.append(b), &k.Dst, k)
+	b = protoKey.uint(b, uint64(k.Proto))
 	if ports {
-		o.uint(`,"src_port":`, uint64(k.SrcPort))
-		o.uint(`,"dst_port":`, uint64(k.DstPort))
+		b = srcPortKey.uint(b, uint64(k.SrcPort))
+		b = dstPortKey.uint(b, uint64(k.DstPort))
 	}
-	o.b = append(o.b, '}')
+	o.b = append(b, '}')
 }
-
-func (o *object) flags(sep string, f decode.Flags) {
-	for ; f != 0; f &= f - 1 {
-		if name := flagNames[bits.TrailingZeros16(uint16(f))]; name != "" {
-			o.text(sep, name)
-			sep = `,"`
-		}
-	}
-	o.b = append(o.b, ']')
-}
-
-// flagNames are the names of flags by their bits.
-var flagNames = func() (names [16]string) {
-	for i := range names {
-		for _, name := range decode.Flags(1 << i).AppendNames(nil) {
-			names[i] = name
-		}
-	}
-	return names
-}()
 
 // digest writes the digest as its program has it on the wire.
 func (o *object) digest(r *decode.Report) {

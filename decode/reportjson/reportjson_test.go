@@ -367,6 +367,9 @@ func TestAppendAgreesWithEncodingJSON(t *testing.T) {
 	for range 2000 {
 		r, frame := randomReport(rng), rng.Uint64()
 		got := Append(nil, frame, r)
+		if i := bytes.IndexFunc(got, func(c rune) bool { return c < ' ' || c > '~' }); i >= 0 {
+			t.Fatalf("seed %d: byte %d is no printed ASCII: %q", seed, i, got)
+		}
 		want, err := json.Marshal(objectOf(frame, r))
 		if err != nil {
 			t.Fatal(err)
