@@ -129,6 +129,9 @@ error says so before its last line. What is printed is what the profile says.`,
 		if o.all {
 			p.Foreign = foreignJSON
 		}
+		if o.format == "json" && !o.all {
+			p.W = cli.Plain(p.W) // as package reportjson promises
+		}
 		if o.format == "table" {
 			if o.all {
 				p.Foreign = foreignRow

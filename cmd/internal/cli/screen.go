@@ -28,12 +28,17 @@ type screened struct {
 	under io.Writer
 }
 
+// Plain is what w writes to, without the border: for bytes that are known to be printed ASCII and line ends.
+func Plain(w io.Writer) io.Writer {
+	if s, ok := w.(screened); ok {
+		return s.under
+	}
+	return w
+}
+
 // terminal gives what is under w, if that is a terminal.
 func terminal(w io.Writer) (f *os.File, ok bool) {
-	if s, ok := w.(screened); ok {
-		w = s.under
-	}
-	if f, ok = w.(*os.File); ok {
+	if f, ok = Plain(w).(*os.File); ok {
 		ok = term.IsTerminal(int(f.Fd()))
 	}
 	return f, ok
