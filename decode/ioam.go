@@ -35,12 +35,12 @@ type IOAMOption struct {
 	Nodes []IOAMNode
 }
 
-// reset gives an empty one with the memory of x, unless it is much.
-func (x *IOAMOption) reset() IOAMOption {
+// kept gives the memory of the nodes of x, empty, unless it is much.
+func (x *IOAMOption) kept() []IOAMNode {
 	if cap(x.Nodes) > KeptHops {
-		return IOAMOption{}
+		return nil
 	}
-	return IOAMOption{Nodes: x.Nodes[:0]}
+	return x.Nodes[:0]
 }
 
 // GrowNodes lengthens Nodes to n zero nodes and returns them.

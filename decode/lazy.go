@@ -62,9 +62,9 @@ func (r *Lazy) Report() *Report {
 		to = &Report{Hops: make([]Hop, 0, 8)}
 		r.report = to
 	}
-	hops, ioam, counts := to.Hops[:0], to.IOAM.reset(), to.Counts[:0]
+	hops, nodes, counts := to.Hops[:0], to.IOAM.kept(), to.Counts[:0]
 	*to = s.Common
-	to.Hops, to.IOAM, to.Counts = hops, ioam, counts
+	to.Hops, to.IOAM.Nodes, to.Counts = hops, nodes, counts
 	to.Time, to.FlowHash, to.Flow, to.Exporter, to.To = r.Time, r.Hash, r.Flow, r.Exporter, r.To
 	to.NodeID, to.Seq, to.HeaderTime, to.PacketID, to.TTL, to.HWID = r.NodeID, r.Seq, r.HeaderTime, r.PacketID, r.TTL, r.HWID
 	s.Blocks(to.Grow(s.Hops), r.Stack[:s.Hops*s.Stride], s.Stride)

@@ -271,7 +271,7 @@ func (r *Report) Reset() {
 	if cap(hops) > KeptHops {
 		hops = make([]Hop, 0, 8)
 	}
-	ioam, buckets, traffic, counts := r.IOAM.reset(), r.Histogram.Buckets[:0], r.Traffic, r.Counts[:0]
+	nodes, buckets, traffic, counts := r.IOAM.kept(), r.Histogram.Buckets[:0], r.Traffic, r.Counts[:0]
 	if cap(counts) > KeptHops {
 		counts = nil
 	}
@@ -281,8 +281,18 @@ func (r *Report) Reset() {
 	*r = Report{}
 	if traffic != nil {
 		*traffic = Traffic{}
+		r.Traffic = traffic
 	}
-	r.Hops, r.IOAM, r.Histogram.Buckets, r.Traffic, r.Counts = hops, ioam, buckets, traffic, counts
+	r.Hops = hops
+	if cap(nodes) > 0 {
+		r.IOAM.Nodes = nodes
+	}
+	if cap(buckets) > 0 {
+		r.Histogram.Buckets = buckets
+	}
+	if cap(counts) > 0 {
+		r.Counts = counts
+	}
 }
 
 // AddHop grows Hops by one zero hop and returns it. The pointer is valid until the next call.
