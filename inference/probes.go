@@ -17,6 +17,15 @@ func IsProbe(k *decode.FlowKey) bool {
 	return k.Proto == udp && (k.DstPort == probeINTPort || k.DstPort == probePort)
 }
 
+// stampPort is the port by which agents name their sessions of STAMP, whatever that of the reflector is.
+const stampPort = 862
+
+// IsSTAMP reports whether a flow is of a session of STAMP of hopscope agent, in its reports of requests without answers.
+func IsSTAMP(k *decode.FlowKey) bool {
+	const udp = 17
+	return k.Proto == udp && k.DstPort == stampPort
+}
+
 // ProbesAmong returns how many of the flows that a window lists may be probes with fewer reports than flows left out. Probes have
 // few, and the control of probes asks for their results; half of the places stay for the busiest flows, since any host may send to
 // these ports.

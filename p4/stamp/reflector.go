@@ -33,7 +33,7 @@ type Reflector struct {
 	Sessions int
 	// Rate is the most answers in a second, and in a burst.
 	Rate float64
-	// Allow are the senders that have answers; empty for all.
+	// Allow are the senders that have answers; empty for all. Ports below 1024, and that of the reflector, never have any.
 	Allow []netip.Prefix
 
 	known  map[sessionKey]*list.Element // of *reflected
@@ -60,7 +60,7 @@ func (r *Reflector) Open() int { return r.order.Len() }
 // Reply appends the answer to a request, as of now in ns since 1970, and gives the type of service to send it with. Clock is the estimate of the
 // clock, whose format of time stamps gives way to that of the request. A refused request gives an [Error].
 func (r *Reflector) Reply(dst, request []byte, a *Arrival, now int64, clock ErrorEstimate) (answer []byte, tos uint8, err error) {
-	if !r.allowed(a.From.Addr()) {
+	if !r.allowed(a) {
 		return dst, 0, refuse("source", 0, NotServed)
 	}
 	place, err := r.Keys.open(request)
@@ -109,9 +109,13 @@ func (r *Reflector) Reply(dst, request []byte, a *Arrival, now int64, clock Erro
 	return dst, tos, nil
 }
 
-func (r *Reflector) allowed(from netip.Addr) bool {
+// allowed reports whether a sender has answers. The ports of services have none, nor has our own: two reflectors would answer each other for ever.
+func (r *Reflector) allowed(a *Arrival) bool {
+	if a.From.Port() <= 1023 || a.From.Port() == a.To.Port() {
+		return false
+	}
 	for _, p := range r.Allow {
-		if p.Contains(from.Unmap()) {
+		if p.Contains(a.From.Addr().Unmap()) {
 			return true
 		}
 	}

@@ -67,6 +67,16 @@ func TestReflectorRefuses(t *testing.T) {
 	if _, _, err = served.Reply(nil, requestOf(Open, nil, 1, nil), &a, testNow, 0); err != nil {
 		t.Error(err)
 	}
+	for _, port := range []uint16{0, 7, 53, 862, 1023, 1024} { // answers of another reflector are no requests
+		a := testArrival
+		a.From = netip.AddrPortFrom(a.From.Addr(), port)
+		if _, _, err = open.Reply(nil, requestOf(Open, nil, 1, nil), &a, testNow, 0); (err != nil) != (port < 1024) {
+			t.Errorf("port %d: %v", port, err)
+		}
+	}
+	a.To = netip.AddrPortFrom(a.To.Addr(), 4000)
+	_, _, err = open.Reply(nil, requestOf(Open, nil, 1, nil), &a, testNow, 0)
+	wants(t, err, "source", 0, NotServed)
 	rated := Reflector{Rate: 3}
 	for n := range 5 {
 		if _, _, err = rated.Reply(nil, requestOf(Open, nil, 1, nil), &testArrival, testNow, 0); (err != nil) != (n >= 3) {

@@ -28,10 +28,10 @@ const mostSlots = 1 << 16
 // Check finds what is wrong with p.
 func (p *Plan) Check() error {
 	if p.Interval <= 0 || p.Timeout <= 0 || p.Timeout/p.Interval > mostSlots/4 {
-		return fmt.Errorf("%d requests would wait for their answers, more than %d: raise the interval", p.Timeout/max(p.Interval, 1), mostSlots/4)
+		return fmt.Errorf("interval: %d requests would wait for their answers, more than %d; raise it, or lower timeout", p.Timeout/max(p.Interval, 1), mostSlots/4)
 	}
 	if least := p.least(); p.Size != least && p.Size < least+tlvLen || p.Size > MostLen {
-		return fmt.Errorf("size %d: packets like these have %d bytes, or %d to %d", p.Size, least, least+tlvLen, MostLen)
+		return fmt.Errorf("size: %d bytes; packets like these have %d, or %d to %d", p.Size, least, least+tlvLen, MostLen)
 	}
 	return nil
 }
@@ -70,9 +70,16 @@ type Counts struct {
 	Forward, Back uint64
 	Remarked      uint64 // requests that came to the reflector with another DSCP than they were sent with
 
+	Missed uint64 // requests that were lost at some time, with those whose answers came late
+
 	// Refused answers by reason.
 	Refused [NumReasons]uint64
 
+	Ways
+}
+
+// Ways are the delays of answers, since they were taken last ([Session.TakeWays]).
+type Ways struct {
 	// Trip is the round trip without the time in the reflector, which rests on one clock.
 	Trip, TripVariation Delays
 	// Out and Home are one-way delays of answers for which both clocks follow another one by their own account.
@@ -116,6 +123,7 @@ type Session struct {
 	begun   bool   // an answer came
 	highest uint32 // number of the latest request that has an answer
 	last    trip   // of that
+	silence uint64 // requests in a row that were lost
 	padding []byte
 
 	numbers numbers
@@ -209,6 +217,16 @@ func (s *Session) Stepped() {
 	s.last = trip{}
 }
 
+// Silence is how many requests in a row were lost, with the last one whose time is over.
+func (s *Session) Silence() uint64 { return s.silence }
+
+// TakeWays gives the delays since the last call.
+func (s *Session) TakeWays() Ways {
+	w := s.Ways
+	s.Ways = Ways{}
+	return w
+}
+
 // Turn counts what is lost by a time of the clock that is never set.
 func (s *Session) Turn(mono int64) {
 	for ; s.oldest != s.next; s.oldest++ {
@@ -222,6 +240,8 @@ func (s *Session) Turn(mono int64) {
 		if x.state == awaited {
 			x.state = lost
 			s.Lost++
+			s.Missed++
+			s.silence++
 		}
 	}
 	s.direct()
@@ -265,6 +285,7 @@ func (s *Session) take(b []byte, at int64) error {
 		s.number(&a)
 		return nil
 	}
+	s.silence = 0
 	if err := s.tail(b, place); err != nil {
 		if x.state == lost {
 			s.Lost--

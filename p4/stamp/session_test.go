@@ -305,9 +305,9 @@ func TestPlan(t *testing.T) {
 		want string
 	}{
 		{Plan{Size: 44}, ""}, {Plan{}, ""}, {Plan{Size: 48}, ""}, {Plan{Size: 9000}, ""}, {Plan{CoS: true, Size: 52}, ""},
-		{Plan{Size: 43}, "size 43: packets like these have 44 bytes, or 48 to 9000"}, {Plan{Size: 47}, "size 47"}, {Plan{Size: 9001}, "size 9001"},
-		{Plan{CoS: true, Size: 44}, "have 52 bytes, or 56"}, {Plan{Keys: keysOf(t, peerKey), Size: 44}, "have 112 bytes"},
-		{Plan{Keys: keysOf(t, peerKey), CoS: true, Size: 112}, "have 140 bytes"},
+		{Plan{Size: 43}, "size: 43 bytes; packets like these have 44, or 48 to 9000"}, {Plan{Size: 47}, "size: 47"}, {Plan{Size: 9001}, "size: 9001"},
+		{Plan{CoS: true, Size: 44}, "have 52, or 56"}, {Plan{Keys: keysOf(t, peerKey), Size: 44}, "have 112, or"},
+		{Plan{Keys: keysOf(t, peerKey), CoS: true, Size: 112}, "have 140, or"},
 		{Plan{Timeout: time.Minute, Interval: time.Millisecond}, "60000 requests would wait for their answers"},
 	} {
 		if c.p.Interval == 0 {
