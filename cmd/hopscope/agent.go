@@ -38,7 +38,7 @@ func defaultAgentConfig() agentConfig {
 // agentFlags stand for the settings that a first try needs. What they say goes before the file.
 type agentFlags struct {
 	config, name, face, schedule, attention, dialect string
-	probes, collectors                               []string
+	probes, collectors, stamp, reflect               []string
 	interval                                         time.Duration
 	check                                            bool
 }
@@ -54,6 +54,8 @@ func (o *agentFlags) add(c *cobra.Command) {
 	f.StringVar(&o.attention, "attention", "", "JSON of \"hopscope plan attention\"")
 	f.DurationVar(&o.interval, "interval", time.Second, "between two starts of a probe, without a schedule")
 	f.StringVar(&o.dialect, "dialect", string(probe.INT21), "what switches add: int-2.1 or fant")
+	f.StringArrayVar(&o.stamp, "stamp", nil, "reflector of STAMP to measure to, as HOST or HOST:PORT (repeatable)")
+	f.StringArrayVar(&o.reflect, "reflect", nil, "address to answer STAMP at, as ADDRESS:PORT; a port alone is on loopback (repeatable)")
 	f.BoolVar(&o.check, "check", false, "check settings and plan, say what the agent would do, and end")
 }
 
@@ -76,6 +78,15 @@ func (o *agentFlags) apply(c *cobra.Command, cfg *agentConfig) {
 	}
 	if set("probes") {
 		cfg.Files.Probes = o.probes
+	}
+	if set("stamp") {
+		cfg.STAMP.Sessions = nil
+		for _, to := range o.stamp {
+			cfg.STAMP.Sessions = append(cfg.STAMP.Sessions, agent.STAMPSession{To: to})
+		}
+	}
+	if set("reflect") {
+		cfg.STAMP.Reflector.Listen = o.reflect
 	}
 	if set("interval") {
 		cfg.Files.Interval = o.interval
@@ -115,11 +126,15 @@ gRPC with mutual TLS. A plan that does not check, or that asks for more than the
 agent's settings allow, is refused whole, and the one before stays in force. So it
 does when the controller is gone.
 
+Where no switch loads a program, --stamp measures loss and delay to reflectors of
+STAMP (RFC 8762), and --reflect is one. Both need no interface and no rights.
+
 SIGHUP reads the files of the plan again. SIGINT or SIGTERM ends it. docs/agent.md
 begins with five minutes.`,
 		Example: `  hopscope plan cover --topology lab.yaml --sr=int-probe --format json >probes.json
   hopscope agent --interface eth1 --name leaf-1 --probes probes.json --check
   hopscope agent --interface eth1 --name leaf-1 --probes probes.json --collector 192.0.2.9:32766
+  hopscope agent --stamp 192.0.2.7 --stamp 192.0.2.8:8620 --reflect 192.0.2.6:8620
   hopscope agent --config agent.yaml
   hopscope agent status`,
 		Args:        exactArgs(0),
@@ -170,7 +185,7 @@ func runAgent(c *cobra.Command, cfg *agentConfig, plan *probe.Plan) error {
 		if err := a.AdoptFiles(&cfg.Config, plan, log); err != nil {
 			return wrongInput(err)
 		}
-	case cfg.Controller.Address == "":
+	case cfg.Controller.Address == "" && cfg.Interface != "":
 		log.Warn("no plan: name files (plan.probes) or a controller (controller.address); until then the agent only receives")
 	}
 	ctx, cancel := context.WithCancel(c.Context())

@@ -19,15 +19,7 @@ import (
 // a new plan at SIGHUP and keeps the one before when that is wrong, and ends in order.
 func TestAgent(t *testing.T) {
 	dir := agentPlans(t)
-	runtime.LockOSThread() // and never unlocked, so that no other test finds itself there
-	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		t.Fatalf("this test makes a network namespace (%v), which needs CAP_SYS_ADMIN: run it as root, or under unshare --user --map-root-user --net", err)
-	}
-	for _, line := range []string{"link set lo up", "link add name host0 type veth peer name net0", "address add 10.0.0.1/24 dev host0", "link set host0 up", "link set net0 up"} {
-		if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
-			t.Fatalf("this test joins two interfaces (ip %s: %v: %s), which needs iproute2 (.ci/namespaces.sh installs it) and CAP_NET_ADMIN", line, err, out)
-		}
-	}
+	ownNetwork(t)
 	var log lockedBuffer
 	settings := writeFile(t, "window: 1s\n")
 	collects := program("collect", "--config", settings)
@@ -120,4 +112,64 @@ func TestAgent(t *testing.T) {
 	if out, err := program("agent", "status").CombinedOutput(); err == nil || !strings.Contains(string(out), "no agent answers at http://127.0.0.1:9464") {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// ownNetwork puts the calling test into a network of its own, with two interfaces that are joined, and lo.
+func ownNetwork(t *testing.T) {
+	t.Helper()
+	runtime.LockOSThread() // and never unlocked, so that no other test finds itself there
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		t.Fatalf("this test makes a network namespace (%v), which needs CAP_SYS_ADMIN: run it as root, or under unshare --user --map-root-user --net", err)
+	}
+	for _, line := range []string{"link set lo up", "link add name host0 type veth peer name net0", "address add 10.0.0.1/24 dev host0", "link set host0 up", "link set net0 up"} {
+		if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
+			t.Fatalf("this test joins two interfaces (ip %s: %v: %s), which needs iproute2 (.ci/namespaces.sh installs it) and CAP_NET_ADMIN", line, err, out)
+		}
+	}
+}
+
+// TestAgentSTAMP runs a reflector and an agent that measures to it and to another one, which is not there, as the page of the agent does: the status has
+// both, and the collector a finding, although no switch reports to it.
+func TestAgentSTAMP(t *testing.T) {
+	ownNetwork(t)
+	dir := t.TempDir()
+	run := func(args ...string) {
+		c := program(args...)
+		c.Dir, c.Stderr = dir, t.Output()
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			c.Process.Kill()
+			_ = c.Wait() // it was killed
+		})
+	}
+	run("collect", "--config", writeFile(t, "window: 1s\n"))
+	run("agent", "--name", "far", "--reflect", "862", "--config", writeFile(t, "status: {listen: \"127.0.0.1:9465\"}\n"))
+	run("agent", "--name", "near", "--stamp", "127.0.0.1", "--stamp", "10.0.0.9:8620")
+	until := func(what string, ok func() bool) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); !ok(); time.Sleep(50 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("after a minute there is no %s", what)
+			}
+		}
+	}
+	until("measurement, and word of the silence", func() bool {
+		var x agent.StatusAnswer
+		out, err := program("agent", "status", "--format", "json").Output()
+		return err == nil && json.Unmarshal(out, &x) == nil && len(x.STAMP) == 2 && x.STAMP[0].Received > 10 && x.STAMP[0].Trip.P50 > 0 && x.STAMP[1].Silent
+	})
+	out, err := program("agent", "status").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "agent  near, of STAMP alone\n") || !strings.Contains(string(out), "\n127.0.0.1      ") ||
+		!strings.Contains(string(out), "1 of 2 sessions of STAMP have no answers, such as 10.0.0.9:8620") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err := program("agent", "status", "--url", "http://127.0.0.1:9465").CombinedOutput(); err != nil || !strings.Contains(string(out), "reflector  127.0.0.1:862: ") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	until("finding of it", func() bool {
+		out, _ := program("findings").CombinedOutput()
+		return strings.Contains(string(out), "did not come to the agent with node id ") && strings.Contains(string(out), "> 10.0.0.9:862 udp")
+	})
 }

@@ -19,7 +19,8 @@ type Agent struct {
 	cfg   Config
 	log   *slog.Logger
 	ends  probe.Ends
-	line  *line
+	line  *line           // nil without an interface
+	stamp *stampAgent     // nil without STAMP
 	out   []*probe.Groups // a collector each
 	count counters
 
@@ -37,6 +38,8 @@ type Agent struct {
 	unsent    atomic.Pointer[error]              // why the card did not take a probe last
 	refuses   atomic.Pointer[string]             // why the port does not take probes at present; nil while it does
 
+	reporting sync.Mutex // what out holds
+
 	mu      sync.Mutex  // what is below
 	plan    *probe.Plan // in force; nil for none
 	load    probe.Load
@@ -47,7 +50,7 @@ type Agent struct {
 	control controllerStatus
 }
 
-// Open opens the sockets of an agent: CAP_NET_RAW is what it needs. Nothing is sent before Run.
+// Open opens the sockets of an agent: CAP_NET_RAW is what it needs, and nothing where no interface is named. Nothing is sent before Run.
 func Open(cfg Config, log *slog.Logger) (*Agent, error) {
 	if err := cfg.SetName(); err != nil {
 		return nil, err
@@ -56,33 +59,52 @@ func Open(cfg Config, log *slog.Logger) (*Agent, error) {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
 	a := &Agent{cfg: cfg, log: log, numbers: map[string]uint32{}, asked: make(chan chan cameRounds), control: controllerStatus{Address: cfg.Controller.Address}}
-	ifi, err := net.InterfaceByName(cfg.Interface)
-	if err != nil {
-		return nil, fmt.Errorf("agent: interface %s: %w (\"ip link\" lists them)", cfg.Interface, err)
-	}
-	if err := a.setKeys(); err != nil {
-		return nil, fmt.Errorf("agent: %w", err)
-	}
-	if err := a.setEnds(ifi); err != nil {
-		return nil, fmt.Errorf("agent: %w", err)
-	}
-	if a.line, err = openLine(&cfg, ifi.Index); err != nil {
-		return nil, fmt.Errorf("agent: interface %s: %w", cfg.Interface, err)
-	}
-	if notice := a.line.notice(); notice != "" {
-		log.Warn("receive buffer", "problem", notice)
+	a.loss.Store(new(probe.Loss))
+	if cfg.Interface != "" {
+		if err := a.openLine(); err != nil {
+			return nil, fmt.Errorf("agent: %w", err)
+		}
 	}
 	for _, address := range cfg.Collectors {
 		if err := a.addCollector(address); err != nil {
 			return nil, errors.Join(fmt.Errorf("agent: %w", err), a.Close())
 		}
 	}
+	if cfg.STAMP.Used() {
+		x, err := openSTAMP(a)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("agent: %w", err), a.Close())
+		}
+		a.stamp = x
+	}
 	return a, nil
+}
+
+// openLine opens the sockets of source-routed probes.
+func (a *Agent) openLine() error {
+	cfg := &a.cfg
+	ifi, err := net.InterfaceByName(cfg.Interface)
+	if err != nil {
+		return fmt.Errorf("interface %s: %w (\"ip link\" lists them)", cfg.Interface, err)
+	}
+	if err := a.setKeys(); err != nil {
+		return err
+	}
+	if err := a.setEnds(ifi); err != nil {
+		return err
+	}
+	if a.line, err = openLine(cfg, ifi.Index); err != nil {
+		a.line = nil // it is closed
+		return fmt.Errorf("interface %s: %w", cfg.Interface, err)
+	}
+	if notice := a.line.notice(); notice != "" {
+		a.log.Warn("receive buffer", "problem", notice)
+	}
+	return nil
 }
 
 // setKeys reads the keys of digests, and begins to send them.
 func (a *Agent) setKeys() error {
-	a.loss.Store(new(probe.Loss))
 	if a.cfg.DigestKeys == "" {
 		return nil
 	}
@@ -149,7 +171,13 @@ func (a *Agent) addCollector(address string) error {
 
 // Close gives all sockets back. Run must be over.
 func (a *Agent) Close() error {
-	errs := []error{a.line.close()}
+	var errs []error
+	if a.line != nil {
+		errs = append(errs, a.line.close())
+	}
+	if a.stamp != nil {
+		errs = append(errs, a.stamp.close())
+	}
 	for _, g := range a.out {
 		errs = append(errs, g.Conn.Close())
 	}
@@ -161,7 +189,14 @@ func (a *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var loops sync.WaitGroup
-	for _, loop := range []func(context.Context) error{a.sendLoop, a.receiveLoop} {
+	var list []func(context.Context) error
+	if a.line != nil {
+		list = append(list, a.sendLoop, a.receiveLoop)
+	}
+	if a.stamp != nil {
+		list = append(list, a.stamp.run)
+	}
+	for _, loop := range list {
 		loops.Go(func() { cancel(loop(ctx)) }) // nil means that ctx has ended
 	}
 	if a.cfg.Controller.Address != "" {
@@ -236,7 +271,8 @@ func (a *Agent) loadOr(err error) probe.Load {
 	return a.load
 }
 
-// Beats counts the rounds of the loop that sends, of which there are 50 a second or more.
+// Beats counts the rounds of the loop that sends, of which there are 50 a second or more; without an interface those of the loop that counts
+// the losses of STAMP, 4 a second.
 func (a *Agent) Beats() uint64 { return a.beats.Load() }
 
 // Stats may be called at any time.

@@ -18,7 +18,7 @@ import (
 // Config holds the agent's identity, where it sends and receives, and its limits.
 type Config struct {
 	Name        string   `yaml:"name" doc:"Name of the agent in plans. Empty is the name of the machine."`
-	Interface   string   `yaml:"interface" doc:"Network interface that probes leave by and come back to."`
+	Interface   string   `yaml:"interface" doc:"Network interface that source-routed probes leave by and come back to. Empty is for STAMP alone."`
 	Address     string   `yaml:"address" doc:"IPv4 address that probes come from. Empty is the first one of the interface."`
 	Destination string   `yaml:"destination" doc:"IPv4 address of the receiving host, for probes whose plan names none. Empty is the agent's own."`
 	PeerMAC     string   `yaml:"peer_mac" doc:"MAC address that probes go to. Every card takes the default; name that of the switch's port where ordinary bridges are on the way."`
@@ -42,6 +42,7 @@ type Config struct {
 
 	Files      Files      `yaml:"plan" doc:"A plan from files, without a controller."`
 	Controller Controller `yaml:"controller" doc:"Plans from a controller, over gRPC with mutual TLS."`
+	STAMP      STAMP      `yaml:"stamp" doc:"Probes of STAMP (RFC 8762), for networks whose switches load no program."`
 }
 
 // Files are the plans that "hopscope plan" wrote.
@@ -67,12 +68,14 @@ type Controller struct {
 
 // DefaultConfig is an agent that reports to a collector on its own machine and has no plan.
 func DefaultConfig() Config {
-	return Config{
+	c := Config{
 		PeerMAC: "ff:ff:ff:ff:ff:ff", Mark: 27, Checksum: true, Collectors: []string{"127.0.0.1:32766"},
 		SendLimit: 10e6, ReceiveLimit: 100e6, ProbesPerSecond: 10_000, MaxProbes: 4096, MTU: 1500,
 		BatchSize: 64, ReceiveBufferBytes: 4 << 20,
 		Files: Files{Interval: time.Second, Dialect: string(probe.INT21)},
 	}
+	c.STAMP.SetDefaults()
+	return c
 }
 
 // agentNodes is the first node id of the space of agents, which no switch has.
@@ -109,8 +112,14 @@ func (c *Config) SetDefaults() { *c = DefaultConfig() }
 func (c *Config) Validate() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if c.Interface == "" {
+	switch planned := c.Files.Used() || c.Controller.Address != ""; {
+	case c.Interface == "" && planned:
 		wrong("interface: is missing; \"ip link\" lists them")
+	case c.Interface == "" && !c.STAMP.Used():
+		wrong("interface: is missing; \"ip link\" lists them, and stamp.sessions or stamp.reflector.listen need none")
+	}
+	if perSecond, bps := c.STAMP.load(); perSecond > c.ProbesPerSecond || bps > c.SendLimit {
+		wrong("stamp: %.4g packets a second and %.4g bit/s are above probes_per_second or send_limit_bps; raise stamp.interval", perSecond, bps)
 	}
 	for _, a := range []struct{ key, value string }{{"address", c.Address}, {"destination", c.Destination}} {
 		if ip, err := netip.ParseAddr(a.value); a.value != "" && (err != nil || !ip.Is4()) {
@@ -142,7 +151,7 @@ func (c *Config) check() error {
 		}
 		return nil
 	}
-	return errors.Join(c.Validate(), part("plan", c.Files.Validate()), part("controller", c.Controller.Validate()))
+	return errors.Join(c.Validate(), part("plan", c.Files.Validate()), part("controller", c.Controller.Validate()), part("stamp", c.STAMP.Validate()), part("stamp.reflector", c.STAMP.Reflector.Validate()))
 }
 
 // Used reports whether a file is named.

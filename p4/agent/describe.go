@@ -30,6 +30,12 @@ func (cfg *Config) ReadPlan() (*probe.Plan, error) {
 
 // Describe writes what an agent with these settings would do with the plan, which may be nil.
 func (cfg *Config) Describe(w io.Writer, plan *probe.Plan) error {
+	if cfg.Interface == "" {
+		if _, err := fmt.Fprintln(w, "no problems; there is no interface, and so STAMP alone"); err != nil {
+			return err
+		}
+		return cfg.STAMP.describe(w)
+	}
 	if plan == nil {
 		from := "there is no plan: name files (--probes, plan.probes) or a controller (controller.address)"
 		if cfg.Controller.Address != "" {
@@ -59,11 +65,46 @@ func (cfg *Config) Describe(w io.Writer, plan *probe.Plan) error {
 
 // describeInterface says that this machine has no such interface. It is no error: settings are checked elsewhere, too.
 func (cfg *Config) describeInterface(w io.Writer) error {
+	if err := cfg.STAMP.describe(w); err != nil {
+		return err
+	}
 	if _, err := net.InterfaceByName(cfg.Interface); err == nil {
 		return nil
 	}
 	_, err := fmt.Fprintf(w, "this machine has no interface %s; \"ip link\" lists them\n", cfg.Interface)
 	return err
+}
+
+// describe writes what is sent and answered, if anything is.
+func (c *STAMP) describe(w io.Writer) error {
+	if perSecond, bps := c.load(); perSecond > 0 {
+		signed := "without authentication"
+		if c.Keys != "" {
+			signed = "authenticated"
+		}
+		if _, err := fmt.Fprintf(w, "sends %d sessions of STAMP, %.4g packets a second, at most %s, %s\n", len(c.Sessions), perSecond, show.BitRate(bps), signed); err != nil {
+			return err
+		}
+	}
+	for _, at := range c.Reflector.Listen {
+		a, err := listenAddress(at)
+		if err != nil {
+			return err
+		}
+		who := "answers STAMP at %s, to all that reach it\n"
+		switch {
+		case c.Reflector.Keys != "":
+			who = "answers STAMP at %s, to all that have a key\n"
+		case a.Addr().IsLoopback():
+			who = "answers STAMP at %s, to programs of this machine\n"
+		case len(c.Reflector.Allow) > 0:
+			who = "answers STAMP at %s, to " + strings.Join(c.Reflector.Allow, ", ") + "\n"
+		}
+		if _, err := fmt.Fprintf(w, who, a); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // NotNamed says that a plan has no probe for the agent, and lists the agents for which it has some.

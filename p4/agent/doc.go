@@ -7,10 +7,11 @@
 //	Agent      sockets, the loops around the parts of package probe, and their counts
 //	Files      plans of "hopscope plan" as the plan of an agent
 //	Follow     plans from a controller over gRPC with mutual TLS, each answered by its epoch
+//	STAMP      sessions and a reflector of package stamp, over sockets of UDP, for networks without our programs
 //	Status     of an agent, by ServeStatus as JSON and as metrics, at an address of its own
 //
 // # What it does not do
 //
-// Routes of INT-path, whose entries have 4 bits, have no place for an INT header, and are refused. IPv6 is not sent. The two
+// Routes of INT-path, whose entries have 4 bits, have no place for an INT header, and are refused. IPv6 is in STAMP alone. The two
 // hosts have to agree on time: a transit time rests on both clocks.
 package agent

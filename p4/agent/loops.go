@@ -142,6 +142,7 @@ func (a *Agent) receiveLoop(ctx context.Context) error {
 			return fmt.Errorf("receive on %s: %w", a.cfg.Interface, err)
 		}
 		r.tick()
+		a.reporting.Lock()
 		for k := range n {
 			r.take(rx.frame(k))
 		}
@@ -153,6 +154,7 @@ func (a *Agent) receiveLoop(ctx context.Context) error {
 			r.turn()
 			r.tell()
 		}
+		a.reporting.Unlock()
 	}
 	return nil
 }

@@ -1,9 +1,12 @@
 package agent
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hopscope/hopscope/p4/stamp"
 )
 
 // Metric describes a metric of an agent.
@@ -84,12 +87,100 @@ var (
 	transitTime     = Metric{Name: "hopscope_agent_transit_seconds", Help: "Between the sending of a probe, by its sender's clock, and its receipt by the kernel here.", Kind: histogram}
 )
 
+// stampMetric is a number of a session of STAMP.
+type stampMetric struct {
+	Metric
+	value func(s *STAMPStatus) float64
+}
+
+func ofSession(name, help, kind string, value func(s *STAMPStatus) float64) stampMetric {
+	return stampMetric{Metric{Name: "hopscope_agent_stamp_" + name, Help: help, Labels: []string{"session"}, Kind: kind}, value}
+}
+
+var stampMetrics = []stampMetric{
+	ofSession("sent_total", "Requests of a session of STAMP that the kernel took.", counter, func(s *STAMPStatus) float64 { return float64(s.Sent) }),
+	ofSession("send_errors_total", "Requests that the kernel did not take. They are not lost in the network.", counter, func(s *STAMPStatus) float64 { return float64(s.Failed) }),
+	ofSession("received_total", "Requests whose answer came, in time or late.", counter, func(s *STAMPStatus) float64 { return float64(s.Received) }),
+	ofSession("lost", "Requests without an answer within stamp.timeout. One that comes late is taken off again, so that this is no counter.", gauge, func(s *STAMPStatus) float64 { return float64(s.Lost) }),
+	ofSession("lost_out", "Of these, requests that did not come to the reflector, as far as its own numbers say so.", gauge, func(s *STAMPStatus) float64 { return float64(s.Forward) }),
+	ofSession("lost_home", "Of these, answers that did not come back.", gauge, func(s *STAMPStatus) float64 { return float64(s.Back) }),
+	ofSession("late_total", "Answers that came after stamp.timeout.", counter, func(s *STAMPStatus) float64 { return float64(s.Late) }),
+	ofSession("duplicates_total", "Answers that came again.", counter, func(s *STAMPStatus) float64 { return float64(s.Twice) }),
+	ofSession("reordered_total", "Answers that came behind those of later requests.", counter, func(s *STAMPStatus) float64 { return float64(s.Reordered) }),
+	ofSession("corrupt_total", "Answers that were refused: cut, changed, forged, or signed with no key of ours.", counter, func(s *STAMPStatus) float64 { return float64(s.Corrupt) }),
+	ofSession("remarked_total", "Requests that came to the reflector with another DSCP than they were sent with (stamp.class_of_service).", counter, func(s *STAMPStatus) float64 { return float64(s.Remarked) }),
+	ofSession("silent", "1 while the last two requests of the session were lost, or more.", gauge, func(s *STAMPStatus) float64 {
+		if s.Silent {
+			return 1
+		}
+		return 0
+	}),
+	ofSession("clock_error_seconds", "What one-way delays may be off by, by the accounts of both clocks; 0 where one of them follows no other, and there are none.", gauge, func(s *STAMPStatus) float64 { return s.ClockError.Seconds() }),
+}
+
+// Those of STAMP with more labels, and of the reflector.
+var (
+	stampDelay = Metric{Name: "hopscope_agent_stamp_delay_seconds", Help: "Quantiles of the last whole minute, by way: trip (there and back without the time in the reflector), " +
+		"and out and home where both clocks follow another one; quantile 1 is the largest.", Labels: []string{"session", "way", "quantile"}, Kind: gauge}
+	stampVariation = Metric{Name: "hopscope_agent_stamp_variation_seconds", Help: "The same of differences between the delays of requests that follow each other. " +
+		"Those of out and home need no clocks that agree.", Labels: []string{"session", "way", "quantile"}, Kind: gauge}
+	stampAnswered = Metric{Name: "hopscope_agent_stamp_answers_total", Help: "Answers of the reflector that the kernel took.", Kind: counter}
+	stampUnsent   = Metric{Name: "hopscope_agent_stamp_answer_errors_total", Help: "Answers of the reflector that the kernel did not take.", Kind: counter}
+	stampRefused  = Metric{Name: "hopscope_agent_stamp_refused_total", Help: "Packets that the reflector did not answer, by reason.", Labels: []string{"reason"}, Kind: counter}
+	stampOpen     = Metric{Name: "hopscope_agent_stamp_reflected_sessions", Help: "Sessions that the reflector remembers.", Kind: gauge}
+)
+
+// collectSTAMP publishes what there is of STAMP.
+func (a metricsOf) collectSTAMP(out chan<- prometheus.Metric) {
+	give := func(m *Metric, value float64, labels ...string) {
+		kind := prometheus.GaugeValue
+		if m.Kind == counter {
+			kind = prometheus.CounterValue
+		}
+		out <- prometheus.MustNewConstMetric(describe(*m), kind, value, labels...)
+	}
+	list, answers := a.STAMP()
+	for k := range list {
+		s := &list[k]
+		for _, m := range stampMetrics {
+			give(&m.Metric, m.value(s), s.Name)
+		}
+		for _, w := range []struct {
+			way              string
+			delay, variation *stamp.Delays
+		}{{"trip", &s.Trip, &s.TripVariation}, {"out", &s.Out, &s.OutVariation}, {"home", &s.Home, &s.HomeVariation}} {
+			for _, q := range []float64{0.5, 0.9, 0.99, 1} {
+				text := strconv.FormatFloat(q, 'g', -1, 64)
+				if w.delay.Count > 0 {
+					give(&stampDelay, w.delay.Quantile(q).Seconds(), s.Name, w.way, text)
+				}
+				if w.variation.Count > 0 {
+					give(&stampVariation, w.variation.Quantile(q).Seconds(), s.Name, w.way, text)
+				}
+			}
+		}
+	}
+	if len(answers.Listen) == 0 {
+		return
+	}
+	give(&stampAnswered, float64(answers.Answered))
+	give(&stampUnsent, float64(answers.Unsent))
+	give(&stampOpen, float64(answers.Sessions))
+	for why := stamp.Short; why < stamp.NumReasons; why++ {
+		give(&stampRefused, float64(answers.Refused[why]), why.String())
+	}
+}
+
 // Metrics is the list for the documentation.
 func Metrics() (list []Metric) {
 	for _, m := range metrics {
 		list = append(list, m.Metric)
 	}
-	return append(list, malformedFrames, startDelay, transitTime)
+	list = append(list, malformedFrames, startDelay, transitTime)
+	for _, m := range stampMetrics {
+		list = append(list, m.Metric)
+	}
+	return append(list, stampDelay, stampVariation, stampAnswered, stampUnsent, stampRefused, stampOpen)
 }
 
 // metricsOf publishes the metrics of an agent.
@@ -108,6 +199,7 @@ func (metricsOf) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (a metricsOf) Collect(out chan<- prometheus.Metric) {
+	a.collectSTAMP(out)
 	s, x := a.Stats(), a.Status()
 	for _, m := range metrics {
 		kind := prometheus.GaugeValue

@@ -159,6 +159,17 @@ func receiveTime(b []byte) int64 {
 	return 0
 }
 
+// appendControl appends a control message to dst, whose capacity begins at a multiple of 8 bytes.
+func appendControl(dst []byte, level, kind int32, value []byte) []byte {
+	at := len(dst)
+	dst = append(dst, make([]byte, unix.CmsgSpace(len(value)))...)
+	h := (*unix.Cmsghdr)(unsafe.Pointer(&dst[at]))
+	h.Level, h.Type = level, kind
+	h.SetLen(unix.CmsgLen(len(value)))
+	copy(dst[at+unix.CmsgLen(0):], value)
+	return dst
+}
+
 // dropped is how many frames the kernel dropped because the buffer was full. Reading takes them off the kernel's count.
 func (r *rxSocket) dropped() uint64 {
 	if s, err := unix.GetsockoptTpacketStats(r.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/p4/probe"
+	"github.com/hopscope/hopscope/p4/stamp"
 )
 
 // StatusAnswer is the answer of /status.
@@ -49,6 +50,103 @@ type StatusAnswer struct {
 	TransitP50 float64           `json:"transit_p50_seconds"`
 	TransitP99 float64           `json:"transit_p99_seconds"`
 	Datagrams  uint64            `json:"report_datagrams"`
+	STAMP      []sessionAnswer   `json:"stamp,omitempty"`
+	Reflector  *reflectorAnswer  `json:"reflector,omitempty"`
+}
+
+// sessionAnswer is the status of a session of STAMP. Delays are those of the last whole minute; the one-way delays are absent where a clock follows none.
+type sessionAnswer struct {
+	Name      string       `json:"name"`
+	Reflector string       `json:"reflector"`
+	Silent    bool         `json:"silent"`
+	Why       string       `json:"problem,omitempty"`
+	Sent      uint64       `json:"sent"`
+	Failed    uint64       `json:"send_errors"`
+	Received  uint64       `json:"received"`
+	Lost      uint64       `json:"lost"`
+	LostOut   uint64       `json:"lost_out"`  // of these, requests
+	LostHome  uint64       `json:"lost_home"` // of these, answers
+	Late      uint64       `json:"late"`
+	Twice     uint64       `json:"twice"`
+	Reordered uint64       `json:"reordered"`
+	Corrupt   uint64       `json:"corrupt"`
+	Remarked  uint64       `json:"remarked"`
+	Restarts  uint64       `json:"reflector_restarts"`
+	Trip      delayAnswer  `json:"round_trip"`
+	Out       *delayAnswer `json:"out,omitempty"`
+	Home      *delayAnswer `json:"home,omitempty"`
+	Clocks    float64      `json:"clock_error_seconds,omitempty"`    // by which one-way delays may be off
+	Unlikely  uint64       `json:"impossible_delays,omitempty"`      // one-way delays below 0
+	Variation float64      `json:"round_trip_variation_p99_seconds"` // between requests that follow each other
+}
+
+// delayAnswer are quantiles in seconds.
+type delayAnswer struct {
+	P50 float64 `json:"p50_seconds"`
+	P90 float64 `json:"p90_seconds"`
+	P99 float64 `json:"p99_seconds"`
+	Max float64 `json:"max_seconds"`
+}
+
+func delaysOf(d *stamp.Delays) delayAnswer {
+	return delayAnswer{d.Quantile(0.5).Seconds(), d.Quantile(0.9).Seconds(), d.Quantile(0.99).Seconds(), d.Max.Seconds()}
+}
+
+// reflectorAnswer is the status of the reflector, over all of its addresses.
+type reflectorAnswer struct {
+	Listen   []string          `json:"listen"`
+	Answered uint64            `json:"answered"`
+	Unsent   uint64            `json:"send_errors"`
+	Refused  map[string]uint64 `json:"refused,omitempty"`
+	Sessions int               `json:"sessions"`
+}
+
+// addSTAMP fills in what there is of STAMP.
+func (x *StatusAnswer) addSTAMP(a *Agent) {
+	list, r := a.STAMP()
+	for k := range list {
+		s := &list[k]
+		y := sessionAnswer{
+			Name: s.Name, Reflector: s.Reflector, Silent: s.Silent, Why: s.Why, Sent: s.Sent, Failed: s.Failed, Received: s.Received, Lost: s.Lost, LostOut: s.Forward,
+			LostHome: s.Back, Late: s.Late, Twice: s.Twice, Reordered: s.Reordered, Corrupt: s.Corrupt, Remarked: s.Remarked, Restarts: s.Restarts,
+			Trip: delaysOf(&s.Trip), Clocks: s.ClockError.Seconds(), Unlikely: s.Unlikely, Variation: s.TripVariation.Quantile(0.99).Seconds(),
+		}
+		if s.Out.Count > 0 {
+			out, home := delaysOf(&s.Out), delaysOf(&s.Home)
+			y.Out, y.Home = &out, &home
+		}
+		x.STAMP = append(x.STAMP, y)
+	}
+	if len(r.Listen) == 0 {
+		return
+	}
+	x.Reflector = &reflectorAnswer{Listen: r.Listen, Answered: r.Answered, Unsent: r.Unsent, Sessions: r.Sessions, Refused: map[string]uint64{}}
+	for why, n := range r.Refused {
+		if n > 0 {
+			x.Reflector.Refused[stamp.Reason(why).String()] = n
+		}
+	}
+}
+
+// silence says which session of STAMP has no answers, or "".
+func (x *StatusAnswer) silence() string {
+	silent, first := 0, -1
+	for k := range x.STAMP {
+		if x.STAMP[k].Silent {
+			if silent++; first < 0 {
+				first = k
+			}
+		}
+	}
+	if silent == 0 {
+		return ""
+	}
+	s := &x.STAMP[first]
+	text := fmt.Sprintf("%d of %d sessions of STAMP have no answers, such as %s", silent, len(x.STAMP), s.Name)
+	if s.Why != "" {
+		text += ": " + s.Why
+	}
+	return text
 }
 
 // planAnswer is the status of the plan in force.
@@ -77,7 +175,7 @@ type controllerAnswer struct {
 func statusOf(a *Agent, version string) StatusAnswer {
 	s, n := a.Status(), a.Stats()
 	out := StatusAnswer{
-		Version: version, Name: s.Name, Interface: s.Interface, Address: s.Address.String(),
+		Version: version, Name: s.Name, Interface: s.Interface,
 		Plan: planAnswer{Epoch: s.Epoch, From: s.From, Since: s.Since, Probes: s.Load.Sends, Detailed: s.Load.Detailed, SendBPS: s.Load.SendBPS,
 			SendLimit: s.SendBPS, ReceiveBPS: s.Load.ReceiveBPS, TakeLimit: s.TakeBPS, Refused: s.Refused},
 		Sent: n.Sent, Skipped: n.Skipped, SendErrors: n.SendErrors, LateP99: n.Late.Quantile(0.99).Seconds(), Received: n.Received, Lost: n.Lost, Twice: n.Twice,
@@ -88,6 +186,10 @@ func statusOf(a *Agent, version string) StatusAnswer {
 	out.Dropped, out.Unfollowed, out.Unreported = n.KernelDropped, n.Unfollowed, n.ReportErrors
 	out.Awaited, out.Silent, out.Missing, out.LineDown = s.Loss.Awaited, s.Loss.Silent, s.Loss.Text(), s.Down
 	out.Unsent, out.Closed, out.Busy = s.Unsent, n.StatusClosed, n.StatusBusy
+	if s.Address.IsValid() {
+		out.Address = s.Address.String()
+	}
+	out.addSTAMP(a)
 	n.Reasons(func(_ string, count uint64) { out.Malformed += count })
 	if c := s.Controller; c.Address != "" {
 		out.Controller = &controllerAnswer{c.Address, c.Connected, c.Since, c.Problem}
@@ -117,6 +219,8 @@ func (x *StatusAnswer) Problem() string {
 		}
 	}
 	switch {
+	case x.Interface == "": // of STAMP alone
+		return x.silence()
 	case x.Plan.Epoch == 0 && gone != "":
 		return "no plan, and " + gone
 	case x.Plan.Epoch == 0:
@@ -134,13 +238,16 @@ func (x *StatusAnswer) Problem() string {
 	case x.SharedID > 0:
 		return "a switch on the way has the agent's own node id; set another node_id"
 	}
-	return ""
+	return x.silence()
 }
 
 // StatusLine is the status of an agent in one line.
 func StatusLine(a *Agent) string {
 	x := statusOf(a, "")
 	text := fmt.Sprintf("plan %d, %d probes, %d sent, %d received", x.Plan.Epoch, x.Plan.Probes, x.Sent, x.Received)
+	if x.Interface == "" {
+		text = fmt.Sprintf("%d sessions of STAMP", len(x.STAMP))
+	}
 	if p := x.Problem(); p != "" {
 		text += "; " + p
 	}
@@ -188,7 +295,7 @@ func ServeStatus(address string, a *Agent, version string, border func(http.Hand
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		x := statusOf(a, version)
 		switch {
-		case x.Plan.Epoch == 0:
+		case x.Plan.Epoch == 0 && x.Interface != "":
 			http.Error(w, x.Problem(), http.StatusServiceUnavailable)
 			return
 		case x.LineDown:

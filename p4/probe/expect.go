@@ -254,8 +254,8 @@ func (t *Track) excuse(total int64) {
 	}
 }
 
-// mostReports bounds the reports about rounds of a probe that did not come, in a turn.
-const mostReports = 64
+// MostReports bounds the reports about rounds of a probe that did not come, in a turn.
+const MostReports = 64
 
 // Report gives the rounds that are lost and of which collectors do not know, by the packet that did not come.
 func (t *Track) Report(mark uint8, each func(k TrackKey, packet []byte)) {
@@ -275,7 +275,7 @@ func (t *Track) Report(mark uint8, each func(k TrackKey, packet []byte)) {
 			continue
 		}
 		packet, err := t.Plan.packet(e, mark)
-		for range min(n, mostReports) {
+		for range min(n, MostReports) {
 			if err == nil { // the plan was checked
 				each(e.key, packet)
 			}
@@ -297,7 +297,7 @@ func (t *Track) ReportUnsent(ends *Ends, each func(k TrackKey, packet []byte)) {
 		t.Plan.unsent[k] = failed
 		key := TrackKey{ends.From.As4(), x.Number}
 		packet, err := t.Plan.packet(&expected{probe: x.Probe, key: key}, ends.Mark)
-		for range min(n, mostReports) {
+		for range min(n, MostReports) {
 			if err == nil { // the plan was checked
 				each(key, packet)
 			}

@@ -43,6 +43,14 @@ func (k *Keys) Sender() uint32 { return k.list[0].id }
 // Len is the number of keys.
 func (k *Keys) Len() int { return len(k.list) }
 
+// Secrets are the bytes of the keys, the one for sending first. They must not change.
+func (k *Keys) Secrets() (list [][]byte) {
+	for _, x := range k.list {
+		list = append(list, x.bytes)
+	}
+	return list
+}
+
 // ReadKeys reads a file of keys: a line for each, its number from 1 on and 16 to 64 bytes in hex; # begins a comment. No error holds a key.
 func ReadKeys(path string) (*Keys, error) {
 	b, err := os.ReadFile(path)

@@ -56,14 +56,17 @@ const DropMissing = 250
 const DropUnsent = 249
 
 // Unsent appends a report that a probe was not sent, whose packet would have begun so.
-func (g *Groups) Unsent(packet []byte) {
-	h := telemetry.Header{Flags: decode.Dropped, Inner: telemetry.InnerIPv4, Metadata: telemetry.MDDrop, DropReason: DropUnsent}
-	g.add(&h, packet)
-}
+func (g *Groups) Unsent(packet []byte) { g.Lost(packet, DropUnsent) }
 
 // Missing appends a report that a probe did not come, whose packet would have begun so.
-func (g *Groups) Missing(packet []byte) {
-	h := telemetry.Header{Flags: decode.Dropped, Inner: telemetry.InnerIPv4, Metadata: telemetry.MDDrop, DropReason: DropMissing}
+func (g *Groups) Missing(packet []byte) { g.Lost(packet, DropMissing) }
+
+// Lost appends a report of a packet of IPv4 or IPv6 with a drop reason.
+func (g *Groups) Lost(packet []byte, reason uint8) {
+	h := telemetry.Header{Flags: decode.Dropped, Inner: telemetry.InnerIPv4, Metadata: telemetry.MDDrop, DropReason: reason}
+	if packet[0]>>4 == 6 {
+		h.Inner = telemetry.InnerIPv6
+	}
 	g.add(&h, packet)
 }
 

@@ -171,7 +171,7 @@ func TestOwnLine(t *testing.T) {
 			unsent++
 		})
 	}
-	if unsent != mostReports { // of the 70 of a turn
+	if unsent != MostReports { // of the 70 of a turn
 		t.Errorf("%d are reported as not sent", unsent)
 	}
 	x.adopt(8)

@@ -1,0 +1,194 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/hopscope/hopscope/p4/probe"
+	"github.com/hopscope/hopscope/p4/stamp"
+)
+
+// STAMP holds the sessions that an agent sends, and where it answers those of others.
+type STAMP struct {
+	Sessions  []STAMPSession `yaml:"sessions" doc:"Reflectors that requests are sent to, each by a session of its own."`
+	Interval  time.Duration  `yaml:"interval" range:"1ms..1h" doc:"Between two requests of a session. The starts of all sessions are spread over it."`
+	Timeout   time.Duration  `yaml:"timeout" range:"1ms..1m" doc:"After which a request without an answer is lost. An answer that comes then is late."`
+	Size      int            `yaml:"size" range:"0..9000" doc:"Bytes of UDP payload of a packet, 44 or more, and 112 or more with keys. 0 is as few as there can be."`
+	DSCP      int            `yaml:"dscp" range:"0..63" doc:"DSCP of requests."`
+	CoS       bool           `yaml:"class_of_service" doc:"Ask reflectors for answers with the same DSCP, and which DSCP came to them (RFC 8972). Requests that came with another one count as remarked."`
+	Times     string         `yaml:"times" oneof:"ntp|ptp" doc:"Format of time stamps in requests. Reflectors answer in the same or in their own."`
+	Stateless bool           `yaml:"stateless" doc:"Reflectors do not number their answers themselves, so that losses have no direction."`
+	Keys      string         `yaml:"keys" doc:"File of keys for authenticated sessions, written as digest_keys is. The first key is for sending; with all of them answers are known. Empty is without authentication."`
+	Reflector STAMPReflector `yaml:"reflector" doc:"Answers to the sessions of others."`
+}
+
+// STAMPSession is what is of one session alone.
+type STAMPSession struct {
+	To   string `yaml:"to" doc:"HOST:PORT of the reflector. Without a port it is 862."`
+	Name string `yaml:"name" doc:"Name of the session in metrics and in the status. Empty is what to says."`
+	From string `yaml:"from" doc:"Address that requests come from. Empty leaves it to the routes of the host."`
+	DSCP int    `yaml:"dscp" range:"0..63" doc:"DSCP of its requests, in place of that of all sessions. 0 is that."`
+	SSID int    `yaml:"ssid" range:"0..65535" doc:"Identifier of the session, RFC 8972. 0 is its place in the list, from 1 on."`
+}
+
+// STAMPReflector says where requests are answered, and within which limits.
+type STAMPReflector struct {
+	Listen    []string `yaml:"listen" doc:"Addresses to answer at, as ADDRESS:PORT. A port alone is one of the loopback address. Empty answers nothing."`
+	Allow     []string `yaml:"allow" doc:"Networks whose requests are answered, such as 192.0.2.0/24. Empty is all."`
+	Keys      string   `yaml:"keys" doc:"File of keys, written as digest_keys is. With it only requests that one of them signed are answered. Empty is without authentication."`
+	Stateless bool     `yaml:"stateless" doc:"Give answers the numbers of their requests, and remember no session. Then losses have no direction."`
+	Sessions  int      `yaml:"max_sessions" range:"1..65536" doc:"Most sessions that are remembered, at each address. A request of another one has no answer, unless one has been silent for a minute."`
+	Rate      float64  `yaml:"answers_per_second" range:"1..1000000" doc:"Most answers a second, and in a burst, at each address."`
+}
+
+// mostSTAMP are the sessions that an agent can have.
+const mostSTAMP = 1024
+
+// SetDefaults is without sessions and without a reflector.
+func (c *STAMP) SetDefaults() {
+	*c = STAMP{Interval: 100 * time.Millisecond, Timeout: 2 * time.Second, Times: "ntp", Reflector: STAMPReflector{Sessions: 1024, Rate: 10_000}}
+}
+
+// Used reports whether anything is sent or answered.
+func (c *STAMP) Used() bool { return len(c.Sessions) > 0 || len(c.Reflector.Listen) > 0 }
+
+// plan is what the session at a place of the list is to do.
+func (c *STAMP) plan(k int, keys *probe.Keys) stamp.Plan {
+	s := &c.Sessions[k]
+	p := stamp.Plan{
+		SSID: uint16(s.SSID), Size: c.Size, Interval: c.Interval, Timeout: c.Timeout, PTP: c.Times == "ptp", CoS: c.CoS, DSCP: uint8(s.DSCP), Stateful: !c.Stateless,
+	}
+	if s.SSID == 0 {
+		p.SSID = uint16(k + 1)
+	}
+	if s.DSCP == 0 {
+		p.DSCP = uint8(c.DSCP)
+	}
+	if keys != nil {
+		p.Keys = stamp.NewKeys(keys.Secrets())
+	}
+	p.SetSize()
+	return p
+}
+
+// Validate finds what is wrong beyond the ranges of single values. It reads no file.
+func (c *STAMP) Validate() error {
+	var errs []error
+	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if len(c.Sessions) > mostSTAMP {
+		wrong("sessions: %d, and an agent has %d at most", len(c.Sessions), mostSTAMP)
+	}
+	names := map[string]int{}
+	for k := range c.Sessions {
+		s := &c.Sessions[k]
+		if !hostPort(s.reflector()) {
+			wrong("sessions[%d]: %q is not HOST or HOST:PORT", k, s.To)
+		}
+		if s.From != "" {
+			if _, err := netip.ParseAddr(s.From); err != nil {
+				wrong("sessions[%d]: from is no address: %q", k, s.From)
+			}
+		}
+		if at, twice := names[s.name()]; twice {
+			wrong("sessions[%d]: sessions[%d] has the name %q too; give each a name", k, at, s.name())
+		}
+		names[s.name()] = k
+	}
+	if len(c.Sessions) > 0 {
+		var keys *probe.Keys
+		if c.Keys != "" {
+			keys = new(probe.Keys) // the size alone depends on them
+		}
+		p := c.plan(0, keys)
+		if err := p.Check(); err != nil {
+			wrong("%w", err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Validate finds what is wrong beyond the ranges of single values.
+func (c *STAMPReflector) Validate() error {
+	var errs []error
+	for k, a := range c.Listen {
+		if _, err := listenAddress(a); err != nil {
+			errs = append(errs, fmt.Errorf("listen[%d]: %w", k, err))
+		}
+	}
+	for k, a := range c.Allow {
+		if _, err := netip.ParsePrefix(a); err != nil {
+			errs = append(errs, fmt.Errorf("allow[%d]: %q is no network such as 192.0.2.0/24", k, a))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// CheckFiles reads the file of keys.
+func (c *STAMPReflector) CheckFiles() error {
+	if c.Keys == "" {
+		return nil
+	}
+	if _, err := probe.ReadKeys(c.Keys); err != nil {
+		return fmt.Errorf("keys: %w", err)
+	}
+	return nil
+}
+
+// CheckFiles reads the file of keys of sessions.
+func (c *STAMP) CheckFiles() error {
+	if c.Keys == "" {
+		return nil
+	}
+	if _, err := probe.ReadKeys(c.Keys); err != nil {
+		return fmt.Errorf("keys: %w", err)
+	}
+	return nil
+}
+
+// load is what all sessions send: packets a second, and bits with what is around a frame on a line.
+func (c *STAMP) load() (perSecond, bps float64) {
+	if len(c.Sessions) == 0 {
+		return 0, 0
+	}
+	const around = 24 + 14 + 40 + 8 // a line, Ethernet, IPv6 as the longer one, UDP
+	var keys *probe.Keys
+	if c.Keys != "" {
+		keys = new(probe.Keys)
+	}
+	perSecond = float64(len(c.Sessions)) / c.Interval.Seconds()
+	return perSecond, perSecond * float64(c.plan(0, keys).Size+around) * 8
+}
+
+func (s *STAMPSession) name() string {
+	if s.Name == "" {
+		return s.To
+	}
+	return s.Name
+}
+
+// reflector is the address of the reflector with its port.
+func (s *STAMPSession) reflector() string {
+	if a, err := netip.ParseAddr(s.To); err == nil {
+		return netip.AddrPortFrom(a, stamp.Port).String()
+	}
+	if _, _, err := net.SplitHostPort(s.To); err != nil && s.To != "" {
+		return net.JoinHostPort(s.To, strconv.Itoa(stamp.Port))
+	}
+	return s.To
+}
+
+// listenAddress reads an address of the reflector.
+func listenAddress(s string) (netip.AddrPort, error) {
+	if port, err := strconv.ParseUint(s, 10, 16); err == nil {
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(port)), nil
+	}
+	a, err := netip.ParseAddrPort(s)
+	if err != nil {
+		return a, fmt.Errorf("%q is neither ADDRESS:PORT nor a port", s)
+	}
+	return a, nil
+}

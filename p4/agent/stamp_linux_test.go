@@ -1,0 +1,409 @@
+package agent
+
+import (
+	"fmt"
+	"net"
+	"net/http/httptest"
+	"net/netip"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/p4/probe"
+	"github.com/hopscope/hopscope/p4/stamp"
+)
+
+const stampKeys = "1 000102030405060708090a0b0c0d0e0f\n2 101112131415161718191a1b1c1d1e1f\n"
+
+// stampConfig is an agent without an interface that reports to a socket of its own.
+func stampConfig(t testing.TB, name string) (Config, *net.UDPConn) {
+	t.Helper()
+	cfg, collector := testConfig(t)
+	cfg.Name, cfg.Interface = name, ""
+	cfg.STAMP.Interval = 5 * time.Millisecond
+	return cfg, collector
+}
+
+// openAgent opens an agent whose settings are right.
+func openAgent(t testing.TB, cfg Config) *Agent {
+	t.Helper()
+	a, err := Open(cfg, (&logLines{}).logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// sessionOf is the only session of an agent.
+func sessionOf(t testing.TB, a *Agent) STAMPStatus {
+	t.Helper()
+	list, _ := a.STAMP()
+	if len(list) != 1 {
+		t.Fatalf("%d sessions", len(list))
+	}
+	return list[0]
+}
+
+// relay is a network between a session and a reflector that a test is: it loses, repeats, holds back and changes the first packets of each way.
+type relay struct {
+	conn                        *net.UDPConn
+	out, home, twice, corrupted atomic.Int64 // what it did
+	passed                      atomic.Int64 // requests
+}
+
+// relayed are the packets that a relay does something to; all others pass.
+const relayed = 200
+
+func startRelay(t testing.TB, reflector netip.AddrPort) *relay {
+	t.Helper()
+	listen := func() *net.UDPConn {
+		c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	r := &relay{conn: listen()}
+	far := listen()
+	var sender atomic.Pointer[netip.AddrPort]
+	go func() {
+		b := make([]byte, 9000)
+		for n := 1; ; n++ {
+			k, from, err := r.conn.ReadFromUDPAddrPort(b)
+			if err != nil {
+				return
+			}
+			sender.Store(&from)
+			if n > 1 && n < relayed && n%7 == 0 {
+				r.out.Add(1)
+				continue
+			}
+			r.passed.Add(1)
+			_, _ = far.WriteToUDPAddrPort(b[:k], reflector) // a test that ends closes it
+		}
+	}()
+	go func() {
+		b := make([]byte, 9000)
+		for n := 1; ; n++ {
+			k, err := far.Read(b)
+			if err != nil {
+				return
+			}
+			to := *sender.Load()
+			switch {
+			case n == 1 || n >= relayed:
+			case n%11 == 0:
+				r.home.Add(1)
+				continue
+			case n%13 == 0:
+				r.twice.Add(1)
+				_, _ = r.conn.WriteToUDPAddrPort(b[:k], to)
+			case n%17 == 0: // one that is changed comes before the right one
+				r.corrupted.Add(1)
+				b[30] ^= 1 // of the time that the request was sent, or of what is zero
+				_, _ = r.conn.WriteToUDPAddrPort(b[:k], to)
+				b[30] ^= 1
+			}
+			_, _ = r.conn.WriteToUDPAddrPort(b[:k], to)
+		}
+	}()
+	return r
+}
+
+// TestSTAMP has two agents over real sockets, with a network between them that loses requests and answers, repeats and changes some: the
+// session counts all of it, in its direction, and the collector hears of every loss.
+func TestSTAMP(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		keys string
+		set  func(c *STAMP)
+	}{
+		{"open", "", func(*STAMP) {}},
+		{"authenticated", stampKeys, func(c *STAMP) { c.Size, c.CoS, c.Times = 400, true, "ptp" }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			far, _ := stampConfig(t, "far")
+			far.STAMP.Reflector.Listen = []string{"0"} // on loopback
+			near, collector := stampConfig(t, "near")
+			if c.keys != "" {
+				near.STAMP.Keys = keyFile(t, c.keys)
+				far.STAMP.Reflector.Keys = keyFile(t, "2 101112131415161718191a1b1c1d1e1f\n1 000102030405060708090a0b0c0d0e0f\n")
+			}
+			b := openAgent(t, far)
+			runAgent(t, b)
+			_, answers := b.STAMP()
+			at := netip.MustParseAddrPort(answers.Listen[0])
+			if !at.Addr().IsLoopback() {
+				t.Errorf("a port alone is at %v", at)
+			}
+			r := startRelay(t, at)
+			near.STAMP.Sessions = []STAMPSession{{To: r.conn.LocalAddr().String(), Name: "relayed"}}
+			c.set(&near.STAMP)
+			a := openAgent(t, near)
+			runAgent(t, a)
+			var s STAMPStatus
+			wait(t, "count of all that the network did", func() bool {
+				s = sessionOf(t, a)
+				return r.passed.Load() > relayed+20 && int64(s.Forward) == r.out.Load() && int64(s.Back) == r.home.Load() && s.Lost == s.Forward+s.Back &&
+					int64(s.Twice) == r.twice.Load() && int64(s.Corrupt) == r.corrupted.Load()
+			})
+			if r.out.Load() < 20 || r.home.Load() < 10 || r.twice.Load() < 5 || s.Remarked+s.Restarts+s.Failed != 0 || s.Trip.Count == 0 || s.Trip.Max <= 0 {
+				t.Errorf("%+v", s.Counts)
+			}
+			dec := demux.New(profileOf(t, "auto"))
+			buf := make([]byte, 9216)
+			for missed := int64(0); missed < r.out.Load()+r.home.Load(); {
+				n, err := collector.Read(buf)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var batch decode.Batch
+				dec.Datagram(&batch, decode.AddrFrom(netip.MustParseAddr("127.0.0.1")), buf[:n], 0)
+				for _, x := range batch.Reports {
+					if err := x.Error(); err != nil || x.Kind != decode.KindDrop || x.DropReason != probe.DropMissing || x.Flow.DstPort != stamp.Port || x.Flow.Proto != 17 {
+						t.Fatalf("%v: %+v", err, x)
+					}
+					missed++
+				}
+			}
+			page := pageOf(t, a)
+			for _, want := range []string{
+				fmt.Sprintf("hopscope_agent_stamp_lost_out{session=\"relayed\"} %d\n", r.out.Load()), fmt.Sprintf("hopscope_agent_stamp_lost_home{session=\"relayed\"} %d\n", r.home.Load()),
+				`hopscope_agent_stamp_delay_seconds{quantile="0.5",session="relayed",way="trip"} `, `hopscope_agent_stamp_silent{session="relayed"} 0`,
+			} {
+				wait(t, want, func() bool { // a slow machine may take an answer for lost for a while
+					w := httptest.NewRecorder()
+					page.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+					return strings.Contains(w.Body.String(), want)
+				})
+			}
+			if code, text := ready(t, a); code != 200 || text != "ready\n" {
+				t.Errorf("%d, %s", code, text)
+			}
+		})
+	}
+}
+
+// TestSTAMPNamespaces has agents in two networks of their own with a line between them, over IPv4 and IPv6, with DSCP and TTL; when the line is down the
+// session has no answers, and has them again behind that.
+func TestSTAMPNamespaces(t *testing.T) {
+	namespace(t)
+	inet := func(line string) {
+		t.Helper()
+		if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
+			t.Fatalf("ip %s: %v: %s", line, err, out)
+		}
+	}
+	inet("address add 2001:db8::1/64 dev host0 nodad")
+	here, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(here)
+	// The other network is that of another thread, which holds it until the test ends.
+	tid, opened, over := make(chan int), make(chan error), make(chan struct{})
+	defer close(over)
+	moved := make(chan struct{})
+	far, _ := stampConfig(t, "far")
+	far.STAMP.Reflector.Listen = []string{"0.0.0.0:8620", "[::]:8620"}
+	far.STAMP.Reflector.Allow = []string{"10.0.0.0/24", "2001:db8::/64"}
+	var b *Agent
+	go func() {
+		runtime.LockOSThread()
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			opened <- err
+			return
+		}
+		tid <- unix.Gettid()
+		<-moved
+		for _, line := range []string{"link set lo up", "address add 10.0.0.2/24 dev net0", "address add 2001:db8::2/64 dev net0 nodad", "link set net0 up"} {
+			if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
+				opened <- fmt.Errorf("ip %s: %w: %s", line, err, out)
+				return
+			}
+		}
+		var err error
+		b, err = Open(far, (&logLines{}).logger())
+		opened <- err
+		<-over
+	}()
+	select {
+	case id := <-tid:
+		inet(fmt.Sprint("link set net0 netns ", id))
+		close(moved)
+	case err := <-opened:
+		t.Fatal(err)
+	}
+	if err := <-opened; err != nil {
+		t.Fatal(err)
+	}
+	runAgent(t, b)
+	near, _ := stampConfig(t, "near")
+	near.STAMP.Timeout, near.STAMP.CoS, near.STAMP.DSCP = time.Second, true, 10
+	near.STAMP.Sessions = []STAMPSession{{To: "10.0.0.2:8620"}, {To: "[2001:db8::2]:8620", Name: "six", DSCP: 46, From: "2001:db8::1"}}
+	var logged logLines
+	a, err := Open(near, logged.logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	runAgent(t, a)
+	both := func(ok func(s *STAMPStatus) bool) func() bool {
+		return func() bool {
+			list, _ := a.STAMP()
+			return ok(&list[0]) && ok(&list[1])
+		}
+	}
+	wait(t, "answer over both", both(func(s *STAMPStatus) bool { return s.Received > 20 }))
+	list, _ := a.STAMP()
+	for _, s := range list {
+		if s.Remarked+s.Corrupt+s.Twice != 0 || s.Silent {
+			t.Errorf("%s: %+v", s.Name, s.Counts)
+		}
+	}
+	inet("link set host0 down")
+	wait(t, "word of the silence", both(func(s *STAMPStatus) bool { return s.Silent || s.Failed > 10 }))
+	inet("link set host0 up")
+	inet("address replace 2001:db8::1/64 dev host0 nodad") // which goes with the line
+	wait(t, "answer again", both(func(s *STAMPStatus) bool { return !s.Silent && s.Received > list[0].Received+100 }))
+	_, answers := b.STAMP()
+	if answers.Sessions < 2 || answers.Answered == 0 {
+		t.Errorf("%+v", answers)
+	}
+}
+
+// TestSTAMPSilence is a reflector that is not there: the status says so, with the reason, and the agent goes on.
+func TestSTAMPSilence(t *testing.T) {
+	cfg, _ := stampConfig(t, "near")
+	gone, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.STAMP.Sessions, cfg.STAMP.Timeout = []STAMPSession{{To: gone.LocalAddr().String(), Name: "gone"}}, 50*time.Millisecond
+	gone.Close()
+	a := openAgent(t, cfg)
+	runAgent(t, a)
+	wait(t, "word of the silence", func() bool {
+		x := statusOf(a, "")
+		return strings.HasPrefix(x.Problem(), "1 of 1 sessions of STAMP have no answers, such as gone: ") && strings.Contains(x.Problem(), "connection refused")
+	})
+	if s := sessionOf(t, a); s.Lost == 0 || s.Received != 0 || s.Forward+s.Back != 0 {
+		t.Errorf("%+v", s.Counts)
+	}
+	if code, text := ready(t, a); code != 200 {
+		t.Errorf("%d, %s", code, text)
+	}
+}
+
+// TestSTAMPHostile sends the reflector what is cut, forged, replayed or too much: it is counted by its reason, no answer is longer than what it
+// answers, and sessions beyond max_sessions have none.
+func TestSTAMPHostile(t *testing.T) {
+	cfg, _ := stampConfig(t, "far")
+	cfg.STAMP.Reflector.Listen, cfg.STAMP.Reflector.Keys = []string{"127.0.0.1:0"}, keyFile(t, stampKeys)
+	cfg.STAMP.Reflector.Sessions, cfg.STAMP.Reflector.Rate = 2, 20
+	a := openAgent(t, cfg)
+	runAgent(t, a)
+	_, answers := a.STAMP()
+	to := net.UDPAddrFromAddrPort(netip.MustParseAddrPort(answers.Listen[0]))
+	k, err := probe.ReadKeys(cfg.STAMP.Reflector.Keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := stamp.NewKeys(k.Secrets())
+	q := stamp.Request{Seq: 1, Error: 0x8001}
+	good := q.Append(nil, stamp.Authenticated)
+	keys.Sign(good, 0)
+	forged := append([]byte(nil), good...)
+	forged[3]++
+	dial := func() *net.UDPConn {
+		c, err := net.DialUDP("udp", nil, to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	send := func(c *net.UDPConn, b []byte) {
+		if _, err := c.Write(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := dial()
+	for _, b := range [][]byte{good[:111], good[:44], {}, forged, make([]byte, stamp.MostLen+1)} {
+		send(first, b)
+	}
+	counts := func() STAMPAnswers { _, x := a.STAMP(); return x }
+	wait(t, "count of what is refused", func() bool {
+		x := counts()
+		return x.Refused[stamp.Short] == 3 && x.Refused[stamp.BadMAC] == 1 && x.Refused[stamp.Long] == 1 && x.Answered == 0
+	})
+	buf := make([]byte, 9216)
+	for n := range 5 { // a request that is replayed has answers with numbers of their own
+		send(first, good)
+		got, err := first.Read(buf)
+		var x stamp.Answer
+		if err != nil || got != len(good) || keys.Verify(buf[:got]) != 0 || x.Decode(buf[:got], stamp.Authenticated) != nil || x.Seq != uint32(n) || x.TTL != 64 {
+			t.Fatalf("answer %d: %d bytes, %+v, %v", n, got, x, err)
+		}
+	}
+	second := dial()
+	send(second, good)
+	if _, err := second.Read(buf); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		send(dial(), good)
+	}
+	wait(t, "sessions without room", func() bool { x := counts(); return x.Refused[stamp.NoRoom] == 3 && x.Sessions == 2 })
+	wait(t, "answers beyond the rate", func() bool {
+		for range 30 {
+			send(first, good)
+		}
+		return counts().Refused[stamp.OverRate] > 0
+	})
+}
+
+// TestSTAMPSettings names what is wrong with settings.
+func TestSTAMPSettings(t *testing.T) {
+	for _, c := range []struct {
+		want string
+		set  func(c *Config)
+	}{
+		{"stamp.sessions[0]: \"a b\" is not HOST or HOST:PORT", func(c *Config) { c.STAMP.Sessions[0].To = "a b" }},
+		{"stamp.sessions[0]: from is no address: \"x\"", func(c *Config) { c.STAMP.Sessions[0].From = "x" }},
+		{"stamp.sessions[1]: sessions[0] has the name \"192.0.2.1\" too", func(c *Config) { c.STAMP.Sessions = append(c.STAMP.Sessions, c.STAMP.Sessions[0]) }},
+		{"stamp.size: 20 bytes; packets like these have 44, or 48 to 9000", func(c *Config) { c.STAMP.Size = 20 }},
+		{"stamp.interval: 60000 requests would wait for their answers", func(c *Config) { c.STAMP.Interval, c.STAMP.Timeout = time.Millisecond, time.Minute }},
+		{"stamp.reflector.listen[0]: \"eth0\" is neither ADDRESS:PORT nor a port", func(c *Config) { c.STAMP.Reflector.Listen = []string{"eth0"} }},
+		{"stamp.reflector.allow[0]: \"10.0.0.1\" is no network", func(c *Config) { c.STAMP.Reflector.Allow = []string{"10.0.0.1"} }},
+		{"are above probes_per_second or send_limit_bps", func(c *Config) { c.ProbesPerSecond = 5 }},
+		{"stamp.sessions: 1025", func(c *Config) { c.STAMP.Sessions = make([]STAMPSession, 1025) }},
+		{"interface: is missing", func(c *Config) { c.STAMP.Sessions = nil }},
+		{"interface: is missing", func(c *Config) { c.Controller.Address = "c:1" }},
+	} {
+		cfg, _ := stampConfig(t, "x")
+		cfg.STAMP.Interval, cfg.STAMP.Sessions = 100*time.Millisecond, []STAMPSession{{To: "192.0.2.1"}}
+		c.set(&cfg)
+		if err := cfg.check(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+	s := STAMPSession{}
+	for _, c := range [][2]string{{"192.0.2.1", "192.0.2.1:862"}, {"2001:db8::1", "[2001:db8::1]:862"}, {"host", "host:862"}, {"host:1", "host:1"}, {"[::1]:7", "[::1]:7"}} {
+		if s.To = c[0]; s.reflector() != c[1] {
+			t.Errorf("%s is %s, want %s", c[0], s.reflector(), c[1])
+		}
+	}
+	cfg, _ := stampConfig(t, "x")
+	cfg.STAMP.Keys = keyFile(t, "1 00\n")
+	if err := cfg.STAMP.CheckFiles(); err == nil || !strings.Contains(err.Error(), "keys: ") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,176 @@
+package agent
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hopscope/hopscope/p4/stamp"
+)
+
+// udpLine is a socket of STAMP. Receive has one user, and so have send and answer.
+type udpLine struct {
+	conn    *net.UDPConn
+	v6      bool
+	control []byte
+	out     []byte
+}
+
+// dialUDP opens the socket of a session, which receives from its reflector alone.
+func dialUDP(from, to string, dscp uint8) (*udpLine, error) {
+	var own *net.UDPAddr
+	if from != "" {
+		a, err := netip.ParseAddr(from)
+		if err != nil {
+			return nil, err
+		}
+		own = net.UDPAddrFromAddrPort(netip.AddrPortFrom(a, 0))
+	}
+	far, err := net.ResolveUDPAddr("udp", to)
+	if err != nil {
+		return nil, err
+	}
+	c, err := net.DialUDP("udp", own, far)
+	if err != nil {
+		return nil, err
+	}
+	l := &udpLine{conn: c}
+	return l, l.set(int(dscp) << 2)
+}
+
+// listenUDP opens the socket of a reflector.
+func listenUDP(at netip.AddrPort) (*udpLine, error) {
+	network := "udp4"
+	if at.Addr().Unmap().Is6() {
+		network = "udp6"
+	}
+	c, err := net.ListenUDP(network, net.UDPAddrFromAddrPort(at))
+	if errors.Is(err, os.ErrPermission) {
+		err = fmt.Errorf("%w: ports below 1024 need CAP_NET_BIND_SERVICE; take another one, or give it to the program or its unit", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l := &udpLine{conn: c}
+	return l, l.set(0)
+}
+
+// set has the kernel say when a packet came, by which hops and marks, and to which address. Where it does not, the time is that of reading,
+// and the rest is 0.
+func (l *udpLine) set(tos int) error {
+	l.v6 = l.local().Addr().Unmap().Is6()
+	l.control = make([]byte, 256)
+	raw, err := l.conn.SyscallConn()
+	if err != nil {
+		return errors.Join(err, l.close())
+	}
+	err = errors.Join(raw.Control(func(fd uintptr) {
+		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
+		level, mark, hops, options := unix.IPPROTO_IP, unix.IP_TOS, unix.IP_TTL, []int{unix.IP_RECVTOS, unix.IP_RECVTTL, unix.IP_PKTINFO}
+		if l.v6 {
+			level, mark, hops, options = unix.IPPROTO_IPV6, unix.IPV6_TCLASS, unix.IPV6_UNICAST_HOPS, []int{unix.IPV6_RECVTCLASS, unix.IPV6_RECVHOPLIMIT, unix.IPV6_RECVPKTINFO}
+		}
+		for _, o := range options {
+			_ = unix.SetsockoptInt(int(fd), level, o, 1)
+		}
+		err = errors.Join(unix.SetsockoptInt(int(fd), level, mark, tos), unix.SetsockoptInt(int(fd), level, hops, stampTTL))
+	}), err)
+	if err != nil {
+		return errors.Join(fmt.Errorf("set DSCP and TTL: %w", err), l.close())
+	}
+	return nil
+}
+
+func (l *udpLine) local() netip.AddrPort  { return addrPort(l.conn.LocalAddr()) }
+func (l *udpLine) remote() netip.AddrPort { return addrPort(l.conn.RemoteAddr()) }
+
+func addrPort(a net.Addr) netip.AddrPort {
+	u, ok := a.(*net.UDPAddr)
+	if !ok {
+		return netip.AddrPort{}
+	}
+	return u.AddrPort()
+}
+
+// wake makes receive return for ever.
+func (l *udpLine) wake() { _ = l.conn.SetReadDeadline(time.Unix(1, 0)) } // it fails on a socket that is closed, which does the same
+
+func (l *udpLine) close() error {
+	if l == nil {
+		return nil
+	}
+	return l.conn.Close()
+}
+
+// receive waits for a packet.
+func (l *udpLine) receive(b []byte) (n int, a stamp.Arrival, err error) {
+	n, control, _, from, err := l.conn.ReadMsgUDPAddrPort(b, l.control)
+	if err != nil {
+		return 0, a, err
+	}
+	a = stamp.Arrival{From: from, To: l.local(), At: time.Now().UnixNano()}
+	if at := receiveTime(l.control[:control]); at > 0 {
+		a.At = at
+	}
+	for rest := l.control[:control]; len(rest) > 0; {
+		h, data, more, err := unix.ParseOneSocketControlMessage(rest)
+		if err != nil {
+			break
+		}
+		rest = more
+		switch {
+		case h.Level == unix.IPPROTO_IP && h.Type == unix.IP_TOS && len(data) > 0:
+			a.TOS = data[0]
+		case h.Level == unix.IPPROTO_IP && h.Type == unix.IP_TTL && len(data) >= 4, h.Level == unix.IPPROTO_IPV6 && h.Type == unix.IPV6_HOPLIMIT && len(data) >= 4:
+			a.TTL = uint8(binary.NativeEndian.Uint32(data))
+		case h.Level == unix.IPPROTO_IPV6 && h.Type == unix.IPV6_TCLASS && len(data) >= 4:
+			a.TOS = uint8(binary.NativeEndian.Uint32(data))
+		case h.Level == unix.IPPROTO_IP && h.Type == unix.IP_PKTINFO && len(data) >= unix.SizeofInet4Pktinfo:
+			a.To = netip.AddrPortFrom(netip.AddrFrom4([4]byte(data[8:12])), a.To.Port())
+		case h.Level == unix.IPPROTO_IPV6 && h.Type == unix.IPV6_PKTINFO && len(data) >= unix.SizeofInet6Pktinfo:
+			a.To = netip.AddrPortFrom(netip.AddrFrom16([16]byte(data)), a.To.Port())
+		}
+	}
+	return n, a, nil
+}
+
+// send sends a request. An error that the network has said of an earlier packet keeps none back.
+func (l *udpLine) send(b []byte) error {
+	_, err := l.conn.Write(b)
+	if errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.EHOSTUNREACH) {
+		_, err = l.conn.Write(b)
+	}
+	return err
+}
+
+// answer sends an answer from the address that was asked, with a type of service.
+func (l *udpLine) answer(b []byte, a *stamp.Arrival, tos uint8) error {
+	var value [4]byte
+	binary.NativeEndian.PutUint32(value[:], uint32(tos))
+	to := a.To.Addr()
+	if l.v6 {
+		l.out = appendControl(l.out[:0], unix.IPPROTO_IPV6, unix.IPV6_TCLASS, value[:])
+		l.out = append(l.out, unix.PktInfo6(&unix.Inet6Pktinfo{Addr: to.As16()})...)
+	} else {
+		l.out = appendControl(l.out[:0], unix.IPPROTO_IP, unix.IP_TOS, value[:])
+		l.out = append(l.out, unix.PktInfo4(&unix.Inet4Pktinfo{Spec_dst: to.Unmap().As4()})...)
+	}
+	_, _, err := l.conn.WriteMsgUDPAddrPort(b, l.out, a.From)
+	return err
+}
+
+// clockState is whether the kernel's clock follows another one, and how far it may be off by then.
+func clockState() (follows bool, bound time.Duration) {
+	var x unix.Timex
+	state, err := unix.Adjtimex(&x)
+	if err != nil || state == unix.TIME_ERROR || x.Status&unix.STA_UNSYNC != 0 {
+		return false, time.Duration(x.Maxerror) * time.Microsecond
+	}
+	return true, time.Duration(x.Maxerror) * time.Microsecond
+}

@@ -1,0 +1,27 @@
+//go:build !linux
+
+package agent
+
+import (
+	"errors"
+	"net/netip"
+	"time"
+
+	"github.com/hopscope/hopscope/p4/stamp"
+)
+
+// udpLine is a socket of STAMP, which only Linux has as it is needed here.
+type udpLine struct{}
+
+var errSTAMP = errors.New("packets of STAMP need the time of receipt, the TTL and the DSCP of the kernel, which are read on Linux only")
+
+func dialUDP(string, string, uint8) (*udpLine, error)               { return nil, errSTAMP }
+func listenUDP(netip.AddrPort) (*udpLine, error)                    { return nil, errSTAMP }
+func (*udpLine) local() netip.AddrPort                              { return netip.AddrPort{} }
+func (*udpLine) remote() netip.AddrPort                             { return netip.AddrPort{} }
+func (*udpLine) wake()                                              {}
+func (*udpLine) close() error                                       { return nil }
+func (*udpLine) receive([]byte) (n int, a stamp.Arrival, err error) { return 0, a, errSTAMP }
+func (*udpLine) send([]byte) error                                  { return errSTAMP }
+func (*udpLine) answer(b []byte, a *stamp.Arrival, tos uint8) error { return errSTAMP }
+func clockState() (follows bool, bound time.Duration)               { return false, 0 }
