@@ -31,9 +31,10 @@ func runAttention(ctx context.Context, w io.Writer, o Options) error {
 		fill  func(context.Context, io.Writer, Options) error
 	}{
 		{"FANT: hops measured in detail, and time to choose", attentionTable},
-		{"FANT, figures 7a and 9: bytes a second, by switches and by suspicious links", attentionBytes},
+		{"FANT, figures 7 and 9: bytes a second, by switches and by suspicious links", attentionBytes},
 		{"FANT, figure 10: time of FANT-H by its factors", attentionFactors},
-		{"FANT, section 6.4.1: do suspicious links get attention", attentionVerify},
+		{"FANT, section 6.4.1: a flow that is moved, as applications see it", attentionUseCase},
+		{"Do suspicious links get attention", attentionVerify},
 		{"Three and four covers", attentionCovers},
 		{"Churn: cost of plans that change few probes", attentionChurn},
 	} {

@@ -11,8 +11,8 @@ import (
 	"github.com/hopscope/hopscope/planner/attention/solve"
 )
 
-// attentionVerify follows a network over measurement cycles. The text does not say how its verification was set up. Here a
-// link's delay is 10 µs with a deviation of 3 %, and in every cycle one link in 500 gets a queue that makes it 50 to 100 %
+// attentionVerify asks whether links get attention that need it, beside the use case of the paper ([attentionUseCase]): it follows a
+// network over measurement cycles. A link's delay is 10 µs with a deviation of 3 %, and in every cycle one link in 500 gets a queue that makes it 50 to 100 %
 // longer for 10 cycles. Basic metrics carry the delay; a link is suspicious in the next cycle by the rules of appendix B,
 // in our reading of its formulas: the delay is off the mean of those before by more than 20 % of it. Delays of suspicious
 // cycles are left out of the mean, in which the last 5 weigh most, and the rule for differences is not needed. Counted are
