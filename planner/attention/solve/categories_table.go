@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -25,6 +26,9 @@ func (c *Categories) WriteTable(w io.Writer) error {
 	t.Flush()
 	i := c.Instructions
 	fmt.Fprintf(b, "\nbasic    %s, %d bytes a hop\ndetailed %s, %d bytes a hop\n", i.Basic, i.BasicBytes, i.Detailed, i.DetailedBytes)
+	if p := c.Published; p != nil {
+		fmt.Fprintf(b, "\nFANT's algorithm 1 has %s, %d bytes a hop, as basic: %s\n", p.Bitmap, p.Bytes, strings.Join(p.Basic, ", "))
+	}
 	if err := b.Flush(); err != nil {
 		return fmt.Errorf("write the metrics: %w", err)
 	}

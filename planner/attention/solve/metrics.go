@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/hopscope/hopscope/planner/attention"
 )
@@ -41,6 +42,15 @@ type Categories struct {
 	ShownBy      map[string]string       `json:"shown_by"`            // for every detailed metric a basic one that shows it
 	NeededBy     map[string]string       `json:"needed_by,omitempty"` // for basic metrics a basic one that depends on them
 	Instructions *attention.Instructions `json:"instructions"`
+	// Published is what FANT's algorithm 1 makes basic, where that is not Basic.
+	Published *PublishedCategories `json:"published,omitempty"`
+}
+
+// PublishedCategories are the basic metrics of FANT's algorithm 1.
+type PublishedCategories struct {
+	Basic  []string `json:"basic"`
+	Bitmap string   `json:"bitmap"` // of the instructions
+	Bytes  int      `json:"bytes"` // of a hop
 }
 
 const maxMetrics = 16 // bits of an instruction bitmap
@@ -94,10 +104,10 @@ func (m *Metrics) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Categorize divides metrics into basic and detailed ones: the algorithm 1 of FANT, with the reading that basic metrics
-// are those that are required, those that make every other metric show, and those that any of these depends on. Of all
-// such choices it takes the one of fewest bytes a hop, of fewest metrics among these, and of the first metrics then. There
-// are no more than 2¹⁶, so that all are looked at.
+// Categorize divides metrics into basic and detailed ones. Basic are those that are required, those that make every other metric show, and
+// those that any of these depends on. Of all such choices it takes the one of fewest bytes a hop, of fewest metrics among these, and
+// of the first metrics then. There are no more than 2¹⁶, so that all are looked at. FANT's algorithm 1 makes every metric basic that another
+// can be inferred from, and metrics without relations detailed, which then show in nothing; where that is another set, Published has it.
 func Categorize(m *Metrics) (*Categories, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
@@ -120,7 +130,55 @@ func Categorize(m *Metrics) (*Categories, error) {
 	for _, r := range m.Relations {
 		shows[index[r.Shows]] |= 1 << index[r.Of]
 	}
-	return m.categories(m.fewestBytes(required, shows, needs), shows, needs), nil
+	c := m.categories(m.fewestBytes(required, shows, needs), shows, needs)
+	if p := m.categories(m.published(required, shows, needs), shows, needs); !slices.Equal(p.Basic, c.Basic) {
+		c.Published = &PublishedCategories{p.Basic, p.Instructions.Basic, p.Instructions.BasicBytes}
+	}
+	return c, nil
+}
+
+// published is FANT's algorithm 1: basic are the metrics that another can be inferred from, which it cannot be inferred from itself (lines 8
+// and 9), those that are required (10 and 11), what these depend on, and of metrics that show each other, where none is basic,
+// the one of fewest bytes (12 to 18). What that one depends on is basic too, which the algorithm leaves out.
+func (m *Metrics) published(required uint32, shows, needs []uint32) uint32 {
+	n := len(m.Metrics)
+	basic, similar := required, make([]uint32, n)
+	for i := range n {
+		for k := range n {
+			switch mutual := shows[k]>>i&1 == 1; {
+			case k == i || shows[i]>>k&1 == 0:
+			case mutual:
+				similar[i] |= 1 << k
+			default:
+				basic |= 1 << i
+			}
+		}
+	}
+	addNeeded := func() {
+		for before := uint32(0); before != basic; {
+			before = basic
+			for i := range n {
+				if basic>>i&1 == 1 {
+					basic |= needs[i]
+				}
+			}
+		}
+	}
+	addNeeded()
+	for i := range n {
+		if similar[i] == 0 || basic&(similar[i]|1<<i) != 0 {
+			continue
+		}
+		least := i
+		for k := range n {
+			if similar[i]>>k&1 == 1 && m.Metrics[k].Bytes < m.Metrics[least].Bytes {
+				least = k
+			}
+		}
+		basic |= 1 << least
+		addNeeded()
+	}
+	return basic
 }
 
 // fewestBytes is the best set of basic metrics.

@@ -107,3 +107,37 @@ func TestMetricsErrors(t *testing.T) {
 		})
 	}
 }
+
+// TestPublishedCategories holds FANT's algorithm 1, line by line: what another metric is inferred from is basic, of metrics that show each other
+// the smallest is, and what these depend on. Ours is cheaper where one metric is enough to show another.
+func TestPublishedCategories(t *testing.T) {
+	metric := func(name string, bytes int) Metric { return Metric{Name: name, Bytes: bytes} }
+	for _, tt := range []struct {
+		name      string
+		metrics   []Metric
+		relations []Relation
+		ours      []string
+		published []string // nil for the same
+	}{
+		{"lines 8 and 9", []Metric{metric("a", 4), metric("b", 4), metric("c", 4)}, []Relation{{"a", "c"}, {"b", "c"}, {"a", "b"}}, []string{"a"}, []string{"a", "b"}},
+		{"lines 10 and 11", []Metric{{Name: "a", Bytes: 4, Required: true}, metric("b", 4)}, []Relation{{"a", "b"}}, []string{"a"}, nil},
+		{"lines 12 to 14", []Metric{{Name: "a", Bytes: 4, DependsOn: []string{"c"}}, metric("b", 4), metric("c", 2)}, []Relation{{"a", "b"}, {"b", "c"}, {"a", "c"}}, []string{"a", "c"}, []string{"a", "b", "c"}},
+		{"lines 15 to 18", []Metric{metric("a", 8), metric("b", 2), metric("c", 4)}, []Relation{{"a", "b"}, {"b", "a"}, {"a", "c"}, {"c", "a"}, {"b", "c"}, {"c", "b"}}, []string{"b"}, nil},
+		{"no relation", []Metric{{Name: "a", Bytes: 4, Required: true}, metric("b", 4)}, nil, []string{"a", "b"}, []string{"a"}},
+	} {
+		for i := range tt.metrics {
+			tt.metrics[i].Bit = i
+		}
+		c, err := Categorize(&Metrics{tt.metrics, tt.relations})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		if c.Published != nil {
+			got = c.Published.Basic
+		}
+		if !slices.Equal(c.Basic, tt.ours) || !slices.Equal(got, tt.published) {
+			t.Errorf("%s: ours %q, published %q; want %q and %q", tt.name, c.Basic, got, tt.ours, tt.published)
+		}
+	}
+}
