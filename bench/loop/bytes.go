@@ -114,7 +114,7 @@ type fabric struct {
 
 // newFabric makes a fat-tree of so many pods, or a fabric of so many spines and twice as many leaves, with half as many hosts at each
 // edge switch, and two plans of probes from one host of each edge switch, another one in each plan where there are several. Probes are no
-// longer than what the shim of FANT's detailed metrics can count.
+// longer than what the shim of FANT's detailed metrics can count: between hosts, which add nothing, two links more than between switches.
 func newFabric(kind string, size int, seed uint64) (*fabric, error) {
 	g, err := topo.FatTree(size)
 	if kind != "fat-tree" {
@@ -148,12 +148,12 @@ func newFabric(kind string, size int, seed uint64) (*fabric, error) {
 	if g, err = b.Build(); err != nil {
 		return nil, err
 	}
-	maxHops, _, err := probe.StackLimits(&intmd.Options{Versions: intmd.V21, Domains: []intmd.Domain{intmd.FANT}}, 0xffff, 1500)
+	links, _, err := probe.StackLimits(&intmd.Options{Versions: intmd.V21, Domains: []intmd.Domain{intmd.FANT}}, 0xffff, 1500)
 	if err != nil {
 		return nil, err
 	}
 	for k := range hosts {
-		plan, err := coversolve.Plan(&cover.Problem{Graph: g, Depots: hosts[k], MaxHops: maxHops}, coversolve.Options{Seed: seed})
+		plan, err := coversolve.Plan(&cover.Problem{Graph: g, Depots: hosts[k], MaxHops: links + 2}, coversolve.Options{Seed: seed})
 		if err != nil {
 			return nil, err
 		}

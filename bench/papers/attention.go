@@ -20,7 +20,7 @@ import (
 // to choose them, over measurement cycles with random suspicious links. Every choice is checked.
 //
 // Probes are two plans with depots of their own, each one tenth of the edge switches, or one host of every edge switch where hosts are
-// part of the graph: a probe of detailed metrics has ten links at most, and with fewer depots some host is out of reach. 3 % or
+// part of the graph: a probe of detailed metrics has ten links at most, or twelve between hosts, and with fewer depots some host is out of reach. 3 % or
 // 10 % of the links are suspicious. Times include the building of rows from suspicious links,
 // as a control loop has to do in every cycle, and leave out the index of probes by link, which is made once. Every choice
 // is made three times and the fastest counts, so that other work on the machine does not; the searches of FANT-H, most
@@ -31,8 +31,8 @@ func runAttention(ctx context.Context, w io.Writer, o Options) error {
 		fill  func(context.Context, io.Writer, Options) error
 	}{
 		{"FANT: hops measured in detail, and time to choose", attentionTable},
-		{"FANT, figures 7 and 9: bytes a second, by switches and by suspicious links", attentionBytes},
-		{"FANT, figure 10: time of FANT-H by its factors", attentionFactors},
+		{"FANT, figures 7 to 9: bytes a second, by switches and by suspicious links", attentionBytes},
+		{"FANT, figures 10 and 11: time and bandwidth of FANT-H by its factors", attentionFactors},
 		{"FANT, section 6.4.1: a flow that is moved, as applications see it", attentionUseCase},
 		{"Do suspicious links get attention", attentionVerify},
 		{"Three and four covers", attentionCovers},
@@ -80,6 +80,9 @@ type cycles struct {
 	name     string
 	switches int
 	links    int
+	hosts    int // among the nodes, each with one link
+	maxHops  int
+	depots   []int // by plan
 	problem  attention.Problem
 	traces   [][]int32
 	index    *solve.Traces
@@ -124,9 +127,8 @@ func newCycles(fabric string, size, covers int, hosts bool, seed uint64) (*cycle
 			return nil, err
 		}
 	}
-	c.links = g.NumLinks()
-	maxHops, err := fantLinks()
-	if err != nil {
+	c.links, c.hosts = g.NumLinks(), g.NumNodes()-c.switches
+	if c.maxHops, err = fantLinks(hosts); err != nil {
 		return nil, err
 	}
 	for plan := range covers {
@@ -139,7 +141,8 @@ func newCycles(fabric string, size, covers int, hosts bool, seed uint64) (*cycle
 		for _, at := range ends[:most] {
 			depots = append(depots, at[c.rng.IntN(len(at))])
 		}
-		p := &cover.Problem{Graph: g, Depots: depots, MaxHops: maxHops}
+		c.depots = append(c.depots, len(depots))
+		p := &cover.Problem{Graph: g, Depots: depots, MaxHops: c.maxHops}
 		made, err := coversolve.Plan(p, coversolve.Options{Seed: seed})
 		if err != nil {
 			return nil, err

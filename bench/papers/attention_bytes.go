@@ -19,28 +19,43 @@ const (
 	fantBasic    = 28 + 4
 )
 
-// fantLinks is the most links of a probe that can carry the detailed metrics of all its nodes: the shim counts 255 words.
-func fantLinks() (int, error) {
+// fantLinks is the most links of a probe that can carry the detailed metrics of all its switches: the shim counts 255 words, which are 11
+// stamps. A probe between switches has one link less, and one between hosts that are nodes has one more.
+func fantLinks(hosts bool) (int, error) {
 	links, _, err := probe.StackLimits(&intmd.Options{Versions: intmd.V21, Domains: []intmd.Domain{intmd.FANT}}, 0xffff, 1500)
+	if hosts {
+		links += 2
+	}
 	return links, err
 }
 
-// attentionBytes counts bytes of metrics in a second of one measurement cycle. Hosts are nodes, as in section 6.3, which has probe
-// generators and collectors at hosts.
-// Published for 1125 switches and 3 %: 4.7 MB/s, with greedy 3.2 MB/s and with FANT 2.0 MB/s (42.6 %).
+// attentionBytes counts bytes of metrics in a second of one measurement cycle: figure 7 (fat-trees), figure 8 (spine-leaf) and figure 9 (suspicious
+// links). Hosts are nodes, as in section 6.3, which has probe generators and collectors at hosts. Bytes are counted by the links of a
+// probe, as the paper does, and ours once more by stamps, which hosts do not add. Published for 1125 switches and 3 %: 4.7 MB/s, with
+// greedy 3.2 MB/s and with FANT 2.0 MB/s (42.6 %); without suspicious links, FANT 1.2 MB/s.
+//
+// No plan is below the last column ([cycles.least]).
 func attentionBytes(ctx context.Context, t io.Writer, o Options) error {
-	fmt.Fprintln(t, "topology\tswitches\tsuspicious\tINT-Probe MB/s\tgreedy\tFANT-H, 0 0.15\tours\tours / INT-Probe\tno link\tpublished\t")
-	for _, size := range shown(o, 2, 10, 14, 18, 22, 26, 30) {
-		c, err := newCycles("fat-tree", size, 2, true, o.Seed)
+	fmt.Fprintln(t, "topology\tswitches\tsuspicious\tINT-Probe MB/s\tgreedy\tFANT-H, 0 0.15\tours\tours / INT-Probe\tno link\tours, stamps\tpublished\tno plan below\t")
+	type network struct {
+		fabric string
+		size   int
+	}
+	for _, x := range shown(o, 2, []network{
+		{"fat-tree", 10}, {"fat-tree", 14}, {"fat-tree", 18}, {"fat-tree", 22}, {"fat-tree", 26}, {"fat-tree", 30},
+		{"leaf-spine", 25}, {"leaf-spine", 75}, {"leaf-spine", 125},
+	}...) {
+		c, err := newCycles(x.fabric, x.size, 2, true, o.Seed)
 		if err != nil {
 			return err
 		}
 		percents := []int{3}
-		if size == 30 {
+		if x.size == 30 {
 			percents = []int{1, 3, 5, 10, 20, 30}
 		}
 		for _, percent := range percents {
 			var mean [3]float64 // MB/s
+			stamps, least := 0.0, 0.0
 			const times = 5
 			for range times {
 				some := c.draw(percent)
@@ -55,18 +70,23 @@ func attentionBytes(ctx context.Context, t io.Writer, o Options) error {
 						return err
 					}
 					mean[m] += c.megabytes(cost) / times
+					if m == len(mean)-1 { // a probe between hosts has a stamp less than it has links
+						less := len(c.traces)*fantBasic + len(choice.Probes)*(fantDetailed-fantBasic)
+						stamps += (c.megabytes(cost) - float64(less)/1e6) / times
+					}
 				}
+				least = c.least(len(some))
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
 			}
 			published := ""
-			if size == 30 && percent == 3 {
+			if x.fabric == "fat-tree" && x.size == 30 && percent == 3 {
 				published = "4.7, 3.2, 2.0 (42.6 %)"
 			}
 			whole := c.megabytes(c.hops())
-			fmt.Fprintf(t, "%s\t%d\t%d %%\t%.2f\t%.2f\t%.2f\t%.2f\t%.1f %%\t%.2f\t%s\t\n", c.name, c.switches, percent,
-				whole, mean[0], mean[1], mean[2], 100*mean[2]/whole, c.megabytes(0), published)
+			fmt.Fprintf(t, "%s\t%d\t%d %%\t%.2f\t%.2f\t%.2f\t%.2f\t%.1f %%\t%.2f\t%.2f\t%s\t%.2f\t\n", c.name, c.switches, percent,
+				whole, mean[0], mean[1], mean[2], 100*mean[2]/whole, c.megabytes(0), stamps, published, least)
 		}
 	}
 	return nil
@@ -77,16 +97,28 @@ func (c *cycles) megabytes(detailed float64) float64 {
 	return (detailed*fantDetailed + (c.hops()-detailed)*fantBasic) / 1e6
 }
 
+// least is a bound of the megabytes of a cycle, whatever the plan, with hosts as nodes: a link of a host that is no depot is passed twice, as
+// it is a dead end, every other link once, and of each probe the first and the last link are of depots; in detail is at least a hop for each
+// suspicious link.
+func (c *cycles) least(suspicious int) float64 {
+	inner := 0
+	for _, depots := range c.depots {
+		inner += 2*(c.hosts-depots) + c.links - c.hosts
+	}
+	probes := (inner + c.maxHops - 3) / (c.maxHops - 2)
+	return float64((inner+2*probes)*fantBasic+suspicious*(fantDetailed-fantBasic)) / 1e6
+}
+
 func stopAfter(ctx context.Context, limit time.Duration) func() bool {
 	end := time.Now().Add(limit)
 	return func() bool { return ctx.Err() != nil || time.Now().After(end) }
 }
 
-// attentionFactors measures FANT-H under the factors that the paper names, and others. Published for 10 % suspicious
-// links, in a scripting language: 85.7 s without factors, 0.22 ms and 20.1 % above the least with the first pair,
-// 0.69 ms and 6.4 % above with the second.
+// attentionFactors measures FANT-H under the factors that the paper names, and others: figure 10 is the time, figure 11 the bandwidth. Published for
+// 10 % suspicious links, in a scripting language: 85.7 s without factors, 0.22 ms, 20.1 % above the least and 3.4 MB/s with the first
+// pair, 0.69 ms, 6.4 % above and 3.0 MB/s with the second.
 func attentionFactors(ctx context.Context, t io.Writer, o Options) error {
-	fmt.Fprintln(t, "topology\tswitches\tα\tβ\tcycles\tended\tp50 ms\tworst ms\tabove least\tpublished\t")
+	fmt.Fprintln(t, "topology\tswitches\tα\tβ\tcycles\tended\tp50 ms\tworst ms\tabove least\tMB/s\tleast\tpublished\t")
 	for _, x := range []struct {
 		size  int
 		hosts bool
@@ -98,7 +130,7 @@ func attentionFactors(ctx context.Context, t io.Writer, o Options) error {
 		for _, f := range []struct {
 			alpha, beta float64
 			published   string
-		}{{0, 0, "85.7 s"}, {0.9, 0, "0.22 ms, 20.1 %"}, {0, 0.15, "0.69 ms, 6.4 %"}, {0.5, 0.5, ""}, {1, 1, ""}} {
+		}{{0, 0, "85.7 s"}, {0.9, 0, "0.22 ms, 20.1 %, 3.4 MB/s"}, {0, 0.15, "0.69 ms, 6.4 %, 3.0 MB/s"}, {0.5, 0.5, ""}, {1, 1, ""}} {
 			limit := min(o.limit(), 2*time.Second)
 			var took []time.Duration
 			cost, least, ended := 0.0, 0.0, 0
@@ -127,8 +159,8 @@ func attentionFactors(ctx context.Context, t io.Writer, o Options) error {
 				}
 			}
 			slices.Sort(took)
-			fmt.Fprintf(t, "%s\t%d\t%g\t%g\t%d\t%d\t%.2f\t%.2f\t%.1f %%\t%s\t\n", c.name, c.switches, f.alpha, f.beta, len(took), ended,
-				ms(took[len(took)/2]), ms(took[len(took)-1]), 100*(cost/least-1), f.published)
+			fmt.Fprintf(t, "%s\t%d\t%g\t%g\t%d\t%d\t%.2f\t%.2f\t%.1f %%\t%.2f\t%.2f\t%s\t\n", c.name, c.switches, f.alpha, f.beta, len(took), ended,
+				ms(took[len(took)/2]), ms(took[len(took)-1]), 100*(cost/least-1), c.megabytes(cost/3), c.megabytes(least/3), f.published)
 		}
 	}
 	return nil

@@ -141,7 +141,7 @@ type useCaseFollower struct {
 }
 
 func (x *useCaseFollower) addProbes(agents []string, set int, seed uint64) error {
-	links, err := fantLinks()
+	links, err := fantLinks(false)
 	if err != nil {
 		return err
 	}

@@ -96,6 +96,18 @@ func TestPlanCover(t *testing.T) {
 	if p := coverJSON(t, "--topology", slow, "--depots", "a", "--minimise", "delay"); p.Minimise != cover.Delay || p.Stats.Objective != 14e6 || !p.Stats.Optimal || p.Stats.Delay == 0 {
 		t.Errorf("plan %+v, want 14 ms, of which b-c is passed twice", p.Stats)
 	}
+	loop := []string{"--topology", "fat-tree:4", "--depots", "edge-0-0,edge-2-1", "--attention-share", ".05", "--dialect", "fant", "--bitmap", "0xF161,0xFFFF"}
+	p := coverJSON(t, loop...)
+	if a := p.Stats.Attention; a.Basic != 32 || a.Detailed != 88 || a.MaxHops > 10 || p.Stats.Longest > a.MaxHops || a.Bound <= 0 || a.Bound > a.Bytes {
+		t.Errorf("with attention: %+v", p.Stats)
+	}
+	saved, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := runPlan(t, append([]string{"cover", "--check", file("plan.json", string(saved))}, loop...)...); err != nil || !strings.Contains(out, "with 5 % of the links suspicious a round is expected to take") {
+		t.Errorf("%s: %v", out, err)
+	}
 	if p := coverJSON(t, "--topology", "fat-tree:4", "--depots", "edge-0-0", "--dialect", "fant", "--bitmap", "0xFFFF", "--minimise", "bytes"); p.Stats.Longest > 10 || p.Stats.Objective != float64(p.Stats.Bytes) {
 		t.Errorf("plan %+v, want at most 10 hops, since 11 switches have room in the shim's length", p.Stats)
 	}
@@ -189,6 +201,13 @@ func TestPlanCoverErrors(t *testing.T) {
 		{"cover --topology fat-tree:4 --bitmap 0xFFFF", "--bitmap is of a --dialect", true},
 		{"cover --topology fat-tree:4 --dialect fant --bitmap 0x1FFFF", `--bitmap "0x1FFFF"`, true},
 		{"cover --topology fat-tree:4 --dialect fant --bitmap 0xFFFF --mtu 200", "no room for the metadata of two switches", true},
+		{"cover --topology fat-tree:4 --dialect fant --bitmap 0xF161,0xFFFF", "two bitmaps, which are of --attention-share", true},
+		{"cover --topology fat-tree:4 --attention-share 1 --dialect fant --bitmap 0xF161,0xFFFF", "--attention-share 1 lies between 0 and 1", true},
+		{"cover --topology fat-tree:4 --attention-share .1 --dialect fant --bitmap 0xFFFF", "--bitmap BASIC,DETAILED", true},
+		{"cover --topology fat-tree:4 --attention-share .1 --bitmap 0xF161,0xFFFF", "--bitmap BASIC,DETAILED", true},
+		{"cover --topology fat-tree:4 --attention-share .1 --dialect fant --bitmap 0xFFFF,0xF161", "takes more bytes than the second", true},
+		{"cover --topology fat-tree:4 --attention-share .1 --dialect fant --bitmap all,0xF161", `--bitmap "all"`, true},
+		{"cover --topology fat-tree:4 --redundant --attention-share .1 --dialect fant --bitmap 0xF161,0xFFFF", "neither --redundant nor --replan", true},
 		{"cover --topology fat-tree:4 --dialect fant --bitmap 0xFFFF --sr", "--dialect does not go with --sr", true},
 		{"cover --topology fat-tree:4 --agents " + file("agents.yaml", "agents:\n- {name: a, node: x}\n"), `agents.yaml:2: agent "a" names a node "x"`, true},
 		{"cover --topology fat-tree:4 --agents " + file("small.yaml", "agents:\n- {name: a, node: core-0, send: 0}\n"), "the agents at core-0 can send 0 probes and receive any number of probes, and 2 start or end there", false},

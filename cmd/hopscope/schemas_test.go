@@ -223,7 +223,7 @@ func (w *schemaWriter) object(t reflect.Type) object {
 			}
 			v["description"] = text
 			properties[tag] = v
-			if !strings.Contains(options, "omitempty") {
+			if !strings.Contains(options, "omitempty") && !strings.Contains(options, "omitzero") {
 				required = append(required, tag)
 			}
 		}

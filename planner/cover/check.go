@@ -182,6 +182,13 @@ func checkCoverStats(p *Problem, plan *Plan, walks, second []Walk) error {
 	if math.Abs(want.Variance-got.Variance) <= 1e-6*(1+want.Variance) {
 		want.Variance = got.Variance
 	}
+	want.Attention.Bound, want.Attention.MaxHops = got.Attention.Bound, got.Attention.MaxHops
+	if planner.Near(want.Attention.Bytes, got.Attention.Bytes) {
+		want.Attention.Bytes = got.Attention.Bytes
+	}
+	if a := &got.Attention; a.Bound < 0 || a.Bound > a.Bytes && !planner.Near(a.Bound, a.Bytes) || p.Attention != nil && a.MaxHops != 0 && a.MaxHops < got.Longest {
+		return fmt.Errorf("attention: %v bytes with probes of at most %d links, at least %v: the longest has %d", a.Bytes, a.MaxHops, a.Bound, got.Longest)
+	}
 	if want != got {
 		return fmt.Errorf("statistics: %s", planner.Difference(got, want))
 	}

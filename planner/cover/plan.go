@@ -48,6 +48,8 @@ type Stats struct {
 	Delay      int64   `json:"longest_delay_ns,omitempty"` // of a probe, where delays matter
 	Bytes      int64   `json:"bytes,omitempty"`            // on the wire in one round, where the size of probes is known
 	Blind      int     `json:"blind,omitempty"`            // redundant: most other links that the failure of one hides
+
+	Attention AttentionCost `json:"attention,omitzero"` // of a plan for a loop with attention
 }
 
 // Walk is a probe as the interfaces by which it leaves its nodes, in order.
@@ -126,6 +128,9 @@ func (p *Problem) stats(walks, second []Walk) (s Stats) {
 		}
 	}
 	s.Blind = Blind(p, walks, second)
+	if a := p.Attention; a != nil {
+		s.Attention = AttentionCost{Share: a.Share, Basic: a.Basic, Detailed: a.Detailed, Bytes: p.attentionBytes(walks)}
+	}
 	return s
 }
 

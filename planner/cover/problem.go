@@ -23,6 +23,8 @@ type Problem struct {
 	Size     Size         // of a probe, for Bytes
 	Hosts    []bool       // by node: probes begin and end there, and none passes; nil for none
 	Agents   []topo.Agent // what sends and receives at the depots; nil where that does not matter
+
+	Attention *Attention // what a loop does with the probes, whose bytes are to be few; nil where that does not matter
 }
 
 // Skipped reports whether link l must not be probed or passed.
@@ -97,6 +99,9 @@ func (p *Problem) Validate() error {
 	}
 	if p.Redundant && p.Directed {
 		fail("cover: two covers take the two directions of every link, which a directed cover takes both of")
+	}
+	if a := p.Attention; a != nil && (!(a.Share > 0 && a.Share < 1) || a.Basic < 0 || a.Detailed < a.Basic || p.Redundant) {
+		fail("cover: attention of %v, from %d to %d bytes: the share lies between 0 and 1, detailed metrics are no fewer, and a cover is one", a.Share, a.Basic, a.Detailed)
 	}
 	p.validateMeasure(fail)
 	p.validateAgents(fail)

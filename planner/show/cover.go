@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"github.com/hopscope/hopscope/planner"
@@ -47,6 +48,12 @@ func CoverTable(w io.Writer, plan *cover.Plan, most int) error {
 		}
 		if s.Bytes > 0 {
 			x.line("a round of all probes puts %d bytes on the links", s.Bytes)
+		}
+		if a := s.Attention; a.Share > 0 {
+			x.line("with %g %% of the links suspicious a round is expected to take %.0f bytes of metrics, %d or %d a switch, by probes of at most %d links", 100*a.Share, a.Bytes, a.Basic, a.Detailed, a.MaxHops)
+			if a.Bound > 0 {
+				x.line("no plan in which each link counts on one probe takes fewer than %.0f", math.Floor(a.Bound))
+			}
 		}
 		how := howGood(&s.Stats, "the best there is has at least "+amount(plan.Minimise, s.LowerBound))
 		x.line("%s, objective %s: %s; %.3f s", plan.Algorithm, amount(plan.Minimise, s.Objective), how, s.Seconds)

@@ -23,6 +23,7 @@ type coverFlags struct {
 	maxHops, maxPort, mtu                  int
 	depots, sr                             string
 	minimise, dialect, bitmap              string
+	attention                              float64
 	hosts, agents                          string
 	skip, skipNode                         []string
 	maxDelay, defaultDelay                 time.Duration
@@ -50,6 +51,10 @@ bytes or cost.
 Methods: euler (fewest probes); as published, for comparison: dfs, paper and
 paper-balanced (INT-path), int-balance (INT-Balance).
 
+With --attention-share probes are as long as suits a loop in which those over
+suspicious links carry detailed metrics, and all others basic ones: the bytes that
+such a round is expected to take are stated, with a bound.
+
 A plan that cannot pass every link is an error that names one; --partial leaves such
 links out and lists them.`,
 		Example: `  hopscope plan cover --topology fat-tree:8 --balanced
@@ -57,6 +62,7 @@ links out and lists them.`,
   hopscope plan cover --topology Abilene.gml --depots "Chicago,Denver" --delay-by-distance --minimise delay --max-delay 60ms
   hopscope plan cover --topology lab.yaml --directed --sr --format json
   hopscope plan cover --topology lab.yaml --agents agents.yaml --minimise bytes --dialect fant --bitmap 0xFFFF
+  hopscope plan cover --topology fat-tree:8 --depots edge-0-0,edge-5-1 --attention-share 0.03 --dialect fant --bitmap 0xF161,0xFFFF
   hopscope plan cover --topology lab.yaml --depots leaf-1,leaf-2 --minimise cost --from-collector http://127.0.0.1:8080
   hopscope plan cover --topology lab.yaml --replan plan.json --skip leaf-1--spine-2
   hopscope plan cover --topology lab.yaml --replan plan.json --churn 3 --format json`,
@@ -80,7 +86,8 @@ links out and lists them.`,
 	o.measured.flags(c, "what links cost, for --minimise cost: 1 for an idle one to 101 for a full one")
 	f.DurationVar(&o.defaultDelay, "default-delay", 0, "delay of links that give none")
 	f.StringVar(&o.dialect, "dialect", "", "profile of the INT that switches add to a probe, which limits its hops; with --bitmap and --mtu")
-	f.StringVar(&o.bitmap, "bitmap", "", "instruction bitmap of a probe, such as 0xFFFF, for --dialect")
+	f.StringVar(&o.bitmap, "bitmap", "", "instruction bitmap of a probe, such as 0xFFFF, for --dialect; for --attention-share the basic and the detailed one, with a comma between")
+	f.Float64Var(&o.attention, "attention-share", 0, "make probes so long that a loop with attention takes the fewest bytes, where this share of the links is suspicious")
 	f.BoolVar(&o.redundant, "redundant", false, "plan two covers, each of every link, which together pass both directions")
 	o.addReplan(c, "of which probes that are still whole are kept, with their ids; without --churn all of them", "probes", 0)
 	f.BoolVar(&o.partial, "partial", false, "leave out links that cannot be passed")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -93,6 +94,14 @@ func (o *coverFlags) checkProblem() error {
 		return cli.Usagef("--redundant does not go with --directed: its two covers pass the two directions of every link")
 	case o.sr != "" && o.dialect != "":
 		return cli.Usagef("--dialect does not go with --sr: both say what a probe carries")
+	case o.attention != 0 && !(o.attention > 0 && o.attention < 1):
+		return cli.Usagef("--attention-share %v lies between 0 and 1, such as 0.03", o.attention)
+	case o.attention != 0 && (o.dialect == "" || strings.Count(o.bitmap, ",") != 1):
+		return cli.Usagef("--attention-share needs to know what probes carry: --dialect with --bitmap BASIC,DETAILED, such as 0xF161,0xFFFF")
+	case o.attention == 0 && strings.Contains(o.bitmap, ","):
+		return cli.Usagef("--bitmap %s has two bitmaps, which are of --attention-share", o.bitmap)
+	case o.attention != 0 && (o.redundant || o.replan != ""):
+		return cli.Usagef("--attention-share goes with neither --redundant nor --replan: it makes one cover anew")
 	case o.dialect == "" && o.bitmap != "":
 		return cli.Usagef("--bitmap is of a --dialect")
 	case o.minimise == string(cover.Bytes) && o.dialect == "" && o.sr == "":
@@ -147,7 +156,13 @@ func (o *coverFlags) limits(p *cover.Problem) (err error) {
 	case o.sr != "":
 		hops, port, size, err = probe.RouteLimits(o.sr, o.mtu)
 	case o.dialect != "":
-		hops, size, err = o.stackLimits()
+		basic, detailed, two := strings.Cut(o.bitmap, ",")
+		if !two {
+			detailed = o.bitmap
+		}
+		if hops, size, err = o.stackLimits(detailed); err == nil && two {
+			err = o.attend(p, basic, detailed)
+		}
 	default:
 		return nil
 	}
@@ -173,23 +188,50 @@ func (o *coverFlags) limits(p *cover.Problem) (err error) {
 }
 
 // stackLimits gives how many links a probe can have to which the switches of --dialect add, and its size.
-func (o *coverFlags) stackLimits() (hops int, size cover.Size, err error) {
-	p, ok := demux.Lookup(o.dialect)
-	if !ok {
-		return 0, size, cli.Usagef("--dialect %q is none of the built-in ones, which `hopscope config profiles` lists", o.dialect)
-	}
-	if o.bitmap == "" {
-		return 0, size, cli.Usagef("--dialect needs the --bitmap of what switches write, such as 0xFFFF")
-	}
-	bits, err := strconv.ParseUint(o.bitmap, 0, 16)
+func (o *coverFlags) stackLimits(bitmap string) (hops int, size cover.Size, err error) {
+	p, bits, err := o.instructions(bitmap)
 	if err != nil {
-		return 0, size, cli.Usagef("--bitmap %q is no number from 1 to 0xFFFF", o.bitmap)
+		return 0, size, err
 	}
-	hops, size, err = probe.StackLimits(&p.INT, uint16(bits), o.mtu)
+	hops, size, err = probe.StackLimits(&p.INT, bits, o.mtu)
 	if err != nil && !errors.As(err, new(*probe.RoomError)) {
 		err = cli.Usagef("--dialect %s: %w", o.dialect, err)
 	}
 	return hops, size, err
+}
+
+// instructions are what switches of --dialect are asked for.
+func (o *coverFlags) instructions(bitmap string) (p demux.Profile, bits uint16, err error) {
+	p, ok := demux.Lookup(o.dialect)
+	if !ok {
+		return p, 0, cli.Usagef("--dialect %q is none of the built-in ones, which `hopscope config profiles` lists", o.dialect)
+	}
+	if bitmap == "" {
+		return p, 0, cli.Usagef("--dialect needs the --bitmap of what switches write, such as 0xFFFF")
+	}
+	n, err := strconv.ParseUint(bitmap, 0, 16)
+	if err != nil {
+		return p, 0, cli.Usagef("--bitmap %q is no number from 1 to 0xFFFF", bitmap)
+	}
+	return p, uint16(n), nil
+}
+
+// attend sets what a loop with attention carries.
+func (o *coverFlags) attend(p *cover.Problem, basic, detailed string) error {
+	p.Attention = &cover.Attention{Share: o.attention}
+	for bitmap, to := range map[string]*int{basic: &p.Attention.Basic, detailed: &p.Attention.Detailed} {
+		profile, bits, err := o.instructions(bitmap)
+		if err != nil {
+			return err
+		}
+		if _, *to, err = profile.INT.StackBytes(bits); err != nil {
+			return cli.Usagef("--bitmap %s: %w", bitmap, err)
+		}
+	}
+	if p.Attention.Detailed < p.Attention.Basic {
+		return cli.Usagef("--bitmap %s: the first bitmap, the basic one, takes more bytes than the second", o.bitmap)
+	}
+	return nil
 }
 
 // readHosts reads which nodes are hosts: those of --hosts, and those that the topology marks.

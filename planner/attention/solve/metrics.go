@@ -50,7 +50,7 @@ type Categories struct {
 type PublishedCategories struct {
 	Basic  []string `json:"basic"`
 	Bitmap string   `json:"bitmap"` // of the instructions
-	Bytes  int      `json:"bytes"` // of a hop
+	Bytes  int      `json:"bytes"`  // of a hop
 }
 
 const maxMetrics = 16 // bits of an instruction bitmap

@@ -43,6 +43,14 @@ var (
 
 // Plan covers the topology of p.
 func Plan(p *cover.Problem, o Options) (*cover.Plan, error) {
+	if p.Attention != nil {
+		return forAttention(p, o)
+	}
+	return once(p, o)
+}
+
+// once makes one plan, whatever a loop does with it.
+func once(p *cover.Problem, o Options) (*cover.Plan, error) {
 	c, err := newCoverer(p, &o)
 	if err != nil {
 		return nil, err
