@@ -111,6 +111,30 @@ func TestPolicy(t *testing.T) {
 	wantTexts(t, steps(d, w), "node 1: node 1 sends 6 flows another way: they left the link between nodes 1 and 2; one of them, ")
 }
 
+// TestMemberIsBack: flows leave one of two links to a node and return in the same window, in which others are seen on it as well: the link failed for a
+// moment, and no node sends them elsewhere. Without their return it does.
+func TestMemberIsBack(t *testing.T) {
+	for _, back := range []bool{true, false} {
+		d := New(DefaultConfig())
+		all := func() *inference.Window {
+			return seen(t, "1:1-2:1-3:9", "1:1-2:1-3:9", "1:1-2:1-3:9", "1:3-2:1-3:9", "1:2-4:1-3:9", "3:1-2:2-1:9")
+		}
+		steps(d, all(), all())
+		w := all()
+		for n := range uint32(8) {
+			to := []string{"1:3-2:1-3:9", "1:2-4:1-3:9"}[n%2]
+			if w.Paths = append(w.Paths, change(t, n, "1:1-2:1-3:9", to)); back {
+				w.Paths = append(w.Paths, change(t, n, to, "1:1-2:1-3:9"))
+			}
+		}
+		want := "node 1: node 1 sends 8 flows another way"
+		if back {
+			want = "link 1:1–2: 8 flows left interface 1:1 for another one to the same node"
+		}
+		wantTexts(t, steps(d, w), want)
+	}
+}
+
 // TestFlowsAndChanges: one flow that changes 53 times is one finding, and no link that 53 flows left.
 func TestFlowsAndChanges(t *testing.T) {
 	for _, tt := range []struct {

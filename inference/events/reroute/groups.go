@@ -212,7 +212,7 @@ func (g groups) add(w *inference.Window, k moveKey, s *move, flows []moved) {
 }
 
 // member gives the interface that nearly all flows left which part at a node, if it is one of several to the same neighbour and hardly any flow stays on
-// it: a member of a bundle, and the node is fine.
+// it: a member of a bundle, and the node is fine. Of a member that is back in the same window flows may only be seen afterwards.
 func (g groups) member(k moveKey, flows []moved) (h inference.HopKey, ok bool) {
 	if k.joined || k.a != k.b {
 		return h, false
@@ -226,6 +226,12 @@ func (g groups) member(k moveKey, flows []moved) (h inference.HopKey, ok bool) {
 			}
 		}
 	}
+	back := 0
+	for i := range flows {
+		if m := &flows[i]; slices.Contains(m.from, h) && slices.Contains(m.now, h) {
+			back++
+		}
+	}
 	if 4*most < 3*len(flows) {
 		return h, false
 	}
@@ -237,7 +243,7 @@ func (g groups) member(k moveKey, flows []moved) (h inference.HopKey, ok bool) {
 			stay++
 		}
 	}
-	if len(peers) != 1 || 4*stay > most {
+	if len(peers) != 1 || 4*stay > most && 2*back < most {
 		return h, false
 	}
 	return h, slices.ContainsFunc(g.wires.Interfaces(k.a), func(x inference.HopKey) bool { return x != h && slices.Equal(g.wires.Peers(x), peers) })
