@@ -39,7 +39,7 @@ type Config struct {
 type Analysis struct {
 	Flows  shard.Config  `yaml:"flows" doc:"What is kept of flows and hops. Sizes are for all shards together."`
 	PINT   PINT          `yaml:"pint" doc:"What PINT digests can stand for."`
-	Policy string        `yaml:"policy" doc:"File that says which ways flows may take (see docs/findings.md). Flows that take others are told of. It is read at the start. Empty lets all flows take any way."`
+	Policy string        `yaml:"policy" doc:"File that says which ways flows may take (see docs/findings.md). A flow that takes another is a finding. It is read at the start. Empty lets all flows take any way."`
 	Events events.Config `yaml:"events" doc:"When something is worth a finding."`
 }
 

@@ -40,7 +40,7 @@ var (
 	mEvicted      = metrics.NewCounter("hopscope_flows_evicted_total", "Flows evicted, because they were idle or because the table was full.", "cause")
 	mDigests      = metrics.NewCounter("hopscope_digests_total", "PINT digests; and those of them that were not read, rejected, duplicate, that no path explains, or of a flow whose packets have few ids.", "outcome")
 	mTraced       = metrics.NewCounter("hopscope_digest_paths_total", "Flows whose path became known from their digests.")
-	mUndecided    = metrics.NewGauge("hopscope_digest_flows_undecided", "Flows whose digests do not tell the path yet.")
+	mUndecided    = metrics.NewGauge("hopscope_digest_flows_undecided", "Flows whose digests do not give the path yet.")
 	mWatched      = metrics.NewGauge("hopscope_digest_flows_watched", "Flows whose digests contradict the topology or seem to, and which are searched for errors of it.")
 	mTraceBytes   = metrics.NewGauge("hopscope_digest_bytes", "Memory of traced paths and of the sketches of digests.")
 	mShardQueue   = metrics.NewGauge("hopscope_shard_queue_reports", "Reports waiting for a shard.", "shard")
@@ -64,7 +64,7 @@ var (
 	mNames        = metrics.NewGauge("hopscope_inventory_names", "Nodes, interfaces and hosts that the inventory knows.")
 	mNamesFailed  = metrics.NewCounter("hopscope_inventory_failures_total", "Times that the inventory could not be read, and the names before it stayed.")
 	mSitesRefused = metrics.NewCounter("hopscope_site_refused_reports_total", "Reports with a node whose number has no room beside its site; they count as malformed.")
-	mRivals       = metrics.NewGauge("hopscope_instance_rivals", "Other runs that write to a store under the name of this instance; anything but 0 needs somebody to give one of them another name.")
+	mRivals       = metrics.NewGauge("hopscope_instance_rivals", "Other runs that write to a store under the name of this instance; anything but 0 means that one of them needs another name.")
 	mRetries      = metrics.NewCounter("hopscope_sink_retries_total", "Writes that were tried again.", "sink")
 
 	mPointsMade      = metrics.NewCounter("hopscope_ledger_points_made_total", "Points made of windows for the sink, or found in its spool.", "sink")

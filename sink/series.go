@@ -144,7 +144,7 @@ func bounds(of, unit string, get func(*inference.HopStats) *inference.Bounds) []
 	return []field[inference.HopStats]{
 		some("_p50_low", unit, "least that "+of+"_p50 can be, where a device keeps a histogram itself; "+of+"_p50 is where the bucket of the median ends", func(b *inference.Bounds) uint64 { return b.P50 }),
 		some("_p99_low", unit, "the same of "+of+"_p99", func(b *inference.Bounds) uint64 { return b.P99 }),
-		some("_beyond", "", "values beyond the last bucket of such a histogram: quantiles among them are higher than said, and nothing tells by how much", func(b *inference.Bounds) uint64 { return b.Open }),
+		some("_beyond", "", "values beyond the last bucket of such a histogram: quantiles among them are higher than said, by an unknown amount", func(b *inference.Bounds) uint64 { return b.Open }),
 	}
 }
 
@@ -251,7 +251,7 @@ var exporters = series("exporter", "One point per window and sequence number spa
 	},
 	[]field[inference.ExporterStats]{
 		integer("reports", "", "reports received", func(e *inference.ExporterStats) uint64 { return e.Reports }),
-		integer("lost", "", "sequence numbers that did not come in time; negative when late reports took back what an earlier window told", func(e *inference.ExporterStats) int64 { return e.Lost }),
+		integer("lost", "", "sequence numbers that did not come in time; negative when late reports took back losses of an earlier window", func(e *inference.ExporterStats) int64 { return e.Lost }),
 		integer("provisional", "", "sequence numbers missing at the end of the window that may yet come", func(e *inference.ExporterStats) uint64 { return e.Provisional }),
 		integer("duplicated", "", "reports received twice", func(e *inference.ExporterStats) uint64 { return e.Duplicated }),
 		integer("reordered", "", "reports received after later ones, in time", func(e *inference.ExporterStats) uint64 { return e.Reordered }),
@@ -289,8 +289,8 @@ var called = series("names", "What people call a node or one of its interfaces, 
 	[]field[names.Row]{
 		text("name", "of the node; empty where it has none", func(r *names.Row) string { return r.Name }),
 		someText("interface", "name of the interface; absent for the node as such, and where it has none", func(r *names.Row) string { return r.Interface }),
-		someText("site", "where the node is; absent where nobody said", func(r *names.Row) string { return r.Site }),
-		{FieldSpec{"speed", Float, "", "of the interface in bits a second; absent where nobody said"},
+		someText("site", "where the node is; absent where it is not configured", func(r *names.Row) string { return r.Site }),
+		{FieldSpec{"speed", Float, "", "of the interface in bits a second; absent where it is not configured"},
 			func(r *names.Row) (Field, bool) { return Field{Float: r.Speed}, r.Speed > 0 }},
 	})
 

@@ -79,7 +79,7 @@ func nodesText(nodes []uint32) string {
 	return inference.NodePath(hops)
 }
 
-var ways = series("flow_path", "One point per window and path of a busy flow that uses several paths, as its [digests](pint.md#several-paths) tell them: "+
+var ways = series("flow_path", "One point per window and path of a busy flow that uses several paths, as its [digests](pint.md#several-paths) give them: "+
 	"up to 64 of each flow, and none of flows with one path.",
 	[]tag[way]{
 		{"flow", "the flow's key as text", func(x *way) string { return x.flow }},
@@ -91,7 +91,7 @@ var ways = series("flow_path", "One point per window and path of a busy flow tha
 			func(x *way) (Field, bool) { return Field{Float: x.share}, x.share > 0 }},
 		{FieldSpec{"confidence", Float, "ratio", "probability that the path is used; absent in a set, and where it is not known"},
 			func(x *way) (Field, bool) { return Field{Float: x.confidence}, x.confidence > 0 }},
-		{FieldSpec{"set", Int, "", "number of the set, from 1 on, of paths of which digests do not tell which are used; absent for paths that are told"},
+		{FieldSpec{"set", Int, "", "number of the set, from 1 on, of paths that digests do not distinguish; absent for paths that are known"},
 			func(x *way) (Field, bool) { return Field{Int: int64(x.set)}, x.set > 0 }},
 		{FieldSpec{"set_paths", Int, "", "paths of this set; one that is alone in its set may be used or not"},
 			func(x *way) (Field, bool) { return Field{Int: int64(x.of)}, x.set > 0 }},

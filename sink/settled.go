@@ -14,7 +14,7 @@ type mark struct {
 
 // ErrSpooled is returned where a queue has a spool, which keeps what the store does not have yet over the end of the process: there
 // is no need to wait for the store then.
-var ErrSpooled = errors.New("sink: a queue with a spool does not tell when the store has everything")
+var ErrSpooled = errors.New("sink: a queue with a spool does not report when the store has everything")
 
 // Settled has f called once it is known what became of everything that was put before: ok says that the store has it, or refused it
 // for good, which is counted; a [Stager] has written its files. Without ok something was dropped, now or ever before, other than what

@@ -23,7 +23,7 @@ when they arrive at the other end. It needs root, or a user namespace, and iprou
   hopscope-bench agent --rounds 9 --format json`,
 		Args: cli.ExactArgs(0),
 	}
-	c.Flags().IntVar(&cfg.Rounds, "rounds", cfg.Rounds, "of each loop; medians are told")
+	c.Flags().IntVar(&cfg.Rounds, "rounds", cfg.Rounds, "of each loop; medians are printed")
 	c.Flags().IntVar(&cfg.Batch, "batch", cfg.Batch, "frames sent with one system call")
 	c.Flags().BoolVar(&cfg.Digest, "digest", false, "the agent's probes have a digest, and the bare loops' frames are as long")
 	c.Flags().StringVar(&format, "format", "table", "table or json")

@@ -126,12 +126,12 @@ func checkFleetExposure(cfg *config, v *verdict) {
 		if loopback(b) {
 			continue
 		}
-		what := "everybody on the way to %s can read and change what the fleet sees: set kafka.tls"
+		what := "every machine on the way to %s can read and change what the fleet sees: set kafka.tls"
 		if c.SASL == "plain" {
 			what = "the password and all that the fleet sees can be read and changed on the way to %s: set kafka.tls"
 		}
 		if c.TLS {
-			v.warn("kafka.tls_insecure", "whoever answers at %s is believed to be a broker: name its authority in kafka.ca_file", b)
+			v.warn("kafka.tls_insecure", "any server that answers at %s is taken for a broker: name its authority in kafka.ca_file", b)
 		} else {
 			v.warn(fmt.Sprintf("kafka.brokers[%d]", i), what, b)
 		}

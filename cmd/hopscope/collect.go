@@ -19,14 +19,14 @@ func collectCommand() *cobra.Command {
 	}
 	c := &cobra.Command{
 		Use:   "collect",
-		Short: "Collect reports from the network until told to stop",
+		Short: "Collect reports from the network until stopped",
 		Long: `Receive datagrams and metrics at the ports that the settings list (ports; loopback
 unless they say otherwise), decode them, keep statistics per flow and per hop, watch
 them, and write series to the stores that the settings name.
 
 SIGINT or SIGTERM ends it: sockets close, what was received is worked off in order
 and written, within drain_timeout; a second one ends the writing too, and what is
-not written stays in the spool or is lost and told. SIGHUP reads the settings again and applies what
+not written stays in the spool, or is lost and counted. SIGHUP reads the settings again and applies what
 can change while running: dialects of exporters and thresholds of findings.`,
 		Example: `  hopscope config print > hopscope.yaml
   hopscope config check hopscope.yaml

@@ -31,7 +31,7 @@ web and log. Stores need no spool: Kafka has everything until they do.
 
 --from writes the windows that end after a time again, for a store that was lost: a
 time as 2026-11-22T08:00:00Z, or how long ago it is, as 90m. Findings stay as they
-were told then. Stop all other consumers of the fleet before.
+were published then. Stop all other consumers of the fleet before.
 
 SIGINT or SIGTERM ends it: what was merged is written, and its part goes to others.`,
 		Example: `  hopscope config check hopscope.yaml

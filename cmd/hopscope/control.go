@@ -27,7 +27,7 @@ closer at suspicious links, and give the agents that send them a new plan, switc
 first where they need entries. Agents follow over gRPC with mutual TLS; a plan that
 fails its check is refused whole, and the one in force stays.
 
-The commands below ask a control that runs, and tell it what to do: at --url, which
+The commands below ask a control that runs, and give it commands: at --url, which
 is a loopback address or a socket of the file system, since commands have no password.
 
 With --check settings, topology and plans are read and held against each other, all

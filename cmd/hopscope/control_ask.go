@@ -115,7 +115,7 @@ var controlVerbs = []controlVerb{
 	{"approve", "Begin the plan that waits for approval", true},
 	{"reject", "Forget the plan that waits for approval", false},
 	{"rollback", "Bring back the plan before, under a new epoch, and pause", false},
-	{"dry-run", "Make plans and keep them in the journal, and give them to nobody", false},
+	{"dry-run", "Make plans and keep them in the journal, and install none", false},
 	{"wet-run", "End a dry run", false},
 }
 

@@ -35,9 +35,9 @@ type controlConfig struct {
 type controlFleet struct {
 	Enabled  bool           `yaml:"enabled" doc:"Stand for being in charge, and take findings from the merged windows of the fleet, in place of collector."`
 	Name     string         `yaml:"name" doc:"Name of this control, for people. Empty is that of the machine."`
-	Session  time.Duration  `yaml:"session" range:"6s..5m" doc:"Silence after which another control takes over. Brokers allow 6 s to 30 min unless told otherwise."`
+	Session  time.Duration  `yaml:"session" range:"6s..5m" doc:"Silence after which another control takes over. Brokers allow 6 s to 30 min by default."`
 	LookBack time.Duration  `yaml:"look_back" range:"1m..168h" doc:"How far back the findings of the fleet are read at the start. Older ones that are still open are not known."`
-	Page     string         `yaml:"page" doc:"Page of the console of the fleet, for what probes told of hops, with the token of collector. Empty leaves it at findings."`
+	Page     string         `yaml:"page" doc:"Page of the console of the fleet, for the values that probes reported of hops, with the token of collector. Empty leaves it at findings."`
 	Kafka    brokers.Config `yaml:"kafka" doc:"Where Kafka is; the same as kafka of the other members."`
 }
 

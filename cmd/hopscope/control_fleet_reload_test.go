@@ -210,7 +210,7 @@ func TestStandbyAfterTerm(t *testing.T) {
 		within(t, want, func() bool { x = s.Now(t.Context()); return strings.Contains(x.Why, want) })
 		return x
 	}
-	says("nobody has been in charge yet")
+	says("none has been in charge yet")
 	cfg.Group = brokers.NewGroup(b.Client(), log, brokers.GroupConfig{Name: b.Prefix + controlGroup, Topics: map[string]int{topic: 1}, Session: time.Minute, Rebalance: 10 * time.Second}, nil)
 	if err := brokers.Lead(t.Context(), cfg, func(ctx context.Context, term *brokers.Term) error {
 		x := says("is in charge (term 1)")
@@ -222,7 +222,7 @@ func TestStandbyAfterTerm(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if x := says("this control is not in charge any more, and nobody else has taken over yet"); x.InCharge != "" || x.Term != 0 {
+	if x := says("this control is not in charge any more, and none has taken over yet"); x.InCharge != "" || x.Term != 0 {
 		t.Errorf("after its term: %+v", x)
 	}
 }

@@ -43,7 +43,7 @@ loop.
 
 Hosts of the edge switches send probes over all links. What is found makes links
 suspicious, the probes on them look closer within two cycles, and go back when it is
-over: the map shows it, and "hopscope control status" and "log" tell.
+over: the map shows it, and so do "hopscope control status" and "log".
 
 With --gear it is another network, of six devices that send sFlow as such gear does:
 a port congests and discards, an access list drops, a port receives damaged packets,

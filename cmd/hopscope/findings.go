@@ -108,7 +108,7 @@ func ackCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ack ID",
 		Short: "Acknowledge a finding: its alert is not repeated any more",
-		Long: `Say that somebody looks after a finding that is open: its alert is not repeated
+		Long: `Acknowledge a finding that is open: its alert is not repeated
 any more. ID is that of the finding, or the name of its alert, such as "high-latency
 node 7". Evidence is acknowledged with its cause. What ends and comes back later is
 sent again.`,

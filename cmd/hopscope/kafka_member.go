@@ -124,8 +124,8 @@ var fleetMetrics = []collector.Metric{
 	{Name: "hopscope_fleet_raw_batches_total", Help: "Records that they are in.", Kind: collector.Counter},
 	{Name: "hopscope_fleet_raw_bytes_total", Help: "Bytes of the values of these records, compressed.", Kind: collector.Counter},
 	{Name: "hopscope_fleet_clock_offset_seconds", Help: "How far the clock of this machine is ahead of Kafka's at least; negative is behind. Beyond a window nothing is sent.", Kind: collector.Gauge},
-	{Name: "hopscope_fleet_extra_partitions", Help: "Partitions of windows and reports that somebody added, and that stay empty.", Kind: collector.Gauge},
-	{Name: "hopscope_fleet_member", Help: "1 when the collector is a member of its fleet; 0 with a problem, which the log and the page tell.", Kind: collector.Gauge},
+	{Name: "hopscope_fleet_extra_partitions", Help: "Partitions of windows and reports that were added later, and that stay empty.", Kind: collector.Gauge},
+	{Name: "hopscope_fleet_member", Help: "1 when the collector is a member of its fleet; 0 with a problem, which the log and the page name.", Kind: collector.Gauge},
 }
 
 // fleetCollector reads them.

@@ -18,7 +18,7 @@ type Config struct {
 	Profile  string    `yaml:"profile" doc:"Dialect of exporters that no entry of profiles names (see docs/formats.md)."`
 	Profiles []Profile `yaml:"profiles" doc:"Dialects by source address; the longest prefix wins."`
 	// Recognise is one of "adopt", "suggest" and "off".
-	Recognise string          `yaml:"recognise" doc:"What happens when profile auto cannot read an exporter and one other dialect explains all that it sends: adopt reads it with that from then on, suggest only tells, off does not look." oneof:"adopt|suggest|off"`
+	Recognise string          `yaml:"recognise" doc:"What happens when profile auto cannot read an exporter and one other dialect explains all that it sends: adopt reads it with that from then on, suggest only logs it, off does not look." oneof:"adopt|suggest|off"`
 	Dialects  []Dialect       `yaml:"dialects" doc:"Dialects beside the built-in ones, each made of another one (docs/formats.md)."`
 	Sites     []Site          `yaml:"sites" doc:"Parts of the network whose nodes have numbers of their own, by the addresses of their exporters (docs/inventory.md)."`
 	Metrics   MetricConfig    `yaml:"metrics" doc:"What metrics of OpenTelemetry mean, which otlp receives (docs/formats.md)."`

@@ -298,7 +298,7 @@ func (s *Sites) Digests(mapped uint8, log *slog.Logger) func() func(*decode.Repo
 	if s == nil {
 		return nil
 	}
-	var told sync.Once
+	var logged sync.Once
 	return func() func(*decode.Report) bool {
 		w := s.Placer()
 		return func(r *decode.Report) bool {
@@ -306,14 +306,14 @@ func (s *Sites) Digests(mapped uint8, log *slog.Logger) func() func(*decode.Repo
 				return true
 			}
 			if log != nil {
-				told.Do(func() { s.tellElsewhere(mapped, r, log) })
+				logged.Do(func() { s.logElsewhere(mapped, r, log) })
 			}
 			return false
 		}
 	}
 }
 
-func (s *Sites) tellElsewhere(mapped uint8, r *decode.Report, log *slog.Logger) {
+func (s *Sites) logElsewhere(mapped uint8, r *decode.Report, log *slog.Logger) {
 	called := func(id uint8) string {
 		for _, x := range s.list {
 			if x.ID == id {

@@ -74,14 +74,14 @@ type chunk struct {
 
 // read finds the newest whole checkpoint of the highest generation, or nil if there is none. Tell is called with what
 // cannot be read.
-func (c *checkpoints) read(ctx context.Context, tell func(error)) (*checkpoint, error) {
+func (c *checkpoints) read(ctx context.Context, report func(error)) (*checkpoint, error) {
 	first, next, err := c.log.Bounds(ctx, c.topic, c.partition)
 	if err != nil {
 		return nil, err
 	}
 	chunks := map[string]chunk{}
 	r := c.log.Reader(c.topic, c.partition, first)
-	err = ingest.ReadTo(ctx, r, next, tell, func(m *ingest.Message) {
+	err = ingest.ReadTo(ctx, r, next, report, func(m *ingest.Message) {
 		side, n, ok := c.parseChunkKey(string(m.Key))
 		if !ok {
 			return
@@ -91,7 +91,7 @@ func (c *checkpoints) read(ctx context.Context, tell func(error)) (*checkpoint, 
 			err = errCheckpoint
 		}
 		if err != nil {
-			tell(fmt.Errorf("checkpoint record at offset %d of %s/%d: %w", m.Offset, c.topic, c.partition, err))
+			report(fmt.Errorf("checkpoint record at offset %d of %s/%d: %w", m.Offset, c.topic, c.partition, err))
 			delete(chunks, string(m.Key))
 			return
 		}
@@ -100,9 +100,9 @@ func (c *checkpoints) read(ctx context.Context, tell func(error)) (*checkpoint, 
 	if err != nil {
 		return nil, err
 	}
-	p := c.newest(chunks, false, tell)
+	p := c.newest(chunks, false, report)
 	if p != nil {
-		if aside := c.newest(chunks, true, tell); aside != nil {
+		if aside := c.newest(chunks, true, report); aside != nil {
 			p.aside = aside.state
 		}
 	}
@@ -110,7 +110,7 @@ func (c *checkpoints) read(ctx context.Context, tell func(error)) (*checkpoint, 
 }
 
 // newest puts chunks together, of checkpoints or of what is kept beside them.
-func (c *checkpoints) newest(chunks map[string]chunk, aside bool, tell func(error)) *checkpoint {
+func (c *checkpoints) newest(chunks map[string]chunk, aside bool, report func(error)) *checkpoint {
 	groups := map[checkpointKey][]chunk{}
 	for _, k := range chunks {
 		if (k.side == asideSide) != aside {
@@ -150,7 +150,7 @@ func (c *checkpoints) newest(chunks map[string]chunk, aside bool, tell func(erro
 			err = errCheckpoint
 		}
 		if err != nil {
-			tell(fmt.Errorf("checkpoint of generation %d, at offset %d of %s/%d: %w", w.key.generation, w.at, c.topic, c.partition, err))
+			report(fmt.Errorf("checkpoint of generation %d, at offset %d of %s/%d: %w", w.key.generation, w.at, c.topic, c.partition, err))
 			continue
 		}
 		if !aside {

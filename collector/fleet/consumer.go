@@ -272,7 +272,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 		defer context.AfterFunc(c.opt.Hurry, cancel)()
 	}
 	if cerr := c.series.Close(drain); cerr != nil {
-		c.log.Warn("a store did not take everything before the end; it is written again by whoever takes the partitions over", "error", cerr.Error())
+		c.log.Warn("a store did not take everything before the end; the next consumer of the partitions writes it again", "error", cerr.Error())
 	}
 	if cerr := c.receivers.Close(drain); cerr != nil {
 		c.log.Warn("a receiver of alerts did not take everything before the end", "error", cerr.Error())
@@ -371,7 +371,7 @@ func (c *Consumer) newTask(w *worker) (task, error) {
 	case fleet.RawReports:
 		return c.newRaw(w)
 	}
-	return nil, fmt.Errorf("nobody works on topic %s", w.topic)
+	return nil, fmt.Errorf("topic %s has no tasks", w.topic)
 }
 
 // gate says how windows of a partition close.
@@ -478,7 +478,7 @@ func (c *Consumer) redraw(name string, boot uint64) {
 	if notified {
 		return
 	}
-	c.log.Error("two runs of a collector have the same number, as when it was restored from a snapshot: records of the second one are refused, and it is told to draw another number", "collector", name, "boot", boot)
+	c.log.Error("two runs of a collector have the same number, as when it was restored from a snapshot: records of the second one are refused, and it is asked to draw another number", "collector", name, "boot", boot)
 	if c.opt.Redraw != nil {
 		c.opt.Redraw(name, boot)
 	}

@@ -98,7 +98,7 @@ func (t *ownerTask) add(ctx context.Context, r *fleet.Record) error {
 	return nil
 }
 
-// tell writes the points of a window and publishes it. The first time, the detectors see it.
+// publish writes the points of a window and sends it to the fleet. The first time, the detectors see it.
 func (t *ownerTask) publish(ctx context.Context, a *fleet.Assembled, first bool) error {
 	defer t.assembler.Release(a)
 	for _, bad := range a.Bad {

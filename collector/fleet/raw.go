@@ -168,7 +168,7 @@ func (t *rawTask) late(ctx context.Context, r *fleet.Record) error {
 	n := t.again[r.Head.End]
 	t.again[r.Head.End] = n + 1
 	if lateNumbers+n >= 1<<8 {
-		t.w.noteError(fmt.Errorf("record at offset %d: window %s was told again so often that there are no numbers left: its reports are left out", r.Offset, windowName(r.Head.End)))
+		t.w.noteError(fmt.Errorf("record at offset %d: window %s was published again so often that there are no numbers left: its reports are left out", r.Offset, windowName(r.Head.End)))
 		t.books.pass(r.Head.End, 0)
 		return nil
 	}
@@ -197,7 +197,7 @@ func (t *rawTask) decode(at int64, value []byte, reports uint64) {
 	}
 }
 
-// tell counts what is in the batch, and sends what came of it. No reader waits for a window of which there are no records.
+// publish counts what is in the batch, and sends what came of it. No reader waits for a window of which there are no records.
 func (t *rawTask) publish(ctx context.Context, end int64, first int, inOrder, some bool, list []fleet.Statement) error {
 	sortByTime(t.batch.Reports)
 	for _, r := range t.batch.Reports {
@@ -238,7 +238,7 @@ func (t *rawTask) publish(ctx context.Context, end int64, first int, inOrder, so
 	return nil
 }
 
-// sequences counts the sequences of numbers that reports can have: exporters, told apart by address, node and hardware id, with each
+// sequences counts the sequences of numbers that reports can have: exporters, distinguished by address, node and hardware id, with each
 // destination and width of numbers for itself.
 func sequences(reports []*decode.Report) int {
 	type sequence struct {

@@ -86,7 +86,7 @@ func (t *sliceTask) add(ctx context.Context, r *fleet.Record) error {
 	return t.publish(ctx, e.Closed)
 }
 
-// tell writes the points of a merged slice and publishes it.
+// publish writes the points of a merged slice and sends it to the owner.
 func (t *sliceTask) publish(ctx context.Context, m *fleet.Merged) error {
 	defer t.merger.Release(m)
 	for _, bad := range m.Bad {

@@ -13,7 +13,7 @@ func Readers(info fs.FileInfo) (who string, ok bool) {
 	st, _ := info.Sys().(*syscall.Stat_t)
 	switch mode := info.Mode().Perm(); {
 	case mode&0o004 != 0:
-		return "everybody", true
+		return "all users", true
 	case mode&0o040 != 0 && st != nil && int(st.Uid) == os.Geteuid():
 		return "its group", true
 	}

@@ -216,7 +216,7 @@ func pathText(p Path, called *names.Names) string {
 		s += fmt.Sprintf(" (%s of packets, and %d other paths)", inference.Percent(p.Share, 2), len(p.Others))
 	}
 	if len(p.Inseparable) > 0 {
-		s += fmt.Sprintf(" (and %d paths that digests do not tell apart)", inseparable(p.Inseparable))
+		s += fmt.Sprintf(" (and %d paths that digests do not distinguish)", inseparable(p.Inseparable))
 	}
 	if p.Changes > 0 {
 		s += fmt.Sprintf(" (changed %d×)", p.Changes)

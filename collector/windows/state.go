@@ -227,7 +227,7 @@ func (k *State) save() {
 				return
 			}
 		case <-timer.C:
-			k.log.Warn("the state file is slow to write; a kill would be told to cost more than it did", "file", k.path)
+			k.log.Warn("the state file is slow to write; after a kill, the reported loss would be too high", "file", k.path)
 			return
 		}
 	}

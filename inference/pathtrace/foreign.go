@@ -25,9 +25,9 @@ func (t *Tracer) Writers(id uint32, hops int) (all uint64) {
 	return all
 }
 
-// Kept calls tell for each part of a digest that one hop wrote last, over whatever came before it: with that hop, 1 for the first,
+// Kept calls yield for each part of a digest that one hop wrote last, over whatever came before it: with that hop, 1 for the first,
 // and whether the node of the known path there can have written it.
-func (t *Tracer) Kept(f *Flow, id uint32, hops int, digest uint64, tell func(hop int, agrees bool)) {
+func (t *Tracer) Kept(f *Flow, id uint32, hops int, digest uint64, yield func(hop int, agrees bool)) {
 	if !f.Known() {
 		return
 	}
@@ -38,7 +38,7 @@ func (t *Tracer) Kept(f *Flow, id uint32, hops int, digest uint64, tell func(hop
 	for inst := range s.Instances() {
 		p := s.Packet(id, inst)
 		if h := bits.Len64(s.Writers(&p, hops)); p.Baseline && h > 0 {
-			tell(h, s.Part(digest, inst) == s.Value(&p, pint.Replaced, r.path()[h-1]))
+			yield(h, s.Part(digest, inst) == s.Value(&p, pint.Replaced, r.path()[h-1]))
 		}
 	}
 }

@@ -108,8 +108,8 @@ const (
 )
 
 // holds reports whether the evidence of some members of a group holds for all of it, where others refute it.
-func holds(tell, refute int) bool {
-	chance, n := 0.0, tell+refute
+func holds(support, refute int) bool {
+	chance, n := 0.0, support+refute
 	term := math.Pow(1-luckyShare, float64(n)) // of k of n
 	for k := 0; k < refute; k++ {
 		chance += term

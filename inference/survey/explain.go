@@ -51,7 +51,7 @@ type equation struct {
 // account is an explanation of the digests of a flow.
 type account struct {
 	shift     int
-	path      []int32 // by index, or nobody; the first ones, by which hops are shifted, too
+	path      []int32 // by index, or offMap; the first ones, by which hops are shifted, too
 	ids       []uint32
 	named     uint64 // hops whose id was found, of nodes that are not on the map
 	witnesses [pint.MaxHops]int
@@ -74,7 +74,7 @@ type Surveyor struct {
 	ids       uint32 // node ids that are searched are below
 	equations []equation
 	cost      []int32 // of each node at each hop
-	best      []int32 // of a path up to each node at each hop, the last one for [nobody]
+	best      []int32 // of a path up to each node at each hop, the last one for [offMap]
 	from      []int32 // the place before on that path
 	values    []uint32
 	list      []uint32
@@ -179,7 +179,7 @@ func (a *account) rest(m *Map, e *equation, h int) uint32 {
 	return rest
 }
 
-// weigh fills in what each node costs at each hop: the wrong digests that it would mean. A place for [nobody] comes last.
+// weigh fills in what each node costs at each hop: the wrong digests that it would mean. A place for [offMap] comes last.
 func (s *Surveyor) weigh(m *Map, a *account, settled uint64) {
 	v, width := len(m.nodes), int32(m.scheme.Width())
 	row := v + 1
@@ -205,7 +205,7 @@ func (s *Surveyor) weigh(m *Map, a *account, settled uint64) {
 	}
 }
 
-// walk finds the cheapest path: over links, over what is no link at a price, and over [nobody] at another.
+// walk finds the cheapest path: over links, over what is no link at a price, and over [offMap] at another.
 func (s *Surveyor) walk(m *Map, a *account) {
 	v, hops := len(m.nodes), len(a.path)
 	row, jump, enter := v+1, linkBits+m.nodeBits(), m.nodeBits()

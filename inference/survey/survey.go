@@ -118,10 +118,10 @@ func (w *Watch) SizeBytes() int {
 	return n
 }
 
-// Survey ends a window: it explains the flows that have news, as far as its work goes, and calls tell with the deviations of all that
+// Survey ends a window: it explains the flows that have news, as far as its work goes, and calls yield with the deviations of all that
 // are explained by errors of their map. It releases those that the map explains, or that nothing does: done is called with their
 // owners.
-func (w *Watch) Survey(tell func(*inference.Deviation), done func(owner uint32)) {
+func (w *Watch) Survey(yield func(*inference.Deviation), done func(owner uint32)) {
 	w.surveyor.steps = 0
 	n := len(w.flows)
 	for i := range n {
@@ -148,7 +148,7 @@ func (w *Watch) Survey(tell func(*inference.Deviation), done func(owner uint32))
 			continue
 		}
 		if len(f.errors) > 0 {
-			tell(&inference.Deviation{Flow: f.flow, Ingress: f.ingress, Digests: uint64(len(f.ring)), Last: f.last, Errors: f.errors})
+			yield(&inference.Deviation{Flow: f.flow, Ingress: f.ingress, Digests: uint64(len(f.ring)), Last: f.last, Errors: f.errors})
 		}
 	}
 }

@@ -199,7 +199,7 @@ func (l *Log) Retention(ctx context.Context, topic string) (time.Duration, error
 		}
 	}
 	if err == nil {
-		err = errors.New("the brokers do not tell it")
+		err = errors.New("the brokers do not report it")
 	}
 	return 0, fmt.Errorf("kafka: %s of topic %s: %w", name, topic, err)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/decode/sflow"
 )
 
-// SFlow makes a datagram with up to eight samples, with strange among them such of tags that nobody knows.
+// SFlow makes a datagram with up to eight samples, with strange among them some of unknown tags.
 func SFlow(rnd *rand.Rand, strange bool) []byte {
 	d := sflow.Datagram{SubAgent: rnd.Uint32N(4), Seq: rnd.Uint32(), Uptime: rnd.Uint32(), Samples: 1 + rnd.Uint32N(8), IPv: 4}
 	copy(d.Agent[10:], []byte{0xff, 0xff, 10, 0, 0, byte(rnd.Uint32())})

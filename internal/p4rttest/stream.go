@@ -107,12 +107,12 @@ func (s *Server) primary() *stream {
 	return slices.MaxFunc(s.streams, func(a, b *stream) int { return compare(a.id, b.id) })
 }
 
-// elect tells everybody who is primary.
+// elect sends the primary to all streams.
 func (s *Server) elect() {
 	first := s.primary()
 	for _, x := range s.streams {
 		if x.P4Runtime_StreamChannelServer == nil {
-			continue // nobody is there
+			continue // no stream is open
 		}
 		why := &statuspb.Status{Message: "Is primary"}
 		if x != first {
@@ -148,7 +148,7 @@ func (s *Server) Drop() {
 	s.streams = nil
 }
 
-// Say tells the primary something.
+// Say sends a message to the primary.
 func (s *Server) Say(m *p4pb.StreamMessageResponse) {
 	s.mu.Lock()
 	x := s.primary()

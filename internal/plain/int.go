@@ -68,7 +68,7 @@ func findAnywhere(p *Profile, packet *ip) *shim {
 	return nil
 }
 
-// inTunnel looks for INT 2.x in VXLAN-GPE and Geneve, which their ports tell.
+// inTunnel looks for INT 2.x in VXLAN-GPE and Geneve, by their ports.
 func (s *shim) inTunnel() bool {
 	packet := s.ip
 	at := packet.l4 + 8 // of the tunnel's header

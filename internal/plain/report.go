@@ -12,7 +12,7 @@ type report struct {
 	own      Object // the reporting node's values outside of the stack
 	announce bool   // an INT stack was announced
 	postcard bool   // its contents are a postcard, and no packet
-	unknown  bool   // there are words that nobody reads
+	unknown  bool   // there are words that no field describes
 	found    bool   // there is a packet among the TLVs
 }
 

@@ -26,7 +26,7 @@ type authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-// NewAuthority makes one that nobody else knows.
+// NewAuthority makes a fresh one, unknown to all others.
 func NewAuthority(t testing.TB) *authority {
 	t.Helper()
 	a := &authority{t: t, File: filepath.Join(t.TempDir(), "authority.pem")}
@@ -104,7 +104,7 @@ func block(kind string, der []byte) []byte {
 	return b.Bytes()
 }
 
-// write replaces a file in one step, so that nobody reads half of it.
+// write replaces a file in one step, so that no reader sees half of it.
 func write(t testing.TB, path string, b []byte) {
 	t.Helper()
 	if err := os.WriteFile(path+".new", b, 0o600); err != nil {

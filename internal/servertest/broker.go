@@ -278,7 +278,7 @@ rootLogger.appenderRef.out.ref = out
 	b.format()
 }
 
-// formatted is what the tool makes of an empty folder, by the users that it was told. It is the same for every broker of this
+// formatted is what the tool makes of an empty folder, for the users that it was given. It is the same for every broker of this
 // process, and the tool takes as long to start as a broker.
 var formatted struct {
 	sync.Mutex

@@ -123,7 +123,7 @@ func (s *Influx) post(path string, body any) {
 // Start starts a stopped server again, on the same port and with what it had stored, and waits until it answers.
 //
 // InfluxDB 1.8 that was killed in the middle of a write cuts half an entry off its log, goes on writing behind the place
-// where the end was, and at its next start cuts off what it acknowledged since. So it is started where nobody writes to
+// where the end was, and at its next start cuts off what it acknowledged since. So it is started where no client writes to
 // it first, as the operating guide advises: the second start finds a whole log.
 func (s *Influx) Start() {
 	s.t.Helper()

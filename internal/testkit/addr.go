@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Systems give ports from 32768 on (Linux) or 49152 on (others) to whoever asks for any, and to connections.
+// Systems give ports from 32768 on (Linux) or 49152 on (others) to listeners that ask for any, and to connections.
 const first, last = 15000, 32767
 
 // tokens keep ports from other calls, of this process and others, until it ends: a server may be stopped and started again.
@@ -17,8 +17,8 @@ var (
 	tokens []net.PacketConn
 )
 
-// FreeAddr gives an address of the loopback at which nobody listens, neither with TCP nor with UDP, and which no other call gives while
-// this process lives. Where a port is asked for with 0, given back and named, somebody else may have it when the server starts.
+// FreeAddr gives an address of the loopback at which no process listens, neither with TCP nor with UDP, and which no other call gives while
+// this process lives. Where a port is asked for with 0, given back and named, another process may have it when the server starts.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
 	for range 1000 {

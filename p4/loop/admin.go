@@ -55,7 +55,7 @@ func AdminStandby(by func(context.Context) Standby, j *Journal, metrics http.Han
 	return admin(j, metrics, status, func(ctx context.Context, _ control.Command) (string, error) { return by(ctx).Why, nil })
 }
 
-func admin(j *Journal, metrics http.Handler, status func(context.Context) (Status, error), tell func(context.Context, control.Command) (string, error)) http.Handler {
+func admin(j *Journal, metrics http.Handler, status func(context.Context) (Status, error), do func(context.Context, control.Command) (string, error)) http.Handler {
 	ask := func(r *http.Request) (Status, error) {
 		ctx, cancel := context.WithTimeout(r.Context(), adminWait)
 		defer cancel()
@@ -106,7 +106,7 @@ func admin(j *Journal, metrics http.Handler, status func(context.Context) (Statu
 			}
 			ctx, cancel := context.WithTimeout(r.Context(), adminWait)
 			defer cancel()
-			why, err := tell(ctx, c)
+			why, err := do(ctx, c)
 			if err != nil {
 				answer(w, nil, err)
 				return

@@ -55,7 +55,7 @@ func AskAdmin(ctx context.Context, at, method, path string) ([]byte, error) {
 		return nil, err
 	}
 	if method == http.MethodPost {
-		name := "somebody"
+		name := "an operator"
 		if u, err := user.Current(); err == nil && u.Username != "" {
 			name = u.Username
 		}

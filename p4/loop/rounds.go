@@ -234,7 +234,7 @@ func (r *Rounds) Survey(list []Answer) (refused []error) {
 			at[x.Rounds.Address] = t
 		}
 		if err != nil {
-			err = fmt.Errorf("agent %s tells of rounds what cannot be: %w", cut(x.Agent), err)
+			err = fmt.Errorf("agent %s reports rounds that cannot be: %w", cut(x.Agent), err)
 			*t = roundsAgent{life: x.Life, refused: t.refused + 1}
 			r.status.Refused++
 			r.status.Why = err.Error()

@@ -17,8 +17,8 @@ import (
 	"github.com/hopscope/hopscope/p4/probe"
 )
 
-// telling is the connection of an agent that reports rounds.
-type telling struct {
+// roundsStream is the connection of an agent that reports rounds.
+type roundsStream struct {
 	name string
 	life uint64
 	own  []netip.Addr  // that its certificate carries; empty where it carries none
@@ -31,7 +31,7 @@ type telling struct {
 type survey struct {
 	number  uint64
 	asked   int64
-	waits   map[*telling]bool
+	waits   map[*roundsStream]bool
 	answers []Answer
 	done    chan struct{} // closed when all have answered
 }
@@ -39,15 +39,15 @@ type survey struct {
 // surveys belong to a server.
 type surveys struct {
 	mu    sync.Mutex // what is below
-	conns map[string]*telling
-	held  map[netip.Addr]*telling // the connection whose agent's probes come from an address
+	conns map[string]*roundsStream
+	held  map[netip.Addr]*roundsStream // the connection whose agent's probes come from an address
 	lives uint64
 	now   *survey // nil for none
 	last  uint64
 }
 
 func newSurveys() surveys {
-	return surveys{conns: map[string]*telling{}, held: map[netip.Addr]*telling{}}
+	return surveys{conns: map[string]*roundsStream{}, held: map[netip.Addr]*roundsStream{}}
 }
 
 // Tell implements the service.
@@ -80,12 +80,12 @@ func (s *Server) Tell(stream agentpb.Plans_TellServer) error {
 }
 
 // begin takes the place of an earlier connection of the same agent, whose certificate has addresses.
-func (s *surveys) begin(name string, own []net.IP) *telling {
+func (s *surveys) begin(name string, own []net.IP) *roundsStream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lives++
-	t := &telling{name: name, life: s.lives, asks: make(chan uint64, 1), gone: make(chan struct{})}
-	maps.DeleteFunc(s.held, func(_ netip.Addr, by *telling) bool { return by.name == name })
+	t := &roundsStream{name: name, life: s.lives, asks: make(chan uint64, 1), gone: make(chan struct{})}
+	maps.DeleteFunc(s.held, func(_ netip.Addr, by *roundsStream) bool { return by.name == name })
 	for _, ip := range own {
 		if a, ok := netip.AddrFromSlice(ip); ok {
 			a = a.Unmap()
@@ -103,7 +103,7 @@ func (s *surveys) begin(name string, own []net.IP) *telling {
 	return t
 }
 
-func (s *surveys) end(t *telling) {
+func (s *surveys) end(t *roundsStream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.conns[t.name] == t {
@@ -113,7 +113,7 @@ func (s *surveys) end(t *telling) {
 }
 
 // left waits for an agent no longer.
-func (s *surveys) left(t *telling) {
+func (s *surveys) left(t *roundsStream) {
 	if s.now == nil || !s.now.waits[t] {
 		return
 	}
@@ -123,7 +123,7 @@ func (s *surveys) left(t *telling) {
 }
 
 // answered takes an answer that is waited for.
-func (s *surveys) answered(t *telling, m *agentpb.Rounds) {
+func (s *surveys) answered(t *roundsStream, m *agentpb.Rounds) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.now == nil || s.now.number != m.GetAbout() || !s.now.waits[t] {
@@ -140,7 +140,7 @@ func (s *surveys) answered(t *telling, m *agentpb.Rounds) {
 // claim says why the probes of an agent do not come from an address: its certificate carries others, or the address is that of
 // another agent. A certificate decides, also while its agent is gone; without one that has the address, the agent that reported it
 // first keeps it while it is there.
-func (s *surveys) claim(t *telling, a netip.Addr) error {
+func (s *surveys) claim(t *roundsStream, a netip.Addr) error {
 	if !a.IsValid() {
 		return nil
 	}
@@ -166,7 +166,7 @@ func (s *Server) Survey(ctx context.Context) []Answer { return s.rounds.survey(c
 func (s *surveys) survey(ctx context.Context) []Answer {
 	s.mu.Lock()
 	s.last++
-	x := &survey{number: s.last, asked: monotonic(), waits: make(map[*telling]bool, len(s.conns)), done: make(chan struct{})}
+	x := &survey{number: s.last, asked: monotonic(), waits: make(map[*roundsStream]bool, len(s.conns)), done: make(chan struct{})}
 	for _, t := range s.conns {
 		select { // a question that was not sent off is not asked any more
 		case <-t.asks:

@@ -24,8 +24,8 @@ type Client struct {
 	conn *grpc.ClientConn
 	rpc  p4pb.P4RuntimeClient
 
-	writing chan struct{} // has room for one write at a time
-	telling sync.Mutex    // one change of state at a time
+	writing  chan struct{} // has room for one write at a time
+	changing sync.Mutex    // one change of state at a time
 
 	mu      sync.Mutex // for what follows
 	state   State
@@ -89,8 +89,8 @@ func (c *Client) Dropped() uint64 { return c.dropped.Load() }
 
 // set changes the state, and notifies.
 func (c *Client) set(change func(*State)) {
-	c.telling.Lock()
-	defer c.telling.Unlock()
+	c.changing.Lock()
+	defer c.changing.Unlock()
 	c.mu.Lock()
 	before := c.state
 	change(&c.state)

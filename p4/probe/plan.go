@@ -146,7 +146,7 @@ func (p *Plan) checkBitmap(which string, bitmap uint16, bad *planner.Errors) {
 	const reserved = 0x007e
 	switch w := p.Dialect.words(bitmap); {
 	case bitmap&0x8000 == 0:
-		bad.Add("the %s bitmap %#04x does not ask for the node id (0x8000), and nobody could say whose values they are", which, bitmap)
+		bad.Add("the %s bitmap %#04x does not ask for the node id (0x8000), and values without it belong to no node", which, bitmap)
 	case p.Dialect == INT21 && bitmap&reserved != 0:
 		bad.Add("the %s bitmap %#04x has bits that INT 2.1 reserves (%#04x); the dialect %s has them", which, bitmap, bitmap&reserved, FANT)
 	case w > maxHopWords:

@@ -23,8 +23,8 @@ type CollectorConfig struct {
 	URL       string `yaml:"url" doc:"Page of the collector, or of the console of a fleet."`
 	TokenFile string `yaml:"token_file" doc:"File with the page's token, where it wants one."`
 
-	Probes       bool          `yaml:"probes" doc:"Take what probes told of hops from the page too. They are flows: its collector lists half as many of them as flows.top_flows at most."`
-	LatencyFloor time.Duration `yaml:"latency_floor" range:"0s..1m" doc:"Added to times in switches before they are compared by their ratio: what is far below it is all the same. 0 is what a packet of 1500 bytes takes on the line behind, where the topology tells its rate, and 10us where that is less or not told."`
+	Probes       bool          `yaml:"probes" doc:"Take the values that probes reported of hops from the page too. They are flows: its collector lists half as many of them as flows.top_flows at most."`
+	LatencyFloor time.Duration `yaml:"latency_floor" range:"0s..1m" doc:"Added to times in switches before they are compared by their ratio: what is far below it is all the same. 0 is what a packet of 1500 bytes takes on the line behind, where the topology has its rate, and 10us where that is less or unknown."`
 	QueueFloor   int64         `yaml:"queue_floor_bytes" range:"1..1000000000" doc:"The same for queues, in bytes (or in the device's unit)."`
 }
 
@@ -39,7 +39,7 @@ type LoopConfig struct {
 	RetryAfter int           `yaml:"retry_after" range:"1..100000" doc:"Cycles before a plan that was refused is tried again."`
 	Audit      int           `yaml:"audit" range:"0..100000" doc:"Cycles between two readings of a switch; 0 for never."`
 	Approve    bool          `yaml:"approve" doc:"Plans wait for \"hopscope control approve\". The first one does not."`
-	DryRun     bool          `yaml:"dry_run" doc:"Plans are made and kept in the journal, and given to nobody."`
+	DryRun     bool          `yaml:"dry_run" doc:"Plans are made and kept in the journal, and none is installed."`
 	RaiseAfter int           `yaml:"raise_after" range:"1..1000" doc:"Cycles of evidence in a row until a link is suspicious."`
 	DoubtAfter int           `yaml:"doubt_after" range:"1..1000" doc:"The same where the evidence is as likely about another link."`
 	ClearAfter int           `yaml:"clear_after" range:"1..100000" doc:"Cycles without evidence until it is not suspicious any more."`
@@ -47,7 +47,7 @@ type LoopConfig struct {
 
 // JournalConfig is the file of a journal.
 type JournalConfig struct {
-	File  string `yaml:"file" doc:"File of JSON lines. Each is synced before what it tells of is done. Empty keeps none: a restart then knows what devices have alone."`
+	File  string `yaml:"file" doc:"File of JSON lines. Each is synced before the action that it describes. Empty keeps none: a restart then knows what devices have alone."`
 	Bytes int64  `yaml:"max_bytes" range:"65536..1099511627776" doc:"Bytes after which a new file is begun."`
 	Keep  int    `yaml:"keep" range:"1..100" doc:"Files that are kept beside the current one."`
 }

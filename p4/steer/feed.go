@@ -250,7 +250,7 @@ func (f *feed) Poll(ctx context.Context, page *Page, cycle time.Duration, log *s
 		case err != nil:
 			if logged != err.Error() {
 				logged = err.Error()
-				log.Error("no values of probes; what they told last stands", "error", logged)
+				log.Error("no values of probes; the last ones stay", "error", logged)
 			}
 		case logged != "":
 			logged = ""
@@ -260,7 +260,7 @@ func (f *feed) Poll(ctx context.Context, page *Page, cycle time.Duration, log *s
 		defer f.mu.Unlock()
 		if f.foreign != foreign {
 			if foreign = f.foreign; foreign {
-				log.Warn("the collector tells of probes that took no way of the plan; they are left out", "so_far", f.unplanned)
+				log.Warn("the collector reports probes that took no way of the plan; they are left out", "so_far", f.unplanned)
 			}
 		}
 		if f.unlisted != unlisted {
@@ -270,7 +270,7 @@ func (f *feed) Poll(ctx context.Context, page *Page, cycle time.Duration, log *s
 		}
 		if now := f.stale(every); err == nil && now != silent {
 			if silent = now; silent {
-				log.Warn("the page has no new windows; what probes told last stands; was the clock of the collector set back?", "newest", time.Unix(0, f.last).UTC().Format(time.RFC3339))
+				log.Warn("the page has no new windows; the last values of probes stay; was the clock of the collector set back?", "newest", time.Unix(0, f.last).UTC().Format(time.RFC3339))
 			} else {
 				log.Info("the page has new windows again")
 			}

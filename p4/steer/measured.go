@@ -172,7 +172,7 @@ func (m *Measured) Orchestrate(ctx context.Context, items int64, packetBytes int
 		return nil, 0, err
 	}
 	if len(doc.Flows) == 0 {
-		return nil, 0, fmt.Errorf("%s knows no flow that told by which interfaces it passes: reports have to carry egress interfaces", m.url)
+		return nil, 0, fmt.Errorf("%s knows no flow with the interfaces that it passes: reports have to carry egress interfaces", m.url)
 	}
 	slices.SortFunc(doc.Interfaces, func(a, b jsonInterface) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(doc.Flows, func(a, b jsonFlow) int { return cmp.Compare(a.ID, b.ID) })

@@ -99,7 +99,7 @@ func WriteStatus(w io.Writer, s *loop.Status) error {
 		if r.Unsent > 0 {
 			refused = fmt.Sprintf("; %d not sent by their agents", r.Unsent) + refused
 		}
-		fmt.Fprintf(t, "rounds\t%d lost of %d; followed of %d probes by what %d agents tell%s\n", r.Lost, r.Sent, r.Probes, r.Agents, refused)
+		fmt.Fprintf(t, "rounds\t%d lost of %d; followed of %d probes by the answers of %d agents%s\n", r.Lost, r.Sent, r.Probes, r.Agents, refused)
 	}
 	fmt.Fprintf(t, "agents\t%s\n", states(count, "agent "))
 	if list := states(count, "switch "); list != "" {

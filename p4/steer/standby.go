@@ -112,9 +112,9 @@ func (s *Standby) inCharge(ctx context.Context) loop.Standby {
 	case err != nil:
 		return loop.Standby{Why: "this control stands by, and cannot read who is in charge: " + err.Error()}
 	case term == 0:
-		return loop.Standby{Why: "this control stands by, and nobody has been in charge yet"}
+		return loop.Standby{Why: "this control stands by, and none has been in charge yet"}
 	case term <= s.Own.Load():
-		return loop.Standby{Why: "this control is not in charge any more, and nobody else has taken over yet"}
+		return loop.Standby{Why: "this control is not in charge any more, and none has taken over yet"}
 	}
 	name = names.Printable(strings.ToValidUTF8(name[:min(len(name), mostMember)], "")) // every writer of the topic can choose it
 	return loop.Standby{Why: fmt.Sprintf("this control stands by: %s is in charge (term %d)", name, term), InCharge: name, Term: term}

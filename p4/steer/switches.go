@@ -55,7 +55,7 @@ type Switch struct {
 	Name      string `yaml:"name" doc:"Name of the node in the topology."`
 	Address   string `yaml:"address" doc:"HOST:PORT of its P4Runtime server."`
 	TLSName   string `yaml:"tls_name" doc:"Name that its certificate must carry. Empty is that of address."`
-	Plaintext bool   `yaml:"plaintext" doc:"Without TLS, for switches that have none, on lines that nobody else can reach."`
+	Plaintext bool   `yaml:"plaintext" doc:"Without TLS, for switches that have none, on lines that no other machine can reach."`
 	Device    int64  `yaml:"device_id" range:"0..9223372036854775807" doc:"Id of the switch behind its address."`
 	Election  int64  `yaml:"election_id" range:"0..9223372036854775807" doc:"Id that the controller stands for election with; 0 is 1."`
 	Program   string `yaml:"program" oneof:"srint|intmd|pint" doc:"Program of hopscope that it runs."`

@@ -303,6 +303,6 @@ func (c *deliveryCheck) reporting(list []Configuration, byPoint map[string][]Ass
 		}
 	}
 	if len(seen) != len(byPoint) {
-		c.bad.Add("%d points are told their collectors, %d are served", len(seen), len(byPoint))
+		c.bad.Add("%d points have collectors in their configuration, %d are served", len(seen), len(byPoint))
 	}
 }

@@ -29,7 +29,7 @@ type Assignment struct {
 	ID     string   `json:"id"` // of the path: point and tag
 	Point  string   `json:"point"`
 	Server string   `json:"server"`
-	Tag    int      `json:"tag"`   // what tells the path from others of the point, from 1
+	Tag    int      `json:"tag"`   // number of the path among those of the point, from 1
 	Path   []string `json:"path"`  // nodes, from point to server
 	Ports  []int    `json:"ports"` // one less than nodes
 	Rate   float64  `json:"rate_gbps"`

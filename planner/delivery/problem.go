@@ -42,7 +42,7 @@ type Node struct {
 	Up       float64  `json:"up"` // probability of working; 1 if left out
 }
 
-// Link joins two nodes. Its capacity is shared by both directions. Links between the same nodes are told apart by their
+// Link joins two nodes. Its capacity is shared by both directions. Links between the same nodes are distinguished by their
 // ports, which [Wire] gives out where they are not named.
 type Link struct {
 	A        string  `json:"a"`

@@ -98,7 +98,7 @@ func TestCheck(t *testing.T) {
 		{"collector", "m reports", func(_ *delivery.Problem, p *delivery.Plan) { p.Switches[0].Collectors[0].Collector = "r" }},
 		{"next hop", "m reports", func(_ *delivery.Problem, p *delivery.Plan) { p.Switches[0].Collectors[0].NextHop = "s" }},
 		{"share", "a share of 0.5", func(_ *delivery.Problem, p *delivery.Plan) { p.Switches[0].Collectors[0].Share = 0.5 }},
-		{"not configured", "1 points are told their collectors, 2 are served", func(_ *delivery.Problem, p *delivery.Plan) { p.Switches = p.Switches[1:] }},
+		{"not configured", "1 points have collectors in their configuration, 2 are served", func(_ *delivery.Problem, p *delivery.Plan) { p.Switches = p.Switches[1:] }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

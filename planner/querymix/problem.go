@@ -46,7 +46,7 @@ type Query struct {
 	Nodes     int     `json:"nodes,omitempty"`      // that a digest can stand for; static
 	Samples   float64 `json:"samples,omitempty"`    // wanted of every hop (dynamic) or of the path (per-packet)
 	RankError float64 `json:"rank_error,omitempty"` // of quantiles, with 99 % confidence, in place of Samples; dynamic
-	MinValue  uint64  `json:"min_value,omitempty"`  // the smallest that is told from 0, for the code of values; 0 is 1
+	MinValue  uint64  `json:"min_value,omitempty"`  // the smallest that differs from 0, for the code of values; 0 is 1
 	MaxValue  uint64  `json:"max_value,omitempty"`  // the largest; dynamic and per-packet
 	MaxError  float64 `json:"max_error,omitempty"`  // relative error of a value: coarser widths are left out
 	Matches   int     `json:"matches,omitempty"`    // that pass before a loop is reported, T of Algorithm 2; loop

@@ -22,7 +22,7 @@ type Config struct {
 	remote.TLS    `yaml:",inline"`
 	Timeout       time.Duration `yaml:"timeout" doc:"Longest wait for the answer to one request." range:"100ms..10m"`
 	BatchPoints   int           `yaml:"batch_points" doc:"Most points sent in one request." range:"1..100000"`
-	SplitRequests int           `yaml:"split_requests" doc:"Most requests spent at one try on telling refused points from those that are not at fault; the next try goes on. 0 means 1." range:"0..10000"`
+	SplitRequests int           `yaml:"split_requests" doc:"Most requests spent at one try on separating refused points from those that are not at fault; the next try goes on. 0 means 1." range:"0..10000"`
 	Gzip          bool          `yaml:"gzip" doc:"Compress requests: a sixth of the bytes for some 6 µs a point. For a server that is far away."`
 }
 

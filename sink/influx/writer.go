@@ -167,7 +167,7 @@ func (w *writer) work(ctx context.Context, p *progress) error {
 		if next.suspect {
 			if budget == 0 {
 				return &sink.RetryError{Progress: true, Err: fmt.Errorf(
-					"influx: among %d points there are some that the server refuses; telling them from the others goes on", p.points())}
+					"influx: among %d points there are some that the server refuses; separating them from the others goes on", p.points())}
 			}
 			budget--
 			w.stats.splits.Add(1)

@@ -336,7 +336,7 @@ func (a *Admin) checkSettings(ctx context.Context, present []*topic) (list []Dev
 			add("message.timestamp.type", "LogAppendTime", false, "the clocks of collectors decide how long records are kept, and are not held against Kafka's")
 		}
 		if have["compression.type"] != uncompressed {
-			add("compression.type", uncompressed, false, "whoever may write to it can make those who read it unpack more than they have memory for")
+			add("compression.type", uncompressed, false, "any writer of it can make its readers unpack more than they have memory for")
 		}
 		if t.compact {
 			continue

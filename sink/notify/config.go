@@ -10,8 +10,8 @@ import (
 type Config struct {
 	Severity    string        `yaml:"severity" doc:"Least severity of findings that are sent." oneof:"info|warning|critical"`
 	Learning    bool          `yaml:"learning" doc:"Send findings of places whose normal state is not known well yet."`
-	Repeat      time.Duration `yaml:"repeat" doc:"How often what is still open is sent again, unless somebody has acknowledged it. 0 means never." range:"0s..8760h"`
-	Heartbeat   time.Duration `yaml:"heartbeat" doc:"How often a sign of life is sent, so that a receiver can tell that nothing is wrong from a collector that is gone. 0 means never." range:"0s..24h"`
+	Repeat      time.Duration `yaml:"repeat" doc:"How often what is still open is sent again, unless it was acknowledged. 0 means never." range:"0s..8760h"`
+	Heartbeat   time.Duration `yaml:"heartbeat" doc:"How often a sign of life is sent, so that a receiver can distinguish a quiet network from a collector that is gone. 0 means never." range:"0s..24h"`
 	Forget      time.Duration `yaml:"forget" doc:"What was open when the program ended, and is not found again within this time of the next run, is resolved." range:"1m..24h"`
 	File        string        `yaml:"file" doc:"File of what people acknowledged, accepted and muted, which hopscope findings changes; it is read again when it changes. A relative path is in the working directory."`
 	StateFile   string        `yaml:"state_file" doc:"File that keeps what is open over restarts. Empty means the name of file with .state behind it."`

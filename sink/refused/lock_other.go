@@ -15,7 +15,7 @@ func Lock(dir string) (io.Closer, error) {
 	path := filepath.Join(dir, "lock")
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("somebody else is sending what is in %s; if not, remove %s: %w", dir, path, err)
+		return nil, fmt.Errorf("another process is sending what is in %s; if not, remove %s: %w", dir, path, err)
 	}
 	return lock{f}, nil
 }

@@ -21,7 +21,7 @@ func Lock(dir string) (io.Closer, error) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("somebody else is sending what is in %s; wait until that has ended", dir)
+			return nil, fmt.Errorf("another process is sending what is in %s; wait until that has ended", dir)
 		}
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}

@@ -187,7 +187,7 @@ func TestLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Lock(dir); err == nil || !strings.Contains(err.Error(), "somebody else") {
+	if _, err := Lock(dir); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("second Lock = %v", err)
 	}
 	if err := Open(dir, 10_000).Put(entry(1, 1)); err != nil { // the collector is not kept waiting

@@ -29,7 +29,7 @@ type Config struct {
 	MaxExporters   int      `yaml:"max_exporters" doc:"Exporters kept for the page. One costs 36 bytes a window." range:"16..65536"`
 	MaxFindings    int      `yaml:"max_findings" doc:"Findings kept for the page. The ended ones make room first, the oldest before the others." range:"16..10000"`
 	MaxConnections int      `yaml:"max_connections" doc:"Open connections to the page and its API. Beyond that, the one that has been idle for longest is closed for a new one. When all are being answered, 16 more can ask for the health checks and the metrics." range:"8..65536"`
-	MaxStreams     int      `yaml:"max_streams" doc:"Open event streams: one for every open page. More are told to come back later." range:"1..4096"`
+	MaxStreams     int      `yaml:"max_streams" doc:"Open event streams: one for every open page. More are asked to come back later." range:"1..4096"`
 
 	ShutdownTimeout time.Duration `yaml:"shutdown_timeout" doc:"How long requests may take to end after the order to stop." range:"100ms..1m"`
 }

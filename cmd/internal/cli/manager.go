@@ -33,7 +33,7 @@ func managerOf(getenv func(string) string, log *slog.Logger) *Manager {
 		return nil
 	}
 	if !strings.HasPrefix(address, "/") && !strings.HasPrefix(address, "@") { // "@" is an abstract one, for package net too
-		log.Warn("the service manager is not told anything: NOTIFY_SOCKET is neither a path nor an abstract socket", "address", address)
+		log.Warn("the service manager gets no notifications: NOTIFY_SOCKET is neither a path nor an abstract socket", "address", address)
 		return nil
 	}
 	m := &Manager{log: log, send: func(state string) error {
@@ -61,7 +61,7 @@ func (m *Manager) notify(state string) {
 		return
 	}
 	if err := m.send(state); err != nil && !m.failed.Swap(true) {
-		m.log.Warn("the service manager is not told", "error", err.Error())
+		m.log.Warn("a notification of the service manager failed", "error", err.Error())
 	}
 }
 

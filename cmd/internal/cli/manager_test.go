@@ -104,8 +104,8 @@ func TestManagerOf(t *testing.T) {
 	m := managerOf(env(socket), log)
 	m.Ready()
 	m.Close()
-	if n := strings.Count(out.String(), "is not told"); n != 1 {
-		t.Errorf("told %d times: %s", n, &out)
+	if n := strings.Count(out.String(), "a notification of the service manager failed"); n != 1 {
+		t.Errorf("logged %d times: %s", n, &out)
 	}
 	if err := m.send("READY=1"); !errors.Is(err, syscall.ENOENT) {
 		t.Errorf("sending to nobody: %v", err)

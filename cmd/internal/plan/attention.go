@@ -44,7 +44,7 @@ Probes come from an instance ({"probes":[{"id","cost","links":[...]}],"suspiciou
 cover": two that each pass every link leave a choice. With --switch-cost and the
 probes that measure in detail now, a change has to be worth it. --replan takes these
 from an earlier plan; --churn then limits how many are turned on or off, and the plan
-tells in which order.
+gives their order.
 
 --metrics FILE divides metrics into basic and detailed ones, and gives the instruction
 bitmaps of both; alone, it does only that.
@@ -72,7 +72,7 @@ time). When --time-limit ends the search, the best found is given, and the bound
 	f.StringVar(&o.metrics, "metrics", "", "YAML file of metrics and their relations")
 	f.Float64Var(&o.alpha, "alpha", 0, "acceleration factor of fant-h for estimates, 0 to 1")
 	f.Float64Var(&o.beta, "beta", 0, "acceleration factor of fant-h for limits, 0 to 1")
-	o.addReplan(c, "which the network has now: its probes measure in detail, and the steps from there are told", "probes", -1)
+	o.addReplan(c, "which the network has now: its probes measure in detail, and the steps from there are printed", "probes", -1)
 	f.BoolVar(&o.partial, "partial", false, "leave out suspicious links that are on no probe")
 	c.RunE = func(c *cobra.Command, _ []string) error { return o.run(c) }
 	return c

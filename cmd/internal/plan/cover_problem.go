@@ -30,7 +30,7 @@ func (o *coverFlags) problem(c *cobra.Command) (*cover.Problem, error) {
 		return nil, err
 	}
 	if asked && o.minimise != string(cover.Cost) {
-		return nil, cli.Usagef("--from-collector tells what links cost: it goes with --minimise cost")
+		return nil, cli.Usagef("--from-collector gives the costs of links: it goes with --minimise cost")
 	}
 	g, err := o.graph()
 	if err != nil {

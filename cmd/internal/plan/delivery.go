@@ -136,7 +136,7 @@ func (o *deliveryFlags) problem(c *cobra.Command) (p *delivery.Problem, err erro
 	case err != nil:
 		return nil, err
 	case asked && o.instance == "":
-		return nil, cli.Usagef("--from-collector goes with --instance, whose rates and loads it tells")
+		return nil, cli.Usagef("--from-collector goes with --instance, whose rates and loads it gives")
 	case o.reportBytes < 1:
 		return nil, cli.Usagef("--report-bytes %d is not positive", o.reportBytes)
 	case o.instance != "" && o.topology != "":

@@ -18,7 +18,7 @@ type measuredFlags struct {
 // flags adds the flags that all plan commands with measured inputs share.
 func (m *measuredFlags) flags(c *cobra.Command, what string) {
 	f := c.Flags()
-	f.StringVar(&m.URL, "from-collector", "", "page of a running collector, such as http://127.0.0.1:8080, whose windows tell "+what)
+	f.StringVar(&m.URL, "from-collector", "", "page of a running collector, such as http://127.0.0.1:8080, whose windows give "+what)
 	f.StringVar(&m.TokenFile, "token-file", "", "file with the token of the page of --from-collector, where it wants one")
 	m.Flag = "from-collector"
 }

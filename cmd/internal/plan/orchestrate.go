@@ -47,7 +47,7 @@ instead of a capacity; an interface may have a "weight". A topology becomes one 
 evaluation of INTO (2019): a flow between every two nodes, or those of a traffic matrix,
 over paths with the fewest hops, random demands and capacities. A running collector
 gives its busiest flows, the interfaces that they were seen to pass, and the packets
-a second that told so; --items, --packet-bytes and --mtu say what it cannot know.
+a second that showed it; --items, --packet-bytes and --mtu say what it cannot know.
 
 Methods: heuristic (as published), search (improved until --time-limit, or until the
 lower bound is met), exact (also decides by trying everything), auto (exact where the

@@ -196,7 +196,7 @@ var (
 	metricFindings  = metrics.Metric{Name: "hopscope_console_findings_total", Kind: metrics.Counter, Help: "Findings that were handed to the page."}
 	metricGaps      = metrics.Metric{Name: "hopscope_console_gaps_total", Kind: metrics.Counter, Help: "Stretches of the series that were not there, or could not be read."}
 	metricBehind    = metrics.Metric{Name: "hopscope_console_behind_records", Help: "Records of the series that are there and were not read yet."}
-	metricReady     = metrics.Metric{Name: "hopscope_console_ready", Help: "1 when the page shows what the fleet has told."}
+	metricReady     = metrics.Metric{Name: "hopscope_console_ready", Help: "1 when the page shows what the fleet has published."}
 	metricLastEnd   = metrics.Metric{Name: "hopscope_console_last_window_end_seconds", Help: "End of the newest window that is whole, since 1970."}
 	metricMembers   = metrics.Metric{Name: "hopscope_console_members", Help: "Members of the fleet: alive, missing, dead or left.", Labels: []string{"role", "state"}}
 	metricLeftOut   = metrics.NewGauge("hopscope_left_out", "What a limit of the page's settings left out since the start, by the setting to raise, in the units that the page says in a sentence.", "setting")

@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/planner/attention"
 )
 
-// Metrics are what a hop can report, and how these tell of each other.
+// Metrics are what a hop can report, and which of them follow from others.
 type Metrics struct {
 	Metrics   []Metric   `yaml:"metrics" json:"metrics"`
 	Relations []Relation `yaml:"relations" json:"relations"`
@@ -23,7 +23,7 @@ type Metric struct {
 	Bytes    int    `yaml:"bytes" json:"bytes"`       // that a hop adds for it
 	Required bool   `yaml:"required" json:"required"` // wanted of every hop in every cycle
 
-	// DependsOn names metrics without which this one cannot be understood: whoever measures it measures them too.
+	// DependsOn names metrics without which this one cannot be understood: they are measured with it.
 	// Dependencies are chained, and metrics that depend on each other are measured together or not at all.
 	DependsOn []string `yaml:"depends_on" json:"depends_on,omitempty"`
 }

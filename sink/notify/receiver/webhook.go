@@ -18,7 +18,7 @@ import (
 // Webhook says where alerts are posted, and in which form.
 type Webhook struct {
 	URL          string   `yaml:"url" doc:"Address that alerts are posted to, http or https."`
-	URLFile      string   `yaml:"url_file" doc:"File that holds the address, instead of url, where whoever knows the address may post."`
+	URLFile      string   `yaml:"url_file" doc:"File that holds the address, instead of url, where the address itself is the permission to post."`
 	URLEnv       string   `yaml:"url_env" doc:"Name of the environment variable that holds the address, instead of url."`
 	TokenFile    string   `yaml:"token_file" doc:"File that holds a token, sent as Authorization: Bearer. White space around it is ignored."`
 	TokenEnv     string   `yaml:"token_env" doc:"Name of the environment variable that holds the token, instead of token_file."`

@@ -16,8 +16,8 @@ func TestSeveralPaths(t *testing.T) {
 	}
 	var got strings.Builder
 	p.print(&got, nil)
-	want := "share  path, as digests tell\n40 %   17 > 100\n50 %   17 > 101\n8 %    17 > 200 (digests do not tell whether it is used)\n" +
-		"       17 > 201 (digests do not tell whether it is used)\n1.9 %  no path of the topology, or digests are wrong\n\n"
+	want := "share  path, by digests\n40 %   17 > 100\n50 %   17 > 101\n8 %    17 > 200 (digests do not show whether it is used)\n" +
+		"       17 > 201 (digests do not show whether it is used)\n1.9 %  no path of the topology, or digests are wrong\n\n"
 	if got.String() != want || p.note() != " (one of several at once)" {
 		t.Errorf("%s%q\nwant\n%s", got.String(), p.note(), want)
 	}

@@ -44,7 +44,7 @@ func (p *severalPaths) print(w io.Writer, called *names.Names) {
 		return
 	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "share\tpath, as digests tell")
+	fmt.Fprintln(t, "share\tpath, by digests")
 	row := func(share, note string, path []inference.HopName) {
 		var nodes []inference.HopKey
 		for _, n := range path {
@@ -68,7 +68,7 @@ func (p *severalPaths) print(w io.Writer, called *names.Names) {
 			if i == 0 {
 				share = shareCell(set.Share)
 			}
-			row(share, " (digests do not tell whether it is used)", path)
+			row(share, " (digests do not show whether it is used)", path)
 		}
 	}
 	if p.Unexplained >= .001 {
