@@ -3,6 +3,7 @@ package pint
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 )
 
@@ -11,10 +12,12 @@ import (
 // own hash there. The switch that finds it once more than T times reports a loop: either the packet has come back,
 // or hashes of different switches were equal T+1 times in a row.
 //
-// The paper's steps are read in the order in which they are written, as follows. (1) If the digest is h(s, packet) and the counter is
-// T, report; if it is below, count. (2) If g(packet, i) says that hop i replaces, the digest becomes h(s, packet) and the counter 0,
-// also if hop i has just counted. Two things the paper leaves open. The first hop does not compare: nothing is in the packet yet, and
-// zeros would be the hash of some switch. And a packet that was reported goes on as if the counter could not count further.
+// The steps are as follows. (1) If the digest is h(s, packet) and the counter is T, report; if it is below, count. (2) If g(packet, i) says
+// that hop i replaces, the digest becomes h(s, packet) and the counter 0, also if hop i has just counted. The algorithm as it is printed
+// replaces only while the counter is 0 (line 7: "if c > 0 then the digest is no longer changed"). It has twice the false alarms for T = 1, and
+// finds a loop sooner: [Loops.PrintedFalseAlarm] and the figure "loops" of hopscope-bench pint have both. The algorithm does not
+// say what the first hop does and what becomes of a packet that was reported. Here the first hop does not compare: nothing is in the packet
+// yet, and zeros would be the hash of some switch. And such a packet goes on as if the counter could not count further.
 type Loops struct {
 	Hash Hash
 	Seed uint32
@@ -64,9 +67,8 @@ func (l *Loops) Step(digest uint64, id uint32, hop int, node uint32) (uint64, bo
 // hashes that are independent: whatever is in the packet, the next switch has the same hash with probability 2⁻ᵇ, so that
 // the counter is a Markov chain.
 //
-// The paper bounds it for T = 1, b = 15 and 32 hops by 5·10⁻⁷, which is the number of pairs of hops that could both match,
-// 32²/2, by 2⁻³⁰. The probability is 2.2·10⁻⁷: some pairs
-// have a replacement between them.
+// For T = 1, b = 15 and 32 hops it is 2.2·10⁻⁷: some pairs of hops that match have a replacement between them, which the printed algorithm
+// has not.
 func (l *Loops) FalseAlarm(hops int) float64 {
 	q := 1 / float64(uint64(1)<<l.Bits)
 	alarm := 0.0
@@ -85,6 +87,20 @@ func (l *Loops) FalseAlarm(hops int) float64 {
 			count[c] = p * kept
 		}
 		count[0] += all / float64(i)
+	}
+	return alarm
+}
+
+// PrintedFalseAlarm is that of the algorithm as it is printed: T+1 of the hops behind the first match. The paper bounds it by 5·10⁻⁷ for T = 1, b = 15
+// and 32 hops, and by 5·10⁻¹³ for T = 3 and b = 14; it is 4.3·10⁻⁷ and 4.4·10⁻¹³.
+func (l *Loops) PrintedFalseAlarm(hops int) float64 {
+	q := 1 / float64(uint64(1)<<l.Bits)
+	alarm, ways := 0.0, 1.0 // to choose k of the hops behind the first
+	for k := 0; k < hops; k++ {
+		if k > l.T {
+			alarm += ways * math.Pow(q, float64(k)) * math.Pow(1-q, float64(hops-1-k))
+		}
+		ways *= float64(hops-1-k) / float64(k+1)
 	}
 	return alarm
 }

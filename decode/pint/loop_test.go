@@ -66,6 +66,20 @@ func TestFalseAlarmsOfThePaper(t *testing.T) {
 	}
 }
 
+// The algorithm as it is printed has the rates that the paper states: below 5e-7 for T = 1 and b = 15, below 5e-13 for T = 3 and b = 14, and some
+// 0.05 % for 16 bits without a counter.
+func TestPrintedFalseAlarms(t *testing.T) {
+	for _, c := range []struct {
+		bits, t     int
+		least, most float64
+	}{{16, 0, 4.5e-4, 5e-4}, {15, 1, 4.3e-7, 5e-7}, {14, 3, 4.3e-13, 5e-13}} {
+		l := &Loops{Bits: c.bits, T: c.t}
+		if p := l.PrintedFalseAlarm(32); p < c.least || p > c.most {
+			t.Errorf("b = %d, T = %d: %g, want %g to %g", c.bits, c.t, p, c.least, c.most)
+		}
+	}
+}
+
 func TestDetection(t *testing.T) {
 	seed := rand.Uint32()
 	const trials = 20_000

@@ -27,7 +27,7 @@ type latencyLoad struct {
 	draw       func(dst []uint64, r *rand.Rand)
 }
 
-// latencyLoads stand in for the paper's simulated workloads, which are not published: heavy tails without and with bursts.
+// latencyLoads stand in for the paper's simulations of HPCC with flows of web search and Hadoop: heavy tails without and with bursts.
 var latencyLoads = []latencyLoad{
 	{"lognormal", "1 µs and a lognormal queue, median 2 to 20 µs by hop, σ = 1", func(dst []uint64, r *rand.Rand) {
 		median := 2000 * math.Pow(10, r.Float64())
