@@ -10,8 +10,8 @@
 // Redundancy, splitting of demands and partial plans go beyond the paper and work with both objectives.
 //
 // The paper can be read in several ways. Its covering rows sum over all flows; here they sum over the flows that pass
-// the interface. Its pseudo-code leaves ties open, and may assign an interface to a flow that does not exist; here the
-// comments on the two heuristics say how ties are broken, and such an interface stays without a flow. A flow that was
+// the interface. Its pseudo-code may take any of several that are alike, and may assign an interface to a flow that does not exist; here
+// the first in order is taken, and such an interface stays without a flow. A flow that was
 // picked but carries nothing does not count. According to its text a flow covers both ends of a link, but its numbers fit
 // flows that cover only the directions that they take; [orchestrate.Model] can do either.
 //

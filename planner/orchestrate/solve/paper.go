@@ -10,7 +10,7 @@ import (
 // none marks an interface, or a copy of one, that no flow carries.
 const none = -1
 
-// concentrateHeuristic is the paper's heuristic for Concentrate, with every tie decided: the flow with the most
+// concentrateHeuristic is the paper's heuristic for Concentrate (algorithm 1), with every tie decided: the flow with the most
 // uncovered interfaces (then the larger capacity, then the lower number) takes what fits of them, those with the fewest
 // flows first (then the smaller demand, then the lower number); every flow is tried once.
 //
@@ -60,7 +60,7 @@ func (p *problem) concentrateHeuristic() (at []int32) {
 	return at
 }
 
-// balanceHeuristic is the paper's heuristic for Balance, with every tie decided: the interface with the fewest flows
+// balanceHeuristic is the paper's heuristic for Balance (algorithm 2), with every tie decided: the interface with the fewest flows
 // that are not full (then the larger demand, then the lower number) goes to the least loaded of its flows that have
 // room (then the one with fewer uncovered interfaces, then the lower number). One that fits nowhere stays uncovered.
 func (p *problem) balanceHeuristic() (at []int32) {
