@@ -47,6 +47,9 @@ const (
 
 var reasonNames = [NumReasons]string{"ok", "short", "long", "bad-mac", "bad-time", "bad-echo", "bad-tlv", "no-room", "over-rate", "not-served"}
 
+// AnswerReasons are those for which a session refuses an answer.
+var AnswerReasons = []Reason{Short, Long, BadMAC, BadTime, BadEcho, BadTLV}
+
 // String is the name of the reason in metrics.
 func (r Reason) String() string {
 	if r < NumReasons {

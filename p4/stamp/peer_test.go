@@ -268,7 +268,8 @@ func TestPeerSession(t *testing.T) {
 		}
 		request := s.Append(nil, 1_700_000_000_000_000_000, 0, NewErrorEstimate(true, false, 1e6))
 		y := p.read(t, "request", c.key, request)
-		if len(request) != c.plan.Size || y.SSID != c.plan.SSID || y.Seq != 0 || y.Error>>15 != 1 || y.Error>>14&1 == 1 != c.plan.PTP || y.Signed != (c.key != "") {
+		if len(request) != c.plan.Size || y.SSID != c.plan.SSID || y.Seq != 0 || y.Error>>15 != 1 || y.Error>>14&1 == 1 != c.plan.PTP || y.Signed != (c.key != "") ||
+			y.Guarded != (c.key != "" && c.plan.CoS) {
 			t.Errorf("%d bytes, %+v", len(request), y)
 		}
 		x := peerPacket{Kind: "answer", Key: c.key, Seq: 0, SSID: c.plan.SSID, Error: 0x8001, SenderSeq: y.Seq, SenderTime: y.Time, SenderError: y.Error, TTL: 64,

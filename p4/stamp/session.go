@@ -182,23 +182,21 @@ func (s *Session) Append(dst []byte, now, mono int64, clock ErrorEstimate) []byt
 	s.Sent++
 	from := len(dst)
 	dst = q.Append(dst, s.mode)
-	mac := -1
 	if s.CoS {
 		dst = AppendCoS(dst, s.DSCP)
-		if s.Keys != nil {
-			mac = len(dst) - from - SignedLen
-			dst = AppendTLV(dst, HMAC, make([]byte, macLen))
-		}
 	}
-	if s.Size-(len(dst)-from) >= tlvLen {
+	if s.padding != nil {
 		dst = AppendTLV(dst, ExtraPadding, s.padding)
 	}
-	if s.Keys != nil {
-		if mac >= 0 {
-			s.Keys.protect(dst[from:], mac, 0)
-		}
-		s.Keys.Sign(dst[from:], 0)
+	if s.Keys == nil {
+		return dst
 	}
+	if s.CoS { // the digest is behind the padding too, where all implementations look for it
+		at := len(dst) - from - SignedLen
+		dst = AppendTLV(dst, HMAC, make([]byte, macLen))
+		s.Keys.protect(dst[from:], at, 0)
+	}
+	s.Keys.Sign(dst[from:], 0)
 	return dst
 }
 
