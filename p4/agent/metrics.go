@@ -100,6 +100,7 @@ func ofSession(name, help, kind string, value func(s *STAMPStatus) float64) stam
 var stampMetrics = []stampMetric{
 	ofSession("sent_total", "Requests of a session of STAMP that the kernel took.", counter, func(s *STAMPStatus) float64 { return float64(s.Sent) }),
 	ofSession("send_errors_total", "Requests that the kernel did not take. They are not lost in the network.", counter, func(s *STAMPStatus) float64 { return float64(s.Failed) }),
+	ofSession("kernel_dropped_total", "Answers that the kernel dropped because the receive buffer was full. They count as lost, and are no loss of the network.", counter, func(s *STAMPStatus) float64 { return float64(s.Dropped) }),
 	ofSession("received_total", "Requests whose answer came, in time or late.", counter, func(s *STAMPStatus) float64 { return float64(s.Received) }),
 	ofSession("lost", "Requests without an answer within stamp.timeout. One that comes late is taken off again, so that this is no counter.", gauge, func(s *STAMPStatus) float64 { return float64(s.Lost) }),
 	ofSession("lost_out", "Of these, requests that did not come to the reflector, as far as its own numbers say so.", gauge, func(s *STAMPStatus) float64 { return float64(s.Forward) }),
@@ -107,7 +108,6 @@ var stampMetrics = []stampMetric{
 	ofSession("late_total", "Answers that came after stamp.timeout.", counter, func(s *STAMPStatus) float64 { return float64(s.Late) }),
 	ofSession("duplicates_total", "Answers that came again.", counter, func(s *STAMPStatus) float64 { return float64(s.Twice) }),
 	ofSession("reordered_total", "Answers that came behind those of later requests.", counter, func(s *STAMPStatus) float64 { return float64(s.Reordered) }),
-	ofSession("corrupt_total", "Answers that were refused: cut, changed, forged, or signed with no key of ours.", counter, func(s *STAMPStatus) float64 { return float64(s.Corrupt) }),
 	ofSession("remarked_total", "Requests that came to the reflector with another DSCP than they were sent with (stamp.class_of_service).", counter, func(s *STAMPStatus) float64 { return float64(s.Remarked) }),
 	ofSession("silent", "1 while the last two requests of the session were lost, or more.", gauge, func(s *STAMPStatus) float64 {
 		if s.Silent {
@@ -124,8 +124,11 @@ var (
 		"and out and home where both clocks follow another one; quantile 1 is the largest.", Labels: []string{"session", "way", "quantile"}, Kind: gauge}
 	stampVariation = Metric{Name: "hopscope_agent_stamp_variation_seconds", Help: "The same of differences between the delays of requests that follow each other. " +
 		"Those of out and home need no clocks that agree.", Labels: []string{"session", "way", "quantile"}, Kind: gauge}
+	stampCorrupt = Metric{Name: "hopscope_agent_stamp_corrupt_total", Help: "Answers that were refused, by reason: short and long, bad-mac (signed with no key of ours), bad-echo " +
+		"(no request under way is like that), bad-tlv (extensions that do not fit, or padding that was changed), bad-time.", Labels: []string{"session", "reason"}, Kind: counter}
 	stampAnswered = Metric{Name: "hopscope_agent_stamp_answers_total", Help: "Answers of the reflector that the kernel took.", Kind: counter}
 	stampUnsent   = Metric{Name: "hopscope_agent_stamp_answer_errors_total", Help: "Answers of the reflector that the kernel did not take.", Kind: counter}
+	stampDropped  = Metric{Name: "hopscope_agent_stamp_requests_dropped_total", Help: "Requests to the reflector that the kernel dropped because the receive buffer was full.", Kind: counter}
 	stampRefused  = Metric{Name: "hopscope_agent_stamp_refused_total", Help: "Packets that the reflector did not answer, by reason.", Labels: []string{"reason"}, Kind: counter}
 	stampOpen     = Metric{Name: "hopscope_agent_stamp_reflected_sessions", Help: "Sessions that the reflector remembers.", Kind: gauge}
 )
@@ -144,6 +147,9 @@ func (a metricsOf) collectSTAMP(out chan<- prometheus.Metric) {
 		s := &list[k]
 		for _, m := range stampMetrics {
 			give(&m.Metric, m.value(s), s.Name)
+		}
+		for _, why := range stamp.AnswerReasons {
+			give(&stampCorrupt, float64(s.Refused[why]), s.Name, why.String())
 		}
 		for _, w := range []struct {
 			way              string
@@ -165,6 +171,7 @@ func (a metricsOf) collectSTAMP(out chan<- prometheus.Metric) {
 	}
 	give(&stampAnswered, float64(answers.Answered))
 	give(&stampUnsent, float64(answers.Unsent))
+	give(&stampDropped, float64(answers.Dropped))
 	give(&stampOpen, float64(answers.Sessions))
 	for why := stamp.Short; why < stamp.NumReasons; why++ {
 		give(&stampRefused, float64(answers.Refused[why]), why.String())
@@ -180,7 +187,7 @@ func Metrics() (list []Metric) {
 	for _, m := range stampMetrics {
 		list = append(list, m.Metric)
 	}
-	return append(list, stampDelay, stampVariation, stampAnswered, stampUnsent, stampRefused, stampOpen)
+	return append(list, stampCorrupt, stampDelay, stampVariation, stampAnswered, stampUnsent, stampDropped, stampRefused, stampOpen)
 }
 
 // metricsOf publishes the metrics of an agent.

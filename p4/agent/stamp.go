@@ -336,6 +336,7 @@ type STAMPStatus struct {
 	Name, Reflector string
 	Silent          bool
 	Failed          uint64 // requests that the socket did not take
+	Dropped         uint64 // packets for which the receive buffer had no room: they are no loss of the network
 	Why             string // the last error of the socket, or ""
 	stamp.Counts           // its delays are those of the last whole minute, where there is one
 }
@@ -345,6 +346,7 @@ type STAMPAnswers struct {
 	Listen   []string
 	Answered uint64
 	Unsent   uint64 // answers that the socket did not take
+	Dropped  uint64 // requests for which the receive buffer had no room
 	Sessions int    // that are remembered
 	Refused  [stamp.NumReasons]uint64
 }
@@ -356,7 +358,7 @@ func (a *Agent) STAMP() (list []STAMPStatus, answers STAMPAnswers) {
 	}
 	for _, s := range a.stamp.sessions {
 		s.mu.Lock()
-		x := STAMPStatus{Name: s.name, Reflector: s.line.remote().String(), Silent: s.silent, Failed: s.failed, Counts: s.session.Counts}
+		x := STAMPStatus{Name: s.name, Reflector: s.line.remote().String(), Silent: s.silent, Failed: s.failed, Dropped: s.line.dropped(), Counts: s.session.Counts}
 		if s.whole {
 			x.Ways = s.minute
 		}
@@ -370,6 +372,7 @@ func (a *Agent) STAMP() (list []STAMPStatus, answers STAMPAnswers) {
 		answers.Listen = append(answers.Listen, r.line.local().String())
 		answers.Answered += r.answered.Load()
 		answers.Unsent += r.unsent.Load()
+		answers.Dropped += r.line.dropped()
 		answers.Sessions += int(r.open.Load())
 		for k := range r.refused {
 			answers.Refused[k] += r.refused[k].Load()

@@ -370,6 +370,35 @@ func TestSTAMPHostile(t *testing.T) {
 	})
 }
 
+// More comes at once than a receive buffer has room for: what the kernel drops is counted with the next packet that comes.
+func TestSTAMPBuffer(t *testing.T) {
+	cfg, _ := stampConfig(t, "far")
+	cfg.STAMP.Reflector.Listen = []string{"0"}
+	a := openAgent(t, cfg) // which does not read yet
+	_, answers := a.STAMP()
+	c, err := net.Dial("udp", answers.Listen[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	q := stamp.Request{}
+	b := append(q.Append(nil, stamp.Open), make([]byte, 4000)...)
+	const sent = 2000
+	for range sent {
+		if _, err := c.Write(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runAgent(t, a)
+	wait(t, "count of what was dropped", func() bool {
+		if _, err := c.Write(b); err != nil {
+			t.Fatal(err)
+		}
+		_, x := a.STAMP()
+		return x.Dropped > sent/10
+	})
+}
+
 // TestSTAMPSettings names what is wrong with settings.
 func TestSTAMPSettings(t *testing.T) {
 	for _, c := range []struct {

@@ -62,6 +62,7 @@ type sessionAnswer struct {
 	Why       string       `json:"problem,omitempty"`
 	Sent      uint64       `json:"sent"`
 	Failed    uint64       `json:"send_errors"`
+	Dropped   uint64       `json:"kernel_dropped"`
 	Received  uint64       `json:"received"`
 	Lost      uint64       `json:"lost"`
 	LostOut   uint64       `json:"lost_out"`  // of these, requests
@@ -97,6 +98,7 @@ type reflectorAnswer struct {
 	Listen   []string          `json:"listen"`
 	Answered uint64            `json:"answered"`
 	Unsent   uint64            `json:"send_errors"`
+	Dropped  uint64            `json:"kernel_dropped"`
 	Refused  map[string]uint64 `json:"refused,omitempty"`
 	Sessions int               `json:"sessions"`
 }
@@ -107,7 +109,7 @@ func (x *StatusAnswer) addSTAMP(a *Agent) {
 	for k := range list {
 		s := &list[k]
 		y := sessionAnswer{
-			Name: s.Name, Reflector: s.Reflector, Silent: s.Silent, Why: s.Why, Sent: s.Sent, Failed: s.Failed, Received: s.Received, Lost: s.Lost, LostOut: s.Forward,
+			Name: s.Name, Reflector: s.Reflector, Silent: s.Silent, Why: s.Why, Sent: s.Sent, Failed: s.Failed, Dropped: s.Dropped, Received: s.Received, Lost: s.Lost, LostOut: s.Forward,
 			LostHome: s.Back, Late: s.Late, Twice: s.Twice, Reordered: s.Reordered, Corrupt: s.Corrupt, Remarked: s.Remarked, Restarts: s.Restarts,
 			Trip: delaysOf(&s.Trip), Clocks: s.ClockError.Seconds(), Unlikely: s.Unlikely, Variation: s.TripVariation.Quantile(0.99).Seconds(),
 		}
@@ -120,7 +122,7 @@ func (x *StatusAnswer) addSTAMP(a *Agent) {
 	if len(r.Listen) == 0 {
 		return
 	}
-	x.Reflector = &reflectorAnswer{Listen: r.Listen, Answered: r.Answered, Unsent: r.Unsent, Sessions: r.Sessions, Refused: map[string]uint64{}}
+	x.Reflector = &reflectorAnswer{Listen: r.Listen, Answered: r.Answered, Unsent: r.Unsent, Dropped: r.Dropped, Sessions: r.Sessions, Refused: map[string]uint64{}}
 	for why, n := range r.Refused {
 		if n > 0 {
 			x.Reflector.Refused[stamp.Reason(why).String()] = n

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,7 +21,11 @@ type udpLine struct {
 	v6      bool
 	control []byte
 	out     []byte
+	drops   atomic.Uint32 // packets for which the receive buffer had no room, up to the last one that came
 }
+
+// dropped is how many packets the kernel dropped because the buffer was full.
+func (l *udpLine) dropped() uint64 { return uint64(l.drops.Load()) }
 
 // dialUDP opens the socket of a session, which receives from its reflector alone.
 func dialUDP(from, to string, dscp uint8) (*udpLine, error) {
@@ -61,7 +66,7 @@ func listenUDP(at netip.AddrPort) (*udpLine, error) {
 	return l, l.set(0)
 }
 
-// set has the kernel say when a packet came, by which hops and marks, and to which address. Where it does not, the time is that of reading,
+// set has the kernel say when a packet came, by which hops and marks, to which address, and how many it dropped. Where it does not, the time is that of reading,
 // and the rest is 0.
 func (l *udpLine) set(tos int) error {
 	l.v6 = l.local().Addr().Unmap().Is6()
@@ -72,6 +77,7 @@ func (l *udpLine) set(tos int) error {
 	}
 	err = errors.Join(raw.Control(func(fd uintptr) {
 		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
+		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1)
 		level, mark, hops, options := unix.IPPROTO_IP, unix.IP_TOS, unix.IP_TTL, []int{unix.IP_RECVTOS, unix.IP_RECVTTL, unix.IP_PKTINFO}
 		if l.v6 {
 			level, mark, hops, options = unix.IPPROTO_IPV6, unix.IPV6_TCLASS, unix.IPV6_UNICAST_HOPS, []int{unix.IPV6_RECVTCLASS, unix.IPV6_RECVHOPLIMIT, unix.IPV6_RECVPKTINFO}
@@ -125,6 +131,8 @@ func (l *udpLine) receive(b []byte) (n int, a stamp.Arrival, err error) {
 		}
 		rest = more
 		switch {
+		case h.Level == unix.SOL_SOCKET && h.Type == unix.SO_RXQ_OVFL && len(data) >= 4:
+			l.drops.Store(binary.NativeEndian.Uint32(data))
 		case h.Level == unix.IPPROTO_IP && h.Type == unix.IP_TOS && len(data) > 0:
 			a.TOS = data[0]
 		case h.Level == unix.IPPROTO_IP && h.Type == unix.IP_TTL && len(data) >= 4, h.Level == unix.IPPROTO_IPV6 && h.Type == unix.IPV6_HOPLIMIT && len(data) >= 4:

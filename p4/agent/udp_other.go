@@ -20,6 +20,7 @@ func listenUDP(netip.AddrPort) (*udpLine, error)                    { return nil
 func (*udpLine) local() netip.AddrPort                              { return netip.AddrPort{} }
 func (*udpLine) remote() netip.AddrPort                             { return netip.AddrPort{} }
 func (*udpLine) wake()                                              {}
+func (*udpLine) dropped() uint64                                    { return 0 }
 func (*udpLine) close() error                                       { return nil }
 func (*udpLine) receive([]byte) (n int, a stamp.Arrival, err error) { return 0, a, errSTAMP }
 func (*udpLine) send([]byte) error                                  { return errSTAMP }
