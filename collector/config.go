@@ -26,7 +26,7 @@ type Config struct {
 	CorrectionsBytes  int64         `yaml:"corrections_bytes" doc:"Most memory of the windows kept for corrections; a full one shortens how far back they reach." range:"65536..17179869184"`
 	Shards            int           `yaml:"shards" doc:"Goroutines that own flow tables. 0 means one for each CPU." range:"0..256"`
 	ShardQueueBatches int           `yaml:"shard_queue_batches" doc:"Batches that may wait for a shard. A live source drops and counts what comes on top." range:"1..65536"`
-	SeedFile          string        `yaml:"seed_file" doc:"File with at least 16 characters from which all random choices follow, among them the hash of flows: the collectors of a fleet share it. Empty draws a seed at every start. Keep it secret: whoever knows it can send flows that collide."`
+	SeedFile          string        `yaml:"seed_file" doc:"File with at least 16 characters from which all random choices follow, among them the hash of flows: the collectors of a fleet share it. Empty draws a seed at every start. Keep it secret: a sender that knows it can send flows that collide."`
 	DrainTimeout      time.Duration `yaml:"drain_timeout" doc:"How long a stopping collector may take to write what it still holds." range:"0s..10m"`
 	StateFile         string        `yaml:"state_file" doc:"File in which the numbers of exporters and the accounts survive a restart. Empty is the file collector.state in the directory of the first spool; without a spool there is none."`
 	Inventory         string        `yaml:"inventory" doc:"File that says what nodes, interfaces and hosts are called, and how fast interfaces are (see docs/inventory.md). It is read again when it changes. Empty takes the names of nodes from pint.topology, where that has some."`

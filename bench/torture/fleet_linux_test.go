@@ -471,7 +471,7 @@ func fleetRows() []row {
 			f.addPartitions("reports", 6)
 			f.send(8, f.sticky)
 		}),
-		fleetRow("fleet: records that nobody can read", two, func(f *fleetUnderTest, _, _ []*run) {
+		fleetRow("fleet: unreadable records", two, func(f *fleetUnderTest, _, _ []*run) {
 			f.spoil()
 			f.send(3, f.sticky)
 		}),

@@ -150,7 +150,7 @@ func instanceRows() []row {
 			places[0].runs = append(places[0].runs, places[1].runs...)
 			places[0].balance(r, sent, true)
 		}},
-		{name: "two collectors of one name are told", run: func(t *testing.T, r *result) {
+		{name: "two collectors of one name are reported", run: func(t *testing.T, r *result) {
 			server := startStore(t, servertest.Influx2)
 			var places []*place
 			var senders []*sender
@@ -176,7 +176,7 @@ func instanceRows() []row {
 				runs[i].stop()
 			}
 			r.Unit = "" // nothing to count: their points take each other's place
-			r.Remark = "told by both, and nothing more: their points take each other's place"
+			r.Remark = "reported by both, and nothing more: their points take each other's place"
 		}},
 	}
 }

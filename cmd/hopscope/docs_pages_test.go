@@ -154,7 +154,7 @@ func writeSeriesPage(w io.Writer) error {
 	fmt.Fprint(w, `# Stored series
 
 What InfluxDB, the Parquet files and the JSON lines hold. A point is identified by its measurement, its tags and its time,
-which is the end of its window: InfluxDB keeps a window that is written twice once, and in files a reader can tell by these
+which is the end of its window: InfluxDB keeps a window that is written twice once, and in files a reader distinguishes by these
 three. When the clock was [set back](operating.md#when-the-clock-is-set), the points of a window are written again with more in them, and
 have the field `+"`revision`"+`: InfluxDB keeps the last, and in files the row with the highest revision counts, where none is less than 1. In
 DuckDB:
@@ -165,7 +165,7 @@ DuckDB:
 Every series has the tag `+"`instance`"+`, so that [several collectors](operating.md#several-collectors-and-one-store) can share a store.
 What a store has to index is bounded for each day (UTC), whatever is reported: by `+"`flows.max_hops`, `flows.daily_flows`"+`
 and `+"`exporters.tracking.max_exporters`"+`; of hops without a node id 256 places have points of their own in `+"`hop_position`"+`, counted anew by each run. What comes when the day's places are gone is folded into `+"`other`"+`, and counted by
-`+"`hopscope_series_folded_total`"+`. A field whose value nobody reported is absent, never zero.
+`+"`hopscope_series_folded_total`"+`. A field whose value was not reported is absent, never zero.
 
 A flow that [uses several paths at once](pint.md#several-paths) has in `+"`flow`"+` the path with the greatest share, as any other flow has its
 path, and `+"`share`"+` and `+"`paths`"+` say that there are others; `+"`flow_path`"+` has all of them. Who reads `+"`path`"+` alone reads a path that the

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -39,5 +41,37 @@ func TestPages(t *testing.T) {
 		if err != nil || !bytes.Equal(got, want.Bytes()) {
 			t.Errorf("%s differs from what the program says (%v); write it with: make docs", name, err)
 		}
+	}
+}
+
+// Pages name the component that acts, and what it does: no person, and nothing that tells (docs/glossary.md).
+func TestWordsOfPages(t *testing.T) {
+	person := regexp.MustCompile(`\b(?i:tells?|told|telling|somebody|nobody|anybody|everybody|whoever|whom)\b`)
+	root := filepath.Join("..", "..")
+	n := 0
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == ".git" || d.Name() == ".cache" || d.Name() == "node_modules" || d.Name() == "testdata"):
+			return filepath.SkipDir
+		case filepath.Ext(path) != ".md", d.Name() == "CHANGELOG.md", d.Name() == "RESULTS.md", d.Name() == "glossary.md": // history, records of runs, and the rule itself
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		n++
+		for i, line := range strings.Split(string(b), "\n") {
+			line = strings.NewReplacer("#worlds-that-nobody-tuned-to", "", "`Tell`", "").Replace(line) // an address, and a name
+			if w := person.FindString(line); w != "" {
+				t.Errorf("%s:%d says %q: name the component and its verb", path, i+1, w)
+			}
+		}
+		return nil
+	})
+	if err != nil || n < 30 {
+		t.Errorf("%d pages, %v", n, err)
 	}
 }

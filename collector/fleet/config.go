@@ -11,7 +11,7 @@ type Config struct {
 	Group       string        `yaml:"group" doc:"Name of the group of consumers, behind the prefix of kafka."`
 	Session     time.Duration `yaml:"session" doc:"A consumer of which nothing was heard for this long loses its partitions to others. The brokers bound it, usually to 6s..30m." range:"1s..30m"`
 	Drain       time.Duration `yaml:"drain" doc:"How long a consumer may take to write what it has, before it gives its partitions to others. What is not written by then, they write again." range:"100ms..10m"`
-	Checkpoint  time.Duration `yaml:"checkpoint" doc:"How often a partition's state is kept. Whoever takes a partition over reads again what came since." range:"100ms..1h"`
+	Checkpoint  time.Duration `yaml:"checkpoint" doc:"How often a partition's state is kept. The next consumer of the partition reads again what came since." range:"100ms..1h"`
 	Patience    int           `yaml:"patience" doc:"Windows after which one closes without the collectors that did not deliver it, and after which these are not waited for any more." range:"1..1000"`
 	Corrections time.Duration `yaml:"corrections" doc:"How old a window may be for reports that come late to be merged into it. Topic windows has to keep its records for longer." range:"0s..24h"`
 	MaxLag      time.Duration `yaml:"max_lag" doc:"A consumer is ready when the last window of each of its partitions is not older than this, beside its own length and the wait for collectors." range:"1s..24h"`

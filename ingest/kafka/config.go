@@ -21,7 +21,7 @@ type Config struct {
 	CertFile     string        `yaml:"cert_file" doc:"PEM file of the certificate shown to the brokers; needs key_file. It is read again for every connection."`
 	KeyFile      string        `yaml:"key_file" doc:"PEM file of the key that belongs to cert_file."`
 	ServerName   string        `yaml:"server_name" doc:"Name that the brokers' certificates carry, where it is not the host of their address."`
-	TLSInsecure  bool          `yaml:"tls_insecure" doc:"Accept any certificate. Whoever sits in between reads the password and changes what is sent."`
+	TLSInsecure  bool          `yaml:"tls_insecure" doc:"Accept any certificate. A machine in between can read the password and change what is sent."`
 	SASL         string        `yaml:"sasl" doc:"How to log in. SCRAM does not show the password to the broker." oneof:"none|plain|scram-sha-256|scram-sha-512"`
 	User         string        `yaml:"user" doc:"Name to log in with."`
 	PasswordFile string        `yaml:"password_file" doc:"File that holds the password. White space around it is ignored. It is read again for every connection."`

@@ -19,7 +19,7 @@ type TLS struct {
 	CAFile      string `yaml:"ca_file" doc:"PEM file of the authorities that may sign the server's certificate; empty means those of the system."`
 	CertFile    string `yaml:"cert_file" doc:"PEM file of the certificate shown to the server; needs key_file."`
 	KeyFile     string `yaml:"key_file" doc:"PEM file of the key that belongs to cert_file."`
-	TLSInsecure bool   `yaml:"tls_insecure" doc:"Accept any certificate. Whoever sits in between reads the token."`
+	TLSInsecure bool   `yaml:"tls_insecure" doc:"Accept any certificate. A machine in between can read the token."`
 }
 
 // Used reports whether a setting is made that means nothing without TLS.

@@ -44,7 +44,7 @@ func (c Syslog) Doc(key string) string {
 		"enabled":      "Send alerts to a syslog receiver.",
 		"queue":        "Between the collector and the receiver.",
 		"spool":        "What is kept on disk while the receiver is away, as far as syslog lets us know.",
-		"tls_insecure": "Accept any certificate. Whoever sits in between reads the alerts.",
+		"tls_insecure": "Accept any certificate. A machine in between can read the alerts.",
 	}[key]
 }
 
