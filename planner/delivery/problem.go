@@ -94,7 +94,7 @@ const (
 	LossChernoff LossTest = "chernoff"
 )
 
-// Rules holds the choices that the paper leaves open. The zero value is the default.
+// Rules holds readings of the paper, and limits beyond it. The zero value is the default.
 type Rules struct {
 	LossTest   LossTest `json:"loss_test,omitempty"`       // LossPath if empty
 	Reserve    float64  `json:"reserve,omitempty"`         // reserved rate over rate, at least 1; 1 if left out

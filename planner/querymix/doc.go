@@ -1,4 +1,4 @@
-// Package querymix describes which packets carry which queries of PINT (SIGCOMM 2020, sections 3.4 and 4.4): the
+// Package querymix describes which packets carry which queries of PINT (SIGCOMM 2020, section 3.4): the
 // problem, the plan that answers it, and the check that a plan keeps what the problem asks.
 //
 // A [Problem] is a number of bits in every packet and a list of queries, each with the widths in which it can be coded

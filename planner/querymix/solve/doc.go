@@ -1,6 +1,6 @@
-// Package solve chooses the execution plan of PINT: which packets carry which queries. The paper (SIGCOMM 2020, sections
-// 3.4 and 4.4) defines such a plan as a probability distribution over the sets of queries that fit into the bits of a
-// packet, and makes it by hand. Here it is the best plan there is, and proven to be.
+// Package solve chooses the execution plan of PINT: which packets carry which queries. The paper (SIGCOMM 2020, section
+// 3.4) defines such a plan as a probability distribution over the sets of queries that fit into the bits of a
+// packet, and makes it by hand (section 6.4). Here it is the best plan there is, and proven to be.
 //
 // In the width that it has, a query q needs N(q) packets that carry it until its answer, on average. On a share x(q) of all
 // packets it needs exactly N(q)/x(q) packets of its flow, because packets are chosen by a hash of their id, independently of
