@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -95,6 +96,27 @@ func TestPlanCover(t *testing.T) {
 	slow := file("slow.edges", "a b delay=1ms\nb c delay=1ms\nc a delay=9ms cost=3\nb d delay=1ms\nc d delay=1ms\n")
 	if p := coverJSON(t, "--topology", slow, "--depots", "a", "--minimise", "delay"); p.Minimise != cover.Delay || p.Stats.Objective != 14e6 || !p.Stats.Optimal || p.Stats.Delay == 0 {
 		t.Errorf("plan %+v, want 14 ms, of which b-c is passed twice", p.Stats)
+	}
+	// Eleven switches fill the shim of FANT: between hosts these are 12 links, each of which carries what the switches before it added.
+	line := "nodes:\n- {name: h1, host: true}\n- {name: h2, host: true}\n" + "%slinks:\n- [h1, s1]\n"
+	for n := 1; n <= 12; n++ {
+		nodes, links := "", ""
+		for i := 1; i <= n; i++ {
+			nodes += fmt.Sprintf("- s%d\n", i)
+			if i > 1 {
+				links += fmt.Sprintf("- [s%d, s%d]\n", i-1, i)
+			}
+		}
+		args := []string{"--topology", file("line.yaml", fmt.Sprintf(line, nodes)+links+fmt.Sprintf("- [s%d, h2]\n", n)), "--depots", "h1,h2", "--dialect", "fant", "--bitmap", "0xFFFF"}
+		if n == 12 {
+			if out, err := runPlan(t, append([]string{"cover"}, args...)...); err == nil || !strings.Contains(err.Error(), "no probe of 12 hops") {
+				t.Errorf("12 switches: %v\n%s", err, out)
+			}
+			continue
+		}
+		if p := coverJSON(t, append(args, "--minimise", "bytes")...); len(p.Probes) != 1 || p.Stats.Bytes != int64((n+1)*44+88*n*(n+1)/2) {
+			t.Errorf("%d switches: %d probes, %d bytes", n, len(p.Probes), p.Stats.Bytes)
+		}
 	}
 	loop := []string{"--topology", "fat-tree:4", "--depots", "edge-0-0,edge-2-1", "--attention-share", ".05", "--dialect", "fant", "--bitmap", "0xF161,0xFFFF"}
 	p := coverJSON(t, loop...)

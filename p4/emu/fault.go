@@ -342,8 +342,13 @@ func (n *Network) sendCross(timer int32, i int) {
 	n.drain(q)
 	if q.Up {
 		if _, _, ok := q.Accept(n.now, crossBytes, -1, false); ok {
+			c := &n.counts[s.iface]
+			count(&c.TxPackets, 1)
+			count(&c.IPv4Packets, 1)
+			count(&c.IPv4Bytes, crossBytes)
 			return
 		}
 	}
+	n.countDropped(int32(s.iface), crossBytes)
 	n.stats.CrossDropped++
 }

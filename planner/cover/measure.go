@@ -22,7 +22,8 @@ const (
 // ErrMeasure is an unknown measure, or one for which links state too little.
 var ErrMeasure = errors.New("cannot be minimised")
 
-// Size is the size of a probe, in bytes: Header bytes at its first switch, and PerHop more from every switch on.
+// Size is the size of a probe, in bytes: Header bytes at its first switch, and PerHop more from every switch on. A probe that a host sends has PerHop
+// less, since nothing is added before its first link.
 type Size struct{ Header, PerHop int }
 
 // Of returns the bytes that a probe puts on the links that it passes, in all: on the k-th of them k switches have added theirs.
@@ -96,7 +97,7 @@ func (p *Problem) validateMeasure(fail func(format string, args ...any)) {
 	switch m {
 	case Links, Delay, Cost:
 	case Bytes:
-		if p.Size.Header < 0 || p.Size.PerHop < 0 || p.Size.Header > math.MaxUint16 || p.Size.PerHop > math.MaxUint16 || p.Size == (Size{}) {
+		if p.Size.Header+p.Size.PerHop < 0 || p.Size.PerHop < 0 || p.Size.Header > math.MaxUint16 || p.Size.PerHop > math.MaxUint16 || p.Size == (Size{}) {
 			fail("cover: bytes %w: a probe of %d bytes and %d more a hop", ErrMeasure, p.Size.Header, p.Size.PerHop)
 		}
 	default:

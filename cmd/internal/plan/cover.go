@@ -21,6 +21,7 @@ type coverFlags struct {
 	*sharedFlags
 	balanced, directed, redundant, partial bool
 	maxHops, maxPort, mtu                  int
+	stack                                  int // links of a probe to which switches of the dialect add
 	depots, sr                             string
 	minimise, dialect, bitmap              string
 	attention                              float64

@@ -66,6 +66,7 @@ func (o *coverFlags) problem(c *cobra.Command) (*cover.Problem, error) {
 	if o.agents != noneText {
 		p.UseAgents()
 	}
+	o.betweenHosts(p)
 	// Where routes have to know it, and the topology says nothing, a node with one link may be a host or a switch.
 	if o.sr != "" && o.hosts == "" && !topo.IsGenerator(o.topology) {
 		if v, ok := p.MaybeHost(); ok {
@@ -174,17 +175,34 @@ func (o *coverFlags) limits(p *cover.Problem) (err error) {
 	case err != nil:
 		return err
 	}
-	limit := func(asked, most int) int {
-		if asked == 0 || most == 0 {
-			return max(asked, most)
-		}
-		return min(asked, most)
-	}
-	p.MaxHops, p.MaxPort = limit(p.MaxHops, hops), limit(p.MaxPort, port)
+	o.stack = hops
+	p.MaxHops, p.MaxPort = lower(p.MaxHops, hops), lower(p.MaxPort, port)
 	if o.dialect != "" || p.Minimise == cover.Bytes {
 		p.Size = size
 	}
 	return nil
+}
+
+// lower is the lower of two limits, of which 0 is none.
+func lower(asked, most int) int {
+	if asked == 0 || most == 0 {
+		return max(asked, most)
+	}
+	return min(asked, most)
+}
+
+// betweenHosts lets probes whose two ends are always hosts have two links more: hosts add nothing to them.
+func (o *coverFlags) betweenHosts(p *cover.Problem) {
+	if o.dialect == "" || p.Hosts == nil || len(p.Depots) == 0 {
+		return
+	}
+	for _, v := range p.Depots {
+		if !p.Hosts[v] {
+			return
+		}
+	}
+	p.MaxHops = lower(o.maxHops, o.stack+2)
+	p.Size.Header -= p.Size.PerHop // nothing is added before the first link
 }
 
 // stackLimits gives how many links a probe can have to which the switches of --dialect add, and its size.
