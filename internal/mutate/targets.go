@@ -9,7 +9,7 @@ type target struct {
 }
 
 // targets are the functions on which everything else rests: checks of plans, sequence numbers, sketches, causes, spool, the closing of
-// a fleet's windows, the ledger, the control of probes.
+// a fleet's windows, the ledger, the control of probes, the counts of STAMP.
 var targets = []target{
 	{"./planner/attention", `Check.*|check.*`, `TestCheck|TestWalks|TestInvalid|TestFamilies/attention|TestCorruptions/attention`, "./planner"},
 	{"./planner/cover", `Check.*|check.*|checker\..*`, `TestCheck|TestWalks|TestInvalid|TestFamilies/cover|TestCorruptions/cover`, "./planner"},
@@ -27,4 +27,5 @@ var targets = []target{
 	{"./sink/spool", `Spool\.(append|Append|limit|seal|resave|evict|Room|dropStored|locate|read|skip|Commit|advance)|totals\..*|parse.*|slotAt|readSlots`,
 		`Test([^CFSK]|Counts|Config|Files|Stored|Sync|Strange|KeptIn)`, ""},
 	{"./collector/ledger", `.*`, `.`, ""},
+	{"./p4/stamp", `Session\..*|Reflector\..*|Keys\..*|numbers\..*|locate|address`, `Test`, ""},
 }

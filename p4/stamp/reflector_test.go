@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 )
@@ -201,6 +202,84 @@ func TestReflectorProtection(t *testing.T) {
 		if got != c.want || got && !keys.protected(answer, 0).whole {
 			t.Errorf("%s: taken: %v", c.name, got)
 		}
+	}
+}
+
+// A session refuses answers whose extensions are marked or cut, whoever marked them, and passes over those that the reflector left as they were.
+func TestSessionExtensions(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(tail []byte) []byte
+		at     int // of the refused extension; -1 for none
+	}{
+		{"as they are", func(b []byte) []byte { return b }, -1},
+		{"left alone", func(b []byte) []byte { b[0] |= 0x80; b[8] |= 0xc0; return b }, -1},
+		{"malformed", func(b []byte) []byte { b[0] |= 0x40; return b }, 44},
+		{"without integrity", func(b []byte) []byte { b[8] |= 0x20; return b }, 52},
+		{"cut", func(b []byte) []byte { return b[:20] }, 52},
+		{"another padding", func(b []byte) []byte { b[19] ^= 1; return b }, 52},
+		{"a class of service that is none", func(b []byte) []byte { b[3] = 3; b[7], b[8], b[9], b[10], b[11] = 0, 1, 0, 0, 1; return b[:12] }, 44},
+		{"none", func(b []byte) []byte { return b[:0] }, -1},
+	} {
+		x := pairOf(t, Plan{CoS: true, DSCP: 46, Size: 100})
+		b := x.answer(x.ask(), 1000)
+		b = append(b[:RequestLen:RequestLen], c.change(append([]byte(nil), b[RequestLen:]...))...)
+		err := x.s.Take(b, x.now+200_000)
+		if c.at < 0 {
+			if err != nil || x.s.Received != 1 || x.s.Corrupt != 0 {
+				t.Errorf("%s: %v, %+v", c.name, err, x.s.Counts)
+			}
+			continue
+		}
+		if e, ok := errors.AsType[*Error](err); !ok || e.Offset != c.at || e.Reason != BadTLV || x.s.Corrupt != 1 || x.s.Received != 0 {
+			t.Errorf("%s: %v, want byte %d", c.name, err, c.at)
+		}
+		// The right one behind it is counted as the answer came again, and the request is not lost.
+		x.over()
+		if x.s.Lost != 0 || x.s.Missed != 0 {
+			t.Errorf("%s: %+v", c.name, x.s.Counts)
+		}
+	}
+	// One that comes late was lost until then.
+	x := pairOf(t, Plan{Size: 100})
+	b := x.answer(x.ask(), 1000)
+	x.over()
+	b[60] ^= 1
+	if err := x.s.Take(b, x.now); err == nil || x.s.Lost != 0 || x.s.Missed != 1 {
+		t.Errorf("%v, %+v", err, x.s.Counts)
+	}
+}
+
+// The reflector clears what a sender left in places of its own, and gives the type of service that the request had.
+func TestReflectorFills(t *testing.T) {
+	r := Reflector{Rate: 1e6}
+	dirty := AppendLocation(nil)
+	for k := range dirty[tlvLen+placeLen+tlvLen : tlvLen+placeLen+tlvLen+addrLen] {
+		dirty[tlvLen+placeLen+tlvLen+k] = 0xff
+	}
+	mac := AppendTLV(nil, HMAC, make([]byte, macLen))
+	short := AppendTLV(nil, Location, make([]byte, placeLen-1))
+	info := AppendTLV(nil, TimestampInfo, make([]byte, infoLen-1))
+	direct := AppendTLV(nil, DirectMeasurement, make([]byte, directLen-1))
+	empty := AppendTLV(nil, Location, make([]byte, placeLen))
+	tail := bytes.Join([][]byte{dirty, mac, short, info, direct, empty}, nil)
+	b, tos, err := r.Reply(nil, requestOf(Open, nil, 1, tail), &testArrival, testNow, 0)
+	if err != nil || tos != testArrival.TOS {
+		t.Fatalf("type of service %d, %v", tos, err)
+	}
+	var flags []Flags
+	for v := range TLVs(b[RequestLen:]) {
+		flags = append(flags, v.Flags)
+	}
+	if !slices.Equal(flags, []Flags{0, Unrecognised, Malformed, Malformed, Malformed, 0}) {
+		t.Errorf("flags %x", flags)
+	}
+	at := RequestLen + tlvLen + placeLen + tlvLen
+	if want := append([]byte{192, 0, 2, 2}, make([]byte, 12)...); !bytes.Equal(b[at:at+addrLen], want) {
+		t.Errorf("the address is %x", b[at:at+addrLen])
+	}
+	if b, tos, err := r.Reply(nil, requestOf(Open, nil, 1, nil), &testArrival, testNow, 0); err != nil || tos != testArrival.TOS || len(b) != RequestLen {
+		t.Errorf("type of service %d, %v", tos, err)
 	}
 }
 

@@ -298,6 +298,129 @@ func TestSessionDelays(t *testing.T) {
 	}
 }
 
+// What the session says of silence, of what was lost at some time, and of delays since they were taken.
+func TestSessionSays(t *testing.T) {
+	x := pairOf(t, Plan{})
+	for n := range 5 {
+		q := x.ask()
+		if n == 2 {
+			x.take(x.answer(q, 1000), 200_000)
+		}
+		x.pass()
+	}
+	if x.s.Silence() != 0 {
+		t.Errorf("%d are silent before their time", x.s.Silence())
+	}
+	x.over()
+	if x.s.Silence() != 4 || x.s.Missed != 4 { // the one that came was before the time of the others was over
+		t.Errorf("%d in a row, %d missed", x.s.Silence(), x.s.Missed)
+	}
+	x.take(x.answer(x.ask(), 1000), 200_000)
+	if x.s.Silence() != 0 {
+		t.Errorf("%d in a row", x.s.Silence())
+	}
+	if w := x.s.TakeWays(); w.Trip.Count != 2 || x.s.Trip.Count != 0 || x.s.Received != 2 {
+		t.Errorf("%v, then %v", w.Trip, x.s.Trip)
+	}
+	// A request that no socket took has its number again, and its answer is none.
+	y := pairOf(t, Plan{})
+	q := y.ask()
+	y.s.Unsent()
+	wants(t, y.s.Take(y.answer(q, 1000), y.now), "session_sender_sequence_number", 24, BadEcho)
+	again := y.ask()
+	if again[3] != 0 || y.s.Sent != 1 {
+		t.Errorf("number %d, %d sent", again[3], y.s.Sent)
+	}
+	// A time that is over is over at its end.
+	z := pairOf(t, Plan{})
+	z.ask()
+	z.s.Turn(int64(z.s.Timeout) - 1)
+	if z.s.Lost != 0 {
+		t.Error("a request is lost before its time")
+	}
+	z.s.Turn(int64(z.s.Timeout))
+	if z.s.Lost != 1 {
+		t.Error("a request is not lost at its time")
+	}
+}
+
+// One clock that follows another is not enough for one-way delays, and a way of no length is one; variation is that of neighbours.
+func TestSessionClocks(t *testing.T) {
+	x := pairOf(t, Plan{})
+	q := x.ask()
+	x.clock = NewErrorEstimate(false, false, 1000)
+	x.take(x.answer(q, 1000), 200_000)
+	if x.s.Trip.Count != 1 || x.s.Out.Count != 0 || x.s.ClockError != 0 {
+		t.Errorf("%+v", x.s.Counts)
+	}
+	y := pairOf(t, Plan{})
+	y.take(y.answer(y.ask(), 0), 50_000) // it is back as soon as it was answered
+	if y.s.Trip.Count != 1 || y.s.Trip.Max != 0 || y.s.Out.Count != 1 || y.s.Home.Count != 1 || y.s.Unlikely != 0 {
+		t.Errorf("%+v", y.s.Counts)
+	}
+	if err := y.s.Take(y.answer(y.ask(), 1000), y.now+40_000); err != nil || y.s.Trip.Count != 1 || y.s.Received != 2 { // before it was answered: a clock was set
+		t.Errorf("%v, %+v", err, y.s.Counts)
+	}
+	// The neighbour of a request that was lost, or was overtaken, has no variation.
+	z := pairOf(t, Plan{})
+	var held []byte
+	for n := range 6 {
+		a := z.answer(z.ask(), time.Duration(n)*10_000)
+		switch n {
+		case 2:
+		case 4:
+			held = a
+		default:
+			z.take(a, time.Duration(n)*10_000+90_000)
+		}
+		z.pass()
+	}
+	z.take(held, time.Millisecond)
+	if z.s.TripVariation.Count != 1 || z.s.OutVariation.Count != 1 || z.s.HomeVariation.Count != 1 || z.s.OutVariation.Max != 10_000 || z.s.HomeVariation.Max != 0 {
+		t.Errorf("%+v", z.s.Counts)
+	}
+	// Ways home that differ.
+	v := pairOf(t, Plan{})
+	v.take(v.answer(v.ask(), 1000), 200_000)
+	v.take(v.answer(v.ask(), 1000), 230_000)
+	if v.s.HomeVariation.Max != 30_000 || v.s.OutVariation.Max != 0 || v.s.HomeVariation.Count != 1 {
+		t.Errorf("%+v", v.s.Counts)
+	}
+	// The format of times is that of the plan, whatever the clock's estimate says.
+	for _, ptp := range []bool{false, true} {
+		w := pairOf(t, Plan{PTP: ptp})
+		w.clock |= isPTP
+		var q Request
+		if err := q.Decode(w.ask(), Open); err != nil || q.Error.PTP() != ptp || q.Time != NewTimestamp(w.now, ptp) {
+			t.Errorf("%+v, %v", q, err)
+		}
+	}
+}
+
+// A reflector whose numbers jump ahead, as one whose sessions are others', begins anew; before the jump nothing changes.
+func TestSessionJump(t *testing.T) {
+	for _, c := range []struct {
+		jump     uint32
+		restarts uint64
+	}{{1, 0}, {restart, 0}, {restart + 1, 1}, {1000, 1}} {
+		x := pairOf(t, Plan{Stateful: true})
+		for n := range 40 {
+			b := x.answer(x.ask(), 1000)
+			if n >= 20 {
+				be.PutUint32(b, be.Uint32(b)+c.jump)
+			}
+			if n != 10 && n != 30 {
+				x.take(b, 200_000)
+			}
+			x.pass()
+		}
+		x.over()
+		if s := &x.s.Counts; s.Restarts != c.restarts || s.Lost != 2 || s.Back != 2 || s.Forward != 0 {
+			t.Errorf("a jump of %d: %+v", c.jump, s)
+		}
+	}
+}
+
 // Plans that cannot be are refused, and the size of packets is that of the plan.
 func TestPlan(t *testing.T) {
 	for _, c := range []struct {
