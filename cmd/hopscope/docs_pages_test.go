@@ -154,7 +154,7 @@ func writeSeriesPage(w io.Writer) error {
 	fmt.Fprint(w, `# Stored series
 
 What InfluxDB, the Parquet files and the JSON lines hold. A point is identified by its measurement, its tags and its time,
-which is the end of its window: InfluxDB keeps a window that is written twice once, and in files a reader distinguishes by these
+which is the end of its window: InfluxDB keeps a window that is written twice once, and in files a row that is repeated has the same
 three. When the clock was [set back](operating.md#when-the-clock-is-set), the points of a window are written again with more in them, and
 have the field `+"`revision`"+`: InfluxDB keeps the last, and in files the row with the highest revision counts, where none is less than 1. In
 DuckDB:

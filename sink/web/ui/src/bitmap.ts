@@ -88,7 +88,7 @@ export class Bitmap {
     if (other) this.scale = null;
     this.scale = matrix.unit === "ratio" ? new Scale(0, 1) : fit(matrix.values(), this.scale, matrix.unit === "ns" ? 25 : 16);
     this.events.scaled(this.scale);
-    // Rows stay where they are while somebody reads them.
+    // Rows stay where they are while they are read.
     const busy = this.hover !== null || document.activeElement === this.scroller;
     if (other || rows || (!busy && Date.now() - this.sortedAt > resortEvery)) this.sort();
     this.draw();
@@ -414,7 +414,7 @@ export class Bitmap {
       const end = this.matrix.windows.at(-1);
       if (row && end !== undefined) this.cursor = { id: row.id, end };
     }
-    // A click sets the focus too; only the keyboard asks to be told where it is.
+    // A click sets the focus too; only the keyboard asks for the place to be read out.
     if (this.scroller.matches(":focus-visible")) this.showCursor();
     else this.draw();
   }

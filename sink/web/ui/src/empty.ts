@@ -80,7 +80,7 @@ export class EmptyView {
     const [title, lead] = topics ? ["The fleet's topics are not there yet", `Kafka answers, and does not have ${f.missing_topics?.join(", ") ?? ""}.`]
       : f.problem ? ["Kafka cannot be read", f.problem]
       : f.behind > 0 ? ["Reading the last windows", `${plural(f.behind, "record")} are left to read.`]
-      : f.collectors === 0 ? ["No collector has joined this fleet yet", "The topics are there, and nobody has written to the roster."]
+      : f.collectors === 0 ? ["No collector has joined this fleet yet", "The topics are there, and no collector has written to the roster."]
       : f.consumers === 0 ? ["Collectors send, and no consumer merges", "What they send stays in Kafka until a consumer runs, and is lost when it is older than the topics keep it."]
       : ["No window has been merged yet", "Collectors and consumers are there. The page fills as soon as the first window closes."];
     const done = (yes: boolean, text: string): HTMLElement => el("p", { class: yes ? "quiet" : "" }, text);

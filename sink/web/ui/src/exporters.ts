@@ -78,7 +78,7 @@ export class ExportersView {
       if (Number(i) >= 6 && Number(i) <= 11) cell.classList.toggle("zero", text === "0" || text.startsWith("0\u202f"));
     }
     setAttribute(row.cells[6] ?? row, "title", `${short(x.provisional)} more are missing and may yet come; ${short(x.down)} were missed while no collector ran`);
-    setAttribute(row.cells[9] ?? row, "title", `${short(x.late)} more came when they had been told as lost`);
+    setAttribute(row.cells[9] ?? row, "title", `${short(x.late)} more came when they had been counted as lost`);
     const canvas = row.querySelector("canvas");
     if (canvas) drawSpark(canvas, x.trend.slice(-60), Math.min(60, Math.max(20, x.trend.length)));
   }

@@ -17,7 +17,7 @@ const collectorColumns: Column[] = [
   ["In flight", "num", "Reports that Kafka has not confirmed yet", (m) => short(m.in_flight)],
   ["Dropped", "num", "Reports, over all runs", (m) => (m.dropped ? `${short(m.dropped)} (${percent(m.dropped / Math.max(1, m.received))})` : "0")],
   ["Spool", "num", "On disk, waiting for Kafka", (m) => bytes(m.spool_bytes)],
-  ["Said so", "num", "When it last told of itself", (m, now) => time(m.updated_ms, now)],
+  ["Said so", "num", "When it last reported itself", (m, now) => time(m.updated_ms, now)],
 ];
 
 const consumerColumns: Column[] = [
@@ -31,7 +31,7 @@ const consumerColumns: Column[] = [
   ["Duplicates", "num", "Records that came again and were left out", (m) => short(m.duplicates)],
   ["Conflicts", "num", "Records with the number of another one", (m) => short(m.conflicts)],
   ["Rebalances", "num", "Times that partitions changed hands", (m) => short(m.rebalances)],
-  ["Said so", "num", "When it last told of itself", (m, now) => time(m.updated_ms, now)],
+  ["Said so", "num", "When it last reported itself", (m, now) => time(m.updated_ms, now)],
 ];
 
 const levels: Record<string, [level: string, word: string]> = {

@@ -46,8 +46,8 @@ const fleet = new FleetView();
 const paths = new PathsView();
 const map = new MapView({ openHop, openFinding: showFinding, findings: () => findings.every, address: (hash) => history.replaceState(null, "", hash) });
 
-// refresh loads what the page shows. Calls while it is under way become one more afterwards, and a page that nobody
-// sees waits until somebody does.
+// refresh loads what the page shows. Calls while it is under way become one more afterwards, and a page out of
+// sight waits until it is seen.
 let running = false, again = false, full = true;
 let named = 0; // when names were asked for, by our clock
 

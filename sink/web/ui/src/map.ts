@@ -87,7 +87,7 @@ export class MapView {
     }, { rootMargin: "200px" }).observe(byId("map"));
   }
 
-  // load asks for what changed. A map that nobody sees waits.
+  // load asks for what changed. A map out of sight waits.
   async load(): Promise<void> {
     this.missed = !this.seen || this.loading;
     if (this.missed) return;
@@ -184,14 +184,14 @@ export class MapView {
     if (!this.layers.delete(name)) this.layers.add(name);
     this.drawLayers();
     this.repaint();
-    this.tell();
+    this.announce();
   }
 
   private chooseMetric(name: string): void {
     if (!Object.hasOwn(metrics, name)) return;
     this.metric = name;
     press(this.metricGroup, name);
-    this.tell();
+    this.announce();
     this.load().catch(console.warn);
   }
 
@@ -199,7 +199,7 @@ export class MapView {
     this.flow = key;
     this.flowSelect.value = key;
     this.repaint();
-    this.tell();
+    this.announce();
   }
 
   // repaint hands everything to the canvas, the panel and the list.
@@ -281,14 +281,14 @@ export class MapView {
     this.chosen = !s ? null : s.kind === "node" ? { kind: "node", index: s.node } : { kind: "link", index: s.link };
     this.repaint();
     if (s?.kind === "link") this.events.openHop(m.id(m.from(s.link)), m.port(s.link, this.state), false);
-    this.tell();
+    this.announce();
     if (s && !byPointer) this.canvas.show(s);
   }
 
   private chooseProbe(id: string): void {
     this.chosen = { kind: "probe", id };
     this.repaint();
-    this.tell();
+    this.announce();
   }
 
   private describe(s: Spot): Node[] {
@@ -348,7 +348,7 @@ export class MapView {
     return q;
   }
 
-  private tell(): void {
+  private announce(): void {
     this.events.address(`#${this.address().toString().replaceAll("%2F", "/").replaceAll("%2C", ",")}`);
   }
 

@@ -443,7 +443,7 @@ export class Painter {
     }
   }
 
-  // badges tell findings apart by shape, and show suspects and drops.
+  // badges distinguish findings by shape, and show suspects and drops.
   private badges(c: CanvasRenderingContext2D, look: Look): void {
     const s = [0, 0, 0, 0], size = this.radius < 3 ? 5 : 7;
     let drawn = 0;

@@ -84,7 +84,7 @@ function read(m: Model): Record<string, [number, number]> {
     }
     return out;
   } catch {
-    return {}; // the browser keeps nothing, or somebody else wrote there
+    return {}; // the browser keeps nothing, or another page wrote there
   }
 }
 

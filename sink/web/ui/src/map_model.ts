@@ -45,7 +45,7 @@ export interface Probe { id: string; links: number[]; detailed?: boolean }
 
 export interface ProbeList { version: string; map: string; total: number; probes: Probe[] }
 
-// Bundle stands for many links between two groups of nodes, while they are too close to each other to be told apart.
+// Bundle stands for many links between two groups of nodes, while they are too close to each other to be distinguished.
 export interface Bundle {
   links: number[];
   low: [number, number]; // from and to, across, of its ends in the lower row

@@ -22,9 +22,9 @@ export class View {
   private base = [1, 1];
   private tiers = false;
   private unit = 1; // of the network, between two neighbours
-  private touched = false; // somebody moved it, so that it does not fit itself
+  private touched = false; // a reader moved it, so that it does not fit itself
 
-  // measure takes the extent of a network; the view fits it unless somebody has moved it.
+  // measure takes the extent of a network; the view fits it unless a reader has moved it.
   measure(m: Model): void {
     const range = (v: Float64Array): [number, number] => {
       let lo = Infinity, hi = -Infinity;

@@ -60,7 +60,7 @@ export class PathsView {
 interface Way { label: string; title?: string; hops: PathRow["hops"]; choice?: boolean }
 
 // ways are all paths of a flow, each with what it is: a share of the packets, another path that was seen, one of several that
-// cannot be told apart.
+// cannot be distinguished.
 function ways(f: PathRow): Way[] {
   const plain = (nodes: string[]): PathRow["hops"] => nodes.map((node) => ({ node }));
   const list: Way[] = [];
@@ -69,7 +69,7 @@ function ways(f: PathRow): Way[] {
   for (const set of f.inseparable_paths ?? []) {
     set.paths.forEach((nodes, i) => list.push({
       label: set.paths.length > 1 ? (i === 0 ? `${share(set.share)} over some of` : "or") : `${share(set.share)} perhaps`, hops: plain(nodes), choice: true,
-      title: "The digests do not tell these paths apart",
+      title: "The digests do not distinguish these paths",
     }));
   }
   if (f.unexplained_share && f.unexplained_share >= 0.001) list.push({ label: `${share(f.unexplained_share)} over no path of the topology, or with wrong digests`, hops: [] });
@@ -79,7 +79,7 @@ function ways(f: PathRow): Way[] {
 const waysShown = 4; // the others are unfolded
 
 // setWays writes the paths of a flow, those that are too many below a summary. It changes nothing where nothing changed, so that what
-// somebody unfolded stays so.
+// a reader unfolded stays so.
 function setWays(list: HTMLElement, f: PathRow): void {
   const all = ways(f), text = JSON.stringify(all);
   if (list.dataset.ways === text) return;

@@ -16,7 +16,7 @@ export class Verdict {
   private known = "";
   private dropsSeen: { at: number; dropped: number }[] = [];
 
-  // losing tells whether reports were dropped in the last minute.
+  // losing reports whether reports were dropped in the last minute.
   private losing(now: number, b: Balance | undefined): number {
     const dropped = b ? droppedOf(b) : 0;
     this.dropsSeen.push({ at: now, dropped });
