@@ -282,7 +282,18 @@ func (w *Worker) reportsOf(list []*decode.Lazy) []*decode.Report {
 const (
 	BatchReports = 256
 	BatchHops    = 4096
+	// waitingReports is BatchReports from sources that wait: their batches need not bridge bursts, and small ones stay in the CPU cache
+	// until their shard comes to them.
+	waitingReports = 64
 )
+
+// batchReports is the number of reports in a batch of w, but for those of its last datagram.
+func (w *Worker) batchReports() int {
+	if w.block {
+		return waitingReports
+	}
+	return BatchReports
+}
 
 // decode reads frames into w.in, until that is full, and counts them. It gives the number of frames that it read.
 func (p *Pipeline) decode(w *Worker, frames []ingest.Frame) (read int) {
@@ -292,7 +303,7 @@ func (p *Pipeline) decode(w *Worker, frames []ingest.Frame) (read int) {
 	}
 	foreign, cut := uint64(0), uint64(0)
 	oldest, newest := int64(math.MaxInt64), int64(math.MinInt64)
-	for read < len(frames) && len(w.in.List) < BatchReports {
+	for most := w.batchReports(); read < len(frames) && len(w.in.List) < most; {
 		f := &frames[read]
 		read++
 		oldest, newest = min(oldest, f.Time), max(newest, f.Time)
