@@ -180,7 +180,7 @@ func (d *Decoder) embedded(b *decode.Batch, p *packet.Packet, data []byte, time 
 
 // carry completes the last n reports of b, which are about p, by the innermost packet that p carries.
 func (d *Decoder) carry(b *decode.Batch, n int, p *packet.Packet, data []byte) {
-	if n == 0 {
+	if n == 0 || p.Last() {
 		return
 	}
 	q := *p
@@ -219,6 +219,9 @@ func (d *Decoder) innermostOf(r *decode.Report, q packet.Packet, data []byte) {
 // carriedBehind completes r by the packet that p carries behind the INT at d.place, or right behind its headers if there is none.
 func (d *Decoder) carriedBehind(r *decode.Report, p *packet.Packet, data []byte, v decode.Version) {
 	if p.Proto != packet.ProtoTCP && p.Proto != packet.ProtoUDP || v == 0 || d.place.Carrier == intmd.Geneve {
+		if p.Last() {
+			return
+		}
 		if q := *p; q.Inside(data) {
 			d.innermostOf(r, q, data)
 		}
@@ -317,7 +320,7 @@ func (d *Decoder) sampled(b *decode.Batch, r *decode.Report, p *packet.Packet, d
 // findInside looks for the mark of INT in the packets that p carries. It gives the outermost one that has it, which is valid until the next
 // call, or nil.
 func (d *Decoder) findInside(p *packet.Packet, data []byte) *packet.Packet {
-	if p.Proto == packet.ProtoTCP || p.Proto == packet.ProtoUDP && !(p.HasPorts && packet.TunnelPort(p.DstPort())) {
+	if p.Last() {
 		return nil
 	}
 	d.carried = *p

@@ -55,7 +55,12 @@ func (rt *Router) Ports(kinds map[uint16]Kind) *Router {
 }
 
 // Came gives the port that the last frame went to and what alone may come in there, if that is not anything.
-func (rt *Router) Came() (port uint16, k Kind) { return rt.came, rt.kinds[rt.came] }
+func (rt *Router) Came() (port uint16, k Kind) {
+	if rt.came == 0 {
+		return 0, Anything
+	}
+	return rt.came, rt.kinds[rt.came]
+}
 
 // kind is what alone may come in at the port that the last frame went to.
 func (rt *Router) kind() Kind {

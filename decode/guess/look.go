@@ -81,7 +81,7 @@ func (w *Watch) Look(current func(decode.Addr) *demux.Profile, x Sample, reports
 		return
 	}
 	src, ok := x.Src, true
-	if last.Format == decode.IPFIX || last.Format == decode.NetFlow9 {
+	if last.Format == decode.IPFIX || last.Format == decode.NetFlow9 || last.Format == decode.TelemetryReport && last.Has&decode.HasExporter != 0 {
 		src = last.Exporter
 	} else if x.Link != Datagram {
 		src, ok = Sender(x.Link, x.Data, x.Length)

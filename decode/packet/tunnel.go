@@ -51,6 +51,11 @@ func CarriesUDP(data []byte, port uint16, at int) bool {
 	return p.InsideUDP(data, port, at)
 }
 
+// Last reports whether p carries no other packet for sure: [Packet.Inside] gives false. Most packets are such, and this is sooner known.
+func (p *Packet) Last() bool {
+	return p.IP != 0 && (p.Proto == ProtoTCP || p.Proto == ProtoUDP && !(p.HasPorts && TunnelPort(p.DstPort())))
+}
+
 // Inside moves p to the IP packet that it carries: in IP, GRE, ERSPAN, VXLAN, Geneve, GTP-U, MPLS or PPPoE, of which the last two can stand behind
 // a frame's header, too. Without one p stays, and it gives false.
 func (p *Packet) Inside(data []byte) bool {
