@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
@@ -69,5 +70,20 @@ func TestCountsInPackets(t *testing.T) {
 		if w := read(t, encode(t, &p)).Window(wide); !reflect.DeepEqual(w.Interfaces, want) {
 			t.Errorf("got  %+v\nwant %+v", w.Interfaces, want)
 		}
+	}
+
+	// Earlier versions pass over the section, and have the rest as it was.
+	var rest, all Partial
+	rest.Span(100, 200)
+	rest.AddInterface(&own)
+	all.Merge(&rest)
+	all.AddCounts(&InterfaceCounts{1, 1, 1, before(90, 1, 120, 2), CountSpan{}})
+	b, short := encode(t, &all), encode(t, &rest)
+	if !slices.Equal(b[:len(short)], short) {
+		t.Error("counts change bytes that earlier versions read")
+	}
+	b[len(short)] = 99
+	if got := read(t, b).Window(wide); !reflect.DeepEqual(got.Interfaces, rest.Window(wide).Interfaces) {
+		t.Errorf("%+v", got.Interfaces)
 	}
 }
