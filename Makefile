@@ -67,6 +67,9 @@ RACED ?= ./collector/... ./ingest/... ./p4/agent ./p4/loop ./p4/p4rt ./p4/steer 
 RACED_LIST = $(shell $(GO) list $(RACED))
 OTHERS = $(filter-out $(RACED_LIST),$(shell $(GO) list ./...))
 
+# COUNT= lets a package that passed with the same code and settings stay passed, so that a run of hours can be stopped and goes on.
+COUNT ?= -count=1
+
 # Parallel tests wait for processes, windows and brokers more than they compute, so four run at a time on any machine.
 # CHECK=1 makes it the test of make check: with all servers, and each package once, under the race detector where goroutines share memory.
 # Both halves run, also where the first fails: one run names all that fails.
@@ -78,8 +81,8 @@ servers: ## install what the tests need; with CHECK=1, what make check needs bes
 test: servers ## install what the tests need and run them all
 ifdef CHECK
 	@failed=; \
-	$(GO) test -count=1 -vet=off -race -tags check -timeout $(TIMEOUT) $(RACED) || failed=1; \
-	$(PURE) test -count=1 -vet=off -tags check -parallel 4 -timeout $(TIMEOUT) $(OTHERS) || failed=1; \
+	$(GO) test $(COUNT) -vet=off -race -tags check -timeout $(TIMEOUT) $(RACED) || failed=1; \
+	$(PURE) test $(COUNT) -vet=off -tags check -parallel 4 -timeout $(TIMEOUT) $(OTHERS) || failed=1; \
 	test -z "$$failed"
 else
 	$(PURE) test -parallel 4 -timeout $(TIMEOUT) ./...
