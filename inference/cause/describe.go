@@ -1,7 +1,6 @@
 package cause
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -198,7 +197,6 @@ type around struct {
 	ports         map[uint32][]inference.Element         // interfaces of a node where findings see that traffic queues
 	digestWriters []inference.Element                    // nodes that may have written digests which fit no path
 	roots         []root                                 // what other things follow from
-	out           []Fit                                  // elements of the finding that is looked at
 }
 
 // root is a cause, or a finding that stands alone, from which others follow in a way that no place shows.
@@ -224,8 +222,8 @@ func (r *root) hasKind(kinds ...inference.Kind) bool {
 // mostRoots bounds them.
 const mostRoots = 64
 
-// consequence returns the misfit that a finding adds to those of a root, if it may be a consequence of it.
-func (r *root) consequence(a *Alone) (more float64, ok bool) {
+// consequence returns the way in which a root explains a finding that may be a consequence of it, wherever it is.
+func (r *root) consequence(a *Alone) (w Way, ok bool) {
 	f := &a.Finding
 	if f.ID == r.id || a.Born+2 < r.born || a.Born > r.last+moving {
 		return 0, false
@@ -233,19 +231,19 @@ func (r *root) consequence(a *Alone) (more float64, ok bool) {
 	rerouted := r.hasKind(inference.PathChanged, inference.RoutingLoop)
 	switch {
 	case lessens(f.Kind) && r.hasKind(inference.ExporterSilence):
-		return unheard, true
+		return Unheard, true
 	case lessens(f.Kind):
-		return followed, rerouted || f.Element.Kind == inference.NodeElement && r.hasKind(inference.StrangeDigests) || r.hasKind(inference.PacketDrops, inference.BlackHole, inference.PacketLoss, inference.ExporterLoss, inference.HighQueue)
+		return Follows, rerouted || f.Element.Kind == inference.NodeElement && r.hasKind(inference.StrangeDigests) || r.hasKind(inference.PacketDrops, inference.BlackHole, inference.PacketLoss, inference.ExporterLoss, inference.HighQueue)
 	case f.Kind == inference.PathChanged && f.Severity == inference.Info:
-		return followed, (a.Born > r.born || f.Element.Kind != inference.FlowElement || a.glimpsed() || r.hasKind(inference.RoutingLoop)) && (rerouted || r.hasKind(inference.StrangeDigests, inference.InventoryError))
+		return Follows, (a.Born > r.born || f.Element.Kind != inference.FlowElement || a.glimpsed() || r.hasKind(inference.RoutingLoop)) && (rerouted || r.hasKind(inference.StrangeDigests, inference.InventoryError))
 	case f.Kind == inference.StrangeDigests:
-		return followed, r.hasKind(inference.RoutingLoop)
+		return Follows, r.hasKind(inference.RoutingLoop)
 	case f.Kind == inference.PacketLoss || f.Kind == inference.BlackHole: // packets that go round are late, or end as they may
-		return followed, r.hasKind(inference.RoutingLoop)
+		return Follows, r.hasKind(inference.RoutingLoop)
 	case f.Element.Kind == inference.NodeElement && rises(f.Kind) && f.Kind != inference.PacketDrops:
-		return followed, r.hasKind(inference.StrangeDigests) // which carry wrong latencies, too
+		return Follows, r.hasKind(inference.StrangeDigests) // which carry wrong latencies, too
 	case f.Kind == inference.HighUtilization:
-		return followed, rerouted
+		return Follows, rerouted
 	}
 	return 0, false
 }
@@ -255,22 +253,20 @@ func (a *Alone) glimpsed() bool {
 	return len(a.Moved) > 0 && !slices.ContainsFunc(a.Moved, func(h inference.HopKey) bool { return h.Node != a.Moved[0].Node })
 }
 
-// downstream returns the addition to the misfits of a root if a finding is about packets that come from there: fewer of them, as long
-// as they queue or get lost before, or many at once, when those that waited go on together.
-func (r *root) downstream(a *Alone, m Map) (more float64, ok bool) {
+// downstream reports whether a finding is about packets that come from a root: fewer of them, as long as they queue or get lost before, or
+// many at once, when those that waited go on together.
+func (r *root) downstream(a *Alone, m Map) bool {
 	f := &a.Finding
 	if !r.lasts || f.ID == r.id || f.Element.Kind != inference.InterfaceElement {
-		return 0, false
+		return false
 	}
 	switch {
 	case lessens(f.Kind) && r.hasKind(inference.PacketDrops, inference.PacketLoss, inference.HighQueue, inference.HighLatency):
-		more = fewer
 	case (f.Kind == inference.HighUtilization || f.Kind == inference.HighLatency) && r.hasKind(inference.HighQueue):
-		more = bunched
 	default:
-		return 0, false
+		return false
 	}
-	return more, slices.ContainsFunc(r.at, func(h inference.HopKey) bool {
+	return slices.ContainsFunc(r.at, func(h inference.HopKey) bool {
 		return h != f.Element.Hop() && slices.Contains(m.Ahead(h), f.Element.Hop())
 	})
 }
@@ -414,11 +410,11 @@ func (r *around) changesAt(f *inference.Finding, m Map) (out []change) {
 // explanation adds the elements that bring a finding forth from elsewhere in one way.
 type explanation func(r *around, a *Alone, m Map, add adder)
 
-// adder takes an element and its misfit.
-type adder = func(inference.Element, float64)
+// adder takes an element and the way in which it explains the finding.
+type adder = func(inference.Element, Way)
 
-// explanations are all of them, in the order in which their elements are added; only the first 2 maxFits elements count. Their misfits,
-// and where these figures come from, stand in fit.go.
+// explanations are all of them, in the order in which their elements are added; only the first 2 maxFits elements count. What the ways
+// weigh stands in faults.go.
 var explanations = []explanation{
 	(*around).sameFlow,
 	(*around).interfaceOfNode,
@@ -433,27 +429,36 @@ var explanations = []explanation{
 	(*around).sameMoment,
 }
 
-// more adds the elements that explain a finding by what happens around it.
-func (r *around) more(a *Alone, m Map) []Fit {
-	a.behind, r.out = nil, a.fits
-	add := func(e inference.Element, misfit float64) {
-		if len(r.out) < 2*maxFits {
-			r.out = append(r.out, Fit{e, misfit})
+// more adds the elements that explain a finding by what happens around it. A latency of a node counts as another sort of finding where
+// nodes may have written forged digests, which carry wrong latencies, too.
+func (r *around) more(a *Alone, s *Scene) []Fit {
+	f := &a.Finding
+	of := sortOf(f.Kind)
+	if a.unexplained = f.Element.Kind == inference.NodeElement && f.Kind == inference.HighLatency && len(r.digestWriters) > 0; a.unexplained {
+		of = forged
+		a.fits = fits(f, s, of)
+	}
+	a.behind = nil
+	out := a.fits
+	add := func(e inference.Element, w Way) {
+		if len(out) < 2*maxFits {
+			out = append(out, Fit{e, w.misfit(of)})
+			s.offer(f, e, w, of)
 		}
 	}
 	for _, explain := range explanations {
-		explain(r, a, m, add)
+		explain(r, a, s.Map, add)
 	}
-	if len(r.out) == len(a.fits) {
-		return r.out
+	if len(out) == len(a.fits) {
+		return out
 	}
-	return tidy(r.out)
+	return tidy(out)
 }
 
 func (r *around) sameFlow(a *Alone, _ Map, add adder) {
 	if f := &a.Finding; f.FlowText() != "" && f.Kind != inference.PacketDrops { // a drop names any flow
 		for _, e := range r.flows[f.Flow] {
-			add(e, sameFlow)
+			add(e, SameFlow)
 		}
 	}
 }
@@ -462,7 +467,7 @@ func (r *around) sameFlow(a *Alone, _ Map, add adder) {
 func (r *around) interfaceOfNode(a *Alone, _ Map, add adder) {
 	if f := &a.Finding; f.Element.Kind == inference.NodeElement && f.Kind != inference.PathChanged {
 		for _, e := range r.ports[f.Element.Node] {
-			add(e, hopOfNode)
+			add(e, QueueOfNode)
 		}
 	}
 }
@@ -470,10 +475,10 @@ func (r *around) interfaceOfNode(a *Alone, _ Map, add adder) {
 func (r *around) movedHere(a *Alone, m Map, add adder) {
 	for _, c := range r.changesAt(&a.Finding, m) {
 		if a.Born >= c.born && (a.Born <= c.born+moving || c.lasts && lessens(a.Finding.Kind)) {
-			add(c.element, movedHere)
+			add(c.element, MovedHere)
 			for _, x := range c.fits {
 				if x.Element.Kind == inference.NodeElement || x.Element.Kind == inference.LinkElement {
-					add(x.Element, movedHere) // what sets them apart is counted once, where flows moved
+					add(x.Element, MovedHere) // what sets them apart is counted once, where flows moved
 				}
 			}
 		}
@@ -486,10 +491,10 @@ func (r *around) whereFlowMoved(a *Alone, m Map, add adder) {
 		return
 	}
 	for _, h := range a.Moved {
-		add(inference.ElementOfNode(h.Node), cameToNode)
+		add(inference.ElementOfNode(h.Node), NodeOnWay)
 		for _, p := range m.Peers(h) {
 			if h.EgressIf != 0 || slices.ContainsFunc(a.Moved, func(x inference.HopKey) bool { return x.Node == p }) {
-				add(inference.ElementOfLink(h.Node, p), cameTo)
+				add(inference.ElementOfLink(h.Node, p), LinkOnWay)
 			}
 		}
 	}
@@ -498,7 +503,7 @@ func (r *around) whereFlowMoved(a *Alone, m Map, add adder) {
 func (r *around) writerOfDigests(a *Alone, _ Map, add adder) {
 	if a.Finding.Kind == inference.StrangeDigests {
 		for _, h := range a.Moved {
-			add(inference.ElementOfNode(h.Node), onTheWay)
+			add(inference.ElementOfNode(h.Node), NodeOnWay)
 		}
 	}
 }
@@ -509,12 +514,12 @@ func (r *around) hopOfFlow(a *Alone, m Map, add adder) {
 		return
 	}
 	for _, h := range a.Moved {
-		add(inference.ElementOfHop(h), onTheWay)
-		add(inference.ElementOfNode(h.Node), onTheWay+nodeOfHop)
+		add(inference.ElementOfHop(h), HopOnWay)
+		add(inference.ElementOfNode(h.Node), NodeOnWay)
 		for _, p := range first(m.Peers(h), 8) {
-			add(inference.ElementOfLink(h.Node, p), onTheWay+linkOfHop)
+			add(inference.ElementOfLink(h.Node, p), LinkOnWay)
 		}
-		r.passes(h, m, add, byNode)
+		r.passes(h, m, add, QueueOnWay)
 	}
 }
 
@@ -524,10 +529,10 @@ func (r *around) queueAhead(a *Alone, m Map, add adder) {
 	if !rises(f.Kind) || !hop && (f.Element.Kind != inference.NodeElement || f.Kind == inference.PacketDrops) {
 		return
 	}
-	if any := r.passes(f.Element.Hop(), m, add, 0); hop {
+	if any := r.passes(f.Element.Hop(), m, add, QueueAhead); hop {
 		r.ahead(f.Element, m, add)
 		if !any {
-			r.passes(inference.HopKey{Node: f.Element.Node}, m, add, byNode)
+			r.passes(inference.HopKey{Node: f.Element.Node}, m, add, QueueOfOthers)
 		}
 	}
 }
@@ -535,42 +540,37 @@ func (r *around) queueAhead(a *Alone, m Map, add adder) {
 func (r *around) queueOfDrops(a *Alone, m Map, add adder) {
 	if f := &a.Finding; f.Kind == inference.PacketDrops && f.Element.Kind == inference.NodeElement {
 		for _, p := range r.ports[f.Element.Node] {
-			r.passes(p.Hop(), m, add, 0)
+			r.passes(p.Hop(), m, add, QueueAhead)
 		}
 	}
 }
 
-// forgedDigests makes nodes that may have written forged digests the better explanation of a latency, and all others worse.
 func (r *around) forgedDigests(a *Alone, _ Map, add adder) {
-	f := &a.Finding
-	a.unexplained = f.Element.Kind == inference.NodeElement && f.Kind == inference.HighLatency && len(r.digestWriters) > 0
-	if !a.unexplained {
-		return
-	}
-	for i := range r.out {
-		r.out[i].Misfit += anyOnTheWay
-	}
-	for _, e := range first(r.digestWriters, maxFits) {
-		add(e, anyOnTheWay)
+	if a.unexplained {
+		for _, e := range first(r.digestWriters, maxFits) {
+			add(e, WroteDigests)
+		}
 	}
 }
 
-// followsRoot adds the elements of causes from which a finding follows, wherever it is or behind the place.
+// followsRoot adds the elements of causes from which a finding follows: those that its packets come from, or those elsewhere if there are none.
 func (r *around) followsRoot(a *Alone, m Map, add adder) {
 	for i := range r.roots {
-		more, ok := r.roots[i].consequence(a)
-		if near, is := r.roots[i].downstream(a, m); is {
-			a.behind = append(a.behind, r.roots[i].id)
-			if !ok || near < more {
-				more, ok = near, true
+		if x := &r.roots[i]; x.downstream(a, m) {
+			a.behind = append(a.behind, x.id)
+			for _, f := range x.fits {
+				add(f.Element, Behind)
 			}
 		}
-		if !ok {
-			continue
-		}
-		least := slices.MinFunc(r.roots[i].fits, func(a, b Fit) int { return cmp.Compare(a.Misfit, b.Misfit) }).Misfit
-		for _, x := range r.roots[i].fits {
-			add(x.Element, more+min(x.Misfit-least, .3))
+	}
+	if len(a.behind) > 0 {
+		return
+	}
+	for i := range r.roots {
+		if w, ok := r.roots[i].consequence(a); ok {
+			for _, f := range r.roots[i].fits {
+				add(f.Element, w)
+			}
 		}
 	}
 }
@@ -579,17 +579,17 @@ func (r *around) sameMoment(a *Alone, _ Map, add adder) {
 	if f := &a.Finding; f.Kind == inference.ExporterSilence && f.Nameless {
 		for at := max(a.Born, 1) - 1; at <= a.Born+1; at++ {
 			for _, e := range r.changes[at] {
-				add(e, sameMoment)
+				add(e, SameMoment)
 			}
 		}
 	}
 }
 
 // passes adds the interfaces with queues that packets of this window come to behind a hop.
-func (r *around) passes(from inference.HopKey, m Map, add func(inference.Element, float64), more float64) (any bool) {
+func (r *around) passes(from inference.HopKey, m Map, add adder, w Way) (any bool) {
 	for _, h := range m.Ahead(from) {
 		if q := inference.ElementOfHop(h); slices.Contains(r.ports[h.Node], q) {
-			add(q, queueAhead+more)
+			add(q, w)
 			any = true
 		}
 	}
@@ -598,10 +598,10 @@ func (r *around) passes(from inference.HopKey, m Map, add func(inference.Element
 
 // ahead adds the interfaces that the packets of an interface queue at further on: where many senders speak to one host at once,
 // their packets queue wherever they come together, and the last of these places is where they are too many.
-func (r *around) ahead(e inference.Element, m Map, add func(inference.Element, float64)) {
-	const far = 4
+func (r *around) ahead(e inference.Element, m Map, add adder) {
+	farther := [...]Way{QueueNext, QueueSecond, QueueThird, QueueFourth}
 	seen := []inference.Element{e}
-	for at, distance := seen, 0; distance < far && len(at) > 0; distance++ {
+	for at, distance := seen, 0; distance < len(farther) && len(at) > 0; distance++ {
 		var next []inference.Element
 		for _, x := range at {
 			for _, p := range first(m.Peers(x.Hop()), 8) {
@@ -609,7 +609,7 @@ func (r *around) ahead(e inference.Element, m Map, add func(inference.Element, f
 					if !slices.Contains(seen, q) && len(seen) < maxFits/2 && !slices.Contains(m.Peers(q.Hop()), x.Node) {
 						seen = append(seen, q)
 						next = append(next, q)
-						add(q, queueAhead+furtherAhead*float64(distance))
+						add(q, farther[distance])
 					}
 				}
 			}

@@ -9,9 +9,10 @@
 // Every finding fits some elements, each with a misfit: the latency of interface 4:1 fits the interface itself (0), the link
 // behind it, the node, and less well the node behind the link. A blamed element costs its price, by which it is unlikely. A
 // finding that it explains costs its misfit, and so does time: findings that begin together fit better than those that are
-// minutes apart. The price is about 2 and misfits are less than 1, so that two findings with an element in common cost less
-// together than alone. It is the negative logarithm of a probability up to a factor, with numbers that were chosen by hand and
-// tried on emulated faults; the order of preference matters and not their digits.
+// minutes apart. The price is about 2 and most misfits are less than 1, so that two findings with an element in common cost less
+// together than alone. Costs are negative logarithms of probabilities, up to a factor. Those of misfits and of time are counts
+// of how often an element explained such a finding rightly in such a [Way]; prices, which are how seldom elements fail, were
+// chosen by hand.
 //
 // To the price comes what speaks against an element: the symptoms of the best-fitting kind of cause, by the table of [faults],
 // that are absent although they would be reported. Those figures are counts ([Scene.Against]).

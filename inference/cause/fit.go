@@ -29,7 +29,8 @@ func (f Fit) compare(e inference.Element) int { return f.Element.Compare(e) }
 // maxFits bounds how many elements are thought of for one finding: a node with hundreds of interfaces is named itself.
 const maxFits = 64
 
-// price is what makes an element unlikely to be the cause of anything.
+// price is what makes an element unlikely to be the cause of anything. It was chosen by hand: how often nodes, links and interfaces fail is a
+// property of the network that is watched, and not of worlds in which each fault happens as often as another one.
 func price(e inference.Element) float64 {
 	switch e.Kind {
 	case inference.NodeElement:
@@ -42,39 +43,6 @@ func price(e inference.Element) float64 {
 	return 2
 }
 
-// Misfits. An interface is the best word for what is seen at it alone.
-const (
-	itself       = 0
-	linkOfHop    = .25 // the link behind an interface explains what is seen at the interface
-	nodeOfHop    = .35 // so does its node
-	nodeBehind   = .7  // and the node behind the link
-	hopOfNode    = .2  // values of a node without an interface may come from one of its interfaces
-	linkOfNode   = .3  // or from the link behind it
-	linkOfMoves  = .7  // but not where the node is known to send flows elsewhere
-	nodeOfDrops  = .1
-	endOfLink    = .5 // a node explains what happens on its link
-	nodeOfReport = .5 // a node explains what its exporter does
-	sameFlow     = .5
-	movedHere    = .6 // flows that moved fill queues where they came to
-	cameTo       = .6 // a flow that changed its path came to a link because of what happens there
-	cameToNode   = .7 // or of what happens at a node on its old way or its new one
-	sameMoment   = .6
-	onTheWay     = .45 // packets of a flow with strange digests, or another latency, passed a node
-	missing      = .5  // where traffic is missing is seldom where it went missing
-	missingNode  = .35
-	missingLink  = .55
-	linkOfLoss   = .4   // an interface whose queue is full loses packets
-	fewer        = .6   // packets behind a place where they queue or get lost
-	bunched      = 1.05 // packets that waited together behind the place: two findings at one place are rather one of that place
-	carried      = .5   // a link that carries more is seldom why
-	followed     = .8   // what follows from losses and from other ways, wherever it is
-	unheard      = .25  // hops that are known by the reports of an exporter which is silent
-	queueAhead   = .55  // flows that queue at an interface come together there, and queue before it as well
-	furtherAhead = .08
-	byNode       = .1 // the interface of the node by which packets go on to it is unknown
-	anyOnTheWay  = .5 // latencies in forged digests are those of no node
-)
-
 // Windows between two beginnings.
 const (
 	soon    = 10 // different things still have to do with each other
@@ -83,19 +51,14 @@ const (
 
 // apart is what time adds to a misfit: windows between two beginnings.
 func apart(windows uint64) float64 {
-	switch {
-	case windows <= 3:
-		return 0
-	case windows <= soon:
-		return .4
-	case windows <= 30:
-		return .8
+	sum := 0.0
+	for i := range later {
+		if l := &later[i]; windows > l.After {
+			sum = misfit(l.Right, l.Of)
+		}
 	}
-	return 1.5
+	return sum
 }
-
-// stillThere is the most that time adds where packets come from a cause that lasts: it takes a while to see that they are fewer.
-const stillThere = .1
 
 // family is the number that kinds about similar things share.
 func family(k inference.Kind) int {
@@ -135,89 +98,66 @@ func ofFlow(f *inference.Finding) bool {
 // moved to.
 func passes(f *inference.Finding) bool { return f.Kind == inference.StrangeDigests || ofFlow(f) }
 
-// fits returns the elements that can explain a finding, in their order.
-func fits(f *inference.Finding, s *Scene) []Fit {
+// fits returns the elements that can explain a finding of a sort, in their order.
+func fits(f *inference.Finding, s *Scene, of Sort) []Fit {
 	var out []Fit
 	m := s.Map
-	add := func(e inference.Element, misfit float64) {
+	add := func(e inference.Element, w Way) {
 		if e.Kind != inference.NoElement && len(out) < maxFits {
-			out = append(out, Fit{e, misfit})
+			out = append(out, Fit{e, w.misfit(of)})
+			s.offer(f, e, w, of)
 		}
 	}
-	add(f.Element, itself)
+	add(f.Element, Itself)
 	switch e := f.Element; e.Kind {
 	case inference.InterfaceElement:
-		if lessens(f.Kind) {
-			out[0].Misfit = missing
-			for _, p := range first(m.Peers(e.Hop()), 8) {
-				add(inference.ElementOfLink(e.Node, p), missingLink)
-				if !s.Healthy(p) {
-					add(inference.ElementOfNode(p), nodeBehind)
-				}
-			}
-			add(inference.ElementOfNode(e.Node), missingNode)
-			break
-		}
-		if f.Kind == inference.HighUtilization {
-			out[0].Misfit = carried
-		}
 		for _, p := range first(m.Peers(e.Hop()), 8) {
-			add(inference.ElementOfLink(e.Node, p), linkOfHop)
+			add(inference.ElementOfLink(e.Node, p), LinkOfHop)
 			if !s.Healthy(p) {
-				add(inference.ElementOfNode(p), nodeBehind)
+				add(inference.ElementOfNode(p), NodeBehind)
 			}
 		}
-		add(inference.ElementOfNode(e.Node), nodeOfHop)
+		add(inference.ElementOfNode(e.Node), NodeOfHop)
 	case inference.NodeElement:
-		if f.Kind == inference.PacketDrops || f.Kind == inference.RoutingLoop {
-			out[0].Misfit = nodeOfDrops
-		}
 		// Full queues have findings of their own, and the node is what drops packets for another reason. So it is with the node that
 		// sends flows another way.
 		if f.Kind != inference.PacketDrops && f.Kind != inference.PathChanged {
 			for _, h := range first(m.Interfaces(e.Node), maxFits/2) {
-				add(inference.ElementOfHop(h), hopOfNode)
+				add(inference.ElementOfHop(h), HopOfNode)
 			}
 		}
 		if f.Kind == inference.PacketDrops { // towards a node that takes none
 			for _, p := range first(m.Peers(inference.HopKey{Node: e.Node}), maxFits/4) {
 				if s.Mute(p) {
-					add(inference.ElementOfNode(p), nodeBehind)
+					add(inference.ElementOfNode(p), NodeBehind)
 				}
 			}
 		}
-		toLink := linkOfNode
-		if f.Kind == inference.PathChanged { // of a node where links would explain it less
-			toLink = linkOfMoves
-		}
 		for _, p := range first(m.Peers(inference.HopKey{Node: e.Node}), maxFits/2) {
-			add(inference.ElementOfLink(e.Node, p), toLink)
+			add(inference.ElementOfLink(e.Node, p), LinkOfNode)
 		}
 		if f.FlowText() != "" && f.Kind != inference.PacketDrops { // which name the last flow of many
-			add(inference.ElementOfFlow(f.Flow), sameFlow)
+			add(inference.ElementOfFlow(f.Flow), SameFlow)
 		}
 	case inference.LinkElement:
 		if e.EgressIf != 0 || e.PeerIf != 0 {
-			add(inference.ElementOfLink(e.Node, e.Peer), itself)
+			add(inference.ElementOfLink(e.Node, e.Peer), Itself)
 		}
-		toHop := linkOfHop
-		if f.Kind == inference.PacketLoss { // drops of a node have findings of their own
-			toHop = linkOfLoss
-		} else {
-			add(inference.ElementOfNode(e.Node), endOfLink)
-			add(inference.ElementOfNode(e.Peer), endOfLink)
+		if f.Kind != inference.PacketLoss { // drops of a node have findings of their own
+			add(inference.ElementOfNode(e.Node), EndOfLink)
+			add(inference.ElementOfNode(e.Peer), EndOfLink)
 		}
 		for _, n := range [2][2]uint32{{e.Node, e.Peer}, {e.Peer, e.Node}} {
 			for _, h := range first(m.Interfaces(n[0]), 1024) {
 				if slices.Contains(m.Peers(h), n[1]) && (h.Node != e.Node || e.EgressIf == 0 || h.EgressIf == e.EgressIf) && (h.Node != e.Peer || e.PeerIf == 0 || h.EgressIf == e.PeerIf) {
-					add(inference.ElementOfHop(h), toHop)
+					add(inference.ElementOfHop(h), HopOfLink)
 				}
 			}
 		}
 	case inference.ExporterElement:
-		add(inference.ElementOfAddress(e.Addr), .05)
+		add(inference.ElementOfAddress(e.Addr), AddressOfExporter)
 		if !e.Nameless {
-			add(inference.ElementOfNode(e.Node), nodeOfReport)
+			add(inference.ElementOfNode(e.Node), NodeOfExporter)
 		}
 	}
 	return tidy(out)
@@ -258,9 +198,6 @@ func (s *Scene) best(fits []Fit) (e inference.Element, cost float64) {
 	}
 	return e, cost
 }
-
-// nats are those of a misfit of 1.
-const nats = 3.5
 
 // price is what makes an element unlikely to be the cause of what is seen: it seldom is one, and what it would bring is not there.
 func (s *Scene) price(e inference.Element) float64 {

@@ -98,6 +98,8 @@ type Window struct {
 	Start func(f inference.Finding) *inference.Finding
 	// Publish publishes a finding in this window.
 	Publish func(f inference.Finding)
+	// Offered is given the elements that are thought of for a finding, as in [Scene]; nil where nothing counts them.
+	Offered func(f *inference.Finding, o Offer)
 }
 
 // Step assigns the findings of a window to causes. It publishes causes that began, became more severe, have another element or ended, and
@@ -176,11 +178,11 @@ func (g *Grouper) place(w *Window, fresh []*Alone) {
 	pool := append(slices.Clone(g.Alone), fresh...)
 	g.look(w, pool)
 	for _, a := range pool {
-		a.fits = fits(&a.Finding, g.scene)
+		a.fits = fits(&a.Finding, g.scene, sortOf(a.Finding.Kind))
 	}
 	g.around.fill(w.Map, g.Causes, pool, w.Open)
 	for _, a := range pool {
-		a.fits = g.around.more(a, w.Map)
+		a.fits = g.around.more(a, g.scene)
 		if _, a.alone = g.scene.best(a.fits); a.Finding.Element.Kind == inference.NoElement {
 			a.alone = price(inference.Element{})
 		}
@@ -201,7 +203,7 @@ func (g *Grouper) place(w *Window, fresh []*Alone) {
 
 // look notes what is seen in the window.
 func (g *Grouper) look(w *Window, pool []*Alone) {
-	g.scene = &Scene{Map: w.Map, Shown: map[inference.Element]Signs{}, Seen: w.Seen}
+	g.scene = &Scene{Map: w.Map, Shown: map[inference.Element]Signs{}, Seen: w.Seen, Offered: w.Offered}
 	for _, a := range pool {
 		g.scene.Show(&a.Finding)
 	}
@@ -328,7 +330,7 @@ func (c *Cause) later(a *Alone) (more float64, ok bool) {
 		return 0, false
 	}
 	if slices.Contains(a.behind, c.Finding.ID) {
-		return min(apart(gap), stillThere), gap <= longest
+		return min(apart(gap), misfit(behindLater.Right, behindLater.Of)), gap <= longest
 	}
 	return apart(gap), gap <= longest
 }
@@ -400,7 +402,7 @@ func (g *Grouper) saves(e inference.Element, list []*Alone) (saved float64, take
 // only what is at its place.
 func (g *Grouper) begunWith(a *Alone, e inference.Element) bool {
 	gap := g.Windows - min(a.Born, g.Windows)
-	return gap <= longest && (gap <= soon || a.misfit(e) < cameToNode)
+	return gap <= longest && (gap <= soon || a.misfit(e) < unlikely)
 }
 
 // start makes a cause of findings that stand alone, which come by id.

@@ -146,6 +146,8 @@ type Scene struct {
 	// Seen returns the signs that an element could show in this window: an interface with packets that was judged, the reports of a
 	// node.
 	Seen func(inference.Element) Signs
+	// Offered is given each element that is thought of for a finding, once for each way; nil where nothing counts them.
+	Offered func(f *inference.Finding, o Offer)
 
 	against map[inference.Element]float64
 }

@@ -36,11 +36,11 @@ func twinStep(g *Grouper, w *Window) {
 		}
 	}
 	for _, a := range pool {
-		a.fits = fits(&a.Finding, g.scene)
+		a.fits = fits(&a.Finding, g.scene, sortOf(a.Finding.Kind))
 	}
 	g.around.fill(w.Map, g.Causes, pool, w.Open)
 	for _, a := range pool {
-		a.fits = g.around.more(a, w.Map)
+		a.fits = g.around.more(a, g.scene)
 		if _, a.alone = g.scene.best(a.fits); a.Finding.Element.Kind == inference.NoElement {
 			a.alone = 2
 		}
@@ -187,7 +187,7 @@ func twinSaves(g *Grouper, e inference.Element, list []*Alone) (float64, []*Alon
 	for _, a := range list {
 		misfit, explains := twinMisfit(a.fits, e)
 		gap := a.gap(g.Windows)
-		if !explains || a.taken || gap > 60 || gap > 10 && misfit >= cameToNode {
+		if !explains || a.taken || gap > 60 || gap > 10 && misfit >= unlikely {
 			continue
 		}
 		if claim, is := g.claims[a]; is && claim != e {
@@ -654,7 +654,7 @@ func TestClaims(t *testing.T) {
 				for _, a := range findings {
 					least := a.alone
 					for _, e := range set {
-						if misfit, is := twinMisfit(a.fits, e); is && a.gap(100) <= 60 && (a.gap(100) <= 10 || misfit < cameToNode) {
+						if misfit, is := twinMisfit(a.fits, e); is && a.gap(100) <= 60 && (a.gap(100) <= 10 || misfit < unlikely) {
 							least = min(least, misfit+apart(a.gap(100)))
 						}
 					}
@@ -700,7 +700,7 @@ func TestClaims(t *testing.T) {
 				}
 				for _, other := range has {
 					misfit, explains := twinMisfit(a.fits, other)
-					if explains && gap <= 60 && (gap <= 10 || misfit < cameToNode) && misfit+apart(gap) < mine-1e-9 {
+					if explains && gap <= 60 && (gap <= 10 || misfit < unlikely) && misfit+apart(gap) < mine-1e-9 {
 						t.Fatalf("seed %d: finding %d costs %g as it is claimed, and %g with %v", seed, a.Finding.ID, mine, misfit+apart(gap), other)
 					}
 				}
@@ -729,7 +729,7 @@ func TestBegun(t *testing.T) {
 		gap    uint64
 		misfit float64
 		want   bool
-	}{{0, 1, true}, {soon, 1, true}, {soon + 1, 1, false}, {soon + 1, cameToNode, false}, {soon + 1, cameToNode - .01, true}, {longest, 0, true}, {longest + 1, 0, false}} {
+	}{{0, 1, true}, {soon, 1, true}, {soon + 1, 1, false}, {soon + 1, unlikely, false}, {soon + 1, unlikely - .01, true}, {longest, 0, true}, {longest + 1, 0, false}} {
 		a := &Alone{Born: g.Windows - tt.gap, fits: []Fit{{e, tt.misfit}}}
 		if got := g.begunWith(a, e); got != tt.want {
 			t.Errorf("%d windows before, with a misfit of %g: %t, want %t", tt.gap, tt.misfit, got, tt.want)

@@ -75,6 +75,15 @@ func (x *causes) seen(e inference.Element) (signs cause.Signs) {
 	return signs
 }
 
+// Offered calls a function with each element that is thought of as the cause of a finding.
+func (d *Detector) Offered(each func(*inference.Finding, cause.Offer)) {
+	for _, x := range d.detectors {
+		if x, ok := x.(*causes); ok {
+			x.window.Offered = each
+		}
+	}
+}
+
 // Scene returns the scene of the last window, to which the caller adds the signs that are shown.
 func (d *Detector) Scene() *cause.Scene {
 	for _, x := range d.detectors {

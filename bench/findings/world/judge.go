@@ -10,6 +10,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/cause"
 )
 
 // Outcome is the result of one scenario with one seed.
@@ -64,8 +65,19 @@ type judge struct {
 	highest inference.Severity
 }
 
+// Offered lets one scenario happen and calls a function with each element that is thought of for a finding from when it happens on: the id of the
+// finding, the window from then, and whether the element may be named.
+func Offered(ctx context.Context, s *Scenario, seed uint64, each func(id, window uint64, o cause.Offer, right bool)) error {
+	_, err := run(ctx, s, seed, each)
+	return err
+}
+
 // Run lets one scenario happen.
 func Run(ctx context.Context, s *Scenario, seed uint64) (*Outcome, error) {
+	return run(ctx, s, seed, nil)
+}
+
+func run(ctx context.Context, s *Scenario, seed uint64, each func(id, window uint64, o cause.Offer, right bool)) (*Outcome, error) {
 	x := newWorld(s, seed)
 	p, err := newPipeline()
 	if err != nil {
@@ -73,7 +85,15 @@ func Run(ctx context.Context, s *Scenario, seed uint64) (*Outcome, error) {
 	}
 	j := &judge{x: x, all: map[uint64]*inference.Finding{}, worst: map[uint64]inference.Severity{}, told: make([]bool, len(s.truth))}
 	at := func(t float64) int64 { return start + int64(t*1e9) }
-	for w := -s.Quiet; w < s.Length+s.After; w++ {
+	w := -s.Quiet
+	if each != nil {
+		p.detector.Offered(func(f *inference.Finding, o cause.Offer) {
+			if w >= 0 && f.Start >= at(0) {
+				each(f.ID, uint64(w), o, j.happened(o.Element))
+			}
+		})
+	}
+	for ; w < s.Length+s.After; w++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -194,6 +214,21 @@ func (j *judge) acceptable(f *inference.Finding) bool {
 		}
 	}
 	return false
+}
+
+// happened reports whether an element is one that something happened to: not a link where it happened to one of its interfaces, nor an interface
+// of a link.
+func (j *judge) happened(e inference.Element) bool {
+	f := &inference.Finding{Element: e}
+	return slices.ContainsFunc(j.x.s.truth, func(t truth) bool {
+		switch t.kind {
+		case "link":
+			return e.Kind == inference.LinkElement && (j.names(f, &t) || j.bundle(f))
+		case "port", "host":
+			return e.Kind == inference.InterfaceElement && j.names(f, &t)
+		}
+		return j.names(f, &t)
+	})
 }
 
 func (j *judge) names(f *inference.Finding, t *truth) bool {

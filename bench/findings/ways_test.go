@@ -1,0 +1,40 @@
+package findings
+
+import (
+	"math"
+	"testing"
+
+	"github.com/hopscope/hopscope/inference/cause"
+)
+
+// TestWays holds the table of ways and the command that counts it together: some faults with the first seed of the table show no other ways than the
+// table has, and in those that are seen often shares like its own.
+func TestWays(t *testing.T) {
+	var c wayCounts
+	if err := c.emulated(t.Context(), 501, []string{"congested-line", "cut-rate", "link-down", "deny-flows", "slow-switch", "silence-reports", "gray-failure-1"}); err != nil {
+		t.Fatal(err)
+	}
+	seen, often := 0, 0
+	for w := range c.ways {
+		for s, x := range c.ways[w] {
+			if x.Of == 0 {
+				continue
+			}
+			right, of := cause.Counted(cause.Way(w), cause.Sort(s))
+			if seen++; of == 0 {
+				t.Errorf("%v, %v: %d of %d, and nothing in the table", cause.Way(w), cause.Sort(s), x.Shown, x.Of)
+				continue
+			}
+			if x.Of < 20 || of < 20 {
+				continue
+			}
+			often++
+			if p, q := float64(x.Shown)/float64(x.Of), float64(right)/float64(of); math.Abs(p-q) > .4 {
+				t.Errorf("%v, %v: %d of %d, in the table %d of %d", cause.Way(w), cause.Sort(s), x.Shown, x.Of, right, of)
+			}
+		}
+	}
+	if seen < 20 || often < 2 {
+		t.Errorf("%d ways are seen, %d of them often", seen, often)
+	}
+}
