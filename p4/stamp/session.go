@@ -185,18 +185,17 @@ func (s *Session) Append(dst []byte, now, mono int64, clock ErrorEstimate) []byt
 	if s.CoS {
 		dst = AppendCoS(dst, s.DSCP)
 	}
-	if s.padding != nil {
-		dst = AppendTLV(dst, ExtraPadding, s.padding)
-	}
-	if s.Keys == nil {
-		return dst
-	}
-	if s.CoS { // the digest is behind the padding too, where all implementations look for it
+	if s.CoS && s.Keys != nil {
 		at := len(dst) - from - SignedLen
 		dst = AppendTLV(dst, HMAC, make([]byte, macLen))
 		s.Keys.protect(dst[from:], at, 0)
 	}
-	s.Keys.Sign(dst[from:], 0)
+	if s.padding != nil { // behind the digest: how much it covers of padding before it is read in two ways
+		dst = AppendTLV(dst, ExtraPadding, s.padding)
+	}
+	if s.Keys != nil {
+		s.Keys.Sign(dst[from:], 0)
+	}
 	return dst
 }
 
