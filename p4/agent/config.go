@@ -38,7 +38,7 @@ type Config struct {
 	Unsigned   bool   `yaml:"accept_unsigned" doc:"Take probes without a digest as well, while not all agents have keys."`
 
 	BatchSize          int `yaml:"batch_size" range:"1..1024" doc:"Frames that are sent or received with one system call."`
-	ReceiveBufferBytes int `yaml:"receive_buffer_bytes" range:"4096..1073741823" doc:"Receive buffer of the socket. Above net.core.rmem_max it needs CAP_NET_ADMIN."`
+	ReceiveBufferBytes int `yaml:"receive_buffer_bytes" range:"4096..1073741823" doc:"Receive buffer of the socket of probes, and of each address of stamp.reflector. Above net.core.rmem_max it needs CAP_NET_ADMIN."`
 
 	Files      Files      `yaml:"plan" doc:"A plan from files, without a controller."`
 	Controller Controller `yaml:"controller" doc:"Plans from a controller, over gRPC with mutual TLS."`

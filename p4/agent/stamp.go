@@ -90,7 +90,7 @@ func openSTAMP(a *Agent) (*stampAgent, error) {
 		for _, p := range c.Reflector.Allow {
 			r.engine.Allow = append(r.engine.Allow, netip.MustParsePrefix(p)) // Validate has read it
 		}
-		if r.line, err = listenUDP(address); err != nil {
+		if r.line, err = listenUDP(address, a.cfg.ReceiveBufferBytes); err != nil {
 			return fail(fmt.Errorf("reflector: %w", err))
 		}
 		x.reflectors = append(x.reflectors, r)

@@ -373,7 +373,7 @@ func TestSTAMPHostile(t *testing.T) {
 // More comes at once than a receive buffer has room for: what the kernel drops is counted with the next packet that comes.
 func TestSTAMPBuffer(t *testing.T) {
 	cfg, _ := stampConfig(t, "far")
-	cfg.STAMP.Reflector.Listen = []string{"0"}
+	cfg.STAMP.Reflector.Listen, cfg.ReceiveBufferBytes = []string{"0"}, 65536
 	a := openAgent(t, cfg) // which does not read yet
 	_, answers := a.STAMP()
 	c, err := net.Dial("udp", answers.Listen[0])

@@ -49,8 +49,8 @@ func dialUDP(from, to string, dscp uint8) (*udpLine, error) {
 	return l, l.set(int(dscp) << 2)
 }
 
-// listenUDP opens the socket of a reflector.
-func listenUDP(at netip.AddrPort) (*udpLine, error) {
+// listenUDP opens the socket of a reflector, with a receive buffer of so many bytes as far as the kernel grants them.
+func listenUDP(at netip.AddrPort, buffer int) (*udpLine, error) {
 	network := "udp4"
 	if at.Addr().Unmap().Is6() {
 		network = "udp6"
@@ -61,6 +61,11 @@ func listenUDP(at netip.AddrPort) (*udpLine, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if c.SetReadBuffer(buffer) == nil { // up to net.core.rmem_max
+		if raw, err := c.SyscallConn(); err == nil {
+			_ = raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, buffer) }) // with CAP_NET_ADMIN all of it
+		}
 	}
 	l := &udpLine{conn: c}
 	return l, l.set(0)
