@@ -23,6 +23,7 @@ const (
 type Guesser struct {
 	profiles []demux.Profile
 	trials   []*trial            // of the profiles as they are
+	latest   *trial              // of these, the one that explained a sample last: it explains the next one of its sender
 	ports    map[uint16][]*trial // of those that a port can be changed of, with another one
 	known    map[uint16]bool     // ports that any profile names
 	tunnels  []*trial            // of profiles that look for INT in GRE under a number of a sample; the last few
@@ -210,12 +211,17 @@ func alike(p, q *demux.Profile) bool {
 
 // Explains reports whether any profile reads s, and finds something in it.
 func (g *Guesser) Explains(s *Sample) bool {
-	for _, t := range g.all(udpPort(s)) {
-		if r, _ := t.read(s); r.found() {
+	if g.latest != nil && g.latest.explains(s) {
+		return true
+	}
+	for _, t := range g.trials {
+		if t != g.latest && t.explains(s) {
+			g.latest = t
 			return true
 		}
 	}
-	return false
+	port := udpPort(s)
+	return port != 0 && slices.ContainsFunc(g.at(port), func(t *trial) bool { return t.explains(s) })
 }
 
 func (g *Guesser) all(port uint16) []*trial {

@@ -51,6 +51,12 @@ type trial struct {
 
 func newTrial(p *demux.Profile) *trial { return &trial{profile: p, decoder: demux.New(*p)} }
 
+// explains reports whether the profile reads s, and finds something in it.
+func (t *trial) explains(s *Sample) bool {
+	r, _ := t.read(s)
+	return r.found()
+}
+
 // read gives what the profile makes of s, and its reports, which are valid until the next call.
 func (t *trial) read(s *Sample) (reading, []*decode.Report) {
 	t.batch.Reset()
@@ -59,11 +65,13 @@ func (t *trial) read(s *Sample) (reading, []*decode.Report) {
 		t.decoder.DatagramCut(&t.batch, s.Src, s.Data, max(s.Length, len(s.Data)), s.Time)
 	} else {
 		t.decoder.Frame(&t.batch, s.Link, s.Data, s.Length, s.Time)
-		t.outer.Frame(s.Link, s.Data, s.Length)
-		payload = t.outer.L4 + packet.UDPLen
 	}
 	if len(t.batch.Reports) == 0 {
 		return unread, nil
+	}
+	if s.Link != Datagram {
+		t.outer.Frame(s.Link, s.Data, s.Length)
+		payload = t.outer.L4 + packet.UDPLen
 	}
 	worst := content
 	inside := carries(t.batch.Reports)
