@@ -63,8 +63,8 @@ func TestLeftOut(t *testing.T) {
 	if len(labels) < 25 {
 		t.Errorf("hopscope_left_out has %d settings", len(labels))
 	}
-	if what := log.wait("left out by a limit")["what"].(string); !strings.HasSuffix(what, "raise exporters.tracking.max_exporters") {
-		t.Errorf("the log says %q", what)
+	for what := ""; !strings.HasSuffix(what, "raise exporters.tracking.max_exporters"); {
+		what = log.wait("left out by a limit")["what"].(string) // a busy machine may fill queues too
 	}
 	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
