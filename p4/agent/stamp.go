@@ -159,6 +159,12 @@ func (x *stampAgent) lookAtClock() {
 // mono is the time by a clock that is never set.
 func (x *stampAgent) mono() int64 { return int64(time.Since(x.began)) }
 
+// now is the same moment by the clock that can be set and by the one that cannot.
+func (x *stampAgent) now() (wall, mono int64) {
+	t := time.Now()
+	return t.UnixNano(), int64(t.Sub(x.began))
+}
+
 // send sends the requests of a session. One whose time is over when the turn comes is left out, as [Agent.sendLoop] does.
 func (x *stampAgent) send(ctx context.Context, s *stampSender) error {
 	every := s.session.Interval
@@ -173,7 +179,8 @@ func (x *stampAgent) send(ctx context.Context, s *stampSender) error {
 		case <-timer.C:
 		}
 		s.mu.Lock()
-		buf = s.session.Append(buf[:0], time.Now().UnixNano(), x.mono(), x.estimate())
+		now, mono := x.now()
+		buf = s.session.Append(buf[:0], now, mono, x.estimate())
 		s.mu.Unlock()
 		if err := s.line.send(buf); err != nil {
 			if ctx.Err() != nil {
@@ -209,6 +216,7 @@ func (x *stampAgent) receive(ctx context.Context, s *stampSender) error {
 		}
 		s.mu.Lock()
 		s.why = nil
+		s.session.Look(x.now())
 		_ = s.session.Take(buf[:n], a.At) // it is counted
 		s.mu.Unlock()
 	}
@@ -226,6 +234,7 @@ func (x *stampAgent) reflect(ctx context.Context, r *stampReflector) error {
 			}
 			continue
 		}
+		a.Steady = x.mono()
 		answer, tos, err := r.engine.Reply(out, buf[:n], &a, time.Now().UnixNano(), x.estimate())
 		if e, ok := errors.AsType[*stamp.Error](err); ok {
 			r.refused[e.Reason].Add(1)
@@ -245,7 +254,7 @@ func (x *stampAgent) reflect(ctx context.Context, r *stampReflector) error {
 func (x *stampAgent) watch(ctx context.Context) error {
 	tick := time.NewTicker(probe.Grace / 4)
 	defer tick.Stop()
-	wall, minute := newClock(), time.Now()
+	minute := time.Now()
 	for turn := 1; ; turn++ {
 		select {
 		case <-ctx.Done():
@@ -259,23 +268,19 @@ func (x *stampAgent) watch(ctx context.Context) error {
 			continue
 		}
 		x.lookAtClock()
-		_, stepped := wall.now()
 		over := time.Since(minute) >= time.Minute
 		if over {
 			minute = time.Now()
 		}
 		for _, s := range x.sessions {
-			s.turn(x, stepped, over)
+			s.turn(x, over)
 		}
 	}
 }
 
 // turn counts and reports what is lost of a session.
-func (s *stampSender) turn(x *stampAgent, stepped, minute bool) {
+func (s *stampSender) turn(x *stampAgent, minute bool) {
 	s.mu.Lock()
-	if stepped {
-		s.session.Stepped()
-	}
 	s.session.Turn(x.mono())
 	if minute {
 		s.minute, s.whole = s.session.TakeWays(), true

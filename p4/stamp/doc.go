@@ -41,7 +41,7 @@ const (
 	BadTLV           // extensions that do not fit into their packet, or whose padding was changed on the way
 	NoRoom           // of a session beyond those that a reflector remembers
 	OverRate         // beyond the answers that a reflector gives in a second
-	NotServed        // from an address that the settings do not allow
+	NotServed        // from an address that the settings do not allow, or an answer of another reflector
 	NumReasons
 )
 

@@ -20,6 +20,7 @@ const idle = int64(time.Minute)
 type Arrival struct {
 	From, To netip.AddrPort
 	At       int64 // T2, ns since 1970
+	Steady   int64 // when it was read, in ns by a clock that is never set: the rate and the silence of sessions go by it
 	TTL, TOS uint8
 }
 
@@ -33,12 +34,12 @@ type Reflector struct {
 	Sessions int
 	// Rate is the most answers in a second, and in a burst.
 	Rate float64
-	// Allow are the senders that have answers; empty for all. Ports below 1024, and that of the reflector, never have any.
+	// Allow are the senders that have answers; empty for all. Ports below 1024, that of the reflector, and answers of other reflectors never have any.
 	Allow []netip.Prefix
 
 	known  map[sessionKey]*list.Element // of *reflected
 	order  list.List                    // the longest silent last
-	tokens float64
+	taken  float64                      // tokens of the bucket
 	filled int64
 }
 
@@ -72,11 +73,14 @@ func (r *Reflector) Reply(dst, request []byte, a *Arrival, now int64, clock Erro
 	if err := q.Decode(request, m); err != nil {
 		return dst, 0, err
 	}
-	s, err := r.session(&q, a, now)
+	if answered(request, m) {
+		return dst, 0, refuse("receive_timestamp", layouts[m].received, NotServed)
+	}
+	s, err := r.session(&q, a, a.Steady)
 	if err != nil {
 		return dst, 0, err
 	}
-	if !r.pass(now) {
+	if !r.pass(a.Steady) {
 		return dst, 0, refuse("rate", 0, OverRate)
 	}
 	clock = clock&^isPTP | q.Error&isPTP
@@ -114,22 +118,38 @@ func (r *Reflector) allowed(a *Arrival) bool {
 	if a.From.Port() <= 1023 || a.From.Port() == a.To.Port() {
 		return false
 	}
+	from := a.From.Addr().Unmap().WithZone("") // no prefix holds an address with a zone
 	for _, p := range r.Allow {
-		if p.Contains(a.From.Addr().Unmap()) {
+		if p.Contains(from) {
 			return true
 		}
 	}
 	return len(r.Allow) == 0
 }
 
-// pass takes a token from the bucket of answers.
-func (r *Reflector) pass(now int64) bool {
-	r.tokens = min(r.tokens+max(float64(now-r.filled)/1e9, 0)*r.Rate, r.Rate)
-	r.filled = now
-	if r.tokens < 1 {
+// mostHeld is how long a reflector holds a request, by its own times, in ns.
+const mostHeld = int64(time.Minute)
+
+// answered reports whether a packet is an answer of a reflector, which has a time of receipt up to a minute before the one of sending. There a request
+// has zeros, or padding of TWAMP Light.
+func answered(b []byte, m Mode) bool {
+	var a Answer
+	if a.Decode(b, m) != nil || a.Received == 0 {
 		return false
 	}
-	r.tokens--
+	came, _ := a.Received.Nanos(a.Error.PTP()) // Decode has looked
+	went, _ := a.Time.Nanos(a.Error.PTP())
+	return went >= came && went-came <= mostHeld
+}
+
+// pass takes a token from the bucket of answers, which is full at first.
+func (r *Reflector) pass(now int64) bool {
+	r.taken = max(r.taken-max(float64(now-r.filled)/1e9, 0)*r.Rate, 0)
+	r.filled = now
+	if r.taken+1 > r.Rate {
+		return false
+	}
+	r.taken++
 	return true
 }
 

@@ -85,10 +85,51 @@ func TestReflectorRefuses(t *testing.T) {
 		}
 	}
 	wants(t, err, "rate", 0, OverRate)
-	if _, _, err = rated.Reply(nil, requestOf(Open, nil, 1, nil), &testArrival, testNow+400_000_000, 0); err != nil {
+	for _, now := range []int64{testNow + int64(time.Hour), testNow - int64(time.Hour)} { // no clock that is set gives answers
+		if _, _, err = rated.Reply(nil, requestOf(Open, nil, 1, nil), &testArrival, now, 0); !errors.Is(err, OverRate) {
+			t.Error(err)
+		}
+	}
+	later := testArrival
+	later.Steady += 400_000_000
+	if _, _, err = rated.Reply(nil, requestOf(Open, nil, 1, nil), &later, testNow, 0); err != nil {
 		t.Error(err)
 	}
-	if _, _, err = rated.Reply(nil, requestOf(Open, nil, 1, nil), &testArrival, testNow-int64(time.Hour), 0); !errors.Is(err, OverRate) { // the clock was set back
+}
+
+// No answer of a reflector has an answer, in either mode and format of times, so that two of them on ports of their own never answer each other.
+func TestReflectorLoop(t *testing.T) {
+	keys := keysOf(t, peerKey)
+	for _, m := range []Mode{Open, Authenticated} {
+		for _, e := range []ErrorEstimate{0x8001, 0x8001 | isPTP} {
+			near, far := Reflector{Rate: 1e6, Stateful: true, Sessions: 2}, Reflector{Rate: 1e6}
+			if m == Authenticated {
+				near.Keys, far.Keys = keysOf(t, peerKey), keysOf(t, peerKey)
+			}
+			q := Request{Time: NewTimestamp(testNow, e.PTP()), Error: e}
+			b := q.Append(nil, m)
+			if m == Authenticated {
+				keys.Sign(b, 0)
+			}
+			a := testArrival
+			a.From, a.To = netip.MustParseAddrPort("192.0.2.1:8621"), netip.MustParseAddrPort("192.0.2.2:8620")
+			b, _, err := near.Reply(nil, b, &a, testNow+1000, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.From, a.To = a.To, a.From
+			_, _, err = far.Reply(nil, b, &a, testNow+2000, 0)
+			wants(t, err, "receive_timestamp", layouts[m].received, NotServed)
+		}
+	}
+}
+
+// A network holds its addresses whatever the interface that they come by.
+func TestReflectorZone(t *testing.T) {
+	r := Reflector{Rate: 1e6, Allow: []netip.Prefix{netip.MustParsePrefix("fe80::/10")}}
+	a := testArrival
+	a.From = netip.MustParseAddrPort("[fe80::1%eth0]:4000")
+	if _, _, err := r.Reply(nil, requestOf(Open, nil, 1, nil), &a, testNow, 0); err != nil {
 		t.Error(err)
 	}
 }
@@ -112,8 +153,11 @@ func TestReflectorLight(t *testing.T) {
 
 // A reflector without state gives the numbers of the requests; one with state counts, for each session, and has room for so many.
 func TestReflectorState(t *testing.T) {
+	wall := testNow // by a clock that is set all the time
 	seq := func(r *Reflector, a *Arrival, now int64, seq uint32) (uint32, error) {
-		b, _, err := r.Reply(nil, requestOf(Open, nil, seq, AppendDirect(nil, 9)), a, now, 0)
+		y := *a
+		y.Steady, wall = now-testNow, wall-int64(time.Hour)
+		b, _, err := r.Reply(nil, requestOf(Open, nil, seq, AppendDirect(nil, 9)), &y, wall, 0)
 		if err != nil {
 			return 0, err
 		}

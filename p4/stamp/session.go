@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"time"
 )
@@ -125,6 +126,8 @@ type Session struct {
 	last    trip   // of that
 	silence uint64 // requests in a row that were lost
 	padding []byte
+	looked  bool
+	offset  int64 // of the clock that can be set from the one that cannot, in ns
 
 	numbers numbers
 }
@@ -175,6 +178,7 @@ func (s *Session) Append(dst []byte, now, mono int64, clock ErrorEstimate) []byt
 	} else {
 		clock &^= isPTP
 	}
+	s.Look(now, mono)
 	s.Turn(mono)
 	q := Request{Seq: s.next, Time: NewTimestamp(now, s.PTP), Error: clock, SSID: s.SSID}
 	*s.at(s.next) = slot{state: awaited, timed: true, seq: s.next, sent: q.Time, wall: now, due: mono + int64(s.Timeout)}
@@ -199,11 +203,34 @@ func (s *Session) Append(dst []byte, now, mono int64, clock ErrorEstimate) []byt
 	return dst
 }
 
-// Unsent takes back the last request, which no socket took.
+// Unsent takes back the last request, which no socket took. Its time may be over already, where the socket let the sender wait.
 func (s *Session) Unsent() {
 	s.next--
 	s.Sent--
-	s.at(s.next).state = free
+	x := s.at(s.next)
+	if x.state == lost {
+		s.Lost--
+		s.Missed--
+		s.silence -= min(s.silence, 1) // an answer may have ended it
+	}
+	x.state = free
+	if s.oldest == s.next+1 {
+		s.oldest = s.next
+	}
+}
+
+// mostMove is how far the clock that can be set and the one that cannot move against each other, in ns, before the first one was set. Where it is
+// slewed, both are.
+const mostMove = int64(time.Millisecond)
+
+// Look takes the times of both clocks, as Append does. Where the first one was set since the last call, what is on its way has no delay. A session
+// whose clock may be set calls it before Take.
+func (s *Session) Look(now, mono int64) {
+	off := now - mono
+	if s.looked && abs(off-s.offset) > mostMove {
+		s.Stepped()
+	}
+	s.looked, s.offset = true, off
 }
 
 // Stepped says that the clock was set: what is on its way has no delay.
@@ -359,7 +386,7 @@ func (s *Session) measure(a *Answer, x *slot, at int64, ahead bool) {
 	own, _ := a.SenderError.Bound()
 	other, ok := a.Error.Bound()
 	if a.SenderError.Synced() && a.Error.Synced() && ok {
-		s.ClockError = max(s.ClockError, own+other)
+		s.ClockError = max(s.ClockError, own+min(other, math.MaxInt64-own))
 		if y.out < 0 || y.home < 0 {
 			s.Unlikely++
 		} else {
@@ -368,9 +395,12 @@ func (s *Session) measure(a *Answer, x *slot, at int64, ahead bool) {
 		}
 	}
 	if s.begun && ahead && s.last.seq == a.SenderSeq-1 && s.last.both > 0 {
-		s.OutVariation.Add(time.Duration(abs(y.out - s.last.out)))
-		s.HomeVariation.Add(time.Duration(abs(y.home - s.last.home)))
 		s.TripVariation.Add(time.Duration(abs(y.both - s.last.both)))
+		out, home := abs(y.out-s.last.out), abs(y.home-s.last.home)
+		if max(out, home) <= max(y.both, s.last.both) { // no way is longer than the round trip, unless the reflector's clock was set
+			s.OutVariation.Add(time.Duration(out))
+			s.HomeVariation.Add(time.Duration(home))
+		}
 	}
 	if ahead {
 		s.last = y
@@ -398,7 +428,7 @@ func (s *Session) number(a *Answer) {
 		if n.behind++; n.behind < restart {
 			return
 		}
-	case later && a.Seq-n.base > a.SenderSeq-n.low+n.twice+restart: // more than were asked
+	case later && int32(a.Seq-n.base-(a.SenderSeq-n.low)-n.twice) > restart: // more than were asked
 	default:
 		if later {
 			n.of, n.behind = a.SenderSeq, 0
@@ -415,11 +445,10 @@ func (s *Session) number(a *Answer) {
 	s.number(a)
 }
 
-// forward is how many requests were lost since the numbers began: the reflector counts those that come to it.
+// forward is how many requests were lost since the numbers began: the reflector counts those that come to it. All of them go round.
 func (n *numbers) forward() uint32 {
-	asked, counted := n.of-n.low, n.seq-n.base
-	counted -= min(n.twice, counted)
-	return asked - min(counted, asked)
+	asked, counted := n.of-n.low, n.seq-n.base-n.twice
+	return uint32(max(int32(asked-counted), 0))
 }
 
 // direct says which of the losses were of requests, and which of answers. Of those before the first answer and behind the latest nothing is known.

@@ -2,6 +2,7 @@ package stamp
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -353,6 +354,16 @@ func TestSessionClocks(t *testing.T) {
 	if x.s.Trip.Count != 1 || x.s.Out.Count != 0 || x.s.ClockError != 0 {
 		t.Errorf("%+v", x.s.Counts)
 	}
+	q = x.ask()
+	x.clock = 0xbfff // a reflector that follows another clock, and may be off by 17,000 years
+	x.take(x.answer(q, 1000), 200_000)
+	if x.s.Out.Count != 0 || x.s.ClockError != 0 {
+		t.Errorf("the sender's clock was free: %+v", x.s.Counts)
+	}
+	x.take(x.answer(x.ask(), 1000), 200_000)
+	if x.s.ClockError != math.MaxInt64 {
+		t.Errorf("clocks are off by %v", x.s.ClockError)
+	}
 	y := pairOf(t, Plan{})
 	y.take(y.answer(y.ask(), 0), 50_000) // it is back as soon as it was answered
 	if y.s.Trip.Count != 1 || y.s.Trip.Max != 0 || y.s.Out.Count != 1 || y.s.Home.Count != 1 || y.s.Unlikely != 0 {
@@ -394,6 +405,78 @@ func TestSessionClocks(t *testing.T) {
 		if err := q.Decode(w.ask(), Open); err != nil || q.Error.PTP() != ptp || q.Time != NewTimestamp(w.now, ptp) {
 			t.Errorf("%+v, %v", q, err)
 		}
+	}
+}
+
+// A socket that lets the sender wait until the time of its request is over, and does not take it then, has lost none.
+func TestSessionUnsentLate(t *testing.T) {
+	x := pairOf(t, Plan{})
+	x.ask()
+	x.over()
+	if x.s.Lost != 1 || x.s.oldest != 1 {
+		t.Fatalf("%+v", x.s.Counts)
+	}
+	x.s.Unsent()
+	if c := &x.s.Counts; c.Sent != 0 || c.Lost != 0 || c.Missed != 0 || x.s.Silence() != 0 || x.s.oldest != x.s.next {
+		t.Errorf("from %d to %d: %+v", x.s.oldest, x.s.next, c)
+	}
+	x.take(x.answer(x.ask(), 1000), 200_000)
+	if x.s.Received != 1 {
+		t.Errorf("%+v", x.s.Counts)
+	}
+}
+
+// A clock that is set between request and answer gives no delay, however soon the answer comes; one that is slewed does.
+func TestSessionClockSet(t *testing.T) {
+	for _, c := range []struct {
+		set  time.Duration
+		want uint64
+	}{{0, 2}, {900 * time.Microsecond, 2}, {2 * time.Millisecond, 1}, {time.Hour, 1}, {-time.Hour, 1}} {
+		x := pairOf(t, Plan{})
+		answer := func(set time.Duration) {
+			b := x.answer(x.ask(), 1000)
+			x.now += int64(set)
+			x.s.Look(x.now+200_000, x.now-int64(set)-testNow+200_000)
+			x.take(b, 200_000)
+		}
+		answer(c.set)
+		mono := x.now - int64(c.set) - testNow + int64(x.s.Interval)
+		x.now += int64(x.s.Interval)
+		b := x.answer(x.s.Append(nil, x.now, mono, x.clock), 1000)
+		x.s.Look(x.now+200_000, mono+200_000)
+		x.take(b, 200_000)
+		if x.s.Received != 2 || x.s.Trip.Count != c.want || x.s.Trip.Max > 5*time.Millisecond {
+			t.Errorf("set by %v: %d delays, at most %v", c.set, x.s.Trip.Count, x.s.Trip.Max)
+		}
+	}
+	// A reflector whose clock is set between two requests gives no variation of either way.
+	x := pairOf(t, Plan{})
+	for n := range 4 {
+		if n == 2 {
+			x.ahead = int64(time.Second)
+		}
+		x.take(x.answer(x.ask(), 1000), 200_000)
+		x.pass()
+	}
+	if s := x.s; s.OutVariation.Count != 2 || s.HomeVariation.Count != 2 || s.TripVariation.Count != 3 || s.OutVariation.Max+s.HomeVariation.Max != 0 {
+		t.Errorf("%d and %d variations, %v and %v", s.OutVariation.Count, s.HomeVariation.Count, s.OutVariation.Max, s.HomeVariation.Max)
+	}
+}
+
+// Requests and the reflector's numbers go round within a session, and what was lost keeps its direction.
+func TestSessionWrap(t *testing.T) {
+	x := pairOf(t, Plan{Stateful: true})
+	x.take(x.answer(x.ask(), 1000), 200_000)
+	const asked, lost = 1<<32 - 40, 10 // before what follows
+	x.s.Lost = lost
+	x.s.numbers.low -= asked & (1<<32 - 1)
+	x.s.numbers.base -= asked - lost
+	for range 60 {
+		x.take(x.answer(x.ask(), 1000), 200_000)
+		if c := &x.s.Counts; c.Forward != lost || c.Back != 0 || c.Restarts != 0 {
+			t.Fatalf("request %d: %+v", c.Sent, c)
+		}
+		x.pass()
 	}
 }
 
