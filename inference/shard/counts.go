@@ -9,17 +9,12 @@ import (
 // countReadings are the last readings of the counters of interfaces, at most as many as there are places for hops.
 type countReadings map[inference.HopKey]countReading
 
-type countReading struct {
-	at            int64 // ns since 1970
-	window        uint32
-	has           decode.HopCount
-	sent, dropped uint32
-}
+type countReading struct{ sent, dropped window.CountSpan }
 
 const readingCounts = decode.HopTxPackets | decode.HopDroppedPackets
 
-// readCounts lists what a packet read of the counters of interfaces on its way. Packets come many at a time and out of order: one that is older
-// than the last reading says nothing.
+// readCounts lists what a packet read of the counters of interfaces on its way. Packets come many at a time and out of order: the partial and the
+// last readings take each where it belongs.
 func (s *State) readCounts(r *decode.Report) {
 	for i := range r.Counts {
 		c := &r.Counts[i]
@@ -28,33 +23,42 @@ func (s *State) readCounts(r *decode.Report) {
 		}
 		k := hopKey(&r.Hops[i])
 		last, known := s.readings[k]
-		if known && r.Time < last.at || !known && len(s.readings) >= s.cfg.MaxHops {
+		if !known && len(s.readings) >= s.cfg.MaxHops {
 			continue
 		}
-		x := window.InterfaceCounts{Node: k.Node, Interface: k.EgressIf, Sights: 1}
-		span := func(of decode.HopCount, now, before uint32) window.CountSpan {
-			switch {
-			case c.Has&of == 0:
+		span := func(of decode.HopCount, now uint32) window.CountSpan {
+			if c.Has&of == 0 {
 				return window.CountSpan{}
-			case last.has&of == 0:
-				return window.CountSpan{Has: true, FirstAt: r.Time, LastAt: r.Time, First: now, Last: now}
 			}
-			return window.CountSpan{Has: true, Before: last.window != s.window, FirstAt: last.at, LastAt: r.Time, First: before, Last: now}
+			return window.CountSpan{Has: true, FirstAt: r.Time, LastAt: r.Time, First: now, Last: now}
 		}
-		x.Sent, x.Dropped = span(decode.HopTxPackets, c.TxPackets, last.sent), span(decode.HopDroppedPackets, c.DroppedPackets, last.dropped)
+		x := window.InterfaceCounts{Node: k.Node, Interface: k.EgressIf, Sights: 1}
+		x.Sent, x.Dropped = span(decode.HopTxPackets, c.TxPackets), span(decode.HopDroppedPackets, c.DroppedPackets)
 		s.cut.partial.AddCounts(&x)
 		if s.readings == nil {
 			s.readings = countReadings{}
 		}
-		s.readings[k] = countReading{r.Time, s.window, c.Has & readingCounts, c.TxPackets, c.DroppedPackets}
+		last.sent.Follow(&x.Sent)
+		last.dropped.Follow(&x.Dropped)
+		s.readings[k] = last
 	}
 }
 
-// forget leaves out the readings of before.
-func (x countReadings) forget(before int64) {
+// goOn forgets readings of before, and begins a window with the others: it goes on from the latest of all shards, also where that shard
+// has none in it.
+func (x countReadings) goOn(next *window.Partial, before int64) {
 	for k, r := range x {
-		if r.at < before {
-			delete(x, k)
+		if r.sent.Has && r.sent.LastAt < before {
+			r.sent = window.CountSpan{}
 		}
+		if r.dropped.Has && r.dropped.LastAt < before {
+			r.dropped = window.CountSpan{}
+		}
+		if !r.sent.Has && !r.dropped.Has {
+			delete(x, k)
+			continue
+		}
+		x[k] = r
+		next.AddCounts(&window.InterfaceCounts{Node: k.Node, Interface: k.EgressIf, Sent: r.sent, Dropped: r.dropped})
 	}
 }

@@ -33,7 +33,7 @@ func (s *State) Cut(end int64) *Cut {
 		s.cut = s.newCut()
 	}
 	s.hops.cut(&s.cut.hops, end, s.idle)
-	s.readings.forget(end - s.idle)
+	s.readings.goOn(&s.cut.partial, end-s.idle)
 	s.window++
 	return c
 }

@@ -14,7 +14,7 @@ import (
 // a counter rose by is known when all are there.
 type InterfaceCounts struct {
 	Node, Interface uint32
-	Sights          uint64 // packets that read them
+	Sights          uint64 // packets that read them in the window; 0 where the last reading before it alone is there
 	Sent, Dropped   CountSpan
 }
 
@@ -45,14 +45,26 @@ func (s *CountSpan) add(o *CountSpan) {
 	}
 }
 
+// Follow makes s the last reading of o, if it is the later one, as it is the first one of the next window.
+func (s *CountSpan) Follow(o *CountSpan) {
+	if o.Has && (!s.Has || later(o.LastAt, s.LastAt, o.Last, s.Last)) {
+		*s = CountSpan{Has: true, Before: true, FirstAt: o.LastAt, LastAt: o.LastAt, First: o.Last, Last: o.Last}
+	}
+}
+
 func later(at, than int64, v, w uint32) bool {
 	return cmp.Or(cmp.Compare(at, than), cmp.Compare(v, w)) > 0
 }
 
-// rise is what the counter rose by; ok is false if it fell, as where the device began anew.
+// rise is what the counter rose by in the window; ok is false if it fell, as where the device began anew, or was not read since the one before.
 func (s *CountSpan) rise() (n uint64, ok bool) {
 	n = uint64(s.Last - s.First)
-	return n, s.Has && n < 1<<31
+	return n, s.read() && n < 1<<31
+}
+
+// read reports whether the last reading is another one than that before the window.
+func (s *CountSpan) read() bool {
+	return s.Has && !(s.Before && s.LastAt == s.FirstAt && s.Last == s.First)
 }
 
 func (s *CountSpan) code(c *coder) {
@@ -86,7 +98,7 @@ var countsKind = kindOf[inference.HopKey, InterfaceCounts]{
 		c.uint("sights", &x.Sights)
 		at := c.at
 		c.flags("counts", &x.Sent.Has, &x.Sent.Before, &x.Dropped.Has, &x.Dropped.Before)
-		c.check("counts", at, x.Sights > 0 && (x.Sent.Has || x.Dropped.Has) && (x.Sent.Has || !x.Sent.Before) && (x.Dropped.Has || !x.Dropped.Before))
+		c.check("counts", at, (x.Sent.Has || x.Dropped.Has) && (x.Sent.Has || !x.Sent.Before) && (x.Dropped.Has || !x.Dropped.Before))
 		for _, s := range []*CountSpan{&x.Sent, &x.Dropped} {
 			if s.Has {
 				s.code(c)
@@ -99,12 +111,16 @@ var countsKind = kindOf[inference.HopKey, InterfaceCounts]{
 // addCounts adds interfaces whose counters packets read to a window. Those that send their counters themselves have these alone.
 func addCounts(w *inference.Window, items []InterfaceCounts) {
 	const own = decode.CountOutPackets | decode.CountOutDiscards
+	n := len(w.Interfaces)
 	for i := range items {
 		x := &items[i]
 		sent, ok := x.Sent.rise()
 		dropped, known := x.Dropped.rise()
-		if !ok && x.Sent.Has || !known && x.Dropped.Has {
+		switch {
+		case !ok && x.Sent.read(), !known && x.Dropped.read():
 			continue // the device began to count anew
+		case !ok && !known:
+			continue // the readings before the window alone
 		}
 		s := inference.InterfaceStats{Node: x.Node, Samples: x.Sights, Counters: decode.Counters{Interface: x.Interface}}
 		if ok {
@@ -117,22 +133,27 @@ func addCounts(w *inference.Window, items []InterfaceCounts) {
 				s.OutPackets += dropped // packets to be sent are counted, as by interfaces themselves
 			}
 		}
-		at, there := slices.BinarySearchFunc(w.Interfaces, &s, func(a inference.InterfaceStats, b *inference.InterfaceStats) int {
-			return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Interface, b.Interface))
-		})
+		at, there := slices.BinarySearchFunc(w.Interfaces[:n], s, compareInterfaces)
 		switch {
 		case !there:
-			w.Interfaces = slices.Insert(w.Interfaces, at, s)
+			w.Interfaces = append(w.Interfaces, s)
 		case w.Interfaces[at].Has&own == 0:
 			w.Interfaces[at].Add(&s)
 		}
 	}
+	if len(w.Interfaces) > n { // put in order once: there are as many as places for hops
+		slices.SortFunc(w.Interfaces, compareInterfaces)
+	}
+}
+
+func compareInterfaces(a, b inference.InterfaceStats) int {
+	return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Interface, b.Interface))
 }
 
 // CountsMemory is the most that the counts of one interface take in a partial, with their place in the index, in bytes.
 const CountsMemory = 2 * (int64(unsafe.Sizeof(InterfaceCounts{})) + 64)
 
-// AddCounts adds what packets read of an interface's counters. Sights is above 0, and one of the counters is there.
+// AddCounts adds what packets read of an interface's counters, of which one is there.
 //
 //go:noinline
 func (p *Partial) AddCounts(x *InterfaceCounts) { countsKind.add(p, x) }

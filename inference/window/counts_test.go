@@ -20,7 +20,7 @@ func fillCounts(p *Partial, rng *rand.Rand) {
 		return s
 	}
 	for range rng.IntN(20) {
-		x := InterfaceCounts{Node: rng.Uint32N(3), Interface: rng.Uint32N(5), Sights: 1 + rng.Uint64N(3), Sent: span(), Dropped: span()}
+		x := InterfaceCounts{Node: rng.Uint32N(3), Interface: rng.Uint32N(5), Sights: rng.Uint64N(3), Sent: span(), Dropped: span()}
 		if x.Sent.Has || x.Dropped.Has {
 			p.AddCounts(&x)
 		}
