@@ -17,7 +17,10 @@ import (
 // within the cycles that a suspicion outlasts its evidence: flows that go another way, drops where it ends, and times of the packets that are left are explained by it. Soon
 // after its end none is. The gate has the seeds that failed once, and others.
 func TestOneDeadLine(t *testing.T) {
-	seeds := []uint64{2005, 2009, 2012, 2001, 2002, 2003, 2004, 2006, 2007, 2008, 2010, 2011, 2013, 2014, 2015, 2016}
+	seeds := []uint64{2005, 2009, 2012, 2001, 2002, 2003, 2004, 2006, 2007, 2008, 2010, 2011}
+	for seed := uint64(2013); seed <= 2050; seed++ {
+		seeds = append(seeds, seed)
+	}
 	for _, seed := range seeds[:testkit.Rounds(5, len(seeds))] {
 		e := findings.NewEmulation(seed)
 		e.Names = []string{"link-down"}
