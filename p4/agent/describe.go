@@ -91,16 +91,19 @@ func (c *STAMP) describe(w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		who := "answers STAMP at %s, to all that reach it\n"
+		who := "all that reach it"
 		switch {
-		case c.Reflector.Keys != "":
-			who = "answers STAMP at %s, to all that have a key\n"
 		case a.Addr().IsLoopback():
-			who = "answers STAMP at %s, to programs of this machine\n"
+			who = "programs of this machine"
 		case len(c.Reflector.Allow) > 0:
-			who = "answers STAMP at %s, to " + strings.Join(c.Reflector.Allow, ", ") + "\n"
+			who = strings.Join(c.Reflector.Allow, ", ")
+		case c.Reflector.Keys != "":
+			who = "all"
 		}
-		if _, err := fmt.Fprintf(w, who, a); err != nil {
+		if c.Reflector.Keys != "" {
+			who += " that have a key"
+		}
+		if _, err := fmt.Fprintf(w, "answers STAMP at %s, to %s\n", a, who); err != nil {
 			return err
 		}
 	}

@@ -109,7 +109,7 @@ var stampMetrics = []stampMetric{
 	ofSession("duplicates_total", "Answers that came again.", counter, func(s *STAMPStatus) float64 { return float64(s.Twice) }),
 	ofSession("reordered_total", "Answers that came behind those of later requests.", counter, func(s *STAMPStatus) float64 { return float64(s.Reordered) }),
 	ofSession("remarked_total", "Requests that came to the reflector with another DSCP than they were sent with (stamp.class_of_service).", counter, func(s *STAMPStatus) float64 { return float64(s.Remarked) }),
-	ofSession("silent", "1 while the last two requests of the session were lost, or more.", gauge, func(s *STAMPStatus) float64 {
+	ofSession("silent", "1 while the last two requests of the session were lost, or more, or the kernel did not take them, or there is no socket to send from.", gauge, func(s *STAMPStatus) float64 {
 		if s.Silent {
 			return 1
 		}

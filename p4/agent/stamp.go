@@ -15,14 +15,17 @@ import (
 	"github.com/hopscope/hopscope/p4/stamp"
 )
 
-// stampAgent is the part of an agent that speaks STAMP: a goroutine that sends and one that receives for every session, one for every address of the
-// reflector, and one that counts what is lost.
+// stampAgent is the part of an agent that speaks STAMP: a goroutine that sends, one that receives and one that keeps the socket for every session, one for
+// every address of the reflector, and one that counts what is lost.
 type stampAgent struct {
 	agent      *Agent
 	began      time.Time
 	sessions   []*stampSender
 	reflectors []*stampReflector
 	clock      atomic.Uint32 // estimate of the host's clock
+
+	dial          func(ctx context.Context, from, to string, dscp uint8) (*udpLine, error)
+	again, reopen time.Duration // between two tries to open a socket: where there is none, and while one has no answers
 }
 
 // stampTTL is that of all packets, by which their hops can be counted.
@@ -30,13 +33,16 @@ const stampTTL = 255
 
 // stampSender is a session with its socket.
 type stampSender struct {
-	name  string
-	phase time.Duration
-	line  *udpLine
+	name, from, to string
+	phase          time.Duration
 
 	mu       sync.Mutex // what is below
+	line     *udpLine   // nil until the host has an address and a route for it
 	session  *stamp.Session
+	sending  bool   // the last request is not taken yet
 	failed   uint64 // requests that the socket did not take
+	unable   int    // of these in a row, the last ones
+	dropped  uint64 // of sockets before
 	why      error  // why, the last time
 	reported struct{ missed, failed uint64 }
 	minute   stamp.Ways // of the last whole minute
@@ -54,23 +60,27 @@ type stampReflector struct {
 	engine   stamp.Reflector
 }
 
-// openSTAMP opens all sockets. Nothing is sent before run.
+// openSTAMP opens all sockets. A session that cannot have its own at present has it later (connect), and so has one whose reflector is a name. Nothing is
+// sent before run.
 func openSTAMP(a *Agent) (*stampAgent, error) {
 	c := &a.cfg.STAMP
-	x := &stampAgent{agent: a, began: time.Now()}
+	x := &stampAgent{agent: a, began: time.Now(), dial: dialUDP, again: time.Second, reopen: time.Minute}
 	fail := func(err error) (*stampAgent, error) { return nil, errors.Join(fmt.Errorf("stamp: %w", err), x.close()) }
 	keys, err := readKeys(c.Keys)
 	if err != nil {
 		return fail(err)
 	}
 	for k := range c.Sessions {
-		s := &stampSender{name: c.Sessions[k].name(), phase: c.Interval * time.Duration(k) / time.Duration(len(c.Sessions))}
-		plan := c.plan(k, keys)
-		if s.session, err = stamp.NewSession(plan); err == nil {
-			s.line, err = dialUDP(c.Sessions[k].From, c.Sessions[k].reflector(), plan.DSCP)
+		s := &stampSender{
+			name: c.Sessions[k].name(), from: c.Sessions[k].From, to: c.Sessions[k].reflector(), phase: c.Interval * time.Duration(k) / time.Duration(len(c.Sessions)),
 		}
-		if err != nil {
+		if s.session, err = stamp.NewSession(c.plan(k, keys)); err != nil {
 			return fail(fmt.Errorf("session %s: %w", s.name, err))
+		}
+		if _, err := netip.ParseAddrPort(s.to); err == nil { // a name may take its time
+			if s.line, s.why = x.dial(context.Background(), s.from, s.to, s.session.DSCP); s.why != nil && !passes(s.why) {
+				return fail(fmt.Errorf("session %s: %w", s.name, s.why))
+			}
 		}
 		x.sessions = append(x.sessions, s)
 	}
@@ -123,9 +133,6 @@ func (x *stampAgent) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stop := context.AfterFunc(ctx, func() {
-		for _, s := range x.sessions {
-			s.line.wake()
-		}
 		for _, r := range x.reflectors {
 			r.line.wake()
 		}
@@ -135,7 +142,7 @@ func (x *stampAgent) run(ctx context.Context) error {
 	start := func(loop func(context.Context) error) { loops.Go(func() { cancel(loop(ctx)) }) }
 	for _, s := range x.sessions {
 		start(func(ctx context.Context) error { return x.send(ctx, s) })
-		start(func(ctx context.Context) error { return x.receive(ctx, s) })
+		start(func(ctx context.Context) error { return x.connect(ctx, s) })
 	}
 	for _, r := range x.reflectors {
 		start(func(ctx context.Context) error { return x.reflect(ctx, r) })
@@ -178,20 +185,7 @@ func (x *stampAgent) send(ctx context.Context, s *stampSender) error {
 			return nil
 		case <-timer.C:
 		}
-		s.mu.Lock()
-		now, mono := x.now()
-		buf = s.session.Append(buf[:0], now, mono, x.estimate())
-		s.mu.Unlock()
-		if err := s.line.send(buf); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			s.mu.Lock()
-			s.session.Unsent()
-			s.failed++
-			s.why = err
-			s.mu.Unlock()
-		}
+		buf = x.ask(s, buf[:0])
 		if late := time.Since(next); late >= every {
 			next = next.Add(late / every * every)
 		}
@@ -200,27 +194,102 @@ func (x *stampAgent) send(ctx context.Context, s *stampSender) error {
 	}
 }
 
-// receive takes the answers of a session.
-func (x *stampAgent) receive(ctx context.Context, s *stampSender) error {
+// ask sends the next request of a session, where it has a socket.
+func (x *stampAgent) ask(s *stampSender, buf []byte) []byte {
+	s.mu.Lock()
+	line := s.line
+	if line == nil {
+		s.mu.Unlock()
+		return buf
+	}
+	now, mono := x.now()
+	buf = s.session.Append(buf, now, mono, x.estimate())
+	s.sending = true
+	s.mu.Unlock()
+	err := line.send(buf) // which may have to wait
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sending = false
+	if err == nil {
+		s.unable = 0
+		return buf
+	}
+	s.session.Unsent()
+	s.failed++
+	s.unable++
+	s.why = err
+	return buf
+}
+
+// connect opens the socket of a session where there is none, until there is one. While it has no answers connect looks now and then whether another one would
+// have other addresses: the host, its routes or the name of the reflector may have changed. Then the session goes on with that.
+func (x *stampAgent) connect(ctx context.Context, s *stampSender) error {
+	var hearing sync.WaitGroup
+	defer hearing.Wait()
+	hear := func(line *udpLine) {
+		hearing.Go(func() {
+			defer context.AfterFunc(ctx, line.wake)()
+			x.receive(ctx, s, line)
+		})
+	}
+	if s.line != nil { // nothing else sets it
+		hear(s.line)
+	}
+	tick := time.NewTicker(x.again)
+	defer tick.Stop()
+	for tried := time.Now(); ; {
+		s.mu.Lock()
+		silent := s.silent
+		s.mu.Unlock()
+		if s.line == nil || silent && time.Since(tried) >= x.reopen {
+			line, err := x.dial(ctx, s.from, s.to, s.session.DSCP)
+			switch {
+			case ctx.Err() != nil:
+				_ = line.close() // nothing has used it
+				return nil
+			case err != nil && !passes(err):
+				return fmt.Errorf("session %s: %w", s.name, err)
+			case err != nil:
+				s.mu.Lock()
+				s.why = err
+				s.mu.Unlock()
+			case s.line != nil && line.local().Addr() == s.line.local().Addr() && line.remote() == s.line.remote():
+				_ = line.close()
+			default:
+				old := s.line
+				s.mu.Lock()
+				if s.line = line; old != nil {
+					s.dropped += old.dropped()
+				}
+				s.mu.Unlock()
+				hear(line)
+				_ = old.close() // its answers are over
+			}
+			tried = time.Now()
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// receive takes the answers of a session, until ctx ends or the socket is closed.
+func (x *stampAgent) receive(ctx context.Context, s *stampSender, line *udpLine) {
 	buf := make([]byte, stamp.MostLen+1)
 	for ctx.Err() == nil {
-		n, a, err := s.line.receive(buf)
-		if err != nil {
-			if ctx.Err() == nil && !passes(err) {
-				return fmt.Errorf("session %s: %w", s.name, err)
-			}
-			s.mu.Lock()
-			s.why = err
-			s.mu.Unlock()
-			continue
+		n, a, err := line.receive(buf)
+		if errors.Is(err, net.ErrClosed) {
+			return
 		}
 		s.mu.Lock()
-		s.why = nil
-		s.session.Look(x.now())
-		_ = s.session.Take(buf[:n], a.At) // it is counted
+		if s.why = err; err == nil {
+			s.session.Look(x.now())
+			_ = s.session.Take(buf[:n], a.At) // it is counted
+		}
 		s.mu.Unlock()
 	}
-	return nil
 }
 
 // reflect answers at one address.
@@ -287,24 +356,25 @@ func (s *stampSender) turn(x *stampAgent, minute bool) {
 	}
 	missed, failed := s.session.Missed-s.reported.missed, s.failed-s.reported.failed
 	s.reported.missed, s.reported.failed = s.session.Missed, s.failed
-	silence, was, why := s.session.Silence(), s.silent, s.why
-	s.silent = silence >= 2
+	was, why, line := s.silent, s.why, s.line
+	s.silent = s.session.Silence() >= 2 || s.unable >= 2 || line == nil && why != nil
+	silent := s.silent
 	s.mu.Unlock()
 	a := x.agent
 	switch {
-	case silence >= 2 && !was:
-		args := []any{"session", s.name, "reflector", s.line.remote().String()}
+	case silent && !was:
+		args := []any{"session", s.name, "reflector", s.reflector(line)}
 		if why != nil {
 			args = append(args, "error", why.Error())
 		}
 		a.log.Warn("answers of a STAMP session do not come", args...)
-	case silence == 0 && was:
+	case !silent && was:
 		a.log.Info("answers of a STAMP session come again", "session", s.name)
 	}
 	if missed == 0 && failed == 0 {
 		return
 	}
-	packet := s.packet()
+	packet := s.packet(line) // without a socket nothing was sent
 	g := a.out[int(s.session.SSID)%len(a.out)]
 	a.reporting.Lock()
 	defer a.reporting.Unlock()
@@ -317,9 +387,17 @@ func (s *stampSender) turn(x *stampAgent, minute bool) {
 	g.Flush()
 }
 
+// reflector is the address of the reflector by the socket, or what the settings say.
+func (s *stampSender) reflector(line *udpLine) string {
+	if line == nil {
+		return s.to
+	}
+	return line.remote().String()
+}
+
 // packet is how a request of the session begins, to the port that collectors know STAMP by, whatever the reflector's is.
-func (s *stampSender) packet() (b []byte) {
-	from, to := s.line.local(), s.line.remote()
+func (s *stampSender) packet(line *udpLine) (b []byte) {
+	from, to := line.local(), line.remote()
 	src, dst := from.Addr().Unmap(), to.Addr().Unmap()
 	tos := s.session.DSCP << 2
 	if dst.Is6() {
@@ -330,10 +408,11 @@ func (s *stampSender) packet() (b []byte) {
 	return packet.AppendUDP(b, from.Port(), stamp.Port, 0)
 }
 
-// passes reports whether a socket goes on after an error: nothing listens at the other end, or the network is not there at present.
+// passes reports whether an error of a socket may pass: nothing listens at the other end, or the network, an address or a name is not there at present.
 func passes(err error) bool {
-	_, ok := errors.AsType[*net.OpError](err)
-	return ok && !errors.Is(err, net.ErrClosed)
+	_, socket := errors.AsType[*net.OpError](err)
+	_, name := errors.AsType[*net.DNSError](err)
+	return (socket || name) && !errors.Is(err, net.ErrClosed)
 }
 
 // STAMPStatus is what an agent knows of a session.
@@ -363,7 +442,13 @@ func (a *Agent) STAMP() (list []STAMPStatus, answers STAMPAnswers) {
 	}
 	for _, s := range a.stamp.sessions {
 		s.mu.Lock()
-		x := STAMPStatus{Name: s.name, Reflector: s.line.remote().String(), Silent: s.silent, Failed: s.failed, Dropped: s.line.dropped(), Counts: s.session.Counts}
+		x := STAMPStatus{Name: s.name, Reflector: s.reflector(s.line), Silent: s.silent, Failed: s.failed, Dropped: s.dropped, Counts: s.session.Counts}
+		if s.line != nil {
+			x.Dropped += s.line.dropped()
+		}
+		if s.sending { // the socket may not take it
+			x.Sent--
+		}
 		if s.whole {
 			x.Ways = s.minute
 		}

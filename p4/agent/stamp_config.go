@@ -89,8 +89,12 @@ func (c *STAMP) Validate() error {
 			wrong("sessions[%d]: %q is not HOST or HOST:PORT", k, s.To)
 		}
 		if s.From != "" {
-			if _, err := netip.ParseAddr(s.From); err != nil {
+			from, err := netip.ParseAddr(s.From)
+			if err != nil {
 				wrong("sessions[%d]: from is no address: %q", k, s.From)
+			}
+			if to, terr := netip.ParseAddrPort(s.reflector()); err == nil && terr == nil && from.Unmap().Is4() != to.Addr().Unmap().Is4() {
+				wrong("sessions[%d]: of from %s and to %s one is IPv4 and one IPv6", k, s.From, s.To)
 			}
 		}
 		if at, twice := names[s.name()]; twice {
@@ -120,7 +124,7 @@ func (c *STAMPReflector) Validate() error {
 		}
 	}
 	for k, a := range c.Allow {
-		if _, err := netip.ParsePrefix(a); err != nil {
+		if p, err := netip.ParsePrefix(a); err != nil || p.Addr().Is4In6() {
 			errs = append(errs, fmt.Errorf("allow[%d]: %q is no network such as 192.0.2.0/24", k, a))
 		}
 	}

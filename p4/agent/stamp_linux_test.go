@@ -1,10 +1,13 @@
 package agent
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http/httptest"
 	"net/netip"
+	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -254,6 +257,7 @@ func TestSTAMPNamespaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	a.stamp.reopen = time.Hour // in the network of another thread
 	runAgent(t, a)
 	both := func(ok func(s *STAMPStatus) bool) func() bool {
 		return func() bool {
@@ -269,7 +273,10 @@ func TestSTAMPNamespaces(t *testing.T) {
 		}
 	}
 	inet("link set host0 down")
-	wait(t, "word of the silence", both(func(s *STAMPStatus) bool { return s.Silent || s.Failed > 10 }))
+	wait(t, "word of the silence", both(func(s *STAMPStatus) bool { return s.Silent && s.Failed > 10 }))
+	if text := (&StatusAnswer{STAMP: statusOf(a, "").STAMP}).silence(); !strings.HasPrefix(text, "2 of 2 sessions of STAMP have no answers, such as 10.0.0.2:8620: ") {
+		t.Error(text)
+	}
 	inet("link set host0 up")
 	inet("address replace 2001:db8::1/64 dev host0 nodad") // which goes with the line
 	wait(t, "answer again", both(func(s *STAMPStatus) bool { return !s.Silent && s.Received > list[0].Received+100 }))
@@ -299,6 +306,149 @@ func TestSTAMPSilence(t *testing.T) {
 	}
 	if code, text := ready(t, a); code != 200 {
 		t.Errorf("%d, %s", code, text)
+	}
+}
+
+// TestSTAMPBoot is a host whose address and whose names are not there when the agent starts: it says so, goes on, and measures as soon as they are.
+func TestSTAMPBoot(t *testing.T) {
+	far, _ := stampConfig(t, "far")
+	far.STAMP.Reflector.Listen = []string{"0"}
+	b := openAgent(t, far)
+	runAgent(t, b)
+	_, answers := b.STAMP()
+	cfg, _ := stampConfig(t, "near")
+	cfg.STAMP.Sessions = []STAMPSession{{To: answers.Listen[0], Name: "address", From: "192.0.2.77"}, {To: "reflector.example:8620", Name: "name"}}
+	var logged logLines
+	a, err := Open(cfg, logged.logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var up atomic.Bool
+	a.stamp.again = time.Millisecond
+	a.stamp.dial = func(ctx context.Context, from, to string, dscp uint8) (*udpLine, error) {
+		switch {
+		case up.Load():
+			from, to = "127.0.0.1", answers.Listen[0]
+		case from == "":
+			return nil, &net.DNSError{Err: "no such host", Name: to, IsNotFound: true}
+		}
+		return dialUDP(ctx, from, to, dscp)
+	}
+	runAgent(t, a)
+	wait(t, "word of what is missing", func() bool {
+		list, _ := a.STAMP()
+		return strings.Contains(list[0].Why, "cannot assign requested address") && strings.Contains(list[1].Why, "no such host")
+	})
+	if x := statusOf(a, ""); !strings.HasPrefix(x.Problem(), "2 of 2 sessions of STAMP have no answers, such as address: ") || x.STAMP[1].Reflector != "reflector.example:8620" {
+		t.Errorf("%s, %+v", x.Problem(), x.STAMP)
+	}
+	wait(t, "line of the log", func() bool { return strings.Contains(logged.String(), "no such host") })
+	list, _ := a.STAMP()
+	if x := list[0]; x.Sent+x.Failed+x.Lost != 0 {
+		t.Errorf("without a socket: %+v", x)
+	}
+	up.Store(true)
+	wait(t, "answer of both", func() bool {
+		list, _ := a.STAMP()
+		return list[0].Received > 10 && list[1].Received > 10 && !list[0].Silent && !list[1].Silent && list[1].Reflector == answers.Listen[0]
+	})
+}
+
+// TestSTAMPMoved is a reflector whose name has another address after a while. Until then the session keeps its socket, and with it its flow.
+func TestSTAMPMoved(t *testing.T) {
+	far, _ := stampConfig(t, "far")
+	far.STAMP.Reflector.Listen = []string{"0"}
+	b := openAgent(t, far)
+	runAgent(t, b)
+	_, answers := b.STAMP()
+	gone, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gone.Close() // it does not answer
+	cfg, _ := stampConfig(t, "near")
+	cfg.STAMP.Sessions, cfg.STAMP.Timeout = []STAMPSession{{To: gone.LocalAddr().String(), Name: "moved"}}, 50*time.Millisecond
+	a := openAgent(t, cfg)
+	var moved atomic.Bool
+	var tries atomic.Int64
+	a.stamp.again, a.stamp.reopen = time.Millisecond, time.Millisecond
+	a.stamp.dial = func(ctx context.Context, from, to string, dscp uint8) (*udpLine, error) {
+		tries.Add(1)
+		if moved.Load() {
+			to = answers.Listen[0]
+		}
+		return dialUDP(ctx, from, to, dscp)
+	}
+	runAgent(t, a)
+	ports := map[netip.AddrPort]bool{}
+	wait(t, "look for another address", func() bool {
+		_ = gone.SetReadDeadline(time.Now().Add(time.Second))
+		if _, from, err := gone.ReadFromUDPAddrPort(make([]byte, 100)); err == nil {
+			ports[from] = true
+		}
+		return tries.Load() > 5
+	})
+	if len(ports) != 1 {
+		t.Errorf("requests came from %v", ports)
+	}
+	moved.Store(true)
+	wait(t, "answer", func() bool {
+		s := sessionOf(t, a)
+		return s.Received > 10 && !s.Silent && s.Reflector == answers.Listen[0]
+	})
+}
+
+// A request that the socket has not taken yet is not sent: the count never goes back.
+func TestSTAMPSending(t *testing.T) {
+	cfg, _ := stampConfig(t, "near")
+	cfg.STAMP.Sessions = []STAMPSession{{To: "127.0.0.1:8620"}}
+	a := openAgent(t, cfg)
+	s := a.stamp.sessions[0]
+	s.session.Append(nil, time.Now().UnixNano(), 0, 0)
+	s.sending = true
+	if x := sessionOf(t, a); x.Sent != 0 {
+		t.Errorf("%d sent", x.Sent)
+	}
+	if s.sending = false; sessionOf(t, a).Sent != 1 {
+		t.Error("the request was not sent")
+	}
+	if err := a.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A socket that is woken lets none wait, whether to receive or to send.
+func TestSTAMPWake(t *testing.T) {
+	l, err := dialUDP(t.Context(), "127.0.0.1", "127.0.0.1:8620", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	l.wake()
+	if _, _, err := l.receive(make([]byte, 100)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error(err)
+	}
+	if err := l.send([]byte{1}); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error(err)
+	}
+}
+
+// TestSTAMPResolve finds addresses of the family that requests come from.
+func TestSTAMPResolve(t *testing.T) {
+	for _, c := range []struct{ from, to, want string }{
+		{"", "192.0.2.1:8620", "192.0.2.1:8620"}, {"", "[2001:db8::1]:862", "[2001:db8::1]:862"}, {"", "[fe80::1%lo]:7", "[fe80::1%lo]:7"}, {"::1", "[::1]:7", "[::1]:7"},
+		{"", "[::ffff:192.0.2.1]:7", "192.0.2.1:7"}, {"192.0.2.9", "[2001:db8::1]:862", ""},
+	} {
+		far, own, err := resolve(t.Context(), c.from, c.to)
+		if c.want == "" {
+			if err == nil || !passes(err) {
+				t.Errorf("%s: %v, %v", c.to, far, err)
+			}
+			continue
+		}
+		if err != nil || far.String() != c.want || (own == nil) != (c.from == "") {
+			t.Errorf("%s: %v from %v, %v", c.to, far, own, err)
+		}
 	}
 }
 
@@ -407,6 +557,8 @@ func TestSTAMPSettings(t *testing.T) {
 	}{
 		{"stamp.sessions[0]: \"a b\" is not HOST or HOST:PORT", func(c *Config) { c.STAMP.Sessions[0].To = "a b" }},
 		{"stamp.sessions[0]: from is no address: \"x\"", func(c *Config) { c.STAMP.Sessions[0].From = "x" }},
+		{"stamp.sessions[0]: of from 2001:db8::1 and to 192.0.2.1 one is IPv4", func(c *Config) { c.STAMP.Sessions[0].From = "2001:db8::1" }},
+		{"stamp.reflector.allow[0]: \"::ffff:10.0.0.0/104\" is no network", func(c *Config) { c.STAMP.Reflector.Allow = []string{"::ffff:10.0.0.0/104"} }},
 		{"stamp.sessions[1]: sessions[0] has the name \"192.0.2.1\" too", func(c *Config) { c.STAMP.Sessions = append(c.STAMP.Sessions, c.STAMP.Sessions[0]) }},
 		{"stamp.size: 20 bytes; packets like these have 44, or 48 to 9000", func(c *Config) { c.STAMP.Size = 20 }},
 		{"stamp.interval: 60000 requests would wait for their answers", func(c *Config) { c.STAMP.Interval, c.STAMP.Timeout = time.Millisecond, time.Minute }},
@@ -428,6 +580,19 @@ func TestSTAMPSettings(t *testing.T) {
 	for _, c := range [][2]string{{"192.0.2.1", "192.0.2.1:862"}, {"2001:db8::1", "[2001:db8::1]:862"}, {"host", "host:862"}, {"host:1", "host:1"}, {"[::1]:7", "[::1]:7"}} {
 		if s.To = c[0]; s.reflector() != c[1] {
 			t.Errorf("%s is %s, want %s", c[0], s.reflector(), c[1])
+		}
+	}
+	for _, c := range []struct {
+		set  STAMPReflector
+		want string
+	}{
+		{STAMPReflector{Listen: []string{"8620"}, Keys: "k"}, "127.0.0.1:8620, to programs of this machine that have a key\n"},
+		{STAMPReflector{Listen: []string{"192.0.2.6:8620"}, Keys: "k"}, "192.0.2.6:8620, to all that have a key\n"},
+		{STAMPReflector{Listen: []string{"192.0.2.6:8620"}, Keys: "k", Allow: []string{"192.0.2.0/24", "10.0.0.0/8"}}, "192.0.2.6:8620, to 192.0.2.0/24, 10.0.0.0/8 that have a key\n"},
+	} {
+		var text strings.Builder
+		if err := (&STAMP{Reflector: c.set}).describe(&text); err != nil || text.String() != "answers STAMP at "+c.want {
+			t.Errorf("%q, %v, want %q", text.String(), err, c.want)
 		}
 	}
 	cfg, _ := stampConfig(t, "x")

@@ -1,12 +1,14 @@
 package agent
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -28,25 +30,53 @@ type udpLine struct {
 func (l *udpLine) dropped() uint64 { return uint64(l.drops.Load()) }
 
 // dialUDP opens the socket of a session, which receives from its reflector alone.
-func dialUDP(from, to string, dscp uint8) (*udpLine, error) {
-	var own *net.UDPAddr
-	if from != "" {
-		a, err := netip.ParseAddr(from)
-		if err != nil {
-			return nil, err
-		}
-		own = net.UDPAddrFromAddrPort(netip.AddrPortFrom(a, 0))
-	}
-	far, err := net.ResolveUDPAddr("udp", to)
+func dialUDP(ctx context.Context, from, to string, dscp uint8) (*udpLine, error) {
+	far, own, err := resolve(ctx, from, to)
 	if err != nil {
 		return nil, err
 	}
-	c, err := net.DialUDP("udp", own, far)
+	c, err := net.DialUDP("udp", own, net.UDPAddrFromAddrPort(far))
 	if err != nil {
 		return nil, err
 	}
 	l := &udpLine{conn: c}
-	return l, l.set(int(dscp) << 2)
+	if err := l.set(int(dscp) << 2); err != nil {
+		return nil, err // it is closed
+	}
+	return l, nil
+}
+
+// resolve finds the address of a reflector, HOST:PORT: the first one of the family of from, and IPv4 before IPv6 where from is empty.
+func resolve(ctx context.Context, from, to string) (far netip.AddrPort, own *net.UDPAddr, err error) {
+	host, text, err := net.SplitHostPort(to)
+	if err != nil {
+		return far, nil, err
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return far, nil, err
+	}
+	var source netip.Addr
+	if from != "" {
+		if source, err = netip.ParseAddr(from); err != nil {
+			return far, nil, err
+		}
+		own = net.UDPAddrFromAddrPort(netip.AddrPortFrom(source, 0))
+	}
+	var list []netip.Addr
+	if a, err := netip.ParseAddr(host); err == nil { // with its zone, which the resolver leaves out
+		list = append(list, a)
+	} else if list, err = net.DefaultResolver.LookupNetIP(ctx, "ip", host); err != nil {
+		return far, nil, err
+	}
+	for _, six := range []bool{false, true} {
+		for _, a := range list {
+			if a = a.Unmap(); a.Is6() == six && (own == nil || source.Unmap().Is6() == six) {
+				return netip.AddrPortFrom(a, uint16(port)), own, nil
+			}
+		}
+	}
+	return far, nil, &net.DNSError{Err: "no address of the family of " + from, Name: host, IsNotFound: true}
 }
 
 // listenUDP opens the socket of a reflector, with a receive buffer of so many bytes as far as the kernel grants them.
@@ -109,8 +139,8 @@ func addrPort(a net.Addr) netip.AddrPort {
 	return u.AddrPort()
 }
 
-// wake makes receive return for ever.
-func (l *udpLine) wake() { _ = l.conn.SetReadDeadline(time.Unix(1, 0)) } // it fails on a socket that is closed, which does the same
+// wake makes receive, send and answer return for ever.
+func (l *udpLine) wake() { _ = l.conn.SetDeadline(time.Unix(1, 0)) } // it fails on a socket that is closed, which does the same
 
 func (l *udpLine) close() error {
 	if l == nil {
