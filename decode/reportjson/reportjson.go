@@ -293,7 +293,9 @@ func (o *object) record(t *decode.Template, record []byte) {
 		o.b = append(o.b, '}')
 		sep = ","
 	}
-	o.b = append(o.b, ']')
+	if sep == "," {
+		o.b = append(o.b, ']')
+	}
 }
 
 // delays writes how long packets were on their way to the reporting node, in ns.
@@ -324,7 +326,7 @@ func (o *object) member(m *member, v uint64, r *decode.Report) {
 			o.hex(m.key, b...)
 		}
 	case asPorts:
-		if b := *r.Bytes(m.column); len(b) > 0 {
+		if b := *r.Bytes(m.column); len(b) > 1 {
 			o.ports(m.key, b)
 		}
 	case asFlow:

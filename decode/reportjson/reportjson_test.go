@@ -380,6 +380,71 @@ func TestAppendAgreesWithEncodingJSON(t *testing.T) {
 	}
 }
 
+// TestAppendPrintedASCII: no byte that a packet has comes out as it is, in whichever field it stands. The command that prints
+// reports without another look at their bytes relies on it. Fields are found by reflection, so that new ones are covered; names are of this program.
+func TestAppendPrintedASCII(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	rng := rand.New(rand.NewPCG(seed, 0))
+	var fill func(v reflect.Value)
+	fill = func(v reflect.Value) {
+		hostile := func() uint64 {
+			return [...]uint64{rng.Uint64(), 0x1b5b_1b5d_9b07_0d0a, 0x1b1b_1b1b_1b1b_1b1b, math.MaxUint64}[rng.IntN(4)]
+		}
+		switch {
+		case v.Type() == reflect.TypeFor[decode.Format]():
+			v.SetUint(uint64(rng.IntN(decode.NumFormats)))
+		case v.Type() == reflect.TypeFor[decode.Kind]():
+			v.SetUint(uint64(rng.IntN(decode.NumKinds)))
+		case v.Type() == reflect.TypeFor[decode.Reason]():
+			v.SetUint(uint64(rng.IntN(decode.NumReasons)))
+		case v.CanUint():
+			v.SetUint(hostile() & (1<<v.Type().Bits() - 1))
+		case v.CanInt():
+			v.SetInt(int64(hostile()) >> (64 - v.Type().Bits()))
+		case v.Kind() == reflect.Bool:
+			v.SetBool(rng.IntN(4) == 0)
+		case v.Kind() == reflect.Struct:
+			for i := range v.NumField() {
+				if v.Type().Field(i).IsExported() {
+					fill(v.Field(i))
+				}
+			}
+		case v.Kind() == reflect.Array:
+			for i := range v.Len() {
+				fill(v.Index(i))
+			}
+		case v.Kind() == reflect.Slice:
+			v.Set(reflect.MakeSlice(v.Type(), rng.IntN(5), 5))
+			for i := range v.Len() {
+				fill(v.Index(i))
+			}
+		case v.Kind() == reflect.Pointer && rng.IntN(2) == 0 && v.Type().Elem() != reflect.TypeFor[decode.Template]():
+			v.Set(reflect.New(v.Type().Elem()))
+			fill(v.Elem())
+		}
+	}
+	digests := NewDigests([]uint32{0x1b5b, 0x9b})
+	for range 20_000 {
+		var r decode.Report
+		fill(reflect.ValueOf(&r).Elem())
+		if rng.IntN(3) == 0 {
+			x := &decode.Template{ID: uint16(rng.Uint32()), Domain: rng.Uint32(), Scopes: rng.IntN(3)}
+			for range rng.IntN(3) {
+				x.Fields = append(x.Fields, decode.Element{ID: uint16(rng.Uint32()), PEN: rng.Uint32(), Length: uint16(rng.IntN(3))})
+			}
+			r.Template = x
+		}
+		for _, got := range [][]byte{Append(nil, rng.Uint64(), &r), bytes.TrimSuffix(digests.Append(nil, rng.Uint64(), &r), []byte("\n"))} {
+			if i := bytes.IndexFunc(got, func(c rune) bool { return c < ' ' || c > '~' }); i >= 0 {
+				t.Fatalf("seed %d: byte %d is no printed ASCII: %q", seed, i, got)
+			}
+			if !json.Valid(got) {
+				t.Fatalf("seed %d: no JSON: %q", seed, got)
+			}
+		}
+	}
+}
+
 func BenchmarkAppend(b *testing.B) {
 	for _, i := range []int{0, 2, 6} {
 		r := &cases[i].r
