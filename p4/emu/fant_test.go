@@ -154,7 +154,12 @@ func TestPolicy(t *testing.T) {
 	cfg.Flows, cfg.PacketRate, cfg.Dialect, cfg.Instructions, cfg.MaxHops = 0, 0, FANT, 0xf161, 6
 	cfg.ExtraFlows = []Flow{{From: 5, To: 8, Proto: 6, SrcPort: 40000, DstPort: 5001, Rate: 1000, PacketBytes: 1000}}
 	var ways [][]uint32
+	lost := -1 // packets without a route; negative where none may be
 	cfg.Observe = func(j *Journey) {
+		if j.Outcome == NoRoute && lost >= 0 {
+			lost++
+			return
+		}
 		if j.Outcome != Delivered {
 			t.Fatalf("%v at %d", j.Outcome, j.Node)
 		}
@@ -218,6 +223,27 @@ func TestPolicy(t *testing.T) {
 	n.Run(300*time.Millisecond, func(Datagram) {})
 	if got := ways[len(ways)-1]; !slices.Equal(got, usual) {
 		t.Errorf("without the policy the way is %v, want %v", got, usual)
+	}
+	// A list that ends at another host, or before it has ended, delivers nothing.
+	edge, _ := n.graph.Interfaces(at("edge-1-0"))
+	for ; n.ports[edge].host < 0 || n.ports[edge].host == 5; edge++ {
+	}
+	lo, _ = n.graph.Interfaces(at("edge-2-0"))
+	for ; n.ports[lo].host != 8; lo++ {
+	}
+	lost = 0
+	beyond := append(list[:6:6], byte(n.ports[lo].number), 1)
+	for name, list := range map[string][]byte{"another host": {byte(n.ports[edge].number)}, "labels left": beyond} {
+		e := entry
+		e.Params = []table.Value{table.Bytes(append(slices.Clone(list), make([]byte, 16-len(list))...))}
+		n.Install(at("edge-1-0"), []table.Entry{e})
+		n.Run(n.Now()+10*time.Millisecond, func(Datagram) {}) // those under way
+		ways, lost = nil, 0
+		n.Run(n.Now()+50*time.Millisecond, func(Datagram) {})
+		if len(ways) > 0 || lost < 40 {
+			t.Errorf("%s: %d packets delivered, %d dropped", name, len(ways), lost)
+		}
+		n.Remove(at("edge-1-0"), []table.Entry{e})
 	}
 	list[0] = 99
 	entry.Params[0] = table.Bytes(list)

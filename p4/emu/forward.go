@@ -68,7 +68,7 @@ func (n *Network) ingress(i int32, p *packet, entering bool) {
 	if p.out < 0 && !p.segment && (!d.faulty || !slices.Contains(d.noRoute, dst.edge) || dst.node == p.node) {
 		p.out = n.nextHop(p.node, dst, p.hash, p.v6)
 	}
-	if p.out < 0 {
+	if p.out < 0 || p.segment && n.strays(p) {
 		n.drop(i, p, NoRoute)
 		return
 	}

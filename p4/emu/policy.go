@@ -79,6 +79,12 @@ func (n *Network) takeLabel(p *packet) int32 {
 	return int32(n.graph.ByPort(int(p.node), int(entry>>12)-firstLabel))
 }
 
+// strays reports whether a segment leads to a host that is not to have the packet, or cannot read it behind labels. Hosts drop such ones.
+func (n *Network) strays(p *packet) bool {
+	h := n.ports[p.out].host
+	return h >= 0 && (h != p.dst || p.labels > 0)
+}
+
 // shift moves the places of headers behind labels.
 func (p *packet) shift(by int) {
 	p.labels += int8(by / labelBytes)
