@@ -138,6 +138,9 @@ type trip struct {
 	out, home, both int64
 }
 
+// mostSeen are the greatest numbers of a reflector of which a session knows whether they came.
+const mostSeen = 1024
+
 // numbers follows the numbers of a stateful reflector.
 type numbers struct {
 	known     bool
@@ -145,6 +148,8 @@ type numbers struct {
 	base, low uint32 // of the first answer
 	twice     uint32 // requests that came to the reflector again
 	behind    int    // later requests with no greater number, in a row
+	proof     int    // of these, the ones whose numbers no reordering explains
+	seen      [mostSeen / 64]uint64
 	past      uint64 // requests that were lost on their way before the numbers began anew
 	unknown   uint32 // losses whose direction no number says
 	next      uint32 // the first request behind those before
@@ -305,8 +310,8 @@ func (s *Session) take(b []byte, at int64) error {
 		s.Twice++
 		if a.Seq != x.number { // the reflector has counted the request once more
 			s.numbers.twice++
+			s.number(&a)
 		}
-		s.number(&a)
 		return nil
 	}
 	s.silence = 0
@@ -409,7 +414,7 @@ func (s *Session) measure(a *Answer, x *slot, at int64, ahead bool) {
 
 func abs(x int64) int64 { return max(x, -x) }
 
-// restart is how many later requests in a row have numbers that are not greater, until the numbers have begun anew.
+// restart is how many later requests in a row have numbers that came before, or are far below, until the numbers have begun anew.
 const restart = 4
 
 // number follows the numbers of the reflector by an answer whose request is known.
@@ -419,23 +424,33 @@ func (s *Session) number(a *Answer) {
 		return
 	}
 	if !n.known {
-		*n = numbers{known: true, seq: a.Seq, of: a.SenderSeq, base: a.Seq, low: a.SenderSeq, past: n.past, unknown: n.unknown + a.SenderSeq - n.next}
+		between := uint32(max(int32(a.SenderSeq-n.next), 0))
+		*n = numbers{known: true, seq: a.Seq, of: a.SenderSeq, base: a.Seq, low: a.SenderSeq, past: n.past, unknown: n.unknown + between}
+		n.see(a.Seq)
 		return
 	}
 	later, greater := int32(a.SenderSeq-n.of) > 0, int32(a.Seq-n.seq) > 0
 	switch {
 	case later && !greater:
-		if n.behind++; n.behind < restart {
+		n.behind++
+		if n.see(a.Seq) {
+			n.proof++
+		}
+		if n.proof < restart {
 			return
 		}
 	case later && int32(a.Seq-n.base-(a.SenderSeq-n.low)-n.twice) > restart: // more than were asked
 	default:
 		if later {
-			n.of, n.behind = a.SenderSeq, 0
+			n.of, n.behind, n.proof = a.SenderSeq, 0, 0
 		}
 		if greater {
+			for k := range min(a.Seq-n.seq, mostSeen) {
+				n.seen[(a.Seq-k)/64%(mostSeen/64)] &^= 1 << ((a.Seq - k) % 64)
+			}
 			n.seq = a.Seq
 		}
+		n.see(a.Seq)
 		return
 	}
 	s.Restarts++
@@ -443,6 +458,17 @@ func (s *Session) number(a *Answer) {
 	n.next = n.of + 1 + uint32(max(n.behind-1, 0))
 	n.known = false
 	s.number(a)
+}
+
+// see notes a number, and reports whether that came before, or is so far below the greatest one that no reordering brings it.
+func (n *numbers) see(seq uint32) (old bool) {
+	if n.seq-seq >= mostSeen {
+		return true
+	}
+	word, bit := &n.seen[seq/64%(mostSeen/64)], uint64(1)<<(seq%64)
+	old = *word&bit != 0
+	*word |= bit
+	return old
 }
 
 // forward is how many requests were lost since the numbers began: the reflector counts those that come to it. All of them go round.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -460,6 +461,80 @@ func TestSessionClockSet(t *testing.T) {
 	}
 	if s := x.s; s.OutVariation.Count != 2 || s.HomeVariation.Count != 2 || s.TripVariation.Count != 3 || s.OutVariation.Max+s.HomeVariation.Max != 0 {
 		t.Errorf("%d and %d variations, %v and %v", s.OutVariation.Count, s.HomeVariation.Count, s.OutVariation.Max, s.HomeVariation.Max)
+	}
+}
+
+// Networks that lose on both ways, delay by up to six intervals, repeat requests, and have reflectors that go away for a while and begin anew: what is lost is
+// lost, each restart is one, and no reordering is; losses have their directions, but for what no number says.
+func TestSessionNetworks(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	type packet struct {
+		at      int64
+		b       []byte
+		request bool
+	}
+	for seed := range uint64(12) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		x := pairOf(t, Plan{Stateful: true})
+		jitter, repeats, restarts := []int64{0, 5, 25, 60}[seed%4], seed/4 == 1, seed/4 == 2
+		var under []packet // way
+		var out, home, gone, begun uint64
+		send := func(b []byte, request bool) {
+			under = append(under, packet{x.now + ms + r.Int64N(jitter+1)*ms, b, request})
+		}
+		end, back := x.now+60_000*ms, int64(0)
+		for next := x.now; next < end || len(under) > 0; {
+			k := -1
+			for j := range under {
+				if k < 0 || under[j].at < under[k].at {
+					k = j
+				}
+			}
+			if next < end && (k < 0 || next <= under[k].at) {
+				x.now, next = next, next+int64(x.s.Interval)
+				b := x.ask()
+				if restarts && x.now > back+1000*ms && r.IntN(1000) == 0 {
+					x.r = Reflector{Stateful: true, Sessions: 8, Rate: 1e9}
+					begun++
+					back = x.now + r.Int64N(1000)*ms
+				}
+				switch n := r.IntN(100); {
+				case n < 5:
+					out++
+				case n == 5 && repeats:
+					send(b, true)
+					fallthrough
+				default:
+					send(b, true)
+				}
+				continue
+			}
+			p := under[k]
+			under = slices.Delete(under, k, k+1)
+			switch x.now = p.at; {
+			case !p.request:
+				x.take(p.b, 0)
+			case x.now < back:
+				gone++
+			default:
+				if a := x.answer(p.b, 0); r.IntN(100) < 5 {
+					home++
+				} else {
+					send(a, false)
+				}
+			}
+		}
+		x.now = end
+		x.over()
+		c := &x.s.Counts
+		near := func(got, want, off uint64) bool { return got <= want+1 && got+off >= want }
+		off := uint64(2)
+		if repeats || restarts {
+			off = out / 10
+		}
+		if c.Restarts != begun || !repeats && c.Lost != out+home+gone || !near(c.Lost, out+home+gone, off) || !near(c.Forward, out, off) || !near(c.Back, home, off) {
+			t.Errorf("seed %d: lost %d out, %d home, %d while the reflector was away, %d restarts: %+v", seed, out, home, gone, begun, c)
+		}
 	}
 }
 
