@@ -100,8 +100,12 @@ func openSTAMP(a *Agent) (*stampAgent, error) {
 		for _, p := range c.Reflector.Allow {
 			r.engine.Allow = append(r.engine.Allow, netip.MustParsePrefix(p)) // Validate has read it
 		}
-		if r.line, err = listenUDP(address, a.cfg.ReceiveBufferBytes); err != nil {
+		early := false
+		if r.line, early, err = listenUDP(address, a.cfg.ReceiveBufferBytes); err != nil {
 			return fail(fmt.Errorf("reflector: %w", err))
+		}
+		if early {
+			a.log.Warn("the host does not have an address of the STAMP reflector; it answers there as soon as it has", "address", at)
 		}
 		x.reflectors = append(x.reflectors, r)
 	}

@@ -354,6 +354,28 @@ func TestSTAMPBoot(t *testing.T) {
 	})
 }
 
+// TestSTAMPListen is a reflector at addresses that the host gets after the agent has started.
+func TestSTAMPListen(t *testing.T) {
+	namespace(t)
+	cfg, _ := stampConfig(t, "both")
+	cfg.STAMP.Reflector.Listen = []string{"10.0.0.77:8620", "[2001:db8:7::1]:8620"}
+	cfg.STAMP.Sessions = []STAMPSession{{To: "10.0.0.77:8620"}}
+	var logged logLines
+	a, err := Open(cfg, logged.logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.stamp.reopen = time.Hour // in the network of another thread
+	if text := logged.String(); !strings.Contains(text, "address=10.0.0.77:8620") || !strings.Contains(text, "[2001:db8:7::1]:8620") {
+		t.Error(text)
+	}
+	runAgent(t, a)
+	if out, err := exec.Command("ip", "address", "add", "10.0.0.77/32", "dev", "lo").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	wait(t, "answer", func() bool { return sessionOf(t, a).Received > 10 })
+}
+
 // TestSTAMPMoved is a reflector whose name has another address after a while. Until then the session keeps its socket, and with it its flow.
 func TestSTAMPMoved(t *testing.T) {
 	far, _ := stampConfig(t, "far")

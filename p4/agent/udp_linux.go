@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -79,26 +80,33 @@ func resolve(ctx context.Context, from, to string) (far netip.AddrPort, own *net
 	return far, nil, &net.DNSError{Err: "no address of the family of " + from, Name: host, IsNotFound: true}
 }
 
-// listenUDP opens the socket of a reflector, with a receive buffer of so many bytes as far as the kernel grants them.
-func listenUDP(at netip.AddrPort, buffer int) (*udpLine, error) {
+// listenUDP opens the socket of a reflector, with a receive buffer of so many bytes as far as the kernel grants them. An address that the host does not have
+// is one that it may get: early says so.
+func listenUDP(at netip.AddrPort, buffer int) (l *udpLine, early bool, err error) {
 	network := "udp4"
 	if at.Addr().Unmap().Is6() {
 		network = "udp6"
 	}
-	c, err := net.ListenUDP(network, net.UDPAddrFromAddrPort(at))
+	c, err := net.ListenPacket(network, at.String())
+	if early = errors.Is(err, unix.EADDRNOTAVAIL); early {
+		free := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+			return raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_FREEBIND, 1) }) // it is of IPv6, too; without it the address is missing
+		}}
+		c, err = free.ListenPacket(context.Background(), network, at.String())
+	}
 	if errors.Is(err, os.ErrPermission) {
 		err = fmt.Errorf("%w: ports below 1024 need CAP_NET_BIND_SERVICE; take another one, or give it to the program or its unit", err)
 	}
 	if err != nil {
-		return nil, err
+		return nil, early, err
 	}
-	if c.SetReadBuffer(buffer) == nil { // up to net.core.rmem_max
-		if raw, err := c.SyscallConn(); err == nil {
+	l = &udpLine{conn: c.(*net.UDPConn)}
+	if l.conn.SetReadBuffer(buffer) == nil { // up to net.core.rmem_max
+		if raw, err := l.conn.SyscallConn(); err == nil {
 			_ = raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, buffer) }) // with CAP_NET_ADMIN all of it
 		}
 	}
-	l := &udpLine{conn: c}
-	return l, l.set(0)
+	return l, early, l.set(0)
 }
 
 // set has the kernel say when a packet came, by which hops and marks, to which address, and how many it dropped. Where it does not, the time is that of reading,

@@ -17,7 +17,7 @@ type udpLine struct{}
 var errSTAMP = errors.New("packets of STAMP need the time of receipt, the TTL and the DSCP of the kernel, which are read on Linux only")
 
 func dialUDP(context.Context, string, string, uint8) (*udpLine, error) { return nil, errSTAMP }
-func listenUDP(netip.AddrPort, int) (*udpLine, error)                  { return nil, errSTAMP }
+func listenUDP(netip.AddrPort, int) (*udpLine, bool, error)            { return nil, false, errSTAMP }
 func (*udpLine) local() netip.AddrPort                                 { return netip.AddrPort{} }
 func (*udpLine) remote() netip.AddrPort                                { return netip.AddrPort{} }
 func (*udpLine) wake()                                                 {}
