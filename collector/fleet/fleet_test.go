@@ -467,7 +467,9 @@ func TestConsume(t *testing.T) {
 	}
 	w.equal()
 	// Drops of two neighbours have a cause in common, which the owner finds as one process does.
-	explains := func(v string) bool { return strings.Contains(v, "link 0–1 explains ") }
+	explains := func(v string) bool {
+		return strings.Contains(v, " explains 2 drops; ") && strings.Contains(v, "link 0–1")
+	}
 	if !slices.ContainsFunc(slices.Collect(maps.Values(w.store.all())), explains) {
 		t.Error("the points tell of no cause")
 	}

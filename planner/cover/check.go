@@ -172,6 +172,19 @@ func checkSecond(p *Problem, walks, second []Walk, out []int) error {
 	return nil
 }
 
+// checkAttention takes what follows from no walk over into want: the bound, and the longest probe that was allowed.
+func checkAttention(want *AttentionCost, got *Stats) error {
+	a := &got.Attention
+	if a.Bound < 0 || a.Bound > a.Bytes && !planner.Near(a.Bound, a.Bytes) || a.MaxHops != 0 && a.MaxHops < got.Longest {
+		return fmt.Errorf("attention: %v bytes with probes of at most %d links, at least %v: the longest has %d", a.Bytes, a.MaxHops, a.Bound, got.Longest)
+	}
+	want.Bound, want.MaxHops = a.Bound, a.MaxHops
+	if planner.Near(want.Bytes, a.Bytes) {
+		want.Bytes = a.Bytes
+	}
+	return nil
+}
+
 // checkCoverStats recomputes the statistics.
 func checkCoverStats(p *Problem, plan *Plan, walks, second []Walk) error {
 	want, got := p.stats(walks, second), plan.Stats
@@ -182,12 +195,10 @@ func checkCoverStats(p *Problem, plan *Plan, walks, second []Walk) error {
 	if math.Abs(want.Variance-got.Variance) <= 1e-6*(1+want.Variance) {
 		want.Variance = got.Variance
 	}
-	want.Attention.Bound, want.Attention.MaxHops = got.Attention.Bound, got.Attention.MaxHops
-	if planner.Near(want.Attention.Bytes, got.Attention.Bytes) {
-		want.Attention.Bytes = got.Attention.Bytes
-	}
-	if a := &got.Attention; a.Bound < 0 || a.Bound > a.Bytes && !planner.Near(a.Bound, a.Bytes) || p.Attention != nil && a.MaxHops != 0 && a.MaxHops < got.Longest {
-		return fmt.Errorf("attention: %v bytes with probes of at most %d links, at least %v: the longest has %d", a.Bytes, a.MaxHops, a.Bound, got.Longest)
+	if p.Attention != nil {
+		if err := checkAttention(&want.Attention, &got); err != nil {
+			return err
+		}
 	}
 	if want != got {
 		return fmt.Errorf("statistics: %s", planner.Difference(got, want))
