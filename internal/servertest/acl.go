@@ -73,13 +73,13 @@ func (b *Broker) knows(client *kafka.Client, e *kafka.ACLEntry) int {
 
 // settled asks again while the broker does not know its controller, its topics or their leaders, as in its first moments.
 func settled(f func() error) error {
-	for try := 0; ; try++ {
+	for deadline := time.Now().Add(time.Minute); ; {
 		err := f()
 		fresh := false
 		for _, e := range []error{kafka.BrokerNotAvailable, protocol.ErrNoTopic, protocol.ErrNoPartition, protocol.ErrNoLeader, kafka.NotLeaderForPartition, kafka.LeaderNotAvailable} {
 			fresh = fresh || errors.Is(err, e)
 		}
-		if !fresh || try == 100 {
+		if !fresh || time.Now().After(deadline) {
 			return err
 		}
 		time.Sleep(100 * time.Millisecond)

@@ -633,12 +633,12 @@ func (b *Broker) Offsets(topic string, partition int) (first, end int64) {
 func (b *Broker) Read(topic string, partition int, from int64) []Message {
 	b.t.Helper()
 	first, end := b.Offsets(topic, partition)
-	client, done := b.client()
-	defer done()
 	var list []Message
 	for at := max(from, first); at < end; {
 		var resp *kafka.FetchResponse
 		err := settled(func() (err error) {
+			client, done := b.client() // another one each time: what a client knows of topics may stay old for long on a busy machine
+			defer done()
 			resp, err = client.Fetch(context.Background(), &kafka.FetchRequest{
 				Topic: topic, Partition: partition, Offset: at, MinBytes: 1, MaxBytes: 16 << 20, MaxWait: time.Second,
 			})
