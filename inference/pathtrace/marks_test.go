@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // sendIf sends the next packet whose writers, instance by instance, are as wanted.
@@ -98,11 +99,15 @@ func TestOneSourceConfirmsNothing(t *testing.T) {
 	}
 }
 
-// Other codings and networks, and errors that come in mid-life or two at once: no path without a mark is wrong.
+// Other codings and networks, and errors that come in mid-life or two at once: no path without a mark is wrong. With one digest of 16 bits,
+// about one of 20,000 flows is, as random seeds at night show: the gate has fixed ones.
 func TestMarksElsewhere(t *testing.T) {
-	for _, coding := range [][2]int{{8, 1}, {2, 8}, {16, 1}, {4, 4}} {
-		for _, shape := range []string{"wide area", "star", "ring", "grid"} {
-			seed := rand.Uint64()
+	for i, coding := range [][2]int{{8, 1}, {2, 8}, {16, 1}, {4, 4}} {
+		for j, shape := range []string{"wide area", "star", "ring", "grid"} {
+			seed := uint64(4*i + j + 1)
+			if testkit.Rounds(1, 2) > 1 {
+				seed = rand.Uint64()
+			}
 			l := newShape(t, seed, shape, coding[0], coding[1])
 			for n := range 60 {
 				k := min(2+l.r.IntN(7), l.longest())
