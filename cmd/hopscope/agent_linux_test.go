@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/agent"
 	"golang.org/x/sys/unix"
 )
@@ -147,15 +148,7 @@ func TestAgentSTAMP(t *testing.T) {
 	run("collect", "--config", writeFile(t, "window: 1s\n"))
 	run("agent", "--name", "far", "--reflect", "862", "--config", writeFile(t, "status: {listen: \"127.0.0.1:9465\"}\n"))
 	run("agent", "--name", "near", "--stamp", "127.0.0.1", "--stamp", "10.0.0.9:8620")
-	until := func(what string, ok func() bool) {
-		t.Helper()
-		for end := time.Now().Add(time.Minute); !ok(); time.Sleep(50 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("after a minute there is no %s", what)
-			}
-		}
-	}
-	until("measurement, and word of the silence", func() bool {
+	testkit.Until(t, "the agent measures, and reports the silence", func() bool {
 		var x agent.StatusAnswer
 		out, err := program("agent", "status", "--format", "json").Output()
 		return err == nil && json.Unmarshal(out, &x) == nil && len(x.STAMP) == 2 && x.STAMP[0].Received > 10 && x.STAMP[0].Trip.P50 > 0 && x.STAMP[1].Silent
@@ -168,7 +161,7 @@ func TestAgentSTAMP(t *testing.T) {
 	if out, err := program("agent", "status", "--url", "http://127.0.0.1:9465").CombinedOutput(); err != nil || !strings.Contains(string(out), "reflector  127.0.0.1:862: ") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	until("finding of it", func() bool {
+	testkit.Until(t, "the silence is a finding", func() bool {
 		out, _ := program("findings").CombinedOutput()
 		return strings.Contains(string(out), "did not come to the agent with node id ") && strings.Contains(string(out), "> 10.0.0.9:862 udp")
 	})
