@@ -73,6 +73,17 @@ func (s *Stats) Adopt(other *Stats) {
 	s.Optimal = Near(s.LowerBound, s.Objective) && Near(s.LeftOutBound, s.LeftOut)
 }
 
+// Claim gives a plan that is called optimal the bounds that follow, where it has none of its own, and notes the bound of the objective as
+// given: it is a claim to be proven.
+func (s *Stats) Claim(given Given) {
+	if s.Optimal && !given["stats.lower_bound"] {
+		s.LowerBound, given["stats.lower_bound"] = s.Objective, true
+	}
+	if s.Optimal && !given["stats.left_out_lower_bound"] {
+		s.LeftOutBound = s.LeftOut
+	}
+}
+
 // CheckBound adds to bad what cannot be true of an objective that is to be small: a bound above it, or optimality that
 // the bound does not prove.
 func (s *Stats) CheckBound(bad *Errors) {

@@ -131,9 +131,11 @@ func remark(theirs, ours *planner.Stats) string {
 func judged[P any](family string, complete func(*P, planner.Given) error, check func(*P) error, stats func(*P) *planner.Stats) func([]byte) (*planner.Stats, error) {
 	return func(answer []byte) (*planner.Stats, error) {
 		plan := new(P)
-		if _, err := planner.ReadDecisions(bytes.NewReader(answer), family, plan, func(g planner.Given) error { return complete(plan, g) }); err != nil {
+		given, err := planner.ReadDecisions(bytes.NewReader(answer), family, plan, func(g planner.Given) error { return complete(plan, g) })
+		if err != nil {
 			return nil, err
 		}
+		stats(plan).Claim(given)
 		return stats(plan), check(plan)
 	}
 }

@@ -2,9 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -126,7 +129,7 @@ func without(v any, keys []string) {
 	}
 }
 
-// A list of names may be longer than the name of a file.
+// A list of names may be longer than the name of a file, or the name of a directory, in each flag that takes a list or a file.
 func TestPlanLongList(t *testing.T) {
 	g, err := topo.Parse("fat-tree:20")
 	if err != nil {
@@ -135,6 +138,34 @@ func TestPlanLongList(t *testing.T) {
 	var names []string
 	for v := range g.NumNodes() {
 		names = append(names, g.NodeName(v))
+	}
+	t.Chdir(t.TempDir())
+	plan, links := coverJSON(t, "--topology", "fat-tree:8"), []string{}
+	var ids, hosts []string
+	for _, p := range plan.Probes {
+		ids = append(ids, p.ID)
+		for k := range len(p.Nodes) - 1 {
+			links = append(links, p.Nodes[k]+"--"+p.Nodes[k+1])
+		}
+	}
+	for v := range g.NumNodes() {
+		if g.Tier(v) == topo.Edge {
+			hosts = append(hosts, g.NodeName(v))
+		}
+	}
+	made(t, "plan.json", "cover --topology fat-tree:8")
+	if err := os.Mkdir("edge-0-0", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"attention", "--topology", "fat-tree:8", "--probes", "plan.json", "--suspicious", strings.Join(links, ",")},
+		{"attention", "--topology", "fat-tree:8", "--probes", "plan.json", "--suspicious", links[0], "--detailed", strings.Join(ids, ",")},
+		{"cover", "--topology", "fat-tree:20", "--partial", "--hosts", strings.Join(hosts, ",")},
+		{"cover", "--topology", "fat-tree:4", "--depots", "edge-0-0"},
+	} {
+		if _, err := runPlan(t, args...); err != nil {
+			t.Errorf("%s %s: %.200v", args[0], args[len(args)-2], err)
+		}
 	}
 	if out, err := runPlan(t, "cover", "--topology", "fat-tree:20", "--depots", strings.Join(names, ","), "--format", "json"); err != nil {
 		t.Errorf("--depots with %d names: %.200v", len(names), err)
@@ -148,6 +179,7 @@ func TestPlanDecisionsRefused(t *testing.T) {
 	inExamples(t)
 	for _, x := range []struct{ args, plan, want string }{
 		{"cover --topology ring.edges", `{"probes":[{"nodes":["a","b","c","a"]}],"stats":{"mean":2}}`, "does not hold: statistics: mean is 2, not 3"},
+		{"cover --topology ring.edges", `{"probes":[{"nodes":["a","b","c"]},{"nodes":["c","a"]}],"stats":{"optimal":true}}`, "no objective is below 2, but there is a plan with 1"},
 		{"cover --topology ring.edges", `{"probes":[{"nodes":["a","b","c"]}]}`, "1 of the links are not covered"},
 		{"cover --topology ring.edges", `{"probes":[{"nodes":["a","nowhere"]}]}`, `no node "nowhere"`},
 		{"cover --topology ring.edges", `{"probes":[{"nodes":["a"]}]}`, "1 nodes, 0 links, 0 ports"},
@@ -175,6 +207,82 @@ func TestPlanDecisionsRefused(t *testing.T) {
 		args := strings.Replace(x.args, "--topology ", "--topology "+dir+"/", 1)
 		if _, err := runPlan(t, strings.Fields(args+" --check "+path)...); err == nil || !strings.Contains(err.Error(), x.want) || strings.Contains(err.Error(), "{") {
 			t.Errorf("plan %s --check of %s: %v, want %q", x.args, x.plan, err, x.want)
+		}
+	}
+}
+
+// values calls f with every value in JSON that is no list and no object, and a function that sets it.
+func values(at string, v any, set func(any), f func(at string, v any, set func(any))) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			values(at+"."+k, v[k], func(x any) { v[k] = x }, f)
+		}
+	case []any:
+		for i := range min(len(v), 2) { // the others are like the first
+			values(fmt.Sprintf("%s[%d]", at, i), v[i], func(x any) { v[i] = x }, f)
+		}
+	default:
+		f(strings.TrimPrefix(at, "."), v, set)
+	}
+}
+
+// A plan in which any one value is wrong is refused in words, of which none is a Go value printed as it is; statistics may be absent one by one.
+func TestPlanFiguresWrong(t *testing.T) {
+	inExamples(t)
+	path := filepath.Join(t.TempDir(), "wrong.json")
+	check := func(args string, plan any) error {
+		b, err := json.Marshal(plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err = runPlan(t, strings.Fields(args+" --format json --check "+path)...)
+		return err
+	}
+	for _, args := range []string{
+		"cover --topology lab.yaml --max-hops 3", "cover --topology lab.yaml --agents agents.yaml", "orchestrate --instance flows.json", "attention --instance cycle.json",
+		"schedule --instance schedule.json", "delivery --instance network.json", "queries queries.yaml",
+	} {
+		out, err := runPlan(t, strings.Fields(args+" --format json")...)
+		if err != nil {
+			t.Fatalf("plan %s: %v", args, err)
+		}
+		var plan map[string]any
+		if err := json.Unmarshal([]byte(out), &plan); err != nil {
+			t.Fatal(err)
+		}
+		refused := 0
+		values("", plan, nil, func(at string, was any, set func(any)) {
+			var wrong any = "nonsense"
+			switch was := was.(type) {
+			case float64:
+				wrong = was + 7
+			case bool:
+				wrong = !was
+			}
+			set(wrong)
+			if err := check(args, plan); err != nil {
+				refused++
+				if strings.ContainsAny(err.Error(), "{}") || strings.Contains(err.Error(), "map[") || strings.Contains(err.Error(), "%!") {
+					t.Errorf("plan %s, %s is %v: %v", args, at, wrong, err)
+				}
+			}
+			set(was)
+		})
+		if refused < 5 {
+			t.Errorf("plan %s: %d wrong values are refused", args, refused)
+		}
+		stats := plan["stats"].(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(stats)) {
+			was := stats[key]
+			delete(stats, key)
+			if err := check(args, plan); err != nil {
+				t.Errorf("plan %s without stats.%s: %v", args, key, err)
+			}
+			stats[key] = was
 		}
 	}
 }

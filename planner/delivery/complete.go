@@ -61,6 +61,9 @@ func (p *Problem) Complete(plan *Plan, given planner.Given) error {
 	plan.Stats = Stats{LinkBound: links}
 	plan.Stats.LowerBound, plan.Stats.LeftOutBound = bound.LowerBound, bound.LeftOutBound
 	plan.count(p)
+	if bound.Optimal && !given["stats.links_lower_bound"] { // as with planner.Stats.Claim
+		plan.Stats.LinkBound = plan.Stats.Links
+	}
 	plan.Partial = partial
 	return nil
 }

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
-	"syscall"
 
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
@@ -20,11 +20,12 @@ type nameList struct {
 // maxNames bounds a file of names.
 const maxNames = 64 << 20
 
-// readNames reads the names that a flag gives: what is no file, or too long for the name of one, is a list. In files, empty lines and those that begin with # are left out.
+// readNames reads the names that a flag gives. What no file can have as its name is a list, and so is what no file has; a directory is
+// no file. In files, empty lines and those that begin with # are left out.
 func readNames(flag, spec string) (list nameList, err error) {
 	list.flag = flag
-	b, err := cli.ReadFile(spec, maxNames)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENAMETOOLONG) {
+	at, err := os.Stat(spec)
+	if err != nil && !errors.Is(err, fs.ErrPermission) || err == nil && at.IsDir() {
 		for name := range strings.SplitSeq(spec, ",") {
 			if name = strings.TrimSpace(name); name == "" {
 				return list, cli.Usagef("--%s %.80q: a name is empty, and there is no such file", flag, spec)
@@ -33,8 +34,9 @@ func readNames(flag, spec string) (list nameList, err error) {
 		}
 		return list, nil
 	}
+	b, err := cli.ReadFile(spec, maxNames)
 	if err != nil {
-		return list, err
+		return list, fmt.Errorf("--%s: %w", flag, err)
 	}
 	list.file = spec
 	line := 0

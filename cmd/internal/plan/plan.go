@@ -278,6 +278,9 @@ func (f *family[P]) plan(c *cobra.Command, o *sharedFlags) (*P, error) {
 		plan := new(P)
 		return plan, openPlan(o.verify, func(r io.Reader) (err error) {
 			o.given, err = planner.ReadDecisions(r, c.Name(), plan, func(g planner.Given) error { return f.complete(plan, g) })
+			if err == nil {
+				f.stats(plan).Claim(o.given)
+			}
 			return err
 		})
 	}
