@@ -3,7 +3,6 @@ package collector
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"os"
 	"runtime"
 	"strings"
@@ -220,7 +219,7 @@ func TestRandomBytes(t *testing.T) {
 	cfg.CorrectionsBytes, cfg.Exporters.Tracking.MaxExporters = 1<<20, 256
 	cfg.Flows.MaxHops, cfg.Flows.DailyFlows, cfg.Events.MaxHops = 256, 100, 256
 	r := start(t, cfg)
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	noise, err := traffic.NewNoise(traffic.Config{Seed: seed, Flows: 1000, Hops: 5, Exporters: 8, Bytes: 400})
 	if err != nil {
 		t.Fatal(err)

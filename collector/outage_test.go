@@ -16,6 +16,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/internal/servertest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // TestStoreAwayAndKilled takes InfluxDB away while reports keep coming, and kills it with SIGKILL in the middle of
@@ -42,7 +43,7 @@ func TestStoreAwayAndKilled(t *testing.T) {
 			_, err := traffic.Send(sending, traffic.SendConfig{To: r.Addrs()[0], Rate: 2000}, gen)
 			sent <- err
 		}()
-		seed := rand.Uint64()
+		seed := testkit.Seed(t)
 		rng := rand.New(rand.NewPCG(seed, 0))
 		// Windows end every 250 ms, so kills at random moments hit the server before, during and after writes.
 		for range 5 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner"
 )
 
@@ -86,7 +87,7 @@ func TestDiffErrors(t *testing.T) {
 
 // Changes that are carried out give the new list, whatever the two lists are, and the same lists give the same changes.
 func TestDiffApplied(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	draw := func() (list []planner.Probe) {
 		for _, n := range rng.Perm(12)[:rng.IntN(12)] {

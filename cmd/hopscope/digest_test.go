@@ -15,6 +15,7 @@ import (
 	"github.com/google/gopacket/pcapgo"
 
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/internal/testkit"
 	programs "github.com/hopscope/hopscope/p4/emu/program"
 )
 
@@ -59,7 +60,7 @@ func runReplay(t *testing.T, args ...string) (s collector.Summary) {
 
 // Frames of the published programs, made by code that knows nothing of the decoder, give the paths that they took.
 func TestReplayTracesPaths(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	packet := func(id int) *programs.PublishedPacket {
 		return &programs.PublishedPacket{Src: [4]byte{10, 0, 0, 1}, Dst: [4]byte{10, 0, 0, 9}, SrcPort: 53, DstPort: 53, ID: uint16(id)}

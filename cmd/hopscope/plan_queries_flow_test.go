@@ -10,6 +10,7 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/pintplan"
 	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/planner/topo"
@@ -46,7 +47,7 @@ func TestPlannedAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	tracer := pathtrace.New(model)
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var flow pathtrace.Flow
 	var path []uint32

@@ -50,7 +50,7 @@ log: {level: info, format: json}
 		}
 		sent <- r
 	}()
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	time.Sleep(time.Second) // until the first windows know the exporters
 	const kills = 10

@@ -9,6 +9,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/sequence"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // fromExporters gives reports of n nodes behind a few addresses, each with a sequence number space of its own in which
@@ -34,7 +35,7 @@ func recordsOf(reports []*decode.Report) *decode.LazyBatch {
 
 // However many groups there are, exporters are followed as by one tracker, and one address can take all places.
 func TestExporterGroups(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for round := range 30 {
 		addresses := 1 + rng.IntN(40)

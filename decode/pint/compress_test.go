@@ -9,6 +9,8 @@ import (
 	"sort"
 	"strings"
 	"testing"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // codes are of all kinds and extremes.
@@ -99,7 +101,7 @@ func TestLevels(t *testing.T) {
 
 // A value is rounded to one of its neighbours, up with exactly the probability that makes the mean right.
 func TestEncodeIsUnbiased(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for _, c := range codes {
 		l := newCode(t, c)
@@ -139,7 +141,7 @@ func TestEncodeIsUnbiased(t *testing.T) {
 
 // The larger value never has the smaller code, so that the largest code of a path is the code of the largest value.
 func TestEncodeIsMonotone(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for _, c := range codes {
 		l := newCode(t, c)
@@ -157,7 +159,7 @@ func TestEncodeIsMonotone(t *testing.T) {
 }
 
 func TestCodeErrors(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for _, c := range codes {
 		l := newCode(t, c)
@@ -265,7 +267,7 @@ func TestAddSaturates(t *testing.T) {
 // One hash of the packet id for all switches keeps the maximum of codes unbiased; a coin for each of them does not.
 func TestMaximumAlongPath(t *testing.T) {
 	const runs = 200_000
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	l := newCode(t, CodeConfig{Kind: Multiplicative, Bits: 8, Epsilon: .025})
 	path := []uint64{40_000, 40_100, 40_500, 39_000, 41_000}

@@ -7,10 +7,12 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 func TestLog2(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	worst := 0.0
 	check := func(x uint64) {
@@ -107,7 +109,7 @@ func (m *exactMeter) step(bytesPerSecond, base, now, packet, queue float64) {
 
 // The utilisation is right within the bound that Line states, for links from 10 Mbit/s to 400 Gbit/s.
 func TestLineAgainstFloat(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var worst float64
 	for run := range 200 {

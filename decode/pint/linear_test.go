@@ -4,12 +4,14 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // Against all assignments of values to hops: a hop is known when its value is the same in all that agree with the
 // digests, and a digest disagrees when none is left.
 func TestEliminatorKnowsWhatFollows(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var e Eliminator
 	for range 500 {
@@ -65,7 +67,7 @@ func fold(a uint32, writers uint64, q int) (d uint32) {
 
 // Raw values come back from fragments, one Eliminator each, whatever the coding scheme.
 func TestRawValues(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for name, c := range map[string]Config{
 		"linear":              Linear(32, 32),

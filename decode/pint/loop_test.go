@@ -2,8 +2,9 @@ package pint
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // walk sends a packet over a path and gives the hop at which a loop is first reported, or 0.
@@ -26,7 +27,7 @@ func within(n, trials int, p float64) bool {
 }
 
 func TestFalseAlarms(t *testing.T) {
-	seed := rand.Uint32()
+	seed := uint32(testkit.Seed(t))
 	path := make([]uint32, 32)
 	for i := range path {
 		path[i] = uint32(i)
@@ -81,7 +82,7 @@ func TestPrintedFalseAlarms(t *testing.T) {
 }
 
 func TestDetection(t *testing.T) {
-	seed := rand.Uint32()
+	seed := uint32(testkit.Seed(t))
 	const trials = 20_000
 	for _, c := range []struct{ t, lead, length, hops int }{{0, 0, 1, 10}, {0, 3, 4, 40}, {1, 3, 4, 64}, {1, 0, 2, 30}, {3, 2, 5, 64}} {
 		l := &Loops{Seed: seed, Bits: 32, T: c.t}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // tablePlan has a query of every aggregation, in sets that place them differently.
@@ -136,7 +138,7 @@ func global(k, id uint32) uint32 { return hash(k, id, 0) }
 
 // TestTablesAreThePlan runs switches by the entries alone and by the plan.
 func TestTablesAreThePlan(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	plan := tablePlan(t, HashCRC)
 	var text bytes.Buffer

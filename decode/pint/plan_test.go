@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 func code(t testing.TB, bits int) *Levels {
@@ -41,7 +43,7 @@ func mixed(t testing.TB) *Plan {
 
 // The plan does to each part of the digest what its query says, and nothing to the rest.
 func TestPlanWrites(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	p := mixed(t)
 	if err := p.Validate(); err != nil {

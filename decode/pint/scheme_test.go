@@ -5,6 +5,8 @@ import (
 	"hash/crc32"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 func TestCRC(t *testing.T) {
@@ -27,7 +29,7 @@ func TestCRC(t *testing.T) {
 
 // What the decoder thinks of a path is what its switches do one after the other.
 func TestDigestIsWhatSwitchesWrite(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for name, s := range schemes(t) {
 		for range 2000 {

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // configs are schemes of our own of all kinds.
@@ -56,7 +58,7 @@ func schemes(t testing.TB) map[string]*Scheme {
 
 // The set of writers is what the switches decide one by one.
 func TestWritersAreWhoWrites(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for name, s := range schemes(t) {
 		for range 3000 {
@@ -94,7 +96,7 @@ func TestWritersOutOfRange(t *testing.T) {
 
 // Many values at once are the same as one by one.
 func TestValues(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for name, s := range schemes(t) {
 		for n := range 70 {
@@ -115,7 +117,7 @@ func TestValues(t *testing.T) {
 
 // Match keeps exactly those of a set whose value it is, and Sum is the XOR of values.
 func TestMatchAndSum(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for name, s := range schemes(t) {
 		for round := range 200 {

@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 func addr(s string) decode.Addr { return decode.AddrFrom(netip.MustParseAddr(s)) }
@@ -354,7 +354,7 @@ func randomReport(rng *rand.Rand) *decode.Report {
 }
 
 func TestAppendAgreesWithEncodingJSON(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	parse := func(b []byte) (v any) {
 		d := json.NewDecoder(bytes.NewReader(b))
@@ -383,7 +383,7 @@ func TestAppendAgreesWithEncodingJSON(t *testing.T) {
 // TestAppendPrintedASCII: no byte that a packet has comes out as it is, in whichever field it stands. The command that prints
 // reports without another look at their bytes relies on it. Fields are found by reflection, so that new ones are covered; names are of this program.
 func TestAppendPrintedASCII(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var fill func(v reflect.Value)
 	fill = func(v reflect.Value) {

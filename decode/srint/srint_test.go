@@ -9,9 +9,9 @@ import (
 	"reflect"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 func wantReport(t *testing.T, what string, got *decode.Report, want decode.Report) {
@@ -32,7 +32,7 @@ func wantReport(t *testing.T, what string, got *decode.Report, want decode.Repor
 
 func TestAppendSRList(t *testing.T) {
 	// The route is one number: sum of (port-1) 16^k. An independent way to write it is math/big.
-	seed := uint64(time.Now().UnixNano())
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for range 200 {
 		ports := make([]int, 1+rng.IntN(MaxPathHops))
@@ -299,7 +299,7 @@ func only(h decode.Hop) decode.Hop {
 
 // Probes with random routes and labels come back as they were written, through every switch.
 func TestRoundTrip(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var r decode.Report // reused, so that nothing of a longer probe may stay
 	for range 300 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sketches"
 	"github.com/hopscope/hopscope/sketches/kll"
 )
@@ -33,7 +34,7 @@ var latencies = []struct {
 // a half of what the larger [kll.Tiny] is. What is measured is at most 7.3 % for 8 bits, with a deviation of 0.4 % from test to
 // test, and 11 ± 1 % for wider codes.
 func TestSketchesAgainstAllCodes(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for _, bits := range []int{4, 8, 12, 16} {
 		code, err := pint.NewCode(pint.CodeConfig{Bits: bits, Max: 10_000_000, Unit: 100})
@@ -95,7 +96,7 @@ func scale(x [3]float64) (y [3]float64) {
 
 // With 4 bits levels are a factor of 2.3 apart; the smooth quantiles of many digests are within a sixth of the true ones.
 func TestSmoothQuantiles(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	code, err := pint.NewCode(pint.CodeConfig{Bits: 4, Max: 10_000_000, Unit: 100})
 	if err != nil {
@@ -135,7 +136,7 @@ func TestSmoothQuantiles(t *testing.T) {
 
 // What is always the same comes back as it was, or next to it: the mean of all roundings has no other explanation.
 func TestSmoothConstant(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	code, err := pint.NewCode(pint.CodeConfig{Bits: 4, Max: 10_000_000, Unit: 100})
 	if err != nil {

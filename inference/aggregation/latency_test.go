@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sketches"
 	"github.com/hopscope/hopscope/sketches/topk"
 )
@@ -37,7 +38,7 @@ var quantiles = []float64{0, .001, .1, .25, .5, .9, .99, 1}
 
 // Codes that all have a bin are counted exactly: 16 of 4 bits in any number, 30 in 100 bytes of wider ones.
 func TestFewCodesAreExact(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for _, c := range []struct{ bits, different, digests int }{
 		{4, 16, 50_000}, {8, 30, 50_000}, {16, 22, 50_000}, {1, 2, 1000}, {8, 1, 1},
@@ -81,7 +82,7 @@ func TestFewCodesAreExact(t *testing.T) {
 
 // The rank of every code is right on average, when codes share bins and when weights have been halved.
 func TestRanksAreUnbiased(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	for _, c := range []struct{ bits, digests, runs, bytes int }{
 		{8, 2000, 600, 100}, {16, 2000, 400, 100}, {8, 200_000, 60, 40},
 	} {
@@ -141,7 +142,7 @@ func TestRanksAreUnbiased(t *testing.T) {
 }
 
 func TestFrequent(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for _, bits := range []int{3, 8, 12} {
 		for _, panes := range []int{1, 4} {
@@ -250,7 +251,7 @@ func TestPanesByCount(t *testing.T) {
 // Flows share the pool, give back what they had, and find nothing of former owners.
 func TestFlows(t *testing.T) {
 	const hops = 40
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	p := newPool(t, config(hops), number(8), seed)
 	type key struct{ flow, hop int }

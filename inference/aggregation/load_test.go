@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 func newTracker(t testing.TB, window time.Duration) (*LoadTracker, *pint.Levels) {
@@ -46,7 +47,7 @@ func TestUtilizationCode(t *testing.T) {
 
 // Windows against a list of everything.
 func TestWindowAgainstList(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	const window = 4000
 	tr, _ := newTracker(t, window)
@@ -104,7 +105,7 @@ func TestWindowAgainstList(t *testing.T) {
 // A path of switches with steady links: the mean over packets is the utilisation of the bottleneck, the maximum at
 // most two codes from it.
 func TestBottleneck(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	tr, code := newTracker(t, time.Second)
 	links := []float64{.31, .778, .2, .779, .5}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // sparse is a wide area network: a ring with some chords.
@@ -137,7 +138,7 @@ func (l *lab) twoPaths(round int) (a, b []uint32) {
 }
 
 func eachLab(t *testing.T, rounds int, test func(l *lab, round int)) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	for round := range rounds {
 		test(newLab(t, seed+uint64(round), []int{8, 8, 4}[round%3], []int{2, 1, 2}[round%3], prior.Routing(round%3)), round/3)
 	}
@@ -277,7 +278,7 @@ func TestFewForged(t *testing.T) {
 
 // Packets go round in a ring: that is no path without loops, however far the hops are from each other.
 func TestLoop(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 9))
 	for _, loops := range []bool{false, true} {
 		c := prior.Config{Scheme: benchScheme(t, 8, 2, false), Nodes: []uint32{1, 2, 3, 4, 5, 6, 7, 8}, Loops: loops}

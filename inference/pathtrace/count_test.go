@@ -7,11 +7,12 @@ import (
 
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // The weight of all paths is what an enumeration finds, or more where loops are left out.
 func TestWeight(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	scheme, err := pint.New(pint.Published(8))
 	if err != nil {

@@ -1,18 +1,23 @@
 package pathtrace
 
 import (
-	"math/rand/v2"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// Where the map is wrong, no path is ever published without a mark that is not the right one, and nearly all flows are published
-// right or with the wrong hop named. With 8 bits a node passes for another one in three digests with a probability of 2^-24 for each
-// of a handful of neighbours; the limit for the others leaves what 300 flows with a true share of 97 % miss once in a million.
+// Where the map is wrong, hardly any path is published without a mark that is not the right one, and nearly all flows are published
+// right or with the wrong hop named. The stated confidence allows one wrong path in a million flows of which three in ten meet an
+// error. Here all do, which makes 0.008 wrong paths in all rows: three or more are less likely than 10⁻⁷. The limit for the others
+// leaves what 300 flows with a true share of 97 % miss once in a million.
 func TestMapErrors(t *testing.T) {
+	var wrong []string
+	row := uint64(0)
 	for _, c := range []struct {
 		name  string
 		wrong func(l *lab, path []uint32) (real []uint32, unknown uint64, skipped int)
@@ -38,15 +43,16 @@ func TestMapErrors(t *testing.T) {
 			}
 		}},
 	} {
-		seed := rand.Uint64()
 		for _, routing := range []prior.Routing{prior.None, prior.Distance} {
 			const flows = 300
+			seed := testkit.Seed(t) + row
+			row++
 			l := newLab(t, seed, 8, 2, routing)
-			told, deviations := 0, 0
+			found, deviations := 0, 0
 			for range flows {
 				real, unknown, skipped := c.wrong(l, shortestPath(l.r, l.m, -1, l.r.IntN(150), 5+l.r.IntN(5)))
 				l.flow = Flow{}
-				right := false
+				right, misled := false, false
 				for n := range 200 {
 					id := l.r.Uint32()
 					l.tracer.Add(&l.flow, id, len(real)+skipped, shifted(l.scheme, id, real, skipped))
@@ -55,22 +61,26 @@ func TestMapErrors(t *testing.T) {
 					for h := range s.Nodes {
 						right = right && (s.Known>>h&1 == 0 || s.Nodes[h] == real[h-skipped])
 					}
-					if s.Complete && s.Marked == 0 && (!right || unknown != 0) {
-						t.Fatalf("seed %d: %s, %v, digest %d: %d is told without a mark, want %d", seed, c.name, routing, n, s.Nodes, real)
+					if s.Complete && s.Marked == 0 && (!right || unknown != 0) && !misled {
+						misled = true
+						wrong = append(wrong, fmt.Sprintf("seed %d: %s, %v, digest %d: %d has no mark, want %d", seed, c.name, routing, n, s.Nodes, real))
 					}
 				}
 				if d, ok := l.tracer.Deviation(&l.flow, nil); ok && d.Kind != noDeviation {
 					deviations++
 				}
 				if right {
-					told++
+					found++
 				}
 				l.tracer.Release(&l.flow)
 			}
-			if told < flows*90/100 || (deviations == 0) != (c.name == "none") {
-				t.Errorf("seed %d: %s, %v: %d of %d flows told, %d as deviations", seed, c.name, routing, told, flows, deviations)
+			if found < flows*90/100 || (deviations == 0) != (c.name == "none") {
+				t.Errorf("seed %d: %s, %v: %d of %d flows are right, %d deviate", seed, c.name, routing, found, flows, deviations)
 			}
 		}
+	}
+	if len(wrong) > 2 {
+		t.Errorf("%d wrong paths without a mark, want 2 at most:\n%s", len(wrong), strings.Join(wrong, "\n"))
 	}
 }
 
@@ -84,7 +94,7 @@ func shifted(s *pint.Scheme, id uint32, path []uint32, skipped int) (digest uint
 
 // Many flows that confirm a place of the map take its mark away sooner.
 func TestTrust(t *testing.T) {
-	l := newLab(t, rand.Uint64(), 8, 2, prior.Distance)
+	l := newLab(t, testkit.Seed(t), 8, 2, prior.Distance)
 	path := shortestPath(l.r, l.m, -1, 0, 9)
 	needed := func(flows int) (sum int) {
 		for range flows {
@@ -147,7 +157,7 @@ func TestExperience(t *testing.T) {
 // times, if it has no second one by then. There are a handful of such flows in each of twelve rounds, which makes 0.02 wrong paths on
 // average; even if it were 0.06, four or more would be less likely than 10⁻⁶.
 func TestErrorsInMidLife(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	wrong, told := 0, 0
 	for round := range uint64(12) {
 		l := newLab(t, seed+round, 8, 2, prior.Distance)

@@ -1,9 +1,11 @@
 package pathtrace
 
 import (
+	"fmt"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hopscope/hopscope/decode/pint"
@@ -29,7 +31,7 @@ func (l *lab) sendIf(path []uint32, want func(writers uint64) bool) Event {
 // mark away.
 func TestExchangedHopsStayMarked(t *testing.T) {
 	for round := range uint64(20) {
-		seed := rand.Uint64() + round
+		seed := testkit.Seed(t) + round
 		l := newLab(t, seed, 8, 2, prior.Distance)
 		told := shortestPath(l.r, l.m, -1, 0, 9)
 		a := l.r.IntN(8)
@@ -51,7 +53,7 @@ func TestExchangedHopsStayMarked(t *testing.T) {
 // agreed for a while.
 func TestContradictedHopsStayMarked(t *testing.T) {
 	for round := range uint64(20) {
-		seed := rand.Uint64() + round
+		seed := testkit.Seed(t) + round
 		l := newLab(t, seed, 8, 2, prior.Distance)
 		path := shortestPath(l.r, l.m, -1, 0, 9)
 		for range 300 {
@@ -81,7 +83,7 @@ func TestContradictedHopsStayMarked(t *testing.T) {
 
 // However many flows one source has, they take no mark from the flows of others.
 func TestOneSourceConfirmsNothing(t *testing.T) {
-	l := newLab(t, rand.Uint64(), 8, 2, prior.Distance)
+	l := newLab(t, testkit.Seed(t), 8, 2, prior.Distance)
 	path := shortestPath(l.r, l.m, -1, 0, 9)
 	for _, source := range []uint32{0, 7} {
 		for range 400 {
@@ -99,15 +101,14 @@ func TestOneSourceConfirmsNothing(t *testing.T) {
 	}
 }
 
-// Other codings and networks, and errors that come in mid-life or two at once: no path without a mark is wrong. With one digest of 16 bits,
-// about one of 20,000 flows is, as random seeds at night show: the gate has fixed ones.
+// Other codings and networks, and errors that come in mid-life or two at once: hardly any path without a mark is wrong. An error in mid-life
+// counts from the first digest that differs from what the map's path would have brought. The stated confidence allows 0.003 wrong
+// paths of 960 flows that all meet an error: two or more are less likely than 10⁻⁵.
 func TestMarksElsewhere(t *testing.T) {
+	var wrong []string
 	for i, coding := range [][2]int{{8, 1}, {2, 8}, {16, 1}, {4, 4}} {
 		for j, shape := range []string{"wide area", "star", "ring", "grid"} {
-			seed := uint64(4*i + j + 1)
-			if testkit.Rounds(1, 2) > 1 {
-				seed = rand.Uint64()
-			}
+			seed := testkit.Seed(t) + uint64(4*i+j)
 			l := newShape(t, seed, shape, coding[0], coding[1])
 			for n := range 60 {
 				k := min(2+l.r.IntN(7), l.longest())
@@ -136,22 +137,24 @@ func TestMarksElsewhere(t *testing.T) {
 				began := slices.Equal(real, path) && skipped == 0
 				for range 150 {
 					id := l.r.Uint32()
-					before, _ := l.flow.Digests()
-					_, strays := l.flow.Digests()
-					l.tracer.Add(&l.flow, id, len(real)+skipped, shifted(l.scheme, id, real, skipped))
-					_, after := l.flow.Digests()
-					began = began || after > strays || before == 0
+					digest := shifted(l.scheme, id, real, skipped)
+					l.tracer.Add(&l.flow, id, len(real)+skipped, digest)
+					began = began || skipped > 0 || digest != l.scheme.Digest(id, path)
 					s, _ := l.tracer.Path(&l.flow, 0, nil)
 					if !began || !s.Complete || s.Marked != 0 || len(s.Nodes) != len(real)+skipped {
 						continue
 					}
 					if skipped > 0 || !slices.Equal(s.Nodes, real) {
-						t.Fatalf("seed %d: %s, %d x %d bits: %d is told without a mark, want %d after %d silent hops", seed, shape, coding[1], coding[0], s.Nodes, real, skipped)
+						wrong = append(wrong, fmt.Sprintf("seed %d: %s, %d x %d bits: %d has no mark, want %d after %d silent hops", seed, shape, coding[1], coding[0], s.Nodes, real, skipped))
+						break
 					}
 				}
 				l.tracer.Release(&l.flow)
 			}
 		}
+	}
+	if len(wrong) > 1 {
+		t.Errorf("%d wrong paths without a mark, want 1 at most:\n%s", len(wrong), strings.Join(wrong, "\n"))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // oracle weighs every sequence of k nodes by the definition of each prior.
@@ -170,7 +171,7 @@ func (o *oracle) randomPath(r *rand.Rand, f *Flow, k int) []int {
 // What is said about every hop is what an enumeration of all paths says, for every prior and scheme; and a path is known
 // exactly when its posterior is above the threshold.
 func TestPosterior(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	compared, decoded := 0, 0
 	for round := range 1200 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // Known paths are wrong as often as their confidence says, or less: flows take paths with the probabilities of the model, and
@@ -18,7 +19,7 @@ import (
 // or less. So the number of wrong ones exceeds the sum e of the w by x with a probability of at most exp(-x²/2(v + x/3)), where
 // v is the sum of w(1-w) (Bernstein). The limit is the x for which that is one in ten million, for each of the three cases.
 func TestWrong(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 5))
 	for _, routing := range []prior.Routing{prior.None, prior.Distance, prior.ECMP} {
 		wrong, expected, variance, known, unmodelled := 0, 0.0, 0.0, 0, 0

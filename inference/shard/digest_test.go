@@ -3,13 +3,13 @@ package shard
 import (
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/aggregation"
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // ring is a network of n nodes 100, 101, ... in a ring with chords.
@@ -143,7 +143,7 @@ func equal(a, b []uint32) bool {
 }
 
 func TestDigestsOfFlows(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	s, p, nodes, links := newDigestState(t)
 	const flows, packets = 60, 600
@@ -211,7 +211,7 @@ func TestDigestsOfFlows(t *testing.T) {
 }
 
 func TestStrangeDigests(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	s, p, nodes, links := newDigestState(t)
 	path := walk(rng, nodes, links, 5)
@@ -254,7 +254,7 @@ func TestStrangeDigests(t *testing.T) {
 
 // Flows that leave the table leave nothing behind.
 func TestDigestsOfEvictedFlows(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	s, p, nodes, links := newDigestState(t)
 	path := walk(rng, nodes, links, 4)
@@ -284,7 +284,7 @@ func TestDigestsOfEvictedFlows(t *testing.T) {
 
 // While switches go over from one plan to the next, packets of both come in turn. Neither plan's knowledge is lost.
 func TestPlanChangeOver(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	s, before, nodes, links := newDigestState(t, 7, 8, 9)
 	after, third := s.digests.plans[8].Plan, s.digests.plans[9].Plan
@@ -319,7 +319,7 @@ func TestPlanChangeOver(t *testing.T) {
 
 // A flow whose ends are known needs fewer digests. A path with other ends contradicts them, and is published all the same.
 func TestEnds(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	path := []uint32{100, 101, 102, 103, 104, 109} // from the first set to the second one
 	needed := func(port uint16) (sum uint64) {
@@ -355,7 +355,7 @@ func TestEnds(t *testing.T) {
 
 // Paths that flowlets take in turn are several paths and no changes; a path that is never taken again is one.
 func TestFlowlets(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	s, p, nodes, links := newDigestState(t)
 	a := walk(rng, nodes, links, 6)

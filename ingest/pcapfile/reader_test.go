@@ -13,13 +13,13 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 	"github.com/google/gopacket/pcapgo"
 
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // frame is a frame whose bytes are its own.
@@ -276,7 +276,7 @@ func randomCapture(rng *rand.Rand) []byte {
 }
 
 func TestReaderAgreesWithPcapgoOnRandomFiles(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for i := range 300 {
 		data := randomCapture(rng)

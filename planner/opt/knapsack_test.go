@@ -10,7 +10,7 @@ import (
 
 // TestKnapsack compares with all subsets, and splitting with the same done item by item.
 func TestKnapsack(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	var k Knapsack
 	for n := range testkit.Rounds(4000, 20000) {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // The disk is full: Append says so, nothing else happens, and when there is room again it goes on.
@@ -108,7 +110,7 @@ func TestSyncPolicy(t *testing.T) {
 
 // Everything at random against a list: append, read, commit, close and open, crash.
 func TestModel(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := testkit.Seed(t)
 	for round := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, round))
 		where := fmt.Sprintf("seed %d round %d", seed, round)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 const second = int64(1e9)
@@ -150,7 +151,7 @@ func TestAbsentIsNotZero(t *testing.T) {
 
 // The table of hops must hold its bound against any order of keys and windows.
 func TestTableBound(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	h := small(func(c *Config) { c.MaxHops = 16; c.MaxFlows = 16; c.MaxExporters = 16 })
 	for i := range 20000 {

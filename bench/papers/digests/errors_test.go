@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -16,7 +17,7 @@ func TestErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{ctx: t.Context(), o: Options{Seed: rand.Uint64(), Runs: 300}, out: &Figure{}}
+	b := &bench{ctx: t.Context(), o: Options{Seed: testkit.Seed(t), Runs: 300}, out: &Figure{}}
 	for _, k := range knowledges[2:] {
 		if err := b.errorTable(newNetwork("fat-tree k = 4", g), k, true); err != nil {
 			t.Fatal(err)
@@ -44,7 +45,7 @@ func TestErrors(t *testing.T) {
 
 // Lightest paths are those that trying all of them gives.
 func TestCheapest(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	g, err := topo.FatTree(4)
 	if err != nil {

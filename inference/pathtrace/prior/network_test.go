@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // Neighbours are those that a matrix says.
 func TestNeighbours(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	for range 200 {
 		n := 1 + r.IntN(12)

@@ -12,7 +12,7 @@ import (
 
 // TestBounder compares bounds with optima, at every step on the way to them.
 func TestBounder(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	met, problems := 0, 0
 	for n := range testkit.Rounds(600, 3000) {
@@ -68,7 +68,7 @@ func TestBounderRing(t *testing.T) {
 
 // TestLevel compares the level of transports with splitting by brute force.
 func TestLevel(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for n := range testkit.Rounds(600, 3000) {
 		in := tiny(r)

@@ -116,7 +116,7 @@ func balanceTwin(p *orchestrate.Problem) []int32 {
 }
 
 func TestPaperTwins(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for n := range testkit.Rounds(400, 2000) {
 		p := tiny(r)
@@ -138,7 +138,7 @@ func TestPaperTwins(t *testing.T) {
 
 // TestBalanceOwn gives every interface a flow that nothing else passes: the largest demand is the largest load.
 func TestBalanceOwn(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for n := range 200 {
 		p := network(r, 2+r.IntN(40), r.IntN(80))

@@ -56,7 +56,7 @@ func scarce(r *rand.Rand, split bool, copies int) *orchestrate.Problem {
 // TestPartial compares partial plans of every kind with trying everything: the least weight is left out, the objective is
 // the best of the plans that leave out no more, and both are proven.
 func TestPartial(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for _, split := range []bool{false, true} {
 		for copies := 1; copies <= 2; copies++ {
@@ -122,7 +122,7 @@ func TestPartialLone(t *testing.T) {
 
 // TestPartialSame makes plans twice, with the same number of steps until the end.
 func TestPartialSame(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for n := range 60 {
 		p := medium(r)

@@ -39,7 +39,7 @@ func shake(r *rand.Rand, p *orchestrate.Problem) *orchestrate.Problem {
 
 // TestReplan compares plans that replace others with trying everything that changes no more.
 func TestReplan(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	better, moved, changed := 0, 0, 0
 	for n := 0; n < testkit.Rounds(60, 200) || changed == 0 && n < 5000; n++ { // a needless change is in one of a hundred problems or so

@@ -14,7 +14,7 @@ import (
 
 // TestPlanTiny compares every method, objective and option with trying everything.
 func TestPlanTiny(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	solved, infeasible := 0, 0
 	for n := range testkit.Rounds(1000, 6000) {
@@ -63,7 +63,7 @@ func TestPlanTiny(t *testing.T) {
 
 // TestPlanStopped gives no time at all: what comes must hold nevertheless.
 func TestPlanStopped(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for n := range testkit.Rounds(80, 300) {
 		p := network(r, 5+r.IntN(60), r.IntN(300))
@@ -87,7 +87,7 @@ func TestPlanStopped(t *testing.T) {
 
 // TestPlanSame asks twice, and once more with everything three times as large.
 func TestPlanSame(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for n := range testkit.Rounds(20, 60) {
 		p := network(r, 5+r.IntN(40), r.IntN(200))
@@ -126,7 +126,7 @@ func TestPlanSame(t *testing.T) {
 
 // TestPlanMonotone adds flows and raises capacities: no optimum may rise.
 func TestPlanMonotone(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for n := range testkit.Rounds(200, 1000) {
 		p := tiny(r)
@@ -249,7 +249,7 @@ func TestPlanErrors(t *testing.T) {
 // TestPlanRedundancy asks for several flows and for splitting on problems too large for brute force.
 func TestPlanRedundancy(t *testing.T) {
 	planRedundancy(t, 4526091694905736885) // its linear programme goes through prices of 65 million flows for an interface
-	planRedundancy(t, rand.Uint64())
+	planRedundancy(t, testkit.Seed(t))
 }
 
 func planRedundancy(t *testing.T, seed uint64) {

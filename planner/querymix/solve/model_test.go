@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner/querymix"
 )
 
@@ -145,7 +146,7 @@ func trace(m *PathModel, rng *rand.Rand) int {
 
 // The model counts nodes that remain; the slow way knows which they are.
 func TestPathModelAgainstTracing(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for _, m := range []PathModel{
 		{Hops: 1, Nodes: 16, Bits: 1, Instances: 1, Tau: 1},

@@ -45,7 +45,7 @@ func text(v any) string {
 }
 
 func TestPlanAgainstOracle(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	plans, divided := 0, 0
 	for n := range testkit.Rounds(250, 3000) {
@@ -93,7 +93,7 @@ func TestPlanAgainstOracle(t *testing.T) {
 
 // Every width that is not chosen is said to be as bad as it is.
 func TestOtherWidths(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 2))
 	for n := range 300 {
 		p := random(rng)
@@ -132,7 +132,7 @@ func TestOtherWidths(t *testing.T) {
 }
 
 func TestPartial(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 3))
 	left, lowered := 0, 0
 	// One problem in fifty lowers frequencies: of so many, fewer than 50 do in less than one run in a million.
@@ -213,7 +213,7 @@ func large(rng *rand.Rand, queries, widths int) *querymix.Problem {
 
 // What no oracle can look at is proven by its prices, which querymix.Check holds against all sets.
 func TestLarge(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 4))
 	for n := range 60 {
 		p := large(rng, 5+rng.IntN(20), 1)
@@ -229,7 +229,7 @@ func TestLarge(t *testing.T) {
 
 // A plan that is stopped holds, and its bound is one.
 func TestStopped(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 5))
 	for n := range 20 {
 		p := large(rng, 4+rng.IntN(4), 3)

@@ -83,7 +83,7 @@ func (o *oracle) limited(previous *querymix.Plan, limit int) (least *big.Rat, fo
 
 // TestChurnAgainstOracle limits how many queries change after an earlier plan.
 func TestChurnAgainstOracle(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 4))
 	plans, dearer := 0, 0
 	for n := range testkit.Rounds(150, 1000) {
