@@ -43,7 +43,7 @@ influxdb2: ## build the InfluxDB 2.7 that make check runs against, too: its pars
 kafka: ## fetch the Kafka broker that the tests run against (kept in .cache)
 	.ci/kafka.sh
 
-python: ## install pyarrow and DuckDB, which read what we write, HiGHS, which solves what we plan, and scapy, which speaks STAMP (kept in .cache)
+python: ## install pyarrow and DuckDB, which read what we write, HiGHS, which solves what we plan, scapy, which speaks STAMP, and networkx, which plans beside us (kept in .cache)
 	.ci/python.sh
 
 browser:

@@ -76,6 +76,15 @@ func (b *Background) queue() bool { return b.Group == groupQueue }
 // groups are those that faults are put to, in their order.
 var groups = []string{groupSampled, groupWanders, groupRhythms, groupQueue}
 
+// watching begins to follow a hop of a background with each detector.
+func watching(detectors []Detector, b *Background) []Watch {
+	watches := make([]Watch, len(detectors))
+	for d := range detectors {
+		watches[d] = detectors[d].New(b.queue())
+	}
+	return watches
+}
+
 // Found puts a fault to some hops of a background and gives the score of each detector.
 func Found(ctx context.Context, b *Background, f *Fault, detectors []Detector, o options) ([]score, error) {
 	scores := make([]score, len(detectors))
@@ -84,11 +93,8 @@ func Found(ctx context.Context, b *Background, f *Fault, detectors []Detector, o
 			return nil, err
 		}
 		s := newSeries(b, o.Seed, uint64(hop))
-		watches := make([]Watch, len(detectors))
+		watches := watching(detectors, b)
 		open, found := make([]bool, len(detectors)), make([]bool, len(detectors))
-		for d := range detectors {
-			watches[d] = detectors[d].New(b.queue())
-		}
 		for t := range b.history() + f.Within {
 			k := t - b.history()
 			var fault *Fault
@@ -130,10 +136,7 @@ func False(ctx context.Context, b *Background, detectors []Detector, o options) 
 			return nil, 0, err
 		}
 		s := newSeries(b, o.Seed+1_000_000, uint64(hop))
-		watches := make([]Watch, len(detectors))
-		for d := range detectors {
-			watches[d] = detectors[d].New(b.queue())
-		}
+		watches := watching(detectors, b)
 		n := min(run, max(o.Quiet-windows, day))
 		for t := range b.history() + n {
 			w := s.Next(nil)

@@ -20,8 +20,8 @@ import (
 
 // methods are what is compared, in the order of the columns: FANT's two deviations with two pairs of limits; and what "hopscope control"
 // suspects for rounds of the same probes, lost and in switches, with their values of hops and lines besides, and with the findings of what
-// switches report.
-var methods = []string{"FANT 1, 3", "FANT 3, 10", "ours, rounds", "ours, probes", "ours"}
+// switches report. The last one is a foreign program, where there is one.
+var methods = []string{"FANT 1, 3", "FANT 3, 10", "ours, rounds", "ours, probes", "ours", "theirs"}
 
 const (
 	fantNarrow = iota
@@ -29,7 +29,17 @@ const (
 	oursRounds
 	oursProbes
 	oursAll
+	theirs
+	allMethods
 )
+
+// methods are those that are compared.
+func (o *options) methods() []string {
+	if o.Algorithm == nil {
+		return methods[:theirs]
+	}
+	return methods
+}
 
 // soon is within how many cycles a fault is to be suspected.
 const soon = 2
@@ -39,9 +49,10 @@ type suspects struct {
 	fants [2]*suspicion.Fant
 	links *steer.Links
 	ours  [3]*steer.Suspects
-	now   [5][]int32 // links that are suspected, by method, sorted
-	past  [5][]int32
+	now   [allMethods][]int32 // links that are suspected, by method, sorted
+	past  [allMethods][]int32
 	found [3][]control.Suspect // of the last cycle, by method of ours
+	told  [][]int32            // by a foreign program, of all cycles that are to come; nil without one
 }
 
 func newSuspects(n *emu.Network, all []route, r *receiver) (*suspects, error) {
@@ -115,6 +126,10 @@ func (x *suspects) cycle(w *inference.Window, r *receiver, open []inference.Find
 		slices.Sort(list)
 		x.now[oursRounds+k] = list
 	}
+	x.now[theirs] = x.now[theirs][:0]
+	if len(x.told) > 0 {
+		x.now[theirs], x.told = append(x.now[theirs], x.told[0]...), x.told[1:]
+	}
 }
 
 // fault is the result of the methods with a fault.
@@ -124,7 +139,7 @@ type fault struct {
 	Counts bool    // something happened that could be seen
 	Enough int     // cycle from which on what happened was enough to be seen; 0 for never (see judge)
 	Plain  int     // the same without regard to what else could explain a loss, and 1 for what is none
-	Scores [5]Score
+	Scores [allMethods]Score
 	losing losing
 	shown  int // cycle in which it showed last
 	forged forged
@@ -149,18 +164,23 @@ type tally struct{ Right, Wrong int }
 // Detection is the result of one seed.
 type Detection struct {
 	Faults []*fault
-	Quiet  [5]int // links that were raised before the first fault, after the warm-up
-	Cycles int    // of that time
+	Quiet  [allMethods]int // links that were raised before the first fault, after the warm-up
+	Cycles int             // of that time
 }
 
 // warm is when detectors have learnt.
 const warm = 70 * time.Second
 
-// detect runs one seed.
-func detect(ctx context.Context, o options, seed uint64) (*Detection, error) {
+// detect runs one seed, with what a foreign program suspects in each cycle, if there is one.
+func detect(ctx context.Context, o options, seed uint64, told [][]int32) (*Detection, error) {
+	return o.emulate(ctx, seed, &detection{told: told})
+}
+
+// emulate lets the faults of one seed happen to d.
+func (o *options) emulate(ctx context.Context, seed uint64, d *detection) (*Detection, error) {
 	e := findings.NewEmulation(seed)
 	e.Quiet, e.Pause, e.Names = o.Quiet, o.Pause, o.Faults
-	d := &detection{emulation: &e, out: &Detection{}, detector: events.New(findings.EventsConfig())}
+	d.emulation, d.out, d.detector = &e, &Detection{}, events.New(findings.EventsConfig())
 	e.Tune, e.Built, e.Probe = d.tune, d.built, func(g emu.Datagram) { d.receiver.take(g) }
 	out, err := e.Windows(ctx, d.window)
 	if err == nil {
@@ -187,6 +207,8 @@ type detection struct {
 	detector  *events.Detector
 	routes    []route
 	out       *Detection
+	told      [][]int32 // by a foreign program
+	recording *problem  // what it is to be asked; nil for nothing
 	err       error
 }
 
@@ -223,6 +245,11 @@ func (d *detection) built(n *emu.Network, all []*scenario.Happening) {
 	}
 	if d.suspects, d.err = newSuspects(n, d.routes, d.receiver); d.err != nil {
 		d.suspects = nil
+		return
+	}
+	d.suspects.told = d.told
+	if d.recording != nil {
+		d.recording.describe(n.Graph(), d.routes, d.emulation.Window)
 	}
 }
 
@@ -233,6 +260,9 @@ func (d *detection) window(epoch int64, w *inference.Window) {
 	}
 	now := time.Duration(w.End - epoch)
 	d.receiver.expire(now)
+	if d.recording != nil {
+		d.recording.cycle(d.receiver)
+	}
 	d.detector.Step(w)
 	d.places.flows(w)
 	d.suspects.cycle(w, d.receiver, d.detector.Open())

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hopscope/hopscope/bench/foreign"
 	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
@@ -24,6 +25,8 @@ type options struct {
 	Picture string        // file for its picture; empty for none
 
 	JSON bool // for programs
+
+	Algorithm *foreign.Program // that suspects links, too, in detection; nil for none
 
 	// Progress is called with what is under way; it may be nil.
 	Progress func(string)

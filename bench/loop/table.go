@@ -8,6 +8,7 @@ import (
 	"slices"
 	"text/tabwriter"
 
+	"github.com/hopscope/hopscope/bench/foreign"
 	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
@@ -58,18 +59,19 @@ type Table struct {
 	Cycles  int       `json:"quiet_cycles"` // without a fault
 	Quiet   []float64 `json:"raised_in_100_quiet_cycles"`
 	Rows    []Row     `json:"rows"`
+	Failed  []string  `json:"failed,omitempty"` // seeds in which a foreign program gave no suspects, and why
 }
 
 // Detection is the section.
 func runDetection(ctx context.Context, o options) (*Table, error) {
-	t := &Table{Section: "detection", Seed: o.Seed, Seeds: o.Seeds, Quiet: make([]float64, len(methods))}
+	t := &Table{Section: "detection", Seed: o.Seed, Seeds: o.Seeds, Quiet: make([]float64, len(o.methods()))}
 	index := map[string]int{}
 	for _, x := range scenario.Troubles() {
 		if len(o.Faults) > 0 && !slices.Contains(o.Faults, x.Name) {
 			continue
 		}
 		index[x.Name] = len(t.Rows)
-		r := Row{Fault: x.Name, Links: x.At != scenario.AtSender, Methods: make([]Column, len(methods))}
+		r := Row{Fault: x.Name, Links: x.At != scenario.AtSender, Methods: make([]Column, len(t.Quiet))}
 		for m := range r.Methods {
 			r.Methods[m].Method = methods[m]
 		}
@@ -79,13 +81,22 @@ func runDetection(ctx context.Context, o options) (*Table, error) {
 		if o.Progress != nil {
 			o.Progress(fmt.Sprintf("seed %d, %d of %d", o.Seed+uint64(k), k+1, o.Seeds))
 		}
-		d, err := detect(ctx, o, o.Seed+uint64(k))
+		var told [][]int32
+		if o.Algorithm != nil {
+			var err error
+			if told, err = o.suspect(ctx, o.Seed+uint64(k)); ctx.Err() != nil {
+				return nil, ctx.Err()
+			} else if err != nil {
+				t.Failed = append(t.Failed, fmt.Sprintf("seed %d: no suspects: %s", o.Seed+uint64(k), foreign.Reason(err)))
+			}
+		}
+		d, err := detect(ctx, o, o.Seed+uint64(k), told)
 		if err != nil {
 			return nil, err
 		}
 		t.Cycles += d.Cycles
-		for m, n := range d.Quiet {
-			t.Quiet[m] += float64(n)
+		for m := range t.Quiet {
+			t.Quiet[m] += float64(d.Quiet[m])
 		}
 		for _, f := range d.Faults {
 			t.Rows[index[f.Name]].add(f)
@@ -135,7 +146,7 @@ func (r *Row) add(f *fault) {
 
 // Total is all rows with links in one; wrong links are those of all rows.
 func (t *Table) Total() Row {
-	sum := Row{Fault: "all", Links: true, Methods: make([]Column, len(methods))}
+	sum := Row{Fault: "all", Links: true, Methods: make([]Column, len(t.Quiet))}
 	for _, r := range t.Rows {
 		if r.Links {
 			sum.Happened += r.Happened
@@ -193,7 +204,7 @@ than usual are right as well. The last row but one counts cycles from the beginn
 `, t.Seeds, t.Seed)
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	head := "FAULT\tN"
-	for _, m := range methods {
+	for _, m := range methods[:len(t.Quiet)] {
 		head += "\t" + m
 	}
 	fmt.Fprintln(w, head)
@@ -220,7 +231,13 @@ than usual are right as well. The last row but one counts cycles from the beginn
 		row += fmt.Sprintf("\t%.3g", q)
 	}
 	fmt.Fprintln(w, row)
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, f := range t.Failed {
+		fmt.Fprintf(out, "theirs, %s\n", f)
+	}
+	return nil
 }
 
 // JSON writes the table for programs.

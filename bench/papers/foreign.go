@@ -3,14 +3,11 @@ package papers
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
+	"github.com/hopscope/hopscope/bench/foreign"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/attention"
 	attentionsolve "github.com/hopscope/hopscope/planner/attention/solve"
@@ -25,25 +22,20 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// Question is an instance as a foreign program gets it. Its answer is a plan of the family in JSON, which needs nothing but its
+// question is a problem that a foreign program plans for. Its answer is a plan of the family in JSON, which needs nothing but its
 // decisions: see [planner.ReadDecisions].
-type Question struct {
-	Family    string  `json:"family"`
-	Name      string  `json:"name"`
-	Objective string  `json:"objective,omitempty"` // of orchestrate: concentrate or balance
-	Seed      uint64  `json:"seed"`
-	Seconds   float64 `json:"seconds"` // time for the answer
-	Problem   any     `json:"problem"`
+type question struct {
+	foreign.Question
 
 	published, ours func(stop func() bool) (*planner.Stats, error)
 	judge           func(answer []byte) (*planner.Stats, error)
 }
 
-// Questions makes the instances of some families, or of all for an empty list. The seed and the limit are those of the options.
-func Questions(families []string, o Options) (list []*Question, err error) {
+// questions makes the instances of some families, or of all for an empty list. The seed and the limit are those of the options.
+func questions(families []string, o Options) (list []*question, err error) {
 	for _, f := range []struct {
 		name string
-		make func(o Options) ([]*Question, error)
+		make func(o Options) ([]*question, error)
 	}{{"cover", coverQuestions}, {"orchestrate", orchestrateQuestions}, {"attention", attentionQuestions}, {"delivery", deliveryQuestions}, {"schedule", scheduleQuestions}} {
 		if len(families) > 0 && !slices.Contains(families, f.name) {
 			continue
@@ -60,26 +52,26 @@ func Questions(families []string, o Options) (list []*Question, err error) {
 	return list, nil
 }
 
-// WriteQuestions writes instances into a directory, a file each.
-func WriteQuestions(dir string, list []*Question) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+// WriteQuestions writes the instances of some families into a directory, or of all for an empty list.
+func WriteQuestions(dir string, families []string, o Options) error {
+	list, err := questions(families, o)
+	if err != nil {
 		return err
 	}
-	for k, q := range list {
-		b, err := json.Marshal(q)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%02d-%s.json", k+1, q.Family)), append(b, '\n'), 0o644); err != nil {
-			return err
-		}
+	var asked []*foreign.Question
+	for _, q := range list {
+		asked = append(asked, &q.Question)
 	}
-	return nil
+	return foreign.Write(dir, asked)
 }
 
-// ForeignTable runs a foreign program over instances and prints its plans beside the published algorithm and ours. Every plan passes the
-// same check. A program that gives no plan has a line that says why.
-func ForeignTable(ctx context.Context, w io.Writer, p *Program, list []*Question, o Options) error {
+// ForeignTable runs a foreign program over the instances of some families, or of all for an empty list, and prints its plans beside the
+// published algorithm and ours. Every plan passes the same check. A program that gives no plan has a line that says why.
+func ForeignTable(ctx context.Context, w io.Writer, p *foreign.Program, families []string, o Options) error {
+	list, err := questions(families, o)
+	if err != nil {
+		return err
+	}
 	return table(w, "Plans of "+p.String()+", at most "+o.limit().String()+" each", func(t io.Writer) error {
 		fmt.Fprintln(t, "family\tinstance\tpublished\tours\tat least\ttheirs\tleft out\tseconds\tremark\t")
 		for _, q := range list {
@@ -92,7 +84,7 @@ func ForeignTable(ctx context.Context, w io.Writer, p *Program, list []*Question
 				return fmt.Errorf("%s, %s: ours: %w", q.Family, q.Name, err)
 			}
 			fmt.Fprintf(t, "%s\t%s\t%g\t%g\t%g\t", q.Family, q.Name, published.Objective, ours.Objective, ours.LowerBound)
-			answer, took, err := p.Answer(ctx, q)
+			answer, took, err := p.Answer(ctx, &q.Question)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -102,8 +94,7 @@ func ForeignTable(ctx context.Context, w io.Writer, p *Program, list []*Question
 			}
 			switch {
 			case err != nil:
-				first, _, _ := strings.Cut(err.Error(), "\n")
-				fmt.Fprintf(t, "-\t-\t%.2f\tno plan: %.150s\t\n", took.Seconds(), first)
+				fmt.Fprintf(t, "-\t-\t%.2f\tno plan: %s\t\n", took.Seconds(), foreign.Reason(err))
 			default:
 				fmt.Fprintf(t, "%g\t%g\t%.2f\t%s\t\n", theirs.Objective, theirs.LeftOut, took.Seconds(), remark(theirs, ours))
 			}
@@ -133,7 +124,7 @@ func judged[P any](family string, complete func(*P, planner.Given) error, check 
 		plan := new(P)
 		given, err := planner.ReadDecisions(bytes.NewReader(answer), family, plan, func(g planner.Given) error { return complete(plan, g) })
 		if err != nil {
-			return nil, err
+			return nil, foreign.Wrong(answer, err)
 		}
 		stats(plan).Claim(given)
 		return stats(plan), check(plan)
@@ -169,7 +160,7 @@ func networkOf(p *cover.Problem) (n networkText) {
 	return n
 }
 
-func coverQuestions(o Options) (list []*Question, err error) {
+func coverQuestions(o Options) (list []*question, err error) {
 	for _, x := range []struct {
 		spec   string
 		depots bool
@@ -179,7 +170,7 @@ func coverQuestions(o Options) (list []*Question, err error) {
 			return nil, err
 		}
 		p := &cover.Problem{Graph: g}
-		q := &Question{Name: x.spec}
+		q := &question{Question: foreign.Question{Name: x.spec}}
 		if x.depots {
 			p.Depots = drawDepots(g, o.Seed)
 			q.Name += fmt.Sprintf(" with %d depots", len(p.Depots))
@@ -204,7 +195,7 @@ func coverQuestions(o Options) (list []*Question, err error) {
 	return list, nil
 }
 
-func orchestrateQuestions(o Options) (list []*Question, err error) {
+func orchestrateQuestions(o Options) (list []*question, err error) {
 	for _, size := range [][2]int{{10, 14}, {20, 30}, {40, 60}} {
 		for _, objective := range []string{orchestrate.Concentrate, orchestrate.Balance} {
 			g, err := topo.Random(size[0], size[1], o.Seed)
@@ -227,8 +218,8 @@ func orchestrateQuestions(o Options) (list []*Question, err error) {
 					return &plan.Stats.Stats, orchestrate.Check(p, plan)
 				}
 			}
-			list = append(list, &Question{
-				Name: fmt.Sprintf("%s, %d flows", objective, len(p.Flows)), Objective: objective, Problem: p,
+			list = append(list, &question{
+				Question:  foreign.Question{Name: fmt.Sprintf("%s, %d flows", objective, len(p.Flows)), Objective: objective, Problem: p},
 				published: run(orchestratesolve.Heuristic), ours: run(""),
 				judge: judged("orchestrate", func(plan *orchestrate.Plan, g planner.Given) error { p.Complete(plan, g); return nil },
 					func(plan *orchestrate.Plan) error { return orchestrate.Check(p, plan) }, func(plan *orchestrate.Plan) *planner.Stats { return &plan.Stats.Stats }),
@@ -238,7 +229,7 @@ func orchestrateQuestions(o Options) (list []*Question, err error) {
 	return list, nil
 }
 
-func attentionQuestions(o Options) (list []*Question, err error) {
+func attentionQuestions(o Options) (list []*question, err error) {
 	for _, percent := range []int{3, 10, 30} {
 		c, err := newCycles("fat-tree", 8, 2, true, o.Seed)
 		if err != nil {
@@ -265,8 +256,9 @@ func attentionQuestions(o Options) (list []*Question, err error) {
 				return &plan.Stats.Stats, attention.Check(&p, plan)
 			}
 		}
-		list = append(list, &Question{
-			Name: fmt.Sprintf("%s, %d %% suspicious", c.name, percent), Problem: &p, published: run(attentionsolve.Greedy), ours: run(""),
+		list = append(list, &question{
+			Question:  foreign.Question{Name: fmt.Sprintf("%s, %d %% suspicious", c.name, percent), Problem: &p},
+			published: run(attentionsolve.Greedy), ours: run(""),
 			judge: judged("attention", func(plan *attention.Plan, g planner.Given) error { p.Complete(plan, g); return nil },
 				func(plan *attention.Plan) error { return attention.Check(&p, plan) }, func(plan *attention.Plan) *planner.Stats { return &plan.Stats.Stats }),
 		})
@@ -274,7 +266,7 @@ func attentionQuestions(o Options) (list []*Question, err error) {
 	return list, nil
 }
 
-func deliveryQuestions(o Options) (list []*Question, err error) {
+func deliveryQuestions(o Options) (list []*question, err error) {
 	for _, size := range [][2]int{{20, 30}, {60, 90}, {100, 150}} {
 		p, err := drawnDelivery(size[0], size[1], o.Seed)
 		if err == nil {
@@ -292,8 +284,9 @@ func deliveryQuestions(o Options) (list []*Question, err error) {
 				return &plan.Stats.Stats, delivery.Check(p, plan)
 			}
 		}
-		list = append(list, &Question{
-			Name: fmt.Sprintf("random:%d,%d,%d without new links", size[0], size[1], o.Seed), Problem: p, published: run(deliverysolve.Paper), ours: run(""),
+		list = append(list, &question{
+			Question:  foreign.Question{Name: fmt.Sprintf("random:%d,%d,%d without new links", size[0], size[1], o.Seed), Problem: p},
+			published: run(deliverysolve.Paper), ours: run(""),
 			judge: judged("delivery", p.Complete, func(plan *delivery.Plan) error { return delivery.Check(p, plan) },
 				func(plan *delivery.Plan) *planner.Stats { return &plan.Stats.Stats }),
 		})
@@ -301,7 +294,7 @@ func deliveryQuestions(o Options) (list []*Question, err error) {
 	return list, nil
 }
 
-func scheduleQuestions(o Options) (list []*Question, err error) {
+func scheduleQuestions(o Options) (list []*question, err error) {
 	for _, x := range []struct {
 		spec   string
 		covers int
@@ -324,8 +317,8 @@ func scheduleQuestions(o Options) (list []*Question, err error) {
 				return &plan.Stats.Stats, schedule.Check(p, plan)
 			}
 		}
-		list = append(list, &Question{
-			Name: fmt.Sprintf("%s, %d covers", x.spec, x.covers), Problem: p,
+		list = append(list, &question{
+			Question: foreign.Question{Name: fmt.Sprintf("%s, %d covers", x.spec, x.covers), Problem: p},
 			published: func(func() bool) (*planner.Stats, error) {
 				alike, own, err := plain(p) // no text plans intervals: all probes at the interval that the most urgent link asks for
 				return &planner.Stats{Objective: min(alike, own)}, err

@@ -8,12 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/bench/findings"
+	"github.com/hopscope/hopscope/bench/foreign"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
 
 func findingsCommand() *cobra.Command {
 	o := findings.DefaultOptions()
 	var names []string
+	var theirs algorithm
 	lines := ""
 	for _, p := range findings.Parts {
 		names = append(names, p.Name)
@@ -25,8 +27,13 @@ func findingsCommand() *cobra.Command {
 		Long: `Put faults to hops whose truth is known and print what each detector finds: the test
 of FANT, the one that hopscope had before, and the present one.
 
+With --algorithm a program of yours finds faults: it gets the windows of some hops, one
+JSON object on standard input, and prints from when to when it finds something, beside
+what all detectors find there. ` + algorithmHelp + `
+
 Parts (without one, series alone):` + lines,
-		Example: "  hopscope-bench findings series --hops 40 --quiet 1000000",
+		Example: `  hopscope-bench findings series --hops 40 --quiet 1000000
+  hopscope-bench findings --algorithm "python3 docs/examples/detector.py"`,
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case o.Hops < 1 || o.Hops > 1e6:
@@ -40,6 +47,13 @@ Parts (without one, series alone):` + lines,
 				if !slices.Contains(names, a) {
 					return cli.Usagef("no part %q; there are %s", a, strings.Join(names, ", "))
 				}
+			}
+			if theirs.asked() {
+				if len(args) > 0 && !slices.Equal(args, []string{"series"}) {
+					return cli.Usagef("--algorithm and --write-instances are of series alone")
+				}
+				return theirs.run(c, theirs.limit, func(dir string) error { return findings.WriteQuestions(dir, o, theirs.limit.Seconds()) },
+					func(p *foreign.Program) error { return findings.ForeignTable(c.Context(), c.OutOrStdout(), p, o) })
 			}
 			for _, p := range findings.Parts {
 				if !slices.Contains(args, p.Name) && (len(args) > 0 || p.Aside) {
@@ -61,5 +75,7 @@ Parts (without one, series alone):` + lines,
 	f.IntVar(&o.Hops, "hops", o.Hops, "hops of each background for each fault")
 	f.IntVar(&o.Quiet, "quiet", o.Quiet, "windows of each background without a fault")
 	f.IntVar(&o.Seeds, "seeds", o.Seeds, "emulated networks of each fault")
+	theirs.flags(f, "finds faults")
+	theirs.limited(f)
 	return c
 }

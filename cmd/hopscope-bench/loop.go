@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/bench/foreign"
 	"github.com/hopscope/hopscope/bench/loop"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
@@ -16,6 +17,7 @@ func loopCommand() *cobra.Command {
 	o := loop.DefaultOptions()
 	var names []string
 	var format string
+	var theirs algorithm
 	lines := ""
 	for _, s := range loop.Sections {
 		names = append(names, s.Name)
@@ -32,11 +34,16 @@ the findings of what switches report besides. A seed takes half a minute and mor
 compare the bytes of probes with attention to those of all probes in detail, time
 cycles, and follow "hopscope demo" for an hour of virtual time.
 
+With --algorithm a program of yours suspects links, too: it gets what probes brought in
+each cycle of a seed, one JSON object on standard input, and prints which links it
+suspects after each; its column is "theirs" of section detection. ` + algorithmHelp + `
+
 Sections (without one, all of them):` + lines,
 		Example: `  hopscope-bench loop detection --seeds 5
   hopscope-bench loop bytes --seed 7
   hopscope-bench loop detection --fault link-down,gray-failure-1 --format json
-  hopscope-bench loop demo --svg loop-demo.svg`,
+  hopscope-bench loop demo --svg loop-demo.svg
+  hopscope-bench loop --algorithm "python3 docs/examples/suspects.py"`,
 	}
 	f := c.Flags()
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "of the first network")
@@ -45,6 +52,8 @@ Sections (without one, all of them):` + lines,
 	f.DurationVar(&o.Demo, "for", o.Demo, "virtual time of demo")
 	f.StringVar(&o.Picture, "svg", "", "file for the picture of demo")
 	f.StringVar(&format, "format", "table", "table or json")
+	theirs.flags(f, "suspects links")
+	theirs.limited(f)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := cli.CheckFormat(format); err != nil {
 			return err
@@ -58,6 +67,15 @@ Sections (without one, all of them):` + lines,
 			}
 		}
 		o.JSON = format == "json"
+		if theirs.asked() {
+			if len(args) > 0 && !slices.Equal(args, []string{"detection"}) {
+				return cli.Usagef("--algorithm and --write-instances are of section detection alone")
+			}
+			return theirs.run(c, theirs.limit, func(dir string) error { return loop.WriteQuestions(c.Context(), dir, o) }, func(p *foreign.Program) error {
+				o.Algorithm = p
+				return loop.Sections[0].Run(c.Context(), c.OutOrStdout(), o)
+			})
+		}
 		for _, s := range loop.Sections {
 			if len(args) > 0 && !slices.Contains(args, s.Name) {
 				continue

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/bench/foreign"
 	"github.com/hopscope/hopscope/bench/papers/digests"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
@@ -19,6 +20,7 @@ func pintCommand() *cobra.Command {
 	var o digests.Options
 	var figures []string
 	var format, svg string
+	var theirs algorithm
 	c := &cobra.Command{
 		Use:   "pint",
 		Short: "The figures of PINT, as published and ours beside it in the same run",
@@ -31,7 +33,13 @@ beside ours on the same input in the same run.
   11     three queries in 16 bits: alone, planned by hand, and planned by "plan queries"
   loops  false alarms of loop detection
   cost   time and memory of decoding
-  errors paths where the map of the network is wrong, and when they are certain`,
+  errors paths where the map of the network is wrong, and when they are certain
+
+With --algorithm a program of yours decodes digests: it gets the digests of some flows
+with the hashes of all switches, one JSON object on standard input, and prints a path
+for each flow or null, beside what PINT's decoder and ours know then. ` + algorithmHelp,
+		Example: `  hopscope-bench pint --figure 5 --runs 1000
+  hopscope-bench pint --algorithm "python3 docs/examples/decoder.py"`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := cli.CheckFormat(format); err != nil {
@@ -47,6 +55,13 @@ beside ours on the same input in the same run.
 			}
 			if o.Runs < 0 || o.Runs > 10_000_000 {
 				return cli.Usagef("--runs %d is outside 0..10000000", o.Runs)
+			}
+			if theirs.asked() {
+				if len(figures) > 0 || svg != "" {
+					return cli.Usagef("--algorithm and --write-instances have instances of their own: --figure and --svg do not go with them")
+				}
+				return theirs.run(c, theirs.limit, func(dir string) error { return digests.WriteQuestions(dir, o, theirs.limit.Seconds()) },
+					func(p *foreign.Program) error { return digests.ForeignTable(c.Context(), c.OutOrStdout(), p, o) })
 			}
 			if svg != "" {
 				if err := os.MkdirAll(svg, 0o755); err != nil {
@@ -66,10 +81,12 @@ beside ours on the same input in the same run.
 	}
 	f := c.Flags()
 	f.StringSliceVar(&figures, "figure", nil, "only these: "+strings.Join(digests.Figures(), ", ")+" (repeatable)")
-	f.IntVar(&o.Runs, "runs", 0, "repetitions of each point; 0 for 10000, or less where one takes long")
+	f.IntVar(&o.Runs, "runs", 0, "repetitions of each point; 0 for 10000, or less where one takes long; flows of an instance of --algorithm, 0 for 50")
 	f.StringArrayVar(&o.Rows, "row", nil, `of figure errors: only rows with this in their name, such as "Kentucky Datalink, distances: a node" (repeatable)`)
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of all random numbers")
 	f.StringVar(&format, "format", "table", "table or json")
+	theirs.flags(f, "decodes digests")
+	theirs.limited(f)
 	f.StringVar(&svg, "svg", "", "directory for plots as SVG, made if need be")
 	return c
 }

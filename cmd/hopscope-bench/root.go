@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/bench/foreign"
 	"github.com/hopscope/hopscope/bench/papers"
 	"github.com/hopscope/hopscope/bench/rate"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
@@ -82,33 +83,10 @@ func pipelineCommand() *cobra.Command {
 	return c
 }
 
-// foreignPlans writes the instances for a program of another origin, or runs it over them.
-func foreignPlans(c *cobra.Command, families []string, command, dir string, o papers.Options) error {
-	list, err := papers.Questions(families, o)
-	if err != nil {
-		return err
-	}
-	if dir != "" {
-		if err := papers.WriteQuestions(dir, list); err != nil {
-			return cli.WrongInput(fmt.Errorf("--write-instances: %w", err))
-		}
-	}
-	if command == "" {
-		return nil
-	}
-	p, err := papers.NewProgram(command, o.Limit)
-	if err != nil {
-		return cli.Usagef("--algorithm %q: %w", command, err)
-	}
-	done := cli.ShowProgress(c.ErrOrStderr(), "measuring", func() string { return p.String() })
-	defer done()
-	return papers.ForeignTable(c.Context(), c.OutOrStdout(), p, list, o)
-}
-
 func plannerCommand() *cobra.Command {
 	var o papers.Options
 	var names []string
-	var algorithm, instances string
+	var theirs algorithm
 	for _, t := range papers.Families {
 		names = append(names, t.Name)
 	}
@@ -122,8 +100,7 @@ Families: ` + strings.Join(names, ", ") + ` (all without one).
 
 With --algorithm a program of yours gets instances of the families, one JSON object on
 standard input each time it runs, and prints a plan, of which the decisions are enough.
-It passes the checks that ours pass, and stands in the same table. Its name and its
-arguments are separated by spaces.`,
+It passes the checks that ours pass, and stands in the same table. ` + algorithmHelp,
 		Example: `  hopscope-bench planner cover attention --algorithm "python3 docs/examples/planner.py"
   hopscope-bench planner --write-instances instances`,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -140,8 +117,9 @@ arguments are separated by spaces.`,
 					return cli.Usagef("no family %q; there are %s", a, strings.Join(names, ", "))
 				}
 			}
-			if algorithm != "" || instances != "" {
-				return foreignPlans(c, args, algorithm, instances, o)
+			if theirs.asked() {
+				return theirs.run(c, o.Limit, func(dir string) error { return papers.WriteQuestions(dir, args, o) },
+					func(p *foreign.Program) error { return papers.ForeignTable(c.Context(), c.OutOrStdout(), p, args, o) })
 			}
 			for _, t := range papers.Families {
 				if len(args) > 0 && !slices.Contains(args, t.Name) {
@@ -160,8 +138,7 @@ arguments are separated by spaces.`,
 	f := c.Flags()
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of instances and algorithms")
 	f.DurationVar(&o.Limit, "time-limit", 2*time.Second, "for one run of one algorithm")
-	f.StringVar(&algorithm, "algorithm", "", "command of a program that plans instead: see above")
-	f.StringVar(&instances, "write-instances", "", "directory for the instances of --algorithm, a file each, made if need be")
+	theirs.flags(f, "plans")
 	f.StringVar(&o.Topologies, "topologies", "", "directory with graphs/, demands/ and index.csv of the Topology Zoo in Repetita's format; rows that need it are left out without")
 	return c
 }

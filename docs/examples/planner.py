@@ -1,40 +1,26 @@
-# A planner of another origin for `hopscope-bench planner cover attention --algorithm "python3 docs/examples/planner.py"`: it
-# reads an instance and prints the decisions of a plan. Covers are walks along links that no walk has passed; where probes begin and
-# end at depots, one walk passes each link in both directions. Attention goes to the probe with the most new suspicious links per cost.
-import json, sys
-sys.setrecursionlimit(100000)
+# A planner of another origin for `hopscope-bench planner cover attention --algorithm "python3 docs/examples/planner.py"`. Covers are
+# Euler trails: where probes begin and end at depots one of them passes each link twice, and otherwise links that are not there join odd
+# nodes in pairs, and trails are cut at these. Attention goes to the probe with the most new suspicious links per cost.
+import json, sys, networkx as nx
 q = json.load(sys.stdin)
 p = q["problem"]
 if q["family"] == "cover":
-    free = {n: [] for n in p["nodes"]}
-    for l in p["links"]:
-        free[l["a"]].append(l["b"]), free[l["b"]].append(l["a"])
-    def pass_link(a, b):
-        free[a].remove(b), free[b].remove(a)
-    def tour(a, walk):
-        while free[a]:
-            b = free[a][0]
-            pass_link(a, b)
-            walk.append(b)
-            tour(b, walk)
-            walk.append(a)
-        return walk
-    walks = []
+    g, walks = nx.MultiGraph([(l["a"], l["b"]) for l in p["links"]]), []
     if p.get("depots"):
-        walks.append(tour(p["depots"][0], [p["depots"][0]]))
-    while any(free.values()):
-        walk = [max(free, key=lambda n: (len(free[n]) % 2, len(free[n])))]
-        while free[walk[-1]]:
-            walk.append(free[walk[-1]][0])
-            pass_link(walk[-2], walk[-1])
-        walks.append(walk)
+        g.add_edges_from(list(g.edges()))
+        walks = [[u for u, _ in nx.eulerian_circuit(g, p["depots"][0])] + [p["depots"][0]]]
+    for part in [] if walks else list(nx.connected_components(g)):
+        odd = [n for n in part if g.degree(n) % 2]
+        g.add_edges_from((a, b, "new") for a, b in zip(odd[1::2], odd[2::2]))
+        walks.append([])
+        for u, v, key in nx.eulerian_path(g.subgraph(part), keys=True):
+            walks[-1] = walks[-1] or [u]
+            walks.append([]) if key == "new" else walks[-1].append(v)
     print(json.dumps({"probes": [{"nodes": w} for w in walks]}))
 elif q["family"] == "attention":
     left, chosen = set(p["suspicious"]), []
-    while left:
+    while any(left & set(t["links"]) for t in p["probes"]):
         best = max(p["probes"], key=lambda t: len(left & set(t["links"])) / t["cost"])
-        if not left & set(best["links"]):
-            break
         left -= set(best["links"])
         chosen.append({"id": best["id"]})
     print(json.dumps({"probes": chosen}))

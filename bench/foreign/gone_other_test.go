@@ -1,0 +1,7 @@
+//go:build !unix
+
+package foreign
+
+import "os"
+
+func gone(*os.Process) bool { return true }

@@ -1,0 +1,9 @@
+//go:build !unix
+
+package foreign
+
+import "os/exec"
+
+// Without groups of processes the program alone is ended.
+func group(*exec.Cmd)    {}
+func endGroup(*exec.Cmd) {}

@@ -1,0 +1,132 @@
+package foreign
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/hopscope/hopscope/planner"
+)
+
+const (
+	maxAnswer = 64 << 20 // bytes
+	maxError  = 300      // bytes of standard error that a message repeats
+	startTime = 10 * time.Second
+)
+
+// DefaultMemory is what a program may have for its data, in bytes.
+const DefaultMemory = 2 << 30
+
+// The ways in which a program gives no answer.
+var (
+	errTime   = errors.New("no answer in time: it was ended; --time-limit gives it longer")
+	errLength = fmt.Errorf("an answer of more than %d bytes: it was ended; an answer is one JSON object", maxAnswer)
+	errSilent = errors.New("no answer: it printed nothing, where one JSON object is wanted")
+	errEmpty  = errors.New("no command")
+)
+
+// Program is the command of a foreign algorithm, with its arguments. It runs once for each question, which is one JSON object on its
+// standard input; the answer is its standard output.
+type Program struct {
+	args []string
+	// Limit is the time for one answer. The start of the program has 10 s besides, since interpreters take a while.
+	Limit  time.Duration
+	Memory uint64 // bytes of its data, held on Linux alone; 0 for DefaultMemory
+}
+
+// NewProgram makes a program of a command line, whose words are separated by spaces. No shell reads it.
+func NewProgram(command string, limit time.Duration) (*Program, error) {
+	args := strings.Fields(command)
+	if len(args) == 0 {
+		return nil, errEmpty
+	}
+	if _, err := exec.LookPath(args[0]); err != nil {
+		return nil, err
+	}
+	return &Program{args: args, Limit: limit}, nil
+}
+
+func (p *Program) String() string { return strings.Join(p.args, " ") }
+
+// Answer hands a question to the program and returns what it answers, with the time from its start to its end. A program that
+// takes longer than the limit is killed, and so is what it has started, in any case.
+func (p *Program) Answer(ctx context.Context, question any) (answer []byte, took time.Duration, err error) {
+	in, err := json.Marshal(question)
+	if err != nil {
+		return nil, 0, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, p.Limit+startTime, errTime)
+	defer cancel()
+	c := exec.CommandContext(ctx, p.args[0], p.args[1:]...)
+	out, said := &bounded{most: maxAnswer, cancel: cancel}, &bounded{most: maxError}
+	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(append(in, '\n')), out, said
+	c.WaitDelay = time.Second // of children that keep the pipes open
+	group(c)
+	start := time.Now()
+	if err := c.Start(); err != nil {
+		return nil, 0, err
+	}
+	bound(c.Process.Pid, cmp.Or(p.Memory, DefaultMemory))
+	err = c.Wait()
+	took = time.Since(start)
+	endGroup(c)
+	switch {
+	case out.cut:
+		return nil, took, errLength
+	case ctx.Err() != nil:
+		return nil, took, context.Cause(ctx)
+	case err != nil:
+		return nil, took, fmt.Errorf("%w: %s", err, cmp.Or(string(bytes.TrimSpace(said.kept)), "it wrote nothing on standard error"))
+	case len(bytes.TrimSpace(out.kept)) == 0:
+		return nil, took, errSilent
+	}
+	return out.kept, took, nil
+}
+
+// Wrong is the error of an answer that cannot be read.
+func Wrong(answer []byte, err error) error {
+	return fmt.Errorf("the answer, %d bytes: %w", len(answer), err)
+}
+
+// Reason is the first line of an error, short enough for the cell of a table.
+func Reason(err error) string {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return fmt.Sprintf("%.150s", strings.ReplaceAll(first, "\t", " "))
+}
+
+// Ask hands a question to the program and reads its answer, one JSON object without keys that answer does not have.
+func (p *Program) Ask(ctx context.Context, question, answer any) (time.Duration, error) {
+	b, took, err := p.Answer(ctx, question)
+	if err != nil {
+		return took, err
+	}
+	if err := planner.ReadJSON(bytes.NewReader(b), answer); err != nil {
+		return took, Wrong(b, err)
+	}
+	return took, nil
+}
+
+// bounded keeps the first bytes of what is written. Its buffer is no embedded one, whose ReadFrom would take all.
+type bounded struct {
+	kept   []byte
+	most   int
+	cut    bool
+	cancel func()
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	n := min(len(p), b.most-len(b.kept))
+	b.kept = append(b.kept, p[:n]...)
+	if n < len(p) && !b.cut {
+		if b.cut = true; b.cancel != nil {
+			b.cancel()
+		}
+	}
+	return len(p), nil
+}

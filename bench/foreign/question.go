@@ -1,0 +1,48 @@
+package foreign
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Question is an instance as a foreign program gets it.
+type Question struct {
+	Family    string  `json:"family"`
+	Name      string  `json:"name"`
+	Objective string  `json:"objective,omitempty"` // of orchestrate: concentrate or balance
+	Seed      uint64  `json:"seed"`
+	Seconds   float64 `json:"seconds"` // time for the answer
+	Problem   any     `json:"problem"`
+
+	Truth any `json:"-"` // what the program is to find; nil where nothing but its answer is judged
+}
+
+// Write writes questions into a directory, a file each, and beside those that have a truth a file with it.
+func Write(dir string, list []*Question) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for k, q := range list {
+		name := filepath.Join(dir, fmt.Sprintf("%02d-%s", k+1, q.Family))
+		if err := writeJSON(name+".json", q); err != nil {
+			return err
+		}
+		if q.Truth == nil {
+			continue
+		}
+		if err := writeJSON(name+".truth.json", q.Truth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeJSON(path string, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(b, '\n'), 0o644)
+}
