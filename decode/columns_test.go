@@ -29,6 +29,7 @@ var notColumns = map[string]string{
 	"Traffic":   "is of samples and flow records, of which none is handed over; a sample of sFlow with a hop is, as that hop",
 	"Histogram": "is of windows, and not handed over one by one",
 	"IOAM":      "has no columns in streams and files; JSON writes it",
+	"Probes":    "are of windows, and not handed over one by one; JSON writes them",
 	"Counts":    "has no columns in streams and files; JSON writes it",
 	"Err.Field": "is a text: ColErrField",
 }

@@ -78,13 +78,14 @@ const (
 	KindRecord    // IPFIX, NetFlow 9: a record of options or of what is not known here, or a message without records
 	KindHistogram // OTLP: how often values of a hop were in which bucket
 	KindDelay     // IPFIX: how long packets were on their way to the node
+	KindProbes    // telemetry report 2.0: what became of the probes of a path, by an agent
 	kindEnd
 )
 
 // NumKinds is the size of an array with an entry for each Kind.
 const NumKinds = int(kindEnd)
 
-var kindNames = [NumKinds]string{"", "int-stack", "postcard", "drop", "queue", "instruction", "trace", "proof", "edge", "export", "probe", "digest", "sample", "counters", "record", "histogram", "delay"}
+var kindNames = [NumKinds]string{"", "int-stack", "postcard", "drop", "queue", "instruction", "trace", "proof", "edge", "export", "probe", "digest", "sample", "counters", "record", "histogram", "delay", "probes"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
@@ -248,6 +249,8 @@ type Report struct {
 
 	Traffic *Traffic // of the packets that a sample or a record stands for; nil or empty where nothing is known
 
+	Probes *ProbeCounts // of KindProbes; nil or empty for other kinds
+
 	IOAM IOAMOption // the rest of an IOAM option or an IFA header; empty for other formats
 }
 
@@ -278,7 +281,12 @@ func (r *Report) Reset() {
 	if cap(buckets) > KeptBuckets {
 		buckets = nil
 	}
+	probes := r.Probes
 	*r = Report{}
+	if probes != nil {
+		*probes = ProbeCounts{Delays: probes.Delays[:0]}
+		r.Probes = probes
+	}
 	if traffic != nil {
 		*traffic = Traffic{}
 		r.Traffic = traffic

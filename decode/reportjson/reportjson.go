@@ -238,6 +238,9 @@ func Append(dst []byte, frame uint64, r *decode.Report) []byte {
 	if r.Counters.Has != 0 {
 		o.counters(&r.Counters)
 	}
+	if r.Kind == decode.KindProbes && r.Probes != nil {
+		o.probes(r.Probes)
+	}
 	if r.Err.Reason != 0 {
 		o.text(`,"error":{"format":"`, r.Err.Format.String())
 		o.text(`,"field":"`, r.Err.Field)
@@ -261,6 +264,31 @@ func (o *object) counters(c *decode.Counters) {
 	}
 	if c.Has&decode.CountRxUtilization != 0 {
 		o.uint(`,"rx_utilization":`, uint64(c.RxUtilization))
+	}
+	o.b = append(o.b, '}')
+}
+
+// probes appends what became of the probes of a path, and how many delays were at most so many nanoseconds and above the bound before.
+func (o *object) probes(p *decode.ProbeCounts) {
+	o.uint(`,"probes":{"path":`, uint64(p.Path))
+	o.uint(`,"epoch":`, uint64(p.Epoch))
+	o.uint(`,"sent":`, uint64(p.Sent))
+	o.uint(`,"received":`, uint64(p.Received))
+	o.uint(`,"missed":`, uint64(p.Missed))
+	o.uint(`,"late":`, uint64(p.Late))
+	o.uint(`,"twice":`, uint64(p.Twice))
+	o.uint(`,"corrupt":`, uint64(p.Corrupt))
+	o.uint(`,"reordered":`, uint64(p.Reordered))
+	o.b = strconv.AppendInt(append(o.b, `,"lost_forward":`...), int64(p.Forward), 10)
+	o.b = strconv.AppendInt(append(o.b, `,"lost_back":`...), int64(p.Back), 10)
+	sep := `,"delays":[[`
+	for _, d := range p.Delays {
+		o.uint(sep, decode.LongestDelay(d.Code))
+		o.uint(`,`, uint64(d.Count))
+		sep = `],[`
+	}
+	if len(p.Delays) > 0 {
+		o.b = append(o.b, ']', ']')
 	}
 	o.b = append(o.b, '}')
 }

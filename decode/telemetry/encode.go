@@ -54,6 +54,9 @@ type Header struct {
 	Digest     *decode.Digest
 	DigestBits int
 	Looped     uint8
+
+	// Probes are what became of probes, for 2.0 and without a digest; nil for none. They have at most [MostDelays] delays.
+	Probes *decode.ProbeCounts
 }
 
 // AppendGroup appends the group header of report 2.0. The sequence number counts datagrams, and has 22 bits.
@@ -64,7 +67,11 @@ func AppendGroup(dst []byte, hwID uint8, seq, nodeID uint32) []byte {
 
 // mdWords is the number of words of metadata in a report 2.0.
 func (h *Header) mdWords() int {
-	return wire.Words(wire.INT2, h.Metadata) + bits.OnesCount16(h.digestBits())
+	n := wire.Words(wire.INT2, h.Metadata) + bits.OnesCount16(h.digestBits())
+	if h.Probes != nil {
+		n += probeWords + len(h.Probes.Delays)
+	}
+	return n
 }
 
 // Words is the Report Length of a report 2.0 whose packet has so many bytes, which are padded to words. From [ToEnd] on
@@ -82,16 +89,22 @@ func Append20(dst []byte, h *Header, inner int) []byte {
 	flags := bits.Reverse8(uint8(h.Flags & (decode.Dropped | decode.Congested | decode.Tracked | decode.Transit)))
 	dst = be.AppendUint32(dst, 1<<28|inType<<24|uint32(min(h.Words(inner), ToEnd))<<16|uint32(md)<<8|uint32(flags))
 	main, ds := uint64(h.Metadata)<<48, h.digestBits()
-	if ds != 0 {
+	switch {
+	case ds != 0:
 		main |= PINTDomain<<32 | uint64(ds)<<16
+	case h.Probes != nil:
+		main |= ProbeDomain<<32 | uint64(probeCounts)<<16
 	}
 	dst = be.AppendUint64(dst, main)
 	dst = wire.AppendBlock(dst, wire.INT2, h.Metadata&^MDDrop, &h.Hop)
 	if h.Metadata&MDDrop != 0 {
 		dst = h.appendDrop(dst)
 	}
-	if ds != 0 {
+	switch {
+	case ds != 0:
 		dst = appendDigest(dst, ds, h.Digest, h.Looped)
+	case h.Probes != nil:
+		dst = appendProbes(dst, h.Probes)
 	}
 	return dst
 }

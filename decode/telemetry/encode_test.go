@@ -50,6 +50,14 @@ var sent = []struct {
 			Digest: &decode.Digest{Epoch: 7, Hops: 5, ID: 0x01020304, Value: 0xaa_11223344},
 		}, 40)
 	}, "2000012c 00000003 14110520 0000 5049 f800 0000 07050000 01020304 11223344 000000aa 02000000", 40},
+	{"2.0, counts of probes", func(dst []byte) []byte {
+		return Append20(AppendGroup(dst, 0, 300, 3), &Header{Inner: InnerIPv4, Probes: &probesSent}, 28)
+	}, "2000012c 00000003 14160d00 0000 5052 8000 0000 00000007 00000002 00000064 00000060 00000005 00000001 00000002 00000003 00000004 fffffffe 00000006 00100009 00550001", 72},
+}
+
+var probesSent = decode.ProbeCounts{
+	Path: 7, Epoch: 2, Sent: 100, Received: 96, Missed: 5, Late: 1, Twice: 2, Corrupt: 3, Reordered: 4, Forward: -2, Back: 6,
+	Delays: []decode.DelayCount{{Code: 16, Count: 9}, {Code: 85, Count: 1}},
 }
 
 func TestAppend(t *testing.T) {

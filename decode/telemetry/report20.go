@@ -71,7 +71,7 @@ func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
 	}
 	if inType == 0 && inner != rd.pos {
 		r.Hops, r.DropReason, r.DomainID, r.Unknown = r.Hops[:0], 0, 0, nil
-		r.Flags, r.Digest = 0, decode.Digest{}
+		r.Flags, r.Kind, r.Digest = 0, 0, decode.Digest{}
 		r.Has &^= decode.HasDropReason | decode.HasDomainID | decode.HasDigest
 		r.Fail(format, "in_type", at, decode.BadLength)
 		return more
@@ -81,7 +81,9 @@ func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
 		return false
 	}
 	r.Flags |= decode.Flags(bits.Reverse8(uint8(word & 0xf0))) // D, Q, F, I are the first four of them
-	r.Kind = KindOf(r.Flags)
+	if r.Kind != decode.KindProbes {
+		r.Kind = KindOf(r.Flags)
+	}
 	if r.Has&decode.HasDigest != 0 && r.Kind == decode.KindPostcard {
 		r.Kind = decode.KindDigest
 	}
@@ -157,6 +159,7 @@ func (rd *Reader) metadata(r *decode.Report, at, mdLength int) int {
 			r.Fail(decode.PINT, "md_length", at-2, decode.BadWidth)
 			return -1
 		}
+	case domain == ProbeDomain && probes(r, ds, x[base:]):
 	default:
 		r.Unknown = x[base:]
 		r.Remarks |= decode.RemarkMoreData

@@ -17,6 +17,7 @@ import (
 	"github.com/hopscope/hopscope/decode/demux"
 	layers "github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/reportjson"
+	"github.com/hopscope/hopscope/decode/telemetry"
 	"github.com/hopscope/hopscope/internal/plain"
 	"github.com/hopscope/hopscope/internal/testkit"
 )
@@ -203,6 +204,11 @@ func seeds(t testing.TB) (list []struct {
 	marked := byte(0x17 << 2)
 	md := inner(5001, marked, example("int21-cc-2")[8:])
 	full := append([]byte{0x13, byte((len(md)+3)/4 + 2 + 1), 1, 0x60, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x30, 0x39}, append(md, make([]byte, (4-len(md)%4)%4)...)...)
+	stamped := inner(862, 0, nil)[14:]
+	counts := telemetry.Append20(nil, &telemetry.Header{Inner: telemetry.InnerIPv4, Probes: &decode.ProbeCounts{
+		Path: 7, Epoch: 2, Sent: 100, Received: 96, Missed: 5, Late: 1, Forward: -2, Back: 6, Delays: []decode.DelayCount{{Code: 16, Count: 9}, {Code: 85, Count: 1}, {Code: 543, Count: 1}},
+	}}, len(stamped))
+	counts = append(counts, stamped...)
 	reports := seed{"auto", nil, []plain.Frame{
 		datagram(32766, 0, example("tr05-drop")),
 		datagram(32766, 0, append(example("tr05-local"), inner(5001, marked, example("int05-udp"))...)),
@@ -212,6 +218,7 @@ func seeds(t testing.TB) (list []struct {
 		datagram(32766, 0, slices.Concat(group, example("tr20-tlv"))),
 		datagram(32766, 0, slices.Concat(group, example("tr20-tlv"), full, full)),
 		datagram(32766, 0, slices.Concat(group, full, example("tr20-group")[8:])),
+		datagram(32766, 0, slices.Concat(group, counts, full)),
 	}}
 	network := seed{"auto", nil, []plain.Frame{
 		datagram(5001, marked, append(example("int05-udp"), 1, 2, 3, 4)),

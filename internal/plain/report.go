@@ -32,6 +32,9 @@ func (r *report) close() Object {
 	case r.announce:
 		kind = "int-stack"
 	}
+	if r.Object["probes"] != nil {
+		kind = "probes"
+	}
 	r.Object["kind"] = kind
 	if r.own != nil {
 		hops, _ := r.Object["hops"].([]Object)
@@ -47,6 +50,39 @@ func (r *report) close() Object {
 		r.Object["hops"] = hops
 	}
 	return r.Object
+}
+
+// probes reads counts of probes of an agent, and says whether there are any.
+func (r *report) probes(b []byte, at, end int, domain, dsMdBits uint16) bool {
+	if domain != 0x5052 || dsMdBits != 0x8000 || end-at < 44 {
+		return false
+	}
+	o, delays := Object{}, [][]uint64{}
+	for i, key := range []string{"path", "epoch", "sent", "received", "missed", "late", "twice", "corrupt", "reordered"} {
+		o[key] = uint64(u32(b, at+4*i))
+	}
+	o["lost_forward"], o["lost_back"] = int64(int32(u32(b, at+36))), int64(int32(u32(b, at+40)))
+	last := -1
+	for at += 44; at < end; at += 4 {
+		code := int(u16(b, at))
+		if code <= last || code > 543 {
+			return false
+		}
+		last = code
+		longest := uint64(code)
+		switch {
+		case code == 543:
+			longest = 31 << 32
+		case code >= 32:
+			longest = uint64(16+code%16+1)<<(code/16-1) - 1
+		}
+		delays = append(delays, []uint64{longest, uint64(u16(b, at+2))})
+	}
+	if len(delays) > 0 {
+		o["delays"] = delays
+	}
+	r.Object["probes"] = o
+	return true
 }
 
 func (r *report) flag(set bool, name string) {
@@ -471,7 +507,8 @@ func oneReport20(p *Profile, r *report, b []byte, place, header, next int, repTy
 		}
 	}
 
-	r.unknown = repType == 1 && mdWords > bits.OnesCount16(repMdBits)+bits.OnesCount16(repMdBits&0x0e00) || inType == 2
+	counts := repType == 1 && r.probes(b, place+12+4*(bits.OnesCount16(repMdBits)+bits.OnesCount16(repMdBits&0x0e00)), place+header, domain, dsMdBits)
+	r.unknown = !counts && repType == 1 && mdWords > bits.OnesCount16(repMdBits)+bits.OnesCount16(repMdBits&0x0e00) || inType == 2
 
 	// The inner contents are the next layer.
 	tracked := flags&0x20 != 0

@@ -1,0 +1,57 @@
+package decode
+
+import "math/bits"
+
+// ProbeCounts holds what became of the probes of one path between two agents since the agent reported them last. The flow of the report has the addresses of the
+// agents: the source is the one whose probes these are. A probe whose answer is awaited is sent, and nothing else.
+type ProbeCounts struct {
+	Path  uint32 // number of the path among those between the two agents
+	Epoch uint32 // of the plan or of the survey that the path is from; 0 where there is none
+
+	Sent      uint32
+	Received  uint32 // each counted once, with those that were late
+	Missed    uint32 // that did not come in time; those that came late are among them
+	Late      uint32
+	Twice     uint32 // that came again
+	Corrupt   uint32 // that came and were refused, or whose contents were changed
+	Reordered uint32 // that came behind later ones
+
+	// Forward and Back are lost probes and lost answers, as far as the numbers of the reflector say so. They are less than 0 where later numbers showed
+	// that losses were none, or were of the other direction.
+	Forward, Back int32
+
+	Delays []DelayCount // of received probes, in ascending order of the codes
+}
+
+// DelayCount says how many delays have a code.
+type DelayCount struct{ Code, Count uint16 }
+
+// Codes of delays: an octave has 16 codes, and the last code is for all delays from 137 s on.
+const (
+	delayParts = 16
+	DelayCodes = 34 * delayParts
+)
+
+// DelayCode is the code of a delay in nanoseconds. The delays of a code differ by at most a part in 16.
+func DelayCode(ns uint64) uint16 {
+	octave := max(bits.Len64(ns)-5, 0)
+	return uint16(min(octave*delayParts+int(ns>>octave), DelayCodes-1))
+}
+
+// LongestDelay is the greatest delay of a code, in nanoseconds; of the last code it is the least one.
+func LongestDelay(code uint16) uint64 {
+	octave := max(int(code)/delayParts-1, 0)
+	low := uint64(int(code)-octave*delayParts) << octave
+	if code >= DelayCodes-1 {
+		return low
+	}
+	return low + 1<<octave - 1
+}
+
+// AddProbes gives the counts of probes of r, to be filled in. A report that is used again keeps their memory.
+func (r *Report) AddProbes() *ProbeCounts {
+	if r.Probes == nil {
+		r.Probes = new(ProbeCounts)
+	}
+	return r.Probes
+}

@@ -1,0 +1,53 @@
+package telemetry
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/hopscope/hopscope/decode"
+)
+
+// readOne reads the report of a datagram with one report 2.0.
+func readOne(data []byte) *decode.Report {
+	var rd Reader
+	var r decode.Report
+	var in Inner
+	rd.Start(&Options{Versions: AllVersions}, data, 0, len(data))
+	rd.Next(&r, &in)
+	return &r
+}
+
+// TestProbes holds that counts of probes come back as they were sent, and that what is not written like them stays data of a domain.
+func TestProbes(t *testing.T) {
+	good := append(Append20(AppendGroup(nil, 0, 300, 3), &Header{Inner: InnerIPv4, Probes: &probesSent}, 28), make([]byte, 28)...)
+	r := readOne(good)
+	if r.Kind != decode.KindProbes || !reflect.DeepEqual(*r.Probes, probesSent) || r.Unknown != nil || r.Remarks != 0 || r.NodeID != 3 {
+		t.Errorf("%+v, %+v", r, r.Probes)
+	}
+	for n := range good {
+		readOne(good[:n:n])
+	}
+	for what, change := range map[string]func(b []byte){
+		"another bit":              func(b []byte) { b[17] = 1 },
+		"another domain":           func(b []byte) { b[15]++ },
+		"codes that do not rise":   func(b []byte) { b[68], b[69] = 0, 16 },
+		"a code that there is not": func(b []byte) { b[68] = 3 },
+	} {
+		b := append([]byte(nil), good...)
+		change(b)
+		if r := readOne(b); r.Kind == decode.KindProbes || r.Unknown == nil {
+			t.Errorf("%s: %+v", what, r)
+		}
+	}
+}
+
+// TestDelayCodes holds that each delay has the code of which it is at most the longest, and within a part in 16 of it.
+func TestDelayCodes(t *testing.T) {
+	for ns := uint64(0); ns < 200e9; ns += 1 + ns/37 {
+		code := decode.DelayCode(ns)
+		long := decode.LongestDelay(code)
+		if code >= decode.DelayCodes || code < decode.DelayCodes-1 && (ns > long || long-ns > ns/16) || code > 0 && decode.LongestDelay(code-1) >= ns && ns > 0 {
+			t.Fatalf("%d ns has the code %d, whose longest is %d", ns, code, long)
+		}
+	}
+}
