@@ -56,13 +56,14 @@ func TestLeftOut(t *testing.T) {
 		"daily flows": {func(c *program) { c.Flows.DailyFlows = 10 }, reports(stacks, 4000), "90 rows of flows are stored as other, because the day has no place for their series: raise flows.daily_flows"},
 		"flows": {func(c *program) { c.Shards, c.Flows.MemoryBytes = 1, 1<<20 }, reports(many, 20_000),
 			"flows were forgotten early to make room for others: raise flows.memory_bytes"},
-		"path length":    {func(c *program) { c.Flows.PathLength, c.Flows.MaxPathLength = 1, 1 }, reports(long, 4000), "raise flows.max_path_length"},
-		"paths":          {func(c *program) { c.Flows.MaxPathChanges = 10 }, moving, "raise flows.max_path_changes"},
-		"histories":      {func(c *program) { c.Events.MaxHops = 16 }, reports(stacks, 4000), "raise events.max_hops"},
-		"changes":        {func(c *program) { c.Events.MaxFlows = 10 }, moving, "raise events.max_flows"},
-		"drops":          {func(c *program) { c.Flows.MaxDrops = 4 }, sendDrops, "36 reports of drops are counted and not listed by node and reason: raise flows.max_drops"},
-		"drops followed": {func(c *program) { c.Events.MaxDrops = 4 }, sendDrops, "36 times drops of a node for a reason were not followed in a window: raise events.max_drops"},
-		"rows":           {func(c *program) { c.Flows.MaxHops = 4 }, sendDrops, "36 rows of exporters, interfaces and findings are stored as other"},
+		"path length":     {func(c *program) { c.Flows.PathLength, c.Flows.MaxPathLength = 1, 1 }, reports(long, 4000), "raise flows.max_path_length"},
+		"paths":           {func(c *program) { c.Flows.MaxPathChanges = 10 }, moving, "raise flows.max_path_changes"},
+		"histories":       {func(c *program) { c.Events.MaxHops = 16 }, reports(stacks, 4000), "raise events.max_hops"},
+		"changes":         {func(c *program) { c.Events.MaxFlows = 10 }, moving, "raise events.max_flows"},
+		"drops":           {func(c *program) { c.Flows.MaxDrops = 4 }, sendDrops, "36 reports of drops are counted and not listed by node and reason: raise flows.max_drops"},
+		"drops followed":  {func(c *program) { c.Events.MaxDrops = 4 }, sendDrops, "36 times drops of a node for a reason were not followed in a window: raise events.max_drops"},
+		"paths of probes": {func(c *program) { c.Events.MaxProbes = 4 }, sendProbes, "36 times a path of probes was not judged in a window, because there is no place for its history: raise events.max_probes"},
+		"rows":            {func(c *program) { c.Flows.MaxHops = 4 }, sendDrops, "36 rows of exporters, interfaces and findings are stored as other"},
 		"datagrams": {func(c *program) { c.UDP.MaxDatagramBytes = 64 }, reports(wide, 100),
 			"100 datagrams were cut, and what is beyond the cut is lost: raise udp.max_datagram_bytes"},
 		"templates": {func(c *program) { c.IPFIX.Templates = 4 }, sendTemplates, "36 templates and exporters of IPFIX made room for others"},
@@ -156,6 +157,18 @@ func sendDrops(t *testing.T, r *running) {
 		inner := packet.AppendIPv4(nil, &packet.IPv4{TTL: 60, Proto: packet.ProtoUDP, Src: [4]byte{10, 0, 1, 1}, Dst: [4]byte{10, 0, 2, 2}}, 8)
 		inner = packet.AppendUDP(inner, 5000, 6000, 0)
 		list = append(list, append(telemetry.Append20(telemetry.AppendGroup(nil, 1, 0, h.NodeID), &h, len(inner)), inner...))
+	}
+	sendTo(t, r, list)
+}
+
+// sendProbes sends counts of probes of 40 paths.
+func sendProbes(t *testing.T, r *running) {
+	var list [][]byte
+	inner := packet.AppendIPv4(nil, &packet.IPv4{TTL: 60, Proto: packet.ProtoUDP, Src: [4]byte{10, 0, 1, 1}, Dst: [4]byte{10, 0, 2, 2}}, 8)
+	inner = packet.AppendUDP(inner, 5000, 862, 0)
+	for path := range uint32(40) {
+		h := telemetry.Header{Inner: telemetry.InnerIPv4, Probes: &decode.ProbeCounts{Path: path, Sent: 10, Received: 10}}
+		list = append(list, append(telemetry.Append20(telemetry.AppendGroup(nil, 1, path, 9), &h, len(inner)), inner...))
 	}
 	sendTo(t, r, list)
 }

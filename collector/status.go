@@ -16,7 +16,7 @@ type Status struct {
 	Window           time.Duration
 	ReportsPerSecond float64            // in the last window
 	Diverted         uint64             // reports that went on to others one by one, and are in no window
-	Coverage         inference.Coverage // how much was judged of the last window in which hops had records
+	Coverage         inference.Coverage // how much was judged of the last window in which hops had records or agents probed
 	Dialects         Exporters
 	Recognised       []DialectSummary // exporters that their profiles did not read
 	Unread           []UnreadMetric   // metrics of which nothing is counted

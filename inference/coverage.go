@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Judgement states whether the values of a hop in a window were compared with what is usual for it.
+// Judgement states whether the values of a hop, or of a path of probes, in a window were compared with what is usual for it.
 type Judgement uint8
 
 // The judgements.
@@ -21,7 +21,7 @@ func (j Judgement) String() string {
 	return [...]string{"", "judged", "too-young", "too-few"}[min(j, TooFew)]
 }
 
-// Coverage counts the hops of a window, and those that were judged. Nothing follows for the others from a window without findings.
+// Coverage counts the hops and the paths of probes of a window, and those that were judged. Nothing follows for the others from a window without findings.
 type Coverage struct {
 	Seen   int // hops with records in the window
 	Judged int
@@ -29,6 +29,9 @@ type Coverage struct {
 	Few    int // TooFew
 	// NoLatency counts those that were judged without any latency: their devices report queues, utilisation or counters alone.
 	NoLatency int
+
+	Paths       int // of probes between agents
+	PathsJudged int // of these, those whose delay was; losses and damage are judged of all
 
 	MinRecords uint64        // of a window that are enough
 	Warmup     int           // windows that are enough
@@ -46,10 +49,11 @@ func (c *Coverage) Enough() time.Duration {
 }
 
 // Text returns what was judged, and what it takes to judge the rest: "2250 hops seen, 0 judged: 2250 had fewer than 5 records in this
-// window of 1s; windows of 10s would be long enough". It is empty where no hop was seen.
+// window of 1s; windows of 10s would be long enough". It is empty where nothing was
+// seen.
 func (c *Coverage) Text() string {
 	if c.Seen == 0 {
-		return ""
+		return c.pathText()
 	}
 	text := fmt.Sprintf("%s seen, %d judged", plural(c.Seen, "hop"), c.Judged)
 	var why []string
@@ -71,7 +75,22 @@ func (c *Coverage) Text() string {
 	if len(why) > 0 {
 		text += ": " + strings.Join(why, ", ")
 	}
+	if c.Paths > 0 {
+		text += "; " + c.pathText()
+	}
 	return text
+}
+
+// pathText returns what was judged of paths of probes, "" where none was seen.
+func (c *Coverage) pathText() string {
+	switch {
+	case c.Paths == 0:
+		return ""
+	case c.PathsJudged == c.Paths:
+		return plural(c.Paths, "path") + " of probes seen, and all judged"
+	}
+	return fmt.Sprintf("%s of probes seen, and losses judged on all of them; of %d delays are not, which takes %s with answers", plural(c.Paths, "path"),
+		c.Paths-c.PathsJudged, plural(c.Warmup, "window"))
 }
 
 func plural(n int, noun string) string {

@@ -32,6 +32,10 @@ var (
 
 	InterfaceErrors   = newKind("interface-errors", "the counters of an interface say that packets are damaged")
 	InterfaceDiscards = newKind("interface-discards", "the counters of an interface say that it discards packets")
+
+	ProbeLoss       = newKind("probe-loss", "probes of agents are lost on a path between two hosts")
+	ProbeDelay      = newKind("probe-delay", "the delay of a path between two hosts rose above its own history, by probes of agents")
+	ProbeCorruption = newKind("probe-corruption", "probes of agents come damaged on a path between two hosts")
 )
 
 // kinds are the names and meanings of all kinds, by their number.

@@ -19,6 +19,7 @@ type Window struct {
 	Links      []LinkStats      // ordered by key
 	Interfaces []InterfaceStats // whose counters came, ordered by node and number
 	Nameless   []NamelessStats  // hops whose records hold no node id, ordered by exporter and position
+	Probes     []ProbeStats     // what agents report of their probes, ordered by key
 	Strays     []Stray          // flows off the way that their policy allows, ordered by key
 
 	OtherHops       uint64 // hop records folded into the hop "other" because the hop table was full

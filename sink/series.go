@@ -34,12 +34,12 @@ func (k FieldKind) String() string { return [...]string{"integer", "float", "str
 
 // AllSeries are the stored series, in the order of the reference. The time of a point is the end of its window,
 // except where Doc says otherwise.
-var AllSeries = []Series{hops.Series, nameless.Series, flows.Series, sights.Series, ways.Series, paths.Series, events.Series, exporters.Series, interfaces.Series, runs.Series, called.Series}
+var AllSeries = []Series{hops.Series, nameless.Series, flows.Series, sights.Series, ways.Series, paths.Series, events.Series, exporters.Series, interfaces.Series, probes.Series, runs.Series, called.Series}
 
 // points makes the points of a window and its findings. A point's time is the window's end or follows from what it is
 // about, so that writing a window twice changes nothing.
 func points(w *Window) []Point {
-	b := make([]Point, 0, len(w.Hops)+len(w.Nameless)+4*len(w.Flows)+len(w.Exporters)+len(w.Interfaces)+len(w.Paths)+len(w.Findings)+1)
+	b := make([]Point, 0, len(w.Hops)+len(w.Nameless)+4*len(w.Flows)+len(w.Exporters)+len(w.Interfaces)+len(w.Probes)+len(w.Paths)+len(w.Findings)+1)
 	for i := range w.Hops {
 		b = hops.append(b, w, w.End, &w.Hops[i])
 	}
@@ -88,6 +88,9 @@ func points(w *Window) []Point {
 		b = exporters.append(b, w, w.End, &strangers)
 	}
 	b = appendInterfaces(b, w)
+	for i := range w.Probes {
+		b = probes.append(b, w, w.End, &w.Probes[i])
+	}
 	for i := range w.Findings {
 		// The nanoseconds keep two findings of one kind, node and window from sharing a point.
 		f := &w.Findings[i]

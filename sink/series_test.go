@@ -75,6 +75,7 @@ func TestPointsMatchSeries(t *testing.T) {
 		Nameless:  []inference.NamelessStats{{Count: 1, Latency: sum, Queue: sum}},
 		Paths:     []inference.PathChange{{Time: 1e18, From: []inference.HopKey{hop}, To: []inference.HopKey{hop}}},
 		Exporters: []inference.ExporterStats{{Reports: 1}},
+		Probes:    []inference.ProbeStats{{Sent: 1}, {ProbeKey: inference.ProbeKey{Path: 1}, Sent: 3, Received: 2, Missed: 1, Delay: sum}},
 		Interfaces: []inference.InterfaceStats{
 			{Node: 1, Samples: 1, Counters: decode.Counters{Has: ^decode.CounterField(0), Interface: 2}},
 			{Node: 1, Samples: 1, Counters: decode.Counters{Has: decode.CountInErrors, Interface: 3, InErrors: 4}},

@@ -19,10 +19,10 @@ func topCommand() *cobra.Command {
 	var a asker
 	var limit int
 	var sort string
-	var interfaces bool
+	var interfaces, probes bool
 	c := &cobra.Command{
 		Use:   "top",
-		Short: "Ask a running collector for its worst hops or interfaces",
+		Short: "Ask a running collector for its worst hops, interfaces or paths of probes",
 		Long: `Print the hops that were worst lately, in the order of the third column: the largest
 value of --sort in the last windows. The columns behind it are of each hop's last
 window. Times and queues have three digits; json and the series have all. Of a hop
@@ -30,16 +30,21 @@ that is learning it is not known yet what is usual, and findings about it are ma
 
 With --interfaces, print the interfaces whose counters come instead: those first that
 lose the greatest share of their packets, then those with the greatest use in one
-direction. Counts are of the last windows; "-" is what did not come.`,
+direction. Counts are of the last windows; "-" is what did not come.
+
+With --probes, print what became of the probes between agents: those paths first that
+lose or damage the greatest share of them, then those with the greatest delay.`,
 		Example: `  hopscope top
   hopscope top --sort queue_p99 --limit 5
-  hopscope top --interfaces`,
+  hopscope top --interfaces
+  hopscope top --probes`,
 		Args: exactArgs(0),
 	}
 	a.Flags(c)
 	c.Flags().IntVar(&limit, "limit", 20, "rows to print, 1 to 200")
 	c.Flags().StringVar(&sort, "sort", "latency_p99", strings.Join(web.MetricNames(), ", ")+" or node")
 	c.Flags().BoolVar(&interfaces, "interfaces", false, "print interfaces, not hops")
+	c.Flags().BoolVar(&probes, "probes", false, "print paths of probes between agents, not hops")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if names := append(web.MetricNames(), "node"); !slices.Contains(names, sort) {
 			return usagef("--sort %q is none of %s", sort, strings.Join(names, ", "))
@@ -48,10 +53,20 @@ direction. Counts are of the last windows; "-" is what did not come.`,
 			return usagef("--limit %d is outside 1..200", limit)
 		}
 		w := c.OutOrStdout()
-		if interfaces {
-			if c.Flags().Changed("sort") {
-				return usagef("--sort is for hops: interfaces have one order")
+		if (interfaces || probes) && c.Flags().Changed("sort") {
+			return usagef("--sort is for hops: interfaces and paths of probes have one order")
+		}
+		if interfaces && probes {
+			return usagef("--interfaces and --probes are two tables: ask for one")
+		}
+		if probes {
+			var got ask.Probed
+			if err := a.Get(c.Context(), fmt.Sprintf("/api/probed?limit=%d", limit), &got, w); err != nil || a.Format == "json" {
+				return err
 			}
+			return got.Write(w)
+		}
+		if interfaces {
 			var got ask.Interfaces
 			if err := a.Get(c.Context(), fmt.Sprintf("/api/interfaces?limit=%d", limit), &got, w); err != nil || a.Format == "json" {
 				return err

@@ -54,6 +54,8 @@ func TestAsk(t *testing.T) {
 		{[]string{"flow", "10.0.0.1"}, 64, `"10.0.0.1" is no flow such as "10.0.0.1:80 > 10.0.0.2:5001 tcp": there is no >`},
 		{[]string{"top", "--interfaces"}, 0, "No counters of interfaces came yet.\n"},
 		{[]string{"top", "--interfaces", "--sort", "node"}, 64, "--sort is for hops"},
+		{[]string{"top", "--probes"}, 0, "No agent reported probes yet.\n"},
+		{[]string{"top", "--probes", "--interfaces"}, 64, "are two tables"},
 		{[]string{"top", "--sort", "latency"}, 64, `--sort "latency" is none of latency_p50, `},
 	} {
 		status := 0

@@ -164,7 +164,7 @@ DuckDB:
 
 Every series has the tag `+"`instance`"+`, so that [several collectors](operating.md#several-collectors-and-one-store) can share a store.
 What a store has to index is bounded for each day (UTC), whatever is reported: by `+"`flows.max_hops`, `flows.daily_flows`"+`
-and `+"`exporters.tracking.max_exporters`"+`; of hops without a node id 256 places have points of their own in `+"`hop_position`"+`, counted anew by each run. What comes when the day's places are gone is folded into `+"`other`"+`, and counted by
+and `+"`exporters.tracking.max_exporters`"+`; of hops without a node id 256 places have points of their own in `+"`hop_position`"+`, and of probes 16384 paths in `+"`probe`"+`, counted anew by each run. What comes when the day's places are gone is folded into `+"`other`"+`, and counted by
 `+"`hopscope_series_folded_total`"+`. A field whose value was not reported is absent, never zero.
 
 A flow that [uses several paths at once](pint.md#several-paths) has in `+"`flow`"+` the path with the greatest share, as any other flow has its

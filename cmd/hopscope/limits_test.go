@@ -62,6 +62,7 @@ var limits = []struct{ setting, number, held string }{
 	{"events.max_hops", "", "collector/leftout_test.go Events.MaxHops = 16"},
 	{"events.max_flows", "", "collector/leftout_test.go Events.MaxFlows = 10"},
 	{"events.max_drops", "", "collector/leftout_test.go Events.MaxDrops = 4"},
+	{"events.max_probes", "", "collector/leftout_test.go Events.MaxProbes = 4"},
 	{"parquet.raw_memory_bytes", "", "sink/parquet/raw_test.go func TestRawOverrun"},
 	{"*.queue.max_bytes", "", "queues"},
 	{"*.queue.max_batches", "", "queues"},

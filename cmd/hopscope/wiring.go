@@ -156,7 +156,7 @@ func (r *running) loopView() *atlas.LoopView {
 func (r *running) status() web.Status {
 	c := r.Status()
 	s := web.Status{Version: version(), Start: c.Start, Window: c.Window, ReportsPerSecond: c.ReportsPerSecond, Problems: r.NotReady(), LeftOut: c.LeftOut}
-	if c.Coverage.Seen > 0 {
+	if c.Coverage.Seen+c.Coverage.Paths > 0 {
 		s.Coverage = &c.Coverage
 	}
 	for _, in := range c.Inputs {

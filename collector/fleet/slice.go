@@ -139,7 +139,7 @@ func (t *sliceTask) publish(ctx context.Context, m *fleet.Merged) error {
 	return t.w.c.publish(ctx, t.w.c.opt.Topics.Series, 0, records)
 }
 
-// sliceWindow is what a slice writes of its window: its hops, those without a node id, exporters and interfaces. What may stand for some that others have is left to the
+// sliceWindow is what a slice writes of its window: its hops, those without a node id, exporters, interfaces and paths of probes. What may stand for some that others have is left to the
 // owner.
 func sliceWindow(w *inference.Window) *inference.Window {
 	s := &inference.Window{Start: w.Start, End: w.End, Reports: w.Reports, Interfaces: w.Interfaces}
@@ -153,6 +153,11 @@ func sliceWindow(w *inference.Window) *inference.Window {
 			s.Nameless = append(s.Nameless, w.Nameless[i])
 		}
 	}
+	for i := range w.Probes {
+		if !w.Probes[i].Other() {
+			s.Probes = append(s.Probes, w.Probes[i])
+		}
+	}
 	for i := range w.Exporters {
 		if w.Exporters[i].ExporterKey != (inference.ExporterKey{}) {
 			s.Exporters = append(s.Exporters, w.Exporters[i])
@@ -164,7 +169,12 @@ func sliceWindow(w *inference.Window) *inference.Window {
 // ownerWindow is the rest of it.
 func ownerWindow(w *inference.Window) *inference.Window {
 	s := *w
-	s.Hops, s.Nameless, s.Exporters, s.Interfaces = nil, nil, nil, nil
+	s.Hops, s.Nameless, s.Exporters, s.Interfaces, s.Probes = nil, nil, nil, nil, nil
+	for i := range w.Probes {
+		if w.Probes[i].Other() {
+			s.Probes = append(s.Probes, w.Probes[i])
+		}
+	}
 	for i := range w.Hops {
 		if w.Hops[i].Other {
 			s.Hops = append(s.Hops, w.Hops[i])

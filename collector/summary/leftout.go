@@ -16,6 +16,7 @@ func (t *LeftOut) Limits() []sink.Limit {
 		{Setting: "flows.max_path_changes", N: t.Changes, What: "changes of paths and faults of digests are counted and not listed one by one"},
 		{Setting: "flows.max_drops", N: t.Drops, What: "reports of drops are counted and not listed by node and reason"},
 		{Setting: "events.max_hops", N: t.HistoriesOfHops, What: "times a hop, link or interface was not judged in a window, because there is no place for its history"},
+		{Setting: "events.max_probes", N: t.HistoriesOfPaths, What: "times a path of probes was not judged in a window, because there is no place for its history"},
 		{Setting: "events.max_flows", N: t.FindingsOfFlows, What: "changes and faults of flows have no findings of their own"},
 		{Setting: "events.max_drops", N: t.FindingsOfDrops, What: "times drops of a node for a reason were not followed in a window"},
 	}
@@ -27,6 +28,7 @@ func LeftOutEver(a *window.Admission, d *events.Detector) (t LeftOut) {
 	s := d.Stats()
 	unjudged, unlisted := d.Refused()
 	t.HistoriesOfHops, t.FindingsOfDrops, t.FindingsOfFlows = s.HopsRefused+unjudged, s.DropsRefused, s.FaultsRefused+unlisted
+	t.HistoriesOfPaths = s.PathsRefused
 	return t
 }
 

@@ -22,7 +22,7 @@ type Tally struct {
 // Figures are numbers of a run.
 type Figures struct {
 	Learning int                // hops that are younger than their statistics need
-	Coverage inference.Coverage // how much was judged of the last window in which hops had records
+	Coverage inference.Coverage // how much was judged of the last window in which hops had records or agents probed
 	Rate     float64            // reports a second, in the last window
 	Diverted uint64             // reports that went on one by one
 	Lost     int64              // reports that exporters lost
@@ -38,13 +38,14 @@ type Figures struct {
 type LeftOut struct {
 	Hops    uint64 // records of hops that are counted as the hop other
 	Flows   uint64 // rows of flows and path changes that are stored as the flow other
-	Rows    uint64 // rows of exporters, interfaces and findings that are stored as other
+	Rows    uint64 // rows of exporters, interfaces, paths of probes and findings that are stored as other
 	Changes uint64 // path changes and digests with a fault that are not listed one by one
 	Drops   uint64 // reports of drops whose node and reason are not listed one by one
 
-	HistoriesOfHops uint64 // hops, links and interfaces whose values were not judged, in every window anew
-	FindingsOfDrops uint64 // nodes with a reason of drops that have no finding, in every window anew
-	FindingsOfFlows uint64 // changes and faults of flows that have no finding of their own
+	HistoriesOfHops  uint64 // hops, links and interfaces whose values were not judged, in every window anew
+	HistoriesOfPaths uint64 // paths of probes that were not judged, in every window anew
+	FindingsOfDrops  uint64 // nodes with a reason of drops that have no finding, in every window anew
+	FindingsOfFlows  uint64 // changes and faults of flows that have no finding of their own
 }
 
 // AddSince adds what l has more than before.
@@ -55,6 +56,7 @@ func (t *LeftOut) AddSince(l, before *LeftOut) {
 	t.Changes += l.Changes - before.Changes
 	t.Drops += l.Drops - before.Drops
 	t.HistoriesOfHops += l.HistoriesOfHops - before.HistoriesOfHops
+	t.HistoriesOfPaths += l.HistoriesOfPaths - before.HistoriesOfPaths
 	t.FindingsOfDrops += l.FindingsOfDrops - before.FindingsOfDrops
 	t.FindingsOfFlows += l.FindingsOfFlows - before.FindingsOfFlows
 }

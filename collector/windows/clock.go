@@ -151,7 +151,7 @@ func (e *Ends) endWall(cut windowCut) {
 		} else if whole != nil {
 			w.Run.Reports, w.Revision = whole.Reports, revision
 			w.Hops, w.Flows, w.FlowBound, w.FlowCount, w.Exporters, w.Interfaces = whole.Hops, whole.Flows, whole.FlowBound, whole.FlowCount, whole.Exporters, whole.Interfaces
-			w.Start, w.OtherHops, w.Nameless = whole.Start, whole.OtherHops, whole.Nameless
+			w.Start, w.OtherHops, w.Nameless, w.Probes = whole.Start, whole.OtherHops, whole.Nameless, whole.Probes
 			e.admission.Mark(w.Window, nil)
 		}
 	})

@@ -84,7 +84,7 @@ func (e *Ends) end(end pipeline.End, took time.Duration, change func(*sink.Windo
 		f.Folded.Hops, f.Folded.Flows, f.Folded.Rest = e.admission.Folded()
 		f.Left.AddSince(&left, &before)
 		f.Learning = e.Detectors.learning()
-		if c := e.Detectors.coverage(); c.Seen > 0 {
+		if c := e.Detectors.coverage(); c.Seen+c.Paths > 0 {
 			f.Coverage = c
 		}
 		if took > 0 {

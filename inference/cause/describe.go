@@ -14,7 +14,7 @@ import (
 // drops, and changed paths explain full queues. What is missing somewhere explains nothing and comes last. Kinds that are not in it come after these.
 var tellsMost = []inference.Kind{
 	inference.InventoryError, inference.RoutingLoop, inference.PathChanged, inference.ExporterSilence, inference.ExporterLoss,
-	inference.InterfaceErrors, inference.BlackHole, inference.StrangeDigests, inference.HighQueue, inference.InterfaceDiscards, inference.PacketLoss, inference.HighLatency,
+	inference.InterfaceErrors, inference.BlackHole, inference.StrangeDigests, inference.HighQueue, inference.InterfaceDiscards, inference.PacketLoss, inference.ProbeCorruption, inference.ProbeLoss, inference.HighLatency, inference.ProbeDelay,
 	inference.PacketDrops, inference.HighUtilization, inference.HopSilence, inference.LowUtilization, inference.LowLatency,
 	inference.StuckValues,
 }

@@ -9,8 +9,9 @@ import (
 type Detector struct {
 	journal   *subject.Journal
 	detectors []detector
-	hops      *hops  // one of them
-	former    former // another one
+	hops      *hops   // one of them
+	probes    *probes // another one
+	former    former  // another one
 	accepted  map[subjectOfKind]Acceptance
 }
 
@@ -36,6 +37,8 @@ func New(cfg Config) *Detector {
 		switch x := x.(type) {
 		case *hops:
 			d.hops = x
+		case *probes:
+			d.probes = x
 		case former:
 			d.former = x
 		}
@@ -58,18 +61,28 @@ func (d *Detector) Step(w *inference.Window) []inference.Finding {
 	return d.journal.Published
 }
 
-// Mark says of the hops of a window whether they were judged, and whether they are younger than their statistics need. The window is the last
-// that was taken, or one with the same hops.
+// Mark says of the hops and the paths of probes of a window whether they were judged, and of hops whether they are younger than their statistics need. The window is the last
+// that was taken, or one with the same ones.
 func (d *Detector) Mark(w *inference.Window) {
 	for i := range w.Hops {
 		if h := d.hops.Index[w.Hops[i].HopKey]; h != nil {
 			w.Hops[i].Learning, w.Hops[i].Judgement = h.State.learning(), h.State.judgement
 		}
 	}
+	for i := range w.Probes {
+		s := &w.Probes[i]
+		if p := d.probes.Index[probedKey{s.From, s.To, s.Path}]; p != nil && !s.Other() {
+			s.Judgement = p.State.judgement
+		}
+	}
 }
 
-// Coverage returns how many hops of the last window were judged.
-func (d *Detector) Coverage() inference.Coverage { return d.hops.covered }
+// Coverage returns how many hops and paths of probes of the last window were judged.
+func (d *Detector) Coverage() inference.Coverage {
+	c := d.hops.covered
+	c.Paths, c.PathsJudged = d.probes.seen, d.probes.judged
+	return c
+}
 
 // Open returns the findings that have not ended, oldest first.
 func (d *Detector) Open() []inference.Finding {

@@ -20,6 +20,12 @@
 //	                  than one in a million                             forgotten
 //	interface-errors,    the lower bound of the ratio that an interface    its upper bound is well below that, or
 //	interface-discards   counts is above ErrorRatio or DiscardRatio        no packet passed in 30 samples
+//	probe-loss,       the lower bound of the ratio of a path's probes     its upper bound is well below that, or
+//	probe-corruption  that are lost, or damaged, is above ProbeLoss or    none was sent or came in 30 windows
+//	                  ProbeCorrupt
+//	probe-delay       a statistic of a path's delay leaves what package   it is back for EndAfter windows, its level has
+//	                  detect finds usual for it                           lasted for LearnAfter windows, or the path is
+//	                                                                      of another epoch
 //	high-latency,     a statistic of a hop leaves what package detect     it is back for EndAfter windows, or its level
 //	high-queue, ...   finds usual for it                                  has lasted for LearnAfter windows
 //	hop-silence       a pause that the hop's own history, and its use     it reports for EndAfter windows, or is silent

@@ -91,14 +91,14 @@ func (x *hops) prepare(w *inference.Window) {
 	}
 }
 
-// hopConfig is how values of hops, flows and links are compared in a window. How strictly depends on how many of them there are.
+// hopConfig is how values of hops, flows, links and paths of probes are compared in a window. How strictly depends on how many of them there are.
 func hopConfig(j *subject.Journal, w *inference.Window) detect.Config {
 	length := time.Duration(w.End - w.Start)
 	if length < time.Millisecond || length > time.Hour {
 		length = 10 * time.Second
 	}
 	watched := 1
-	for watched < j.Stats.Watched+j.Stats.Links+j.Judged() {
+	for watched < j.Stats.Watched+j.Stats.Links+j.Stats.Paths+j.Judged() {
 		watched *= 2
 	}
 	return detect.Config{

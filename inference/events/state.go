@@ -11,7 +11,7 @@ import (
 
 // The state of a Detector as bytes, which only the version that wrote them reads:
 //
-//	state:     version<1b> windows<n> id<n> hops<n> watched<n> links<n> refused hops<n> drops<n> faults<n> { table }, in the order of detectors
+//	state:     version<1b> windows<n> id<n> hops<n> watched<n> links<n> paths<n> refused paths<n> hops<n> drops<n> faults<n> { table }, in the order of detectors
 //	table:     subjects<n> { key last<n> state }, ordered by key
 //	finding:   id<n>, 0 for none, and otherwise kind<text> severity<n> start<n> updated<n> cause<n> evidence<n> element
 //	           learning<n> node<n> egress interface<n> flow exporter<16b> hardware id<n> without node<n> (from version 9)
@@ -51,6 +51,10 @@ func (d *Detector) code(sc *state.Coder) {
 		subject.Number(c, &c.Stats.Watched)
 		subject.Number(c, &c.Stats.Links)
 	}
+	if c.Version >= 13 {
+		subject.Number(c, &c.Stats.Paths)
+		subject.Number(c, &c.Stats.PathsRefused)
+	}
 	subject.Number(c, &c.Stats.HopsRefused)
 	subject.Number(c, &c.Stats.DropsRefused)
 	subject.Number(c, &c.Stats.FaultsRefused)
@@ -66,7 +70,8 @@ func (d *Detector) code(sc *state.Coder) {
 	}
 }
 
-// codeParts codes what the detectors remember. Before version 6 there was none of the use of hops, before version 8 none of the counts of interfaces.
+// codeParts codes what the detectors remember. Before version 6 there was none of the use of hops, before version 8 none of the counts of interfaces, before version 13
+// none of the paths of probes.
 func codeParts(c *subject.Coder) {
 	var hops *subject.Table[inference.HopKey, hop]
 	for _, s := range c.States {
@@ -82,6 +87,10 @@ func codeParts(c *subject.Coder) {
 			}
 		case *subject.Table[countKey, counted]:
 			if c.Version < 8 {
+				continue
+			}
+		case *subject.Table[probedKey, probed]:
+			if c.Version < 13 {
 				continue
 			}
 		}

@@ -39,7 +39,7 @@ func (c *Config) Memory(shards int) int64 {
 	link := 2 * (int64(unsafe.Sizeof(inference.LinkStats{})) + 64) // of a list that grew, with its index
 	const reading = 2 * int64(unsafe.Sizeof(inference.HopKey{})+unsafe.Sizeof(countReading{})+8)
 	const strange = mostForeign * (int64(unsafe.Sizeof(foreign{})) + 64 + mostForeignDigests*int64(unsafe.Sizeof(foreignDigest{}))*slack/16)
-	perShard := hopTables + top + 2*lists*listed + 2*hops*(link+window.InterfaceMemory+window.CountsMemory) + hops*reading + strange + 2*window.NamelessMemory + viewsMemory + 1<<20
+	perShard := hopTables + top + 2*lists*listed + 2*hops*(link+window.InterfaceMemory+window.CountsMemory) + hops*reading + strange + 2*(window.NamelessMemory+window.ProbeMemory) + viewsMemory + 1<<20
 
 	// The window of all shards, the sums of the run, and the points of the stored series.
 	part := int64(unsafe.Sizeof(window.HopPart{})) + 48
@@ -47,5 +47,6 @@ func (c *Config) Memory(shards int) int64 {
 	totals := hops * (part + 2*logcode.Octaves*octaveBytes)
 	points := (hops + int64(c.TopFlows*c.MaxPathLength)) * 2048
 	nameless := int64(shards+1) * window.NamelessMemory
-	return int64(shards)*(perShard+top/4) + merged + nameless + totals + points + lists*listed
+	probes := int64(shards) * window.ProbeMemory
+	return int64(shards)*(perShard+top/4) + merged + nameless + probes + totals + points + lists*listed
 }

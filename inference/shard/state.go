@@ -148,6 +148,12 @@ func (s *State) begin(n int) {
 
 // take adds a report to the batch, or counts it if it names no flow.
 func (s *State) take(r *decode.Report) {
+	if r.Kind == decode.KindProbes { // no packet of the flow
+		if r.Probes != nil && r.Has&decode.HasFlow != 0 {
+			s.cut.partial.AddProbes(r.NodeID, &r.Flow, r.Probes)
+		}
+		return
+	}
 	if len(r.Counts) > 0 {
 		s.readCounts(r)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Admission bounds what stores have to index: how many hops, places of hops without a node id, nodes, flows and exporters begin series of their own within a
+// Admission bounds what stores have to index: how many hops, places of hops without a node id, paths of probes, nodes, flows and exporters begin series of their own within a
 // day (UTC). A place in a table that is taken, left and taken again is three series to a store. What comes when the day's
 // places are gone is folded into one that is called other, until the day ends; what was seen in the last hour of a day keeps
 // its place in the next. The zero value admits nothing.
@@ -18,22 +18,26 @@ type Admission struct {
 	flows                         places[decode.FlowKey]
 	exporters                     places[inference.ExporterKey]
 	nameless                      places[inference.NamelessKey] // in no state: a run begins with none
+	probes                        places[inference.ProbeKey]    // likewise
 	foldedHops, foldedFlows, rest uint64
 }
 
 // AdmissionLimits are the numbers of series that begin within a day.
 type AdmissionLimits struct{ Hops, Flows, Exporters int }
 
+// mostProbePlaces are the paths of probes that begin series of their own within a day.
+const mostProbePlaces = 16 * maxProbes
+
 // NewAdmission makes room for what a day admits.
 func NewAdmission(l AdmissionLimits) *Admission {
 	return &Admission{
 		hops: newPlaces[inference.HopKey](l.Hops), nodes: newPlaces[uint32](l.Hops),
 		flows: newPlaces[decode.FlowKey](l.Flows), exporters: newPlaces[inference.ExporterKey](l.Exporters),
-		nameless: newPlaces[inference.NamelessKey](min(l.Hops, maxNameless)),
+		nameless: newPlaces[inference.NamelessKey](min(l.Hops, maxNameless)), probes: newPlaces[inference.ProbeKey](min(l.Hops, mostProbePlaces)),
 	}
 }
 
-// Fold folds the hops of p that are not admitted into the hop other, and places of hops without a node id into the one of no place. End is that
+// Fold folds the hops of p that are not admitted into the hop other, and places of hops without a node id and paths of probes into the ones of no place. End is that
 // of the window.
 func (a *Admission) Fold(p *Partial, end int64) {
 	a.begin(end)
@@ -54,6 +58,15 @@ func (a *Admission) Fold(p *Partial, end int64) {
 			continue
 		}
 		a.foldedHops += p.foldNameless(i)
+	}
+	for i := 0; i < len(p.probes.items); {
+		k := p.probes.items[i].ProbeKey
+		if k == (inference.ProbeKey{}) || a.probes.admit(k, end) {
+			i++
+			continue
+		}
+		p.foldProbes(i)
+		a.rest++
 	}
 }
 
@@ -132,6 +145,7 @@ func (a *Admission) begin(end int64) {
 	a.flows.forget(before)
 	a.exporters.forget(before)
 	a.nameless.forget(before)
+	a.probes.forget(before)
 }
 
 // places is a bounded set, with the times at which its members were seen last.

@@ -13,7 +13,7 @@ var partialKinds = [...]partialKind{
 	8: &arrivalKind, 9: &deviationKind, 10: &lossKind, 11: &spreadKind, 12: &linkKind, 13: &strayKind,
 	14: &bucketKind, 15: &interfaceKind, 16: &sightKind, 17: &namelessKind,
 	18: lateKind[inference.ExporterKey, inference.ExporterStats]{&exporterKind}, 19: lateKind[unkeyed, Numbers]{&numbersKind},
-	20: &octetKind, 21: &gapKind, 22: &sentKind, 23: &countsKind,
+	20: &octetKind, 21: &gapKind, 22: &sentKind, 23: &countsKind, 24: &probeKind,
 }
 
 // firstOfVersion3 is the first section that version 2 of the layout does not have.

@@ -181,6 +181,17 @@ var kindTests = map[partialKind]struct {
 		}
 		return []uint64{latencies, queues, none}
 	}, nil, true},
+	&probeKind: {fillProbes, func(p *Partial) []uint64 {
+		var sum inference.ProbeStats
+		delays := uint64(0)
+		for i := range p.probes.items {
+			x := &p.probes.items[i]
+			sum.Sent, sum.Received, sum.Missed, sum.Late = sum.Sent+x.Sent, sum.Received+x.Received, sum.Missed+x.Missed, sum.Late+x.Late
+			sum.Twice, sum.Corrupt, sum.Reordered = sum.Twice+x.Twice, sum.Corrupt+x.Corrupt, sum.Reordered+x.Reordered
+			sum.Forward, sum.Back, delays = sum.Forward+x.Forward, sum.Back+x.Back, delays+x.delay.Count()
+		}
+		return []uint64{sum.Sent, sum.Received, sum.Missed, sum.Late, sum.Twice, sum.Corrupt, sum.Reordered, uint64(sum.Forward), uint64(sum.Back), delays}
+	}, nil, true},
 	lateKind[inference.ExporterKey, inference.ExporterStats]{&exporterKind}: {fillNode0, func(p *Partial) (sum []uint64) {
 		var e inference.ExporterStats
 		for i := range p.exporters.items {

@@ -76,6 +76,7 @@ type lists struct {
 	gaps       table[unkeyed, Gap]
 	sent       table[inference.HopKey, interfaceOctets]
 	counts     table[inference.HopKey, InterfaceCounts]
+	probes     table[inference.ProbeKey, probePart]
 }
 
 // unkeyed is the key of items that are not found by a key.

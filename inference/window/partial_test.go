@@ -43,6 +43,7 @@ func fill(p *Partial, rng *rand.Rand) {
 	fillNode0(p, rng)
 	fillGaps(p, rng)
 	fillCounts(p, rng)
+	fillProbes(p, rng)
 }
 
 // fillGolden makes a partial of the kinds that there were when the golden files were written.

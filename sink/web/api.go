@@ -35,6 +35,7 @@ func (s *Server) routes() http.Handler {
 		"/api/map/probes": s.serveMapProbes,
 		"/api/exporters":  s.serveExporters,
 		"/api/interfaces": s.serveInterfaces,
+		"/api/probed":     s.serveProbed,
 		"/api/ledger":     s.serveLedger,
 		"/api/unread":     s.serveUnread,
 		"/api/sample":     s.serveSample,
@@ -203,8 +204,8 @@ func (s *Server) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	h := s.history
 	h.mu.RLock()
 	windows := h.newest + 1 - h.oldest()
-	kept := map[string]int{"hops": len(h.hops.all), "flows": len(h.flows.all), "exporters": len(h.exporters.all), "interfaces": len(h.interfaces.all)}
-	refused := h.hops.refused + h.flows.refused + h.exporters.refused + h.interfaces.refused
+	kept := map[string]int{"hops": len(h.hops.all), "flows": len(h.flows.all), "exporters": len(h.exporters.all), "interfaces": len(h.interfaces.all), "probed": len(h.probed.all)}
+	refused := h.hops.refused + h.flows.refused + h.exporters.refused + h.interfaces.refused + h.probed.refused
 	h.mu.RUnlock()
 	if st.Sources == nil {
 		st.Sources = []Source{}
@@ -235,21 +236,23 @@ func (s *Server) serveStatus(w http.ResponseWriter, _ *http.Request) {
 
 // judged is how much of the last window was judged.
 type judged struct {
-	Hops       int    `json:"hops"` // with records
-	Judged     int    `json:"judged"`
-	TooYoung   int    `json:"too_young"`
-	TooFew     int    `json:"too_few"`
-	NoLatency  int    `json:"no_latency,omitempty"` // of the judged
-	MinRecords uint64 `json:"min_records"`
-	EnoughMS   int64  `json:"enough_ms,omitempty"` // length of windows in which most of the too few would be judged
-	Text       string `json:"text"`                // all of it in a sentence
+	Hops          int    `json:"hops"` // with records
+	Judged        int    `json:"judged"`
+	TooYoung      int    `json:"too_young"`
+	TooFew        int    `json:"too_few"`
+	NoLatency     int    `json:"no_latency,omitempty"`     // of the judged
+	Paths         int    `json:"paths,omitempty"`          // of probes
+	PathsUnjudged int    `json:"paths_unjudged,omitempty"` // of these, those whose delay was not judged
+	MinRecords    uint64 `json:"min_records"`
+	EnoughMS      int64  `json:"enough_ms,omitempty"` // length of windows in which most of the too few would be judged
+	Text          string `json:"text"`                // all of it in a sentence
 }
 
 func judgedOf(c *inference.Coverage) *judged {
 	if c == nil {
 		return nil
 	}
-	return &judged{c.Seen, c.Judged, c.Young, c.Few, c.NoLatency, c.MinRecords, c.Enough().Milliseconds(), c.Text()}
+	return &judged{c.Seen, c.Judged, c.Young, c.Few, c.NoLatency, c.Paths, c.Paths - c.PathsJudged, c.MinRecords, c.Enough().Milliseconds(), c.Text()}
 }
 
 func (s *Server) serveFindings(w http.ResponseWriter, _ *http.Request) {

@@ -24,7 +24,7 @@ type Config struct {
 	AllowedHosts   []string `yaml:"allowed_hosts" doc:"Host names by which the page may be asked for when no token is set, beside localhost and IP addresses."`
 	Topology       string   `yaml:"topology" doc:"Network that the map draws: a file or a generator, as for hopscope plan. Node names that are numbers are node ids; otherwise nodes count from 0 in the order of the file. Empty takes that of pint.topology, and without one the links that flows show."`
 	HistoryWindows int      `yaml:"history_windows" doc:"Windows kept for the page: 180 are 15 minutes of 5 s windows." range:"10..2880"`
-	MaxHops        int      `yaml:"max_hops" doc:"Hops kept for the page, and as many interfaces whose counters come. A hop costs 40 bytes a window, an interface 696 bytes in all." range:"16..65536"`
+	MaxHops        int      `yaml:"max_hops" doc:"Hops kept for the page, as many interfaces whose counters come, and as many paths of probes. A hop costs 40 bytes a window, an interface 696 bytes in all, a path of probes 728." range:"16..65536"`
 	MaxFlows       int      `yaml:"max_flows" doc:"Flows kept for the page. One costs 12 bytes a window and 16 more for each of its hops." range:"16..16384"`
 	MaxExporters   int      `yaml:"max_exporters" doc:"Exporters kept for the page. One costs 36 bytes a window." range:"16..65536"`
 	MaxFindings    int      `yaml:"max_findings" doc:"Findings kept for the page. The ended ones make room first, the oldest before the others." range:"16..10000"`
@@ -145,7 +145,7 @@ func (c *Config) Memory() int64 {
 	}
 	const row, near, answer = 256, 128, 64 << 10 // a row's key and place in its table; what follows a hop, for the map; a connection with its buffers and its answer
 	windows := int64(c.HistoryWindows)
-	return int64(c.MaxHops)*(row+int64(unsafe.Sizeof(interfaceSeries{}))) + int64(c.MaxHops)*(row+near+windows*int64(unsafe.Sizeof(cell{}))) +
+	return int64(c.MaxHops)*(2*row+int64(unsafe.Sizeof(interfaceSeries{})+unsafe.Sizeof(probedSeries{}))) + int64(c.MaxHops)*(row+near+windows*int64(unsafe.Sizeof(cell{}))) +
 		int64(c.MaxFlows)*(row+maxChanges*512+inference.MostSights*int64(unsafe.Sizeof(inference.FlowSight{}))+windows*(int64(unsafe.Sizeof(flowCell{}))+maxPositions*int64(unsafe.Sizeof(positionCell{})))) +
 		probeWindows*int64(c.MaxFlows)*(row+probePathMost*int64(unsafe.Sizeof(probeHop{})+2*unsafe.Sizeof(probeQuantile{}))) +
 		int64(c.MaxExporters)*(row+windows*int64(unsafe.Sizeof(exporterCell{}))) +

@@ -34,6 +34,7 @@
 //	/api/map/probes  limit= offset=              probes of the plan in force and the links that they cross
 //	/api/exporters   limit= offset=              silent ones first, then by loss; and hops without a node id
 //	/api/interfaces  limit= offset=              what interfaces count: those first that damage or discard the greatest share of packets
+//	/api/probed      limit= offset=              paths of probes between agents: those first that lose or damage the greatest share of them
 //	/api/unread      exporters whose datagrams no profile reads, with the beginning of one of them, and metrics of which nothing is counted
 //	/api/sample      address=                    that beginning as a text file
 //	/api/names       what nodes, interfaces and hosts are called, as an inventory in JSON

@@ -109,6 +109,7 @@ type history struct {
 	flows      table[decode.FlowKey, *flowSeries]
 	exporters  table[inference.ExporterKey, *exporterSeries]
 	interfaces table[inference.HopKey, *interfaceSeries]
+	probed     table[inference.ProbeKey, *probedSeries]
 	nameless   nameless
 	links      atlas.Adjacency
 	drops      map[uint32]dropCell // by node
@@ -127,6 +128,7 @@ func newHistory(c *Config) *history {
 		flows:      newTable[decode.FlowKey, *flowSeries](c.MaxFlows),
 		exporters:  newTable[inference.ExporterKey, *exporterSeries](c.MaxExporters),
 		interfaces: newTable[inference.HopKey, *interfaceSeries](c.MaxHops),
+		probed:     newTable[inference.ProbeKey, *probedSeries](c.MaxHops),
 		links:      atlas.NewAdjacency(c.MaxHops),
 		drops:      map[uint32]dropCell{},
 	}
@@ -205,6 +207,7 @@ func (h *history) replace(w *inference.Window, missing []string) {
 		}
 		h.clear(slot)
 		h.forgetInterfaces(n)
+		h.forgetProbed(n)
 	}
 	if n < before {
 		h.replaced++
@@ -235,9 +238,9 @@ func (h *history) add(w *inference.Window) {
 	}
 }
 
-// hasRows reports whether w says anything about hops, interfaces, flows or exporters.
+// hasRows reports whether w says anything about hops, interfaces, paths of probes, flows or exporters.
 func hasRows(w *inference.Window) bool {
-	return len(w.Hops) > 0 || len(w.Exporters) > 0 || len(w.Interfaces) > 0 || len(w.Nameless) > 0 || slices.ContainsFunc(w.Flows, shown)
+	return len(w.Hops) > 0 || len(w.Exporters) > 0 || len(w.Interfaces) > 0 || len(w.Probes) > 0 || len(w.Nameless) > 0 || slices.ContainsFunc(w.Flows, shown)
 }
 
 // shown reports whether something is known of a flow beside that it is there.
@@ -260,6 +263,9 @@ func (h *history) addRows(n uint64, w *inference.Window) {
 	}
 	for i := range w.Interfaces {
 		h.addInterface(n, &w.Interfaces[i])
+	}
+	for i := range w.Probes {
+		h.addProbed(n, &w.Probes[i])
 	}
 	h.addNameless(n, w)
 	h.links.Learn(n, h.oldest(), w)

@@ -117,7 +117,7 @@ func TestCosts(t *testing.T) {
 	for name, c := range map[string]struct{ got, want uintptr }{
 		"max_hops": {unsafe.Sizeof(cell{}), 40}, "max_flows": {unsafe.Sizeof(flowCell{}), 12},
 		"max_flows, a hop": {unsafe.Sizeof(positionCell{}), 16}, "max_exporters": {unsafe.Sizeof(exporterCell{}), 36},
-		"max_hops, an interface": {unsafe.Sizeof(interfaceSeries{}), 696},
+		"max_hops, an interface": {unsafe.Sizeof(interfaceSeries{}), 696}, "max_hops, a path of probes": {unsafe.Sizeof(probedSeries{}), 728},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %d bytes a window, but config.go says %d", name, c.got, c.want)

@@ -45,6 +45,7 @@ func TestPage(t *testing.T) {
 		{"paths", testPagePaths},
 		{"unread", testPageUnread},
 		{"interfaces", testPageInterfaces},
+		{"probed", testPageProbed},
 		{"left out by limits", testPageLeftOut},
 		{"fleet", testPageFleet},
 		{"fleet without windows", testPageFleetEmpty},

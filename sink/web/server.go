@@ -332,7 +332,7 @@ func (s *Server) LeftOut() []string { return sink.LeftOut(s.Limits()) }
 func (s *Server) Limits() []sink.Limit {
 	h := s.history
 	h.mu.RLock()
-	hops, interfaces, flows, exporters := h.hops.refused, h.interfaces.refused, h.flows.refused, h.exporters.refused
+	hops, interfaces, probed, flows, exporters := h.hops.refused, h.interfaces.refused, h.probed.refused, h.flows.refused, h.exporters.refused
 	h.mu.RUnlock()
 	s.findings.mu.RLock()
 	open := s.findings.openEvicted
@@ -340,6 +340,7 @@ func (s *Server) Limits() []sink.Limit {
 	return []sink.Limit{
 		{Setting: "web.max_hops", N: hops, What: "rows of hops are not on the page, because it has no place for more hops"},
 		{Setting: "web.max_hops", N: interfaces, What: "rows of interfaces are not on the page, because it has no place for more interfaces"},
+		{Setting: "web.max_hops", N: probed, What: "rows of paths of probes are not on the page, because it has no place for more paths"},
 		{Setting: "web.max_flows", N: flows, What: "rows of flows are not on the page, because it has no place for more flows"},
 		{Setting: "web.max_exporters", N: exporters, What: "rows of exporters are not on the page, because it has no place for more exporters"},
 		{Setting: "web.max_findings", N: open, What: "findings left the page while they were open, because it has no place for more"},

@@ -116,8 +116,10 @@ type Stats struct {
 	Hops          int // with a history
 	Watched       int // statistics of these, and the latencies of flows
 	Links         int // whose times are watched in both directions
+	Paths         int // of probes, whose delays are watched
 	Learning      int // hops that are younger than their statistics need
 	HopsRefused   uint64
 	DropsRefused  uint64
+	PathsRefused  uint64 // paths of probes without a history, in every window anew
 	FaultsRefused uint64 // digests with a fault, of flows that have no finding of their own
 }

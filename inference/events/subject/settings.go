@@ -22,6 +22,7 @@ type Config struct {
 	InventoryConfig
 	ExporterConfig
 	InterfaceConfig
+	ProbeConfig
 	LinkConfig
 	SilentConfig
 	CauseConfig
@@ -32,7 +33,7 @@ func DefaultConfig() Config {
 	return Config{
 		MaxHops: 8192, MaxFlows: 1024, MaxDrops: 4096,
 		HopConfig: defaultHopConfig, FlowConfig: defaultFlowConfig, PathConfig: defaultPathConfig, DropConfig: defaultDropConfig, PolicyConfig: defaultPolicyConfig,
-		DigestConfig: defaultDigestConfig, InventoryConfig: defaultInventoryConfig, ExporterConfig: defaultExporterConfig, InterfaceConfig: defaultInterfaceConfig,
+		DigestConfig: defaultDigestConfig, InventoryConfig: defaultInventoryConfig, ExporterConfig: defaultExporterConfig, InterfaceConfig: defaultInterfaceConfig, ProbeConfig: defaultProbeConfig,
 		LinkConfig: defaultLinkConfig, SilentConfig: defaultSilentConfig, CauseConfig: defaultCauseConfig,
 	}
 }
@@ -142,6 +143,17 @@ type InterfaceConfig struct {
 }
 
 var defaultInterfaceConfig = InterfaceConfig{ErrorRatio: 1e-6, DiscardRatio: 1e-5, InterfaceSevere: .01}
+
+// ProbeConfig are the settings of the detector of losses, damage and delays of probes. Sensitivity to delays is that of hops.
+type ProbeConfig struct {
+	MaxProbes    int           `yaml:"max_probes" doc:"Paths of probes between agents whose history is kept." range:"1..1048576"`
+	ProbeLoss    float64       `yaml:"probe_loss" doc:"Share of the probes of a path that may be lost. A finding needs evidence that more are, as for loss_ratio." range:"0..1"`
+	ProbeCorrupt float64       `yaml:"probe_corrupt" doc:"The same for probes that come damaged." range:"0..1"`
+	ProbeSevere  float64       `yaml:"probe_severe" doc:"Share of the probes of a path whose loss or damage is critical, by the same evidence." range:"0..1"`
+	ProbeFloor   time.Duration `yaml:"probe_floor" doc:"Added to delays of probes before they are compared by their ratio: what is far below it is all the same." range:"1ns..1m"`
+}
+
+var defaultProbeConfig = ProbeConfig{MaxProbes: 8192, ProbeLoss: 0.001, ProbeCorrupt: 1e-5, ProbeSevere: .05, ProbeFloor: 100 * time.Microsecond}
 
 // LinkConfig are the settings of the detector of times on links. Sensitivity is that of hops.
 type LinkConfig struct {

@@ -19,7 +19,7 @@ export interface Status {
   settings: { name: string; value: string }[];
   windows: number;
   history_windows: number;
-  kept: { hops: number; flows: number; exporters: number; interfaces: number };
+  kept: { hops: number; flows: number; exporters: number; interfaces: number; probed: number };
   refused: number;
   judged?: Judged; // unknown where the detectors are elsewhere, or before the first window
   fleet?: FleetSummary; // of the page of a fleet
@@ -32,6 +32,8 @@ export interface Judged {
   too_young: number;
   too_few: number;
   no_latency?: number; // of the judged
+  paths?: number; // of probes
+  paths_unjudged?: number; // of these, those whose delay was not judged
   min_records: number;
   enough_ms?: number;
   text: string;
@@ -252,6 +254,28 @@ export interface InterfaceRow {
 }
 
 export interface InterfaceList { total: number; recent_windows: number; interfaces: InterfaceRow[] }
+
+export interface ProbedRow {
+  from: string;
+  to: string;
+  path: number;
+  epoch: number;
+  sent: number;
+  received: number;
+  lost: number; // less than 0 where earlier losses are taken back
+  lost_forward: number;
+  lost_back: number;
+  late: number;
+  duplicated: number;
+  corrupt: number;
+  reordered: number;
+  delay_p50_ns: Maybe;
+  delay_p99_ns: Maybe;
+  judgement?: string;
+  last_ms: number;
+}
+
+export interface ProbedList { total: number; recent_windows: number; paths: ProbedRow[] }
 
 export interface Balance {
   sink: string;

@@ -1,6 +1,6 @@
 // The page of a hopscope collector. It asks the API of the server it came from, and listens to its events.
 
-import { NotSignedIn, ask, type ExporterList, type Finding, type FindingList, type FleetList, type FlowList, type HopList, type InterfaceList, type Ledger, type NameList, type PathList, type Status, type UnreadList } from "./api";
+import { NotSignedIn, ask, type ExporterList, type Finding, type FindingList, type FleetList, type FlowList, type HopList, type InterfaceList, type Ledger, type NameList, type PathList, type ProbedList, type Status, type UnreadList } from "./api";
 import { byId, el, setAttribute, setHidden, setText } from "./dom";
 import { EmptyView } from "./empty";
 import { ExportersView } from "./exporters";
@@ -13,6 +13,7 @@ import { clock, setNames, span } from "./format";
 import { bindKeys } from "./help";
 import { HopView, HopsView } from "./hops";
 import { InterfacesView } from "./interfaces";
+import { ProbedView } from "./probed";
 import { LedgerView } from "./ledger";
 import { Live } from "./live";
 import { MapView } from "./map";
@@ -39,6 +40,7 @@ const network = new Network((row) => openHop(row.node, row.egressIf, true), (tex
 const hops = new HopsView((node, egressIf) => openHop(node, egressIf, false), refresh);
 const flows = new FlowsView((node, egressIf) => openHop(node, egressIf, true), refresh);
 const exporters = new ExportersView(refresh);
+const probed = new ProbedView(refresh);
 const interfaces = new InterfacesView((node, egressIf) => openHop(node, egressIf, true), refresh);
 const unread = new UnreadView();
 const nameless = new NamelessView();
@@ -86,7 +88,7 @@ async function load(): Promise<void> {
       foot(s);
     } else setStatus(await ask<Status>("status"));
     if (status?.fleet) fleet.set(await ask<FleetList>("fleet", { limit: 200 }), now());
-    const [, h, f, x, p, u, i] = await Promise.all([network.load(), ask<HopList>("hops", hops.query), ask<FlowList>("flows", flows.query), ask<ExporterList>("exporters", exporters.query), ask<PathList>("paths"), ask<UnreadList>("unread"), ask<InterfaceList>("interfaces", interfaces.query)]);
+    const [, h, f, x, p, u, i, b] = await Promise.all([network.load(), ask<HopList>("hops", hops.query), ask<FlowList>("flows", flows.query), ask<ExporterList>("exporters", exporters.query), ask<PathList>("paths"), ask<UnreadList>("unread"), ask<InterfaceList>("interfaces", interfaces.query), ask<ProbedList>("probed", probed.query)]);
     lastData = Date.now();
     const window = status?.window_ms ?? 0;
     mark();
@@ -97,6 +99,7 @@ async function load(): Promise<void> {
     unread.set(u);
     nameless.set(x.hops_without_node_id ?? []);
     interfaces.set(i, window, now(), status?.fleet !== undefined);
+    probed.set(b, window, now());
     if (hop.node === "") chooseFirst();
     select();
     draw();
@@ -122,7 +125,7 @@ function setLedger(l: Ledger): void {
 
 function draw(): void {
   if (!status || !ledger || !byId("banner").hidden) return;
-  const nothing = !nameless.shown && network.rows.length === 0 && status.kept.hops === 0 && status.kept.exporters === 0 && status.kept.interfaces === 0;
+  const nothing = !nameless.shown && network.rows.length === 0 && status.kept.hops === 0 && status.kept.exporters === 0 && status.kept.interfaces === 0 && status.kept.probed === 0;
   paths.mark(findings.open);
   verdict.set(status, ledger, findings.open, network.trend, !nothing, now());
   empty.set(status, ledger, nothing);

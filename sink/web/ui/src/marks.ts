@@ -23,6 +23,9 @@ const kinds: Record<string, string> = {
   "black-hole": "Packets of a flow vanish",
   "interface-errors": "Interface counts errors",
   "interface-discards": "Interface discards packets",
+  "probe-loss": "Probes lost",
+  "probe-delay": "Probes late",
+  "probe-corruption": "Probes damaged",
   "off-policy": "Flows are off the way that they may take",
 };
 

@@ -92,10 +92,12 @@ function quiet(status: Status): [level: string, title: string, detail: string] {
   const since = clock(status.start_ms);
   const j = status.judged;
   const flows = plural(status.kept.flows, "flow");
+  if (j?.paths && j.hops === 0) return [j.paths_unjudged ? "info" : "ok", j.paths_unjudged ? "Quiet where it can be judged" : "All quiet", `Nothing stands out. ${j.text}.`];
   if (!j || j.hops === 0) return ["info", "No findings", `What was judged is not known here. ${plural(status.kept.hops, "hop")} and ${flows} seen since ${since}.`];
   if (j.judged === 0) return ["info", j.too_young > 0 ? "Nothing is judged yet" : "Nothing can be judged", `${j.text}.`];
   if (j.judged < j.hops) return [j.judged >= 0.95 * j.hops ? "ok" : "info", "Quiet where it can be judged", `Nothing stands out there. ${j.text}.`];
   if (j.no_latency) return ["ok", "Quiet where it can be judged", `Nothing stands out there. ${j.text}.`];
+  if (j.paths_unjudged) return ["ok", "Quiet where it can be judged", `Nothing stands out there. ${j.text}.`];
   return ["ok", "All quiet", `Nothing stands out. All ${plural(j.hops, "hop")} judged, ${flows} seen since ${since}.`];
 }
 

@@ -1,0 +1,132 @@
+package events
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+)
+
+// probedPath is a path of probes, of which a hundred are sent in each window.
+type probedPath struct {
+	d     *Detector
+	rng   *rand.Rand
+	start int64
+	epoch uint32
+	delay float64 // ns, about
+	// Of a hundred probes:
+	lost, corrupt int
+}
+
+// step takes n windows, and gives what is published in them.
+func (p *probedPath) step(n int) (published []inference.Finding) {
+	for range n {
+		w := inference.Window{Start: p.start, End: p.start + int64(time.Second)}
+		p.start = w.End
+		came := uint64(100 - p.lost - p.corrupt)
+		s := inference.ProbeStats{
+			ProbeKey: inference.ProbeKey{From: decode.AddrFrom4([]byte{10, 0, 0, 1}), To: decode.AddrFrom4([]byte{10, 0, 0, 2}), Path: 5, Epoch: p.epoch}, Node: 9,
+			Flow: decode.FlowKey{Src: decode.AddrFrom4([]byte{10, 0, 0, 1}), Dst: decode.AddrFrom4([]byte{10, 0, 0, 2}), SrcPort: 40000, DstPort: 862, Proto: 17, IPVersion: 4},
+			Sent: 100, Received: came, Missed: uint64(p.lost), Corrupt: uint64(p.corrupt), Forward: int64(p.lost),
+		}
+		if came > 0 {
+			at := func(q float64) uint64 { return uint64(p.delay * q * (1 + .02*p.rng.NormFloat64())) }
+			s.Delay = inference.Summary{Count: came, P50: at(1), P90: at(1.2), P99: at(1.4), Max: at(1.6)}
+		}
+		w.Probes = []inference.ProbeStats{s}
+		published = append(published, p.d.Step(&w)...)
+		p.d.Mark(&w)
+	}
+	return published
+}
+
+func newProbedPath() *probedPath {
+	return &probedPath{d: New(DefaultConfig()), rng: rand.New(rand.NewPCG(1, 29)), delay: 2e6}
+}
+
+// TestProbeFindings holds that loss, damage and delay of a path are findings, which say how much, on which path and way, and that they end.
+func TestProbeFindings(t *testing.T) {
+	for _, x := range []struct {
+		name     string
+		kind     inference.Kind
+		severity inference.Severity
+		change   func(*probedPath)
+		says     []string
+	}{
+		{"all are lost", inference.ProbeLoss, inference.Critical, func(p *probedPath) { p.lost = 100 }, []string{"path 5 from 10.0.0.1 to 10.0.0.2 lost 100 of ", " on the way out, 0 home)"}},
+		{"3 % are lost", inference.ProbeLoss, inference.Warning, func(p *probedPath) { p.lost = 3 }, []string{"path 5 from 10.0.0.1 to 10.0.0.2 lost "}},
+		{"1 % are damaged", inference.ProbeCorruption, inference.Warning, func(p *probedPath) { p.corrupt = 1 }, []string{"path 5 from 10.0.0.1 to 10.0.0.2 damaged "}},
+		{"thrice as late", inference.ProbeDelay, inference.Warning, func(p *probedPath) { p.delay *= 3 }, []string{"delay of path 5 from 10.0.0.1 to 10.0.0.2: ", "usually "}},
+	} {
+		p := newProbedPath()
+		if early := p.step(400); len(early) > 0 {
+			t.Fatalf("%s: findings without a fault: %+v", x.name, early)
+		}
+		x.change(p)
+		found := p.step(20)
+		if len(found) == 0 || found[0].Kind != x.kind || found[0].Severity != x.severity || found[0].Element.Kind != inference.FlowElement {
+			t.Fatalf("%s: %+v", x.name, found)
+		}
+		for _, part := range x.says {
+			if !strings.Contains(found[0].Text, part) {
+				t.Errorf("%s: %q does not say %q", x.name, found[0].Text, part)
+			}
+		}
+
+		// What was saved goes on alike, and the finding ends.
+		again := New(DefaultConfig())
+		state := p.d.AppendState(nil)
+		if err := again.ReadState(state); err != nil || !bytes.Equal(again.AppendState(nil), state) || len(again.Open()) != len(p.d.Open()) {
+			t.Fatalf("%s: the state is read as another one: %v", x.name, err)
+		}
+		p.d, p.lost, p.corrupt, p.delay = again, 0, 0, 2e6
+		p.step(200)
+		if open := p.d.Open(); len(open) > 0 {
+			t.Errorf("%s: still open: %+v", x.name, open)
+		}
+	}
+}
+
+// TestProbeEpoch holds that a path of another epoch has a delay of its own, and that losses go on.
+func TestProbeEpoch(t *testing.T) {
+	p := newProbedPath()
+	p.step(400)
+	p.delay *= 5
+	p.lost = 50
+	p.step(10)
+	open := func(k inference.Kind) bool {
+		return slices.ContainsFunc(p.d.Open(), func(f inference.Finding) bool { return f.Kind == k && f.Evidence == 0 })
+	}
+	if !open(inference.ProbeLoss) || !open(inference.ProbeDelay) {
+		t.Fatalf("loss and delay give %+v", p.d.Open())
+	}
+	p.epoch++
+	p.step(3)
+	if !open(inference.ProbeLoss) || open(inference.ProbeDelay) {
+		t.Errorf("in another epoch are open %+v", p.d.Open())
+	}
+}
+
+// TestProbeCoverage holds that what could not be judged is known: delays of a path that is young, or of which nothing comes.
+func TestProbeCoverage(t *testing.T) {
+	p := newProbedPath()
+	p.step(1)
+	c := p.d.Coverage()
+	if c.Paths != 1 || c.PathsJudged != 0 || c.Text() != "1 path of probes seen, and losses judged on all of them; of 1 delays are not, which takes 60 windows with answers" {
+		t.Errorf("%+v: %s", c, c.Text())
+	}
+	p.step(100)
+	if c := p.d.Coverage(); c.PathsJudged != 1 || c.Text() != "1 path of probes seen, and all judged" {
+		t.Errorf("%+v: %s", c, c.Text())
+	}
+	p.lost = 100
+	p.step(1)
+	if c := p.d.Coverage(); c.PathsJudged != 0 {
+		t.Errorf("the delay of a path without answers is judged: %+v", c)
+	}
+}

@@ -1,0 +1,54 @@
+package ask
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+)
+
+// Probed are the paths of probes between agents, those first that lose or damage the greatest share of their probes.
+type Probed struct {
+	Total         int
+	RecentWindows int `json:"recent_windows"`
+	Paths         []struct {
+		From, To    string
+		Path, Epoch uint32
+		Sent        uint64
+		Received    uint64
+		Lost        int64
+		Forward     int64 `json:"lost_forward"`
+		Back        int64 `json:"lost_back"`
+		Late        uint64
+		Twice       uint64 `json:"duplicated"`
+		Corrupt     uint64
+		Reordered   uint64
+		DelayP50    *float64 `json:"delay_p50_ns"`
+		DelayP99    *float64 `json:"delay_p99_ns"`
+		Judgement   string
+		LastMS      int64 `json:"last_ms"`
+	}
+}
+
+// Write writes the paths as text.
+func (a *Probed) Write(w io.Writer) error {
+	if len(a.Paths) == 0 {
+		_, err := fmt.Fprintln(w, "No agent reported probes yet.")
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "from\tto\tpath\tepoch\tsent\treceived\tlost\tout\thome\tlate\ttwice\treordered\tcorrupt\tdelay p50\tp99\tdelay is\tlast seen")
+	for i := range a.Paths {
+		x := &a.Paths[i]
+		judged := x.Judgement
+		if judged == "" {
+			judged = "-"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\n", x.From, x.To, x.Path, x.Epoch, x.Sent, x.Received, x.Lost, x.Forward, x.Back, x.Late,
+			x.Twice, x.Reordered, x.Corrupt, metricCell("latency_p50", x.DelayP50), metricCell("latency_p99", x.DelayP99), judged, time.UnixMilli(x.LastMS).Format("15:04:05"))
+	}
+	if more := a.Total - len(a.Paths); more > 0 {
+		fmt.Fprintf(t, "and %d more\n", more)
+	}
+	return t.Flush()
+}

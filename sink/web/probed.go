@@ -1,0 +1,148 @@
+package web
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+
+	"github.com/hopscope/hopscope/inference"
+)
+
+// probedCell is what became of the probes of one path in one window.
+type probedCell struct {
+	window                                          uint64 // its number; 0 for none
+	sent, received, late, twice, corrupt, reordered uint32
+	lost, forward, back                             int32
+	p50, p99                                        float32 // ns; absent without a delay
+}
+
+// probedSeries is one path of probes. Its cells are by window number modulo their number.
+type probedSeries struct {
+	inference.ProbeKey
+	last      uint64
+	judgement inference.Judgement
+	cells     [recentWindows]probedCell
+}
+
+func (s *probedSeries) lastSeen() uint64 { return s.last }
+
+func (h *history) addProbed(n uint64, stats *inference.ProbeStats) {
+	if stats.Other() {
+		return // many paths, and not the same ones in every window
+	}
+	s, ok := h.probed.get(stats.ProbeKey)
+	if !ok {
+		if s, ok = h.probed.put(stats.ProbeKey, n, 1, func() *probedSeries { return &probedSeries{ProbeKey: stats.ProbeKey} }); !ok {
+			return
+		}
+	}
+	c := &s.cells[n%recentWindows]
+	if n < c.window {
+		return // of no recent window
+	}
+	*c = probedCell{
+		window: n, sent: count32(stats.Sent), received: count32(stats.Received), late: count32(stats.Late), twice: count32(stats.Twice), corrupt: count32(stats.Corrupt),
+		reordered: count32(stats.Reordered), lost: clamp32(stats.Lost()), forward: clamp32(stats.Forward), back: clamp32(stats.Back), p50: float32(absent), p99: float32(absent),
+	}
+	if d := &stats.Delay; d.Count > 0 {
+		c.p50, c.p99 = float32(d.P50), float32(d.P99)
+	}
+	if n >= s.last {
+		s.last, s.judgement = n, stats.Judgement
+	}
+}
+
+func clamp32(n int64) int32 { return int32(max(min(n, 1<<31-1), -1<<31)) }
+
+// forgetProbed empties the cells of window n, which comes again.
+func (h *history) forgetProbed(n uint64) {
+	for _, s := range h.probed.all {
+		if c := &s.cells[n%recentWindows]; c.window == n {
+			*c = probedCell{}
+		}
+	}
+}
+
+// probedRow is one path of probes. Counts are of the recent windows, or of the last one with the path, if that is further back.
+type probedRow struct {
+	From      string `json:"from"`
+	To        string `json:"to"`
+	Path      uint32 `json:"path"`
+	Epoch     uint32 `json:"epoch"`
+	Sent      uint64 `json:"sent"`
+	Received  uint64 `json:"received"`
+	Lost      int64  `json:"lost"`
+	Forward   int64  `json:"lost_forward"`
+	Back      int64  `json:"lost_back"`
+	Late      uint64 `json:"late"`
+	Twice     uint64 `json:"duplicated"`
+	Corrupt   uint64 `json:"corrupt"`
+	Reordered uint64 `json:"reordered"`
+	DelayP50  value  `json:"delay_p50_ns"` // the worst of the recent windows
+	DelayP99  value  `json:"delay_p99_ns"`
+	Judgement string `json:"judgement,omitempty"` // of the delay: "judged", or why it was not: "too-young", "too-few"
+	LastMS    int64  `json:"last_ms"`
+
+	key  inference.ProbeKey
+	lost float64 // share of lost and damaged ones
+}
+
+// listProbed lists those first that lose or damage the greatest share of their probes, then those with the greatest delay.
+func (h *history) listProbed(offset, limit int) ([]probedRow, int) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	rows := []probedRow{}
+	for _, s := range h.probed.all {
+		if s.last >= h.oldest() {
+			rows = append(rows, h.probedRow(s))
+		}
+	}
+	slices.SortFunc(rows, func(a, b probedRow) int {
+		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(b.DelayP99, a.DelayP99), a.key.Compare(b.key)) // what is absent is behind all else
+	})
+	total := len(rows)
+	return rows[min(offset, total):min(offset+limit, total)], total
+}
+
+func (h *history) probedRow(s *probedSeries) probedRow {
+	row := probedRow{
+		key: s.ProbeKey, From: s.From.String(), To: s.To.String(), Path: s.Path, Epoch: s.Epoch, DelayP50: value(absent), DelayP99: value(absent),
+		Judgement: s.judgement.String(), LastMS: h.ms(s.last),
+	}
+	from := min(h.recent(), s.last)
+	for i := range s.cells {
+		c := &s.cells[i]
+		if c.window == 0 || c.window < from {
+			continue
+		}
+		row.Sent += uint64(c.sent)
+		row.Received += uint64(c.received)
+		row.Late += uint64(c.late)
+		row.Twice += uint64(c.twice)
+		row.Corrupt += uint64(c.corrupt)
+		row.Reordered += uint64(c.reordered)
+		row.Lost += int64(c.lost)
+		row.Forward += int64(c.forward)
+		row.Back += int64(c.back)
+		row.DelayP50, row.DelayP99 = greater(row.DelayP50, value(c.p50)), greater(row.DelayP99, value(c.p99))
+	}
+	if bad := float64(max(row.Lost, 0)) + float64(row.Corrupt); bad > 0 {
+		row.lost = bad / (bad + float64(row.Received))
+	}
+	return row
+}
+
+// serveProbed lists paths of probes, the worst first.
+func (s *Server) serveProbed(w http.ResponseWriter, r *http.Request) {
+	offset, limit, err := pageParams(r.URL.Query())
+	if err != nil {
+		problem(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	rows, total := s.history.listProbed(offset, limit)
+	s.answer(w, struct {
+		Total         int         `json:"total"`
+		RecentWindows int         `json:"recent_windows"`
+		Paths         []probedRow `json:"paths"`
+	}{total, recentWindows, rows})
+}

@@ -1,0 +1,82 @@
+// What became of the probes of agents, by path.
+
+import type { Maybe, ProbedList, ProbedRow } from "./api";
+import { Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
+import { moment, nanoseconds, none, percent, plural, short, span } from "./format";
+
+const columns: [string, string][] = [
+  ["Path", "Number of the path between the two addresses, and the epoch that it is from"],
+  ["Sent", "Probes sent"],
+  ["Received", "Probes that came, with those that were late"],
+  ["Lost", "Share of probes that did not come, and on which way as far as it is known"],
+  ["Late", "Probes that came when their time had passed"],
+  ["Twice", "Probes that came again"],
+  ["Reordered", "Probes that came behind later ones"],
+  ["Corrupt", "Probes that came and were refused, or whose contents were changed"],
+  ["Delay p50", "There and back without the time in the reflector, median, largest of a window"],
+  ["Delay p99", "There and back without the time in the reflector, 99th percentile, largest of a window"],
+  ["Last seen", "End of the last window in which the agent reported the path"],
+];
+
+const judgements: Record<string, string> = {
+  "too-young": "Not judged: too few windows to know what is usual",
+  "too-few": "Not judged: no probe came",
+};
+
+export class ProbedView {
+  private readonly rows: Keyed<ProbedRow, HTMLTableRowElement>;
+  private readonly pager: Pager;
+  private now = 0;
+
+  constructor(changed: () => void) {
+    const body = el("tbody");
+    byId("probed-table").append(el("table", { class: "data probed-data" },
+      el("caption", { class: "hidden" }, "Paths of probes between agents, those first that lose or damage the greatest share of them"),
+      el("thead", {}, el("tr", {}, el("th", { scope: "col", title: "Addresses of the two agents" }, "From and to"), ...columns.map(([text, title]) => el("th", { scope: "col", class: "num", title }, text)))),
+      body));
+    this.pager = new Pager(byId("probed-pager"), 15, "paths of probes", changed);
+    this.rows = new Keyed(body, (x) => `${x.from}/${x.to}/${x.path}/${x.epoch}`, (x) => this.make(x), (e, x) => this.update(e, x));
+  }
+
+  get query(): Record<string, string | number> {
+    return { limit: this.pager.limit, offset: this.pager.offset };
+  }
+
+  set(list: ProbedList, windowMS: number, now: number): void {
+    this.now = now;
+    setHidden(byId("probed"), list.total === 0);
+    setHidden(byId("nav-probed"), list.total === 0);
+    const more = list.total - list.paths.length;
+    const unjudged = list.paths.filter((x) => x.judgement !== undefined && x.judgement !== "judged").length;
+    setText(byId("probed-note"), `${plural(list.total, "path")}, worst share of lost and damaged probes in the last ${span(list.recent_windows * windowMS)} first${unjudged > 0 ? ` · delays of ${unjudged} not judged` : ""}${more > 0 ? ` · +${short(more)} not shown` : ""}`);
+    this.rows.set(list.paths);
+    this.pager.set(list.total);
+  }
+
+  private make(x: ProbedRow): HTMLTableRowElement {
+    const row = el("tr", {}, el("th", { scope: "row" }, `${x.from} → ${x.to}`));
+    for (const _ of columns) row.append(el("td", { class: "num" }));
+    return row;
+  }
+
+  private update(row: HTMLTableRowElement, x: ProbedRow): void {
+    const delay = (v: Maybe): string => (v === null ? none : nanoseconds(v));
+    const due = Math.max(x.lost, 0) + x.received;
+    const lost = x.lost <= 0 ? "0" : percent(x.lost / due);
+    const texts = [x.epoch === 0 ? String(x.path) : `${x.path} of ${x.epoch}`, short(x.sent), short(x.received), lost, short(x.late), short(x.duplicated), short(x.reordered), short(x.corrupt),
+      delay(x.delay_p50_ns), delay(x.delay_p99_ns), moment(x.last_ms, this.now)];
+    texts.forEach((text, i) => {
+      const cell = row.cells[i + 1];
+      if (cell) setText(cell, text);
+    });
+    const title = (i: number, text: string | null): void => {
+      const cell = row.cells[i];
+      if (cell) setAttribute(cell, "title", text);
+    };
+    title(4, x.lost > 0 ? `${short(x.lost)} lost: ${short(Math.max(x.lost_forward, 0))} on the way out, ${short(Math.max(x.lost_back, 0))} home` : null);
+    const why = judgements[x.judgement ?? ""] ?? null;
+    title(9, why);
+    title(10, why);
+    setAttribute(row, "data-level", x.lost > 0 || x.corrupt > 0 ? "warning" : null);
+  }
+}
