@@ -13,6 +13,7 @@ import (
 
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/sink/web/ask"
 	"golang.org/x/sys/unix"
 )
 
@@ -163,6 +164,19 @@ func TestAgentSTAMP(t *testing.T) {
 	}
 	testkit.Until(t, "the silence is a finding", func() bool {
 		out, _ := program("findings").CombinedOutput()
-		return strings.Contains(string(out), "did not come to the agent with node id ") && strings.Contains(string(out), "> 10.0.0.9:862 udp")
+		return strings.Contains(string(out), "did not come to the agent with node id ") && strings.Contains(string(out), "> 10.0.0.9:862 udp") &&
+			strings.Contains(string(out), "path 2 from 10.0.0.1 to 10.0.0.9 lost ")
 	})
+	testkit.Until(t, "the paths of both sessions are in a table", func() bool {
+		var x ask.Probed
+		out, err := program("top", "--probes", "--format", "json").Output()
+		if err != nil || json.Unmarshal(out, &x) != nil || len(x.Paths) != 2 {
+			return false
+		}
+		gone, near := x.Paths[0], x.Paths[1]
+		return gone.To == "10.0.0.9" && gone.Received == 0 && gone.Lost > 0 && near.To == "127.0.0.1" && near.Path == 1 && near.Received > 0 && near.Lost == 0 && *near.DelayP99 > 0
+	})
+	if out, err := program("top", "--probes").CombinedOutput(); err != nil || !strings.Contains(string(out), "10.0.0.1   10.0.0.9   2 ") {
+		t.Errorf("%v\n%s", err, out)
+	}
 }

@@ -169,6 +169,15 @@ func (a *Agent) addCollector(address string) error {
 	return nil
 }
 
+// flush sends the reports that wait for others.
+func (a *Agent) flush() {
+	a.reporting.Lock()
+	defer a.reporting.Unlock()
+	for _, g := range a.out {
+		g.Flush()
+	}
+}
+
 // Close gives all sockets back. Run must be over.
 func (a *Agent) Close() error {
 	var errs []error

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/p4/stamp"
@@ -348,10 +349,11 @@ func (x *stampAgent) watch(ctx context.Context) error {
 		for _, s := range x.sessions {
 			s.turn(x, over)
 		}
+		x.agent.flush()
 	}
 }
 
-// turn counts and reports what is lost of a session.
+// turn counts what is lost of a session, and reports that and what became of its requests since the last turn.
 func (s *stampSender) turn(x *stampAgent, minute bool) {
 	s.mu.Lock()
 	s.session.Turn(x.mono())
@@ -359,6 +361,11 @@ func (s *stampSender) turn(x *stampAgent, minute bool) {
 		s.minute, s.whole = s.session.TakeWays(), true
 	}
 	missed, failed := s.session.Missed-s.reported.missed, s.failed-s.reported.failed
+	var counts decode.ProbeCounts
+	if !s.sending { // the socket may not take the last request
+		counts = s.session.Since()
+	}
+	counts.Path = uint32(s.session.SSID)
 	s.reported.missed, s.reported.failed = s.session.Missed, s.failed
 	was, why, line := s.silent, s.why, s.line
 	s.silent = s.session.Silence() >= 2 || s.unable >= 2 || line == nil && why != nil
@@ -375,7 +382,8 @@ func (s *stampSender) turn(x *stampAgent, minute bool) {
 	case !silent && was:
 		a.log.Info("answers of a STAMP session come again", "session", s.name)
 	}
-	if missed == 0 && failed == 0 {
+	some := counts.Sent|counts.Received|counts.Missed|counts.Late|counts.Twice|counts.Corrupt|uint32(counts.Forward|counts.Back) != 0
+	if missed == 0 && failed == 0 && !some {
 		return
 	}
 	packet := s.packet(line) // without a socket nothing was sent
@@ -388,7 +396,9 @@ func (s *stampSender) turn(x *stampAgent, minute bool) {
 	for range min(failed, probe.MostReports) {
 		g.Unsent(packet)
 	}
-	g.Flush()
+	if some {
+		g.Counts(packet, &counts)
+	}
 }
 
 // reflector is the address of the reflector by the socket, or what the settings say.

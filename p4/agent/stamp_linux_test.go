@@ -163,7 +163,10 @@ func TestSTAMP(t *testing.T) {
 			}
 			dec := demux.New(profileOf(t, "auto"))
 			buf := make([]byte, 9216)
-			for missed := int64(0); missed < r.out.Load()+r.home.Load(); {
+			var told decode.ProbeCounts
+			delays := 0
+			for missed := int64(0); missed < r.out.Load()+r.home.Load() || int64(told.Forward) != r.out.Load() || int64(told.Back) != r.home.Load() ||
+				int64(told.Twice) != r.twice.Load() || int64(told.Corrupt) != r.corrupted.Load() || delays == 0; {
 				n, err := collector.Read(buf)
 				if err != nil {
 					t.Fatal(err)
@@ -171,11 +174,27 @@ func TestSTAMP(t *testing.T) {
 				var batch decode.Batch
 				dec.Datagram(&batch, decode.AddrFrom(netip.MustParseAddr("127.0.0.1")), buf[:n], 0)
 				for _, x := range batch.Reports {
+					if x.Kind == decode.KindProbes && x.Err.Reason == 0 && x.Flow.DstPort == stamp.Port && x.Probes.Path == 1 && x.NodeID == a.cfg.ReportedNode() {
+						told.Forward += x.Probes.Forward
+						told.Back += x.Probes.Back
+						told.Twice += x.Probes.Twice
+						told.Corrupt += x.Probes.Corrupt
+						told.Sent += x.Probes.Sent
+						told.Received += x.Probes.Received
+						told.Missed += x.Probes.Missed
+						for _, d := range x.Probes.Delays {
+							delays += int(d.Count)
+						}
+						continue
+					}
 					if err := x.Error(); err != nil || x.Kind != decode.KindDrop || x.DropReason != probe.DropMissing || x.Flow.DstPort != stamp.Port || x.Flow.Proto != 17 {
 						t.Fatalf("%v: %+v", err, x)
 					}
 					missed++
 				}
+			}
+			if s = sessionOf(t, a); told.Sent == 0 || uint64(told.Sent) > s.Sent || uint64(told.Received) > s.Received || uint64(told.Missed) > s.Missed || uint64(delays) > s.Received {
+				t.Errorf("the collector was given %+v and %d delays, of %+v", told, delays, s.Counts)
 			}
 			page := pageOf(t, a)
 			for _, want := range []string{

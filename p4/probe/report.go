@@ -61,13 +61,33 @@ func (g *Groups) Unsent(packet []byte) { g.Lost(packet, DropUnsent) }
 // Missing appends a report that a probe did not come, whose packet would have begun so.
 func (g *Groups) Missing(packet []byte) { g.Lost(packet, DropMissing) }
 
+// mostDelays are the delays of one report about counts, so that it fits into a datagram of any size that the settings allow.
+const mostDelays = 64
+
+// Counts appends what became of probes whose packets begin so. Delays beyond those of one report are in further ones, with nothing else.
+func (g *Groups) Counts(packet []byte, p *decode.ProbeCounts) {
+	rest := p.Delays
+	for part := *p; ; part = (decode.ProbeCounts{Path: p.Path, Epoch: p.Epoch}) {
+		part.Delays = rest[:min(len(rest), mostDelays)]
+		rest = rest[len(part.Delays):]
+		g.add(&telemetry.Header{Inner: inner(packet), Probes: &part}, packet)
+		if len(rest) == 0 {
+			return
+		}
+	}
+}
+
+// inner is the type of a packet of IPv4 or IPv6.
+func inner(packet []byte) telemetry.InnerType {
+	if packet[0]>>4 == 6 {
+		return telemetry.InnerIPv6
+	}
+	return telemetry.InnerIPv4
+}
+
 // Lost appends a report of a packet of IPv4 or IPv6 with a drop reason.
 func (g *Groups) Lost(packet []byte, reason uint8) {
-	h := telemetry.Header{Flags: decode.Dropped, Inner: telemetry.InnerIPv4, Metadata: telemetry.MDDrop, DropReason: reason}
-	if packet[0]>>4 == 6 {
-		h.Inner = telemetry.InnerIPv6
-	}
-	g.add(&h, packet)
+	g.add(&telemetry.Header{Flags: decode.Dropped, Inner: inner(packet), Metadata: telemetry.MDDrop, DropReason: reason}, packet)
 }
 
 // Flush sends what is there.

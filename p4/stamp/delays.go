@@ -1,14 +1,10 @@
 package stamp
 
 import (
-	"math/bits"
+	"math"
 	"time"
-)
 
-// Parts of an octave, and octaves: durations up to 137 seconds, and one bucket for all above.
-const (
-	delayParts   = 16
-	delayOctaves = 34
+	"github.com/hopscope/hopscope/decode"
 )
 
 // Delays counts durations in buckets whose ends are at most a part in 16 above their beginnings.
@@ -16,7 +12,7 @@ type Delays struct {
 	Count uint64
 	Max   time.Duration
 	sum   time.Duration
-	list  [delayOctaves * delayParts]uint32
+	list  [decode.DelayCodes]uint32
 }
 
 // Add counts d, of which what is negative is 0.
@@ -25,8 +21,7 @@ func (d *Delays) Add(x time.Duration) {
 	d.Count++
 	d.sum += time.Duration(v)
 	d.Max = max(d.Max, time.Duration(v))
-	octave := max(bits.Len64(v)-5, 0)
-	d.list[min(octave*delayParts+int(v>>octave), len(d.list)-1)]++
+	d.list[decode.DelayCode(v)]++
 }
 
 // Quantile is the end of the bucket that holds the fraction q, and at most Max; 0 without any.
@@ -37,8 +32,7 @@ func (d *Delays) Quantile(q float64) time.Duration {
 			if k == len(d.list)-1 {
 				return d.Max
 			}
-			octave := max(k/delayParts-1, 0)
-			return min(time.Duration(uint64(k-octave*delayParts+1)<<octave-1), d.Max)
+			return min(time.Duration(decode.LongestDelay(uint16(k))), d.Max)
 		}
 	}
 	return 0
@@ -50,4 +44,14 @@ func (d *Delays) Mean() time.Duration {
 		return 0
 	}
 	return d.sum / time.Duration(d.Count)
+}
+
+// Codes appends the codes of the durations with their counts, in ascending order. A count that is too great for one entry is cut.
+func (d *Delays) Codes(dst []decode.DelayCount) []decode.DelayCount {
+	for code, n := range d.list {
+		if n > 0 {
+			dst = append(dst, decode.DelayCount{Code: uint16(code), Count: uint16(min(n, math.MaxUint16))})
+		}
+	}
+	return dst
 }

@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/bits"
 	"time"
+
+	"github.com/hopscope/hopscope/decode"
 )
 
 // Plan is what the sender of a session is to do.
@@ -126,6 +128,8 @@ type Session struct {
 	last    trip   // of that
 	silence uint64 // requests in a row that were lost
 	padding []byte
+	told    Counts // of which Since has given what there was
+	trips   Delays // since then
 	looked  bool
 	offset  int64 // of the clock that can be set from the one that cannot, in ns
 
@@ -254,6 +258,26 @@ func (s *Session) TakeWays() Ways {
 	w := s.Ways
 	s.Ways = Ways{}
 	return w
+}
+
+// Since gives what became of requests since the last call, of path and epoch nothing.
+func (s *Session) Since() (p decode.ProbeCounts) {
+	now, was := &s.Counts, &s.told
+	for _, x := range [...]struct {
+		to       *uint32
+		now, was uint64
+	}{
+		{&p.Sent, now.Sent, was.Sent}, {&p.Received, now.Received, was.Received}, {&p.Missed, now.Missed, was.Missed}, {&p.Late, now.Late, was.Late},
+		{&p.Twice, now.Twice, was.Twice}, {&p.Corrupt, now.Corrupt, was.Corrupt}, {&p.Reordered, now.Reordered, was.Reordered},
+	} {
+		*x.to = uint32(min(x.now-min(x.was, x.now), math.MaxUint32))
+	}
+	p.Forward, p.Back = int32(now.Forward-was.Forward), int32(now.Back-was.Back)
+	p.Delays = s.trips.Codes(nil)
+	s.trips = Delays{}
+	was.Sent, was.Received, was.Missed, was.Late, was.Twice = now.Sent, now.Received, now.Missed, now.Late, now.Twice
+	was.Corrupt, was.Reordered, was.Forward, was.Back = now.Corrupt, now.Reordered, now.Forward, now.Back
+	return p
 }
 
 // Turn counts what is lost by a time of the clock that is never set.
@@ -388,6 +412,7 @@ func (s *Session) measure(a *Answer, x *slot, at int64, ahead bool) {
 		return // one of the clocks was set meanwhile
 	}
 	s.Trip.Add(time.Duration(y.both))
+	s.trips.Add(time.Duration(y.both))
 	own, _ := a.SenderError.Bound()
 	other, ok := a.Error.Bound()
 	if a.SenderError.Synced() && a.Error.Synced() && ok {
