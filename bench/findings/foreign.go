@@ -6,10 +6,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/hopscope/hopscope/bench/foreign"
+	"github.com/hopscope/hopscope/bench/result"
 	"github.com/hopscope/hopscope/inference/detect"
 )
 
@@ -245,7 +245,7 @@ func (q *question) quiet(o options, detectors []Detector) []int {
 // has a line that says why.
 func ForeignTable(ctx context.Context, w io.Writer, p *foreign.Program, o options) error {
 	fmt.Fprintf(w, "Found by %s, at most %v each, and median/95th percentile of the delay in windows, of %d hops; without a fault: findings of these hops in a day\n\n", p, p.Limit, o.Hops)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := result.Columns(w, 2, 0)
 	fmt.Fprint(t, "BACKGROUND, FAULT")
 	for _, d := range Detectors {
 		fmt.Fprint(t, "\t"+d.Name)

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
+	"github.com/hopscope/hopscope/bench/result"
 	"github.com/hopscope/hopscope/inference/detect"
 )
 
@@ -86,7 +86,7 @@ func runSensitivity(ctx context.Context, out io.Writer, o options) error {
 	if err != nil {
 		return err
 	}
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	t := result.Columns(out, 2, 0)
 	fmt.Fprintln(t, "ASKED FOR\tA, B\tRATIO\tQUEUES\tRATIO")
 	hops, queues := sum(all, groupSampled, groupWanders), sum(all, groupQueue)
 	for i, share := range shares {

@@ -2,7 +2,6 @@ package loop
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -356,13 +355,6 @@ func (t *troubles) cycle() (suspects []int32, fresh int) {
 	}
 	t.before = suspects
 	return suspects, fresh
-}
-
-// JSON writes the table for programs.
-func (t *bytesTable) JSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(t)
 }
 
 // Print writes it as text.

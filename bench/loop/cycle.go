@@ -3,7 +3,6 @@ package loop
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -86,13 +85,6 @@ func runCycle(ctx context.Context, o options) (*cycleTable, error) {
 		t.Rows = append(t.Rows, *row)
 	}
 	return t, nil
-}
-
-// JSON writes the table for programs.
-func (t *cycleTable) JSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(t)
 }
 
 // Print writes it as text.

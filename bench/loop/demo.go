@@ -2,7 +2,6 @@ package loop
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -212,13 +211,6 @@ without one, and crossed by the same probes as one with a fault, suspected for %
 without one, and crossed by other probes, suspected for %d cycles at most (%s); %d directions for more than 3
 `, d.Seconds, len(d.Suspected), len(d.Faults), linger, where, suspicion.DefaultConfig().ClearAfter, alike, beside, healthy, there, spurious)
 	return err
-}
-
-// JSON writes all of it, for programs.
-func (d *demo) JSON(out io.Writer) error {
-	e := json.NewEncoder(out)
-	e.SetIndent("", "  ")
-	return e.Encode(d)
 }
 
 // Picture draws the directions over time, faults above what was suspected.

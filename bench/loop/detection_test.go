@@ -20,12 +20,14 @@ func TestDetection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var a, b, text bytes.Buffer
-	if one.JSON(&a) != nil || two.JSON(&b) != nil || !bytes.Equal(a.Bytes(), b.Bytes()) {
-		t.Errorf("%s\nthen %s", &a, &b)
+	var text bytes.Buffer
+	a, err := json.Marshal(one)
+	b, failed := json.Marshal(two)
+	if err != nil || failed != nil || !bytes.Equal(a, b) {
+		t.Errorf("%s\nthen %s", a, b)
 	}
 	var back Table
-	if err := json.Unmarshal(a.Bytes(), &back); err != nil || len(back.Rows) != 1 || back.Rows[0].Fault != "link-down" || back.Rows[0].Happened != 1 {
+	if err := json.Unmarshal(a, &back); err != nil || len(back.Rows) != 1 || back.Rows[0].Fault != "link-down" || back.Rows[0].Happened != 1 {
 		t.Errorf("%v: %+v", err, back)
 	}
 	for _, m := range []int{oursRounds, oursProbes, oursAll} {

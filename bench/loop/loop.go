@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/bench/foreign"
+	"github.com/hopscope/hopscope/bench/result"
 	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
@@ -23,8 +24,6 @@ type options struct {
 
 	Demo    time.Duration // how long the demonstration is followed
 	Picture string        // file for its picture; empty for none
-
-	JSON bool // for programs
 
 	Algorithm *foreign.Program // that suspects links, too, in detection; nil for none
 
@@ -50,30 +49,21 @@ var Sections = []section{
 		if err != nil {
 			return err
 		}
-		if o.JSON {
-			return t.JSON(out)
-		}
-		return t.Print(out)
+		return result.Show(out, "detection", t, t.Print)
 	}},
 	{"bytes", "what probes carry with attention, beside all of them in detail", func(ctx context.Context, out io.Writer, o options) error {
 		t, err := runBytes(ctx, o)
 		if err != nil {
 			return err
 		}
-		if o.JSON {
-			return t.JSON(out)
-		}
-		return t.Print(out)
+		return result.Show(out, "bytes", t, t.Print)
 	}},
 	{"cycle", "how long it takes from suspects to a new plan in force at all agents", func(ctx context.Context, out io.Writer, o options) error {
 		t, err := runCycle(ctx, o)
 		if err != nil {
 			return err
 		}
-		if o.JSON {
-			return t.JSON(out)
-		}
-		return t.Print(out)
+		return result.Show(out, "cycle", t, t.Print)
 	}},
 	{"demo", "what control suspects in \"hopscope demo\", beside its faults, in virtual time, and as a picture", func(ctx context.Context, out io.Writer, o options) error {
 		t, err := runDemo(ctx, o)
@@ -89,10 +79,7 @@ var Sections = []section{
 				return err
 			}
 		}
-		if o.JSON {
-			return t.JSON(out)
-		}
-		return t.Print(out)
+		return result.Show(out, "demo", t, t.Print)
 	}},
 }
 

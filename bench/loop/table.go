@@ -2,7 +2,6 @@ package loop
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -239,6 +238,3 @@ than usual are right as well. The last row but one counts cycles from the beginn
 	}
 	return nil
 }
-
-// JSON writes the table for programs.
-func (t *Table) JSON(out io.Writer) error { return json.NewEncoder(out).Encode(t) }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+
+	"github.com/hopscope/hopscope/bench/result"
 )
 
 // table prints a title, and below it in columns what fill writes: rows of cells that all end in a tab.
@@ -11,7 +13,7 @@ func table(w io.Writer, title string, fill func(t io.Writer) error) error {
 	if _, err := fmt.Fprintln(w, title); err != nil {
 		return err
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	t := result.Columns(w, 2, tabwriter.AlignRight)
 	if err := fill(t); err != nil {
 		return err
 	}

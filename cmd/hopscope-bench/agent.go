@@ -1,17 +1,18 @@
 package main
 
 import (
-	"encoding/json"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/bench/rate"
+	"github.com/hopscope/hopscope/bench/result"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
 
 func agentCommand() *cobra.Command {
 	cfg := rate.DefaultAgentConfig()
-	var format string
+	var out output
 	c := &cobra.Command{
 		Use:   "agent",
 		Short: "How much a probe agent sends and how exactly, beside bare loops in the same run",
@@ -26,9 +27,9 @@ when they arrive at the other end. It needs root, or a user namespace, and iprou
 	c.Flags().IntVar(&cfg.Rounds, "rounds", cfg.Rounds, "of each loop; medians are printed")
 	c.Flags().IntVar(&cfg.Batch, "batch", cfg.Batch, "frames sent with one system call")
 	c.Flags().BoolVar(&cfg.Digest, "digest", false, "the agent's probes have a digest, and the bare loops' frames are as long")
-	c.Flags().StringVar(&format, "format", "table", "table or json")
+	out.flag(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := cli.CheckFormat(format); err != nil {
+		if err := out.check(); err != nil {
 			return err
 		}
 		if cfg.Rounds < 1 || cfg.Rounds > 1000 {
@@ -43,10 +44,7 @@ when they arrive at the other end. It needs root, or a user namespace, and iprou
 		if err != nil {
 			return err
 		}
-		if format == "json" {
-			return json.NewEncoder(c.OutOrStdout()).Encode(&r)
-		}
-		return r.Print(c.OutOrStdout())
+		return out.write(c, nil, func(w io.Writer) error { return result.Show(w, "an agent", &r, r.Print) })
 	}
 	return c
 }

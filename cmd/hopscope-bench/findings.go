@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ func findingsCommand() *cobra.Command {
 	o := findings.DefaultOptions()
 	var names []string
 	var theirs algorithm
+	var out output
 	lines := ""
 	for _, p := range findings.Parts {
 		names = append(names, p.Name)
@@ -35,6 +37,9 @@ Parts (without one, series alone):` + lines,
 		Example: `  hopscope-bench findings series --hops 40 --quiet 1000000
   hopscope-bench findings --algorithm "python3 docs/examples/detector.py"`,
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := out.check(); err != nil {
+				return err
+			}
 			switch {
 			case o.Hops < 1 || o.Hops > 1e6:
 				return cli.Usagef("--hops %d is outside 1..1000000", o.Hops)
@@ -52,21 +57,24 @@ Parts (without one, series alone):` + lines,
 				if len(args) > 0 && !slices.Equal(args, []string{"series"}) {
 					return cli.Usagef("--algorithm and --write-instances are of series alone")
 				}
-				return theirs.run(c, theirs.limit, func(dir string) error { return findings.WriteQuestions(dir, o, theirs.limit.Seconds()) },
-					func(p *foreign.Program) error { return findings.ForeignTable(c.Context(), c.OutOrStdout(), p, o) })
+				return theirs.run(c, theirs.limit, func(dir string) error { return findings.WriteQuestions(dir, o, theirs.limit.Seconds()) }, func(p *foreign.Program) error {
+					return out.write(c, &o.Seed, func(w io.Writer) error { return findings.ForeignTable(c.Context(), w, p, o) })
+				})
 			}
-			for _, p := range findings.Parts {
-				if !slices.Contains(args, p.Name) && (len(args) > 0 || p.Aside) {
-					continue
+			return out.write(c, &o.Seed, func(w io.Writer) error {
+				for _, p := range findings.Parts {
+					if !slices.Contains(args, p.Name) && (len(args) > 0 || p.Aside) {
+						continue
+					}
+					done := cli.ShowProgress(c.ErrOrStderr(), "measuring", func() string { return p.Name })
+					err := p.Run(c.Context(), w, o)
+					done()
+					if err != nil {
+						return fmt.Errorf("%s: %w", p.Name, err)
+					}
 				}
-				done := cli.ShowProgress(c.ErrOrStderr(), "measuring", func() string { return p.Name })
-				err := p.Run(c.Context(), c.OutOrStdout(), o)
-				done()
-				if err != nil {
-					return fmt.Errorf("%s: %w", p.Name, err)
-				}
-			}
-			return nil
+				return nil
+			})
 		},
 	}
 	c.AddCommand(worldCommand())
@@ -76,6 +84,7 @@ Parts (without one, series alone):` + lines,
 	f.IntVar(&o.Quiet, "quiet", o.Quiet, "windows of each background without a fault")
 	f.IntVar(&o.Seeds, "seeds", o.Seeds, "emulated networks of each fault")
 	theirs.flags(f, "finds faults")
+	out.flag(f)
 	theirs.limited(f)
 	return c
 }

@@ -1,12 +1,13 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/bench/rate"
+	"github.com/hopscope/hopscope/bench/result"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
 )
@@ -17,9 +18,18 @@ type fleetFigures struct {
 	Raw    *rate.RawResult   `json:"raw,omitempty"` // with a broker
 }
 
+// Print writes it as text.
+func (f *fleetFigures) Print(w io.Writer) error {
+	err := f.Window.Print(w)
+	if f.Raw != nil {
+		err = errors.Join(err, f.Raw.Print(w))
+	}
+	return err
+}
+
 func fleetCommand() *cobra.Command {
 	window, raw := rate.DefaultWindowConfig(), rate.DefaultRawConfig()
-	var format string
+	var out output
 	c := &cobra.Command{
 		Use:   "fleet",
 		Short: "What windows and reports cost that go through Kafka",
@@ -32,7 +42,7 @@ hopscope-bench-... there, and deletes them.`,
 		Args: cli.ExactArgs(0),
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := cli.CheckFormat(format); err != nil {
+		if err := out.check(); err != nil {
 			return err
 		}
 		switch {
@@ -67,15 +77,7 @@ hopscope-bench-... there, and deletes them.`,
 		if err != nil {
 			return err
 		}
-		out := c.OutOrStdout()
-		if format == "json" {
-			return json.NewEncoder(out).Encode(&f)
-		}
-		err = f.Window.Print(out)
-		if f.Raw != nil {
-			err = errors.Join(err, f.Raw.Print(out))
-		}
-		return err
+		return out.write(c, nil, func(w io.Writer) error { return result.Show(w, "a fleet", &f, f.Print) })
 	}
 	flags := c.Flags()
 	flags.IntVar(&window.Collectors, "collectors", window.Collectors, "whose windows are merged")
@@ -83,6 +85,6 @@ hopscope-bench-... there, and deletes them.`,
 	flags.IntVar(&window.Reports, "reports", window.Reports, "reports of a collector in a window of 10 s")
 	flags.StringSliceVar(&raw.Brokers, "brokers", nil, "address of a Kafka broker (repeatable); without one, raw reports are left out")
 	flags.IntVar(&raw.Rounds, "rounds", raw.Rounds, "with raw reports in both ways")
-	flags.StringVar(&format, "format", "table", "table or json")
+	out.flag(flags)
 	return c
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -16,7 +17,7 @@ import (
 func loopCommand() *cobra.Command {
 	o := loop.DefaultOptions()
 	var names []string
-	var format string
+	var out output
 	var theirs algorithm
 	lines := ""
 	for _, s := range loop.Sections {
@@ -51,11 +52,11 @@ Sections (without one, all of them):` + lines,
 	f.StringSliceVar(&o.Faults, "fault", nil, "only these faults of the table (repeatable)")
 	f.DurationVar(&o.Demo, "for", o.Demo, "virtual time of demo")
 	f.StringVar(&o.Picture, "svg", "", "file for the picture of demo")
-	f.StringVar(&format, "format", "table", "table or json")
+	out.flag(f)
 	theirs.flags(f, "suspects links")
 	theirs.limited(f)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := cli.CheckFormat(format); err != nil {
+		if err := out.check(); err != nil {
 			return err
 		}
 		if err := o.Validate(); err != nil {
@@ -66,31 +67,32 @@ Sections (without one, all of them):` + lines,
 				return cli.Usagef("no section %q; there are %s", a, strings.Join(names, ", "))
 			}
 		}
-		o.JSON = format == "json"
 		if theirs.asked() {
 			if len(args) > 0 && !slices.Equal(args, []string{"detection"}) {
 				return cli.Usagef("--algorithm and --write-instances are of section detection alone")
 			}
 			return theirs.run(c, theirs.limit, func(dir string) error { return loop.WriteQuestions(c.Context(), dir, o) }, func(p *foreign.Program) error {
 				o.Algorithm = p
-				return loop.Sections[0].Run(c.Context(), c.OutOrStdout(), o)
+				return out.write(c, &o.Seed, func(w io.Writer) error { return loop.Sections[0].Run(c.Context(), w, o) })
 			})
 		}
-		for _, s := range loop.Sections {
-			if len(args) > 0 && !slices.Contains(args, s.Name) {
-				continue
+		return out.write(c, &o.Seed, func(w io.Writer) error {
+			for _, s := range loop.Sections {
+				if len(args) > 0 && !slices.Contains(args, s.Name) {
+					continue
+				}
+				var state atomic.Value
+				state.Store(s.Name)
+				o.Progress = func(at string) { state.Store(s.Name + ", " + at) }
+				done := cli.ShowProgress(c.ErrOrStderr(), "measuring", func() string { return state.Load().(string) })
+				err := s.Run(c.Context(), w, o)
+				done()
+				if err != nil {
+					return fmt.Errorf("%s: %w", s.Name, err)
+				}
 			}
-			var state atomic.Value
-			state.Store(s.Name)
-			o.Progress = func(at string) { state.Store(s.Name + ", " + at) }
-			done := cli.ShowProgress(c.ErrOrStderr(), "measuring", func() string { return state.Load().(string) })
-			err := s.Run(c.Context(), c.OutOrStdout(), o)
-			done()
-			if err != nil {
-				return fmt.Errorf("%s: %w", s.Name, err)
-			}
-		}
-		return nil
+			return nil
+		})
 	}
 	return c
 }

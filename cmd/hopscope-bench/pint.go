@@ -1,8 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +19,8 @@ import (
 func pintCommand() *cobra.Command {
 	var o digests.Options
 	var figures []string
-	var format, svg string
+	var svg string
+	var out output
 	var theirs algorithm
 	c := &cobra.Command{
 		Use:   "pint",
@@ -42,7 +43,7 @@ for each flow or null, beside what PINT's decoder and ours know then. ` + algori
   hopscope-bench pint --algorithm "python3 docs/examples/decoder.py"`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := cli.CheckFormat(format); err != nil {
+			if err := out.check(); err != nil {
 				return err
 			}
 			for _, f := range figures {
@@ -60,23 +61,26 @@ for each flow or null, beside what PINT's decoder and ours know then. ` + algori
 				if len(figures) > 0 || svg != "" {
 					return cli.Usagef("--algorithm and --write-instances have instances of their own: --figure and --svg do not go with them")
 				}
-				return theirs.run(c, theirs.limit, func(dir string) error { return digests.WriteQuestions(dir, o, theirs.limit.Seconds()) },
-					func(p *foreign.Program) error { return digests.ForeignTable(c.Context(), c.OutOrStdout(), p, o) })
+				return theirs.run(c, theirs.limit, func(dir string) error { return digests.WriteQuestions(dir, o, theirs.limit.Seconds()) }, func(p *foreign.Program) error {
+					return out.write(c, &o.Seed, func(w io.Writer) error { return digests.ForeignTable(c.Context(), w, p, o) })
+				})
 			}
 			if svg != "" {
 				if err := os.MkdirAll(svg, 0o755); err != nil {
 					return err
 				}
 			}
-			for _, name := range digests.Figures() {
-				if len(figures) > 0 && !slices.Contains(figures, name) {
-					continue
+			return out.write(c, &o.Seed, func(w io.Writer) error {
+				for _, name := range digests.Figures() {
+					if len(figures) > 0 && !slices.Contains(figures, name) {
+						continue
+					}
+					if err := printFigure(c, w, name, o, svg); err != nil {
+						return err
+					}
 				}
-				if err := printFigure(c, name, o, format, svg); err != nil {
-					return err
-				}
-			}
-			return nil
+				return nil
+			})
 		},
 	}
 	f := c.Flags()
@@ -84,14 +88,14 @@ for each flow or null, beside what PINT's decoder and ours know then. ` + algori
 	f.IntVar(&o.Runs, "runs", 0, "repetitions of each point; 0 for 10000, or less where one takes long; flows of an instance of --algorithm, 0 for 50")
 	f.StringArrayVar(&o.Rows, "row", nil, `of figure errors: only rows with this in their name, such as "Kentucky Datalink, distances: a node" (repeatable)`)
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of all random numbers")
-	f.StringVar(&format, "format", "table", "table or json")
+	out.flag(f)
 	theirs.flags(f, "decodes digests")
 	theirs.limited(f)
 	f.StringVar(&svg, "svg", "", "directory for plots as SVG, made if need be")
 	return c
 }
 
-func printFigure(c *cobra.Command, name string, o digests.Options, format, svg string) error {
+func printFigure(c *cobra.Command, w io.Writer, name string, o digests.Options, svg string) error {
 	var point atomic.Value
 	point.Store("")
 	o.Progress = func(p string) { point.Store(p) }
@@ -108,10 +112,7 @@ func printFigure(c *cobra.Command, name string, o digests.Options, format, svg s
 			}
 		}
 	}
-	if format == "json" {
-		return json.NewEncoder(c.OutOrStdout()).Encode(figure)
-	}
-	return figure.Print(c.OutOrStdout())
+	return figure.Print(w)
 }
 
 func writeChart(path string, chart *digests.Chart) (err error) {

@@ -2,13 +2,12 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/bench/papers/digests"
+	"github.com/hopscope/hopscope/bench/result"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
 
@@ -28,11 +27,12 @@ func TestBenchPINT(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var f digests.Figure
-	if err := json.Unmarshal([]byte(out), &f); err != nil {
+	list, err := result.Read(strings.NewReader(out))
+	if err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}
-	if f.Name != "5" || f.Seed != 7 || len(f.Tables) != 1 || len(f.Tables[0].Rows) == 0 {
+	f := list[0]
+	if f.Bench != "pint --figure=5 --runs=20 --seed=7" || *f.Seed != 7 || len(f.Tables) != 1 || len(f.Tables[0].Rows) == 0 || f.Version == "" || f.Machine.Cores < 1 {
 		t.Errorf("figure 5 as JSON: %s", out)
 	}
 	plots, _ := filepath.Glob(filepath.Join(dir, "*.svg"))

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -13,6 +13,7 @@ import (
 	"github.com/hopscope/hopscope/bench/foreign"
 	"github.com/hopscope/hopscope/bench/papers"
 	"github.com/hopscope/hopscope/bench/rate"
+	"github.com/hopscope/hopscope/bench/result"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
 
@@ -30,56 +31,60 @@ beside ours. What a whole collector keeps up with is "hopscope selftest".`,
 		Args:             cli.NoCommand,
 		RunE:             func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.AddCommand(pipelineCommand(), plannerCommand(), pintCommand(), fleetCommand(), findingsCommand(), agentCommand(), loopCommand())
+	root.AddCommand(pipelineCommand(), plannerCommand(), pintCommand(), fleetCommand(), findingsCommand(), agentCommand(), loopCommand(), compareCommand())
 	cli.Prepare(root, func(run cli.Run) cli.Run { return cli.Interruptible(run, nil) })
 	return root
 }
 
 func pipelineCommand() *cobra.Command {
 	var flows []int
-	var format string
+	var out output
 	var reports, warmup int
 	c := &cobra.Command{
 		Use:   "pipeline",
 		Short: "Reports a second through decoding, tables, sketches and detectors, in memory, on one core",
 		Args:  cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := cli.CheckFormat(format); err != nil {
+			if err := out.check(); err != nil {
 				return err
 			}
 			for _, n := range flows {
 				if n < 1 || n > 1<<24 {
 					return cli.Usagef("--flows %d is outside 1..16777216", n)
 				}
-				cfg := rate.DefaultPipelineConfig(n)
-				if cfg.Reports = reports; reports < 1 || warmup < 0 {
-					return cli.Usagef("--reports %d or --warmup %d is too small", reports, warmup)
-				}
-				if c.Flags().Changed("warmup") {
-					cfg.Warmup = warmup
-				}
-				done := cli.ShowProgress(c.ErrOrStderr(), "measuring", func() string { return fmt.Sprintf("%d flows", n) })
-				r, err := rate.Pipeline(cfg)
-				done()
-				if err != nil {
-					return err
-				}
-				if format == "json" {
-					err = json.NewEncoder(c.OutOrStdout()).Encode(&r)
-				} else {
-					err = r.Print(c.OutOrStdout())
-				}
-				if err != nil {
-					return err
-				}
 			}
-			return nil
+			if reports < 1 || warmup < 0 {
+				return cli.Usagef("--reports %d or --warmup %d is too small", reports, warmup)
+			}
+			return out.write(c, nil, func(w io.Writer) error {
+				for _, n := range flows {
+					cfg := rate.DefaultPipelineConfig(n)
+					cfg.Reports = reports
+					if c.Flags().Changed("warmup") {
+						cfg.Warmup = warmup
+					}
+					done := cli.ShowProgress(c.ErrOrStderr(), "measuring", func() string { return fmt.Sprintf("%d flows", n) })
+					r, err := rate.Pipeline(cfg)
+					done()
+					if err != nil {
+						return err
+					}
+					figures := struct {
+						rate.PipelineResult
+						PerSecond, MedianPerSecond float64 // reports
+					}{r, r.Rate(), r.MedianRate()}
+					if err := result.Show(w, fmt.Sprintf("%d flows", n), figures, r.Print); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
 		},
 	}
 	c.Flags().IntSliceVar(&flows, "flows", []int{10_000, 1_000_000}, "flows in the traffic (repeatable)")
 	c.Flags().IntVar(&reports, "reports", 4_000_000, "reports that are measured")
 	c.Flags().IntVar(&warmup, "warmup", 0, "reports before the measurement (default 400 a flow, 100 from half a million flows on)")
-	c.Flags().StringVar(&format, "format", "table", "table or json")
+	out.flag(c.Flags())
 	return c
 }
 
@@ -87,6 +92,7 @@ func plannerCommand() *cobra.Command {
 	var o papers.Options
 	var names []string
 	var theirs algorithm
+	var out output
 	for _, t := range papers.Families {
 		names = append(names, t.Name)
 	}
@@ -104,6 +110,9 @@ It passes the checks that ours pass, and stands in the same table. ` + algorithm
 		Example: `  hopscope-bench planner cover attention --algorithm "python3 docs/examples/planner.py"
   hopscope-bench planner --write-instances instances`,
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := out.check(); err != nil {
+				return err
+			}
 			if o.Limit <= 0 {
 				return cli.Usagef("--time-limit %v is not above 0s", o.Limit)
 			}
@@ -118,27 +127,31 @@ It passes the checks that ours pass, and stands in the same table. ` + algorithm
 				}
 			}
 			if theirs.asked() {
-				return theirs.run(c, o.Limit, func(dir string) error { return papers.WriteQuestions(dir, args, o) },
-					func(p *foreign.Program) error { return papers.ForeignTable(c.Context(), c.OutOrStdout(), p, args, o) })
+				return theirs.run(c, o.Limit, func(dir string) error { return papers.WriteQuestions(dir, args, o) }, func(p *foreign.Program) error {
+					return out.write(c, &o.Seed, func(w io.Writer) error { return papers.ForeignTable(c.Context(), w, p, args, o) })
+				})
 			}
-			for _, t := range papers.Families {
-				if len(args) > 0 && !slices.Contains(args, t.Name) {
-					continue
+			return out.write(c, &o.Seed, func(w io.Writer) error {
+				for _, t := range papers.Families {
+					if len(args) > 0 && !slices.Contains(args, t.Name) {
+						continue
+					}
+					done := cli.ShowProgress(c.ErrOrStderr(), "measuring", func() string { return t.Name })
+					err := t.Run(c.Context(), w, o)
+					done()
+					if err != nil {
+						return fmt.Errorf("%s: %w", t.Name, err)
+					}
 				}
-				done := cli.ShowProgress(c.ErrOrStderr(), "measuring", func() string { return t.Name })
-				err := t.Run(c.Context(), c.OutOrStdout(), o)
-				done()
-				if err != nil {
-					return fmt.Errorf("%s: %w", t.Name, err)
-				}
-			}
-			return nil
+				return nil
+			})
 		},
 	}
 	f := c.Flags()
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of instances and algorithms")
 	f.DurationVar(&o.Limit, "time-limit", 2*time.Second, "for one run of one algorithm")
 	theirs.flags(f, "plans")
+	out.flag(f)
 	f.StringVar(&o.Topologies, "topologies", "", "directory with graphs/, demands/ and index.csv of the Topology Zoo in Repetita's format; rows that need it are left out without")
 	return c
 }

@@ -78,6 +78,7 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		"loop --algorithm no-such-program", "loop --write-instances text --fault link-down", "loop bytes --algorithm true",
 		"pint x", "pint --figure 8", "pint --runs -1", "pint --format xml", "pint --row nonsense",
 		"loop x", "loop nonsense", "loop --fault nonsense", "loop --format xml", "loop --seeds 0",
+		"planner --format xml", "findings --format xml", "compare --format xml text text", "compare text", "compare text text", "compare nowhere nowhere",
 		"fleet x", "fleet --brokers nowhere", "fleet --format xml",
 		"findings nonsense", "findings --hops 0", "findings --quiet -1", "findings --seeds 0",
 		"findings world x", "findings world --half both", "findings world --scenario nothing", "findings world --format xml", "findings world --seeds 0",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 
 func worldCommand() *cobra.Command {
 	o := world.DefaultOptions()
+	var out output
 	c := &cobra.Command{
 		Use:   "world",
 		Short: "What is said of networks whose truth is written down, beside the truth",
@@ -29,8 +31,9 @@ Half of the scenarios are there to tune on, the other half to report on.`,
 				return cli.Usagef("--seeds %d is outside 1..10000", o.Seeds)
 			case !slices.Contains([]string{"tune", "report", "all"}, o.Half):
 				return cli.Usagef("--half %q is none of tune, report, all", o.Half)
-			case o.Format != "text" && o.Format != "json":
-				return cli.Usagef("--format %q is none of text, json", o.Format)
+			}
+			if err := out.check(); err != nil {
+				return err
 			}
 			if _, err := o.Select(); err != nil {
 				return cli.Usagef("--scenario: %v", err)
@@ -41,7 +44,7 @@ Half of the scenarios are there to tune on, the other half to report on.`,
 			if err != nil {
 				return err
 			}
-			return r.Print(c.OutOrStdout(), o)
+			return out.write(c, &o.Seed, func(w io.Writer) error { return r.Print(w, o) })
 		},
 	}
 	f := c.Flags()
@@ -49,7 +52,7 @@ Half of the scenarios are there to tune on, the other half to report on.`,
 	f.IntVar(&o.Seeds, "seeds", o.Seeds, "seeds of each scenario")
 	f.StringVar(&o.Half, "half", o.Half, "scenarios to run: tune, report or all")
 	f.StringVar(&o.Scenario, "scenario", o.Scenario, "name of the one scenario to run")
-	f.StringVar(&o.Format, "format", o.Format, "text or json")
+	out.flag(f)
 	f.BoolVar(&o.Worst, "worst", o.Worst, "list what was said against the truth, run by run")
 	return c
 }

@@ -3,13 +3,14 @@ package world
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
 	"slices"
 	"sync"
 	"text/tabwriter"
+
+	"github.com/hopscope/hopscope/bench/result"
 )
 
 // Options say what is run.
@@ -18,12 +19,11 @@ type Options struct {
 	Seeds    int
 	Half     string // tune, report or all
 	Scenario string // its name; "" for all
-	Format   string // text or json
 	Worst    bool   // what was said against the truth, too
 }
 
 // DefaultOptions run both halves with one seed.
-func DefaultOptions() Options { return Options{Seed: 1, Seeds: 1, Half: "all", Format: "text"} }
+func DefaultOptions() Options { return Options{Seed: 1, Seeds: 1, Half: "all"} }
 
 // Row is the result for one kind of fault or change.
 type Row struct {
@@ -166,13 +166,12 @@ func (r *Row) finish() {
 	}
 }
 
-// Print writes the tables.
+// Print writes the tables, or records all of the result.
 func (r *Result) Print(out io.Writer, o Options) error {
-	if o.Format == "json" {
-		e := json.NewEncoder(out)
-		e.SetIndent("", " ")
-		return e.Encode(r)
-	}
+	return result.Show(out, "worlds", r, func(out io.Writer) error { return r.print(out, o) })
+}
+
+func (r *Result) print(out io.Writer, o Options) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	if len(r.Faults) > 0 {
 		fmt.Fprintln(w, "FAULT\tSCENARIOS\tRUNS\tNAMED FIRST\tAFTER\tSEVERITY RIGHT\tCRITICAL TOLD\tFALSE BESIDE\tCRITICAL\tIN QUIET")

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"github.com/hopscope/hopscope/bench/result"
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
@@ -93,7 +94,7 @@ func (b *bench) coding() error {
 func layers(p []float64) string {
 	var s []string
 	for _, p := range p {
-		s = append(s, number(p))
+		s = append(s, result.Number(p))
 	}
 	return strings.Join(s, ", ")
 }

@@ -10,10 +10,10 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
-	"text/tabwriter"
+
+	"github.com/hopscope/hopscope/bench/result"
 )
 
 // Options says how the figures of PINT (R. Ben Basat et al., SIGCOMM 2020) are made again.
@@ -50,20 +50,11 @@ func Figures() []string {
 	return names
 }
 
-// table is a table of a figure.
-type table struct {
-	Title   string   `json:"title"`
-	Notes   []string `json:"notes,omitempty"`
-	Columns []string `json:"columns"`
-	Rows    [][]any  `json:"rows"` // strings, ints, float64s and Intervals
-}
-
-// Interval is a measured figure with its 95 % confidence interval.
-type Interval struct {
-	Value float64 `json:"value"`
-	Low   float64 `json:"low"`
-	High  float64 `json:"high"`
-}
+// A figure is tables of package result.
+type (
+	table    = result.Table
+	Interval = result.Interval
+)
 
 // Figure is one figure of the paper, repeated.
 type Figure struct {
@@ -174,7 +165,7 @@ func meanInterval(v []float64) Interval {
 	n := float64(len(v))
 	mean := sum / n
 	half := 1.96 * math.Sqrt(max(square/n-mean*mean, 0)/max(n-1, 1))
-	return Interval{mean, mean - half, mean + half}
+	return Interval{Value: mean, Low: mean - half, High: mean + half}
 }
 
 // orderStatistic is a quantile and takes the confidence interval from the order statistics, whose ranks are binomial.
@@ -184,7 +175,7 @@ func orderStatistic(sorted []int, q float64) Interval {
 	at := func(rank float64) float64 {
 		return float64(sorted[min(max(int(math.Ceil(rank)), 1), len(sorted))-1])
 	}
-	return Interval{at(n * q), at(n*q - half), at(n*q + half)}
+	return Interval{Value: at(n * q), Low: at(n*q - half), High: at(n*q + half)}
 }
 
 // share is the share of runs that took no more than n packets.
@@ -193,52 +184,19 @@ func (s *summary) share(n int) float64 {
 	return float64(k) / float64(s.runs)
 }
 
-// Print writes a figure's tables.
+// Print writes a figure's tables, or adds them to those that are recorded.
 func (f *Figure) Print(w io.Writer) error {
+	if r, ok := w.(*result.Recorder); ok {
+		r.Add(f.Tables...)
+		return nil
+	}
 	for _, t := range f.Tables {
-		fmt.Fprintf(w, "%s\n", t.Title)
-		tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(tab, strings.Join(t.Columns, "\t"))
-		for _, row := range t.Rows {
-			cells := make([]string, len(row))
-			for i, c := range row {
-				cells[i] = cell(c)
-			}
-			fmt.Fprintln(tab, strings.Join(cells, "\t"))
-		}
-		if err := tab.Flush(); err != nil {
+		if err := t.Print(w); err != nil {
 			return err
-		}
-		for _, n := range t.Notes {
-			fmt.Fprintf(w, "  %s\n", n)
 		}
 		if _, err := fmt.Fprintf(w, "  seed %d\n\n", f.Seed); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func cell(v any) string {
-	switch v := v.(type) {
-	case float64:
-		return number(v)
-	case Interval:
-		if v.Low == v.High {
-			return number(v.Value)
-		}
-		return fmt.Sprintf("%s [%s, %s]", number(v.Value), number(v.Low), number(v.High))
-	}
-	return fmt.Sprint(v)
-}
-
-// number gives four digits at most, and integers as they are.
-func number(v float64) string {
-	if v == math.Trunc(v) && math.Abs(v) < 1e9 {
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	if a := math.Abs(v); a >= 100 && a < 1e9 {
-		return strconv.FormatFloat(v, 'f', 1, 64)
-	}
-	return strconv.FormatFloat(v, 'g', 3, 64)
 }

@@ -8,9 +8,9 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/hopscope/hopscope/bench/foreign"
+	"github.com/hopscope/hopscope/bench/result"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/planner/topo"
 )
@@ -210,7 +210,7 @@ func ForeignTable(ctx context.Context, w io.Writer, p *foreign.Program, o Option
 		return err
 	}
 	fmt.Fprintf(w, "Paths that %s decodes, at most %v each\n", p, p.Limit)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := result.Columns(w, 2, 0)
 	fmt.Fprintln(t, "flows\tof\tPINT, V = all\tours, V = all\tours, and the links\tours, and distances\ttheirs\tseconds\tremark")
 	for _, q := range list {
 		if o.Progress != nil {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/hopscope/hopscope/bench/result"
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
@@ -72,7 +73,7 @@ func (b *bench) loops() error {
 			}
 			s, p := summarize(hops), summarize(printed)
 			found.Rows = append(found.Rows, []any{
-				t, l.Bits, size, s.runs, s.median, s.tail, number(100*(1-s.share(250))) + " %", p.median, p.tail, number(100*(1-p.share(250))) + " %",
+				t, l.Bits, size, s.runs, s.median, s.tail, result.Number(100*(1-s.share(250))) + " %", p.median, p.tail, result.Number(100*(1-p.share(250))) + " %",
 			})
 		}
 	}
@@ -158,5 +159,5 @@ func poisson(n int, trials float64) Interval {
 		low = k * math.Pow(1-1/(9*k)-1.96/(3*math.Sqrt(k)), 3)
 	}
 	high := (k + 1) * math.Pow(1-1/(9*(k+1))+1.96/(3*math.Sqrt(k+1)), 3)
-	return Interval{k / trials, low / trials, high / trials}
+	return Interval{Value: k / trials, Low: low / trials, High: high / trials}
 }

@@ -120,7 +120,7 @@ func wilson(k, of int) Interval {
 	const z = 1.96
 	n, p := float64(of), float64(k)/float64(of)
 	middle, half := p+z*z/2/n, z*math.Sqrt(p*(1-p)/n+z*z/4/n/n)
-	return Interval{100 * p, max(0, 100*(middle-half)/(1+z*z/n)), min(100, 100*(middle+half)/(1+z*z/n))}
+	return Interval{Value: 100 * p, Low: max(0, 100*(middle-half)/(1+z*z/n)), High: min(100, 100*(middle+half)/(1+z*z/n))}
 }
 
 // sprayed makes a flow and looks for its paths.

@@ -1,0 +1,202 @@
+package result
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// Recorder is a writer for benches that write text, which makes tables of it: [Columns] and [Show] on it begin one, whose title is the
+// text before. Text behind the last table is its notes.
+type Recorder struct {
+	tables []Table
+	text   strings.Builder
+}
+
+// Write takes text between tables.
+func (r *Recorder) Write(p []byte) (int, error) { return r.text.Write(p) }
+
+// add adds a table under the text that was written.
+func (r *Recorder) add(t Table) {
+	text := strings.TrimSpace(r.text.String())
+	r.text.Reset()
+	if t.Title == "" {
+		t.Title = text
+	} else if text != "" {
+		t.Notes = append(strings.Split(text, "\n"), t.Notes...)
+	}
+	r.tables = append(r.tables, t)
+}
+
+// Tables are those that were recorded.
+func (r *Recorder) Tables() []Table {
+	if text := strings.TrimSpace(r.text.String()); text != "" {
+		r.text.Reset()
+		if len(r.tables) == 0 {
+			r.tables = []Table{{}}
+		}
+		last := &r.tables[len(r.tables)-1]
+		last.Notes = append(last.Notes, strings.Split(text, "\n")...)
+	}
+	if r.tables == nil {
+		return []Table{}
+	}
+	return r.tables
+}
+
+// Flusher takes the rows of a table, lines of cells with tabs between, and ends it.
+type Flusher interface {
+	io.Writer
+	Flush() error
+}
+
+// Columns begins a table: in columns on a writer of text, recorded on a [Recorder]. The first line has the names of the columns. Padding and flags
+// are those of text/tabwriter.
+func Columns(w io.Writer, padding int, flags uint) Flusher {
+	if r, ok := w.(*Recorder); ok {
+		return &recorded{to: r}
+	}
+	return tabwriter.NewWriter(w, 0, 0, padding, ' ', flags)
+}
+
+// recorded is a table at work.
+type recorded struct {
+	to   *Recorder
+	text strings.Builder
+}
+
+func (x *recorded) Write(p []byte) (int, error) { return x.text.Write(p) }
+
+func (x *recorded) Flush() error {
+	var t Table
+	for line := range strings.Lines(x.text.String()) {
+		cells := strings.Split(strings.TrimSuffix(strings.TrimRight(line, "\n"), "\t"), "\t")
+		if t.Columns == nil {
+			for _, c := range cells {
+				t.Columns = append(t.Columns, strings.TrimSpace(c))
+			}
+			continue
+		}
+		row := make([]any, len(cells))
+		for i, c := range cells {
+			row[i] = strings.TrimSpace(c)
+			if v, err := strconv.ParseFloat(strings.TrimSpace(c), 64); err == nil && finite(v) {
+				row[i] = v
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	x.text.Reset()
+	if t.Columns != nil {
+		x.to.add(t)
+	}
+	return nil
+}
+
+func finite(v float64) bool { return v-v == 0 }
+
+// Show writes a value as text, by print, or records it: as a table with a row for each number that its JSON holds, and for each list of
+// numbers, which are samples.
+func Show(w io.Writer, title string, v any, print func(io.Writer) error) error {
+	r, ok := w.(*Recorder)
+	if !ok {
+		return print(w)
+	}
+	t, err := of(title, v)
+	if err != nil {
+		return err
+	}
+	r.add(t)
+	return nil
+}
+
+// Add records tables.
+func (r *Recorder) Add(list ...Table) {
+	for _, t := range list {
+		r.add(t)
+	}
+}
+
+// of makes a table of what the JSON of a value holds.
+func of(title string, v any) (Table, error) {
+	t := Table{Title: title, Columns: []string{"figure", "value"}}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return t, err
+	}
+	var tree any
+	if err := json.Unmarshal(b, &tree); err != nil {
+		return t, err
+	}
+	t.values("", tree)
+	t.Detail = b
+	return t, nil
+}
+
+// values adds a row for each number below a value of JSON. Elements of lists are named by the first text that each of them has, if these
+// differ, and by their numbers otherwise.
+func (t *Table) values(at string, v any) {
+	below := func(key string) string {
+		if at == "" {
+			return key
+		}
+		return at + "." + key
+	}
+	switch v := v.(type) {
+	case float64:
+		t.Rows = append(t.Rows, []any{at, v})
+	case bool:
+		n := 0.
+		if v {
+			n = 1
+		}
+		t.Rows = append(t.Rows, []any{at, n})
+	case map[string]any:
+		for _, key := range sortedKeys(v) {
+			t.values(below(key), v[key])
+		}
+	case []any:
+		var samples []float64
+		for _, x := range v {
+			if n, ok := x.(float64); ok {
+				samples = append(samples, n)
+			}
+		}
+		if len(v) > 0 && len(samples) == len(v) {
+			t.Rows = append(t.Rows, []any{at, samples})
+			return
+		}
+		names := map[string]bool{}
+		for i, x := range v {
+			name := nameOf(x)
+			if name == "" || names[name] {
+				name = strings.TrimSpace(fmt.Sprintf("%s %d", name, i+1))
+			}
+			names[name] = true
+			t.values(at+"["+name+"]", x)
+		}
+	}
+}
+
+// nameOf is the first text of an object.
+func nameOf(v any) string {
+	m, _ := v.(map[string]any)
+	for _, key := range sortedKeys(m) {
+		if s, ok := m[key].(string); ok {
+			return s
+		}
+	}
+	return ""
+}
+
+func sortedKeys(m map[string]any) (keys []string) {
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
