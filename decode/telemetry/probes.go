@@ -15,10 +15,10 @@ const ProbeDomain = 0x5052
 //	path, epoch, sent, received, missed, late, twice, corrupt, reordered   one word each
 //	lost forward, lost back                                                one word each, two's complement
 //	delays                                                                 to the end, a word each: code (16 bits), count (16)
-const (
-	probeCounts uint16 = 0x8000
-	probeWords         = 11
-)
+const probeCounts uint16 = 0x8000
+
+// probeWords are the words before the delays.
+const probeWords = 11
 
 // MostDelays are the delays of one report.
 const MostDelays = 0xff - probeWords
