@@ -1,0 +1,34 @@
+package emu
+
+import "fmt"
+
+// Expire gives the interface by which a packet of f, sent with a TTL or hop limit, comes to the switch in which that is used up, by the routes of this moment: a
+// router answers from the address of that interface. ok is false where the packet comes to its host, or is lost before. Faults that drop packets are not
+// considered. F needs no rate, and is no traffic.
+func (n *Network) Expire(f *Flow, ttl int) (iface int, ok bool) {
+	s := flow{src: int32(f.From), dst: int32(f.To), srcPort: f.SrcPort, dstPort: f.DstPort, proto: f.Proto, v6: f.IPv6}
+	k := n.key(&s)
+	hash, at, in := ecmp(&k), n.hosts[f.From].node, n.hosts[f.From].iface
+	for range n.switches {
+		if ttl--; ttl <= 0 {
+			return int(in), true
+		}
+		out := n.nextHop(at, &n.hosts[f.To], hash, f.IPv6)
+		if out < 0 || !n.queues[out].Up || at == n.hosts[f.To].node {
+			return 0, false
+		}
+		in = n.ports[out].peer
+		at = n.ports[in].node
+	}
+	return 0, false
+}
+
+// Resalt changes the salt by which a switch hashes flows, as a restart or an update of its software may. It returns an error for a switch that is not there.
+func (n *Network) Resalt(node string, salt uint64) error {
+	i, ok := n.graph.Lookup(node)
+	if !ok {
+		return fmt.Errorf("there is no switch %q", node)
+	}
+	n.switches[i].salt = salt
+	return nil
+}
