@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 	"unsafe"
@@ -22,13 +23,13 @@ const (
 	mostViewed = 1 << 12
 	// viewedHops and viewedPlaces are how many hops and places of a packet are remembered. What has more counts each time.
 	viewedHops, viewedPlaces = 24, 16
-	// mostAlike is how many packets of a flow that differ in nothing are looked through.
+	// mostAlike is how many packets of a flow that differ in nothing are looked through, without those before that are too old.
 	mostAlike = 64
 	// provenBy is how many identifications must differ in a row, and heldFor how often one comes until they do not.
 	provenBy, heldFor = 3, 8
 
 	viewBuckets = mostViewed // of packets, and of flows
-	viewsMemory = mostViewed*int64(unsafe.Sizeof(packetViews{})) + viewBuckets*(8+int64(unsafe.Sizeof(identifications{})))
+	viewsMemory = mostViewed*int64(unsafe.Sizeof(packetViews{})) + viewBuckets*int64(unsafe.Sizeof(viewBucket{})+unsafe.Sizeof(identifications{}))
 )
 
 // packetViews is a packet of the network.
@@ -54,10 +55,17 @@ type identifications struct {
 type views struct {
 	packets []packetViews
 	oldest  int
-	first   []uint32 // packet of each bucket, +1
-	newest  []uint32
+	buckets []viewBucket
 	flows   []identifications
 	hops    [viewedHops]uint32 // memory
+}
+
+// viewBucket is the packets of one bucket, by their place in the ring, +1. The past packets before recent have no views after a time.
+type viewBucket struct {
+	first, newest uint32
+	recent        uint32 // 0: all are past
+	past          uint32
+	after         int64
 }
 
 // view is what is known of a packet before its report at hand.
@@ -78,9 +86,9 @@ func inNetwork(r *decode.Report) bool {
 
 // observe gives what is known of the packet of r, which is seen now.
 func (v *views) observe(r *decode.Report, flow uint64) view {
-	if v.first == nil {
+	if v.buckets == nil {
 		v.packets = make([]packetViews, 0, mostViewed) // which do not move: a batch points to them
-		v.first, v.newest, v.flows = make([]uint32, viewBuckets), make([]uint32, viewBuckets), make([]identifications, viewBuckets)
+		v.buckets, v.flows = make([]viewBucket, viewBuckets), make([]identifications, viewBuckets)
 	}
 	id := uint32(0)
 	if r.Has&decode.HasPacketID != 0 {
@@ -102,9 +110,10 @@ func (v *views) observe(r *decode.Report, flow uint64) view {
 	}
 	proven := f.differ >= provenBy && id != 0
 	place := uint16(len(r.Hops))<<8 | uint16(r.TTL)
-	bucket := key >> 40 % viewBuckets
-	for at, n := v.first[bucket], 0; at != 0 && n < mostAlike; n++ {
+	b := &v.buckets[key>>40%viewBuckets]
+	for at, n := b.from(r.Time), 0; at != 0 && n < mostAlike; n++ {
 		p := &v.packets[at-1]
+		b.pass(p, at, r.Time)
 		at = p.next
 		if p.key != key || p.time-r.Time > viewsWithin || r.Time-p.time > viewsWithin || int(p.at) == len(p.places) {
 			continue
@@ -127,7 +136,7 @@ func (v *views) observe(r *decode.Report, flow uint64) view {
 		}
 	}
 	f.see(id)
-	p := v.next(bucket)
+	p := v.next(b)
 	*p = packetViews{key: key, time: r.Time}
 	p.add(list, 0, place, r.Time)
 	return view{packet: p}
@@ -147,7 +156,7 @@ func (f *identifications) see(id uint32) {
 }
 
 // next gives the memory of a packet of a bucket: that of the oldest one.
-func (v *views) next(bucket uint64) *packetViews {
+func (v *views) next(b *viewBucket) *packetViews {
 	i := len(v.packets)
 	if i < mostViewed {
 		v.packets = append(v.packets, packetViews{})
@@ -155,16 +164,41 @@ func (v *views) next(bucket uint64) *packetViews {
 		i = v.oldest
 		v.oldest = (v.oldest + 1) % mostViewed
 		p := &v.packets[i]
-		from := p.key >> 40 % viewBuckets // where it is the oldest one, too
-		v.first[from] = p.next
+		from := &v.buckets[p.key>>40%viewBuckets] // where it is the oldest one, too
+		from.first = p.next
+		if from.past > 0 {
+			from.past--
+		}
 	}
-	if v.first[bucket] == 0 {
-		v.first[bucket] = uint32(i + 1)
+	place := uint32(i + 1)
+	if b.first == 0 {
+		b.first = place
 	} else {
-		v.packets[v.newest[bucket]-1].next = uint32(i + 1)
+		v.packets[b.newest-1].next = place
 	}
-	v.newest[bucket] = uint32(i + 1)
+	if b.recent == 0 {
+		b.recent = place
+	}
+	b.newest = place
 	return &v.packets[i]
+}
+
+// from gives the first packet of the bucket that can have a view at a time.
+func (b *viewBucket) from(time int64) uint32 {
+	if b.past > 0 && time >= b.after {
+		return b.recent
+	}
+	b.past, b.after = 0, math.MinInt64
+	return b.first
+}
+
+// pass notes that p, at a place of the ring, is past at a time, if it is and all before it are.
+func (b *viewBucket) pass(p *packetViews, at uint32, time int64) {
+	if time-p.time <= viewsWithin || b.past > 0 && at != b.recent || b.past == 0 && at != b.first {
+		return
+	}
+	b.past++
+	b.recent, b.after = p.next, max(b.after, p.time+viewsWithin+1)
 }
 
 // seenAt reports whether the packet was seen at a place.

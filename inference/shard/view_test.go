@@ -158,3 +158,31 @@ func TestViewsOfOnePacket(t *testing.T) {
 		}
 	}
 }
+
+// Packets that differ in nothing and came long before are past: however many they are, the views of the next one are found.
+func TestViewsOfManyPackets(t *testing.T) {
+	const packets, flows = 3 * mostAlike, 3
+	s := New(testConfig(), 1)
+	view := func(flow uint32, links int, time int64) {
+		var hops []decode.Hop
+		for n := range links {
+			hops = append(hops, hop(uint32(n+1), 1, 100))
+		}
+		r := stack(flow, time, hops...)
+		r.Format, r.INT = decode.INTMD, 0
+		r.Has, r.TTL = r.Has|decode.HasTTL, uint8(60-links)
+		s.Update([]*decode.Report{r})
+	}
+	for p := range int64(packets) {
+		for f := range uint32(flows) {
+			for links := 1; links <= 3; links++ {
+				view(f, links, int64(1e18)+p*viewsWithin*2+int64(links%2)) // in an order that is not that of time
+			}
+		}
+	}
+	for _, h := range cutOne(s, int64(2e18)).Hops {
+		if want := uint64(flows * packets); h.Count != want {
+			t.Errorf("node %d counts %d, want %d", h.Node, h.Count, want)
+		}
+	}
+}
