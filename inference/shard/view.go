@@ -32,7 +32,7 @@ const (
 	viewsMemory = mostViewed*int64(unsafe.Sizeof(packetViews{})) + viewBuckets*int64(unsafe.Sizeof(viewBucket{})+unsafe.Sizeof(identifications{}))
 )
 
-// packetViews is a packet of the network.
+// packetViews is a packet of the network. Of its lists, what is behind their ends is left over.
 type packetViews struct {
 	key    uint64 // of its flow and its identification
 	time   int64  // of its newest view
@@ -137,7 +137,7 @@ func (v *views) observe(r *decode.Report, flow uint64) view {
 	}
 	f.see(id)
 	p := v.next(b)
-	*p = packetViews{key: key, time: r.Time}
+	p.key, p.time, p.path, p.next, p.change, p.n, p.at = key, r.Time, 0, 0, 0, 0, 0
 	p.add(list, 0, place, r.Time)
 	return view{packet: p}
 }
@@ -251,17 +251,18 @@ func inOnePiece(part, whole []uint32) bool {
 
 // hopHash hashes all that a hop holds.
 func hopHash(h *decode.Hop) uint32 {
-	x := uint64(0)
-	for _, y := range [...]uint64{
-		uint64(h.Has)<<32 | uint64(h.NodeID), uint64(h.IngressIf)<<48 | uint64(h.EgressIf)<<32 | uint64(h.Latency),
-		uint64(h.QueueOccupancy)<<32 | uint64(h.BufferOccupancy), uint64(h.TxUtilization)<<32 | uint64(h.QueueCongestion),
-		uint64(h.L2IngressIf)<<32 | uint64(h.L2EgressIf), h.IngressTime, h.EgressTime,
-		uint64(h.EnqTime)<<32 | uint64(h.QueueDelay), uint64(h.DeqOccupancy)<<16 | uint64(h.QueueID)<<8 | uint64(h.BufferID),
-	} {
-		hi, lo := bits.Mul64(x^y^0x9e3779b97f4a7c15, 0xe7037ed1a0b428db)
-		x = hi ^ lo
-	}
+	x := mix(uint64(h.Has)<<32|uint64(h.NodeID), uint64(h.IngressIf)<<48|uint64(h.EgressIf)<<32|uint64(h.Latency), 1) +
+		mix(uint64(h.QueueOccupancy)<<32|uint64(h.BufferOccupancy), uint64(h.TxUtilization)<<32|uint64(h.QueueCongestion), 2) +
+		mix(uint64(h.L2IngressIf)<<32|uint64(h.L2EgressIf), uint64(h.DeqOccupancy)<<16|uint64(h.QueueID)<<8|uint64(h.BufferID), 3) +
+		mix(h.IngressTime, h.EgressTime, 4) +
+		mix(uint64(h.EnqTime)<<32|uint64(h.QueueDelay), 0, 5) // terms do not wait for each other
 	return uint32(x ^ x>>32)
+}
+
+// mix hashes two words at a place.
+func mix(x, y, place uint64) uint64 {
+	hi, lo := bits.Mul64(x^place*0x9e3779b97f4a7c15, y^0xe7037ed1a0b428db)
+	return hi ^ lo
 }
 
 // countAgain counts what a report of a packet that was seen has beyond what was.
