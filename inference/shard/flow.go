@@ -119,8 +119,7 @@ func hopKey(h *decode.Hop) inference.HopKey {
 // named gives r without the hops that name no node, which it counts by their exporter and position: absent is not node 0. What is left is no
 // path, since it has gaps. Hops that were counted, by their place, are left out. It leaves r as it is, and what it gives is good for the batch.
 func (s *State) named(r *decode.Report, counted uint64) *decode.Report {
-	nameless := func(h decode.Hop) bool { return h.Has&decode.HopNodeID == 0 }
-	if !slices.ContainsFunc(r.Hops, nameless) {
+	if !hasNameless(r.Hops) {
 		return r
 	}
 	if s.rest.reports == nil {
@@ -133,7 +132,7 @@ func (s *State) named(r *decode.Report, counted uint64) *decode.Report {
 		if i < viewedHops && counted>>i&1 != 0 {
 			continue
 		}
-		if h := &r.Hops[i]; !nameless(*h) {
+		if h := &r.Hops[i]; h.Has&decode.HopNodeID != 0 {
 			s.rest.hops = append(s.rest.hops, *h)
 		} else if r.Histogram.Of == 0 {
 			s.cut.partial.AddNameless(r.Exporter, i+1, u, h)
@@ -142,6 +141,15 @@ func (s *State) named(r *decode.Report, counted uint64) *decode.Report {
 	to.Hops = s.rest.hops[from:len(s.rest.hops):len(s.rest.hops)]
 	to.Remarks |= decode.RemarkNameless
 	return to
+}
+
+func hasNameless(hops []decode.Hop) bool {
+	for i := range hops {
+		if hops[i].Has&decode.HopNodeID == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // partOf compares the hops of r with the known path of f: -1 says that they are a part of it in one piece, and 1 that it is one of them. A
