@@ -200,8 +200,9 @@ func (d *Decoder) lazyFrame(b *decode.LazyBatch, p *packet.Packet, data []byte, 
 	if n == 1 && payload != nil {
 		d.learn(general.Reports[0], payload)
 	}
+	numbered := n > 0 && general.Reports[0].Has&decode.HasExporter != 0 // by its exporter, so that there can be copies
 	b.Take(general)
-	if at := p.L4 + packet.UDPLen; n > 0 && p.Proto == packet.ProtoUDP && p.HasPorts && at <= len(data) {
+	if at := p.L4 + packet.UDPLen; numbered && p.Proto == packet.ProtoUDP && p.HasPorts && at <= len(data) {
 		b.SetSum(n, decode.Sum(data[at:min(max(p.UDPEnd(data), at), len(data))]))
 	}
 	return n
