@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -18,6 +19,17 @@ func limitMemory(cfg *config) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(cfg.memory())
 	}
+}
+
+// collectLater lets the garbage be until the heap is as large as the tables of flows that are about to be made, unless the environment says when
+// to collect: a short run would spend a tenth of its time on that. usual ends it, at the latest when the tables are made.
+func collectLater(cfg *config) (usual func()) {
+	if os.Getenv("GOGC") != "" {
+		return func() {}
+	}
+	const percent, first = 100, 4 << 20 // of the runtime: the first collection comes at first bytes
+	debug.SetGCPercent(int(min(max(cfg.Flows.MemoryBytes/first, 1), math.MaxInt32/percent) * percent))
+	return func() { debug.SetGCPercent(percent) }
 }
 
 // memory is the most memory that a collector with these settings takes, in bytes.

@@ -122,6 +122,8 @@ otherwise.`,
 		} else if router, err = cfg.Exporters.Router(); err != nil {
 			return wrongInput(err)
 		}
+		usual := collectLater(&cfg)
+		defer usual()
 		if o.profile == "" && cfg.Exporters.Adopts() {
 			watch, err := lookAhead(c.Context(), args[:1], router.ShareIPFIX(cfg.IPFIX.Store()).Ports(kinds), &cfg.Exporters)
 			if err != nil {
@@ -135,6 +137,7 @@ otherwise.`,
 		opt.Log, opt.Seed, opt.Hurry, opt.Policy = log, o.seed, signalsOf(c.Context()).hurry, collector.Replay
 		opt.Sources = []collector.Source{{Name: "capture", Source: src}}
 		col, err := open(&cfg, opt)
+		usual()
 		if err != nil {
 			return err
 		}
