@@ -87,6 +87,7 @@ type FlowStats struct {
 	Confidence float64    // probability that the path is right; 0 while it is not known
 	Others     []FlowPath // other paths that were seen, of flows that use several in turn or at once
 	Load       Load       // of the fullest link on the path
+	Frequent   string     // the quantity of the hops' frequent values: latency, in ns, or queue, in bytes; "" if no query asks for them
 
 	// Of flows that use several paths at once: the share of packets that take the path, which is the greatest; paths of which the
 	// digests do not say which are used; and the share of packets that take no path of the map, or whose digests are wrong.
@@ -125,6 +126,13 @@ type FlowHop struct {
 	Inferred       bool    // marked: digests specific to the hop have not confirmed it well enough; it rests on the topology
 	Confidence     float64 // probability that the hop is right, of paths from digests; 0 while it is not known
 	Latency, Queue Summary
+	Frequent       []FrequentValue // in a snapshot, where a query asks for them; the one with the greatest share first
+}
+
+// FrequentValue is a value that many digests of one hop of a flow carry. The share of the digests that carry it is between two bounds.
+type FrequentValue struct {
+	Value       float64 // of the quantity that [FlowStats.Frequent] names
+	Least, Most float64 // share of the digests, 0 to 1
 }
 
 // PathChange is a flow that took another path than before.

@@ -312,11 +312,15 @@ func (c *DigestConfig) digests(opt *DigestInputs, shards int, sites *Sites) (d s
 		return d, err
 	}
 	d.SprayBytes = c.SprayBytes / int64(shards)
-	d.Latency = aggregation.DefaultConfig()
-	d.Latency.Bytes = c.SketchBytes
+	d.Values = aggregation.DefaultConfig()
+	d.Values.Bytes = c.SketchBytes
 	if c.SketchWindow > 0 {
-		d.Latency.Panes, d.Latency.PaneTime = sketchPanes, max(c.SketchWindow/sketchPanes, 1)
+		d.Values.Panes, d.Values.PaneTime = sketchPanes, max(c.SketchWindow/sketchPanes, 1)
 	}
-	d.Latency.Hops = max(1, int(c.MemoryBytes)/shards/(d.Latency.Bytes*d.Latency.Panes+16))
+	pools := 0
+	for _, p := range plans {
+		pools += shard.Pools(p)
+	}
+	d.Values.Hops = max(1, int(c.MemoryBytes)/shards/max(pools, 1)/(d.Values.Bytes*d.Values.Panes+16))
 	return d, nil
 }

@@ -105,6 +105,31 @@ type Hop struct {
 	Reports  uint64     `json:"reports"`
 	Latency  *Quantiles `json:"latency_ns,omitempty"`
 	Queue    *Quantiles `json:"queue_bytes,omitempty"`
+	Frequent *Frequent  `json:"frequent,omitempty"` // of a flow with PINT digests, where a query asks for it
+}
+
+// Frequent is the values that come most often in the digests of one hop of a flow.
+type Frequent struct {
+	Of     string          `json:"of"` // latency, in ns, or queue, in bytes
+	Values []FrequentValue `json:"values"`
+}
+
+// FrequentValue is one of them, with bounds of the share of digests that carry it.
+type FrequentValue struct {
+	Value float64 `json:"value"`
+	Least float64 `json:"least_share"`
+	Most  float64 `json:"most_share"`
+}
+
+func frequentOf(of string, list []inference.FrequentValue) *Frequent {
+	if len(list) == 0 {
+		return nil
+	}
+	f := &Frequent{Of: of}
+	for _, v := range list {
+		f.Values = append(f.Values, FrequentValue(v))
+	}
+	return f
 }
 
 // Nameless is the hops whose records held no node id, at one position in the reports of one exporter. They are those of no node.
@@ -255,7 +280,7 @@ func FlowOf(f *inference.FlowStats) Flow {
 			out.Path.Inferred = append(out.Path.Inferred, i+1)
 		}
 		out.Hops = append(out.Hops, Hop{NodeID: h.Node, EgressIf: h.EgressIf, Reports: h.Latency.Count,
-			Latency: quantiles(&h.Latency), Queue: quantiles(&h.Queue)})
+			Latency: quantiles(&h.Latency), Queue: quantiles(&h.Queue), Frequent: frequentOf(f.Frequent, h.Frequent)})
 	}
 	return out
 }

@@ -71,6 +71,7 @@ func (s *Summary) WriteTable(w io.Writer) error {
 			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", inference.Count(f.Packets), f.Key, pathText(f.Path, s.Names), p99Text(&f))
 		}
 	}
+	s.writeFrequent(t, section)
 	exporters := "Exporters"
 	if o := s.OtherExporters; o != nil && o.Exporters > 0 {
 		exporters += fmt.Sprintf(" (%d of %d)", len(s.Exporters), uint64(len(s.Exporters))+o.Exporters)
@@ -247,6 +248,46 @@ func p99Text(f *Flow) string {
 		cells = append(cells, about+inference.RoughNanoseconds(float64(h.Latency.P99)))
 	}
 	return strings.Join(cells, " ")
+}
+
+// writeFrequent lists the frequent values of the hops of the busiest flows.
+func (s *Summary) writeFrequent(t io.Writer, section func(title string, n int) bool) {
+	n := 0
+	for i := range s.Flows {
+		for _, h := range s.Flows[i].Hops {
+			if h.Frequent != nil {
+				n++
+			}
+		}
+	}
+	if !section("Frequent values of these flows", n) {
+		return
+	}
+	fmt.Fprintf(t, "  flow\tnode\tof\tvalues, and the share of digests that carry them\n")
+	for i := range s.Flows {
+		for _, h := range s.Flows[i].Hops {
+			if h.Frequent != nil {
+				fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", s.Flows[i].Key, s.Names.Node(h.NodeID), h.Frequent.Of, h.Frequent)
+			}
+		}
+	}
+}
+
+// String writes values with two digits, which is what the codes of digests are good for.
+func (f *Frequent) String() string {
+	cells := make([]string, len(f.Values))
+	for i, v := range f.Values {
+		text := inference.RoughNanoseconds(v.Value)
+		if f.Of != "latency" {
+			text = inference.Count(uint64(inference.Round(v.Value))) + " B"
+		}
+		share := inference.Percent(v.Most, 2)
+		if low := inference.Percent(v.Least, 2); low != share {
+			share = low + " to " + share
+		}
+		cells[i] = text + " " + share
+	}
+	return strings.Join(cells, ", ")
 }
 
 func seconds(s float64) string {

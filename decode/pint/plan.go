@@ -26,6 +26,15 @@ func (a Aggregation) String() string {
 	return fmt.Sprintf("aggregation(%d)", uint8(a))
 }
 
+// Answer is what the collector keeps of the values of a [Dynamic] query. Switches do the same for each.
+type Answer uint8
+
+// The answers of PINT, section 4.1.
+const (
+	Quantiles Answer = iota // theorem 1
+	Frequent                // theorem 2: the values that come most often, and their shares
+)
+
 // What a switch knows and queries ask for.
 const (
 	NodeValue        = "node"
@@ -72,6 +81,7 @@ type Query struct {
 	Name        string
 	Value       string // NodeValue and so on
 	Aggregation Aggregation
+	Answer      Answer  // Dynamic
 	Bits        int     // of the packets that carry it
 	Scheme      *Scheme // Static and Dynamic: the writers; Dynamic needs Baseline alone
 	Code        Code    // Dynamic and PerPacket: how values become digests
@@ -171,6 +181,9 @@ func (q *Query) check() error {
 	}
 	if q.Bits < 1 || q.Bits > 64 {
 		return fmt.Errorf("%d bits: want 1 to 64", q.Bits)
+	}
+	if q.Answer > Frequent || q.Answer != Quantiles && q.Aggregation != Dynamic {
+		return fmt.Errorf("answer %d of aggregation %s: want quantiles, or frequent values of a dynamic query", q.Answer, q.Aggregation)
 	}
 	switch q.Aggregation {
 	case Static, Dynamic:

@@ -44,7 +44,7 @@ func newLayout(c *Config, bits int) layout {
 	if l.wide {
 		code = 2
 	}
-	if l.kind == frequent {
+	if l.kind == Frequent {
 		weight = 4
 	}
 	l.room = min((c.Bytes-headerAt)/(code+weight), math.MaxUint8, 1<<bits)
@@ -108,7 +108,7 @@ func (l *layout) setWeight(s []byte, i int, w uint64) { le.PutUint16(s[l.weights
 
 // add adds a digest to a sketch.
 func (l *layout) add(s []byte, code uint16, r *kll.Rand) {
-	if l.kind == frequent {
+	if l.kind == Frequent {
 		l.addCounter(s, code)
 	} else {
 		l.addBin(s, code, r)
@@ -268,7 +268,7 @@ func (l *layout) shared(s []byte) bool { return int(s[usedAt]) == l.room && !l.a
 func (l *layout) appendEntries(dst []entry, s []byte) []entry {
 	for i := range int(s[usedAt]) {
 		w := uint64(0)
-		if l.kind == frequent {
+		if l.kind == Frequent {
 			w = uint64(l.counter(s, i))
 		} else {
 			w = l.weight(s, i) << s[shiftAt]

@@ -15,11 +15,11 @@ type Kind uint8
 // The kinds of sketches.
 const (
 	Quantiles Kind = iota
-	frequent
+	Frequent
 )
 
 func (k Kind) String() string {
-	if k == frequent {
+	if k == Frequent {
 		return "frequent values"
 	}
 	return "quantiles"
@@ -48,7 +48,7 @@ func DefaultConfig() Config {
 func (c *Config) Validate() error {
 	var problems []error
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf("latency: "+format, args...)) }
-	if c.Kind > frequent {
+	if c.Kind > Frequent {
 		bad("kind %d: unknown", c.Kind)
 	}
 	if c.Bytes < 32 || c.Bytes > 1024 {

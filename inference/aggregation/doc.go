@@ -25,7 +25,7 @@
 //
 // # Frequent values
 //
-// A sketch of frequent is the algorithm Space-Saving, with 18 counters of 32 bits in 100 bytes. Every code that more
+// A sketch of kind [Frequent] is the algorithm Space-Saving, with 18 counters of 32 bits in 100 bytes. Every code that more
 // than 1/18 of the digests have is in its list, and no count is wrong by more than 1/18 of all digests.
 //
 // # Windows

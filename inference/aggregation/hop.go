@@ -44,7 +44,7 @@ func (p *Pool) Hop(f *Flow, hop int, now int64) (h Hop, ok bool) {
 		h.Count += uint64(n)
 		lo, hi = min(lo, le.Uint16(s[minAt:])), max(hi, le.Uint16(s[maxAt:]))
 		p.entries = p.layout.appendEntries(p.entries, s)
-		if p.config.Kind == frequent {
+		if p.config.Kind == Frequent {
 			h.over += p.layout.overcount(s)
 		} else {
 			h.shared = h.shared || p.layout.shared(s)
@@ -120,8 +120,8 @@ type Value struct {
 	Count, Error uint64
 }
 
-// frequent appends the values that may be those of more than the given share of all digests, the most frequent first. In a
-// pool of kind frequent, no such value is missing if the share is at least 1 over the number of counters. In one of kind
+// Frequent appends the values that may be those of more than the given share of all digests, the most frequent first. In a
+// pool of kind [Frequent], no such value is missing if the share is at least 1 over the number of counters. In one of kind
 // [Quantiles], counts are right on average as long as codes have bins of their own, and Error is 0.
 func (h *Hop) Frequent(dst []Value, share float64) []Value {
 	from := len(dst)

@@ -147,7 +147,7 @@ func TestFrequent(t *testing.T) {
 	for _, bits := range []int{3, 8, 12} {
 		for _, panes := range []int{1, 4} {
 			c := config(1)
-			c.Kind = frequent
+			c.Kind = Frequent
 			if c.Panes = panes; panes > 1 {
 				c.PaneDigests = 2500
 			}
@@ -355,7 +355,7 @@ func TestLowestBin(t *testing.T) {
 
 func TestAddDoesNotAllocate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, kind := range []Kind{Quantiles, frequent} {
+	for _, kind := range []Kind{Quantiles, Frequent} {
 		c := config(100)
 		c.Kind = kind
 		p := newPool(t, c, number(8), 1)

@@ -79,6 +79,9 @@ func NewPool(c Config, code Code, seed uint64) (*Pool, error) {
 // Config returns what the pool was made of.
 func (p *Pool) Config() Config { return p.config }
 
+// Complete is the share of a hop's digests above which [Hop.Frequent] of a pool of kind [Frequent] misses no value.
+func (p *Pool) Complete() float64 { return 1 / float64(p.layout.room) }
+
 // Stats returns the counters.
 func (p *Pool) Stats() Stats { return p.stats }
 

@@ -33,7 +33,7 @@ type point struct {
 // some tens of microseconds a call. Where codes share bins it gives what Quantile gives. Where the levels have no other values
 // between them, the two agree.
 func (h *Hop) Smooth(q float64) float64 {
-	if !(q > 0) || q >= 1 || h.total == 0 || h.shared || h.pool.config.Kind == frequent {
+	if !(q > 0) || q >= 1 || h.total == 0 || h.shared || h.pool.config.Kind == Frequent {
 		return h.Quantile(q)
 	}
 	s := &h.pool.spread

@@ -18,7 +18,7 @@ type Digests struct {
 	Mininet, Tofino *prior.Model             // of the published programs' digests
 	Utilization     *aggregation.LoadTracker // of HPCC digests
 	Plans           []DigestPlan
-	Latency         aggregation.Config // of the sketches of a flow's hops, for one shard
+	Values          aggregation.Config // of the sketches of a flow's hops, for one shard; its Kind follows from each query
 
 	// SprayBytes is the memory of one shard for digests of flows that use several paths at once. 0 keeps none.
 	SprayBytes int64
@@ -107,8 +107,29 @@ func (d *DigestStats) Add(o DigestStats) {
 type plan struct {
 	*pint.Plan
 	tracers []*pathtrace.Tracer // by query
-	pools   []*aggregation.Pool
+	pools   []*aggregation.Pool // of queries whose values are kept by flow
 	loads   []*aggregation.LoadTracker
+}
+
+// values are the sketches of one flow in the pool of a query.
+type values struct {
+	pool *aggregation.Pool
+	flow aggregation.Flow
+}
+
+// of makes x the sketches of a pool. Those of another pool, which belong to an earlier query, are given back.
+func (x *values) of(pool *aggregation.Pool) {
+	if x.pool != pool {
+		x.free()
+		x.pool = pool
+	}
+}
+
+func (x *values) free() {
+	if x.pool != nil {
+		x.pool.Free(&x.flow)
+		x.pool = nil
+	}
 }
 
 // digestFlow is a flow whose packets carry digests of one coding and plan. While plans change, packets of both come in
@@ -117,9 +138,10 @@ type digestFlow struct {
 	coding    decode.Coding
 	epoch     uint8
 	trace     pathtrace.Flow
-	values    aggregation.Flow
+	quantiles values
+	frequent  values
+	often     string // the value that a query for frequent values asks for
 	tracer    *pathtrace.Tracer
-	pool      *aggregation.Pool
 	load      *aggregation.LoadTracker
 	use       aggregation.FlowLoad // of the fullest link
 	astray    uint64               // hops of it that have another node than the map says, which is not known
@@ -166,18 +188,40 @@ func (s *State) ReadDigests(c Digests, seed uint64) error {
 		q := &plan{Plan: p.Plan, tracers: make([]*pathtrace.Tracer, len(p.Models)), pools: make([]*aggregation.Pool, len(p.Models)), loads: p.Loads}
 		for i := range p.Plan.Queries {
 			q.tracers[i] = tracer(p.Models[i])
-			if query := &p.Plan.Queries[i]; query.Aggregation == pint.Dynamic && query.Value == pint.LatencyValue {
-				pool, err := aggregation.NewPool(c.Latency, query.Code, seed)
-				if err != nil {
-					return err
-				}
-				q.pools[i] = pool
+			query := &p.Plan.Queries[i]
+			if !keepsValues(query) {
+				continue
 			}
+			sketches := c.Values
+			if query.Answer == pint.Frequent {
+				sketches.Kind = aggregation.Frequent
+			}
+			pool, err := aggregation.NewPool(sketches, query.Code, seed)
+			if err != nil {
+				return err
+			}
+			q.pools[i] = pool
 		}
 		d.plans[p.Plan.Epoch] = q
 	}
 	s.digests = d
 	return nil
+}
+
+// keepsValues reports whether the values that a query brings are kept by flow. Those of other dynamic queries count for the hops of the
+// network alone.
+func keepsValues(q *pint.Query) bool {
+	return q.Aggregation == pint.Dynamic && (q.Value == pint.LatencyValue || q.Answer == pint.Frequent)
+}
+
+// Pools is the number of queries of a plan whose values are kept by flow, each with sketches of its own.
+func Pools(p *pint.Plan) (n int) {
+	for i := range p.Queries {
+		if keepsValues(&p.Queries[i]) {
+			n++
+		}
+	}
+	return n
 }
 
 // flow gives what is kept of a flow in the table for the plan of a digest, in front of what is kept for another one.
@@ -233,9 +277,8 @@ func (d *digests) release(i uint32) {
 	if x.watched != 0 {
 		d.survey.End(x.watched)
 	}
-	if x.pool != nil {
-		x.pool.Free(&x.values)
-	}
+	x.quantiles.free()
+	x.frequent.free()
 	if x.spray != 0 {
 		d.sprays.end(x.spray)
 	}

@@ -117,7 +117,7 @@ func newDigestState(t *testing.T, epochs ...uint8) (*State, *pint.Plan, []uint32
 		plans = append(plans, DigestPlan{Plan: p, Models: []*prior.Model{m, nil, nil}, Loads: []*aggregation.LoadTracker{nil, nil, load}})
 	}
 	ends := func(k *decode.FlowKey) (ingress, egress uint16) { return k.DstPort >> 8, k.DstPort & 0xff } // tests say it there
-	if err := s.ReadDigests(Digests{Plans: plans, Latency: c, Ends: ends}, 1); err != nil {
+	if err := s.ReadDigests(Digests{Plans: plans, Values: c, Ends: ends}, 1); err != nil {
 		t.Fatal(err)
 	}
 	return s, plans[0].Plan, nodes, links

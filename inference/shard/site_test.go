@@ -103,8 +103,8 @@ func TestDigestsOfASite(t *testing.T) {
 		cfg := DefaultConfig()
 		cfg.MemoryBytes = 8 << 20
 		s := New(cfg, 1)
-		d := Digests{Plans: []DigestPlan{{Plan: plan, Models: []*prior.Model{model, nil, nil}}}, Latency: aggregation.DefaultConfig(), SprayBytes: 1 << 20, SearchIDs: 1 << 12, Base: base}
-		d.Latency.Hops = 400
+		d := Digests{Plans: []DigestPlan{{Plan: plan, Models: []*prior.Model{model, nil, nil}}}, Values: aggregation.DefaultConfig(), SprayBytes: 1 << 20, SearchIDs: 1 << 12, Base: base}
+		d.Values.Hops = 400
 		d.Plans[0].Loads = make([]*aggregation.LoadTracker, 3)
 		if err := s.ReadDigests(d, 1); err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/aggregation"
 	"github.com/hopscope/hopscope/inference/pathtrace"
 	"github.com/hopscope/hopscope/sketches/flowtable"
 	"github.com/hopscope/hopscope/sketches/logcode"
@@ -128,16 +129,35 @@ func (s *State) digestStats(slot uint32, out *inference.FlowStats) {
 			out.Hops = append(out.Hops, inference.FlowHop{HopKey: inference.HopKey{Node: s.digests.base | n}, Unknown: st.Known>>i&1 == 0})
 		}
 	}
-	if x.pool == nil {
-		return
-	}
-	for n := range out.Hops {
-		if h, ok := x.pool.Hop(&x.values, n+1, out.Last); ok {
-			out.Hops[n].Latency = inference.Summary{
-				Count: h.Count, P50: uint64(h.Smooth(.5)), P90: uint64(h.Smooth(.9)), P99: uint64(h.Smooth(.99)), Max: uint64(h.Max),
+	if q := &x.quantiles; q.pool != nil {
+		for n := range out.Hops {
+			if h, ok := q.pool.Hop(&q.flow, n+1, out.Last); ok {
+				out.Hops[n].Latency = inference.Summary{
+					Count: h.Count, P50: uint64(h.Smooth(.5)), P90: uint64(h.Smooth(.9)), P99: uint64(h.Smooth(.99)), Max: uint64(h.Max),
+				}
 			}
 		}
 	}
+	if q := &x.frequent; q.pool != nil {
+		out.Frequent = x.often
+		for n := range out.Hops {
+			if h, ok := q.pool.Hop(&q.flow, n+1, out.Last); ok {
+				out.Hops[n].Frequent = frequentValues(&h, q.pool.Complete())
+			}
+		}
+	}
+}
+
+// mostFrequent bounds the values that are listed of a hop.
+const mostFrequent = 8
+
+// frequentValues lists the values of more than a share of a hop's digests.
+func frequentValues(h *aggregation.Hop, share float64) (out []inference.FrequentValue) {
+	all := h.Frequent(nil, share)
+	for _, v := range all[:min(len(all), mostFrequent)] {
+		out = append(out, inference.FrequentValue{Value: v.Value, Least: float64(v.Count-v.Error) / float64(h.Count), Most: float64(v.Count) / float64(h.Count)})
+	}
+	return out
 }
 
 // shown returns the part of a flow's state that is displayed: a plan that is new knows less than the one before.

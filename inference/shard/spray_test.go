@@ -52,9 +52,9 @@ func newSpraying(t *testing.T, seed uint64, bytes int64) *spraying {
 	cfg := DefaultConfig()
 	cfg.MemoryBytes = 4 << 20
 	s := New(cfg, 1)
-	d := Digests{Plans: []DigestPlan{{Plan: p, Models: []*prior.Model{m}, Loads: nil}}, Latency: aggregation.DefaultConfig(), SprayBytes: bytes}
+	d := Digests{Plans: []DigestPlan{{Plan: p, Models: []*prior.Model{m}, Loads: nil}}, Values: aggregation.DefaultConfig(), SprayBytes: bytes}
 	d.Plans[0].Loads = append(d.Plans[0].Loads, nil)
-	d.Latency.Hops = 16
+	d.Values.Hops = 16
 	if err := s.ReadDigests(d, 1); err != nil {
 		t.Fatal(err)
 	}

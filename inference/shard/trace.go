@@ -193,18 +193,19 @@ func (d *digests) readPath(x *digestFlow) uint32 {
 // soon as it is known which node that is.
 func (s *State) countValues(f *flow, x *digestFlow, r *decode.Report, q *pint.Query, pool *aggregation.Pool, part uint64) {
 	g := &r.Digest
-	if pool != nil && x.pool != pool {
-		if x.pool != nil {
-			x.pool.Free(&x.values)
-		}
-		x.pool = pool
+	kept := &x.quantiles
+	if q.Answer == pint.Frequent {
+		kept, x.often = &x.frequent, q.Value
+	}
+	if pool != nil {
+		kept.of(pool)
 	}
 	for n := range q.Scheme.Instances() {
 		p := q.Scheme.Packet(g.ID, n)
 		hop := bits.Len64(q.Scheme.Writers(&p, int(g.Hops)))
 		code := q.Scheme.Part(part, n)
 		if pool != nil {
-			pool.Add(&x.values, hop, code, r.Time)
+			pool.Add(&kept.flow, hop, code, r.Time)
 		}
 		if int(f.hops) != int(g.Hops) || !x.trace.Known() || x.aside || x.stray || hop > 0 && x.astray>>(hop-1)&1 != 0 {
 			continue

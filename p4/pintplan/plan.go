@@ -157,6 +157,13 @@ func newQuery(q *querymix.PlannedQuery, hash pint.Hash, seed uint32) (made pint.
 	made = pint.Query{Name: q.Name, Value: q.Value, Bits: q.Total()}
 	scheme := pint.Config{Hash: hash, Seed: seed, Bits: q.Bits, Instances: q.Instances, Tau: q.Tau, P: q.XOR}
 	code := pint.CodeConfig{Bits: q.Bits, Unit: q.MinValue, Max: q.MaxValue}
+	switch q.Answer {
+	case "", querymix.Quantiles:
+	case querymix.Frequent:
+		made.Answer = pint.Frequent
+	default:
+		return made, fmt.Errorf("answer %q: unknown", q.Answer)
+	}
 	switch q.Aggregation {
 	case querymix.Static:
 		made.Aggregation = pint.Static

@@ -43,6 +43,7 @@ type PlannedQuery struct {
 	Name        string `json:"name"`
 	Value       string `json:"value"`
 	Aggregation string `json:"aggregation"`
+	Answer      string `json:"answer,omitempty"` // quantiles or frequent; dynamic
 	Flow        string `json:"flow"`
 	SpaceBytes  int    `json:"space_bytes,omitempty"`
 

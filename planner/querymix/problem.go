@@ -35,6 +35,7 @@ type Query struct {
 	Name        string   `json:"name"`
 	Value       string   `json:"value"`                 // node, latency, queue or utilization
 	Aggregation string   `json:"aggregation"`           // static, dynamic, per-packet or loop
+	Answer      string   `json:"answer,omitempty"`      // what the collector keeps of values: quantiles (left out, too) or frequent; dynamic
 	Flow        string   `json:"flow,omitempty"`        // definition of a flow: 5-tuple (left out, too), pair, source or destination
 	SpaceBytes  int      `json:"space_bytes,omitempty"` // memory of a flow, and hop if dynamic; 0 is no limit
 	Frequency   Fraction `json:"frequency,omitempty"`   // the least share of packets
@@ -45,7 +46,7 @@ type Query struct {
 	Hops      int     `json:"hops,omitempty"`       // of the paths; static and dynamic
 	Nodes     int     `json:"nodes,omitempty"`      // that a digest can stand for; static
 	Samples   float64 `json:"samples,omitempty"`    // wanted of every hop (dynamic) or of the path (per-packet)
-	RankError float64 `json:"rank_error,omitempty"` // of quantiles, with 99 % confidence, in place of Samples; dynamic
+	RankError float64 `json:"rank_error,omitempty"` // of quantiles, or of the shares of frequent values, with 99 % confidence, in place of Samples; dynamic
 	MinValue  uint64  `json:"min_value,omitempty"`  // the smallest that differs from 0, for the code of values; 0 is 1
 	MaxValue  uint64  `json:"max_value,omitempty"`  // the largest; dynamic and per-packet
 	MaxError  float64 `json:"max_error,omitempty"`  // relative error of a value: coarser widths are left out
@@ -71,11 +72,15 @@ const (
 	Dynamic   = "dynamic"
 	PerPacket = "per-packet"
 	Loop      = "loop"
+
+	Quantiles = "quantiles"
+	Frequent  = "frequent"
 )
 
 var (
 	queryValues       = []string{"node", "latency", "queue", "utilization"}
 	queryAggregations = []string{Static, Dynamic, PerPacket, Loop}
+	queryAnswers      = []string{"", Quantiles, Frequent}
 	queryFlows        = []string{"", "5-tuple", "pair", "source", "destination"}
 	queryHashes       = []string{"", "mix", "crc"}
 )
@@ -227,6 +232,12 @@ func (q *Query) validate(bad *planner.Errors) {
 		say("value %q: want one of %s", q.Value, strings.Join(queryValues, ", "))
 	case (q.Aggregation == Static || q.Aggregation == Loop) != (q.Value == "node") && slices.Contains(queryAggregations, q.Aggregation):
 		say("aggregation %s does not go with value %s", q.Aggregation, q.Value)
+	}
+	switch {
+	case !slices.Contains(queryAnswers, q.Answer):
+		say("answer %q: want one of %s", q.Answer, strings.Join(queryAnswers[1:], ", "))
+	case q.Answer != "" && q.Aggregation != Dynamic:
+		say("answer is not for aggregation %s", q.Aggregation)
 	}
 	if !slices.Contains(queryFlows, q.Flow) {
 		say("flow %q: want one of %s", q.Flow, strings.Join(queryFlows[1:], ", "))

@@ -56,6 +56,7 @@ type pathRow struct {
 	Needed     int       `json:"needed"`     // digests that it still takes, about
 	Others     int       `json:"others"`     // other paths that were seen
 	Hops       []pathHop `json:"hops"`
+	Frequent   string    `json:"frequent,omitempty"` // the quantity of the hops' frequent values: latency, in ns, or queue, in bytes
 
 	// Of a flow that uses several paths at once.
 	Sprayed     bool         `json:"sprayed,omitempty"`
@@ -71,6 +72,14 @@ type pathHop struct {
 	Node       string  `json:"node,omitempty"` // absent where it is not known yet
 	Marked     bool    `json:"marked,omitempty"`
 	Confidence float64 `json:"confidence,omitempty"` // that the node is right; absent where that is not known by hop
+
+	Frequent []frequentValue `json:"frequent,omitempty"` // values that come most often, where a query asks for them
+}
+
+type frequentValue struct {
+	Value float64 `json:"value"`
+	Least float64 `json:"least_share"` // of the digests of the hop
+	Most  float64 `json:"most_share"`
 }
 
 type pathShare struct {
@@ -112,11 +121,15 @@ func newPathRow(f *PathFlow) pathRow {
 		Key: f.Key.String(), Complete: !f.Partial, Confidence: finite(f.Confidence), Digests: f.Digests, Needed: f.Needed,
 		Others: len(f.Others), Hops: []pathHop{},
 		Sprayed: f.Sprayed(), Share: finite(f.Share), Unexplained: finite(f.Unexplained), Unsettled: f.Unsettled,
+		Frequent: f.Frequent,
 	}
 	for _, h := range f.Hops {
 		hop := pathHop{Marked: h.Inferred, Confidence: finite(h.Confidence)}
 		if !h.Unknown {
 			hop.Node = strconv.FormatUint(uint64(h.Node), 10)
+		}
+		for _, v := range h.Frequent {
+			hop.Frequent = append(hop.Frequent, frequentValue{finite(v.Value), finite(v.Least), finite(v.Most)})
 		}
 		row.Hops = append(row.Hops, hop)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -28,20 +29,23 @@ func sprayedFlow(key string) PathFlow {
 	return PathFlow{FlowStats: f}
 }
 
-// scenePaths are three flows with digests: one that is undecided, one with a marked hop, and one that is certain.
+// scenePaths are three flows with digests: one that is undecided, one with a marked hop, and one that is certain, with frequent lengths of
+// a queue.
 func scenePaths(int) Paths {
 	hop := func(node uint32, confidence float64) inference.FlowHop {
 		return inference.FlowHop{HopKey: inference.HopKey{Node: node}, Confidence: confidence}
 	}
 	marked := hop(22, 0.6)
 	marked.Inferred = true
+	queued := hop(19, 1)
+	queued.Frequent = []inference.FrequentValue{{Value: 12_000, Least: .6, Most: .66}, {Value: 0, Least: .2, Most: .2}}
 	return Paths{Known: 412, Marked: 1, Undecided: 12, Flows: []PathFlow{
 		{FlowStats: inference.FlowStats{Key: mustFlow("10.1.0.1:80 > 10.2.0.1:5001 tcp"), Partial: true, Digests: 9,
 			Hops: []inference.FlowHop{hop(17, 0), {Unknown: true}, {Unknown: true}}}, Needed: 5},
 		{FlowStats: inference.FlowStats{Key: mustFlow("10.1.0.2:80 > 10.2.0.1:5001 tcp"), Digests: 7, Confidence: 0.6,
 			Hops: []inference.FlowHop{hop(17, 0.999), marked}}},
 		{FlowStats: inference.FlowStats{Key: mustFlow("10.1.0.3:80 > 10.2.0.1:5001 tcp"), Digests: 44, Confidence: 0.9999999, Others: []inference.FlowPath{{Nodes: []uint32{17, 20}, Confidence: 0.9}},
-			Hops: []inference.FlowHop{hop(17, 1), hop(19, 1)}}},
+			Frequent: "queue", Hops: []inference.FlowHop{hop(17, 1), queued}}},
 	}}
 }
 
@@ -66,7 +70,8 @@ func testAPIPaths(t *testing.T) {
 		t.Errorf("asked %d times for three answers", asked.Load())
 	}
 	if list.Known != 412 || list.Undecided != 12 || len(list.Flows) != 3 || list.Flows[0].Complete || list.Flows[0].Needed != 5 || list.Flows[0].Hops[1].Node != "" ||
-		!list.Flows[1].Hops[1].Marked || list.Flows[1].Hops[1].Confidence != 0.6 || list.Flows[2].Others != 1 {
+		!list.Flows[1].Hops[1].Marked || list.Flows[1].Hops[1].Confidence != 0.6 || list.Flows[2].Others != 1 ||
+		list.Flows[2].Frequent != "queue" || !slices.Equal(list.Flows[2].Hops[1].Frequent, []frequentValue{{12_000, .6, .66}, {0, .2, .2}}) {
 		t.Errorf("%+v", list)
 	}
 	get(t, serve(t, DefaultConfig(), sceneDeps(now)), "/api/paths", &list)
@@ -197,7 +202,7 @@ func testPagePaths(t *testing.T, parent context.Context) {
 	for i, want := range []string{
 		"10.1.0.1:80 > 10.2.0.1:5001 tcp 17 ? ? undecided 9 about 5",
 		"10.1.0.2:80 > 10.2.0.1:5001 tcp 17 (22) 60.0 % 7",
-		"10.1.0.3:80 > 10.2.0.1:5001 tcp 17 19 also seen 17 20 > 99.99 % 44",
+		"10.1.0.3:80 > 10.2.0.1:5001 tcp 17 19 12 KB in 66.0 % also seen 17 20 > 99.99 % 44",
 		"10.1.0.4:80 > 10.2.0.1:5001 tcp 40.0 % 17 100 12.0 % 17 101 12.0 % 17 102 12.0 % 17 103 and 4 more 99.0 % 2,000",
 	} {
 		if got := strings.Join(strings.Fields(b.text(t, `.paths-data tbody tr:nth-child(`+string(rune('1'+i))+`)`)), " "); got != want {
@@ -206,6 +211,9 @@ func testPagePaths(t *testing.T, parent context.Context) {
 	}
 	if got := eval[string](t, b, `document.querySelector(".inferred-path .marked").title`); got != "follows from the topology; no digest of its own confirms it, right with 60.0\u202f%" {
 		t.Errorf("a marked hop says %q", got)
+	}
+	if got, want := eval[string](t, b, `document.querySelector(".inferred-path .often").title`), "Queue lengths that come most often, with the share of digests: 12\u202fKB in 66.0\u202f%, 0\u202fB in 20.0\u202f%"; got != want {
+		t.Errorf("frequent values: %q, want %q", got, want)
 	}
 	b.wait(t, `[...document.querySelectorAll(".several")].some((p) => !p.hidden && p.textContent.includes("7 paths at once; this one: 40"))`)
 	eval[bool](t, b, `(document.querySelector("#paths").scrollIntoView(), true)`)

@@ -258,6 +258,9 @@ func estimate(q *querymix.Query, w querymix.Width, seed uint64) (packets float64
 		samples := q.Samples
 		if q.RankError > 0 {
 			samples = quantileSamples(q.RankError)
+			if q.Answer == querymix.Frequent { // a share is the difference of two ranks
+				samples = quantileSamples(q.RankError / 2)
+			}
 		}
 		return max(samplesPackets(q.Hops, samples)/float64(w.Instances), 1), "", nil
 	case querymix.PerPacket:

@@ -161,7 +161,8 @@ export interface PathRow {
   digests: number;
   needed: number;
   others: number;
-  hops: { node?: string; marked?: boolean; confidence?: number }[];
+  hops: { node?: string; marked?: boolean; confidence?: number; frequent?: { value: number; least_share: number; most_share: number }[] }[];
+  frequent?: "latency" | "queue"; // the quantity of frequent values, in ns or bytes
   sprayed?: boolean; // it uses several paths at once
   share?: number;
   other_paths?: { nodes: string[]; share?: number; confidence: number }[];

@@ -2,7 +2,7 @@
 
 import type { Finding, PathList, PathRow } from "./api";
 import { Keyed, byId, el, setAttribute, setHidden, setText } from "./dom";
-import { nodeName, percent, plural, short } from "./format";
+import { bytes, nanoseconds, nodeName, percent, plural, short } from "./format";
 
 export class PathsView {
   private readonly rows: Keyed<PathRow, HTMLTableRowElement>;
@@ -57,14 +57,14 @@ export class PathsView {
   }
 }
 
-interface Way { label: string; title?: string; hops: PathRow["hops"]; choice?: boolean }
+interface Way { label: string; title?: string; hops: PathRow["hops"]; frequent?: PathRow["frequent"]; choice?: boolean }
 
 // ways are all paths of a flow, each with what it is: a share of the packets, another path that was seen, one of several that
 // cannot be distinguished.
 function ways(f: PathRow): Way[] {
   const plain = (nodes: string[]): PathRow["hops"] => nodes.map((node) => ({ node }));
   const list: Way[] = [];
-  if (f.hops.length > 0) list.push({ label: f.sprayed ? share(f.share) : f.unsettled ? "contradicted" : "", hops: f.hops });
+  if (f.hops.length > 0) list.push({ label: f.sprayed ? share(f.share) : f.unsettled ? "contradicted" : "", hops: f.hops, frequent: f.frequent });
   for (const o of f.other_paths ?? []) list.push(o.share ? { label: share(o.share), hops: plain(o.nodes) } : { label: "also seen", hops: plain(o.nodes) });
   for (const set of f.inseparable_paths ?? []) {
     set.paths.forEach((nodes, i) => list.push({
@@ -85,18 +85,26 @@ function setWays(list: HTMLElement, f: PathRow): void {
   if (list.dataset.ways === text) return;
   list.dataset.ways = text;
   const open = list.querySelector("details")?.open ?? false;
-  const items = all.map((w) => el("li", { title: w.title }, w.label ? el("span", { class: "way-label" }, w.label) : "", w.hops.length ? el("ol", { class: "inferred-path" }, ...w.hops.map(hop)) : ""));
+  const items = all.map((w) => el("li", { title: w.title }, w.label ? el("span", { class: "way-label" }, w.label) : "", w.hops.length ? el("ol", { class: "inferred-path" }, ...w.hops.map((h) => hop(h, w.frequent))) : ""));
   const rest = items.length > waysShown + 1 ? items.splice(waysShown) : [];
   list.replaceChildren(...items);
   if (rest.length) list.append(el("li", {}, el("details", open ? { open: true } : {}, el("summary", {}, `and ${rest.length} more`), el("ul", { class: "ways" }, ...rest))));
 }
 
-function hop(h: PathRow["hops"][number]): HTMLElement {
+function hop(h: PathRow["hops"][number], of: PathRow["frequent"]): HTMLElement {
   const sure = h.confidence ? `, right with ${probability(h.confidence)}` : "";
   return el("li", {
     class: !h.node ? "unknown" : h.marked ? "marked" : undefined,
     title: !h.node ? "not known yet" : h.marked ? `follows from the topology; no digest of its own confirms it${sure}` : `confirmed by digests${sure}`,
-  }, !h.node ? "?" : h.marked ? `(${nodeName(h.node)})` : nodeName(h.node));
+  }, !h.node ? "?" : h.marked ? `(${nodeName(h.node)})` : nodeName(h.node), " ", often(h, of));
+}
+
+// often writes the most frequent value of a hop, and all that are known in its title.
+function often(h: PathRow["hops"][number], of: PathRow["frequent"]): HTMLElement | string {
+  const [first] = h.frequent ?? [];
+  if (!first || !of) return "";
+  const text = (v: typeof first): string => `${of === "latency" ? nanoseconds(v.value) : bytes(v.value)} in ${share(v.most_share)}`;
+  return el("small", { class: "often", title: `${of === "latency" ? "Latencies" : "Queue lengths"} that come most often, with the share of digests: ${(h.frequent ?? []).map(text).join(", ")}` }, text(first));
 }
 
 // severalWords says in a few words that the one path that is shown of a flow is not all there is.
