@@ -58,7 +58,7 @@ func drawFrame(r *rand.Rand) []byte {
 		ether = uint16(layers.EthernetTypeIPv6)
 		ip = random(40)
 		ip[0] = 6<<4 | ip[0]&0x0f
-		at, headers := 6, []byte{}
+		at, headers := -1, []byte{} // at: where the last one of headers begins
 		for _, kind := range []byte{0, 60, 43, 44} { // in their usual order, each once or not
 			if r.IntN(3) != 0 {
 				continue
@@ -78,14 +78,13 @@ func drawFrame(r *rand.Rand) []byte {
 				x[1] = byte(len(x)/8 - 1)
 				x[2], x[3] = 1, byte(len(x)-4) // PadN
 			}
-			if at == 6 {
+			if at < 0 {
 				ip[6] = kind
 			} else {
 				headers[at] = kind
 			}
 			at = len(headers)
 			headers = append(headers, x...)
-			at = len(headers) - len(x)
 		}
 		if len(headers) == 0 {
 			ip[6] = proto
