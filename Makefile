@@ -14,7 +14,7 @@ LONGTIME ?= 1h
 TIMEOUT  ?= 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross demo servers test race bench fuzz fuzz-long lint mutate web web-check influxdb influxdb2 kafka python browser promtool alertmanager namespaces tshark torture docs proto check clean
+.PHONY: help build cross demo servers test race bench fuzz fuzz-long lint mutate web web-check influxdb influxdb2 kafka python browser promtool alertmanager namespaces tshark torture docs results proto check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -96,6 +96,18 @@ torture: influxdb influxdb2 kafka ## break processes, disks, stores and clocks, 
 
 bench: build ## measure; RESULTS.md in bench/ says how to read it
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# RESULTS are the benches of which bench/RESULTS.md has tables, by the name of their file: the rest of the line is the command.
+define RESULTS
+pint-5 pint --figure 5
+pint-11 pint --figure 11
+pint-loops pint --figure loops
+endef
+export RESULTS
+
+results: build ## measure what bench/RESULTS.md has as files in bench/results, half an hour and more, and write the page
+	@echo "$$RESULTS" | while read -r name command; do echo "results: $$command"; $(HARNESS) $$command --format json >bench/results/$$name.new && mv bench/results/$$name.new bench/results/$$name.json || exit 1; done
+	$(PURE) test ./bench/result -run TestResultsPage -update
 
 fuzz: ## run every fuzz target for FUZZTIME: a duration, or a number of inputs such as 1000x
 	.ci/fuzz.sh $(FUZZTIME)

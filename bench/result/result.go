@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -31,7 +32,7 @@ type Machine struct {
 func ThisMachine() Machine {
 	m := Machine{Cores: runtime.NumCPU(), System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version()}
 	if b, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
-		m.Kernel = strings.TrimSpace(string(b))
+		m.Kernel, _, _ = strings.Cut(strings.TrimSpace(string(b)), "-") // what is behind the number is the builder's
 	}
 	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		_, name, _ := strings.Cut(string(b), "model name")
@@ -144,12 +145,15 @@ func (r *Result) Write(w io.Writer, format string) error {
 	return out.Error()
 }
 
-// column is the name of a column, or its number where it has none.
+// column is the name of a column, with its number where it has none, or where an earlier one has the same.
 func (t *Table) column(c int) string {
-	if c < len(t.Columns) && t.Columns[c] != "" {
-		return t.Columns[c]
+	if c >= len(t.Columns) || t.Columns[c] == "" {
+		return "column " + strconv.Itoa(c+1)
 	}
-	return "column " + strconv.Itoa(c+1)
+	if slices.Index(t.Columns, t.Columns[c]) < c {
+		return fmt.Sprintf("%s (column %d)", t.Columns[c], c+1)
+	}
+	return t.Columns[c]
 }
 
 func plain(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -109,6 +109,10 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%+v", table)
 		}
 	}
+	twice := &Result{Bench: "b", Tables: []Table{{Columns: []string{"name", "x", "x"}, Rows: [][]any{{"a", 1., 2.}}}}} // two figures, and not two values of one
+	if c := Compare([]*Result{twice}, []*Result{twice}); c.Equal != 2 {
+		t.Errorf("%+v", c)
+	}
 	c := Compare([]*Result{of1("a", 1., "2 MB")}, []*Result{of1("b", 1., "2 MB")})
 	if len(c.Missing) != 4 {
 		t.Errorf("%q", c.Missing)
