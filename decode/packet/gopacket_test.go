@@ -58,7 +58,7 @@ func drawFrame(r *rand.Rand) []byte {
 		ether = uint16(layers.EthernetTypeIPv6)
 		ip = random(40)
 		ip[0] = 6<<4 | ip[0]&0x0f
-		at, headers := -1, []byte{} // at: where the last one of headers begins
+		at, headers := -1, []byte{}                  // at: where the last one of headers begins
 		for _, kind := range []byte{0, 60, 43, 44} { // in their usual order, each once or not
 			if r.IntN(3) != 0 {
 				continue
