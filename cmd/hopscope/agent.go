@@ -155,7 +155,7 @@ begins with five minutes.`,
 		}
 		return runAgent(c, &cfg, plan)
 	}
-	c.AddCommand(agentStatusCommand(), agentConfigCommand())
+	c.AddCommand(agentStatusCommand(), agentWaysCommand(), agentConfigCommand())
 	return c
 }
 

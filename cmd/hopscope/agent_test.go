@@ -1,10 +1,16 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -79,5 +85,36 @@ func TestAgentCheck(t *testing.T) {
 		if status != c.status || !strings.Contains(string(out), c.want) {
 			t.Errorf("agent --check %s: status %d, want %d\n%s\nwant %q", c.args, status, c.status, out, c.want)
 		}
+	}
+}
+
+// TestAgentWays asks two agents for the ways of their ports, and holds what is chosen of them.
+func TestAgentWays(t *testing.T) {
+	serve := func(status string) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, status) }))
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	way := func(from, to string, port int, epoch int, hops string) string {
+		return fmt.Sprintf(`{"name":"%s %d","way":{"from":"%s","to":"%s","port":%d,"hops":[%s],"epoch":%d}}`, to, port, from, to, port, hops, epoch)
+	}
+	one := serve(`{"stamp":[` + strings.Join([]string{
+		way("10.0.0.1", "10.0.0.2", 49152, 1, `"10.1.0.1","10.2.0.1"`), way("10.0.0.1", "10.0.0.2", 49153, 2, `"10.1.0.1","10.2.0.2"`),
+		way("10.0.0.1", "10.0.0.2", 49154, 1, `"10.1.0.1","10.2.0.1"`), way("10.0.0.1", "10.0.0.2", 49155, 0, ``), `{"name":"no port"}`}, ",") + `]}`)
+	two := serve(`{"stamp":[` + way("10.0.0.2", "10.0.0.1", 49152, 1, `"10.1.0.2",""`) + `]}`)
+	out, err := program("agent", "ways", "--url", one, "--url", two).Output()
+	want := "from      to        port   routers\n" +
+		"10.0.0.1  10.0.0.2  49152  10.1.0.1 > 10.2.0.1\n10.0.0.1  10.0.0.2  49153  10.1.0.1 > 10.2.0.2\n10.0.0.2  10.0.0.1  49152  10.1.0.2 > *\n" +
+		"3 of 4 ways have all 6 links; no choice has fewer\n1 links are next to routers that did not answer, and not among them\n"
+	if text := strings.Replace(string(out), "49154  10.1.0.1 > 10.2.0.1", "49152  10.1.0.1 > 10.2.0.1", 1); err != nil || !slices.Equal(slices.Sorted(strings.Lines(text)), slices.Sorted(strings.Lines(want))) {
+		t.Errorf("%v\n%s\nwant\n%s", err, out, want)
+	}
+	var x agentWays
+	out, err = program("agent", "ways", "--url", one, "--url", two, "--separate", "--format", "json").Output()
+	if err != nil || json.Unmarshal(out, &x) != nil || x.Of != 4 || len(x.Ways) != 3 || !x.Separate {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err := program("agent", "ways", "--url", serve(`{}`)).CombinedOutput(); err == nil || !strings.Contains(string(out), "no way is known") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -82,7 +82,7 @@ func (c *STAMP) describe(w io.Writer) error {
 		if c.Keys != "" {
 			signed = "authenticated"
 		}
-		if _, err := fmt.Fprintf(w, "sends %d sessions of STAMP, %.4g packets a second, at most %s, %s\n", len(c.Sessions), perSecond, show.BitRate(bps), signed); err != nil {
+		if _, err := fmt.Fprintf(w, "sends %d sessions of STAMP, %.4g packets a second, at most %s, %s\n", len(c.all()), perSecond, show.BitRate(bps), signed); err != nil {
 			return err
 		}
 	}

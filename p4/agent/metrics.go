@@ -115,6 +115,7 @@ var stampMetrics = []stampMetric{
 		}
 		return 0
 	}),
+	ofSession("way", "Number of the way of a session with a port, by the routers on it, from 1; it rises when the way is another one, as where a switch hashes otherwise. 0 while it is not known.", gauge, func(s *STAMPStatus) float64 { return float64(s.Way.Epoch) }),
 	ofSession("clock_error_seconds", "What one-way delays may be off by, by the accounts of both clocks; 0 where one of them follows no other, and there are none.", gauge, func(s *STAMPStatus) float64 { return s.ClockError.Seconds() }),
 }
 

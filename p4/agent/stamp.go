@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,10 +15,11 @@ import (
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/p4/stamp"
+	"github.com/hopscope/hopscope/p4/sweep"
 )
 
 // stampAgent is the part of an agent that speaks STAMP: a goroutine that sends, one that receives and one that keeps the socket for every session, one for
-// every address of the reflector, and one that counts what is lost.
+// every address of the reflector, one that counts what is lost, and one that traces the ways of sessions with a port.
 type stampAgent struct {
 	agent      *Agent
 	began      time.Time
@@ -25,7 +27,7 @@ type stampAgent struct {
 	reflectors []*stampReflector
 	clock      atomic.Uint32 // estimate of the host's clock
 
-	dial          func(ctx context.Context, from, to string, dscp uint8) (*udpLine, error)
+	dial          func(ctx context.Context, from, to string, port uint16, dscp uint8) (*udpLine, error)
 	again, reopen time.Duration // between two tries to open a socket: where there is none, and while one has no answers
 }
 
@@ -35,6 +37,7 @@ const stampTTL = 255
 // stampSender is a session with its socket.
 type stampSender struct {
 	name, from, to string
+	port           uint16 // that requests come from; 0 for any
 	phase          time.Duration
 
 	mu       sync.Mutex // what is below
@@ -49,6 +52,7 @@ type stampSender struct {
 	minute   stamp.Ways // of the last whole minute
 	whole    bool       // there was one
 	silent   bool       // and the log says so
+	way      sweep.Watch
 }
 
 // stampReflector is an address of the reflector.
@@ -71,15 +75,16 @@ func openSTAMP(a *Agent) (*stampAgent, error) {
 	if err != nil {
 		return fail(err)
 	}
-	for k := range c.Sessions {
+	all := c.all()
+	for k := range all {
 		s := &stampSender{
-			name: c.Sessions[k].name(), from: c.Sessions[k].From, to: c.Sessions[k].reflector(), phase: c.Interval * time.Duration(k) / time.Duration(len(c.Sessions)),
+			name: all[k].name(), from: all[k].From, to: all[k].reflector(), port: uint16(all[k].Port), phase: c.Interval * time.Duration(k) / time.Duration(len(all)),
 		}
-		if s.session, err = stamp.NewSession(c.plan(k, keys)); err != nil {
+		if s.session, err = stamp.NewSession(c.plan(k, &all[k], keys)); err != nil {
 			return fail(fmt.Errorf("session %s: %w", s.name, err))
 		}
 		if _, err := netip.ParseAddrPort(s.to); err == nil { // a name may take its time
-			if s.line, s.why = x.dial(context.Background(), s.from, s.to, s.session.DSCP); s.why != nil && !passes(s.why) {
+			if s.line, s.why = x.dial(context.Background(), s.from, s.to, s.port, s.session.DSCP); s.why != nil && !passes(s.why) {
 				return fail(fmt.Errorf("session %s: %w", s.name, s.why))
 			}
 		}
@@ -153,6 +158,7 @@ func (x *stampAgent) run(ctx context.Context) error {
 		start(func(ctx context.Context) error { return x.reflect(ctx, r) })
 	}
 	start(x.watch)
+	start(x.trace)
 	loops.Wait()
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("stamp: %w", err)
@@ -247,7 +253,7 @@ func (x *stampAgent) connect(ctx context.Context, s *stampSender) error {
 		silent := s.silent
 		s.mu.Unlock()
 		if s.line == nil || silent && time.Since(tried) >= x.reopen {
-			line, err := x.dial(ctx, s.from, s.to, s.session.DSCP)
+			line, err := x.dial(ctx, s.from, s.to, s.port, s.session.DSCP)
 			switch {
 			case ctx.Err() != nil:
 				_ = line.close() // nothing has used it
@@ -289,7 +295,10 @@ func (x *stampAgent) receive(ctx context.Context, s *stampSender, line *udpLine)
 			return
 		}
 		s.mu.Lock()
-		if s.why = err; err == nil {
+		if s.port == 0 || err == nil || !expired(err) { // what a router says of a packet of a trace is no error of the session
+			s.why = err
+		}
+		if err == nil {
 			s.session.Look(x.now())
 			_ = s.session.Take(buf[:n], a.At) // it is counted
 		}
@@ -365,7 +374,7 @@ func (s *stampSender) turn(x *stampAgent, minute bool) {
 	if !s.sending { // the socket may not take the last request
 		counts = s.session.Since()
 	}
-	counts.Path = uint32(s.session.SSID)
+	counts.Path, counts.Epoch = uint32(s.session.SSID), s.way.Epoch
 	s.reported.missed, s.reported.failed = s.session.Missed, s.failed
 	was, why, line := s.silent, s.why, s.line
 	s.silent = s.session.Silence() >= 2 || s.unable >= 2 || line == nil && why != nil
@@ -436,7 +445,10 @@ type STAMPStatus struct {
 	Failed          uint64 // requests that the socket did not take
 	Dropped         uint64 // packets for which the receive buffer had no room: they are no loss of the network
 	Why             string // the last error of the socket, or ""
-	stamp.Counts           // its delays are those of the last whole minute, where there is one
+	From            netip.Addr
+	Port            uint16      // that requests come from, of a session with one; else 0
+	Way             sweep.Watch // its routers, as far as they answer
+	stamp.Counts                // its delays are those of the last whole minute, where there is one
 }
 
 // STAMPAnswers is what an agent knows of its reflector.
@@ -459,7 +471,9 @@ func (a *Agent) STAMP() (list []STAMPStatus, answers STAMPAnswers) {
 		x := STAMPStatus{Name: s.name, Reflector: s.reflector(s.line), Silent: s.silent, Failed: s.failed, Dropped: s.dropped, Counts: s.session.Counts}
 		if s.line != nil {
 			x.Dropped += s.line.dropped()
+			x.From = s.line.local().Addr().Unmap()
 		}
+		x.Port, x.Way = s.port, sweep.Watch{Epoch: s.way.Epoch, Hops: slices.Clone(s.way.Hops)}
 		if s.sending { // the socket may not take it
 			x.Sent--
 		}

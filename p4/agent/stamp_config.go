@@ -21,6 +21,7 @@ type STAMP struct {
 	DSCP      int            `yaml:"dscp" range:"0..63" doc:"DSCP of requests."`
 	CoS       bool           `yaml:"class_of_service" doc:"Ask reflectors for answers with the same DSCP, and which DSCP came to them (RFC 8972). Requests that came with another one count as remarked."`
 	Times     string         `yaml:"times" oneof:"ntp|ptp" doc:"Format of time stamps in requests. Reflectors answer in the same or in their own."`
+	Trace     time.Duration  `yaml:"trace" range:"0s..1h" doc:"Between two looks at the routers on the ways of sessions with a port. Each is asked by packets whose TTL ends there. 0 looks at none."`
 	Stateless bool           `yaml:"stateless" doc:"Reflectors do not number their answers themselves, so that losses have no direction."`
 	Keys      string         `yaml:"keys" doc:"File of keys for authenticated sessions, written as digest_keys is. The first key is for sending; with all of them answers are known. Empty is without authentication."`
 	Reflector STAMPReflector `yaml:"reflector" doc:"Answers to the sessions of others."`
@@ -32,7 +33,10 @@ type STAMPSession struct {
 	Name string `yaml:"name" doc:"Name of the session in metrics and in the status. Empty is what to says."`
 	From string `yaml:"from" doc:"Address that requests come from. Empty leaves it to the routes of the host."`
 	DSCP int    `yaml:"dscp" range:"0..63" doc:"DSCP of its requests, in place of that of all sessions. 0 is that."`
-	SSID int    `yaml:"ssid" range:"0..65535" doc:"Identifier of the session, RFC 8972. 0 is its place in the list, from 1 on."`
+	SSID int    `yaml:"ssid" range:"0..65535" doc:"Identifier of the session, RFC 8972, and its path in the series probe. 0 is its port, or without one its place in the list, from 1 on."`
+	Port int    `yaml:"port" range:"0..65535" doc:"UDP port that requests come from, by which networks that hash choose their way. 0 is any."`
+	// Ports are so many that it is one session each.
+	Ports int `yaml:"ports" range:"0..1024" doc:"So many ports, from port on, each of which is a session of its own. 0 is 1."`
 }
 
 // STAMPReflector says where requests are answered, and within which limits.
@@ -50,19 +54,36 @@ const mostSTAMP = 1024
 
 // SetDefaults is without sessions and without a reflector.
 func (c *STAMP) SetDefaults() {
-	*c = STAMP{Interval: 100 * time.Millisecond, Timeout: 2 * time.Second, Times: "ntp", Reflector: STAMPReflector{Sessions: 1024, Rate: 10_000}}
+	*c = STAMP{Interval: 100 * time.Millisecond, Timeout: 2 * time.Second, Times: "ntp", Trace: time.Minute, Reflector: STAMPReflector{Sessions: 1024, Rate: 10_000}}
 }
 
 // Used reports whether anything is sent or answered.
 func (c *STAMP) Used() bool { return len(c.Sessions) > 0 || len(c.Reflector.Listen) > 0 }
 
-// plan is what the session at a place of the list is to do.
-func (c *STAMP) plan(k int, keys *probe.Keys) stamp.Plan {
-	s := &c.Sessions[k]
+// all are the sessions, one for each port.
+func (c *STAMP) all() (list []STAMPSession) {
+	for _, s := range c.Sessions {
+		n, name := max(s.Ports, 1), s.name()
+		for i := range n {
+			x := s
+			if s.Ports > 0 {
+				x.Port, x.Ports, x.Name = s.Port+i, 0, fmt.Sprintf("%s port %d", name, s.Port+i)
+			}
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// plan is what the session s, at a place of the list of all, is to do.
+func (c *STAMP) plan(k int, s *STAMPSession, keys *probe.Keys) stamp.Plan {
 	p := stamp.Plan{
 		SSID: uint16(s.SSID), Size: c.Size, Interval: c.Interval, Timeout: c.Timeout, PTP: c.Times == "ptp", CoS: c.CoS, DSCP: uint8(s.DSCP), Stateful: !c.Stateless,
 	}
-	if s.SSID == 0 {
+	switch {
+	case s.SSID == 0 && s.Port > 0:
+		p.SSID = uint16(s.Port)
+	case s.SSID == 0:
 		p.SSID = uint16(k + 1)
 	}
 	if s.DSCP == 0 {
@@ -79,8 +100,14 @@ func (c *STAMP) plan(k int, keys *probe.Keys) stamp.Plan {
 func (c *STAMP) Validate() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if len(c.Sessions) > mostSTAMP {
-		wrong("sessions: %d, and an agent has %d at most", len(c.Sessions), mostSTAMP)
+	for k := range c.Sessions {
+		if s := &c.Sessions[k]; s.Ports > 0 && (s.Port == 0 || s.SSID != 0 || s.Port+s.Ports > 1<<16) {
+			wrong("sessions[%d]: %d ports need a port to begin with, end at 65535, and have no ssid in common", k, s.Ports)
+		}
+	}
+	all := c.all()
+	if len(all) > mostSTAMP {
+		wrong("sessions: %d, and an agent has %d at most", len(all), mostSTAMP)
 	}
 	names := map[string]int{}
 	for k := range c.Sessions {
@@ -107,7 +134,7 @@ func (c *STAMP) Validate() error {
 		if c.Keys != "" {
 			keys = new(probe.Keys) // the size alone depends on them
 		}
-		p := c.plan(0, keys)
+		p := c.plan(0, &all[0], keys)
 		if err := p.Check(); err != nil {
 			wrong("%w", err)
 		}
@@ -155,7 +182,8 @@ func (c *STAMP) CheckFiles() error {
 
 // load is what all sessions send: packets a second, and bits with what is around a frame on a line.
 func (c *STAMP) load() (perSecond, bps float64) {
-	if len(c.Sessions) == 0 {
+	all := c.all()
+	if len(all) == 0 {
 		return 0, 0
 	}
 	const around = 24 + 14 + 40 + 8 // a line, Ethernet, IPv6 as the longer one, UDP
@@ -163,8 +191,8 @@ func (c *STAMP) load() (perSecond, bps float64) {
 	if c.Keys != "" {
 		keys = new(probe.Keys)
 	}
-	perSecond = float64(len(c.Sessions)) / c.Interval.Seconds()
-	return perSecond, perSecond * float64(c.plan(0, keys).Size+around) * 8
+	perSecond = float64(len(all)) / c.Interval.Seconds()
+	return perSecond, perSecond * float64(c.plan(0, &all[0], keys).Size+around) * 8
 }
 
 func (s *STAMPSession) name() string {

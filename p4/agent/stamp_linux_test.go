@@ -344,14 +344,14 @@ func TestSTAMPBoot(t *testing.T) {
 	}
 	var up atomic.Bool
 	a.stamp.again = time.Millisecond
-	a.stamp.dial = func(ctx context.Context, from, to string, dscp uint8) (*udpLine, error) {
+	a.stamp.dial = func(ctx context.Context, from, to string, port uint16, dscp uint8) (*udpLine, error) {
 		switch {
 		case up.Load():
 			from, to = "127.0.0.1", answers.Listen[0]
 		case from == "":
 			return nil, &net.DNSError{Err: "no such host", Name: to, IsNotFound: true}
 		}
-		return dialUDP(ctx, from, to, dscp)
+		return dialUDP(ctx, from, to, port, dscp)
 	}
 	runAgent(t, a)
 	wait(t, "word of what is missing", func() bool {
@@ -413,12 +413,12 @@ func TestSTAMPMoved(t *testing.T) {
 	var moved atomic.Bool
 	var tries atomic.Int64
 	a.stamp.again, a.stamp.reopen = time.Millisecond, time.Millisecond
-	a.stamp.dial = func(ctx context.Context, from, to string, dscp uint8) (*udpLine, error) {
+	a.stamp.dial = func(ctx context.Context, from, to string, port uint16, dscp uint8) (*udpLine, error) {
 		tries.Add(1)
 		if moved.Load() {
 			to = answers.Listen[0]
 		}
-		return dialUDP(ctx, from, to, dscp)
+		return dialUDP(ctx, from, to, port, dscp)
 	}
 	runAgent(t, a)
 	ports := map[netip.AddrPort]bool{}
@@ -460,7 +460,7 @@ func TestSTAMPSending(t *testing.T) {
 
 // A socket that is woken lets none wait, whether to receive or to send.
 func TestSTAMPWake(t *testing.T) {
-	l, err := dialUDP(t.Context(), "127.0.0.1", "127.0.0.1:8620", 0)
+	l, err := dialUDP(t.Context(), "127.0.0.1", "127.0.0.1:8620", 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

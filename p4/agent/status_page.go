@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,6 +15,7 @@ import (
 	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/p4/stamp"
+	"github.com/hopscope/hopscope/p4/sweep"
 )
 
 // StatusAnswer is the answer of /status.
@@ -78,7 +80,14 @@ type sessionAnswer struct {
 	Home      *delayAnswer `json:"home,omitempty"`
 	Clocks    float64      `json:"clock_error_seconds,omitempty"`    // by which one-way delays may be off
 	Unlikely  uint64       `json:"impossible_delays,omitempty"`      // one-way delays below 0
+	Way       *wayAnswer   `json:"way,omitempty"`                    // of a session with a port
 	Variation float64      `json:"round_trip_variation_p99_seconds"` // between requests that follow each other
+}
+
+// wayAnswer is the way of a session by the routers on it.
+type wayAnswer struct {
+	sweep.Way
+	Epoch uint32 `json:"epoch"` // number of the way, from 1; 0 while it is not known
 }
 
 // delayAnswer are quantiles in seconds.
@@ -117,6 +126,9 @@ func (x *StatusAnswer) addSTAMP(a *Agent) {
 			out, home := delaysOf(&s.Out), delaysOf(&s.Home)
 			y.Out, y.Home = &out, &home
 		}
+		if to, err := netip.ParseAddrPort(s.Reflector); err == nil && s.Port > 0 {
+			y.Way = &wayAnswer{sweep.Way{From: s.From, To: to.Addr().Unmap(), Port: s.Port, Hops: s.Way.Hops}, s.Way.Epoch}
+		}
 		x.STAMP = append(x.STAMP, y)
 	}
 	if len(r.Listen) == 0 {
@@ -128,6 +140,16 @@ func (x *StatusAnswer) addSTAMP(a *Agent) {
 			x.Reflector.Refused[stamp.Reason(why).String()] = n
 		}
 	}
+}
+
+// Ways are the ways of the sessions with a port that are known.
+func (x *StatusAnswer) Ways() (list []sweep.Way) {
+	for k := range x.STAMP {
+		if w := x.STAMP[k].Way; w != nil && w.Epoch > 0 {
+			list = append(list, w.Way)
+		}
+	}
+	return list
 }
 
 // silence says which session of STAMP has no answers, or "".

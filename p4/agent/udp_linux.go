@@ -31,16 +31,35 @@ type udpLine struct {
 func (l *udpLine) dropped() uint64 { return uint64(l.drops.Load()) }
 
 // dialUDP opens the socket of a session, which receives from its reflector alone.
-func dialUDP(ctx context.Context, from, to string, dscp uint8) (*udpLine, error) {
+func dialUDP(ctx context.Context, from, to string, port uint16, dscp uint8) (*udpLine, error) {
 	far, own, err := resolve(ctx, from, to)
 	if err != nil {
 		return nil, err
 	}
-	c, err := net.DialUDP("udp", own, net.UDPAddrFromAddrPort(far))
+	var d net.Dialer
+	if own != nil {
+		d.LocalAddr = own
+	}
+	if port > 0 { // which sessions to several reflectors may have, and the socket before this one
+		if own == nil {
+			own = &net.UDPAddr{}
+		}
+		own.Port = int(port)
+		d.LocalAddr, d.Control = own, func(_, _ string, raw syscall.RawConn) error {
+			var err error
+			return errors.Join(raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) }), err)
+		}
+	}
+	c, err := d.DialContext(ctx, "udp", far.String())
 	if err != nil {
 		return nil, err
 	}
-	l := &udpLine{conn: c}
+	l := &udpLine{conn: c.(*net.UDPConn)}
+	if port > 0 {
+		if err := l.hearErrors(); err != nil {
+			return nil, errors.Join(err, l.close())
+		}
+	}
 	if err := l.set(int(dscp) << 2); err != nil {
 		return nil, err // it is closed
 	}
@@ -194,7 +213,10 @@ func (l *udpLine) receive(b []byte) (n int, a stamp.Arrival, err error) {
 // send sends a request. An error that the network has said of an earlier packet keeps none back.
 func (l *udpLine) send(b []byte) error {
 	_, err := l.conn.Write(b)
-	if errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.EHOSTUNREACH) {
+	for range 3 {
+		if !errors.Is(err, unix.ECONNREFUSED) && !errors.Is(err, unix.EHOSTUNREACH) {
+			break
+		}
 		_, err = l.conn.Write(b)
 	}
 	return err
@@ -224,4 +246,82 @@ func clockState() (follows bool, bound time.Duration) {
 		return false, time.Duration(x.Maxerror) * time.Microsecond
 	}
 	return true, time.Duration(x.Maxerror) * time.Microsecond
+}
+
+// hearErrors has the kernel keep what routers say of packets of the socket.
+func (l *udpLine) hearErrors() error {
+	level, option := unix.IPPROTO_IP, unix.IP_RECVERR
+	if l.remote().Addr().Unmap().Is6() {
+		level, option = unix.IPPROTO_IPV6, unix.IPV6_RECVERR
+	}
+	raw, err := l.conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	return errors.Join(raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), level, option, 1) }), err)
+}
+
+// expired reports whether an error of a socket may be about a packet whose TTL ended.
+func expired(err error) bool {
+	return errors.Is(err, unix.EHOSTUNREACH) || errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.EPROTO)
+}
+
+// sendTTL sends a packet with a TTL, or hop limit. It can be called beside send.
+func (l *udpLine) sendTTL(b []byte, ttl int) error {
+	level, kind := int32(unix.IPPROTO_IP), int32(unix.IP_TTL)
+	if l.v6 {
+		level, kind = unix.IPPROTO_IPV6, unix.IPV6_HOPLIMIT
+	}
+	var value [4]byte
+	binary.NativeEndian.PutUint32(value[:], uint32(ttl))
+	control := appendControl(make([]byte, 0, 64), level, kind, value[:])
+	_, _, err := l.conn.WriteMsgUDP(b, control, nil)
+	if expired(err) { // of an earlier packet
+		_, _, err = l.conn.WriteMsgUDP(b, control, nil)
+	}
+	return err
+}
+
+// Errors of sockets, <linux/errqueue.h>: 16 bytes, and behind them the address of the router.
+const (
+	errorType   = 5 // offset
+	errorOrigin = 4
+	errorLen    = 16
+	originICMP  = 2
+	originICMP6 = 3
+	expiredICMP = 11 // time exceeded
+	expired6    = 3
+)
+
+// routers gives the payloads of packets whose TTL ended, as far as routers repeat them, with the routers' addresses.
+func (l *udpLine) routers(take func(payload []byte, from netip.Addr)) {
+	raw, err := l.conn.SyscallConn()
+	if err != nil {
+		return
+	}
+	b, control := make([]byte, 128), make([]byte, 512)
+	_ = raw.Control(func(fd uintptr) { // a socket that is closed has none
+		for {
+			n, k, _, _, err := unix.Recvmsg(int(fd), b, control, unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT)
+			if err != nil {
+				return
+			}
+			for rest := control[:k]; len(rest) > 0; {
+				h, data, more, err := unix.ParseOneSocketControlMessage(rest)
+				if err != nil {
+					break
+				}
+				rest = more
+				if len(data) < errorLen {
+					continue
+				}
+				switch address := data[errorLen:]; {
+				case h.Level == unix.IPPROTO_IP && h.Type == unix.IP_RECVERR && data[errorOrigin] == originICMP && data[errorType] == expiredICMP && len(address) >= 8:
+					take(b[:n], netip.AddrFrom4([4]byte(address[4:8])))
+				case h.Level == unix.IPPROTO_IPV6 && h.Type == unix.IPV6_RECVERR && data[errorOrigin] == originICMP6 && data[errorType] == expired6 && len(address) >= 24:
+					take(b[:n], netip.AddrFrom16([16]byte(address[8:24])))
+				}
+			}
+		}
+	})
 }

@@ -130,6 +130,7 @@ type Session struct {
 	padding []byte
 	told    Counts // of which Since has given what there was
 	trips   Delays // since then
+	hops    int    // routers on the way out, by the latest answer that says so
 	looked  bool
 	offset  int64 // of the clock that can be set from the one that cannot, in ns
 
@@ -250,6 +251,12 @@ func (s *Session) Stepped() {
 	s.last = trip{}
 }
 
+// mostTTL is the TTL with which requests are sent.
+const mostTTL = 255
+
+// Routers are those that requests pass, by their TTL at the reflector where they are sent with 255; 0 while that is not known.
+func (s *Session) Routers() int { return s.hops }
+
 // Silence is how many requests in a row were lost, with the last one whose time is over.
 func (s *Session) Silence() uint64 { return s.silence }
 
@@ -358,6 +365,9 @@ func (s *Session) take(b []byte, at int64) error {
 		s.Reordered++
 	}
 	s.number(&a)
+	if a.TTL > 0 {
+		s.hops = mostTTL - int(a.TTL)
+	}
 	if x.timed {
 		s.measure(&a, x, at, ahead)
 	}

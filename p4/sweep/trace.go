@@ -100,7 +100,7 @@ type Watch struct {
 // of packets on both sides of a change, or of a router that answers late. A router that does not answer is no other way.
 func (w *Watch) Step(hops []netip.Addr) (changed bool) {
 	switch {
-	case len(hops) == 0:
+	case !slices.ContainsFunc(hops, netip.Addr.IsValid):
 		return false // nothing answers
 	case w.Epoch == 0:
 		w.Epoch, w.Hops = 1, slices.Clone(hops)

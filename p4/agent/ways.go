@@ -1,0 +1,97 @@
+package agent
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/hopscope/hopscope/p4/sweep"
+)
+
+const (
+	traceWait  = 400 * time.Millisecond // for the answers of routers, in each round of a trace
+	tracePause = time.Millisecond       // between the packets of two sessions: routers answer few a second
+)
+
+// trace looks at the ways of sessions with a port, over and over. A session without an answer yet, whose number of routers is not known, has its turn later.
+func (x *stampAgent) trace(ctx context.Context) error {
+	every := x.agent.cfg.STAMP.Trace
+	var list []*stampSender
+	for _, s := range x.sessions {
+		if s.port > 0 && every > 0 {
+			list = append(list, s)
+		}
+	}
+	if len(list) == 0 {
+		<-ctx.Done()
+		return nil
+	}
+	timer := time.NewTimer(min(every, 3*traceWait))
+	defer timer.Stop()
+	for number := uint32(1); ; number++ {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		}
+		x.traceAll(ctx, list, number)
+		timer.Reset(every)
+	}
+}
+
+// traced is a session in a trace.
+type traced struct {
+	*stampSender
+	line *udpLine
+	*sweep.Trace
+}
+
+// traceAll traces the ways of sessions at the same time.
+func (x *stampAgent) traceAll(ctx context.Context, list []*stampSender, number uint32) {
+	var under []traced
+	for _, s := range list {
+		s.mu.Lock()
+		line, routers := s.line, s.session.Routers()
+		s.mu.Unlock()
+		if line != nil && routers > 0 {
+			under = append(under, traced{s, line, sweep.NewTrace(number, routers)})
+		}
+	}
+	wait := func(d time.Duration) bool {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(d):
+			return true
+		}
+	}
+	buf := make([]byte, 0, sweep.PayloadLen)
+	for asked := true; asked; {
+		asked = false
+		for _, t := range under {
+			for _, ttl := range t.Round() {
+				asked = true
+				_ = t.line.sendTTL(t.AppendPayload(buf[:0], ttl), ttl) // a packet that is not sent has no answer
+			}
+			if !wait(tracePause) {
+				return
+			}
+		}
+		if asked && !wait(traceWait) {
+			return
+		}
+		for _, t := range under {
+			t.line.routers(func(payload []byte, from netip.Addr) { t.Take(payload, from) })
+		}
+	}
+	for _, t := range under {
+		hops := t.Hops()
+		t.mu.Lock()
+		changed := t.way.Step(hops)
+		epoch := t.way.Epoch
+		t.mu.Unlock()
+		if changed {
+			x.agent.log.Info("a session of STAMP takes another way", "session", t.name, "way", epoch, "routers", hops)
+		}
+	}
+}
