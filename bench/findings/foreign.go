@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -54,23 +55,27 @@ type truthText struct {
 	To    int    `json:"to,omitempty"`    // findings that begin before it are found in time
 }
 
-// questions makes the hops of all faults on some backgrounds, and of these without a fault.
-func questions(o options, seconds float64) (list []*question) {
-	for _, name := range foreignBackgrounds {
-		b := &Backgrounds[slices.IndexFunc(Backgrounds, func(b Background) bool { return b.Name == name })]
-		for f := range len(faults) + 1 {
-			q := &question{background: b}
-			q.Name = b.Name + ", no fault"
-			if f < len(faults) {
-				q.fault = &faults[f]
-				q.Name = b.Name + ", " + q.fault.Name
+// questions makes the hops of all faults on some backgrounds, and of these without a fault, one question after the other: all of them at once
+// would be large.
+func questions(o options, seconds float64) iter.Seq[*question] {
+	return func(yield func(*question) bool) {
+		for _, name := range foreignBackgrounds {
+			b := &Backgrounds[slices.IndexFunc(Backgrounds, func(b Background) bool { return b.Name == name })]
+			for f := range len(faults) + 1 {
+				q := &question{background: b}
+				q.Name = b.Name + ", no fault"
+				if f < len(faults) {
+					q.fault = &faults[f]
+					q.Name = b.Name + ", " + q.fault.Name
+				}
+				q.Family, q.Seed, q.Seconds = "findings", o.Seed, seconds
+				q.hops(o)
+				if !yield(q) {
+					return
+				}
 			}
-			q.Family, q.Seed, q.Seconds = "findings", o.Seed, seconds
-			q.hops(o)
-			list = append(list, q)
 		}
 	}
-	return list
 }
 
 // seed is that of [Found], or of [False], so that all detectors have the same hops.
@@ -216,11 +221,13 @@ func (a *spansText) detector() Detector {
 
 // WriteQuestions writes the questions and their truths into a directory.
 func WriteQuestions(dir string, o options, seconds float64) error {
-	var asked []*foreign.Question
-	for _, q := range questions(o, seconds) {
-		asked = append(asked, &q.Question)
-	}
-	return foreign.Write(dir, asked)
+	return foreign.Write(dir, func(yield func(*foreign.Question) bool) {
+		for q := range questions(o, seconds) {
+			if !yield(&q.Question) {
+				return
+			}
+		}
+	})
 }
 
 // quiet counts the findings of each detector that begin on the hops of a question without a fault.
@@ -251,7 +258,7 @@ func ForeignTable(ctx context.Context, w io.Writer, p *foreign.Program, o option
 		fmt.Fprint(t, "\t"+d.Name)
 	}
 	fmt.Fprintln(t, "\ttheirs\tSECONDS\tREMARK")
-	for _, q := range questions(o, p.Limit.Seconds()) {
+	for q := range questions(o, p.Limit.Seconds()) {
 		answer, took, failed := q.ask(ctx, p)
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -170,7 +171,7 @@ func TestMemory(t *testing.T) {
 // Questions are written with their truths beside.
 func TestWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
-	if err := Write(dir, []*Question{{Family: "cover", Seed: 7}, {Family: "pint", Truth: []int{1, 2}}}); err != nil {
+	if err := Write(dir, slices.Values([]*Question{{Family: "cover", Seed: 7}, {Family: "pint", Truth: []int{1, 2}}})); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{

@@ -3,6 +3,7 @@ package foreign
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 )
@@ -20,12 +21,14 @@ type Question struct {
 }
 
 // Write writes questions into a directory, a file each, and beside those that have a truth a file with it.
-func Write(dir string, list []*Question) error {
+func Write(dir string, all iter.Seq[*Question]) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for k, q := range list {
-		name := filepath.Join(dir, fmt.Sprintf("%02d-%s", k+1, q.Family))
+	k := 0
+	for q := range all {
+		k++
+		name := filepath.Join(dir, fmt.Sprintf("%02d-%s", k, q.Family))
 		if err := writeJSON(name+".json", q); err != nil {
 			return err
 		}

@@ -46,13 +46,13 @@ const soon = 2
 
 // suspects are the methods at work.
 type suspects struct {
-	fants [2]*suspicion.Fant
-	links *steer.Links
-	ours  [3]*steer.Suspects
-	now   [allMethods][]int32 // links that are suspected, by method, sorted
-	past  [allMethods][]int32
-	found [3][]control.Suspect // of the last cycle, by method of ours
-	told  [][]int32            // by a foreign program, of all cycles that are to come; nil without one
+	fants  [2]*suspicion.Fant
+	links  *steer.Links
+	ours   [3]*steer.Suspects
+	now    [allMethods][]int32 // links that are suspected, by method, sorted
+	past   [allMethods][]int32
+	found  [3][]control.Suspect // of the last cycle, by method of ours
+	coming [][]int32            // suspects of a foreign program in all cycles that are to come; nil without one
 }
 
 func newSuspects(n *emu.Network, all []route, r *receiver) (*suspects, error) {
@@ -127,8 +127,8 @@ func (x *suspects) cycle(w *inference.Window, r *receiver, open []inference.Find
 		x.now[oursRounds+k] = list
 	}
 	x.now[theirs] = x.now[theirs][:0]
-	if len(x.told) > 0 {
-		x.now[theirs], x.told = append(x.now[theirs], x.told[0]...), x.told[1:]
+	if len(x.coming) > 0 {
+		x.now[theirs], x.coming = append(x.now[theirs], x.coming[0]...), x.coming[1:]
 	}
 }
 
@@ -172,8 +172,8 @@ type Detection struct {
 const warm = 70 * time.Second
 
 // detect runs one seed, with what a foreign program suspects in each cycle, if there is one.
-func detect(ctx context.Context, o options, seed uint64, told [][]int32) (*Detection, error) {
-	return o.emulate(ctx, seed, &detection{told: told})
+func detect(ctx context.Context, o options, seed uint64, foreign [][]int32) (*Detection, error) {
+	return o.emulate(ctx, seed, &detection{foreign: foreign})
 }
 
 // emulate lets the faults of one seed happen to d.
@@ -207,7 +207,7 @@ type detection struct {
 	detector  *events.Detector
 	routes    []route
 	out       *Detection
-	told      [][]int32 // by a foreign program
+	foreign   [][]int32 // suspects of a foreign program, by cycle
 	recording *problem  // what it is to be asked; nil for nothing
 	err       error
 }
@@ -247,7 +247,7 @@ func (d *detection) built(n *emu.Network, all []*scenario.Happening) {
 		d.suspects = nil
 		return
 	}
-	d.suspects.told = d.told
+	d.suspects.coming = d.foreign
 	if d.recording != nil {
 		d.recording.describe(n.Graph(), d.routes, d.emulation.Window)
 	}

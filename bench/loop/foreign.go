@@ -168,5 +168,5 @@ func WriteQuestions(ctx context.Context, dir string, o options) error {
 		}
 		list = append(list, q)
 	}
-	return foreign.Write(dir, list)
+	return foreign.Write(dir, slices.Values(list))
 }

@@ -52,18 +52,27 @@ func (c *plainColumn) add(o plainColumn) {
 
 // Table is the section about detection.
 type Table struct {
-	Section string    `json:"section"`
-	Seed    uint64    `json:"seed"`
-	Seeds   int       `json:"seeds"`
-	Cycles  int       `json:"quiet_cycles"` // without a fault
-	Quiet   []float64 `json:"raised_in_100_quiet_cycles"`
-	Rows    []Row     `json:"rows"`
-	Failed  []string  `json:"failed,omitempty"` // seeds in which a foreign program gave no suspects, and why
+	Section string   `json:"section"`
+	Seed    uint64   `json:"seed"`
+	Seeds   int      `json:"seeds"`
+	Cycles  int      `json:"quiet_cycles"` // without a fault
+	Quiet   []raised `json:"raised_in_100_quiet_cycles"`
+	Rows    []Row    `json:"rows"`
+	Failed  []string `json:"failed,omitempty"` // seeds in which a foreign program gave no suspects, and why
+}
+
+// raised is how many links a method raised, in 100 cycles without a fault.
+type raised struct {
+	Method string  `json:"method"`
+	Links  float64 `json:"links"`
 }
 
 // Detection is the section.
 func runDetection(ctx context.Context, o options) (*Table, error) {
-	t := &Table{Section: "detection", Seed: o.Seed, Seeds: o.Seeds, Quiet: make([]float64, len(o.methods()))}
+	t := &Table{Section: "detection", Seed: o.Seed, Seeds: o.Seeds, Quiet: make([]raised, len(o.methods()))}
+	for m, name := range o.methods() {
+		t.Quiet[m].Method = name
+	}
 	index := map[string]int{}
 	for _, x := range scenario.Troubles() {
 		if len(o.Faults) > 0 && !slices.Contains(o.Faults, x.Name) {
@@ -80,29 +89,29 @@ func runDetection(ctx context.Context, o options) (*Table, error) {
 		if o.Progress != nil {
 			o.Progress(fmt.Sprintf("seed %d, %d of %d", o.Seed+uint64(k), k+1, o.Seeds))
 		}
-		var told [][]int32
+		var suspects [][]int32
 		if o.Algorithm != nil {
 			var err error
-			if told, err = o.suspect(ctx, o.Seed+uint64(k)); ctx.Err() != nil {
+			if suspects, err = o.suspect(ctx, o.Seed+uint64(k)); ctx.Err() != nil {
 				return nil, ctx.Err()
 			} else if err != nil {
 				t.Failed = append(t.Failed, fmt.Sprintf("seed %d: no suspects: %s", o.Seed+uint64(k), foreign.Reason(err)))
 			}
 		}
-		d, err := detect(ctx, o, o.Seed+uint64(k), told)
+		d, err := detect(ctx, o, o.Seed+uint64(k), suspects)
 		if err != nil {
 			return nil, err
 		}
 		t.Cycles += d.Cycles
 		for m := range t.Quiet {
-			t.Quiet[m] += float64(d.Quiet[m])
+			t.Quiet[m].Links += float64(d.Quiet[m])
 		}
 		for _, f := range d.Faults {
 			t.Rows[index[f.Name]].add(f)
 		}
 	}
 	for m := range t.Quiet {
-		t.Quiet[m] *= 100 / float64(max(t.Cycles, 1))
+		t.Quiet[m].Links *= 100 / float64(max(t.Cycles, 1))
 	}
 	for i := range t.Rows {
 		for m := range t.Rows[i].Methods {
@@ -227,7 +236,7 @@ than usual are right as well. The last row but one counts cycles from the beginn
 	fmt.Fprintln(w, plain)
 	row := fmt.Sprintf("raised in 100 cycles without a fault\t%d", t.Cycles)
 	for _, q := range t.Quiet {
-		row += fmt.Sprintf("\t%.3g", q)
+		row += fmt.Sprintf("\t%.3g", q.Links)
 	}
 	fmt.Fprintln(w, row)
 	if err := w.Flush(); err != nil {

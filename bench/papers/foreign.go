@@ -62,7 +62,7 @@ func WriteQuestions(dir string, families []string, o Options) error {
 	for _, q := range list {
 		asked = append(asked, &q.Question)
 	}
-	return foreign.Write(dir, asked)
+	return foreign.Write(dir, slices.Values(asked))
 }
 
 // ForeignTable runs a foreign program over the instances of some families, or of all for an empty list, and prints its plans beside the

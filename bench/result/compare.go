@@ -46,15 +46,16 @@ type place struct {
 type figures struct {
 	order  []place
 	values map[place][]float64
-	spread map[place]float64 // standard error of one value, where its interval says it
-	shape  map[place]string  // of the text around a number
+	spread map[place]float64    // standard error of one value, where its interval says it
+	shape  map[place]string     // of the text around a number
+	names  map[[2]string]string // of rows, for people, by table and row
 }
 
 var number = regexp.MustCompile(`[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?`)
 
 // figuresOf gathers what results hold.
 func figuresOf(list []*Result) *figures {
-	f := &figures{values: map[place][]float64{}, spread: map[place]float64{}, shape: map[place]string{}}
+	f := &figures{values: map[place][]float64{}, spread: map[place]float64{}, shape: map[place]string{}, names: map[[2]string]string{}}
 	for _, r := range list {
 		seen := map[string]int{} // tables and rows of the same name
 		again := func(name string) string {
@@ -70,6 +71,7 @@ func figuresOf(list []*Result) *figures {
 			title = again(title)
 			for _, row := range t.Rows {
 				name := again(title + "\x00" + label(row))[len(title)+1:]
+				f.names[[2]string{title, name}] = described(row)
 				for c, v := range row {
 					at := place{table: title, row: name, column: t.column(c)}
 					switch v := v.(type) {
@@ -87,6 +89,7 @@ func figuresOf(list []*Result) *figures {
 				}
 			}
 			for k, n := range t.Notes {
+				f.names[[2]string{title, "notes"}] = "notes"
 				f.text(place{table: title, row: "notes", column: strconv.Itoa(k + 1)}, n)
 			}
 		}
@@ -100,6 +103,18 @@ func label(row []any) string {
 		return ""
 	}
 	return Cell(row[0])
+}
+
+// described is what a row is of, for people: the first two of its cells, as far as they are text.
+func described(row []any) string {
+	text := label(row)
+	if len(row) > 2 {
+		_, first := row[0].(string)
+		if more, ok := row[1].(string); ok && first && more != "" {
+			text += ", " + more
+		}
+	}
+	return text
 }
 
 func (f *figures) add(at place, v ...float64) {
@@ -143,7 +158,7 @@ type Comparison struct {
 }
 
 // Compare says what changed beyond noise. Where both sides have several values (lists in a cell, or several results), Welch's test decides;
-// where both have an interval, the normal distribution; and of all changes that are told, 5 % are false by the procedure of Benjamini
+// where both have an interval, the normal distribution; and of all changes that it lists, 5 % are false by the procedure of Benjamini
 // and Hochberg.
 func Compare(before, after []*Result) *Comparison {
 	c := &Comparison{Before: before[0], After: after[0], Changed: []Change{}, Unknown: []Change{}, Missing: []string{}}
@@ -155,7 +170,7 @@ func Compare(before, after []*Result) *Comparison {
 			c.Missing = append(c.Missing, "before: "+at.String())
 			continue
 		}
-		d := Change{Table: at.table, Row: at.row, Column: at.column, Before: mean(x), After: mean(y), Values: [2]int{len(x), len(y)}}
+		d := Change{Table: at.table, Row: a.names[[2]string{at.table, at.row}], Column: at.column, Before: mean(x), After: mean(y), Values: [2]int{len(x), len(y)}}
 		if at.nth > 0 {
 			d.Column += fmt.Sprintf(", number %d", at.nth+1)
 		}
@@ -187,14 +202,14 @@ func Compare(before, after []*Result) *Comparison {
 		}
 		return 0
 	})
-	told := 0
+	listed := 0
 	for k, d := range tested {
 		if d.P <= discovery*float64(k+1)/float64(len(tested)) {
-			told = k + 1
+			listed = k + 1
 		}
 	}
-	c.Changed = append(c.Changed, tested[:told]...)
-	c.Equal += len(tested) - told
+	c.Changed = append(c.Changed, tested[:listed]...)
+	c.Equal += len(tested) - listed
 	return c
 }
 

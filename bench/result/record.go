@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,7 +157,7 @@ func (t *Table) values(at string, v any) {
 		}
 		t.Rows = append(t.Rows, []any{at, n})
 	case map[string]any:
-		for _, key := range sortedKeys(v) {
+		for _, key := range slices.Sorted(maps.Keys(v)) {
 			t.values(below(key), v[key])
 		}
 	case []any:
@@ -168,6 +169,9 @@ func (t *Table) values(at string, v any) {
 		}
 		if len(v) > 0 && len(samples) == len(v) {
 			t.Rows = append(t.Rows, []any{at, samples})
+			return
+		}
+		if t.rounds(at, v) {
 			return
 		}
 		names := map[string]bool{}
@@ -182,21 +186,36 @@ func (t *Table) values(at string, v any) {
 	}
 }
 
+// rounds adds a row with samples for each number of a list of objects that have no text: rounds of one measurement. It reports whether
+// the list is one.
+func (t *Table) rounds(at string, v []any) bool {
+	samples := map[string][]float64{}
+	for _, x := range v {
+		m, ok := x.(map[string]any)
+		if !ok {
+			return false
+		}
+		for key, x := range m {
+			n, ok := x.(float64)
+			if !ok {
+				return false
+			}
+			samples[key] = append(samples[key], n)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(samples)) {
+		t.Rows = append(t.Rows, []any{at + "[]." + key, samples[key]})
+	}
+	return len(v) > 0
+}
+
 // nameOf is the first text of an object.
 func nameOf(v any) string {
 	m, _ := v.(map[string]any)
-	for _, key := range sortedKeys(m) {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
 		if s, ok := m[key].(string); ok {
 			return s
 		}
 	}
 	return ""
-}
-
-func sortedKeys(m map[string]any) (keys []string) {
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

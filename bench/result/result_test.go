@@ -40,12 +40,12 @@ func TestRecorder(t *testing.T) {
 	}
 	var r Recorder
 	write(&r)
-	if err := Show(&r, "object", map[string]any{"list": []int{1, 2}, "rows": []any{map[string]any{"name": "x", "ok": true}}}, nil); err != nil {
+	if err := Show(&r, "object", map[string]any{"list": []int{1, 2}, "pairs": []map[string]int{{"a": 3}, {"a": 4}}, "rows": []any{map[string]any{"name": "x", "ok": true}}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	want := []Table{
 		{Title: "Title\nof two lines", Columns: []string{"NAME", "VALUE"}, Rows: [][]any{{"a", 1.5}, {"b", "2 %"}}},
-		{Title: "object", Columns: []string{"figure", "value"}, Rows: [][]any{{"list", []float64{1, 2}}, {"rows[x].ok", 1.}}, Detail: json.RawMessage(`{"list":[1,2],"rows":[{"name":"x","ok":true}]}`), Notes: []string{"behind it"}},
+		{Title: "object", Columns: []string{"figure", "value"}, Rows: [][]any{{"list", []float64{1, 2}}, {"pairs[].a", []float64{3, 4}}, {"rows[x].ok", 1.}}, Detail: json.RawMessage(`{"list":[1,2],"pairs":[{"a":3},{"a":4}],"rows":[{"name":"x","ok":true}]}`), Notes: []string{"behind it"}},
 	}
 	if got := r.Tables(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%#v", got)
@@ -85,7 +85,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// What differs beyond noise is told, and no more of noise than is said.
+// What differs beyond noise is listed as changed, and what has one value alone as unknown.
 func TestCompare(t *testing.T) {
 	for _, x := range []struct {
 		before, after           []*Result
@@ -122,11 +122,11 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Of figures that do not change, as good as none is told: the procedure holds the share of false changes at 5 %, so that most comparisons
-// without any change tell none.
+// Of figures that do not change, as good as none is listed: the procedure holds the share of false changes at 5 %, so that most comparisons
+// without any change list none.
 func TestCompareNoise(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	told := 0
+	listed := 0
 	for range 200 {
 		var sides [2][]*Result
 		for s := range sides {
@@ -141,10 +141,10 @@ func TestCompareNoise(t *testing.T) {
 			sides[s] = []*Result{x}
 		}
 		if len(Compare(sides[0], sides[1]).Changed) > 0 {
-			told++
+			listed++
 		}
 	}
-	if told > 25 { // 200 comparisons, each with 5 %: 10, and five standard deviations
-		t.Errorf("%d of 200 comparisons of the same tell a change", told)
+	if listed > 25 { // 200 comparisons, each with 5 %: 10, and five standard deviations
+		t.Errorf("%d of 200 comparisons of the same list a change", listed)
 	}
 }

@@ -22,7 +22,7 @@ results, one after the other: of repeated runs, or of seeds.
 
 Where both files have several values of a figure, Welch's test decides whether it
 changed; where both have one with a confidence interval, the normal distribution. Of all
-changes that are told, 5 % are false (Benjamini and Hochberg). A figure that differs and
+changes that it lists, 5 % are false (Benjamini and Hochberg). A figure that differs and
 has neither is "unknown": one value says nothing of noise.`,
 		Example: `  for i in 1 2 3 4 5; do hopscope-bench pipeline --format json >>before.json; done
   hopscope-bench compare before.json after.json`,

@@ -199,7 +199,7 @@ func WriteQuestions(dir string, o Options, seconds float64) error {
 	for _, q := range list {
 		asked = append(asked, &q.Question)
 	}
-	return foreign.Write(dir, asked)
+	return foreign.Write(dir, slices.Values(asked))
 }
 
 // ForeignTable lets a foreign program decode digests, and prints which paths it names beside those that PINT's decoder and ours know after
