@@ -87,6 +87,7 @@ type FlowStats struct {
 	Confidence float64    // probability that the path is right; 0 while it is not known
 	Others     []FlowPath // other paths that were seen, of flows that use several in turn or at once
 	Load       Load       // of the fullest link on the path
+	Path       PathValue  // of whole paths, where a query asks for it
 	Frequent   string     // the quantity of the hops' frequent values: latency, in ns, or queue, in bytes; "" if no query asks for them
 
 	// Of flows that use several paths at once: the share of packets that take the path, which is the greatest; paths of which the
@@ -127,6 +128,12 @@ type FlowHop struct {
 	Confidence     float64 // probability that the hop is right, of paths from digests; 0 while it is not known
 	Latency, Queue Summary
 	Frequent       []FrequentValue // in a snapshot, where a query asks for them; the one with the greatest share first
+}
+
+// PathValue is a value that each packet brings of its whole path.
+type PathValue struct {
+	Of string // "sum of latency" in ns, "max of queue" in bytes, "min of utilization" in parts of 65536; "" if there is none
+	Summary
 }
 
 // FrequentValue is a value that many digests of one hop of a flow carry. The share of the digests that carry it is between two bounds.

@@ -18,11 +18,11 @@ import (
 	"github.com/hopscope/hopscope/p4/pintplan"
 )
 
-// A query for frequent values goes from the plan to switches that follow it, through their reports, to the summary of a replay: two
-// packets in three meet a queue of one length at each hop, the others any.
-func TestFrequentFromPlanToSummary(t *testing.T) {
+// Queries for frequent values and for a sum along the path go from the plan to switches that follow it, through their reports, to the
+// summary of a replay: two packets in three meet a queue of one length at each hop, the others any, and each hop takes 20 µs.
+func TestAnswersFromPlanToSummary(t *testing.T) {
 	const packets = 4000
-	text, err := planQueries(t, "../../docs/examples/frequent.yaml", "--format", "json")
+	text, err := planQueries(t, "../../docs/examples/answers.yaml", "--format", "json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,11 +45,11 @@ func TestFrequentFromPlanToSummary(t *testing.T) {
 	file := digestCapture(t, layers.LinkTypeRaw, packets, func(i int) []byte {
 		d := decode.Digest{Epoch: plan.Epoch, Hops: uint8(len(path)), ID: rng.Uint32()}
 		for k, node := range path {
-			v := pint.Values{Node: node, Queue: 10_000 * uint64(k+1)}
+			v := pint.Values{Node: node, Queue: 10_000 * uint64(k+1), Latency: 20_000}
 			if rng.IntN(3) == 0 {
 				v.Queue = rng.Uint64N(1_000_000)
 			}
-			d.Value = plan.Write(d.Value, d.ID, k+1, v, 0)
+			d.Value = plan.Write(d.Value, d.ID, k+1, v, rng.Uint32())
 		}
 		h := telemetry.Header{Flags: decode.Tracked, Inner: telemetry.InnerIPv4, Digest: &d, DigestBits: plan.Bits}
 		report := append(telemetry.Append20(telemetry.AppendGroup(nil, 0, uint32(i), 8), &h, len(inner)), inner...)
@@ -86,8 +86,11 @@ func TestFrequentFromPlanToSummary(t *testing.T) {
 			t.Errorf("hop %d: %.2f to %.2f of the digests within 5 %% of %v, want two in three: %+v", i+1, near, most, want, h.Frequent.Values)
 		}
 	}
+	if w := s.Flows[0].Whole; w == nil || w.Of != "sum of latency" || w.Digests != packets || w.P50 < 90_000 || w.P50 > 110_000 || w.P99 > 130_000 {
+		t.Errorf("latency from end to end: %+v, want about 100 µs", w)
+	}
 	table, problem, status := runs(t, append([]string{"replay"}, args...)...)
-	if status != 0 || !strings.Contains(table, "Frequent values of these flows") || !strings.Contains(table, "queue") {
+	if status != 0 || !strings.Contains(table, "Frequent values of these flows") || !strings.Contains(table, "Values of the whole paths of these flows") || !strings.Contains(table, "sum of latency") {
 		t.Errorf("status %d: %s\n%s", status, problem, table)
 	}
 }

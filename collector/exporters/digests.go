@@ -298,7 +298,7 @@ func (c *DigestConfig) digests(opt *DigestInputs, shards int, sites *Sites) (d s
 			switch q := &p.Queries[i]; {
 			case q.Aggregation == pint.Static && q.Value == pint.NodeValue:
 				x.Models[i] = model(q.Scheme)
-			case q.Aggregation == pint.PerPacket && q.Value == pint.UtilizationValue && err == nil:
+			case q.Aggregation == pint.PerPacket && q.Value == pint.UtilizationValue && q.Function == pint.Max && err == nil:
 				x.Loads[i], err = aggregation.NewLoadTracker(aggregation.DefaultLoadConfig(), q.Code)
 			}
 		}

@@ -51,6 +51,14 @@ type Flow struct {
 	Path    Path           `json:"path"`
 	Hops    []Hop          `json:"hops"`
 	Load    *Load          `json:"bottleneck_utilization,omitempty"` // PINT
+	Whole   *PathValue     `json:"path_value,omitempty"`             // PINT
+}
+
+// PathValue is a value that each packet brings of its whole path, where a query asks for it.
+type PathValue struct {
+	Of      string `json:"of"` // "sum of latency" in ns, "max of queue" in bytes, "min of utilization" in parts of 65536
+	Digests uint64 `json:"digests"`
+	Quantiles
 }
 
 // Load is the utilisation of the fullest link on a flow's path over its last ten seconds; 1 is a full link.
@@ -255,6 +263,9 @@ func FlowOf(f *inference.FlowStats) Flow {
 	}
 	if f.Load.Digests > 0 {
 		out.Load = &Load{f.Load.Last, f.Load.Mean, f.Load.Max}
+	}
+	if f.Path.Count > 0 {
+		out.Whole = &PathValue{f.Path.Of, f.Path.Count, *quantiles(&f.Path.Summary)}
 	}
 	if f.Digests > 0 {
 		out.Path.Digests, out.Path.Confidence = f.Digests, f.Confidence

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/collector/ledger"
+	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink"
@@ -71,6 +72,7 @@ func (s *Summary) WriteTable(w io.Writer) error {
 			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", inference.Count(f.Packets), f.Key, pathText(f.Path, s.Names), p99Text(&f))
 		}
 	}
+	s.writeWhole(t, section)
 	s.writeFrequent(t, section)
 	exporters := "Exporters"
 	if o := s.OtherExporters; o != nil && o.Exporters > 0 {
@@ -250,6 +252,40 @@ func p99Text(f *Flow) string {
 	return strings.Join(cells, " ")
 }
 
+// writeWhole lists what the packets of the busiest flows bring of their whole paths.
+func (s *Summary) writeWhole(t io.Writer, section func(title string, n int) bool) {
+	n := 0
+	for i := range s.Flows {
+		if s.Flows[i].Whole != nil {
+			n++
+		}
+	}
+	if !section("Values of the whole paths of these flows", n) {
+		return
+	}
+	fmt.Fprintf(t, "  flow\tof\tdigests\tp50\tp90\tp99\tmax\n")
+	for i := range s.Flows {
+		if v := s.Flows[i].Whole; v != nil {
+			fmt.Fprintf(t, "  %s\t%s\t%s", s.Flows[i].Key, v.Of, inference.Count(v.Digests))
+			for _, q := range []uint64{v.P50, v.P90, v.P99, v.Max} {
+				fmt.Fprintf(t, "\t%s", coded(v.Of, float64(q)))
+			}
+			fmt.Fprintln(t)
+		}
+	}
+}
+
+// coded writes a value of a digest with two digits, which is what codes are good for, in the unit of what it is of.
+func coded(of string, v float64) string {
+	switch {
+	case strings.HasSuffix(of, "latency"):
+		return inference.RoughNanoseconds(v)
+	case strings.HasSuffix(of, "utilization"):
+		return inference.Percent(v/pint.UtilizationUnit, 2)
+	}
+	return inference.Count(uint64(inference.Round(v))) + " B"
+}
+
 // writeFrequent lists the frequent values of the hops of the busiest flows.
 func (s *Summary) writeFrequent(t io.Writer, section func(title string, n int) bool) {
 	n := 0
@@ -273,19 +309,15 @@ func (s *Summary) writeFrequent(t io.Writer, section func(title string, n int) b
 	}
 }
 
-// String writes values with two digits, which is what the codes of digests are good for.
+// String writes the values with their shares.
 func (f *Frequent) String() string {
 	cells := make([]string, len(f.Values))
 	for i, v := range f.Values {
-		text := inference.RoughNanoseconds(v.Value)
-		if f.Of != "latency" {
-			text = inference.Count(uint64(inference.Round(v.Value))) + " B"
-		}
 		share := inference.Percent(v.Most, 2)
 		if low := inference.Percent(v.Least, 2); low != share {
 			share = low + " to " + share
 		}
-		cells[i] = text + " " + share
+		cells[i] = coded(f.Of, v.Value) + " " + share
 	}
 	return strings.Join(cells, ", ")
 }

@@ -105,7 +105,14 @@ func (t *tables) query(i int) {
 	case Static, Dynamic:
 		t.scheme(q, name)
 	case PerPacket:
-		t.line("# The larger code of that in the digest and the own one stays. rnd is global with k = 0x%08x.", t.constant(t.p.Seed, ofRounding+uint32(i)))
+		switch q.Function {
+		case Max:
+			t.line("# The larger code of that in the digest and the own one stays. rnd is global with k = 0x%08x.", t.constant(t.p.Seed, ofRounding+uint32(i)))
+		case Min:
+			t.line("# The smaller code of that in the digest and the own one stays; the first switch writes its own. rnd is global with k = 0x%08x.", t.constant(t.p.Seed, ofRounding+uint32(i)))
+		case Sum:
+			t.line("# The code of what the digest stands for and the own value; the first switch writes its own. rnd is drawn by each switch.")
+		}
 	case Loop:
 		l := q.Loops
 		t.line("# Algorithm 2: h(node) with k = 0x%08x, g(hop) with k = 0x%08x; %d bits of hash, the counter above, T = %d.",

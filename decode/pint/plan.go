@@ -13,7 +13,7 @@ type Aggregation uint8
 const (
 	Static    Aggregation = iota // per flow, values stay the same: the path
 	Dynamic                      // per flow, values change: quantiles of latency or of queues by hop
-	PerPacket                    // the largest value along the path: utilisation
+	PerPacket                    // one value of the whole path, as Function says: utilisation of the bottleneck, latency from end to end
 	Loop                         // Algorithm 2: has the packet been here before?
 )
 
@@ -34,6 +34,25 @@ const (
 	Quantiles Answer = iota // theorem 1
 	Frequent                // theorem 2: the values that come most often, and their shares
 )
+
+// Function is what a digest of a [PerPacket] query holds of the values along the path.
+type Function uint8
+
+// The functions of section 4.3. A product of values is the sum of their logarithms, and no value of a switch asks for one.
+const (
+	Max Function = iota
+	Min
+	Sum // by approximate counting, see [Levels.Add]
+)
+
+var functions = [...]string{"max", "min", "sum"}
+
+func (f Function) String() string {
+	if int(f) < len(functions) {
+		return functions[f]
+	}
+	return fmt.Sprintf("function(%d)", uint8(f))
+}
 
 // What a switch knows and queries ask for.
 const (
@@ -81,11 +100,12 @@ type Query struct {
 	Name        string
 	Value       string // NodeValue and so on
 	Aggregation Aggregation
-	Answer      Answer  // Dynamic
-	Bits        int     // of the packets that carry it
-	Scheme      *Scheme // Static and Dynamic: the writers; Dynamic needs Baseline alone
-	Code        Code    // Dynamic and PerPacket: how values become digests
-	Loops       *Loops  // Loop: width of the digest and number of matches
+	Answer      Answer   // Dynamic
+	Function    Function // PerPacket
+	Bits        int      // of the packets that carry it
+	Scheme      *Scheme  // Static and Dynamic: the writers; Dynamic needs Baseline alone
+	Code        Code     // Dynamic and PerPacket: how values become digests
+	Loops       *Loops   // Loop: width of the digest and number of matches
 }
 
 // Slot is the place of a query in the digest of a packet.
@@ -182,6 +202,9 @@ func (q *Query) check() error {
 	if q.Bits < 1 || q.Bits > 64 {
 		return fmt.Errorf("%d bits: want 1 to 64", q.Bits)
 	}
+	if q.Function > Sum || q.Function != Max && q.Aggregation != PerPacket {
+		return fmt.Errorf("function %s of aggregation %s: want max, min or sum of a per-packet query", q.Function, q.Aggregation)
+	}
 	if q.Answer > Frequent || q.Answer != Quantiles && q.Aggregation != Dynamic {
 		return fmt.Errorf("answer %d of aggregation %s: want quantiles, or frequent values of a dynamic query", q.Answer, q.Aggregation)
 	}
@@ -205,6 +228,9 @@ func (q *Query) check() error {
 	case PerPacket:
 		if q.Code == nil || q.Code.Bits() != q.Bits {
 			return fmt.Errorf("want a code of %d bits", q.Bits)
+		}
+		if _, adds := q.Code.(adder); q.Function == Sum && !adds {
+			return errors.New("want a code that can be added to")
 		}
 	case Loop:
 		if q.Value != NodeValue || q.Loops == nil || q.Loops.Validate() != nil || q.Loops.Width() != q.Bits {
@@ -234,8 +260,8 @@ func (p *Plan) Part(digest uint64, slot Slot) uint64 {
 }
 
 // Write returns the digest of a packet after the switch at that hop, counted from 1. rnd is uniform; it rounds what one switch writes
-// alone. The largest value along the path is rounded by a hash of the packet id instead, alike in all switches: each of them with a
-// coin of its own would keep the luckiest one's, which is too large on average.
+// alone, and sums. The largest and the smallest value along the path are rounded by a hash of the packet id instead, alike in all switches:
+// each of them with a coin of its own would keep the luckiest one's, which is too large or too small on average.
 func (p *Plan) Write(digest uint64, id uint32, hop int, v Values, rnd uint32) uint64 {
 	for _, slot := range p.Sets[p.Set(id)].Slots {
 		q := &p.Queries[slot.Query]
@@ -244,6 +270,10 @@ func (p *Plan) Write(digest uint64, id uint32, hop int, v Values, rnd uint32) ui
 		case Dynamic: // independently for different queries
 			r = uint32(finish(uint64(rnd)<<8+uint64(slot.Query)) >> 32)
 		case PerPacket:
+			if q.Function == Sum {
+				r = uint32(finish(uint64(rnd)<<8+uint64(slot.Query)) >> 32)
+				break
+			}
 			r = p.Hash.global(p.Hash.salt(p.Seed, ofRounding+uint32(slot.Query)), id)
 		}
 		part := q.write(p.Part(digest, slot), id, hop, &v, r)
@@ -265,11 +295,26 @@ func (q *Query) write(part uint64, id uint32, hop int, v *Values, rnd uint32) ui
 			}
 		}
 	case PerPacket:
-		part = max(part, uint64(q.Code.Encode(v.named(q.Value), rnd))&mask64(q.Bits))
+		own := uint64(q.Code.Encode(v.named(q.Value), rnd)) & mask64(q.Bits)
+		switch {
+		case hop == 1 && q.Function != Max: // an empty digest is no value
+			part = own
+		case q.Function == Min:
+			part = min(part, own)
+		case q.Function == Sum:
+			part = uint64(q.Code.(adder).Add(uint32(part), v.named(q.Value), rnd)) & mask64(q.Bits)
+		default:
+			part = max(part, own)
+		}
 	case Loop:
 		part, _ = q.Loops.Step(part, id, hop, v.Node)
 	}
 	return part
+}
+
+// adder is a code whose values can be added up in a digest.
+type adder interface {
+	Add(code uint32, v uint64, rnd uint32) uint32
 }
 
 // mask64 is n ones, n up to 64.

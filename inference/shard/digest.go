@@ -141,6 +141,8 @@ type digestFlow struct {
 	quantiles values
 	frequent  values
 	often     string // the value that a query for frequent values asks for
+	paths     values // of whole paths, as those of one hop
+	whole     string // what these are: "sum of latency"
 	tracer    *pathtrace.Tracer
 	load      *aggregation.LoadTracker
 	use       aggregation.FlowLoad // of the fullest link
@@ -211,7 +213,13 @@ func (s *State) ReadDigests(c Digests, seed uint64) error {
 // keepsValues reports whether the values that a query brings are kept by flow. Those of other dynamic queries count for the hops of the
 // network alone.
 func keepsValues(q *pint.Query) bool {
-	return q.Aggregation == pint.Dynamic && (q.Value == pint.LatencyValue || q.Answer == pint.Frequent)
+	switch q.Aggregation {
+	case pint.Dynamic:
+		return q.Value == pint.LatencyValue || q.Answer == pint.Frequent
+	case pint.PerPacket:
+		return q.Value != pint.UtilizationValue || q.Function != pint.Max // which a LoadTracker takes
+	}
+	return false
 }
 
 // Pools is the number of queries of a plan whose values are kept by flow, each with sketches of its own.
@@ -279,6 +287,7 @@ func (d *digests) release(i uint32) {
 	}
 	x.quantiles.free()
 	x.frequent.free()
+	x.paths.free()
 	if x.spray != 0 {
 		d.sprays.end(x.spray)
 	}

@@ -96,6 +96,11 @@ func (s *State) digestStats(slot uint32, out *inference.FlowStats) {
 			out.Load = inference.Load{Digests: w.Count, Last: w.Last, Mean: w.Mean, Max: w.Max}
 		}
 	}
+	if q := &x.paths; q.pool != nil {
+		if h, ok := q.pool.Hop(&q.flow, 1, out.Last); ok {
+			out.Path = inference.PathValue{Of: x.whole, Summary: quantilesOf(&h)}
+		}
+	}
 	if x.tracer == nil {
 		return
 	}
@@ -132,9 +137,7 @@ func (s *State) digestStats(slot uint32, out *inference.FlowStats) {
 	if q := &x.quantiles; q.pool != nil {
 		for n := range out.Hops {
 			if h, ok := q.pool.Hop(&q.flow, n+1, out.Last); ok {
-				out.Hops[n].Latency = inference.Summary{
-					Count: h.Count, P50: uint64(h.Smooth(.5)), P90: uint64(h.Smooth(.9)), P99: uint64(h.Smooth(.99)), Max: uint64(h.Max),
-				}
+				out.Hops[n].Latency = quantilesOf(&h)
 			}
 		}
 	}
@@ -146,6 +149,10 @@ func (s *State) digestStats(slot uint32, out *inference.FlowStats) {
 			}
 		}
 	}
+}
+
+func quantilesOf(h *aggregation.Hop) inference.Summary {
+	return inference.Summary{Count: h.Count, P50: uint64(h.Smooth(.5)), P90: uint64(h.Smooth(.9)), P99: uint64(h.Smooth(.99)), Max: uint64(h.Max)}
 }
 
 // mostFrequent bounds the values that are listed of a hop.

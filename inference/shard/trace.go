@@ -75,6 +75,10 @@ func (s *State) countPlanned(f *flow, slot uint32, r *decode.Report, p *plan) {
 		case pint.PerPacket:
 			if t := p.loads[at.Query]; t != nil {
 				s.countLoad(x, t, uint32(part), r.Time)
+			} else if pool := p.pools[at.Query]; pool != nil {
+				x.paths.of(pool)
+				x.whole = q.Function.String() + " of " + q.Value
+				pool.Add(&x.paths.flow, 1, uint32(part), r.Time)
 			}
 		}
 	}

@@ -164,6 +164,15 @@ func newQuery(q *querymix.PlannedQuery, hash pint.Hash, seed uint32) (made pint.
 	default:
 		return made, fmt.Errorf("answer %q: unknown", q.Answer)
 	}
+	switch q.Function {
+	case "", querymix.Max:
+	case querymix.Min:
+		made.Function = pint.Min
+	case querymix.Sum:
+		made.Function = pint.Sum
+	default:
+		return made, fmt.Errorf("function %q: unknown", q.Function)
+	}
 	switch q.Aggregation {
 	case querymix.Static:
 		made.Aggregation = pint.Static

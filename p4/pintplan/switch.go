@@ -105,7 +105,7 @@ func (w *switchWriter) query(p *pint.Plan, i int) error {
 		}
 		w.slots(p, i, "latency", 0, c.Bits, uint64(constant(c.Seed, ofHops)), uint64(constant(c.Seed, ofRounding)))
 		return w.codes("egress.latency.encode.code", q.Code)
-	case q.Aggregation == pint.PerPacket && q.Value == pint.UtilizationValue:
+	case q.Aggregation == pint.PerPacket && q.Value == pint.UtilizationValue && q.Function == pint.Max:
 		w.slots(p, i, "utilization", 0, q.Bits, uint64(constant(p.Seed, ofRounding+uint32(i))))
 		return w.codes("egress.utilization.encode.code", q.Code)
 	case q.Aggregation == pint.Loop:

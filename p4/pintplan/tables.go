@@ -180,6 +180,9 @@ func (w *writer) query(p *pint.Plan, i int) error {
 		}
 		w.layers(LayerTable, "replace", "fold", []uint64{at}, &c)
 	case pint.PerPacket:
+		if q.Function != pint.Max {
+			return errTables
+		}
 		w.add(QueryTable, "maximum", []uint64{at}, value, uint64(q.Bits), uint64(constant(p.Seed, ofRounding+uint32(i))))
 	case pint.Loop:
 		l := q.Loops

@@ -138,7 +138,7 @@ func checkQuery(bad *planner.Errors, plan *Plan, q *Query, d *PlannedQuery, shar
 	if flow == "" {
 		flow = "5-tuple"
 	}
-	if d.Value != q.Value || d.Aggregation != q.Aggregation || d.Answer != q.Answer || d.Flow != flow || d.SpaceBytes != q.SpaceBytes || d.MinValue != q.MinValue || d.MaxValue != q.MaxValue || d.Matches != q.Matches ||
+	if d.Value != q.Value || d.Aggregation != q.Aggregation || d.Answer != q.Answer || d.Function != q.Function || d.Flow != flow || d.SpaceBytes != q.SpaceBytes || d.MinValue != q.MinValue || d.MaxValue != q.MaxValue || d.Matches != q.Matches ||
 		(q.Tau > 0 || q.XOR != nil) && (d.Tau != q.Tau || !slices.Equal(d.XOR, q.XOR)) {
 		say("the plan asks something else")
 	}

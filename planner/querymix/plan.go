@@ -43,7 +43,8 @@ type PlannedQuery struct {
 	Name        string `json:"name"`
 	Value       string `json:"value"`
 	Aggregation string `json:"aggregation"`
-	Answer      string `json:"answer,omitempty"` // quantiles or frequent; dynamic
+	Answer      string `json:"answer,omitempty"`   // quantiles or frequent; dynamic
+	Function    string `json:"function,omitempty"` // max, min or sum; per-packet
 	Flow        string `json:"flow"`
 	SpaceBytes  int    `json:"space_bytes,omitempty"`
 
@@ -222,6 +223,7 @@ func (plan *Plan) slots(queries, place []int) []Slot {
 func (plan *Plan) fingerprint() uint8 {
 	type coding struct {
 		Name, Value, Aggregation string
+		Function                 string `json:",omitempty"`
 		Bits, Instances, Matches int
 		Tau                      float64
 		XOR                      []float64
@@ -236,7 +238,11 @@ func (plan *Plan) fingerprint() uint8 {
 	}
 	same.Bits, same.Hash, same.Seed = plan.Bits, plan.Hash, plan.Seed
 	for _, q := range plan.Queries {
-		same.Queries = append(same.Queries, coding{q.Name, q.Value, q.Aggregation, q.Bits, q.Instances, q.Matches, q.Tau, q.XOR, q.MinValue, q.MaxValue})
+		function := q.Function
+		if function == Max {
+			function = ""
+		}
+		same.Queries = append(same.Queries, coding{q.Name, q.Value, q.Aggregation, function, q.Bits, q.Instances, q.Matches, q.Tau, q.XOR, q.MinValue, q.MaxValue})
 	}
 	for _, s := range plan.Sets {
 		s.Share = 0

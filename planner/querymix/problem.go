@@ -36,6 +36,7 @@ type Query struct {
 	Value       string   `json:"value"`                 // node, latency, queue or utilization
 	Aggregation string   `json:"aggregation"`           // static, dynamic, per-packet or loop
 	Answer      string   `json:"answer,omitempty"`      // what the collector keeps of values: quantiles (left out, too) or frequent; dynamic
+	Function    string   `json:"function,omitempty"`    // of the values along the path: max (left out, too), min or sum; per-packet
 	Flow        string   `json:"flow,omitempty"`        // definition of a flow: 5-tuple (left out, too), pair, source or destination
 	SpaceBytes  int      `json:"space_bytes,omitempty"` // memory of a flow, and hop if dynamic; 0 is no limit
 	Frequency   Fraction `json:"frequency,omitempty"`   // the least share of packets
@@ -75,12 +76,17 @@ const (
 
 	Quantiles = "quantiles"
 	Frequent  = "frequent"
+
+	Max = "max"
+	Min = "min"
+	Sum = "sum"
 )
 
 var (
 	queryValues       = []string{"node", "latency", "queue", "utilization"}
 	queryAggregations = []string{Static, Dynamic, PerPacket, Loop}
 	queryAnswers      = []string{"", Quantiles, Frequent}
+	queryFunctions    = []string{"", Max, Min, Sum}
 	queryFlows        = []string{"", "5-tuple", "pair", "source", "destination"}
 	queryHashes       = []string{"", "mix", "crc"}
 )
@@ -238,6 +244,12 @@ func (q *Query) validate(bad *planner.Errors) {
 		say("answer %q: want one of %s", q.Answer, strings.Join(queryAnswers[1:], ", "))
 	case q.Answer != "" && q.Aggregation != Dynamic:
 		say("answer is not for aggregation %s", q.Aggregation)
+	}
+	switch {
+	case !slices.Contains(queryFunctions, q.Function):
+		say("function %q: want one of %s", q.Function, strings.Join(queryFunctions[1:], ", "))
+	case q.Function != "" && q.Aggregation != PerPacket:
+		say("function is not for aggregation %s", q.Aggregation)
 	}
 	if !slices.Contains(queryFlows, q.Flow) {
 		say("flow %q: want one of %s", q.Flow, strings.Join(queryFlows[1:], ", "))

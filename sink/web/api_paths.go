@@ -49,14 +49,15 @@ type pathList struct {
 
 // pathRow is a flow with digests.
 type pathRow struct {
-	Key        string    `json:"key"`
-	Complete   bool      `json:"complete"`
-	Confidence float64   `json:"confidence"` // that the whole path is right; 0 while it is not known
-	Digests    uint64    `json:"digests"`    // that it was inferred from, or that were seen while it is not known
-	Needed     int       `json:"needed"`     // digests that it still takes, about
-	Others     int       `json:"others"`     // other paths that were seen
-	Hops       []pathHop `json:"hops"`
-	Frequent   string    `json:"frequent,omitempty"` // the quantity of the hops' frequent values: latency, in ns, or queue, in bytes
+	Key        string     `json:"key"`
+	Complete   bool       `json:"complete"`
+	Confidence float64    `json:"confidence"` // that the whole path is right; 0 while it is not known
+	Digests    uint64     `json:"digests"`    // that it was inferred from, or that were seen while it is not known
+	Needed     int        `json:"needed"`     // digests that it still takes, about
+	Others     int        `json:"others"`     // other paths that were seen
+	Hops       []pathHop  `json:"hops"`
+	Whole      *wholePath `json:"path_value,omitempty"` // what each packet brings of its whole path, where a query asks for it
+	Frequent   string     `json:"frequent,omitempty"`   // the quantity of the hops' frequent values: latency, in ns, or queue, in bytes
 
 	// Of a flow that uses several paths at once.
 	Sprayed     bool         `json:"sprayed,omitempty"`
@@ -74,6 +75,13 @@ type pathHop struct {
 	Confidence float64 `json:"confidence,omitempty"` // that the node is right; absent where that is not known by hop
 
 	Frequent []frequentValue `json:"frequent,omitempty"` // values that come most often, where a query asks for them
+}
+
+type wholePath struct {
+	Of      string `json:"of"` // "sum of latency" in ns, "max of queue" in bytes, "min of utilization" in parts of 65536
+	Digests uint64 `json:"digests"`
+	P50     uint64 `json:"p50"`
+	P99     uint64 `json:"p99"`
 }
 
 type frequentValue struct {
@@ -122,6 +130,9 @@ func newPathRow(f *PathFlow) pathRow {
 		Others: len(f.Others), Hops: []pathHop{},
 		Sprayed: f.Sprayed(), Share: finite(f.Share), Unexplained: finite(f.Unexplained), Unsettled: f.Unsettled,
 		Frequent: f.Frequent,
+	}
+	if v := &f.Path; v.Count > 0 {
+		row.Whole = &wholePath{v.Of, v.Count, v.P50, v.P99}
 	}
 	for _, h := range f.Hops {
 		hop := pathHop{Marked: h.Inferred, Confidence: finite(h.Confidence)}

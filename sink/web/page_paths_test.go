@@ -45,7 +45,7 @@ func scenePaths(int) Paths {
 		{FlowStats: inference.FlowStats{Key: mustFlow("10.1.0.2:80 > 10.2.0.1:5001 tcp"), Digests: 7, Confidence: 0.6,
 			Hops: []inference.FlowHop{hop(17, 0.999), marked}}},
 		{FlowStats: inference.FlowStats{Key: mustFlow("10.1.0.3:80 > 10.2.0.1:5001 tcp"), Digests: 44, Confidence: 0.9999999, Others: []inference.FlowPath{{Nodes: []uint32{17, 20}, Confidence: 0.9}},
-			Frequent: "queue", Hops: []inference.FlowHop{hop(17, 1), queued}}},
+			Path: inference.PathValue{Of: "sum of latency", Summary: inference.Summary{Count: 44, P50: 20_000, P99: 31_000}}, Frequent: "queue", Hops: []inference.FlowHop{hop(17, 1), queued}}},
 	}}
 }
 
@@ -71,7 +71,7 @@ func testAPIPaths(t *testing.T) {
 	}
 	if list.Known != 412 || list.Undecided != 12 || len(list.Flows) != 3 || list.Flows[0].Complete || list.Flows[0].Needed != 5 || list.Flows[0].Hops[1].Node != "" ||
 		!list.Flows[1].Hops[1].Marked || list.Flows[1].Hops[1].Confidence != 0.6 || list.Flows[2].Others != 1 ||
-		list.Flows[2].Frequent != "queue" || !slices.Equal(list.Flows[2].Hops[1].Frequent, []frequentValue{{12_000, .6, .66}, {0, .2, .2}}) {
+		list.Flows[2].Whole == nil || *list.Flows[2].Whole != (wholePath{"sum of latency", 44, 20_000, 31_000}) || list.Flows[2].Frequent != "queue" || !slices.Equal(list.Flows[2].Hops[1].Frequent, []frequentValue{{12_000, .6, .66}, {0, .2, .2}}) {
 		t.Errorf("%+v", list)
 	}
 	get(t, serve(t, DefaultConfig(), sceneDeps(now)), "/api/paths", &list)
@@ -202,7 +202,7 @@ func testPagePaths(t *testing.T, parent context.Context) {
 	for i, want := range []string{
 		"10.1.0.1:80 > 10.2.0.1:5001 tcp 17 ? ? undecided 9 about 5",
 		"10.1.0.2:80 > 10.2.0.1:5001 tcp 17 (22) 60.0 % 7",
-		"10.1.0.3:80 > 10.2.0.1:5001 tcp 17 19 12 KB in 66.0 % also seen 17 20 > 99.99 % 44",
+		"10.1.0.3:80 > 10.2.0.1:5001 tcp 17 19 12 KB in 66.0 % also seen 17 20 sum of latency: p50 20 µs, p99 31 µs over 44 digests > 99.99 % 44",
 		"10.1.0.4:80 > 10.2.0.1:5001 tcp 40.0 % 17 100 12.0 % 17 101 12.0 % 17 102 12.0 % 17 103 and 4 more 99.0 % 2,000",
 	} {
 		if got := strings.Join(strings.Fields(b.text(t, `.paths-data tbody tr:nth-child(`+string(rune('1'+i))+`)`)), " "); got != want {

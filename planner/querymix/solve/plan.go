@@ -105,7 +105,7 @@ func Plan(p *querymix.Problem, o Options) (*querymix.Plan, error) {
 // it stays as it was in an earlier plan, if it can.
 func describe(q *querymix.Query, bits int, seed uint64, previous *querymix.PlannedQuery) (d querymix.PlannedQuery, usable []int, kept int, err error) {
 	d = querymix.PlannedQuery{
-		Name: q.Name, Value: q.Value, Aggregation: q.Aggregation, Answer: q.Answer, Flow: q.Flow, SpaceBytes: q.SpaceBytes,
+		Name: q.Name, Value: q.Value, Aggregation: q.Aggregation, Answer: q.Answer, Function: q.Function, Flow: q.Flow, SpaceBytes: q.SpaceBytes,
 		MinValue: q.MinValue, MaxValue: q.MaxValue, Matches: q.Matches, Frequency: float64(q.Frequency),
 	}
 	if d.Flow == "" {

@@ -10,7 +10,7 @@ import (
 
 // coding is how a query is coded, in all that its decoder has to know.
 func coding(d *querymix.PlannedQuery) string {
-	return fmt.Sprint(d.Value, " ", d.Aggregation, " ", d.Bits, "x", d.Instances, " ", d.Tau, d.XOR, " ", d.MinValue, "-", d.MaxValue, " ", d.Matches)
+	return fmt.Sprint(d.Value, " ", d.Aggregation, " ", d.Bits, "x", d.Instances, " ", d.Tau, d.XOR, " ", d.MinValue, "-", d.MaxValue, " ", d.Matches, " ", d.Function)
 }
 
 // keep finds the width of a query in which it is coded as in an earlier plan; none if there is no such width any more.

@@ -162,6 +162,7 @@ export interface PathRow {
   needed: number;
   others: number;
   hops: { node?: string; marked?: boolean; confidence?: number; frequent?: { value: number; least_share: number; most_share: number }[] }[];
+  path_value?: { of: string; digests: number; p50: number; p99: number }; // in ns, bytes, or parts of 65536 of a link, by what it is of
   frequent?: "latency" | "queue"; // the quantity of frequent values, in ns or bytes
   sprayed?: boolean; // it uses several paths at once
   share?: number;

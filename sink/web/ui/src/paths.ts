@@ -57,6 +57,12 @@ export class PathsView {
   }
 }
 
+// whole writes what packets bring of their whole path.
+function whole(v: NonNullable<PathRow["path_value"]>): string {
+  const text = (x: number): string => v.of.endsWith("latency") ? nanoseconds(x) : v.of.endsWith("utilization") ? percent(x / 65536) : bytes(x);
+  return `${v.of}: p50 ${text(v.p50)}, p99 ${text(v.p99)} over ${plural(v.digests, "digest")}`;
+}
+
 interface Way { label: string; title?: string; hops: PathRow["hops"]; frequent?: PathRow["frequent"]; choice?: boolean }
 
 // ways are all paths of a flow, each with what it is: a share of the packets, another path that was seen, one of several that
@@ -72,6 +78,7 @@ function ways(f: PathRow): Way[] {
       title: "The digests do not distinguish these paths",
     }));
   }
+  if (f.path_value) list.push({ label: whole(f.path_value), hops: [] });
   if (f.unexplained_share && f.unexplained_share >= 0.001) list.push({ label: `${share(f.unexplained_share)} over no path of the topology, or with wrong digests`, hops: [] });
   return list;
 }
@@ -110,7 +117,8 @@ function often(h: PathRow["hops"][number], of: PathRow["frequent"]): HTMLElement
 // severalWords says in a few words that the one path that is shown of a flow is not all there is.
 export function severalWords(f: PathRow): string {
   if (f.unsettled) return "digests contradict this path";
-  const n = ways({ ...f, unexplained_share: 0 }).length;
+  const { path_value: _, ...paths } = f;
+  const n = ways({ ...paths, unexplained_share: 0 }).length;
   return f.share ? `${plural(n, "path")} at once; this one: ${share(f.share)}` : `${plural(n, "path")} at once`;
 }
 
