@@ -100,6 +100,7 @@ bench: build ## measure; RESULTS.md in bench/ says how to read it
 # RESULTS are the benches of which bench/RESULTS.md has tables, by the name of their file: the rest of the line is the command.
 define RESULTS
 pint-5 pint --figure 5
+pint-9 pint --figure 9
 pint-11 pint --figure 11
 pint-loops pint --figure loops
 endef
