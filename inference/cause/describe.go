@@ -433,7 +433,7 @@ var explanations = []explanation{
 // nodes may have written forged digests, which carry wrong latencies, too.
 func (r *around) more(a *Alone, s *Scene) []Fit {
 	f := &a.Finding
-	of := sortOf(f.Kind)
+	of := sortOf(f)
 	if a.unexplained = f.Element.Kind == inference.NodeElement && f.Kind == inference.HighLatency && len(r.digestWriters) > 0; a.unexplained {
 		of = forged
 		a.fits = fits(f, s, of)

@@ -117,7 +117,9 @@ func fits(f *inference.Finding, s *Scene, of Sort) []Fit {
 				add(inference.ElementOfNode(p), NodeBehind)
 			}
 		}
-		add(inference.ElementOfNode(e.Node), NodeOfHop)
+		if f.Kind != inference.PacketLoss && f.Kind != inference.PacketDrops { // what all of a node lose has a finding of its own
+			add(inference.ElementOfNode(e.Node), NodeOfHop)
+		}
 	case inference.NodeElement:
 		// Full queues have findings of their own, and the node is what drops packets for another reason. So it is with the node that
 		// sends flows another way.

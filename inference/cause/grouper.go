@@ -178,7 +178,7 @@ func (g *Grouper) place(w *Window, fresh []*Alone) {
 	pool := append(slices.Clone(g.Alone), fresh...)
 	g.look(w, pool)
 	for _, a := range pool {
-		a.fits = fits(&a.Finding, g.scene, sortOf(a.Finding.Kind))
+		a.fits = fits(&a.Finding, g.scene, sortOf(&a.Finding))
 	}
 	g.around.fill(w.Map, g.Causes, pool, w.Open)
 	for _, a := range pool {

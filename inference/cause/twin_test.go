@@ -36,7 +36,7 @@ func twinStep(g *Grouper, w *Window) {
 		}
 	}
 	for _, a := range pool {
-		a.fits = fits(&a.Finding, g.scene, sortOf(a.Finding.Kind))
+		a.fits = fits(&a.Finding, g.scene, sortOf(&a.Finding))
 	}
 	g.around.fill(w.Map, g.Causes, pool, w.Open)
 	for _, a := range pool {

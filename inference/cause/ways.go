@@ -85,9 +85,12 @@ func (s Sort) String() string {
 	return signNames[s]
 }
 
-// sortOf returns the sort of a kind.
-func sortOf(k inference.Kind) Sort {
-	sign := signOf(k)
+// sortOf returns the sort of a finding. What an interface drops that passes hardly a packet shows its full queue.
+func sortOf(f *inference.Finding) Sort {
+	if f.Kind == inference.PacketDrops && f.Element.Kind == inference.InterfaceElement {
+		return queues
+	}
+	sign := signOf(f.Kind)
 	for i := range Sort(NumSigns) {
 		if sign == 1<<i {
 			return i

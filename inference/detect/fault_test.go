@@ -139,3 +139,44 @@ func TestFloorAndTail(t *testing.T) {
 		}
 	}
 }
+
+// TestGraveOfOneValue: a tail that doubles is not grave because the one value that is the 99th percentile of 80 was four times as high once in a long
+// time. One that is ten times as high is, within a few windows.
+func TestGraveOfOneValue(t *testing.T) {
+	for _, x := range []struct {
+		factor      float64
+		least, most int // seeds of 20
+	}{{2.2, 0, 1}, {10, 19, 20}} {
+		grave, once := 0, 0
+		for seed := range uint64(20) {
+			s, r := newSource(seed, 80, .5, .02), newRun()
+			for range 720 {
+				r.add(s.window(nil))
+			}
+			is, was := false, false
+			for k := range 200 {
+				w := s.window(func(v float64) float64 {
+					if v > 1.5e4 {
+						return x.factor * v
+					}
+					return v
+				})
+				r.add(w)
+				if f, open := r.Open(); open && f.Statistic == P99 {
+					is = is || r.Hop.Grave(&r.cfg, &w) && (x.factor < 4 || k < 8)
+					was = was || f.Grave(&r.cfg)
+				}
+			}
+			if is {
+				grave++
+			}
+			if was {
+				once++
+			}
+		}
+		t.Logf("%v times: grave with %d of 20 seeds, in one window with %d", x.factor, grave, once)
+		if grave < x.least || grave > x.most {
+			t.Errorf("%v times: grave with %d of 20 seeds, want %d to %d", x.factor, grave, x.least, x.most)
+		}
+	}
+}

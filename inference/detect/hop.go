@@ -103,6 +103,16 @@ func (f *Finding) Grave(cfg *Config) bool {
 	return f.Cause == Silent || f.Cause == Rise && f.Factor >= cfg.Grave || f.Cause == Fall && f.Factor <= 1/cfg.Grave
 }
 
+// Grave reports whether the finding that is open needs attention soon, as its Grave does. A 99th percentile that is one value, which is anything in a
+// long time, has to be a multiple of what is usual in the mean of three windows.
+func (h *Hop) Grave(cfg *Config, w *Window) bool {
+	f := &h.open
+	if f.Cause == Rise && f.Statistic == P99 && w.Count < loneCount {
+		return math.Exp(float64(h.stats[P99].mean[bank[threeUsual].fast]-f.base)) >= cfg.Grave
+	}
+	return f.Grave(cfg)
+}
+
 // Open returns the finding that is open, if there is one.
 func (h *Hop) Open() (Finding, bool) { return h.open, h.open.Cause != none }
 

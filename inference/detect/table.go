@@ -171,9 +171,9 @@ func (d *Table) add(h *tableHop, w Window) {
 		d.Findings[h.open].End = &window
 		h.open = -1
 	}
-	if f, ok := h.state.Open(); ok {
+	if _, open := h.state.Open(); open {
 		severity := inference.Warning
-		if f.Grave(d.cfg) {
+		if h.state.Grave(d.cfg, &w) {
 			severity = inference.Critical
 		}
 		if row := &d.Findings[h.open]; row.Severity != inference.Critical.String() {

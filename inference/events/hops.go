@@ -286,7 +286,7 @@ func (x *hops) publishOpen(h *hop, i int, k inference.HopKey, f *detect.Finding,
 		Kind: st.kinds[f.Cause], Severity: inference.Warning, Node: k.Node, EgressIf: k.EgressIf, Element: inference.ElementOfHop(k),
 		Statistic: name + " " + st.name, Value: v, Baseline: f.Usual(cfg), Learning: s.Learning(), Resting: s.AsUsual(cfg),
 	}
-	if f.Grave(cfg) && f.Cause == detect.Rise {
+	if s.Grave(cfg, w) && f.Cause == detect.Rise {
 		out.Severity = inference.Critical
 	}
 	switch f.Cause {

@@ -2,6 +2,7 @@ package events
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -111,6 +112,57 @@ func (s *fabric) told(d *Detector, windows int) (told []inference.Finding) {
 		}
 	}
 	return told
+}
+
+// TestPortsOfOneSwitch: where several ports of a switch lose packets and others lose none, the ports are named and not the switch, also if the
+// first windows were too few to distinguish them. Where all of them do, it is the switch.
+func TestPortsOfOneSwitch(t *testing.T) {
+	for _, x := range []struct {
+		name  string
+		share [3]float64 // that ports 100 to 102 of node 3 lose
+		least int        // seeds of 20
+	}{
+		{"two of three", [3]float64{.1, .1, 0}, 20},
+		{"two, one of them more", [3]float64{.05, .2, 0}, 20},
+		{"two, by little", [3]float64{0, .03, .03}, 12}, // which is fewer than ten packets in a window
+		{"all", [3]float64{.1, .1, .1}, 20},
+	} {
+		right := 0
+		const seeds = 20
+		for seed := range uint64(seeds) {
+			s, d := newFabric(seed), New(DefaultConfig())
+			s.told(d, 10)
+			s.lose = func(f *inference.FlowLoss) float64 {
+				if sink := f.Path[len(f.Path)-1]; sink.Node == 3 {
+					return x.share[sink.EgressIf-100]
+				}
+				return 0
+			}
+			s.told(d, 30)
+			want, got := map[inference.Element]bool{}, map[inference.Element]bool{}
+			for port, share := range x.share {
+				if share > 0 {
+					want[inference.ElementOfHop(inference.HopKey{Node: 3, EgressIf: 100 + uint32(port)})] = true
+				}
+			}
+			if len(want) == len(x.share) {
+				want = map[inference.Element]bool{inference.ElementOfNode(3): true}
+			}
+			for _, f := range d.Open() {
+				if f.Cause == 0 {
+					got[f.Element] = true
+				}
+			}
+			if maps.Equal(got, want) {
+				right++
+			} else {
+				t.Logf("%s, seed %d: %v", x.name, seed, got)
+			}
+		}
+		if right < x.least {
+			t.Errorf("%s: right with %d of %d seeds, want %d", x.name, right, seeds, x.least)
+		}
+	}
 }
 
 // TestLossBehindTheLastSwitch: where a port, a host or the reports of a switch lose packets, no link is accused of it, and nothing is critical.

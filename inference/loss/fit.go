@@ -63,8 +63,9 @@ func FitWithin(samples []Sample, links int, floor, alarm float64) []Culprit {
 			break
 		}
 		// A link between two that lose packets can look like the cause of both, until each of them is there.
-		chosen = f.prune(f.refit(append(chosen, c)))
+		chosen = f.prune(f.refit(append(chosen, c)), -math.Log(f.alarm))
 	}
+	chosen = f.exchange(chosen)
 	for i := range chosen {
 		f.explain(chosen, i)
 		f.rank(&chosen[i])
@@ -131,14 +132,14 @@ func (f *fitter) refit(chosen []Culprit) []Culprit {
 	return chosen
 }
 
-// prune takes out culprits that the others make needless.
-func (f *fitter) prune(chosen []Culprit) []Culprit {
+// prune takes out culprits that the others make needless: without them the logarithm of the likelihood is less by no more than that of one.
+func (f *fitter) prune(chosen []Culprit, one float64) []Culprit {
 	for k := 0; k < len(chosen) && len(chosen) > 1; {
 		f.explain(chosen, -1)
 		all := f.likelihood()
 		rest := f.refit(append(slices.Clone(chosen[:k]), chosen[k+1:]...))
 		f.explain(rest, -1)
-		if all-f.likelihood() < -math.Log(f.alarm) {
+		if all-f.likelihood() < one {
 			chosen, k = rest, 0
 		} else {
 			k++
@@ -157,6 +158,52 @@ func (f *fitter) likelihood() (sum float64) {
 		}
 	}
 	return sum
+}
+
+// exchange puts others in the place of a culprit, if all that is found is so much more likely then that it is worth being more: each costs the choice
+// between all candidates, and what makes one of them sure. So two of the three ports of a switch take the place of the switch, and links that lose
+// packets that of one which most of these cross. Beside a single flow nothing is exchanged: flows that differ so much follow no rates of links.
+func (f *fitter) exchange(chosen []Culprit) []Culprit {
+	if slices.ContainsFunc(chosen, func(c Culprit) bool { return c.Link < 0 }) {
+		return chosen
+	}
+	price := math.Log(float64(len(f.cross)+len(f.samples))) + sure
+	worth := func(set []Culprit) float64 {
+		f.explain(set, -1)
+		return f.likelihood() - price*float64(len(set))
+	}
+	for k := 0; k < len(chosen); k++ {
+		old := chosen[k]
+		others := append(slices.Clone(chosen[:k]), chosen[k+1:]...)
+		for range mostOthers {
+			f.explain(others, -1)
+			c, gain := f.besides(&old)
+			if gain <= price {
+				break
+			}
+			others = f.refit(append(others, c))
+		}
+		if others = f.prune(others, price); worth(others) > worth(chosen)+1e-6 {
+			chosen, k = others, -1
+		}
+	}
+	return chosen
+}
+
+// mostOthers bounds the culprits that take the place of one, and sure is how many nats make one of them sure: 19 of 20.
+const (
+	mostOthers = 8
+	sure       = 3
+)
+
+// besides gives the link that explains most of what is not explained yet, other than one.
+func (f *fitter) besides(old *Culprit) (best Culprit, most float64) {
+	for _, c := range f.candidates() {
+		if c.Link >= 0 && c.Link != old.Link && c.gain > most {
+			best, most = c.Culprit, c.gain
+		}
+	}
+	return best, most
 }
 
 // candidate is what may explain losses, and by how much the logarithm of the likelihood gains then.

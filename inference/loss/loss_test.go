@@ -258,6 +258,37 @@ func TestFitFindsWhatLoses(t *testing.T) {
 	}
 }
 
+// What crosses several links of a switch, of which some lose packets, is explained by these, and by the one place behind all of them where all do.
+func TestFitExchanges(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 1))
+	for round := range 60 {
+		lossy := 1 + round%4 // of the four links 0 to 3 before link 4
+		rate := []float64{.05, .3, .9}[round%3]
+		var samples []Sample
+		for i := range 32 {
+			s := Sample{Links: []int32{int32(i % 4), 4}, Packets: 60}
+			if i%4 < lossy {
+				s.Lost = binomial(r, s.Packets, rate)
+			}
+			samples = append(samples, s, Sample{Links: []int32{5}, Packets: 60})
+		}
+		want := []int32{4}
+		if lossy < 4 {
+			want = []int32{0, 1, 2}[:lossy]
+		}
+		var got []int32
+		for _, c := range fit(samples, 6, 2e-5) {
+			got = append(got, c.Link)
+			if c.Ratio < rate/2 || c.Ratio > 2*rate {
+				t.Errorf("round %d: %+v, want a ratio of %v", round, c, rate)
+			}
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("round %d: links %v, want %v", round, got, want)
+		}
+	}
+}
+
 // A flow that loses all of a few packets is not published yet, and no link on its way is blamed for them.
 func TestFitBlamesNoLinkForAFlow(t *testing.T) {
 	for lost := uint64(4); lost <= 20; lost++ {

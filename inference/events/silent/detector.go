@@ -282,6 +282,9 @@ func (x *Detector) observeCulprit(k culprit, l *inference.FlowLoss) {
 	}
 	v := &s.State
 	s.Last = x.culprits.Windows
+	if x.ofPart(k.end, l.Flow, l.Path) { // it loses these, and the end is well if nothing else is lost
+		return
+	}
 	v.packets += l.Packets
 	v.total += l.Lost
 	if l.Lost > 0 { // here or elsewhere on the way of the flow
@@ -295,13 +298,7 @@ func (x *Detector) observeCulprit(k culprit, l *inference.FlowLoss) {
 		f.Value = 0
 		x.culprits.End(&v.finding, fmt.Sprintf("%s lost none of %s more, after %s", f.Element, subject.Plural(v.calm, "packet"), subject.Plural(v.total, "lost packet")))
 		x.forget(k)
-		delete(x.culprits.Index, k)
-		for i, c := range x.culprits.List {
-			if c == s {
-				x.culprits.List = append(x.culprits.List[:i], x.culprits.List[i+1:]...)
-				break
-			}
-		}
+		x.drop(k)
 	}
 }
 
@@ -367,6 +364,7 @@ func (x *Detector) sample(scale int) {
 			x.sampleFlows = append(x.sampleFlows, f)
 		}
 	}
+	x.ends.keep(func(at int) bool { return x.ends.list[at].scope != sentEnd || x.leaveByLinks(x.ends.flows[at]) })
 	mergeEnds(&x.ends)
 	x.findBundles()
 	for i, f := range x.sampleFlows {
@@ -388,6 +386,15 @@ func (x *Detector) sample(scale int) {
 		}
 		x.samples = append(x.samples, loss.Sample{Links: x.memory[from:len(x.memory):len(x.memory)], Packets: sum.packets, Lost: sum.lost})
 	}
+}
+
+// leaveByLinks reports whether flows leave their first node by more than one link: one link explains all that they lose else, and a sender seldom does.
+func (x *Detector) leaveByLinks(flows []int32) bool {
+	first := x.sampleFlows[flows[0]].path
+	return slices.ContainsFunc(flows, func(i int32) bool {
+		p := x.sampleFlows[i].path
+		return len(p) > 1 && len(first) > 1 && (p[1].Node != first[1].Node || p[0].EgressIf != first[0].EgressIf)
+	})
 }
 
 // severalMembers stands for the interfaces of a link of which flows use more than one.
@@ -432,7 +439,7 @@ func (x *Detector) found(c loss.Culprit, scale int, unsure bool) {
 			at, e = o, x.end(o)
 		}
 	}
-	if c.Link >= 0 && x.explainedByCulprits(at) && x.culprits.Index[x.culpritOf(at)] == nil {
+	if c.Link >= 0 && (x.explainedByCulprits(at) && x.culprits.Index[x.culpritOf(at)] == nil || x.lostByParts(at)) {
 		return
 	}
 	var k culprit
@@ -482,6 +489,35 @@ func (x *Detector) found(c loss.Culprit, scale int, unsure bool) {
 	x.forget(k)
 }
 
+// ofPart reports whether packets of a flow pass an open part of an end.
+func (x *Detector) ofPart(e end, flow decode.FlowKey, path []inference.HopKey) bool {
+	return (e.scope == lastEnd || e.scope == firstEnd) && slices.ContainsFunc(x.culprits.List, func(s *subject.Entry[culprit, vanished]) bool {
+		return e.holds(s.Key.end) && s.Key.explains(flow, path)
+	})
+}
+
+// lostByParts reports whether open parts of an end lose what it would be accused of.
+func (x *Detector) lostByParts(candidate int32) bool {
+	e, parts, rest := x.end(candidate), false, compared{}
+	for i := range x.samples {
+		s := &x.samples[i]
+		switch {
+		case !slices.Contains(s.Links, candidate):
+		case x.ofPart(e, x.keys[i], x.sampleFlows[i].path):
+			parts = true
+		default:
+			rest.add(compared{s.Packets, s.Lost})
+		}
+	}
+	return parts && rest.lost < loss.Needed(rest.packets, x.flows.Cfg.SilentLoss, x.ends.len()+x.links.len()+len(x.samples))
+}
+
+// drop gives up a culprit whose finding has ended.
+func (x *Detector) drop(k culprit) {
+	delete(x.culprits.Index, k)
+	x.culprits.List = slices.DeleteFunc(x.culprits.List, func(s *subject.Entry[culprit, vanished]) bool { return s.Key == k })
+}
+
 // memberOdds is how much less likely all members of a bundle have to be than the one of them that is named.
 const memberOdds = 3
 
@@ -519,9 +555,10 @@ func (x *Detector) sameLink(l link, rivals []loss.Rival) (sum float64) {
 // explainedByCulprits reports whether open culprits explain the losses for which a link or an end would be blamed: at least three of four
 // packets that were lost on ways by it passed them, too. Little is known of a link and its neighbour where the same flows cross both, and
 // earlier samples of a culprit are forgotten once its finding starts. An end can lose what it loses for days: what others lose beside
-// it is looked at alone where there is enough of that.
+// it is looked at alone where there is enough of that. An open end explains no part of it.
 func (x *Detector) explainedByCulprits(candidate int32) bool {
 	var all, ends, links compared
+	own := x.end(candidate)
 	for i := range x.samples {
 		s := &x.samples[i]
 		if !slices.Contains(s.Links, candidate) {
@@ -529,6 +566,9 @@ func (x *Detector) explainedByCulprits(candidate int32) bool {
 		}
 		one, end, link := compared{s.Packets, s.Lost}, false, false
 		for _, c := range x.culprits.List {
+			if c.Key.end.holds(own) {
+				continue
+			}
 			if c.Key.explains(x.keys[i], x.sampleFlows[i].path) {
 				end, link = end || c.Key.end.scope != noEnd, link || c.Key.end.scope == noEnd
 			}

@@ -29,6 +29,7 @@ const (
 	lastEnd             // all that leaves at a switch
 	firstEnd            // all that enters at a switch
 	otherEnd            // packets that leave at a switch otherwise than they entered
+	sentEnd             // the sender
 	noEndScope          // none
 )
 
@@ -42,6 +43,11 @@ type end struct {
 
 func (e end) compare(o end) int {
 	return cmp.Or(cmp.Compare(e.scope, o.scope), cmp.Compare(e.node, o.node), cmp.Compare(e.port, o.port), bytes.Compare(e.host[:], o.host[:]))
+}
+
+// holds reports whether another end is a part of this one: a port or a host of all that leaves, or enters, at a node.
+func (e end) holds(o end) bool {
+	return e.node == o.node && (e.scope == lastEnd && (o.scope == portEnd || o.scope == hostEnd) || e.scope == firstEnd && o.scope == sentEnd)
 }
 
 func codeEnd(c *subject.Coder, e *end) {
@@ -58,11 +64,12 @@ func endsOf(flow decode.FlowKey, path []inference.HopKey) []end {
 		return nil
 	}
 	last := path[len(path)-1]
-	ends := make([]end, 0, 4)
+	ends := make([]end, 0, 5)
 	if last.EgressIf != 0 {
 		ends = append(ends, end{scope: portEnd, node: last.Node, port: last.EgressIf})
 	}
-	return append(ends, end{scope: hostEnd, node: last.Node, host: flow.Dst}, end{scope: lastEnd, node: last.Node}, end{scope: firstEnd, node: path[0].Node})
+	return append(ends, end{scope: hostEnd, node: last.Node, host: flow.Dst}, end{scope: lastEnd, node: last.Node},
+		end{scope: sentEnd, node: path[0].Node, host: flow.Src}, end{scope: firstEnd, node: path[0].Node})
 }
 
 // suspects are candidates of a fit by number.
@@ -100,21 +107,32 @@ func (s *suspects[K]) place(k K) (at int32, ok bool) {
 	return at, ok
 }
 
-// mergeEnds leaves of several ends that the same flows cross the first one, which is the narrowest.
-func mergeEnds(s *suspects[end]) {
-	byFirst, kept := map[int32][]int32{}, int32(0)
+// keep leaves those that a function accepts by number.
+func (s *suspects[K]) keep(accept func(at int) bool) {
+	kept := int32(0)
 	for at := range s.list {
-		first := s.flows[at][0]
-		if slices.ContainsFunc(byFirst[first], func(o int32) bool { return slices.Equal(s.flows[o], s.flows[at]) }) {
+		if !accept(at) {
 			delete(s.index, s.list[at])
 			continue
 		}
 		s.list[kept], s.flows[kept] = s.list[at], s.flows[at]
 		s.index[s.list[kept]] = kept
-		byFirst[first] = append(byFirst[first], kept)
 		kept++
 	}
 	s.list, s.flows = s.list[:kept], s.flows[:kept]
+}
+
+// mergeEnds leaves of several ends that the same flows cross the first one, which is the narrowest.
+func mergeEnds(s *suspects[end]) {
+	byFirst := map[int32][][]int32{}
+	s.keep(func(at int) bool {
+		flows := s.flows[at]
+		if slices.ContainsFunc(byFirst[flows[0]], func(o []int32) bool { return slices.Equal(o, flows) }) {
+			return false
+		}
+		byFirst[flows[0]] = append(byFirst[flows[0]], flows)
+		return true
+	})
 }
 
 // end gives the end that is a candidate of the fit, or none.
@@ -182,6 +200,8 @@ func (e end) packets() string {
 		return fmt.Sprintf("packets to port %d of node %d", e.port, e.node)
 	case hostEnd:
 		return fmt.Sprintf("packets to host %s behind node %d", e.address(), e.node)
+	case sentEnd:
+		return fmt.Sprintf("packets of host %s that entered at node %d", e.address(), e.node)
 	case firstEnd:
 		return fmt.Sprintf("packets that entered at node %d", e.node)
 	}
@@ -196,6 +216,8 @@ func (e end) places(links []link) string {
 	switch e.scope {
 	case firstEnd:
 		out = append(out, "the node itself", "its reports")
+	case sentEnd:
+		out = append(out, "the node itself", "what writes other addresses for the host")
 	case lastEnd:
 		out = append(out, "its host ports", "the node itself", "its reports")
 	case portEnd:
@@ -207,7 +229,7 @@ func (e end) places(links []link) string {
 		out = append(out, fmt.Sprintf("the link from node %d to node %d", l.from.Node, l.to.Node))
 	}
 	where := "behind"
-	if e.scope == firstEnd {
+	if e.scope == firstEnd || e.scope == sentEnd {
 		where = "at"
 	}
 	return fmt.Sprintf("lost %s node %d: %s, or %s; cannot be told apart from here", where, e.node, strings.Join(out[:len(out)-1], ", "), out[len(out)-1])
