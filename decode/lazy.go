@@ -36,7 +36,7 @@ type Lazy struct {
 
 // Shape is the common part of reports whose bytes are equal but for addresses, ports, identifiers, sequence numbers, lengths that
 // agree with each other, and the values in the INT stack. Each block of the stack begins with a node, its level 1 interfaces, a
-// latency and a queue, 16 bytes. A shape never changes.
+// latency and a queue, 16 bytes, but in a postcard, whose one block is as its format has it. A shape never changes.
 type Shape struct {
 	Common Report // the fields that all reports of the shape share; without hops
 	Hops   int    // blocks in the stack
@@ -71,6 +71,9 @@ func (r *Lazy) Report() *Report {
 	r.expanded = true
 	return to
 }
+
+// Clear reports whether all is read that r was read from, as its shape alone shows: it is about a node, which it names.
+func (r *Lazy) Clear() bool { return r.Shape != nil && r.Shape.Common.Postcard() }
 
 // Generalize turns r into its general form, for those that change its report.
 func (r *Lazy) Generalize() {

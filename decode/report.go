@@ -326,6 +326,9 @@ func (r *Report) Grow(n int) []Hop {
 	return r.Hops
 }
 
+// Postcard reports whether r is about the reporting node alone, without a stack.
+func (r *Report) Postcard() bool { return r.Kind == KindPostcard && r.INT == 0 }
+
 // WholePath reports whether Hops is the whole path of the packet: no node was refused, and nothing that names a hop was
 // cut off.
 func (r *Report) WholePath() bool {

@@ -200,9 +200,11 @@ func (rt *Router) LazyFrame(b *decode.LazyBatch, link uint16, data []byte, lengt
 	n = dec.lazyFrame(b, &rt.outer, data, time)
 	if len(data) < length {
 		for _, x := range b.List[len(b.List)-n:] {
-			if x.Shape == nil { // else all of it is there
-				short(x.Report())
+			if x.Shape != nil && !x.Shape.Common.Postcard() {
+				continue // all of it is there
 			}
+			x.Generalize()
+			short(x.Report())
 		}
 	}
 	return n

@@ -49,8 +49,9 @@ type shape struct {
 	end       int  // of the INT, counted from the IPv4 header
 	anyPort   bool // the destination port is not compared
 	original  int  // offset of the destination port that the shim holds; 0 without
+	postcard  bool // what is about a packet without INT, of which no more than the first bytes are looked at
 	marks     *intmd.Marks
-	reckoned  bool // times stand beside latencies, which may be the difference of these
+	reckoned  bool // times stand beside latencies, which may be the difference of these, or in their place
 }
 
 // find gives the shape that data agrees with, nil if there is none.
@@ -85,7 +86,7 @@ func (s *shape) agrees(data []byte) bool {
 	if differ != 0 {
 		return false
 	}
-	if s.reckoned && s.long(data) {
+	if s.reckoned && !s.postcard && s.long(data) {
 		return false
 	}
 	if s.version == decode.V20 && 4*int(data[9]) != len(data)-12 {
@@ -93,6 +94,13 @@ func (s *shape) agrees(data []byte) bool {
 	}
 	ip := data[s.ip:]
 	end := int(be.Uint16(ip[2:]))
+	if s.postcard {
+		if s.reckoned && s.timeless(data) {
+			return false
+		}
+		port := be.Uint16(ip[22:])
+		return end >= postcardPacket && !(s.udp && (special(s.marks, port) || packet.CarriesUDP(ip[:min(end, len(ip))], port, postcardPacket)))
+	}
 	if s.udp {
 		if n := int(be.Uint16(ip[24:])); n != 0 {
 			end = min(20+n, end)
@@ -124,6 +132,16 @@ func (s *shape) long(data []byte) bool {
 	return false
 }
 
+// timeless reports whether no latency can be made of the times of a postcard: the general decoders look closer.
+func (s *shape) timeless(data []byte) bool {
+	h := decode.Hop{
+		Has: decode.HopIngressTime | decode.HopEgressTime, TimeBits: 32,
+		IngressTime: uint64(binary.BigEndian.Uint32(data[8:])), EgressTime: uint64(binary.BigEndian.Uint32(data[24:])),
+	}
+	_, ok := s.Common.Units.Latency(&h)
+	return !ok
+}
+
 // special reports whether a UDP destination port says by itself that there is INT.
 func special(c *intmd.Marks, port uint16) bool {
 	return contains(c.Ports, port) || c.TailPort != 0 && port == c.TailPort || c.Tunnels && (port == intmd.PortVXLANGPE || port == intmd.PortGeneve)
@@ -141,6 +159,9 @@ func (s *shape) read(r *decode.Lazy, src *decode.Addr, data []byte, time int64) 
 		r.HWID, r.NodeID, r.Seq, r.HeaderTime = h[3]&0x3f, be.Uint32(h[4:]), be.Uint32(h[8:]), be.Uint32(h[12:])
 	default:
 		r.HWID, r.NodeID, r.Seq, r.HeaderTime = h[3]&0x3f, 0, be.Uint32(h[4:]), be.Uint32(h[8:])
+		if s.postcard {
+			r.NodeID = be.Uint32(h[12:])
+		}
 	}
 	ip := data[s.ip : s.ip+28]
 	packet.FlowIPv4(&r.Flow, ip, be.Uint32(ip[20:]))
@@ -241,9 +262,10 @@ func (d *Decoder) learn(r *decode.Report, data []byte) {
 	x.list[0] = s
 }
 
-// shapely reports whether r is of a kind that has a shape: a whole stack of few hops and nothing else.
+// shapely reports whether r is of a kind that has a shape: a whole stack of few hops and nothing else, or a postcard with a queue.
 func shapely(r *decode.Report) bool {
-	return r.Kind == decode.KindStack && r.Flags == decode.Tracked && r.Err.Reason == 0 && r.Format == decode.TelemetryReport && r.Flow.IPVersion == 4 &&
+	return (r.Kind == decode.KindStack || r.Postcard() && r.Version == decode.V05 && r.Remarks == 0) &&
+		r.Flags == decode.Tracked && r.Err.Reason == 0 && r.Format == decode.TelemetryReport && r.Flow.IPVersion == 4 &&
 		len(r.Hops) > 0 && len(r.SourceMetadata)+len(r.SRList)+len(r.SRPorts)+len(r.Unknown)+len(r.IOAM.Nodes) == 0 &&
 		r.Has&^(decode.HasExporter|decode.HasNodeID|decode.HasHWID|decode.HasSeq|decode.HasHeaderTime|decode.HasFlow|decode.HasPorts|decode.HasPacketID|
 			decode.HasInstructions|decode.HasRemainingHops|decode.HasTTL) == 0
@@ -260,6 +282,9 @@ func (d *Decoder) measure(s *shape, data []byte) bool {
 	}
 	in, p, place := &d.in, &d.inner, &d.place
 	marks := s.marks
+	if s.Common.Postcard() {
+		return d.measurePostcard(s, data)
+	}
 	if d.ownHop(s.version, data) || in.INT || in.StandIn || p.IP != 4 || p.Fragment || place.Carrier != intmd.TCPUDP || place.SinkReport || marks.ProbeMarker != 0 || data[p.L3] != 0x45 {
 		return false
 	}
@@ -311,7 +336,31 @@ func (d *Decoder) measure(s *shape, data []byte) bool {
 	if s.size = s.Hops * s.Stride; s.size > decode.StackBytes || s.size+around != place.Next-shim || s.stack > shapeHead || len(data) < s.least {
 		return false
 	}
-	s.compare(data, in)
+	s.compare(data, in, s.stack)
+	return s.agrees(data)
+}
+
+// postcardPacket is how much of the packet that a postcard is about is looked at: the header of IPv4, and the ports.
+const postcardPacket = 20 + 8
+
+// measurePostcard is measure for a postcard of report 0.5, whose hop begins with the time of the header.
+func (d *Decoder) measurePostcard(s *shape, data []byte) bool {
+	in, p, opts := &d.in, &d.inner, &d.profile.INT
+	if data[0]&0x0f != 2 || binary.BigEndian.Uint32(data)&reserved(s.version) != 0 || in.Type != telemetry.InnerEthernet || p.IP != 4 || p.Fragment || data[p.L3] != 0x45 ||
+		p.L4 != p.L3+20 || p.Proto != packet.ProtoUDP && p.Proto != packet.ProtoTCP {
+		return false
+	}
+	m := &opts.Marks
+	if opts.HostINT || m.TailPort != 0 || m.BehindOptions || m.ProbeMarker != 0 || m.DSCPMask != 0 && (p.DSCP()^m.DSCP)&m.DSCPMask == 0 {
+		return false
+	}
+	s.postcard, s.reckoned, s.ip, s.udp = true, s.Common.Units.LatencyCalc, p.L3, p.Proto == packet.ProtoUDP
+	s.stack, s.size, s.Stride, s.Blocks = 8, telemetry.HopLen05, telemetry.HopLen05, telemetry.Hop05
+	end := s.ip + postcardPacket
+	if s.least = (end + 7) / 8 * 8; end > shapeHead || len(data) < s.least {
+		return false
+	}
+	s.compare(data, in, end)
 	return s.agrees(data)
 }
 
@@ -327,13 +376,13 @@ func (d *Decoder) ownHop(v decode.Version, data []byte) bool {
 	return data[0]&0x0f != 0
 }
 
-// compare sets what is compared: everything before the stack but for the bytes that the decoders take as they are.
-func (s *shape) compare(data []byte, in *telemetry.Inner) {
+// compare sets what is compared: everything before end, where the stack of a stack is, but for the bytes that the decoders take as they are.
+func (s *shape) compare(data []byte, in *telemetry.Inner, end int) {
 	var mask [shapeHead]byte
-	for i := range mask[:s.stack] {
+	for i := range mask[:end] {
 		mask[i] = 0xff
 	}
-	free := func(at, n int) { clear(mask[at : at+n]) }
+	free := func(at, n int) { clear(mask[at:min(at+n, end)]) }
 	switch s.version {
 	case decode.V20:
 		mask[0] = 0xf0
@@ -345,6 +394,9 @@ func (s *shape) compare(data []byte, in *telemetry.Inner) {
 	default:
 		mask[3] = 0xc0
 		free(4, 8)
+		if s.postcard {
+			free(12, 16)
+		}
 	}
 	if in.Type == telemetry.InnerEthernet {
 		free(in.At, 12) // its addresses
@@ -355,7 +407,7 @@ func (s *shape) compare(data []byte, in *telemetry.Inner) {
 	free(ip+10, 10) // checksum, addresses
 	free(ip+20, 2)  // source port
 	port := binary.BigEndian.Uint16(data[ip+22:])
-	if s.anyPort = !s.udp || !special(s.marks, port); s.anyPort {
+	if s.anyPort = !s.udp || s.postcard || !special(s.marks, port); s.anyPort {
 		free(ip+22, 2)
 	}
 	if s.udp {
@@ -367,7 +419,7 @@ func (s *shape) compare(data []byte, in *telemetry.Inner) {
 		free(s.original, 2)
 	}
 	s.words = 0
-	for at := 0; at < s.stack; at += 8 {
+	for at := 0; at < end; at += 8 {
 		if m := binary.LittleEndian.Uint64(mask[at:]); m != 0 {
 			s.compared[s.words] = word{uint(at), binary.LittleEndian.Uint64(data[at:]), m}
 			s.words++

@@ -17,6 +17,9 @@ import (
 func stacks(t testing.TB) (list [][]byte) {
 	t.Helper()
 	list = append(list,
+		postcard05(2, 0x20, ether(t, ipv4(0, 17, udp(5000, make([]byte, 9))))),
+		postcard05(2, 0x20, ether(t, ipv4(0, 6, tcp(443, 0, nil)))),
+		postcard05(2, 0x20, ether(t, ipv4(0, 17, udp(4789, make([]byte, 50))))),
 		report20(flagF, 0, nil, ipv4(0, 17, udp(17768, int21(0xf000, 5)))),
 		report20(flagF, 0, nil, ipv4(0, 17, udp(17768, int21(0xf000, 3)))),
 		report20(flagF, 0, nil, ipv4(0, 17, udp(17768, int21(0xfc00, 3)))),
@@ -36,6 +39,25 @@ func stacks(t testing.TB) (list [][]byte) {
 	return slices.DeleteFunc(list, func(data []byte) bool { return len(data) == 0 })
 }
 
+// postcard05 is a report 0.5 of a switch with its hop and a packet.
+func postcard05(nproto, flags byte, packet []byte) []byte {
+	b := append([]byte{nproto, flags, 0, 7}, 0, 0, 0, 9, 0, 1, 2, 3) // hardware id, number, time
+	b = append(b, 0, 0, 0, 5, 0, 1, 0, 2)                            // node, interfaces
+	if nproto == 2 {
+		b = append(b, 3, 0, 0, 17, 0, 1, 4, 5) // queue, time
+	} else {
+		b = append(b, 3, 1, 0, 0) // queue, reason of a drop
+	}
+	return append(b, packet...)
+}
+
+// withTime gives a postcard another egress time.
+func withTime(postcard []byte, time ...byte) []byte {
+	b := slices.Clone(postcard)
+	copy(b[24:], time)
+	return b
+}
+
 // marked21 is int21 for packets that are marked by their DSCP.
 func marked21(bitmap uint16, n int) []byte {
 	b := int21(bitmap, n)
@@ -43,9 +65,16 @@ func marked21(bitmap uint16, n int) []byte {
 	return b
 }
 
+// twins are two decoders of a profile that read the same: some formats remember what they read.
+type twins struct{ lazy, general *Decoder }
+
+func newTwins(p Profile) twins { return twins{New(p), New(p)} }
+
 // lazyDecoders gives decoders with options that shapes have to know of.
-func lazyDecoders(t testing.TB) (list []*Decoder) {
-	list = singles(t)
+func lazyDecoders(t testing.TB) (list []twins) {
+	for _, d := range singles(t) {
+		list = append(list, newTwins(d.profile))
+	}
 	for _, change := range []func(*Profile){
 		func(p *Profile) { p.INT.WideTimes = true },
 		func(p *Profile) { p.INT.HostINT, p.Report.HostINT = true, true },
@@ -55,24 +84,24 @@ func lazyDecoders(t testing.TB) (list []*Decoder) {
 	} {
 		p := profile(t, "auto")
 		change(&p)
-		list = append(list, New(p))
+		list = append(list, newTwins(p))
 	}
 	return list
 }
 
 // sameReports reads data as records and as reports, and compares.
-func sameReports(t testing.TB, d *Decoder, records *decode.LazyBatch, batch *decode.Batch, data []byte, length int) (short bool) {
+func sameReports(t testing.TB, d twins, records *decode.LazyBatch, batch *decode.Batch, data []byte, length int) (short bool) {
 	t.Helper()
 	records.Reset()
 	batch.Reset()
-	n := d.lazy(records, &exporter, data, length, 7)
-	if m := d.DatagramCut(batch, exporter, data, length, 7); n != m || len(records.List) != m {
-		t.Fatalf("profile %+v, %x: %d records, want %d", d.profile, data, n, m)
+	n := d.lazy.lazy(records, &exporter, data, length, 7)
+	if m := d.general.DatagramCut(batch, exporter, data, length, 7); n != m || len(records.List) != m {
+		t.Fatalf("profile %+v, %x: %d records, want %d", d.lazy.profile, data, n, m)
 	}
 	for i, r := range records.List {
 		short = r.Shape != nil
 		if got, want := r.Report(), batch.Reports[i]; !reflect.DeepEqual(normal(got), normal(want)) {
-			t.Fatalf("profile %s, %x, short %v:\n got %+v\nwant %+v", d.profile.Name, data, short, got, want)
+			t.Fatalf("profile %s, %x, short %v:\n got %+v\nwant %+v", d.lazy.profile.Name, data, short, got, want)
 		}
 	}
 	return short
@@ -102,7 +131,7 @@ func TestLazyMutations(t *testing.T) {
 	short := 0
 	for range testkit.Rounds(1_000_000, 10_000_000) {
 		d := decoders[rng.IntN(len(decoders))]
-		data := slices.Clone(seeds[rng.IntN([]int{7, len(seeds)}[rng.IntN(2)])]) // the first ones have shapes
+		data := slices.Clone(seeds[rng.IntN([]int{10, len(seeds)}[rng.IntN(2)])]) // the first ones have shapes
 		for range rng.IntN(4) {
 			at := rng.IntN(len(data))
 			switch rng.IntN(5) {
@@ -171,19 +200,28 @@ func TestShapes(t *testing.T) {
 		first, second []byte
 		want          bool
 	}{
-		{"the same", stacks(t)[0], stacks(t)[0], true},
+		{"the same", stacks(t)[3], stacks(t)[3], true},
 		{"another port, marked by DSCP", report20(flagF, 0, nil, inner(5000)), report20(flagF, 0, nil, inner(5001)), true},
 		{"a port that marks INT", report20(flagF, 0, nil, inner(5000)), report20(flagF, 0, nil, inner(17768)), false},
 		{"a tunnel's port", report20(flagF, 0, nil, inner(5000)), report20(flagF, 0, nil, inner(intmd.PortGeneve)), false},
 		{"longer payload", report20(flagF, 0, nil, inner(5000)), report20(flagF, 0, nil, ipv4(0x17, 17, udp(5000, append(marked21(0xf000, 3), 1, 2, 3, 4)))), true},
 		{"another bitmap", report20(flagF, 0, nil, inner(5000)), report20(flagF, 0, nil, ipv4(0x17, 17, udp(5000, marked21(0xe000, 4)))), false},
 		{"one hop more", report20(flagF, 0, nil, inner(5000)), report20(flagF, 0, nil, ipv4(0x17, 17, udp(5000, marked21(0xf000, 4)))), false},
-		{"own metadata", stacks(t)[7], stacks(t)[7], false},
-		{"congestion", stacks(t)[8], stacks(t)[8], false},
-		{"without latency", stacks(t)[3], stacks(t)[3], false},
-		{"with utilisation", stacks(t)[4], stacks(t)[4], false},
+		{"own metadata", stacks(t)[10], stacks(t)[10], false},
+		{"congestion", stacks(t)[11], stacks(t)[11], false},
+		{"without latency", stacks(t)[6], stacks(t)[6], false},
+		{"with utilisation", stacks(t)[7], stacks(t)[7], false},
+		{"a postcard", stacks(t)[0], postcard05(2, 0x20, ether(t, ipv4(0, 17, udp(6000, make([]byte, 99))))), true},
+		{"a postcard about TCP", stacks(t)[1], postcard05(2, 0x20, ether(t, ipv4(0, 6, tcp(80, 0, make([]byte, 99))))), true},
+		{"a postcard about a packet that carries another one", stacks(t)[0], postcard05(2, 0x20, ether(t, ipv4(0, 17, udp(4789, append([]byte{8, 7: 0}, ether(t, ipv4(0, 6, tcp(80, 0, nil)))...))))), false},
+		{"a postcard about a packet that may have INT", stacks(t)[0], postcard05(2, 0x20, ether(t, ipv4(0, 17, udp(17768, make([]byte, 99))))), false},
+		{"a postcard about a packet that is marked", stacks(t)[0], postcard05(2, 0x20, ether(t, ipv4(0x17, 17, udp(5000, make([]byte, 99))))), false},
+		{"a postcard whose packet left before it came", stacks(t)[0], withTime(stacks(t)[0], 0, 0, 0, 9), false},
+		{"a postcard without the time when its packet left", stacks(t)[0], withTime(stacks(t)[0], 0, 0, 0, 0), false},
+		{"a postcard that says congestion", stacks(t)[0], postcard05(2, 0x60, ether(t, ipv4(0, 17, udp(5000, nil)))), false},
+		{"a drop", postcard05(1, 0x80, ether(t, ipv4(0, 17, udp(5000, nil)))), postcard05(1, 0x80, ether(t, ipv4(0, 17, udp(5000, nil)))), false},
 	} {
-		d := New(profile(t, "auto"))
+		d := newTwins(profile(t, "auto"))
 		var records decode.LazyBatch
 		var batch decode.Batch
 		sameReports(t, d, &records, &batch, c.first, len(c.first))
@@ -195,7 +233,7 @@ func TestShapes(t *testing.T) {
 
 // TestShapesForgotten holds that ever new shapes cost no memory, and that a decoder learns again when traffic changes.
 func TestShapesForgotten(t *testing.T) {
-	d := New(profile(t, "auto"))
+	d := newTwins(profile(t, "auto"))
 	var records decode.LazyBatch
 	var batch decode.Batch
 	for tos := range 60 {
@@ -203,8 +241,8 @@ func TestShapesForgotten(t *testing.T) {
 		for range 2 * learnEvery {
 			sameReports(t, d, &records, &batch, data, len(data))
 		}
-		if !sameReports(t, d, &records, &batch, data, len(data)) || len(d.shapes.list) > maxShapes {
-			t.Fatalf("TOS %d: not in the short form, %d shapes", tos, len(d.shapes.list))
+		if !sameReports(t, d, &records, &batch, data, len(data)) || len(d.lazy.shapes.list) > maxShapes {
+			t.Fatalf("TOS %d: not in the short form, %d shapes", tos, len(d.lazy.shapes.list))
 		}
 	}
 }

@@ -173,20 +173,19 @@ func (rd *Reader) report05(r *decode.Report, in *Inner) {
 	x := rd.data[at+12 : at+12+extra : at+12+extra]
 	*in = Inner{Type: InnerEthernet, At: at + 12 + extra, End: rd.end}
 	switch nproto {
-	case 1, 2:
+	case 1:
 		r.NodeID = be.Uint32(x)
 		r.Has |= decode.HasNodeID
 		hop := OwnHop(r)
 		wire.AddTime32(hop, decode.HopIngressTime, &hop.IngressTime, r.HeaderTime)
 		wire.AddInterfaces(hop, be.Uint32(x[4:]))
-		if nproto == 1 {
-			wire.AddQueueID(hop, x[8])
-			r.DropReason = x[9]
-			r.Has |= decode.HasDropReason
-			return
-		}
-		wire.AddQueue(hop, be.Uint32(x[8:]))
-		wire.AddTime32(hop, decode.HopEgressTime, &hop.EgressTime, be.Uint32(x[12:]))
+		wire.AddQueueID(hop, x[8])
+		r.DropReason = x[9]
+		r.Has |= decode.HasDropReason
+	case 2:
+		r.NodeID = be.Uint32(x)
+		r.Has |= decode.HasNodeID
+		Hop05(r.Grow(1), rd.data[at+8:at+8+HopLen05], HopLen05)
 	case 3:
 		rd.loss(r, in, x)
 	case 4:
@@ -196,6 +195,20 @@ func (rd *Reader) report05(r *decode.Report, in *Inner) {
 			r.Has |= decode.HasNodeID
 		}
 	}
+}
+
+// HopLen05 is the bytes of a hop of [Hop05].
+const HopLen05 = 4 + 16
+
+// Hop05 reads the hop of a postcard of report 0.5 into the last of hops: the time of the header, and the header of the switch behind it.
+func Hop05(hops []decode.Hop, b []byte, _ int) {
+	be, h := binary.BigEndian, &hops[len(hops)-1]
+	b = b[:HopLen05]
+	*h = decode.Hop{NodeID: be.Uint32(b[4:]), Has: decode.HopNodeID}
+	wire.AddTime32(h, decode.HopIngressTime, &h.IngressTime, be.Uint32(b))
+	wire.AddInterfaces(h, be.Uint32(b[8:]))
+	wire.AddQueue(h, be.Uint32(b[12:]))
+	wire.AddTime32(h, decode.HopEgressTime, &h.EgressTime, be.Uint32(b[16:]))
 }
 
 // loss reads the loss summary of Intel host INT: two hops, the source with the interface that the packets left by and

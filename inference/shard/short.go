@@ -13,6 +13,9 @@ import (
 // nothing where it gives false.
 func (s *State) countShort(r *decode.Lazy, slot uint32) bool {
 	shape := r.Shape
+	if shape.Common.Postcard() {
+		return false
+	}
 	f := &s.flows.At(slot).Value
 	n := shape.Hops
 	if int(f.hops) != n || n > inline || f.gen != s.hops.gen || f.flags != 0 && f.flags != gaps {

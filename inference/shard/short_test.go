@@ -16,7 +16,7 @@ import (
 
 // records makes short forms of reports whose hops have node, interfaces, latency and queue, as a decoder does.
 type records struct {
-	shapes map[int]*decode.Shape // by hops
+	shapes map[int]*decode.Shape // by hops, 0 for postcards
 	timed  bool
 	units  *decode.Units
 }
@@ -24,12 +24,16 @@ type records struct {
 const recordStride = 16
 
 func (x *records) of(r *decode.Report) *decode.Lazy {
-	s := x.shapes[len(r.Hops)]
+	kind := len(r.Hops)
+	if r.Postcard() {
+		kind = 0
+	}
+	s := x.shapes[kind]
 	if s == nil {
 		s = &decode.Shape{Hops: len(r.Hops), Stride: recordStride, Timed: x.timed, Blocks: readBlocks}
 		s.Common = *r
 		s.Common.Hops = nil
-		x.shapes[len(r.Hops)] = s
+		x.shapes[kind] = s
 	}
 	rec := &decode.Lazy{Time: r.Time, Flow: r.Flow, Shape: s, NodeID: r.NodeID}
 	be := binary.BigEndian
@@ -121,6 +125,11 @@ func testLazy(t *testing.T, seed uint64) {
 				r := &decode.Report{Time: now, Format: decode.TelemetryReport, Kind: decode.KindStack, Flags: decode.Tracked, INT: decode.V21, Flow: flowKey(uint32(id)),
 					Has: decode.HasFlow | decode.HasNodeID, NodeID: 3, Units: &units}
 				r.Hops = append(r.Hops, paths[id]...)
+				if id%8 == 7 || rng.IntN(1000) == 0 {
+					r.Kind, r.INT = decode.KindPostcard, 0
+					at := rng.IntN(len(r.Hops))
+					r.Hops = r.Hops[at : at+1]
+				}
 				for i := range r.Hops {
 					h := &r.Hops[i]
 					if rng.IntN(500) != 0 {
