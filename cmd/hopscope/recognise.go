@@ -53,16 +53,24 @@ func lookAt(ctx context.Context, file string, router *demux.Router, watch *guess
 	}
 	defer r.Close()
 	var in ingest.Batch
-	var out decode.Batch
+	var out decode.LazyBatch
+	var last []*decode.Report
 	for frames := 0; frames < mostLookedAt && ctx.Err() == nil; frames += len(in.Frames) {
 		err := r.ReadBatch(&in, 256)
 		for i := range in.Frames {
 			f := &in.Frames[i]
 			out.Reset()
-			router.Frame(&out, f.Link, f.Data, f.Length, f.Time)
+			last = last[:0]
+			if n := router.LazyFrame(&out, f.Link, f.Data, f.Length, f.Time); n > 0 {
+				r := out.List[n-1]
+				if r.Clear() && !watch.Watching() {
+					continue
+				}
+				last = append(last, r.Report())
+			}
 			x := guess.Sample{Link: f.Link, Data: f.Data, Length: f.Length, Time: f.Time}
 			x.To.Number, x.To.Only = router.Came()
-			watch.Look(router.Profile, x, out.Reports)
+			watch.Look(router.Profile, x, last)
 		}
 		if err != nil {
 			break
