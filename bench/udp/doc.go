@@ -15,6 +15,7 @@
 //	pipeline  ingest/udp, decoders, exporter tracking, flow table, sketches and windows
 //	ring      ingest/afpacket, counting only: the kernel's work for a socket that takes nothing is in it
 //	ring-pipeline  ingest/afpacket, and what pipeline has behind its source
+//	ring-gopacket  gopacket's ring, counting only; it needs C, and is left out of programs without (CGO_ENABLED=0)
 //
 // A command given with -command is measured like them, by the loss that the kernel counts.
 //

@@ -134,15 +134,19 @@ func runSource(build func(receiverOptions) (func(*ingest.Batch), error), change 
 	}
 }
 
-// runRing makes a receiver of ingest/afpacket on the loopback interface. A socket that turns all datagrams away stands where they are
-// sent to, so that the kernel answers none of them.
+// turnAway opens a socket that turns all datagrams away, where a ring takes them: the kernel answers none of them.
+func turnAway(ctx context.Context, o receiverOptions) (to netip.AddrPort, c *net.UDPConn, err error) {
+	none := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K}}
+	c, err = listen(ctx, o, func(a netip.AddrPort) { to = a }, func(fd int) error {
+		return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &none[0]})
+	})
+	return to, c, err
+}
+
+// runRing makes a receiver of ingest/afpacket on the loopback interface.
 func runRing(build func(receiverOptions) (func(*ingest.Batch), error)) func(context.Context, receiverOptions, *atomic.Uint64, func(netip.AddrPort)) error {
 	return func(ctx context.Context, o receiverOptions, count *atomic.Uint64, listening func(netip.AddrPort)) error {
-		none := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K}}
-		var to netip.AddrPort
-		c, err := listen(ctx, o, func(a netip.AddrPort) { to = a }, func(fd int) error {
-			return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &none[0]})
-		})
+		to, c, err := turnAway(ctx, o)
 		if err != nil {
 			return err
 		}

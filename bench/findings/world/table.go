@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"text/tabwriter"
 
 	"github.com/hopscope/hopscope/bench/result"
 )
@@ -166,14 +165,18 @@ func (r *Row) finish() {
 	}
 }
 
-// Print writes the tables, or records all of the result.
+// Print writes the tables, and where they are recorded all of the result.
 func (r *Result) Print(out io.Writer, o Options) error {
-	return result.Show(out, "worlds", r, func(out io.Writer) error { return r.print(out, o) })
+	if err := r.print(out, o); err != nil {
+		return err
+	}
+	return result.Show(out, "all of it", r, func(io.Writer) error { return nil })
 }
 
 func (r *Result) print(out io.Writer, o Options) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := result.Columns(out, 2, 0)
 	if len(r.Faults) > 0 {
+		fmt.Fprintln(out, "Faults")
 		fmt.Fprintln(w, "FAULT\tSCENARIOS\tRUNS\tNAMED FIRST\tAFTER\tSEVERITY RIGHT\tCRITICAL TOLD\tFALSE BESIDE\tCRITICAL\tIN QUIET")
 		for _, x := range append(r.Faults, r.All) {
 			fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%d\t%d\t%d\n", x.Kind, x.Scenarios, x.Runs, share(x.Named, x.Runs), windows(x.Delay),
@@ -185,6 +188,7 @@ func (r *Result) print(out io.Writer, o Options) error {
 		fmt.Fprintln(out)
 	}
 	if len(r.Benign) > 0 {
+		fmt.Fprintln(out, "Benign changes")
 		fmt.Fprintln(w, "BENIGN CHANGE\tSCENARIOS\tRUNS\tRUNS WITH A CRITICAL STATEMENT\tCRITICAL\tOTHER FALSE\tIN QUIET")
 		for _, x := range append(r.Benign, r.Changes) {
 			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", x.Kind, x.Scenarios, x.Runs, x.Runs0, x.Critical, max(x.False-x.Critical, 0), x.InQuiet)
