@@ -65,6 +65,13 @@ var Sections = []section{
 		}
 		return result.Show(out, "cycle", t, t.Print)
 	}},
+	{"plain", "which lossy links probes name where no switch reports, by the ways of their ports", func(ctx context.Context, out io.Writer, o options) error {
+		t, err := runPlain(ctx, o)
+		if err != nil {
+			return err
+		}
+		return result.Show(out, "plain", t, t.Print)
+	}},
 	{"demo", "what control suspects in \"hopscope demo\", beside its faults, in virtual time, and as a picture", func(ctx context.Context, out io.Writer, o options) error {
 		t, err := runDemo(ctx, o)
 		if err != nil {

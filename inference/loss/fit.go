@@ -49,7 +49,13 @@ func fit(samples []Sample, links int, floor float64) []Culprit {
 
 // FitWithin is fit with another chance of a false culprit, above 0: for callers that fit more often.
 func FitWithin(samples []Sample, links int, floor, alarm float64) []Culprit {
-	f := fitter{samples: samples, floor: floor, alarm: alarm, rate: make([]float64, len(samples)), cross: make([][]int32, links)}
+	return FitFew(samples, links, floor, alarm, leastLost)
+}
+
+// FitFew is FitWithin with another number of losses, above 0, that are worth a link: for probes over many ways, of which two that are lost can be enough where
+// hardly any other is.
+func FitFew(samples []Sample, links int, floor, alarm float64, least uint64) []Culprit {
+	f := fitter{samples: samples, floor: floor, alarm: alarm, least: least, rate: make([]float64, len(samples)), cross: make([][]int32, links)}
 	for i := range samples {
 		for _, l := range samples[i].Links {
 			f.cross[l] = append(f.cross[l], int32(i))
@@ -81,6 +87,7 @@ type fitter struct {
 	samples []Sample
 	floor   float64
 	alarm   float64   // chance of a false culprit
+	least   uint64    // losses that are worth a link
 	rate    []float64 // that is explained, by sample
 	cross   [][]int32 // samples that cross a link
 	one     [1]int32
@@ -216,7 +223,7 @@ type candidate struct {
 func (f *fitter) candidates() (all []candidate) {
 	add := func(c Culprit) {
 		mean := f.sum(&c)
-		if c.Lost < leastLost || float64(c.Lost) <= mean {
+		if c.Lost < f.least || float64(c.Lost) <= mean {
 			return
 		}
 		var gain float64
@@ -258,7 +265,7 @@ func (f *fitter) chance(c *Culprit) float64 {
 			explained += float64(s.Packets) * f.rate[i]
 		}
 	}
-	if lost < leastLost {
+	if lost < f.least {
 		return 1
 	}
 	return tail(lost, packets, explained/float64(packets))
