@@ -114,6 +114,26 @@ func TestAgentWays(t *testing.T) {
 	if err != nil || json.Unmarshal(out, &x) != nil || x.Of != 4 || len(x.Ways) != 3 || !x.Separate {
 		t.Errorf("%v\n%s", err, out)
 	}
+	asked := 0
+	lossy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		var list []string
+		for port := range 8 {
+			sent, lost := 1000*asked, 0
+			if port%2 == 0 {
+				lost = 30 * asked
+			}
+			list = append(list, fmt.Sprintf(`{"name":"%d","sent":%d,"lost":%d,"silent":true,"way":{"from":"10.0.0.1","to":"10.0.0.2","port":%d,"hops":["10.1.0.1","10.2.0.%d","10.3.0.%d"],"epoch":1}}`,
+				port, sent, lost, port+1, port%2, port/2))
+		}
+		asked++
+		io.WriteString(w, `{"stamp":[`+strings.Join(list, ",")+`]}`)
+	}))
+	defer lossy.Close()
+	out, err = program("agent", "ways", "--url", lossy.URL, "--lossy", "--for", "1s").Output()
+	want = "in 1 s 120 of 8000 requests were lost on their way out, over 8 ways\nlink         lost  of    share  confidence  not told from\nto 10.2.0.0  120   4000  3 %    1.00        \n"
+	if err != nil || string(out) != want {
+		t.Errorf("%v\n%q\nwant\n%q", err, out, want)
+	}
 	if out, err := program("agent", "ways", "--url", serve(`{}`)).CombinedOutput(); err == nil || !strings.Contains(string(out), "no way is known") {
 		t.Errorf("%v\n%s", err, out)
 	}

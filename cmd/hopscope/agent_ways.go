@@ -7,10 +7,13 @@ import (
 	"net/netip"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/p4/sweep"
 )
 
@@ -31,20 +34,27 @@ func agentWaysCommand() *cobra.Command {
 	var answers string
 	var rounds int
 	var seed uint64
+	var lossy bool
+	var lasts time.Duration
 	c := &cobra.Command{
 		Use:   "ways",
-		Short: "Ask running agents for the ways of their ports, and choose the fewest that have every link",
+		Short: "Ask running agents for the ways of their ports, and choose some or name lossy links",
 		Long: `Ask running agents which routers are on the ways of their sessions with a port
 (stamp.sessions, port and ports), and choose the fewest whose ways have every link
 that any of them has. With --separate the chosen ways tell every two links apart that
 any of the ways tells apart, so that a loss names the link. No choice has fewer than
 the bound that is printed.
 
+With --lossy the agents are asked twice, and the links are named that explain the
+requests that were lost on their way out between the two questions, although no switch
+reports: ways that cross such a link lose, and those that cross its neighbours do not.
+
 Routers answer by the address of the interface that packets come by, as most do, or by
 one address whatever the interface is: --answers router. Exit status 1 if an agent
 cannot be asked, or if no way is known yet.`,
 		Example: `  hopscope agent ways
-  hopscope agent ways --url http://192.0.2.1:9464 --url http://192.0.2.2:9464 --separate`,
+  hopscope agent ways --url http://192.0.2.1:9464 --url http://192.0.2.2:9464 --separate
+  hopscope agent ways --url http://192.0.2.1:9464 --url http://192.0.2.2:9464 --lossy --for 1m`,
 		Args: exactArgs(0),
 	}
 	f := c.Flags()
@@ -52,6 +62,8 @@ cannot be asked, or if no way is known yet.`,
 	f.StringVar(&o.Format, "format", "table", "table or json")
 	f.BoolVar(&separate, "separate", false, "choose ways that tell links apart")
 	f.StringVar(&answers, "answers", "interface", "what the address of a router is of: interface or router")
+	f.BoolVar(&lossy, "lossy", false, "name the links that explain what is lost meanwhile, in place of a choice")
+	f.DurationVar(&lasts, "for", 10*time.Second, "between the two questions of --lossy, 1s to 1h")
 	f.IntVar(&rounds, "rounds", 300, "of the search for fewer ways")
 	f.Uint64Var(&seed, "seed", 1, "of the search")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -59,6 +71,10 @@ cannot be asked, or if no way is known yet.`,
 		switch {
 		case !ok:
 			return usagef("--answers %q is neither interface nor router", answers)
+		case lasts < time.Second || lasts > time.Hour:
+			return usagef("--for %v is outside 1s..1h", lasts)
+		case lossy && separate:
+			return usagef("--lossy names links, and --separate is of a choice")
 		case rounds < 0:
 			return usagef("--rounds %d is negative", rounds)
 		case o.Format != "table" && o.Format != "json":
@@ -66,16 +82,42 @@ cannot be asked, or if no way is known yet.`,
 		}
 		format := o.Format
 		o.Format = "table" // of one agent: the answer is read
-		var ways []sweep.Way
-		for _, o.URL = range urls {
-			var x agent.StatusAnswer
-			if err := o.Get(c.Context(), "/status", &x, c.OutOrStdout()); err != nil {
+		ask := func() (list []agent.WayCount, err error) {
+			for _, o.URL = range urls {
+				var x agent.StatusAnswer
+				if err := o.Get(c.Context(), "/status", &x, c.OutOrStdout()); err != nil {
+					return nil, err
+				}
+				list = append(list, x.Ways()...)
+			}
+			if len(list) == 0 {
+				err = fmt.Errorf("no way is known: sessions need a port (stamp.sessions), an answer of their reflector, and routers on their way that answer")
+			}
+			return list, err
+		}
+		counts, err := ask()
+		if err != nil {
+			return err
+		}
+		if lossy {
+			select {
+			case <-c.Context().Done():
+				return c.Context().Err()
+			case <-time.After(lasts):
+			}
+			after, err := ask()
+			if err != nil {
 				return err
 			}
-			ways = append(ways, x.Ways()...)
+			x := newLossyLinks(counts, after, by, lasts)
+			if format == "json" {
+				return json.NewEncoder(c.OutOrStdout()).Encode(x)
+			}
+			return x.write(c.OutOrStdout())
 		}
-		if len(ways) == 0 {
-			return fmt.Errorf("no way is known: sessions need a port (stamp.sessions), an answer of their reflector, and routers on their way that answer")
+		var ways []sweep.Way
+		for _, w := range counts {
+			ways = append(ways, w.Way)
 		}
 		p := sweep.Choose(ways, by, separate, rounds, seed)
 		x := agentWays{Of: len(ways), Bound: p.Bound, Links: p.Links, Unknown: p.Unknown, Separate: separate}
@@ -88,6 +130,79 @@ cannot be asked, or if no way is known yet.`,
 		return x.write(c.OutOrStdout())
 	}
 	return c
+}
+
+// lossyLinks is what "hopscope agent ways --lossy" prints.
+type lossyLinks struct {
+	Seconds float64          `json:"seconds"`
+	Ways    int              `json:"ways"`
+	Sent    uint64           `json:"sent"`
+	Lost    uint64           `json:"lost"`
+	Links   []lossyLinkWords `json:"links"`
+}
+
+type lossyLinkWords struct {
+	Link       string   `json:"link"`
+	Ratio      float64  `json:"loss_ratio"`
+	Confidence float64  `json:"confidence"`
+	Sent       uint64   `json:"sent"`
+	Lost       uint64   `json:"lost"`
+	Rivals     []string `json:"not_told_from,omitempty"`
+}
+
+// newLossyLinks names the links that explain what was lost between two questions. A session that is another one, or on another way, is left out.
+func newLossyLinks(before, after []agent.WayCount, by sweep.Answers, took time.Duration) *lossyLinks {
+	type session struct {
+		from, to netip.Addr
+		port     uint16
+		epoch    uint32
+	}
+	of := func(w *agent.WayCount) session { return session{w.From, w.To, w.Port, w.Epoch} }
+	first := map[session]agent.WayCount{}
+	for _, w := range before {
+		first[of(&w)] = w
+	}
+	x := &lossyLinks{Seconds: took.Seconds(), Links: []lossyLinkWords{}}
+	var list []steer.WayLoss
+	for _, w := range after {
+		was, ok := first[of(&w)]
+		if !ok || w.Sent < was.Sent {
+			continue
+		}
+		n := steer.WayLoss{Way: w.Way, Sent: w.Sent - was.Sent, Lost: w.Lost - min(was.Lost, w.Lost)}
+		n.Lost = min(n.Lost, n.Sent)
+		list = append(list, n)
+		x.Ways, x.Sent, x.Lost = x.Ways+1, x.Sent+n.Sent, x.Lost+n.Lost
+	}
+	words := func(l sweep.Link) string {
+		if !l.From.IsValid() {
+			return "to " + l.To.String()
+		}
+		return l.From.String() + " > " + l.To.String()
+	}
+	for _, l := range steer.LossyLinks(list, by) {
+		y := lossyLinkWords{Link: words(l.Link), Ratio: l.Ratio, Confidence: l.Confidence, Sent: l.Sent, Lost: l.Lost}
+		for _, r := range l.Rivals {
+			y.Rivals = append(y.Rivals, words(r))
+		}
+		x.Links = append(x.Links, y)
+	}
+	return x
+}
+
+// write writes the links as text.
+func (x *lossyLinks) write(w io.Writer) error {
+	fmt.Fprintf(w, "in %.0f s %d of %d requests were lost on their way out, over %d ways\n", x.Seconds, x.Lost, x.Sent, x.Ways)
+	if len(x.Links) == 0 {
+		_, err := fmt.Fprintln(w, "no link explains that")
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "link\tlost\tof\tshare\tconfidence\tnot told from")
+	for _, l := range x.Links {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%.2f\t%s\n", l.Link, l.Lost, l.Sent, inference.Percent(l.Ratio, 2), l.Confidence, strings.Join(l.Rivals, ", "))
+	}
+	return t.Flush()
 }
 
 // write writes the choice as text.

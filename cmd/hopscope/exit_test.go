@@ -88,7 +88,7 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		"agent x", "agent --config nowhere", "agent --config .", "agent --config bad.yaml", "agent --collector nonsense", "agent --interface lo --dialect klingon",
 		"agent --interface lo --check --probes nowhere", "agent --interface lo --check --probes text", "agent --interface lo --check --schedule nowhere",
 		"agent --interface lo --check --probes i.json --schedule text", "agent --interface lo --check --attention text", "agent --stamp :7", "agent --reflect eth0",
-		"agent ways x", "agent ways --format xml", "agent ways --answers loopback", "agent ways --rounds -1", "agent ways --url nonsense", "agent ways --url ftp://x",
+		"agent ways x", "agent ways --format xml", "agent ways --answers loopback", "agent ways --rounds -1", "agent ways --for 1ms", "agent ways --lossy --separate", "agent ways --url nonsense", "agent ways --url ftp://x",
 		"agent status x", "agent status --format xml", "agent status --url nonsense", "agent status --url ftp://x",
 		"nonsense", "--nonsense", "help nonsense", "help plan nonsense", "completion nonsense", "completion bash nonsense",
 		"bench", "bench nonsense", "bench pipeline --flows 0", "bench --help",

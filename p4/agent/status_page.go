@@ -142,11 +142,22 @@ func (x *StatusAnswer) addSTAMP(a *Agent) {
 	}
 }
 
-// Ways are the ways of the sessions with a port that are known.
-func (x *StatusAnswer) Ways() (list []sweep.Way) {
+// WayCount is what became of the requests of a session whose way is known.
+type WayCount struct {
+	sweep.Way
+	Epoch      uint32 // of the way
+	Sent, Lost uint64 // lost on their way out, as far as it is known; of a session without answers all that may be
+}
+
+// Ways are the sessions with a port whose ways are known.
+func (x *StatusAnswer) Ways() (list []WayCount) {
 	for k := range x.STAMP {
-		if w := x.STAMP[k].Way; w != nil && w.Epoch > 0 {
-			list = append(list, w.Way)
+		if s := &x.STAMP[k]; s.Way != nil && s.Way.Epoch > 0 {
+			lost := s.LostOut
+			if s.Silent { // no answer says on which way they are lost
+				lost = s.Lost - min(s.LostHome, s.Lost)
+			}
+			list = append(list, WayCount{s.Way.Way, s.Way.Epoch, s.Sent, lost})
 		}
 	}
 	return list

@@ -121,7 +121,13 @@ func TestWays(t *testing.T) {
 	a := openAgent(t, near)
 	a.stamp.reopen = time.Hour // in the network of another thread
 	runAgent(t, a)
-	ways := func() []sweep.Way { x := statusOf(a, ""); return x.Ways() }
+	ways := func() (list []sweep.Way) {
+		x := statusOf(a, "")
+		for _, w := range x.Ways() {
+			list = append(list, w.Way)
+		}
+		return list
+	}
 	wait(t, "ways of all ports", func() bool {
 		list := ways()
 		return len(list) == 32 && !slices.ContainsFunc(list, func(w sweep.Way) bool { return len(w.Hops) != 2 || slices.Contains(w.Hops, netip.Addr{}) })
