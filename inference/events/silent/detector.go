@@ -429,10 +429,10 @@ func (x *Detector) found(c loss.Culprit, scale int, unsure bool) {
 	if e.scope != noEnd {
 		confidence = 1 / (1 + x.beside(e, c.Rivals))
 	} else if at >= 0 {
-		confidence = 1 / (1/confidence - x.sameLink(x.link(at), c.Rivals))
+		confidence = 1 / (1/confidence - x.sameLink(x.link(at), c.Rivals) - x.senders(c.Rivals))
 	}
 	if confidence < silentSure {
-		if !unsure {
+		if !unsure || e.scope == sentEnd {
 			return
 		}
 		if o, ok := x.likeliestEnd(c.Rivals); ok && at >= 0 && e.scope == noEnd {
@@ -546,6 +546,17 @@ func (x *Detector) member(k culprit, l link, rivals []loss.Rival) inference.Elem
 func (x *Detector) sameLink(l link, rivals []loss.Rival) (sum float64) {
 	for _, r := range rivals {
 		if r.Link >= 0 && x.end(r.Link).scope == noEnd && x.link(r.Link).from.Node == l.from.Node && x.link(r.Link).to.Node == l.to.Node {
+			sum += r.Weight
+		}
+	}
+	return sum
+}
+
+// senders weighs the rivals that are senders. What only one of the senders on a link loses is seldom lost by more than that link: a sender is found where
+// no link explains its losses nearly as well.
+func (x *Detector) senders(rivals []loss.Rival) (sum float64) {
+	for _, r := range rivals {
+		if x.end(r.Link).scope == sentEnd {
 			sum += r.Weight
 		}
 	}

@@ -167,7 +167,7 @@ func (x *Detector) beside(e end, rivals []loss.Rival) (sum float64) {
 func (x *Detector) likeliestEnd(rivals []loss.Rival) (at int32, ok bool) {
 	most := 1 - silentSure
 	for _, r := range rivals {
-		if x.end(r.Link).scope != noEnd && r.Weight > most {
+		if scope := x.end(r.Link).scope; scope != noEnd && scope != sentEnd && r.Weight > most {
 			at, ok, most = r.Link, true, r.Weight
 		}
 	}
