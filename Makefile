@@ -103,6 +103,7 @@ pint-5 pint --figure 5
 pint-9 pint --figure 9
 pint-11 pint --figure 11
 pint-loops pint --figure loops
+world findings world --seed 9501
 endef
 export RESULTS
 
