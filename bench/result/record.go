@@ -12,7 +12,7 @@ import (
 )
 
 // Recorder is a writer for benches that write text, which makes tables of it: [Columns] and [Show] on it begin one, whose title is the
-// text before. Text behind the last table is its notes.
+// text before. Text before a table that has a title is notes of the table before, and so is text at the end.
 type Recorder struct {
 	tables []Table
 	text   strings.Builder
@@ -27,6 +27,8 @@ func (r *Recorder) add(t Table) {
 	r.text.Reset()
 	if t.Title == "" {
 		t.Title = text
+	} else if n := len(r.tables); text != "" && n > 0 {
+		r.tables[n-1].Notes = append(r.tables[n-1].Notes, strings.Split(text, "\n")...)
 	} else if text != "" {
 		t.Notes = append(strings.Split(text, "\n"), t.Notes...)
 	}

@@ -44,8 +44,8 @@ func TestRecorder(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Table{
-		{Title: "Title\nof two lines", Columns: []string{"NAME", "VALUE"}, Rows: [][]any{{"a", 1.5}, {"b", "2 %"}}},
-		{Title: "object", Columns: []string{"figure", "value"}, Rows: [][]any{{"list", []float64{1, 2}}, {"pairs[].a", []float64{3, 4}}, {"rows[x].ok", 1.}}, Detail: json.RawMessage(`{"list":[1,2],"pairs":[{"a":3},{"a":4}],"rows":[{"name":"x","ok":true}]}`), Notes: []string{"behind it"}},
+		{Title: "Title\nof two lines", Columns: []string{"NAME", "VALUE"}, Rows: [][]any{{"a", 1.5}, {"b", "2 %"}}, Notes: []string{"behind it"}},
+		{Title: "object", Columns: []string{"figure", "value"}, Rows: [][]any{{"list", []float64{1, 2}}, {"pairs[].a", []float64{3, 4}}, {"rows[x].ok", 1.}}, Detail: json.RawMessage(`{"list":[1,2],"pairs":[{"a":3},{"a":4}],"rows":[{"name":"x","ok":true}]}`)},
 	}
 	if got := r.Tables(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%#v", got)
