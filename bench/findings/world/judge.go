@@ -126,7 +126,13 @@ func (j *judge) window(w int, news []inference.Finding) {
 		}
 	}
 	slices.SortFunc(list, func(a, b *inference.Finding) int { // as the page has it
-		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(b.Start, a.Start), cmp.Compare(b.ID, a.ID))
+		rests := func(f *inference.Finding) int {
+			if f.Resting {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(cmp.Compare(rests(a), rests(b)), cmp.Compare(b.Severity, a.Severity), cmp.Compare(b.Start, a.Start), cmp.Compare(b.ID, a.ID))
 	})
 	j.leads = append(j.leads, len(list) > 0 && j.acceptable(list[0]))
 	j.listed = append(j.listed, len(list) > 0)
