@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -21,15 +22,16 @@ func limitMemory(cfg *config) {
 	}
 }
 
-// collectLater lets the garbage be until the heap is as large as the tables of flows that are about to be made, unless the environment says when
-// to collect: a short run would spend a tenth of its time on that. usual ends it, at the latest when the tables are made.
-func collectLater(cfg *config) (usual func()) {
+// collectLater lets the garbage be until the heap is twice as large as the tables of flows that are about to be made, which is when it would be
+// collected next to them, unless the environment says when: a short run would spend a tenth of its time on that before.
+func collectLater(cfg *config) {
 	if os.Getenv("GOGC") != "" {
-		return func() {}
+		return
 	}
 	const percent, first = 100, 4 << 20 // of the runtime: the first collection comes at first bytes
-	debug.SetGCPercent(int(min(max(cfg.Flows.MemoryBytes/first, 1), math.MaxInt32/percent) * percent))
-	return func() { debug.SetGCPercent(percent) }
+	debug.SetGCPercent(int(min(max(2*cfg.Flows.MemoryBytes/first, 1), math.MaxInt32/percent) * percent))
+	type garbage struct{ self *garbage }
+	runtime.AddCleanup(new(garbage), func(percent int) { debug.SetGCPercent(percent) }, percent)
 }
 
 // memory is the most memory that a collector with these settings takes, in bytes.

@@ -76,6 +76,7 @@ otherwise.`,
 		if loadErr != nil && cfg.file == nil {
 			return wrongInput(loadErr)
 		}
+		collectLater(&cfg)
 		kinds := cfg.kinds()
 		cfg.closed()
 		if o.nodes != "" || o.topology != "" {
@@ -122,8 +123,6 @@ otherwise.`,
 		} else if router, err = cfg.Exporters.Router(); err != nil {
 			return wrongInput(err)
 		}
-		usual := collectLater(&cfg)
-		defer usual()
 		if o.profile == "" && cfg.Exporters.Adopts() {
 			watch, err := lookAhead(c.Context(), args[:1], router.ShareIPFIX(cfg.IPFIX.Store()).Ports(kinds), &cfg.Exporters)
 			if err != nil {
@@ -137,7 +136,6 @@ otherwise.`,
 		opt.Log, opt.Seed, opt.Hurry, opt.Policy = log, o.seed, signalsOf(c.Context()).hurry, collector.Replay
 		opt.Sources = []collector.Source{{Name: "capture", Source: src}}
 		col, err := open(&cfg, opt)
-		usual()
 		if err != nil {
 			return err
 		}
