@@ -30,8 +30,7 @@ func collectLater(cfg *config) {
 	}
 	const percent, first = 100, 4 << 20 // of the runtime: the first collection comes at first bytes
 	debug.SetGCPercent(int(min(max(2*cfg.Flows.MemoryBytes/first, 1), math.MaxInt32/percent) * percent))
-	type garbage struct{ self *garbage }
-	runtime.AddCleanup(new(garbage), func(percent int) { debug.SetGCPercent(percent) }, percent)
+	runtime.AddCleanup(new(*config), func(percent int) { debug.SetGCPercent(percent) }, percent)
 }
 
 // memory is the most memory that a collector with these settings takes, in bytes.

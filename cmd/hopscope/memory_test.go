@@ -1,8 +1,11 @@
 package main
 
 import (
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hopscope/hopscope/collector"
 )
@@ -37,5 +40,24 @@ func TestMemoryOfDefaults(t *testing.T) {
 	}
 	if text := memoryProblem(&cfg, 1<<40); text != "" {
 		t.Errorf("problem with a tebibyte: %q", text)
+	}
+}
+
+// The first collection sets the runtime back to what it does by itself.
+func TestCollectLater(t *testing.T) {
+	t.Setenv("GOGC", "")
+	var cfg config
+	cfg.Flows.MemoryBytes = 512 << 20
+	collectLater(&cfg)
+	runtime.GC()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		percent := debug.SetGCPercent(100)
+		if percent == 100 {
+			return
+		}
+		debug.SetGCPercent(percent)
+		if time.Now().After(end) {
+			t.Fatalf("garbage is collected at %d percent, want 100", percent)
+		}
 	}
 }
