@@ -59,7 +59,9 @@ func (d drops) Step(w *inference.Window) {
 			known = t.Finding.Element.EgressIf
 		}
 		port := outlet(w, s, known)
-		f.Element = inference.ElementOfHop(inference.HopKey{Node: s.Node, EgressIf: port})
+		if port != known { // otherwise it stays
+			f.Element = inference.ElementOfHop(inference.HopKey{Node: s.Node, EgressIf: port})
+		}
 		if port != 0 {
 			text += fmt.Sprintf("; nearly all of them were to leave by interface %d, which hardly a packet passes", port)
 		}
