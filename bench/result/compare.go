@@ -23,7 +23,7 @@ func Read(r io.Reader) (list []*Result, err error) {
 		if err := d.Decode(x); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return nil, fmt.Errorf("result %d, byte %d: %w; it is read as hopscope-bench writes it with --format json", len(list)+1, d.InputOffset(), err)
+			return nil, fmt.Errorf("result %d, %w; it is read as hopscope-bench writes it with --format json", len(list)+1, located(err, d.InputOffset()))
 		}
 		if x.Bench == "" || x.Tables == nil {
 			return nil, fmt.Errorf("result %d has no bench and no tables: it is none of hopscope-bench --format json", len(list)+1)
@@ -34,6 +34,20 @@ func Read(r io.Reader) (list []*Result, err error) {
 		return nil, errors.New("it holds no result")
 	}
 	return list, nil
+}
+
+// located says at which byte JSON is wrong, and which value: the decoder's own text has types of Go.
+func located(err error, offset int64) error {
+	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("byte %d: %w", s.Offset, err)
+	}
+	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if t.Field == "" {
+			return fmt.Errorf("byte %d: %s where an object is wanted", offset, t.Value)
+		}
+		return fmt.Errorf("byte %d: %s cannot be %s", offset, t.Field, t.Value)
+	}
+	return fmt.Errorf("byte %d: %w", offset, err)
 }
 
 // place is where a figure stands.
@@ -170,10 +184,7 @@ func Compare(before, after []*Result) *Comparison {
 			c.Missing = append(c.Missing, "before: "+at.String())
 			continue
 		}
-		d := Change{Table: at.table, Row: a.names[[2]string{at.table, at.row}], Column: at.column, Before: mean(x), After: mean(y), Values: [2]int{len(x), len(y)}}
-		if at.nth > 0 {
-			d.Column += fmt.Sprintf(", number %d", at.nth+1)
-		}
+		d := Change{Table: at.table, Row: a.names[[2]string{at.table, at.row}], Column: at.named(), Before: mean(x), After: mean(y), Values: [2]int{len(x), len(y)}}
 		sx, sy := a.spread[at], b.spread[at]
 		switch {
 		case len(x) > 1 && len(y) > 1:
@@ -189,7 +200,7 @@ func Compare(before, after []*Result) *Comparison {
 		}
 	}
 	for _, at := range b.order {
-		if a.values[at] == nil {
+		if a.values[at] == nil || a.shape[at] != b.shape[at] {
 			c.Missing = append(c.Missing, "after: "+at.String())
 		}
 	}
@@ -213,7 +224,15 @@ func Compare(before, after []*Result) *Comparison {
 	return c
 }
 
-func (at place) String() string { return fmt.Sprintf("%s | %s | %s", at.table, at.row, at.column) }
+func (at place) String() string { return fmt.Sprintf("%s | %s | %s", at.table, at.row, at.named()) }
+
+// named is the column, with the number in the cell behind the first.
+func (at place) named() string {
+	if at.nth == 0 {
+		return at.column
+	}
+	return fmt.Sprintf("%s, number %d", at.column, at.nth+1)
+}
 
 // Table is a comparison as a table.
 func (c *Comparison) Table() Table {
@@ -263,7 +282,7 @@ func (d *Change) relative() string {
 	if d.Before == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%+.1f %%", 100*(d.After/d.Before-1))
+	return fmt.Sprintf("%+.1f %%", 100*(d.After-d.Before)/math.Abs(d.Before))
 }
 
 func mean(v []float64) float64 {

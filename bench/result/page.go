@@ -69,7 +69,7 @@ func (r *Result) markdown(t *Table, columns string) (string, error) {
 	fmt.Fprintf(&b, "\n    %s\n\n", r.Bench)
 	line := func(cell func(c int) string) {
 		for _, c := range of {
-			b.WriteString("| " + strings.ReplaceAll(cell(c), "|", `\|`) + " ")
+			b.WriteString("| " + strings.ReplaceAll(Line(cell(c)), "|", `\|`) + " ")
 		}
 		b.WriteString("|\n")
 	}

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 )
 
 // Formats are those of all benches.
@@ -89,7 +90,7 @@ func (t *Table) Print(w io.Writer) error {
 	for _, row := range t.Rows {
 		cells := make([]string, len(row))
 		for i, c := range row {
-			cells[i] = Cell(c)
+			cells[i] = Line(Cell(c))
 		}
 		fmt.Fprintln(tab, strings.Join(cells, "\t"))
 	}
@@ -161,6 +162,8 @@ func plain(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 // Cell writes a cell for people.
 func Cell(v any) string {
 	switch v := v.(type) {
+	case nil:
+		return ""
 	case float64:
 		return Number(v)
 	case Interval:
@@ -176,6 +179,17 @@ func Cell(v any) string {
 		return strings.Join(texts, ", ")
 	}
 	return fmt.Sprint(v)
+}
+
+// Line is a text without what ends a cell or a line of a table, or moves a cursor: control characters are spaces, and bytes that are no
+// UTF-8 are U+FFFD.
+func Line(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
 }
 
 // Number gives four digits at most, and integers as they are.

@@ -78,8 +78,10 @@ func TestWrite(t *testing.T) {
 	}
 	for want, text := range map[string]string{
 		"no result": "", "result 1, byte ": "{", "no bench": `{"x":1}`, "without value, low and high": `{"bench":"b","tables":[{"rows":[[{"low":1}]]}]}`, "other things than numbers": `{"bench":"b","tables":[{"rows":[[["x"]]]}]}`,
+		"byte 24: bench cannot be number": `{"bench":5,"tables":[] }`, "byte 2: array where an object is wanted": "[]", "tables.title cannot be number": `{"bench":"b","tables":[{"title":7}]}`,
+		"tables.rows cannot be number 1e999": `{"bench":"b","tables":[{"rows":[[1e999]]}]}`, "byte 8: ": `{"a":  x}`,
 	} {
-		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "Go ") {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
@@ -117,6 +119,13 @@ func TestCompare(t *testing.T) {
 	if len(c.Missing) != 4 {
 		t.Errorf("%q", c.Missing)
 	}
+	c = Compare([]*Result{of1("a", "7 of 12")}, []*Result{of1("a", "7 in 12")})
+	if got := strings.Join(c.Missing, "; "); got != "before: t | a | x; before: t | a | x, number 2; after: t | a | x; after: t | a | x, number 2" {
+		t.Errorf("another text: %s", got)
+	}
+	if c := Compare([]*Result{of1("a", -2.)}, []*Result{of1("a", -1.)}); c.Unknown[0].relative() != "+50.0 %" {
+		t.Errorf("-2 to -1: %s", c.Unknown[0].relative())
+	}
 	if b, err := json.Marshal(c); err != nil || !strings.Contains(string(b), `"changed":[]`) {
 		t.Errorf("%s, %v", b, err)
 	}
@@ -146,5 +155,14 @@ func TestCompareNoise(t *testing.T) {
 	}
 	if listed > 25 { // 200 comparisons, each with 5 %: 10, and five standard deviations
 		t.Errorf("%d of 200 comparisons of the same list a change", listed)
+	}
+}
+
+// Text of others is one cell of one row, whatever it has.
+func TestPrintLines(t *testing.T) {
+	var b bytes.Buffer
+	table := Table{Title: "t", Columns: []string{"x", "y"}, Rows: [][]any{{"a\tb\nc\v\f\xffd", nil}, {"e", 1.}}}
+	if err := table.Print(&b); err != nil || b.String() != "t\nx          y\na b c  \uFFFDd  \ne          1\n" {
+		t.Errorf("%q, %v", b.String(), err)
 	}
 }
