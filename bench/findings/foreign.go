@@ -250,9 +250,14 @@ func (q *question) quiet(o options, detectors []Detector) []int {
 
 // ForeignTable lets a foreign program find faults, and prints what it finds beside all detectors on the same hops. An answer that is none
 // has a line that says why.
-func ForeignTable(ctx context.Context, w io.Writer, p *foreign.Program, o options) error {
+func ForeignTable(ctx context.Context, w io.Writer, p *foreign.Program, o options) (err error) {
 	fmt.Fprintf(w, "Found by %s, at most %v each, and median/95th percentile of the delay in windows, of %d hops; without a fault: findings of these hops in a day\n\n", p, p.Limit, o.Hops)
 	t := result.Columns(w, 2, 0)
+	defer func() { // also of what is there when it is interrupted
+		if e := t.Flush(); err == nil {
+			err = e
+		}
+	}()
 	fmt.Fprint(t, "BACKGROUND, FAULT")
 	for _, d := range Detectors {
 		fmt.Fprint(t, "\t"+d.Name)
@@ -287,5 +292,5 @@ func ForeignTable(ctx context.Context, w io.Writer, p *foreign.Program, o option
 		}
 		fmt.Fprintf(t, "%s\t%.2f\t\n", row, took.Seconds())
 	}
-	return t.Flush()
+	return nil
 }

@@ -83,7 +83,6 @@ func ForeignTable(ctx context.Context, w io.Writer, p *foreign.Program, families
 			if err != nil {
 				return fmt.Errorf("%s, %s: ours: %w", q.Family, q.Name, err)
 			}
-			fmt.Fprintf(t, "%s\t%s\t%g\t%g\t%g\t", q.Family, q.Name, published.Objective, ours.Objective, ours.LowerBound)
 			answer, took, err := p.Answer(ctx, &q.Question)
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -92,6 +91,7 @@ func ForeignTable(ctx context.Context, w io.Writer, p *foreign.Program, families
 			if err == nil {
 				theirs, err = q.judge(answer)
 			}
+			fmt.Fprintf(t, "%s\t%s\t%g\t%g\t%g\t", q.Family, q.Name, published.Objective, ours.Objective, ours.LowerBound)
 			switch {
 			case err != nil:
 				fmt.Fprintf(t, "-\t-\t%.2f\tno plan: %s\t\n", took.Seconds(), foreign.Reason(err))

@@ -8,18 +8,19 @@ import (
 	"github.com/hopscope/hopscope/bench/result"
 )
 
-// table prints a title, and below it in columns what fill writes: rows of cells that all end in a tab.
+// table prints a title, and below it in columns what fill writes: rows of cells that all end in a tab. Rows before an error are printed.
 func table(w io.Writer, title string, fill func(t io.Writer) error) error {
 	if _, err := fmt.Fprintln(w, title); err != nil {
 		return err
 	}
 	t := result.Columns(w, 2, tabwriter.AlignRight)
-	if err := fill(t); err != nil {
+	err := fill(t)
+	if e := t.Flush(); err == nil {
+		err = e
+	}
+	if err != nil {
 		return err
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(w)
+	_, err = fmt.Fprintln(w)
 	return err
 }

@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The examples, which are programs of another origin, stand in the tables of all benches that take one; a program that answers nonsense has lines
@@ -42,6 +45,49 @@ func TestForeign(t *testing.T) {
 		}
 		if out := run(nonsense); !strings.Contains(out, x.failed+"the answer, ") {
 			t.Errorf("%s with nonsense: %s", x.args, out)
+		}
+	}
+}
+
+// An interrupted table has the lines that were there: here the first, of a program that answers once and hangs then.
+func TestForeignInterrupted(t *testing.T) {
+	python, err := filepath.Abs("../../.cache/python/bin/python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("once.py", []byte(`import os, sys, time
+if os.path.exists("first"):
+    open("second", "w")
+    time.sleep(1e6)
+open("first", "w")
+sys.exit("not today")
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"planner attention --time-limit 1h", "pint --runs 1 --time-limit 1h", "findings --hops 1 --time-limit 1h"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			for ctx.Err() == nil {
+				if _, err := os.Stat("second"); err == nil {
+					cancel()
+				}
+				time.Sleep(time.Millisecond)
+			}
+		}()
+		var b bytes.Buffer
+		root := rootCommand()
+		root.SetOut(&b)
+		root.SetErr(&bytes.Buffer{})
+		root.SetArgs(append(strings.Fields(args), "--algorithm", python+" once.py"))
+		if err := root.ExecuteContext(ctx); !errors.Is(err, context.Canceled) || strings.Count(b.String(), "not today") != 1 {
+			t.Errorf("%s: %v\n%s", args, err, b.String())
+		}
+		cancel()
+		for _, name := range []string{"first", "second"} {
+			if err := os.Remove(name); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }

@@ -204,13 +204,18 @@ func WriteQuestions(dir string, o Options, seconds float64) error {
 
 // ForeignTable lets a foreign program decode digests, and prints which paths it names beside those that PINT's decoder and ours know after
 // the same packets. An answer that is none has a line that says why.
-func ForeignTable(ctx context.Context, w io.Writer, p *foreign.Program, o Options) error {
+func ForeignTable(ctx context.Context, w io.Writer, p *foreign.Program, o Options) (err error) {
 	list, err := questions(o, p.Limit.Seconds())
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "Paths that %s decodes, at most %v each\n", p, p.Limit)
 	t := result.Columns(w, 2, 0)
+	defer func() { // also of what is there when it is interrupted
+		if e := t.Flush(); err == nil {
+			err = e
+		}
+	}()
 	fmt.Fprintln(t, "flows\tof\tPINT, V = all\tours, V = all\tours, and the links\tours, and distances\ttheirs\tseconds\tremark")
 	for _, q := range list {
 		if o.Progress != nil {
@@ -247,5 +252,5 @@ func ForeignTable(ctx context.Context, w io.Writer, p *foreign.Program, o Option
 		}
 		fmt.Fprintf(t, "%s\t%s\t%.2f\t\n", row, theirs.text(q), took.Seconds())
 	}
-	return t.Flush()
+	return nil
 }
