@@ -11,12 +11,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hopscope/hopscope/bench/result"
 	"github.com/hopscope/hopscope/planner"
 )
 
 const (
 	maxAnswer = 64 << 20 // bytes
-	maxError  = 300      // bytes of standard error that a message repeats
+	maxError  = 300      // bytes of a line of standard error that a message repeats
 	startTime = 10 * time.Second
 )
 
@@ -29,6 +30,7 @@ var (
 	errLength = fmt.Errorf("an answer of more than %d bytes: it was ended; an answer is one JSON object", maxAnswer)
 	errSilent = errors.New("no answer: it printed nothing, where one JSON object is wanted")
 	errEmpty  = errors.New("no command")
+	errQuote  = errors.New("a quote: the words of a command end at spaces, and no shell reads it; where a name has a space, give a script that runs it")
 )
 
 // Program is the command of a foreign algorithm, with its arguments. It runs once for each question, which is one JSON object on its
@@ -45,6 +47,9 @@ func NewProgram(command string, limit time.Duration) (*Program, error) {
 	args := strings.Fields(command)
 	if len(args) == 0 {
 		return nil, errEmpty
+	}
+	if strings.ContainsAny(command, `"'`) {
+		return nil, errQuote
 	}
 	if _, err := exec.LookPath(args[0]); err != nil {
 		return nil, err
@@ -64,7 +69,7 @@ func (p *Program) Answer(ctx context.Context, question any) (answer []byte, took
 	ctx, cancel := context.WithTimeoutCause(ctx, p.Limit+startTime, errTime)
 	defer cancel()
 	c := exec.CommandContext(ctx, p.args[0], p.args[1:]...)
-	out, said := &bounded{most: maxAnswer, cancel: cancel}, &bounded{most: maxError}
+	out, said := &bounded{most: maxAnswer, cancel: cancel}, &complaint{first: bounded{most: maxError}}
 	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(append(in, '\n')), out, said
 	c.WaitDelay = time.Second // of children that keep the pipes open
 	group(c)
@@ -76,13 +81,16 @@ func (p *Program) Answer(ctx context.Context, question any) (answer []byte, took
 	err = c.Wait()
 	took = time.Since(start)
 	endGroup(c)
+	if errors.Is(err, exec.ErrWaitDelay) { // it has ended well, and what it started keeps the pipes open
+		err = nil
+	}
 	switch {
 	case out.cut:
 		return nil, took, errLength
 	case ctx.Err() != nil:
 		return nil, took, context.Cause(ctx)
 	case err != nil:
-		return nil, took, fmt.Errorf("%w: %s", err, cmp.Or(string(bytes.TrimSpace(said.kept)), "it wrote nothing on standard error"))
+		return nil, took, fmt.Errorf("%w: %s", err, cmp.Or(said.String(), "it wrote nothing on standard error"))
 	case len(bytes.TrimSpace(out.kept)) == 0:
 		return nil, took, errSilent
 	}
@@ -97,7 +105,7 @@ func Wrong(answer []byte, err error) error {
 // Reason is the first line of an error, short enough for the cell of a table.
 func Reason(err error) string {
 	first, _, _ := strings.Cut(err.Error(), "\n")
-	return fmt.Sprintf("%.150s", strings.ReplaceAll(first, "\t", " "))
+	return fmt.Sprintf("%.150s", result.Line(first))
 }
 
 // Ask hands a question to the program and reads its answer, one JSON object without keys that answer does not have.
@@ -129,4 +137,29 @@ func (b *bounded) Write(p []byte) (int, error) {
 		}
 	}
 	return len(p), nil
+}
+
+// complaint is what a program writes on standard error, of which it keeps the first line and the last: one of both says what is wrong.
+type complaint struct {
+	first bounded
+	last  []byte
+}
+
+func (c *complaint) Write(p []byte) (int, error) {
+	_, _ = c.first.Write(p) // it never fails
+	const most = 4 << 10
+	c.last = append(c.last, p[max(0, len(p)-most):]...)
+	c.last = c.last[max(0, len(c.last)-most):]
+	return len(p), nil
+}
+
+// String is the first line, and the last one if it is another.
+func (c *complaint) String() string {
+	first, _, _ := bytes.Cut(bytes.TrimSpace(c.first.kept), []byte("\n"))
+	last := bytes.TrimSpace(c.last)
+	if k := bytes.LastIndexByte(last, '\n'); k >= 0 {
+		last = last[k+1:]
+		return fmt.Sprintf("%s … %s", bytes.TrimSpace(first), last[:min(len(last), maxError)])
+	}
+	return string(first)
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 // TestMain makes the test itself the foreign program, where the variable says how it is to behave.
@@ -36,6 +37,16 @@ func TestMain(m *testing.M) {
 	case "fail":
 		fmt.Fprintln(os.Stderr, "no idea "+strings.Repeat("!", 10_000))
 		os.Exit(3)
+	case "traceback":
+		fmt.Fprintln(os.Stderr, "Traceback:\n"+strings.Repeat("  a line\n", 10_000)+"KeyError\xff\f\v\r")
+		os.Exit(1)
+	case "keeper": // its child has its output, and goes on
+		c := exec.Command(os.Args[0])
+		c.Env, c.Stdout, c.Stderr = append(os.Environ(), "HOPSCOPE_FOREIGN=hang"), os.Stdout, os.Stderr
+		if err := c.Start(); err != nil {
+			os.Exit(1)
+		}
+		fmt.Println("{}")
 	case "silent":
 	case "two":
 		fmt.Println("{} {}")
@@ -71,7 +82,7 @@ func TestAnswer(t *testing.T) {
 		want string // in the error
 		is   error
 	}{
-		{how: "echo"}, {how: "deaf"}, {"fail", "exit status 3: no idea !!!", nil}, {"flood", "", errLength}, {"hang", "", errTime},
+		{how: "echo"}, {how: "deaf"}, {how: "keeper"}, {"traceback", "exit status 1: Traceback: … KeyError", nil}, {"fail", "exit status 3: no idea !!!", nil}, {"flood", "", errLength}, {"hang", "", errTime},
 	} {
 		t.Run(x.how, func(t *testing.T) {
 			t.Setenv("HOPSCOPE_FOREIGN", x.how)
@@ -110,14 +121,14 @@ func TestAsk(t *testing.T) {
 		t.Fatal(err)
 	}
 	for how, want := range map[string]string{
-		"silent": errSilent.Error(), "two": "the answer, 6 bytes: byte 4: more than one JSON value", "misspelt": `"plann"`, "dump": "the answer, 24 bytes: ",
+		"silent": errSilent.Error(), "two": "the answer, 6 bytes: byte 4: more than one JSON value", "misspelt": `"plann"`, "dump": "the answer, 24 bytes: ", "traceback": "KeyError",
 	} {
 		t.Setenv("HOPSCOPE_FOREIGN", how)
 		var answer struct {
 			Plan int `json:"plan"`
 		}
 		_, err := p.Ask(t.Context(), "question", &answer)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.ContainsAny(Reason(err), "\n\t") {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.ContainsAny(Reason(err), "\n\t\v\f\r\x1b") || !utf8.ValidString(Reason(err)) {
 			t.Errorf("%s: %v, want %q", how, err, want)
 		}
 	}
@@ -184,10 +195,13 @@ func TestWrite(t *testing.T) {
 	if files, _ := os.ReadDir(dir); len(files) != 3 {
 		t.Errorf("%d files", len(files))
 	}
+	if err := Write(dir, slices.Values([]*Question{{Family: "cover"}})); err == nil || !strings.Contains(err.Error(), "01-cover.json: give a new directory") {
+		t.Errorf("a second time: %v", err)
+	}
 }
 
 func TestNewProgram(t *testing.T) {
-	for _, command := range []string{"", "  ", "/nowhere/no-such-program --fast"} {
+	for _, command := range []string{"", "  ", "/nowhere/no-such-program --fast", os.Args[0] + ` "two words"`} {
 		if _, err := NewProgram(command, time.Second); err == nil {
 			t.Errorf("%q is a command", command)
 		}

@@ -20,10 +20,18 @@ type Question struct {
 	Truth any `json:"-"` // what the program is to find; nil where nothing but its answer is judged
 }
 
-// Write writes questions into a directory, a file each, and beside those that have a truth a file with it.
+// Write writes questions into a directory, a file each, and beside those that have a truth a file with it. A directory that has files
+// already is an error: they would be lost, or stand between the questions.
 func Write(dir string, all iter.Seq[*Question]) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
+	}
+	there, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	if len(there) > 0 {
+		return fmt.Errorf("%s has files already, such as %s: give a new directory", dir, there[0].Name())
 	}
 	k := 0
 	for q := range all {
