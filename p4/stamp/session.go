@@ -257,7 +257,7 @@ const mostTTL = 255
 // Routers are those that requests pass, by their TTL at the reflector where they are sent with 255; 0 while that is not known.
 func (s *Session) Routers() int { return s.hops }
 
-// Silence is how many requests in a row were lost, with the last one whose time is over.
+// Silence is how many requests in a row were lost, with the last one whose time is over, behind the latest one that has an answer.
 func (s *Session) Silence() uint64 { return s.silence }
 
 // TakeWays gives the delays since the last call.
@@ -301,7 +301,9 @@ func (s *Session) Turn(mono int64) {
 			x.state = lost
 			s.Lost++
 			s.Missed++
-			s.silence++
+			if !s.begun || int32(s.oldest-s.highest) > 0 { // an answer to a later one ended it
+				s.silence++
+			}
 		}
 	}
 	s.direct()
