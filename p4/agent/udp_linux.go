@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hopscope/hopscope/p4/stamp"
+	"github.com/hopscope/hopscope/p4/sweep"
 )
 
 // udpLine is a socket of STAMP. Receive has one user, and so have send and answer.
@@ -25,7 +27,19 @@ type udpLine struct {
 	control []byte
 	out     []byte
 	drops   atomic.Uint32 // packets for which the receive buffer had no room, up to the last one that came
+
+	hearing sync.Mutex // what is below
+	heard   []heardRouter
 }
+
+// heardRouter is a packet whose TTL ended, as far as the router repeats it.
+type heardRouter struct {
+	payload [sweep.PayloadLen]byte
+	from    netip.Addr
+}
+
+// mostHeard are the answers of routers that wait for the trace to take them.
+const mostHeard = sweep.MostHops * sweep.Tries
 
 // dropped is how many packets the kernel dropped because the buffer was full.
 func (l *udpLine) dropped() uint64 { return uint64(l.drops.Load()) }
@@ -180,6 +194,7 @@ func (l *udpLine) close() error {
 func (l *udpLine) receive(b []byte) (n int, a stamp.Arrival, err error) {
 	n, control, _, from, err := l.conn.ReadMsgUDPAddrPort(b, l.control)
 	if err != nil {
+		l.hear()
 		return 0, a, err
 	}
 	a = stamp.Arrival{From: from, To: l.local(), At: time.Now().UnixNano()}
@@ -214,9 +229,10 @@ func (l *udpLine) receive(b []byte) (n int, a stamp.Arrival, err error) {
 func (l *udpLine) send(b []byte) error {
 	_, err := l.conn.Write(b)
 	for range 3 {
-		if !errors.Is(err, unix.ECONNREFUSED) && !errors.Is(err, unix.EHOSTUNREACH) {
+		if !expired(err) && !errors.Is(err, unix.ENETUNREACH) && !errors.Is(err, unix.EACCES) {
 			break
 		}
+		l.hear()
 		_, err = l.conn.Write(b)
 	}
 	return err
@@ -277,6 +293,7 @@ func (l *udpLine) sendTTL(b []byte, ttl int) error {
 	control := appendControl(make([]byte, 0, 64), level, kind, value[:])
 	_, _, err := l.conn.WriteMsgUDP(b, control, nil)
 	if expired(err) { // of an earlier packet
+		l.hear()
 		_, _, err = l.conn.WriteMsgUDP(b, control, nil)
 	}
 	return err
@@ -293,35 +310,56 @@ const (
 	expired6    = 3
 )
 
-// routers gives the payloads of packets whose TTL ended, as far as routers repeat them, with the routers' addresses.
+// routers gives the payloads of packets whose TTL ended, as far as routers repeat them, with the routers' addresses, since the last call.
 func (l *udpLine) routers(take func(payload []byte, from netip.Addr)) {
+	l.hear()
+	l.hearing.Lock()
+	defer l.hearing.Unlock()
+	for i := range l.heard {
+		take(l.heard[i].payload[:], l.heard[i].from)
+	}
+	l.heard = l.heard[:0]
+}
+
+// hear takes all errors off the socket, which has room for few answers beside them, and keeps those of packets whose TTL ended.
+func (l *udpLine) hear() {
 	raw, err := l.conn.SyscallConn()
 	if err != nil {
 		return
 	}
-	b, control := make([]byte, 128), make([]byte, 512)
+	l.hearing.Lock()
+	defer l.hearing.Unlock()
+	b, control := make([]byte, sweep.PayloadLen), make([]byte, 512)
 	_ = raw.Control(func(fd uintptr) { // a socket that is closed has none
 		for {
 			n, k, _, _, err := unix.Recvmsg(int(fd), b, control, unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT)
 			if err != nil {
 				return
 			}
-			for rest := control[:k]; len(rest) > 0; {
-				h, data, more, err := unix.ParseOneSocketControlMessage(rest)
-				if err != nil {
-					break
-				}
-				rest = more
-				if len(data) < errorLen {
-					continue
-				}
-				switch address := data[errorLen:]; {
-				case h.Level == unix.IPPROTO_IP && h.Type == unix.IP_RECVERR && data[errorOrigin] == originICMP && data[errorType] == expiredICMP && len(address) >= 8:
-					take(b[:n], netip.AddrFrom4([4]byte(address[4:8])))
-				case h.Level == unix.IPPROTO_IPV6 && h.Type == unix.IPV6_RECVERR && data[errorOrigin] == originICMP6 && data[errorType] == expired6 && len(address) >= 24:
-					take(b[:n], netip.AddrFrom16([16]byte(address[8:24])))
-				}
+			if from := routerOf(control[:k]); from.IsValid() && n == len(b) && len(l.heard) < mostHeard {
+				l.heard = append(l.heard, heardRouter{[sweep.PayloadLen]byte(b), from})
 			}
 		}
 	})
+}
+
+// routerOf is the address of the router where the TTL of a packet ended, by the control messages of the error; the zero address where the error is another one.
+func routerOf(control []byte) netip.Addr {
+	for len(control) > 0 {
+		h, data, more, err := unix.ParseOneSocketControlMessage(control)
+		if err != nil {
+			break
+		}
+		control = more
+		if len(data) < errorLen {
+			continue
+		}
+		switch address := data[errorLen:]; {
+		case h.Level == unix.IPPROTO_IP && h.Type == unix.IP_RECVERR && data[errorOrigin] == originICMP && data[errorType] == expiredICMP && len(address) >= 8:
+			return netip.AddrFrom4([4]byte(address[4:8]))
+		case h.Level == unix.IPPROTO_IPV6 && h.Type == unix.IPV6_RECVERR && data[errorOrigin] == originICMP6 && data[errorType] == expired6 && len(address) >= 24:
+			return netip.AddrFrom16([16]byte(address[8:24]))
+		}
+	}
+	return netip.Addr{}
 }
