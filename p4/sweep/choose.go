@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/hopscope/hopscope/planner/opt"
 )
@@ -26,7 +27,7 @@ const (
 // Link is one direction of a link: to a router's address, or that of a host, from the one before; with [ByInterface] From is zero.
 type Link struct{ From, To netip.Addr }
 
-// Links numbers the links that ways have, and lists those of each way. Unknown are links next to a router that did not answer, each counted in every way.
+// Links numbers the links that ways have, and lists those of each way, each once. Unknown are links next to a router that did not answer, each counted in every way.
 func Links(ways []Way, answers Answers) (links []Link, of [][]int32, unknown int) {
 	index := map[Link]int32{}
 	for i := range ways {
@@ -53,7 +54,9 @@ func Links(ways []Way, answers Answers) (links []Link, of [][]int32, unknown int
 				index[l] = n
 				links = append(links, l)
 			}
-			list = append(list, n)
+			if !slices.Contains(list, n) { // a loop
+				list = append(list, n)
+			}
 		}
 		of = append(of, list)
 	}

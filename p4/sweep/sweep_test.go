@@ -204,3 +204,37 @@ func TestTrace(t *testing.T) {
 		t.Errorf("epoch %d", w.Epoch)
 	}
 }
+
+// TestLoop has a way that passes a router twice: a link is on a way once, and the choice still has all links and tells them apart.
+func TestLoop(t *testing.T) {
+	at := func(n byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, n}) }
+	way := func(hops ...byte) (w sweep.Way) {
+		w.From, w.To = at(1), at(2)
+		for _, n := range hops {
+			w.Hops = append(w.Hops, at(n))
+		}
+		return w
+	}
+	for _, answers := range []sweep.Answers{sweep.ByInterface, sweep.ByRouter} {
+		ways := []sweep.Way{way(10, 11, 10, 11, 10, 11), way(10, 12), way(13, 11), way(13, 12)}
+		links, of, _ := sweep.Links(ways, answers)
+		for i := range of {
+			for k, l := range of[i] {
+				if slices.Contains(of[i][:k], l) {
+					t.Errorf("way %d has link %v twice", i, links[l])
+				}
+			}
+		}
+		p := sweep.Choose(ways, answers, true, 10, 1)
+		for a := range links {
+			for b := range a {
+				apart := func(list []int32) bool {
+					return slices.ContainsFunc(list, func(i int32) bool { return slices.Contains(of[i], int32(a)) != slices.Contains(of[i], int32(b)) })
+				}
+				if apart([]int32{0, 1, 2, 3}) && !apart(p.Chosen) {
+					t.Errorf("links %v and %v are not told apart by %v", links[a], links[b], p.Chosen)
+				}
+			}
+		}
+	}
+}
