@@ -2,7 +2,9 @@ package agent
 
 import (
 	"context"
+	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/hopscope/hopscope/p4/sweep"
@@ -10,7 +12,7 @@ import (
 
 const (
 	traceWait  = 400 * time.Millisecond // for the answers of routers, in each round of a trace
-	tracePause = time.Millisecond       // between the packets of two sessions: routers answer few a second
+	tracePause = time.Millisecond       // between two packets: routers answer few a second
 )
 
 // trace looks at the ways of sessions with a port, over and over. A session without an answer yet, whose number of routers is not known, has its turn later.
@@ -28,13 +30,13 @@ func (x *stampAgent) trace(ctx context.Context) error {
 	}
 	timer := time.NewTimer(min(every, 3*traceWait))
 	defer timer.Stop()
-	for number := uint32(1); ; number++ {
+	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-timer.C:
 		}
-		x.traceAll(ctx, list, number)
+		x.traceAll(ctx, list)
 		timer.Reset(every)
 	}
 }
@@ -44,19 +46,32 @@ type traced struct {
 	*stampSender
 	line *udpLine
 	*sweep.Trace
+	known bool // the whole way, by traces before
 }
 
-// traceAll traces the ways of sessions at the same time.
-func (x *stampAgent) traceAll(ctx context.Context, list []*stampSender, number uint32) {
+// traceAll traces the ways of sessions at the same time, in random order: a router that answers few a second answers the first ones. Those that are not known
+// come before the others. Numbers are drawn, too, so that strangers do not know what a router would repeat.
+func (x *stampAgent) traceAll(ctx context.Context, list []*stampSender) {
 	var under []traced
 	for _, s := range list {
 		s.mu.Lock()
 		line, routers := s.line, s.session.Routers()
+		known := s.way.Epoch > 0 && !slices.Contains(s.way.Hops, netip.Addr{})
 		s.mu.Unlock()
 		if line != nil && routers > 0 {
-			under = append(under, traced{s, line, sweep.NewTrace(number, routers)})
+			under = append(under, traced{s, line, sweep.NewTrace(rand.Uint32(), routers), known})
 		}
 	}
+	rand.Shuffle(len(under), func(i, k int) { under[i], under[k] = under[k], under[i] })
+	slices.SortStableFunc(under, func(a, b traced) int {
+		switch {
+		case a.known == b.known:
+			return 0
+		case b.known:
+			return -1
+		}
+		return 1
+	})
 	wait := func(d time.Duration) bool {
 		select {
 		case <-ctx.Done():
@@ -72,9 +87,9 @@ func (x *stampAgent) traceAll(ctx context.Context, list []*stampSender, number u
 			for _, ttl := range t.Round() {
 				asked = true
 				_ = t.line.sendTTL(t.AppendPayload(buf[:0], ttl), ttl) // a packet that is not sent has no answer
-			}
-			if !wait(tracePause) {
-				return
+				if !wait(tracePause) {
+					return
+				}
 			}
 		}
 		if asked && !wait(traceWait) {

@@ -175,3 +175,42 @@ func TestWays(t *testing.T) {
 		t.Errorf("%d ports have a second way, want %d", later, moved)
 	}
 }
+
+// TestFewAnswers traces sixteen ports behind a router that answers once a second: each of them has its turn.
+func TestFewAnswers(t *testing.T) {
+	namespace(t)
+	router, far := newNetwork(t), newNetwork(t)
+	for _, line := range []string{
+		fmt.Sprint("link set net0 netns ", router.tid), "link add c0 type veth peer name d0", fmt.Sprint("link set c0 netns ", router.tid), fmt.Sprint("link set d0 netns ", far.tid),
+		"route add default via 10.0.0.2",
+	} {
+		if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
+			t.Fatalf("ip %s: %v: %s", line, err, out)
+		}
+	}
+	router.set(t, "ipv4/ip_forward=1", "ipv4/icmp_ratelimit=1000")
+	router.ip(t, "link set lo up", "address add 10.0.0.2/24 dev net0", "link set net0 up", "address add 10.9.0.1/24 dev c0", "link set c0 up")
+	far.ip(t, "link set lo up", "address add 10.9.0.2/24 dev d0", "link set d0 up", "route add default via 10.9.0.1")
+	if t.Failed() {
+		t.Fatal("the network is not there")
+	}
+	reflector, _ := stampConfig(t, "far")
+	reflector.STAMP.Reflector.Listen = []string{"10.9.0.2:8620"}
+	var b *Agent
+	var err error
+	far.do(func() { b, err = Open(reflector, (&logLines{}).logger()) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	runAgent(t, b)
+	near, _ := stampConfig(t, "near")
+	near.STAMP.Trace, near.STAMP.Interval = time.Second, 20*time.Millisecond
+	near.STAMP.Sessions = []STAMPSession{{To: "10.9.0.2:8620", Port: 49152, Ports: 16}}
+	a := openAgent(t, near)
+	a.stamp.reopen = time.Hour // in the network of another thread
+	runAgent(t, a)
+	wait(t, "ways of all ports", func() bool {
+		x := statusOf(a, "")
+		return len(x.Ways()) == 16
+	})
+}
