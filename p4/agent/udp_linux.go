@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -34,7 +35,7 @@ type udpLine struct {
 
 // heardRouter is a packet whose TTL ended, as far as the router repeats it.
 type heardRouter struct {
-	payload [sweep.PayloadLen]byte
+	payload []byte
 	from    netip.Addr
 }
 
@@ -316,7 +317,7 @@ func (l *udpLine) routers(take func(payload []byte, from netip.Addr)) {
 	l.hearing.Lock()
 	defer l.hearing.Unlock()
 	for i := range l.heard {
-		take(l.heard[i].payload[:], l.heard[i].from)
+		take(l.heard[i].payload, l.heard[i].from)
 	}
 	l.heard = l.heard[:0]
 }
@@ -336,8 +337,8 @@ func (l *udpLine) hear() {
 			if err != nil {
 				return
 			}
-			if from := routerOf(control[:k]); from.IsValid() && n == len(b) && len(l.heard) < mostHeard {
-				l.heard = append(l.heard, heardRouter{[sweep.PayloadLen]byte(b), from})
+			if from := routerOf(control[:k]); from.IsValid() && len(l.heard) < mostHeard {
+				l.heard = append(l.heard, heardRouter{slices.Clone(b[:n]), from})
 			}
 		}
 	})
