@@ -122,15 +122,27 @@ func TestAgentWays(t *testing.T) {
 			if port%2 == 0 {
 				lost = 30 * asked
 			}
-			list = append(list, fmt.Sprintf(`{"name":"%d","sent":%d,"lost":%d,"silent":true,"way":{"from":"10.0.0.1","to":"10.0.0.2","port":%d,"hops":["10.1.0.1","10.2.0.%d","10.3.0.%d"],"epoch":1}}`,
-				port, sent, lost, port+1, port%2, port/2))
+			out := lost
+			if port == 4 { // without answers
+				out = 0
+			}
+			home, either := 3*asked, 0
+			if port == 1 { // of a reflector that numbers no answers
+				home, either = 0, 7*asked
+			}
+			list = append(list, fmt.Sprintf(`{"name":"%d","sent":%d,"lost":%d,"lost_out":%d,"lost_home":%d,"silent":%t,"way":{"from":"10.0.0.1","to":"10.0.0.2","port":%d,"hops":["10.1.0.1","10.2.0.%d","10.3.0.%d"],"epoch":1}}`,
+				port, sent, lost+home+either, out, home, port == 4, port+1, port%2, port/2))
 		}
 		asked++
 		io.WriteString(w, `{"stamp":[`+strings.Join(list, ",")+`]}`)
 	}))
 	defer lossy.Close()
 	out, err = program("agent", "ways", "--url", lossy.URL, "--lossy", "--for", "1s").Output()
-	want = "in 1 s 120 of 8000 requests were lost on their way out, over 8 ways\nlink         lost  of    share  confidence  not told from\nto 10.2.0.0  120   4000  3 %    1.00        \n"
+	want = "in 1 s 120 of 8000 requests were lost on their way out, over 8 ways\n" +
+		"30 of them are of sessions without answers: they may be answers that were lost on their way home, which is not traced\n" +
+		"21 answers were lost on their way home, which is not traced: no link explains them\n" +
+		"7 more were lost on either way, and explain no link: reflectors that number no answers (stamp.stateless) do not say where, others later\n" +
+		"link         lost  of    share  confidence  not told from\nto 10.2.0.0  120   4000  3 %    1.00        \n"
 	if err != nil || string(out) != want {
 		t.Errorf("%v\n%q\nwant\n%q", err, out, want)
 	}

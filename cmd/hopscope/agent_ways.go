@@ -137,7 +137,10 @@ type lossyLinks struct {
 	Seconds float64          `json:"seconds"`
 	Ways    int              `json:"ways"`
 	Sent    uint64           `json:"sent"`
-	Lost    uint64           `json:"lost"`
+	Lost    uint64           `json:"lost"`            // on their way out, with
+	Assumed uint64           `json:"lost_assumed"`    // those of sessions without answers, which may be answers
+	Home    uint64           `json:"lost_home"`       // answers, which explain no link: their way is not traced
+	Unknown uint64           `json:"lost_either_way"` // that explain no link, since it is not known which way
 	Links   []lossyLinkWords `json:"links"`
 }
 
@@ -169,8 +172,19 @@ func newLossyLinks(before, after []agent.WayCount, by sweep.Answers, took time.D
 		if !ok || w.Sent < was.Sent {
 			continue
 		}
-		n := steer.WayLoss{Way: w.Way, Sent: w.Sent - was.Sent, Lost: w.Lost - min(was.Lost, w.Lost)}
-		n.Lost = min(n.Lost, n.Sent)
+		lost := w.Lost - min(was.Lost, w.Lost)
+		out := min(w.Out-min(was.Out, w.Out), lost) // numbers may say now where others were lost before
+		home := min(w.Home-min(was.Home, w.Home), lost-out)
+		unknown := lost - out - home
+		x.Home += home
+		if w.Silent {
+			x.Assumed += unknown
+			out += unknown
+		} else {
+			x.Unknown += unknown
+		}
+		n := steer.WayLoss{Way: w.Way, Sent: w.Sent - was.Sent}
+		n.Lost = min(out, n.Sent)
 		list = append(list, n)
 		x.Ways, x.Sent, x.Lost = x.Ways+1, x.Sent+n.Sent, x.Lost+n.Lost
 	}
@@ -193,8 +207,17 @@ func newLossyLinks(before, after []agent.WayCount, by sweep.Answers, took time.D
 // write writes the links as text.
 func (x *lossyLinks) write(w io.Writer) error {
 	fmt.Fprintf(w, "in %.0f s %d of %d requests were lost on their way out, over %d ways\n", x.Seconds, x.Lost, x.Sent, x.Ways)
+	if x.Assumed > 0 {
+		fmt.Fprintf(w, "%d of them are of sessions without answers: they may be answers that were lost on their way home, which is not traced\n", x.Assumed)
+	}
+	if x.Home > 0 {
+		fmt.Fprintf(w, "%d answers were lost on their way home, which is not traced: no link explains them\n", x.Home)
+	}
+	if x.Unknown > 0 {
+		fmt.Fprintf(w, "%d more were lost on either way, and explain no link: reflectors that number no answers (stamp.stateless) do not say where, others later\n", x.Unknown)
+	}
 	if len(x.Links) == 0 {
-		_, err := fmt.Fprintln(w, "no link explains that")
+		_, err := fmt.Fprintln(w, "no link explains what was lost on the way out")
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)

@@ -146,18 +146,16 @@ func (x *StatusAnswer) addSTAMP(a *Agent) {
 type WayCount struct {
 	sweep.Way
 	Epoch      uint32 // of the way
-	Sent, Lost uint64 // lost on their way out, as far as it is known; of a session without answers all that may be
+	Sent, Lost uint64
+	Out, Home  uint64 // of the lost ones: requests, and answers, as far as the numbers of the reflector say so
+	Silent     bool   // no answers come
 }
 
 // Ways are the sessions with a port whose ways are known.
 func (x *StatusAnswer) Ways() (list []WayCount) {
 	for k := range x.STAMP {
 		if s := &x.STAMP[k]; s.Way != nil && s.Way.Epoch > 0 {
-			lost := s.LostOut
-			if s.Silent { // no answer says on which way they are lost
-				lost = s.Lost - min(s.LostHome, s.Lost)
-			}
-			list = append(list, WayCount{s.Way.Way, s.Way.Epoch, s.Sent, lost})
+			list = append(list, WayCount{s.Way.Way, s.Way.Epoch, s.Sent, s.Lost, s.LostOut, s.LostHome, s.Silent})
 		}
 	}
 	return list
