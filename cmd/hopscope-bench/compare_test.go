@@ -96,3 +96,14 @@ func TestCompare(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 }
+
+// The command of a result runs the same again.
+func TestCommandLine(t *testing.T) {
+	list, err := result.Read(strings.NewReader(runBench(t, "pint", "--figure", "errors", "--row", "Kentucky Datalink, links: none", "--row", "[no] 'such row", "--row", "", "--runs", "2", "--format", "json")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := list[0].Bench, `hopscope-bench pint --figure=errors --row='Kentucky Datalink, links: none' --row='[no] '\''such row' --row='' --runs=2`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -53,7 +53,7 @@ Parts (without one, series alone):` + lines,
 					return cli.Usagef("no part %q; there are %s", a, strings.Join(names, ", "))
 				}
 			}
-			if theirs.asked() {
+			if theirs.asked(c.Flags()) {
 				if len(args) > 0 && !slices.Equal(args, []string{"series"}) {
 					return cli.Usagef("--algorithm and --write-instances are of series alone")
 				}

@@ -34,8 +34,10 @@ func (a *algorithm) limited(f *pflag.FlagSet) {
 	f.DurationVar(&a.limit, "time-limit", 10*time.Second, "for one answer of --algorithm")
 }
 
-// asked reports whether there is something to do for it.
-func (a *algorithm) asked() bool { return a.command != "" || a.instances != "" }
+// asked reports whether there is something to do for it. An empty command, as of a variable of a shell that is not set, is one too.
+func (a *algorithm) asked(f *pflag.FlagSet) bool {
+	return f.Changed("algorithm") || f.Changed("write-instances")
+}
 
 // run writes instances, and runs the program over them.
 func (a *algorithm) run(c *cobra.Command, limit time.Duration, write func(dir string) error, table func(*foreign.Program) error) error {
@@ -43,13 +45,16 @@ func (a *algorithm) run(c *cobra.Command, limit time.Duration, write func(dir st
 		return cli.Usagef("--time-limit %v is not above 0s", limit)
 	}
 	var p *foreign.Program
-	if a.command != "" {
+	if c.Flags().Changed("algorithm") {
 		var err error
 		if p, err = foreign.NewProgram(a.command, limit); err != nil {
 			return cli.Usagef("--algorithm %q: %w", a.command, err)
 		}
 	}
-	if a.instances != "" {
+	if c.Flags().Changed("write-instances") {
+		if a.instances == "" {
+			return cli.Usagef("--write-instances names no directory")
+		}
 		if err := write(a.instances); err != nil {
 			return cli.WrongInput(fmt.Errorf("--write-instances: %w", err))
 		}

@@ -67,7 +67,7 @@ Sections (without one, all of them):` + lines,
 				return cli.Usagef("no section %q; there are %s", a, strings.Join(names, ", "))
 			}
 		}
-		if theirs.asked() {
+		if theirs.asked(c.Flags()) {
 			if len(args) > 0 && !slices.Equal(args, []string{"detection"}) {
 				return cli.Usagef("--algorithm and --write-instances are of section detection alone")
 			}

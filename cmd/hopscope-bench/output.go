@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -39,13 +40,37 @@ func (o *output) write(c *cobra.Command, seed *uint64, run func(w io.Writer) err
 	return x.Write(c.OutOrStdout(), o.format)
 }
 
-// commandLine is the command with its arguments and the flags that were given, but for those that say how the result is written.
+// commandLine is the command with its arguments and the flags that were given, but for those that say how the result is written, as a
+// shell reads it.
 func commandLine(c *cobra.Command) string {
-	words := append([]string{c.CommandPath()}, c.Flags().Args()...)
+	words := []string{c.CommandPath()}
+	for _, a := range c.Flags().Args() {
+		words = append(words, word(a))
+	}
 	c.Flags().Visit(func(f *pflag.Flag) {
-		if f.Name != "format" && f.Name != "svg" {
-			words = append(words, "--"+f.Name+"="+strings.Trim(f.Value.String(), "[]"))
+		if f.Name == "format" || f.Name == "svg" {
+			return
+		}
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			if values = list.GetSlice(); f.Value.Type() != "stringArray" { // of which each flag has one value
+				values = []string{strings.Join(values, ",")}
+			}
+		}
+		for _, v := range values {
+			words = append(words, "--"+f.Name+"="+word(v))
 		}
 	})
 	return strings.Join(words, " ")
+}
+
+// plain is what a shell takes as it is.
+var plain = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+
+// word is a text as one word of a command of a shell.
+func word(text string) string {
+	if plain.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

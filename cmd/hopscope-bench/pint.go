@@ -57,7 +57,7 @@ for each flow or null, beside what PINT's decoder and ours know then. ` + algori
 			if o.Runs < 0 || o.Runs > 10_000_000 {
 				return cli.Usagef("--runs %d is outside 0..10000000", o.Runs)
 			}
-			if theirs.asked() {
+			if theirs.asked(c.Flags()) {
 				if len(figures) > 0 || svg != "" {
 					return cli.Usagef("--algorithm and --write-instances have instances of their own: --figure and --svg do not go with them")
 				}

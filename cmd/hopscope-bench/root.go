@@ -126,7 +126,7 @@ It passes the checks that ours pass, and stands in the same table. ` + algorithm
 					return cli.Usagef("no family %q; there are %s", a, strings.Join(names, ", "))
 				}
 			}
-			if theirs.asked() {
+			if theirs.asked(c.Flags()) {
 				return theirs.run(c, o.Limit, func(dir string) error { return papers.WriteQuestions(dir, args, o) }, func(p *foreign.Program) error {
 					return out.write(c, &o.Seed, func(w io.Writer) error { return papers.ForeignTable(c.Context(), w, p, args, o) })
 				})

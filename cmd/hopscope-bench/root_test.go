@@ -96,13 +96,20 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 			}
 		})
 	}
+	words := [][]string{}
 	for _, args := range asked {
+		words = append(words, strings.Fields(args))
+	}
+	for _, bench := range []string{"planner", "pint", "findings", "loop"} { // empty, as a variable that is not set
+		words = append(words, []string{bench, "--algorithm", ""}, []string{bench, "--write-instances", ""}, []string{bench, "--algorithm", "true 'x y'"})
+	}
+	for _, args := range words {
 		root := rootCommand()
-		root.SetArgs(strings.Fields(args))
+		root.SetArgs(args)
 		root.SetOut(io.Discard)
 		root.SetErr(io.Discard)
 		if err := root.ExecuteContext(t.Context()); cli.ExitStatus(err) != cli.ExitUsage {
-			t.Errorf("hopscope-bench %s: %v, want exit status %d", args, err, cli.ExitUsage)
+			t.Errorf("hopscope-bench %q: %v, want exit status %d", args, err, cli.ExitUsage)
 		}
 	}
 }
