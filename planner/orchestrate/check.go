@@ -2,7 +2,9 @@ package orchestrate
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/opt"
@@ -50,7 +52,31 @@ func Check(p *Problem, plan *Plan) error {
 	if err := checkOrchestrateStats(p, plan, shares); err != nil {
 		bad.Add("%w", err)
 	}
+	checkTables(p, plan, &bad)
 	return bad.Join()
+}
+
+// checkTables compares the tables of a plan that has some with those that follow from what it assigns.
+func checkTables(p *Problem, plan *Plan, bad *planner.Errors) {
+	if plan.Tables == nil {
+		return
+	}
+	given := map[string][]Entry{}
+	for _, t := range plan.Tables {
+		if _, twice := given[t.Interface]; twice {
+			bad.Add("interface %q has two tables", t.Interface)
+		}
+		given[t.Interface] = t.Entries
+	}
+	for _, want := range p.Tables(plan) {
+		if !slices.Equal(given[want.Interface], want.Entries) {
+			bad.Add("interface %q: its table is not what is assigned to it; without tables a plan gets those that are", want.Interface)
+		}
+		delete(given, want.Interface)
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		bad.Add("interface %q has a table, and no flow", name)
+	}
 }
 
 // readShares finds what the names of a plan stand for.

@@ -31,6 +31,29 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// Tables that a plan has are those of what it assigns, in any order; without any it has those.
+func TestCheckTables(t *testing.T) {
+	p := readProblem(t, Concentrate)
+	plan := NewPlan(p, "test", []Share{{0, 0, 4}, {1, 1, 7}, {2, 1, 2}})
+	plan.SetBound(0, 0)
+	if err := Check(p, plan); err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(){
+		"": func() {}, `interface "b": its table is not what is assigned to it`: func() { plan.Tables[0].Entries[0].First = 1 },
+		`interface "a": its table is not what is assigned to it`: func() { plan.Tables = plan.Tables[:2] },
+		`interface "x" has a table, and no flow`:                 func() { plan.Tables = append(plan.Tables, Table{Interface: "x"}) },
+		`interface "b" has two tables`:                           func() { plan.Tables = append(plan.Tables, plan.Tables[0]) },
+	} {
+		plan.Tables = p.Tables(plan)
+		plan.Tables = append(plan.Tables[1:], plan.Tables[0])
+		change()
+		if err := Check(p, plan); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
 // TestReadSized makes capacities of the sizes of packets.
 func TestReadSized(t *testing.T) {
 	const in = `{"interfaces":[{"id":"a","demand":4,"weight":3},{"id":"b","demand":1}],"flows":[` +
