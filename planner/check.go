@@ -31,7 +31,7 @@ func Check(g *topo.Graph, lists ...[]Probe) error {
 // names must be those between its nodes, and its agent and collector the first and the last of them.
 func Walk(g *topo.Graph, p *Probe) ([]int32, error) {
 	if len(p.Nodes) < 2 || len(p.Ports) != len(p.Nodes)-1 || len(p.Links) != len(p.Ports) {
-		return nil, fmt.Errorf("%d nodes, %d links, %d ports", len(p.Nodes), len(p.Links), len(p.Ports))
+		return nil, fmt.Errorf("%d nodes, %d links, %d ports: a probe has two nodes at least, and a link and a port less than nodes", len(p.Nodes), len(p.Links), len(p.Ports))
 	}
 	if p.Agent != p.Nodes[0] || p.Collector != p.Nodes[len(p.Nodes)-1] {
 		return nil, fmt.Errorf("agent %q and collector %q are not its ends", p.Agent, p.Collector)
