@@ -33,6 +33,9 @@ func Read(r io.Reader) (list []*Result, err error) {
 	if len(list) == 0 {
 		return nil, errors.New("it holds no result")
 	}
+	if len(figuresOf(list).order) == 0 {
+		return nil, errors.New("its results have no figure: there is nothing to compare")
+	}
 	return list, nil
 }
 
@@ -46,6 +49,9 @@ func located(err error, offset int64) error {
 			return fmt.Errorf("byte %d: %s where an object is wanted", offset, t.Value)
 		}
 		return fmt.Errorf("byte %d: %s cannot be %s", offset, t.Field, t.Value)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("byte %d on: the file ends before the result does", offset)
 	}
 	return fmt.Errorf("byte %d: %w", offset, err)
 }

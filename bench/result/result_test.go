@@ -77,7 +77,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("%q", lines)
 	}
 	for want, text := range map[string]string{
-		"no result": "", "result 1, byte ": "{", "no bench": `{"x":1}`, "without value, low and high": `{"bench":"b","tables":[{"rows":[[{"low":1}]]}]}`, "other things than numbers": `{"bench":"b","tables":[{"rows":[[["x"]]]}]}`,
+		"no result": "", "result 1, byte 0 on: the file ends before the result does": "{", "no figure": `{"bench":"b","tables":[{"rows":[["a","x"]]}]}`, "no bench": `{"x":1}`, "without value, low and high": `{"bench":"b","tables":[{"rows":[[{"low":1}]]}]}`, "other things than numbers": `{"bench":"b","tables":[{"rows":[[["x"]]]}]}`,
 		"byte 24: bench cannot be number": `{"bench":5,"tables":[] }`, "byte 2: array where an object is wanted": "[]", "tables.title cannot be number": `{"bench":"b","tables":[{"title":7}]}`,
 		"tables.rows cannot be number 1e999": `{"bench":"b","tables":[{"rows":[[1e999]]}]}`, "byte 8: ": `{"a":  x}`,
 	} {
