@@ -137,6 +137,8 @@ func NoCommand(c *cobra.Command, args []string) error {
 // Run is the function of a command.
 type Run = func(*cobra.Command, []string) error
 
+var errInterrupted = errors.New("interrupted")
+
 // interruptGrace is how long a command may take to end by itself.
 const interruptGrace = time.Second
 
@@ -146,7 +148,13 @@ func Interruptible(run Run, orderly func(context.Context) bool) Run {
 	return func(c *cobra.Command, args []string) error {
 		ctx := c.Context()
 		ended := make(chan error, 1)
-		go func() { ended <- run(c, args) }()
+		go func() {
+			err := run(c, args)
+			if err == context.Canceled { // and nothing else
+				err = errInterrupted
+			}
+			ended <- err
+		}()
 		select {
 		case err := <-ended:
 			return err
@@ -160,7 +168,7 @@ func Interruptible(run Run, orderly func(context.Context) bool) Run {
 		if orderly != nil && orderly(ctx) {
 			return <-ended
 		}
-		return errors.New("interrupted")
+		return errInterrupted
 	}
 }
 
