@@ -175,6 +175,8 @@ type Comparison struct {
 	Changed []Change `json:"changed"` // beyond noise
 	Unknown []Change `json:"unknown"` // different, with one value before or after and no interval: nothing is known of noise
 	Missing []string `json:"missing"` // in one of the two alone
+
+	Mixed []string `json:"mixed,omitempty"` // commands of the results of a file, where these differ in more than the seed
 }
 
 // Compare says what changed beyond noise. Where both sides have several values (lists in a cell, or several results), Welch's test decides;
@@ -182,6 +184,8 @@ type Comparison struct {
 // and Hochberg.
 func Compare(before, after []*Result) *Comparison {
 	c := &Comparison{Before: before[0], After: after[0], Changed: []Change{}, Unknown: []Change{}, Missing: []string{}}
+	c.mixed("before", before)
+	c.mixed("after", after)
 	a, b := figuresOf(before), figuresOf(after)
 	var tested []Change
 	for _, at := range a.order {
@@ -230,6 +234,19 @@ func Compare(before, after []*Result) *Comparison {
 	return c
 }
 
+// seeded is the flag in which the commands of results of one bench may differ.
+var seeded = regexp.MustCompile(` --seed=\d+`)
+
+// mixed notes the first result of a file that is of another command, whose figures are no further values of the same.
+func (c *Comparison) mixed(side string, list []*Result) {
+	for k, r := range list {
+		if seeded.ReplaceAllString(r.Bench, "") != seeded.ReplaceAllString(list[0].Bench, "") {
+			c.Mixed = append(c.Mixed, fmt.Sprintf("%s: result 1 is of %q, result %d of %q; figures of the same name are taken for values of one", side, list[0].Bench, k+1, r.Bench))
+			return
+		}
+	}
+}
+
 func (at place) String() string { return fmt.Sprintf("%s | %s | %s", at.table, at.row, at.named()) }
 
 // named is the column, with the number in the cell behind the first.
@@ -264,6 +281,7 @@ func (c *Comparison) Table() Table {
 	if n := len(c.Missing) - 20; n > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("and %d more", n))
 	}
+	t.Notes = append(t.Notes, c.Mixed...)
 	if c.Before.Machine != c.After.Machine {
 		t.Notes = append(t.Notes, fmt.Sprintf("two machines: times are not of the versions alone. Before: %s; after: %s", &c.Before.Machine, &c.After.Machine))
 	}
