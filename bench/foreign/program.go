@@ -71,7 +71,7 @@ func (p *Program) Answer(ctx context.Context, question any) (answer []byte, took
 	c := exec.CommandContext(ctx, p.args[0], p.args[1:]...)
 	out, said := &bounded{most: maxAnswer, cancel: cancel}, &complaint{first: bounded{most: maxError}}
 	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(append(in, '\n')), out, said
-	c.WaitDelay = time.Second // of children that keep the pipes open
+	c.WaitDelay = time.Second / 2 // of children that keep the pipes open: an interrupted command has a second to end
 	group(c)
 	start := time.Now()
 	if err := c.Start(); err != nil {
