@@ -128,6 +128,11 @@ func (c *STAMP) Validate() error {
 			wrong("sessions[%d]: sessions[%d] has the name %q too; give each a name", k, at, s.name())
 		}
 		names[s.name()] = k
+		for i := range c.Sessions[:k] {
+			if o := &c.Sessions[i]; s.sharesPort(o) {
+				wrong("sessions[%d]: sessions[%d] sends from one of its ports to %s too, and one of them would have no answers", k, i, s.reflector())
+			}
+		}
 	}
 	if len(c.Sessions) > 0 {
 		var keys *probe.Keys
@@ -193,6 +198,12 @@ func (c *STAMP) load() (perSecond, bps float64) {
 	}
 	perSecond = float64(len(all)) / c.Interval.Seconds()
 	return perSecond, perSecond * float64(c.plan(0, &all[0], keys).Size+around) * 8
+}
+
+// sharesPort reports whether s and o have a socket of the same addresses and ports, as far as the settings say so.
+func (s *STAMPSession) sharesPort(o *STAMPSession) bool {
+	return s.Port > 0 && o.Port > 0 && s.reflector() == o.reflector() && s.From == o.From &&
+		s.Port < o.Port+max(o.Ports, 1) && o.Port < s.Port+max(s.Ports, 1)
 }
 
 func (s *STAMPSession) name() string {

@@ -601,6 +601,9 @@ func TestSTAMPSettings(t *testing.T) {
 		{"stamp.sessions[0]: of from 2001:db8::1 and to 192.0.2.1 one is IPv4", func(c *Config) { c.STAMP.Sessions[0].From = "2001:db8::1" }},
 		{"stamp.reflector.allow[0]: \"::ffff:10.0.0.0/104\" is no network", func(c *Config) { c.STAMP.Reflector.Allow = []string{"::ffff:10.0.0.0/104"} }},
 		{"stamp.sessions[1]: sessions[0] has the name \"192.0.2.1\" too", func(c *Config) { c.STAMP.Sessions = append(c.STAMP.Sessions, c.STAMP.Sessions[0]) }},
+		{"stamp.sessions[1]: sessions[0] sends from one of its ports to 192.0.2.1:862 too", func(c *Config) {
+			c.STAMP.Sessions = []STAMPSession{{To: "192.0.2.1", Port: 49152, Ports: 4}, {To: "192.0.2.1:862", Name: "again", Port: 49155, DSCP: 46}}
+		}},
 		{"stamp.size: 20 bytes; packets like these have 44, or 48 to 9000", func(c *Config) { c.STAMP.Size = 20 }},
 		{"stamp.interval: 60000 requests would wait for their answers", func(c *Config) { c.STAMP.Interval, c.STAMP.Timeout = time.Millisecond, time.Minute }},
 		{"stamp.reflector.listen[0]: \"eth0\" is neither ADDRESS:PORT nor a port", func(c *Config) { c.STAMP.Reflector.Listen = []string{"eth0"} }},
@@ -616,6 +619,11 @@ func TestSTAMPSettings(t *testing.T) {
 		if err := cfg.check(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
+	}
+	cfg, _ := stampConfig(t, "x")
+	cfg.STAMP.Interval, cfg.STAMP.Sessions = 100*time.Millisecond, []STAMPSession{{To: "192.0.2.1", Port: 49152, Ports: 4}, {To: "192.0.2.2", Port: 49152, Ports: 4}, {To: "192.0.2.1:862", Name: "next", Port: 49156}}
+	if err := cfg.check(); err != nil {
+		t.Errorf("ports of their own: %v", err)
 	}
 	s := STAMPSession{}
 	for _, c := range [][2]string{{"192.0.2.1", "192.0.2.1:862"}, {"2001:db8::1", "[2001:db8::1]:862"}, {"host", "host:862"}, {"host:1", "host:1"}, {"[::1]:7", "[::1]:7"}} {
@@ -636,7 +644,7 @@ func TestSTAMPSettings(t *testing.T) {
 			t.Errorf("%q, %v, want %q", text.String(), err, c.want)
 		}
 	}
-	cfg, _ := stampConfig(t, "x")
+	cfg, _ = stampConfig(t, "x")
 	cfg.STAMP.Keys = keyFile(t, "1 00\n")
 	if err := cfg.STAMP.CheckFiles(); err == nil || !strings.Contains(err.Error(), "keys: ") {
 		t.Error(err)
