@@ -23,6 +23,9 @@ type ProbeCounts struct {
 	Delays []DelayCount // of received probes, in ascending order of the codes
 }
 
+// KeptDelays is the number of codes for which a report keeps memory, as of hops.
+const KeptDelays = 64
+
 // DelayCount says how many delays have a code.
 type DelayCount struct{ Code, Count uint16 }
 

@@ -284,7 +284,11 @@ func (r *Report) Reset() {
 	probes := r.Probes
 	*r = Report{}
 	if probes != nil {
-		*probes = ProbeCounts{Delays: probes.Delays[:0]}
+		delays := probes.Delays[:0]
+		if cap(delays) > KeptDelays {
+			delays = nil
+		}
+		*probes = ProbeCounts{Delays: delays}
 		r.Probes = probes
 	}
 	if traffic != nil {
