@@ -43,6 +43,9 @@ const (
 	historyBytes = 11 * 1024
 	// linkBytes is what they keep of a link, likewise: one statistic, twelve windows of its times, a finding.
 	linkBytes = 2048
+	// probedBytes is what they keep of a path of probes, likewise: two histories of losses, the statistic of its delay, a finding of each.
+	// TestMemoryOfProbes measures 9400 bytes with all of them in trouble.
+	probedBytes = 11 * 1024
 	// smallestReport is the least that a report takes in a datagram.
 	smallestReport = 8
 )
@@ -57,7 +60,8 @@ func Memory(cfg *Config, analysis *Analysis, all any) []Need {
 		{"flows", analysis.Flows.MemoryBytes},
 		{"hops, busiest flows and windows", analysis.Flows.Memory(shards)},
 		{"exporters", cfg.Exporters.Tracking.Memory(pipeline.MaxGroups) + int64(cfg.Exporters.Tracking.MaxExporters+absentExporters)*exporterBytes},
-		{"detectors", int64(analysis.Events.MaxHops)*(historyBytes+linkBytes) + int64(analysis.Events.MaxFlows+analysis.Events.MaxDrops)*512},
+		{"detectors", int64(analysis.Events.MaxHops)*(historyBytes+linkBytes) + int64(analysis.Events.MaxFlows+analysis.Events.MaxDrops)*512 +
+			int64(analysis.Events.MaxProbes)*probedBytes},
 	}
 	if cfg.Exporters.Recognises() {
 		needs = append(needs, Need{"dialects", guess.Memory})
@@ -66,7 +70,7 @@ func Memory(cfg *Config, analysis *Analysis, all any) []Need {
 		needs = append(needs, Need{"what others have in common", cfg.Exporters.Tracking.NumbersMemory(pipeline.ToldRuns) + analysis.Flows.ArrivalMemory(shards)})
 	}
 	needs = append(needs, Need{"series of the day", int64(analysis.Flows.DailyFlows)*160 +
-		int64(2*analysis.Flows.MaxHops+cfg.Exporters.Tracking.MaxExporters)*96})
+		int64(3*analysis.Flows.MaxHops+cfg.Exporters.Tracking.MaxExporters)*96})
 	if cfg.Corrections > 0 {
 		needs = append(needs, Need{"corrections", cfg.CorrectionsBytes})
 	}

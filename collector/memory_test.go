@@ -119,6 +119,47 @@ func TestMemoryOfHops(t *testing.T) {
 	}
 }
 
+// TestMemoryOfProbes measures what detectors keep of a path of probes, all of which lose and damage probes and are slow for a fifth of the time: no more than
+// Memory says.
+func TestMemoryOfProbes(t *testing.T) {
+	paths := testkit.Rounds(500, 500)
+	all := testConfig()
+	stated := func(most int) int64 {
+		all.Analysis.Events.MaxProbes = most
+		return TotalMemory(Memory(&all.Config, &all.Analysis, all))
+	}
+	counted := (stated(2*paths) - stated(paths)) / int64(paths)
+	all.Analysis.Events.MaxProbes = paths
+	rng := rand.New(rand.NewPCG(1, 1))
+	before := heap()
+	detector := events.New(all.Analysis.Events)
+	told, most := 0, int64(0)
+	for n := range *memoryWindows {
+		w := &inference.Window{Start: int64(n) * 1e9, End: int64(n+1) * 1e9}
+		bad := uint64(0)
+		if n%150 >= 120 {
+			bad = 1
+		}
+		for i := range paths {
+			s := inference.ProbeStats{ProbeKey: inference.ProbeKey{From: decode.AddrFrom4([]byte{10, 0, byte(i >> 8), byte(i)}), To: decode.AddrFrom4([]byte{10, 1, byte(i >> 8), byte(i)}), Path: 49152, Epoch: 1}}
+			s.Flow = decode.FlowKey{Src: s.From, Dst: s.To, SrcPort: 49152, DstPort: 862, Proto: 17, IPVersion: 4}
+			s.Sent, s.Received, s.Missed, s.Corrupt, s.Forward = 1000, 1000-200*bad, 200*bad, 50*bad, int64(200*bad)
+			v := func(ns float64) uint64 { return uint64(ns * (1 + .05*rng.Float64()) * float64(1+20*bad)) }
+			s.Delay = inference.Summary{Count: s.Received, P50: v(200e3), P90: v(300e3), P99: v(400e3), Max: v(500e3)}
+			w.Probes = append(w.Probes, s)
+		}
+		told += len(detector.Step(w))
+		if n%150 == 149 || n == *memoryWindows-1 {
+			most = max(most, heap()-before)
+		}
+	}
+	t.Logf("%d bytes a path, %d are counted; %d findings told", most/int64(paths), counted, told)
+	if told < 3*paths || most > int64(paths)*counted {
+		t.Errorf("detectors take %d bytes a path, and Memory counts %d; %d findings", most/int64(paths), counted, told)
+	}
+	runtime.KeepAlive(detector)
+}
+
 // TestMemoryOfFlows fills a table with flows and measures what one costs: no more than the settings allow, and no less than
 // they say.
 func TestMemoryOfFlows(t *testing.T) {
