@@ -60,6 +60,9 @@ func readTimes(r *Resolved, plan *Plan, bad *planner.Errors) Times {
 			continue
 		}
 		t.Interval[k], t.Phase[k] = interval, phase
+		if a, c := r.agent(r.Probes[k].Agent), r.agent(r.Probes[k].Collector); x.Agent != a || x.Collector != c {
+			bad.Add("probe %q leads from agent %q to collector %q, the plan says %q and %q", x.ID, a, c, x.Agent, x.Collector)
+		}
 		if want := float64(r.Probes[k].Total) / r.Seconds(interval); !planner.Near(x.BytesPerSecond, want) {
 			bad.Add("probe %q takes %v bytes a second, the plan says %v", x.ID, want, x.BytesPerSecond)
 		}

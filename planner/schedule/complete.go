@@ -1,6 +1,10 @@
 package schedule
 
-import "github.com/hopscope/hopscope/planner"
+import (
+	"cmp"
+
+	"github.com/hopscope/hopscope/planner"
+)
 
 // Complete derives what a plan that gives intervals and phases alone leaves out, for [planner.ReadDecisions]. Probes that the
 // problem does not have, and times that fit into no slot, are left to [Check].
@@ -36,9 +40,7 @@ func (p *Problem) Complete(plan *Plan, given planner.Given) error {
 		if x.Class == "" {
 			x.Class = f.Class
 		}
-		if x.Agent == "" && x.Collector == "" {
-			x.Agent, x.Collector = f.Agent, f.Collector
-		}
+		x.Agent, x.Collector = cmp.Or(x.Agent, f.Agent), cmp.Or(x.Collector, f.Collector)
 	}
 	if !given["slot_ms"] {
 		plan.Slot = full.Slot

@@ -57,22 +57,24 @@ type Stats struct {
 // Times are intervals and phases by the index of the probes, in slots. An interval of 0 means that a probe is not sent.
 type Times struct{ Interval, Phase []int }
 
+// agent is the name of an agent, empty for -1.
+func (r *Resolved) agent(a int32) string {
+	if a < 0 {
+		return ""
+	}
+	return r.Agents[a].Name
+}
+
 // NewPlan names what times say. Bounds, optimality and time are left to the caller.
 func NewPlan(r *Resolved, algorithm string, t Times) *Plan {
 	plan := &Plan{Algorithm: algorithm, Slot: r.Slot, Hyperperiod: r.Millis(r.Hyper), Probes: []Timed{}}
-	name := func(a int32) string {
-		if a < 0 {
-			return ""
-		}
-		return r.Agents[a].Name
-	}
 	for k := range r.Probes {
 		p := &r.Probes[k]
 		if t.Interval[k] == 0 {
 			plan.NotSent = append(plan.NotSent, p.ID)
 			continue
 		}
-		out := Timed{ID: p.ID, Class: DefaultClass, Interval: r.Millis(t.Interval[k]), Phase: r.Millis(t.Phase[k]), Agent: name(p.Agent), Collector: name(p.Collector),
+		out := Timed{ID: p.ID, Class: DefaultClass, Interval: r.Millis(t.Interval[k]), Phase: r.Millis(t.Phase[k]), Agent: r.agent(p.Agent), Collector: r.agent(p.Collector),
 			BytesPerSecond: float64(p.Total) / r.Seconds(t.Interval[k])}
 		best, alone := 0, false
 		for _, l := range p.Links {

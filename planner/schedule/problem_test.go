@@ -106,6 +106,8 @@ func TestCheck(t *testing.T) {
 		{"late", "a phase of 200 ms", func(p *schedule.Plan) { p.Probes[0].Phase = 200 }},
 		{"negative", "a phase of -10 ms", func(p *schedule.Plan) { p.Probes[0].Phase = -10 }},
 		{"bytes", "the plan says", func(p *schedule.Plan) { p.Probes[0].BytesPerSecond++ }},
+		{"agent", `the plan says "elsewhere" and`, func(p *schedule.Plan) { p.Probes[0].Agent = "elsewhere" }},
+		{"collector", `and "elsewhere"`, func(p *schedule.Plan) { p.Probes[0].Collector = "elsewhere" }},
 		{"objective", "bytes a second", func(p *schedule.Plan) { p.Stats.Objective++ }},
 		{"bound", "lower bound", func(p *schedule.Plan) { p.Stats.LowerBound *= 2 }},
 		{"optimal", "called optimal", func(p *schedule.Plan) { p.Stats.LowerBound-- }},
