@@ -74,6 +74,9 @@ type process struct {
 	cmd  *exec.Cmd
 	out  *os.File
 	done chan error
+
+	mu     sync.Mutex
+	topics map[string]bool // that tests created: a broker that was killed answers before it knows them again
 }
 
 var tests atomic.Int64
@@ -438,11 +441,20 @@ func (b *Broker) serves() bool {
 	if err != nil || len(m.Brokers) != 1 || m.Brokers[0].Port == 0 {
 		return false
 	}
+	known := map[string]bool{}
 	for _, topic := range m.Topics {
+		known[topic.Name] = topic.Error == nil
 		for _, p := range topic.Partitions {
 			if p.Leader.Port == 0 {
 				return false
 			}
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for topic := range b.topics {
+		if !known[topic] {
+			return false
 		}
 	}
 	conn, err = net.DialTimeout("tcp", b.Addr, time.Second)
@@ -555,6 +567,12 @@ func (b *Broker) CreateTopic(topic string, partitions int, settings ...string) {
 		}
 		return !slices.ContainsFunc(offsets.Topics[topic], func(p kafka.PartitionOffsets) bool { return p.Error != nil })
 	})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.topics == nil {
+		b.topics = map[string]bool{}
+	}
+	b.topics[topic] = true
 }
 
 // Await waits until the leaders of all partitions that a topic has serve them, which is some moments after it was made.
