@@ -41,8 +41,8 @@ func agentWaysCommand() *cobra.Command {
 		Short: "Ask running agents for the ways of their ports, and choose some or name lossy links",
 		Long: `Ask running agents which routers are on the ways of their sessions with a port
 (stamp.sessions, port and ports), and choose the fewest whose ways have every link
-that any of them has. With --separate the chosen ways tell every two links apart that
-any of the ways tells apart, so that a loss names the link. No choice has fewer than
+that any of them has. With --separate the chosen ways distinguish every two links that
+any of the ways distinguishes, so that a loss names the link. No choice has fewer than
 the bound that is printed.
 
 With --lossy the agents are asked twice, and the links are named that explain the
@@ -60,7 +60,7 @@ cannot be asked, or if no way is known yet.`,
 	f := c.Flags()
 	f.StringArrayVar(&urls, "url", []string{"http://127.0.0.1:9464"}, "status.listen of a running agent (repeatable)")
 	f.StringVar(&o.Format, "format", "table", "table or json")
-	f.BoolVar(&separate, "separate", false, "choose ways that tell links apart")
+	f.BoolVar(&separate, "separate", false, "choose ways that distinguish links")
 	f.StringVar(&answers, "answers", "interface", "what the address of a router is of: interface or router")
 	f.BoolVar(&lossy, "lossy", false, "name the links that explain what is lost meanwhile, in place of a choice")
 	f.DurationVar(&lasts, "for", 10*time.Second, "between the two questions of --lossy, 1s to 1h")

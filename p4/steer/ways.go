@@ -32,7 +32,7 @@ const (
 )
 
 // LossyLinks gives the links that explain what was lost on ways, by few of them (package loss). No switch reports anything: a link is named because ways that
-// cross it lose, and those that cross its neighbours and not it do not. So it takes ways that tell links apart ([sweep.Choose]), and better many with few probes than few with many.
+// cross it lose, and those that cross its neighbours and not it do not. So it takes ways that distinguish links ([sweep.Choose]), and better many with few probes than few with many.
 func LossyLinks(list []WayLoss, answers sweep.Answers) (lossy []LossyLink) {
 	ways := make([]sweep.Way, len(list))
 	for i := range list {

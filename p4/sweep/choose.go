@@ -74,8 +74,8 @@ type Plan struct {
 // Smallest reports whether no choice has fewer ways.
 func (p *Plan) Smallest() bool { return len(p.Chosen) == p.Bound }
 
-// Choose takes few of the ways such that each link that any of them has is on one that is chosen; with separate also such that of any two links that a way tells
-// apart one is on a chosen way that the other is not on: a loss then shows on which of them it is. The seed is that of the search, which ends after so many rounds.
+// Choose takes few of the ways such that each link that any of them has is on one that is chosen; with separate also such that of any two links that a way
+// distinguishes one is on a chosen way that the other is not on: a loss then shows on which of them it is. The seed is that of the search, which ends after so many rounds.
 func Choose(ways []Way, answers Answers, separate bool, rounds int, seed uint64) Plan {
 	links, of, unknown := Links(ways, answers)
 	p := Plan{Links: len(links), Unknown: unknown}

@@ -3,7 +3,7 @@
 //
 //	Trace   the packets that find the way of one port, and the answers of routers to them
 //	Watch   notices that a port has another way than before, as where a switch hashes otherwise
-//	Choose  the fewest ports whose ways have every link, or tell every two links apart, with a bound
+//	Choose  the fewest ports whose ways have every link, or distinguish every two links, with a bound
 //
 // What is known of a way are the addresses by which its routers answer. Where these are of the interfaces that packets come by, as most routers have it, an address
 // stands for the link to it; where a router answers by one address whatever the interface is, a link is two of them, one after the other. A link next to a router that does not

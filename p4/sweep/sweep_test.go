@@ -232,7 +232,7 @@ func TestLoop(t *testing.T) {
 					return slices.ContainsFunc(list, func(i int32) bool { return slices.Contains(of[i], int32(a)) != slices.Contains(of[i], int32(b)) })
 				}
 				if apart([]int32{0, 1, 2, 3}) && !apart(p.Chosen) {
-					t.Errorf("links %v and %v are not told apart by %v", links[a], links[b], p.Chosen)
+					t.Errorf("links %v and %v are not distinguished by %v", links[a], links[b], p.Chosen)
 				}
 			}
 		}
