@@ -143,7 +143,7 @@ func TestFalseLosses(t *testing.T) {
 		alarm  float64 // of a cycle
 		cycles int
 		least  int // false culprits, so that the test sees any
-	}{{.3, 30_000, 10}, {.03, 30_000, 2}, {1e-6, 100_000, 0}} {
+	}{{.3, 40_000, 20}, {.03, 30_000, 2}, {1e-6, 100_000, 0}} {
 		s := New(cfg, in, nil)
 		s.losses.alarm = c.alarm / lossScales
 		found, were := 0, 0

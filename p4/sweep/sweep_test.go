@@ -205,7 +205,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// TestLoop has a way that passes a router twice: a link is on a way once, and the choice still has all links and tells them apart.
+// TestLoop has a way that passes a router twice: a link is on a way once, and the choice still has all links and distinguishes them.
 func TestLoop(t *testing.T) {
 	at := func(n byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, n}) }
 	way := func(hops ...byte) (w sweep.Way) {
