@@ -24,6 +24,12 @@ func TestProbes(t *testing.T) {
 	if r.Kind != decode.KindProbes || !reflect.DeepEqual(*r.Probes, probesSent) || r.Unknown != nil || r.Remarks != 0 || r.NodeID != 3 {
 		t.Errorf("%+v, %+v", r, r.Probes)
 	}
+	h := Header{Inner: InnerIPv4, Probes: &probesSent, Metadata: 1 << 14}
+	h.Hop.IngressIf, h.Hop.EgressIf = 3, 4
+	b := append(Append20(AppendGroup(nil, 0, 300, 3), &h, 28), make([]byte, 28)...)
+	if r := readOne(b); r.Kind == decode.KindProbes || len(r.Hops) != 1 || r.Unknown == nil {
+		t.Errorf("with values of a hop: %+v", r)
+	}
 	for n := range good {
 		readOne(good[:n:n])
 	}

@@ -159,7 +159,7 @@ func (rd *Reader) metadata(r *decode.Report, at, mdLength int) int {
 			r.Fail(decode.PINT, "md_length", at-2, decode.BadWidth)
 			return -1
 		}
-	case domain == ProbeDomain && probes(r, ds, x[base:]):
+	case domain == ProbeDomain && base == 0 && probes(r, ds, x): // a report with values of a hop is about a packet
 	default:
 		r.Unknown = x[base:]
 		r.Remarks |= decode.RemarkMoreData

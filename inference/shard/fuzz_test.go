@@ -57,7 +57,7 @@ func FuzzUpdate(f *testing.F) {
 			for range 1 + next()%30 {
 				s.Update([]*decode.Report{r})
 				sent++
-				if r.Kind != decode.KindProbes { // which are about no packet, and agents write no hops into them
+				if r.Kind != decode.KindProbes { // which are about no packet: the decoder gives them no hops
 					hops += uint64(len(r.Hops))
 				}
 			}

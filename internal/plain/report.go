@@ -507,7 +507,7 @@ func oneReport20(p *Profile, r *report, b []byte, place, header, next int, repTy
 		}
 	}
 
-	counts := repType == 1 && r.probes(b, place+12+4*(bits.OnesCount16(repMdBits)+bits.OnesCount16(repMdBits&0x0e00)), place+header, domain, dsMdBits)
+	counts := repType == 1 && repMdBits == 0 && r.probes(b, place+12+4*(bits.OnesCount16(repMdBits)+bits.OnesCount16(repMdBits&0x0e00)), place+header, domain, dsMdBits)
 	r.unknown = !counts && repType == 1 && mdWords > bits.OnesCount16(repMdBits)+bits.OnesCount16(repMdBits&0x0e00) || inType == 2
 
 	// The inner contents are the next layer.
