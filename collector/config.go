@@ -31,7 +31,7 @@ type Config struct {
 	StateFile         string        `yaml:"state_file" doc:"File in which the numbers of exporters and the accounts survive a restart. Empty is the file collector.state in the directory of the first spool; without a spool there is none."`
 	Inventory         string        `yaml:"inventory" doc:"File that says what nodes, interfaces and hosts are called, and how fast interfaces are (see docs/inventory.md). It is read again when it changes. Empty takes the names of nodes from pint.topology, where that has some."`
 	Alerts            notify.Config `yaml:"alerts" doc:"Which findings are sent to webhook, alertmanager and syslog, and when (see docs/findings.md)."`
-	Exporters         Exporters     `yaml:"exporters" doc:"Who sends, in which dialect."`
+	Exporters         Exporters     `yaml:"exporters" doc:"Exporters, and the dialect of each."`
 	IPFIX             IPFIX         `yaml:"ipfix" doc:"How IPFIX and NetFlow 9 are read (docs/formats.md)."`
 }
 

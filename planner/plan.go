@@ -33,7 +33,7 @@ type Stats struct {
 	LeftOut      float64 `json:"left_out,omitempty"`             // weight of what is not served
 	LeftOutBound float64 `json:"left_out_lower_bound,omitempty"` // proven: no plan leaves out less
 	Proof        Proof   `json:"proof,omitempty"`                // of a plan that was read
-	Seconds      float64 `json:"seconds"`                        // time taken, filled in by who has a clock
+	Seconds      float64 `json:"seconds"`                        // time taken, set by a caller that has a clock
 }
 
 // Proof says what became of the claims that a plan makes of its own optimality.

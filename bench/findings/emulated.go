@@ -38,7 +38,7 @@ func NewEmulation(seed uint64) Emulation {
 
 // outcome is what was found in an emulation.
 type outcome struct {
-	Faults   []Told
+	Faults   []FaultCauses
 	False    []inference.Finding // causes that began before the first fault
 	Reports  uint64
 	Open     []inference.Finding // causes at the end
@@ -47,8 +47,8 @@ type outcome struct {
 	Before   []int               // findings of the others before the first fault
 }
 
-// Told is a fault with the causes that began from its beginning until the next one's.
-type Told struct {
+// FaultCauses is a fault with the causes that began from its beginning until the next one's.
+type FaultCauses struct {
 	*scenario.Happening
 	Flow     decode.FlowKey // InFlow: its key
 	Vanished uint64         // packets that were lost silently
@@ -133,7 +133,7 @@ func (e *Emulation) Windows(ctx context.Context, each func(epoch int64, w *infer
 	if err != nil {
 		return nil, err
 	}
-	out := &outcome{Faults: make([]Told, len(all))}
+	out := &outcome{Faults: make([]FaultCauses, len(all))}
 	var network *emu.Network
 	for i, h := range all {
 		h.AddTo(&c)
@@ -141,13 +141,13 @@ func (e *Emulation) Windows(ctx context.Context, each func(epoch int64, w *infer
 	}
 	c.OnFault = func(at time.Duration, f emu.Fault, begins bool) {
 		for i, h := range all {
-			told, dropped := &out.Faults[i], network.Stats().Dropped
+			fault, dropped := &out.Faults[i], network.Stats().Dropped
 			switch {
 			case begins && h.From == at:
-				told.Flow, told.Vanished, told.denied = network.FlowKey(h.Flow), dropped[emu.Vanished], dropped[emu.Denied]
+				fault.Flow, fault.Vanished, fault.denied = network.FlowKey(h.Flow), dropped[emu.Vanished], dropped[emu.Denied]
 			case !begins && h.Until == at:
-				told.Vanished, told.denied = dropped[emu.Vanished]-told.Vanished, dropped[emu.Denied]-told.denied
-				told.Idle = f.Kind == emu.DenyFlows && told.denied == 0
+				fault.Vanished, fault.denied = dropped[emu.Vanished]-fault.Vanished, dropped[emu.Denied]-fault.denied
+				fault.Idle = f.Kind == emu.DenyFlows && fault.denied == 0
 			}
 		}
 	}
@@ -245,7 +245,7 @@ func (j *judge) share(out *outcome) {
 
 // Names reports whether a finding names the element that the fault happened at: of a link either of its interfaces, too, and
 // of a port the link behind it.
-func (t *Told) Names(f *inference.Finding) bool {
+func (t *FaultCauses) Names(f *inference.Finding) bool {
 	e := f.Element
 	link := e.Kind == inference.LinkElement && t.Peer != 0 && e.Node == min(t.Node, t.Peer) && e.Peer == max(t.Node, t.Peer)
 	port := func(node, port uint32) bool {

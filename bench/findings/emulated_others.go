@@ -120,7 +120,7 @@ func (r *rivals) share(o *outcome, epoch int64) {
 			v := &t.Others[d]
 			v.Found = 1
 			f := inference.Finding{Element: inference.ElementOfHop(b.hop)}
-			if len(t.Trouble.Told) > 0 && (t.Names(&f) || t.At == scenario.AtSwitch && b.hop.Node == t.Node) {
+			if len(t.Trouble.Kinds) > 0 && (t.Names(&f) || t.At == scenario.AtSwitch && b.hop.Node == t.Node) {
 				v.Named = 1
 			} else {
 				v.False++

@@ -59,7 +59,7 @@ func (o *outcome) Add(tallies map[string]*tally, epoch int64) {
 		found := false
 		for k := range t.Causes {
 			f := &t.Causes[k]
-			if len(t.Trouble.Told) == 0 || !t.Names(f) {
+			if len(t.Trouble.Kinds) == 0 || !t.Names(f) {
 				s.Wrong[f.Kind.String()+" of "+f.Element.Kind.String()]++
 				continue
 			}
@@ -76,7 +76,7 @@ func (o *outcome) Add(tallies map[string]*tally, epoch int64) {
 			s.Ours.Named++
 		}
 		s.Ours.False = s.Causes - s.Right
-		if found || len(t.Trouble.Told) == 0 && len(t.Causes) == 0 {
+		if found || len(t.Trouble.Kinds) == 0 && len(t.Causes) == 0 {
 			s.Found++
 		}
 	}
@@ -123,7 +123,7 @@ func printEmulated(out io.Writer, tallies map[string]*tally, seeds, before, open
 	}
 	fmt.Fprintf(out, " ours %d; of ours, open at the end: %d\n\n", before, open)
 	fmt.Fprint(out, "Causes: the share of faults whose element a cause names, the share of causes that name it, and the median of the delay.\n"+
-		"Faults without an element are those that nobody has to be told of. A fault that met no packet is none.\n\n")
+		"Faults without an element need no finding. A fault that met no packet is none.\n\n")
 	return printTallies(out, tallies)
 }
 
@@ -158,7 +158,7 @@ func printVersus(out io.Writer, tallies map[string]*tally) error {
 
 // element is what has to be named.
 func element(t *scenario.Trouble) string {
-	if len(t.Told) == 0 {
+	if len(t.Kinds) == 0 {
 		return "–"
 	}
 	return t.At.String()

@@ -90,7 +90,7 @@ func TestEmulatedLossesAreFound(t *testing.T) {
 				case !silent(f):
 				case fault.Names(f):
 					found++
-				case !slices.ContainsFunc(o.Faults[:i], func(past Told) bool { return past.Names(f) }): // published late
+				case !slices.ContainsFunc(o.Faults[:i], func(past FaultCauses) bool { return past.Names(f) }): // published late
 					t.Errorf("seed %d: %v: %s names %v", seed, fault.Happening, f.Kind, f.Element)
 				}
 			}
@@ -193,8 +193,8 @@ func TestEmulationRepeats(t *testing.T) {
 // An element is named by itself, and of a link by either of its interfaces; its neighbours are something else.
 func TestNamesTheElement(t *testing.T) {
 	flow := decode.FlowKey{SrcPort: 7, IPVersion: 4}
-	happening := func(at scenario.Place, node, port, peer, peerPort uint32) *Told {
-		return &Told{Happening: &scenario.Happening{Trouble: &scenario.Trouble{At: at}, Node: node, Port: port, Peer: peer, PeerPort: peerPort}, Flow: flow}
+	happening := func(at scenario.Place, node, port, peer, peerPort uint32) *FaultCauses {
+		return &FaultCauses{Happening: &scenario.Happening{Trouble: &scenario.Trouble{At: at}, Node: node, Port: port, Peer: peer, PeerPort: peerPort}, Flow: flow}
 	}
 	hop := func(node, port uint32) inference.Element {
 		return inference.ElementOfHop(inference.HopKey{Node: node, EgressIf: port})
@@ -202,7 +202,7 @@ func TestNamesTheElement(t *testing.T) {
 	link, node, port := happening(scenario.OnLink, 9, 3, 2, 1), happening(scenario.AtSwitch, 9, 0, 0, 0), happening(scenario.AtPort, 9, 3, 0, 0)
 	sender, one := happening(scenario.AtSender, 9, 0, 0, 0), happening(scenario.InFlow, 9, 0, 0, 0)
 	for _, c := range []struct {
-		told *Told
+		told *FaultCauses
 		e    inference.Element
 		want bool
 	}{
@@ -228,8 +228,8 @@ func TestPageHasTheTable(t *testing.T) {
 	}
 	for _, f := range scenario.Troubles() {
 		element, told := f.At.String(), "nothing"
-		if len(f.Told) > 0 {
-			told = "`" + strings.Join(f.Told, "`, `") + "`"
+		if len(f.Kinds) > 0 {
+			told = "`" + strings.Join(f.Kinds, "`, `") + "`"
 		} else {
 			element = "–"
 		}

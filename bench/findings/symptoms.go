@@ -140,7 +140,7 @@ func (e *Emulation) symptoms(ctx context.Context, down bool, sums [][cause.NumWh
 	e.Built = func(n *emu.Network, _ []*scenario.Happening) { network = n }
 	detector := events.New(analysis().Events)
 	at, since := -1, -1 // fault, and windows since its first finding
-	var told []inference.Finding
+	var begun []inference.Finding
 	_, err = e.Windows(ctx, func(epoch int64, w *inference.Window) {
 		now := time.Duration(w.End - epoch)
 		findings := detector.Step(w)
@@ -160,22 +160,22 @@ func (e *Emulation) symptoms(ctx context.Context, down bool, sums [][cause.NumWh
 			return
 		}
 		if at+1 < len(all) && now > all[at+1].From {
-			at, since, told = at+1, -1, nil
+			at, since, begun = at+1, -1, nil
 		}
 		for _, f := range findings {
 			if f.End == 0 && f.Evidence == 0 && f.Start > epoch+int64(all[at].From) {
-				told = append(told, f)
+				begun = append(begun, f)
 			}
 		}
-		if len(told) == 0 {
+		if len(begun) == 0 {
 			return
 		}
 		if since++; since != symptomsAfter {
 			return
 		}
 		scene := detector.Scene()
-		for i := range told {
-			scene.Show(&told[i])
+		for i := range begun {
+			scene.Show(&begun[i])
 		}
 		for i := range counted {
 			name := all[at].Name

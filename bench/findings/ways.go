@@ -125,14 +125,14 @@ func (c *wayCounts) emulated(ctx context.Context, seed uint64, names []string) e
 			return err
 		}
 		detector := events.New(analysis().Events)
-		var told inference.Element
+		var truth inference.Element
 		var from, now int64
 		at := -1
 		detector.Offered(func(f *inference.Finding, o cause.Offer) {
 			if at >= 0 && f.Start > from {
-				right := o.Element == told
-				if told.Kind == inference.ExporterElement { // any address of it
-					right = o.Element.Kind == told.Kind && f.Node == told.Node
+				right := o.Element == truth
+				if truth.Kind == inference.ExporterElement { // any address of it
+					right = o.Element.Kind == truth.Kind && f.Node == truth.Node
 				}
 				c.offer(f.ID, uint64(now), o, right)
 			}
@@ -147,7 +147,7 @@ func (c *wayCounts) emulated(ctx context.Context, seed uint64, names []string) e
 				}
 				at++
 				c.begin()
-				told, from = elementOf(all[at], network, x == &down), epoch+int64(all[at].From)
+				truth, from = elementOf(all[at], network, x == &down), epoch+int64(all[at].From)
 			}
 			detector.Step(w)
 		})

@@ -106,7 +106,7 @@ func TestBytesAreTheLeast(t *testing.T) {
 		}
 	}
 	if cycles < 60 || kept == 0 {
-		t.Errorf("%d cycles, of which %d changed nothing: too few to tell", cycles, kept)
+		t.Errorf("%d cycles, of which %d changed nothing: too few to judge", cycles, kept)
 	}
 }
 

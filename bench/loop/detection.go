@@ -108,10 +108,10 @@ func (x *suspects) cycle(w *inference.Window, r *receiver, open []inference.Find
 		r.feed(f)
 		x.now[fantNarrow+k] = f.AppendSuspicious(x.now[fantNarrow+k][:0])
 	}
-	told := r.window(w.Start, w.End)
+	observed := r.window(w.Start, w.End)
 	for k, s := range x.ours {
 		if oursRounds+k >= oursProbes {
-			s.Feed.Observe(told)
+			s.Feed.Observe(observed)
 		}
 		if oursRounds+k == oursAll {
 			s.SetFindings(open)

@@ -204,8 +204,8 @@ func (x *receiver) take(d emu.Datagram) {
 		h := &hops[k]
 		waits := uint64(h.EnqTime-uint32(h.IngressTime)) + uint64(h.QueueDelay)
 		latency, queue := 1000*float64(waits), float64(h.QueueOccupancy)
-		told := &x.samples[p][k]
-		told[0], told[1] = append(told[0], latency), append(told[1], queue)
+		samples := &x.samples[p][k]
+		samples[0], samples[1] = append(samples[0], latency), append(samples[1], queue)
 		v := &x.values[p]
 		(*v)[k][hopLatency] += latency
 		(*v)[k][hopQueue] += queue
@@ -278,10 +278,10 @@ func (x *receiver) window(start, end int64) *inference.Window {
 		}
 		f := inference.FlowStats{Key: probeFlow(p), Packets: uint64(x.count[p])}
 		for k, i := range r {
-			told := &x.samples[p][k]
+			samples := &x.samples[p][k]
 			f.Hops = append(f.Hops, inference.FlowHop{
 				HopKey:  inference.HopKey{Node: x.first + uint32(x.graph.Node(int(i))), EgressIf: uint32(x.graph.Port(int(i)))},
-				Latency: summary(told[0]), Queue: summary(told[1]),
+				Latency: summary(samples[0]), Queue: summary(samples[1]),
 			})
 		}
 		x.flows = append(x.flows, f)

@@ -221,7 +221,7 @@ func (t *truth) troubled(l int32) bool { return t.all.slow[l] || t.past[l] }
 // gradual reports whether a fault is one of time, which counts from when it truly changes the times of probes at a link that it touches. Of a microburst
 // it is known whether a probe was in it.
 func gradual(f *fault) bool {
-	return len(f.Told) > 0 && f.Told[0] == "high-latency" && f.Name != "microburst"
+	return len(f.Kinds) > 0 && f.Kinds[0] == "high-latency" && f.Name != "microburst"
 }
 
 // judge says from which cycle on a fault could be seen.

@@ -206,7 +206,7 @@ func agentSends(ctx context.Context, cfg *AgentConfig) (rate float64, err error)
 }
 
 // agentRuns runs an agent with so many probes for a time, and returns how many it sent in which part of that.
-func agentRuns(ctx context.Context, cfg *AgentConfig, probes int, interval, d time.Duration, tell func(n uint64, d time.Duration)) error {
+func agentRuns(ctx context.Context, cfg *AgentConfig, probes int, interval, d time.Duration, report func(n uint64, d time.Duration)) error {
 	c := agent.DefaultConfig()
 	c.Name, c.Interface, c.BatchSize = "a", "host0", cfg.Batch
 	c.SendLimit, c.ProbesPerSecond = 1e12, 1e8
@@ -233,8 +233,8 @@ func agentRuns(ctx context.Context, cfg *AgentConfig, probes int, interval, d ti
 	time.Sleep(warm)
 	n, begin := a.Stats().Sent, time.Now()
 	time.Sleep(d)
-	if tell != nil {
-		tell(a.Stats().Sent-n, time.Since(begin))
+	if report != nil {
+		report(a.Stats().Sent-n, time.Since(begin))
 	}
 	cancel()
 	ended.Wait()

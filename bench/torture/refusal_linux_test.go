@@ -162,7 +162,7 @@ func instanceRows() []row {
 			for _, s := range senders {
 				s.start(200)
 			}
-			waitFor(t, 30*time.Second, "both to tell of the other", func() bool {
+			waitFor(t, 30*time.Second, "both to name the other", func() bool {
 				for i, p := range places {
 					_, body := runs[i].get("/readyz")
 					if rivals, _ := runs[i].metric("hopscope_instance_rivals"); rivals == 0 || !strings.Contains(body, "instance") || !strings.Contains(p.logged(), "instance") {

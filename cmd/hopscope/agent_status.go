@@ -15,7 +15,7 @@ import (
 )
 
 func agentStatusCommand() *cobra.Command {
-	o := asker{Who: "agent"}
+	o := asker{Program: "agent"}
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Ask a running agent which plan is in force, and what it sends and receives",

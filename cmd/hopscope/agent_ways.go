@@ -28,7 +28,7 @@ type agentWays struct {
 }
 
 func agentWaysCommand() *cobra.Command {
-	o := asker{Who: "agent"}
+	o := asker{Program: "agent"}
 	var urls []string
 	var separate bool
 	var answers string
@@ -240,7 +240,7 @@ func (x *agentWays) write(w io.Writer) error {
 	}
 	what := "have all"
 	if x.Separate {
-		what = "tell apart all"
+		what = "distinguish all"
 	}
 	proof := fmt.Sprintf("at least %d are needed", x.Bound)
 	if x.Bound == len(x.Ways) {

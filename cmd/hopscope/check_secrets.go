@@ -89,8 +89,8 @@ func checkSecrets(cfg *config, v *verdict) {
 		if !f.secret || err != nil || credentials != "" && strings.HasPrefix(filepath.Clean(f.path), filepath.Clean(credentials)+"/") {
 			continue
 		}
-		if who, ok := settings.Readers(info); ok {
-			v.warn(f.key, "%s can be read by %s on this machine (mode %04o): chmod 600", f.path, who, info.Mode().Perm())
+		if readers, ok := settings.Readers(info); ok {
+			v.warn(f.key, "%s can be read by %s on this machine (mode %04o): chmod 600", f.path, readers, info.Mode().Perm())
 		}
 	}
 }

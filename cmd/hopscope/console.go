@@ -26,8 +26,8 @@ func consoleCommand() *cobra.Command {
 		Use:   "console",
 		Short: "Serve the page of a fleet: what all its collectors see, from Kafka",
 		Long: `Read the roster and the merged windows of a fleet from Kafka, and serve the page of
-a collector for all of them together, with who is in the fleet and what became of
-every report. It keeps nothing but what the page shows, so that any number of
+a collector for all of them together, with the members of the fleet and what became
+of every report. It keeps nothing but what the page shows, so that any number of
 consoles can run beside each other and each can be killed at any time. It begins
 with the windows that the page has room for, and then follows.
 

@@ -58,7 +58,7 @@ func controlStatusCommand() *cobra.Command {
 agents and switches. Exit status 1 if there is something that an operator should look
 at: no plan in force, a plan refused or waiting for approval, devices that failed or
 are gone, a journal that cannot be written, or another controller in charge. A control
-of a fleet that stands by says who is in charge, and ends with 1 if that is not known.`,
+of a fleet that stands by names the one in charge, and ends with 1 if none is known.`,
 		Args: exactArgs(0),
 	}
 	a.flags(c)

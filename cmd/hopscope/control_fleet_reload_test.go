@@ -136,18 +136,18 @@ func TestControlFleetReload(t *testing.T) {
 	}
 	lives[1].until("not in charge any more", stands("control-0", 0))
 	if !strings.Contains(lives[0].log.String(), "in charge") || !strings.Contains(lives[1].log.String(), "not in charge any more") {
-		t.Error("the logs do not say who is in charge")
+		t.Error("the logs do not name the one in charge")
 	}
 
 	// Without Kafka no control is known to be in charge, and nothing is pushed.
 	b.Pause()
 	lives[1].until("who stands by does not know", func(s *loop.Status, status int) bool {
-		return status == exitFailed && s.Standby != nil && s.Standby.Term == 0 && strings.Contains(s.Standby.Why, "cannot read who is in charge")
+		return status == exitFailed && s.Standby != nil && s.Standby.Term == 0 && strings.Contains(s.Standby.Why, "cannot read which one is in charge")
 	})
 	lives[0].until("who was in charge does not know either", func(s *loop.Status, status int) bool {
-		return status == exitFailed && s.Standby != nil && strings.Contains(s.Standby.Why, "cannot read who is in charge")
+		return status == exitFailed && s.Standby != nil && strings.Contains(s.Standby.Why, "cannot read which one is in charge")
 	})
-	if code, text := adminPage(t, lives[0].admin, "/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "cannot read who is in charge") {
+	if code, text := adminPage(t, lives[0].admin, "/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "cannot read which one is in charge") {
 		t.Errorf("/readyz without Kafka: %d %s", code, text)
 	}
 	if code, text := adminPage(t, lives[0].admin, "/healthz"); code != http.StatusOK {

@@ -67,7 +67,7 @@ error says so before its last line. What is printed is what the profile says.`,
 	}
 	f := c.Flags()
 	f.StringVar(&o.profile, "profile", "", "dialect of the capture: "+strings.Join(demux.Profiles(), ", ")+", or one of the settings (default: that of the settings, auto)")
-	f.StringVar(&o.config, "config", "", "settings file: who sends in which dialect, and how IPFIX is read; nothing is stored")
+	f.StringVar(&o.config, "config", "", "settings file: dialects of exporters, and how IPFIX is read; nothing is stored")
 	f.UintSliceVar(&o.ports, "report-port", nil, "UDP port of reports instead of the profile's (repeatable)")
 	f.StringVar(&o.nodes, "nodes", "", "node ids that a PINT digest can stand for, as 0-127,4096")
 	f.StringVar(&o.topology, "topology", "", "network whose nodes a PINT digest can stand for: a file or a generator, as for plan")
@@ -219,7 +219,7 @@ func foreignRow(dst []byte, frame uint64, s *guess.Sample, layers []string, stop
 		time.Unix(0, s.Time).UTC().Format("2006-01-02T15:04:05.000000Z"), frame, strings.Join(layers, ", "), stopped, max(s.Length, len(s.Data)))
 }
 
-// printedAs makes the decoder of a capture: a named profile, or other ports, are for all senders, and otherwise the settings say who sends what.
+// printedAs makes the decoder of a capture: a named profile, or other ports, are for all senders, and otherwise the settings name the dialect of each exporter.
 func printedAs(cfg *config, profile string, ports []uint) (*demux.Router, error) {
 	router, err := cfg.Exporters.Verbatim()
 	if profile != "" || len(ports) > 0 {

@@ -27,7 +27,7 @@ func kafkaCommand() *cobra.Command {
   reports   single reports, and likewise
   series    merged windows, one partition; pages and others read it
   state     where consumers can go on, compacted
-  roster    what all members have in common, and who there is, compacted
+  roster    what all members have in common, and their names, compacted
   plans     the plan of probes that is in force, compacted; for hopscope control alone`,
 		Args: exactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },

@@ -72,8 +72,8 @@ type chunk struct {
 	value []byte
 }
 
-// read finds the newest whole checkpoint of the highest generation, or nil if there is none. Tell is called with what
-// cannot be read.
+// read finds the newest whole checkpoint of the highest generation, or nil if there is none. It calls report with the error
+// of what cannot be read.
 func (c *checkpoints) read(ctx context.Context, report func(error)) (*checkpoint, error) {
 	first, next, err := c.log.Bounds(ctx, c.topic, c.partition)
 	if err != nil {

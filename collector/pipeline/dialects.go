@@ -285,9 +285,9 @@ func (x *dialects) logNews() {
 	var news []guess.Finding
 	seen := map[findingKey]string{}
 	for _, f := range x.watch.Findings() {
-		who, key := findingKey{f.Src, f.Format, f.Port, f.GRE}, f.State.String()+" "+fmt.Sprint(f.Profiles)
-		seen[who] = key
-		if x.announced[who] != key {
+		subject, key := findingKey{f.Src, f.Format, f.Port, f.GRE}, f.State.String()+" "+fmt.Sprint(f.Profiles)
+		seen[subject] = key
+		if x.announced[subject] != key {
 			news = append(news, f)
 		}
 	}

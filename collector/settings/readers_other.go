@@ -5,4 +5,4 @@ package settings
 import "io/fs"
 
 // Readers returns nothing: the mode of a file does not show its readers.
-func Readers(fs.FileInfo) (who string, ok bool) { return "", false }
+func Readers(fs.FileInfo) (readers string, ok bool) { return "", false }

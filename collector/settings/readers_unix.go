@@ -9,7 +9,7 @@ import (
 )
 
 // Readers returns the users beside the owner that can read a file, if there are any that should not.
-func Readers(info fs.FileInfo) (who string, ok bool) {
+func Readers(info fs.FileInfo) (readers string, ok bool) {
 	st, _ := info.Sys().(*syscall.Stat_t)
 	switch mode := info.Mode().Perm(); {
 	case mode&0o004 != 0:

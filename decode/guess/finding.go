@@ -105,7 +105,7 @@ var families = map[decode.Format][2]string{
 	decode.IPFIX:           {"IPFIX", readsIPFIX},
 	decode.NetFlow9:        {"NetFlow 9", readsIPFIX},
 	decode.SFlow4:          {"sFlow 4 or 2", "only version 5 is read: set it at the agent (\"sflow version 5\" or the like)"},
-	decode.NetFlow5:        {"NetFlow 5", "it tells of no hop, and is not read"},
+	decode.NetFlow5:        {"NetFlow 5", "it names no hop, and is not read"},
 	decode.TelemetryReport: {"telemetry reports", "profile auto reads them"},
 }
 

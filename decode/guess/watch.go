@@ -71,7 +71,7 @@ type sender struct {
 	state            State
 	best             []Score
 	explained, among int
-	failed           int    // of those among, where none explains them: others hold nothing to tell a dialect by
+	failed           int    // of those among, where none explains them: others have no trait of a dialect
 	most             string // profile that explains most of them, where none explains all
 	content          string // what the best one finds
 	gre              uint16 // under which protocol number of GRE the best one finds it; 0 for those that it names

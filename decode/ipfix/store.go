@@ -96,7 +96,7 @@ type Session struct {
 	elements int // of its templates
 	counts   map[templateKey]*count
 	delays   map[[2]uint32]*DelayStats
-	told     map[uint64]string // names of interfaces and reasons that were learned
+	learned  map[uint64]string // names of interfaces and reasons that were learned
 	rate     uint32            // of samples of which nothing else says it; 0 where the settings do not
 	waiting  uint64            // data sets that came before their template, ever
 	past     *past             // nil until a message with records came
@@ -546,8 +546,8 @@ type Named struct {
 
 const (
 	// mostNames bounds the names that are reported, and mostTold those of one exporter.
-	mostNames = 1 << 16
-	mostTold  = 1 << 12
+	mostNames   = 1 << 16
+	mostLearned = 1 << 12
 	// longest is the longest name that is kept.
 	longest = 64
 )
@@ -556,27 +556,27 @@ const (
 func (s *Session) Learn(node, index uint32, name []byte) {
 	name = bytes.TrimRight(name, "\x00 ")
 	if name = name[:min(len(name), longest)]; len(name) > 0 {
-		s.tell(uint64(node)<<32|uint64(index), name, "")
+		s.learn(uint64(node)<<32|uint64(index), name, "")
 	}
 }
 
 // LearnReason keeps what a node's drop reason is called, for Learned. why is called if it is new.
 func (s *Session) LearnReason(node uint32, reason uint8, why func(uint8) string) {
 	k := uint64(node)<<32 | 1<<31 | uint64(reason)
-	if _, ok := s.told[k]; !ok {
-		s.tell(k, nil, why(reason))
+	if _, ok := s.learned[k]; !ok {
+		s.learn(k, nil, why(reason))
 	}
 }
 
-func (s *Session) tell(k uint64, name []byte, why string) {
-	if old, ok := s.told[k]; ok && old == string(name) || !ok && len(s.told) >= mostTold {
+func (s *Session) learn(k uint64, name []byte, why string) {
+	if old, ok := s.learned[k]; ok && old == string(name) || !ok && len(s.learned) >= mostLearned {
 		return
 	}
-	if s.told == nil {
-		s.told = map[uint64]string{}
+	if s.learned == nil {
+		s.learned = map[uint64]string{}
 	}
-	s.told[k] = string(name)
-	x := Named{Addr: s.Source.Addr, Node: uint32(k >> 32), Index: uint32(k) &^ (1 << 31), Name: s.told[k], Why: why}
+	s.learned[k] = string(name)
+	x := Named{Addr: s.Source.Addr, Node: uint32(k >> 32), Index: uint32(k) &^ (1 << 31), Name: s.learned[k], Why: why}
 	if why != "" {
 		x.Index, x.Reason = 0, uint8(k)
 	}

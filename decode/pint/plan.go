@@ -220,7 +220,7 @@ func (q *Query) check() error {
 			break
 		}
 		if q.Scheme.dialect != own || q.Scheme.layers[0].upTo < 1<<32 {
-			return errors.New("dynamic values want the Baseline scheme: XORed values that change cannot be told apart")
+			return errors.New("dynamic values want the Baseline scheme: XORed values that change cannot be separated")
 		}
 		if q.Code == nil || q.Code.Bits() != q.Scheme.Width() {
 			return fmt.Errorf("want a code of %d bits", q.Scheme.Width())

@@ -56,7 +56,7 @@ func (c *Cause) describe(g *Grouper, w *Window) {
 	f.Statistic, f.Value, f.Baseline, f.Reason = l.Statistic, l.Value, l.Baseline, l.Reason
 	f.Text = fmt.Sprintf("%s explains %s; %s", f.Element, strings.Join(counts, ", "), l.Text)
 	if p, next, second := g.scene.rival(c.Fits, f.Element, w.Map); second > 0 && p < closeOdds*second {
-		f.Text += fmt.Sprintf("; it cannot be told apart from %s (%.2f to %.2f)", next, p, second)
+		f.Text += fmt.Sprintf("; it cannot be distinguished from %s (%.2f to %.2f)", next, p, second)
 	}
 	f.Node, f.EgressIf, f.Flow, f.Exporter, f.HWID, f.Nameless = 0, 0, decode.FlowKey{}, decode.Addr{}, 0, false
 	switch e := f.Element; e.Kind {
@@ -120,13 +120,13 @@ func (c *Cause) member(e inference.Element, m Map) inference.Element {
 	ends := [2]inference.HopKey{{Node: e.Node}, {Node: e.Peer}}
 	named := slices.ContainsFunc(c.Shown, func(x Showing) bool { return ofLink(x.Element, e) }) // rather than by what came to an interface
 	for _, x := range c.Shown {
-		told := []inference.HopKey{x.Element.Hop()}
+		interfaces := []inference.HopKey{x.Element.Hop()}
 		if ofLink(x.Element, e) {
-			told = append(told, inference.HopKey{Node: e.Peer, EgressIf: x.Element.PeerIf})
-		} else if named || x.Element.Kind != inference.InterfaceElement || !slices.Contains(all, told[0]) {
+			interfaces = append(interfaces, inference.HopKey{Node: e.Peer, EgressIf: x.Element.PeerIf})
+		} else if named || x.Element.Kind != inference.InterfaceElement || !slices.Contains(all, interfaces[0]) {
 			continue
 		}
-		for _, h := range told {
+		for _, h := range interfaces {
 			for i := range ends {
 				if ends[i].Node != h.Node || h.EgressIf == 0 {
 					continue

@@ -17,7 +17,7 @@ func TestToldApart(t *testing.T) {
 		want string
 	}{
 		{"a full queue", []inference.Finding{at(lat, "interface 5:3"), at(que, "interface 5:3"), at(dro, "node 5")}, ""},
-		{"a node, or one of its links", []inference.Finding{at(lat, "node 7"), at(dro, "node 7")}, "it cannot be told apart from link 1–7"},
+		{"a node, or one of its links", []inference.Finding{at(lat, "node 7"), at(dro, "node 7")}, "it cannot be distinguished from link 1–7"},
 		{"a slow switch", []inference.Finding{at(lat, "interface 4:1"), at(lat, "interface 4:2"), at(lat, "interface 4:3"), at(lat, "interface 4:5")}, ""},
 	} {
 		s := newStage(t)

@@ -32,13 +32,13 @@ type Use struct {
 	used, seen uint32  // windows of it with packets, and all
 }
 
-// pauses are the longest ones that ended by themselves: those without a finding, and those with one (told). Of each the whole, and
+// pauses are the longest ones that ended by themselves: those without a finding, and those that a finding reported. Of each the whole, and
 // the part at times at which packets were expected.
-type pauses struct{ quiet, quietLapse, told, toldLapse uint32 }
+type pauses struct{ quiet, quietLapse, reported, reportedLapse uint32 }
 
 func (p *pauses) join(o pauses) {
 	p.quiet, p.quietLapse = max(p.quiet, o.quiet), max(p.quietLapse, o.quietLapse)
-	p.told, p.toldLapse = max(p.told, o.told), max(p.toldLapse, o.toldLapse)
+	p.reported, p.reportedLapse = max(p.reported, o.reported), max(p.reportedLapse, o.reportedLapse)
 }
 
 const (
@@ -72,7 +72,7 @@ func (u *Use) pass(cfg *Config, count uint64) (e Event) {
 		now := pauses{quiet: u.run, quietLapse: u.lapse}
 		if u.open || u.usual { // a silence does not suppress the finding of the next one; the third one is how the hop is used
 			before := u.longest()
-			now = pauses{min(u.run, before.told), min(u.lapse, before.toldLapse), u.run, u.lapse}
+			now = pauses{min(u.run, before.reported), min(u.lapse, before.reportedLapse), u.run, u.lapse}
 		}
 		u.pauses[0].join(now)
 		if u.run >= longPause && u.week == nil {
@@ -161,7 +161,7 @@ func (h *Hop) Use() Use {
 
 // Learning reports whether the hop is too young for its pauses to be known, as [Hop.Learning] does.
 func (u *Use) Learning() bool {
-	return u.windows < learnSteady || u.windows < learnBursts && u.longest().told > 0
+	return u.windows < learnSteady || u.windows < learnBursts && u.longest().reported > 0
 }
 
 // turn begins the half hour and the fortnight of a window that begins at a time.
@@ -237,7 +237,7 @@ func (u *Use) Code(c *state.Coder) {
 	c.Check("silence", !(u.open && u.usual))
 	for i := range u.pauses {
 		p := &u.pauses[i]
-		state.Fixed(c, "pauses", &p.quiet, &p.quietLapse, &p.told, &p.toldLapse)
+		state.Fixed(c, "pauses", &p.quiet, &p.quietLapse, &p.reported, &p.reportedLapse)
 	}
 	state.Fixed(c, "half hour", &u.period, &u.used, &u.seen)
 	c.Check("half hour", u.used <= u.seen)

@@ -172,7 +172,7 @@ func (x *flows) skip(k decode.FlowKey, b *busy) {
 	}
 	for range times {
 		if b.Add(&x.limits, x.hops.at, detect.Window{Count: 1}) == detect.Ended {
-			x.End(&b.finding, fmt.Sprintf("latency of flow %s: too few packets to tell", k))
+			x.End(&b.finding, fmt.Sprintf("latency of flow %s: too few packets for a judgement", k))
 		}
 	}
 }

@@ -389,7 +389,7 @@ func (x *hops) endFinding(s *series, i int, k inference.HopKey, f *detect.Findin
 		}
 	}
 	if w.Count < x.Cfg.MinRecords {
-		text = fmt.Sprintf("%s of %s: too few packets to tell", st.name, k.Place())
+		text = fmt.Sprintf("%s of %s: too few packets for a judgement", st.name, k.Place())
 	}
 	x.End(&s.finding, text)
 }

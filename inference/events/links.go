@@ -256,17 +256,17 @@ func (x *transits) publishOpen(l *transit, k inference.LinkKey, f *detect.Findin
 	if f.Grave(&x.cfg) {
 		out.Severity = inference.Critical
 	}
-	who := "packets"
+	packets := "packets"
 	switch l.way {
 	case forward:
 		out.Node, out.EgressIf = k.Node, k.EgressIf
-		who = fmt.Sprintf("packets from node %d to node %d", k.Node, k.Peer)
+		packets = fmt.Sprintf("packets from node %d to node %d", k.Node, k.Peer)
 	case backward:
 		k = k.Reverse()
 		out.Node, out.EgressIf = k.Node, k.EgressIf
-		who = fmt.Sprintf("packets from node %d to node %d", k.Node, k.Peer)
+		packets = fmt.Sprintf("packets from node %d to node %d", k.Node, k.Peer)
 	}
-	out.Text = fmt.Sprintf("%s take %s longer on %s: there and back %s, usually %s", who, inference.Nanoseconds(max(0, out.Value-out.Baseline)),
+	out.Text = fmt.Sprintf("%s take %s longer on %s: there and back %s, usually %s", packets, inference.Nanoseconds(max(0, out.Value-out.Baseline)),
 		linkName(k), inference.Nanoseconds(out.Value), inference.Nanoseconds(out.Baseline))
 	if out.Resting { // the present window is not what it rests on
 		out.Value = f.Worst(&x.cfg)
@@ -288,7 +288,7 @@ func (x *transits) endFinding(l *transit, k inference.LinkKey, f *detect.Finding
 	text := fmt.Sprintf("%s took as long as %s there and back and takes %s now, usually %s", linkName(k),
 		inference.Nanoseconds(l.finding.Value), inference.Nanoseconds(w.P50), inference.Nanoseconds(l.finding.Baseline))
 	if w.Count == 1 {
-		text = linkName(k) + ": too few packets in both directions to tell"
+		text = linkName(k) + ": too few packets in both directions for a judgement"
 	}
 	x.End(&l.finding, text)
 }

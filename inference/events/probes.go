@@ -207,7 +207,7 @@ func (x *probes) endDelay(p *probed, k probedKey, f *detect.Finding, w *detect.W
 	text := fmt.Sprintf("delay of %s was as far as %s %s and is %s now, usually %s", k, name, inference.Nanoseconds(p.finding.Value),
 		inference.Nanoseconds(v), inference.Nanoseconds(p.finding.Baseline))
 	if w.Count < x.Cfg.MinRecords {
-		text = fmt.Sprintf("delay of %s: too few probes came to tell", k)
+		text = fmt.Sprintf("delay of %s: too few probes came for a judgement", k)
 	}
 	x.End(&p.finding, text)
 }

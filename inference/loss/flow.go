@@ -42,14 +42,14 @@ func (f *Flow) Entered(id uint16, now int64) { f.observe(0, id, now) }
 // Left notes that the last switch has reported a packet, or another one that it dropped it: it is no loss without a report.
 func (f *Flow) Left(id uint16, now int64) { f.observe(1, id, now) }
 
-func (f *Flow) observe(who int, id uint16, now int64) {
+func (f *Flow) observe(end int, id uint16, now int64) {
 	if !f.chosen(id) {
 		return
 	}
 	f.Settle(now)
 	for i := int(f.n) - 1; i >= 0; i-- {
 		if at := (int(f.head) + i) % ring; f.ids[at] == id {
-			f.seen[who] |= 1 << at
+			f.seen[end] |= 1 << at
 			if !f.both && f.seen[0]&f.seen[1]>>at&1 != 0 { // nothing follows from those before it
 				f.both, f.head, f.n = true, uint8(at), f.n-uint8(i)
 			}
@@ -70,7 +70,7 @@ func (f *Flow) observe(who int, id uint16, now int64) {
 	f.ids[at], f.at[at] = id, uint16(now>>tickBits)
 	f.seen[0] &^= 1 << at
 	f.seen[1] &^= 1 << at
-	f.seen[who] |= 1 << at
+	f.seen[end] |= 1 << at
 }
 
 // thinOut halves the share of packets that are compared, and gives up those that are not any more.

@@ -745,7 +745,7 @@ func TestTwin(t *testing.T) {
 					end = max(end, w.markTime+settleAfter-borders.Int64N(2))
 				}
 				if s.log != nil {
-					if mask := uint64(s.mask()); borders.IntN(8) == 0 && w.log.slow < mask { // as many as can be told apart, or one more
+					if mask := uint64(s.mask()); borders.IntN(8) == 0 && w.log.slow < mask { // as many as can be distinguished, or one more
 						observed = mask - w.log.slow + borders.Uint64N(2)
 					}
 					if wrong := compareLogs(s, w, &p, observed); wrong != "" {

@@ -353,7 +353,7 @@ func (x *losses) accuse(s *State, c *culprit) {
 		e.why = fmt.Sprintf("%d of %d rounds of the probes that cross it got lost", c.lost, c.sent)
 	}
 	if n := len(links) - 1; n > 0 {
-		e.why += fmt.Sprintf("; the same probes cross %d more, which cannot be told apart", n)
+		e.why += fmt.Sprintf("; the same probes cross %d more, which cannot be distinguished", n)
 	}
 	for _, e.link = range links {
 		s.accuse(e)

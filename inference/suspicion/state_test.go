@@ -92,7 +92,7 @@ func TestWeakLoss(t *testing.T) {
 			if !slices.Equal(links(got), c.want) || got[0].Confidence < c.sure {
 				t.Fatalf("cycle %d: %+v, want %v", k, got, c.want)
 			}
-			if len(c.want) > 1 && !strings.Contains(got[0].Why, "cannot be told apart") {
+			if len(c.want) > 1 && !strings.Contains(got[0].Why, "cannot be distinguished") {
 				t.Errorf("why: %q", got[0].Why)
 			}
 			if found == 0 {

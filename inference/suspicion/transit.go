@@ -68,7 +68,7 @@ func (x *transits) step(s *State, list []Round) {
 		e := evidence{severity: inference.Warning, confidence: f.Confidence / float64(len(links))}
 		e.why = fmt.Sprintf("probes that cross it take %s longer", inference.Nanoseconds(f.Value))
 		if n := len(links) - 1; n > 0 {
-			e.why += fmt.Sprintf("; the same probes cross %d more, which cannot be told apart", n)
+			e.why += fmt.Sprintf("; the same probes cross %d more, which cannot be distinguished", n)
 		}
 		for _, e.link = range links {
 			s.accuse(e)

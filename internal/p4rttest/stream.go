@@ -99,7 +99,7 @@ func (s *Server) leave(x *stream) {
 	s.elect()
 }
 
-// primary is who has the highest id.
+// primary is the stream with the highest id.
 func (s *Server) primary() *stream {
 	if len(s.streams) == 0 {
 		return nil
@@ -158,7 +158,7 @@ func (s *Server) Say(m *p4pb.StreamMessageResponse) {
 	}
 }
 
-// authorize refuses who is not primary.
+// authorize refuses a controller that is not primary.
 func (s *Server) authorize(device uint64, id *p4pb.Uint128) error {
 	if device != s.device {
 		return status.Error(codes.NotFound, "no such device")

@@ -41,7 +41,7 @@ type BrokerOptions struct {
 	// Users may log in at Addr with PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512. The password of a user is [Password].
 	Users []string
 
-	// ACLs forbids what no ACL allows. Who comes to Internal may do everything.
+	// ACLs forbids what no ACL allows. Clients of Internal may do everything.
 	ACLs bool
 
 	// Properties are further lines of server.properties, such as message.max.bytes.
@@ -100,7 +100,7 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// SharedBroker gives the broker that all tests of the package share, without security. Nobody may stop it.
+// SharedBroker gives the broker that all tests of the package share, without security. No test may stop it.
 func SharedBroker(t testing.TB) *Broker {
 	t.Helper()
 	shared.Lock()

@@ -30,8 +30,8 @@ type cameRounds struct {
 	spoiled, unfollowed uint64
 }
 
-// tell answers requests for rounds. Nothing that came before is unread then.
-func (r *receiver) tell() {
+// answerRounds answers requests for rounds. Nothing that came before is unread then.
+func (r *receiver) answerRounds() {
 	select {
 	case ask := <-r.agent.asked:
 		c := &r.agent.count

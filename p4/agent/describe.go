@@ -91,19 +91,19 @@ func (c *STAMP) describe(w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		who := "all that reach it"
+		clients := "all that reach it"
 		switch {
 		case a.Addr().IsLoopback():
-			who = "programs of this machine"
+			clients = "programs of this machine"
 		case len(c.Reflector.Allow) > 0:
-			who = strings.Join(c.Reflector.Allow, ", ")
+			clients = strings.Join(c.Reflector.Allow, ", ")
 		case c.Reflector.Keys != "":
-			who = "all"
+			clients = "all"
 		}
 		if c.Reflector.Keys != "" {
-			who += " that have a key"
+			clients += " that have a key"
 		}
-		if _, err := fmt.Fprintf(w, "answers STAMP at %s, to %s\n", a, who); err != nil {
+		if _, err := fmt.Fprintf(w, "answers STAMP at %s, to %s\n", a, clients); err != nil {
 			return err
 		}
 	}

@@ -117,8 +117,8 @@ func (a *Agent) session(ctx context.Context) error {
 	}
 	defer conn.Close()
 	ctx, cancel := context.WithCancel(ctx)
-	var telling sync.WaitGroup
-	defer telling.Wait()
+	var reports sync.WaitGroup
+	defer reports.Wait()
 	defer cancel()
 	stream, err := agentpb.NewPlansClient(conn).Follow(ctx)
 	if err != nil {
@@ -127,7 +127,7 @@ func (a *Agent) session(ctx context.Context) error {
 	if err := stream.Send(a.hello()); err != nil {
 		return streamError(stream, err)
 	}
-	telling.Go(func() { a.tell(ctx, conn) })
+	reports.Go(func() { a.reportRounds(ctx, conn) })
 	// A controller that does not take this certificate says so after the handshake: one that is quiet for a moment has taken it.
 	ended := false // by the lock of a
 	defer func() {
@@ -150,18 +150,18 @@ func (a *Agent) session(ctx context.Context) error {
 	}
 }
 
-// tell answers a controller that asks for rounds, until ctx ends. One that does not ask gets no answers.
-func (a *Agent) tell(ctx context.Context, conn *grpc.ClientConn) {
+// reportRounds answers a controller that asks for rounds, until ctx ends. One that does not ask gets no answers.
+func (a *Agent) reportRounds(ctx context.Context, conn *grpc.ClientConn) {
 	wait := retry.Backoff{Min: mostWait, Spread: 0.5} // the plans do not depend on it
 	for ctx.Err() == nil {
-		if err := a.tellStream(ctx, conn); status.Code(err) == codes.Unimplemented {
+		if err := a.reportStream(ctx, conn); status.Code(err) == codes.Unimplemented {
 			return
 		}
 		wait.Sleep(ctx)
 	}
 }
 
-func (a *Agent) tellStream(ctx context.Context, conn *grpc.ClientConn) error {
+func (a *Agent) reportStream(ctx context.Context, conn *grpc.ClientConn) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := agentpb.NewPlansClient(conn).Tell(ctx)

@@ -152,7 +152,7 @@ func (a *Agent) receiveLoop(ctx context.Context) error {
 		a.count.kernelDropped.Store(rx.dropped())
 		if n < rx.slots() {
 			r.turn()
-			r.tell()
+			r.answerRounds()
 		}
 		a.reporting.Unlock()
 	}
@@ -245,7 +245,7 @@ func (r *receiver) take(frame []byte, at int64) {
 	}
 	if x.Own && !r.shared {
 		r.shared = true
-		r.agent.log.Error("a switch has the node id of the agent: its values and the agent's reports cannot be told apart; set another node_id", "node_id", r.parser.Node)
+		r.agent.log.Error("a switch has the node id of the agent: its values and the agent's reports cannot be distinguished; set another node_id", "node_id", r.parser.Node)
 	}
 	if x.Own {
 		c.sharedID.Add(1)

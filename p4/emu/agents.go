@@ -289,8 +289,8 @@ func (n *Network) stampWide(p *packet, d *device, h *Hop) {
 	}
 	p.part().Grow(words)
 	block := p.insert(p.shim+len(p.part().Header()), 4*words)
-	header, told := p.carries.header(p.asked), n.told(p.asked, d, h)
-	intmd.AppendCounted(block[:0], &header, &told, n.read(p))
+	header, metadata := p.carries.header(p.asked), n.metadataOf(p.asked, d, h)
+	intmd.AppendCounted(block[:0], &header, &metadata, n.read(p))
 	if p.asked&insComplement != 0 {
 		be.PutUint32(block[len(block)-4:], ^uint32(0)) // there is no checksum that it could make up for
 	}

@@ -178,8 +178,8 @@ func (n *Network) writeDigest(p *packet, d *device, h *Hop, last bool) {
 	}
 }
 
-// told is the digest of p as a switch reports it.
-func (p *packet) told() decode.Digest {
+// reportedDigest is the digest of p as a switch reports it.
+func (p *packet) reportedDigest() decode.Digest {
 	return decode.Digest{Epoch: p.epoch, Hops: p.hop, ID: p.digestID, Value: p.digest}
 }
 

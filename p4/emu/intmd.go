@@ -167,8 +167,8 @@ func (n *Network) push(p *packet, d *device, h *Hop) {
 	in := headers.Sum(part.Header())
 	block := p.insert(end, 4*words)
 	header := p.carries.header(p.asked)
-	told := n.told(p.asked, d, h)
-	intmd.AppendCounted(block[:0], &header, &told, n.read(p))
+	metadata := n.metadataOf(p.asked, d, h)
+	intmd.AppendCounted(block[:0], &header, &metadata, n.read(p))
 	h.Recorded = true
 	p.added += 4 * words
 	p.resizeIP(4 * words)
@@ -189,9 +189,9 @@ func (n *Network) push(p *packet, d *device, h *Hop) {
 	p.owed = change{}
 }
 
-// told is what switch d reports about one packet. Its fields are those that a bitmap can ask for; only the buffer, which has to be
+// metadataOf is what switch d reports about one packet. Its fields are those that a bitmap can ask for; only the buffer, which has to be
 // counted, is there only if this one does. Times are the switch's own, in nanoseconds.
-func (n *Network) told(bitmap uint16, d *device, h *Hop) decode.Hop {
+func (n *Network) metadataOf(bitmap uint16, d *device, h *Hop) decode.Hop {
 	t := decode.Hop{
 		Has: decode.HopNodeID | decode.HopIngressIf | decode.HopEgressIf | decode.HopLatency | decode.HopQueueID | decode.HopQueueOccupancy |
 			decode.HopIngressTime | decode.HopEgressTime | decode.HopL2IngressIf | decode.HopL2EgressIf | decode.HopTxUtilization,

@@ -261,7 +261,7 @@ func (p *packet) appendInner(b []byte, from, length int) []byte {
 func (n *Network) report20(p *packet, d *device, s *subject, hw int) {
 	g, head := &d.groups[hw], n.header(p, d, s, hw)
 	if s.digest {
-		digest := p.told()
+		digest := p.reportedDigest()
 		head.Digest, head.DigestBits = &digest, d.plans.of(p.epoch).bits
 	}
 	from, length := n.inner(p, head.Inner == telemetry.InnerEthernet)
@@ -274,7 +274,7 @@ func (n *Network) report20(p *packet, d *device, s *subject, hw int) {
 		g.buf = telemetry.AppendGroup(g.buf[:0], 0, 0, 0) // filled in when it is full
 		g.deadline = n.now + int64(n.cfg.ReportHold)
 	}
-	head.Hop = n.told(head.Metadata, d, &s.hop)
+	head.Hop = n.metadataOf(head.Metadata, d, &s.hop)
 	b := telemetry.Append20(g.buf, &head, length)
 	g.buf = p.appendInner(b, from, length)
 	g.count++
@@ -329,7 +329,7 @@ func (n *Network) report10(p *packet, d *device, s *subject, hw int) {
 	if s.drop {
 		head.Metadata &^= telemetry.MDQueue
 	}
-	head.Seq, head.Hop = n.number(d, hw), n.told(0, d, &s.hop)
+	head.Seq, head.Hop = n.number(d, hw), n.metadataOf(0, d, &s.hop)
 	from, length := n.inner(p, head.Inner == telemetry.InnerEthernet)
 	g.buf = p.appendInner(telemetry.Append10(g.buf[:0], &head), from, length)
 	n.deliverReport(d, hw, g.buf, 1)
@@ -338,7 +338,7 @@ func (n *Network) report10(p *packet, d *device, s *subject, hw int) {
 // report05 writes and sends one report 0.5 with a drop header or a local header (telemetry report v0.5 §3).
 func (n *Network) report05(p *packet, d *device, s *subject, hw int) {
 	g, head := &d.groups[hw], n.header(p, d, s, hw)
-	head.Seq, head.Hop = n.number(d, hw), n.told(0, d, &s.hop)
+	head.Seq, head.Hop = n.number(d, hw), n.metadataOf(0, d, &s.hop)
 	from, length := n.inner(p, true)
 	g.buf = p.appendInner(telemetry.Append05(g.buf[:0], &head), from, length)
 	n.deliverReport(d, hw, g.buf, 1)

@@ -23,8 +23,8 @@ import (
 const adminHeader = "Hopscope-Control"
 
 const (
-	adminWait = 5 * time.Second
-	mostWho   = 100
+	adminWait  = 5 * time.Second
+	mostAuthor = 100
 )
 
 // verbs are the commands that can be sent, by path.
@@ -121,10 +121,10 @@ func admin(j *Journal, metrics http.Handler, status func(context.Context) (Statu
 // command reads the command of a request; if it makes no sense it answers so.
 func command(w http.ResponseWriter, r *http.Request, verb control.Verb) (c control.Command, ok bool) {
 	if r.Header.Get(adminHeader) == "" {
-		http.Error(w, "a command carries the header "+adminHeader+": who says it", http.StatusForbidden)
+		http.Error(w, "a command carries the header "+adminHeader+": the name of its author", http.StatusForbidden)
 		return c, false
 	}
-	c = control.Command{Verb: verb, Who: printable(r.Header.Get(adminHeader))}
+	c = control.Command{Verb: verb, Author: printable(r.Header.Get(adminHeader))}
 	if text := r.URL.Query().Get("epoch"); text != "" {
 		epoch, err := strconv.ParseUint(text, 10, 32)
 		if err != nil {
@@ -137,14 +137,14 @@ func command(w http.ResponseWriter, r *http.Request, verb control.Verb) (c contr
 }
 
 // printable keeps the name that an operator gives short and on one line.
-func printable(who string) string {
-	who = strings.Map(func(r rune) rune {
+func printable(author string) string {
+	author = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return -1
 		}
 		return r
-	}, who)
-	return strings.ToValidUTF8(who[:min(len(who), mostWho)], "") // not within a character
+	}, author)
+	return strings.ToValidUTF8(author[:min(len(author), mostAuthor)], "") // not within a character
 }
 
 func answer(w http.ResponseWriter, v any, err error) {

@@ -18,11 +18,11 @@ type HeldError struct {
 }
 
 func (e *HeldError) Error() string {
-	who := ""
+	holder := ""
 	if e.Process > 0 {
-		who = fmt.Sprintf(" (process %d)", e.Process)
+		holder = fmt.Sprintf(" (process %d)", e.Process)
 	}
-	return fmt.Sprintf("%s: another control holds this journal%s; each needs one of its own", e.Journal, who)
+	return fmt.Sprintf("%s: another control holds this journal%s; each needs one of its own", e.Journal, holder)
 }
 
 // lockJournal makes the journal's folder, and locks the journal until the file is closed, or its process ends, however it ends. The lock is on a file beside the

@@ -81,7 +81,7 @@ type State struct {
 	Fence    string        `json:"fence,omitempty"`      // why the fleet lets nothing leave
 	Dropped  uint64        `json:"dropped_actions"`      // because of either
 	Steps    uint64        `json:"steps"`                // rounds
-	Telling  string        `json:"answer,omitempty"`     // to the last command: why it was not obeyed
+	Refusal  string        `json:"answer,omitempty"`     // to the last command: why it was not obeyed
 	TickTime int64         `json:"last_cycle,omitempty"` // when the last cycle began
 
 	Networks        uint64 `json:"networks"`                  // that were taken over while it ran
@@ -482,7 +482,7 @@ func (l *Loop) logRecord(r *control.Record) {
 	case control.StoodDown:
 		log.Error("another controller has taken over; this one stands down", "error", r.Why)
 	case control.Commanded:
-		l.state.Telling = r.Why
+		l.state.Refusal = r.Why
 		log.Info("command", "what", r.Why)
 	}
 }

@@ -281,7 +281,7 @@ func TestCuts(t *testing.T) {
 	for pad := range 4 {
 		text := strings.Repeat("x", pad) + strings.Repeat("漢", 400)
 		for name, got := range map[string]string{"cut": strings.TrimSuffix(cut(text), "..."), "printable": printable(text)} {
-			if !utf8.ValidString(got) || !strings.HasPrefix(text, got) || len(got) < mostWho-3 {
+			if !utf8.ValidString(got) || !strings.HasPrefix(text, got) || len(got) < mostAuthor-3 {
 				t.Errorf("%s with %d bytes before: %q", name, pad, got)
 			}
 		}

@@ -104,7 +104,7 @@ func hear[M any](stream interface {
 	case err := <-end:
 		return nil, nil, nil, err
 	case <-time.After(hold):
-		return nil, nil, nil, status.Error(codes.DeadlineExceeded, "the agent did not say who it is")
+		return nil, nil, nil, status.Error(codes.DeadlineExceeded, "the agent did not send its name")
 	}
 }
 

@@ -111,8 +111,8 @@ func (l *Loop) Command(ctx context.Context, c control.Command) (why string, err 
 		done <- string(c.Verb)
 	})
 	said := string(c.Verb)
-	if c.Who != "" {
-		said += " by " + c.Who
+	if c.Author != "" {
+		said += " by " + c.Author
 	}
 	select {
 	case why = <-done:

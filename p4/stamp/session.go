@@ -128,7 +128,7 @@ type Session struct {
 	last    trip   // of that
 	silence uint64 // requests in a row that were lost
 	padding []byte
-	told    Counts // of which Since has given what there was
+	given   Counts // of which Since has given what there was
 	trips   Delays // since then
 	hops    int    // routers on the way out, by the latest answer that says so
 	looked  bool
@@ -269,7 +269,7 @@ func (s *Session) TakeWays() Ways {
 
 // Since gives what became of requests since the last call, of path and epoch nothing.
 func (s *Session) Since() (p decode.ProbeCounts) {
-	now, was := &s.Counts, &s.told
+	now, was := &s.Counts, &s.given
 	for _, x := range [...]struct {
 		to       *uint32
 		now, was uint64

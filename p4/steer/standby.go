@@ -110,7 +110,7 @@ func (s *Standby) inCharge(ctx context.Context) loop.Standby {
 	name, term, err := s.InCharge(ctx)
 	switch {
 	case err != nil:
-		return loop.Standby{Why: "this control stands by, and cannot read who is in charge: " + err.Error()}
+		return loop.Standby{Why: "this control stands by, and cannot read which one is in charge: " + err.Error()}
 	case term == 0:
 		return loop.Standby{Why: "this control stands by, and none has been in charge yet"}
 	case term <= s.Own.Load():

@@ -362,8 +362,8 @@ func (c *Controller) hold(e Held) {
 
 func (c *Controller) command(e Command) {
 	why := string(e.Verb)
-	if e.Who != "" {
-		why += " by " + e.Who
+	if e.Author != "" {
+		why += " by " + e.Author
 	}
 	if err := c.obey(e); err != nil {
 		why += ": " + err.Error()

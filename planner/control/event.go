@@ -113,9 +113,9 @@ type Held struct {
 
 // Command is a command of an operator.
 type Command struct {
-	Verb  Verb
-	Epoch uint32 // of the plan that is approved, as Status.Pending has it; 0 for whichever waits
-	Who   string // for the journal
+	Verb   Verb
+	Epoch  uint32 // of the plan that is approved, as Status.Pending has it; 0 for whichever waits
+	Author string // for the journal
 }
 
 // Verb is the operation that a command asks for.

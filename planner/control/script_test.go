@@ -294,7 +294,7 @@ func (s *script) play(line string) error {
 			s.device(s.w.c.deviceStatus(x))
 		}
 	default:
-		e := Command{Verb: Verb(verb), Who: "ann"}
+		e := Command{Verb: Verb(verb), Author: "ann"}
 		if len(f) > 0 {
 			e.Epoch = uint32(number(0))
 		}

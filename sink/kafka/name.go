@@ -16,12 +16,12 @@ type NameError struct {
 }
 
 func (e *NameError) Error() string {
-	who := "another process"
+	holder := "another process"
 	if p := e.Holder.Process; p != nil {
-		who = fmt.Sprintf("process %d on %q", p.PID, p.Host)
+		holder = fmt.Sprintf("process %d on %q", p.PID, p.Host)
 	}
 	return fmt.Sprintf("kafka: %s has the name %q since %s, and was heard at %s: nothing is sent, and what is received waits; give this collector another instance, or stop that process: this one takes the name over when that one has ended, or was silent for %v",
-		who, e.Name, utc(e.Holder.Start), utc(e.Holder.Updated), e.Silence)
+		holder, e.Name, utc(e.Holder.Start), utc(e.Holder.Updated), e.Silence)
 }
 
 func utc(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339) }

@@ -27,15 +27,15 @@ type Center struct {
 
 // open is an alert that has not ended, as it is kept over restarts.
 type open struct {
-	Alert    Alert
-	Severity inference.Severity
-	Due      bool     // to be sent as firing, once it may be
-	Sent     bool     // it was sent, and its end is to be sent
-	Repeated int64    // when it was sent last
-	Told     int64    // the same, with status open counted in
-	IDs      []uint64 // of its findings that are open
-	Old      bool     // of an earlier run, and not found again yet
-	Within   string   // key of the alert that explains its last finding
+	Alert     Alert
+	Severity  inference.Severity
+	Due       bool     // to be sent as firing, once it may be
+	Sent      bool     // it was sent, and its end is to be sent
+	Repeated  int64    // when it was sent last
+	Announced int64    `json:"Told"` // the same, with status open counted in
+	IDs       []uint64 // of its findings that are open
+	Old       bool     // of an earlier run, and not found again yet
+	Within    string   // key of the alert that explains its last finding
 
 	kind    inference.Kind
 	subject inference.Element
@@ -193,15 +193,15 @@ func (c *Center) appendDue(out []Alert, now int64, key string) []Alert {
 	a.Acknowledged = acknowledged && at >= o.Alert.Start.UnixNano()
 	switch {
 	case o.Due && !o.Old:
-		o.Due, o.Sent, o.Repeated, o.Told = false, true, now, now
+		o.Due, o.Sent, o.Repeated, o.Announced = false, true, now, now
 		a.Status = Firing
 	case !o.Sent:
 		return out
 	case !o.Old && !a.Acknowledged && c.cfg.Repeat > 0 && since(now, o.Repeated) >= c.cfg.Repeat:
-		o.Repeated, o.Told = now, now
+		o.Repeated, o.Announced = now, now
 		a.Status = Repeated
-	case since(now, o.Told) >= refresh:
-		o.Told = now
+	case since(now, o.Announced) >= refresh:
+		o.Announced = now
 		a.Status = Open
 	default:
 		return out

@@ -43,7 +43,7 @@ type Mute struct {
 	From    string        `yaml:"from,omitempty" doc:"When it begins, as 2026-11-22T22:00:00Z. Empty means that it has begun."`
 	Until   string        `yaml:"until,omitempty" doc:"When it ends, in the same form. Empty means never."`
 	Every   time.Duration `yaml:"every,omitempty" doc:"After this time it begins again: 24h every day, 168h every week. 0 means that it does not." range:"0s..8760h"`
-	By      string        `yaml:"by,omitempty" doc:"Who wants it."`
+	By      string        `yaml:"by,omitempty" doc:"Name of its author."`
 	Note    string        `yaml:"note,omitempty" doc:"Why."`
 }
 

@@ -23,7 +23,7 @@ type Outcome struct {
 
 	Named    bool   `json:"named"` // an element that may be named led the list, from then on in half of the windows with a list or more, and each of several is in it
 	Delay    int    `json:"delay"` // windows from when it can be known until it leads; -1 if it never does
-	Told     bool   `json:"told"`  // an element that may be named is in the list at all
+	Listed   bool   `json:"told"`  // an element that may be named is in the list at all
 	Severity string `json:"severity,omitempty"`
 	Want     string `json:"want,omitempty"`
 
@@ -51,18 +51,18 @@ type Statement struct {
 func (s *Scenario) Alternatives() bool { return len(s.truth) > max(len(s.faults), 1) }
 
 // SeverityRight reports whether the severity is that of the truth.
-func (o *Outcome) SeverityRight() bool { return o.Told && (o.Want == "any" || o.Want == o.Severity) }
+func (o *Outcome) SeverityRight() bool { return o.Listed && (o.Want == "any" || o.Want == o.Severity) }
 
 // judge looks at the findings of one world.
 type judge struct {
-	x       *world
-	all     map[uint64]*inference.Finding // as published last
-	order   []uint64
-	worst   map[uint64]inference.Severity
-	leads   []bool // by window of what happens: an element that may be named leads
-	listed  []bool // the list is not empty
-	told    []bool // by truth
-	highest inference.Severity
+	x           *world
+	all         map[uint64]*inference.Finding // as published last
+	order       []uint64
+	worst       map[uint64]inference.Severity
+	leads       []bool // by window of what happens: an element that may be named leads
+	listed      []bool // the list is not empty
+	truthListed []bool // by truth
+	highest     inference.Severity
 }
 
 // Offered lets one scenario happen and calls a function with each element that is thought of for a finding from when it happens on: the id of the
@@ -83,7 +83,7 @@ func run(ctx context.Context, s *Scenario, seed uint64, each func(id, window uin
 	if err != nil {
 		return nil, err
 	}
-	j := &judge{x: x, all: map[uint64]*inference.Finding{}, worst: map[uint64]inference.Severity{}, told: make([]bool, len(s.truth))}
+	j := &judge{x: x, all: map[uint64]*inference.Finding{}, worst: map[uint64]inference.Severity{}, truthListed: make([]bool, len(s.truth))}
 	at := func(t float64) int64 { return start + int64(t*1e9) }
 	w := -s.Quiet
 	if each != nil {
@@ -139,7 +139,7 @@ func (j *judge) window(w int, news []inference.Finding) {
 	for _, f := range list {
 		for i := range j.x.s.truth {
 			if j.names(f, &j.x.s.truth[i]) {
-				j.told[i] = true
+				j.truthListed[i] = true
 				j.highest = max(j.highest, j.worst[f.ID])
 			}
 		}
@@ -148,8 +148,8 @@ func (j *judge) window(w int, news []inference.Finding) {
 
 func (j *judge) outcome(seed uint64) *Outcome {
 	s := j.x.s
-	o := &Outcome{Scenario: s.Name, Kind: s.Kind, Seed: seed, Benign: s.Benign, Real: s.Real, Delay: -1, Told: slices.Contains(j.told, true), Want: s.Severity}
-	if o.Told {
+	o := &Outcome{Scenario: s.Name, Kind: s.Kind, Seed: seed, Benign: s.Benign, Real: s.Real, Delay: -1, Listed: slices.Contains(j.truthListed, true), Want: s.Severity}
+	if o.Listed {
 		o.Severity = j.highest.String()
 	}
 	for w, leads := range j.leads[:s.Length] {
@@ -166,7 +166,7 @@ func (j *judge) outcome(seed uint64) *Outcome {
 				listed++
 			}
 		}
-		o.Named = 2*led >= listed && (s.Alternatives() || !slices.Contains(j.told, false))
+		o.Named = 2*led >= listed && (s.Alternatives() || !slices.Contains(j.truthListed, false))
 		break
 	}
 	for _, id := range j.order {

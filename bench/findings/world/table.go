@@ -218,7 +218,7 @@ func (r *Result) printWorst(out io.Writer) {
 			fmt.Fprintf(out, "benign, %d critical\n", o.Critical)
 		case o.Named:
 			fmt.Fprintf(out, "named after %d windows, %s (truth: %s), %d critical about healthy elements\n", o.Delay, o.Severity, o.Want, o.Critical)
-		case o.Told:
+		case o.Listed:
 			fmt.Fprintf(out, "in the list, and not first; %s (truth: %s), %d critical about healthy elements\n", o.Severity, o.Want, o.Critical)
 		default:
 			fmt.Fprintf(out, "not told, %d critical about healthy elements\n", o.Critical)

@@ -26,11 +26,11 @@ func (b *bench) certainTable(n *network) error {
 				name = fmt.Sprintf("after %d flows", warm)
 			}
 			for _, hops := range []int{12, 59} {
-				told, certain, err := b.certainAt(n, k, hops, warm, min(b.runs(500), 500))
+				published, certain, err := b.certainAt(n, k, hops, warm, min(b.runs(500), 500))
 				if err != nil {
 					return err
 				}
-				a, c := summarize(told), summarize(certain)
+				a, c := summarize(published), summarize(certain)
 				t.Rows = append(t.Rows, []any{k.name, name, hops, a.runs, a.mean, a.tail, c.mean, c.tail})
 			}
 		}
@@ -40,7 +40,7 @@ func (b *bench) certainTable(n *network) error {
 }
 
 // certainAt follows flows of one tracer that has seen so many others. A fresh one sees no other flow.
-func (b *bench) certainAt(n *network, k knowledge, hops, warm, runs int) (told, certain []int, err error) {
+func (b *bench) certainAt(n *network, k knowledge, hops, warm, runs int) (published, certain []int, err error) {
 	scheme, err := errorScheme(b.o.Seed)
 	if err != nil {
 		return nil, nil, err
@@ -67,10 +67,10 @@ func (b *bench) certainAt(n *network, k knowledge, hops, warm, runs int) (told, 
 			path = append(path, int32(u))
 		}
 		f := w.follow(t, scheme, path, 0, errorDigests, r, nil, nil)
-		if f.certainAt == 0 || !f.told {
+		if f.certainAt == 0 || !f.published {
 			return nil, nil, fmt.Errorf("a path of %d hops is not certain after %d digests", hops, errorDigests)
 		}
-		told, certain = append(told, f.toldAt), append(certain, f.certainAt)
+		published, certain = append(published, f.publishedAt), append(certain, f.certainAt)
 	}
-	return told, certain, nil
+	return published, certain, nil
 }

@@ -323,9 +323,9 @@ var mapErrors = []mapError{
 
 // errorFlow is the result of a flow.
 type errorFlow struct {
-	touched, wrong, wrongMarked, told, certain bool
-	right                                      int // digests until the right path, or one with the wrong hop named, was published for good; 0 if never
-	toldAt, certainAt                          int
+	touched, wrong, wrongMarked, published, certain bool
+	right                                           int // digests until the right path, or one with the wrong hop named, was published for good; 0 if never
+	publishedAt, certainAt                          int
 }
 
 // settledFor is how many digests in a row have to agree with a path without a mark for its flow to be followed no longer:
@@ -356,7 +356,7 @@ func (w *errorWorld) follow(t *pathtrace.Tracer, s *pint.Scheme, path []int32, s
 		settled = 0
 		st, ok := t.Path(&f, 0, dst[:0])
 		if !ok || !st.Complete {
-			out.right, out.told, out.certain = 0, false, false
+			out.right, out.published, out.certain = 0, false, false
 			continue
 		}
 		good, exact := true, true
@@ -377,8 +377,8 @@ func (w *errorWorld) follow(t *pathtrace.Tracer, s *pint.Scheme, path []int32, s
 		if seen != nil {
 			seen(n, &st, good)
 		}
-		if out.toldAt == 0 {
-			out.toldAt = n
+		if out.publishedAt == 0 {
+			out.publishedAt = n
 		}
 		if st.Marked == 0 {
 			out.wrong = out.wrong || !good || !exact
@@ -393,7 +393,7 @@ func (w *errorWorld) follow(t *pathtrace.Tracer, s *pint.Scheme, path []int32, s
 		} else if !good {
 			out.right = 0
 		}
-		out.told, out.certain = good, st.Marked == 0
+		out.published, out.certain = good, st.Marked == 0
 	}
 	t.Release(&f)
 	return out

@@ -329,11 +329,11 @@ type mixFlow struct {
 	links   [latencyHops]float64 // logarithm of the utilisation, without its mean
 	pool    latencyMethod
 
-	flow    pathtrace.Flow
-	decoded mixed
-	told    float64
-	sum     float64
-	count   int
+	flow        pathtrace.Flow
+	decoded     mixed
+	utilization float64
+	sum         float64
+	count       int
 }
 
 func (m *mixBench) newFlow(plans []*pint.Plan, tracers [][]*pathtrace.Tracer, r *rand.Rand) (*mixFlow, error) {
@@ -370,8 +370,8 @@ func (f *mixFlow) packet(n int, r *rand.Rand) {
 			f.read(&p.Queries[slot.Query], f.tracers[i][slot.Query], id, p.Part(digest, slot), n)
 		}
 	}
-	if f.told > 0 && n < mixPackets {
-		f.sum += math.Abs(f.told/most - 1)
+	if f.utilization > 0 && n < mixPackets {
+		f.sum += math.Abs(f.utilization/most - 1)
 		f.count++
 	}
 }
@@ -395,7 +395,7 @@ func (f *mixFlow) read(q *pint.Query, tracer *pathtrace.Tracer, id uint32, part 
 			f.pool.add(bits.TrailingZeros64(q.Scheme.Writers(&p, len(f.path)))+1, uint32(part))
 		}
 	case pint.PerPacket:
-		f.told = q.Code.Decode(uint32(part))
+		f.utilization = q.Code.Decode(uint32(part))
 	}
 }
 

@@ -24,8 +24,8 @@ const maxAnswer = 64 << 20
 type Asker struct {
 	URL, TokenFile, Format string
 
-	Who  string // the program that is asked; "" for a collector
-	Flag string // the flag with the address; "" for --url
+	Program string // that is asked; "" for a collector
+	Flag    string // the flag with the address; "" for --url
 }
 
 // Flags adds the flags to c.
@@ -91,7 +91,7 @@ func (a *Asker) get(ctx context.Context, path string) ([]byte, error) {
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("no %s answers at %s (another one: --%s): %w", cmp.Or(a.Who, "collector"), a.URL, cmp.Or(a.Flag, "url"), err)
+		return nil, fmt.Errorf("no %s answers at %s (another one: --%s): %w", cmp.Or(a.Program, "collector"), a.URL, cmp.Or(a.Flag, "url"), err)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))

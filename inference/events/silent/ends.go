@@ -232,7 +232,7 @@ func (e end) places(links []link) string {
 	if e.scope == firstEnd || e.scope == sentEnd {
 		where = "at"
 	}
-	return fmt.Sprintf("lost %s node %d: %s, or %s; cannot be told apart from here", where, e.node, strings.Join(out[:len(out)-1], ", "), out[len(out)-1])
+	return fmt.Sprintf("lost %s node %d: %s, or %s; cannot be distinguished from here", where, e.node, strings.Join(out[:len(out)-1], ", "), out[len(out)-1])
 }
 
 // culpritOf gives the culprit that a candidate of the fit is.

@@ -19,9 +19,9 @@ type Network struct {
 }
 
 // Problems returns what is wrong with it, each behind the name of the package that asks.
-func (n *Network) Problems(who string) (problems []error) {
+func (n *Network) Problems(asker string) (problems []error) {
 	bad := func(format string, args ...any) {
-		problems = append(problems, fmt.Errorf(who+": "+format, args...))
+		problems = append(problems, fmt.Errorf(asker+": "+format, args...))
 	}
 	if n.Scheme == nil {
 		bad("no coding scheme")

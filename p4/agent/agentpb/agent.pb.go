@@ -107,7 +107,7 @@ type Probe struct {
 	IntervalNs    uint64                 `protobuf:"varint,3,opt,name=interval_ns,json=intervalNs,proto3" json:"interval_ns,omitempty"`
 	PhaseNs       uint64                 `protobuf:"varint,4,opt,name=phase_ns,json=phaseNs,proto3" json:"phase_ns,omitempty"` // it starts at times t since 1970 with t mod interval = phase
 	Detailed      bool                   `protobuf:"varint,5,opt,name=detailed,proto3" json:"detailed,omitempty"`
-	Agent         string                 `protobuf:"bytes,6,opt,name=agent,proto3" json:"agent,omitempty"`             // who sends it
+	Agent         string                 `protobuf:"bytes,6,opt,name=agent,proto3" json:"agent,omitempty"`             // that sends it
 	Collector     string                 `protobuf:"bytes,7,opt,name=collector,proto3" json:"collector,omitempty"`     // whose host takes it back; may be empty
 	Destination   []byte                 `protobuf:"bytes,8,opt,name=destination,proto3" json:"destination,omitempty"` // IPv4 address of that host, or empty
 	unknownFields protoimpl.UnknownFields
@@ -674,7 +674,7 @@ func (x *Sent) GetFailed() uint32 {
 // Came are the rounds of a probe that came to the agent, of the last epoch in which any did.
 type Came struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Source        []byte                 `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"` // IPv4 address of who sent it
+	Source        []byte                 `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"` // IPv4 address of the sender
 	Number        uint32                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
 	Epoch         uint32                 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	First         uint32                 `protobuf:"varint,4,opt,name=first,proto3" json:"first,omitempty"`                          // round that came first

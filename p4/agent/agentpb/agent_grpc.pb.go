@@ -30,11 +30,11 @@ const (
 //
 // Plans is served by the controller. Both sides show certificates: an agent takes plans from the name in its settings alone.
 type PlansClient interface {
-	// Follow streams plans for as long as both live. The agent begins with an Answer that says who it is and which epoch is in
+	// Follow streams plans for as long as both live. The agent begins with an Answer with its name and the epoch that is in
 	// force there, and answers every Plan with one more. An answer stands in the stream of the plan that it is about, so
 	// that a controller never takes one of an earlier connection for it. Several plans may be on their way.
 	Follow(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Answer, Plan], error)
-	// Tell is how a controller learns what became of the rounds of probes. The agent begins with Rounds that hold its name alone, and answers
+	// Tell reports what became of the rounds of probes to a controller. The agent begins with Rounds that hold its name alone, and answers
 	// every Ask with one more, which were counted after the Ask came. Plans do not wait for it: a controller that does not serve it, and
 	// an agent that does not call it, follow each other all the same.
 	Tell(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Rounds, Ask], error)
@@ -80,11 +80,11 @@ type Plans_TellClient = grpc.BidiStreamingClient[Rounds, Ask]
 //
 // Plans is served by the controller. Both sides show certificates: an agent takes plans from the name in its settings alone.
 type PlansServer interface {
-	// Follow streams plans for as long as both live. The agent begins with an Answer that says who it is and which epoch is in
+	// Follow streams plans for as long as both live. The agent begins with an Answer with its name and the epoch that is in
 	// force there, and answers every Plan with one more. An answer stands in the stream of the plan that it is about, so
 	// that a controller never takes one of an earlier connection for it. Several plans may be on their way.
 	Follow(grpc.BidiStreamingServer[Answer, Plan]) error
-	// Tell is how a controller learns what became of the rounds of probes. The agent begins with Rounds that hold its name alone, and answers
+	// Tell reports what became of the rounds of probes to a controller. The agent begins with Rounds that hold its name alone, and answers
 	// every Ask with one more, which were counted after the Ask came. Plans do not wait for it: a controller that does not serve it, and
 	// an agent that does not call it, follow each other all the same.
 	Tell(grpc.BidiStreamingServer[Rounds, Ask]) error

@@ -32,8 +32,8 @@ const (
 	ofQueue
 )
 
-// told is the metadata that the program preserves for a clone.
-type told struct {
+// cloneMetadata is the metadata that the program preserves for a clone.
+type cloneMetadata struct {
 	about, collector, hardware, reason uint8
 	congested                          bool
 	asked, size                        uint16
@@ -218,7 +218,7 @@ type instructions struct {
 
 func (c *intmd) process(s *Switch, in Frame) error {
 	p := parseINT(in.Bytes)
-	m := told{ingress: in.Port}
+	m := cloneMetadata{ingress: in.Port}
 	port, track, session := c.ingress(s, p, in, &m)
 	if m.about == ofDrop {
 		if to, ok := s.mirrors[session]; ok {
@@ -258,7 +258,7 @@ func (c *intmd) process(s *Switch, in Frame) error {
 	return nil
 }
 
-func (c *intmd) ingress(s *Switch, p *inside, in Frame, m *told) (port uint16, track *instructions, session uint32) {
+func (c *intmd) ingress(s *Switch, p *inside, in Frame, m *cloneMetadata) (port uint16, track *instructions, session uint32) {
 	action, params := s.find("ingress.ingress_port", num(uint64(in.Port)))
 	edge, trusted := action == "host", false
 	m.hardware = uint8(params[0].Uint64())

@@ -5,7 +5,7 @@ type leaving struct {
 	*intmd
 	s       *Switch
 	p       *inside
-	m       *told
+	m       *cloneMetadata
 	pass    *Pass
 	drop    bool
 	probe   bool
@@ -29,7 +29,7 @@ func words16(b []byte) (s uint64) {
 }
 
 // hopOf is what the node reports about the packet.
-func (s *Switch) hopOf(m *told) hop {
+func (s *Switch) hopOf(m *cloneMetadata) hop {
 	_, d := s.find("egress.device")
 	return newHop(uint32(d[0].Uint64()), d[1].Uint64(), m.ingress, m.egress, m.came, m.left, m.depth)
 }
@@ -195,7 +195,7 @@ func (p *inside) settle(gone, come uint64, grown uint16, complement bool) {
 }
 
 // clone makes a report of a clone. restored says that INT was put back as it came to the sink node.
-func (c *intmd) clone(s *Switch, p *inside, restored bool, to uint16, m *told) {
+func (c *intmd) clone(s *Switch, p *inside, restored bool, to uint16, m *cloneMetadata) {
 	h := s.hopOf(m)
 	var gone, come uint64
 	var grown uint16

@@ -15,11 +15,11 @@ import (
 // Trouble is something that goes wrong in a network, with a size that is the same wherever detectors are measured on it.
 // Times and delays are absolute; what traffic does is relative to the rate of a line.
 type Trouble struct {
-	Name string
-	What string        // what happens, with its size, in a sentence without a full stop
-	For  time.Duration // from its beginning to its end
-	At   Place         // what has to be named
-	Told []string      // kinds of findings that may name it; none if no finding is due
+	Name  string
+	What  string        // what happens, with its size, in a sentence without a full stop
+	For   time.Duration // from its beginning to its end
+	At    Place         // what has to be named
+	Kinds []string      // of findings that may name it; none if no finding is due
 
 	happen func(s *site)
 }

@@ -54,7 +54,7 @@ func happen(t *testing.T, name string, seed uint64, cfg emu.Config, length time.
 		key = n.FlowKey(h.Flow)
 	}
 	n.Run(h.From+min(length, h.For), func(d emu.Datagram) {
-		if d.At >= h.From && slices.Contains(h.Told, "packet-loss") {
+		if d.At >= h.From && slices.Contains(h.Kinds, "packet-loss") {
 			reports = append(reports, decoded(t, n, d, seed)...)
 		}
 	})

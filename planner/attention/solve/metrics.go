@@ -28,8 +28,8 @@ type Metric struct {
 	DependsOn []string `yaml:"depends_on" json:"depends_on,omitempty"`
 }
 
-// Relation says that whatever is suspicious in one metric shows in another one: someone who reads Shows need not read Of
-// to become suspicious. Relations are not chained: what follows from two of them has to be said.
+// Relation says that whatever is suspicious in one metric shows in another one: a probe that reads Shows need not read Of
+// for a link to become suspicious. Relations are not chained: what follows from two of them has to be said.
 type Relation struct {
 	Shows string `yaml:"shows" json:"shows"`
 	Of    string `yaml:"of" json:"of"`

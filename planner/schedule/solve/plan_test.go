@@ -178,7 +178,7 @@ func TestAgainstTwin(t *testing.T) {
 		turns += takesTurns(p, plan)
 	}
 	if partial < 100 || whole < 100 || turns < 5 {
-		t.Errorf("%d partial, %d whole plans, %d with turns: too few to tell", partial, whole, turns)
+		t.Errorf("%d partial, %d whole plans, %d with turns: too few to judge", partial, whole, turns)
 	}
 }
 

@@ -50,7 +50,7 @@ func newSurveys() surveys {
 	return surveys{conns: map[string]*roundsStream{}, held: map[netip.Addr]*roundsStream{}}
 }
 
-// Tell implements the service.
+// Tell answers agents that report rounds; the service defines its name.
 func (s *Server) Tell(stream agentpb.Plans_TellServer) error {
 	hello, words, ended, err := hear(stream, s.hold)
 	if err != nil {
