@@ -168,7 +168,7 @@ and `+"`exporters.tracking.max_exporters`"+`; of hops without a node id 256 plac
 `+"`hopscope_series_folded_total`"+`. A field whose value was not reported is absent, never zero.
 
 A flow that [uses several paths at once](pint.md#several-paths) has in `+"`flow`"+` the path with the greatest share, as any other flow has its
-path, and `+"`share`"+` and `+"`paths`"+` say that there are others; `+"`flow_path`"+` has all of them. Who reads `+"`path`"+` alone reads a path that the
+path, and `+"`share`"+` and `+"`paths`"+` say that there are others; `+"`flow_path`"+` has all of them. A reader of `+"`path`"+` alone reads a path that the
 flow takes. This page is written by `+"`make docs`"+`.
 `)
 	for i := range sink.AllSeries {
