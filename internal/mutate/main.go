@@ -1,7 +1,7 @@
 // Command mutate measures how sharp tests are: it breaks single expressions and statements of named functions, one at a time, and
 // counts how many of these mutants a fast subset of the package's tests notices.
 //
-//	go run ./internal/mutate [-min 0.9] [PACKAGE...]
+//	go run ./internal/mutate [-min 0.9] [-cache DIR] [PACKAGE...]
 //
 // All mutants of a package are compiled into one test binary, in which an environment variable selects the one that is in force
 // (mutant schemata: Untch, Offutt, Harrold, ISSTA 1993). A package is compiled once, however many mutants it has. The table of
@@ -10,6 +10,8 @@
 // Every test first runs alone without any mutant, which gives its time and the mutants whose place it reaches. A mutant then meets
 // the tests that reach it, the quickest first, until one fails. A test that takes five times as long as it did alone, and five seconds
 // more, fails; so does one whose heap grows beyond 2 GB. A mutant that no test reaches survives without a run.
+//
+// A target that has run to its end with the same code is not run again: its outcome is in the cache, and its time is that of the run.
 //
 // The exit status is 1 if fewer than the share -min of the mutants of any target are killed, or if a test fails without any mutant.
 // Survivors are printed to be read. Some compute the same as the original, so that no test can kill them:
@@ -42,31 +44,37 @@ import (
 func main() {
 	min := flag.Float64("min", 0.9, "share of a target's mutants that must be killed")
 	workers := flag.Int("workers", 2, "runs at the same time")
+	kept := flag.String("cache", ".cache/mutate", "directory that keeps the outcomes of finished targets; empty for none")
 	flag.Parse()
 	failed := false
+	var table strings.Builder
 	for _, t := range targets {
 		if flag.NArg() > 0 && !slices.Contains(flag.Args(), t.pkg) {
 			continue
 		}
-		began := time.Now()
-		survivors, n, err := t.measure(*workers)
+		o, err := t.measure(*workers, cache(*kept))
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "mutate: %s: %v\n", t.pkg, err)
+			fmt.Fprintf(&table, "%-24s failed\n", t.pkg)
 			failed = true
 			continue
 		}
 		unreached := 0
-		for _, s := range survivors {
+		for _, s := range o.Alive {
 			if strings.HasPrefix(s, notReached) {
 				unreached++
 			}
 			fmt.Println(s)
 		}
-		killed := float64(n-len(survivors)) / float64(n)
-		fmt.Printf("%-24s %5d mutants, %5d killed (%.1f %%), %3d not reached, in %s\n", t.pkg, n, n-len(survivors), 100*killed, unreached,
-			time.Since(began).Round(time.Second))
-		failed = failed || killed < *min
+		killed := o.Total - len(o.Alive)
+		share := float64(killed) / float64(o.Total)
+		row := fmt.Sprintf("%-24s %5d mutants, %5d killed (%.1f %%), %3d not reached, in %s\n", t.pkg, o.Total, killed, 100*share, unreached,
+			o.Took.Round(time.Second))
+		fmt.Print(row)
+		table.WriteString(row)
+		failed = failed || share < *min
 	}
+	fmt.Printf("\n%s", &table)
 	if failed {
 		os.Exit(1)
 	}
@@ -78,56 +86,80 @@ const (
 	notReached = "not reached: "
 )
 
-// measure compiles the mutants of t, runs its tests for each of them, and lists the mutants that are alive.
-func (t *target) measure(workers int) (alive []string, total int, err error) {
+// measure compiles the mutants of t, and runs its tests for each of them, unless the cache has the outcome.
+func (t *target) measure(workers int, kept cache) (o outcome, err error) {
+	began := time.Now()
 	dir, err := os.MkdirTemp("", "mutate-")
 	if err != nil {
-		return nil, 0, err
+		return o, err
 	}
 	defer os.RemoveAll(dir)
 	p, err := load(t.pkg)
 	if err != nil {
-		return nil, 0, err
+		return o, err
 	}
 	mutants, files := p.mutate(t.funcs)
 	if len(mutants) == 0 {
-		return nil, 0, fmt.Errorf("no function matches %s", t.funcs)
+		return o, fmt.Errorf("no function matches %s", t.funcs)
 	}
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
 	for i, name := range slices.Sorted(maps.Keys(files)) {
 		copied := filepath.Join(dir, fmt.Sprintf("%d.go", i))
 		if err := os.WriteFile(copied, files[name], 0o644); err != nil {
-			return nil, 0, err
+			return o, err
 		}
 		overlay.Replace[name] = copied
 	}
 	data, err := json.Marshal(overlay)
 	if err != nil {
-		return nil, 0, err
+		return o, err
 	}
 	list := filepath.Join(dir, "overlay.json")
 	if err := os.WriteFile(list, data, 0o644); err != nil {
-		return nil, 0, err
+		return o, err
 	}
-	var tests []*test
+	var suites []*suite
 	for i, pkg := range append(strings.Fields(t.others), t.pkg) {
 		out, err := exec.Command("go", "list", "-f", "{{.Dir}}", pkg).Output()
 		if err != nil {
-			return nil, 0, fmt.Errorf("%s: %w", pkg, err)
+			return o, fmt.Errorf("%s: %w", pkg, err)
 		}
 		s := &suite{dir: strings.TrimSpace(string(out)), binary: filepath.Join(dir, fmt.Sprintf("tests%d", i)), reached: filepath.Join(dir, "reached")}
 		build := exec.Command("go", "test", "-c", "-vet=off", "-overlay", list, "-o", s.binary, pkg)
 		if out, err := build.CombinedOutput(); err != nil {
-			return nil, 0, fmt.Errorf("%w\n%s", err, out)
+			return o, fmt.Errorf("%w\n%s", err, out)
 		}
+		suites = append(suites, s)
+	}
+	file, err := kept.file(t, suites)
+	if err != nil {
+		return o, err
+	}
+	if o, ok := kept.load(file); ok {
+		return o, nil
+	}
+	var tests []*test
+	for _, s := range suites {
 		more, err := s.tests(t.run)
 		if err != nil {
-			return nil, 0, err
+			return o, err
 		}
 		tests = append(tests, more...)
 	}
 	slices.SortStableFunc(tests, func(a, b *test) int { return int(a.took - b.took) })
-	results := make([]string, len(mutants))
+	o.Total = len(mutants)
+	for i, how := range fates(t.pkg, tests, len(mutants), workers) {
+		if how != "" {
+			o.Alive = append(o.Alive, how+mutants[i])
+		}
+	}
+	o.Took = time.Since(began)
+	return o, kept.save(file, o)
+}
+
+// fates are those of n mutants. Every quarter of a minute a line on standard error shows how far they are.
+func fates(pkg string, tests []*test, n, workers int) []string {
+	results := make([]string, n)
 	next := make(chan int)
 	var group sync.WaitGroup
 	for range workers {
@@ -137,17 +169,22 @@ func (t *target) measure(workers int) (alive []string, total int, err error) {
 			}
 		})
 	}
-	for i := range mutants {
-		next <- i
+	began := time.Now()
+	tick := time.NewTicker(15 * time.Second)
+	defer tick.Stop()
+	for i := range n {
+		for sent := false; !sent; {
+			select {
+			case next <- i:
+				sent = true
+			case <-tick.C:
+				fmt.Fprintf(os.Stderr, "mutate: %s: %d of %d mutants in %s\n", pkg, i, n, time.Since(began).Round(time.Second))
+			}
+		}
 	}
 	close(next)
 	group.Wait()
-	for i, result := range results {
-		if result != "" {
-			alive = append(alive, result+mutants[i])
-		}
-	}
-	return alive, len(mutants), nil
+	return results
 }
 
 // fate runs the tests that reach a mutant, and returns how it is alive, or "" if a test fails.

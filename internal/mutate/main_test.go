@@ -4,7 +4,9 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,7 +16,7 @@ import (
 // The tests of testdata/small leave the mutants alive that change nothing, and those of a function that no negative number is given to.
 func TestMeasure(t *testing.T) {
 	m := target{pkg: "./testdata/small", funcs: "Clamp|Sum", run: "."}
-	alive, total, err := m.measure(2)
+	o, err := m.measure(2, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,24 +26,51 @@ func TestMeasure(t *testing.T) {
 		"survives:    small.go:18: <= for <: n < 0", // the same
 		"not reached: small.go:19: removed: continue",
 	}
-	if !slices.Equal(alive, want) || total != 7 {
-		t.Errorf("of %d mutants these survive:\n%q\nwant, of 7:\n%q", total, alive, want)
+	if !slices.Equal(o.Alive, want) || o.Total != 7 {
+		t.Errorf("of %d mutants these survive:\n%q\nwant, of 7:\n%q", o.Total, o.Alive, want)
 	}
 }
 
 // A name that no function has is an error, so that a renamed function does not leave the table silently.
 func TestNoFunction(t *testing.T) {
 	m := target{pkg: "./testdata/small", funcs: "Clump", run: "."}
-	if _, _, err := m.measure(1); err == nil {
+	if _, err := m.measure(1, ""); err == nil {
 		t.Error("no error for a function that is not there")
 	}
 }
 
 func TestFailsAnyway(t *testing.T) {
 	m := target{pkg: "./testdata/small", funcs: "Sum", run: "TestNone"}
-	alive, total, err := m.measure(1)
-	if err != nil || len(alive) != total {
-		t.Errorf("without tests %d of %d survive: %v", len(alive), total, err)
+	o, err := m.measure(1, "")
+	if err != nil || len(o.Alive) != o.Total {
+		t.Errorf("without tests %d of %d survive: %v", len(o.Alive), o.Total, err)
+	}
+}
+
+// A finished target is not run again until its code, its tests or what is asked of it is another.
+func TestCache(t *testing.T) {
+	dir := t.TempDir()
+	m := target{pkg: "./testdata/small", funcs: "Clamp|Sum", run: "."}
+	first, err := m.measure(2, cache(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("the cache has %q (%v), want one file", files, err)
+	}
+	if again, err := m.measure(2, cache(dir)); err != nil || !reflect.DeepEqual(again, first) {
+		t.Errorf("another outcome with the same code: %+v (%v), want %+v", again, err, first)
+	}
+	if err := os.WriteFile(files[0], []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := m.measure(2, cache(dir)); err != nil || again.Total != 7 {
+		t.Errorf("%+v (%v) of a broken file, want a run", again, err)
+	}
+	m.run = "TestNone"
+	if other, err := m.measure(2, cache(dir)); err != nil || len(other.Alive) != 7 {
+		t.Errorf("%+v (%v) without tests, want all 7 alive", other, err)
 	}
 }
 
