@@ -62,6 +62,7 @@ func TestCheckWalks(t *testing.T) {
 		{"both directions", cover.Problem{Directed: true}, []cover.Walk{there, {back[2], back[1], back[0]}}, 0, ""},
 		{"one direction missing", cover.Problem{Directed: true}, []cover.Walk{there, {back[2], back[1]}}, 1, ""},
 		{"no link", cover.Problem{}, []cover.Walk{there, {}}, 0, "probe 2 passes no link"},
+		{"no link between depots", cover.Problem{Depots: []int{0, 3}}, []cover.Walk{there, {}}, 0, "probe 2 passes no link"},
 		{"as many hops as may be", cover.Problem{MaxHops: 3}, []cover.Walk{there}, 0, ""},
 		{"one hop too many", cover.Problem{MaxHops: 2}, []cover.Walk{there}, 0, "probe 1 has 3 hops, at most 2"},
 		{"as slow as may be", cover.Problem{MaxDelay: 60}, []cover.Walk{there}, 0, ""},
@@ -152,6 +153,10 @@ func TestCheckStats(t *testing.T) {
 		{"a mean that is rounded", cover.Problem{}, []cover.Walk{twice[0][:2]}, func(x *cover.Plan) { x.Stats.Mean += 1e-12; x.Stats.Variance += 1e-7 }, ""},
 		{"a mean that is not", cover.Problem{}, []cover.Walk{twice[0][:2]}, func(x *cover.Plan) { x.Stats.Mean += 1e-6 }, "statistics: mean is"},
 		{"a variance that is not", cover.Problem{}, []cover.Walk{twice[0][:2]}, func(x *cover.Plan) { x.Stats.Variance += 1e-5 }, "statistics: variance is"},
+		{"a variance of two probes that is rounded", cover.Problem{}, []cover.Walk{twice[0][:2], twice[0]}, func(x *cover.Plan) {
+			x.Stats.Optimal = false
+			x.Stats.Variance += 1e-7
+		}, ""},
 		{"as many kept as there are", cover.Problem{}, []cover.Walk{twice[0][:2]}, func(x *cover.Plan) { x.Kept = 1 }, ""},
 		{"one more kept", cover.Problem{}, []cover.Walk{twice[0][:2]}, func(x *cover.Plan) { x.Kept = 2 }, "2 and 0 probes are said to be kept"},
 		{"fewer than none kept", cover.Problem{}, []cover.Walk{twice[0][:2]}, func(x *cover.Plan) { x.Kept = -1 }, "said to be kept"},
@@ -159,14 +164,50 @@ func TestCheckStats(t *testing.T) {
 		{"fewer than none of it", cover.Problem{}, []cover.Walk{twice[0][:2]}, func(x *cover.Plan) { x.KeptSecond = -1 }, "said to be kept"},
 	} {
 		c.p.Graph, c.p.Skip, c.p.Depots = g, rest, []int{0}
-		plan := cover.NewPlan(&c.p, "by hand", c.walks, nil)
-		s := &plan.Stats
-		for _, w := range c.walks {
-			s.Objective += float64(c.p.Length(w))
-		}
-		s.LowerBound, s.Optimal = s.Objective, true
+		plan := byHand(&c.p, c.walks)
 		c.spoil(plan)
 		if err := cover.Check(&c.p, plan); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// byHand is a plan of walks from depots that is said to be optimal.
+func byHand(p *cover.Problem, walks []cover.Walk) *cover.Plan {
+	plan := cover.NewPlan(p, "by hand", walks, nil)
+	s := &plan.Stats
+	for _, w := range walks {
+		s.Objective += float64(p.Length(w))
+	}
+	s.LowerBound, s.Optimal = s.Objective, true
+	return plan
+}
+
+// TestCheckAttention has a probe of two links, on which three switches add 10 bytes, or 30 in every other round: 60 in the mean.
+func TestCheckAttention(t *testing.T) {
+	g := line(t)
+	x, y := g.Ends(0)
+	p := cover.Problem{Graph: g, Skip: []bool{false, true, true}, Depots: []int{0}, Attention: &cover.Attention{Share: 0.5, Basic: 10, Detailed: 30}}
+	for _, c := range []struct {
+		name         string
+		bytes, bound float64
+		maxHops      int
+		want         string
+	}{
+		{"a bound of 0 and any length", 60, 0, 0, ""},
+		{"a bound below and the longest length", 60, 59, 2, ""},
+		{"a bound that is reached", 60, 60, 3, ""},
+		{"a bound that is rounded", 60, 60 + 1e-10, 2, ""},
+		{"a bound above", 60, 60.1, 2, "at least 60.1"},
+		{"a bound below 0", 60, -0.1, 2, "at least -0.1"},
+		{"a length below the longest", 60, 59, 1, "at most 1 links"},
+		{"bytes that are rounded", 60 + 1e-10, 59, 2, ""},
+		{"other bytes", 61, 59, 2, "statistics: attention"},
+	} {
+		plan := byHand(&p, []cover.Walk{{int32(x), int32(y)}})
+		a := &plan.Stats.Attention
+		a.Bytes, a.Bound, a.MaxHops = c.bytes, c.bound, c.maxHops
+		if err := cover.Check(&p, plan); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
