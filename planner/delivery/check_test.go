@@ -47,6 +47,7 @@ func TestCheckLoss(t *testing.T) {
 	}{
 		{"chernoff, just tolerated", apart, delivery.LossChernoff, 0.4236, nil, ""},
 		{"chernoff, not quite", apart, delivery.LossChernoff, 0.4235, nil, "the bound of its loss is 0.4235"},
+		{"chernoff, tolerated but for rounding", apart, delivery.LossChernoff, math.Exp(-15.6816/16*(1-1/15.6816)*(1-1/15.6816)) - 5e-10, nil, ""},
 		{"chernoff on what is shared", twoPaths, delivery.LossChernoff, 1, nil, "elements shared: true"},
 		{"chernoff on no more than the rate", apart, delivery.LossChernoff, 1, func(p *delivery.Problem) { p.Nodes[0].Rate, p.Reserve = 16, 1 }, "the bound of its loss"},
 		{"chernoff where nothing fails", apart, delivery.LossChernoff, 1, func(p *delivery.Problem) {
@@ -57,12 +58,15 @@ func TestCheckLoss(t *testing.T) {
 		}, "the bound of its loss"},
 		{"one of both is enough, just tolerated", apart, delivery.LossExact, 0.000397, nil, ""}, // 0.0199²
 		{"one of both is enough, not quite", apart, delivery.LossExact, 0.000395, nil, "with a probability of 0.000396, tolerated is 0.000395"},
+		{"one of both is enough, tolerated but for rounding", apart, delivery.LossExact, 0.0199*0.0199 - 5e-10, nil, ""},
 		{"both are needed", apart, delivery.LossExact, 0.0394, func(p *delivery.Problem) { p.Nodes[0].Rate, p.Reserve = 8+1e-3, 16/(8+1e-3) }, "tolerated is 0.039400"},
 		{"all together, just tolerated", apart, delivery.LossJoint, 0.0395, nil, ""}, // 1 - 0.99⁴ = 0.039404
 		{"all together, not quite", apart, delivery.LossJoint, 0.0394, nil, "work with a probability of 0.960596"},
+		{"all together, tolerated but for rounding", apart, delivery.LossJoint, 1 - 0.99*0.99*0.99*0.99 - 5e-10, nil, ""},
 		{"what is shared counts once", twoPaths, delivery.LossJoint, 0.1001, func(p *delivery.Problem) { p.Links[1].Up = 0.9 }, ""},
 		{"a path, just tolerated", apart, delivery.LossPath, 0.02, nil, ""}, // 1 - 0.99² = 0.0199
 		{"a path, not quite", apart, delivery.LossPath, 0.0198, nil, "works with a probability of 0.980100"},
+		{"a path, tolerated but for rounding", apart, delivery.LossPath, 0.0199 - 5e-10, nil, ""},
 		{"a switch that fails", apart, delivery.LossPath, 0.02, func(p *delivery.Problem) { p.Nodes[1].Up = 0.9 }, "works with a probability of 0.882090"},
 		{"in time", apart, delivery.LossPath, 0.5, func(p *delivery.Problem) { p.Nodes[0].Deadline = 2.001 }, ""},
 		{"in time but for rounding", apart, delivery.LossPath, 0.5, func(p *delivery.Problem) {
@@ -110,12 +114,38 @@ func TestCheckManyPaths(t *testing.T) {
 	}
 }
 
-// TestCheckRates: a path without a rate is no path.
-func TestCheckRates(t *testing.T) {
-	p, plan := planOf(t, apart)
-	plan.Assignment[0].Rate = 0
-	if err := delivery.Check(p, plan); err == nil || !strings.Contains(err.Error(), "the rate is 0") {
-		t.Errorf("Check = %v, want the rate of 0 in it", err)
+// TestCheckPath spoils one of the two paths of apart, which counts for nothing then: the other one carries 8 of the 16 Gbit/s.
+func TestCheckPath(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		spoil func(p *delivery.Problem, d *delivery.Assignment)
+		want  string
+	}{
+		{"no rate", func(_ *delivery.Problem, d *delivery.Assignment) { d.Rate = 0 }, "the rate is 0"},
+		{"a rate below 0", func(_ *delivery.Problem, d *delivery.Assignment) { d.Rate = -1 }, "the rate is -1"},
+		{"a port too few", func(_ *delivery.Problem, d *delivery.Assignment) { d.Ports = d.Ports[1:] }, "1 ports of 3 nodes"},
+		{"the way back as the way on", func(_ *delivery.Problem, d *delivery.Assignment) { d.Ports[1] = 3 - d.Ports[1] }, "there is no link"},
+		{"a circle", func(p *delivery.Problem, d *delivery.Assignment) {
+			p.TransitAll = true
+			m, v := d.Path[0], d.Path[1]
+			d.Path, d.Ports = []string{m, v, m, v, d.Path[2]}, []int{d.Ports[0], 3 - d.Ports[1], d.Ports[0], d.Ports[1]}
+		}, "is not there, or a second time"},
+		{"through a server", func(p *delivery.Problem, d *delivery.Assignment) {
+			for k := range p.Nodes {
+				if p.Nodes[k].ID == d.Path[1] {
+					p.Nodes[k].Kind = delivery.ServerNode
+				}
+			}
+		}, "is a server and does not forward"},
+	} {
+		p, plan := planOf(t, apart)
+		c.spoil(p, &plan.Assignment[0])
+		err := delivery.Check(p, plan)
+		for _, want := range []string{c.want, "point m gets 8.000000 Gbit/s, not 16.000000"} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q in it", c.name, err, want)
+			}
+		}
 	}
 }
 
