@@ -74,7 +74,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// Every target names functions that are there.
+// Every target names functions that are there, and all those in the files of checks.
 func TestTargets(t *testing.T) {
 	for _, x := range targets {
 		named := regexp.MustCompile("^(" + x.funcs + ")$")
@@ -92,8 +92,13 @@ func TestTargets(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, d := range f.Decls {
-				if d, ok := d.(*ast.FuncDecl); ok && named.MatchString(funcName(d)) {
+				d, ok := d.(*ast.FuncDecl)
+				switch {
+				case !ok:
+				case named.MatchString(funcName(d)):
 					found++
+				case strings.HasPrefix(filepath.Base(name), "check"):
+					t.Errorf("%s: %s is not mutated", name, funcName(d))
 				}
 			}
 		}

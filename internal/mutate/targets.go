@@ -11,12 +11,13 @@ type target struct {
 // targets are the functions on which everything else rests: checks of plans, sequence numbers, sketches, causes, spool, the closing of
 // a fleet's windows, the ledger, the control of probes, the counts of STAMP.
 var targets = []target{
-	{"./planner/attention", `Check.*|check.*`, `TestCheck|TestWalks|TestInvalid|TestFamilies/attention|TestCorruptions/attention`, "./planner"},
-	{"./planner/cover", `Check.*|check.*|checker\..*`, `TestCheck|TestWalks|TestInvalid|TestFamilies/cover|TestCorruptions/cover`, "./planner"},
-	{"./planner/delivery", `Check.*|check.*`, `TestCheck|TestWalks|TestInvalid|TestFamilies/delivery|TestCorruptions/delivery`, "./planner"},
-	{"./planner/orchestrate", `Check.*|check.*`, `TestCheck|TestWalks|TestInvalid|TestFamilies/orchestrate|TestCorruptions/orchestrate`, "./planner"},
-	{"./planner/querymix", `Check.*|check.*`, `TestCheck|TestWalks|TestInvalid|TestFamilies/quer|TestCorruptions/quer`, "./planner"},
-	{"./planner/schedule", `Check.*|check.*`, `TestCheck|TestWalks|TestInvalid|TestFamilies/schedule|TestCorruptions/schedule`, "./planner"},
+	{"./planner", `Check|Walk|Errors\..*|Near`, `TestCheck|TestErrors|TestFamilies|TestCorruptions|TestInvalid`, ""},
+	{"./planner/attention", `Check.*|Problem\.reachable|nameSet`, `TestCheck|TestWalks|TestInvalid|TestFamilies/attention|TestCorruptions/attention`, "./planner"},
+	{"./planner/cover", `.*[cC]heck.*|Walks|valid|Problem\.(items|objective|leftOut|coveredBy)`, `TestCheck|TestWalks|TestInvalid|TestFamilies/cover|TestCorruptions/cover`, "./planner"},
+	{"./planner/delivery", `Check.*|deliveryCheck\..*|overloads`, `TestCheck|TestWalks|TestInvalid|TestFamilies/delivery|TestCorruptions/delivery`, "./planner"},
+	{"./planner/orchestrate", `Check.*|check.*|readShares`, `TestCheck|TestWalks|TestInvalid|TestFamilies/orchestrate|TestCorruptions/orchestrate`, "./planner"},
+	{"./planner/querymix", `Check.*|check.*|hashName|PlannedQuery\.floor|Plan\.priceBound`, `TestCheck|TestWalks|TestInvalid|TestFamilies/quer|TestCorruptions/quer`, "./planner"},
+	{"./planner/schedule", `Check.*|check.*|readTimes`, `TestCheck|TestWalks|TestInvalid|TestFamilies/schedule|TestCorruptions/schedule`, "./planner"},
 	{"./planner/control", `Controller\..*`, `Test[^EBROC]|TestRef|TestBudget|TestCap|TestOper`, ""},
 	// Without Config.Memory and Config.NumbersMemory, which size what is taken and change nothing.
 	{"./inference/sequence", `[^C].*|Config\.[^MN].*`, `Test[^CSW] TestCopies$ TestCopiesAllocate TestConfig TestS[it] TestSequence$ TestWait`, ""},
