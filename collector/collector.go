@@ -270,7 +270,7 @@ func (c *Collector) openFleet() (publishes bool, err error) {
 			return false, stores.ErrBeside(s.Name(), other.Name(), other.Alerts)
 		}
 		if s.Encoder, publishes = e, encodes; encodes {
-			c.pipeline.TellAcross()
+			c.pipeline.PublishAcross()
 		}
 		if diverts {
 			// What finds no room, or comes when the queue is closed, is counted there.

@@ -25,7 +25,7 @@ func (c *Collector) leftOut() []sink.Limit {
 		list = append(list,
 			sink.Limit{Setting: "ipfix.templates", N: f.Refused, What: "templates and exporters of IPFIX were refused, because there was no room"},
 			sink.Limit{Setting: "ipfix.templates", N: f.Evicted, What: "templates and exporters of IPFIX made room for others, and cannot be read until they are sent again"},
-			sink.Limit{Setting: "ipfix.parked_sets", N: f.Crowded, What: "data sets of IPFIX left before their template came, because too many waited"})
+			sink.Limit{Setting: "ipfix.parked_sets", N: f.ParkedEvicted, What: "data sets of IPFIX left before their template came, because too many waited"})
 	}
 	return append(append(list, c.leftOutOfSources()...), c.leftOutOfStores()...)
 }

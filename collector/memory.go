@@ -67,7 +67,7 @@ func Memory(cfg *Config, analysis *Analysis, all any) []Need {
 		needs = append(needs, Need{"dialects", guess.Memory})
 	}
 	if stores.Publishes(all) {
-		needs = append(needs, Need{"what others have in common", cfg.Exporters.Tracking.NumbersMemory(pipeline.ToldRuns) + analysis.Flows.ArrivalMemory(shards)})
+		needs = append(needs, Need{"what others have in common", cfg.Exporters.Tracking.NumbersMemory(pipeline.PublishedRuns) + analysis.Flows.ArrivalMemory(shards)})
 	}
 	needs = append(needs, Need{"series of the day", int64(analysis.Flows.DailyFlows)*160 +
 		int64(3*analysis.Flows.MaxHops+cfg.Exporters.Tracking.MaxExporters)*96})

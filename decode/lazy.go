@@ -107,8 +107,8 @@ func (b *LazyBatch) Next() *Lazy {
 	return r
 }
 
-// Take appends the reports of a batch, which gets unused ones for them.
-func (b *LazyBatch) Take(from *Batch) {
+// AppendBatch appends the reports of a batch, which gets unused ones for them.
+func (b *LazyBatch) AppendBatch(from *Batch) {
 	b.Cut += from.Cut
 	for i, r := range from.Reports {
 		to := b.Next()

@@ -11,7 +11,7 @@ type MapErrorKind uint8
 
 // The errors of a map.
 const (
-	Stranger MapErrorKind = iota // Node speaks between A and B and is not on the map
+	Foreign  MapErrorKind = iota // Node speaks between A and B and is not on the map
 	Unnamed                      // a node between A and B reports that is not on the map, and digests do not give its id
 	Renamed                      // the node that the map calls A calls itself Node
 	Swapped                      // A and B stand in each other's place
@@ -31,7 +31,7 @@ type MapError struct {
 
 func (e MapError) String() string {
 	switch e.Kind {
-	case Stranger:
+	case Foreign:
 		return fmt.Sprintf("node %d speaks %s and is not in the topology", e.Node, e.place())
 	case Unnamed:
 		return fmt.Sprintf("an unknown node speaks %s", e.place())
@@ -67,7 +67,7 @@ func (e MapError) Based(base uint32) MapError {
 		return n
 	}
 	between := e.Kind != LowTTL
-	return MapError{Kind: e.Kind, A: at(e.A, between), B: at(e.B, between && e.Kind != Renamed), Node: at(e.Node, e.Kind == Stranger || e.Kind == Renamed)}
+	return MapError{Kind: e.Kind, A: at(e.A, between), B: at(e.B, between && e.Kind != Renamed), Node: at(e.Node, e.Kind == Foreign || e.Kind == Renamed)}
 }
 
 // Compare is a total order.

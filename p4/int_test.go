@@ -397,7 +397,7 @@ func TestAroundProbes(t *testing.T) {
 			if !bytes.Equal(in, out) {
 				t.Errorf("left\n%x\nwant\n%x", out, in)
 			}
-			if b, port, err := srint.TakeProbePort(slices.Clone(p.In.Bytes), 12); err == nil {
+			if b, port, err := srint.PopProbePort(slices.Clone(p.In.Bytes), 12); err == nil {
 				route, _ := unrouted(b)
 				if k := len(b) - len(route) + 14; port != o.Port || !bytes.Equal(o.Bytes[:k], b[:k]) {
 					t.Errorf("left by port %d with\n%x\nwant %d with\n%x", o.Port, []byte(o.Bytes[:k]), port, b[:k])

@@ -91,7 +91,7 @@ func TestPublishedProbes(t *testing.T) {
 		case g.Name == "wide" || g.Name == "queue" || p.Name == "IPv4 checksum wrong" || p.Name == "no room in the MTU" || len(p.Passes) == 0 && len(p.Out) == 0:
 			return
 		case g.Name == "INT-Probe":
-			b, to, err := srint.TakeProbePort(frame, 12)
+			b, to, err := srint.PopProbePort(frame, 12)
 			switch {
 			case err != nil:
 			case p.Name == "255 labels" || p.Name == "other payload":
@@ -102,7 +102,7 @@ func TestPublishedProbes(t *testing.T) {
 				}
 			}
 		default:
-			to, err := srint.TakePort(frame, 14)
+			to, err := srint.PopPort(frame, 14)
 			if err != nil {
 				if len(p.Passes) > 0 && p.Passes[0].EgressPort != 2 {
 					t.Errorf("%v, and it left by port %d instead of that of the table", err, p.Passes[0].EgressPort)

@@ -42,9 +42,9 @@ func ReadDecisions(r io.Reader, kind string, plan any, complete func(Given) erro
 	if len(stats) == 0 {
 		return given, nil
 	}
-	again, err := json.Marshal(map[string]json.RawMessage{"stats": keys["stats"]})
+	encoded, err := json.Marshal(map[string]json.RawMessage{"stats": keys["stats"]})
 	if err != nil {
 		return nil, err
 	}
-	return given, json.Unmarshal(again, plan)
+	return given, json.Unmarshal(encoded, plan)
 }

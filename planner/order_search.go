@@ -34,7 +34,7 @@ func (o *orderer) search(steps []int32) ([]Step, error) {
 	}
 	for i := len(steps) - 1; i >= 0; i-- { // back to where these parts began
 		if stuck[part[steps[i]]] {
-			o.untake(steps[i])
+			o.undo(steps[i])
 		}
 	}
 	steps = slices.DeleteFunc(steps, func(k int32) bool { return stuck[part[k]] })
@@ -55,8 +55,8 @@ func (o *orderer) search(steps []int32) ([]Step, error) {
 	return o.named(steps), nil
 }
 
-// untake takes a move back.
-func (o *orderer) untake(k int32) {
+// undo takes a move back.
+func (o *orderer) undo(k int32) {
 	m := &o.moves[k]
 	o.done[k] = false
 	for _, t := range m.loses {
@@ -124,7 +124,7 @@ func (s *searcher) make(i int) {
 }
 
 func (s *searcher) unmake(i int) {
-	s.untake(s.moves[i])
+	s.undo(s.moves[i])
 	s.state ^= s.key(i)
 	s.steps = s.steps[:len(s.steps)-1]
 }
@@ -167,7 +167,7 @@ func (s *searcher) run() bool {
 		}
 	}
 	for len(s.steps) > 0 { // given up
-		s.untake(s.steps[len(s.steps)-1])
+		s.undo(s.steps[len(s.steps)-1])
 		s.steps = s.steps[:len(s.steps)-1]
 	}
 	return false
@@ -186,12 +186,12 @@ func (s *searcher) can(i int) bool {
 // harmless makes the moves that cannot be in the way of any other: they take nothing, and what they no longer cover is
 // covered to the end. It adds them to made.
 func (s *searcher) harmless(made []int) []int {
-	for again := true; again; {
-		again = false
+	for changed := true; changed; {
+		changed = false
 		for i, k := range s.moves {
 			if s.can(i) && s.free(k) {
 				s.make(i)
-				made, again = append(made, i), true
+				made, changed = append(made, i), true
 			}
 		}
 	}

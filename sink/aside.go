@@ -189,9 +189,9 @@ func (q *Queue) probe(ctx context.Context, s *suspects) bool {
 		for _, p := range s.list {
 			q.learnKeys(p)
 		}
-		p, again := q.candidate(s)
+		p, repeated := q.candidate(s)
 		if p == nil {
-			if again {
+			if repeated {
 				continue
 			}
 			return false
@@ -221,7 +221,7 @@ func (q *Queue) probe(ctx context.Context, s *suspects) bool {
 // candidate gives a record for the next probe, which is one of the suspects from then on. Again says that there is none
 // for now because what came has to stay behind others. Keys of a suspect take turns with what comes: one line may be in all
 // that comes.
-func (q *Queue) candidate(s *suspects) (p *piece, again bool) {
+func (q *Queue) candidate(s *suspects) (p *piece, repeated bool) {
 	if s.turn++; s.turn%2 == 0 {
 		if p := q.keyOf(s); p != nil {
 			return p, false
@@ -420,8 +420,8 @@ func (q *Queue) spend(p *piece, d time.Duration) {
 	q.credit = min(q.credit+d, asideWait)
 }
 
-// failedAgain notes that a piece failed that was set aside.
-func (q *Queue) failedAgain(p *piece, err error) {
+// noteFailure notes that a piece failed that was set aside.
+func (q *Queue) noteFailure(p *piece, err error) {
 	now := time.Now()
 	if q.passes != p.passes {
 		p.lasted += now.Sub(p.last)

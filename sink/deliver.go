@@ -62,14 +62,14 @@ func (q *Queue) spoolOne(ctx context.Context, it item) bool {
 			q.dropped(&it, DroppedDisk)
 			return true
 		}
-		again := time.NewTimer(spoolRetry)
+		retry := time.NewTimer(spoolRetry)
 		select {
 		case q.direct <- it:
-			again.Stop()
+			retry.Stop()
 			return true
-		case <-again.C:
+		case <-retry.C:
 		case <-ctx.Done():
-			again.Stop()
+			retry.Stop()
 			q.dropped(&it, DroppedDisk)
 			return false
 		}
@@ -78,7 +78,7 @@ func (q *Queue) spoolOne(ctx context.Context, it item) bool {
 
 // countLost takes what the spool evicted or could not read out of the account's spool.
 func (q *Queue) countLost() {
-	lost := q.opt.Spool.TakeLost()
+	lost := q.opt.Spool.DrainLost()
 	if lost.Reports|lost.Points == 0 {
 		return
 	}
@@ -316,7 +316,7 @@ func (q *Queue) write(ctx context.Context, p *piece) bool {
 	case ctx.Err() != nil:
 		return false
 	case p.aside:
-		q.failedAgain(p, err)
+		q.noteFailure(p, err)
 		return true
 	case othersPassed(err), doubtful(err) && p.err != nil && p.passes != q.passes: // it failed, another passed, and it fails again
 		q.setAside(p, err)

@@ -237,7 +237,7 @@ func (q *Queue) Start() {
 		close(q.spooled)
 	} else {
 		// What the spool found to be gone when it was opened was held by an earlier run: it is carried, and lost.
-		lost := q.opt.Spool.TakeLost()
+		lost := q.opt.Spool.DrainLost()
 		if st := q.opt.Spool.Stats(); q.opt.Account != nil && st.Reports+st.Points+lost.Reports+lost.Points > 0 {
 			q.opt.Account.Carry(st.Reports+lost.Reports, st.Points+lost.Points, nil)
 			q.move(OnDisk, DroppedDisk, lost.Reports, lost.Points)

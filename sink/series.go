@@ -75,17 +75,17 @@ func points(w *Window) []Point {
 		}
 		b = paths.append(b, w, at, c)
 	}
-	var strangers inference.ExporterStats
+	var foldedSum inference.ExporterStats
 	for i := range w.Exporters {
 		if e := &w.Exporters[i]; e.Folded {
-			strangers.Add(e)
-			strangers.Folded = true
+			foldedSum.Add(e)
+			foldedSum.Folded = true
 		} else {
 			b = exporters.append(b, w, w.End, e)
 		}
 	}
-	if strangers.Folded {
-		b = exporters.append(b, w, w.End, &strangers)
+	if foldedSum.Folded {
+		b = exporters.append(b, w, w.End, &foldedSum)
 	}
 	b = appendInterfaces(b, w)
 	for i := range w.Probes {

@@ -37,8 +37,8 @@ func NewDemoCollector(n *emu.Network, c *emu.Config) (*DemoCollector, error) {
 	return &DemoCollector{pipe: p, probes: demux.New(probes), port: int(c.ProbePort), detector: events.New(a.Events)}, nil
 }
 
-// Take takes what the network sends: reports, and probes, which are read where they leave the network.
-func (c *DemoCollector) Take(d emu.Datagram) {
+// Receive takes what the network sends: reports, and probes, which are read where they leave the network.
+func (c *DemoCollector) Receive(d emu.Datagram) {
 	if int(d.Port) == c.port {
 		c.probes.Datagram(&c.pipe.batch, decode.AddrFrom(d.From.Addr()), d.Payload, c.pipe.epoch+int64(d.At))
 		return

@@ -69,8 +69,8 @@ func (p *Program) Answer(ctx context.Context, question any) (answer []byte, took
 	ctx, cancel := context.WithTimeoutCause(ctx, p.Limit+startTime, errTime)
 	defer cancel()
 	c := exec.CommandContext(ctx, p.args[0], p.args[1:]...)
-	out, said := &bounded{most: maxAnswer, cancel: cancel}, &complaint{first: bounded{most: maxError}}
-	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(append(in, '\n')), out, said
+	out, complaints := &bounded{most: maxAnswer, cancel: cancel}, &complaint{first: bounded{most: maxError}}
+	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(append(in, '\n')), out, complaints
 	c.WaitDelay = time.Second / 2 // of children that keep the pipes open: an interrupted command has a second to end
 	group(c)
 	start := time.Now()
@@ -90,7 +90,7 @@ func (p *Program) Answer(ctx context.Context, question any) (answer []byte, took
 	case ctx.Err() != nil:
 		return nil, took, context.Cause(ctx)
 	case err != nil:
-		return nil, took, fmt.Errorf("%w: %s", err, cmp.Or(said.String(), "it wrote nothing on standard error"))
+		return nil, took, fmt.Errorf("%w: %s", err, cmp.Or(complaints.String(), "it wrote nothing on standard error"))
 	case len(bytes.TrimSpace(out.kept)) == 0:
 		return nil, took, errSilent
 	}

@@ -105,7 +105,7 @@ func runDemo(ctx context.Context, o options) (*demo, error) {
 		}
 		s.Loop.Step(clock())
 		s.Deliver()
-		s.Network.Run(now+demoStep, col.Take)
+		s.Network.Run(now+demoStep, col.Receive)
 		if (now+demoStep)%steer.EmulatedCycle != 0 {
 			continue
 		}

@@ -181,7 +181,7 @@ func (o *options) emulate(ctx context.Context, seed uint64, d *detection) (*Dete
 	e := findings.NewEmulation(seed)
 	e.Quiet, e.Pause, e.Names = o.Quiet, o.Pause, o.Faults
 	d.emulation, d.out, d.detector = &e, &Detection{}, events.New(findings.EventsConfig())
-	e.Tune, e.Built, e.Probe = d.tune, d.built, func(g emu.Datagram) { d.receiver.take(g) }
+	e.Tune, e.Built, e.Probe = d.tune, d.built, func(g emu.Datagram) { d.receiver.receive(g) }
 	out, err := e.Windows(ctx, d.window)
 	if err == nil {
 		err = d.err
@@ -295,7 +295,7 @@ func (d *detection) score(now time.Duration, w *inference.Window) {
 	cycle := int((now - f.From + d.emulation.Window - 1) / d.emulation.Window)
 	d.judge(f, w, cycle)
 	for m := range methods {
-		f.Scores[m].take(f, cycle, d.suspects.now[m], d.suspects.past[m], now <= f.Until+soon*d.emulation.Window, d.truth.troubled)
+		f.Scores[m].countCycle(f, cycle, d.suspects.now[m], d.suspects.past[m], now <= f.Until+soon*d.emulation.Window, d.truth.troubled)
 	}
 }
 
@@ -315,8 +315,8 @@ func contains(list []int32, l int32) bool {
 	return there
 }
 
-// take counts a cycle. A link is right if the fault touches it, or if packets truly wait there.
-func (s *Score) take(f *fault, cycle int, now, past []int32, lasts bool, troubled func(int32) bool) {
+// countCycle counts a cycle. A link is right if the fault touches it, or if packets truly wait there.
+func (s *Score) countCycle(f *fault, cycle int, now, past []int32, lasts bool, troubled func(int32) bool) {
 	if s.listed == nil {
 		s.listed, s.raised = map[int32]bool{}, [2]map[int32]bool{{}, {}}
 	}

@@ -25,7 +25,7 @@ func TestOneDeadLine(t *testing.T) {
 		e := findings.NewEmulation(seed)
 		e.Names = []string{"link-down"}
 		d := &detection{emulation: &e, out: &Detection{}, detector: events.New(findings.EventsConfig())}
-		e.Tune, e.Built, e.Probe = d.tune, d.built, func(g emu.Datagram) { d.receiver.take(g) }
+		e.Tune, e.Built, e.Probe = d.tune, d.built, func(g emu.Datagram) { d.receiver.receive(g) }
 		suspected, slow, later := map[int32]string{}, map[int32]time.Duration{}, time.Duration(0)
 		holds := time.Duration(suspicion.DefaultConfig().ClearAfter) * e.Window
 		_, err := e.Windows(t.Context(), func(epoch int64, w *inference.Window) {

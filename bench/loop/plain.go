@@ -89,7 +89,7 @@ func newPlainNetwork(seed uint64) (*plainNetwork, error) {
 				t := sweep.NewTrace(1, 0)
 				for _, ttl := range t.Round() {
 					if at, ok := n.Expire(&f, ttl); ok {
-						t.Take(t.AppendPayload(nil, ttl), address(at))
+						t.Observe(t.AppendPayload(nil, ttl), address(at))
 					}
 				}
 				w.Hops = t.Hops()

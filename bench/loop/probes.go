@@ -178,8 +178,8 @@ func (x *receiver) clear() {
 	}
 }
 
-// take reads a probe.
-func (x *receiver) take(d emu.Datagram) {
+// receive reads a probe.
+func (x *receiver) receive(d emu.Datagram) {
 	x.report = decode.Report{Hops: x.report.Hops[:0]}
 	srint.DecodePathPayload(&x.report, d.Payload, len(d.Payload), false)
 	hops := x.report.Hops
@@ -304,8 +304,8 @@ func probeFlow(p int) (k decode.FlowKey) {
 	return k
 }
 
-// Take implements [steer.Rounds] for the probes of a cycle. A survey of agents would return the same.
-func (x *receiver) Take() (list []loop.ProbeRounds, ok bool) {
+// Drain implements [steer.Rounds] for the probes of a cycle. A survey of agents would return the same.
+func (x *receiver) Drain() (list []loop.ProbeRounds, ok bool) {
 	for p := range x.routes {
 		r := loop.ProbeRounds{Probe: int32(p), Sent: uint64(x.moved[p]), Lost: uint64(x.lost[p])}
 		if n := x.count[p]; n > 0 {

@@ -189,7 +189,7 @@ func (x *useCaseFollower) run(moved int) (*useCaseRun, error) {
 			d.Datagram(&batch, decode.AddrFrom(m.From.Addr()), m.Payload, 0)
 			for _, r := range batch.Reports {
 				if r.Err.Reason == 0 && len(r.Counts) == len(r.Hops) && inference.IsProbe(&r.Flow) == (x.how != passive) {
-					x.take(r, m.At)
+					x.observe(r, m.At)
 				}
 			}
 		})
@@ -266,8 +266,8 @@ func (x *useCaseFollower) move(flow int) {
 	}})
 }
 
-// take reads the hops of a report. A value of a cycle is the largest that came in it; counters have what they rose by in a second.
-func (x *useCaseFollower) take(r *decode.Report, at time.Duration) {
+// observe reads the hops of a report. A value of a cycle is the largest that came in it; counters have what they rose by in a second.
+func (x *useCaseFollower) observe(r *decode.Report, at time.Duration) {
 	g := x.n.Graph()
 	first := x.n.Config().FirstNode
 	x.result.bytes[x.cycle] += len(r.Hops) * probe.FANT.HopBytes(r.Instructions)

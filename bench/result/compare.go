@@ -78,7 +78,7 @@ func figuresOf(list []*Result) *figures {
 	f := &figures{values: map[place][]float64{}, spread: map[place]float64{}, shape: map[place]string{}, names: map[[2]string]string{}}
 	for _, r := range list {
 		seen := map[string]int{} // tables and rows of the same name
-		again := func(name string) string {
+		numbered := func(name string) string {
 			seen[name]++
 			if n := seen[name]; n > 1 {
 				return fmt.Sprintf("%s (%d)", name, n)
@@ -88,9 +88,9 @@ func figuresOf(list []*Result) *figures {
 		for i := range r.Tables {
 			t := &r.Tables[i]
 			title, _, _ := strings.Cut(t.Title, "\n")
-			title = again(title)
+			title = numbered(title)
 			for _, row := range t.Rows {
-				name := again(title + "\x00" + label(row))[len(title)+1:]
+				name := numbered(title + "\x00" + label(row))[len(title)+1:]
 				f.names[[2]string{title, name}] = described(row)
 				for c, v := range row {
 					at := place{table: title, row: name, column: t.column(c)}

@@ -56,7 +56,7 @@ func writeAgentStatus(w io.Writer, x *agent.StatusAnswer) error {
 	}
 	if p := &x.Plan; p.Epoch > 0 {
 		fmt.Fprintf(t, "plan\tepoch %d from %s, since %s\n", p.Epoch, plain(p.From, false), p.Since.UTC().Format(time.RFC3339))
-		fmt.Fprintf(t, "\t%d probes, %d in detail; sends %s of %s, receives %s of %s\n", p.Probes, p.Detailed, show.BitRate(p.SendBPS), show.BitRate(p.SendLimit), show.BitRate(p.ReceiveBPS), show.BitRate(p.TakeLimit))
+		fmt.Fprintf(t, "\t%d probes, %d in detail; sends %s of %s, receives %s of %s\n", p.Probes, p.Detailed, show.BitRate(p.SendBPS), show.BitRate(p.SendLimit), show.BitRate(p.ReceiveBPS), show.BitRate(p.ReceiveLimit))
 	}
 	if c := x.Controller; c != nil && c.Connected {
 		fmt.Fprintf(t, "controller\t%s, since %s\n", plain(c.Address, false), c.Since.UTC().Format(time.RFC3339))

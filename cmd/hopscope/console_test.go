@@ -250,7 +250,7 @@ func (c *consoleTest) partial(i int, n uint64) *window.Partial {
 	}
 	p.AddFlow(&f)
 	p.AddLoss(&inference.FlowLoss{Flow: testFlow, Packets: n, Path: f.Path})
-	p.AddDeviation(&inference.Deviation{Flow: testFlow, Ingress: 1, Digests: 9, Errors: []inference.MapError{{Kind: inference.Stranger, A: 1, B: 2, Node: 99}}})
+	p.AddDeviation(&inference.Deviation{Flow: testFlow, Ingress: 1, Digests: 9, Errors: []inference.MapError{{Kind: inference.Foreign, A: 1, B: 2, Node: 99}}})
 	return p
 }
 

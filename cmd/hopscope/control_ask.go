@@ -30,11 +30,11 @@ func (a *controlAsker) ask(ctx context.Context, method, path string, v any, out 
 		return err
 	}
 	body, err := loop.AskAdmin(ctx, a.url, method, path)
-	switch said := (*loop.RefusedError)(nil); {
+	switch refused := (*loop.RefusedError)(nil); {
 	case errors.Is(err, loop.ErrURL):
 		return usagef("--url %w", err)
-	case errors.As(err, &said):
-		return fmt.Errorf("%s: %s", a.url, plain(said.Text, false))
+	case errors.As(err, &refused):
+		return fmt.Errorf("%s: %s", a.url, plain(refused.Text, false))
 	case errors.Is(err, loop.ErrNoAnswer):
 		return fmt.Errorf("no control answers at %s (another one: --url): %w", a.url, errors.Unwrap(err))
 	case err != nil:
@@ -132,17 +132,17 @@ func (v controlVerb) command() *cobra.Command {
 		if epoch > 0 {
 			path += fmt.Sprintf("?epoch=%d", epoch)
 		}
-		var said loop.Said
-		if err := a.ask(c.Context(), http.MethodPost, path, &said, c.OutOrStdout()); err != nil {
+		var reply loop.Reply
+		if err := a.ask(c.Context(), http.MethodPost, path, &reply, c.OutOrStdout()); err != nil {
 			return err
 		}
-		if !said.Obeyed {
-			return fmt.Errorf("not done: %s", plain(said.Error, false))
+		if !reply.Obeyed {
+			return fmt.Errorf("not done: %s", plain(reply.Error, false))
 		}
 		if a.format == "json" {
 			return nil
 		}
-		return steer.WriteStatus(c.OutOrStdout(), &said.Status)
+		return steer.WriteStatus(c.OutOrStdout(), &reply.Status)
 	}
 	return c
 }

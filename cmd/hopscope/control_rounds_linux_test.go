@@ -83,7 +83,7 @@ func (s *labSwitches) forward(t *testing.T, leaf string, fd int) {
 		frame, at, lost := append([]byte(nil), buf[:n]...), leaf, false
 		for at != "" && len(frame) > 14 && binary.BigEndian.Uint16(frame[12:]) == srint.TypeRoute {
 			port := 0
-			if frame, port, err = srint.TakeProbePort(frame, 12); err != nil {
+			if frame, port, err = srint.PopProbePort(frame, 12); err != nil {
 				t.Error(err)
 				return
 			}

@@ -129,7 +129,7 @@ func runSteering(ctx context.Context, files *controlFiles, x *steer.Network, fle
 	go func() { defer close(followed); s.Run(ctx) }()
 	defer func() { cancel(); <-followed }()
 	log.Info("control runs", "agents", len(x.Control.Agents), "switches", len(x.Control.Switches), "probes", len(x.Control.Probes), "listen", listener.Addr().String(), "admin", page.at())
-	return charge.StandDown(ctx, l, l.Run(ctx))
+	return charge.Depose(ctx, l, l.Run(ctx))
 }
 
 // pageOf is a page that is asked over HTTP.

@@ -183,7 +183,7 @@ func TestControl(t *testing.T) {
 		if args[0] == "status" {
 			_ = json.Unmarshal(out, &s)
 		} else {
-			var said loop.Said
+			var said loop.Reply
 			_ = json.Unmarshal(out, &said)
 			s = said.Status
 		}

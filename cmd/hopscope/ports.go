@@ -169,7 +169,7 @@ func checkPorts(cfg *config, v *verdict) {
 		tcp  bool
 	}
 	taken := map[place]string{}
-	take := func(p place, by string) (other string, ok bool) {
+	claim := func(p place, by string) (other string, ok bool) {
 		other, twice := taken[p]
 		if twice && p.addr.Port() != 0 {
 			return other, false
@@ -195,7 +195,7 @@ func checkPorts(cfg *config, v *verdict) {
 		if err != nil {
 			v.problem(key, "%v", err)
 		} else if len(cfg.UDP.Ports)+len(cfg.OTLP.Ports) > 0 {
-			if other, ok := take(place{a, t.tcp}, key); !ok {
+			if other, ok := claim(place{a, t.tcp}, key); !ok {
 				v.problem(key, "%s is the address of %s, too", a, other)
 			}
 		}

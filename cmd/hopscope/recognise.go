@@ -69,7 +69,7 @@ func lookAt(ctx context.Context, file string, router *demux.Router, watch *guess
 				last = append(last, r.Report())
 			}
 			x := guess.Sample{Link: f.Link, Data: f.Data, Length: f.Length, Time: f.Time}
-			x.To.Number, x.To.Only = router.Came()
+			x.To.Number, x.To.Only = router.LastPort()
 			watch.Look(router.Profile, x, last)
 		}
 		if err != nil {

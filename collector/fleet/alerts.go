@@ -114,5 +114,5 @@ func (t *ownerTask) alertsGoOn(state []byte, same bool) {
 			a.Restarted()
 		}
 	}
-	t.again = t.detector.Open()
+	t.unalerted = t.detector.Open()
 }

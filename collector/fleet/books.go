@@ -98,7 +98,7 @@ func addTo[K comparable](m *map[K]uint64, k K, n uint64) {
 	(*m)[k] += n
 }
 
-func takeFrom[K comparable](m map[K]uint64, k K, n uint64) uint64 {
+func subtract[K comparable](m map[K]uint64, k K, n uint64) uint64 {
 	if n = min(n, m[k]); n > 0 {
 		m[k] -= n
 	}
@@ -203,10 +203,10 @@ func (b *books) number(rec *fleet.Record, n uint64) {
 	} else if n > 0 && h.Total <= r.Total { // it is there after all
 		found := min(n, r.Gone)
 		r.Gone -= found
-		b.Taken -= takeFrom(b.Dropped, roster.DroppedRetention, found)
+		b.Taken -= subtract(b.Dropped, roster.DroppedRetention, found)
 		found = min(n-found, r.Unread)
 		r.Unread -= found
-		takeFrom(b.Unread, h.From, found)
+		subtract(b.Unread, h.From, found)
 	}
 	r.Total, r.Offset, r.End = max(r.Total, h.Total), max(r.Offset, rec.Offset), max(r.End, h.End)
 }
@@ -260,13 +260,13 @@ func (b *books) reconcile(partition int, expected []fleet.Expected, sent func(e 
 // evict counts reports that gave way to others, by the label of their window.
 func (b *books) evict(reports map[int64]uint64) {
 	for end, n := range reports {
-		b.drop(roster.DroppedFull, takeFrom(b.Waiting, end, n))
+		b.drop(roster.DroppedFull, subtract(b.Waiting, end, n))
 	}
 }
 
 // lose counts n reports of a window that were taken, and whose record cannot be read any more.
 func (b *books) lose(end int64, n uint64, err error) {
-	n = takeFrom(b.Waiting, end, n)
+	n = subtract(b.Waiting, end, n)
 	if errors.Is(err, fleet.ErrGone) {
 		b.drop(roster.DroppedRetention, n)
 	} else {

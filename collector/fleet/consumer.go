@@ -101,7 +101,7 @@ type Consumer struct {
 	limited     []sink.Limited
 	full        uint64            // reports that found no room in their window, in this run
 	windowsFull uint64            // reports of windows that found no room among others, in this run
-	saidLeft    map[string]bool   // of these, what was logged
+	loggedLeft  map[string]bool   // of these, what was logged
 	redrawn     map[string]uint64 // the last boot of which a collector was notified
 
 	published, slices, wholes, beats atomic.Uint64
@@ -216,7 +216,7 @@ func New(cfg Config, opt Options) (*Consumer, error) {
 			Hops: 1 << 17, Exporters: 1 << 17, Flows: 1 << 17, Paths: 1 << 20, Drops: 1 << 20, Faults: 1 << 20, Numbers: 1 << 18, Arrivals: 1 << 20, Deviations: 1 << 18,
 			Losses: 1 << 18,
 		},
-		writeSeconds: metrics.NewDurations(mWrite), status: map[partition]*shared[partitionStatus]{}, began: map[partition]bool{}, redrawn: map[string]uint64{}, saidLeft: map[string]bool{},
+		writeSeconds: metrics.NewDurations(mWrite), status: map[partition]*shared[partitionStatus]{}, began: map[partition]bool{}, redrawn: map[string]uint64{}, loggedLeft: map[string]bool{},
 	}
 	var names []string
 	for _, s := range opt.Stores {

@@ -180,7 +180,7 @@ func (w *world) part(collector, n int) *window.Partial {
 	// What came later than the rest, in sections that readers have to have room for.
 	k := decode.FlowKey{SrcPort: uint16(1000 * collector), DstPort: 80, Proto: 6, IPVersion: 4}
 	p.AddLoss(&inference.FlowLoss{Flow: k, Packets: 50, Path: []inference.HopKey{{Node: 1, EgressIf: 3}, {Node: 2, EgressIf: 3}}})
-	p.AddDeviation(&inference.Deviation{Flow: k, Ingress: 1, Digests: 9, Last: end - 3, Errors: []inference.MapError{{Kind: inference.Stranger, Node: 99, A: 1, B: 2}}})
+	p.AddDeviation(&inference.Deviation{Flow: k, Ingress: 1, Digests: 9, Last: end - 3, Errors: []inference.MapError{{Kind: inference.Foreign, Node: 99, A: 1, B: 2}}})
 	return p
 }
 
@@ -540,7 +540,7 @@ func TestConsumerCrowded(t *testing.T) {
 		{part, fleet.Refused, fleet.ErrOld, nil, 0, 0},
 		{mark, fleet.Refused, fleet.ErrFull, nil, 0, 0},
 	} {
-		c := &Consumer{log: slog.New(slog.DiscardHandler), saidLeft: map[string]bool{}, series: &stores.Set{}, receivers: &stores.Set{}}
+		c := &Consumer{log: slog.New(slog.DiscardHandler), loggedLeft: map[string]bool{}, series: &stores.Set{}, receivers: &stores.Set{}}
 		c.crowd(tt.record, tt.kind, tt.err, tt.evicted)
 		if c.full != tt.full || c.windowsFull != tt.crowded {
 			t.Errorf("%v, %v, %v, %v: %d and %d, want %d and %d", tt.record.Head.Kind, tt.kind, tt.err, tt.evicted, c.full, c.windowsFull, tt.full, tt.crowded)

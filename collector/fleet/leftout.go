@@ -21,10 +21,10 @@ func (c *Consumer) logLeftOut() {
 	for _, l := range c.limitsHit() {
 		key := l.Setting + " " + l.What
 		c.mu.Lock()
-		said := c.saidLeft[key]
-		c.saidLeft[key] = said || l.N > 0
+		logged := c.loggedLeft[key]
+		c.loggedLeft[key] = logged || l.N > 0
 		c.mu.Unlock()
-		if l.N > 0 && !said {
+		if l.N > 0 && !logged {
 			c.log.Warn("left out by a limit", "what", sink.LeftOut([]sink.Limit{l})[0])
 		}
 	}

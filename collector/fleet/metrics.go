@@ -25,7 +25,7 @@ var (
 	mUnknown    = metrics.NewCounter("hopscope_consume_unknown_total", "Records of a later version, passed over.", "topic")
 	mRefused    = metrics.NewCounter("hopscope_consume_refused_total", "Records that are not right, passed over.", "topic")
 	mGone       = metrics.NewCounter("hopscope_consume_gone_total", "Records that were to be read, and that retention had removed.", "topic")
-	mAgain      = metrics.NewCounter("hopscope_consume_read_again_total", "Records read once more when their window closed, because held_bytes had no room for them.", "topic")
+	mReread     = metrics.NewCounter("hopscope_consume_read_again_total", "Records read once more when their window closed, because held_bytes had no room for them.", "topic")
 	mMissing    = metrics.NewGauge("hopscope_consume_missing_collectors", "Collectors that the last window of the owner was published without.")
 	mForced     = metrics.NewCounter("hopscope_consume_forced_total", "Windows published although slices had not published theirs.")
 	mRestarts   = metrics.NewCounter("hopscope_consume_restarts_total", "Times that work on a partition began anew from its checkpoint, because something failed.", "topic")
@@ -42,7 +42,7 @@ var (
 
 	// Metrics are all of them.
 	Metrics = []metrics.Metric{
-		mLag, mRecords, mBytes, mHeld, mOpen, mWindow, mWindows, mLate, mDuplicate, mConflict, mUnknown, mRefused, mGone, mAgain, mMissing, mForced,
+		mLag, mRecords, mBytes, mHeld, mOpen, mWindow, mWindows, mLate, mDuplicate, mConflict, mUnknown, mRefused, mGone, mReread, mMissing, mForced,
 		mRestarts, mSaves, mStateBytes, mPublished, mGeneration, mMerged, mStored, mInFlight, mDropped, mLeftOut, mWrite,
 	}
 )
@@ -126,7 +126,7 @@ func topicValues(s *partitionStatus) []metrics.Value {
 		metrics.Of(mUnknown, s.Unknown+s.GateUnknown, s.Topic),
 		metrics.Of(mRefused, s.Refused+s.GateRefused, s.Topic),
 		metrics.Of(mGone, s.Gone, s.Topic),
-		metrics.Of(mAgain, s.Reread, s.Topic),
+		metrics.Of(mReread, s.Reread, s.Topic),
 		metrics.Of(mRestarts, s.Restarts, s.Topic),
 		metrics.Of(mSaves, s.Checkpoints, s.Topic),
 		metrics.Of(mStateBytes, s.StateBytes, s.Topic),

@@ -32,7 +32,7 @@ type ownerTask struct {
 	after         int64
 	rebuilt       time.Time
 	aside         []byte              // what was kept beside the checkpoint
-	again         []inference.Finding // open ones that the alerts do not know
+	unalerted     []inference.Finding // open ones that the alerts do not know
 
 	whole, late uint64
 }
@@ -117,8 +117,8 @@ func (t *ownerTask) publish(ctx context.Context, a *fleet.Assembled, first bool)
 		t.detector.Accept(stores.Acceptances(c.rules.Rules()))
 		found = slices.Clone(t.detector.Step(c.seen(&w, a)))
 		t.detected = a.End
-		c.alert(ctx, a.End, slices.Concat(t.again, found))
-		t.again = nil
+		c.alert(ctx, a.End, slices.Concat(t.unalerted, found))
+		t.unalerted = nil
 		t.detector.Mark(&w)
 	}
 	if a.End <= t.after {
@@ -172,7 +172,7 @@ func (t *ownerTask) due(ctx context.Context, now time.Time) error {
 	if r == nil {
 		return nil
 	}
-	if err := t.w.readAgain(ctx, r.From(), r.To(), r.Add); err != nil {
+	if err := t.w.reread(ctx, r.From(), r.To(), r.Add); err != nil {
 		return err
 	}
 	a, err := r.Whole()
@@ -232,7 +232,7 @@ func (t *ownerTask) readDetectors(b []byte, detected int64) {
 	case kept != nil && aerr == nil:
 		t.detector = kept
 		if err == nil {
-			kept.TakeOver(former.Open())
+			kept.Inherit(former.Open())
 		}
 		alerts = keptAlerts
 		t.w.c.log.Info("the detectors go on from before another version had the series", "open_findings", len(kept.Open()))

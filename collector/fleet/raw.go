@@ -30,7 +30,7 @@ type rawTask struct {
 	batch         decode.Batch
 	lastPublished int64
 	after         int64
-	again         map[int64]int // how often a window was published that had ended before, by label
+	republished   map[int64]int // how often a window was published that had ended before, by label
 	books         books
 	booked        int64 // records before this offset are in the books, also where they are read again
 
@@ -52,7 +52,7 @@ const (
 
 func (c *Consumer) newRaw(w *worker) (*rawTask, error) {
 	t := &rawTask{
-		w: w, codec: fleet.NewCodec(0, c.limits), again: map[int64]int{}, books: newBooks(),
+		w: w, codec: fleet.NewCodec(0, c.limits), republished: map[int64]int{}, books: newBooks(),
 		publisher: fleet.NewPublisher(fleet.PublisherConfig{
 			From: fleet.PseudoName(w.partition), Slicer: c.opt.Slicer, Window: int64(c.opt.Params.Window), MaxSize: c.cfg.RecordBytes,
 		}),
@@ -165,8 +165,8 @@ func stateFor(list []fleet.Statement, run fleet.Source, reports []*decode.Report
 
 // late counts reports whose window has ended: they make a part of it of their own.
 func (t *rawTask) late(ctx context.Context, r *fleet.Record) error {
-	n := t.again[r.Head.End]
-	t.again[r.Head.End] = n + 1
+	n := t.republished[r.Head.End]
+	t.republished[r.Head.End] = n + 1
 	if lateNumbers+n >= 1<<8 {
 		t.w.noteError(fmt.Errorf("record at offset %d: window %s was published again so often that there are no numbers left: its reports are left out", r.Offset, windowName(r.Head.End)))
 		t.books.pass(r.Head.End, 0)
@@ -212,9 +212,9 @@ func (t *rawTask) publish(ctx context.Context, end int64, first int, inOrder, so
 	p.Span(end-int64(t.w.c.opt.Params.Window), end)
 	if inOrder {
 		t.lastPublished = end
-		for label := range t.again {
+		for label := range t.republished {
 			if label < end-int64(t.w.c.cfg.Corrections) {
-				delete(t.again, label)
+				delete(t.republished, label)
 			}
 		}
 	}
@@ -279,12 +279,12 @@ func (t *rawTask) label() int64 { return t.lastPublished }
 
 // rawBooks is what is kept of them in a checkpoint.
 type rawBooks struct {
-	Books books         `json:"books"`
-	Again map[int64]int `json:"again"`
+	Books       books         `json:"books"`
+	Republished map[int64]int `json:"again"`
 }
 
 func (t *rawTask) appendState(b []byte) []byte {
-	account, err := json.Marshal(&rawBooks{t.books, t.again})
+	account, err := json.Marshal(&rawBooks{t.books, t.republished})
 	if err != nil {
 		panic(err) // it consists of numbers and texts
 	}
@@ -308,7 +308,7 @@ func (t *rawTask) readState(b []byte) error {
 	}
 	t.books, t.lastPublished = account.Books, t.gate.Last()
 	t.books.restored()
-	maps.Copy(t.again, account.Again)
+	maps.Copy(t.republished, account.Republished)
 	return nil
 }
 

@@ -101,7 +101,7 @@ func TestRawReports(t *testing.T) {
 func TestRawBomb(t *testing.T) {
 	cfg := defaultConfig()
 	cfg.WindowBytes = 1 << 20
-	c := &Consumer{cfg: cfg, log: slog.New(slog.DiscardHandler), saidLeft: map[string]bool{}, series: &stores.Set{}, receivers: &stores.Set{}, opt: Options{
+	c := &Consumer{cfg: cfg, log: slog.New(slog.DiscardHandler), loggedLeft: map[string]bool{}, series: &stores.Set{}, receivers: &stores.Set{}, opt: Options{
 		Now: time.Now, Shard: testShard, Slicer: window.NewSlicer(testSeed, testSlices), Params: roster.Params{Slices: testSlices, Window: testWindow},
 	}}
 	w := &worker{c: c, status: &shared[partitionStatus]{}}

@@ -219,7 +219,7 @@ func (t *sliceTask) republish(ctx context.Context, now time.Time) error {
 	if r == nil {
 		return nil
 	}
-	err := t.w.readAgain(ctx, r.From(), r.To(), func(rec *fleet.Record) {
+	err := t.w.reread(ctx, r.From(), r.To(), func(rec *fleet.Record) {
 		if err := r.Add(rec); err != nil {
 			t.w.noteError(err)
 		}
@@ -235,8 +235,8 @@ func (t *sliceTask) republish(ctx context.Context, now time.Time) error {
 	return t.publish(ctx, m)
 }
 
-// readAgain reads a part of the partition once more.
-func (w *worker) readAgain(ctx context.Context, from, to int64, take func(*fleet.Record)) error {
+// reread reads a part of the partition once more.
+func (w *worker) reread(ctx context.Context, from, to int64, handle func(*fleet.Record)) error {
 	r := w.c.opt.Kafka.Reader(w.topic, w.partition, from)
 	for failures := 0; r.Offset() < to; {
 		messages, err := r.Next(ctx)
@@ -253,7 +253,7 @@ func (w *worker) readAgain(ctx context.Context, from, to int64, take func(*fleet
 				return nil
 			}
 			if h, err := fleet.ReadHead(m.Head); err == nil {
-				take(&fleet.Record{Offset: m.Offset, Head: h, Value: m.Value})
+				handle(&fleet.Record{Offset: m.Offset, Head: h, Value: m.Value})
 			}
 		}
 		if len(messages) == 0 && r.Offset() >= r.High() {
@@ -275,13 +275,13 @@ const (
 )
 
 // fetch reads records of the partition again. It is a [fleet.Fetch].
-func (w *worker) fetch(offsets []int64, take func(*fleet.Record)) error {
+func (w *worker) fetch(offsets []int64, handle func(*fleet.Record)) error {
 	for len(offsets) > 0 {
 		n := 1
 		for n < len(offsets) && offsets[n]-offsets[n-1] <= nearby {
 			n++
 		}
-		if err := w.fetchRun(offsets[0], offsets[n-1]+1, take); err != nil {
+		if err := w.fetchRun(offsets[0], offsets[n-1]+1, handle); err != nil {
 			return err
 		}
 		offsets = offsets[n:]
@@ -290,7 +290,7 @@ func (w *worker) fetch(offsets []int64, take func(*fleet.Record)) error {
 }
 
 // fetchRun reads a part of the partition, all of which was read before: that the log ends before it does passes.
-func (w *worker) fetchRun(from, to int64, take func(*fleet.Record)) error {
+func (w *worker) fetchRun(from, to int64, handle func(*fleet.Record)) error {
 	r := w.c.opt.Kafka.Reader(w.topic, w.partition, from)
 	if to-from == 1 {
 		r.Limit(oneRecord)
@@ -313,7 +313,7 @@ func (w *worker) fetchRun(from, to int64, take func(*fleet.Record)) error {
 				return nil
 			}
 			if h, err := fleet.ReadHead(m.Head); err == nil {
-				take(&fleet.Record{Offset: m.Offset, Head: h, Value: m.Value, Time: m.Time})
+				handle(&fleet.Record{Offset: m.Offset, Head: h, Value: m.Value, Time: m.Time})
 			}
 		}
 	}

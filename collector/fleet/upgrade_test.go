@@ -135,8 +135,8 @@ func goesOn(t *testing.T, task task, log ingest.Log) *checkpoint {
 
 // told are the alerts of a window, but for signs of life.
 func told(o *ownerTask, at int64, found ...inference.Finding) (out []string) {
-	found = append(o.again, found...)
-	o.again = nil
+	found = append(o.unalerted, found...)
+	o.unalerted = nil
 	for _, a := range o.w.c.alerting.Step(at, found, nil) {
 		if a.Status != notify.Heartbeat {
 			out = append(out, a.Status.String()+" "+a.Key)

@@ -124,16 +124,16 @@ func (w *worker) begin(ctx context.Context) error {
 		return err
 	}
 	offset := first
-	again := w.c.from(w.topic, w.partition)
-	if again {
+	restart := w.c.from(w.topic, w.partition)
+	if restart {
 		if offset, err = w.c.offsetFrom(ctx, w.topic, w.partition); err != nil {
 			return err
 		}
 		// What no checkpoint has yet is to be published anyway.
-		again = last == nil || last.offset > offset
+		restart = last == nil || last.offset > offset
 	}
 	w.rewriteTo = 0
-	if again {
+	if restart {
 		if r, ok := w.task.(rewriter); ok {
 			if err := r.rewrite(w.c.opt.From.UnixNano(), last); err != nil {
 				w.noteError(fmt.Errorf("checkpoint of generation %d is not used: %w", last.generation, err))

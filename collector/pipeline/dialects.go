@@ -23,7 +23,7 @@ type dialects struct {
 	watch     *guess.Watch
 	router    *demux.Router // of the settings alone
 	announced map[findingKey]string
-	again     []guess.Sample // to be read with a dialect that was adopted since
+	toReread  []guess.Sample // to be read with a dialect that was adopted since
 	log       *slog.Logger
 
 	adopted  atomic.Pointer[demux.Adopted]
@@ -268,13 +268,13 @@ func (x *dialects) Step(now int64, known func(decode.Addr) uint64) {
 	for _, c := range changes {
 		for _, s := range c.Samples {
 			if s.Dropped {
-				x.again = append(x.again, s)
+				x.toReread = append(x.toReread, s)
 			}
 		}
 	}
 	if len(changes) > 0 {
 		x.adopted.Store(x.watch.Adoptions())
-		x.waiting.Store(len(x.again) > 0)
+		x.waiting.Store(len(x.toReread) > 0)
 	}
 	x.watching.Store(x.watch.Watching())
 	x.logNews()
@@ -361,15 +361,15 @@ func (x *dialects) reload(router *demux.Router, candidates []demux.Profile) {
 func (x *dialects) drain() []guess.Sample {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	list := x.again
-	x.again = nil
+	list := x.toReread
+	x.toReread = nil
 	x.waiting.Store(false)
 	return list
 }
 
-// readAgain reads what was dropped before its sender's dialect was known. It counts as received now; the sequence numbers
+// rereadSamples reads what was dropped before its sender's dialect was known. It counts as received now; the sequence numbers
 // were followed when it came.
-func (p *Pipeline) readAgain(w *Worker) {
+func (p *Pipeline) rereadSamples(w *Worker) {
 	x := p.Dialects
 	dec := w.decoder.Load()
 	x.begin(w, dec)

@@ -106,9 +106,9 @@ func (p *Pipeline) HandedOver(label int64) {
 	p.diversion.release(p.put)
 }
 
-// TellAcross makes windows hold what the merge over several collectors needs: the numbers of an exporter that came, and the flows
+// PublishAcross makes windows hold what the merge over several collectors needs: the numbers of an exporter that came, and the flows
 // that appeared. It is called before anything is restored or received.
-func (p *Pipeline) TellAcross() {
+func (p *Pipeline) PublishAcross() {
 	p.Exporters.listNumbers()
 	for _, s := range p.shards {
 		s.state.ListArrivals()

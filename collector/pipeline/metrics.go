@@ -28,7 +28,7 @@ func (p *Pipeline) readMetrics(w *Worker, f *ingest.Frame) {
 	broken := ""
 	deliver := func() {
 		n := uint64(len(m.batch.Reports))
-		w.in.Take(&m.batch)
+		w.in.AppendBatch(&m.batch)
 		m.batch.Reset()
 		p.ledger.Receive(ledger.Ring, n)
 		p.place(w)

@@ -233,7 +233,7 @@ func (p *Pipeline) recycle(w *work) {
 // Handle decodes frames of a source and hands their reports on. It is called by one goroutine per worker.
 func (p *Pipeline) Handle(w *Worker, frames []ingest.Frame) {
 	if p.Dialects != nil && p.Dialects.waiting.Load() {
-		p.readAgain(w)
+		p.rereadSamples(w)
 	}
 	for len(frames) > 0 {
 		if f := &frames[0]; f.Link == ingest.LinkOTLP {
@@ -325,7 +325,7 @@ func (p *Pipeline) decode(w *Worker, frames []ingest.Frame) (read int) {
 			}
 		} else {
 			n = dec.LazyFrame(&w.in, f.Link, f.Data, f.Length, f.Time)
-			at.Number, at.Only = dec.Came()
+			at.Number, at.Only = dec.LastPort()
 		}
 		switch {
 		case n > 0:

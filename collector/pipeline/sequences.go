@@ -15,8 +15,8 @@ import (
 // MaxGroups bounds the number of groups of exporters.
 const MaxGroups = 16
 
-// ToldRuns is the number of runs of an exporter's numbers that a collector of a fleet publishes with a window.
-const ToldRuns = 64
+// PublishedRuns is the number of runs of an exporter's numbers that a collector of a fleet publishes with a window.
+const PublishedRuns = 64
 
 // sequences follows the sequence numbers of all exporters, in groups. An exporter belongs to one group by its address,
 // whichever workers its datagrams reach, so that its numbers are seen by one tracker; and workers wait for each other
@@ -112,7 +112,7 @@ func (e *sequences) decide(b *decode.LazyBatch) {
 // listNumbers makes cut list which numbers came. It is called before Restore.
 func (e *sequences) listNumbers() {
 	e.listing = true
-	e.each(func(t *sequence.Tracker) { t.ReportNumbers(ToldRuns) })
+	e.each(func(t *sequence.Tracker) { t.ReportNumbers(PublishedRuns) })
 }
 
 // cut returns what was counted in the window that ends now, ordered by address, node and hardware id, and lists in p which numbers

@@ -29,7 +29,7 @@ func fromExporters(rng *rand.Rand, nodes, addresses, reports int) (out []*decode
 
 func recordsOf(reports []*decode.Report) *decode.LazyBatch {
 	b := new(decode.LazyBatch)
-	b.Take(&decode.Batch{Reports: slices.Clone(reports)})
+	b.AppendBatch(&decode.Batch{Reports: slices.Clone(reports)})
 	return b
 }
 

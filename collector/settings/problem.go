@@ -39,9 +39,9 @@ func NewProblems(file string, list []Problem) error {
 	slices.SortStableFunc(list, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 	seen := make(map[Problem]bool, len(list))
 	list = slices.DeleteFunc(list, func(p Problem) bool {
-		again := seen[p]
+		duplicate := seen[p]
 		seen[p] = true
-		return again
+		return duplicate
 	})
 	return &Problems{file, list}
 }

@@ -55,7 +55,7 @@ func newCorrections(cfg *Corrections) *corrections {
 // add keeps what p counted under a label. If something was counted under it before, it gives the window of both and the
 // number of times that the label was written; otherwise nil.
 func (c *corrections) add(label int64, p *window.Partial) (whole *inference.Window, revision uint64, err error) {
-	i, again := slices.BinarySearchFunc(c.kept, label, func(k keptWindow, label int64) int {
+	i, found := slices.BinarySearchFunc(c.kept, label, func(k keptWindow, label int64) int {
 		switch {
 		case k.label < label:
 			return -1
@@ -66,7 +66,7 @@ func (c *corrections) add(label int64, p *window.Partial) (whole *inference.Wind
 	})
 	c.merged.Reset()
 	limits := c.first
-	if again {
+	if found {
 		limits = c.most
 		// The bytes are the collector's own, so there is nothing to defend against.
 		if err := c.merged.ReadBinary(c.kept[i].data, window.NoLimits()); err != nil {
@@ -84,7 +84,7 @@ func (c *corrections) add(label int64, p *window.Partial) (whole *inference.Wind
 	if err != nil {
 		return nil, 0, err
 	}
-	if !again {
+	if !found {
 		return nil, 0, nil
 	}
 	k.revision++

@@ -40,9 +40,9 @@ type wallClock struct {
 type windowKind uint8
 
 const (
-	freshWindow windowKind = iota // the label is later than all before
-	againWindow                   // the label may have been used
-	heldWindow                    // the latest label, while the wall clock is far behind it
+	freshWindow    windowKind = iota // the label is later than all before
+	repeatedWindow                   // the label may have been used
+	heldWindow                       // the latest label, while the wall clock is far behind it
 )
 
 // windowCut is the end of a window.
@@ -150,7 +150,7 @@ func (k *wallClock) keep(end int64) (label int64, kind windowKind) {
 	case end > k.latest:
 		return end, freshWindow
 	case end > k.floor && !k.held:
-		return end, againWindow
+		return end, repeatedWindow
 	case k.fresh: // the latest label may be that of an earlier run
 		return k.latest + k.length, heldWindow
 	}

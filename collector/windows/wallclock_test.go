@@ -67,7 +67,7 @@ func (r *clockRun) check(cut windowCut) {
 		if before != 0 || cut.label <= latest {
 			r.t.Fatalf("label %d is called fresh after %d, with %d under it", cut.label, latest, before)
 		}
-	case againWindow:
+	case repeatedWindow:
 		// What was counted under such a label is kept, if anything was.
 		if cut.label > latest || latest-cut.label > r.k.reach || cut.label <= MultipleBefore(startWall, length) {
 			r.t.Fatalf("label %d comes again, the latest is %d", cut.label, latest)
@@ -138,12 +138,12 @@ func TestWallClockSteps(t *testing.T) {
 				case step < -11*time.Minute:
 					// Windows are held until the clock has passed the latest.
 					want := int(-step / ten)
-					if n[heldWindow] < want-2 || n[heldWindow] > want+1 || n[againWindow] != 0 {
+					if n[heldWindow] < want-2 || n[heldWindow] > want+1 || n[repeatedWindow] != 0 {
 						t.Errorf("%v windows of each kind", n)
 					}
 				case step < -ten:
 					want := int(-step / ten)
-					if n[againWindow] < want-1 || n[againWindow] > want+1 || n[heldWindow] != 0 {
+					if n[repeatedWindow] < want-1 || n[repeatedWindow] > want+1 || n[heldWindow] != 0 {
 						t.Errorf("%v windows of each kind", n)
 					}
 				case step >= 0:
@@ -171,7 +171,7 @@ func TestWallClockLeapSecond(t *testing.T) {
 		r.now.wall -= int64(time.Second)
 		r.look()
 		r.pass(time.Minute, 1)
-		if n := r.kinds(); n[heldWindow] != 0 || length > time.Second != (n[againWindow] == 0) || len(r.steps) != 1 {
+		if n := r.kinds(); n[heldWindow] != 0 || length > time.Second != (n[repeatedWindow] == 0) || len(r.steps) != 1 {
 			t.Errorf("%v: %v windows of each kind, steps %v", length, n, r.steps)
 		}
 	}
@@ -270,7 +270,7 @@ func TestWallClockForgets(t *testing.T) {
 	r := newClockRun(t, ten, 10*time.Minute)
 	r.set(-40 * time.Second) // in the first window
 	r.pass(time.Minute, 1)
-	if n := r.kinds(); n[heldWindow] < 3 || n[againWindow] != 0 {
+	if n := r.kinds(); n[heldWindow] < 3 || n[repeatedWindow] != 0 {
 		t.Errorf("before anything was kept: %v windows of each kind", n)
 	}
 	r.pass(10*time.Minute, 1)
@@ -278,7 +278,7 @@ func TestWallClockForgets(t *testing.T) {
 	r.k.forget(r.k.latest - int64(ten))
 	r.set(-time.Minute)
 	r.pass(40*time.Second, 1)
-	if n := r.kinds(); n[heldWindow] < before[heldWindow]+3 || n[againWindow] != before[againWindow] {
+	if n := r.kinds(); n[heldWindow] < before[heldWindow]+3 || n[repeatedWindow] != before[repeatedWindow] {
 		t.Errorf("after forgetting: %v windows of each kind, before %v", n, before)
 	}
 }

@@ -86,7 +86,7 @@ func (d *Decoder) lazyOnly(only Kind, b *decode.LazyBatch, src *decode.Addr, pay
 			}
 		}
 	}
-	b.Take(general)
+	b.AppendBatch(general)
 	b.SetSum(n, decode.Sum(payload))
 	return n
 }

@@ -32,14 +32,14 @@ type Router struct {
 		addr decode.Addr
 		dec  *Decoder
 	}
-	outer  packet.Packet
-	ipfix  *ipfix.Store // of all decoders, if shared
-	shared bool
-	make   func(Profile) *Decoder
-	port   uint16          // source port of the datagram that is read next
-	only   Kind            // what alone may come in at the port that the datagram came to
-	kinds  map[uint16]Kind // of the ports that frames go to; where it has none, anything
-	came   uint16          // such a port of the last frame; 0 without
+	outer    packet.Packet
+	ipfix    *ipfix.Store // of all decoders, if shared
+	shared   bool
+	make     func(Profile) *Decoder
+	port     uint16          // source port of the datagram that is read next
+	only     Kind            // what alone may come in at the port that the datagram came to
+	kinds    map[uint16]Kind // of the ports that frames go to; where it has none, anything
+	lastPort uint16          // such a port of the last frame; 0 without
 }
 
 // From sets the port of the datagrams that are read next, to which templates of IPFIX and NetFlow 9 belong to; 0 where it is not known.
@@ -54,24 +54,24 @@ func (rt *Router) Ports(kinds map[uint16]Kind) *Router {
 	return rt
 }
 
-// Came gives the port that the last frame went to and what alone may come in there, if that is not anything.
-func (rt *Router) Came() (port uint16, k Kind) {
-	if rt.came == 0 {
+// LastPort gives the port that the last frame went to and what alone may come in there, if that is not anything.
+func (rt *Router) LastPort() (port uint16, k Kind) {
+	if rt.lastPort == 0 {
 		return 0, Anything
 	}
-	return rt.came, rt.kinds[rt.came]
+	return rt.lastPort, rt.kinds[rt.lastPort]
 }
 
 // kind is what alone may come in at the port that the last frame went to.
 func (rt *Router) kind() Kind {
 	p := &rt.outer
-	rt.came = 0
+	rt.lastPort = 0
 	if len(rt.kinds) == 0 || p.Proto != packet.ProtoUDP || !p.HasPorts || p.Fragment {
 		return Anything
 	}
 	k := rt.kinds[p.DstPort()]
 	if k != Anything {
-		rt.came = p.DstPort()
+		rt.lastPort = p.DstPort()
 	}
 	return k
 }
@@ -191,7 +191,7 @@ func (rt *Router) LazyFrame(b *decode.LazyBatch, link uint16, data []byte, lengt
 	if k := rt.kind(); k != Anything {
 		general := dec.shapes.memory()
 		n = dec.packetOnly(k, general, &rt.outer, data, time)
-		b.Take(general)
+		b.AppendBatch(general)
 		if at := rt.outer.L4 + packet.UDPLen; n > 0 && at <= len(data) {
 			b.SetSum(n, decode.Sum(data[at:min(max(rt.outer.UDPEnd(data), at), len(data))]))
 		}

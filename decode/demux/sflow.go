@@ -45,7 +45,7 @@ const maxPorts = 1 << 14
 // Learned returns what agents said of their interfaces since the last call: what is new, or another than before. Any goroutine may
 // call it.
 func (rt *Router) Learned() (list []SFlowPort) {
-	take := func(d *Decoder) {
+	drain := func(d *Decoder) {
 		if d != nil && d.sflow != nil {
 			d.sflow.mu.Lock()
 			defer d.sflow.mu.Unlock()
@@ -53,9 +53,9 @@ func (rt *Router) Learned() (list []SFlowPort) {
 			d.sflow.learned = nil
 		}
 	}
-	take(rt.fallback)
+	drain(rt.fallback)
 	for i := range rt.routes {
-		take(rt.routes[i].dec)
+		drain(rt.routes[i].dec)
 	}
 	return list
 }
@@ -207,7 +207,7 @@ func (d *Decoder) readSFlow(b *decode.Batch, src *decode.Addr, data []byte, at, 
 		gaps = x.gaps(&exporter, h)
 	}
 	for x.reader.Next(s) {
-		last := x.follow(&exporter, h, s, gaps)
+		last := x.track(&exporter, h, s, gaps)
 		switch s.Kind {
 		case sflow.Discard:
 			r := next(decode.KindDrop)
@@ -295,8 +295,8 @@ func (x *sflowState) last(key sflowSource) *sflowLast {
 	return l
 }
 
-// follow follows the numbers of the source of s, and gives what was known of it; nil if there is no place for it.
-func (x *sflowState) follow(agent *decode.Addr, h *sflow.Datagram, s *sflow.Sample, gaps uint32) *sflowLast {
+// track follows the numbers of the source of s, and gives what was known of it; nil if there is no place for it.
+func (x *sflowState) track(agent *decode.Addr, h *sflow.Datagram, s *sflow.Sample, gaps uint32) *sflowLast {
 	if s.Kind == sflow.Other {
 		return nil
 	}

@@ -194,7 +194,7 @@ func (d *Decoder) lazy(b *decode.LazyBatch, src *decode.Addr, payload []byte, le
 	if n == 1 && length == len(payload) {
 		d.learn(general.Reports[0], payload)
 	}
-	b.Take(general)
+	b.AppendBatch(general)
 	b.SetSum(n, decode.Sum(payload))
 	return n
 }
@@ -222,7 +222,7 @@ func (d *Decoder) lazyFrame(b *decode.LazyBatch, p *packet.Packet, data []byte, 
 		d.learn(general.Reports[0], payload)
 	}
 	numbered := n > 0 && general.Reports[0].Has&decode.HasExporter != 0 // by its exporter, so that there can be copies
-	b.Take(general)
+	b.AppendBatch(general)
 	if at := p.L4 + packet.UDPLen; numbered && p.Proto == packet.ProtoUDP && p.HasPorts && at <= len(data) {
 		b.SetSum(n, decode.Sum(data[at:min(max(p.UDPEnd(data), at), len(data))]))
 	}

@@ -45,7 +45,7 @@ func (p *Printer) Frame(number uint64, s Sample) {
 			p.blind++
 		}
 	}
-	s.To.Number, s.To.Only = p.Decoder.Came()
+	s.To.Number, s.To.Only = p.Decoder.LastPort()
 	p.Watch.Look(p.Decoder.Profile, s, out.Reports)
 	if p.Foreign != nil && len(out.Reports) == 0 {
 		p.outer.Frame(s.Link, s.Data, s.Length)

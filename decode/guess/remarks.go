@@ -132,13 +132,13 @@ func (m *Remark) String() string {
 	if !ok {
 		return fmt.Sprintf("%d more remarks, for which there was no place", m.Count)
 	}
-	unit, says := x.unit, x.one
+	unit, verb := x.unit, x.one
 	if m.Count != 1 {
-		unit, says = unit+"s", x.several
+		unit, verb = unit+"s", x.several
 	}
 	of := ""
 	if m.Src != (decode.Addr{}) {
 		of = " of " + m.Src.String()
 	}
-	return fmt.Sprintf("%d %s%s %s", m.Count, unit, of, says)
+	return fmt.Sprintf("%d %s%s %s", m.Count, unit, of, verb)
 }

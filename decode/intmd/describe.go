@@ -50,19 +50,19 @@ func hexText(v uint64, digits int) string {
 
 // Deviations lists, for display, where o leaves the specifications.
 func (o *Options) Deviations() (list []string) {
-	say := func(is bool, what string) {
+	note := func(is bool, what string) {
 		if is {
 			list = append(list, what)
 		}
 	}
-	say(o.WideTimes, "INT 1.0: 64-bit times, level 2 ports of 16 bits, a sequence number at the end of the header")
-	say(o.Version0, "INT 1.0: the layout under version 0")
-	say(o.HostINT, "INT 0.5: shim type 3, with a sequence number behind the stack")
-	say(o.LeastFirst, "INT 2.x: the bitmap numbered from the other end, a flow number at the end of the header")
-	say(o.SwapNPT2, "INT 2.x: the original protocol in the third byte of the shim")
-	say(o.StackInMX, "INT 2.x: a stack of INT-MD under a shim of type 3, in domain 0")
-	say(o.BehindOptions, "INT in TCP stands behind the options")
-	say(o.TailPort != 0, "an extra UDP header in front of INT 0.5 to port "+strconv.Itoa(int(o.TailPort))+", the protocol in the tail")
+	note(o.WideTimes, "INT 1.0: 64-bit times, level 2 ports of 16 bits, a sequence number at the end of the header")
+	note(o.Version0, "INT 1.0: the layout under version 0")
+	note(o.HostINT, "INT 0.5: shim type 3, with a sequence number behind the stack")
+	note(o.LeastFirst, "INT 2.x: the bitmap numbered from the other end, a flow number at the end of the header")
+	note(o.SwapNPT2, "INT 2.x: the original protocol in the third byte of the shim")
+	note(o.StackInMX, "INT 2.x: a stack of INT-MD under a shim of type 3, in domain 0")
+	note(o.BehindOptions, "INT in TCP stands behind the options")
+	note(o.TailPort != 0, "an extra UDP header in front of INT 0.5 to port "+strconv.Itoa(int(o.TailPort))+", the protocol in the tail")
 	for _, d := range o.Domains {
 		what := "INT 2.x: domain " + hexText(uint64(d.ID), 4)
 		if d.Layout == wire.INT2FANT {

@@ -65,7 +65,7 @@ type Store struct {
 	refused                     atomic.Uint64 // templates and exporters for which there was no room
 	evicted                     atomic.Uint64
 	expired                     atomic.Uint64 // data sets that waited in vain
-	crowded                     atomic.Uint64 // of these, those that left for want of room
+	parkedEvicted               atomic.Uint64 // of these, those that left for want of room
 }
 
 type owner struct {
@@ -345,11 +345,11 @@ func (s *Session) Park(m *Message, set *Set, now int64) {
 	for len(s.parked) > 0 && (len(s.parked) >= st.limits.Parked || st.parked.Load()+int64(len(set.Data)) > int64(st.limits.Bytes)) {
 		s.unpark(0)
 		st.expired.Add(1)
-		st.crowded.Add(1)
+		st.parkedEvicted.Add(1)
 	}
 	if st.limits.Parked == 0 || st.parked.Load()+int64(len(set.Data)) > int64(st.limits.Bytes) {
 		st.expired.Add(1)
-		st.crowded.Add(1)
+		st.parkedEvicted.Add(1)
 		return
 	}
 	st.parked.Add(int64(len(set.Data)))
@@ -505,7 +505,7 @@ func (s *Session) DefaultRate() uint32 { return max(s.rate, 1) }
 type Figures struct {
 	Exporters, Templates, Waiting     int    // now; data sets that wait
 	Refused, Evicted, Expired, Parked uint64 // ever; data sets that came before their template are parked
-	Crowded                           uint64 // ever; those of Expired that left for want of room, before their time
+	ParkedEvicted                     uint64 // ever; those of Expired that left for want of room, before their time
 }
 
 // Status is the status of one exporter.
@@ -545,7 +545,7 @@ type Named struct {
 }
 
 const (
-	// mostNames bounds the names that are reported, and mostTold those of one exporter.
+	// mostNames bounds the names that are reported, and mostLearned those of one exporter.
 	mostNames   = 1 << 16
 	mostLearned = 1 << 12
 	// longest is the longest name that is kept.
@@ -645,7 +645,7 @@ func (s *Session) AddDelay(ingress, egress uint32, d *decode.PathDelay) {
 func (st *Store) Figures() (f Figures) {
 	f.Exporters, f.Templates = st.count(), int(st.templates.Load())
 	f.Refused, f.Evicted, f.Expired = st.refused.Load(), st.evicted.Load(), st.expired.Load()
-	f.Crowded = st.crowded.Load()
+	f.ParkedEvicted = st.parkedEvicted.Load()
 	for _, s := range st.list() {
 		s.Lock()
 		f.Waiting += len(s.parked)

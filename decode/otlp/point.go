@@ -244,8 +244,8 @@ func (p *point) exponential(*Decoder) decode.Reason {
 	return p.counted(p.zero)
 }
 
-// take makes a report of the point at hand, of which a rule says what it means.
-func (d *Decoder) take(r *Rule, name []byte, at *place) decode.Reason {
+// emit makes a report of the point at hand, of which a rule says what it means.
+func (d *Decoder) emit(r *Rule, name []byte, at *place) decode.Reason {
 	p := &d.p
 	if d.ahead && p.empty {
 		return 0

@@ -217,7 +217,7 @@ func (d *Decoder) point(name []byte, found []*Rule, m message) (ok bool, why str
 		}
 		at, reason := d.placeOf(r)
 		if reason == 0 {
-			reason = d.take(r, name, &at)
+			reason = d.emit(r, name, &at)
 		}
 		if reason != 0 {
 			d.refuse(p, reason)

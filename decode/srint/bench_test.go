@@ -41,7 +41,7 @@ func BenchmarkSwitch(b *testing.B) {
 	for b.Loop() { // one probe through three switches
 		frame = append(frame[:0], first...)
 		for i := range pathHops {
-			TakePort(frame, 14)
+			PopPort(frame, 14)
 			frame, _ = PushLabel(frame, 14, &pathHops[i])
 		}
 	}

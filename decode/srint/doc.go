@@ -9,7 +9,7 @@
 // 4-byte action id follows the labels.
 //
 // The decoders fill a [decode.Report] and allocate nothing. The encoders write what the sending host writes and, in
-// place, what a switch changes, byte for byte: [TakePort] and [PushLabel] for INT-path, [TakeProbePort] and
+// place, what a switch changes, byte for byte: [PopPort] and [PushLabel] for INT-path, [PopProbePort] and
 // [PushProbeLabel] for INT-Probe. Known bugs of the reference sender are not reproduced; they are errors here.
 package srint
 

@@ -98,9 +98,9 @@ func path(frame []byte, ip, grow int) (udp int, err error) {
 	return udp, nil
 }
 
-// TakePort does the first half of what a switch does to an INT-path probe: it takes the next entry off the route and
+// PopPort does the first half of what a switch does to an INT-path probe: it takes the next entry off the route and
 // gives the port that the probe leaves by. The IPv4 header begins at frame[ip].
-func TakePort(frame []byte, ip int) (port int, err error) {
+func PopPort(frame []byte, ip int) (port int, err error) {
 	udp, err := path(frame, ip, 0)
 	if err != nil {
 		return 0, err
@@ -163,10 +163,10 @@ func AppendProbeLabel(dst []byte, h *decode.Hop) []byte {
 	return be.AppendUint32(dst, h.DeqOccupancy&0xffffff)
 }
 
-// TakeProbePort does the first half of what a switch does to an INT-Probe frame, whose EtherType is at frame[at]: it
+// PopProbePort does the first half of what a switch does to an INT-Probe frame, whose EtherType is at frame[at]: it
 // takes the first entry off the route, and the route with it if that was the last one. It returns the shorter frame
 // and the port that it leaves by.
-func TakeProbePort(frame []byte, at int) ([]byte, int, error) {
+func PopProbePort(frame []byte, at int) ([]byte, int, error) {
 	if at < 0 || len(frame) < at+6 || binary.BigEndian.Uint16(frame[at:]) != TypeRoute {
 		return frame, 0, fmt.Errorf("%w: no route at byte %d", ErrPacket, at)
 	}

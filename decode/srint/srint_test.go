@@ -315,7 +315,7 @@ func TestRoundTrip(t *testing.T) {
 		frame, done := ipv4(payload), rng.IntN(len(ports)+1)
 		var hops []decode.Hop
 		for i := range done {
-			port, err := TakePort(frame, 14)
+			port, err := PopPort(frame, 14)
 			if err != nil || port != ports[i] {
 				t.Fatalf("seed %d: hop %d: port %d, %v, want %d", seed, i, port, err, ports[i])
 			}
@@ -347,7 +347,7 @@ func TestRoundTrip(t *testing.T) {
 		hops = hops[:0]
 		for i := range done {
 			var port int
-			if frame, port, err = TakeProbePort(frame, 12); err != nil || port != ports[i] {
+			if frame, port, err = PopProbePort(frame, 12); err != nil || port != ports[i] {
 				t.Fatalf("seed %d: hop %d: port %d, %v, want %d", seed, i, port, err, ports[i])
 			}
 			h := probeLabel(rng.Uint32N(256), uint16(rng.IntN(256)), uint16(port), rng.Uint64N(1<<48), rng.Uint64N(1<<48), rng.Uint32(), rng.Uint32N(1<<24), rng.Uint32(), rng.Uint32N(1<<24))
@@ -381,8 +381,8 @@ func TestSwitchStepsRefuseOtherPackets(t *testing.T) {
 		"short UDP": patch(39, 75), "UDP beyond IP": patch(39, 77), "IP beyond the frame": patch(17, 255), "empty": nil,
 	} {
 		before := bytes.Clone(b)
-		if _, err := TakePort(b, 14); !errors.Is(err, ErrPacket) {
-			t.Errorf("TakePort, %s: %v", name, err)
+		if _, err := PopPort(b, 14); !errors.Is(err, ErrPacket) {
+			t.Errorf("PopPort, %s: %v", name, err)
 		}
 		if got, err := PushLabel(b, 14, &decode.Hop{}); !errors.Is(err, ErrPacket) || !bytes.Equal(got, before) {
 			t.Errorf("PushLabel, %s: %v", name, err)
@@ -391,16 +391,16 @@ func TestSwitchStepsRefuseOtherPackets(t *testing.T) {
 	if _, err := PushLabel(ipv4(withLabels(MaxPathHops, 0)), 14, &decode.Hop{}); !errors.Is(err, ErrTooLong) {
 		t.Errorf("PushLabel on 128 labels: %v", err)
 	}
-	if _, err := TakePort(ipv4(withLabels(MaxPathHops, 0)), 14); err != nil {
-		t.Errorf("TakePort on 128 labels: %v", err)
+	if _, err := PopPort(ipv4(withLabels(MaxPathHops, 0)), 14); err != nil {
+		t.Errorf("PopPort on 128 labels: %v", err)
 	}
 	for name, b := range map[string][]byte{
 		"empty": nil, "other type": {8, 0, 0, 4, 0, 0, 7, 1, 0, 0}, "no entry": {7, 0, 0, 2, 7, 1, 0, 0}, "odd": {7, 0, 0, 5, 0, 1, 7, 1, 0, 0},
 		"cut": {7, 0, 0, 6, 0, 1, 0, 2, 7},
 	} {
 		before := bytes.Clone(b)
-		if got, _, err := TakeProbePort(b, 0); !errors.Is(err, ErrPacket) || !bytes.Equal(got, before) {
-			t.Errorf("TakeProbePort, %s: %v", name, err)
+		if got, _, err := PopProbePort(b, 0); !errors.Is(err, ErrPacket) || !bytes.Equal(got, before) {
+			t.Errorf("PopProbePort, %s: %v", name, err)
 		}
 	}
 	for name, b := range map[string][]byte{

@@ -104,9 +104,9 @@ func TestPathVectors(t *testing.T) {
 		port int
 		size uint16
 	}{{0x03, 2, 98}, {0x00, 4, 120}, {0x00, 1, 142}} {
-		port, err := TakePort(frame, 14)
+		port, err := PopPort(frame, 14)
 		if err != nil || port != want.port || frame[42+63] != want.last {
-			t.Fatalf("device %d: TakePort = %d, %v, last byte of the route %#x; want %d, %#x", i, port, err, frame[42+63], want.port, want.last)
+			t.Fatalf("device %d: PopPort = %d, %v, last byte of the route %#x; want %d, %#x", i, port, err, frame[42+63], want.port, want.last)
 		}
 		if frame, err = PushLabel(frame, 14, &pathHops[i]); err != nil {
 			t.Fatal(err)
@@ -137,8 +137,8 @@ func TestProbeVectors(t *testing.T) {
 	route := []byte{0, 3, 0, 2}
 	for i, name := range []string{"int-probe-one-hop", "int-probe-two-hops"} {
 		var port int
-		if frame, port, err = TakeProbePort(frame, 12); err != nil || port != 3-i {
-			t.Fatalf("TakeProbePort = %d, %v, want %d", port, err, 3-i)
+		if frame, port, err = PopProbePort(frame, 12); err != nil || port != 3-i {
+			t.Fatalf("PopProbePort = %d, %v, want %d", port, err, 3-i)
 		}
 		if frame, err = PushProbeLabel(frame, 12, &probeHops[i]); err != nil || !bytes.Equal(frame, vector(t, name)) {
 			t.Fatalf("%s: %x, %v", name, frame, err)

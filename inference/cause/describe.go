@@ -10,9 +10,9 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// tellsMost orders kinds by how much they say of the cause when several are its evidence: full queues explain latencies and
+// byEvidence orders kinds by how much they say of the cause when several are its evidence: full queues explain latencies and
 // drops, and changed paths explain full queues. What is missing somewhere explains nothing and comes last. Kinds that are not in it come after these.
-var tellsMost = []inference.Kind{
+var byEvidence = []inference.Kind{
 	inference.InventoryError, inference.RoutingLoop, inference.PathChanged, inference.ExporterSilence, inference.ExporterLoss,
 	inference.InterfaceErrors, inference.BlackHole, inference.StrangeDigests, inference.HighQueue, inference.InterfaceDiscards, inference.PacketLoss, inference.ProbeCorruption, inference.ProbeLoss, inference.HighLatency, inference.ProbeDelay,
 	inference.PacketDrops, inference.HighUtilization, inference.HopSilence, inference.LowUtilization, inference.LowLatency,
@@ -20,10 +20,10 @@ var tellsMost = []inference.Kind{
 }
 
 func rank(k inference.Kind) int {
-	if i := slices.Index(tellsMost, k); i >= 0 {
+	if i := slices.Index(byEvidence, k); i >= 0 {
 		return i
 	}
-	return len(tellsMost) + int(k)
+	return len(byEvidence) + int(k)
 }
 
 // describe brings the finding of a cause up to date: element, kind, severity and text.

@@ -364,7 +364,7 @@ func (a *Alone) patience() uint64 {
 // one of them does for more of its kind.
 func (g *Grouper) saves(e inference.Element, list []*Alone) (saved float64, takes []*Alone) {
 	saved = -g.scene.price(e)
-	ready, strange, ripe := false, 0, false
+	ready, unexplained, ripe := false, 0, false
 	var common []inference.HopKey // nodes on the ways of all flows whose digests fit no path
 	for _, a := range list {
 		gap := g.Windows - min(a.Born, g.Windows)
@@ -380,8 +380,8 @@ func (g *Grouper) saves(e inference.Element, list []*Alone) (saved float64, take
 			waited := a.Born+a.patience() <= g.Windows
 			ready = ready || waited
 			if a.Finding.Kind == inference.StrangeDigests {
-				strange, ripe = strange+1, ripe || waited
-				if strange == 1 {
+				unexplained, ripe = unexplained+1, ripe || waited
+				if unexplained == 1 {
 					common = slices.Clone(a.Moved)
 				} else {
 					common = slices.DeleteFunc(common, func(h inference.HopKey) bool { return !slices.Contains(a.Moved, h) })
@@ -389,10 +389,10 @@ func (g *Grouper) saves(e inference.Element, list []*Alone) (saved float64, take
 			}
 		}
 	}
-	if strange >= fewAgree && len(common) == 1 && e == inference.ElementOfHop(inference.HopKey{Node: common[0].Node}) {
+	if unexplained >= fewAgree && len(common) == 1 && e == inference.ElementOfHop(inference.HopKey{Node: common[0].Node}) {
 		ready, ripe = true, true // no other switch is on the ways of all
 	}
-	if len(takes) < 2 || saved <= .05 || !ready || strange > 0 && !ripe && e.Kind != inference.FlowElement {
+	if len(takes) < 2 || saved <= .05 || !ready || unexplained > 0 && !ripe && e.Kind != inference.FlowElement {
 		return 0, nil
 	}
 	return saved, takes

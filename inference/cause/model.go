@@ -40,7 +40,7 @@ const (
 	Silent
 	Unreported
 	ReportsLost
-	Strange
+	Unexplained
 	Loops
 	NumSigns = iota
 )
@@ -81,7 +81,7 @@ func signOf(k inference.Kind) Signs {
 	case inference.ExporterLoss:
 		return ReportsLost
 	case inference.StrangeDigests, inference.InventoryError:
-		return Strange
+		return Unexplained
 	case inference.RoutingLoop:
 		return Loops
 	}
@@ -240,7 +240,7 @@ func (s *Scene) Against(e inference.Element) float64 {
 }
 
 // ofPlaces are the signs of nodes, links and flows that an observer of the network would report of them.
-const ofPlaces = OtherWays | Vanish | Drops | Loops | Strange
+const ofPlaces = OtherWays | Vanish | Drops | Loops | Unexplained
 
 func (s *Scene) seen(e inference.Element) Signs {
 	if s.Seen == nil {

@@ -68,7 +68,7 @@ const (
 	silent
 	unreported
 	reportsLost
-	strange
+	unexplained
 	loops
 	other    // no sign
 	forged   // a latency of a node while digests are forged

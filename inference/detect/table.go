@@ -89,7 +89,7 @@ func (d *Table) row(row []string, at tableAt) error {
 		}
 		w.HasLow = true
 	}
-	d.survey.take(&w)
+	d.survey.observe(&w)
 	k, ok := d.byName[field(0)]
 	if !ok {
 		if k = len(d.hops); k == maxTableHops {
@@ -225,8 +225,8 @@ func SurveyTable(in io.Reader) (Survey, error) {
 // are as many as the bytes of a packet. No packet takes no time.
 func (s *Survey) Queue() bool { return s.empty > 0 && 100*s.empty >= s.rows }
 
-// take counts a row.
-func (s *Survey) take(w *Window) {
+// observe counts a row.
+func (s *Survey) observe(w *Window) {
 	if w.Count == 0 {
 		return
 	}

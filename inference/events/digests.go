@@ -91,8 +91,8 @@ func (d digests) suspects(w *inference.Window) map[decode.FlowKey][]inference.Ho
 	}
 	for i := range w.Flows {
 		f := &w.Flows[i]
-		way, strange := out[f.Key]
-		if !strange {
+		way, unexplained := out[f.Key]
+		if !unexplained {
 			continue
 		}
 		for k := range f.Hops {

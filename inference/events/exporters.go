@@ -169,12 +169,12 @@ func (x exporters) learn(e *silenceHistory) {
 		return
 	}
 	if published {
-		again := e.last > 0 && length/2 <= e.last && x.Now-e.lastAt <= habitWithin
-		if again && !e.habit {
+		recurs := e.last > 0 && length/2 <= e.last && x.Now-e.lastAt <= habitWithin
+		if recurs && !e.habit {
 			e.add(e.last)
 		}
-		e.last, e.lastAt, e.habit = length, x.Now, again
-		if !again {
+		e.last, e.lastAt, e.habit = length, x.Now, recurs
+		if !recurs {
 			return
 		}
 	}

@@ -296,7 +296,7 @@ func (x *flows) publishOpen(b *busy, f *inference.FlowStats, found *detect.Findi
 	for k := range f.Hops {
 		out.Path = append(out.Path, f.Hops[k].HopKey)
 	}
-	out.Text += again(&b.Hop)
+	out.Text += recurrences(&b.Hop)
 	if out.Learning {
 		out.Text += "; the flow is still being learnt"
 	}

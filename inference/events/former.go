@@ -26,9 +26,9 @@ func (x former) Step(*inference.Window) {
 	})
 }
 
-// TakeOver takes over findings that another program left open, which watched the network in the place of this one: they end
+// Inherit takes over findings that another program left open, which watched the network in the place of this one: they end
 // with the next window. Those whose ids this detector has open itself are left out.
-func (d *Detector) TakeOver(left []inference.Finding) {
+func (d *Detector) Inherit(left []inference.Finding) {
 	j := d.journal
 	for i := range left {
 		f := left[i]

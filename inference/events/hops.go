@@ -139,7 +139,7 @@ func (x *hops) Step(w *inference.Window) {
 			x.adapt(h, s.Node)
 		}
 	}
-	unheard := nobodyReports(w)
+	unheard := allSilent(w)
 	x.ForEachAbsent(func(k inference.HopKey, h *hop, windows int) bool {
 		if windows >= x.Cfg.ForgetAfter {
 			x.forget(h, k.Place()+" is forgotten")
@@ -305,7 +305,7 @@ func (x *hops) publishOpen(h *hop, i int, k inference.HopKey, f *detect.Finding,
 		if f.Statistic == detect.Tail {
 			out.Text += " beside a p90 of " + st.text(w.P90)
 		}
-		out.Text += ofBuckets(h.buckets[i], name, w, st.text) + again(&s.Hop)
+		out.Text += ofBuckets(h.buckets[i], name, w, st.text) + recurrences(&s.Hop)
 	}
 	if out.Learning {
 		out.Text += learningText
@@ -342,8 +342,8 @@ func ofBuckets(b *inference.Bounds, name string, w *detect.Window, text func(flo
 	return "; its histogram has it in a bucket from " + text(float64(low))
 }
 
-// again says how often what is open was seen, if it comes back.
-func again(h *detect.Hop) string {
+// recurrences says how often what is open was seen, if it comes back.
+func recurrences(h *detect.Hop) string {
 	switch {
 	case h.Times() < 2:
 		return ""

@@ -44,8 +44,8 @@ func newInventory(j *subject.Journal) inventory {
 
 func inventoryKeyOf(e *survey.Error) inventoryKey {
 	switch e.Kind {
-	case inference.Stranger, inference.Renamed: // which node it stands for may become known, or doubtful
-		return inventoryKey{kind: inference.Stranger, node: e.Node}
+	case inference.Foreign, inference.Renamed: // which node it stands for may become known, or doubtful
+		return inventoryKey{kind: inference.Foreign, node: e.Node}
 	case inference.LowTTL: // and so may how many addresses begin with the TTL
 		return inventoryKey{kind: e.Kind, node: e.Node, senders: decode.AddrFrom(survey.Senders(e.Prefix.Addr()).Addr())}
 	}
@@ -55,7 +55,7 @@ func inventoryKeyOf(e *survey.Error) inventoryKey {
 // inventoryElement is what has to be looked at.
 func inventoryElement(e *survey.Error) inference.Element {
 	switch e.Kind {
-	case inference.Stranger:
+	case inference.Foreign:
 		return inference.ElementOfNode(e.Node)
 	case inference.Renamed:
 		return inference.ElementOfNode(e.A)
@@ -102,16 +102,16 @@ func fine(w *inference.Window) (list []survey.Fine) {
 	if len(w.Deviations) == 0 {
 		return nil
 	}
-	strange := map[decode.FlowKey]bool{}
+	unexplained := map[decode.FlowKey]bool{}
 	for i := range w.Deviations {
-		strange[w.Deviations[i].Flow] = true
+		unexplained[w.Deviations[i].Flow] = true
 	}
 	for i := range w.Digests {
-		strange[w.Digests[i].Flow] = true
+		unexplained[w.Digests[i].Flow] = true
 	}
 	for i := range w.Flows {
 		f := &w.Flows[i]
-		if strange[f.Key] || f.Partial || f.Unsettled || f.PathID == 0 {
+		if unexplained[f.Key] || f.Partial || f.Unsettled || f.PathID == 0 {
 			continue
 		}
 		values, whole, path := uint64(0), true, make([]uint32, 0, len(f.Hops))
@@ -133,7 +133,7 @@ func (k inventoryKey) String() string {
 		return fmt.Sprintf("hosts of %s start with TTL %d", survey.Senders(k.senders.Netip()), k.node)
 	}
 	e := inference.MapError{Kind: k.kind, Node: k.node, A: k.a, B: k.b}
-	if k.kind == inference.Stranger {
+	if k.kind == inference.Foreign {
 		return fmt.Sprintf("a node calls itself %d and is not in the topology", k.node)
 	}
 	return e.String()

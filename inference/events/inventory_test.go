@@ -17,7 +17,7 @@ func deviate(w *inference.Window, hosts int, errors ...inference.MapError) {
 	}
 }
 
-var stranger = inference.MapError{Kind: inference.Stranger, Node: 914, A: 17, B: 22}
+var stranger = inference.MapError{Kind: inference.Foreign, Node: 914, A: 17, B: 22}
 
 // An error of the inventory starts when enough flows show it, is the only finding for their digests, and ends when the contradiction
 // ends. A restart in between changes nothing.

@@ -184,8 +184,8 @@ func (x exporters) apart(o *outage, each func(seeExporter)) (p netip.Prefix) {
 	return p
 }
 
-// nobodyReports reports whether none of several exporters sent anything, so that it is unknown what is silent behind them.
-func nobodyReports(w *inference.Window) bool {
+// allSilent reports whether none of several exporters sent anything, so that it is unknown what is silent behind them.
+func allSilent(w *inference.Window) bool {
 	return w.Reports == 0 && len(w.Exporters) >= fewTogether &&
 		!slices.ContainsFunc(w.Exporters, func(s inference.ExporterStats) bool { return s.Reports+s.Malformed > 0 })
 }

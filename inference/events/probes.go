@@ -190,7 +190,7 @@ func (x *probes) publishDelay(p *probed, k probedKey, s *inference.ProbeStats, f
 		out.Text = fmt.Sprintf("delay of %s: %s was as far as %s, usually %s; it is %s over %d probes now", k, name, inference.Nanoseconds(out.Value),
 			inference.Nanoseconds(out.Baseline), inference.Nanoseconds(v), w.Count)
 	}
-	out.Text += again(&p.delay)
+	out.Text += recurrences(&p.delay)
 	if out.Learning {
 		out.Text += "; the path is still being learnt"
 	}

@@ -81,7 +81,7 @@ func codeParts(c *subject.Coder) {
 		case *subject.Table[inference.HopKey, use]:
 			if c.Version < 6 {
 				if c.OK() {
-					uses{s}.takeOver(hops)
+					uses{s}.inherit(hops)
 				}
 				continue
 			}

@@ -81,8 +81,8 @@ func (x uses) step(w *inference.Window, cfg *detect.Config, unknown bool) {
 	})
 }
 
-// takeOver takes over what versions before 6 knew of the pauses of hops, and the findings that it left open.
-func (x uses) takeOver(hops *subject.Table[inference.HopKey, hop]) {
+// inherit takes over what versions before 6 knew of the pauses of hops, and the findings that it left open.
+func (x uses) inherit(hops *subject.Table[inference.HopKey, hop]) {
 	for _, s := range hops.List {
 		h := &s.State
 		for i := range h.series {

@@ -118,16 +118,16 @@ func (a *adder) add(value []byte) error {
 		return nil
 	}
 	if err := a.sum.MergeBinary(plain, a.codec.limits, a.one); err != nil {
-		a.addAgain()
+		a.repeat()
 		return err
 	}
 	a.added = append(a.added, value)
 	return nil
 }
 
-// addAgain makes the sum again of what was added, because some of a broken value is in it. That happens once, however
+// repeat makes the sum again of what was added, because some of a broken value is in it. That happens once, however
 // many such values a sender has.
-func (a *adder) addAgain() {
+func (a *adder) repeat() {
 	a.whole = true
 	a.sum.Reset()
 	for _, value := range a.added {

@@ -18,7 +18,7 @@ func TestFormerPartial(t *testing.T) {
 	}
 	p := goldenPartial(3)
 	p.AddLoss(&inference.FlowLoss{Flow: flowKey(5), Packets: 50, Lost: 3, Path: []inference.HopKey{{Node: 1, EgressIf: 2}}})
-	p.AddDeviation(&inference.Deviation{Flow: flowKey(5), Ingress: 1, Digests: 9, Last: 15e9, Errors: []inference.MapError{{Kind: inference.Stranger, A: 1, B: 2, Node: 99}}})
+	p.AddDeviation(&inference.Deviation{Flow: flowKey(5), Ingress: 1, Digests: 9, Last: 15e9, Errors: []inference.MapError{{Kind: inference.Foreign, A: 1, B: 2, Node: 99}}})
 	b, err := p.AppendBinary(nil)
 	if err != nil {
 		t.Fatal(err)

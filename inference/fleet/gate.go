@@ -513,8 +513,8 @@ func isPseudo(name string) bool {
 	return ok && err == nil && i >= 0 && i < MaxSlices && n == strconv.Itoa(i)
 }
 
-// makeAgain has a window that is closed made again, though nothing of it came late.
-func (g *Gate) makeAgain(end int64) {
+// remake has a window that is closed made again, though nothing of it came late.
+func (g *Gate) remake(end int64) {
 	if i, ok := g.pastOf(end); ok {
 		g.past[i].revision++
 		g.past[i].pending = true

@@ -51,11 +51,11 @@ type Merged struct {
 // their bounds add up, as in merges of Space-Saving. Below the limits of tables they are all 0.
 type Merger struct {
 	*Gate
-	codec *Codec
-	cross crosser
-	again func() crosser // makes what corrects a window that is made again; nil for nothing
-	spare []*window.Partial
-	one   window.Partial
+	codec   *Codec
+	cross   crosser
+	recross func() crosser // makes what corrects a window that is made again; nil for nothing
+	spare   []*window.Partial
+	one     window.Partial
 }
 
 // NewMerger makes a merger that has read nothing yet.
@@ -68,7 +68,7 @@ func NewMerger(o Options) (*Merger, error) {
 	m := &Merger{Gate: g, codec: NewCodec(o.MaxValue, o.Limits)}
 	if o.Cross != nil {
 		x := cross.New(*o.Cross)
-		m.cross, m.again = x, func() crosser { return x.Recross() }
+		m.cross, m.recross = x, func() crosser { return x.Recross() }
 	}
 	return m, nil
 }
@@ -89,18 +89,18 @@ func (m *Merger) Add(r *Record) (Event, error) {
 	if v.Closing != nil {
 		s := sum{cross: m.cross, adder: adder{codec: m.codec, one: &m.one, sum: m.partial()}}
 		e.Closed = s.merge(v.Closing)
-		m.makeTakenAgain(m.cross)
+		m.remakeTaken(m.cross)
 	}
 	return e, err
 }
 
-// makeTakenAgain marks the windows whose claims a correction changed.
-func (m *Merger) makeTakenAgain(c crosser) {
+// remakeTaken marks the windows whose claims a correction changed.
+func (m *Merger) remakeTaken(c crosser) {
 	if c == nil {
 		return
 	}
 	for _, end := range c.Taken() {
-		m.makeAgain(end)
+		m.remake(end)
 	}
 }
 
@@ -342,11 +342,11 @@ func (r *Rebuild) Merged() (*Merged, error) {
 		}
 	}
 	s := sum{adder: adder{codec: r.m.codec, one: &r.m.one, sum: r.m.partial()}}
-	if r.m.again != nil {
-		s.cross = r.m.again()
+	if r.m.recross != nil {
+		s.cross = r.m.recross()
 	}
 	merged := s.merge(c)
-	r.m.makeTakenAgain(s.cross)
+	r.m.remakeTaken(s.cross)
 	return merged, nil
 }
 

@@ -253,7 +253,7 @@ func (c *crosses) ReadState(b []byte) error {
 func TestCrosser(t *testing.T) {
 	var c, again crosses
 	m := newMerger(t, nil)
-	m.cross, m.again = &c, func() crosser { return &again }
+	m.cross, m.recross = &c, func() crosser { return &again }
 	var log []Record
 	add := func(r Record) Event {
 		r.Offset = int64(len(log))

@@ -124,11 +124,11 @@ func TestOutages(t *testing.T) {
 						if err := next.ReadState(m.AppendState(nil)); err != nil {
 							t.Fatal(err)
 						}
-						read += m.values.again
+						read += m.values.repeated
 						w.read[p][0], m = int(m.Floor()), next
 					}
 				}
-				read += m.values.again
+				read += m.values.repeated
 				if budget > 0 && most > max(budget, largest) {
 					t.Errorf("seed %d: %d bytes are kept with a budget of %d and windows of up to %d", seed, most, budget, largest)
 				}

@@ -8,7 +8,7 @@ import (
 
 // Fetch reads records of the log again, those at some offsets, which ascend, and gives those that the log still has to take.
 // What take is given it may not keep. An error says that the log cannot be read at present.
-type Fetch func(offsets []int64, take func(*Record)) error
+type Fetch func(offsets []int64, handle func(*Record)) error
 
 // FetchError says that records of a window could not be read again. The reader of the log goes on from an earlier state.
 type FetchError struct {
@@ -27,9 +27,9 @@ func (e *FetchError) Unwrap() error { return e.Err }
 // is left out, the windows farthest in the future first. It is read from the log again when its window closes, and with it as
 // much as fits of the windows that are next. A window that closes is there as a whole, whatever the budget is.
 type values struct {
-	bytes int64
-	held  map[int64][]byte // by offset
-	again uint64           // records that were read again
+	bytes    int64
+	held     map[int64][]byte // by offset
+	repeated uint64           // records that were read again
 }
 
 // expectedValue is one that is to be read again.
@@ -42,7 +42,7 @@ type expectedValue struct {
 func (g *Gate) Held() int64 { return g.values.bytes }
 
 // Reread counts the records that were read again.
-func (g *Gate) Reread() uint64 { return g.values.again }
+func (g *Gate) Reread() uint64 { return g.values.repeated }
 
 // AddRecord adds a record like [Gate.Add], and keeps its value until its window closes. A record with another checksum than its
 // head says is refused. A [*FetchError] is another error: then nothing has changed, and the record was not added.
@@ -108,7 +108,7 @@ func (g *Gate) prepare(r *Record) error {
 		if _, twice := g.values.held[r.Offset]; !ok || twice || int64(len(r.Value)) != x.e.size || Sum(r.Value) != x.e.sum {
 			return
 		}
-		g.values.again++
+		g.values.repeated++
 		g.put(x.w, r)
 	})
 	if err != nil {

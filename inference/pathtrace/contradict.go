@@ -115,8 +115,8 @@ func (t *Tracer) sample(f *Flow, tr *trace) []uint16 {
 		if second == nil {
 			continue
 		}
-		again := t.trace(f, tr.k, t.unexplained(tr.recent, second), true, &credit)
-		if slices.Equal(first, again) {
+		repeated := t.trace(f, tr.k, t.unexplained(tr.recent, second), true, &credit)
+		if slices.Equal(first, repeated) {
 			return first
 		}
 	}

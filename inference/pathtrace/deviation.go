@@ -79,9 +79,9 @@ func (t *Tracer) Deviation(f *Flow, dst []uint32) (d deviation, ok bool) {
 // hops were confirmed.
 const taken = 48
 
-// stands reports whether digests of the hops in which another path differs agree with the published path more often than by chance:
+// withstands reports whether digests of the hops in which another path differs agree with the published path more often than by chance:
 // then packets take that one as well, or some digests are wrong.
-func (t *Tracer) stands(f *Flow, x *loose, path []uint32, astray uint64) bool {
+func (t *Tracer) withstands(f *Flow, x *loose, path []uint32, astray uint64) bool {
 	if !f.Known() {
 		return false
 	}
@@ -115,7 +115,7 @@ func (t *Tracer) deviated(f *Flow, l *digestLog, x *loose) (Event, bool) {
 	m, k := t.m, x.k
 	astray := hops(k) &^ x.settled
 	path := t.name(x.node[:k])
-	if t.same(f, path, astray) || t.stands(f, x, path, astray) {
+	if t.same(f, path, astray) || t.withstands(f, x, path, astray) {
 		return 0, false
 	}
 	kind := t.kindOf(f, x, astray)

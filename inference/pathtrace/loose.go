@@ -18,7 +18,7 @@ const (
 	garbled = 6.0       // -log2 of the part of digests that are wrong
 
 	settledAt  = 0.9 // a hop is settled when it has a node with this probability,
-	tellAt     = 0.8 // and a path is published when all its hops together are right with this one
+	publishAt  = 0.8 // and a path is published when all its hops together are right with this one
 	maxLoose   = 1 << 13
 	looseTurns = 12
 	looseWork  = 16 // times Config.Work is what may be spent on it for a digest
@@ -134,7 +134,7 @@ func (t *Tracer) settleLoose(f *Flow, x *loose) (wrong, turns int) {
 		}
 		right *= p
 	}
-	if right < tellAt || bits.OnesCount64(hops(x.k)&^all) > max(2, x.k/4) {
+	if right < publishAt || bits.OnesCount64(hops(x.k)&^all) > max(2, x.k/4) {
 		return -1, turns
 	}
 	if !t.m.Config.Loops && t.repeats(x) {

@@ -33,7 +33,7 @@ func tell(t *testing.T, tr *Tracker, list []sent, cutAfter ...int) (counted, cop
 		b.Reset()
 	}
 	for i, x := range list {
-		b.Take(&decode.Batch{Reports: []*decode.Report{report20(x.id, x.id, x.number, x.at)}})
+		b.AppendBatch(&decode.Batch{Reports: []*decode.Report{report20(x.id, x.id, x.number, x.at)}})
 		b.SetSum(1, decode.Sum([]byte{byte(x.number), byte(x.number >> 8), x.bytes}))
 		for _, r := range b.List {
 			tr.ObserveLazy(r)
@@ -155,7 +155,7 @@ func TestCopiesAllocate(t *testing.T) {
 			reports.Reset()
 			r := reports.Next()
 			*r = *report20(1, 1, n/2, int64(n))
-			b.Take(&reports)
+			b.AppendBatch(&reports)
 			b.SetSum(1, n/2+1)
 			tr.ObserveLazy(b.List[0])
 			tr.Decided(&b)
@@ -348,9 +348,9 @@ func TestTwinOfCopies(t *testing.T) {
 					r.Shape, r.Time, r.Exporter, r.To, r.NodeID, r.HWID, r.Seq, r.HeaderTime = &shape, x.Time, x.Exporter, x.To, x.NodeID, x.HWID, x.Seq, x.HeaderTime
 				} else if rng.IntN(2) == 0 { // shares the datagram
 					y.FirstOfGroup = false
-					b.Take(&decode.Batch{Reports: []*decode.Report{x, &y}})
+					b.AppendBatch(&decode.Batch{Reports: []*decode.Report{x, &y}})
 				} else {
-					b.Take(&decode.Batch{Reports: []*decode.Report{x}})
+					b.AppendBatch(&decode.Batch{Reports: []*decode.Report{x}})
 				}
 				b.SetSum(len(b.List), d.sum)
 				known := !short && rng.IntN(40) == 0 // its decoder knows
@@ -485,7 +485,7 @@ func TestKnownCopies(t *testing.T) {
 		var b decode.LazyBatch
 		r := report20(1, 1, 7, 1e12)
 		r.Has, r.FirstOfGroup = r.Has&^decode.HasSeq|tt.has, tt.first
-		b.Take(&decode.Batch{Reports: []*decode.Report{r}})
+		b.AppendBatch(&decode.Batch{Reports: []*decode.Report{r}})
 		b.List[0].Copy = true
 		tr.ObserveLazy(b.List[0])
 		if got := tr.Cut(nil, 2e12)[0]; got.Duplicated != tt.copies || got.Reports != 1 || got.Sequenced {
@@ -509,7 +509,7 @@ func TestEndOfWait(t *testing.T) {
 		tr := New(cfg, 1)
 		var b decode.LazyBatch
 		for range 3 {
-			b.Take(&decode.Batch{Reports: []*decode.Report{report20(1, 1, 7, 1e9)}})
+			b.AppendBatch(&decode.Batch{Reports: []*decode.Report{report20(1, 1, 7, 1e9)}})
 		}
 		b.SetSum(3, 9)
 		for _, r := range b.List {

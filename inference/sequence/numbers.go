@@ -224,8 +224,8 @@ func (s *sequence) resume(from uint32) {
 	s.log.begin(from&s.mask(), anew)
 }
 
-// tellTo hands over what came since the last time, with so many reports.
-func (s *sequence) tellTo(p *window.Partial, sp *space, reports uint64) {
+// publish hands over what came since the last time, with so many reports.
+func (s *sequence) publish(p *window.Partial, sp *space, reports uint64) {
 	t := s.log
 	s.flush()
 	if reports+t.slow > uint64(s.mask()) { // it may have gone round

@@ -24,8 +24,8 @@ func NewPlaces(cfg Config, trackers int) *Places {
 	return p
 }
 
-// takePlace takes one of the common places, if one is left.
-func (p *Places) takePlace() bool {
+// claimPlace takes one of the common places, if one is left.
+func (p *Places) claimPlace() bool {
 	if p.left.Add(-1) >= 0 {
 		return true
 	}
@@ -36,8 +36,8 @@ func (p *Places) takePlace() bool {
 // nearlyFull reports whether at most a quarter of the places is left.
 func (p *Places) nearlyFull() bool { return p.left.Load() <= p.all/4 }
 
-// takeWords takes memory for a longer record. An exporter that is not trusted leaves three quarters of it to others.
-func (p *Places) takeWords(n int64, trusted bool) bool {
+// claimWords takes memory for a longer record. An exporter that is not trusted leaves three quarters of it to others.
+func (p *Places) claimWords(n int64, trusted bool) bool {
 	least := int64(0)
 	if !trusted {
 		least = p.allWords / 4 * 3

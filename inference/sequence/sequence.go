@@ -331,7 +331,7 @@ func (s *sequence) grow(m *room) bool {
 	if s.size() > m.least() {
 		need = words // beside what it has
 	}
-	if !m.places.takeWords(need, s.trusted) {
+	if !m.places.claimWords(need, s.trusted) {
 		return false
 	}
 	seen := make([]uint64, 2*words)

@@ -125,7 +125,7 @@ func (t *Tracker) resume(x *savedExporter) {
 	case x.node == 0 && !x.node0:
 		sp.rest |= unnamed
 	}
-	if t.slot(sp).entry != 0 || x.alias && t.slot(sp.nameless()).entry != 0 || len(t.entries) == cap(t.entries) || !t.places.takePlace() {
+	if t.slot(sp).entry != 0 || x.alias && t.slot(sp.nameless()).entry != 0 || len(t.entries) == cap(t.entries) || !t.places.claimPlace() {
 		return
 	}
 	t.entries = append(t.entries, entry{

@@ -300,7 +300,7 @@ func (t *Tracker) lookup(sp space, optional bool, at int64) (uint32, bool) {
 
 // admit finds a place for a newcomer: a free one, or that of a guest.
 func (t *Tracker) admit(sp space) (i, knocks uint32, ok bool) {
-	if !t.places.takePlace() {
+	if !t.places.claimPlace() {
 		if t.own == t.places.reserve {
 			return t.displace(sp)
 		}
@@ -468,7 +468,7 @@ func (t *Tracker) Cut(dst []inference.ExporterStats, end int64) []inference.Expo
 			continue
 		}
 		if e.log != nil {
-			e.tellTo(&t.reported, &e.space, e.reports+e.malformed)
+			e.publish(&t.reported, &e.space, e.reports+e.malformed)
 		}
 		e.cut(end, &t.room)
 		dst = append(dst, inference.ExporterStats{
@@ -524,7 +524,7 @@ func (t *Tracker) judge(e *entry, end int64, full bool) {
 	}
 	// The places that a tracker has for itself stay with guests.
 	if t.proven >= int64(len(t.entries))-t.own {
-		if t.own == 0 || !t.places.takePlace() {
+		if t.own == 0 || !t.places.claimPlace() {
 			return
 		}
 		t.own--

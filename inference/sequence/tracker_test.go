@@ -308,10 +308,10 @@ func TestPlacesWords(t *testing.T) {
 		if !trusted {
 			n /= 4
 		}
-		if p.takeWords(n+1, trusted) || p.words.Load() != p.allWords {
+		if p.claimWords(n+1, trusted) || p.words.Load() != p.allWords {
 			t.Errorf("trusted %t: took one more than %d words of %d", trusted, n, p.allWords)
 		}
-		if !p.takeWords(n, trusted) || p.words.Load() != p.allWords-n || p.takeWords(1, trusted) {
+		if !p.claimWords(n, trusted) || p.words.Load() != p.allWords-n || p.claimWords(1, trusted) {
 			t.Errorf("trusted %t: did not take %d words of %d", trusted, n, p.allWords)
 		}
 	}

@@ -580,7 +580,7 @@ func (w *twin) tell(reports uint64) (parts []window.Numbers, gaps []stretch) {
 func compareLogs(s *sequence, w *twin, p *window.Partial, reports uint64) string {
 	sp := newSpace(ptr(addr(1)), 5, 7, 3, w.width)
 	p.Reset()
-	s.tellTo(p, &sp, reports)
+	s.publish(p, &sp, reports)
 	parts, gaps := w.tell(reports)
 	for i := range parts {
 		parts[i].ExporterKey, parts[i].To = sp.key(), 5

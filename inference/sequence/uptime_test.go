@@ -57,7 +57,7 @@ func TestUptime(t *testing.T) {
 				Exporter: decode.AddrFrom4([]byte{10, 0, 0, 9}), Has: decode.HasExporter | decode.HasNodeID | decode.HasHWID | decode.HasSeq | decode.HasHeaderTime}
 			var in decode.Batch
 			*in.Next() = *r
-			b.Take(&in)
+			b.AppendBatch(&in)
 			x := b.List[len(b.List)-1]
 			x.Sum = s.seq<<16 ^ s.uptime | 1
 			tr.ObserveLazy(x)

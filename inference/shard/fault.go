@@ -15,7 +15,7 @@ func (c *Cut) countLoops(rare []*decode.Report) {
 	}
 }
 
-// countStrange counts a digest of a flow that no path explains.
-func (c *Cut) countStrange(r *decode.Report) {
+// countUnexplained counts a digest of a flow that no path explains.
+func (c *Cut) countUnexplained(r *decode.Report) {
 	c.partial.AddFault(&inference.DigestFault{Flow: r.Flow, Fault: inference.Inconsistent, Count: 1, First: r.Time, Last: r.Time})
 }

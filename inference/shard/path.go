@@ -52,7 +52,7 @@ func (s *State) setPath(f *flow, slot uint32, r *decode.Report, id uint64) {
 			chain[i] = s.slab.allocate(k)
 		}
 		if chain[i] == 0 {
-			chain[i] = s.takeFromOthers(k)
+			chain[i] = s.evictBlock(k)
 		}
 		if chain[i] == 0 { // no memory: the path is as long as its blocks
 			for _, b := range chain[i:] {
@@ -87,9 +87,9 @@ func (s *State) changed(f *flow, now int64, slot uint32, id uint64) {
 	})
 }
 
-// takeFromOthers takes a block when there is none any more, from the flow that was not seen for longest among a few. It
+// evictBlock takes a block when there is none any more, from the flow that was not seen for longest among a few. It
 // gives 0 if all of those that it looks at are in use by the batch.
-func (s *State) takeFromOthers(k inference.HopKey) uint32 {
+func (s *State) evictBlock(k inference.HopKey) uint32 {
 	const sample = 8
 	n := uint32(s.flows.Cap())
 	victim, found := uint32(0), false

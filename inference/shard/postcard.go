@@ -46,7 +46,7 @@ func (s *State) countPostcard(f *flow, slot uint32, r *decode.Report) {
 		}
 		b := s.slab.allocate(k)
 		if b == 0 {
-			b = s.takeFromOthers(k)
+			b = s.evictBlock(k)
 		}
 		if b == 0 {
 			s.stats.Unsketched++

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	sprayCalm    = 64   // so many digests of one path in a row, and what was strange before is forgotten
-	sprayYoung   = 16   // a path that lasted for fewer was none
-	sprayUnrest  = 3    // so many changes and contradictions begin a spray,
-	sprayFirst   = 64   // whose paths are looked for after so many digests for the first time,
-	sprayDigests = 2048 // and of which so many digests are kept
-	sprayPatient = 3    // windows in which it may stay open whether a flow is sprayed before its strange digests are published
-	sprayStrange = 20   // one in so many digests may fit no path of a mixture
+	sprayCalm        = 64   // so many digests of one path in a row, and what was strange before is forgotten
+	sprayYoung       = 16   // a path that lasted for fewer was none
+	sprayUnrest      = 3    // so many changes and contradictions begin a spray,
+	sprayFirst       = 64   // whose paths are looked for after so many digests for the first time,
+	sprayDigests     = 2048 // and of which so many digests are kept
+	sprayPatient     = 3    // windows in which it may stay open whether a flow is sprayed before its strange digests are published
+	sprayUnexplained = 20   // one in so many digests may fit no path of a mixture
 
 	// A fit takes some 20 µs a digest; those of one window of a shard look at so many.
 	sprayFits = 2 * sprayDigests
@@ -206,7 +206,7 @@ func (s *State) settleSprays() {
 			continue
 		}
 		x := &d.flows[f.x]
-		if f.result != nil && f.unexplained*sprayStrange > f.agreed+f.unexplained && f.unexplained >= sprayFirst/2 {
+		if f.result != nil && f.unexplained*sprayUnexplained > f.agreed+f.unexplained && f.unexplained >= sprayFirst/2 {
 			f.due = min(f.due, f.total) // the paths are others now
 		}
 		fitted := false
@@ -223,16 +223,16 @@ func (s *State) settleSprays() {
 // settleSpray decides what becomes of the strange digests of a flow in a window.
 func (s *State) settleSpray(i uint32, f *spray, x *digestFlow, fitted bool) {
 	switch explained := f.result != nil; {
-	case explained && (fitted || f.unexplained*sprayStrange <= f.agreed+f.unexplained):
+	case explained && (fitted || f.unexplained*sprayUnexplained <= f.agreed+f.unexplained):
 		f.windows, f.changed = 0, false
-		if f.result.Unexplained*sprayStrange > 1 {
-			s.addStrange(f)
+		if f.result.Unexplained*sprayUnexplained > 1 {
+			s.addUnexplained(f)
 		}
 	case f.windows < sprayPatient && !fitted:
 		f.windows++
 		return // it is not known yet
 	default:
-		s.addStrange(f)
+		s.addUnexplained(f)
 		if f.changed && f.result == nil {
 			e := s.flows.At(f.slot)
 			s.traced(&e.Value, f.slot, x, &decode.Report{Time: f.at, Flow: f.flow})
@@ -247,8 +247,8 @@ func (s *State) settleSpray(i uint32, f *spray, x *digestFlow, fitted bool) {
 	f.unexplained, f.agreed = 0, 0
 }
 
-// addStrange counts digests that fit no path as a fault of their flow.
-func (s *State) addStrange(f *spray) {
+// addUnexplained counts digests that fit no path as a fault of their flow.
+func (s *State) addUnexplained(f *spray) {
 	if f.unexplained > 0 {
 		s.digests.stats.Unexplained += f.unexplained
 		s.cut.partial.AddFault(&inference.DigestFault{Flow: f.flow, Fault: inference.Inconsistent, Count: f.unexplained, First: f.first, Last: f.last})

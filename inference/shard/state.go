@@ -113,7 +113,7 @@ func (s *State) Update(reports []*decode.Report) {
 		reports = reports[len(batch):]
 		s.begin(len(batch))
 		for _, r := range batch {
-			s.take(r)
+			s.enqueue(r)
 		}
 		s.end()
 	}
@@ -127,7 +127,7 @@ func (s *State) UpdateLazy(reports []*decode.Lazy) {
 		s.begin(len(batch))
 		for _, r := range batch {
 			if r.Shape == nil {
-				s.take(r.Report())
+				s.enqueue(r.Report())
 				continue
 			}
 			n := s.n
@@ -146,8 +146,8 @@ func (s *State) begin(n int) {
 	s.rest.reports, s.rest.hops = s.rest.reports[:0], s.rest.hops[:0]
 }
 
-// take adds a report to the batch, or counts it if it names no flow.
-func (s *State) take(r *decode.Report) {
+// enqueue adds a report to the batch, or counts it if it names no flow.
+func (s *State) enqueue(r *decode.Report) {
 	if r.Kind == decode.KindProbes { // no packet of the flow
 		if r.Probes != nil && r.Has&decode.HasFlow != 0 {
 			s.cut.partial.AddProbes(r.NodeID, &r.Flow, r.Probes)

@@ -155,7 +155,7 @@ func (s *State) trace(f *flow, slot uint32, x *digestFlow, t *pathtrace.Tracer, 
 			break
 		}
 		d.stats.Unexplained++
-		s.cut.countStrange(r)
+		s.cut.countUnexplained(r)
 	case pathtrace.Duplicate:
 		d.stats.Duplicate++
 	case pathtrace.RejectedHops, pathtrace.RejectedDigest, pathtrace.RejectedPacket, pathtrace.RejectedMemory:

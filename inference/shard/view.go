@@ -70,9 +70,9 @@ type viewBucket struct {
 
 // view is what is known of a packet before its report at hand.
 type view struct {
-	packet *packetViews // nil for what is no packet of the network
-	again  bool         // it was seen
-	hops   uint64       // those of the report that were counted, by their place in the list
+	packet   *packetViews // nil for what is no packet of the network
+	repeated bool         // it was seen
+	hops     uint64       // those of the report that were counted, by their place in the list
 }
 
 // inNetwork reports whether r is a packet of the network, of which there can be several views.
@@ -265,8 +265,8 @@ func mix(x, y, place uint64) uint64 {
 	return hi ^ lo
 }
 
-// countAgain counts what a report of a packet that was seen has beyond what was.
-func (s *State) countAgain(f *flow, slot uint32, r *decode.Report, v *view) {
+// recount counts what a report of a packet that was seen has beyond what was.
+func (s *State) recount(f *flow, slot uint32, r *decode.Report, v *view) {
 	f.last = max(f.last, r.Time)
 	if bits.OnesCount64(v.hops) == len(r.Hops) {
 		return
@@ -338,11 +338,11 @@ func (s *State) countSeen(r *decode.Report, slot uint32, v *view) {
 	switch {
 	case v.packet == nil:
 		s.count(r, slot)
-	case v.again:
+	case v.repeated:
 		if f.window != s.window {
 			s.enter(f, slot, r.Time)
 		}
-		s.countAgain(f, slot, r, v)
+		s.recount(f, slot, r, v)
 	default:
 		path, changes := f.pathID, f.changes
 		s.count(r, slot)

@@ -23,7 +23,7 @@ type Error struct {
 	Prefix  netip.Prefix       // of the senders, for LowTTL
 	Or      inference.MapError // another error that explains the same flows as well, if HasOr
 	HasOr   bool
-	Places  int // pairs of neighbours between which a Stranger speaks
+	Places  int // pairs of neighbours between which a Foreign node speaks
 	Flows   int
 	Hosts   int
 	Digests uint64
@@ -35,7 +35,7 @@ func (e *Error) String() string {
 	switch {
 	case e.Kind == inference.LowTTL:
 		what = fmt.Sprintf("hosts of %s start with TTL %d", e.Prefix, e.Node)
-	case e.Kind == inference.Stranger && e.Places > 1:
+	case e.Kind == inference.Foreign && e.Places > 1:
 		what = fmt.Sprintf("node %d speaks %s and in %s and is not in the topology", e.Node, place(e.MapError), count(e.Places-1, "other place"))
 	case e.HasOr:
 		what += ", or " + e.Or.String()
@@ -287,7 +287,7 @@ func (d *decision) narrow(p netip.Prefix, list []int) netip.Prefix {
 // unknownNodes names nodes that are not on the map, or what the map calls them, if that can only be one.
 func (d *decision) unknownNodes() {
 	byNode := d.gather(func(e inference.MapError) (inference.MapError, bool) {
-		return inference.MapError{Kind: e.Kind, Node: e.Node}, e.Kind == inference.Stranger
+		return inference.MapError{Kind: e.Kind, Node: e.Node}, e.Kind == inference.Foreign
 	})
 	for _, w := range byNode {
 		e, enough := d.weigh(w.list, minIngress)
@@ -295,7 +295,7 @@ func (d *decision) unknownNodes() {
 			continue
 		}
 		e.MapError, e.Places = d.place(w)
-		if place, ok := d.stands(w); ok && holds(len(w.list), d.refuters(by(place))) {
+		if place, ok := d.placeOf(w); ok && holds(len(w.list), d.refuters(by(place))) {
 			e.MapError = inference.MapError{Kind: inference.Renamed, A: place, Node: w.key.Node}
 		}
 		d.settle(e, w.list)
@@ -307,7 +307,7 @@ func (d *decision) place(w witnesses) (best inference.MapError, places int) {
 	counts := map[inference.MapError]int{}
 	for _, i := range w.list {
 		for _, e := range d.flows[i].Errors {
-			if e.Kind == inference.Stranger && e.Node == w.key.Node {
+			if e.Kind == inference.Foreign && e.Node == w.key.Node {
 				counts[e]++
 			}
 		}
@@ -320,8 +320,8 @@ func (d *decision) place(w witnesses) (best inference.MapError, places int) {
 	return best, len(counts)
 }
 
-// stands gives the one node of the map that all flows would have in a stranger's place.
-func (d *decision) stands(w witnesses) (place uint32, ok bool) {
+// placeOf gives the one node of the map that all flows would have in a stranger's place.
+func (d *decision) placeOf(w witnesses) (place uint32, ok bool) {
 	for _, e := range d.flows[w.list[0]].Errors {
 		if e.Kind != inference.Renamed || e.Node != w.key.Node {
 			continue
@@ -342,7 +342,7 @@ func (d *decision) unnamed() {
 	named := map[[2]uint32]bool{}
 	for i := range d.flows {
 		for _, e := range d.flows[i].Errors {
-			if e.Kind == inference.Stranger {
+			if e.Kind == inference.Foreign {
 				named[[2]uint32{e.A, e.B}] = true
 			}
 		}

@@ -20,7 +20,7 @@ func says(host, ingress int, errors ...inference.MapError) inference.Deviation {
 }
 
 func stranger(node, a, b uint32) inference.MapError {
-	return inference.MapError{Kind: inference.Stranger, Node: node, A: a, B: b}
+	return inference.MapError{Kind: inference.Foreign, Node: node, A: a, B: b}
 }
 
 func unlinked(a, b uint32) inference.MapError {

@@ -113,7 +113,7 @@ func (s *Surveyor) unknownNode(m *Map, a *account, h int, dst []inference.MapErr
 		}
 		return append(dst, e)
 	}
-	e.Kind, e.Node = inference.Stranger, a.ids[h]
+	e.Kind, e.Node = inference.Foreign, a.ids[h]
 	dst = append(dst, e)
 	for _, u := range m.common(sides[0], sides[1], maxPlaces, nil) {
 		dst = append(dst, inference.MapError{Kind: inference.Renamed, A: m.nodes[u], Node: a.ids[h]})

@@ -10,10 +10,10 @@ import (
 
 // The costs of an explanation, in bits: how much less likely it is than one without.
 const (
-	wrongBits  = 10 // of a digest that is wrong, besides the bits that it has by chance
-	linkBits   = 10 // of two neighbours that the map does not link, besides which two
-	strangerAt = 16 // of a node that the map does not have at this place
-	shiftBits  = 8  // of each hop by which numbers are shifted
+	wrongBits   = 10 // of a digest that is wrong, besides the bits that it has by chance
+	linkBits    = 10 // of two neighbours that the map does not link, besides which two
+	foreignBits = 16 // of a node that the map does not have at this place
+	shiftBits   = 8  // of each hop by which numbers are shifted
 )
 
 // What an explanation must rest on before a flow is a witness of an error.
@@ -211,7 +211,7 @@ func (s *Surveyor) walk(m *Map, a *account) {
 	row, jump, enter := v+1, linkBits+m.nodeBits(), m.nodeBits()
 	s.best, s.from = grown(s.best, row*hops), grown(s.from, row*hops)
 	copy(s.best[a.shift*row:][:v], s.cost[a.shift*row:][:v])
-	s.best[a.shift*row+v] = s.cost[a.shift*row+v] + strangerAt
+	s.best[a.shift*row+v] = s.cost[a.shift*row+v] + foreignBits
 	for h := a.shift + 1; h < hops; h++ {
 		before, now := s.best[(h-1)*row:][:row], s.best[h*row:][:row]
 		from, cost := s.from[h*row:][:row], s.cost[h*row:][:row]
@@ -239,7 +239,7 @@ func (s *Surveyor) walk(m *Map, a *account) {
 			}
 			now[u] += cost[u]
 		}
-		now[v], from[v] = min(before[least], before[v])+strangerAt+cost[v], least
+		now[v], from[v] = min(before[least], before[v])+foreignBits+cost[v], least
 		if before[v] < before[least] {
 			from[v] = int32(v)
 		}
@@ -314,7 +314,7 @@ func (a *account) anonymous(writers uint64) bool {
 func (s *Surveyor) price(m *Map, a *account) int32 {
 	width := int32(m.scheme.Width())
 	cost := int32(a.wrong)*(wrongBits+width) + int32(a.shift)*shiftBits
-	cost += int32(bits.OnesCount64(a.unmapped)) * (strangerAt + m.nodeBits())
+	cost += int32(bits.OnesCount64(a.unmapped)) * (foreignBits + m.nodeBits())
 	cost += int32(bits.OnesCount64(a.unlinked)) * (linkBits + m.nodeBits())
 	for i := range s.equations {
 		if e := &s.equations[i]; e.writers != 0 && a.anonymous(e.writers) {

@@ -104,24 +104,24 @@ func (s *State) passing(f *inference.Finding) bool {
 // acquit ends the suspicion of links that rests on findings which follow from a dead line, or on evidence of these, or on findings that a cause explains by
 // now: it accuses the links that it names, and no others.
 func (s *State) acquit(all []inference.Finding) {
-	follow := map[uint64]bool{}
+	consequences := map[uint64]bool{}
 	for i := range all {
 		if f := &all[i]; s.followed[f.ID] || f.Cause != 0 && (s.followed[f.Cause] || f.End == 0 && s.placed(all, f.Cause)) {
-			follow[f.ID] = true
+			consequences[f.ID] = true
 		}
 	}
-	if len(follow) == 0 {
+	if len(consequences) == 0 {
 		return
 	}
 	for _, l := range s.marked {
-		if h := &s.links[l]; h.finding != 0 && follow[h.finding] {
+		if h := &s.links[l]; h.finding != 0 && consequences[h.finding] {
 			h.calm = uint16(min(s.cfg.ClearAfter, math.MaxUint16-1)) // unless there is other evidence in this cycle
 		}
 	}
 }
 
-// forgetFollowed drops what is known of findings that are not open any more.
-func (s *State) forgetFollowed(open []inference.Finding) {
+// forgetClosed drops what is known of findings that are not open any more.
+func (s *State) forgetClosed(open []inference.Finding) {
 	if len(s.followed) == 0 {
 		return
 	}

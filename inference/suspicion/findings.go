@@ -43,7 +43,7 @@ func (s *State) found(all []inference.Finding) {
 			s.alive[f.Cause] = true
 		}
 	}
-	s.forgetFollowed(all)
+	s.forgetClosed(all)
 	probed := len(s.now)
 	for i := range all {
 		if f := &all[i]; f.End == 0 && f.Cause == 0 && !f.Resting && (f.Evidence == 0 || s.alive[f.ID]) && s.counts(f) && !s.follows(f) {

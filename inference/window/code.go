@@ -87,7 +87,7 @@ func (p *Partial) MergeBinary(b []byte, limits Limits, rest *Partial) error {
 // read reads hops and flows into one partial, to what it has already, and everything else into p, which is empty.
 func (p *Partial) read(b []byte, limits *Limits, into *Partial) error {
 	c := &coder{b: b, reading: true, limits: limits}
-	magic := c.take("version", len(partialMagic)+2)
+	magic := c.nextBytes("version", len(partialMagic)+2)
 	if c.err == nil {
 		version, codes := magic[len(partialMagic)], magic[len(partialMagic)+1]
 		switch {
@@ -195,8 +195,8 @@ func (c *coder) check(field string, at int, ok bool) bool {
 	return c.err == nil
 }
 
-// take gives the next n bytes that are read, or nil.
-func (c *coder) take(field string, n int) []byte {
+// nextBytes gives the next n bytes that are read, or nil.
+func (c *coder) nextBytes(field string, n int) []byte {
 	if n > len(c.b)-c.at {
 		c.fail(field, c.at, ErrTruncated)
 	}
@@ -210,7 +210,7 @@ func (c *coder) take(field string, n int) []byte {
 // raw codes bytes.
 func (c *coder) raw(field string, v []byte) {
 	if c.reading {
-		copy(v, c.take(field, len(v)))
+		copy(v, c.nextBytes(field, len(v)))
 	} else {
 		c.b = append(c.b, v...)
 	}

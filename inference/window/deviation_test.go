@@ -34,7 +34,7 @@ func goldenDeviations(t *testing.T, p *Partial) {
 
 // What is listed of a flow has limits when it is read, and no bytes that are not as they are written.
 func TestDeviations(t *testing.T) {
-	one := inference.MapError{Kind: inference.Stranger, Node: 914, A: 17, B: 22}
+	one := inference.MapError{Kind: inference.Foreign, Node: 914, A: 17, B: 22}
 	long := make([]inference.MapError, MaxMapErrors+1)
 	for i := range long {
 		long[i] = inference.MapError{Kind: inference.Unlinked, A: uint32(i), B: 99}
@@ -85,7 +85,7 @@ func TestDeviationsOfOneFlow(t *testing.T) {
 
 func TestMapErrorText(t *testing.T) {
 	for want, e := range map[string]inference.MapError{
-		"node 914 speaks between 17 and 22 and is not in the topology": {Kind: inference.Stranger, Node: 914, A: 17, B: 22},
+		"node 914 speaks between 17 and 22 and is not in the topology": {Kind: inference.Foreign, Node: 914, A: 17, B: 22},
 		"an unknown node speaks next to 17":                            {Kind: inference.Unnamed, A: 17, B: inference.NoNode},
 		"node 18 calls itself 914":                                     {Kind: inference.Renamed, A: 18, Node: 914},
 		"nodes 17 and 18 look swapped":                                 {Kind: inference.Swapped, A: 17, B: 18},

@@ -26,7 +26,7 @@ var strayKind = kindOf[inference.StrayKey, inference.Stray]{
 		rule := []byte(x.Rule)
 		n := c.count("stray rule", inference.MaxRuleName, 1, len(rule))
 		if c.reading {
-			rule = c.take("stray rule", n)
+			rule = c.nextBytes("stray rule", n)
 		} else {
 			c.b = append(c.b, rule...)
 		}

@@ -23,9 +23,9 @@ const (
 //
 // X holds how many bytes of tags were passed. A load beyond the end of the frame rejects it.
 func (c *Config) filter(ethernet bool) ([]bpf.RawInstruction, error) {
-	take := bpf.RetConstant{Val: uint32(c.MaxFrameBytes)}
+	accept := bpf.RetConstant{Val: uint32(c.MaxFrameBytes)}
 	if c.Everything {
-		return bpf.Assemble([]bpf.Instruction{take})
+		return bpf.Assemble([]bpf.Instruction{accept})
 	}
 	prefixes, err := c.prefixes()
 	if err != nil {
@@ -35,11 +35,11 @@ func (c *Config) filter(ethernet bool) ([]bpf.RawInstruction, error) {
 	if ethernet {
 		l3 = 14
 	}
-	v4, v6 := c.ipv4(l3, prefixes, take), c.ipv6(l3, prefixes, take)
+	v4, v6 := c.ipv4(l3, prefixes, accept), c.ipv6(l3, prefixes, accept)
 	program := []bpf.Instruction{bpf.LoadConstant{Dst: bpf.RegX}}
 	isIPv4, isIPv6 := uint32(etherIPv4), uint32(etherIPv6)
 	if ethernet {
-		program = append(append(program, etherType()...), oneOf(c.EtherTypes, take)...)
+		program = append(append(program, etherType()...), oneOf(c.EtherTypes, accept)...)
 	} else {
 		isIPv4, isIPv6 = 4, 6
 		program = append(program, bpf.LoadAbsolute{Off: 0, Size: 1}, bpf.ALUOpConstant{Op: bpf.ALUOpShiftRight, Val: 4})
@@ -72,18 +72,18 @@ func etherType() []bpf.Instruction {
 }
 
 // oneOf takes a frame for which A is one of values.
-func oneOf[T uint8 | uint16](values []T, take bpf.Instruction) (program []bpf.Instruction) {
+func oneOf[T uint8 | uint16](values []T, accept bpf.Instruction) (program []bpf.Instruction) {
 	for _, v := range values {
-		program = append(program, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(v), SkipTrue: 1}, take)
+		program = append(program, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(v), SkipTrue: 1}, accept)
 	}
 	return program
 }
 
 // ipv4 ends the program for a packet of IPv4.
-func (c *Config) ipv4(l3 uint32, prefixes []netip.Prefix, take bpf.Instruction) []bpf.Instruction {
+func (c *Config) ipv4(l3 uint32, prefixes []netip.Prefix, accept bpf.Instruction) []bpf.Instruction {
 	program := addresses(prefixes, l3+12, l3+16, netip.Addr.Is4)
 	program = append(program, bpf.LoadIndirect{Off: l3 + 9, Size: 1})
-	program = append(program, oneOf(c.Protocols, take)...)
+	program = append(program, oneOf(c.Protocols, accept)...)
 	program = append(program,
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: protoUDP, SkipTrue: 1}, reject,
 		bpf.LoadIndirect{Off: l3 + 6, Size: 2},
@@ -91,18 +91,18 @@ func (c *Config) ipv4(l3 uint32, prefixes []netip.Prefix, take bpf.Instruction) 
 		bpf.LoadIndirect{Off: l3, Size: 1}, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 15}, bpf.ALUOpConstant{Op: bpf.ALUOpShiftLeft, Val: 2},
 		bpf.ALUOpX{Op: bpf.ALUOpAdd}, bpf.TAX{},
 		bpf.LoadIndirect{Off: l3 + 2, Size: 2})
-	return append(append(program, oneOf(c.ports(), take)...), reject)
+	return append(append(program, oneOf(c.ports(), accept)...), reject)
 }
 
 // ipv6 ends the program for a packet of IPv6.
-func (c *Config) ipv6(l3 uint32, prefixes []netip.Prefix, take bpf.Instruction) []bpf.Instruction {
+func (c *Config) ipv6(l3 uint32, prefixes []netip.Prefix, accept bpf.Instruction) []bpf.Instruction {
 	program := addresses(prefixes, l3+8, l3+24, netip.Addr.Is6)
 	program = append(program, bpf.LoadIndirect{Off: l3 + 6, Size: 1})
-	program = append(program, oneOf(c.Protocols, take)...)
+	program = append(program, oneOf(c.Protocols, accept)...)
 	program = append(program,
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: protoUDP, SkipTrue: 1}, reject,
 		bpf.LoadIndirect{Off: l3 + 42, Size: 2})
-	return append(append(program, oneOf(c.ports(), take)...), reject)
+	return append(append(program, oneOf(c.ports(), accept)...), reject)
 }
 
 // addresses rejects a packet whose address at neither src nor dst is in one of the prefixes of a family. Without prefixes it lets

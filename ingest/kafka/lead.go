@@ -135,7 +135,7 @@ func (m *candidate) run(t *Term) {
 		return false
 	}
 	wait := retry.Backoff{Min: 100 * time.Millisecond, Max: 2 * time.Second}
-	if wait.Do(t.ctx, failed, func(context.Context) error { return t.takeOver() }) != nil {
+	if wait.Do(t.ctx, failed, func(context.Context) error { return t.makeLatest() }) != nil {
 		return
 	}
 	m.cfg.Logger.Info("in charge", "topic", m.cfg.Topic, "term", t.Number(), "epoch", t.Epoch())

@@ -271,8 +271,8 @@ func (c *LeadConfig) read(ctx context.Context, from, to int64, into *history) (n
 	return max(r.Offset(), to), nil
 }
 
-// takeOver reads the log to its end, and makes the term the latest one there.
-func (t *Term) takeOver() error {
+// makeLatest reads the log to its end, and makes the term the latest one there.
+func (t *Term) makeLatest() error {
 	ctx, end, err := t.begin(t.ctx)
 	if err != nil {
 		return err

@@ -22,26 +22,26 @@ import (
 // foreign holds what came that is no OTLP, by the address that it came from.
 type foreign struct {
 	mu   sync.Mutex
-	list []stranger
+	list []foreignSender
 	more bool // there was no place for others
 }
 
-// stranger is one sender of one thing that is no OTLP.
-type stranger struct {
+// foreignSender is one sender of one thing that is no OTLP.
+type foreignSender struct {
 	src  netip.Addr
 	what string
 }
 
-// maxStrangers bounds how many are named.
-const maxStrangers = 16
+// maxForeign bounds how many are named.
+const maxForeign = 16
 
 // add names what src sends, once.
 func (f *foreign) add(src netip.Addr, what string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch x := (stranger{src.Unmap(), what}); {
+	switch x := (foreignSender{src.Unmap(), what}); {
 	case slices.Contains(f.list, x):
-	case len(f.list) == maxStrangers:
+	case len(f.list) == maxForeign:
 		f.more = true
 	default:
 		f.list = append(f.list, x)
@@ -52,7 +52,7 @@ func (f *foreign) add(src netip.Addr, what string) {
 func (f *foreign) problem() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	list := slices.SortedFunc(slices.Values(f.list), func(a, b stranger) int { return cmp.Or(a.src.Compare(b.src), cmp.Compare(a.what, b.what)) })
+	list := slices.SortedFunc(slices.Values(f.list), func(a, b foreignSender) int { return cmp.Or(a.src.Compare(b.src), cmp.Compare(a.what, b.what)) })
 	var texts []string
 	for _, x := range list {
 		texts = append(texts, x.src.String()+" sends "+x.what)

@@ -115,7 +115,7 @@ func (s *Source) call(ctx context.Context, data []byte) (any, error) {
 // unavailable asks the sender to come again.
 func unavailable() error {
 	st := status.New(codes.Unavailable, errBusy.Error())
-	if more, err := st.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(comeAgain)}); err == nil {
+	if more, err := st.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(retryAfter)}); err == nil {
 		st = more
 	}
 	return st.Err()

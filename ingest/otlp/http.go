@@ -65,7 +65,7 @@ func (s *Source) post(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		askForRetry(w, form)
 	case answer.Broken != "":
-		say(w, form, http.StatusBadRequest, answer.Broken)
+		respond(w, form, http.StatusBadRequest, answer.Broken)
 	case form == inJSON:
 		write(w, form, http.StatusOK, inText(answer))
 	default:
@@ -114,17 +114,17 @@ func (s *Source) refuse(w http.ResponseWriter, form string, code int, why string
 	} else {
 		s.damaged.Add(1)
 	}
-	say(w, form, code, why)
+	respond(w, form, code, why)
 }
 
 // askForRetry asks the sender to come again.
 func askForRetry(w http.ResponseWriter, form string) {
-	w.Header().Set("Retry-After", strconv.Itoa(int(comeAgain.Seconds())))
-	say(w, form, http.StatusServiceUnavailable, errBusy.Error())
+	w.Header().Set("Retry-After", strconv.Itoa(int(retryAfter.Seconds())))
+	respond(w, form, http.StatusServiceUnavailable, errBusy.Error())
 }
 
-// say answers with a google.rpc.Status that has a message alone, in the form of the request.
-func say(w http.ResponseWriter, form string, code int, text string) {
+// respond answers with a google.rpc.Status that has a message alone, in the form of the request.
+func respond(w http.ResponseWriter, form string, code int, text string) {
 	body := protowire.AppendString(protowire.AppendTag(nil, 2, protowire.BytesType), text)
 	if form == inJSON {
 		body, _ = json.Marshal(map[string]string{"message": text}) // a map of texts has JSON

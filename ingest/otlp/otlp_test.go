@@ -306,7 +306,7 @@ func TestBusy(t *testing.T) {
 	for _, d := range st.Details() {
 		retry, _ = d.(*errdetails.RetryInfo)
 	}
-	if st.Code() != codes.Unavailable || retry == nil || retry.RetryDelay.AsDuration() != comeAgain {
+	if st.Code() != codes.Unavailable || retry == nil || retry.RetryDelay.AsDuration() != retryAfter {
 		t.Errorf("gRPC: %v, %v", err, retry)
 	}
 	body, _ := proto.Marshal(asked(1))

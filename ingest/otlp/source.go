@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	comeAgain = time.Second     // what a sender is asked to wait
-	drainTime = 2 * time.Second // bounds how long requests that are under way may take when the source ends
+	retryAfter = time.Second     // what a sender is asked to wait
+	drainTime  = 2 * time.Second // bounds how long requests that are under way may take when the source ends
 )
 
 // errBusy says that all is full.

@@ -10,7 +10,7 @@ import (
 )
 
 // SFlow makes a datagram with up to eight samples, with strange among them some of unknown tags.
-func SFlow(rnd *rand.Rand, strange bool) []byte {
+func SFlow(rnd *rand.Rand, unknown bool) []byte {
 	d := sflow.Datagram{SubAgent: rnd.Uint32N(4), Seq: rnd.Uint32(), Uptime: rnd.Uint32(), Samples: 1 + rnd.Uint32N(8), IPv: 4}
 	copy(d.Agent[10:], []byte{0xff, 0xff, 10, 0, 0, byte(rnd.Uint32())})
 	if rnd.IntN(4) == 0 {
@@ -19,7 +19,7 @@ func SFlow(rnd *rand.Rand, strange bool) []byte {
 	}
 	b := sflow.AppendDatagram(nil, &d)
 	for range d.Samples {
-		if strange && rnd.IntN(16) == 0 {
+		if unknown && rnd.IntN(16) == 0 {
 			n := 4 * rnd.Uint32N(5)
 			b = binary.BigEndian.AppendUint32(b, 0x1000+rnd.Uint32N(9))
 			b = binary.BigEndian.AppendUint32(b, n)

@@ -264,15 +264,15 @@ func (s *Server) Write(ctx context.Context, m *p4pb.WriteRequest) (*p4pb.WriteRe
 			return nil, err
 		}
 	}
-	said, failed := make([]*p4pb.Error, len(m.GetUpdates())), false
+	errs, failed := make([]*p4pb.Error, len(m.GetUpdates())), false
 	for i, u := range slices.Backward(m.GetUpdates()) {
 		if f.Reject != nil {
-			said[i] = f.Reject(u)
+			errs[i] = f.Reject(u)
 		}
-		if said[i] == nil && !f.Forget {
-			said[i] = reason(s.update(u), f.Opaque)
+		if errs[i] == nil && !f.Forget {
+			errs[i] = reason(s.update(u), f.Opaque)
 		}
-		failed = failed || said[i] != nil
+		failed = failed || errs[i] != nil
 	}
 	if f.After != nil {
 		if err := f.After(m); err != nil {
@@ -282,13 +282,13 @@ func (s *Server) Write(ctx context.Context, m *p4pb.WriteRequest) (*p4pb.WriteRe
 	if !failed {
 		return &p4pb.WriteResponse{}, nil
 	}
-	return nil, Status(said)
+	return nil, Status(errs)
 }
 
 // Status makes the status of a request whose updates have these errors, nil for those that were carried out.
-func Status(said []*p4pb.Error) error {
+func Status(errs []*p4pb.Error) error {
 	out := &statuspb.Status{Code: int32(code.Code_UNKNOWN)}
-	for _, e := range said {
+	for _, e := range errs {
 		if e == nil {
 			e = &p4pb.Error{}
 		}

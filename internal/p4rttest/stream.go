@@ -19,7 +19,7 @@ type stream struct {
 	gone    chan struct{} // closed to end it
 }
 
-func (x *stream) say(m *p4pb.StreamMessageResponse) {
+func (x *stream) send(m *p4pb.StreamMessageResponse) {
 	x.sending.Lock()
 	defer x.sending.Unlock()
 	_ = x.Send(m) // a stream that is over ends by itself
@@ -121,7 +121,7 @@ func (s *Server) elect() {
 		m := &p4pb.StreamMessageResponse{Update: &p4pb.StreamMessageResponse_Arbitration{
 			Arbitration: &p4pb.MasterArbitrationUpdate{DeviceId: s.device, ElectionId: first.id, Status: why}}}
 		if s.faults.Greeting == nil || s.faults.Greeting(m) {
-			x.say(m)
+			x.send(m)
 		}
 	}
 }
@@ -148,13 +148,13 @@ func (s *Server) Drop() {
 	s.streams = nil
 }
 
-// Say sends a message to the primary.
-func (s *Server) Say(m *p4pb.StreamMessageResponse) {
+// SendPrimary sends a message to the primary.
+func (s *Server) SendPrimary(m *p4pb.StreamMessageResponse) {
 	s.mu.Lock()
 	x := s.primary()
 	s.mu.Unlock()
 	if x != nil && x.P4Runtime_StreamChannelServer != nil {
-		x.say(m)
+		x.send(m)
 	}
 }
 

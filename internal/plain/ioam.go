@@ -92,9 +92,9 @@ func ioamOption(o Object, b []byte, at, end int) {
 	if there(2) {
 		values["namespace"] = uint64(u16(b, body))
 	}
-	// take reads an item of n bytes.
+	// next reads an item of n bytes.
 	place := body + fixed
-	take := func(n int) (item int, ok bool) {
+	next := func(n int) (item int, ok bool) {
 		item = place
 		place += n
 		return item, place <= len(b)
@@ -111,7 +111,7 @@ func ioamOption(o Object, b []byte, at, end int) {
 		}
 		if there(4) && b[body+2] == 0 {
 			for _, key := range []string{"proof_packet", "proof_cumulative"} {
-				if item, ok := take(8); ok {
+				if item, ok := next(8); ok {
 					values[key] = fmt.Sprintf("0x%x", b[item:item+8])
 				}
 			}
@@ -145,7 +145,7 @@ func ioamOption(o Object, b []byte, at, end int) {
 			if bits>>(15-i)&1 == 0 {
 				continue
 			}
-			item, ok := take(n)
+			item, ok := next(n)
 			switch {
 			case !ok:
 			case i < 2:

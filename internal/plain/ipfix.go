@@ -23,7 +23,7 @@ var errIPFIX = errors.New("it is malformed")
 // octets takes bytes from the front, and panics with errIPFIX where there are too few.
 type octets []byte
 
-func (o *octets) take(n int) []byte {
+func (o *octets) next(n int) []byte {
 	if n < 0 || n > len(*o) {
 		panic(errIPFIX)
 	}
@@ -33,7 +33,7 @@ func (o *octets) take(n int) []byte {
 }
 
 func (o *octets) num(n int) (v int) {
-	for _, c := range o.take(n) {
+	for _, c := range o.next(n) {
 		v = v*256 + int(c)
 	}
 	return v
@@ -85,7 +85,7 @@ func (x *IPFIX) Read(b []byte) (lines []string, bad bool) {
 			if size < 4 || id < 256 && kind != 2 && kind != 3 {
 				panic(errIPFIX)
 			}
-			set := octets(in.take(size - 4))
+			set := octets(in.next(size - 4))
 			failed := try(func() {
 				if id < 256 {
 					x.define(version, domain, kind == 3, set, &lines)
@@ -171,7 +171,7 @@ func (x *IPFIX) records(version, domain, id int, set octets, lines *[]string) {
 					n = set.num(2)
 				}
 			}
-			line += fmt.Sprintf(" %d.%d:%x", e.pen, e.id, set.take(n))
+			line += fmt.Sprintf(" %d.%d:%x", e.pen, e.id, set.next(n))
 		}
 		*lines = append(*lines, line)
 	}

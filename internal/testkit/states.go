@@ -30,13 +30,13 @@ func StateFile(t *testing.T, name string, write func() []byte) []byte {
 }
 
 // SameState fails the test unless a state is that of [StateFile], bit for bit, and that of the file is read and written again as it is.
-func SameState(t *testing.T, name string, state []byte, again func(b []byte) ([]byte, error)) {
+func SameState(t *testing.T, name string, state []byte, recode func(b []byte) ([]byte, error)) {
 	t.Helper()
 	want := StateFile(t, name, func() []byte { return state })
 	if !bytes.Equal(state, want) {
 		t.Errorf("%s: the state has %d bytes, which are others than the %d that were written of the same before", name, len(state), len(want))
 	}
-	if got, err := again(want); err != nil || !bytes.Equal(got, want) {
+	if got, err := recode(want); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%s: the state that was written before is read as another one: %v", name, err)
 	}
 }

@@ -26,7 +26,7 @@ type Agent struct {
 
 	pending atomic.Pointer[probe.Work] // for the sender to take over
 	work    atomic.Pointer[probe.Work] // that it sends by
-	asked   chan chan cameRounds       // by senders of answers about rounds
+	asked   chan chan receivedRounds   // by senders of answers about rounds
 	epoch   atomic.Uint32
 	beats   atomic.Uint64 // rounds of the sender
 
@@ -58,7 +58,7 @@ func Open(cfg Config, log *slog.Logger) (*Agent, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
-	a := &Agent{cfg: cfg, log: log, numbers: map[string]uint32{}, asked: make(chan chan cameRounds), control: controllerStatus{Address: cfg.Controller.Address}}
+	a := &Agent{cfg: cfg, log: log, numbers: map[string]uint32{}, asked: make(chan chan receivedRounds), control: controllerStatus{Address: cfg.Controller.Address}}
 	a.loss.Store(new(probe.Loss))
 	if cfg.Interface != "" {
 		if err := a.openLine(); err != nil {
@@ -293,18 +293,18 @@ func (a *Agent) Stats() Stats {
 
 // Status is the status of an agent, for operators.
 type Status struct {
-	Name, Interface  string
-	Address          netip.Addr
-	Epoch            uint32 // of the plan in force; 0 for none
-	From             string // where that is from
-	Since            time.Time
-	Load             probe.Load
-	Refused          string // why the last plan was refused, if it was
-	Controller       controllerStatus
-	SendBPS, TakeBPS float64    // limits
-	Loss             probe.Loss // of the probes that come to it
-	Down             bool       // so is its own line
-	Unsent           string     // why its port does not take probes at present, in a sentence, or ""
+	Name, Interface     string
+	Address             netip.Addr
+	Epoch               uint32 // of the plan in force; 0 for none
+	From                string // where that is from
+	Since               time.Time
+	Load                probe.Load
+	Refused             string // why the last plan was refused, if it was
+	Controller          controllerStatus
+	SendBPS, ReceiveBPS float64    // limits
+	Loss                probe.Loss // of the probes that come to it
+	Down                bool       // so is its own line
+	Unsent              string     // why its port does not take probes at present, in a sentence, or ""
 }
 
 // Status may be called at any time.
@@ -317,7 +317,7 @@ func (a *Agent) Status() Status {
 	}
 	return Status{
 		Name: a.cfg.Name, Interface: a.cfg.Interface, Address: a.ends.From, Epoch: a.epoch.Load(), From: a.from, Since: a.since, Load: a.load,
-		Refused: a.refusal, Controller: a.control, SendBPS: a.cfg.SendLimit, TakeBPS: a.cfg.ReceiveLimit,
+		Refused: a.refusal, Controller: a.control, SendBPS: a.cfg.SendLimit, ReceiveBPS: a.cfg.ReceiveLimit,
 		Loss: *a.loss.Load(), Down: a.down.Load(), Unsent: refuses,
 	}
 }

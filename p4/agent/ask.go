@@ -5,7 +5,7 @@ import "github.com/hopscope/hopscope/p4/probe"
 // Rounds counts up to a moment between the call and its return: all that came before the call has been counted. It waits until the
 // loop that receives has read what there was, as long as done is open; ok is false if it did not come to that. Run must be under way.
 func (a *Agent) Rounds(done <-chan struct{}) (r probe.Rounds, ok bool) {
-	ask := make(chan cameRounds, 1)
+	ask := make(chan receivedRounds, 1)
 	select {
 	case a.asked <- ask:
 	case <-done:
@@ -13,7 +13,7 @@ func (a *Agent) Rounds(done <-chan struct{}) (r probe.Rounds, ok bool) {
 	}
 	select {
 	case c := <-ask:
-		r.Came, r.Spoiled, r.Unfollowed = c.came, c.spoiled, c.unfollowed
+		r.Received, r.Spoiled, r.Unfollowed = c.received, c.spoiled, c.unfollowed
 	case <-done:
 		return r, false
 	}
@@ -24,9 +24,9 @@ func (a *Agent) Rounds(done <-chan struct{}) (r probe.Rounds, ok bool) {
 	return r, true
 }
 
-// cameRounds is the report of the loop that receives.
-type cameRounds struct {
-	came                []probe.CameRounds
+// receivedRounds is the report of the loop that receives.
+type receivedRounds struct {
+	received            []probe.ReceivedRounds
 	spoiled, unfollowed uint64
 }
 
@@ -35,7 +35,7 @@ func (r *receiver) answerRounds() {
 	select {
 	case ask := <-r.agent.asked:
 		c := &r.agent.count
-		x := cameRounds{came: r.track.Came(), spoiled: c.kernelDropped.Load() + c.stray.Load()}
+		x := receivedRounds{received: r.track.Received(), spoiled: c.kernelDropped.Load() + c.stray.Load()}
 		if r.track.Plan == nil { // what a plan names has room
 			x.unfollowed = c.unfollowed.Load()
 		}

@@ -119,8 +119,8 @@ func (f *Files) times(probes []planner.Probe) (map[string]probe.Slot, error) {
 	return slots, nil
 }
 
-// planAgain is what to do about a file that cannot be.
-const planAgain = "plan again with --sr=int-probe"
+// replanAdvice is what to do about a file that cannot be.
+const replanAdvice = "plan again with --sr=int-probe"
 
 // checkListed holds what a plan of probes says of x against itself. The sender writes the route; the ports are those of the same way.
 func checkListed(x *planner.Probe) error {
@@ -141,7 +141,7 @@ func checkListed(x *planner.Probe) error {
 		{"agent_port", []int{x.AgentPort}, 0, 1}, {"collector_port", []int{x.CollectorPort}, 0, 1},
 	} {
 		if len(f.ports) > f.longest {
-			return fmt.Errorf("its field %s has %d entries, at most %d; "+planAgain, f.name, len(f.ports), f.longest)
+			return fmt.Errorf("its field %s has %d entries, at most %d; "+replanAdvice, f.name, len(f.ports), f.longest)
 		}
 		for k, port := range f.ports {
 			if port >= f.lowest && port <= srint.MaxProbePort {
@@ -150,17 +150,17 @@ func checkListed(x *planner.Probe) error {
 			if f.longest > 1 {
 				f.name = fmt.Sprintf("%s[%d]", f.name, k)
 			}
-			return fmt.Errorf("port %d in its field %s is outside %d..%d; "+planAgain, port, f.name, f.lowest, srint.MaxProbePort)
+			return fmt.Errorf("port %d in its field %s is outside %d..%d; "+replanAdvice, port, f.name, f.lowest, srint.MaxProbePort)
 		}
 	}
 	if x.Ports == nil {
 		return nil
 	}
 	if n := max(len(x.Nodes)-1, 0); len(x.Ports) != n {
-		return fmt.Errorf("its field ports has %d entries, and it leaves %d nodes for a next one; "+planAgain, len(x.Ports), n)
+		return fmt.Errorf("its field ports has %d entries, and it leaves %d nodes for a next one; "+replanAdvice, len(x.Ports), n)
 	}
 	if !leads(route, x.Ports, x.CollectorPort) && (len(x.Ports) == 0 || !leads(route, x.Ports[1:], x.CollectorPort)) { // the first node may be a host
-		return fmt.Errorf("its field route leads by ports %v, and the fields ports %v and collector_port %d contradict that; "+planAgain, route, x.Ports, x.CollectorPort)
+		return fmt.Errorf("its field route leads by ports %v, and the fields ports %v and collector_port %d contradict that; "+replanAdvice, route, x.Ports, x.CollectorPort)
 	}
 	return nil
 }

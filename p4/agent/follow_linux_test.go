@@ -255,10 +255,10 @@ func TestTell(t *testing.T) {
 			if err != nil || m.About != number || m.Agent != "edge-0-0" || r.Spoiled != 0 || r.Unfollowed != 0 {
 				t.Fatalf("question %d: %v, %v", number, m, err)
 			}
-			if r.Epoch != epoch || len(r.Came) == 0 || r.Came[0].Epoch != epoch {
+			if r.Epoch != epoch || len(r.Received) == 0 || r.Received[0].Epoch != epoch {
 				continue
 			}
-			s, x := r.Sent[0], r.Came[0]
+			s, x := r.Sent[0], r.Received[0]
 			if s.ID != "p1" || s.Interval != 2*time.Millisecond || !slices.Equal(s.Route, []int{1, 2}) || s.Number != x.Number || r.Address != netip.AddrFrom4(x.Source) {
 				t.Fatalf("sent %+v, came %+v", s, x)
 			}
@@ -529,7 +529,7 @@ func FuzzPlan(f *testing.F) {
 			slots = append(slots, probe.Slot{Interval: x.Interval, Phase: x.Phase})
 		}
 		if len(slots) > 0 {
-			probe.NewTimetable(slots, 1).Take(1 << 40)
+			probe.NewTimetable(slots, 1).Pop(1 << 40)
 		}
 		if load.SendBPS > l.SendBPS*(1+1e-9) {
 			t.Fatalf("%x is accepted with %v bit/s", b, load.SendBPS)

@@ -71,7 +71,7 @@ func (s *sender) batch(now int64) error {
 		if !ok || due > now {
 			break
 		}
-		k, due, over := s.table.Take(now)
+		k, due, over := s.table.Pop(now)
 		tx.set(n, s.work.Templates[k].AppendFrame(tx.slot(n), now))
 		s.batched[n] = k
 		c.late.add(time.Duration(now - due))
@@ -144,7 +144,7 @@ func (a *Agent) receiveLoop(ctx context.Context) error {
 		r.tick()
 		a.reporting.Lock()
 		for k := range n {
-			r.take(rx.frame(k))
+			r.receive(rx.frame(k))
 		}
 		for _, g := range a.out {
 			g.Flush()
@@ -227,8 +227,8 @@ func (a *Agent) lineTurn() {
 	}
 }
 
-// take reports a frame that came at a time, in ns since 1970.
-func (r *receiver) take(frame []byte, at int64) {
+// receive reports a frame that came at a time, in ns since 1970.
+func (r *receiver) receive(frame []byte, at int64) {
 	var x probe.Arrival
 	c := &r.agent.count
 	c.frames.Add(1)

@@ -28,7 +28,7 @@ type stampAgent struct {
 	clock      atomic.Uint32 // estimate of the host's clock
 
 	dial          func(ctx context.Context, from, to string, port uint16, dscp uint8) (*udpLine, error)
-	again, reopen time.Duration // between two tries to open a socket: where there is none, and while one has no answers
+	retry, reopen time.Duration // between two tries to open a socket: where there is none, and while one has no answers
 }
 
 // stampTTL is that of all packets, by which their hops can be counted.
@@ -69,7 +69,7 @@ type stampReflector struct {
 // sent before run.
 func openSTAMP(a *Agent) (*stampAgent, error) {
 	c := &a.cfg.STAMP
-	x := &stampAgent{agent: a, began: time.Now(), dial: dialUDP, again: time.Second, reopen: time.Minute}
+	x := &stampAgent{agent: a, began: time.Now(), dial: dialUDP, retry: time.Second, reopen: time.Minute}
 	fail := func(err error) (*stampAgent, error) { return nil, errors.Join(fmt.Errorf("stamp: %w", err), x.close()) }
 	keys, err := readKeys(c.Keys)
 	if err != nil {
@@ -237,16 +237,16 @@ func (x *stampAgent) ask(s *stampSender, buf []byte) []byte {
 func (x *stampAgent) connect(ctx context.Context, s *stampSender) error {
 	var hearing sync.WaitGroup
 	defer hearing.Wait()
-	hear := func(line *udpLine) {
+	drain := func(line *udpLine) {
 		hearing.Go(func() {
 			defer context.AfterFunc(ctx, line.wake)()
 			x.receive(ctx, s, line)
 		})
 	}
 	if s.line != nil { // nothing else sets it
-		hear(s.line)
+		drain(s.line)
 	}
-	tick := time.NewTicker(x.again)
+	tick := time.NewTicker(x.retry)
 	defer tick.Stop()
 	for tried := time.Now(); ; {
 		s.mu.Lock()
@@ -273,7 +273,7 @@ func (x *stampAgent) connect(ctx context.Context, s *stampSender) error {
 					s.dropped += old.dropped()
 				}
 				s.mu.Unlock()
-				hear(line)
+				drain(line)
 				_ = old.close() // its answers are over
 			}
 			tried = time.Now()
@@ -300,7 +300,7 @@ func (x *stampAgent) receive(ctx context.Context, s *stampSender, line *udpLine)
 		}
 		if err == nil {
 			s.session.Look(x.now())
-			_ = s.session.Take(buf[:n], a.At) // it is counted
+			_ = s.session.Receive(buf[:n], a.At) // it is counted
 		}
 		s.mu.Unlock()
 	}
@@ -367,7 +367,7 @@ func (s *stampSender) turn(x *stampAgent, minute bool) {
 	s.mu.Lock()
 	s.session.Turn(x.mono())
 	if minute {
-		s.minute, s.whole = s.session.TakeWays(), true
+		s.minute, s.whole = s.session.DrainWays(), true
 	}
 	missed, failed := s.session.Missed-s.reported.missed, s.failed-s.reported.failed
 	var counts decode.ProbeCounts

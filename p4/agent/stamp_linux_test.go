@@ -343,7 +343,7 @@ func TestSTAMPBoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	var up atomic.Bool
-	a.stamp.again = time.Millisecond
+	a.stamp.retry = time.Millisecond
 	a.stamp.dial = func(ctx context.Context, from, to string, port uint16, dscp uint8) (*udpLine, error) {
 		switch {
 		case up.Load():
@@ -412,7 +412,7 @@ func TestSTAMPMoved(t *testing.T) {
 	a := openAgent(t, cfg)
 	var moved atomic.Bool
 	var tries atomic.Int64
-	a.stamp.again, a.stamp.reopen = time.Millisecond, time.Millisecond
+	a.stamp.retry, a.stamp.reopen = time.Millisecond, time.Millisecond
 	a.stamp.dial = func(ctx context.Context, from, to string, port uint16, dscp uint8) (*udpLine, error) {
 		tries.Add(1)
 		if moved.Load() {

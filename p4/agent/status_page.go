@@ -184,16 +184,16 @@ func (x *StatusAnswer) silence() string {
 
 // planAnswer is the status of the plan in force.
 type planAnswer struct {
-	Epoch      uint32    `json:"epoch"` // 0: none
-	From       string    `json:"from,omitempty"`
-	Since      time.Time `json:"since,omitzero"`
-	Probes     int       `json:"probes"`
-	Detailed   int       `json:"detailed"`
-	SendBPS    float64   `json:"send_bps"`
-	SendLimit  float64   `json:"send_limit_bps"`
-	ReceiveBPS float64   `json:"receive_bps"`
-	TakeLimit  float64   `json:"receive_limit_bps"`
-	Refused    string    `json:"refused,omitempty"`
+	Epoch        uint32    `json:"epoch"` // 0: none
+	From         string    `json:"from,omitempty"`
+	Since        time.Time `json:"since,omitzero"`
+	Probes       int       `json:"probes"`
+	Detailed     int       `json:"detailed"`
+	SendBPS      float64   `json:"send_bps"`
+	SendLimit    float64   `json:"send_limit_bps"`
+	ReceiveBPS   float64   `json:"receive_bps"`
+	ReceiveLimit float64   `json:"receive_limit_bps"`
+	Refused      string    `json:"refused,omitempty"`
 }
 
 // controllerAnswer is the status of the connection to the sender of plans.
@@ -210,7 +210,7 @@ func statusOf(a *Agent, version string) StatusAnswer {
 	out := StatusAnswer{
 		Version: version, Name: s.Name, Interface: s.Interface,
 		Plan: planAnswer{Epoch: s.Epoch, From: s.From, Since: s.Since, Probes: s.Load.Sends, Detailed: s.Load.Detailed, SendBPS: s.Load.SendBPS,
-			SendLimit: s.SendBPS, ReceiveBPS: s.Load.ReceiveBPS, TakeLimit: s.TakeBPS, Refused: s.Refused},
+			SendLimit: s.SendBPS, ReceiveBPS: s.Load.ReceiveBPS, ReceiveLimit: s.ReceiveBPS, Refused: s.Refused},
 		Sent: n.Sent, Skipped: n.Skipped, SendErrors: n.SendErrors, LateP99: n.Late.Quantile(0.99).Seconds(), Received: n.Received, Lost: n.Lost, Twice: n.Twice,
 		TransitP50: n.Transit.Quantile(0.5).Seconds(), TransitP99: n.Transit.Quantile(0.99).Seconds(), Datagrams: n.Datagrams,
 	}

@@ -30,17 +30,17 @@ type udpLine struct {
 	drops   atomic.Uint32 // packets for which the receive buffer had no room, up to the last one that came
 
 	hearing sync.Mutex // what is below
-	heard   []heardRouter
+	answers []routerAnswer
 }
 
-// heardRouter is a packet whose TTL ended, as far as the router repeats it.
-type heardRouter struct {
+// routerAnswer is a packet whose TTL ended, as far as the router repeats it.
+type routerAnswer struct {
 	payload []byte
 	from    netip.Addr
 }
 
-// mostHeard are the answers of routers that wait for the trace to take them.
-const mostHeard = sweep.MostHops * sweep.Tries
+// mostAnswers are the answers of routers that wait for the trace to take them.
+const mostAnswers = sweep.MostHops * sweep.Tries
 
 // dropped is how many packets the kernel dropped because the buffer was full.
 func (l *udpLine) dropped() uint64 { return uint64(l.drops.Load()) }
@@ -71,7 +71,7 @@ func dialUDP(ctx context.Context, from, to string, port uint16, dscp uint8) (*ud
 	}
 	l := &udpLine{conn: c.(*net.UDPConn)}
 	if port > 0 {
-		if err := l.hearErrors(); err != nil {
+		if err := l.enableErrors(); err != nil {
 			return nil, errors.Join(err, l.close())
 		}
 	}
@@ -195,7 +195,7 @@ func (l *udpLine) close() error {
 func (l *udpLine) receive(b []byte) (n int, a stamp.Arrival, err error) {
 	n, control, _, from, err := l.conn.ReadMsgUDPAddrPort(b, l.control)
 	if err != nil {
-		l.hear()
+		l.drainErrors()
 		return 0, a, err
 	}
 	a = stamp.Arrival{From: from, To: l.local(), At: time.Now().UnixNano()}
@@ -233,7 +233,7 @@ func (l *udpLine) send(b []byte) error {
 		if !expired(err) && !errors.Is(err, unix.ENETUNREACH) && !errors.Is(err, unix.EACCES) {
 			break
 		}
-		l.hear()
+		l.drainErrors()
 		_, err = l.conn.Write(b)
 	}
 	return err
@@ -265,8 +265,8 @@ func clockState() (follows bool, bound time.Duration) {
 	return true, time.Duration(x.Maxerror) * time.Microsecond
 }
 
-// hearErrors has the kernel keep what routers say of packets of the socket.
-func (l *udpLine) hearErrors() error {
+// enableErrors has the kernel keep what routers say of packets of the socket.
+func (l *udpLine) enableErrors() error {
 	level, option := unix.IPPROTO_IP, unix.IP_RECVERR
 	if l.remote().Addr().Unmap().Is6() {
 		level, option = unix.IPPROTO_IPV6, unix.IPV6_RECVERR
@@ -294,7 +294,7 @@ func (l *udpLine) sendTTL(b []byte, ttl int) error {
 	control := appendControl(make([]byte, 0, 64), level, kind, value[:])
 	_, _, err := l.conn.WriteMsgUDP(b, control, nil)
 	if expired(err) { // of an earlier packet
-		l.hear()
+		l.drainErrors()
 		_, _, err = l.conn.WriteMsgUDP(b, control, nil)
 	}
 	return err
@@ -312,18 +312,18 @@ const (
 )
 
 // routers gives the payloads of packets whose TTL ended, as far as routers repeat them, with the routers' addresses, since the last call.
-func (l *udpLine) routers(take func(payload []byte, from netip.Addr)) {
-	l.hear()
+func (l *udpLine) routers(handle func(payload []byte, from netip.Addr)) {
+	l.drainErrors()
 	l.hearing.Lock()
 	defer l.hearing.Unlock()
-	for i := range l.heard {
-		take(l.heard[i].payload, l.heard[i].from)
+	for i := range l.answers {
+		handle(l.answers[i].payload, l.answers[i].from)
 	}
-	l.heard = l.heard[:0]
+	l.answers = l.answers[:0]
 }
 
-// hear takes all errors off the socket, which has room for few answers beside them, and keeps those of packets whose TTL ended.
-func (l *udpLine) hear() {
+// drainErrors takes all errors off the socket, which has room for few answers beside them, and keeps those of packets whose TTL ended.
+func (l *udpLine) drainErrors() {
 	raw, err := l.conn.SyscallConn()
 	if err != nil {
 		return
@@ -337,8 +337,8 @@ func (l *udpLine) hear() {
 			if err != nil {
 				return
 			}
-			if from := routerOf(control[:k]); from.IsValid() && len(l.heard) < mostHeard {
-				l.heard = append(l.heard, heardRouter{slices.Clone(b[:n]), from})
+			if from := routerOf(control[:k]); from.IsValid() && len(l.answers) < mostAnswers {
+				l.answers = append(l.answers, routerAnswer{slices.Clone(b[:n]), from})
 			}
 		}
 	})

@@ -16,7 +16,7 @@ import (
 // plan's dialect says how wide that is. It gives the port.
 func passSwitch(t testing.TB, frame []byte, d probe.Dialect, hop decode.Hop) ([]byte, int) {
 	t.Helper()
-	frame, port, err := srint.TakeProbePort(frame, 12)
+	frame, port, err := srint.PopProbePort(frame, 12)
 	if err != nil {
 		t.Fatal(err)
 	}

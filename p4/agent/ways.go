@@ -96,7 +96,7 @@ func (x *stampAgent) traceAll(ctx context.Context, list []*stampSender) {
 			return
 		}
 		for _, t := range under {
-			t.line.routers(func(payload []byte, from netip.Addr) { t.Take(payload, from) })
+			t.line.routers(func(payload []byte, from netip.Addr) { t.Observe(payload, from) })
 		}
 	}
 	for _, t := range under {

@@ -172,7 +172,7 @@ func (n *Network) AgentRounds(name string) (r probe.Rounds, life uint64, ok bool
 		return r, 0, false
 	}
 	a := n.agents[k]
-	r = probe.Rounds{Address: a.ends.From, Came: a.track.Came(), Spoiled: a.spoiled, Unfollowed: a.unfollowed}
+	r = probe.Rounds{Address: a.ends.From, Received: a.track.Received(), Spoiled: a.spoiled, Unfollowed: a.unfollowed}
 	if a.plan != nil {
 		r.Epoch, r.Sent = a.plan.Epoch, a.work.Rounds()
 	}
@@ -217,7 +217,7 @@ func (n *Network) agentSends(a *prober) {
 		if !ok || due > now {
 			break
 		}
-		k, _, over := a.table.Take(now)
+		k, _, over := a.table.Pop(now)
 		a.stats.Skipped += over
 		n.sendWide(a, &a.work.Templates[k], now)
 	}
@@ -251,7 +251,7 @@ func (n *Network) sendWide(a *prober, t *probe.Template, now int64) {
 
 // routeWide takes the next port off the route of an agent's probe, as the wide variant of srint.p4 does.
 func (n *Network) routeWide(p *packet) {
-	b, port, err := srint.TakeProbePort(p.buf, ethLen-2)
+	b, port, err := srint.PopProbePort(p.buf, ethLen-2)
 	if err != nil {
 		return // a host that comes too early: what has no route left is not forwarded by its address
 	}

@@ -93,7 +93,7 @@ func TestAgentsSeeEveryLink(t *testing.T) {
 			s, _ := n.AgentStats(a.Switch)
 			sent, received = sent+s.Sent, received+s.Received
 			rounds, _, _ := n.AgentRounds(a.Switch)
-			for _, c := range rounds.Came {
+			for _, c := range rounds.Received {
 				inside -= c.Transit
 				if c.Transits != c.Received {
 					t.Errorf("%s: agent %s knows the times of %d of %d rounds", dialect, a.Switch, c.Transits, c.Received)

@@ -207,5 +207,5 @@ func (n *Network) serve(a *Answer, d *device, what requestKind, name string, ent
 			st.Written++
 		}
 	}
-	d.follow(entries)
+	d.apply(entries)
 }

@@ -105,7 +105,7 @@ func (x *heldPlan) write(digest uint64, id uint32, hop int, v *pint.Values, rnd 
 	}
 	for _, slot := range x.loops[x.plan.Set(id)] {
 		l := x.plan.Queries[slot.Query].Loops
-		if _, again := l.Step(x.plan.Part(digest, slot), id, hop, v.Node); again {
+		if _, overwritten := l.Step(x.plan.Part(digest, slot), id, hop, v.Node); overwritten {
 			looped = uint8(l.T + 1)
 		}
 	}

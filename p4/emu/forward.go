@@ -61,7 +61,7 @@ func (n *Network) ingress(i int32, p *packet, entering bool) {
 	p.segment = false
 	switch {
 	case p.labels > 0:
-		p.out = n.takeLabel(p)
+		p.out = n.popLabel(p)
 	case entering && d.written.policies:
 		p.out = n.steer(p, d)
 	}

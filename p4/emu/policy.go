@@ -62,8 +62,8 @@ func (n *Network) steer(p *packet, d *device) int32 {
 	return out
 }
 
-// takeLabel takes the topmost label off and gives the port that it stands for, or -1. Time to live is kept in the IP header, where it ends up.
-func (n *Network) takeLabel(p *packet) int32 {
+// popLabel takes the topmost label off and gives the port that it stands for, or -1. Time to live is kept in the IP header, where it ends up.
+func (n *Network) popLabel(p *packet) int32 {
 	entry := be.Uint32(p.buf[ethLen:])
 	p.buf = slices.Delete(p.buf, ethLen, ethLen+labelBytes)
 	p.size -= labelBytes

@@ -113,7 +113,7 @@ func (n *Network) queueProbe(i int32, p *packet, d *device, entering bool) {
 		if d.written.probes && entering {
 			rewriteRoute(p, d)
 		}
-		if port, err := srint.TakePort(p.buf, p.l3); err == nil {
+		if port, err := srint.PopPort(p.buf, p.l3); err == nil {
 			p.out = int32(n.graph.ByPort(int(p.node), port))
 		}
 	}

@@ -88,7 +88,7 @@ func (n *Network) nextHop(at int32, dst *host, hash uint64, v6 bool) int32 {
 		}
 	}
 	if d.written.routes {
-		if out := n.toldRoute(d, at, dst, v6); out >= 0 {
+		if out := n.controlRoute(d, at, dst, v6); out >= 0 {
 			return out
 		}
 	}

@@ -126,8 +126,8 @@ func (n *Network) fits(e *table.Entry, node int) error {
 	return nil
 }
 
-// follow makes the switch do what its tables say, as far as they may have changed with these entries.
-func (d *device) follow(entries []table.Entry) {
+// apply makes the switch do what its tables say, as far as they may have changed with these entries.
+func (d *device) apply(entries []table.Entry) {
 	d.written.routes = d.tables.Len(RouteTable)+d.tables.Len(route6Table) > 0
 	d.written.probes = d.tables.Len(probeTable) > 0
 	d.written.policies = d.tables.Len(PolicyTable) > 0
@@ -212,9 +212,9 @@ func (n *Network) watched(p *packet, d *device) (instructions uint16, most uint8
 	return uint16(e.Params[0].Uint64()), uint8(e.Params[1].Uint64())
 }
 
-// toldRoute returns the interface by which packets to a host leave as the control plane set it, or -1. A line that is down is no
+// controlRoute returns the interface by which packets to a host leave as the control plane set it, or -1. A line that is down is no
 // route.
-func (n *Network) toldRoute(d *device, at int32, dst *host, v6 bool) int32 {
+func (n *Network) controlRoute(d *device, at int32, dst *host, v6 bool) int32 {
 	name, address := RouteTable, dst.v4[:]
 	if v6 {
 		name, address = route6Table, dst.v6[:]

@@ -33,8 +33,8 @@ var verbs = map[string]control.Verb{
 	"rollback": control.Rollback, "dry-run": control.DryRun, "wet-run": control.WetRun,
 }
 
-// Said is the answer to a command.
-type Said struct {
+// Reply is the answer to a command.
+type Reply struct {
 	Obeyed bool   `json:"obeyed"`
 	Error  string `json:"error,omitempty"`
 	Status Status `json:"status"`
@@ -112,7 +112,7 @@ func admin(j *Journal, metrics http.Handler, status func(context.Context) (Statu
 				return
 			}
 			s, err := status(ctx)
-			answer(w, &Said{Obeyed: why == "", Error: why, Status: s}, err)
+			answer(w, &Reply{Obeyed: why == "", Error: why, Status: s}, err)
 		})
 	}
 	return guard(mux)

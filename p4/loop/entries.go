@@ -93,8 +93,8 @@ func valueOf(e *table.Entry) string {
 	return string(b)
 }
 
-// takeName reads a name, and gives what is behind it and whether there is more.
-func takeName(s string) (name, rest string, more bool, err error) {
+// cutName reads a name, and gives what is behind it and whether there is more.
+func cutName(s string) (name, rest string, more bool, err error) {
 	if !strings.HasPrefix(s, "\"") {
 		name, rest, more = strings.Cut(s, "|")
 		return name, rest, more, nil
@@ -132,7 +132,7 @@ func tableEntry(x *control.Entry, owner string) (e table.Entry, err error) {
 
 func readKey(e *table.Entry, key string) (err error) {
 	var more bool
-	if e.Table, key, more, err = takeName(key); err != nil || !more {
+	if e.Table, key, more, err = cutName(key); err != nil || !more {
 		return cmp.Or(err, strconv.ErrSyntax)
 	}
 	if key == defaultKey {
@@ -167,7 +167,7 @@ func readKey(e *table.Entry, key string) (err error) {
 
 func readValue(e *table.Entry, value string) (err error) {
 	var more bool
-	if e.Action, value, more, err = takeName(value); err == nil && more {
+	if e.Action, value, more, err = cutName(value); err == nil && more {
 		e.Params = make([]table.Value, 0, 1+strings.Count(value, "|"))
 	}
 	for more && err == nil {

@@ -271,7 +271,7 @@ func (l *Loop) tick(now int64) {
 	}
 	l.noteSuspects(now, suspects)
 	if l.held {
-		l.tryAgain(now)
+		l.retry(now)
 	}
 	began := time.Now()
 	stop := func() bool { return time.Since(began) > time.Duration(cycle)/4 }
@@ -327,7 +327,7 @@ func (l *Loop) carry() {
 	}
 }
 
-// write gives records to the journal. While it cannot be written they wait for [Loop.tryAgain].
+// write gives records to the journal. While it cannot be written they wait for [Loop.retry].
 func (l *Loop) write(records []control.Record) error {
 	if l.state.Journal != "" {
 		l.keep(records)
@@ -366,8 +366,8 @@ func (l *Loop) hold(out []control.Action, why error) {
 	l.give(control.Held{Why: why.Error(), Unsent: unsent})
 }
 
-// tryAgain lets actions leave once the journal takes a record, and the fleet confirms that this control is in charge.
-func (l *Loop) tryAgain(now int64) {
+// retry lets actions leave once the journal takes a record, and the fleet confirms that this control is in charge.
+func (l *Loop) retry(now int64) {
 	if l.state.Journal != "" {
 		gap := control.Record{Time: now, What: control.Gap, Count: l.lost, Why: "the journal could not be written, and nothing was pushed: " + l.state.Journal}
 		if err := l.o.Journal.Append(append([]control.Record{gap}, l.kept...)); err != nil {
@@ -479,7 +479,7 @@ func (l *Loop) logRecord(r *control.Record) {
 		log.Error("plan refused; what was in force stays", "epoch", r.Epoch, "error", r.Why)
 	case control.WentDown:
 		log.Warn("device gone", "device", r.Device, "error", r.Why)
-	case control.StoodDown:
+	case control.Deposition:
 		log.Error("another controller has taken over; this one stands down", "error", r.Why)
 	case control.Commanded:
 		l.state.Refusal = r.Why

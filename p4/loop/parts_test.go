@@ -240,13 +240,13 @@ func TestAdmin(t *testing.T) {
 			t.Errorf("%s %s of %s by %q: %d %s", c.method, c.url, c.host, c.who, w.Code, w.Body)
 		}
 	}
-	var said Said
+	var said Reply
 	w := do("POST", "/approve", "localhost", "me")
 	if err := json.Unmarshal(w.Body.Bytes(), &said); err != nil || said.Obeyed || said.Error != "no plan waits" || !said.Status.Paused {
 		t.Errorf("%v: %s", err, w.Body)
 	}
 	w = do("POST", "/resume", "localhost", "me")
-	said = Said{}
+	said = Reply{}
 	if err := json.Unmarshal(w.Body.Bytes(), &said); err != nil || !said.Obeyed || said.Status.Paused {
 		t.Errorf("%v: %s", err, w.Body)
 	}

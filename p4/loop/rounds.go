@@ -75,9 +75,9 @@ type roundsAgent struct {
 	epoch   uint32
 	unable  unsent                       // since the answer before
 	sent    map[string]*probe.SentRounds // of the last answer
-	arrived map[cameKey]*probe.CameRounds
-	before  map[cameKey]*probe.CameRounds // of the answer before
-	answer  *probe.Rounds                 // in this survey; nil if it did not, or its answer was refused
+	arrived map[receivedKey]*probe.ReceivedRounds
+	before  map[receivedKey]*probe.ReceivedRounds // of the answer before
+	answer  *probe.Rounds                         // in this survey; nil if it did not, or its answer was refused
 }
 
 // unsent are rounds that an agent's own port did not take, and the probes that they are of.
@@ -86,7 +86,7 @@ type unsent struct {
 	probes int
 }
 
-type cameKey struct {
+type receivedKey struct {
 	source [4]byte
 	number uint32
 }
@@ -160,8 +160,8 @@ func trackProbes(list []planner.Probe, p *Probing) []followedProbe {
 	return probes
 }
 
-// Follow takes over another network. Probes that both networks have, and send the same way, are followed further.
-func (r *Rounds) Follow(next *Rounds) {
+// Adopt takes over another network. Probes that both networks have, and send the same way, are followed further.
+func (r *Rounds) Adopt(next *Rounds) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	was := make(map[string]*followedProbe, len(r.probes))
@@ -185,8 +185,8 @@ func (r *Rounds) Status() roundsStatus {
 	return r.status
 }
 
-// Take returns the rounds whose fate has become known since the last call, by probe; ok is false if no survey was taken since.
-func (r *Rounds) Take() (list []ProbeRounds, ok bool) {
+// Drain returns the rounds whose fate has become known since the last call, by probe; ok is false if no survey was taken since.
+func (r *Rounds) Drain() (list []ProbeRounds, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.due {
@@ -295,10 +295,10 @@ func (t *roundsAgent) compare(x *Answer) error {
 			return fmt.Errorf("round %d of probe %.40q comes after round %d, at most %d later", s.Next, s.ID, old.Next, most)
 		}
 	}
-	arrived := make(map[cameKey]*probe.CameRounds, len(n.Came))
-	for k := range n.Came {
-		c := &n.Came[k]
-		key := cameKey{c.Source, c.Number}
+	arrived := make(map[receivedKey]*probe.ReceivedRounds, len(n.Received))
+	for k := range n.Received {
+		c := &n.Received[k]
+		key := receivedKey{c.Source, c.Number}
 		arrived[key] = c
 		old := t.arrived[key]
 		if old == nil || old.Begun != c.Begun || old.Epoch != c.Epoch {
@@ -327,7 +327,7 @@ func (r *Rounds) count(p *followedProbe) {
 		return
 	}
 	source := from.answer.Address.As4()
-	c, old := to.arrived[cameKey{source, s.Number}], to.before[cameKey{source, s.Number}]
+	c, old := to.arrived[receivedKey{source, s.Number}], to.before[receivedKey{source, s.Number}]
 	if c != nil && old != nil && c.Epoch == from.epoch && c.Epoch == old.Epoch && c.Begun == old.Begun {
 		p.transit += c.Transit - old.Transit
 		p.transits += uint64(c.Transits - old.Transits)
@@ -345,7 +345,7 @@ func (r *Rounds) count(p *followedProbe) {
 
 // step gives the rounds whose fate is known now and was not before. The sender is at round next, the receiver counted c, nil for nothing,
 // and has no room for more probes if it is full. Not ok says that the probe begins anew.
-func (p *followedProbe) step(key *roundsKey, next uint32, c *probe.CameRounds, full bool) (sent, lost uint64, ok bool) {
+func (p *followedProbe) step(key *roundsKey, next uint32, c *probe.ReceivedRounds, full bool) (sent, lost uint64, ok bool) {
 	x := &p.state
 	if c != nil && c.Epoch != key.epoch {
 		if int32(c.Epoch-key.epoch) > 0 { // of a plan that the sender does not have
@@ -409,7 +409,7 @@ func (p *followedProbe) step(key *roundsKey, next uint32, c *probe.CameRounds, f
 
 // missing is how many rounds from base on and below another one did not come by what a receiver counted, nil for nothing. The other one
 // is among its last 64 rounds, or behind them.
-func missing(base, to uint32, c *probe.CameRounds) uint32 {
+func missing(base, to uint32, c *probe.ReceivedRounds) uint32 {
 	if c == nil {
 		return to - base
 	}

@@ -69,7 +69,7 @@ func (x *twoHosts) source(k int) [4]byte { return [4]byte{10, 0, 0, byte(k)} }
 func (x *twoHosts) told(k int) Answer {
 	h := x.hosts[k]
 	p := &x.rounds.probes[k]
-	r := &probe.Rounds{Epoch: h.epoch, Address: netip.AddrFrom4(x.source(k)), Spoiled: h.spoiled, Came: h.track.Came()}
+	r := &probe.Rounds{Epoch: h.epoch, Address: netip.AddrFrom4(x.source(k)), Spoiled: h.spoiled, Received: h.track.Received()}
 	if h.epoch > 0 {
 		r.Sent = []probe.SentRounds{{ID: p.id, Number: 7, Route: p.route, Interval: roundsInterval, Next: h.seq, Failed: h.failed}}
 	}
@@ -91,7 +91,7 @@ func (x *twoHosts) survey() (refused []error) {
 }
 
 func (x *twoHosts) take() {
-	list, ok := x.rounds.Take()
+	list, ok := x.rounds.Drain()
 	if !ok {
 		x.t.Fatal("a survey gives nothing")
 	}
@@ -254,7 +254,7 @@ func TestRounds(t *testing.T) {
 	x.want("numbers wrap around", 110, 20-2) // but for those before it was asked the first time
 
 	next := newTwoHosts(t) // the controller starts anew, or another network comes, in the middle of a loss
-	x.rounds.Follow(next.rounds)
+	x.rounds.Adopt(next.rounds)
 	x.cycles(1, every(2))
 	x.cycles(5, nil)
 	x.want("another network with the same probes", 30, 5)
@@ -347,18 +347,18 @@ func TestRoundsRefused(t *testing.T) {
 	}{
 		{"too many sent", func(r *probe.Rounds) { r.Sent[0].Next += 1000 }, "at most 56 later"},
 		{"fewer sent", func(r *probe.Rounds) { r.Sent[0].Next -= 20 }, "comes after round"},
-		{"fewer came", func(r *probe.Rounds) { r.Came[0].Received, r.Came[0].Next, r.Came[0].Window = 1, 1, 1 }, "and before"},
-		{"more than passed", func(r *probe.Rounds) { r.Came[0].Received += 1000 }, "rounds came from"},
-		{"none came", func(r *probe.Rounds) { r.Came[0].Received = 0 }, "are not the last of 0 rounds"},
+		{"fewer came", func(r *probe.Rounds) { r.Received[0].Received, r.Received[0].Next, r.Received[0].Window = 1, 1, 1 }, "and before"},
+		{"more than passed", func(r *probe.Rounds) { r.Received[0].Received += 1000 }, "rounds came from"},
+		{"none came", func(r *probe.Rounds) { r.Received[0].Received = 0 }, "are not the last of 0 rounds"},
 		{"twice", func(r *probe.Rounds) { r.Sent = append(r.Sent, r.Sent[0]) }, "is there twice"},
-		{"came twice", func(r *probe.Rounds) { r.Came = append(r.Came, r.Came[0]) }, "is there twice"},
+		{"came twice", func(r *probe.Rounds) { r.Received = append(r.Received, r.Received[0]) }, "is there twice"},
 		{"no epoch", func(r *probe.Rounds) { r.Epoch = 0 }, "without an epoch"},
 		{"interval", func(r *probe.Rounds) { r.Sent[0].Interval = 1 }, "interval of 1 ns"},
 		{"address of another", func(r *probe.Rounds) { r.Address = netip.MustParseAddr("10.0.0.1") }, "that of another agent"},
-		{"transits of nothing", func(r *probe.Rounds) { r.Came[0].Transit += 1000 }, "0 more rounds were in switches for 1000 ns"},
-		{"transits shrink", func(r *probe.Rounds) { r.Came[0].Transit--; r.Came[0].Transits++ }, "of 10 that came"},
-		{"transits of more than came", func(r *probe.Rounds) { r.Came[0].Transits += 11 }, "of 10 that came"},
-		{"transits of ages", func(r *probe.Rounds) { r.Came[0].Transits += 10; r.Came[0].Transit += 1 << 62 }, "of 10 that came"},
+		{"transits of nothing", func(r *probe.Rounds) { r.Received[0].Transit += 1000 }, "0 more rounds were in switches for 1000 ns"},
+		{"transits shrink", func(r *probe.Rounds) { r.Received[0].Transit--; r.Received[0].Transits++ }, "of 10 that came"},
+		{"transits of more than came", func(r *probe.Rounds) { r.Received[0].Transits += 11 }, "of 10 that came"},
+		{"transits of ages", func(r *probe.Rounds) { r.Received[0].Transits += 10; r.Received[0].Transit += 1 << 62 }, "of 10 that came"},
 		{"no route", func(r *probe.Rounds) { r.Sent[0].Route = nil }, "route of 0 ports"},
 	} {
 		x := newTwoHosts(t)
@@ -433,7 +433,7 @@ func TestRoundsAtRandom(t *testing.T) {
 			case 4:
 				h.gone = h.down || !h.gone
 			case 5:
-				x.rounds.Follow(newTwoHosts(t).rounds)
+				x.rounds.Adopt(newTwoHosts(t).rounds)
 			}
 			for i := range x.hosts {
 				x.send(i, r.IntN(10), drops(i))

@@ -77,12 +77,12 @@ func (s *Server) Allow(agents []string) {
 	}
 }
 
-// hear reads what comes over a stream of an agent until it ends, and waits for the first message, which identifies the agent.
-func hear[M any](stream interface {
+// receive reads what comes over a stream of an agent until it ends, and waits for the first message, which identifies the agent.
+func receive[M any](stream interface {
 	Recv() (*M, error)
 	Context() context.Context
 }, hold time.Duration) (hello *M, words <-chan *M, ended <-chan error, err error) {
-	came, end := make(chan *M), make(chan error, 1)
+	messages, end := make(chan *M), make(chan error, 1)
 	go func() {
 		for {
 			m, err := stream.Recv()
@@ -91,7 +91,7 @@ func hear[M any](stream interface {
 				return
 			}
 			select {
-			case came <- m:
+			case messages <- m:
 			case <-stream.Context().Done():
 				end <- stream.Context().Err()
 				return
@@ -99,8 +99,8 @@ func hear[M any](stream interface {
 		}
 	}()
 	select {
-	case hello = <-came:
-		return hello, came, end, nil
+	case hello = <-messages:
+		return hello, messages, end, nil
 	case err := <-end:
 		return nil, nil, nil, err
 	case <-time.After(hold):
@@ -110,7 +110,7 @@ func hear[M any](stream interface {
 
 // Follow implements the service.
 func (s *Server) Follow(stream agentpb.Plans_FollowServer) error {
-	hello, words, ended, err := hear(stream, s.hold)
+	hello, words, ended, err := receive(stream, s.hold)
 	if err != nil {
 		return err
 	}

@@ -110,14 +110,14 @@ func (l *Loop) Command(ctx context.Context, c control.Command) (why string, err 
 		}
 		done <- string(c.Verb)
 	})
-	said := string(c.Verb)
+	text := string(c.Verb)
 	if c.Author != "" {
-		said += " by " + c.Author
+		text += " by " + c.Author
 	}
 	select {
 	case why = <-done:
-		if len(why) > len(said)+2 {
-			return why[len(said)+2:], nil
+		if len(why) > len(text)+2 {
+			return why[len(text)+2:], nil
 		}
 		return "", nil
 	case <-ctx.Done():

@@ -52,7 +52,7 @@ func newSurveys() surveys {
 
 // Tell answers agents that report rounds; the service defines its name.
 func (s *Server) Tell(stream agentpb.Plans_TellServer) error {
-	hello, words, ended, err := hear(stream, s.hold)
+	hello, words, ended, err := receive(stream, s.hold)
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (s *surveys) survey(ctx context.Context) []Answer {
 func (s *Server) FollowRounds(ctx context.Context, every time.Duration, to *Rounds) {
 	t := time.NewTimer(0)
 	defer t.Stop()
-	said, unable := "", false
+	logged, unable := "", false
 	for {
 		select {
 		case <-ctx.Done():
@@ -209,9 +209,9 @@ func (s *Server) FollowRounds(ctx context.Context, every time.Duration, to *Roun
 			return
 		}
 		for _, err := range to.Survey(answers) {
-			if said != err.Error() {
-				said = err.Error()
-				s.log.Warn("rounds of probes are refused", "error", said)
+			if logged != err.Error() {
+				logged = err.Error()
+				s.log.Warn("rounds of probes are refused", "error", logged)
 			}
 		}
 		if refuses := to.Status().Refuses; (refuses != "") != unable {

@@ -51,9 +51,9 @@ func Dial(cfg Config) (*Client, error) {
 	if !cfg.Plaintext {
 		security = grpctls.Client(cfg.TLS)
 	}
-	again := backoff.Config{BaseDelay: cfg.FirstWait, Multiplier: 2, Jitter: 0.2, MaxDelay: cfg.MostWait}
+	backoffs := backoff.Config{BaseDelay: cfg.FirstWait, Multiplier: 2, Jitter: 0.2, MaxDelay: cfg.MostWait}
 	conn, err := grpc.NewClient("passthrough:///"+cfg.Address, grpc.WithTransportCredentials(security), grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: again, MinConnectTimeout: cfg.Timeout}),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoffs, MinConnectTimeout: cfg.Timeout}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)))
 	if err != nil {
 		return nil, err
@@ -182,14 +182,14 @@ func (c *Client) failure(err error) error {
 	if !ok {
 		return err
 	}
-	said := &switchError{Code: s.Code(), Message: cut(s.Message())}
+	reported := &switchError{Code: s.Code(), Message: cut(s.Message())}
 	switch s.Code() {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
-		return fmt.Errorf("%w: %w", ErrUnreachable, said)
+		return fmt.Errorf("%w: %w", ErrUnreachable, reported)
 	case codes.FailedPrecondition:
-		return fmt.Errorf("%w: %w", &PipelineError{Want: c.cfg.Pipeline.Cookie, None: true}, said)
+		return fmt.Errorf("%w: %w", &PipelineError{Want: c.cfg.Pipeline.Cookie, None: true}, reported)
 	}
-	return said
+	return reported
 }
 
 // Commit verifies the pipeline and loads it. All entries of the switch are gone with that, as P4Runtime has it.

@@ -38,11 +38,11 @@ func TestStreamMessages(t *testing.T) {
 		return &p4pb.StreamMessageResponse{Update: &p4pb.StreamMessageResponse_Packet{Packet: &p4pb.PacketIn{
 			Payload: []byte(payload), Metadata: []*p4pb.PacketMetadata{{MetadataId: 1, Value: []byte{0, 5}}}}}}
 	}
-	b.Say(packet("one"))
-	b.Say(&p4pb.StreamMessageResponse{Update: &p4pb.StreamMessageResponse_Digest{Digest: &p4pb.DigestList{DigestId: 5, ListId: 77, Timestamp: 9,
+	b.SendPrimary(packet("one"))
+	b.SendPrimary(&p4pb.StreamMessageResponse{Update: &p4pb.StreamMessageResponse_Digest{Digest: &p4pb.DigestList{DigestId: 5, ListId: 77, Timestamp: 9,
 		Data: []*p4pb.P4Data{{Data: &p4pb.P4Data_Bitstring{Bitstring: []byte{1}}}}}}})
-	b.Say(&p4pb.StreamMessageResponse{Update: &p4pb.StreamMessageResponse_Error{Error: &p4pb.StreamError{Message: "something"}}})
-	b.Say(&p4pb.StreamMessageResponse{})
+	b.SendPrimary(&p4pb.StreamMessageResponse{Update: &p4pb.StreamMessageResponse_Error{Error: &p4pb.StreamError{Message: "something"}}})
+	b.SendPrimary(&p4pb.StreamMessageResponse{})
 	until(t, "acknowledged", func() bool { _, acks := b.Sent(); return len(acks) == 1 && acks[0].GetListId() == 77 })
 	mu.Lock()
 	if len(packets) != 1 || string(packets[0].Payload) != "one" || packets[0].Metadata[1] != table.Uint(5) {
@@ -53,7 +53,7 @@ func TestStreamMessages(t *testing.T) {
 	}
 	mu.Unlock()
 	for range 2000 {
-		b.Say(packet("more"))
+		b.SendPrimary(packet("more"))
 	}
 	until(t, "dropped", func() bool { return c.Dropped() >= 900 })
 	if errs, err := c.Write(within(t), inserts(route(0, 1))); errs != nil || err != nil {

@@ -108,7 +108,7 @@ func (x *Info) named(names []string) ([]*tableInfo, error) {
 }
 
 // read asks for entities, and hands over each that comes.
-func (c *Client) read(ctx context.Context, ask []*p4pb.Entity, take func(*p4pb.Entity) error) error {
+func (c *Client) read(ctx context.Context, ask []*p4pb.Entity, handle func(*p4pb.Entity) error) error {
 	ctx, cancel := c.timed(ctx)
 	defer cancel()
 	stream, err := c.rpc.Read(ctx, &p4pb.ReadRequest{DeviceId: c.cfg.Device, Role: c.cfg.Role, Entities: ask})
@@ -129,7 +129,7 @@ func (c *Client) read(ctx context.Context, ask []*p4pb.Entity, take func(*p4pb.E
 			return err
 		}
 		for _, x := range m.GetEntities() {
-			if err := take(x); err != nil {
+			if err := handle(x); err != nil {
 				return err
 			}
 		}

@@ -133,10 +133,10 @@ func (c *Client) Write(ctx context.Context, updates []Update) ([]error, error) {
 func (c *Client) explain(ctx context.Context, updates []*p4pb.Update, refused []error) {
 	full := map[uint32]bool{} // by table
 	for i, err := range refused {
-		said, ok := err.(*switchError)
+		reported, ok := err.(*switchError)
 		id := updates[i].GetEntity().GetTableEntry().GetTableId()
 		t := c.info.byID[id]
-		if !ok || said.Code != codes.Unknown || t == nil || updates[i].GetType() != p4pb.Update_INSERT {
+		if !ok || reported.Code != codes.Unknown || t == nil || updates[i].GetType() != p4pb.Update_INSERT {
 			continue
 		}
 		if _, known := full[id]; !known {
@@ -150,7 +150,7 @@ func (c *Client) explain(ctx context.Context, updates []*p4pb.Update, refused []
 			})
 			full[id] = err == nil && n >= t.Size
 		}
-		said.full = full[id]
+		reported.full = full[id]
 	}
 }
 

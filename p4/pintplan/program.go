@@ -248,9 +248,9 @@ func (p *Program) Write(digest uint64, id uint32, hop int, v pint.Values, rnd ui
 	for _, s := range p.slots[set] {
 		q := &p.queries[s.query]
 		mask := uint64(1)<<q.width() - 1
-		part, again := q.write(digest>>s.shift&mask, s.query, id, hop, &v, rnd)
+		part, rewritten := q.write(digest>>s.shift&mask, s.query, id, hop, &v, rnd)
 		digest = digest&^(mask<<s.shift) | part&mask<<s.shift
-		if again {
+		if rewritten {
 			looped = uint8(q.matches + 1)
 		}
 	}

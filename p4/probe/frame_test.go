@@ -260,7 +260,7 @@ func TestTimetable(t *testing.T) {
 				if !ok || due != now {
 					t.Fatalf("seed %d: at %d next is %d, %v; probe %d is due", seed, now, due, ok, k)
 				}
-				if probe, at, skipped := tt.Take(now); probe != k || at != now || skipped != 0 {
+				if probe, at, skipped := tt.Pop(now); probe != k || at != now || skipped != 0 {
 					t.Fatalf("seed %d: at %d probe %d (due %d, %d skipped), want %d", seed, now, probe, at, skipped, k)
 				}
 			}
@@ -288,7 +288,7 @@ func TestTimetableLate(t *testing.T) {
 			if due > now {
 				break
 			}
-			_, at, n := tt.Take(now)
+			_, at, n := tt.Pop(now)
 			if at%10 != 3 {
 				t.Fatalf("due at %d", at)
 			}

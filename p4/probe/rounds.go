@@ -18,7 +18,7 @@ type Rounds struct {
 	Epoch      uint32     // of the plan whose probes are in Sent; 0 without one
 	Address    netip.Addr // that they come from
 	Sent       []SentRounds
-	Came       []CameRounds
+	Received   []ReceivedRounds
 	Spoiled    uint64 // frames that may have been probes and were not read: dropped by the kernel, or malformed
 	Unfollowed uint64 // probes that came and for whose rounds there was no room
 	LeftOut    uint32 // of Sent and Came, where a message had no room for them
@@ -34,8 +34,8 @@ type SentRounds struct {
 	Failed   uint32 // rounds of the schedule that the card did not take, beside them
 }
 
-// CameRounds are those of a probe that came, of the last epoch in which any did.
-type CameRounds struct {
+// ReceivedRounds are those of a probe that came, of the last epoch in which any did.
+type ReceivedRounds struct {
 	Source   [4]byte // address of its sender
 	Number   uint32
 	Epoch    uint32
@@ -49,11 +49,11 @@ type CameRounds struct {
 	Corrupt  uint32 // of Received, the rounds whose frames were changed on their way, and not read
 }
 
-// Came are the rounds that a track follows.
-func (t *Track) Came() []CameRounds {
-	list := make([]CameRounds, 0, len(t.last))
+// Received are the rounds that a track follows.
+func (t *Track) Received() []ReceivedRounds {
+	list := make([]ReceivedRounds, 0, len(t.last))
 	for k, x := range t.last {
-		list = append(list, CameRounds{Source: k.Source, Number: k.Number, Epoch: x.epoch, First: x.first, Next: x.seq + 1, Received: x.received, Window: x.window, Begun: x.begun,
+		list = append(list, ReceivedRounds{Source: k.Source, Number: k.Number, Epoch: x.epoch, First: x.first, Next: x.seq + 1, Received: x.received, Window: x.window, Begun: x.begun,
 			Transit: x.transit, Transits: x.transits, Corrupt: x.corrupt})
 	}
 	return list
@@ -91,8 +91,8 @@ func (r *Rounds) Proto(name string, about uint64) *agentpb.Rounds {
 			m.Sent = append(m.Sent, y)
 		}
 	}
-	for k := range r.Came {
-		x := &r.Came[k]
+	for k := range r.Received {
+		x := &r.Received[k]
 		y := &agentpb.Came{Source: x.Source[:], Number: x.Number, Epoch: x.Epoch, First: x.First, Next: x.Next, Received: x.Received, Window: x.Window, Begun: x.Begun,
 			TransitNs: x.Transit, Transits: x.Transits, Corrupt: x.Corrupt}
 		if fits(y) {
@@ -144,7 +144,7 @@ func RoundsOf(m *agentpb.Rounds) (*Rounds, error) {
 		if len(x.GetSource()) != 4 {
 			return nil, fmt.Errorf("a source of %d bytes is no IPv4 address", len(x.GetSource()))
 		}
-		y := CameRounds{Source: [4]byte(x.GetSource()), Number: x.GetNumber(), Epoch: x.GetEpoch(), First: x.GetFirst(), Next: x.GetNext(), Received: x.GetReceived(),
+		y := ReceivedRounds{Source: [4]byte(x.GetSource()), Number: x.GetNumber(), Epoch: x.GetEpoch(), First: x.GetFirst(), Next: x.GetNext(), Received: x.GetReceived(),
 			Window: x.GetWindow(), Begun: x.GetBegun(), Transit: x.GetTransitNs(), Transits: x.GetTransits(), Corrupt: x.GetCorrupt()}
 		k := TrackKey{y.Source, y.Number}
 		switch {
@@ -158,7 +158,7 @@ func RoundsOf(m *agentpb.Rounds) (*Rounds, error) {
 			return nil, fmt.Errorf("number %d of %v: %d rounds came from %d on, below %d", y.Number, netip.AddrFrom4(y.Source), y.Received, y.First, y.Next)
 		}
 		seen[k] = true
-		r.Came = append(r.Came, y)
+		r.Received = append(r.Received, y)
 	}
 	return r, nil
 }

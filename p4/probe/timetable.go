@@ -69,9 +69,9 @@ func (t *Timetable) Next() (due int64, ok bool) {
 	return t.heap[0].due, true
 }
 
-// Take returns the probe that was due first, and skips the starts of it that are over by now as well, so that none is sent twice in
+// Pop returns the probe that was due first, and skips the starts of it that are over by now as well, so that none is sent twice in
 // an interval: to send those late and close together would measure the sender. Due must not be after now.
-func (t *Timetable) Take(now int64) (probe int, due int64, skipped uint64) {
+func (t *Timetable) Pop(now int64) (probe int, due int64, skipped uint64) {
 	s := &t.heap[0]
 	probe, due = int(s.probe), s.due
 	s.due += s.interval

@@ -98,7 +98,7 @@ func (t *Track) See(a *Arrival) (s seen) {
 	switch t.fits(x, a) {
 	case before:
 		return s
-	case stranger:
+	case impossible:
 		if !x.continues(t, a) {
 			return seen{Odd: true}
 		}
@@ -119,13 +119,13 @@ func (t *Track) See(a *Arrival) (s seen) {
 	}
 	s.Unplanned = t.Plan != nil && x.due == nil
 	if !s.Twice && s.lost >= 0 {
-		t.hear(x)
+		t.noteArrival(x)
 	}
 	return s
 }
 
-// hear notes when the latest round of a probe came.
-func (t *Track) hear(x *trackState) {
+// noteArrival notes when the latest round of a probe came.
+func (t *Track) noteArrival(x *trackState) {
 	x.heard, x.ran, x.odd = t.now, t.ran, nil
 	if x.due != nil {
 		x.due.counted = 0
@@ -136,10 +136,10 @@ func (t *Track) hear(x *trackState) {
 type fit uint8
 
 const (
-	follows  fit = iota
-	another      // beginning: a new plan, or a sender that was started again
-	before       // of an earlier beginning
-	stranger     // none of these can be
+	follows    fit = iota
+	another        // beginning: a new plan, or a sender that was started again
+	before         // of an earlier beginning
+	impossible     // none of these can be
 )
 
 // fits says how an arrival of a probe follows from those before. What grows has the bounds of the plan in force. Without one nothing is known
@@ -153,17 +153,17 @@ func (t *Track) fits(x *trackState, a *Arrival) fit {
 	case newer && (p == nil || !later(a.Epoch, p.Latest) && a.Sent <= t.clock(x)):
 		return another
 	case newer:
-		return stranger
+		return impossible
 	case a.Epoch != x.epoch && (p == nil || a.Sent <= x.sent && !t.dry(x)):
 		return before
 	case a.Epoch != x.epoch:
-		return stranger
+		return impossible
 	case d <= 0 && d > -64 && x.marred&(1<<-d) != 0: // that frame said no time
 		return follows
 	case p == nil && (d > most || d < -most || d <= 0 && a.Sent > x.sent): // sent later, and yet an earlier round
 		return another
 	case p != nil && (d > x.most(t.now-x.heard) || d <= 0 && (a.Sent > x.sent || t.dry(x))):
-		return stranger
+		return impossible
 	}
 	return follows
 }
@@ -174,7 +174,7 @@ func (p *Expectations) fits(x *trackState, a *Arrival) fit {
 	case later(p.Epoch, a.Epoch):
 		return before
 	case !p.sentSoFar(x.due, a):
-		return stranger
+		return impossible
 	case x.epoch != a.Epoch:
 		return another
 	}
@@ -275,7 +275,7 @@ func (t *Track) Spoiled(a *Arrival) bool {
 			x.seq = a.Seq
 			x.shift(1)
 			x.damaged(0)
-			t.hear(x)
+			t.noteArrival(x)
 			return true
 		case d < 0 && d > -64 && x.window&(1<<-d) == 0 && later(a.Seq, x.first):
 			x.damaged(-d)

@@ -284,7 +284,7 @@ func TestPeerSession(t *testing.T) {
 			}
 			x.TLVs = append(x.TLVs, v)
 		}
-		if err := s.Take(p.build(t, x), 1_700_000_000_001_000_000); err != nil {
+		if err := s.Receive(p.build(t, x), 1_700_000_000_001_000_000); err != nil {
 			t.Fatal(err)
 		}
 		remarked := uint64(0)

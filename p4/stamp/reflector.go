@@ -137,9 +137,9 @@ func answered(b []byte, m Mode) bool {
 	if a.Decode(b, m) != nil || a.Received == 0 {
 		return false
 	}
-	came, _ := a.Received.Nanos(a.Error.PTP()) // Decode has looked
+	received, _ := a.Received.Nanos(a.Error.PTP()) // Decode has looked
 	went, _ := a.Time.Nanos(a.Error.PTP())
-	return went >= came && went-came <= mostHeld
+	return went >= received && went-received <= mostHeld
 }
 
 // pass takes a token from the bucket of answers, which is full at first.
@@ -210,7 +210,7 @@ func (r *Reflector) extend(tail []byte, m Mode, guard *protection, a *Arrival, s
 			var c CoS
 			if right = right && c.Decode(v); right {
 				tos = c.Asked<<2 | a.TOS&3
-				c.Came, c.ECN, c.Rejected = a.TOS>>2, a.TOS&3, 0
+				c.Arrived, c.ECN, c.Rejected = a.TOS>>2, a.TOS&3, 0
 				c.put(v)
 			}
 		case DirectMeasurement:

@@ -268,7 +268,7 @@ func TestSessionExtensions(t *testing.T) {
 		x := pairOf(t, Plan{CoS: true, DSCP: 46, Size: 100})
 		b := x.answer(x.ask(), 1000)
 		b = append(b[:RequestLen:RequestLen], c.change(append([]byte(nil), b[RequestLen:]...))...)
-		err := x.s.Take(b, x.now+200_000)
+		err := x.s.Receive(b, x.now+200_000)
 		if c.at < 0 {
 			if err != nil || x.s.Received != 1 || x.s.Corrupt != 0 {
 				t.Errorf("%s: %v, %+v", c.name, err, x.s.Counts)
@@ -289,7 +289,7 @@ func TestSessionExtensions(t *testing.T) {
 	b := x.answer(x.ask(), 1000)
 	x.over()
 	b[60] ^= 1
-	if err := x.s.Take(b, x.now); err == nil || x.s.Lost != 0 || x.s.Missed != 1 {
+	if err := x.s.Receive(b, x.now); err == nil || x.s.Lost != 0 || x.s.Missed != 1 {
 		t.Errorf("%v, %+v", err, x.s.Counts)
 	}
 }
@@ -359,7 +359,7 @@ func FuzzPackets(f *testing.F) {
 			}
 			s.Append(nil, testNow, 0, 0)
 			for _, x := range [][]byte{b, answer} {
-				if err := s.Take(x, testNow+5); err != nil {
+				if err := s.Receive(x, testNow+5); err != nil {
 					if e, ok := errors.AsType[*Error](err); !ok || e.Offset > len(x) {
 						t.Fatal(err)
 					}

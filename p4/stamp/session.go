@@ -81,7 +81,7 @@ type Counts struct {
 	Ways
 }
 
-// Ways are the delays of answers, since they were taken last ([Session.TakeWays]).
+// Ways are the delays of answers, since the last [Session.DrainWays].
 type Ways struct {
 	// Trip is the round trip without the time in the reflector, which rests on one clock.
 	Trip, TripVariation Delays
@@ -100,7 +100,7 @@ const (
 	free = iota
 	awaited
 	lost
-	came
+	received
 	spoiled
 )
 
@@ -260,8 +260,8 @@ func (s *Session) Routers() int { return s.hops }
 // Silence is how many requests in a row were lost, with the last one whose time is over, behind the latest one that has an answer.
 func (s *Session) Silence() uint64 { return s.silence }
 
-// TakeWays gives the delays since the last call.
-func (s *Session) TakeWays() Ways {
+// DrainWays gives the delays since the last call.
+func (s *Session) DrainWays() Ways {
 	w := s.Ways
 	s.Ways = Ways{}
 	return w
@@ -309,9 +309,9 @@ func (s *Session) Turn(mono int64) {
 	s.direct()
 }
 
-// Take counts a packet that came from the reflector at a time in ns since 1970. What is refused gives an [Error], and is counted.
-func (s *Session) Take(b []byte, at int64) error {
-	err := s.take(b, at)
+// Receive counts a packet that came from the reflector at a time in ns since 1970. What is refused gives an [Error], and is counted.
+func (s *Session) Receive(b []byte, at int64) error {
+	err := s.receive(b, at)
 	s.direct()
 	if e, ok := errors.AsType[*Error](err); ok {
 		s.Refused[e.Reason]++
@@ -320,7 +320,7 @@ func (s *Session) Take(b []byte, at int64) error {
 	return err
 }
 
-func (s *Session) take(b []byte, at int64) error {
+func (s *Session) receive(b []byte, at int64) error {
 	place, err := s.Keys.open(b)
 	if err != nil {
 		return err
@@ -339,7 +339,7 @@ func (s *Session) take(b []byte, at int64) error {
 	case a.SSID != s.SSID && a.SSID != 0: // TWAMP Light has none
 		return refuse("ssid", f.ssid, BadEcho)
 	}
-	if x.state == came || x.state == spoiled {
+	if x.state == received || x.state == spoiled {
 		s.Twice++
 		if a.Seq != x.number { // the reflector has counted the request once more
 			s.numbers.twice++
@@ -361,7 +361,7 @@ func (s *Session) take(b []byte, at int64) error {
 		s.Late++
 		s.Lost--
 	}
-	x.state, x.number = came, a.Seq
+	x.state, x.number = received, a.Seq
 	ahead := !s.begun || int32(a.SenderSeq-s.highest) > 0
 	if !ahead {
 		s.Reordered++
@@ -405,7 +405,7 @@ func (s *Session) tail(b []byte, place int) error {
 			if !c.Decode(t.Value) {
 				return refuse("class_of_service", n+t.At, BadTLV)
 			}
-			if c.Came != s.DSCP {
+			if c.Arrived != s.DSCP {
 				s.Remarked++
 			}
 		}

@@ -56,7 +56,7 @@ func (x *pair) answer(q []byte, way time.Duration) []byte {
 // take gives the session an answer that was on its way for so long.
 func (x *pair) take(b []byte, way time.Duration) {
 	x.t.Helper()
-	if err := x.s.Take(b, x.now+int64(way)); err != nil {
+	if err := x.s.Receive(b, x.now+int64(way)); err != nil {
 		x.t.Error(err)
 	}
 }
@@ -219,7 +219,7 @@ func TestSessionForged(t *testing.T) {
 		{"receive_timestamp", 16, BadTime, func(b []byte) []byte { b[12], b[8], b[20] = 0x40, 0, 0xff; return b }},
 	} {
 		before := x.s.Counts
-		wants(t, x.s.Take(c.change(append([]byte(nil), good...)), x.now+200_000), c.field, c.at, c.why)
+		wants(t, x.s.Receive(c.change(append([]byte(nil), good...)), x.now+200_000), c.field, c.at, c.why)
 		before.Corrupt++
 		before.Refused[c.why]++
 		if x.s.Counts != before {
@@ -228,7 +228,7 @@ func TestSessionForged(t *testing.T) {
 	}
 	bad := append([]byte(nil), good...)
 	bad[60] ^= 4 // of the padding
-	wants(t, x.s.Take(bad, x.now+200_000), "extra_padding", 44, BadTLV)
+	wants(t, x.s.Receive(bad, x.now+200_000), "extra_padding", 44, BadTLV)
 	x.over()
 	if c := &x.s.Counts; c.Received != 0 || c.Lost != 0 || c.Corrupt != 7 {
 		t.Errorf("%+v", c) // it came, and was not lost
@@ -238,13 +238,13 @@ func TestSessionForged(t *testing.T) {
 	for at := range SignedLen {
 		bad := append([]byte(nil), good...)
 		bad[at] ^= 0x10
-		if err := y.s.Take(bad, y.now); !errors.Is(err, BadMAC) {
+		if err := y.s.Receive(bad, y.now); !errors.Is(err, BadMAC) {
 			t.Fatalf("byte %d: %v", at, err)
 		}
 	}
 	bad = append([]byte(nil), good...)
 	bad[SignedLen+4] ^= 0x80 // of the class of service
-	wants(t, y.s.Take(bad, y.now), "hmac_tlv", 112, BadMAC)
+	wants(t, y.s.Receive(bad, y.now), "hmac_tlv", 112, BadMAC)
 	if c := &y.s.Counts; c.Received != 0 || c.Refused[BadMAC] != SignedLen+1 {
 		t.Errorf("%+v", c)
 	}
@@ -321,14 +321,14 @@ func TestSessionSays(t *testing.T) {
 	if x.s.Silence() != 0 {
 		t.Errorf("%d in a row", x.s.Silence())
 	}
-	if w := x.s.TakeWays(); w.Trip.Count != 2 || x.s.Trip.Count != 0 || x.s.Received != 2 {
+	if w := x.s.DrainWays(); w.Trip.Count != 2 || x.s.Trip.Count != 0 || x.s.Received != 2 {
 		t.Errorf("%v, then %v", w.Trip, x.s.Trip)
 	}
 	// A request that no socket took has its number again, and its answer is none.
 	y := pairOf(t, Plan{})
 	q := y.ask()
 	y.s.Unsent()
-	wants(t, y.s.Take(y.answer(q, 1000), y.now), "session_sender_sequence_number", 24, BadEcho)
+	wants(t, y.s.Receive(y.answer(q, 1000), y.now), "session_sender_sequence_number", 24, BadEcho)
 	again := y.ask()
 	if again[3] != 0 || y.s.Sent != 1 {
 		t.Errorf("number %d, %d sent", again[3], y.s.Sent)
@@ -370,7 +370,7 @@ func TestSessionClocks(t *testing.T) {
 	if y.s.Trip.Count != 1 || y.s.Trip.Max != 0 || y.s.Out.Count != 1 || y.s.Home.Count != 1 || y.s.Unlikely != 0 {
 		t.Errorf("%+v", y.s.Counts)
 	}
-	if err := y.s.Take(y.answer(y.ask(), 1000), y.now+40_000); err != nil || y.s.Trip.Count != 1 || y.s.Received != 2 { // before it was answered: a clock was set
+	if err := y.s.Receive(y.answer(y.ask(), 1000), y.now+40_000); err != nil || y.s.Trip.Count != 1 || y.s.Received != 2 { // before it was answered: a clock was set
 		t.Errorf("%v, %+v", err, y.s.Counts)
 	}
 	// The neighbour of a request that was lost, or was overtaken, has no variation.

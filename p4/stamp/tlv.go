@@ -88,7 +88,7 @@ func AppendLocation(dst []byte) []byte {
 // CoS is the value of a class of service.
 type CoS struct {
 	Asked    uint8 // DSCP that the answer is to have (DSCP1)
-	Came     uint8 // DSCP that the request came with (DSCP2)
+	Arrived  uint8 // DSCP that the request came with (DSCP2)
 	ECN      uint8 // that the request came with
 	Rejected uint8 // 1: the answer has another DSCP than was asked (RP)
 }
@@ -105,7 +105,7 @@ func (c *CoS) Decode(value []byte) (ok bool) {
 
 // put writes the value.
 func (c *CoS) put(value []byte) {
-	be.PutUint32(value, uint32(c.Asked&0x3f)<<26|uint32(c.Came&0x3f)<<20|uint32(c.ECN&3)<<18|uint32(c.Rejected&3)<<16)
+	be.PutUint32(value, uint32(c.Asked&0x3f)<<26|uint32(c.Arrived&0x3f)<<20|uint32(c.ECN&3)<<18|uint32(c.Rejected&3)<<16)
 }
 
 // AppendCoS appends the wish that the answer has a DSCP, and the question which one came.

@@ -196,8 +196,8 @@ func TestAbsenceIsData(t *testing.T) {
 			{"an answer that is forged", func() {
 				x.wrong = func(list []loop.Answer) []loop.Answer {
 					k := r.IntN(len(list))
-					for i := range list[k].Rounds.Came {
-						list[k].Rounds.Came[i].Epoch ^= 1 << r.IntN(32)
+					for i := range list[k].Rounds.Received {
+						list[k].Rounds.Received[i].Epoch ^= 1 << r.IntN(32)
 					}
 					return list
 				}

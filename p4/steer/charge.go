@@ -98,8 +98,8 @@ func (c *Charge) Fence(ctx context.Context) func(p *control.Plan) error {
 	}
 }
 
-// StandDown posts to the loop why a term is over, and gives err back.
-func (c *Charge) StandDown(ctx context.Context, l *loop.Loop, err error) error {
+// Depose posts to the loop why a term is over, and gives err back.
+func (c *Charge) Depose(ctx context.Context, l *loop.Loop, err error) error {
 	if cause := context.Cause(ctx); c != nil && errors.Is(cause, c.Lost) {
 		l.Post(control.Superseded{Why: cause.Error()})
 		l.Step(time.Now().UnixNano())

@@ -232,7 +232,7 @@ func TestTransits(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		faulty, n := s.Config.Passed[0][0], 0
 		c := *s.Config
-		c.Rounds = takeRounds(func() (list []loop.ProbeRounds) {
+		c.Rounds = drainRounds(func() (list []loop.ProbeRounds) {
 			for k, way := range c.Passed {
 				r := loop.ProbeRounds{Probe: int32(k), Sent: 10}
 				if known {
@@ -263,10 +263,10 @@ func TestTransits(t *testing.T) {
 	}
 }
 
-type takeRounds func() []loop.ProbeRounds
+type drainRounds func() []loop.ProbeRounds
 
-func (f takeRounds) Take() ([]loop.ProbeRounds, bool) { return f(), true }
+func (f drainRounds) Drain() ([]loop.ProbeRounds, bool) { return f(), true }
 
 type noRounds struct{}
 
-func (noRounds) Take() ([]loop.ProbeRounds, bool) { return nil, false }
+func (noRounds) Drain() ([]loop.ProbeRounds, bool) { return nil, false }

@@ -13,7 +13,7 @@ import (
 // lostRounds are rounds of probes as a survey returns them.
 type lostRounds []loop.ProbeRounds
 
-func (x lostRounds) Take() ([]loop.ProbeRounds, bool) { return x, true }
+func (x lostRounds) Drain() ([]loop.ProbeRounds, bool) { return x, true }
 
 // TestHostPorts: a port towards hosts is a direction. It is suspected for a finding that names it, and for the rounds of all probes that leave by it
 // where those of no other probe get lost; and these probes are the ones that could look closer.

@@ -75,7 +75,7 @@ const (
 )
 
 // list asks for a list, page by page, until take has had all of it.
-func list[T any](ctx context.Context, m *Measured, path, key string, take func(T)) error {
+func list[T any](ctx context.Context, m *Measured, path, key string, handle func(T)) error {
 	for offset := 0; ; {
 		var page map[string]json.RawMessage
 		query := url.Values{"limit": {strconv.Itoa(pageLength)}, "offset": {strconv.Itoa(offset)}}
@@ -91,7 +91,7 @@ func list[T any](ctx context.Context, m *Measured, path, key string, take func(T
 			return fmt.Errorf("%s: %s: %w", m.url, path, err)
 		}
 		for _, e := range entries {
-			take(e)
+			handle(e)
 		}
 		offset += len(entries)
 		switch {

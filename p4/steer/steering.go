@@ -161,13 +161,13 @@ func (s *Steering) clean(ctx context.Context, d control.Device, x *ServedSwitch)
 		cfg, c := s.Switches.cfg, x.settings
 		c.Commit, c.Load, cfg.Log = false, loadNever, slog.New(slog.DiscardHandler)
 		x.Close()
-		again, err := cfg.Open(&c, func(control.Event) {})
+		reopened, err := cfg.Open(&c, func(control.Event) {})
 		if err != nil {
 			return true, err
 		}
-		again.owes, again.settings = true, x.settings
-		s.Switches.served[d.Name] = again
-		s.Switches.Serve(d.Name, again.to)
+		reopened.owes, reopened.settings = true, x.settings
+		s.Switches.served[d.Name] = reopened
+		s.Switches.Serve(d.Name, reopened.to)
 		return false, p4rt.ErrUnreachable
 	}
 	n, err := s.Switches.Clear(ctx, d.Name, func(entries int) error {

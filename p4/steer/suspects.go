@@ -29,7 +29,7 @@ type Config struct {
 
 // Rounds gives rounds of probes whose fate has become known since the last call. [loop.Rounds] are those of agents.
 type Rounds interface {
-	Take() (list []loop.ProbeRounds, ok bool)
+	Drain() (list []loop.ProbeRounds, ok bool)
 }
 
 // Suspects turns findings, what probes report of hops, and which of their rounds got lost, into links that need a closer look, once a
@@ -145,7 +145,7 @@ func (s *Suspects) Suspects(now int64) []control.Suspect {
 	s.mu.Unlock()
 	c := suspicion.Cycle{Now: now, Findings: open}
 	s.Feed.cycle(&c, s.cycle)
-	rounds, ok := s.rounds.Take()
+	rounds, ok := s.rounds.Drain()
 	c.NoNewRounds = !ok
 	for _, r := range rounds {
 		c.Rounds = append(c.Rounds, suspicion.Round{Probe: r.Probe, Sent: r.Sent, Lost: r.Lost, Transit: r.Transit})
@@ -185,7 +185,7 @@ func (s *Suspects) replace(next *Suspects) {
 	next.state.Inherit(s.state, was)
 	s.links, s.hosts, s.state = next.links, next.hosts, next.state
 	s.Feed.replace(next.Feed)
-	s.Rounds.Follow(next.Rounds)
+	s.Rounds.Adopt(next.Rounds)
 }
 
 // PollFindings asks for the findings that are open, twice a cycle, until ctx ends. While there is no answer, those of the last one stay

@@ -49,7 +49,7 @@ func (f *fabric) trace(from, to int, port uint16) []netip.Addr {
 		for _, ttl := range ttls {
 			f.sent[[3]int{from*f.NumHosts() + to, int(port), ttl}]++
 			if iface, ok := f.Expire(&flow, ttl); ok && f.rng.Float64() >= f.quiet {
-				t.Take(t.AppendPayload(nil, ttl), f.address(iface))
+				t.Observe(t.AppendPayload(nil, ttl), f.address(iface))
 			}
 		}
 	}
@@ -174,11 +174,11 @@ func TestTrace(t *testing.T) {
 	}
 	other := sweep.NewTrace(8, 3)
 	for _, wrong := range [][]byte{nil, other.AppendPayload(nil, 1), x.AppendPayload(nil, 4), x.AppendPayload(nil, 0), x.AppendPayload(nil, 1)[:5]} {
-		if x.Take(wrong, a) {
+		if x.Observe(wrong, a) {
 			t.Errorf("%x is taken", wrong)
 		}
 	}
-	if !x.Take(x.AppendPayload(nil, 2), b) || x.Take(x.AppendPayload(nil, 2), a) {
+	if !x.Observe(x.AppendPayload(nil, 2), b) || x.Observe(x.AppendPayload(nil, 2), a) {
 		t.Error("a router is taken once")
 	}
 	if got := x.Round(); !slices.Equal(got, []int{1, 3}) {

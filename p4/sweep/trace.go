@@ -66,8 +66,8 @@ func (t *Trace) AppendPayload(dst []byte, ttl int) []byte {
 	return append(dst, uint8(ttl), 0, 0, 0)
 }
 
-// Take notes that a router answered, by the payload of the packet that it refused. What is of no packet of this trace changes nothing and gives false.
-func (t *Trace) Take(payload []byte, from netip.Addr) bool {
+// Observe notes that a router answered, by the payload of the packet that it refused. What is of no packet of this trace changes nothing and gives false.
+func (t *Trace) Observe(payload []byte, from netip.Addr) bool {
 	if len(payload) < PayloadLen-3 || string(payload[:4]) != mark || binary.BigEndian.Uint32(payload[4:]) != t.number {
 		return false
 	}

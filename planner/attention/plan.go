@@ -48,9 +48,9 @@ type Stats struct {
 	Nodes      int     `json:"nodes"`      // of the search tree; 0 for methods that do not search
 }
 
-// Follow adds how the probes of an earlier plan become those of this one. To the network it does not matter on which
+// Renumber adds how the probes of an earlier plan become those of this one. To the network it does not matter on which
 // suspicious links a probe is, so that a probe in both plans is kept.
-func (plan *Plan) Follow(p *Problem, previous *Plan) error {
+func (plan *Plan) Renumber(p *Problem, previous *Plan) error {
 	before, after := plan.elements(p, previous)
 	return plan.Replace(before, after, nil)
 }

@@ -89,7 +89,7 @@ const (
 	WentUp     What = "up"
 	WentDown   What = "down"
 	Commanded  What = "told" // a command
-	StoodDown  What = "stood-down"
+	Deposition What = "stood-down"
 	NetChanged What = "network-changed"
 	NetRefused What = "network-refused" // what it was stays
 	Suspected  What = "suspected"       // links that deserve a closer look from now on

@@ -46,15 +46,15 @@ func (d *device) lose() {
 }
 
 // answered finds the device that answers, and forgets that it was waited for.
-func (c *Controller) answered(x Device, r Request, said Record) *device {
+func (c *Controller) answered(x Device, r Request, record Record) *device {
 	d := c.find(x)
 	if d == nil || d.waits == nothing || d.request != r || c.deposedBy != "" {
 		c.counts.Stale++
 		return nil
 	}
-	said.What, said.Device, said.Request = Answered, d.String(), r
-	if said.Found == nil {
-		c.recordEntries(said)
+	record.What, record.Device, record.Request = Answered, d.String(), r
+	if record.Found == nil {
+		c.recordEntries(record)
 	}
 	d.attempts, d.silent, d.checked = 0, false, 0
 	if d.Kind == Switch {
@@ -263,31 +263,31 @@ func (c *Controller) readBack(e ReadBack) {
 	}
 	was := d.waits
 	d.waits, d.batch, d.sent = nothing, nil, nil
-	said := Record{What: Answered, Device: d.String(), Request: e.Request}
+	record := Record{What: Answered, Device: d.String(), Request: e.Request}
 	if was != reading || d.Kind == Agent {
-		said.Epoch = e.Epoch
-		c.record(said)
+		record.Epoch = e.Epoch
+		c.record(record)
 	}
 	if was != reading {
 		d.known = false
 		return
 	}
-	again := d.known
+	wasKnown := d.known
 	d.known = true
 	if d.Kind == Switch {
 		have := slices.Clone(e.Entries)
 		slices.SortFunc(have, Entry.compare)
 		have = slices.CompactFunc(have, func(a, b Entry) bool { return a.compare(b) == 0 })
-		if again && !slices.Equal(have, d.have) {
+		if wasKnown && !slices.Equal(have, d.have) {
 			c.counts.Repaired++
 		}
-		said.Count, said.Found = len(have), &found
+		record.Count, record.Found = len(have), &found
 		if !slices.Equal(have, d.have) || !d.journaled {
 			for _, x := range have {
-				said.Entries = append(said.Entries, Change{Op: Hold, Entry: x})
+				record.Entries = append(record.Entries, Change{Op: Hold, Entry: x})
 			}
 		}
-		c.recordEntries(said)
+		c.recordEntries(record)
 		d.have, d.journaled = have, true
 		for _, x := range have {
 			if c.credible(x.Epoch) {
@@ -302,7 +302,7 @@ func (c *Controller) readBack(e ReadBack) {
 		return
 	}
 	if d.met && e.Epoch > max(d.mayHave, d.inForce) {
-		c.standDown(fmt.Sprintf("%s has the plan of epoch %d, which this controller never sent", d.Device, e.Epoch))
+		c.depose(fmt.Sprintf("%s has the plan of epoch %d, which this controller never sent", d.Device, e.Epoch))
 		return
 	}
 	d.foreign = e.Epoch != 0 && !(d.met && c.first != 0 && e.Epoch >= c.first && e.Epoch <= d.mayHave)
@@ -329,13 +329,13 @@ func (c *Controller) bound() {
 	c.last = uint32(min(uint64(c.last), uint64(c.highestHeld)+uint64(hour/c.cfg.Cycle)))
 }
 
-// standDown leaves everything as it is.
-func (c *Controller) standDown(why string) {
+// depose leaves everything as it is.
+func (c *Controller) depose(why string) {
 	if c.deposedBy != "" {
 		return
 	}
 	c.deposedBy = why
-	c.record(Record{What: StoodDown, Why: why})
+	c.record(Record{What: Deposition, Why: why})
 	for k := range c.devices {
 		d := &c.devices[k]
 		d.waits, d.batch, d.sent = nothing, nil, nil

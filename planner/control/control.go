@@ -162,7 +162,7 @@ func (c *Controller) Step(e Event) []Action {
 	case ReadBack:
 		c.readBack(e)
 	case Superseded:
-		c.standDown(e.Why)
+		c.depose(e.Why)
 	case Program:
 		c.program(e)
 	case Held:

@@ -191,7 +191,7 @@ func (plan *Plan) keepPorts(p *Problem, before *Plan) error {
 // tag numbers the paths of every point.
 func (plan *Plan) tag(before *Plan) {
 	taken := map[string]map[int]bool{}
-	take := func(point string, tag int) {
+	claim := func(point string, tag int) {
 		if taken[point] == nil {
 			taken[point] = map[int]bool{}
 		}
@@ -201,7 +201,7 @@ func (plan *Plan) tag(before *Plan) {
 	if before != nil {
 		for i := range before.Assignment {
 			d := &before.Assignment[i]
-			take(d.Point, d.Tag)
+			claim(d.Point, d.Tag)
 			old[d.way()] = d.Tag
 		}
 	}

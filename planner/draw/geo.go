@@ -80,8 +80,8 @@ func amid(g *topo.Graph, value []float64, known []bool) {
 		}
 	}
 	mean /= count
-	for again := true; again; {
-		again = false
+	for changed := true; changed; {
+		changed = false
 		next := slices.Clone(known)
 		for v := range value {
 			if known[v] {
@@ -96,7 +96,7 @@ func amid(g *topo.Graph, value []float64, known []bool) {
 				}
 			}
 			if n > 0 {
-				value[v], next[v], again = sum/n, true, true
+				value[v], next[v], changed = sum/n, true, true
 			}
 		}
 		known = next

@@ -163,14 +163,14 @@ func (p *Picture) names(c *Canvas, labels *Labels, x, y []float64, radius float6
 	for v := range order {
 		order[v] = v
 	}
-	said := func(v int) int {
+	labelled := func(v int) int {
 		if p.nodes[v].color != "" {
 			return 1
 		}
 		return 0
 	}
 	slices.SortStableFunc(order, func(u, v int) int {
-		return cmp.Or(said(v)-said(u), p.g.Degree(v)-p.g.Degree(u))
+		return cmp.Or(labelled(v)-labelled(u), p.g.Degree(v)-p.g.Degree(u))
 	})
 	for _, v := range order {
 		name := Clip(p.g.NodeName(v), 10, 160)

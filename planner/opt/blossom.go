@@ -34,7 +34,7 @@ func (m *matcher) open(b int32) {
 func (m *matcher) release(b int32) {
 	for _, p := range m.parts[b] {
 		m.parent[p] = -1
-		m.stand(p, m.leaves(nil, p)...)
+		m.assign(p, m.leaves(nil, p)...)
 	}
 	m.parts[b], m.links[b] = nil, nil
 	m.label[b], m.entry[b], m.base[b] = free, -1, -1

@@ -116,7 +116,7 @@ func newMatcher(n int, pairs []Pair) *matcher {
 	m.parts, m.links = make([][]int32, 2*n), make([][]int32, 2*n)
 	for v := range n {
 		m.dual[v] = most
-		m.stand(int32(v), int32(v))
+		m.assign(int32(v), int32(v))
 		m.base[v] = int32(v)
 		m.spare = append(m.spare, int32(2*n-1-v))
 	}
@@ -177,8 +177,8 @@ func (m *matcher) leader(v int32) int32 {
 	return v
 }
 
-// stand makes nodes those of the outermost blossom b.
-func (m *matcher) stand(b int32, nodes ...int32) {
+// assign makes nodes those of the outermost blossom b.
+func (m *matcher) assign(b int32, nodes ...int32) {
 	for _, v := range nodes {
 		m.lead[v] = nodes[0]
 	}

@@ -133,24 +133,24 @@ func checkSets(bad *planner.Errors, plan *Plan, planned map[string]*PlannedQuery
 
 // checkQuery checks one query against what is asked of it.
 func checkQuery(bad *planner.Errors, plan *Plan, q *Query, d *PlannedQuery, share float64) {
-	say := func(format string, args ...any) { bad.Add("query %q: "+format, append([]any{q.Name}, args...)...) }
+	add := func(format string, args ...any) { bad.Add("query %q: "+format, append([]any{q.Name}, args...)...) }
 	flow := q.Flow
 	if flow == "" {
 		flow = "5-tuple"
 	}
 	if d.Value != q.Value || d.Aggregation != q.Aggregation || d.Answer != q.Answer || d.Function != q.Function || d.Flow != flow || d.SpaceBytes != q.SpaceBytes || d.MinValue != q.MinValue || d.MaxValue != q.MaxValue || d.Matches != q.Matches ||
 		(q.Tau > 0 || q.XOR != nil) && (d.Tau != q.Tau || !slices.Equal(d.XOR, q.XOR)) {
-		say("the plan asks something else")
+		add("the plan asks something else")
 	}
 	if len(d.Widths) != len(q.Widths) {
-		say("the plan knows %d widths of %d", len(d.Widths), len(q.Widths))
+		add("the plan knows %d widths of %d", len(d.Widths), len(q.Widths))
 		return
 	}
 	alone, found := math.Inf(1), false
 	for k := range d.Widths {
 		w := &d.Widths[k]
 		if w.Bits != q.Widths[k].Bits || w.Instances != q.Widths[k].Instances || q.Widths[k].Packets != 0 && w.Packets != q.Widths[k].Packets {
-			say("width %s is not what was asked", w.Width())
+			add("width %s is not what was asked", w.Width())
 		}
 		if w.Reason == "" && w.Bits*w.Instances <= plan.Bits {
 			alone = min(alone, w.Packets)
@@ -158,12 +158,12 @@ func checkQuery(bad *planner.Errors, plan *Plan, q *Query, d *PlannedQuery, shar
 		if w.Bits == d.Bits && w.Instances == d.Instances {
 			found = true
 			if w.Reason != "" || w.Packets != d.Carrying || !(w.Packets > 0) {
-				say("width %s takes %v packets (%s), the plan has it with %v", w.Width(), w.Packets, w.Reason, d.Carrying)
+				add("width %s takes %v packets (%s), the plan has it with %v", w.Width(), w.Packets, w.Reason, d.Carrying)
 			}
 		}
 	}
 	if !found {
-		say("its %d instances of %d bits are none of its widths", d.Instances, d.Bits)
+		add("its %d instances of %d bits are none of its widths", d.Instances, d.Bits)
 	}
 	demand, goal := WantAlone, alone
 	switch {
@@ -173,16 +173,16 @@ func checkQuery(bad *planner.Errors, plan *Plan, q *Query, d *PlannedQuery, shar
 		demand = WantFrequency
 	}
 	if d.Demand != demand || !planner.Near(d.Goal, goal) || !planner.Near(d.Alone, alone) || d.Frequency != float64(q.Frequency) {
-		say("demand, goal, frequency or packets alone are not those of the problem")
+		add("demand, goal, frequency or packets alone are not those of the problem")
 	}
 	if !planner.Near(d.Share, share) || !planner.Near(d.Packets, d.Carrying/share) || !planner.Near(d.Ratio, d.Packets/goal) {
-		say("it is on a share of %v of all packets: the plan says %v, %v packets, %v of its goal", share, d.Share, d.Packets, d.Ratio)
+		add("it is on a share of %v of all packets: the plan says %v, %v packets, %v of its goal", share, d.Share, d.Packets, d.Ratio)
 	}
 	if floor := d.floor(plan.Held); share < floor*(1-1e-9)-1e-9 {
-		say("it is on a share of %v of all packets, less than %v", share, floor)
+		add("it is on a share of %v of all packets, less than %v", share, floor)
 	}
 	if !(d.GoalPrice >= 0 && d.FloorPrice >= 0) || math.IsInf(d.GoalPrice, 0) || math.IsInf(d.FloorPrice, 0) {
-		say("its prices are %v and %v", d.GoalPrice, d.FloorPrice)
+		add("its prices are %v and %v", d.GoalPrice, d.FloorPrice)
 	}
 }
 

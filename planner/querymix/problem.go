@@ -229,30 +229,30 @@ func (p *Problem) Validate() error {
 }
 
 func (q *Query) validate(bad *planner.Errors) {
-	say := func(format string, args ...any) { bad.Add("query %q: "+format, append([]any{q.Name}, args...)...) }
+	add := func(format string, args ...any) { bad.Add("query %q: "+format, append([]any{q.Name}, args...)...) }
 	if !slices.Contains(queryAggregations, q.Aggregation) {
-		say("aggregation %q: want one of %s", q.Aggregation, strings.Join(queryAggregations, ", "))
+		add("aggregation %q: want one of %s", q.Aggregation, strings.Join(queryAggregations, ", "))
 	}
 	switch {
 	case !slices.Contains(queryValues, q.Value):
-		say("value %q: want one of %s", q.Value, strings.Join(queryValues, ", "))
+		add("value %q: want one of %s", q.Value, strings.Join(queryValues, ", "))
 	case (q.Aggregation == Static || q.Aggregation == Loop) != (q.Value == "node") && slices.Contains(queryAggregations, q.Aggregation):
-		say("aggregation %s does not go with value %s", q.Aggregation, q.Value)
+		add("aggregation %s does not go with value %s", q.Aggregation, q.Value)
 	}
 	switch {
 	case !slices.Contains(queryAnswers, q.Answer):
-		say("answer %q: want one of %s", q.Answer, strings.Join(queryAnswers[1:], ", "))
+		add("answer %q: want one of %s", q.Answer, strings.Join(queryAnswers[1:], ", "))
 	case q.Answer != "" && q.Aggregation != Dynamic:
-		say("answer is not for aggregation %s", q.Aggregation)
+		add("answer is not for aggregation %s", q.Aggregation)
 	}
 	switch {
 	case !slices.Contains(queryFunctions, q.Function):
-		say("function %q: want one of %s", q.Function, strings.Join(queryFunctions[1:], ", "))
+		add("function %q: want one of %s", q.Function, strings.Join(queryFunctions[1:], ", "))
 	case q.Function != "" && q.Aggregation != PerPacket:
-		say("function is not for aggregation %s", q.Aggregation)
+		add("function is not for aggregation %s", q.Aggregation)
 	}
 	if !slices.Contains(queryFlows, q.Flow) {
-		say("flow %q: want one of %s", q.Flow, strings.Join(queryFlows[1:], ", "))
+		add("flow %q: want one of %s", q.Flow, strings.Join(queryFlows[1:], ", "))
 	}
 	for _, x := range []struct {
 		name         string
@@ -277,79 +277,79 @@ func (q *Query) validate(bad *planner.Errors) {
 		switch {
 		case x.value == 0:
 		case x.aggregations != "" && !strings.Contains(x.aggregations, q.Aggregation):
-			say("%s is not for aggregation %s", x.name, q.Aggregation)
+			add("%s is not for aggregation %s", x.name, q.Aggregation)
 		case !(x.value >= x.least && x.value <= x.most):
-			say("%s %v is outside %g..%g", x.name, x.value, x.least, x.most)
+			add("%s %v is outside %g..%g", x.name, x.value, x.least, x.most)
 		}
 	}
 	if q.Samples != 0 && q.RankError != 0 {
-		say("samples and rank_error: one gives the other")
+		add("samples and rank_error: one gives the other")
 	}
 	switch {
 	case q.Aggregation != Dynamic && q.Aggregation != PerPacket:
 	case q.MaxValue == 0:
-		say("max_value is missing: the largest value decides how coarse codes are")
+		add("max_value is missing: the largest value decides how coarse codes are")
 	case q.MaxValue < q.MinValue:
-		say("max_value %d is below min_value %d", q.MaxValue, q.MinValue)
+		add("max_value %d is below min_value %d", q.MaxValue, q.MinValue)
 	}
 	switch {
 	case len(q.XOR) == 0:
 	case q.Aggregation != Static:
-		say("xor is not for aggregation %s", q.Aggregation)
+		add("xor is not for aggregation %s", q.Aggregation)
 	case len(q.XOR) > 8:
-		say("xor: %d layers, more than 8", len(q.XOR))
+		add("xor: %d layers, more than 8", len(q.XOR))
 	case slices.ContainsFunc(q.XOR, func(p float64) bool { return !(p > 0 && p <= 1) }):
-		say("xor %v: a probability is outside 0..1", q.XOR)
+		add("xor %v: a probability is outside 0..1", q.XOR)
 	case q.Tau == 1:
-		say("tau 1 leaves nothing for XOR layers")
+		add("tau 1 leaves nothing for XOR layers")
 	}
 	if q.Aggregation == Static && q.Hops == 0 && q.Tau == 0 && len(q.XOR) == 0 {
-		say("hops are missing: the coding follows from the length of paths (or from tau and xor)")
+		add("hops are missing: the coding follows from the length of paths (or from tau and xor)")
 	}
 	if q.MaxValue > 0 && q.MaxError == 0 && len(q.Widths) > 1 {
-		say("max_error is missing: it decides which widths are too coarse")
+		add("max_error is missing: it decides which widths are too coarse")
 	}
 	if len(q.XOR) == 0 && q.Tau > 0 && q.Tau < 1 {
-		say("tau %v: below 1 there must be an XOR layer", q.Tau)
+		add("tau %v: below 1 there must be an XOR layer", q.Tau)
 	}
-	q.validateWidths(say)
+	q.validateWidths(add)
 }
 
-func (q *Query) validateWidths(say func(string, ...any)) {
+func (q *Query) validateWidths(add func(string, ...any)) {
 	switch {
 	case len(q.Widths) == 0:
-		say("there are no widths")
+		add("there are no widths")
 	case len(q.Widths) > maxWidths:
-		say("there are %d widths, more than %d", len(q.Widths), maxWidths)
+		add("there are %d widths, more than %d", len(q.Widths), maxWidths)
 	}
 	for i, w := range q.Widths {
 		if w.Bits < 1 || w.Bits > 32 || w.Instances < 1 || w.Instances > 8 || w.Total() > maxQueryBits {
-			say("width %s: want 1 to 32 bits, 1 to 8 instances and %d bits in all", w, maxQueryBits)
+			add("width %s: want 1 to 32 bits, 1 to 8 instances and %d bits in all", w, maxQueryBits)
 			continue
 		}
 		if w.Instances > 1 && (q.Aggregation == PerPacket || q.Aggregation == Loop) {
-			say("width %s: instances are for static and dynamic aggregation", w)
+			add("width %s: instances are for static and dynamic aggregation", w)
 		}
 		if (q.Aggregation == Dynamic || q.Aggregation == PerPacket) && w.Bits > 16 {
-			say("width %s: codes of values have 16 bits at most", w)
+			add("width %s: codes of values have 16 bits at most", w)
 		}
 		if slices.ContainsFunc(q.Widths[:i], func(v Width) bool { return v.Bits == w.Bits && v.Instances == w.Instances }) {
-			say("width %s is there twice", w)
+			add("width %s is there twice", w)
 		}
 		switch {
 		case w.Packets != 0 && !(w.Packets >= 1 && w.Packets <= maxPackets):
-			say("width %s: %v packets are outside 1..%g", w, w.Packets, maxPackets)
+			add("width %s: %v packets are outside 1..%g", w, w.Packets, maxPackets)
 		case w.Packets != 0:
 		case q.Aggregation == Static && (q.Hops == 0 || q.Nodes == 0):
-			say("width %s: hops and nodes are missing, or else the packets that it takes", w)
+			add("width %s: hops and nodes are missing, or else the packets that it takes", w)
 		case q.Aggregation == Dynamic && (q.Hops == 0 || q.Samples == 0 && q.RankError == 0):
-			say("width %s: hops and samples (or rank_error) are missing, or else the packets that it takes", w)
+			add("width %s: hops and samples (or rank_error) are missing, or else the packets that it takes", w)
 		}
 	}
 	if q.Aggregation == Loop {
 		for _, w := range q.Widths {
 			if counter := bits.Len(uint(q.Matches)); w.Bits <= counter {
-				say("width %s: the counter of %d matches takes %d bits, and leaves none for the hash", w, q.Matches, counter)
+				add("width %s: the counter of %d matches takes %d bits, and leaves none for the hash", w, q.Matches, counter)
 			}
 		}
 	}

@@ -124,8 +124,8 @@ func checkLimits(r *Resolved, e *events, bad *planner.Errors) {
 		if over(e.send[k], a.Send) {
 			bad.Add("agent %s sends %v bit/s, at most %v are allowed", a.Name, r.bps(e.send[k]), a.Send)
 		}
-		if over(e.take[k], a.Receive) {
-			bad.Add("agent %s receives %v bit/s, at most %v are allowed", a.Name, r.bps(e.take[k]), a.Receive)
+		if over(e.receive[k], a.Receive) {
+			bad.Add("agent %s receives %v bit/s, at most %v are allowed", a.Name, r.bps(e.receive[k]), a.Receive)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func checkStats(r *Resolved, plan *Plan, e *events, bad *planner.Errors) {
 		{"weight left out", s.LeftOut, want.LeftOut},
 		{"bit/s on the busiest link", s.BusiestLink, want.BusiestLink},
 		{"bit/s of the agent that sends most", s.BusiestSend, want.BusiestSend},
-		{"bit/s of the agent that receives most", s.BusiestTake, want.BusiestTake},
+		{"bit/s of the agent that receives most", s.BusiestReceive, want.BusiestReceive},
 		{"ms between two starts of an agent", s.ShortestWait, want.ShortestWait},
 		{"probes", float64(s.Probes), float64(want.Probes)},
 		{"probes that are sent", float64(s.Sent), float64(want.Sent)},
@@ -149,7 +149,7 @@ func checkStats(r *Resolved, plan *Plan, e *events, bad *planner.Errors) {
 		{"links seen in time", float64(s.Seen), float64(want.Seen)},
 		{"starts in a hyperperiod", float64(s.Starts), float64(want.Starts)},
 		{"starts of an agent in a slot", float64(s.Peak), float64(want.Peak)},
-		{"starts too near to another", float64(s.Crowded), float64(want.Crowded)},
+		{"starts too near to another", float64(s.TooClose), float64(want.TooClose)},
 	} {
 		if !planner.Near(c.got, c.want) {
 			bad.Add("%v %s, the plan says %v", c.want, c.what, c.got)

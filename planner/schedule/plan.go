@@ -39,19 +39,19 @@ type Unseen struct {
 // Stats describes a schedule. The objective is bytes a second: of all probes, on all links that they pass.
 type Stats struct {
 	planner.Stats
-	Probes       int     `json:"probes"` // of the problem
-	Sent         int     `json:"sent"`
-	Links        int     `json:"links"`               // that are to be seen
-	Seen         int     `json:"seen"`                // links that are seen in time
-	Starts       int     `json:"starts"`              // of probes in a hyperperiod
-	BusiestLink  float64 `json:"busiest_link_bps"`    // what the link carries that carries most
-	BusiestSend  float64 `json:"busiest_send_bps"`    // of an agent
-	BusiestTake  float64 `json:"busiest_receive_bps"` // of an agent
-	Peak         int     `json:"peak"`                // most probes that an agent starts in one slot
-	PeakBound    int     `json:"peak_lower_bound"`    // with these intervals
-	Crowded      int     `json:"crowded"`             // starts that are nearer to the one before at their agent than wanted
-	ShortestWait float64 `json:"shortest_wait_ms"`    // between starts at one agent; the hyperperiod if there is one start
-	Nodes        int     `json:"nodes"`               // of search trees
+	Probes         int     `json:"probes"` // of the problem
+	Sent           int     `json:"sent"`
+	Links          int     `json:"links"`               // that are to be seen
+	Seen           int     `json:"seen"`                // links that are seen in time
+	Starts         int     `json:"starts"`              // of probes in a hyperperiod
+	BusiestLink    float64 `json:"busiest_link_bps"`    // what the link carries that carries most
+	BusiestSend    float64 `json:"busiest_send_bps"`    // of an agent
+	BusiestReceive float64 `json:"busiest_receive_bps"` // of an agent
+	Peak           int     `json:"peak"`                // most probes that an agent starts in one slot
+	PeakBound      int     `json:"peak_lower_bound"`    // with these intervals
+	TooClose       int     `json:"crowded"`             // starts that are nearer to the one before at their agent than wanted
+	ShortestWait   float64 `json:"shortest_wait_ms"`    // between starts at one agent; the hyperperiod if there is one start
+	Nodes          int     `json:"nodes"`               // of search trees
 }
 
 // Times are intervals and phases by the index of the probes, in slots. An interval of 0 means that a probe is not sent.

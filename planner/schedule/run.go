@@ -7,21 +7,21 @@ import (
 
 // events is what happens in one hyperperiod.
 type events struct {
-	sent, starts int
-	objective    float64
-	gap          []int   // by link: the longest between two looks; more than the hyperperiod if there is none
-	load         []int64 // by link: bytes
-	send, take   []int64 // by agent: bytes
-	peak         int     // most starts of an agent in a slot
-	tooClose     int     // starts that are nearer to the one before than wanted
-	wait         int     // the shortest between two starts of an agent
+	sent, starts  int
+	objective     float64
+	gap           []int   // by link: the longest between two looks; more than the hyperperiod if there is none
+	load          []int64 // by link: bytes
+	send, receive []int64 // by agent: bytes
+	peak          int     // most starts of an agent in a slot
+	tooClose      int     // starts that are nearer to the one before than wanted
+	wait          int     // the shortest between two starts of an agent
 }
 
 // run sends the probes of one hyperperiod, start by start.
 func run(r *Resolved, t Times) *events {
 	e := &events{
 		gap: make([]int, len(r.Links)), load: make([]int64, len(r.Links)),
-		send: make([]int64, len(r.Agents)), take: make([]int64, len(r.Agents)), wait: r.Hyper,
+		send: make([]int64, len(r.Agents)), receive: make([]int64, len(r.Agents)), wait: r.Hyper,
 	}
 	// A calendar: probes that start in a slot are a chain, and move on by their interval when they have started.
 	head, next := slices.Repeat([]int32{-1}, r.Hyper), make([]int32, len(r.Probes))
@@ -60,14 +60,14 @@ func run(r *Resolved, t Times) *events {
 				start(p.Agent, slot)
 			}
 			if p.Collector >= 0 {
-				e.take[p.Collector] += p.Received
+				e.receive[p.Collector] += p.Received
 			}
 			for i, l := range p.Links {
 				e.gap[l] = max(e.gap[l], link.look(l, slot))
 				e.load[l] += p.Bytes[i]
 			}
-			if again := slot + t.Interval[k]; again < r.Hyper {
-				next[k], head[again] = head[again], k
+			if repeat := slot + t.Interval[k]; repeat < r.Hyper {
+				next[k], head[repeat] = head[repeat], k
 			}
 			k = after
 		}
@@ -129,9 +129,9 @@ func (e *events) stats(r *Resolved) (s Stats) {
 		s.BusiestLink = max(s.BusiestLink, r.bps(e.load[l]))
 	}
 	for a := range r.Agents {
-		s.BusiestSend, s.BusiestTake = max(s.BusiestSend, r.bps(e.send[a])), max(s.BusiestTake, r.bps(e.take[a]))
+		s.BusiestSend, s.BusiestReceive = max(s.BusiestSend, r.bps(e.send[a])), max(s.BusiestReceive, r.bps(e.receive[a]))
 	}
-	s.Peak, s.Crowded, s.ShortestWait = e.peak, e.tooClose, r.Millis(e.wait)
+	s.Peak, s.TooClose, s.ShortestWait = e.peak, e.tooClose, r.Millis(e.wait)
 	return s
 }
 

@@ -57,7 +57,7 @@ func queryWidth(q *querymix.PlannedQuery) string {
 
 // explainQueries says in words what a plan does, and why.
 func explainQueries(plan *querymix.Plan) (text []string) {
-	say := func(format string, args ...any) { text = append(text, fmt.Sprintf(format, args...)) }
+	add := func(format string, args ...any) { text = append(text, fmt.Sprintf(format, args...)) }
 	query := map[string]*querymix.PlannedQuery{}
 	for i := range plan.Queries {
 		query[plan.Queries[i].Name] = &plan.Queries[i]
@@ -76,7 +76,7 @@ func explainQueries(plan *querymix.Plan) (text []string) {
 		if free := plan.Bits - used; free > 0 {
 			what += fmt.Sprintf("; %d bit%s stay%s free", free, plural(free), map[bool]string{true: "s"}[free == 1])
 		}
-		say("%s of packets carry %s.", percent(s.Share), what)
+		add("%s of packets carry %s.", percent(s.Share), what)
 	}
 	for i := range plan.Queries {
 		q := &plan.Queries[i]
@@ -90,7 +90,7 @@ func explainQueries(plan *querymix.Plan) (text []string) {
 				where += "; a larger share would leave less for " + enumerate(q.LimitedBy)
 			}
 		}
-		say("%s is on %s. It needs %.4g packets of a flow, %s.", q.Name, where, q.Packets, compare(q))
+		add("%s is on %s. It needs %.4g packets of a flow, %s.", q.Name, where, q.Packets, compare(q))
 	}
 	for i := range plan.Queries {
 		q := &plan.Queries[i]
@@ -99,18 +99,18 @@ func explainQueries(plan *querymix.Plan) (text []string) {
 			switch {
 			case w.Bits == q.Bits && w.Instances == q.Instances:
 			case w.Reason != "":
-				say("%s does not use %s bits: %s.", q.Name, w.Width(), w.Reason)
+				add("%s does not use %s bits: %s.", q.Name, w.Width(), w.Reason)
 			case w.Objective > 0:
-				say("%s in %s bits would need %.4g packets alone instead of %.4g, and the worst ratio would be %.4g instead of %.4g.",
+				add("%s in %s bits would need %.4g packets alone instead of %.4g, and the worst ratio would be %.4g instead of %.4g.",
 					q.Name, w.Width(), w.Packets, q.Carrying, w.Objective, plan.Stats.Objective)
 			}
 		}
 	}
 	if plan.Held > 0 {
-		say("Only %s of every frequency can be held.", percent(plan.Held))
+		add("Only %s of every frequency can be held.", percent(plan.Held))
 	}
 	if q := query[plan.Stats.Worst]; q != nil {
-		say("The query that is worst off is %s: it needs %.4g packets, %s.", q.Name, q.Packets, compare(q))
+		add("The query that is worst off is %s: it needs %.4g packets, %s.", q.Name, q.Packets, compare(q))
 	}
 	return text
 }

@@ -16,10 +16,10 @@ func ScheduleTable(w io.Writer, plan *schedule.Plan) error {
 		}
 		s := plan.Stats
 		x.line("\n%d of %d probes are sent, %d starts in %g ms; %d of %d links are seen in time", s.Sent, s.Probes, s.Starts, plan.Hyperperiod, s.Seen, s.Links)
-		x.line("busiest link %s; agents send at most %s and receive at most %s", BitRate(s.BusiestLink), BitRate(s.BusiestSend), BitRate(s.BusiestTake))
+		x.line("busiest link %s; agents send at most %s and receive at most %s", BitRate(s.BusiestLink), BitRate(s.BusiestSend), BitRate(s.BusiestReceive))
 		if s.Sent > 0 {
 			x.line("an agent starts at most %d in a slot (at least %d), %g ms apart or more; %d start%s nearer than wanted",
-				s.Peak, s.PeakBound, s.ShortestWait, s.Crowded, plural(s.Crowded))
+				s.Peak, s.PeakBound, s.ShortestWait, s.TooClose, plural(s.TooClose))
 		}
 		if t := plan.Transition; t != nil {
 			x.line("changes: %d added (%s), %d removed (%s), %d changed (%s), %d kept", len(t.Add), shortenList(t.Add),

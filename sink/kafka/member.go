@@ -247,7 +247,7 @@ func (m *member) publishStatus(ctx context.Context, left bool) error {
 		m := roster.Member{Role: roster.Collector, Name: m.id.Name, Boot: boot, Left: left}
 		value = m.Append(nil)
 	}
-	m.hold.say(value)
+	m.hold.note(value)
 	before := m.w.clock()
 	appended, err := m.table.Put(ctx, roster.MemberKey(roster.Collector, m.id.Name), value)
 	if err != nil {

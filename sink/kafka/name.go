@@ -30,26 +30,26 @@ func utc(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339) }
 // of the roster has one order for all, so that of two processes which write under a name one finds that the last record is not its
 // own. That is so also for two of which one is a copy of the other, with all that it knew.
 type hold struct {
-	held  bool
-	said  [][]byte // by this process, the last ones: what is not known to be written may be
-	heard []byte   // the last word of the other one
-	since time.Time
+	held      bool
+	ownWords  [][]byte // by this process, the last ones: what is not known to be written may be
+	otherWord []byte   // the last word of the other one
+	since     time.Time
 }
 
-// maxSaid is how many words of its own a process knows.
-const maxSaid = 8
+// maxOwn is how many words of its own a process knows.
+const maxOwn = 8
 
-// say notes a word before it is written.
-func (h *hold) say(value []byte) {
-	if len(h.said) == maxSaid {
-		h.said = append(h.said[:0], h.said[1:]...)
+// note notes a word before it is written.
+func (h *hold) note(value []byte) {
+	if len(h.ownWords) == maxOwn {
+		h.ownWords = append(h.ownWords[:0], h.ownWords[1:]...)
 	}
-	h.said = append(h.said, bytes.Clone(value))
+	h.ownWords = append(h.ownWords, bytes.Clone(value))
 }
 
 // own reports whether a word is one of this process.
 func (h *hold) own(value []byte) bool {
-	for _, s := range h.said {
+	for _, s := range h.ownWords {
 		if bytes.Equal(s, value) {
 			return true
 		}
@@ -71,9 +71,9 @@ func (h *hold) observe(key string, value []byte, now, kafka time.Time, silence, 
 		h.held = true
 		return nil, lost
 	}
-	if !bytes.Equal(value, h.heard) {
-		first := h.heard == nil
-		h.heard, h.since = bytes.Clone(value), now
+	if !bytes.Equal(value, h.otherWord) {
+		first := h.otherWord == nil
+		h.otherWord, h.since = bytes.Clone(value), now
 		if first && !lost { // it may have been silent for long
 			h.since = now.Add(-max(0, kafka.Sub(time.Unix(0, other.Updated))-off))
 		}

@@ -58,11 +58,11 @@ func TestHold(t *testing.T) {
 		// Both know the same, and one of them is set back.
 		var first hold
 		words := [][]byte{word(1, now, false), word(1, now.Add(1), false), word(1, now.Add(2), false)}
-		first.say(words[0])
+		first.note(words[0])
 		holds(&first, words[0], now)
-		second := hold{held: true, said: append([][]byte{}, first.said...)}
-		first.say(words[1])
-		first.say(words[2])
+		second := hold{held: true, ownWords: append([][]byte{}, first.ownWords...)}
+		first.note(words[1])
+		first.note(words[2])
 		if other, lost := holds(&second, words[2], now); !other || !lost {
 			t.Errorf("the copy goes on: another one has the name: %t, the copy had it: %t", other, lost)
 		}

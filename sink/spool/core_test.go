@@ -173,7 +173,7 @@ func TestCounts(t *testing.T) {
 	if got := s.Commit(list[3].End); got != (Lost{3 + 4, 10 + 13}) {
 		t.Errorf("Commit of the rest = %+v", got)
 	}
-	if st := s.Stats(); st.Records != 0 || st.EvictedRecords+st.DamagedRecords != 0 || s.TakeLost() != (Lost{}) {
+	if st := s.Stats(); st.Records != 0 || st.EvictedRecords+st.DamagedRecords != 0 || s.DrainLost() != (Lost{}) {
 		t.Errorf("Stats = %+v", st)
 	}
 }
@@ -246,7 +246,7 @@ func TestEvictedIsCounted(t *testing.T) {
 		if st.EvictedRecords+st.Records != 60 || st.EvictedReports+stored.Reports != lost.Reports || st.EvictedPoints+stored.Points != lost.Points {
 			t.Errorf("%d read: evicted %d, %d, %d; stored %+v of %+v", reads, st.EvictedRecords, st.EvictedReports, st.EvictedPoints, stored, lost)
 		}
-		if l := s.TakeLost(); l != (Lost{st.EvictedReports, st.EvictedPoints}) {
+		if l := s.DrainLost(); l != (Lost{st.EvictedReports, st.EvictedPoints}) {
 			t.Errorf("%d read: lost %+v", reads, l)
 		}
 		if e := s.Events(); len(e) > 0 {
@@ -286,7 +286,7 @@ func TestEvictionFails(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), "evict "+first+": ") || !strings.Contains(err.Error(), x.says) && x.what == "write" || s.segments[0].name != first {
 			t.Errorf("%s: Append = %v", x.what, err)
 		}
-		if x.what == "write" && (st.EvictedRecords != 0 || s.TakeLost() != (Lost{})) {
+		if x.what == "write" && (st.EvictedRecords != 0 || s.DrainLost() != (Lost{})) {
 			t.Errorf("%s: %d records count as evicted", x.what, st.EvictedRecords)
 		}
 		if st.RefusedRecords != 1 || st.LastError == "" {
@@ -398,7 +398,7 @@ func TestDamageIsTold(t *testing.T) {
 		if !slices.Equal(numbers(got), want) || st.DamagedRecords != x.lost || st.DamagedReports != uint64(x.record) || st.DamagedPoints != pointsOf(uint64(x.record)) || st.DamagedBytes != size {
 			t.Errorf("%s: read %v, %+v", x.name, numbers(got), st)
 		}
-		if l := s.TakeLost(); l != (Lost{uint64(x.record), pointsOf(uint64(x.record))}) {
+		if l := s.DrainLost(); l != (Lost{uint64(x.record), pointsOf(uint64(x.record))}) {
 			t.Errorf("%s: lost %+v", x.name, l)
 		}
 		events := s.Events()

@@ -64,7 +64,7 @@ func (l *life) use(d *memDisk, c Config, evict bool) error {
 				}
 			}
 		}
-		lost := s.TakeLost()
+		lost := s.DrainLost()
 		l.lost.Reports += lost.Reports
 		l.lost.Points += lost.Points
 		if round == 1 || round == 2 {
@@ -88,7 +88,7 @@ func (l *life) check(d *memDisk, c Config, whole bool) error {
 		return fmt.Errorf("open: %w", err)
 	}
 	defer s.Close()
-	at := s.TakeLost()
+	at := s.DrainLost()
 	held := s.Stats()
 	var ids []uint64
 	var sum Lost
@@ -114,7 +114,7 @@ func (l *life) check(d *memDisk, c Config, whole bool) error {
 		sum.Reports += got.Reports
 		sum.Points += got.Points
 	}
-	lost := s.TakeLost()
+	lost := s.DrainLost()
 	if held.Reports != sum.Reports+lost.Reports || held.Points != sum.Points+lost.Points {
 		return fmt.Errorf("%d reports and %d points were held, %+v were stored and %+v lost", held.Reports, held.Points, sum, lost)
 	}
@@ -307,7 +307,7 @@ func TestKeptInMemory(t *testing.T) {
 		if got := numbers(drain(t, s)); len(got) < 3 || !slices.Equal(got[len(got)-3:], []uint64{5, 6, 8}) {
 			t.Errorf("read %v after opening again", got)
 		}
-		if lost := s.TakeLost(); lost != (Lost{}) {
+		if lost := s.DrainLost(); lost != (Lost{}) {
 			t.Errorf("lost %+v", lost)
 		}
 	}

@@ -79,7 +79,7 @@ func take(t *testing.T, where string, d *memDisk, again bool) (o outcome) {
 			stored.Points += got.Points
 			o.ids = append(o.ids, r.Reports)
 		}
-		lost := s.TakeLost()
+		lost := s.DrainLost()
 		o.lost.Reports += lost.Reports
 		o.lost.Points += lost.Points
 		o.stats = s.Stats()
@@ -383,13 +383,13 @@ func TestStateOlderThanSegments(t *testing.T) {
 		d := whole.clone()
 		d.files[stateName].b[at] ^= 1 << (at % 8)
 		s := mustOpen(t, damageConfig(), d)
-		if got := numbers(drain(t, s)); len(got) == 0 || got[0] > last+1 || got[len(got)-1] != damageRecords || s.TakeLost() != (Lost{}) {
+		if got := numbers(drain(t, s)); len(got) == 0 || got[0] > last+1 || got[len(got)-1] != damageRecords || s.DrainLost() != (Lost{}) {
 			t.Fatalf("byte %d: read %v of %d to %d, %+v", at, got, last+1, damageRecords, s.Stats())
 		}
 		d = whole.clone()
 		d.put(stateName, d.files[stateName].b[:at])
 		s = mustOpen(t, damageConfig(), d)
-		if got := numbers(drain(t, s)); len(got) == 0 || got[0] > last+1 || got[len(got)-1] != damageRecords || s.TakeLost() != (Lost{}) {
+		if got := numbers(drain(t, s)); len(got) == 0 || got[0] > last+1 || got[len(got)-1] != damageRecords || s.DrainLost() != (Lost{}) {
 			t.Fatalf("cut at %d: read %v of %d to %d, %+v", at, got, last+1, damageRecords, s.Stats())
 		}
 	}

@@ -158,14 +158,14 @@ func TestModel(t *testing.T) {
 					model = model[1:]
 				}
 			default:
-				lost += s.TakeLost().Reports
+				lost += s.DrainLost().Reports
 				if r.IntN(2) == 0 {
 					s.Close()
 				} // else a crash: nothing is closed
 				s = mustOpen(t, c, d)
 				read = read[:0]
 			}
-			lost += s.TakeLost().Reports
+			lost += s.DrainLost().Reports
 			if st := s.Stats(); in != out+lost+st.Reports || st.Bytes > c.MaxBytes || st.DamagedBytes+st.TornBytes != 0 {
 				t.Fatalf("%s step %d: in %d, out %d, lost %d, %+v", where, step, in, out, lost, st)
 			}

@@ -65,7 +65,7 @@
 // other damage is found when its turn comes. When the state is damaged records are read again, and none is passed
 // over; stores that know points by identity do not mind.
 //
-// What is gone and was not stored is counted once, in Stats and TakeLost, when everything before it is stored: head and loss are
+// What is gone and was not stored is counted once, in Stats and DrainLost, when everything before it is stored: head and loss are
 // written at once, so that a restart counts neither twice. Spool.Events reports it as soon as it is found.
 //
 // # Version 1

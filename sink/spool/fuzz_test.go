@@ -40,7 +40,7 @@ func FuzzDirectory(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			before := s.TakeLost()
+			before := s.DrainLost()
 			found := s.Stats()
 			if found.DamagedReports != before.Reports || found.DamagedPoints != before.Points {
 				t.Fatalf("lost %+v, found %+v", before, found)
@@ -66,7 +66,7 @@ func FuzzDirectory(f *testing.F) {
 				stored.Reports += got.Reports
 				stored.Points += got.Points
 			}
-			lost := s.TakeLost()
+			lost := s.DrainLost()
 			st := s.Stats()
 			if string(last) != "last" || found.Reports+99 != stored.Reports+lost.Reports || found.Points+98 != stored.Points+lost.Points || st.Records != 0 {
 				t.Fatalf("run %d: found %+v, stored %+v, lost %+v, last %q, now %+v", run, found, stored, lost, last, st)

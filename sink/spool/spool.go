@@ -45,7 +45,7 @@ type Spool struct {
 	headV1     file
 	headSlotV1 int
 
-	lost      Lost // since the last TakeLost
+	lost      Lost // since the last DrainLost
 	events    []event
 	unevented int
 	buf       []byte
@@ -787,8 +787,8 @@ func (s *Spool) syncState() bool {
 	return true
 }
 
-// TakeLost returns the reports and points that were evicted or damaged since the last call.
-func (s *Spool) TakeLost() Lost {
+// DrainLost returns the reports and points that were evicted or damaged since the last call.
+func (s *Spool) DrainLost() Lost {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.lost

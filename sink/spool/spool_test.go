@@ -155,7 +155,7 @@ func TestEviction(t *testing.T) {
 		t.Errorf("Commit of an evicted record settles %d reports", n)
 	}
 	st := s.Stats()
-	if st.EvictedReports == 0 || st.EvictedReports != s.TakeLost().Reports || s.TakeLost().Reports != 0 {
+	if st.EvictedReports == 0 || st.EvictedReports != s.DrainLost().Reports || s.DrainLost().Reports != 0 {
 		t.Errorf("Stats = %+v", st)
 	}
 	records := drain(t, s)

@@ -61,7 +61,7 @@ func TestV1(t *testing.T) {
 		if got := s.Commit(records[1].End); got.Reports != 2*first+1 {
 			t.Errorf("Commit = %+v", got)
 		}
-		if lost := s.TakeLost(); lost != (Lost{}) {
+		if lost := s.DrainLost(); lost != (Lost{}) {
 			t.Errorf("lost %+v", lost)
 		}
 		if old := s.segments[0].version == 1; (s.headV1 != nil) != old {
@@ -109,7 +109,7 @@ func TestV1FlippedBit(t *testing.T) {
 				ids = append(ids, r.Reports)
 				read.Reports += s.Commit(r.End).Reports
 			}
-			lost := s.TakeLost()
+			lost := s.DrainLost()
 			if held.Reports != read.Reports+lost.Reports {
 				t.Fatalf("%s: held %d, read %d, lost %d", where, held.Reports, read.Reports, lost.Reports)
 			}

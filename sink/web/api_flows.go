@@ -95,13 +95,13 @@ func newFlowFilter(s string) flowFilter {
 	return f
 }
 
-// takes reports whether f looks for a flow that is written as name.
-func (f *flowFilter) takes(s *flowSeries, name string) bool {
-	return strings.Contains(strings.ToLower(name), f.text) || f.isFlow && s.key == f.flow || f.isHop && slices.ContainsFunc(s.current(), f.takesHop)
+// matches reports whether f looks for a flow that is written as name.
+func (f *flowFilter) matches(s *flowSeries, name string) bool {
+	return strings.Contains(strings.ToLower(name), f.text) || f.isFlow && s.key == f.flow || f.isHop && slices.ContainsFunc(s.current(), f.matchesHop)
 }
 
-// takesHop reports whether p is the hop that f looks for, or where that names no interface, whether it is of the same node.
-func (f *flowFilter) takesHop(p position) bool {
+// matchesHop reports whether p is the hop that f looks for, or where that names no interface, whether it is of the same node.
+func (f *flowFilter) matchesHop(p position) bool {
 	return p.hop.Other == f.hop.Other && p.hop.Node == f.hop.Node && (f.hop.EgressIf == 0 || p.hop.EgressIf == f.hop.EgressIf)
 }
 
@@ -119,7 +119,7 @@ func (h *history) listFlows(filter string, offset, limit int) ([]flowRow, int) {
 		if f.last < h.oldest() {
 			continue
 		}
-		if name := f.key.String(); want.takes(f, name) {
+		if name := f.key.String(); want.matches(f, name) {
 			list = append(list, entry{f, name, h.recentPackets(f)})
 		}
 	}

@@ -104,9 +104,9 @@ func (p *probeMemory) keep(w *inference.Window, missing []string) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at, again := slices.BinarySearchFunc(p.spans, s.EndMS, func(s probeSpan, end int64) int { return int(min(1, max(-1, s.EndMS-end))) })
+	at, found := slices.BinarySearchFunc(p.spans, s.EndMS, func(s probeSpan, end int64) int { return int(min(1, max(-1, s.EndMS-end))) })
 	switch {
-	case again:
+	case found:
 		p.spans[at] = s
 	case len(p.spans) == probeWindows && at == 0:
 		return // older than what is kept

@@ -163,11 +163,11 @@ func (s *Server) Name() string { return "web" }
 func (s *Server) WriteWindow(_ context.Context, w *sink.Window) error {
 	s.history.add(w.Window)
 	s.probes.keep(w.Window, nil)
-	return s.tellOf(w)
+	return s.sendEvent(w)
 }
 
-// tellOf sends open pages the event of a window that was taken.
-func (s *Server) tellOf(w *sink.Window) error {
+// sendEvent sends open pages the event of a window that was taken.
+func (s *Server) sendEvent(w *sink.Window) error {
 	select {
 	case s.dirty <- struct{}{}:
 	default:
@@ -185,7 +185,7 @@ func (s *Server) ReplaceWindow(_ context.Context, w *sink.Window, missing []stri
 	s.history.replace(w.Window, missing)
 	s.history.add(w.Window)
 	s.probes.keep(w.Window, missing)
-	return s.tellOf(w)
+	return s.sendEvent(w)
 }
 
 // Learning says which hops of a window that is shown are younger than their statistics need, where that is not known when the

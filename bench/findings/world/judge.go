@@ -176,24 +176,24 @@ func (j *judge) outcome(seed uint64) *Outcome {
 		}
 		// A finding starts at the end of its window.
 		w := int(math.Round(float64(f.Start-start)/1e9/s.Window)) - 1
-		say := Statement{w, f.Kind.String(), j.worst[id].String(), f.Element.String(), f.Text}
+		statement := Statement{w, f.Kind.String(), j.worst[id].String(), f.Element.String(), f.Text}
 		critical := j.worst[id] == inference.Critical
 		switch {
 		case w < 0:
-			o.InQuiet = append(o.InQuiet, say)
+			o.InQuiet = append(o.InQuiet, statement)
 		case j.acceptable(f):
-			o.Right = append(o.Right, say)
+			o.Right = append(o.Right, statement)
 			critical = false
 		case s.Benign && f.Element.Kind == inference.ExporterElement:
 			critical = false
 		case j.bundle(f) || !critical && j.conditional(f) || j.around(f):
-			o.Beside = append(o.Beside, say)
+			o.Beside = append(o.Beside, statement)
 			critical = false
 		case j.touched(f) && !(s.Benign && critical):
-			o.Beside = append(o.Beside, say)
+			o.Beside = append(o.Beside, statement)
 			critical = false
 		default:
-			o.False = append(o.False, say)
+			o.False = append(o.False, statement)
 		}
 		if critical {
 			o.Critical++

@@ -77,9 +77,9 @@ func (x *world) hop(f *flow, head *header, p int, t float64, in uint32) (float64
 	n := x.net
 	q := &n.ports[p]
 	at := &n.nodes[q.node]
-	said := record{node: at.id, in: in, out: q.number}
+	hopRecord := record{node: at.id, in: in, out: q.number}
 	if f.high {
-		said.class = 1
+		hopRecord.class = 1
 	}
 	latency := at.base + 60e-9*x.r.Float64()
 	for _, e := range x.atNode[q.node] {
@@ -95,13 +95,13 @@ func (x *world) hop(f *flow, head *header, p int, t float64, in uint32) (float64
 			}
 		case "deny":
 			if float64(mix(f.hash^3)%1000) < 1000*e.opt["share"] {
-				x.drop(q.node, t, head, said, denied)
+				x.drop(q.node, t, head, hopRecord, denied)
 				return t, false
 			}
 		}
 	}
 	if head.ttl--; head.ttl == 0 {
-		x.drop(q.node, t, head, said, ttlExpired)
+		x.drop(q.node, t, head, hopRecord, ttlExpired)
 		return t, false
 	}
 	load, rate, high, delay, burst := q.own*q.swayed+q.flows, q.rate, x.s.traffic.high*q.flows, q.length, 0.0
@@ -112,7 +112,7 @@ func (x *world) hop(f *flow, head *header, p int, t float64, in uint32) (float64
 		}
 		switch e.verb {
 		case "down":
-			x.drop(q.node, t, head, said, queueFull)
+			x.drop(q.node, t, head, hopRecord, queueFull)
 			return t, false
 		case "load":
 			load += e.opt["add"]
@@ -154,28 +154,28 @@ func (x *world) hop(f *flow, head *header, p int, t float64, in uint32) (float64
 		}
 	}
 	if waiting+service > full {
-		x.drop(q.node, t, head, said, queueFull)
+		x.drop(q.node, t, head, hopRecord, queueFull)
 		return t, false
 	}
 	if lose > 0 && q.peer < 0 && x.r.Float64() < lose { // towards a host: before the last switch speaks of it
 		return t, false
 	}
 	latency += waiting + service
-	said.latency = uint32(min(latency*1e9, 4e9))
-	said.queue = uint32(waiting * rate / 8)
-	said.load = uint32(1e4 * min(max(load*(1+.02*x.r.NormFloat64()), 0), 1))
-	said.ingress, said.egress = x.clock(q.node, t), x.clock(q.node, t+latency)
-	x.spoil(p, &said, t)
+	hopRecord.latency = uint32(min(latency*1e9, 4e9))
+	hopRecord.queue = uint32(waiting * rate / 8)
+	hopRecord.load = uint32(1e4 * min(max(load*(1+.02*x.r.NormFloat64()), 0), 1))
+	hopRecord.ingress, hopRecord.egress = x.clock(q.node, t), x.clock(q.node, t+latency)
+	x.spoil(p, &hopRecord, t)
 	if x.s.report.format == "xd20" || x.s.report.format == "local05" {
 		x.packet = head.bare(x.packet[:0])
 		x.send(q.node, t+latency, arrival, func(b []byte, seq uint32) []byte {
 			if x.s.report.format == "local05" {
-				return local05(b, &said, seq, x.packet)
+				return local05(b, &hopRecord, seq, x.packet)
 			}
-			return report20(group20(b, 1, said.node, seq), tracked20, &said, -1, x.packet)
+			return report20(group20(b, 1, hopRecord.node, seq), tracked20, &hopRecord, -1, x.packet)
 		})
 	} else if len(x.stack) < 2*maxStack {
-		x.stack = append(x.stack, said)
+		x.stack = append(x.stack, hopRecord)
 	}
 	if lose > 0 && x.r.Float64() < lose {
 		return t, false
@@ -223,7 +223,7 @@ func (x *world) pressed(p int, t float64) float64 {
 }
 
 // spoil changes what a node says where it lies.
-func (x *world) spoil(p int, said *record, t float64) {
+func (x *world) spoil(p int, hopRecord *record, t float64) {
 	for _, e := range x.atNode[x.net.ports[p].node] {
 		if !e.active(t) {
 			continue
@@ -232,11 +232,11 @@ func (x *world) spoil(p int, said *record, t float64) {
 		case "stuck":
 			old, ok := x.stuckAt[p]
 			if !ok {
-				x.stuckAt[p], old = *said, *said
+				x.stuckAt[p], old = *hopRecord, *hopRecord
 			}
-			said.latency, said.queue, said.load = old.latency, old.queue, old.load
+			hopRecord.latency, hopRecord.queue, hopRecord.load = old.latency, old.queue, old.load
 		case "lie":
-			said.latency = uint32(min(float64(said.latency)*option(e, "times", 1000), 4e9))
+			hopRecord.latency = uint32(min(float64(hopRecord.latency)*option(e, "times", 1000), 4e9))
 		}
 	}
 }
@@ -287,21 +287,21 @@ func (x *world) arrive(f *flow, head *header, t float64, cut bool) {
 }
 
 // drop ends a packet where the switch knows it.
-func (x *world) drop(node int, t float64, head *header, said record, reason int) {
+func (x *world) drop(node int, t float64, head *header, hopRecord record, reason int) {
 	x.dropped[node] = true
 	if !x.s.report.drops {
 		return
 	}
-	said.ingress = x.clock(node, t)
+	hopRecord.ingress = x.clock(node, t)
 	x.packet = head.bare(x.packet[:0])
 	x.send(node, t, event, func(b []byte, seq uint32) []byte {
 		switch x.s.report.format {
 		case "int10":
-			return drop10(b, &said, seq, reason, x.packet)
+			return drop10(b, &hopRecord, seq, reason, x.packet)
 		case "local05":
-			return drop05(b, &said, seq, reason, x.packet)
+			return drop05(b, &hopRecord, seq, reason, x.packet)
 		}
-		return report20(group20(b, 1, said.node, seq), dropped20, &said, reason, x.packet)
+		return report20(group20(b, 1, hopRecord.node, seq), dropped20, &hopRecord, reason, x.packet)
 	})
 }
 

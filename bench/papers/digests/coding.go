@@ -128,15 +128,15 @@ type peeler struct {
 
 func (p *peeler) add(writers uint64) (known uint64) {
 	p.waiting = append(p.waiting, writers)
-	for again := true; again; {
-		again = false
+	for changed := true; changed; {
+		changed = false
 		keep := p.waiting[:0]
 		for _, w := range p.waiting {
 			switch w &^= p.known; {
 			case w == 0:
 			case w&(w-1) == 0:
 				p.known |= w
-				again = true
+				changed = true
 			default:
 				keep = append(keep, w)
 			}

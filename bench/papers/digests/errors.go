@@ -267,7 +267,7 @@ func errorFlowsOf(n *network, k knowledge, e *mapError, m *prior.Model, flows in
 		if touched {
 			skipped = w.skipped
 		}
-		f := w.follow(t, scheme, path, skipped, errorDigests, r, space[:0], func(_ int, s *pathtrace.Status, right bool) {
+		f := w.trace(t, scheme, path, skipped, errorDigests, r, space[:0], func(_ int, s *pathtrace.Status, right bool) {
 			if bits.OnesCount64(s.Known) == len(s.Nodes) {
 				out.stated.add(s.Confidence, right)
 			}

@@ -55,7 +55,7 @@ func (b *bench) certainAt(n *network, k knowledge, hops, warm, runs int) (publis
 		if i%100 == 0 && b.ctx.Err() != nil {
 			return nil, nil, b.ctx.Err()
 		}
-		w.follow(t, scheme, w.any(r), 0, 200, r, nil, nil)
+		w.trace(t, scheme, w.any(r), 0, 200, r, nil, nil)
 	}
 	m := t.Model()
 	for range runs {
@@ -66,7 +66,7 @@ func (b *bench) certainAt(n *network, k knowledge, hops, warm, runs int) (publis
 		for _, u := range n.path(hops, r) {
 			path = append(path, int32(u))
 		}
-		f := w.follow(t, scheme, path, 0, errorDigests, r, nil, nil)
+		f := w.trace(t, scheme, path, 0, errorDigests, r, nil, nil)
 		if f.certainAt == 0 || !f.published {
 			return nil, nil, fmt.Errorf("a path of %d hops is not certain after %d digests", hops, errorDigests)
 		}

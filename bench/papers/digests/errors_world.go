@@ -332,8 +332,8 @@ type errorFlow struct {
 // only a digest that disagrees could bring the mark back.
 const settledFor = 100
 
-// follow sends the digests of a flow, of which the first switches may see the wrong hop number.
-func (w *errorWorld) follow(t *pathtrace.Tracer, s *pint.Scheme, path []int32, skipped, digests int, r *rand.Rand, dst []uint32, seen func(n int, s *pathtrace.Status, right bool)) (out errorFlow) {
+// trace sends the digests of a flow, of which the first switches may see the wrong hop number.
+func (w *errorWorld) trace(t *pathtrace.Tracer, s *pint.Scheme, path []int32, skipped, digests int, r *rand.Rand, dst []uint32, seen func(n int, s *pathtrace.Status, right bool)) (out errorFlow) {
 	f := pathtrace.Flow{Source: r.Uint32()}
 	real := make([]uint32, skipped, skipped+len(path))
 	for _, u := range path {

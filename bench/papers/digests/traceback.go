@@ -64,7 +64,7 @@ func (t *pintTracer) packet(r *rand.Rand) ([]uint32, bool) {
 		p := t.scheme.Packet(id, n)
 		w := t.scheme.Writers(&p, len(t.path))
 		f := folded{packet: p, writers: w, unknown: w, digest: t.scheme.Part(digest, n)}
-		t.take(&f, t.known)
+		t.peel(&f, t.known)
 		if !t.narrow(&f) {
 			t.waiting = append(t.waiting, f)
 		}
@@ -73,7 +73,7 @@ func (t *pintTracer) packet(r *rand.Rand) ([]uint32, bool) {
 		before = t.known
 		keep := t.waiting[:0]
 		for _, f := range t.waiting {
-			if t.take(&f, t.known); !t.narrow(&f) {
+			if t.peel(&f, t.known); !t.narrow(&f) {
 				keep = append(keep, f)
 			}
 		}
@@ -89,8 +89,8 @@ func (t *pintTracer) packet(r *rand.Rand) ([]uint32, bool) {
 	return path, true
 }
 
-// take removes known hops from a digest.
-func (t *pintTracer) take(f *folded, known uint64) {
+// peel removes known hops from a digest.
+func (t *pintTracer) peel(f *folded, known uint64) {
 	for w := f.unknown & known; w != 0; w &= w - 1 {
 		i := bits.TrailingZeros64(w)
 		f.digest ^= t.scheme.Value(&f.packet, f.packet.Role(f.writers, i+1), t.left[i][0])

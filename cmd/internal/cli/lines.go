@@ -107,10 +107,10 @@ func (l *logLimit) logLeftOut(m logMessage) {
 	c.summary.Stop()
 	*c = logCount{since: time.Now()}
 	l.mu.Unlock()
-	l.say(m, n)
+	l.emitLeftOut(m, n)
 }
 
-func (l *logLimit) say(m logMessage, n int) {
+func (l *logLimit) emitLeftOut(m logMessage, n int) {
 	r := slog.NewRecord(time.Now(), m.level, "lines left out", 0)
 	r.AddAttrs(slog.String("message", m.text), slog.Int("count", n))
 	_ = l.out.Handle(context.Background(), r) // a logger has no place to report its own error

@@ -117,7 +117,7 @@ func (o *attentionFlags) run(c *cobra.Command) error {
 			return solve.Plan(p, solve.Options{Method: solve.Method(o.method), Alpha: o.alpha, Beta: o.beta, Partial: o.partial, Stop: stop,
 				Previous: o.earlier, Churn: o.churn})
 		},
-		again: func(plan *attention.Plan, stop func() bool) (*attention.Plan, error) {
+		resolve: func(plan *attention.Plan, stop func() bool) (*attention.Plan, error) {
 			return solve.Plan(p, solve.Options{Partial: plan.Partial, Stop: stop, Previous: o.earlier, Churn: o.churn})
 		},
 		badMethod: solve.ErrMethod,

@@ -115,7 +115,7 @@ func (o *coverFlags) run(c *cobra.Command) error {
 	return carryOut(c, o.sharedFlags, family[cover.Plan]{
 		size:  fmt.Sprintf("%d nodes, %d links", p.Graph.NumNodes(), p.Graph.NumLinks()),
 		solve: func(stop func() bool) (*cover.Plan, error) { return o.plan(p, old, churn, stop) },
-		again: func(plan *cover.Plan, stop func() bool) (*cover.Plan, error) {
+		resolve: func(plan *cover.Plan, stop func() bool) (*cover.Plan, error) {
 			return solve.Plan(p, solve.Options{Seed: o.seed, Partial: plan.Partial, Stop: stop})
 		},
 		badMethod: solve.ErrMethod,

@@ -114,12 +114,12 @@ func (o *deliveryFlags) run(c *cobra.Command) error {
 		solve: func(stop func() bool) (*delivery.Plan, error) {
 			return solve.Plan(p, solve.Options{Method: solve.Method(o.method), NoLinks: o.noLinks, Partial: o.partial, Seed: o.seed, Stop: stop, Previous: old, Churn: o.churn})
 		},
-		again: func(plan *delivery.Plan, stop func() bool) (*delivery.Plan, error) {
+		resolve: func(plan *delivery.Plan, stop func() bool) (*delivery.Plan, error) {
 			return solve.Plan(p, solve.Options{NoLinks: o.noLinks, Partial: plan.Partial, Stop: stop})
 		},
 		complete:  func(plan *delivery.Plan, given planner.Given) error { return p.Complete(plan, given) },
-		adopt:     func(plan, again *delivery.Plan) { plan.Stats.Adopt(&again.Stats) },
-		hold:      func(plan, again *delivery.Plan) error { return plan.Stats.Hold(&again.Stats) },
+		adopt:     func(plan, resolved *delivery.Plan) { plan.Stats.Adopt(&resolved.Stats) },
+		hold:      func(plan, resolved *delivery.Plan) error { return plan.Stats.Hold(&resolved.Stats) },
 		badMethod: solve.ErrMethod,
 		stats:     func(plan *delivery.Plan) *planner.Stats { return &plan.Stats.Stats },
 		check:     func(plan *delivery.Plan) error { return delivery.Check(p, plan) },

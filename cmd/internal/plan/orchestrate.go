@@ -115,7 +115,7 @@ func (o *orchestrateFlags) run(c *cobra.Command) error {
 			}
 			return plan, err
 		},
-		again: func(plan *orchestrate.Plan, stop func() bool) (*orchestrate.Plan, error) {
+		resolve: func(plan *orchestrate.Plan, stop func() bool) (*orchestrate.Plan, error) {
 			return solve.Plan(p, solve.Options{Seed: o.seed, Partial: plan.Partial, Stop: stop})
 		},
 		badMethod: solve.ErrMethod,

@@ -217,9 +217,9 @@ type family[P any] struct {
 	size      string                               // of the problem, for the progress
 	solve     func(stop func() bool) (*P, error)   // makes the plan
 	complete  func(*P, planner.Given) error        // derives what a plan of --check leaves out
-	again     func(*P, func() bool) (*P, error)    // makes the best plan of the problem of one that was read, for --check; nil: as solve
-	adopt     func(plan, again *P)                 // takes over bounds where the plan that was read claims none; nil: by stats alone
-	hold      func(plan, again *P) error           // holds what one says of itself against the other; nil: by stats alone
+	resolve   func(*P, func() bool) (*P, error)    // makes the best plan of the problem of one that was read, for --check; nil: as solve
+	adopt     func(plan, resolved *P)              // takes over bounds where the plan that was read claims none; nil: by stats alone
+	hold      func(plan, resolved *P) error        // holds what one says of itself against the other; nil: by stats alone
 	badMethod error                                // that solve gives for a method that is none; nil where there are no methods
 	stats     func(*P) *planner.Stats              // of the plan, for the time taken
 	check     func(*P) error                       // by code that does not know solve
@@ -299,11 +299,11 @@ func (f *family[P]) plan(c *cobra.Command, o *sharedFlags) (*P, error) {
 // What could not be proven in the time that there is stays a claim.
 func (f *family[P]) prove(c *cobra.Command, o *sharedFlags, plan *P) error {
 	done := cli.ShowProgress(c.ErrOrStderr(), "proving", func() string { return f.size })
-	best := f.again
+	best := f.resolve
 	if best == nil {
 		best = func(_ *P, stop func() bool) (*P, error) { return f.solve(stop) }
 	}
-	again, err := best(plan, o.stop(c))
+	resolved, err := best(plan, o.stop(c))
 	done()
 	if c.Context().Err() != nil {
 		return errors.New("interrupted")
@@ -315,14 +315,14 @@ func (f *family[P]) prove(c *cobra.Command, o *sharedFlags, plan *P) error {
 	switch {
 	case o.given["stats.lower_bound"]:
 	case f.adopt != nil:
-		f.adopt(plan, again)
+		f.adopt(plan, resolved)
 	default:
-		f.stats(plan).Adopt(f.stats(again))
+		f.stats(plan).Adopt(f.stats(resolved))
 	}
 	if f.hold != nil {
-		return o.holds(f.hold(plan, again))
+		return o.holds(f.hold(plan, resolved))
 	}
-	return o.holds(f.stats(plan).Hold(f.stats(again)))
+	return o.holds(f.stats(plan).Hold(f.stats(resolved)))
 }
 
 // writeJSON writes a plan as one JSON object.

@@ -106,7 +106,7 @@ func (o *queriesFlags) run(c *cobra.Command, path string) error {
 		solve: func(stop func() bool) (*querymix.Plan, error) {
 			return solve.Plan(p, solve.Options{Seed: o.seed, Partial: o.partial, Stop: stop, Previous: o.earlier, Churn: o.churn})
 		},
-		again: func(plan *querymix.Plan, stop func() bool) (*querymix.Plan, error) {
+		resolve: func(plan *querymix.Plan, stop func() bool) (*querymix.Plan, error) {
 			return solve.Plan(p, solve.Options{Seed: o.seed, Partial: plan.Partial, Stop: stop, Previous: o.earlier, Churn: o.churn})
 		},
 		complete: func(plan *querymix.Plan, given planner.Given) error { return solve.Complete(p, plan, given, o.seed) },

@@ -97,7 +97,7 @@ func (o *scheduleFlags) run(c *cobra.Command) error {
 			}
 			return plan, err
 		},
-		again: func(plan *schedule.Plan, stop func() bool) (*schedule.Plan, error) {
+		resolve: func(plan *schedule.Plan, stop func() bool) (*schedule.Plan, error) {
 			return solve.Plan(p, solve.Options{Partial: plan.Partial, Stop: stop})
 		},
 		complete: func(plan *schedule.Plan, given planner.Given) error { return p.Complete(plan, given) },

@@ -450,23 +450,23 @@ func (f *feed) correct(ctx context.Context) {
 }
 
 func (f *feed) rebuild(ctx context.Context, end int64) (*fleet.Assembled, error) {
-	again := f.assembler.Rebuild(end)
-	if again == nil {
+	rebuilt := f.assembler.Rebuild(end)
+	if rebuilt == nil {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	r := f.opt.Series.Reader(f.opt.Topic, 0, again.From())
-	for r.Offset() < again.To() {
+	r := f.opt.Series.Reader(f.opt.Topic, 0, rebuilt.From())
+	for r.Offset() < rebuilt.To() {
 		messages, err := r.Next(ctx)
 		if err != nil {
 			return nil, err
 		}
 		for i := range messages {
 			if rec, err := record(&messages[i]); err == nil {
-				again.Add(&rec)
+				rebuilt.Add(&rec)
 			}
 		}
 	}
-	return again.Whole()
+	return rebuilt.Whole()
 }

@@ -29,7 +29,7 @@ type Findings struct {
 
 	codec  *fleet.Codec
 	caught chan struct{} // closed at the end of the log
-	said   string        // the last error that was logged
+	logged string        // the last error that was logged
 }
 
 // Start reads from a time on until ctx ends. It returns at the end of the log, and after [firstReading] at the latest.
@@ -50,9 +50,9 @@ func (f *Findings) Start(ctx context.Context, from int64) {
 func (f *Findings) run(ctx context.Context, from int64) {
 	wait := backoff
 	fail := func(err error) {
-		if err != nil && ctx.Err() == nil && f.said != err.Error() {
-			f.said = err.Error()
-			f.Logger.Error("no findings; the suspects stay what they are", "error", f.said)
+		if err != nil && ctx.Err() == nil && f.logged != err.Error() {
+			f.logged = err.Error()
+			f.Logger.Error("no findings; the suspects stay what they are", "error", f.logged)
 		}
 		wait.Sleep(ctx)
 	}
@@ -71,8 +71,8 @@ func (f *Findings) run(ctx context.Context, from int64) {
 			fail(err)
 			continue
 		}
-		if wait.Reset(); f.said != "" {
-			f.said = ""
+		if wait.Reset(); f.logged != "" {
+			f.logged = ""
 			f.Logger.Info("findings again")
 		}
 		for i := range messages {

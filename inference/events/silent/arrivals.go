@@ -140,8 +140,8 @@ func (x *Detector) learnThin(f *silentFlow, l *inference.FlowLoss) {
 	f.thin += thinRate * (ratio - f.thin)
 }
 
-// strangers publishes findings of last switches at which packets arrive unrecognised.
-func (x *Detector) strangers() {
+// publishUnrecognised publishes findings of last switches at which packets arrive unrecognised.
+func (x *Detector) publishUnrecognised() {
 	if len(x.odd) == 0 {
 		return
 	}

@@ -165,7 +165,7 @@ func (x *Detector) Step(w *inference.Window) {
 		}
 		lost = x.count(l) || lost
 	}
-	x.strangers()
+	x.publishUnrecognised()
 	for scale := range silentScales {
 		if ends := x.blockEnds(scale); lost || ends { // what was not enough is none the more for packets that arrived
 			x.fit(scale, ends && scale >= silentPatience)

@@ -149,7 +149,7 @@ func (x *exporter) addLate(all []sentNumbers, gaps []sentGap, owner *inference.E
 	}
 	if x.missed > n.out {
 		left := int64(0)
-		left, taken = x.takeBack(x.missed - n.out)
+		left, taken = x.correctMissed(x.missed - n.out)
 		x.missed = n.out
 		x.claimed += left
 	}

@@ -159,12 +159,12 @@ func (n lack) settled() int64 { return n.all - n.waiting - n.out }
 
 // missing counts the numbers up to a bound that did not come.
 func (s *stream) missing(most uint64) (n lack) {
-	next := 0                                 // gap
-	count := func(first, last, came uint64) { // of a stretch
+	next := 0                                    // gap
+	count := func(first, last, arrived uint64) { // of a stretch
 		if last = min(last, most); first > last {
 			return
 		}
-		missing := int64(last - first + 1 - min(came, last-first+1))
+		missing := int64(last - first + 1 - min(arrived, last-first+1))
 		out := int64(0)
 		for next < len(s.gaps) && s.gaps[next].last < first {
 			next++
@@ -176,7 +176,7 @@ func (s *stream) missing(most uint64) (n lack) {
 		n.all, n.out = n.all+missing, n.out+out
 		switch {
 		case last <= s.edge:
-		case first > s.edge || came > 0:
+		case first > s.edge || arrived > 0:
 			n.waiting += missing - out
 		default:
 			at := stretch(first, s.edge, s.gaps[next:])
@@ -384,7 +384,7 @@ func (x *exporter) join(s *stream, m *listener, n *sentNumbers, l *Limits) {
 	}
 	at, near := s.place(n.First, l)
 	own, follows := s.near(n.First, m.head, l)
-	again := n.Unknown
+	restarted := n.Unknown
 	switch {
 	case n.Unknown:
 	case m.epoch != s.epoch: // others know already that the exporter began anew
@@ -392,15 +392,15 @@ func (x *exporter) join(s *stream, m *listener, n *sentNumbers, l *Limits) {
 			m.head = max(m.head, own+n.Runs[len(n.Runs)-1].Last)
 			return // of the sequence before
 		}
-		again = !near
+		restarted = !near
 	case n.Anew: // where it was itself, or else where others are already
-		again = !near || at <= m.head && m.head-at <= uint64(l.Window)
+		restarted = !near || at <= m.head && m.head-at <= uint64(l.Window)
 	case follows:
 		at = own
 	default:
-		again = !near
+		restarted = !near
 	}
-	if again {
+	if restarted {
 		x.end(s) // of it nothing will come
 		if !n.Unknown {
 			x.restarts++
@@ -454,12 +454,12 @@ func (s *stream) insert(r window.Run) (copies uint64) {
 	})
 	to := from
 	exact := r.Count == r.Last-r.First+1
-	came, covered := uint64(0), uint64(0)
+	arrived, covered := uint64(0), uint64(0)
 	hull := r
 	for ; to < len(s.runs) && s.runs[to].First <= r.Last; to++ {
 		x := s.runs[to]
 		exact = exact && x.Count == x.Last-x.First+1
-		came += x.Count
+		arrived += x.Count
 		covered += min(x.Last, r.Last) - max(x.First, r.First) + 1
 		hull.First, hull.Last = min(hull.First, x.First), max(hull.Last, x.Last)
 	}
@@ -467,8 +467,8 @@ func (s *stream) insert(r window.Run) (copies uint64) {
 		copies = covered
 		hull.Count = hull.Last - hull.First + 1
 	} else {
-		hull.Count = min(came+r.Count, hull.Last-hull.First+1)
-		copies = came + r.Count - hull.Count
+		hull.Count = min(arrived+r.Count, hull.Last-hull.First+1)
+		copies = arrived + r.Count - hull.Count
 	}
 	if hull.Count == hull.Last-hull.First+1 { // what follows without a gap becomes one run
 		for from > 0 && s.runs[from-1].Last+1 == hull.First && full(s.runs[from-1]) {
@@ -585,7 +585,7 @@ func (x *exporter) correct(e *inference.ExporterStats, present bool, end int64, 
 	lost, down := n.settled()-x.claimed, n.out-x.missed
 	x.claimed, x.missed = n.settled(), n.out
 	if down < 0 {
-		down, taken = x.takeBack(-down)
+		down, taken = x.correctMissed(-down)
 		lost, down = lost-down, 0
 	}
 	e.Lost, e.Down = lost, uint64(down)
@@ -610,9 +610,9 @@ func (x *exporter) pass(end int64, waiting uint64) {
 	x.claimed, x.missed = n.settled(), n.out
 }
 
-// takeBack takes n numbers that came after all out of what windows have as missed, the latest first. It returns how many of them no
+// correctMissed takes n numbers that came after all out of what windows have as missed, the latest first. It returns how many of them no
 // window has any more that is known.
-func (x *exporter) takeBack(n int64) (left int64, taken []int64) {
+func (x *exporter) correctMissed(n int64) (left int64, taken []int64) {
 	for i := len(x.claims) - 1; i >= 0 && n > 0; i-- {
 		k := &x.claims[i]
 		if part := min(n, int64(k.down)); part > 0 {

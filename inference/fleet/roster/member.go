@@ -152,7 +152,7 @@ const (
 const (
 	MaxMember  = 1 << 20 // bytes
 	maxList    = 64      // problems, pages, stores
-	maxSay     = 1 << 10 // bytes of a text
+	maxText    = 1 << 10 // bytes of a text
 	maxStages  = 32
 	maxReports = 1 << 48 // of one member, so that a fleet's sum fits
 )
@@ -203,8 +203,8 @@ func CheckName(name string) error {
 // Append appends the JSON of m to b. A rate that is no number is left out.
 func (m *Member) Append(b []byte) []byte {
 	if math.IsNaN(m.Rate) || math.IsInf(m.Rate, 0) {
-		said := *m
-		said.Rate, m = 0, &said
+		sent := *m
+		sent.Rate, m = 0, &sent
 	}
 	data, err := json.Marshal(m)
 	if err != nil {
@@ -324,7 +324,7 @@ func (m *Member) check() (string, error) {
 }
 
 func checkText(s string) error {
-	if len(s) > maxSay {
+	if len(s) > maxText {
 		return errLong
 	}
 	if !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {

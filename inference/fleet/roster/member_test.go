@@ -59,7 +59,7 @@ func TestMemberRefused(t *testing.T) {
 	}{
 		{func(m *Member) { m.Name = "another" }, "name", errKey},
 		{func(m *Member) { m.Role = Collector }, "name", errKey},
-		{func(m *Member) { m.Version = strings.Repeat("v", maxSay+1) }, "version", errLong},
+		{func(m *Member) { m.Version = strings.Repeat("v", maxText+1) }, "version", errLong},
 		{func(m *Member) { m.Version = "v1\x1b[2J" }, "version", state.ErrRange},
 		{func(m *Member) { m.Rate = -1 }, "reports_per_second", state.ErrRange},
 		{func(m *Member) { m.Window = -1 }, "window_ns", state.ErrRange},

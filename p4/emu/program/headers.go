@@ -208,10 +208,10 @@ type hop struct {
 }
 
 // newHop is what all programs make of what the switch measured.
-func newHop(node uint32, clock uint64, in, out uint16, came, left uint64, depth uint32) hop {
+func newHop(node uint32, clock uint64, in, out uint16, arrived, left uint64, depth uint32) hop {
 	return hop{
-		node: node, ingress: in, egress: out, latency: uint32(elapsed(came, left)), occupancy: depth,
-		ingressTime: clock + nanoseconds(came), egressTime: clock + nanoseconds(left),
+		node: node, ingress: in, egress: out, latency: uint32(elapsed(arrived, left)), occupancy: depth,
+		ingressTime: clock + nanoseconds(arrived), egressTime: clock + nanoseconds(left),
 		logicalIn: node<<16 | uint32(in), logicalOut: node<<16 | uint32(out),
 	}
 }

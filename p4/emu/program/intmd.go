@@ -39,7 +39,7 @@ type cloneMetadata struct {
 	asked, size                        uint16
 	ingress, egress                    uint16
 	depth                              uint32
-	came, left                         uint64
+	arrived, left                      uint64
 }
 
 // inside is a frame with what may be in it.
@@ -222,31 +222,31 @@ func (c *intmd) process(s *Switch, in Frame) error {
 	port, track, session := c.ingress(s, p, in, &m)
 	if m.about == ofDrop {
 		if to, ok := s.mirrors[session]; ok {
-			again := parseINT(in.Bytes)
-			pass, err := s.take(ingressClone)
+			parsed := parseINT(in.Bytes)
+			pass, err := s.next(ingressClone)
 			if err != nil {
 				return err
 			}
-			m.came = pass.IngressTime
-			c.clone(s, again, false, to, &m)
+			m.arrived = pass.IngressTime
+			c.clone(s, parsed, false, to, &m)
 		}
 		return nil
 	}
 	if port == dropPort {
 		return nil
 	}
-	pass, err := s.take(normal)
+	pass, err := s.next(normal)
 	if err != nil {
 		return err
 	}
-	m.came = pass.IngressTime
+	m.arrived = pass.IngressTime
 	e := leaving{intmd: c, s: s, p: p, m: &m, pass: &pass}
 	e.run(port, track)
 	if !e.drop {
 		s.emit(port, p.deparse(), 0)
 	}
 	if to, ok := s.mirrors[e.session]; ok && e.cloned {
-		if _, err := s.take(egressClone); err != nil {
+		if _, err := s.next(egressClone); err != nil {
 			return err
 		}
 		if e.kept != nil {

@@ -16,7 +16,7 @@ type leaving struct {
 	room       uint16
 	gone, come uint64 // sums of words that leave the packet, and of those that come
 	grown      uint16
-	cameWith   bool
+	hadINT     bool
 	complement bool // the block has one
 }
 
@@ -31,7 +31,7 @@ func words16(b []byte) (s uint64) {
 // hopOf is what the node reports about the packet.
 func (s *Switch) hopOf(m *cloneMetadata) hop {
 	_, d := s.find("egress.device")
-	return newHop(uint32(d[0].Uint64()), d[1].Uint64(), m.ingress, m.egress, m.came, m.left, m.depth)
+	return newHop(uint32(d[0].Uint64()), d[1].Uint64(), m.ingress, m.egress, m.arrived, m.left, m.depth)
 }
 
 func (e *leaving) run(port uint16, track *instructions) {
@@ -45,13 +45,13 @@ func (e *leaving) run(port uint16, track *instructions) {
 		session, m.collector = uint32(to[1].Uint64()), uint8(to[2].Uint64())
 	}
 	ipLen := p.ipLen()
-	if e.cameWith = p.hasINT(); e.cameWith {
+	if e.hadINT = p.hasINT(); e.hadINT {
 		e.gone = sum(p.shim, p.head)
 	}
 	if track != nil && ipLen+16 <= e.room {
 		e.insert(track)
 	}
-	if p.hasINT() && (!sink || !e.cameWith) {
+	if p.hasINT() && (!sink || !e.hadINT) {
 		e.push(ipLen, sink)
 	}
 	m.size = uint16(e.pass.PacketLength) + e.grown
@@ -62,7 +62,7 @@ func (e *leaving) run(port uint16, track *instructions) {
 	case p.hasINT() && sink:
 		m.about, m.asked = ofSink, get(p.head, 4)&0x7f80
 		e.cloned, e.session = session != 0, session
-		e.takeOut()
+		e.removeINT()
 	case m.congested && !e.probe && e.turn(port, q[1].Uint64()):
 		m.about, m.collector, m.asked = ofQueue, uint8(q[3].Uint64()), uint16(q[4].Uint64())&0x7f80
 		if p.hasINT() {
@@ -119,7 +119,7 @@ func (e *leaving) push(ipLen uint16, sink bool) {
 	domain := get(p.head, 6)
 	block, complement := h.block(nil, get(p.head, 4), true, domain == fantID)
 	words := uint8(len(block) / 4 & 31)
-	if !e.cameWith {
+	if !e.hadINT {
 		p.head[2] = p.head[2]&0xe0 | words
 	}
 	bytes := uint16(words) << 2
@@ -139,11 +139,11 @@ func (e *leaving) push(ipLen uint16, sink bool) {
 	}
 }
 
-// takeOut is the sink node: INT out, and what the source changed as it was.
-func (e *leaving) takeOut() {
+// removeINT is the sink node: INT out, and what the source changed as it was.
+func (e *leaving) removeINT() {
 	p := e.p
 	e.kept = &inside{shim: p.shim, head: p.head, stack: p.stack}
-	if e.cameWith {
+	if e.hadINT {
 		e.gone += sum(p.stack)
 	}
 	e.grown -= 4 + uint16(p.shim[1])<<2

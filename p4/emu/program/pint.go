@@ -139,7 +139,7 @@ type echo struct {
 	size                uint16
 	header              digest // as it was configured
 	wide                bool
-	again               uint8
+	rewrite             uint8
 }
 
 func parsePINT(b []byte) *carrier {
@@ -175,7 +175,7 @@ func (c *digests) process(s *Switch, in Frame) error {
 	if port == dropPort {
 		return nil
 	}
-	pass, err := s.take(normal)
+	pass, err := s.next(normal)
 	if err != nil {
 		return err
 	}
@@ -185,10 +185,10 @@ func (c *digests) process(s *Switch, in Frame) error {
 	if !cloned || !ok {
 		return nil
 	}
-	if _, err := s.take(egressClone); err != nil {
+	if _, err := s.next(egressClone); err != nil {
 		return err
 	}
-	p.takeOut()
+	p.removeDigest()
 	c.report(s, p, to, &m)
 	return nil
 }
@@ -264,16 +264,16 @@ func (c *digests) egress(s *Switch, p *carrier, port uint16, m *echo, pass *Pass
 			c.incomplete[port]++
 		}
 	}
-	m.header, m.wide, m.again = digest(slices.Clone(p.pint)), w.wide, w.again
+	m.header, m.wide, m.rewrite = digest(slices.Clone(p.pint)), w.wide, w.rewrite
 	due := false
-	if w.again != 0 {
+	if w.rewrite != 0 {
 		last := c.looped[port]
 		if due = last == 0 || sink || (pass.EgressTime-last)&(1<<48-1) >= to[3].Uint64(); due {
 			c.looped[port] = pass.EgressTime
 		}
 	}
 	if sink {
-		p.takeOut()
+		p.removeDigest()
 	}
 	return written && session != 0 && (sink || due), session
 }
@@ -294,8 +294,8 @@ func (p *carrier) kind() []byte {
 	return p.eth[12:14]
 }
 
-// takeOut is what the last switch does, and what is done to every clone.
-func (p *carrier) takeOut() {
+// removeDigest is what the last switch does, and what is done to every clone.
+func (p *carrier) removeDigest() {
 	if p.pint != nil {
 		copy(p.kind(), p.pint[2:4])
 		p.pint = nil
@@ -315,9 +315,9 @@ func (c *digests) report(s *Switch, p *carrier, to uint16, m *echo) {
 		r.dsBits |= 0x1000
 		r.metadata = append(r.metadata, h[8:12]...)
 	}
-	if m.again != 0 {
+	if m.rewrite != 0 {
 		r.dsBits |= 0x0800
-		r.metadata = append(r.metadata, m.again, 0, 0, 0)
+		r.metadata = append(r.metadata, m.rewrite, 0, 0, 0)
 	}
 	if front, limit := s.envelope(&r); front != nil {
 		s.emit(to, append(front, p.deparse()...), limit)

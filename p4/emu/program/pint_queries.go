@@ -15,7 +15,7 @@ type writing struct {
 	latency uint64 // ns
 	load    uint64 // in 2^-16
 	wide    bool
-	again   uint8
+	rewrite uint8
 
 	key   []table.Value // epoch and set
 	id    uint32
@@ -138,7 +138,7 @@ func (w *writing) loop(d uint64) uint64 {
 	stored := part - count<<width
 	if w.hop > 1 && stored == own {
 		if count >= uint64(k[1]) {
-			w.again = uint8(k[1]) + 1
+			w.rewrite = uint8(k[1]) + 1
 		} else {
 			count++
 		}

@@ -112,7 +112,7 @@ func (c srint) process(s *Switch, in Frame) error {
 	if out == dropPort {
 		return nil
 	}
-	pass, err := s.take(normal)
+	pass, err := s.next(normal)
 	if err != nil {
 		return err
 	}

@@ -114,8 +114,8 @@ func (s *Switch) Process(in Frame, passes []Pass) (out []Frame, left []Pass, err
 	return s.out, s.passes, nil
 }
 
-// take gives the next pass of a kind.
-func (s *Switch) take(instance uint32) (Pass, error) {
+// next gives the next pass of a kind.
+func (s *Switch) next(instance uint32) (Pass, error) {
 	i := slices.IndexFunc(s.passes, func(p Pass) bool { return p.Instance == instance })
 	if i < 0 {
 		return Pass{}, fmt.Errorf("instance %d: %w", instance, errPass)

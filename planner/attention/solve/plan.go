@@ -111,7 +111,7 @@ func Plan(p *attention.Problem, o Options) (*attention.Plan, error) {
 	s.LeftOutBound = s.LeftOut // no plan does better
 	if o.Previous != nil {
 		plan.Churn = &planner.Churn{Limit: max(o.Churn, -1), Changed: s.Changes, Forced: min(r.Forced, s.Changes)}
-		if err := plan.Follow(p, o.Previous); err != nil {
+		if err := plan.Renumber(p, o.Previous); err != nil {
 			return nil, fmt.Errorf("attention: %w", err)
 		}
 	}

@@ -216,16 +216,16 @@ func (s *splicer) merge(a, b int, w cover.Walk) {
 // joinAll joins pieces whose ends meet.
 func (s *splicer) joinAll(cost int) (some bool) {
 	for v := range s.ends {
-		for again := true; again; {
-			again = false
+		for changed := true; changed; {
+			changed = false
 			s.ends[v] = slices.DeleteFunc(s.ends[v], func(k int) bool { return s.pieces[k].walk == nil || s.start(k) != v && s.end(k) != v })
 			list := s.ends[v]
-			for i := 0; i < len(list) && !again; i++ {
-				for j := i + 1; j < len(list) && !again; j++ {
-					again = s.join(list[i], list[j], v, cost)
+			for i := 0; i < len(list) && !changed; i++ {
+				for j := i + 1; j < len(list) && !changed; j++ {
+					changed = s.join(list[i], list[j], v, cost)
 				}
 			}
-			some = some || again
+			some = some || changed
 		}
 		if s.c.o.Stop() {
 			return false

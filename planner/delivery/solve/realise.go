@@ -207,8 +207,8 @@ func (r *realiser) node() *solution {
 	return sol
 }
 
-// stands reports whether a path only stands for links to switches: from a point to a server that it has a link to already.
-func (m *model) stands(p *path) bool {
+// represents reports whether a path only stands for links to switches: from a point to a server that it has a link to already.
+func (m *model) represents(p *path) bool {
 	return p.via == m.servers[p.server] && m.joined(p.point, p.via)
 }
 
@@ -255,7 +255,7 @@ func (r *realiser) overused(i int32, kind choiceKind, l *program, list []*path, 
 		if v < 0 || l.x(k) <= 1e-7 || slices.Contains(decided, v) || slices.Contains(ends, v) || (v == r.m.servers[p.server]) != (kind == anywhere) {
 			continue
 		}
-		if ends = append(ends, v); len(ends) > open || r.m.stands(p) {
+		if ends = append(ends, v); len(ends) > open || r.m.represents(p) {
 			return true
 		}
 	}

@@ -36,16 +36,16 @@ func (y *reasons) firstInWay(i int32) delivery.Unserved {
 	m, v := y.m, y.m.points[i]
 	x := &m.p.Nodes[v]
 	u := delivery.Unserved{Point: x.ID}
-	say := func(constraint, format string, args ...any) delivery.Unserved {
+	unserved := func(constraint, format string, args ...any) delivery.Unserved {
 		u.Constraint, u.Detail = constraint, fmt.Sprintf(format, args...)
 		return u
 	}
 	nearest := y.wide.reach[v]
 	if math.IsInf(nearest, 1) {
-		return say("path", "no path through switches leads to a server")
+		return unserved("path", "no path through switches leads to a server")
 	}
 	if nearest > x.Deadline+latencySlack {
-		return say("deadline", "the nearest server is %.3f ms away, the deadline is %.3f ms", nearest, x.Deadline)
+		return unserved("deadline", "the nearest server is %.3f ms away, the deadline is %.3f ms", nearest, x.Deadline)
 	}
 	const some = 1000
 	inTime, _ := y.wide.paths(i, v, x.Deadline, 0, some)
@@ -56,7 +56,7 @@ func (y *reasons) firstInWay(i int32) delivery.Unserved {
 		return 1
 	})
 	if best.up < m.leastUp(x)-1e-12 {
-		return say("loss", "the most reliable path in time works with a probability of %.4f, asked is %.4f", best.up, 1-x.Loss)
+		return unserved("loss", "the most reliable path in time works with a probability of %.4f, asked is %.4f", best.up, 1-x.Loss)
 	}
 	reliable := slices.DeleteFunc(slices.Clone(inTime), func(q path) bool { return q.up < m.leastUp(x)-1e-12 })
 	// What all paths together can carry, by the scarcest element of each.
@@ -85,9 +85,9 @@ func (y *reasons) firstInWay(i int32) delivery.Unserved {
 	endless := slices.Repeat([]float64{math.MaxFloat64 / 4}, len(m.room))
 	switch {
 	case alone(m.room) != nil:
-		return say("contention", "it could be served alone; not with %s, with which it shares paths or servers", y.rivals(i))
+		return unserved("contention", "it could be served alone; not with %s, with which it shares paths or servers", y.rivals(i))
 	case sum < m.demand[i] && narrow >= 0:
-		return say("bandwidth", "it needs %.3f Gbit/s; of its widest path, to %s, %s has %.3f free", m.demand[i], m.p.Nodes[m.servers[widest.server]].ID, m.name(narrow), at)
+		return unserved("bandwidth", "it needs %.3f Gbit/s; of its widest path, to %s, %s has %.3f free", m.demand[i], m.p.Nodes[m.servers[widest.server]].ID, m.name(narrow), at)
 	}
 	var reach []int32
 	room := 0.0
@@ -98,7 +98,7 @@ func (y *reasons) firstInWay(i int32) delivery.Unserved {
 		}
 	}
 	if room < m.demand[i]-slack || alone(endless) != nil {
-		return say("server capacity", "it needs %.3f Gbit/s; the %d servers that it reaches have %.3f free together", m.demand[i], len(reach), room)
+		return unserved("server capacity", "it needs %.3f Gbit/s; the %d servers that it reaches have %.3f free together", m.demand[i], len(reach), room)
 	}
 	if m.p.Test() != delivery.LossPath {
 		one := *m
@@ -107,10 +107,10 @@ func (y *reasons) firstInWay(i int32) delivery.Unserved {
 		wide := *m.network
 		wide.p, one.network = &rules, &wide
 		if one.realise(&stage{points: []int32{i}}, &budget{}) != nil {
-			return say("loss", "paths that together carry %.3f Gbit/s lose too much", m.demand[i])
+			return unserved("loss", "paths that together carry %.3f Gbit/s lose too much", m.demand[i])
 		}
 	}
-	return say("bandwidth", "it needs %.3f Gbit/s; all its %d paths together carry less, where they share elements", m.demand[i], len(reliable))
+	return unserved("bandwidth", "it needs %.3f Gbit/s; all its %d paths together carry less, where they share elements", m.demand[i], len(reliable))
 }
 
 // noHelp says why a point is not served with added links either.

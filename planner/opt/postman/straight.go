@@ -122,7 +122,7 @@ func (s *strands) joinAsTheyCome(out []int32) {
 
 // cut follows what was joined: first from the ends, then round.
 func (s *strands) cut() {
-	follow := func(h int32) {
+	walk := func(h int32) {
 		var part []int32
 		for g := h; g >= 0 && s.strand[g] < 0 && s.strand[g^1] < 0; g = s.next[g] {
 			s.strand[g] = int32(len(s.parts))
@@ -143,13 +143,13 @@ func (s *strands) cut() {
 	}
 	for h, start := range starts {
 		if start {
-			follow(int32(h))
+			walk(int32(h))
 		}
 	}
 	s.trails = len(s.parts)
 	for h := range int32(len(s.From)) {
 		if s.Walkable(h) {
-			follow(h)
+			walk(h)
 		}
 	}
 }
@@ -172,19 +172,19 @@ func (s *strands) assemble() [][]int32 {
 		enter(int32(k))
 	}
 	var roots []int32
-	take := func() {
+	claim := func() {
 		for len(s.queue.Items) > 0 {
 			r := s.queue.Pop()
-			if s.takeOne(r, looked, guest) {
+			if s.spliceOne(r, looked, guest) {
 				s.queue.Push(r)
 			}
 		}
 	}
-	take()
+	claim()
 	for k := s.trails; k < count; k++ {
 		if s.root[k] < 0 {
 			enter(int32(k))
-			take()
+			claim()
 		}
 	}
 	for k, r := range s.root {
@@ -199,8 +199,8 @@ func (s *strands) assemble() [][]int32 {
 	return trails
 }
 
-// takeOne splices one circuit into trail r, or reports that it touches none that is free.
-func (s *strands) takeOne(r int32, looked []int, guest [][]int32) bool {
+// spliceOne splices one circuit into trail r, or reports that it touches none that is free.
+func (s *strands) spliceOne(r int32, looked []int, guest [][]int32) bool {
 	for len(s.todo[r]) > 0 {
 		k := s.todo[r][len(s.todo[r])-1]
 		part := s.parts[k]

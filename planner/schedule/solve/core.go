@@ -256,7 +256,7 @@ func (c *core) index() {
 func (c *core) addLimits(r *schedule.Resolved) {
 	seconds := r.Seconds(r.Hyper)
 	most := float64(c.starts(c.grid[0]))
-	links, send, take := make([]float64, len(r.Links)), make([]float64, len(r.Agents)), make([]float64, len(r.Agents))
+	links, send, receive := make([]float64, len(r.Links)), make([]float64, len(r.Agents)), make([]float64, len(r.Agents))
 	each := func(do func(load []float64, k int32, p int, bytes int64)) {
 		for k := range r.Probes {
 			p := &r.Probes[k]
@@ -267,7 +267,7 @@ func (c *core) addLimits(r *schedule.Resolved) {
 				do(send, p.Agent, k, p.Sent)
 			}
 			if p.Collector >= 0 {
-				do(take, p.Collector, k, p.Received)
+				do(receive, p.Collector, k, p.Received)
 			}
 		}
 	}
@@ -285,7 +285,7 @@ func (c *core) addLimits(r *schedule.Resolved) {
 	}
 	add(links, func(k int) float64 { return r.Links[k].Limit }, func(k int) string { return "link " + r.Links[k].Name })
 	add(send, func(k int) float64 { return r.Agents[k].Send }, func(k int) string { return "what agent " + r.Agents[k].Name + " sends" })
-	add(take, func(k int) float64 { return r.Agents[k].Receive }, func(k int) string { return "what agent " + r.Agents[k].Name + " receives" })
+	add(receive, func(k int) float64 { return r.Agents[k].Receive }, func(k int) string { return "what agent " + r.Agents[k].Name + " receives" })
 	each(func(index []float64, k int32, p int, bytes int64) {
 		if index[k] >= 0 {
 			l := int32(index[k])

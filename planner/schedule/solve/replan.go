@@ -142,8 +142,8 @@ func (x *planning) fewChanges(c *core, old olderTimes, fresh *state, gone int) (
 
 // settle gives probes back what they had before, one at a time, where this makes nothing worse.
 func (c *core) settle(s, before *state) {
-	for again := true; again; {
-		again = false
+	for changed := true; changed; {
+		changed = false
 		for k, i := range before.interval {
 			p, now, at := int32(k), s.interval[k], s.phase[k]
 			if now == i && (i == 0 || at == before.phase[k]) || i > 0 && !c.fits(s, p, i) {
@@ -155,7 +155,7 @@ func (c *core) settle(s, before *state) {
 				c.set(s, p, now, at)
 				continue
 			}
-			again = true
+			changed = true
 		}
 	}
 }
@@ -215,8 +215,8 @@ func (c *core) towards(s, fresh *state) *state {
 
 // nearby gives probes the intervals of the best plan, one or two at a time, as long as this is allowed and saves bytes.
 func (c *core) nearby(s, fresh *state, allowed func() bool, all []int32, stop func() bool) {
-	for again := true; again && !stop(); {
-		again = false
+	for changed := true; changed && !stop(); {
+		changed = false
 		for _, p := range all {
 			now, at, left, cost := s.interval[p], s.phase[p], s.left, s.cost
 			if now == 0 {
@@ -227,7 +227,7 @@ func (c *core) nearby(s, fresh *state, allowed func() bool, all []int32, stop fu
 			switch {
 			case len(log) == 0:
 			case s.cost < cost && s.left <= left+tolerance(left) && allowed():
-				again = true
+				changed = true
 			default:
 				c.set(s, p, now, at)
 			}
@@ -255,7 +255,7 @@ func (c *core) nearby(s, fresh *state, allowed func() bool, all []int32, stop fu
 				}
 			}
 			if len(log) > 0 && s.cost < cost && s.left <= left+tolerance(left) && allowed() {
-				again = true
+				changed = true
 				continue
 			}
 			for k := len(log) - 1; k >= 0; k-- {

@@ -132,14 +132,14 @@ func (s *search) branch(bytes, left float64, repeat int32, depth int) {
 		if s.hopeless(bytes+ch.bytes, left+ch.left) || !s.fits(s.now, p, interval) {
 			continue
 		}
-		phases, again := int32(1), repeat
+		phases, repeated := int32(1), repeat
 		if interval > 0 {
-			phases, again = s.phases(p, interval, repeat), repeat/opt.GCD(repeat, interval)*interval
+			phases, repeated = s.phases(p, interval, repeat), repeat/opt.GCD(repeat, interval)*interval
 		}
 		for phase := range phases {
 			b, l, ok := s.decide(p, interval, phase)
 			if b, l = bytes+ch.bytes+b, left+ch.left+l; ok && !s.hopeless(b, l) {
-				s.branch(b, l, again, depth+1)
+				s.branch(b, l, repeated, depth+1)
 			}
 			s.undo(p)
 			if s.ended {

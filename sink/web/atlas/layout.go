@@ -177,15 +177,15 @@ func amid(x, y []float64, known []bool, links []linkDoc, index map[uint32]int) {
 	}
 	mx, my, mn := sum(all, known)
 	known = slices.Clone(known)
-	for again := true; again; {
-		again = false
+	for changed := true; changed; {
+		changed = false
 		next := slices.Clone(known)
 		for i := range x {
 			if known[i] {
 				continue
 			}
 			if sx, sy, n := sum(beside[i], known); n > 0 {
-				x[i], y[i], next[i], again = sx/n, sy/n, true, true
+				x[i], y[i], next[i], changed = sx/n, sy/n, true, true
 			}
 		}
 		known = next
