@@ -71,7 +71,7 @@ can change while running: dialects of exporters and thresholds of findings.`,
 		if err != nil {
 			return err
 		}
-		signalsOf(c.Context()).mayTakeTime()
+		signalsOf(c.Context()).markOrderly()
 		ctx, cancel := context.WithCancel(c.Context())
 		defer cancel()
 		manager := col.supervised(ctx, log)

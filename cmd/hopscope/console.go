@@ -58,7 +58,7 @@ Of the settings it takes kafka, web and log. SIGINT or SIGTERM ends it.`,
 		if err != nil {
 			return err
 		}
-		signalsOf(c.Context()).mayTakeTime()
+		signalsOf(c.Context()).markOrderly()
 		kafka := con.client.Config()
 		log.Info("serving the page of a fleet", "url", con.page.URL(), "kafka", kafka.Target())
 		return con.run(c.Context())

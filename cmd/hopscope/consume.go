@@ -69,7 +69,7 @@ SIGINT or SIGTERM ends it: what was merged is written, and its part goes to othe
 			}
 			return err
 		}
-		signals.mayTakeTime()
+		signals.markOrderly()
 		err = con.run(c.Context())
 		s := con.Summary()
 		if werr := writeSummary(summaryOut(c, &cfg), &s, o.format); err == nil {

@@ -120,7 +120,7 @@ then another with another exception code, then one falls silent.`,
 			return errors.Join(err, col.Close())
 		}
 		defer admin.Close()
-		signalsOf(c.Context()).mayTakeTime()
+		signalsOf(c.Context()).markOrderly()
 		ctx, cancel := context.WithCancelCause(c.Context())
 		defer cancel(nil)
 		if o.duration > 0 {

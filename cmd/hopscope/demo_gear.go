@@ -35,7 +35,7 @@ func runGear(c *cobra.Command, cfg *config, name string, seed uint64, duration t
 	if err != nil {
 		return demoListen(err)
 	}
-	signalsOf(c.Context()).mayTakeTime()
+	signalsOf(c.Context()).markOrderly()
 	ctx, cancel := context.WithCancelCause(c.Context())
 	defer cancel(nil)
 	if duration > 0 {

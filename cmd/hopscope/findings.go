@@ -74,7 +74,7 @@ type rulesFlags struct{ file, by, note string }
 func (r *rulesFlags) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&r.file, "file", "alerts.yaml", "file of acknowledgements and mutes: alerts.file of the collector's settings")
-	f.StringVar(&r.by, "by", cmp.Or(os.Getenv("USER"), os.Getenv("LOGNAME")), "who does it")
+	f.StringVar(&r.by, "by", cmp.Or(os.Getenv("USER"), os.Getenv("LOGNAME")), "name of the author")
 	f.Lookup("by").DefValue = "$USER"
 	f.StringVar(&r.note, "note", "", "what others should know of it")
 }

@@ -139,7 +139,7 @@ otherwise.`,
 		if err != nil {
 			return err
 		}
-		signalsOf(c.Context()).mayTakeTime()
+		signalsOf(c.Context()).markOrderly()
 		stop := showProgress(c.ErrOrStderr(), "replaying", func() string {
 			st := src.Stats()
 			return fmt.Sprintf("%d frames, %d MB", st.Frames, st.Bytes>>20)

@@ -98,7 +98,7 @@ Exit status 1 when the given rate loses reports, or when a report is found nowhe
 			}
 			return s, nil
 		}
-		signalsOf(c.Context()).mayTakeTime()
+		signalsOf(c.Context()).markOrderly()
 		var steps []traffic.Step
 		best, err := traffic.Search(o.rate, func(rate float64) (traffic.Step, error) {
 			s, err := try(rate)

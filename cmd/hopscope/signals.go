@@ -66,8 +66,8 @@ func signalsOf(ctx context.Context) *signals {
 	return &signals{hurry: context.Background(), end: func(error) {}}
 }
 
-// mayTakeTime says that the command has begun what it brings to an orderly end, however long that takes.
-func (s *signals) mayTakeTime() { s.orderly.Store(true) }
+// markOrderly says that the command has begun what it brings to an orderly end, however long that takes.
+func (s *signals) markOrderly() { s.orderly.Store(true) }
 
 // endOnHangup makes SIGHUP, which is what a terminal says when it closes, end a command that has nothing to reload.
 func (s *signals) endOnHangup(ctx context.Context) {

@@ -541,7 +541,7 @@ func TestConsumerCrowded(t *testing.T) {
 		{mark, fleet.Refused, fleet.ErrFull, nil, 0, 0},
 	} {
 		c := &Consumer{log: slog.New(slog.DiscardHandler), loggedLeft: map[string]bool{}, series: &stores.Set{}, receivers: &stores.Set{}}
-		c.crowd(tt.record, tt.kind, tt.err, tt.evicted)
+		c.countFull(tt.record, tt.kind, tt.err, tt.evicted)
 		if c.full != tt.full || c.windowsFull != tt.crowded {
 			t.Errorf("%v, %v, %v, %v: %d and %d, want %d and %d", tt.record.Head.Kind, tt.kind, tt.err, tt.evicted, c.full, c.windowsFull, tt.full, tt.crowded)
 		}

@@ -30,8 +30,8 @@ func (c *Consumer) logLeftOut() {
 	}
 }
 
-// crowd counts the reports of a record that found no room, and those that gave way to it.
-func (c *Consumer) crowd(r *fleet.Record, kind fleet.EventKind, err error, evicted map[int64]uint64) {
+// countFull counts the reports of a record that found no room, and those that gave way to it.
+func (c *Consumer) countFull(r *fleet.Record, kind fleet.EventKind, err error, evicted map[int64]uint64) {
 	refused := kind == fleet.Refused && r.Head.Reports <= maxReports && (r.Head.Kind == fleet.Part || r.Head.Kind == fleet.Reports)
 	if !refused && len(evicted) == 0 {
 		return

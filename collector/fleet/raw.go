@@ -94,7 +94,7 @@ func (t *rawTask) add(ctx context.Context, r *fleet.Record) error {
 	if r.Offset >= max(known, t.booked) {
 		t.books.count(r, v.Kind, err)
 		t.books.evict(v.Evicted)
-		t.w.c.crowd(r, v.Kind, err, v.Evicted)
+		t.w.c.countFull(r, v.Kind, err, v.Evicted)
 	}
 	switch {
 	case v.Kind == fleet.Conflict:

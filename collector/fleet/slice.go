@@ -69,7 +69,7 @@ func (t *sliceTask) add(ctx context.Context, r *fleet.Record) error {
 	if r.Offset >= max(known, t.booked) {
 		t.books.count(r, e.Kind, err)
 		t.books.evict(e.Evicted)
-		t.w.c.crowd(r, e.Kind, err, e.Evicted)
+		t.w.c.countFull(r, e.Kind, err, e.Evicted)
 	}
 	switch e.Kind {
 	case fleet.Late:

@@ -64,7 +64,7 @@ func Resend(ctx context.Context, cfg any, name, dir string, entries []string) (r
 func resendOne(ctx context.Context, w sink.Encoder, dir string, e *refused.Entry, r *Resent) error {
 	rest := *e
 	rest.Groups, rest.Time = nil, time.Now()
-	points, refusedAgain := e.Points(), uint64(0)
+	points, unstored := e.Points(), uint64(0)
 	for i := range e.Groups {
 		g := &e.Groups[i]
 		err := writeWhole(ctx, w, g.Payload)
@@ -79,7 +79,7 @@ func resendOne(ctx context.Context, w sink.Encoder, dir string, e *refused.Entry
 		if len(pe.Refused) == 0 {
 			g.Reason = err.Error()
 			rest.Groups = append(rest.Groups, *g)
-			refusedAgain += g.Points
+			unstored += g.Points
 		}
 		for _, n := range pe.Refused {
 			group := refused.Group{Points: n.Points, Reason: n.Reason, Payload: n.Payload}
@@ -87,7 +87,7 @@ func resendOne(ctx context.Context, w sink.Encoder, dir string, e *refused.Entry
 				group.Series = append(group.Series, refused.Series{Name: s.Series, Points: s.Points})
 			}
 			rest.Groups = append(rest.Groups, group)
-			refusedAgain += n.Points
+			unstored += n.Points
 		}
 	}
 	if s, ok := w.(sink.Stager); ok {
@@ -96,8 +96,8 @@ func resendOne(ctx context.Context, w sink.Encoder, dir string, e *refused.Entry
 			return err
 		}
 	}
-	r.Refused += refusedAgain
-	r.Stored += points - min(refusedAgain, points)
+	r.Refused += unstored
+	r.Stored += points - min(unstored, points)
 	if len(rest.Groups) > 0 {
 		return refused.Replace(dir, &rest)
 	}

@@ -26,8 +26,8 @@ const (
 	pauseLevels = 21 // up to a million windows
 	// pauseMemory is how many windows with reports it takes until a pause has faded to a third.
 	pauseMemory = 1 << 16
-	// foretold is how many pauses the foretold share of a step counts for.
-	foretold = 1
+	// priorPauses is how many pauses the foretold share of a step counts for.
+	priorPauses = 1
 )
 
 // addReporting counts a window with reports.
@@ -71,9 +71,9 @@ func (p *pauses) tail() (t tail) {
 			}
 			next = min(max(next, 1e-15), 1-1e-15)
 			had, went := p.longer[i-1], p.longer[i]
-			step = (went + foretold*next) / (had + foretold)
+			step = (went + priorPauses*next) / (had + priorPauses)
 			if had > 0 {
-				evidence[way] += logBeta(went+foretold*next, had-went+foretold*(1-next)) - logBeta(foretold*next, foretold*(1-next))
+				evidence[way] += logBeta(went+priorPauses*next, had-went+priorPauses*(1-next)) - logBeta(priorPauses*next, priorPauses*(1-next))
 			}
 			t.log[way][i] = t.log[way][i-1] + math.Log(step)
 		}

@@ -66,10 +66,10 @@ type Diverter struct {
 
 	parts []divertPart
 
-	mu     sync.Mutex
-	counts map[int64][]uint64 // by label and partition: reports that were put
-	untold map[int64]bool     // labels of reports that no mark counts yet
-	stats  divertStats
+	mu       sync.Mutex
+	counts   map[int64][]uint64 // by label and partition: reports that were put
+	unmarked map[int64]bool     // labels of reports that no mark counts yet
+	stats    divertStats
 }
 
 // divertStats are totals since the start.
@@ -108,7 +108,7 @@ type prefix struct{ hi, lo, maskHi, maskLo uint64 }
 // NewDiverter makes a Diverter. Nothing happens before Open.
 func NewDiverter(conf DivertConfig) *Diverter {
 	d := &Diverter{
-		conf: conf, counts: map[int64][]uint64{}, untold: map[int64]bool{}, parts: make([]divertPart, conf.Slices), most: batchBytes,
+		conf: conf, counts: map[int64][]uint64{}, unmarked: map[int64]bool{}, parts: make([]divertPart, conf.Slices), most: batchBytes,
 	}
 	if conf.MaxValue > 0 {
 		d.most = min(d.most, conf.MaxValue-batchSlack)
@@ -305,7 +305,7 @@ func (d *Diverter) flush(partition int, b *divertBatch) {
 		d.counts[b.label] = counts
 	}
 	counts[partition] += rows
-	d.untold[b.label] = true
+	d.unmarked[b.label] = true
 	d.stats.Reports += rows
 	d.stats.Batches++
 	d.stats.Bytes += uint64(len(value))
@@ -361,12 +361,12 @@ func (d *Diverter) MarkWindow(end int64) {
 	d.ticks.Lock()
 	defer d.ticks.Unlock()
 	d.mu.Lock()
-	d.untold[end] = true
+	d.unmarked[end] = true
 	var labels []int64
-	for label := range d.untold {
+	for label := range d.unmarked {
 		if label <= end {
 			labels = append(labels, label)
-			delete(d.untold, label)
+			delete(d.unmarked, label)
 		}
 	}
 	d.mu.Unlock()

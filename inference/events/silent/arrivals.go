@@ -173,14 +173,14 @@ func (x *Detector) publishUnrecognised() {
 	clear(x.odd)
 }
 
-// untold reports whether most losses that a candidate of the fit, or a flow, explains are of flows of which it is unknown whether
+// conditional reports whether most losses that a candidate of the fit, or a flow, explains are of flows of which it is unknown whether
 // their packets arrive as others: those that lost nearly all, and are too few to be among the busiest. A finding of them is
 // conditional.
-func (x *Detector) untold(candidate, flow int32) bool {
+func (x *Detector) conditional(candidate, flow int32) bool {
 	if x.arrivals.bound == 0 {
 		return false
 	}
-	var all, untold uint64
+	var all, untraced uint64
 	for i := range x.samples {
 		s := &x.samples[i]
 		if int32(i) != flow && (candidate < 0 || !slices.Contains(s.Links, candidate)) {
@@ -188,8 +188,8 @@ func (x *Detector) untold(candidate, flow int32) bool {
 		}
 		all += s.Lost
 		if f := x.arrivals.flows[x.keys[i]]; f == nil && 10*s.Lost >= 9*s.Packets {
-			untold += s.Lost
+			untraced += s.Lost
 		}
 	}
-	return 2*untold > all
+	return 2*untraced > all
 }

@@ -468,7 +468,7 @@ func (x *Detector) found(c loss.Culprit, scale int, unsure bool) {
 			f.Severity = inference.Critical
 		}
 	}
-	if e.scope == noEnd && x.untold(at, c.Flow) {
+	if e.scope == noEnd && x.conditional(at, c.Flow) {
 		f.Severity = inference.Warning
 		f.Text += "; whether the packets arrive as others is not known, since these flows are not among the busiest"
 	}

@@ -67,7 +67,7 @@ func Plan(p *querymix.Problem, o Options) (*querymix.Plan, error) {
 	if err := s.hold(plan, o.Partial); err != nil {
 		return nil, err
 	}
-	if err := s.crowd(plan, o.Partial); err != nil {
+	if err := s.fill(plan, o.Partial); err != nil {
 		return nil, err
 	}
 	plan.Partial = len(plan.LeftOut) > 0 || plan.Held > 0

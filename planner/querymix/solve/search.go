@@ -91,8 +91,8 @@ func (s *search) hold(plan *querymix.Plan, partial bool) error {
 	return fmt.Errorf("queries %s: packets of %d bits cannot carry them that often; %.4g %% of these frequencies are possible", strings.Join(names, ", "), s.bits, 100*sol.rate)
 }
 
-// crowd finds the queries for which the frequencies of others leave no packets, and leaves them out if that is allowed.
-func (s *search) crowd(plan *querymix.Plan, partial bool) error {
+// fill finds the queries for which the frequencies of others leave no packets, and leaves them out if that is allowed.
+func (s *search) fill(plan *querymix.Plan, partial bool) error {
 	items := s.narrowest()
 	floor := slices.Clone(s.floor)
 	for q := range floor {
