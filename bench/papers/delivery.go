@@ -45,8 +45,8 @@ func runDelivery(ctx context.Context, w io.Writer, o Options) error {
 		{"RFT §V: points to servers, over 67 networks", deliveryTable},
 		{"RFT §V, figure 2: more and more pairs that must be reliable, 10 instances a network", deliveryPairs},
 		{"RFT §III-C: sizes, random networks", deliverySizes},
-		{"A limit of every path, 20 random networks of 60 nodes", deliveryLimits},
-		{"Replaced plans: 20 random networks of 100 nodes, with other loads of one link of three", deliveryChurn},
+		{fmt.Sprintf("A limit of every path, %d random networks of %d nodes", o.deliveryNetworks(), deliveryNodes), deliveryLimits},
+		{fmt.Sprintf("Replaced plans: %d random networks of 100 nodes, with other loads of one link of three", o.deliveryNetworks()), deliveryChurn},
 	} {
 		if err := table(w, x.title, func(t io.Writer) error { return x.fill(ctx, t, o) }); err != nil {
 			return err

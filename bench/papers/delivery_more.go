@@ -45,7 +45,7 @@ func drawnDelivery(nodes, links int, seed uint64) (*delivery.Problem, error) {
 // they are left out.
 func deliverySizes(ctx context.Context, t io.Writer, o Options) error {
 	fmt.Fprintln(t, "nodes\tlinks\tmethod\tpoints served\tlinks added\tat least\tservers\tat least\tseconds\tµs a link\t")
-	for _, size := range [][2]int{{100, 300}, {500, 1000}, {5000, 10000}, {10000, 20000}, {50000, 100000}} {
+	for _, size := range shown(o, 2, [][2]int{{100, 300}, {500, 1000}, {5000, 10000}, {10000, 20000}, {50000, 100000}}...) {
 		if size[0] > 5000 && o.limit() < time.Second {
 			continue
 		}
@@ -132,18 +132,26 @@ func (d *deliverySums) add(plan *delivery.Plan) {
 	}
 }
 
+// deliveryNodes and deliveryLinks are the size of the random networks of deliveryLimits.
 const (
-	deliveryNetworks = 20 // random ones of 60 nodes and 90 links
-	deliveryNodes    = 60
-	deliveryLinks    = 90
+	deliveryNodes = 60
+	deliveryLinks = 90
 )
+
+// deliveryNetworks returns how many random networks the tables of limits and of replaced plans have.
+func (o Options) deliveryNetworks() uint64 {
+	if o.Quick {
+		return 4
+	}
+	return 20
+}
 
 // deliveryLimits gives every path a limit of its own, as a meter at its point enforces it.
 func deliveryLimits(ctx context.Context, t io.Writer, o Options) error {
 	fmt.Fprintln(t, "limit of a path\tserved without links\tserved\tlinks\tservers\tpaths\tproven\t")
-	for _, limit := range []float64{0, 40, 20, 10, 5} {
+	for _, limit := range shown(o, 3, 0.0, 40, 20, 10, 5) {
 		var sum deliverySums
-		for seed := range uint64(deliveryNetworks) {
+		for seed := range o.deliveryNetworks() {
 			p, err := drawnDelivery(deliveryNodes, deliveryLinks, o.Seed+seed)
 			if err != nil {
 				return err
@@ -159,7 +167,7 @@ func deliveryLimits(ctx context.Context, t io.Writer, o Options) error {
 		if limit > 0 {
 			name = fmt.Sprintf("%g Gbit/s", limit)
 		}
-		fmt.Fprintf(t, "%s\t%d of %d\t%d\t%d\t%d\t%d\t%d of %d\t\n", name, sum.first, sum.points, sum.served, sum.links, sum.servers, sum.paths, sum.proven, deliveryNetworks)
+		fmt.Fprintf(t, "%s\t%d of %d\t%d\t%d\t%d\t%d\t%d of %d\t\n", name, sum.first, sum.points, sum.served, sum.links, sum.servers, sum.paths, sum.proven, o.deliveryNetworks())
 	}
 	return nil
 }
@@ -171,7 +179,7 @@ func deliveryChurn(ctx context.Context, t io.Writer, o Options) error {
 		old *delivery.Plan
 	}
 	var pairs []pair
-	for seed := range uint64(deliveryNetworks) {
+	for seed := range o.deliveryNetworks() {
 		p, err := drawnDelivery(100, 150, o.Seed+seed)
 		if err == nil {
 			err = p.NamePorts()
@@ -192,7 +200,11 @@ func deliveryChurn(ctx context.Context, t io.Writer, o Options) error {
 		pairs = append(pairs, pair{p, old})
 	}
 	fmt.Fprintln(t, "may change\tchange\tmust\tserved\tlinks\tservers\twithout an order of steps\t")
-	for _, churn := range []int{0, 1, 2, 3, 4, 6, 8, -1} {
+	limits := []int{0, 1, 2, 3, 4, 6, 8, -1}
+	if o.Quick {
+		limits = []int{0, 2, -1}
+	}
+	for _, churn := range limits {
 		var sum deliverySums
 		for _, x := range pairs {
 			plan, _, err := deliveryPlan(ctx, x.p, o, solve.Options{Previous: x.old, Churn: churn})

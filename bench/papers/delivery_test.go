@@ -5,13 +5,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // TestRunDelivery prints the table; HOPSCOPE_TOPOLOGIES names the directory with the networks.
 func TestRunDelivery(t *testing.T) {
 	dir := os.Getenv("HOPSCOPE_TOPOLOGIES")
 	var out strings.Builder
-	if err := runDelivery(t.Context(), &out, Options{Seed: 1, Limit: 200 * time.Millisecond, Topologies: dir}); err != nil {
+	if err := runDelivery(t.Context(), &out, Options{Seed: 1, Limit: 200 * time.Millisecond, Topologies: dir, Quick: !testkit.Night()}); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("\n%s", out.String())

@@ -30,6 +30,9 @@ func runOrchestrate(ctx context.Context, w io.Writer, o Options) error {
 	if err != nil {
 		return err
 	}
+	if o.Quick {
+		nets = some(nets, quickNetworks)
+	}
 	limits := []time.Duration{o.limit()}
 	if short := 100 * time.Millisecond; short < o.limit() {
 		limits = []time.Duration{short, o.limit()}

@@ -13,10 +13,13 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// mostNetworks bounds the networks of the tables that have no published twin, and mostRandom those that are not real.
+// mostNetworks bounds the networks of the tables that have no published twin, and mostRandom those that are not real. Quick tables have
+// quickNetworks, and quickMore where there is no published twin.
 const (
-	mostNetworks = 40
-	mostRandom   = 6
+	mostNetworks  = 40
+	mostRandom    = 6
+	quickNetworks = 8
+	quickMore     = 2
 )
 
 // some takes up to most of the networks, evenly.
@@ -33,6 +36,9 @@ func moreTables(ctx context.Context, w io.Writer, nets []*topo.Graph, o Options)
 	most := mostNetworks
 	if o.Topologies == "" {
 		most = mostRandom
+	}
+	if o.Quick {
+		most = quickMore
 	}
 	nets = some(nets, most)
 	for _, t := range []struct {
@@ -180,7 +186,7 @@ func packets(p *orchestrate.Problem, seed uint64, percentile float64) {
 // flows.
 func costTable(ctx context.Context, t io.Writer, _ []*topo.Graph, o Options) error {
 	fmt.Fprintln(t, "passed\tinterfaces\tflows\tConcentrate, ns each\tBalance, ns each\tBalance split, ns each\t")
-	for _, passed := range []int{1000, 10_000, 100_000} {
+	for _, passed := range shown(o, 1, 1000, 10_000, 100_000) {
 		p := ring(passed, o.Seed)
 		fmt.Fprintf(t, "%d\t%d\t%d\t", passed, len(p.Interfaces), len(p.Flows))
 		for k := range 3 {

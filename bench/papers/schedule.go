@@ -99,16 +99,17 @@ func plain(p *schedule.Problem) (alike, own float64, err error) {
 
 func scheduleTable(ctx context.Context, t io.Writer, o Options) error {
 	fmt.Fprintln(t, "topology\tcovers\tfast links\tlinks\tprobes\tsent\tMB/s\tof all alike\tof own links\tabove bound\tpeak\tleast peak\tms\t")
-	for _, c := range []struct {
+	type network struct {
 		fabric string
 		size   int
 		covers int
 		fast   bool
-	}{
+	}
+	for _, c := range shown(o, 5, []network{
 		{"fat-tree", 8, 1, false}, {"fat-tree", 8, 1, true}, {"fat-tree", 8, 2, false}, {"fat-tree", 8, 2, true}, {"fat-tree", 8, 3, true},
 		{"fat-tree", 30, 1, false}, {"fat-tree", 30, 1, true}, {"fat-tree", 30, 2, false}, {"fat-tree", 30, 2, true}, {"fat-tree", 30, 3, true},
 		{"leaf-spine", 125, 1, true}, {"leaf-spine", 125, 2, false}, {"leaf-spine", 125, 2, true},
-	} {
+	}...) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -150,7 +151,7 @@ func fabric(kind string, size int) (*topo.Graph, error) {
 // changes.
 func scheduleChurn(ctx context.Context, t io.Writer, o Options) error {
 	fmt.Fprintln(t, "topology\tprobes\tsent before\tchurn\tchanged\thad to\tsteps\tMB/s\tabove a new plan\tms\t")
-	for _, size := range []int{8, 16} {
+	for _, size := range shown(o, 1, 8, 16) {
 		g, err := topo.FatTree(size)
 		if err != nil {
 			return err
@@ -208,10 +209,11 @@ func walkThere(p *schedule.Problem, old, plan *schedule.Plan) error {
 	return planner.Simulate(before, after, plan.Transition.Steps, capacity)
 }
 
-// scheduleSizes takes the mean over a second for every size, so that other work on the machine counts alike.
+// scheduleSizes takes the mean over a second for every size, so that other work on the machine counts alike. A quick table takes it over
+// three runs.
 func scheduleSizes(ctx context.Context, t io.Writer, o Options) error {
 	fmt.Fprintln(t, "topology\tlinks\tprobes\tms\tµs a link\tcheck, µs a link\t")
-	for _, spines := range []int{22, 71, 224} {
+	for _, spines := range shown(o, 1, 22, 71, 224) {
 		g, err := topo.LeafSpine(spines, 2*spines)
 		if err != nil {
 			return err
@@ -223,7 +225,7 @@ func scheduleSizes(ctx context.Context, t io.Writer, o Options) error {
 		p.SendLimit, p.LinkLimit = 1e7, 1e7
 		var making, check time.Duration
 		runs := 0
-		for ; runs < 3 || making < time.Second; runs++ {
+		for ; runs < 3 || !o.Quick && making < time.Second; runs++ {
 			if err := ctx.Err(); err != nil {
 				return err
 			}

@@ -500,6 +500,7 @@ func TestFleetLedger(t *testing.T) {
 	influx := servertest.StartInflux(t, servertest.InfluxVersions[0])
 	for _, c := range ledgerCases {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			for seed := range uint64(testkit.Rounds(1, 20)) {
 				t.Run(fmt.Sprint(seed), func(t *testing.T) {
 					t.Parallel()

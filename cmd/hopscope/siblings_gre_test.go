@@ -12,6 +12,7 @@ import (
 	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/decode/ipfix"
 	"github.com/hopscope/hopscope/decode/sflow"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // INT in GRE has no number of its own: under whatever one, the number is named, and the settings that are named read it. What only looks like
@@ -111,6 +112,9 @@ func TestSiblingsGRE(t *testing.T) {
 		}
 		if strings.Count(said, want) != 1 {
 			t.Errorf("%s: no %q", x.name, want)
+		}
+		if k%7 != 0 && !testkit.Night() { // 30 of each way, so that each format has its turn
+			continue
 		}
 		var f frames
 		for i := range n {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // fabric is four leaves with two uplinks each, two spines and three hosts a leaf, with flows between all hosts of different leaves, by a
@@ -210,7 +211,8 @@ func TestLossBehindTheLastSwitch(t *testing.T) {
 		}},
 	} {
 		named, red, found, other := 0, 0, 0, 0
-		const seeds, kinds = 20, 2
+		const kinds = 2
+		seeds := testkit.Rounds(10, 20)
 		for seed := range uint64(seeds) {
 			for fault := range kinds {
 				clear(burst)
@@ -247,7 +249,7 @@ func TestLossBehindTheLastSwitch(t *testing.T) {
 		}
 		line := fmt.Sprintf("%s: named %d of %d, critical about others %d, other warnings %d, a link that loses a tenth found %d of %d", x.name, named, 2*seeds, red, other, found, seeds)
 		t.Log(line)
-		if named < 36 || red > 0 || found < 18 {
+		if named < 2*seeds*9/10 || red > 0 || found < seeds*9/10 {
 			t.Error(line)
 		}
 	}
@@ -279,7 +281,7 @@ func TestPacketsThatArriveAsOthers(t *testing.T) {
 			return asTheyWere
 		}},
 	} {
-		const seeds = 20
+		seeds := testkit.Rounds(10, 20)
 		red, said, links, flows := 0, 0, 0, 0
 		for seed := range uint64(seeds) {
 			for fault := range 3 {
@@ -319,7 +321,7 @@ func TestPacketsThatArriveAsOthers(t *testing.T) {
 		}
 		line := fmt.Sprintf("%s: said %d of %d, critical about others %d, a link that loses a tenth found %d of %d, a flow that vanishes %d of %d", x.name, said, 3*seeds, red, links, seeds, flows, seeds)
 		t.Log(line)
-		if red > 0 || said < 54 || links < 18 || flows < 18 {
+		if red > 0 || said < 3*seeds*9/10 || links < seeds*9/10 || flows < seeds*9/10 {
 			t.Error(line)
 		}
 	}

@@ -16,12 +16,13 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events/subject"
 	"github.com/hopscope/hopscope/inference/state"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // TestState stops detectors at any window, and lets others go on from their state. They must publish the same.
 func TestState(t *testing.T) {
 	for i, cfg := range worldConfigs() {
-		for seed := range uint64(6) {
+		for seed := range uint64(testkit.Rounds(3, 6)) {
 			rng := rand.New(rand.NewPCG(seed, uint64(i)))
 			w, a := newWorld(seed), New(cfg)
 			for range rng.IntN(400) * int(min(seed, 1)) { // the first detector has seen nothing
