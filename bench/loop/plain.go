@@ -10,8 +10,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/stamp"
 	"github.com/hopscope/hopscope/p4/steer"
-	"github.com/hopscope/hopscope/p4/sweep"
 )
 
 // What is measured on a network whose switches report nothing.
@@ -61,7 +61,7 @@ func share(right, other int) float64 {
 type plainNetwork struct {
 	list     []steer.WayLoss
 	of       [][]int32 // links of each way
-	links    []sweep.Link
+	links    []stamp.Link
 	switches []int32 // links between switches
 	mean     float64 // packets of a way in a cycle, such that links between switches have plainPackets in the mean
 	each     float64 // the same, such that each has them
@@ -77,16 +77,16 @@ func newPlainNetwork(seed uint64) (*plainNetwork, error) {
 	address := func(k int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(k >> 16), byte(k >> 8), byte(k)}) }
 	hosts := n.Graph().NumInterfaces() // their addresses follow those of interfaces
 	p := &plainNetwork{}
-	var ways []sweep.Way
+	var ways []stamp.Way
 	for from := range n.NumHosts() {
 		for to := range n.NumHosts() {
 			for port := range uint16(plainPorts) {
 				if from == to {
 					continue
 				}
-				w := sweep.Way{From: address(hosts + from), To: address(hosts + to), Port: 49152 + port}
+				w := stamp.Way{From: address(hosts + from), To: address(hosts + to), Port: 49152 + port}
 				f := emu.Flow{From: from, To: to, Proto: 17, SrcPort: w.Port, DstPort: 862}
-				t := sweep.NewTrace(1, 0)
+				t := stamp.NewTrace(1, 0)
 				for _, ttl := range t.Round() {
 					if at, ok := n.Expire(&f, ttl); ok {
 						t.Observe(t.AppendPayload(nil, ttl), address(at))
@@ -98,7 +98,7 @@ func newPlainNetwork(seed uint64) (*plainNetwork, error) {
 			}
 		}
 	}
-	p.links, p.of, _ = sweep.Links(ways, sweep.ByInterface)
+	p.links, p.of, _ = stamp.Links(ways, stamp.ByInterface)
 	crossed := make([]int, len(p.links))
 	for i := range p.of {
 		for k, l := range p.of[i] {
@@ -121,7 +121,7 @@ func newPlainNetwork(seed uint64) (*plainNetwork, error) {
 // run loses packets on some links, and counts what is named after each cycle.
 func (p *plainNetwork) run(rng *rand.Rand, packets float64, lossy int, ratio float64) (cycles [plainCycles]hit) {
 	rate := make([]float64, len(p.links))
-	var bad []sweep.Link
+	var bad []stamp.Link
 	for len(bad) < lossy {
 		if l := p.switches[rng.IntN(len(p.switches))]; rate[l] == 0 {
 			rate[l] = ratio
@@ -145,7 +145,7 @@ func (p *plainNetwork) run(rng *rand.Rand, packets float64, lossy int, ratio flo
 				}
 			}
 		}
-		for _, x := range steer.LossyLinks(list, sweep.ByInterface) {
+		for _, x := range steer.LossyLinks(list, stamp.ByInterface) {
 			if slices.Contains(bad, x.Link) {
 				cycles[c].Right++
 			} else {

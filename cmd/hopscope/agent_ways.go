@@ -13,13 +13,13 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/p4/stamp"
 	"github.com/hopscope/hopscope/p4/steer"
-	"github.com/hopscope/hopscope/p4/sweep"
 )
 
 // agentWays is the choice that "hopscope agent ways" prints.
 type agentWays struct {
-	Ways     []sweep.Way `json:"ways"` // that are chosen
+	Ways     []stamp.Way `json:"ways"` // that are chosen
 	Of       int         `json:"of"`   // ways that agents know
 	Bound    int         `json:"lower_bound"`
 	Links    int         `json:"links"`         // that the ways have
@@ -67,7 +67,7 @@ cannot be asked, or if no way is known yet.`,
 	f.IntVar(&rounds, "rounds", 300, "of the search for fewer ways")
 	f.Uint64Var(&seed, "seed", 1, "of the search")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		by, ok := map[string]sweep.Answers{"interface": sweep.ByInterface, "router": sweep.ByRouter}[answers]
+		by, ok := map[string]stamp.AnswersBy{"interface": stamp.ByInterface, "router": stamp.ByRouter}[answers]
 		switch {
 		case !ok:
 			return usagef("--answers %q is neither interface nor router", answers)
@@ -115,11 +115,11 @@ cannot be asked, or if no way is known yet.`,
 			}
 			return x.write(c.OutOrStdout())
 		}
-		var ways []sweep.Way
+		var ways []stamp.Way
 		for _, w := range counts {
 			ways = append(ways, w.Way)
 		}
-		p := sweep.Choose(ways, by, separate, rounds, seed)
+		p := stamp.Choose(ways, by, separate, rounds, seed)
 		x := agentWays{Of: len(ways), Bound: p.Bound, Links: p.Links, Unknown: p.Unknown, Separate: separate}
 		for _, i := range p.Chosen {
 			x.Ways = append(x.Ways, ways[i])
@@ -154,7 +154,7 @@ type lossyLinkWords struct {
 }
 
 // newLossyLinks names the links that explain what was lost between two questions. A session that is another one, or on another way, is left out.
-func newLossyLinks(before, after []agent.WayCount, by sweep.Answers, took time.Duration) *lossyLinks {
+func newLossyLinks(before, after []agent.WayCount, by stamp.AnswersBy, took time.Duration) *lossyLinks {
 	type session struct {
 		from, to netip.Addr
 		port     uint16
@@ -188,7 +188,7 @@ func newLossyLinks(before, after []agent.WayCount, by sweep.Answers, took time.D
 		list = append(list, n)
 		x.Ways, x.Sent, x.Lost = x.Ways+1, x.Sent+n.Sent, x.Lost+n.Lost
 	}
-	words := func(l sweep.Link) string {
+	words := func(l stamp.Link) string {
 		if !l.From.IsValid() {
 			return "to " + l.To.String()
 		}

@@ -15,7 +15,6 @@ import (
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/p4/stamp"
-	"github.com/hopscope/hopscope/p4/sweep"
 )
 
 // stampAgent is the part of an agent that speaks STAMP: a goroutine that sends, one that receives and one that keeps the socket for every session, one for
@@ -52,7 +51,7 @@ type stampSender struct {
 	minute   stamp.Ways // of the last whole minute
 	whole    bool       // there was one
 	silent   bool       // and the log says so
-	way      sweep.Watch
+	way      stamp.Watch
 }
 
 // stampReflector is an address of the reflector.
@@ -447,7 +446,7 @@ type STAMPStatus struct {
 	Why             string // the last error of the socket, or ""
 	From            netip.Addr
 	Port            uint16      // that requests come from, of a session with one; else 0
-	Way             sweep.Watch // its routers, as far as they answer
+	Way             stamp.Watch // its routers, as far as they answer
 	stamp.Counts                // its delays are those of the last whole minute, where there is one
 }
 
@@ -473,7 +472,7 @@ func (a *Agent) STAMP() (list []STAMPStatus, answers STAMPAnswers) {
 			x.Dropped += s.line.dropped()
 			x.From = s.line.local().Addr().Unmap()
 		}
-		x.Port, x.Way = s.port, sweep.Watch{Epoch: s.way.Epoch, Hops: slices.Clone(s.way.Hops)}
+		x.Port, x.Way = s.port, stamp.Watch{Epoch: s.way.Epoch, Hops: slices.Clone(s.way.Hops)}
 		if s.sending { // the socket may not take it
 			x.Sent--
 		}

@@ -15,7 +15,6 @@ import (
 	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/p4/stamp"
-	"github.com/hopscope/hopscope/p4/sweep"
 )
 
 // StatusAnswer is the answer of /status.
@@ -86,7 +85,7 @@ type sessionAnswer struct {
 
 // wayAnswer is the way of a session by the routers on it.
 type wayAnswer struct {
-	sweep.Way
+	stamp.Way
 	Epoch uint32 `json:"epoch"` // number of the way, from 1; 0 while it is not known
 }
 
@@ -127,7 +126,7 @@ func (x *StatusAnswer) addSTAMP(a *Agent) {
 			y.Out, y.Home = &out, &home
 		}
 		if to, err := netip.ParseAddrPort(s.Reflector); err == nil && s.Port > 0 {
-			y.Way = &wayAnswer{sweep.Way{From: s.From, To: to.Addr().Unmap(), Port: s.Port, Hops: s.Way.Hops}, s.Way.Epoch}
+			y.Way = &wayAnswer{stamp.Way{From: s.From, To: to.Addr().Unmap(), Port: s.Port, Hops: s.Way.Hops}, s.Way.Epoch}
 		}
 		x.STAMP = append(x.STAMP, y)
 	}
@@ -144,7 +143,7 @@ func (x *StatusAnswer) addSTAMP(a *Agent) {
 
 // WayCount is what became of the requests of a session whose way is known.
 type WayCount struct {
-	sweep.Way
+	stamp.Way
 	Epoch      uint32 // of the way
 	Sent, Lost uint64
 	Out, Home  uint64 // of the lost ones: requests, and answers, as far as the numbers of the reflector say so

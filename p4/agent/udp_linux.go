@@ -18,7 +18,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hopscope/hopscope/p4/stamp"
-	"github.com/hopscope/hopscope/p4/sweep"
 )
 
 // udpLine is a socket of STAMP. Receive has one user, and so have send and answer.
@@ -40,7 +39,7 @@ type routerAnswer struct {
 }
 
 // mostAnswers are the answers of routers that wait for the trace to take them.
-const mostAnswers = sweep.MostHops * sweep.Tries
+const mostAnswers = stamp.MostHops * stamp.TraceTries
 
 // dropped is how many packets the kernel dropped because the buffer was full.
 func (l *udpLine) dropped() uint64 { return uint64(l.drops.Load()) }
@@ -330,7 +329,7 @@ func (l *udpLine) drainErrors() {
 	}
 	l.hearing.Lock()
 	defer l.hearing.Unlock()
-	b, control := make([]byte, sweep.PayloadLen), make([]byte, 512)
+	b, control := make([]byte, stamp.TraceLen), make([]byte, 512)
 	_ = raw.Control(func(fd uintptr) { // a socket that is closed has none
 		for {
 			n, k, _, _, err := unix.Recvmsg(int(fd), b, control, unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hopscope/hopscope/p4/sweep"
+	"github.com/hopscope/hopscope/p4/stamp"
 )
 
 const (
@@ -45,7 +45,7 @@ func (x *stampAgent) trace(ctx context.Context) error {
 type traced struct {
 	*stampSender
 	line *udpLine
-	*sweep.Trace
+	*stamp.Trace
 	known bool // the whole way, by traces before
 }
 
@@ -59,7 +59,7 @@ func (x *stampAgent) traceAll(ctx context.Context, list []*stampSender) {
 		known := s.way.Epoch > 0 && !slices.Contains(s.way.Hops, netip.Addr{})
 		s.mu.Unlock()
 		if line != nil && routers > 0 {
-			under = append(under, traced{s, line, sweep.NewTrace(rand.Uint32(), routers), known})
+			under = append(under, traced{s, line, stamp.NewTrace(rand.Uint32(), routers), known})
 		}
 	}
 	rand.Shuffle(len(under), func(i, k int) { under[i], under[k] = under[k], under[i] })
@@ -80,7 +80,7 @@ func (x *stampAgent) traceAll(ctx context.Context, list []*stampSender) {
 			return true
 		}
 	}
-	buf := make([]byte, 0, sweep.PayloadLen)
+	buf := make([]byte, 0, stamp.TraceLen)
 	for asked := true; asked; {
 		asked = false
 		for _, t := range under {

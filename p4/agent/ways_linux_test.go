@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hopscope/hopscope/p4/sweep"
+	"github.com/hopscope/hopscope/p4/stamp"
 )
 
 // network is a network of its own that a thread holds until the test ends.
@@ -121,7 +121,7 @@ func TestWays(t *testing.T) {
 	a := openAgent(t, near)
 	a.stamp.reopen = time.Hour // in the network of another thread
 	runAgent(t, a)
-	ways := func() (list []sweep.Way) {
+	ways := func() (list []stamp.Way) {
 		x := statusOf(a, "")
 		for _, w := range x.Ways() {
 			list = append(list, w.Way)
@@ -130,7 +130,7 @@ func TestWays(t *testing.T) {
 	}
 	wait(t, "ways of all ports", func() bool {
 		list := ways()
-		return len(list) == 32 && !slices.ContainsFunc(list, func(w sweep.Way) bool { return len(w.Hops) != 2 || slices.Contains(w.Hops, netip.Addr{}) })
+		return len(list) == 32 && !slices.ContainsFunc(list, func(w stamp.Way) bool { return len(w.Hops) != 2 || slices.Contains(w.Hops, netip.Addr{}) })
 	})
 	list := ways()
 	by := func(address string) (n int) {
@@ -147,7 +147,7 @@ func TestWays(t *testing.T) {
 	if list[16].From != netip.MustParseAddr("2001:db8::1") || by("2001:db8:1::2")+by("2001:db8:2::2") != 16 {
 		t.Errorf("ways over IPv6: %v", list[16:])
 	}
-	if p := sweep.Choose(list[:16], sweep.ByInterface, false, 10, 1); len(p.Chosen) != 2 || !p.Smallest() || p.Links != 4 {
+	if p := stamp.Choose(list[:16], stamp.ByInterface, false, 10, 1); len(p.Chosen) != 2 || !p.Smallest() || p.Links != 4 {
 		t.Errorf("over IPv4 %+v", p)
 	}
 	wait(t, "answers over all ways", func() bool { // those of IPv6 may have to find their neighbours first

@@ -1,6 +1,6 @@
 // Package stamp reads, writes and judges packets of STAMP, the Simple Two-Way Active Measurement Protocol: RFC 8762 with and without
-// authentication, the extensions of RFC 8972, and packets of TWAMP Light (RFC 5357, appendix I), which are laid out alike. It has no sockets
-// and no clock.
+// authentication, the extensions of RFC 8972, and packets of TWAMP Light (RFC 5357, appendix I), which are laid out alike. It finds the
+// ways that sessions take, too. It has no sockets and no clock.
 //
 // # Parts
 //
@@ -10,8 +10,20 @@
 //	Reflector        a request becomes an answer, which is never longer
 //	Session          numbers and sends requests, and counts what became of them
 //	Delays           durations in bounded memory
+//	Trace            the packets that find the way of one port, and the answers of routers to them
+//	Watch            notices that a port has another way than before, as where a switch hashes otherwise
+//	Choose           the fewest ports whose ways have every link, or distinguish every two links, with a bound
 //
 // Every byte is checked before it is used. A packet that is refused gives an [Error] with the field and its offset. FORMAT.md draws the packets.
+//
+// # Ways
+//
+// Each source port may have another way through a network that hashes. A trace finds it by packets whose TTL, or hop limit, is used up on
+// their way, as traceroute does, over IPv4 and IPv6 alike.
+//
+// What is known of a way are the addresses by which its routers answer. Where these are of the interfaces that packets come by, as most
+// routers have it, an address stands for the link to it; where a router answers by one address whatever the interface is, a link is two of
+// them, one after the other. A link next to a router that does not answer is not known, and neither covered nor counted as a link.
 package stamp
 
 import "strconv"

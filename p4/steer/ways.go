@@ -2,22 +2,22 @@ package steer
 
 import (
 	"github.com/hopscope/hopscope/inference/loss"
-	"github.com/hopscope/hopscope/p4/sweep"
+	"github.com/hopscope/hopscope/p4/stamp"
 )
 
 // WayLoss is what became of probes on their way out, by the way that their port has.
 type WayLoss struct {
-	sweep.Way
+	stamp.Way
 	Sent, Lost uint64
 }
 
 // LossyLink is a link that explains losses.
 type LossyLink struct {
-	Link       sweep.Link
+	Link       stamp.Link
 	Ratio      float64      // of the packets that cross it
 	Confidence float64      // that it is this one
 	Sent, Lost uint64       // probes that crossed it
-	Rivals     []sweep.Link // that explain the losses at least a third as well
+	Rivals     []stamp.Link // that explain the losses at least a third as well
 }
 
 const (
@@ -32,13 +32,13 @@ const (
 )
 
 // LossyLinks gives the links that explain what was lost on ways, by few of them (package loss). No switch reports anything: a link is named because ways that
-// cross it lose, and those that cross its neighbours and not it do not. So it takes ways that distinguish links ([sweep.Choose]), and better many with few probes than few with many.
-func LossyLinks(list []WayLoss, answers sweep.Answers) (lossy []LossyLink) {
-	ways := make([]sweep.Way, len(list))
+// cross it lose, and those that cross its neighbours and not it do not. So it takes ways that distinguish links ([stamp.Choose]), and better many with few probes than few with many.
+func LossyLinks(list []WayLoss, answers stamp.AnswersBy) (lossy []LossyLink) {
+	ways := make([]stamp.Way, len(list))
 	for i := range list {
 		ways[i] = list[i].Way
 	}
-	links, of, _ := sweep.Links(ways, answers)
+	links, of, _ := stamp.Links(ways, answers)
 	samples := make([]loss.Sample, len(list))
 	for i := range list {
 		samples[i] = loss.Sample{Links: of[i], Packets: list[i].Sent, Lost: list[i].Lost}

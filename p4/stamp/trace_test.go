@@ -1,4 +1,4 @@
-package sweep_test
+package stamp_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/p4/emu"
-	"github.com/hopscope/hopscope/p4/sweep"
+	"github.com/hopscope/hopscope/p4/stamp"
 )
 
 // fabric is an emulated network of routers that hash by salts of their own, and answer packets that expire.
@@ -44,7 +44,7 @@ func (f *fabric) host(k int) netip.Addr { return f.address(f.Graph().NumInterfac
 // trace is what an agent does for one port.
 func (f *fabric) trace(from, to int, port uint16) []netip.Addr {
 	flow := emu.Flow{From: from, To: to, Proto: 17, SrcPort: port, DstPort: 862, IPv6: f.v6}
-	t := sweep.NewTrace(uint32(port), 0)
+	t := stamp.NewTrace(uint32(port), 0)
 	for ttls := t.Round(); len(ttls) > 0; ttls = t.Round() {
 		for _, ttl := range ttls {
 			f.sent[[3]int{from*f.NumHosts() + to, int(port), ttl}]++
@@ -57,12 +57,12 @@ func (f *fabric) trace(from, to int, port uint16) []netip.Addr {
 }
 
 // survey traces so many ports between every two hosts.
-func (f *fabric) survey(ports int) (ways []sweep.Way) {
+func (f *fabric) survey(ports int) (ways []stamp.Way) {
 	for from := range f.NumHosts() {
 		for to := range f.NumHosts() {
 			for port := range uint16(ports) {
 				if from != to {
-					ways = append(ways, sweep.Way{From: f.host(from), To: f.host(to), Port: 49152 + port, Hops: f.trace(from, to, 49152+port)})
+					ways = append(ways, stamp.Way{From: f.host(from), To: f.host(to), Port: 49152 + port, Hops: f.trace(from, to, 49152+port)})
 				}
 			}
 		}
@@ -72,7 +72,7 @@ func (f *fabric) survey(ports int) (ways []sweep.Way) {
 
 // TestSweep finds ways over fabrics that hash with salts, and chooses ports whose ways have all links of the fabric, in both directions, with few more than the
 // bound. No port and hop has more than 64 packets.
-func TestSweep(t *testing.T) {
+func TestWays(t *testing.T) {
 	for _, c := range []struct {
 		topology    string
 		ports       int
@@ -83,8 +83,8 @@ func TestSweep(t *testing.T) {
 				f := newFabric(t, c.topology, v6, 1)
 				f.quiet = .02
 				ways := f.survey(c.ports)
-				links, of, unknown := sweep.Links(ways, sweep.ByInterface)
-				p := sweep.Choose(ways, sweep.ByInterface, false, 100, 1)
+				links, of, unknown := stamp.Links(ways, stamp.ByInterface)
+				p := stamp.Choose(ways, stamp.ByInterface, false, 100, 1)
 				seen := make([]bool, len(links))
 				for _, i := range p.Chosen {
 					for _, l := range of[i] {
@@ -116,7 +116,7 @@ func TestSweep(t *testing.T) {
 func TestResalt(t *testing.T) {
 	f := newFabric(t, "fat-tree:8", false, 3)
 	ways := f.survey(1)
-	watches := make([]sweep.Watch, len(ways))
+	watches := make([]stamp.Watch, len(ways))
 	cycle := func() (changed []int) {
 		f.quiet = .02
 		for i := range watches {
@@ -168,11 +168,11 @@ func TestResalt(t *testing.T) {
 // TestTrace holds what a trace does with answers that are of no packet of it, with routers that are silent, and with a length that is known.
 func TestTrace(t *testing.T) {
 	a, b := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")
-	x := sweep.NewTrace(7, 3)
+	x := stamp.NewTrace(7, 3)
 	if got := x.Round(); !slices.Equal(got, []int{1, 2, 3}) {
 		t.Errorf("a way of three routers begins with the TTLs %v", got)
 	}
-	other := sweep.NewTrace(8, 3)
+	other := stamp.NewTrace(8, 3)
 	for _, wrong := range [][]byte{nil, other.AppendPayload(nil, 1), x.AppendPayload(nil, 4), x.AppendPayload(nil, 0), x.AppendPayload(nil, 1)[:5]} {
 		if x.Observe(wrong, a) {
 			t.Errorf("%x is taken", wrong)
@@ -186,12 +186,12 @@ func TestTrace(t *testing.T) {
 	}
 	x.Round()
 	if got := x.Round(); got != nil {
-		t.Errorf("there are more than %d rounds: %v", sweep.Tries, got)
+		t.Errorf("there are more than %d rounds: %v", stamp.TraceTries, got)
 	}
 	if got := x.Hops(); len(got) != 3 || got[1] != b || got[0].IsValid() {
 		t.Errorf("hops %v", got)
 	}
-	var w sweep.Watch
+	var w stamp.Watch
 	for _, c := range []struct {
 		hops    []netip.Addr
 		changed bool
@@ -208,16 +208,16 @@ func TestTrace(t *testing.T) {
 // TestLoop has a way that passes a router twice: a link is on a way once, and the choice still has all links and distinguishes them.
 func TestLoop(t *testing.T) {
 	at := func(n byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, n}) }
-	way := func(hops ...byte) (w sweep.Way) {
+	way := func(hops ...byte) (w stamp.Way) {
 		w.From, w.To = at(1), at(2)
 		for _, n := range hops {
 			w.Hops = append(w.Hops, at(n))
 		}
 		return w
 	}
-	for _, answers := range []sweep.Answers{sweep.ByInterface, sweep.ByRouter} {
-		ways := []sweep.Way{way(10, 11, 10, 11, 10, 11), way(10, 12), way(13, 11), way(13, 12)}
-		links, of, _ := sweep.Links(ways, answers)
+	for _, answers := range []stamp.AnswersBy{stamp.ByInterface, stamp.ByRouter} {
+		ways := []stamp.Way{way(10, 11, 10, 11, 10, 11), way(10, 12), way(13, 11), way(13, 12)}
+		links, of, _ := stamp.Links(ways, answers)
 		for i := range of {
 			for k, l := range of[i] {
 				if slices.Contains(of[i][:k], l) {
@@ -225,7 +225,7 @@ func TestLoop(t *testing.T) {
 				}
 			}
 		}
-		p := sweep.Choose(ways, answers, true, 10, 1)
+		p := stamp.Choose(ways, answers, true, 10, 1)
 		for a := range links {
 			for b := range a {
 				apart := func(list []int32) bool {

@@ -1,4 +1,4 @@
-package sweep
+package stamp
 
 import (
 	"encoding/binary"
@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// MostHops are the routers of a way that are asked for, and Tries how often one is that does not answer. Each port and hop has at most so many packets in a trace.
+// MostHops are the routers of a way that are asked for, and TraceTries how often one is that does not answer. Each port and hop has at most so many packets in a trace.
 const (
-	MostHops = 32
-	Tries    = 3
+	MostHops   = 32
+	TraceTries = 3
 )
 
-// PayloadLen is the size of the payload of a packet of a trace.
-const PayloadLen = 12
+// TraceLen is the size of the payload of a packet of a trace.
+const TraceLen = 12
 
 // mark begins the payload of a packet of a trace.
 const mark = "HPSW"
@@ -38,7 +38,7 @@ func NewTrace(number uint32, hops int) *Trace {
 // Round gives the TTLs that the next packets are sent with, one each, until all routers have answered or were asked often enough. An answer to a packet of a
 // round before is taken at any time.
 func (t *Trace) Round() (ttls []int) {
-	if t.asked++; t.asked > Tries {
+	if t.asked++; t.asked > TraceTries {
 		return nil
 	}
 	last := len(t.hops)
@@ -68,7 +68,7 @@ func (t *Trace) AppendPayload(dst []byte, ttl int) []byte {
 
 // Observe notes that a router answered, by the payload of the packet that it refused. What is of no packet of this trace changes nothing and gives false.
 func (t *Trace) Observe(payload []byte, from netip.Addr) bool {
-	if len(payload) < PayloadLen-3 || string(payload[:4]) != mark || binary.BigEndian.Uint32(payload[4:]) != t.number {
+	if len(payload) < TraceLen-3 || string(payload[:4]) != mark || binary.BigEndian.Uint32(payload[4:]) != t.number {
 		return false
 	}
 	ttl := int(payload[8])

@@ -1,4 +1,4 @@
-package sweep
+package stamp
 
 import (
 	"net/netip"
@@ -15,20 +15,20 @@ type Way struct {
 	Hops []netip.Addr `json:"hops"` // routers in their order; the zero address is one that did not answer
 }
 
-// Answers says which address a router answers by, as that of the interface by which the packet came, or one that is the same for all of its interfaces.
-type Answers bool
+// AnswersBy says which address a router answers by, as that of the interface by which the packet came, or one that is the same for all of its interfaces.
+type AnswersBy bool
 
 // The addresses.
 const (
-	ByInterface Answers = false // such an address stands for the one link that packets come by
-	ByRouter    Answers = true  // a link is the addresses of two routers, one after the other
+	ByInterface AnswersBy = false // such an address stands for the one link that packets come by
+	ByRouter    AnswersBy = true  // a link is the addresses of two routers, one after the other
 )
 
 // Link is one direction of a link: to a router's address, or that of a host, from the one before; with [ByInterface] From is zero.
 type Link struct{ From, To netip.Addr }
 
 // Links numbers the links that ways have, and lists those of each way, each once. Unknown are links next to a router that did not answer, each counted in every way.
-func Links(ways []Way, answers Answers) (links []Link, of [][]int32, unknown int) {
+func Links(ways []Way, answers AnswersBy) (links []Link, of [][]int32, unknown int) {
 	index := map[Link]int32{}
 	for i := range ways {
 		w := &ways[i]
@@ -63,8 +63,8 @@ func Links(ways []Way, answers Answers) (links []Link, of [][]int32, unknown int
 	return links, of, unknown
 }
 
-// Plan is a choice among ways.
-type Plan struct {
+// Choice is a choice among ways.
+type Choice struct {
 	Chosen  []int32 // by place among the ways, in their order
 	Bound   int     // no choice that does as much has fewer ways
 	Links   int     // that the chosen ways have: all that any way has
@@ -72,13 +72,13 @@ type Plan struct {
 }
 
 // Smallest reports whether no choice has fewer ways.
-func (p *Plan) Smallest() bool { return len(p.Chosen) == p.Bound }
+func (p *Choice) Smallest() bool { return len(p.Chosen) == p.Bound }
 
 // Choose takes few of the ways such that each link that any of them has is on one that is chosen; with separate also such that of any two links that a way
 // distinguishes one is on a chosen way that the other is not on: a loss then shows on which of them it is. The seed is that of the search, which ends after so many rounds.
-func Choose(ways []Way, answers Answers, separate bool, rounds int, seed uint64) Plan {
+func Choose(ways []Way, answers AnswersBy, separate bool, rounds int, seed uint64) Choice {
 	links, of, unknown := Links(ways, answers)
-	p := Plan{Links: len(links), Unknown: unknown}
+	p := Choice{Links: len(links), Unknown: unknown}
 	p.Chosen, p.Bound = opt.Cover(of, opt.CoverConfig{Elements: len(links), Separate: separate, Rounds: rounds, Seed: seed})
 	return p
 }
