@@ -1,4 +1,4 @@
-package p4
+package p4_test
 
 import (
 	"bytes"

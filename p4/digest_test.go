@@ -1,4 +1,4 @@
-package p4
+package p4_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/pintplan"
 )
 
@@ -110,7 +111,7 @@ func unmarked(frame []byte) []byte {
 // Packets pass with the header and without it as they pass any router.
 func TestAroundDigests(t *testing.T) {
 	seen := 0
-	each(t, "pint", func(t *testing.T, g *Group, p *Packet) {
+	each(t, "pint", func(t *testing.T, g *p4.Group, p *p4.Packet) {
 		in, ip := unrouted(unmarked(p.In.Bytes))
 		for _, o := range p.Out {
 			switch {
@@ -139,7 +140,7 @@ func TestAroundDigests(t *testing.T) {
 func TestPacketIDs(t *testing.T) {
 	byIP := []string{"by IPv4's identification", "identification that changes", "the same without DF", "sampled by hash 0", "sampled by hash 1", "sampled by hash 2", "sampled by hash 3"}
 	seen := 0
-	each(t, "pint", func(t *testing.T, g *Group, p *Packet) {
+	each(t, "pint", func(t *testing.T, g *p4.Group, p *p4.Packet) {
 		if g.Name != "source" || len(p.Out) != 1 {
 			return
 		}
@@ -177,7 +178,7 @@ func TestSampling(t *testing.T) {
 		"intmd": func(b []byte) uint32 { return crc32.ChecksumIEEE(append(slices.Clone(b[18:20]), b[34:42]...)) },
 		"pint":  func(b []byte) uint32 { return crc32.ChecksumIEEE([]byte{0, 0, b[18], b[19]}) },
 	} {
-		each(t, program, func(t *testing.T, _ *Group, p *Packet) {
+		each(t, program, func(t *testing.T, _ *p4.Group, p *p4.Packet) {
 			if !strings.HasPrefix(p.Name, "sampled by hash") {
 				return
 			}
@@ -194,16 +195,16 @@ func TestDigests(t *testing.T) {
 	const node = 9
 	all := plans(t)
 	written := map[string]int{}
-	lines := map[*Group]*pint.Meter{}
+	lines := map[*p4.Group]*pint.Meter{}
 	line, err := pint.NewLine(10_000, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
-	each(t, "pint", func(t *testing.T, g *Group, p *Packet) {
+	each(t, "pint", func(t *testing.T, g *p4.Group, p *p4.Packet) {
 		if lines[g] == nil {
 			lines[g] = new(pint.Meter)
 		}
-		var own []Pass // of packets, not of clones
+		var own []p4.Pass // of packets, not of clones
 		for _, pass := range p.Passes {
 			if pass.Instance == 0 {
 				own = append(own, pass)
@@ -216,17 +217,17 @@ func TestDigests(t *testing.T) {
 			}
 			meter := *lines[g]
 			loads[i] = line.Step(&meter, int64(pass.Egress)*1000, pass.PacketLength, pass.EnqueueDepth<<18)
-			if in := append([]Frame{p.In}, p.Behind...)[i]; !isProbe(in.Bytes) {
+			if in := append([]p4.Frame{p.In}, p.Behind...)[i]; !isProbe(in.Bytes) {
 				*lines[g] = meter // a probe gets what the line is like, and is not part of it
 			}
 		}
-		for i, in := range append([]Frame{p.In}, p.Behind...) {
+		for i, in := range append([]p4.Frame{p.In}, p.Behind...) {
 			if i >= len(own) {
 				continue
 			}
 			at := header(in.Bytes)
 			var b []byte // the header as it came, or as the source begins it
-			switch first := slices.IndexFunc(p.Out, func(o Frame) bool { return o.Port != reportPort && header(o.Bytes) > 0 }); {
+			switch first := slices.IndexFunc(p.Out, func(o p4.Frame) bool { return o.Port != reportPort && header(o.Bytes) > 0 }); {
 			case at > 0:
 				b = in.Bytes[at:]
 			case first >= 0:
@@ -287,7 +288,7 @@ func isProbe(frame []byte) bool {
 // was there before it. TestDigests has their part in how full a line is.
 func TestProbesReportNoQueues(t *testing.T) {
 	queues := map[string]int{}
-	each(t, "intmd", func(t *testing.T, g *Group, p *Packet) {
+	each(t, "intmd", func(t *testing.T, g *p4.Group, p *p4.Packet) {
 		if strings.HasPrefix(g.Name, "queue") || strings.HasPrefix(g.Name, "long queue") {
 			for _, o := range p.Out {
 				if o.Port == reportPort && g.Name != "long queue to hosts" {

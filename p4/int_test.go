@@ -1,4 +1,4 @@
-package p4
+package p4_test
 
 import (
 	"bytes"
@@ -10,13 +10,14 @@ import (
 	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/srint"
+	"github.com/hopscope/hopscope/p4"
 )
 
 // ports and reportPort are those of the cases.
 const reportPort = 5
 
 // told is what a node with that id and that clock at the switch's start says about a pass.
-func told(p *Pass, node uint32, clock uint64) decode.Hop {
+func told(p *p4.Pass, node uint32, clock uint64) decode.Hop {
 	return decode.Hop{
 		NodeID: node, IngressIf: p.IngressPort, EgressIf: p.EgressPort, Latency: uint32((p.Egress - p.Ingress) * 1000),
 		QueueOccupancy: p.EnqueueDepth, IngressTime: clock + p.Ingress*1000, EgressTime: clock + p.Egress*1000,
@@ -80,7 +81,7 @@ func inside(t *testing.T, frame []byte) *decode.Report {
 func TestBlocks(t *testing.T) {
 	grown, refused := 0, 0
 	for program, clock := range map[string]uint64{"srint": 5_000_000_000, "intmd": 1_700_000_000_000_000_000} {
-		each(t, program, func(t *testing.T, g *Group, p *Packet) {
+		each(t, program, func(t *testing.T, g *p4.Group, p *p4.Packet) {
 			if len(p.Behind) > 0 || slices.Contains([]string{"sink", "drop", "long queue to hosts"}, g.Name) {
 				return
 			}
@@ -144,7 +145,7 @@ func TestReports(t *testing.T) {
 	next := map[source]uint32{}
 	for program, dialect := range map[string]string{"intmd": "fant", "pint": "auto"} {
 		clear(next)
-		each(t, program, func(t *testing.T, g *Group, p *Packet) {
+		each(t, program, func(t *testing.T, g *p4.Group, p *p4.Packet) {
 			for _, o := range p.Out {
 				if o.Port != reportPort {
 					continue
@@ -258,7 +259,7 @@ func bare(frame []byte) []byte {
 // The sink node gives back what the source got, byte for byte, but for TTL and addresses of the line.
 func TestRestored(t *testing.T) {
 	restored := 0
-	each(t, "intmd", func(t *testing.T, g *Group, p *Packet) {
+	each(t, "intmd", func(t *testing.T, g *p4.Group, p *p4.Packet) {
 		if g.Name != "sink" || p.Name == "version 1 stays" {
 			return
 		}
@@ -288,7 +289,7 @@ func TestRestored(t *testing.T) {
 // A report of the sink node holds the packet as it came, with INT, but for TTL and addresses of the line.
 func TestReportedPacket(t *testing.T) {
 	seen := 0
-	each(t, "intmd", func(t *testing.T, g *Group, p *Packet) {
+	each(t, "intmd", func(t *testing.T, g *p4.Group, p *p4.Packet) {
 		if g.Name != "sink" || inside(t, p.In.Bytes) == nil {
 			return
 		}
@@ -326,7 +327,7 @@ func TestReportedPacket(t *testing.T) {
 // Whatever a source or transit node adds, the packet around it stays as it is: with INT taken out, what left is what came.
 func TestAround(t *testing.T) {
 	seen := 0
-	each(t, "intmd", func(t *testing.T, g *Group, p *Packet) {
+	each(t, "intmd", func(t *testing.T, g *p4.Group, p *p4.Packet) {
 		if len(p.Behind) > 0 || g.Name != "source" && g.Name != "transit" && g.Name != "queue" {
 			return
 		}
@@ -376,7 +377,7 @@ func TestAround(t *testing.T) {
 // A switch changes nothing of a wide probe but its route and its INT.
 func TestAroundProbes(t *testing.T) {
 	seen := 0
-	each(t, "srint", func(t *testing.T, g *Group, p *Packet) {
+	each(t, "srint", func(t *testing.T, g *p4.Group, p *p4.Packet) {
 		if g.Name != "wide" {
 			return
 		}

@@ -1,4 +1,4 @@
-package p4
+package p4_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/emu/program"
 	"github.com/hopscope/hopscope/p4/pintplan"
 )
@@ -76,11 +77,11 @@ func written(t *testing.T, p *pint.Plan) (entries []string) {
 // The two writers of tables agree: tables.py, whose entries the switches had that were recorded, and decode/pint. Constants of hashes
 // stand in comments there; TestDigests holds them against what the switches wrote.
 func TestTablesAgree(t *testing.T) {
-	file, err := Recorded("pint")
+	file, err := p4.Recorded("pint")
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(file.Groups, func(g *Group) bool { return g.Name == "transit" })
+	i := slices.IndexFunc(file.Groups, func(g *p4.Group) bool { return g.Name == "transit" })
 	got := map[uint8][]string{}
 	for _, line := range file.Groups[i].Commands {
 		if !strings.HasPrefix(line, "table_add egress.") || strings.Contains(line, "envelope") {
@@ -141,7 +142,7 @@ func held(s *program.Switch) map[string]int {
 // Entries that are written in Go are those that the switches had which were recorded, to the last one; they fit into the tables,
 // and the two plans do so beside each other.
 func TestSwitchEntries(t *testing.T) {
-	file, err := Recorded("pint")
+	file, err := p4.Recorded("pint")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package p4
+package p4_test
 
 import (
 	"bytes"
@@ -12,14 +12,15 @@ import (
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/srint"
+	"github.com/hopscope/hopscope/p4"
 )
 
 var be = binary.BigEndian
 
 // each calls f for all packets that were recorded of a program.
-func each(t *testing.T, program string, f func(t *testing.T, g *Group, p *Packet)) {
+func each(t *testing.T, program string, f func(t *testing.T, g *p4.Group, p *p4.Packet)) {
 	t.Helper()
-	file, err := Recorded(program)
+	file, err := p4.Recorded(program)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,7 @@ func each(t *testing.T, program string, f func(t *testing.T, g *Group, p *Packet
 // Every state of a parser, every table and every action of a table was come to.
 func TestCoverage(t *testing.T) {
 	for _, program := range programs {
-		file, err := Recorded(program)
+		file, err := p4.Recorded(program)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +71,7 @@ func TestCoverage(t *testing.T) {
 }
 
 // clocked is the hop that a switch wrote into a label, of what it knew: microseconds, as published.
-func clocked(p *Pass, device uint32) *decode.Hop {
+func clocked(p *p4.Pass, device uint32) *decode.Hop {
 	return &decode.Hop{
 		NodeID: device, IngressIf: p.IngressPort, EgressIf: p.EgressPort, IngressTime: p.Ingress, EgressTime: p.Egress,
 		EnqTime: p.Enqueued, QueueOccupancy: p.EnqueueDepth, QueueDelay: p.Queue, DeqOccupancy: p.DequeueDepth,
@@ -80,7 +81,7 @@ func clocked(p *Pass, device uint32) *decode.Hop {
 // Probes of the published formats leave as the encoders of decode/srint write them.
 func TestPublishedProbes(t *testing.T) {
 	seen := 0
-	each(t, "srint", func(t *testing.T, g *Group, p *Packet) {
+	each(t, "srint", func(t *testing.T, g *p4.Group, p *p4.Packet) {
 		device := uint32(7)
 		if g.Name == "device 0 by default" {
 			device = 0
@@ -184,7 +185,7 @@ func checksums(frame []byte, ip int) bool {
 func TestChecksums(t *testing.T) {
 	kept := 0
 	for _, program := range programs {
-		each(t, program, func(t *testing.T, g *Group, p *Packet) {
+		each(t, program, func(t *testing.T, g *p4.Group, p *p4.Packet) {
 			in, at := unrouted(p.In.Bytes)
 			if program == "pint" && be.Uint16(in[at-2:]) == 0x88b5 {
 				at += 16

@@ -18,12 +18,12 @@ import (
 
 	"github.com/hopscope/hopscope/decode/srint"
 	"github.com/hopscope/hopscope/internal/p4rttest"
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/emu"
 	shell "github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/p4/p4rt"
 	"github.com/hopscope/hopscope/p4/probe"
-	"github.com/hopscope/hopscope/p4/table"
 	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/cover/solve"
@@ -396,7 +396,7 @@ func (b *cycleBench) serveSwitches(g *topo.Graph, n *control.Network, entries in
 	}
 	to := map[string]p4rt.Installer{}
 	for i := range g.NumNodes() {
-		s := p4rttest.New(uint64(i), func(*configpb.P4Info, []byte) (p4rttest.Tables, error) { return table.NewStore(emu.Tables()), nil })
+		s := p4rttest.New(uint64(i), func(*configpb.P4Info, []byte) (p4rttest.Tables, error) { return p4.NewStore(emu.Tables()), nil })
 		b.servers = append(b.servers, s)
 		address, end, err := s.Start()
 		if err != nil {
@@ -417,7 +417,7 @@ func (b *cycleBench) serveSwitches(g *topo.Graph, n *control.Network, entries in
 	}
 	n.Entries = func(p *control.Plan, _ string) (list []control.Entry) {
 		for k := range uint64(entries) {
-			e := table.Entry{Table: emu.RouteTable, Match: []table.Match{{Value: table.Uint(uint64(p.Epoch)<<12 | k + 1), Prefix: 32}}, Action: "forward", Params: []table.Value{table.Uint(1)}}
+			e := p4.Entry{Table: emu.RouteTable, Match: []p4.Match{{Value: p4.Uint(uint64(p.Epoch)<<12 | k + 1), Prefix: 32}}, Action: "forward", Params: []p4.Value{p4.Uint(1)}}
 			list = append(list, shell.EntryOf(&e, p.Epoch))
 		}
 		return list

@@ -25,10 +25,10 @@ import (
 
 	"github.com/hopscope/hopscope/internal/p4rttest"
 	"github.com/hopscope/hopscope/internal/testkit"
+	tables "github.com/hopscope/hopscope/p4"
 	programs "github.com/hopscope/hopscope/p4/emu/program"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/p4/steer"
-	tables "github.com/hopscope/hopscope/p4/table"
 	"github.com/hopscope/hopscope/planner/control"
 )
 

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 )
 
 // codec knows the ids of a program.
@@ -43,36 +43,36 @@ func newCodec(p *configpb.P4Info) (*codec, error) {
 func bad(format string, args ...any) error { return errBad{fmt.Errorf(format, args...)} }
 
 // canonical refuses what is longer than it needs to be.
-func canonical(b []byte) (table.Value, error) {
-	if v := table.Bytes(b); len(b) == 0 || string(v) != string(b) {
+func canonical(b []byte) (p4.Value, error) {
+	if v := p4.Bytes(b); len(b) == 0 || string(v) != string(b) {
 		return "", bad("%x is not in canonical form", b)
 	}
-	return table.Value(b), nil
+	return p4.Value(b), nil
 }
 
 func short(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
 // largest is the largest number of so many bits.
-func largest(bits int32) table.Value {
+func largest(bits int32) p4.Value {
 	b := make([]byte, (bits+7)/8)
 	for i := range bits {
 		b[len(b)-1-int(i/8)] |= 1 << (i % 8)
 	}
-	return table.Bytes(b)
+	return p4.Bytes(b)
 }
 
 // entry reads what a controller wrote. Deletions need no action.
-func (c *codec) entry(m *p4pb.TableEntry, action bool) (e table.Entry, err error) {
+func (c *codec) entry(m *p4pb.TableEntry, action bool) (e p4.Entry, err error) {
 	t := c.tables[m.GetTableId()]
 	if t == nil {
 		return e, bad("no table %d", m.GetTableId())
 	}
-	e = table.Entry{Table: t.GetPreamble().GetName(), Priority: m.GetPriority(), Owner: string(m.GetMetadata())}
+	e = p4.Entry{Table: t.GetPreamble().GetName(), Priority: m.GetPriority(), Owner: string(m.GetMetadata())}
 	if m.GetIsDefaultAction() && len(m.GetMatch()) > 0 {
 		return e, bad("a default action with a key")
 	}
 	if !m.GetIsDefaultAction() {
-		e.Match = []table.Match{}
+		e.Match = []p4.Match{}
 		for _, f := range t.GetMatchFields() {
 			k := slices.IndexFunc(m.GetMatch(), func(x *p4pb.FieldMatch) bool { return x.GetFieldId() == f.GetId() })
 			var in *p4pb.FieldMatch
@@ -112,8 +112,8 @@ func (c *codec) entry(m *p4pb.TableEntry, action bool) (e table.Entry, err error
 }
 
 // match reads a field; in is nil where a controller left it out because it matches everything.
-func (c *codec) match(f *configpb.MatchField, in *p4pb.FieldMatch) (m table.Match, err error) {
-	zero := table.Uint(0)
+func (c *codec) match(f *configpb.MatchField, in *p4pb.FieldMatch) (m p4.Match, err error) {
+	zero := p4.Uint(0)
 	switch f.GetMatchType() {
 	case configpb.MatchField_EXACT:
 		if in.GetExact() == nil {
@@ -150,10 +150,10 @@ func (c *codec) match(f *configpb.MatchField, in *p4pb.FieldMatch) (m table.Matc
 }
 
 // entity makes what a controller reads.
-func (c *codec) entity(e *table.Entry, padded bool) *p4pb.Entity {
+func (c *codec) entity(e *p4.Entry, padded bool) *p4pb.Entity {
 	t := c.byName[e.Table]
 	m := &p4pb.TableEntry{TableId: t.GetPreamble().GetId(), Priority: e.Priority, IsDefaultAction: e.Default(), Metadata: []byte(e.Owner)}
-	pad := func(v table.Value, bits int32) []byte {
+	pad := func(v p4.Value, bits int32) []byte {
 		if padded {
 			return v.Append(nil, int(bits+7)/8)
 		}
@@ -172,12 +172,12 @@ func (c *codec) entity(e *table.Entry, padded bool) *p4pb.Entity {
 			}
 			out.FieldMatchType = &p4pb.FieldMatch_Lpm{Lpm: &p4pb.FieldMatch_LPM{Value: pad(x.Value, bits), PrefixLen: int32(x.Prefix)}}
 		case configpb.MatchField_TERNARY:
-			if x.To == table.Uint(0) {
+			if x.To == p4.Uint(0) {
 				continue
 			}
 			out.FieldMatchType = &p4pb.FieldMatch_Ternary_{Ternary: &p4pb.FieldMatch_Ternary{Value: pad(x.Value, bits), Mask: pad(x.To, bits)}}
 		case configpb.MatchField_RANGE:
-			if x.Value == table.Uint(0) && x.To == largest(bits) {
+			if x.Value == p4.Uint(0) && x.To == largest(bits) {
 				continue
 			}
 			out.FieldMatchType = &p4pb.FieldMatch_Range_{Range: &p4pb.FieldMatch_Range{Low: pad(x.Value, bits), High: pad(x.To, bits)}}
@@ -225,7 +225,7 @@ func (s *Server) update(u *p4pb.Update) error {
 				_, err := s.tables.Put(old)
 				return err
 			}
-			_ = s.tables.Delete(&table.Entry{Table: t.GetPreamble().GetName()}) // there may be none
+			_ = s.tables.Delete(&p4.Entry{Table: t.GetPreamble().GetName()}) // there may be none
 			return nil
 		}
 	}
@@ -257,9 +257,9 @@ func (s *Server) session(op p4pb.Update_Type, x *p4pb.CloneSessionEntry) error {
 	case x.GetSessionId() == 0 || x.GetSessionId() >= 1<<15 || len(x.GetReplicas()) != 1:
 		return bad("Clone session id out-of-range")
 	case op == p4pb.Update_INSERT && there:
-		return table.ErrExists
+		return p4.ErrExists
 	case op != p4pb.Update_INSERT && !there:
-		return table.ErrNotFound
+		return p4.ErrNotFound
 	case op == p4pb.Update_DELETE:
 		delete(s.sessions, x.GetSessionId())
 		return nil

@@ -18,16 +18,16 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 )
 
-// Tables are the tables of a switch; a [table.Store] has all of these methods. The server calls one of them at a time.
+// Tables are the tables of a switch; a [p4.Store] has all of these methods. The server calls one of them at a time.
 type Tables interface {
-	Insert(table.Entry) error
-	Modify(table.Entry) error
-	Put(table.Entry) (was bool, err error)
-	Delete(*table.Entry) error
-	Read(name string) []table.Entry
+	Insert(p4.Entry) error
+	Modify(p4.Entry) error
+	Put(p4.Entry) (was bool, err error)
+	Delete(*p4.Entry) error
+	Read(name string) []p4.Entry
 }
 
 // Load makes the tables of a switch that gets a program. Default actions that are there at once are those of the program.
@@ -58,7 +58,7 @@ type Server struct {
 	config   *p4pb.ForwardingPipelineConfig // nil for none
 	codec    *codec
 	tables   Tables
-	initial  map[string]table.Entry // default actions of the program
+	initial  map[string]p4.Entry // default actions of the program
 	sessions map[uint32]*p4pb.CloneSessionEntry
 	counters map[uint32][]*p4pb.CounterData
 	digests  map[uint32]*p4pb.DigestEntry_Config
@@ -128,7 +128,7 @@ func (s *Server) Sessions() map[uint32]uint16 {
 	defer s.mu.Unlock()
 	ports := map[uint32]uint16{}
 	for id, x := range s.sessions {
-		ports[id] = uint16(table.Bytes(x.GetReplicas()[0].GetPort()).Uint64())
+		ports[id] = uint16(p4.Bytes(x.GetReplicas()[0].GetPort()).Uint64())
 	}
 	return ports
 }
@@ -204,7 +204,7 @@ func (s *Server) SetForwardingPipelineConfig(ctx context.Context, m *p4pb.SetFor
 	default:
 		return nil, status.Errorf(codes.Unimplemented, "%v", m.GetAction())
 	}
-	s.config, s.codec, s.tables, s.initial = m.GetConfig(), code, tables, map[string]table.Entry{}
+	s.config, s.codec, s.tables, s.initial = m.GetConfig(), code, tables, map[string]p4.Entry{}
 	for _, e := range tables.Read("") {
 		if e.Default() {
 			s.initial[e.Table] = e
@@ -312,15 +312,15 @@ func reason(err error, opaque bool) *p4pb.Error {
 	why := codes.Unknown
 	var bad errBad
 	switch {
-	case errors.Is(err, table.ErrFull) && opaque:
+	case errors.Is(err, p4.ErrFull) && opaque:
 		return &p4pb.Error{CanonicalCode: int32(codes.Unknown), Message: "Error when adding match entry to target"}
-	case errors.Is(err, table.ErrFull):
+	case errors.Is(err, p4.ErrFull):
 		why = codes.ResourceExhausted
-	case errors.Is(err, table.ErrExists):
+	case errors.Is(err, p4.ErrExists):
 		why = codes.AlreadyExists
-	case errors.Is(err, table.ErrNotFound):
+	case errors.Is(err, p4.ErrNotFound):
 		why = codes.NotFound
-	case errors.Is(err, table.ErrInvalid), errors.As(err, &bad):
+	case errors.Is(err, p4.ErrInvalid), errors.As(err, &bad):
 		why = codes.InvalidArgument
 	}
 	return &p4pb.Error{CanonicalCode: int32(why), Message: err.Error()}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 )
 
 // Request is the number of something that a controller asked a switch for. No two requests of a network have the same.
@@ -16,9 +16,9 @@ type Request uint32
 // to give up at some time, without knowing which of the two it was.
 type Switches interface {
 	// Install writes entries, each of them alone: it takes the place of the one with the same key, or is added.
-	Install(node int, entries []table.Entry) Request
+	Install(node int, entries []p4.Entry) Request
 	// Remove takes out the entries with these keys.
-	Remove(node int, entries []table.Entry) Request
+	Remove(node int, entries []p4.Entry) Request
 	// ReadBack asks for all entries of a table, or of all tables for "".
 	ReadBack(node int, name string) Request
 }
@@ -30,7 +30,7 @@ type Answer struct {
 	Request Request
 	At      time.Duration // when it came to the controller
 	Node    int           // in the graph
-	Entries []table.Entry // that were read
+	Entries []p4.Entry    // that were read
 	Errors  []error       // by entry that was written or removed, nil where that worked; nil if all did
 }
 
@@ -80,12 +80,12 @@ const (
 )
 
 // Install implements [Switches].
-func (n *Network) Install(node int, entries []table.Entry) Request {
+func (n *Network) Install(node int, entries []p4.Entry) Request {
 	return n.request(node, install, "", entries)
 }
 
 // Remove implements [Switches].
-func (n *Network) Remove(node int, entries []table.Entry) Request {
+func (n *Network) Remove(node int, entries []p4.Entry) Request {
 	return n.request(node, remove, "", entries)
 }
 
@@ -95,7 +95,7 @@ func (n *Network) ReadBack(node int, name string) Request {
 }
 
 // request sends a request to a switch off, unless it gets lost.
-func (n *Network) request(node int, what requestKind, name string, entries []table.Entry) Request {
+func (n *Network) request(node int, what requestKind, name string, entries []p4.Entry) Request {
 	if node < 0 || node >= len(n.switches) {
 		return n.call(nil, nil, nil)
 	}
@@ -179,7 +179,7 @@ func (n *Network) requestEvent(i int) {
 }
 
 // serve is what a switch does when a request has reached it.
-func (n *Network) serve(a *Answer, d *device, what requestKind, name string, entries []table.Entry) {
+func (n *Network) serve(a *Answer, d *device, what requestKind, name string, entries []p4.Entry) {
 	n.openTables(d)
 	if what == readBack {
 		a.Entries = d.tables.Read(name)

@@ -12,8 +12,8 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/decode/srint"
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/pintplan"
-	"github.com/hopscope/hopscope/p4/table"
 )
 
 // controller changes plans by asking again until a switch has answered, all of them before the next step.
@@ -21,11 +21,11 @@ type controller struct {
 	n       *Network
 	waiting map[Request]int // switches by request
 	asked   map[int]time.Duration
-	steps   [][]table.Entry // what every switch is to have, one after the other
+	steps   [][]p4.Entry // what every switch is to have, one after the other
 	retry   time.Duration
 }
 
-func (c *controller) begin(cfg *Config, steps ...[]table.Entry) {
+func (c *controller) begin(cfg *Config, steps ...[]p4.Entry) {
 	c.waiting, c.asked, c.steps, c.retry = map[Request]int{}, map[int]time.Duration{}, steps, 2*(cfg.ControlDelay+cfg.ControlJitter)+20*cfg.ControlGap
 	for i := range c.n.switches {
 		c.ask(i)
@@ -63,7 +63,7 @@ func (c *controller) tick() {
 	}
 }
 
-func planEntries(t testing.TB, p *pint.Plan) []table.Entry {
+func planEntries(t testing.TB, p *pint.Plan) []p4.Entry {
 	t.Helper()
 	entries, err := pintplan.Entries(p)
 	if err != nil {
@@ -99,7 +99,7 @@ func TestChangeOver(t *testing.T) {
 			for step := range 1700 {
 				switch step {
 				case 100:
-					steps := [][]table.Entry{planEntries(t, plans[8]), {pintplan.Stamp(8)}}
+					steps := [][]p4.Entry{planEntries(t, plans[8]), {pintplan.Stamp(8)}}
 					if !careful {
 						slices.Reverse(steps)
 					}
@@ -113,7 +113,7 @@ func TestChangeOver(t *testing.T) {
 							n.Remove(i, planEntries(t, testPlan(t, pint.HashCRC)))
 						}
 					}
-					c.begin(&cfg, planEntries(t, plans[9]), []table.Entry{pintplan.Stamp(9)})
+					c.begin(&cfg, planEntries(t, plans[9]), []p4.Entry{pintplan.Stamp(9)})
 				}
 				c.tick()
 				n.Run(n.Now()+time.Millisecond, func(d Datagram) {
@@ -180,17 +180,17 @@ func TestInstallReadBack(t *testing.T) {
 	var answers []Answer
 	cfg.OnAnswer = func(a Answer) { answers = append(answers, a) }
 	n := mustNew(t, cfg, 1)
-	route := func(dst uint64, port uint64) table.Entry {
-		return table.Entry{Table: RouteTable, Match: []table.Match{{Value: table.Uint(dst), Prefix: 32}}, Action: "forward", Params: []table.Value{table.Uint(port)}}
+	route := func(dst uint64, port uint64) p4.Entry {
+		return p4.Entry{Table: RouteTable, Match: []p4.Match{{Value: p4.Uint(dst), Prefix: 32}}, Action: "forward", Params: []p4.Value{p4.Uint(port)}}
 	}
 	good, bad := route(0x0a000001, 1), route(0x0a000002, 77)
 	for i := range 3 {
-		n.Install(i, []table.Entry{good, bad})
+		n.Install(i, []p4.Entry{good, bad})
 	}
 	n.ReadBack(1, RouteTable)
-	n.Remove(1, []table.Entry{good, good})
+	n.Remove(1, []p4.Entry{good, good})
 	n.ReadBack(1, "")
-	n.Install(-1, []table.Entry{good}) // no switch is there, and none answers
+	n.Install(-1, []p4.Entry{good}) // no switch is there, and none answers
 	n.ReadBack(1<<20, "")
 	n.Run(time.Second, func(Datagram) {})
 	if len(answers) != 6 {
@@ -201,13 +201,13 @@ func TestInstallReadBack(t *testing.T) {
 			t.Errorf("answer %d to request %d at %v, want %v", i, a.Request, a.At, want)
 		}
 	}
-	if e := answers[0].Errors; len(e) != 2 || e[0] != nil || !errors.Is(e[1], table.ErrInvalid) || e[1].Error() != "table ipv4_route: switch core-0 has no port 77: entry does not fit the program" {
+	if e := answers[0].Errors; len(e) != 2 || e[0] != nil || !errors.Is(e[1], p4.ErrInvalid) || e[1].Error() != "table ipv4_route: switch core-0 has no port 77: entry does not fit the program" {
 		t.Errorf("errors %v", e)
 	}
 	if got := answers[3].Entries; answers[3].Node != 1 || len(got) != 1 || got[0].String() != good.String() {
 		t.Errorf("read back %v", got)
 	}
-	if e := answers[4].Errors; len(e) != 2 || e[0] != nil || !errors.Is(e[1], table.ErrNotFound) {
+	if e := answers[4].Errors; len(e) != 2 || e[0] != nil || !errors.Is(e[1], p4.ErrNotFound) {
 		t.Errorf("errors %v", e)
 	}
 	if got := answers[5].Entries; len(got) != 2 || got[0].Table != watchTable || !got[0].Default() || got[1].Table != watch6Table {
@@ -216,13 +216,13 @@ func TestInstallReadBack(t *testing.T) {
 
 	// A table that is full.
 	answers = nil
-	var many []table.Entry
+	var many []p4.Entry
 	for i := range uint64(4097) {
 		many = append(many, route(i, 1))
 	}
 	n.Install(5, many)
 	n.Run(2*time.Second, func(Datagram) {})
-	if e := answers[0].Errors; len(e) != 4097 || e[4095] != nil || !errors.Is(e[4096], table.ErrFull) {
+	if e := answers[0].Errors; len(e) != 4097 || e[4095] != nil || !errors.Is(e[4096], p4.ErrFull) {
 		t.Errorf("errors %v", e[4090:])
 	}
 }
@@ -248,7 +248,7 @@ func TestPlansReadBack(t *testing.T) {
 	if got := answers[1].Entries; len(got) != 1 || got[0].String() != "pint_source => stamp(0x07)" {
 		t.Errorf("read back %v", got)
 	}
-	if answers[2].Errors != nil || !slices.ContainsFunc(answers[3].Errors, func(err error) bool { return errors.Is(err, table.ErrFull) }) {
+	if answers[2].Errors != nil || !slices.ContainsFunc(answers[3].Errors, func(err error) bool { return errors.Is(err, p4.ErrFull) }) {
 		t.Errorf("errors %v, then %v", answers[2].Errors, answers[3].Errors)
 	}
 	if x := &n.switches[0].plans; x.of(7) == nil || x.of(20) == nil || x.of(21) != nil || *x.stamp != 7 {
@@ -299,15 +299,15 @@ func TestWrittenTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &n.probes[0]
-	n.Install(edge, []table.Entry{
-		{Table: RouteTable, Match: []table.Match{{Value: table.Bytes(to[:]), Prefix: 32}}, Action: "forward", Params: []table.Value{table.Uint(4)}},
-		{Table: probeTable, Match: []table.Match{{Value: table.Bytes(n.hosts[p.from].v4[:])}, {Value: table.Bytes(n.hosts[p.to].v4[:])}},
-			Action: "route", Params: []table.Value{table.Bytes(list[:probeList])}},
+	n.Install(edge, []p4.Entry{
+		{Table: RouteTable, Match: []p4.Match{{Value: p4.Bytes(to[:]), Prefix: 32}}, Action: "forward", Params: []p4.Value{p4.Uint(4)}},
+		{Table: probeTable, Match: []p4.Match{{Value: p4.Bytes(n.hosts[p.from].v4[:])}, {Value: p4.Bytes(n.hosts[p.to].v4[:])}},
+			Action: "route", Params: []p4.Value{p4.Bytes(list[:probeList])}},
 	})
-	all := []table.Match{table.Masked(0, 0), table.Masked(0, 0), table.Masked(uint64(udp), 255), table.Between(0, 65535), table.Between(0, 65535)}
-	n.Install(n.node(t, "edge-1-0"), []table.Entry{
+	all := []p4.Match{p4.Masked(0, 0), p4.Masked(0, 0), p4.Masked(uint64(udp), 255), p4.Between(0, 65535), p4.Between(0, 65535)}
+	n.Install(n.node(t, "edge-1-0"), []p4.Entry{
 		{Table: watchTable, Match: all, Priority: 1, Action: "pass"}, {Table: watch6Table, Match: all, Priority: 1, Action: "pass"},
-		{Table: watchTable, Action: "watch", Params: []table.Value{table.Uint(0xf100), table.Uint(9)}},
+		{Table: watchTable, Action: "watch", Params: []p4.Value{p4.Uint(0xf100), p4.Uint(9)}},
 	})
 	basic, detailed := 0, 0
 	n.Run(time.Second, func(d Datagram) {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 )
 
 func mustScheme(t testing.TB, c pint.Config) *pint.Scheme {
@@ -384,8 +384,8 @@ func TestPlanBeyondTables(t *testing.T) {
 	n.cfg.MaxHops = 256 // the table's field has 8 bits, and Validate lets nothing by that it does not hold
 	next := testPlan(t, pint.HashCRC)
 	next.Epoch = 8
-	if err := n.SetPlan(next); !errors.Is(err, table.ErrInvalid) {
-		t.Errorf("%v, want %v", err, table.ErrInvalid)
+	if err := n.SetPlan(next); !errors.Is(err, p4.ErrInvalid) {
+		t.Errorf("%v, want %v", err, p4.ErrInvalid)
 	}
 	if x := &n.switches[0].plans; x.of(8) != nil || x.of(7) == nil || *x.stamp != 7 {
 		t.Error("a plan that was refused is there")

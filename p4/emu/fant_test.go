@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/intmd"
 	headers "github.com/hopscope/hopscope/decode/packet"
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 )
 
 // Switches of FANT write stacks that its profile reads, with both bitmaps, and that a strict reader rejects for their width
@@ -199,8 +199,8 @@ func TestPolicy(t *testing.T) {
 	for i := range way[1:] {
 		list[i] = port(way[i], way[i+1])
 	}
-	entry := table.Entry{Table: PolicyTable, Match: []table.Match{{Value: table.Bytes(n.hosts[5].v4[:])}, {Value: table.Bytes(n.hosts[8].v4[:])}}, Action: "steer", Params: []table.Value{table.Bytes(list)}}
-	n.Install(at("edge-1-0"), []table.Entry{entry})
+	entry := p4.Entry{Table: PolicyTable, Match: []p4.Match{{Value: p4.Bytes(n.hosts[5].v4[:])}, {Value: p4.Bytes(n.hosts[8].v4[:])}}, Action: "steer", Params: []p4.Value{p4.Bytes(list)}}
+	n.Install(at("edge-1-0"), []p4.Entry{entry})
 	ways = nil
 	n.Run(200*time.Millisecond, func(Datagram) {})
 	var want []uint32
@@ -219,7 +219,7 @@ func TestPolicy(t *testing.T) {
 			break
 		}
 	}
-	n.Remove(at("edge-1-0"), []table.Entry{entry})
+	n.Remove(at("edge-1-0"), []p4.Entry{entry})
 	n.Run(300*time.Millisecond, func(Datagram) {})
 	if got := ways[len(ways)-1]; !slices.Equal(got, usual) {
 		t.Errorf("without the policy the way is %v, want %v", got, usual)
@@ -235,19 +235,19 @@ func TestPolicy(t *testing.T) {
 	beyond := append(list[:6:6], byte(n.ports[lo].number), 1)
 	for name, list := range map[string][]byte{"another host": {byte(n.ports[edge].number)}, "labels left": beyond} {
 		e := entry
-		e.Params = []table.Value{table.Bytes(append(slices.Clone(list), make([]byte, 16-len(list))...))}
-		n.Install(at("edge-1-0"), []table.Entry{e})
+		e.Params = []p4.Value{p4.Bytes(append(slices.Clone(list), make([]byte, 16-len(list))...))}
+		n.Install(at("edge-1-0"), []p4.Entry{e})
 		n.Run(n.Now()+10*time.Millisecond, func(Datagram) {}) // those under way
 		ways, lost = nil, 0
 		n.Run(n.Now()+50*time.Millisecond, func(Datagram) {})
 		if len(ways) > 0 || lost < 40 {
 			t.Errorf("%s: %d packets delivered, %d dropped", name, len(ways), lost)
 		}
-		n.Remove(at("edge-1-0"), []table.Entry{e})
+		n.Remove(at("edge-1-0"), []p4.Entry{e})
 	}
 	list[0] = 99
-	entry.Params[0] = table.Bytes(list)
-	if err := n.fits(&entry, at("edge-1-0")); !errors.Is(err, table.ErrInvalid) {
+	entry.Params[0] = p4.Bytes(list)
+	if err := n.fits(&entry, at("edge-1-0")); !errors.Is(err, p4.ErrInvalid) {
 		t.Errorf("a policy by a port that is not there: %v", err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/emu/sim"
-	"github.com/hopscope/hopscope/p4/table"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -87,7 +87,7 @@ type device struct {
 	swallowed []int32
 	exporter
 
-	tables *table.Store // nil until the control plane writes or reads
+	tables *p4.Store // nil until the control plane writes or reads
 }
 
 // host is one host. Its own line to the switch has a queue without bound in bytes, but a host that is 10 ms behind

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	headers "github.com/hopscope/hopscope/decode/packet"
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 )
 
 // PolicyTable is the segment routing policies of a switch (SR-MPLS, RFC 8660): packets of hosts there, from one address to another, take a list
@@ -21,9 +21,9 @@ const (
 )
 
 // policyTable is the table.
-func policyTable() table.Table {
-	return table.Table{Name: PolicyTable, Key: []table.Field{{Name: "src", Bits: 32}, {Name: "dst", Bits: 32}},
-		Actions: []table.Action{{Name: "steer", Params: []table.Param{{Name: "ports", Bits: 8 * mostSegments}}}}, Size: 1024}
+func policyTable() p4.Table {
+	return p4.Table{Name: PolicyTable, Key: []p4.Field{{Name: "src", Bits: 32}, {Name: "dst", Bits: 32}},
+		Actions: []p4.Action{{Name: "steer", Params: []p4.Param{{Name: "ports", Bits: 8 * mostSegments}}}}, Size: 1024}
 }
 
 // steer gives the port that the policies of the first switch send a packet out of, with labels for those behind it; or -1.
@@ -32,7 +32,7 @@ func (n *Network) steer(p *packet, d *device) int32 {
 		return -1
 	}
 	a := p.buf[p.l3+12:]
-	e := d.tables.Find(PolicyTable, table.Bytes(a[:4]), table.Bytes(a[4:8]))
+	e := d.tables.Find(PolicyTable, p4.Bytes(a[:4]), p4.Bytes(a[4:8]))
 	if e == nil || e.Action != "steer" {
 		return -1
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/pintplan"
-	"github.com/hopscope/hopscope/p4/table"
 )
 
 // Names of the tables of a switch, beside those of PINT's plans.
@@ -19,26 +19,26 @@ const (
 )
 
 // Tables are the tables of an emulated switch.
-func Tables() []table.Table {
+func Tables() []p4.Table {
 	type (
-		field  = table.Field
-		param  = table.Param
-		action = table.Action
+		field  = p4.Field
+		param  = p4.Param
+		action = p4.Action
 	)
 	watch := []action{{Name: "watch", Params: []param{{Name: "instructions", Bits: 16}, {Name: "max_hops", Bits: 8}}}, {Name: "pass"}}
 	flow := func(bits int) []field {
 		return []field{
-			{Name: "src", Bits: bits, Kind: table.Ternary}, {Name: "dst", Bits: bits, Kind: table.Ternary},
-			{Name: "protocol", Bits: 8, Kind: table.Ternary}, {Name: "src_port", Bits: 16, Kind: table.Range}, {Name: "dst_port", Bits: 16, Kind: table.Range},
+			{Name: "src", Bits: bits, Kind: p4.Ternary}, {Name: "dst", Bits: bits, Kind: p4.Ternary},
+			{Name: "protocol", Bits: 8, Kind: p4.Ternary}, {Name: "src_port", Bits: 16, Kind: p4.Range}, {Name: "dst_port", Bits: 16, Kind: p4.Range},
 		}
 	}
 	forward := []action{{Name: "forward", Params: []param{{Name: "port", Bits: 9}}}}
 	return append(pintplan.Tables(),
-		table.Table{Name: watchTable, Key: flow(32), Actions: watch, Size: 1024},
-		table.Table{Name: watch6Table, Key: flow(128), Actions: watch, Size: 1024},
-		table.Table{Name: RouteTable, Key: []field{{Name: "dst", Bits: 32, Kind: table.Longest}}, Actions: forward, Size: 4096},
-		table.Table{Name: route6Table, Key: []field{{Name: "dst", Bits: 128, Kind: table.Longest}}, Actions: forward, Size: 4096},
-		table.Table{Name: probeTable, Key: []field{{Name: "src", Bits: 32}, {Name: "dst", Bits: 32}},
+		p4.Table{Name: watchTable, Key: flow(32), Actions: watch, Size: 1024},
+		p4.Table{Name: watch6Table, Key: flow(128), Actions: watch, Size: 1024},
+		p4.Table{Name: RouteTable, Key: []field{{Name: "dst", Bits: 32, Kind: p4.Longest}}, Actions: forward, Size: 4096},
+		p4.Table{Name: route6Table, Key: []field{{Name: "dst", Bits: 128, Kind: p4.Longest}}, Actions: forward, Size: 4096},
+		p4.Table{Name: probeTable, Key: []field{{Name: "src", Bits: 32}, {Name: "dst", Bits: 32}},
 			Actions: []action{{Name: "route", Params: []param{{Name: "ports", Bits: 8 * probeList}}}}, Size: 1024},
 		policyTable(),
 	)
@@ -65,10 +65,10 @@ func (n *Network) openTables(d *device) {
 
 // ownTables are the tables of a switch with what it does by itself in them: the plans that it was built with, as far as tables hold
 // such plans, and the watch list that all switches share.
-func (n *Network) ownTables(x *plans) (*table.Store, error) {
-	tables := table.NewStore(Tables())
+func (n *Network) ownTables(x *plans) (*p4.Store, error) {
+	tables := p4.NewStore(Tables())
 	var errs []error
-	put := func(e table.Entry) {
+	put := func(e p4.Entry) {
 		if _, err := tables.Put(e); err != nil && errs == nil {
 			errs = []error{err}
 		}
@@ -87,18 +87,18 @@ func (n *Network) ownTables(x *plans) (*table.Store, error) {
 		put(pintplan.Stamp(*x.stamp))
 	}
 	for _, name := range []string{watchTable, watch6Table} {
-		put(table.Entry{Table: name, Action: "watch", Params: []table.Value{table.Uint(uint64(n.cfg.Instructions)), table.Uint(uint64(n.cfg.MaxHops))}})
+		put(p4.Entry{Table: name, Action: "watch", Params: []p4.Value{p4.Uint(uint64(n.cfg.Instructions)), p4.Uint(uint64(n.cfg.MaxHops))}})
 	}
 	return tables, errors.Join(errs...)
 }
 
 // fits refuses what the tables would take and the switch could not carry out.
-func (n *Network) fits(e *table.Entry, node int) error {
+func (n *Network) fits(e *p4.Entry, node int) error {
 	if len(e.Params) == 0 {
 		return nil
 	}
 	bad := func(format string, args ...any) error {
-		return fmt.Errorf("table %s: %s: %w", e.Table, fmt.Sprintf(format, args...), table.ErrInvalid)
+		return fmt.Errorf("table %s: %s: %w", e.Table, fmt.Sprintf(format, args...), p4.ErrInvalid)
 	}
 	switch e.Table {
 	case watchTable, watch6Table:
@@ -127,7 +127,7 @@ func (n *Network) fits(e *table.Entry, node int) error {
 }
 
 // apply makes the switch do what its tables say, as far as they may have changed with these entries.
-func (d *device) apply(entries []table.Entry) {
+func (d *device) apply(entries []p4.Entry) {
 	d.written.routes = d.tables.Len(RouteTable)+d.tables.Len(route6Table) > 0
 	d.written.probes = d.tables.Len(probeTable) > 0
 	d.written.policies = d.tables.Len(PolicyTable) > 0
@@ -155,7 +155,7 @@ func (d *device) apply(entries []table.Entry) {
 	if len(epochs) == 0 {
 		return
 	}
-	var all []table.Entry
+	var all []p4.Entry
 	for _, t := range pintplan.Tables() {
 		all = append(all, d.tables.Read(t.Name)...)
 	}
@@ -204,8 +204,8 @@ func (n *Network) watched(p *packet, d *device) (instructions uint16, most uint8
 		name, addresses, size = watch6Table, p.l3+8, 16
 	}
 	a := p.buf[addresses:]
-	e := d.tables.Find(name, table.Bytes(a[:size]), table.Bytes(a[size:2*size]), table.Uint(uint64(p.proto)),
-		table.Bytes(p.buf[p.l4:p.l4+2]), table.Bytes(p.buf[p.l4+2:p.l4+4]))
+	e := d.tables.Find(name, p4.Bytes(a[:size]), p4.Bytes(a[size:2*size]), p4.Uint(uint64(p.proto)),
+		p4.Bytes(p.buf[p.l4:p.l4+2]), p4.Bytes(p.buf[p.l4+2:p.l4+4]))
 	if e == nil || e.Action != "watch" {
 		return 0, 0
 	}
@@ -219,7 +219,7 @@ func (n *Network) controlRoute(d *device, at int32, dst *host, v6 bool) int32 {
 	if v6 {
 		name, address = route6Table, dst.v6[:]
 	}
-	e := d.tables.Find(name, table.Bytes(address))
+	e := d.tables.Find(name, p4.Bytes(address))
 	if e == nil {
 		return -1
 	}
@@ -233,7 +233,7 @@ func (n *Network) controlRoute(d *device, at int32, dst *host, v6 bool) int32 {
 // rewriteRoute is what the first switch does to a probe whose way the control plane has changed.
 func rewriteRoute(p *packet, d *device) {
 	a := p.buf[p.l3+12:]
-	if e := d.tables.Find(probeTable, table.Bytes(a[:4]), table.Bytes(a[4:8])); e != nil && e.Action == "route" {
+	if e := d.tables.Find(probeTable, p4.Bytes(a[:4]), p4.Bytes(a[4:8])); e != nil && e.Action == "route" {
 		e.Params[0].Append(p.buf[:probeHeaders], probeList)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/planner/control"
 )
 
@@ -51,7 +51,7 @@ func appendName(b []byte, name string) []byte {
 	return append(b, name...)
 }
 
-func appendHex(b []byte, v table.Value) []byte {
+func appendHex(b []byte, v p4.Value) []byte {
 	const digits = "0123456789abcdef"
 	for k := range len(v) {
 		b = append(b, digits[v[k]>>4], digits[v[k]&15])
@@ -60,11 +60,11 @@ func appendHex(b []byte, v table.Value) []byte {
 }
 
 // EntryOf is an entry of a table as the controller keeps it.
-func EntryOf(e *table.Entry, epoch uint32) control.Entry {
+func EntryOf(e *p4.Entry, epoch uint32) control.Entry {
 	return control.Entry{Epoch: epoch, Key: keyOf(e), Value: valueOf(e)}
 }
 
-func keyOf(e *table.Entry) string {
+func keyOf(e *p4.Entry) string {
 	var room [128]byte
 	b := append(appendName(room[:0], e.Table), '|')
 	if e.Default() {
@@ -84,7 +84,7 @@ func keyOf(e *table.Entry) string {
 	return string(b)
 }
 
-func valueOf(e *table.Entry) string {
+func valueOf(e *p4.Entry) string {
 	var room [128]byte
 	b := appendName(room[:0], e.Action)
 	for _, p := range e.Params {
@@ -112,25 +112,25 @@ func cutName(s string) (name, rest string, more bool, err error) {
 	return name, rest, more, err
 }
 
-func readHex(s string) (table.Value, error) {
+func readHex(s string) (p4.Value, error) {
 	var room [64]byte
 	b, err := hex.AppendDecode(room[:0], []byte(s))
-	return table.Value(b), err
+	return p4.Value(b), err
 }
 
 // tableEntry is the way back.
-func tableEntry(x *control.Entry, owner string) (e table.Entry, err error) {
+func tableEntry(x *control.Entry, owner string) (e p4.Entry, err error) {
 	e.Owner = owner
 	if err = readKey(&e, x.Key); err == nil {
 		err = readValue(&e, x.Value)
 	}
 	if err != nil {
-		return table.Entry{}, fmt.Errorf("entry %.100q, %.100q: %w", x.Key, x.Value, err)
+		return p4.Entry{}, fmt.Errorf("entry %.100q, %.100q: %w", x.Key, x.Value, err)
 	}
 	return e, nil
 }
 
-func readKey(e *table.Entry, key string) (err error) {
+func readKey(e *p4.Entry, key string) (err error) {
 	var more bool
 	if e.Table, key, more, err = cutName(key); err != nil || !more {
 		return cmp.Or(err, strconv.ErrSyntax)
@@ -143,13 +143,13 @@ func readKey(e *table.Entry, key string) (err error) {
 	if err != nil {
 		return err
 	}
-	e.Priority, e.Match = int32(n), []table.Match{}
+	e.Priority, e.Match = int32(n), []p4.Match{}
 	if more {
-		e.Match = make([]table.Match, 0, 1+strings.Count(key, "|"))
+		e.Match = make([]p4.Match, 0, 1+strings.Count(key, "|"))
 	}
 	for more && err == nil {
 		var field, prefix string
-		var m table.Match
+		var m p4.Match
 		field, key, more = strings.Cut(key, "|")
 		field, prefix, hasPrefix := strings.Cut(field, "/")
 		first, last, hasLast := strings.Cut(field, "-")
@@ -165,14 +165,14 @@ func readKey(e *table.Entry, key string) (err error) {
 	return err
 }
 
-func readValue(e *table.Entry, value string) (err error) {
+func readValue(e *p4.Entry, value string) (err error) {
 	var more bool
 	if e.Action, value, more, err = cutName(value); err == nil && more {
-		e.Params = make([]table.Value, 0, 1+strings.Count(value, "|"))
+		e.Params = make([]p4.Value, 0, 1+strings.Count(value, "|"))
 	}
 	for more && err == nil {
 		var param string
-		var v table.Value
+		var v p4.Value
 		param, value, more = strings.Cut(value, "|")
 		v, err = readHex(param)
 		e.Params = append(e.Params, v)
@@ -181,8 +181,8 @@ func readValue(e *table.Entry, value string) (err error) {
 }
 
 // Fits returns which entries tables would not take.
-func Fits(tables []table.Table, list []table.Entry) error {
-	s := table.NewStore(tables)
+func Fits(tables []p4.Table, list []p4.Entry) error {
+	s := p4.NewStore(tables)
 	var errs []error
 	for k := range list {
 		if _, err := s.Put(list[k]); err != nil {

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/p4rt"
-	"github.com/hopscope/hopscope/p4/table"
 	"github.com/hopscope/hopscope/planner/control"
 )
 
@@ -31,7 +31,7 @@ type installing struct {
 	to   p4rt.Installer
 	jobs chan job
 	end  chan struct{}
-	have map[string]table.Entry // by the controller's key, what the switch has, of whomever; nil where it has to be read. Of its goroutine.
+	have map[string]p4.Entry // by the controller's key, what the switch has, of whomever; nil where it has to be read. Of its goroutine.
 }
 
 type job struct {
@@ -324,7 +324,7 @@ func (x *installing) read(ctx context.Context) error {
 		x.have = nil
 		return err
 	}
-	x.have = make(map[string]table.Entry, len(list))
+	x.have = make(map[string]p4.Entry, len(list))
 	for k := range list {
 		x.have[keyOf(&list[k])] = list[k]
 	}

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode/srint"
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/p4rt"
 	"github.com/hopscope/hopscope/p4/probe"
-	"github.com/hopscope/hopscope/p4/table"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/control"
 )
@@ -23,14 +23,14 @@ import (
 type broken struct {
 	write func(ctx context.Context, updates []p4rt.Update) ([]error, error)
 	reads int
-	held  []table.Entry
+	held  []p4.Entry
 }
 
 func (b *broken) Write(ctx context.Context, updates []p4rt.Update) ([]error, error) {
 	return b.write(ctx, updates)
 }
 
-func (b *broken) Read(context.Context, ...string) ([]table.Entry, error) {
+func (b *broken) Read(context.Context, ...string) ([]p4.Entry, error) {
 	b.reads++
 	return b.held, nil
 }
@@ -53,13 +53,13 @@ func TestInstallersOfBrokenSwitch(t *testing.T) {
 		b.write = func(ctx context.Context, list []p4rt.Update) ([]error, error) {
 			writes++
 			if writes == len(results) {
-				b.held = []table.Entry{list[0].Entry}
+				b.held = []p4.Entry{list[0].Entry}
 			}
 			return results[writes-1](ctx)
 		}
 		s := NewInstallers(DefaultOwner, timeout, func(e control.Event) { events = append(events, fmt.Sprintf("%T", e)) }, map[string]p4rt.Installer{"s": b})
 		defer s.Close()
-		e := EntryOf(&table.Entry{Table: "ports", Match: []table.Match{table.Number(1)}, Action: "set"}, 0)
+		e := EntryOf(&p4.Entry{Table: "ports", Match: []p4.Match{p4.Number(1)}, Action: "set"}, 0)
 		s.Install("s", 1, []control.Entry{e})
 		s.Install("s", 2, []control.Entry{e}) // waits behind the first, until it is not waited for
 		synctest.Wait()
@@ -84,7 +84,7 @@ func TestInstallersOfBrokenSwitch(t *testing.T) {
 // What is ours goes out of a switch, whatever its epoch, and what is not stays; nothing is written unless it may be, and a switch that holds
 // nothing of ours is not asked for it.
 func TestClear(t *testing.T) {
-	tables := []table.Table{{Name: "ports", Size: 8, Key: []table.Field{{Name: "port", Kind: table.Exact, Bits: 9}}, Actions: []table.Action{{Name: "set"}}}}
+	tables := []p4.Table{{Name: "ports", Size: 8, Key: []p4.Field{{Name: "port", Kind: p4.Exact, Bits: 9}}, Actions: []p4.Action{{Name: "set"}}}}
 	info, err := p4rt.NewInfo(tables)
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestClear(t *testing.T) {
 	}
 	var fill []p4rt.Update
 	for k, owner := range []string{"hopscope", "hopscope@7", "hopscope@9", "somebody", "hopscope@x"} {
-		fill = append(fill, p4rt.Update{Op: p4rt.Insert, Entry: table.Entry{Table: "ports", Match: []table.Match{table.Number(uint64(k))}, Action: "set", Owner: owner}})
+		fill = append(fill, p4rt.Update{Op: p4rt.Insert, Entry: p4.Entry{Table: "ports", Match: []p4.Match{p4.Number(uint64(k))}, Action: "set", Owner: owner}})
 	}
 	if errs, err := f.Write(t.Context(), fill); errs != nil || err != nil {
 		t.Fatal(errs, err)
@@ -108,7 +108,7 @@ func TestClear(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return len(slices.DeleteFunc(list, func(e table.Entry) bool { return e.Default() }))
+		return len(slices.DeleteFunc(list, func(e p4.Entry) bool { return e.Default() }))
 	}
 	asked := 0
 	refuses := errors.New("not now")

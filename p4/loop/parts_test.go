@@ -14,9 +14,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/p4/p4rt"
-	"github.com/hopscope/hopscope/p4/table"
 	"github.com/hopscope/hopscope/planner/control"
 )
 
@@ -103,14 +103,14 @@ func TestJournalFirst(t *testing.T) {
 
 // Entries of tables become those of the controller and back.
 func TestEntries(t *testing.T) {
-	for _, e := range []table.Entry{
-		{Table: "a", Match: []table.Match{}, Action: "b"},
-		{Table: "a", Action: "set", Params: []table.Value{table.Uint(0), table.Bytes([]byte{0xff, 0x80})}},
-		{Table: "a|b", Match: []table.Match{table.Number(1), table.Number(2)}, Action: `c|"d"`, Params: []table.Value{table.Uint(3)}},
-		{Table: "", Match: []table.Match{{}}, Action: "", Params: []table.Value{""}},
+	for _, e := range []p4.Entry{
+		{Table: "a", Match: []p4.Match{}, Action: "b"},
+		{Table: "a", Action: "set", Params: []p4.Value{p4.Uint(0), p4.Bytes([]byte{0xff, 0x80})}},
+		{Table: "a|b", Match: []p4.Match{p4.Number(1), p4.Number(2)}, Action: `c|"d"`, Params: []p4.Value{p4.Uint(3)}},
+		{Table: "", Match: []p4.Match{{}}, Action: "", Params: []p4.Value{""}},
 		{Table: `"`, Action: `"`},
-		{Table: "default", Priority: -1, Match: []table.Match{{Prefix: -1}}, Action: "default"},
-		{Table: "acl", Priority: 7, Match: []table.Match{table.Masked(0xff00, 0xff00), table.Between(1, 9), {Value: table.Uint(10), Prefix: 8}}, Action: "x"},
+		{Table: "default", Priority: -1, Match: []p4.Match{{Prefix: -1}}, Action: "default"},
+		{Table: "acl", Priority: 7, Match: []p4.Match{p4.Masked(0xff00, 0xff00), p4.Between(1, 9), {Value: p4.Uint(10), Prefix: 8}}, Action: "x"},
 	} {
 		for _, epoch := range []uint32{0, 1, 1 << 31} {
 			c := EntryOf(&e, epoch)
@@ -151,8 +151,8 @@ func TestInstallers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	route := func(dst, port uint64) table.Entry {
-		return table.Entry{Table: emu.RouteTable, Match: []table.Match{{Value: table.Uint(dst), Prefix: 32}}, Action: "forward", Params: []table.Value{table.Uint(port)}}
+	route := func(dst, port uint64) p4.Entry {
+		return p4.Entry{Table: emu.RouteTable, Match: []p4.Match{{Value: p4.Uint(dst), Prefix: 32}}, Action: "forward", Params: []p4.Value{p4.Uint(port)}}
 	}
 	if _, err := stranger.Write(context.Background(), []p4rt.Update{{Op: p4rt.Insert, Entry: route(1, 1)}}); err != nil {
 		t.Fatal(err)

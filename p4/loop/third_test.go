@@ -9,17 +9,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/p4rt"
 	"github.com/hopscope/hopscope/p4/probe"
-	"github.com/hopscope/hopscope/p4/table"
 	"github.com/hopscope/hopscope/planner/control"
 )
 
 // sick is a switch that takes entries, or fails in one of the ways in which switches do.
 type sick struct {
 	how  string // "" for healthy
-	held []table.Entry
+	held []p4.Entry
 }
 
 func (s *sick) fail(ctx context.Context) error {
@@ -49,7 +49,7 @@ func (s *sick) Write(ctx context.Context, list []p4rt.Update) ([]error, error) {
 	return nil, nil
 }
 
-func (s *sick) Read(ctx context.Context, _ ...string) ([]table.Entry, error) {
+func (s *sick) Read(ctx context.Context, _ ...string) ([]p4.Entry, error) {
 	if s.how == "refuses" {
 		return s.held, nil
 	}
@@ -72,7 +72,7 @@ func TestThirdOfSwitches(t *testing.T) {
 				}
 				s := NewInstallers(DefaultOwner, 2*time.Second, func(e control.Event) { events <- e }, all)
 				for request := range control.Request(360) {
-					e := EntryOf(&table.Entry{Table: "ports", Match: []table.Match{table.Number(uint64(request))}, Action: "set"}, 0)
+					e := EntryOf(&p4.Entry{Table: "ports", Match: []p4.Match{p4.Number(uint64(request))}, Action: "set"}, 0)
 					begun := time.Now()
 					for k := range switches {
 						s.Install(fmt.Sprint(k), request, []control.Entry{e})

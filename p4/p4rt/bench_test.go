@@ -9,9 +9,9 @@ import (
 	configpb "github.com/p4lang/p4runtime/go/p4/config/v1"
 
 	"github.com/hopscope/hopscope/internal/p4rttest"
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/p4/pintplan"
-	"github.com/hopscope/hopscope/p4/table"
 )
 
 // BenchmarkFifty changes so many entries in each of 50 emulated switches over P4Runtime, all at once: what takes the place
@@ -34,7 +34,7 @@ func BenchmarkFifty(b *testing.B) {
 			var clients []*Client
 			var servers []*p4rttest.Server
 			for range switches {
-				s := p4rttest.New(device, func(*configpb.P4Info, []byte) (p4rttest.Tables, error) { return table.NewStore(emu.Tables()), nil })
+				s := p4rttest.New(device, func(*configpb.P4Info, []byte) (p4rttest.Tables, error) { return p4.NewStore(emu.Tables()), nil })
 				servers = append(servers, s)
 				address, stop, err := s.Start()
 				if err != nil {
@@ -46,13 +46,13 @@ func BenchmarkFifty(b *testing.B) {
 			for _, c := range clients {
 				ready(b, c)
 			}
-			plan := func(epoch uint64) (list []table.Entry) {
+			plan := func(epoch uint64) (list []p4.Entry) {
 				for n := range uint64(entries - 1) {
-					list = append(list, table.Entry{Table: pintplan.CodeTable, Match: []table.Match{table.Number(epoch), table.Number(0), table.Between(10*n, 10*n+9)},
-						Priority: 1, Action: "round", Params: []table.Value{table.Uint(n), table.Uint(10)}})
+					list = append(list, p4.Entry{Table: pintplan.CodeTable, Match: []p4.Match{p4.Number(epoch), p4.Number(0), p4.Between(10*n, 10*n+9)},
+						Priority: 1, Action: "round", Params: []p4.Value{p4.Uint(n), p4.Uint(10)}})
 				}
-				return append(list, table.Entry{Table: pintplan.PlanTable, Match: []table.Match{table.Number(epoch)}, Action: "hold",
-					Params: []table.Value{table.Uint(24), table.Uint(7), table.Uint(uint64(entries))}})
+				return append(list, p4.Entry{Table: pintplan.PlanTable, Match: []p4.Match{p4.Number(epoch)}, Action: "hold",
+					Params: []p4.Value{p4.Uint(24), p4.Uint(7), p4.Uint(uint64(entries))}})
 			}
 			epoch := uint64(0)
 			for b.Loop() {

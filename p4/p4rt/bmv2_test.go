@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/p4"
-	"github.com/hopscope/hopscope/p4/table"
 )
 
 var address = flag.String("p4runtime", "127.0.0.1:9559", "where simple_switch_grpc --no-p4 --device-id 3 listens")
@@ -29,7 +28,7 @@ func TestBMv2(t *testing.T) {
 		if err := c.Commit(within(t)); err != nil {
 			t.Fatal(err)
 		}
-		var want []table.Entry
+		var want []p4.Entry
 		keys := map[string]bool{}
 		for _, tt := range c.info.Tables() {
 			for range min(50, tt.Size) {
@@ -39,7 +38,7 @@ func TestBMv2(t *testing.T) {
 					e.Match = nil
 				}
 				if tt.Name == CloneTable { // ports that BMv2 has, and whole packets
-					e.Match[0], e.Params[0], e.Params[1] = table.Number(uint64(100+r.IntN(100))), table.Uint(uint64(1+r.IntN(510))), table.Uint(0)
+					e.Match[0], e.Params[0], e.Params[1] = p4.Number(uint64(100+r.IntN(100))), p4.Uint(uint64(1+r.IntN(510))), p4.Uint(0)
 				}
 				if !keys[e.Key()] {
 					keys[e.Key()] = true
@@ -59,7 +58,7 @@ func TestBMv2(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		have := map[string]table.Entry{}
+		have := map[string]p4.Entry{}
 		for _, e := range got {
 			have[e.Key()] = e
 		}
@@ -105,20 +104,20 @@ func TestBMv2(t *testing.T) {
 // refusals are what the switch does not take.
 func refusals(t *testing.T, c *Client) {
 	t.Helper()
-	x := slices.IndexFunc(c.info.tables, func(t *tableInfo) bool { return len(t.Key) == 1 && t.Key[0].Kind == table.Exact && t.Size == 512 })
+	x := slices.IndexFunc(c.info.tables, func(t *tableInfo) bool { return len(t.Key) == 1 && t.Key[0].Kind == p4.Exact && t.Size == 512 })
 	if x < 0 {
 		t.Fatal("no such table")
 	}
 	tt := c.info.tables[x]
-	entry := func(n uint64) table.Entry {
+	entry := func(n uint64) p4.Entry {
 		e := drawEntry(rand.New(rand.NewPCG(n, 1)), &tt.Table)
-		e.Match = []table.Match{table.Number(n)}
+		e.Match = []p4.Match{p4.Number(n)}
 		return e
 	}
 	for _, u := range []struct {
 		Update
 		want error
-	}{{Update{Modify, entry(1)}, table.ErrNotFound}, {Update{Delete, entry(1)}, table.ErrNotFound}, {Update{Insert, entry(1)}, nil}, {Update{Insert, entry(1)}, table.ErrExists}} {
+	}{{Update{Modify, entry(1)}, p4.ErrNotFound}, {Update{Delete, entry(1)}, p4.ErrNotFound}, {Update{Insert, entry(1)}, nil}, {Update{Insert, entry(1)}, p4.ErrExists}} {
 		errs, err := c.Write(within(t), []Update{u.Update})
 		if err != nil || u.want == nil && errs != nil || u.want != nil && (len(errs) != 1 || !errors.Is(errs[0], u.want)) {
 			t.Errorf("%v %v: %v, %v, want %v", u.Op, &u.Entry, errs, err, u.want)
@@ -135,12 +134,12 @@ func refusals(t *testing.T, c *Client) {
 			t.Error(errs, err)
 		}
 	}
-	many := slices.IndexFunc(c.info.tables, func(t *tableInfo) bool { return len(t.Key) == 1 && t.Key[0].Kind == table.Longest })
+	many := slices.IndexFunc(c.info.tables, func(t *tableInfo) bool { return len(t.Key) == 1 && t.Key[0].Kind == p4.Longest })
 	route, errs, err := c.info.tables[many], []error(nil), error(nil)
 	var list []Update
 	for n := range uint64(route.Size + 1) {
 		e := drawEntry(rand.New(rand.NewPCG(1, 1)), &route.Table)
-		e.Match = []table.Match{{Value: table.Uint(n), Prefix: route.Key[0].Bits}}
+		e.Match = []p4.Match{{Value: p4.Uint(n), Prefix: route.Key[0].Bits}}
 		list = append(list, Update{Insert, e})
 	}
 	if errs, err = c.Write(within(t), list); err != nil || len(errs) != len(list) {
@@ -150,7 +149,7 @@ func refusals(t *testing.T, c *Client) {
 	for _, e := range errs {
 		if e != nil {
 			full++
-			if t.Logf("a full table: %v", e); !errors.Is(e, table.ErrFull) {
+			if t.Logf("a full table: %v", e); !errors.Is(e, p4.ErrFull) {
 				t.Error("it is not known that the table is full")
 			}
 		}
@@ -173,8 +172,8 @@ func controllers(t *testing.T, c *Client, cfg Config) {
 	cfg.Election.High = 1
 	high := ready(t, dial(t, cfg))
 	until(t, "told", func() bool { return !c.State().Primary })
-	if _, err := c.Write(within(t), []Update{{Insert, table.Entry{Table: CloneTable, Match: []table.Match{table.Number(100)}, Action: "clone",
-		Params: []table.Value{table.Uint(1), table.Uint(0)}}}}); !errors.Is(err, ErrNotPrimary) {
+	if _, err := c.Write(within(t), []Update{{Insert, p4.Entry{Table: CloneTable, Match: []p4.Match{p4.Number(100)}, Action: "clone",
+		Params: []p4.Value{p4.Uint(1), p4.Uint(0)}}}}); !errors.Is(err, ErrNotPrimary) {
 		t.Error(err)
 	}
 	same := dial(t, cfg)

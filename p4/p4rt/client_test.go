@@ -18,7 +18,7 @@ import (
 
 	"github.com/hopscope/hopscope/internal/p4rttest"
 	"github.com/hopscope/hopscope/internal/testkit"
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 )
 
 // A switch without a program gets it, and then has what was written, as it was written, whether numbers come padded or not.
@@ -27,7 +27,7 @@ func TestWriteAndRead(t *testing.T) {
 	for _, name := range []string{"srint", "intmd", "pint"} {
 		b := newBench(t, name)
 		c := ready(t, dial(t, b.config(t, name)))
-		var want []table.Entry
+		var want []p4.Entry
 		keys := map[string]bool{}
 		for _, tt := range c.info.Tables() {
 			for range min(20, tt.Size) {
@@ -36,7 +36,7 @@ func TestWriteAndRead(t *testing.T) {
 					e.Match = nil // a default action
 				}
 				if e.Owner = "us"; tt.Name == CloneTable {
-					e.Match[0] = table.Number(uint64(100 + r.IntN(100)))
+					e.Match[0] = p4.Number(uint64(100 + r.IntN(100)))
 				}
 				if !keys[e.Key()] {
 					keys[e.Key()] = true
@@ -53,7 +53,7 @@ func TestWriteAndRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			have := map[string]table.Entry{}
+			have := map[string]p4.Entry{}
 			for _, e := range got {
 				have[e.Key()] = e
 			}
@@ -70,7 +70,7 @@ func TestWriteAndRead(t *testing.T) {
 			}
 		}
 		one, err := c.Read(within(t), want[0].Table)
-		if err != nil || len(one) == 0 || slices.ContainsFunc(one, func(e table.Entry) bool { return e.Table != want[0].Table }) {
+		if err != nil || len(one) == 0 || slices.ContainsFunc(one, func(e p4.Entry) bool { return e.Table != want[0].Table }) {
 			t.Errorf("%s: of one table: %v, %v", name, one, err)
 		}
 		var updates []Update
@@ -80,7 +80,7 @@ func TestWriteAndRead(t *testing.T) {
 		if errs, err := c.Write(within(t), updates); errs != nil || err != nil {
 			t.Fatalf("%s: %v, %v", name, errs, err)
 		}
-		if got, err := c.Read(within(t)); err != nil || slices.ContainsFunc(got, func(e table.Entry) bool { return !e.Default() }) {
+		if got, err := c.Read(within(t)); err != nil || slices.ContainsFunc(got, func(e p4.Entry) bool { return !e.Default() }) {
 			t.Errorf("%s: left %v, %v", name, got, err)
 		}
 	}
@@ -93,14 +93,14 @@ func TestOrder(t *testing.T) {
 	cfg := b.config(t, "pint")
 	cfg.BatchUpdates, cfg.BatchBytes = 5, 400
 	c := ready(t, dial(t, cfg))
-	num := table.Number
-	plan := table.Entry{Table: "egress.plan", Match: []table.Match{num(9)}, Action: "set_plan", Params: []table.Value{table.Uint(1), table.Uint(0)}}
-	flow := slices.Repeat([]table.Match{table.Masked(0, 0)}, 5)
-	watch := table.Entry{Table: "ingress.watch", Match: flow, Priority: 1, Action: "carry", Params: []table.Value{table.Uint(1), table.Uint(9), table.Uint(0)}}
-	session := table.Entry{Table: CloneTable, Match: []table.Match{num(100)}, Action: "clone", Params: []table.Value{table.Uint(5), table.Uint(0)}}
-	list := []table.Entry{watch, plan, session}
+	num := p4.Number
+	plan := p4.Entry{Table: "egress.plan", Match: []p4.Match{num(9)}, Action: "set_plan", Params: []p4.Value{p4.Uint(1), p4.Uint(0)}}
+	flow := slices.Repeat([]p4.Match{p4.Masked(0, 0)}, 5)
+	watch := p4.Entry{Table: "ingress.watch", Match: flow, Priority: 1, Action: "carry", Params: []p4.Value{p4.Uint(1), p4.Uint(9), p4.Uint(0)}}
+	session := p4.Entry{Table: CloneTable, Match: []p4.Match{num(100)}, Action: "clone", Params: []p4.Value{p4.Uint(5), p4.Uint(0)}}
+	list := []p4.Entry{watch, plan, session}
 	for i := range uint64(12) {
-		list = append(list, table.Entry{Table: "egress.pint_replace", Match: []table.Match{num(i + 1)}, Action: "at_most", Params: []table.Value{table.Uint(i)}})
+		list = append(list, p4.Entry{Table: "egress.pint_replace", Match: []p4.Match{num(i + 1)}, Action: "at_most", Params: []p4.Value{p4.Uint(i)}})
 	}
 	tables := func() (names []string) {
 		for _, m := range b.Writes() {
@@ -164,7 +164,7 @@ func TestRejected(t *testing.T) {
 	cfg := b.config(t, "intmd")
 	cfg.BatchUpdates = 2
 	c := ready(t, dial(t, cfg))
-	watch := table.Entry{Table: "ingress.watch", Match: slices.Repeat([]table.Match{table.Masked(0, 0)}, 5), Priority: 1, Action: "NoAction"}
+	watch := p4.Entry{Table: "ingress.watch", Match: slices.Repeat([]p4.Match{p4.Masked(0, 0)}, 5), Priority: 1, Action: "NoAction"}
 	b.Misbehave(func(f *p4rttest.Faults) {
 		f.Reject = func(u *p4pb.Update) *p4pb.Error {
 			if m := u.GetEntity().GetTableEntry().GetMatch(); len(m) == 1 && bytes.Equal(m[0].GetLpm().GetValue(), []byte{10, 0, 1, 0}) {
@@ -189,7 +189,7 @@ func TestRejected(t *testing.T) {
 		u    Update
 		want error
 	}{
-		{Update{Insert, route(0, 1)}, table.ErrExists}, {Update{Modify, route(9, 1)}, table.ErrNotFound}, {Update{Delete, route(9, 1)}, table.ErrNotFound},
+		{Update{Insert, route(0, 1)}, p4.ErrExists}, {Update{Modify, route(9, 1)}, p4.ErrNotFound}, {Update{Delete, route(9, 1)}, p4.ErrNotFound},
 		{Update{Modify, route(0, 4)}, nil},
 	} {
 		errs, err := c.Write(within(t), []Update{tt.u})
@@ -204,9 +204,9 @@ func TestRejected(t *testing.T) {
 		want error
 	}{
 		{append(inserts(route(20, 1)), Update{Delete, route(20, 9)}), errTwice},
-		{inserts(route(20, 1), route(21, 999)), table.ErrInvalid},
-		{append(inserts(route(20, 1)), Update{Op(9), route(21, 1)}), table.ErrInvalid},
-		{inserts(route(20, 1), table.Entry{Table: "nowhere"}), table.ErrInvalid},
+		{inserts(route(20, 1), route(21, 999)), p4.ErrInvalid},
+		{append(inserts(route(20, 1)), Update{Op(9), route(21, 1)}), p4.ErrInvalid},
+		{inserts(route(20, 1), p4.Entry{Table: "nowhere"}), p4.ErrInvalid},
 	} {
 		errs, err := c.Write(within(t), tt.list)
 		if err != nil || !errors.Is(errs[0], ErrSkipped) || !errors.Is(errs[1], tt.want) {
@@ -221,8 +221,8 @@ func TestRejected(t *testing.T) {
 func TestTableFull(t *testing.T) {
 	b := newBench(t, "pint")
 	c := ready(t, dial(t, b.config(t, "pint")))
-	plan := func(epoch uint64) table.Entry {
-		return table.Entry{Table: "egress.plan", Match: []table.Match{table.Number(epoch)}, Action: "set_plan", Params: []table.Value{table.Uint(1), table.Uint(0)}}
+	plan := func(epoch uint64) p4.Entry {
+		return p4.Entry{Table: "egress.plan", Match: []p4.Match{p4.Number(epoch)}, Action: "set_plan", Params: []p4.Value{p4.Uint(1), p4.Uint(0)}}
 	}
 	if errs, err := c.Write(within(t), inserts(plan(1), plan(2), plan(3), plan(4))); errs != nil || err != nil {
 		t.Fatal(errs, err)
@@ -231,14 +231,14 @@ func TestTableFull(t *testing.T) {
 		b.Misbehave(func(f *p4rttest.Faults) { f.Opaque = opaque })
 		errs, err := c.Write(within(t), inserts(plan(5)))
 		var said *switchError
-		if err != nil || len(errs) != 1 || !errors.As(errs[0], &said) || !errors.Is(errs[0], table.ErrFull) || (said.Code == codes.Unknown) != opaque {
+		if err != nil || len(errs) != 1 || !errors.As(errs[0], &said) || !errors.Is(errs[0], p4.ErrFull) || (said.Code == codes.Unknown) != opaque {
 			t.Errorf("%v, %v", errs, err)
 		}
 	}
 	b.Misbehave(func(f *p4rttest.Faults) { // refused for no reason that is given, and there is room
 		f.Reject = func(*p4pb.Update) *p4pb.Error { return &p4pb.Error{CanonicalCode: int32(codes.Unknown)} }
 	})
-	if errs, err := c.Write(within(t), inserts(route(1, 1), route(2, 1))); err != nil || errors.Is(errs[0], table.ErrFull) || errors.Is(errs[1], table.ErrFull) {
+	if errs, err := c.Write(within(t), inserts(route(1, 1), route(2, 1))); err != nil || errors.Is(errs[0], p4.ErrFull) || errors.Is(errs[1], p4.ErrFull) {
 		t.Errorf("%v, %v", errs, err)
 	}
 }
@@ -304,7 +304,7 @@ func TestWriteGarbage(t *testing.T) {
 	b.Misbehave(func(f *p4rttest.Faults) {
 		f.Instead = func(*p4pb.WriteRequest) error { return status.Error(codes.InvalidArgument, "cannot read it") }
 	})
-	if errs, err := c.Write(within(t), inserts(route(0, 1))); err != nil || len(errs) != 1 || !errors.Is(errs[0], table.ErrInvalid) {
+	if errs, err := c.Write(within(t), inserts(route(0, 1))); err != nil || len(errs) != 1 || !errors.Is(errs[0], p4.ErrInvalid) {
 		t.Errorf("%v, %v", errs, err)
 	}
 }
@@ -369,7 +369,7 @@ func TestAnswerLost(t *testing.T) {
 		t.Errorf("%v, %v", errs, err)
 	}
 	b.Misbehave(func(f *p4rttest.Faults) { f.After = nil })
-	got, err := Reconcile(within(t), c, []table.Entry{route(5, 1)}, OwnedBy("us"))
+	got, err := Reconcile(within(t), c, []p4.Entry{route(5, 1)}, OwnedBy("us"))
 	if err != nil || got.Adopted != 1 || got.Inserted != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}

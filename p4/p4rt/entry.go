@@ -7,18 +7,18 @@ import (
 
 	p4pb "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 )
 
 // maxValue bounds a number that a switch gives, padding included.
 const maxValue = 2 * maxBits / 8
 
 // encode makes what P4Runtime has for an entry, with its action and owner or without. An entry that does not fit its table is refused
-// with [table.ErrInvalid]. Fields that match everything are left out, as P4Runtime wants it.
-func (x *Info) encode(e *table.Entry, action bool) (*p4pb.Entity, error) {
+// with [p4.ErrInvalid]. Fields that match everything are left out, as P4Runtime wants it.
+func (x *Info) encode(e *p4.Entry, action bool) (*p4pb.Entity, error) {
 	t := x.byName[e.Table]
 	if t == nil {
-		return nil, fmt.Errorf("table %s: the program has none: %w", e.Table, table.ErrInvalid)
+		return nil, fmt.Errorf("table %s: the program has none: %w", e.Table, p4.ErrInvalid)
 	}
 	if err := t.Check(e); err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (x *Info) encode(e *table.Entry, action bool) (*p4pb.Entity, error) {
 		return encodeSession(e)
 	}
 	if len(t.Key) == 0 && !e.Default() {
-		return nil, fmt.Errorf("table %s: it has no key, and so nothing but a default action: %w", e.Table, table.ErrInvalid)
+		return nil, fmt.Errorf("table %s: it has no key, and so nothing but a default action: %w", e.Table, p4.ErrInvalid)
 	}
 	made := &encoded{}
 	m := &made.m
@@ -42,7 +42,7 @@ func (x *Info) encode(e *table.Entry, action bool) (*p4pb.Entity, error) {
 		}
 	}
 	if action {
-		k := slices.IndexFunc(t.Actions, func(a table.Action) bool { return a.Name == e.Action })
+		k := slices.IndexFunc(t.Actions, func(a p4.Action) bool { return a.Name == e.Action })
 		made.act.ActionId = t.actions[k].id
 		if len(e.Params) > 0 {
 			params := make([]p4pb.Action_Param, len(e.Params))
@@ -70,10 +70,10 @@ type encoded struct {
 	act    p4pb.Action
 }
 
-func encodeMatch(f *table.Field, m *table.Match) *p4pb.FieldMatch {
-	const zero = table.Value("\x00")
+func encodeMatch(f *p4.Field, m *p4.Match) *p4pb.FieldMatch {
+	const zero = p4.Value("\x00")
 	switch f.Kind {
-	case table.Exact:
+	case p4.Exact:
 		x := &struct {
 			m  p4pb.FieldMatch
 			of p4pb.FieldMatch_Exact_
@@ -82,7 +82,7 @@ func encodeMatch(f *table.Field, m *table.Match) *p4pb.FieldMatch {
 		x.v.Value = []byte(m.Value)
 		x.of.Exact, x.m.FieldMatchType = &x.v, &x.of
 		return &x.m
-	case table.Longest:
+	case p4.Longest:
 		if m.Prefix > 0 {
 			x := &struct {
 				m  p4pb.FieldMatch
@@ -93,7 +93,7 @@ func encodeMatch(f *table.Field, m *table.Match) *p4pb.FieldMatch {
 			x.of.Lpm, x.m.FieldMatchType = &x.v, &x.of
 			return &x.m
 		}
-	case table.Ternary:
+	case p4.Ternary:
 		if m.To != zero {
 			x := &struct {
 				m  p4pb.FieldMatch
@@ -104,7 +104,7 @@ func encodeMatch(f *table.Field, m *table.Match) *p4pb.FieldMatch {
 			x.of.Ternary, x.m.FieldMatchType = &x.v, &x.of
 			return &x.m
 		}
-	case table.Range:
+	case p4.Range:
 		if m.Value != zero || !allOnes(m.To, f.Bits) {
 			x := &struct {
 				m  p4pb.FieldMatch
@@ -120,25 +120,25 @@ func encodeMatch(f *table.Field, m *table.Match) *p4pb.FieldMatch {
 }
 
 // allOnes reports whether v is the largest number of so many bits.
-func allOnes(v table.Value, bits int) bool { return v.Width() == bits && v == ones(bits) }
+func allOnes(v p4.Value, bits int) bool { return v.Width() == bits && v == ones(bits) }
 
 // ones is the largest number of so many bits.
-func ones(bits int) table.Value {
+func ones(bits int) p4.Value {
 	b := bytes.Repeat([]byte{0xff}, (bits+7)/8)
 	b[0] >>= (8 - bits%8) % 8
-	return table.Bytes(b)
+	return p4.Bytes(b)
 }
 
 // number reads a number as servers give it: canonical, or padded to its width.
-func number(b []byte) (table.Value, error) {
+func number(b []byte) (p4.Value, error) {
 	if len(b) == 0 || len(b) > maxValue {
 		return "", badAnswer("a number of %d bytes", len(b))
 	}
-	return table.Bytes(b), nil
+	return p4.Bytes(b), nil
 }
 
 // decode reads an entry that a switch gave. It fits its table.
-func (x *Info) decode(m *p4pb.Entity) (e table.Entry, err error) {
+func (x *Info) decode(m *p4pb.Entity) (e p4.Entry, err error) {
 	if s := m.GetPacketReplicationEngineEntry().GetCloneSessionEntry(); s != nil {
 		return x.decodeSession(s)
 	}
@@ -150,7 +150,7 @@ func (x *Info) decode(m *p4pb.Entity) (e table.Entry, err error) {
 	if t == nil {
 		return e, badAnswer("an entry of table %d, which the program does not have", in.GetTableId())
 	}
-	e = table.Entry{Table: t.Name, Priority: in.GetPriority(), Owner: string(in.GetMetadata())}
+	e = p4.Entry{Table: t.Name, Priority: in.GetPriority(), Owner: string(in.GetMetadata())}
 	if len(e.Owner) > maxOwner { // and so of no known owner
 		e.Owner = e.Owner[:maxOwner+1]
 	}
@@ -174,13 +174,13 @@ func (x *Info) decode(m *p4pb.Entity) (e table.Entry, err error) {
 }
 
 // match reads a key. Fields that are not in it match everything.
-func (t *tableInfo) match(in []*p4pb.FieldMatch) ([]table.Match, error) {
-	list, seen := make([]table.Match, len(t.Key)), make([]bool, len(t.Key))
+func (t *tableInfo) match(in []*p4pb.FieldMatch) ([]p4.Match, error) {
+	list, seen := make([]p4.Match, len(t.Key)), make([]bool, len(t.Key))
 	for i, f := range t.Key {
-		switch list[i].Value = table.Uint(0); f.Kind {
-		case table.Ternary:
-			list[i].To = table.Uint(0)
-		case table.Range:
+		switch list[i].Value = p4.Uint(0); f.Kind {
+		case p4.Ternary:
+			list[i].To = p4.Uint(0)
+		case p4.Range:
 			list[i].To = ones(f.Bits)
 		}
 	}
@@ -190,17 +190,17 @@ func (t *tableInfo) match(in []*p4pb.FieldMatch) ([]table.Match, error) {
 			return nil, badAnswer("table %s: field %d is not in its key, or twice", t.Name, m.GetFieldId())
 		}
 		seen[i] = true
-		kind, second := table.Exact, []byte(nil)
+		kind, second := p4.Exact, []byte(nil)
 		var first []byte
 		switch u := m.GetFieldMatchType().(type) {
 		case *p4pb.FieldMatch_Exact_:
 			first = u.Exact.GetValue()
 		case *p4pb.FieldMatch_Lpm:
-			kind, first, list[i].Prefix = table.Longest, u.Lpm.GetValue(), int(u.Lpm.GetPrefixLen())
+			kind, first, list[i].Prefix = p4.Longest, u.Lpm.GetValue(), int(u.Lpm.GetPrefixLen())
 		case *p4pb.FieldMatch_Ternary_:
-			kind, first, second = table.Ternary, u.Ternary.GetValue(), u.Ternary.GetMask()
+			kind, first, second = p4.Ternary, u.Ternary.GetValue(), u.Ternary.GetMask()
 		case *p4pb.FieldMatch_Range_:
-			kind, first, second = table.Range, u.Range.GetLow(), u.Range.GetHigh()
+			kind, first, second = p4.Range, u.Range.GetLow(), u.Range.GetHigh()
 		default:
 			return nil, badAnswer("table %s: field %s is matched in a way that is not known", t.Name, t.Key[i].Name)
 		}
@@ -208,7 +208,7 @@ func (t *tableInfo) match(in []*p4pb.FieldMatch) ([]table.Match, error) {
 			return nil, badAnswer("table %s: field %s is matched in another way", t.Name, t.Key[i].Name)
 		}
 		var err error
-		if list[i].Value, err = number(first); err == nil && kind >= table.Ternary {
+		if list[i].Value, err = number(first); err == nil && kind >= p4.Ternary {
 			list[i].To, err = number(second)
 		}
 		if err != nil {
@@ -216,7 +216,7 @@ func (t *tableInfo) match(in []*p4pb.FieldMatch) ([]table.Match, error) {
 		}
 	}
 	for i, f := range t.Key {
-		if f.Kind == table.Exact && !seen[i] {
+		if f.Kind == p4.Exact && !seen[i] {
 			return nil, badAnswer("table %s: field %s is missing", t.Name, f.Name)
 		}
 	}
@@ -224,7 +224,7 @@ func (t *tableInfo) match(in []*p4pb.FieldMatch) ([]table.Match, error) {
 }
 
 // act reads an action.
-func (t *tableInfo) act(e *table.Entry, in *p4pb.Action) error {
+func (t *tableInfo) act(e *p4.Entry, in *p4pb.Action) error {
 	k := slices.IndexFunc(t.actions, func(a actionID) bool { return a.id == in.GetActionId() })
 	if in == nil || k < 0 {
 		return badAnswer("table %s: action %d, which it does not have", t.Name, in.GetActionId())
@@ -237,7 +237,7 @@ func (t *tableInfo) act(e *table.Entry, in *p4pb.Action) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	e.Params = make([]table.Value, len(ids))
+	e.Params = make([]p4.Value, len(ids))
 	for _, p := range in.GetParams() {
 		i := slices.Index(ids, p.GetParamId())
 		if i < 0 || e.Params[i] != "" {
@@ -252,9 +252,9 @@ func (t *tableInfo) act(e *table.Entry, in *p4pb.Action) error {
 	return nil
 }
 
-func encodeSession(e *table.Entry) (*p4pb.Entity, error) {
+func encodeSession(e *p4.Entry) (*p4pb.Entity, error) {
 	if e.Default() || e.Match[0].Value.Uint64() == 0 {
-		return nil, fmt.Errorf("table %s: session 0, or a default action, cannot be: %w", e.Table, table.ErrInvalid)
+		return nil, fmt.Errorf("table %s: session 0, or a default action, cannot be: %w", e.Table, p4.ErrInvalid)
 	}
 	s := &p4pb.CloneSessionEntry{SessionId: uint32(e.Match[0].Value.Uint64()), PacketLengthBytes: int32(e.Params[1].Uint64()),
 		Replicas: []*p4pb.Replica{{PortKind: &p4pb.Replica_Port{Port: []byte(e.Params[0])}, Instance: 1}}}
@@ -266,13 +266,13 @@ func cloneEntity(s *p4pb.CloneSessionEntry) *p4pb.Entity {
 		Type: &p4pb.PacketReplicationEngineEntry_CloneSessionEntry{CloneSessionEntry: s}}}}
 }
 
-func (x *Info) decodeSession(s *p4pb.CloneSessionEntry) (table.Entry, error) {
-	e := table.Entry{Table: CloneTable, Match: []table.Match{table.Number(uint64(s.GetSessionId()))}, Action: "clone"}
+func (x *Info) decodeSession(s *p4pb.CloneSessionEntry) (p4.Entry, error) {
+	e := p4.Entry{Table: CloneTable, Match: []p4.Match{p4.Number(uint64(s.GetSessionId()))}, Action: "clone"}
 	t := x.byName[CloneTable]
 	if t == nil || len(s.GetReplicas()) != 1 || s.GetSessionId() == 0 || s.GetPacketLengthBytes() < 0 {
 		return e, badAnswer("clone session %d to %d ports, cut to %d bytes", s.GetSessionId(), len(s.GetReplicas()), s.GetPacketLengthBytes())
 	}
-	var port table.Value
+	var port p4.Value
 	switch r := s.GetReplicas()[0].GetPortKind().(type) {
 	case *p4pb.Replica_Port:
 		var err error
@@ -281,9 +281,9 @@ func (x *Info) decodeSession(s *p4pb.CloneSessionEntry) (table.Entry, error) {
 		}
 	case *p4pb.Replica_EgressPort:
 		//lint:ignore SA1019 servers that are older than the field port have no other
-		port = table.Uint(uint64(r.EgressPort))
+		port = p4.Uint(uint64(r.EgressPort))
 	}
-	e.Params = []table.Value{port, table.Uint(uint64(s.GetPacketLengthBytes()))}
+	e.Params = []p4.Value{port, p4.Uint(uint64(s.GetPacketLengthBytes()))}
 	if err := t.Check(&e); err != nil {
 		return e, badAnswer("%s", cut(err.Error()))
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/emu"
-	"github.com/hopscope/hopscope/p4/table"
 )
 
 // infos are the programs that there are.
@@ -31,7 +30,7 @@ func infos(t testing.TB) map[string]*Info {
 }
 
 // draw makes a number of so many bits, often with few of them.
-func draw(r *rand.Rand, bits int) table.Value {
+func draw(r *rand.Rand, bits int) p4.Value {
 	b := make([]byte, (bits+7)/8)
 	for i := range b {
 		b[i] = byte(r.Uint32())
@@ -42,47 +41,47 @@ func draw(r *rand.Rand, bits int) table.Value {
 			b[len(b)-1-i/8] &^= 1 << (i % 8)
 		}
 	}
-	return table.Bytes(b)
+	return p4.Bytes(b)
 }
 
 // drawEntry makes an entry that fits its table.
-func drawEntry(r *rand.Rand, t *table.Table) table.Entry {
+func drawEntry(r *rand.Rand, t *p4.Table) p4.Entry {
 	a := &t.Actions[r.IntN(len(t.Actions))]
-	e := table.Entry{Table: t.Name, Action: a.Name, Owner: []string{"", "us"}[r.IntN(2)]}
+	e := p4.Entry{Table: t.Name, Action: a.Name, Owner: []string{"", "us"}[r.IntN(2)]}
 	for _, p := range a.Params {
 		e.Params = append(e.Params, draw(r, p.Bits))
 	}
 	for _, f := range t.Key {
-		m := table.Match{Value: draw(r, f.Bits)}
+		m := p4.Match{Value: draw(r, f.Bits)}
 		switch f.Kind {
-		case table.Longest:
+		case p4.Longest:
 			m.Prefix = r.IntN(f.Bits + 1)
 			b := m.Value.Append(nil, (f.Bits+7)/8)
 			for i := range f.Bits - m.Prefix {
 				b[len(b)-1-i/8] &^= 1 << (i % 8)
 			}
-			m.Value = table.Bytes(b)
-		case table.Ternary:
+			m.Value = p4.Bytes(b)
+		case p4.Ternary:
 			m.To = draw(r, f.Bits)
 			mask, v := m.To.Append(nil, (f.Bits+7)/8), m.Value.Append(nil, (f.Bits+7)/8)
 			for i := range v {
 				v[i] &= mask[i]
 			}
-			m.Value = table.Bytes(v)
-		case table.Range:
+			m.Value = p4.Bytes(v)
+		case p4.Range:
 			if m.To = draw(r, f.Bits); len(m.Value) > len(m.To) || len(m.Value) == len(m.To) && m.Value > m.To {
 				m.Value, m.To = m.To, m.Value
 			}
 		}
-		if f.Kind >= table.Ternary {
+		if f.Kind >= p4.Ternary {
 			e.Priority = int32(1 + r.IntN(1000))
 		}
 		e.Match = append(e.Match, m)
 	}
 	if t.Name == CloneTable {
 		e.Owner = ""
-		if e.Match[0].Value == table.Uint(0) {
-			e.Match[0].Value = table.Uint(1)
+		if e.Match[0].Value == p4.Uint(0) {
+			e.Match[0].Value = p4.Uint(1)
 		}
 	}
 	return e
@@ -144,22 +143,22 @@ func pad(m *p4pb.Entity) {
 // Fields that match everything are not sent, numbers are as short as they can be, and a default action has no key.
 func TestEncode(t *testing.T) {
 	x := pipeline(t, "intmd").Info
-	flow := func(proto table.Match) []table.Match {
-		any128 := table.Masked(0, 0)
-		return []table.Match{any128, any128, proto, table.Masked(0, 0), table.Masked(0, 0)}
+	flow := func(proto p4.Match) []p4.Match {
+		any128 := p4.Masked(0, 0)
+		return []p4.Match{any128, any128, proto, p4.Masked(0, 0), p4.Masked(0, 0)}
 	}
 	for _, tt := range []struct {
-		e    table.Entry
+		e    p4.Entry
 		want string
 	}{
-		{table.Entry{Table: "ingress.watch", Match: flow(table.Masked(17, 255)), Priority: 5, Action: "track", Owner: "us",
-			Params: []table.Value{table.Uint(1 << 20), table.Uint(0xfc00), table.Uint(0), table.Uint(8), table.Uint(0)}},
+		{p4.Entry{Table: "ingress.watch", Match: flow(p4.Masked(17, 255)), Priority: 5, Action: "track", Owner: "us",
+			Params: []p4.Value{p4.Uint(1 << 20), p4.Uint(0xfc00), p4.Uint(0), p4.Uint(8), p4.Uint(0)}},
 			`table_entry:{table_id:44689665 match:{field_id:3 ternary:{value:"\x11" mask:"\xff"}} priority:5 metadata:"us" action:{action:{action_id:24888450 params:{param_id:1 value:"\x10\x00\x00"} params:{param_id:2 value:"\xfc\x00"} params:{param_id:3 value:"\x00"} params:{param_id:4 value:"\x08"} params:{param_id:5 value:"\x00"}}}}`},
-		{table.Entry{Table: "ingress.forward.forwarding4", Match: []table.Match{{Value: table.Uint(0)}}, Action: "no_route"},
+		{p4.Entry{Table: "ingress.forward.forwarding4", Match: []p4.Match{{Value: p4.Uint(0)}}, Action: "no_route"},
 			`table_entry:{table_id:41259479 action:{action:{action_id:21656819}}}`},
-		{table.Entry{Table: "egress.device", Action: "set_device", Params: []table.Value{table.Uint(7), table.Uint(0)}},
+		{p4.Entry{Table: "egress.device", Action: "set_device", Params: []p4.Value{p4.Uint(7), p4.Uint(0)}},
 			`table_entry:{table_id:38134625 is_default_action:true action:{action:{action_id:19434336 params:{param_id:1 value:"\x07"} params:{param_id:2 value:"\x00"}}}}`},
-		{table.Entry{Table: CloneTable, Match: []table.Match{table.Number(100)}, Action: "clone", Params: []table.Value{table.Uint(5), table.Uint(128)}},
+		{p4.Entry{Table: CloneTable, Match: []p4.Match{p4.Number(100)}, Action: "clone", Params: []p4.Value{p4.Uint(5), p4.Uint(128)}},
 			`packet_replication_engine_entry:{clone_session_entry:{session_id:100 replicas:{port:"\x05" instance:1} packet_length_bytes:128}}`},
 	} {
 		m, err := x.encode(&tt.e, true)
@@ -174,13 +173,13 @@ func TestEncode(t *testing.T) {
 			t.Errorf("%v\n got %v\nwant %v", &tt.e, m, &want)
 		}
 	}
-	for _, e := range []table.Entry{
-		{Table: "nowhere"}, {Table: "egress.device", Match: []table.Match{}, Action: "set_device", Params: []table.Value{table.Uint(7), table.Uint(0)}},
-		{Table: CloneTable, Action: "clone", Params: []table.Value{table.Uint(5), table.Uint(128)}},
-		{Table: CloneTable, Match: []table.Match{table.Number(0)}, Action: "clone", Params: []table.Value{table.Uint(5), table.Uint(128)}},
-		{Table: "ingress.watch", Match: flow(table.Masked(17, 255)), Action: "NoAction"},
+	for _, e := range []p4.Entry{
+		{Table: "nowhere"}, {Table: "egress.device", Match: []p4.Match{}, Action: "set_device", Params: []p4.Value{p4.Uint(7), p4.Uint(0)}},
+		{Table: CloneTable, Action: "clone", Params: []p4.Value{p4.Uint(5), p4.Uint(128)}},
+		{Table: CloneTable, Match: []p4.Match{p4.Number(0)}, Action: "clone", Params: []p4.Value{p4.Uint(5), p4.Uint(128)}},
+		{Table: "ingress.watch", Match: flow(p4.Masked(17, 255)), Action: "NoAction"},
 	} {
-		if _, err := x.encode(&e, true); !errors.Is(err, table.ErrInvalid) {
+		if _, err := x.encode(&e, true); !errors.Is(err, p4.ErrInvalid) {
 			t.Errorf("%v: %v", &e, err)
 		}
 	}
@@ -237,7 +236,7 @@ func TestGarbage(t *testing.T) {
 	}
 	//lint:ignore SA1019 as servers say it that are older than the field port
 	old := &p4pb.CloneSessionEntry{SessionId: 4, Replicas: []*p4pb.Replica{{PortKind: &p4pb.Replica_EgressPort{EgressPort: 300}}}}
-	if e, err := x.decodeSession(old); err != nil || e.Params[0] != table.Uint(300) {
+	if e, err := x.decodeSession(old); err != nil || e.Params[0] != p4.Uint(300) {
 		t.Errorf("%v, %v", &e, err)
 	}
 	long := &p4pb.TableEntry{TableId: 41259479, Metadata: make([]byte, 1<<20),

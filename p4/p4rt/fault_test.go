@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/hopscope/hopscope/internal/p4rttest"
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 )
 
 // Of two controllers the one with the higher id writes, and the other one gets an error. When it goes the other takes over, and what
@@ -51,7 +51,7 @@ func TestTwoControllers(t *testing.T) {
 		t.Error(err)
 	}
 	ready(t, low)
-	got, err := Reconcile(within(t), low, []table.Entry{route(0, 1)}, OwnedBy("us"))
+	got, err := Reconcile(within(t), low, []p4.Entry{route(0, 1)}, OwnedBy("us"))
 	if err != nil || got.Adopted != 1 || got.Removed != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -169,7 +169,7 @@ func TestRestart(t *testing.T) {
 	b := newBench(t, "intmd")
 	cfg, ends := counted(b.config(t, "intmd"))
 	c := ready(t, dial(t, cfg))
-	want := []table.Entry{route(0, 1), route(1, 2)}
+	want := []p4.Entry{route(0, 1), route(1, 2)}
 	for n := range int32(3) {
 		if got, err := Reconcile(within(t), c, want, OwnedBy("us")); err != nil || got.Inserted != 2 {
 			t.Fatalf("%+v, %v", got, err)
@@ -199,7 +199,7 @@ func TestUnloaded(t *testing.T) {
 	until(t, "it has a program", func() bool { return len(b.content("")) > 0 })
 	until(t, "it was told", func() bool { return breaks.Load() > 0 && sets.Load() > 1 })
 	ready(t, c)
-	got, err := Reconcile(within(t), c, []table.Entry{route(0, 1)}, OwnedBy("us"))
+	got, err := Reconcile(within(t), c, []p4.Entry{route(0, 1)}, OwnedBy("us"))
 	if err != nil || got.Inserted != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -218,7 +218,7 @@ func TestDropped(t *testing.T) {
 		until(t, "noticed", func() bool { return ends.Load() > n })
 		ready(t, c)
 	}
-	if got, err := Reconcile(within(t), c, []table.Entry{route(0, 1)}, OwnedBy("us")); err != nil || got.Adopted != 1 || got.Inserted+got.Repaired+got.Removed != 0 {
+	if got, err := Reconcile(within(t), c, []p4.Entry{route(0, 1)}, OwnedBy("us")); err != nil || got.Adopted != 1 || got.Inserted+got.Repaired+got.Removed != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -350,13 +350,13 @@ func TestLies(t *testing.T) {
 	if _, err := c.Read(within(t), "egress.device"); err == nil || !strings.Contains(err.Error(), "not asked for") {
 		t.Errorf("%v", err)
 	}
-	if _, err := c.Read(within(t), "nowhere"); !errors.Is(err, table.ErrInvalid) {
+	if _, err := c.Read(within(t), "nowhere"); !errors.Is(err, p4.ErrInvalid) {
 		t.Errorf("%v", err)
 	}
 
 	// A switch that says that it did, and did not; and one that reads back what was never written.
 	b.Misbehave(func(f *p4rttest.Faults) { *f = p4rttest.Faults{Forget: true} })
-	if _, err := Reconcile(within(t), c, []table.Entry{route(0, 1), route(7, 1)}, OwnedBy("us")); !errors.Is(err, errDiffers) || !strings.Contains(err.Error(), "2 entries") {
+	if _, err := Reconcile(within(t), c, []p4.Entry{route(0, 1), route(7, 1)}, OwnedBy("us")); !errors.Is(err, errDiffers) || !strings.Contains(err.Error(), "2 entries") {
 		t.Errorf("%v", err)
 	}
 	b.Misbehave(func(f *p4rttest.Faults) {
@@ -367,11 +367,11 @@ func TestLies(t *testing.T) {
 			return l
 		}}
 	})
-	if _, err := Reconcile(within(t), c, []table.Entry{route(0, 1), route(1, 1)}, OwnedBy("us")); !errors.Is(err, errDiffers) {
+	if _, err := Reconcile(within(t), c, []p4.Entry{route(0, 1), route(1, 1)}, OwnedBy("us")); !errors.Is(err, errDiffers) {
 		t.Errorf("%v", err)
 	}
 	b.Misbehave(func(f *p4rttest.Faults) { *f = p4rttest.Faults{} })
-	if got, err := Reconcile(within(t), c, []table.Entry{route(0, 1), route(7, 1)}, OwnedBy("us")); err != nil || got.Adopted != 1 || got.Inserted != 1 || got.Removed != 1 {
+	if got, err := Reconcile(within(t), c, []p4.Entry{route(0, 1), route(7, 1)}, OwnedBy("us")); err != nil || got.Adopted != 1 || got.Inserted != 1 || got.Removed != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/sink/flock"
 )
 
@@ -64,7 +64,7 @@ type matchJSON struct {
 }
 
 // WriteJSON writes entries as [Files] keeps them.
-func WriteJSON(w io.Writer, entries []table.Entry) error {
+func WriteJSON(w io.Writer, entries []p4.Entry) error {
 	doc := document{Entries: make([]entryJSON, len(entries))}
 	for i := range entries {
 		e := &entries[i]
@@ -87,7 +87,7 @@ func WriteJSON(w io.Writer, entries []table.Entry) error {
 }
 
 // ReadJSON reads what [WriteJSON] wrote. Whether entries fit a program is for callers that have one.
-func ReadJSON(b []byte) ([]table.Entry, error) {
+func ReadJSON(b []byte) ([]p4.Entry, error) {
 	if len(b) > maxFile {
 		return nil, fmt.Errorf("more than %d bytes", maxFile)
 	}
@@ -100,15 +100,15 @@ func ReadJSON(b []byte) ([]table.Entry, error) {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("there is something behind the document")
 	}
-	entries := make([]table.Entry, len(doc.Entries))
+	entries := make([]p4.Entry, len(doc.Entries))
 	for i, in := range doc.Entries {
-		e := table.Entry{Table: in.Table, Priority: in.Priority, Action: in.Action, Owner: in.Owner}
+		e := p4.Entry{Table: in.Table, Priority: in.Priority, Action: in.Action, Owner: in.Owner}
 		if in.Default == (len(in.Match) > 0) {
 			return nil, fmt.Errorf("entry %d, of table %q: want either a key or default", i+1, cut(in.Table))
 		}
 		for _, m := range in.Match {
 			v, err := parseValue(m.Value)
-			match := table.Match{Value: v, Prefix: m.Prefix}
+			match := p4.Match{Value: v, Prefix: m.Prefix}
 			if err == nil && m.To != "" {
 				match.To, err = parseValue(m.To)
 			}
@@ -130,18 +130,18 @@ func ReadJSON(b []byte) ([]table.Entry, error) {
 }
 
 // parseValue reads a number such as 0x0a01.
-func parseValue(s string) (table.Value, error) {
+func parseValue(s string) (p4.Value, error) {
 	digits, ok := strings.CutPrefix(s, "0x")
 	b, err := hex.DecodeString(digits)
 	if !ok || err != nil || len(b) == 0 || len(b) > maxValue {
 		return "", fmt.Errorf("%q is no number such as 0x0a01", cut(s))
 	}
-	return table.Bytes(b), nil
+	return p4.Bytes(b), nil
 }
 
 // load gives what is in the file.
-func (f *Files) load() (*table.Store, error) {
-	s := table.NewStore(f.info.Tables())
+func (f *Files) load() (*p4.Store, error) {
+	s := p4.NewStore(f.info.Tables())
 	in, err := os.Open(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
@@ -170,7 +170,7 @@ func (f *Files) load() (*table.Store, error) {
 }
 
 // Read implements [Installer].
-func (f *Files) Read(ctx context.Context, tables ...string) ([]table.Entry, error) {
+func (f *Files) Read(ctx context.Context, tables ...string) ([]p4.Entry, error) {
 	which, err := f.info.named(tables)
 	if err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (f *Files) Read(ctx context.Context, tables ...string) ([]table.Entry, erro
 	if err != nil {
 		return nil, err
 	}
-	var all []table.Entry
+	var all []p4.Entry
 	for _, t := range which {
 		all = append(all, s.Read(t.Name)...)
 	}
@@ -230,7 +230,7 @@ func (f *Files) Write(ctx context.Context, updates []Update) ([]error, error) {
 	return errs, nil
 }
 
-func (f *Files) apply(s *table.Store, u Update) error {
+func (f *Files) apply(s *p4.Store, u Update) error {
 	e := u.Entry
 	if e.Owner == "" {
 		e.Owner = f.owner
@@ -253,6 +253,6 @@ func (f *Files) apply(s *table.Store, u Update) error {
 }
 
 // save replaces the file.
-func (f *Files) save(s *table.Store) error {
+func (f *Files) save(s *p4.Store) error {
 	return flock.Replace(f.path, 0o600, func(w io.Writer) error { return WriteJSON(w, s.Read("")) })
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 )
 
 func newFiles(t *testing.T, name string) *Files {
@@ -29,7 +29,7 @@ func TestFiles(t *testing.T) {
 	if got, err := f.Read(within(t)); err != nil || len(got) != 0 {
 		t.Fatalf("%v, %v", got, err)
 	}
-	device := table.Entry{Table: "egress.device", Action: "set_device", Params: []table.Value{table.Uint(7), table.Uint(0)}}
+	device := p4.Entry{Table: "egress.device", Action: "set_device", Params: []p4.Value{p4.Uint(7), p4.Uint(0)}}
 	if errs, err := f.Write(within(t), inserts(device, route(0, 1))); errs != nil || err != nil {
 		t.Fatal(errs, err)
 	}
@@ -68,7 +68,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("%v\n%s", err, b)
 	}
 	errs, err := f.Write(within(t), append(inserts(route(0, 2), route(1, 1)), Update{Delete, route(9, 9)}, Update{Delete, device}))
-	if err != nil || !errors.Is(errs[0], table.ErrExists) || errs[1] != nil || !errors.Is(errs[2], ErrSkipped) || !errors.Is(errs[3], ErrSkipped) {
+	if err != nil || !errors.Is(errs[0], p4.ErrExists) || errs[1] != nil || !errors.Is(errs[2], ErrSkipped) || !errors.Is(errs[3], ErrSkipped) {
 		t.Errorf("%v, %v", errs, err)
 	}
 	again, err := OpenFiles(f.path, f.info, "us")
@@ -94,7 +94,7 @@ func TestFiles(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for what, err := range map[string]error{"read": second(f.Read(ctx)), "write": second(f.Write(ctx, inserts(route(4, 4)))),
-		"table": second(f.Read(within(t), "nowhere")), "owner": second(f.Write(within(t), []Update{{Insert, table.Entry{Owner: "\xff"}}}))} {
+		"table": second(f.Read(within(t), "nowhere")), "owner": second(f.Write(within(t), []Update{{Insert, p4.Entry{Owner: "\xff"}}}))} {
 		if err == nil {
 			t.Errorf("%s: no error", what)
 		}
@@ -168,7 +168,7 @@ func TestFilesFail(t *testing.T) {
 func FuzzReadJSON(f *testing.F) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, name := range []string{"srint", "intmd"} {
-		var list []table.Entry
+		var list []p4.Entry
 		for _, tt := range pipeline(f, name).Info.Tables() {
 			list = append(list, drawEntry(r, &tt))
 		}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/hopscope/hopscope/internal/p4rttest"
 	"github.com/hopscope/hopscope/internal/testkit"
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/emu/program"
-	"github.com/hopscope/hopscope/p4/table"
 )
 
 const device = 3
@@ -94,12 +94,12 @@ func until(t testing.TB, what string, is func() bool) {
 }
 
 // route is an entry of intmd.p4, for the n-th network.
-func route(n, port uint64) table.Entry {
-	return table.Entry{Table: "ingress.forward.forwarding4", Match: []table.Match{{Value: table.Uint(10<<24 | n<<8), Prefix: 24}}, Action: "forward",
-		Params: []table.Value{table.Uint(port), table.Uint(0x020000000001), table.Uint(0x020000000002)}}
+func route(n, port uint64) p4.Entry {
+	return p4.Entry{Table: "ingress.forward.forwarding4", Match: []p4.Match{{Value: p4.Uint(10<<24 | n<<8), Prefix: 24}}, Action: "forward",
+		Params: []p4.Value{p4.Uint(port), p4.Uint(0x020000000001), p4.Uint(0x020000000002)}}
 }
 
-func inserts(entries ...table.Entry) (list []Update) {
+func inserts(entries ...p4.Entry) (list []Update) {
 	for _, e := range entries {
 		list = append(list, Update{Insert, e})
 	}

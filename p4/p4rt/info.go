@@ -10,7 +10,7 @@ import (
 	configpb "github.com/p4lang/p4runtime/go/p4/config/v1"
 	"google.golang.org/protobuf/encoding/prototext"
 
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 )
 
 // CloneTable is the name of a table that programs for v1model and PSA have beside their own: the clone sessions of the packet
@@ -19,8 +19,8 @@ import (
 const CloneTable = "clone_sessions"
 
 // cloneSessions is that table, with the ids that BMv2 has.
-var cloneSessions = table.Table{Name: CloneTable, Size: 32767, Key: []table.Field{{Name: "session", Bits: 15}},
-	Actions: []table.Action{{Name: "clone", Params: []table.Param{{Name: "port", Bits: 32}, {Name: "most", Bits: 16}}}}}
+var cloneSessions = p4.Table{Name: CloneTable, Size: 32767, Key: []p4.Field{{Name: "session", Bits: 15}},
+	Actions: []p4.Action{{Name: "clone", Params: []p4.Param{{Name: "port", Bits: 32}, {Name: "most", Bits: 16}}}}}
 
 const (
 	maxInfo   = 16 << 20 // bytes of a p4info
@@ -40,7 +40,7 @@ type Info struct {
 }
 
 type tableInfo struct {
-	table.Table
+	p4.Table
 	id      uint32
 	fields  []uint32   // ids
 	actions []actionID // as Table.Actions
@@ -69,7 +69,7 @@ func parseInfo(text []byte) (*Info, error) {
 }
 
 // NewInfo makes a p4info for a program that was never compiled, such as an emulated one.
-func NewInfo(tables []table.Table) (*Info, error) {
+func NewInfo(tables []p4.Table) (*Info, error) {
 	p := &configpb.P4Info{PkgInfo: &configpb.PkgInfo{Name: "emulated"}}
 	for i := range tables {
 		t := &tables[i]
@@ -110,8 +110,8 @@ func (x *Info) Ordered(names ...string) (*Info, error) {
 }
 
 // Tables are the tables that can be written to, with that of clone sessions where the program has such.
-func (x *Info) Tables() []table.Table {
-	list := make([]table.Table, len(x.tables))
+func (x *Info) Tables() []p4.Table {
+	list := make([]p4.Table, len(x.tables))
 	for i, t := range x.tables {
 		list[i] = t.Table
 	}
@@ -158,12 +158,12 @@ func compile(p *configpb.P4Info) (*Info, error) {
 	return x, errors.Join(errs...)
 }
 
-var kinds = map[configpb.MatchField_MatchType]table.Kind{
-	configpb.MatchField_EXACT: table.Exact, configpb.MatchField_LPM: table.Longest, configpb.MatchField_TERNARY: table.Ternary, configpb.MatchField_RANGE: table.Range,
+var kinds = map[configpb.MatchField_MatchType]p4.Kind{
+	configpb.MatchField_EXACT: p4.Exact, configpb.MatchField_LPM: p4.Longest, configpb.MatchField_TERNARY: p4.Ternary, configpb.MatchField_RANGE: p4.Range,
 }
 
 func newTable(t *configpb.Table, actions map[uint32]*configpb.Action) (*tableInfo, error) {
-	made := &tableInfo{Table: table.Table{Name: t.GetPreamble().GetName(), Size: int(t.GetSize())}, id: t.GetPreamble().GetId()}
+	made := &tableInfo{Table: p4.Table{Name: t.GetPreamble().GetName(), Size: int(t.GetSize())}, id: t.GetPreamble().GetId()}
 	switch {
 	case made.Name == "" || made.id == 0:
 		return nil, errors.New("it has no name or no id")
@@ -179,7 +179,7 @@ func newTable(t *configpb.Table, actions map[uint32]*configpb.Action) (*tableInf
 		if !ok || f.GetBitwidth() < 1 || f.GetBitwidth() > maxBits || f.GetId() == 0 || slices.Contains(made.fields, f.GetId()) {
 			return nil, fmt.Errorf("field %s: id %d of %d bits, matched as %v, is not supported", f.GetName(), f.GetId(), f.GetBitwidth(), f.GetMatchType())
 		}
-		made.Key = append(made.Key, table.Field{Name: f.GetName(), Bits: int(f.GetBitwidth()), Kind: kind})
+		made.Key = append(made.Key, p4.Field{Name: f.GetName(), Bits: int(f.GetBitwidth()), Kind: kind})
 		made.fields = append(made.fields, f.GetId())
 	}
 	for _, r := range t.GetActionRefs() {
@@ -189,18 +189,18 @@ func newTable(t *configpb.Table, actions map[uint32]*configpb.Action) (*tableInf
 		}
 		name := a.GetPreamble().GetName()
 		name = name[strings.LastIndexByte(name, '.')+1:]
-		if slices.ContainsFunc(made.Actions, func(b table.Action) bool { return b.Name == name }) {
+		if slices.ContainsFunc(made.Actions, func(b p4.Action) bool { return b.Name == name }) {
 			return nil, fmt.Errorf("two actions are called %s", name)
 		}
 		if len(a.GetParams()) > maxFields {
 			return nil, fmt.Errorf("action %s: more than %d parameters", name, maxFields)
 		}
-		action, id := table.Action{Name: name}, actionID{id: r.GetId()}
+		action, id := p4.Action{Name: name}, actionID{id: r.GetId()}
 		for _, q := range a.GetParams() {
 			if q.GetBitwidth() < 1 || q.GetBitwidth() > maxBits || q.GetId() == 0 || slices.Contains(id.params, q.GetId()) {
 				return nil, fmt.Errorf("action %s: parameter %s: id %d of %d bits is not supported", name, q.GetName(), q.GetId(), q.GetBitwidth())
 			}
-			action.Params = append(action.Params, table.Param{Name: q.GetName(), Bits: int(q.GetBitwidth())})
+			action.Params = append(action.Params, p4.Param{Name: q.GetName(), Bits: int(q.GetBitwidth())})
 			id.params = append(id.params, q.GetId())
 		}
 		made.Actions, made.actions = append(made.Actions, action), append(made.actions, id)

@@ -9,7 +9,6 @@ import (
 	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/p4/emu/program"
-	"github.com/hopscope/hopscope/p4/table"
 )
 
 func pipeline(t testing.TB, name string) *Pipeline {
@@ -24,8 +23,8 @@ func pipeline(t testing.TB, name string) *Pipeline {
 // What the compiler wrote down of a program and its twin in Go have the same tables. Names of fields and parameters are each
 // one's own.
 func TestTwins(t *testing.T) {
-	strip := func(list []table.Table) map[string]table.Table {
-		byName := map[string]table.Table{}
+	strip := func(list []p4.Table) map[string]p4.Table {
+		byName := map[string]p4.Table{}
 		for _, x := range list {
 			if x.Name == CloneTable {
 				continue

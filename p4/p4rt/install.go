@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 )
 
 // Op is the operation on an entry.
@@ -36,7 +36,7 @@ func (o Op) String() string {
 // Update is a change of one entry.
 type Update struct {
 	Op    Op
-	Entry table.Entry
+	Entry p4.Entry
 }
 
 // Installer keeps the entries of one switch. It is safe for concurrent use.
@@ -51,11 +51,11 @@ type Installer interface {
 	Write(ctx context.Context, updates []Update) (errs []error, err error)
 
 	// Read gives the entries of tables, or of all tables if none is named. The default action of a table comes last.
-	Read(ctx context.Context, tables ...string) ([]table.Entry, error)
+	Read(ctx context.Context, tables ...string) ([]p4.Entry, error)
 }
 
 // Why an update or a request did not work. Entries that are refused for what they are have the errors of p4/table:
-// [table.ErrInvalid], [table.ErrFull], [table.ErrExists] and [table.ErrNotFound].
+// [p4.ErrInvalid], [p4.ErrFull], [p4.ErrExists] and [p4.ErrNotFound].
 var (
 	ErrNotPrimary  = errors.New("another controller is primary for the switch")
 	ErrUnreachable = errors.New("the switch cannot be reached")
@@ -107,17 +107,17 @@ func (e *switchError) Error() string {
 // Unwrap returns the meaning of the code.
 func (e *switchError) Unwrap() error {
 	if e.full {
-		return table.ErrFull
+		return p4.ErrFull
 	}
 	switch e.Code {
 	case codes.ResourceExhausted:
-		return table.ErrFull
+		return p4.ErrFull
 	case codes.AlreadyExists:
-		return table.ErrExists
+		return p4.ErrExists
 	case codes.NotFound:
-		return table.ErrNotFound
+		return p4.ErrNotFound
 	case codes.InvalidArgument, codes.OutOfRange, codes.Unimplemented:
-		return table.ErrInvalid
+		return p4.ErrInvalid
 	case codes.PermissionDenied:
 		return ErrNotPrimary
 	}

@@ -11,13 +11,13 @@ import (
 	p4pb "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 )
 
 // Packet is a packet between switch and controller. Metadata are the fields of the program's header for such packets, by id.
 type Packet struct {
 	Payload  []byte
-	Metadata map[uint32]table.Value
+	Metadata map[uint32]p4.Value
 }
 
 // Digest is a list of the messages that a program sent with a digest.
@@ -50,9 +50,9 @@ func packetOf(m *p4pb.PacketIn) Packet {
 			break
 		}
 		if p.Metadata == nil {
-			p.Metadata = map[uint32]table.Value{}
+			p.Metadata = map[uint32]p4.Value{}
 		}
-		p.Metadata[x.GetMetadataId()] = table.Bytes(x.GetValue())
+		p.Metadata[x.GetMetadataId()] = p4.Bytes(x.GetValue())
 	}
 	return p
 }
@@ -157,7 +157,7 @@ func (c *Client) Digests(ctx context.Context, name string, cfg *digestConfig) er
 		if err == nil && refused != nil {
 			err = refused[0]
 		}
-		if !errors.Is(err, table.ErrExists) {
+		if !errors.Is(err, p4.ErrExists) {
 			break
 		}
 	}

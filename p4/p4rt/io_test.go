@@ -8,7 +8,7 @@ import (
 	p4pb "github.com/p4lang/p4runtime/go/p4/v1"
 
 	"github.com/hopscope/hopscope/internal/p4rttest"
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 )
 
 // Packets go both ways, and digests are acknowledged. A slow reader loses some, and nothing else.
@@ -45,7 +45,7 @@ func TestStreamMessages(t *testing.T) {
 	b.SendPrimary(&p4pb.StreamMessageResponse{})
 	until(t, "acknowledged", func() bool { _, acks := b.Sent(); return len(acks) == 1 && acks[0].GetListId() == 77 })
 	mu.Lock()
-	if len(packets) != 1 || string(packets[0].Payload) != "one" || packets[0].Metadata[1] != table.Uint(5) {
+	if len(packets) != 1 || string(packets[0].Payload) != "one" || packets[0].Metadata[1] != p4.Uint(5) {
 		t.Errorf("%+v", packets)
 	}
 	if len(digests) != 1 || digests[0].List != 77 || digests[0].Time != 9 || len(digests[0].Data) != 1 {
@@ -61,7 +61,7 @@ func TestStreamMessages(t *testing.T) {
 	}
 	close(hold)
 	until(t, "delivered", func() bool { mu.Lock(); defer mu.Unlock(); return uint64(len(packets))+c.Dropped() == 2001 })
-	if err := c.SendPacket(Packet{Payload: []byte("out"), Metadata: map[uint32]table.Value{2: table.Uint(6), 1: table.Uint(5)}}); err != nil {
+	if err := c.SendPacket(Packet{Payload: []byte("out"), Metadata: map[uint32]p4.Value{2: p4.Uint(6), 1: p4.Uint(5)}}); err != nil {
 		t.Error(err)
 	}
 	until(t, "sent", func() bool { out, _ := b.Sent(); return len(out) == 1 })

@@ -9,11 +9,11 @@ import (
 
 	p4pb "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 )
 
 // Read implements [Installer].
-func (c *Client) Read(ctx context.Context, tables ...string) ([]table.Entry, error) {
+func (c *Client) Read(ctx context.Context, tables ...string) ([]p4.Entry, error) {
 	which, err := c.info.named(tables)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (c *Client) Read(ctx context.Context, tables ...string) ([]table.Entry, err
 		}
 		ask = append(ask, wanted(&p4pb.TableEntry{TableId: t.id, IsDefaultAction: true}))
 	}
-	found := make(map[string][]table.Entry, len(which)) // by table
+	found := make(map[string][]p4.Entry, len(which)) // by table
 	seen := map[string]bool{}
 	err = c.read(ctx, ask, func(m *p4pb.Entity) error {
 		if t := m.GetTableEntry(); t != nil && t.GetIsDefaultAction() && t.GetAction() == nil {
@@ -62,10 +62,10 @@ func (c *Client) Read(ctx context.Context, tables ...string) ([]table.Entry, err
 	if err != nil {
 		return nil, err
 	}
-	all := make([]table.Entry, 0, len(seen))
+	all := make([]p4.Entry, 0, len(seen))
 	for _, t := range which {
 		list := found[t.Name]
-		slices.SortStableFunc(list, func(a, b table.Entry) int { // a default action comes last
+		slices.SortStableFunc(list, func(a, b p4.Entry) int { // a default action comes last
 			switch {
 			case a.Default() == b.Default():
 				return 0
@@ -80,7 +80,7 @@ func (c *Client) Read(ctx context.Context, tables ...string) ([]table.Entry, err
 }
 
 // owned gives a clone session of this controller its owner.
-func (c *Client) owned(e *table.Entry) {
+func (c *Client) owned(e *p4.Entry) {
 	if e.Table != CloneTable || c.cfg.OwnSessions == [2]uint32{} {
 		return
 	}
@@ -98,7 +98,7 @@ func (x *Info) named(names []string) ([]*tableInfo, error) {
 	for _, name := range names {
 		t := x.byName[name]
 		if t == nil {
-			return nil, fmt.Errorf("table %s: the program has none: %w", name, table.ErrInvalid)
+			return nil, fmt.Errorf("table %s: the program has none: %w", name, p4.ErrInvalid)
 		}
 		if !slices.Contains(list, t) {
 			list = append(list, t)

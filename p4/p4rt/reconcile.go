@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 )
 
 // reconciled is what [Reconcile] found, in entries, and did unless it failed.
@@ -24,8 +24,8 @@ var ErrForeign = errors.New("another controller has an entry with this key, and 
 var errDiffers = errors.New("the switch took what was written, and reads back something else")
 
 // OwnedBy knows the entries that were written with an owner.
-func OwnedBy(owner string) func(*table.Entry) bool {
-	return func(e *table.Entry) bool { return e.Owner == owner }
+func OwnedBy(owner string) func(*p4.Entry) bool {
+	return func(e *p4.Entry) bool { return e.Owner == owner }
 }
 
 // Reconcile makes a switch hold the entries that are wanted, and no other ones of this controller. It reads first: nothing is written
@@ -34,7 +34,7 @@ func OwnedBy(owner string) func(*table.Entry) bool {
 //
 // Where something of others is in the way nothing is written. All errors of entries are joined. With any of them the switch is not
 // what it should be, and the same call can be made again.
-func Reconcile(ctx context.Context, in Installer, want []table.Entry, ours func(*table.Entry) bool) (*reconciled, error) {
+func Reconcile(ctx context.Context, in Installer, want []p4.Entry, ours func(*p4.Entry) bool) (*reconciled, error) {
 	have, err := in.Read(ctx)
 	if err != nil {
 		return nil, err
@@ -63,11 +63,11 @@ func Reconcile(ctx context.Context, in Installer, want []table.Entry, ours func(
 
 // difference returns the updates that make what is wanted of what a switch has, and an error for each entry of others that is in the
 // way.
-func difference(have, want []table.Entry, ours func(*table.Entry) bool) (*reconciled, []Update, []error) {
+func difference(have, want []p4.Entry, ours func(*p4.Entry) bool) (*reconciled, []Update, []error) {
 	r := &reconciled{}
 	var updates []Update
 	var errs []error
-	at, keys := make(map[string]*table.Entry, len(have)), make([]string, len(have))
+	at, keys := make(map[string]*p4.Entry, len(have)), make([]string, len(have))
 	for i := range have {
 		keys[i] = have[i].Key()
 		at[keys[i]] = &have[i]

@@ -18,7 +18,6 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/emu/program"
-	"github.com/hopscope/hopscope/p4/table"
 )
 
 // backends are both kinds of installers.
@@ -32,7 +31,7 @@ func TestReconcile(t *testing.T) {
 	for name, in := range backends(t) {
 		r := rand.New(rand.NewPCG(9, 10))
 		for round := range 60 {
-			strangers, want := map[string]table.Entry{}, map[string]table.Entry{}
+			strangers, want := map[string]p4.Entry{}, map[string]p4.Entry{}
 			var before []Update
 			for n := range uint64(12) {
 				e := route(n, uint64(1+r.IntN(2)))
@@ -55,9 +54,9 @@ func TestReconcile(t *testing.T) {
 					want[e.Key()] = e
 				}
 			}
-			device := table.Entry{Table: "egress.device", Action: "set_device", Params: []table.Value{table.Uint(uint64(1 + round)), table.Uint(0)}, Owner: "us"}
+			device := p4.Entry{Table: "egress.device", Action: "set_device", Params: []p4.Value{p4.Uint(uint64(1 + round)), p4.Uint(0)}, Owner: "us"}
 			want[device.Key()] = device
-			var list []table.Entry
+			var list []p4.Entry
 			for _, e := range want {
 				list = append(list, e)
 			}
@@ -107,21 +106,21 @@ func TestForeign(t *testing.T) {
 		if errs, err := in.Write(within(t), inserts(theirs)); errs != nil || err != nil {
 			t.Fatal(errs, err)
 		}
-		got, err := Reconcile(within(t), in, []table.Entry{route(0, 1), route(1, 1)}, OwnedBy("us"))
+		got, err := Reconcile(within(t), in, []p4.Entry{route(0, 1), route(1, 1)}, OwnedBy("us"))
 		if !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), `"them"`) || got.Left == 0 {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
-		if have, err := in.Read(within(t), theirs.Table); err != nil || len(slices.DeleteFunc(have, func(e table.Entry) bool { return e.Default() })) != 1 {
+		if have, err := in.Read(within(t), theirs.Table); err != nil || len(slices.DeleteFunc(have, func(e p4.Entry) bool { return e.Default() })) != 1 {
 			t.Errorf("%s: %v, %v", name, have, err)
 		}
-		if got, err := Reconcile(within(t), in, []table.Entry{route(0, 9)}, OwnedBy("us")); err != nil || got.Adopted != 1 {
+		if got, err := Reconcile(within(t), in, []p4.Entry{route(0, 9)}, OwnedBy("us")); err != nil || got.Adopted != 1 {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
-		if _, err := Reconcile(within(t), in, []table.Entry{route(1, 9), route(1, 8)}, OwnedBy("us")); !errors.Is(err, errTwice) {
+		if _, err := Reconcile(within(t), in, []p4.Entry{route(1, 9), route(1, 8)}, OwnedBy("us")); !errors.Is(err, errTwice) {
 			t.Errorf("%s: %v", name, err)
 		}
 		// Without a word about whose entries are whose, what is there is repaired and nothing goes.
-		if got, err := Reconcile(within(t), in, []table.Entry{route(0, 1)}, nil); err != nil || got.Repaired != 1 || got.Removed != 0 {
+		if got, err := Reconcile(within(t), in, []p4.Entry{route(0, 1)}, nil); err != nil || got.Repaired != 1 || got.Removed != 0 {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
@@ -135,7 +134,7 @@ func TestReconcileAgain(t *testing.T) {
 	c := ready(t, dial(t, cfg))
 	r := rand.New(rand.NewPCG(11, 12))
 	for round := range 40 {
-		var want []table.Entry
+		var want []p4.Entry
 		for n := range uint64(15) {
 			if r.IntN(2) == 0 {
 				want = append(want, route(n, uint64(1+r.IntN(3))))
@@ -177,7 +176,7 @@ type broken struct {
 
 var errBroken = errors.New("broken")
 
-func (b *broken) Read(ctx context.Context, tables ...string) ([]table.Entry, error) {
+func (b *broken) Read(ctx context.Context, tables ...string) ([]p4.Entry, error) {
 	if b.left--; b.left < 0 {
 		return nil, errBroken
 	}
@@ -193,11 +192,11 @@ func (b *broken) Write(ctx context.Context, updates []Update) ([]error, error) {
 
 func TestReconcileBroken(t *testing.T) {
 	for n := range 3 {
-		if _, err := Reconcile(within(t), &broken{newFiles(t, "intmd"), n}, []table.Entry{route(0, 1)}, nil); !errors.Is(err, errBroken) {
+		if _, err := Reconcile(within(t), &broken{newFiles(t, "intmd"), n}, []p4.Entry{route(0, 1)}, nil); !errors.Is(err, errBroken) {
 			t.Errorf("call %d: %v", n, err)
 		}
 	}
-	if _, err := Reconcile(within(t), &broken{newFiles(t, "intmd"), 3}, []table.Entry{route(0, 1)}, nil); err != nil {
+	if _, err := Reconcile(within(t), &broken{newFiles(t, "intmd"), 3}, []p4.Entry{route(0, 1)}, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -259,7 +258,7 @@ func TestRecordedOverP4Runtime(t *testing.T) {
 // replay is a switch with the tables of a recording, and the entries of these.
 type replay struct {
 	sw      *program.Switch
-	entries []table.Entry
+	entries []p4.Entry
 }
 
 func recorded(name string, commands []string) (*replay, error) {
@@ -276,8 +275,8 @@ func recorded(name string, commands []string) (*replay, error) {
 		case strings.HasPrefix(c, "set_queue"):
 		case strings.HasPrefix(c, "mirroring_add"):
 			if _, err = fmt.Sscanf(c, "mirroring_add %d %d", &session, &port); err == nil {
-				x.entries = append(x.entries, table.Entry{Table: CloneTable, Match: []table.Match{table.Number(session)}, Action: "clone",
-					Params: []table.Value{table.Uint(port), table.Uint(0)}})
+				x.entries = append(x.entries, p4.Entry{Table: CloneTable, Match: []p4.Match{p4.Number(session)}, Action: "clone",
+					Params: []p4.Value{p4.Uint(port), p4.Uint(0)}})
 			}
 			err = cmp.Or(err, s.Command(c))
 		default:

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 )
 
 // step is an update on its way.
@@ -65,9 +65,9 @@ func (x *Info) level(op Op, name string) int {
 
 // update makes what P4Runtime has for an update. Default actions are never added or gone: they change, or are those of the
 // program again.
-func (x *Info) update(op Op, e *table.Entry) (*p4pb.Update, error) {
+func (x *Info) update(op Op, e *p4.Entry) (*p4pb.Update, error) {
 	if op < Insert || op > Delete {
-		return nil, fmt.Errorf("table %s: %v: %w", e.Table, op, table.ErrInvalid)
+		return nil, fmt.Errorf("table %s: %v: %w", e.Table, op, p4.ErrInvalid)
 	}
 	entity, err := x.encode(e, op != Delete)
 	if err != nil {

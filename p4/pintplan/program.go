@@ -10,7 +10,7 @@ import (
 	"sort"
 
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 )
 
 // Program is a plan as a switch carries it out that knows the entries of its tables and nothing else. It is immutable.
@@ -47,7 +47,7 @@ type query struct {
 }
 
 // Compile reads a plan from the entries that a switch has of its epoch. The error says what is missing.
-func Compile(epoch uint8, entries []table.Entry) (*Program, error) {
+func Compile(epoch uint8, entries []p4.Entry) (*Program, error) {
 	p := &Program{Epoch: epoch}
 	count, want := 0, -1
 	for i := range entries {
@@ -73,7 +73,7 @@ func Compile(epoch uint8, entries []table.Entry) (*Program, error) {
 }
 
 // entry reads what a table's entry holds; the table has checked its widths.
-type entry struct{ *table.Entry }
+type entry struct{ *p4.Entry }
 
 func (e entry) number(i int) uint64 { return e.Params[i].Uint64() }
 func (e entry) key(i int) int       { return int(e.Match[i].Value.Uint64()) }

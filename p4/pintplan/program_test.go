@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 )
 
 // stored writes entries into the tables of a switch and reads them back.
-func stored(t testing.TB, entries []table.Entry) []table.Entry {
+func stored(t testing.TB, entries []p4.Entry) []p4.Entry {
 	t.Helper()
-	s := table.NewStore(Tables())
+	s := p4.NewStore(Tables())
 	for _, e := range entries {
 		if err := s.Insert(e); err != nil {
 			t.Fatal(err)
@@ -132,24 +132,24 @@ func TestCompileErrors(t *testing.T) {
 	if _, err := Compile(plan.Epoch+1, entries); err == nil || !strings.Contains(err.Error(), "is missing") {
 		t.Errorf("a plan of another epoch: %v", err)
 	}
-	change := func(name string, edit func(e *table.Entry)) {
+	change := func(name string, edit func(e *p4.Entry)) {
 		list := slices.Clone(entries)
-		i := slices.IndexFunc(list, func(e table.Entry) bool { return e.Table == name })
+		i := slices.IndexFunc(list, func(e p4.Entry) bool { return e.Table == name })
 		list[i].Match, list[i].Params = slices.Clone(list[i].Match), slices.Clone(list[i].Params)
 		edit(&list[i])
 		if _, err := Compile(plan.Epoch, list); err == nil {
 			t.Errorf("a plan with %v", &list[i])
 		}
 	}
-	change(PlanTable, func(e *table.Entry) { e.Params[0] = table.Uint(65) })
-	change(PlanTable, func(e *table.Entry) { e.Params[0] = table.Uint(3) })
-	change(SetTable, func(e *table.Entry) { e.Match[1] = table.Between(1, e.Match[1].To.Uint64()) })
-	change(SlotTable, func(e *table.Entry) { e.Params[0] = table.Uint(64) })
-	change(SlotTable, func(e *table.Entry) { e.Match[2] = table.Number(200) })
-	change(QueryTable, func(e *table.Entry) { e.Params[1] = table.Uint(0) })
-	change(SaltTable, func(e *table.Entry) { e.Match[2] = table.Number(8) })
-	change(LayerTable, func(e *table.Entry) { e.Match[2] = table.Between(0, 1) })
-	change(CodeTable, func(e *table.Entry) { e.Match[2] = table.Between(1, 1) })
+	change(PlanTable, func(e *p4.Entry) { e.Params[0] = p4.Uint(65) })
+	change(PlanTable, func(e *p4.Entry) { e.Params[0] = p4.Uint(3) })
+	change(SetTable, func(e *p4.Entry) { e.Match[1] = p4.Between(1, e.Match[1].To.Uint64()) })
+	change(SlotTable, func(e *p4.Entry) { e.Params[0] = p4.Uint(64) })
+	change(SlotTable, func(e *p4.Entry) { e.Match[2] = p4.Number(200) })
+	change(QueryTable, func(e *p4.Entry) { e.Params[1] = p4.Uint(0) })
+	change(SaltTable, func(e *p4.Entry) { e.Match[2] = p4.Number(8) })
+	change(LayerTable, func(e *p4.Entry) { e.Match[2] = p4.Between(0, 1) })
+	change(CodeTable, func(e *p4.Entry) { e.Match[2] = p4.Between(1, 1) })
 
 	mixed := *plan
 	mixed.Hash = pint.HashMix
@@ -160,7 +160,7 @@ func TestCompileErrors(t *testing.T) {
 
 // Two plans fit, and a third one does not.
 func TestTwoPlans(t *testing.T) {
-	s := table.NewStore(Tables())
+	s := p4.NewStore(Tables())
 	_, plan := made(t, problem)
 	for epoch := range uint8(3) {
 		p := *plan
@@ -171,7 +171,7 @@ func TestTwoPlans(t *testing.T) {
 		}
 		full := false
 		for _, e := range entries {
-			if err := s.Insert(e); errors.Is(err, table.ErrFull) {
+			if err := s.Insert(e); errors.Is(err, p4.ErrFull) {
 				full = true
 			} else if err != nil {
 				t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 )
 
 // ErrProgram is a plan that p4/pint.p4 has no room for.
@@ -16,7 +16,7 @@ var ErrProgram = errors.New("pint.p4 carries out one query of each kind: a stati
 // SwitchEntries returns the entries of a plan for the tables of p4/pint.p4, under the names that its p4info has, beside
 // [SwitchShared]. They are those of p4/tables.py. The plan takes effect with the last one, and packets carry it when sources stamp
 // its epoch (ingress.watch), which is not part of it. The error is [ErrProgram], or names what has no room.
-func SwitchEntries(p *pint.Plan) ([]table.Entry, error) {
+func SwitchEntries(p *pint.Plan) ([]p4.Entry, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -49,10 +49,10 @@ func SwitchEntries(p *pint.Plan) ([]table.Entry, error) {
 
 // SwitchShared returns the entries of pint.p4 that are the same in all plans: with which probability hop i replaces what is in a
 // packet of the Baseline layer, and the tables of logarithms and powers.
-func SwitchShared() []table.Entry {
-	var list []table.Entry
+func SwitchShared() []p4.Entry {
+	var list []p4.Entry
 	add := func(name string, key int, action string, v uint64) {
-		list = append(list, table.Entry{Table: name, Match: []table.Match{table.Number(uint64(key))}, Action: action, Params: []table.Value{table.Uint(v)}})
+		list = append(list, p4.Entry{Table: name, Match: []p4.Match{p4.Number(uint64(key))}, Action: action, Params: []p4.Value{p4.Uint(v)}})
 	}
 	for hop := 1; hop <= pint.MaxHops; hop++ {
 		add("egress.pint_replace", hop, "at_most", 1<<32/uint64(hop)-1)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 )
 
 // Names of the tables that hold plans. All but the first have the epoch of a plan as their first field.
@@ -30,16 +30,16 @@ const (
 
 // Tables are the tables of a switch that holds plans. Switches compute CRC-32 and add; probabilities are limits for 32
 // uniform bits, so that a number that is equal to a limit is still below the probability.
-func Tables() []table.Table {
+func Tables() []p4.Table {
 	type (
-		field  = table.Field
-		param  = table.Param
-		action = table.Action
+		field  = p4.Field
+		param  = p4.Param
+		action = p4.Action
 	)
 	epoch, query := field{Name: "epoch", Bits: 8}, field{Name: "query", Bits: 8}
-	hash := field{Name: "hash", Bits: 32, Kind: table.Range}
+	hash := field{Name: "hash", Bits: 32, Kind: p4.Range}
 	value, bits, instances := param{Name: "value", Bits: 2}, param{Name: "bits", Bits: 8}, param{Name: "instances", Bits: 8}
-	return []table.Table{
+	return []p4.Table{
 		{Name: SourceTable, Size: 0, Actions: []action{{Name: "stamp", Params: []param{{Name: "epoch", Bits: 8}}}, {Name: "pass"}}},
 		{Name: PlanTable, Size: Plans, Key: []field{epoch}, Actions: []action{{Name: "hold", Params: []param{bits, {Name: "k_set", Bits: 32}, {Name: "entries", Bits: 16}}}}},
 		{Name: SetTable, Size: Plans * maxSets, Key: []field{epoch, hash}, Actions: []action{{Name: "carry", Params: []param{{Name: "set", Bits: 8}}}}},
@@ -56,7 +56,7 @@ func Tables() []table.Table {
 		{Name: LayerTable, Size: Plans * maxQueries * (pint.MaxLayers + 1), Key: []field{epoch, query, hash}, Actions: []action{
 			{Name: "replace"}, {Name: "fold", Params: []param{{Name: "limit", Bits: 32}}},
 		}},
-		{Name: CodeTable, Size: Plans * maxCodes, Key: []field{epoch, query, {Name: "value", Bits: 64, Kind: table.Range}}, Actions: []action{
+		{Name: CodeTable, Size: Plans * maxCodes, Key: []field{epoch, query, {Name: "value", Bits: 64, Kind: p4.Range}}, Actions: []action{
 			{Name: "round", Params: []param{{Name: "code", Bits: 16}, {Name: "gap", Bits: 64}}}, {Name: "last", Params: []param{{Name: "code", Bits: 16}}},
 		}},
 	}
@@ -69,13 +69,13 @@ var values = []string{pint.NodeValue, pint.LatencyValue, pint.QueueValue, pint.U
 var errTables = errors.New("tables hold plans of hash crc, with codes of levels, and no fragments of values")
 
 // Stamp is the entry that lets the packets which enter the network at a switch carry a plan's epoch.
-func Stamp(epoch uint8) table.Entry {
-	return table.Entry{Table: SourceTable, Action: "stamp", Params: []table.Value{table.Uint(uint64(epoch))}}
+func Stamp(epoch uint8) p4.Entry {
+	return p4.Entry{Table: SourceTable, Action: "stamp", Params: []p4.Value{p4.Uint(uint64(epoch))}}
 }
 
 // Entries returns the entries of a plan, without [Stamp], in an order in which they can be written: the plan takes effect with the
 // last one.
-func Entries(p *pint.Plan) ([]table.Entry, error) {
+func Entries(p *pint.Plan) ([]p4.Entry, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -116,16 +116,16 @@ func constant(seed, function uint32) uint32 { return crc(seed + function*0x85ebc
 
 type writer struct {
 	epoch   uint8
-	entries []table.Entry
+	entries []p4.Entry
 }
 
 func (w *writer) add(name, action string, key []uint64, params ...uint64) {
-	e := table.Entry{Table: name, Match: []table.Match{table.Number(uint64(w.epoch))}, Action: action}
+	e := p4.Entry{Table: name, Match: []p4.Match{p4.Number(uint64(w.epoch))}, Action: action}
 	for _, v := range key {
-		e.Match = append(e.Match, table.Number(v))
+		e.Match = append(e.Match, p4.Number(v))
 	}
 	for _, v := range params {
-		e.Params = append(e.Params, table.Uint(v))
+		e.Params = append(e.Params, p4.Uint(v))
 	}
 	w.entries = append(w.entries, e)
 }
@@ -133,7 +133,7 @@ func (w *writer) add(name, action string, key []uint64, params ...uint64) {
 func (w *writer) ranged(name, action string, first, last uint64, key []uint64, params ...uint64) {
 	w.add(name, action, key, params...)
 	e := &w.entries[len(w.entries)-1]
-	e.Match, e.Priority = append(e.Match, table.Between(first, last)), 1
+	e.Match, e.Priority = append(e.Match, p4.Between(first, last)), 1
 }
 
 // sets writes which set a packet carries, by its hash.

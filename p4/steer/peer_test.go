@@ -21,10 +21,10 @@ import (
 	"github.com/hopscope/hopscope/decode/srint"
 	"github.com/hopscope/hopscope/internal/p4rttest"
 	"github.com/hopscope/hopscope/internal/testkit"
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/emu/program"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/p4/probe"
-	"github.com/hopscope/hopscope/p4/table"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/control"
 )
@@ -75,8 +75,8 @@ func ports() (list []control.Entry) {
 	return list
 }
 
-func mtu(port, bytes uint64, owner string) table.Entry {
-	return table.Entry{Table: "egress.port_mtu", Match: []table.Match{table.Number(port)}, Action: "set_mtu", Params: []table.Value{table.Uint(bytes)}, Owner: owner}
+func mtu(port, bytes uint64, owner string) p4.Entry {
+	return p4.Entry{Table: "egress.port_mtu", Match: []p4.Match{p4.Number(port)}, Action: "set_mtu", Params: []p4.Value{p4.Uint(bytes)}, Owner: owner}
 }
 
 func newPeered(t *testing.T, load string, fault func(*p4rttest.Server), approve, dry bool) *peered {
@@ -450,7 +450,7 @@ var peers = []struct {
 // rejects refuses the entries of so many ports.
 func rejects(n uint64) func(*p4pb.Update) *p4pb.Error {
 	return func(u *p4pb.Update) *p4pb.Error {
-		if m := u.GetEntity().GetTableEntry().GetMatch(); len(m) > 0 && table.Bytes(m[0].GetExact().GetValue()).Uint64() < n {
+		if m := u.GetEntity().GetTableEntry().GetMatch(); len(m) > 0 && p4.Bytes(m[0].GetExact().GetValue()).Uint64() < n {
 			return &p4pb.Error{CanonicalCode: int32(codes.InvalidArgument), Message: "not here"}
 		}
 		return nil
@@ -467,7 +467,7 @@ func manyOthers(l []*p4pb.Entity) []*p4pb.Entity {
 	}
 	for port := range 400 {
 		e := proto.Clone(l[k]).(*p4pb.Entity)
-		e.GetTableEntry().GetMatch()[0].GetExact().Value = []byte(table.Uint(uint64(50 + port)))
+		e.GetTableEntry().GetMatch()[0].GetExact().Value = []byte(p4.Uint(uint64(50 + port)))
 		e.GetTableEntry().Metadata = []byte("somebody")
 		l = append(l, e)
 	}

@@ -1,13 +1,13 @@
 package program
 
-import "github.com/hopscope/hopscope/p4/table"
+import "github.com/hopscope/hopscope/p4"
 
 // reportLargest is how much of a packet a report holds at most.
 const reportLargest = 900
 
-var collectorTable = table.Table{
-	Name: "egress.envelope.collector", Key: []table.Field{field("to", 8, table.Exact)}, Size: 256,
-	Actions: []table.Action{act("send", 48, 48, 32, 32, 16, 16, 16), act("NoAction")},
+var collectorTable = p4.Table{
+	Name: "egress.envelope.collector", Key: []p4.Field{field("to", 8, p4.Exact)}, Size: 256,
+	Actions: []p4.Action{act("send", 48, 48, 32, 32, 16, 16, 16), act("NoAction")},
 }
 
 // report is what a program says in a report's header.
@@ -64,16 +64,16 @@ func (s *Switch) envelope(r *report) (front []byte, limit int) {
 }
 
 // forwardTables are those of the control Forward.
-func forwardTables() []table.Table {
-	actions := []table.Action{act("forward", 9, 48, 48), act("no_route")}
-	return []table.Table{
-		{Name: "ingress.forward.forwarding4", Key: []table.Field{field("dst", 32, table.Longest)}, Actions: actions, Size: 1024},
-		{Name: "ingress.forward.forwarding6", Key: []table.Field{field("dst", 128, table.Longest)}, Actions: actions, Size: 1024},
+func forwardTables() []p4.Table {
+	actions := []p4.Action{act("forward", 9, 48, 48), act("no_route")}
+	return []p4.Table{
+		{Name: "ingress.forward.forwarding4", Key: []p4.Field{field("dst", 32, p4.Longest)}, Actions: actions, Size: 1024},
+		{Name: "ingress.forward.forwarding6", Key: []p4.Field{field("dst", 128, p4.Longest)}, Actions: actions, Size: 1024},
 	}
 }
 
-func forwardDefaults() []table.Entry {
-	return []table.Entry{fallback("ingress.forward.forwarding4", "no_route"), fallback("ingress.forward.forwarding6", "no_route")}
+func forwardDefaults() []p4.Entry {
+	return []p4.Entry{fallback("ingress.forward.forwarding4", "no_route"), fallback("ingress.forward.forwarding6", "no_route")}
 }
 
 // route gives the port of a packet and its new addresses, or why it has none.
@@ -88,7 +88,7 @@ func (s *Switch) route(eth ethernet, v4 ip4, v6 ip6) (port uint16, reason uint8)
 		return 0, reasonTTL
 	}
 	ttl[0]--
-	action, p := s.find(name, table.Bytes(dst))
+	action, p := s.find(name, p4.Bytes(dst))
 	if action != "forward" {
 		return 0, noRoute
 	}
@@ -98,9 +98,9 @@ func (s *Switch) route(eth ethernet, v4 ip4, v6 ip6) (port uint16, reason uint8)
 }
 
 // flowKey is the key of tables of flows.
-func flowKey() []table.Field {
-	return []table.Field{
-		field("src", 128, table.Ternary), field("dst", 128, table.Ternary), field("proto", 8, table.Ternary),
-		field("src_port", 16, table.Ternary), field("dst_port", 16, table.Ternary),
+func flowKey() []p4.Field {
+	return []p4.Field{
+		field("src", 128, p4.Ternary), field("dst", 128, p4.Ternary), field("proto", 8, p4.Ternary),
+		field("src_port", 16, p4.Ternary), field("dst_port", 16, p4.Ternary),
 	}
 }

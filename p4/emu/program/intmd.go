@@ -1,27 +1,27 @@
 package program
 
-import "github.com/hopscope/hopscope/p4/table"
+import "github.com/hopscope/hopscope/p4"
 
 // intmd is p4/intmd.p4: INT-MD 2.1, source, transit and sink node. It keeps when the queue of a port was reported last.
 type intmd struct {
 	reported map[uint16]uint64
 }
 
-func (*intmd) tables() []table.Table {
-	port := func(name string) []table.Field { return []table.Field{field(name, 9, table.Exact)} }
+func (*intmd) tables() []p4.Table {
+	port := func(name string) []p4.Field { return []p4.Field{field(name, 9, p4.Exact)} }
 	none := act("NoAction")
 	return append(forwardTables(), collectorTable,
-		table.Table{Name: "ingress.ingress_port", Key: port("ingress"), Actions: []table.Action{act("host", 6, 1), act("fabric", 6)}, Size: 512},
-		table.Table{Name: "ingress.watch", Key: flowKey(), Actions: []table.Action{act("track", 32, 16, 16, 8, 1), none}, Size: 1024},
-		table.Table{Name: "ingress.acl", Key: flowKey(), Actions: []table.Action{act("deny"), none}, Size: 1024},
-		table.Table{Name: "ingress.drops", Key: []table.Field{field("reason", 8, table.Exact)}, Actions: []table.Action{act("report_drop", 32, 8), none}, Size: 256},
-		table.Table{Name: "egress.device", Actions: []table.Action{act("set_device", 32, 64)}, Size: 1},
-		table.Table{Name: "egress.egress_port", Key: port("egress"), Actions: []table.Action{act("to_fabric", 16), act("to_host", 16, 32, 8)}, Size: 512},
-		table.Table{Name: "egress.queues", Key: port("egress"), Actions: []table.Action{act("watch_queue", 19, 48, 32, 8, 16), none}, Size: 512},
+		p4.Table{Name: "ingress.ingress_port", Key: port("ingress"), Actions: []p4.Action{act("host", 6, 1), act("fabric", 6)}, Size: 512},
+		p4.Table{Name: "ingress.watch", Key: flowKey(), Actions: []p4.Action{act("track", 32, 16, 16, 8, 1), none}, Size: 1024},
+		p4.Table{Name: "ingress.acl", Key: flowKey(), Actions: []p4.Action{act("deny"), none}, Size: 1024},
+		p4.Table{Name: "ingress.drops", Key: []p4.Field{field("reason", 8, p4.Exact)}, Actions: []p4.Action{act("report_drop", 32, 8), none}, Size: 256},
+		p4.Table{Name: "egress.device", Actions: []p4.Action{act("set_device", 32, 64)}, Size: 1},
+		p4.Table{Name: "egress.egress_port", Key: port("egress"), Actions: []p4.Action{act("to_fabric", 16), act("to_host", 16, 32, 8)}, Size: 512},
+		p4.Table{Name: "egress.queues", Key: port("egress"), Actions: []p4.Action{act("watch_queue", 19, 48, 32, 8, 16), none}, Size: 512},
 	)
 }
 
-func (*intmd) defaults() []table.Entry {
+func (*intmd) defaults() []p4.Entry {
 	return append(forwardDefaults(), fallback("ingress.ingress_port", "fabric", 0), fallback("egress.device", "set_device", 0, 0), fallback("egress.egress_port", "to_fabric", 1500))
 }
 
@@ -196,8 +196,8 @@ func (p *inside) parseHead(r *reader) {
 	}
 }
 
-func (p *inside) key() []table.Value {
-	return []table.Value{table.Bytes(p.src), table.Bytes(p.dst), num(uint64(p.proto)), num(uint64(p.srcPort)), num(uint64(p.dstPort))}
+func (p *inside) key() []p4.Value {
+	return []p4.Value{p4.Bytes(p.src), p4.Bytes(p.dst), num(uint64(p.proto)), num(uint64(p.srcPort)), num(uint64(p.dstPort))}
 }
 
 // lot is the hash that samples packets: of IPv4's identification, 0 for IPv6, and the L4 header.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 )
 
 // digests is p4/pint.p4: digests by an execution plan in tables. Its state is what the program has in registers.
@@ -35,36 +35,36 @@ const (
 	missing    = 255 // hops of a digest that a switch did not write into
 )
 
-func (*digests) tables() []table.Table {
-	port := func(name string) []table.Field { return []table.Field{field(name, 9, table.Exact)} }
-	epoch, set := field("epoch", 8, table.Exact), field("set", 8, table.Exact)
+func (*digests) tables() []p4.Table {
+	port := func(name string) []p4.Field { return []p4.Field{field(name, 9, p4.Exact)} }
+	epoch, set := field("epoch", 8, p4.Exact), field("set", 8, p4.Exact)
 	none := act("NoAction")
 	list := append(forwardTables(), collectorTable,
-		table.Table{Name: "ingress.ingress_port", Key: port("ingress"), Actions: []table.Action{act("host", 6), act("fabric", 6)}, Size: 512},
-		table.Table{Name: "ingress.watch", Key: flowKey(), Actions: []table.Action{act("carry", 32, 8, 1), none}, Size: 1024},
-		table.Table{Name: "egress.device", Actions: []table.Action{act("set_device", 32)}, Size: 1},
-		table.Table{Name: "egress.egress_port", Key: port("egress"), Actions: []table.Action{act("to_fabric", 16, 32, 8, 48), act("to_host", 16, 32, 8)}, Size: 512},
-		table.Table{Name: "egress.plan", Key: []table.Field{epoch}, Actions: []table.Action{act("set_plan", 32, 1), none}, Size: 4},
-		table.Table{Name: "egress.pint_set", Key: []table.Field{epoch, field("lot", 32, table.Range)}, Actions: []table.Action{act("carry", 8)}, Size: 64},
-		table.Table{Name: "egress.pint_replace", Key: []table.Field{field("hop", 32, table.Exact)}, Actions: []table.Action{act("at_most", 32), act("nobody")}, Size: 64},
-		table.Table{Name: "egress.line.lines", Key: port("port"), Actions: []table.Action{act("line", 64, 32, 32, 32, 8), none}, Size: 512},
+		p4.Table{Name: "ingress.ingress_port", Key: port("ingress"), Actions: []p4.Action{act("host", 6), act("fabric", 6)}, Size: 512},
+		p4.Table{Name: "ingress.watch", Key: flowKey(), Actions: []p4.Action{act("carry", 32, 8, 1), none}, Size: 1024},
+		p4.Table{Name: "egress.device", Actions: []p4.Action{act("set_device", 32)}, Size: 1},
+		p4.Table{Name: "egress.egress_port", Key: port("egress"), Actions: []p4.Action{act("to_fabric", 16, 32, 8, 48), act("to_host", 16, 32, 8)}, Size: 512},
+		p4.Table{Name: "egress.plan", Key: []p4.Field{epoch}, Actions: []p4.Action{act("set_plan", 32, 1), none}, Size: 4},
+		p4.Table{Name: "egress.pint_set", Key: []p4.Field{epoch, field("lot", 32, p4.Range)}, Actions: []p4.Action{act("carry", 8)}, Size: 64},
+		p4.Table{Name: "egress.pint_replace", Key: []p4.Field{field("hop", 32, p4.Exact)}, Actions: []p4.Action{act("at_most", 32), act("nobody")}, Size: 64},
+		p4.Table{Name: "egress.line.lines", Key: port("port"), Actions: []p4.Action{act("line", 64, 32, 32, 32, 8), none}, Size: 512},
 	)
 	slot := func(query string, bits ...int) {
-		list = append(list, table.Table{Name: "egress." + query + ".slot", Key: []table.Field{epoch, set}, Actions: []table.Action{act("use", bits...), none}, Size: 64})
+		list = append(list, p4.Table{Name: "egress." + query + ".slot", Key: []p4.Field{epoch, set}, Actions: []p4.Action{act("use", bits...), none}, Size: 64})
 	}
 	for _, q := range []string{"path0", "path1"} {
 		slot(q, 8, 64, 8, 32, 32, 32)
-		list = append(list, table.Table{
-			Name: "egress." + q + ".layer", Key: []table.Field{epoch, field("h", 32, table.Range)}, Actions: []table.Action{act("baseline"), act("xor", 32)}, Size: 64,
+		list = append(list, p4.Table{
+			Name: "egress." + q + ".layer", Key: []p4.Field{epoch, field("h", 32, p4.Range)}, Actions: []p4.Action{act("baseline"), act("xor", 32)}, Size: 64,
 		})
 	}
 	slot("latency", 8, 64, 32, 32)
 	slot("utilization", 8, 64, 32)
 	slot("loop", 8, 64, 8, 8, 32, 32)
 	for _, q := range []string{"latency", "utilization"} {
-		list = append(list, table.Table{
-			Name: "egress." + q + ".encode.code", Key: []table.Field{epoch, field("v", 64, table.Range)},
-			Actions: []table.Action{act("level", 16, 64, 32), act("last", 16)}, Size: 8192,
+		list = append(list, p4.Table{
+			Name: "egress." + q + ".encode.code", Key: []p4.Field{epoch, field("v", 64, p4.Range)},
+			Actions: []p4.Action{act("level", 16, 64, 32), act("last", 16)}, Size: 8192,
 		})
 	}
 	for _, name := range logTables() {
@@ -72,7 +72,7 @@ func (*digests) tables() []table.Table {
 		if strings.HasSuffix(name, ".log") {
 			bits = 16
 		}
-		list = append(list, table.Table{Name: name, Key: []table.Field{field("cell", 10, table.Exact)}, Actions: []table.Action{act("entry", bits)}, Size: 1024})
+		list = append(list, p4.Table{Name: name, Key: []p4.Field{field("cell", 10, p4.Exact)}, Actions: []p4.Action{act("entry", bits)}, Size: 1024})
 	}
 	return list
 }
@@ -91,7 +91,7 @@ func logTables() (names []string) {
 	return names
 }
 
-func (*digests) defaults() []table.Entry {
+func (*digests) defaults() []p4.Entry {
 	list := append(forwardDefaults(), fallback("ingress.ingress_port", "fabric", 0), fallback("egress.device", "set_device", 0),
 		fallback("egress.egress_port", "to_fabric", 1500, 0, 0, 0), fallback("egress.pint_replace", "nobody"), fallback("egress.pint_set", "carry", 255))
 	for _, q := range []string{"path0", "path1"} {
@@ -111,7 +111,7 @@ func (s *Switch) Logarithms(names ...string) error {
 			if len(name) > 4 && name[len(name)-4:] == ".log" {
 				v = uint64(pint.LogEntry(cell))
 			}
-			e := table.Entry{Table: name, Match: []table.Match{table.Number(uint64(cell))}, Action: "entry", Params: []table.Value{num(v)}}
+			e := p4.Entry{Table: name, Match: []p4.Match{p4.Number(uint64(cell))}, Action: "entry", Params: []p4.Value{num(v)}}
 			if err := s.Put(e); err != nil {
 				return err
 			}

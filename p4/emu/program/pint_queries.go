@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 )
 
 // writing is what a switch does to a digest.
@@ -17,7 +17,7 @@ type writing struct {
 	wide    bool
 	rewrite uint8
 
-	key   []table.Value // epoch and set
+	key   []p4.Value // epoch and set
 	id    uint32
 	hop   uint32
 	limit uint32 // of the hop in the Baseline layer
@@ -45,7 +45,7 @@ func (w *writing) run() bool {
 	}
 	w.limit = uint32(most[0].Uint64())
 	_, set := w.s.find("egress.pint_set", epoch, num(uint64(keyed(uint32(plan[0].Uint64()), w.id, 0))))
-	w.key = []table.Value{epoch, set[0]}
+	w.key = []p4.Value{epoch, set[0]}
 	d := be.Uint64(w.p[8:])
 	d = w.path(d, "egress.path0")
 	d = w.path(d, "egress.path1")
@@ -204,7 +204,7 @@ func (c *digests) line(s *Switch, port uint16, now uint64, bytes, packets uint32
 }
 
 // step gives the new average, in 2^-24.
-func (l *lineState) step(s *Switch, p []table.Value, now uint64, packets uint32) uint64 {
+func (l *lineState) step(s *Switch, p []p4.Value, now uint64, packets uint32) uint64 {
 	signed := func(i int) int32 { return int32(uint32(p[i].Uint64())) }
 	base, logBase, logBytes, logCell, shift := p[0].Uint64(), signed(1), signed(2), signed(3), p[4].Uint64()
 	const most = math.MaxUint32

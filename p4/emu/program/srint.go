@@ -1,20 +1,20 @@
 package program
 
-import "github.com/hopscope/hopscope/p4/table"
+import "github.com/hopscope/hopscope/p4"
 
 // srint is p4/srint.p4: source-routed probes.
 type srint struct{}
 
-func (srint) tables() []table.Table {
-	return []table.Table{
-		{Name: "ingress.forwarding", Key: []table.Field{field("dst", 32, table.Longest)}, Actions: []table.Action{act("forward", 9), act("drop")}, Size: 1024},
-		{Name: "egress.device", Actions: []table.Action{act("set_device", 32, 64)}, Size: 1},
-		{Name: "egress.port_mtu", Key: []table.Field{field("port", 9, table.Exact)}, Actions: []table.Action{act("set_mtu", 16)}, Size: 512},
+func (srint) tables() []p4.Table {
+	return []p4.Table{
+		{Name: "ingress.forwarding", Key: []p4.Field{field("dst", 32, p4.Longest)}, Actions: []p4.Action{act("forward", 9), act("drop")}, Size: 1024},
+		{Name: "egress.device", Actions: []p4.Action{act("set_device", 32, 64)}, Size: 1},
+		{Name: "egress.port_mtu", Key: []p4.Field{field("port", 9, p4.Exact)}, Actions: []p4.Action{act("set_mtu", 16)}, Size: 512},
 	}
 }
 
-func (srint) defaults() []table.Entry {
-	return []table.Entry{fallback("ingress.forwarding", "drop"), fallback("egress.device", "set_device", 0, 0), fallback("egress.port_mtu", "set_mtu", 1500)}
+func (srint) defaults() []p4.Entry {
+	return []p4.Entry{fallback("ingress.forwarding", "drop"), fallback("egress.device", "set_device", 0, 0), fallback("egress.port_mtu", "set_mtu", 1500)}
 }
 
 // Numbers of the probes.
@@ -144,7 +144,7 @@ func (p *probe) forward(s *Switch) uint16 {
 		p.path[0] >>= 4
 		return port
 	case p.ip != nil:
-		if action, params := s.find("ingress.forwarding", table.Bytes(p.ip[16:20])); action == "forward" {
+		if action, params := s.find("ingress.forwarding", p4.Bytes(p.ip[16:20])); action == "forward" {
 			return uint16(params[0].Uint64())
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/p4"
 )
 
 // Frame is a frame and the port that it comes by or leaves by.
@@ -48,8 +48,8 @@ var errPass = errors.New("no such pass was measured")
 // Switch runs one program.
 type Switch struct {
 	program  code
-	tables   *table.Store
-	schema   map[string]*table.Table
+	tables   *p4.Store
+	schema   map[string]*p4.Table
 	mirrors  map[uint32]uint16 // ports of sessions
 	sequence map[uint32]uint32 // of reports, by collector and hardware id
 	passes   []Pass
@@ -58,14 +58,14 @@ type Switch struct {
 
 // code is a program.
 type code interface {
-	tables() []table.Table
-	defaults() []table.Entry
+	tables() []p4.Table
+	defaults() []p4.Entry
 	process(s *Switch, in Frame) error
 }
 
 // New makes a switch that runs srint, intmd or pint, with empty tables.
 func New(program string) (*Switch, error) {
-	s := &Switch{schema: map[string]*table.Table{}, mirrors: map[uint32]uint16{}, sequence: map[uint32]uint32{}}
+	s := &Switch{schema: map[string]*p4.Table{}, mirrors: map[uint32]uint16{}, sequence: map[uint32]uint32{}}
 	switch program {
 	case "srint":
 		s.program = srint{}
@@ -80,7 +80,7 @@ func New(program string) (*Switch, error) {
 	for i := range list {
 		s.schema[list[i].Name] = &list[i]
 	}
-	s.tables = table.NewStore(list)
+	s.tables = p4.NewStore(list)
 	for _, e := range s.program.defaults() {
 		if _, err := s.tables.Put(e); err != nil {
 			return nil, err
@@ -90,16 +90,16 @@ func New(program string) (*Switch, error) {
 }
 
 // Put writes an entry.
-func (s *Switch) Put(e table.Entry) error {
+func (s *Switch) Put(e p4.Entry) error {
 	_, err := s.tables.Put(e)
 	return err
 }
 
 // Tables are the tables of its program.
-func (s *Switch) Tables() []table.Table { return s.program.tables() }
+func (s *Switch) Tables() []p4.Table { return s.program.tables() }
 
 // Store returns what they hold. A write there is a write to the switch.
-func (s *Switch) Store() *table.Store { return s.tables }
+func (s *Switch) Store() *p4.Store { return s.tables }
 
 // Mirror lets clones of a session leave by a port.
 func (s *Switch) Mirror(session uint32, port uint16) { s.mirrors[session] = port }
@@ -134,7 +134,7 @@ func (s *Switch) emit(port uint16, b []byte, limit int) {
 }
 
 // find gives the action for a key; the name is "" if there is none.
-func (s *Switch) find(name string, key ...table.Value) (action string, params []table.Value) {
+func (s *Switch) find(name string, key ...p4.Value) (action string, params []p4.Value) {
 	e := s.tables.Find(name, key...)
 	if e == nil {
 		return "", nil
@@ -142,11 +142,11 @@ func (s *Switch) find(name string, key ...table.Value) (action string, params []
 	return e.Action, e.Params
 }
 
-func num(v uint64) table.Value { return table.Uint(v) }
+func num(v uint64) p4.Value { return p4.Uint(v) }
 
 // entry is a default action.
-func fallback(name, action string, params ...uint64) table.Entry {
-	e := table.Entry{Table: name, Action: action}
+func fallback(name, action string, params ...uint64) p4.Entry {
+	e := p4.Entry{Table: name, Action: action}
 	for _, p := range params {
 		e.Params = append(e.Params, num(p))
 	}
@@ -154,16 +154,16 @@ func fallback(name, action string, params ...uint64) table.Entry {
 }
 
 // act and exact are short for what most tables have.
-func act(name string, bits ...int) table.Action {
-	a := table.Action{Name: name}
+func act(name string, bits ...int) p4.Action {
+	a := p4.Action{Name: name}
 	for i, b := range bits {
-		a.Params = append(a.Params, table.Param{Name: strconv.Itoa(i), Bits: b})
+		a.Params = append(a.Params, p4.Param{Name: strconv.Itoa(i), Bits: b})
 	}
 	return a
 }
 
-func field(name string, bits int, kind table.Kind) table.Field {
-	return table.Field{Name: name, Bits: bits, Kind: kind}
+func field(name string, bits int, kind p4.Kind) p4.Field {
+	return p4.Field{Name: name, Bits: bits, Kind: kind}
 }
 
 // Command runs a line of simple_switch_CLI: table_add, table_set_default or mirroring_add. An empty line is none.
@@ -195,7 +195,7 @@ func (s *Switch) Command(line string) error {
 	if t == nil {
 		return bad("the program has no such table")
 	}
-	e := table.Entry{Table: t.Name, Action: words[2][strings.LastIndexByte(words[2], '.')+1:]}
+	e := p4.Entry{Table: t.Name, Action: words[2][strings.LastIndexByte(words[2], '.')+1:]}
 	rest := words[3:]
 	if words[0] == "table_add" {
 		arrow := slices.Index(rest, "=>")
@@ -209,7 +209,7 @@ func (s *Switch) Command(line string) error {
 				return bad("%v", err)
 			}
 			e.Match = append(e.Match, m)
-			ordered = ordered || t.Key[i].Kind >= table.Ternary
+			ordered = ordered || t.Key[i].Kind >= p4.Ternary
 		}
 		rest = rest[arrow+1:]
 		if ordered { // the least comes first there, and the greatest in P4Runtime
@@ -237,7 +237,7 @@ func (s *Switch) Command(line string) error {
 }
 
 // parseNumber reads a number or an address.
-func parseNumber(w string) (table.Value, error) {
+func parseNumber(w string) (p4.Value, error) {
 	if n, err := strconv.ParseUint(w, 0, 64); err == nil {
 		return num(n), nil
 	}
@@ -245,27 +245,27 @@ func parseNumber(w string) (table.Value, error) {
 	if err != nil {
 		return "", fmt.Errorf("%q is neither a number nor an address", w)
 	}
-	return table.Bytes(a.AsSlice()), nil
+	return p4.Bytes(a.AsSlice()), nil
 }
 
-func parseMatch(w string, f *table.Field) (m table.Match, err error) {
+func parseMatch(w string, f *p4.Field) (m p4.Match, err error) {
 	value, second := w, ""
 	switch f.Kind {
-	case table.Longest:
+	case p4.Longest:
 		value, second, _ = strings.Cut(w, "/")
 		if m.Prefix, err = strconv.Atoi(second); err != nil {
 			return m, err
 		}
 		second = ""
-	case table.Ternary:
+	case p4.Ternary:
 		value, second, _ = strings.Cut(w, "&&&")
-	case table.Range:
+	case p4.Range:
 		value, second, _ = strings.Cut(w, "->")
 	}
 	if m.Value, err = parseNumber(value); err != nil {
 		return m, err
 	}
-	if f.Kind >= table.Ternary {
+	if f.Kind >= p4.Ternary {
 		m.To, err = parseNumber(second)
 	}
 	return m, err

@@ -1,4 +1,4 @@
-package table
+package p4
 
 import (
 	"encoding/binary"
