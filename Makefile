@@ -109,7 +109,7 @@ export RESULTS
 
 results: build ## measure what bench/RESULTS.md has as files in bench/results, half an hour and more, and write the page
 	@echo "$$RESULTS" | while read -r name command; do echo "results: $$command"; $(HARNESS) $$command --format json >bench/results/$$name.new && mv bench/results/$$name.new bench/results/$$name.json || exit 1; done
-	$(PURE) test ./bench/result -run TestResultsPage -update
+	$(PURE) test ./bench/harness -run TestResultsPage -update
 
 fuzz: ## run every fuzz target for FUZZTIME: a duration, or a number of inputs such as 1000x
 	.ci/fuzz.sh $(FUZZTIME)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hopscope/hopscope/bench/result"
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
@@ -128,7 +128,7 @@ func printEmulated(out io.Writer, tallies map[string]*tally, seeds, before, open
 }
 
 func printVersus(out io.Writer, tallies map[string]*tally) error {
-	w := result.Columns(out, 2, 0)
+	w := harness.Columns(out, 2, 0)
 	head, sums := "FAULT\tELEMENT\tHAPPENED", make([]versus, len(Others)+1)
 	for i := range Others {
 		head += "\t" + Others[i].Name
@@ -166,7 +166,7 @@ func element(t *scenario.Trouble) string {
 
 // printTallies prints how causes fared, fault by fault.
 func printTallies(out io.Writer, tallies map[string]*tally) error {
-	w := result.Columns(out, 2, 0)
+	w := harness.Columns(out, 2, 0)
 	fmt.Fprintln(w, "FAULT\tELEMENT\tFOUND\tRECALL\tCAUSES\tPRECISION\tDELAY\tOTHER CAUSES")
 	var sum tally
 	for _, t := range scenario.Troubles() {

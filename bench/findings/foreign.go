@@ -9,8 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hopscope/hopscope/bench/foreign"
-	"github.com/hopscope/hopscope/bench/result"
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/inference/detect"
 )
 
@@ -19,7 +18,7 @@ var foreignBackgrounds = []string{"lognormal 0.5, 200 values", "AR(1) .98, 3 %",
 
 // question is a number of hops, which have the same fault from the same window on, or none.
 type question struct {
-	foreign.Question
+	harness.Question
 	background *Background
 	fault      *Fault // nil for none
 	cut        int    // windows of the question that is asked to see whether an answer depends on what comes later
@@ -128,7 +127,7 @@ func (q *question) hops(o options) {
 }
 
 // short is the same question without its last windows.
-func (q *question) short() *foreign.Question {
+func (q *question) short() *harness.Question {
 	short, p := q.Question, *q.Problem.(*hopsText)
 	p.Hops = slices.Clone(p.Hops)
 	for i := range p.Hops {
@@ -168,7 +167,7 @@ func (a *spansText) before(cut int) (all [][]span) {
 }
 
 // ask asks for the whole question and for its beginning, of which both answers must say the same: a detector knows no later window.
-func (q *question) ask(ctx context.Context, p *foreign.Program) (answer spansText, took time.Duration, err error) {
+func (q *question) ask(ctx context.Context, p *harness.Program) (answer spansText, took time.Duration, err error) {
 	if took, err = p.Ask(ctx, &q.Question, &answer); err != nil {
 		return answer, took, err
 	}
@@ -221,7 +220,7 @@ func (a *spansText) detector() Detector {
 
 // WriteQuestions writes the questions and their truths into a directory.
 func WriteQuestions(dir string, o options, seconds float64) error {
-	return foreign.Write(dir, func(yield func(*foreign.Question) bool) {
+	return harness.Write(dir, func(yield func(*harness.Question) bool) {
 		for q := range questions(o, seconds) {
 			if !yield(&q.Question) {
 				return
@@ -250,9 +249,9 @@ func (q *question) quiet(o options, detectors []Detector) []int {
 
 // ForeignTable lets a foreign program find faults, and prints what it finds beside all detectors on the same hops. An answer that is none
 // has a line that says why.
-func ForeignTable(ctx context.Context, w io.Writer, p *foreign.Program, o options) (err error) {
+func ForeignTable(ctx context.Context, w io.Writer, p *harness.Program, o options) (err error) {
 	fmt.Fprintf(w, "Found by %s, at most %v each, and median/95th percentile of the delay in windows, of %d hops; without a fault: findings of these hops in a day\n\n", p, p.Limit, o.Hops)
-	t := result.Columns(w, 2, 0)
+	t := harness.Columns(w, 2, 0)
 	defer func() { // also of what is there when it is interrupted
 		if e := t.Flush(); err == nil {
 			err = e
@@ -287,7 +286,7 @@ func ForeignTable(ctx context.Context, w io.Writer, p *foreign.Program, o option
 			}
 		}
 		if failed != nil {
-			fmt.Fprintf(t, "%s\t-\t%.2f\tno findings: %s\n", row, took.Seconds(), foreign.Reason(failed))
+			fmt.Fprintf(t, "%s\t-\t%.2f\tno findings: %s\n", row, took.Seconds(), harness.Reason(failed))
 			continue
 		}
 		fmt.Fprintf(t, "%s\t%.2f\t\n", row, took.Seconds())

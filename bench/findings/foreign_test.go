@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/bench/foreign"
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/inference/detect"
 )
 
@@ -50,7 +50,7 @@ func TestForeign(t *testing.T) {
 	}
 	ask := func(script string) (*question, spansText, error) {
 		t.Helper()
-		p, err := foreign.NewProgram(python+" "+script, time.Minute)
+		p, err := harness.NewProgram(python+" "+script, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}

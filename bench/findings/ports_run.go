@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/hopscope/hopscope/bench/result"
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/inference/detect"
 )
 
@@ -76,7 +76,7 @@ func (w *watched) step(x detect.Window) (begun bool) {
 // runPorts counts what is found and what is false on ports whose load has a long memory.
 func runPorts(ctx context.Context, out io.Writer, o options) error {
 	fmt.Fprintf(out, "Found within %d windows of an episode at a load of .5, of %d episodes each, after %d quiet windows, by the share of false findings that is asked for\n\n", episode, o.Hops*10, learnt)
-	t := result.Columns(out, 2, 0)
+	t := harness.Columns(out, 2, 0)
 	fmt.Fprint(t, "FAULT\tVALUES")
 	for _, s := range portShares {
 		fmt.Fprintf(t, "\t%.3g", s)
@@ -130,7 +130,7 @@ func portPower(ctx context.Context, f *portFault, count int, share float64, o op
 func portQuiet(ctx context.Context, out io.Writer, o options) error {
 	shares := portShares[1:]
 	fmt.Fprintf(out, "\nFalse findings, as a multiple of the share that is asked for, in %d windows of each kind of port after %d\n\n", o.Quiet, learnt)
-	t := result.Columns(out, 2, 0)
+	t := harness.Columns(out, 2, 0)
 	fmt.Fprintln(t, "LOAD\tSPREAD\tVALUES\t1.5e-05\t1.45e-06")
 	pooled, windows := make([]int, len(shares)), 0
 	for _, spread := range portSpread {

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/hopscope/hopscope/bench/result"
+	"github.com/hopscope/hopscope/bench/harness"
 )
 
 // options say how much is measured.
@@ -155,7 +155,7 @@ func False(ctx context.Context, b *Background, detectors []Detector, o options) 
 func runSeries(ctx context.Context, out io.Writer, o options) error {
 	fmt.Fprintf(out, "Found, and median/95th percentile of the delay in windows, of %d hops of each background; A: nothing varies but the\n"+
 		"sample, B: the level wanders, C: days, hourly job, swinging count, bursts, Q: queues\n\n", o.Hops)
-	t := result.Columns(out, 2, 0)
+	t := harness.Columns(out, 2, 0)
 	head := "FAULT\tON"
 	for _, d := range Detectors {
 		head += "\t" + d.Name
@@ -195,7 +195,7 @@ func runSeries(ctx context.Context, out io.Writer, o options) error {
 }
 
 func runQuiet(ctx context.Context, out io.Writer, o options) error {
-	t := result.Columns(out, 2, 0)
+	t := harness.Columns(out, 2, 0)
 	head := ""
 	for _, d := range Detectors {
 		head += "\t" + d.Name

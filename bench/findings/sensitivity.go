@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/hopscope/hopscope/bench/result"
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/inference/detect"
 )
 
@@ -86,7 +86,7 @@ func runSensitivity(ctx context.Context, out io.Writer, o options) error {
 	if err != nil {
 		return err
 	}
-	t := result.Columns(out, 2, 0)
+	t := harness.Columns(out, 2, 0)
 	fmt.Fprintln(t, "ASKED FOR\tA, B\tRATIO\tQUEUES\tRATIO")
 	hops, queues := sum(all, groupSampled, groupWanders), sum(all, groupQueue)
 	for i, share := range shares {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hopscope/hopscope/bench/foreign"
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -87,13 +87,13 @@ func (p *problem) cycle(x *receiver) {
 }
 
 // question lets the faults of a seed happen and writes down what a foreign program gets to know of them.
-func (o *options) question(ctx context.Context, seed uint64) (*foreign.Question, error) {
+func (o *options) question(ctx context.Context, seed uint64) (*harness.Question, error) {
 	p := &problem{}
 	d, err := o.emulate(ctx, seed, &detection{recording: p})
 	if err != nil {
 		return nil, err
 	}
-	q := &foreign.Question{Family: "loop", Name: fmt.Sprintf("seed %d", seed), Seed: seed, Problem: p}
+	q := &harness.Question{Family: "loop", Name: fmt.Sprintf("seed %d", seed), Seed: seed, Problem: p}
 	if o.Algorithm != nil {
 		q.Seconds = o.Algorithm.Limit.Seconds()
 	}
@@ -157,7 +157,7 @@ func (o *options) suspect(ctx context.Context, seed uint64) ([][]int32, error) {
 
 // WriteQuestions writes what a foreign program is asked about each seed, and the truth, into a directory.
 func WriteQuestions(ctx context.Context, dir string, o options) error {
-	var list []*foreign.Question
+	var list []*harness.Question
 	for k := range o.Seeds {
 		if o.Progress != nil {
 			o.Progress(fmt.Sprintf("seed %d, %d of %d", o.Seed+uint64(k), k+1, o.Seeds))
@@ -168,5 +168,5 @@ func WriteQuestions(ctx context.Context, dir string, o options) error {
 		}
 		list = append(list, q)
 	}
-	return foreign.Write(dir, slices.Values(list))
+	return harness.Write(dir, slices.Values(list))
 }

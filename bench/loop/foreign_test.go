@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/bench/foreign"
+	"github.com/hopscope/hopscope/bench/harness"
 )
 
 // The example suspects a link that fails, and no other; a program that gives no suspects finds nothing, and the table says why.
@@ -21,7 +21,7 @@ func TestForeign(t *testing.T) {
 		t.Helper()
 		o := DefaultOptions()
 		o.Seed, o.Faults, o.Quiet, o.Pause = 3, []string{"link-down"}, 75*time.Second, 5*time.Second
-		if o.Algorithm, err = foreign.NewProgram(python+" "+script, time.Minute); err != nil {
+		if o.Algorithm, err = harness.NewProgram(python+" "+script, time.Minute); err != nil {
 			t.Fatal(err)
 		}
 		table, err := runDetection(t.Context(), o)

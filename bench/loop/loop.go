@@ -9,8 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hopscope/hopscope/bench/foreign"
-	"github.com/hopscope/hopscope/bench/result"
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
@@ -25,7 +24,7 @@ type options struct {
 	Demo    time.Duration // how long the demonstration is followed
 	Picture string        // file for its picture; empty for none
 
-	Algorithm *foreign.Program // that suspects links, too, in detection; nil for none
+	Algorithm *harness.Program // that suspects links, too, in detection; nil for none
 
 	// Progress is called with what is under way; it may be nil.
 	Progress func(string)
@@ -49,28 +48,28 @@ var Sections = []section{
 		if err != nil {
 			return err
 		}
-		return result.Show(out, "detection", t, t.Print)
+		return harness.Show(out, "detection", t, t.Print)
 	}},
 	{"bytes", "what probes carry with attention, beside all of them in detail", func(ctx context.Context, out io.Writer, o options) error {
 		t, err := runBytes(ctx, o)
 		if err != nil {
 			return err
 		}
-		return result.Show(out, "bytes", t, t.Print)
+		return harness.Show(out, "bytes", t, t.Print)
 	}},
 	{"cycle", "how long it takes from suspects to a new plan in force at all agents", func(ctx context.Context, out io.Writer, o options) error {
 		t, err := runCycle(ctx, o)
 		if err != nil {
 			return err
 		}
-		return result.Show(out, "cycle", t, t.Print)
+		return harness.Show(out, "cycle", t, t.Print)
 	}},
 	{"plain", "which lossy links probes name where no switch reports, by the ways of their ports", func(ctx context.Context, out io.Writer, o options) error {
 		t, err := runPlain(ctx, o)
 		if err != nil {
 			return err
 		}
-		return result.Show(out, "plain", t, t.Print)
+		return harness.Show(out, "plain", t, t.Print)
 	}},
 	{"demo", "what control suspects in \"hopscope demo\", beside its faults, in virtual time, and as a picture", func(ctx context.Context, out io.Writer, o options) error {
 		t, err := runDemo(ctx, o)
@@ -86,7 +85,7 @@ var Sections = []section{
 				return err
 			}
 		}
-		return result.Show(out, "demo", t, t.Print)
+		return harness.Show(out, "demo", t, t.Print)
 	}},
 }
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"text/tabwriter"
 
-	"github.com/hopscope/hopscope/bench/foreign"
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
@@ -95,7 +95,7 @@ func runDetection(ctx context.Context, o options) (*Table, error) {
 			if suspects, err = o.suspect(ctx, o.Seed+uint64(k)); ctx.Err() != nil {
 				return nil, ctx.Err()
 			} else if err != nil {
-				t.Failed = append(t.Failed, fmt.Sprintf("seed %d: no suspects: %s", o.Seed+uint64(k), foreign.Reason(err)))
+				t.Failed = append(t.Failed, fmt.Sprintf("seed %d: no suspects: %s", o.Seed+uint64(k), harness.Reason(err)))
 			}
 		}
 		d, err := detect(ctx, o, o.Seed+uint64(k), suspects)

@@ -7,7 +7,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/hopscope/hopscope/bench/foreign"
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/attention"
 	attentionsolve "github.com/hopscope/hopscope/planner/attention/solve"
@@ -25,7 +25,7 @@ import (
 // question is a problem that a foreign program plans for. Its answer is a plan of the family in JSON, which needs nothing but its
 // decisions: see [planner.ReadDecisions].
 type question struct {
-	foreign.Question
+	harness.Question
 
 	published, ours func(stop func() bool) (*planner.Stats, error)
 	judge           func(answer []byte) (*planner.Stats, error)
@@ -58,16 +58,16 @@ func WriteQuestions(dir string, families []string, o Options) error {
 	if err != nil {
 		return err
 	}
-	var asked []*foreign.Question
+	var asked []*harness.Question
 	for _, q := range list {
 		asked = append(asked, &q.Question)
 	}
-	return foreign.Write(dir, slices.Values(asked))
+	return harness.Write(dir, slices.Values(asked))
 }
 
 // ForeignTable runs a foreign program over the instances of some families, or of all for an empty list, and prints its plans beside the
 // published algorithm and ours. Every plan passes the same check. A program that gives no plan has a line that says why.
-func ForeignTable(ctx context.Context, w io.Writer, p *foreign.Program, families []string, o Options) error {
+func ForeignTable(ctx context.Context, w io.Writer, p *harness.Program, families []string, o Options) error {
 	list, err := questions(families, o)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func ForeignTable(ctx context.Context, w io.Writer, p *foreign.Program, families
 			fmt.Fprintf(t, "%s\t%s\t%g\t%g\t%g\t", q.Family, q.Name, published.Objective, ours.Objective, ours.LowerBound)
 			switch {
 			case err != nil:
-				fmt.Fprintf(t, "-\t-\t%.2f\tno plan: %s\t\n", took.Seconds(), foreign.Reason(err))
+				fmt.Fprintf(t, "-\t-\t%.2f\tno plan: %s\t\n", took.Seconds(), harness.Reason(err))
 			default:
 				fmt.Fprintf(t, "%g\t%g\t%.2f\t%s\t\n", theirs.Objective, theirs.LeftOut, took.Seconds(), remark(theirs, ours))
 			}
@@ -124,7 +124,7 @@ func judged[P any](family string, complete func(*P, planner.Given) error, check 
 		plan := new(P)
 		given, err := planner.ReadDecisions(bytes.NewReader(answer), family, plan, func(g planner.Given) error { return complete(plan, g) })
 		if err != nil {
-			return nil, foreign.Wrong(answer, err)
+			return nil, harness.Wrong(answer, err)
 		}
 		stats(plan).Claim(given)
 		return stats(plan), check(plan)
@@ -170,7 +170,7 @@ func coverQuestions(o Options) (list []*question, err error) {
 			return nil, err
 		}
 		p := &cover.Problem{Graph: g}
-		q := &question{Question: foreign.Question{Name: x.spec}}
+		q := &question{Question: harness.Question{Name: x.spec}}
 		if x.depots {
 			p.Depots = drawDepots(g, o.Seed)
 			q.Name += fmt.Sprintf(" with %d depots", len(p.Depots))
@@ -219,7 +219,7 @@ func orchestrateQuestions(o Options) (list []*question, err error) {
 				}
 			}
 			list = append(list, &question{
-				Question:  foreign.Question{Name: fmt.Sprintf("%s, %d flows", objective, len(p.Flows)), Objective: objective, Problem: p},
+				Question:  harness.Question{Name: fmt.Sprintf("%s, %d flows", objective, len(p.Flows)), Objective: objective, Problem: p},
 				published: run(orchestratesolve.Heuristic), ours: run(""),
 				judge: judged("orchestrate", func(plan *orchestrate.Plan, g planner.Given) error { p.Complete(plan, g); return nil },
 					func(plan *orchestrate.Plan) error { return orchestrate.Check(p, plan) }, func(plan *orchestrate.Plan) *planner.Stats { return &plan.Stats.Stats }),
@@ -257,7 +257,7 @@ func attentionQuestions(o Options) (list []*question, err error) {
 			}
 		}
 		list = append(list, &question{
-			Question:  foreign.Question{Name: fmt.Sprintf("%s, %d %% suspicious", c.name, percent), Problem: &p},
+			Question:  harness.Question{Name: fmt.Sprintf("%s, %d %% suspicious", c.name, percent), Problem: &p},
 			published: run(attentionsolve.Greedy), ours: run(""),
 			judge: judged("attention", func(plan *attention.Plan, g planner.Given) error { p.Complete(plan, g); return nil },
 				func(plan *attention.Plan) error { return attention.Check(&p, plan) }, func(plan *attention.Plan) *planner.Stats { return &plan.Stats.Stats }),
@@ -285,7 +285,7 @@ func deliveryQuestions(o Options) (list []*question, err error) {
 			}
 		}
 		list = append(list, &question{
-			Question:  foreign.Question{Name: fmt.Sprintf("random:%d,%d,%d without new links", size[0], size[1], o.Seed), Problem: p},
+			Question:  harness.Question{Name: fmt.Sprintf("random:%d,%d,%d without new links", size[0], size[1], o.Seed), Problem: p},
 			published: run(deliverysolve.Paper), ours: run(""),
 			judge: judged("delivery", p.Complete, func(plan *delivery.Plan) error { return delivery.Check(p, plan) },
 				func(plan *delivery.Plan) *planner.Stats { return &plan.Stats.Stats }),
@@ -318,7 +318,7 @@ func scheduleQuestions(o Options) (list []*question, err error) {
 			}
 		}
 		list = append(list, &question{
-			Question: foreign.Question{Name: fmt.Sprintf("%s, %d covers", x.spec, x.covers), Problem: p},
+			Question: harness.Question{Name: fmt.Sprintf("%s, %d covers", x.spec, x.covers), Problem: p},
 			published: func(func() bool) (*planner.Stats, error) {
 				alike, own, err := plain(p) // no text plans intervals: all probes at the interval that the most urgent link asks for
 				return &planner.Stats{Objective: min(alike, own)}, err

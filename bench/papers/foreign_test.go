@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/bench/foreign"
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/bench/papers"
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
@@ -19,7 +19,7 @@ func TestForeign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := foreign.NewProgram(python+" ../../docs/examples/planner.py", time.Minute)
+	p, err := harness.NewProgram(python+" ../../docs/examples/planner.py", time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/bench/rate"
-	"github.com/hopscope/hopscope/bench/result"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
 
@@ -44,7 +44,7 @@ when they arrive at the other end. It needs root, or a user namespace, and iprou
 		if err != nil {
 			return err
 		}
-		return out.write(c, nil, func(w io.Writer) error { return result.Show(w, "an agent", &r, r.Print) })
+		return out.write(c, nil, func(w io.Writer) error { return harness.Show(w, "an agent", &r, r.Print) })
 	}
 	return c
 }

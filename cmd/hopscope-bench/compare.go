@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hopscope/hopscope/bench/result"
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
 
@@ -33,25 +33,25 @@ has neither is "unknown": one value says nothing of noise.`,
 		if err := out.check(); err != nil {
 			return err
 		}
-		var sides [2][]*result.Result
+		var sides [2][]*harness.Result
 		for i, path := range args {
 			f, err := os.Open(path)
 			if err != nil {
 				return cli.WrongInput(err)
 			}
-			sides[i], err = result.Read(f)
+			sides[i], err = harness.Read(f)
 			f.Close()
 			if err != nil {
 				return cli.WrongInput(fmt.Errorf("%s: %w", path, err))
 			}
 		}
-		comparison := result.Compare(sides[0], sides[1])
+		comparison := harness.Compare(sides[0], sides[1])
 		if out.format == "json" {
 			return json.NewEncoder(c.OutOrStdout()).Encode(comparison)
 		}
 		t := comparison.Table()
 		return out.write(c, nil, func(w io.Writer) error {
-			if r, ok := w.(*result.Recorder); ok {
+			if r, ok := w.(*harness.Recorder); ok {
 				r.Add(t)
 				return nil
 			}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/bench/result"
+	"github.com/hopscope/hopscope/bench/harness"
 )
 
 // runBench runs a command and gives what it writes.
@@ -31,7 +31,7 @@ func TestFormats(t *testing.T) {
 		"pint --figure loops --runs 5", "pipeline --flows 10 --reports 5000", "fleet --collectors 2 --flows 10 --reports 1000", "findings quiet --quiet 1",
 		"findings world --scenario loss-host-port", "loop detection --fault link-down",
 	} {
-		list, err := result.Read(strings.NewReader(runBench(t, strings.Fields(args+" --format json")...)))
+		list, err := harness.Read(strings.NewReader(runBench(t, strings.Fields(args+" --format json")...)))
 		if err != nil {
 			t.Errorf("%s: %v", args, err)
 			continue
@@ -75,7 +75,7 @@ func TestCompare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := result.Read(bytes.NewReader(b))
+	list, err := harness.Read(bytes.NewReader(b))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestCompare(t *testing.T) {
 
 // The command of a result runs the same again.
 func TestCommandLine(t *testing.T) {
-	list, err := result.Read(strings.NewReader(runBench(t, "pint", "--figure", "errors", "--row", "Kentucky Datalink, links: none", "--row", "[no] 'such row", "--row", "", "--runs", "2", "--format", "json")))
+	list, err := harness.Read(strings.NewReader(runBench(t, "pint", "--figure", "errors", "--row", "Kentucky Datalink, links: none", "--row", "[no] 'such row", "--row", "", "--runs", "2", "--format", "json")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/bench/findings"
-	"github.com/hopscope/hopscope/bench/foreign"
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
 
@@ -57,7 +57,7 @@ Parts (without one, series alone):` + lines,
 				if len(args) > 0 && !slices.Equal(args, []string{"series"}) {
 					return cli.Usagef("--algorithm and --write-instances are of series alone")
 				}
-				return theirs.run(c, theirs.limit, func(dir string) error { return findings.WriteQuestions(dir, o, theirs.limit.Seconds()) }, func(p *foreign.Program) error {
+				return theirs.run(c, theirs.limit, func(dir string) error { return findings.WriteQuestions(dir, o, theirs.limit.Seconds()) }, func(p *harness.Program) error {
 					return out.write(c, &o.Seed, func(w io.Writer) error { return findings.ForeignTable(c.Context(), w, p, o) })
 				})
 			}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/bench/rate"
-	"github.com/hopscope/hopscope/bench/result"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
 )
@@ -77,7 +77,7 @@ hopscope-bench-... there, and deletes them.`,
 		if err != nil {
 			return err
 		}
-		return out.write(c, nil, func(w io.Writer) error { return result.Show(w, "a fleet", &f, f.Print) })
+		return out.write(c, nil, func(w io.Writer) error { return harness.Show(w, "a fleet", &f, f.Print) })
 	}
 	flags := c.Flags()
 	flags.IntVar(&window.Collectors, "collectors", window.Collectors, "whose windows are merged")

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/hopscope/hopscope/bench/foreign"
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
 
@@ -40,14 +40,14 @@ func (a *algorithm) asked(f *pflag.FlagSet) bool {
 }
 
 // run writes instances, and runs the program over them.
-func (a *algorithm) run(c *cobra.Command, limit time.Duration, write func(dir string) error, table func(*foreign.Program) error) error {
+func (a *algorithm) run(c *cobra.Command, limit time.Duration, write func(dir string) error, table func(*harness.Program) error) error {
 	if limit <= 0 {
 		return cli.Usagef("--time-limit %v is not above 0s", limit)
 	}
-	var p *foreign.Program
+	var p *harness.Program
 	if c.Flags().Changed("algorithm") {
 		var err error
-		if p, err = foreign.NewProgram(a.command, limit); err != nil {
+		if p, err = harness.NewProgram(a.command, limit); err != nil {
 			return cli.Usagef("--algorithm %q: %w", a.command, err)
 		}
 	}

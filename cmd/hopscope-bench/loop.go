@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hopscope/hopscope/bench/foreign"
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/bench/loop"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
@@ -71,7 +71,7 @@ Sections (without one, all of them):` + lines,
 			if len(args) > 0 && !slices.Equal(args, []string{"detection"}) {
 				return cli.Usagef("--algorithm and --write-instances are of section detection alone")
 			}
-			return theirs.run(c, theirs.limit, func(dir string) error { return loop.WriteQuestions(c.Context(), dir, o) }, func(p *foreign.Program) error {
+			return theirs.run(c, theirs.limit, func(dir string) error { return loop.WriteQuestions(c.Context(), dir, o) }, func(p *harness.Program) error {
 				o.Algorithm = p
 				return out.write(c, &o.Seed, func(w io.Writer) error { return loop.Sections[0].Run(c.Context(), w, o) })
 			})

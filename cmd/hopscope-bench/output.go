@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/hopscope/hopscope/bench/result"
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
 
@@ -17,12 +17,12 @@ import (
 type output struct{ format string }
 
 func (o *output) flag(f *pflag.FlagSet) {
-	f.StringVar(&o.format, "format", "table", strings.Join(result.Formats, ", "))
+	f.StringVar(&o.format, "format", "table", strings.Join(harness.Formats, ", "))
 }
 
 func (o *output) check() error {
-	if !slices.Contains(result.Formats, o.format) {
-		return cli.Usagef("--format %q is none of %s", o.format, strings.Join(result.Formats, ", "))
+	if !slices.Contains(harness.Formats, o.format) {
+		return cli.Usagef("--format %q is none of %s", o.format, strings.Join(harness.Formats, ", "))
 	}
 	return nil
 }
@@ -32,11 +32,11 @@ func (o *output) write(c *cobra.Command, seed *uint64, run func(w io.Writer) err
 	if o.format == "table" {
 		return run(c.OutOrStdout())
 	}
-	var r result.Recorder
+	var r harness.Recorder
 	if err := run(&r); err != nil {
 		return err
 	}
-	x := result.Result{Bench: commandLine(c), Version: cli.Version(release), Machine: result.ThisMachine(), Seed: seed, Tables: r.Tables()}
+	x := harness.Result{Bench: commandLine(c), Version: cli.Version(release), Machine: harness.ThisMachine(), Seed: seed, Tables: r.Tables()}
 	return x.Write(c.OutOrStdout(), o.format)
 }
 

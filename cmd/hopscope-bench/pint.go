@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hopscope/hopscope/bench/foreign"
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/bench/papers/digests"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
@@ -61,7 +61,7 @@ for each flow or null, beside what PINT's decoder and ours know then. ` + algori
 				if len(figures) > 0 || svg != "" {
 					return cli.Usagef("--algorithm and --write-instances have instances of their own: --figure and --svg do not go with them")
 				}
-				return theirs.run(c, theirs.limit, func(dir string) error { return digests.WriteQuestions(dir, o, theirs.limit.Seconds()) }, func(p *foreign.Program) error {
+				return theirs.run(c, theirs.limit, func(dir string) error { return digests.WriteQuestions(dir, o, theirs.limit.Seconds()) }, func(p *harness.Program) error {
 					return out.write(c, &o.Seed, func(w io.Writer) error { return digests.ForeignTable(c.Context(), w, p, o) })
 				})
 			}

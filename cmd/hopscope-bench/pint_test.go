@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/bench/result"
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
 
@@ -27,7 +27,7 @@ func TestBenchPINT(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := result.Read(strings.NewReader(out))
+	list, err := harness.Read(strings.NewReader(out))
 	if err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}

@@ -10,10 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hopscope/hopscope/bench/foreign"
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/bench/papers"
 	"github.com/hopscope/hopscope/bench/rate"
-	"github.com/hopscope/hopscope/bench/result"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
 
@@ -73,7 +72,7 @@ func pipelineCommand() *cobra.Command {
 						rate.PipelineResult
 						PerSecond, MedianPerSecond float64 // reports
 					}{r, r.Rate(), r.MedianRate()}
-					if err := result.Show(w, fmt.Sprintf("%d flows", n), figures, r.Print); err != nil {
+					if err := harness.Show(w, fmt.Sprintf("%d flows", n), figures, r.Print); err != nil {
 						return err
 					}
 				}
@@ -127,7 +126,7 @@ It passes the checks that ours pass, and stands in the same table. ` + algorithm
 				}
 			}
 			if theirs.asked(c.Flags()) {
-				return theirs.run(c, o.Limit, func(dir string) error { return papers.WriteQuestions(dir, args, o) }, func(p *foreign.Program) error {
+				return theirs.run(c, o.Limit, func(dir string) error { return papers.WriteQuestions(dir, args, o) }, func(p *harness.Program) error {
 					return out.write(c, &o.Seed, func(w io.Writer) error { return papers.ForeignTable(c.Context(), w, p, args, o) })
 				})
 			}

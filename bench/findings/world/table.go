@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/hopscope/hopscope/bench/result"
+	"github.com/hopscope/hopscope/bench/harness"
 )
 
 // Options say what is run.
@@ -170,11 +170,11 @@ func (r *Result) Print(out io.Writer, o Options) error {
 	if err := r.print(out, o); err != nil {
 		return err
 	}
-	return result.Show(out, "all of it", r, func(io.Writer) error { return nil })
+	return harness.Show(out, "all of it", r, func(io.Writer) error { return nil })
 }
 
 func (r *Result) print(out io.Writer, o Options) error {
-	w := result.Columns(out, 2, 0)
+	w := harness.Columns(out, 2, 0)
 	if len(r.Faults) > 0 {
 		fmt.Fprintln(out, "Faults")
 		fmt.Fprintln(w, "FAULT\tSCENARIOS\tRUNS\tNAMED FIRST\tAFTER\tSEVERITY RIGHT\tCRITICAL TOLD\tFALSE BESIDE\tCRITICAL\tIN QUIET")

@@ -9,7 +9,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/hopscope/hopscope/bench/result"
+	"github.com/hopscope/hopscope/bench/harness"
 )
 
 // Chart is a plot of lines, drawn as SVG that stands alone.
@@ -94,10 +94,10 @@ func (c *Chart) Write(w io.Writer) error {
 	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12" fill="#333">`+"\n", width, height)
 	fmt.Fprintf(b, "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n<text x=\"%d\" y=\"22\" font-size=\"15\">%s</text>\n", chartLeft, html.EscapeString(c.Title))
 	for _, t := range x.ticks() {
-		fmt.Fprintf(b, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"#ddd\"/><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>\n", x.at(t), y.from, y.to, x.at(t), y.from+16, result.Number(t))
+		fmt.Fprintf(b, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"#ddd\"/><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>\n", x.at(t), y.from, y.to, x.at(t), y.from+16, harness.Number(t))
 	}
 	for _, t := range y.ticks() {
-		fmt.Fprintf(b, "<path d=\"M%.1f %.1fH%.1f\" stroke=\"#ddd\"/><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", x.from, y.at(t), x.to, x.from-6, y.at(t)+4, result.Number(t))
+		fmt.Fprintf(b, "<path d=\"M%.1f %.1fH%.1f\" stroke=\"#ddd\"/><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", x.from, y.at(t), x.to, x.from-6, y.at(t)+4, harness.Number(t))
 	}
 	fmt.Fprintf(b, "<path d=\"M%.1f %.1fV%.1fH%.1f\" fill=\"none\" stroke=\"#333\"/>\n", x.from, y.to, y.from, x.to)
 	fmt.Fprintf(b, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", (x.from+x.to)/2, height-10, html.EscapeString(c.X))

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/hopscope/hopscope/bench/result"
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
@@ -94,7 +94,7 @@ func (b *bench) coding() error {
 func layers(p []float64) string {
 	var s []string
 	for _, p := range p {
-		s = append(s, result.Number(p))
+		s = append(s, harness.Number(p))
 	}
 	return strings.Join(s, ", ")
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/bench/result"
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/planner/topo"
 )
@@ -16,7 +16,7 @@ func (f *Figure) row(t *testing.T, table int, first ...string) []any {
 rows:
 	for _, r := range f.Tables[table].Rows {
 		for i, s := range first {
-			if result.Cell(r[i]) != s {
+			if harness.Cell(r[i]) != s {
 				continue rows
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/hopscope/hopscope/bench/result"
+	"github.com/hopscope/hopscope/bench/harness"
 )
 
 // Options says how the figures of PINT (R. Ben Basat et al., SIGCOMM 2020) are made again.
@@ -50,10 +50,10 @@ func Figures() []string {
 	return names
 }
 
-// A figure is tables of package result.
+// A figure is tables of package harness.
 type (
-	table    = result.Table
-	Interval = result.Interval
+	table    = harness.Table
+	Interval = harness.Interval
 )
 
 // Figure is one figure of the paper, repeated.
@@ -186,7 +186,7 @@ func (s *summary) share(n int) float64 {
 
 // Print writes a figure's tables, or adds them to those that are recorded.
 func (f *Figure) Print(w io.Writer) error {
-	if r, ok := w.(*result.Recorder); ok {
+	if r, ok := w.(*harness.Recorder); ok {
 		r.Add(f.Tables...)
 		return nil
 	}

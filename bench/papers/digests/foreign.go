@@ -9,15 +9,14 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/hopscope/hopscope/bench/foreign"
-	"github.com/hopscope/hopscope/bench/result"
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
 // question is a number of flows of which a foreign program decodes the digests. Its answer names a path for each, or none.
 type question struct {
-	foreign.Question
+	harness.Question
 	network *network
 	scheme  *pint.Scheme
 	hops    int
@@ -195,22 +194,22 @@ func WriteQuestions(dir string, o Options, seconds float64) error {
 	if err != nil {
 		return err
 	}
-	var asked []*foreign.Question
+	var asked []*harness.Question
 	for _, q := range list {
 		asked = append(asked, &q.Question)
 	}
-	return foreign.Write(dir, slices.Values(asked))
+	return harness.Write(dir, slices.Values(asked))
 }
 
 // ForeignTable lets a foreign program decode digests, and prints which paths it names beside those that PINT's decoder and ours know after
 // the same packets. An answer that is none has a line that says why.
-func ForeignTable(ctx context.Context, w io.Writer, p *foreign.Program, o Options) (err error) {
+func ForeignTable(ctx context.Context, w io.Writer, p *harness.Program, o Options) (err error) {
 	list, err := questions(o, p.Limit.Seconds())
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "Paths that %s decodes, at most %v each\n", p, p.Limit)
-	t := result.Columns(w, 2, 0)
+	t := harness.Columns(w, 2, 0)
 	defer func() { // also of what is there when it is interrupted
 		if e := t.Flush(); err == nil {
 			err = e
@@ -247,7 +246,7 @@ func ForeignTable(ctx context.Context, w io.Writer, p *foreign.Program, o Option
 			theirs, err = q.judge(&answer)
 		}
 		if err != nil {
-			fmt.Fprintf(t, "%s\t-\t%.2f\tno paths: %s\n", row, took.Seconds(), foreign.Reason(err))
+			fmt.Fprintf(t, "%s\t-\t%.2f\tno paths: %s\n", row, took.Seconds(), harness.Reason(err))
 			continue
 		}
 		fmt.Fprintf(t, "%s\t%s\t%.2f\t\n", row, theirs.text(q), took.Seconds())

@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/hopscope/hopscope/bench/result"
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
@@ -73,7 +73,7 @@ func (b *bench) loops() error {
 			}
 			s, p := summarize(hops), summarize(printed)
 			found.Rows = append(found.Rows, []any{
-				t, l.Bits, size, s.runs, s.median, s.tail, result.Number(100*(1-s.share(250))) + " %", p.median, p.tail, result.Number(100*(1-p.share(250))) + " %",
+				t, l.Bits, size, s.runs, s.median, s.tail, harness.Number(100*(1-s.share(250))) + " %", p.median, p.tail, harness.Number(100*(1-p.share(250))) + " %",
 			})
 		}
 	}

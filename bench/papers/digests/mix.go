@@ -6,7 +6,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 
-	"github.com/hopscope/hopscope/bench/result"
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
@@ -288,7 +288,7 @@ func describePlans(plans []*pint.Plan) []any {
 			}
 		}
 	}
-	return []any{width, result.Number(shares[pathQuery]), result.Number(shares[latencyQuery]), result.Number(shares[utilityQuery])}
+	return []any{width, harness.Number(shares[pathQuery]), harness.Number(shares[latencyQuery]), harness.Number(shares[utilityQuery])}
 }
 
 // begin makes a worker's runs: one flow, its packets with the plans' digests.

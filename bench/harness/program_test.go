@@ -1,4 +1,4 @@
-package foreign
+package harness
 
 import (
 	"context"
@@ -180,7 +180,7 @@ func TestMemory(t *testing.T) {
 }
 
 // Questions are written with their truths beside.
-func TestWrite(t *testing.T) {
+func TestWriteQuestions(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	if err := Write(dir, slices.Values([]*Question{{Family: "cover", Seed: 7}, {Family: "pint", Truth: []int{1, 2}}})); err != nil {
 		t.Fatal(err)

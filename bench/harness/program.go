@@ -1,4 +1,4 @@
-package foreign
+package harness
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hopscope/hopscope/bench/result"
 	"github.com/hopscope/hopscope/planner"
 )
 
@@ -105,7 +104,7 @@ func Wrong(answer []byte, err error) error {
 // Reason is the first line of an error, short enough for the cell of a table.
 func Reason(err error) string {
 	first, _, _ := strings.Cut(err.Error(), "\n")
-	return fmt.Sprintf("%.150s", result.Line(first))
+	return fmt.Sprintf("%.150s", Line(first))
 }
 
 // Ask hands a question to the program and reads its answer, one JSON object without keys that answer does not have.

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package foreign
+package harness
 
 // bound does nothing: only Linux limits another process.
 func bound(int, uint64) {}

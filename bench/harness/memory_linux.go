@@ -1,4 +1,4 @@
-package foreign
+package harness
 
 import "golang.org/x/sys/unix"
 

@@ -1,6 +1,10 @@
-// Package result is what a bench gives: tables, with the machine, the version and the seed that they are of, as text, JSON and CSV; the
-// comparison of two such results; and the pages that are written from them.
-package result
+// Package harness is what all benches share. A bench gives a [Result]: tables, with the machine, the version and the seed that they are of,
+// as text, JSON and CSV, with the comparison of two such results, and the pages that are written from them.
+//
+// A [Program] is an algorithm of another origin, in any language, over the instances of the benches: it gets a [Question] as one JSON object
+// on standard input and prints its answer as another. What a question asks, and how an answer is judged, is with the benches: papers for
+// plans, papers/digests for digests, findings for series, loop for suspects. The formats are in docs/harness.md.
+package harness
 
 import (
 	"encoding/csv"

@@ -1,6 +1,6 @@
 //go:build unix
 
-package foreign
+package harness
 
 import (
 	"os/exec"
