@@ -14,7 +14,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector/exporters"
 	"github.com/hopscope/hopscope/decode/ipfix"
-	"github.com/hopscope/hopscope/internal/exportertest"
+	"github.com/hopscope/hopscope/internal/plain"
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
@@ -23,7 +23,7 @@ func someTemplates(n int) *ipfix.Store {
 	st := ipfix.NewStore(ipfix.DefaultLimits(), ipfix.Options{})
 	rnd := rand.New(rand.NewPCG(28, 11))
 	for i := range n {
-		d := exportertest.IPFIXTemplate(rnd, uint16(9+i%2))
+		d := plain.RandomTemplate(rnd, uint16(9+i%2))
 		src := ipfix.Source{Port: uint16(i % 3)}
 		src.Addr[15] = byte(i)
 		x := ipfix.Saved{Source: src, Version: d.Version, ID: d.ID, Domain: d.Domain, Options: d.Scopes > 0, Raw: ipfix.AppendTemplate(nil, d)}

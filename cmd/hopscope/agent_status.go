@@ -50,16 +50,16 @@ a session of STAMP do not come; the agent goes on with the plan that it has.`,
 func writeAgentStatus(w io.Writer, x *agent.StatusAnswer) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	if x.Interface == "" {
-		fmt.Fprintf(t, "agent\t%s, of STAMP alone\n", plain(x.Name, false))
+		fmt.Fprintf(t, "agent\t%s, of STAMP alone\n", printable(x.Name, false))
 	} else {
-		fmt.Fprintf(t, "agent\t%s, %s on %s\n", plain(x.Name, false), x.Address, plain(x.Interface, false))
+		fmt.Fprintf(t, "agent\t%s, %s on %s\n", printable(x.Name, false), x.Address, printable(x.Interface, false))
 	}
 	if p := &x.Plan; p.Epoch > 0 {
-		fmt.Fprintf(t, "plan\tepoch %d from %s, since %s\n", p.Epoch, plain(p.From, false), p.Since.UTC().Format(time.RFC3339))
+		fmt.Fprintf(t, "plan\tepoch %d from %s, since %s\n", p.Epoch, printable(p.From, false), p.Since.UTC().Format(time.RFC3339))
 		fmt.Fprintf(t, "\t%d probes, %d in detail; sends %s of %s, receives %s of %s\n", p.Probes, p.Detailed, show.BitRate(p.SendBPS), show.BitRate(p.SendLimit), show.BitRate(p.ReceiveBPS), show.BitRate(p.ReceiveLimit))
 	}
 	if c := x.Controller; c != nil && c.Connected {
-		fmt.Fprintf(t, "controller\t%s, since %s\n", plain(c.Address, false), c.Since.UTC().Format(time.RFC3339))
+		fmt.Fprintf(t, "controller\t%s, since %s\n", printable(c.Address, false), c.Since.UTC().Format(time.RFC3339))
 	}
 	if x.Interface != "" {
 		fmt.Fprintf(t, "sent\t%s, %s skipped, %s errors; 99 %% less than %s late\n", inference.Count(x.Sent), inference.Count(x.Skipped), inference.Count(x.SendErrors), secondsText(x.LateP99))
@@ -87,7 +87,7 @@ func writeAgentStatus(w io.Writer, x *agent.StatusAnswer) error {
 		for _, n := range r.Refused {
 			refused += n
 		}
-		fmt.Fprintf(t, "reflector\t%s: %s answered, %s refused; %d sessions\n", plain(strings.Join(r.Listen, ", "), false), inference.Count(r.Answered), inference.Count(refused), r.Sessions)
+		fmt.Fprintf(t, "reflector\t%s: %s answered, %s refused; %d sessions\n", printable(strings.Join(r.Listen, ", "), false), inference.Count(r.Answered), inference.Count(refused), r.Sessions)
 	}
 	if err := t.Flush(); err != nil || len(x.STAMP) == 0 {
 		return err
@@ -105,7 +105,7 @@ func writeSessions(w io.Writer, x *agent.StatusAnswer) error {
 		if s.Out != nil {
 			out, home = shortText(s.Out.P50), shortText(s.Home.P50)
 		}
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\n", plain(s.Name, false), s.Sent, s.Received, s.Lost, s.LostOut, s.LostHome, s.Late, s.Twice,
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\n", printable(s.Name, false), s.Sent, s.Received, s.Lost, s.LostOut, s.LostHome, s.Late, s.Twice,
 			s.Reordered, s.Corrupt, shortText(s.Trip.P50), shortText(s.Trip.P99), out, home)
 	}
 	return t.Flush()

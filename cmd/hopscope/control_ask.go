@@ -34,7 +34,7 @@ func (a *controlAsker) ask(ctx context.Context, method, path string, v any, out 
 	case errors.Is(err, loop.ErrURL):
 		return usagef("--url %w", err)
 	case errors.As(err, &refused):
-		return fmt.Errorf("%s: %s", a.url, plain(refused.Text, false))
+		return fmt.Errorf("%s: %s", a.url, printable(refused.Text, false))
 	case errors.Is(err, loop.ErrNoAnswer):
 		return fmt.Errorf("no control answers at %s (another one: --url): %w", a.url, errors.Unwrap(err))
 	case err != nil:
@@ -137,7 +137,7 @@ func (v controlVerb) command() *cobra.Command {
 			return err
 		}
 		if !reply.Obeyed {
-			return fmt.Errorf("not done: %s", plain(reply.Error, false))
+			return fmt.Errorf("not done: %s", printable(reply.Error, false))
 		}
 		if a.format == "json" {
 			return nil

@@ -131,7 +131,7 @@ sent again.`,
 		}); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(c.OutOrStdout(), "acknowledged: %s (%s)\n", plain(alert, false), r.file)
+		_, err = fmt.Fprintf(c.OutOrStdout(), "acknowledged: %s (%s)\n", printable(alert, false), r.file)
 		return err
 	}
 	return c
@@ -172,7 +172,7 @@ stand still, and silence of a hop. Others can be acknowledged or muted.`,
 			return err
 		}
 		for _, alert := range alerts {
-			if _, err := fmt.Fprintf(c.OutOrStdout(), "accepted as normal: %s (%s)\n", plain(alert, false), r.file); err != nil {
+			if _, err := fmt.Fprintf(c.OutOrStdout(), "accepted as normal: %s (%s)\n", printable(alert, false), r.file); err != nil {
 				return err
 			}
 		}

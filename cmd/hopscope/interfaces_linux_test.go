@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/collector"
-	"github.com/hopscope/hopscope/internal/exportertest"
+	"github.com/hopscope/hopscope/internal/plain"
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // The same datagrams, received by a socket and read from the loopback interface, are the same reports, hops and flows to the bit.
 func TestInterfaces(t *testing.T) {
-	payloads := exportertest.Payloads(t, "../../decode/testdata/fabric-report05.pcap")
+	payloads := plain.Payloads(t, "../../decode/testdata/fabric-report05.pcap")
 	var want string
 	for _, ring := range []bool{false, true} {
 		to := netip.MustParseAddrPort(testkit.FreeAddr(t))

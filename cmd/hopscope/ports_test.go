@@ -15,7 +15,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/ipfix"
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/internal/exportertest"
+	"github.com/hopscope/hopscope/internal/plain"
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
@@ -100,7 +100,7 @@ func TestPortTypes(t *testing.T) {
 	})
 	five := make([]byte, 24+48)
 	binary.BigEndian.PutUint32(five, 5<<16|1)
-	send := map[string][]byte{"telemetry-report": report, "sflow": exportertest.SFlow(rnd, false), "ipfix": message, "netflow-5": five, "": []byte("GET / HTTP/1.1\r\n\r\n")}
+	send := map[string][]byte{"telemetry-report": report, "sflow": plain.RandomSFlow(rnd, false), "ipfix": message, "netflow-5": five, "": []byte("GET / HTTP/1.1\r\n\r\n")}
 	takes := map[ingest.Kind][]string{
 		ingest.Anything: {"telemetry-report", "sflow", "ipfix"}, ingest.Reports: {"telemetry-report"}, ingest.SFlow: {"sflow"}, ingest.IPFIX: {"ipfix"},
 	}

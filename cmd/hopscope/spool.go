@@ -91,8 +91,8 @@ func refusedIn(dir string) (string, error) {
 	return dir, nil
 }
 
-// plain is a text of others, fit for a terminal.
-func plain(s string, lines bool) string {
+// printable is a text of others, fit for a terminal.
+func printable(s string, lines bool) string {
 	if lines {
 		return names.PrintableLines(s)
 	}

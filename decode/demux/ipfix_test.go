@@ -13,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/decode/ipfix"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/reportjson"
-	"github.com/hopscope/hopscope/internal/exportertest"
+	"github.com/hopscope/hopscope/internal/plain"
 )
 
 var ipfixExporter = decode.AddrFrom4([]byte{192, 0, 2, 1})
@@ -104,7 +104,7 @@ func (x *ipfixReader) read(payload []byte) []*decode.Report {
 // broadcomMessage is a message of a Broadcom chip with a frame.
 func broadcomMessage(set uint16, node uint32, ports, reasons string, frame []byte) []byte {
 	return messageOf(1, ipfix.AppendSet(nil, set, 0, func(b []byte) []byte {
-		b = exportertest.Uint32(b, 1_790_000_000, 5, node)
+		b = plain.Uint32(b, 1_790_000_000, 5, node)
 		x, _ := hex.DecodeString(ports + reasons + "1234" + "00ff")
 		return append(binary.BigEndian.AppendUint16(append(b, x...), uint16(len(frame))), frame...)
 	}))
@@ -366,8 +366,8 @@ func FuzzIPFIXReports(f *testing.F) {
 	rnd := rand.New(rand.NewPCG(2, 2))
 	for i := range 12 {
 		version := uint16(9 + i%2)
-		d := exportertest.IPFIXTemplate(rnd, version)
-		f.Add(exportertest.IPFIX(rnd, version, 1, nil), exportertest.IPFIX(rnd, version, 2, []*decode.Template{d}))
+		d := plain.RandomTemplate(rnd, version)
+		f.Add(plain.RandomIPFIX(rnd, version, 1, nil), plain.RandomIPFIX(rnd, version, 2, []*decode.Template{d}))
 	}
 	f.Add(messageOf(0, defineSet(elements(384, 0, juniperElements...))), messageOf(0, dataOf(384, juniperRecord(195, udpFrame(nil, Profile{}, 53)))))
 	f.Add(broadcomMessage(ipfix.Tomahawk5, 9, "00000001", "1a00", udpFrame(nil, Profile{}, 53)), []byte{})

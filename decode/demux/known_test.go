@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/ipfix"
 	"github.com/hopscope/hopscope/decode/packet"
-	"github.com/hopscope/hopscope/internal/exportertest"
+	"github.com/hopscope/hopscope/internal/plain"
 )
 
 // foreigners makes payloads that are no telemetry reports.
@@ -66,7 +66,7 @@ var foreigners = map[string]func(r *rand.Rand) []byte{
 		return append(b, noise(r, 16*r.IntN(3))...)
 	},
 	"random":                          func(r *rand.Rand) []byte { return noise(r, r.IntN(1400)) },
-	"sflow, as agents send it":        func(r *rand.Rand) []byte { return exportertest.SFlow(r, r.IntN(2) == 0) },
+	"sflow, as agents send it":        func(r *rand.Rand) []byte { return plain.RandomSFlow(r, r.IntN(2) == 0) },
 	"ipfix, as exporters send it":     func(r *rand.Rand) []byte { return ipfixMessage(r, ipfix.V10) },
 	"netflow-9, as exporters send it": func(r *rand.Rand) []byte { return ipfixMessage(r, ipfix.V9) },
 }
@@ -123,8 +123,8 @@ func bytesOf(s string) []byte {
 }
 
 func ipfixMessage(r *rand.Rand, version uint16) []byte {
-	list := []*decode.Template{exportertest.IPFIXTemplate(r, version), exportertest.IPFIXTemplate(r, version)}
-	return exportertest.IPFIX(r, version, r.Uint32(), list)
+	list := []*decode.Template{plain.RandomTemplate(r, version), plain.RandomTemplate(r, version)}
+	return plain.RandomIPFIX(r, version, r.Uint32(), list)
 }
 
 func noise(r *rand.Rand, n int) []byte {

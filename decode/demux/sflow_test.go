@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/sflow"
-	"github.com/hopscope/hopscope/internal/exportertest"
+	"github.com/hopscope/hopscope/internal/plain"
 )
 
 // datagramOf is a datagram of an agent, of which up is the uptime in ms.
@@ -73,9 +73,9 @@ func TestSFlowStack(t *testing.T) {
 func TestSFlow(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	made := func(kind sflow.Kind, has sflow.Field) sflow.Sample {
-		s := exportertest.SFlowSample(rnd)
+		s := plain.RandomSFlowSample(rnd)
 		for s.Kind != kind {
-			s = exportertest.SFlowSample(rnd)
+			s = plain.RandomSFlowSample(rnd)
 		}
 		s.Has, s.Input, s.Output, s.Seq, s.Drops, s.Class, s.Index = has, sflow.Port{Value: 3}, sflow.Port{Value: 70000}, 1, 0, 0, 3
 		return s
@@ -317,7 +317,7 @@ func TestSFlow4(t *testing.T) {
 func FuzzSFlowReports(f *testing.F) {
 	rnd := rand.New(rand.NewPCG(2, 1))
 	for range 8 {
-		f.Add(exportertest.SFlow(rnd, true))
+		f.Add(plain.RandomSFlow(rnd, true))
 	}
 	d := New(Profile{SFlow: true, Units: decode.DefaultUnits})
 	var b decode.Batch

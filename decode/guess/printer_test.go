@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/decode/guess"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/reportjson"
-	"github.com/hopscope/hopscope/internal/exportertest"
+	"github.com/hopscope/hopscope/internal/plain"
 )
 
 // What a capture cut off is said with what it costs, wherever the cut is; of whole frames nothing is.
@@ -43,7 +43,7 @@ func TestCutFrames(t *testing.T) {
 
 // reportFrame is a frame with the first report of a capture.
 func reportFrame(t *testing.T, profile demux.Profile) []byte {
-	payload := exportertest.Payloads(t, "../testdata/geant-int10-reports.pcap")[0]
+	payload := plain.Payloads(t, "../testdata/geant-int10-reports.pcap")[0]
 	ip := packet.AppendIPv4(packet.AppendEthernet(nil, packet.MAC{2, 5: 2}, packet.MAC{2, 5: 1}, packet.EtherIPv4),
 		&packet.IPv4{TTL: 60, Proto: packet.ProtoUDP, Src: [4]byte{10, 0, 0, 3}, Dst: [4]byte{10, 0, 0, 1}}, packet.UDPLen+len(payload))
 	return append(packet.AppendUDP(ip, 4000, profile.ReportPorts[0], len(payload)), payload...)

@@ -17,7 +17,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/ipfix"
-	"github.com/hopscope/hopscope/internal/exportertest"
+	"github.com/hopscope/hopscope/internal/plain"
 )
 
 // hexFile gives the messages of a file of hexadecimal lines: a message begins with version 10 or 9.
@@ -180,13 +180,13 @@ func TestAgainstGoflow2(t *testing.T) {
 	// Recordings that are not ours to keep: the sets of each folder's captures, in order.
 	files, _ := filepath.Glob(os.Getenv("IPFIX_RECORDINGS"))
 	for _, file := range files {
-		for _, b := range exportertest.Payloads(t, file) {
+		for _, b := range plain.Payloads(t, file) {
 			if len(b) < 2 || b[0] != 0 || b[1] != 9 && b[1] != 10 {
 				continue
 			}
 			x, templates := newReading(), goflow.CreateTemplateSystem()
 			if sibling := strings.Replace(file, "-data", "-template", 1); sibling != file {
-				for _, d := range exportertest.Payloads(t, sibling) {
+				for _, d := range plain.Payloads(t, sibling) {
 					same(t, x, templates, d)
 				}
 			}
@@ -200,7 +200,7 @@ func TestAgainstGoflow2(t *testing.T) {
 			x, templates := newReading(), goflow.CreateTemplateSystem()
 			var list []*decode.Template
 			for i := range uint16(12) {
-				d := exportertest.IPFIXTemplate(rnd, version)
+				d := plain.RandomTemplate(rnd, version)
 				d.ID, d.Domain = 256+i, 2
 				list = append(list, d)
 			}
@@ -213,7 +213,7 @@ func TestAgainstGoflow2(t *testing.T) {
 						}))
 					}
 				}
-				same(t, x, templates, exportertest.IPFIX(rnd, version, seq, list))
+				same(t, x, templates, plain.RandomIPFIX(rnd, version, seq, list))
 			}
 		}
 	}
@@ -227,7 +227,7 @@ func TestMalformed(t *testing.T) {
 			var rd ipfix.Reader
 			var m ipfix.Message
 			var set ipfix.Set
-			b := exportertest.IPFIX(rnd, version, 1, []*decode.Template{exportertest.IPFIXTemplate(rnd, version)})
+			b := plain.RandomIPFIX(rnd, version, 1, []*decode.Template{plain.RandomTemplate(rnd, version)})
 			for n := range b {
 				ok := rd.Start(&m, b[:n:n], 0, n)
 				for ok && rd.Next(&set) {
@@ -314,7 +314,7 @@ func made(version uint16) (define []byte, list [][]byte, size int64) {
 		b := ipfix.AppendMessage(nil, &m, func(b []byte) []byte {
 			return ipfix.AppendSet(b, d.ID, 0, func(b []byte) []byte {
 				for range 20 {
-					b = exportertest.AppendIPFIXRecord(b, rnd, d)
+					b = plain.AppendRandomRecord(b, rnd, d)
 				}
 				return b
 			})

@@ -9,11 +9,11 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/ipfix"
-	"github.com/hopscope/hopscope/internal/exportertest"
+	"github.com/hopscope/hopscope/internal/plain"
 )
 
-// plain is a template of one element.
-func plain(id uint16, elements int) *decode.Template {
+// flat is a template of one element, so many times.
+func flat(id uint16, elements int) *decode.Template {
 	t := &decode.Template{Version: ipfix.V10, ID: id}
 	for i := range elements {
 		t.Fields = append(t.Fields, decode.Element{ID: uint16(i + 1), Length: 4})
@@ -44,7 +44,7 @@ func TestTenThousandTemplates(t *testing.T) {
 	st := ipfix.NewStore(ipfix.DefaultLimits(), ipfix.Options{})
 	s := st.Session(source(1), 1)
 	for i := range 10_000 {
-		if _, e := define(t, s, uint32(i/5000), plain(uint16(256+i%5000), 3)); e.Reason != 0 {
+		if _, e := define(t, s, uint32(i/5000), flat(uint16(256+i%5000), 3)); e.Reason != 0 {
 			t.Fatal(i, e)
 		}
 	}
@@ -53,7 +53,7 @@ func TestTenThousandTemplates(t *testing.T) {
 			t.Fatalf("template %d is gone", i)
 		}
 	}
-	if _, e := define(t, s, 7, plain(300, 3)); e.Reason != 0 || s.Template(&ipfix.Message{Version: ipfix.V10, Domain: 7}, 300) == nil {
+	if _, e := define(t, s, 7, flat(300, 3)); e.Reason != 0 || s.Template(&ipfix.Message{Version: ipfix.V10, Domain: 7}, 300) == nil {
 		t.Error("no room for one more:", e)
 	}
 	if f := st.Figures(); f.Templates != 10_000 || f.Evicted != 1 || f.Refused != 0 {
@@ -68,7 +68,7 @@ func TestTenThousandTemplates(t *testing.T) {
 		if !other.Begin(int64(x.at)) {
 			t.Fatal("it is gone")
 		}
-		_, e := define(t, other, 7, plain(300, 3))
+		_, e := define(t, other, 7, flat(300, 3))
 		other.Unlock()
 		if n := st.Figures().Templates; e.Reason != x.reason || n != 10_000 {
 			t.Errorf("after %s: %v, %d templates", x.at, e, n)
@@ -76,7 +76,7 @@ func TestTenThousandTemplates(t *testing.T) {
 	}
 	// The same definition once more is nothing new.
 	before := st.Changes()
-	if d, _ := define(t, other, 7, plain(300, 3)); d != nil || st.Changes() != before {
+	if d, _ := define(t, other, 7, flat(300, 3)); d != nil || st.Changes() != before {
 		t.Error("the same template is another one")
 	}
 }
@@ -88,7 +88,7 @@ func TestHostileExporters(t *testing.T) {
 	st := ipfix.NewStore(limits, ipfix.Options{})
 	now := int64(time.Hour)
 	honest := st.Session(source(1), now)
-	if _, e := define(t, honest, 1, plain(300, 12)); e.Reason != 0 {
+	if _, e := define(t, honest, 1, flat(300, 12)); e.Reason != 0 {
 		t.Fatal(e)
 	}
 	rnd := rand.New(rand.NewPCG(28, 9))
@@ -103,7 +103,7 @@ func TestHostileExporters(t *testing.T) {
 		}
 		switch rnd.IntN(3) {
 		case 0:
-			define(t, s, rnd.Uint32(), plain(uint16(256+rnd.IntN(60_000)), 1+rnd.IntN(600)))
+			define(t, s, rnd.Uint32(), flat(uint16(256+rnd.IntN(60_000)), 1+rnd.IntN(600)))
 		case 1:
 			for range 80 {
 				s.Park(&ipfix.Message{Version: ipfix.V10, Domain: rnd.Uint32()}, &ipfix.Set{ID: uint16(256 + rnd.IntN(1000)), Data: make([]byte, rnd.IntN(9000))}, now)
@@ -139,7 +139,7 @@ func TestParked(t *testing.T) {
 	s := st.Session(source(1), 0)
 	m := ipfix.Message{Version: ipfix.V10, Domain: 5}
 	park := func(id uint16, v uint32, at time.Duration) {
-		s.Park(&m, &ipfix.Set{ID: id, Data: exportertest.Uint32(nil, v)}, int64(at))
+		s.Park(&m, &ipfix.Set{ID: id, Data: plain.Uint32(nil, v)}, int64(at))
 	}
 	park(300, 1, 0)
 	for i := range uint32(70) {
@@ -149,7 +149,7 @@ func TestParked(t *testing.T) {
 		t.Fatalf("%+v", x)
 	}
 	park(302, 7, 40*time.Minute)
-	d, e := define(t, s, 5, plain(301, 1))
+	d, e := define(t, s, 5, flat(301, 1))
 	if e.Reason != 0 {
 		t.Fatal(e)
 	}
@@ -158,7 +158,7 @@ func TestParked(t *testing.T) {
 	if len(got) != 63 || got[0] != 7 || got[62] != 69 {
 		t.Errorf("released %v", got)
 	}
-	if d, e = define(t, s, 5, plain(302, 1)); e.Reason != 0 {
+	if d, e = define(t, s, 5, flat(302, 1)); e.Reason != 0 {
 		t.Fatal(e)
 	}
 	n := 0
@@ -173,7 +173,7 @@ func TestSaved(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(28, 8))
 	var all []*decode.Template
 	for i := range 50 {
-		d := exportertest.IPFIXTemplate(rnd, uint16(9+i%2))
+		d := plain.RandomTemplate(rnd, uint16(9+i%2))
 		d.ID = uint16(256 + i)
 		all = append(all, d)
 		if _, e := define(t, st.Session(source(uint32(i%3)), 0), d.Domain, d); e.Reason != 0 {

@@ -10,7 +10,7 @@ import (
 	goflow "github.com/netsampler/goflow2/v2/decoders/sflow"
 
 	"github.com/hopscope/hopscope/decode/sflow"
-	"github.com/hopscope/hopscope/internal/exportertest"
+	"github.com/hopscope/hopscope/internal/plain"
 )
 
 // What differs is by the specification: goflow2 gives up a datagram at a sample whose tag it does not know, gives headers with their padding, and reads
@@ -104,7 +104,7 @@ func check(t *testing.T, b []byte) {
 
 func TestAgainstGoflow2(t *testing.T) {
 	for _, file := range []string{"testdata/sflow_expanded.pcap", "testdata/sflow_multiple_counter_30_pdus.pcap"} {
-		for _, b := range exportertest.Payloads(t, file) {
+		for _, b := range plain.Payloads(t, file) {
 			if bytes.HasPrefix(b, []byte{0, 0, 0, 5}) { // there is one of NetFlow 5, too
 				check(t, b)
 			}
@@ -113,14 +113,14 @@ func TestAgainstGoflow2(t *testing.T) {
 	// Recordings that are not ours to keep.
 	files, _ := filepath.Glob(os.Getenv("SFLOW_RECORDINGS"))
 	for _, file := range files {
-		for _, b := range exportertest.Payloads(t, file) {
+		for _, b := range plain.Payloads(t, file) {
 			check(t, b)
 			t.Log(filepath.Base(file), len(b))
 		}
 	}
 	rnd := rand.New(rand.NewPCG(28, 2))
 	for range 10_000 {
-		check(t, exportertest.SFlow(rnd, false))
+		check(t, plain.RandomSFlow(rnd, false))
 	}
 }
 
@@ -129,7 +129,7 @@ func TestMalformed(t *testing.T) {
 	var rd sflow.Reader
 	var d sflow.Datagram
 	var s sflow.Sample
-	for _, b := range exportertest.Payloads(t, "testdata/sflow_print-segv.pcap") {
+	for _, b := range plain.Payloads(t, "testdata/sflow_print-segv.pcap") {
 		for rd.Start(&d, b, 0, len(b)); rd.Next(&s); {
 		}
 		if rd.Err.Reason == 0 {
@@ -137,7 +137,7 @@ func TestMalformed(t *testing.T) {
 		}
 	}
 	rnd := rand.New(rand.NewPCG(28, 3))
-	b := exportertest.SFlow(rnd, false)
+	b := plain.RandomSFlow(rnd, false)
 	for n := range b {
 		for rd.Start(&d, b[:n:n], 0, n); rd.Next(&s); {
 		}
@@ -179,7 +179,7 @@ func TestReadingAllocatesNothing(t *testing.T) {
 func benchmarkInput() (list [][]byte, size int64) {
 	rnd := rand.New(rand.NewPCG(28, 4))
 	for range 256 {
-		b := exportertest.SFlow(rnd, false)
+		b := plain.RandomSFlow(rnd, false)
 		list = append(list, b)
 		size += int64(len(b))
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/ipfix"
-	"github.com/hopscope/hopscope/internal/exportertest"
 )
 
 // ipfixReading is what the product's reader makes of messages, in the words of [IPFIX].
@@ -77,7 +76,7 @@ func ipfixSession(rnd *rand.Rand) (list [][]byte) {
 	version := uint16(9 + rnd.IntN(2))
 	var templates []*decode.Template
 	for i := range uint16(1 + rnd.IntN(6)) {
-		d := exportertest.IPFIXTemplate(rnd, version)
+		d := RandomTemplate(rnd, version)
 		d.ID, d.Domain = 256+i, 3
 		templates = append(templates, d)
 		m := ipfix.Message{Version: version, Domain: 3, Count: 1}
@@ -86,7 +85,7 @@ func ipfixSession(rnd *rand.Rand) (list [][]byte) {
 		}))
 	}
 	for i := range uint32(8) {
-		list = append(list, exportertest.IPFIX(rnd, version, i, templates))
+		list = append(list, RandomIPFIX(rnd, version, i, templates))
 	}
 	return list
 }

@@ -2,6 +2,9 @@
 // imports it. It was written from the pages of the formats, apart from the decoder that the collector uses, and shares no
 // code with it; it is slow, allocates as it likes, and says one thing after the other in the order of the pages. Where
 // the two disagree about a packet, one of them is wrong.
+//
+// Beside it are the bytes that tests of both decoders begin with: sFlow datagrams of any samples, messages of IPFIX and NetFlow 9 with any
+// templates and records, and the datagrams of a capture.
 package plain
 
 import (

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode/sflow"
-	"github.com/hopscope/hopscope/internal/exportertest"
 )
 
 // product is what the product's reader makes of b, in the words of [SFlow].
@@ -73,7 +72,7 @@ func product(b []byte) (lines []string, failed bool) {
 func TestSFlow(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 28))
 	for i := range 20_000 {
-		b := exportertest.SFlow(rnd, true)
+		b := RandomSFlow(rnd, true)
 		if i >= 10_000 {
 			for range 1 + rnd.IntN(3) {
 				b[rnd.IntN(len(b))] ^= 1 << rnd.IntN(8)
@@ -95,7 +94,7 @@ func equalSFlow(t testing.TB, b []byte, good bool) {
 func FuzzSFlow(f *testing.F) {
 	rnd := rand.New(rand.NewPCG(5, 29))
 	for range 20 {
-		f.Add(exportertest.SFlow(rnd, true))
+		f.Add(RandomSFlow(rnd, true))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got, failed := product(b)

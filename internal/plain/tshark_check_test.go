@@ -19,7 +19,6 @@ import (
 
 	"github.com/hopscope/hopscope/decode/ipfix"
 	"github.com/hopscope/hopscope/decode/sflow"
-	"github.com/hopscope/hopscope/internal/exportertest"
 )
 
 // node is a line of tshark's reading: a field with where its bytes are.
@@ -246,7 +245,7 @@ func TestIPFIXAgainstTshark(t *testing.T) {
 		}
 	}
 	for _, file := range recordings("", "IPFIX_RECORDINGS") {
-		for _, b := range exportertest.Payloads(t, file) {
+		for _, b := range Payloads(t, file) {
 			if len(b) > 1 && (b[1] == 9 || b[1] == 10) && b[0] == 0 {
 				exporter, _, _ := strings.Cut(strings.TrimSuffix(file, "-data.pcap"), "-template")
 				messages = append(messages, ofDomain(b, crc32.ChecksumIEEE([]byte(exporter))))
@@ -378,7 +377,7 @@ func TestSFlowAgainstTshark(t *testing.T) {
 		binary.BigEndian.PutUint64(d.Agent[8:], rnd.Uint64())
 		b := sflow.AppendDatagram(nil, &d)
 		for range d.Samples {
-			s := exportertest.SFlowSample(rnd)
+			s := RandomSFlowSample(rnd)
 			s.Header = s.Header[:rnd.IntN(len(s.Header)+1)]
 			if s.Kind != sflow.Discard {
 				s.Has &= sflow.HasHeader | sflow.HasSwitch | sflow.HasInterface | sflow.HasPortName
@@ -388,7 +387,7 @@ func TestSFlowAgainstTshark(t *testing.T) {
 		messages = append(messages, b)
 	}
 	for _, file := range recordings("../../decode/sflow/testdata/sflow_[em]*.pcap", "SFLOW_RECORDINGS") {
-		for _, b := range exportertest.Payloads(t, file) {
+		for _, b := range Payloads(t, file) {
 			if len(b) > 3 && b[3] == 5 { // there is one of NetFlow 5, too
 				messages = append(messages, b)
 			}

@@ -1,4 +1,4 @@
-package exportertest
+package plain
 
 import (
 	"encoding/binary"
@@ -8,15 +8,15 @@ import (
 	"github.com/hopscope/hopscope/decode/ipfix"
 )
 
-// known are elements that mean something to the collector, with the length that they have in full.
+// elements are those that mean something to the collector, with the length that they have in full.
 var elements = []decode.Element{{ID: 1, Length: 8}, {ID: 2, Length: 8}, {ID: 4, Length: 1}, {ID: 7, Length: 2}, {ID: 11, Length: 2}, {ID: 8, Length: 4}, {ID: 12, Length: 4},
 	{ID: 27, Length: 16}, {ID: 28, Length: 16}, {ID: 10, Length: 4}, {ID: 14, Length: 4}, {ID: 48, Length: 1}, {ID: 34, Length: 4}, {ID: 50, Length: 4}, {ID: 302, Length: 8},
 	{ID: 305, Length: 4}, {ID: 306, Length: 4}, {ID: 312, Length: 2}, {ID: 530, Length: 4}, {ID: 531, Length: 4}, {ID: 532, Length: 4}, {ID: 533, Length: 8},
 	{ID: 521, Length: 4}, {ID: 522, Length: 4}, {ID: 600, Length: 4}, {PEN: ipfix.Huawei, ID: 521, Length: 4}, {PEN: ipfix.Juniper, ID: 137, Length: 4}, {PEN: ipfix.Juniper, ID: 137, Length: 2},
 	{ID: 82, Length: decode.VariableLength}, {ID: 83, Length: decode.VariableLength}, {ID: 315, Length: decode.VariableLength}, {ID: 313, Length: decode.VariableLength}}
 
-// IPFIXTemplate makes a template of a version.
-func IPFIXTemplate(rnd *rand.Rand, version uint16) *decode.Template {
+// RandomTemplate makes a template of a version.
+func RandomTemplate(rnd *rand.Rand, version uint16) *decode.Template {
 	t := &decode.Template{Version: version, ID: 256 + uint16(rnd.IntN(40)), Domain: rnd.Uint32N(4), Fields: []decode.Element{{ID: 1, Length: 4}}}
 	for range rnd.IntN(14) {
 		e := elements[rnd.IntN(len(elements))]
@@ -44,8 +44,8 @@ func IPFIXTemplate(rnd *rand.Rand, version uint16) *decode.Template {
 	return t
 }
 
-// AppendIPFIXRecord appends a record of any values.
-func AppendIPFIXRecord(b []byte, rnd *rand.Rand, t *decode.Template) []byte {
+// AppendRandomRecord appends a record of any values.
+func AppendRandomRecord(b []byte, rnd *rand.Rand, t *decode.Template) []byte {
 	for _, e := range t.Fields {
 		n := int(e.Length)
 		if n == decode.VariableLength {
@@ -66,8 +66,8 @@ func AppendIPFIXRecord(b []byte, rnd *rand.Rand, t *decode.Template) []byte {
 	return b
 }
 
-// IPFIX makes a message of IPFIX or NetFlow 9: templates, and records of these and of the ones in list, which are of its domain.
-func IPFIX(rnd *rand.Rand, version uint16, seq uint32, list []*decode.Template) []byte {
+// RandomIPFIX makes a message of RandomIPFIX or NetFlow 9: templates, and records of these and of the ones in list, which are of its domain.
+func RandomIPFIX(rnd *rand.Rand, version uint16, seq uint32, list []*decode.Template) []byte {
 	m := ipfix.Message{Version: version, Time: 1_790_000_000 + seq, Seq: seq, Uptime: 1000 * seq}
 	if len(list) > 0 {
 		m.Domain = list[0].Domain
@@ -76,12 +76,12 @@ func IPFIX(rnd *rand.Rand, version uint16, seq uint32, list []*decode.Template) 
 	m.Count = uint16(sets)
 	return ipfix.AppendMessage(nil, &m, func(b []byte) []byte {
 		for i := range sets {
-			t := IPFIXTemplate(rnd, version)
+			t := RandomTemplate(rnd, version)
 			if len(list) > 0 && (i > 0 || rnd.IntN(2) == 0) {
 				t = list[rnd.IntN(len(list))]
 				b = ipfix.AppendSet(b, t.ID, 0, func(b []byte) []byte {
 					for range 1 + rnd.IntN(5) {
-						b = AppendIPFIXRecord(b, rnd, t)
+						b = AppendRandomRecord(b, rnd, t)
 					}
 					return b
 				})

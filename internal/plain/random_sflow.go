@@ -1,6 +1,4 @@
-// Package exportertest makes what exporters send, for tests: sFlow datagrams of any samples, messages of IPFIX and NetFlow 9 with any
-// templates and records, and the datagrams of a capture.
-package exportertest
+package plain
 
 import (
 	"encoding/binary"
@@ -9,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/decode/sflow"
 )
 
-// SFlow makes a datagram with up to eight samples, with strange among them some of unknown tags.
-func SFlow(rnd *rand.Rand, unknown bool) []byte {
+// RandomSFlow makes a datagram with up to eight samples, with strange among them some of unknown tags.
+func RandomSFlow(rnd *rand.Rand, unknown bool) []byte {
 	d := sflow.Datagram{SubAgent: rnd.Uint32N(4), Seq: rnd.Uint32(), Uptime: rnd.Uint32(), Samples: 1 + rnd.Uint32N(8), IPv: 4}
 	copy(d.Agent[10:], []byte{0xff, 0xff, 10, 0, 0, byte(rnd.Uint32())})
 	if rnd.IntN(4) == 0 {
@@ -26,14 +24,14 @@ func SFlow(rnd *rand.Rand, unknown bool) []byte {
 			b = append(b, make([]byte, n)...)
 			continue
 		}
-		s := SFlowSample(rnd)
+		s := RandomSFlowSample(rnd)
 		b = sflow.AppendSample(b, &s)
 	}
 	return b
 }
 
-// SFlowSample makes a sample with some records.
-func SFlowSample(rnd *rand.Rand) (s sflow.Sample) {
+// RandomSFlowSample makes a sample with some records.
+func RandomSFlowSample(rnd *rand.Rand) (s sflow.Sample) {
 	s = sflow.Sample{Kind: sflow.Kind(1 + rnd.IntN(3)), Expanded: rnd.IntN(2) == 0, Seq: rnd.Uint32(), Class: rnd.Uint32N(3), Index: rnd.Uint32N(1 << 24), Rate: 1 + rnd.Uint32N(1<<16),
 		Pool: rnd.Uint32(), Drops: rnd.Uint32(), Input: sflow.Port{Value: rnd.Uint32N(1 << 16)}, Output: sflow.Port{Format: rnd.Uint32N(3), Value: rnd.Uint32N(1 << 16)}, Reason: 256 + rnd.Uint32N(117)}
 	if s.Kind == sflow.Discard {
