@@ -13,7 +13,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/internal/servertest"
-	"github.com/hopscope/hopscope/sink/refused"
+	"github.com/hopscope/hopscope/sink"
 )
 
 // TestPointsRefusedByServer has another program make hop.count a float before ours comes. The server refuses every point
@@ -82,9 +82,9 @@ func TestPointsRefusedByServer(t *testing.T) {
 			}
 		}
 		kept := uint64(0)
-		names, err := refused.List(RefusedDir(cfg.Influx.Spool.Dir))
+		names, err := sink.ListRefused(RefusedDir(cfg.Influx.Spool.Dir))
 		for _, name := range names {
-			e, rerr := refused.Read(RefusedDir(cfg.Influx.Spool.Dir), name)
+			e, rerr := sink.ReadRefused(RefusedDir(cfg.Influx.Spool.Dir), name)
 			if rerr != nil {
 				t.Fatal(rerr)
 			}

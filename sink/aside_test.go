@@ -9,8 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/hopscope/hopscope/sink/refused"
 )
 
 var errChokes = &RetryError{Err: errors.New("500"), Doubt: true}
@@ -54,7 +52,7 @@ func TestAsideThird(t *testing.T) {
 		for i, bad := range []func(int64) bool{func(int64) bool { return false }, third} {
 			w := &scripted{answer: chokes(bad)}
 			h := newHarness(t, slow{w}, DefaultQueueConfig(), Drop, under(dir, i), nil)
-			folder := refused.Open(t.TempDir(), 1<<30)
+			folder := OpenRefused(t.TempDir(), 1<<30)
 			h.q.opt.Refused = folder
 			others := func(upTo int64) (n int) {
 				for at := int64(1); at <= upTo; at++ {
@@ -105,7 +103,7 @@ func TestAsideThird(t *testing.T) {
 			if kept := folder.Stats(); i == 1 && (kept.EvictedPoints+kept.LostPoints > 0 || h.q.Stats().Aside.Pieces != 0) {
 				t.Errorf("kept %+v", kept)
 			}
-			list, err := refused.List(folder.Dir())
+			list, err := ListRefused(folder.Dir())
 			if want := (backlog + hour) / 3 * i; err != nil || len(list) != want {
 				t.Errorf("%d entries are kept, want %d: %v", len(list), want, err)
 			}
@@ -258,7 +256,7 @@ func TestAsideHalves(t *testing.T) {
 			withAndWithoutSpool(t, func(t *testing.T, dir string) {
 				w := &scripted{answer: chokes(bad)}
 				h := newHarness(t, w, DefaultQueueConfig(), Drop, dir, nil)
-				h.q.opt.Refused = refused.Open(t.TempDir(), 1<<30)
+				h.q.opt.Refused = OpenRefused(t.TempDir(), 1<<30)
 				var good, fails int
 				for n := range windows {
 					b := &Batch{Reports: 1}

@@ -17,7 +17,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hopscope/hopscope/sink/refused"
 	"github.com/hopscope/hopscope/sink/spool"
 )
 
@@ -88,7 +87,7 @@ func openQueue(t *testing.T, w Writer, dir string, change func(*QueueConfig, *sp
 		if err != nil {
 			t.Fatal(err)
 		}
-		opt.Spool, opt.Refused = sp, refused.Open(filepath.Join(dir, "refused"), 1<<20)
+		opt.Spool, opt.Refused = sp, OpenRefused(filepath.Join(dir, "refused"), 1<<20)
 	}
 	q := NewQueue(w, conf, opt)
 	q.Start()
@@ -173,11 +172,11 @@ func TestReportsOfRefusedPoints(t *testing.T) {
 				if hop := p.Series["hop"]; hop.Made != hop.Stored+hop.Refused || p.Series["flow"].Refused != 1 || len(s.has) != 605 {
 					t.Errorf("series %+v, %d points are in the shop", p.Series, len(s.has))
 				}
-				names, err := refused.List(dead)
+				names, err := ListRefused(dead)
 				if err != nil || len(names) != 1 {
 					t.Fatalf("refused: %v, %v", names, err)
 				}
-				e, err := refused.Read(dead, names[0])
+				e, err := ReadRefused(dead, names[0])
 				var kept Batch
 				if err == nil {
 					err = DecodeBatch(e.Groups[0].Payload, &kept)

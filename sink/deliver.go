@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/ingest/retry"
-	"github.com/hopscope/hopscope/sink/refused"
 	"github.com/hopscope/hopscope/sink/spool"
 )
 
@@ -556,19 +555,16 @@ func (q *Queue) refuse(p *piece, err error) uint64 {
 	}
 	s := p.s
 	now := time.Now()
-	entry := refused.Entry{Time: now, Sink: q.name, Target: q.opt.Target, Batch: s.head.batch, Part: s.head.part}
+	entry := RefusedEntry{Time: now, Sink: q.name, Target: q.opt.Target, Batch: s.head.batch, Part: s.head.part, Groups: groups}
 	if entry.Batch == 0 {
 		entry.Batch = uint64(now.UnixNano())
 	}
 	n := uint64(0)
 	for _, g := range groups {
 		n += g.Points
-		group := refused.Group{Points: g.Points, Reason: g.Reason, Payload: g.Payload}
 		for _, c := range g.Series {
 			s.refused = AddSeries(s.refused, c.Series, c.Points)
-			group.Series = append(group.Series, refused.Series{Name: c.Series, Points: c.Points})
 		}
-		entry.Groups = append(entry.Groups, group)
 	}
 	n = min(n, p.points)
 	s.refusals++

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hopscope/hopscope/sink/refused"
 	"github.com/hopscope/hopscope/sink/spool"
 )
 
@@ -50,7 +49,7 @@ type QueueOptions struct {
 	// Spool is put between memory and store: every batch goes through it. The queue closes it.
 	Spool *spool.Spool
 	// Refused keeps the points that the store refuses. Without it they are counted alone.
-	Refused *refused.Folder
+	Refused *RefusedFolder
 	// Target names where the writer writes, for operators that look at refused points.
 	Target string
 	// Account receives where the reports and the points are.
@@ -188,8 +187,8 @@ type QueueStats struct {
 	Evicting    bool    // the spool was full within the last minute
 	Dropping    bool    // the queue was full within the last minute
 
-	Spool   *spool.Stats   // nil without one
-	Refused *refused.Stats // nil without a folder
+	Spool   *spool.Stats  // nil without one
+	Refused *RefusedStats // nil without a folder
 }
 
 // Refused says what a store refused of one record.

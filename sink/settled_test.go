@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hopscope/hopscope/sink/refused"
 	"github.com/hopscope/hopscope/sink/spool"
 )
 
@@ -72,7 +71,7 @@ func TestPutEncodedBesidePut(t *testing.T) {
 		if dir == "" {
 			return
 		}
-		names, err := refused.List(dir + "/refused")
+		names, err := ListRefused(dir + "/refused")
 		if err != nil || len(names) != 1 {
 			t.Errorf("refused: %v, %v", names, err)
 		}

@@ -67,7 +67,7 @@ var limits = []struct{ setting, number, held string }{
 	{"*.queue.max_bytes", "", "queues"},
 	{"*.queue.max_batches", "", "queues"},
 	{"*.spool.max_bytes", "", "spools"},
-	{"*.spool.refused_bytes", "", "sink/refused/refused_test.go EvictedPoints"},
+	{"*.spool.refused_bytes", "", "sink/refused_folder_test.go EvictedPoints"},
 	{"syslog.max_bytes", "", "sink/notify/receiver/syslog_writer_test.go to be cut twice"},
 	{"web.max_hops", "", "page"},
 	{"web.max_flows", "", "page"},

@@ -43,7 +43,7 @@ var shared = map[string][]string{
 var withInference = []string{"p4/steer"}
 
 // exceptions are packages of such a room that are no source and no store.
-var exceptions = []string{"ingest/retry", "sink/flock", "sink/notify", "sink/refused", "sink/spool"}
+var exceptions = []string{"ingest/retry", "sink/flock", "sink/notify", "sink/spool"}
 
 // TestProduct holds that the program links nothing that only measures or only tests.
 func TestProduct(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/inference/names"
-	"github.com/hopscope/hopscope/sink/refused"
+	"github.com/hopscope/hopscope/sink"
 )
 
 func spoolCommand() *cobra.Command {
@@ -126,7 +126,7 @@ func spoolListCommand() *cobra.Command {
 			}
 			entries := []stores.RefusedEntry{}
 			for _, dir := range dirs {
-				list, err := refused.List(dir)
+				list, err := sink.ListRefused(dir)
 				if err != nil {
 					return err
 				}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/refused"
 )
 
 // RefusedEntry is an entry as it is listed and shown.
@@ -34,7 +33,7 @@ type refusedGroup struct {
 // ReadRefused reads an entry, with what its groups hold if groups is set.
 func ReadRefused(dir, name string, groups bool) RefusedEntry {
 	out := RefusedEntry{Name: name, Dir: dir}
-	e, err := refused.Read(dir, name)
+	e, err := sink.ReadRefused(dir, name)
 	if err != nil {
 		out.Problem = err.Error()
 		return out
@@ -44,7 +43,7 @@ func ReadRefused(dir, name string, groups bool) RefusedEntry {
 	for i := range e.Groups {
 		g := &e.Groups[i]
 		for _, s := range g.Series {
-			out.Series[s.Name] += s.Points
+			out.Series[s.Series] += s.Points
 		}
 		if !slices.Contains(out.Reasons, g.Reason) {
 			out.Reasons = append(out.Reasons, g.Reason)
@@ -90,7 +89,7 @@ func FindRefused(dirs, names []string) (map[string][]string, error) {
 	found := map[string][]string{}
 	missing := slices.Clone(names)
 	for _, dir := range dirs {
-		list, err := refused.List(dir)
+		list, err := sink.ListRefused(dir)
 		if err != nil {
 			return nil, err
 		}

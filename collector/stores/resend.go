@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/refused"
 )
 
 // Resent says what became of the refused points of one store.
@@ -23,7 +22,7 @@ type Resent struct {
 // is refused again stays, with what the store says now.
 func Resend(ctx context.Context, cfg any, name, dir string, entries []string) (r Resent, err error) {
 	r.Sink = name
-	lock, err := refused.Lock(dir)
+	lock, err := sink.LockRefused(dir)
 	if err != nil {
 		return r, err
 	}
@@ -36,7 +35,7 @@ func Resend(ctx context.Context, cfg any, name, dir string, entries []string) (r
 	w := sink.AsEncoder(store.Writer)
 	var errs []error
 	for i, entry := range entries {
-		e, err := refused.Read(dir, entry)
+		e, err := sink.ReadRefused(dir, entry)
 		if errors.Is(err, os.ErrNotExist) { // evicted in the meantime
 			continue
 		}
@@ -47,7 +46,7 @@ func Resend(ctx context.Context, cfg any, name, dir string, entries []string) (r
 		if err := resendOne(ctx, w, dir, e, &r); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %s: %w", name, entry, err))
 			for _, rest := range entries[i+1:] {
-				if e, err := refused.Read(dir, rest); err == nil {
+				if e, err := sink.ReadRefused(dir, rest); err == nil {
 					r.Left += e.Points()
 				}
 			}
@@ -61,7 +60,7 @@ func Resend(ctx context.Context, cfg any, name, dir string, entries []string) (r
 }
 
 // resendOne sends an entry and keeps what is refused again. An entry stays as it is until its points are stored.
-func resendOne(ctx context.Context, w sink.Encoder, dir string, e *refused.Entry, r *Resent) error {
+func resendOne(ctx context.Context, w sink.Encoder, dir string, e *sink.RefusedEntry, r *Resent) error {
 	rest := *e
 	rest.Groups, rest.Time = nil, time.Now()
 	points, unstored := e.Points(), uint64(0)
@@ -82,11 +81,7 @@ func resendOne(ctx context.Context, w sink.Encoder, dir string, e *refused.Entry
 			unstored += g.Points
 		}
 		for _, n := range pe.Refused {
-			group := refused.Group{Points: n.Points, Reason: n.Reason, Payload: n.Payload}
-			for _, s := range n.Series {
-				group.Series = append(group.Series, refused.Series{Name: s.Series, Points: s.Points})
-			}
-			rest.Groups = append(rest.Groups, group)
+			rest.Groups = append(rest.Groups, n)
 			unstored += n.Points
 		}
 	}
@@ -99,9 +94,9 @@ func resendOne(ctx context.Context, w sink.Encoder, dir string, e *refused.Entry
 	r.Refused += unstored
 	r.Stored += points - min(unstored, points)
 	if len(rest.Groups) > 0 {
-		return refused.Replace(dir, &rest)
+		return sink.ReplaceRefused(dir, &rest)
 	}
-	return refused.Remove(dir, e.Name())
+	return sink.RemoveRefused(dir, e.Name())
 }
 
 // writeWhole writes a payload that may need several tries without anything being wrong.

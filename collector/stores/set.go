@@ -14,7 +14,6 @@ import (
 	"github.com/hopscope/hopscope/collector/metrics"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/notify"
-	"github.com/hopscope/hopscope/sink/refused"
 	"github.com/hopscope/hopscope/sink/spool"
 )
 
@@ -70,7 +69,7 @@ func NewSet(list []Store, opt SetOptions) (*Set, error) {
 			if q.spool, err = spool.Open(*s.Spool); err != nil {
 				return nil, errors.Join(fmt.Errorf("%s: %w", s.Name, err), closeWriters(list[i:]), set.Close(ended()))
 			}
-			o.Spool, o.Refused = q.spool, refused.Open(s.RefusedDir(), s.RefusedBytes)
+			o.Spool, o.Refused = q.spool, sink.OpenRefused(s.RefusedDir(), s.RefusedBytes)
 		}
 		q.Queue = sink.NewQueue(s.Writer, s.Queue, o)
 		set.queues = append(set.queues, q)

@@ -16,7 +16,6 @@ import (
 	"github.com/hopscope/hopscope/sink/influx"
 	"github.com/hopscope/hopscope/sink/notify"
 	"github.com/hopscope/hopscope/sink/notify/receiver"
-	"github.com/hopscope/hopscope/sink/refused"
 )
 
 // partner is a server that fails for some items, and counts its requests as its time, but for those of an item that failed alone before: how
@@ -138,7 +137,7 @@ func TestOneOfThreeFails(t *testing.T) {
 					}
 					conf := sink.DefaultQueueConfig()
 					conf.RetryMin, conf.RetryMax = 50*time.Millisecond, 5*time.Second // many requests long, as they are in use
-					folder := refused.Open(t.TempDir(), 1<<20)
+					folder := sink.OpenRefused(t.TempDir(), 1<<20)
 					q := sink.NewQueue(w, conf, sink.QueueOptions{Refused: folder})
 					for n := 0; n < items; {
 						b := tt.item(n)

@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/decode/sflow"
 )
 
-// RandomSFlow makes a datagram with up to eight samples, with strange among them some of unknown tags.
+// RandomSFlow makes a datagram with up to eight samples, with unknown among them some of unknown tags.
 func RandomSFlow(rnd *rand.Rand, unknown bool) []byte {
 	d := sflow.Datagram{SubAgent: rnd.Uint32N(4), Seq: rnd.Uint32(), Uptime: rnd.Uint32(), Samples: 1 + rnd.Uint32N(8), IPv: 4}
 	copy(d.Agent[10:], []byte{0xff, 0xff, 10, 0, 0, byte(rnd.Uint32())})

@@ -11,7 +11,6 @@ import (
 
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/refused"
 )
 
 // choosy is a disk that fails for some lines. It counts writes as its time, but for repeats of a line that failed alone before.
@@ -65,7 +64,7 @@ func TestThirdFails(t *testing.T) {
 				w.out = disk
 				qc := sink.DefaultQueueConfig()
 				qc.RetryMin, qc.RetryMax = 50*time.Millisecond, 5*time.Second
-				folder := refused.Open(t.TempDir(), 1<<20)
+				folder := sink.OpenRefused(t.TempDir(), 1<<20)
 				q := sink.NewQueue(w, qc, sink.QueueOptions{Refused: folder})
 				for n := 0; n < lines; {
 					b := &sink.Batch{Reports: 1}

@@ -18,7 +18,6 @@ import (
 	"github.com/hopscope/hopscope/internal/servertest"
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/refused"
 )
 
 // A broker that refuses one record of three has all others, in their order, within twice the requests of one that refuses none, whether
@@ -35,7 +34,7 @@ func TestThirdFails(t *testing.T) {
 				c.Prefix += fmt.Sprintf("%d-%d.", together, most)
 				b.CreateTopic(c.Topic(brokers.Windows), partitions, fmt.Sprintf("max.message.bytes=%d", most))
 				w := open(t, c)
-				folder := refused.Open(t.TempDir(), 1<<20)
+				folder := sink.OpenRefused(t.TempDir(), 1<<20)
 				q := sink.NewQueue(w, sink.DefaultQueueConfig(), sink.QueueOptions{Refused: folder})
 				q.Start()
 				want := map[int][]byte{}
@@ -68,10 +67,10 @@ func TestThirdFails(t *testing.T) {
 						t.Errorf("partition %d has %v, want %v", part, got, want[part])
 					}
 				}
-				entries, err := refused.List(folder.Dir())
+				entries, err := sink.ListRefused(folder.Dir())
 				points := uint64(0)
 				for _, name := range entries {
-					if e, err := refused.Read(folder.Dir(), name); err == nil {
+					if e, err := sink.ReadRefused(folder.Dir(), name); err == nil {
 						points += e.Points()
 					}
 				}

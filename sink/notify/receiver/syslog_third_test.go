@@ -12,7 +12,6 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/notify"
-	"github.com/hopscope/hopscope/sink/refused"
 )
 
 // narrow is a writer whose socket takes short messages alone.
@@ -47,7 +46,7 @@ func TestThirdFails(t *testing.T) {
 	defer c.Close()
 	messages := datagrams(c)
 	w := &narrow{SyslogWriter: syslogWriter(t, "unix", path, func(c *Syslog) { c.MaxBytes = 65000 }), t: t}
-	folder := refused.Open(t.TempDir(), 16<<20)
+	folder := sink.OpenRefused(t.TempDir(), 16<<20)
 	q := sink.NewQueue(w, sink.DefaultQueueConfig(), sink.QueueOptions{Refused: folder})
 	for n := range items {
 		a := syslogAlert(notify.Firing, "warning", fmt.Sprintf("item%03d", n))
@@ -70,7 +69,7 @@ func TestThirdFails(t *testing.T) {
 	if err := q.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	names, err := refused.List(folder.Dir())
+	names, err := sink.ListRefused(folder.Dir())
 	if st := q.Stats(); err != nil || len(names) != items/3 || st.PointsRejected != items/3 || st.Retries != 0 || w.writes != items {
 		t.Errorf("%+v after %d writes, %d are kept, %v", st, w.writes, len(names), err)
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package refused
+package sink
 
 import (
 	"bytes"
@@ -15,52 +15,52 @@ import (
 	"time"
 )
 
-func entry(batch uint64, bytes int) *Entry {
-	return &Entry{
+func refusedEntry(batch uint64, bytes int) *RefusedEntry {
+	return &RefusedEntry{
 		Time: time.Unix(0, 1_700_000_000_000_000_005), Sink: "influx", Target: "http://127.0.0.1:8086, bucket b", Batch: batch, Part: 3,
-		Groups: []Group{
-			{Points: 2, Series: []Series{{"hop", 1}, {"flow", 1}}, Reason: "field type conflict: \"x\"\n", Payload: []byte(strings.Repeat("p", bytes))},
+		Groups: []Refusal{
+			{Points: 2, Series: []SeriesCount{{"hop", 1}, {"flow", 1}}, Reason: "field type conflict: \"x\"\n", Payload: []byte(strings.Repeat("p", bytes))},
 			{Points: 1, Reason: "too old", Payload: []byte{}},
 		},
 	}
 }
 
-func TestFolder(t *testing.T) {
+func TestRefusedFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "spool", "refused")
-	if names, err := List(dir); err != nil || names != nil {
+	if names, err := ListRefused(dir); err != nil || names != nil {
 		t.Errorf("List of nothing = %v, %v", names, err)
 	}
-	f := Open(dir, 10_000)
-	if st := f.Stats(); st != (Stats{}) {
+	f := OpenRefused(dir, 10_000)
+	if st := f.Stats(); st != (RefusedStats{}) {
 		t.Errorf("Stats = %+v", st)
 	}
 	for i := range uint64(3) {
 		for range 2 { // again after a crash: it takes the place of the first
-			if err := f.Put(entry(i, 1000)); err != nil {
+			if err := f.Put(refusedEntry(i, 1000)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	names, err := List(dir)
+	names, err := ListRefused(dir)
 	if err != nil || len(names) != 3 || names[0] != "00000000000000000000-000003.refused" {
 		t.Fatalf("List = %v, %v", names, err)
 	}
-	e, err := Read(dir, names[1])
-	if want := entry(1, 1000); err != nil || !reflect.DeepEqual(e, want) || e.Points() != 3 {
+	e, err := ReadRefused(dir, names[1])
+	if want := refusedEntry(1, 1000); err != nil || !reflect.DeepEqual(e, want) || e.Points() != 3 {
 		t.Errorf("Read = %+v, %v, want %+v", e, err, want)
 	}
 	if st := f.Stats(); st.Entries != 3 || st.Bytes < 3000 || st.Kept != 6 || st.EvictedEntries != 0 {
 		t.Errorf("Stats = %+v", st)
 	}
 	e.Groups = e.Groups[1:]
-	if err := Replace(dir, e); err != nil {
+	if err := ReplaceRefused(dir, e); err != nil {
 		t.Error(err)
 	}
-	if e, err := Read(dir, names[1]); err != nil || e.Points() != 1 {
+	if e, err := ReadRefused(dir, names[1]); err != nil || e.Points() != 1 {
 		t.Errorf("after Replace: %+v, %v", e, err)
 	}
 	for range 2 {
-		if err := Remove(dir, names[0]); err != nil {
+		if err := RemoveRefused(dir, names[0]); err != nil {
 			t.Error(err)
 		}
 	}
@@ -70,15 +70,15 @@ func TestFolder(t *testing.T) {
 }
 
 // The folder never holds more than its bound; the oldest entries go, and their points are counted.
-func TestBound(t *testing.T) {
+func TestRefusedBound(t *testing.T) {
 	dir := t.TempDir()
-	f := Open(dir, 10_000)
+	f := OpenRefused(dir, 10_000)
 	for i := range uint64(100) {
-		if err := f.Put(entry(i, 1000)); err != nil {
+		if err := f.Put(refusedEntry(i, 1000)); err != nil {
 			t.Fatal(err)
 		}
 		total := int64(0)
-		names, _ := List(dir)
+		names, _ := ListRefused(dir)
 		for _, name := range names {
 			info, err := os.Stat(filepath.Join(dir, name))
 			if err != nil {
@@ -90,22 +90,22 @@ func TestBound(t *testing.T) {
 			t.Fatalf("%d bytes in %d entries: %+v", total, len(names), st)
 		}
 	}
-	if err := f.Put(entry(99, 20_000)); err == nil || f.Stats().LostPoints != 3 {
+	if err := f.Put(refusedEntry(99, 20_000)); err == nil || f.Stats().LostPoints != 3 {
 		t.Errorf("an entry that never fits: %v, %+v", err, f.Stats())
 	}
-	if names, _ := List(dir); len(names) == 0 {
+	if names, _ := ListRefused(dir); len(names) == 0 {
 		t.Error("and it made the others go")
 	}
 }
 
 // A disk that takes nothing costs what is refused, counted, and leaves no half file.
-func TestDiskRefuses(t *testing.T) {
+func TestRefusedDisk(t *testing.T) {
 	base := t.TempDir()
 	if err := os.WriteFile(filepath.Join(base, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f := Open(filepath.Join(base, "file", "refused"), 10_000)
-	if err := f.Put(entry(1, 1)); !errors.Is(err, syscall.ENOTDIR) {
+	f := OpenRefused(filepath.Join(base, "file", "refused"), 10_000)
+	if err := f.Put(refusedEntry(1, 1)); !errors.Is(err, syscall.ENOTDIR) {
 		t.Errorf("Put = %v", err)
 	}
 	if st := f.Stats(); st.LostPoints != 3 || st.LastError == "" || st.Kept != 0 {
@@ -114,9 +114,9 @@ func TestDiskRefuses(t *testing.T) {
 }
 
 // Whatever lies in the folder, nothing but whole entries is read, and nothing else is removed.
-func TestHostileFolder(t *testing.T) {
+func TestRefusedHostileFolder(t *testing.T) {
 	dir := t.TempDir()
-	good := entry(7, 100)
+	good := refusedEntry(7, 100)
 	b := good.encode()
 	put := func(name string, b []byte) {
 		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
@@ -139,26 +139,26 @@ func TestHostileFolder(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, name(14)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	names, err := List(dir)
+	names, err := ListRefused(dir)
 	if err != nil || len(names) != 4 {
 		t.Errorf("List = %v, %v", names, err)
 	}
 	for n := 7; n <= 14; n++ {
-		if e, err := Read(dir, name(n)); (err == nil) != (n == 7) {
+		if e, err := ReadRefused(dir, name(n)); (err == nil) != (n == 7) {
 			t.Errorf("Read(%d) = %+v, %v", n, e, err)
 		}
 	}
 	for _, bad := range []string{"", "lock", "../" + name(7), name(7) + "/..", strings.Repeat("1", 20) + "-.refused", "0000000000000000000x-000001.refused"} {
-		if valid(bad) {
+		if validRefused(bad) {
 			t.Errorf("%q is valid", bad)
 		}
-		if _, err := Read(dir, bad); err == nil {
+		if _, err := ReadRefused(dir, bad); err == nil {
 			t.Errorf("Read(%q) succeeded", bad)
 		}
 	}
 	for i := range b {
 		for _, damaged := range [][]byte{b[:i], append(append(bytes.Clone(b[:i]), b[i]^1), b[i+1:]...)} {
-			if _, err := decode(damaged); err == nil {
+			if _, err := decodeRefused(damaged); err == nil {
 				t.Fatalf("damage at %d is not seen", i)
 			}
 		}
@@ -167,9 +167,9 @@ func TestHostileFolder(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(dir, name(11)+".123.tmp"), old, old); err != nil {
 		t.Fatal(err)
 	}
-	f := Open(dir, 1000)
+	f := OpenRefused(dir, 1000)
 	for i := range uint64(20) {
-		if err := f.Put(entry(100+i, 300)); err != nil {
+		if err := f.Put(refusedEntry(100+i, 300)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -181,37 +181,37 @@ func TestHostileFolder(t *testing.T) {
 	}
 }
 
-func TestLock(t *testing.T) {
+func TestRefusedLock(t *testing.T) {
 	dir := t.TempDir()
-	l, err := Lock(dir)
+	l, err := LockRefused(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Lock(dir); err == nil || !strings.Contains(err.Error(), "another process") {
+	if _, err := LockRefused(dir); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("second Lock = %v", err)
 	}
-	if err := Open(dir, 10_000).Put(entry(1, 1)); err != nil { // the collector is not kept waiting
+	if err := OpenRefused(dir, 10_000).Put(refusedEntry(1, 1)); err != nil { // the collector is not kept waiting
 		t.Error(err)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if l, err = Lock(dir); err != nil {
+	if l, err = LockRefused(dir); err != nil {
 		t.Fatal(err)
 	}
 	l.Close()
 }
 
-func FuzzDecode(f *testing.F) {
-	f.Add(entry(1, 10).encode())
-	f.Add([]byte(magic))
+func FuzzDecodeRefused(f *testing.F) {
+	f.Add(refusedEntry(1, 10).encode())
+	f.Add([]byte(refusedMagic))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		b := seal(append(make([]byte, headerLen), body...))
-		e, err := decode(b)
+		b := sealRefused(append(make([]byte, refusedHeaderLen), body...))
+		e, err := decodeRefused(b)
 		if err != nil {
 			return
 		}
-		if again, err := decode(e.encode()); err != nil || again.Points() != e.Points() || len(again.Groups) != len(e.Groups) {
+		if again, err := decodeRefused(e.encode()); err != nil || again.Points() != e.Points() || len(again.Groups) != len(e.Groups) {
 			t.Fatalf("%+v became %+v, %v", e, again, err)
 		}
 	})
@@ -219,10 +219,10 @@ func FuzzDecode(f *testing.F) {
 
 // A folder that can keep two entries of three keeps them all, whatever fails beside them, each once; the points of those that it cannot keep are
 // counted as lost.
-func TestThirdFails(t *testing.T) {
-	for name, fail := range map[string]func(t *testing.T, dir string, e *Entry){
-		"too large": func(_ *testing.T, _ string, e *Entry) { e.Groups[0].Payload = make([]byte, 1<<20) },
-		"no place": func(t *testing.T, dir string, e *Entry) { // something of another program has its name
+func TestRefusedThirdFails(t *testing.T) {
+	for name, fail := range map[string]func(t *testing.T, dir string, e *RefusedEntry){
+		"too large": func(_ *testing.T, _ string, e *RefusedEntry) { e.Groups[0].Payload = make([]byte, 1<<20) },
+		"no place": func(t *testing.T, dir string, e *RefusedEntry) { // something of another program has its name
 			if err := os.MkdirAll(filepath.Join(dir, e.Name(), "x"), 0o700); err != nil {
 				t.Fatal(err)
 			}
@@ -230,10 +230,10 @@ func TestThirdFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			f := Open(dir, 1<<19)
+			f := OpenRefused(dir, 1<<19)
 			var want []string
 			for i := range uint64(60) {
-				e := entry(i, 100)
+				e := refusedEntry(i, 100)
 				if i%3 != 0 {
 					want = append(want, e.Name())
 				} else {
@@ -244,9 +244,9 @@ func TestThirdFails(t *testing.T) {
 				}
 			}
 			var kept []string
-			names, err := List(dir)
+			names, err := ListRefused(dir)
 			for _, n := range names {
-				if _, err := Read(dir, n); err == nil {
+				if _, err := ReadRefused(dir, n); err == nil {
 					kept = append(kept, n)
 				}
 			}

@@ -1,4 +1,4 @@
-package refused
+package sink
 
 import (
 	"errors"
@@ -14,18 +14,21 @@ import (
 	"github.com/hopscope/hopscope/sink/flock"
 )
 
-// Folder is the directory of one store's entries. Its methods may be called by several goroutines.
-type Folder struct {
+// RefusedFolder is the directory of one store's entries. Its methods may be called by several goroutines.
+//
+// The collector adds files, and removes the oldest when there are too many bytes. Any process may read them beside it, and the
+// holder of the folder's lock may remove or replace them.
+type RefusedFolder struct {
 	dir string
 	max int64
 
 	mu      sync.Mutex
 	changed time.Time // of the directory when it was last looked at
-	stats   Stats
+	stats   RefusedStats
 }
 
-// Stats says what a folder holds and, since it was opened, what it took and gave up.
-type Stats struct {
+// RefusedStats says what a folder holds and, since it was opened, what it took and gave up.
+type RefusedStats struct {
 	Entries int // now
 	Bytes   int64
 
@@ -36,14 +39,14 @@ type Stats struct {
 	LastError      string
 }
 
-// Open returns a folder of at most max bytes. The directory is made when there is something to keep.
-func Open(dir string, max int64) *Folder { return &Folder{dir: dir, max: max} }
+// OpenRefused returns a folder of at most max bytes. The directory is made when there is something to keep.
+func OpenRefused(dir string, max int64) *RefusedFolder { return &RefusedFolder{dir: dir, max: max} }
 
 // Dir is the directory.
-func (f *Folder) Dir() string { return f.dir }
+func (f *RefusedFolder) Dir() string { return f.dir }
 
 // Put keeps an entry, and removes the oldest ones when there are too many bytes.
-func (f *Folder) Put(e *Entry) error {
+func (f *RefusedFolder) Put(e *RefusedEntry) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.put(e); err != nil {
@@ -55,7 +58,7 @@ func (f *Folder) Put(e *Entry) error {
 	return nil
 }
 
-func (f *Folder) put(e *Entry) error {
+func (f *RefusedFolder) put(e *RefusedEntry) error {
 	b := e.encode()
 	if int64(len(b)) > f.max {
 		return fmt.Errorf("%d bytes are more than the folder holds", len(b))
@@ -66,7 +69,7 @@ func (f *Folder) put(e *Entry) error {
 	if err := f.makeRoom(int64(len(b)), e.Name()); err != nil {
 		return err
 	}
-	if err := write(f.dir, e.Name(), b); err != nil {
+	if err := writeRefused(f.dir, e.Name(), b); err != nil {
 		return err
 	}
 	f.look()
@@ -74,8 +77,8 @@ func (f *Folder) put(e *Entry) error {
 }
 
 // makeRoom removes the oldest entries until n bytes fit. One of the name is replaced and does not count.
-func (f *Folder) makeRoom(n int64, name string) error {
-	files, err := files(f.dir, time.Now())
+func (f *RefusedFolder) makeRoom(n int64, name string) error {
+	files, err := refusedFiles(f.dir, time.Now())
 	if err != nil {
 		return err
 	}
@@ -93,7 +96,7 @@ func (f *Folder) makeRoom(n int64, name string) error {
 			continue
 		}
 		points := uint64(0)
-		if e, err := Read(f.dir, file.Name()); err == nil {
+		if e, err := ReadRefused(f.dir, file.Name()); err == nil {
 			points = e.Points()
 		}
 		switch err := os.Remove(filepath.Join(f.dir, file.Name())); {
@@ -109,13 +112,13 @@ func (f *Folder) makeRoom(n int64, name string) error {
 }
 
 // look counts what is there.
-func (f *Folder) look() {
+func (f *RefusedFolder) look() {
 	f.stats.Entries, f.stats.Bytes, f.changed = 0, 0, time.Time{}
 	info, err := os.Stat(f.dir)
 	if err != nil {
 		return
 	}
-	files, err := files(f.dir, time.Time{})
+	files, err := refusedFiles(f.dir, time.Time{})
 	if err != nil {
 		return
 	}
@@ -127,7 +130,7 @@ func (f *Folder) look() {
 }
 
 // Stats may be called at any time. What another process has removed since is noticed.
-func (f *Folder) Stats() Stats {
+func (f *RefusedFolder) Stats() RefusedStats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if info, err := os.Stat(f.dir); err != nil || !info.ModTime().Equal(f.changed) {
@@ -136,9 +139,9 @@ func (f *Folder) Stats() Stats {
 	return f.stats
 }
 
-// List returns the names of the entries in dir, the oldest first. A directory that is not there has none.
-func List(dir string) (names []string, err error) {
-	list, err := files(dir, time.Time{})
+// ListRefused returns the names of the entries in dir, the oldest first. A directory that is not there has none.
+func ListRefused(dir string) (names []string, err error) {
+	list, err := refusedFiles(dir, time.Time{})
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
@@ -148,16 +151,16 @@ func List(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// valid reports whether name can be that of an entry, and so of nothing outside the directory.
-func valid(name string) bool {
-	digits, ok := strings.CutSuffix(name, suffix)
+// validRefused reports whether name can be that of an entry, and so of nothing outside the directory.
+func validRefused(name string) bool {
+	digits, ok := strings.CutSuffix(name, refusedSuffix)
 	batch, part, ok2 := strings.Cut(digits, "-")
 	return ok && ok2 && len(batch) == 20 && len(part) >= 6 && strings.Trim(batch+part, "0123456789") == ""
 }
 
-// Read reads an entry.
-func Read(dir, name string) (*Entry, error) {
-	if !valid(name) {
+// ReadRefused reads an entry.
+func ReadRefused(dir, name string) (*RefusedEntry, error) {
+	if !validRefused(name) {
 		return nil, fmt.Errorf("%q is not the name of an entry", name)
 	}
 	path := filepath.Join(dir, name)
@@ -165,44 +168,64 @@ func Read(dir, name string) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxFile {
-		return nil, fmt.Errorf("%s %w", path, errDamaged)
+	if !info.Mode().IsRegular() || info.Size() > maxRefusedFile {
+		return nil, fmt.Errorf("%s %w", path, errRefusedDamaged)
 	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	b, err := io.ReadAll(io.LimitReader(file, maxFile))
+	b, err := io.ReadAll(io.LimitReader(file, maxRefusedFile))
 	if err != nil {
 		return nil, err
 	}
-	e, err := decode(b)
+	e, err := decodeRefused(b)
 	if err != nil || e.Name() != name {
-		return nil, fmt.Errorf("%s %w", path, errDamaged)
+		return nil, fmt.Errorf("%s %w", path, errRefusedDamaged)
 	}
 	return e, nil
 }
 
-// Remove removes an entry for good. It needs the lock; that another process was faster is no error.
-func Remove(dir, name string) error {
+// RemoveRefused removes an entry for good. It needs the lock; that another process was faster is no error.
+func RemoveRefused(dir, name string) error {
 	if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return flock.SyncDir(dir)
 }
 
-// Replace puts e in the place of the entry with its name. It needs the lock.
-func Replace(dir string, e *Entry) error { return write(dir, e.Name(), e.encode()) }
+// LockRefused keeps others from removing and replacing entries in dir. The system drops the lock when the process ends, however it
+// ends. The collector, which only adds, does not need it.
+func LockRefused(dir string) (io.Closer, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	switch err := flock.Lock(f); {
+	case errors.Is(err, flock.ErrLocked):
+		return nil, errors.Join(fmt.Errorf("another process is sending what is in %s; wait until that has ended", dir), f.Close())
+	case err != nil:
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", dir, err), f.Close())
+	}
+	return f, nil
+}
+
+// ReplaceRefused puts e in the place of the entry with its name. It needs the lock.
+func ReplaceRefused(dir string, e *RefusedEntry) error {
+	return writeRefused(dir, e.Name(), e.encode())
+}
 
 const unfinished = ".tmp"
 
-// write makes a file that is there whole or not at all.
-func write(dir, name string, b []byte) error { return flock.ReplaceBytes(filepath.Join(dir, name), b) }
+// writeRefused makes a file that is there whole or not at all.
+func writeRefused(dir, name string, b []byte) error {
+	return flock.ReplaceBytes(filepath.Join(dir, name), b)
+}
 
-// files returns the entries in dir, the oldest first. With a time it removes unfinished files that no process can be writing any
+// refusedFiles returns the entries in dir, the oldest first. With a time it removes unfinished files that no process can be writing any
 // more.
-func files(dir string, now time.Time) (list []os.FileInfo, err error) {
+func refusedFiles(dir string, now time.Time) (list []os.FileInfo, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -213,9 +236,9 @@ func files(dir string, now time.Time) (list []os.FileInfo, err error) {
 			continue
 		}
 		switch name := entry.Name(); {
-		case valid(name):
+		case validRefused(name):
 			list = append(list, info)
-		case strings.HasSuffix(name, unfinished) && strings.Contains(name, suffix+".") && now.Sub(info.ModTime()) > time.Hour:
+		case strings.HasSuffix(name, unfinished) && strings.Contains(name, refusedSuffix+".") && now.Sub(info.ModTime()) > time.Hour:
 			_ = os.Remove(filepath.Join(dir, name)) // the next one tries again
 		}
 	}
