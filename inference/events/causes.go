@@ -3,14 +3,14 @@ package events
 import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/cause"
-	"github.com/hopscope/hopscope/inference/events/reroute"
 	"github.com/hopscope/hopscope/inference/events/subject"
+	"github.com/hopscope/hopscope/inference/events/ways"
 )
 
 // causes puts the findings of a window together that have one cause.
 type causes struct {
 	*subject.Journal
-	wires   *reroute.Wires
+	wires   *ways.Wires
 	hops    *hops
 	heard   map[uint32]bool // nodes that reported in the present window
 	grouper cause.Grouper
@@ -18,7 +18,7 @@ type causes struct {
 	late    []inference.Finding // what it publishes besides
 }
 
-func newCauses(j *subject.Journal, l *reroute.Wires, h *hops) *causes {
+func newCauses(j *subject.Journal, l *ways.Wires, h *hops) *causes {
 	x := &causes{Journal: j, wires: l, hops: h, heard: map[uint32]bool{}}
 	x.window = cause.Window{
 		Map:   l,

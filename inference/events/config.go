@@ -1,9 +1,8 @@
 package events
 
 import (
-	"github.com/hopscope/hopscope/inference/events/reroute"
-	"github.com/hopscope/hopscope/inference/events/silent"
 	"github.com/hopscope/hopscope/inference/events/subject"
+	"github.com/hopscope/hopscope/inference/events/ways"
 )
 
 // A detector is a file of its own, or a package below this one, and what this file says of it: its place among the others, and the
@@ -11,10 +10,10 @@ import (
 
 // detectors makes all of them, in the order in which they publish their findings.
 func detectors(j *subject.Journal) []detector {
-	l, h := reroute.NewWires(j), newHops(j)
+	l, h := ways.NewWires(j), newHops(j)
 	return []detector{
 		l, // first: others ask it what is behind an interface
-		reroute.New(j, l),
+		ways.NewReroutes(j, l),
 		newDrops(j),
 		newOffPolicy(j),
 		newInventory(j), // before the detector of strange digests, of which it explains some
@@ -25,7 +24,7 @@ func detectors(j *subject.Journal) []detector {
 		h,
 		newFlows(j, h), // behind that of hops, whose limits it takes
 		newTransits(j),
-		silent.New(j),
+		ways.NewSilent(j),
 		newFormer(j),
 		newCauses(j, l, h), // last: it groups the findings of the others
 	}

@@ -7,14 +7,14 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/inference/events/reroute"
 	"github.com/hopscope/hopscope/inference/events/subject"
+	"github.com/hopscope/hopscope/inference/events/ways"
 )
 
 // digests finds flows whose PINT digests have a fault, each fault on its own.
 type digests struct {
 	*subject.Table[digestKey, subject.Tally]
-	wires *reroute.Wires
+	wires *ways.Wires
 }
 
 type digestKey struct {
@@ -31,12 +31,12 @@ func codeDigestKey(c *subject.Coder, k *digestKey) {
 	c.Flow(&k.flow)
 }
 
-func newDigests(j *subject.Journal, l *reroute.Wires) digests {
+func newDigests(j *subject.Journal, l *ways.Wires) digests {
 	return digests{subject.NewTable(j, digestKey.compare, codeDigestKey, (*subject.Coder).Tally), l}
 }
 
 func (d digests) Step(w *inference.Window) {
-	ways := d.suspects(w)
+	suspects := d.suspects(w)
 	for i := range w.Digests {
 		s := &w.Digests[i]
 		if s.Fault == inference.Inconsistent && (s.Count < d.Cfg.DigestsStrange || d.Explained[s.Flow]) {
@@ -57,8 +57,8 @@ func (d digests) Step(w *inference.Window) {
 				subject.Plural(s.Count, "digest"), s.Flow)
 		}
 		d.Publish(&t.Finding, f)
-		if t.Finding != nil && len(ways[s.Flow]) > 0 {
-			d.Moved[t.Finding.ID] = ways[s.Flow]
+		if t.Finding != nil && len(suspects[s.Flow]) > 0 {
+			d.Moved[t.Finding.ID] = suspects[s.Flow]
 		}
 	}
 	d.ForEachAbsent(func(k digestKey, t *subject.Tally, windows int) bool {

@@ -128,7 +128,7 @@ func (x *probes) judgeLoss(p *probed, k probedKey, s *inference.ProbeStats, star
 	p.back += s.Back
 	t := ratioTest{
 		limit: x.Cfg.ProbeLoss, severe: x.Cfg.ProbeSevere, start: start, finding: about(inference.ProbeLoss),
-		subject: k, verb: "lost", of: "probes" + ways(p.forward, p.back), all: "may lose all probes by the settings", idle: "no probe was sent",
+		subject: k, verb: "lost", of: "probes" + onWays(p.forward, p.back), all: "may lose all probes by the settings", idle: "no probe was sent",
 	}
 	judgeRatio(x.Journal, &p.lost, &t, s.Lost(), s.Received, s.Received)
 	t = ratioTest{
@@ -138,8 +138,8 @@ func (x *probes) judgeLoss(p *probed, k probedKey, s *inference.ProbeStats, star
 	judgeRatio(x.Journal, &p.corrupt, &t, int64(min(s.Corrupt, math.MaxInt64)), s.Received, s.Received)
 }
 
-// ways says on which way probes were lost, as far as it is known; "" where it is not.
-func ways(forward, back int64) string {
+// onWays says on which way probes were lost, as far as it is known; "" where it is not.
+func onWays(forward, back int64) string {
 	if forward <= 0 && back <= 0 {
 		return ""
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/inference/events/reroute"
+	"github.com/hopscope/hopscope/inference/events/ways"
 )
 
 // detectorOf gives the detector of a type.
@@ -149,7 +149,7 @@ func TestForgetThresholds(t *testing.T) {
 	}{
 		{"hops", cfg.ForgetAfter, func(d *Detector) int { return d.Stats().Hops }},
 		{"links of which times are known", cfg.ForgetAfter, func(d *Detector) int { return len(detectorOf[*transits](t, d).List) }},
-		{"links", cfg.ForgetAfter, func(d *Detector) int { return len(detectorOf[*reroute.Wires](t, d).List) }},
+		{"links", cfg.ForgetAfter, func(d *Detector) int { return len(detectorOf[*ways.Wires](t, d).List) }},
 	} {
 		d := New(cfg)
 		d.Step(first)

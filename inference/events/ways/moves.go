@@ -1,4 +1,4 @@
-package reroute
+package ways
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package silent
+package ways
 
 import (
 	"cmp"
@@ -31,10 +31,10 @@ const (
 	silentForget = 60
 )
 
-// Detector finds links and flows whose packets vanish without a report, by what the first and the last switch report. Windows
+// Silent finds links and flows whose packets vanish without a report, by what the first and the last switch report. Windows
 // in which the last switch lost reports, began to count anew or said nothing are left out for its flows, and those after
 // them as long as such packets are settled.
-type Detector struct {
+type Silent struct {
 	flows    *subject.Table[decode.FlowKey, silentFlow]
 	troubled *subject.Table[uint64, subject.All] // nodes whose reports are not complete, until they are again, by NodeNumber; 0 is exporters whose reports name none
 	talkers  *subject.Table[uint64, subject.All] // nodes that reported, in the same way
@@ -140,10 +140,10 @@ func codeNodeNumber(c *subject.Coder, n *uint64) {
 	c.Check("node", *n <= inference.NodeNumber(0))
 }
 
-// New makes the detector.
-func New(j *subject.Journal) *Detector {
+// NewSilent makes the detector.
+func NewSilent(j *subject.Journal) *Silent {
 	node, nothing := codeNodeNumber, func(*subject.Coder, *subject.All) {}
-	return &Detector{
+	return &Silent{
 		flows:    subject.NewTable(j, func(a, b decode.FlowKey) int { return a.Compare(&b) }, (*subject.Coder).Flow, codeSilentFlow),
 		troubled: subject.NewTable(j, cmp.Compare[uint64], node, nothing),
 		talkers:  subject.NewTable(j, cmp.Compare[uint64], node, nothing),
@@ -153,7 +153,7 @@ func New(j *subject.Journal) *Detector {
 }
 
 // Step takes the next window.
-func (x *Detector) Step(w *inference.Window) {
+func (x *Silent) Step(w *inference.Window) {
 	x.length = w.End - w.Start
 	x.judgeReporters(w)
 	x.arrivals.read(w)
@@ -191,12 +191,12 @@ func (x *Detector) Step(w *inference.Window) {
 }
 
 // blockEnds reports whether a block ends with the window, of which two make the time of a scale.
-func (x *Detector) blockEnds(scale int) bool {
+func (x *Silent) blockEnds(scale int) bool {
 	return scale > 0 && x.flows.Journal.Windows%(1<<(scale-1)) == 0
 }
 
 // judgeReporters notes whose reports of this window are not complete.
-func (x *Detector) judgeReporters(w *inference.Window) {
+func (x *Silent) judgeReporters(w *inference.Window) {
 	most := x.flows.Cfg.MaxHops
 	for i := range w.Exporters {
 		e := &w.Exporters[i]
@@ -220,7 +220,7 @@ func (x *Detector) judgeReporters(w *inference.Window) {
 }
 
 // complete reports whether the reports of a flow's last switch can be relied on.
-func (x *Detector) complete(path []inference.HopKey) bool {
+func (x *Silent) complete(path []inference.HopKey) bool {
 	if len(path) == 0 {
 		return len(x.troubled.List) == 0
 	}
@@ -228,7 +228,7 @@ func (x *Detector) complete(path []inference.HopKey) bool {
 }
 
 // count adds what a flow lost in the window, and reports whether it lost anything.
-func (x *Detector) count(l *inference.FlowLoss) (lost bool) {
+func (x *Silent) count(l *inference.FlowLoss) (lost bool) {
 	if !x.complete(l.Path) || l.Lost > l.Packets {
 		return false
 	}
@@ -275,7 +275,7 @@ func samePath(a, b []inference.HopKey) bool {
 }
 
 // observeCulprit counts the packets of a flow that passed a culprit, and ends its finding once no more are lost there.
-func (x *Detector) observeCulprit(k culprit, l *inference.FlowLoss) {
+func (x *Silent) observeCulprit(k culprit, l *inference.FlowLoss) {
 	s := x.culprits.Index[k]
 	if s == nil {
 		return
@@ -303,7 +303,7 @@ func (x *Detector) observeCulprit(k culprit, l *inference.FlowLoss) {
 }
 
 // forget lets the evidence go that flows of a culprit have.
-func (x *Detector) forget(k culprit) {
+func (x *Silent) forget(k culprit) {
 	for _, s := range x.flows.List {
 		if k.explains(s.Key, s.State.path) {
 			s.State.now, s.State.before = [silentBlocks]compared{}, [silentBlocks]compared{}
@@ -327,14 +327,14 @@ func (k culprit) explains(flow decode.FlowKey, path []inference.HopKey) bool {
 }
 
 // turn begins the next block.
-func (x *Detector) turn(k int) {
+func (x *Silent) turn(k int) {
 	for _, s := range x.flows.List {
 		s.State.before[k], s.State.now[k] = s.State.now[k], compared{}
 	}
 }
 
 // fit looks at the time of a scale that ends now, and publishes culprits that others explain nearly as well if unsure.
-func (x *Detector) fit(scale int, unsure bool) {
+func (x *Silent) fit(scale int, unsure bool) {
 	lost := uint64(0)
 	x.flows.Order()
 	for _, s := range x.flows.List {
@@ -351,7 +351,7 @@ func (x *Detector) fit(scale int, unsure bool) {
 
 // sample lists the flows with the ends and the links of their ways. Ends come first, so that of an end and a link that the same flows
 // pass it is the end that is found.
-func (x *Detector) sample(scale int) {
+func (x *Silent) sample(scale int) {
 	x.ends.reset()
 	x.links.reset()
 	x.samples, x.keys, x.sampleFlows, x.memory = x.samples[:0], x.keys[:0], x.sampleFlows[:0], x.memory[:0]
@@ -389,7 +389,7 @@ func (x *Detector) sample(scale int) {
 }
 
 // leaveByLinks reports whether flows leave their first node by more than one link: one link explains all that they lose else, and a sender seldom does.
-func (x *Detector) leaveByLinks(flows []int32) bool {
+func (x *Silent) leaveByLinks(flows []int32) bool {
 	first := x.sampleFlows[flows[0]].path
 	return slices.ContainsFunc(flows, func(i int32) bool {
 		p := x.sampleFlows[i].path
@@ -402,7 +402,7 @@ const severalMembers = math.MaxUint32
 
 // findBundles notes the one interface by which the flows of a fit leave for a neighbour, or that there are several: each of them is a candidate
 // then, since one member of a bundle can lose packets alone.
-func (x *Detector) findBundles() {
+func (x *Silent) findBundles() {
 	if x.bundles == nil {
 		x.bundles = map[link]uint32{}
 	}
@@ -423,7 +423,7 @@ func (x *Detector) findBundles() {
 
 // found publishes a culprit, and takes its evidence out of the larger blocks. One that others explain nearly as well is published if
 // unsure. No link is accused of what an end of the ways over it explains nearly as well.
-func (x *Detector) found(c loss.Culprit, scale int, unsure bool) {
+func (x *Silent) found(c loss.Culprit, scale int, unsure bool) {
 	at, confidence := c.Link, c.Confidence
 	e := x.end(at)
 	if e.scope != noEnd {
@@ -490,14 +490,14 @@ func (x *Detector) found(c loss.Culprit, scale int, unsure bool) {
 }
 
 // ofPart reports whether packets of a flow pass an open part of an end.
-func (x *Detector) ofPart(e end, flow decode.FlowKey, path []inference.HopKey) bool {
+func (x *Silent) ofPart(e end, flow decode.FlowKey, path []inference.HopKey) bool {
 	return (e.scope == lastEnd || e.scope == firstEnd) && slices.ContainsFunc(x.culprits.List, func(s *subject.Entry[culprit, vanished]) bool {
 		return e.holds(s.Key.end) && s.Key.explains(flow, path)
 	})
 }
 
 // lostByParts reports whether open parts of an end lose what it would be accused of.
-func (x *Detector) lostByParts(candidate int32) bool {
+func (x *Silent) lostByParts(candidate int32) bool {
 	e, parts, rest := x.end(candidate), false, compared{}
 	for i := range x.samples {
 		s := &x.samples[i]
@@ -513,7 +513,7 @@ func (x *Detector) lostByParts(candidate int32) bool {
 }
 
 // drop gives up a culprit whose finding has ended.
-func (x *Detector) drop(k culprit) {
+func (x *Silent) drop(k culprit) {
 	delete(x.culprits.Index, k)
 	x.culprits.List = slices.DeleteFunc(x.culprits.List, func(s *subject.Entry[culprit, vanished]) bool { return s.Key == k })
 }
@@ -523,7 +523,7 @@ const memberOdds = 3
 
 // member is the link of a culprit, or that one of several between its nodes which alone loses packets. What was named stays so, unless another member
 // loses packets as well.
-func (x *Detector) member(k culprit, l link, rivals []loss.Rival) inference.Element {
+func (x *Silent) member(k culprit, l link, rivals []loss.Rival) inference.Element {
 	all := inference.ElementOfLink(k.from, k.to)
 	named := all
 	if s := x.culprits.Index[k]; s != nil && s.State.finding != nil {
@@ -543,7 +543,7 @@ func (x *Detector) member(k culprit, l link, rivals []loss.Rival) inference.Elem
 }
 
 // sameLink weighs the rivals of a link that are the same link, or other members of it: they are one place.
-func (x *Detector) sameLink(l link, rivals []loss.Rival) (sum float64) {
+func (x *Silent) sameLink(l link, rivals []loss.Rival) (sum float64) {
 	for _, r := range rivals {
 		if r.Link >= 0 && x.end(r.Link).scope == noEnd && x.link(r.Link).from.Node == l.from.Node && x.link(r.Link).to.Node == l.to.Node {
 			sum += r.Weight
@@ -554,7 +554,7 @@ func (x *Detector) sameLink(l link, rivals []loss.Rival) (sum float64) {
 
 // senders weighs the rivals that are senders. What only one of the senders on a link loses is seldom lost by more than that link: a sender is found where
 // no link explains its losses nearly as well.
-func (x *Detector) senders(rivals []loss.Rival) (sum float64) {
+func (x *Silent) senders(rivals []loss.Rival) (sum float64) {
 	for _, r := range rivals {
 		if x.end(r.Link).scope == sentEnd {
 			sum += r.Weight
@@ -567,7 +567,7 @@ func (x *Detector) senders(rivals []loss.Rival) (sum float64) {
 // packets that were lost on ways by it passed them, too. Little is known of a link and its neighbour where the same flows cross both, and
 // earlier samples of a culprit are forgotten once its finding starts. An end can lose what it loses for days: what others lose beside
 // it is looked at alone where there is enough of that. An open end explains no part of it.
-func (x *Detector) explainedByCulprits(candidate int32) bool {
+func (x *Silent) explainedByCulprits(candidate int32) bool {
 	var all, ends, links compared
 	own := x.end(candidate)
 	for i := range x.samples {

@@ -1,4 +1,4 @@
-package silent
+package ways
 
 import (
 	"encoding/binary"
@@ -22,7 +22,7 @@ func testFlow(n uint32) decode.FlowKey {
 // A flow that no packets are compared of is forgotten in the window that the limit says, and not one earlier.
 func TestForgetThreshold(t *testing.T) {
 	j := &subject.Journal{Cfg: subject.DefaultConfig()}
-	x := New(j)
+	x := NewSilent(j)
 	step := func(w *inference.Window) {
 		j.Begin(w.End)
 		x.Step(w)
@@ -51,7 +51,7 @@ func TestSilentThresholds(t *testing.T) {
 		{.01, .949, inference.Warning, true}, {.01, .95, inference.Warning, false}, {.01, .951, inference.Warning, false},
 	} {
 		j := &subject.Journal{Cfg: subject.DefaultConfig()}
-		s := New(j)
+		s := NewSilent(j)
 		s.links.list = []link{{from: inference.HopKey{Node: 1}, to: inference.HopKey{Node: 3}}}
 		s.sampleFlows, s.keys = []*silentFlow{{}}, []decode.FlowKey{testFlow(1)}
 		s.samples = []loss.Sample{{Links: []int32{0}, Packets: 1000, Lost: 10}}
@@ -68,7 +68,7 @@ func TestSilentThresholds(t *testing.T) {
 func TestExplainedThreshold(t *testing.T) {
 	theirs, other := []inference.HopKey{{Node: 1}, {Node: 3}}, []inference.HopKey{{Node: 2}, {Node: 4}}
 	for n, want := range map[uint64]bool{74: false, 75: true, 76: true} {
-		s := New(&subject.Journal{Cfg: subject.DefaultConfig()})
+		s := NewSilent(&subject.Journal{Cfg: subject.DefaultConfig()})
 		s.culprits.Observe(culprit{from: 1, to: 3}, 10)
 		s.keys = []decode.FlowKey{testFlow(1), testFlow(2)}
 		s.sampleFlows = []*silentFlow{{path: theirs}, {path: other}}

@@ -1,4 +1,4 @@
-package reroute
+package ways
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"github.com/hopscope/hopscope/inference/events/subject"
 )
 
-// Detector finds flows that take another path than before. Flows that leave the same link in one window share a finding, and so
+// Reroutes finds flows that take another path than before. Flows that leave the same link in one window share a finding, and so
 // do flows that come to one, flows that are sent over several paths in turn, and all flows for which there is no place.
-type Detector struct {
+type Reroutes struct {
 	groups groups
 	flows  *subject.Table[decode.FlowKey, ways]
 	spread *subject.Table[subject.All, spread]
@@ -47,11 +47,11 @@ func codeSpread(c *subject.Coder, s *spread) {
 	c.Flag(&s.learnt)
 }
 
-// New makes the detector.
-func New(j *subject.Journal, l *Wires) Detector {
+// NewReroutes makes the detector.
+func NewReroutes(j *subject.Journal, l *Wires) Reroutes {
 	one := func(subject.All, subject.All) int { return 0 }
 	none := func(*subject.Coder, *subject.All) {}
-	return Detector{
+	return Reroutes{
 		groups: newGroups(j, l),
 		flows:  subject.NewTable(j, func(a, b decode.FlowKey) int { return a.Compare(&b) }, (*subject.Coder).Flow, codeWays),
 		spread: subject.NewTable(j, one, none, codeSpread),
@@ -60,7 +60,7 @@ func New(j *subject.Journal, l *Wires) Detector {
 }
 
 // Step takes the next window, behind the wires.
-func (p Detector) Step(w *inference.Window) {
+func (p Reroutes) Step(w *inference.Window) {
 	others := w.OtherPaths
 	if len(w.Paths) > 0 {
 		others += p.changes(w)
@@ -74,7 +74,7 @@ func (p Detector) Step(w *inference.Window) {
 }
 
 // changes publishes the flows that changed their paths, and returns the number of changes of flows without a place.
-func (p Detector) changes(w *inference.Window) (others uint64) {
+func (p Reroutes) changes(w *inference.Window) (others uint64) {
 	flows, turns := split(movedFlows(w.Paths), func(m *moved) bool { return !m.sprayed() && !p.turning(m) })
 	others += p.sprayed(turns)
 	for _, m := range p.groups.publishGroups(w, flows) {
@@ -93,7 +93,7 @@ func (p Detector) changes(w *inference.Window) (others uint64) {
 const recentWays = 8
 
 // publishChange publishes the change of one flow's path that no group explains.
-func (p Detector) publishChange(t *ways, m *moved) {
+func (p Reroutes) publishChange(t *ways, m *moved) {
 	back := slices.Contains(t.recent, pathHash(m.now)) || m.returns > 0
 	for _, path := range [][]inference.HopKey{m.from, m.to, m.now} {
 		if h := pathHash(path); !slices.Contains(t.recent, h) {
@@ -125,14 +125,14 @@ func (p Detector) publishChange(t *ways, m *moved) {
 }
 
 // turning reports whether the flow is known to be sent over several paths in turn.
-func (p Detector) turning(m *moved) bool {
+func (p Reroutes) turning(m *moved) bool {
 	s := p.flows.Index[m.flow]
 	return s != nil && s.State.turns
 }
 
 // sprayed publishes flows that are sent over several paths in turn: nothing changed, and they share one finding, until that is the
 // usual state. It returns the number of changes of those for which it has no place.
-func (p Detector) sprayed(flows []moved) (others uint64) {
+func (p Reroutes) sprayed(flows []moved) (others uint64) {
 	var example *moved
 	n := 0
 	for i := range flows {
@@ -184,7 +184,7 @@ func are(n uint64, what string) string {
 }
 
 // end ends what did not change for some time.
-func (p Detector) end(w *inference.Window) {
+func (p Reroutes) end(w *inference.Window) {
 	endPaths(p.others, func(_ subject.All, n uint64) string {
 		return fmt.Sprintf("no more changes of path after %d in flows that are not listed one by one", n)
 	})

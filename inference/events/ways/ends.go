@@ -1,4 +1,4 @@
-package silent
+package ways
 
 import (
 	"bytes"
@@ -136,7 +136,7 @@ func mergeEnds(s *suspects[end]) {
 }
 
 // end gives the end that is a candidate of the fit, or none.
-func (x *Detector) end(candidate int32) end {
+func (x *Silent) end(candidate int32) end {
 	if candidate < 0 || int(candidate) >= x.ends.len() {
 		return end{}
 	}
@@ -144,17 +144,17 @@ func (x *Detector) end(candidate int32) end {
 }
 
 // link gives the link that is a candidate of the fit, which is no end.
-func (x *Detector) link(candidate int32) link { return x.links.list[int(candidate)-x.ends.len()] }
+func (x *Silent) link(candidate int32) link { return x.links.list[int(candidate)-x.ends.len()] }
 
 // wholeLink gives the link that is a candidate of the fit, or that it is a member of.
-func (x *Detector) wholeLink(candidate int32) link {
+func (x *Silent) wholeLink(candidate int32) link {
 	l := x.link(candidate)
 	l.from.EgressIf = 0
 	return l
 }
 
 // beside weighs the rivals of an end that are not ends of the same node.
-func (x *Detector) beside(e end, rivals []loss.Rival) (sum float64) {
+func (x *Silent) beside(e end, rivals []loss.Rival) (sum float64) {
 	for _, r := range rivals {
 		if x.end(r.Link).node != e.node || x.end(r.Link).scope == noEnd {
 			sum += r.Weight
@@ -164,7 +164,7 @@ func (x *Detector) beside(e end, rivals []loss.Rival) (sum float64) {
 }
 
 // likeliestEnd gives the end among the rivals of a link that explains the losses nearly as well as the link does.
-func (x *Detector) likeliestEnd(rivals []loss.Rival) (at int32, ok bool) {
+func (x *Silent) likeliestEnd(rivals []loss.Rival) (at int32, ok bool) {
 	most := 1 - silentSure
 	for _, r := range rivals {
 		if scope := x.end(r.Link).scope; scope != noEnd && scope != sentEnd && r.Weight > most {
@@ -175,7 +175,7 @@ func (x *Detector) likeliestEnd(rivals []loss.Rival) (at int32, ok bool) {
 }
 
 // crossed sums up what flows that cross a candidate of the fit lost.
-func (x *Detector) crossed(candidate int32) (packets, lost uint64) {
+func (x *Silent) crossed(candidate int32) (packets, lost uint64) {
 	for i := range x.samples {
 		if s := &x.samples[i]; slices.Contains(s.Links, candidate) {
 			packets += s.Packets
@@ -236,7 +236,7 @@ func (e end) places(links []link) string {
 }
 
 // culpritOf gives the culprit that a candidate of the fit is.
-func (x *Detector) culpritOf(candidate int32) culprit {
+func (x *Silent) culpritOf(candidate int32) culprit {
 	if e := x.end(candidate); e.scope != noEnd {
 		return culprit{end: e}
 	}
@@ -245,7 +245,7 @@ func (x *Detector) culpritOf(candidate int32) culprit {
 }
 
 // findingOfEnd makes the finding of an end.
-func (x *Detector) findingOfEnd(at int32, c *loss.Culprit, over time.Duration) inference.Finding {
+func (x *Silent) findingOfEnd(at int32, c *loss.Culprit, over time.Duration) inference.Finding {
 	e := x.end(at)
 	if at != c.Link {
 		c.Packets, c.Lost = x.crossed(at)

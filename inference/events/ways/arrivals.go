@@ -1,4 +1,4 @@
-package silent
+package ways
 
 import (
 	"fmt"
@@ -98,7 +98,7 @@ type odd struct {
 }
 
 // unrecognised reports whether the lost packets of a flow arrive as others.
-func (x *Detector) unrecognised(l *inference.FlowLoss) bool {
+func (x *Silent) unrecognised(l *inference.FlowLoss) bool {
 	if float64(l.Lost) < oddLeast*float64(l.Packets) || l.Lost == 0 || len(l.Path) == 0 || l.Lost > l.Packets {
 		return false
 	}
@@ -128,7 +128,7 @@ func (x *Detector) unrecognised(l *inference.FlowLoss) bool {
 }
 
 // learnThin learns how many packets arrive for each one that is compared: of fast flows a share is compared.
-func (x *Detector) learnThin(f *silentFlow, l *inference.FlowLoss) {
+func (x *Silent) learnThin(f *silentFlow, l *inference.FlowLoss) {
 	a := x.arrivals.flows[l.Flow]
 	if a == nil || 10*l.Lost > l.Packets || l.Packets == 0 {
 		return
@@ -141,7 +141,7 @@ func (x *Detector) learnThin(f *silentFlow, l *inference.FlowLoss) {
 }
 
 // publishUnrecognised publishes findings of last switches at which packets arrive unrecognised.
-func (x *Detector) publishUnrecognised() {
+func (x *Silent) publishUnrecognised() {
 	if len(x.odd) == 0 {
 		return
 	}
@@ -176,7 +176,7 @@ func (x *Detector) publishUnrecognised() {
 // conditional reports whether most losses that a candidate of the fit, or a flow, explains are of flows of which it is unknown whether
 // their packets arrive as others: those that lost nearly all, and are too few to be among the busiest. A finding of them is
 // conditional.
-func (x *Detector) conditional(candidate, flow int32) bool {
+func (x *Silent) conditional(candidate, flow int32) bool {
 	if x.arrivals.bound == 0 {
 		return false
 	}
