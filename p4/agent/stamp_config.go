@@ -164,22 +164,13 @@ func (c *STAMPReflector) Validate() error {
 }
 
 // CheckFiles reads the file of keys.
-func (c *STAMPReflector) CheckFiles() error {
-	if c.Keys == "" {
-		return nil
-	}
-	if _, err := probe.ReadKeys(c.Keys); err != nil {
-		return fmt.Errorf("keys: %w", err)
-	}
-	return nil
-}
+func (c *STAMPReflector) CheckFiles() error { return checkKeys(c.Keys) }
 
 // CheckFiles reads the file of keys of sessions.
-func (c *STAMP) CheckFiles() error {
-	if c.Keys == "" {
-		return nil
-	}
-	if _, err := probe.ReadKeys(c.Keys); err != nil {
+func (c *STAMP) CheckFiles() error { return checkKeys(c.Keys) }
+
+func checkKeys(path string) error {
+	if _, err := readKeys(path); err != nil {
 		return fmt.Errorf("keys: %w", err)
 	}
 	return nil

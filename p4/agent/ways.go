@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hopscope/hopscope/ingest/retry"
 	"github.com/hopscope/hopscope/p4/stamp"
 )
 
@@ -26,19 +27,11 @@ func (x *stampAgent) trace(ctx context.Context) error {
 	}
 	if len(list) == 0 {
 		<-ctx.Done()
-		return nil
 	}
-	timer := time.NewTimer(min(every, 3*traceWait))
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-timer.C:
-		}
+	for wait := min(every, 3*traceWait); retry.Sleep(ctx, wait); wait = every {
 		x.traceAll(ctx, list)
-		timer.Reset(every)
 	}
+	return nil
 }
 
 // traced is a session in a trace.
@@ -72,14 +65,6 @@ func (x *stampAgent) traceAll(ctx context.Context, list []*stampSender) {
 		}
 		return 1
 	})
-	wait := func(d time.Duration) bool {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(d):
-			return true
-		}
-	}
 	buf := make([]byte, 0, stamp.TraceLen)
 	for asked := true; asked; {
 		asked = false
@@ -87,12 +72,12 @@ func (x *stampAgent) traceAll(ctx context.Context, list []*stampSender) {
 			for _, ttl := range t.Round() {
 				asked = true
 				_ = t.line.sendTTL(t.AppendPayload(buf[:0], ttl), ttl) // a packet that is not sent has no answer
-				if !wait(tracePause) {
+				if !retry.Sleep(ctx, tracePause) {
 					return
 				}
 			}
 		}
-		if asked && !wait(traceWait) {
+		if asked && !retry.Sleep(ctx, traceWait) {
 			return
 		}
 		for _, t := range under {
