@@ -50,9 +50,13 @@ func (r *RawResult) Ratio() float64 {
 	return median(list)
 }
 
+// median is the one in the middle, or the mean of the two there; 0 of none.
 func median(list []float64) float64 {
+	if len(list) == 0 {
+		return 0
+	}
 	list = slices.Sorted(slices.Values(list))
-	return list[len(list)/2]
+	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
 }
 
 // Print writes the result as one line.

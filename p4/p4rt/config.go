@@ -28,7 +28,7 @@ type Config struct {
 	Pipeline *Pipeline
 	Commit   bool // load the pipeline where the switch has none or another one; without it that is reported, and nothing is done
 
-	// Owner is written beside every entry, so that it is known again ([table.Entry.Owner]). Clone sessions have no room for it:
+	// Owner is written beside every entry, so that it is known again ([p4.Entry.Owner]). Clone sessions have no room for it:
 	// those from OwnSessions[0] to OwnSessions[1] are read as the owner's.
 	Owner       string
 	OwnSessions [2]uint32

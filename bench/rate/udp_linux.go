@@ -1,34 +1,46 @@
-package main
+package rate
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
+	"io"
 	"net/netip"
 	"os"
-	"os/signal"
 	"runtime/pprof"
 	"slices"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/ingest/udp"
 )
 
-// The program starts itself again in other roles.
+// The program starts itself again in other roles, which this variable of the environment names.
 const (
 	roleEnv      = "HOPSCOPE_BENCH_UDP_ROLE"
 	roleSender   = "sender"
 	roleReceiver = "receiver"
 )
 
-// options are the flags.
-type options struct {
+// UDP measures what one core receives over UDP: the highest rate without loss, and what is left of it in a flood. Its zero value has no
+// settings: [UDP.Flags] gives them.
+//
+// Receivers are processes of their own, pinned to one CPU together with the kernel's side of receiving; the sender has the
+// other CPU. They are compared in rounds, one after the other, and the median of the rounds is printed.
+//
+// The loopback interface delivers on the CPU of the sender. To have the kernel's work on the receiver's CPU, as with a
+// network card whose interrupts go there, the benchmark makes a network namespace of its own and turns on receive packet
+// steering (RPS) in it. That takes root. Nothing outside the namespace is changed.
+//
+// Lost is sent minus received; it is checked against the kernel's own counters (drops of the socket, and of the CPU's
+// backlog queue in /proc/net/softnet_stat).
+type UDP struct {
+	which, target, rates string // as flags say them
+
 	receivers             []string
 	command               string
 	to                    netip.AddrPort
@@ -40,96 +52,87 @@ type options struct {
 	floods                []float64
 	rounds                int
 	senderCPU, receiveCPU int
-	format, profile       string
+	profile               string
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintf(os.Stderr, "bench/udp: %v\n", err)
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context) error {
-	if os.Getenv(roleEnv) == roleReceiver {
-		return serve()
-	}
-	o, err := parseFlags(os.Args[1:])
-	if err != nil {
-		return err
-	}
-	if os.Getenv(roleEnv) != roleSender {
-		return runIsolated(o.senderCPU)
-	}
-	if err := prepareNetwork(o.receiveCPU); err != nil {
-		return err
-	}
-	results, err := measure(ctx, o)
-	return errors.Join(err, show(o, results))
-}
-
-func parseFlags(args []string) (*options, error) {
-	o := &options{traffic: traffic.DefaultConfig(), udp: udp.DefaultConfig()}
+// Flags declares the settings, with their defaults.
+func (o *UDP) Flags(f *pflag.FlagSet) {
+	*o = UDP{traffic: traffic.DefaultConfig(), udp: udp.DefaultConfig()}
 	o.udp.Listen = []string{"127.0.0.1:0"}
-	var names, texts []string
-	for _, r := range receivers {
-		names = append(names, r.name)
-		texts = append(texts, fmt.Sprintf("%s (%s)", r.name, r.text))
-	}
-	f := flag.NewFlagSet("udp", flag.ExitOnError)
-	which := f.String("receivers", strings.Join(names, ","), "what to measure: "+strings.Join(texts, ", "))
-	to := f.String("to", "127.0.0.1:32766", "where the command listens")
-	floods := f.String("floods", "700000,0", "rates of the flood trials, datagrams a second; 0 is as fast as the sender can")
-	f.StringVar(&o.command, "command", "", "a collector to measure, with its arguments")
+	f.StringVar(&o.which, "receivers", "", "what to measure, separated by commas (default all)")
+	f.StringVar(&o.command, "command", "", "a collector to measure in place of them, with its arguments")
+	f.StringVar(&o.target, "to", "127.0.0.1:32766", "where the command listens")
+	f.StringVar(&o.rates, "floods", "700000,0", "rates of the flood trials, datagrams a second; 0 is as fast as the sender can")
 	f.StringVar(&o.payload, "payload", "report", "what to send: report (telemetry report 2.0 with INT-MD) or netflow5 (one record)")
 	f.IntVar(&o.traffic.Flows, "flows", o.traffic.Flows, "flows")
 	f.IntVar(&o.traffic.Hops, "hops", o.traffic.Hops, "hops of the INT stack, 0 for postcards")
 	f.IntVar(&o.traffic.Exporters, "exporters", o.traffic.Exporters, "exporters, each sending from a port of its own")
 	f.IntVar(&o.traffic.Bytes, "bytes", o.traffic.Bytes, "size of a datagram")
 	f.Uint64Var(&o.traffic.Seed, "seed", o.traffic.Seed, "of the traffic")
-	f.IntVar(&o.udp.ReceiveBufferBytes, "buffer", o.udp.ReceiveBufferBytes, "receive buffer")
+	f.IntVar(&o.udp.ReceiveBufferBytes, "buffer", o.udp.ReceiveBufferBytes, "bytes of the receive buffer")
 	f.IntVar(&o.udp.BatchSize, "batch", o.udp.BatchSize, "datagrams a system call")
 	f.DurationVar(&o.udp.Nap, "nap", o.udp.Nap, "pause between batches")
 	f.Int64Var(&o.flowBytes, "flow-bytes", 1<<31, "memory of the pipeline's flow table")
 	f.Float64Var(&o.seconds, "seconds", 3, "length of a trial")
-	f.Float64Var(&o.start, "start", 50_000, "first rate of the search")
+	f.Float64Var(&o.start, "start", 50_000, "first rate of the search, datagrams a second")
 	f.Float64Var(&o.step, "step", 0.02, "resolution of the search")
-	f.IntVar(&o.rounds, "rounds", 3, "how often everything is measured; medians are shown")
+	f.IntVar(&o.rounds, "rounds", 3, "how often everything is measured; medians are printed")
 	f.IntVar(&o.receiveCPU, "receive-cpu", 0, "CPU of the receiver and of the kernel's side of receiving")
 	f.IntVar(&o.senderCPU, "send-cpu", 1, "CPU of the sender")
-	f.StringVar(&o.format, "format", "table", "table or json")
 	f.StringVar(&o.profile, "cpuprofile", "", "write a CPU profile of the last receiver to this file")
-	if err := f.Parse(args); err != nil {
-		return nil, err
+}
+
+// Check finds what is wrong with the settings. It reads no file.
+func (o *UDP) Check() (err error) {
+	var names []string
+	for _, r := range receivers {
+		names = append(names, r.name)
 	}
-	o.receivers = strings.Split(*which, ",")
-	if o.command != "" {
+	switch {
+	case o.command != "":
 		o.receivers = []string{"command"}
-	}
-	for _, r := range o.receivers {
-		if _, err := lookupReceiver(r); err != nil && o.command == "" {
-			return nil, fmt.Errorf("-receivers: %w; there are %s", err, strings.Join(names, ", "))
+	case o.which == "":
+		o.receivers = names
+	default:
+		o.receivers = strings.Split(o.which, ",")
+		for _, r := range o.receivers {
+			if _, err := lookupReceiver(r); err != nil {
+				return fmt.Errorf("--receivers: %w; there are %s", err, strings.Join(names, ", "))
+			}
 		}
 	}
-	var err error
-	if o.to, err = netip.ParseAddrPort(*to); err != nil {
-		return nil, fmt.Errorf("-to: %w", err)
+	if o.to, err = netip.ParseAddrPort(o.target); err != nil {
+		return fmt.Errorf("--to: %w", err)
 	}
-	if o.floods, err = parseRates(*floods); err != nil {
-		return nil, fmt.Errorf("-floods: %w", err)
+	if o.floods, err = parseRates(o.rates); err != nil {
+		return fmt.Errorf("--floods: %w", err)
 	}
 	if o.senderCPU == o.receiveCPU {
-		return nil, errors.New("-send-cpu and -receive-cpu must differ: the sender would take the receiver's time")
+		return errors.New("--send-cpu and --receive-cpu must differ: the sender would take the receiver's time")
 	}
 	if o.rounds < 1 || o.seconds <= 0 || o.start <= 0 || o.step <= 0 {
-		return nil, errors.New("-rounds, -seconds, -start and -step must be positive")
+		return errors.New("--rounds, --seconds, --start and --step must be positive")
 	}
 	if !slices.Contains([]string{"report", "netflow5"}, o.payload) {
-		return nil, fmt.Errorf("-payload: no %q", o.payload)
+		return fmt.Errorf("--payload: no %q", o.payload)
 	}
-	return o, errors.Join(o.traffic.Validate(), o.udp.Validate())
+	return errors.Join(o.traffic.Validate(), o.udp.Validate())
+}
+
+// Run measures, after [UDP.Check]. It starts the program again, with the same arguments, as the sender, and that starts it as receivers.
+// The sender alone has results, and on an error those that it came to.
+func (o *UDP) Run(ctx context.Context) (*UDPResult, error) {
+	switch os.Getenv(roleEnv) {
+	case roleReceiver:
+		return nil, serve()
+	case roleSender:
+		if err := prepareNetwork(o.receiveCPU); err != nil {
+			return nil, err
+		}
+		all, err := measure(ctx, o)
+		return &UDPResult{all, o}, err
+	}
+	return nil, runIsolated(o.senderCPU)
 }
 
 func parseRates(s string) (out []float64, err error) {
@@ -146,6 +149,12 @@ func parseRates(s string) (out []float64, err error) {
 	return out, nil
 }
 
+// UDPResult is what all receivers did in all rounds.
+type UDPResult struct {
+	Rounds []result `json:"rounds"`
+	of     *UDP
+}
+
 // result is what one receiver did in one round.
 type result struct {
 	Receiver string  `json:"receiver"`
@@ -156,7 +165,7 @@ type result struct {
 }
 
 // measure runs all rounds. On an error it gives what it has.
-func measure(ctx context.Context, o *options) (all []result, err error) {
+func measure(ctx context.Context, o *UDP) (all []result, err error) {
 	for round := range o.rounds {
 		for _, name := range o.receivers {
 			r, err := measureOne(ctx, o, name)
@@ -171,7 +180,7 @@ func measure(ctx context.Context, o *options) (all []result, err error) {
 	return all, nil
 }
 
-func measureOne(ctx context.Context, o *options, name string) (r result, err error) {
+func measureOne(ctx context.Context, o *UDP, name string) (r result, err error) {
 	t, err := startTarget(o, name)
 	if err != nil {
 		return r, err
@@ -201,31 +210,27 @@ func measureOne(ctx context.Context, o *options, name string) (r result, err err
 	return r, nil
 }
 
-func newLoad(o *options) (traffic.Datagrams, error) {
+func newLoad(o *UDP) (traffic.Datagrams, error) {
 	if o.payload == "netflow5" {
 		return newNetflow5(o.traffic.Exporters), nil
 	}
 	return traffic.New(o.traffic)
 }
 
-// show prints medians as a table, or everything as JSON.
-func show(o *options, all []result) error {
-	if o.format == "json" {
-		e := json.NewEncoder(os.Stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(all)
-	}
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(w, "receiver\twithout loss /s\tCPU\t")
+// Print writes medians as a table.
+func (r *UDPResult) Print(w io.Writer) error {
+	o := r.of
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "receiver\twithout loss /s\tCPU\t")
 	for _, f := range o.floods {
-		fmt.Fprintf(w, "flood of %s\treceived /s\t", rateName(f))
+		fmt.Fprintf(t, "flood of %s\treceived /s\t", rateName(f))
 	}
-	fmt.Fprintln(w)
+	fmt.Fprintln(t)
 	for _, name := range o.receivers {
 		var free, cpu []float64
 		sent, got := make([][]float64, len(o.floods)), make([][]float64, len(o.floods))
 		limited := ""
-		for _, r := range all {
+		for _, r := range r.Rounds {
 			if r.Receiver != name {
 				continue
 			}
@@ -237,13 +242,13 @@ func show(o *options, all []result) error {
 				sent[i], got[i] = append(sent[i], f.Sent), append(got[i], f.Received)
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s%.0f\t%.0f%%\t", name, limited, median(free), 100*median(cpu))
+		fmt.Fprintf(t, "%s\t%s%.0f\t%.0f%%\t", name, limited, median(free), 100*median(cpu))
 		for i := range o.floods {
-			fmt.Fprintf(w, "%.0f\t%.0f\t", median(sent[i]), median(got[i]))
+			fmt.Fprintf(t, "%.0f\t%.0f\t", median(sent[i]), median(got[i]))
 		}
-		fmt.Fprintln(w)
+		fmt.Fprintln(t)
 	}
-	return w.Flush()
+	return t.Flush()
 }
 
 func rateName(rate float64) string {
@@ -251,14 +256,6 @@ func rateName(rate float64) string {
 		return "all it can"
 	}
 	return fmt.Sprintf("%.0f", rate)
-}
-
-func median(v []float64) float64 {
-	if len(v) == 0 {
-		return 0
-	}
-	v = slices.Sorted(slices.Values(v))
-	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
 // startProfile writes a CPU profile until stop is called; without a name it does nothing.

@@ -1,4 +1,4 @@
-package main
+package rate
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// window is the time after which the pipeline's statistics are cut.
-const window = 2 * time.Second
+// cutEvery is the time after which the pipeline's statistics are cut.
+const cutEvery = 2 * time.Second
 
 // newDecoder makes a receiver that decodes.
 func newDecoder(receiverOptions) (func(*ingest.Batch), error) {
@@ -39,7 +39,7 @@ func decoding() (func(*ingest.Batch), *decode.Batch, error) {
 		}
 		for _, r := range out.Reports {
 			if r.Err.Reason != 0 {
-				panic(fmt.Sprintf("bench/udp: a report of our own does not decode: %v", r.Error()))
+				panic(fmt.Sprintf("bench/rate: a report of our own does not decode: %v", r.Error()))
 			}
 		}
 	}, out, nil
@@ -72,7 +72,7 @@ func newPipeline(o receiverOptions) (func(*ingest.Batch), error) {
 		if now := b.Frames[len(b.Frames)-1].Time; now > end {
 			state.Recycle(state.Cut(now))
 			exporters = tracker.Cut(exporters[:0], now)
-			end = now + int64(window)
+			end = now + int64(cutEvery)
 		}
 	}, nil
 }

@@ -1,10 +1,11 @@
-package main
+package rate
 
 import (
 	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"net/netip"
@@ -12,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/ingest/udp"
@@ -129,16 +132,21 @@ func TestReceivers(t *testing.T) {
 	}
 }
 
-func TestParseFlags(t *testing.T) {
-	o, err := parseFlags([]string{"-receivers", "discard,pipeline", "-floods", "1e5,0", "-flows", "7", "-bytes", "208"})
+func TestUDPFlags(t *testing.T) {
+	parse := func(args ...string) (o UDP, err error) {
+		f := pflag.NewFlagSet("udp", pflag.ContinueOnError)
+		o.Flags(f)
+		return o, errors.Join(f.Parse(args), o.Check())
+	}
+	o, err := parse("--receivers", "discard,pipeline", "--floods", "1e5,0", "--flows", "7", "--bytes", "208")
 	if err != nil || len(o.receivers) != 2 || len(o.floods) != 2 || o.floods[0] != 100_000 || o.traffic.Flows != 7 || o.traffic.Bytes != 208 {
-		t.Errorf("parseFlags = %+v, %v", o, err)
+		t.Errorf("%+v, %v", o, err)
 	}
 	for _, args := range [][]string{
-		{"-receivers", "nobody"}, {"-floods", "x"}, {"-floods", "-1"}, {"-bytes", "3"}, {"-send-cpu", "0"}, {"-payload", "x"}, {"-rounds", "0"}, {"-to", "x"},
+		{"--receivers", "nobody"}, {"--floods", "x"}, {"--floods", "-1"}, {"--bytes", "3"}, {"--send-cpu", "0"}, {"--payload", "x"}, {"--rounds", "0"}, {"--to", "x"},
 	} {
-		if _, err := parseFlags(args); err == nil {
-			t.Errorf("parseFlags(%q) gave no error", args)
+		if _, err := parse(args...); err == nil {
+			t.Errorf("parse(%q) gave no error", args)
 		}
 	}
 }

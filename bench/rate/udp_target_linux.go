@@ -1,4 +1,4 @@
-package main
+package rate
 
 import (
 	"bufio"
@@ -29,7 +29,7 @@ type target struct {
 }
 
 // startTarget starts a receiver on its CPU and waits until it listens.
-func startTarget(o *options, name string) (*target, error) {
+func startTarget(o *UDP, name string) (*target, error) {
 	t := &target{addr: o.to, cpu: o.receiveCPU, ring: strings.HasPrefix(name, "ring")}
 	if name == "command" {
 		args := strings.Fields(o.command)
@@ -44,7 +44,7 @@ func startTarget(o *options, name string) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.cmd = exec.Command(self)
+	t.cmd = exec.Command(self, "udp")
 	t.cmd.Env = append(os.Environ(), roleEnv+"="+roleReceiver)
 	t.cmd.Stderr = os.Stderr
 	t.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

@@ -1,4 +1,4 @@
-package main
+package rate
 
 // trial is one period of sending at one rate.
 type trial struct {

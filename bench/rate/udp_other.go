@@ -1,0 +1,31 @@
+//go:build !linux
+
+package rate
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/spf13/pflag"
+)
+
+// UDP measures what one core receives over UDP, on Linux alone.
+type UDP struct{}
+
+// Flags declares nothing.
+func (o *UDP) Flags(*pflag.FlagSet) {}
+
+// Check finds nothing.
+func (o *UDP) Check() error { return nil }
+
+// Run gives an error.
+func (o *UDP) Run(context.Context) (*UDPResult, error) {
+	return nil, errors.New("udp: needs Linux (network namespaces, receive packet steering, recvmmsg)")
+}
+
+// UDPResult has nothing.
+type UDPResult struct{}
+
+// Print writes nothing.
+func (r *UDPResult) Print(io.Writer) error { return nil }
