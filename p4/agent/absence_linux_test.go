@@ -266,7 +266,7 @@ func TestMissingReports(t *testing.T) {
 		var b decode.Batch
 		dec.Datagram(&b, decode.AddrFrom(netip.MustParseAddr("127.0.0.1")), buf[:n], 0)
 		for _, r := range b.Reports {
-			if err := r.Error(); err != nil || r.Kind != decode.KindDrop || r.DropReason != probe.DropMissing || r.NodeID != cfg.ReportedNode() || r.NodeID < agentNodes || r.Flow.DstPort != probe.OriginalPort && r.Flow.DstPort != probe.INTPort {
+			if err := r.Error(); err != nil || r.Kind != decode.KindDrop || r.DropReason != probe.DropMissing || r.NodeID != cfg.reportedNode() || r.NodeID < agentNodes || r.Flow.DstPort != probe.OriginalPort && r.Flow.DstPort != probe.INTPort {
 				t.Fatalf("%v: %+v", err, r)
 			}
 			from := r.Flow.Src.String()

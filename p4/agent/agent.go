@@ -157,7 +157,7 @@ func (a *Agent) addCollector(address string) error {
 		return fmt.Errorf("collector %s: %w", address, err)
 	}
 	a.out = append(a.out, &probe.Groups{
-		Node: a.cfg.ReportedNode(), HWID: uint8(a.cfg.HardwareID), Most: a.cfg.MTU - 28, Conn: c,
+		Node: a.cfg.reportedNode(), HWID: uint8(a.cfg.HardwareID), Most: a.cfg.MTU - 28, Conn: c,
 		Send: func(b []byte) {
 			if _, err := c.Write(b); err != nil {
 				a.count.reportErrors.Add(1)
@@ -234,9 +234,9 @@ func (a *Agent) Adopt(p *probe.Plan, from string) (probe.Load, error) {
 	return load, nil
 }
 
-// Refuse notes that a plan was refused before Adopt could look at it, such as one that cannot be read. An epoch of 0 is one that is not
+// refuse notes that a plan was refused before Adopt could look at it, such as one that cannot be read. An epoch of 0 is one that is not
 // known.
-func (a *Agent) Refuse(epoch uint32, from string, err error) {
+func (a *Agent) refuse(epoch uint32, from string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.refused(epoch, from, err)

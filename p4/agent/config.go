@@ -81,8 +81,8 @@ func DefaultConfig() Config {
 // agentNodes is the first node id of the space of agents, which no switch has.
 const agentNodes = 0xf000_0000
 
-// ReportedNode is the node id that the agent of c reports as: that of the settings, or one of the space of agents.
-func (c *Config) ReportedNode() uint32 {
+// reportedNode is the node id that the agent of c reports as: that of the settings, or one of the space of agents.
+func (c *Config) reportedNode() uint32 {
 	if c.NodeID != 0 {
 		return uint32(c.NodeID)
 	}
@@ -112,7 +112,7 @@ func (c *Config) SetDefaults() { *c = DefaultConfig() }
 func (c *Config) Validate() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	switch planned := c.Files.Used() || c.Controller.Address != ""; {
+	switch planned := c.Files.used() || c.Controller.Address != ""; {
 	case c.Interface == "" && planned:
 		wrong("interface: is missing; \"ip link\" lists them")
 	case c.Interface == "" && !c.STAMP.Used():
@@ -137,7 +137,7 @@ func (c *Config) Validate() error {
 			wrong("collectors[%d]: %q is not HOST:PORT", i, a)
 		}
 	}
-	if c.Controller.Address != "" && c.Files.Used() {
+	if c.Controller.Address != "" && c.Files.used() {
 		wrong("controller: plan names files too; choose one")
 	}
 	return errors.Join(errs...)
@@ -154,13 +154,13 @@ func (c *Config) check() error {
 	return errors.Join(c.Validate(), part("plan", c.Files.Validate()), part("controller", c.Controller.Validate()), part("stamp", c.STAMP.Validate()), part("stamp.reflector", c.STAMP.Reflector.Validate()))
 }
 
-// Used reports whether a file is named.
-func (f *Files) Used() bool { return len(f.Probes) > 0 || f.Schedule != "" || f.Attention != "" }
+// used reports whether a file is named.
+func (f *Files) used() bool { return len(f.Probes) > 0 || f.Schedule != "" || f.Attention != "" }
 
 // Validate finds what is wrong beyond the ranges of single values. It reads no file.
 func (f *Files) Validate() error {
 	var errs []error
-	if len(f.Probes) == 0 && f.Used() {
+	if len(f.Probes) == 0 && f.used() {
 		errs = append(errs, errors.New("probes: are missing; schedule and attention only name them"))
 	}
 	for _, b := range []struct{ key, value string }{{"basic", f.Basic}, {"detailed", f.Detailed}} {

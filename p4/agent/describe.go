@@ -14,7 +14,7 @@ import (
 
 // ReadPlan reads the files of the plan, nil where none is named.
 func (cfg *Config) ReadPlan() (*probe.Plan, error) {
-	if !cfg.Files.Used() {
+	if !cfg.Files.used() {
 		return nil, nil
 	}
 	plan, err := cfg.Files.Read(nextEpoch(0))
@@ -54,7 +54,7 @@ func (cfg *Config) Describe(w io.Writer, plan *probe.Plan) error {
 	_, err = fmt.Fprintf(w, "no problems; agent %s\nsends %d of %d probes, %d of them in detail, %.4g a second, %s (at most %s)\nreceives %d, %s (at most %s)\n",
 		cfg.Name, load.Sends, len(plan.Probes), load.Detailed, load.ProbesPerSecond, show.BitRate(load.SendBPS), show.BitRate(cfg.SendLimit),
 		load.Received, show.BitRate(load.ReceiveBPS), show.BitRate(cfg.ReceiveLimit))
-	if warning := cfg.NotNamed(plan); err == nil && warning != "" {
+	if warning := cfg.notNamed(plan); err == nil && warning != "" {
 		_, err = fmt.Fprintln(w, warning)
 	}
 	if err != nil {
@@ -110,8 +110,8 @@ func (c *STAMP) describe(w io.Writer) error {
 	return nil
 }
 
-// NotNamed says that a plan has no probe for the agent, and lists the agents for which it has some.
-func (cfg *Config) NotNamed(plan *probe.Plan) string {
+// notNamed says that a plan has no probe for the agent, and lists the agents for which it has some.
+func (cfg *Config) notNamed(plan *probe.Plan) string {
 	var names []string
 	for k := range plan.Probes {
 		x := &plan.Probes[k]

@@ -224,7 +224,7 @@ func (a *Agent) answer(m *agentpb.Plan) *agentpb.Answer {
 			a.keep(m)
 		}
 	} else {
-		a.Refuse(m.GetEpoch(), "controller "+a.cfg.Controller.Name, err)
+		a.refuse(m.GetEpoch(), "controller "+a.cfg.Controller.Name, err)
 	}
 	s := a.Status()
 	out := &agentpb.Answer{Agent: s.Name, InForce: s.Epoch, About: m.GetEpoch(), Load: loadProto(&s.Load)}
@@ -298,7 +298,7 @@ func (a *Agent) recall() {
 	}
 	p, err := probe.PlanOf(&m)
 	if err != nil {
-		a.Refuse(m.GetEpoch(), path, err)
+		a.refuse(m.GetEpoch(), path, err)
 		return
 	}
 	_, _ = a.Adopt(p, path) // which logs what it refuses

@@ -131,7 +131,7 @@ func (c *clock) now() (now int64, stepped bool) {
 // receiveLoop takes what comes, until ctx ends.
 func (a *Agent) receiveLoop(ctx context.Context) error {
 	r := receiver{agent: a, parser: probe.NewParser(a.ends.Mark), track: probe.NewTrack(a.cfg.MaxProbes), began: time.Now()}
-	r.parser.Node, r.parser.Lax = a.cfg.ReportedNode(), a.cfg.Unsigned
+	r.parser.Node, r.parser.Lax = a.cfg.reportedNode(), a.cfg.Unsigned
 	if a.keys.Load() != nil {
 		r.parser.Keys = new(probe.Digester)
 	}

@@ -90,33 +90,33 @@ var (
 // stampMetric is a number of a session of STAMP.
 type stampMetric struct {
 	Metric
-	value func(s *STAMPStatus) float64
+	value func(s *stampStatus) float64
 }
 
-func ofSession(name, help, kind string, value func(s *STAMPStatus) float64) stampMetric {
+func ofSession(name, help, kind string, value func(s *stampStatus) float64) stampMetric {
 	return stampMetric{Metric{Name: "hopscope_agent_stamp_" + name, Help: help, Labels: []string{"session"}, Kind: kind}, value}
 }
 
 var stampMetrics = []stampMetric{
-	ofSession("sent_total", "Requests of a session of STAMP that the kernel took.", counter, func(s *STAMPStatus) float64 { return float64(s.Sent) }),
-	ofSession("send_errors_total", "Requests that the kernel did not take. They are not lost in the network.", counter, func(s *STAMPStatus) float64 { return float64(s.Failed) }),
-	ofSession("kernel_dropped_total", "Answers that the kernel dropped because the receive buffer was full. They count as lost, and are no loss of the network.", counter, func(s *STAMPStatus) float64 { return float64(s.Dropped) }),
-	ofSession("received_total", "Requests whose answer came, in time or late.", counter, func(s *STAMPStatus) float64 { return float64(s.Received) }),
-	ofSession("lost", "Requests without an answer within stamp.timeout. One that comes late is taken off again, so that this is no counter.", gauge, func(s *STAMPStatus) float64 { return float64(s.Lost) }),
-	ofSession("lost_out", "Of these, requests that did not come to the reflector, as far as its own numbers say so.", gauge, func(s *STAMPStatus) float64 { return float64(s.Forward) }),
-	ofSession("lost_home", "Of these, answers that did not come back.", gauge, func(s *STAMPStatus) float64 { return float64(s.Back) }),
-	ofSession("late_total", "Answers that came after stamp.timeout.", counter, func(s *STAMPStatus) float64 { return float64(s.Late) }),
-	ofSession("duplicates_total", "Answers that came again.", counter, func(s *STAMPStatus) float64 { return float64(s.Twice) }),
-	ofSession("reordered_total", "Answers that came behind those of later requests.", counter, func(s *STAMPStatus) float64 { return float64(s.Reordered) }),
-	ofSession("remarked_total", "Requests that came to the reflector with another DSCP than they were sent with (stamp.class_of_service).", counter, func(s *STAMPStatus) float64 { return float64(s.Remarked) }),
-	ofSession("silent", "1 while the last two requests of the session were lost, or more, or the kernel did not take them, or there is no socket to send from.", gauge, func(s *STAMPStatus) float64 {
+	ofSession("sent_total", "Requests of a session of STAMP that the kernel took.", counter, func(s *stampStatus) float64 { return float64(s.Sent) }),
+	ofSession("send_errors_total", "Requests that the kernel did not take. They are not lost in the network.", counter, func(s *stampStatus) float64 { return float64(s.Failed) }),
+	ofSession("kernel_dropped_total", "Answers that the kernel dropped because the receive buffer was full. They count as lost, and are no loss of the network.", counter, func(s *stampStatus) float64 { return float64(s.Dropped) }),
+	ofSession("received_total", "Requests whose answer came, in time or late.", counter, func(s *stampStatus) float64 { return float64(s.Received) }),
+	ofSession("lost", "Requests without an answer within stamp.timeout. One that comes late is taken off again, so that this is no counter.", gauge, func(s *stampStatus) float64 { return float64(s.Lost) }),
+	ofSession("lost_out", "Of these, requests that did not come to the reflector, as far as its own numbers say so.", gauge, func(s *stampStatus) float64 { return float64(s.Forward) }),
+	ofSession("lost_home", "Of these, answers that did not come back.", gauge, func(s *stampStatus) float64 { return float64(s.Back) }),
+	ofSession("late_total", "Answers that came after stamp.timeout.", counter, func(s *stampStatus) float64 { return float64(s.Late) }),
+	ofSession("duplicates_total", "Answers that came again.", counter, func(s *stampStatus) float64 { return float64(s.Twice) }),
+	ofSession("reordered_total", "Answers that came behind those of later requests.", counter, func(s *stampStatus) float64 { return float64(s.Reordered) }),
+	ofSession("remarked_total", "Requests that came to the reflector with another DSCP than they were sent with (stamp.class_of_service).", counter, func(s *stampStatus) float64 { return float64(s.Remarked) }),
+	ofSession("silent", "1 while the last two requests of the session were lost, or more, or the kernel did not take them, or there is no socket to send from.", gauge, func(s *stampStatus) float64 {
 		if s.Silent {
 			return 1
 		}
 		return 0
 	}),
-	ofSession("way", "Number of the way of a session with a port, by the routers on it, from 1; it rises when the way is another one, as where a switch hashes otherwise. 0 while it is not known.", gauge, func(s *STAMPStatus) float64 { return float64(s.Way.Epoch) }),
-	ofSession("clock_error_seconds", "What one-way delays may be off by, by the accounts of both clocks; 0 where one of them follows no other, and there are none.", gauge, func(s *STAMPStatus) float64 { return s.ClockError.Seconds() }),
+	ofSession("way", "Number of the way of a session with a port, by the routers on it, from 1; it rises when the way is another one, as where a switch hashes otherwise. 0 while it is not known.", gauge, func(s *stampStatus) float64 { return float64(s.Way.Epoch) }),
+	ofSession("clock_error_seconds", "What one-way delays may be off by, by the accounts of both clocks; 0 where one of them follows no other, and there are none.", gauge, func(s *stampStatus) float64 { return s.ClockError.Seconds() }),
 }
 
 // Those of STAMP with more labels, and of the reflector.
@@ -216,7 +216,7 @@ func (a metricsOf) Collect(out chan<- prometheus.Metric) {
 		}
 		out <- prometheus.MustNewConstMetric(describe(m.Metric), kind, m.value(&s, &x))
 	}
-	s.Reasons(func(reason string, n uint64) {
+	s.reasons(func(reason string, n uint64) {
 		out <- prometheus.MustNewConstMetric(describe(malformedFrames), prometheus.CounterValue, float64(n), reason)
 	})
 	for _, h := range []struct {

@@ -15,7 +15,7 @@ func (a *Agent) AdoptFiles(cfg *Config, plan *probe.Plan, log *slog.Logger) erro
 	if _, err := a.Adopt(plan, files); err != nil {
 		return err
 	}
-	if warning := cfg.NotNamed(plan); warning != "" {
+	if warning := cfg.notNamed(plan); warning != "" {
 		log.Warn("plan", "problem", warning)
 	}
 	return nil
@@ -30,12 +30,12 @@ func (a *Agent) RereadFiles(ctx context.Context, hangup <-chan struct{}, cfg *Co
 		case <-hangup:
 		}
 		a.rereadKeys(log)
-		if !cfg.Files.Used() {
+		if !cfg.Files.used() {
 			log.Warn("nothing to read again: the plan is not from files")
 			continue
 		}
 		if plan, err := cfg.Files.Read(nextEpoch(a.Status().Epoch)); err != nil {
-			a.Refuse(0, files, err)
+			a.refuse(0, files, err)
 		} else {
 			_ = a.AdoptFiles(cfg, plan, log) // a refusal is logged, and part of the status
 		}

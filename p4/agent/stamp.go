@@ -437,8 +437,8 @@ func passes(err error) bool {
 	return (socket || name) && !errors.Is(err, net.ErrClosed)
 }
 
-// STAMPStatus is what an agent knows of a session.
-type STAMPStatus struct {
+// stampStatus is what an agent knows of a session.
+type stampStatus struct {
 	Name, Reflector string
 	Silent          bool
 	Failed          uint64 // requests that the socket did not take
@@ -450,8 +450,8 @@ type STAMPStatus struct {
 	stamp.Counts                // its delays are those of the last whole minute, where there is one
 }
 
-// STAMPAnswers is what an agent knows of its reflector.
-type STAMPAnswers struct {
+// stampAnswers is what an agent knows of its reflector.
+type stampAnswers struct {
 	Listen   []string
 	Answered uint64
 	Unsent   uint64 // answers that the socket did not take
@@ -461,13 +461,13 @@ type STAMPAnswers struct {
 }
 
 // STAMP gives all sessions and the sums over all addresses of the reflector. It may be called at any time.
-func (a *Agent) STAMP() (list []STAMPStatus, answers STAMPAnswers) {
+func (a *Agent) STAMP() (list []stampStatus, answers stampAnswers) {
 	if a.stamp == nil {
 		return nil, answers
 	}
 	for _, s := range a.stamp.sessions {
 		s.mu.Lock()
-		x := STAMPStatus{Name: s.name, Reflector: s.reflector(s.line), Silent: s.silent, Failed: s.failed, Dropped: s.dropped, Counts: s.session.Counts}
+		x := stampStatus{Name: s.name, Reflector: s.reflector(s.line), Silent: s.silent, Failed: s.failed, Dropped: s.dropped, Counts: s.session.Counts}
 		if s.line != nil {
 			x.Dropped += s.line.dropped()
 			x.From = s.line.local().Addr().Unmap()

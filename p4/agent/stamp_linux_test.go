@@ -45,7 +45,7 @@ func openAgent(t testing.TB, cfg Config) *Agent {
 }
 
 // sessionOf is the only session of an agent.
-func sessionOf(t testing.TB, a *Agent) STAMPStatus {
+func sessionOf(t testing.TB, a *Agent) stampStatus {
 	t.Helper()
 	list, _ := a.STAMP()
 	if len(list) != 1 {
@@ -152,7 +152,7 @@ func TestSTAMP(t *testing.T) {
 			c.set(&near.STAMP)
 			a := openAgent(t, near)
 			runAgent(t, a)
-			var s STAMPStatus
+			var s stampStatus
 			wait(t, "count of all that the network did", func() bool {
 				s = sessionOf(t, a)
 				return r.passed.Load() > relayed+20 && int64(s.Forward) == r.out.Load() && int64(s.Back) == r.home.Load() && s.Lost == s.Forward+s.Back &&
@@ -174,7 +174,7 @@ func TestSTAMP(t *testing.T) {
 				var batch decode.Batch
 				dec.Datagram(&batch, decode.AddrFrom(netip.MustParseAddr("127.0.0.1")), buf[:n], 0)
 				for _, x := range batch.Reports {
-					if x.Kind == decode.KindProbes && x.Err.Reason == 0 && x.Flow.DstPort == stamp.Port && x.Probes.Path == 1 && x.NodeID == a.cfg.ReportedNode() {
+					if x.Kind == decode.KindProbes && x.Err.Reason == 0 && x.Flow.DstPort == stamp.Port && x.Probes.Path == 1 && x.NodeID == a.cfg.reportedNode() {
 						told.Forward += x.Probes.Forward
 						told.Back += x.Probes.Back
 						told.Twice += x.Probes.Twice
@@ -278,13 +278,13 @@ func TestSTAMPNamespaces(t *testing.T) {
 	}
 	a.stamp.reopen = time.Hour // in the network of another thread
 	runAgent(t, a)
-	both := func(ok func(s *STAMPStatus) bool) func() bool {
+	both := func(ok func(s *stampStatus) bool) func() bool {
 		return func() bool {
 			list, _ := a.STAMP()
 			return ok(&list[0]) && ok(&list[1])
 		}
 	}
-	wait(t, "answer over both", both(func(s *STAMPStatus) bool { return s.Received > 20 }))
+	wait(t, "answer over both", both(func(s *stampStatus) bool { return s.Received > 20 }))
 	list, _ := a.STAMP()
 	for _, s := range list {
 		if s.Remarked+s.Corrupt+s.Twice != 0 || s.Silent {
@@ -292,13 +292,13 @@ func TestSTAMPNamespaces(t *testing.T) {
 		}
 	}
 	inet("link set host0 down")
-	wait(t, "word of the silence", both(func(s *STAMPStatus) bool { return s.Silent && s.Failed > 10 }))
+	wait(t, "word of the silence", both(func(s *stampStatus) bool { return s.Silent && s.Failed > 10 }))
 	if text := (&StatusAnswer{STAMP: statusOf(a, "").STAMP}).silence(); !strings.HasPrefix(text, "2 of 2 sessions of STAMP have no answers, such as 10.0.0.2:8620: ") {
 		t.Error(text)
 	}
 	inet("link set host0 up")
 	inet("address replace 2001:db8::1/64 dev host0 nodad") // which goes with the line
-	wait(t, "answer again", both(func(s *STAMPStatus) bool { return !s.Silent && s.Received > list[0].Received+100 }))
+	wait(t, "answer again", both(func(s *stampStatus) bool { return !s.Silent && s.Received > list[0].Received+100 }))
 	_, answers := b.STAMP()
 	if answers.Sessions < 2 || answers.Answered == 0 {
 		t.Errorf("%+v", answers)
@@ -530,7 +530,7 @@ func TestSTAMPHostile(t *testing.T) {
 	for _, b := range [][]byte{good[:111], good[:44], {}, forged, make([]byte, stamp.MostLen+1)} {
 		send(first, b)
 	}
-	counts := func() STAMPAnswers { _, x := a.STAMP(); return x }
+	counts := func() stampAnswers { _, x := a.STAMP(); return x }
 	wait(t, "count of what is refused", func() bool {
 		x := counts()
 		return x.Refused[stamp.Short] == 3 && x.Refused[stamp.BadMAC] == 1 && x.Refused[stamp.Long] == 1 && x.Answered == 0

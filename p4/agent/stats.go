@@ -11,14 +11,14 @@ import (
 // Buckets of times, in microseconds: bucket k holds times below 2^k µs, and the last one all others.
 const Buckets = 24
 
-// Times counts durations by their size. It has one writer.
-type Times struct {
+// times counts durations by their size. It has one writer.
+type times struct {
 	count [Buckets]atomic.Uint64
 	sum   atomic.Int64
 }
 
 // add counts d, of which what is negative is 0.
-func (t *Times) add(d time.Duration) {
+func (t *times) add(d time.Duration) {
 	d = max(d, 0)
 	t.count[min(bits.Len64(uint64(d/time.Microsecond)), Buckets-1)].Add(1)
 	t.sum.Add(int64(d))
@@ -30,7 +30,7 @@ type TimesNow struct {
 	Sum   time.Duration
 }
 
-func (t *Times) now() (n TimesNow) {
+func (t *times) now() (n TimesNow) {
 	for k := range t.count {
 		n.Count[k] = t.count[k].Load()
 	}
@@ -38,8 +38,8 @@ func (t *Times) now() (n TimesNow) {
 	return n
 }
 
-// Quantile is the upper bound of the bucket that holds the fraction q; 0 without any.
-func (n *TimesNow) Quantile(q float64) time.Duration {
+// quantile is the upper bound of the bucket that holds the fraction q; 0 without any.
+func (n *TimesNow) quantile(q float64) time.Duration {
 	total, seen := uint64(0), uint64(0)
 	for _, c := range n.Count {
 		total += c
@@ -81,8 +81,8 @@ type Stats struct {
 	Late, Transit     TimesNow
 }
 
-// Reasons gives the reasons with their counts.
-func (s *Stats) Reasons(each func(reason string, count uint64)) {
+// reasons gives the reasons with their counts.
+func (s *Stats) reasons(each func(reason string, count uint64)) {
 	for r := probe.Foreign; r < probe.NumReasons; r++ {
 		each(r.String(), s.Malformed[r])
 	}
@@ -96,7 +96,7 @@ type counters struct {
 	unplanned, odd, unchecked, sharedID, stray       atomic.Uint64
 	accepted, refused, statusClosed, statusBusy      atomic.Uint64
 	malformed                                        [probe.NumReasons]atomic.Uint64
-	late, transit                                    Times
+	late, transit                                    times
 }
 
 func (c *counters) now() Stats {

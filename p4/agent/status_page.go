@@ -210,8 +210,8 @@ func statusOf(a *Agent, version string) StatusAnswer {
 		Version: version, Name: s.Name, Interface: s.Interface,
 		Plan: planAnswer{Epoch: s.Epoch, From: s.From, Since: s.Since, Probes: s.Load.Sends, Detailed: s.Load.Detailed, SendBPS: s.Load.SendBPS,
 			SendLimit: s.SendBPS, ReceiveBPS: s.Load.ReceiveBPS, ReceiveLimit: s.ReceiveBPS, Refused: s.Refused},
-		Sent: n.Sent, Skipped: n.Skipped, SendErrors: n.SendErrors, LateP99: n.Late.Quantile(0.99).Seconds(), Received: n.Received, Lost: n.Lost, Twice: n.Twice,
-		TransitP50: n.Transit.Quantile(0.5).Seconds(), TransitP99: n.Transit.Quantile(0.99).Seconds(), Datagrams: n.Datagrams,
+		Sent: n.Sent, Skipped: n.Skipped, SendErrors: n.SendErrors, LateP99: n.Late.quantile(0.99).Seconds(), Received: n.Received, Lost: n.Lost, Twice: n.Twice,
+		TransitP50: n.Transit.quantile(0.5).Seconds(), TransitP99: n.Transit.quantile(0.99).Seconds(), Datagrams: n.Datagrams,
 	}
 	out.Corrupt, out.Refused = n.Malformed[probe.Corrupt], n.Malformed[probe.Unsigned]+n.Malformed[probe.BadDigest]
 	out.Odd, out.Unplanned, out.SharedID = n.Odd, n.Unplanned, n.SharedID
@@ -222,7 +222,7 @@ func statusOf(a *Agent, version string) StatusAnswer {
 		out.Address = s.Address.String()
 	}
 	out.addSTAMP(a)
-	n.Reasons(func(_ string, count uint64) { out.Malformed += count })
+	n.reasons(func(_ string, count uint64) { out.Malformed += count })
 	if c := s.Controller; c.Address != "" {
 		out.Controller = &controllerAnswer{c.Address, c.Connected, c.Since, c.Problem}
 	}

@@ -131,7 +131,7 @@ func (n *Network) agentNamed(name string) int {
 }
 
 // agentStats gives the counters of an agent.
-func (n *Network) AgentStats(name string) (s agentStats, ok bool) {
+func (n *Network) agentStats(name string) (s agentStats, ok bool) {
 	if k := n.agentNamed(name); k >= 0 {
 		return n.agents[k].stats, true
 	}

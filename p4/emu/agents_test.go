@@ -90,7 +90,7 @@ func TestAgentsSeeEveryLink(t *testing.T) {
 		}
 		sent, received := uint64(0), uint64(0)
 		for _, a := range agentNames() {
-			s, _ := n.AgentStats(a.Switch)
+			s, _ := n.agentStats(a.Switch)
 			sent, received = sent+s.Sent, received+s.Received
 			rounds, _, _ := n.AgentRounds(a.Switch)
 			for _, c := range rounds.Received {
@@ -239,19 +239,19 @@ func TestPlansReachAgents(t *testing.T) {
 	}
 	run(100 * time.Millisecond)
 	for _, x := range cfg.Agents {
-		s, _ := n.AgentStats(x.Switch)
+		s, _ := n.agentStats(x.Switch)
 		late += s.OldEpoch
 	}
-	if s, _ := n.AgentStats("edge-0-0"); s.Accepted != 4 || s.Refused != 2 || late == 0 || epochs[5] == 0 {
+	if s, _ := n.agentStats("edge-0-0"); s.Accepted != 4 || s.Refused != 2 || late == 0 || epochs[5] == 0 {
 		t.Errorf("%+v, %v, %d old ones: one agent sends by the older plan", s, epochs, late)
 	}
 	n.StopAgent("edge-0-0")
-	before, _ := n.AgentStats("edge-0-0")
+	before, _ := n.agentStats("edge-0-0")
 	n.SendPlan("edge-0-0", &next)
 	if a := run(200 * time.Millisecond); len(a) != 0 || n.AgentPlan("edge-0-0") != nil {
 		t.Errorf("a stopped agent says %+v", a)
 	}
-	if after, _ := n.AgentStats("edge-0-0"); after != before {
+	if after, _ := n.agentStats("edge-0-0"); after != before {
 		t.Errorf("a stopped agent did something: %+v, %+v", before, after)
 	}
 	n.StartAgent("edge-0-0")

@@ -46,7 +46,7 @@ type controlStats struct {
 }
 
 // controlStats gives these counters.
-func (n *Network) ControlStats() controlStats { return n.control.stats }
+func (n *Network) controlStats() controlStats { return n.control.stats }
 
 // control is the channel between a controller and the switches and agents. The controller sends one request after the other; those to one
 // device, and its answers, keep their order.

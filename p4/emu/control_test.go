@@ -130,7 +130,7 @@ func TestChangeOver(t *testing.T) {
 				j := kept[digestKey{r.Flow, r.Digest.ID}][0]
 				checkDigest(t, plans[r.Digest.Epoch], &j)
 			}
-			st := n.ControlStats()
+			st := n.controlStats()
 			lost := st.Unstamped + st.Foreign + st.Incomplete
 			if careful != (lost == 0) || len(epochs) != 3 || len(c.steps) > 0 || st.RequestsLost == 0 || st.AnswersLost == 0 {
 				t.Errorf("seed %d, careful %v: digests by epoch %v, %d steps left, %+v", seed, careful, epochs, len(c.steps), st)
@@ -167,7 +167,7 @@ func TestForeignEpoch(t *testing.T) {
 	core := n.node(t, "core-1")
 	n.Remove(core, planEntries(t, cfg.Plan)[:1]) // what is left is no plan
 	n.Run(400*time.Millisecond, func(Datagram) {})
-	st := n.ControlStats()
+	st := n.controlStats()
 	if through < 50 || whole < 500 || st.Foreign < uint64(through) || st.Incomplete < uint64(through) {
 		t.Errorf("%d packets through the switch, %d not; %+v", through, whole, st)
 	}

@@ -112,8 +112,8 @@ func (x *heldPlan) write(digest uint64, id uint32, hop int, v *pint.Values, rnd 
 	return x.plan.Write(digest, id, hop, *v, rnd), looped
 }
 
-// CarriesPINT reports whether the packets of flow i carry PINT digests.
-func (n *Network) CarriesPINT(i int) bool { return n.planner.chosen(n.flows[i].hash) }
+// carriesPINT reports whether the packets of flow i carry PINT digests.
+func (n *Network) carriesPINT(i int) bool { return n.planner.chosen(n.flows[i].hash) }
 
 func (x *planner) chosen(hash uint64) bool {
 	return x.plan != nil && sim.Mix(hash^pintSalt) < x.share

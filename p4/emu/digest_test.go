@@ -267,7 +267,7 @@ func near(c pint.Code, code, v uint64) bool {
 	return uint64(low) == code || uint64(high) == code
 }
 
-// Which flows carry digests is decided by CarriesPINT, holds for all of their packets, and follows the configured share.
+// Which flows carry digests is decided by carriesPINT, holds for all of their packets, and follows the configured share.
 func TestShareOfFlows(t *testing.T) {
 	for _, share := range []float64{0, .25, 1} {
 		cfg := pintConfig(t)
@@ -276,7 +276,7 @@ func TestShareOfFlows(t *testing.T) {
 		var n *Network
 		cfg.Observe = func(j *Journey) {
 			packets++
-			if j.PINT != n.CarriesPINT(j.Flow) {
+			if j.PINT != n.carriesPINT(j.Flow) {
 				t.Fatalf("packet of flow %d has a digest: %v", j.Flow, j.PINT)
 			}
 			if recorded := slices.ContainsFunc(j.Hops, func(h Hop) bool { return h.Recorded }); recorded == j.PINT && j.Outcome == Delivered {
@@ -287,7 +287,7 @@ func TestShareOfFlows(t *testing.T) {
 		n.Run(200*time.Millisecond, func(Datagram) {})
 		chosen := 0
 		for i := range n.NumFlows() {
-			if n.CarriesPINT(i) {
+			if n.carriesPINT(i) {
 				chosen++
 			}
 		}
@@ -362,7 +362,7 @@ func TestSetPlan(t *testing.T) {
 	if late == 0 || late > before/10 || before < 500 || len(reports) < 2*before*9/10 {
 		t.Errorf("%d reports, %d before the change of plan and %d of the old plan after it", len(reports), before, late)
 	}
-	if s := n.ControlStats(); s != (controlStats{}) {
+	if s := n.controlStats(); s != (controlStats{}) {
 		t.Errorf("%+v", s)
 	}
 

@@ -34,7 +34,7 @@ func (e *RefusedError) Error() string { return e.Text }
 type noAnswer struct{ error }
 
 func (e noAnswer) Unwrap() error      { return e.error }
-func (noAnswer) Is(target error) bool { return target == ErrNoAnswer }
+func (noAnswer) is(target error) bool { return target == ErrNoAnswer }
 
 // AskAdmin sends a request to [Admin] at http://HOST:PORT or unix:PATH, and reads the answer. A POST carries the name of the
 // user of this process.

@@ -22,7 +22,7 @@ func BenchmarkFifty(b *testing.B) {
 			const switches = 50
 			info, err := NewInfo(emu.Tables())
 			if err == nil {
-				info, err = info.Ordered(emu.TableOrder()...)
+				info, err = info.ordered(emu.TableOrder()...)
 			}
 			if err != nil {
 				b.Fatal(err)

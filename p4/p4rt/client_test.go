@@ -406,7 +406,7 @@ func TestUnreachable(t *testing.T) {
 	if _, err := c.Read(within(t)); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("%v", err)
 	}
-	if err := c.SendPacket(Packet{}); !errors.Is(err, ErrUnreachable) {
+	if err := c.sendPacket(Packet{}); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("%v", err)
 	}
 	// It comes up later, at the same address.

@@ -36,7 +36,7 @@ func TestTwoControllers(t *testing.T) {
 	if errs != nil || !errors.Is(err, ErrNotPrimary) || !strings.Contains(err.Error(), "1:0, ours 0:7") {
 		t.Errorf("%v, %v", errs, err)
 	}
-	for what, err := range map[string]error{"packet": low.SendPacket(Packet{}), "commit": low.Commit(within(t)), "verify": low.Verify(within(t))} {
+	for what, err := range map[string]error{"packet": low.sendPacket(Packet{}), "commit": low.Commit(within(t)), "verify": low.Verify(within(t))} {
 		if !errors.Is(err, ErrNotPrimary) {
 			t.Errorf("%s: %v", what, err)
 		}

@@ -92,9 +92,9 @@ func NewInfo(tables []p4.Table) (*Info, error) {
 	return compile(p)
 }
 
-// Ordered returns an Info whose tables are written in another order: those that are not named first, in any order, then these, one
+// ordered returns an Info whose tables are written in another order: those that are not named first, in any order, then these, one
 // after the other. What makes the rest take effect is last.
-func (x *Info) Ordered(names ...string) (*Info, error) {
+func (x *Info) ordered(names ...string) (*Info, error) {
 	y := *x
 	y.order = map[string]int{CloneTable: -1}
 	for i, name := range names {

@@ -114,7 +114,7 @@ func TestNewInfo(t *testing.T) {
 		}
 	}
 	for _, names := range [][]string{{"nowhere"}, {emu.RouteTable, emu.RouteTable}} {
-		if _, err := x.Ordered(names...); err == nil {
+		if _, err := x.ordered(names...); err == nil {
 			t.Errorf("an order of %v", names)
 		}
 	}

@@ -123,8 +123,8 @@ func (c *Client) send(m *p4pb.StreamMessageRequest) error {
 	return nil
 }
 
-// SendPacket gives the switch a packet to send. There is no answer whether it did.
-func (c *Client) SendPacket(p Packet) error {
+// sendPacket gives the switch a packet to send. There is no answer whether it did.
+func (c *Client) sendPacket(p Packet) error {
 	if err := c.may(true); err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func TestStreamMessages(t *testing.T) {
 	}
 	close(hold)
 	until(t, "delivered", func() bool { mu.Lock(); defer mu.Unlock(); return uint64(len(packets))+c.Dropped() == 2001 })
-	if err := c.SendPacket(Packet{Payload: []byte("out"), Metadata: map[uint32]p4.Value{2: p4.Uint(6), 1: p4.Uint(5)}}); err != nil {
+	if err := c.sendPacket(Packet{Payload: []byte("out"), Metadata: map[uint32]p4.Value{2: p4.Uint(6), 1: p4.Uint(5)}}); err != nil {
 		t.Error(err)
 	}
 	until(t, "sent", func() bool { out, _ := b.Sent(); return len(out) == 1 })

@@ -60,7 +60,7 @@ func BMv2(program string) (*Pipeline, error) {
 	}
 	x, err := parseInfo(text)
 	if err == nil {
-		x, err = x.Ordered(p4.TableOrder(program)...)
+		x, err = x.ordered(p4.TableOrder(program)...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("program %s: %w", program, err)

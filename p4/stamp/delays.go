@@ -38,16 +38,16 @@ func (d *Delays) Quantile(q float64) time.Duration {
 	return 0
 }
 
-// Mean is 0 without any.
-func (d *Delays) Mean() time.Duration {
+// mean is 0 without any.
+func (d *Delays) mean() time.Duration {
 	if d.Count == 0 {
 		return 0
 	}
 	return d.sum / time.Duration(d.Count)
 }
 
-// Codes appends the codes of the durations with their counts, in ascending order. A count that is too great for one entry is cut.
-func (d *Delays) Codes(dst []decode.DelayCount) []decode.DelayCount {
+// codes appends the codes of the durations with their counts, in ascending order. A count that is too great for one entry is cut.
+func (d *Delays) codes(dst []decode.DelayCount) []decode.DelayCount {
 	for code, n := range d.list {
 		if n > 0 {
 			dst = append(dst, decode.DelayCount{Code: uint16(code), Count: uint16(min(n, math.MaxUint16))})

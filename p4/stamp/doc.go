@@ -5,7 +5,7 @@
 // # Parts
 //
 //	Request, Answer  the test packets of a session's sender and of its reflector
-//	TLVs             the extensions behind either
+//	tlvs             the extensions behind either
 //	Keys             HMAC-SHA-256, cut to 128 bits, over packets and extensions
 //	Reflector        a request becomes an answer, which is never longer
 //	Session          numbers and sends requests, and counts what became of them
@@ -33,9 +33,9 @@ const Port = 862
 
 // Sizes of packets, in bytes of UDP payload.
 const (
-	RequestLen = 44  // without authentication; so long are requests and answers
-	SignedLen  = 112 // with authentication
-	LightLen   = 41  // of an answer of TWAMP Light, and the shortest request that has an answer
+	requestLen = 44  // without authentication; so long are requests and answers
+	signedLen  = 112 // with authentication
+	lightLen   = 41  // of an answer of TWAMP Light, and the shortest request that has an answer
 	MostLen    = 9000
 )
 

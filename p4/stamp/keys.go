@@ -33,15 +33,15 @@ func (k *Keys) of(place int, parts ...[]byte) []byte {
 
 // Sign writes the digest of an authenticated packet into its place.
 func (k *Keys) Sign(packet []byte, place int) {
-	const at = SignedLen - macLen
-	copy(packet[at:SignedLen], k.of(place, packet[:at]))
+	const at = signedLen - macLen
+	copy(packet[at:signedLen], k.of(place, packet[:at]))
 }
 
-// Verify finds the place of the key that a packet of at least SignedLen bytes was signed with, or gives -1.
+// Verify finds the place of the key that a packet of at least signedLen bytes was signed with, or gives -1.
 func (k *Keys) Verify(packet []byte) (place int) {
-	const at = SignedLen - macLen
+	const at = signedLen - macLen
 	for place := range k.macs {
-		if hmac.Equal(k.of(place, packet[:at]), packet[at:SignedLen]) {
+		if hmac.Equal(k.of(place, packet[:at]), packet[at:signedLen]) {
 			return place
 		}
 	}
@@ -53,11 +53,11 @@ func (k *Keys) open(packet []byte) (place int, err error) {
 	if k == nil {
 		return 0, nil
 	}
-	if err := sized(packet, SignedLen); err != nil {
+	if err := sized(packet, signedLen); err != nil {
 		return 0, err
 	}
 	if place = k.Verify(packet); place < 0 {
-		return 0, refuse("hmac", SignedLen-macLen, BadMAC)
+		return 0, refuse("hmac", signedLen-macLen, BadMAC)
 	}
 	return place, nil
 }
@@ -70,11 +70,11 @@ type protection struct {
 
 // protected looks for the digest over the extensions of a packet and verifies it. Only padding may follow it, and only padding needs none.
 func (k *Keys) protected(packet []byte, place int) protection {
-	tail := packet[SignedLen:]
+	tail := packet[signedLen:]
 	p := protection{at: -1, whole: true}
-	for t := range TLVs(tail) {
+	for t := range tlvs(tail) {
 		switch {
-		case t.Type == ExtraPadding:
+		case t.Type == extraPadding:
 		case p.at >= 0: // also another digest
 			p.whole = false
 		case t.Type == HMAC && len(t.Value) == macLen && !t.Cut:
@@ -85,8 +85,8 @@ func (k *Keys) protected(packet []byte, place int) protection {
 		}
 	}
 	if p.at < 0 {
-		for t := range TLVs(tail) {
-			p.whole = p.whole && t.Type == ExtraPadding
+		for t := range tlvs(tail) {
+			p.whole = p.whole && t.Type == extraPadding
 		}
 	}
 	return p
@@ -94,6 +94,6 @@ func (k *Keys) protected(packet []byte, place int) protection {
 
 // protect writes the digest over extensions into the one at a place of the tail.
 func (k *Keys) protect(packet []byte, at, place int) {
-	tail := packet[SignedLen:]
+	tail := packet[signedLen:]
 	copy(tail[at+tlvLen:at+tlvLen+macLen], k.of(place, packet[:4], tail[:at]))
 }

@@ -37,9 +37,9 @@ const (
 // Len is the size of a packet without extensions.
 func (m Mode) Len() int {
 	if m == Authenticated {
-		return SignedLen
+		return signedLen
 	}
-	return RequestLen
+	return requestLen
 }
 
 const macLen = 16
@@ -57,9 +57,9 @@ var layouts = map[Mode]*fields{
 // Decode reads the base packet at the beginning of b. It checks no digest. Requests of TWAMP Light have 14 bytes and padding: what is
 // shorter than an answer is [Short].
 func (r *Request) Decode(b []byte, m Mode) error {
-	least := SignedLen
+	least := signedLen
 	if m == Open {
-		least = LightLen
+		least = lightLen
 	}
 	if err := sized(b, least); err != nil {
 		return err
@@ -82,9 +82,9 @@ func (r *Request) Append(dst []byte, m Mode) []byte {
 
 // Decode reads the base packet at the beginning of b. It checks no digest. Answers of TWAMP Light may end with their TTL.
 func (a *Answer) Decode(b []byte, m Mode) error {
-	least := SignedLen
+	least := signedLen
 	if m == Open {
-		least = LightLen
+		least = lightLen
 	}
 	if err := sized(b, least); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (a *Answer) Append(dst []byte, m Mode) []byte {
 	return dst
 }
 
-// put writes the base packet over b, which has at least LightLen bytes, or SignedLen.
+// put writes the base packet over b, which has at least lightLen bytes, or signedLen.
 func (a *Answer) put(b []byte, m Mode) {
 	f := layouts[m]
 	clear(b[:min(len(b), m.Len())])
@@ -133,7 +133,7 @@ func sized(b []byte, least int) error {
 }
 
 func timed(field string, at int, t Timestamp, e ErrorEstimate) error {
-	if _, ok := t.Nanos(e.PTP()); !ok {
+	if _, ok := t.nanos(e.PTP()); !ok {
 		return refuse(field, at, BadTime)
 	}
 	return nil

@@ -133,7 +133,7 @@ func TestPeerFields(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	keys := keysOf(t, peerKey)
 	ns := func(ptp bool) Timestamp {
-		return NewTimestamp(1_700_000_000_000_000_000+r.Int64N(1e18), ptp)
+		return newTimestamp(1_700_000_000_000_000_000+r.Int64N(1e18), ptp)
 	}
 	for n := range 200 {
 		m, key := Open, ""
@@ -204,7 +204,7 @@ func TestPeerReflected(t *testing.T) {
 		{0x80, 7, zeros},
 	}
 	for _, key := range []string{"", peerKey} {
-		x := peerPacket{Kind: "request", Key: key, Seq: 7, Time: NewTimestamp(1_700_000_000_000_000_000, false), Error: 0x8001, SSID: 9, TLVs: asked}
+		x := peerPacket{Kind: "request", Key: key, Seq: 7, Time: newTimestamp(1_700_000_000_000_000_000, false), Error: 0x8001, SSID: 9, TLVs: asked}
 		r := Reflector{Stateful: true, Sessions: 4, Rate: 10}
 		want := came
 		if key != "" {
@@ -228,14 +228,14 @@ func TestPeerReflected(t *testing.T) {
 			t.Errorf("mode %q: the peer reads\n%+v\nwant\n%+v", key, y.TLVs, want)
 		}
 		if y.Seq != 0 || y.SenderSeq != 7 || y.SSID != 9 || y.TTL != 61 || y.SenderTime != x.Time || y.SenderError != 0x8001 || y.Error>>14 != 2 ||
-			y.Received != NewTimestamp(arrival.At, false) || y.Time != NewTimestamp(1_700_000_000_000_000_300, false) {
+			y.Received != newTimestamp(arrival.At, false) || y.Time != newTimestamp(1_700_000_000_000_000_300, false) {
 			t.Errorf("%+v", y)
 		}
 		if key == "" {
 			continue
 		}
 		// With a wrong digest over the extensions they come back as they were, and marked.
-		request[SignedLen+5] ^= 1
+		request[signedLen+5] ^= 1
 		answer, _, err = r.Reply(nil, request, &arrival, 1_700_000_000_000_000_400, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -273,11 +273,11 @@ func TestPeerSession(t *testing.T) {
 			t.Errorf("%d bytes, %+v", len(request), y)
 		}
 		x := peerPacket{Kind: "answer", Key: c.key, Seq: 0, SSID: c.plan.SSID, Error: 0x8001, SenderSeq: y.Seq, SenderTime: y.Time, SenderError: y.Error, TTL: 64,
-			Time: NewTimestamp(1_700_000_000_000_700_000, false), Received: NewTimestamp(1_700_000_000_000_500_000, false)}
+			Time: newTimestamp(1_700_000_000_000_700_000, false), Received: newTimestamp(1_700_000_000_000_500_000, false)}
 		for _, v := range y.TLVs {
 			v.Flags = 0
 			switch Type(v.Type) {
-			case ClassOfService:
+			case classOfService:
 				v.Value = hex.EncodeToString([]byte{c.plan.DSCP<<2 | 12>>4, 12 << 4 & 0xff, 0, 0})
 			case HMAC:
 				v.Value = ""

@@ -85,7 +85,7 @@ func (r *Reflector) Reply(dst, request []byte, a *Arrival, now int64, clock Erro
 	}
 	clock = clock&^isPTP | q.Error&isPTP
 	x := Answer{
-		Seq: q.Seq, Time: NewTimestamp(now, clock.PTP()), Error: clock, SSID: q.SSID, Received: NewTimestamp(a.At, clock.PTP()),
+		Seq: q.Seq, Time: newTimestamp(now, clock.PTP()), Error: clock, SSID: q.SSID, Received: newTimestamp(a.At, clock.PTP()),
 		SenderSeq: q.Seq, SenderTime: q.Time, SenderError: q.Error, TTL: a.TTL,
 	}
 	if s != nil {
@@ -137,8 +137,8 @@ func answered(b []byte, m Mode) bool {
 	if a.Decode(b, m) != nil || a.Received == 0 {
 		return false
 	}
-	received, _ := a.Received.Nanos(a.Error.PTP()) // Decode has looked
-	went, _ := a.Time.Nanos(a.Error.PTP())
+	received, _ := a.Received.nanos(a.Error.PTP()) // Decode has looked
+	went, _ := a.Time.nanos(a.Error.PTP())
 	return went >= received && went-received <= mostHeld
 }
 
@@ -184,36 +184,36 @@ func (r *Reflector) session(q *Request, a *Arrival, now int64) (*reflected, erro
 // they were, with the flag that says so.
 func (r *Reflector) extend(tail []byte, m Mode, guard *protection, a *Arrival, s *reflected, clock ErrorEstimate) (tos uint8) {
 	tos = a.TOS
-	for t := range TLVs(tail) {
+	for t := range tlvs(tail) {
 		flags := &tail[t.At]
 		if !guard.whole {
-			*flags |= byte(Integrity)
+			*flags |= byte(integrity)
 			continue
 		}
-		*flags &^= byte(Unrecognised | Malformed | Integrity)
+		*flags &^= byte(unrecognised | malformed | integrity)
 		known, right := true, !t.Cut
 		switch v := t.Value; t.Type {
-		case ExtraPadding:
+		case extraPadding:
 		case HMAC:
 			known = m == Authenticated
-		case Location:
+		case location:
 			right = right && locate(v, a)
-		case TimestampInfo:
+		case timestampInfo:
 			if right = right && len(v) >= infoLen; right {
 				source := byte(syncLocal)
-				if clock.Synced() {
+				if clock.synced() {
 					source = syncNTP
 				}
 				copy(v, []byte{source, bySW, source, bySW})
 			}
-		case ClassOfService:
-			var c CoS
+		case classOfService:
+			var c cos
 			if right = right && c.Decode(v); right {
 				tos = c.Asked<<2 | a.TOS&3
 				c.Arrived, c.ECN, c.Rejected = a.TOS>>2, a.TOS&3, 0
 				c.put(v)
 			}
-		case DirectMeasurement:
+		case directMeasurement:
 			if right = right && len(v) == directLen; right && s != nil {
 				be.PutUint32(v[4:], s.received)
 				be.PutUint32(v[8:], s.sent)
@@ -222,10 +222,10 @@ func (r *Reflector) extend(tail []byte, m Mode, guard *protection, a *Arrival, s
 			known = false
 		}
 		if !known {
-			*flags |= byte(Unrecognised)
+			*flags |= byte(unrecognised)
 		}
 		if !right {
-			*flags |= byte(Malformed)
+			*flags |= byte(malformed)
 		}
 	}
 	return tos
@@ -237,14 +237,14 @@ func locate(v []byte, a *Arrival) (right bool) {
 		return false
 	}
 	parts := v[placeLen:]
-	for t := range TLVs(parts) {
+	for t := range tlvs(parts) {
 		if t.Cut || (t.Type == destinationIP || t.Type == sourceIP) && len(t.Value) != addrLen {
 			return false
 		}
 	}
 	be.PutUint16(v, a.To.Port())
 	be.PutUint16(v[2:], a.From.Port())
-	for t := range TLVs(parts) {
+	for t := range tlvs(parts) {
 		flags := byte(0)
 		switch t.Type {
 		case destinationIP:
@@ -252,9 +252,9 @@ func locate(v []byte, a *Arrival) (right bool) {
 		case sourceIP:
 			parts[t.At+1] = byte(address(t.Value, a.From.Addr(), sourceIPv4, sourceIPv6))
 		default:
-			flags = byte(Unrecognised)
+			flags = byte(unrecognised)
 		}
-		parts[t.At] = parts[t.At]&^byte(Unrecognised|Malformed|Integrity) | flags
+		parts[t.At] = parts[t.At]&^byte(unrecognised|malformed|integrity) | flags
 	}
 	return true
 }

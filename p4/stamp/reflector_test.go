@@ -16,7 +16,7 @@ var testArrival = Arrival{From: netip.MustParseAddrPort("192.0.2.1:4000"), To: n
 
 // requestOf is a request in a mode, with extensions as they are.
 func requestOf(m Mode, k *Keys, seq uint32, tail []byte) []byte {
-	q := Request{Seq: seq, Time: NewTimestamp(testNow-1000, false), Error: 0x8001, SSID: 1}
+	q := Request{Seq: seq, Time: newTimestamp(testNow-1000, false), Error: 0x8001, SSID: 1}
 	b := append(q.Append(nil, m), tail...)
 	if m == Authenticated {
 		k.Sign(b, 0)
@@ -37,17 +37,17 @@ func TestReflectorRefuses(t *testing.T) {
 	keys := keysOf(t, peerKey)
 	open := Reflector{Rate: 1e6}
 	signed := Reflector{Rate: 1e6, Keys: keysOf(t, peerKey)}
-	for n := range LightLen {
+	for n := range lightLen {
 		_, _, err := open.Reply(nil, make([]byte, n), &testArrival, testNow, 0)
 		wants(t, err, "length", n, Short)
 	}
 	_, _, err := open.Reply(nil, make([]byte, MostLen+1), &testArrival, testNow, 0)
 	wants(t, err, "length", MostLen, Long)
-	for n := range SignedLen {
+	for n := range signedLen {
 		_, _, err := signed.Reply(nil, requestOf(Authenticated, keys, 1, nil)[:n], &testArrival, testNow, 0)
 		wants(t, err, "length", n, Short)
 	}
-	for bit := range SignedLen * 8 {
+	for bit := range signedLen * 8 {
 		b := requestOf(Authenticated, keys, 1, nil)
 		b[bit/8] ^= 1 << (bit % 8)
 		_, _, err := signed.Reply(nil, b, &testArrival, testNow, 0)
@@ -106,7 +106,7 @@ func TestReflectorLoop(t *testing.T) {
 			if m == Authenticated {
 				near.Keys, far.Keys = keysOf(t, peerKey), keysOf(t, peerKey)
 			}
-			q := Request{Time: NewTimestamp(testNow, e.PTP()), Error: e}
+			q := Request{Time: newTimestamp(testNow, e.PTP()), Error: e}
 			b := q.Append(nil, m)
 			if m == Authenticated {
 				keys.Sign(b, 0)
@@ -157,7 +157,7 @@ func TestReflectorState(t *testing.T) {
 	seq := func(r *Reflector, a *Arrival, now int64, seq uint32) (uint32, error) {
 		y := *a
 		y.Steady, wall = now-testNow, wall-int64(time.Hour)
-		b, _, err := r.Reply(nil, requestOf(Open, nil, seq, AppendDirect(nil, 9)), &y, wall, 0)
+		b, _, err := r.Reply(nil, requestOf(Open, nil, seq, appendDirect(nil, 9)), &y, wall, 0)
 		if err != nil {
 			return 0, err
 		}
@@ -165,8 +165,8 @@ func TestReflectorState(t *testing.T) {
 		if err := x.Decode(b, Open); err != nil {
 			t.Fatal(err)
 		}
-		var d Direct
-		for v := range TLVs(b[RequestLen:]) {
+		var d direct
+		for v := range tlvs(b[requestLen:]) {
 			if !d.Decode(v.Value) || d.SenderSent != 9 || r.Stateful && (d.ReflectorSent != x.Seq+1 || d.ReflectorReceived != x.Seq+1) {
 				t.Errorf("%+v of answer %d", d, x.Seq)
 			}
@@ -212,10 +212,10 @@ func TestReflectorState(t *testing.T) {
 // The digest of extensions stands behind all but padding, or they come back marked.
 func TestReflectorProtection(t *testing.T) {
 	keys := keysOf(t, peerKey)
-	pad := AppendTLV(nil, ExtraPadding, make([]byte, 5))
-	cos := AppendCoS(nil, 10)
-	mac := AppendTLV(nil, HMAC, make([]byte, macLen))
-	short := AppendTLV(nil, HMAC, make([]byte, macLen-1))
+	pad := appendTLV(nil, extraPadding, make([]byte, 5))
+	cos := appendCoS(nil, 10)
+	mac := appendTLV(nil, HMAC, make([]byte, macLen))
+	short := appendTLV(nil, HMAC, make([]byte, macLen-1))
 	for _, c := range []struct {
 		name string
 		tail [][]byte
@@ -242,7 +242,7 @@ func TestReflectorProtection(t *testing.T) {
 		if err != nil || len(answer) != len(b) || keys.Verify(answer) != 0 {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		got := Flags(answer[SignedLen])&Integrity == 0
+		got := Flags(answer[signedLen])&integrity == 0
 		if got != c.want || got && !keys.protected(answer, 0).whole {
 			t.Errorf("%s: taken: %v", c.name, got)
 		}
@@ -267,7 +267,7 @@ func TestSessionExtensions(t *testing.T) {
 	} {
 		x := pairOf(t, Plan{CoS: true, DSCP: 46, Size: 100})
 		b := x.answer(x.ask(), 1000)
-		b = append(b[:RequestLen:RequestLen], c.change(append([]byte(nil), b[RequestLen:]...))...)
+		b = append(b[:requestLen:requestLen], c.change(append([]byte(nil), b[requestLen:]...))...)
 		err := x.s.Receive(b, x.now+200_000)
 		if c.at < 0 {
 			if err != nil || x.s.Received != 1 || x.s.Corrupt != 0 {
@@ -297,32 +297,32 @@ func TestSessionExtensions(t *testing.T) {
 // The reflector clears what a sender left in places of its own, and gives the type of service that the request had.
 func TestReflectorFills(t *testing.T) {
 	r := Reflector{Rate: 1e6}
-	dirty := AppendLocation(nil)
+	dirty := appendLocation(nil)
 	for k := range dirty[tlvLen+placeLen+tlvLen : tlvLen+placeLen+tlvLen+addrLen] {
 		dirty[tlvLen+placeLen+tlvLen+k] = 0xff
 	}
-	mac := AppendTLV(nil, HMAC, make([]byte, macLen))
-	short := AppendTLV(nil, Location, make([]byte, placeLen-1))
-	info := AppendTLV(nil, TimestampInfo, make([]byte, infoLen-1))
-	direct := AppendTLV(nil, DirectMeasurement, make([]byte, directLen-1))
-	empty := AppendTLV(nil, Location, make([]byte, placeLen))
+	mac := appendTLV(nil, HMAC, make([]byte, macLen))
+	short := appendTLV(nil, location, make([]byte, placeLen-1))
+	info := appendTLV(nil, timestampInfo, make([]byte, infoLen-1))
+	direct := appendTLV(nil, directMeasurement, make([]byte, directLen-1))
+	empty := appendTLV(nil, location, make([]byte, placeLen))
 	tail := bytes.Join([][]byte{dirty, mac, short, info, direct, empty}, nil)
 	b, tos, err := r.Reply(nil, requestOf(Open, nil, 1, tail), &testArrival, testNow, 0)
 	if err != nil || tos != testArrival.TOS {
 		t.Fatalf("type of service %d, %v", tos, err)
 	}
 	var flags []Flags
-	for v := range TLVs(b[RequestLen:]) {
+	for v := range tlvs(b[requestLen:]) {
 		flags = append(flags, v.Flags)
 	}
-	if !slices.Equal(flags, []Flags{0, Unrecognised, Malformed, Malformed, Malformed, 0}) {
+	if !slices.Equal(flags, []Flags{0, unrecognised, malformed, malformed, malformed, 0}) {
 		t.Errorf("flags %x", flags)
 	}
-	at := RequestLen + tlvLen + placeLen + tlvLen
+	at := requestLen + tlvLen + placeLen + tlvLen
 	if want := append([]byte{192, 0, 2, 2}, make([]byte, 12)...); !bytes.Equal(b[at:at+addrLen], want) {
 		t.Errorf("the address is %x", b[at:at+addrLen])
 	}
-	if b, tos, err := r.Reply(nil, requestOf(Open, nil, 1, nil), &testArrival, testNow, 0); err != nil || tos != testArrival.TOS || len(b) != RequestLen {
+	if b, tos, err := r.Reply(nil, requestOf(Open, nil, 1, nil), &testArrival, testNow, 0); err != nil || tos != testArrival.TOS || len(b) != requestLen {
 		t.Errorf("type of service %d, %v", tos, err)
 	}
 }
@@ -330,15 +330,15 @@ func TestReflectorFills(t *testing.T) {
 // Any bytes are answered within their length or refused with a place within them, and session and reflector survive them.
 func FuzzPackets(f *testing.F) {
 	keys := keysOf(f, peerKey)
-	tail := AppendTLV(AppendDirect(AppendCoS(AppendLocation(AppendTLV(nil, TimestampInfo, make([]byte, 4))), 46), 3), ExtraPadding, []byte("padding"))
+	tail := appendTLV(appendDirect(appendCoS(appendLocation(appendTLV(nil, timestampInfo, make([]byte, 4))), 46), 3), extraPadding, []byte("padding"))
 	f.Add(requestOf(Open, nil, 0, tail))
-	f.Add(requestOf(Authenticated, keys, 0, append(AppendTLV(nil, HMAC, make([]byte, 16)), tail...)))
+	f.Add(requestOf(Authenticated, keys, 0, append(appendTLV(nil, HMAC, make([]byte, 16)), tail...)))
 	f.Add(requestOf(Open, nil, 0, nil)[:41])
 	f.Fuzz(func(t *testing.T, b []byte) {
 		was := bytes.Clone(b)
 		for _, k := range []*Keys{nil, keys} {
 			m := Mode(k != nil)
-			if m == Authenticated && len(b) >= SignedLen {
+			if m == Authenticated && len(b) >= signedLen {
 				k.Sign(b, 0)
 				was = bytes.Clone(b)
 			}

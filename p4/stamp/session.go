@@ -190,22 +190,22 @@ func (s *Session) Append(dst []byte, now, mono int64, clock ErrorEstimate) []byt
 	}
 	s.Look(now, mono)
 	s.Turn(mono)
-	q := Request{Seq: s.next, Time: NewTimestamp(now, s.PTP), Error: clock, SSID: s.SSID}
+	q := Request{Seq: s.next, Time: newTimestamp(now, s.PTP), Error: clock, SSID: s.SSID}
 	*s.at(s.next) = slot{state: awaited, timed: true, seq: s.next, sent: q.Time, wall: now, due: mono + int64(s.Timeout)}
 	s.next++
 	s.Sent++
 	from := len(dst)
 	dst = q.Append(dst, s.mode)
 	if s.CoS {
-		dst = AppendCoS(dst, s.DSCP)
+		dst = appendCoS(dst, s.DSCP)
 	}
 	if s.CoS && s.Keys != nil {
-		at := len(dst) - from - SignedLen
-		dst = AppendTLV(dst, HMAC, make([]byte, macLen))
+		at := len(dst) - from - signedLen
+		dst = appendTLV(dst, HMAC, make([]byte, macLen))
 		s.Keys.protect(dst[from:], at, 0)
 	}
 	if s.padding != nil { // behind the digest: how much it covers of padding before it is read in two ways
-		dst = AppendTLV(dst, ExtraPadding, s.padding)
+		dst = appendTLV(dst, extraPadding, s.padding)
 	}
 	if s.Keys != nil {
 		s.Keys.Sign(dst[from:], 0)
@@ -238,13 +238,13 @@ const mostMove = int64(time.Millisecond)
 func (s *Session) Look(now, mono int64) {
 	off := now - mono
 	if s.looked && abs(off-s.offset) > mostMove {
-		s.Stepped()
+		s.stepped()
 	}
 	s.looked, s.offset = true, off
 }
 
-// Stepped says that the clock was set: what is on its way has no delay.
-func (s *Session) Stepped() {
+// stepped says that the clock was set: what is on its way has no delay.
+func (s *Session) stepped() {
 	for k := range s.slots {
 		s.slots[k].timed = false
 	}
@@ -280,7 +280,7 @@ func (s *Session) Since() (p decode.ProbeCounts) {
 		*x.to = uint32(min(x.now-min(x.was, x.now), math.MaxUint32))
 	}
 	p.Forward, p.Back = int32(now.Forward-was.Forward), int32(now.Back-was.Back)
-	p.Delays = s.trips.Codes(nil)
+	p.Delays = s.trips.codes(nil)
 	s.trips = Delays{}
 	was.Sent, was.Received, was.Missed, was.Late, was.Twice = now.Sent, now.Received, now.Missed, now.Late, now.Twice
 	was.Corrupt, was.Reordered, was.Forward, was.Back = now.Corrupt, now.Reordered, now.Forward, now.Back
@@ -388,20 +388,20 @@ func (s *Session) tail(b []byte, place int) error {
 	if s.Keys != nil && !s.Keys.protected(b, place).whole {
 		return refuse("hmac_tlv", n, BadMAC)
 	}
-	for t := range TLVs(b[n:]) {
-		if t.Flags&Unrecognised != 0 {
+	for t := range tlvs(b[n:]) {
+		if t.Flags&unrecognised != 0 {
 			continue // the reflector left it as it was
 		}
-		if t.Cut || t.Flags&(Malformed|Integrity) != 0 {
+		if t.Cut || t.Flags&(malformed|integrity) != 0 {
 			return refuse("tlv", n+t.At, BadTLV)
 		}
 		switch t.Type {
-		case ExtraPadding:
+		case extraPadding:
 			if !bytes.Equal(t.Value, s.padding) {
 				return refuse("extra_padding", n+t.At, BadTLV)
 			}
-		case ClassOfService:
-			var c CoS
+		case classOfService:
+			var c cos
 			if !c.Decode(t.Value) {
 				return refuse("class_of_service", n+t.At, BadTLV)
 			}
@@ -416,8 +416,8 @@ func (s *Session) tail(b []byte, place int) error {
 // measure adds the delays of an answer.
 func (s *Session) measure(a *Answer, x *slot, at int64, ahead bool) {
 	ptp := a.Error.PTP()
-	t2, _ := a.Received.Nanos(ptp) // Decode has looked
-	t3, _ := a.Time.Nanos(ptp)
+	t2, _ := a.Received.nanos(ptp) // Decode has looked
+	t3, _ := a.Time.nanos(ptp)
 	y := trip{seq: a.SenderSeq, out: t2 - x.wall, home: at - t3}
 	y.both = at - x.wall - (t3 - t2)
 	if y.both < 0 || t3 < t2 {
@@ -425,9 +425,9 @@ func (s *Session) measure(a *Answer, x *slot, at int64, ahead bool) {
 	}
 	s.Trip.Add(time.Duration(y.both))
 	s.trips.Add(time.Duration(y.both))
-	own, _ := a.SenderError.Bound()
-	other, ok := a.Error.Bound()
-	if a.SenderError.Synced() && a.Error.Synced() && ok {
+	own, _ := a.SenderError.bound()
+	other, ok := a.Error.bound()
+	if a.SenderError.synced() && a.Error.synced() && ok {
 		s.ClockError = max(s.ClockError, own+min(other, math.MaxInt64-own))
 		if y.out < 0 || y.home < 0 {
 			s.Unlikely++

@@ -235,7 +235,7 @@ func TestSessionForged(t *testing.T) {
 	}
 	y := pairOf(t, Plan{Keys: keysOf(t, peerKey), CoS: true, Size: 200})
 	good = y.answer(y.ask(), 1000)
-	for at := range SignedLen {
+	for at := range signedLen {
 		bad := append([]byte(nil), good...)
 		bad[at] ^= 0x10
 		if err := y.s.Receive(bad, y.now); !errors.Is(err, BadMAC) {
@@ -243,9 +243,9 @@ func TestSessionForged(t *testing.T) {
 		}
 	}
 	bad = append([]byte(nil), good...)
-	bad[SignedLen+4] ^= 0x80 // of the class of service
+	bad[signedLen+4] ^= 0x80 // of the class of service
 	wants(t, y.s.Receive(bad, y.now), "hmac_tlv", 112, BadMAC)
-	if c := &y.s.Counts; c.Received != 0 || c.Refused[BadMAC] != SignedLen+1 {
+	if c := &y.s.Counts; c.Received != 0 || c.Refused[BadMAC] != signedLen+1 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -272,7 +272,7 @@ func TestSessionDelays(t *testing.T) {
 			way := time.Duration(100+10*(n%2)) * time.Microsecond
 			a := x.answer(x.ask(), way)
 			if c.light {
-				a = a[:LightLen]
+				a = a[:lightLen]
 				a[14], a[15] = 0, 0
 			}
 			x.take(a, way+50*time.Microsecond+300*time.Microsecond)
@@ -293,7 +293,7 @@ func TestSessionDelays(t *testing.T) {
 	// A clock that is set between request and answer gives no delay.
 	x := pairOf(t, Plan{})
 	a := x.answer(x.ask(), 1000)
-	x.s.Stepped()
+	x.s.stepped()
 	x.take(a, time.Hour)
 	if c := &x.s.Counts; c.Received != 1 || c.Trip.Count != 0 {
 		t.Errorf("%+v", c)
@@ -403,7 +403,7 @@ func TestSessionClocks(t *testing.T) {
 		w := pairOf(t, Plan{PTP: ptp})
 		w.clock |= isPTP
 		var q Request
-		if err := q.Decode(w.ask(), Open); err != nil || q.Error.PTP() != ptp || q.Time != NewTimestamp(w.now, ptp) {
+		if err := q.Decode(w.ask(), Open); err != nil || q.Error.PTP() != ptp || q.Time != newTimestamp(w.now, ptp) {
 			t.Errorf("%+v, %v", q, err)
 		}
 	}

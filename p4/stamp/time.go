@@ -14,8 +14,8 @@ const (
 	second   = int64(time.Second)
 )
 
-// NewTimestamp writes a time, in nanoseconds since 1970. Seconds go round: those of NTP in 2036, of PTP in 2106.
-func NewTimestamp(ns int64, ptp bool) Timestamp {
+// newTimestamp writes a time, in nanoseconds since 1970. Seconds go round: those of NTP in 2036, of PTP in 2106.
+func newTimestamp(ns int64, ptp bool) Timestamp {
 	s, frac := floorDiv(ns)
 	if ptp {
 		return Timestamp(uint64(uint32(s))<<32 | uint64(frac))
@@ -23,9 +23,9 @@ func NewTimestamp(ns int64, ptp bool) Timestamp {
 	return Timestamp(uint64(uint32(s+ntpEpoch))<<32 | (uint64(frac)<<32+uint64(second)/2)/uint64(second))
 }
 
-// Nanos is the time in nanoseconds since 1970, where ok. Times of NTP are from 1968 to 2104. Between a time that was written and the one that
+// nanos is the time in nanoseconds since 1970, where ok. Times of NTP are from 1968 to 2104. Between a time that was written and the one that
 // is read there is no difference; NTP itself has steps of a quarter of a nanosecond.
-func (t Timestamp) Nanos(ptp bool) (ns int64, ok bool) {
+func (t Timestamp) nanos(ptp bool) (ns int64, ok bool) {
 	s, frac := int64(t>>32), uint64(uint32(t))
 	if ptp {
 		return s*second + int64(frac), frac < uint64(second)
@@ -74,14 +74,14 @@ func NewErrorEstimate(follows, ptp bool, bound time.Duration) ErrorEstimate {
 	return e | ErrorEstimate(scale)<<8 | ErrorEstimate(max((units+1<<scale-1)>>scale, 1))
 }
 
-// Synced reports whether the clock follows one outside, by its own account.
-func (e ErrorEstimate) Synced() bool { return e&synced != 0 }
+// synced reports whether the clock follows one outside, by its own account.
+func (e ErrorEstimate) synced() bool { return e&synced != 0 }
 
 // PTP reports whether the time stamps beside it are of PTP, and not of NTP.
 func (e ErrorEstimate) PTP() bool { return e&isPTP != 0 }
 
-// Bound is how far the clock may be off. A multiplier of 0, which must not be, says nothing: ok is false.
-func (e ErrorEstimate) Bound() (d time.Duration, ok bool) {
+// bound is how far the clock may be off. A multiplier of 0, which must not be, says nothing: ok is false.
+func (e ErrorEstimate) bound() (d time.Duration, ok bool) {
 	m := float64(e & 0xff)
 	s := math.Ldexp(m, int(e>>8&0x3f)-32)
 	if s >= float64(math.MaxInt64/second) {

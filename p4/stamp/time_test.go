@@ -21,18 +21,18 @@ func TestTimestamp(t *testing.T) {
 	}
 	for _, ns := range list {
 		for _, ptp := range []bool{false, true} {
-			if back, ok := NewTimestamp(ns, ptp).Nanos(ptp); !ok || back != ns {
+			if back, ok := newTimestamp(ns, ptp).nanos(ptp); !ok || back != ns {
 				t.Fatalf("%d is read as %d (PTP: %v)", ns, back, ptp)
 			}
 		}
 	}
-	if got := NewTimestamp(-1, false); got != Timestamp(ntpEpoch-1)<<32|0xfffffffc {
+	if got := newTimestamp(-1, false); got != Timestamp(ntpEpoch-1)<<32|0xfffffffc {
 		t.Errorf("a nanosecond before 1970 is %x", uint64(got))
 	}
-	if NewTimestamp(0, false) != 0x83aa7e80<<32 || NewTimestamp(5_000_000_007, true) != 5<<32|7 || NewTimestamp(era+500_000_000, false) != 1<<31 {
+	if newTimestamp(0, false) != 0x83aa7e80<<32 || newTimestamp(5_000_000_007, true) != 5<<32|7 || newTimestamp(era+500_000_000, false) != 1<<31 {
 		t.Error("times are not those of the formats")
 	}
-	if _, ok := Timestamp(1_000_000_000).Nanos(true); ok {
+	if _, ok := Timestamp(1_000_000_000).nanos(true); ok {
 		t.Error("a second has a thousand million nanoseconds")
 	}
 }
@@ -46,18 +46,18 @@ func TestErrorEstimate(t *testing.T) {
 	}
 	for _, d := range list {
 		e := NewErrorEstimate(true, true, d)
-		got, ok := e.Bound()
-		if !ok || got < d || float64(got) > float64(max(d, 1))*(1+1.0/64)+1 && d < 1<<60 || !e.Synced() || !e.PTP() {
+		got, ok := e.bound()
+		if !ok || got < d || float64(got) > float64(max(d, 1))*(1+1.0/64)+1 && d < 1<<60 || !e.synced() || !e.PTP() {
 			t.Fatalf("%v is %v by %x", d, got, uint16(e))
 		}
 	}
-	if d, ok := ErrorEstimate(0x2000 | 1).Bound(); d != time.Second || !ok {
+	if d, ok := ErrorEstimate(0x2000 | 1).bound(); d != time.Second || !ok {
 		t.Errorf("2^0 seconds are %v", d)
 	}
-	if d, ok := ErrorEstimate(0x2100).Bound(); d != 0 || ok {
+	if d, ok := ErrorEstimate(0x2100).bound(); d != 0 || ok {
 		t.Errorf("a multiplier of 0 says %v", d)
 	}
-	if e := NewErrorEstimate(false, false, time.Millisecond); e.Synced() || e.PTP() {
+	if e := NewErrorEstimate(false, false, time.Millisecond); e.synced() || e.PTP() {
 		t.Errorf("%x", uint16(e))
 	}
 }
@@ -65,7 +65,7 @@ func TestErrorEstimate(t *testing.T) {
 // Quantiles are at least the exact ones, and above them by at most a part in 16.
 func TestDelays(t *testing.T) {
 	var d Delays
-	if d.Quantile(0.5) != 0 || d.Mean() != 0 {
+	if d.Quantile(0.5) != 0 || d.mean() != 0 {
 		t.Error("nothing has quantiles")
 	}
 	d.Add(-5)
@@ -78,8 +78,8 @@ func TestDelays(t *testing.T) {
 			t.Errorf("quantile %g is %v, and not %v", q, got, exact)
 		}
 	}
-	if d.Quantile(1) != 10*time.Millisecond || d.Max != 10*time.Millisecond || d.Mean() < 4999*time.Microsecond || d.Mean() > 5001*time.Microsecond {
-		t.Errorf("%v, %v, %v", d.Quantile(1), d.Max, d.Mean())
+	if d.Quantile(1) != 10*time.Millisecond || d.Max != 10*time.Millisecond || d.mean() < 4999*time.Microsecond || d.mean() > 5001*time.Microsecond {
+		t.Errorf("%v, %v, %v", d.Quantile(1), d.Max, d.mean())
 	}
 	d.Add(time.Hour)
 	if d.Quantile(1) != time.Hour {

@@ -7,11 +7,11 @@ type Type uint8
 
 // Extensions that are read here; all others are unrecognised.
 const (
-	ExtraPadding      Type = 1
-	Location          Type = 2
-	TimestampInfo     Type = 3
-	ClassOfService    Type = 4
-	DirectMeasurement Type = 5
+	extraPadding      Type = 1
+	location          Type = 2
+	timestampInfo     Type = 3
+	classOfService    Type = 4
+	directMeasurement Type = 5
 	HMAC              Type = 8
 )
 
@@ -30,9 +30,9 @@ type Flags uint8
 
 // The flags of RFC 8972, section 4. A sender sets Unrecognised, which a reflector that reads the extension clears.
 const (
-	Unrecognised Flags = 1 << 7
-	Malformed    Flags = 1 << 6
-	Integrity    Flags = 1 << 5 // the digest of the extensions is wrong
+	unrecognised Flags = 1 << 7
+	malformed    Flags = 1 << 6
+	integrity    Flags = 1 << 5 // the digest of the extensions is wrong
 )
 
 // Lengths of values.
@@ -45,8 +45,8 @@ const (
 	addrLen   = 16
 )
 
-// TLV is an extension of a packet.
-type TLV struct {
+// tlv is an extension of a packet.
+type tlv struct {
 	Flags Flags
 	Type  Type
 	At    int    // of the header, in bytes from the beginning of the extensions
@@ -54,13 +54,13 @@ type TLV struct {
 	Cut   bool   // the packet ends before the value does
 }
 
-// TLVs goes over the extensions that b consists of. What is cut is the last one. Up to 3 bytes behind the last one have no place for a header and
+// tlvs goes over the extensions that b consists of. What is cut is the last one. Up to 3 bytes behind the last one have no place for a header and
 // are left out.
-func TLVs(b []byte) iter.Seq[TLV] {
-	return func(yield func(TLV) bool) {
+func tlvs(b []byte) iter.Seq[tlv] {
+	return func(yield func(tlv) bool) {
 		for at := 0; at+tlvLen <= len(b); {
 			n := int(be.Uint16(b[at+2:]))
-			t := TLV{Flags: Flags(b[at]), Type: Type(b[at+1]), At: at, Cut: at+tlvLen+n > len(b)}
+			t := tlv{Flags: Flags(b[at]), Type: Type(b[at+1]), At: at, Cut: at+tlvLen+n > len(b)}
 			end := min(at+tlvLen+n, len(b))
 			t.Value = b[at+tlvLen : end : end]
 			if !yield(t) || t.Cut {
@@ -71,22 +71,22 @@ func TLVs(b []byte) iter.Seq[TLV] {
 	}
 }
 
-// AppendTLV appends an extension as senders write it.
-func AppendTLV(dst []byte, t Type, value []byte) []byte {
-	dst = append(dst, byte(Unrecognised), byte(t))
+// appendTLV appends an extension as senders write it.
+func appendTLV(dst []byte, t Type, value []byte) []byte {
+	dst = append(dst, byte(unrecognised), byte(t))
 	dst = be.AppendUint16(dst, uint16(len(value)))
 	return append(dst, value...)
 }
 
-// AppendLocation appends the question for addresses and ports as they came to the reflector.
-func AppendLocation(dst []byte) []byte {
+// appendLocation appends the question for addresses and ports as they came to the reflector.
+func appendLocation(dst []byte) []byte {
 	zero := make([]byte, addrLen)
-	parts := AppendTLV(AppendTLV(zero[:placeLen:placeLen], destinationIP, zero), sourceIP, zero)
-	return AppendTLV(dst, Location, parts)
+	parts := appendTLV(appendTLV(zero[:placeLen:placeLen], destinationIP, zero), sourceIP, zero)
+	return appendTLV(dst, location, parts)
 }
 
-// CoS is the value of a class of service.
-type CoS struct {
+// cos is the value of a class of service.
+type cos struct {
 	Asked    uint8 // DSCP that the answer is to have (DSCP1)
 	Arrived  uint8 // DSCP that the request came with (DSCP2)
 	ECN      uint8 // that the request came with
@@ -94,42 +94,42 @@ type CoS struct {
 }
 
 // Decode reads the value.
-func (c *CoS) Decode(value []byte) (ok bool) {
+func (c *cos) Decode(value []byte) (ok bool) {
 	if len(value) != cosLen {
 		return false
 	}
 	w := be.Uint32(value)
-	*c = CoS{uint8(w >> 26), uint8(w >> 20 & 0x3f), uint8(w >> 18 & 3), uint8(w >> 16 & 3)}
+	*c = cos{uint8(w >> 26), uint8(w >> 20 & 0x3f), uint8(w >> 18 & 3), uint8(w >> 16 & 3)}
 	return true
 }
 
 // put writes the value.
-func (c *CoS) put(value []byte) {
+func (c *cos) put(value []byte) {
 	be.PutUint32(value, uint32(c.Asked&0x3f)<<26|uint32(c.Arrived&0x3f)<<20|uint32(c.ECN&3)<<18|uint32(c.Rejected&3)<<16)
 }
 
-// AppendCoS appends the wish that the answer has a DSCP, and the question which one came.
-func AppendCoS(dst []byte, dscp uint8) []byte {
+// appendCoS appends the wish that the answer has a DSCP, and the question which one came.
+func appendCoS(dst []byte, dscp uint8) []byte {
 	var v [cosLen]byte
-	(&CoS{Asked: dscp}).put(v[:])
-	return AppendTLV(dst, ClassOfService, v[:])
+	(&cos{Asked: dscp}).put(v[:])
+	return appendTLV(dst, classOfService, v[:])
 }
 
-// Direct is the value of a direct measurement: counters of the session's packets.
-type Direct struct{ SenderSent, ReflectorReceived, ReflectorSent uint32 }
+// direct is the value of a direct measurement: counters of the session's packets.
+type direct struct{ SenderSent, ReflectorReceived, ReflectorSent uint32 }
 
 // Decode reads the value.
-func (d *Direct) Decode(value []byte) (ok bool) {
+func (d *direct) Decode(value []byte) (ok bool) {
 	if len(value) != directLen {
 		return false
 	}
-	*d = Direct{be.Uint32(value), be.Uint32(value[4:]), be.Uint32(value[8:])}
+	*d = direct{be.Uint32(value), be.Uint32(value[4:]), be.Uint32(value[8:])}
 	return true
 }
 
-// AppendDirect appends the sender's counter, and the question for those of the reflector.
-func AppendDirect(dst []byte, sent uint32) []byte {
+// appendDirect appends the sender's counter, and the question for those of the reflector.
+func appendDirect(dst []byte, sent uint32) []byte {
 	var v [directLen]byte
 	be.PutUint32(v[:], sent)
-	return AppendTLV(dst, DirectMeasurement, v[:])
+	return appendTLV(dst, directMeasurement, v[:])
 }

@@ -39,8 +39,8 @@ type Network struct {
 	fixed    map[string][]control.Entry // by switch
 }
 
-// Anew is the same network with nothing known of its links, for a loop of its own.
-func (x *Network) Anew() (*Network, error) {
+// anew is the same network with nothing known of its links, for a loop of its own.
+func (x *Network) anew() (*Network, error) {
 	y, n := *x, *x.Control
 	n.Check = nil // it is of the loop before
 	y.Control = &n

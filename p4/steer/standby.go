@@ -91,7 +91,7 @@ func (s *Standby) Network() (x *Network, refused string, err error) {
 	if refused = s.refuse(err); err != nil {
 		x = s.Last()
 	}
-	x, err = x.Anew()
+	x, err = x.anew()
 	return x, refused, err
 }
 

@@ -51,7 +51,7 @@ const (
 	gearPorts   = 8
 	Step        = time.Second // between two datagrams of a device
 	Repeat      = 180 * time.Second
-	Rate        = 4096 // one packet of so many is sampled
+	rate        = 4096 // one packet of so many is sampled
 	packetLen   = 800
 
 	busyDevice, busyPort = 0, 3 // Congested
@@ -60,22 +60,22 @@ const (
 	silentDevice         = 3    // Silent
 )
 
-// GearFault is a fault of a network.
-type GearFault uint8
+// gearFault is a fault of a network.
+type gearFault uint8
 
 // The faults, in the order of the script.
 const (
-	Congested GearFault = iota // a port is nearly full and discards packets
-	Denied                     // an access list drops a flow's packets
-	Damaged                    // a port receives damaged packets, which IPFIX does not report
-	Silent                     // a device sends nothing
+	congested gearFault = iota // a port is nearly full and discards packets
+	denied                     // an access list drops a flow's packets
+	damaged                    // a port receives damaged packets, which IPFIX does not report
+	silent                     // a device sends nothing
 	faults
 )
 
 // gearScript says when each of them begins and ends.
 var gearScript = [faults][2]time.Duration{
-	Congested: {70 * time.Second, 90 * time.Second}, Denied: {95 * time.Second, 107 * time.Second},
-	Damaged: {112 * time.Second, 122 * time.Second}, Silent: {130 * time.Second, 150 * time.Second},
+	congested: {70 * time.Second, 90 * time.Second}, denied: {95 * time.Second, 107 * time.Second},
+	damaged: {112 * time.Second, 122 * time.Second}, silent: {130 * time.Second, 150 * time.Second},
 }
 
 // Gear is the devices. It is for one goroutine.
@@ -114,8 +114,8 @@ func NewGear(name string, seed uint64) (*Gear, error) {
 	return n, nil
 }
 
-// GearAgent is the address that a device has in sFlow.
-func GearAgent(d int) decode.Addr { return decode.AddrFrom4([]byte{10, 0, 0, byte(d + 1)}) }
+// gearAgent is the address that a device has in sFlow.
+func gearAgent(d int) decode.Addr { return decode.AddrFrom4([]byte{10, 0, 0, byte(d + 1)}) }
 
 // GearSource is the address that the datagrams of a device come from. Of IPFIX, it is the exporter.
 func GearSource(d int) netip.Addr { return netip.AddrFrom4([4]byte{127, 18, 0, byte(d + 1)}) }
@@ -132,13 +132,13 @@ func (n *Gear) Sends() string {
 }
 
 // has reports whether a fault is there now. The first round of the script begins with quiet time, in which what is usual is learnt.
-func (n *Gear) has(f GearFault) bool {
+func (n *Gear) has(f gearFault) bool {
 	at := n.at % Repeat
 	return at >= gearScript[f][0] && at < gearScript[f][1]
 }
 
 // silent reports whether a device sends nothing now. What it does not send has no number.
-func (n *Gear) silent(d int) bool { return d == silentDevice && n.has(Silent) }
+func (n *Gear) silent(d int) bool { return d == silentDevice && n.has(silent) }
 
 // Next goes on by one Step, and gives the datagrams of it to send, with their devices. The function send keeps none of them.
 func (n *Gear) Next(send func(device int, payload []byte)) {
@@ -165,7 +165,7 @@ func (n *Gear) datagrams(d int, send func(payload []byte)) {
 		part := samples[:min(len(samples), 6)]
 		samples = samples[len(part):]
 		x.seq++
-		head := sflow.Datagram{IPv: 4, Agent: GearAgent(d), Seq: x.seq, Uptime: uint32((n.at + time.Hour).Milliseconds()), Samples: uint32(len(part))}
+		head := sflow.Datagram{IPv: 4, Agent: gearAgent(d), Seq: x.seq, Uptime: uint32((n.at + time.Hour).Milliseconds()), Samples: uint32(len(part))}
 		b := sflow.AppendDatagram(n.buf[:0], &head)
 		for i := range part {
 			b = sflow.AppendSample(b, &part[i])
@@ -180,7 +180,7 @@ func (n *Gear) samples(d int) (all []sflow.Sample) {
 	x.polls++
 	for p := range gearPorts {
 		load := .25 + .1*n.rnd.Float64()
-		busy := d == busyDevice && p == busyPort && n.has(Congested)
+		busy := d == busyDevice && p == busyPort && n.has(congested)
 		if busy {
 			load = .97 + .02*n.rnd.Float64()
 		}
@@ -194,13 +194,13 @@ func (n *Gear) samples(d int) (all []sflow.Sample) {
 			c.OutDiscards += uint32(octets / packetLen / 50)
 			all = append(all, n.dropped(d, p, n.kind.full)...)
 		}
-		if d == badDevice && p == badPort && n.has(Damaged) {
+		if d == badDevice && p == badPort && n.has(damaged) {
 			c.InErrors += uint32(octets / packetLen / 1000)
 		}
 		all = append(all, n.sampled(d, p, busy))
 		all = append(all, sflow.Sample{Kind: sflow.Counters, Seq: x.polls, Index: c.Index, Has: sflow.HasInterface | sflow.HasPortName, Interface: *c, PortName: []byte(n.Interface(p))})
 	}
-	if d == deniedAt && n.has(Denied) {
+	if d == deniedAt && n.has(denied) {
 		all = append(all, n.dropped(d, 2, n.kind.denied)...)
 	}
 	return all
@@ -211,7 +211,7 @@ func (n *Gear) sampled(d, p int, busy bool) sflow.Sample {
 	x := &n.devices[d]
 	x.samples++
 	s := sflow.Sample{
-		Kind: sflow.Flow, Seq: x.samples, Index: uint32(p + 1), Rate: Rate, Pool: x.samples * Rate, Has: n.kind.has,
+		Kind: sflow.Flow, Seq: x.samples, Index: uint32(p + 1), Rate: rate, Pool: x.samples * rate, Has: n.kind.has,
 		Input: sflow.Port{Value: uint32((p+5)%gearPorts + 1)}, Output: sflow.Port{Value: uint32(p + 1)}, Queue: 3,
 		Delay: 1200 + n.rnd.Uint32N(400), Depth: 2000 + n.rnd.Uint32N(3000),
 	}

@@ -52,10 +52,10 @@ func (n *Gear) messages(d int, send func(payload []byte)) {
 		send(n.message(d, flows, 0, func(b []byte) []byte { return define(b, &flowTemplate, &rateTemplate, &nameTemplate) }))
 		send(n.message(d, flows, 1+gearPorts, n.options))
 	}
-	if d == busyDevice && n.has(Congested) {
+	if d == busyDevice && n.has(congested) {
 		send(n.exceptions(d, busyPort, n.kind.full))
 	}
-	if d == deniedAt && n.has(Denied) {
+	if d == deniedAt && n.has(denied) {
 		send(n.exceptions(d, 2, n.kind.denied))
 	}
 	send(n.flows(d))
