@@ -113,7 +113,7 @@ func fits(f *inference.Finding, s *Scene, of Sort) []Fit {
 	case inference.InterfaceElement:
 		for _, p := range first(m.Peers(e.Hop()), 8) {
 			add(inference.ElementOfLink(e.Node, p), LinkOfHop)
-			if !s.Healthy(p) {
+			if !s.healthy(p) {
 				add(inference.ElementOfNode(p), NodeBehind)
 			}
 		}
@@ -130,7 +130,7 @@ func fits(f *inference.Finding, s *Scene, of Sort) []Fit {
 		}
 		if f.Kind == inference.PacketDrops { // towards a node that takes none
 			for _, p := range first(m.Peers(inference.HopKey{Node: e.Node}), maxFits/4) {
-				if s.Mute(p) {
+				if s.mute(p) {
 					add(inference.ElementOfNode(p), NodeBehind)
 				}
 			}

@@ -13,16 +13,16 @@ type where uint8
 // The places.
 const (
 	AtIt      where = iota // the element itself
-	Ports                  // each interface of a node; both interfaces of a link
-	Towards                // each interface of its neighbours that leads to a node
-	Links                  // each link of a node; the link behind an interface
+	ports                  // each interface of a node; both interfaces of a link
+	towards                // each interface of its neighbours that leads to a node
+	links                  // each link of a node; the link behind an interface
 	Ends                   // both nodes of a link; the node of an interface
-	Reports                // the exporter of a node
+	reports                // the exporter of a node
 	NumWheres = iota
 )
 
 func (w where) String() string {
-	return [...]string{"itself", "its interfaces", "interfaces towards it", "its links", "nodes at its ends", "its reports"}[min(w, Reports)]
+	return [...]string{"itself", "its interfaces", "interfaces towards it", "its links", "nodes at its ends", "its reports"}[min(w, reports)]
 }
 
 // Signs is a set of sorts of symptoms, which kinds of findings show.
@@ -112,27 +112,27 @@ func places(e inference.Element, m Map) []place {
 	}
 	switch e.Kind {
 	case inference.NodeElement:
-		add(Reports, reportsOf(e.Node))
+		add(reports, reportsOf(e.Node))
 		for _, h := range first(m.Interfaces(e.Node), mostPlaces/3) {
-			add(Ports, inference.ElementOfHop(h))
+			add(ports, inference.ElementOfHop(h))
 		}
 		for _, p := range first(m.Peers(inference.HopKey{Node: e.Node}), mostPlaces/3) {
-			add(Links, inference.ElementOfLink(e.Node, p))
+			add(links, inference.ElementOfLink(e.Node, p))
 			for _, h := range first(m.Interfaces(p), 1024) {
 				if slices.Contains(m.Peers(h), e.Node) {
-					add(Towards, inference.ElementOfHop(h))
+					add(towards, inference.ElementOfHop(h))
 				}
 			}
 		}
 	case inference.LinkElement:
 		for _, h := range hops(e, m) {
-			add(Ports, inference.ElementOfHop(h))
+			add(ports, inference.ElementOfHop(h))
 		}
 		add(Ends, inference.ElementOfNode(e.Node))
 		add(Ends, inference.ElementOfNode(e.Peer))
 	case inference.InterfaceElement:
 		for _, p := range first(m.Peers(e.Hop()), 8) {
-			add(Links, inference.ElementOfLink(e.Node, p))
+			add(links, inference.ElementOfLink(e.Node, p))
 		}
 		add(Ends, inference.ElementOfNode(e.Node))
 	}
@@ -164,8 +164,8 @@ func (s *Scene) Show(f *inference.Finding) {
 	}
 }
 
-// Mute reports whether none of the known interfaces of a node reports.
-func (s *Scene) Mute(node uint32) bool {
+// mute reports whether none of the known interfaces of a node reports.
+func (s *Scene) mute(node uint32) bool {
 	if s.Seen == nil {
 		return false
 	}
@@ -185,7 +185,7 @@ func (s *Scene) Observe(e inference.Element) (out [NumWheres][NumSigns]Observati
 		if p.Where == AtIt && p.Element.Kind != inference.InterfaceElement {
 			seen = ofPlaces
 		}
-		counts := shown != 0 || seen != 0 || p.Where == Links || p.Where == Ends
+		counts := shown != 0 || seen != 0 || p.Where == links || p.Where == Ends
 		for i := range NumSigns {
 			o := &out[p.Where][i]
 			switch {
@@ -218,9 +218,9 @@ type symptom struct {
 	Shown, Of int
 }
 
-// P is the probability that the cause brings it to one place: the share of the places that showed it, with half a place added to both
+// p is the probability that the cause brings it to one place: the share of the places that showed it, with half a place added to both
 // sides, so that nothing is certain.
-func (s *symptom) P() float64 { return (float64(s.Shown) + .5) / (float64(s.Of) + 1) }
+func (s *symptom) p() float64 { return (float64(s.Shown) + .5) / (float64(s.Of) + 1) }
 
 // Against returns the evidence of absent symptoms against an element, in nats: for the kind of cause that explains best what is there
 // and what is not. Nothing does where no kind of cause brings what is there.
@@ -249,18 +249,18 @@ func (s *Scene) seen(e inference.Element) Signs {
 	return s.Seen(e)
 }
 
-// Healthy reports whether a node reports and shows nothing: it is no cause of what its neighbours show.
-func (s *Scene) Healthy(node uint32) bool {
+// healthy reports whether a node reports and shows nothing: it is no cause of what its neighbours show.
+func (s *Scene) healthy(node uint32) bool {
 	if s == nil || s.Seen == nil {
 		return false
 	}
 	well := false
 	for _, p := range places(inference.ElementOfNode(node), s.Map) {
-		if p.Where == AtIt || p.Where == Ports || p.Where == Reports {
+		if p.Where == AtIt || p.Where == ports || p.Where == reports {
 			if s.Shown[p.Element] != 0 {
 				return false
 			}
-			well = well || p.Where == Ports && s.Seen(p.Element) != 0
+			well = well || p.Where == ports && s.Seen(p.Element) != 0
 		}
 	}
 	return well
@@ -273,7 +273,7 @@ func (f *fault) weigh(o *[NumWheres][NumSigns]Observation) (present, absent floa
 		s := &f.Symptoms[k]
 		for i := range NumSigns {
 			if s.Sign == 1<<i {
-				p[s.Where][i] = s.P()
+				p[s.Where][i] = s.p()
 			}
 		}
 	}

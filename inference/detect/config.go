@@ -44,16 +44,16 @@ func Utilization(window time.Duration) Config {
 	return c
 }
 
-// Loss is the configuration for shares of packets that got lost, one value a window, of which only a rise is a finding. A thousandth is
+// loss is the configuration for shares of packets that got lost, one value a window, of which only a rise is a finding. A thousandth is
 // added to it.
-func Loss(window time.Duration) Config {
+func loss(window time.Duration) Config {
 	c := Latency(window)
 	c.Floor, c.Single, c.Idle, c.Rising = .001, true, true, true
 	return c
 }
 
 // Kinds are the configurations by what is compared.
-var Kinds = map[string]func(window time.Duration) Config{"latency": Latency, "queue": Queue, "utilisation": Utilization, "loss": Loss}
+var Kinds = map[string]func(window time.Duration) Config{"latency": Latency, "queue": Queue, "utilisation": Utilization, "loss": loss}
 
 const (
 	minute   = time.Minute

@@ -46,7 +46,7 @@ func (f *Flow) observe(end int, id uint16, now int64) {
 	if !f.chosen(id) {
 		return
 	}
-	f.Settle(now)
+	f.settle(now)
 	for i := int(f.n) - 1; i >= 0; i-- {
 		if at := (int(f.head) + i) % ring; f.ids[at] == id {
 			f.seen[end] |= 1 << at
@@ -92,8 +92,8 @@ func (f *Flow) thinOut() {
 	}
 }
 
-// Settle counts the packets whose time has passed.
-func (f *Flow) Settle(now int64) {
+// settle counts the packets whose time has passed.
+func (f *Flow) settle(now int64) {
 	tick := uint16(now >> tickBits)
 	for ; f.n > 0; f.n-- {
 		at := f.head % ring
@@ -110,7 +110,7 @@ func (f *Flow) Settle(now int64) {
 
 // Cut returns the count of what was settled since its last call, and starts a new one, at the end of a window.
 func (f *Flow) Cut(now int64) count {
-	f.Settle(now)
+	f.settle(now)
 	c := f.sum
 	f.sum = count{}
 	if f.thin > 0 && bits.OnesCount64(f.seen[0]) < ring/4 && f.n < ring/4 {

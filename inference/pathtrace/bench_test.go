@@ -55,7 +55,7 @@ func BenchmarkVerify(b *testing.B) {
 					path := row(nodes, hops)
 					var f Flow
 					id := uint32(0)
-					for ; !f.Known() || f.Undecided() || id < 2000; id++ { // until no digest is kept any more
+					for ; !f.Known() || f.undecided() || id < 2000; id++ { // until no digest is kept any more
 						t.Add(&f, id, hops, scheme.Digest(id, path))
 					}
 					const n = 4096

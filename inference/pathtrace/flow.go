@@ -33,8 +33,8 @@ type flowState struct {
 // Known reports whether a path of the flow is known.
 func (f *Flow) Known() bool { return f.paths[0] != 0 }
 
-// Undecided reports whether there are digests that are not explained yet.
-func (f *Flow) Undecided() bool { return f.trace != 0 }
+// undecided reports whether there are digests that are not explained yet.
+func (f *Flow) undecided() bool { return f.trace != 0 }
 
 // Digests returns the number of digests that were not rejected, and how many of them no path explained that was known when they came.
 func (f *Flow) Digests() (all, unexplained uint32) { return f.state.digests, f.state.strays }

@@ -15,7 +15,7 @@ const firstTTL = 255
 const maxPlaces = 6
 
 // errors appends the errors of the map that explain a flow, as far as enough equations support them.
-func (s *Surveyor) errors(m *Map, a *account, dst []inference.MapError) []inference.MapError {
+func (s *surveyor) errors(m *Map, a *account, dst []inference.MapError) []inference.MapError {
 	from := len(dst)
 	s.identify(m, a)
 	if !a.fits() {
@@ -39,7 +39,7 @@ func (s *Surveyor) errors(m *Map, a *account, dst []inference.MapError) []infere
 }
 
 // identify searches the ids of strangers. One that is on the map is no stranger, but not where the map has it.
-func (s *Surveyor) identify(m *Map, a *account) {
+func (s *surveyor) identify(m *Map, a *account) {
 	a.ids = make([]uint32, len(a.path))
 	for h, u := range a.path {
 		if u != offMap {
@@ -89,7 +89,7 @@ func (a *account) beside(m *Map, h int) bool {
 
 // unknownNode appends the error of a node that is not on the map: its id if the digests give it, and the nodes of the map that it may
 // stand for.
-func (s *Surveyor) unknownNode(m *Map, a *account, h int, dst []inference.MapError) []inference.MapError {
+func (s *surveyor) unknownNode(m *Map, a *account, h int, dst []inference.MapError) []inference.MapError {
 	if !a.beside(m, h) {
 		return dst
 	}
@@ -123,7 +123,7 @@ func (s *Surveyor) unknownNode(m *Map, a *account, h int, dst []inference.MapErr
 
 // linkless appends errors of neighbours that the map does not link, and of pairs of nodes that would be linked if they stood in each
 // other's place.
-func (s *Surveyor) linkless(m *Map, a *account, dst []inference.MapError) []inference.MapError {
+func (s *surveyor) linkless(m *Map, a *account, dst []inference.MapError) []inference.MapError {
 	for w := a.unlinked; w != 0; w &= w - 1 {
 		h := bits.TrailingZeros64(w)
 		if min(a.witnesses[h], a.witnesses[h+1]) < m.equations(minSide) || a.witnesses[h]+a.witnesses[h+1] < m.equations(minBoth) {
@@ -174,7 +174,7 @@ func (a *account) linkedIf(m *Map, x, y int32) bool {
 }
 
 // instead appends the error of a node of the map that stands between two others where the map has another one.
-func (s *Surveyor) instead(m *Map, a *account, dst []inference.MapError) []inference.MapError {
+func (s *surveyor) instead(m *Map, a *account, dst []inference.MapError) []inference.MapError {
 	for h := a.shift; h < len(a.path); h++ {
 		around := uint64(0)
 		if h > a.shift {

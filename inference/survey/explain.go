@@ -69,8 +69,8 @@ func (a *account) fits() bool { return a.wrong*misfits <= a.right }
 // plain reports whether the map explains the digests.
 func (a *account) plain() bool { return a.shift == 0 && a.unmapped == 0 && a.unlinked == 0 }
 
-// Surveyor looks for explanations. It keeps memory between calls and has one owner.
-type Surveyor struct {
+// surveyor looks for explanations. It keeps memory between calls and has one owner.
+type surveyor struct {
 	ids       uint32 // node ids that are searched are below
 	equations []equation
 	cost      []int32 // of each node at each hop
@@ -85,10 +85,10 @@ type Surveyor struct {
 const DefaultIDs = 1 << 20
 
 // newSurveyor makes one that searches node ids below a limit; 0 searches none.
-func newSurveyor(ids uint32) *Surveyor { return &Surveyor{ids: ids} }
+func newSurveyor(ids uint32) *surveyor { return &surveyor{ids: ids} }
 
 // explain finds the cheapest explanation of the digests of a flow.
-func (s *Surveyor) explain(m *Map, hops int, packets []pathtrace.Packet) (best account) {
+func (s *surveyor) explain(m *Map, hops int, packets []pathtrace.Packet) (best account) {
 	for shift := 0; shift <= min(mostShift, hops-1); shift++ {
 		s.read(m, hops, shift, packets)
 		a := s.trace(m, hops, shift)
@@ -105,7 +105,7 @@ func (s *Surveyor) explain(m *Map, hops int, packets []pathtrace.Packet) (best a
 }
 
 // read makes equations of digests. Hops by which numbers are shifted do not write.
-func (s *Surveyor) read(m *Map, hops, shift int, packets []pathtrace.Packet) {
+func (s *surveyor) read(m *Map, hops, shift int, packets []pathtrace.Packet) {
 	s.equations = s.equations[:0]
 	mask := ^uint64(0) << shift
 	for _, p := range packets {
@@ -118,7 +118,7 @@ func (s *Surveyor) read(m *Map, hops, shift int, packets []pathtrace.Packet) {
 
 // trace finds the best path in some rounds: the first one knows only digests of a single writer, those after it peel digests of
 // several with what is certain already.
-func (s *Surveyor) trace(m *Map, hops, shift int) account {
+func (s *surveyor) trace(m *Map, hops, shift int) account {
 	a := account{shift: shift, path: make([]int32, hops)}
 	for h := range a.path {
 		a.path[h] = offMap
@@ -180,7 +180,7 @@ func (a *account) rest(m *Map, e *equation, h int) uint32 {
 }
 
 // weigh fills in what each node costs at each hop: the wrong digests that it would mean. A place for [offMap] comes last.
-func (s *Surveyor) weigh(m *Map, a *account, settled uint64) {
+func (s *surveyor) weigh(m *Map, a *account, settled uint64) {
 	v, width := len(m.nodes), int32(m.scheme.Width())
 	row := v + 1
 	s.cost = grown(s.cost, row*len(a.path))
@@ -206,7 +206,7 @@ func (s *Surveyor) weigh(m *Map, a *account, settled uint64) {
 }
 
 // walk finds the cheapest path: over links, over what is no link at a price, and over [offMap] at another.
-func (s *Surveyor) walk(m *Map, a *account) {
+func (s *surveyor) walk(m *Map, a *account) {
 	v, hops := len(m.nodes), len(a.path)
 	row, jump, enter := v+1, linkBits+m.nodeBits(), m.nodeBits()
 	s.best, s.from = grown(s.best, row*hops), grown(s.from, row*hops)
@@ -264,7 +264,7 @@ func (s *Surveyor) walk(m *Map, a *account) {
 
 // judge counts the equations that the path explains and those that it does not. Only those count whose writers are settled but for
 // one, and all of them on the map.
-func (s *Surveyor) judge(m *Map, a *account, settled uint64) {
+func (s *surveyor) judge(m *Map, a *account, settled uint64) {
 	witnesses := a.witnesses
 	clear(a.witnesses[:])
 	a.right, a.wrong, a.silent = 0, 0, 0
@@ -296,7 +296,7 @@ func (s *Surveyor) judge(m *Map, a *account, settled uint64) {
 }
 
 // shifted reports whether a hop would have written if hop numbers were not shifted.
-func (s *Surveyor) shifted(m *Map, e *equation, hops int) bool {
+func (s *surveyor) shifted(m *Map, e *equation, hops int) bool {
 	return m.scheme.Writers(&e.packet, hops) != 0
 }
 
@@ -311,7 +311,7 @@ func (a *account) anonymous(writers uint64) bool {
 }
 
 // price is the cost of an explanation: all equations, with all of their writers.
-func (s *Surveyor) price(m *Map, a *account) int32 {
+func (s *surveyor) price(m *Map, a *account) int32 {
 	width := int32(m.scheme.Width())
 	cost := int32(a.wrong)*(wrongBits+width) + int32(a.shift)*shiftBits
 	cost += int32(bits.OnesCount64(a.unmapped)) * (foreignBits + m.nodeBits())

@@ -25,7 +25,7 @@ const block = 4096
 const maxClues = 64
 
 // clues lists the equations in which a hop is the only writer that is no node of the map.
-func (s *Surveyor) clues(m *Map, a *account, h int) (list []clue) {
+func (s *surveyor) clues(m *Map, a *account, h int) (list []clue) {
 	for i := range s.equations {
 		e := &s.equations[i]
 		if e.writers>>h&1 == 0 || a.anonymous(e.writers&^(1<<h)) || len(list) == maxClues {
@@ -39,12 +39,12 @@ func (s *Surveyor) clues(m *Map, a *account, h int) (list []clue) {
 func (c *clue) fits(m *Map, id uint32) bool { return m.scheme.Value(&c.packet, c.role, id) == c.want }
 
 // enough reports whether clues distinguish one id in many from all others.
-func (s *Surveyor) enough(m *Map, clues int) bool {
+func (s *surveyor) enough(m *Map, clues int) bool {
 	return clues >= m.equations(max(minNamed, bits.Len32(s.ids)+slack))
 }
 
 // search finds the one id that explains all clues. There is none if several do.
-func (s *Surveyor) search(m *Map, clues []clue) (id uint32, ok bool) {
+func (s *surveyor) search(m *Map, clues []clue) (id uint32, ok bool) {
 	if s.ids == 0 || !s.enough(m, len(clues)) {
 		return 0, false
 	}
@@ -71,7 +71,7 @@ func (s *Surveyor) search(m *Map, clues []clue) (id uint32, ok bool) {
 
 // sprayed reports whether nodes of the map explain clues for a node that is not there: one of them many, or those that could be at
 // the place most. A flow that takes several paths looks like that.
-func (s *Surveyor) sprayed(m *Map, clues []clue, places []int32) bool {
+func (s *surveyor) sprayed(m *Map, clues []clue, places []int32) bool {
 	s.values = grown(s.values, len(m.nodes))
 	counts := make([]int32, len(m.nodes))
 	for i := range clues {

@@ -19,7 +19,7 @@ const (
 
 // Watch keeps the last digests of flows that contradict their map, and says what would explain them. It has one owner.
 type Watch struct {
-	surveyor *Surveyor
+	surveyor *surveyor
 	flows    []watched
 	free     []uint32
 	used     int

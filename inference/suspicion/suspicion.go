@@ -144,13 +144,13 @@ type linkState struct {
 func New(cfg Config, in *Incidence, places Places) *State {
 	s := &State{cfg: cfg, places: places, links: make([]linkState, in.links), alive: map[uint64]bool{}, followed: map[uint64]bool{}, thinned: make([]bool, in.links)}
 	s.hops.all = make([]*hop, in.links)
-	s.Replan(in)
+	s.replan(in)
 	return s
 }
 
-// Replan replaces the probes. What is known of links stays, what is known of probes is forgotten; the number of links has to be
+// replan replaces the probes. What is known of links stays, what is known of probes is forgotten; the number of links has to be
 // the same.
-func (s *State) Replan(in *Incidence) {
+func (s *State) replan(in *Incidence) {
 	s.incidence = in
 	s.losses.reset(in)
 	s.transit.reset(in)

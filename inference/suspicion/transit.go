@@ -19,7 +19,7 @@ const (
 // transits compares the times that probes are under way with their own history, and unmixes what they have in excess.
 type transits struct {
 	probes []transit // by probe
-	excess []Excess
+	excess []excess
 }
 
 // transit is the state of a probe.
@@ -56,12 +56,12 @@ func (x *transits) step(s *State, list []Round) {
 			significant = significant || e.Value > 3*e.Error
 		}
 	}
-	var shares []Share
+	var shares []share
 	if significant {
 		shares = unmix(s.incidence, x.excess, transitAlarm)
 	}
 	s.named.forget(false, func(class int32) bool {
-		return slices.ContainsFunc(shares, func(f Share) bool { return s.incidence.class[f.Links[0]] == class })
+		return slices.ContainsFunc(shares, func(f share) bool { return s.incidence.class[f.Links[0]] == class })
 	})
 	for _, f := range shares {
 		links := s.named.among(s.incidence.class[f.Links[0]], f.Links, false)
@@ -77,7 +77,7 @@ func (x *transits) step(s *State, list []Round) {
 }
 
 // step takes a value and gives what it has in excess, if the probe is known well enough.
-func (p *transit) step(v, floor float64) (e Excess, ok bool) {
+func (p *transit) step(v, floor float64) (e excess, ok bool) {
 	d := v - p.mean
 	e.Error = math.Sqrt(p.square)*max(1, p.tail/transitTail) + floor
 	e.Value = d

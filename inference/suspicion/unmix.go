@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Share is the part of the probes' excess that links explain.
-type Share struct {
+// share is the part of the probes' excess that links explain.
+type share struct {
 	Links      []int32 // one, or several that the same probes cross and that cannot be distinguished
 	Value      float64 // that they add to each of these probes, together
 	Confidence float64 // that it is these
 }
 
-// Excess is the excess of a probe over its usual time, with its error.
-type Excess struct {
+// excess is the excess of a probe over its usual time, with its error.
+type excess struct {
 	Probe int32
 	Value float64
 	Error float64 // standard deviation of Value where nothing happened, above 0
@@ -26,7 +26,7 @@ type Excess struct {
 // chose is then fitted without λ, and links go that the others make needless.
 //
 // The confidence of a share is its likelihood among those of all links, the other shares given.
-func unmix(in *Incidence, list []Excess, alarm float64) []Share {
+func unmix(in *Incidence, list []excess, alarm float64) []share {
 	u := newUnmixer(in, list, alarm)
 	if u == nil || !u.lasso() {
 		return nil
@@ -44,7 +44,7 @@ type unmixer struct {
 	z       float64
 }
 
-func newUnmixer(in *Incidence, list []Excess, alarm float64) *unmixer {
+func newUnmixer(in *Incidence, list []excess, alarm float64) *unmixer {
 	u := &unmixer{
 		in: in, rest: make([]float64, len(in.probes)), weight: make([]float64, len(in.probes)),
 		square: make([]float64, len(in.cross)), x: make([]float64, len(in.cross)),
@@ -126,7 +126,7 @@ func (u *unmixer) loss() (sum float64) {
 }
 
 // shares fits what the lasso chose, and leaves out what is needless.
-func (u *unmixer) shares() (out []Share) {
+func (u *unmixer) shares() (out []share) {
 	var chosen []int32
 	for _, c := range u.classes {
 		if u.x[c] > 0 {
@@ -154,7 +154,7 @@ func (u *unmixer) shares() (out []Share) {
 		u.descend(chosen, 0)
 	}
 	for _, c := range chosen {
-		out = append(out, Share{Links: u.in.alike[c], Value: u.x[c], Confidence: u.confidence(c)})
+		out = append(out, share{Links: u.in.alike[c], Value: u.x[c], Confidence: u.confidence(c)})
 	}
 	return out
 }

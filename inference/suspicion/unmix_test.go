@@ -26,7 +26,7 @@ func randomIncidence(t *testing.T, r *rand.Rand, links, probes int, share float6
 }
 
 // objective is what the lasso minimises.
-func objective(in *Incidence, list []Excess, x []float64, z float64) (sum float64) {
+func objective(in *Incidence, list []excess, x []float64, z float64) (sum float64) {
 	square := make([]float64, len(in.cross))
 	for _, e := range list {
 		r, w := e.Value, 1/(e.Error*e.Error)
@@ -73,7 +73,7 @@ func solve(a [][]float64, b []float64) []float64 {
 }
 
 // bruteForce tries all sets of classes, on each of which the least of the sum is a system of equations.
-func bruteForce(in *Incidence, list []Excess, z float64) float64 {
+func bruteForce(in *Incidence, list []excess, z float64) float64 {
 	n := len(in.cross)
 	best := objective(in, list, make([]float64, n), z)
 	for set := uint(1); set < 1<<n; set++ {
@@ -121,9 +121,9 @@ func TestLassoIsExact(t *testing.T) {
 	sizes := map[int]int{}
 	for range 400 {
 		in := randomIncidence(t, r, 3+r.IntN(6), 2+r.IntN(9), .4)
-		var list []Excess
+		var list []excess
 		for p := range in.probes {
-			list = append(list, Excess{Probe: int32(p), Value: 12 * r.NormFloat64(), Error: .5 + r.Float64()})
+			list = append(list, excess{Probe: int32(p), Value: 12 * r.NormFloat64(), Error: .5 + r.Float64()})
 		}
 		u := newUnmixer(in, list, 1e-3)
 		if u == nil {
@@ -154,7 +154,7 @@ func TestUnmixFindsWhatWasMixed(t *testing.T) {
 	alike, two := 0, 0
 	for try := range 300 {
 		in := randomIncidence(t, r, 30, 40, .15)
-		var list []Excess
+		var list []excess
 		truth := map[int32]float64{}
 		for range 1 + try%2 {
 			if l := int32(r.IntN(30)); len(in.Alike(l)) > 0 {
@@ -162,7 +162,7 @@ func TestUnmixFindsWhatWasMixed(t *testing.T) {
 			}
 		}
 		for p := range in.probes {
-			e := Excess{Probe: int32(p), Value: r.NormFloat64(), Error: 1}
+			e := excess{Probe: int32(p), Value: r.NormFloat64(), Error: 1}
 			for c, v := range truth {
 				if slices.Contains(in.probeClasses[p], c) {
 					e.Value += v
@@ -195,7 +195,7 @@ func TestUnmixFindsWhatWasMixed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := unmix(in, []Excess{{0, 50, 1}, {1, 51, 1}, {2, 0, 1}}, 1e-7)
+	got := unmix(in, []excess{{0, 50, 1}, {1, 51, 1}, {2, 0, 1}}, 1e-7)
 	if len(got) != 1 || !slices.Equal(got[0].Links, []int32{0, 1}) {
 		t.Errorf("%+v, want links 0 and 1, which the same probes cross", got)
 	}
@@ -207,8 +207,8 @@ func TestUnmixConfidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sure := unmix(in, []Excess{{0, 20, 1}, {1, 20, 1}, {2, 0, 1}, {3, 0, 1}, {4, 0, 1}}, 1e-6)
-	doubt := unmix(in, []Excess{{0, 20, 1}}, 1e-6)
+	sure := unmix(in, []excess{{0, 20, 1}, {1, 20, 1}, {2, 0, 1}, {3, 0, 1}, {4, 0, 1}}, 1e-6)
+	doubt := unmix(in, []excess{{0, 20, 1}}, 1e-6)
 	if len(sure) != 1 || sure[0].Links[0] != 1 || sure[0].Confidence < .99 {
 		t.Errorf("two probes that meet in link 1: %+v", sure)
 	}
@@ -222,12 +222,12 @@ func TestUnmixFalseAlarms(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	const n, alarm = 20_000, .01
 	in := randomIncidence(t, r, 40, 60, .1)
-	list := make([]Excess, len(in.probes))
+	list := make([]excess, len(in.probes))
 	found := 0
 	for range n {
 		for p := range list {
 			sigma := 1 + float64(p%5)
-			list[p] = Excess{Probe: int32(p), Value: sigma * r.NormFloat64(), Error: sigma}
+			list[p] = excess{Probe: int32(p), Value: sigma * r.NormFloat64(), Error: sigma}
 		}
 		if len(unmix(in, list, alarm)) > 0 {
 			found++
@@ -260,7 +260,7 @@ func TestIncidence(t *testing.T) {
 // Values that are no numbers, and errors that say nothing, are left out.
 func TestUnmixHostile(t *testing.T) {
 	in := randomIncidence(t, rand.New(rand.NewPCG(1, 1)), 5, 5, .5)
-	bad := []Excess{{0, math.NaN(), 1}, {1, math.Inf(1), 1}, {2, 1, 0}, {3, 1, math.NaN()}, {-1, 9, 1}, {5, 9, 1}, {4, 9, math.Inf(1)}}
+	bad := []excess{{0, math.NaN(), 1}, {1, math.Inf(1), 1}, {2, 1, 0}, {3, 1, math.NaN()}, {-1, 9, 1}, {5, 9, 1}, {4, 9, math.Inf(1)}}
 	if got := unmix(in, bad, 1e-7); got != nil {
 		t.Errorf("%v", got)
 	}

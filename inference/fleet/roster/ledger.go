@@ -8,9 +8,9 @@ import (
 	"github.com/hopscope/hopscope/inference/fleet"
 )
 
-// After returns the balance with which the run after b begins: what was on its way then is dropped as [droppedDown], apart from the
+// after returns the balance with which the run after b begins: what was on its way then is dropped as [droppedDown], apart from the
 // reports that are carried over in a spool. Add the run's own balance without them (see [Balance.Add]).
-func (b *Balance) After(carried uint64) Balance {
+func (b *Balance) after(carried uint64) Balance {
 	next := Balance{Sink: b.Sink, Received: b.Received, Stored: b.Stored, Dropped: maps.Clone(b.Dropped)}
 	flight, _ := total(b.InFlight)
 	if carried > flight { // the spool was filled after this was said

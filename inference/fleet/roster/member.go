@@ -29,7 +29,7 @@ const (
 // MemberKey is the key of the roster under which a member publishes its record.
 func MemberKey(role, name string) string { return role + "/" + name }
 
-// RedrawKey is the key of the roster under which a collector is asked to draw another boot. The value is a [Redraw].
+// RedrawKey is the key of the roster under which a collector is asked to draw another boot. The value is a redraw.
 func RedrawKey(name string) string { return MemberKey(Collector, name) + redraw }
 
 // Redraw is the notice to a collector that a record of this boot came under a number that had been merged with other bytes, as when

@@ -134,8 +134,8 @@ func TestRoster(t *testing.T) {
 	if got, want := r.Expected(), []fleet.Expected{{Name: "a", Boot: 5, Since: 20, Until: 30}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("expected are %+v, want %+v", got, want)
 	}
-	if !reflect.DeepEqual(r.Params(), &params) || r.Redraw("a") != 1<<64-1 || r.Redraw("b") != 0 {
-		t.Errorf("params %+v, redraw %d", r.Params(), r.Redraw("a"))
+	if !reflect.DeepEqual(r.Params(), &params) || r.redraw("a") != 1<<64-1 || r.redraw("b") != 0 {
+		t.Errorf("params %+v, redraw %d", r.Params(), r.redraw("a"))
 	}
 }
 
@@ -245,7 +245,7 @@ func TestLedgerUnread(t *testing.T) {
 func TestBalanceAfter(t *testing.T) {
 	old := Balance{Received: 100, Stored: 60, InFlight: map[string]uint64{"window": 25, "spool": 10}, Dropped: map[string]uint64{"kernel": 5}}
 	for _, c := range []struct{ carried, down uint64 }{{0, 35}, {10, 25}, {35, 0}, {50, 0}} {
-		next := old.After(c.carried)
+		next := old.after(c.carried)
 		if next.Dropped[droppedDown] != c.down || len(next.InFlight) != 0 || !adds(&next) {
 			t.Errorf("carried %d: %+v, want %d lost", c.carried, next, c.down)
 		}

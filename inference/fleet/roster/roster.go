@@ -99,8 +99,8 @@ func (r *Roster) Expected() (list []fleet.Expected) {
 	return list
 }
 
-// Redraw returns the boot that a collector is asked to go on without, 0 if there is none.
-func (r *Roster) Redraw(collector string) uint64 { return r.redraws[collector] }
+// redraw returns the boot that a collector is asked to go on without, 0 if there is none.
+func (r *Roster) redraw(collector string) uint64 { return r.redraws[collector] }
 
 // readParams reads the value under [ParamsKey].
 func readParams(value []byte) (*Params, error) {
