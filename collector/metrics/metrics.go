@@ -44,8 +44,8 @@ func NewCounter(name, help string, labels ...string) Metric {
 // Emit publishes one value of a metric, with the values of its labels.
 type Emit func(m Metric, v float64, labels ...string)
 
-// Number is a type from which a value can be read.
-type Number interface {
+// number is a type from which a value can be read.
+type number interface {
 	~int | ~int64 | ~uint64 | ~float64
 }
 
@@ -57,7 +57,7 @@ type Value struct {
 }
 
 // Of makes a value.
-func Of[N Number](m Metric, n N, labels ...string) Value { return Value{m, float64(n), labels} }
+func Of[N number](m Metric, n N, labels ...string) Value { return Value{m, float64(n), labels} }
 
 // All publishes values.
 func (e Emit) All(values ...Value) {
@@ -67,7 +67,7 @@ func (e Emit) All(values ...Value) {
 }
 
 // Map publishes the values of a map, whose keys are the last label.
-func Map[N Number](emit Emit, m Metric, values map[string]N, labels ...string) {
+func Map[N number](emit Emit, m Metric, values map[string]N, labels ...string) {
 	for key, n := range values {
 		emit(m, float64(n), append(labels[:len(labels):len(labels)], key)...)
 	}

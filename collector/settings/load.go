@@ -68,7 +68,7 @@ func ReadFile(path string, into any) (*File, error) {
 // Read is ReadFile for bytes.
 func Read(name string, data []byte, into any) (*File, error) {
 	l := loader{lines: map[string]int{}, moved: map[string]string{}, root: reflect.ValueOf(into).Elem()}
-	if r, ok := into.(Retired); ok {
+	if r, ok := into.(retired); ok {
 		l.retired = r.Retirements()
 	}
 	if r, ok := into.(renamed); ok {

@@ -13,8 +13,8 @@ type Retire struct {
 	Instead string // what does its work now, the end of a sentence: "events.false_a_day sets all limits of hops"
 }
 
-// Retired is a settings struct, that of a whole file, with keys that mean nothing any more.
-type Retired interface{ Retirements() []Retire }
+// retired is a settings struct, that of a whole file, with keys that mean nothing any more.
+type retired interface{ Retirements() []Retire }
 
 // readRetired reads over a key that means nothing any more, and reports whether it is one.
 func (l *loader) readRetired(kv *ast.MappingValueNode, path string) bool {

@@ -25,8 +25,8 @@ type Store struct {
 	Alerts bool
 }
 
-// RefusedDir is the directory of the points that the store refuses, or "" for a store without a spool.
-func (s *Store) RefusedDir() string {
+// refusedDir is the directory of the points that the store refuses, or "" for a store without a spool.
+func (s *Store) refusedDir() string {
 	if s.Spool == nil {
 		return ""
 	}

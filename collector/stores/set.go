@@ -69,7 +69,7 @@ func NewSet(list []Store, opt SetOptions) (*Set, error) {
 			if q.spool, err = spool.Open(*s.Spool); err != nil {
 				return nil, errors.Join(fmt.Errorf("%s: %w", s.Name, err), closeWriters(list[i:]), set.Close(ended()))
 			}
-			o.Spool, o.Refused = q.spool, sink.OpenRefused(s.RefusedDir(), s.RefusedBytes)
+			o.Spool, o.Refused = q.spool, sink.OpenRefused(s.refusedDir(), s.RefusedBytes)
 		}
 		q.Queue = sink.NewQueue(s.Writer, s.Queue, o)
 		set.queues = append(set.queues, q)
@@ -296,7 +296,7 @@ func (q *Queue) logAside(a *sink.Aside) {
 func (q *Queue) logRefused(st *sink.QueueStats) {
 	if n := st.PointsRejected - q.loggedRefused; n > 0 && (!q.refusing || time.Since(q.refusingTime) > time.Minute) {
 		q.refusing, q.refusingTime, q.loggedRefused = true, time.Now(), st.PointsRejected
-		q.log.Error("the store refuses points", "sink", q.Name(), "target", q.Target, "points", n, "reason", st.LastRefusal.Reason, "kept_in", q.RefusedDir())
+		q.log.Error("the store refuses points", "sink", q.Name(), "target", q.Target, "points", n, "reason", st.LastRefusal.Reason, "kept_in", q.refusedDir())
 	}
 	if q.refusing && !st.Rejecting {
 		q.refusing = false
@@ -358,7 +358,7 @@ func (q *Queue) evicted(st *spool.Stats) uint64 {
 func (q *Queue) refusal(st *sink.QueueStats) string {
 	last := &st.LastRefusal
 	where := "without a spool they are lost"
-	if dir := q.RefusedDir(); dir != "" {
+	if dir := q.refusedDir(); dir != "" {
 		where = "they are kept: hopscope spool list " + dir
 	}
 	return fmt.Sprintf("the store refused %d of %d points at %s (%d so far): %s; %s", last.Points, last.Of,

@@ -36,7 +36,7 @@ func Search(rate float64, try func(float64) (Step, error)) (best Step, err error
 			return best, err
 		}
 		// A sender that cannot reach the rate says nothing about the collector beyond what it did send.
-		reached := !s.SenderLimited()
+		reached := !s.senderLimited()
 		if s.KeepsUp {
 			low = next
 			if s.Rate > best.Rate {
@@ -57,8 +57,8 @@ func Search(rate float64, try func(float64) (Step, error)) (best Step, err error
 	}
 }
 
-// SenderLimited reports whether the sender reached less than it was asked for: the collector may keep up with more.
-func (s *Step) SenderLimited() bool { return s.Rate < 0.95*s.Asked }
+// senderLimited reports whether the sender reached less than it was asked for: the collector may keep up with more.
+func (s *Step) senderLimited() bool { return s.Rate < 0.95*s.Asked }
 
 // Judge compares what was sent with what the ledger knows.
 func (s *Step) Judge(b *sink.Balance) {
@@ -72,7 +72,7 @@ func (s *Step) Judge(b *sink.Balance) {
 	switch {
 	case !s.balanced:
 		s.Verdict = "ledger wrong"
-	case s.KeepsUp && s.SenderLimited():
+	case s.KeepsUp && s.senderLimited():
 		s.Verdict = "keeps up; the sender reached no more"
 	case s.KeepsUp:
 		s.Verdict = "keeps up"

@@ -9,11 +9,11 @@ import (
 // WriteSearch writes what [Search] found, as text or as json.
 func WriteSearch(w io.Writer, format string, steps []Step, best Step) error {
 	if format == "json" {
-		return json.NewEncoder(w).Encode(map[string]any{"steps": steps, "keeps_up_with": best.Rate, "sender_was_the_limit": best.KeepsUp && best.SenderLimited()})
+		return json.NewEncoder(w).Encode(map[string]any{"steps": steps, "keeps_up_with": best.Rate, "sender_was_the_limit": best.KeepsUp && best.senderLimited()})
 	}
 	if best.KeepsUp {
 		least := ""
-		if best.SenderLimited() {
+		if best.senderLimited() {
 			least = "at least "
 		}
 		_, err := fmt.Fprintf(w, "This machine keeps up with %s%.0f reports/s, sending them included.\n", least, best.Rate)

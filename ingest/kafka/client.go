@@ -62,7 +62,7 @@ func (c Config) Dial(id string) (*Client, error) {
 	}
 	client.transport = &kafka.Transport{
 		Dial: client.dial, DialTimeout: c.Timeout, IdleTimeout: time.Minute, MetadataTTL: metadataTTL,
-		MetadataTopics: c.Names(), ClientID: id, SASL: login,
+		MetadataTopics: c.names(), ClientID: id, SASL: login,
 	}
 	client.Client = &kafka.Client{Addr: kafka.TCP(c.Brokers...), Timeout: c.Timeout, Transport: client.transport}
 	return client, nil
@@ -77,8 +77,8 @@ func (c *Client) Topic(name string) string { return c.conf.Topic(name) }
 // Transport carries the requests. Its metadata cover the topics of the fleet alone.
 func (c *Client) Transport() *kafka.Transport { return c.transport }
 
-// Dialer makes connections of the same kind for the parts of kafka-go that want one, such as a ConsumerGroup.
-func (c *Client) Dialer() *kafka.Dialer {
+// dialer makes connections of the same kind for the parts of kafka-go that want one, such as a ConsumerGroup.
+func (c *Client) dialer() *kafka.Dialer {
 	return &kafka.Dialer{ClientID: c.id, Timeout: c.conf.Timeout, DialFunc: c.dial, SASLMechanism: c.transport.SASL}
 }
 

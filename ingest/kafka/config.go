@@ -45,8 +45,8 @@ func (c *Config) Target() string {
 // Topic returns the name of a topic with the prefix.
 func (c *Config) Topic(name string) string { return c.Prefix + name }
 
-// Names returns the topics of a fleet with the prefix.
-func (c *Config) Names() []string {
+// names returns the topics of a fleet with the prefix.
+func (c *Config) names() []string {
 	var names []string
 	for _, t := range []string{Windows, Reports, Series, State, Roster, Plans} {
 		names = append(names, c.Topic(t))

@@ -182,7 +182,7 @@ func TestLogin(t *testing.T) {
 		c.SASL, c.PasswordFile = "scram-sha-256", file(t, secret)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
-		conn, err := dial(t, c).Dialer().DialLeader(ctx, "tcp", b.Addr, b.Prefix+"windows", 0)
+		conn, err := dial(t, c).dialer().DialLeader(ctx, "tcp", b.Addr, b.Prefix+"windows", 0)
 		if err != nil {
 			t.Fatal(err)
 		}

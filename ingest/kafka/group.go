@@ -378,11 +378,11 @@ func only[T any](parts []T) (p T, err error) {
 	return parts[0], nil
 }
 
-// Lost reports whether an error means that the partition belongs to another member by now.
-func Lost(err error) bool { return errors.Is(err, errLost) }
+// lost reports whether an error means that the partition belongs to another member by now.
+func lost(err error) bool { return errors.Is(err, errLost) }
 
-// Committed returns the group's offset of a partition, or -1 if there is none.
-func (g *Group) Committed(ctx context.Context, topic string, partition int) (offset int64, err error) {
+// committed returns the group's offset of a partition, or -1 if there is none.
+func (g *Group) committed(ctx context.Context, topic string, partition int) (offset int64, err error) {
 	err = g.calls().Do(ctx, func(err error) bool { return !passes(err) }, func(once context.Context) error {
 		r, err := g.client.OffsetFetch(once, &kafka.OffsetFetchRequest{GroupID: g.cfg.Name, Topics: map[string][]int{topic: {partition}}})
 		if err == nil {

@@ -141,10 +141,10 @@ func TestGroup(t *testing.T) {
 	if err := first.Commit(t.Context(), topic, 2, 17); err != nil {
 		t.Error(err)
 	}
-	if at, err := one.group.Committed(t.Context(), topic, 2); at != 17 || err != nil {
+	if at, err := one.group.committed(t.Context(), topic, 2); at != 17 || err != nil {
 		t.Errorf("committed %d, %v; want 17", at, err)
 	}
-	if at, err := one.group.Committed(t.Context(), topic, 3); at != -1 || err != nil {
+	if at, err := one.group.committed(t.Context(), topic, 3); at != -1 || err != nil {
 		t.Errorf("committed %d, %v; want none", at, err)
 	}
 
@@ -165,10 +165,10 @@ func TestGroup(t *testing.T) {
 		t.Error("a generation was lost while it was let go of")
 	}
 	// A commit for the old generation is refused with an error.
-	if err := first.Commit(t.Context(), topic, 2, 3); !Lost(err) {
+	if err := first.Commit(t.Context(), topic, 2, 3); !lost(err) {
 		t.Errorf("commit of an old generation: %v", err)
 	}
-	if at, _ := one.group.Committed(t.Context(), topic, 2); at != 17 || one.group.Stats().Refused != 1 {
+	if at, _ := one.group.committed(t.Context(), topic, 2); at != 17 || one.group.Stats().Refused != 1 {
 		t.Errorf("committed %d, %d refused; want 17 and 1", at, one.group.Stats().Refused)
 	}
 
@@ -204,7 +204,7 @@ func TestZombie(t *testing.T) {
 	}
 	other := join(t, b, cfg, 0)
 	testkit.Until(t, "the partitions are lost", func() bool { return zombie.Lost.Err() != nil })
-	if err := zombie.Commit(t.Context(), topic, 0, 5); !Lost(err) {
+	if err := zombie.Commit(t.Context(), topic, 0, 5); !lost(err) {
 		t.Errorf("commit of a zombie: %v", err)
 	}
 	testkit.Until(t, "both have one again", func() bool { return slices.Equal(shares(paused, other), []int{1, 1}) })

@@ -301,8 +301,8 @@ func (l *Log) Reader(topic string, partition int, offset int64) ingest.LogReader
 // Offset is that of the next message.
 func (r *reader) Offset() int64 { return r.offset }
 
-// GoTo makes offset that of the next message.
-func (r *reader) GoTo(offset int64) { r.offset, r.trouble = offset, 0 }
+// goTo makes offset that of the next message.
+func (r *reader) goTo(offset int64) { r.offset, r.trouble = offset, 0 }
 
 // Limit bounds the bytes that one answer has. There is one batch in it at least.
 func (r *reader) Limit(bytes int) { r.most = max(1, min(bytes, r.log.cfg.FetchMax)) }
@@ -359,7 +359,7 @@ func (r *reader) Next(ctx context.Context) ([]ingest.Message, error) {
 	}
 	e := &corruptError{r.offset, to, err}
 	r.log.corrupt.Add(1)
-	r.GoTo(to)
+	r.goTo(to)
 	return nil, fail(e)
 }
 
@@ -388,7 +388,7 @@ func (r *reader) leap(ctx context.Context) error {
 		return nil // it has come back
 	}
 	r.log.gaps.Add(1)
-	r.GoTo(e.To)
+	r.goTo(e.To)
 	return &partitionError{"read", r.topic, r.partition, e}
 }
 

@@ -62,8 +62,8 @@ func (t *Table) All() map[string][]byte {
 	return maps.Clone(t.values)
 }
 
-// LeftOut returns the number of records beyond the bounds.
-func (t *Table) LeftOut() uint64 {
+// leftOut returns the number of records beyond the bounds.
+func (t *Table) leftOut() uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.left

@@ -69,7 +69,7 @@ func TestTable(t *testing.T) {
 	put("e", "5")
 	put("f", "6") // too many
 	step("[e] [a=3 c=4 e=5]")
-	if n := other.LeftOut(); n != 2 {
+	if n := other.leftOut(); n != 2 {
 		t.Errorf("%d left out, want 2", n)
 	}
 	first := client.NewTable(topic, bound)

@@ -110,7 +110,7 @@ func (t *Term) explain(err error) error {
 	switch {
 	case t.ctx.Err() != nil:
 		return errors.Join(context.Cause(t.ctx), err)
-	case err != nil && Lost(err):
+	case err != nil && lost(err):
 		err = errors.Join(ErrLost, err)
 		t.cancel(err)
 	}
@@ -154,7 +154,7 @@ func (t *Term) confirm(ctx context.Context) error {
 			return err
 		}
 		err = g.Commit(ctx, t.cfg.Topic, 0, t.next)
-		if err == nil || !Lost(err) || g.Lost.Err() != nil {
+		if err == nil || !lost(err) || g.Lost.Err() != nil {
 			return err
 		}
 		// The group may share out anew, which the heartbeat of this member has not heard yet. What comes of it says whether the

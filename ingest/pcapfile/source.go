@@ -113,8 +113,8 @@ func (s *Source) Workers() int { return 1 }
 // at which reading stopped.
 func (s *Source) Stats() ingest.Stats { return s.stats() }
 
-// Progress returns the bytes of the file read so far, and its size or 0 where it is unknown.
-func (s *Source) Progress() (read, size int64) {
+// progress returns the bytes of the file read so far, and its size or 0 where it is unknown.
+func (s *Source) progress() (read, size int64) {
 	if r := s.reader.Load(); r != nil {
 		return r.Progress()
 	}

@@ -60,7 +60,7 @@ func TestSourceAsFastAsPossible(t *testing.T) {
 	if got, want := s.Stats(), (ingest.Stats{Frames: n, Bytes: bytes, Truncated: 9}); got != want {
 		t.Errorf("Stats() = %+v, want %+v", got, want)
 	}
-	if read, size := s.Progress(); read != size || size == 0 {
+	if read, size := s.progress(); read != size || size == 0 {
 		t.Errorf("Progress() = %d, %d at the end", read, size)
 	}
 }

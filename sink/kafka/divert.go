@@ -421,8 +421,8 @@ func (d *Diverter) Redraw(boot uint64) {
 	}
 }
 
-// DivertStats returns what was diverted so far.
-func (d *Diverter) DivertStats() divertStats {
+// divertStats returns what was diverted so far.
+func (d *Diverter) divertStats() divertStats {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.stats

@@ -215,7 +215,7 @@ func TestDivert(t *testing.T) {
 		}
 		got[w] = append(got[w], reports...)
 	}
-	if st := d.DivertStats(); total != 9*perWorker || st.Reports != total {
+	if st := d.divertStats(); total != 9*perWorker || st.Reports != total {
 		t.Errorf("%d reports for the ledger, %d in the statistics, want %d", total, st.Reports, 9*perWorker)
 	}
 	for w := range sent {
@@ -260,7 +260,7 @@ func TestBatches(t *testing.T) {
 			t.Errorf("a batch of %d reports", r.head.Reports)
 		}
 	}
-	if st := d.DivertStats(); st.Plain/st.Batches > batchBytes+10<<10 {
+	if st := d.divertStats(); st.Plain/st.Batches > batchBytes+10<<10 {
 		t.Errorf("batches of %d bytes", st.Plain/st.Batches)
 	}
 	d.EndWindow(1e10)

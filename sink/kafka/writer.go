@@ -112,7 +112,7 @@ func (w *Writer) Stats() Stats {
 	s := Stats{
 		Records: w.stats.records.Load(), Bytes: w.stats.bytes.Load(), Repeats: w.stats.repeats.Load(),
 		Requests: w.stats.requests.Load(), Clock: time.Duration(w.clockOff.Load()), Label: w.stats.label.Load(),
-		Diverted: w.diverter.DivertStats(),
+		Diverted: w.diverter.divertStats(),
 	}
 	if w.member != nil {
 		if err := w.member.problem(); err != nil {

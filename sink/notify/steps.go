@@ -61,7 +61,7 @@ func (o *Outcome) Pass() { o.passed, o.inRow = o.passed+1, 0 }
 // Fail notes the error of a request with one alert.
 func (o *Outcome) Fail(point []sink.Point, err error) {
 	if sink.Permanent(err) {
-		o.refused = append(o.refused, Refusal(point, err))
+		o.refused = append(o.refused, refusal(point, err))
 		o.Pass()
 		return
 	}
@@ -106,7 +106,7 @@ func (o *Outcome) Err() error {
 		if cause, ok := errors.AsType[*sink.RetryError](o.err); ok {
 			re.After, re.Config, re.Doubt = cause.After, cause.Config, cause.Doubt
 		}
-		what := Refusal(rest, o.err)
+		what := refusal(rest, o.err)
 		re.Rest, re.Refused = &what, o.refused
 		return &re
 	case o.passed == 0:
@@ -139,8 +139,8 @@ func SentAt(a *Alert) time.Time {
 	return a.Time
 }
 
-// Refusal is that of some points, in the form that the queue keeps them in.
-func Refusal(points []sink.Point, err error) sink.Refusal {
+// refusal is that of some points, in the form that the queue keeps them in.
+func refusal(points []sink.Point, err error) sink.Refusal {
 	r := sink.Refusal{Payload: sink.AppendBatch(nil, &sink.Batch{Points: points}), Points: uint64(len(points)), Reason: err.Error()}
 	for i := range points {
 		r.Series = sink.AddSeries(r.Series, points[i].Measurement, 1)

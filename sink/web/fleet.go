@@ -22,7 +22,7 @@ type Fleet struct {
 // States of members.
 const (
 	alive   = "alive"
-	Missing = "missing" // windows are without it, or it has not said anything for a while
+	missing = "missing" // windows are without it, or it has not said anything for a while
 	dead    = "dead"    // it is not waited for any more
 	left    = "left"    // it ended in order
 )
@@ -83,7 +83,7 @@ func (f *Fleet) summary() *fleetSummary {
 	return s
 }
 
-var stateRank = map[string]int{dead: 0, Missing: 1, alive: 2, left: 3}
+var stateRank = map[string]int{dead: 0, missing: 1, alive: 2, left: 3}
 
 // serveFleet lists the members of a fleet: collectors before consumers, those with trouble first.
 func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request) {

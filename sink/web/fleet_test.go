@@ -202,10 +202,10 @@ func fleetScene(now time.Time) *Fleet {
 			StartMS: ms - 3_600_000, UpdatedMS: ms - 2000, WindowMS: ms - 5000, ReportsPerSecond: 40_000, Received: 1_000_000, Stored: 990_000, InFlight: 9_990, Dropped: 10}
 	}
 	return &Fleet{Name: "backbone", Slices: 16, Members: []member{
-		collector(1, alive), collector(2, alive, "clock: set back by 3s"), collector(3, Missing), collector(4, dead), collector(5, left),
+		collector(1, alive), collector(2, alive, "clock: set back by 3s"), collector(3, missing), collector(4, dead), collector(5, left),
 		{Role: "consumer", Name: "store-1", State: alive, Version: "v0.9.0", Page: "javascript:window.harm=1", StartMS: ms - 60_000, UpdatedMS: ms, WindowMS: ms - 5000,
 			ReportsPerSecond: 80_000, Received: 4_000_000, Stored: 3_900_000, Partitions: 33, Lag: 12, Late: 3, Duplicates: 2, Conflicts: 1, Rebalances: 4},
-		{Role: "consumer", Name: "store-2", State: Missing, Version: "v0.8.0", Problems: []string{"influx: connection refused"}, Partitions: 0},
+		{Role: "consumer", Name: "store-2", State: missing, Version: "v0.8.0", Problems: []string{"influx: connection refused"}, Partitions: 0},
 	}}
 }
 
@@ -215,7 +215,7 @@ func fleetDeps(now time.Time, f *Fleet) Deps {
 	deps.Status = func() Status {
 		s := Status{Version: "v0.9.0", Start: now.Add(-time.Minute), Window: 5 * time.Second, ReportsPerSecond: 160_000, Fleet: f}
 		for _, m := range f.Members {
-			if m.State == Missing || m.State == dead {
+			if m.State == missing || m.State == dead {
 				s.Problems = append(s.Problems, fmt.Sprintf("%s %s: %s", m.Role, m.Name, m.State))
 			}
 		}

@@ -120,5 +120,5 @@ func (c *Alertmanager) CheckFiles() error {
 
 // Open makes an [AlertmanagerWriter] of these settings.
 func (c Alertmanager) Open() (sink.Writer, error) {
-	return sink.Opened(NewAlertmanager(c))
+	return sink.Opened(newAlertmanager(c))
 }

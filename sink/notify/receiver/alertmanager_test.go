@@ -117,7 +117,7 @@ func alertmanagerWriter(t *testing.T, url string, change func(*Alertmanager)) *A
 	if change != nil {
 		change(&c)
 	}
-	w, err := NewAlertmanager(c)
+	w, err := newAlertmanager(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,8 +32,8 @@ const perRequest = 500
 // maxAnnotation bounds what is sent of a text.
 const maxAnnotation = 4096
 
-// NewAlertmanager reads the token and the certificates. It does not connect.
-func NewAlertmanager(conf Alertmanager) (*AlertmanagerWriter, error) {
+// newAlertmanager reads the token and the certificates. It does not connect.
+func newAlertmanager(conf Alertmanager) (*AlertmanagerWriter, error) {
 	if err := conf.Validate(); err != nil {
 		return nil, err
 	}

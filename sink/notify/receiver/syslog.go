@@ -91,5 +91,5 @@ func (c *Syslog) CheckFiles() error {
 
 // Open makes a [SyslogWriter] of these settings.
 func (c Syslog) Open() (sink.Writer, error) {
-	return sink.Opened(NewSyslog(c))
+	return sink.Opened(newSyslog(c))
 }

@@ -224,7 +224,7 @@ func TestConfigOfSyslog(t *testing.T) {
 		c := Syslog{}
 		c.SetDefaults()
 		c.Facility = name
-		if w, err := NewSyslog(c); err != nil || w.form.facility != want {
+		if w, err := newSyslog(c); err != nil || w.form.facility != want {
 			t.Errorf("facility %s is %+v, %v", name, w, err)
 		}
 	}

@@ -36,8 +36,8 @@ type link struct {
 	until time.Time     // when the name of the receiver is looked up again; never for streams
 }
 
-// NewSyslog reads the certificates. It does not connect.
-func NewSyslog(conf Syslog) (*SyslogWriter, error) {
+// newSyslog reads the certificates. It does not connect.
+func newSyslog(conf Syslog) (*SyslogWriter, error) {
 	if err := conf.Validate(); err != nil {
 		return nil, err
 	}

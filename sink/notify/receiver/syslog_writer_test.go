@@ -35,7 +35,7 @@ func syslogWriter(t *testing.T, network, address string, change func(*Syslog)) *
 	if change != nil {
 		change(&c)
 	}
-	w, err := NewSyslog(c)
+	w, err := newSyslog(c)
 	if err != nil {
 		t.Fatal(err)
 	}

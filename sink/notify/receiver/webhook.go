@@ -200,5 +200,5 @@ func (c *Webhook) CheckFiles() error {
 
 // Open makes a [WebhookWriter] of these settings.
 func (c Webhook) Open() (sink.Writer, error) {
-	return sink.Opened(NewWebhook(c))
+	return sink.Opened(newWebhook(c))
 }

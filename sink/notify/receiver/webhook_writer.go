@@ -17,8 +17,8 @@ type WebhookWriter struct {
 	body       *body
 }
 
-// NewWebhook reads the secrets, the certificates and the template. It does not connect.
-func NewWebhook(conf Webhook) (*WebhookWriter, error) {
+// newWebhook reads the secrets, the certificates and the template. It does not connect.
+func newWebhook(conf Webhook) (*WebhookWriter, error) {
 	if err := conf.Validate(); err != nil {
 		return nil, err
 	}

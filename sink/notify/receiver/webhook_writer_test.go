@@ -59,7 +59,7 @@ func webhookWriter(t *testing.T, url string, change func(*Webhook)) *WebhookWrit
 	if change != nil {
 		change(&c)
 	}
-	w, err := NewWebhook(c)
+	w, err := newWebhook(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ const (
 // How the nodes of a map got their places.
 const (
 	Tiers  = "tiers"  // rows of a fabric; x and y have units of their own
-	Places = "places" // as on the earth
+	places = "places" // as on the earth
 	Force  = "force"  // no place is known: the page finds some
 )
 
@@ -225,7 +225,7 @@ func (c *Cache) Of(m *Map, seen []Neighbour, grew uint64) *Placing {
 		return c.known.Place(seen)
 	}
 	if c.flows == nil || c.grew != grew {
-		c.grew, c.flows = grew, New(Learned(seen), "flows")
+		c.grew, c.flows = grew, New(learned(seen), "flows")
 	}
 	return c.flows.Place(seen)
 }

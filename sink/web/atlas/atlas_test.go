@@ -30,7 +30,7 @@ func TestPlaces(t *testing.T) {
 	}
 	a := New(&Map{Nodes: in, Links: []Link{{A: LinkEnd{1, 0}, B: LinkEnd{4, 0}}, {A: LinkEnd{4, 0}, B: LinkEnd{2, 0}}}}, "topology")
 	n := a.doc.Nodes
-	if a.doc.Layout != Places {
+	if a.doc.Layout != places {
 		t.Fatalf("layout %q", a.doc.Layout)
 	}
 	if w, h := n[1].X-n[0].X, n[0].Y-n[2].Y; h != 10 || math.Abs(w-20*math.Cos(58*math.Pi/180)) > 0.5 {

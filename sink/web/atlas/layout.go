@@ -25,7 +25,7 @@ func layOut(in []Node, out []nodeDoc, links []linkDoc, index map[uint32]int) str
 		return Tiers
 	case 2*placed >= len(in) && len(spots) >= 3:
 		layPlaces(in, out, links, index)
-		return Places
+		return places
 	}
 	return Force
 }

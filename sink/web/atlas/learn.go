@@ -82,9 +82,9 @@ func (a *Adjacency) forget(oldest uint64) {
 	}
 }
 
-// Learned makes a map of what flows showed. The interfaces of both directions between two nodes are joined in their order: no report
+// learned makes a map of what flows showed. The interfaces of both directions between two nodes are joined in their order: no report
 // says which belongs to which.
-func Learned(seen []Neighbour) *Map {
+func learned(seen []Neighbour) *Map {
 	m := &Map{}
 	pairs := map[[2]uint32]*[2][]uint32{}
 	nodes := map[uint32]bool{}
