@@ -7,24 +7,24 @@ import (
 	"github.com/hopscope/hopscope/inference/suspicion"
 )
 
-// Watch follows one hop.
-type Watch interface {
+// watch follows one hop.
+type watch interface {
 	// Step takes the next window, one without values too. It reports whether a finding is open behind it, and whether it
 	// began with this window.
 	Step(w detect.Window) (begun, open bool)
 }
 
-// Detector is one that is compared. Queue says that values are the bytes of a queue, and not nanoseconds.
-type Detector struct {
+// detector is one that is compared. Queue says that values are the bytes of a queue, and not nanoseconds.
+type detector struct {
 	Name string
-	New  func(queue bool) Watch
+	New  func(queue bool) watch
 }
 
 // Detectors are all that are compared: the test of FANT as published, in one reading, the one that hopscope had before, and the
 // present one.
-var Detectors = []Detector{
-	{"FANT 1, 3", func(bool) Watch { return newFant(1, 3) }},
-	{"FANT 3, 10", func(bool) Watch { return newFant(3, 10) }},
+var Detectors = []detector{
+	{"FANT 1, 3", func(bool) watch { return newFant(1, 3) }},
+	{"FANT 3, 10", func(bool) watch { return newFant(3, 10) }},
 	{"former", newFormer},
 	{"ours", newOurs},
 }
@@ -36,7 +36,7 @@ type ours struct {
 	end int64
 }
 
-func newOurs(queue bool) Watch {
+func newOurs(queue bool) watch {
 	if queue {
 		return &ours{cfg: detect.Queue(10 * time.Second)}
 	}
@@ -59,7 +59,7 @@ type fant struct {
 	calm           int
 }
 
-func newFant(theta1, theta2 float64) Watch { return &fant{theta1: theta1, theta2: theta2} }
+func newFant(theta1, theta2 float64) watch { return &fant{theta1: theta1, theta2: theta2} }
 
 func (f *fant) Step(w detect.Window) (begun, open bool) {
 	if w.Count == 0 {

@@ -243,9 +243,9 @@ func (j *judge) share(out *outcome) {
 	}
 }
 
-// Names reports whether a finding names the element that the fault happened at: of a link either of its interfaces, too, and
+// names reports whether a finding names the element that the fault happened at: of a link either of its interfaces, too, and
 // of a port the link behind it.
-func (t *FaultCauses) Names(f *inference.Finding) bool {
+func (t *FaultCauses) names(f *inference.Finding) bool {
 	e := f.Element
 	link := e.Kind == inference.LinkElement && t.Peer != 0 && e.Node == min(t.Node, t.Peer) && e.Peer == max(t.Node, t.Peer)
 	port := func(node, port uint32) bool {

@@ -12,10 +12,10 @@ import (
 
 // Others are the detectors that ours is compared with on the emulated network. They judge latencies and queues of hops and
 // nothing else, one by one, and know no causes: a finding of theirs is at a hop.
-var Others = []Detector{
-	{"FANT 1, 3", func(bool) Watch { return newFant(1, 3) }},
-	{"FANT 3, 10", func(bool) Watch { return newFant(3, 10) }},
-	{"former", func(queue bool) Watch {
+var Others = []detector{
+	{"FANT 1, 3", func(bool) watch { return newFant(1, 3) }},
+	{"FANT 3, 10", func(bool) watch { return newFant(3, 10) }},
+	{"former", func(queue bool) watch {
 		f := newFormer(queue).(*former)
 		if f.floor = float64(fullPacket); queue { // ours has the same floors
 			f.floor = queueFloor
@@ -29,7 +29,7 @@ const queueFloor = 3000
 
 // rival is one of the others with what it watches.
 type rival struct {
-	watches map[inference.HopKey]*[2]Watch // of latency and queue
+	watches map[inference.HopKey]*[2]watch // of latency and queue
 	begun   []begun
 }
 
@@ -48,7 +48,7 @@ type rivals struct {
 func newRivals() *rivals {
 	r := &rivals{all: make([]rival, len(Others))}
 	for i := range r.all {
-		r.all[i].watches = map[inference.HopKey]*[2]Watch{}
+		r.all[i].watches = map[inference.HopKey]*[2]watch{}
 	}
 	return r
 }
@@ -72,7 +72,7 @@ func (r *rivals) window(w *inference.Window) {
 			}
 			x := r.all[i].watches[k]
 			if x == nil {
-				x = &[2]Watch{Others[i].New(false), Others[i].New(true)}
+				x = &[2]watch{Others[i].New(false), Others[i].New(true)}
 				r.all[i].watches[k] = x
 			}
 			for q, watch := range x {
@@ -120,7 +120,7 @@ func (r *rivals) share(o *outcome, epoch int64) {
 			v := &t.Others[d]
 			v.Found = 1
 			f := inference.Finding{Element: inference.ElementOfHop(b.hop)}
-			if len(t.Trouble.Kinds) > 0 && (t.Names(&f) || t.At == scenario.AtSwitch && b.hop.Node == t.Node) {
+			if len(t.Trouble.Kinds) > 0 && (t.names(&f) || t.At == scenario.AtSwitch && b.hop.Node == t.Node) {
 				v.Named = 1
 			} else {
 				v.False++

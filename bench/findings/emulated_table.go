@@ -26,9 +26,9 @@ type tally struct {
 	delays  []time.Duration // from the beginning of the fault to that of its first right cause
 }
 
-// Recall is the share of the faults whose element a cause names; of those for which no cause is due, the share that brought forth no
+// recall is the share of the faults whose element a cause names; of those for which no cause is due, the share that brought forth no
 // cause.
-func (t *tally) Recall() float64 { return float64(t.Found) / float64(max(t.Happens, 1)) }
+func (t *tally) recall() float64 { return float64(t.Found) / float64(max(t.Happens, 1)) }
 
 // Precision is the share of the causes that name the element.
 func (t *tally) Precision() float64 {
@@ -59,7 +59,7 @@ func (o *outcome) Add(tallies map[string]*tally, epoch int64) {
 		found := false
 		for k := range t.Causes {
 			f := &t.Causes[k]
-			if len(t.Trouble.Kinds) == 0 || !t.Names(f) {
+			if len(t.Trouble.Kinds) == 0 || !t.names(f) {
 				s.Wrong[f.Kind.String()+" of "+f.Element.Kind.String()]++
 				continue
 			}
@@ -179,9 +179,9 @@ func printTallies(out io.Writer, tallies map[string]*tally) error {
 		if slices.Sort(s.delays); len(s.delays) > 0 {
 			delay = s.delays[len(s.delays)/2].String()
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d/%d\t%.2f\t%d\t%.2f\t%s\t%s\n", t.Name, element(&t), s.Found, s.Happens, s.Recall(), s.Causes, s.Precision(), delay, counts(s.Wrong))
+		fmt.Fprintf(w, "%s\t%s\t%d/%d\t%.2f\t%d\t%.2f\t%s\t%s\n", t.Name, element(&t), s.Found, s.Happens, s.recall(), s.Causes, s.Precision(), delay, counts(s.Wrong))
 	}
-	fmt.Fprintf(w, "all\t\t%d/%d\t%.3f\t%d\t%.3f\n", sum.Found, sum.Happens, sum.Recall(), sum.Causes, sum.Precision())
+	fmt.Fprintf(w, "all\t\t%d/%d\t%.3f\t%d\t%.3f\n", sum.Found, sum.Happens, sum.recall(), sum.Causes, sum.Precision())
 	return w.Flush()
 }
 

@@ -88,9 +88,9 @@ func TestEmulatedLossesAreFound(t *testing.T) {
 			for k := range fault.Causes {
 				switch f := &fault.Causes[k]; {
 				case !silent(f):
-				case fault.Names(f):
+				case fault.names(f):
 					found++
-				case !slices.ContainsFunc(o.Faults[:i], func(past FaultCauses) bool { return past.Names(f) }): // published late
+				case !slices.ContainsFunc(o.Faults[:i], func(past FaultCauses) bool { return past.names(f) }): // published late
 					t.Errorf("seed %d: %v: %s names %v", seed, fault.Happening, f.Kind, f.Element)
 				}
 			}
@@ -214,7 +214,7 @@ func TestNamesTheElement(t *testing.T) {
 		{one, inference.ElementOfFlow(flow), true}, {one, inference.ElementOfNode(9), true}, {one, inference.ElementOfFlow(decode.FlowKey{}), false},
 	} {
 		f := inference.Finding{Element: c.e, Node: 99}
-		if got := c.told.Names(&f); got != c.want {
+		if got := c.told.names(&f); got != c.want {
 			t.Errorf("%v named by %v: %v", c.told.At, c.e, got)
 		}
 	}

@@ -71,7 +71,7 @@ func TestSeries(t *testing.T) {
 // TestFound holds what no detector may miss and what cannot be found by one that compares p99 with its past alone.
 func TestFound(t *testing.T) {
 	o := options{Seed: 3, Hops: 3}
-	scores, err := Found(context.Background(), &Backgrounds[1], &faults[2], Detectors, o)
+	scores, err := found(context.Background(), &Backgrounds[1], &faults[2], Detectors, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func questions(o options, seconds float64) iter.Seq[*question] {
 	}
 }
 
-// seed is that of [Found], or of [False], so that all detectors have the same hops.
+// seed is that of found, or of [False], so that all detectors have the same hops.
 func (q *question) seed(o options) uint64 {
 	if q.fault == nil {
 		return o.Seed + 1_000_000
@@ -210,9 +210,9 @@ func (x *recorded) Step(detect.Window) (begun, open bool) {
 }
 
 // detector gives the hops of an answer in their order.
-func (a *spansText) detector() Detector {
+func (a *spansText) detector() detector {
 	next := 0
-	return Detector{"theirs", func(bool) Watch {
+	return detector{"theirs", func(bool) watch {
 		next++
 		return &recorded{spans: a.Hops[(next-1)%len(a.Hops)]}
 	}}
@@ -230,7 +230,7 @@ func WriteQuestions(dir string, o options, seconds float64) error {
 }
 
 // quiet counts the findings of each detector that begin on the hops of a question without a fault.
-func (q *question) quiet(o options, detectors []Detector) []int {
+func (q *question) quiet(o options, detectors []detector) []int {
 	found := make([]int, len(detectors))
 	for hop := range o.Hops {
 		s := newSeries(q.background, q.seed(o), uint64(hop))
@@ -277,7 +277,7 @@ func ForeignTable(ctx context.Context, w io.Writer, p *harness.Program, o option
 				row += fmt.Sprintf("\t%d", n)
 			}
 		} else {
-			scores, err := Found(ctx, q.background, q.fault, detectors, o)
+			scores, err := found(ctx, q.background, q.fault, detectors, o)
 			if err != nil {
 				return err
 			}

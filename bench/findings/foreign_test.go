@@ -67,7 +67,7 @@ func TestForeign(t *testing.T) {
 	if err != nil || q.fault.Name != "× 4" {
 		t.Fatalf("%s: %v", q.Name, err)
 	}
-	scores, err := Found(t.Context(), q.background, q.fault, []Detector{answer.detector()}, options{Seed: 4, Hops: 2})
+	scores, err := found(t.Context(), q.background, q.fault, []detector{answer.detector()}, options{Seed: 4, Hops: 2})
 	if err != nil || len(scores[0].delays) != 2 || scores[0].delays[0] != 1 {
 		t.Errorf("%+v, %v", scores, err)
 	}

@@ -32,7 +32,7 @@ const (
 	q90ToSigma     = 1.2816
 )
 
-func newFormer(queue bool) Watch {
+func newFormer(queue bool) watch {
 	if queue {
 		return &former{floor: 24}
 	}

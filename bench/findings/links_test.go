@@ -24,7 +24,7 @@ func TestEmulatedLinkDirection(t *testing.T) {
 				if f.Kind != inference.HighLatency || f.Statistic != "time on the link" {
 					continue
 				}
-				if told++; !o.Faults[0].Names(f) || f.Node != o.Faults[0].Node {
+				if told++; !o.Faults[0].names(f) || f.Node != o.Faults[0].Node {
 					t.Errorf("seed %d: %v: %v of node %d: %s", seed, o.Faults[0].Happening, f.Element, f.Node, f.Text)
 				}
 			}

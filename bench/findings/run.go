@@ -78,16 +78,16 @@ func (b *Background) queue() bool { return b.Group == groupQueue }
 var groups = []string{groupSampled, groupWanders, groupRhythms, groupQueue}
 
 // watching begins to follow a hop of a background with each detector.
-func watching(detectors []Detector, b *Background) []Watch {
-	watches := make([]Watch, len(detectors))
+func watching(detectors []detector, b *Background) []watch {
+	watches := make([]watch, len(detectors))
 	for d := range detectors {
 		watches[d] = detectors[d].New(b.queue())
 	}
 	return watches
 }
 
-// Found puts a fault to some hops of a background and gives the score of each detector.
-func Found(ctx context.Context, b *Background, f *Fault, detectors []Detector, o options) ([]score, error) {
+// found puts a fault to some hops of a background and gives the score of each detector.
+func found(ctx context.Context, b *Background, f *Fault, detectors []detector, o options) ([]score, error) {
 	scores := make([]score, len(detectors))
 	for hop := range o.Hops {
 		if err := ctx.Err(); err != nil {
@@ -129,7 +129,7 @@ func Found(ctx context.Context, b *Background, f *Fault, detectors []Detector, o
 }
 
 // False counts the findings that begin on hops without a fault, behind what they need to learn.
-func False(ctx context.Context, b *Background, detectors []Detector, o options) (found []int, windows int, err error) {
+func False(ctx context.Context, b *Background, detectors []detector, o options) (found []int, windows int, err error) {
 	found = make([]int, len(detectors))
 	const run = 2 * day
 	for hop := 0; windows < o.Quiet; hop++ {
@@ -170,7 +170,7 @@ func runSeries(ctx context.Context, out io.Writer, o options) error {
 				if b.Group != group {
 					continue
 				}
-				scores, err := Found(ctx, b, f, Detectors, o)
+				scores, err := found(ctx, b, f, Detectors, o)
 				if err != nil {
 					return err
 				}

@@ -20,8 +20,8 @@ const (
 	startTime = 10 * time.Second
 )
 
-// DefaultMemory is what a program may have for its data, in bytes.
-const DefaultMemory = 2 << 30
+// defaultMemory is what a program may have for its data, in bytes.
+const defaultMemory = 2 << 30
 
 // The ways in which a program gives no answer.
 var (
@@ -38,7 +38,7 @@ type Program struct {
 	args []string
 	// Limit is the time for one answer. The start of the program has 10 s besides, since interpreters take a while.
 	Limit  time.Duration
-	Memory uint64 // bytes of its data, held on Linux alone; 0 for DefaultMemory
+	Memory uint64 // bytes of its data, held on Linux alone; 0 for defaultMemory
 }
 
 // NewProgram makes a program of a command line, whose words are separated by spaces. No shell reads it.
@@ -76,7 +76,7 @@ func (p *Program) Answer(ctx context.Context, question any) (answer []byte, took
 	if err := c.Start(); err != nil {
 		return nil, 0, err
 	}
-	bound(c.Process.Pid, cmp.Or(p.Memory, DefaultMemory))
+	bound(c.Process.Pid, cmp.Or(p.Memory, defaultMemory))
 	err = c.Wait()
 	took = time.Since(start)
 	endGroup(c)

@@ -213,8 +213,8 @@ without one, and crossed by other probes, suspected for %d cycles at most (%s); 
 	return err
 }
 
-// Picture draws the directions over time, faults above what was suspected.
-func (d *demo) Picture(out io.Writer) error {
+// picture draws the directions over time, faults above what was suspected.
+func (d *demo) picture(out io.Writer) error {
 	rows := map[string]float64{}
 	for _, list := range [][]demoSpan{d.Faults, d.Suspected} {
 		for _, x := range list {

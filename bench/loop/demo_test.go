@@ -32,7 +32,7 @@ func TestDemoPicture(t *testing.T) {
 		t.Fatal(err)
 	}
 	var again, said bytes.Buffer
-	if err := d.Picture(&again); err != nil {
+	if err := d.picture(&again); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Print(&said); err != nil {
@@ -70,7 +70,7 @@ func TestDemoPictureOfThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := d.Picture(&b); err != nil {
+	if err := d.picture(&b); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(page, b.Bytes()) {

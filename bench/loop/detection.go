@@ -139,7 +139,7 @@ type fault struct {
 	Counts bool    // something happened that could be seen
 	Enough int     // cycle from which on what happened was enough to be seen; 0 for never (see judge)
 	Plain  int     // the same without regard to what else could explain a loss, and 1 for what is none
-	Scores [allMethods]Score
+	Scores [allMethods]score
 	losing losing
 	shown  int // cycle in which it showed last
 	forged forged
@@ -147,8 +147,8 @@ type fault struct {
 	touched bool // microburst: a probe was in it
 }
 
-// Score is the result of a method with a fault.
-type Score struct {
+// score is the result of a method with a fault.
+type score struct {
 	Delay int // cycle in which a link of the fault was suspected first; 0 for never
 	Soon  tally
 	Ever  tally
@@ -316,7 +316,7 @@ func contains(list []int32, l int32) bool {
 }
 
 // countCycle counts a cycle. A link is right if the fault touches it, or if packets truly wait there.
-func (s *Score) countCycle(f *fault, cycle int, now, past []int32, lasts bool, troubled func(int32) bool) {
+func (s *score) countCycle(f *fault, cycle int, now, past []int32, lasts bool, troubled func(int32) bool) {
 	if s.listed == nil {
 		s.listed, s.raised = map[int32]bool{}, [2]map[int32]bool{{}, {}}
 	}

@@ -78,7 +78,7 @@ var Sections = []section{
 		}
 		if o.Picture != "" {
 			var b bytes.Buffer
-			if err := t.Picture(&b); err != nil {
+			if err := t.picture(&b); err != nil {
 				return err
 			}
 			if err := os.WriteFile(o.Picture, b.Bytes(), 0o644); err != nil {

@@ -11,17 +11,17 @@ import (
 	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
-// Row is the result of the methods with a fault of the table over all seeds.
-type Row struct {
+// row is the result of the methods with a fault of the table over all seeds.
+type row struct {
 	Fault    string   `json:"fault"`
 	Links    bool     `json:"links"` // its element touches links; of another one nothing should be suspected
 	Happened int      `json:"happened"`
 	Plain    int      `json:"happened_plain"` // by the plainer count
-	Methods  []Column `json:"methods"`
+	Methods  []column `json:"methods"`
 }
 
-// Column is one method of a row.
-type Column struct {
+// column is one method of a row.
+type column struct {
 	Method string `json:"method"`
 	Soon   int    `json:"suspected_soon"` // faults of which a link was suspected within two cycles; losses: of enough having been lost
 	Found  int    `json:"suspected"`      // as long as it lasted, and two cycles more
@@ -57,7 +57,7 @@ type Table struct {
 	Seeds   int      `json:"seeds"`
 	Cycles  int      `json:"quiet_cycles"` // without a fault
 	Quiet   []raised `json:"raised_in_100_quiet_cycles"`
-	Rows    []Row    `json:"rows"`
+	Rows    []row    `json:"rows"`
 	Failed  []string `json:"failed,omitempty"` // seeds in which a foreign program gave no suspects, and why
 }
 
@@ -79,7 +79,7 @@ func runDetection(ctx context.Context, o options) (*Table, error) {
 			continue
 		}
 		index[x.Name] = len(t.Rows)
-		r := Row{Fault: x.Name, Links: x.At != scenario.AtSender, Methods: make([]Column, len(t.Quiet))}
+		r := row{Fault: x.Name, Links: x.At != scenario.AtSender, Methods: make([]column, len(t.Quiet))}
 		for m := range r.Methods {
 			r.Methods[m].Method = methods[m]
 		}
@@ -122,7 +122,7 @@ func runDetection(ctx context.Context, o options) (*Table, error) {
 }
 
 // add counts a fault, if it happened and enough of it could be seen.
-func (r *Row) add(f *fault) {
+func (r *row) add(f *fault) {
 	counts := f.Counts && f.Enough > 0
 	if counts {
 		r.Happened++
@@ -153,8 +153,8 @@ func (r *Row) add(f *fault) {
 }
 
 // Total is all rows with links in one; wrong links are those of all rows.
-func (t *Table) Total() Row {
-	sum := Row{Fault: "all", Links: true, Methods: make([]Column, len(t.Quiet))}
+func (t *Table) Total() row {
+	sum := row{Fault: "all", Links: true, Methods: make([]column, len(t.Quiet))}
 	for _, r := range t.Rows {
 		if r.Links {
 			sum.Happened += r.Happened
@@ -181,7 +181,7 @@ func (t *Table) Total() Row {
 }
 
 // text gives recall and precision within two cycles, the same over the whole fault, and the median of the delay.
-func (c *Column) text(r *Row) string {
+func (c *column) text(r *row) string {
 	recall := func(n int) string {
 		if !r.Links || r.Happened == 0 {
 			return "–"

@@ -41,8 +41,8 @@ type RawResult struct {
 	CPU, LibraryCPU []float64
 }
 
-// Ratio is the median of the rounds' ratios of hopscope to the bare loop.
-func (r *RawResult) Ratio() float64 {
+// ratio is the median of the rounds' ratios of hopscope to the bare loop.
+func (r *RawResult) ratio() float64 {
 	var list []float64
 	for i := range r.Ours {
 		list = append(list, r.Ours[i]/r.Library[i])
@@ -62,13 +62,13 @@ func median(list []float64) float64 {
 // Print writes the result as one line.
 func (r *RawResult) Print(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "raw reports end to end: %.0f k/s, %.0f ns of CPU, %.1f B a report; bare loop of the library: %.0f k/s, %.0f ns, %.1f B; ratio %.2f (median of %d rounds)\n",
-		median(r.Ours)/1e3, median(r.CPU), r.Bytes, median(r.Library)/1e3, median(r.LibraryCPU), r.LibraryBytes, r.Ratio(), len(r.Ours))
+		median(r.Ours)/1e3, median(r.CPU), r.Bytes, median(r.Library)/1e3, median(r.LibraryCPU), r.LibraryBytes, r.ratio(), len(r.Ours))
 	return err
 }
 
 // Raw sends reports through Kafka in both ways by turns. A run ends when all reports were read again.
 func Raw(ctx context.Context, cfg rawConfig) (RawResult, error) {
-	list, err := Reports(min(cfg.Reports, 60_000))
+	list, err := reports(min(cfg.Reports, 60_000))
 	if err != nil {
 		return RawResult{}, err
 	}

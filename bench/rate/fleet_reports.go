@@ -12,8 +12,8 @@ import (
 	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
-// Reports returns n reports of five hops about 10 000 flows, as a collector reads them from datagrams a microsecond apart.
-func Reports(n int) ([]*decode.Report, error) {
+// reports returns n reports of five hops about 10 000 flows, as a collector reads them from datagrams a microsecond apart.
+func reports(n int) ([]*decode.Report, error) {
 	g, err := traffic.New(traffic.DefaultConfig())
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 const benchBatch = 3000
 
 func benchReports(tb testing.TB) []*decode.Report {
-	list, err := Reports(30 * benchBatch)
+	list, err := reports(30 * benchBatch)
 	if err != nil {
 		tb.Fatal(err)
 	}

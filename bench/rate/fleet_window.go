@@ -56,7 +56,7 @@ func Window(cfg windowConfig) (r WindowResult, err error) {
 	for i := range cfg.Collectors {
 		c := base
 		c.Seed = uint64(i + 1)
-		p, err := PipelineWindow(c)
+		p, err := pipelineWindow(c)
 		if err != nil {
 			return r, err
 		}

@@ -2,8 +2,8 @@ package rate
 
 import "github.com/hopscope/hopscope/inference/window"
 
-// PipelineWindow returns what one collector sees of a window of cfg.Reports reports, and what each of its flows and hops is.
-func PipelineWindow(cfg PipelineConfig) (*window.Partial, error) {
+// pipelineWindow returns what one collector sees of a window of cfg.Reports reports, and what each of its flows and hops is.
+func pipelineWindow(cfg PipelineConfig) (*window.Partial, error) {
 	p, err := newPipelineRun(cfg)
 	if err != nil {
 		return nil, err

@@ -177,8 +177,8 @@ func (x *IPFIX) records(version, domain, id int, set octets, lines *[]string) {
 	}
 }
 
-// Exception reads the values of Juniper's element 137 of a record: what each is stands in its upper 6 bits.
-func Exception(values ...[]byte) (words []string) {
+// exception reads the values of Juniper's element 137 of a record: what each is stands in its upper 6 bits.
+func exception(values ...[]byte) (words []string) {
 	names := []string{"", "class", "code", "next hop", "egress", "underlying", "ingress"}
 	seen := false
 	for _, v := range values {

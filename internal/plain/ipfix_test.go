@@ -153,7 +153,7 @@ func TestJuniperException(t *testing.T) {
 			got = append(got, fmt.Sprint("code ", e.Code))
 		}
 		slices.Sort(got)
-		want := slices.DeleteFunc(Exception(values...), func(w string) bool { return strings.HasSuffix(w, " 0") && !strings.HasPrefix(w, "code") })
+		want := slices.DeleteFunc(exception(values...), func(w string) bool { return strings.HasSuffix(w, " 0") && !strings.HasPrefix(w, "code") })
 		if !slices.Equal(got, want) {
 			t.Fatalf("%x: %q, want %q", values, got, want)
 		}

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// SFlow reads an sFlow datagram as the page of the format says, value by value, and gives a line for the datagram and one for each sample.
+// sFlow reads an sFlow datagram as the page of the format says, value by value, and gives a line for the datagram and one for each sample.
 // A sample whose lengths lie ends it with an error.
-func SFlow(b []byte) (lines []string, err error) {
+func sFlow(b []byte) (lines []string, err error) {
 	x := &xdr{b: b}
 	defer func() {
 		if r := recover(); r != nil {

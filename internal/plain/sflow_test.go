@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/decode/sflow"
 )
 
-// product is what the product's reader makes of b, in the words of [SFlow].
+// product is what the product's reader makes of b, in the words of sFlow.
 func product(b []byte) (lines []string, failed bool) {
 	var rd sflow.Reader
 	var d sflow.Datagram
@@ -85,7 +85,7 @@ func TestSFlow(t *testing.T) {
 
 func equalSFlow(t testing.TB, b []byte, good bool) {
 	got, failed := product(b)
-	want, err := SFlow(b)
+	want, err := sFlow(b)
 	if failed != (err != nil) || !slices.Equal(got, want) || good && failed {
 		t.Fatalf("%x: failed %t, want %v\n%s\nwant\n%s", b, failed, err, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
@@ -98,7 +98,7 @@ func FuzzSFlow(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got, failed := product(b)
-		want, err := SFlow(b)
+		want, err := sFlow(b)
 		if failed != (err != nil) || !slices.Equal(got, want) {
 			t.Fatalf("%q, failed %t, want %q, %v", got, failed, want, err)
 		}

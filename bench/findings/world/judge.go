@@ -46,12 +46,12 @@ type Statement struct {
 	Text     string `json:"text"`
 }
 
-// Alternatives reports whether the elements that may be named cannot be distinguished. Where as many things happen as are named, each
+// alternatives reports whether the elements that may be named cannot be distinguished. Where as many things happen as are named, each
 // has to be in the list.
-func (s *Scenario) Alternatives() bool { return len(s.truth) > max(len(s.faults), 1) }
+func (s *Scenario) alternatives() bool { return len(s.truth) > max(len(s.faults), 1) }
 
-// SeverityRight reports whether the severity is that of the truth.
-func (o *Outcome) SeverityRight() bool { return o.Listed && (o.Want == "any" || o.Want == o.Severity) }
+// severityRight reports whether the severity is that of the truth.
+func (o *Outcome) severityRight() bool { return o.Listed && (o.Want == "any" || o.Want == o.Severity) }
 
 // judge looks at the findings of one world.
 type judge struct {
@@ -166,7 +166,7 @@ func (j *judge) outcome(seed uint64) *Outcome {
 				listed++
 			}
 		}
-		o.Named = 2*led >= listed && (s.Alternatives() || !slices.Contains(j.truthListed, false))
+		o.Named = 2*led >= listed && (s.alternatives() || !slices.Contains(j.truthListed, false))
 		break
 	}
 	for _, id := range j.order {

@@ -146,7 +146,7 @@ func (r *Row) add(o *Outcome) {
 			r.SevereOK++
 		}
 	}
-	if o.SeverityRight() {
+	if o.severityRight() {
 		r.Severity++
 	}
 	r.False += len(o.False)
@@ -209,7 +209,7 @@ func (r *Result) print(out io.Writer, o Options) error {
 // printWorst lists runs by what was said against the truth.
 func (r *Result) printWorst(out io.Writer) {
 	for _, o := range r.Outcomes {
-		if (o.Named || o.Benign) && o.SeverityRight() == !o.Benign && len(o.False)+len(o.InQuiet) == 0 || o.Benign && len(o.False)+len(o.InQuiet) == 0 {
+		if (o.Named || o.Benign) && o.severityRight() == !o.Benign && len(o.False)+len(o.InQuiet) == 0 || o.Benign && len(o.False)+len(o.InQuiet) == 0 {
 			continue
 		}
 		fmt.Fprintf(out, "\n%s, seed %d: ", o.Scenario, o.Seed)

@@ -79,7 +79,7 @@ func TestScenarios(t *testing.T) {
 			benign++
 		case !s.Real:
 			faults++
-			if s.Alternatives() {
+			if s.alternatives() {
 				several++
 			}
 		}

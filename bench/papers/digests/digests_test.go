@@ -39,7 +39,7 @@ func TestCoding(t *testing.T) {
 		q := float64(i) / codingHops
 		variance += (1 - q) / (q * q)
 	}
-	mean := f.row(t, 0, "Baseline")[4].(Interval).Value
+	mean := f.row(t, 0, "Baseline")[4].(interval).Value
 	if want, slack := codingHops*harmonic, 5*math.Sqrt(variance/runs); math.Abs(mean-want) > slack {
 		t.Errorf("Baseline takes %.1f packets, the coupon collector %.1f ± %.1f (seed 1)", mean, want, slack)
 	}
@@ -52,13 +52,13 @@ func TestCoding(t *testing.T) {
 		{"Hybrid", 41, 68, 0.15},
 	} {
 		r := f.row(t, 0, c.name)
-		median, tail := r[5].(Interval).Value, r[6].(Interval).Value
+		median, tail := r[5].(interval).Value, r[6].(interval).Value
 		if math.Abs(median/c.median-1) > c.slack || math.Abs(tail/c.tail-1) > c.slack {
 			t.Errorf("%s takes %v / %v packets (median, p99), published are %v / %v (seed 1)", c.name, median, tail, c.median, c.tail)
 		}
 	}
 	r := f.row(t, 0, "Ours: hybrid τ = 0.1, elimination")
-	if median, tail := r[5].(Interval).Value, r[6].(Interval).Value; median > 30 || tail > 36 {
+	if median, tail := r[5].(interval).Value, r[6].(interval).Value; median > 30 || tail > 36 {
 		t.Errorf("elimination takes %v / %v packets, want 30 / 36 at most (seed 1)", median, tail)
 	}
 }
@@ -77,7 +77,7 @@ func TestSpray(t *testing.T) {
 		}
 	}
 	for _, r := range f.Tables[0].Rows {
-		if exact, ghosts := r[7].(Interval).Value, r[9].(float64); exact < 90 || ghosts > 1e-3 {
+		if exact, ghosts := r[7].(interval).Value, r[9].(float64); exact < 90 || ghosts > 1e-3 {
 			t.Errorf("%v", r)
 		}
 	}
@@ -168,7 +168,7 @@ func TestLatencyErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range b.out.Tables[0].Rows {
-		if bias := r[3].(Interval); math.Abs(bias.Value) > 2.6*(bias.High-bias.Low)/2 { // 5 standard errors
+		if bias := r[3].(interval); math.Abs(bias.Value) > 2.6*(bias.High-bias.Low)/2 { // 5 standard errors
 			t.Errorf("%v, %v bits: bias %v (seed 1)", r[0], r[1], bias)
 		}
 	}
@@ -181,7 +181,7 @@ func TestLatencyErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range table.Rows {
-		sampling, all, sketch := r[3].(Interval).Value, r[4].(Interval).Value, r[5].(Interval).Value
+		sampling, all, sketch := r[3].(interval).Value, r[4].(interval).Value, r[5].(interval).Value
 		if all > 1.2*sampling+1 || sketch > 1.1*all {
 			t.Errorf("quantile %v: error %.2f %% of values, %.2f %% of codes, %.2f %% of sketches (seed 1)", r[0], sampling, all, sketch)
 		}

@@ -53,7 +53,7 @@ func Figures() []string {
 // A figure is tables of package harness.
 type (
 	table    = harness.Table
-	Interval = harness.Interval
+	interval = harness.Interval
 )
 
 // Figure is one figure of the paper, repeated.
@@ -138,8 +138,8 @@ func counting[T any](run func(r *rand.Rand) T) func() (func(*rand.Rand) (T, erro
 // summary is the distribution of how many packets it took.
 type summary struct {
 	runs         int
-	mean         Interval
-	median, tail Interval // tail: 99th percentile
+	mean         interval
+	median, tail interval // tail: 99th percentile
 	sorted       []int
 }
 
@@ -156,7 +156,7 @@ func summarize(packets []int) summary {
 }
 
 // meanInterval is the mean.
-func meanInterval(v []float64) Interval {
+func meanInterval(v []float64) interval {
 	var sum, square float64
 	for _, x := range v {
 		sum += x
@@ -165,17 +165,17 @@ func meanInterval(v []float64) Interval {
 	n := float64(len(v))
 	mean := sum / n
 	half := 1.96 * math.Sqrt(max(square/n-mean*mean, 0)/max(n-1, 1))
-	return Interval{Value: mean, Low: mean - half, High: mean + half}
+	return interval{Value: mean, Low: mean - half, High: mean + half}
 }
 
 // orderStatistic is a quantile and takes the confidence interval from the order statistics, whose ranks are binomial.
-func orderStatistic(sorted []int, q float64) Interval {
+func orderStatistic(sorted []int, q float64) interval {
 	n := float64(len(sorted))
 	half := 1.96 * math.Sqrt(n*q*(1-q))
 	at := func(rank float64) float64 {
 		return float64(sorted[min(max(int(math.Ceil(rank)), 1), len(sorted))-1])
 	}
-	return Interval{Value: at(n * q), Low: at(n*q - half), High: at(n*q + half)}
+	return interval{Value: at(n * q), Low: at(n*q - half), High: at(n*q + half)}
 }
 
 // share is the share of runs that took no more than n packets.

@@ -152,12 +152,12 @@ func roundsToAlarm(step func(digest uint64, id uint32, hop int, node uint32) (ui
 }
 
 // poisson is the rate of n events in that many trials (E. B. Wilson and M. M. Hilferty's approximation of its interval).
-func poisson(n int, trials float64) Interval {
+func poisson(n int, trials float64) interval {
 	k := float64(n)
 	low := 0.0
 	if n > 0 {
 		low = k * math.Pow(1-1/(9*k)-1.96/(3*math.Sqrt(k)), 3)
 	}
 	high := (k + 1) * math.Pow(1-1/(9*(k+1))+1.96/(3*math.Sqrt(k+1)), 3)
-	return Interval{Value: k / trials, Low: low / trials, High: high / trials}
+	return interval{Value: k / trials, Low: low / trials, High: high / trials}
 }

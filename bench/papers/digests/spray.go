@@ -116,11 +116,11 @@ func (b *bench) sprayRow(t *table, n *network, c sprayCase, bits, instances int)
 }
 
 // wilson is the share of so many runs in percent, with the interval of Wilson.
-func wilson(k, of int) Interval {
+func wilson(k, of int) interval {
 	const z = 1.96
 	n, p := float64(of), float64(k)/float64(of)
 	middle, half := p+z*z/2/n, z*math.Sqrt(p*(1-p)/n+z*z/4/n/n)
-	return Interval{Value: 100 * p, Low: max(0, 100*(middle-half)/(1+z*z/n)), High: min(100, 100*(middle+half)/(1+z*z/n))}
+	return interval{Value: 100 * p, Low: max(0, 100*(middle-half)/(1+z*z/n)), High: min(100, 100*(middle+half)/(1+z*z/n))}
 }
 
 // sprayed makes a flow and looks for its paths.
