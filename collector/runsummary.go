@@ -10,6 +10,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/guess"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/digest"
 	"github.com/hopscope/hopscope/inference/shard"
 )
 
@@ -26,7 +27,7 @@ func (c *Collector) Summary(flows, hops int) Summary {
 		s.MalformedReasons = nil
 	}
 	var busiest []inference.FlowStats
-	var digests shard.DigestStats
+	var digests digest.Stats
 	var mu sync.Mutex
 	c.pipeline.Visit(func(x *shard.State) {
 		flows, st := x.Flows(flows), x.Stats()
@@ -96,7 +97,7 @@ func (c *Collector) dialects() []guess.Finding {
 }
 
 // Inferred returns the paths of flows by their digests, with the n of them that need a look most. It asks the owners of all flows.
-func (c *Collector) Inferred(n int) (out shard.Inferred) {
+func (c *Collector) Inferred(n int) (out digest.Inferred) {
 	var mu sync.Mutex
 	c.pipeline.Visit(func(x *shard.State) {
 		part := x.Inferred(n)
@@ -108,7 +109,7 @@ func (c *Collector) Inferred(n int) (out shard.Inferred) {
 }
 
 // InferredOf returns the paths of some flows by their digests, in no order and without those that have none.
-func (c *Collector) InferredOf(keys []decode.FlowKey) (out []shard.InferredFlow) {
+func (c *Collector) InferredOf(keys []decode.FlowKey) (out []digest.InferredFlow) {
 	var mu sync.Mutex
 	c.pipeline.Visit(func(x *shard.State) {
 		part := x.InferredOf(keys)

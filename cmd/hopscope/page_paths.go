@@ -2,12 +2,12 @@ package main
 
 import (
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/inference/digest"
 	"github.com/hopscope/hopscope/sink/web"
 )
 
 // pagePaths gives the page what digests say of paths.
-func pagePaths(ask func(n int) shard.Inferred) func(n int) web.Paths {
+func pagePaths(ask func(n int) digest.Inferred) func(n int) web.Paths {
 	return func(n int) web.Paths {
 		all := ask(n)
 		return web.Paths{Known: all.Known, Marked: all.Marked, Undecided: all.Undecided, Sprayed: all.Sprayed, Flows: pathFlows(all.Flows)}
@@ -15,11 +15,11 @@ func pagePaths(ask func(n int) shard.Inferred) func(n int) web.Paths {
 }
 
 // pagePathsOf gives the page what digests say of some flows.
-func pagePathsOf(ask func(keys []decode.FlowKey) []shard.InferredFlow) func(keys []decode.FlowKey) []web.PathFlow {
+func pagePathsOf(ask func(keys []decode.FlowKey) []digest.InferredFlow) func(keys []decode.FlowKey) []web.PathFlow {
 	return func(keys []decode.FlowKey) []web.PathFlow { return pathFlows(ask(keys)) }
 }
 
-func pathFlows(flows []shard.InferredFlow) (out []web.PathFlow) {
+func pathFlows(flows []digest.InferredFlow) (out []web.PathFlow) {
 	for _, f := range flows {
 		out = append(out, web.PathFlow{FlowStats: f.FlowStats, Needed: f.Needed})
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/aggregation"
+	"github.com/hopscope/hopscope/inference/digest"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 	"github.com/hopscope/hopscope/inference/shard"
@@ -239,7 +240,7 @@ func (c *DigestConfig) Shards(n, all int, flows shard.Config, seed uint64, sites
 
 // digests makes what each of the shards needs to read digests. The inputs, where they say something, go before the
 // settings.
-func (c *DigestConfig) digests(opt *DigestInputs, shards int, sites *Sites) (d shard.Digests, err error) {
+func (c *DigestConfig) digests(opt *DigestInputs, shards int, sites *Sites) (d digest.Config, err error) {
 	n := opt.Network
 	if n == nil {
 		if n, err = c.network(opt.LoadNetwork); err != nil {
@@ -293,7 +294,7 @@ func (c *DigestConfig) digests(opt *DigestInputs, shards int, sites *Sites) (d s
 	}
 	d.Mininet, d.Tofino = model(pint.Mininet()), model(pint.Tofino(c.TofinoHigh))
 	for _, p := range plans {
-		x := shard.DigestPlan{Plan: p, Models: make([]*prior.Model, len(p.Queries)), Loads: make([]*aggregation.LoadTracker, len(p.Queries))}
+		x := digest.Plan{Plan: p, Models: make([]*prior.Model, len(p.Queries)), Loads: make([]*aggregation.LoadTracker, len(p.Queries))}
 		for i := range p.Queries {
 			switch q := &p.Queries[i]; {
 			case q.Aggregation == pint.Static && q.Value == pint.NodeValue:
@@ -319,7 +320,7 @@ func (c *DigestConfig) digests(opt *DigestInputs, shards int, sites *Sites) (d s
 	}
 	pools := 0
 	for _, p := range plans {
-		pools += shard.Pools(p)
+		pools += digest.Pools(p)
 	}
 	d.Values.Hops = max(1, int(c.MemoryBytes)/shards/max(pools, 1)/(d.Values.Bytes*d.Values.Panes+16))
 	return d, nil

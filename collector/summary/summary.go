@@ -8,32 +8,32 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/guess"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/digest"
 	"github.com/hopscope/hopscope/inference/names"
-	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/sink"
 )
 
 // Summary is the summary of a run, from its first report to its last.
 type Summary struct {
-	Reports          uint64             `json:"reports"` // well-formed
-	Malformed        uint64             `json:"malformed"`
-	ByFormat         map[string]uint64  `json:"by_format"`
-	ByKind           map[string]uint64  `json:"by_kind"`
-	MalformedReasons map[string]uint64  `json:"malformed_by_reason,omitempty"`
-	Digests          *shard.DigestStats `json:"digests,omitempty"` // PINT
-	FlowCount        int                `json:"flow_count"`
-	Flows            []Flow             `json:"flows"` // the busiest first
-	HopCount         int                `json:"hop_count"`
-	Hops             []Hop              `json:"hops"` // the slowest first
-	Nameless         []Nameless         `json:"hops_without_node_id,omitempty"`
-	Exporters        []Exporter         `json:"exporters"`
-	OtherExporters   *OtherExporters    `json:"other_exporters,omitempty"`
-	Dialects         []Dialect          `json:"dialects,omitempty"` // of exporters that their profiles did not read
-	Remarks          []Remark           `json:"remarks,omitempty"`  // about what was read and is in no statistics
-	Findings         []Finding          `json:"findings"`
-	Ledger           Ledger             `json:"loss_ledger"`
-	Seconds          float64            `json:"seconds"`
-	ReportsPerSecond float64            `json:"reports_per_second"`
+	Reports          uint64            `json:"reports"` // well-formed
+	Malformed        uint64            `json:"malformed"`
+	ByFormat         map[string]uint64 `json:"by_format"`
+	ByKind           map[string]uint64 `json:"by_kind"`
+	MalformedReasons map[string]uint64 `json:"malformed_by_reason,omitempty"`
+	Digests          *digest.Stats     `json:"digests,omitempty"` // PINT
+	FlowCount        int               `json:"flow_count"`
+	Flows            []Flow            `json:"flows"` // the busiest first
+	HopCount         int               `json:"hop_count"`
+	Hops             []Hop             `json:"hops"` // the slowest first
+	Nameless         []Nameless        `json:"hops_without_node_id,omitempty"`
+	Exporters        []Exporter        `json:"exporters"`
+	OtherExporters   *OtherExporters   `json:"other_exporters,omitempty"`
+	Dialects         []Dialect         `json:"dialects,omitempty"` // of exporters that their profiles did not read
+	Remarks          []Remark          `json:"remarks,omitempty"`  // about what was read and is in no statistics
+	Findings         []Finding         `json:"findings"`
+	Ledger           Ledger            `json:"loss_ledger"`
+	Seconds          float64           `json:"seconds"`
+	ReportsPerSecond float64           `json:"reports_per_second"`
 
 	// CutFrames counts the frames of captures that are shorter there than they were on the wire, where that costs any report a part.
 	CutFrames uint64 `json:"cut_frames,omitempty"`

@@ -50,14 +50,14 @@ func (s *State) conform(slot uint32, r *decode.Report) {
 // certainPath appends the path of a flow by its digests. It appends nothing as long as anything is not certain: what rests on the
 // topology alone, what digests contradict, and flows of several paths break no rule.
 func (s *State) certainPath(dst []inference.HopKey, slot uint32, f *flow) []inference.HopKey {
-	if f.pathID == 0 || s.digests == nil || s.digests.slots[slot] == 0 {
+	if f.pathID == 0 || !s.digests.Has(slot) {
 		return dst
 	}
 	st := inference.FlowStats{Last: f.last}
 	for _, k := range s.hopKeys(dst, f) {
 		st.Hops = append(st.Hops, inference.FlowHop{HopKey: k})
 	}
-	s.digestStats(slot, &st)
+	s.digests.Describe(slot, &st)
 	if st.Partial || st.Unsettled || st.Sprayed() || st.Confidence == 0 || slices.ContainsFunc(st.Hops, func(h inference.FlowHop) bool { return h.Inferred || h.Unknown }) {
 		return dst
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/window"
+	"github.com/hopscope/hopscope/internal/plain"
 )
 
 func ways(t testing.TB, rules ...inference.PolicyRule) *inference.Policy {
@@ -137,7 +138,7 @@ func TestConformDigests(t *testing.T) {
 	for window := range 40 {
 		for f := range 50 {
 			for range 3 {
-				s.Update([]*decode.Report{digestReport(rng, p, f, path, 1e18)})
+				s.Update([]*decode.Report{plain.RandomDigest(rng, p, f, path, 1e18)})
 			}
 		}
 		for _, x := range straysOf([]*State{s}, int64(window+1)) {

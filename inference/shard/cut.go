@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"github.com/hopscope/hopscope/inference/digest"
 	"github.com/hopscope/hopscope/inference/window"
 )
 
@@ -21,13 +22,9 @@ func (s *State) newCut() *Cut {
 // Cut ends the open window at end, in ns since 1970, and starts the next one. It takes new memory for that unless an
 // earlier cut was recycled.
 func (s *State) Cut(end int64) *Cut {
-	s.settleForeign()
-	s.settleSprays()
+	s.cutDigests()
 	c := s.cut
 	s.cutTop(&c.partial)
-	if s.digests != nil {
-		s.digests.cutSurvey(&c.partial)
-	}
 	s.cutPairs(&c.partial, end)
 	if s.cut, s.spare = s.spare, nil; s.cut == nil {
 		s.cut = s.newCut()
@@ -58,6 +55,6 @@ func (c *Cut) AddTo(p *window.Partial) {
 func (c *Config) Limits() window.Limits {
 	return window.Limits{
 		Hops: c.MaxHops, Flows: c.TopFlows, Paths: c.MaxPathChanges, Drops: c.MaxDrops, Faults: c.MaxPathChanges,
-		Arrivals: c.MaxPathChanges, Deviations: maxDeviations, Losses: maxLosses,
+		Arrivals: c.MaxPathChanges, Deviations: digest.MaxDeviations, Losses: maxLosses,
 	}
 }

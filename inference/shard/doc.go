@@ -10,7 +10,7 @@
 //
 //	hops.go    hop records of any report: the places of the network, counted in the window
 //	drop.go    drop reports, by node and reason
-//	fault.go   packets in loops, and digests that no path explains
+//	fault.go   packets in loops
 //	arrival.go flows that are new to the shard, where that is asked for
 //	link.go    how long packets were on the links between switches
 //	conform.go flows off the way that their policy allows
@@ -19,7 +19,7 @@
 //	path.go    the path of a flow and its changes, from stacks of its hops; postcard.go from reports of one hop each
 //	buffer.go  the sketches of a flow's hops, through a buffer of codes
 //	pair.go    packets that the first switch on their way reports, and the last one does not
-//	digest.go  paths and values from PINT digests; trace.go reads them, spray.go finds the paths of flows that use several at once
+//	digest.go  paths and values from PINT digests, which package digest reads
 //
 // Hops, drops and faults run over a batch at a time. Drops and loops are rare, so the batch is searched for them once,
 // and further observers of rare reports get the same list: such an observer is a file and a line in

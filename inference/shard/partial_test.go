@@ -18,6 +18,7 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/ingest/pcapfile"
+	"github.com/hopscope/hopscope/internal/plain"
 )
 
 var wide = window.Limits{Hops: 1e6, Flows: 1e6, Paths: 1e6, Drops: 1e6, Faults: 1e6, Exporters: 1e6}
@@ -339,9 +340,9 @@ func TestSplitDigests(t *testing.T) {
 			for i := range 4000 {
 				n := rng.IntN(len(paths))
 				if paths[n] == nil || i == 2000 {
-					paths[n] = walk(rng, nodes, links, 2+rng.IntN(5))
+					paths[n] = plain.RandomWalk(rng, nodes, links, 2+rng.IntN(5))
 				}
-				r := digestReport(rng, plan, n, paths[n], int64(window*4000+i+1)*1e6)
+				r := plain.RandomDigest(rng, plan, n, paths[n], int64(window*4000+i+1)*1e6)
 				if rng.IntN(100) == 0 {
 					r.Digest.Value ^= 1 << rng.IntN(8) // damaged
 				}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/inference/digest"
 	"github.com/hopscope/hopscope/inference/state"
 )
 
@@ -49,7 +49,7 @@ func (s *State) AppendPaths(dst []byte, most int) []byte {
 	if most > 0 {
 		for slot, e := range s.flows.All() {
 			f := &e.Value
-			if f.packets == 0 || f.last < after || f.pathID == 0 && (s.digests == nil || s.digests.slots[slot] == 0) {
+			if f.packets == 0 || f.last < after || f.pathID == 0 && !s.digests.Has(slot) {
 				continue
 			}
 			if newest = append(newest, candidate{f.last, slot}); len(newest) >= 2*most+64 {
@@ -81,44 +81,7 @@ func (s *State) save(x *savedFlow, slot uint32) {
 		p := &s.slab.blocks[b]
 		x.hops = append(x.hops, savedHop{p.node, p.egress, p.ttl, p.strikes})
 	}
-	if s.digests == nil {
-		return
-	}
-	for i := s.digests.slots[slot]; i != 0; i = s.digests.flows[i].next {
-		d := &s.digests.flows[i]
-		if query := s.digests.query(d); query >= 0 {
-			x.digests = append(x.digests, savedDigest{*d, uint8(query), d.tracer.Saved(&d.trace)})
-		}
-	}
-}
-
-// query gives the number of the query whose tracer a flow has, 0 for codings without queries, and -1 if it has none.
-func (d *digests) query(x *digestFlow) int {
-	switch {
-	case x.tracer == nil:
-		return -1
-	case x.coding != decode.CodingPlan:
-		return 0
-	}
-	p := d.plans[x.epoch]
-	if p == nil {
-		return -1
-	}
-	return slices.Index(p.tracers, x.tracer)
-}
-
-// tracerOf is the tracer of a coding's query, or nil if there is none any more.
-func (d *digests) tracerOf(coding decode.Coding, epoch, query uint8) *pathtrace.Tracer {
-	switch {
-	case coding != decode.CodingPlan && int(coding) < len(d.dialects):
-		return d.dialects[coding]
-	case coding != decode.CodingPlan:
-		return nil
-	}
-	if p := d.plans[epoch]; p != nil && int(query) < len(p.tracers) {
-		return p.tracers[query]
-	}
-	return nil
+	x.digests = s.digests.Save(x.digests, slot)
 }
 
 // ReadPaths makes flows known whose paths AppendPaths wrote: their next report goes on from there, and another path is a
@@ -137,19 +100,13 @@ type savedFlow struct {
 	key     decode.FlowKey
 	flow    flow // without its blocks
 	hops    []savedHop
-	digests []savedDigest
+	digests []digest.Saved
 	age     uint64
 }
 
 type savedHop struct {
 	node, egress uint32
 	ttl, strikes uint8
-}
-
-type savedDigest struct {
-	digestFlow
-	query uint8
-	known *pathtrace.Known
 }
 
 func (s *State) readPaths(b []byte, keep bool) error {
@@ -206,19 +163,7 @@ func (x *savedFlow) code(c *state.Coder, newest int64) {
 		}
 	})
 	c.Check("hops of no path", len(x.hops) == 0 || f.pathID != 0)
-	state.List(c, "digests", 2, 10, &x.digests, (*savedDigest).code)
-}
-
-func (d *savedDigest) code(c *state.Coder) {
-	if c.Reading() {
-		d.known = &pathtrace.Known{}
-	}
-	state.Fixed(c, "coding", &d.coding)
-	state.Fixed(c, "epoch", &d.epoch, &d.query)
-	c.Flag("aside", &d.aside)
-	state.Uint(c, "digests away", &d.away)
-	state.Uint(c, "digests needed", &d.needed)
-	c.Part("known paths", d.known.Code)
+	state.List(c, "digests", 2, 10, &x.digests, (*digest.Saved).Code)
 }
 
 // resume makes a flow known.
@@ -243,17 +188,5 @@ func (s *State) resume(x *savedFlow) {
 	}
 	f.hops = uint8(len(kept))
 	s.slab.setChain(f, chain[:len(kept)])
-	if s.digests == nil {
-		return
-	}
-	for i := len(x.digests) - 1; i >= 0; i-- { // the one that came last is in front
-		d := &x.digests[i]
-		t := s.digests.tracerOf(d.coding, d.epoch, d.query)
-		if t == nil {
-			continue
-		}
-		y := s.digests.flow(slot, &decode.Report{Flow: x.key, Digest: decode.Digest{Coding: d.coding, Epoch: d.epoch}})
-		y.needed, y.away, y.aside, y.tracer = d.needed, d.away, d.aside, t
-		t.Resume(&y.trace, d.known)
-	}
+	s.digests.Resume(slot, &x.key, x.digests)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference/state"
 	"github.com/hopscope/hopscope/inference/window"
+	"github.com/hopscope/hopscope/internal/plain"
 )
 
 // pathWorld makes reports of flows that change their paths now and then: whole stacks, cut ones, postcards and drops.
@@ -131,12 +132,12 @@ func TestPathsOfDigestsTakenOver(t *testing.T) {
 		for range n {
 			for f := range flows {
 				now += 1000
-				s.Update([]*decode.Report{digestReport(rng, p, f, paths[f], now)})
+				s.Update([]*decode.Report{plain.RandomDigest(rng, p, f, paths[f], now)})
 			}
 		}
 	}
 	for f := range paths {
-		paths[f] = walk(rng, nodes, links, 3+f%7)
+		paths[f] = plain.RandomWalk(rng, nodes, links, 3+f%7)
 	}
 	send(s, 600)
 	saved := s.AppendPaths(nil, flows)
@@ -147,7 +148,7 @@ func TestPathsOfDigestsTakenOver(t *testing.T) {
 	}
 	for _, want := range s.Flows(flows) {
 		got, ok := other.Flow(want.Key)
-		if !ok || !equal(flowPath(&got), paths[want.Key.SrcPort]) || got.Confidence != want.Confidence || got.Digests != want.Digests || got.Partial {
+		if !ok || !slices.Equal(flowPath(&got), paths[want.Key.SrcPort]) || got.Confidence != want.Confidence || got.Digests != want.Digests || got.Partial {
 			t.Fatalf("flow %d: %+v, want %+v", want.Key.SrcPort, got, want)
 		}
 	}
@@ -163,8 +164,8 @@ func TestPathsOfDigestsTakenOver(t *testing.T) {
 		t.Error("values of the digests are not counted for the hops of the known paths")
 	}
 	for f := range paths {
-		for old := paths[f]; equal(paths[f], old); {
-			paths[f] = walk(rng, nodes, links, len(old))
+		for old := paths[f]; slices.Equal(paths[f], old); {
+			paths[f] = plain.RandomWalk(rng, nodes, links, len(old))
 		}
 	}
 	send(other, 600)

@@ -71,7 +71,7 @@ func (s *State) countShort(r *decode.Lazy, slot uint32) bool {
 // has a value that is absent or beyond the counters.
 func (h *hops) readStack(r *decode.Lazy, f *flow, codes *[inline]uint16) bool {
 	const (
-		step, mul = 0x9e3779b97f4a7c15, 0xe7037ed1a0b428db // see pathID
+		step, mul = 0x9e3779b97f4a7c15, 0xe7037ed1a0b428db // see inference.PathID
 		max24     = 1<<24 - 1
 	)
 	if h.n+2*inline > len(h.waiting) {

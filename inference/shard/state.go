@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/digest"
 	"github.com/hopscope/hopscope/sketches/flowtable"
 	"github.com/hopscope/hopscope/sketches/kll"
 )
@@ -32,7 +33,7 @@ type State struct {
 	pairs        pairs
 	views        views
 	readings     countReadings
-	digests      *digests          // nil unless ReadDigests was called
+	digests      *digest.Reader    // nil unless ReadDigests was called
 	listArrivals bool              // arrivals
 	policy       *inference.Policy // nil unless Judge was called
 	hand         uint32            // next flow to look at when blocks run out
@@ -71,7 +72,7 @@ type Stats struct {
 	Refused         uint64 // reports of flows that found no place, counted for their hops alone
 	LongPaths       uint64 // hop records beyond the maximum path length, counted for their hops alone
 	Unsketched      uint64 // hop records that no memory was left for in the sketches of their flow
-	Digests         DigestStats
+	Digests         digest.Stats
 	Partial         uint64 // hop records of incomplete stacks that are on no known path of their flow
 }
 
@@ -280,11 +281,11 @@ func (s *State) count(r *decode.Report, slot uint32) {
 	path, whole := reportsPath(r)
 	if path && !whole {
 		// Part of a path is better than none, and a longer part better than a shorter one.
-		path = f.pathID == 0 || f.flags&partial != 0 && (len(r.Hops) > int(f.hops) || pathID(r.Hops) == f.pathID)
+		path = f.pathID == 0 || f.flags&partial != 0 && (len(r.Hops) > int(f.hops) || inference.PathID(r.Hops) == f.pathID)
 	}
 	part, id := 0, uint64(0)
 	if path {
-		if id = pathID(r.Hops); whole && id != f.pathID && f.pathID != 0 && f.flags&(postcards|partial) == 0 && r.Kind != decode.KindProbe {
+		if id = inference.PathID(r.Hops); whole && id != f.pathID && f.pathID != 0 && f.flags&(postcards|partial) == 0 && r.Kind != decode.KindProbe {
 			part = s.partOf(f, r)
 		}
 	}
@@ -404,9 +405,7 @@ func (s *State) restart(slot uint32) {
 // evicted gives back what a flow holds.
 func (s *State) evicted(slot uint32, e *entry, why flowtable.Reason) {
 	f := &e.Value
-	if s.digests != nil {
-		s.digests.forget(slot)
-	}
+	s.digests.Forget(slot)
 	if f.flags&paired != 0 {
 		s.pairs.forget(slot)
 	}
@@ -437,7 +436,7 @@ func (s *State) Stats() Stats {
 	st.MemoryBytes = int64(s.flows.Bytes()) + int64(len(s.slab.blocks))*int64(unsafe.Sizeof(block{}))
 	st.Unsketched += s.top.missed
 	st.OtherHops = s.hops.folded + s.hops.open.other + s.hops.open.set.folded
-	st.Digests = s.digestTotals()
+	st.Digests = s.digests.Stats()
 	return st
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/internal/plain"
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
@@ -32,9 +33,9 @@ func TestPathsOfBefore(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	d, p, nodes, links := newDigestState(t)
 	for f := range 10 {
-		path := walk(rng, nodes, links, 3+f%7)
+		path := plain.RandomWalk(rng, nodes, links, 3+f%7)
 		for n := range 400 {
-			d.Update([]*decode.Report{digestReport(rng, p, f, path, int64(1e18)+int64(n)*1000)})
+			d.Update([]*decode.Report{plain.RandomDigest(rng, p, f, path, int64(1e18)+int64(n)*1000)})
 		}
 	}
 	testkit.SameState(t, "digests", d.AppendPaths(nil, 10), func(b []byte) ([]byte, error) {

@@ -235,8 +235,8 @@ func TestPathChange(t *testing.T) {
 		return k
 	}
 	want := []inference.PathChange{
-		{Time: 4, Flow: flowKey(1), From: keys(a), To: keys(b), PathID: pathID(b), Changes: 1, Packets: 2},
-		{Time: 5, Flow: flowKey(1), From: keys(b), To: keys(a), PathID: pathID(a), Changes: 2, Packets: 1},
+		{Time: 4, Flow: flowKey(1), From: keys(a), To: keys(b), PathID: inference.PathID(b), Changes: 1, Packets: 2},
+		{Time: 5, Flow: flowKey(1), From: keys(b), To: keys(a), PathID: inference.PathID(a), Changes: 2, Packets: 1},
 	}
 	if !reflect.DeepEqual(w.Paths, want) {
 		t.Errorf("changes\n%+v\nwant\n%+v", w.Paths, want)
@@ -251,8 +251,8 @@ func TestPathChange(t *testing.T) {
 // TestPathID: nodes, interfaces and their order count, values do not.
 func TestPathID(t *testing.T) {
 	base := []decode.Hop{hop(1, 1, 1), hop(2, 2, 2), hop(3, 3, 3)}
-	id := pathID(base)
-	vary := func(f func(h []decode.Hop) []decode.Hop) uint64 { return pathID(f(slices.Clone(base))) }
+	id := inference.PathID(base)
+	vary := func(f func(h []decode.Hop) []decode.Hop) uint64 { return inference.PathID(f(slices.Clone(base))) }
 	same := vary(func(h []decode.Hop) []decode.Hop { h[1].Latency, h[2].QueueOccupancy = 99, 99; return h })
 	logical := vary(func(h []decode.Hop) []decode.Hop { h[1].L2EgressIf = 7; return h }) // beside the port
 	if id == 0 || same != id || logical != id {

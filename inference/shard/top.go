@@ -263,9 +263,7 @@ func (s *State) describe(p *topFlow, seen *window.Partial) {
 	f, to := p.f, &p.part
 	to.Key, to.Packets, to.PathID, to.Changes, to.Last, to.Partial = s.flows.At(p.slot).Key, uint64(f.inWindow), f.pathID, f.changes, f.last, f.flags&partial != 0
 	to.Path = s.hopKeys(to.Path[:0], f)
-	if s.digests != nil && s.digests.slots[p.slot] != 0 {
-		s.spread(p.slot, to, seen)
-	}
+	s.digests.Spread(p.slot, to, seen, s.cfg.MaxPathLength)
 	for _, k := range to.Path {
 		to.Hop(k)
 	}

@@ -114,7 +114,7 @@ func (t *twin) update(r *decode.Report) {
 	f.last = max(f.last, r.Time)
 	isPath, whole := reportsPath(r)
 	if isPath && !whole {
-		isPath = f.id == 0 || f.partial && (len(r.Hops) > len(f.path) || pathID(r.Hops) == f.id)
+		isPath = f.id == 0 || f.partial && (len(r.Hops) > len(f.path) || inference.PathID(r.Hops) == f.id)
 	}
 	seen := []inference.HopKey{}
 	for i := range r.Hops {
@@ -135,7 +135,7 @@ func (t *twin) update(r *decode.Report) {
 			path = append(path, hopKey(&r.Hops[i]))
 		}
 		path = path[:min(len(path), t.maxPath)]
-		id := pathID(r.Hops)
+		id := inference.PathID(r.Hops)
 		if f.id != 0 && f.id != id && !f.partial && !grows && r.Kind != decode.KindProbe {
 			f.changes++
 			if len(t.paths) < t.maxChanges {

@@ -279,7 +279,7 @@ func (s *State) recount(f *flow, slot uint32, r *decode.Report, v *view) {
 			for i := range r.Hops[:min(len(r.Hops), s.cfg.MaxPathLength)] {
 				s.path = append(s.path, hopKey(&r.Hops[i]))
 			}
-			s.cut.partial.LengthenPath(&inference.PathChange{Flow: r.Flow, Changes: v.packet.change, PathID: pathID(r.Hops), To: s.path})
+			s.cut.partial.LengthenPath(&inference.PathChange{Flow: r.Flow, Changes: v.packet.change, PathID: inference.PathID(r.Hops), To: s.path})
 		}
 	}
 	rest := *r
@@ -303,7 +303,7 @@ func (s *State) restOf(r *decode.Report, counted uint64) []decode.Hop {
 
 // lengthen lets r, a view of p with more hops, speak of the path of f. Where a shorter view of p began that path, it is no other one.
 func (s *State) lengthen(f *flow, slot uint32, r *decode.Report, p *packetViews) {
-	id, before := pathID(r.Hops), f.pathID
+	id, before := inference.PathID(r.Hops), f.pathID
 	part := 0
 	switch {
 	case id == before:

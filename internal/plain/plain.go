@@ -4,7 +4,7 @@
 // the two disagree about a packet, one of them is wrong.
 //
 // Beside it are the bytes that tests of both decoders begin with: sFlow datagrams of any samples, messages of IPFIX and NetFlow 9 with any
-// templates and records, and the datagrams of a capture.
+// templates and records, reports with PINT digests, and the datagrams of a capture.
 package plain
 
 import (

@@ -1,4 +1,4 @@
-package shard
+package digest
 
 import (
 	"unsafe"
@@ -7,6 +7,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/pathmix"
 	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/inference/window"
 )
 
 const (
@@ -61,8 +62,7 @@ const (
 
 // unrest notes that digests of a flow came from no single path, and keeps those to come if that goes on. It reports whether
 // they are kept.
-func (s *State) unrest(slot uint32, x *digestFlow, r *decode.Report, e pathtrace.Event) bool {
-	d := s.digests
+func (d *Reader) unrest(slot uint32, x *flow, r *decode.Report, e pathtrace.Event) bool {
 	young := false
 	if e == pathtrace.Changed {
 		former, ok := x.tracer.Path(&x.trace, 1, d.nodes[:0])
@@ -82,7 +82,7 @@ func (s *State) unrest(slot uint32, x *digestFlow, r *decode.Report, e pathtrace
 }
 
 // calmed notes that a digest fits the path of a flow whose digests came from no single path before.
-func (s *State) calmed(x *digestFlow) {
+func (x *flow) calmed() {
 	if x.calm++; x.calm < sprayCalm {
 		return
 	}
@@ -93,8 +93,8 @@ func (s *State) calmed(x *digestFlow) {
 }
 
 // holdChange notes that a flow has changed its path, unless it is sprayed.
-func (s *State) holdChange(x *digestFlow, r *decode.Report) {
-	p := &s.digests.sprays.flows[x.spray]
+func (d *Reader) holdChange(x *flow, r *decode.Report) {
+	p := &d.sprays.flows[x.spray]
 	p.changed, p.at = true, r.Time
 	x.aside, x.away = true, 0
 }
@@ -153,8 +153,7 @@ func (p *sprays) observe(i uint32, g pathmix.Digest) {
 
 // sprayed takes a digest of a flow whose digests are kept. It reports whether that is all there is to do: what a mixture of
 // paths explains is no matter for a tracer.
-func (s *State) sprayed(x *digestFlow, r *decode.Report, value uint64) bool {
-	d := s.digests
+func (d *Reader) sprayed(x *flow, r *decode.Report, value uint64) bool {
 	p := &d.sprays.flows[x.spray]
 	g := pathmix.Digest{Value: value, ID: r.Digest.ID, Hops: r.Digest.Hops}
 	d.sprays.observe(x.spray, g)
@@ -191,11 +190,7 @@ func (p *spray) addUnexplained(at int64) {
 
 // settleSprays looks for the paths of sprayed flows at the end of a window, as far as that takes no more than a bounded time, and
 // publishes of the others what was held back.
-func (s *State) settleSprays() {
-	d := s.digests
-	if d == nil || len(d.sprays.flows) == 0 {
-		return
-	}
+func (d *Reader) settleSprays(to *window.Partial, found func(slot uint32, at int64, nodes []decode.Hop)) {
 	p, left := &d.sprays, sprayFits
 	n := len(p.flows)
 	first := p.hand
@@ -212,35 +207,34 @@ func (s *State) settleSprays() {
 		fitted := false
 		if f.total >= f.due && len(f.digests) > 0 && left > 0 {
 			left -= max(len(f.digests), sprayFirst)
-			s.fit(f, x)
+			d.fit(f, x)
 			fitted = true
 			p.hand = (i + 1) % n
 		}
-		s.settleSpray(uint32(i), f, x, fitted)
+		d.settleSpray(uint32(i), f, x, fitted, to, found)
 	}
 }
 
 // settleSpray decides what becomes of the strange digests of a flow in a window.
-func (s *State) settleSpray(i uint32, f *spray, x *digestFlow, fitted bool) {
+func (d *Reader) settleSpray(i uint32, f *spray, x *flow, fitted bool, to *window.Partial, found func(slot uint32, at int64, nodes []decode.Hop)) {
 	switch explained := f.result != nil; {
 	case explained && (fitted || f.unexplained*sprayUnexplained <= f.agreed+f.unexplained):
 		f.windows, f.changed = 0, false
 		if f.result.Unexplained*sprayUnexplained > 1 {
-			s.addUnexplained(f)
+			d.addUnexplained(f, to)
 		}
 	case f.windows < sprayPatient && !fitted:
 		f.windows++
 		return // it is not known yet
 	default:
-		s.addUnexplained(f)
+		d.addUnexplained(f, to)
 		if f.changed && f.result == nil {
-			e := s.flows.At(f.slot)
-			s.traced(&e.Value, f.slot, x, &decode.Report{Time: f.at, Flow: f.flow})
+			found(f.slot, f.at, d.showPath(x))
 		}
 		f.changed = false
 		if f.result == nil && x.calm >= sprayCalm { // it has one path after all
 			x.spray, x.unrest = 0, 0
-			s.digests.sprays.end(i)
+			d.sprays.end(i)
 			return
 		}
 	}
@@ -248,17 +242,16 @@ func (s *State) settleSpray(i uint32, f *spray, x *digestFlow, fitted bool) {
 }
 
 // addUnexplained counts digests that fit no path as a fault of their flow.
-func (s *State) addUnexplained(f *spray) {
+func (d *Reader) addUnexplained(f *spray, to *window.Partial) {
 	if f.unexplained > 0 {
-		s.digests.stats.Unexplained += f.unexplained
-		s.cut.partial.AddFault(&inference.DigestFault{Flow: f.flow, Fault: inference.Inconsistent, Count: f.unexplained, First: f.first, Last: f.last})
+		d.stats.Unexplained += f.unexplained
+		to.AddFault(&inference.DigestFault{Flow: f.flow, Fault: inference.Inconsistent, Count: f.unexplained, First: f.first, Last: f.last})
 	}
 }
 
 // fit looks for the paths of a flow. A result that explains little is none, nor is one with a single path, which the tracer
 // publishes.
-func (s *State) fit(f *spray, x *digestFlow) {
-	d := s.digests
+func (d *Reader) fit(f *spray, x *flow) {
 	m := d.sprays.model(x.tracer)
 	f.due = f.total + min(max(f.total, sprayFirst), sprayLongest)
 	f.result = nil

@@ -1,4 +1,4 @@
-package shard
+package digest
 
 import (
 	"slices"
@@ -8,11 +8,13 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// spread adds the other paths that digests show of one of the busiest flows. Of a flow that uses several paths at once the path is
+// Spread adds to seen the other paths that digests show of the flow in a slot, one of the busiest. Of a flow that uses several paths at once the path is
 // that with the greatest share, and not the one that it had before; where digests single none out it is as much as all that
-// they leave have in common.
-func (s *State) spread(slot uint32, to *window.FlowPart, seen *window.Partial) {
-	d := s.digests
+// they leave have in common. No path is longer than most hops.
+func (d *Reader) Spread(slot uint32, to *window.FlowPart, seen *window.Partial, most int) {
+	if !d.Has(slot) {
+		return
+	}
 	x := d.shown(slot)
 	if x.tracer == nil {
 		return
@@ -20,7 +22,7 @@ func (s *State) spread(slot uint32, to *window.FlowPart, seen *window.Partial) {
 	stats := inference.FlowStats{Last: to.Last}
 	switch {
 	case x.spray != 0 && d.sprays.flows[x.spray].describe(&stats, d.base):
-		s.leadOver(to, &stats)
+		d.leadOver(to, &stats, most)
 	case x.spray == 0:
 		if _, several := x.tracer.Path(&x.trace, 1, d.nodes[:0]); !several {
 			return
@@ -30,7 +32,7 @@ func (s *State) spread(slot uint32, to *window.FlowPart, seen *window.Partial) {
 		for _, k := range to.Path {
 			stats.Hops = append(stats.Hops, inference.FlowHop{HopKey: k})
 		}
-		s.digestStats(slot, &stats)
+		d.Describe(slot, &stats)
 		stats.Confidence = 0
 	}
 	out := window.Spread{
@@ -42,8 +44,7 @@ func (s *State) spread(slot uint32, to *window.FlowPart, seen *window.Partial) {
 }
 
 // leadOver makes the path of a flow that which most of its packets take.
-func (s *State) leadOver(to *window.FlowPart, stats *inference.FlowStats) {
-	d := s.digests
+func (d *Reader) leadOver(to *window.FlowPart, stats *inference.FlowStats, most int) {
 	var way []uint32
 	for i := range stats.Hops {
 		way = append(way, stats.Hops[i].Node)
@@ -56,10 +57,10 @@ func (s *State) leadOver(to *window.FlowPart, stats *inference.FlowStats) {
 		for _, n := range way {
 			d.hops = append(d.hops, decode.Hop{Has: decode.HopNodeID, NodeID: n})
 		}
-		to.PathID, to.Partial = pathID(d.hops), false
+		to.PathID, to.Partial = inference.PathID(d.hops), false
 	}
 	to.Path = to.Path[:0]
-	for _, n := range way[:min(len(way), s.cfg.MaxPathLength)] {
+	for _, n := range way[:min(len(way), most)] {
 		to.Path = append(to.Path, inference.HopKey{Node: n})
 	}
 }

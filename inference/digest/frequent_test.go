@@ -1,21 +1,23 @@
-package shard
+package digest
 
 import (
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/aggregation"
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
+	"github.com/hopscope/hopscope/internal/plain"
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // frequentPlan asks for paths, for quantiles of latency, and for frequent lengths of queues, in each packet.
 func frequentPlan(t *testing.T) *pint.Plan {
 	t.Helper()
-	p := digestPlan(t, 7)
+	p := plain.DigestPlan(t, 7)
 	q := p.Queries[1]
 	var err error
 	if q.Scheme, err = pint.New(pint.Config{Seed: 9, Bits: 8, Instances: 1, Tau: 1}); err != nil {
@@ -35,31 +37,27 @@ func TestFrequentValues(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	p := frequentPlan(t)
-	nodes, links := ring(40)
+	nodes, links := plain.Ring(40)
 	m, err := prior.NewModel(prior.Config{Scheme: p.Queries[0].Scheme, Nodes: nodes, Links: links})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := DefaultConfig()
-	cfg.MemoryBytes = 8 << 20
-	s, c := New(cfg, 1), aggregation.DefaultConfig()
+	c := aggregation.DefaultConfig()
 	c.Hops = 4096
-	if err := s.ReadDigests(Digests{Plans: []DigestPlan{{Plan: p, Models: []*prior.Model{m, nil, nil}, Loads: make([]*aggregation.LoadTracker, 3)}}, Values: c}, 1); err != nil {
-		t.Fatal(err)
-	}
+	s := newTable(t, Config{Plans: []Plan{{Plan: p, Models: []*prior.Model{m, nil, nil}, Loads: make([]*aggregation.LoadTracker, 3)}}, Values: c})
 	const flows, packets = 10, 4000
 	queue := p.Queries[2]
 	var paths [flows][]uint32
 	var counts [flows][10]map[float64]uint64
 	for f := range paths {
-		paths[f] = walk(rng, nodes, links, 2+f%8)
+		paths[f] = plain.RandomWalk(rng, nodes, links, 2+f%8)
 	}
 	now := int64(1e18)
 	for range packets {
 		var batch []*decode.Report
 		for f := range flows {
 			now += 1000
-			r := digestReport(rng, p, f, paths[f], now)
+			r := plain.RandomDigest(rng, p, f, paths[f], now)
 			r.Digest.Value = 0
 			for i, n := range paths[f] {
 				v := pint.Values{Node: n, Latency: uint64(n) * 1000, Queue: 1500 * uint64(i+1)}
@@ -76,11 +74,11 @@ func TestFrequentValues(t *testing.T) {
 			counts[f][hop][queue.Code.Decode(uint32(r.Digest.Value>>16&0xff))]++
 			batch = append(batch, r)
 		}
-		s.Update(batch)
+		s.update(batch...)
 	}
-	for _, got := range s.Flows(flows) {
+	for _, got := range s.stats() {
 		f := got.Key.SrcPort
-		if got.Frequent != pint.QueueValue || !equal(flowPath(&got), paths[f]) {
+		if got.Frequent != pint.QueueValue || !slices.Equal(flowPath(&got), paths[f]) {
 			t.Fatalf("seed %d: flow %d took %d, inferred %+v", seed, f, paths[f], got)
 		}
 		for h := range got.Hops {

@@ -1,4 +1,4 @@
-package shard
+package digest
 
 import (
 	"math/rand/v2"
@@ -10,6 +10,7 @@ import (
 	"github.com/hopscope/hopscope/inference/aggregation"
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 	"github.com/hopscope/hopscope/inference/survey"
+	"github.com/hopscope/hopscope/internal/plain"
 )
 
 // unbased takes a base away from every node that a window or a flow names, and fails where one has none.
@@ -94,29 +95,24 @@ func TestDigestsOfASite(t *testing.T) {
 	const base = 7 << 24
 	run := func(base uint32) (windows []inference.Window, flows []inference.FlowStats) {
 		rng := rand.New(rand.NewPCG(3, 3))
-		plan := digestPlan(t, 7)
-		nodes, links := ring(40)
+		plan := plain.DigestPlan(t, 7)
+		nodes, links := plain.Ring(40)
 		model, err := prior.NewModel(prior.Config{Scheme: plan.Queries[0].Scheme, Nodes: nodes, Links: links, Routing: prior.None})
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg := DefaultConfig()
-		cfg.MemoryBytes = 8 << 20
-		s := New(cfg, 1)
-		d := Digests{Plans: []DigestPlan{{Plan: plan, Models: []*prior.Model{model, nil, nil}}}, Values: aggregation.DefaultConfig(), SprayBytes: 1 << 20, SearchIDs: 1 << 12, Base: base}
+		d := Config{Plans: []Plan{{Plan: plan, Models: []*prior.Model{model, nil, nil}}}, Values: aggregation.DefaultConfig(), SprayBytes: 1 << 20, SearchIDs: 1 << 12, Base: base}
 		d.Values.Hops = 400
 		d.Plans[0].Loads = make([]*aggregation.LoadTracker, 3)
-		if err := s.ReadDigests(d, 1); err != nil {
-			t.Fatal(err)
-		}
+		s := newTable(t, d)
 		paths := make([][]uint32, 12)
 		for f := range paths {
-			paths[f] = walk(rng, nodes, links, 3+f%6)
+			paths[f] = plain.RandomWalk(rng, nodes, links, 3+f%6)
 		}
 		now := int64(1e18)
 		for w := range 12 {
 			if w == 6 {
-				paths[1] = walk(rng, nodes, links, 5)
+				paths[1] = plain.RandomWalk(rng, nodes, links, 5)
 			}
 			for range 150 {
 				for f, path := range paths {
@@ -124,14 +120,12 @@ func TestDigestsOfASite(t *testing.T) {
 					if f == 2 && rng.IntN(2) == 0 {
 						path = paths[8] // as long, so that the flow is sprayed
 					}
-					s.Update([]*decode.Report{digestReport(rng, plan, f, path, now)})
+					s.update(plain.RandomDigest(rng, plan, f, path, now))
 				}
 			}
-			c := s.Cut(now)
-			windows = append(windows, windowOf(100, c))
-			s.Recycle(c)
+			windows = append(windows, s.window())
 		}
-		return windows, s.Flows(20)
+		return windows, s.stats()
 	}
 	plain, plainFlows := run(0)
 	windows, flows := run(base)
@@ -157,9 +151,7 @@ func TestDigestsOfASite(t *testing.T) {
 
 // Errors of the map of a site name its nodes.
 func TestSurveyOfASite(t *testing.T) {
-	s, _, _, _ := newDigestState(t)
-	s.digests.survey = survey.NewWatch(survey.DefaultIDs)
-	s.digests.base = 5 << 24
+	s, _, _, _ := newPlanTable(t, func(c *Config) { c.SearchIDs, c.Base = survey.DefaultIDs, 5<<24 })
 	windows, _ := surveyed(t, true, s)
 	last := &windows[len(windows)-1]
 	errors, _ := survey.Decide(last.Deviations, 0)
@@ -181,12 +173,12 @@ func TestSurveyOfASite(t *testing.T) {
 func TestSprayOfASite(t *testing.T) {
 	told := func(base uint32) (windows []inference.Window, flows []inference.FlowStats) {
 		x := newSpraying(t, 5, 1<<20)
-		x.s.digests.base = base
+		x.s.d.base = base
 		for range 5 {
 			x.send(1, 600, x.over(4))
 			windows = append(windows, x.window())
 		}
-		return windows, x.s.Flows(1)
+		return windows, x.s.stats()
 	}
 	plain, plainFlows := told(0)
 	windows, flows := told(3 << 24)
@@ -200,12 +192,12 @@ func TestSprayOfASite(t *testing.T) {
 // Digests of another network are counted and not read.
 func TestDigestsOfOthers(t *testing.T) {
 	x := newSpraying(t, 1, 1<<20)
-	x.s.digests.read = func(r *decode.Report) bool { return r.Flow.SrcPort != 2 }
+	x.s.d.read = func(r *decode.Report) bool { return r.Flow.SrcPort != 2 }
 	one := func() []uint32 { return []uint32{0, 100, 1} }
 	x.send(1, 100, one)
 	x.send(2, 100, func() []uint32 { return []uint32{3, 107, 4} })
 	w := x.window()
-	if st := x.s.Stats().Digests; st.Elsewhere != 100 || st.Digests != 200 || st.Unexplained != 0 || st.Unread != 0 || st.Decoded != 1 {
+	if st := x.s.d.Stats(); st.Elsewhere != 100 || st.Digests != 200 || st.Unexplained != 0 || st.Unread != 0 || st.Decoded != 1 {
 		t.Errorf("%+v", st)
 	}
 	for i := range w.Flows {

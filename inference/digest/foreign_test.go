@@ -1,10 +1,10 @@
-package shard
+package digest
 
 import (
 	"testing"
 
-	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/internal/plain"
 )
 
 // forgeAt sends packets over spine 100 of which every second one has noise for a digest when it leaves a hop, 1 for the first. Hops behind
@@ -13,7 +13,7 @@ func (x *spraying) forgeAt(hop, n int) {
 	path := []uint32{0, 100, 1}
 	for k := range n {
 		x.now += 1e6
-		r := digestReport(x.r, x.p, 1, path, x.now)
+		r := plain.RandomDigest(x.r, x.p, 1, path, x.now)
 		if k%2 == 0 {
 			r.Digest.Value = x.r.Uint64() & 0xffff
 			scheme := x.p.Queries[0].Scheme
@@ -21,7 +21,7 @@ func (x *spraying) forgeAt(hop, n int) {
 				r.Digest.Value = scheme.Write(r.Digest.Value, r.Digest.ID, h, path[h-1])
 			}
 		}
-		x.s.Update([]*decode.Report{r})
+		x.s.update(r)
 	}
 }
 

@@ -1,4 +1,4 @@
-package shard
+package digest
 
 import (
 	"fmt"
@@ -68,7 +68,7 @@ func (f *FewIDs) String() string {
 }
 
 // noteID counts the id of a packet of a flow.
-func (d *digests) noteID(x *digestFlow, slot uint32, r *decode.Report, writers func(id uint32, hops int) uint64) {
+func (d *Reader) noteID(x *flow, slot uint32, r *decode.Report, writers func(id uint32, hops int) uint64) {
 	g, c := &r.Digest, &x.ids
 	h := g.ID ^ uint32(g.Hops)*0x9e3779b1 // the same packet has another number of hops elsewhere
 	h = (h ^ h>>16) * 0x85ebca6b
@@ -100,7 +100,7 @@ func (d *digests) noteID(x *digestFlow, slot uint32, r *decode.Report, writers f
 }
 
 // manyIDs takes a flow out of those with few ids.
-func (d *digests) manyIDs(x *digestFlow, i uint32) {
+func (d *Reader) manyIDs(x *flow, i uint32) {
 	if !x.ids.few {
 		return
 	}
@@ -112,7 +112,7 @@ func (d *digests) manyIDs(x *digestFlow, i uint32) {
 }
 
 // writers are the hops that write into some part of a digest that changes from packet to packet or names nodes.
-func (p *plan) writers(id uint32, hops int) (all uint64) {
+func (p *followed) writers(id uint32, hops int) (all uint64) {
 	for _, at := range p.Sets[p.Set(id)].Slots {
 		s := p.Queries[at.Query].Scheme
 		if s == nil {

@@ -1,4 +1,4 @@
-package shard
+package digest
 
 import (
 	"math"

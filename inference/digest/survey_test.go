@@ -1,4 +1,4 @@
-package shard
+package digest
 
 import (
 	"math/rand/v2"
@@ -10,24 +10,25 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/survey"
 	"github.com/hopscope/hopscope/inference/window"
+	"github.com/hopscope/hopscope/internal/plain"
 )
 
 // surveyed sends digests of flows over a ring whose node 107 calls itself 914, if it is renamed, and gives the windows.
-func surveyed(t *testing.T, rename bool, states ...*State) (windows []inference.Window, watched int) {
+func surveyed(t *testing.T, rename bool, states ...*table) (windows []inference.Window, watched int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(4, 4))
-	nodes, links := ring(40)
-	p := digestPlan(t, 7)
+	nodes, links := plain.Ring(40)
+	p := plain.DigestPlan(t, 7)
 	type flow struct {
 		key  decode.FlowKey
 		path []uint32
 	}
 	var flows []flow
 	for i := range 24 {
-		f := flow{path: walk(rng, nodes, links, 6)}
+		f := flow{path: plain.RandomWalk(rng, nodes, links, 6)}
 		if !slices.Contains(f.path[1:5], 107) {
 			for !slices.Contains(f.path[1:5], 107) {
-				f.path = walk(rng, nodes, links, 6)
+				f.path = plain.RandomWalk(rng, nodes, links, 6)
 			}
 		}
 		f.key = decode.FlowKey{Src: decode.AddrFrom4([]byte{10, 1, byte(i), 1}), SrcPort: uint16(i), Proto: 17, IPVersion: 4}
@@ -40,19 +41,15 @@ func surveyed(t *testing.T, rename bool, states ...*State) (windows []inference.
 	for range 8 {
 		for range 60 {
 			for i, f := range flows {
-				r := digestReport(rng, p, i, f.path, now)
+				r := plain.RandomDigest(rng, p, i, f.path, now)
 				r.Flow = f.key
-				states[i%len(states)].Update([]*decode.Report{r})
+				states[i%len(states)].update(r)
 				now += 1000
 			}
 		}
 		var all window.Partial
 		for _, s := range states {
-			c := s.Cut(now)
-			var part window.Partial
-			c.AddTo(&part)
-			s.Recycle(c)
-			b, err := part.AppendBinary(nil)
+			b, err := s.cut().AppendBinary(nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,20 +59,18 @@ func surveyed(t *testing.T, rename bool, states ...*State) (windows []inference.
 			}
 			all.Merge(&read)
 		}
-		cfg := DefaultConfig()
-		windows = append(windows, all.Window(cfg.Limits()))
+		windows = append(windows, all.Window(window.NoLimits()))
 	}
 	for _, s := range states {
-		watched += s.Stats().Digests.Watched
+		watched += s.d.Stats().Watched
 	}
 	return windows, watched
 }
 
 // A node that calls itself otherwise is named from what shards saw, and the windows are the same whichever shard saw which flow.
 func TestSurvey(t *testing.T) {
-	make := func() *State {
-		s, _, _, _ := newDigestState(t)
-		s.digests.survey = survey.NewWatch(survey.DefaultIDs)
+	make := func() *table {
+		s, _, _, _ := newPlanTable(t, func(c *Config) { c.SearchIDs = survey.DefaultIDs })
 		return s
 	}
 	one, _ := surveyed(t, true, make())

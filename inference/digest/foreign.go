@@ -1,9 +1,10 @@
-package shard
+package digest
 
 import (
 	"maps"
 	"math"
 	"slices"
+	"unsafe"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
@@ -16,6 +17,10 @@ const (
 	mostForeign        = 1024 // flows with such digests in a window,
 	mostForeignDigests = 64   // and digests of each of them
 )
+
+// WindowMemory is the most bytes that a reader takes for the digests of a window, beside those of [Stats]. A list that grew by appending
+// is 22 sixteenths of what is in it.
+const WindowMemory = mostForeign * (int64(unsafe.Sizeof(foreign{})) + 64 + mostForeignDigests*int64(unsafe.Sizeof(foreignDigest{}))*22/16)
 
 // foreign are the digests of a flow in a window that no walk over the links of the map explains which begins and ends where the known
 // path of the flow does. However many paths the flow uses at once, they are strange. But a flow that has come to enter or leave
@@ -72,7 +77,7 @@ type foreignDigest struct {
 }
 
 // noteForeign notes what a digest says of those that are foreign, and reports whether it is one itself that is kept.
-func (d *digests) noteForeign(x *digestFlow, slot uint32, t *pathtrace.Tracer, r *decode.Report, value uint64, e pathtrace.Event) bool {
+func (d *Reader) noteForeign(x *flow, slot uint32, t *pathtrace.Tracer, r *decode.Report, value uint64, e pathtrace.Event) bool {
 	i, hops := d.slots[slot], int(r.Digest.Hops)
 	switch e {
 	case pathtrace.Verified, pathtrace.Confirmed:
@@ -112,18 +117,15 @@ func (d *digests) noteForeign(x *digestFlow, slot uint32, t *pathtrace.Tracer, r
 }
 
 // settleForeign adds the foreign digests of a window to its faults.
-func (s *State) settleForeign() {
-	d := s.digests
-	if d == nil {
-		return
-	}
+func (d *Reader) settleForeign(to *window.Partial) {
 	for _, i := range slices.Sorted(maps.Keys(d.foreign)) {
-		d.settleForeign(&s.cut.partial, i, d.foreign[i])
+		d.addForeign(to, i, d.foreign[i])
 	}
 	clear(d.foreign)
 }
 
-func (d *digests) settleForeign(p *window.Partial, i uint32, f *foreign) {
+// addForeign adds those of one flow.
+func (d *Reader) addForeign(p *window.Partial, i uint32, f *foreign) {
 	fault := inference.DigestFault{Flow: f.flow, Fault: inference.Inconsistent, Count: 1}
 	x := &d.flows[i]
 	if x.trace.Known() {

@@ -1,13 +1,11 @@
-package shard
+package digest
 
 import (
 	"cmp"
 	"math"
 	"slices"
 
-	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/sketches/flowtable"
 )
 
 // Inferred is the paths of flows by their digests.
@@ -55,64 +53,39 @@ func (i *Inferred) Add(o *Inferred, n int) {
 	i.Undecided += o.Undecided
 	i.Sprayed += o.Sprayed
 	i.Flows = append(i.Flows, o.Flows...)
-	i.trim(n)
+	i.Trim(n)
 }
 
-func (i *Inferred) trim(n int) {
+// AddFlow adds a flow. It keeps some more than the first n, until [Inferred.Trim].
+func (i *Inferred) AddFlow(f *InferredFlow, n int) {
+	switch {
+	case f.Sprayed():
+		i.Sprayed++
+	case f.Partial && f.Confidence == 0:
+		i.Undecided++
+	case slices.ContainsFunc(f.Hops, func(h inference.FlowHop) bool { return h.Inferred }):
+		i.Marked++
+		i.Known++
+	default:
+		i.Known++
+	}
+	if i.Flows = append(i.Flows, *f); len(i.Flows) >= 2*n+64 {
+		i.Trim(n)
+	}
+}
+
+// Trim keeps the first n flows.
+func (i *Inferred) Trim(n int) {
 	slices.SortFunc(i.Flows, func(a, b InferredFlow) int { return a.Compare(&b) })
 	i.Flows = i.Flows[:min(max(n, 0), len(i.Flows))]
 }
 
-// Inferred returns the paths of flows with digests, and the n of them that need a look most. It changes nothing, but reads the whole
-// table: it is for queries of operators.
-func (s *State) Inferred(n int) (out Inferred) {
-	d := s.digests
-	if d == nil {
-		return out
-	}
-	for slot, e := range s.flows.All() {
-		if d.slots[slot] == 0 || d.flows[d.slots[slot]].tracer == nil {
-			continue
-		}
-		f := s.inferred(slot, e)
-		switch {
-		case f.Sprayed():
-			out.Sprayed++
-		case f.Partial && f.Confidence == 0:
-			out.Undecided++
-		case slices.ContainsFunc(f.Hops, func(h inference.FlowHop) bool { return h.Inferred }):
-			out.Marked++
-			out.Known++
-		default:
-			out.Known++
-		}
-		if out.Flows = append(out.Flows, f); len(out.Flows) >= 2*n+64 {
-			out.trim(n)
-		}
-	}
-	out.trim(n)
-	return out
-}
+// Traces reports whether digests of the flow in a slot are traced.
+func (d *Reader) Traces(slot uint32) bool { return d.Has(slot) && d.flows[d.slots[slot]].tracer != nil }
 
-// InferredOf returns those of some flows that have digests.
-func (s *State) InferredOf(keys []decode.FlowKey) (out []InferredFlow) {
-	d := s.digests
-	if d == nil {
-		return nil
-	}
-	for i := range keys {
-		slot := s.flows.Get(tableHash(s.key.Flow(&keys[i])), &keys[i])
-		if slot != flowtable.None && d.slots[slot] != 0 && d.flows[d.slots[slot]].tracer != nil {
-			out = append(out, s.inferred(slot, s.flows.At(slot)))
-		}
-	}
-	return out
-}
-
-// inferred returns the path of a flow with digests.
-func (s *State) inferred(slot uint32, e *entry) InferredFlow {
-	d := s.digests
-	f := InferredFlow{FlowStats: s.flowStats(slot, e)}
+// Infer returns the path of the flow in a slot, whose digests are traced, with the statistics that [Reader.Describe] has added to.
+func (d *Reader) Infer(slot uint32, st inference.FlowStats) InferredFlow {
+	f := InferredFlow{FlowStats: st}
 	if f.Partial && f.Confidence == 0 && !f.Sprayed() {
 		f.Needed = needed(f.Hops, d.maps[d.flows[d.slots[slot]].tracer].Instances())
 	}

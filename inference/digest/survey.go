@@ -1,4 +1,4 @@
-package shard
+package digest
 
 import (
 	"slices"
@@ -10,8 +10,8 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// maxDeviations is how many flows whose digests contradict the map a window lists.
-const maxDeviations = 4 * survey.MaxFlows
+// MaxDeviations is how many flows whose digests contradict the map a window lists.
+const MaxDeviations = 4 * survey.MaxFlows
 
 const (
 	// longUnknown is how many digests of a flow may leave its path unknown before it is watched.
@@ -22,7 +22,7 @@ const (
 
 // watch gives a digest to the survey of errors of the map, if its flow is watched, or in trouble from now on. At is where the flow
 // is among those with digests.
-func (d *digests) watch(x *digestFlow, at uint32, t *pathtrace.Tracer, r *decode.Report, value uint64, e pathtrace.Event) {
+func (d *Reader) watch(x *flow, at uint32, t *pathtrace.Tracer, r *decode.Report, value uint64, e pathtrace.Event) {
 	switch e {
 	case pathtrace.Decoded, pathtrace.Changed, pathtrace.Revised, pathtrace.Returned, pathtrace.Confirmed:
 		_, x.deviant = t.Deviation(&x.trace, d.nodes[:0])
@@ -44,7 +44,7 @@ func (d *digests) watch(x *digestFlow, at uint32, t *pathtrace.Tracer, r *decode
 }
 
 // troubled reports whether the digests of a flow contradict the map, or leave its path unknown for long.
-func troubled(x *digestFlow, e pathtrace.Event) bool {
+func troubled(x *flow, e pathtrace.Event) bool {
 	switch e {
 	case pathtrace.Revised, pathtrace.Inconsistent, pathtrace.Contradiction, pathtrace.Untraceable, pathtrace.Ignored:
 		return true
@@ -56,7 +56,7 @@ func troubled(x *digestFlow, e pathtrace.Event) bool {
 }
 
 // cutSurvey ends the window of the survey, and lists the flows whose digests contradict the map.
-func (d *digests) cutSurvey(p *window.Partial) {
+func (d *Reader) cutSurvey(p *window.Partial) {
 	d.survey.Survey(func(v *inference.Deviation) {
 		c := *v
 		if c.Ingress != inference.NoNode {

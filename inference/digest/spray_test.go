@@ -1,22 +1,22 @@
-package shard
+package digest
 
 import (
 	"math"
 	"math/rand/v2"
 	"testing"
 
-	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/aggregation"
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
+	"github.com/hopscope/hopscope/internal/plain"
 )
 
 // spraying is a flow in a network of leaves 0 to 7 and spines 100 to 115, with digests of 2 × 8 bits.
 type spraying struct {
 	t   *testing.T
 	r   *rand.Rand
-	s   *State
+	s   *table
 	p   *pint.Plan
 	now int64
 }
@@ -49,23 +49,17 @@ func newSpraying(t *testing.T, seed uint64, bytes int64) *spraying {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := DefaultConfig()
-	cfg.MemoryBytes = 4 << 20
-	s := New(cfg, 1)
-	d := Digests{Plans: []DigestPlan{{Plan: p, Models: []*prior.Model{m}, Loads: nil}}, Values: aggregation.DefaultConfig(), SprayBytes: bytes}
+	d := Config{Plans: []Plan{{Plan: p, Models: []*prior.Model{m}, Loads: nil}}, Values: aggregation.DefaultConfig(), SprayBytes: bytes}
 	d.Plans[0].Loads = append(d.Plans[0].Loads, nil)
 	d.Values.Hops = 16
-	if err := s.ReadDigests(d, 1); err != nil {
-		t.Fatal(err)
-	}
-	return &spraying{t: t, r: rand.New(rand.NewPCG(seed, 11)), s: s, p: p, now: 1e18}
+	return &spraying{t: t, r: rand.New(rand.NewPCG(seed, 11)), s: newTable(t, d), p: p, now: 1e18}
 }
 
 // send sends packets of a flow, each over a path that is drawn.
 func (x *spraying) send(flow, n int, path func() []uint32) {
 	for range n {
 		x.now += 1e6
-		x.s.Update([]*decode.Report{digestReport(x.r, x.p, flow, path(), x.now)})
+		x.s.update(plain.RandomDigest(x.r, x.p, flow, path(), x.now))
 	}
 }
 
@@ -73,21 +67,19 @@ func (x *spraying) send(flow, n int, path func() []uint32) {
 func (x *spraying) forge(flow, n int) {
 	for range n {
 		x.now += 1e6
-		r := digestReport(x.r, x.p, flow, []uint32{0, 100, 1}, x.now)
+		r := plain.RandomDigest(x.r, x.p, flow, []uint32{0, 100, 1}, x.now)
 		r.Digest.Value = x.r.Uint64() & 0xffff
-		x.s.Update([]*decode.Report{r})
+		x.s.update(r)
 	}
 }
 
 func (x *spraying) window() inference.Window {
-	c := x.s.Cut(x.now)
-	defer x.s.Recycle(c)
-	return windowOf(100, c)
+	return x.s.window()
 }
 
 func (x *spraying) flow() inference.FlowStats {
 	x.t.Helper()
-	all := x.s.Flows(1)
+	all := x.s.stats()
 	if len(all) != 1 {
 		x.t.Fatalf("%d flows", len(all))
 	}
@@ -129,7 +121,7 @@ func TestSprayed(t *testing.T) {
 					t.Errorf("%d paths, seed %d: the share of the one over %d is %.3f", spines, seed, 100+spine, found[100+spine])
 				}
 			}
-			if d := x.s.Stats().Digests; d.Sprayed != 1 || d.Unexplained >= sprayUnrest {
+			if d := x.s.d.Stats(); d.Sprayed != 1 || d.Unexplained >= sprayUnrest {
 				t.Errorf("%d paths, seed %d: %+v", spines, seed, d)
 			}
 		}
@@ -153,8 +145,8 @@ func TestSprayMoves(t *testing.T) {
 		x.send(1, 1500, func() []uint32 { return []uint32{0, 115, 1} })
 		x.window()
 	}
-	if got := x.flow(); len(got.Hops) != 3 || got.Hops[1].Node != 115 || got.Share != 0 || x.s.Stats().Digests.Sprayed != 0 {
-		t.Fatalf("%+v, %+v", got, x.s.Stats().Digests)
+	if got := x.flow(); len(got.Hops) != 3 || got.Hops[1].Node != 115 || got.Share != 0 || x.s.d.Stats().Sprayed != 0 {
+		t.Fatalf("%+v, %+v", got, x.s.d.Stats())
 	}
 }
 
@@ -195,11 +187,11 @@ func TestSprayMemory(t *testing.T) {
 		x.send(flow, 600, x.over(6))
 	}
 	x.window()
-	p := &x.s.digests.sprays
+	p := &x.s.d.sprays
 	if p.bytes > p.most || p.bytes < 32<<10 || len(p.flows) < 3 {
 		t.Fatalf("%d bytes of %d, %d flows", p.bytes, p.most, len(p.flows))
 	}
-	if st := x.s.digestTotals(); st.Unkept == 0 || st.Unkept > st.Digests {
+	if st := x.s.d.Stats(); st.Unkept == 0 || st.Unkept > st.Digests {
 		t.Errorf("%d of %d digests were not kept", st.Unkept, st.Digests)
 	}
 	sum := int64(0)
@@ -211,17 +203,15 @@ func TestSprayMemory(t *testing.T) {
 	if sum != p.bytes {
 		t.Errorf("%d bytes are counted, %d are taken", p.bytes, sum)
 	}
-	x.now += 3600e9
-	for range 4000 { // the sweep comes by all flows
-		x.now += 1e9
-		x.send(99, 1, func() []uint32 { return []uint32{0, 100, 1} })
+	for key := range x.s.slots {
+		x.s.forget(key)
 	}
 	if p.bytes != 0 {
 		t.Errorf("%d bytes are still taken", p.bytes)
 	}
 	x = newSpraying(t, 4, 0)
 	x.send(1, 3000, x.over(6))
-	if p := &x.s.digests.sprays; p.bytes != 0 || len(p.flows) != 1 || p.unkept != 0 {
+	if p := &x.s.d.sprays; p.bytes != 0 || len(p.flows) != 1 || p.unkept != 0 {
 		t.Errorf("%d bytes without memory, %d digests that it has no room for", p.bytes, p.unkept)
 	}
 }
@@ -232,22 +222,18 @@ func TestInferredSprayed(t *testing.T) {
 	x := newSpraying(t, 5, 1<<20)
 	x.send(1, 200, x.over(1))
 	x.send(2, 200, x.over(1))
-	one := x.s.Inferred(10)
+	one := x.s.inferred(10)
 	if one.Known != 2 || one.Sprayed+one.Undecided != 0 || one.Flows[0].Unsettled || one.Flows[0].Sprayed() {
 		t.Fatalf("two flows with one path each: %+v", one)
 	}
 	x.send(1, 40, x.over(4)) // too few to decide
 	key := one.Flows[0].Key
-	if first := one.Flows[1].Key; x.s.InferredOf([]decode.FlowKey{first})[0].Unsettled {
+	if first := one.Flows[1].Key; x.s.describe(x.s.slots[first]).Unsettled {
 		key = first
 	}
 	of := func() InferredFlow {
 		t.Helper()
-		got := x.s.InferredOf([]decode.FlowKey{key, {}})
-		if len(got) != 1 || got[0].Key != key {
-			t.Fatalf("%+v", got)
-		}
-		return got[0]
+		return x.s.d.Infer(x.s.slots[key], x.s.describe(x.s.slots[key]))
 	}
 	if got := of(); !got.Unsettled || got.Sprayed() {
 		t.Errorf("after 40 digests of four paths: %+v", got)
@@ -259,7 +245,7 @@ func TestInferredSprayed(t *testing.T) {
 	if got := of(); got.Unsettled || !got.Sprayed() || 1+len(got.Others) != 4 || got.Needed != 0 {
 		t.Errorf("sprayed over four paths: %+v", got)
 	}
-	all := x.s.Inferred(10)
+	all := x.s.inferred(10)
 	if all.Known != 1 || all.Sprayed != 1 || all.Undecided != 0 || len(all.Flows) != 2 || all.Flows[0].Key != key {
 		t.Errorf("all: %+v", all)
 	}

@@ -1,0 +1,29 @@
+// Package digest reads the PINT digests of flows: their paths, several at once where packets are spread, and the values of their hops. One
+// [Reader] belongs to a shard. It keeps what digests say of each flow, knows flows by their slots in the shard's table, and knows no more
+// of that table.
+//
+// # Reading
+//
+// [Reader.Parts] begins with the digest of a report. Its parts are the answers to queries of an execution plan (package pint), and
+// [Parts.Next] hands over in turn what each says: the path that the flow has from now on, or values of hops. Their order matters, since a
+// path decides which hop a value belongs to. What is kept by flow needs no table and stays here: sketches of values (package aggregation)
+// and the utilisation of the fullest link.
+//
+//	parts.go   the parts of one digest, and what the tracer of a flow (package pathtrace) makes of them
+//	foreign.go digests that no path between the ends of a flow explains, and which hop spoils them
+//	spray.go   flows that use several paths at once, whose digests wait for a fit (package pathmix)
+//	survey.go  flows whose digests contradict the map, which are watched (package survey)
+//	ids.go     flows whose packets have few ids
+//
+// [Reader.Cut] ends a window: it looks for the paths of sprayed flows, and adds faults and errors of the map to the window.
+//
+// # Showing
+//
+// [Reader.Describe] adds to the statistics of a flow what its digests say, [Reader.Spread] to a busy flow of a window, and [Inferred] lists
+// the paths that need a look. [Reader.Save] and [Reader.Resume] hand known paths from one process to the next.
+//
+// # Bounds
+//
+// Memory is what the [Config] says: that of paths is bounded by their models, that of sketches by their pools, and that of sprayed flows by
+// SprayBytes. A flow has at most two states while plans change. [Reader.Forget] frees both when the flow leaves the table.
+package digest
