@@ -70,7 +70,10 @@ OTHERS = $(filter-out $(RACED_LIST),$(shell $(GO) list ./...))
 # COUNT= lets a package that passed with the same code and settings stay passed, so that a run of hours can be stopped and goes on.
 COUNT ?= -count=1
 
-# Parallel tests wait for processes, windows and brokers more than they compute, so four run at a time on any machine.
+# Tests wait for processes, windows and brokers more than they compute, so at least four packages run at a time, and four parallel tests
+# of each, on any machine.
+PACKAGES ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 4 ? 4 : n)))
+
 # CHECK=1 makes it the test of make check: with all servers, and each package once, under the race detector where goroutines share memory.
 # Both halves run, also where the first fails: one run names all that fails.
 # Nothing is vetted here: make lint vets all of it, tests and tags included, with more analysers than go test has.
@@ -81,11 +84,11 @@ servers: ## install what the tests need; with CHECK=1, what make check needs bes
 test: servers ## install what the tests need and run them all
 ifdef CHECK
 	@failed=; \
-	$(GO) test $(COUNT) -vet=off -race -tags check -timeout $(TIMEOUT) $(RACED) || failed=1; \
-	$(PURE) test $(COUNT) -vet=off -tags check -parallel 4 -timeout $(TIMEOUT) $(OTHERS) || failed=1; \
+	$(GO) test $(COUNT) -vet=off -p $(PACKAGES) -race -tags check -timeout $(TIMEOUT) $(RACED) || failed=1; \
+	$(PURE) test $(COUNT) -vet=off -p $(PACKAGES) -tags check -parallel 4 -timeout $(TIMEOUT) $(OTHERS) || failed=1; \
 	test -z "$$failed"
 else
-	$(PURE) test -parallel 4 -timeout $(TIMEOUT) ./...
+	$(PURE) test -vet=off -p $(PACKAGES) -parallel 4 -timeout $(TIMEOUT) ./...
 endif
 
 race: servers ## the tests of everything that runs concurrently, under the race detector
