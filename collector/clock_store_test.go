@@ -114,10 +114,10 @@ func TestClockSetWhileStoring(t *testing.T) {
 	t.Parallel()
 	servertest.EachInflux(t, func(t *testing.T, server *servertest.Influx) {
 		for _, tt := range []struct {
-			name        string
-			corrections time.Duration
-			steps       []time.Duration
-			again, held bool
+			name         string
+			corrections  time.Duration
+			steps        []time.Duration
+			second, held bool
 		}{
 			{"back", 10 * time.Second, []time.Duration{-2400 * time.Millisecond}, true, false}, // more than a busy machine makes windows late
 			{"back too far", 500 * time.Millisecond, []time.Duration{-3 * time.Second}, false, true},
@@ -159,8 +159,8 @@ func TestClockSetWhileStoring(t *testing.T) {
 						t.Errorf("%s.%s adds up to %d in the store, want %d", what.measurement, what.field, got, what.want)
 					}
 				}
-				if again := stored(server, "collector", "revision") > 0; again != tt.again && !tt.held {
-					t.Errorf("windows were written again: %t, want %t", again, tt.again)
+				if second := stored(server, "collector", "revision") > 0; second != tt.second && !tt.held {
+					t.Errorf("windows were written again: %t, want %t", second, tt.second)
 				}
 				text := log.String()
 				if strings.Contains(text, "as far as corrections reach") != tt.held {
@@ -223,7 +223,7 @@ func TestClockSetInFiles(t *testing.T) {
 				if p.Measurement != "hop" {
 					continue
 				}
-				if old, again := rows[key]; again {
+				if old, second := rows[key]; second {
 					revised++
 					if x.revision <= old.revision || x.count < old.count {
 						t.Errorf("%s is %+v and was %+v", key, x, old)

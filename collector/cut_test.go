@@ -158,7 +158,7 @@ func numbered(seqs ...uint32) (frames [][]byte) {
 
 // The loss in the last window of a capture, which may be its only one, is a finding: there is no next window in which it could be
 // published.
-func TestReplayTellsLossOfLastWindow(t *testing.T) {
+func TestReplayReportsLossOfLastWindow(t *testing.T) {
 	for _, batches := range []int{1, 5} {
 		m := &canned{workers: 1, batches: batches, times: func(_, batch int) int64 { return 1e18 + int64(batch)*int64(time.Second) }}
 		m.before = func(batch int) {
@@ -253,11 +253,11 @@ func TestCutCaptureInLedger(t *testing.T) {
 	frames := mixed(decode.V20)
 	strange := make([]byte, 64) // of a protocol that no report has
 	strange[12], strange[13] = 0x88, 0xcc
-	const strangers = 7
-	for range strangers {
+	const others = 7
+	for range others {
 		frames = append(frames, ingest.Frame{Data: strange})
 	}
-	reports, whole := len(frames)-strangers, 0
+	reports, whole := len(frames)-others, 0
 	for i := range reports {
 		whole += 1 + i%3
 	}
@@ -271,14 +271,14 @@ func TestCutCaptureInLedger(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := c.Summary(1, 1).Ledger.Balance
-		foreign, cut := strangers, reports
+		foreign, cut := others, reports
 		if snap < 14 { // nothing says what is in them
-			foreign, cut = 0, reports+strangers
+			foreign, cut = 0, reports+others
 		}
 		if snap >= 42+8 { // the first report of each is there
 			cut = int(b.Dropped["cut"])
 		}
-		if b.Unsettled != 0 || b.Dropped["malformed"] != 0 || int(b.Dropped["foreign"]) != foreign || int(b.Dropped["cut"]) != cut || int(b.Received) < len(frames) || int(b.Received) > whole+strangers {
+		if b.Unsettled != 0 || b.Dropped["malformed"] != 0 || int(b.Dropped["foreign"]) != foreign || int(b.Dropped["cut"]) != cut || int(b.Received) < len(frames) || int(b.Received) > whole+others {
 			t.Errorf("%d bytes: %s; want %d foreign and %d cut", snap, LedgerLine(&b), foreign, cut)
 		}
 		if said := strings.Join(c.Status().LeftOut, "\n"); !strings.Contains(said, "67 frames of captures were cut, and what is beyond the cut is lost: raise the snapshot length") && snap < 64 {

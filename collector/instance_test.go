@@ -29,18 +29,18 @@ func TestTwoCollectorsOneBucket(t *testing.T) {
 					both[i] = startWith(t, cfg, Options{Log: slog.New(slog.NewTextHandler(logs[i], nil))})
 					stops[i] = send(t, both[i], 3, 2000) // the same seed: the same exporters, hops and flows
 				}
-				told := func(r *running) bool {
+				reported := func(r *running) bool {
 					return slices.ContainsFunc(r.Status().Problems, func(p string) bool { return strings.HasPrefix(p, "instance: ") })
 				}
 				same := names[0] == names[1]
 				if same {
-					both[0].waitFor("both to know of each other", func() bool { return told(both[0]) && told(both[1]) })
+					both[0].waitFor("both to know of each other", func() bool { return reported(both[0]) && reported(both[1]) })
 				} else {
 					time.Sleep(5 * time.Second) // twice the time between two checks
 				}
 				sent := int64(stops[0]() + stops[1]())
 				for i, r := range both {
-					if told(r) != same {
+					if reported(r) != same {
 						t.Errorf("problems of collector %d: %q", i, r.Status().Problems)
 					}
 					if r.NotReady() != nil {

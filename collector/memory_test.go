@@ -54,16 +54,16 @@ func TestMemoryOfHops(t *testing.T) {
 	for _, oneIn := range []int{10, 1} {
 		before := heap()
 		detector := events.New(cfg.Events)
-		told, most := 0, int64(0)
+		reported, most := 0, int64(0)
 		for w := range *memoryWindows {
-			told += len(detector.Step(busyWindow(rng, w, hops, oneIn)))
+			reported += len(detector.Step(busyWindow(rng, w, hops, oneIn)))
 			if w%150 == 149 || w == *memoryWindows-1 { // with findings open, and at the end
 				most = max(most, heap()-before)
 			}
 		}
-		t.Logf("detectors: %d bytes a hop, %d are counted, with one hop in %d in trouble; %d findings told", most/int64(hops), historyBytes, oneIn, told)
-		if n := detector.Stats().Hops; n != hops || told == 0 {
-			t.Fatalf("%d hops are followed, %d findings told", n, told)
+		t.Logf("detectors: %d bytes a hop, %d are counted, with one hop in %d in trouble; %d findings told", most/int64(hops), historyBytes, oneIn, reported)
+		if n := detector.Stats().Hops; n != hops || reported == 0 {
+			t.Fatalf("%d hops are followed, %d findings told", n, reported)
 		}
 		if most > int64(hops)*historyBytes {
 			t.Errorf("detectors take %d bytes a hop, and Memory counts %d", most/int64(hops), historyBytes)
@@ -133,7 +133,7 @@ func TestMemoryOfProbes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	before := heap()
 	detector := events.New(all.Analysis.Events)
-	told, most := 0, int64(0)
+	reported, most := 0, int64(0)
 	for n := range *memoryWindows {
 		w := &inference.Window{Start: int64(n) * 1e9, End: int64(n+1) * 1e9}
 		bad := uint64(0)
@@ -148,14 +148,14 @@ func TestMemoryOfProbes(t *testing.T) {
 			s.Delay = inference.Summary{Count: s.Received, P50: v(200e3), P90: v(300e3), P99: v(400e3), Max: v(500e3)}
 			w.Probes = append(w.Probes, s)
 		}
-		told += len(detector.Step(w))
+		reported += len(detector.Step(w))
 		if n%150 == 149 || n == *memoryWindows-1 {
 			most = max(most, heap()-before)
 		}
 	}
-	t.Logf("%d bytes a path, %d are counted; %d findings told", most/int64(paths), counted, told)
-	if told < 3*paths || most > int64(paths)*counted {
-		t.Errorf("detectors take %d bytes a path, and Memory counts %d; %d findings", most/int64(paths), counted, told)
+	t.Logf("%d bytes a path, %d are counted; %d findings told", most/int64(paths), counted, reported)
+	if reported < 3*paths || most > int64(paths)*counted {
+		t.Errorf("detectors take %d bytes a path, and Memory counts %d; %d findings", most/int64(paths), counted, reported)
 	}
 	runtime.KeepAlive(detector)
 }

@@ -15,9 +15,9 @@ import (
 
 // nameKeeper keeps the names in windows.
 type nameKeeper struct {
-	mu      sync.Mutex
-	told    []names.Row // in all windows
-	windows int
+	mu       sync.Mutex
+	reported []names.Row // in all windows
+	windows  int
 }
 
 func (*nameKeeper) Name() string                { return "names" }
@@ -25,14 +25,14 @@ func (*nameKeeper) Close(context.Context) error { return nil }
 func (k *nameKeeper) WriteWindow(_ context.Context, w *sink.Window) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.told, k.windows = append(k.told, w.Names...), k.windows+1
+	k.reported, k.windows = append(k.reported, w.Names...), k.windows+1
 	return nil
 }
 
 func (k *nameKeeper) text() (all string, windows int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, r := range k.told {
+	for _, r := range k.reported {
 		all += r.Name + " "
 	}
 	return all, k.windows

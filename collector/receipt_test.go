@@ -87,10 +87,10 @@ func (s *sockets) work(ctx context.Context, w int, handle func(int, *ingest.Batc
 		}
 		time.Sleep(s.delay(w))
 		arrived()
-		take := min(len(queue), s.batch)
-		if take > 0 {
-			handle(w, &ingest.Batch{Frames: queue[:take]})
-			queue = queue[take:]
+		receive := min(len(queue), s.batch)
+		if receive > 0 {
+			handle(w, &ingest.Batch{Frames: queue[:receive]})
+			queue = queue[receive:]
 		}
 		if asked == 0 {
 			select {
@@ -356,8 +356,8 @@ func TestWindowsByReceiptOfSockets(t *testing.T) {
 		since = windows.MultipleBefore(w.End-1, int64(length)) + int64(length)
 		wrong += max(n, w.Reports) - min(n, w.Reports)
 	}
-	if told := c.pipeline.Misplaced(); wrong > 2*told {
-		t.Errorf("%d of %d reports are in a wrong window or missing in theirs, and %d were told", wrong, sent, told)
+	if reported := c.pipeline.Misplaced(); wrong > 2*reported {
+		t.Errorf("%d of %d reports are in a wrong window or missing in theirs, and %d were told", wrong, sent, reported)
 	}
 	t.Logf("%d reports, %d windows, %d misplaced", sent, len(keep.windows), c.pipeline.Misplaced())
 }

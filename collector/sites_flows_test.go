@@ -103,11 +103,11 @@ func TestDigestsOfSites(t *testing.T) {
 	network := &Network{Nodes: []uint32{1, 2, 100, 101}, Links: [][2]int32{{0, 2}, {0, 3}, {1, 2}, {1, 3}}}
 	const key = "10.0.0.1:80 > 10.0.0.2:5001 udp"
 	for _, tt := range []struct {
-		site  string
-		sites []Site
-		flows map[string]string // packets and path, by flow
-		other uint64
-		told  string
+		site     string
+		sites    []Site
+		flows    map[string]string // packets and path, by flow
+		other    uint64
+		reported string
 	}{
 		{"berlin", testSites, map[string]string{key: "300 16777217 > 16777316 > 16777218"}, 200, "site=bonn pint.site=berlin"},
 		{"bonn", testSites, map[string]string{key: "300 33554433 > 33554533 > 33554434"}, 200, "site=berlin pint.site=bonn"},
@@ -154,8 +154,8 @@ func TestDigestsOfSites(t *testing.T) {
 		if d == nil || d.Digests != 300 || d.Elsewhere != tt.other || d.Unread != 0 || d.Unexplained != 0 {
 			t.Errorf("pint.site %q: %+v", tt.site, d)
 		}
-		if n := strings.Count(log.String(), "digests are not read"); tt.told == "" && n > 0 || tt.told != "" && (n != 1 || !strings.Contains(log.String(), "pint.site="+strings.Split(tt.told, "pint.site=")[1])) {
-			t.Errorf("pint.site %q: it is told %d times, want once with %q: %s", tt.site, n, tt.told, log.String())
+		if n := strings.Count(log.String(), "digests are not read"); tt.reported == "" && n > 0 || tt.reported != "" && (n != 1 || !strings.Contains(log.String(), "pint.site="+strings.Split(tt.reported, "pint.site=")[1])) {
+			t.Errorf("pint.site %q: it is told %d times, want once with %q: %s", tt.site, n, tt.reported, log.String())
 		}
 	}
 }

@@ -124,7 +124,7 @@ func TestHashOfChosenKeys(t *testing.T) {
 }
 
 // Different keys have different hashes: each set has as many hashes as keys.
-func TestHashTellsKeysApart(t *testing.T) {
+func TestHashDistinguishesKeys(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for set, keys := range sets(5000, r) {
 		h := NewHashKey(r.Uint64())

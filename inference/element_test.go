@@ -193,8 +193,8 @@ func FuzzParseElement(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := ParseElement(e.String()); err != nil || again != e {
-			t.Fatalf("%q is %+v, written %q and read as %+v, %v", s, e, e, again, err)
+		if second, err := ParseElement(e.String()); err != nil || second != e {
+			t.Fatalf("%q is %+v, written %q and read as %+v, %v", s, e, e, second, err)
 		}
 	})
 }

@@ -22,7 +22,7 @@ func TestQuantileErrors(t *testing.T) {
 		for _, n := range []int{10, 30, 100, 300, 1000, 10000} {
 			const trials = 1000
 			held := [2]int{}
-			var told, seen [2][]float64
+			var reported, seen [2][]float64
 			for range trials {
 				values := make([]float64, n)
 				for i := range values {
@@ -31,23 +31,23 @@ func TestQuantileErrors(t *testing.T) {
 				slices.Sort(values)
 				at := func(q float64) uint64 { return uint64(values[int(math.Ceil(q*float64(n)-1e-9))-1]) }
 				s := Summary{Count: uint64(n), P50: at(.5), P90: at(.9), P99: at(.99), Max: uint64(values[n-1])}
-				for k, x := range [2]struct{ v, truth, told float64 }{{float64(s.P50), draw.p50, s.P50Error()}, {float64(s.P99), draw.p99, s.P99Error()}} {
+				for k, x := range [2]struct{ v, truth, reported float64 }{{float64(s.P50), draw.p50, s.P50Error()}, {float64(s.P99), draw.p99, s.P99Error()}} {
 					off := math.Abs(x.truth/x.v - 1)
-					if off <= x.told {
+					if off <= x.reported {
 						held[k]++
 					}
-					told[k], seen[k] = append(told[k], x.told), append(seen[k], off)
+					reported[k], seen[k] = append(reported[k], x.reported), append(seen[k], off)
 				}
 			}
 			for k, q := range [2]string{"p50", "p99"} {
-				slices.Sort(told[k])
+				slices.Sort(reported[k])
 				slices.Sort(seen[k])
-				t.Logf("%s of %d %s: told %.3f in the median, nine of ten within %.3f, held by %.3f", q, n, draw.name, told[k][trials/2], seen[k][trials*9/10], float64(held[k])/trials)
+				t.Logf("%s of %d %s: told %.3f in the median, nine of ten within %.3f, held by %.3f", q, n, draw.name, reported[k][trials/2], seen[k][trials*9/10], float64(held[k])/trials)
 				if k == 1 && n < 100 { // nothing is promised
 					continue
 				}
-				if held[k] < trials*9/10 || told[k][trials/2] > 4*seen[k][trials*9/10]+2*valueError {
-					t.Errorf("%s of %d %s: told %.3f, nine of ten within %.3f, held by %d of %d", q, n, draw.name, told[k][trials/2], seen[k][trials*9/10], held[k], trials)
+				if held[k] < trials*9/10 || reported[k][trials/2] > 4*seen[k][trials*9/10]+2*valueError {
+					t.Errorf("%s of %d %s: told %.3f, nine of ten within %.3f, held by %d of %d", q, n, draw.name, reported[k][trials/2], seen[k][trials*9/10], held[k], trials)
 				}
 			}
 		}

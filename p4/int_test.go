@@ -16,8 +16,8 @@ import (
 // ports and reportPort are those of the cases.
 const reportPort = 5
 
-// told is what a node with that id and that clock at the switch's start says about a pass.
-func told(p *p4.Pass, node uint32, clock uint64) decode.Hop {
+// reported is what a node with that id and that clock at the switch's start says about a pass.
+func reported(p *p4.Pass, node uint32, clock uint64) decode.Hop {
 	return decode.Hop{
 		NodeID: node, IngressIf: p.IngressPort, EgressIf: p.EgressPort, Latency: uint32((p.Egress - p.Ingress) * 1000),
 		QueueOccupancy: p.EnqueueDepth, IngressTime: clock + p.Ingress*1000, EgressTime: clock + p.Egress*1000,
@@ -107,7 +107,7 @@ func TestBlocks(t *testing.T) {
 				}
 				switch {
 				case len(out.Hops) == before+1:
-					want := told(&p.Passes[0], node, clock)
+					want := reported(&p.Passes[0], node, clock)
 					compare(t, "newest hop", &out.Hops[before], &want)
 					if block := blockOf(out, &want); !bytes.Contains(o.Bytes, block) {
 						t.Errorf("no block %x in %v", block, o.Bytes)
@@ -176,7 +176,7 @@ func TestReports(t *testing.T) {
 				if program == "pint" || len(p.Behind) > 0 || len(r.Hops) == 0 || p.Passes[0].Instance != 0 {
 					continue
 				}
-				want := told(&p.Passes[0], 9, 1_700_000_000_000_000_000)
+				want := reported(&p.Passes[0], 9, 1_700_000_000_000_000_000)
 				compare(t, "the switch's own hop", &r.Hops[len(r.Hops)-1], &want)
 			}
 		})

@@ -127,9 +127,9 @@ func TestDiffApplied(t *testing.T) {
 		if !reflect.DeepEqual(have, want) {
 			t.Fatalf("seed %d: changes of %v to %v give %v", seed, old, now, have)
 		}
-		again, _ := planner.Diff(slices.Clone(old), slices.Clone(now))
+		second, _ := planner.Diff(slices.Clone(old), slices.Clone(now))
 		one, err1 := json.Marshal(c)
-		two, err2 := json.Marshal(again)
+		two, err2 := json.Marshal(second)
 		if err1 != nil || err2 != nil || string(one) != string(two) {
 			t.Fatalf("seed %d: %s and then %s", seed, one, two)
 		}

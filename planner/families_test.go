@@ -304,11 +304,11 @@ func TestFamilies(t *testing.T) {
 				if s.LowerBound > s.Objective && !planner.Near(s.LowerBound, s.Objective) || s.LeftOutBound > s.LeftOut && !planner.Near(s.LeftOutBound, s.LeftOut) {
 					t.Errorf("%s of %s: bounds beyond the plan: %+v", c.name, x.name, s)
 				}
-				b, again := written(t, plan)
-				if err := c.check(again); err != nil {
+				b, second := written(t, plan)
+				if err := c.check(second); err != nil {
 					t.Errorf("%s of %s, read again: %v", c.name, x.name, err)
 				}
-				if twice, _ := written(t, again); !bytes.Equal(b, twice) {
+				if twice, _ := written(t, second); !bytes.Equal(b, twice) {
 					t.Errorf("%s of %s is\n%s\nand after it was read\n%s", c.name, x.name, b, twice)
 				}
 			}
@@ -323,11 +323,11 @@ func written(t *testing.T, plan any) ([]byte, any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := reflect.New(reflect.TypeOf(plan).Elem()).Interface()
-	if err := planner.ReadJSON(bytes.NewReader(b), again); err != nil {
+	second := reflect.New(reflect.TypeOf(plan).Elem()).Interface()
+	if err := planner.ReadJSON(bytes.NewReader(b), second); err != nil {
 		t.Fatalf("%v\n%s", err, b)
 	}
-	return b, again
+	return b, second
 }
 
 // corrupter makes the n-th of all single changes to a value.
@@ -418,15 +418,15 @@ func TestCorruptions(t *testing.T) {
 				}
 				b, _ := written(t, plan)
 				for n := 0; ; n++ {
-					again := reflect.New(reflect.TypeOf(plan).Elem())
-					if err := json.Unmarshal(b, again.Interface()); err != nil {
+					second := reflect.New(reflect.TypeOf(plan).Elem())
+					if err := json.Unmarshal(b, second.Interface()); err != nil {
 						t.Fatal(err)
 					}
 					k := corrupter{n: n}
-					if k.walk(again.Elem(), ""); k.what == "" {
+					if k.walk(second.Elem(), ""); k.what == "" {
 						break
 					}
-					err := c.check(again.Interface())
+					err := c.check(second.Interface())
 					at := slices.IndexFunc(c.accepted, func(path string) bool {
 						return k.what == path || strings.HasPrefix(k.what, path+" ") || strings.HasPrefix(k.what, path+"[")
 					})

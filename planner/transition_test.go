@@ -261,7 +261,7 @@ func TestOrderAgainstAll(t *testing.T) {
 			t.Fatalf("instance %d: %s: %v", n, stepText(got), planner.Simulate(before, after, got, capacity))
 		}
 		outcomes[want]++
-		if again, _ := planner.Order(before, after, capacity); !reflect.DeepEqual(again, got) {
+		if second, _ := planner.Order(before, after, capacity); !reflect.DeepEqual(second, got) {
 			t.Fatalf("instance %d: another order the second time", n)
 		}
 	}

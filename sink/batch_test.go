@@ -432,9 +432,9 @@ func FuzzRecordHead(f *testing.F) {
 		if !ok || h.batch == 0 {
 			return
 		}
-		again, rest, ok := parseRecord(append(appendRecordHead(nil, &h), payload...))
-		if !ok || again.points != h.points || again.batch != h.batch || string(rest) != string(payload) {
-			t.Fatalf("%+v became %+v", h, again)
+		second, rest, ok := parseRecord(append(appendRecordHead(nil, &h), payload...))
+		if !ok || second.points != h.points || second.batch != h.batch || string(rest) != string(payload) {
+			t.Fatalf("%+v became %+v", h, second)
 		}
 	})
 }

@@ -60,12 +60,12 @@ func FuzzDecodeBatch(f *testing.F) {
 	}
 	f.Add([]byte{1, 0, 0xff, 0xff, 0xff, 0xff, 0x0f})
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		var b, again Batch
+		var b, second Batch
 		if DecodeBatch(payload, &b) != nil {
 			return
 		}
-		if err := DecodeBatch(AppendBatch(nil, &b), &again); err != nil || again.Reports != b.Reports || len(again.Points) != len(b.Points) {
-			t.Fatalf("%x reads as %+v, which comes back as %+v, %v", payload, b, again, err)
+		if err := DecodeBatch(AppendBatch(nil, &b), &second); err != nil || second.Reports != b.Reports || len(second.Points) != len(b.Points) {
+			t.Fatalf("%x reads as %+v, which comes back as %+v, %v", payload, b, second, err)
 		}
 	})
 }

@@ -211,8 +211,8 @@ func FuzzDecodeRefused(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := decodeRefused(e.encode()); err != nil || again.Points() != e.Points() || len(again.Groups) != len(e.Groups) {
-			t.Fatalf("%+v became %+v, %v", e, again, err)
+		if second, err := decodeRefused(e.encode()); err != nil || second.Points() != e.Points() || len(second.Groups) != len(e.Groups) {
+			t.Fatalf("%+v became %+v, %v", e, second, err)
 		}
 	})
 }

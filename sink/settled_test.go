@@ -162,16 +162,16 @@ func TestSettled(t *testing.T) {
 		open := make(chan error)
 		s := &shop{has: map[int64]string{}, refuse: func(p *Point) bool { return p.Time == 15 }, away: func() error { return <-open }}
 		q, _, _ := openQueue(t, s, "", nil)
-		var told []string
+		var reported []string
 		mark := func(name string) {
-			if err := q.Settled(func(ok bool) { told = append(told, fmt.Sprint(name, ok)) }); err != nil {
+			if err := q.Settled(func(ok bool) { reported = append(reported, fmt.Sprint(name, ok)) }); err != nil {
 				t.Fatal(err)
 			}
 		}
 		check := func(want ...string) {
 			t.Helper()
-			if synctest.Wait(); !slices.Equal(told, want) {
-				t.Fatalf("told %v, want %v", told, want)
+			if synctest.Wait(); !slices.Equal(reported, want) {
+				t.Fatalf("told %v, want %v", reported, want)
 			}
 		}
 		mark("a") // nothing came yet
@@ -209,14 +209,14 @@ func TestSettledAfterDrop(t *testing.T) {
 				hold := make(chan error)
 				s := &shop{has: map[int64]string{}, away: func() error { return <-hold }}
 				q, _, _ := openQueue(t, s, "", func(c *QueueConfig, _ *spool.Config) { c.MaxBatches = 2 })
-				var told []string
+				var reported []string
 				for n := range int64(5) {
 					if how == "closed" && n == 2 {
 						break
 					}
 					_ = q.Put(t.Context(), windowOf(10*n, 3))
 					synctest.Wait()
-					_ = q.Settled(func(ok bool) { told = append(told, fmt.Sprintf("%d%t", n, ok)) })
+					_ = q.Settled(func(ok bool) { reported = append(reported, fmt.Sprintf("%d%t", n, ok)) })
 				}
 				want := []string{"0true", "1false", "2false", "3false", "4false"}
 				if how == "full" {
@@ -233,8 +233,8 @@ func TestSettledAfterDrop(t *testing.T) {
 					<-done
 					want = []string{"0false", "1false"}
 				}
-				if !slices.Equal(told, want) {
-					t.Errorf("told %v, want %v", told, want)
+				if !slices.Equal(reported, want) {
+					t.Errorf("told %v, want %v", reported, want)
 				}
 				if err := q.Flush(t.Context()); !errors.Is(err, ErrDropped) {
 					t.Errorf("Flush = %v", err)
@@ -249,19 +249,19 @@ func TestSettledByStager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gatherer{}
 		h := newHarness(t, g, DefaultQueueConfig(), Block, "", nil)
-		told := 0
+		reported := 0
 		h.put(1, 7)
 		_ = h.q.Settled(func(ok bool) {
 			if ok {
-				told++
+				reported++
 			}
 		})
 		synctest.Wait()
-		if told != 0 {
+		if reported != 0 {
 			t.Error("told before the file was written")
 		}
-		if err := h.q.Flush(t.Context()); err != nil || told != 1 || len(g.stored) != 7 {
-			t.Errorf("%v, told %d times, stored %v", err, told, g.stored)
+		if err := h.q.Flush(t.Context()); err != nil || reported != 1 || len(g.stored) != 7 {
+			t.Errorf("%v, told %d times, stored %v", err, reported, g.stored)
 		}
 		g.broken = true
 		h.put(8, 9)

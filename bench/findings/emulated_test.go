@@ -202,9 +202,9 @@ func TestNamesTheElement(t *testing.T) {
 	link, node, port := happening(scenario.OnLink, 9, 3, 2, 1), happening(scenario.AtSwitch, 9, 0, 0, 0), happening(scenario.AtPort, 9, 3, 0, 0)
 	sender, one := happening(scenario.AtSender, 9, 0, 0, 0), happening(scenario.InFlow, 9, 0, 0, 0)
 	for _, c := range []struct {
-		told *FaultCauses
-		e    inference.Element
-		want bool
+		reported *FaultCauses
+		e        inference.Element
+		want     bool
 	}{
 		{link, inference.ElementOfLink(2, 9), true}, {link, hop(9, 3), true}, {link, hop(2, 1), true},
 		{link, inference.ElementOfLink(2, 8), false}, {link, hop(9, 4), false}, {link, inference.ElementOfNode(9), false}, {link, inference.Element{}, false},
@@ -214,8 +214,8 @@ func TestNamesTheElement(t *testing.T) {
 		{one, inference.ElementOfFlow(flow), true}, {one, inference.ElementOfNode(9), true}, {one, inference.ElementOfFlow(decode.FlowKey{}), false},
 	} {
 		f := inference.Finding{Element: c.e, Node: 99}
-		if got := c.told.names(&f); got != c.want {
-			t.Errorf("%v named by %v: %v", c.told.At, c.e, got)
+		if got := c.reported.names(&f); got != c.want {
+			t.Errorf("%v named by %v: %v", c.reported.At, c.e, got)
 		}
 	}
 }
@@ -227,13 +227,13 @@ func TestPageHasTheTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range scenario.Troubles() {
-		element, told := f.At.String(), "nothing"
+		element, reported := f.At.String(), "nothing"
 		if len(f.Kinds) > 0 {
-			told = "`" + strings.Join(f.Kinds, "`, `") + "`"
+			reported = "`" + strings.Join(f.Kinds, "`, `") + "`"
 		} else {
 			element = "–"
 		}
-		if row := fmt.Sprintf("| `%s` | %s | %.0f s | %s | %s |\n", f.Name, f.What, f.For.Seconds(), element, told); !strings.Contains(string(page), row) {
+		if row := fmt.Sprintf("| `%s` | %s | %.0f s | %s | %s |\n", f.Name, f.What, f.For.Seconds(), element, reported); !strings.Contains(string(page), row) {
 			t.Errorf("docs/findings.md lacks the line\n%s", row)
 		}
 	}

@@ -17,20 +17,20 @@ func TestEmulatedLinkDirection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told := 0
+		reported := 0
 		for _, list := range [][]inference.Finding{o.False, o.Learning, o.Evidence, o.Faults[0].Causes} {
 			for i := range list {
 				f := &list[i]
 				if f.Kind != inference.HighLatency || f.Statistic != "time on the link" {
 					continue
 				}
-				if told++; !o.Faults[0].names(f) || f.Node != o.Faults[0].Node {
+				if reported++; !o.Faults[0].names(f) || f.Node != o.Faults[0].Node {
 					t.Errorf("seed %d: %v: %v of node %d: %s", seed, o.Faults[0].Happening, f.Element, f.Node, f.Text)
 				}
 			}
 		}
-		if told != 1 {
-			t.Errorf("seed %d: %v is told %d times", seed, o.Faults[0].Happening, told)
+		if reported != 1 {
+			t.Errorf("seed %d: %v is told %d times", seed, o.Faults[0].Happening, reported)
 		}
 	}
 }

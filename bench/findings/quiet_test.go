@@ -11,7 +11,7 @@ import (
 
 // A network whose lines few packets use is quiet with the default settings: now and then a packet waits for one other, flows come and
 // go, and windows of a second have none, one or a few of their packets. Nothing of that is published.
-func TestQuietNetworkTellsNothing(t *testing.T) {
+func TestQuietNetworkReportsNothing(t *testing.T) {
 	for _, c := range []struct {
 		packets float64 // a second, over 80 interfaces
 		seed    uint64

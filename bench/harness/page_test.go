@@ -69,8 +69,8 @@ func TestPage(t *testing.T) {
 	if err != nil || page != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, page, want)
 	}
-	if again, err := Page(page, read); err != nil || again != page {
-		t.Errorf("%v\n%s", err, again)
+	if second, err := Page(page, read); err != nil || second != page {
+		t.Errorf("%v\n%s", err, second)
 	}
 	for want, directive := range map[string]string{"no such file": "y 1", "table 2 of 1": "x 2", `no column "d"`: "x 1 columns d"} {
 		if _, err := Page("<!-- result "+directive+" -->\n<!-- end of result -->", read); err == nil || !strings.Contains(err.Error(), want) {

@@ -128,9 +128,9 @@ func TestCompare(t *testing.T) {
 	}
 	other := of1("a", 1.)
 	other.Bench = "b --runs=2 --seed=3"
-	again := of1("a", 1.)
-	again.Bench = "b --seed=2"
-	if c := Compare([]*Result{of1("a", 1.), again}, []*Result{again, of1("a", 1.), other}); len(c.Mixed) != 1 || c.Mixed[0] != `after: result 1 is of "b --seed=2", result 3 of "b --runs=2 --seed=3"; figures of the same name are taken for values of one` {
+	second := of1("a", 1.)
+	second.Bench = "b --seed=2"
+	if c := Compare([]*Result{of1("a", 1.), second}, []*Result{second, of1("a", 1.), other}); len(c.Mixed) != 1 || c.Mixed[0] != `after: result 1 is of "b --seed=2", result 3 of "b --runs=2 --seed=3"; figures of the same name are taken for values of one` {
 		t.Errorf("%q", c.Mixed)
 	}
 	if b, err := json.Marshal(c); err != nil || !strings.Contains(string(b), `"changed":[]`) {

@@ -31,14 +31,14 @@ func TestDemoPicture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var again, said bytes.Buffer
-	if err := d.picture(&again); err != nil {
+	var second, said bytes.Buffer
+	if err := d.picture(&second); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Print(&said); err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(drawn, again.Bytes()) || text.String() != said.String() {
+	if !bytes.Equal(drawn, second.Bytes()) || text.String() != said.String() {
 		t.Errorf("it differs from one run to the next:\n%s%s", &text, &said)
 	}
 	// In the first minute a line is congested from second 20 on, and another one goes down at second 46.

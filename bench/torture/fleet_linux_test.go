@@ -58,8 +58,8 @@ type sharedBroker struct {
 	taken  int
 }
 
-// take gives the broker, with names of topics that no other row has.
-func (s *sharedBroker) take() *servertest.Broker {
+// receive gives the broker, with names of topics that no other row has.
+func (s *sharedBroker) receive() *servertest.Broker {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.broker == nil {
@@ -87,7 +87,7 @@ func newFleet(t *testing.T, o fleetOptions) *fleetUnderTest {
 	t.Helper()
 	f := &fleetUnderTest{t: t, broker: o.broker, server: startStore(t, servertest.Influx2)}
 	if f.broker == nil {
-		f.broker = brokers.take()
+		f.broker = brokers.receive()
 	}
 	dir := t.TempDir()
 	f.seed = filepath.Join(dir, "seed")

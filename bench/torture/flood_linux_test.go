@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	strangers = 200_000
+	others    = 200_000
 	floodRate = 20_000 // datagrams a second
 )
 
@@ -71,7 +71,7 @@ func flood(t *testing.T, to netip.AddrPort, done <-chan struct{}) (sent int64) {
 					}
 				}
 			}
-			s := random.IntN(strangers)
+			s := random.IntN(others)
 			if _, err := p.WriteTo(d, &ipv4.ControlMessage{Src: net.IPv4(127, byte(1+s>>16), byte(s>>8), byte(s))}, addr); err != nil {
 				t.Errorf("sending from a forged address: %v", err)
 				return sent
@@ -108,7 +108,7 @@ func (p *place) allowed() int64 {
 // floodRows hold a proven exporter and the memory against strangers.
 func floodRows() []row {
 	duration := short(8*time.Second, 10*time.Minute)
-	name := fmt.Sprintf("flood: %d datagrams/s of %d strangers for %v beside a proven exporter", floodRate, strangers, duration)
+	name := fmt.Sprintf("flood: %d datagrams/s of %d strangers for %v beside a proven exporter", floodRate, others, duration)
 	return []row{{name: name, alone: true, run: func(t *testing.T, r *result) {
 		server := startStore(t, servertest.Influx2)
 		p := newPlace(t, placeOptions{server: server, window: "1s", settings: "flows:\n  memory_bytes: 16777216\n"})

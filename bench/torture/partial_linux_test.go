@@ -63,16 +63,16 @@ func thirdOfLines(p *proxy, w http.ResponseWriter, r *http.Request) bool {
 // receiver takes alerts over HTTP, and fails for a third of them as long as it is faulty.
 type receiver struct {
 	*httptest.Server
-	faulty atomic.Bool
-	mu     sync.Mutex
-	came   map[string]bool
-	taken  map[string]int
-	failed int
+	faulty  atomic.Bool
+	mu      sync.Mutex
+	arrived map[string]bool
+	taken   map[string]int
+	failed  int
 }
 
 // newReceiver makes one that finds the names of alerts in what is sent to it.
 func newReceiver(t *testing.T, names func(body []byte) []string) *receiver {
-	x := &receiver{came: map[string]bool{}, taken: map[string]int{}}
+	x := &receiver{arrived: map[string]bool{}, taken: map[string]int{}}
 	x.faulty.Store(true)
 	x.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -83,7 +83,7 @@ func newReceiver(t *testing.T, names func(body []byte) []string) *receiver {
 		defer x.mu.Unlock()
 		list := names(body)
 		for _, name := range list {
-			x.came[name] = true
+			x.arrived[name] = true
 			if x.faulty.Load() && third(name) {
 				x.failed++
 				http.Error(w, "fault", http.StatusInternalServerError)
@@ -121,23 +121,23 @@ func partialRows() []row {
 			c := p.start()
 			s := newSender(t, p.udp)
 			s.dropsOf(nodes)
-			count := func() (came, taken, twice, failed int) {
+			count := func() (arrived, taken, twice, failed int) {
 				x.mu.Lock()
 				defer x.mu.Unlock()
 				for _, n := range x.taken {
 					twice += n - 1
 				}
-				return len(x.came), len(x.taken), twice, x.failed
+				return len(x.arrived), len(x.taken), twice, x.failed
 			}
 			waitFor(t, time.Minute, "alerts of all nodes, and those that do not fail", func() bool {
-				came, taken, _, failed := count()
-				return came >= nodes && taken >= nodes/3 && failed > 0
+				arrived, taken, _, failed := count()
+				return arrived >= nodes && taken >= nodes/3 && failed > 0
 			})
 			x.faulty.Store(false)
-			waitFor(t, time.Minute, "the alerts that failed", func() bool { came, taken, _, _ := count(); return taken == came })
+			waitFor(t, time.Minute, "the alerts that failed", func() bool { arrived, taken, _, _ := count(); return taken == arrived })
 			c.stop()
-			came, taken, twice, failed := count()
-			r.Sent, r.Stored, r.Doubled = int64(came), int64(taken), int64(twice)
+			arrived, taken, twice, failed := count()
+			r.Sent, r.Stored, r.Doubled = int64(arrived), int64(taken), int64(twice)
 			r.Remark = fmt.Sprintf("%d requests failed", failed)
 			r.settle()
 		}

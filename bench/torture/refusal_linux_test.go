@@ -104,12 +104,12 @@ func refusalRows() []row {
 			if err := p.spoolCommand(&sent, "resend"); err != nil {
 				t.Error(err)
 			}
-			again := count(t, other)
-			r.Stored += again.points
-			if len(sent) != 1 || sent[0].Stored != again.points || sent[0].Refused+sent[0].Left != 0 {
-				t.Errorf("resend says %+v, the store has %d", sent, again.points)
+			second := count(t, other)
+			r.Stored += second.points
+			if len(sent) != 1 || sent[0].Stored != second.points || sent[0].Refused+sent[0].Left != 0 {
+				t.Errorf("resend says %+v, the store has %d", sent, second.points)
 			}
-			if all := h.hops + again.hops; all != hops*h.reports {
+			if all := h.hops + second.hops; all != hops*h.reports {
 				t.Errorf("the stores have %d hops of %d reports", all, h.reports)
 			}
 			r.Remark = fmt.Sprintf("%d points refused, kept and sent again", kept)

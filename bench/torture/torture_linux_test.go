@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 				return 1
 			}
 		}
-		if err := order.take(); err != nil {
+		if err := order.receive(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
@@ -126,8 +126,8 @@ type turn struct {
 // order is that of the table.
 var order turns
 
-// take takes the order over from the package testing, which then lets all rows wait for their turn at the same time.
-func (o *turns) take() (err error) {
+// receive takes the order over from the package testing, which then lets all rows wait for their turn at the same time.
+func (o *turns) receive() (err error) {
 	flag.Parse()
 	at := flag.Lookup("test.parallel")
 	if o.free, err = strconv.Atoi(at.Value.String()); err != nil {

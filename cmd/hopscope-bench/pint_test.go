@@ -42,9 +42,9 @@ func TestBenchPINT(t *testing.T) {
 	for _, p := range plots {
 		wellFormed(t, p)
 	}
-	again, err := run("--figure", "5", "--runs", "20", "--seed", "7", "--format", "json")
-	if err != nil || again != out {
-		t.Errorf("the same seed gives another result (%v):\n%s\n%s", err, out, again)
+	second, err := run("--figure", "5", "--runs", "20", "--seed", "7", "--format", "json")
+	if err != nil || second != out {
+		t.Errorf("the same seed gives another result (%v):\n%s\n%s", err, out, second)
 	}
 	table, err := run("--figure", "5", "--runs", "20")
 	if err != nil || !strings.Contains(table, "Baseline") || !strings.Contains(table, "seed 1") {

@@ -100,7 +100,7 @@ func TestAlertsNameMetrics(t *testing.T) {
 }
 
 // Every alert has a test in which it fires, and a row in the guide.
-func TestAlertsAreTestedAndTold(t *testing.T) {
+func TestAlertsAreTestedAndReported(t *testing.T) {
 	tests, err := os.ReadFile(alertTests)
 	if err != nil {
 		t.Fatal(err)

@@ -212,8 +212,8 @@ func (c *consoleTest) produce(head, value []byte) {
 
 func (c *consoleTest) out(o fleet.Out) { c.t.Helper(); c.produce(o.Head.Append(nil), o.Value) }
 
-// tell writes a record to the roster.
-func (c *consoleTest) tell(key string, value []byte) {
+// emit writes a record to the roster.
+func (c *consoleTest) emit(key string, value []byte) {
 	c.t.Helper()
 	table := c.client.NewTable(c.client.Topic(brokers.Roster), rosterBounds)
 	var err error
@@ -334,12 +334,12 @@ func TestConsole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.tell(roster.ParamsKey, params)
+	c.emit(roster.ParamsKey, params)
 	now := time.Now().UnixNano()
 	balance := func(received, stored, flight uint64) *roster.Balance {
 		return &roster.Balance{Sink: "kafka", Received: received, Stored: stored, InFlight: map[string]uint64{"window": flight}, Dropped: map[string]uint64{"kernel": received - stored - flight}}
 	}
-	say := func(s *roster.Member) { t.Helper(); c.tell(roster.MemberKey(s.Role, s.Name), s.Append(nil)) }
+	say := func(s *roster.Member) { t.Helper(); c.emit(roster.MemberKey(s.Role, s.Name), s.Append(nil)) }
 	say(&roster.Member{Role: roster.Collector, Name: "a", Boot: 1, Version: "v9", Start: now, Updated: now + 3600e9, Rate: 50, All: balance(100, 80, 15), Pages: []string{"http://127.0.0.1:1/"}})
 	say(&roster.Member{Role: roster.Collector, Name: "b", Boot: 2, Version: "v9", Start: now, Updated: now + 3600e9, Rate: 20, All: balance(50, 40, 10)})
 	say(&roster.Member{Role: roster.Collector, Name: "old", Boot: 3, Version: "v8", Start: now - 9, Updated: now - 7200e9, Left: true})
@@ -422,9 +422,9 @@ func TestConsole(t *testing.T) {
 	later := forged
 	later.Head.Kind = 99
 	c.out(later)
-	c.tell("collector/evil", []byte(`{"role":"collector","name":"evil","run":{"received":1}}`))
-	c.tell("consumer/../evil", []byte("{}"))
-	c.tell("nonsense", []byte("{"))
+	c.emit("collector/evil", []byte(`{"role":"collector","name":"evil","run":{"received":1}}`))
+	c.emit("consumer/../evil", []byte("{}"))
+	c.emit("nonsense", []byte("{"))
 	c.window(5, 15, nil, "b")
 	r.until("the window behind what is broken", func() bool { return len(r.windows().Windows) == 6 })
 	if got := r.windows().Missing; fmt.Sprint(got) != fmt.Sprintf("map[%d:[b]]", c.label(5)/1e6) {

@@ -32,11 +32,11 @@ type alertFleet struct {
 
 	seen int // of those that were published
 
-	mu   sync.Mutex
-	told []toldAlert
+	mu       sync.Mutex
+	reported []reportedAlert
 }
 
-type toldAlert struct {
+type reportedAlert struct {
 	Status, Key, Finding string
 	Time                 time.Time
 }
@@ -48,7 +48,7 @@ func newAlertFleet(t *testing.T) *alertFleet {
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		var a toldAlert
+		var a reportedAlert
 		if err := json.Unmarshal(body, &a); err != nil {
 			t.Errorf("%v: %s", err, body)
 		}
@@ -56,7 +56,7 @@ func newAlertFleet(t *testing.T) *alertFleet {
 			t.Error(err)
 		}
 		f.mu.Lock()
-		f.told = append(f.told, a)
+		f.reported = append(f.reported, a)
 		f.mu.Unlock()
 	}))
 	t.Cleanup(server.Close)
@@ -117,13 +117,13 @@ func (f *alertFleet) pass(n int) {
 	}
 	want := f.start + int64(f.windows)*1e9
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		told, _ := f.newest("series", 0, fleet.Whole)
+		reported, _ := f.newest("series", 0, fleet.Whole)
 		kept, _ := f.newest("state", 2*4, fleet.Chunk)
-		if told >= want && kept >= want {
+		if reported >= want && kept >= want {
 			return
 		}
 		if time.Now().After(deadline) {
-			f.t.Fatalf("%d of %d windows are told, %d are in a checkpoint", (told-f.start)/1e9, f.windows, (kept-f.start)/1e9)
+			f.t.Fatalf("%d of %d windows are told, %d are in a checkpoint", (reported-f.start)/1e9, f.windows, (kept-f.start)/1e9)
 		}
 	}
 }
@@ -152,12 +152,12 @@ func (f *alertFleet) expect(when, want string) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		var out []string
-		for _, a := range f.told[f.seen:] {
+		for _, a := range f.reported[f.seen:] {
 			if a.Status != "heartbeat" {
 				out = append(out, a.Status+" "+a.Key)
 			}
 		}
-		all = slices.ContainsFunc(f.told, func(a toldAlert) bool { return a.Status == "heartbeat" && a.Time.UnixNano() == beat })
+		all = slices.ContainsFunc(f.reported, func(a reportedAlert) bool { return a.Status == "heartbeat" && a.Time.UnixNano() == beat })
 		return fmt.Sprint(out), all
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
@@ -170,7 +170,7 @@ func (f *alertFleet) expect(when, want string) {
 		f.t.Errorf("%s: told %s, want %s; all signs of life: %v", when, got, want, all)
 	}
 	f.mu.Lock()
-	f.seen = len(f.told)
+	f.seen = len(f.reported)
 	f.mu.Unlock()
 }
 
@@ -215,7 +215,7 @@ func TestFleetAlerts(t *testing.T) {
 	}
 	// Signs of life, which are of the windows that they came with: none is missing, and none is there twice.
 	var beats []int64
-	for _, a := range f.told {
+	for _, a := range f.reported {
 		if a.Status == "heartbeat" {
 			beats = append(beats, (a.Time.UnixNano()-f.start)/1e9)
 		}

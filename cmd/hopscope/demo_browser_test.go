@@ -85,10 +85,10 @@ func TestDemoInBrowser(t *testing.T) {
 	stages, goOn := make(chan string), make(chan bool)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	stage := func(name string, reached bool) {
-		if reached && !told[name] {
-			told[name] = true
+		if reached && !reported[name] {
+			reported[name] = true
 			stages <- name
 			<-goOn
 		}
@@ -98,7 +98,7 @@ func TestDemoInBrowser(t *testing.T) {
 		closer := len(s.detailedAtAgents("agg-0-0:3--core-0:1"))
 		stage("quiet", at >= 18*time.Second)
 		stage("closer", closer > 0 && at >= 25*time.Second)
-		stage("over", told["closer"] && closer == 0 && at >= 60*time.Second && s.Loop.Controller().Status().Phase == control.Steady)
+		stage("over", reported["closer"] && closer == 0 && at >= 60*time.Second && s.Loop.Controller().Status().Phase == control.Steady)
 	}
 	ended := make(chan error, 1)
 	go func() {
@@ -144,7 +144,7 @@ func TestDemoInBrowser(t *testing.T) {
 	}
 	var missing []string
 	for _, name := range []string{"quiet", "closer", "over"} {
-		if !told[name] {
+		if !reported[name] {
 			missing = append(missing, name)
 		}
 	}

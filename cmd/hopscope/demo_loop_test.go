@@ -49,16 +49,16 @@ func (s *steered) Run(ctx context.Context, handle func(worker int, b *ingest.Bat
 	return nil
 }
 
-// told is the list of findings with their virtual times.
-type told struct {
+// reported is the list of findings with their virtual times.
+type reported struct {
 	s     *steered
 	first map[uint64]time.Duration
 	last  map[uint64]inference.Finding
 }
 
-func (*told) Name() string { return "told" }
+func (*reported) Name() string { return "told" }
 
-func (x *told) WriteWindow(_ context.Context, w *sink.Window) error {
+func (x *reported) WriteWindow(_ context.Context, w *sink.Window) error {
 	for _, f := range w.Findings {
 		if _, ok := x.first[f.ID]; !ok {
 			x.first[f.ID] = x.s.now
@@ -69,7 +69,7 @@ func (x *told) WriteWindow(_ context.Context, w *sink.Window) error {
 }
 
 // newSteered is the demonstration with its loop and collector on virtual time.
-func newSteered(t *testing.T, edit func(*emu.Config), until time.Duration, more ...func(*config)) (*steered, *collector.Collector, *told) {
+func newSteered(t *testing.T, edit func(*emu.Config), until time.Duration, more ...func(*config)) (*steered, *collector.Collector, *reported) {
 	t.Helper()
 	emulated, err := scenario.PINTDemo()
 	if err != nil {
@@ -92,7 +92,7 @@ func newSteered(t *testing.T, edit func(*emu.Config), until time.Duration, more 
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := &told{s, map[uint64]time.Duration{}, map[uint64]inference.Finding{}}
+	found := &reported{s, map[uint64]time.Duration{}, map[uint64]inference.Finding{}}
 	c.AddWriter(suspectWriter{s.Suspects})
 	c.AddWriter(found)
 	return s, c, found

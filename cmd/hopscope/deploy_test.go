@@ -388,8 +388,8 @@ func TestOldSeriesMigrate(t *testing.T) {
 	if len(rows) != fields {
 		t.Errorf("%d of %d values were copied", len(rows), fields)
 	}
-	again := s.MustQuery(fmt.Sprintf(`from(bucket: %q) |> range(start: -1h) |> filter(fn: (r) => (not exists r.instance or r.instance == "collector-1"))`, s.Bucket))
-	if len(again) != fields {
-		t.Errorf("the query that takes both kinds finds %d of %d values", len(again), fields)
+	second := s.MustQuery(fmt.Sprintf(`from(bucket: %q) |> range(start: -1h) |> filter(fn: (r) => (not exists r.instance or r.instance == "collector-1"))`, s.Bucket))
+	if len(second) != fields {
+		t.Errorf("the query that takes both kinds finds %d of %d values", len(second), fields)
 	}
 }

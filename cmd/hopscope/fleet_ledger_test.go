@@ -337,15 +337,15 @@ func (f *ledgerFleet) put(topic string, partition int, r kafka.Record) {
 	r.Time = time.Now()
 	key, value := readBytes(r.Key), readBytes(r.Value)
 	f.eventually("a record is in "+topic, func() bool {
-		again := r
+		second := r
 		if key != nil {
-			again.Key = kafka.NewBytes(key)
+			second.Key = kafka.NewBytes(key)
 		}
 		if value != nil {
-			again.Value = kafka.NewBytes(value)
+			second.Value = kafka.NewBytes(value)
 		}
 		resp, err := f.client.Produce(f.t.Context(), &kafka.ProduceRequest{
-			Topic: f.prefix + topic, Partition: partition, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(again),
+			Topic: f.prefix + topic, Partition: partition, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(second),
 		})
 		return err == nil && resp.Error == nil
 	})

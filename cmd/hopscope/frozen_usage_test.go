@@ -84,8 +84,8 @@ nope: 1
 	golden(t, "settings.txt", memoryOfMachine.ReplaceAllString(b.String(), "memory: N MiB at most"))
 
 	stdout := must(t, "config", "print")
-	again, _, _ := run(t, dir, "config", "print", settingsFile(t, stdout))
-	same(t, "config print of its own output", again, stdout)
+	second, _, _ := run(t, dir, "config", "print", settingsFile(t, stdout))
+	same(t, "config print of its own output", second, stdout)
 }
 
 // TestFrozenUsage holds exit statuses and what is said on standard error: 64 for a wrong question, 1 for a failure.

@@ -25,7 +25,7 @@ func TestHealth(t *testing.T) {
 	}))
 	defer page.Close()
 	gone := httptest.NewServer(http.NotFoundHandler())
-	nobody := gone.URL
+	none := gone.URL
 	gone.Close()
 	for _, tt := range []struct {
 		name   string
@@ -38,7 +38,7 @@ func TestHealth(t *testing.T) {
 		{"not ready", false, []string{"--url", page.URL + "/"}, 1, "influx: away"},
 		{"lives", false, []string{"--url", page.URL, "--alive"}, 0, "ok\n"},
 		{"no page of ours", true, []string{"--url", page.URL + "/nothing"}, 1, "404"},
-		{"nobody", true, []string{"--url", nobody}, 1, "nothing answers at " + nobody},
+		{"nobody", true, []string{"--url", none}, 1, "nothing answers at " + none},
 		{"no address", true, []string{"--url", "localhost"}, exitUsage, "is not http://HOST:PORT"},
 		{"no time", true, []string{"--url", page.URL, "--timeout", "0s"}, exitUsage, "is not above 0"},
 	} {

@@ -37,8 +37,8 @@ func TestPlanCheck(t *testing.T) {
 			t.Fatalf("plan %s: %v", x.plan, err)
 		}
 		plan := file("plan.json", out)
-		if again, err := runPlan(t, strings.Fields(x.plan+" --format json --check "+plan)...); err != nil || strings.Replace(again, `"proof":"verified",`, "", 1) != out || again == out {
-			t.Errorf("plan %s --check: %v in\n%swant\n%s", x.plan, err, again, out)
+		if second, err := runPlan(t, strings.Fields(x.plan+" --format json --check "+plan)...); err != nil || strings.Replace(second, `"proof":"verified",`, "", 1) != out || second == out {
+			t.Errorf("plan %s --check: %v in\n%swant\n%s", x.plan, err, second, out)
 		}
 		_, err = runPlan(t, strings.Fields(x.other+" --check "+plan)...)
 		if err == nil || !strings.Contains(err.Error(), x.want) || !strings.Contains(err.Error(), "does not hold") {

@@ -187,10 +187,10 @@ func TestPlanTwice(t *testing.T) {
 		e := example{"again", "plan " + args + " --format json --time-limit 10m"}
 		first := untimed(e.run(t))
 		before := runtime.GOMAXPROCS(1)
-		again := untimed(e.run(t))
+		second := untimed(e.run(t))
 		runtime.GOMAXPROCS(before)
-		if again != first {
-			t.Errorf("hopscope %s gives\n%s\nand then\n%s", e.line, first, again)
+		if second != first {
+			t.Errorf("hopscope %s gives\n%s\nand then\n%s", e.line, first, second)
 		}
 	}
 }

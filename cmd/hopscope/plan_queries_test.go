@@ -82,7 +82,7 @@ func TestPlanQueries(t *testing.T) {
 	if q := traced.Queries[0]; q.Bits != 1 || q.Instances != 8 || q.Carrying > 6 || traced.Queries[1].Share != q.Share {
 		t.Errorf("query %+v, want 8x1 bits", q)
 	}
-	if again, _ := run(queriesExample, "--topology", "fat-tree:8", "--routing", "distance"); again.Queries[0].Carrying != traced.Queries[0].Carrying {
+	if second, _ := run(queriesExample, "--topology", "fat-tree:8", "--routing", "distance"); second.Queries[0].Carrying != traced.Queries[0].Carrying {
 		t.Error("the same seed measures something else")
 	}
 
@@ -138,8 +138,8 @@ func TestPlanQueries(t *testing.T) {
 	}
 
 	const two = "bits: 8\nqueries:\n  - {name: a, value: node, aggregation: loop, frequency: %s, widths: [6]}\n  - {name: b, value: node, aggregation: loop, frequency: 3/4, widths: [6]}\n"
-	crowded := file("crowded.yaml", strings.Replace(two, "%s", "1/2", 1))
-	if out, err := planQueries(t, crowded, "--partial"); err != nil || !strings.Contains(out, "Only 80 % of every frequency") || !strings.Contains(out, "partial") {
+	full := file("crowded.yaml", strings.Replace(two, "%s", "1/2", 1))
+	if out, err := planQueries(t, full, "--partial"); err != nil || !strings.Contains(out, "Only 80 % of every frequency") || !strings.Contains(out, "partial") {
 		t.Errorf("partial: %s, %v", out, err)
 	}
 	wide := file("wide.json", `{"bits":8,"queries":[{"name":"a","value":"node","aggregation":"loop","widths":[9]},{"name":"b","value":"node","aggregation":"loop","widths":[8]}]}`)
@@ -168,7 +168,7 @@ func TestPlanQueries(t *testing.T) {
 		{queriesExample + " --routing shortest --topology fat-tree:4", `--routing "shortest"`, true},
 		{queriesExample + " --topology leaf-spine:4,2", `query "path": width 8: topology leaf-spine:4,2 has no shortest path of 5 switches`, false},
 		{queriesExample + " --time-limit 0s", "--time-limit", true},
-		{crowded, `queries "a" (on 50 % of packets, with 6 bits or more), "b" (on 75 % of packets, with 6 bits or more): packets of 8 bits cannot carry them that often; 80 % of these frequencies are possible`, false},
+		{full, `queries "a" (on 50 % of packets, with 6 bits or more), "b" (on 75 % of packets, with 6 bits or more): packets of 8 bits cannot carry them that often; 80 % of these frequencies are possible`, false},
 		{file("full.yaml", strings.Replace(strings.Replace(two, "%s", "1", 1), "frequency: 3/4, ", "", 1)), `query "b": the frequencies of others leave no packets`, false},
 		{wide, `query "a": width 9: 9 bits are more than the 8 of a packet`, false},
 		{file("empty.yaml", ""), "the instance is empty", true},

@@ -127,10 +127,10 @@ func TestSiblingsCopies(t *testing.T) {
 func testCopies(t *testing.T, list []exported) {
 	const n = 12
 	type sent struct{ number, time, exporter int }
-	order := func(again func(i int) []sent) (all []sent) {
+	order := func(second func(i int) []sent) (all []sent) {
 		for i := range n {
 			all = append(all, sent{number: i + 1, time: i})
-			all = append(all, again(i)...)
+			all = append(all, second(i)...)
 		}
 		return all
 	}

@@ -58,9 +58,9 @@ func TestSiblingsShims(t *testing.T) {
 		src := source(k)
 		address := fmt.Sprintf("%d.%d.%d.%d", src[0], src[1], src[2], src[3])
 		read := strings.Contains(lines[k], `"node_id":1001,`) && strings.Contains(lines[k], `"node_id":1003,`)
-		told := strings.Contains(lines[k], `"error"`) || said[address+" stack-in-mx"] == n || said[address+" more-data"] == n && strings.Contains(lines[k], `"unknown":"0x`)
-		if read != (x.kind == 1) || told == read {
-			t.Errorf("%s: read %v, told %v: %s", x.name, read, told, lines[k])
+		reported := strings.Contains(lines[k], `"error"`) || said[address+" stack-in-mx"] == n || said[address+" more-data"] == n && strings.Contains(lines[k], `"unknown":"0x`)
+		if read != (x.kind == 1) || reported == read {
+			t.Errorf("%s: read %v, told %v: %s", x.name, read, reported, lines[k])
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/hopscope/hopscope/collector/summary"
 )
 
-// stranger gives a recording of testdata/strangers as a file. They are made, and each stands for a trouble that people had.
-func stranger(t *testing.T, name string) string {
+// other gives a recording of testdata/strangers as a file. They are made, and each stands for a trouble that people had.
+func other(t *testing.T, name string) string {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", "strangers", name+".pcap.gz"))
 	if err != nil {
@@ -127,7 +127,7 @@ func TestStrangers(t *testing.T) {
 			"remark 20 hops of 192.0.2.2 have times that were not set, or that cannot be: they give no latency",
 		}},
 	} {
-		args := []string{stranger(t, c.name)}
+		args := []string{other(t, c.name)}
 		if c.port != "" {
 			args = append(args, "--report-port", c.port)
 		}
@@ -146,12 +146,12 @@ func TestStrangersDecoded(t *testing.T) {
 		"domain-specific-report-input":  `"unknown":"0x`,
 		"ioam-ip6ip6-inner-flow-input":  `"inner_flow":{"src":"2001:db8:100::1","dst":"2001:db8:200::1","proto":17,"src_port":5000,"dst_port":7000}`,
 	} {
-		out, stderr, status := run(t, t.TempDir(), "decode", stranger(t, name), "--report-port", "32766", "--report-port", "3933")
+		out, stderr, status := run(t, t.TempDir(), "decode", other(t, name), "--report-port", "32766", "--report-port", "3933")
 		if status != 0 || !strings.Contains(out+stderr, want) {
 			t.Errorf("%s: status %d, no %q in\n%.300s\n%s", name, status, want, out, stderr)
 		}
 	}
-	if _, stderr, _ := run(t, t.TempDir(), "decode", stranger(t, "read-but-called-unreadable-input")); strings.Contains(stderr, "cannot") {
+	if _, stderr, _ := run(t, t.TempDir(), "decode", other(t, "read-but-called-unreadable-input")); strings.Contains(stderr, "cannot") {
 		t.Error(stderr)
 	}
 }

@@ -42,7 +42,7 @@ func TestAlertsInCheckpoints(t *testing.T) {
 	first := ownerOf(t, true)
 	start := int64(1_800_000_000) * 1e9
 	f := inference.Finding{ID: 5, Kind: inference.HighLatency, Severity: inference.Warning, Start: start, Node: 7, Element: inference.ElementOfNode(7)}
-	tell := func(o *ownerTask, at int64, found ...inference.Finding) (out []string) {
+	emit := func(o *ownerTask, at int64, found ...inference.Finding) (out []string) {
 		for _, a := range o.w.c.alerting.Step(at, found, nil) {
 			if a.Status != notify.Heartbeat {
 				out = append(out, a.Status.String()+" "+a.Key)
@@ -50,7 +50,7 @@ func TestAlertsInCheckpoints(t *testing.T) {
 		}
 		return out
 	}
-	if got := tell(first, start, f); !reflect.DeepEqual(got, []string{"firing high-latency node 7"}) {
+	if got := emit(first, start, f); !reflect.DeepEqual(got, []string{"firing high-latency node 7"}) {
 		t.Fatalf("told %q", got)
 	}
 	state := first.appendState(nil)
@@ -59,11 +59,11 @@ func TestAlertsInCheckpoints(t *testing.T) {
 	if err := next.readState(state); err != nil {
 		t.Fatal(err)
 	}
-	if got := tell(next, start+1e9); got != nil { // the finding is still open, and no detector publishes it again
+	if got := emit(next, start+1e9); got != nil { // the finding is still open, and no detector publishes it again
 		t.Errorf("told %q", got)
 	}
 	f.End = start + 2e9
-	if got := tell(next, f.End, f); !reflect.DeepEqual(got, []string{"resolved high-latency node 7"}) {
+	if got := emit(next, f.End, f); !reflect.DeepEqual(got, []string{"resolved high-latency node 7"}) {
 		t.Errorf("told %q", got)
 	}
 
@@ -77,7 +77,7 @@ func TestAlertsInCheckpoints(t *testing.T) {
 		t.Errorf("checkpoint of an earlier version: %v", err)
 	}
 	f.End = 0
-	if got := tell(upgraded, start, f); !reflect.DeepEqual(got, []string{"firing high-latency node 7"}) {
+	if got := emit(upgraded, start, f); !reflect.DeepEqual(got, []string{"firing high-latency node 7"}) {
 		t.Errorf("told %q", got)
 	}
 	if err := upgraded.readState(state[:len(state)-1]); err == nil {
@@ -90,7 +90,7 @@ func TestAlertsInCheckpoints(t *testing.T) {
 	if _, err := upgraded.w.c.newOwner(upgraded.w); err != nil {
 		t.Fatal(err)
 	}
-	if got := tell(upgraded, start, f); !reflect.DeepEqual(got, []string{"firing high-latency node 7"}) {
+	if got := emit(upgraded, start, f); !reflect.DeepEqual(got, []string{"firing high-latency node 7"}) {
 		t.Errorf("told %q", got)
 	}
 }

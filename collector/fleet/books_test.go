@@ -48,11 +48,11 @@ func TestBooks(t *testing.T) {
 	b.evict(map[int64]uint64{3: 10})
 	check("one gave way", &b, want{taken: 40, waiting: 20, dropped: map[string]uint64{"late": 10, "full": 10}})
 
-	again, err := readBooks(b.append())
+	second, err := readBooks(b.append())
 	if err != nil {
 		t.Fatal(err)
 	}
-	b = again
+	b = second
 	b.gone(9, 1) // records 5 to 8
 	b.count(numbered(9), fleet.Nothing, nil)
 	check("retention", &b, want{taken: 90, waiting: 30, dropped: map[string]uint64{"late": 10, "full": 10, "retention": 40}})

@@ -205,8 +205,8 @@ func TestPoisoned(t *testing.T) {
 	}
 	// Under a number that was merged come other bytes: the collector is asked to draw another one.
 	w.stop(c)
-	told := make(chan uint64, 9)
-	c = w.consume("b", func(_ *Config, o *Options) { o.Redraw = func(_ string, boot uint64) { told <- boot } })
+	reported := make(chan uint64, 9)
+	c = w.consume("b", func(_ *Config, o *Options) { o.Redraw = func(_ string, boot uint64) { reported <- boot } })
 	other := w.make("c0", 3)
 	delete(w.seen, w.label(3))
 	w.labels = w.labels[:len(w.labels)-1]
@@ -217,7 +217,7 @@ func TestPoisoned(t *testing.T) {
 	w.send(other)
 	w.read(c)
 	select {
-	case boot := <-told:
+	case boot := <-reported:
 		if boot != 100 {
 			t.Errorf("told that run %d is there twice", boot)
 		}
@@ -338,17 +338,17 @@ func (w *world) booked(c *consumer) {
 	for _, p := range w.seen {
 		reports += p.Reports
 	}
-	var taken, told uint64
+	var taken, reported uint64
 	if !testkit.Await(func() bool {
-		taken, told = 0, 0
+		taken, reported = 0, 0
 		for _, s := range c.Partitions() {
 			if s.Topic == fleet.Windows {
-				taken, told = taken+s.Taken, told+s.Delivered
+				taken, reported = taken+s.Taken, reported+s.Delivered
 			}
 		}
-		return taken == reports && told == reports
+		return taken == reports && reported == reports
 	}) {
-		w.t.Errorf("of %d reports the books have %d taken and %d told", reports, taken, told)
+		w.t.Errorf("of %d reports the books have %d taken and %d told", reports, taken, reported)
 	}
 }
 
@@ -445,9 +445,9 @@ func TestSpoolsOneAfterTheOther(t *testing.T) {
 				cfg.Patience, cfg.Corrections, cfg.HeldBytes = 1000, defaultConfig().Corrections, held
 			})
 			w.equal()
-			again := uint64(0)
+			second := uint64(0)
 			for _, s := range c.Partitions() {
-				again += s.Reread
+				second += s.Reread
 				if s.GateRefused+s.Refused+s.Late+s.Missing+s.Forced+s.Restarts != 0 {
 					t.Errorf("%s/%d: %+v", s.Topic, s.Partition, s)
 				}
@@ -458,8 +458,8 @@ func TestSpoolsOneAfterTheOther(t *testing.T) {
 					t.Errorf("%s/%d: %d bytes are kept", s.Topic, s.Partition, s.HeldBytes)
 				}
 			}
-			if name == "tiny" && again < windows {
-				t.Errorf("only %d records were read again", again)
+			if name == "tiny" && second < windows {
+				t.Errorf("only %d records were read again", second)
 			}
 		})
 	}

@@ -227,16 +227,16 @@ func TestStatementRuns(t *testing.T) {
 	if n := sequences(list); n != 256 {
 		t.Errorf("%d sequences, want 256", n)
 	}
-	runs, came := 0, uint64(0)
+	runs, arrived := 0, uint64(0)
 	for _, s := range stateFor(nil, fleet.Source{From: "a", Boot: 1}, list, 2e18) {
 		for _, n := range s.Seen.Numbers() {
 			runs += len(n.Runs)
 			for _, r := range n.Runs {
-				came += r.Count
+				arrived += r.Count
 			}
 		}
 	}
-	if runs == 0 || runs > statedRuns || came != uint64(len(list)) {
-		t.Errorf("%d runs of %d numbers; want at most %d, of %d", runs, came, statedRuns, len(list))
+	if runs == 0 || runs > statedRuns || arrived != uint64(len(list)) {
+		t.Errorf("%d runs of %d numbers; want at most %d, of %d", runs, arrived, statedRuns, len(list))
 	}
 }

@@ -133,8 +133,8 @@ func goesOn(t *testing.T, task task, log ingest.Log) *checkpoint {
 	return last
 }
 
-// told are the alerts of a window, but for signs of life.
-func told(o *ownerTask, at int64, found ...inference.Finding) (out []string) {
+// reported are the alerts of a window, but for signs of life.
+func reported(o *ownerTask, at int64, found ...inference.Finding) (out []string) {
 	found = append(o.unalerted, found...)
 	o.unalerted = nil
 	for _, a := range o.w.c.alerting.Step(at, found, nil) {
@@ -163,10 +163,10 @@ func TestFormerOwner(t *testing.T) {
 	if len(found) != 1 || found[0].ID != 2 || found[0].End != end {
 		t.Errorf("told: %+v", found)
 	}
-	if got := fmt.Sprint(told(o, end, found...)); got != "[firing drops node 40]" {
+	if got := fmt.Sprint(reported(o, end, found...)); got != "[firing drops node 40]" {
 		t.Errorf("alerts: %s", got)
 	}
-	if got := told(o, end+1e9); got != nil {
+	if got := reported(o, end+1e9); got != nil {
 		t.Errorf("alerts, one window later: %q", got)
 	}
 	// A slice, which has no detectors.
@@ -283,7 +283,7 @@ func TestBackAndForth(t *testing.T) {
 			found = first.detector.Step(window(n, n > 150))
 			first.detected = window(n, false).End
 			if alerts {
-				told(first, first.detected, found...)
+				reported(first, first.detected, found...)
 			}
 		}
 		if n := len(first.detector.Open()); n != 1 {
@@ -317,11 +317,11 @@ func TestBackAndForth(t *testing.T) {
 		if !alerts {
 			continue
 		}
-		if got := told(next, window(200, true).End, found...); got != nil {
+		if got := reported(next, window(200, true).End, found...); got != nil {
 			t.Errorf("what is open is told again: %q", got)
 		}
 		for n := 201; n < 260; n++ {
-			if got := told(next, window(n, false).End, next.detector.Step(window(n, false))...); got != nil && fmt.Sprint(got) != "[resolved drops node 77]" {
+			if got := reported(next, window(n, false).End, next.detector.Step(window(n, false))...); got != nil && fmt.Sprint(got) != "[resolved drops node 77]" {
 				t.Errorf("told %q", got)
 			} else if got != nil {
 				alerts = false

@@ -30,13 +30,13 @@ func TestKeeper(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, nil))
 	var k Keeper
-	check := func(step, want string, failures uint64, problem, told string) {
+	check := func(step, want string, failures uint64, problem, reported string) {
 		t.Helper()
 		if got := k.Names().Node(1); got != want || k.Failures() != failures || (k.Problem() == "") != (problem == "") || !strings.Contains(k.Problem(), problem) {
 			t.Errorf("%s: node %q, %d failures, problem %q; want %q, %d, %q", step, got, k.Failures(), k.Problem(), want, failures, problem)
 		}
-		if text := out.String(); (told == "") != (text == "") || !strings.Contains(text, told) {
-			t.Errorf("%s: the log says %q, want %q", step, text, told)
+		if text := out.String(); (reported == "") != (text == "") || !strings.Contains(text, reported) {
+			t.Errorf("%s: the log says %q, want %q", step, text, reported)
 		}
 		out.Reset()
 	}
@@ -85,7 +85,7 @@ func TestKeeper(t *testing.T) {
 func TestTeller(t *testing.T) {
 	const day = int64(24 * time.Hour)
 	a, b := names.New([]names.Node{{ID: 1, Name: "a"}}, nil, nil), names.New([]names.Node{{ID: 1, Name: "b"}}, nil, nil)
-	var tell RowSchedule
+	var emit RowSchedule
 	for i, c := range []struct {
 		n    *names.Names
 		end  int64
@@ -94,7 +94,7 @@ func TestTeller(t *testing.T) {
 		{nil, 3*day + 1, ""}, {a, 3*day + 2, "a"}, {a, 3*day + 3, ""}, {a, 4*day - 1, ""}, {a, 4 * day, "a"}, {a, 4*day + 1, ""}, {b, 4*day + 2, "b"}, {nil, 4*day + 3, ""},
 	} {
 		got := ""
-		for _, r := range tell.Rows(c.n, c.end) {
+		for _, r := range emit.Rows(c.n, c.end) {
 			got += r.Name
 		}
 		if got != c.want {

@@ -45,7 +45,7 @@ func TestAdoptDialect(t *testing.T) {
 	for _, c := range []struct {
 		file, dialect   string
 		stored, dropped uint64 // of the first 100
-		again           int
+		second          int
 	}{
 		{"onos-int10-reports", "onos", 100, 0, 0},
 		{"geant-int10-reports", "geant", 100, 0, 0},
@@ -68,9 +68,9 @@ func TestAdoptDialect(t *testing.T) {
 			if got := w.decoder.Load().Profile(decode.AddrFrom(switch5)).Name; got != c.dialect {
 				t.Errorf("the worker reads with %s", got)
 			}
-			again := p.Dialects.Reread()
-			if again > 48 || (again > 0) != (c.again > 0) {
-				t.Errorf("%d read again, want some of the samples: %d", again, c.again)
+			second := p.Dialects.Reread()
+			if second > 48 || (second > 0) != (c.second > 0) {
+				t.Errorf("%d read again, want some of the samples: %d", second, c.second)
 			}
 			p.Close()
 			paths := 0
@@ -85,8 +85,8 @@ func TestAdoptDialect(t *testing.T) {
 				t.Error("no flow has a path")
 			}
 			b := l.Snapshot()[0]
-			if b.Received != 300+again || b.Unsettled != 0 || b.Dropped["malformed"] != int64(c.dropped) || b.InFlight["window"] != int64(300+again-c.dropped) {
-				t.Errorf("%d again, ledger %s", again, ledger.Line(&b))
+			if b.Received != 300+second || b.Unsettled != 0 || b.Dropped["malformed"] != int64(c.dropped) || b.InFlight["window"] != int64(300+second-c.dropped) {
+				t.Errorf("%d again, ledger %s", second, ledger.Line(&b))
 			}
 			if s := summary.Dialects(p.Dialects.Findings()); len(s) != 1 || s[0].State != "adopted" || len(summary.DialectProblems(s)) != 0 {
 				t.Errorf("%+v, problems %q", s, summary.DialectProblems(s))

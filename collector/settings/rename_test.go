@@ -12,7 +12,7 @@ type moved struct {
 		Dir   string `yaml:"dir" doc:"Where."`
 		Bytes int    `yaml:"bytes" doc:"How much." range:"1..100"`
 	} `yaml:"disk" doc:"The disk."`
-	Who []struct {
+	Senders []struct {
 		Address string `yaml:"address" doc:"Who."`
 	} `yaml:"who" doc:"Who is who."`
 }
@@ -48,7 +48,7 @@ people:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Workers != 3 || m.Disk.Dir != "/var/x" || m.Disk.Bytes != 9 || len(m.Who) != 2 || m.Who[0].Address != "a" || m.Who[1].Address != "b" {
+	if m.Workers != 3 || m.Disk.Dir != "/var/x" || m.Disk.Bytes != 9 || len(m.Senders) != 2 || m.Senders[0].Address != "a" || m.Senders[1].Address != "b" {
 		t.Errorf("read as %+v", m)
 	}
 	var got []string

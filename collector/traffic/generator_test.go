@@ -102,7 +102,7 @@ func TestGenerator(t *testing.T) {
 		if err != nil {
 			t.Fatalf("New(%+v): %v", cfg, err)
 		}
-		again, _ := New(cfg)
+		second, _ := New(cfg)
 		seq := map[uint32]uint32{}
 		paths := map[netip.AddrPort][]hop{}
 		latencies := map[uint32]bool{}
@@ -112,7 +112,7 @@ func TestGenerator(t *testing.T) {
 			if len(buf) != cfg.Bytes || len(buf) != g.Bytes() {
 				t.Fatalf("seed %d: %d bytes, want %d", cfg.Seed, len(buf), cfg.Bytes)
 			}
-			if other := again.Next(nil); !bytes.Equal(buf, other) {
+			if other := second.Next(nil); !bytes.Equal(buf, other) {
 				t.Fatalf("seed %d gave %x, then %x", cfg.Seed, buf, other)
 			}
 			p := parse(t, buf, cfg.Hops)

@@ -20,8 +20,8 @@ func TestNoise(t *testing.T) {
 	var buf []byte
 	for i := range 20_000 {
 		buf = a.NextFrom(i%a.Exporters(), buf)
-		if again := b.NextFrom(i%a.Exporters(), nil); !bytes.Equal(buf, again) {
-			t.Fatalf("seed %d gave %x, then %x", cfg.Seed, buf, again)
+		if second := b.NextFrom(i%a.Exporters(), nil); !bytes.Equal(buf, second) {
+			t.Fatalf("seed %d gave %x, then %x", cfg.Seed, buf, second)
 		}
 		if len(buf) > a.Bytes() {
 			t.Fatalf("%d bytes, want at most %d", len(buf), a.Bytes())

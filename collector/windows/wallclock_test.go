@@ -129,8 +129,8 @@ func TestWallClockSteps(t *testing.T) {
 				before := len(r.cuts)
 				r.set(step)
 				r.pass(2*time.Hour, 1)
-				told := step >= time.Second || step <= -time.Second
-				if told && (len(r.steps) != 1 || r.steps[0] != step) || !told && len(r.steps) != 0 {
+				reported := step >= time.Second || step <= -time.Second
+				if reported && (len(r.steps) != 1 || r.steps[0] != step) || !reported && len(r.steps) != 0 {
 					t.Errorf("steps told: %v", r.steps)
 				}
 				n := r.kinds()

@@ -353,8 +353,8 @@ func TestLibrary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var again bytes.Buffer
-		w := ipc.NewWriter(&again, ipc.WithSchema(r.Schema()))
+		var second bytes.Buffer
+		w := ipc.NewWriter(&second, ipc.WithSchema(r.Schema()))
 		n := 0
 		for r.Next() {
 			record := r.Record()
@@ -369,7 +369,7 @@ func TestLibrary(t *testing.T) {
 		}
 		var d rows.Decoder
 		var b decode.Batch
-		if _, err := d.Decode(again.Bytes(), &b); err != nil {
+		if _, err := d.Decode(second.Bytes(), &b); err != nil {
 			t.Fatal(err)
 		}
 		equal(t, b.Reports, list)
@@ -696,10 +696,10 @@ func FuzzDecode(f *testing.F) {
 		if len(b.Reports) == 0 {
 			return
 		}
-		var again decode.Batch
-		if unknown, err := d.Decode(encode(b.Reports), &again); err != nil || unknown != 0 {
+		var second decode.Batch
+		if unknown, err := d.Decode(encode(b.Reports), &second); err != nil || unknown != 0 {
 			t.Fatalf("again: %d, %v", unknown, err)
 		}
-		equal(t, again.Reports, b.Reports)
+		equal(t, second.Reports, b.Reports)
 	})
 }

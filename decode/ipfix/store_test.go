@@ -217,7 +217,7 @@ const unknownCount = 0x100
 
 // Numbers go on where nothing is known to be lost, whatever an exporter counts. It is learned before anything is reported.
 func TestNumbers(t *testing.T) {
-	run := func(step func(i uint32) (seq, records uint32)) (gaps int64, told int) {
+	run := func(step func(i uint32) (seq, records uint32)) (gaps int64, reported int) {
 		s := ipfix.NewStore(ipfix.DefaultLimits(), ipfix.Options{}).Session(source(1), 0)
 		next := int64(-1)
 		for i := range uint32(100) {
@@ -226,44 +226,44 @@ func TestNumbers(t *testing.T) {
 			if got < 0 {
 				continue
 			}
-			if told++; next >= 0 {
+			if reported++; next >= 0 {
 				gaps += got - next
 			}
 			next = got + int64(n&0xff)
 		}
-		return gaps, told
+		return gaps, reported
 	}
 	total := uint32(0)
 	records := func(i uint32) (uint32, uint32) { n := 2 + i%3; total += n; return total - n, n }
-	if gaps, told := run(records); gaps != 0 || told < 90 {
-		t.Errorf("records: %d lost, %d told", gaps, told)
+	if gaps, reported := run(records); gaps != 0 || reported < 90 {
+		t.Errorf("records: %d lost, %d told", gaps, reported)
 	}
 	total = 0
-	if gaps, told := run(func(i uint32) (uint32, uint32) { // ten records are lost
+	if gaps, reported := run(func(i uint32) (uint32, uint32) { // ten records are lost
 		if i == 50 {
 			total += 10
 		}
 		return records(i)
-	}); gaps != 10 || told < 90 {
-		t.Errorf("a gap: %d lost, want 10, %d told", gaps, told)
+	}); gaps != 10 || reported < 90 {
+		t.Errorf("a gap: %d lost, want 10, %d told", gaps, reported)
 	}
 	total = 0
-	if gaps, told := run(func(i uint32) (uint32, uint32) { // a set waits for its template, and holds seven records
+	if gaps, reported := run(func(i uint32) (uint32, uint32) { // a set waits for its template, and holds seven records
 		seq, n := records(i)
 		if i == 50 {
 			total += 7
 			return seq, unknownCount
 		}
 		return seq, n
-	}); gaps > 0 || told < 90 {
-		t.Errorf("an unknown template: %d lost, %d told", gaps, told)
+	}); gaps > 0 || reported < 90 {
+		t.Errorf("an unknown template: %d lost, %d told", gaps, reported)
 	}
 	for name, step := range map[string]func(i uint32) (uint32, uint32){
 		"constant": func(i uint32) (uint32, uint32) { return 1, 3 },
 		"fields":   func(i uint32) (uint32, uint32) { return 15 * i, 3 },
 	} {
-		if _, told := run(step); told > 0 {
-			t.Errorf("%s: %d told", name, told)
+		if _, reported := run(step); reported > 0 {
+			t.Errorf("%s: %d told", name, reported)
 		}
 	}
 	s := ipfix.NewStore(ipfix.DefaultLimits(), ipfix.Options{}).Session(source(1), 0)

@@ -334,7 +334,7 @@ type life struct {
 	since     []uint64 // since the last point that was sent
 	got       []uint64 // at the last point that came
 	gotStart  uint64
-	came      bool
+	arrived   bool
 	want      []uint64
 }
 
@@ -357,7 +357,7 @@ func TestStreams(t *testing.T) {
 		have := map[string][]uint64{}
 		var late [][]byte
 		repeated, sent := 0, 0
-		take := func(b []byte) {
+		receive := func(b []byte) {
 			list, got := read(t, d, b, now)
 			repeated += got.Refused[decode.Repeated]
 			for _, r := range list {
@@ -414,28 +414,28 @@ func TestStreams(t *testing.T) {
 			fell := slices.ContainsFunc([]int{0, 1, 2, 3, 4, 5}, func(k int) bool { return l.counts[k] < l.got[k] })
 			for k := range l.want {
 				switch {
-				case l.delta, l.came && l.gotStart != l.start && fell, !l.came && l.at-l.start <= uint64(time.Minute):
+				case l.delta, l.arrived && l.gotStart != l.start && fell, !l.arrived && l.at-l.start <= uint64(time.Minute):
 					l.want[k] += p.BucketCounts[k]
-				case l.came:
+				case l.arrived:
 					l.want[k] += l.counts[k] - l.got[k]
 				}
 			}
 			copy(l.got, l.counts)
-			l.gotStart, l.came = l.start, true
+			l.gotStart, l.arrived = l.start, true
 			sent++
-			take(b)
+			receive(b)
 			if rng.IntN(5) == 0 {
 				late = append(late, b)
 			}
 		}
 		for _, b := range late {
-			take(b)
+			receive(b)
 		}
 		if repeated != len(late) {
 			t.Errorf("seed %d: %d points are repeated, want %d of %d", seed, repeated, len(late), sent)
 		}
 		for _, l := range lives {
-			if l.came && !slices.Equal(have[l.name], l.want) {
+			if l.arrived && !slices.Equal(have[l.name], l.want) {
 				t.Errorf("seed %d: %s, delta %v: %d, want %d", seed, l.name, l.delta, have[l.name], l.want)
 			}
 		}
@@ -618,24 +618,24 @@ func TestRestarts(t *testing.T) {
 		return New(Config{Rules: Builtin(), Nodes: []string{"host.name"}, MemoryBytes: 1 << 20, Seed: 7, Since: since})
 	}
 	total, resets := uint64(0), 0
-	take := func(d *Decoder, data []byte, at int64) {
+	receive := func(d *Decoder, data []byte, at int64) {
 		list, got := read(t, d, data, at)
 		c, _ := count(t, list)
 		total, resets = total+c.OutPackets, resets+got.Resets
 	}
 	const second = int64(1e9)
 	first := collector(now)
-	take(first, sum(now+second, now+10*second, 100), now+10*second) // the switch began after the collector
-	take(first, sum(now+second, now+20*second, 250), now+20*second)
+	receive(first, sum(now+second, now+10*second, 100), now+10*second) // the switch began after the collector
+	receive(first, sum(now+second, now+20*second, 250), now+20*second)
 	again := collector(now + 25*second)
-	take(again, sum(now+second, now+30*second, 300), now+30*second) // 50 of these came while none ran, and are not known
-	take(again, sum(now+second, now+40*second, 310), now+40*second)
+	receive(again, sum(now+second, now+30*second, 300), now+30*second) // 50 of these came while none ran, and are not known
+	receive(again, sum(now+second, now+40*second, 310), now+40*second)
 	if total != 260 || resets != 0 {
 		t.Errorf("%d packets and %d resets over a restart of the collector, want 260 and none", total, resets)
 	}
-	take(again, sum(now+45*second, now+50*second, 7), now+50*second) // of the switch
-	take(again, sum(now+45*second, now+60*second, 9), now+60*second)
-	take(again, sum(now+45*second, now+70*second, 3), now+70*second) // fell, and its start stayed
+	receive(again, sum(now+45*second, now+50*second, 7), now+50*second) // of the switch
+	receive(again, sum(now+45*second, now+60*second, 9), now+60*second)
+	receive(again, sum(now+45*second, now+70*second, 3), now+70*second) // fell, and its start stayed
 	if resets != 2 || total != 269 {
 		t.Errorf("%d packets and %d resets over two of the switch, want 269 and 2", total, resets)
 	}

@@ -83,13 +83,13 @@ func TestResets(t *testing.T) {
 		for _, f := range families() {
 			d := testDecoder(f.rule)
 			resets := 0
-			take := func(start, at, v uint64) uint64 {
+			receive := func(start, at, v uint64) uint64 {
 				list, got := read(t, d, asked("leaf", f.of(start, at, v)), int64(at))
 				resets += got.Resets
 				return countedOf(t, list)
 			}
 			after := min(c.start, third)
-			got := [4]uint64{take(c.next, first, 1000), take(c.next, third-second, 1010), take(c.start, third, c.value), take(after, third+second, c.value+4)}
+			got := [4]uint64{receive(c.next, first, 1000), receive(c.next, third-second, 1010), receive(c.start, third, c.value), receive(after, third+second, c.value+4)}
 			if want := [4]uint64{0, 10, c.want, 4}; got != want || resets != c.resets {
 				t.Errorf("%s, %s: %d and %d resets, want %d and %d", f.name, c.name, got, resets, want, c.resets)
 			}
@@ -179,15 +179,15 @@ func TestAnewAbove(t *testing.T) {
 	} {
 		for _, f := range families() {
 			d := testDecoder(f.rule)
-			take := func(start, at, v uint64) uint64 {
+			receive := func(start, at, v uint64) uint64 {
 				list, _ := read(t, d, asked("leaf", f.of(start, at, v)), int64(at))
 				return countedOf(t, list)
 			}
-			take(first-second, first, 10)
-			if before := take(first-second, first+second, 20); before != 10 {
+			receive(first-second, first, 10)
+			if before := receive(first-second, first+second, 20); before != 10 {
 				t.Fatalf("%s: %d counted before", f.name, before)
 			}
-			got := take(c.start, first+10*second, c.value)
+			got := receive(c.start, first+10*second, c.value)
 			if f.rule.Statistic == Octets { // those of a use go by the time
 				continue
 			}

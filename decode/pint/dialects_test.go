@@ -127,9 +127,9 @@ func TestTofinoBeyondItsTables(t *testing.T) {
 func TestCheck(t *testing.T) {
 	m, own := Mininet(), scheme(t, Config{Bits: 8, Instances: 2, P: []float64{.1}})
 	wide := scheme(t, Config{Bits: 32, Instances: 2, Tau: 1})
-	nobody := uint32(0)
-	for p := own.Packet(nobody, 1); own.Writers(&p, 3) != 0; p = own.Packet(nobody, 1) {
-		nobody++
+	none := uint32(0)
+	for p := own.Packet(none, 1); own.Writers(&p, 3) != 0; p = own.Packet(none, 1) {
+		none++
 	}
 	for _, c := range []struct {
 		name   string
@@ -148,7 +148,7 @@ func TestCheck(t *testing.T) {
 		{"all bits", wide, 7, 5, 1<<64 - 1, Plausible},
 		{"nobody wrote", m, 1, 5, 1, NoWriter},
 		{"nobody wrote nothing", m, 1, 5, 0, Plausible},
-		{"nobody wrote into the second instance", own, nobody, 3, 1 << 8, NoWriter},
+		{"nobody wrote into the second instance", own, none, 3, 1 << 8, NoWriter},
 		{"high lane", m, 7, 5, 255 << 5, HighLane},
 		{"middle lane", m, 7, 5, 7 << 1, MiddleLane},
 		{"low lane", m, 7, 5, 1, LowLane},

@@ -84,12 +84,12 @@ func TestPacketsOfFigure5(t *testing.T) {
 					continue
 				}
 				waiting = append(waiting, w)
-				for again := true; again; {
-					again = false
+				for second := true; second; {
+					second = false
 					for i := range waiting {
 						if waiting[i] &^= known; bits.OnesCount64(waiting[i]) == 1 {
 							known |= waiting[i]
-							again = true
+							second = true
 						}
 					}
 				}

@@ -57,7 +57,7 @@ func schemes(t testing.TB) map[string]*Scheme {
 }
 
 // The set of writers is what the switches decide one by one.
-func TestWritersAreWhoWrites(t *testing.T) {
+func TestWritersAreTheOnesThatWrite(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for name, s := range schemes(t) {

@@ -100,9 +100,9 @@ func FuzzRoundTrip(f *testing.F) {
 			b = Append05(nil, &h)
 			want.Version, want.HeaderTime = decode.V05, time
 			want.Has |= decode.HasHeaderTime
-			want.Hops = append(want.Hops, told(&h, MDInterfaces|MDQueue|MDEgressTime, 32))
+			want.Hops = append(want.Hops, reported(&h, MDInterfaces|MDQueue|MDEgressTime, 32))
 			if h.Flags&decode.Dropped != 0 {
-				want.Hops[0] = told(&h, MDInterfaces|MDDrop, 32)
+				want.Hops[0] = reported(&h, MDInterfaces|MDDrop, 32)
 				want.DropReason = reason
 				want.Has |= decode.HasDropReason
 			}
@@ -112,7 +112,7 @@ func FuzzRoundTrip(f *testing.F) {
 			want.Version, want.HeaderTime = decode.V10, time
 			want.Has |= decode.HasHeaderTime
 			if h.Metadata != 0 {
-				want.Hops = append(want.Hops, told(&h, h.Metadata, 32))
+				want.Hops = append(want.Hops, reported(&h, h.Metadata, 32))
 			}
 		case 2:
 			h.Flags = decode.Flags(flags & 15)
@@ -135,7 +135,7 @@ func FuzzRoundTrip(f *testing.F) {
 				want.Flags |= decode.Loop
 			}
 			if h.Metadata != 0 {
-				want.Hops = append(want.Hops, told(&h, h.Metadata, 64))
+				want.Hops = append(want.Hops, reported(&h, h.Metadata, 64))
 			}
 		}
 		if version%3 != 0 && h.Metadata&MDDrop != 0 {
@@ -155,8 +155,8 @@ func FuzzRoundTrip(f *testing.F) {
 	})
 }
 
-// told is the hop that a report with the given metadata says, with times of so many bits.
-func told(h *Header, md uint16, bits uint8) (hop decode.Hop) {
+// reported is the hop that a report with the given metadata says, with times of so many bits.
+func reported(h *Header, md uint16, bits uint8) (hop decode.Hop) {
 	layout := wire.INT2
 	if bits == 32 {
 		layout = wire.INT10

@@ -17,7 +17,7 @@ func twin(l Layout, bitmap uint16, b []byte) (h decode.Hop) {
 	if l == INT2Reversed {
 		l, bitmap = INT2, bits.Reverse16(bitmap)
 	}
-	take := func(n int) (uint64, bool) {
+	receive := func(n int) (uint64, bool) {
 		if len(b) < n {
 			b = nil
 			return 0, false
@@ -45,7 +45,7 @@ func twin(l Layout, bitmap uint16, b []byte) (h decode.Hop) {
 		case (l == INT2 || l == INT2FANT) && (bit == 4 || bit == 5 || bit == 6), l == INT2FANT && bit >= 12 && bit <= 14, l == INT10 && bit == 6, l == INT10Wide && (bit == 4 || bit == 5):
 			n = 8
 		}
-		v, ok := take(n)
+		v, ok := receive(n)
 		if !ok {
 			break
 		}

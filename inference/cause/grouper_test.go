@@ -93,14 +93,14 @@ func (s *stage) ends(ids ...uint64) {
 // window ends the window and returns what was published in it, in the order of ids.
 func (s *stage) window() []inference.Finding {
 	s.now++
-	told := s.news
+	reported := s.news
 	s.news = nil
 	if s.shuffle != nil {
-		s.shuffle.Shuffle(len(told), func(i, k int) { told[i], told[k] = told[k], told[i] })
+		s.shuffle.Shuffle(len(reported), func(i, k int) { reported[i], reported[k] = reported[k], reported[i] })
 	}
 	var late []inference.Finding
 	s.step(&s.g, &Window{
-		Now: s.now, Length: 1, Settle: s.settle, Published: told, Map: s.network, Seen: s.seen,
+		Now: s.now, Length: 1, Settle: s.settle, Published: reported, Map: s.network, Seen: s.seen,
 		Moved: func(id uint64) []inference.HopKey { return s.moved[id] },
 		Open:  func(id uint64) *inference.Finding { return s.open[id] },
 		Start: func(f inference.Finding) *inference.Finding {
@@ -110,18 +110,18 @@ func (s *stage) window() []inference.Finding {
 		},
 		Publish: func(f inference.Finding) { late = append(late, f) },
 	})
-	told = append(told, late...)
-	slices.SortStableFunc(told, func(a, b inference.Finding) int { return int(a.ID) - int(b.ID) })
-	s.check(told)
-	return told
+	reported = append(reported, late...)
+	slices.SortStableFunc(reported, func(a, b inference.Finding) int { return int(a.ID) - int(b.ID) })
+	s.check(reported)
+	return reported
 }
 
 // check holds what is always true of causes and their evidence.
-func (s *stage) check(told []inference.Finding) {
+func (s *stage) check(reported []inference.Finding) {
 	s.t.Helper()
-	for i := range told {
-		f := &told[i]
-		if i > 0 && told[i-1].ID == f.ID {
+	for i := range reported {
+		f := &reported[i]
+		if i > 0 && reported[i-1].ID == f.ID {
 			s.t.Errorf("window %d: finding %d is told twice", s.now, f.ID)
 		}
 		if f.Evidence > 0 && (f.Cause != 0 || f.Evidence < 2 || f.Element.Kind == inference.NoElement || f.Text == "" || f.Kind == 0) {
@@ -219,38 +219,38 @@ func TestCauseLives(t *testing.T) {
 	s.window()
 	s.want()
 	b := s.starts(at(inference.HighQueue, "interface 4:1"))
-	told := s.window()
+	reported := s.window()
 	s.want("interface 4:1: high-queue 2")
 	// the finding that stood for itself is published once more, then the new one, then the cause
-	if len(told) != 3 || told[0].ID != a || told[2].Evidence != 2 || told[0].Cause != told[2].ID || told[1].Cause != told[2].ID || told[2].Start != 1 {
-		t.Fatalf("told %+v", told)
+	if len(reported) != 3 || reported[0].ID != a || reported[2].Evidence != 2 || reported[0].Cause != reported[2].ID || reported[1].Cause != reported[2].ID || reported[2].Start != 1 {
+		t.Fatalf("told %+v", reported)
 	}
-	id := told[2].ID
+	id := reported[2].ID
 	c, d := s.starts(at(inference.HighLatency, "interface 4:2")), s.starts(at(inference.HighLatency, "interface 4:3"))
-	told = s.window()
+	reported = s.window()
 	s.want("node 4: high-queue 4")
-	if last := told[0]; len(told) != 3 || last.ID != id || last.Element != inference.ElementOfNode(4) {
-		t.Errorf("told %+v", told)
+	if last := reported[0]; len(reported) != 3 || last.ID != id || last.Element != inference.ElementOfNode(4) {
+		t.Errorf("told %+v", reported)
 	}
-	if told = s.window(); len(told) != 0 {
-		t.Errorf("without news it is told again: %+v", told)
+	if reported = s.window(); len(reported) != 0 {
+		t.Errorf("without news it is told again: %+v", reported)
 	}
 	worse := at(inference.PacketDrops, "node 4")
 	worse.Severity = inference.Critical
 	e := s.starts(worse)
-	if told = s.window(); len(told) != 2 || told[0].ID != id || told[0].Severity != inference.Critical || told[0].Evidence != 5 {
-		t.Errorf("told %+v", told)
+	if reported = s.window(); len(reported) != 2 || reported[0].ID != id || reported[0].Severity != inference.Critical || reported[0].Evidence != 5 {
+		t.Errorf("told %+v", reported)
 	}
 	s.ends(a, b, c, d, e)
 	s.window()
 	ended := s.now
 	for range s.settle - 1 {
-		if told = s.window(); len(told) != 0 {
-			t.Errorf("window %d: told %+v", s.now, told)
+		if reported = s.window(); len(reported) != 0 {
+			t.Errorf("window %d: told %+v", s.now, reported)
 		}
 	}
-	if told = s.window(); len(told) != 1 || told[0].ID != id || told[0].End != ended {
-		t.Errorf("told %+v, want the end of cause %d at %d", told, id, ended)
+	if reported = s.window(); len(reported) != 1 || reported[0].ID != id || reported[0].End != ended {
+		t.Errorf("told %+v, want the end of cause %d at %d", reported, id, ended)
 	}
 	for range s.settle + 1 {
 		s.window()

@@ -32,8 +32,8 @@ func (m bundles) Interfaces(node uint32) []inference.HopKey {
 // TestMember: the member of a bundle is named that the evidence names, and the link where it names several or none.
 func TestMember(t *testing.T) {
 	for _, tt := range []struct {
-		told []string
-		want string
+		reported []string
+		want     string
 	}{
 		{[]string{"link 1:12–2"}, "link 1:12–2"},
 		{[]string{"link 1:12–2", "interface 1:22"}, "link 1:12–2"},
@@ -44,12 +44,12 @@ func TestMember(t *testing.T) {
 		{[]string{"node 1", "interface 3:1"}, "link 1–2"},
 	} {
 		c := &Cause{}
-		for _, e := range tt.told {
+		for _, e := range tt.reported {
 			f := at(inference.HopSilence, e)
 			c.show(&f)
 		}
 		if got := c.member(inference.ElementOfLink(1, 2), bundles{fabric{nodes: 4}}); got.String() != tt.want {
-			t.Errorf("%q: %s, want %s", tt.told, got, tt.want)
+			t.Errorf("%q: %s, want %s", tt.reported, got, tt.want)
 		}
 	}
 	c := &Cause{}

@@ -9,19 +9,19 @@ import (
 )
 
 // TestToldApart: a cause says which element at another place explains its evidence nearly as well, and says nothing where none does.
-func TestToldApart(t *testing.T) {
+func TestDistinguished(t *testing.T) {
 	lat, que, dro := inference.HighLatency, inference.HighQueue, inference.PacketDrops
 	for _, tt := range []struct {
-		name string
-		told []inference.Finding
-		want string
+		name     string
+		reported []inference.Finding
+		want     string
 	}{
 		{"a full queue", []inference.Finding{at(lat, "interface 5:3"), at(que, "interface 5:3"), at(dro, "node 5")}, ""},
 		{"a node, or one of its links", []inference.Finding{at(lat, "node 7"), at(dro, "node 7")}, "it cannot be distinguished from link 1–7"},
 		{"a slow switch", []inference.Finding{at(lat, "interface 4:1"), at(lat, "interface 4:2"), at(lat, "interface 4:3"), at(lat, "interface 4:5")}, ""},
 	} {
 		s := newStage(t)
-		for _, f := range tt.told {
+		for _, f := range tt.reported {
 			s.starts(f)
 		}
 		s.wait(3)
@@ -39,9 +39,9 @@ func TestToldApart(t *testing.T) {
 func TestNarrowest(t *testing.T) {
 	lat, que, more := inference.HighLatency, inference.HighQueue, inference.HighUtilization
 	for _, tt := range []struct {
-		name string
-		told []inference.Finding
-		want []string
+		name     string
+		reported []inference.Finding
+		want     []string
 	}{
 		{"a port towards a host", []inference.Finding{at(que, "interface 4:12"), at(lat, "interface 4:12")}, []string{"interface 4:12: high-queue 2"}},
 		{"all ports", []inference.Finding{at(lat, "interface 4:1"), at(lat, "interface 4:2"), at(lat, "interface 4:3"), at(lat, "interface 4:12")}, []string{"node 4: high-latency 4"}},
@@ -54,7 +54,7 @@ func TestNarrowest(t *testing.T) {
 			}
 			return 0
 		}
-		for _, f := range tt.told {
+		for _, f := range tt.reported {
 			s.starts(f)
 		}
 		s.wait(3)

@@ -78,33 +78,33 @@ func seeing(t *testing.T, but ...string) *stage {
 // TestAbsent: what an element would bring and is not there counts against it.
 func TestAbsent(t *testing.T) {
 	lat, que, sil, dro, pat := inference.HighLatency, inference.HighQueue, inference.HopSilence, inference.PacketDrops, inference.PathChanged
-	type told struct {
+	type reported struct {
 		kind inference.Kind
 		at   string
 	}
 	for _, tt := range []struct {
-		name   string
-		silent []string
-		told   []told
-		want   []string
+		name     string
+		silent   []string
+		reported []reported
+		want     []string
 	}{
-		{"two interfaces of a healthy node", nil, []told{{lat, "interface 4:1"}, {lat, "interface 4:2"}}, nil},
-		{"neighbours of a healthy node are slow", nil, []told{{lat, "interface 1:5"}, {lat, "interface 3:5"}, {lat, "interface 7:5"}}, nil},
-		{"no packets to a healthy node", []string{"interface 1:5", "interface 3:5"}, []told{{sil, "interface 1:5"}, {sil, "interface 3:5"}}, nil},
+		{"two interfaces of a healthy node", nil, []reported{{lat, "interface 4:1"}, {lat, "interface 4:2"}}, nil},
+		{"neighbours of a healthy node are slow", nil, []reported{{lat, "interface 1:5"}, {lat, "interface 3:5"}, {lat, "interface 7:5"}}, nil},
+		{"no packets to a healthy node", []string{"interface 1:5", "interface 3:5"}, []reported{{sil, "interface 1:5"}, {sil, "interface 3:5"}}, nil},
 		{"a node that is down", []string{"interface 5:1", "interface 5:3", "interface 1:5", "interface 3:5", "interface 5:2", "interface 5:4", "interface 5:6", "interface 5:7", "interface 5:8", "interface 5:9",
 			"interface 2:5", "interface 4:5", "interface 6:5", "interface 7:5", "interface 8:5", "interface 9:5"},
-			[]told{{sil, "interface 1:5"}, {sil, "interface 3:5"}, {sil, "interface 5:1"}, {sil, "interface 5:3"}}, []string{"node 5: hop-silence 4"}},
-		{"a member that is down", []string{"interface 5:1", "interface 1:5"}, []told{{sil, "interface 1:5"}, {sil, "interface 5:1"}, {dro, "node 5"}, {pat, "link 1–5"}},
+			[]reported{{sil, "interface 1:5"}, {sil, "interface 3:5"}, {sil, "interface 5:1"}, {sil, "interface 5:3"}}, []string{"node 5: hop-silence 4"}},
+		{"a member that is down", []string{"interface 5:1", "interface 1:5"}, []reported{{sil, "interface 1:5"}, {sil, "interface 5:1"}, {dro, "node 5"}, {pat, "link 1–5"}},
 			[]string{"link 1–5: path-change 4"}},
 		{"a link that is down, told by both nodes", []string{"interface 5:1", "interface 1:5"},
-			[]told{{dro, "node 1"}, {dro, "node 5"}, {pat, "link 1–5"}, {sil, "interface 1:5"}, {sil, "interface 5:1"}}, []string{"link 1–5: path-change 5"}},
+			[]reported{{dro, "node 1"}, {dro, "node 5"}, {pat, "link 1–5"}, {sil, "interface 1:5"}, {sil, "interface 5:1"}}, []string{"link 1–5: path-change 5"}},
 		{"a link that is down and a queue elsewhere", []string{"interface 5:1", "interface 1:5"},
-			[]told{{dro, "node 1"}, {pat, "link 1–5"}, {que, "interface 7:8"}, {lat, "interface 7:8"}, {dro, "node 7"}},
+			[]reported{{dro, "node 1"}, {pat, "link 1–5"}, {que, "interface 7:8"}, {lat, "interface 7:8"}, {dro, "node 7"}},
 			[]string{"interface 7:8: high-queue 3", "link 1–5: path-change 2"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := seeing(t, tt.silent...)
-			for _, f := range tt.told {
+			for _, f := range tt.reported {
 				s.starts(at(f.kind, f.at))
 			}
 			s.wait(5)

@@ -464,9 +464,9 @@ func TestTwin(t *testing.T) {
 				news = append(news, id)
 			}
 			open = news
-			told, want := a.window(), b.window()
-			if !reflect.DeepEqual(told, want) {
-				t.Fatalf("seed %d, window %d: published\n%s\nwant\n%s", seed, a.now, lines(told), lines(want))
+			reported, want := a.window(), b.window()
+			if !reflect.DeepEqual(reported, want) {
+				t.Fatalf("seed %d, window %d: published\n%s\nwant\n%s", seed, a.now, lines(reported), lines(want))
 			}
 			if got, want := a.state(), b.state(); !reflect.DeepEqual(got, want) {
 				for k := range min(len(got), len(want)) {
@@ -602,8 +602,8 @@ func TestClaims(t *testing.T) {
 		}
 		claims := g.claim(byElement(pool))
 		for range 3 {
-			if again := g.claim(byElement(pool)); !maps.Equal(claims, again) {
-				t.Fatalf("seed %d: claims are %v, and then %v", seed, claims, again)
+			if second := g.claim(byElement(pool)); !maps.Equal(claims, second) {
+				t.Fatalf("seed %d: claims are %v, and then %v", seed, claims, second)
 			}
 		}
 		for a := range claims {

@@ -27,8 +27,8 @@ func TestAccept(t *testing.T) {
 				t.Errorf("hop %d, × %v: × %.2f is usual", hop, factor, got)
 			}
 			before := r.AppendState(nil)
-			var again Hop
-			if err := again.ReadState(before); err != nil || !bytes.Equal(again.AppendState(nil), before) {
+			var second Hop
+			if err := second.ReadState(before); err != nil || !bytes.Equal(second.AppendState(nil), before) {
 				t.Errorf("hop %d, × %v: its state is another one when it is read: %v", hop, factor, err)
 			}
 			for _, then := range []float64{factor, 1, factor, 1, factor} {

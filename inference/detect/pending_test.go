@@ -87,7 +87,7 @@ func TestPendingRaisesNoLimit(t *testing.T) {
 // One window with one high value is nothing, also when the next one is a little higher or lower than usual: 1 of these 300 becomes a
 // finding, as another high value came by chance, and 46 were as long as pending windows were learnt at once.
 func TestOneHighValue(t *testing.T) {
-	told := 0
+	reported := 0
 	for hop := range uint64(300) {
 		s, r := newSource(hop, []int{8, 20, 50, 90}[hop%4], .3, 0), newRun()
 		for range 61 + 7*int(hop) {
@@ -98,10 +98,10 @@ func TestOneHighValue(t *testing.T) {
 		for range 15 {
 			r.add(s.window(nil))
 		}
-		told += len(r.begun)
+		reported += len(r.begun)
 	}
-	if told > 3 {
-		t.Errorf("%d of 300 high values are told of, want hardly any", told)
+	if reported > 3 {
+		t.Errorf("%d of 300 high values are told of, want hardly any", reported)
 	}
 }
 

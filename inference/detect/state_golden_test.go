@@ -11,14 +11,14 @@ import (
 // are of before the floor and the tail were compared: their levels are learnt anew, and how often they are silent and repeat themselves is not.
 func TestStateOfBefore(t *testing.T) {
 	for _, name := range []string{"quiet", "moved"} {
-		var h, again Hop
+		var h, second Hop
 		if err := h.ReadState(testkit.StateFile(t, name, nil)); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if _, open := h.Open(); open || h.windows != 1 || h.logCount == 0 || len(h.stats) != statistics {
 			t.Errorf("%s: read as %+v", name, h)
 		}
-		if err := again.ReadState(h.AppendState(nil)); err != nil {
+		if err := second.ReadState(h.AppendState(nil)); err != nil {
 			t.Errorf("%s: what was read and written is refused: %v", name, err)
 		}
 		s, cfg := newSource(1, 50, .5, .05), Latency(10*time.Second)

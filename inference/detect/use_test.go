@@ -67,7 +67,7 @@ func TestUse(t *testing.T) {
 				var h Hop
 				half := x.days * int(24*time.Hour/x.length) / 2
 				w, dead := 0, false
-				add := func() (told, formerly bool) {
+				add := func() (reported, formerly bool) {
 					end := int64(4*24*time.Hour) + int64(w+1)*int64(x.length) // 1970 began on a Thursday
 					win := Window{}
 					if !dead && passes(r, w, x.length) {
@@ -79,11 +79,11 @@ func TestUse(t *testing.T) {
 					return u.Add(&cfg, end, win.Count) == Begun, e == Begun && f.Cause == Silent
 				}
 				for w < 2*half {
-					told, formerly := add()
+					reported, formerly := add()
 					switch {
-					case w <= half && told:
+					case w <= half && reported:
 						early++
-					case told:
+					case reported:
 						after++
 					}
 					if w > half && formerly {
@@ -98,8 +98,8 @@ func TestUse(t *testing.T) {
 				dead = true
 				delay := -1
 				for k := range max(1, 3*x.within) {
-					told, formerly := add()
-					if told && delay < 0 {
+					reported, formerly := add()
+					if reported && delay < 0 {
 						delay = k + 1
 					}
 					if formerly && k < x.within {

@@ -16,7 +16,7 @@ import (
 // unbased takes a base away from every node that a window or a flow names, and fails where one has none.
 func unbased(t *testing.T, base uint32, windows []inference.Window, flows []inference.FlowStats) {
 	t.Helper()
-	take := func(n *uint32) {
+	receive := func(n *uint32) {
 		if *n&^0xffffff != base {
 			t.Fatalf("node %d is told without its site", *n)
 		}
@@ -24,25 +24,25 @@ func unbased(t *testing.T, base uint32, windows []inference.Window, flows []infe
 	}
 	path := func(p []inference.HopKey) {
 		for i := range p {
-			take(&p[i].Node)
+			receive(&p[i].Node)
 		}
 	}
 	flow := func(f *inference.FlowStats) {
 		for i := range f.Hops {
 			if !f.Hops[i].Unknown {
-				take(&f.Hops[i].Node)
+				receive(&f.Hops[i].Node)
 			}
 			f.Hops[i].Node &^= base
 		}
 		for i := range f.Others {
 			for k := range f.Others[i].Nodes {
-				take(&f.Others[i].Nodes[k])
+				receive(&f.Others[i].Nodes[k])
 			}
 		}
 		for i := range f.Inseparable {
 			for _, p := range f.Inseparable[i].Paths {
 				for k := range p {
-					take(&p[k])
+					receive(&p[k])
 				}
 			}
 		}
@@ -52,7 +52,7 @@ func unbased(t *testing.T, base uint32, windows []inference.Window, flows []infe
 		w := &windows[i]
 		for k := range w.Hops {
 			if !w.Hops[k].Other {
-				take(&w.Hops[k].Node)
+				receive(&w.Hops[k].Node)
 			}
 		}
 		for k := range w.Flows {
@@ -60,7 +60,7 @@ func unbased(t *testing.T, base uint32, windows []inference.Window, flows []infe
 		}
 		for k := range w.Digests {
 			if n := &w.Digests[k].Node; *n != 0 {
-				take(n)
+				receive(n)
 			}
 		}
 		for k := range w.Paths {
@@ -71,7 +71,7 @@ func unbased(t *testing.T, base uint32, windows []inference.Window, flows []infe
 		for k := range w.Deviations {
 			d := &w.Deviations[k]
 			if d.Ingress != inference.NoNode {
-				take(&d.Ingress)
+				receive(&d.Ingress)
 			}
 			for m := range d.Errors {
 				if e := &d.Errors[m]; e.Kind != inference.LowTTL {
@@ -171,7 +171,7 @@ func TestSurveyOfASite(t *testing.T) {
 
 // A sprayed flow of a site, too.
 func TestSprayOfASite(t *testing.T) {
-	told := func(base uint32) (windows []inference.Window, flows []inference.FlowStats) {
+	reported := func(base uint32) (windows []inference.Window, flows []inference.FlowStats) {
 		x := newSpraying(t, 5, 1<<20)
 		x.s.d.base = base
 		for range 5 {
@@ -180,8 +180,8 @@ func TestSprayOfASite(t *testing.T) {
 		}
 		return windows, x.s.stats()
 	}
-	plain, plainFlows := told(0)
-	windows, flows := told(3 << 24)
+	plain, plainFlows := reported(0)
+	windows, flows := reported(3 << 24)
 	unbased(t, 3<<24, windows, flows)
 	unbased(t, 0, plain, plainFlows)
 	if !reflect.DeepEqual(flows, plainFlows) || !reflect.DeepEqual(windows, plain) || len(flows[0].Others) != 3 {

@@ -19,9 +19,9 @@ func flow(n uint32) decode.FlowKey {
 	}
 }
 
-// told runs windows through a detector and writes down what it publishes: "window kind severity state". Causes, and evidence that is
+// reported runs windows through a detector and writes down what it publishes: "window kind severity state". Causes, and evidence that is
 // published once more when it gets one, are left out.
-func told(t *testing.T, d *Detector, windows ...*inference.Window) []string {
+func reported(t *testing.T, d *Detector, windows ...*inference.Window) []string {
 	t.Helper()
 	var out []string
 	open := map[uint64]inference.Severity{}
@@ -203,7 +203,7 @@ func TestLifecycle(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := DefaultConfig()
 			cfg.MinRecords = 5
-			if got := told(t, New(cfg), tt.windows...); !reflect.DeepEqual(got, tt.want) {
+			if got := reported(t, New(cfg), tt.windows...); !reflect.DeepEqual(got, tt.want) {
 				t.Errorf("told %q, want %q", got, tt.want)
 			}
 		})
@@ -427,11 +427,11 @@ func TestLearning(t *testing.T) {
 			t.Fatalf("window %d: %d hops are learning, want %d", n, got, want)
 		}
 		if n == 500 {
-			again := New(DefaultConfig())
-			if err := again.ReadState(d.AppendState(nil)); err != nil || again.Stats() != d.Stats() {
-				t.Fatalf("after a restart: %v, %+v, want %+v", err, again.Stats(), d.Stats())
+			second := New(DefaultConfig())
+			if err := second.ReadState(d.AppendState(nil)); err != nil || second.Stats() != d.Stats() {
+				t.Fatalf("after a restart: %v, %+v, want %+v", err, second.Stats(), d.Stats())
 			}
-			d = again
+			d = second
 		}
 	}
 }

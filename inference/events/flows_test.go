@@ -361,7 +361,7 @@ func TestFlowsRestart(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Warmup, cfg.BusyFlows = 30, 15
 	a, b := New(cfg), New(cfg)
-	told := 0
+	reported := 0
 	for range 400 {
 		w := x.next()
 		state := b.AppendState(nil)
@@ -370,13 +370,13 @@ func TestFlowsRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		findings := a.Step(w)
-		told += len(findings)
+		reported += len(findings)
 		if want, got := fmt.Sprint(findings), fmt.Sprint(b.Step(w)); got != want {
 			t.Fatalf("window %d:\n%s, want\n%s", x.window, got, want)
 		}
 	}
-	if told < 20 || !bytes.Equal(a.AppendState(nil), b.AppendState(nil)) || a.Stats() != b.Stats() {
-		t.Errorf("%d findings, %+v, want %+v", told, b.Stats(), a.Stats())
+	if reported < 20 || !bytes.Equal(a.AppendState(nil), b.AppendState(nil)) || a.Stats() != b.Stats() {
+		t.Errorf("%d findings, %+v, want %+v", reported, b.Stats(), a.Stats())
 	}
 }
 

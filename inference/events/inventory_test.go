@@ -17,7 +17,7 @@ func deviate(w *inference.Window, hosts int, errors ...inference.MapError) {
 	}
 }
 
-var stranger = inference.MapError{Kind: inference.Foreign, Node: 914, A: 17, B: 22}
+var other = inference.MapError{Kind: inference.Foreign, Node: 914, A: 17, B: 22}
 
 // An error of the inventory starts when enough flows show it, is the only finding for their digests, and ends when the contradiction
 // ends. A restart in between changes nothing.
@@ -33,27 +33,27 @@ func TestInventoryError(t *testing.T) {
 		}
 		return d.Step(&w)
 	}
-	if told := window(0, 2, stranger); len(told) != 2 || told[0].Kind != inference.StrangeDigests {
-		t.Fatalf("two flows: %+v", told)
+	if reported := window(0, 2, other); len(reported) != 2 || reported[0].Kind != inference.StrangeDigests {
+		t.Fatalf("two flows: %+v", reported)
 	}
 	d = New(cfg)
-	told := window(1, 3, stranger)
-	if len(told) != 1 || told[0].Kind != inference.InventoryError || told[0].Element != inference.ElementOfNode(914) ||
-		!strings.HasPrefix(told[0].Text, "node 914 speaks between 17 and 22 and is not in the topology: 3 flows from 3 addresses (300 digests)") {
-		t.Fatalf("three flows: %+v", told)
+	reported := window(1, 3, other)
+	if len(reported) != 1 || reported[0].Kind != inference.InventoryError || reported[0].Element != inference.ElementOfNode(914) ||
+		!strings.HasPrefix(reported[0].Text, "node 914 speaks between 17 and 22 and is not in the topology: 3 flows from 3 addresses (300 digests)") {
+		t.Fatalf("three flows: %+v", reported)
 	}
 	// Which node it stands for is found out later, of the same finding.
-	again := window(2, 4, stranger, inference.MapError{Kind: inference.Renamed, Node: 914, A: 18})
-	if len(again) != 1 || again[0].ID != told[0].ID || again[0].Element != inference.ElementOfNode(18) || !strings.HasPrefix(d.Open()[0].Text, "node 18 calls itself 914") {
-		t.Fatalf("told %+v, open %+v", again, d.Open())
+	second := window(2, 4, other, inference.MapError{Kind: inference.Renamed, Node: 914, A: 18})
+	if len(second) != 1 || second[0].ID != reported[0].ID || second[0].Element != inference.ElementOfNode(18) || !strings.HasPrefix(d.Open()[0].Text, "node 18 calls itself 914") {
+		t.Fatalf("told %+v, open %+v", second, d.Open())
 	}
 	for n := range int64(cfg.EndAfter) {
-		if told = window(3+n, 0); len(told) > 0 {
+		if reported = window(3+n, 0); len(reported) > 0 {
 			break
 		}
 	}
-	if len(told) != 1 || told[0].End == 0 || told[0].Kind != inference.InventoryError || len(d.Open()) != 0 {
-		t.Errorf("at the end: %+v, open %+v", told, d.Open())
+	if len(reported) != 1 || reported[0].End == 0 || reported[0].Kind != inference.InventoryError || len(d.Open()) != 0 {
+		t.Errorf("at the end: %+v, open %+v", reported, d.Open())
 	}
 }
 
@@ -64,7 +64,7 @@ func TestInventoryFlows(t *testing.T) {
 	d := New(cfg)
 	for hosts, want := range map[int]bool{9: false, 10: true} {
 		var w inference.Window
-		deviate(&w, hosts, stranger)
+		deviate(&w, hosts, other)
 		named := false
 		for _, f := range d.Step(&w) {
 			named = named || f.Kind == inference.InventoryError

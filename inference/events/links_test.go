@@ -70,7 +70,7 @@ func TestLinkDirection(t *testing.T) {
 				t.Run(fmt.Sprintf("seed %d, world %d, direction %d", seed, i, slow), func(t *testing.T) {
 					d := New(DefaultConfig())
 					const quiet, lasts = 400, 30
-					var told []inference.Finding
+					var reported []inference.Finding
 					for n := range quiet + lasts + 60 {
 						var longer [2]int64
 						if n >= quiet && n < quiet+lasts {
@@ -81,14 +81,14 @@ func TestLinkDirection(t *testing.T) {
 								t.Errorf("window %d: %s", n, f.Text)
 							}
 							if !f.Resting || f.End != 0 {
-								told = append(told, f)
+								reported = append(reported, f)
 							}
 						}
 					}
-					if len(told) != 2 || told[1].End == 0 {
-						t.Fatalf("told %d times, want a beginning and an end: %+v", len(told), told)
+					if len(reported) != 2 || reported[1].End == 0 {
+						t.Fatalf("told %d times, want a beginning and an end: %+v", len(reported), reported)
 					}
-					f, from, to := told[0], "node 17", "to node 18"
+					f, from, to := reported[0], "node 17", "to node 18"
 					if slow == 1 {
 						from, to = "node 18", "to node 17"
 					}
@@ -137,8 +137,8 @@ func TestLinksOneWay(t *testing.T) {
 	for n := range 200 {
 		w := x.shows(n, [2]int64{int64(n/100) * 1e9, 0})
 		w.Links = w.Links[:1]
-		if told := d.Step(w); len(told) > 0 || d.Stats().Links != 0 {
-			t.Fatalf("window %d: %+v, %+v", n, told, d.Stats())
+		if reported := d.Step(w); len(reported) > 0 || d.Stats().Links != 0 {
+			t.Fatalf("window %d: %+v, %+v", n, reported, d.Stats())
 		}
 	}
 	one := New(DefaultConfig())

@@ -50,11 +50,11 @@ func TestOutage(t *testing.T) {
 			for k := int64(0); k < ends; k++ {
 				d.Step(fleetOf(n, k, func(i int) bool { return k >= begins && tt.silent(i, k-begins) }))
 				if k == ends-4 {
-					again := New(DefaultConfig())
-					if err := again.ReadState(d.AppendState(nil)); err != nil {
+					second := New(DefaultConfig())
+					if err := second.ReadState(d.AppendState(nil)); err != nil {
 						t.Fatal(err)
 					}
-					d = again
+					d = second
 				}
 			}
 			top, evidence, claimed := 0, 0, 0

@@ -14,13 +14,13 @@ func TestOffPolicy(t *testing.T) {
 	d := New(DefaultConfig())
 	missed := inference.StrayKey{Rule: "web", Reason: inference.Missed, Node: 7}
 	forbidden := inference.StrayKey{Rule: "web", Reason: inference.Forbidden, Node: 9}
-	step := func(end int64, strays ...inference.Stray) (told []inference.Finding) {
+	step := func(end int64, strays ...inference.Stray) (reported []inference.Finding) {
 		for _, f := range d.Step(&inference.Window{Start: end - 1e9, End: end, Strays: strays}) {
 			if f.Kind == inference.OffPolicy && f.Evidence == 0 { // and no cause that puts several together
-				told = append(told, f)
+				reported = append(reported, f)
 			}
 		}
-		return told
+		return reported
 	}
 	flow, err := decode.ParseFlow("10.0.0.1:80 > 10.0.0.2:53 udp")
 	if err != nil {
@@ -31,17 +31,17 @@ func TestOffPolicy(t *testing.T) {
 	}
 	now := int64(1e18)
 	next := func() int64 { now += 1e9; return now }
-	if told := step(next(), stray(missed, 3), stray(forbidden, 1)); len(told) != 0 {
-		t.Fatalf("told after one window: %+v", told)
+	if reported := step(next(), stray(missed, 3), stray(forbidden, 1)); len(reported) != 0 {
+		t.Fatalf("told after one window: %+v", reported)
 	}
-	told := step(next(), stray(missed, 5))
-	if len(told) != 1 || told[0].Node != 7 || told[0].Value != 5 || told[0].Severity != inference.Warning || told[0].Element != inference.ElementOfFlow(flow) ||
-		told[0].Text != "rule web: node 7 is not passed by 5 flows, such as 10.0.0.1:80 > 10.0.0.2:53 udp on 1:2-3:4" {
-		t.Fatalf("%+v", told)
+	reported := step(next(), stray(missed, 5))
+	if len(reported) != 1 || reported[0].Node != 7 || reported[0].Value != 5 || reported[0].Severity != inference.Warning || reported[0].Element != inference.ElementOfFlow(flow) ||
+		reported[0].Text != "rule web: node 7 is not passed by 5 flows, such as 10.0.0.1:80 > 10.0.0.2:53 udp on 1:2-3:4" {
+		t.Fatalf("%+v", reported)
 	}
-	id := told[0].ID
-	if told := step(next(), stray(missed, 2), stray(forbidden, 1)); len(told) != 0 { // the other one was away in between
-		t.Fatalf("%+v", told)
+	id := reported[0].ID
+	if reported := step(next(), stray(missed, 2), stray(forbidden, 1)); len(reported) != 0 { // the other one was away in between
+		t.Fatalf("%+v", reported)
 	}
 	b := d.AppendState(nil)
 	d = New(DefaultConfig())
@@ -49,8 +49,8 @@ func TestOffPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The other one is published again, since a cause explains both.
-	if told = step(next(), stray(missed, 2), stray(forbidden, 1)); len(told) != 2 || told[0].Element != inference.ElementOfNode(9) || told[0].Flow != flow {
-		t.Fatalf("%+v", told)
+	if reported = step(next(), stray(missed, 2), stray(forbidden, 1)); len(reported) != 2 || reported[0].Element != inference.ElementOfNode(9) || reported[0].Flow != flow {
+		t.Fatalf("%+v", reported)
 	}
 	var ended []inference.Finding
 	for range 2*DefaultConfig().EndAfter + DefaultConfig().CauseSettle {

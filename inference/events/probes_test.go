@@ -28,15 +28,15 @@ func (p *probedPath) step(n int) (published []inference.Finding) {
 	for range n {
 		w := inference.Window{Start: p.start, End: p.start + int64(time.Second)}
 		p.start = w.End
-		came := uint64(100 - p.lost - p.corrupt)
+		arrived := uint64(100 - p.lost - p.corrupt)
 		s := inference.ProbeStats{
 			ProbeKey: inference.ProbeKey{From: decode.AddrFrom4([]byte{10, 0, 0, 1}), To: decode.AddrFrom4([]byte{10, 0, 0, 2}), Path: 5, Epoch: p.epoch}, Node: 9,
 			Flow: decode.FlowKey{Src: decode.AddrFrom4([]byte{10, 0, 0, 1}), Dst: decode.AddrFrom4([]byte{10, 0, 0, 2}), SrcPort: 40000, DstPort: 862, Proto: 17, IPVersion: 4},
-			Sent: 100, Received: came, Missed: uint64(p.lost), Corrupt: uint64(p.corrupt), Forward: int64(p.lost),
+			Sent: 100, Received: arrived, Missed: uint64(p.lost), Corrupt: uint64(p.corrupt), Forward: int64(p.lost),
 		}
-		if came > 0 {
+		if arrived > 0 {
 			at := func(q float64) uint64 { return uint64(p.delay * q * (1 + .02*p.rng.NormFloat64())) }
-			s.Delay = inference.Summary{Count: came, P50: at(1), P90: at(1.2), P99: at(1.4), Max: at(1.6)}
+			s.Delay = inference.Summary{Count: arrived, P50: at(1), P90: at(1.2), P99: at(1.4), Max: at(1.6)}
 		}
 		w.Probes = []inference.ProbeStats{s}
 		published = append(published, p.d.Step(&w)...)
@@ -79,12 +79,12 @@ func TestProbeFindings(t *testing.T) {
 		}
 
 		// What was saved goes on alike, and the finding ends.
-		again := New(DefaultConfig())
+		second := New(DefaultConfig())
 		state := p.d.AppendState(nil)
-		if err := again.ReadState(state); err != nil || !bytes.Equal(again.AppendState(nil), state) || len(again.Open()) != len(p.d.Open()) {
+		if err := second.ReadState(state); err != nil || !bytes.Equal(second.AppendState(nil), state) || len(second.Open()) != len(p.d.Open()) {
 			t.Fatalf("%s: the state is read as another one: %v", x.name, err)
 		}
-		p.d, p.lost, p.corrupt, p.delay = again, 0, 0, 2e6
+		p.d, p.lost, p.corrupt, p.delay = second, 0, 0, 2e6
 		p.step(200)
 		if open := p.d.Open(); len(open) > 0 {
 			t.Errorf("%s: still open: %+v", x.name, open)

@@ -103,16 +103,16 @@ func binomial(r *rand.Rand, n uint64, p float64) (k uint64) {
 	return k
 }
 
-// told returns the findings of losses that start in some windows.
-func (s *fabric) told(d *Detector, windows int) (told []inference.Finding) {
+// reported returns the findings of losses that start in some windows.
+func (s *fabric) reported(d *Detector, windows int) (reported []inference.Finding) {
 	for range windows {
 		for _, f := range d.Step(s.window()) {
 			if f.End == 0 && (f.Kind == inference.PacketLoss || f.Kind == inference.BlackHole) {
-				told = append(told, f)
+				reported = append(reported, f)
 			}
 		}
 	}
-	return told
+	return reported
 }
 
 // TestPortsOfOneSwitch: where several ports of a switch lose packets and others lose none, the ports are named and not the switch, also if the
@@ -132,14 +132,14 @@ func TestPortsOfOneSwitch(t *testing.T) {
 		const seeds = 20
 		for seed := range uint64(seeds) {
 			s, d := newFabric(seed), New(DefaultConfig())
-			s.told(d, 10)
+			s.reported(d, 10)
 			s.lose = func(f *inference.FlowLoss) float64 {
 				if sink := f.Path[len(f.Path)-1]; sink.Node == 3 {
 					return x.share[sink.EgressIf-100]
 				}
 				return 0
 			}
-			s.told(d, 30)
+			s.reported(d, 30)
 			want, got := map[inference.Element]bool{}, map[inference.Element]bool{}
 			for port, share := range x.share {
 				if share > 0 {
@@ -218,7 +218,7 @@ func TestLossBehindTheLastSwitch(t *testing.T) {
 				clear(burst)
 				s, d := newFabric(seed), New(DefaultConfig())
 				r := rand.New(rand.NewPCG(seed, 3))
-				s.told(d, 10)
+				s.reported(d, 10)
 				s.lose = func(f *inference.FlowLoss) float64 {
 					p := x.lose(r, s, f)
 					if fault == 1 && over(f.Path, 2, 11) {
@@ -227,7 +227,7 @@ func TestLossBehindTheLastSwitch(t *testing.T) {
 					return p
 				}
 				first, link := true, false
-				for _, f := range s.told(d, 60) {
+				for _, f := range s.reported(d, 60) {
 					right := f.Element == inference.ElementOfLink(2, 11)
 					switch {
 					case fault == 1 && right:
@@ -286,7 +286,7 @@ func TestPacketsThatArriveAsOthers(t *testing.T) {
 		for seed := range uint64(seeds) {
 			for fault := range 3 {
 				s, d := newFabric(seed), New(DefaultConfig())
-				s.told(d, 10)
+				s.reported(d, 10)
 				s.odd, s.since, s.part = x.odd, 0, s.rng.Float64()
 				gone := slices.IndexFunc(s.flows, func(f inference.FlowLoss) bool { return f.Path[0].Node == 4 && x.odd(&f) == asTheyWere })
 				s.lose = func(f *inference.FlowLoss) float64 {
@@ -299,7 +299,7 @@ func TestPacketsThatArriveAsOthers(t *testing.T) {
 					return 0
 				}
 				link, flow, odd := false, false, false
-				for _, f := range s.told(d, 60) {
+				for _, f := range s.reported(d, 60) {
 					switch {
 					case fault == 1 && f.Element == inference.ElementOfLink(2, 11):
 						link = true

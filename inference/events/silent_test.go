@@ -52,15 +52,15 @@ func (s *silentNet) window() *inference.Window {
 }
 
 // run returns the findings of losses that are published in some windows.
-func (s *silentNet) run(d *Detector, windows int) (told []inference.Finding) {
+func (s *silentNet) run(d *Detector, windows int) (reported []inference.Finding) {
 	for range windows {
 		for _, f := range d.Step(s.window()) {
 			if f.Kind == inference.PacketLoss || f.Kind == inference.BlackHole {
-				told = append(told, f)
+				reported = append(reported, f)
 			}
 		}
 	}
-	return told
+	return reported
 }
 
 func over(path []inference.HopKey, from, to uint32) bool {
@@ -76,8 +76,8 @@ func over(path []inference.HopKey, from, to uint32) bool {
 func TestPacketLoss(t *testing.T) {
 	for _, ratio := range []float64{.3, .01, .002} {
 		s, d := newSilentNet(1), New(DefaultConfig())
-		if told := s.run(d, 100); len(told) > 0 {
-			t.Fatalf("of nothing: %+v", told)
+		if reported := s.run(d, 100); len(reported) > 0 {
+			t.Fatalf("of nothing: %+v", reported)
 		}
 		s.lose = func(p []inference.HopKey, _ int) float64 {
 			if over(p, 2, 12) {
@@ -85,18 +85,18 @@ func TestPacketLoss(t *testing.T) {
 			}
 			return 0
 		}
-		told := s.run(d, 300)
+		reported := s.run(d, 300)
 		s.lose = nil
 		after := s.run(d, 400)
-		if len(told) == 0 || told[0].Kind != inference.PacketLoss || told[0].Element != inference.ElementOfLink(2, 12) || told[0].Node != 2 {
-			t.Fatalf("ratio %v: %+v", ratio, told)
+		if len(reported) == 0 || reported[0].Kind != inference.PacketLoss || reported[0].Element != inference.ElementOfLink(2, 12) || reported[0].Node != 2 {
+			t.Fatalf("ratio %v: %+v", ratio, reported)
 		}
-		for _, f := range told {
-			if f.ID != told[0].ID {
+		for _, f := range reported {
+			if f.ID != reported[0].ID {
 				t.Errorf("ratio %v: a second finding, %+v", ratio, f)
 			}
 		}
-		if len(after) != 1 || after[0].ID != told[0].ID || after[0].End == 0 {
+		if len(after) != 1 || after[0].ID != reported[0].ID || after[0].End == 0 {
 			t.Errorf("ratio %v: after it ended, %+v", ratio, after)
 		}
 	}
@@ -112,12 +112,12 @@ func TestBlackHole(t *testing.T) {
 		}
 		return 0
 	}
-	told := s.run(d, 20)
+	reported := s.run(d, 20)
 	s.lose = nil
 	after := s.run(d, 20)
-	if len(told) != 1 || told[0].Kind != inference.BlackHole || told[0].Flow != s.flows[17].Flow || told[0].Severity != inference.Critical ||
-		told[0].Element != inference.ElementOfFlow(s.flows[17].Flow) || !slices.EqualFunc(told[0].Path, s.flows[17].Path, func(a, b inference.HopKey) bool { return a.Node == b.Node }) || !strings.Contains(told[0].Text, "vanished") {
-		t.Fatalf("told %+v", told)
+	if len(reported) != 1 || reported[0].Kind != inference.BlackHole || reported[0].Flow != s.flows[17].Flow || reported[0].Severity != inference.Critical ||
+		reported[0].Element != inference.ElementOfFlow(s.flows[17].Flow) || !slices.EqualFunc(reported[0].Path, s.flows[17].Path, func(a, b inference.HopKey) bool { return a.Node == b.Node }) || !strings.Contains(reported[0].Text, "vanished") {
+		t.Fatalf("told %+v", reported)
 	}
 	if len(after) != 1 || after[0].End == 0 {
 		t.Errorf("after it ended: %+v", after)
@@ -148,8 +148,8 @@ func TestLossOfReportsIsNoLossOfPackets(t *testing.T) {
 			}
 			return 0
 		}
-		if told := s.run(d, 100); len(told) > 0 {
-			t.Errorf("%s: %+v", name, told)
+		if reported := s.run(d, 100); len(reported) > 0 {
+			t.Errorf("%s: %+v", name, reported)
 		}
 	}
 }
@@ -200,8 +200,8 @@ func TestSilentFalseAlarms(t *testing.T) {
 	s, cfg := newSilentNet(4), DefaultConfig()
 	d := New(cfg)
 	s.lose = func(p []inference.HopKey, _ int) float64 { return cfg.SilentLoss }
-	if told := s.run(d, 3000); len(told) > 0 {
-		t.Errorf("%+v", told)
+	if reported := s.run(d, 3000); len(reported) > 0 {
+		t.Errorf("%+v", reported)
 	}
 }
 
@@ -308,12 +308,12 @@ func TestLossOfMember(t *testing.T) {
 			}
 			return 0
 		}
-		told, want := s.run(d, 60), one
+		reported, want := s.run(d, 60), one
 		if all {
 			want = inference.ElementOfLink(2, 12)
 		}
-		if n < 2 || len(told) == 0 || told[len(told)-1].Element != want || told[len(told)-1].ID != told[0].ID {
-			t.Errorf("all %v, of %d flows: %+v", all, n, told)
+		if n < 2 || len(reported) == 0 || reported[len(reported)-1].Element != want || reported[len(reported)-1].ID != reported[0].ID {
+			t.Errorf("all %v, of %d flows: %+v", all, n, reported)
 		}
 	}
 }
@@ -334,9 +334,9 @@ func TestFewOfMember(t *testing.T) {
 	}
 	s.run(d, 20)
 	s.flows[0].Lost = 1
-	told := s.run(d, 10)
+	reported := s.run(d, 10)
 	want := inference.ElementOfLinkAt(inference.HopKey{Node: 2, EgressIf: 6}, inference.HopKey{Node: 12})
-	if len(told) == 0 || told[0].Element != want || told[len(told)-1].Severity != inference.Critical {
-		t.Errorf("told %+v", told)
+	if len(reported) == 0 || reported[0].Element != want || reported[len(reported)-1].Severity != inference.Critical {
+		t.Errorf("told %+v", reported)
 	}
 }

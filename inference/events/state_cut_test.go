@@ -21,7 +21,7 @@ func TestStateAtEveryWindow(t *testing.T) {
 	if testkit.Night() {
 		stride = 1
 	}
-	told := map[inference.Kind]int{}
+	reported := map[inference.Kind]int{}
 	for i, cfg := range worldConfigs() {
 		for seed := range uint64(2) {
 			w := newWorld(20 + seed)
@@ -40,7 +40,7 @@ func TestStateAtEveryWindow(t *testing.T) {
 				restarted = fresh
 				findings := a.Step(in)
 				for _, f := range findings {
-					told[f.Kind]++
+					reported[f.Kind]++
 				}
 				want[k], open[k] = fmt.Sprint(findings), a.Open()
 				if got := fmt.Sprint(restarted.Step(in)); got != want[k] {
@@ -68,8 +68,8 @@ func TestStateAtEveryWindow(t *testing.T) {
 	}
 	for _, k := range []inference.Kind{inference.HighLatency, inference.HighQueue, inference.PathChanged, inference.PacketDrops,
 		inference.StrangeDigests, inference.RoutingLoop, inference.ExporterLoss, inference.ExporterSilence} {
-		if told[k] < 4 {
-			t.Errorf("%v was told %d times, too seldom to prove anything", k, told[k])
+		if reported[k] < 4 {
+			t.Errorf("%v was told %d times, too seldom to prove anything", k, reported[k])
 		}
 	}
 }

@@ -31,9 +31,9 @@ func TestStateOfEarlierVersions(t *testing.T) {
 		if err != nil || old[0] != version {
 			t.Fatal(file, err)
 		}
-		again := New(DefaultConfig())
-		if err := again.ReadState(d.AppendState(nil)); err != nil || len(d.Open()) == 0 || !reflect.DeepEqual(again.Open(), d.Open()) {
-			t.Errorf("%s: %d findings are open, and %d of what is written of them: %v", file, len(d.Open()), len(again.Open()), err)
+		second := New(DefaultConfig())
+		if err := second.ReadState(d.AppendState(nil)); err != nil || len(d.Open()) == 0 || !reflect.DeepEqual(second.Open(), d.Open()) {
+			t.Errorf("%s: %d findings are open, and %d of what is written of them: %v", file, len(d.Open()), len(second.Open()), err)
 		}
 	}
 }

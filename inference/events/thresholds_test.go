@@ -44,7 +44,7 @@ func TestThresholds(t *testing.T) {
 	}
 	stray := inference.Window{Strays: []inference.Stray{{StrayKey: inference.StrayKey{Rule: "web", Reason: inference.Forbidden, Node: 9}, Flows: 1, Flow: flow(1)}}}
 	var renamed inference.Window
-	deviate(&renamed, 3, stranger)
+	deviate(&renamed, 3, other)
 	moved := inference.Window{Paths: []inference.PathChange{{Flow: flow(1), From: []inference.HopKey{{Node: 1}, {Node: 2}}, To: []inference.HopKey{{Node: 1}, {Node: 3}}}}}
 	others := func(n int) inference.Window { return inference.Window{OtherPaths: uint64(n)} }
 	var turns inference.Window
@@ -121,7 +121,7 @@ func TestThresholds(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for i, want := range [][]string{tt.below, tt.at, tt.above} {
-				if got := told(t, New(cfg), tt.make(tt.limit-1+i)...); !reflect.DeepEqual(got, want) {
+				if got := reported(t, New(cfg), tt.make(tt.limit-1+i)...); !reflect.DeepEqual(got, want) {
 					t.Errorf("%d: %q, want %q", tt.limit-1+i, got, want)
 				}
 			}

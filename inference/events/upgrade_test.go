@@ -40,11 +40,11 @@ func TestUpgrade(t *testing.T) {
 	if hops < 2 || len(open) <= hops {
 		t.Fatalf("%d findings are open, %d of hops: too few to prove anything", len(open), hops)
 	}
-	again := New(DefaultConfig())
-	if err := again.ReadState(d.AppendState(nil)); err != nil { // what was read can be written
+	second := New(DefaultConfig())
+	if err := second.ReadState(d.AppendState(nil)); err != nil { // what was read can be written
 		t.Fatal(err)
 	}
-	for _, f := range again.Step(&inference.Window{Start: 71e10, End: 72e10, Hops: []inference.HopStats{{HopKey: inference.HopKey{Node: 900}}}}) {
+	for _, f := range second.Step(&inference.Window{Start: 71e10, End: 72e10, Hops: []inference.HopStats{{HopKey: inference.HopKey{Node: 900}}}}) {
 		kind, known := open[f.ID]
 		switch {
 		case known && gone(f.Kind):

@@ -25,7 +25,7 @@ func series(t testing.TB, w *world, rng *rand.Rand) (log []Record) {
 	queues := make([][]Out, len(w.logs))
 	for p, partition := range w.logs {
 		m := w.merger(p)
-		tell := func(one *Merged) {
+		emit := func(one *Merged) {
 			var err error
 			if queues[p], err = EncodeSlice(queues[p], codec, "owner", p, one, most); err != nil {
 				t.Fatal(err)
@@ -43,7 +43,7 @@ func series(t testing.TB, w *world, rng *rand.Rand) (log []Record) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				tell(one)
+				emit(one)
 			}
 		}
 		for i := range partition {
@@ -52,7 +52,7 @@ func series(t testing.TB, w *world, rng *rand.Rand) (log []Record) {
 				t.Fatal(err)
 			}
 			if e.Closed != nil {
-				tell(e.Closed)
+				emit(e.Closed)
 			}
 			if rng.IntN(5) == 0 {
 				rebuild()
@@ -84,7 +84,7 @@ func series(t testing.TB, w *world, rng *rand.Rand) (log []Record) {
 	}
 }
 
-type wholeTold struct {
+type wholeReported struct {
 	End, First    int64
 	Revision      uint64
 	Partial       string
@@ -94,11 +94,11 @@ type wholeTold struct {
 	Unheard       []inference.ExporterKey
 }
 
-func tellWhole(t testing.TB, a *Assembled) wholeTold {
+func reportWhole(t testing.TB, a *Assembled) wholeReported {
 	if len(a.Bad) > 0 {
 		t.Fatalf("bad records: %v", a.Bad)
 	}
-	return wholeTold{a.End, a.First, a.Revision, string(encoded(t, a.Partial)), a.Sources, a.Missing, a.Dead, a.Absent, a.Unheard}
+	return wholeReported{a.End, a.First, a.Revision, string(encoded(t, a.Partial)), a.Sources, a.Missing, a.Dead, a.Absent, a.Unheard}
 }
 
 func (w *world) assembler() *Assembler {
@@ -123,7 +123,7 @@ func TestAssembledFleet(t *testing.T) {
 		var floors []int64
 		type at struct {
 			kind  EventKind
-			whole []wholeTold
+			whole []wholeReported
 		}
 		var want []at
 		last := int64(0)
@@ -141,7 +141,7 @@ func TestAssembledFleet(t *testing.T) {
 				last = x.End
 				wholes++
 				final[x.End] = x.Partial
-				one.whole = append(one.whole, tellWhole(t, x))
+				one.whole = append(one.whole, reportWhole(t, x))
 			}
 			want = append(want, one)
 		}
@@ -197,7 +197,7 @@ func TestAssembledFleet(t *testing.T) {
 				}
 				got := at{kind: e.Kind}
 				for _, x := range e.Whole {
-					got.whole = append(got.whole, tellWhole(t, x))
+					got.whole = append(got.whole, reportWhole(t, x))
 				}
 				if i < int64(cut) {
 					if !reflect.DeepEqual(got, at{}) {

@@ -40,7 +40,7 @@ func FuzzLog(f *testing.F) {
 	f.Add(add(nil, Head{Kind: Close, End: 100 * tick, Missing: []string{""}}, nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var records []Record
-		take := func() []byte {
+		receive := func() []byte {
 			n, used := binary.Uvarint(b)
 			if used <= 0 || n > uint64(len(b)-used) {
 				b = nil
@@ -51,7 +51,7 @@ func FuzzLog(f *testing.F) {
 			return out
 		}
 		for len(b) > 0 && len(records) < 50 {
-			head, value := take(), take()
+			head, value := receive(), receive()
 			h, err := ReadHead(head)
 			if err != nil {
 				var at *state.Error
@@ -206,11 +206,11 @@ func FuzzValue(f *testing.F) {
 		for i := range d.Findings {
 			_, _ = d.Findings[i].Finding()
 		}
-		again, err := d.AppendJSON(nil)
+		second, err := d.AppendJSON(nil)
 		if err != nil {
 			return // a year that no text has
 		}
-		if _, err := readDocument(again); err != nil {
+		if _, err := readDocument(second); err != nil {
 			t.Fatal(err)
 		}
 	})

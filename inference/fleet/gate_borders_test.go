@@ -337,11 +337,11 @@ func TestGateValues(t *testing.T) {
 			var reads [][]int64
 			s := newScript(t, func(c *Options) {
 				c.MaxHeld = tt.budget
-				c.Fetch = func(offsets []int64, take func(*Record)) error {
+				c.Fetch = func(offsets []int64, receive func(*Record)) error {
 					reads = append(reads, slices.Clone(offsets))
 					for _, r := range tt.log {
 						if r.Head.Kind == Part {
-							take(&r)
+							receive(&r)
 						}
 					}
 					return nil

@@ -103,8 +103,8 @@ func TestGateCloses(t *testing.T) {
 	s.want(part("b", 1, 3, 102), Nothing, nil)
 	first, _ := s.g.Due(102 * tick)
 	s.idle(102*tick + 1)
-	if again, ok := s.g.Due(103 * tick); !ok || again.End != first.End {
-		t.Errorf("due again: %v, %+v", ok, again)
+	if second, ok := s.g.Due(103 * tick); !ok || second.End != first.End {
+		t.Errorf("due again: %v, %+v", ok, second)
 	}
 }
 

@@ -140,12 +140,12 @@ func TestVersion1(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	again, err := r.Merged()
+	second, err := r.Merged()
 	if err != nil {
 		t.Fatal(err)
 	}
 	want.Merge(goldenPartial(4))
-	same(t, again.Partial, want)
+	same(t, second.Partial, want)
 
 	if *update {
 		if err := os.WriteFile(state, m.AppendState(nil), 0o644); err != nil {

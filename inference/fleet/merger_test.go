@@ -229,21 +229,21 @@ func TestOwners(t *testing.T) {
 }
 
 // crosses notes what it is given.
-type crosses struct{ told []string }
+type crosses struct{ reported []string }
 
 func (c *crosses) AddStatement(from string, q *window.Partial) { c.Add(from, q) }
-func (c *crosses) Begin(end int64)                             { c.told = append(c.told, fmt.Sprint("begin ", end/tick)) }
+func (c *crosses) Begin(end int64)                             { c.reported = append(c.reported, fmt.Sprint("begin ", end/tick)) }
 func (c *crosses) Add(from string, q *window.Partial) {
-	c.told = append(c.told, fmt.Sprint(from, " ", q.Reports))
+	c.reported = append(c.reported, fmt.Sprint(from, " ", q.Reports))
 }
 func (c *crosses) Finish(p *window.Partial) {
-	c.told = append(c.told, fmt.Sprint("finish ", p.Reports))
+	c.reported = append(c.reported, fmt.Sprint("finish ", p.Reports))
 	p.Reports++
 }
 func (c *crosses) Taken() []int64              { return nil }
 func (c *crosses) AppendState(b []byte) []byte { return append(b, "state"...) }
 func (c *crosses) ReadState(b []byte) error {
-	if c.told = append(c.told, string(b)); string(b) != "state" {
+	if c.reported = append(c.reported, string(b)); string(b) != "state" {
 		return state.ErrRange
 	}
 	return nil
@@ -251,9 +251,9 @@ func (c *crosses) ReadState(b []byte) error {
 
 // TestCrosser: what corrects windows gets them in order, each run of a collector by its name, and has a part in the state.
 func TestCrosser(t *testing.T) {
-	var c, again crosses
+	var c, second crosses
 	m := newMerger(t, nil)
-	m.cross, m.recross = &c, func() crosser { return &again }
+	m.cross, m.recross = &c, func() crosser { return &second }
 	var log []Record
 	add := func(r Record) Event {
 		r.Offset = int64(len(log))
@@ -273,8 +273,8 @@ func TestCrosser(t *testing.T) {
 	}
 	add(Record{Head: Head{Kind: Close, End: 101 * tick}})
 	want := []string{"begin 100", "a/1 4", "b/1 2", "finish 6", "begin 101", "b/1 1", "finish 1"}
-	if !slices.Equal(c.told, want) {
-		t.Errorf("told %q, want %q", c.told, want)
+	if !slices.Equal(c.reported, want) {
+		t.Errorf("told %q, want %q", c.reported, want)
 	}
 	add(windowRecord(t, a, &window.Partial{Reports: 8}, 100*tick))
 	r := m.Rebuild(100 * tick)
@@ -284,13 +284,13 @@ func TestCrosser(t *testing.T) {
 		}
 	}
 	got, err := r.Merged()
-	if err != nil || got.Partial.Reports != 15 || got.Revision != 1 || !slices.Equal(again.told, []string{"begin 100", "a/1 4", "a/1 8", "b/1 2", "finish 14"}) {
-		t.Errorf("made again: %+v, %v, told %q", got, err, again.told)
+	if err != nil || got.Partial.Reports != 15 || got.Revision != 1 || !slices.Equal(second.reported, []string{"begin 100", "a/1 4", "a/1 8", "b/1 2", "finish 14"}) {
+		t.Errorf("made again: %+v, %v, told %q", got, err, second.reported)
 	}
 	saved := m.AppendState(nil)
-	c.told = nil
-	if err := m.ReadState(saved); err != nil || !slices.Equal(c.told, []string{"state"}) {
-		t.Errorf("%v, told %q", err, c.told)
+	c.reported = nil
+	if err := m.ReadState(saved); err != nil || !slices.Equal(c.reported, []string{"state"}) {
+		t.Errorf("%v, told %q", err, c.reported)
 	}
 	if err := m.ReadState(append(saved, 'x')); !errors.Is(err, state.ErrRange) {
 		t.Errorf("another state: %v", err)

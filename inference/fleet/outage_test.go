@@ -69,14 +69,14 @@ func (w *world) stamp() {
 
 // fetch reads a log by offsets.
 func (w *world) fetch(p int) Fetch {
-	return func(offsets []int64, take func(*Record)) error {
+	return func(offsets []int64, receive func(*Record)) error {
 		if !slices.IsSorted(offsets) || len(offsets) == 0 {
 			w.t.Fatalf("offsets %v are read again", offsets)
 		}
 		for _, at := range offsets {
 			r := w.logs[p][at]
 			r.Value = bytes.Clone(r.Value)
-			take(&r)
+			receive(&r)
 			clear(r.Value)
 		}
 		return nil
@@ -90,7 +90,7 @@ func TestOutages(t *testing.T) {
 	read, whole := uint64(0), 0
 	for seed := range uint64(5) {
 		windows := 60 + int(seed)*60
-		var want [][]told
+		var want [][]reported
 		for i, budget := range []int64{0, 1, 700, 5000, 100_000} {
 			w := outage(t, seed, windows, func(c *Options) { c.MaxHeld = budget })
 			w.stamp()
@@ -110,7 +110,7 @@ func TestOutages(t *testing.T) {
 						}
 						most = max(most, m.values.bytes)
 						if e.Closed != nil {
-							w.outputs[p] = append(w.outputs[p], tell(t, e.Closed))
+							w.outputs[p] = append(w.outputs[p], emit(t, e.Closed))
 							m.Release(e.Closed)
 						}
 					}
@@ -147,7 +147,7 @@ func TestOutages(t *testing.T) {
 				for end, truth := range w.truth {
 					var got window.Partial
 					for p := range want {
-						i, ok := slices.BinarySearchFunc(want[p], end, func(o told, end int64) int { return int(o.End/w.window - end/w.window) })
+						i, ok := slices.BinarySearchFunc(want[p], end, func(o reported, end int64) int { return int(o.End/w.window - end/w.window) })
 						if !ok {
 							t.Fatalf("seed %d: the window to %d did not close", seed, end)
 						}
@@ -179,14 +179,14 @@ func TestFetchFails(t *testing.T) {
 	var fail error
 	var change func(r *Record) bool
 	cfg := w.cfg(0)
-	cfg.Fetch = func(offsets []int64, take func(*Record)) error {
+	cfg.Fetch = func(offsets []int64, receive func(*Record)) error {
 		if fail != nil {
 			return fail
 		}
 		return w.fetch(0)(offsets, func(r *Record) {
 			if change == nil || change(r) {
-				take(r)
-				take(r) // twice is once
+				receive(r)
+				receive(r) // twice is once
 			}
 		})
 	}
@@ -265,9 +265,9 @@ func TestGateHoldsThousands(t *testing.T) {
 	}
 	at(part("a", 1, 5002, 6000), now, Nothing, nil)
 	state := s.g.AppendState(nil)
-	again := newScript(t, func(c *Options) { c.MaxAhead, c.MaxRecords = 4, 10_100 }).g
-	if err := again.ReadState(state); err != nil || !bytes.Equal(again.AppendState(nil), state) || again.heads != s.g.heads || again.Floor() != 0 {
-		t.Fatalf("after it was read again: %v, %d records, want %d", err, again.heads, s.g.heads)
+	second := newScript(t, func(c *Options) { c.MaxAhead, c.MaxRecords = 4, 10_100 }).g
+	if err := second.ReadState(state); err != nil || !bytes.Equal(second.AppendState(nil), state) || second.heads != s.g.heads || second.Floor() != 0 {
+		t.Fatalf("after it was read again: %v, %d records, want %d", err, second.heads, s.g.heads)
 	}
 	// Where there is no room for the records of all windows, the farthest give way.
 	n := uint64(0)
@@ -315,25 +315,25 @@ func TestAssemblerBudget(t *testing.T) {
 		}
 	}
 	var fail error
-	fetch := func(offsets []int64, take func(*Record)) error {
+	fetch := func(offsets []int64, receive func(*Record)) error {
 		if fail != nil {
 			return fail
 		}
 		for _, at := range offsets {
 			r := log[at]
 			r.Value = bytes.Clone(r.Value)
-			take(&r)
+			receive(&r)
 			clear(r.Value)
 		}
 		return nil
 	}
-	var want []wholeTold
+	var want []wholeReported
 	for _, budget := range []int64{0, 1, 3000, 50_000} {
 		change := func(c *Options) {
 			c.Slices, c.MaxOpen, c.Silence, c.MaxHeld, c.Fetch = count, 1000, 100*tick, budget, fetch
 		}
 		a := newAssembler(t, change)
-		var got []wholeTold
+		var got []wholeReported
 		most := int64(0)
 		cut := rng.IntN(len(log))
 		for i := 0; i < len(log); i++ {
@@ -350,7 +350,7 @@ func TestAssemblerBudget(t *testing.T) {
 			}
 			most = max(most, a.Held())
 			for _, x := range e.Whole {
-				got = append(got, tellWhole(t, x))
+				got = append(got, reportWhole(t, x))
 				a.Release(x)
 			}
 		}

@@ -37,7 +37,7 @@ func encoded(t testing.TB, p *window.Partial) []byte {
 
 // see makes up what is seen of a window and adds it to one of the parts, and to all. Each exporter and each flow reaches one part.
 func see(rng *rand.Rand, start, end int64, all *window.Partial, parts []*window.Partial) {
-	tell := func(i int, f func(p *window.Partial)) {
+	emit := func(i int, f func(p *window.Partial)) {
 		f(all)
 		f(parts[i])
 	}
@@ -53,7 +53,7 @@ func see(rng *rand.Rand, start, end int64, all *window.Partial, parts []*window.
 	for range rng.IntN(20) {
 		k, v, q, u := hop(), rng.Uint64()>>rng.IntN(64), rng.Uint64N(3000), rng.Float64()
 		other := rng.IntN(20) == 0
-		tell(any(), func(p *window.Partial) {
+		emit(any(), func(p *window.Partial) {
 			p.Reports++
 			if other {
 				k = inference.HopKey{Other: true}
@@ -76,7 +76,7 @@ func see(rng *rand.Rand, start, end int64, all *window.Partial, parts []*window.
 		c := inference.PathChange{Time: at(), Flow: f.Key, From: []inference.HopKey{hop()}, To: []inference.HopKey{hop(), hop()}, PathID: rng.Uint64()}
 		first := at()
 		d := inference.DigestFault{Flow: f.Key, Node: rng.Uint32N(5), Count: 2, First: first, Last: max(first, at())}
-		tell(i, func(p *window.Partial) {
+		emit(i, func(p *window.Partial) {
 			p.FlowCount++
 			p.AddFlow(&f)
 			p.AddPath(&c)
@@ -85,16 +85,16 @@ func see(rng *rand.Rand, start, end int64, all *window.Partial, parts []*window.
 	}
 	for range rng.IntN(4) {
 		d := inference.DropStats{Node: rng.Uint32N(3), Reason: uint8(rng.IntN(2)), Count: 1, Last: at(), Flow: flowKey(rng.Uint32N(9))}
-		tell(any(), func(p *window.Partial) { p.AddDrops(&d) })
+		emit(any(), func(p *window.Partial) { p.AddDrops(&d) })
 	}
 	for n := range rng.Uint32N(8) {
 		e := inference.ExporterStats{ExporterKey: inference.ExporterKey{Addr: flowKey(n).Src, Node: n, Nameless: n == 0}, Reports: rng.Uint64N(9), Lost: rng.Int64N(3), Last: at(), Sequenced: true}
-		tell(int(n)%len(parts), func(p *window.Partial) { p.AddExporters([]inference.ExporterStats{e}) })
+		emit(int(n)%len(parts), func(p *window.Partial) { p.AddExporters([]inference.ExporterStats{e}) })
 	}
 }
 
-// told is what came of a window, in a form that compares.
-type told struct {
+// reported is what came of a window, in a form that compares.
+type reported struct {
 	End, First    int64
 	Revision      uint64
 	Sources       []Source
@@ -104,8 +104,8 @@ type told struct {
 	Bad           int
 }
 
-func tell(t testing.TB, m *Merged) told {
-	return told{m.End, m.First, m.Revision, m.Sources, m.Missing, m.Dead, m.Owners, string(encoded(t, m.Partial)), len(m.Bad)}
+func emit(t testing.TB, m *Merged) reported {
+	return reported{m.End, m.First, m.Revision, m.Sources, m.Missing, m.Dead, m.Owners, string(encoded(t, m.Partial)), len(m.Bad)}
 }
 
 // oracle says what a log says of its windows, by maps and loops over all of it.
@@ -197,7 +197,7 @@ type world struct {
 	logs    [][]Record
 	owners  [][]*Merger // of a partition: one, or two that both believe to be it
 	read    [][]int
-	outputs [][]told // of the first owner of each
+	outputs [][]reported // of the first owner of each
 	truth   map[int64]*window.Partial
 	roster  []Expected
 	now     int64
@@ -213,7 +213,7 @@ func newWorld(t testing.TB, seed uint64) *world {
 		return Options{Name: "owner", Slice: slice, Window: w.window, Patience: patience, Corrections: 3600 * second, Limits: wide}
 	}
 	n := w.slicer.Slices()
-	w.logs, w.owners, w.read, w.outputs = make([][]Record, n), make([][]*Merger, n), make([][]int, n), make([][]told, n)
+	w.logs, w.owners, w.read, w.outputs = make([][]Record, n), make([][]*Merger, n), make([][]int, n), make([][]reported, n)
 	for i := range n {
 		w.owners[i], w.read[i] = []*Merger{w.merger(i)}, []int{0}
 	}
@@ -346,7 +346,7 @@ func (w *world) one(p, i int, m *Merger) {
 		w.t.Fatalf("partition %d: %v: %v", p, e.Kind, err)
 	}
 	if e.Closed != nil && i == 0 {
-		w.outputs[p] = append(w.outputs[p], tell(w.t, e.Closed))
+		w.outputs[p] = append(w.outputs[p], emit(w.t, e.Closed))
 		m.Release(e.Closed)
 	}
 }
@@ -482,8 +482,8 @@ func TestReplay(t *testing.T) {
 		w := simulate(t, seed+1000, 5, seed%3 == 0)
 		for p, log := range w.logs {
 			type at struct {
-				event Event
-				told  told
+				event    Event
+				reported reported
 			}
 			var want []at
 			var states [][]byte
@@ -497,7 +497,7 @@ func TestReplay(t *testing.T) {
 				}
 				a := at{event: e}
 				if e.Closed != nil {
-					a.told, a.event.Closed = tell(t, e.Closed), nil
+					a.reported, a.event.Closed = emit(t, e.Closed), nil
 				}
 				want = append(want, a)
 			}
@@ -526,7 +526,7 @@ func TestReplay(t *testing.T) {
 					}
 					got := at{event: e}
 					if e.Closed != nil {
-						got.told, got.event.Closed = tell(t, e.Closed), nil
+						got.reported, got.event.Closed = emit(t, e.Closed), nil
 					}
 					if !reflect.DeepEqual(got, want[i]) {
 						t.Fatalf("seed %d, cut %d, record %d:\n%+v\nwant\n%+v", seed, cut, i, got, want[i])

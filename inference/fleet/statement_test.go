@@ -44,9 +44,9 @@ type killed struct {
 	m       *Merger
 	windows map[int64]inference.ExporterStats // the last of each
 
-	seen func(n uint32)
-	came map[uint32]bool // numbers of reports that are stored, of random lives
-	gaps []window.Gap    // that parts have, likewise
+	seen    func(n uint32)
+	arrived map[uint32]bool // numbers of reports that are stored, of random lives
+	gaps    []window.Gap    // that parts have, likewise
 }
 
 var killedExporter = decode.AddrFrom4([]byte{192, 0, 2, 1})
@@ -199,7 +199,7 @@ func (k *killed) read(last, every int64) {
 			k.t.Fatal(err)
 		}
 		if e.Closed != nil {
-			k.tell(e.Closed)
+			k.emit(e.Closed)
 		}
 	}
 	for w := int64(100); w <= last; w++ {
@@ -210,7 +210,7 @@ func (k *killed) read(last, every int64) {
 		if err := k.m.ReadState(saved); err != nil {
 			k.t.Fatal(err)
 		}
-		if again := k.m.AppendState(nil); !bytes.Equal(again, saved) {
+		if second := k.m.AppendState(nil); !bytes.Equal(second, saved) {
 			k.t.Fatalf("window %d: the state became another one", w)
 		}
 		for _, r := range k.log[k.m.Floor():] { // as a reader does that goes on from the state
@@ -220,13 +220,13 @@ func (k *killed) read(last, every int64) {
 		}
 		add(Record{Head: Head{Kind: Close, Start: (w - 1) * tick, End: w * tick}})
 		if w%every == 0 || w == last {
-			k.again()
+			k.second()
 		}
 	}
 }
 
-// again makes all windows again that have to be.
-func (k *killed) again() {
+// second makes all windows again that have to be.
+func (k *killed) second() {
 	for n := 0; len(k.m.Pending()) > 0; n++ {
 		if n > 100 {
 			k.t.Fatal("windows are made again and again")
@@ -241,11 +241,11 @@ func (k *killed) again() {
 		if err != nil {
 			k.t.Fatal(err)
 		}
-		k.tell(m)
+		k.emit(m)
 	}
 }
 
-func (k *killed) tell(m *Merged) {
+func (k *killed) emit(m *Merged) {
 	k.windows[m.End] = inference.ExporterStats{}
 	for _, e := range m.Partial.Exporters() {
 		k.windows[m.End] = e
@@ -318,7 +318,7 @@ func TestKilled(t *testing.T) {
 // live goes through windows of a life at random: the network loses reports, the log is out of reach for some windows so that those come
 // late as a whole, the state file stays behind, and the collector is killed, with or without reports that it had sent one by one.
 func (k *killed) live(rng *rand.Rand, last int64) {
-	k.came = map[uint32]bool{}
+	k.arrived = map[uint32]bool{}
 	k.begin(nil)
 	before := k.tracker.AppendState(nil)
 	receive := func(w int64) (first, to uint32) {
@@ -334,16 +334,16 @@ func (k *killed) live(rng *rand.Rand, last int64) {
 	}
 	store := func(first, to uint32, got func(n uint32) bool) {
 		for n := first; n <= to; n++ {
-			if got(n) && !k.came[n] {
-				k.came[n] = true
+			if got(n) && !k.arrived[n] {
+				k.arrived[n] = true
 				k.stored++
 			}
 		}
 	}
 	for w := int64(100); w <= last; w++ {
 		quiet := w < 102 || w >= last-30
-		came := map[uint32]bool{}
-		k.seen = func(n uint32) { came[n] = true }
+		arrived := map[uint32]bool{}
+		k.seen = func(n uint32) { arrived[n] = true }
 		if !quiet && rng.IntN(8) == 0 {
 			k.spool = max(k.spool, w+rng.Int64N(9))
 		}
@@ -351,7 +351,7 @@ func (k *killed) live(rng *rand.Rand, last int64) {
 		first, to := receive(w)
 		sent := !dies || rng.IntN(2) == 0
 		if sent {
-			store(first, to, func(n uint32) bool { return came[n] })
+			store(first, to, func(n uint32) bool { return arrived[n] })
 			k.part(w, w)
 			if quiet || rng.IntN(4) > 0 {
 				before = k.tracker.AppendState(nil)
@@ -361,7 +361,7 @@ func (k *killed) live(rng *rand.Rand, last int64) {
 			continue
 		}
 		if single := rng.IntN(reportsEach + 1); single > 0 {
-			list := slices.Sorted(maps.Keys(came))[:single]
+			list := slices.Sorted(maps.Keys(arrived))[:single]
 			if !sent {
 				store(first, to, func(n uint32) bool { return slices.Contains(list, n) })
 				k.stateOf(w, w+rng.Int64N(10), list)
@@ -372,9 +372,9 @@ func (k *killed) live(rng *rand.Rand, last int64) {
 		k.number += rng.Uint32N(5) // which no run receives
 		k.begin(before)
 		if rng.IntN(3) == 0 {
-			came = map[uint32]bool{}
+			arrived = map[uint32]bool{}
 			first, to := receive(w)
-			store(first, to, func(n uint32) bool { return came[n] })
+			store(first, to, func(n uint32) bool { return arrived[n] })
 			k.part(w, w)
 			if rng.IntN(2) == 0 {
 				before = k.tracker.AppendState(nil)
@@ -410,7 +410,7 @@ func TestKilledLate(t *testing.T) {
 		down, lost := 0, 0
 		for n := uint32(1); n <= k.number; n++ {
 			switch {
-			case k.came[n]:
+			case k.arrived[n]:
 			case slices.ContainsFunc(k.gaps, func(g window.Gap) bool { return n-g.First < g.Count }):
 				down++
 			default:

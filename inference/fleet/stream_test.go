@@ -78,7 +78,7 @@ func TestStreams(t *testing.T) {
 		}
 		a := newAssembler(t, func(c *Options) { c.Slices = slicer.Slices() })
 		codec := NewCodec(0, wide)
-		offsets, told := make([]int64, slicer.Slices()), int64(0)
+		offsets, reported := make([]int64, slicer.Slices()), int64(0)
 		flows := 1 + rng.IntN(60)
 		sequences := make([]uint32, 8)
 		paths := map[int][]decode.Hop{}
@@ -142,8 +142,8 @@ func TestStreams(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				e, err = a.Add(&Record{Offset: told, Head: out[0].Head, Value: out[0].Value})
-				told++
+				e, err = a.Add(&Record{Offset: reported, Head: out[0].Head, Value: out[0].Value})
+				reported++
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -10,16 +10,16 @@ import (
 
 // event is a report of a packet.
 type event struct {
-	at  int64
-	id  uint16
-	who int
+	at     int64
+	id     uint16
+	sender int
 }
 
 // play gives reports to a flow in the order of their times, and takes what was settled every second.
 func play(f *Flow, events []event, until int64) (sum count) {
 	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
 	next := int64(1e9)
-	take := func() {
+	receive := func() {
 		c := f.Cut(next)
 		sum.Packets += c.Packets
 		sum.Lost += c.Lost
@@ -27,16 +27,16 @@ func play(f *Flow, events []event, until int64) (sum count) {
 	}
 	for _, e := range events {
 		for e.at >= next {
-			take()
+			receive()
 		}
-		if e.who == 0 {
+		if e.sender == 0 {
 			f.Entered(e.id, e.at)
 		} else {
 			f.Left(e.id, e.at)
 		}
 	}
 	for next <= until+4e9 {
-		take()
+		receive()
 	}
 	return sum
 }
@@ -303,7 +303,7 @@ func TestFitBlamesNoLinkForAFlow(t *testing.T) {
 }
 
 // Links that the same flows cross share the confidence.
-func TestFitTellsTwins(t *testing.T) {
+func TestFitDistinguishesTwins(t *testing.T) {
 	samples := []Sample{
 		{Links: []int32{0, 1, 2}, Packets: 1000, Lost: 20}, {Links: []int32{0, 1, 3}, Packets: 1000, Lost: 25},
 		{Links: []int32{2}, Packets: 1000}, {Links: []int32{3}, Packets: 1000},

@@ -39,8 +39,8 @@ func TestHostile(t *testing.T) {
 				if sum > 1+1e-9 {
 					t.Fatalf("%+v: shares of %v", got, sum)
 				}
-				if again := m.Fit(slices.Clone(d), ends, ends); fmt.Sprint(again) != fmt.Sprint(got) {
-					t.Fatalf("%+v, then %+v", got, again)
+				if second := m.Fit(slices.Clone(d), ends, ends); fmt.Sprint(second) != fmt.Sprint(got) {
+					t.Fatalf("%+v, then %+v", got, second)
 				}
 			}
 		}

@@ -239,8 +239,8 @@ func TestOrder(t *testing.T) {
 		}
 	}
 	r.Shuffle(len(digests), func(i, j int) { digests[i], digests[j] = digests[j], digests[i] })
-	if again := m.Fit(digests, 0, 0); fmt.Sprint(again) != fmt.Sprint(got) {
-		t.Errorf("in another order: %+v, not %+v", again, got)
+	if second := m.Fit(digests, 0, 0); fmt.Sprint(second) != fmt.Sprint(got) {
+		t.Errorf("in another order: %+v, not %+v", second, got)
 	}
 }
 

@@ -158,7 +158,7 @@ func TestExperience(t *testing.T) {
 // average; even if it were 0.06, four or more would be less likely than 10⁻⁶.
 func TestErrorsInMidLife(t *testing.T) {
 	seed := testkit.Seed(t)
-	wrong, told := 0, 0
+	wrong, reported := 0, 0
 	for round := range uint64(12) {
 		l := newLab(t, seed+round, 8, 2, prior.Distance)
 		for range 2500 {
@@ -188,7 +188,7 @@ func TestErrorsInMidLife(t *testing.T) {
 			if !touched {
 				continue
 			}
-			told++
+			reported++
 			l.flow.Source = l.r.Uint32()
 			bad := false
 			for range 80 {
@@ -202,8 +202,8 @@ func TestErrorsInMidLife(t *testing.T) {
 			l.tracer.Release(&l.flow)
 		}
 	}
-	t.Logf("%d of %d flows", wrong, told)
-	if wrong > 3 || told < 300 {
-		t.Errorf("seed %d: %d of %d flows with an unknown node were told without a mark", seed, wrong, told)
+	t.Logf("%d of %d flows", wrong, reported)
+	if wrong > 3 || reported < 300 {
+		t.Errorf("seed %d: %d of %d flows with an unknown node were told without a mark", seed, wrong, reported)
 	}
 }

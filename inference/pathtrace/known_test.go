@@ -41,7 +41,7 @@ func TestKnown(t *testing.T) {
 	if !ok || !slices.Equal(got.Nodes, want.Nodes) || got.Confidence != want.Confidence || got.Digests != want.Digests || got.Seen != want.Seen || got.Marked != want.Marked || got.Marked != 0 {
 		t.Fatalf("%+v, want %+v", got, want)
 	}
-	if again := appendKnown(l.tracer, &l.flow); !bytes.Equal(again, saved) {
+	if second := appendKnown(l.tracer, &l.flow); !bytes.Equal(second, saved) {
 		t.Error("what was read is written as something else")
 	}
 	if e := l.send(path); e != Verified {

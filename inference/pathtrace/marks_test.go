@@ -33,10 +33,10 @@ func TestExchangedHopsStayMarked(t *testing.T) {
 	for round := range uint64(20) {
 		seed := testkit.Seed(t) + round
 		l := newLab(t, seed, 8, 2, prior.Distance)
-		told := shortestPath(l.r, l.m, -1, 0, 9)
+		reported := shortestPath(l.r, l.m, -1, 0, 9)
 		a := l.r.IntN(8)
 		b := a + 1 + l.r.IntN(8-a)
-		real := slices.Clone(told)
+		real := slices.Clone(reported)
 		real[a], real[b] = real[b], real[a]
 		both := uint64(1)<<a | 1<<b
 		for n := range 300 {

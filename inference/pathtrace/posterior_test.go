@@ -248,7 +248,7 @@ func TestPosterior(t *testing.T) {
 			}
 			// What is certain is known as soon as digests speak against paths that the model does not know.
 			state := tr.traces[f.trace-1]
-			if want := m.Bits * float64(told(scheme, k, digests)); state.bits != want {
+			if want := m.Bits * float64(reported(scheme, k, digests)); state.bits != want {
 				t.Fatalf("%s, %d digests: %v bits of evidence, want %v", name, len(digests), state.bits, want)
 			}
 			other := unmodelled(state.bits, state.total)
@@ -278,8 +278,8 @@ func TestPosterior(t *testing.T) {
 	t.Logf("%d posteriors compared, %d paths known", compared, decoded)
 }
 
-// told counts the digests that at least one hop wrote into: only those speak against paths that the model does not know.
-func told(scheme *pint.Scheme, k int, digests map[uint32]uint64) (n int) {
+// reported counts the digests that at least one hop wrote into: only those speak against paths that the model does not know.
+func reported(scheme *pint.Scheme, k int, digests map[uint32]uint64) (n int) {
 	for id := range digests {
 		for inst := range scheme.Instances() {
 			if p := scheme.Packet(id, inst); scheme.Writers(&p, k) != 0 {

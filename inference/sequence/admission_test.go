@@ -27,9 +27,9 @@ func (h *honest) send(tr *Tracker, rng *rand.Rand, at int64) {
 	h.received++
 }
 
-// strangers floods a tracker for a number of windows of one second. Each of the honest exporters sends 20 reports a
+// others floods a tracker for a number of windows of one second. Each of the honest exporters sends 20 reports a
 // window. next invents the next stranger.
-func strangers(tr *Tracker, rng *rand.Rand, all []*honest, windows, flood int, now *int64, next func() uint32) {
+func others(tr *Tracker, rng *rand.Rand, all []*honest, windows, flood int, now *int64, next func() uint32) {
 	byKey := map[inference.ExporterKey]*honest{}
 	for _, h := range all {
 		byKey[inference.ExporterKey{Addr: addr(h.id), Node: h.id, HWID: 1}] = h
@@ -87,13 +87,13 @@ func TestStrangers(t *testing.T) {
 			for i := range uint32(100) {
 				old = append(old, &honest{id: i + 1})
 			}
-			strangers(tr, rng, old, 5, 0, &now, nil)
+			others(tr, rng, old, 5, 0, &now, nil)
 			next := invent(rng)
 			flood := 20_000
-			strangers(tr, rng, old, 20, flood, &now, next)
+			others(tr, rng, old, 20, flood, &now, next)
 			newcomer := &honest{id: 1000}
 			all := append(old, newcomer)
-			strangers(tr, rng, all, 20, flood, &now, next)
+			others(tr, rng, all, 20, flood, &now, next)
 			for _, h := range old {
 				if h.got.Reports != h.received || h.got.Lost != h.lost || h.got.Restarts != 0 {
 					t.Errorf("exporter %d: %d reports and %d lost are counted of %d and %d", h.id, h.got.Reports, h.got.Lost, h.received, h.lost)
@@ -133,12 +133,12 @@ func TestSilentMakesRoom(t *testing.T) {
 	for i := range uint32(200) {
 		all = append(all, &honest{id: i + 1})
 	}
-	strangers(tr, rng, all, 10, 0, &now, nil)
+	others(tr, rng, all, 10, 0, &now, nil)
 	if tr.proven != 60 || tr.Stats().Exporters != 64 {
 		t.Fatalf("%d proven of %d exporters, want 60 of 64", tr.proven, tr.Stats().Exporters)
 	}
 	fresh := []*honest{{id: 1001}, {id: 1002}, {id: 1003}, {id: 1004}, {id: 1005}, {id: 1006}, {id: 1007}, {id: 1008}}
-	strangers(tr, rng, fresh, 200, 0, &now, nil)
+	others(tr, rng, fresh, 200, 0, &now, nil)
 	for _, h := range fresh {
 		if h.admitted > 130 || h.got.Reports < h.received/4 {
 			t.Errorf("exporter %d is followed after %d windows, with %d of %d reports", h.id, h.admitted, h.got.Reports, h.received)

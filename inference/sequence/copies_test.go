@@ -15,8 +15,8 @@ type sent struct {
 	at         int64
 }
 
-// tell feeds a tracker datagrams and counts what becomes of the reports, by the bytes that they have.
-func tell(t *testing.T, tr *Tracker, list []sent, cutAfter ...int) (counted, copies int) {
+// emit feeds a tracker datagrams and counts what becomes of the reports, by the bytes that they have.
+func emit(t *testing.T, tr *Tracker, list []sent, cutAfter ...int) (counted, copies int) {
 	t.Helper()
 	var b decode.LazyBatch
 	see := func() {
@@ -104,7 +104,7 @@ func TestCopies(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tr := New(DefaultConfig(), 1)
-			if counted, copies := tell(t, tr, c.list, c.cuts...); counted != c.counted || copies != c.copies {
+			if counted, copies := emit(t, tr, c.list, c.cuts...); counted != c.counted || copies != c.copies {
 				t.Errorf("%d reports count and %d are copies, want %d and %d", counted, copies, c.counted, c.copies)
 			}
 		})
@@ -133,7 +133,7 @@ func TestCopiesOfMany(t *testing.T) {
 				cuts = append(cuts, i)
 			}
 		}
-		counted, copies := tell(t, tr, list, cuts...)
+		counted, copies := emit(t, tr, list, cuts...)
 		if counted+copies != len(list) {
 			t.Errorf("seed %d: %d reports count and %d are copies, of %d", seed, counted, copies, len(list))
 		}
@@ -191,7 +191,7 @@ type datagram struct {
 }
 
 // has reports whether a number is in the record.
-func (w *copyTwin) has(seq uint32) bool { return w.started && w.behind(seq) < w.span && w.came[seq] }
+func (w *copyTwin) has(seq uint32) bool { return w.started && w.behind(seq) < w.span && w.arrived[seq] }
 
 // see takes a datagram, and says what becomes of its reports. decide ends the wait of those before.
 func (w *copyTwin) see(d datagram, decide func(outcome)) outcome {
@@ -301,7 +301,7 @@ func TestTwinOfCopies(t *testing.T) {
 			k := rng.IntN(3)
 			if _, is := twinOf[k]; !is {
 				twinOf[k] = len(twins)
-				twins = append(twins, &copyTwin{twin: twin{width: 22, longest: testWindow, maxGap: testGap, least: testWindow, size: testWindow, came: map[uint32]bool{}, absent: map[uint32]absent{}}})
+				twins = append(twins, &copyTwin{twin: twin{width: 22, longest: testWindow, maxGap: testGap, least: testWindow, size: testWindow, arrived: map[uint32]bool{}, absent: map[uint32]absent{}}})
 				next[k] = rng.Uint32()
 			}
 			w := twins[twinOf[k]]
@@ -403,10 +403,10 @@ func TestTwinOfCopies(t *testing.T) {
 						}
 					}
 					w.cut(at)
-					if x.Reports != w.reports || x.Duplicated != w.duplicated || x.Lost != w.lost || x.Reordered != w.reordered || x.Late != w.late || x.Restarts != w.beganAgain {
-						t.Fatalf("seed %d, step %d, exporter %d: %+v, want %d reports, %d duplicated, %d lost, %d reordered, %d late, %d restarts", seed, step, i, x, w.reports, w.duplicated, w.lost, w.reordered, w.late, w.beganAgain)
+					if x.Reports != w.reports || x.Duplicated != w.duplicated || x.Lost != w.lost || x.Reordered != w.reordered || x.Late != w.late || x.Restarts != w.begunAnew {
+						t.Fatalf("seed %d, step %d, exporter %d: %+v, want %d reports, %d duplicated, %d lost, %d reordered, %d late, %d restarts", seed, step, i, x, w.reports, w.duplicated, w.lost, w.reordered, w.late, w.begunAnew)
 					}
-					w.reports, w.duplicated, w.lost, w.reordered, w.late, w.beganAgain = 0, 0, 0, 0, 0, 0
+					w.reports, w.duplicated, w.lost, w.reordered, w.late, w.begunAnew = 0, 0, 0, 0, 0, 0
 				}
 			}
 			if step%50 == 0 || step == 3999 {
@@ -439,7 +439,7 @@ func TestMoments(t *testing.T) {
 		tr := New(DefaultConfig(), 1)
 		// The first two are known to be doubled.
 		list := []sent{{1, 1, 0, at}, {1, 1, 0, at}, {1, 2, 0, at}, {1, 2, 0, at + tt.moments<<momentShift}}
-		if counted, copies := tell(t, tr, list); copies != 1+tt.copies || counted != 3-tt.copies {
+		if counted, copies := emit(t, tr, list); copies != 1+tt.copies || counted != 3-tt.copies {
 			t.Errorf("%d moments later: %d count and %d are copies", tt.moments, counted, copies)
 		}
 	}
@@ -464,7 +464,7 @@ func TestResumedCopies(t *testing.T) {
 			}
 		}
 	}
-	if counted, copies := tell(t, second, list); counted != 300 || copies != 300 {
+	if counted, copies := emit(t, second, list); counted != 300 || copies != 300 {
 		t.Errorf("%d reports count and %d are copies", counted, copies)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// told expands what was reported of one sequence.
-func told(t *testing.T, list []window.Numbers) (numbers []uint32) {
+// reported expands what was reported of one sequence.
+func reported(t *testing.T, list []window.Numbers) (numbers []uint32) {
 	t.Helper()
 	for _, n := range list {
 		mask := ^uint32(0) >> (32 - n.Width)
@@ -29,9 +29,9 @@ func told(t *testing.T, list []window.Numbers) (numbers []uint32) {
 	return numbers
 }
 
-// TestTell compares what a tracker reports of a window with what came in it for the first time: over loss, duplicates, disorder also
+// TestReport compares what a tracker reports of a window with what came in it for the first time: over loss, duplicates, disorder also
 // across the ends of windows, and numbers that wrap. With room for few runs, sums and ends are right.
-func TestTell(t *testing.T) {
+func TestReport(t *testing.T) {
 	windows, gaps, fills := 0, 0, 0
 	for seed := range uint64(120) {
 		rng := rand.New(rand.NewPCG(seed, 21))
@@ -69,7 +69,7 @@ func TestTell(t *testing.T) {
 				queue[i] = x
 			}
 		}
-		came := map[uint32]bool{}
+		arrived := map[uint32]bool{}
 		at := int64(1e18)
 		var p, q window.Partial
 		for len(queue) > 0 {
@@ -82,8 +82,8 @@ func TestTell(t *testing.T) {
 				r.SeqBits = width
 				tr.Observe(r)
 				few.Observe(r)
-				if !came[x] {
-					came[x] = true
+				if !arrived[x] {
+					arrived[x] = true
 					want = append(want, x)
 				}
 			}
@@ -95,7 +95,7 @@ func TestTell(t *testing.T) {
 			tr.Numbers(&p)
 			few.Numbers(&q)
 			slices.Sort(want)
-			got := told(t, p.Numbers())
+			got := reported(t, p.Numbers())
 			if !slices.Equal(got, want) {
 				t.Fatalf("seed %d, width %d: %d numbers are told of %d, in %+v", seed, width, len(got), len(want), p.Numbers())
 			}
@@ -112,7 +112,7 @@ func TestTell(t *testing.T) {
 			if len(a.Runs) > 0 && want[0] > a.First {
 				fills++
 			}
-			if told(t, q.Numbers()); count != uint64(len(want)) || a.First != b.First || len(b.Runs) > 3*most+1 ||
+			if reported(t, q.Numbers()); count != uint64(len(want)) || a.First != b.First || len(b.Runs) > 3*most+1 ||
 				a.Runs[len(a.Runs)-1].Last != b.Runs[len(b.Runs)-1].Last {
 				t.Fatalf("seed %d: %d of %d runs stand for %d numbers of %d: %+v of %+v", seed, len(b.Runs), most, count, len(want), b, a)
 			}
@@ -127,7 +127,7 @@ func TestTell(t *testing.T) {
 }
 
 // TestTellRestart: what came before and after a restart is reported in two parts.
-func TestTellRestart(t *testing.T) {
+func TestReportRestart(t *testing.T) {
 	tr := New(testConfig(), 1)
 	tr.ReportNumbers(64)
 	at := int64(1e18)
@@ -180,7 +180,7 @@ func TestTellRestart(t *testing.T) {
 
 // TestTellSame: what a tracker counts does not depend on whether it reports numbers; and reporting those of exporters that lose none
 // allocates nothing.
-func TestTellSame(t *testing.T) {
+func TestReportSame(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 22))
 		a, b := New(testConfig(), seed), New(testConfig(), seed)
@@ -259,7 +259,7 @@ func TestBelieve(t *testing.T) {
 
 // TestTellMuch: as many numbers are listed that fill gaps, or that have no record, as there is room for, and not one more; and none where they
 // reach round from the first to the last.
-func TestTellMuch(t *testing.T) {
+func TestReportMuch(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		fills uint32
@@ -279,7 +279,7 @@ func TestTellMuch(t *testing.T) {
 	} {
 		m := testRoom(4096)
 		s := follow(14, m)
-		w := &twin{width: 14, longest: 4096, maxGap: testGap, least: m.least(), size: m.least(), came: map[uint32]bool{}, absent: map[uint32]absent{}}
+		w := &twin{width: 14, longest: 4096, maxGap: testGap, least: m.least(), size: m.least(), arrived: map[uint32]bool{}, absent: map[uint32]absent{}}
 		s.log, w.log = newNumberLog(5000, 0, 4096), &logTwin{most: 5000}
 		at := int64(1e12)
 		see := func(seq uint32, at int64) {

@@ -21,29 +21,29 @@ type absent struct {
 
 // twin is a sequence with a map of the numbers that are missing, and a set of those that came, instead of a ring of bits with an edge.
 type twin struct {
-	width                                   uint8
-	longest, maxGap, least, size            uint32
-	came                                    map[uint32]bool
-	absent                                  map[uint32]absent
-	head, span, origin                      uint32
-	time, start                             int64
-	started, resumed, sequenced             bool
-	repeat, run, runLast                    uint32
-	wait, worst                             uint32
-	calm                                    int
-	gone                                    bool // a missing number has left the record
-	far                                     []uint32
-	farTime                                 int64
-	farDup                                  uint64
-	replaced                                bool
-	oldHead                                 uint32
-	oldTime                                 int64
-	marked, settling                        bool
-	mark, settledTo, aged, ageHead          uint32
-	markTime, ageTime                       int64
-	lost, down                              int64
-	duplicated, reordered, late, beganAgain uint64
-	log                                     *logTwin // nil without one
+	width                                  uint8
+	longest, maxGap, least, size           uint32
+	arrived                                map[uint32]bool
+	absent                                 map[uint32]absent
+	head, span, origin                     uint32
+	time, start                            int64
+	started, resumed, sequenced            bool
+	repeat, run, runLast                   uint32
+	wait, worst                            uint32
+	calm                                   int
+	gone                                   bool // a missing number has left the record
+	far                                    []uint32
+	farTime                                int64
+	farDup                                 uint64
+	replaced                               bool
+	oldHead                                uint32
+	oldTime                                int64
+	marked, settling                       bool
+	mark, settledTo, aged, ageHead         uint32
+	markTime, ageTime                      int64
+	lost, down                             int64
+	duplicated, reordered, late, begunAnew uint64
+	log                                    *logTwin // nil without one
 }
 
 func (w *twin) wrap(n uint32) uint32   { return n & (1<<w.width - 1) }
@@ -81,9 +81,9 @@ func (w *twin) forget() {
 			w.gone = true
 		}
 	}
-	for n := range w.came {
+	for n := range w.arrived {
 		if w.behind(n) >= w.span {
-			delete(w.came, n)
+			delete(w.arrived, n)
 		}
 	}
 }
@@ -129,7 +129,7 @@ func (w *twin) claim() {
 func (w *twin) begin(seq uint32, at int64) {
 	w.part(seq-1, w.sequenced && w.started)
 	w.settle(0)
-	w.came, w.absent = map[uint32]bool{seq: true}, map[uint32]absent{}
+	w.arrived, w.absent = map[uint32]bool{seq: true}, map[uint32]absent{}
 	w.started, w.resumed, w.marked, w.settling, w.gone = true, false, false, false, false
 	w.head, w.origin, w.span, w.repeat, w.run = seq, seq, 1, 0, 0
 	w.time, w.start = at, at
@@ -176,7 +176,7 @@ func (w *twin) observe(seq uint32, at int64) {
 				w.part(seq-1, false)
 				w.note(seq)
 				w.sequenced, w.span = false, 1
-				w.came, w.absent = map[uint32]bool{seq: true}, map[uint32]absent{}
+				w.arrived, w.absent = map[uint32]bool{seq: true}, map[uint32]absent{}
 			}
 		}
 	case ahead <= reach:
@@ -194,13 +194,13 @@ func (w *twin) observe(seq uint32, at int64) {
 			w.late++
 		}
 		delete(w.absent, seq)
-		w.came[seq] = true
+		w.arrived[seq] = true
 		w.note(seq)
 		w.run = 0
 		w.widen(behind)
 	case behind < w.span:
 		w.claim()
-		w.again(seq, at)
+		w.second(seq, at)
 	case whole && (at < w.start && behind < min(w.longest, w.quarter()) || behind < w.span+startSlack):
 		w.claim()
 		w.before(seq, behind)
@@ -240,7 +240,7 @@ func (w *twin) advance(seq, ahead uint32, at int64) {
 			w.gone = true
 		}
 	}
-	w.came[seq] = true
+	w.arrived[seq] = true
 	if w.log != nil {
 		w.log.slow += uint64(ahead)
 		w.log.fresh = append(w.log.fresh, seq)
@@ -294,15 +294,15 @@ func (w *twin) before(seq, behind uint32) {
 			w.lost++
 		}
 	}
-	w.came[seq] = true
+	w.arrived[seq] = true
 	w.note(seq)
 	w.span, w.origin, w.run = behind+1, seq, 0
 	w.reordered++
 	w.widen(behind)
 }
 
-// again takes a number that came before.
-func (w *twin) again(seq uint32, at int64) {
+// second takes a number that came before.
+func (w *twin) second(seq uint32, at int64) {
 	w.duplicated++
 	if at < w.time {
 		return
@@ -317,10 +317,10 @@ func (w *twin) again(seq uint32, at int64) {
 		return
 	}
 	w.duplicated -= min(w.duplicated, uint64(w.run))
-	w.beganAgain++
+	w.begunAnew++
 	w.begin(w.wrap(seq-duplicateRun+1), at)
 	for n := range uint32(duplicateRun) {
-		w.came[w.wrap(seq-n)] = true
+		w.arrived[w.wrap(seq-n)] = true
 	}
 	w.head, w.span = seq, duplicateRun
 	for n := range uint32(duplicateRun - 1) {
@@ -383,7 +383,7 @@ func (w *twin) move(at int64) {
 	} else {
 		ahead := w.wrap(first - w.oldHead)
 		if returns := w.replaced && at-w.oldTime <= returnWithin && ahead > 0 && ahead <= w.longest; w.sequenced && !returns {
-			w.beganAgain++
+			w.begunAnew++
 		}
 		w.replaced, w.oldHead, w.oldTime = w.sequenced, w.head, w.time
 		w.begin(first, at)
@@ -561,8 +561,8 @@ func (w *twin) flush() {
 	}
 }
 
-// tell gives the parts and the gaps since the last time, in which so many reports came.
-func (w *twin) tell(reports uint64) (parts []window.Numbers, gaps []stretch) {
+// emit gives the parts and the gaps since the last time, in which so many reports came.
+func (w *twin) emit(reports uint64) (parts []window.Numbers, gaps []stretch) {
 	l := w.log
 	w.flush()
 	parts, gaps = l.parts, l.gaps
@@ -581,7 +581,7 @@ func compareLogs(s *sequence, w *twin, p *window.Partial, reports uint64) string
 	sp := newSpace(ptr(addr(1)), 5, 7, 3, w.width)
 	p.Reset()
 	s.publish(p, &sp, reports)
-	parts, gaps := w.tell(reports)
+	parts, gaps := w.emit(reports)
 	for i := range parts {
 		parts[i].ExporterKey, parts[i].To = sp.key(), 5
 	}
@@ -631,7 +631,7 @@ func TestTwin(t *testing.T) {
 		m.maxGap = []uint32{300, 5000}[r.IntN(2)]
 		width := []uint8{12, 14, 22, 32}[r.IntN(4)]
 		s := follow(width, m)
-		w := &twin{width: width, longest: m.longest, maxGap: m.maxGap, least: m.least(), size: m.least(), came: map[uint32]bool{}, absent: map[uint32]absent{}}
+		w := &twin{width: width, longest: m.longest, maxGap: m.maxGap, least: m.least(), size: m.least(), arrived: map[uint32]bool{}, absent: map[uint32]absent{}}
 		next := r.Uint32()
 		if r.IntN(2) == 0 { // a saved state
 			if r.IntN(3) == 0 {
@@ -762,7 +762,7 @@ func TestTwin(t *testing.T) {
 				w.cut(end)
 			}
 			got := s.counts
-			want := counts{lost: w.lost, down: uint64(w.down), duplicated: w.duplicated, reordered: w.reordered, late: w.late, restarts: w.beganAgain}
+			want := counts{lost: w.lost, down: uint64(w.down), duplicated: w.duplicated, reordered: w.reordered, late: w.late, restarts: w.begunAnew}
 			if got != want || s.head != w.head || s.sequenced != w.sequenced || s.provisional != w.provisional() || int(s.open) != len(w.absent) || s.span != w.span || s.size() != w.size || s.wait != w.wait {
 				t.Fatalf("seed %d, step %d: number %d after %d: %+v\nprovisional %d, missing %d of %d, record %d, wait %d, counts: %v; want %+v\nprovisional %d, missing %d of %d, record %d, wait %d, counts: %v", seed, step, seq, s.head,
 					got, s.provisional, s.open, s.span, s.size(), s.wait, s.sequenced, want, w.provisional(), len(w.absent), w.span, w.size, w.wait, w.sequenced)
@@ -907,7 +907,7 @@ type trackerTwin struct {
 
 type placesTwin struct{ all, reserve, left int }
 
-func (p *placesTwin) take() bool {
+func (p *placesTwin) receive() bool {
 	if p.left == 0 {
 		return false
 	}
@@ -997,7 +997,7 @@ func (t *trackerTwin) of(n named, at int64) *placed {
 // admit gives the place of a newcomer, with what it was heard before.
 func (t *trackerTwin) admit(n named) *placed {
 	if t.own < t.places.reserve || t.places.left > 0 {
-		if !t.places.take() {
+		if !t.places.receive() {
 			t.own++
 		}
 		e := &placed{}
@@ -1060,7 +1060,7 @@ func (t *trackerTwin) cut(end int64) (list []inference.ExporterStats) {
 		case proven < all-t.own:
 			e.proven = true
 			proven++
-		case t.own > 0 && t.places.take():
+		case t.own > 0 && t.places.receive():
 			t.own--
 			e.proven = true
 			proven++
@@ -1099,7 +1099,7 @@ func (t *trackerTwin) cut(end int64) (list []inference.ExporterStats) {
 // resume makes known what another one saved.
 func (t *trackerTwin) resume(saved []*placed) {
 	for _, x := range saved {
-		if x.numbers < 2 || t.names[x.named] != nil || x.alias && t.names[x.nameless()] != nil || !t.places.take() {
+		if x.numbers < 2 || t.names[x.named] != nil || x.alias && t.names[x.nameless()] != nil || !t.places.receive() {
 			continue
 		}
 		e := &placed{named: x.named, alias: x.alias, proven: x.proven, numbers: 2, number: x.number, times: 2, since: x.since, last: x.last}

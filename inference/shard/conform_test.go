@@ -44,7 +44,7 @@ func TestConform(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 9))
 	for window := range 4 {
 		want := map[inference.StrayKey]inference.Stray{}
-		told := map[uint32]bool{}
+		reported := map[uint32]bool{}
 		for i := range 3000 {
 			flow := rng.Uint32N(200)
 			at := int64(1e18) + int64(window*3000+i)
@@ -60,10 +60,10 @@ func TestConform(t *testing.T) {
 				r = stack(flow, at, path[1:]...)
 				r.Flags = decode.Truncated
 			default:
-				if told[flow] {
+				if reported[flow] {
 					break
 				}
-				told[flow] = true
+				reported[flow] = true
 				key := inference.StrayKey{Rule: "through 2", Reason: inference.Missed, Node: 2}
 				if flow%3 == 2 {
 					key.Reason, key.Node = inference.Forbidden, 7
@@ -85,9 +85,9 @@ func TestConform(t *testing.T) {
 				s.Update([]*decode.Report{r})
 			}
 		}
-		got, again := straysOf(one, int64(window+1)), straysOf(four, int64(window+1))
-		if !reflect.DeepEqual(got, again) {
-			t.Errorf("window %d: one shard tells %+v, four tell %+v", window, got, again)
+		got, second := straysOf(one, int64(window+1)), straysOf(four, int64(window+1))
+		if !reflect.DeepEqual(got, second) {
+			t.Errorf("window %d: one shard tells %+v, four tell %+v", window, got, second)
 		}
 		if len(got) != 2 || len(want) != 2 {
 			t.Fatalf("window %d: %+v, want %+v", window, got, want)
@@ -134,7 +134,7 @@ func TestConformDigests(t *testing.T) {
 	s, p, _, _ := newDigestState(t)
 	path := []uint32{100, 101, 102, 103, 104, 109}
 	s.Judge(ways(t, inference.PolicyRule{Name: "not 103", Avoid: []uint32{103}}))
-	told := 0
+	reported := 0
 	for window := range 40 {
 		for f := range 50 {
 			for range 3 {
@@ -142,7 +142,7 @@ func TestConformDigests(t *testing.T) {
 			}
 		}
 		for _, x := range straysOf([]*State{s}, int64(window+1)) {
-			told = int(x.Flows)
+			reported = int(x.Flows)
 			if x.Node != 103 || !slices.Equal(pathNodes(x.Path), path) {
 				t.Fatalf("window %d: %+v", window, x)
 			}
@@ -153,12 +153,12 @@ func TestConformDigests(t *testing.T) {
 				certain++
 			}
 		}
-		if told > certain {
-			t.Fatalf("window %d: %d flows are told of, and the paths of %d are certain", window, told, certain)
+		if reported > certain {
+			t.Fatalf("window %d: %d flows are told of, and the paths of %d are certain", window, reported, certain)
 		}
 	}
-	if told != 50 {
-		t.Errorf("%d of 50 flows are told of at last", told)
+	if reported != 50 {
+		t.Errorf("%d of 50 flows are told of at last", reported)
 	}
 }
 

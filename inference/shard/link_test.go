@@ -65,9 +65,9 @@ func TestTimesOnLinks(t *testing.T) {
 					s.Update([]*decode.Report{timedReport(flow, at, bits, clocks, link, 30)})
 				}
 			}
-			got, again := linksOf(one, 1), linksOf(four, 1)
-			if !reflect.DeepEqual(got, again) {
-				t.Errorf("%d bits: one shard tells %+v, four tell %+v", bits, got, again)
+			got, second := linksOf(one, 1), linksOf(four, 1)
+			if !reflect.DeepEqual(got, second) {
+				t.Errorf("%d bits: one shard tells %+v, four tell %+v", bits, got, second)
 			}
 			period := uint64(1) << (bits & 63)
 			if bits == 64 {

@@ -95,8 +95,8 @@ func TestPairs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	again := all.Window(limits)
-	if got, want := fmt.Sprint(again.Losses), fmt.Sprint(w.Losses); got != want {
+	second := all.Window(limits)
+	if got, want := fmt.Sprint(second.Losses), fmt.Sprint(w.Losses); got != want {
 		t.Errorf("read back: %s\nwant %s", got, want)
 	}
 	if back, err := all.AppendBinary(nil); err != nil || !slices.Equal(back, b) {

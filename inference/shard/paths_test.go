@@ -152,7 +152,7 @@ func TestPathsOfDigestsTakenOver(t *testing.T) {
 			t.Fatalf("flow %d: %+v, want %+v", want.Key.SrcPort, got, want)
 		}
 	}
-	if again := other.AppendPaths(nil, flows); !bytes.Equal(again, saved) {
+	if second := other.AppendPaths(nil, flows); !bytes.Equal(second, saved) {
 		t.Error("the paths that were read are written as others")
 	}
 	send(other, 5)
@@ -305,8 +305,8 @@ func FuzzReadPaths(f *testing.F) {
 		s.Update(w.window())
 		s.Recycle(s.Cut(w.now))
 		s.Update(w.window())
-		again := New(cfg, 2)
-		if err := again.ReadPaths(s.AppendPaths(nil, 1000)); err != nil {
+		second := New(cfg, 2)
+		if err := second.ReadPaths(s.AppendPaths(nil, 1000)); err != nil {
 			t.Fatalf("what was written after ReadPaths(%x): %v", b, err)
 		}
 	})

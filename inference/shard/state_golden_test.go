@@ -16,16 +16,16 @@ func TestPathsOfBefore(t *testing.T) {
 		s.Update(w.window())
 		windowBytes(t, s, w.now)
 	}
-	again := func(b []byte) ([]byte, error) {
+	second := func(b []byte) ([]byte, error) {
 		other := New(testConfig(), 2)
 		err := other.ReadPaths(b)
 		return other.AppendPaths(nil, 1000), err
 	}
-	testkit.SameState(t, "paths-views", s.AppendPaths(nil, 1000), again)
+	testkit.SameState(t, "paths-views", s.AppendPaths(nil, 1000), second)
 	// States that were written when a part of a path was another path, and when a part stayed one for ever, are read as they are.
 	for _, name := range []string{"paths", "paths-longest"} {
 		before := testkit.StateFile(t, name, func() []byte { return nil })
-		if got, err := again(before); err != nil || !bytes.Equal(got, before) {
+		if got, err := second(before); err != nil || !bytes.Equal(got, before) {
 			t.Errorf("%s: the state that was written before is read as another one: %v", name, err)
 		}
 	}

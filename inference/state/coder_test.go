@@ -88,8 +88,8 @@ func TestCoder(t *testing.T) {
 	if err := Read("noun", b, got.code); err != nil || !reflect.DeepEqual(&got, want) {
 		t.Fatalf("%+v, %v, want %+v", got, err, want)
 	}
-	if again := Append(nil, got.code); !bytes.Equal(again, b) {
-		t.Errorf("% x is written again as % x", b, again)
+	if second := Append(nil, got.code); !bytes.Equal(second, b) {
+		t.Errorf("% x is written again as % x", b, second)
 	}
 	for n := range len(b) - len(want.rest) {
 		var at *Error

@@ -67,8 +67,8 @@ func TestDecide(t *testing.T) {
 			t.Errorf("%s: %d flows explained", name, len(explained))
 		}
 		slices.Reverse(tt.flows)
-		if again, _ := Decide(tt.flows, 0); !slices.Equal(names(again), tt.want) {
-			t.Errorf("%s: %q in another order of the flows", name, names(again))
+		if second, _ := Decide(tt.flows, 0); !slices.Equal(names(second), tt.want) {
+			t.Errorf("%s: %q in another order of the flows", name, names(second))
 		}
 	}
 }

@@ -128,7 +128,7 @@ func TestAdmissionState(t *testing.T) {
 			if err := b.ReadState(states[cut]); err != nil {
 				t.Fatal(err)
 			}
-			if again := b.AppendState(nil); !bytes.Equal(again, states[cut]) {
+			if second := b.AppendState(nil); !bytes.Equal(second, states[cut]) {
 				t.Fatalf("seed %d, cut at window %d: the state that was read is written as another", seed, cut)
 			}
 			for i := cut; i < cut+beyond; i++ {

@@ -38,10 +38,10 @@ func TestNode0(t *testing.T) {
 		if f.HasNode() == k.Nameless {
 			t.Errorf("%q has a node: %v", k, f.HasNode())
 		}
-		var again inference.ExporterKey
+		var second inference.ExporterKey
 		b := state.Append(nil, func(c *state.Coder) { c.Addr("", &k.Addr); k.CodeNode(c) })
-		if err := state.Read("", b, func(c *state.Coder) { c.Addr("", &again.Addr); again.CodeNode(c) }); err != nil || again.Node != k.Node || again.Nameless != k.Nameless {
-			t.Errorf("%q is read from a state as %q: %v", k, again, err)
+		if err := state.Read("", b, func(c *state.Coder) { c.Addr("", &second.Addr); second.CodeNode(c) }); err != nil || second.Node != k.Node || second.Nameless != k.Nameless {
+			t.Errorf("%q is read from a state as %q: %v", k, second, err)
 		}
 		p.AddExporters([]inference.ExporterStats{{ExporterKey: k, Reports: uint64(1 + i)}})
 		p.AddNumbers(&Numbers{ExporterKey: k, Width: 8, First: uint32(i), Runs: []Run{{0, 0, 1}}})

@@ -540,8 +540,8 @@ func FuzzReadBinary(f *testing.F) {
 		}
 		first := encode(t, p)
 		q := read(t, first)
-		if again := encode(t, q); !bytes.Equal(again, first) {
-			t.Fatalf("%x was read and written as %x, and then as %x", b, first, again)
+		if second := encode(t, q); !bytes.Equal(second, first) {
+			t.Fatalf("%x was read and written as %x, and then as %x", b, first, second)
 		}
 		w := p.Window(wide)
 		if !reflect.DeepEqual(q.Window(wide), w) {

@@ -29,7 +29,7 @@ func TestSplit(t *testing.T) {
 		if got := encode(t, &p); !bytes.Equal(got, want) {
 			t.Fatalf("seed %d: the partial is another one after it was split", seed)
 		}
-		var again Partial
+		var second Partial
 		for _, i := range rng.Perm(len(into)) {
 			q := into[i]
 			if q.Start != p.Start || q.End != p.End || q.FlowBound != p.FlowBound {
@@ -48,9 +48,9 @@ func TestSplit(t *testing.T) {
 			if rng.IntN(2) == 0 {
 				q = read(t, encode(t, q))
 			}
-			again.Merge(q)
+			second.Merge(q)
 		}
-		if got := encode(t, &again); !bytes.Equal(got, want) {
+		if got := encode(t, &second); !bytes.Equal(got, want) {
 			t.Fatalf("seed %d: %d slices merge to other bytes", seed, s.Slices())
 		}
 	}

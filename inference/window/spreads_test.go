@@ -40,7 +40,7 @@ func fillSpreads(p *Partial, rng *rand.Rand) {
 // What is known of several paths comes through bytes, slices and merges in any order and grouping as the one that saw the flow last
 // reported it, and stands in the window beside no flow that was seen later without.
 func TestSpreads(t *testing.T) {
-	told := 0
+	reported := 0
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 12))
 		parts := make([]Partial, 4)
@@ -93,7 +93,7 @@ func TestSpreads(t *testing.T) {
 			if x == nil || x.Last != f.Last {
 				x = &Spread{}
 			} else {
-				told++
+				reported++
 			}
 			if f.Share != x.Share || f.Confidence != x.Confidence || f.Unexplained != x.Unexplained || f.Unsettled != x.Unsettled ||
 				!reflect.DeepEqual(f.Others, x.Others) || !reflect.DeepEqual(f.Inseparable, x.Inseparable) {
@@ -101,8 +101,8 @@ func TestSpreads(t *testing.T) {
 			}
 		}
 	}
-	if told < 20 {
-		t.Errorf("%d flows with several paths", told)
+	if reported < 20 {
+		t.Errorf("%d flows with several paths", reported)
 	}
 }
 

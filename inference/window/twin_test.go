@@ -32,8 +32,8 @@ type hopSeen struct {
 	utilized       bool
 }
 
-// tell makes up a part of a window and adds it to both.
-func (w *twin) tell(p *Partial, rng *rand.Rand) {
+// emit makes up a part of a window and adds it to both.
+func (w *twin) emit(p *Partial, rng *rand.Rand) {
 	key := func() inference.HopKey { return inference.HopKey{Node: rng.Uint32N(3), EgressIf: rng.Uint32N(2)} }
 	path := func() (out []inference.HopKey) {
 		for range rng.IntN(3) {
@@ -300,7 +300,7 @@ func TestMergeTwin(t *testing.T) {
 		parts := pool[:1+rng.IntN(len(pool))]
 		for i := range parts {
 			parts[i].Reset()
-			w.tell(&parts[i], rng)
+			w.emit(&parts[i], rng)
 		}
 		all := &parts[0]
 		for i := range parts[1:] {

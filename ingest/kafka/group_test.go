@@ -243,7 +243,7 @@ func (l *lines) Write(b []byte) (int, error) {
 }
 
 // Brokers that are away are logged once, and not at every attempt to reach them.
-func TestAwayIsToldOnce(t *testing.T) {
+func TestAwayIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	client := &kafka.Client{Addr: kafka.TCP(testkit.FreeAddr(t))}
 	var said lines

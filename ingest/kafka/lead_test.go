@@ -144,8 +144,8 @@ func TestFenced(t *testing.T) {
 
 // silent is a group that takes a partition back and is not heard of again, until it is asked to give it anew.
 type silent struct {
-	topic string
-	again chan struct{}
+	topic  string
+	second chan struct{}
 }
 
 func (s *silent) Run(ctx context.Context, m ingest.Member) error {
@@ -157,13 +157,13 @@ func (s *silent) Run(ctx context.Context, m ingest.Member) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-s.again:
+		case <-s.second:
 		}
 		m.Revoke(ctx, g)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-s.again:
+		case <-s.second:
 		}
 	}
 }
@@ -188,11 +188,11 @@ func TestTermOfSilentGroup(t *testing.T) {
 	}()
 	for range 2 {
 		<-begun
-		g.again <- struct{}{}
+		g.second <- struct{}{}
 		if err := <-causes; !errors.Is(err, kafka.ErrLost) || !strings.Contains(err.Error(), "nothing was heard from the group") {
 			t.Errorf("the term ends with %v", err)
 		}
-		g.again <- struct{}{}
+		g.second <- struct{}{}
 	}
 	<-begun
 	cancel()

@@ -42,7 +42,7 @@ func FuzzFromJSON(f *testing.F) {
 		if n, derr := decoder.Points(data); derr == nil && n != pointsIn(any) || derr != nil && derr.Offset > len(data) {
 			t.Fatalf("%d points and %v, want %d", n, derr, pointsIn(any))
 		}
-		var m, again metrics.MetricsData
+		var m, second metrics.MetricsData
 		if err := proto.Unmarshal(data, &m); err != nil {
 			t.Fatal(err)
 		}
@@ -53,8 +53,8 @@ func FuzzFromJSON(f *testing.F) {
 		if data, err = s.fromJSON(back); err != nil {
 			t.Fatalf("%s: %v", back, err)
 		}
-		if err := proto.Unmarshal(data, &again); err != nil || !proto.Equal(&m, &again) {
-			t.Fatalf("%v became %v, %v", &m, &again, err)
+		if err := proto.Unmarshal(data, &second); err != nil || !proto.Equal(&m, &second) {
+			t.Fatalf("%v became %v, %v", &m, &second, err)
 		}
 	})
 }

@@ -60,7 +60,7 @@ func asked(points int) *metrics.MetricsData {
 }
 
 // serve runs a source whose frames go to take.
-func serve(t *testing.T, change func(*Config), take func(f *ingest.Frame)) (s *Source, grpcAddr, httpURL string) {
+func serve(t *testing.T, change func(*Config), receive func(f *ingest.Frame)) (s *Source, grpcAddr, httpURL string) {
 	t.Helper()
 	cfg := DefaultConfig()
 	cfg.Enabled, cfg.GRPC, cfg.HTTP = true, "127.0.0.1:0", "127.0.0.1:0"
@@ -76,7 +76,7 @@ func serve(t *testing.T, change func(*Config), take func(f *ingest.Frame)) (s *S
 			if worker != 0 || len(b.Frames) != 1 || b.Frames[0].Link != ingest.LinkOTLP {
 				t.Errorf("worker %d, %d frames", worker, len(b.Frames))
 			}
-			take(&b.Frames[0])
+			receive(&b.Frames[0])
 		})
 	}()
 	t.Cleanup(func() {

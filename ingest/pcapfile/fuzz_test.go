@@ -50,13 +50,13 @@ func FuzzReader(f *testing.F) {
 			}
 		}
 		r, err2 := newReader(iotest.OneByteReader(bytes.NewReader(data)), "t")
-		var again []frame
+		var second []frame
 		if err2 == nil {
-			again, err2 = batched(r, 3)
+			second, err2 = batched(r, 3)
 		}
 		if (err == nil) != (err2 == nil) || err != nil && err.Error() != err2.Error() {
 			t.Fatalf("read at once: %v, byte by byte: %v", err, err2)
 		}
-		sameFrames(t, "byte by byte", again, frames)
+		sameFrames(t, "byte by byte", second, frames)
 	})
 }

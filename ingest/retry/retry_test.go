@@ -33,8 +33,8 @@ func TestNext(t *testing.T) {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 		b.Reset()
-		if again := b.Next(); again != tt.want[0] {
-			t.Errorf("%s: %v after Reset, want %v", tt.name, again, tt.want[0])
+		if second := b.Next(); second != tt.want[0] {
+			t.Errorf("%s: %v after Reset, want %v", tt.name, second, tt.want[0])
 		}
 	}
 	b := Backoff{Min: time.Hour, Max: time.Duration(1<<63 - 1)}

@@ -59,14 +59,14 @@ func TestCache(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatalf("the cache has %q (%v), want one file", files, err)
 	}
-	if again, err := m.measure(2, cache(dir)); err != nil || !reflect.DeepEqual(again, first) {
-		t.Errorf("another outcome with the same code: %+v (%v), want %+v", again, err, first)
+	if second, err := m.measure(2, cache(dir)); err != nil || !reflect.DeepEqual(second, first) {
+		t.Errorf("another outcome with the same code: %+v (%v), want %+v", second, err, first)
 	}
 	if err := os.WriteFile(files[0], []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := m.measure(2, cache(dir)); err != nil || again.Total != 7 {
-		t.Errorf("%+v (%v) of a broken file, want a run", again, err)
+	if second, err := m.measure(2, cache(dir)); err != nil || second.Total != 7 {
+		t.Errorf("%+v (%v) of a broken file, want a run", second, err)
 	}
 	m.run = "TestNone"
 	if other, err := m.measure(2, cache(dir)); err != nil || len(other.Alive) != 7 {

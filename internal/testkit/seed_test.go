@@ -7,8 +7,8 @@ func TestSeed(t *testing.T) {
 	t.Setenv(seedSetting, "")
 	night = false
 	gate := Seed(t)
-	if again := Seed(t); again != gate {
-		t.Errorf("two seeds of the gate: %d and %d", gate, again)
+	if second := Seed(t); second != gate {
+		t.Errorf("two seeds of the gate: %d and %d", gate, second)
 	}
 	t.Run("another", func(t *testing.T) {
 		if other := Seed(t); other == gate {

@@ -52,7 +52,7 @@ func startFabric(t testing.TB, dialect probe.Dialect, drop func(n int) bool) *fa
 }
 
 func (f *fabric) run(t testing.TB, ctx context.Context) {
-	out, came := make([]byte, 0, 2048), 0
+	out, arrived := make([]byte, 0, 2048), 0
 	for ctx.Err() == nil {
 		n, err := f.line.rx.receive(20 * time.Millisecond)
 		if err != nil {
@@ -61,7 +61,7 @@ func (f *fabric) run(t testing.TB, ctx context.Context) {
 		}
 		for k := range n {
 			frame, _ := f.line.rx.frame(k)
-			if came++; f.drop != nil && f.drop(came) {
+			if arrived++; f.drop != nil && f.drop(arrived) {
 				continue
 			}
 			hops := (int(frame[15]) - 2) / 2

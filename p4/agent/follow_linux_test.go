@@ -212,7 +212,7 @@ func (c *asking) Tell(s agentpb.Plans_TellServer) error {
 
 // TestTell: an agent reports to a controller that asks which rounds it sent, and which of these came, over real sockets: exactly
 // those that the network did not lose. A plan that takes the place of another one begins anew.
-func TestTell(t *testing.T) {
+func TestReport(t *testing.T) {
 	namespace(t)
 	ca := newAuthority(t)
 	ask := &asking{asks: make(chan uint64), rounds: make(chan *agentpb.Rounds)}
@@ -247,7 +247,7 @@ func TestTell(t *testing.T) {
 		if x := c.next(t); x.InForce != epoch {
 			t.Fatalf("epoch %d is answered with %v", epoch, x)
 		}
-		for came := uint32(0); came < 150; {
+		for arrived := uint32(0); arrived < 150; {
 			number++
 			ask.asks <- number
 			m := next()
@@ -273,7 +273,7 @@ func TestTell(t *testing.T) {
 					t.Fatalf("window %#x: %d of five came", x.Window, n)
 				}
 			}
-			came = x.Received
+			arrived = x.Received
 		}
 	}
 }
@@ -330,12 +330,12 @@ func TestFollow(t *testing.T) {
 	if !strings.Contains(logged.String(), "the controller is gone; the plan stays in force") {
 		t.Errorf("logged: %s", logged.String())
 	}
-	again := startController(t, c.address, "controller.example", ca, ca)
-	if h := again.next(t); h.InForce != 7 || h.Load.GetProbes() != 1 {
+	second := startController(t, c.address, "controller.example", ca, ca)
+	if h := second.next(t); h.InForce != 7 || h.Load.GetProbes() != 1 {
 		t.Errorf("another controller hears %v", h)
 	}
-	again.plans <- planProto(t, 8, time.Second)
-	if got := again.next(t); got.InForce != 8 || got.Refused != "" {
+	second.plans <- planProto(t, 8, time.Second)
+	if got := second.next(t); got.InForce != 8 || got.Refused != "" {
 		t.Errorf("%v", got)
 	}
 }
@@ -418,7 +418,7 @@ func TestStrangers(t *testing.T) {
 			t.Fatal(err)
 		}
 		stop := runAgent(t, a)
-		told := func() bool {
+		reported := func() bool {
 			for want := range strings.SplitSeq(x.want, "|") {
 				if strings.Contains(a.Status().Controller.Problem, want) {
 					return true
@@ -426,9 +426,9 @@ func TestStrangers(t *testing.T) {
 			}
 			return false
 		}
-		for end := time.Now().Add(time.Minute); !told() && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); !reported() && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		}
-		if s := a.Status(); !told() || s.Epoch != 0 || len(c.answers) > 0 {
+		if s := a.Status(); !reported() || s.Epoch != 0 || len(c.answers) > 0 {
 			t.Errorf("%s: %+v, want %q", x.what, s, x.want)
 		}
 		stop()
@@ -466,11 +466,11 @@ func TestProto(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var again agentpb.Plan
-	if err := proto.Unmarshal(b, &again); err != nil {
+	var second agentpb.Plan
+	if err := proto.Unmarshal(b, &second); err != nil {
 		t.Fatal(err)
 	}
-	q, err := probe.PlanOf(&again)
+	q, err := probe.PlanOf(&second)
 	if err != nil || !reflect.DeepEqual(p, q) {
 		t.Errorf("%+v, %v, want %+v", q, err, p)
 	}
@@ -543,12 +543,12 @@ func TestGenerated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told, err := os.ReadFile("agentpb/agent.proto.sha256")
+	reported, err := os.ReadFile("agentpb/agent.proto.sha256")
 	if err != nil {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256(source)
-	if !strings.HasPrefix(string(told), hex.EncodeToString(sum[:])) {
+	if !strings.HasPrefix(string(reported), hex.EncodeToString(sum[:])) {
 		t.Error("agentpb/agent.proto has changed without its code: make proto")
 	}
 }

@@ -163,10 +163,10 @@ func TestSTAMP(t *testing.T) {
 			}
 			dec := demux.New(profileOf(t, "auto"))
 			buf := make([]byte, 9216)
-			var told decode.ProbeCounts
+			var reported decode.ProbeCounts
 			delays := 0
-			for missed := int64(0); missed < r.out.Load()+r.home.Load() || int64(told.Forward) != r.out.Load() || int64(told.Back) != r.home.Load() ||
-				int64(told.Twice) != r.twice.Load() || int64(told.Corrupt) != r.corrupted.Load() || delays == 0; {
+			for missed := int64(0); missed < r.out.Load()+r.home.Load() || int64(reported.Forward) != r.out.Load() || int64(reported.Back) != r.home.Load() ||
+				int64(reported.Twice) != r.twice.Load() || int64(reported.Corrupt) != r.corrupted.Load() || delays == 0; {
 				n, err := collector.Read(buf)
 				if err != nil {
 					t.Fatal(err)
@@ -175,13 +175,13 @@ func TestSTAMP(t *testing.T) {
 				dec.Datagram(&batch, decode.AddrFrom(netip.MustParseAddr("127.0.0.1")), buf[:n], 0)
 				for _, x := range batch.Reports {
 					if x.Kind == decode.KindProbes && x.Err.Reason == 0 && x.Flow.DstPort == stamp.Port && x.Probes.Path == 1 && x.NodeID == a.cfg.reportedNode() {
-						told.Forward += x.Probes.Forward
-						told.Back += x.Probes.Back
-						told.Twice += x.Probes.Twice
-						told.Corrupt += x.Probes.Corrupt
-						told.Sent += x.Probes.Sent
-						told.Received += x.Probes.Received
-						told.Missed += x.Probes.Missed
+						reported.Forward += x.Probes.Forward
+						reported.Back += x.Probes.Back
+						reported.Twice += x.Probes.Twice
+						reported.Corrupt += x.Probes.Corrupt
+						reported.Sent += x.Probes.Sent
+						reported.Received += x.Probes.Received
+						reported.Missed += x.Probes.Missed
 						for _, d := range x.Probes.Delays {
 							delays += int(d.Count)
 						}
@@ -193,8 +193,8 @@ func TestSTAMP(t *testing.T) {
 					missed++
 				}
 			}
-			if s = sessionOf(t, a); told.Sent == 0 || uint64(told.Sent) > s.Sent || uint64(told.Received) > s.Received || uint64(told.Missed) > s.Missed || uint64(delays) > s.Received {
-				t.Errorf("the collector was given %+v and %d delays, of %+v", told, delays, s.Counts)
+			if s = sessionOf(t, a); reported.Sent == 0 || uint64(reported.Sent) > s.Sent || uint64(reported.Received) > s.Received || uint64(reported.Missed) > s.Missed || uint64(delays) > s.Received {
+				t.Errorf("the collector was given %+v and %d delays, of %+v", reported, delays, s.Counts)
 			}
 			page := pageOf(t, a)
 			for _, want := range []string{

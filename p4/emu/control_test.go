@@ -355,9 +355,9 @@ func TestControlIsSeeded(t *testing.T) {
 		return sent, answers
 	}
 	sent, answers := run(true)
-	again, same := run(true)
+	second, same := run(true)
 	without, _ := run(false)
-	if sent != again || answers != same || len(answers) < 1000 {
+	if sent != second || answers != same || len(answers) < 1000 {
 		t.Error("the same seed gives something else")
 	}
 	if sent != without {

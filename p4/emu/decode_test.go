@@ -139,7 +139,7 @@ func truthCases() []truthCase {
 }
 
 // Every report is compared with what truly happened, and every packet that switches were to report on is looked for.
-func TestReportsTellTheTruth(t *testing.T) {
+func TestReportsReportTheTruth(t *testing.T) {
 	for _, tt := range truthCases() {
 		t.Run(tt.name, func(t *testing.T) { compareWithTruth(t, tt.edit) })
 	}

@@ -162,7 +162,7 @@ func (n *Network) reports(t *testing.T, until time.Duration) (reports []*decode.
 
 // Every digest is what the plan makes of the true path and of the true values along it, and every sampled packet of a flow
 // that carries digests is reported once.
-func TestDigestsTellTheTruth(t *testing.T) {
+func TestDigestsReportTheTruth(t *testing.T) {
 	type edit = func(*Config)
 	for name, change := range map[string]edit{
 		"INT-MD beside it": func(*Config) {},

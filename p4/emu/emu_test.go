@@ -68,8 +68,8 @@ func fingerprint(t *testing.T, cfg Config, seed uint64, steps int) string {
 func TestSameSeedSameBytes(t *testing.T) {
 	cfg := busyConfig()
 	first := fingerprint(t, cfg, 7, 1)
-	if again := fingerprint(t, cfg, 7, 1); again != first {
-		t.Errorf("second run differs:\n%s\n%s", first, again)
+	if second := fingerprint(t, cfg, 7, 1); second != first {
+		t.Errorf("second run differs:\n%s\n%s", first, second)
 	}
 	if sliced := fingerprint(t, cfg, 7, 613); sliced != first {
 		t.Errorf("Run in 613 steps differs from Run in one:\n%s\n%s", first, sliced)

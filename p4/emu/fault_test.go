@@ -41,12 +41,12 @@ func withFault(t *testing.T, f Fault, edit func(*Config)) (n *Network, journeys 
 		k.Hops, k.Frame = slices.Clone(j.Hops), nil
 		journeys = append(journeys, k)
 	}
-	var told []bool
+	var reported []bool
 	cfg.OnFault = func(at time.Duration, g Fault, begins bool) {
 		if want := map[bool]time.Duration{true: begin, false: end}[begins]; at != want || g.Kind != f.Kind {
 			t.Errorf("OnFault(%v, %v, %v), want %v at %v", at, g, begins, f, want)
 		}
-		told = append(told, begins)
+		reported = append(reported, begins)
 	}
 	if edit != nil {
 		edit(&cfg)
@@ -59,8 +59,8 @@ func withFault(t *testing.T, f Fault, edit func(*Config)) (n *Network, journeys 
 			reports = append(reports, r)
 		}
 	})
-	if !slices.Equal(told, []bool{true, false}) {
-		t.Errorf("OnFault was called with %v", told)
+	if !slices.Equal(reported, []bool{true, false}) {
+		t.Errorf("OnFault was called with %v", reported)
 	}
 	return n, journeys, reports
 }

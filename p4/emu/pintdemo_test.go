@@ -45,7 +45,7 @@ func TestPINTDemo(t *testing.T) {
 	}
 	n = emu.MustNew(t, cfg, seed)
 	around := []uint32{n.NodeID(n.At(t, loop.Node)), n.NodeID(n.At(t, loop.Peer))}
-	reports, told := make([]int, cfg.Repeat/window), 0
+	reports, reported := make([]int, cfg.Repeat/window), 0
 	n.Run(cfg.Repeat-1, func(d emu.Datagram) {
 		if d.Probe {
 			return
@@ -55,7 +55,7 @@ func TestPINTDemo(t *testing.T) {
 			if r.Flags&decode.Loop == 0 {
 				continue
 			}
-			told++
+			reported++
 			if d.At < loop.At || d.At > loop.At+loop.For+window || d.At < loop.At+loop.For && !slices.Contains(around, r.NodeID) {
 				t.Fatalf("node %d tells of a loop at %v", r.NodeID, d.At)
 			}
@@ -66,7 +66,7 @@ func TestPINTDemo(t *testing.T) {
 			t.Errorf("window %d: %d reports", w, k)
 		}
 	}
-	if s := n.Stats(); told < 50 || s.Dropped[emu.Expired] == 0 || moved < 500 || stayed < 500 || digests < 30_000 {
-		t.Errorf("%d reports of loops, %d packets expired; %d digests, of them %d on the detour and %d before and after", told, s.Dropped[emu.Expired], digests, moved, stayed)
+	if s := n.Stats(); reported < 50 || s.Dropped[emu.Expired] == 0 || moved < 500 || stayed < 500 || digests < 30_000 {
+		t.Errorf("%d reports of loops, %d packets expired; %d digests, of them %d on the detour and %d before and after", reported, s.Dropped[emu.Expired], digests, moved, stayed)
 	}
 }

@@ -22,7 +22,7 @@ func someProbes() []Probe {
 }
 
 // The labels of probes are the truth about them, and the last one is written when the probe leaves for the host.
-func TestProbesTellTheTruth(t *testing.T) {
+func TestProbesReportTheTruth(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.LinkRate, cfg.PacketRate = 10e6, 12_000 // queues fill
 	cfg.Probes = someProbes()

@@ -67,12 +67,12 @@ func TestNetworkIsProgram(t *testing.T) {
 		if !p.v6 && p.proto == udp && r.IntN(3) == 0 {
 			be.PutUint16(p.buf[p.l4+6:], 0)
 		}
-		var told []byte
-		n.emit = func(d Datagram) { told = bytes.Clone(d.Payload) }
+		var reported []byte
+		n.emit = func(d Datagram) { reported = bytes.Clone(d.Payload) }
 		of := 1 + r.IntN(5)
 		for i := range of {
 			d := &n.switches[i]
-			step(t, n, p, d, i, of, r, &told, &recorded, &refused)
+			step(t, n, p, d, i, of, r, &reported, &recorded, &refused)
 		}
 	}
 	if recorded < 300 || refused < 100 {
@@ -81,7 +81,7 @@ func TestNetworkIsProgram(t *testing.T) {
 }
 
 // step takes a packet through one switch both ways.
-func step(t *testing.T, n *Network, p *packet, d *device, i, of int, r *rand.Rand, told *[]byte, recorded, refused *int) {
+func step(t *testing.T, n *Network, p *packet, d *device, i, of int, r *rand.Rand, reported *[]byte, recorded, refused *int) {
 	t.Helper()
 	s, err := bmv2.New("intmd")
 	if err != nil {
@@ -105,7 +105,7 @@ func step(t *testing.T, n *Network, p *packet, d *device, i, of int, r *rand.Ran
 		t.Fatal(err)
 	}
 
-	*told = nil
+	*reported = nil
 	if i == 0 {
 		n.source(p, d)
 	}
@@ -129,17 +129,17 @@ func step(t *testing.T, n *Network, p *packet, d *device, i, of int, r *rand.Ran
 	if want := whole(); len(out) == 0 || !bytes.Equal(out[0].Bytes, want) {
 		t.Fatalf("switch %d of %d, bitmap %#04x, %d hops, MTU %d, marker %d:\n got %x\nwant %x", i, of, n.cfg.Instructions, n.cfg.MaxHops, n.cfg.MTU, n.cfg.Marker, out[0].Bytes, want)
 	}
-	if (len(out) == 2) != (*told != nil) {
-		t.Fatalf("switch %d of %d: %d frames leave, and a report %x", i, of, len(out), *told)
+	if (len(out) == 2) != (*reported != nil) {
+		t.Fatalf("switch %d of %d: %d frames leave, and a report %x", i, of, len(out), *reported)
 	}
 	if len(out) == 2 {
-		got, want := out[1].Bytes[ethLen+20+udpLen:], *told
+		got, want := out[1].Bytes[ethLen+20+udpLen:], *reported
 		if len(want) > 900 { // of a packet the program holds 900 bytes, and says so in the length of the report
 			want = append(bytes.Clone(want[:9]), want[9:min(len(want), len(got))]...)
 			want[9] = got[9]
 		}
 		if len(got) < 100 || !bytes.Equal(got, want) {
-			t.Fatalf("report of %d bytes:\n got %x\nwant %x", len(*told), got, want)
+			t.Fatalf("report of %d bytes:\n got %x\nwant %x", len(*reported), got, want)
 		}
 	}
 }

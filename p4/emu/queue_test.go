@@ -165,7 +165,7 @@ func TestUtilizationIsBusyTime(t *testing.T) {
 // Switches report of their lines what they would report without probes: these take room in queues, and no part in how much a line is
 // used. Packets wait for probes, so that loads differ a little; counting probes makes them five times as large here.
 func TestProbesAreNotMeasured(t *testing.T) {
-	told := func(probes int) (utilization []uint32, load, sent uint64) {
+	reported := func(probes int) (utilization []uint32, load, sent uint64) {
 		cfg := pintConfig(t)
 		cfg.Topology, cfg.HostsPerEdge, cfg.PacketRate, cfg.LinkRate, cfg.Plan = "leaf-spine:1,2", 1, 200, 1e9, testPlan(t, pint.HashCRC)
 		for range probes {
@@ -182,8 +182,8 @@ func TestProbesAreNotMeasured(t *testing.T) {
 		n.Run(time.Second, func(Datagram) {})
 		return utilization, load, n.Stats().ProbesDelivered
 	}
-	want, load, _ := told(0)
-	got, with, probes := told(5)
+	want, load, _ := reported(0)
+	got, with, probes := reported(5)
 	if len(want) < 300 || slices.Max(want) == 0 || probes < 4000 {
 		t.Fatalf("%d hops; %d probes", len(want), probes)
 	}

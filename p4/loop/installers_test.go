@@ -166,10 +166,10 @@ func TestPlansOfAgents(t *testing.T) {
 	if err := c.check(p, []string{"a", "b", "c"}, silent); err != nil {
 		t.Error(err)
 	}
-	told := func(name string) (probe.Limits, bool) {
+	reported := func(name string) (probe.Limits, bool) {
 		return probe.Limits{Name: name, SendBPS: 1e9, ReceiveBPS: 1e9, ProbesPerSec: 10, Probes: 10, MTU: 1500}, true
 	}
-	if c.check(p, []string{"a", "b", "c"}, told) == nil {
+	if c.check(p, []string{"a", "b", "c"}, reported) == nil {
 		t.Error("a plan beyond what agents told is given to them")
 	}
 }

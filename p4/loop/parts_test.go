@@ -147,14 +147,14 @@ func TestInstallers(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "switch.json")
-	stranger, err := p4rt.OpenFiles(path, info, "stranger")
+	other, err := p4rt.OpenFiles(path, info, "stranger")
 	if err != nil {
 		t.Fatal(err)
 	}
 	route := func(dst, port uint64) p4.Entry {
 		return p4.Entry{Table: emu.RouteTable, Match: []p4.Match{{Value: p4.Uint(dst), Prefix: 32}}, Action: "forward", Params: []p4.Value{p4.Uint(port)}}
 	}
-	if _, err := stranger.Write(context.Background(), []p4rt.Update{{Op: p4rt.Insert, Entry: route(1, 1)}}); err != nil {
+	if _, err := other.Write(context.Background(), []p4rt.Update{{Op: p4rt.Insert, Entry: route(1, 1)}}); err != nil {
 		t.Fatal(err)
 	}
 	events := make(chan control.Event, 10)
@@ -201,7 +201,7 @@ func TestInstallers(t *testing.T) {
 	if _, ok := got[6].(control.Refused); !ok {
 		t.Errorf("%+v", got[6])
 	}
-	if list, err := stranger.Read(context.Background(), emu.RouteTable); err != nil || len(list) != 3 {
+	if list, err := other.Read(context.Background(), emu.RouteTable); err != nil || len(list) != 3 {
 		t.Errorf("%v, %v", list, err)
 	}
 }
@@ -216,19 +216,19 @@ func TestAdmin(t *testing.T) {
 	go func() { ended <- x.loop.Run(ctx) }()
 	defer func() { cancel(); <-ended }()
 	h := Admin(x.loop, nil, nil)
-	do := func(method, url, host, who string) *httptest.ResponseRecorder {
+	do := func(method, url, host, sender string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(method, url, nil)
 		r.Host = host
-		if who != "" {
-			r.Header.Set("Hopscope-Control", who)
+		if sender != "" {
+			r.Header.Set("Hopscope-Control", sender)
 		}
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		return w
 	}
 	for _, c := range []struct {
-		method, url, host, who string
-		want                   int
+		method, url, host, sender string
+		want                      int
 	}{
 		{"GET", "/status", "127.0.0.1:9465", "", 200}, {"GET", "/status", "localhost", "", 200}, {"GET", "/status", "[::1]:9465", "", 200},
 		{"GET", "/status", "evil.example", "", http.StatusMisdirectedRequest}, {"POST", "/pause", "evil.example", "x", http.StatusMisdirectedRequest},
@@ -236,8 +236,8 @@ func TestAdmin(t *testing.T) {
 		{"POST", "/pause", "localhost", "x", 200}, {"POST", "/approve?epoch=x", "localhost", "x", 400}, {"GET", "/log?n=0", "localhost", "", 400}, {"GET", "/log", "localhost", "", 200},
 		{"GET", "/readyz", "localhost", "", 503}, {"GET", "/healthz", "localhost", "", 200}, {"POST", "/nothing", "localhost", "x", 404},
 	} {
-		if w := do(c.method, c.url, c.host, c.who); w.Code != c.want {
-			t.Errorf("%s %s of %s by %q: %d %s", c.method, c.url, c.host, c.who, w.Code, w.Body)
+		if w := do(c.method, c.url, c.host, c.sender); w.Code != c.want {
+			t.Errorf("%s %s of %s by %q: %d %s", c.method, c.url, c.host, c.sender, w.Code, w.Body)
 		}
 	}
 	var said Reply

@@ -65,8 +65,8 @@ func newTwoHosts(t *testing.T) *twoHosts {
 
 func (x *twoHosts) source(k int) [4]byte { return [4]byte{10, 0, 0, byte(k)} }
 
-// told returns the answer of a host.
-func (x *twoHosts) told(k int) Answer {
+// reported returns the answer of a host.
+func (x *twoHosts) reported(k int) Answer {
 	h := x.hosts[k]
 	p := &x.rounds.probes[k]
 	r := &probe.Rounds{Epoch: h.epoch, Address: netip.AddrFrom4(x.source(k)), Spoiled: h.spoiled, Received: h.track.Received()}
@@ -82,15 +82,15 @@ func (x *twoHosts) survey() (refused []error) {
 	var list []Answer
 	for k, h := range x.hosts {
 		if !h.gone {
-			list = append(list, x.told(k))
+			list = append(list, x.reported(k))
 		}
 	}
 	refused = x.rounds.Survey(list)
-	x.take()
+	x.receive()
 	return refused
 }
 
-func (x *twoHosts) take() {
+func (x *twoHosts) receive() {
 	list, ok := x.rounds.Drain()
 	if !ok {
 		x.t.Fatal("a survey gives nothing")
@@ -365,14 +365,14 @@ func TestRoundsRefused(t *testing.T) {
 		x.cycles(10, nil)
 		x.send(0, 10, nil)
 		x.send(1, 10, nil)
-		a, b := x.told(0), x.told(1)
+		a, b := x.reported(0), x.reported(1)
 		c.edit(a.Rounds)
 		a.Rounds, a.Wrong = probe.RoundsOf(a.Rounds.Proto("a", 1))
 		errs := x.rounds.Survey([]Answer{b, a})
 		if len(errs) != 1 || !strings.Contains(errs[0].Error(), c.want) || x.rounds.Status().Refused != 1 || x.rounds.Status().Why != errs[0].Error() {
 			t.Errorf("%s: refused %v, want %q; %+v", c.what, errs, c.want, x.rounds.Status())
 		}
-		x.take()
+		x.receive()
 		x.cycles(10, nil)
 		x.want(c.what, 140, 0)
 	}

@@ -199,11 +199,11 @@ func TestServer(t *testing.T) {
 			t.Fatalf("%+v, want %+v", e, want)
 		}
 	}
-	again, err := s.follow(t, s.by, "edge-0")
+	second, err := s.follow(t, s.by, "edge-0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	say(t, again, &agentpb.Answer{Agent: "edge-0", InForce: 5})
+	say(t, second, &agentpb.Answer{Agent: "edge-0", InForce: 5})
 	if e, ok := s.next(t).(control.Down); !ok || e.Device != d {
 		t.Fatalf("%+v", e)
 	}
@@ -213,7 +213,7 @@ func TestServer(t *testing.T) {
 	if _, err := c.Recv(); status.Code(err) != codes.Aborted {
 		t.Errorf("the earlier connection ends with %v", err)
 	}
-	if err := again.CloseSend(); err != nil {
+	if err := second.CloseSend(); err != nil {
 		t.Fatal(err)
 	}
 	if e, ok := s.next(t).(control.Down); !ok || e.Device != d {

@@ -14,8 +14,8 @@ import (
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 )
 
-// tellAs connects as an agent that reports rounds, with a certificate of a name.
-func (s *served) tellAs(t *testing.T, certificate, name string) agentpb.Plans_TellClient {
+// reportAs connects as an agent that reports rounds, with a certificate of a name.
+func (s *served) reportAs(t *testing.T, certificate, name string) agentpb.Plans_TellClient {
 	t.Helper()
 	c, ctx := s.connect(t, s.by, certificate)
 	stream, err := c.Tell(ctx)
@@ -33,10 +33,10 @@ func (s *served) asked(t *testing.T, agents int) []Answer {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		told := s.Survey(ctx)
+		reported := s.Survey(ctx)
 		cancel()
-		if len(told) == agents {
-			return told
+		if len(reported) == agents {
+			return reported
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -46,10 +46,10 @@ func (s *served) asked(t *testing.T, agents int) []Answer {
 
 // TestTellServer: agents report their own rounds alone, under the name of their certificate; what comes without a question, or too
 // late, is not taken; a new connection is another life; and an agent that does not answer is not waited for longer than asked.
-func TestTellServer(t *testing.T) {
+func TestRoundsServer(t *testing.T) {
 	s := serveAgents(t, "a", "b")
 	for _, x := range []struct{ certificate, name string }{{"b", "a"}, {"c", "c"}} {
-		if _, err := s.tellAs(t, x.certificate, x.name).Recv(); status.Code(err) != codes.PermissionDenied {
+		if _, err := s.reportAs(t, x.certificate, x.name).Recv(); status.Code(err) != codes.PermissionDenied {
 			t.Errorf("%s says that it is %s: %v", x.certificate, x.name, err)
 		}
 	}
@@ -68,20 +68,20 @@ func TestTellServer(t *testing.T) {
 			}
 		}
 	}
-	first := s.tellAs(t, "a", "a")
+	first := s.reportAs(t, "a", "a")
 	go reply(first, func(*agentpb.Rounds) {})
-	told := s.asked(t, 1)
-	if x := told[0]; x.Agent != "a" || x.Wrong != nil || x.Rounds == nil || x.Rounds.Spoiled != s.rounds.last || x.Answered < x.Asked {
+	reported := s.asked(t, 1)
+	if x := reported[0]; x.Agent != "a" || x.Wrong != nil || x.Rounds == nil || x.Rounds.Spoiled != s.rounds.last || x.Answered < x.Asked {
 		t.Errorf("told %+v", x)
 	}
-	hostile := s.tellAs(t, "b", "b")
+	hostile := s.reportAs(t, "b", "b")
 	go reply(hostile, func(m *agentpb.Rounds) { m.Sent = []*agentpb.Sent{{Id: "p1"}} })
 	for _, x := range s.asked(t, 2) {
 		if (x.Wrong != nil) != (x.Agent == "b") || x.Agent == "b" && x.Rounds != nil {
 			t.Errorf("told %+v", x)
 		}
 	}
-	second := s.tellAs(t, "a", "a") // takes the place of the first
+	second := s.reportAs(t, "a", "a") // takes the place of the first
 	if err := <-ended; status.Code(err) != codes.Aborted {
 		t.Errorf("the first connection ends with %v", err)
 	}
@@ -94,14 +94,14 @@ func TestTellServer(t *testing.T) {
 	}
 	go reply(second, func(*agentpb.Rounds) {})
 	for _, x := range s.asked(t, 2) {
-		if x.Agent == "a" && x.Life == told[0].Life {
+		if x.Agent == "a" && x.Life == reported[0].Life {
 			t.Errorf("another connection is the same life: %+v", x)
 		}
 	}
 }
 
 // TestTellAddresses: an agent with a good certificate that claims the address of another one is refused, and named; the other one is not.
-func TestTellAddresses(t *testing.T) {
+func TestReportAddresses(t *testing.T) {
 	for _, c := range []struct {
 		name, honest, other string // certificates
 		claims              byte
@@ -115,7 +115,7 @@ func TestTellAddresses(t *testing.T) {
 	} {
 		s := serveAgents(t, "a", "b")
 		reply := func(certificate string, from byte) {
-			stream := s.tellAs(t, certificate, certificate[:1])
+			stream := s.reportAs(t, certificate, certificate[:1])
 			for {
 				ask, err := stream.Recv()
 				if err != nil {

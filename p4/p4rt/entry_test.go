@@ -292,11 +292,11 @@ func FuzzDecode(f *testing.F) {
 				}
 				continue
 			}
-			again, err := x.encode(&e, true)
+			second, err := x.encode(&e, true)
 			if err != nil {
 				t.Fatalf("%v cannot be written: %v", &e, err)
 			}
-			if got, err := x.decode(again); err != nil || !reflect.DeepEqual(got, e) {
+			if got, err := x.decode(second); err != nil || !reflect.DeepEqual(got, e) {
 				t.Fatalf("%v, %v, want %v", &got, err, &e)
 			}
 		}

@@ -73,8 +73,8 @@ func TestPipelines(t *testing.T) {
 			t.Errorf("%s has the cookie %#x, as %s", name, p.Cookie, old)
 		}
 		cookies[p.Cookie] = name
-		if again := pipeline(t, name); again.Cookie != p.Cookie {
-			t.Errorf("%s: cookies %#x and %#x", name, p.Cookie, again.Cookie)
+		if second := pipeline(t, name); second.Cookie != p.Cookie {
+			t.Errorf("%s: cookies %#x and %#x", name, p.Cookie, second.Cookie)
 		}
 		read, err := readPipeline("../bmv2/"+name+".p4info.txtpb", "../bmv2/"+name+".json")
 		if err != nil || read.Cookie != p.Cookie {

@@ -31,7 +31,7 @@ func TestReconcile(t *testing.T) {
 	for name, in := range backends(t) {
 		r := rand.New(rand.NewPCG(9, 10))
 		for round := range 60 {
-			strangers, want := map[string]p4.Entry{}, map[string]p4.Entry{}
+			others, want := map[string]p4.Entry{}, map[string]p4.Entry{}
 			var before []Update
 			for n := range uint64(12) {
 				e := route(n, uint64(1+r.IntN(2)))
@@ -41,7 +41,7 @@ func TestReconcile(t *testing.T) {
 				case 1:
 					e.Owner = []string{"them", "someone", "US"}[r.IntN(3)]
 					before = append(before, Update{Insert, e})
-					strangers[e.Key()] = e
+					others[e.Key()] = e
 				}
 			}
 			if errs, err := in.Write(within(t), before); errs != nil || err != nil {
@@ -49,7 +49,7 @@ func TestReconcile(t *testing.T) {
 			}
 			for n := range uint64(12) {
 				e := route(n, uint64(1+r.IntN(2)))
-				if _, theirs := strangers[e.Key()]; !theirs && r.IntN(2) == 0 {
+				if _, theirs := others[e.Key()]; !theirs && r.IntN(2) == 0 {
 					e.Owner = "us"
 					want[e.Key()] = e
 				}
@@ -60,12 +60,12 @@ func TestReconcile(t *testing.T) {
 			for _, e := range want {
 				list = append(list, e)
 			}
-			for again := range 2 {
+			for second := range 2 {
 				got, err := Reconcile(within(t), in, list, OwnedBy("us"))
 				if err != nil {
 					t.Fatalf("%s, round %d: %+v, %v", name, round, got, err)
 				}
-				if again == 1 && (got.Adopted != len(want) || got.Inserted+got.Repaired+got.Removed != 0) {
+				if second == 1 && (got.Adopted != len(want) || got.Inserted+got.Repaired+got.Removed != 0) {
 					t.Errorf("%s, round %d: again %+v", name, round, got)
 				}
 			}
@@ -77,7 +77,7 @@ func TestReconcile(t *testing.T) {
 			n := 0
 			for _, e := range have {
 				w, ok := want[e.Key()]
-				s, theirs := strangers[e.Key()]
+				s, theirs := others[e.Key()]
 				switch {
 				case ok && !e.SameAction(&w), theirs && (!e.SameAction(&s) || e.Owner != s.Owner), !ok && !theirs && !e.Default():
 					t.Errorf("%s, round %d: %v of %q", name, round, &e, e.Owner)
@@ -88,8 +88,8 @@ func TestReconcile(t *testing.T) {
 					clean = append(clean, Update{Delete, e})
 				}
 			}
-			if n != len(want)+len(strangers) {
-				t.Errorf("%s, round %d: %d of %d entries", name, round, n, len(want)+len(strangers))
+			if n != len(want)+len(others) {
+				t.Errorf("%s, round %d: %d of %d entries", name, round, n, len(want)+len(others))
 			}
 			if errs, err := in.Write(within(t), clean); errs != nil || err != nil {
 				t.Fatal(name, errs, err)

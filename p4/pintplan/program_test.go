@@ -101,15 +101,15 @@ func TestProgramIsPlan(t *testing.T) {
 				rnd, looped := r.Uint32(), uint8(0)
 				for _, slot := range plan.Sets[plan.Set(id)].Slots {
 					if l := plan.Queries[slot.Query].Loops; l != nil {
-						if _, again := l.Step(plan.Part(want, slot), id, hop, v.Node); again {
+						if _, second := l.Step(plan.Part(want, slot), id, hop, v.Node); second {
 							looped = uint8(l.T + 1)
 						}
 					}
 				}
 				want = plan.Write(want, id, hop, v, rnd)
-				var told uint8
-				if got, told = p.Write(got, id, hop, v, rnd); got != want || told != looped {
-					t.Fatalf("seed %d, packet %#x at hop %d of %+v: digest %#x, loop %d, want %#x, %d", seed, id, hop, v, got, told, want, looped)
+				var reported uint8
+				if got, reported = p.Write(got, id, hop, v, rnd); got != want || reported != looped {
+					t.Fatalf("seed %d, packet %#x at hop %d of %+v: digest %#x, loop %d, want %#x, %d", seed, id, hop, v, got, reported, want, looped)
 				}
 			}
 		}

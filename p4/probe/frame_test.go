@@ -131,7 +131,7 @@ func mustProfile(t testing.TB, name string) demux.Profile {
 
 // TestTransit: the times in all switches are added up where each reports its own, and none of them is absurd.
 func TestTransit(t *testing.T) {
-	told := func(ns uint32) decode.Hop { return decode.Hop{Has: decode.HopLatency, Latency: ns} }
+	reported := func(ns uint32) decode.Hop { return decode.Hop{Has: decode.HopLatency, Latency: ns} }
 	clocks := func(in, out uint64) decode.Hop {
 		return decode.Hop{Has: decode.HopIngressTime | decode.HopEgressTime, TimeBits: 64, IngressTime: in, EgressTime: out}
 	}
@@ -140,12 +140,12 @@ func TestTransit(t *testing.T) {
 		hops []decode.Hop
 		want uint64
 	}{
-		{nil, 0}, {[]decode.Hop{told(5), told(7)}, 12}, {[]decode.Hop{told(5), {}}, 0}, {[]decode.Hop{told(5), clocks(10, 13)}, 8},
-		{[]decode.Hop{told(5), clocks(13, 10)}, 0}, {[]decode.Hop{clocks(0, 10)}, 0}, // a time that was not set
+		{nil, 0}, {[]decode.Hop{reported(5), reported(7)}, 12}, {[]decode.Hop{reported(5), {}}, 0}, {[]decode.Hop{reported(5), clocks(10, 13)}, 8},
+		{[]decode.Hop{reported(5), clocks(13, 10)}, 0}, {[]decode.Hop{clocks(0, 10)}, 0}, // a time that was not set
 		{[]decode.Hop{clocks(1, 1+MostTransit)}, 0}, // no switch keeps a packet so long
-		{append(slices.Repeat([]decode.Hop{told(1<<32 - 1)}, 13), told(rest)), MostTransit},
-		{append(slices.Repeat([]decode.Hop{told(1<<32 - 1)}, 13), told(rest+1)), 0},
-		{slices.Repeat([]decode.Hop{told(1<<32 - 1)}, 14), 0},
+		{append(slices.Repeat([]decode.Hop{reported(1<<32 - 1)}, 13), reported(rest)), MostTransit},
+		{append(slices.Repeat([]decode.Hop{reported(1<<32 - 1)}, 13), reported(rest+1)), 0},
+		{slices.Repeat([]decode.Hop{reported(1<<32 - 1)}, 14), 0},
 	} {
 		if ns := transit(c.hops); ns != c.want {
 			t.Errorf("%+v: %d ns, want %d", c.hops, ns, c.want)
@@ -322,10 +322,10 @@ func TestTrack(t *testing.T) {
 				come[k], come[k+1] = come[k+1], come[k]
 			}
 		}
-		again := int64(0)
+		second := int64(0)
 		for _, s := range slices.Clone(come[len(come)-20:]) {
 			come = append(come, s)
-			again++
+			second++
 		}
 		for _, s := range come {
 			x := tr.See(&Arrival{Number: 1, Epoch: 1, Seq: s})
@@ -334,8 +334,8 @@ func TestTrack(t *testing.T) {
 				twice++
 			}
 		}
-		if lost != int64(n-distinct) || twice != again {
-			t.Fatalf("seed %d: %d lost, %d twice, want %d and %d", seed, lost, twice, n-distinct, again)
+		if lost != int64(n-distinct) || twice != second {
+			t.Fatalf("seed %d: %d lost, %d twice, want %d and %d", seed, lost, twice, n-distinct, second)
 		}
 		if x := tr.See(&Arrival{Number: 2}); !x.Unknown {
 			t.Fatal("a second probe is followed where there is room for one")

@@ -192,7 +192,7 @@ func TestPeerReflected(t *testing.T) {
 		{0x80, 2, "00000000" + "80070004" + "00000000"},
 		{0x80, 7, zeros},
 	}
-	came := []peerTLV{
+	arrived := []peerTLV{
 		{0, 1, "0102030405"},
 		{0, 2, "035e0fa0" + "00060010" + "20010db8000000000000000000000002" + "00080010" + "c0000201" + zeros[:24] + "80010008" + zeros[:16]},
 		{0, 3, "01020102"},
@@ -206,11 +206,11 @@ func TestPeerReflected(t *testing.T) {
 	for _, key := range []string{"", peerKey} {
 		x := peerPacket{Kind: "request", Key: key, Seq: 7, Time: newTimestamp(1_700_000_000_000_000_000, false), Error: 0x8001, SSID: 9, TLVs: asked}
 		r := Reflector{Stateful: true, Sessions: 4, Rate: 10}
-		want := came
+		want := arrived
 		if key != "" {
 			r.Keys = keysOf(t, "ffffffffffffffffffffffffffffffff", key)
 			x.TLVs = append(append([]peerTLV{}, asked...), peerTLV{0x80, 8, ""}, peerTLV{0x80, 1, "77"})
-			want = append(append([]peerTLV{}, came...), peerTLV{0, 8, "?"}, peerTLV{0, 1, "77"})
+			want = append(append([]peerTLV{}, arrived...), peerTLV{0, 8, "?"}, peerTLV{0, 1, "77"})
 		}
 		request := p.build(t, x)
 		answer, tos, err := r.Reply(nil, request, &arrival, 1_700_000_000_000_000_300, NewErrorEstimate(true, true, 1000))

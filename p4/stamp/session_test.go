@@ -53,8 +53,8 @@ func (x *pair) answer(q []byte, way time.Duration) []byte {
 	return b
 }
 
-// take gives the session an answer that was on its way for so long.
-func (x *pair) take(b []byte, way time.Duration) {
+// receive gives the session an answer that was on its way for so long.
+func (x *pair) receive(b []byte, way time.Duration) {
 	x.t.Helper()
 	if err := x.s.Receive(b, x.now+int64(way)); err != nil {
 		x.t.Error(err)
@@ -90,16 +90,16 @@ func TestSessionDirections(t *testing.T) {
 				back++
 			case 3: // the request came again
 				a, b := x.answer(q, 1000), x.answer(q, 2000)
-				x.take(a, 200_000)
-				x.take(b, 210_000)
+				x.receive(a, 200_000)
+				x.receive(b, 210_000)
 				twice++
 			case 4: // the answer came again, as one that is replayed
 				a := x.answer(q, 1000)
-				x.take(a, 200_000)
-				x.take(a, 300_000)
+				x.receive(a, 200_000)
+				x.receive(a, 300_000)
 				twice++
 			default:
-				x.take(x.answer(q, 1000), 200_000)
+				x.receive(x.answer(q, 1000), 200_000)
 			}
 			x.pass()
 		}
@@ -117,7 +117,7 @@ func TestSessionDirections(t *testing.T) {
 		if c.Lost != forward+back+10 || c.Forward != forward || c.Back != back {
 			t.Errorf("behind the latest answer: %d lost, %d and %d", c.Lost, c.Forward, c.Back)
 		}
-		x.take(x.answer(x.ask(), 1000), 200_000)
+		x.receive(x.answer(x.ask(), 1000), 200_000)
 		x.pass()
 		x.s.Turn(x.now - testNow)
 		if c.Forward != forward+10 || c.Back != back {
@@ -135,7 +135,7 @@ func TestSessionRestart(t *testing.T) {
 		}
 		q := x.ask()
 		if n%10 != 5 {
-			x.take(x.answer(q, 1000), 200_000)
+			x.receive(x.answer(q, 1000), 200_000)
 		}
 		x.pass()
 	}
@@ -146,7 +146,7 @@ func TestSessionRestart(t *testing.T) {
 	y := pairOf(t, Plan{Stateful: false})
 	y.ask()
 	y.pass()
-	y.take(y.answer(y.ask(), 1000), 200_000)
+	y.receive(y.answer(y.ask(), 1000), 200_000)
 	y.over()
 	if c := &y.s.Counts; c.Lost != 1 || c.Forward+c.Back != 0 {
 		t.Errorf("without numbers losses have a direction: %+v", c)
@@ -175,17 +175,17 @@ func TestSessionOrder(t *testing.T) {
 		if n == 5 || n == 6 {
 			held = append(held, a)
 		} else {
-			x.take(a, 200_000)
+			x.receive(a, 200_000)
 		}
 		if n == 7 {
-			x.take(held[0], 300_000)
+			x.receive(held[0], 300_000)
 		}
 		x.pass()
 	}
 	if c := &x.s.Counts; c.Reordered != 1 || c.Lost != 1 || c.Back != 1 || c.Received != 19 {
 		t.Errorf("%+v", c)
 	}
-	x.take(held[1], 0)
+	x.receive(held[1], 0)
 	if c := &x.s.Counts; c.Reordered != 2 || c.Lost != 0 || c.Late != 1 || c.Received != 20 || c.Forward+c.Back != 0 {
 		t.Errorf("%+v", c)
 	}
@@ -275,7 +275,7 @@ func TestSessionDelays(t *testing.T) {
 				a = a[:lightLen]
 				a[14], a[15] = 0, 0
 			}
-			x.take(a, way+50*time.Microsecond+300*time.Microsecond)
+			x.receive(a, way+50*time.Microsecond+300*time.Microsecond)
 			x.pass()
 		}
 		s := &x.s.Counts
@@ -294,7 +294,7 @@ func TestSessionDelays(t *testing.T) {
 	x := pairOf(t, Plan{})
 	a := x.answer(x.ask(), 1000)
 	x.s.stepped()
-	x.take(a, time.Hour)
+	x.receive(a, time.Hour)
 	if c := &x.s.Counts; c.Received != 1 || c.Trip.Count != 0 {
 		t.Errorf("%+v", c)
 	}
@@ -306,7 +306,7 @@ func TestSessionSays(t *testing.T) {
 	for n := range 5 {
 		q := x.ask()
 		if n == 2 {
-			x.take(x.answer(q, 1000), 200_000)
+			x.receive(x.answer(q, 1000), 200_000)
 		}
 		x.pass()
 	}
@@ -317,7 +317,7 @@ func TestSessionSays(t *testing.T) {
 	if x.s.Silence() != 2 || x.s.Missed != 4 { // those before the one that has an answer are lost, and no silence
 		t.Errorf("%d in a row, %d missed", x.s.Silence(), x.s.Missed)
 	}
-	x.take(x.answer(x.ask(), 1000), 200_000)
+	x.receive(x.answer(x.ask(), 1000), 200_000)
 	if x.s.Silence() != 0 {
 		t.Errorf("%d in a row", x.s.Silence())
 	}
@@ -329,9 +329,9 @@ func TestSessionSays(t *testing.T) {
 	q := y.ask()
 	y.s.Unsent()
 	wants(t, y.s.Receive(y.answer(q, 1000), y.now), "session_sender_sequence_number", 24, BadEcho)
-	again := y.ask()
-	if again[3] != 0 || y.s.Sent != 1 {
-		t.Errorf("number %d, %d sent", again[3], y.s.Sent)
+	second := y.ask()
+	if second[3] != 0 || y.s.Sent != 1 {
+		t.Errorf("number %d, %d sent", second[3], y.s.Sent)
 	}
 	// A time that is over is over at its end.
 	z := pairOf(t, Plan{})
@@ -351,22 +351,22 @@ func TestSessionClocks(t *testing.T) {
 	x := pairOf(t, Plan{})
 	q := x.ask()
 	x.clock = NewErrorEstimate(false, false, 1000)
-	x.take(x.answer(q, 1000), 200_000)
+	x.receive(x.answer(q, 1000), 200_000)
 	if x.s.Trip.Count != 1 || x.s.Out.Count != 0 || x.s.ClockError != 0 {
 		t.Errorf("%+v", x.s.Counts)
 	}
 	q = x.ask()
 	x.clock = 0xbfff // a reflector that follows another clock, and may be off by 17,000 years
-	x.take(x.answer(q, 1000), 200_000)
+	x.receive(x.answer(q, 1000), 200_000)
 	if x.s.Out.Count != 0 || x.s.ClockError != 0 {
 		t.Errorf("the sender's clock was free: %+v", x.s.Counts)
 	}
-	x.take(x.answer(x.ask(), 1000), 200_000)
+	x.receive(x.answer(x.ask(), 1000), 200_000)
 	if x.s.ClockError != math.MaxInt64 {
 		t.Errorf("clocks are off by %v", x.s.ClockError)
 	}
 	y := pairOf(t, Plan{})
-	y.take(y.answer(y.ask(), 0), 50_000) // it is back as soon as it was answered
+	y.receive(y.answer(y.ask(), 0), 50_000) // it is back as soon as it was answered
 	if y.s.Trip.Count != 1 || y.s.Trip.Max != 0 || y.s.Out.Count != 1 || y.s.Home.Count != 1 || y.s.Unlikely != 0 {
 		t.Errorf("%+v", y.s.Counts)
 	}
@@ -383,18 +383,18 @@ func TestSessionClocks(t *testing.T) {
 		case 4:
 			held = a
 		default:
-			z.take(a, time.Duration(n)*10_000+90_000)
+			z.receive(a, time.Duration(n)*10_000+90_000)
 		}
 		z.pass()
 	}
-	z.take(held, time.Millisecond)
+	z.receive(held, time.Millisecond)
 	if z.s.TripVariation.Count != 1 || z.s.OutVariation.Count != 1 || z.s.HomeVariation.Count != 1 || z.s.OutVariation.Max != 10_000 || z.s.HomeVariation.Max != 0 {
 		t.Errorf("%+v", z.s.Counts)
 	}
 	// Ways home that differ.
 	v := pairOf(t, Plan{})
-	v.take(v.answer(v.ask(), 1000), 200_000)
-	v.take(v.answer(v.ask(), 1000), 230_000)
+	v.receive(v.answer(v.ask(), 1000), 200_000)
+	v.receive(v.answer(v.ask(), 1000), 230_000)
 	if v.s.HomeVariation.Max != 30_000 || v.s.OutVariation.Max != 0 || v.s.HomeVariation.Count != 1 {
 		t.Errorf("%+v", v.s.Counts)
 	}
@@ -421,7 +421,7 @@ func TestSessionUnsentLate(t *testing.T) {
 	if c := &x.s.Counts; c.Sent != 0 || c.Lost != 0 || c.Missed != 0 || x.s.Silence() != 0 || x.s.oldest != x.s.next {
 		t.Errorf("from %d to %d: %+v", x.s.oldest, x.s.next, c)
 	}
-	x.take(x.answer(x.ask(), 1000), 200_000)
+	x.receive(x.answer(x.ask(), 1000), 200_000)
 	if x.s.Received != 1 {
 		t.Errorf("%+v", x.s.Counts)
 	}
@@ -438,14 +438,14 @@ func TestSessionClockSet(t *testing.T) {
 			b := x.answer(x.ask(), 1000)
 			x.now += int64(set)
 			x.s.Look(x.now+200_000, x.now-int64(set)-testNow+200_000)
-			x.take(b, 200_000)
+			x.receive(b, 200_000)
 		}
 		answer(c.set)
 		mono := x.now - int64(c.set) - testNow + int64(x.s.Interval)
 		x.now += int64(x.s.Interval)
 		b := x.answer(x.s.Append(nil, x.now, mono, x.clock), 1000)
 		x.s.Look(x.now+200_000, mono+200_000)
-		x.take(b, 200_000)
+		x.receive(b, 200_000)
 		if x.s.Received != 2 || x.s.Trip.Count != c.want || x.s.Trip.Max > 5*time.Millisecond {
 			t.Errorf("set by %v: %d delays, at most %v", c.set, x.s.Trip.Count, x.s.Trip.Max)
 		}
@@ -456,7 +456,7 @@ func TestSessionClockSet(t *testing.T) {
 		if n == 2 {
 			x.ahead = int64(time.Second)
 		}
-		x.take(x.answer(x.ask(), 1000), 200_000)
+		x.receive(x.answer(x.ask(), 1000), 200_000)
 		x.pass()
 	}
 	if s := x.s; s.OutVariation.Count != 2 || s.HomeVariation.Count != 2 || s.TripVariation.Count != 3 || s.OutVariation.Max+s.HomeVariation.Max != 0 {
@@ -513,7 +513,7 @@ func TestSessionNetworks(t *testing.T) {
 			under = slices.Delete(under, k, k+1)
 			switch x.now = p.at; {
 			case !p.request:
-				x.take(p.b, 0)
+				x.receive(p.b, 0)
 			case x.now < back:
 				gone++
 			default:
@@ -541,13 +541,13 @@ func TestSessionNetworks(t *testing.T) {
 // Requests and the reflector's numbers go round within a session, and what was lost keeps its direction.
 func TestSessionWrap(t *testing.T) {
 	x := pairOf(t, Plan{Stateful: true})
-	x.take(x.answer(x.ask(), 1000), 200_000)
+	x.receive(x.answer(x.ask(), 1000), 200_000)
 	const asked, lost = 1<<32 - 40, 10 // before what follows
 	x.s.Lost = lost
 	x.s.numbers.low -= asked & (1<<32 - 1)
 	x.s.numbers.base -= asked - lost
 	for range 60 {
-		x.take(x.answer(x.ask(), 1000), 200_000)
+		x.receive(x.answer(x.ask(), 1000), 200_000)
 		if c := &x.s.Counts; c.Forward != lost || c.Back != 0 || c.Restarts != 0 {
 			t.Fatalf("request %d: %+v", c.Sent, c)
 		}
@@ -568,7 +568,7 @@ func TestSessionJump(t *testing.T) {
 				be.PutUint32(b, be.Uint32(b)+c.jump)
 			}
 			if n != 10 && n != 30 {
-				x.take(b, 200_000)
+				x.receive(b, 200_000)
 			}
 			x.pass()
 		}

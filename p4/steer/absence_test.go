@@ -54,8 +54,8 @@ func (x *life) open() *loop.Journal {
 	return j
 }
 
-// again begins a life of the control that knows what the journal knows. Nothing of the life before is given a chance to end well.
-func (x *life) again() {
+// second begins a life of the control that knows what the journal knows. Nothing of the life before is given a chance to end well.
+func (x *life) second() {
 	x.t.Helper()
 	_ = x.Journal.Close()
 	x.Journal = x.open()
@@ -122,12 +122,12 @@ func (x *life) deliver() {
 		return
 	}
 	x.asked = x.now
-	told := x.Agents.Answers(x.Network, x.Names)
+	reported := x.Agents.Answers(x.Network, x.Names)
 	if x.wrong != nil {
-		told = x.wrong(told)
+		reported = x.wrong(reported)
 		x.wrong = nil
 	}
-	x.Suspects.Rounds.Survey(told)
+	x.Suspects.Rounds.Survey(reported)
 }
 
 // fewer is the network without the detail of how its probes were planned: those of another seed.
@@ -166,12 +166,12 @@ func TestAbsenceIsData(t *testing.T) {
 		}{
 			{"a reload without a change", func() { c := *x.Config; x.reload(&c) }},
 			{"another plan", func() { x.reload(x.other(seed + 100)) }},
-			{"a restart", x.again},
+			{"a restart", x.second},
 			{"a kill in the middle of a change-over", func() {
 				c := *x.Config
 				x.reload(&c)
 				x.Loop.Step(x.clock() + int64(EmulatedCycle))
-				x.again()
+				x.second()
 			}},
 			{"a kill of an agent", func() {
 				n := x.Names[r.IntN(len(x.Names))]
@@ -191,7 +191,7 @@ func TestAbsenceIsData(t *testing.T) {
 				if err := os.WriteFile(x.path, b, 0o600); err != nil {
 					t.Fatal(err)
 				}
-				x.again()
+				x.second()
 			}},
 			{"an answer that is forged", func() {
 				x.wrong = func(list []loop.Answer) []loop.Answer {

@@ -128,9 +128,9 @@ func TestProbesAnswers(t *testing.T) {
 	}
 	f.cycle(&suspicion.Cycle{}, EmulatedCycle)
 	body = good
-	var again suspicion.Cycle
-	if f.cycle(&again, EmulatedCycle); !again.NoNewWindow {
-		t.Errorf("taken again: %+v", again)
+	var second suspicion.Cycle
+	if f.cycle(&second, EmulatedCycle); !second.NoNewWindow {
+		t.Errorf("taken again: %+v", second)
 	}
 }
 

@@ -482,11 +482,11 @@ func TestPeers(t *testing.T) {
 			t.Parallel()
 			x := newPeered(t, p.load, p.fault, false, false)
 			x.until("the healthy one is ready", func() bool { return x.ready(healthy) })
-			const stranger = 450 // manyOthers ends before it
+			const other = 450 // manyOthers ends before it
 			for _, s := range x.servers {
 				s.Inspect(func(s p4rttest.Tables) {
 					if s != nil {
-						if err := s.Insert(mtu(stranger, 1500, "somebody")); err != nil {
+						if err := s.Insert(mtu(other, 1500, "somebody")); err != nil {
 							t.Error(err)
 						}
 					}
@@ -539,7 +539,7 @@ func TestLoadIsAnAct(t *testing.T) {
 		defer x.mu.Unlock()
 		return *x.loads[bad]
 	}
-	tell := func(x *peered, v control.Verb) {
+	emit := func(x *peered, v control.Verb) {
 		t.Helper()
 		if why, err := x.loop.Command(t.Context(), control.Command{Verb: v}); why != "" || err != nil {
 			t.Fatal(v, why, err)
@@ -566,7 +566,7 @@ func TestLoadIsAnAct(t *testing.T) {
 			if loads(x) != 0 || pushed(x) {
 				t.Errorf("it is loaded %d times", loads(x))
 			}
-			tell(x, c.then)
+			emit(x, c.then)
 			x.until("it is ready", func() bool { return x.ready(bad) })
 			if loads(x) < 1 || loads(x) > 1+x.late(bad) || !pushed(x) {
 				t.Errorf("it is loaded %d times\n%s", loads(x), x.log())
@@ -577,14 +577,14 @@ func TestLoadIsAnAct(t *testing.T) {
 		x := newPeered(t, "", nil, false, false)
 		x.until("it is ready", func() bool { return x.ready(bad) })
 		before := loads(x)
-		tell(x, control.Pause)
+		emit(x, control.Pause)
 		x.servers[bad].Restart()
 		x.until("it is said why it waits", func() bool { return strings.Contains(x.device(bad).Why, "in a dry run or a pause") })
 		x.cycles(3)
 		if n := loads(x); n != before {
 			t.Errorf("it is loaded %d times, %d of them before the pause", n, before)
 		}
-		tell(x, control.Resume)
+		emit(x, control.Resume)
 		x.until("it is ready", func() bool { return x.ready(bad) && loads(x) > before })
 	})
 }

@@ -32,18 +32,18 @@ func TestPackets(t *testing.T) {
 	g := tree(t)
 	var means []float64
 	for _, routing := range []prior.Routing{prior.None, prior.Distance} {
-		var again float64
+		var second float64
 		for range 2 {
 			mean, err := steer.NewTracer(g, routing, 3, nil).Packets(coding(5), 300, math.Inf(1))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if again != 0 && mean != again {
-				t.Errorf("routing %v: %v packets, and %v with the same seed", routing, mean, again)
+			if second != 0 && mean != second {
+				t.Errorf("routing %v: %v packets, and %v with the same seed", routing, mean, second)
 			}
-			again = mean
+			second = mean
 		}
-		means = append(means, again)
+		means = append(means, second)
 	}
 	if !(means[1] >= 1 && means[1] < means[0] && means[0] < 100) {
 		t.Errorf("%.1f packets for any walk, %.1f for shortest paths: want fewer for shortest paths", means[0], means[1])

@@ -24,9 +24,9 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := attention.Read(strings.NewReader(string(b)))
-	if err != nil || len(again.Probes) != 3 || again.Probes[1].Cost != 2.5 {
-		t.Errorf("read back %+v, %v", again, err)
+	second, err := attention.Read(strings.NewReader(string(b)))
+	if err != nil || len(second.Probes) != 3 || second.Probes[1].Cost != 2.5 {
+		t.Errorf("read back %+v, %v", second, err)
 	}
 	for text, want := range map[string]string{
 		"":                                "empty",

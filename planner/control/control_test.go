@@ -149,7 +149,7 @@ func TestStaged(t *testing.T) {
 		other.Probes[k].ID = fmt.Sprintf("q%02d", k)
 	}
 	w.net = other
-	w.tell(NetworkChanged{other, []string{"p00", "p01", "p02"}})
+	w.emit(NetworkChanged{other, []string{"p00", "p01", "p02"}})
 	for n, want := range []int{3, 5, 7, 8, 8, 8} {
 		w.follow(t, 1)
 		now := 0
@@ -181,7 +181,7 @@ func TestStagedOnceBroken(t *testing.T) {
 		other.Probes[k].Nodes = append(other.Probes[k].Nodes, "s00")
 	}
 	w.net = other
-	w.tell(NetworkChanged{other, []string{"p03", "p07"}})
+	w.emit(NetworkChanged{other, []string{"p03", "p07"}})
 	for n, want := range []int{2, 4, 6, 8, 10, 12, 12} {
 		w.follow(t, 1)
 		now, broken := 0, 0
@@ -207,22 +207,22 @@ func TestOperator(t *testing.T) {
 	if s.Epoch != 1 || s.Pending == nil || s.Pending.Epoch != 2 {
 		t.Fatalf("epoch %d, pending %+v, want epoch 1 and a plan of epoch 2 that waits", s.Epoch, s.Pending)
 	}
-	w.tell(Command{Verb: Approve, Epoch: 7})
+	w.emit(Command{Verb: Approve, Epoch: 7})
 	if w.c.Status().Epoch != 1 {
 		t.Error("a plan that does not wait was approved")
 	}
-	w.tell(Command{Verb: Approve, Epoch: 2})
+	w.emit(Command{Verb: Approve, Epoch: 2})
 	w.follow(t, 0)
 	if s := w.c.Status(); s.InForce != 2 || s.Before != 1 || s.Pending != nil || w.good() != "" {
 		t.Fatalf("%+v %s, want epoch 2 in force", s, w.good())
 	}
-	w.tell(Command{Verb: Rollback})
+	w.emit(Command{Verb: Rollback})
 	w.follow(t, 3)
 	if s := w.c.Status(); s.InForce != 3 || !s.Paused || len(w.c.Target().Detailed) != 0 || w.good() != "" {
 		t.Fatalf("%+v, want the first plan under epoch 3, and a pause", s)
 	}
-	w.tell(Command{Verb: DryRun})
-	w.tell(Command{Verb: Resume})
+	w.emit(Command{Verb: DryRun})
+	w.emit(Command{Verb: Resume})
 	w.follow(t, 2)
 	if s := w.c.Status(); s.Epoch != 3 || s.Would == nil || len(s.Would.Detailed) != 1 {
 		t.Fatalf("%+v, want epoch 3, and a plan that would be", s)
@@ -289,7 +289,7 @@ func TestTwoControllers(t *testing.T) {
 	if w.c.Target().Epoch != 1 || w.steps != before+2 {
 		t.Error("a controller that has stood down goes on")
 	}
-	w.tell(Command{Verb: Resume})
+	w.emit(Command{Verb: Resume})
 	for k := range w.nodes { // the other one is gone
 		w.disconnect(&w.nodes[k], "is free")
 		w.connect(&w.nodes[k])
@@ -298,7 +298,7 @@ func TestTwoControllers(t *testing.T) {
 	if w.c.Target().Epoch <= 9 || w.good() != "" {
 		t.Errorf("epoch %d, want one above 9: %s", w.c.Target().Epoch, w.good())
 	}
-	w.tell(Superseded{"switch s01 has another primary"})
+	w.emit(Superseded{"switch s01 has another primary"})
 	if w.c.Phase() != Deposed {
 		t.Error("a controller that is not primary goes on")
 	}
@@ -383,7 +383,7 @@ func TestNonsense(t *testing.T) {
 		Down{Device{Agent, "s01"}, ""}, NetworkChanged{}, Command{Verb: "fly"}, Command{Verb: Approve}, Command{Verb: Reject}, Command{Verb: Rollback},
 		Tick{Now: -5, Suspects: []Suspect{{Link: "l01", Weight: math.NaN()}, {Link: ""}, {Link: "nowhere", Weight: -1}, {Link: "l01", Weight: math.Inf(1)}}},
 	} {
-		w.tell(e)
+		w.emit(e)
 	}
 	for k := range w.nodes {
 		w.nodes[k].accepted = 0 // a cycle has begun

@@ -134,7 +134,7 @@ func (w *world) moves() (list []func(w *world)) {
 	// A request that is still on its way may come too late. That is a fault, and so is a cycle that does not wait for it.
 	if at, ok := w.c.Next(); ok && at < w.lastTick+cycle {
 		if n := w.hurry(at); n <= w.faults {
-			add(func(w *world) { w.faults -= n; w.note("time passes"); w.tell(Wake{at}) })
+			add(func(w *world) { w.faults -= n; w.note("time passes"); w.emit(Wake{at}) })
 		}
 	}
 	if n := w.hurry(w.lastTick + cycle); w.ticks > 0 && n <= w.faults {

@@ -57,7 +57,7 @@ func (w *world) disconnect(n *node, why string) {
 	if !slices.Contains(w.net.Switches, n.Name) {
 		n.excused = true
 	}
-	w.tell(Down{n.Device, why})
+	w.emit(Down{n.Device, why})
 }
 
 // become replaces the network.
@@ -65,7 +65,7 @@ func (w *world) become(net *Network) {
 	w.note("the network becomes " + net.Name)
 	w.net = net
 	w.link(net)
-	w.tell(NetworkChanged{Network: net})
+	w.emit(NetworkChanged{Network: net})
 	for k := range w.nodes {
 		n := &w.nodes[k]
 		d := w.c.find(n.Device)
@@ -105,7 +105,7 @@ func (w *world) chance(r *rand.Rand, nets []*Network) {
 		case w.idle() && r.IntN(2) == 0 || r.IntN(40) == 0:
 			if at, ok := w.c.Next(); ok && at < w.lastTick+cycle {
 				w.note("time passes")
-				w.tell(Wake{at})
+				w.emit(Wake{at})
 			} else {
 				w.tick(r.IntN(2) == 0)
 			}
@@ -136,7 +136,7 @@ func (w *world) chance(r *rand.Rand, nets []*Network) {
 	case x < 945:
 		v := []Verb{Pause, Resume, Approve, Rollback, Reject, DryRun, WetRun, Resume, WetRun}[r.IntN(9)]
 		w.note(string(v))
-		w.tell(Command{Verb: v})
+		w.emit(Command{Verb: v})
 	default:
 		w.bad = nil
 		for _, l := range w.links {
@@ -198,8 +198,8 @@ func (w *world) recover(most *[2]int) error {
 		w.nodes[k].room = 0
 	}
 	w.refusals = 0
-	w.tell(Command{Verb: WetRun})
-	w.tell(Command{Verb: Resume})
+	w.emit(Command{Verb: WetRun})
+	w.emit(Command{Verb: Resume})
 	sight := -1
 	for ticks, n := 0, 0; ticks < 5 && n < 1000; n++ {
 		if bad := w.check(); bad != "" {
@@ -220,7 +220,7 @@ func (w *world) recover(most *[2]int) error {
 			}
 		}
 		if w.c.pending != nil && w.c.settled {
-			w.tell(Command{Verb: Approve})
+			w.emit(Command{Verb: Approve})
 		}
 	}
 	return fmt.Errorf("all is never well again: %s", w.good())

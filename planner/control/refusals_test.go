@@ -31,7 +31,7 @@ func TestRefusedAgain(t *testing.T) {
 				for _, e := range in.Entries {
 					did = append(did, Change{Op: Insert, Entry: e, Why: "not here"})
 				}
-				w.tell(Refused{Request: r.id, Device: bad, Why: "not here", Did: did})
+				w.emit(Refused{Request: r.id, Device: bad, Why: "not here", Did: did})
 				continue
 			}
 		}

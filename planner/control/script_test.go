@@ -217,7 +217,7 @@ func (s *script) play(line string) error {
 			if !ok || at >= s.w.lastTick+cycle {
 				break
 			}
-			s.w.tell(Wake{at})
+			s.w.emit(Wake{at})
 		}
 	case "tick":
 		s.w.ticked, s.w.bad = 2, nil
@@ -231,18 +231,18 @@ func (s *script) play(line string) error {
 		}
 		s.w.tick(false)
 	case "wake":
-		s.w.tell(Wake{number(0)})
+		s.w.emit(Wake{number(0)})
 	case "acked":
-		s.w.tell(Acked{Request(number(2)), d})
+		s.w.emit(Acked{Request(number(2)), d})
 	case "refused":
-		s.w.tell(Refused{Request: Request(number(2)), Device: d, Why: rest(3)})
+		s.w.emit(Refused{Request: Request(number(2)), Device: d, Why: rest(3)})
 	case "did":
 		n.requests = n.requests[1:]
-		s.w.tell(Refused{Request: Request(number(2)), Device: d, Why: "not all", Did: parseChanges(f[3:])})
+		s.w.emit(Refused{Request: Request(number(2)), Device: d, Why: "not all", Did: parseChanges(f[3:])})
 	case "read":
-		s.w.tell(ReadBack{Request: Request(number(2)), Device: d, Epoch: uint32(number(3)), Entries: parseEntries(rest(4))})
+		s.w.emit(ReadBack{Request: Request(number(2)), Device: d, Epoch: uint32(number(3)), Entries: parseEntries(rest(4))})
 	case "program", "may-load":
-		s.w.tell(Program{Device: d, Why: rest(2), Load: verb == "may-load"})
+		s.w.emit(Program{Device: d, Why: rest(2), Load: verb == "may-load"})
 	case "held":
 		e := Held{}
 		for _, x := range f {
@@ -257,16 +257,16 @@ func (s *script) play(line string) error {
 			}
 			e.Unsent = append(e.Unsent, s.w.c.find(at).request)
 		}
-		s.w.tell(e)
+		s.w.emit(e)
 	case "superseded":
-		s.w.tell(Superseded{rest(0)})
+		s.w.emit(Superseded{rest(0)})
 	case "network":
 		net := scriptNetworks[f[0]]
 		if net != nil {
 			s.w.net = net
 			s.w.link(net)
 		}
-		s.w.tell(NetworkChanged{net, f[1:]})
+		s.w.emit(NetworkChanged{net, f[1:]})
 	case "accept":
 		agent := f[0]
 		if agent == "any" {
@@ -298,7 +298,7 @@ func (s *script) play(line string) error {
 		if len(f) > 0 {
 			e.Epoch = uint32(number(0))
 		}
-		s.w.tell(e)
+		s.w.emit(e)
 	}
 	s.after()
 	return nil

@@ -172,8 +172,8 @@ func (w *world) node(d Device) *node {
 	return nil
 }
 
-// tell hands the controller an event, and puts what it wants on its way.
-func (w *world) tell(e Event) {
+// emit hands the controller an event, and puts what it wants on its way.
+func (w *world) emit(e Event) {
 	if w.twist != nil && w.twist.events != nil {
 		e = w.twist.events(w, e)
 	}
@@ -293,7 +293,7 @@ func (w *world) answer(n *node) {
 	w.note(n.says)
 	e := n.answers[0]
 	n.answers = slices.Clone(n.answers[1:])
-	w.tell(e)
+	w.emit(e)
 }
 
 // connect announces a device to the controller.
@@ -306,7 +306,7 @@ func (w *world) connect(n *node) {
 		}
 		n.answers, n.atStart = nil, n.epoch()
 	}
-	w.tell(Up{n.Device})
+	w.emit(Up{n.Device})
 }
 
 // crash ends the controller, and begins with a new one. What is on its way to switches may still arrive.
@@ -362,7 +362,7 @@ func (w *world) tick(packets bool) {
 	if w.ticked >= 2 {
 		suspects = w.bad
 	}
-	w.tell(Tick{Now: w.lastTick, Suspects: suspects})
+	w.emit(Tick{Now: w.lastTick, Suspects: suspects})
 }
 
 // rest takes one step without any further fault, and says whether it was a tick.
@@ -382,7 +382,7 @@ func (w *world) rest() (tick bool) {
 		}
 	}
 	if at, ok := w.c.Next(); ok && at < w.lastTick+cycle {
-		w.tell(Wake{at})
+		w.emit(Wake{at})
 		return false
 	}
 	w.tick(true)

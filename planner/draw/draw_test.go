@@ -326,8 +326,8 @@ func TestRoom(t *testing.T) {
 		generate(t, "random:300,450,1"), generate(t, "random:2000,2001,1"), generate(t, "leaf-spine:3999,1"), hamlets(t),
 	} {
 		text, _ := picture(t, g, 9)
-		again, _ := picture(t, g, 9)
-		if text != again {
+		second, _ := picture(t, g, 9)
+		if text != second {
 			t.Errorf("%s: two pictures differ", g.Name())
 		}
 		list := parse(t, text)

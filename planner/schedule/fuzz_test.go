@@ -40,9 +40,9 @@ func FuzzPlan(f *testing.F) {
 		if p.Validate() != nil {
 			return
 		}
-		again, err := solve.Plan(p, solve.Options{Partial: true, Stop: calls(50), Previous: plan, Churn: 1})
+		second, err := solve.Plan(p, solve.Options{Partial: true, Stop: calls(50), Previous: plan, Churn: 1})
 		if err == nil {
-			err = schedule.Check(p, again)
+			err = schedule.Check(p, second)
 		}
 		if err != nil {
 			t.Fatalf("%s: half of it: %v", b, err)

@@ -51,9 +51,9 @@ func TestResolve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := schedule.Read(strings.NewReader(string(b)))
-	if err != nil || len(again.Probes) != 3 || *again.Links[0].Weight != 2.5 {
-		t.Errorf("read back %+v, %v", again, err)
+	second, err := schedule.Read(strings.NewReader(string(b)))
+	if err != nil || len(second.Probes) != 3 || *second.Links[0].Weight != 2.5 {
+		t.Errorf("read back %+v, %v", second, err)
 	}
 }
 

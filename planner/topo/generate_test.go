@@ -132,10 +132,10 @@ func TestRandom(t *testing.T) {
 				}
 				pairs[p] = true
 			}
-			again := mustParse(t, g.Name())
+			second := mustParse(t, g.Name())
 			for l := range g.NumLinks() {
 				a, b := g.Ends(l)
-				if x, y := again.Ends(l); x != a || y != b {
+				if x, y := second.Ends(l); x != a || y != b {
 					t.Fatalf("%s: link %d differs on the second run", g.Name(), l)
 				}
 			}

@@ -95,13 +95,13 @@ func TestBuilderMultigraph(t *testing.T) {
 		t.Error("ByPort or Between found what is not there")
 	}
 
-	again, err := g.Extend().Build()
+	second, err := g.Extend().Build()
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkInvariants(t, again)
+	checkInvariants(t, second)
 	for i := range g.NumInterfaces() {
-		if g.Port(i) != again.Port(i) || g.Peer(i) != again.Peer(i) || g.Link(i) != again.Link(i) || g.Attr(i) != again.Attr(i) {
+		if g.Port(i) != second.Port(i) || g.Peer(i) != second.Peer(i) || g.Link(i) != second.Link(i) || g.Attr(i) != second.Attr(i) {
 			t.Errorf("Extend changed interface %d", i)
 		}
 	}

@@ -278,7 +278,7 @@ func TestBatches(t *testing.T) {
 
 // A run that goes on under another boot publishes how many reports of the open window it has sent under the former one, and each
 // record how many of its boot there were up to it.
-func TestRedrawTellsTheOpenWindow(t *testing.T) {
+func TestRedrawReportsTheOpenWindow(t *testing.T) {
 	d, l := testDiverter(t, func(conf *DivertConfig) { conf.Slices = 1 })
 	w := int64(divertWindow)
 	d.EndWindow(w)

@@ -85,12 +85,12 @@ func FuzzPayload(f *testing.F) {
 		for _, r := range c.records {
 			p.add(r.topic, r.partition, r.head, r.value)
 		}
-		again, err := readPayload(p.b)
-		if err != nil || again.label != c.label || again.clockOff != c.clockOff || len(again.records) != len(c.records) {
-			t.Fatalf("%v: %+v, want %+v", err, again, c)
+		second, err := readPayload(p.b)
+		if err != nil || second.label != c.label || second.clockOff != c.clockOff || len(second.records) != len(c.records) {
+			t.Fatalf("%v: %+v, want %+v", err, second, c)
 		}
 		for i, r := range c.records {
-			if a := again.records[i]; a.topic != r.topic || a.partition != r.partition || !bytes.Equal(a.head, r.head) || !bytes.Equal(a.value, r.value) {
+			if a := second.records[i]; a.topic != r.topic || a.partition != r.partition || !bytes.Equal(a.head, r.head) || !bytes.Equal(a.value, r.value) {
 				t.Fatalf("%+v, want %+v", a, r)
 			}
 		}

@@ -381,8 +381,8 @@ func TestLongWindow(t *testing.T) {
 	if !ok || p.Rejected != 1 || len(p.Refused) != 1 || p.Refused[0].Points != 1 || !strings.Contains(p.Refused[0].Reason, "max.message.bytes") {
 		t.Fatalf("%v (%+v)", err, p)
 	}
-	if again, err := readPayload(p.Refused[0].Payload); err != nil || len(again.records) != 1 || len(again.records[0].value) != 5000 {
-		t.Errorf("what was refused is %+v, %v", again, err)
+	if second, err := readPayload(p.Refused[0].Payload); err != nil || len(second.records) != 1 || len(second.records[0].value) != 5000 {
+		t.Errorf("what was refused is %+v, %v", second, err)
 	}
 	for i, list := range parts(t, b, small) {
 		want := 3

@@ -44,8 +44,8 @@ func slow(id uint64, node uint32) inference.Finding {
 		Element: inference.ElementOfNode(node), Text: "slow"}
 }
 
-// told returns what is sent in a few words.
-func told(alerts []Alert) (out []string) {
+// reported returns what is sent in a few words.
+func reported(alerts []Alert) (out []string) {
 	for _, a := range alerts {
 		out = append(out, strings.TrimSpace(a.Status.String()+" "+a.Key))
 	}
@@ -54,8 +54,8 @@ func told(alerts []Alert) (out []string) {
 
 func expect(t *testing.T, got []Alert, want ...string) {
 	t.Helper()
-	if !slices.Equal(told(got), want) {
-		t.Errorf("told %q, want %q", told(got), want)
+	if !slices.Equal(reported(got), want) {
+		t.Errorf("told %q, want %q", reported(got), want)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestRepeatsAndRefresh(t *testing.T) {
 	gone.End, again.Start = epoch+20*minute, epoch+21*minute
 	c.Step(epoch+20*minute, []inference.Finding{gone})
 	c.Step(epoch+21*minute, []inference.Finding{again})
-	if got := told(c.Step(epoch+24*minute, nil)); !slices.Contains(got, "repeated high-latency node 7") {
+	if got := reported(c.Step(epoch+24*minute, nil)); !slices.Contains(got, "repeated high-latency node 7") {
 		t.Errorf("told %q", got)
 	}
 	// A clock that is set back does not stop repeats and heartbeats.
@@ -373,7 +373,7 @@ func TestRandomLives(t *testing.T) {
 			}
 			out := steady.Step(now, news)
 			if other := moved.Step(now, news); !reflect.DeepEqual(out, other) {
-				t.Fatalf("seed %d, step %d: %v from the one that ran on, %v from the one that was restored", seed, i, told(out), told(other))
+				t.Fatalf("seed %d, step %d: %v from the one that ran on, %v from the one that was restored", seed, i, reported(out), reported(other))
 			}
 			l.check(now, out, rules)
 		}

@@ -365,7 +365,7 @@ func TestUnopenable(t *testing.T) {
 }
 
 // Every kind of damage is reported with its place, its length and what it stood for, and counted.
-func TestDamageIsTold(t *testing.T) {
+func TestDamageIsReported(t *testing.T) {
 	const n = 20
 	size := int64(headerLen + len(payload(5, 100)))
 	for _, x := range []struct {
@@ -449,9 +449,9 @@ func TestHalfWritten(t *testing.T) {
 			if where == "crashed" && x.sync == "never" {
 				continue
 			}
-			again := mustOpen(t, c, disk)
-			if got := numbers(drain(t, again)); !slices.Equal(got, want) || again.Stats().DamagedRecords != 0 {
-				t.Errorf("%+v: %s: read %v, %+v", x, where, got, again.Stats())
+			second := mustOpen(t, c, disk)
+			if got := numbers(drain(t, second)); !slices.Equal(got, want) || second.Stats().DamagedRecords != 0 {
+				t.Errorf("%+v: %s: read %v, %+v", x, where, got, second.Stats())
 			}
 		}
 		if got := numbers(drain(t, s)); !slices.Equal(got, want) || s.Stats().DamagedRecords != 0 {
@@ -503,9 +503,9 @@ func TestStoredSegmentsGo(t *testing.T) {
 		if last := order[len(order)-1]; (last == "sync") != (sync == "each") {
 			t.Errorf("%s: %v", sync, order)
 		}
-		again := mustOpen(t, c, d.clone())
-		if got := drain(t, again); len(got) != 0 || again.Stats().MissingSegments != 0 {
-			t.Errorf("%s: read %v again, %+v", sync, numbers(got), again.Stats())
+		second := mustOpen(t, c, d.clone())
+		if got := drain(t, second); len(got) != 0 || second.Stats().MissingSegments != 0 {
+			t.Errorf("%s: read %v again, %+v", sync, numbers(got), second.Stats())
 		}
 	}
 }
@@ -559,8 +559,8 @@ func TestUnconfirmedIsWrittenAgain(t *testing.T) {
 	if got := numbers(drain(t, s)); !slices.Equal(got, sequence(1, s.End())) || s.Stats().DamagedRecords != 0 {
 		t.Errorf("read %v, %+v", got, s.Stats())
 	}
-	again := mustOpen(t, c, d.crash("nothing"))
-	if got := numbers(drain(t, again)); len(got) < int(kept) || !slices.Equal(got, sequence(1, uint64(len(got)))) {
+	second := mustOpen(t, c, d.crash("nothing"))
+	if got := numbers(drain(t, second)); len(got) < int(kept) || !slices.Equal(got, sequence(1, uint64(len(got)))) {
 		t.Errorf("after a crash: read %v, want %d at least", got, kept)
 	}
 }
@@ -748,8 +748,8 @@ func TestSyncEachFails(t *testing.T) {
 		t.Errorf("%d bytes of %d, the tail is at %d, %d segments", len(d.files[tail.name].b), tail.size, s.slots[slotTail].at.records, len(s.segments))
 	}
 	mustAppend(t, s, 7, 100)
-	for name, again := range map[string]*Spool{"as it is": s, "reopened": mustOpen(t, c, d.clone())} {
-		if got := numbers(drain(t, again)); !slices.Equal(got, sequence(1, 7)) || again.Stats().DamagedRecords != 0 {
+	for name, second := range map[string]*Spool{"as it is": s, "reopened": mustOpen(t, c, d.clone())} {
+		if got := numbers(drain(t, second)); !slices.Equal(got, sequence(1, 7)) || second.Stats().DamagedRecords != 0 {
 			t.Errorf("%s: read %v", name, got)
 		}
 	}

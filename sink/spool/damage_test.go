@@ -51,8 +51,8 @@ type outcome struct {
 	lost   Lost
 }
 
-// take reads a damaged spool and holds what was read, lost and stored against what was appended.
-func take(t *testing.T, where string, d *memDisk, again bool) (o outcome) {
+// receive reads a damaged spool and holds what was read, lost and stored against what was appended.
+func receive(t *testing.T, where string, d *memDisk, second bool) (o outcome) {
 	t.Helper()
 	var stored Lost
 	for run := range 2 {
@@ -102,7 +102,7 @@ func take(t *testing.T, where string, d *memDisk, again bool) (o outcome) {
 	if o.lost != want {
 		t.Fatalf("%s: read %v, lost %+v, want %+v\n%+v\n%+v", where, o.ids, o.lost, want, o.stats, o.events)
 	}
-	if !again && slices.ContainsFunc(o.ids, func(id uint64) bool { return id <= damageCommitted }) {
+	if !second && slices.ContainsFunc(o.ids, func(id uint64) bool { return id <= damageCommitted }) {
 		t.Fatalf("%s: what was stored is read again: %v", where, o.ids)
 	}
 	return o
@@ -119,7 +119,7 @@ func TestFlippedBit(t *testing.T) {
 			b[at] ^= 1 << (at % 8)
 			damaged := bytes.Clone(b)
 			where := fmt.Sprintf("%s byte %d", name, at)
-			o := take(t, where, d, name == stateName)
+			o := receive(t, where, d, name == stateName)
 			if name == stateName {
 				if o.lost != (Lost{}) {
 					t.Fatalf("%s: lost %+v", where, o.lost)
@@ -159,7 +159,7 @@ func TestCut(t *testing.T) {
 			d := whole.clone()
 			d.put(name, whole.files[name].b[:size])
 			where := fmt.Sprintf("%s cut at %d", name, size)
-			o := take(t, where, d, name == stateName)
+			o := receive(t, where, d, name == stateName)
 			if name == stateName {
 				if o.lost != (Lost{}) {
 					t.Fatalf("%s: lost %+v", where, o.lost)
@@ -199,7 +199,7 @@ func TestFiles(t *testing.T) {
 		} {
 			d := whole.clone()
 			do(d)
-			o := take(t, name+" "+what, d, false)
+			o := receive(t, name+" "+what, d, false)
 			if missing := damageRecords - damageCommitted - len(o.ids); missing == 0 || missing > 10 {
 				t.Errorf("%s %s: %d records are missing", name, what, missing)
 			}
@@ -229,17 +229,17 @@ func TestFiles(t *testing.T) {
 				d := whole.clone()
 				d.put(name, whole.files[other].b)
 				d.put(other, whole.files[name].b)
-				if o := take(t, name+" and "+other+" swapped", d, false); o.lost != (Lost{}) || len(o.events) == 0 {
+				if o := receive(t, name+" and "+other+" swapped", d, false); o.lost != (Lost{}) || len(o.events) == 0 {
 					t.Errorf("%s and %s swapped: lost %+v, told %+v", name, other, o.lost, o.events)
 				}
 				d = whole.clone()
 				d.put(name, whole.files[other].b)
-				take(t, name+" overwritten by "+other, d, false)
+				receive(t, name+" overwritten by "+other, d, false)
 			}
 		}
 		d = whole.clone()
 		d.put(segmentName(90), whole.files[name].b)
-		if o := take(t, name+" doubled", d, false); o.lost != (Lost{}) || len(o.events) == 0 || o.stats.MissingSegments != 0 {
+		if o := receive(t, name+" doubled", d, false); o.lost != (Lost{}) || len(o.events) == 0 || o.stats.MissingSegments != 0 {
 			t.Errorf("%s doubled: lost %+v, told %+v", name, o.lost, o.events)
 		}
 	}
@@ -247,7 +247,7 @@ func TestFiles(t *testing.T) {
 	for _, name := range names {
 		delete(d.files, name)
 	}
-	if o := take(t, "all removed", d, false); len(o.ids) != 0 || o.lost.Reports == 0 {
+	if o := receive(t, "all removed", d, false); len(o.ids) != 0 || o.lost.Reports == 0 {
 		t.Errorf("all removed: %+v", o)
 	}
 	for _, do := range []func(d *memDisk){
@@ -257,7 +257,7 @@ func TestFiles(t *testing.T) {
 	} {
 		d := whole.clone()
 		do(d)
-		if o := take(t, "no state", d, true); o.lost != (Lost{}) || len(o.events) == 0 {
+		if o := receive(t, "no state", d, true); o.lost != (Lost{}) || len(o.events) == 0 {
 			t.Errorf("no state: lost %+v, told %+v", o.lost, o.events)
 		}
 	}
@@ -300,7 +300,7 @@ func TestNoQuarantine(t *testing.T) {
 	name := segmentName(2)
 	d.files[name].b[500] ^= 1
 	want := bytes.Clone(d.files[name].b)
-	o := take(t, "no quarantine", d, false)
+	o := receive(t, "no quarantine", d, false)
 	if f := d.files[name+".bad"]; f == nil || !bytes.Equal(f.b, want) {
 		t.Errorf("the segment is gone: %v", sortedNames(d))
 	}
@@ -334,7 +334,7 @@ func TestTornTail(t *testing.T) {
 			t.Fatalf("%d bytes: %+v", n, e)
 		}
 		s.Close()
-		o := take(t, fmt.Sprintf("%d torn bytes", n), d, false)
+		o := receive(t, fmt.Sprintf("%d torn bytes", n), d, false)
 		if o.stats.TornBytes != 0 || o.lost != (Lost{}) {
 			t.Fatalf("%d bytes, second run: %+v", n, o.stats)
 		}

@@ -53,7 +53,7 @@ func TestMapOfFabric(t *testing.T) {
 	deps.Map = func() *atlas.Map { return m }
 	srv := serve(t, DefaultConfig(), deps)
 	write(srv, mapWindow(m, 1, sceneTime, []int{10, 11, 20}, []int{6}))
-	tell(srv, mapFindings(m, sceneTime, 6))
+	emit(srv, mapFindings(m, sceneTime, 6))
 	var doc atlas.Document
 	get(t, srv, "/api/map", &doc)
 	if doc.Source != "topology" || doc.Layout != atlas.Tiers || len(doc.Nodes) != 20 || len(doc.Links) != 32 || doc.Version == "" {
@@ -151,7 +151,7 @@ func TestMapOtherInterfaces(t *testing.T) {
 	if want := map[string]uint32{"0": 501, "2": 502, "4": 503}; !reflect.DeepEqual(s.Egress, want) {
 		t.Errorf("interfaces %v, want %v", s.Egress, want)
 	}
-	tell(srv, []inference.Finding{{ID: 5, Kind: inference.HighLatency, Severity: inference.Warning, Start: 1, Node: 1, EgressIf: 503, Element: inference.ElementOfHop(inference.HopKey{Node: 1, EgressIf: 503})}})
+	emit(srv, []inference.Finding{{ID: 5, Kind: inference.HighLatency, Severity: inference.Warning, Start: 1, Node: 1, EgressIf: 503, Element: inference.ElementOfHop(inference.HopKey{Node: 1, EgressIf: 503})}})
 	if f := stateOfMap(t, srv, "").Findings; len(f) != 1 || !reflect.DeepEqual(f[0].Links, []int{4}) {
 		t.Errorf("%+v", f)
 	}
@@ -247,8 +247,8 @@ func TestMapIsKept(t *testing.T) {
 		t.Fatalf("%v, %d links", err, len(doc.Links))
 	}
 	tag := w.Header().Get("ETag")
-	if again := ask(tag); again.Code != http.StatusNotModified || again.Body.Len() != 0 {
-		t.Errorf("the same map again: %d with %d bytes", again.Code, again.Body.Len())
+	if second := ask(tag); second.Code != http.StatusNotModified || second.Body.Len() != 0 {
+		t.Errorf("the same map again: %d with %d bytes", second.Code, second.Body.Len())
 	}
 	m = fabric(14)
 	if other := ask(tag); other.Code != http.StatusOK || other.Header().Get("ETag") == tag {

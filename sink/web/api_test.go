@@ -28,7 +28,7 @@ func newSceneServer(t *testing.T) *Server {
 	}
 	s := newScene(7, 20, 4)
 	s.fill(srv, sceneWindows, sceneTime)
-	tell(srv, s.findings(sceneTime))
+	emit(srv, s.findings(sceneTime))
 	return srv
 }
 
@@ -364,7 +364,7 @@ func TestHostileTexts(t *testing.T) {
 	for i, h := range hostile {
 		list = append(list, inference.Finding{ID: uint64(i), Kind: inference.PacketDrops, Start: int64(i) * second, Text: h})
 	}
-	tell(srv, list)
+	emit(srv, list)
 	var found struct{ Open []finding }
 	get(t, srv, "/api/findings", &found)
 	if len(found.Open) != len(hostile) {

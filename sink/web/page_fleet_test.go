@@ -110,10 +110,10 @@ func testPageFleet(t *testing.T, parent context.Context) {
 	replace(srv, s.window(sceneWindows-2, now.Add(-s.length)).Window)
 	b.wait(t, `document.querySelector("#fleet-note").textContent.endsWith("16 slices") && document.querySelector(".legend-missing").hidden`)
 	// A collector comes back.
-	again := *f
-	again.Members = append([]member{}, f.Members...)
-	again.Members[2].State = alive
-	shown.Store(&again)
+	second := *f
+	second.Members = append([]member{}, f.Members...)
+	second.Members[2].State = alive
+	shown.Store(&second)
 	replace(srv, s.window(sceneWindows, now.Add(s.length)).Window)
 	b.wait(t, `document.querySelector("#figure-members").textContent === "4\u202fof\u202f6" || document.querySelector("#figure-members").textContent === "4 of 6"`)
 	b.wait(t, `document.querySelectorAll(".collectors-data tr[data-level=ok]").length === 1`)

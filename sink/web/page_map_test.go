@@ -102,7 +102,7 @@ func mapScene(t *testing.T, parent context.Context) (*Server, *atlas.Map, *brows
 	for i := range 8 {
 		write(srv, mapWindow(m, uint64(i), now.Add(time.Duration(i-7)*5*time.Second), []int{10, 11, 20}, []int{6}))
 	}
-	tell(srv, mapFindings(m, now, 6))
+	emit(srv, mapFindings(m, now, 6))
 	return srv, m, openTab(t, parent, srv), &view
 }
 
@@ -300,7 +300,7 @@ func testPageMapHostile(t *testing.T, parent context.Context) {
 	deps.Loop = func() *atlas.LoopView { return view }
 	srv := serve(t, DefaultConfig(), deps)
 	write(srv, mapWindow(m, 1, now, nil, nil))
-	tell(srv, []inference.Finding{{ID: 1, Kind: inference.HighLatency, Severity: inference.Critical, Start: now.UnixNano(), Node: 1, EgressIf: 2, Element: inference.ElementOfHop(inference.HopKey{Node: 1, EgressIf: 2}), Text: hostile[0]}})
+	emit(srv, []inference.Finding{{ID: 1, Kind: inference.HighLatency, Severity: inference.Critical, Start: now.UnixNano(), Node: 1, EgressIf: 2, Element: inference.ElementOfHop(inference.HopKey{Node: 1, EgressIf: 2}), Text: hostile[0]}})
 	b := openTab(t, parent, srv)
 	b.showMap(t, srv, "#map=link/1/2/2")
 	b.wait(t, `document.querySelector("#map-panel .map-probes button")`)
@@ -333,7 +333,7 @@ func testPageMapLarge(t *testing.T, parent context.Context) {
 	cfg.MaxHops, cfg.HistoryWindows = 65536, 10
 	srv := serve(t, cfg, deps)
 	write(srv, mapWindow(m, 1, now, []int{10, 11, 20}, []int{6}))
-	tell(srv, mapFindings(m, now, 6))
+	emit(srv, mapFindings(m, now, 6))
 	b := openTab(t, parent, srv)
 	b.showMap(t, srv, "")
 	if got := eval[string](t, b, `document.querySelector("#map-box").dataset.drawn`); got != "1125 nodes, 13500 links, 480 bundles" {

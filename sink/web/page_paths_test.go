@@ -169,9 +169,9 @@ func testPagePaths(t *testing.T, parent context.Context) {
 	s := newScene(7, 20, 4)
 	s.fill(srv, 20, now)
 	const text = "node 914 speaks between 17 and 22 and is not in the topology: 12 flows from 9 addresses (3072 digests) say so"
-	tell(srv, []inference.Finding{{ID: 77, Kind: inference.InventoryError, Severity: inference.Warning, Start: now.UnixNano(), Updated: now.UnixNano(),
+	emit(srv, []inference.Finding{{ID: 77, Kind: inference.InventoryError, Severity: inference.Warning, Start: now.UnixNano(), Updated: now.UnixNano(),
 		Element: inference.ElementOfNode(914), Node: 914, Value: 12, Text: text}})
-	tell(srv, []inference.Finding{
+	emit(srv, []inference.Finding{
 		{ID: 78, Kind: inference.HighQueue, Severity: inference.Critical, Start: now.UnixNano(), Updated: now.UnixNano(), Node: 17, EgressIf: 1, Evidence: 1, Learning: true,
 			Element: inference.ElementOfLink(17, 18), Text: "link 17–18 is congested"},
 		{ID: 79, Kind: inference.HighLatency, Severity: inference.Warning, Start: now.UnixNano(), Updated: now.UnixNano(), Node: 17, EgressIf: 1, Cause: 78,

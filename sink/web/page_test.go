@@ -66,7 +66,7 @@ func openScene(t *testing.T, parent context.Context) (*Server, *scene, *browser,
 	srv := serve(t, DefaultConfig(), sceneDeps(now))
 	s := newScene(7, 20, 4)
 	s.fill(srv, sceneWindows, now)
-	tell(srv, s.findings(now))
+	emit(srv, s.findings(now))
 	b := openTab(t, parent, srv)
 	b.do(t, chromedp.Navigate(srv.URL()))
 	b.wait(t, loaded)
@@ -317,7 +317,7 @@ func testPageFindings(t *testing.T, parent context.Context) {
 	}
 	b.picture(t, "quiet")
 	f := inference.Finding{ID: 1 << 60, Kind: inference.HighQueue, Severity: inference.Warning, Start: now.UnixNano(), Node: 2, EgressIf: 3, Text: "Queue occupancy p99 is 800 KB."}
-	tell(srv, []inference.Finding{f})
+	emit(srv, []inference.Finding{f})
 	b.wait(t, `document.querySelectorAll(".finding-group:not(.ended) .finding").length === 1`)
 	if got := b.text(t, ".finding"); !strings.Contains(got, "Warning") || !strings.Contains(got, "Queue building up") || !strings.Contains(got, "Hop 2 → 3") || !strings.Contains(got, f.Text) {
 		t.Errorf("finding: %q", got)
@@ -329,21 +329,21 @@ func testPageFindings(t *testing.T, parent context.Context) {
 		t.Errorf("screen readers hear %q", got)
 	}
 	f.Severity = inference.Critical
-	tell(srv, []inference.Finding{f})
+	emit(srv, []inference.Finding{f})
 	b.wait(t, `document.querySelector(".finding").dataset.severity === "critical" && document.title === "(1!) hopscope"`)
 	eval[bool](t, b, `(document.querySelector(".finding-place").click(), true)`)
 	b.wait(t, `document.querySelector("#hop-title").textContent === "Hop 2 → 3"`)
 	f.Resting = true
-	tell(srv, []inference.Finding{f})
+	emit(srv, []inference.Finding{f})
 	b.wait(t, `document.querySelector(".finding").dataset.rests === "true" && document.title === "hopscope"`)
 	if got, want := b.text(t, "#verdict-title")+": "+b.text(t, "#verdict-detail"), "Nothing stands out now, 1 finding at rest: Queue building up at hop 2 → 3 is as usual at present, and may come back."; got != want {
 		t.Errorf("verdict while it rests: %q, want %q", got, want)
 	}
 	f.Resting = false
-	tell(srv, []inference.Finding{f})
+	emit(srv, []inference.Finding{f})
 	b.wait(t, `document.querySelector(".finding").dataset.rests === "false" && document.title === "(1!) hopscope"`)
 	f.End = now.Add(5 * time.Second).UnixNano()
-	tell(srv, []inference.Finding{f})
+	emit(srv, []inference.Finding{f})
 	b.wait(t, `document.querySelectorAll(".ended .finding").length === 1 && document.querySelectorAll(".finding").length === 1`)
 	if got := b.text(t, "#verdict-title"); got != "All quiet" {
 		t.Errorf("verdict after the end: %q", got)
@@ -361,14 +361,14 @@ func testCausesFold(t *testing.T, b *browser, srv *Server, now time.Time) {
 			Element: inference.ElementOfHop(inference.HopKey{Node: node, EgressIf: egress}), Text: "p99 is 9 ms."}
 	}
 	alone := at(1<<60+1, 4, 1)
-	tell(srv, []inference.Finding{alone})
+	emit(srv, []inference.Finding{alone})
 	b.wait(t, `document.querySelectorAll(".finding-group:not(.ended) .finding").length === 1`)
 	alone.Cause = cause
 	other := at(1<<60+2, 4, 2)
 	other.Cause = cause
 	both := at(cause, 4, 0)
 	both.Evidence, both.Text = 2, "node 4 explains 2 high-latency"
-	tell(srv, []inference.Finding{alone, other, both})
+	emit(srv, []inference.Finding{alone, other, both})
 	b.wait(t, `document.querySelector("#verdict-title").textContent === "1 finding open, worst: warning"`)
 	b.wait(t, `document.querySelectorAll(".finding-group:not(.ended) .finding").length === 1`)
 	b.wait(t, `document.querySelector(".finding-group:not(.ended) .finding-place").textContent === "Node 4"`)

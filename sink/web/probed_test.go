@@ -53,9 +53,9 @@ func TestAPIProbed(t *testing.T) {
 	if fmt.Sprint(lines) != fmt.Sprint(want) || got.Total != 3 {
 		t.Errorf("%d paths\n%q\nwant\n%q", got.Total, lines, want)
 	}
-	again := &inference.Window{Start: 20e9, End: 21e9, Probes: []inference.ProbeStats{probedStats(2, 0, 1000)}}
-	srv.history.replace(again, nil)
-	srv.history.add(again)
+	second := &inference.Window{Start: 20e9, End: 21e9, Probes: []inference.ProbeStats{probedStats(2, 0, 1000)}}
+	srv.history.replace(second, nil)
+	srv.history.add(second)
 	if rows, _ := srv.history.listProbed(0, 10); rows[1].Lost != 0 || rows[1].Path != 2 || rows[1].Sent != 1200 {
 		t.Errorf("after a window came again: %+v", rows[1])
 	}

@@ -173,8 +173,8 @@ func write(srv *Server, w *sink.Window) {
 	}
 }
 
-// tell hands srv a window that has nothing but findings.
-func tell(srv *Server, list []inference.Finding) {
+// emit hands srv a window that has nothing but findings.
+func emit(srv *Server, list []inference.Finding) {
 	write(srv, sink.NewWindow("here", &inference.Window{}, list))
 }
 

@@ -167,7 +167,7 @@ func TestStream(t *testing.T) {
 		if id, _ := st.want(t, "hello"); id != s.ring.id(0) {
 			t.Errorf("hello has id %q, want %q", id, s.ring.id(0))
 		}
-		tell(s.Server, findingN(1))
+		emit(s.Server, findingN(1))
 		if _, data := st.want(t, "finding", "ledger"); !strings.Contains(data, `"text":"finding 1"`) {
 			t.Errorf("finding: %s", data)
 		}
@@ -200,7 +200,7 @@ func TestStreamResume(t *testing.T) {
 		s := runPiped(t, DefaultConfig(), sceneDeps(sceneTime))
 		st := s.open(t, "")
 		st.want(t, "hello")
-		tell(s.Server, findingN(1))
+		emit(s.Server, findingN(1))
 		last, _ := st.want(t, "finding", "ledger")
 		_ = st.conn.Close() // the connection breaks
 		for n := 2; n < 50; n++ {
@@ -228,7 +228,7 @@ func TestStreamResume(t *testing.T) {
 				if windows != 1 || ledgers != 1 {
 					t.Errorf("%d windows and %d ledgers were resumed, want the last of each", windows, ledgers)
 				}
-				tell(s.Server, findingN(50))
+				emit(s.Server, findingN(50))
 				st.want(t, "finding", "ledger", "window")
 				return
 			default:
@@ -241,10 +241,10 @@ func TestStreamResume(t *testing.T) {
 func TestStreamReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := runPiped(t, DefaultConfig(), sceneDeps(sceneTime))
-		tell(s.Server, findingN(0))
+		emit(s.Server, findingN(0))
 		first := s.ring.id(0)
 		for n := range ringEvents {
-			tell(s.Server, findingN(n))
+			emit(s.Server, findingN(n))
 		}
 		last := s.ring.id(ringEvents + 1)
 		for name, id := range map[string]string{
@@ -286,7 +286,7 @@ func TestStreamSlowClient(t *testing.T) {
 		slow.want(t, "hello")
 		quick.want(t, "hello")
 		for n := range 3 * ringEvents {
-			tell(s.Server, findingN(n))
+			emit(s.Server, findingN(n))
 			if _, data := quick.want(t, "finding", "ledger", "ping", "window"); !strings.Contains(data, fmt.Sprintf(`"finding %d"`, n)) {
 				t.Fatalf("the other client got %s, want finding %d", data, n)
 			}

@@ -206,7 +206,7 @@ func TestHistogramBytes(t *testing.T) {
 		if err != nil || n != len(b) {
 			t.Fatalf("seed %d: Read() = %d, %v, want %d", seed, n, err, len(b))
 		}
-		if again := got.Append(nil); !slices.Equal(again, b) || got.Count() != h.Count() || got.Min() != h.Min() || got.Max() != h.Max() {
+		if second := got.Append(nil); !slices.Equal(second, b) || got.Count() != h.Count() || got.Min() != h.Min() || got.Max() != h.Max() {
 			t.Fatalf("seed %d: %d values from %d to %d are read as %d from %d to %d", seed, h.Count(), h.Min(), h.Max(), got.Count(), got.Min(), got.Max())
 		}
 		for n := range b {

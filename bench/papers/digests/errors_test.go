@@ -33,8 +33,8 @@ func TestErrors(t *testing.T) {
 			if right := row[6].(float64); right < 99 {
 				t.Errorf("seed %d: %s: %v: %.1f %% of the flows without an error are told, want nearly all", b.o.Seed, table.Title, row[0], right)
 			}
-			if told, ok := row[8].(float64); ok && told < 80 {
-				t.Errorf("seed %d: %s: %v: %.1f %% of the flows with the error are told, want 80 at least", b.o.Seed, table.Title, row[0], told)
+			if reported, ok := row[8].(float64); ok && reported < 80 {
+				t.Errorf("seed %d: %s: %v: %.1f %% of the flows with the error are told, want 80 at least", b.o.Seed, table.Title, row[0], reported)
 			}
 		}
 	}

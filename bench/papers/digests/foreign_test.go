@@ -14,13 +14,13 @@ func TestQuestions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := questions(o, 1)
+	second, err := questions(o, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, q := range list {
 		a, _ := json.Marshal(q.Question)
-		b, _ := json.Marshal(again[i].Question)
+		b, _ := json.Marshal(second[i].Question)
 		if !slices.Equal(a, b) {
 			t.Errorf("%s: another question of the same seed", q.Name)
 		}

@@ -58,8 +58,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestTell takes one finding from its start to its end.
-func TestTell(t *testing.T) {
+// TestReport takes one finding from its start to its end.
+func TestReport(t *testing.T) {
 	j := &Journal{}
 	var open *inference.Finding
 	step := func(f func()) []inference.Finding {
@@ -68,28 +68,28 @@ func TestTell(t *testing.T) {
 		j.Finish()
 		return j.Published
 	}
-	tell := func(s inference.Severity, value float64) func() {
+	emit := func(s inference.Severity, value float64) func() {
 		return func() {
 			j.Publish(&open, inference.Finding{Kind: inference.PacketDrops, Severity: s, Value: value, Node: 7})
 		}
 	}
 	want := inference.Finding{ID: 1, Kind: inference.PacketDrops, Severity: inference.Warning, Start: 10, Updated: 10, Value: 3, Node: 7, Element: inference.ElementOfNode(7)}
-	if got := step(tell(inference.Warning, 3)); !reflect.DeepEqual(got, []inference.Finding{want}) || !reflect.DeepEqual(*open, want) {
+	if got := step(emit(inference.Warning, 3)); !reflect.DeepEqual(got, []inference.Finding{want}) || !reflect.DeepEqual(*open, want) {
 		t.Errorf("start: %+v, open %+v", got, open)
 	}
 	want.Updated, want.Value = 20, 2
-	if got := step(tell(inference.Info, 2)); len(got) != 0 || !reflect.DeepEqual(*open, want) {
+	if got := step(emit(inference.Info, 2)); len(got) != 0 || !reflect.DeepEqual(*open, want) {
 		t.Errorf("update: %+v, open %+v, want %+v", got, open, want)
 	}
 	want.Updated, want.Value, want.Severity = 30, 9, inference.Critical
-	if got := step(tell(inference.Critical, 9)); !reflect.DeepEqual(got, []inference.Finding{want}) || !reflect.DeepEqual(*open, want) || len(j.Open) != 1 {
+	if got := step(emit(inference.Critical, 9)); !reflect.DeepEqual(got, []inference.Finding{want}) || !reflect.DeepEqual(*open, want) || len(j.Open) != 1 {
 		t.Errorf("rise: %+v, open %+v, want %+v", got, open, want)
 	}
 	want.Updated, want.End, want.Text = 40, 40, "over"
 	if got := step(func() { j.End(&open, "over"); j.End(&open, "over") }); !reflect.DeepEqual(got, []inference.Finding{want}) || open != nil || len(j.Open) != 0 {
 		t.Errorf("end: %+v, open %+v, want %+v", got, open, want)
 	}
-	if step(tell(inference.Info, 1)); open.ID != 2 {
+	if step(emit(inference.Info, 1)); open.ID != 2 {
 		t.Errorf("the second finding has the id %d", open.ID)
 	}
 }

@@ -79,12 +79,12 @@ func (w *hearing) turn(all []datagram) {
 		}
 	}
 	var merged, other window.Partial
-	again := New(w.limits) // in another order, from its state
-	if err := again.ReadState(w.cross.AppendState(nil)); err != nil {
+	second := New(w.limits) // in another order, from its state
+	if err := second.ReadState(w.cross.AppendState(nil)); err != nil {
 		w.t.Fatalf("%s: %v", w.name, err)
 	}
 	w.cross.Begin(w.end)
-	again.Begin(w.end)
+	second.Begin(w.end)
 	var parts []*window.Partial
 	for _, tr := range w.trackers {
 		p := &window.Partial{}
@@ -111,20 +111,20 @@ func (w *hearing) turn(all []datagram) {
 		if slices.Contains(w.late, i) {
 			continue
 		}
-		again.Add(fmt.Sprint("collector-", i), parts[i])
+		second.Add(fmt.Sprint("collector-", i), parts[i])
 		other.Merge(parts[i])
 	}
 	w.cross.Finish(&merged)
-	again.Finish(&other)
+	second.Finish(&other)
 	got, same := merged.Window(w.wide).Exporters, other.Window(w.wide).Exporters
 	if !slices.Equal(got, same) {
 		w.t.Fatalf("%s: another order gives %+v, want %+v", w.name, stats(same), stats(got))
 	}
-	if a, b := w.cross.AppendState(nil), again.AppendState(nil); !slices.Equal(a, b) {
+	if a, b := w.cross.AppendState(nil), second.AppendState(nil); !slices.Equal(a, b) {
 		w.t.Fatalf("%s: another order leaves another state", w.name)
 	}
 	if w.shuffled {
-		w.cross = again
+		w.cross = second
 	}
 	if len(merged.Numbers())+len(merged.Arrivals()) > 0 {
 		w.t.Fatalf("%s: numbers are left", w.name)
@@ -147,8 +147,8 @@ func (w *hearing) turn(all []datagram) {
 	}
 }
 
-// again makes a window again, with all parts: the one so many windows ago.
-func (w *hearing) again(ago int) {
+// second makes a window again, with all parts: the one so many windows ago.
+func (w *hearing) second(ago int) {
 	w.t.Helper()
 	end := w.end - int64(ago)*w.window
 	a := w.cross.Recross()
@@ -181,7 +181,7 @@ func stats(all []inference.ExporterStats) (s string) {
 // stream makes up what an exporter sends in some windows and what becomes of it.
 type sent struct {
 	windows   [][]datagram
-	came      map[uint32]int
+	arrived   map[uint32]int
 	first     uint32
 	last      uint32
 	copies    uint64
@@ -192,7 +192,7 @@ type sent struct {
 type policy func(at int64) []int
 
 func send(rng *rand.Rand, w *hearing, windows int, reach policy) *sent {
-	s := &sent{came: map[uint32]int{}}
+	s := &sent{arrived: map[uint32]int{}}
 	mask := ^uint32(0) >> (32 - w.width)
 	n := rng.Uint32() & mask
 	if rng.IntN(2) == 0 {
@@ -229,12 +229,12 @@ func send(rng *rand.Rand, w *hearing, windows int, reach policy) *sent {
 		}
 		for _, d := range all {
 			for range d.to {
-				if s.came[d.number]++; s.came[d.number] > 1 {
+				if s.arrived[d.number]++; s.arrived[d.number] > 1 {
 					s.copies++
 				}
 				s.datagrams++
 			}
-			if len(s.came) == 1 {
+			if len(s.arrived) == 1 {
 				s.first, s.last = d.number, d.number
 			} else if (d.number-s.last)&mask < mask/2 {
 				s.last = d.number
@@ -256,7 +256,7 @@ func (w *hearing) settle() {
 func (w *hearing) check(s *sent) {
 	w.t.Helper()
 	mask := ^uint32(0) >> (32 - w.width)
-	missing := int64((s.last-s.first)&mask) + 1 - int64(len(s.came))
+	missing := int64((s.last-s.first)&mask) + 1 - int64(len(s.arrived))
 	if w.sum.Lost != missing || w.sum.Duplicated != s.copies || w.sum.Reports != s.datagrams || w.last.Provisional != 0 || w.sum.Restarts != 0 || w.sum.Down != 0 {
 		w.t.Errorf("%s: %s, want %d reports, %d lost, %d duplicated; one tracker tells %s\nwindows of %v s: %s", w.name,
 			stats([]inference.ExporterStats{w.sum}), s.datagrams, missing, s.copies, stats([]inference.ExporterStats{w.oneSum}), w.window/1e9, stats(w.rows))
@@ -373,7 +373,7 @@ func TestCrossFew(t *testing.T) {
 				w.turn(all)
 			}
 			w.settle()
-			missing := int64((s.last-s.first)&(^uint32(0)>>(32-w.width))) + 1 - int64(len(s.came))
+			missing := int64((s.last-s.first)&(^uint32(0)>>(32-w.width))) + 1 - int64(len(s.arrived))
 			want, got := missing-int64(s.copies), w.sum.Lost-int64(w.sum.Duplicated)
 			if got != want || w.sum.Lost > missing || w.last.Provisional != 0 || w.sum.Restarts != 0 || s.copies == 0 && w.sum.Lost != missing {
 				t.Fatalf("%s: %s, want %d lost and %d duplicated", w.name, stats([]inference.ExporterStats{w.sum}), missing, s.copies)
@@ -595,7 +595,7 @@ func TestCrossLate(t *testing.T) {
 	if w.sum.Lost != 1008 {
 		t.Errorf("%d are told as lost before, want all that did not come", w.sum.Lost)
 	}
-	w.again(3)
+	w.second(3)
 	step(0, 0)
 	if w.sum.Lost != 8 || w.sum.Reports != sent || w.sum.Duplicated != 0 {
 		t.Errorf("%s, want %d reports and 8 lost", stats(w.rows), sent)
@@ -607,7 +607,7 @@ func TestCrossLate(t *testing.T) {
 	step(0, 0, 1)
 	w.late = nil
 	step(0, 0)
-	w.again(1) // copies came late
+	w.second(1) // copies came late
 	w.settle()
 	if w.sum.Lost != 20 || w.sum.Reports != sent || w.sum.Restarts != 0 || w.last.Provisional != 0 {
 		t.Errorf("%s, want %d reports and 20 lost", stats(w.rows), sent)
@@ -637,7 +637,7 @@ func TestCrossLateSpray(t *testing.T) {
 			if w.sum.Lost != 6+300 {
 				t.Errorf("%d are told as lost before", w.sum.Lost)
 			}
-			w.again(3)
+			w.second(3)
 		}
 	}
 	w.settle()

@@ -74,24 +74,24 @@ func (c *collectors) turn() (got, want inference.Window) {
 		}
 		parts = append(parts, q)
 	}
-	again := New(c.limits)
-	if err := again.ReadState(c.cross.AppendState(nil)); err != nil {
+	second := New(c.limits)
+	if err := second.ReadState(c.cross.AppendState(nil)); err != nil {
 		c.t.Fatal(err)
 	}
 	var a, b window.Partial
 	c.cross.Begin(c.end)
-	again.Begin(c.end)
+	second.Begin(c.end)
 	for _, i := range c.rng.Perm(len(parts)) {
 		c.cross.Add(fmt.Sprint(i), parts[i])
 		a.Merge(parts[i])
 	}
 	for i, q := range parts {
-		again.Add(fmt.Sprint(i), q)
+		second.Add(fmt.Sprint(i), q)
 		b.Merge(q)
 	}
 	c.cross.Finish(&a)
-	again.Finish(&b)
-	x, y := c.cross.AppendState(nil), again.AppendState(nil)
+	second.Finish(&b)
+	x, y := c.cross.AppendState(nil), second.AppendState(nil)
 	if !slices.Equal(x, y) {
 		c.t.Fatal("another order leaves another state")
 	}
@@ -103,7 +103,7 @@ func (c *collectors) turn() (got, want inference.Window) {
 	return a.Window(c.keep), one.Window(c.keep)
 }
 
-func tellChange(p *inference.PathChange) string {
+func reportChange(p *inference.PathChange) string {
 	return fmt.Sprint(p.Time, p.Flow, p.From, p.To, p.PathID, p.Changes)
 }
 
@@ -151,7 +151,7 @@ func TestCrossFlows(t *testing.T) {
 				t.Fatalf("seed %d: %d path changes, want %d:\n%+v\n%+v", seed, len(got.Paths), len(want.Paths), got.Paths, want.Paths)
 			}
 			for i := range got.Paths {
-				if a, b := tellChange(&got.Paths[i]), tellChange(&want.Paths[i]); a != b {
+				if a, b := reportChange(&got.Paths[i]), reportChange(&want.Paths[i]); a != b {
 					t.Fatalf("seed %d: path change\n%s, want\n%s", seed, a, b)
 				}
 				changes++
@@ -185,7 +185,7 @@ func TestCrossFlowsAlone(t *testing.T) {
 			}
 			got, want := c.turn()
 			if len(want.Paths) == 0 || !slices.EqualFunc(got.Paths, want.Paths, func(a, b inference.PathChange) bool {
-				return tellChange(&a) == tellChange(&b) && a.Packets == b.Packets
+				return reportChange(&a) == reportChange(&b) && a.Packets == b.Packets
 			}) {
 				t.Fatalf("seed %d:\n%+v, want\n%+v", seed, got.Paths, want.Paths)
 			}

@@ -290,7 +290,7 @@ func TestLedgerAlways(t *testing.T) {
 		b.InFlight, b.Dropped = maps.Clone(b.InFlight), maps.Clone(b.Dropped)
 		collectors[i].All = &b
 	}
-	tell := func(k int) {
+	emit := func(k int) {
 		consumers[k].Parts = nil
 		for i := range parts {
 			if p := &parts[i]; p.owner == k {
@@ -350,11 +350,11 @@ func TestLedgerAlways(t *testing.T) {
 		case 0:
 			say(i)
 		case 1:
-			tell(rng.IntN(len(consumers)))
+			emit(rng.IntN(len(consumers)))
 		case 2:
 			a.Generation++
 			a.owner = rng.IntN(len(consumers))
-			tell(a.owner)
+			emit(a.owner)
 		}
 	}
 	for range 3000 {
@@ -373,7 +373,7 @@ func TestLedgerAlways(t *testing.T) {
 		say(i)
 	}
 	for k := range consumers {
-		tell(k)
+		emit(k)
 	}
 	var received uint64
 	for i := range balances {

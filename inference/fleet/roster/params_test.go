@@ -8,7 +8,7 @@ import (
 
 func TestParams(t *testing.T) {
 	a := NewParams("east", 16, 10*time.Second, 1)
-	if again := NewParams("east", 16, 10*time.Second, 1); len(a.Differences(&again)) > 0 {
+	if second := NewParams("east", 16, 10*time.Second, 1); len(a.Differences(&second)) > 0 {
 		t.Errorf("%v differ from themselves", a)
 	}
 	if NewParams("west", 16, 10*time.Second, 1).Seed == a.Seed {

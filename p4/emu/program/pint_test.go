@@ -60,7 +60,7 @@ func udpFrame(id uint16, payload byte) []byte {
 // The digest that the last switch reports is what decode/pint makes of the path, loops are reported where it says so, and packets of
 // two plans in turn go through the same switches, each by its own. What is delivered is what was sent.
 func TestPathDigest(t *testing.T) {
-	told, digests := 0, 0
+	reported, digests := 0, 0
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		l := &pint.Loops{Hash: pint.HashCRC, Seed: r.Uint32(), Bits: 6, T: r.IntN(2)}
@@ -95,15 +95,15 @@ func TestPathDigest(t *testing.T) {
 			}
 			f, sent := Frame{1, udpFrame(uint16(k), byte(k))}, udpFrame(uint16(k), byte(k))
 			id := crcOf(sent[34:42])
-			want, again := uint64(0), uint8(0)
+			want, second := uint64(0), uint8(0)
 			for i, s := range switches {
 				out, left, err := s.Process(f, []Pass{{PacketLength: uint32(len(f.Bytes))}, {Instance: egressClone}})
 				if err != nil {
 					t.Fatal(err)
 				}
 				part, looped := l.Step(want>>40, id, i+1, nodes[i])
-				if again = 0; looped {
-					again = uint8(l.T + 1)
+				if second = 0; looped {
+					second = uint8(l.T + 1)
 				}
 				want = schemes[epoch-1].Digest(id, nodes[:i+1]) | part<<40
 				if len(out)+len(left) != 2 || len(left) != b2i(i < len(switches)-1) {
@@ -122,10 +122,10 @@ func TestPathDigest(t *testing.T) {
 				if got := uint64(be.Uint32(m[8:])) | uint64(be.Uint32(m[12:]))<<32; got != want || m[0] != byte(epoch) || m[1] != byte(len(nodes)) || be.Uint32(m[4:]) != id {
 					t.Fatalf("seed %d, packet %d: report %x, want digest %#x", seed, k, m[:16], want)
 				}
-				if (report[pintReport-4]&8 != 0) != (again != 0) || again != 0 && m[16] != again {
-					t.Fatalf("seed %d, packet %d over %v: report %x, want a loop seen %d times", seed, k, nodes, report[50:], again)
+				if (report[pintReport-4]&8 != 0) != (second != 0) || second != 0 && m[16] != second {
+					t.Fatalf("seed %d, packet %d over %v: report %x, want a loop seen %d times", seed, k, nodes, report[50:], second)
 				}
-				told += int(min(again, 1))
+				reported += int(min(second, 1))
 				sent[22] -= byte(len(nodes))
 				put(sent, 24, csum16(sent[14:34], nil))
 				if string(f.Bytes[12:]) != string(sent[12:]) {
@@ -134,8 +134,8 @@ func TestPathDigest(t *testing.T) {
 			}
 		}
 	}
-	if digests < 500 || told < 5 {
-		t.Errorf("%d digests, %d with a loop", digests, told)
+	if digests < 500 || reported < 5 {
+		t.Errorf("%d digests, %d with a loop", digests, reported)
 	}
 }
 

@@ -233,9 +233,9 @@ func TestTroublesHappenAnywhere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, err := trouble.Happen(n, time.Second, rand.New(rand.NewPCG(seed, 1)))
-			if err != nil || again.String() != h.String() || !slices.Equal(again.Script, h.Script) || !slices.Equal(again.Flows, h.Flows) {
-				t.Fatalf("%v, then %v, %v", h, again, err)
+			second, err := trouble.Happen(n, time.Second, rand.New(rand.NewPCG(seed, 1)))
+			if err != nil || second.String() != h.String() || !slices.Equal(second.Script, h.Script) || !slices.Equal(second.Flows, h.Flows) {
+				t.Fatalf("%v, then %v, %v", h, second, err)
 			}
 			for _, f := range h.Script {
 				if f.At < h.From || f.At+f.For > h.Until {

@@ -164,12 +164,12 @@ func TestReplanForeign(t *testing.T) {
 	other := checked(t, 0, &cover.Problem{Graph: generated(t, "fat-tree:4")}, Options{})
 	mixed := &cover.Plan{Probes: append(slices.Clone(other.Probes), plan.Probes[0], plan.Probes[0], plan.Probes[1]), Second: plan.Probes}
 	mixed.Probes[len(mixed.Probes)-1].ID = ""
-	again := replanned(t, 0, p, mixed)
-	if again.Kept != 1 || again.Probes[0].ID != plan.Probes[0].ID {
-		t.Errorf("%d probes are kept, the first is %s, want 1 and %s", again.Kept, again.Probes[0].ID, plan.Probes[0].ID)
+	second := replanned(t, 0, p, mixed)
+	if second.Kept != 1 || second.Probes[0].ID != plan.Probes[0].ID {
+		t.Errorf("%d probes are kept, the first is %s, want 1 and %s", second.Kept, second.Probes[0].ID, plan.Probes[0].ID)
 	}
-	if len(plan.Probes) > 1 && again.KeptSecond != len(plan.Probes)-1 {
-		t.Errorf("%d probes of the second cover are kept, want %d", again.KeptSecond, len(plan.Probes)-1)
+	if len(plan.Probes) > 1 && second.KeptSecond != len(plan.Probes)-1 {
+		t.Errorf("%d probes of the second cover are kept, want %d", second.KeptSecond, len(plan.Probes)-1)
 	}
 }
 

@@ -44,7 +44,7 @@ func changed(p *delivery.Problem, rng *rand.Rand) *delivery.Problem {
 // without takes points out that keep what they have, and what they take.
 func without(p *delivery.Problem, plan *delivery.Plan, kept []string) *delivery.Problem {
 	q := copyOf(p)
-	take := func(a, b string, port int, rate float64) {
+	receive := func(a, b string, port int, rate float64) {
 		for i := range q.Links {
 			if l := &q.Links[i]; l.A == a && l.B == b && l.PortA == port || l.A == b && l.B == a && l.PortB == port {
 				l.Load += rate
@@ -59,7 +59,7 @@ func without(p *delivery.Problem, plan *delivery.Plan, kept []string) *delivery.
 	for _, d := range plan.Assignment {
 		if slices.Contains(kept, d.Point) {
 			for k, port := range d.Ports {
-				take(d.Path[k], d.Path[k+1], port, d.Rate)
+				receive(d.Path[k], d.Path[k+1], port, d.Rate)
 			}
 		}
 	}

@@ -113,8 +113,8 @@ func trace(m *PathModel, rng *rand.Rand) int {
 			}
 			all = append(all, d)
 		}
-		for again := true; again; {
-			again = false
+		for second := true; second; {
+			second = false
 			for _, d := range all {
 				var open uint64
 				for h := range m.Hops {
@@ -129,7 +129,7 @@ func trace(m *PathModel, rng *rand.Rand) int {
 				for v := range can[h] {
 					if can[h][v] && !d.same[h][v] {
 						can[h][v] = false
-						again = true
+						second = true
 					}
 				}
 			}

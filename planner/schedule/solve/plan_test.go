@@ -100,7 +100,7 @@ func schedules(p *schedule.Problem) int {
 // twinLeft is the weight of what is not seen; infinite where a limit is exceeded.
 func twinLeft(r *schedule.Resolved, interval, phase []int) (left float64) {
 	seconds := r.Seconds(r.Hyper)
-	send, take := make([]float64, len(r.Agents)), make([]float64, len(r.Agents))
+	send, receive := make([]float64, len(r.Agents)), make([]float64, len(r.Agents))
 	load := make([]float64, len(r.Links))
 	looked := make([][]bool, len(r.Links))
 	for l := range looked {
@@ -113,7 +113,7 @@ func twinLeft(r *schedule.Resolved, interval, phase []int) (left float64) {
 		x := &r.Probes[k]
 		n := float64(r.Hyper / interval[k])
 		send[x.Agent] += 8 * n * float64(x.Sent)
-		take[x.Collector] += 8 * n * float64(x.Received)
+		receive[x.Collector] += 8 * n * float64(x.Received)
 		for i, l := range x.Links {
 			load[l] += 8 * n * float64(x.Bytes[i])
 			for t := phase[k]; t < 2*r.Hyper; t += interval[k] {
@@ -122,7 +122,7 @@ func twinLeft(r *schedule.Resolved, interval, phase []int) (left float64) {
 		}
 	}
 	for a := range r.Agents {
-		if send[a] > r.Agents[a].Send*seconds+1e-6 || take[a] > r.Agents[a].Receive*seconds+1e-6 {
+		if send[a] > r.Agents[a].Send*seconds+1e-6 || receive[a] > r.Agents[a].Receive*seconds+1e-6 {
 			return math.Inf(1)
 		}
 	}

@@ -35,8 +35,8 @@ type alertmanagerServer struct {
 	args    []string
 	cmd     *exec.Cmd
 
-	mu   sync.Mutex
-	told []alertmanagerNotice
+	mu       sync.Mutex
+	reported []alertmanagerNotice
 }
 
 // alertmanagerNotice is an alert of a notification.
@@ -61,7 +61,7 @@ func newAlertmanagerServer(t *testing.T) *alertmanagerServer {
 			return
 		}
 		s.mu.Lock()
-		s.told = append(s.told, n.Alerts...)
+		s.reported = append(s.reported, n.Alerts...)
 		s.mu.Unlock()
 	}))
 	t.Cleanup(receiver.Close)
@@ -138,7 +138,7 @@ func (s *alertmanagerServer) heard(status string, labels map[string]string) {
 	testkit.Until(s.t, fmt.Sprintf("there is a notification %s %v", status, labels), func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return slices.ContainsFunc(s.told, func(n alertmanagerNotice) bool { return n.Status == status && maps.Equal(n.Labels, labels) })
+		return slices.ContainsFunc(s.reported, func(n alertmanagerNotice) bool { return n.Status == status && maps.Equal(n.Labels, labels) })
 	})
 }
 
@@ -236,7 +236,7 @@ func TestStrangeTexts(t *testing.T) {
 }
 
 // Alerts that name no element have the labels of their keys: two causes are two alerts.
-func TestKeysTellAlertsApart(t *testing.T) {
+func TestKeysDistinguishAlerts(t *testing.T) {
 	s := newAlertmanagerServer(t)
 	s.start()
 	w := alertmanagerWriter(t, s.url, nil)
