@@ -246,7 +246,7 @@ func TestNoAlertsOfCaptures(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(l.got) != 0 || l.life != 0 || len(c.Summary(1, 1).Findings) == 0 {
-		t.Errorf("told %v, %d signs of life", l.got, l.life)
+		t.Errorf("reported %v, %d signs of life", l.got, l.life)
 	}
 	if files, _ := os.ReadDir(dir); len(files) != 0 {
 		t.Errorf("left %v", files)

@@ -167,7 +167,7 @@ func TestClockSetWhileStoring(t *testing.T) {
 					t.Errorf("windows held, as the log has it: %t, want %t\n%s", !tt.held, tt.held, text)
 				}
 				if n := strings.Count(text, "the clock was set"); n != len(tt.steps) {
-					t.Errorf("%d of %d steps are told\n%s", n, len(tt.steps), text)
+					t.Errorf("%d of %d steps are reported\n%s", n, len(tt.steps), text)
 				}
 				if p := r.Status().Problems; len(p) == 0 || !strings.Contains(p[len(p)-1], "clock: set ") {
 					t.Errorf("problems: %q", p)

@@ -110,7 +110,7 @@ func TestDemoRecovers(t *testing.T) {
 				continue // a silence that comes back is one of the exporter's pauses
 			}
 			if n != 1 {
-				t.Errorf("round %d: %v is told %d times at %s, want once", round+1, f, n, elements[i])
+				t.Errorf("round %d: %v is reported %d times at %s, want once", round+1, f, n, elements[i])
 			}
 		}
 	}
@@ -133,7 +133,7 @@ func checkRecovered(t *testing.T, found lastStates) {
 		lossy, silent := f.Kind == inference.ExporterLoss && f.Node == 19, f.Kind == inference.ExporterSilence && f.Node == 18
 		probes := f.Kind == inference.ExporterSilence && f.Node == 0 && f.Severity < inference.Critical // hosts whose probes meet the failed link
 		if !lossy && !silent && !probes {
-			t.Errorf("a healthy exporter is told: %s %s", f.Severity, f.Text)
+			t.Errorf("a healthy exporter is reported: %s %s", f.Severity, f.Text)
 		}
 	}
 	t.Logf("%d findings, %d of them causes or alone", len(found), causes)

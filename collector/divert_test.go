@@ -249,7 +249,7 @@ func TestReplayPublishes(t *testing.T) {
 			}
 		}
 		if n := c.Status().Diverted; n == 0 {
-			t.Error("the status tells of no diverted report")
+			t.Error("the status reports no diverted report")
 		}
 		each = append(each, labels)
 	}

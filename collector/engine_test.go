@@ -230,7 +230,7 @@ func TestFurtherDetectors(t *testing.T) {
 	for _, w := range keep.windows {
 		for _, f := range w.Findings {
 			if ids[f.ID] {
-				t.Fatalf("finding %s was told twice", f.IDText())
+				t.Fatalf("finding %s was reported twice", f.IDText())
 			}
 			ids[f.ID] = true
 		}
@@ -291,7 +291,7 @@ func TestAllSourcesFail(t *testing.T) {
 	err := run(t, newEngine(t, nil, Options{Policy: Replay, Sources: sources}))
 	for _, w := range want {
 		if !errors.Is(err, w) {
-			t.Errorf("Run = %v, which does not tell of %v", err, w)
+			t.Errorf("Run = %v, which does not report of %v", err, w)
 		}
 	}
 }

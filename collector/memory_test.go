@@ -61,9 +61,9 @@ func TestMemoryOfHops(t *testing.T) {
 				most = max(most, heap()-before)
 			}
 		}
-		t.Logf("detectors: %d bytes a hop, %d are counted, with one hop in %d in trouble; %d findings told", most/int64(hops), historyBytes, oneIn, reported)
+		t.Logf("detectors: %d bytes a hop, %d are counted, with one hop in %d in trouble; %d findings reported", most/int64(hops), historyBytes, oneIn, reported)
 		if n := detector.Stats().Hops; n != hops || reported == 0 {
-			t.Fatalf("%d hops are followed, %d findings told", n, reported)
+			t.Fatalf("%d hops are followed, %d findings reported", n, reported)
 		}
 		if most > int64(hops)*historyBytes {
 			t.Errorf("detectors take %d bytes a hop, and Memory counts %d", most/int64(hops), historyBytes)
@@ -153,7 +153,7 @@ func TestMemoryOfProbes(t *testing.T) {
 			most = max(most, heap()-before)
 		}
 	}
-	t.Logf("%d bytes a path, %d are counted; %d findings told", most/int64(paths), counted, reported)
+	t.Logf("%d bytes a path, %d are counted; %d findings reported", most/int64(paths), counted, reported)
 	if reported < 3*paths || most > int64(paths)*counted {
 		t.Errorf("detectors take %d bytes a path, and Memory counts %d; %d findings", most/int64(paths), counted, reported)
 	}

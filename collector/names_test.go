@@ -62,7 +62,7 @@ func TestInventory(t *testing.T) {
 		_, before := k.text()
 		c.waitFor("windows", func() bool { _, n := k.text(); return n > before+3 })
 		if got, _ := k.text(); got != want {
-			t.Errorf("windows told %q, want %q", got, want)
+			t.Errorf("windows reported %q, want %q", got, want)
 		}
 	}
 	settle("a ")

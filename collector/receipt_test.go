@@ -357,7 +357,7 @@ func TestWindowsByReceiptOfSockets(t *testing.T) {
 		wrong += max(n, w.Reports) - min(n, w.Reports)
 	}
 	if reported := c.pipeline.Misplaced(); wrong > 2*reported {
-		t.Errorf("%d of %d reports are in a wrong window or missing in theirs, and %d were told", wrong, sent, reported)
+		t.Errorf("%d of %d reports are in a wrong window or missing in theirs, and %d were reported", wrong, sent, reported)
 	}
 	t.Logf("%d reports, %d windows, %d misplaced", sent, len(keep.windows), c.pipeline.Misplaced())
 }

@@ -155,7 +155,7 @@ func TestDigestsOfSites(t *testing.T) {
 			t.Errorf("pint.site %q: %+v", tt.site, d)
 		}
 		if n := strings.Count(log.String(), "digests are not read"); tt.reported == "" && n > 0 || tt.reported != "" && (n != 1 || !strings.Contains(log.String(), "pint.site="+strings.Split(tt.reported, "pint.site=")[1])) {
-			t.Errorf("pint.site %q: it is told %d times, want once with %q: %s", tt.site, n, tt.reported, log.String())
+			t.Errorf("pint.site %q: it is reported %d times, want once with %q: %s", tt.site, n, tt.reported, log.String())
 		}
 	}
 }

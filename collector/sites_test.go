@@ -189,10 +189,10 @@ func TestNodeWithoutRoom(t *testing.T) {
 			t.Errorf("%s: accepted %v, want %v", c.r.Exporter, got, c.ok)
 		}
 		if !c.ok && s.Refusals() == 1 && first != c.r || first != nil && s.Refusals() != 1 {
-			t.Errorf("the first refused report is told, and no other: %v", first)
+			t.Errorf("the first refused report is reported, and no other: %v", first)
 		}
 		if site, _ := list.Split(c.r.NodeID); c.r.Exporter.String() == "10.9.0.1" && site.ID != 0 {
-			t.Errorf("node %d of an exporter in no site is told as one of %s", c.r.NodeID, site.Name)
+			t.Errorf("node %d of an exporter in no site is reported as one of %s", c.r.NodeID, site.Name)
 		}
 	}
 	if n := s.Refusals(); n != 4 {
@@ -222,7 +222,7 @@ func TestNodeWithoutRoom(t *testing.T) {
 		t.Errorf("%v refused reports counted, want 3", n)
 	}
 	if n := strings.Count(log.String(), "no room beside its site"); n != 1 {
-		t.Errorf("told %d times, want once: %s", n, log.String())
+		t.Errorf("reported %d times, want once: %s", n, log.String())
 	}
 }
 

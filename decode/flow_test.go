@@ -21,7 +21,7 @@ func TestParseFlow(t *testing.T) {
 	}
 	hash := NewHashKey(1)
 	if hash.Flow(&scoped) == hash.Flow(&v4) || hash.Flow(&half) == hash.Flow(&v4) {
-		t.Error("the hash does not tell sites apart")
+		t.Error("the hash does not distinguish sites")
 	}
 	for _, k := range []FlowKey{v4, v6, mapped, gre, scoped, half} {
 		for _, a := range []Addr{k.Src, k.Dst} {

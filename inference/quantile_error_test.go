@@ -42,12 +42,12 @@ func TestQuantileErrors(t *testing.T) {
 			for k, q := range [2]string{"p50", "p99"} {
 				slices.Sort(reported[k])
 				slices.Sort(seen[k])
-				t.Logf("%s of %d %s: told %.3f in the median, nine of ten within %.3f, held by %.3f", q, n, draw.name, reported[k][trials/2], seen[k][trials*9/10], float64(held[k])/trials)
+				t.Logf("%s of %d %s: reported %.3f in the median, nine of ten within %.3f, held by %.3f", q, n, draw.name, reported[k][trials/2], seen[k][trials*9/10], float64(held[k])/trials)
 				if k == 1 && n < 100 { // nothing is promised
 					continue
 				}
 				if held[k] < trials*9/10 || reported[k][trials/2] > 4*seen[k][trials*9/10]+2*valueError {
-					t.Errorf("%s of %d %s: told %.3f, nine of ten within %.3f, held by %d of %d", q, n, draw.name, reported[k][trials/2], seen[k][trials*9/10], held[k], trials)
+					t.Errorf("%s of %d %s: reported %.3f, nine of ten within %.3f, held by %d of %d", q, n, draw.name, reported[k][trials/2], seen[k][trials*9/10], held[k], trials)
 				}
 			}
 		}

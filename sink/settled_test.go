@@ -171,7 +171,7 @@ func TestSettled(t *testing.T) {
 		check := func(want ...string) {
 			t.Helper()
 			if synctest.Wait(); !slices.Equal(reported, want) {
-				t.Fatalf("told %v, want %v", reported, want)
+				t.Fatalf("reported %v, want %v", reported, want)
 			}
 		}
 		mark("a") // nothing came yet
@@ -234,7 +234,7 @@ func TestSettledAfterDrop(t *testing.T) {
 					want = []string{"0false", "1false"}
 				}
 				if !slices.Equal(reported, want) {
-					t.Errorf("told %v, want %v", reported, want)
+					t.Errorf("reported %v, want %v", reported, want)
 				}
 				if err := q.Flush(t.Context()); !errors.Is(err, ErrDropped) {
 					t.Errorf("Flush = %v", err)
@@ -258,10 +258,10 @@ func TestSettledByStager(t *testing.T) {
 		})
 		synctest.Wait()
 		if reported != 0 {
-			t.Error("told before the file was written")
+			t.Error("reported before the file was written")
 		}
 		if err := h.q.Flush(t.Context()); err != nil || reported != 1 || len(g.stored) != 7 {
-			t.Errorf("%v, told %d times, stored %v", err, reported, g.stored)
+			t.Errorf("%v, reported %d times, stored %v", err, reported, g.stored)
 		}
 		g.broken = true
 		h.put(8, 9)

@@ -88,7 +88,7 @@ func TestParts(t *testing.T) {
 	cancel()
 	for _, p := range Parts {
 		if err := p.Run(ctx, io.Discard, options{Seed: 1, Hops: 1, Quiet: 1, Seeds: 1}); err == nil {
-			t.Errorf("%s: does not end when it is told to", p.Name)
+			t.Errorf("%s: does not end when it is reported to", p.Name)
 		}
 	}
 }

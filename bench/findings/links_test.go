@@ -30,7 +30,7 @@ func TestEmulatedLinkDirection(t *testing.T) {
 			}
 		}
 		if reported != 1 {
-			t.Errorf("seed %d: %v is told %d times", seed, o.Faults[0].Happening, reported)
+			t.Errorf("seed %d: %v is reported %d times", seed, o.Faults[0].Happening, reported)
 		}
 	}
 }

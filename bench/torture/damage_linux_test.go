@@ -198,7 +198,7 @@ func damageRows() []row {
 				one.Unaccounted, one.Doubled = 0, 0
 				one.settle()
 				if !d.quiet && !strings.Contains(log, "spool") {
-					t.Errorf("no line of the log tells of the damage\n%s", log)
+					t.Errorf("no line of the log reports the damage\n%s", log)
 				}
 				r.Sent, r.Stored = r.Sent+one.Sent, r.Stored+one.Stored
 				for k, n := range one.Lost {

@@ -220,7 +220,7 @@ func diskRows() []row {
 				t.Error("the disk was not asked for anything, so nothing was tested")
 			}
 			if d.refused.Load() > 0 && !strings.Contains(p.logged(), "spool") {
-				t.Errorf("no line of the log tells of the disk\n%s", p.logged())
+				t.Errorf("no line of the log reports the disk\n%s", p.logged())
 			}
 			r.Remark = fmt.Sprintf("%d calls failed, %d slowed down", d.refused.Load(), d.slowed.Load())
 			p.balance(r, s.sent.Load(), true)

@@ -123,7 +123,7 @@ func (f *alertFleet) pass(n int) {
 			return
 		}
 		if time.Now().After(deadline) {
-			f.t.Fatalf("%d of %d windows are told, %d are in a checkpoint", (reported-f.start)/1e9, f.windows, (kept-f.start)/1e9)
+			f.t.Fatalf("%d of %d windows are reported, %d are in a checkpoint", (reported-f.start)/1e9, f.windows, (kept-f.start)/1e9)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func (f *alertFleet) expect(when, want string) {
 	}
 	time.Sleep(500 * time.Millisecond) // for what is not to come
 	if got, all := news(); got != want || !all {
-		f.t.Errorf("%s: told %s, want %s; all signs of life: %v", when, got, want, all)
+		f.t.Errorf("%s: reported %s, want %s; all signs of life: %v", when, got, want, all)
 	}
 	f.mu.Lock()
 	f.seen = len(f.reported)

@@ -141,7 +141,7 @@ func TestLoopDemo(t *testing.T) {
 	end := fault.At + fault.For
 	switch {
 	case first < fault.At || first > end:
-		t.Errorf("the finding that names the interface was told at %v", first)
+		t.Errorf("the finding that names the interface was reported at %v", first)
 	case suspected < first || suspected > first+steer.EmulatedCycle+20*time.Millisecond:
 		t.Errorf("found at %v and suspected at %v", first, suspected)
 	case detailed < suspected || detailed > first+2*steer.EmulatedCycle:
@@ -207,7 +207,7 @@ func TestLoopDemoRecovers(t *testing.T) {
 			}
 		}
 		if n != 1 {
-			t.Errorf("%v is told %d times at %s, want once", f, n, elements[i])
+			t.Errorf("%v is reported %d times at %s, want once", f, n, elements[i])
 		}
 	}
 	for _, f := range found.last {
@@ -215,7 +215,7 @@ func TestLoopDemoRecovers(t *testing.T) {
 			t.Errorf("open at the end: %s %s %s", f.Kind, f.Severity, f.Text)
 		}
 		if f.Kind == inference.ExporterLoss && f.Node != 19 || f.Kind == inference.ExporterSilence && f.Severity == inference.Critical && f.Node != 18 {
-			t.Errorf("a healthy exporter is told: %s %s", f.Severity, f.Text)
+			t.Errorf("a healthy exporter is reported: %s %s", f.Severity, f.Text)
 		}
 	}
 	st := s.Loop.StatusNow()

@@ -268,7 +268,7 @@ func TestMemberOfFleet(t *testing.T) {
 		}
 	}
 	if len(said) < 2 {
-		t.Fatalf("it told %d times how it is", len(said))
+		t.Fatalf("it reported %d times how it is", len(said))
 	}
 	first, last := said[0], said[len(said)-1]
 	if first.Left || !last.Left || first.Boot == 0 || last.Boot != first.Boot || last.Name != "east" || last.Window == 0 {

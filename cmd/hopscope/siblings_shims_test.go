@@ -60,7 +60,7 @@ func TestSiblingsShims(t *testing.T) {
 		read := strings.Contains(lines[k], `"node_id":1001,`) && strings.Contains(lines[k], `"node_id":1003,`)
 		reported := strings.Contains(lines[k], `"error"`) || said[address+" stack-in-mx"] == n || said[address+" more-data"] == n && strings.Contains(lines[k], `"unknown":"0x`)
 		if read != (x.kind == 1) || reported == read {
-			t.Errorf("%s: read %v, told %v: %s", x.name, read, reported, lines[k])
+			t.Errorf("%s: read %v, reported %v: %s", x.name, read, reported, lines[k])
 		}
 	}
 }

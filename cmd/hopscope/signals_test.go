@@ -137,7 +137,7 @@ func TestStoppingWithDeadStore(t *testing.T) {
 				t.Errorf("exit status %d, want 1", got)
 			}
 			if !strings.Contains(last.String(), "influx: ") || !strings.Contains(last.String(), " points were lost") {
-				t.Errorf("what was lost is not told:\n%s", last.String())
+				t.Errorf("what was lost is not reported:\n%s", last.String())
 			}
 		})
 	}

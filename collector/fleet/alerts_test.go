@@ -51,7 +51,7 @@ func TestAlertsInCheckpoints(t *testing.T) {
 		return out
 	}
 	if got := emit(first, start, f); !reflect.DeepEqual(got, []string{"firing high-latency node 7"}) {
-		t.Fatalf("told %q", got)
+		t.Fatalf("reported %q", got)
 	}
 	state := first.appendState(nil)
 
@@ -60,11 +60,11 @@ func TestAlertsInCheckpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := emit(next, start+1e9); got != nil { // the finding is still open, and no detector publishes it again
-		t.Errorf("told %q", got)
+		t.Errorf("reported %q", got)
 	}
 	f.End = start + 2e9
 	if got := emit(next, f.End, f); !reflect.DeepEqual(got, []string{"resolved high-latency node 7"}) {
-		t.Errorf("told %q", got)
+		t.Errorf("reported %q", got)
 	}
 
 	plain := ownerOf(t, false)
@@ -78,7 +78,7 @@ func TestAlertsInCheckpoints(t *testing.T) {
 	}
 	f.End = 0
 	if got := emit(upgraded, start, f); !reflect.DeepEqual(got, []string{"firing high-latency node 7"}) {
-		t.Errorf("told %q", got)
+		t.Errorf("reported %q", got)
 	}
 	if err := upgraded.readState(state[:len(state)-1]); err == nil {
 		t.Error("a checkpoint that is cut is read")
@@ -91,6 +91,6 @@ func TestAlertsInCheckpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := emit(upgraded, start, f); !reflect.DeepEqual(got, []string{"firing high-latency node 7"}) {
-		t.Errorf("told %q", got)
+		t.Errorf("reported %q", got)
 	}
 }

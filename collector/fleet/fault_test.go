@@ -219,10 +219,10 @@ func TestPoisoned(t *testing.T) {
 	select {
 	case boot := <-reported:
 		if boot != 100 {
-			t.Errorf("told that run %d is there twice", boot)
+			t.Errorf("reported that run %d is there twice", boot)
 		}
 	case <-time.After(2 * time.Minute):
-		t.Error("nobody was told")
+		t.Error("nobody was reported")
 	}
 	w.equal()
 }
@@ -348,7 +348,7 @@ func (w *world) booked(c *consumer) {
 		}
 		return taken == reports && reported == reports
 	}) {
-		w.t.Errorf("of %d reports the books have %d taken and %d told", reports, taken, reported)
+		w.t.Errorf("of %d reports the books have %d taken and %d reported", reports, taken, reported)
 	}
 }
 

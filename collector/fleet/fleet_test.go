@@ -471,7 +471,7 @@ func TestConsume(t *testing.T) {
 		return strings.Contains(v, " explains 2 drops; ") && strings.Contains(v, "link 0–1")
 	}
 	if !slices.ContainsFunc(slices.Collect(maps.Values(w.store.all())), explains) {
-		t.Error("the points tell of no cause")
+		t.Error("the points report of no cause")
 	}
 	// After five windows what is usual at a hop is not known yet, and consoles show that.
 	documents := 0

@@ -209,7 +209,7 @@ func TestStatement(t *testing.T) {
 	}
 }
 
-// TestStatementRuns: the runs of a statement are bounded, whatever tells its sequences apart: hardware ids of a node, destinations, widths.
+// TestStatementRuns: the runs of a statement are bounded, whatever distinguishes its sequences: hardware ids of a node, destinations, widths.
 // How many numbers came is known all the same.
 func TestStatementRuns(t *testing.T) {
 	const each = 300

@@ -161,7 +161,7 @@ func TestFormerOwner(t *testing.T) {
 	w := inference.Window{Start: last.label, End: end, Drops: []inference.DropStats{{Node: 40, Reason: 4, Count: 9, Last: end - 5}}}
 	found := o.detector.Step(&w)
 	if len(found) != 1 || found[0].ID != 2 || found[0].End != end {
-		t.Errorf("told: %+v", found)
+		t.Errorf("reported: %+v", found)
 	}
 	if got := fmt.Sprint(reported(o, end, found...)); got != "[firing drops node 40]" {
 		t.Errorf("alerts: %s", got)
@@ -312,23 +312,23 @@ func TestBackAndForth(t *testing.T) {
 		}
 		found = next.detector.Step(window(200, true))
 		if len(found) != 1 || found[0].ID != 2 || found[0].End == 0 {
-			t.Errorf("told: %+v", found)
+			t.Errorf("reported: %+v", found)
 		}
 		if !alerts {
 			continue
 		}
 		if got := reported(next, window(200, true).End, found...); got != nil {
-			t.Errorf("what is open is told again: %q", got)
+			t.Errorf("what is open is reported again: %q", got)
 		}
 		for n := 201; n < 260; n++ {
 			if got := reported(next, window(n, false).End, next.detector.Step(window(n, false))...); got != nil && fmt.Sprint(got) != "[resolved drops node 77]" {
-				t.Errorf("told %q", got)
+				t.Errorf("reported %q", got)
 			} else if got != nil {
 				alerts = false
 			}
 		}
 		if alerts {
-			t.Error("its end is not told")
+			t.Error("its end is not reported")
 		}
 	}
 }

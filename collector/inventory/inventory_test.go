@@ -90,7 +90,7 @@ func TestReadErrors(t *testing.T) {
 	}
 	many := "nodes:\n" + strings.Repeat("  - {name: x}\n", 1000)
 	if _, err := Read("f", strings.NewReader(many), nil); err == nil || strings.Count(err.Error(), "\n") != maxProblems {
-		t.Errorf("a file with 1000 problems tells %d", strings.Count(err.Error(), "\n")+1)
+		t.Errorf("a file with 1000 problems reports %d", strings.Count(err.Error(), "\n")+1)
 	}
 	for _, empty := range []string{"", "# nothing\n", "nodes:\n"} {
 		if n, err := Read("f", strings.NewReader(empty), nil); err != nil || n.Len() != 0 {

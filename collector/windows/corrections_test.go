@@ -145,7 +145,7 @@ func TestCorrectionsOfAFleet(t *testing.T) {
 			t.Fatalf("time %d: revision %d of %v, %v", i, revision, w != nil, err)
 		}
 		if len(p.Numbers()) != 1 || len(p.Arrivals()) != 1 {
-			t.Fatal("the window that goes to the fleet lost what it told")
+			t.Fatal("the window that goes to the fleet lost what it reported")
 		}
 	}
 }

@@ -131,7 +131,7 @@ func TestWallClockSteps(t *testing.T) {
 				r.pass(2*time.Hour, 1)
 				reported := step >= time.Second || step <= -time.Second
 				if reported && (len(r.steps) != 1 || r.steps[0] != step) || !reported && len(r.steps) != 0 {
-					t.Errorf("steps told: %v", r.steps)
+					t.Errorf("steps reported: %v", r.steps)
 				}
 				n := r.kinds()
 				switch {

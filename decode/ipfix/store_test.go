@@ -236,7 +236,7 @@ func TestNumbers(t *testing.T) {
 	total := uint32(0)
 	records := func(i uint32) (uint32, uint32) { n := 2 + i%3; total += n; return total - n, n }
 	if gaps, reported := run(records); gaps != 0 || reported < 90 {
-		t.Errorf("records: %d lost, %d told", gaps, reported)
+		t.Errorf("records: %d lost, %d reported", gaps, reported)
 	}
 	total = 0
 	if gaps, reported := run(func(i uint32) (uint32, uint32) { // ten records are lost
@@ -245,7 +245,7 @@ func TestNumbers(t *testing.T) {
 		}
 		return records(i)
 	}); gaps != 10 || reported < 90 {
-		t.Errorf("a gap: %d lost, want 10, %d told", gaps, reported)
+		t.Errorf("a gap: %d lost, want 10, %d reported", gaps, reported)
 	}
 	total = 0
 	if gaps, reported := run(func(i uint32) (uint32, uint32) { // a set waits for its template, and holds seven records
@@ -256,14 +256,14 @@ func TestNumbers(t *testing.T) {
 		}
 		return seq, n
 	}); gaps > 0 || reported < 90 {
-		t.Errorf("an unknown template: %d lost, %d told", gaps, reported)
+		t.Errorf("an unknown template: %d lost, %d reported", gaps, reported)
 	}
 	for name, step := range map[string]func(i uint32) (uint32, uint32){
 		"constant": func(i uint32) (uint32, uint32) { return 1, 3 },
 		"fields":   func(i uint32) (uint32, uint32) { return 15 * i, 3 },
 	} {
 		if _, reported := run(step); reported > 0 {
-			t.Errorf("%s: %d told", name, reported)
+			t.Errorf("%s: %d reported", name, reported)
 		}
 	}
 	s := ipfix.NewStore(ipfix.DefaultLimits(), ipfix.Options{}).Session(source(1), 0)

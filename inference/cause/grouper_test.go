@@ -122,7 +122,7 @@ func (s *stage) check(reported []inference.Finding) {
 	for i := range reported {
 		f := &reported[i]
 		if i > 0 && reported[i-1].ID == f.ID {
-			s.t.Errorf("window %d: finding %d is told twice", s.now, f.ID)
+			s.t.Errorf("window %d: finding %d is reported twice", s.now, f.ID)
 		}
 		if f.Evidence > 0 && (f.Cause != 0 || f.Evidence < 2 || f.Element.Kind == inference.NoElement || f.Text == "" || f.Kind == 0) {
 			s.t.Errorf("window %d: no cause: %+v", s.now, *f)
@@ -146,7 +146,7 @@ func (s *stage) check(reported []inference.Finding) {
 	count := map[uint64]int{}
 	for id, c := range s.causes {
 		if s.last[c].Evidence == 0 {
-			s.t.Errorf("window %d: the cause %d of finding %d was never told", s.now, c, id)
+			s.t.Errorf("window %d: the cause %d of finding %d was never reported", s.now, c, id)
 		}
 		count[c]++
 	}
@@ -223,34 +223,34 @@ func TestCauseLives(t *testing.T) {
 	s.want("interface 4:1: high-queue 2")
 	// the finding that stood for itself is published once more, then the new one, then the cause
 	if len(reported) != 3 || reported[0].ID != a || reported[2].Evidence != 2 || reported[0].Cause != reported[2].ID || reported[1].Cause != reported[2].ID || reported[2].Start != 1 {
-		t.Fatalf("told %+v", reported)
+		t.Fatalf("reported %+v", reported)
 	}
 	id := reported[2].ID
 	c, d := s.starts(at(inference.HighLatency, "interface 4:2")), s.starts(at(inference.HighLatency, "interface 4:3"))
 	reported = s.window()
 	s.want("node 4: high-queue 4")
 	if last := reported[0]; len(reported) != 3 || last.ID != id || last.Element != inference.ElementOfNode(4) {
-		t.Errorf("told %+v", reported)
+		t.Errorf("reported %+v", reported)
 	}
 	if reported = s.window(); len(reported) != 0 {
-		t.Errorf("without news it is told again: %+v", reported)
+		t.Errorf("without news it is reported again: %+v", reported)
 	}
 	worse := at(inference.PacketDrops, "node 4")
 	worse.Severity = inference.Critical
 	e := s.starts(worse)
 	if reported = s.window(); len(reported) != 2 || reported[0].ID != id || reported[0].Severity != inference.Critical || reported[0].Evidence != 5 {
-		t.Errorf("told %+v", reported)
+		t.Errorf("reported %+v", reported)
 	}
 	s.ends(a, b, c, d, e)
 	s.window()
 	ended := s.now
 	for range s.settle - 1 {
 		if reported = s.window(); len(reported) != 0 {
-			t.Errorf("window %d: told %+v", s.now, reported)
+			t.Errorf("window %d: reported %+v", s.now, reported)
 		}
 	}
 	if reported = s.window(); len(reported) != 1 || reported[0].ID != id || reported[0].End != ended {
-		t.Errorf("told %+v, want the end of cause %d at %d", reported, id, ended)
+		t.Errorf("reported %+v, want the end of cause %d at %d", reported, id, ended)
 	}
 	for range s.settle + 1 {
 		s.window()

@@ -27,7 +27,7 @@ func TestPendingIsNotUsual(t *testing.T) {
 		before := slices.Clone(r.stats)
 		r.add(lone(s.window(nil), 30))
 		if len(r.begun) > 0 {
-			t.Fatalf("%d windows: one value of a window is told of", windows)
+			t.Fatalf("%d windows: one value of a window is reported", windows)
 		}
 		for i := range before {
 			if a, b := &before[i], &r.stats[i]; !slices.Equal(a.mean[usual:], b.mean[usual:]) || a.scale != b.scale {
@@ -101,7 +101,7 @@ func TestOneHighValue(t *testing.T) {
 		reported += len(r.begun)
 	}
 	if reported > 3 {
-		t.Errorf("%d of 300 high values are told of, want hardly any", reported)
+		t.Errorf("%d of 300 high values are reported, want hardly any", reported)
 	}
 }
 

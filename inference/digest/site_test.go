@@ -18,7 +18,7 @@ func unbased(t *testing.T, base uint32, windows []inference.Window, flows []infe
 	t.Helper()
 	receive := func(n *uint32) {
 		if *n&^0xffffff != base {
-			t.Fatalf("node %d is told without its site", *n)
+			t.Fatalf("node %d is reported without its site", *n)
 		}
 		*n &^= base
 	}

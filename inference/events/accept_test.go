@@ -72,7 +72,7 @@ func TestAccept(t *testing.T) {
 		}
 	}
 	if want := "high-latency of interface 1:1 was accepted as normal by ann\n"; !strings.Contains(texts, want) {
-		t.Errorf("the end is told as %q, without %q", texts, want)
+		t.Errorf("the end is reported as %q, without %q", texts, want)
 	}
 	if got, want := open(), "high-latency interface 2:1"; got != want {
 		t.Errorf("open are %s, and not %s", got, want)

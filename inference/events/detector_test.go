@@ -49,7 +49,7 @@ func reported(t *testing.T, d *Detector, windows ...*inference.Window) []string 
 			case known:
 				state = "escalated"
 				if f.Severity <= old {
-					t.Errorf("window %d: %+v told without being more severe", i+1, f)
+					t.Errorf("window %d: %+v reported without being more severe", i+1, f)
 				}
 			default:
 				if f.Start != w.End {
@@ -204,7 +204,7 @@ func TestLifecycle(t *testing.T) {
 			cfg := DefaultConfig()
 			cfg.MinRecords = 5
 			if got := reported(t, New(cfg), tt.windows...); !reflect.DeepEqual(got, tt.want) {
-				t.Errorf("told %q, want %q", got, tt.want)
+				t.Errorf("reported %q, want %q", got, tt.want)
 			}
 		})
 	}

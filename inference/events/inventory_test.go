@@ -45,7 +45,7 @@ func TestInventoryError(t *testing.T) {
 	// Which node it stands for is found out later, of the same finding.
 	second := window(2, 4, other, inference.MapError{Kind: inference.Renamed, Node: 914, A: 18})
 	if len(second) != 1 || second[0].ID != reported[0].ID || second[0].Element != inference.ElementOfNode(18) || !strings.HasPrefix(d.Open()[0].Text, "node 18 calls itself 914") {
-		t.Fatalf("told %+v, open %+v", second, d.Open())
+		t.Fatalf("reported %+v, open %+v", second, d.Open())
 	}
 	for n := range int64(cfg.EndAfter) {
 		if reported = window(3+n, 0); len(reported) > 0 {

@@ -86,7 +86,7 @@ func TestLinkDirection(t *testing.T) {
 						}
 					}
 					if len(reported) != 2 || reported[1].End == 0 {
-						t.Fatalf("told %d times, want a beginning and an end: %+v", len(reported), reported)
+						t.Fatalf("reported %d times, want a beginning and an end: %+v", len(reported), reported)
 					}
 					f, from, to := reported[0], "node 17", "to node 18"
 					if slow == 1 {

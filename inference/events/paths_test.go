@@ -66,7 +66,7 @@ func wantTexts(t *testing.T, got []string, want ...string) {
 		ok = ok && i < len(got) && strings.HasPrefix(got[i], want[i])
 	}
 	if !ok {
-		t.Errorf("told\n%s\nwant what begins with\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("reported\n%s\nwant what begins with\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
@@ -164,7 +164,7 @@ func TestFlowsAndChanges(t *testing.T) {
 			}
 			empty := &inference.Window{}
 			if got := steps(d, empty, empty, empty); len(got) != 1 || !strings.HasPrefix(got[0], "end flow") {
-				t.Errorf("told %q, want its end", got)
+				t.Errorf("reported %q, want its end", got)
 			}
 		})
 	}
@@ -198,7 +198,7 @@ func TestRound(t *testing.T) {
 	w := &inference.Window{Paths: []inference.PathChange{change(t, 1, "9:4-2:4-11:1-19:2", "9:4-2:4-11:4-2:4-11:1-19:2")}}
 	got := steps(d, w)
 	if len(got) != 1 || !strings.HasPrefix(got[0], "link 2–11: ") || !strings.HasSuffix(got[0], "packets went round between nodes 2 and 11") {
-		t.Errorf("told %q", got)
+		t.Errorf("reported %q", got)
 	}
 }
 
@@ -215,9 +215,9 @@ func TestRounds(t *testing.T) {
 	}
 	got := steps(d, &w)
 	if len(got) != 1 || !strings.HasPrefix(got[0], "link 2–11: 6 flows came to the link between nodes 2 and 11; one of them") || !strings.HasSuffix(got[0], "packets go round between nodes 2 and 11") {
-		t.Errorf("the loop is told as %q", got)
+		t.Errorf("the loop is reported as %q", got)
 	}
 	if got = steps(d, &back); len(got) > 0 {
-		t.Errorf("the way back is told as %q", got)
+		t.Errorf("the way back is reported as %q", got)
 	}
 }

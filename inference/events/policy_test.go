@@ -32,7 +32,7 @@ func TestOffPolicy(t *testing.T) {
 	now := int64(1e18)
 	next := func() int64 { now += 1e9; return now }
 	if reported := step(next(), stray(missed, 3), stray(forbidden, 1)); len(reported) != 0 {
-		t.Fatalf("told after one window: %+v", reported)
+		t.Fatalf("reported after one window: %+v", reported)
 	}
 	reported := step(next(), stray(missed, 5))
 	if len(reported) != 1 || reported[0].Node != 7 || reported[0].Value != 5 || reported[0].Severity != inference.Warning || reported[0].Element != inference.ElementOfFlow(flow) ||

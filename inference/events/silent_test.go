@@ -117,7 +117,7 @@ func TestBlackHole(t *testing.T) {
 	after := s.run(d, 20)
 	if len(reported) != 1 || reported[0].Kind != inference.BlackHole || reported[0].Flow != s.flows[17].Flow || reported[0].Severity != inference.Critical ||
 		reported[0].Element != inference.ElementOfFlow(s.flows[17].Flow) || !slices.EqualFunc(reported[0].Path, s.flows[17].Path, func(a, b inference.HopKey) bool { return a.Node == b.Node }) || !strings.Contains(reported[0].Text, "vanished") {
-		t.Fatalf("told %+v", reported)
+		t.Fatalf("reported %+v", reported)
 	}
 	if len(after) != 1 || after[0].End == 0 {
 		t.Errorf("after it ended: %+v", after)
@@ -273,15 +273,15 @@ func TestNeighboursOfALoss(t *testing.T) {
 	s.run(d, 20)
 	window([2]uint64{100, 10}, [2]uint64{100, 10}, [2]uint64{100, 0})
 	if got := elements(3); len(got) != 1 || got[0] != inference.ElementOfLink(2, 12) {
-		t.Fatalf("told %v", got)
+		t.Fatalf("reported %v", got)
 	}
 	window([2]uint64{100, 10}, [2]uint64{60, 0}, [2]uint64{})
 	if got := elements(3); len(got) != 0 {
-		t.Errorf("told %v of what the first link loses", got)
+		t.Errorf("reported %v of what the first link loses", got)
 	}
 	window([2]uint64{100, 10}, [2]uint64{100, 10}, [2]uint64{200, 20})
 	if got := elements(10); len(got) != 1 || got[0] != inference.ElementOfLink(3, 12) {
-		t.Errorf("told %v of a neighbour that loses packets, too", got)
+		t.Errorf("reported %v of a neighbour that loses packets, too", got)
 	}
 }
 
@@ -337,6 +337,6 @@ func TestFewOfMember(t *testing.T) {
 	reported := s.run(d, 10)
 	want := inference.ElementOfLinkAt(inference.HopKey{Node: 2, EgressIf: 6}, inference.HopKey{Node: 12})
 	if len(reported) == 0 || reported[0].Element != want || reported[len(reported)-1].Severity != inference.Critical {
-		t.Errorf("told %+v", reported)
+		t.Errorf("reported %+v", reported)
 	}
 }

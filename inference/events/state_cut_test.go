@@ -69,7 +69,7 @@ func TestStateAtEveryWindow(t *testing.T) {
 	for _, k := range []inference.Kind{inference.HighLatency, inference.HighQueue, inference.PathChanged, inference.PacketDrops,
 		inference.StrangeDigests, inference.RoutingLoop, inference.ExporterLoss, inference.ExporterSilence} {
 		if reported[k] < 4 {
-			t.Errorf("%v was told %d times, too seldom to prove anything", k, reported[k])
+			t.Errorf("%v was reported %d times, too seldom to prove anything", k, reported[k])
 		}
 	}
 }

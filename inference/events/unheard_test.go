@@ -46,7 +46,7 @@ func TestUnheardIsNotSilent(t *testing.T) {
 		}
 		for range 200 {
 			if found := step(1000, 0, fleetExporter(2)); len(found) > 0 {
-				t.Fatalf("listed %t: told while the collector was missing: %+v", listed, found)
+				t.Fatalf("listed %t: reported while the collector was missing: %+v", listed, found)
 			}
 		}
 		before := d.Open()

@@ -148,7 +148,7 @@ func TestAssembledFleet(t *testing.T) {
 		if a.Open() > 0 { // slices that passed over their last windows are waited for
 			for _, o := range a.open {
 				if a.allSent(o.end) {
-					t.Fatalf("seed %d: the window to %d is whole and was not told", seed, o.end)
+					t.Fatalf("seed %d: the window to %d is whole and was not reported", seed, o.end)
 				}
 			}
 		}
@@ -201,7 +201,7 @@ func TestAssembledFleet(t *testing.T) {
 				}
 				if i < int64(cut) {
 					if !reflect.DeepEqual(got, at{}) {
-						t.Fatalf("seed %d, cut %d: record %d is told again", seed, cut, i)
+						t.Fatalf("seed %d, cut %d: record %d is reported again", seed, cut, i)
 					}
 				} else if !reflect.DeepEqual(got, want[i]) {
 					t.Fatalf("seed %d, cut %d, record %d:\n%+v\nwant\n%+v", seed, cut, i, got, want[i])

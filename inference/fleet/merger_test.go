@@ -274,7 +274,7 @@ func TestCrosser(t *testing.T) {
 	add(Record{Head: Head{Kind: Close, End: 101 * tick}})
 	want := []string{"begin 100", "a/1 4", "b/1 2", "finish 6", "begin 101", "b/1 1", "finish 1"}
 	if !slices.Equal(c.reported, want) {
-		t.Errorf("told %q, want %q", c.reported, want)
+		t.Errorf("reported %q, want %q", c.reported, want)
 	}
 	add(windowRecord(t, a, &window.Partial{Reports: 8}, 100*tick))
 	r := m.Rebuild(100 * tick)
@@ -285,12 +285,12 @@ func TestCrosser(t *testing.T) {
 	}
 	got, err := r.Merged()
 	if err != nil || got.Partial.Reports != 15 || got.Revision != 1 || !slices.Equal(second.reported, []string{"begin 100", "a/1 4", "a/1 8", "b/1 2", "finish 14"}) {
-		t.Errorf("made again: %+v, %v, told %q", got, err, second.reported)
+		t.Errorf("made again: %+v, %v, reported %q", got, err, second.reported)
 	}
 	saved := m.AppendState(nil)
 	c.reported = nil
 	if err := m.ReadState(saved); err != nil || !slices.Equal(c.reported, []string{"state"}) {
-		t.Errorf("%v, told %q", err, c.reported)
+		t.Errorf("%v, reported %q", err, c.reported)
 	}
 	if err := m.ReadState(append(saved, 'x')); !errors.Is(err, state.ErrRange) {
 		t.Errorf("another state: %v", err)

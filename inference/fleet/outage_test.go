@@ -406,7 +406,7 @@ func TestAssemblerSilence(t *testing.T) {
 	}
 	for n := range int64(100) { // both are behind; the second one by far more
 		if got := add(0, 100+n, 1000+n); len(got) > 0 {
-			t.Fatalf("window %d is told: %+v", 100+n, got[0])
+			t.Fatalf("window %d is reported: %+v", 100+n, got[0])
 		}
 		if n%10 == 0 {
 			if got := add(1, 100+n/10, 1000+n); len(got) != 1 || len(got[0].Absent) > 0 {
@@ -423,10 +423,10 @@ func TestAssemblerSilence(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := add(0, 200, 1110); len(got) != 0 { // it spoke at 1090
-		t.Fatalf("%d windows are told", len(got))
+		t.Fatalf("%d windows are reported", len(got))
 	}
 	got := add(0, 201, 1111)
 	if len(got) != 81 || !slices.Equal(got[0].Absent, []int{1}) || a.Stats().Forced != 81 {
-		t.Fatalf("%d windows are told, %+v", len(got), a.Stats())
+		t.Fatalf("%d windows are reported, %+v", len(got), a.Stats())
 	}
 }

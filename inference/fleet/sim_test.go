@@ -520,7 +520,7 @@ func TestReplay(t *testing.T) {
 					}
 					if i < int64(cut) {
 						if e.Kind != Nothing || e.Closed != nil {
-							t.Fatalf("seed %d, cut %d: record %d is told again: %+v", seed, cut, i, e)
+							t.Fatalf("seed %d, cut %d: record %d is reported again: %+v", seed, cut, i, e)
 						}
 						continue
 					}

@@ -75,7 +75,7 @@ func TestDocument(t *testing.T) {
 	}
 	none := newFindingState(&inference.Finding{Value: math.NaN(), Baseline: math.Inf(1)})
 	if none.Value != nil || none.Baseline != nil {
-		t.Error("what is no number is told as one")
+		t.Error("what is no number is reported as one")
 	}
 	for _, change := range []func(*findingState){
 		func(s *findingState) { s.ID = "x" }, func(s *findingState) { s.Kind = "x" }, func(s *findingState) { s.Severity = "x" },

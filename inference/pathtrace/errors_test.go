@@ -204,6 +204,6 @@ func TestErrorsInMidLife(t *testing.T) {
 	}
 	t.Logf("%d of %d flows", wrong, reported)
 	if wrong > 3 || reported < 300 {
-		t.Errorf("seed %d: %d of %d flows with an unknown node were told without a mark", seed, wrong, reported)
+		t.Errorf("seed %d: %d of %d flows with an unknown node were reported without a mark", seed, wrong, reported)
 	}
 }

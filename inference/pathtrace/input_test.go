@@ -108,7 +108,7 @@ func TestUnknownNode(t *testing.T) {
 		for n := range 3000 {
 			l.send(path)
 			if got, _ := l.tracer.Path(&l.flow, 0, nil); got.Complete && got.Marked == 0 {
-				t.Fatalf("seed %d: digest %d: %d is told without a mark, want %d", l.seed, n, got.Nodes, path)
+				t.Fatalf("seed %d: digest %d: %d is reported without a mark, want %d", l.seed, n, got.Nodes, path)
 			}
 		}
 		d, ok := l.tracer.Deviation(&l.flow, nil)

@@ -97,7 +97,7 @@ func TestReport(t *testing.T) {
 			slices.Sort(want)
 			got := reported(t, p.Numbers())
 			if !slices.Equal(got, want) {
-				t.Fatalf("seed %d, width %d: %d numbers are told of %d, in %+v", seed, width, len(got), len(want), p.Numbers())
+				t.Fatalf("seed %d, width %d: %d numbers are reported %d, in %+v", seed, width, len(got), len(want), p.Numbers())
 			}
 			windows++
 			if len(want) == 0 {
@@ -126,7 +126,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestTellRestart: what came before and after a restart is reported in two parts.
+// TestReportRestart: what came before and after a restart is reported in two parts.
 func TestReportRestart(t *testing.T) {
 	tr := New(testConfig(), 1)
 	tr.ReportNumbers(64)
@@ -150,14 +150,14 @@ func TestReportRestart(t *testing.T) {
 	got := cut()
 	if len(got) != 2 || got[0].First != 101 || got[0].Runs[0].Count != 99 || got[0].Anew || got[1].Part != 1 || !got[1].Anew ||
 		got[1].First != 3_000_000 || got[1].Runs[0].Count != 200 {
-		t.Errorf("a restart far away is told as %+v", got)
+		t.Errorf("a restart far away is reported as %+v", got)
 	}
 	see(span(3_000_010, 3_000_100)...) // inside of the record
 	if got = cut(); len(got) != 1 || !got[0].Anew || got[0].First != 3_000_010 || got[0].Runs[0].Count != 90 {
-		t.Errorf("a restart nearby is told as %+v", got)
+		t.Errorf("a restart nearby is reported as %+v", got)
 	}
 	if got = cut(); len(got) != 0 {
-		t.Errorf("silence is told as %+v", got)
+		t.Errorf("silence is reported as %+v", got)
 	}
 	tr2 := New(testConfig(), 1) // a later run goes on from the state
 	tr2.ReportNumbers(64)
@@ -167,18 +167,18 @@ func TestReportRestart(t *testing.T) {
 	tr = tr2
 	see(3_000_105, 3_000_106)
 	if got = cut(); len(got) != 1 || got[0].Anew || got[0].First != 3_000_105 || got[0].Runs[0].Count != 2 {
-		t.Errorf("after a state is told %+v", got)
+		t.Errorf("after a state is reported %+v", got)
 	}
 	for range 12 { // more restarts than are reported
 		see(span(1_000_000, 1_000_010)...)
 		see(span(2_500_000, 2_500_010)...)
 	}
 	if got = cut(); len(got) != 1 || !got[0].Unknown || got[0].First != 2_500_009 {
-		t.Errorf("many restarts are told as %+v", got)
+		t.Errorf("many restarts are reported as %+v", got)
 	}
 }
 
-// TestTellSame: what a tracker counts does not depend on whether it reports numbers; and reporting those of exporters that lose none
+// TestReportSame: what a tracker counts does not depend on whether it reports numbers; and reporting those of exporters that lose none
 // allocates nothing.
 func TestReportSame(t *testing.T) {
 	for seed := range uint64(20) {
@@ -208,7 +208,7 @@ func TestReportSame(t *testing.T) {
 			}
 			x, y := a.Cut(nil, at), b.Cut(nil, at)
 			if !slices.Equal(x, y) {
-				t.Fatalf("seed %d: %+v where numbers are told, %+v where they are not", seed, x, y)
+				t.Fatalf("seed %d: %+v where numbers are reported, %+v where they are not", seed, x, y)
 			}
 			a.Numbers(&p)
 			b.Numbers(&p)
@@ -257,7 +257,7 @@ func TestBelieve(t *testing.T) {
 	}
 }
 
-// TestTellMuch: as many numbers are listed that fill gaps, or that have no record, as there is room for, and not one more; and none where they
+// TestReportMuch: as many numbers are listed that fill gaps, or that have no record, as there is room for, and not one more; and none where they
 // reach round from the first to the last.
 func TestReportMuch(t *testing.T) {
 	for _, tt := range []struct {

@@ -295,7 +295,7 @@ func check(t *testing.T, s *sequence, m *room) {
 		t.Fatalf("%d numbers in a record of %d, the longest has %d", s.span, s.size(), m.longest)
 	}
 	if n := zeros(s.seen, s.head-s.span+1, s.span); n != s.open {
-		t.Fatalf("%d numbers are missing in the record, %d are told: %+v", n, s.open, s)
+		t.Fatalf("%d numbers are missing in the record, %d are reported: %+v", n, s.open, s)
 	}
 	if n := s.provisionalSpan(); n > s.span || zeros(s.seen, s.head-n+1, n) != s.provisional {
 		t.Fatalf("%d of the last %d numbers are missing, %d are provisional: %+v", zeros(s.seen, s.head-n+1, min(n, s.span)), n, s.provisional, s)

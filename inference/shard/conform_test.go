@@ -87,7 +87,7 @@ func TestConform(t *testing.T) {
 		}
 		got, second := straysOf(one, int64(window+1)), straysOf(four, int64(window+1))
 		if !reflect.DeepEqual(got, second) {
-			t.Errorf("window %d: one shard tells %+v, four tell %+v", window, got, second)
+			t.Errorf("window %d: one shard reports %+v, four report %+v", window, got, second)
 		}
 		if len(got) != 2 || len(want) != 2 {
 			t.Fatalf("window %d: %+v, want %+v", window, got, want)
@@ -154,11 +154,11 @@ func TestConformDigests(t *testing.T) {
 			}
 		}
 		if reported > certain {
-			t.Fatalf("window %d: %d flows are told of, and the paths of %d are certain", window, reported, certain)
+			t.Fatalf("window %d: %d flows are reported, and the paths of %d are certain", window, reported, certain)
 		}
 	}
 	if reported != 50 {
-		t.Errorf("%d of 50 flows are told of at last", reported)
+		t.Errorf("%d of 50 flows are reported at last", reported)
 	}
 }
 

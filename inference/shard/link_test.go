@@ -67,7 +67,7 @@ func TestTimesOnLinks(t *testing.T) {
 			}
 			got, second := linksOf(one, 1), linksOf(four, 1)
 			if !reflect.DeepEqual(got, second) {
-				t.Errorf("%d bits: one shard tells %+v, four tell %+v", bits, got, second)
+				t.Errorf("%d bits: one shard reports %+v, four report %+v", bits, got, second)
 			}
 			period := uint64(1) << (bits & 63)
 			if bits == 64 {

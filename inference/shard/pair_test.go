@@ -116,7 +116,7 @@ func TestPairs(t *testing.T) {
 	var empty window.Partial
 	s.Cut(60e9).AddTo(&empty)
 	if w := empty.Window(limits); len(w.Losses) != 0 {
-		t.Errorf("told again: %+v", w.Losses)
+		t.Errorf("reported again: %+v", w.Losses)
 	}
 }
 

@@ -161,7 +161,7 @@ func TestCorrupt(t *testing.T) {
 		}
 	}
 	if corrupt == nil || corrupt.From != 20 || corrupt.To != 40 || l.Stats().Corrupt != 1 {
-		t.Errorf("told %v (%v); want that offsets 20 to 39 cannot be read", corrupt, errs)
+		t.Errorf("reported %v (%v); want that offsets 20 to 39 cannot be read", corrupt, errs)
 	}
 }
 

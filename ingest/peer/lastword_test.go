@@ -100,7 +100,7 @@ func writeUntilOver(t *testing.T, w io.Writer, c *conn) {
 	t.Helper()
 	testkit.Until(t, "the connection ends", func() bool {
 		if _, err := w.Write([]byte("hello")); err != nil {
-			t.Fatalf("a write tells the end: %v", err)
+			t.Fatalf("a write reports the end: %v", err)
 		}
 		return c.failed.Load() != nil
 	})

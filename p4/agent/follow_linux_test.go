@@ -210,7 +210,7 @@ func (c *asking) Tell(s agentpb.Plans_TellServer) error {
 	}
 }
 
-// TestTell: an agent reports to a controller that asks which rounds it sent, and which of these came, over real sockets: exactly
+// TestReport: an agent reports to a controller that asks which rounds it sent, and which of these came, over real sockets: exactly
 // those that the network did not lose. A plan that takes the place of another one begins anew.
 func TestReport(t *testing.T) {
 	namespace(t)

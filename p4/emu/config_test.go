@@ -104,7 +104,7 @@ func TestErrorsNameTheProblem(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.MTU, cfg.QueueBytes, cfg.Instructions = 1000, 10, 2
 	if err := cfg.Validate(); strings.Count(err.Error(), "\n") < 2 {
-		t.Errorf("not all problems are told at once: %v", err)
+		t.Errorf("not all problems are reported at once: %v", err)
 	}
 }
 

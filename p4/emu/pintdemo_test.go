@@ -57,7 +57,7 @@ func TestPINTDemo(t *testing.T) {
 			}
 			reported++
 			if d.At < loop.At || d.At > loop.At+loop.For+window || d.At < loop.At+loop.For && !slices.Contains(around, r.NodeID) {
-				t.Fatalf("node %d tells of a loop at %v", r.NodeID, d.At)
+				t.Fatalf("node %d reports a loop at %v", r.NodeID, d.At)
 			}
 		}
 	})

@@ -170,7 +170,7 @@ func TestPlansOfAgents(t *testing.T) {
 		return probe.Limits{Name: name, SendBPS: 1e9, ReceiveBPS: 1e9, ProbesPerSec: 10, Probes: 10, MTU: 1500}, true
 	}
 	if c.check(p, []string{"a", "b", "c"}, reported) == nil {
-		t.Error("a plan beyond what agents told is given to them")
+		t.Error("a plan beyond what agents reported is given to them")
 	}
 }
 

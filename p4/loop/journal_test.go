@@ -221,7 +221,7 @@ func TestJournalFails(t *testing.T) {
 		t.Errorf("afterwards: %+v", s)
 	}
 	if text := log.String(); strings.Count(text, "can be written again") != 1 {
-		t.Errorf("the log tells of the end %d times: %s", strings.Count(text, "can be written again"), text)
+		t.Errorf("the log reports the end %d times: %s", strings.Count(text, "can be written again"), text)
 	}
 	if !slices.ContainsFunc(j.Last(1000), func(r control.Record) bool { return r.What == control.Gap }) {
 		t.Error("the journal does not say that records are missing")

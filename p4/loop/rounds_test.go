@@ -280,7 +280,7 @@ func TestTransits(t *testing.T) {
 	x := newTwoHosts(t)
 	x.cycles(5, nil)
 	if x.in != [2]float64{} {
-		t.Errorf("agents that tell no times: %v", x.in)
+		t.Errorf("agents that report no times: %v", x.in)
 	}
 	x.want("without times", 20, 0)
 	x.hosts[0].transit = 1000
@@ -451,7 +451,7 @@ func TestRoundsAtRandom(t *testing.T) {
 		}
 	}
 	if 4*lost < dropped {
-		t.Errorf("of %d rounds that got lost no more than %d are told", dropped, lost)
+		t.Errorf("of %d rounds that got lost no more than %d are reported", dropped, lost)
 	}
 	t.Logf("%d of %d", lost, dropped)
 }

@@ -44,7 +44,7 @@ func (s *served) asked(t *testing.T, agents int) []Answer {
 	return nil
 }
 
-// TestTellServer: agents report their own rounds alone, under the name of their certificate; what comes without a question, or too
+// TestRoundsServer: agents report their own rounds alone, under the name of their certificate; what comes without a question, or too
 // late, is not taken; a new connection is another life; and an agent that does not answer is not waited for longer than asked.
 func TestRoundsServer(t *testing.T) {
 	s := serveAgents(t, "a", "b")
@@ -72,13 +72,13 @@ func TestRoundsServer(t *testing.T) {
 	go reply(first, func(*agentpb.Rounds) {})
 	reported := s.asked(t, 1)
 	if x := reported[0]; x.Agent != "a" || x.Wrong != nil || x.Rounds == nil || x.Rounds.Spoiled != s.rounds.last || x.Answered < x.Asked {
-		t.Errorf("told %+v", x)
+		t.Errorf("reported %+v", x)
 	}
 	hostile := s.reportAs(t, "b", "b")
 	go reply(hostile, func(m *agentpb.Rounds) { m.Sent = []*agentpb.Sent{{Id: "p1"}} })
 	for _, x := range s.asked(t, 2) {
 		if (x.Wrong != nil) != (x.Agent == "b") || x.Agent == "b" && x.Rounds != nil {
-			t.Errorf("told %+v", x)
+			t.Errorf("reported %+v", x)
 		}
 	}
 	second := s.reportAs(t, "a", "a") // takes the place of the first
@@ -89,7 +89,7 @@ func TestRoundsServer(t *testing.T) {
 	defer cancel()
 	for _, x := range s.Survey(ctx) { // which the second one does not answer yet
 		if x.Agent == "a" {
-			t.Errorf("told %+v", x)
+			t.Errorf("reported %+v", x)
 		}
 	}
 	go reply(second, func(*agentpb.Rounds) {})
@@ -100,7 +100,7 @@ func TestRoundsServer(t *testing.T) {
 	}
 }
 
-// TestTellAddresses: an agent with a good certificate that claims the address of another one is refused, and named; the other one is not.
+// TestReportAddresses: an agent with a good certificate that claims the address of another one is refused, and named; the other one is not.
 func TestReportAddresses(t *testing.T) {
 	for _, c := range []struct {
 		name, honest, other string // certificates

@@ -62,7 +62,7 @@ func TestTwoControllers(t *testing.T) {
 		}
 	}
 	if len(primary) < 3 || !primary[len(primary)-1] {
-		t.Errorf("told %v", primary)
+		t.Errorf("reported %v", primary)
 	}
 }
 

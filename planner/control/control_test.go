@@ -339,7 +339,7 @@ func TestAccept(t *testing.T) {
 		t.Errorf("changing %v from %d to %d, want until the end of the cycle, %d", links, from, to, at+cycle)
 	}
 	if links, _, _ := w.c.Changing(at + 3*cycle); links != nil {
-		t.Error("a change-over is told of for ever")
+		t.Error("a change-over is reported for ever")
 	}
 	if c := w.c.Status().Counts; c.Accepted != 2 || c.Late != 3 || c.Early != 2 {
 		t.Errorf("%+v, want 2 accepted, 3 late and 2 early", c)

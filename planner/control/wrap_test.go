@@ -35,7 +35,7 @@ func TestEpochsDoNotWrap(t *testing.T) {
 				t.Fatalf("the plan in force is %v", p)
 			}
 			if n := w.node(Device{Agent, "a"}); n.epoch() != w.c.InForce().Epoch {
-				t.Errorf("the agent that tells the truth has epoch %d", n.epoch())
+				t.Errorf("the agent that reports the truth has epoch %d", n.epoch())
 			}
 			if n := w.node(Device{Switch, "b"}); slices.ContainsFunc(n.entries, func(e Entry) bool { return e.Epoch == math.MaxUint32 }) {
 				t.Error("the entry of an epoch that no controller gave has stayed")

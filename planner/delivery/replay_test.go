@@ -58,7 +58,7 @@ func TestPathsApart(t *testing.T) {
 			}
 		}
 		if c.Switch == "m" && (len(c.Collectors) != 1 || c.Collectors[0].NextHop != "") {
-			t.Errorf("m is told %+v, want one collector without a next hop of its own", c.Collectors)
+			t.Errorf("m is reported %+v, want one collector without a next hop of its own", c.Collectors)
 		}
 	}
 	if len(byPort) != 2 || byPort[2] > 6+1e-6 || byPort[3] > 6+1e-6 {

@@ -193,7 +193,7 @@ func TestDivert(t *testing.T) {
 		w := int(h.Start / int64(divertWindow))
 		if h.Kind == fleet.Mark {
 			if h.Reports != counts[r.partition] || d.Counts(h.End)[r.partition] != h.Reports {
-				t.Errorf("window %d, partition %d: the mark tells of %d reports, Counts of %d, there were %d",
+				t.Errorf("window %d, partition %d: the mark reports %d reports, Counts of %d, there were %d",
 					w, r.partition, h.Reports, d.Counts(h.End)[r.partition], counts[r.partition])
 			}
 			counts[r.partition] = 0
@@ -400,7 +400,7 @@ func TestWindowsThatComeAgain(t *testing.T) {
 	want := map[int64]uint64{11: 3, 12: 4, 10: 1, 13: 1, 21: 2}
 	for n, reports := range want {
 		if counts := d.Counts(n * w); got[n] != reports || len(counts) != 1 || counts[0] != reports {
-			t.Errorf("window %d: %d reports, and %v are told of, want %d", n, got[n], counts, reports)
+			t.Errorf("window %d: %d reports, and %v are reported, want %d", n, got[n], counts, reports)
 		}
 	}
 	if len(got) != len(want) {

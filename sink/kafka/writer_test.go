@@ -311,7 +311,7 @@ func TestDivertToKafka(t *testing.T) {
 				total += h.Reports
 			case fleet.Mark:
 				if h.Reports != counts[h.End] || len(raw[h.End]) != c.Slices || raw[h.End][i] != h.Reports || h.Reports == 0 {
-					t.Errorf("partition %d, window %d: the mark tells of %d reports and the parts of %v, there are %d", i, h.End, h.Reports, raw[h.End], counts[h.End])
+					t.Errorf("partition %d, window %d: the mark reports %d reports and the parts of %v, there are %d", i, h.End, h.Reports, raw[h.End], counts[h.End])
 				}
 			}
 		}

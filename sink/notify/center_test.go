@@ -55,7 +55,7 @@ func reported(alerts []Alert) (out []string) {
 func expect(t *testing.T, got []Alert, want ...string) {
 	t.Helper()
 	if !slices.Equal(reported(got), want) {
-		t.Errorf("told %q, want %q", reported(got), want)
+		t.Errorf("reported %q, want %q", reported(got), want)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestRepeatsAndRefresh(t *testing.T) {
 	c.Step(epoch+20*minute, []inference.Finding{gone})
 	c.Step(epoch+21*minute, []inference.Finding{again})
 	if got := reported(c.Step(epoch+24*minute, nil)); !slices.Contains(got, "repeated high-latency node 7") {
-		t.Errorf("told %q", got)
+		t.Errorf("reported %q", got)
 	}
 	// A clock that is set back does not stop repeats and heartbeats.
 	expect(t, c.Step(epoch, nil), "repeated high-latency node 7", "heartbeat")
@@ -164,7 +164,7 @@ func TestRestarted(t *testing.T) {
 		}
 	}
 	if want := []string{"15 resolved high-latency node 1"}; !slices.Equal(all, want) {
-		t.Errorf("told %q, want %q", all, want)
+		t.Errorf("reported %q, want %q", all, want)
 	}
 }
 
@@ -184,7 +184,7 @@ func TestBounded(t *testing.T) {
 		t.Errorf("%d open, %d refused, %d followed", open, refused, len(c.holders))
 	}
 	if c.cfg.Heartbeat = time.Minute; !strings.Contains(c.Step(epoch+second, nil)[0].Text, "were not sent, because max_open") {
-		t.Error("nobody is told of what finds no place")
+		t.Error("nobody is reported what finds no place")
 	}
 }
 
@@ -263,7 +263,7 @@ func (l *life) check(now int64, out []Alert, rules *Rules) {
 	seen := map[string]bool{}
 	for _, a := range out {
 		if seen[a.Key] {
-			l.t.Fatalf("%s is told twice at once", a.Key)
+			l.t.Fatalf("%s is reported twice at once", a.Key)
 		}
 		seen[a.Key] = true
 		switch a.Status {
@@ -271,12 +271,12 @@ func (l *life) check(now int64, out []Alert, rules *Rules) {
 			l.fired[a.Key] = true
 		case Resolved:
 			if !l.fired[a.Key] {
-				l.t.Fatalf("%s ends and was not told, or has ended before", a.Key)
+				l.t.Fatalf("%s ends and was not reported, or has ended before", a.Key)
 			}
 			delete(l.fired, a.Key)
 		default:
 			if !l.fired[a.Key] {
-				l.t.Fatalf("%s is %s and was not told", a.Key, a.Status)
+				l.t.Fatalf("%s is %s and was not reported", a.Key, a.Status)
 			}
 			for _, x := range rules.Acknowledged {
 				if x.Alert == a.Key && a.Status == Repeated && !x.At.Before(a.Start) {

@@ -135,7 +135,7 @@ func TestFlippedBit(t *testing.T) {
 			}
 			if missing == 1 || at < segmentHeaderLen {
 				if len(o.events) == 0 {
-					t.Fatalf("%s: nothing was told", where)
+					t.Fatalf("%s: nothing was reported", where)
 				}
 				kept := false
 				for other, f := range d.files {
@@ -167,7 +167,7 @@ func TestCut(t *testing.T) {
 				continue
 			}
 			if len(o.events) == 0 {
-				t.Fatalf("%s: nothing was told", where)
+				t.Fatalf("%s: nothing was reported", where)
 			}
 			if lost := damageRecords - damageCommitted - len(o.ids); lost > 10 {
 				t.Fatalf("%s: %d records are missing", where, lost)
@@ -204,7 +204,7 @@ func TestFiles(t *testing.T) {
 				t.Errorf("%s %s: %d records are missing", name, what, missing)
 			}
 			if len(o.events) == 0 || !slices.ContainsFunc(o.events, func(e event) bool { return e.Lost.Points > 0 }) {
-				t.Errorf("%s %s: told %+v", name, what, o.events)
+				t.Errorf("%s %s: reported %+v", name, what, o.events)
 			}
 			if s := mustOpen(t, damageConfig(), d); s.Stats().Records != 0 {
 				t.Errorf("%s %s: %+v", name, what, s.Stats())
@@ -230,7 +230,7 @@ func TestFiles(t *testing.T) {
 				d.put(name, whole.files[other].b)
 				d.put(other, whole.files[name].b)
 				if o := receive(t, name+" and "+other+" swapped", d, false); o.lost != (Lost{}) || len(o.events) == 0 {
-					t.Errorf("%s and %s swapped: lost %+v, told %+v", name, other, o.lost, o.events)
+					t.Errorf("%s and %s swapped: lost %+v, reported %+v", name, other, o.lost, o.events)
 				}
 				d = whole.clone()
 				d.put(name, whole.files[other].b)
@@ -240,7 +240,7 @@ func TestFiles(t *testing.T) {
 		d = whole.clone()
 		d.put(segmentName(90), whole.files[name].b)
 		if o := receive(t, name+" doubled", d, false); o.lost != (Lost{}) || len(o.events) == 0 || o.stats.MissingSegments != 0 {
-			t.Errorf("%s doubled: lost %+v, told %+v", name, o.lost, o.events)
+			t.Errorf("%s doubled: lost %+v, reported %+v", name, o.lost, o.events)
 		}
 	}
 	d := whole.clone()
@@ -258,7 +258,7 @@ func TestFiles(t *testing.T) {
 		d := whole.clone()
 		do(d)
 		if o := receive(t, "no state", d, true); o.lost != (Lost{}) || len(o.events) == 0 {
-			t.Errorf("no state: lost %+v, told %+v", o.lost, o.events)
+			t.Errorf("no state: lost %+v, reported %+v", o.lost, o.events)
 		}
 	}
 }
@@ -305,7 +305,7 @@ func TestNoQuarantine(t *testing.T) {
 		t.Errorf("the segment is gone: %v", sortedNames(d))
 	}
 	if !slices.ContainsFunc(o.events, func(e event) bool { return e.Kind == "quarantine" }) || o.stats.Quarantined != int64(len(want)) {
-		t.Errorf("told %+v, %+v", o.events, o.stats)
+		t.Errorf("reported %+v, %+v", o.events, o.stats)
 	}
 	s := mustOpen(t, damageConfig(), d)
 	if st := s.Stats(); st.Quarantined != int64(len(want)) {

@@ -31,10 +31,10 @@ func TestErrors(t *testing.T) {
 		for _, row := range table.Rows {
 			wrong += row[3].(int)
 			if right := row[6].(float64); right < 99 {
-				t.Errorf("seed %d: %s: %v: %.1f %% of the flows without an error are told, want nearly all", b.o.Seed, table.Title, row[0], right)
+				t.Errorf("seed %d: %s: %v: %.1f %% of the flows without an error are reported, want nearly all", b.o.Seed, table.Title, row[0], right)
 			}
 			if reported, ok := row[8].(float64); ok && reported < 80 {
-				t.Errorf("seed %d: %s: %v: %.1f %% of the flows with the error are told, want 80 at least", b.o.Seed, table.Title, row[0], reported)
+				t.Errorf("seed %d: %s: %v: %.1f %% of the flows with the error are reported, want 80 at least", b.o.Seed, table.Title, row[0], reported)
 			}
 		}
 	}

@@ -73,7 +73,7 @@ func TestLogLimit(t *testing.T) {
 		}
 		time.Sleep(2 * logPeriod)
 		if _, left = logLinesOf(&out); len(left) != 1 {
-			t.Errorf("told twice: %q", left)
+			t.Errorf("reported twice: %q", left)
 		}
 	})
 }

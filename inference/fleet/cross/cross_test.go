@@ -258,7 +258,7 @@ func (w *hearing) check(s *sent) {
 	mask := ^uint32(0) >> (32 - w.width)
 	missing := int64((s.last-s.first)&mask) + 1 - int64(len(s.arrived))
 	if w.sum.Lost != missing || w.sum.Duplicated != s.copies || w.sum.Reports != s.datagrams || w.last.Provisional != 0 || w.sum.Restarts != 0 || w.sum.Down != 0 {
-		w.t.Errorf("%s: %s, want %d reports, %d lost, %d duplicated; one tracker tells %s\nwindows of %v s: %s", w.name,
+		w.t.Errorf("%s: %s, want %d reports, %d lost, %d duplicated; one tracker reports %s\nwindows of %v s: %s", w.name,
 			stats([]inference.ExporterStats{w.sum}), s.datagrams, missing, s.copies, stats([]inference.ExporterStats{w.oneSum}), w.window/1e9, stats(w.rows))
 	}
 }
@@ -353,7 +353,7 @@ func TestCrossAlone(t *testing.T) {
 		}
 		w.settle()
 		if !w.same {
-			t.Fatalf("%s: %s, one tracker tells %s", w.name, stats(w.rows), stats([]inference.ExporterStats{w.oneSum}))
+			t.Fatalf("%s: %s, one tracker reports %s", w.name, stats(w.rows), stats([]inference.ExporterStats{w.oneSum}))
 		}
 	}
 }
@@ -470,7 +470,7 @@ func TestCrossSkew(t *testing.T) {
 	}
 	for _, e := range w.rows {
 		if e.Lost != 0 {
-			t.Errorf("%d are told as lost for a while", e.Lost)
+			t.Errorf("%d are reported as lost for a while", e.Lost)
 		}
 	}
 }
@@ -593,7 +593,7 @@ func TestCrossLate(t *testing.T) {
 	step(0, 2)
 	step(0, 0)
 	if w.sum.Lost != 1008 {
-		t.Errorf("%d are told as lost before, want all that did not come", w.sum.Lost)
+		t.Errorf("%d are reported as lost before, want all that did not come", w.sum.Lost)
 	}
 	w.second(3)
 	step(0, 0)
@@ -635,7 +635,7 @@ func TestCrossLateSpray(t *testing.T) {
 		w.turn(all)
 		if i == 7 {
 			if w.sum.Lost != 6+300 {
-				t.Errorf("%d are told as lost before", w.sum.Lost)
+				t.Errorf("%d are reported as lost before", w.sum.Lost)
 			}
 			w.second(3)
 		}

@@ -225,7 +225,7 @@ func TestCrossFlowLimits(t *testing.T) {
 		return len(p.PathChanges())
 	}
 	if move(1) != 0 || move(n) != 1 || move(n) != 0 {
-		t.Error("the flows that were told last are to be known, and not the first")
+		t.Error("the flows that were reported last are to be known, and not the first")
 	}
 	end += int64(limits.Idle) * 17 / 16
 	c.Begin(end)
