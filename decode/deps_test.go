@@ -71,10 +71,8 @@ func border(pkg, dep string) string {
 		return "" // it writes what they read
 	case pkg == "decode":
 		return "the vocabulary knows no format"
-	case dep == "wire":
-		return ""
-	case dep == "packet" && pkg != "wire":
-		return "" // the layers below every format
+	case dep == "packet":
+		return "" // the layers below every format, and the blocks of several
 	}
 	return "only demux knows more than one format"
 }

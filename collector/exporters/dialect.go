@@ -13,7 +13,6 @@ import (
 	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/telemetry"
-	"github.com/hopscope/hopscope/decode/wire"
 )
 
 // Dialect is a profile that the settings make of another one. What is left out is as there.
@@ -145,7 +144,7 @@ func (d *Dialect) over(p demux.Profile) demux.Profile {
 		x := &d.Domains[i]
 		domain := intmd.Domain{ID: x.ID}
 		if x.Layout == "fant" {
-			domain.Layout = wire.INT2FANT
+			domain.Layout = packet.INT2FANT
 		}
 		copy(domain.SourceWords[:], x.SourceWords)
 		p.INT.Domains = append(slices.DeleteFunc(p.INT.Domains, func(o intmd.Domain) bool { return o.ID == x.ID }), domain)

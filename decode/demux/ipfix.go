@@ -7,7 +7,6 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/ipfix"
 	"github.com/hopscope/hopscope/decode/packet"
-	"github.com/hopscope/hopscope/decode/wire"
 )
 
 // ipfixState is what a decoder needs to read IPFIX and NetFlow 9. What has to be remembered of exporters is in a store, which the decoders of a
@@ -414,7 +413,7 @@ func (in *reading) juniper(r *decode.Report, x *ipfix.JuniperException, ingress,
 			port(h, index, narrow, wide, to, toWide)
 		}
 		if junos != 0 && h.Has&wide == 0 {
-			wire.AddWord(h, wide, toWide, junos)
+			packet.AddWord(h, wide, toWide, junos)
 		}
 	}
 	side(ingress, x.Ingress, decode.HopIngressIf, decode.HopL2IngressIf, &h.IngressIf, &h.L2IngressIf)

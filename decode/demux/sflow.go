@@ -9,7 +9,6 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/sflow"
-	"github.com/hopscope/hopscope/decode/wire"
 )
 
 // sflowState is what a decoder knows of agents of sFlow: the counters that come in samples are sums since a device began.
@@ -242,7 +241,7 @@ func (d *Decoder) readSFlow(b *decode.Batch, src *decode.Addr, data []byte, at, 
 			if r.Counters = counters; known {
 				hop := hopOf(r)
 				port(hop, s.Interface.Index, decode.HopEgressIf, decode.HopL2EgressIf, &hop.EgressIf, &hop.L2EgressIf)
-				wire.AddWord(hop, decode.HopTxUtilization, &hop.TxUtilization, used)
+				packet.AddWord(hop, decode.HopTxUtilization, &hop.TxUtilization, used)
 			}
 		}
 	}
@@ -375,13 +374,13 @@ func (d *Decoder) sample(b *decode.Batch, r *decode.Report, data []byte, hop boo
 		port(to, s.Output.Value, decode.HopEgressIf, decode.HopL2EgressIf, &to.EgressIf, &to.L2EgressIf)
 	}
 	if s.Has&sflow.HasQueue != 0 && s.Queue < 255 {
-		wire.AddQueueID(to, uint8(s.Queue))
+		packet.AddQueueID(to, uint8(s.Queue))
 	}
 	if s.Has&sflow.HasDelay != 0 {
-		wire.AddWord(to, decode.HopLatency, &to.Latency, s.Delay) // not where it is saturated
+		packet.AddWord(to, decode.HopLatency, &to.Latency, s.Delay) // not where it is saturated
 	}
 	if s.Has&sflow.HasDepth != 0 {
-		wire.AddWord(to, decode.HopQueueOccupancy, &to.QueueOccupancy, s.Depth)
+		packet.AddWord(to, decode.HopQueueOccupancy, &to.QueueOccupancy, s.Depth)
 	}
 	return n
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/telemetry"
-	"github.com/hopscope/hopscope/decode/wire"
 )
 
 // This file is the shortest way: an exporter sends reports whose bytes differ in few places. Once a report was read, its bytes
@@ -294,12 +293,12 @@ func (d *Decoder) measure(s *shape, data []byte) bool {
 		return false
 	}
 	opts := &d.profile.INT
-	layout, around := wire.INT2, 12 // bytes of the INT that are not its stack
+	layout, around := packet.INT2, 12 // bytes of the INT that are not its stack
 	switch s.Common.INT {
 	case decode.V21:
 		s.stack, around = shim+16, 16
 		if opts.LeastFirst {
-			layout = wire.INT2Reversed
+			layout = packet.INT2Reversed
 		}
 		switch npt := data[shim] >> 2 & 3; npt {
 		case 0:
@@ -312,19 +311,19 @@ func (d *Decoder) measure(s *shape, data []byte) bool {
 			return false
 		}
 	case decode.V10:
-		s.stack, layout = shim+12, wire.INT10
+		s.stack, layout = shim+12, packet.INT10
 		if opts.WideTimes {
 			return false
 		}
 	case decode.V05:
-		s.stack, layout, around = shim+12, wire.INT05, 16
+		s.stack, layout, around = shim+12, packet.INT05, 16
 		if marks.TailPort != 0 || opts.HostINT {
 			return false
 		}
 	default:
 		return false
 	}
-	plan := wire.Compile(layout, s.Common.Instructions)
+	plan := packet.Compile(layout, s.Common.Instructions)
 	s.Stride, s.Blocks = 4*plan.Words, plan.Stack
 	s.end = place.Next - s.ip
 	if !plan.Usual() {

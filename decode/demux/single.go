@@ -8,7 +8,6 @@ import (
 	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/telemetry"
-	"github.com/hopscope/hopscope/decode/wire"
 )
 
 // This file is the short way: it reads in one go what nearly all datagrams are. It is the only place outside of the formats'
@@ -141,7 +140,7 @@ func singleReport(r *decode.Report, opts *telemetry.Options, data []byte) (inner
 		const other = 0x8000 | telemetry.MDDrop // the bit that has no size, and the drop reason
 		main, size := be.Uint64(x), 4*int(word>>8&0xff)
 		md := uint16(main >> 48)
-		if x = x[8:]; size > len(x) || md&other != 0 || uint16(main>>32) != 0 || size != 4*wire.Words(wire.INT2, md) {
+		if x = x[8:]; size > len(x) || md&other != 0 || uint16(main>>32) != 0 || size != 4*packet.Words(packet.INT2, md) {
 			return 0, 0, false
 		}
 		if md != 0 {
@@ -177,7 +176,7 @@ func (d *Decoder) singleINT(r *decode.Report, b []byte, byPort bool) (shim uint3
 		return 0
 	}
 	bitmap := uint16(word >> 16)
-	plan := d.intmd.Plan(wire.INT2, bitmap)
+	plan := d.intmd.Plan(packet.INT2, bitmap)
 	stride, n := 4*plan.Words, length-headerLen
 	if n < 0 || stride == 0 || int(word>>38&0x7c) != stride {
 		return 0

@@ -6,7 +6,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/intmd"
-	"github.com/hopscope/hopscope/decode/wire"
+	"github.com/hopscope/hopscope/decode/packet"
 )
 
 // singles gives decoders that differ in what the short way looks at.
@@ -66,7 +66,7 @@ func FuzzSingle(f *testing.F) {
 		f.Add(report20(flagF, 0, nil, inner), uint8(0), uint8(0))
 	}
 	for _, bits := range []uint16{0x0800, 0x0001, 0x4001, 0x8000, 0xc000} {
-		f.Add(report20(flagD, bits, make([]byte, 4*wire.Words(wire.INT2, bits)), ipv4(0, 17, udp(5000, nil))), uint8(0), uint8(0))
+		f.Add(report20(flagD, bits, make([]byte, 4*packet.Words(packet.INT2, bits)), ipv4(0, 17, udp(5000, nil))), uint8(0), uint8(0))
 	}
 	decoders := singles(f)
 	f.Fuzz(func(t *testing.T, data []byte, skip, cut uint8) {

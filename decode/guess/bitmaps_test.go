@@ -9,25 +9,25 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
-	"github.com/hopscope/hopscope/decode/wire"
+	"github.com/hopscope/hopscope/decode/packet"
 )
 
 // recorded is a recording of a public program whose INT stacks are written again, with other bitmaps.
 type recorded struct {
 	file, profile string
 	report        int // bytes of the report's header, with the Ethernet header of the packet inside; 0 in the network
-	layout        wire.Layout
+	layout        packet.Layout
 }
 
 var recordings = []recorded{
-	{"testdata/geant-int10-reports", "geant", 16 + 14, wire.INT10Wide},
-	{"testdata/geant-int10-network", "geant", 0, wire.INT10Wide},
-	{"testdata/onos-int10-reports", "onos", 16 + 14, wire.INT10},
-	{"testdata/onos-int10-network", "onos", 0, wire.INT10},
-	{"../internal/plain/testdata/intmd21-3sw-reports", "p4-int-laofan", 8 + 12 + 14, wire.INT2},
-	{"../internal/plain/testdata/intmd20-elav-4sw-before-sink", "p4-int-elavinal", 0, wire.INT2Reversed},
-	{"testdata/hostint05-reports", "host-int", 16, wire.INT05},
-	{"testdata/int05-in-report05", "prometheus-exporter", 12 + 14, wire.INT05},
+	{"testdata/geant-int10-reports", "geant", 16 + 14, packet.INT10Wide},
+	{"testdata/geant-int10-network", "geant", 0, packet.INT10Wide},
+	{"testdata/onos-int10-reports", "onos", 16 + 14, packet.INT10},
+	{"testdata/onos-int10-network", "onos", 0, packet.INT10},
+	{"../internal/plain/testdata/intmd21-3sw-reports", "p4-int-laofan", 8 + 12 + 14, packet.INT2},
+	{"../internal/plain/testdata/intmd20-elav-4sw-before-sink", "p4-int-elavinal", 0, packet.INT2Reversed},
+	{"testdata/hostint05-reports", "host-int", 16, packet.INT05},
+	{"testdata/int05-in-report05", "prometheus-exporter", 12 + 14, packet.INT05},
 }
 
 // with writes the stack of a frame again, for another bitmap and so many hops; nil for a frame without INT that the profile reads.
@@ -59,10 +59,10 @@ func (c *recorded) with(p *demux.Profile, x Sample, bitmap uint16, hops int) *Sa
 	length, header, tail := shim+2, shim+4, 0 // of 0.5 and 1.0
 	begin, old := header+8, 0
 	switch {
-	case c.layout == wire.INT05:
+	case c.layout == packet.INT05:
 		tail = 4
 		old = 4*int(x.Data[length]) - 12 - tail
-	case c.layout == wire.INT2 || c.layout == wire.INT2Reversed:
+	case c.layout == packet.INT2 || c.layout == packet.INT2Reversed:
 		length, begin = shim+1, header+12
 		old = 4*int(x.Data[length]) - 12
 	default:
@@ -70,16 +70,16 @@ func (c *recorded) with(p *demux.Profile, x Sample, bitmap uint16, hops int) *Sa
 	}
 	here := min(old, len(x.Data)-begin) // the switch copies so many bytes, and no more
 	out := slices.Clone(x.Data[:begin])
-	out = wire.AppendStack(out, c.layout, bitmap, list)
+	out = packet.AppendStack(out, c.layout, bitmap, list)
 	grown := len(out) - begin - old
 	out = append(out, x.Data[begin+here:]...)
 	out[length] += byte(grown / 4)
 	be.PutUint16(out[header+4:], bitmap)
-	if c.layout == wire.INT05 {
+	if c.layout == packet.INT05 {
 		out[header+1], out[header+3] = byte(bits.OnesCount16(bitmap)), byte(hops)
 		out[header+2] = max(out[header+2], byte(hops))
 	} else {
-		out[header+2] = byte(wire.Words(c.layout, bitmap))
+		out[header+2] = byte(packet.Words(c.layout, bitmap))
 	}
 	if c.profile != "host-int" { // there the packet had no INT
 		grow(out[ip:], grown)
@@ -150,10 +150,10 @@ func (c *recorded) bitmaps() (list []uint16) {
 	for m := range 256 {
 		if n := bits.OnesCount(uint(m)); n >= 1 && n <= 4 {
 			b := uint16(m) << 8
-			if c.layout == wire.INT2Reversed {
+			if c.layout == packet.INT2Reversed {
 				b = uint16(m)
 			}
-			if c.layout == wire.INT10Wide && b&0xf000 == 0x3000 {
+			if c.layout == packet.INT10Wide && b&0xf000 == 0x3000 {
 				continue // its program does not write these two together
 			}
 			list = append(list, b)

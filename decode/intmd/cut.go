@@ -6,7 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/wire"
+	"github.com/hopscope/hopscope/decode/packet"
 )
 
 // This file reads shims and headers that the capture ends in. What is there of them counts: it can be enough to reject
@@ -157,15 +157,15 @@ func (d *Decoder) cut2(r *decode.Report, h []byte, p *Place, length int) decode.
 
 // checks2 holds the fields of an INT-MD header of 2.x against each other and against n, the size of its stack. It gives
 // the plan of its bitmap, the size of a block, the number of blocks, and how much longer the last one is.
-func (d *Decoder) checks2(r *decode.Report, h []byte, p *Place, n int) (plan *wire.Plan, stride, hops, source int, ok bool) {
+func (d *Decoder) checks2(r *decode.Report, h []byte, p *Place, n int) (plan *packet.Plan, stride, hops, source int, ok bool) {
 	be := binary.BigEndian
 	// Ver 4, D 1, E 1, M 1, reserved 12, Hop ML 5, remaining hops 8, bitmap 16, domain 16
 	word := be.Uint64(h)
 	bitmap, domain := uint16(word>>16), uint16(word)
 	stride = 4 * int(word>>40&0x1f)
-	layout := wire.INT2
+	layout := packet.INT2
 	if d.opts.LeastFirst {
-		layout, domain = wire.INT2Reversed, 0
+		layout, domain = packet.INT2Reversed, 0
 	}
 	about := d.opts.domain(domain)
 	if about != nil {

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/wire"
+	"github.com/hopscope/hopscope/decode/packet"
 )
 
 // headerLen is the size of the 2.x headers behind the shim.
@@ -159,5 +159,5 @@ func (d *Decoder) instruct(r *decode.Report, b []byte, length int) {
 func (d *Decoder) stackInMX(b []byte, length int) bool {
 	be := binary.BigEndian
 	stride := 4 * int(b[2]&0x1f)
-	return be.Uint16(b[6:]) == 0 && stride != 0 && length > headerLen && (length-headerLen)%stride == 0 && stride == 4*d.plans.Plan(wire.INT2, be.Uint16(b[4:])).Words
+	return be.Uint16(b[6:]) == 0 && stride != 0 && length > headerLen && (length-headerLen)%stride == 0 && stride == 4*d.plans.Plan(packet.INT2, be.Uint16(b[4:])).Words
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/wire"
+	"github.com/hopscope/hopscope/decode/packet"
 )
 
 const format = decode.INTMD
@@ -12,7 +12,7 @@ const format = decode.INTMD
 // Decoder reads INT of one domain. It is for one goroutine.
 type Decoder struct {
 	opts  Options
-	plans wire.Cache
+	plans packet.Cache
 }
 
 // New makes a decoder.
@@ -122,7 +122,7 @@ func (d *Decoder) decode05(r *decode.Report, data []byte, p *Place, host bool, l
 	r.Instructions = bitmap
 	r.Has |= decode.HasInstructions
 	r.Flags |= decode.Flags(h[0]>>1&1)*decode.Copy | decode.Flags(h[0]&1)*decode.HopLimit
-	d.Stack(r, data[p.At+12:], int(total), d.plans.Plan(wire.INT05, bitmap), 4*words)
+	d.Stack(r, data[p.At+12:], int(total), d.plans.Plan(packet.INT05, bitmap), 4*words)
 	if at := p.At + 12 + 4*words*int(total); host && len(data)-at >= 4 {
 		r.SourceSeq = be.Uint32(data[at:])
 		r.Has |= decode.HasSourceSeq
@@ -159,10 +159,10 @@ func (d *Decoder) decode10(r *decode.Report, data []byte, p *Place, length int) 
 
 // checks10 holds the fields of a header of 1.0 against each other and against the size of its stack. It gives the plan of
 // its bitmap and the number of blocks.
-func (d *Decoder) checks10(r *decode.Report, h []byte, p *Place, bitmap uint16, stack int) (plan *wire.Plan, hops int, ok bool) {
-	layout := wire.INT10
+func (d *Decoder) checks10(r *decode.Report, h []byte, p *Place, bitmap uint16, stack int) (plan *packet.Plan, hops int, ok bool) {
+	layout := packet.INT10
 	if d.opts.WideTimes {
-		layout = wire.INT10Wide
+		layout = packet.INT10Wide
 		if bitmap&0xf000 == 0x3000 {
 			r.Fail(format, "instructions", p.At+8, decode.BadWidth)
 			return nil, 0, false
@@ -211,11 +211,11 @@ func accept(r *decode.Report, data []byte, p *Place, length int, v decode.Versio
 }
 
 // Plan returns the plan of a bitmap. It is valid until the next call.
-func (d *Decoder) Plan(l wire.Layout, bitmap uint16) *wire.Plan { return d.plans.Plan(l, bitmap) }
+func (d *Decoder) Plan(l packet.Layout, bitmap uint16) *packet.Plan { return d.plans.Plan(l, bitmap) }
 
 // Stack reads n blocks from b, newest first, or as many as were captured, the last one in part. They come before the hops
 // that r has. A block that was cut before its first value is no hop.
-func (d *Decoder) Stack(r *decode.Report, b []byte, n int, plan *wire.Plan, stride int) {
+func (d *Decoder) Stack(r *decode.Report, b []byte, n int, plan *packet.Plan, stride int) {
 	r.Announced = uint8(min(n, 255))
 	if n > 0 && len(b) < n*stride {
 		if n = len(b) / stride; plan.Begun(len(b) - n*stride) {

@@ -3,7 +3,7 @@ package intmd
 import (
 	"strconv"
 
-	"github.com/hopscope/hopscope/decode/wire"
+	"github.com/hopscope/hopscope/decode/packet"
 )
 
 // Names returns the versions of the set, "0.5" and so on.
@@ -65,7 +65,7 @@ func (o *Options) Deviations() (list []string) {
 	note(o.TailPort != 0, "an extra UDP header in front of INT 0.5 to port "+strconv.Itoa(int(o.TailPort))+", the protocol in the tail")
 	for _, d := range o.Domains {
 		what := "INT 2.x: domain " + hexText(uint64(d.ID), 4)
-		if d.Layout == wire.INT2FANT {
+		if d.Layout == packet.INT2FANT {
 			what += ", in which bits 9 to 14 are counts of packets and bytes"
 		}
 		list = append(list, what)

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/wire"
+	"github.com/hopscope/hopscope/decode/packet"
 )
 
 // Header is a shim and the INT header behind it, as the source node writes them: INT-MD 0.5, 1.0 and 2.x, INT-MX 2.x.
@@ -36,7 +36,7 @@ type Header struct {
 	DomainWords          int
 
 	// Layout says what the bits of Instructions stand for in a dialect. The zero value is what the version says.
-	Layout wire.Layout
+	Layout packet.Layout
 }
 
 // Len is the size of shim and header.
@@ -54,20 +54,20 @@ const (
 )
 
 // layout gives the widths of the metadata.
-func (h *Header) layout() wire.Layout {
+func (h *Header) layout() packet.Layout {
 	switch {
-	case h.Layout != wire.INT2:
+	case h.Layout != packet.INT2:
 		return h.Layout
 	case h.Version == decode.V05:
-		return wire.INT05
+		return packet.INT05
 	case h.Version == decode.V10:
-		return wire.INT10
+		return packet.INT10
 	}
-	return wire.INT2
+	return packet.INT2
 }
 
 // HopWords is the size of one hop's block in words, with those of the domain.
-func (h *Header) HopWords() int { return wire.Words(h.layout(), h.Instructions) + h.DomainWords }
+func (h *Header) HopWords() int { return packet.Words(h.layout(), h.Instructions) + h.DomainWords }
 
 // AppendHeader appends h. So many bytes of stack, or of what the source of INT-MX adds, follow it: a multiple of 4.
 func AppendHeader(dst []byte, h *Header, stack int) []byte {
@@ -154,17 +154,17 @@ func (h *Header) flags2() (f uint32) {
 // AppendHop appends one block of the stack: the values of hop that h instructs nodes to give, without words of a domain.
 // The newest hop comes first on the wire.
 func AppendHop(dst []byte, h *Header, hop *decode.Hop) []byte {
-	return wire.AppendBlock(dst, h.layout(), h.Instructions, hop)
+	return packet.AppendBlock(dst, h.layout(), h.Instructions, hop)
 }
 
 // AppendCounted is AppendHop with counts, in dialects that have them.
 func AppendCounted(dst []byte, h *Header, hop *decode.Hop, counts *decode.HopCounts) []byte {
-	return wire.AppendCounted(dst, h.layout(), h.Instructions, hop, counts)
+	return packet.AppendCounted(dst, h.layout(), h.Instructions, hop, counts)
 }
 
 // AppendStack appends the blocks of all hops, of which the first hop of the path is the first.
 func AppendStack(dst []byte, h *Header, hops []decode.Hop) []byte {
-	return wire.AppendStack(dst, h.layout(), h.Instructions, hops)
+	return packet.AppendStack(dst, h.layout(), h.Instructions, hops)
 }
 
 // Append appends a whole INT part: h, a stack of hops, and for 0.5 the tail. The domain has no words of its own.

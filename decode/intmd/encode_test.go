@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/wire"
+	"github.com/hopscope/hopscope/decode/packet"
 )
 
 const hasQueue = decode.HopQueueID | decode.HopQueueOccupancy
@@ -151,7 +151,7 @@ func FuzzRoundTrip(f *testing.F) {
 		if stride == 0 {
 			hops = nil
 		}
-		plan, block := wire.Compile(h.layout(), bitmap), make([]byte, 4*max(stride, 1))
+		plan, block := packet.Compile(h.layout(), bitmap), make([]byte, 4*max(stride, 1))
 		for i := range hops {
 			copy(block, data[min(i, len(data)):])
 			plan.Stack(hops[i:i+1], block, len(block))

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/hopscope/hopscope/decode/wire"
+	"github.com/hopscope/hopscope/decode/packet"
 )
 
 // Versions is a set of INT versions.
@@ -84,7 +84,7 @@ type Domain struct {
 	ID uint16
 	// Layout says what the bits of the bitmap stand for in packets of the domain, and how wide they are. The zero value
 	// is what INT 2.1 says.
-	Layout wire.Layout
+	Layout packet.Layout
 	// SourceWords is the number of words that the source alone adds for each bit of the DS instruction, from bit 0, the most
 	// significant one.
 	SourceWords [16]uint8
@@ -96,7 +96,7 @@ const FANTDomain = 0xfa17
 
 // FANT is the domain of FANT: 84 bytes of metrics a hop for bitmap 0xffff and 28 for 0xf161, and 4 more each for the
 // checksum complement.
-var FANT = Domain{ID: FANTDomain, Layout: wire.INT2FANT}
+var FANT = Domain{ID: FANTDomain, Layout: packet.INT2FANT}
 
 // domain gives the description of an id, nil if there is none. The id 0 is that of the specification.
 func (o *Options) domain(id uint16) *Domain {

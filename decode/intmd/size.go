@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/wire"
+	"github.com/hopscope/hopscope/decode/packet"
 )
 
 const (
@@ -46,14 +46,14 @@ func (o *Options) header(bitmap uint16) (h Header, err error) {
 	case o.Versions&V21 != 0:
 		h.Version = decode.V21
 		if o.LeastFirst {
-			h.Layout = wire.INT2Reversed
+			h.Layout = packet.INT2Reversed
 		} else if len(o.Domains) > 0 {
 			h.DomainID, h.Layout = o.Domains[0].ID, o.Domains[0].Layout
 		}
 	case o.Versions&V10 != 0:
 		h.Version = decode.V10
 		if o.WideTimes {
-			h.Layout = wire.INT10Wide
+			h.Layout = packet.INT10Wide
 		}
 		if o.WideTimes && bitmap&0xf000 == 0x3000 {
 			return h, fmt.Errorf("instruction bitmap %#04x: this dialect writes another width than it announces when latency and queue are asked for without node and ports", bitmap)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/wire"
+	"github.com/hopscope/hopscope/decode/packet"
 )
 
 var fantOptions = Options{Versions: V21, Domains: []Domain{FANT}}
@@ -81,7 +81,7 @@ func TestStackBytesAreWritten(t *testing.T) {
 			}
 		}
 	}
-	if n := 4 * wire.Words(wire.INT2FANT, 0xffff); n != 4*wire.MaxWords || n/4 > maxHopWords {
+	if n := 4 * packet.Words(packet.INT2FANT, 0xffff); n != 4*packet.MaxWords || n/4 > maxHopWords {
 		t.Errorf("the largest block has %d bytes", n)
 	}
 }

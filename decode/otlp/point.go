@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/wire"
+	"github.com/hopscope/hopscope/decode/packet"
 )
 
 const (
@@ -324,7 +324,7 @@ func (at *place) hop(r *decode.Report) *decode.Hop {
 		}
 	}
 	if at.queue >= 0 {
-		wire.AddQueueID(h, uint8(at.queue))
+		packet.AddQueueID(h, uint8(at.queue))
 	}
 	return h
 }
@@ -410,7 +410,7 @@ func (d *Decoder) octets(rule *Rule, g *growth, at *place) {
 	}
 	if used, ok := d.used(rule, rule.scale(g.n), g.since, at.port); ok {
 		h := at.hop(r)
-		wire.AddWord(h, decode.HopTxUtilization, &h.TxUtilization, used)
+		packet.AddWord(h, decode.HopTxUtilization, &h.TxUtilization, used)
 	}
 }
 
@@ -470,11 +470,11 @@ func (d *Decoder) value(rule *Rule, at *place) decode.Reason {
 	h := at.hop(r)
 	switch rule.Statistic {
 	case Latency:
-		wire.AddWord(h, decode.HopLatency, &h.Latency, uint32(min(v, math.MaxUint32-1)))
+		packet.AddWord(h, decode.HopLatency, &h.Latency, uint32(min(v, math.MaxUint32-1)))
 	case Queue:
-		wire.AddWord(h, decode.HopQueueOccupancy, &h.QueueOccupancy, uint32(min(v, math.MaxUint32-1)))
+		packet.AddWord(h, decode.HopQueueOccupancy, &h.QueueOccupancy, uint32(min(v, math.MaxUint32-1)))
 	case Utilization:
-		wire.AddWord(h, decode.HopTxUtilization, &h.TxUtilization, uint32(min(v, 1)*decode.WholeUtilization))
+		packet.AddWord(h, decode.HopTxUtilization, &h.TxUtilization, uint32(min(v, 1)*decode.WholeUtilization))
 	}
 	return 0
 }

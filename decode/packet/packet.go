@@ -1,9 +1,22 @@
-// Package packet parses the layers of a packet: Ethernet with any number of tags (VLAN, VN-tag, E-tag), in the header of a provider
+// Package packet is what formats in packets have in common: the layers below them, and the blocks of metadata that nodes write.
+//
+// # Layers
+//
+// A [Packet] has the layers: Ethernet with any number of tags (VLAN, VN-tag, E-tag), in the header of a provider
 // (802.1ah) and behind LLC/SNAP, Linux cooked captures, IPv4 with options and IPv6 with extension headers, to the offset of the transport header.
 //
 // It copies nothing and allocates nothing: a [Packet] holds offsets into the bytes it was read from. What a length field claims
 // and what the capture holds are kept apart. A packet that was cut by the capture is read as far as it goes; every offset may
 // lie beyond the captured bytes, so a reader there checks first.
+//
+// # Blocks
+//
+// A bitmap of instructions says what one node's block of metadata holds. [Compile] makes a [Plan] of it: the content, and its offsets.
+// [AppendBlock] writes such blocks.
+//
+// A bitmap does not change within a stack and rarely between packets of one domain, so the work of walking its bits
+// is done once and kept in a [Cache]. The widths are those of the INT specifications 0.5, 1.0 and 2.x; telemetry
+// report 2.0 uses the table of INT 2.x for its own metadata.
 package packet
 
 import (

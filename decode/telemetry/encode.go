@@ -5,7 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/wire"
+	"github.com/hopscope/hopscope/decode/packet"
 )
 
 // RepMdBits of report 2.0 §3.3, which have the places of an INT 2.x instruction bitmap. Bits 9 to 14 are reserved.
@@ -67,7 +67,7 @@ func AppendGroup(dst []byte, hwID uint8, seq, nodeID uint32) []byte {
 
 // mdWords is the number of words of metadata in a report 2.0.
 func (h *Header) mdWords() int {
-	n := wire.Words(wire.INT2, h.Metadata) + bits.OnesCount16(h.digestBits())
+	n := packet.Words(packet.INT2, h.Metadata) + bits.OnesCount16(h.digestBits())
 	if h.Probes != nil {
 		n += probeWords + len(h.Probes.Delays)
 	}
@@ -96,7 +96,7 @@ func Append20(dst []byte, h *Header, inner int) []byte {
 		main |= ProbeDomain<<32 | uint64(probeCounts)<<16
 	}
 	dst = be.AppendUint64(dst, main)
-	dst = wire.AppendBlock(dst, wire.INT2, h.Metadata&^MDDrop, &h.Hop)
+	dst = packet.AppendBlock(dst, packet.INT2, h.Metadata&^MDDrop, &h.Hop)
 	if h.Metadata&MDDrop != 0 {
 		dst = h.appendDrop(dst)
 	}
@@ -141,11 +141,11 @@ func Append10(dst []byte, h *Header) []byte {
 	dst = be.AppendUint32(dst, h.Seq)
 	dst = be.AppendUint32(dst, h.Time)
 	// The words are those of an INT 1.0 block, in its order, but for the drop reason before the utilisation.
-	dst = wire.AppendBlock(dst, wire.INT10, h.Metadata&(MDInterfaces|MDLatency|MDQueue|MDEgressTime), &h.Hop)
+	dst = packet.AppendBlock(dst, packet.INT10, h.Metadata&(MDInterfaces|MDLatency|MDQueue|MDEgressTime), &h.Hop)
 	if h.Metadata&MDDrop != 0 {
 		dst = h.appendDrop(dst)
 	}
-	return wire.AppendBlock(dst, wire.INT10, h.Metadata&MDTxUtilization, &h.Hop)
+	return packet.AppendBlock(dst, packet.INT10, h.Metadata&MDTxUtilization, &h.Hop)
 }
 
 // flags3 gives D, Q and F in the three lowest bits.
@@ -164,11 +164,11 @@ func Append05(dst []byte, h *Header) []byte {
 	dst = be.AppendUint32(dst, h.Seq)
 	dst = be.AppendUint32(dst, h.Time)
 	dst = be.AppendUint32(dst, h.NodeID)
-	dst = wire.AppendBlock(dst, wire.INT05, MDInterfaces, &h.Hop)
+	dst = packet.AppendBlock(dst, packet.INT05, MDInterfaces, &h.Hop)
 	if nproto == 1 {
 		return h.appendDrop(dst)
 	}
-	return wire.AppendBlock(dst, wire.INT05, MDQueue|MDEgressTime, &h.Hop)
+	return packet.AppendBlock(dst, packet.INT05, MDQueue|MDEgressTime, &h.Hop)
 }
 
 // SequenceAt returns where the sequence number stands in a datagram of reports of any version, and how wide it is as a mask,

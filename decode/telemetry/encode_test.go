@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/wire"
+	"github.com/hopscope/hopscope/decode/packet"
 )
 
 // sent are headers whose bytes are worked examples.
@@ -81,7 +81,7 @@ func FuzzRoundTrip(f *testing.F) {
 	f.Add(uint8(2), uint8(3), uint32(1<<22), uint32(7), uint32(9), uint16(MDDrop|MDBuffer), uint8(13), uint8(80), true, uint64(1<<40), []byte("0123456789abcdef"))
 	f.Fuzz(func(t *testing.T, version, hw uint8, seq, node, time uint32, md uint16, flags, reason uint8, digest bool, value uint64, data []byte) {
 		// A hop that holds what a switch might report, values that it could not report included.
-		plan, block := wire.Compile(wire.INT2, 0x7f80), make([]byte, 4*wire.MaxWords)
+		plan, block := packet.Compile(packet.INT2, 0x7f80), make([]byte, 4*packet.MaxWords)
 		copy(block, data)
 		var hops [1]decode.Hop
 		plan.Stack(hops[:], block[:4*plan.Words], 4*plan.Words)
@@ -157,13 +157,13 @@ func FuzzRoundTrip(f *testing.F) {
 
 // reported is the hop that a report with the given metadata says, with times of so many bits.
 func reported(h *Header, md uint16, bits uint8) (hop decode.Hop) {
-	layout := wire.INT2
+	layout := packet.INT2
 	if bits == 32 {
-		layout = wire.INT10
+		layout = packet.INT10
 	}
-	plan := wire.Compile(layout, md&^MDDrop)
+	plan := packet.Compile(layout, md&^MDDrop)
 	var hops [1]decode.Hop
-	plan.Stack(hops[:], wire.AppendBlock(nil, layout, md&^MDDrop, &h.Hop), 0)
+	plan.Stack(hops[:], packet.AppendBlock(nil, layout, md&^MDDrop, &h.Hop), 0)
 	hop = hops[0]
 	hop.TimeBits = 0
 	hop.NodeID = h.NodeID

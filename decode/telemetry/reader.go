@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/wire"
+	"github.com/hopscope/hopscope/decode/packet"
 )
 
 // InnerType says what the inside of a report starts with.
@@ -177,9 +177,9 @@ func (rd *Reader) report05(r *decode.Report, in *Inner) {
 		r.NodeID = be.Uint32(x)
 		r.Has |= decode.HasNodeID
 		hop := OwnHop(r)
-		wire.AddTime32(hop, decode.HopIngressTime, &hop.IngressTime, r.HeaderTime)
-		wire.AddInterfaces(hop, be.Uint32(x[4:]))
-		wire.AddQueueID(hop, x[8])
+		packet.AddTime32(hop, decode.HopIngressTime, &hop.IngressTime, r.HeaderTime)
+		packet.AddInterfaces(hop, be.Uint32(x[4:]))
+		packet.AddQueueID(hop, x[8])
 		r.DropReason = x[9]
 		r.Has |= decode.HasDropReason
 	case 2:
@@ -205,10 +205,10 @@ func Hop05(hops []decode.Hop, b []byte, _ int) {
 	be, h := binary.BigEndian, &hops[len(hops)-1]
 	b = b[:HopLen05]
 	*h = decode.Hop{NodeID: be.Uint32(b[4:]), Has: decode.HopNodeID}
-	wire.AddTime32(h, decode.HopIngressTime, &h.IngressTime, be.Uint32(b))
-	wire.AddInterfaces(h, be.Uint32(b[8:]))
-	wire.AddQueue(h, be.Uint32(b[12:]))
-	wire.AddTime32(h, decode.HopEgressTime, &h.EgressTime, be.Uint32(b[16:]))
+	packet.AddTime32(h, decode.HopIngressTime, &h.IngressTime, be.Uint32(b))
+	packet.AddInterfaces(h, be.Uint32(b[8:]))
+	packet.AddQueue(h, be.Uint32(b[12:]))
+	packet.AddTime32(h, decode.HopEgressTime, &h.EgressTime, be.Uint32(b[16:]))
 }
 
 // loss reads the loss summary of Intel host INT: two hops, the source with the interface that the packets left by and
@@ -217,7 +217,7 @@ func (rd *Reader) loss(r *decode.Report, in *Inner, x []byte) {
 	be := binary.BigEndian
 	in.Type, in.StandIn = InnerIPv4, true
 	source := r.AddHop()
-	wire.AddWord(source, decode.HopNodeID, &source.NodeID, be.Uint32(x))
+	packet.AddWord(source, decode.HopNodeID, &source.NodeID, be.Uint32(x))
 	if v := be.Uint16(x[8:]); v != math.MaxUint16 {
 		source.EgressIf = v
 		source.Has |= decode.HopEgressIf
@@ -283,12 +283,12 @@ func (rd *Reader) report10(r *decode.Report, in *Inner) {
 		r.FlowID = be.Uint32(h[12:])
 		r.Has |= decode.HasFlowID
 		hop := OwnHop(r)
-		wire.AddWord(hop, decode.HopLatency, &hop.Latency, be.Uint32(x))
-		wire.AddQueue(hop, be.Uint32(x[4:]))
-		wire.AddTime32(hop, decode.HopIngressTime, &hop.IngressTime, be.Uint32(x[8:]))
-		wire.AddTime32(hop, decode.HopEgressTime, &hop.EgressTime, be.Uint32(x[12:]))
-		wire.AddInterfaces(hop, be.Uint32(x[16:]))
-		wire.AddWord(hop, decode.HopTxUtilization, &hop.TxUtilization, be.Uint32(x[20:]))
+		packet.AddWord(hop, decode.HopLatency, &hop.Latency, be.Uint32(x))
+		packet.AddQueue(hop, be.Uint32(x[4:]))
+		packet.AddTime32(hop, decode.HopIngressTime, &hop.IngressTime, be.Uint32(x[8:]))
+		packet.AddTime32(hop, decode.HopEgressTime, &hop.EgressTime, be.Uint32(x[12:]))
+		packet.AddInterfaces(hop, be.Uint32(x[16:]))
+		packet.AddWord(hop, decode.HopTxUtilization, &hop.TxUtilization, be.Uint32(x[20:]))
 		return
 	}
 	r.HeaderTime = be.Uint32(h[12:])
@@ -310,7 +310,7 @@ func (rd *Reader) cut10(r *decode.Report, b []byte) {
 // metadata10 reads the optional metadata of report 1.0 §3.1, one word for each bit of md.
 func metadata10(r *decode.Report, md uint32, x []byte) {
 	be, hop := binary.BigEndian, OwnHop(r)
-	wire.AddTime32(hop, decode.HopIngressTime, &hop.IngressTime, r.HeaderTime)
+	packet.AddTime32(hop, decode.HopIngressTime, &hop.IngressTime, r.HeaderTime)
 	for bit := uint32(0x20); bit != 0; bit >>= 1 {
 		if md&bit == 0 {
 			continue
@@ -319,19 +319,19 @@ func metadata10(r *decode.Report, md uint32, x []byte) {
 		x = x[4:]
 		switch bit {
 		case 0x20:
-			wire.AddInterfaces(hop, v)
+			packet.AddInterfaces(hop, v)
 		case 0x10:
-			wire.AddWord(hop, decode.HopLatency, &hop.Latency, v)
+			packet.AddWord(hop, decode.HopLatency, &hop.Latency, v)
 		case 0x08:
-			wire.AddQueue(hop, v)
+			packet.AddQueue(hop, v)
 		case 0x04:
-			wire.AddTime32(hop, decode.HopEgressTime, &hop.EgressTime, v)
+			packet.AddTime32(hop, decode.HopEgressTime, &hop.EgressTime, v)
 		case 0x02:
-			wire.AddQueueID(hop, uint8(v>>24))
+			packet.AddQueueID(hop, uint8(v>>24))
 			r.DropReason = uint8(v >> 16)
 			r.Has |= decode.HasDropReason
 		case 0x01:
-			wire.AddWord(hop, decode.HopTxUtilization, &hop.TxUtilization, v)
+			packet.AddWord(hop, decode.HopTxUtilization, &hop.TxUtilization, v)
 		}
 	}
 }

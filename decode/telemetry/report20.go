@@ -5,7 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/wire"
+	"github.com/hopscope/hopscope/decode/packet"
 )
 
 // individual reads one report of a group.
@@ -111,7 +111,7 @@ func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
 // bits of a domain.
 func reservedIn(b []byte, mdLength int) bool {
 	md, ds := binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[4:])
-	return md&mdReserved != 0 || binary.BigEndian.Uint16(b[2:]) != 0 && 4*(wire.Words(wire.INT2, md)+bits.OnesCount16(ds)) > mdLength
+	return md&mdReserved != 0 || binary.BigEndian.Uint16(b[2:]) != 0 && 4*(packet.Words(packet.INT2, md)+bits.OnesCount16(ds)) > mdLength
 }
 
 // unknown keeps bytes that only the sender's domain can read. If there are several, the first stand.
@@ -139,7 +139,7 @@ func (rd *Reader) metadata(r *decode.Report, at, mdLength int) int {
 		r.Fail(format, "rep_md_bits", at, decode.Unsupported)
 		return -1
 	}
-	base := 4 * wire.Words(wire.INT2, md)
+	base := 4 * packet.Words(packet.INT2, md)
 	switch {
 	case mdLength < base, mdLength > base && (n >= 4 && domain == 0 || n >= 6 && ds == 0):
 		r.Fail(format, "md_length", at-2, decode.BadWidth)
@@ -175,7 +175,7 @@ func (rd *Reader) metadata(r *decode.Report, at, mdLength int) int {
 	AddMetadata(hop, md, x)
 	if md&MDDrop != 0 {
 		v := be.Uint32(x[base-4:])
-		wire.AddQueueID(hop, uint8(v>>24))
+		packet.AddQueueID(hop, uint8(v>>24))
 		r.DropReason = uint8(v >> 16)
 		r.Has |= decode.HasDropReason
 	}
@@ -186,36 +186,36 @@ func (rd *Reader) metadata(r *decode.Report, at, mdLength int) int {
 func AddMetadata(hop *decode.Hop, md uint16, x []byte) {
 	be, o := binary.BigEndian, 0
 	if md&MDInterfaces != 0 {
-		wire.AddInterfaces(hop, be.Uint32(x[o:o+4:o+4]))
+		packet.AddInterfaces(hop, be.Uint32(x[o:o+4:o+4]))
 		o += 4
 	}
 	if md&MDLatency != 0 {
-		wire.AddWord(hop, decode.HopLatency, &hop.Latency, be.Uint32(x[o:o+4:o+4]))
+		packet.AddWord(hop, decode.HopLatency, &hop.Latency, be.Uint32(x[o:o+4:o+4]))
 		o += 4
 	}
 	if md&MDQueue != 0 {
-		wire.AddQueue(hop, be.Uint32(x[o:o+4:o+4]))
+		packet.AddQueue(hop, be.Uint32(x[o:o+4:o+4]))
 		o += 4
 	}
 	if md&MDIngressTime != 0 {
-		wire.AddTime64(hop, decode.HopIngressTime, &hop.IngressTime, be.Uint64(x[o:o+8:o+8]))
+		packet.AddTime64(hop, decode.HopIngressTime, &hop.IngressTime, be.Uint64(x[o:o+8:o+8]))
 		o += 8
 	}
 	if md&MDEgressTime != 0 {
-		wire.AddTime64(hop, decode.HopEgressTime, &hop.EgressTime, be.Uint64(x[o:o+8:o+8]))
+		packet.AddTime64(hop, decode.HopEgressTime, &hop.EgressTime, be.Uint64(x[o:o+8:o+8]))
 		o += 8
 	}
 	if md&MDL2Interfaces != 0 {
-		wire.AddWord(hop, decode.HopL2IngressIf, &hop.L2IngressIf, be.Uint32(x[o:o+4:o+4]))
-		wire.AddWord(hop, decode.HopL2EgressIf, &hop.L2EgressIf, be.Uint32(x[o+4:o+8:o+8]))
+		packet.AddWord(hop, decode.HopL2IngressIf, &hop.L2IngressIf, be.Uint32(x[o:o+4:o+4]))
+		packet.AddWord(hop, decode.HopL2EgressIf, &hop.L2EgressIf, be.Uint32(x[o+4:o+8:o+8]))
 		o += 8
 	}
 	if md&MDTxUtilization != 0 {
-		wire.AddWord(hop, decode.HopTxUtilization, &hop.TxUtilization, be.Uint32(x[o:o+4:o+4]))
+		packet.AddWord(hop, decode.HopTxUtilization, &hop.TxUtilization, be.Uint32(x[o:o+4:o+4]))
 		o += 4
 	}
 	if md&MDBuffer != 0 {
-		wire.AddBuffer(hop, be.Uint32(x[o:o+4:o+4]))
+		packet.AddBuffer(hop, be.Uint32(x[o:o+4:o+4]))
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/srint"
-	"github.com/hopscope/hopscope/decode/wire"
 )
 
 // Ports of probes. The first marks INT, as public code has it; the second stands in the shim as the original one.
@@ -39,7 +38,7 @@ func frameLen(n int) int { return EthernetLen + 2 + 2*n + 2 + PacketLen }
 func DialectHeader(d Dialect, bitmap uint16) intmd.Header {
 	h := intmd.Header{Version: decode.V21, NPT: 1, Original: OriginalPort, Flags: decode.Discard, Instructions: bitmap}
 	if d == FANT {
-		h.DomainID, h.Layout = intmd.FANTDomain, wire.INT2FANT
+		h.DomainID, h.Layout = intmd.FANTDomain, packet.INT2FANT
 	}
 	return h
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode/intmd"
+	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/srint"
-	"github.com/hopscope/hopscope/decode/wire"
 	"github.com/hopscope/hopscope/planner"
 )
 
@@ -65,9 +65,9 @@ func (d Dialect) HopBytes(bitmap uint16) int { return 4 * d.words(bitmap) }
 // words is what a node adds for bitmap, in words of 4 bytes.
 func (d Dialect) words(bitmap uint16) int {
 	if d == FANT {
-		return wire.Words(wire.INT2FANT, bitmap)
+		return packet.Words(packet.INT2FANT, bitmap)
 	}
-	return wire.Words(wire.INT2, bitmap)
+	return packet.Words(packet.INT2, bitmap)
 }
 
 // Bounds of what a plan may ask for, whatever the settings are.

@@ -1,4 +1,4 @@
-package wire
+package packet
 
 // Cache keeps the plans of the bitmaps last seen. It has a fixed size: traffic with ever new bitmaps costs a
 // compilation each and no memory. The zero Cache is ready; it is for one goroutine.

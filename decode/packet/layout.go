@@ -1,10 +1,4 @@
-// Package wire compiles instruction bitmaps into decode plans: the content of one node's block of metadata, and its offsets. It
-// also writes such blocks.
-//
-// A bitmap does not change within a stack and rarely between packets of one domain, so the work of walking its bits
-// is done once and kept in a [Cache]. The widths are those of the INT specifications 0.5, 1.0 and 2.x; telemetry
-// report 2.0 uses the table of INT 2.x for its own metadata.
-package wire
+package packet
 
 import (
 	"math/bits"
