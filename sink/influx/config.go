@@ -9,7 +9,6 @@ import (
 
 	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/internal/remote"
 )
 
 // Config says which server is written to, and how.
@@ -19,7 +18,7 @@ type Config struct {
 	Bucket        string `yaml:"bucket" doc:"Bucket, by name. For InfluxDB 1.8: database/retention-policy."`
 	TokenFile     string `yaml:"token_file" doc:"File that holds the token, and for InfluxDB 1.8 user:password. White space around it is ignored."`
 	TokenEnv      string `yaml:"token_env" doc:"Name of the environment variable that holds the token, instead of token_file."`
-	remote.TLS    `yaml:",inline"`
+	peer.TLS      `yaml:",inline"`
 	Timeout       time.Duration `yaml:"timeout" doc:"Longest wait for the answer to one request." range:"100ms..10m"`
 	BatchPoints   int           `yaml:"batch_points" doc:"Most points sent in one request." range:"1..100000"`
 	SplitRequests int           `yaml:"split_requests" doc:"Most requests spent at one try on separating refused points from those that are not at fault; the next try goes on. 0 means 1." range:"0..10000"`

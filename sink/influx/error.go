@@ -12,8 +12,8 @@ import (
 
 	influxhttp "github.com/influxdata/influxdb-client-go/v2/api/http"
 
+	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/internal/remote"
 )
 
 // Error is the answer of the server, or the reason why there is none.
@@ -83,7 +83,7 @@ func classify(err error) (v verdict, out *Error, after time.Duration, dropped in
 		case strings.Contains(err.Error(), "response headers exceeded"):
 			// A long list of what is wrong with many points. With fewer of them it can be read.
 			return large, &Error{Err: err}, 0, 0
-		case remote.WrongSecurity(err):
+		case peer.WrongSecurity(err):
 			return config, &Error{Err: err}, 0, 0
 		}
 		return retry, &Error{Err: err}, 0, 0
@@ -93,7 +93,7 @@ func classify(err error) (v verdict, out *Error, after time.Duration, dropped in
 		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
 	}
 	out = &Error{Status: he.StatusCode, Message: message}
-	after = remote.RetryAfter(he.Header)
+	after = peer.RetryAfter(he.Header)
 	switch status := he.StatusCode; {
 	case he.Header.Get(documentHeader) == documentPoints:
 		return refused, out, after, droppedCount(he.Message)
@@ -170,6 +170,6 @@ func retryError(ctx context.Context, v verdict, e *Error, after time.Duration) e
 	if ctx.Err() != nil && e.Status == 0 {
 		return context.Cause(ctx)
 	}
-	doubt := e.Status >= http.StatusInternalServerError || e.Status == 0 && remote.Connected(e.Err)
+	doubt := e.Status >= http.StatusInternalServerError || e.Status == 0 && peer.Connected(e.Err)
 	return &sink.RetryError{Err: e, After: after, Config: v == config, Doubt: v == retry && doubt}
 }

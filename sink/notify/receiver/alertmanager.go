@@ -13,7 +13,6 @@ import (
 
 	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/internal/remote"
 )
 
 // Alertmanager names the Alertmanager that receives alerts, and holds its settings.
@@ -24,7 +23,7 @@ type Alertmanager struct {
 	Labels           []string `yaml:"labels" doc:"Further labels of all alerts, as name=value."`
 	Page             string   `yaml:"page" doc:"Address of the web page of hopscope, to which alerts lead. Empty means that they lead nowhere."`
 	Heartbeats       bool     `yaml:"heartbeats" doc:"Send the signs of life, as an alert hopscope-heartbeat that always fires."`
-	remote.TLS       `yaml:",inline"`
+	peer.TLS         `yaml:",inline"`
 	HeartbeatTimeout time.Duration `yaml:"heartbeat_timeout" doc:"hopscope-heartbeat ends when no sign of life has come for this long." range:"1m..72h"`
 	Timeout          time.Duration `yaml:"timeout" doc:"Longest wait for the answer to one request." range:"100ms..10m"`
 }
@@ -38,7 +37,7 @@ func (c *Alertmanager) SetDefaults() {
 func (c Alertmanager) Alerts() bool { return true }
 
 // Target returns where alerts go, for display.
-func (c Alertmanager) Target() string { return remote.Site(c.URL) }
+func (c Alertmanager) Target() string { return siteOf(c.URL) }
 
 // Doc returns what the switch, the queue and the spool of this store are for.
 func (c Alertmanager) Doc(key string) string {
@@ -51,7 +50,7 @@ func (c Alertmanager) Doc(key string) string {
 
 // Validate finds everything that is wrong with c beyond the ranges of single values. It reads no file.
 func (c *Alertmanager) Validate() error {
-	errs := []error{remote.Address("url", c.URL, &c.TLS)}
+	errs := []error{checkAddress("url", c.URL, &c.TLS)}
 	if u, err := url.Parse(c.URL); err == nil && (u.RawQuery != "" || strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/api/v2/alerts")) {
 		errs = append(errs, errors.New("url: must end before /api/v2/alerts"))
 	}
@@ -59,7 +58,7 @@ func (c *Alertmanager) Validate() error {
 		errs = append(errs, errors.New("token_file: token_env is set too; choose one"))
 	}
 	if c.Page != "" {
-		if err := remote.Address("page", c.Page, &remote.TLS{}); err != nil {
+		if err := checkAddress("page", c.Page, &peer.TLS{}); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -98,8 +97,8 @@ func (c *Alertmanager) labels() (map[string]string, error) {
 }
 
 // client reads the token and the certificates.
-func (c *Alertmanager) client() (*remote.Client, error) {
-	client := &remote.Client{Name: "alertmanager", URL: strings.TrimSuffix(c.URL, "/") + "/api/v2/alerts", NoPages: true,
+func (c *Alertmanager) client() (*httpClient, error) {
+	client := &httpClient{Name: "alertmanager", URL: strings.TrimSuffix(c.URL, "/") + "/api/v2/alerts", NoPages: true,
 		Header: http.Header{"Content-Type": {"application/json"}, "User-Agent": {"hopscope"}}}
 	token, tokenErr := peer.Header("token", c.TokenFile, c.TokenEnv)
 	if token != "" {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/internal/remote"
 	"github.com/hopscope/hopscope/sink/notify"
 )
 
@@ -19,7 +18,7 @@ import (
 type AlertmanagerWriter struct {
 	conf   Alertmanager
 	labels map[string]string
-	client *remote.Client
+	client *httpClient
 	last   map[string]string // severity that an alert was sent with, by key
 }
 
@@ -250,5 +249,5 @@ func (w *AlertmanagerWriter) summary(a *notify.Alert) string {
 
 // cleanLabel bounds a text and makes it one that can be shown, and UTF-8, which the API asks for.
 func cleanLabel(text string) string {
-	return remote.Cut(names.Printable(text), maxAnnotation)
+	return cutText(names.Printable(text), maxAnnotation)
 }

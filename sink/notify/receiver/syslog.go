@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/internal/remote"
 )
 
 // Syslog names the receiver of alerts, and holds its settings.
@@ -23,7 +23,7 @@ type Syslog struct {
 	SDID       string `yaml:"sd_id" doc:"Name of the structured data, as NAME@NUMBER with the enterprise number of your organisation. That of the default is one for examples."`
 	MaxBytes   int    `yaml:"max_bytes" doc:"Most bytes of a message; the text of a longer one is cut. Every receiver takes 480, most take 2048." range:"480..65000"`
 	Heartbeats bool   `yaml:"heartbeats" doc:"Send the signs of life, too."`
-	remote.TLS `yaml:",inline"`
+	peer.TLS   `yaml:",inline"`
 	Timeout    time.Duration `yaml:"timeout" doc:"Longest wait for a connection, and for a receiver that takes nothing." range:"100ms..10m"`
 }
 

@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/internal/remote"
 	"github.com/hopscope/hopscope/sink/notify"
 )
 
@@ -124,7 +124,7 @@ func (w *SyslogWriter) failed(ctx context.Context, what string, err error) error
 	if errors.Is(err, syscall.EMSGSIZE) {
 		return &sink.PermanentError{Err: e}
 	}
-	return &sink.RetryError{Err: e, Doubt: what == "send", Config: remote.WrongSecurity(err) || sink.NeedsPerson(err)}
+	return &sink.RetryError{Err: e, Doubt: what == "send", Config: peer.WrongSecurity(err) || sink.NeedsPerson(err)}
 }
 
 func (w *SyslogWriter) connect(ctx context.Context) error {

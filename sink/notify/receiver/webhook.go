@@ -12,7 +12,6 @@ import (
 
 	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/internal/remote"
 )
 
 // Webhook says where alerts are posted, and in which form.
@@ -28,7 +27,7 @@ type Webhook struct {
 	TemplateFile string   `yaml:"template_file" doc:"File of a Go template that makes the body of an alert. Empty sends the alert as JSON."`
 	ContentType  string   `yaml:"content_type" doc:"Type of the body. Where it is JSON, what the template makes has to be JSON for all texts."`
 	Heartbeats   bool     `yaml:"heartbeats" doc:"Send the signs of life, too."`
-	remote.TLS   `yaml:",inline"`
+	peer.TLS     `yaml:",inline"`
 	Timeout      time.Duration `yaml:"timeout" doc:"Longest wait for the answer to one request." range:"100ms..10m"`
 }
 
@@ -48,7 +47,7 @@ func (c Webhook) Target() string {
 	case c.URLEnv != "":
 		return "the address in $" + c.URLEnv
 	}
-	return remote.Site(c.URL)
+	return siteOf(c.URL)
 }
 
 // Doc returns what the switch, the queue and the spool of this store are for.
@@ -69,7 +68,7 @@ func (c *Webhook) Validate() error {
 	case n > 1:
 		errs = append(errs, errors.New("url: only one of url, url_file and url_env may be set"))
 	case c.URL != "":
-		errs = append(errs, remote.Address("url", c.URL, &c.TLS))
+		errs = append(errs, checkAddress("url", c.URL, &c.TLS))
 	}
 	if c.TokenFile != "" && c.TokenEnv != "" {
 		errs = append(errs, errors.New("token_file: token_env is set too; choose one"))
@@ -151,15 +150,15 @@ func (c *Webhook) json() bool {
 }
 
 // client reads the address, the headers and the certificates.
-func (c *Webhook) client() (*remote.Client, error) {
+func (c *Webhook) client() (*httpClient, error) {
 	var errs []error
 	address, err := peer.Header("url", c.URLFile, c.URLEnv)
 	if address = cmp.Or(address, c.URL); err == nil {
-		err = remote.Address("url", address, &c.TLS)
+		err = checkAddress("url", address, &c.TLS)
 	}
 	errs = append(errs, err)
-	client := &remote.Client{Name: "webhook", URL: address, Header: http.Header{"Content-Type": {c.ContentType}, "User-Agent": {"hopscope"}}}
-	client.Secrets = append(client.Secrets, remote.Secrets(address)...)
+	client := &httpClient{Name: "webhook", URL: address, Header: http.Header{"Content-Type": {c.ContentType}, "User-Agent": {"hopscope"}}}
+	client.Secrets = append(client.Secrets, secretsOf(address)...)
 	token, err := peer.Header("token", c.TokenFile, c.TokenEnv)
 	if errs = append(errs, err); token != "" {
 		client.Header.Set("Authorization", "Bearer "+token)

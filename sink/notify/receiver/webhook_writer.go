@@ -6,14 +6,13 @@ import (
 	"fmt"
 
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/internal/remote"
 	"github.com/hopscope/hopscope/sink/notify"
 )
 
 // WebhookWriter posts alerts.
 type WebhookWriter struct {
 	heartbeats bool
-	client     *remote.Client
+	client     *httpClient
 	body       *body
 }
 

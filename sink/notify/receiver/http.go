@@ -1,4 +1,4 @@
-package remote
+package receiver
 
 import (
 	"bytes"
@@ -6,19 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 	"unicode"
 
+	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Client posts documents to one address. Its errors are those of a [sink.Writer]: a *[sink.PermanentError] where the server read the
+// httpClient posts documents to one address. Its errors are those of a [sink.Writer]: a *[sink.PermanentError] where the server read the
 // document and refused it, a *[sink.RetryError] otherwise, with Config where only an operator can mend it.
-type Client struct {
+type httpClient struct {
 	Name    string      // of the sink, which errors begin with
 	URL     string      // may hold a secret: no error quotes it
 	Header  http.Header // of every request
@@ -36,7 +36,7 @@ const maxAnswer = 64 << 10
 const maxMessage = 500
 
 // Open reads the certificates. It does not connect.
-func (c *Client) Open(conf *TLS, timeout time.Duration) error {
+func (c *httpClient) Open(conf *peer.TLS, timeout time.Duration) error {
 	transport, err := conf.Transport(timeout, maxAnswer)
 	if err != nil {
 		return err
@@ -49,20 +49,20 @@ func (c *Client) Open(conf *TLS, timeout time.Duration) error {
 }
 
 // Close ends idle connections.
-func (c *Client) Close() error {
+func (c *httpClient) Close() error {
 	c.transport.CloseIdleConnections()
 	return nil
 }
 
-// Error is the answer of a server, or the reason why there is none.
-type Error struct {
+// httpError is the answer of a server, or the reason why there is none.
+type httpError struct {
 	Name    string // of the sink
 	Status  int    // of HTTP; 0 when there was no answer
 	Message string // the server's words, cut
 	Err     error  // why there was no answer
 }
 
-func (e *Error) Error() string {
+func (e *httpError) Error() string {
 	switch {
 	case e.Status == 0:
 		return fmt.Sprintf("%s: no answer: %v", e.Name, e.Err)
@@ -73,13 +73,13 @@ func (e *Error) Error() string {
 }
 
 // Unwrap returns the cause of a missing answer.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *httpError) Unwrap() error { return e.Err }
 
 // Post sends a document. Any answer 2xx is a success, but for pages where the server gives none.
-func (c *Client) Post(ctx context.Context, body []byte) error {
+func (c *httpClient) Post(ctx context.Context, body []byte) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(body))
 	if err != nil {
-		return &sink.RetryError{Err: &Error{Name: c.Name, Err: errors.New("the address cannot be used")}, Config: true}
+		return &sink.RetryError{Err: &httpError{Name: c.Name, Err: errors.New("the address cannot be used")}, Config: true}
 	}
 	r.Header = c.Header.Clone()
 	resp, err := c.http.Do(r)
@@ -90,11 +90,11 @@ func (c *Client) Post(ctx context.Context, body []byte) error {
 		if u, ok := errors.AsType[*url.Error](err); ok { // it quotes the address
 			err = u.Err
 		}
-		return &sink.RetryError{Err: &Error{Name: c.Name, Err: err}, Config: WrongSecurity(err), Doubt: Connected(err)}
+		return &sink.RetryError{Err: &httpError{Name: c.Name, Err: err}, Config: peer.WrongSecurity(err), Doubt: peer.Connected(err)}
 	}
 	defer resp.Body.Close()
 	answer, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	e := &Error{Name: c.Name, Status: resp.StatusCode, Message: c.message(answer)}
+	e := &httpError{Name: c.Name, Status: resp.StatusCode, Message: c.message(answer)}
 	switch s := resp.StatusCode; {
 	case s >= 200 && s < 300 && c.NoPages && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html"):
 		// A portal or a proxy answers everything like that. Taking it for the server would lose all in silence.
@@ -109,21 +109,15 @@ func (c *Client) Post(ctx context.Context, body []byte) error {
 	case s == http.StatusUnauthorized, s == http.StatusForbidden, s == http.StatusNotFound, s == http.StatusProxyAuthRequired,
 		s == http.StatusNotImplemented, s == http.StatusHTTPVersionNotSupported:
 		// What looks into requests on the way forbids single ones.
-		return &sink.RetryError{Err: e, Config: true, After: RetryAfter(resp.Header), Doubt: s == http.StatusForbidden}
+		return &sink.RetryError{Err: e, Config: true, After: peer.RetryAfter(resp.Header), Doubt: s == http.StatusForbidden}
 	case s < 500:
 		return &sink.PermanentError{Err: e}
 	}
-	return &sink.RetryError{Err: e, After: RetryAfter(resp.Header), Doubt: resp.StatusCode != http.StatusTooManyRequests}
-}
-
-// Connected reports whether a request without an answer had a connection, so that its document may be the cause.
-func Connected(err error) bool {
-	op, ok := errors.AsType[*net.OpError](err)
-	return !(ok && op.Op == "dial") && !WrongSecurity(err)
+	return &sink.RetryError{Err: e, After: peer.RetryAfter(resp.Header), Doubt: resp.StatusCode != http.StatusTooManyRequests}
 }
 
 // message makes one line of what a server says, which may be a page, and may repeat what it was sent.
-func (c *Client) message(answer []byte) string {
+func (c *httpClient) message(answer []byte) string {
 	text := strings.ToValidUTF8(string(answer), "?")
 	for _, secret := range c.Secrets {
 		if secret != "" {
@@ -131,11 +125,11 @@ func (c *Client) message(answer []byte) string {
 		}
 	}
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
-	return Cut(text, maxMessage)
+	return cutText(text, maxMessage)
 }
 
-// Cut shortens a text to at most n bytes, at a rune, with a sign that something is missing.
-func Cut(text string, n int) string {
+// cutText shortens a text to at most n bytes, at a rune, with a sign that something is missing.
+func cutText(text string, n int) string {
 	const sign = "…"
 	if len(text) <= n {
 		return text
@@ -143,28 +137,8 @@ func Cut(text string, n int) string {
 	return strings.ToValidUTF8(text[:max(n-len(sign), 0)], "") + sign
 }
 
-// maxRetryAfter bounds a server's wish: a wrong clock or digit must not silence a sink for a day.
-const maxRetryAfter = 5 * time.Minute
-
-// RetryAfter reads Retry-After in seconds or as a date (RFC 9110 §10.2.3), which counts from the server's own Date.
-func RetryAfter(h http.Header) time.Duration {
-	text := h.Get("Retry-After")
-	if d, err := time.ParseDuration(text + "s"); err == nil && !strings.ContainsFunc(text, func(r rune) bool { return r < '0' || r > '9' }) {
-		return min(d, maxRetryAfter)
-	}
-	at, err := http.ParseTime(text)
-	if err != nil {
-		return 0
-	}
-	now, err := http.ParseTime(h.Get("Date"))
-	if err != nil {
-		return 0
-	}
-	return min(max(at.Sub(now), 0), maxRetryAfter)
-}
-
-// Address finds what is wrong with an address. No error quotes it, since many addresses are secrets.
-func Address(name, text string, tls *TLS) error {
+// checkAddress finds what is wrong with an address. No error quotes it, since many addresses are secrets.
+func checkAddress(name, text string, tls *peer.TLS) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
@@ -181,9 +155,9 @@ func Address(name, text string, tls *TLS) error {
 	return nil
 }
 
-// Secrets returns the parts of an address that may be secrets: path and query are all that many servers ask for. Short ones are no
+// secretsOf returns the parts of an address that may be secrets: path and query are all that many servers ask for. Short ones are no
 // secrets.
-func Secrets(address string) (secrets []string) {
+func secretsOf(address string) (secrets []string) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil
@@ -196,8 +170,8 @@ func Secrets(address string) (secrets []string) {
 	return secrets
 }
 
-// Site is the part of an address that is no secret: without path and query.
-func Site(text string) string {
+// siteOf is the part of an address that is no secret: without path and query.
+func siteOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
 		return "an address"

@@ -1,4 +1,4 @@
-package remote
+package receiver
 
 import (
 	"crypto/tls"
@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -24,8 +25,8 @@ func post(t *testing.T, timeout time.Duration, answer http.HandlerFunc) error {
 	t.Helper()
 	s := httptest.NewServer(answer)
 	t.Cleanup(s.Close)
-	c := &Client{Name: "test", URL: s.URL + "/abracadabra", Secrets: []string{"", "abracadabra"}, Header: http.Header{"X-Test": {"1"}}}
-	if err := c.Open(&TLS{}, timeout); err != nil {
+	c := &httpClient{Name: "test", URL: s.URL + "/abracadabra", Secrets: []string{"", "abracadabra"}, Header: http.Header{"X-Test": {"1"}}}
+	if err := c.Open(&peer.TLS{}, timeout); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
@@ -102,13 +103,13 @@ func TestCertificateNotTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	conf := &TLS{CAFile: filepath.Join(dir, "cert.pem"), CertFile: filepath.Join(dir, "cert.pem"), KeyFile: filepath.Join(dir, "key.pem")}
+	conf := &peer.TLS{CAFile: filepath.Join(dir, "cert.pem"), CertFile: filepath.Join(dir, "cert.pem"), KeyFile: filepath.Join(dir, "key.pem")}
 	for file, block := range map[string]*pem.Block{conf.CertFile: {Type: "CERTIFICATE", Bytes: s.Certificate().Raw}, conf.KeyFile: {Type: "PRIVATE KEY", Bytes: key}} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	c := &Client{Name: "test", URL: s.URL}
+	c := &httpClient{Name: "test", URL: s.URL}
 	if err := c.Open(conf, time.Minute); err != nil {
 		t.Fatal(err)
 	}
@@ -121,28 +122,13 @@ func TestCertificateNotTaken(t *testing.T) {
 	}
 }
 
-func TestRetryAfter(t *testing.T) {
-	const date = "Sun, 22 Nov 2026 16:00:00 GMT"
-	for text, want := range map[string]time.Duration{
-		"": 0, "7": 7 * time.Second, "0": 0, "-7": 0, "1e9": 0, "1m": 0, "99999999999999999999": 0, "86400": maxRetryAfter, "soon": 0,
-		"Sun, 22 Nov 2026 16:00:09 GMT": 9 * time.Second, "Sun, 22 Nov 2026 15:00:00 GMT": 0, "Mon, 23 Nov 2026 15:00:00 GMT": maxRetryAfter,
-	} {
-		if got := RetryAfter(http.Header{"Retry-After": {text}, "Date": {date}}); got != want {
-			t.Errorf("RetryAfter(%q) = %v, want %v", text, got, want)
-		}
-	}
-	if got := RetryAfter(http.Header{"Retry-After": {date}}); got != 0 {
-		t.Errorf("without the server's date: %v", got)
-	}
-}
-
-func TestCut(t *testing.T) {
+func TestCutText(t *testing.T) {
 	for _, tt := range []struct {
 		text string
 		n    int
 		want string
 	}{{"abc", 3, "abc"}, {"abcdef", 5, "ab…"}, {"üüü", 5, "ü…"}, {"üüü", 2, "…"}, {"", 0, ""}} {
-		if got := Cut(tt.text, tt.n); got != tt.want {
+		if got := cutText(tt.text, tt.n); got != tt.want {
 			t.Errorf("Cut(%q, %d) = %q, want %q", tt.text, tt.n, got, tt.want)
 		}
 	}

@@ -1,6 +1,4 @@
-// Package remote is the common part of sinks that talk to a server over HTTP or TLS: connections on which everything has a
-// limit, and what an answer means for a next attempt.
-package remote
+package peer
 
 import (
 	"context"
@@ -10,11 +8,9 @@ import (
 	"net/http"
 	"strings"
 	"time"
-
-	"github.com/hopscope/hopscope/ingest/peer"
 )
 
-// TLS says how the two sides know each other. It stands inline among the settings of a sink.
+// TLS says how a client and its server know each other. It stands inline among the settings of a client.
 type TLS struct {
 	CAFile      string `yaml:"ca_file" doc:"PEM file of the authorities that may sign the server's certificate; empty means those of the system."`
 	CertFile    string `yaml:"cert_file" doc:"PEM file of the certificate shown to the server; needs key_file."`
@@ -40,7 +36,7 @@ func (c *TLS) Problems() error {
 
 // Config reads the files.
 func (c *TLS) Config() (*tls.Config, error) {
-	authorities, certificate, err := peer.Optional(c.CAFile, c.CertFile, c.KeyFile)
+	authorities, certificate, err := Optional(c.CAFile, c.CertFile, c.KeyFile)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +58,7 @@ func (c *TLS) Transport(timeout time.Duration, header int64) (*http.Transport, e
 			if err != nil {
 				return nil, err
 			}
-			return peer.LastWord(conn), nil
+			return LastWord(conn), nil
 		},
 		TLSClientConfig:        conf,
 		TLSHandshakeTimeout:    min(timeout, 5*time.Second),
