@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -17,6 +18,15 @@ import (
 // still writes, the system reports a broken pipe, and a client that takes that for the end of the connection never reads the reason,
 // although it has been received. Which comes first is chance.
 func LastWord(c net.Conn) net.Conn { return &conn{Conn: c} }
+
+// Dial connects to HOST:PORT over TCP, and hears the [LastWord] of the other side.
+func Dial(ctx context.Context, address string) (net.Conn, error) {
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return LastWord(c), nil
+}
 
 type conn struct {
 	net.Conn

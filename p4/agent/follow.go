@@ -23,7 +23,6 @@ import (
 	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/ingest/retry"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
-	"github.com/hopscope/hopscope/p4/internal/grpctls"
 	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/sink/flock"
 )
@@ -109,7 +108,7 @@ func (a *Agent) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	conn, err := grpc.NewClient("passthrough:///"+a.cfg.Controller.Address, grpc.WithTransportCredentials(grpctls.Client(conf)), grpc.WithNoProxy(),
+	conn, err := grpc.NewClient("passthrough:///"+a.cfg.Controller.Address, grpc.WithTransportCredentials(credentials.NewTLS(conf)), grpc.WithContextDialer(peer.Dial),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingEvery, Timeout: pingWait}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)))
 	if err != nil {

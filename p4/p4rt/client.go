@@ -11,10 +11,11 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	"github.com/hopscope/hopscope/p4/internal/grpctls"
+	"github.com/hopscope/hopscope/ingest/peer"
 )
 
 // Client is a controller of one switch, over P4Runtime.
@@ -49,10 +50,10 @@ func Dial(cfg Config) (*Client, error) {
 	}
 	security := insecure.NewCredentials()
 	if !cfg.Plaintext {
-		security = grpctls.Client(cfg.TLS)
+		security = credentials.NewTLS(cfg.TLS)
 	}
 	backoffs := backoff.Config{BaseDelay: cfg.FirstWait, Multiplier: 2, Jitter: 0.2, MaxDelay: cfg.MostWait}
-	conn, err := grpc.NewClient("passthrough:///"+cfg.Address, grpc.WithTransportCredentials(security), grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
+	conn, err := grpc.NewClient("passthrough:///"+cfg.Address, grpc.WithTransportCredentials(security), grpc.WithContextDialer(peer.Dial), grpc.WithDisableServiceConfig(),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoffs, MinConnectTimeout: cfg.Timeout}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)))
 	if err != nil {
