@@ -37,7 +37,7 @@ func (a *Addr) IPv4() (n uint32, ok bool) {
 func (a Addr) String() string { return a.Netip().String() }
 
 // Node is the node id of a device that is known by its address alone: the number of an IPv4 address. Of an IPv6 address it is the low 32
-// bits, exclusive or 32 bits of a hash of the others, since devices of one plan of numbering have the same low bits in several networks.
+// bits, exclusive or 32 bits of a hash of the others. Devices of one plan of numbering have the same low bits in several networks.
 func (a Addr) Node() uint32 {
 	low := binary.BigEndian.Uint32(a[12:])
 	if plain, _ := a.Site(); plain.is4() {

@@ -188,9 +188,9 @@ type ExporterKey struct {
 	Nameless bool // the reports name no node, and Node is 0: absent is not the node whose id is 0
 }
 
-// ExporterStats is one exporter in one window. Where it did not count anew, the numbers that it gave are those of its
-// reports that are counted here since its first (without those that came twice), of its lost ones, of those that are
-// still provisional at the end of the last window, and of those that were missed while the collector was down.
+// ExporterStats is one exporter in one window. Where it did not count anew, the numbers that it gave are the sum of
+// four counts. These are its reports here since its first (without those that came twice), the lost ones, those still
+// provisional at the end of the last window, and those missed while the collector was down.
 type ExporterStats struct {
 	ExporterKey
 	Reports uint64

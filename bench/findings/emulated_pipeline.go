@@ -30,7 +30,7 @@ type pipeline struct {
 }
 
 // fullPacket is how long a line is busy with a packet of 1500 bytes. Lines of the emulated network are slow, so that a latency of a
-// few of these is what it usually is, and the floor that suits faster ones would publish packets that waited for one other.
+// few of these is what it usually is. The floor that suits faster ones would publish packets that waited for one other.
 const fullPacket = 1500 * 8 * time.Second / lineRate
 
 // analysis is how the collector is set.

@@ -112,8 +112,9 @@ type fabric struct {
 }
 
 // newFabric makes a fat-tree of so many pods, or a fabric of so many spines and twice as many leaves, with half as many hosts at each
-// edge switch, and two plans of probes from one host of each edge switch, another one in each plan where there are several. Probes are no
-// longer than what the shim of FANT's detailed metrics can count: between hosts, which add nothing, two links more than between switches.
+// edge switch. It has two plans of probes from one host of each edge switch, another one in each plan where there are several. Probes are
+// no longer than what the shim of FANT's detailed metrics can count: between hosts, which add nothing, two links more than between
+// switches.
 func newFabric(kind string, size int, seed uint64) (*fabric, error) {
 	g, err := topo.FatTree(size)
 	if kind != "fat-tree" {
@@ -287,9 +288,9 @@ func different(a, b []int32) (n int) {
 	return n
 }
 
-// troubles draw which links are suspicious. A link in trouble shows that in seven of ten cycles, until the trouble ends, which it does
-// after ten cycles in the mean, or has not shown for so long that it is forgotten; package suspicion makes suspects of what shows, with its hysteresis. As many troubles begin, at links drawn
-// at random, as keep the number of suspects.
+// troubles draw which links are suspicious. A link in trouble shows that in seven of ten cycles. The trouble ends after ten cycles in the mean, or
+// when it has not shown for so long that it is forgotten; package suspicion makes suspects of what shows, with its hysteresis. As many troubles
+// begin, at links drawn at random, as keep the number of suspects.
 type troubles struct {
 	r        *rand.Rand
 	state    *suspicion.State

@@ -274,8 +274,8 @@ func (x *forged) journey(node uint32, j *emu.Journey) {
 	}
 }
 
-// window ends a cycle and reports whether the flows that had enough digests forged in any one, so many as are worth a finding where one in
-// two is, have passed no other switch all of them.
+// window ends a cycle and reports whether all flows that had enough digests forged in any one have passed no other switch. Enough are so
+// many as are worth a finding where one in two is.
 func (x *forged) window(node uint32) bool {
 	for _, f := range x.flows {
 		if f.packets >= 2*findings.EventsConfig().DigestsStrange {

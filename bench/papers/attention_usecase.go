@@ -18,10 +18,10 @@ import (
 	"github.com/hopscope/hopscope/planner/cover"
 )
 
-// The use case of section 6.4.1, with the set-up of section 6.3: a fat-tree of 4 pods whose switches are numbered as ours are (1 to 4 the core,
-// 5 to 12 aggregation, 13 to 20 the edge), two hosts on each edge switch, 71 KB/s from every host to every other, probes of all links from hosts 1
-// and 5 and once more from hosts 8 and 9, one of each in a cycle of a second. Host 6 sends 5 MB/s of TCP to host 9; at time 2 a policy of
-// segment routing at switch 15 moves it to a way through switch 7. A link is suspicious if a value of it is more than twice that of the cycle before.
+// The use case of section 6.4.1, with the set-up of section 6.3: a fat-tree of 4 pods whose switches are numbered as ours are (1 to 4 the core, 5 to
+// 12 aggregation, 13 to 20 the edge). Each edge switch has two hosts, and every host sends 71 KB/s to every other. Probes pass all links from hosts 1
+// and 5 and once more from hosts 8 and 9, one of each in a cycle of a second. Host 6 sends 5 MB/s of TCP to host 9; at time 2 a policy of segment
+// routing at switch 15 moves it to a way through switch 7. A link is suspicious if a value of it is more than twice that of the cycle before.
 //
 // The way is in a picture that the text lost: here it goes on from 7 by switches 1, 9 and 17. The text reads the port of switch 7 that connects to
 // switch 15, whose counters are of what is sent to 15, which is nothing of the flow. Read here are both ends that send the flow on: switch 15

@@ -14,7 +14,7 @@ import (
 )
 
 // The experiments of INT-path's section IV whose curves the text describes. Where the set-up is left open: random graphs
-// are connected and have links five times their nodes, every number is the mean of ten graphs, and fabrics are real
+// are connected and have links five times their nodes, and every number is the mean of ten graphs. Fabrics are real
 // fat-trees and complete bipartite leaf-spines, not those of the published generator, which joins every core switch with
 // every aggregation switch.
 

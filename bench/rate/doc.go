@@ -1,5 +1,6 @@
-// Package rate measures what parts of hopscope carry: how many reports a core takes in memory ([Pipeline]), how many reports and windows go
-// through Kafka ([Raw], [Window]), how many probes an agent sends and how exactly ([Agent]), and what a core receives over UDP ([UDP]).
+// Package rate measures what parts of hopscope carry: how many reports a core takes in memory ([Pipeline]), and how many reports and
+// windows go through Kafka ([Raw], [Window]). It also measures how many probes an agent sends and how exactly ([Agent]), and what a core
+// receives over UDP ([UDP]).
 //
 // Pipeline measures a core from the bytes of a datagram to the findings of a window: decoding with every check, exporter tracking, flow
 // table, quantile sketches of every hop of every flow, windows of hops, and detectors. The reports are telemetry report 2.0 with an INT-MD

@@ -32,9 +32,9 @@ const (
 // Receivers are processes of their own, pinned to one CPU together with the kernel's side of receiving; the sender has the
 // other CPU. They are compared in rounds, one after the other, and the median of the rounds is printed.
 //
-// The loopback interface delivers on the CPU of the sender. To have the kernel's work on the receiver's CPU, as with a
-// network card whose interrupts go there, the benchmark makes a network namespace of its own and turns on receive packet
-// steering (RPS) in it. That takes root. Nothing outside the namespace is changed.
+// The loopback interface delivers on the CPU of the sender. The kernel's work is to be on the receiver's CPU, as with a
+// network card whose interrupts go there. So the benchmark makes a network namespace of its own and turns on receive
+// packet steering (RPS) in it. That takes root. Nothing outside the namespace is changed.
 //
 // Lost is sent minus received; it is checked against the kernel's own counters (drops of the socket, and of the CPU's
 // backlog queue in /proc/net/softnet_stat).

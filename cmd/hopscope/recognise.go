@@ -28,7 +28,7 @@ func dialectLines(list []guess.Finding) (lines []string) {
 // mostLookedAt bounds how many frames of a capture are looked at before it is replayed.
 const mostLookedAt = 200_000
 
-// lookAhead reads the beginning of captures that are going to be read, and finds the dialects that explain what the profiles
+// lookAhead reads the beginning of captures that are going to be read. It finds the dialects that explain what the profiles
 // of their senders do not read in them, so that all of it is read with them. A pipe cannot be read twice.
 func lookAhead(ctx context.Context, files []string, router *demux.Router, e *collector.Exporters) (*guess.Watch, error) {
 	candidates, err := e.Candidates()

@@ -9,9 +9,9 @@
 //
 // # Exactly once
 //
-// What a worker knows is a function of the records that it has read. It keeps a checkpoint of that in topic state, with
-// the offset from which to go on, but only when all that came of these records before was confirmed by every store and by the
-// brokers. A consumer that takes a partition over goes on from the last checkpoint, and makes of the records behind it what its
-// predecessor made: the same points, which take each other's place, and the same records, of which each counts once.
-// Nothing depends on which consumer was first, so that a consumer that does not know yet that it lost a partition does no harm.
+// What a worker knows is a function of the records that it has read. It keeps a checkpoint of that in topic state, with the
+// offset from which to go on. It does so only when every store and the brokers have confirmed all that came of these records
+// before. A consumer that takes a partition over goes on from the last checkpoint, and makes of the records behind it what its
+// predecessor made: the same points, which take each other's place, and the same records, of which each counts once. Nothing
+// depends on which consumer was first, so that a consumer that does not know yet that it lost a partition does no harm.
 package fleet

@@ -45,9 +45,9 @@ type section interface {
 	alerts() bool
 }
 
-// Config is the section of a store of series in the settings of a program: the settings C of the store itself, and
-// what the collector puts before it. C has methods SetDefaults, Open and Target, and may have OpenReports, for a stream
-// of reports beside the series, Doc, for what it calls its queue and its spool, and Alerts, which says whether it is a
+// Config is the section of a store of series in the settings of a program: the settings C of the store itself, and what
+// the collector puts before it. C has methods SetDefaults, Open and Target. It may have OpenReports, for a stream of
+// reports beside the series, and Doc, for what it calls its queue and its spool. Its method Alerts says whether it is a
 // receiver of alerts rather than a store of series.
 type Config[C any] struct {
 	Enabled bool             `yaml:"enabled" doc:"Write to this store."`

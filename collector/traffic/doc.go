@@ -2,10 +2,11 @@
 // It feeds the self-test, tests and benchmarks.
 //
 // A [Generator] writes datagrams of telemetry report 2.0: one report each, with an inner IPv4/UDP packet that carries an
-// INT-MD 2.1 stack of node ID, level 1 interfaces, hop latency, and queue ID and occupancy, or, without hops, a postcard
-// with the same values of the reporting node. Every exporter counts its own sequence numbers, so a receiver that got
-// everything sees no gap, no duplicate and no reordering. What changes from datagram to datagram is what changes in
-// a network: flow, packet ID, latencies and queues. A flow's path never changes. A seed gives the same bytes each time.
+// INT-MD 2.1 stack of node ID, level 1 interfaces, hop latency, and queue ID and occupancy. Without hops, it is a
+// postcard with the same values of the reporting node. Every exporter counts its own sequence numbers, so a receiver
+// that got everything sees no gap, no duplicate and no reordering. What changes from datagram to datagram is what
+// changes in a network: flow, packet ID, latencies and queues. A flow's path never changes. A seed gives the same bytes
+// each time.
 //
 // [Noise] is the opposite: what must be counted as malformed and harm nothing.
 //

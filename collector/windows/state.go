@@ -24,8 +24,9 @@ import (
 
 // The state file says how far the exporters had counted and what became of their reports, so that the run after a kill can report
 // what the kill cost. It is replaced at every window's end, before the window goes to the spools: it holds what is true if the window
-// reaches them (After), what is true if it does not (Before), and how far the first spool had been filled at that time, by which the
-// next run finds out which of the two it is. It is written only while nothing waits in memory; then all windows before are on disk.
+// reaches them (After), what is true if it does not (Before), and how far the first spool had been filled at that time. From the
+// last, the next run finds which of the two holds. It is written only while nothing waits in memory; then all windows before are on
+// disk.
 //
 //	"hopstat1"  length of the rest<4b>  crc32c of the rest<4b>  JSON of savedState
 const (

@@ -196,8 +196,8 @@ func (t *trial) instructions(r *decode.Report) uint16 {
 }
 
 // provenPath reports whether a probe shows by itself that it is one: INT-path has no mark but its port, so that many a payload
-// of the right length can be read as it. A switch copies the low 32 bits of one clock into the enqueue time soon after it
-// took the ingress time, and a route of at most 64 hops leaves the first half of its 64 bytes zero.
+// of the right length can be read as it. A switch copies the low 32 bits of one clock into the enqueue time soon after it took
+// the ingress time. A route of at most 64 hops leaves the first half of its 64 bytes zero.
 func provenPath(r *decode.Report) bool {
 	const (
 		both = decode.HopIngressTime | decode.HopEnqTime

@@ -79,10 +79,10 @@ const maxCodeBits = 16
 // The reading taken of the paper, which names randomised rounding once and gives no formula: the mean of the value is
 // kept, not that of its logarithm. And where codes of several switches meet in one digest (max along the path), all
 // should round by the same hash of the packet id: as rounding is monotone in the value, the largest code is then the
-// code of the largest value and unbiased too, whereas with a coin of its own for every switch the maximum is that of
-// the luckiest and too large.
+// code of the largest value and unbiased too. With a coin of its own for every switch the maximum is that of the
+// luckiest and too large.
 //
-// In P4, the look-up of the code below v is a table with a range or, if LogLinear, a prefix of v as key, whose entry
+// In P4, the look-up of the code below v is a table with a range or, if LogLinear, a prefix of v as key. Its entry
 // holds the code, lo, and the width of the random number: see [Levels.Level].
 type Levels struct {
 	config CodeConfig

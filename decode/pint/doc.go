@@ -37,9 +37,9 @@
 // Switches and decoders share two families. [HashMix] is made of multiplications, for hosts and NICs. [HashCRC] is what P4
 // targets compute: CRC-32 of a word, and additions, which take its linearity away. For each packet there are independent
 // functions of the packet id that choose layer, fragment and set, g of the hop, and h of the value. The tests ask by chi-square
-// whether writers are uniform, whether hops write independently, whether pairs of nodes collide independently over packets with
-// consecutive ids, and whether layers, values, neighbouring packets, instances and sets are independent of each other. A first
-// CRC family with one addition failed, and so did a mix of two multiplications.
+// whether writers are uniform, whether hops write independently, and whether pairs of nodes collide independently over packets
+// with consecutive ids. They also ask whether layers, values, neighbouring packets, instances and sets are independent of each
+// other. A first CRC family with one addition failed, and so did a mix of two multiplications.
 //
 // # Writers
 //

@@ -11,8 +11,8 @@ package pint
 //   - High and low lane change places at every XOR. The value of the last writer is whole in the high lane; of an earlier one
 //     the last bit is left, wherever it is. Only the middle lane holds the XOR that was meant.
 //
-// The decoder script published with it starts one hop beyond the last, so that it takes about one Baseline packet in k+1 for
-// that of a hop that does not exist, and looks for remainders of 8 in the middle lane; decoding here does neither.
+// The decoder script published with it starts one hop beyond the last. So it takes about one Baseline packet in k+1 for that
+// of a hop that does not exist, and looks for remainders of 8 in the middle lane; decoding here does neither.
 const (
 	mininetBits = 13
 	highShift   = 5

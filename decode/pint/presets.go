@@ -30,8 +30,9 @@ func Hybrid(bits, d int) Config {
 	return Config{Bits: bits, Instances: 1, Tau: .75, P: []float64{p}}
 }
 
-// MultiLayer is Algorithm 1 of the paper (appendix A.2.2). With 𝔡 = d/ln* d, the number of hops that are left to the XOR
-// layers, τ = ln ln* 𝔡/(1 + ln ln* 𝔡), ℒ = ln* 𝔡 XOR layers have equal shares, and p_ℓ = (e↑↑(ℓ-1))/𝔡, at most 1.
+// MultiLayer is Algorithm 1 of the paper (appendix A.2.2). Let 𝔡 = d/ln* d be the number of hops that are left to the
+// XOR layers. Then τ = ln ln* 𝔡/(1 + ln ln* 𝔡), ℒ = ln* 𝔡 XOR layers have equal shares, and p_ℓ = (e↑↑(ℓ-1))/𝔡, at most
+// 1.
 //
 // ln* x counts how often the logarithm is taken until 1 or less is left; e↑↑0 is 1 and e↑↑1 is e. Section 4.2 has ℒ = 1 for
 // d ≤ ⌊e^e⌋ = 15, where the algorithm has two layers from d = 6 on. The algorithm is taken, which needs fewer packets: 15 in the median

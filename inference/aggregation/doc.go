@@ -32,7 +32,7 @@
 //
 // A hop can have several sketches, called panes, which are used in turn: each takes the digests of some time, or a number
 // of digests. An answer then covers the pane in use and those before it, and so a window that is as long as all panes at
-// most, and shorter by one pane when the one in use has just begun.
+// most. It is shorter by one pane when the one in use has just begun.
 //
 // # Load of the bottleneck
 //

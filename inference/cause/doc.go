@@ -22,11 +22,12 @@
 // A new finding joins an open cause or becomes part of a new one, whatever saves most, together with the findings that stand
 // alone until now. An open cause costs nothing any more, so that it takes what fits it, unless the news explain each other
 // better; its element may change by that, from an interface to its node. The choice is greedy: the cause that saves most comes
-// first, and so on until none saves anything. What a cause saves mostly falls while findings are taken away, so a heap whose
-// entries are brought up to date when they come up, and made anew for a cause that took something, gives it at a cost of n log
-// n. Before it, sets of up to three elements are tried for findings that several of them explain, and each of these findings
-// goes to the one that it belongs to in the best set; a part of more than 64 findings is left to the greedy choice. A finding
-// that begins long after a cause belongs to it only if it is about something similar, and sixty windows later none does.
+// first, and so on until none saves anything. What a cause saves mostly falls while findings are taken away, so a heap gives
+// it at a cost of n log n. Its entries are brought up to date when they come up, and made anew for a cause that took
+// something. Before it, sets of up to three elements are tried for findings that several of them explain, and each of these
+// findings goes to the one that it belongs to in the best set; a part of more than 64 findings is left to the greedy choice. A
+// finding that begins long after a cause belongs to it only if it is about something similar, and sixty windows later none
+// does.
 //
 // A finding that nothing goes with stands for itself, without a cause. It joins one later if something comes that goes with
 // it. Evidence never changes its cause, and causes are never merged, so that an id means the same from its start to its end.
@@ -34,10 +35,10 @@
 // # What follows from what
 //
 // Two findings can have a cause in common although they are at different places. Each such step needs a fact of the network:
-// which node is behind an interface is learnt from the paths of flows ([Map]), a path change lists the hops that flows moved to,
-// and packets of one flow are seen in one place and in another. Only an exporter that is no node of the network, as a host that
-// sends probes, is put to a change of paths because it fell silent in that very moment, and so is a flow that is seen at one
-// node alone and takes another way in it.
+// which node is behind an interface is learnt from the paths of flows ([Map]), and a path change lists the hops that flows moved
+// to. Packets of one flow are seen in one place and in another. Only an exporter that is no node of the network, as a host that
+// sends probes, is put to a change of paths because it fell silent in that very moment. So is a flow that is seen at one node
+// alone and takes another way in it.
 //
 // The direction of packets decides what follows from a place where they queue or get lost. Behind it they are fewer as long as
 // that lasts, whenever that shows, and those that waited come together and wait once more. Before it, where packets of many

@@ -1,7 +1,8 @@
 package detect
 
 // While a finding is active, nothing is learnt of levels: they are those of before it. When the values of the statistic that it was found in
-// have been back at the level of that time for about as long as the contrast that found it would need to see one, the finding passes.
+// have been back at the level of that time, the finding passes. That takes about as long as the contrast that found it would need to see
+// one.
 
 // needed is how many windows have to be back.
 func (h *Hop) needed() uint32 { return max(10, uint32(constants[bank[h.open.contrast].fast])) }

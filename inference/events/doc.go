@@ -60,7 +60,7 @@
 // # Exporters
 //
 // What an exporter lost is weighed against the hypothesis that each of its reports is lost with a probability of at most
-// LossRatio, over as many of the last windows as speak most against it. Whatever the traffic is like, the mean time until a
+// LossRatio. As many of the last windows count as speak most against it. Whatever the traffic is like, the mean time until a
 // false finding is at least a million windows at a true ratio of LossRatio, and longer below it; it takes losses that are
 // independent of each other, so a single burst counts as much as the same number of reports lost one by one. Numbers that may
 // yet come are no loss, and what was counted as lost and comes is taken back. A finding gives the ratio and its lower bound. It

@@ -11,8 +11,8 @@ import (
 // scale between θ and nearly all. Each has a score, the logarithm of how much more likely the numbers are under it, which
 // begins anew wherever it would fall below 0 (a CUSUM). Under the hypothesis e^score is a supermartingale between these
 // beginnings, so that the mean time until one of the scores reaches ln(lossScales/lossError) is at least 1/lossError
-// windows, whatever the number of reports in each window is and however it changes (Shin, Ramdas, Rinaldo, "E-detectors",
-// 2024). A score that has reached that limit is a lower bound above θ for the ratio of what was lost since it began.
+// windows (Shin, Ramdas, Rinaldo, "E-detectors", 2024). This holds for any number of reports in each window, however it
+// changes. A score that has reached that limit is a lower bound above θ for the ratio of what was lost since it began.
 const (
 	lossScales = 8
 	// lossError bounds the false findings a window, where loss_ratio of an exporter's numbers are lost.

@@ -9,7 +9,7 @@ import (
 
 // Packets wait for each other on every line, and on one that few packets use it is one packet in a while that waits for one
 // other. So what a packet takes to be sent is learnt from windows in which most packets found an empty queue and some found
-// one or two packets there, and is added to latencies before they are compared: a change of less is none.
+// one or two packets there. It is added to latencies before they are compared: a change of less is none.
 
 const (
 	fullPacket = 1500 // bytes

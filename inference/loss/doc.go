@@ -16,11 +16,11 @@
 //
 // # Locating
 //
-// fit explains what flows lost by as few links and flows as possible. Each flow loses about Poisson(n Σ r) of n packets, with
-// the sum over the rates r of the links on its way and a floor that is normal. Of all links, and all flows that lost half of
-// their packets or more, it takes the one that explains most (the greatest gain of the logarithm of the likelihood), then the
-// next, until what is left is chance. A step has to pass an exact binomial test besides: at the floor, as many losses or more
-// come by chance less than once in three million fits. In the end a culprit is exchanged for other links that explain much more
-// together, such as two of a switch's ports for the switch. The confidence of a culprit is its likelihood as a share of those of all
+// fit explains what flows lost by as few links and flows as possible. Each flow loses about Poisson(n Σ r) of n packets, with the
+// sum over the rates r of the links on its way and a floor that is normal. Of all links, and all flows that lost half of their
+// packets or more, it takes the one that explains most, by the greatest gain of the logarithm of the likelihood. Then it takes the
+// next, until what is left is chance. A step has to pass an exact binomial test besides: at the floor, as many losses or more come
+// by chance less than once in three million fits. In the end a culprit is exchanged for other links that explain much more together,
+// such as two of a switch's ports for the switch. The confidence of a culprit is its likelihood as a share of those of all
 // candidates, each with its best rate. Links that the same flows cross cannot be distinguished, and share it.
 package loss

@@ -2,10 +2,10 @@
 // al., "PINT: Probabilistic In-band Network Telemetry", SIGCOMM 2020, section 4.2, with everything that is known about the
 // network as a prior.
 //
-// A [prior.Model] holds what is known: the coding scheme, the nodes V, and, each of them optional, the links, that paths are shortest
-// paths, that switches spread flows evenly over their next hops, and sets of nodes where flows enter or leave. A [Tracer] holds
-// the flows of one goroutine. [Tracer.Add] takes digests in one by one and returns what each of them did. [Tracer.Path] returns
-// the path, or the hops that are known so far. [Tracer.Candidates] returns what every hop can still be, with probabilities.
+// A [prior.Model] holds what is known: the coding scheme and the nodes V. Optional are the links, that paths are shortest paths, that
+// switches spread flows evenly over their next hops, and sets of nodes where flows enter or leave. A [Tracer] holds the flows of one
+// goroutine. [Tracer.Add] takes digests in one by one and returns what each of them did. [Tracer.Path] returns the path, or the hops
+// that are known so far. [Tracer.Candidates] returns what every hop can still be, with probabilities.
 //
 // # Inference
 //
@@ -56,13 +56,13 @@
 // hops then has two of them with two digests, and three digests or more of the others.
 //
 // Other flows help in two ways. How many flows meet an error is taken to be three in ten at first, and learnt from then on:
-// flows whose own digests confirmed all of their hops count once for each source, and flows with a digest that contradicts
-// the map count sixteen times, because errors come in bunches. After some thousand flows without a contradiction one digest of
-// 8 bits is enough for some hops, and later for all. And errors of the map stay where they are, so each place, that is a hop
+// flows whose own digests confirmed all of their hops count once for each source, and flows with a digest that contradicts the
+// map count sixteen times, because errors come in bunches. After some thousand flows without a contradiction one digest of 8
+// bits is enough for some hops, and later for all. And errors of the map stay where they are, so each place, that is a hop
 // between its two neighbours, counts the flows that confirmed it, since the last that contradicted it. An error is taken to
 // concern at least one in eight flows of its place. So many confirmations take from its probability, to a 32nd at most since an
-// error may have come up since then, if all nodes that the map has between these neighbours were confirmed by flows of four
-// sources, too. The table of places has a fixed size, 2^16 entries at most.
+// error may have come up since then. They do so if flows of four sources also confirmed all nodes that the map has between
+// these neighbours. The table of places has a fixed size, 2^16 entries at most.
 //
 // Digests are kept until the path is certain, at most prior.Config.Window of them and within a quarter of the memory; without them,
 // marks stay. If digests contradict the published path, its confidence falls by half with each, sixteen that agree make up for
@@ -82,9 +82,9 @@
 // A digest that the known path of a flow does not explain can have three reasons: the path has changed, a second path is in
 // use, or the digest is wrong. All digests from then on are taken as those of a new path. If they contradict each other, only
 // those count that the known path does not explain. A new path needs at least two unexplained digests. If explained ones
-// helped to find it, it needs so many unexplained ones (14 for a confidence of 1 - 10⁻⁶) that packets of two paths can hardly
-// have looked like packets of one by chance. Up to four paths of a flow are known at a time, the one that was seen last in
-// front.
+// helped to find it, it needs more unexplained ones (14 for a confidence of 1 - 10⁻⁶). By then packets of two paths can
+// hardly have looked like packets of one by chance. Up to four paths of a flow are known at a time, the one that was seen
+// last in front.
 //
 // If digests contradict each other while no path is known, the older ones are left aside, and the tracer becomes more careful
 // with the flow. After n contradictions it takes the odds that the model does not know the path to be (n+1)² to 1. And a path
@@ -98,7 +98,7 @@
 // Before the first contradiction, all packets are taken to follow one path. If the packets of a flow are spread over two paths
 // from the start, the first digests may happen to fit a wrong path. It then stays the known one until the two real paths are
 // found. Rarely it stays longer: where the two cross, a wrong path can follow one of them as far as the crossing and the other
-// one from there on, and what is left of the two makes a second wrong path, so that both together explain all digests.
+// one from there on. What is left of the two makes a second wrong path, and both together explain all digests.
 //
 // # Cost
 //

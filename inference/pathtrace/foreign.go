@@ -43,9 +43,9 @@ func (t *Tracer) Kept(f *Flow, id uint32, hops int, digest uint64, yield func(ho
 	}
 }
 
-// Foreign reports whether no packet that enters and leaves the network where the known path of a flow does, or within two links of there,
-// can have brought a digest, whichever links of the map it took: not one walk of so many nodes explains it. It is false where no path
-// is known or none of that length, where distances are not known, and where there are too many walks.
+// Foreign reports whether no packet can have brought a digest that enters and leaves the network where the known path of a flow does, or
+// within two links of there. It may take any links of the map: not one walk of so many nodes explains it. It is false where no path is
+// known or none of that length, where distances are not known, and where there are too many walks.
 func (t *Tracer) Foreign(f *Flow, id uint32, hops int, digest uint64) bool {
 	if !f.Known() || t.m.Dist == nil {
 		return false

@@ -151,8 +151,8 @@ func (t *Tracer) best(f *Flow, tr *trace) (path []uint16, share float64) {
 }
 
 // replaces reports whether a new path has enough digests that no known path explains. Two are enough to distinguish it from a wrong
-// digest. If digests that a known path explains helped to find it, packets may be taking two paths, and there must be so many that
-// the packets which distinguish the two are hardly all of one path by chance.
+// digest. If digests that a known path explains helped to find it, packets may be taking two paths. There must be so many that the
+// packets which distinguish the two are hardly all of one path by chance.
 func (t *Tracer) replaces(f *Flow, tr *trace) bool {
 	if !f.Known() {
 		return true

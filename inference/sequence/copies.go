@@ -76,8 +76,8 @@ func newCopyRoom(cfg *Config, trackers int) copyRoom {
 	return copyRoom{sums: make([]fingerprint, cfg.sums(trackers)), most: cfg.waiting(trackers)}
 }
 
-// number follows the number of a datagram with a sum, 0 if that is not known, whose first report has a time of its exporter, 0 without one, and says
-// what becomes of its reports.
+// number follows the number of a datagram and says what becomes of its reports. The sum of the datagram is 0 if it is not known, and the time that
+// its exporter gave the first report is 0 without one.
 func (t *Tracker) number(e *entry, seq uint32, at int64, bytes, stamp uint32) verdict {
 	mask := e.mask()
 	seq &= mask

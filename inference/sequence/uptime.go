@@ -8,8 +8,8 @@ import "github.com/hopscope/hopscope/decode"
 // uptimeSlack is how far uptimes and times of receipt may disagree, in ms.
 const uptimeSlack = 1000
 
-// beganAnew takes the number of r for the first one of another sequence, if its exporter cannot have run for so short a time without a
-// restart after the datagram before, and its uptime did not wrap. It reports whether the number is counted.
+// beganAnew takes the number of r for the first one of another sequence. It does so if the exporter cannot have run for so short a
+// time without a restart after the datagram before, and its uptime did not wrap. It reports whether the number is counted.
 func (t *Tracker) beganAnew(e *entry, r *decode.Report, sum uint32) bool {
 	was, uptime, timed := e.uptime, r.HeaderTime, e.timed
 	elapsed := max(r.Time-e.upAt, 0) / 1e6

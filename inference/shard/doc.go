@@ -33,11 +33,11 @@
 //
 // # Flows
 //
-// A flow is an entry of a flowtable.Table (key, counters, path and a buffer of codes, in six cache lines) and a block for
-// each hop, which holds a sketch of 120 bytes for latencies that knows the tail best (package tail). Values enter as 16-bit log codes
-// (package logcode). With paths of five hops that is about 1080 bytes a flow, index included. Queues are kept for the
-// hops of the network, and for those of the busiest flows of a window: a sketch of them for every flow took a sixth of
-// the shard's time and a third of its memory.
+// A flow is an entry of a flowtable.Table (key, counters, path and a buffer of codes, in six cache lines) and a block for each hop. A
+// block holds a sketch of 120 bytes for latencies that knows the tail best (package tail). Values enter as 16-bit log codes (package
+// logcode). With paths of five hops that is about 1080 bytes a flow, index included. Queues are kept for the hops of the network, and
+// for those of the busiest flows of a window: a sketch of them for every flow took a sixth of the shard's time and a third of its
+// memory.
 //
 // A report appends the codes of its hops to the flow's buffer. When that is full, after 20 reports of five hops, it is flushed into the
 // sketches, which take many codes at once much faster than one by one. A sketch that saw some hundreds of codes counts only one of 2, 4,
@@ -91,7 +91,7 @@
 //	every report into the sketches      1.50 M           0.72 M
 //
 // Batches of 128 are the compromise. The table is older than huge pages for the tables, which brought 12 % at a million flows, where every
-// access misses the TLB as well, and older than lazy reports, which docs/performance.md is about.
+// access misses the TLB as well. It is older than lazy reports, too, which docs/performance.md is about.
 //
 // What brought nothing: a histogram object for each hop of the window, whose cache misses were waited for one by one
 // (twice the time); what shards read of a report in its first two cache lines (the same time); a

@@ -26,7 +26,7 @@ const (
 	keptFlags = postcards | flatTTL | partial | viewed // what the others say is of the buffer
 )
 
-// AppendPaths appends what is known of the paths of the flows, at most so many, of which it takes those that were seen last, for
+// AppendPaths appends what is known of the paths of the flows, at most so many, those that were seen last. It is read by
 // [State.ReadPaths] of the process that goes on with these flows: some 70 bytes for each, and 20 more for PINT digests. It reads the
 // whole table. Sketches of a flow's life, the utilisation of its links, and digests that no known path explains are left out: they
 // begin anew.

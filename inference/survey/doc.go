@@ -1,10 +1,10 @@
 // Package survey finds errors of the inventory, which PINT digests are read by, across flows, and names them: a node that is not
-// on the map, or that calls itself otherwise, two nodes that stand in each other's place, a link that the map does not have, and
-// senders that begin with another TTL, so that hop numbers are shifted.
+// on the map, or that calls itself otherwise, two nodes that stand in each other's place, and a link that the map does not have.
+// The fifth error is senders that begin with another TTL, so that hop numbers are shifted.
 //
 // It has two halves. A [Watch] belongs to the tracer of flows. It keeps the last digests of those that are in trouble and looks
-// for what explains them, flow by flow: the cheapest path through the map where a node that is not there, a link that is not
-// there and a shift of hop numbers have a price in bits, and a digest that is wrong has a higher one. What it finds is an
+// for what explains them, flow by flow: the cheapest path through the map. A node that is not there, a link that is not there
+// and a shift of hop numbers have a price in bits, and a digest that is wrong has a higher one. What it finds is an
 // [inference.Deviation], which lists all errors of the map that would explain the flow. [Decide] takes the deviations of a
 // window, of all shards and processes, and names those errors that several flows need.
 //
@@ -22,7 +22,7 @@
 //   - for shifted hop numbers: packets of 24 bits into which a first hop must have written, and none has.
 //
 // Where the map is right, a flow of k hops in a network of V nodes that has one path shows a missing link by chance with a
-// probability of k·V·2⁻³² at most, which is 10⁻⁵ for Kentucky Datalink. Of 1,000 flows three do so together with a probability
+// probability of k·V·2⁻³² at most. That is 10⁻⁵ for Kentucky Datalink. Of 1,000 flows three do so together with a probability
 // of 2·10⁻⁷, whatever they say, and they would have to say the same.
 //
 // # When an error is named

@@ -113,7 +113,7 @@ func (x *hops) step(s *State, c *Cycle) {
 }
 
 // pairs looks at both directions of each link together. By how much two clocks differ is added to the one and taken from the
-// other, so that clocks which drift say nothing here, and far less than what a drift may be is news.
+// other. So clocks which drift say nothing here, and far less than what a drift may be is news.
 func (x *hops) pairs(s *State, at detect.Moment) {
 	cfg := detect.Latency(s.cfg.Window)
 	cfg.Floor = 1 // values are in floors

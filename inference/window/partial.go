@@ -14,11 +14,10 @@ import (
 //
 // # What does not depend on the split
 //
-// Let the reports of a window be shared out over any number of shards, so that all reports of an exporter go to one of
-// them and so do all reports of a flow, in the order of their time. Then the partials of these shards, merged in
-// whatever order and grouping and sent as bytes or not, give the window that one shard would have made of all reports,
-// bit for bit, as long as no table of a shard is full and no window is longer than the time after which flows are
-// forgotten. Beyond that:
+// Let the reports of a window be shared out over any number of shards. All reports of an exporter go to one of them,
+// and so do all reports of a flow, in the order of their time. Then the partials of these shards, merged in any order
+// and grouping, give the window that one shard would have made of all reports, bit for bit. This holds as long as no
+// table of a shard is full and no window is longer than the time after which flows are forgotten. Beyond that:
 //
 //   - Busiest flows. A shard has places for some flows (shard.Config says how many) and keeps the busiest. As long as
 //     its window has no more flows than that, all is exact. Beyond, FlowBound is the number of reports that a flow may have had
@@ -122,11 +121,11 @@ func (p *Partial) counters() [8]*uint64 {
 // Merge adds q, of which it keeps nothing. Sums of counters wrap at 2⁶⁴, which only forged counts reach.
 func (p *Partial) Merge(q *Partial) { p.merge(q, nil) }
 
-// MergeWithin is [Partial.Merge] for a partial that others are added to again and again: p does not grow beyond the
-// limits. What p has already is added to in full. Of what is new to it, the first of each kind are taken as long as there is
-// room, such as the busiest flows, and the rest is folded as a shard with full tables does it: hops into the hop called other, exporters into
-// the one with no address, and flows, path changes, drops, faults and arrivals are counted. Sums over all hops and over all
-// exporters are those of Merge. What is left out of the other kinds, no counter of p counts: left is the number of these items.
+// MergeWithin is [Partial.Merge] for a partial that others are added to again and again: p does not grow beyond the limits. What p has
+// already is added to in full. Of what is new to it, the first of each kind are taken as long as there is room, such as the busiest flows.
+// The rest is folded as a shard with full tables does it: hops into the hop called other, exporters into the one with no address, and flows,
+// path changes, drops, faults and arrivals are counted. Sums over all hops and over all exporters are those of Merge. What is left out of the
+// other kinds, no counter of p counts: left is the number of these items.
 func (p *Partial) MergeWithin(q *Partial, most Limits) (left int) { return p.merge(q, &most) }
 
 func (p *Partial) merge(q *Partial, most *Limits) (left int) {

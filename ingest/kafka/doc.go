@@ -18,8 +18,8 @@
 //
 // Lead elects one of several members, and keeps the plan in force where the next one finds it: in a compacted topic of one partition.
 // The owner of the partition in a group is in charge. The group decides, and no clock does. Before anything leaves a member it writes
-// the plan and its epoch to the log ([Term.Put]), or asks ([Term.Holds]), and both set the group's offset, which the group takes from
-// the owner of the partition alone. A member that stood still, and does not know yet that it was given up, is refused. What it had
-// asked for before it stood still may leave it later; it has an epoch below those of its successor, which began above all that stand
-// in the log, and devices refuse it.
+// the plan and its epoch to the log ([Term.Put]), or asks ([Term.Holds]). Both set the group's offset, which the group takes from the
+// owner of the partition alone. A member that stood still, and does not know yet that it was given up, is refused. What it had asked
+// for before it stood still may leave it later; it has an epoch below those of its successor, which began above all that stand in the
+// log, and devices refuse it.
 package kafka

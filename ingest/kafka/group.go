@@ -19,8 +19,8 @@ import (
 type GroupConfig struct {
 	Name   string
 	Topics map[string]int // how many partitions of each, the first ones; further ones belong to no member
-	// Session is the time that the group waits for a sign of a member before it gives its partitions to others, Rebalance the time
-	// that a member may take to release them when others come or go.
+	// Session is the time that the group waits for a sign of a member before it gives its partitions to others. Rebalance is the
+	// time that a member may take to release them when others come or go.
 	Session, Rebalance time.Duration
 }
 

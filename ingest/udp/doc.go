@@ -5,7 +5,7 @@
 // Receiving costs more than everything that follows it, and waking up for every datagram costs more than receiving: a process
 // that wakes up for each one collapses under load exactly when it matters, because the kernel spends the CPU on filling a buffer
 // that the process never gets to empty (receive livelock; Mogul and Ramakrishnan, TOCS 1997). So a worker takes what is there
-// with recvmmsg, up to BatchSize datagrams a call, and when a call did not fill its batch it naps for [Config].Nap instead of
+// with recvmmsg, up to BatchSize datagrams a call. When a call did not fill its batch it naps for [Config].Nap instead of
 // waiting for the next datagram. The faster they come, the more each wake-up finds. When a call finds nothing, the worker blocks
 // in ppoll until something arrives: an idle source costs no CPU.
 //
@@ -17,8 +17,8 @@
 //
 // The receive buffer is set with SO_RCVBUFFORCE where the process has CAP_NET_ADMIN, else with SO_RCVBUF, and read
 // back; [Source.Notices] says what was granted when it is less than was asked. What the kernel drops because the
-// buffer is full is counted by it for every socket, and read both from SO_RXQ_OVFL messages beside the data and with
-// SO_MEMINFO, so that drops which no later datagram reported are seen too. [Source.Stats] adds them up exactly:
+// buffer is full is counted by it for every socket. It is read both from SO_RXQ_OVFL messages beside the data and
+// with SO_MEMINFO, so that drops which no later datagram reported are seen too. [Source.Stats] adds them up exactly:
 // handed over + KernelDropped + Refused is what arrived.
 //
 // The kernel charges a datagram of up to about 300 bytes with 768 bytes against twice the configured size. A buffer of

@@ -16,7 +16,7 @@ type port struct {
 	down         bool          // so was the line at the last turn
 }
 
-// turn looks at the probes that were sent since the last one, at a time since the start of the agent, and logs once when the port begins to
+// turn looks at the probes that were sent since the last one, at a time since the start of the agent. It logs once when the port begins to
 // refuse probes and once when it is over.
 func (p *port) turn(a *Agent, now time.Duration) {
 	sent, failed := a.count.sent.Load(), a.count.sendErrors.Load()

@@ -17,8 +17,8 @@ import (
 	"github.com/hopscope/hopscope/p4/stamp"
 )
 
-// stampAgent is the part of an agent that speaks STAMP: a goroutine that sends, one that receives and one that keeps the socket for every session, one for
-// every address of the reflector, one that counts what is lost, and one that traces the ways of sessions with a port.
+// stampAgent is the part of an agent that speaks STAMP: a goroutine that sends, one that receives and one that keeps the socket for every session.
+// There is one for every address of the reflector, one that counts what is lost, and one that traces the ways of sessions with a port.
 type stampAgent struct {
 	agent      *Agent
 	began      time.Time

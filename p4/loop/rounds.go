@@ -56,9 +56,9 @@ type roundsStatus struct {
 // to the latest that the sender reported in the survey before; those that are settled, and did not come by the next survey either,
 // are lost.
 //
-// Counts of different lives, epochs or numbers are never compared. Where one of these changes, where the receiver missed frames
-// of its own, or its counts do not fit those of the sender, the probe begins anew, and what is not known by then stays unknown. A probe
-// of which no round ever came is lost: the plan has it, and both of its ends say so.
+// Counts of different lives, epochs or numbers are never compared. The probe begins anew where one of these changes, where the receiver
+// missed frames of its own, or where its counts do not fit those of the sender. What is not known by then stays unknown. A probe of
+// which no round ever came is lost: the plan has it, and both of its ends say so.
 type Rounds struct {
 	mu     sync.Mutex // all of it
 	probes []followedProbe

@@ -5,6 +5,7 @@
 // one that it was made for, and connects again with increasing delays. All that a switch says is bounded and checked before
 // it is believed; what it may not say is an answerError.
 //
-// [Reconcile] makes a switch hold what it should: it reads before it writes, keeps what is right, repairs what is not, takes out
-// what is the controller's own and no longer wanted, leaves the entries of others, and reads again to see that it came to be.
+// [Reconcile] makes a switch hold what it should: it reads before it writes, keeps what is right, repairs what is not, and
+// deletes the controller's own entries that are no longer wanted. It leaves the entries of others, and reads again to see that
+// it came to be.
 package p4rt

@@ -8,7 +8,7 @@ import (
 // Track follows the rounds of probes that come back, to count those that are lost, late or come twice. It has room for a
 // number of probes; what comes of others is reported, and not followed.
 //
-// With a plan ([Track.expect]) each probe that is to come here has a place of its own, and what the schedule has and does not come is lost, whether
+// With a plan ([Track.expect]) each probe that is to come here has a place of its own. What the schedule has and does not come is lost, whether
 // anything of the probe ever came or not. What no plan names has a small table, in which the idle make room.
 type Track struct {
 	most int

@@ -44,7 +44,7 @@ func (w *Work) Rounds() []SentRounds {
 }
 
 // NewWork builds the frames of the probes that the agent of a name sends. Numbers are those that its probes had in the plan
-// before, by id: a probe that stays keeps its number, and so its flow, and no other gets a number of that plan, so that what comes
+// before, by id: a probe that stays keeps its number, and so its flow. No other gets a number of that plan, so that what comes
 // late of one that is gone is not taken for another. It gives the numbers of this plan.
 func NewWork(p *Plan, name string, e *Ends, numbers map[string]uint32) (*Work, map[string]uint32, error) {
 	sends := 0

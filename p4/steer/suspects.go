@@ -81,9 +81,9 @@ func New(c *Config) (*Suspects, error) {
 	return s, nil
 }
 
-// withHosts gives the links of probes with the lines of the hosts that send them, and of those that take them behind a port that the graph does
-// not have, as links behind those of the network; by link its other direction or -1; and the lines of hosts by what they are. A host that loses
-// what it sends, or what comes, explains that then, and no link of the network is blamed for it.
+// withHosts gives the links of probes with the lines of the hosts that send them, as links behind those of the network. Hosts that receive
+// behind a port that the graph does not have are among them; by link its other direction or -1; and the lines of hosts by what they are. A host
+// that loses what it sends, or what comes, explains that then, and no link of the network is blamed for it.
 func withHosts(d *Links, probes []planner.Probe, passed [][]int32) (all [][]int32, back []int32, hosts map[string]int32) {
 	g := d.graph
 	links := g.NumInterfaces()

@@ -104,8 +104,8 @@ func (t *Tracer) Packets(c querymix.PathCoding, paths int, limit float64) (float
 	return float64(sum) / float64(paths), nil
 }
 
-// Path draws a path of that many switches with as few hops as can be, or as light as can be if routing goes by weights, between
-// edge switches if the topology has some, and appends their indices.
+// Path draws a path of that many switches with as few hops as can be, or as light as can be if routing goes by weights, and
+// appends their indices. It is between edge switches if the topology has some.
 func (t *Tracer) Path(rng *rand.Rand, hops int, path []uint32) ([]uint32, error) {
 	g := t.graph
 	edge := false

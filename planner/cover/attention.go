@@ -59,8 +59,8 @@ func (a *Attention) suspected(n int) float64 { return -math.Expm1(float64(n) * m
 // AttentionBound is a bound of the bytes of any plan in which each link counts on one probe. Traversals is a bound of the links that all
 // probes pass, and reach gives for every link, or direction, to be covered the fewest links of a probe that passes it.
 //
-// A probe of n such links that are at most D away has at least max(n, D) links, so that of its bytes in detail each of the n bears at least the
-// least of max(n, D) (1 - (1-S)^n) / n over n.
+// A probe of n such links that are at most D away has at least max(n, D) links. Of its bytes in detail each of the n bears at least the least
+// of max(n, D) (1 - (1-S)^n) / n over n.
 func (p *Problem) AttentionBound(traversals int, reach []int) float64 {
 	if len(reach) == 0 {
 		return 0

@@ -89,8 +89,8 @@ func Capacities(p *Problem) (map[string]float64, error) {
 }
 
 // Replace fills in the transition from an older plan to this one: which points begin to send, stop, send otherwise, and
-// go on as they did, and in which order, so that no point is unserved in between that both plans serve, and nothing
-// carries more than it has free. Where there is no such order the plan says why, and has no steps.
+// go on as they did, and in which order. No point is unserved in between that both plans serve, and nothing carries
+// more than it has free. Where there is no such order the plan says why, and has no steps.
 //
 // Before the first step the rules of all new paths are installed on the way, which no report meets yet, since their tags
 // are new. A step changes the rules of one point, or what it sends where. After the last, old rules are taken away.

@@ -2,8 +2,8 @@ package opt
 
 import "slices"
 
-// Knapsack finds the most valuable set of items that fits into a room, by branch and bound over the items by falling value per size, with
-// the value of the relaxation that may cut one item as bound (G. Dantzig, "Discrete-variable extremum problems", Operations Research 5,
+// Knapsack finds the most valuable set of items that fits into a room, by branch and bound over the items by falling value per size. Its
+// bound is the value of the relaxation that may cut one item (G. Dantzig, "Discrete-variable extremum problems", Operations Research 5,
 // 1957). It keeps its memory between answers.
 type Knapsack struct {
 	Split   bool // an item may be cut, so that the relaxation is the problem

@@ -49,7 +49,7 @@ func Match(n int, pairs []Pair, stop func() bool) (mate []int32, proof Duals, do
 }
 
 // Duals proves a matching: for every pair, the values of its nodes and twice those of all blossoms around both sum up to
-// at least twice the weight, and all nodes' halves with all blossoms' values, (size-1)/2 times, to the weight of the
+// at least twice the weight. All nodes' halves with all blossoms' values, (size-1)/2 times, sum up to the weight of the
 // matching.
 type Duals struct {
 	Node     []int64

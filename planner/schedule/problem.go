@@ -62,7 +62,7 @@ type Agent struct {
 const DefaultClass = "default"
 
 // Defaults is a problem without probes: every second, in slots of 10 ms, by probes of 44 bytes (IPv4, UDP, and the shim and
-// header of INT-MD 2.1) to which every node adds 12 (node id, latency and queue), with the 38 bytes of Ethernet around.
+// header of INT-MD 2.1). Every node adds 12 (node id, latency and queue), and Ethernet takes 38 around.
 func Defaults() *Problem {
 	return &Problem{Slot: 10, Period: 1000, HeaderBytes: 44, HopBytes: 12, OverheadBytes: 38}
 }

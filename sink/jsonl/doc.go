@@ -36,8 +36,8 @@
 // # What survives
 //
 // Write returns nil once the lines are on the disk: written whole and, unless Config.Sync is false, forced to it. When a
-// write fails, because the disk is full for example, the file is cut back to where it ended before, so that a batch
-// that is tried again is there once and no half line is in the middle of a file.
+// write fails, because the disk is full for example, the file is cut back to where it ended before. So a batch that is
+// tried again is there once, and no half line is in the middle of a file.
 //
 // A process or machine that dies in the middle of a write leaves some lines of a batch that was not confirmed, the last
 // of which may be torn. The next run puts a file with a torn end aside and begins a new one, so that the torn line stays
@@ -49,8 +49,8 @@
 //
 // The path "-", which YAML wants in quotes, is standard output. It is not forced to any disk: that is up to the program it is
 // redirected to. To a pipe, lines are written in pieces of at most 4096 bytes that end with a line wherever a line is not
-// longer, which the system does not tear or mix with what others write there. A write that failed in the middle goes on where it
-// ended when the same batch is tried again; when another one comes, the torn line is finished first.
+// longer. The system does not tear these or mix them with what others write there. A write that failed in the middle goes on
+// where it ended when the same batch is tried again; when another one comes, the torn line is finished first.
 //
 // A reader that has gone is an error that may pass with [sink.RetryError.Config] set, and not the end of the process: a
 // spool then keeps what comes, and the program says why.

@@ -49,7 +49,7 @@ const (
 // Diverter takes reports out of a collector's statistics and publishes them to the topic reports, those of a flow to one
 // partition. It is the part of the [Writer] that implements [sink.Diverter].
 //
-// Each worker gathers reports in a batch for each partition, so its memory is at most the number of workers times the number
+// Each worker gathers reports in a batch for each partition. So the memory is at most the number of workers times the number
 // of partitions times some 700 kB, of which slow traffic takes a few. A batch holds reports of one window.
 type Diverter struct {
 	conf     DivertConfig

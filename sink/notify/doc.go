@@ -1,7 +1,7 @@
 // Package notify makes alerts of findings: what is sent to operators, when, and how often. A [Center] takes the findings of
 // every window and returns the alerts that follow from them; the packages below it deliver alerts to receivers, each as a
-// [sink.Writer] behind a queue and a spool like any store, so that an alert survives a receiver that is away and a process that
-// is killed.
+// [sink.Writer] behind a queue and a spool like any store. An alert survives a receiver that is away and a process that is
+// killed.
 //
 // # One alert for one cause
 //

@@ -9,8 +9,8 @@
 // Rows are kept as they come: hops, flows and exporters by their keys, values as numbers. Texts are made on request only, by the
 // functions that write and read them everywhere else. Nothing that is kept shares memory with the window that it came in.
 //
-// A window is known by its end. The newest window or a later one is always taken, a part of a window that is still kept
-// is added to it, and a window older than the oldest kept one is counted as late and left out. When a table of hops,
+// A window is known by its end. The newest window or a later one is always taken, and a part of a window that is still
+// kept is added to it. A window older than the oldest kept one is counted as late and left out. When a table of hops,
 // flows or exporters is full, those that were silent longest make room; when all of them are in the newest window, the
 // new one is refused and counted. Values are kept as 32-bit floats: 24 bits are more than the sketches behind them
 // promise.

@@ -4,7 +4,7 @@ package web
 type series interface{ lastSeen() uint64 }
 
 // table is a map of bounded size. When it is full, the entries that were silent longest make room, all of the same
-// age at once, so that a flood of new keys costs one scan per age and not one per key.
+// age at once. A flood of new keys costs one scan per age and not one per key.
 type table[K comparable, V series] struct {
 	max     int
 	all     map[K]V

@@ -18,19 +18,19 @@
 //
 // # Guarantee
 //
-// Up to 51 codes, every answer is exact, and so are the largest code and the number of codes always. Beyond that, the
-// 0.99-quantile of values in random order is within 10 % of the true one with 95 % confidence, for distributions as heavy as
-// Pareto's with exponent 1.5 and spread over up to 12 octaves between their median and it. What was measured is far better:
-// with lognormal values, σ = 1, half of 1000 flows of 10³ to 10⁶ are off by less than 0.8 %, and 95 % by less than 3.2 %
-// (go test -run TailError -v -flows 1000), and with Pareto's by less than 0.9 and 3.8 %; TestTailError has some tens of flows of each
-// distribution, and TestPromise fails by chance less often than once in a million times. The median has a rank
-// error of up to 6 %, and the 0.9-quantile of up to 4 %, with 95 % confidence.
+// Up to 51 codes, every answer is exact, and so are the largest code and the number of codes always. Beyond that, the 0.99-quantile
+// of values in random order is within 10 % of the true one with 95 % confidence. That holds for distributions as heavy as Pareto's
+// with exponent 1.5 that spread over up to 12 octaves between their median and it. What was measured is far better: with lognormal
+// values, σ = 1, half of 1000 flows of 10³ to 10⁶ are off by less than 0.8 %, and 95 % by less than 3.2 % (go test -run TailError -v
+// -flows 1000), and with Pareto's by less than 0.9 and 3.8 %; TestTailError has some tens of flows of each distribution, and
+// TestPromise fails by chance less often than once in a million times. The median has a rank error of up to 6 %, and the 0.9-quantile
+// of up to 4 %, with 95 % confidence.
 //
 // # What is not promised
 //
 // An answer is a value and not one of the codes that came: within a cell, values count as spread evenly. Where a distribution
-// has a narrow part and a tail a hundred times further out, cells are an eighth of an octave wide, and quantiles in the
-// narrow part are off by up to 6 %; package kll has them exactly, and the tail not at all. Merging in another order gives a
+// has a narrow part and a tail a hundred times further out, cells are an eighth of an octave wide. Quantiles in the narrow
+// part are then off by up to 6 %; package kll has them exactly, and the tail not at all. Merging in another order gives a
 // sketch that keeps the same bounds, but not the same bytes. A sketch has no form on disk.
 //
 // # What was tried

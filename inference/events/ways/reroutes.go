@@ -10,7 +10,7 @@ import (
 )
 
 // Reroutes finds flows that take another path than before. Flows that leave the same link in one window share a finding, and so
-// do flows that come to one, flows that are sent over several paths in turn, and all flows for which there is no place.
+// do flows that come to one. So do flows that are sent over several paths in turn, and all flows for which there is no place.
 type Reroutes struct {
 	groups groups
 	flows  *subject.Table[decode.FlowKey, ways]

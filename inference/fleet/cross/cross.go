@@ -38,10 +38,10 @@ func DefaultLimits() Limits {
 //
 // # Exporters
 //
-// Collectors are runs here: the one that follows a kill is another one, since what it goes on from may be older than what the one
-// before had sent. An exporter is shared from the window on in which another one hears it than the last one, or several do, until one of
-// them alone has heard it for the horizon and one window more. The statistics of an exporter that is not shared pass as its collector
-// reported them, bit for bit. Of one that is shared:
+// Collectors are runs here: the one that follows a kill is another one, since what it goes on from may be older than what the one before
+// had sent. An exporter is shared from the window on in which another collector hears it than the last one, or several do. It is so
+// until one of them alone has heard it for the horizon and one window more. The statistics of an exporter that is not shared pass as its
+// collector reported them, bit for bit. Of one that is shared:
 //
 //   - Reports, Events, Malformed and Last are those of all collectors together, and so are Reordered and Late, in which each
 //     collector sees only the disorder among the numbers that reached it.
@@ -55,13 +55,13 @@ func DefaultLimits() Limits {
 //     come after all, the windows that have them as Down are made again without them. A gap over numbers that were counted as lost
 //     counts them as Down with the next window, whose Lost takes them back.
 //
-// So the sum of Lost over all windows, with the Provisional of the last one, is the number of those missing outside of gaps, and that of
-// Down the number of those missing in gaps, between the first and the newest number of all collectors, exactly, and the sum of Duplicated is that of the copies, as
-// long as no number comes later than Window numbers, no more numbers than MaxGap (or a sixteenth of their range) are
-// missing in a row, and the runs of numbers that came fit in what partials and crossing have room for. Beyond their room
-// it is known of a stretch of numbers how many came: then Lost less Duplicated is exact, and each of them is less
-// than the truth by the copies in those stretches. Nothing is claimed across a restart. An exporter that numbers its
-// reports for each collector separately has a sequence for each as long as these are not within MaxGap of each other.
+// Three sums are exact between the first and the newest number of all collectors. The sum of Lost over all windows, with the Provisional of the last
+// one, is the number of those missing outside of gaps. The sum of Down is the number of those missing in gaps, and the sum of Duplicated is that of
+// the copies. This holds as long as no number comes later than Window numbers, and no more than MaxGap (or a sixteenth of their range) are missing in
+// a row. The runs of numbers that came have to fit in what partials and crossing have room for. Beyond their room it is known of a stretch of numbers
+// how many came: then Lost less Duplicated is exact, and each of them is less than the truth by the copies in those stretches. Nothing is claimed
+// across a restart. An exporter that numbers its reports for each collector separately has a sequence for each as long as these are not within MaxGap
+// of each other.
 //
 // # Flows
 //

@@ -43,8 +43,8 @@ func publishedMAC(kind byte, a [4]byte) headers.MAC {
 }
 
 // AppendMininet appends the Ethernet frame that the switches with these node ids leave behind, in order: the digest in the
-// destination MAC address, that of the scheme it is compared with (AMS2) in the source address, ECN 1, and the id of the
-// last switch that wrote either in place of the IPv4 checksum. A path has at most 254 switches; the rest is ignored.
+// destination MAC address, that of the scheme it is compared with (AMS2) in the source address, and ECN 1. The id of the
+// last switch that wrote either is in place of the IPv4 checksum. A path has at most 254 switches; the rest is ignored.
 func (p *PublishedPacket) AppendMininet(dst []byte, path []uint32) []byte {
 	path = path[:min(len(path), publishedTTL-1)]
 	var high, middle, low, ams, writer uint32 // fields of 16 bits

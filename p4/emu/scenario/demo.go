@@ -8,8 +8,9 @@ import (
 )
 
 // demoConfig is a fat-tree of 20 switches with 200 flows and about 4000 reports a second, and a script of 170 seconds
-// that repeats: after a quiet beginning a line is congested, a link fails and returns, an access list drops packets, a
-// switch becomes slow, reports of one exporter are lost, and another falls silent, with quiet times in between.
+// that repeats: after a quiet beginning a line is congested, a link fails and returns, and an access list drops
+// packets. A switch becomes slow, reports of one exporter are lost, and another falls silent, with quiet times in
+// between.
 //
 // Lines are slow (10 Mbit/s), so that a laptop sends enough packets to fill them: latencies are milliseconds.
 func demoConfig() emu.Config {

@@ -138,8 +138,8 @@ func Categorize(m *Metrics) (*Categories, error) {
 }
 
 // published is FANT's algorithm 1: basic are the metrics that another can be inferred from, which it cannot be inferred from itself (lines 8
-// and 9), those that are required (10 and 11), what these depend on, and of metrics that show each other, where none is basic,
-// the one of fewest bytes (12 to 18). What that one depends on is basic too, which the algorithm leaves out.
+// and 9), those that are required (10 and 11), and what these depend on. Of metrics that show each other, where none is basic, the one of
+// fewest bytes is basic, too (12 to 18). What that one depends on is basic too, which the algorithm leaves out.
 func (m *Metrics) published(required uint32, shows, needs []uint32) uint32 {
 	n := len(m.Metrics)
 	basic, similar := required, make([]uint32, n)

@@ -190,7 +190,7 @@ func (a *assigner) joined(i, k, v int) cover.Walk {
 }
 
 // extend leads a walk that begins or ends at a node without room on to another depot, or from there, by as few links as
-// can be, and reports whether the limits allowed it for one.
+// can be. It reports whether the limits allowed it for one.
 func (a *assigner) extend() bool {
 	p := a.c.p
 	best, which := cover.Walk(nil), -1

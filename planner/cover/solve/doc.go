@@ -8,8 +8,8 @@
 // degree, and it is solved by matching.
 //
 // Several things go beyond the papers: covers of both directions of every link, a limit on the hops of a probe, links and
-// ports that must not be used, two covers that a single failure does not blind at once, and [Replan], which makes a new
-// plan after a failure and keeps every probe that the failure does not touch.
+// ports that must not be used, and two covers that a single failure does not blind at once. [Replan] makes a new plan
+// after a failure and keeps every probe that the failure does not touch.
 //
 // The plans as published are here too, so that they can be compared ([DFS], [Paper], [PaperBalanced], [IntBalance]).
 // Every function is pure: the result follows from the problem, the options and the seed, and time comes in as a function

@@ -182,8 +182,8 @@ func (m *model) unserved(served []int32) (list []int32) {
 }
 
 // hubs is the heuristic of the paper: of the nodes on usable paths those of most links, as many as there are points, are
-// hubs (its pseudo-code sorts the other way round), and every unserved point is linked to the first from which a server
-// can be reached in time; to a server where there is none.
+// hubs (its pseudo-code sorts the other way round). Every unserved point is linked to the first from which a server can
+// be reached in time; to a server where there is none.
 func (b *linker) hubs() (links []addition) {
 	m := b.m
 	on := make([]bool, len(m.p.Nodes))

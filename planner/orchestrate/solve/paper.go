@@ -61,8 +61,8 @@ func (p *problem) concentrateHeuristic() (at []int32) {
 }
 
 // balanceHeuristic is the paper's heuristic for Balance (algorithm 2), with every tie decided: the interface with the fewest flows
-// that are not full (then the larger demand, then the lower number) goes to the least loaded of its flows that have
-// room (then the one with fewer uncovered interfaces, then the lower number). One that fits nowhere stays uncovered.
+// that are not full (then the larger demand, then the lower number) comes first. It goes to the least loaded of its flows that
+// have room (then the one with fewer uncovered interfaces, then the lower number). One that fits nowhere stays uncovered.
 func (p *problem) balanceHeuristic() (at []int32) {
 	at = slices.Repeat([]int32{none}, p.ifaces)
 	h := opt.Heap[ifaceEntry]{Less: func(x, y *ifaceEntry) bool {

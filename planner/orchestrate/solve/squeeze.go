@@ -6,7 +6,7 @@ import "slices"
 const refills = 60
 
 // squeeze looks for a packing with one flow less where something may be left out: it closes a flow, or two and opens
-// another one, and then empties a few of those that are left and fills them with what is worth most of all that is missing,
+// another one. Then it empties a few of those that are left and fills them with what is worth most of all that is missing,
 // until no more than allowed is. It reports whether that happened; otherwise everything is as before.
 func (s *search) squeeze() bool {
 	s.mark()

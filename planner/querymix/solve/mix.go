@@ -16,7 +16,7 @@ import (
 // that enters comes from a knapsack over the dual prices (column generation, Gilmore and Gomory 1961).
 //
 // Prices prove a bound whatever their rounding errors: with price a for a rate of 1 and b for a share of 1, a packet costs at most K,
-// where K is the knapsack's, so that λ·Σa + Σ b·floor ≤ K in every mix.
+// where K is the knapsack's. So λ·Σa + Σ b·floor ≤ K in every mix.
 type mix struct {
 	items    []item
 	floor    []float64 // by query; 0 is none

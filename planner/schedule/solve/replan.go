@@ -7,9 +7,9 @@ import (
 	"github.com/hopscope/hopscope/planner/schedule"
 )
 
-// replan makes a plan that keeps intervals and phases of an older one. It begins with the older plan, changes what must
-// change so that links are seen, as few probes as can be found, and then improves as long as no more probes than the limit
-// are different. Without a limit of changes it has the best intervals that were found, near the older plan or not.
+// replan makes a plan that keeps intervals and phases of an older one. It begins with the older plan, and changes as few
+// probes as can be found so that links are seen. Then it improves as long as no more probes than the limit are different.
+// Without a limit of changes it has the best intervals that were found, near the older plan or not.
 func (x *planning) replan(c *core) (*schedule.Plan, error) {
 	old := x.older()
 	forced := 0 // probes that are not there any more change by themselves
