@@ -35,6 +35,6 @@
 // # How a source or a store is added
 //
 // It is a package with a Config, and one field in the settings struct of the program: [OpenSources] and [OpenStores] find
-// the fields whose types have the methods that a source or a store must have, and settings, metrics, ledger, readiness,
-// page and log follow from the key of the field. CONTRIBUTING.md walks through it.
+// the fields whose types have the methods that a source or a store must have. Settings, metrics, ledger, readiness, page
+// and log follow from the key of the field. CONTRIBUTING.md walks through it.
 package collector

@@ -36,7 +36,7 @@ type Lazy struct {
 
 // Shape is the common part of reports whose bytes are equal but for addresses, ports, identifiers, sequence numbers, lengths that
 // agree with each other, and the values in the INT stack. Each block of the stack begins with a node, its level 1 interfaces, a
-// latency and a queue, 16 bytes, but in a postcard, whose one block is as its format has it. A shape never changes.
+// latency and a queue, 16 bytes. The one block of a postcard is as its format has it. A shape never changes.
 type Shape struct {
 	Common Report // the fields that all reports of the shape share; without hops
 	Hops   int    // blocks in the stack

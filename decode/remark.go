@@ -58,9 +58,9 @@ func (u *Units) queued(h *Hop) (ns uint64, ok bool) {
 	return u.possible(d+uint64(h.QueueDelay), h.EnqTime != 0 && h.IngressTime != 0 && d < 1<<31)
 }
 
-// Devices take the difference themselves, too. LeastReckoned is the least latency, in units, of which it is asked whether that is so, and
-// nearReckoned how far it may be from the times beside it, which are stamped elsewhere in the device: a latency that has nothing to do with
-// them is taken for one in 130,000 times.
+// Devices take the difference themselves, too. LeastReckoned is the least latency, in units, of which it is asked whether that is so.
+// nearReckoned is how far it may be from the times beside it, which are stamped elsewhere in the device: a latency that has nothing to do
+// with them is taken for one in 130,000 times.
 const (
 	LeastReckoned = 1 << 18
 	nearReckoned  = 1 << 14

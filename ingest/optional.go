@@ -33,8 +33,8 @@ type Input struct {
 // queues behind it are full it is made to wait, and its frames are not dropped.
 type Waiter interface{ Waits() bool }
 
-// Prompter is a source whose frames have the time at which this machine received them, by its wall clock, and which can be
-// asked whether it has handed over all of a time.
+// Prompter is a source whose frames have the time at which this machine received them, by its wall clock. It can be asked
+// whether it has handed over all of a time.
 type Prompter interface {
 	// Prompt makes every worker hand over a batch with Until set to before, which may have no frames, as soon as it has
 	// handed over all frames with an earlier time. It does not wait for that. A worker that has not come to answer is

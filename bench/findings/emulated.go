@@ -13,8 +13,8 @@ import (
 	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
-// Emulation is an emulated network with the faults of the table, one after the other, in an order and at places that the
-// seed draws, and a collector in the same virtual time.
+// Emulation is an emulated network with the faults of the table, one after the other, and a collector in the same
+// virtual time. The seed draws the order of the faults and their places.
 type Emulation struct {
 	Seed   uint64
 	Names  []string      // of the troubles, each once; all of them if there are none

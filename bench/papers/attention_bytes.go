@@ -98,7 +98,7 @@ func (c *cycles) megabytes(detailed float64) float64 {
 }
 
 // least is a bound of the megabytes of a cycle, whatever the plan, with hosts as nodes: a link of a host that is no depot is passed twice, as
-// it is a dead end, every other link once, and of each probe the first and the last link are of depots; in detail is at least a hop for each
+// it is a dead end, and every other link once. The first and the last link of each probe are of depots; in detail is at least a hop for each
 // suspicious link.
 func (c *cycles) least(suspicious int) float64 {
 	inner := 0

@@ -35,8 +35,8 @@ type deliveryRow struct {
 }
 
 // runDelivery prints what RFT (Sun et al.) shows: how many points can be served, with how many new links and servers, and
-// how long that takes, over 67 networks with attributes drawn as there, and then what its other experiments vary. Every
-// plan is checked. Without a directory of topologies there is one line that says so in place of what needs it.
+// how long that takes. It covers 67 networks with attributes drawn as there, and then what its other experiments vary.
+// Every plan is checked. Without a directory of topologies there is one line that says so in place of what needs it.
 func runDelivery(ctx context.Context, w io.Writer, o Options) error {
 	for _, x := range []struct {
 		title string

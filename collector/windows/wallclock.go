@@ -115,7 +115,7 @@ func (k *wallClock) forget(label int64) { k.floor = max(k.floor, label) }
 func (k *wallClock) steady() int64 { return k.first.wall + k.last.mono - k.first.mono }
 
 // read takes a reading over and says whether the wall clock was set. NTP lets a clock run faster or slower to correct it,
-// by 0.05 %, or as much as 8 % with chrony, and the two clocks are not read in one instant: that is no step.
+// by 0.05 %, or as much as 8 % with chrony. The two clocks are not read in one instant: that is no step.
 func (k *wallClock) read(now reading) (step time.Duration) {
 	passed := now.mono - k.last.mono
 	d := now.wall - k.last.wall - passed

@@ -120,11 +120,11 @@ func (s *stream) step(p *point, now, since int64) (news share, reason decode.Rea
 	return news, 0
 }
 
-// settle decides a share of a stream whose total was last before, once it is known whether it fell. A sum whose start moved began anew if it fell; if another one of
-// its resource that did has the same start; or if all of it since its start is no more than twice what it counts in such a time. Else it went on, such as behind a
-// sender that began anew, and rose by the difference at least: what a new sum counted is at most the old total more. A sum that fell under its old start was set at
-// a time that is not known, to a value that is not known, so that nothing is known of what it counted. A sum that began anew, is above the point before, and has no
-// start, or still the old one, shows nothing of that: the difference counts.
+// settle decides a share of a stream whose total was last before, once it is known whether it fell. A sum whose start moved began anew if it fell; if
+// another one of its resource that did has the same start; or if all of it since its start is no more than twice what it counts in such a time. Else
+// it went on, such as behind a sender that began anew, and rose by the difference at least: what a new sum counted is at most the old total more. A
+// sum that fell under its old start was set at an unknown time, to an unknown value. So nothing is known of what it counted. A sum that began anew,
+// is above the point before, and has no start, or still the old one, shows nothing of that: the difference counts.
 func (d *Decoder) settle(s *stream, news share, fell bool, total float64) share {
 	p := &d.p
 	switch {

@@ -8,9 +8,9 @@ import (
 )
 
 // Loops is Algorithm 2 of the paper, the detection of routing loops by the switches themselves. A packet carries the
-// b-bit hash of a switch that it passed, chosen as in Baseline, and a counter of how often a switch on the way found its
-// own hash there. The switch that finds it once more than T times reports a loop: either the packet has come back,
-// or hashes of different switches were equal T+1 times in a row.
+// b-bit hash of a switch that it passed, chosen as in Baseline. Its counter says how often a switch on the way found its
+// own hash there. The switch that finds it once more than T times reports a loop: either the packet has come back, or
+// hashes of different switches were equal T+1 times in a row.
 //
 // The steps are as follows. (1) If the digest is h(s, packet) and the counter is T, report; if it is below, count. (2) If g(packet, i) says
 // that hop i replaces, the digest becomes h(s, packet) and the counter 0, also if hop i has just counted. The algorithm as it is printed

@@ -24,7 +24,7 @@
 // better; its element may change by that, from an interface to its node. The choice is greedy: the cause that saves most comes
 // first, and so on until none saves anything. What a cause saves mostly falls while findings are taken away, so a heap gives
 // it at a cost of n log n. Its entries are brought up to date when they come up, and made anew for a cause that took
-// something. Before it, sets of up to three elements are tried for findings that several of them explain, and each of these
+// something. Before it, sets of up to three elements are tried for findings that several of them explain. Each of these
 // findings goes to the one that it belongs to in the best set; a part of more than 64 findings is left to the greedy choice. A
 // finding that begins long after a cause belongs to it only if it is about something similar, and sixty windows later none
 // does.
@@ -47,7 +47,7 @@
 //
 // # Bounds
 //
-// A Grouper holds one entry for each finding that stands alone and is open or ended a short time ago, at most maxAlone, and
+// A Grouper holds one entry for each finding that stands alone and is open or ended a short time ago, at most maxAlone. It holds
 // maxCauses open causes with at most maxEvidence open findings each. What has no place stands for itself. Nothing depends on the
 // order of the findings of a window.
 package cause

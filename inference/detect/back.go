@@ -10,7 +10,7 @@ func (h *Hop) needed() uint32 { return max(10, uint32(constants[bank[h.open.cont
 // backLoss is how many windows that are back one that is not takes away: one that strays by chance does not begin the count anew.
 const backLoss = 4
 
-// isAway reports whether a value is farther from the level before the finding f, which is open, than half of a limit, a square, or than half
+// isAway reports whether a value is far from the level before the open finding f. It is farther than half of a limit, a square, or than half
 // of what it was at its worst.
 func (s *series) isAway(y, limit float32, f *Finding) bool {
 	d := y - s.onset[usual]

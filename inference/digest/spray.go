@@ -188,8 +188,8 @@ func (p *spray) addUnexplained(at int64) {
 	p.first, p.last = min(p.first, at), max(p.last, at)
 }
 
-// settleSprays looks for the paths of sprayed flows at the end of a window, as far as that takes no more than a bounded time, and
-// publishes of the others what was held back.
+// settleSprays looks for the paths of sprayed flows at the end of a window, in a bounded time. It publishes of the others what
+// was held back.
 func (d *Reader) settleSprays(to *window.Partial, found func(slot uint32, at int64, nodes []decode.Hop)) {
 	p, left := &d.sprays, sprayFits
 	n := len(p.flows)

@@ -82,10 +82,10 @@
 // package detect.
 //
 // TestLossFalseAlarms, TestLossFound and TestSilence measure the same for exporters. In 1000 hours of windows of ten seconds
-// each, exporters of 0.1 to 100,000 reports a window start no finding at a ratio of 1e-5 or none, and at most one at that of
-// LossRatio. Losses of ten times LossRatio and more are found, each time. Regular exporters and those that report at random are
-// never found silent while they go on. An exporter that stops after ten hours is found after 3 windows if it spoke in every
-// window, and after about 20 times its mean distance if it speaks at random.
+// each, exporters of 0.1 to 100,000 reports a window start no finding at a ratio of 1e-5 or none. At the ratio of LossRatio
+// they start at most one. Losses of ten times LossRatio and more are found, each time. Regular exporters and those that report
+// at random are never found silent while they go on. An exporter that stops after ten hours is found after 3 windows if it
+// spoke in every window, and after about 20 times its mean distance if it speaks at random.
 //
 // # Bounds
 //

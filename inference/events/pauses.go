@@ -15,8 +15,8 @@ import (
 // that went on so long. Where there are few or none, a step is continued from the one before it in two ways. If reports
 // come at random, a pause has no memory, and each step is the square of the one before it. If pauses have no typical
 // length, as those of senders that are switched on and off by people, steps are equal. Both are weighed by how well they
-// foretell the steps that are known, and what is known of a step joins what was foretold of it, which counts as much as
-// one pause.
+// foretell the steps that are known. What is known of a step joins what was foretold of it, which counts as much as one
+// pause.
 type pauses struct {
 	windows float64 // with reports
 	longer  [pauseLevels]float64

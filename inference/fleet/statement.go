@@ -12,8 +12,8 @@ import (
 // whose window it has not marked as sent. A run that was killed gives none itself. Its exporters have numbered these reports, so
 // that they would count as missing and as stored.
 //
-// A statement is a record of its own beside the parts of its sender, stands for no reports, and is left out as soon as the run's own
-// part of the window is there. So it matters neither which of the two comes first nor whether the other one comes at all.
+// A statement is a record of its own beside the parts of its sender, and stands for no reports. It is left out as soon as the run's
+// own part of the window is there. So it matters neither which of the two comes first nor whether the other one comes at all.
 type Statement struct {
 	Run  Source          // its Seq is 0
 	Seen *window.Partial // exporters and their numbers

@@ -14,9 +14,9 @@ type Site struct {
 	Name string `json:"name"`
 }
 
-// Sites are those that the settings know, by their ids. Where there are several, a node is known within the program and in
-// series by the id of its site in the upper eight bits and its own number in the lower 24. Nodes of no site keep the numbers
-// that they have. The mapping depends on nothing but the ids, so that all members of a fleet agree.
+// Sites are those that the settings know, by their ids. Where there are several, a node has one number within the program
+// and in series. The upper eight bits are the id of its site, and the lower 24 its own number. Nodes of no site keep the
+// numbers that they have. The mapping depends on nothing but the ids, so that all members of a fleet agree.
 type Sites []Site
 
 // NodeBits is the number of bits that nodes of a site have for their numbers.

@@ -5,9 +5,10 @@
 // # Candidates
 //
 // Packets with the same number of hops are looked at together; where a flow has paths of several lengths each length is a problem
-// of its own. A candidate is a walk over links of that many nodes that does not come back to a node, from one of the likely first
-// nodes to one of the likely last ones. Config.Ends says what these are, or else digests do. Shortest paths need not be asked for:
-// how many hops a packet had says as much, and packets that are sent over a detour first take paths that are no shortest ones.
+// of its own. A candidate is a walk over links of that many nodes that does not come back to a node. It leads from one of the
+// likely first nodes to one of the likely last ones. Config.Ends says what these are, or else digests do. Shortest paths need not
+// be asked for: how many hops a packet had says as much, and packets that are sent over a detour first take paths that are no
+// shortest ones.
 //
 // Candidates are enumerated by depth-first search, which carries the set of packets that a path explains so far and turns back
 // where these are too few. Where there are too many walks, those come first that speak against digests at no hop, then at one,

@@ -51,18 +51,18 @@
 // with a probability of 2^-Width only. A hop that no digest has covered is marked always. Enough are, for a hop by itself, as
 // many as it takes if three flows in ten met an error at that very hop, for all nodes that the map could have there: with 8
 // bits, links, and a confidence of 1 - 10⁻⁶ these are three digests, and four where any node can be anywhere. Fewer are enough
-// for hops that are all but certain together: an error is taken to be at any hop with the same probability, and the
-// probabilities that a hop without a mark has another node by chance may sum up to what the confidence leaves. A path of twelve
-// hops then has two of them with two digests, and three digests or more of the others.
+// for hops that are all but certain together: an error is taken to be at any hop with the same probability. The probabilities
+// that a hop without a mark has another node by chance may sum up to what the confidence leaves. A path of twelve hops then has
+// two of them with two digests, and three digests or more of the others.
 //
 // Other flows help in two ways. How many flows meet an error is taken to be three in ten at first, and learnt from then on:
 // flows whose own digests confirmed all of their hops count once for each source, and flows with a digest that contradicts the
 // map count sixteen times, because errors come in bunches. After some thousand flows without a contradiction one digest of 8
-// bits is enough for some hops, and later for all. And errors of the map stay where they are, so each place, that is a hop
-// between its two neighbours, counts the flows that confirmed it, since the last that contradicted it. An error is taken to
-// concern at least one in eight flows of its place. So many confirmations take from its probability, to a 32nd at most since an
-// error may have come up since then. They do so if flows of four sources also confirmed all nodes that the map has between
-// these neighbours. The table of places has a fixed size, 2^16 entries at most.
+// bits is enough for some hops, and later for all. Errors of the map stay where they are. So each place, that is a hop between
+// its two neighbours, counts the flows that confirmed it, since the last that contradicted it. An error is taken to concern at
+// least one in eight flows of its place. So many confirmations take from its probability, to a 32nd at most since an error may
+// have come up since then. They do so if flows of four sources also confirmed all nodes that the map has between these
+// neighbours. The table of places has a fixed size, 2^16 entries at most.
 //
 // Digests are kept until the path is certain, at most prior.Config.Window of them and within a quarter of the memory; without them,
 // marks stay. If digests contradict the published path, its confidence falls by half with each, sixteen that agree make up for

@@ -1,7 +1,7 @@
 // Package sequence finds out from the sequence numbers of an exporter's reports how many of them were lost, came twice or
-// came late, and how often the exporter began to count anew.
+// came late. It also finds how often the exporter began to count anew.
 //
-// Each exporter has a sequence number space of its own, which is named by its [inference.ExporterKey] (address, node,
+// Each exporter has a sequence number space of its own. It is named by its [inference.ExporterKey] (address, node,
 // hardware id), by where its datagrams are sent to, and by the width of its numbers: 32 bits, or 22 bits in telemetry
 // report 2.0. The numbers of report 2.0 count datagrams, not reports, so that only reports with FirstOfGroup take part.
 // Telemetry report 0.5 numbers all reports of a hardware id together, but names the node in some of them and not in

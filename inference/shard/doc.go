@@ -57,8 +57,8 @@
 // about one hop (INT-XD, local headers) are put together to a path by falling TTL, and a single one never changes it.
 //
 // A flow that was silent for the idle timeout is forgotten. The sweep that gives its memory back comes by at a pace that
-// depends on the number of flows, so a flow that returns before the sweep begins anew all the same: what becomes of a
-// flow does not depend on how many others there are.
+// depends on the number of flows. A flow that returns before the sweep begins anew all the same: what becomes of a flow
+// does not depend on how many others there are.
 //
 // # Hops and windows
 //

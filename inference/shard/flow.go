@@ -133,7 +133,7 @@ func hasNameless(hops []decode.Hop) bool {
 }
 
 // partOf compares the hops of r with the known path of f: -1 says that they are a part of it in one piece, and 1 that it is one of them. A
-// packet that is captured on several links of its way, or whose telemetry is taken off before the end, has such, and so has one whose way
+// packet that is captured on several links of its way, or whose telemetry is taken off before the end, has such. So has one whose way
 // comes to a node again. What came alone for long is no view, but a path.
 func (s *State) partOf(f *flow, r *decode.Report) int {
 	n := int(f.hops)

@@ -9,13 +9,13 @@ import (
 const (
 	// rowCodes are the dense codes that a hop has counters for in its row: those of values below 2³², such as four seconds.
 	rowCodes = 28 * octaveCodes
-	// rowCounters is the length of a row: latencies, then queues, and as much behind as makes it an odd number of cache lines,
-	// so that the lines that are hot in every row do not share a few sets of the cache.
+	// rowCounters is the length of a row: latencies, then queues, and as much behind as makes it an odd number of cache lines.
+	// So the lines that are hot in every row do not share a few sets of the cache.
 	rowCounters = 2*rowCodes + 64
 
 	octaveCodes = logcode.OctaveCodes
 	rowOctaves  = rowCounters / octaveCodes
-	// hopOctaves is how many octaves of a hop have room for more than 255 of a code, on average over all hops, and farCodes how many
+	// hopOctaves is how many octaves of a hop have room for more than 255 of a code, on average over all hops. farCodes is how many
 	// codes beyond the rows have counters.
 	hopOctaves = 16
 	farCodes   = 16

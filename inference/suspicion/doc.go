@@ -16,7 +16,7 @@
 //     follow from it, and are none; and so are the times on lines of which probes lost most of their rounds, and queues that begin as the line dies
 //     where probes that cross them are as usual. A finding that a cause explains accuses the links of the cause from then on, and no others.
 //   - Hops. What probes report of each link, the time in the switch before it, its queue and the time on the line, is compared
-//     with its own history by package detect, of which a false finding is rarer than one in a million windows.
+//     with its own history by package detect. A false finding of it is rarer than one in a million windows.
 //   - Pairs. The times on both directions of a link together ([Incidence.Pair]), in which clocks cancel out, are compared in the same
 //     way, with a lower floor. The direction that takes longer is accused, or both, each with its part of the confidence.
 //   - Losses. How many rounds of each probe got lost. Which links explain that is found by the fit of package loss, over the

@@ -258,9 +258,9 @@ func (x *losses) lostNearly(in *Incidence, class int32) bool {
 	return sent > 0 && 10*lost >= 9*sent
 }
 
-// explained reports whether most of what a fit explains by a class that is no culprit yet is what one that is explains as well, though
-// the fit does not have it; or nearly all of that is of probes that cross a dead one, which lose their rounds whatever else they cross. The other
-// direction of a dead one is never explained.
+// explained reports whether a culprit explains most of what a fit explains by a class that is no culprit yet, though the fit does not have the
+// culprit; or nearly all of that is of probes that cross a dead one, which lose their rounds whatever else they cross. The other direction of a
+// dead one is never explained.
 func (x *losses) explained(in *Incidence, list []loss.Culprit, class int32) bool {
 	if slices.ContainsFunc(x.culprits, func(c culprit) bool { return c.class == class }) {
 		return false

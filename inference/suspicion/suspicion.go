@@ -193,8 +193,9 @@ func (s *State) Inherit(from *State, was []int32) {
 	s.transit.inherit(&from.transit, probe)
 }
 
-// Resume suspects a link that an earlier life suspected at a time, until as many rounds of the probes that cross it have come as a line
-// that is down would have lost. What was against it is not known any more, but why in words. Links that no probe crosses are left alone.
+// Resume suspects a link that an earlier life suspected at a time. It does so until as many rounds of the probes that cross it have come
+// as a line that is down would have lost. What was against it is not known any more, but why in words. Links that no probe crosses are
+// left alone.
 func (s *State) Resume(link int32, since int64, why string) {
 	if link < 0 || int(link) >= len(s.links) || s.incidence.class[link] < 0 {
 		return

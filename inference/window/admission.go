@@ -37,8 +37,8 @@ func NewAdmission(l AdmissionLimits) *Admission {
 	}
 }
 
-// Fold folds the hops of p that are not admitted into the hop other, and places of hops without a node id and paths of probes into the ones of no place. End is that
-// of the window.
+// Fold folds the hops of p that are not admitted into the hop other. It folds places of hops without a node id and paths of probes into the ones of
+// no place. End is that of the window.
 func (a *Admission) Fold(p *Partial, end int64) {
 	a.begin(end)
 	for i := 0; i < len(p.hops.items); {

@@ -6,7 +6,7 @@
 // [Config] says where the brokers are and with which security, and [Error] what an error means and needs. Writers to Kafka and
 // readers from it share both. Certificates, keys and passwords are read anew for every connection, so that a renewed one is used
 // without a restart; connections that are open stay so. Where a file cannot be read, or certificate and key do not belong together,
-// as in the middle of a renewal, what was read before goes on to be used, and [Client.Problem] says so.
+// as in the middle of a renewal, what was read before goes on to be used. [Client.Problem] says so.
 //
 // # Logs and groups
 //

@@ -28,7 +28,7 @@ type planRecord struct {
 	Plan       json.RawMessage `json:"plan,omitempty"`
 }
 
-// key is that of all records of a writer, so that compaction keeps its last one, and what a member writes that is no longer in charge
+// key is that of all records of a writer, so that compaction keeps its last one. What a member writes that is no longer in charge
 // replaces only what it wrote before.
 func (r *planRecord) key() string { return "plan/" + r.Writer }
 

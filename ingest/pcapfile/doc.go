@@ -24,11 +24,11 @@
 // [Follow] reads captures beside the sockets of a running collector, one worker each. What it does at the end of one
 // depends on what it is:
 //
-//   - A regular file is read from its start and then followed: more of it may come, and a record of which only a part
-//     is there is waited for. When the path names another file, or the file has become shorter, the capture is over and
-//     the next one is read from its header, as capture programs do that rotate their files. What is looked at is the file and its
-//     size, every FollowConfig.Poll; a file that is rewritten in place and longer than before at the next look is
-//     not noticed. A compressed file is read once, as it is.
+//   - A regular file is read from its start and then followed: more of it may come, and a record of which only a part is there is
+//     waited for. When the path names another file, or the file has become shorter, the capture is over and the next one is read
+//     from its header. Capture programs do so that rotate their files. What is looked at is the file and its size, every
+//     FollowConfig.Poll; a file that is rewritten in place and longer than before at the next look is not noticed. A compressed
+//     file is read once, as it is.
 //   - A FIFO is opened again when its writer has gone, and the next writer begins a capture of its own. A next writer
 //     that comes before the last one was read to its end is noticed by its header; only after a writer that was killed
 //     inside of a record it has to wait.

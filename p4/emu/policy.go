@@ -8,8 +8,8 @@ import (
 )
 
 // PolicyTable is the segment routing policies of a switch (SR-MPLS, RFC 8660): packets of hosts there, from one address to another, take a list
-// of ports, that of the switch itself first. It imposes a label for each of the others, and each switch takes the topmost one off and
-// sends the packet out of the port that it stands for, whatever its routes say.
+// of ports, that of the switch itself first. It imposes a label for each of the others. Each switch takes the topmost one off and sends the
+// packet out of the port that it stands for, whatever its routes say.
 const PolicyTable = "sr_policy"
 
 const (

@@ -29,7 +29,7 @@ func ServeOptions(conf *tls.Config) []grpc.ServerOption {
 		grpc.MaxRecvMsgSize(1<<20), grpc.MaxConcurrentStreams(4))
 }
 
-// LimitAgents bounds the connections of agents: a quarter of the descriptors of the process stays for everything else, and of those that have
+// LimitAgents bounds the connections of agents: a quarter of the descriptors of the process stays for everything else. Of those that have
 // shown no certificate yet the oldest makes room for a new one, with a call of closed.
 func LimitAgents(l net.Listener, closed func()) net.Listener {
 	return limitAgents(l, descriptors(), closed)

@@ -1,11 +1,11 @@
 // Package querymix describes which packets carry which queries of PINT (SIGCOMM 2020, section 3.4): the
 // problem, the plan that answers it, and the check that a plan keeps what the problem asks.
 //
-// A [Problem] is a number of bits in every packet and a list of queries, each with the widths in which it can be coded
-// and with what is wanted of its answer. A [Plan] is a list of sets of queries that travel together, and the share of
-// packets of every set, given as a range of hashes so that switches and collector agree without rounding. The plan holds
-// dual prices, from which [Check] proves the lower bound by itself. The algorithms are in planner/querymix/solve, and a
-// test on imports keeps the check from seeing them.
+// A [Problem] is a number of bits in every packet and a list of queries. Each query has the widths in which it can be
+// coded and what is wanted of its answer. A [Plan] is a list of sets of queries that travel together, and the share of
+// packets of every set. A share is a range of hashes, so that switches and collector agree without rounding. The plan
+// holds dual prices, from which [Check] proves the lower bound by itself. The algorithms are in planner/querymix/solve,
+// and a test on imports keeps the check from seeing them.
 //
 // How many packets it takes until a path is known depends on the topology and on the decoder. A [Tracer] answers that, an
 // interface of this package: a package with a decoder implements it, and this package knows none.

@@ -32,8 +32,8 @@ func (e *AgentError) Error() string { return e.Err.Error() }
 func (e *AgentError) Unwrap() error { return e.Err }
 
 // WithAgents returns the graph with these agents in place of those it has. An agent of a switch that names no port is behind the
-// first interface that leads out of the graph and is no other agent's, or else behind the lowest port that nothing uses. Every error
-// is an [AgentError].
+// first interface that leads out of the graph and is no other agent's. Without one it is behind the lowest port that nothing uses.
+// Every error is an [AgentError].
 func (g *Graph) WithAgents(agents []Agent) (*Graph, error) {
 	out := *g
 	out.agents = slices.Clone(agents)

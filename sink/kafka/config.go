@@ -92,8 +92,8 @@ func flat(errs []error) error {
 // CheckFiles reads the files that the settings name, and gives every problem with them.
 func (c *Config) CheckFiles() error { return c.Config.CheckFiles() }
 
-// Memory is about what requests on their way and their answers take, also those to partitions that do not answer, and the reports that
-// wait for others to go with them, beside the queue's.
+// Memory is about what requests on their way and their answers take, also those to partitions that do not answer, beside the queue's.
+// It includes the reports that wait for others to go with them.
 func (c *Config) Memory() int64 {
 	need := int64(3*c.InFlight+c.Slices)*int64(c.MaxMessageBytes) + maxPayload
 	if c.Reports != "none" {

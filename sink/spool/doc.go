@@ -73,9 +73,8 @@
 // Programs before this version wrote segments 00000000000000000001.seg: the magic "hopspol1" and records with a header of
 // length<4b>, reports<8b>, crc32c of payload<4b> and crc32c of the header before<4b>. The place up to which they were stored is
 // in "head": two slots of text, 64 bytes apart, with segment, byte and checksum. Such segments are read before all others, and
-// removed when they are stored; new records are never written to them. They say neither points nor totals, so that records
-// behind a damaged header are found again, and those that the damage hit are reported, but how many reports these stood for is
-// not known.
+// removed when they are stored; new records are never written to them. They say neither points nor totals. So records behind a
+// damaged header are found again, and those that the damage hit are reported. How many reports these stood for is not known.
 //
 // Such a program does not see segments of version 2, and leaves them alone: drain the spool before going back to it, or
 // what waits there waits until this version runs again, which reads both.

@@ -195,8 +195,8 @@ func addPage(to, from *[pageCodes]uint32) {
 // KeptOctaves is the greatest number of octaves whose counters Reset keeps. Values of one kind span fewer.
 const KeptOctaves = 16
 
-// Reset empties h. It keeps its memory as long as that is not much more than values of one kind take, so that values that once spread
-// over all octaves do not stay for ever.
+// Reset empties h. It keeps its memory as long as that is not much more than values of one kind take. So values that once spread over
+// all octaves do not stay for ever.
 func (h *Histogram) Reset() {
 	if h.top == 0 {
 		return

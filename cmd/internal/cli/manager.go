@@ -132,9 +132,9 @@ func (p *headway) alive(now time.Time, beats uint64) bool {
 	return now.Sub(p.at) <= p.within
 }
 
-// Supervise reports to the service manager of the environment, if there is one, that a command is ready, and from then on its status,
-// until ctx ends, which is when it begins to stop. The caller closes the Manager before the program ends. Beats counts what the main loop
-// does at least once in every; status is one line.
+// Supervise reports to the service manager of the environment, if there is one, that a command is ready. From then on it reports the
+// status, until ctx ends and the command begins to stop. The caller closes the Manager before the program ends. Beats counts what the
+// main loop does at least once in every; status is one line.
 func Supervise(ctx context.Context, log *slog.Logger, every time.Duration, beats func() uint64, status func() string) *Manager {
 	m := managerOf(os.Getenv, log)
 	if m == nil {

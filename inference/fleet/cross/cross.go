@@ -65,12 +65,12 @@ func DefaultLimits() Limits {
 //
 // # Flows
 //
-// A flow that a collector reports as new, and that another one had on another path before, has changed its path. One that comes back
-// to a collector which still has an old path of it has changed it if it differs from the path that the other one saw, not from the
-// old one. Changes counts on; Packets of a change between collectors is 0. A flow with the same path as before has merely moved. A
-// collector reports a flow that comes back as new after a window without it; of one that is back sooner, a change is not seen that it
-// alone sees: to the path on which the flow was when it left. What shards had no room to list is not seen either. FlowCount counts a
-// flow once for each collector that saw it in the window.
+// A flow that a collector reports as new, and that another one had on another path before, has changed its path. A flow may come back
+// to a collector which still has an old path of it. It has changed the path if it differs from that which the other one saw, not from
+// the old one. Changes counts on; Packets of a change between collectors is 0. A flow with the same path as before has merely moved.
+// A collector reports a flow that comes back as new after a window without it; of one that is back sooner, a change is not seen that
+// it alone sees: to the path on which the flow was when it left. What shards had no room to list is not seen either. FlowCount counts
+// a flow once for each collector that saw it in the window.
 //
 // # What comes late
 //

@@ -13,7 +13,7 @@ import (
 )
 
 // CoverPlan plans probes between the agents that together pass both directions of every link between switches, over at most
-// so many links each, and starts them all once an interval, spread over it. All of them have the basic bitmap. It gives the
+// so many links each. It starts them all once an interval, spread over it. All of them have the basic bitmap. It gives the
 // plan of the agents, and the cover with the names of what probes pass.
 func CoverPlan(n *emu.Network, epoch uint32, dialect probe.Dialect, interval time.Duration, maxHops int, seed uint64) (*probe.Plan, *cover.Plan, error) {
 	var all []string

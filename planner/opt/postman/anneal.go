@@ -6,9 +6,9 @@ import (
 )
 
 // annealer makes random moves on the trails of a balancer: those that make lengths more equal always, and others seldom,
-// and ever more so (S. Kirkpatrick et al., "Optimization by simulated annealing", Science 220, 1983). Where cuts are few,
-// as on a grid, whose trails have one or two partners at a node, moves that only pass an excess on are what brings it to
-// where it is missing.
+// and ever more so (S. Kirkpatrick et al., "Optimization by simulated annealing", Science 220, 1983). On a grid cuts are
+// few, since its trails have one or two partners at a node. There, moves that only pass an excess on bring it to where it
+// is missing.
 //
 // A step draws two cuts at a node. Cuts of two trails exchange what comes after them, or one is turned round before;
 // between two cuts of the same trail lies a closed part, which is turned round, or goes to a third trail that is there.

@@ -11,9 +11,9 @@ import (
 // an Euler circuit that is pasted into a path that it touches. The number of paths is the smallest; their lengths are
 // what falls out.
 //
-// The path taken out goes from a random node to the odd node farthest from it in the authors' program, and between a
-// random pair in the paper, which is what is done here. With balanced set it is the longest of the shortest paths
-// between any two odd nodes. O(k (V + E)) and O(k odd (V + E)).
+// The path taken out goes from a random node to the odd node farthest from it in the authors' program. In the paper
+// it goes between a random pair, as it does here. With balanced set it is the longest of the shortest paths between
+// any two odd nodes. O(k (V + E)) and O(k odd (V + E)).
 //
 // Where the published program fails, on parallel edges, several components and isolated nodes, this does what the text
 // means. Once stop says so, no further path is taken out, and the rest is done by Hierholzer's algorithm.

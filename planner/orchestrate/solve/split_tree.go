@@ -8,7 +8,7 @@ import (
 )
 
 // splitTree decides by depth-first search whether most flows are enough where demands may be split. Where the transport
-// cannot send everything its cut names interfaces of which every solution carries more on another flow, so the search
+// cannot send everything its cut names interfaces of which every solution carries more on another flow. The search
 // branches on which that is, and shuts out those that it has tried.
 type splitTree struct {
 	*transport

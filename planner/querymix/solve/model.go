@@ -222,8 +222,8 @@ func gammaP(a, x float64) float64 {
 	return max(1-scale*f, 0)
 }
 
-// quantileSamples is the number of samples whose quantiles have a rank error of at most e, all at once and with 99 %
-// confidence (Dvoretzky, Kiefer, Wolfowitz 1956, with the constant of Massart 1990).
+// quantileSamples is the number of samples whose quantiles have a rank error of at most e, all at once. Its
+// confidence is 99 % (Dvoretzky, Kiefer, Wolfowitz 1956, with the constant of Massart 1990).
 func quantileSamples(e float64) float64 { return math.Ceil(math.Log(2/0.01) / (2 * e * e)) }
 
 // codeError is ε of a multiplicative code: the factor by which a value is off its nearest level is at most 1+ε.
