@@ -155,7 +155,7 @@ func (c *consolePage) status() web.Status {
 		out.Settings = []web.Setting{{Name: "fleet", Value: p.Name}, {Name: "window", Value: p.Window.String()}, {Name: "slices", Value: fmt.Sprint(p.Slices)}}
 	}
 	for _, m := range s.Members {
-		f.Members = append(f.Members, web.NewMember(m.Member, m.State))
+		f.Members = append(f.Members, m.Row(m.State))
 	}
 	return out
 }

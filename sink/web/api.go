@@ -14,6 +14,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/web/ask"
+	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
 // routes maps every path. Answers are JSON; times are milliseconds since 1970, latencies nanoseconds, queues bytes, utilisation a
@@ -76,33 +78,24 @@ func (v value) append(b []byte) []byte {
 	return strconv.AppendFloat(b, math.Round(f*1e4)/1e4, 'f', -1, 64)
 }
 
-func finite(f float64) float64 {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return 0
-	}
-	return f
-}
-
 // answer sends v as JSON.
 func (s *Server) answer(w http.ResponseWriter, v any) {
-	data, err := json.Marshal(v)
-	if err != nil {
-		s.counters.serverErrors.Add(1)
-		problem(w, http.StatusInternalServerError, "the answer could not be written")
-		return
-	}
-	send(w, http.StatusOK, data)
+	s.encode(w, v, func(data []byte) { send(w, http.StatusOK, data) })
 }
 
 // answerPacked sends v as JSON, packed where that is worth it.
 func (s *Server) answerPacked(w http.ResponseWriter, r *http.Request, v any) {
+	s.encode(w, v, func(data []byte) { s.sendPacked(w, r, data, "no-store") })
+}
+
+func (s *Server) encode(w http.ResponseWriter, v any, send func(data []byte)) {
 	data, err := json.Marshal(v)
 	if err != nil {
 		s.counters.serverErrors.Add(1)
 		problem(w, http.StatusInternalServerError, "the answer could not be written")
 		return
 	}
-	s.sendPacked(w, r, data, "no-store")
+	send(data)
 }
 
 // sendPacked sends JSON, packed where it is large and goes to another machine that takes it so. keep says whether it may be
@@ -114,18 +107,17 @@ func (s *Server) sendPacked(w http.ResponseWriter, r *http.Request, data []byte,
 		w.Header().Set("Content-Encoding", "gzip")
 		w.Header().Set("Vary", "Accept-Encoding")
 	}
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Cache-Control", keep)
-	h.Set("Content-Length", strconv.Itoa(len(data)))
-	_, _ = w.Write(data) // the client may be gone
+	writeJSON(w, http.StatusOK, data, keep)
 }
 
 func send(w http.ResponseWriter, status int, data []byte) {
-	data = names.EscapeJSON(data)
+	writeJSON(w, status, names.EscapeJSON(data), "no-store")
+}
+
+func writeJSON(w http.ResponseWriter, status int, data []byte, keep string) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
-	h.Set("Cache-Control", "no-store")
+	h.Set("Cache-Control", keep)
 	h.Set("Content-Length", strconv.Itoa(len(data)))
 	w.WriteHeader(status)
 	_, _ = w.Write(data) // the client may be gone
@@ -138,6 +130,14 @@ func problem(w http.ResponseWriter, status int, text string) {
 		data = []byte(`{"error":"unknown"}`)
 	}
 	send(w, status, data)
+}
+
+// refuse answers a question that is wrong, and reports whether it is.
+func refuse(w http.ResponseWriter, err error) bool {
+	if err != nil {
+		problem(w, http.StatusBadRequest, err.Error())
+	}
+	return err != nil
 }
 
 // shorten cuts a text that no key is as long as, so that no message repeats all of it.
@@ -229,7 +229,7 @@ func (s *Server) serveStatus(w http.ResponseWriter, _ *http.Request) {
 		Judged           *judged        `json:"judged,omitempty"`
 		Fleet            *fleetSummary  `json:"fleet,omitempty"`
 	}{
-		st.Version, time.Now().UnixMilli(), st.Start.UnixMilli(), st.Window.Milliseconds(), finite(st.ReportsPerSecond),
+		st.Version, time.Now().UnixMilli(), st.Start.UnixMilli(), st.Window.Milliseconds(), atlas.Finite(st.ReportsPerSecond),
 		st.Sources, st.Settings, windows, s.cfg.HistoryWindows, kept, refused, s.countFindings(), judgedOf(st.Coverage), st.Fleet.summary(),
 	})
 }
@@ -257,7 +257,7 @@ func judgedOf(c *inference.Coverage) *judged {
 
 func (s *Server) serveFindings(w http.ResponseWriter, _ *http.Request) {
 	open, ended := s.findings.list()
-	s.answer(w, map[string][]finding{"open": newFindings(open, s.names()), "ended": newFindings(ended, s.names())})
+	s.answer(w, map[string][]ask.Finding{"open": ask.NewFindings(open, s.names()), "ended": ask.NewFindings(ended, s.names())})
 }
 
 // ledgerEvent is what changes every second.
@@ -271,7 +271,7 @@ type ledgerEvent struct {
 
 func (s *Server) ledger() ledgerEvent {
 	st := s.deps.Status()
-	e := ledgerEvent{time.Now().UnixMilli(), finite(st.ReportsPerSecond), s.deps.Ledger(), st.Problems, append(slices.Clip(st.LeftOut), s.LeftOut()...)}
+	e := ledgerEvent{time.Now().UnixMilli(), atlas.Finite(st.ReportsPerSecond), s.deps.Ledger(), st.Problems, append(slices.Clip(st.LeftOut), s.LeftOut()...)}
 	if e.Balances == nil {
 		e.Balances = []sink.Balance{}
 	}
@@ -299,8 +299,7 @@ func (s *Server) windowEvent() windowEvent {
 
 func (s *Server) serveExporters(w http.ResponseWriter, r *http.Request) {
 	offset, limit, err := pageParams(r.URL.Query())
-	if err != nil {
-		problem(w, http.StatusBadRequest, err.Error())
+	if refuse(w, err) {
 		return
 	}
 	s.answer(w, s.history.listExporters(s.findings.silentExporters(), offset, limit))

@@ -56,8 +56,7 @@ type flowRow struct {
 func (s *Server) serveFlows(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	offset, limit, err := pageParams(q)
-	if err != nil {
-		problem(w, http.StatusBadRequest, err.Error())
+	if refuse(w, err) {
 		return
 	}
 	rows, total := s.history.listFlows(q.Get("q"), offset, limit)

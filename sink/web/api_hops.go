@@ -24,13 +24,11 @@ import (
 func (s *Server) serveWindows(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	m, err := metricParam(q, "metric", latencyP99)
-	if err != nil {
-		problem(w, http.StatusBadRequest, err.Error())
+	if refuse(w, err) {
 		return
 	}
 	since, err := intParam(q, "since", -1, -1, math.MaxInt64)
-	if err != nil {
-		problem(w, http.StatusBadRequest, err.Error())
+	if refuse(w, err) {
 		return
 	}
 	data := s.history.appendMatrix(nil, m, since)
@@ -183,8 +181,7 @@ func (s *Server) serveHops(w http.ResponseWriter, r *http.Request) {
 		q.Del("sort")
 	}
 	m, merr := metricParam(q, "sort", latencyP99)
-	if err = cmp.Or(err, merr); err != nil {
-		problem(w, http.StatusBadRequest, err.Error())
+	if refuse(w, cmp.Or(err, merr)) {
 		return
 	}
 	rows, total := s.history.listHops(m, byName, offset, limit)
@@ -258,8 +255,7 @@ func hopParam(q url.Values) (inference.HopKey, error) {
 // serveHop answers all metrics of one hop over the kept windows.
 func (s *Server) serveHop(w http.ResponseWriter, r *http.Request) {
 	k, err := hopParam(r.URL.Query())
-	if err != nil {
-		problem(w, http.StatusBadRequest, err.Error())
+	if refuse(w, err) {
 		return
 	}
 	h := s.history

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
@@ -61,8 +60,7 @@ const latestWindows = 3
 // serveMapState answers the values of metric= of every direction, and what is found, suspected and probed where.
 func (s *Server) serveMapState(w http.ResponseWriter, r *http.Request) {
 	m, err := metricParam(r.URL.Query(), "metric", latencyP99)
-	if err != nil {
-		problem(w, http.StatusBadRequest, err.Error())
+	if refuse(w, err) {
 		return
 	}
 	a := s.network()
@@ -119,7 +117,7 @@ func (h *history) mapValues(a *atlas.Placing, m metric, out *mapState) {
 			}
 		}
 	}
-	for id, d := range h.drops {
+	for id, d := range h.drops.all {
 		if node, ok := a.Node(id); ok && d.window >= from && d.count > 0 {
 			out.Drops = append(out.Drops, mapDrops{node, d.count})
 		}
@@ -135,12 +133,6 @@ func (s *Server) loop() *atlas.LoopView {
 	return s.deps.Loop()
 }
 
-type mapProbe struct {
-	ID       string `json:"id"`
-	Links    []int  `json:"links"` // directions, in the probe's order; -1 for one that the map does not have
-	Detailed bool   `json:"detailed,omitempty"`
-}
-
 // Bounds of a page of probes.
 const (
 	mapProbes    = 2000
@@ -152,8 +144,7 @@ func (s *Server) serveMapProbes(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	limit, err := intParam(q, "limit", mapProbes, 1, maxMapProbes)
 	offset, oerr := intParam(q, "offset", 0, 0, 1<<31)
-	if err = cmp.Or(err, oerr); err != nil {
-		problem(w, http.StatusBadRequest, err.Error())
+	if refuse(w, cmp.Or(err, oerr)) {
 		return
 	}
 	view := s.loop()
@@ -163,19 +154,11 @@ func (s *Server) serveMapProbes(w http.ResponseWriter, r *http.Request) {
 	}
 	a := s.network()
 	out := struct {
-		Version string     `json:"version"` // of the probes
-		Map     string     `json:"map"`     // version of the map that numbers are of
-		Total   int        `json:"total"`
-		Probes  []mapProbe `json:"probes"`
-	}{view.Version(), a.Version(), len(view.Probes), []mapProbe{}}
-	from := min(int(offset), len(view.Probes))
-	for _, p := range view.Probes[from:min(from+int(limit), len(view.Probes))] {
-		row := mapProbe{ID: names.Clean(p.ID), Links: []int{}, Detailed: p.Detailed}
-		for _, l := range p.Links {
-			row.Links = append(row.Links, a.Direction(l))
-		}
-		out.Probes = append(out.Probes, row)
-	}
+		Version string           `json:"version"` // of the probes
+		Map     string           `json:"map"`     // version of the map that numbers are of
+		Total   int              `json:"total"`
+		Probes  []atlas.ProbeDoc `json:"probes"`
+	}{view.Version(), a.Version(), len(view.Probes), a.Probes(view, int(offset), int(limit))}
 	s.answerPacked(w, r, &out)
 }
 

@@ -217,8 +217,8 @@ func TestMapBounds(t *testing.T) {
 		write(srv, sink.NewWindow("here", w, nil))
 	}
 	h := srv.history
-	if h.links.Len() > 16 || len(h.drops) > 16 {
-		t.Errorf("%d neighbours and %d nodes with drops", h.links.Len(), len(h.drops))
+	if h.links.Len() > 16 || len(h.drops.all) > 16 {
+		t.Errorf("%d neighbours and %d nodes with drops", h.links.Len(), len(h.drops.all))
 	}
 }
 
@@ -274,7 +274,7 @@ func TestMapLoop(t *testing.T) {
 	var page struct {
 		Version, Map string
 		Total        int
-		Probes       []mapProbe
+		Probes       []atlas.ProbeDoc
 	}
 	get(t, srv, "/api/map/probes?offset=0&limit=5", &page)
 	if page.Version != l.Version || page.Total != 12 || len(page.Probes) != 5 || !reflect.DeepEqual(page.Probes[0].Links, []int{0, 4, -1}) {

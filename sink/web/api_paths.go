@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
 // Paths is the paths of flows by their digests.
@@ -126,29 +127,29 @@ func newPathList(p *Paths) pathList {
 
 func newPathRow(f *PathFlow) pathRow {
 	row := pathRow{
-		Key: f.Key.String(), Complete: !f.Partial, Confidence: finite(f.Confidence), Digests: f.Digests, Needed: f.Needed,
+		Key: f.Key.String(), Complete: !f.Partial, Confidence: atlas.Finite(f.Confidence), Digests: f.Digests, Needed: f.Needed,
 		Others: len(f.Others), Hops: []pathHop{},
-		Sprayed: f.Sprayed(), Share: finite(f.Share), Unexplained: finite(f.Unexplained), Unsettled: f.Unsettled,
+		Sprayed: f.Sprayed(), Share: atlas.Finite(f.Share), Unexplained: atlas.Finite(f.Unexplained), Unsettled: f.Unsettled,
 		Frequent: f.Frequent,
 	}
 	if v := &f.Path; v.Count > 0 {
 		row.Whole = &wholePath{v.Of, v.Count, v.P50, v.P99}
 	}
 	for _, h := range f.Hops {
-		hop := pathHop{Marked: h.Inferred, Confidence: finite(h.Confidence)}
+		hop := pathHop{Marked: h.Inferred, Confidence: atlas.Finite(h.Confidence)}
 		if !h.Unknown {
 			hop.Node = strconv.FormatUint(uint64(h.Node), 10)
 		}
 		for _, v := range h.Frequent {
-			hop.Frequent = append(hop.Frequent, frequentValue{finite(v.Value), finite(v.Least), finite(v.Most)})
+			hop.Frequent = append(hop.Frequent, frequentValue{atlas.Finite(v.Value), atlas.Finite(v.Least), atlas.Finite(v.Most)})
 		}
 		row.Hops = append(row.Hops, hop)
 	}
 	for _, o := range f.Others {
-		row.OtherPaths = append(row.OtherPaths, pathShare{nodeNames(o.Nodes), finite(o.Share), finite(o.Confidence)})
+		row.OtherPaths = append(row.OtherPaths, pathShare{nodeNames(o.Nodes), atlas.Finite(o.Share), atlas.Finite(o.Confidence)})
 	}
 	for _, set := range f.Inseparable {
-		c := pathChoice{Share: finite(set.Share)}
+		c := pathChoice{Share: atlas.Finite(set.Share)}
 		for _, nodes := range set.Paths {
 			c.Paths = append(c.Paths, nodeNames(nodes))
 		}

@@ -142,8 +142,7 @@ func (p *probeMemory) after(ms int64) []probeSpan {
 // serveProbes answers with what probes of agents reported in the newest windows, or in those of them that end later than since=MS.
 func (s *Server) serveProbes(w http.ResponseWriter, r *http.Request) {
 	since, err := intParam(r.URL.Query(), "since", -1, -1, math.MaxInt64)
-	if err != nil {
-		problem(w, http.StatusBadRequest, err.Error())
+	if refuse(w, err) {
 		return
 	}
 	s.answerPacked(w, r, map[string][]probeSpan{"windows": s.probes.after(since)})

@@ -17,6 +17,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
 // newSceneServer has the scene in memory and no socket.
@@ -181,7 +182,7 @@ func TestAPI(t *testing.T) {
 		t.Errorf("flow: %+v", flow)
 	}
 
-	var found struct{ Open, Ended []finding }
+	var found struct{ Open, Ended []ask.Finding }
 	get(t, srv, "/api/findings", &found)
 	if len(found.Open) != 3 || len(found.Ended) != 3 || found.Open[0].Severity != "critical" || found.Open[0].ID != inference.FormatID(11) || found.Ended[0].Kind != "path-change" {
 		t.Errorf("findings: %+v", found)
@@ -336,14 +337,14 @@ func FuzzFindingText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		fs := findings{max: 1, all: map[uint64]inference.Finding{}}
 		kept := fs.keep(inference.Finding{Text: s})
-		b, err := json.Marshal(newFinding(&kept, nil))
+		b, err := json.Marshal(ask.NewFinding(&kept, nil))
 		if err != nil {
 			t.Fatalf("text %q: %v", s, err)
 		}
 		if strings.ContainsAny(string(b), "<>&\u2028\u2029\u202e\x00\x1b") {
 			t.Fatalf("text %q is given as %s: markup or an invisible character is not escaped", s, b)
 		}
-		var got finding
+		var got ask.Finding
 		if err := json.Unmarshal(b, &got); err != nil || got.Text != kept.Text || !utf8.ValidString(got.Text) {
 			t.Fatalf("text %q is given as %s and read back as %q, %v", s, b, got.Text, err)
 		}
@@ -365,7 +366,7 @@ func TestHostileTexts(t *testing.T) {
 		list = append(list, inference.Finding{ID: uint64(i), Kind: inference.PacketDrops, Start: int64(i) * second, Text: h})
 	}
 	emit(srv, list)
-	var found struct{ Open []finding }
+	var found struct{ Open []ask.Finding }
 	get(t, srv, "/api/findings", &found)
 	if len(found.Open) != len(hostile) {
 		t.Fatalf("%d findings, want %d", len(found.Open), len(hostile))
@@ -386,17 +387,17 @@ func TestFindingNames(t *testing.T) {
 	fs := findings{max: 1, all: map[uint64]inference.Finding{}}
 	kept := fs.keep(inference.Finding{ID: 1<<64 - 1, Kind: inference.ExporterLoss, Severity: inference.Warning, Start: 5e9, Node: 7, HWID: 2,
 		Exporter: decode.AddrFrom4([]byte{192, 0, 2, 1}), Text: strings.Repeat("é", maxText)})
-	f := newFinding(&kept, nil)
+	f := ask.NewFinding(&kept, nil)
 	if f.ID != "ffffffffffffffff" || f.Exporter != "192.0.2.1" || f.HWID != "2" || f.Node != "7" || f.EgressIf != "" || f.UpdatedMS != 5000 || f.EndMS != 0 {
 		t.Errorf("%+v", f)
 	}
 	if len(f.Text) > maxText+8 || !strings.HasSuffix(f.Text, "…") {
 		t.Errorf("text has %d bytes, want about %d", len(f.Text), maxText)
 	}
-	if f := newFinding(&inference.Finding{ID: 11, Kind: inference.HighLatency, Node: 0, EgressIf: 0}, nil); f.Node != "0" || f.EgressIf != "0" || f.ID != "000000000000000b" {
+	if f := ask.NewFinding(&inference.Finding{ID: 11, Kind: inference.HighLatency, Node: 0, EgressIf: 0}, nil); f.Node != "0" || f.EgressIf != "0" || f.ID != "000000000000000b" {
 		t.Errorf("hop 0 of node 0: %+v", f)
 	}
-	b, err := json.Marshal(newFinding(&inference.Finding{ID: 12, Kind: inference.HighLatency, Node: 7, EgressIf: 3, Element: inference.ElementOfLink(9, 7),
+	b, err := json.Marshal(ask.NewFinding(&inference.Finding{ID: 12, Kind: inference.HighLatency, Node: 7, EgressIf: 3, Element: inference.ElementOfLink(9, 7),
 		Cause: 11, Evidence: 2, Learning: true, Statistic: "p99 latency"}, nil))
 	const want = `{"id":"000000000000000c","kind":"high-latency","severity":"info","start_ms":0,"updated_ms":0,"end_ms":0,"node":"7",` +
 		`"value":0,"baseline":0,"text":"","element":{"kind":"link","node":7,"peer":9,"text":"link 7–9"},"cause":"000000000000000b","evidence":2,` +
@@ -553,7 +554,7 @@ func TestFindingKinds(t *testing.T) {
 	for _, k := range []inference.Kind{inference.HighLatency, inference.LowLatency, inference.HighQueue, inference.HighUtilization, inference.LowUtilization,
 		inference.StuckValues, inference.HopSilence} {
 		h := inference.HopKey{Node: 7, EgressIf: 3}
-		if got := newFinding(&inference.Finding{Kind: k, Node: 7, EgressIf: 3, Element: inference.ElementOfHop(h)}, nil); got.Node != "7" || got.EgressIf != "3" {
+		if got := ask.NewFinding(&inference.Finding{Kind: k, Node: 7, EgressIf: 3, Element: inference.ElementOfHop(h)}, nil); got.Node != "7" || got.EgressIf != "3" {
 			t.Errorf("%s: node %q, interface %q", k, got.Node, got.EgressIf)
 		}
 	}

@@ -42,13 +42,11 @@ type exporterSeries struct {
 func (e *exporterSeries) lastSeen() uint64 { return e.last }
 
 func (h *history) addExporter(n uint64, s *inference.ExporterStats) {
-	e, ok := h.exporters.get(s.ExporterKey)
+	e, ok := h.exporters.open(s.ExporterKey, n, 1, func() *exporterSeries {
+		return &exporterSeries{ExporterKey: s.ExporterKey, cells: make([]exporterCell, h.cap)}
+	})
 	if !ok {
-		if e, ok = h.exporters.put(s.ExporterKey, n, 1, func() *exporterSeries {
-			return &exporterSeries{ExporterKey: s.ExporterKey, cells: make([]exporterCell, h.cap)}
-		}); !ok {
-			return
-		}
+		return
 	}
 	e.last = max(e.last, n)
 	c := &e.cells[h.slot(n)]

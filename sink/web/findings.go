@@ -4,72 +4,16 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"unicode"
 
-	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
 )
 
 // maxText bounds the evidence of a finding, in bytes.
 const maxText = 1024
-
-// finding is an [inference.Finding] as the API gives it: names instead of codes, milliseconds instead of nanoseconds,
-// and empty where nothing is meant.
-type finding struct {
-	ID        string  `json:"id"` // 16 hexadecimal digits, as everywhere
-	Kind      string  `json:"kind"`
-	Severity  string  `json:"severity"`
-	StartMS   int64   `json:"start_ms"`
-	UpdatedMS int64   `json:"updated_ms"`
-	EndMS     int64   `json:"end_ms"` // 0 as long as the cause lasts
-	Node      string  `json:"node,omitempty"`
-	EgressIf  string  `json:"egress_if,omitempty"`
-	Flow      string  `json:"flow,omitempty"`
-	Path      string  `json:"path,omitempty"` // the flow's way, such as "13:1-6:2-14"
-	Exporter  string  `json:"exporter,omitempty"`
-	HWID      string  `json:"hw_id,omitempty"`
-	Value     float64 `json:"value"`
-	Baseline  float64 `json:"baseline"`
-	Text      string  `json:"text"`
-
-	Element   *inference.Element `json:"element,omitempty"`  // absent where nothing can be named
-	Cause     string             `json:"cause,omitempty"`    // id of the finding that explains this one
-	Evidence  int                `json:"evidence,omitempty"` // findings that this one explains
-	Learning  bool               `json:"learning,omitempty"`
-	Resting   bool               `json:"resting,omitempty"` // as usual at present
-	Statistic string             `json:"statistic,omitempty"`
-}
-
-func newFinding(f *inference.Finding, n *names.Names) finding {
-	out := finding{
-		ID: f.IDText(), Kind: f.Kind.String(), Severity: f.Severity.String(),
-		StartMS: f.Start / 1e6, UpdatedMS: max(f.Updated, f.Start) / 1e6, EndMS: f.End / 1e6,
-		Flow: f.FlowText(), Path: f.PathText(), Value: finite(f.Value), Baseline: finite(f.Baseline), Text: n.Text(f.Text),
-		Cause: f.CauseText(), Evidence: f.Evidence, Learning: f.Learning, Resting: f.Resting, Statistic: f.Statistic,
-	}
-	if f.Element.Kind != inference.NoElement {
-		out.Element = &f.Element
-	}
-	if f.Exporter != (decode.Addr{}) {
-		out.Exporter, out.HWID = f.Exporter.String(), strconv.Itoa(int(f.HWID))
-	}
-	place := inference.HopKey{Node: f.Node, EgressIf: f.EgressIf}
-	if f.HasNode() {
-		out.Node = place.NodeName()
-	}
-	switch {
-	case f.Evidence > 0 && f.Element.Kind != inference.InterfaceElement: // a cause at a node or a link has no one interface
-	case f.Kind == inference.HighLatency, f.Kind == inference.HighQueue, f.Kind == inference.LowLatency, f.Kind == inference.HighUtilization,
-		f.Kind == inference.LowUtilization, f.Kind == inference.StuckValues, f.Kind == inference.HopSilence,
-		f.Kind == inference.PathChanged && out.Flow == "": // many flows left the same hop
-		out.EgressIf = place.EgressName()
-	}
-	return out
-}
 
 // names gives what nodes are called, at this moment.
 func (s *Server) names() *names.Names {
@@ -82,14 +26,6 @@ func (s *Server) names() *names.Names {
 // serveNames answers all names.
 func (s *Server) serveNames(w http.ResponseWriter, _ *http.Request) {
 	s.answer(w, s.names().Document())
-}
-
-func newFindings(list []inference.Finding, n *names.Names) []finding {
-	out := make([]finding, len(list))
-	for i := range list {
-		out[i] = newFinding(&list[i], n)
-	}
-	return out
 }
 
 // readable makes a text from the network short, and fit to be shown: valid UTF-8 without control characters and without

@@ -22,7 +22,7 @@ func TestOpenFindingsOfPage(t *testing.T) {
 		{ID: 2, Kind: inference.PathChanged, Severity: inference.Warning, Start: 6e9, Node: 7, Element: inference.ElementOfLink(7, 9), Text: "many left",
 			Value: 9, Evidence: 3, Cause: 1},
 	}
-	data, err := json.Marshal(newFindings(list, nil))
+	data, err := json.Marshal(answers.NewFindings(list, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/hopscope/hopscope/inference/fleet/roster"
+	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
 // Fleet is the part of a fleet's page beyond that of a collector.
@@ -16,42 +19,7 @@ type Fleet struct {
 	MissingTopics []string // that the broker does not have
 	Behind        uint64   // records that are there and were not read yet
 	Ahead         uint64   // reports that were stored before their collectors counted them
-	Members       []member
-}
-
-// States of members.
-const (
-	alive   = "alive"
-	missing = "missing" // windows are without it, or it has not said anything for a while
-	dead    = "dead"    // it is not waited for any more
-	left    = "left"    // it ended in order
-)
-
-// member is a collector or a consumer. Fields that its role does not have are zero. Texts come from the network.
-type member struct {
-	Role             string   `json:"role"` // "collector" or "consumer"
-	Name             string   `json:"name"`
-	State            string   `json:"state"`
-	Version          string   `json:"version"`
-	Page             string   `json:"page,omitempty"` // its own
-	Problems         []string `json:"problems,omitempty"`
-	StartMS          int64    `json:"start_ms"`
-	UpdatedMS        int64    `json:"updated_ms"` // when it reported so
-	WindowMS         int64    `json:"window_ms"`  // end of the last window that it sent or stored
-	ReportsPerSecond float64  `json:"reports_per_second"`
-
-	Received   uint64 `json:"received"` // reports; of a consumer: merged, each once
-	Stored     uint64 `json:"stored"`   // of a collector: confirmed by Kafka
-	InFlight   uint64 `json:"in_flight"`
-	Dropped    uint64 `json:"dropped"`
-	SpoolBytes uint64 `json:"spool_bytes"`
-
-	Partitions int    `json:"partitions"`
-	Lag        uint64 `json:"lag"` // records
-	Late       uint64 `json:"late"`
-	Duplicates uint64 `json:"duplicates"`
-	Conflicts  uint64 `json:"conflicts"`
-	Rebalances uint64 `json:"rebalances"`
+	Members       []roster.Row
 }
 
 // fleetSummary is the part of a fleet that the page needs all the time.
@@ -73,7 +41,7 @@ func (f *Fleet) summary() *fleetSummary {
 	}
 	s := &fleetSummary{Name: readable(f.Name), Slices: f.Slices, Problem: readable(f.Problem), MissingTopics: f.MissingTopics, Behind: f.Behind, Ahead: f.Ahead, States: map[string]int{}}
 	for i := range f.Members {
-		if f.Members[i].Role == "collector" {
+		if f.Members[i].Role == roster.Collector {
 			s.Collectors++
 		} else {
 			s.Consumers++
@@ -83,13 +51,12 @@ func (f *Fleet) summary() *fleetSummary {
 	return s
 }
 
-var stateRank = map[string]int{dead: 0, missing: 1, alive: 2, left: 3}
+var stateRank = map[string]int{roster.Dead: 0, roster.Missing: 1, roster.Alive: 2, roster.Left: 3}
 
 // serveFleet lists the members of a fleet: collectors before consumers, those with trouble first.
 func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request) {
 	offset, limit, err := pageParams(r.URL.Query())
-	if err != nil {
-		problem(w, http.StatusBadRequest, err.Error())
+	if refuse(w, err) {
 		return
 	}
 	f := s.deps.Status().Fleet
@@ -98,13 +65,13 @@ func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	list := slices.Clone(f.Members)
-	slices.SortStableFunc(list, func(a, b member) int {
+	slices.SortStableFunc(list, func(a, b roster.Row) int {
 		return cmp.Or(strings.Compare(a.Role, b.Role), cmp.Compare(stateRank[a.State], stateRank[b.State]), strings.Compare(a.Name, b.Name))
 	})
 	list = list[min(offset, len(list)):min(offset+limit, len(list))]
 	for i := range list {
 		m := &list[i]
-		m.Name, m.Version, m.Page, m.ReportsPerSecond = readable(m.Name), readable(m.Version), pageURL(m.Page), finite(m.ReportsPerSecond)
+		m.Name, m.Version, m.Page, m.ReportsPerSecond = readable(m.Name), readable(m.Version), pageURL(m.Page), atlas.Finite(m.ReportsPerSecond)
 		m.Problems = slices.Clone(m.Problems)
 		for k := range m.Problems {
 			m.Problems[k] = readable(m.Problems[k])
@@ -113,9 +80,9 @@ func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, struct {
 		*fleetSummary
 		Total   int             `json:"total"`
-		Members []member        `json:"members"`
+		Members []roster.Row    `json:"members"`
 		Windows []missingWindow `json:"windows"` // kept ones that are without a collector
-	}{f.summary(), len(f.Members), append([]member{}, list...), s.history.missingWindows()})
+	}{f.summary(), len(f.Members), append([]roster.Row{}, list...), s.history.missingWindows()})
 }
 
 // pageURL is the address of a member's page, if it is one that a link may lead to.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -125,7 +126,7 @@ func TestFleetAPI(t *testing.T) {
 		Name                         string
 		Total, Collectors, Consumers int
 		States                       map[string]int
-		Members                      []member
+		Members                      []roster.Row
 		Windows                      []missingWindow
 	}
 	get(t, srv, "/api/fleet?limit=200", &got)
@@ -136,7 +137,7 @@ func TestFleetAPI(t *testing.T) {
 	if want := "c-4 dead, c-3 missing, c-1 alive, c-2 alive, c-5 left, store-2 missing, store-1 alive"; strings.Join(order, ", ") != want {
 		t.Errorf("members %v, want %s", order, want)
 	}
-	if got.Name != "backbone" || got.Collectors != 5 || got.Consumers != 2 || got.Total != 7 || got.States[alive] != 3 {
+	if got.Name != "backbone" || got.Collectors != 5 || got.Consumers != 2 || got.Total != 7 || got.States[roster.Alive] != 3 {
 		t.Errorf("summary %+v", got)
 	}
 	if want := []missingWindow{{10000, []string{"c-3"}}}; !reflect.DeepEqual(got.Windows, want) {
@@ -197,15 +198,15 @@ func TestLearningBehind(t *testing.T) {
 // fleetScene is a fleet of which one collector is missing, one dead and one gone.
 func fleetScene(now time.Time) *Fleet {
 	ms := now.UnixMilli()
-	collector := func(i int, state string, faults ...string) member {
-		return member{Role: "collector", Name: fmt.Sprint("c-", i), State: state, Version: "v0.9.0", Page: fmt.Sprintf("http://10.0.0.%d:8080/", i), Problems: faults,
+	collector := func(i int, state string, faults ...string) roster.Row {
+		return roster.Row{Role: "collector", Name: fmt.Sprint("c-", i), State: state, Version: "v0.9.0", Page: fmt.Sprintf("http://10.0.0.%d:8080/", i), Problems: faults,
 			StartMS: ms - 3_600_000, UpdatedMS: ms - 2000, WindowMS: ms - 5000, ReportsPerSecond: 40_000, Received: 1_000_000, Stored: 990_000, InFlight: 9_990, Dropped: 10}
 	}
-	return &Fleet{Name: "backbone", Slices: 16, Members: []member{
-		collector(1, alive), collector(2, alive, "clock: set back by 3s"), collector(3, missing), collector(4, dead), collector(5, left),
-		{Role: "consumer", Name: "store-1", State: alive, Version: "v0.9.0", Page: "javascript:window.harm=1", StartMS: ms - 60_000, UpdatedMS: ms, WindowMS: ms - 5000,
+	return &Fleet{Name: "backbone", Slices: 16, Members: []roster.Row{
+		collector(1, roster.Alive), collector(2, roster.Alive, "clock: set back by 3s"), collector(3, roster.Missing), collector(4, roster.Dead), collector(5, roster.Left),
+		{Role: "consumer", Name: "store-1", State: roster.Alive, Version: "v0.9.0", Page: "javascript:window.harm=1", StartMS: ms - 60_000, UpdatedMS: ms, WindowMS: ms - 5000,
 			ReportsPerSecond: 80_000, Received: 4_000_000, Stored: 3_900_000, Partitions: 33, Lag: 12, Late: 3, Duplicates: 2, Conflicts: 1, Rebalances: 4},
-		{Role: "consumer", Name: "store-2", State: missing, Version: "v0.8.0", Problems: []string{"influx: connection refused"}, Partitions: 0},
+		{Role: "consumer", Name: "store-2", State: roster.Missing, Version: "v0.8.0", Problems: []string{"influx: connection refused"}, Partitions: 0},
 	}}
 }
 
@@ -215,7 +216,7 @@ func fleetDeps(now time.Time, f *Fleet) Deps {
 	deps.Status = func() Status {
 		s := Status{Version: "v0.9.0", Start: now.Add(-time.Minute), Window: 5 * time.Second, ReportsPerSecond: 160_000, Fleet: f}
 		for _, m := range f.Members {
-			if m.State == missing || m.State == dead {
+			if m.State == roster.Missing || m.State == roster.Dead {
 				s.Problems = append(s.Problems, fmt.Sprintf("%s %s: %s", m.Role, m.Name, m.State))
 			}
 		}

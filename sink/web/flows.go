@@ -68,13 +68,9 @@ func (f *flowSeries) clear(slot int) {
 
 // flow finds or adds a flow of which window n has some rows, nil where there is no room for it.
 func (h *history) flow(n uint64, key *decode.FlowKey, rows int) *flowSeries {
-	f, ok := h.flows.get(*key)
+	f, ok := h.flows.open(*key, n, rows, func() *flowSeries { return &flowSeries{key: *key, cells: make([]flowCell, h.cap)} })
 	if !ok {
-		if f, ok = h.flows.put(*key, n, rows, func() *flowSeries {
-			return &flowSeries{key: *key, cells: make([]flowCell, h.cap)}
-		}); !ok {
-			return nil
-		}
+		return nil
 	}
 	f.last = max(f.last, n)
 	return f

@@ -112,7 +112,7 @@ type history struct {
 	probed     table[inference.ProbeKey, *probedSeries]
 	nameless   nameless
 	links      atlas.Adjacency
-	drops      map[uint32]dropCell // by node
+	drops      table[uint32, *dropSeries] // by node
 	nextID     uint64
 
 	kept uint64 // windows
@@ -130,7 +130,7 @@ func newHistory(c *Config) *history {
 		interfaces: newTable[inference.HopKey, *interfaceSeries](c.MaxHops),
 		probed:     newTable[inference.ProbeKey, *probedSeries](c.MaxHops),
 		links:      atlas.NewAdjacency(c.MaxHops),
-		drops:      map[uint32]dropCell{},
+		drops:      newTable[uint32, *dropSeries](c.MaxHops),
 	}
 }
 
@@ -206,8 +206,12 @@ func (h *history) replace(w *inference.Window, missing []string) {
 			e.sum(&e.cells[slot], -1)
 		}
 		h.clear(slot)
-		h.forgetInterfaces(n)
-		h.forgetProbed(n)
+		for _, s := range h.interfaces.all {
+			s.cells.forget(n)
+		}
+		for _, s := range h.probed.all {
+			s.cells.forget(n)
+		}
 	}
 	if n < before {
 		h.replaced++
@@ -273,14 +277,12 @@ func (h *history) addRows(n uint64, w *inference.Window) {
 }
 
 func (h *history) addHop(n uint64, stats *inference.HopStats) {
-	s, ok := h.hops.get(stats.HopKey)
+	s, ok := h.hops.open(stats.HopKey, n, 1, func() *hopSeries {
+		h.nextID++
+		return &hopSeries{HopKey: stats.HopKey, id: h.nextID, cells: make([]cell, h.cap)}
+	})
 	if !ok {
-		if s, ok = h.hops.put(stats.HopKey, n, 1, func() *hopSeries {
-			h.nextID++
-			return &hopSeries{HopKey: stats.HopKey, id: h.nextID, cells: make([]cell, h.cap)}
-		}); !ok {
-			return
-		}
+		return
 	}
 	if n >= s.last {
 		s.last, s.learning, s.judgement = n, stats.Learning, stats.Judgement

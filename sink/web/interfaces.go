@@ -13,49 +13,37 @@ import (
 
 // interfaceCell is what the counters of one interface rose by in one window.
 type interfaceCell struct {
-	window uint64 // its number; 0 for none
 	has    decode.CounterField
 	rx     uint16    // as decode.Counters.RxUtilization
 	counts [6]uint32 // of packets, as in decode.Counters.All
 	octets [2]uint64 // received, sent
 }
 
-// interfaceSeries is one interface whose counters come. Its cells are by window number modulo their number.
+// interfaceSeries is one interface whose counters come.
 type interfaceSeries struct {
 	inference.HopKey
 	last  uint64
-	cells [recentWindows]interfaceCell
+	cells recents[interfaceCell]
 }
 
 func (s *interfaceSeries) lastSeen() uint64 { return s.last }
 
 func (h *history) addInterface(n uint64, stats *inference.InterfaceStats) {
 	k := stats.Key()
-	s, ok := h.interfaces.get(k)
+	s, ok := h.interfaces.open(k, n, 1, func() *interfaceSeries { return &interfaceSeries{HopKey: k} })
 	if !ok {
-		if s, ok = h.interfaces.put(k, n, 1, func() *interfaceSeries { return &interfaceSeries{HopKey: k} }); !ok {
-			return
-		}
+		return
 	}
-	c := &s.cells[n%recentWindows]
-	if n < c.window {
+	c := s.cells.open(n)
+	if c == nil {
 		return // of no recent window
 	}
-	*c = interfaceCell{window: n, has: stats.Has, rx: stats.RxUtilization, octets: [2]uint64{stats.InOctets, stats.OutOctets}}
+	*c = interfaceCell{has: stats.Has, rx: stats.RxUtilization, octets: [2]uint64{stats.InOctets, stats.OutOctets}}
 	all := stats.All()
 	for i := range c.counts {
 		c.counts[i] = count32(*all[i])
 	}
 	s.last = max(s.last, n)
-}
-
-// forgetInterfaces empties the cells of window n, which comes again.
-func (h *history) forgetInterfaces(n uint64) {
-	for _, s := range h.interfaces.all {
-		if c := &s.cells[n%recentWindows]; c.window == n {
-			*c = interfaceCell{}
-		}
-	}
 }
 
 // interfaceRow is one interface. Counts are of the recent windows, or of the last one in which counters came, if that is further back.
@@ -106,32 +94,24 @@ func (h *history) interfaceRow(s *interfaceSeries) interfaceRow {
 		row.Utilization, row.QueueP99 = value(h.worst(hop, utilizationMax)), value(h.worst(hop, queueP99))
 	}
 	counts := [...]**uint64{&row.InPackets, &row.OutPackets, &row.InErrors, &row.OutErrors, &row.InDiscards, &row.OutDiscards}
-	from := min(h.recent(), s.last)
-	for i := range s.cells {
-		c := &s.cells[i]
-		if c.window == 0 || c.window < from {
-			continue
+	add := func(to **uint64, has bool, n uint64) {
+		if has && *to == nil {
+			*to = new(uint64)
 		}
+		if has {
+			**to += n
+		}
+	}
+	from := min(h.recent(), s.last)
+	for c := range s.cells.since(from) {
 		if c.has&decode.CountRxUtilization != 0 {
 			row.Received = greater(row.Received, value(c.rx)/decode.WholeUtilization)
 		}
 		for which, to := range [...]**uint64{&row.InOctets, &row.OutOctets} {
-			if c.has&(decode.CountInOctets<<which) == 0 {
-				continue
-			}
-			if *to == nil {
-				*to = new(uint64)
-			}
-			**to += c.octets[which]
+			add(to, c.has&(decode.CountInOctets<<which) != 0, c.octets[which])
 		}
 		for which, to := range counts {
-			if c.has>>which&1 == 0 {
-				continue
-			}
-			if *to == nil {
-				*to = new(uint64)
-			}
-			**to += uint64(c.counts[which])
+			add(to, c.has>>which&1 != 0, uint64(c.counts[which]))
 		}
 	}
 	row.lost = max(lostOf(row.InPackets, row.InErrors, row.InDiscards), lostOf(row.OutPackets, row.OutErrors, row.OutDiscards))
@@ -175,8 +155,7 @@ func speeds(rows []interfaceRow, n *names.Names) {
 // serveInterfaces lists interfaces whose counters come, the worst first.
 func (s *Server) serveInterfaces(w http.ResponseWriter, r *http.Request) {
 	offset, limit, err := pageParams(r.URL.Query())
-	if err != nil {
-		problem(w, http.StatusBadRequest, err.Error())
+	if refuse(w, err) {
 		return
 	}
 	rows, total := s.history.listInterfaces(offset, limit)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 )
 
 // testPageFleet opens the page of a fleet of which collectors are missing.
@@ -111,8 +113,8 @@ func testPageFleet(t *testing.T, parent context.Context) {
 	b.wait(t, `document.querySelector("#fleet-note").textContent.endsWith("16 slices") && document.querySelector(".legend-missing").hidden`)
 	// A collector comes back.
 	second := *f
-	second.Members = append([]member{}, f.Members...)
-	second.Members[2].State = alive
+	second.Members = append([]roster.Row{}, f.Members...)
+	second.Members[2].State = roster.Alive
 	shown.Store(&second)
 	replace(srv, s.window(sceneWindows, now.Add(s.length)).Window)
 	b.wait(t, `document.querySelector("#figure-members").textContent === "4\u202fof\u202f6" || document.querySelector("#figure-members").textContent === "4 of 6"`)

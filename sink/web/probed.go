@@ -10,18 +10,17 @@ import (
 
 // probedCell is what became of the probes of one path in one window.
 type probedCell struct {
-	window                                          uint64 // its number; 0 for none
 	sent, received, late, twice, corrupt, reordered uint32
 	lost, forward, back                             int32
 	p50, p99                                        float32 // ns; absent without a delay
 }
 
-// probedSeries is one path of probes. Its cells are by window number modulo their number.
+// probedSeries is one path of probes.
 type probedSeries struct {
 	inference.ProbeKey
 	last      uint64
 	judgement inference.Judgement
-	cells     [recentWindows]probedCell
+	cells     recents[probedCell]
 }
 
 func (s *probedSeries) lastSeen() uint64 { return s.last }
@@ -30,18 +29,16 @@ func (h *history) addProbed(n uint64, stats *inference.ProbeStats) {
 	if stats.Other() {
 		return // many paths, and not the same ones in every window
 	}
-	s, ok := h.probed.get(stats.ProbeKey)
+	s, ok := h.probed.open(stats.ProbeKey, n, 1, func() *probedSeries { return &probedSeries{ProbeKey: stats.ProbeKey} })
 	if !ok {
-		if s, ok = h.probed.put(stats.ProbeKey, n, 1, func() *probedSeries { return &probedSeries{ProbeKey: stats.ProbeKey} }); !ok {
-			return
-		}
+		return
 	}
-	c := &s.cells[n%recentWindows]
-	if n < c.window {
+	c := s.cells.open(n)
+	if c == nil {
 		return // of no recent window
 	}
 	*c = probedCell{
-		window: n, sent: count32(stats.Sent), received: count32(stats.Received), late: count32(stats.Late), twice: count32(stats.Twice), corrupt: count32(stats.Corrupt),
+		sent: count32(stats.Sent), received: count32(stats.Received), late: count32(stats.Late), twice: count32(stats.Twice), corrupt: count32(stats.Corrupt),
 		reordered: count32(stats.Reordered), lost: clamp32(stats.Lost()), forward: clamp32(stats.Forward), back: clamp32(stats.Back), p50: float32(absent), p99: float32(absent),
 	}
 	if d := &stats.Delay; d.Count > 0 {
@@ -53,15 +50,6 @@ func (h *history) addProbed(n uint64, stats *inference.ProbeStats) {
 }
 
 func clamp32(n int64) int32 { return int32(max(min(n, 1<<31-1), -1<<31)) }
-
-// forgetProbed empties the cells of window n, which comes again.
-func (h *history) forgetProbed(n uint64) {
-	for _, s := range h.probed.all {
-		if c := &s.cells[n%recentWindows]; c.window == n {
-			*c = probedCell{}
-		}
-	}
-}
 
 // probedRow is one path of probes. Counts are of the recent windows, or of the last one with the path, if that is further back.
 type probedRow struct {
@@ -110,11 +98,7 @@ func (h *history) probedRow(s *probedSeries) probedRow {
 		Judgement: s.judgement.String(), LastMS: h.ms(s.last),
 	}
 	from := min(h.recent(), s.last)
-	for i := range s.cells {
-		c := &s.cells[i]
-		if c.window == 0 || c.window < from {
-			continue
-		}
+	for c := range s.cells.since(from) {
 		row.Sent += uint64(c.sent)
 		row.Received += uint64(c.received)
 		row.Late += uint64(c.late)
@@ -135,8 +119,7 @@ func (h *history) probedRow(s *probedSeries) probedRow {
 // serveProbed lists paths of probes, the worst first.
 func (s *Server) serveProbed(w http.ResponseWriter, r *http.Request) {
 	offset, limit, err := pageParams(r.URL.Query())
-	if err != nil {
-		problem(w, http.StatusBadRequest, err.Error())
+	if refuse(w, err) {
 		return
 	}
 	rows, total := s.history.listProbed(offset, limit)

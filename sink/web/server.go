@@ -18,6 +18,7 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/web/ask"
 	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
@@ -174,7 +175,7 @@ func (s *Server) sendEvent(w *sink.Window) error {
 	}
 	for _, f := range w.Findings {
 		f = s.findings.keep(f)
-		s.ring.publishFinding(s.marshal(newFinding(&f, s.names())))
+		s.ring.publishFinding(s.marshal(ask.NewFinding(&f, s.names())))
 	}
 	return nil
 }

@@ -1,5 +1,42 @@
 package web
 
+import "iter"
+
+// recents are cells of the recent windows, by window number modulo their number.
+type recents[C any] [recentWindows]struct {
+	window uint64 // its number; 0 for none
+	cell   C
+}
+
+// open gives the cell of window n, emptied, or nil where a later window has its place.
+func (r *recents[C]) open(n uint64) *C {
+	c := &r[n%recentWindows]
+	if n < c.window {
+		return nil
+	}
+	var none C
+	c.window, c.cell = n, none
+	return &c.cell
+}
+
+// forget empties the cell of window n, which comes again.
+func (r *recents[C]) forget(n uint64) {
+	if c := &r[n%recentWindows]; c.window == n {
+		*c = recents[C]{}[0]
+	}
+}
+
+// since gives the cells of window n and later ones, in no order.
+func (r *recents[C]) since(n uint64) iter.Seq[*C] {
+	return func(yield func(*C) bool) {
+		for i := range r {
+			if c := &r[i]; c.window > 0 && c.window >= n && !yield(&c.cell) {
+				return
+			}
+		}
+	}
+}
+
 // series is what a table holds: something that knows the number of the last window in which it was seen.
 type series interface{ lastSeen() uint64 }
 
@@ -22,9 +59,12 @@ func (t *table[K, V]) get(k K) (V, bool) {
 	return v, ok
 }
 
-// put adds what build makes, if there is or can be room for it in window n. Otherwise it counts the rows that window n
-// has of it as refused.
-func (t *table[K, V]) put(k K, n uint64, rows int, build func() V) (V, bool) {
+// open gives the entry of a key, and adds what build makes where there is none, if there is or can be room for it in window n. Otherwise
+// it counts the rows that window n has of it as refused.
+func (t *table[K, V]) open(k K, n uint64, rows int, build func() V) (V, bool) {
+	if v, ok := t.all[k]; ok {
+		return v, true
+	}
 	if len(t.all) >= t.max && (t.fullIn == n || !t.makeRoom(n)) {
 		t.fullIn = n
 		t.refused += uint64(rows)

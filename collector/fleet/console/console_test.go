@@ -75,7 +75,7 @@ func TestConsoleReady(t *testing.T) {
 		for _, m := range s.Members {
 			states[m.Name] = m.State
 		}
-		if states["a"] != alive || states["old"] != Left || s.ReportsPerSecond != 50 || !strings.Contains(strings.Join(s.Problems, "\n"), "no consumer runs") {
+		if states["a"] != roster.Alive || states["old"] != roster.Left || s.ReportsPerSecond != 50 || !strings.Contains(strings.Join(s.Problems, "\n"), "no consumer runs") {
 			t.Errorf("with a roster: %+v, %v", states, s.Problems)
 		}
 		published := map[string]bool{}

@@ -78,14 +78,6 @@ type Member struct {
 	State string
 }
 
-// States of members.
-const (
-	alive   = "alive"
-	Missing = "missing" // windows are without it, or it has not said anything for a while
-	Dead    = "dead"    // it is not waited for any more
-	Left    = "left"    // it ended in order
-)
-
 // status returns the present state of fleet and console.
 func (c *Console) Status() status {
 	c.mu.Lock()
@@ -109,9 +101,9 @@ func (c *Console) Status() status {
 		state := stateOf(m, window, last.missing, last.dead, now)
 		s.Members = append(s.Members, Member{m, state})
 		switch state {
-		case Missing, Dead:
+		case roster.Missing, roster.Dead:
 			problem("%s %s is %s; its last word is of %s", m.Role, m.Name, state, time.Unix(0, m.Updated).UTC().Format(time.RFC3339))
-		case alive:
+		case roster.Alive:
 			for _, fault := range m.Faults {
 				problem("%s %s: %s", m.Role, m.Name, names.Printable(fault))
 			}
@@ -153,13 +145,13 @@ func stateOf(m *roster.Member, window time.Duration, missing, dead []string, now
 	silent := now.Sub(time.Unix(0, m.Updated))
 	switch {
 	case m.Left:
-		return Left
+		return roster.Left
 	case m.Role == roster.Collector && slices.Contains(dead, m.Name), silent > max(deadAfter, 30*window):
-		return Dead
+		return roster.Dead
 	case m.Role == roster.Collector && slices.Contains(missing, m.Name), silent > max(silentAfter, 3*window):
-		return Missing
+		return roster.Missing
 	}
-	return alive
+	return roster.Alive
 }
 
 // Balances are the ledgers of all members, added up, by store.
@@ -198,7 +190,7 @@ var (
 	metricBehind    = metrics.Metric{Name: "hopscope_console_behind_records", Help: "Records of the series that are there and were not read yet."}
 	metricReady     = metrics.Metric{Name: "hopscope_console_ready", Help: "1 when the page shows what the fleet has published."}
 	metricLastEnd   = metrics.Metric{Name: "hopscope_console_last_window_end_seconds", Help: "End of the newest window that is whole, since 1970."}
-	metricMembers   = metrics.Metric{Name: "hopscope_console_members", Help: "Members of the fleet: alive, missing, dead or left.", Labels: []string{"role", "state"}}
+	metricMembers   = metrics.Metric{Name: "hopscope_console_members", Help: "Members of the fleet: roster.Alive, missing, dead or left.", Labels: []string{"role", "state"}}
 	metricLeftOut   = metrics.NewGauge("hopscope_left_out", "What a limit of the page's settings left out since the start, by the setting to raise, in the units that the page says in a sentence.", "setting")
 	metricReports   = metrics.Metric{Name: "hopscope_console_fleet_reports",
 		Help: "Where the reports of the whole fleet are, over all runs: received = stored + in_flight + dropped.", Labels: []string{"sink", "part", "stage"}}
@@ -228,7 +220,7 @@ func (c *Console) collect(emit metrics.Emit) {
 	type kind struct{ role, state string }
 	count := map[kind]int{}
 	for _, role := range []string{roster.Collector, roster.Consumer} {
-		for _, state := range []string{alive, Missing, Dead, Left} {
+		for _, state := range []string{roster.Alive, roster.Missing, roster.Dead, roster.Left} {
 			count[kind{role, state}] = 0
 		}
 	}

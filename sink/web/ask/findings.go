@@ -3,6 +3,7 @@ package ask
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"text/tabwriter"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink/notify"
+	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
 // mostEvidence is how many lines there are below a cause where not all are asked for.
@@ -67,18 +69,68 @@ func WriteFindings(w io.Writer, open, ended []Finding, rules *notify.Rules, know
 	return t.Flush()
 }
 
-// Finding is a finding in an answer.
+// Finding is an [inference.Finding] as the API gives it: names instead of codes, milliseconds instead of nanoseconds,
+// and empty where nothing is meant.
 type Finding struct {
-	ID, Kind, Severity, Node, Flow, Path, Exporter, Text, Cause string
+	ID        string  `json:"id"` // 16 hexadecimal digits, as everywhere
+	Kind      string  `json:"kind"`
+	Severity  string  `json:"severity"`
+	StartMS   int64   `json:"start_ms"`
+	UpdatedMS int64   `json:"updated_ms"`
+	EndMS     int64   `json:"end_ms"` // 0 as long as the cause lasts
+	Node      string  `json:"node,omitempty"`
+	EgressIf  string  `json:"egress_if,omitempty"`
+	Flow      string  `json:"flow,omitempty"`
+	Path      string  `json:"path,omitempty"` // the flow's way, such as "13:1-6:2-14"
+	Exporter  string  `json:"exporter,omitempty"`
+	HWID      string  `json:"hw_id,omitempty"`
+	Value     float64 `json:"value"`
+	Baseline  float64 `json:"baseline"`
+	Text      string  `json:"text"`
 
-	Value    float64
-	Evidence int
-	Learning bool
-	Resting  bool
-	EgressIf string             `json:"egress_if"`
-	StartMS  int64              `json:"start_ms"`
-	EndMS    int64              `json:"end_ms"`
-	Element  *inference.Element `json:"element"`
+	Element   *inference.Element `json:"element,omitempty"`  // absent where nothing can be named
+	Cause     string             `json:"cause,omitempty"`    // id of the finding that explains this one
+	Evidence  int                `json:"evidence,omitempty"` // findings that this one explains
+	Learning  bool               `json:"learning,omitempty"`
+	Resting   bool               `json:"resting,omitempty"` // as usual at present
+	Statistic string             `json:"statistic,omitempty"`
+}
+
+// NewFinding gives the form of a finding that the API has, with the names of nodes in its text.
+func NewFinding(f *inference.Finding, n *names.Names) Finding {
+	out := Finding{
+		ID: f.IDText(), Kind: f.Kind.String(), Severity: f.Severity.String(),
+		StartMS: f.Start / 1e6, UpdatedMS: max(f.Updated, f.Start) / 1e6, EndMS: f.End / 1e6,
+		Flow: f.FlowText(), Path: f.PathText(), Value: atlas.Finite(f.Value), Baseline: atlas.Finite(f.Baseline), Text: n.Text(f.Text),
+		Cause: f.CauseText(), Evidence: f.Evidence, Learning: f.Learning, Resting: f.Resting, Statistic: f.Statistic,
+	}
+	if f.Element.Kind != inference.NoElement {
+		out.Element = &f.Element
+	}
+	if f.Exporter != (decode.Addr{}) {
+		out.Exporter, out.HWID = f.Exporter.String(), strconv.Itoa(int(f.HWID))
+	}
+	place := inference.HopKey{Node: f.Node, EgressIf: f.EgressIf}
+	if f.HasNode() {
+		out.Node = place.NodeName()
+	}
+	switch {
+	case f.Evidence > 0 && f.Element.Kind != inference.InterfaceElement: // a cause at a node or a link has no one interface
+	case f.Kind == inference.HighLatency, f.Kind == inference.HighQueue, f.Kind == inference.LowLatency, f.Kind == inference.HighUtilization,
+		f.Kind == inference.LowUtilization, f.Kind == inference.StuckValues, f.Kind == inference.HopSilence,
+		f.Kind == inference.PathChanged && out.Flow == "": // many flows left the same hop
+		out.EgressIf = place.EgressName()
+	}
+	return out
+}
+
+// NewFindings gives the forms of findings.
+func NewFindings(list []inference.Finding, n *names.Names) []Finding {
+	out := make([]Finding, len(list))
+	for i := range list {
+		out[i] = NewFinding(&list[i], n)
+	}
+	return out
 }
 
 // place says in few words what a finding is about.

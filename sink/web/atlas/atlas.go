@@ -129,7 +129,7 @@ func (a *Atlas) fill(m *Map) {
 			continue
 		}
 		d := 2 * len(a.doc.Links)
-		a.doc.Links = append(a.doc.Links, linkDoc{l.A.Node, l.A.Port, l.B.Node, l.B.Port, finite(l.Speed), names.Clean(l.Name)})
+		a.doc.Links = append(a.doc.Links, linkDoc{l.A.Node, l.A.Port, l.B.Node, l.B.Port, Finite(l.Speed), names.Clean(l.Name)})
 		for k, end := range [2]LinkEnd{l.A, l.B} {
 			if _, twice := a.exact[end]; end.Port != 0 && !twice {
 				a.exact[end] = d + k
@@ -230,8 +230,8 @@ func (c *Cache) Of(m *Map, seen []Neighbour, grew uint64) *Placing {
 	return c.flows.Place(seen)
 }
 
-// finite is f, or 0 for what JSON cannot hold.
-func finite(f float64) float64 {
+// Finite is f, or 0 for what JSON cannot hold.
+func Finite(f float64) float64 {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return 0
 	}

@@ -3,6 +3,8 @@ package atlas
 import (
 	"hash/fnv"
 	"strconv"
+
+	"github.com/hopscope/hopscope/inference/names"
 )
 
 // LoopView is the present state of the control of probes. The giver of one does not change it afterwards.
@@ -67,7 +69,7 @@ func (a *Atlas) Loop(v *LoopView, text func(string) string) *LoopDoc {
 	}
 	for _, s := range v.Suspects {
 		if d := a.Direction(s.LinkEnd); d >= 0 && len(out.Suspects) < maxSuspects {
-			out.Suspects = append(out.Suspects, suspectDoc{d, finite(s.Weight), text(s.Why), s.Since / 1e6})
+			out.Suspects = append(out.Suspects, suspectDoc{d, Finite(s.Weight), text(s.Why), s.Since / 1e6})
 		}
 	}
 	return out
@@ -97,4 +99,25 @@ func (v *LoopView) Version() string {
 		}
 	}
 	return strconv.FormatUint(h.Sum64(), 16)
+}
+
+// ProbeDoc is a probe of the plan in force as the API gives it.
+type ProbeDoc struct {
+	ID       string `json:"id"`
+	Links    []int  `json:"links"` // directions, in the probe's order; -1 for one that the map does not have
+	Detailed bool   `json:"detailed,omitempty"`
+}
+
+// Probes gives the probes of a view, so many from an offset on.
+func (a *Atlas) Probes(v *LoopView, offset, limit int) []ProbeDoc {
+	rows := []ProbeDoc{}
+	offset = min(offset, len(v.Probes))
+	for _, p := range v.Probes[offset:min(offset+limit, len(v.Probes))] {
+		row := ProbeDoc{ID: names.Clean(p.ID), Links: []int{}, Detailed: p.Detailed}
+		for _, l := range p.Links {
+			row.Links = append(row.Links, a.Direction(l))
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
