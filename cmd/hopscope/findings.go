@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -20,7 +22,7 @@ import (
 func findingsCommand() *cobra.Command {
 	var a asker
 	var ended, all bool
-	var file string
+	var file, failOn string
 	c := &cobra.Command{
 		Use:   "findings",
 		Short: "Ask a running collector or console what is wrong, acknowledge and mute it",
@@ -30,17 +32,31 @@ asks for all. With --ended those that have ended follow, the latest first.
 
 With --file, the alerts.file of the collector's settings, the table says what is
 acknowledged or muted. The commands below change that file, which the collector
-reads again; the page changes nothing. docs/findings.md explains every kind.`,
+reads again; the page changes nothing. docs/findings.md explains every kind.
+
+With --fail-on, the exit status is 1 while a finding of that severity or a higher one
+is open, so that a check of a monitoring system can run it. Evidence counts with its
+cause; what rests does not count, and with --file neither what is acknowledged or
+muted.`,
 		Example: `  hopscope findings
   hopscope findings --file /var/lib/hopscope/alerts.yaml
-  hopscope findings --ended --format json`,
+  hopscope findings --ended --format json
+  hopscope findings --fail-on critical`,
 		Args: exactArgs(0),
 	}
 	a.Flags(c)
 	c.Flags().BoolVar(&ended, "ended", false, "print those that have ended, too (json always has both)")
 	c.Flags().BoolVar(&all, "all", false, "print all that a cause explains, and those that have ended")
 	c.Flags().StringVar(&file, "file", "", "file of acknowledgements and mutes, to say what is in it")
+	c.Flags().StringVar(&failOn, "fail-on", "", "exit with 1 while a finding is open that is as severe: info, warning or critical")
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		var least inference.Severity
+		if failOn != "" {
+			var err error
+			if least, err = inference.ParseSeverity(failOn); err != nil {
+				return usageError{Err: fmt.Errorf("--fail-on: %w", err)}
+			}
+		}
 		rules := &notify.Rules{}
 		if file != "" {
 			var err error
@@ -50,8 +66,18 @@ reads again; the page changes nothing. docs/findings.md explains every kind.`,
 		}
 		var got struct{ Open, Ended []ask.Finding }
 		w := c.OutOrStdout()
-		if err := a.Get(c.Context(), "/api/findings", &got, w); err != nil || a.Format == "json" {
+		var answer bytes.Buffer // in JSON
+		if err := a.Get(c.Context(), "/api/findings", &got, &answer); err != nil {
 			return err
+		}
+		if a.Format == "json" {
+			if _, err := w.Write(answer.Bytes()); err != nil || failOn == "" {
+				return err
+			}
+			if err := json.Unmarshal(answer.Bytes(), &got); err != nil {
+				return fmt.Errorf("%s does not answer as a collector does: %w", a.URL, err)
+			}
+			return failOnFindings(got.Open, least, rules)
 		}
 		if !ended && !all {
 			got.Ended = nil
@@ -62,10 +88,22 @@ reads again; the page changes nothing. docs/findings.md explains every kind.`,
 		if len(got.Open)+len(got.Ended) == 0 {
 			return nil
 		}
-		return ask.WriteFindings(w, got.Open, got.Ended, rules, file != "", all)
+		if err := ask.WriteFindings(w, got.Open, got.Ended, rules, file != "", all); err != nil || failOn == "" {
+			return err
+		}
+		return failOnFindings(got.Open, least, rules)
 	}
 	c.AddCommand(ackCommand(), acceptCommand(), muteCommand(), unmuteCommand(), testAlertCommand())
 	return c
+}
+
+// failOnFindings returns an error if one of the open findings counts for a check (see [ask.Unattended]).
+func failOnFindings(open []ask.Finding, least inference.Severity, rules *notify.Rules) error {
+	n := ask.Unattended(open, least, rules, time.Now())
+	if n == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d open finding%s of severity %v or higher", n, plural(n), least)
 }
 
 // rulesFlags are those of the commands that change the file of rules.

@@ -126,6 +126,48 @@ func TestFindingsTest(t *testing.T) {
 	}
 }
 
+// TestFindingsFailOn holds the exit status of a check against what is open: evidence, what is acknowledged and what is muted do not count.
+func TestFindingsFailOn(t *testing.T) {
+	page, err := web.New(web.DefaultConfig(), web.Deps{Status: func() web.Status { return web.Status{} }, Ledger: func() []sink.Balance { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(page.Handler())
+	defer server.Close()
+	file := filepath.Join(t.TempDir(), "alerts.yaml")
+	check := func(want int, args ...string) {
+		t.Helper()
+		for _, format := range []string{"table", "json"} {
+			out, err := inProcess(t, append([]string{"findings", "--url", server.URL, "--format", format}, args...)...)
+			if exitStatus(err) != want {
+				t.Errorf("%q in %s: status %d (%v), want %d", args, format, exitStatus(err), err, want)
+			}
+			if want != exitUsage && out == "" {
+				t.Errorf("%q in %s: nothing is printed", args, format)
+			}
+		}
+	}
+	check(0, "--fail-on", "info") // nothing is open
+	at := time.Now().Add(-time.Minute).UnixNano()
+	found := []inference.Finding{
+		{ID: 0xa1, Kind: inference.HighQueue, Severity: inference.Warning, Start: at, Element: inference.ElementOfLink(7, 9), Evidence: 1, Text: "The cause."},
+		{ID: 0xb1, Kind: inference.HighLatency, Severity: inference.Critical, Start: at, Element: inference.ElementOfNode(7), Node: 7, Cause: 0xa1, Text: "Evidence."},
+	}
+	if err := page.WriteWindow(t.Context(), sink.NewWindow("here", &inference.Window{End: at}, found)); err != nil {
+		t.Fatal(err)
+	}
+	check(0)
+	check(0, "--fail-on", "critical") // the evidence is no alert of its own
+	check(1, "--fail-on", "warning")
+	check(1, "--fail-on", "info", "--all")
+	check(exitUsage, "--fail-on", "fatal")
+	if _, err := inProcess(t, "findings", "ack", "00000000000000a1", "--url", server.URL, "--file", file, "--by", "ann"); err != nil {
+		t.Fatal(err)
+	}
+	check(0, "--fail-on", "warning", "--file", file)
+	check(1, "--fail-on", "warning") // the file is not asked
+}
+
 // TestKindsAreExplained holds that docs/findings.md has a section for every kind.
 func TestKindsAreExplained(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "findings.md"))

@@ -195,11 +195,35 @@ func OpenFindings(list []Finding) (out []inference.Finding) {
 	return out
 }
 
+// unattended is the state of a finding that no rule concerns.
+const unattended = "-"
+
+// Unattended returns how many open findings are at least as severe, and are no evidence of another finding in the list, do not rest, and are
+// neither acknowledged nor muted by the rules.
+func Unattended(open []Finding, least inference.Severity, rules *notify.Rules, now time.Time) int {
+	n, listed := 0, map[string]bool{}
+	for i := range open {
+		listed[open[i].ID] = true
+	}
+	for i := range open {
+		f := &open[i]
+		severity, err := inference.ParseSeverity(f.Severity)
+		if err != nil {
+			severity = inference.Critical // of a later version: a check that fails is better than one that is silent
+		}
+		evidence := f.Cause != "" && f.Cause != f.ID && listed[f.Cause]
+		if severity >= least && !evidence && !f.Resting && f.state(rules, now) == unattended {
+			n++
+		}
+	}
+	return n
+}
+
 // state returns what operators did about a finding.
 func (f *Finding) state(rules *notify.Rules, now time.Time) string {
 	x, err := f.Finding()
 	if err != nil {
-		return "-"
+		return unattended
 	}
 	acknowledged, muted := rules.Of(&x, time.UnixMilli(f.StartMS), now)
 	switch {
@@ -212,5 +236,5 @@ func (f *Finding) state(rules *notify.Rules, now time.Time) string {
 	case acknowledged != nil:
 		return "acknowledged"
 	}
-	return "-"
+	return unattended
 }
