@@ -10,6 +10,7 @@ import (
 	headers "github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/srint"
 	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/p4/emu/sim"
 	"github.com/hopscope/hopscope/p4/probe"
 )
 
@@ -54,7 +55,7 @@ type prober struct {
 	parser     *probe.Parser
 	reports    *probe.Groups
 	stats      agentStats
-	called
+	sim.Called
 }
 
 // buildAgents makes the agents, which have no plan yet.

@@ -40,7 +40,7 @@ func (n *Network) requestPlan(name string, p *probe.Plan) Request {
 		return n.call(nil, nil, nil)
 	}
 	a, answer := n.agents[k], PlanAnswer{Request: n.control.last + 1, Agent: name}
-	return n.call(&a.called, func() bool { return !a.stopped && n.serveAgent(&answer, a, p) }, func(at time.Duration) {
+	return n.call(&a.Called, func() bool { return !a.stopped && n.serveAgent(&answer, a, p) }, func(at time.Duration) {
 		if answer.At = at; n.cfg.OnPlan != nil {
 			n.cfg.OnPlan(answer)
 		}

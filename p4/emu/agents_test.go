@@ -259,7 +259,7 @@ func TestPlansReachAgents(t *testing.T) {
 	if a := run(200 * time.Millisecond); len(a) != 1 || a[0].InForce != 0 {
 		t.Errorf("a new start says %+v", a)
 	}
-	n.cfg.ControlLoss = 1
+	n.control.Loss = 1
 	n.SendPlan("edge-0-0", &next)
 	if a := run(time.Second); len(a) != 0 || n.AgentPlan("edge-0-0") != nil {
 		t.Errorf("a lost request is answered by %+v", a)

@@ -17,7 +17,7 @@ func (n *Network) ahead() {
 		if id := h[i].Id; id >= 0 {
 			p := &n.packets[id]
 			if at := p.comesTo(); at >= 0 {
-				prefetchRoute(&n.routes.next[int(n.hosts[p.dst].edge)*len(n.switches)+int(at)])
+				prefetchRoute(n.routes.At(at, n.hosts[p.dst].edge, len(n.switches)))
 			}
 		}
 	}
@@ -50,7 +50,7 @@ func (n *Network) aheadOf(p *packet) {
 		if dst.node == at {
 			out = dst.iface
 		} else {
-			out = max(0, n.routes.choose(at, n.switches[at].salt, dst.edge, len(n.switches), p.hash))
+			out = max(0, n.routes.Choose(at, n.switches[at].salt, dst.edge, len(n.switches), p.hash))
 		}
 		q := &n.queues[out]
 		prefetchQueue(q, &n.switches[at])

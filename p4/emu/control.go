@@ -1,11 +1,11 @@
 package emu
 
 import (
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/hopscope/hopscope/p4"
+	"github.com/hopscope/hopscope/p4/emu/sim"
 )
 
 // Request is the number of something that a controller asked a switch for. No two requests of a network have the same.
@@ -36,7 +36,7 @@ type Answer struct {
 
 // controlStats counts what the control plane did, and what happened to digests because of it.
 type controlStats struct {
-	Requests, RequestsLost, Answers, AnswersLost uint64
+	Requests, RequestsLost, Answers, AnswersLost uint64 // of switches and agents
 
 	Written, Removed, Refused uint64 // entries
 
@@ -46,30 +46,25 @@ type controlStats struct {
 }
 
 // controlStats gives these counters.
-func (n *Network) controlStats() controlStats { return n.control.stats }
+func (n *Network) controlStats() controlStats {
+	s, c := n.control.stats, &n.control.Channel
+	s.Requests, s.RequestsLost, s.Answers, s.AnswersLost = c.Requests, c.RequestsLost, c.Answers, c.AnswersLost
+	return s
+}
 
-// control is the channel between a controller and the switches and agents. The controller sends one request after the other; those to one
-// device, and its answers, keep their order.
+// control is the channel to switches and agents, with the number of the last request.
 type control struct {
-	r     *rand.Rand
-	calls []call
-	spare []int32
+	sim.Channel
 	last  Request
-	idle  int64 // when the controller can send the next request
 	stats controlStats
 }
 
-// call is a request that is under way, or its answer.
-type call struct {
-	timer int32
-	done  bool // by the device
-	*called
-	serve  func() bool            // what the device does; false: none is there that answers
-	answer func(at time.Duration) // what the controller does
+// call sends a request to a device off, unless it gets lost. No device is nil.
+func (n *Network) call(to *sim.Called, serve func() bool, answer func(at time.Duration)) Request {
+	n.control.last++
+	n.control.Call(n.now, to, serve, answer)
+	return n.control.last
 }
-
-// called is when the last request came to a device, and when its last answer comes.
-type called struct{ reached, answered int64 }
 
 type requestKind uint8
 
@@ -101,7 +96,7 @@ func (n *Network) request(node int, what requestKind, name string, entries []p4.
 	}
 	d, entries := &n.switches[node], slices.Clone(entries)
 	answer := Answer{Request: n.control.last + 1, Node: node}
-	return n.call(&d.written.called, func() bool {
+	return n.call(&d.written.Called, func() bool {
 		n.serve(&answer, d, what, name, entries)
 		return true
 	}, func(at time.Duration) {
@@ -109,73 +104,6 @@ func (n *Network) request(node int, what requestKind, name string, entries []p4.
 			n.cfg.OnAnswer(answer)
 		}
 	})
-}
-
-// call sends a request to a device off, unless it gets lost. No device is nil.
-func (n *Network) call(to *called, serve func() bool, answer func(at time.Duration)) Request {
-	c := &n.control
-	c.last++
-	c.stats.Requests++
-	if to == nil { // none is there to answer
-		c.stats.RequestsLost++
-		return c.last
-	}
-	leaves := max(n.now, c.idle)
-	c.idle = leaves + int64(n.cfg.ControlGap)
-	at := max(leaves+n.controlDelay(), to.reached)
-	if c.lose(n.cfg.ControlLoss) {
-		c.stats.RequestsLost++
-		return c.last
-	}
-	to.reached = at
-	i := int32(len(c.calls))
-	if k := len(c.spare); k > 0 {
-		i, c.spare = c.spare[k-1], c.spare[:k-1]
-	} else {
-		c.calls = append(c.calls, call{timer: n.timer(timerRequest, int(i))})
-	}
-	c.calls[i] = call{timer: c.calls[i].timer, called: to, serve: serve, answer: answer}
-	n.events.Add(at, c.calls[i].timer)
-	return c.last
-}
-
-func (c *control) lose(p float64) bool { return p > 0 && c.r.Float64() < p }
-
-func (n *Network) controlDelay() int64 {
-	d := int64(n.cfg.ControlDelay)
-	if j := int64(n.cfg.ControlJitter); j > 0 {
-		d += n.control.r.Int64N(j + 1)
-	}
-	return d
-}
-
-// requestEvent happens when a request reaches its device, and when the answer reaches the controller.
-func (n *Network) requestEvent(i int) {
-	c := &n.control
-	x := &c.calls[i]
-	free := func() {
-		*x = call{timer: x.timer}
-		c.spare = append(c.spare, int32(i))
-	}
-	if x.done {
-		c.stats.Answers++
-		answer := x.answer
-		free()
-		answer(n.Now())
-		return
-	}
-	x.done = true
-	switch {
-	case !x.serve():
-		c.stats.RequestsLost++
-		free()
-	case c.lose(n.cfg.ControlLoss):
-		c.stats.AnswersLost++
-		free()
-	default:
-		x.answered = max(n.now+n.controlDelay(), x.answered)
-		n.events.Add(x.answered, x.timer)
-	}
 }
 
 // serve is what a switch does when a request has reached it.

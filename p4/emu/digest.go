@@ -22,34 +22,6 @@ type planner struct {
 	looped []time.Duration // by interface: when its next report of a loop may leave
 }
 
-// heldPlan is an execution plan that switches hold: as it was configured, or as their tables say.
-type heldPlan struct {
-	epoch   uint8
-	bits    int
-	program *pintplan.Program // what the tables say
-	plan    *pint.Plan        // if there is no program
-	loops   [][]pint.Slot     // of plan, by set of queries: those that detect loops
-}
-
-// maxPlans is how many plans a switch holds: packets of the plan before are still under way when the next one is stamped.
-const maxPlans = pintplan.Plans
-
-// plans are those that a switch holds, and the one that it gives to packets that enter the network at it.
-type plans struct {
-	held  [maxPlans]*heldPlan
-	stamp *uint8 // epoch; nil for none
-}
-
-// of gives the plan of an epoch, or nil if the switch does not hold it.
-func (x *plans) of(epoch uint8) *heldPlan {
-	for _, h := range x.held {
-		if h != nil && h.epoch == epoch {
-			return h
-		}
-	}
-	return nil
-}
-
 const (
 	pintSalt = 0x70696e74
 	// All switches round their values for a packet alike, so that the largest of the codes is that of the largest value.
@@ -60,21 +32,22 @@ const (
 // holdEverywhere lets all switches hold a plan beside the one that they stamp, and stamp the new one. It changes nothing where
 // their tables have no room for both.
 func (n *Network) holdEverywhere(p *pint.Plan) error {
-	h := newHeldPlan(p)
-	next := func(x *plans) plans {
-		kept := (*heldPlan)(nil)
-		if x.stamp != nil {
-			kept = x.of(*x.stamp)
+	h := pintplan.NewHeldPlan(p)
+	epoch := p.Epoch
+	next := func(x *pintplan.HeldPlans) pintplan.HeldPlans {
+		kept := (*pintplan.HeldPlan)(nil)
+		if x.Stamp != nil {
+			kept = x.Of(*x.Stamp)
 		}
-		return plans{held: [maxPlans]*heldPlan{h, kept}, stamp: &h.epoch}
+		return pintplan.HeldPlans{Held: [pintplan.Plans]*pintplan.HeldPlan{h, kept}, Stamp: &epoch}
 	}
-	var tried []*heldPlan // beside h
+	var tried []*pintplan.HeldPlan // beside h
 	for i := range n.switches {
 		x := next(&n.switches[i].plans)
-		if slices.Contains(tried, x.held[1]) {
+		if slices.Contains(tried, x.Held[1]) {
 			continue
 		}
-		tried = append(tried, x.held[1])
+		tried = append(tried, x.Held[1])
 		if _, err := n.ownTables(&x); err != nil {
 			return fmt.Errorf("switch %s: plan of epoch %d: %w", n.graph.NodeName(i), p.Epoch, err)
 		}
@@ -84,32 +57,6 @@ func (n *Network) holdEverywhere(p *pint.Plan) error {
 		d.plans, d.tables = next(&d.plans), nil // tables are made of the plans on demand
 	}
 	return nil
-}
-
-func newHeldPlan(p *pint.Plan) *heldPlan {
-	x := &heldPlan{epoch: p.Epoch, bits: p.Bits, plan: p, loops: make([][]pint.Slot, len(p.Sets))}
-	for i := range p.Sets {
-		for _, slot := range p.Sets[i].Slots {
-			if p.Queries[slot.Query].Aggregation == pint.Loop {
-				x.loops[i] = append(x.loops[i], slot)
-			}
-		}
-	}
-	return x
-}
-
-// write is what the switch at a hop does to a digest. Looped, if not 0, says that it reports a loop.
-func (x *heldPlan) write(digest uint64, id uint32, hop int, v *pint.Values, rnd uint32) (next uint64, looped uint8) {
-	if x.program != nil {
-		return x.program.Write(digest, id, hop, *v, rnd)
-	}
-	for _, slot := range x.loops[x.plan.Set(id)] {
-		l := x.plan.Queries[slot.Query].Loops
-		if _, overwritten := l.Step(x.plan.Part(digest, slot), id, hop, v.Node); overwritten {
-			looped = uint8(l.T + 1)
-		}
-	}
-	return x.plan.Write(digest, id, hop, *v, rnd), looped
 }
 
 // carriesPINT reports whether the packets of flow i carry PINT digests.
@@ -130,11 +77,11 @@ func (p *packet) packetID() uint32 { return crc32.ChecksumIEEE(p.buf[p.l4:]) }
 // packet without an epoch goes on without a digest.
 func (n *Network) stampEpoch(p *packet, d *device) {
 	x := &d.plans
-	if x.stamp == nil || x.of(*x.stamp) == nil {
+	if x.Stamp == nil || x.Of(*x.Stamp) == nil {
 		n.control.stats.Unstamped++
 		return
 	}
-	p.stamped, p.epoch = true, *x.stamp
+	p.stamped, p.epoch = true, *x.Stamp
 }
 
 // writeDigest is what the egress of a switch does to a packet that carries a digest: the plan of its epoch, and reports. A switch
@@ -144,7 +91,7 @@ func (n *Network) writeDigest(p *packet, d *device, h *Hop, last bool) {
 	if !p.stamped {
 		return
 	}
-	plan := d.plans.of(p.epoch)
+	plan := d.plans.Of(p.epoch)
 	if plan == nil {
 		n.control.stats.Foreign++
 		p.missed = true
@@ -159,12 +106,12 @@ func (n *Network) writeDigest(p *packet, d *device, h *Hop, last bool) {
 	hop := hostTTL - int(p.ttl())
 	p.hop = uint8(hop)
 	var looped uint8
-	p.digest, looped = plan.write(p.digest, p.digestID, hop, &pint.Values{
+	p.digest, looped = plan.Write(p.digest, p.digestID, hop, &pint.Values{
 		Node: d.id, Latency: uint64(h.Latency()), Queue: uint64(h.QueueBytes),
 		Utilization: uint64(h.Load),
 	}, uint32(sim.Mix(uint64(p.digestID)^roundingSalt)))
 	if d.forged != 0 && sim.Mix(uint64(p.digestID)^d.salt) < d.forged {
-		p.digest = sim.Mix(uint64(p.digestID)^d.salt^forgerySalt) >> (64 - plan.bits)
+		p.digest = sim.Mix(uint64(p.digestID)^d.salt^forgerySalt) >> (64 - plan.Bits)
 	}
 	if looped > 0 {
 		n.stats.LoopsDetected++

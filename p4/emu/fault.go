@@ -144,7 +144,7 @@ func (n *Network) checkFault(s *fault) error {
 			return fmt.Errorf("there is no switch %q", s.Peer)
 		}
 		if s.Kind == WithdrawRoute {
-			for e, node := range n.routes.edges {
+			for e, node := range n.routes.Edges {
 				if node == peer {
 					s.edge = int32(e)
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/emu/sim"
+	"github.com/hopscope/hopscope/p4/pintplan"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -32,7 +33,7 @@ type Network struct {
 	line      *pint.Line // with a plan: what computes the load of any line
 	lines     []line     // by interface; nil if no fault of the script is one of lines
 
-	routes routes
+	routes sim.Routes
 	flows  []flow
 	extra  []extraFlow // state of Config.ExtraFlows
 	alias  sim.Alias   // which flow the next Poisson packet belongs to
@@ -77,7 +78,7 @@ type device struct {
 	clock   int64 // device time at virtual 0
 	written written
 
-	plans  plans
+	plans  pintplan.HeldPlans
 	acl    uint64
 	forged uint64 // share of packets whose digests become noise, in 2^-64
 
@@ -201,7 +202,11 @@ func New(cfg Config, seed uint64) (*Network, error) {
 	n := &Network{
 		cfg: cfg, epoch: cfg.Epoch.UnixNano(),
 		traffic: source(1), jitter: source(2), crossing: source(3), delivery: source(4),
-		losing: source(6), control: control{r: source(7)}, agentOf: map[int32]*prober{},
+		losing: source(6), agentOf: map[int32]*prober{},
+	}
+	n.control.Channel = sim.Channel{
+		Gap: int64(cfg.ControlGap), Delay: int64(cfg.ControlDelay), Jitter: int64(cfg.ControlJitter), Loss: cfg.ControlLoss, Rand: source(7),
+		Events: &n.events, Timer: func(call int) int32 { return n.timer(timerRequest, call) },
 	}
 	n.found = func(pkt int32, load uint32) { n.packets[pkt].load = load }
 	if err := n.buildGraph(source(5)); err != nil {
@@ -219,7 +224,7 @@ func New(cfg Config, seed uint64) (*Network, error) {
 		}
 	}
 	n.reroute = n.timer(timerRoutes, 0)
-	n.routes.rebuild(n)
+	n.routes.Rebuild(n.graph, n.queues)
 	var errs []error
 	errs = append(errs, n.buildFlows(), n.buildProbes(), n.buildAgents(), n.buildScript())
 	if err := errors.Join(errs...); err != nil {
@@ -290,7 +295,7 @@ func (n *Network) buildGraph(r *rand.Rand) error {
 			}
 		}
 	}
-	n.routes.edges = edges
+	n.routes.Edges = edges
 	return nil
 }
 
@@ -376,13 +381,13 @@ func (n *Network) timerEvent(id int32) {
 	case timerBegin, timerEnd:
 		n.turn(int(t.arg), t.kind == timerBegin)
 	case timerRoutes:
-		n.routes.rebuild(n)
+		n.routes.Rebuild(n.graph, n.queues)
 	case timerCross:
 		n.sendCross(id, int(t.arg))
 	case timerReports:
 		n.holdEnds(int(t.arg>>6), int(t.arg&63))
 	case timerRequest:
-		n.requestEvent(int(t.arg))
+		n.control.Event(n.now, int(t.arg))
 	case timerAgent:
 		n.agentSends(n.agents[t.arg])
 	}

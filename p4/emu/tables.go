@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/p4"
+	"github.com/hopscope/hopscope/p4/emu/sim"
 	"github.com/hopscope/hopscope/p4/pintplan"
 )
 
@@ -52,7 +53,7 @@ func TableOrder() []string {
 
 // written is what the control plane has made of a switch, as far as packets ask for it.
 type written struct {
-	called
+	sim.Called
 	watches, routes, probes, policies bool // its tables have entries that packets are looked up in
 }
 
@@ -65,7 +66,7 @@ func (n *Network) openTables(d *device) {
 
 // ownTables are the tables of a switch with what it does by itself in them: the plans that it was built with, as far as tables hold
 // such plans, and the watch list that all switches share.
-func (n *Network) ownTables(x *plans) (*p4.Store, error) {
+func (n *Network) ownTables(x *pintplan.HeldPlans) (*p4.Store, error) {
 	tables := p4.NewStore(Tables())
 	var errs []error
 	put := func(e p4.Entry) {
@@ -73,18 +74,8 @@ func (n *Network) ownTables(x *plans) (*p4.Store, error) {
 			errs = []error{err}
 		}
 	}
-	for _, h := range x.held {
-		if h == nil || h.plan == nil {
-			continue
-		}
-		if entries, err := pintplan.Entries(h.plan); err == nil {
-			for _, e := range entries {
-				put(e)
-			}
-		}
-	}
-	if x.stamp != nil {
-		put(pintplan.Stamp(*x.stamp))
+	for _, e := range x.Entries() {
+		put(e)
 	}
 	for _, name := range []string{watchTable, watch6Table} {
 		put(p4.Entry{Table: name, Action: "watch", Params: []p4.Value{p4.Uint(uint64(n.cfg.Instructions)), p4.Uint(uint64(n.cfg.MaxHops))}})
@@ -138,10 +129,10 @@ func (d *device) apply(entries []p4.Entry) {
 		case watchTable, watch6Table:
 			d.written.watches = true
 		case pintplan.SourceTable:
-			d.plans.stamp = nil
+			d.plans.Stamp = nil
 			if now := d.tables.Find(e.Table); now != nil && now.Action == "stamp" {
 				epoch := uint8(now.Params[0].Uint64())
-				d.plans.stamp = &epoch
+				d.plans.Stamp = &epoch
 			}
 		case pintplan.PlanTable, pintplan.SetTable, pintplan.SlotTable, pintplan.QueryTable, pintplan.SaltTable, pintplan.LayerTable, pintplan.CodeTable:
 			if len(e.Match) == 0 {
@@ -161,40 +152,8 @@ func (d *device) apply(entries []p4.Entry) {
 	}
 	for _, epoch := range epochs {
 		p, err := pintplan.Compile(epoch, all)
-		d.plans.hold(epoch, p, err == nil)
+		d.plans.Hold(epoch, p, err == nil)
 	}
-}
-
-// hold takes over what the tables say of an epoch: a plan, or none. Plans that no tables hold, which a network was built
-// with, give way if there is no other place.
-func (x *plans) hold(epoch uint8, p *pintplan.Program, whole bool) {
-	at := slices.IndexFunc(x.held[:], func(h *heldPlan) bool { return h != nil && h.epoch == epoch })
-	if !whole {
-		if at >= 0 {
-			x.held[at] = nil
-		}
-		return
-	}
-	if at < 0 {
-		at = slices.Index(x.held[:], nil)
-	}
-	if at < 0 { // there are no more plans in the tables than places, so that one of these is not in them
-		stamped := func(h *heldPlan) bool { return x.stamp != nil && *x.stamp == h.epoch }
-		at = slices.IndexFunc(x.held[:], func(h *heldPlan) bool { return h.untabled() && !stamped(h) })
-		if at < 0 {
-			at = slices.IndexFunc(x.held[:], (*heldPlan).untabled)
-		}
-	}
-	x.held[at] = &heldPlan{epoch: epoch, bits: p.Bits, program: p}
-}
-
-// untabled reports whether the plan has no entries in the tables.
-func (h *heldPlan) untabled() bool {
-	if h.program != nil {
-		return false
-	}
-	_, err := pintplan.Entries(h.plan)
-	return err != nil
 }
 
 // watched gives what the watch list asks for packet p, nothing if it is not on it.

@@ -22,7 +22,7 @@ type extraFlow struct {
 // buildFlows draws the flows of the configuration. Together they are one Poisson process, each of whose packets belongs
 // to a flow by chance: that is the same as a Poisson process for every flow (superposition), and needs one timer.
 func (n *Network) buildFlows() error {
-	if n.cfg.Flows > 0 && len(n.routes.edges) < 2 {
+	if n.cfg.Flows > 0 && len(n.routes.Edges) < 2 {
 		return fmt.Errorf("flows: topology %s has hosts on fewer than two switches", n.cfg.Topology)
 	}
 	n.flows = make([]flow, n.cfg.Flows, n.cfg.Flows+len(n.cfg.ExtraFlows))

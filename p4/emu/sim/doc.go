@@ -1,5 +1,6 @@
 // Package sim has the parts of a discrete-event simulation of a network that know no packet: events in the order of their times ([Events]), the
-// queue of an interface and the line behind it ([Queue]), and choices by weight and by hash ([Alias], [Mix]).
+// queue of an interface and the line behind it ([Queue]), routes over the links that are up ([Routes]), the channel between a controller and
+// devices ([Channel]), and choices by weight and by hash ([Alias], [Mix]).
 //
 // Times are virtual nanoseconds, and nothing here reads a clock. A queue works in the order in which it is called, and takes O(1) a packet.
 package sim
