@@ -74,7 +74,8 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// Every target names functions that are there, and all those in the files of checks.
+// Every name of a target is that of a function which it mutates, and all functions in the files of checks are mutated: what is renamed does
+// not leave the table silently.
 func TestTargets(t *testing.T) {
 	for _, x := range targets {
 		named := regexp.MustCompile("^(" + x.funcs + ")$")
@@ -82,7 +83,7 @@ func TestTargets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := 0
+		found := ""
 		for _, name := range files {
 			if strings.HasSuffix(name, "_test.go") {
 				continue
@@ -96,13 +97,18 @@ func TestTargets(t *testing.T) {
 				switch {
 				case !ok:
 				case named.MatchString(funcName(d)):
-					found++
+					found += funcName(d) + "\n"
 				case strings.HasPrefix(filepath.Base(name), "check"):
 					t.Errorf("%s: %s is not mutated", name, funcName(d))
 				}
 			}
 		}
-		if found == 0 {
+		for _, name := range regexp.MustCompile(`[A-Za-z]{3,}`).FindAllString(x.funcs, -1) {
+			if !strings.Contains(found, name) {
+				t.Errorf("%s: no function of %s is named %s", x.pkg, x.funcs, name)
+			}
+		}
+		if found == "" {
 			t.Errorf("%s has no function %s", x.pkg, x.funcs)
 		}
 	}

@@ -21,7 +21,7 @@ var targets = []target{
 	{"./planner/control", `Controller\..*`, `Test[^EBROC]|TestRef|TestBudget|TestCap|TestOper`, ""},
 	// Without Config.Memory and Config.NumbersMemory, which size what is taken and change nothing.
 	{"./inference/sequence", `[^C].*|Config\.[^MN].*`, `Test[^CSW] TestCopies$ TestCopiesAllocate TestConfig TestS[it] TestSequence$ TestWait`, ""},
-	{"./inference/cause", `Grouper\..*|both|tidy|best`, `Test[^RS]|TestSlow`, ""},
+	{"./inference/cause", `(Grouper|Alone|problem|savings)\..*|Cause\.(saves|later|show|updateEvidence|count|rests)|both|tidy|between|byElement|addHops`, `Test[^RS]|TestS[^t]`, ""},
 	{"./inference/fleet", `Gate\..*`, `Gate|States|FetchFails`, ""},
 	{"./sketches/logcode", `.*`, `Test`, ""},
 	{"./sketches/kll", `.*`, `Test[^T]|TestTiny[^E]|TestTinyE[mx]|TestTwin`, ""},

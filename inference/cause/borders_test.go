@@ -1,0 +1,110 @@
+package cause
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/hopscope/hopscope/inference"
+)
+
+func TestBetween(t *testing.T) {
+	for _, c := range [][2]uint64{{3, 2}, {4, 1}, {5, 0}, {6, 0}, {8, 0}, {9, 1}, {11, 3}} {
+		if far := between(c[0], 5, 8); far != c[1] {
+			t.Errorf("window %d is %d from those from 5 to 8, want %d", c[0], far, c[1])
+		}
+	}
+}
+
+// TestLater has a queue be the cause of findings that begin some windows after it, or before it.
+func TestLater(t *testing.T) {
+	behind := misfit(behindLater.Right, behindLater.Of)
+	if apart(soon) <= 0 || apart(longest) <= behind {
+		t.Fatalf("nothing is less likely after %d windows, or what is behind it is after %d", soon, longest)
+	}
+	for _, c := range []struct {
+		name string
+		kind inference.Kind
+		born uint64
+		more float64
+		ok   bool
+	}{
+		{"something else at once", inference.PathChanged, 200, 0, true},
+		{"something else soon after", inference.PathChanged, 200 + soon, apart(soon), true},
+		{"something else no longer soon", inference.PathChanged, 200 + soon + 1, 0, false},
+		{"something else no longer soon before", inference.PathChanged, 100 - soon - 1, 0, false},
+		{"something like it then", inference.HighLatency, 200 + soon + 1, apart(soon + 1), true},
+		{"less traffic then", inference.LowUtilization, 200 + soon + 1, apart(soon + 1), true},
+		{"something like it at the longest", inference.HighLatency, 200 + longest, apart(longest), true},
+		{"something like it later", inference.HighLatency, 200 + longest + 1, 0, false},
+	} {
+		cause := &Cause{Finding: &inference.Finding{ID: 7}, Born: 100, Last: 200, Kinds: []Tally{{Kind: inference.HighQueue}}}
+		a := &Alone{Finding: inference.Finding{Kind: c.kind}, Born: c.born, behind: []uint64{6}}
+		if more, ok := cause.later(a); ok != c.ok || ok && more != c.more {
+			t.Errorf("%s: %v %v, want %v %v", c.name, more, ok, c.more, c.ok)
+		}
+		a.behind = append(a.behind, 7) // which is no less likely than what follows it there
+		if more, ok := cause.later(a); ok != c.ok || ok && more != min(c.more, behind) {
+			t.Errorf("%s, behind it: %v %v, want %v %v", c.name, more, ok, min(c.more, behind), c.ok)
+		}
+	}
+}
+
+// TestSavingsOrder compares all pairs of a list in the order of the heap. No entry comes before itself.
+func TestSavingsOrder(t *testing.T) {
+	a, b := at(0, "node 1").Element, at(0, "node 2").Element
+	older, newer := &Cause{Finding: &inference.Finding{ID: 1}}, &Cause{Finding: &inference.Finding{ID: 2}}
+	list := savings{{b, nil, 3}, {b, older, 2}, {a, newer, 2}, {b, newer, 2}, {a, nil, 2}, {b, nil, 2}, {a, older, 1}}
+	for i := range list {
+		for k := range list {
+			if got := list.Less(i, k); got != (i < k) {
+				t.Errorf("entry %d before entry %d: %v", i, k, got)
+			}
+		}
+	}
+}
+
+// TestShow: a cause remembers the signs of its evidence by element, of as many elements as it may.
+func TestShow(t *testing.T) {
+	slow, queue := at(inference.HighLatency, "interface 4:1"), at(inference.HighQueue, "interface 4:1")
+	c := &Cause{}
+	for _, f := range []inference.Finding{slow, queue, at(inference.StuckValues, "node 3"), {Kind: inference.HighLatency}} {
+		c.show(&f)
+	}
+	if want := []Showing{{slow.Element, Slow | Queues}}; !slices.Equal(c.Shown, want) {
+		t.Errorf("shown is %v, want %v: the others have no sign, or no element", c.Shown, want)
+	}
+	for node := range uint32(2 * maxShown) {
+		c.show(&inference.Finding{Kind: inference.HighLatency, Element: inference.ElementOfNode(node)})
+	}
+	if len(c.Shown) != maxShown {
+		t.Errorf("%d elements are remembered, want %d", len(c.Shown), maxShown)
+	}
+}
+
+func TestAddHops(t *testing.T) {
+	var hops []inference.HopKey
+	for node := range uint32(2 * maxHops) {
+		one := inference.HopKey{Node: node}
+		hops = addHops(hops, []inference.HopKey{one, one})
+	}
+	if len(hops) != maxHops || hops[maxHops-1].Node != maxHops-1 {
+		t.Errorf("%d hops are kept, want the first %d, each once", len(hops), maxHops)
+	}
+}
+
+// TestSavesWithinBounds: a cause takes what it saves for, the first as far as it has room.
+func TestSavesWithinBounds(t *testing.T) {
+	e := at(0, "node 1").Element
+	c := &Cause{Finding: &inference.Finding{ID: 1}, Fits: []Fit{{e, 0}}, Kinds: []Tally{{Kind: inference.HighQueue}}}
+	var list []*Alone
+	for range 3 {
+		list = append(list, &Alone{Finding: inference.Finding{Kind: inference.HighQueue}, fits: []Fit{{e, 0}}, alone: 1})
+	}
+	for open, want := range map[int]int{0: 3, maxEvidence - 2: 2, maxEvidence - 1: 1, maxEvidence: 0} {
+		c.Open = make([]uint64, open)
+		if saved, takes := c.saves(&Scene{Map: fabric{nodes: 9}}, c.Fits[0], list); len(takes) != want || math.Abs(saved-float64(want)) > 1e-9 {
+			t.Errorf("with %d open findings %d are taken and %v is saved, want %d of them", open, len(takes), saved, want)
+		}
+	}
+}
