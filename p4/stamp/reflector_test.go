@@ -209,6 +209,36 @@ func TestReflectorState(t *testing.T) {
 	}
 }
 
+// A session that was heard keeps its place until it has been silent for as long as that takes, and a burst that was answered is not answered again,
+// however long the clock runs already.
+func TestReflectorSteady(t *testing.T) {
+	one, rated := Reflector{Rate: 1e6, Stateful: true, Sessions: 1}, Reflector{Rate: 2}
+	reply := func(r *Reflector, port uint16, steady int64) error {
+		a := testArrival
+		a.From, a.Steady = netip.AddrPortFrom(a.From.Addr(), port), steady
+		_, _, err := r.Reply(nil, requestOf(Open, nil, 1, nil), &a, testNow, 0)
+		return err
+	}
+	for _, c := range []struct {
+		port   uint16
+		steady int64
+		why    error
+	}{{4000, idle, nil}, {4001, idle + 1, NoRoom}, {4000, idle + 2, nil}, {4001, 2*idle + 1, NoRoom}, {4001, 2*idle + 2, nil}, {4000, 2*idle + 3, NoRoom}} {
+		if err := reply(&one, c.port, c.steady); !errors.Is(err, c.why) {
+			t.Errorf("port %d after %d ns: %v, want %v", c.port, c.steady, err, c.why)
+		}
+	}
+	second := int64(time.Second)
+	for _, c := range []struct {
+		steady int64
+		why    error
+	}{{idle, nil}, {idle, nil}, {idle, OverRate}, {idle + second/2 - 1, OverRate}, {idle + second/2, nil}, {idle + second/2, OverRate}, {idle + second, nil}} {
+		if err := reply(&rated, 4000, c.steady); !errors.Is(err, c.why) {
+			t.Errorf("after %d ns: %v, want %v", c.steady, err, c.why)
+		}
+	}
+}
+
 // The digest of extensions stands behind all but padding, or they come back marked.
 func TestReflectorProtection(t *testing.T) {
 	keys := keysOf(t, peerKey)

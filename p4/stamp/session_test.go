@@ -4,10 +4,13 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hopscope/hopscope/decode"
 )
 
 // pair is a session and its reflector, whose clock is ahead, with a network between them that a test is.
@@ -122,6 +125,89 @@ func TestSessionDirections(t *testing.T) {
 		x.s.Turn(x.now - testNow)
 		if c.Forward != forward+10 || c.Back != back {
 			t.Errorf("with an answer behind: %d and %d", c.Forward, c.Back)
+		}
+	}
+}
+
+// What became of requests is given once: losses that turn out to be none are taken off again, and what came late is added.
+func TestSessionSince(t *testing.T) {
+	x := pairOf(t, Plan{Stateful: true, Size: 100})
+	var late []byte
+	for n := range 7 {
+		q := x.ask()
+		switch n {
+		case 1: // lost
+		case 2: // its answer is
+			x.answer(q, 1000)
+		case 3: // comes again
+			a, b := x.answer(q, 1000), x.answer(q, 2000)
+			x.receive(a, 200_000)
+			x.receive(b, 210_000)
+		case 4:
+			late = x.answer(q, 1000)
+		case 5:
+			a := x.answer(q, 1000)
+			a[len(a)-1] ^= 1
+			wants(t, x.s.Receive(a, x.now+200_000), "extra_padding", requestLen, BadTLV)
+		default:
+			x.receive(x.answer(q, 1000), 200_000)
+		}
+		x.pass()
+	}
+	x.over()
+	trip := decode.DelayCode(150_000) // it is 50 µs in the reflector
+	for _, want := range []decode.ProbeCounts{
+		{Sent: 7, Received: 3, Missed: 3, Twice: 1, Corrupt: 1, Forward: 1, Back: 2, Delays: []decode.DelayCount{{Code: trip, Count: 3}}},
+		{Received: 1, Late: 1, Reordered: 1, Back: -1, Delays: []decode.DelayCount{{Code: decode.DelayCode(uint64(3*x.s.Interval+x.s.Timeout) + 150_000), Count: 1}}},
+		{},
+	} {
+		if got := x.s.Since(); !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		if late != nil {
+			x.receive(late, 200_000)
+			late = nil
+		}
+	}
+}
+
+// The routers on the way are known from the latest answer that has a TTL.
+func TestSessionRouters(t *testing.T) {
+	x := pairOf(t, Plan{})
+	for _, c := range []struct {
+		ttl  uint8
+		want int
+	}{{0, 0}, {250, 5}, {0, 5}, {1, 254}} {
+		a := testArrival
+		a.At, a.TTL = x.now+1000, c.ttl
+		b, _, err := x.r.Reply(nil, x.ask(), &a, a.At, x.clock) // in no time
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.receive(b, 200_000)
+		if x.s.Routers() != c.want {
+			t.Errorf("%d routers by a TTL of %d, want %d", x.s.Routers(), c.ttl, c.want)
+		}
+		x.pass()
+	}
+	if x.s.Trip.Count != 4 {
+		t.Errorf("%d delays of 4 answers that the reflector sent at once", x.s.Trip.Count)
+	}
+}
+
+// Before and behind a moment in which the clock was set there is no variation.
+func TestSessionStepped(t *testing.T) {
+	for _, set := range []bool{false, true} {
+		x := pairOf(t, Plan{})
+		for n := range 2 {
+			if n == 1 && set {
+				x.s.stepped()
+			}
+			x.receive(x.answer(x.ask(), 1000), 200_000)
+			x.pass()
+		}
+		if n := x.s.TripVariation.Count; n == 0 != set {
+			t.Errorf("%d variations, with a clock that was set: %v", n, set)
 		}
 	}
 }
@@ -432,7 +518,7 @@ func TestSessionClockSet(t *testing.T) {
 	for _, c := range []struct {
 		set  time.Duration
 		want uint64
-	}{{0, 2}, {900 * time.Microsecond, 2}, {2 * time.Millisecond, 1}, {time.Hour, 1}, {-time.Hour, 1}} {
+	}{{0, 2}, {900 * time.Microsecond, 2}, {time.Millisecond, 2}, {time.Millisecond + 1, 1}, {2 * time.Millisecond, 1}, {time.Hour, 1}, {-time.Hour, 1}} {
 		x := pairOf(t, Plan{})
 		answer := func(set time.Duration) {
 			b := x.answer(x.ask(), 1000)
