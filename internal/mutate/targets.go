@@ -18,11 +18,11 @@ var targets = []target{
 	{"./planner/orchestrate", `Check.*|check.*|readShares`, `TestCheck|TestWalks|TestInvalid|TestFamilies/orchestrate|TestCorruptions/orchestrate`, "./planner"},
 	{"./planner/querymix", `Check.*|check.*|hashName|PlannedQuery\.floor|Plan\.priceBound`, `TestCheck|TestWalks|TestInvalid|TestFamilies/quer|TestCorruptions/quer`, "./planner"},
 	{"./planner/schedule", `Check.*|check.*|readTimes`, `TestCheck|TestWalks|TestInvalid|TestFamilies/schedule|TestCorruptions/schedule`, "./planner"},
-	{"./planner/control", `Controller\..*`, `Test[^EBROC]|TestRef|TestBudget|TestCap|TestOper`, ""},
+	{"./planner/control", `(Controller|device|keep|Plan|Network|asked)\..*|rested|changes|with|without|same|ranked|elements|urgent|needed|taken|union|sameList`, `Test[^EBROC]|TestRef|TestBudget|TestCap|TestOper`, ""},
 	// Without Config.Memory and Config.NumbersMemory, which size what is taken and change nothing.
 	{"./inference/sequence", `[^C].*|Config\.[^MN].*`, `Test[^CSW] TestCopies$ TestCopiesAllocate TestConfig TestS[it] TestSequence$ TestWait`, ""},
 	{"./inference/cause", `(Grouper|Alone|problem|savings)\..*|Cause\.(saves|later|show|updateEvidence|count|rests)|both|tidy|between|byElement|addHops`, `Test[^RS]|TestS[^t]`, ""},
-	{"./inference/fleet", `Gate\..*`, `Gate|States|FetchFails`, ""},
+	{"./inference/fleet", `(Gate|openWindow|pastWindow|Closing|collector|delivery|pseudo|entry)\..*|missed|compareSources|isPseudo`, `Gate|States|FetchFails|Unheard|Refuses|KilledLate|Budget|AssemblerSilence|Version1|ClocksApart|Fuzz(Log|State)`, ""},
 	{"./sketches/logcode", `.*`, `Test`, ""},
 	{"./sketches/kll", `.*`, `Test[^T]|TestTiny[^E]|TestTinyE[mx]|TestTwin`, ""},
 	{"./sink/spool", `Spool\.(append|Append|limit|seal|resave|evict|Room|dropStored|locate|read|skip|Commit|advance)|totals\..*|parse.*|slotAt|readSlots`,
