@@ -403,3 +403,65 @@ func (g *Gate) offsetsHeld() (held []int64) {
 	}
 	return held
 }
+
+// TestGateNames: the names of partitions of reports are those that [PseudoName] gives, and no others.
+func TestGateNames(t *testing.T) {
+	for name, want := range map[string]bool{
+		PseudoName(0): true, PseudoName(7): true, PseudoName(MaxSlices - 1): true, PseudoName(MaxSlices): false, PseudoName(-1): false,
+		pseudoPrefix: false, pseudoPrefix + "07": false, pseudoPrefix + "+7": false, pseudoPrefix + "7x": false, "7": false, "edge-7": false,
+	} {
+		if isPseudo(name) != want {
+			t.Errorf("%q is the name of a partition: %v", name, !want)
+		}
+	}
+}
+
+// TestGateStatesWhole has a gate with everything that a window can be, and reads its state: all of it is there again.
+func TestGateStatesWhole(t *testing.T) {
+	whole := func() *Gate {
+		g := newScript(t, nil).g
+		g.closed, g.next = 100*tick, 50
+		g.names["a"] = &collector{name: "a", heard: 100 * tick, missedAt: 99 * tick, missed: 2, dead: true}
+		w := &openWindow{end: 101 * tick, refused: []int64{7, 9}, runs: map[runKey]*delivery{}}
+		for _, e := range []entry{
+			{offset: 10, runKey: runKey{"a", 1}, seq: 3, sum: 4, kind: Part, part: 1, parts: 2, reports: 5, size: 6, raw: []uint64{0, 8}},
+			{offset: 11, runKey: runKey{"a", 1}, seq: 5, sum: 4, kind: Mark, reports: 9, size: 7},
+			{offset: 12, runKey: runKey{PseudoName(2), 0}, seq: 1, sum: 2, kind: Reports, reports: 3, size: 8},
+			{offset: 49, runKey: runKey{PseudoName(2), 0}, seq: 2, sum: 3, kind: Part, parts: 1, reports: 1, size: 9, of: runKey{"b", 4}},
+		} {
+			w.add(e)
+		}
+		g.open, g.heads = []*openWindow{w}, 4
+		g.past = []*pastWindow{
+			{end: 99 * tick, first: 1, closed: 2, revision: 3, pending: true, refused: []int64{4}, pseudo: []pseudo{{"c", 5, 6}}, missing: []string{"d", "e"}, dead: []string{"e"}},
+			{end: 100 * tick, first: 4, closed: 5},
+		}
+		return g
+	}
+	from, to := whole(), newScript(t, nil).g
+	if err := to.ReadState(from.AppendState(nil)); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(to.open, from.open) || !reflect.DeepEqual(to.past, from.past) || !reflect.DeepEqual(to.names, from.names) {
+		t.Errorf("%+v\n%+v, want\n%+v\n%+v", *to.open[0], *to.past[0], *from.open[0], *from.past[0])
+	}
+	if to.closed != from.closed || to.next != from.next || to.resume != from.next || to.heads != from.heads {
+		t.Errorf("closed %d, at %d from %d, %d heads", to.closed, to.next, to.resume, to.heads)
+	}
+	for name, spoil := range map[string]func(*Gate){
+		"a record that is not read yet":        func(g *Gate) { g.open[0].entries[3].offset = 50 },
+		"a part beyond all":                    func(g *Gate) { g.open[0].entries[0].part = 2 },
+		"a record of no kind":                  func(g *Gate) { g.open[0].entries[2].kind = Close },
+		"a statement for a run without number": func(g *Gate) { g.open[0].entries[3].of.boot = 0 },
+		"a statement for a run without name":   func(g *Gate) { g.open[0].entries[3].of.from = "" },
+		"a past window that is not closed":     func(g *Gate) { g.past[1].end = 101 * tick },
+		"past windows out of order":            func(g *Gate) { g.past[1].end = 98 * tick },
+		"open windows out of order":            func(g *Gate) { g.open = append(g.open, g.open[0]) },
+	} {
+		g := whole()
+		spoil(g)
+		if err := newScript(t, nil).g.ReadState(g.AppendState(nil)); err == nil {
+			t.Errorf("a state with %s is read", name)
+		}
+	}
+}
