@@ -4,7 +4,7 @@
 //
 // # Reading
 //
-// [Reader.Parts] begins with the digest of a report. Its parts are the answers to queries of an execution plan (package pint), and
+// [Reader.Begin] begins with the digest of a report. Its [Parts] are the answers to queries of an execution plan (package pint), and
 // [Parts.Next] hands over in turn what each says: the path that the flow has from now on, or values of hops. Their order matters, since a
 // path decides which hop a value belongs to. What is kept by flow needs no table and stays here: sketches of values (package aggregation)
 // and the utilisation of the fullest link.

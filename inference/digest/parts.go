@@ -31,23 +31,24 @@ type Parts struct {
 	event   pathtrace.Event   // what it made of it
 }
 
-// Value is what one hop wrote into a digest: a record of it without its node.
+// Value is what one hop wrote into a digest.
 type Value struct {
-	Hop    int // its place on the path, from 1
-	Record decode.Hop
+	Hop   int             // its place on the path, from 1
+	Field decode.HopField // HopLatency or HopQueueOccupancy, in their default units; 0 for a value that hops have no field for
+	Value uint32
 }
 
-// Parts begins to read the digest of a report of the flow in a slot.
-func (d *Reader) Parts(slot uint32, r *decode.Report) Parts {
-	p := Parts{d: d, r: r, slot: slot}
+// Begin makes p, which is empty, the parts of the digest of a report of the flow in a slot.
+func (d *Reader) Begin(p *Parts, slot uint32, r *decode.Report) {
 	if d == nil || r.Flags&decode.Loop != 0 { // a packet in a loop is on no path
-		return p
+		return
 	}
 	d.stats.Digests++
 	if d.read != nil && !d.read(r) {
 		d.stats.Elsewhere++
-		return p
+		return
 	}
+	p.d, p.r, p.slot = d, r, slot
 	g := &r.Digest
 	switch g.Coding {
 	case decode.CodingMininet, decode.CodingTofino:
@@ -83,7 +84,6 @@ func (d *Reader) Parts(slot uint32, r *decode.Report) Parts {
 		d.noteID(p.x, slot, r, q.writers)
 		p.plan, p.slots = q, q.Sets[q.Set(g.ID)].Slots
 	}
-	return p
 }
 
 // Next reads the next part and reports whether there is one. The flow has the given path, by [inference.PathID], after what the part
@@ -266,16 +266,14 @@ func (p *Parts) readValues(q *pint.Query, pool *aggregation.Pool, part uint64) {
 		if !x.trace.Known() || x.aside || x.stray || hop > 0 && x.astray>>(hop-1)&1 != 0 {
 			continue
 		}
-		h := decode.Hop{Has: decode.HopNodeID}
-		switch v := q.Code.Decode(code); q.Value {
+		v := Value{Hop: hop, Value: uint32(min(q.Code.Decode(code), 1<<32-1))}
+		switch q.Value {
 		case pint.LatencyValue:
-			h.Has |= decode.HopLatency
-			h.Latency = uint32(min(v, 1<<32-1))
+			v.Field = decode.HopLatency
 		case pint.QueueValue:
-			h.Has |= decode.HopQueueOccupancy
-			h.QueueOccupancy = uint32(min(v, 1<<32-1))
+			v.Field = decode.HopQueueOccupancy
 		}
-		d.values = append(d.values, Value{Hop: hop, Record: h})
+		d.values = append(d.values, v)
 	}
 	p.Values = d.values
 }

@@ -216,7 +216,8 @@ func TestAllocations(t *testing.T) {
 	}
 	id, values := s.flows[0].PathID, 0
 	if n := testing.AllocsPerRun(len(reports)-1, func() {
-		for part := s.d.Parts(0, reports[0]); part.Next(id, &s.open); {
+		var part Parts
+		for s.d.Begin(&part, 0, reports[0]); part.Next(id, &s.open); {
 			values += len(part.Values)
 		}
 		reports = reports[1:]

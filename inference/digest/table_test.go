@@ -78,7 +78,8 @@ func (s *table) update(reports ...*decode.Report) {
 		f.Packets++
 		f.inWindow++
 		f.Last = max(f.Last, r.Time)
-		for part := s.d.Parts(slot, r); part.Next(f.PathID, &s.open); {
+		var part Parts
+		for s.d.Begin(&part, slot, r); part.Next(f.PathID, &s.open); {
 			if part.Path != nil {
 				s.setPath(slot, r.Time, part.Path)
 			}
@@ -87,8 +88,8 @@ func (s *table) update(reports ...*decode.Report) {
 			}
 			for i := range part.Values {
 				v := &part.Values[i]
-				if h := s.open.Hop(f.Hops[v.Hop-1].HopKey); v.Record.Has&decode.HopLatency != 0 {
-					h.Latency.AddValue(uint64(v.Record.Latency))
+				if h := s.open.Hop(f.Hops[v.Hop-1].HopKey); v.Field == decode.HopLatency {
+					h.Latency.AddValue(uint64(v.Value))
 				} else {
 					h.NoLatency++
 				}

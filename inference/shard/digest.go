@@ -15,7 +15,8 @@ func (s *State) ReadDigests(c digest.Config, seed uint64) (err error) {
 
 // countDigest counts a report that carries a digest.
 func (s *State) countDigest(f *flow, slot uint32, r *decode.Report) {
-	for part := s.digests.Parts(slot, r); part.Next(f.pathID, &s.cut.partial); {
+	var part digest.Parts
+	for s.digests.Begin(&part, slot, r); part.Next(f.pathID, &s.cut.partial); {
 		if part.Path != nil {
 			s.setDigestPath(f, slot, r.Time, part.Path)
 		}
@@ -41,8 +42,14 @@ func (s *State) setDigestPath(f *flow, slot uint32, at int64, nodes []decode.Hop
 func (s *State) countValue(f *flow, v *digest.Value) {
 	var space [maxBlocks]uint32
 	b := &s.slab.blocks[s.slab.chain(&space, f)[v.Hop-1]]
-	v.Record.NodeID = b.node
-	latency, queue := s.hops.record(s.hops.find(b.key()), &decode.DefaultUnits, &v.Record)
+	h := decode.Hop{Has: decode.HopNodeID | v.Field, NodeID: b.node}
+	switch v.Field {
+	case decode.HopLatency:
+		h.Latency = v.Value
+	case decode.HopQueueOccupancy:
+		h.QueueOccupancy = v.Value
+	}
+	latency, queue := s.hops.record(s.hops.find(b.key()), &decode.DefaultUnits, &h)
 	s.add(f, b, latency, queue)
 }
 
