@@ -33,11 +33,13 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -46,13 +48,19 @@ func main() {
 	workers := flag.Int("workers", 2, "runs at the same time")
 	kept := flag.String("cache", ".cache/mutate", "directory that keeps the outcomes of finished targets; empty for none")
 	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	failed := false
 	var table strings.Builder
 	for _, t := range targets {
 		if flag.NArg() > 0 && !slices.Contains(flag.Args(), t.pkg) {
 			continue
 		}
-		o, err := t.measure(*workers, cache(*kept))
+		o, err := t.measure(ctx, *workers, cache(*kept))
+		if ctx.Err() != nil {
+			fmt.Fprintf(os.Stderr, "mutate: stopped in %s; the next run begins with it\n", t.pkg)
+			os.Exit(1)
+		}
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "mutate: %s: %v\n", t.pkg, err)
 			fmt.Fprintf(&table, "%-24s failed\n", t.pkg)
@@ -86,8 +94,9 @@ const (
 	notReached = "not reached: "
 )
 
-// measure compiles the mutants of t, and runs its tests for each of them, unless the cache has the outcome.
-func (t *target) measure(workers int, kept cache) (o outcome, err error) {
+// measure compiles the mutants of t, and runs its tests for each of them, unless the cache has the outcome. An error when ctx ends says
+// nothing of the tests.
+func (t *target) measure(ctx context.Context, workers int, kept cache) (o outcome, err error) {
 	began := time.Now()
 	dir, err := os.MkdirTemp("", "mutate-")
 	if err != nil {
@@ -140,7 +149,7 @@ func (t *target) measure(workers int, kept cache) (o outcome, err error) {
 	}
 	var tests []*test
 	for _, s := range suites {
-		more, err := s.tests(t.run)
+		more, err := s.tests(ctx, t.run)
 		if err != nil {
 			return o, err
 		}
@@ -148,31 +157,34 @@ func (t *target) measure(workers int, kept cache) (o outcome, err error) {
 	}
 	slices.SortStableFunc(tests, func(a, b *test) int { return int(a.took - b.took) })
 	o.Total = len(mutants)
-	for i, how := range fates(t.pkg, tests, len(mutants), workers) {
+	for i, how := range fates(ctx, t.pkg, tests, len(mutants), workers) {
 		if how != "" {
 			o.Alive = append(o.Alive, how+mutants[i])
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return o, err
 	}
 	o.Took = time.Since(began)
 	return o, kept.save(file, o)
 }
 
 // fates are those of n mutants. Every quarter of a minute a line on standard error shows how far they are.
-func fates(pkg string, tests []*test, n, workers int) []string {
+func fates(ctx context.Context, pkg string, tests []*test, n, workers int) []string {
 	results := make([]string, n)
 	next := make(chan int)
 	var group sync.WaitGroup
 	for range workers {
 		group.Go(func() {
 			for i := range next {
-				results[i] = fate(tests, i+1)
+				results[i] = fate(ctx, tests, i+1)
 			}
 		})
 	}
 	began := time.Now()
 	tick := time.NewTicker(15 * time.Second)
 	defer tick.Stop()
-	for i := range n {
+	for i := 0; i < n && ctx.Err() == nil; i++ {
 		for sent := false; !sent; {
 			select {
 			case next <- i:
@@ -188,12 +200,12 @@ func fates(pkg string, tests []*test, n, workers int) []string {
 }
 
 // fate runs the tests that reach a mutant, and returns how it is alive, or "" if a test fails.
-func fate(tests []*test, mutant int) string {
+func fate(ctx context.Context, tests []*test, mutant int) string {
 	how := notReached
 	for _, x := range tests {
 		if x.reaches[mutant] {
 			how = survives
-			if out := x.run(mutant, 5*x.took+5*time.Second); out != nil {
+			if out := x.run(ctx, mutant, 5*x.took+5*time.Second); out != nil {
 				return ""
 			}
 		}
@@ -213,7 +225,7 @@ type test struct {
 }
 
 // tests runs the tests that some patterns of -test.run name, which spaces separate. A pattern with a slash names parts of one test.
-func (s *suite) tests(patterns string) (list []*test, err error) {
+func (s *suite) tests(ctx context.Context, patterns string) (list []*test, err error) {
 	for _, pattern := range strings.Fields(patterns) {
 		names := []string{pattern}
 		if !strings.Contains(pattern, "/") {
@@ -234,7 +246,7 @@ func (s *suite) tests(patterns string) (list []*test, err error) {
 				return nil, err
 			}
 			began := time.Now()
-			if out := x.run(0, 10*time.Minute); out != nil {
+			if out := x.run(ctx, 0, 10*time.Minute); out != nil {
 				return nil, fmt.Errorf("%s fails without any mutant:\n%s", name, out)
 			}
 			x.took = time.Since(began)
@@ -252,8 +264,8 @@ func (s *suite) tests(patterns string) (list []*test, err error) {
 }
 
 // run runs the test with a mutant in force, 0 for none, and returns what it prints if it fails, nil otherwise.
-func (x *test) run(mutant int, limit time.Duration) []byte {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+func (x *test) run(ctx context.Context, mutant int, limit time.Duration) []byte {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	c := exec.CommandContext(ctx, x.binary, "-test.run", x.pattern, "-test.failfast", "-test.timeout", "0")
 	c.Dir, c.Env = x.dir, append(os.Environ(), fmt.Sprintf("%s=%d", inForce, mutant))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -16,7 +17,7 @@ import (
 // The tests of testdata/small leave the mutants alive that change nothing, and those of a function that no negative number is given to.
 func TestMeasure(t *testing.T) {
 	m := target{pkg: "./testdata/small", funcs: "Clamp|Sum", run: "."}
-	o, err := m.measure(2, "")
+	o, err := m.measure(t.Context(), 2, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,17 +32,34 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// A run that is stopped gives no outcome, keeps none, and leaves no files behind.
+func TestStopped(t *testing.T) {
+	dir, temp := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	m := target{pkg: "./testdata/small", funcs: "Clamp|Sum", run: "."}
+	if _, err := m.measure(ctx, 2, cache(dir)); err == nil {
+		t.Error("no error of a run that is stopped")
+	}
+	for _, d := range []string{dir, temp} {
+		if files, err := os.ReadDir(d); err != nil || len(files) > 0 {
+			t.Errorf("%s has %d files (%v), want none", d, len(files), err)
+		}
+	}
+}
+
 // A name that no function has is an error, so that a renamed function does not leave the table silently.
 func TestNoFunction(t *testing.T) {
 	m := target{pkg: "./testdata/small", funcs: "Clump", run: "."}
-	if _, err := m.measure(1, ""); err == nil {
+	if _, err := m.measure(t.Context(), 1, ""); err == nil {
 		t.Error("no error for a function that is not there")
 	}
 }
 
 func TestFailsAnyway(t *testing.T) {
 	m := target{pkg: "./testdata/small", funcs: "Sum", run: "TestNone"}
-	o, err := m.measure(1, "")
+	o, err := m.measure(t.Context(), 1, "")
 	if err != nil || len(o.Alive) != o.Total {
 		t.Errorf("without tests %d of %d survive: %v", len(o.Alive), o.Total, err)
 	}
@@ -51,7 +69,7 @@ func TestFailsAnyway(t *testing.T) {
 func TestCache(t *testing.T) {
 	dir := t.TempDir()
 	m := target{pkg: "./testdata/small", funcs: "Clamp|Sum", run: "."}
-	first, err := m.measure(2, cache(dir))
+	first, err := m.measure(t.Context(), 2, cache(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,17 +77,17 @@ func TestCache(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatalf("the cache has %q (%v), want one file", files, err)
 	}
-	if second, err := m.measure(2, cache(dir)); err != nil || !reflect.DeepEqual(second, first) {
+	if second, err := m.measure(t.Context(), 2, cache(dir)); err != nil || !reflect.DeepEqual(second, first) {
 		t.Errorf("another outcome with the same code: %+v (%v), want %+v", second, err, first)
 	}
 	if err := os.WriteFile(files[0], []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if second, err := m.measure(2, cache(dir)); err != nil || second.Total != 7 {
+	if second, err := m.measure(t.Context(), 2, cache(dir)); err != nil || second.Total != 7 {
 		t.Errorf("%+v (%v) of a broken file, want a run", second, err)
 	}
 	m.run = "TestNone"
-	if other, err := m.measure(2, cache(dir)); err != nil || len(other.Alive) != 7 {
+	if other, err := m.measure(t.Context(), 2, cache(dir)); err != nil || len(other.Alive) != 7 {
 		t.Errorf("%+v (%v) without tests, want all 7 alive", other, err)
 	}
 }
