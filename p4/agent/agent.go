@@ -300,8 +300,8 @@ type Status struct {
 	Since               time.Time
 	Load                probe.Load
 	Refused             string // why the last plan was refused, if it was
-	Controller          controllerStatus
-	SendBPS, ReceiveBPS float64    // limits
+	controller          controllerStatus
+	sendBPS, receiveBPS float64    // limits
 	Loss                probe.Loss // of the probes that come to it
 	Down                bool       // so is its own line
 	Unsent              string     // why its port does not take probes at present, in a sentence, or ""
@@ -317,7 +317,7 @@ func (a *Agent) Status() Status {
 	}
 	return Status{
 		Name: a.cfg.Name, Interface: a.cfg.Interface, Address: a.ends.From, Epoch: a.epoch.Load(), From: a.from, Since: a.since, Load: a.load,
-		Refused: a.refusal, Controller: a.control, SendBPS: a.cfg.SendLimit, ReceiveBPS: a.cfg.ReceiveLimit,
+		Refused: a.refusal, controller: a.control, sendBPS: a.cfg.SendLimit, receiveBPS: a.cfg.ReceiveLimit,
 		Loss: *a.loss.Load(), Down: a.down.Load(), Unsent: refuses,
 	}
 }

@@ -32,7 +32,7 @@ type controllerStatus struct {
 	Address   string // "" for none
 	Connected bool
 	Since     time.Time // of the connection, or of its end
-	Problem   string    // why there is none
+	problem   string    // why there is none
 }
 
 // How long a controller that says nothing is taken for alive, and how long the agent waits before it tries again.
@@ -91,10 +91,10 @@ func (a *Agent) gone(err error) {
 	if c.Connected {
 		c.Connected, c.Since = false, time.Now()
 	}
-	if c.Problem == why {
+	if c.problem == why {
 		return
 	}
-	c.Problem = why
+	c.problem = why
 	if a.plan == nil {
 		a.log.Warn("no controller, and no plan yet: nothing is sent", "controller", c.Address, "error", why)
 		return

@@ -317,14 +317,14 @@ func TestFollow(t *testing.T) {
 			t.Errorf("epoch %d is answered with %v, want %q and %d in force", x.plan.Epoch, got, x.refused, x.inForce)
 		}
 	}
-	if s := a.Status(); !s.Controller.Connected || s.From != "controller controller.example" {
+	if s := a.Status(); !s.controller.Connected || s.From != "controller controller.example" {
 		t.Errorf("%+v", s)
 	}
 	c.server.Stop()
-	wait(t, "word of the end", func() bool { return !a.Status().Controller.Connected })
+	wait(t, "word of the end", func() bool { return !a.Status().controller.Connected })
 	sent := a.Stats().Sent
 	wait(t, "probe without a controller", func() bool { return a.Stats().Sent > sent })
-	if s := a.Status(); s.Epoch != 7 || s.Controller.Problem == "" {
+	if s := a.Status(); s.Epoch != 7 || s.controller.problem == "" {
 		t.Errorf("%+v", s)
 	}
 	if !strings.Contains(logged.String(), "the controller is gone; the plan stays in force") {
@@ -369,7 +369,7 @@ func TestKept(t *testing.T) {
 	c.server.Stop()
 	a, _, stop := open(cfg)
 	wait(t, "probe of the kept plan", func() bool { return a.Stats().Sent > 0 })
-	if s := a.Status(); s.Epoch != 3 || s.From != cfg.Controller.PlanFile || s.Controller.Connected {
+	if s := a.Status(); s.Epoch != 3 || s.From != cfg.Controller.PlanFile || s.controller.Connected {
 		t.Errorf("%+v", s)
 	}
 	stop()
@@ -420,7 +420,7 @@ func TestStrangers(t *testing.T) {
 		stop := runAgent(t, a)
 		reported := func() bool {
 			for want := range strings.SplitSeq(x.want, "|") {
-				if strings.Contains(a.Status().Controller.Problem, want) {
+				if strings.Contains(a.Status().controller.problem, want) {
 					return true
 				}
 			}
@@ -448,7 +448,7 @@ func TestStrangers(t *testing.T) {
 		t.Fatal(err)
 	}
 	runAgent(t, a)
-	wait(t, "word of why there is no controller", func() bool { return a.Status().Controller.Problem != "" })
+	wait(t, "word of why there is no controller", func() bool { return a.Status().controller.problem != "" })
 	if len(c.answers) > 0 || a.Status().Epoch != 0 {
 		t.Errorf("a controller without TLS is talked to: %+v", a.Status())
 	}

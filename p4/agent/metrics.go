@@ -73,7 +73,7 @@ var metrics = []metric{
 	gaugeOf("plan_probes", "Probes of it that this agent sends.", func(_ *Stats, x *Status) float64 { return float64(x.Load.Sends) }),
 	gaugeOf("plan_send_bits_per_second", "What it sends by this plan.", func(_ *Stats, x *Status) float64 { return x.Load.SendBPS }),
 	gaugeOf("controller_connected", "1 while the controller is there, 0 while it is gone; also 0 without one.", func(_ *Stats, x *Status) float64 {
-		if x.Controller.Connected {
+		if x.controller.Connected {
 			return 1
 		}
 		return 0

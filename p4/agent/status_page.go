@@ -209,7 +209,7 @@ func statusOf(a *Agent, version string) StatusAnswer {
 	out := StatusAnswer{
 		Version: version, Name: s.Name, Interface: s.Interface,
 		Plan: planAnswer{Epoch: s.Epoch, From: s.From, Since: s.Since, Probes: s.Load.Sends, Detailed: s.Load.Detailed, SendBPS: s.Load.SendBPS,
-			SendLimit: s.SendBPS, ReceiveBPS: s.Load.ReceiveBPS, ReceiveLimit: s.ReceiveBPS, Refused: s.Refused},
+			SendLimit: s.sendBPS, ReceiveBPS: s.Load.ReceiveBPS, ReceiveLimit: s.receiveBPS, Refused: s.Refused},
 		Sent: n.Sent, Skipped: n.Skipped, SendErrors: n.SendErrors, LateP99: n.Late.quantile(0.99).Seconds(), Received: n.Received, Lost: n.Lost, Twice: n.Twice,
 		TransitP50: n.Transit.quantile(0.5).Seconds(), TransitP99: n.Transit.quantile(0.99).Seconds(), Datagrams: n.Datagrams,
 	}
@@ -223,8 +223,8 @@ func statusOf(a *Agent, version string) StatusAnswer {
 	}
 	out.addSTAMP(a)
 	n.reasons(func(_ string, count uint64) { out.Malformed += count })
-	if c := s.Controller; c.Address != "" {
-		out.Controller = &controllerAnswer{c.Address, c.Connected, c.Since, c.Problem}
+	if c := s.controller; c.Address != "" {
+		out.Controller = &controllerAnswer{c.Address, c.Connected, c.Since, c.problem}
 	}
 	return out
 }

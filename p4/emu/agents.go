@@ -25,12 +25,12 @@ type Agent struct {
 // agentStats counts what an agent did.
 type agentStats struct {
 	Sent      uint64
-	Received  uint64 // probes that were reported
-	Malformed uint64 // frames that are none
-	OldEpoch  uint64 // of Received: probes of an epoch before that in force here
-	Skipped   uint64 // starts that were left out
-	Accepted  uint64 // plans
-	Refused   uint64
+	received  uint64 // probes that were reported
+	malformed uint64 // frames that are none
+	oldEpoch  uint64 // of Received: probes of an epoch before that in force here
+	skipped   uint64 // starts that were left out
+	accepted  uint64 // plans
+	refused   uint64
 }
 
 // prober is the state of an agent.
@@ -219,7 +219,7 @@ func (n *Network) agentSends(a *prober) {
 			break
 		}
 		k, _, over := a.table.Pop(now)
-		a.stats.Skipped += over
+		a.stats.skipped += over
 		n.sendWide(a, &a.work.Templates[k], now)
 	}
 	n.awaitAgent(a)
@@ -295,7 +295,7 @@ func (n *Network) stampWide(p *packet, d *device, h *Hop) {
 	if p.asked&insComplement != 0 {
 		be.PutUint32(block[len(block)-4:], ^uint32(0)) // there is no checksum that it could make up for
 	}
-	h.Recorded = true
+	h.recorded = true
 	p.resizeIP(4 * words)
 	p.resizeL4(4 * words)
 }
@@ -308,18 +308,18 @@ func (n *Network) receiveWide(p *packet) bool {
 	}
 	var x probe.Arrival
 	if why := a.parser.Parse(&x, p.buf); why != probe.OK {
-		a.stats.Malformed++
+		a.stats.malformed++
 		if why != probe.Foreign {
 			a.spoiled++
 		}
 		return false
 	}
-	a.stats.Received++
+	a.stats.received++
 	if !a.track.Add(&x) {
 		a.unfollowed++
 	}
 	if a.plan != nil && int32(x.Epoch-a.plan.Epoch) < 0 {
-		a.stats.OldEpoch++
+		a.stats.oldEpoch++
 	}
 	if n.cfg.OnProbe != nil {
 		n.cfg.OnProbe(a.name, &x)

@@ -21,9 +21,9 @@ var _ Agents = (*Network)(nil)
 type PlanAnswer struct {
 	Request Request
 	At      time.Duration // when it came to the controller
-	Agent   string
+	agent   string
 	InForce uint32 // epoch; 0 for none
-	About   uint32 // epoch of the plan that this answers; 0 where the controller only asked
+	about   uint32 // epoch of the plan that this answers; 0 where the controller only asked
 	Refused string // why that plan is not in force
 }
 
@@ -39,7 +39,7 @@ func (n *Network) requestPlan(name string, p *probe.Plan) Request {
 	if k < 0 {
 		return n.call(nil, nil, nil)
 	}
-	a, answer := n.agents[k], PlanAnswer{Request: n.control.last + 1, Agent: name}
+	a, answer := n.agents[k], PlanAnswer{Request: n.control.last + 1, agent: name}
 	return n.call(&a.Called, func() bool { return !a.stopped && n.serveAgent(&answer, a, p) }, func(at time.Duration) {
 		if answer.At = at; n.cfg.OnPlan != nil {
 			n.cfg.OnPlan(answer)
@@ -50,12 +50,12 @@ func (n *Network) requestPlan(name string, p *probe.Plan) Request {
 // serveAgent is what an agent does when a request has reached it.
 func (n *Network) serveAgent(answer *PlanAnswer, a *prober, p *probe.Plan) bool {
 	if p != nil {
-		answer.About = p.Epoch
+		answer.about = p.Epoch
 		if err := n.adopt(a, p); err != nil {
-			a.stats.Refused++
+			a.stats.refused++
 			answer.Refused = err.Error()
 		} else {
-			a.stats.Accepted++
+			a.stats.accepted++
 		}
 	}
 	if a.plan != nil {

@@ -49,7 +49,7 @@ func TestAgentsSeeEveryLink(t *testing.T) {
 		cfg.Observe = func(j *Journey) {
 			for _, h := range j.Hops {
 				if j.Probe && j.Outcome == Delivered {
-					truth[fmt.Sprint(h.NodeID, h.IngressPort, h.EgressPort, uint32(h.Latency()), h.QueueBytes)]++
+					truth[fmt.Sprint(h.NodeID, h.ingressPort, h.EgressPort, uint32(h.Latency()), h.QueueBytes)]++
 				}
 			}
 		}
@@ -91,7 +91,7 @@ func TestAgentsSeeEveryLink(t *testing.T) {
 		sent, received := uint64(0), uint64(0)
 		for _, a := range agentNames() {
 			s, _ := n.agentStats(a.Switch)
-			sent, received = sent+s.Sent, received+s.Received
+			sent, received = sent+s.Sent, received+s.received
 			rounds, _, _ := n.AgentRounds(a.Switch)
 			for _, c := range rounds.Received {
 				inside -= c.Transit
@@ -99,7 +99,7 @@ func TestAgentsSeeEveryLink(t *testing.T) {
 					t.Errorf("%s: agent %s knows the times of %d of %d rounds", dialect, a.Switch, c.Transits, c.Received)
 				}
 			}
-			if s.Malformed+s.OldEpoch+s.Skipped > 0 {
+			if s.malformed+s.oldEpoch+s.skipped > 0 {
 				t.Errorf("%s: agent %s: %+v", dialect, a.Switch, s)
 			}
 		}
@@ -150,12 +150,12 @@ func TestAgentsProbeIsProgram(t *testing.T) {
 			d.id = uint32(10 + i)
 			before := bytes.Clone(p.buf)
 			us := func(most int64) time.Duration { return time.Duration(r.Int64N(most)) * time.Microsecond }
-			h := Hop{Node: i, NodeID: d.id, IngressPort: 9, EgressPort: uint16(route[i]), QueueBytes: r.Uint32N(1 << 19), Ingress: us(1 << 40)}
+			h := Hop{Node: i, NodeID: d.id, ingressPort: 9, EgressPort: uint16(route[i]), QueueBytes: r.Uint32N(1 << 19), Ingress: us(1 << 40)}
 			h.Egress = h.Ingress + us(1<<20)
 			p.node = 0
 			n.routeWide(p)
 			n.stampWide(p, d, &h)
-			if h.Recorded {
+			if h.recorded {
 				recorded++
 			} else {
 				refused++
@@ -208,7 +208,7 @@ func TestPlansReachAgents(t *testing.T) {
 		return answers
 	}
 	n.AskPlan("edge-0-0")
-	if a := run(time.Second); len(a) != 1 || a[0].InForce != 0 || a[0].About != 0 || a[0].At != 10*time.Millisecond {
+	if a := run(time.Second); len(a) != 1 || a[0].InForce != 0 || a[0].about != 0 || a[0].At != 10*time.Millisecond {
 		t.Fatalf("asked: %+v", a)
 	}
 	first := n.SendPlan("edge-0-0", p)
@@ -216,7 +216,7 @@ func TestPlansReachAgents(t *testing.T) {
 	n.SendPlan("edge-1-0", p)
 	n.SendPlan("nobody", p)
 	a := run(50 * time.Millisecond)
-	if len(a) != 3 || a[0].Request != first || a[0].InForce != 4 || a[0].About != 4 || a[0].Refused != "" || a[1].At != a[0].At+time.Millisecond || a[2].Refused == "" || a[2].InForce != 0 {
+	if len(a) != 3 || a[0].Request != first || a[0].InForce != 4 || a[0].about != 4 || a[0].Refused != "" || a[1].At != a[0].At+time.Millisecond || a[2].Refused == "" || a[2].InForce != 0 {
 		t.Fatalf("sent: %+v", a)
 	}
 	if epochs[4] == 0 || len(epochs) != 1 {
@@ -240,9 +240,9 @@ func TestPlansReachAgents(t *testing.T) {
 	run(100 * time.Millisecond)
 	for _, x := range cfg.Agents {
 		s, _ := n.agentStats(x.Switch)
-		late += s.OldEpoch
+		late += s.oldEpoch
 	}
-	if s, _ := n.agentStats("edge-0-0"); s.Accepted != 4 || s.Refused != 2 || late == 0 || epochs[5] == 0 {
+	if s, _ := n.agentStats("edge-0-0"); s.accepted != 4 || s.refused != 2 || late == 0 || epochs[5] == 0 {
 		t.Errorf("%+v, %v, %d old ones: one agent sends by the older plan", s, epochs, late)
 	}
 	n.StopAgent("edge-0-0")
@@ -277,7 +277,7 @@ func TestAgentsRepeat(t *testing.T) {
 			n.Run(time.Second*time.Duration(i+1)/time.Duration(steps), func(d Datagram) { b.Write(appendFrame(nil, d, n.cfg.Exporters, 7)) })
 		}
 		s := n.Stats()
-		if s.ProbesSent != s.ProbesDelivered+s.ProbesDropped+s.ProbesInFlight {
+		if s.ProbesSent != s.ProbesDelivered+s.probesDropped+s.ProbesInFlight {
 			t.Fatalf("probes: %+v", s)
 		}
 		return b.String()

@@ -30,25 +30,25 @@ type Answer struct {
 	Request Request
 	At      time.Duration // when it came to the controller
 	Node    int           // in the graph
-	Entries []p4.Entry    // that were read
+	entries []p4.Entry    // that were read
 	Errors  []error       // by entry that was written or removed, nil where that worked; nil if all did
 }
 
 // controlStats counts what the control plane did, and what happened to digests because of it.
 type controlStats struct {
-	Requests, RequestsLost, Answers, AnswersLost uint64 // of switches and agents
+	requests, requestsLost, answers, answersLost uint64 // of switches and agents
 
-	Written, Removed, Refused uint64 // entries
+	Written, removed, Refused uint64 // entries
 
-	Unstamped  uint64 // packets that entered at a switch without a plan, and go on without a digest
-	Foreign    uint64 // digests, by switch, of a plan that it does not hold, and which it did not touch
-	Incomplete uint64 // digests that were not reported because not all switches on the way held their plan
+	unstamped  uint64 // packets that entered at a switch without a plan, and go on without a digest
+	foreign    uint64 // digests, by switch, of a plan that it does not hold, and which it did not touch
+	incomplete uint64 // digests that were not reported because not all switches on the way held their plan
 }
 
 // controlStats gives these counters.
 func (n *Network) controlStats() controlStats {
 	s, c := n.control.stats, &n.control.Channel
-	s.Requests, s.RequestsLost, s.Answers, s.AnswersLost = c.Requests, c.RequestsLost, c.Answers, c.AnswersLost
+	s.requests, s.requestsLost, s.answers, s.answersLost = c.Requests, c.RequestsLost, c.Answers, c.AnswersLost
 	return s
 }
 
@@ -110,7 +110,7 @@ func (n *Network) request(node int, what requestKind, name string, entries []p4.
 func (n *Network) serve(a *Answer, d *device, what requestKind, name string, entries []p4.Entry) {
 	n.openTables(d)
 	if what == readBack {
-		a.Entries = d.tables.Read(name)
+		a.entries = d.tables.Read(name)
 		return
 	}
 	st := &n.control.stats
@@ -130,7 +130,7 @@ func (n *Network) serve(a *Answer, d *device, what requestKind, name string, ent
 			a.Errors[i] = err
 			st.Refused++
 		case what == remove:
-			st.Removed++
+			st.removed++
 		default:
 			st.Written++
 		}

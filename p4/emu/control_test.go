@@ -131,11 +131,11 @@ func TestChangeOver(t *testing.T) {
 				checkDigest(t, plans[r.Digest.Epoch], &j)
 			}
 			st := n.controlStats()
-			lost := st.Unstamped + st.Foreign + st.Incomplete
-			if careful != (lost == 0) || len(epochs) != 3 || len(c.steps) > 0 || st.RequestsLost == 0 || st.AnswersLost == 0 {
+			lost := st.unstamped + st.foreign + st.incomplete
+			if careful != (lost == 0) || len(epochs) != 3 || len(c.steps) > 0 || st.requestsLost == 0 || st.answersLost == 0 {
 				t.Errorf("seed %d, careful %v: digests by epoch %v, %d steps left, %+v", seed, careful, epochs, len(c.steps), st)
 			}
-			if !careful && st.Unstamped == 0 {
+			if !careful && st.unstamped == 0 {
 				t.Errorf("seed %d: no packet entered at a switch that was to stamp a plan which it did not hold", seed)
 			}
 		}
@@ -168,7 +168,7 @@ func TestForeignEpoch(t *testing.T) {
 	n.Remove(core, planEntries(t, cfg.Plan)[:1]) // what is left is no plan
 	n.Run(400*time.Millisecond, func(Datagram) {})
 	st := n.controlStats()
-	if through < 50 || whole < 500 || st.Foreign < uint64(through) || st.Incomplete < uint64(through) {
+	if through < 50 || whole < 500 || st.foreign < uint64(through) || st.incomplete < uint64(through) {
 		t.Errorf("%d packets through the switch, %d not; %+v", through, whole, st)
 	}
 }
@@ -204,13 +204,13 @@ func TestInstallReadBack(t *testing.T) {
 	if e := answers[0].Errors; len(e) != 2 || e[0] != nil || !errors.Is(e[1], p4.ErrInvalid) || e[1].Error() != "table ipv4_route: switch core-0 has no port 77: entry does not fit the program" {
 		t.Errorf("errors %v", e)
 	}
-	if got := answers[3].Entries; answers[3].Node != 1 || len(got) != 1 || got[0].String() != good.String() {
+	if got := answers[3].entries; answers[3].Node != 1 || len(got) != 1 || got[0].String() != good.String() {
 		t.Errorf("read back %v", got)
 	}
 	if e := answers[4].Errors; len(e) != 2 || e[0] != nil || !errors.Is(e[1], p4.ErrNotFound) {
 		t.Errorf("errors %v", e)
 	}
-	if got := answers[5].Entries; len(got) != 2 || got[0].Table != watchTable || !got[0].Default() || got[1].Table != watch6Table {
+	if got := answers[5].entries; len(got) != 2 || got[0].Table != watchTable || !got[0].Default() || got[1].Table != watch6Table {
 		t.Errorf("read back %v", got)
 	}
 
@@ -242,10 +242,10 @@ func TestPlansReadBack(t *testing.T) {
 		n.Install(0, planEntries(t, &p))
 	}
 	n.Run(time.Second, func(Datagram) {})
-	if got := answers[0].Entries; len(got) != 1 || got[0].Match[0].Value.Uint64() != 7 {
+	if got := answers[0].entries; len(got) != 1 || got[0].Match[0].Value.Uint64() != 7 {
 		t.Errorf("read back %v", got)
 	}
-	if got := answers[1].Entries; len(got) != 1 || got[0].String() != "pint_source => stamp(0x07)" {
+	if got := answers[1].entries; len(got) != 1 || got[0].String() != "pint_source => stamp(0x07)" {
 		t.Errorf("read back %v", got)
 	}
 	if answers[2].Errors != nil || !slices.ContainsFunc(answers[3].Errors, func(err error) bool { return errors.Is(err, p4.ErrFull) }) {
@@ -285,7 +285,7 @@ func TestWrittenTables(t *testing.T) {
 			over[after(&j.Hops[0])][n.graph.NodeName(j.Hops[1].Node)]++
 		}
 		if name == "edge-1-0" {
-			recorded := j.Hops[0].Recorded
+			recorded := j.Hops[0].recorded
 			if want := !after(&j.Hops[0]) || j.Key.Proto == tcp; recorded != want {
 				t.Fatalf("%v at %v: recorded %v", j.Key, j.Hops[0].Ingress, recorded)
 			}
@@ -343,7 +343,7 @@ func TestControlIsSeeded(t *testing.T) {
 		cfg.Plan, cfg.PINTShare = testPlan(t, pint.HashCRC), .5
 		cfg.ControlDelay, cfg.ControlJitter, cfg.ControlLoss = time.Millisecond, 30*time.Millisecond, .3
 		var answers string
-		cfg.OnAnswer = func(a Answer) { answers += fmt.Sprintln(a.Request, a.At, a.Node, len(a.Entries)) }
+		cfg.OnAnswer = func(a Answer) { answers += fmt.Sprintln(a.Request, a.At, a.Node, len(a.entries)) }
 		n, sent := mustNew(t, cfg, 9), ""
 		for i := range 200 {
 			if ask {

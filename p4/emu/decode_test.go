@@ -67,7 +67,7 @@ func (n *Network) expect(h *Hop, bitmap uint16, bits uint8) decode.Hop {
 	e := decode.Hop{Has: decode.HopNodeID, NodeID: h.NodeID}
 	if bitmap&insLevel1 != 0 {
 		e.Has |= decode.HopIngressIf | decode.HopEgressIf
-		e.IngressIf, e.EgressIf = h.IngressPort, h.EgressPort
+		e.IngressIf, e.EgressIf = h.ingressPort, h.EgressPort
 	}
 	if bitmap&insLatency != 0 {
 		e.Has |= decode.HopLatency
@@ -88,7 +88,7 @@ func (n *Network) expect(h *Hop, bitmap uint16, bits uint8) decode.Hop {
 	}
 	if bitmap&insLevel2 != 0 {
 		e.Has |= decode.HopL2IngressIf | decode.HopL2EgressIf
-		e.L2IngressIf, e.L2EgressIf = d.logical(h.IngressPort), d.logical(h.EgressPort)
+		e.L2IngressIf, e.L2EgressIf = d.logical(h.ingressPort), d.logical(h.EgressPort)
 	}
 	if bitmap&insTx != 0 {
 		e.Has |= decode.HopTxUtilization
@@ -232,7 +232,7 @@ func (n *Network) stackOf(j *Journey, i int) (hops []decode.Hop) {
 		bits = 32
 	}
 	for k := range j.Hops[:i+1] {
-		if j.Hops[k].Recorded {
+		if j.Hops[k].recorded {
 			hops = append(hops, n.expect(&j.Hops[k], n.cfg.Instructions, bits))
 		}
 	}

@@ -78,7 +78,7 @@ func (p *packet) packetID() uint32 { return crc32.ChecksumIEEE(p.buf[p.l4:]) }
 func (n *Network) stampEpoch(p *packet, d *device) {
 	x := &d.plans
 	if x.Stamp == nil || x.Of(*x.Stamp) == nil {
-		n.control.stats.Unstamped++
+		n.control.stats.unstamped++
 		return
 	}
 	p.stamped, p.epoch = true, *x.Stamp
@@ -93,12 +93,12 @@ func (n *Network) writeDigest(p *packet, d *device, h *Hop, last bool) {
 	}
 	plan := d.plans.Of(p.epoch)
 	if plan == nil {
-		n.control.stats.Foreign++
+		n.control.stats.foreign++
 		p.missed = true
 	}
 	if p.missed {
 		if last && p.sampled {
-			n.control.stats.Incomplete++
+			n.control.stats.incomplete++
 		}
 		return
 	}

@@ -106,13 +106,13 @@ func TestDigestReport(t *testing.T) {
 	p.pint, p.epoch, p.digestID, p.digest, p.hop = true, 7, 0x01020304, 0xaa_11223344, 5
 	d := &n.switches[2]
 	inner := p.buf[ethLen : ethLen+40]
-	n.report(p, d, &subject{hop: Hop{IngressPort: 1, QueueBytes: 99}, digest: true})
+	n.report(p, d, &subject{hop: Hop{ingressPort: 1, QueueBytes: 99}, digest: true})
 	want, _ := hex.DecodeString("2000012c" + "00000003" + // version 2, number 300, node 3
 		"14100420" + "0000" + "5049" + "f000" + "0000" + // INT, IPv4, 16 words, 4 of metadata, F; domain, bits 0 to 3
 		"07050000" + "01020304" + "11223344" + "000000aa")
 	wantBytes(t, "digest", got, append(want, inner...))
 
-	n.report(p, d, &subject{hop: Hop{IngressPort: 1}, digest: true, looped: 2})
+	n.report(p, d, &subject{hop: Hop{ingressPort: 1}, digest: true, looped: 2})
 	want, _ = hex.DecodeString("2000012d" + "00000003" + "14110520" + "0000" + "5049" + "f800" + "0000" +
 		"07050000" + "01020304" + "11223344" + "000000aa" + "02000000")
 	wantBytes(t, "loop", got, append(want, inner...))
@@ -213,8 +213,8 @@ func TestDigestsReportTheTruth(t *testing.T) {
 					}
 				}
 			}
-			if count < 300 || n.Stats().Reports.Digests != uint64(count) {
-				t.Errorf("%d digests, %d counted", count, n.Stats().Reports.Digests)
+			if count < 300 || n.Stats().Reports.digests != uint64(count) {
+				t.Errorf("%d digests, %d counted", count, n.Stats().Reports.digests)
 			}
 		})
 	}
@@ -279,7 +279,7 @@ func TestShareOfFlows(t *testing.T) {
 			if j.PINT != n.carriesPINT(j.Flow) {
 				t.Fatalf("packet of flow %d has a digest: %v", j.Flow, j.PINT)
 			}
-			if recorded := slices.ContainsFunc(j.Hops, func(h Hop) bool { return h.Recorded }); recorded == j.PINT && j.Outcome == Delivered {
+			if recorded := slices.ContainsFunc(j.Hops, func(h Hop) bool { return h.recorded }); recorded == j.PINT && j.Outcome == Delivered {
 				t.Fatalf("packet of flow %d has a digest: %v, and INT: %v", j.Flow, j.PINT, recorded)
 			}
 		}

@@ -78,8 +78,8 @@ func TestLoopsAreDetected(t *testing.T) {
 			if expired < 50 || through < 1000 || detected < expired*9/10 {
 				t.Errorf("%d packets went round until their TTL ended, %d of them were reported; %d went straight", expired, detected, through)
 			}
-			if s := n.Stats(); s.LoopsDetected != s.Reports.Loops || s.LoopsDetected < uint64(detected) {
-				t.Errorf("%d loops detected, %d reported", s.LoopsDetected, s.Reports.Loops)
+			if s := n.Stats(); s.LoopsDetected != s.Reports.loops || s.LoopsDetected < uint64(detected) {
+				t.Errorf("%d loops detected, %d reported", s.LoopsDetected, s.Reports.loops)
 			}
 		})
 	}
@@ -107,7 +107,7 @@ func TestLoopReportGap(t *testing.T) {
 		last[r.NodeID] = at
 		count++
 	}
-	if s := n.Stats(); count < 20 || s.Reports.Loops < uint64(count) || s.LoopsDetected < 10*s.Reports.Loops || s.Dropped[Expired] == 0 {
+	if s := n.Stats(); count < 20 || s.Reports.loops < uint64(count) || s.LoopsDetected < 10*s.Reports.loops || s.Dropped[Expired] == 0 {
 		t.Errorf("%d reports of loops; %+v", count, s)
 	}
 }

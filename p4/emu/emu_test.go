@@ -108,14 +108,14 @@ func checkConservation(t *testing.T, n *Network, delivered uint64) Stats {
 	if s.Sent != s.Delivered+dropped+s.InFlight {
 		t.Fatalf("at %v: sent %d != delivered %d + dropped %v + in flight %d", n.Now(), s.Sent, s.Delivered, s.Dropped, s.InFlight)
 	}
-	if s.CrossSent != s.CrossDelivered+s.CrossDropped+s.CrossQueued {
+	if s.crossSent != s.crossDelivered+s.crossDropped+s.crossQueued {
 		t.Fatalf("at %v: cross traffic: %+v", n.Now(), s)
 	}
-	if s.ProbesSent != s.ProbesDelivered+s.ProbesDropped+s.ProbesInFlight {
+	if s.ProbesSent != s.ProbesDelivered+s.probesDropped+s.ProbesInFlight {
 		t.Fatalf("at %v: probes: %+v", n.Now(), s)
 	}
 	r := s.Reports
-	if r.Datagrams != r.Delivered+r.Lost {
+	if r.Datagrams != r.delivered+r.Lost {
 		t.Fatalf("at %v: reports: %+v", n.Now(), r)
 	}
 	held := uint64(0)
@@ -124,8 +124,8 @@ func checkConservation(t *testing.T, n *Network, delivered uint64) Stats {
 			held++
 		}
 	}
-	if delivered != r.Delivered+r.Duplicated-held {
-		t.Fatalf("at %v: emitted %d, want %d delivered + %d duplicated - %d held back", n.Now(), delivered, r.Delivered, r.Duplicated, held)
+	if delivered != r.delivered+r.Duplicated-held {
+		t.Fatalf("at %v: emitted %d, want %d delivered + %d duplicated - %d held back", n.Now(), delivered, r.delivered, r.Duplicated, held)
 	}
 	for i := range n.queues {
 		q := &n.queues[i]
@@ -157,10 +157,10 @@ func TestConservation(t *testing.T) {
 			t.Errorf("no packet was dropped because: %v", o)
 		}
 	}
-	if s.CrossDropped == 0 || s.ProbesDelivered == 0 || s.ProbesDropped == 0 {
+	if s.crossDropped == 0 || s.ProbesDelivered == 0 || s.probesDropped == 0 {
 		t.Errorf("the faults did not happen: %+v", s)
 	}
-	if s.Reports.Lost == 0 || s.Reports.Duplicated == 0 || s.Reports.Reordered == 0 || s.Reports.Suppressed == 0 || s.Reports.Drops == 0 {
+	if s.Reports.Lost == 0 || s.Reports.Duplicated == 0 || s.Reports.Reordered == 0 || s.Reports.Suppressed == 0 || s.Reports.drops == 0 {
 		t.Errorf("the faults did not happen: %+v", s.Reports)
 	}
 }

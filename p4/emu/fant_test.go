@@ -168,10 +168,10 @@ func TestPolicy(t *testing.T) {
 			way = append(way, h.NodeID)
 		}
 		ways = append(ways, way)
-		if j.Length != 1000 || be.Uint16(j.Frame[12:]) != headers.EtherIPv4 || headers.Fold(headers.Sum(j.Frame[14:34])) != 0xffff {
-			t.Fatalf("a packet of %d bytes came as %x", j.Length, j.Frame)
+		if j.length != 1000 || be.Uint16(j.Frame[12:]) != headers.EtherIPv4 || headers.Fold(headers.Sum(j.Frame[14:34])) != 0xffff {
+			t.Fatalf("a packet of %d bytes came as %x", j.length, j.Frame)
 		}
-		checkPacket(t, j.Frame[14:], j.Length-14)
+		checkPacket(t, j.Frame[14:], j.length-14)
 	}
 	n := mustNew(t, cfg, 7)
 	n.Run(100*time.Millisecond, func(Datagram) {})

@@ -255,7 +255,7 @@ func (n *Network) applyLink(iface int) {
 		if down {
 			q.Clear(n.now, func(s *sim.Sending) {
 				if s.Pkt < 0 {
-					n.stats.CrossDropped++
+					n.stats.crossDropped++
 				} else {
 					n.drop(s.Pkt, &n.packets[s.Pkt], linkFailed)
 				}
@@ -338,7 +338,7 @@ func (n *Network) sendCross(timer int32, i int) {
 	}
 	n.events.Add(n.now+n.gap(n.crossing, n.crossRate(s)), timer)
 	q := &n.queues[s.iface]
-	n.stats.CrossSent++
+	n.stats.crossSent++
 	n.drain(q)
 	if q.Up {
 		if _, _, ok := q.Accept(n.now, crossBytes, -1, false); ok {
@@ -350,5 +350,5 @@ func (n *Network) sendCross(timer int32, i int) {
 		}
 	}
 	n.countDropped(int32(s.iface), crossBytes)
-	n.stats.CrossDropped++
+	n.stats.crossDropped++
 }

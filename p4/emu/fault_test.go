@@ -317,12 +317,12 @@ func TestGapsAreLosses(t *testing.T) {
 			}
 			for hw, s := range x.BySubsystem {
 				missing := uint64(0)
-				for k := range s.Datagrams {
+				for k := range s.datagrams {
 					if !got[hw][k] {
 						missing++
 					}
 				}
-				if missing != s.Lost || missing == 0 || uint64(len(got[hw]))+missing != s.Datagrams {
+				if missing != s.lost || missing == 0 || uint64(len(got[hw]))+missing != s.datagrams {
 					t.Errorf("%v from %d, hardware id %d: %d numbers missing, %d received, truth %+v", d, first, hw, missing, len(got[hw]), s)
 				}
 			}

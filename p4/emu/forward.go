@@ -159,7 +159,7 @@ func (n *Network) egress(p *packet, last bool) {
 		p.hops = p.hops[:0] // and those before are not needed
 	}
 	p.hops = append(p.hops, Hop{
-		Node: int(p.node), NodeID: d.id, IngressPort: uint16(n.ports[p.in].number), EgressPort: uint16(n.ports[p.out].number),
+		Node: int(p.node), NodeID: d.id, ingressPort: uint16(n.ports[p.in].number), EgressPort: uint16(n.ports[p.out].number),
 		Ingress: time.Duration(p.arrived), Queued: time.Duration(p.queued), Egress: time.Duration(p.start),
 		QueueBytes: uint32(p.found), Utilization: q.Utilization, Load: p.load,
 	})
@@ -182,7 +182,7 @@ func (n *Network) deliver(i int32, p *packet) {
 			n.stats.ProbesDelivered++
 			n.observe(p, Delivered)
 		} else {
-			n.stats.ProbesDropped++
+			n.stats.probesDropped++
 			n.observe(p, Spoilt)
 		}
 	} else {
@@ -195,7 +195,7 @@ func (n *Network) deliver(i int32, p *packet) {
 // vanish ends a packet's journey without a report.
 func (n *Network) vanish(i int32, p *packet) {
 	if p.kind == sourceRouted {
-		n.stats.ProbesDropped++
+		n.stats.probesDropped++
 	} else {
 		n.stats.Dropped[Vanished]++
 	}
@@ -206,7 +206,7 @@ func (n *Network) vanish(i int32, p *packet) {
 // drop ends a packet's journey in the switch that it is in.
 func (n *Network) drop(i int32, p *packet, why Outcome) {
 	if p.kind == sourceRouted {
-		n.stats.ProbesDropped++
+		n.stats.probesDropped++
 		n.observe(p, why)
 		n.free(i)
 		return
@@ -225,7 +225,7 @@ func (n *Network) observe(p *packet, why Outcome) {
 	}
 	n.journey = Journey{
 		Flow: int(p.flow), Probe: p.kind == sourceRouted, Key: p.key, PacketID: p.id, Sampled: p.sampled, Outcome: why,
-		At: time.Duration(n.now), Node: int(p.node), Hops: p.hops, Frame: p.buf, Length: p.size,
+		At: time.Duration(n.now), Node: int(p.node), Hops: p.hops, Frame: p.buf, length: p.size,
 		PINT: p.pint, DigestID: p.digestID, Digest: p.digest,
 	}
 	n.cfg.Observe(&n.journey)
@@ -233,5 +233,5 @@ func (n *Network) observe(p *packet, why Outcome) {
 
 // drain takes out of a queue what has been sent by now.
 func (n *Network) drain(q *sim.Queue) {
-	n.stats.CrossDelivered += uint64(q.Drain(n.now, n.line, n.found))
+	n.stats.crossDelivered += uint64(q.Drain(n.now, n.line, n.found))
 }

@@ -28,15 +28,15 @@ func TestTimesBetweenSwitches(t *testing.T) {
 				if d := h.Queued - h.Ingress; d < cfg.Pipeline || d >= cfg.Pipeline+cfg.Jitter {
 					t.Fatalf("rate %d: %v in the pipeline, want %v to %v", rate, d, cfg.Pipeline, cfg.Pipeline+cfg.Jitter)
 				}
-				k := [2]int{h.Node, int(h.IngressPort)}
+				k := [2]int{h.Node, int(h.ingressPort)}
 				lines[k] = append(lines[k], arrival{h.Ingress, h.Queued})
 				if i == 0 {
 					continue
 				}
 				last := &j.Hops[i-1]
-				least := time.Duration(int64(j.Length) * 8e9 / rate)
+				least := time.Duration(int64(j.length) * 8e9 / rate)
 				if on := h.Ingress - last.Egress - cfg.LinkDelay; on < least || on > 50*least+time.Microsecond {
-					t.Fatalf("rate %d: %d bytes were %v on a line", rate, j.Length, on)
+					t.Fatalf("rate %d: %d bytes were %v on a line", rate, j.length, on)
 				}
 				count++
 			}
@@ -86,7 +86,7 @@ func TestHostLineIsTheLimit(t *testing.T) {
 	n.Run(10*time.Second, func(Datagram) {})
 	s := n.Stats()
 	// 2000 packets are offered within 0.667 s; a thousand a second fit, and 10 of them may wait.
-	if s.Sent+s.HostRefused != 2000 || s.Sent < 660 || s.Sent > 680 || s.Delivered != s.Sent {
+	if s.Sent+s.hostRefused != 2000 || s.Sent < 660 || s.Sent > 680 || s.Delivered != s.Sent {
 		t.Errorf("%+v", s)
 	}
 	if last > 700*time.Millisecond {

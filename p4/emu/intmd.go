@@ -169,7 +169,7 @@ func (n *Network) push(p *packet, d *device, h *Hop) {
 	header := p.carries.header(p.asked)
 	metadata := n.metadataOf(p.asked, d, h)
 	intmd.AppendCounted(block[:0], &header, &metadata, n.read(p))
-	h.Recorded = true
+	h.recorded = true
 	p.added += 4 * words
 	p.resizeIP(4 * words)
 	c := p.resizeL4(4 * words)
@@ -195,10 +195,10 @@ func (n *Network) metadataOf(bitmap uint16, d *device, h *Hop) decode.Hop {
 	t := decode.Hop{
 		Has: decode.HopNodeID | decode.HopIngressIf | decode.HopEgressIf | decode.HopLatency | decode.HopQueueID | decode.HopQueueOccupancy |
 			decode.HopIngressTime | decode.HopEgressTime | decode.HopL2IngressIf | decode.HopL2EgressIf | decode.HopTxUtilization,
-		NodeID: d.id, IngressIf: h.IngressPort, EgressIf: h.EgressPort, Latency: uint32(h.Latency()),
+		NodeID: d.id, IngressIf: h.ingressPort, EgressIf: h.EgressPort, Latency: uint32(h.Latency()),
 		QueueID: uint8(h.QueueBytes >> 24), QueueOccupancy: h.QueueBytes & 0xffffff, // queue 0; each interface has one
 		IngressTime: d.time(h.Ingress), EgressTime: d.time(h.Egress),
-		L2IngressIf: d.logical(h.IngressPort), L2EgressIf: d.logical(h.EgressPort), TxUtilization: h.Utilization,
+		L2IngressIf: d.logical(h.ingressPort), L2EgressIf: d.logical(h.EgressPort), TxUtilization: h.Utilization,
 	}
 	if bitmap&insBuffer != 0 { // one buffer, with id 0
 		t.Has |= decode.HopBufferID | decode.HopBufferOccupancy

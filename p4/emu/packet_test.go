@@ -22,7 +22,7 @@ func TestDeliveredPacketsAreRestored(t *testing.T) {
 			count := 0
 			cfg.Observe = func(j *Journey) {
 				b := j.Frame[ethLen:]
-				proto, l4 := checkPacket(t, b, j.Length-ethLen)
+				proto, l4 := checkPacket(t, b, j.length-ethLen)
 				ttl, dscp := b[8], b[1]>>2
 				if j.Key.IPVersion == 6 {
 					ttl, dscp = b[7], b[0]<<2&0x3c|b[1]>>6

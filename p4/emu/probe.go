@@ -140,7 +140,7 @@ func (n *Network) probeLeaves(i int32, p *packet) {
 // from its start.
 func (n *Network) pushLabel(p *packet, d *device, h *Hop) {
 	b, err := srint.PushLabel(p.buf, p.l3, &decode.Hop{
-		NodeID: d.id, IngressIf: h.IngressPort, EgressIf: h.EgressPort, IngressTime: uint64(h.Ingress / 1000),
+		NodeID: d.id, IngressIf: h.ingressPort, EgressIf: h.EgressPort, IngressTime: uint64(h.Ingress / 1000),
 		EnqTime: uint32(h.Queued / 1000), QueueOccupancy: p.depth, QueueDelay: uint32((h.Egress - h.Queued) / 1000), DeqOccupancy: p.depthAfter,
 	})
 	if err == nil { // else the probe goes on without

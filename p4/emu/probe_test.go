@@ -62,7 +62,7 @@ func TestProbesReportTheTruth(t *testing.T) {
 			same = same && len(r.Hops) == len(j.Hops)
 			for i := 0; same && i < len(r.Hops); i++ {
 				got, want := &r.Hops[i], &j.Hops[i]
-				same = got.NodeID == want.NodeID && got.IngressIf == want.IngressPort && got.EgressIf == want.EgressPort &&
+				same = got.NodeID == want.NodeID && got.IngressIf == want.ingressPort && got.EgressIf == want.EgressPort &&
 					got.IngressTime == uint64(want.Ingress/1000) && got.EnqTime == uint32(want.Queued/1000) &&
 					got.QueueDelay == uint32((want.Egress-want.Queued)/1000)
 				// A queue of k packets cannot pass within the time that k-1 of the smallest need: probes.

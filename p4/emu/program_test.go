@@ -94,13 +94,13 @@ func step(t *testing.T, n *Network, p *packet, d *device, i, of int, r *rand.Ran
 	}
 	us := func(most int64) time.Duration { return time.Duration(r.Int64N(most)) * time.Microsecond }
 	h := Hop{Node: i, NodeID: d.id, EgressPort: 2, QueueBytes: r.Uint32N(1 << 19), Ingress: us(1 << 40)}
-	h.IngressPort, h.Egress = uint16(1+3*min(i, 1)), h.Ingress+us(1<<20)
+	h.ingressPort, h.Egress = uint16(1+3*min(i, 1)), h.Ingress+us(1<<20)
 	pass := bmv2.Pass{
 		IngressTime: uint64(h.Ingress / time.Microsecond), EgressTime: uint64(h.Egress / time.Microsecond), EnqueueDepth: h.QueueBytes,
 		PacketLength: uint32(p.size),
 	}
 	whole := func() []byte { return append(bytes.Clone(p.buf), make([]byte, p.size-len(p.buf))...) }
-	out, _, err := s.Process(bmv2.Frame{Port: h.IngressPort, Bytes: whole()}, []bmv2.Pass{pass, {Instance: 2}})
+	out, _, err := s.Process(bmv2.Frame{Port: h.ingressPort, Bytes: whole()}, []bmv2.Pass{pass, {Instance: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}

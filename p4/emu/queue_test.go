@@ -35,7 +35,7 @@ func TestQueueFollowsLindley(t *testing.T) {
 	cfg.Observe = func(j *Journey) {
 		for _, h := range j.Hops {
 			k := [2]int{h.Node, int(h.EgressPort)}
-			byPort[k] = append(byPort[k], hop{h, j.Length})
+			byPort[k] = append(byPort[k], hop{h, j.length})
 		}
 	}
 	n := mustNew(t, cfg, 6)
@@ -206,7 +206,7 @@ func TestLoadIsOfThoseBefore(t *testing.T) {
 	cfg.Observe = func(j *Journey) {
 		for _, h := range j.Hops {
 			k := [2]int{h.Node, int(h.EgressPort)}
-			byPort[k] = append(byPort[k], hop{h, j.Length})
+			byPort[k] = append(byPort[k], hop{h, j.length})
 		}
 	}
 	n := mustNew(t, cfg, 6)

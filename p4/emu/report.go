@@ -56,7 +56,7 @@ type Exporter struct {
 
 // Subsystem counts datagrams of one hardware id.
 type Subsystem struct {
-	Datagrams, Lost uint64
+	datagrams, lost uint64
 	Sequence        uint32 // the next one
 }
 
@@ -137,7 +137,7 @@ func (n *Network) congested(occupancy uint32) bool {
 // sourceReport reports a packet that enters the network, before anything is put into it. The flag I marks that it is not the report
 // of the last switch.
 func (n *Network) sourceReport(p *packet, d *device) {
-	hop := Hop{Node: int(p.node), NodeID: d.id, IngressPort: uint16(n.ports[p.in].number), Ingress: time.Duration(p.arrived), Egress: time.Duration(n.now)}
+	hop := Hop{Node: int(p.node), NodeID: d.id, ingressPort: uint16(n.ports[p.in].number), Ingress: time.Duration(p.arrived), Egress: time.Duration(n.now)}
 	n.report(p, d, &subject{hop: hop, source: true, transit: true})
 }
 
@@ -147,7 +147,7 @@ func (n *Network) reportDrop(p *packet, d *device, why Outcome) {
 		return
 	}
 	s := subject{local: true, drop: true, reason: why.Reason(), full: p.out >= 0}
-	s.hop = Hop{Node: int(p.node), NodeID: d.id, IngressPort: uint16(n.ports[p.in].number), Ingress: time.Duration(p.arrived), Egress: time.Duration(n.now)}
+	s.hop = Hop{Node: int(p.node), NodeID: d.id, ingressPort: uint16(n.ports[p.in].number), Ingress: time.Duration(p.arrived), Egress: time.Duration(n.now)}
 	if s.full {
 		s.hop.EgressPort = uint16(n.ports[p.out].number)
 		s.hop.QueueBytes = uint32(p.found)
@@ -166,16 +166,16 @@ func (n *Network) report(p *packet, d *device, s *subject) {
 	d.truth.Written++
 	switch {
 	case s.drop:
-		n.stats.Reports.Drops++
-		d.truth.Drops++
+		n.stats.Reports.drops++
+		d.truth.drops++
 	case s.looped > 0:
-		n.stats.Reports.Loops++
-		d.truth.Loops++
+		n.stats.Reports.loops++
+		d.truth.loops++
 	case s.digest:
-		n.stats.Reports.Digests++
-		d.truth.Digests++
+		n.stats.Reports.digests++
+		d.truth.digests++
 	}
-	hw := (int(s.hop.IngressPort) - 1) % len(d.seq)
+	hw := (int(s.hop.ingressPort) - 1) % len(d.seq)
 	switch d.dialect {
 	case md10:
 		n.report10(p, d, s, hw)
@@ -349,17 +349,17 @@ func (n *Network) deliverReport(d *device, hw int, b []byte, inside int) {
 	st := &n.stats.Reports
 	st.Datagrams++
 	d.truth.Datagrams++
-	d.truth.BySubsystem[hw].Datagrams++
+	d.truth.BySubsystem[hw].datagrams++
 	if d.loss > 0 && n.delivery.Float64() < d.loss {
 		st.Lost++
-		st.LostInside += uint64(inside)
+		st.lostInside += uint64(inside)
 		d.truth.Lost++
-		d.truth.LostInside += uint64(inside)
-		d.truth.BySubsystem[hw].Lost++
+		d.truth.lostInside += uint64(inside)
+		d.truth.BySubsystem[hw].lost++
 		return
 	}
-	st.Delivered++
-	d.truth.Delivered++
+	st.delivered++
+	d.truth.delivered++
 	if len(d.held) == 0 && d.reorder > 0 && n.delivery.Float64() < d.reorder {
 		d.held = append(d.held, b...)
 		st.Reordered++

@@ -137,7 +137,7 @@ func (n *Network) sendExtra(timer int32, i int) {
 func (n *Network) send(index int, f *flow, size int) {
 	h := &n.hosts[f.src]
 	if h.free > n.now+hostBacklog {
-		n.stats.HostRefused++
+		n.stats.hostRefused++
 		return
 	}
 	i, p := n.newPacket()

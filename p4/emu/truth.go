@@ -48,7 +48,7 @@ const (
 type Hop struct {
 	Node        int // in the graph
 	NodeID      uint32
-	IngressPort uint16
+	ingressPort uint16
 	EgressPort  uint16
 	Ingress     time.Duration // arrival of the last bit
 	Queued      time.Duration // at the egress queue
@@ -56,7 +56,7 @@ type Hop struct {
 	QueueBytes  uint32        // found in the queue
 	Utilization uint32        // of the egress line, hundredths of a percent
 	Load        uint32        // the same as HPCC has it, without the packet itself, in parts of pint.UtilizationUnit; 0 without a plan
-	Recorded    bool          // the node added its block to the packet
+	recorded    bool          // the node added its block to the packet
 }
 
 // Latency is the time that the packet spent in the switch, as reported.
@@ -74,7 +74,7 @@ type Journey struct {
 	Node     int           // that dropped it, or that its receiver is attached to
 	Hops     []Hop         // switches that it left
 	Frame    []byte        // as delivered or dropped, without the zeros at its end
-	Length   int           // of the whole frame
+	length   int           // of the whole frame
 
 	// PINT packets have a digest beside their bytes, and an id by which it was written.
 	PINT     bool
@@ -83,7 +83,7 @@ type Journey struct {
 }
 
 // Stats counts since the network was built. At every moment Sent = Delivered + the sum of Dropped + InFlight, and
-// CrossSent = CrossDelivered + CrossDropped + CrossQueued.
+// crossSent = crossDelivered + crossDropped + crossQueued.
 type Stats struct {
 	Events uint64
 
@@ -91,11 +91,11 @@ type Stats struct {
 	Delivered   uint64
 	Dropped     [numOutcomes]uint64 // by Outcome; the entry of Delivered is 0
 	InFlight    uint64              // on lines, in pipelines and in queues
-	HostRefused uint64              // never sent, because the host's own line was behind
+	hostRefused uint64              // never sent, because the host's own line was behind
 
-	ProbesSent, ProbesDelivered, ProbesDropped, ProbesInFlight uint64
+	ProbesSent, ProbesDelivered, probesDropped, ProbesInFlight uint64
 
-	CrossSent, CrossDelivered, CrossDropped, CrossQueued uint64
+	crossSent, crossDelivered, crossDropped, crossQueued uint64
 
 	// LoopsDetected counts packets that a switch took to be in a routing loop, once for each time; LoopReportGap bounds
 	// how many of them are reported.
@@ -107,14 +107,14 @@ type Stats struct {
 // ReportStats counts reports and the datagrams that they leave in.
 type ReportStats struct {
 	Written    uint64 // reports of every kind
-	Drops      uint64 // among them, about dropped packets
-	Digests    uint64 // PINT digests
-	Loops      uint64 // routing loops
+	drops      uint64 // among them, about dropped packets
+	digests    uint64 // PINT digests
+	loops      uint64 // routing loops
 	Suppressed uint64 // not written, because the exporter was silent
 	Datagrams  uint64 // numbered, whether delivered or not
-	Delivered  uint64 // handed to emit; duplicates are not counted
+	delivered  uint64 // handed to emit; duplicates are not counted
 	Lost       uint64 // datagrams lost on the way
-	LostInside uint64 // reports in those
+	lostInside uint64 // reports in those
 	Duplicated uint64
 	Reordered  uint64
 }
@@ -124,14 +124,14 @@ func (n *Network) Stats() Stats {
 	s := n.stats
 	for i := range n.queues {
 		q := &n.queues[i]
-		s.CrossDelivered += uint64(q.Drain(n.now, n.line, n.found))
+		s.crossDelivered += uint64(q.Drain(n.now, n.line, n.found))
 		for k := range q.Size {
 			if q.At(k).Pkt < 0 {
-				s.CrossQueued++
+				s.crossQueued++
 			}
 		}
 	}
-	n.stats.CrossDelivered = s.CrossDelivered
+	n.stats.crossDelivered = s.crossDelivered
 	for i := range n.packets {
 		switch p := &n.packets[i]; {
 		case p.live == 0:

@@ -67,8 +67,8 @@ func TestINT21OverUDPPort(t *testing.T) {
 	checkPacket(t, p.buf[ethLen:], p.size-ethLen)
 
 	n.source(p, &n.switches[0])
-	n.push(p, &device{id: 1, clock: 1699999999999990000}, &Hop{IngressPort: 3, EgressPort: 4, QueueBytes: 5, Egress: 1250})
-	n.push(p, &device{id: 2, clock: 1700000000000001000}, &Hop{IngressPort: 11, EgressPort: 12, QueueBytes: 0x01000060, Egress: 2500})
+	n.push(p, &device{id: 1, clock: 1699999999999990000}, &Hop{ingressPort: 3, EgressPort: 4, QueueBytes: 5, Egress: 1250})
+	n.push(p, &device{id: 2, clock: 1700000000000001000}, &Hop{ingressPort: 11, EgressPort: 12, QueueBytes: 0x01000060, Egress: 2500})
 	checkPacket(t, p.buf[ethLen:], p.size-ethLen)
 	wantBytes(t, "INT 2.1", p.buf, want)
 }
@@ -129,7 +129,7 @@ func TestRefusedBlocks(t *testing.T) {
 			}
 			before, h := len(p.buf), &Hop{}
 			n.push(p, &device{id: 2}, h)
-			if len(p.buf) != before || h.Recorded {
+			if len(p.buf) != before || h.recorded {
 				t.Errorf("%v: a block was added", d)
 			}
 			flags := p.buf[p.shim+4 : p.shim+6]
@@ -158,15 +158,15 @@ func TestReportHeaders(t *testing.T) {
 
 	d := &n.switches[0]
 	d.id, d.clock, d.seq[3] = 0xa1, 123456789, 41
-	n.report05(p, d, &subject{hop: Hop{IngressPort: 7}, drop: true, reason: 0x50}, 3)
+	n.report05(p, d, &subject{hop: Hop{ingressPort: 7}, drop: true, reason: 0x50}, 3)
 	wantBytes(t, "0.5, drop", got, drop)
 
 	d.clock = 1000000000
-	n.report05(p, d, &subject{hop: Hop{IngressPort: 7, EgressPort: 9, QueueBytes: 0x050004b0, Egress: 2500}}, 3)
+	n.report05(p, d, &subject{hop: Hop{ingressPort: 7, EgressPort: 9, QueueBytes: 0x050004b0, Egress: 2500}}, 3)
 	wantBytes(t, "0.5, local", got[:28], vector(t, "tr05-local"))
 
 	d.id, d.clock, d.seq[9], n.cfg.IPReports = 0xb2, 0xfffffff0, 100, true
-	n.report10(p, d, &subject{hop: Hop{IngressPort: 3, EgressPort: 4, QueueBytes: 0x0200004d, Egress: 528}, local: true}, 9)
+	n.report10(p, d, &subject{hop: Hop{ingressPort: 3, EgressPort: 4, QueueBytes: 0x0200004d, Egress: 528}, local: true}, 9)
 	wantBytes(t, "1.0", got[:28], vector(t, "tr10"))
 	wantBytes(t, "1.0, inside", got[28:], p.buf[ethLen:])
 
@@ -175,6 +175,6 @@ func TestReportHeaders(t *testing.T) {
 	want := vector(t, "tr20-group")
 	p = &packet{buf: append(make([]byte, ethLen), want[36:64]...), size: 62, l3: ethLen, l4: ethLen + 20, proto: udp, carries: Off}
 	d.id, d.clock, d.seq[5], n.cfg.InnerBytes = 0xc3, 1700000000000001000, 300, 0
-	n.report20(p, d, &subject{hop: Hop{IngressPort: 11, EgressPort: 12, QueueBytes: 0x01000060}, local: true}, 5)
+	n.report20(p, d, &subject{hop: Hop{ingressPort: 11, EgressPort: 12, QueueBytes: 0x01000060}, local: true}, 5)
 	wantBytes(t, "2.0", got, want[:64])
 }

@@ -62,7 +62,7 @@ func (e *Emulated) Answers(n *emu.Network, agents []string) (list []Answer) {
 	now := int64(n.Now())
 	for _, name := range agents {
 		if r, life, ok := n.AgentRounds(name); ok {
-			list = append(list, Answer{Agent: name, Life: life, Asked: now, Answered: now, Rounds: &r})
+			list = append(list, Answer{agent: name, Life: life, Asked: now, Answered: now, Rounds: &r})
 		}
 	}
 	return list

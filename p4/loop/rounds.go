@@ -18,7 +18,7 @@ const Settle = time.Second
 
 // Answer is an agent's answer in a survey of rounds.
 type Answer struct {
-	Agent           string
+	agent           string
 	Life            uint64 // another one for each connection, or start, of the agent
 	Asked, Answered int64  // ns, by a clock that does not go back
 	Rounds          *probe.Rounds
@@ -216,10 +216,10 @@ func (r *Rounds) Survey(list []Answer) (refused []error) {
 	at := make(map[netip.Addr]*roundsAgent, len(list))
 	for k := range list {
 		x := &list[k]
-		t := r.agents[x.Agent]
+		t := r.agents[x.agent]
 		if t == nil || t.life != x.Life {
 			t = &roundsAgent{life: x.Life}
-			r.agents[x.Agent] = t
+			r.agents[x.agent] = t
 		}
 		err := x.Wrong
 		if err == nil {
@@ -234,7 +234,7 @@ func (r *Rounds) Survey(list []Answer) (refused []error) {
 			at[x.Rounds.Address] = t
 		}
 		if err != nil {
-			err = fmt.Errorf("agent %s reports rounds that cannot be: %w", cut(x.Agent), err)
+			err = fmt.Errorf("agent %s reports rounds that cannot be: %w", cut(x.agent), err)
 			*t = roundsAgent{life: x.Life, refused: t.refused + 1}
 			r.status.Refused++
 			r.status.Why = err.Error()
@@ -242,7 +242,7 @@ func (r *Rounds) Survey(list []Answer) (refused []error) {
 			continue
 		}
 		r.status.Agents++
-		r.status.add(x.Agent, t.unable)
+		r.status.add(x.agent, t.unable)
 	}
 	for k := range r.probes {
 		r.count(&r.probes[k])

@@ -74,7 +74,7 @@ func (x *twoHosts) reported(k int) Answer {
 		r.Sent = []probe.SentRounds{{ID: p.id, Number: 7, Route: p.route, Interval: roundsInterval, Next: h.seq, Failed: h.failed}}
 	}
 	y, err := probe.RoundsOf(r.Proto(roundsNames[k], 1))
-	return Answer{Agent: roundsNames[k], Life: h.life, Asked: x.now, Answered: x.now, Rounds: y, Wrong: err}
+	return Answer{agent: roundsNames[k], Life: h.life, Asked: x.now, Answered: x.now, Rounds: y, Wrong: err}
 }
 
 // survey lets both answer, and collects what is given out.

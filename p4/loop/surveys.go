@@ -129,7 +129,7 @@ func (s *surveys) answered(t *roundsStream, m *agentpb.Rounds) {
 	if s.now == nil || s.now.number != m.GetAbout() || !s.now.waits[t] {
 		return // it comes too late
 	}
-	x := Answer{Agent: t.name, Life: t.life, Asked: s.now.asked, Answered: monotonic()}
+	x := Answer{agent: t.name, Life: t.life, Asked: s.now.asked, Answered: monotonic()}
 	if x.Rounds, x.Wrong = probe.RoundsOf(m); x.Wrong == nil {
 		x.Wrong = s.claim(t, x.Rounds.Address)
 	}

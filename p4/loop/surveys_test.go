@@ -71,13 +71,13 @@ func TestRoundsServer(t *testing.T) {
 	first := s.reportAs(t, "a", "a")
 	go reply(first, func(*agentpb.Rounds) {})
 	reported := s.asked(t, 1)
-	if x := reported[0]; x.Agent != "a" || x.Wrong != nil || x.Rounds == nil || x.Rounds.Spoiled != s.rounds.last || x.Answered < x.Asked {
+	if x := reported[0]; x.agent != "a" || x.Wrong != nil || x.Rounds == nil || x.Rounds.Spoiled != s.rounds.last || x.Answered < x.Asked {
 		t.Errorf("reported %+v", x)
 	}
 	hostile := s.reportAs(t, "b", "b")
 	go reply(hostile, func(m *agentpb.Rounds) { m.Sent = []*agentpb.Sent{{Id: "p1"}} })
 	for _, x := range s.asked(t, 2) {
-		if (x.Wrong != nil) != (x.Agent == "b") || x.Agent == "b" && x.Rounds != nil {
+		if (x.Wrong != nil) != (x.agent == "b") || x.agent == "b" && x.Rounds != nil {
 			t.Errorf("reported %+v", x)
 		}
 	}
@@ -88,13 +88,13 @@ func TestRoundsServer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	for _, x := range s.Survey(ctx) { // which the second one does not answer yet
-		if x.Agent == "a" {
+		if x.agent == "a" {
 			t.Errorf("reported %+v", x)
 		}
 	}
 	go reply(second, func(*agentpb.Rounds) {})
 	for _, x := range s.asked(t, 2) {
-		if x.Agent == "a" && x.Life == reported[0].Life {
+		if x.agent == "a" && x.Life == reported[0].Life {
 			t.Errorf("another connection is the same life: %+v", x)
 		}
 	}
@@ -130,9 +130,9 @@ func TestReportAddresses(t *testing.T) {
 		for range 2 {
 			for _, x := range s.asked(t, 2) {
 				switch {
-				case x.Agent == "a" && x.Wrong != nil:
+				case x.agent == "a" && x.Wrong != nil:
 					t.Errorf("%s: the honest one is refused: %v", c.name, x.Wrong)
-				case x.Agent == "b" && (x.Wrong != nil) != (c.want != ""), x.Wrong != nil && !strings.Contains(x.Wrong.Error(), c.want):
+				case x.agent == "b" && (x.Wrong != nil) != (c.want != ""), x.Wrong != nil && !strings.Contains(x.Wrong.Error(), c.want):
 					t.Errorf("%s: %v, want %q", c.name, x.Wrong, c.want)
 				}
 			}

@@ -52,7 +52,7 @@ func Dial(cfg Config) (*Client, error) {
 	if !cfg.Plaintext {
 		security = credentials.NewTLS(cfg.TLS)
 	}
-	backoffs := backoff.Config{BaseDelay: cfg.FirstWait, Multiplier: 2, Jitter: 0.2, MaxDelay: cfg.MostWait}
+	backoffs := backoff.Config{BaseDelay: cfg.firstWait, Multiplier: 2, Jitter: 0.2, MaxDelay: cfg.mostWait}
 	conn, err := grpc.NewClient("passthrough:///"+cfg.Address, grpc.WithTransportCredentials(security), grpc.WithContextDialer(peer.Dial), grpc.WithDisableServiceConfig(),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoffs, MinConnectTimeout: cfg.Timeout}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)))
@@ -204,7 +204,7 @@ func (c *Client) Verify(ctx context.Context) error {
 }
 
 func (c *Client) load(ctx context.Context, action p4pb.SetForwardingPipelineConfigRequest_Action) error {
-	if c.cfg.Pipeline.Device == nil {
+	if c.cfg.Pipeline.device == nil {
 		return errors.New("the pipeline has no program to load")
 	}
 	if s := c.State(); !s.Connected || !s.Primary {
@@ -227,7 +227,7 @@ func (c *Client) push(ctx context.Context, action p4pb.SetForwardingPipelineConf
 	ctx, cancel := c.timed(ctx)
 	defer cancel()
 	_, err := c.rpc.SetForwardingPipelineConfig(ctx, &p4pb.SetForwardingPipelineConfigRequest{
-		DeviceId: c.cfg.Device, Role: c.cfg.Role, ElectionId: c.election(), Action: action, Config: c.cfg.Pipeline.config()})
+		DeviceId: c.cfg.Device, Role: c.cfg.role, ElectionId: c.election(), Action: action, Config: c.cfg.Pipeline.config()})
 	if err != nil {
 		return fmt.Errorf("pipeline: %v: %w", action, c.failure(err))
 	}

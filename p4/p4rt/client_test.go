@@ -91,7 +91,7 @@ func TestWriteAndRead(t *testing.T) {
 func TestOrder(t *testing.T) {
 	b := newBench(t, "pint")
 	cfg := b.config(t, "pint")
-	cfg.BatchUpdates, cfg.BatchBytes = 5, 400
+	cfg.batchUpdates, cfg.batchBytes = 5, 400
 	c := ready(t, dial(t, cfg))
 	num := p4.Number
 	plan := p4.Entry{Table: "egress.plan", Match: []p4.Match{num(9)}, Action: "set_plan", Params: []p4.Value{p4.Uint(1), p4.Uint(0)}}
@@ -162,7 +162,7 @@ func TestOrder(t *testing.T) {
 func TestRejected(t *testing.T) {
 	b := newBench(t, "intmd")
 	cfg := b.config(t, "intmd")
-	cfg.BatchUpdates = 2
+	cfg.batchUpdates = 2
 	c := ready(t, dial(t, cfg))
 	watch := p4.Entry{Table: "ingress.watch", Match: slices.Repeat([]p4.Match{p4.Masked(0, 0)}, 5), Priority: 1, Action: "NoAction"}
 	b.Misbehave(func(f *p4rttest.Faults) {
@@ -334,8 +334,8 @@ func withBroken(*testing.T) error {
 func TestSlow(t *testing.T) {
 	b := newBench(t, "intmd")
 	cfg := b.config(t, "intmd")
-	cfg.CheckEvery, cfg.Timeout = time.Hour, 500*time.Millisecond
-	cfg.BatchUpdates = 1
+	cfg.checkEvery, cfg.Timeout = time.Hour, 500*time.Millisecond
+	cfg.batchUpdates = 1
 	c := ready(t, dial(t, cfg))
 	b.Misbehave(func(f *p4rttest.Faults) { f.Delay = time.Hour })
 	errs, err := c.Write(within(t), inserts(route(0, 1), route(1, 1)))

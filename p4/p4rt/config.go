@@ -23,31 +23,31 @@ type Config struct {
 	Plaintext bool        // without TLS, for switches that have none; on lines that no other host can reach
 
 	Device   uint64   // id of the switch behind its address
-	Role     string   // "" for that which may do everything
+	role     string   // "" for that which may do everything
 	Election Election // of this controller; one that takes over from another has a higher id, such as a number that fences
 	Pipeline *Pipeline
 	Commit   bool // load the pipeline where the switch has none or another one; without it that is reported, and nothing is done
 
 	// Owner is written beside every entry, so that it is known again ([p4.Entry.Owner]). Clone sessions have no room for it:
-	// those from OwnSessions[0] to OwnSessions[1] are read as the owner's.
+	// those from ownSessions[0] to ownSessions[1] are read as the owner's.
 	Owner       string
-	OwnSessions [2]uint32
+	ownSessions [2]uint32
 
 	Timeout      time.Duration // of one request; 0 for 10 s
-	FirstWait    time.Duration // before a connection is tried again; it doubles up to MostWait. 0 for 250 ms
-	MostWait     time.Duration // 0 for 15 s
-	CheckEvery   time.Duration // how often the switch is asked what it runs, which shows that it is there; 0 for 10 s
-	BatchUpdates int           // in one request; 0 for 500
-	BatchBytes   int           // in one request, about; 0 for 1 MiB
-	MaxEntries   int           // that one read may give; 0 for 1 Mi
+	firstWait    time.Duration // before a connection is tried again; it doubles up to mostWait. 0 for 250 ms
+	mostWait     time.Duration // 0 for 15 s
+	checkEvery   time.Duration // how often the switch is asked what it runs, which shows that it is there; 0 for 10 s
+	batchUpdates int           // in one request; 0 for 500
+	batchBytes   int           // in one request, about; 0 for 1 MiB
+	maxEntries   int           // that one read may give; 0 for 1 Mi
 
 	// OnState is called with each change, one after the other. It returns soon, and calls nothing of the client but State.
 	//
 	// The others are called with what comes from the switch by itself, one after the other; while one runs, more waits, and what
-	// does not fit into a queue of 1,024 is dropped and counted. A digest is acknowledged when OnDigest returns.
+	// does not fit into a queue of 1,024 is dropped and counted. A digest is acknowledged when onDigest returns.
 	OnState  func(State)
-	OnPacket func(Packet)
-	OnDigest func(Digest)
+	onPacket func(Packet)
+	onDigest func(Digest)
 }
 
 // State is the state of the connection to the switch.
@@ -88,7 +88,7 @@ func (c *Config) check() error {
 	}
 	if c.Pipeline == nil {
 		wrong("pipeline: is missing")
-	} else if c.Commit && c.Pipeline.Device == nil {
+	} else if c.Commit && c.Pipeline.device == nil {
 		wrong("pipeline: has no program to commit")
 	}
 	if c.Election == (Election{}) {
@@ -101,8 +101,8 @@ func (c *Config) check() error {
 		v    *time.Duration
 		what string
 		def  time.Duration
-	}{{&c.Timeout, "timeout", 10 * time.Second}, {&c.FirstWait, "first wait", 250 * time.Millisecond}, {&c.MostWait, "most wait", 15 * time.Second},
-		{&c.CheckEvery, "check every", 10 * time.Second}} {
+	}{{&c.Timeout, "timeout", 10 * time.Second}, {&c.firstWait, "first wait", 250 * time.Millisecond}, {&c.mostWait, "most wait", 15 * time.Second},
+		{&c.checkEvery, "check every", 10 * time.Second}} {
 		if *x.v < 0 {
 			wrong("%s: %v", x.what, *x.v)
 		}
@@ -114,7 +114,7 @@ func (c *Config) check() error {
 		v    *int
 		what string
 		def  int
-	}{{&c.BatchUpdates, "batch updates", 500}, {&c.BatchBytes, "batch bytes", 1 << 20}, {&c.MaxEntries, "max entries", 1 << 20}} {
+	}{{&c.batchUpdates, "batch updates", 500}, {&c.batchBytes, "batch bytes", 1 << 20}, {&c.maxEntries, "max entries", 1 << 20}} {
 		if *x.v < 0 {
 			wrong("%s: %d", x.what, *x.v)
 		}

@@ -228,7 +228,7 @@ func TestDropped(t *testing.T) {
 func TestGoneBetween(t *testing.T) {
 	b := newBench(t, "intmd")
 	cfg := b.config(t, "intmd")
-	cfg.BatchUpdates = 1
+	cfg.batchUpdates = 1
 	c := ready(t, dial(t, cfg))
 	n := 0
 	b.Misbehave(func(f *p4rttest.Faults) {
@@ -301,7 +301,7 @@ func TestGreetings(t *testing.T) {
 func TestLies(t *testing.T) {
 	b := newBench(t, "intmd")
 	cfg := b.config(t, "intmd")
-	cfg.MaxEntries = 50
+	cfg.maxEntries = 50
 	c := ready(t, dial(t, cfg))
 	if errs, err := c.Write(within(t), inserts(route(0, 1), route(1, 1))); errs != nil || err != nil {
 		t.Fatal(errs, err)

@@ -54,7 +54,7 @@ func newBench(t testing.TB, name string) *bench {
 // config is one of a controller that loads the program.
 func (b *bench) config(t testing.TB, name string) Config {
 	return Config{Address: b.address, Plaintext: true, Device: device, Election: Election{Low: 7}, Pipeline: pipeline(t, name), Commit: true,
-		Owner: "us", OwnSessions: [2]uint32{100, 199}, Timeout: time.Minute, FirstWait: time.Millisecond, MostWait: 20 * time.Millisecond, CheckEvery: 20 * time.Millisecond}
+		Owner: "us", ownSessions: [2]uint32{100, 199}, Timeout: time.Minute, firstWait: time.Millisecond, mostWait: 20 * time.Millisecond, checkEvery: 20 * time.Millisecond}
 }
 
 func dial(t testing.TB, cfg Config) *Client {

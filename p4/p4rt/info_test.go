@@ -80,7 +80,7 @@ func TestPipelines(t *testing.T) {
 		if err != nil || read.Cookie != p.Cookie {
 			t.Errorf("%s from files: %v", name, err)
 		}
-		changed, err := NewPipeline(p.Info, append([]byte(" "), p.Device...))
+		changed, err := NewPipeline(p.Info, append([]byte(" "), p.device...))
 		if err != nil || changed.Cookie == p.Cookie {
 			t.Errorf("%s: another program has the same cookie: %v", name, err)
 		}

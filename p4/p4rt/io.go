@@ -25,17 +25,17 @@ type Digest struct {
 	Name string   // "" for one that the program does not have
 	List uint64   // its number
 	Time int64    // ns, by the clock of the switch
-	Data [][]byte // P4Data, each in protocol buffers
+	data [][]byte // P4Data, each in protocol buffers
 }
 
 // counter is one cell of a counter.
-type counter struct{ Index, Packets, Bytes int64 }
+type counter struct{ index, packets, Bytes int64 }
 
 // digestConfig says how a switch gathers digests. Times are nanoseconds.
 type digestConfig struct {
-	MaxTimeout int64
-	MaxList    int32
-	AckTimeout int64
+	maxTimeout int64
+	maxList    int32
+	ackTimeout int64
 }
 
 const (
@@ -75,8 +75,8 @@ func (c *Client) deliver(ctx context.Context) {
 		case what := <-c.inbox:
 			switch m := what.(type) {
 			case Packet:
-				if c.cfg.OnPacket != nil {
-					c.cfg.OnPacket(m)
+				if c.cfg.onPacket != nil {
+					c.cfg.onPacket(m)
 				}
 			case *p4pb.DigestList:
 				c.digest(m)
@@ -98,10 +98,10 @@ func (c *Client) digest(m *p4pb.DigestList) {
 		if err != nil {
 			return
 		}
-		d.Data = append(d.Data, b)
+		d.data = append(d.data, b)
 	}
-	if c.cfg.OnDigest != nil {
-		c.cfg.OnDigest(d)
+	if c.cfg.onDigest != nil {
+		c.cfg.onDigest(d)
 	}
 	_ = c.send(&p4pb.StreamMessageRequest{Update: &p4pb.StreamMessageRequest_DigestAck{
 		DigestAck: &p4pb.DigestListAck{DigestId: m.GetDigestId(), ListId: m.GetListId()}}}) // else the switch sends it again
@@ -147,7 +147,7 @@ func (c *Client) Digests(ctx context.Context, name string, cfg *digestConfig) er
 	m := &p4pb.DigestEntry{DigestId: id}
 	ops := []p4pb.Update_Type{p4pb.Update_DELETE}
 	if cfg != nil {
-		m.Config = &p4pb.DigestEntry_Config{MaxTimeoutNs: cfg.MaxTimeout, MaxListSize: cfg.MaxList, AckTimeoutNs: cfg.AckTimeout}
+		m.Config = &p4pb.DigestEntry_Config{MaxTimeoutNs: cfg.maxTimeout, MaxListSize: cfg.maxList, AckTimeoutNs: cfg.ackTimeout}
 		ops = []p4pb.Update_Type{p4pb.Update_INSERT, p4pb.Update_MODIFY}
 	}
 	var err error
@@ -189,6 +189,6 @@ func (c *Client) Counters(ctx context.Context, name string) ([]counter, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(cells, func(a, b counter) int { return cmp.Compare(a.Index, b.Index) })
+	slices.SortFunc(cells, func(a, b counter) int { return cmp.Compare(a.index, b.index) })
 	return cells, nil
 }

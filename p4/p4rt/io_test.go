@@ -19,7 +19,7 @@ func TestStreamMessages(t *testing.T) {
 	var packets []Packet
 	var digests []Digest
 	hold := make(chan struct{})
-	cfg.OnPacket = func(p Packet) {
+	cfg.onPacket = func(p Packet) {
 		mu.Lock()
 		packets = append(packets, p)
 		n := len(packets)
@@ -28,7 +28,7 @@ func TestStreamMessages(t *testing.T) {
 			<-hold
 		}
 	}
-	cfg.OnDigest = func(d Digest) {
+	cfg.onDigest = func(d Digest) {
 		mu.Lock()
 		digests = append(digests, d)
 		mu.Unlock()
@@ -48,7 +48,7 @@ func TestStreamMessages(t *testing.T) {
 	if len(packets) != 1 || string(packets[0].Payload) != "one" || packets[0].Metadata[1] != p4.Uint(5) {
 		t.Errorf("%+v", packets)
 	}
-	if len(digests) != 1 || digests[0].List != 77 || digests[0].Time != 9 || len(digests[0].Data) != 1 {
+	if len(digests) != 1 || digests[0].List != 77 || digests[0].Time != 9 || len(digests[0].data) != 1 {
 		t.Errorf("%+v", digests)
 	}
 	mu.Unlock()
@@ -80,7 +80,7 @@ func TestCounters(t *testing.T) {
 	info := c.info.counters[name]
 	b.Count(info.GetPreamble().GetId(), 3, 17)
 	got, err := c.Counters(within(t), name)
-	if err != nil || int64(len(got)) != info.GetSize() || got[3] != (counter{Index: 3, Packets: 17}) || got[4] != (counter{Index: 4}) {
+	if err != nil || int64(len(got)) != info.GetSize() || got[3] != (counter{index: 3, packets: 17}) || got[4] != (counter{index: 4}) {
 		t.Errorf("%v, %v", got, err)
 	}
 	if _, err := c.Counters(within(t), "ingress.stuck"); err == nil {

@@ -15,7 +15,7 @@ import (
 // Pipeline is a program for a switch, as it is loaded.
 type Pipeline struct {
 	Info   *Info
-	Device []byte // what the compiler made for the target; nil if the switch has its program from elsewhere
+	device []byte // what the compiler made for the target; nil if the switch has its program from elsewhere
 	Cookie uint64 // by which a switch identifies what it runs
 }
 
@@ -29,7 +29,7 @@ func NewPipeline(info *Info, device []byte) (*Pipeline, error) {
 	h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
 	h.Write(b)
 	h.Write(device)
-	return &Pipeline{Info: info, Device: device, Cookie: binary.BigEndian.Uint64(h.Sum(nil))}, nil
+	return &Pipeline{Info: info, device: device, Cookie: binary.BigEndian.Uint64(h.Sum(nil))}, nil
 }
 
 // readPipeline is NewPipeline for a p4info and a compiled program in files. Without a device file there is no program to load.
@@ -69,5 +69,5 @@ func BMv2(program string) (*Pipeline, error) {
 }
 
 func (p *Pipeline) config() *p4pb.ForwardingPipelineConfig {
-	return &p4pb.ForwardingPipelineConfig{P4Info: p.Info.proto, P4DeviceConfig: p.Device, Cookie: &p4pb.ForwardingPipelineConfig_Cookie{Cookie: p.Cookie}}
+	return &p4pb.ForwardingPipelineConfig{P4Info: p.Info.proto, P4DeviceConfig: p.device, Cookie: &p4pb.ForwardingPipelineConfig_Cookie{Cookie: p.Cookie}}
 }

@@ -49,8 +49,8 @@ func (c *Client) Read(ctx context.Context, tables ...string) ([]p4.Entry, error)
 		switch {
 		case seen[key]:
 			return badAnswer("the same entry twice: %s", cut(e.String()))
-		case len(seen) == c.cfg.MaxEntries:
-			return badAnswer("more than %d entries", c.cfg.MaxEntries)
+		case len(seen) == c.cfg.maxEntries:
+			return badAnswer("more than %d entries", c.cfg.maxEntries)
 		case !slices.ContainsFunc(which, func(t *tableInfo) bool { return t.Name == e.Table }):
 			return badAnswer("an entry of table %s, which was not asked for", e.Table)
 		}
@@ -81,10 +81,10 @@ func (c *Client) Read(ctx context.Context, tables ...string) ([]p4.Entry, error)
 
 // owned gives a clone session of this controller its owner.
 func (c *Client) owned(e *p4.Entry) {
-	if e.Table != CloneTable || c.cfg.OwnSessions == [2]uint32{} {
+	if e.Table != CloneTable || c.cfg.ownSessions == [2]uint32{} {
 		return
 	}
-	if id := uint32(e.Match[0].Value.Uint64()); id >= c.cfg.OwnSessions[0] && id <= c.cfg.OwnSessions[1] {
+	if id := uint32(e.Match[0].Value.Uint64()); id >= c.cfg.ownSessions[0] && id <= c.cfg.ownSessions[1] {
 		e.Owner = c.cfg.Owner
 	}
 }
@@ -111,7 +111,7 @@ func (x *Info) named(names []string) ([]*tableInfo, error) {
 func (c *Client) read(ctx context.Context, ask []*p4pb.Entity, handle func(*p4pb.Entity) error) error {
 	ctx, cancel := c.timed(ctx)
 	defer cancel()
-	stream, err := c.rpc.Read(ctx, &p4pb.ReadRequest{DeviceId: c.cfg.Device, Role: c.cfg.Role, Entities: ask})
+	stream, err := c.rpc.Read(ctx, &p4pb.ReadRequest{DeviceId: c.cfg.Device, Role: c.cfg.role, Entities: ask})
 	if err != nil {
 		return c.failure(err)
 	}

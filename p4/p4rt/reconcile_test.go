@@ -130,7 +130,7 @@ func TestForeign(t *testing.T) {
 func TestReconcileAgain(t *testing.T) {
 	b := newBench(t, "intmd")
 	cfg := b.config(t, "intmd")
-	cfg.BatchUpdates = 3
+	cfg.batchUpdates = 3
 	c := ready(t, dial(t, cfg))
 	r := rand.New(rand.NewPCG(11, 12))
 	for round := range 40 {

@@ -16,7 +16,7 @@ import (
 
 // keepStream keeps a stream to the switch, until ctx ends.
 func (c *Client) keepStream(ctx context.Context) {
-	wait := retry.Backoff{Min: c.cfg.FirstWait, Max: c.cfg.MostWait, Spread: 0.5} // not all switches at once
+	wait := retry.Backoff{Min: c.cfg.firstWait, Max: c.cfg.mostWait, Spread: 0.5} // not all switches at once
 	wait.Keep(ctx, c.session, func(err error) { c.set(func(s *State) { *s = State{Problem: c.ended(err)} }) })
 }
 
@@ -47,8 +47,8 @@ func (c *Client) session(ctx context.Context) error {
 		return err
 	}
 	m := &p4pb.MasterArbitrationUpdate{DeviceId: c.cfg.Device, ElectionId: c.election()}
-	if c.cfg.Role != "" {
-		m.Role = &p4pb.Role{Name: c.cfg.Role}
+	if c.cfg.role != "" {
+		m.Role = &p4pb.Role{Name: c.cfg.role}
 	}
 	err = stream.Send(&p4pb.StreamMessageRequest{Update: &p4pb.StreamMessageRequest_Arbitration{Arbitration: m}})
 	if err != nil && !errors.Is(err, io.EOF) { // after io.EOF the reason is for the receiver
@@ -100,7 +100,7 @@ func (c *Client) settle(ctx context.Context, primary bool) error {
 // pings that they find too many.
 func (c *Client) ask(ctx context.Context, gone context.CancelCauseFunc) {
 	for {
-		retry.Sleep(ctx, c.cfg.CheckEvery)
+		retry.Sleep(ctx, c.cfg.checkEvery)
 		err := c.settle(ctx, c.State().Primary)
 		switch {
 		case ctx.Err() != nil:

@@ -171,7 +171,7 @@ func TestConfig(t *testing.T) {
 		{func(c *Config) { c.Owner = strings.Repeat("x", 65) }, "owner: want a text"},
 		{func(c *Config) { c.Owner = "\xff" }, "owner: want a text"},
 		{func(c *Config) { c.Timeout = -1 }, "timeout: -1ns"},
-		{func(c *Config) { c.BatchUpdates = -1 }, "batch updates: -1"},
+		{func(c *Config) { c.batchUpdates = -1 }, "batch updates: -1"},
 	} {
 		cfg := good
 		tt.change(&cfg)

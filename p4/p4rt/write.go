@@ -143,8 +143,8 @@ func (c *Client) explain(ctx context.Context, updates []*p4pb.Update, refused []
 			n := 0
 			ask := &p4pb.Entity{Entity: &p4pb.Entity_TableEntry{TableEntry: &p4pb.TableEntry{TableId: id}}}
 			err := c.read(ctx, []*p4pb.Entity{ask}, func(m *p4pb.Entity) error {
-				if n++; n > c.cfg.MaxEntries {
-					return badAnswer("more than %d entries", c.cfg.MaxEntries)
+				if n++; n > c.cfg.maxEntries {
+					return badAnswer("more than %d entries", c.cfg.maxEntries)
 				}
 				return nil
 			})
@@ -157,9 +157,9 @@ func (c *Client) explain(ctx context.Context, updates []*p4pb.Update, refused []
 // batch says how many updates go into the next request.
 func (c *Client) batch(steps []step) int {
 	n, size := 0, 0
-	for n < len(steps) && n < c.cfg.BatchUpdates && steps[n].level == steps[0].level {
+	for n < len(steps) && n < c.cfg.batchUpdates && steps[n].level == steps[0].level {
 		size += proto.Size(steps[n].made) + 8
-		if n > 0 && size > c.cfg.BatchBytes {
+		if n > 0 && size > c.cfg.batchBytes {
 			break
 		}
 		n++
@@ -171,7 +171,7 @@ func (c *Client) batch(steps []step) int {
 func (c *Client) request(ctx context.Context, updates []*p4pb.Update) ([]error, error) {
 	ctx, cancel := c.timed(ctx)
 	defer cancel()
-	_, err := c.rpc.Write(ctx, &p4pb.WriteRequest{DeviceId: c.cfg.Device, Role: c.cfg.Role, ElectionId: c.election(), Updates: updates})
+	_, err := c.rpc.Write(ctx, &p4pb.WriteRequest{DeviceId: c.cfg.Device, Role: c.cfg.role, ElectionId: c.election(), Updates: updates})
 	if err == nil {
 		return nil, nil
 	}

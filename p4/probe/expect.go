@@ -197,7 +197,7 @@ type Loss struct {
 	Awaited int   // probes of the plan that come here
 	Silent  int   // of these, those of which the last two rounds did not come, or more
 	First   string
-	Rounds  int64 // of the silent ones, since their last one
+	rounds  int64 // of the silent ones, since their last one
 }
 
 // stall is how long the loop that receives may take for a round. What takes longer is no time that a probe was missed in.
@@ -226,7 +226,7 @@ func (t *Track) Turn() (l Loss) {
 				if l.Silent++; l.Silent == 1 {
 					l.First = e.id
 				}
-				l.Rounds += n
+				l.rounds += n
 			}
 		}
 		l.Awaited = len(p.list)
@@ -334,5 +334,5 @@ func (l *Loss) Text() string {
 	if l.Silent == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d probes do not come, such as %s: %d rounds", l.Silent, l.Awaited, l.First, l.Rounds)
+	return fmt.Sprintf("%d of %d probes do not come, such as %s: %d rounds", l.Silent, l.Awaited, l.First, l.rounds)
 }

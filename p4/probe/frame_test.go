@@ -406,7 +406,7 @@ func TestCheck(t *testing.T) {
 		t.Errorf("a probe that grows beyond the MTU: %v", err)
 	}
 	load, err := onePlan(INT21, true, 1, 2).Check(&l)
-	if err != nil || load.Sends != 1 || load.Received != 1 || load.Detailed != 1 || load.LongestRoute != 2 ||
+	if err != nil || load.Sends != 1 || load.Received != 1 || load.Detailed != 1 || load.longestRoute != 2 ||
 		load.SendBPS != 8*(90+24) || load.ReceiveBPS != 8*(82+96+24) {
 		t.Errorf("%+v, %v", load, err)
 	}

@@ -99,7 +99,7 @@ type Load struct {
 	SendBPS, ReceiveBPS    float64 // on the line
 	ProbesPerSecond        float64
 	Detailed               int // of the probes that it sends
-	LongestRoute, Received int // hops of probes that it sends; probes that come back to it
+	longestRoute, Received int // hops of probes that it sends; probes that come back to it
 }
 
 // Check returns what is wrong with a plan, and what it would make the agent of l do. A plan with anything wrong is refused
@@ -209,7 +209,7 @@ func (p *Plan) add(x *Probe, l *Limits, load *Load) {
 		load.Sends++
 		load.ProbesPerSecond += perSecond
 		load.SendBPS += 8 * float64(frameLen(len(x.Route))+lineBytes) * perSecond
-		load.LongestRoute = max(load.LongestRoute, len(x.Route))
+		load.longestRoute = max(load.longestRoute, len(x.Route))
 		if x.Detailed {
 			load.Detailed++
 		}

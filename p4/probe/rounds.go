@@ -21,7 +21,7 @@ type Rounds struct {
 	Received   []ReceivedRounds
 	Spoiled    uint64 // frames that may have been probes and were not read: dropped by the kernel, or malformed
 	Unfollowed uint64 // probes that came and for whose rounds there was no room
-	LeftOut    uint32 // of Sent and Came, where a message had no room for them
+	leftOut    uint32 // of Sent and Came, where a message had no room for them
 }
 
 // SentRounds are those of a probe that the agent sends.
@@ -67,7 +67,7 @@ const (
 
 // Proto is the message of an agent of a name, as the answer to a question of a number. What has no room in it is left out, and counted.
 func (r *Rounds) Proto(name string, about uint64) *agentpb.Rounds {
-	m := &agentpb.Rounds{Agent: name, About: about, Epoch: r.Epoch, Spoiled: r.Spoiled, Unfollowed: r.Unfollowed, LeftOut: r.LeftOut}
+	m := &agentpb.Rounds{Agent: name, About: about, Epoch: r.Epoch, Spoiled: r.Spoiled, Unfollowed: r.Unfollowed, LeftOut: r.leftOut}
 	if r.Address.IsValid() {
 		m.Address = r.Address.AsSlice()
 	}
@@ -104,7 +104,7 @@ func (r *Rounds) Proto(name string, about uint64) *agentpb.Rounds {
 
 // RoundsOf reads the rounds that an agent reported. What cannot be is an error, and nothing of it is to be used then.
 func RoundsOf(m *agentpb.Rounds) (*Rounds, error) {
-	r := &Rounds{Epoch: m.GetEpoch(), Spoiled: m.GetSpoiled(), Unfollowed: m.GetUnfollowed(), LeftOut: m.GetLeftOut()}
+	r := &Rounds{Epoch: m.GetEpoch(), Spoiled: m.GetSpoiled(), Unfollowed: m.GetUnfollowed(), leftOut: m.GetLeftOut()}
 	if len(m.GetSent()) > mostRounds || len(m.GetCame()) > mostRounds {
 		return nil, fmt.Errorf("rounds of %d and %d probes; the most are %d", len(m.GetSent()), len(m.GetCame()), mostRounds)
 	}

@@ -77,7 +77,7 @@ func (k *Keys) protected(packet []byte, place int) protection {
 		case t.Type == extraPadding:
 		case p.at >= 0: // also another digest
 			p.whole = false
-		case t.Type == HMAC && len(t.Value) == macLen && !t.Cut:
+		case t.Type == HMAC && len(t.Value) == macLen && !t.cut:
 			p.at = t.At
 			p.whole = p.whole && hmac.Equal(k.of(place, packet[:4], tail[:t.At]), t.Value)
 		case t.Type == HMAC:

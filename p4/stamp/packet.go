@@ -21,7 +21,7 @@ type Answer struct {
 	Received    Timestamp // T2, in the format of Time
 	SenderSeq   uint32
 	SenderTime  Timestamp // T1
-	SenderError ErrorEstimate
+	senderError ErrorEstimate
 	TTL         uint8 // that the request came with
 }
 
@@ -118,7 +118,7 @@ func (a *Answer) put(b []byte, m Mode) {
 	be.PutUint64(b[f.received:], uint64(a.Received))
 	be.PutUint32(b[f.senderSeq:], a.SenderSeq)
 	be.PutUint64(b[f.senderTime:], uint64(a.SenderTime))
-	be.PutUint16(b[f.senderErr:], uint16(a.SenderError))
+	be.PutUint16(b[f.senderErr:], uint16(a.senderError))
 	b[f.ttl] = a.TTL
 }
 

@@ -86,7 +86,7 @@ func (r *Reflector) Reply(dst, request []byte, a *Arrival, now int64, clock Erro
 	clock = clock&^isPTP | q.Error&isPTP
 	x := Answer{
 		Seq: q.Seq, Time: newTimestamp(now, clock.PTP()), Error: clock, SSID: q.SSID, Received: newTimestamp(a.At, clock.PTP()),
-		SenderSeq: q.Seq, SenderTime: q.Time, SenderError: q.Error, TTL: a.TTL,
+		SenderSeq: q.Seq, SenderTime: q.Time, senderError: q.Error, TTL: a.TTL,
 	}
 	if s != nil {
 		x.Seq = s.sent
@@ -191,7 +191,7 @@ func (r *Reflector) extend(tail []byte, m Mode, guard *protection, a *Arrival, s
 			continue
 		}
 		*flags &^= byte(unrecognised | malformed | integrity)
-		known, right := true, !t.Cut
+		known, right := true, !t.cut
 		switch v := t.Value; t.Type {
 		case extraPadding:
 		case HMAC:
@@ -210,7 +210,7 @@ func (r *Reflector) extend(tail []byte, m Mode, guard *protection, a *Arrival, s
 			var c cos
 			if right = right && c.Decode(v); right {
 				tos = c.Asked<<2 | a.TOS&3
-				c.Arrived, c.ECN, c.Rejected = a.TOS>>2, a.TOS&3, 0
+				c.arrived, c.ecn, c.rejected = a.TOS>>2, a.TOS&3, 0
 				c.put(v)
 			}
 		case directMeasurement:
@@ -238,7 +238,7 @@ func locate(v []byte, a *Arrival) (right bool) {
 	}
 	parts := v[placeLen:]
 	for t := range tlvs(parts) {
-		if t.Cut || (t.Type == destinationIP || t.Type == sourceIP) && len(t.Value) != addrLen {
+		if t.cut || (t.Type == destinationIP || t.Type == sourceIP) && len(t.Value) != addrLen {
 			return false
 		}
 	}

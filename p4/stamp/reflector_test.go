@@ -167,7 +167,7 @@ func TestReflectorState(t *testing.T) {
 		}
 		var d direct
 		for v := range tlvs(b[requestLen:]) {
-			if !d.Decode(v.Value) || d.SenderSent != 9 || r.Stateful && (d.ReflectorSent != x.Seq+1 || d.ReflectorReceived != x.Seq+1) {
+			if !d.Decode(v.Value) || d.senderSent != 9 || r.Stateful && (d.reflectorSent != x.Seq+1 || d.reflectorReceived != x.Seq+1) {
 				t.Errorf("%+v of answer %d", d, x.Seq)
 			}
 		}
@@ -343,7 +343,7 @@ func TestReflectorFills(t *testing.T) {
 	}
 	var flags []Flags
 	for v := range tlvs(b[requestLen:]) {
-		flags = append(flags, v.Flags)
+		flags = append(flags, v.flags)
 	}
 	if !slices.Equal(flags, []Flags{0, unrecognised, malformed, malformed, malformed, 0}) {
 		t.Errorf("flags %x", flags)

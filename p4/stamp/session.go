@@ -389,10 +389,10 @@ func (s *Session) tail(b []byte, place int) error {
 		return refuse("hmac_tlv", n, BadMAC)
 	}
 	for t := range tlvs(b[n:]) {
-		if t.Flags&unrecognised != 0 {
+		if t.flags&unrecognised != 0 {
 			continue // the reflector left it as it was
 		}
-		if t.Cut || t.Flags&(malformed|integrity) != 0 {
+		if t.cut || t.flags&(malformed|integrity) != 0 {
 			return refuse("tlv", n+t.At, BadTLV)
 		}
 		switch t.Type {
@@ -405,7 +405,7 @@ func (s *Session) tail(b []byte, place int) error {
 			if !c.Decode(t.Value) {
 				return refuse("class_of_service", n+t.At, BadTLV)
 			}
-			if c.Arrived != s.DSCP {
+			if c.arrived != s.DSCP {
 				s.Remarked++
 			}
 		}
@@ -425,9 +425,9 @@ func (s *Session) measure(a *Answer, x *slot, at int64, ahead bool) {
 	}
 	s.Trip.Add(time.Duration(y.both))
 	s.trips.Add(time.Duration(y.both))
-	own, _ := a.SenderError.bound()
+	own, _ := a.senderError.bound()
 	other, ok := a.Error.bound()
-	if a.SenderError.synced() && a.Error.synced() && ok {
+	if a.senderError.synced() && a.Error.synced() && ok {
 		s.ClockError = max(s.ClockError, own+min(other, math.MaxInt64-own))
 		if y.out < 0 || y.home < 0 {
 			s.Unlikely++

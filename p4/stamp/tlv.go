@@ -47,11 +47,11 @@ const (
 
 // tlv is an extension of a packet.
 type tlv struct {
-	Flags Flags
+	flags Flags
 	Type  Type
 	At    int    // of the header, in bytes from the beginning of the extensions
 	Value []byte // what there is of it
-	Cut   bool   // the packet ends before the value does
+	cut   bool   // the packet ends before the value does
 }
 
 // tlvs goes over the extensions that b consists of. What is cut is the last one. Up to 3 bytes behind the last one have no place for a header and
@@ -60,10 +60,10 @@ func tlvs(b []byte) iter.Seq[tlv] {
 	return func(yield func(tlv) bool) {
 		for at := 0; at+tlvLen <= len(b); {
 			n := int(be.Uint16(b[at+2:]))
-			t := tlv{Flags: Flags(b[at]), Type: Type(b[at+1]), At: at, Cut: at+tlvLen+n > len(b)}
+			t := tlv{flags: Flags(b[at]), Type: Type(b[at+1]), At: at, cut: at+tlvLen+n > len(b)}
 			end := min(at+tlvLen+n, len(b))
 			t.Value = b[at+tlvLen : end : end]
-			if !yield(t) || t.Cut {
+			if !yield(t) || t.cut {
 				return
 			}
 			at = end
@@ -88,9 +88,9 @@ func appendLocation(dst []byte) []byte {
 // cos is the value of a class of service.
 type cos struct {
 	Asked    uint8 // DSCP that the answer is to have (DSCP1)
-	Arrived  uint8 // DSCP that the request came with (DSCP2)
-	ECN      uint8 // that the request came with
-	Rejected uint8 // 1: the answer has another DSCP than was asked (RP)
+	arrived  uint8 // DSCP that the request came with (DSCP2)
+	ecn      uint8 // that the request came with
+	rejected uint8 // 1: the answer has another DSCP than was asked (RP)
 }
 
 // Decode reads the value.
@@ -105,7 +105,7 @@ func (c *cos) Decode(value []byte) (ok bool) {
 
 // put writes the value.
 func (c *cos) put(value []byte) {
-	be.PutUint32(value, uint32(c.Asked&0x3f)<<26|uint32(c.Arrived&0x3f)<<20|uint32(c.ECN&3)<<18|uint32(c.Rejected&3)<<16)
+	be.PutUint32(value, uint32(c.Asked&0x3f)<<26|uint32(c.arrived&0x3f)<<20|uint32(c.ecn&3)<<18|uint32(c.rejected&3)<<16)
 }
 
 // appendCoS appends the wish that the answer has a DSCP, and the question which one came.
@@ -116,7 +116,7 @@ func appendCoS(dst []byte, dscp uint8) []byte {
 }
 
 // direct is the value of a direct measurement: counters of the session's packets.
-type direct struct{ SenderSent, ReflectorReceived, ReflectorSent uint32 }
+type direct struct{ senderSent, reflectorReceived, reflectorSent uint32 }
 
 // Decode reads the value.
 func (d *direct) Decode(value []byte) (ok bool) {

@@ -40,16 +40,16 @@ type PlayConfig struct {
 	Probes  netip.AddrPort // the same for probes; if it is not valid, probes are not sent
 	Speed   float64        // virtual seconds in a second; 0 is as fast as possible
 	Until   time.Duration  // virtual time to stop at; 0 for when ctx ends
-	Clock   Clock          // nil is the machine's
+	clock   Clock          // nil is the machine's
 	Each    func()         // called before every step, in the goroutine that runs the network; nil for none
 }
 
 // playStats counts what was sent.
 type playStats struct {
 	Datagrams, Bytes uint64
-	Refused          uint64        // not listened for, as far as the kernel reported
-	Failed           uint64        // not sent for other reasons
-	Slipped          time.Duration // real time that was not made up for, because sending fell too far behind
+	refused          uint64        // not listened for, as far as the kernel reported
+	failed           uint64        // not sent for other reasons
+	slipped          time.Duration // real time that was not made up for, because sending fell too far behind
 }
 
 // playStep is how long Play sleeps; datagrams of that time leave together.
@@ -62,8 +62,8 @@ const maxLag = time.Second
 // Play runs the network by the clock and sends its datagrams over UDP, each from its exporter's own loopback address,
 // until ctx ends or virtual time is Until; both are no error.
 func Play(ctx context.Context, n *emu.Network, c PlayConfig) (playStats, error) {
-	if c.Clock == nil {
-		c.Clock = systemClock{}
+	if c.clock == nil {
+		c.clock = systemClock{}
 	}
 	s := sender{to: c.Reports, probes: c.Probes, conns: make(map[sourceKey]*net.UDPConn)}
 	defer s.close()
@@ -75,13 +75,13 @@ func Play(ctx context.Context, n *emu.Network, c PlayConfig) (playStats, error) 
 	case c.Speed < 0:
 		return s.stats, fmt.Errorf("play at speed %v", c.Speed)
 	}
-	origin, base := c.Clock.Now(), n.Now()
+	origin, base := c.clock.Now(), n.Now()
 	for ctx.Err() == nil && s.err == nil && (c.Until == 0 || n.Now() < c.Until) {
 		next := n.Now() + playStep
 		if c.Speed > 0 {
-			behind := base + time.Duration(float64(c.Clock.Now().Sub(origin))*c.Speed) - n.Now()
+			behind := base + time.Duration(float64(c.clock.Now().Sub(origin))*c.Speed) - n.Now()
 			if limit := time.Duration(float64(maxLag) * c.Speed); behind > limit {
-				s.stats.Slipped += time.Duration(float64(behind-limit) / c.Speed)
+				s.stats.slipped += time.Duration(float64(behind-limit) / c.Speed)
 				base -= behind - limit
 				behind = limit
 			}
@@ -94,7 +94,7 @@ func Play(ctx context.Context, n *emu.Network, c PlayConfig) (playStats, error) 
 			c.Each()
 		}
 		n.Run(next, s.send)
-		if c.Speed > 0 && c.Clock.Sleep(ctx, playStep) != nil {
+		if c.Speed > 0 && c.clock.Sleep(ctx, playStep) != nil {
 			break
 		}
 	}
@@ -140,9 +140,9 @@ func (s *sender) send(d emu.Datagram) {
 		s.stats.Datagrams++
 		s.stats.Bytes += uint64(len(d.Payload))
 	case errors.Is(err, syscall.ECONNREFUSED): // the answer to an earlier datagram
-		s.stats.Refused++
+		s.stats.refused++
 	default:
-		s.stats.Failed++
+		s.stats.failed++
 	}
 }
 

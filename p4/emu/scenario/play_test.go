@@ -65,14 +65,14 @@ func TestPlaySendsWhatRunEmits(t *testing.T) {
 		}()
 	}
 	n, clock := built(t, cfg, 3), &testClock{now: time.Unix(1, 0)}
-	stats, err := Play(t.Context(), n, PlayConfig{Reports: to, Probes: probesTo, Speed: 1, Until: until, Clock: clock})
+	stats, err := Play(t.Context(), n, PlayConfig{Reports: to, Probes: probesTo, Speed: 1, Until: until, clock: clock})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if passed := clock.now.Sub(time.Unix(1, 0)); passed < until || passed > until+2*playStep {
 		t.Errorf("%v of virtual time took %v", until, passed)
 	}
-	if stats.Failed != 0 || stats.Refused != 0 || stats.Datagrams < 100 {
+	if stats.failed != 0 || stats.refused != 0 || stats.Datagrams < 100 {
 		t.Errorf("%+v", stats)
 	}
 	for range stats.Datagrams {
@@ -96,13 +96,13 @@ func TestPlaySlips(t *testing.T) {
 	n, clock := built(t, cfg, 1), &testClock{stall: time.Hour, at: 10}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	stats, err := Play(ctx, n, PlayConfig{Reports: to, Speed: 2, Until: 3 * time.Second, Clock: clock})
-	if err != nil || stats.Slipped < time.Hour-2*time.Second || stats.Slipped > time.Hour {
-		t.Errorf("slipped %v, %v", stats.Slipped, err)
+	stats, err := Play(ctx, n, PlayConfig{Reports: to, Speed: 2, Until: 3 * time.Second, clock: clock})
+	if err != nil || stats.slipped < time.Hour-2*time.Second || stats.slipped > time.Hour {
+		t.Errorf("slipped %v, %v", stats.slipped, err)
 	}
 	cancel()
 	before := n.Now()
-	if _, err := Play(ctx, n, PlayConfig{Reports: to, Speed: 1, Clock: clock}); err != nil || n.Now() != before {
+	if _, err := Play(ctx, n, PlayConfig{Reports: to, Speed: 1, clock: clock}); err != nil || n.Now() != before {
 		t.Errorf("Play with an ended context: %v, at %v", err, n.Now())
 	}
 }
@@ -112,7 +112,7 @@ func TestPlayWithoutListener(t *testing.T) {
 	c.Close()
 	n := built(t, emu.DefaultConfig(), 1)
 	stats, err := Play(t.Context(), n, PlayConfig{Reports: to, Until: 100 * time.Millisecond})
-	if err != nil || stats.Refused == 0 || stats.Failed != 0 {
+	if err != nil || stats.refused == 0 || stats.failed != 0 {
 		t.Errorf("%+v, %v", stats, err)
 	}
 }

@@ -47,7 +47,7 @@ func NewAlias(weights []float64) Alias {
 
 func (a *Alias) Pick(r *rand.Rand) int {
 	v := r.Uint64()
-	i := Pick(v<<32, len(a.prob))
+	i := pick(v<<32, len(a.prob))
 	if uint32(v>>32) < a.prob[i] {
 		return i
 	}
@@ -63,8 +63,8 @@ func Mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Pick maps a hash to 0..n-1.
-func Pick(hash uint64, n int) int {
+// pick maps a hash to 0..n-1.
+func pick(hash uint64, n int) int {
 	hi, _ := bits.Mul64(hash, uint64(n))
 	return int(hi)
 }

@@ -65,5 +65,5 @@ func (r *Routes) Choose(s int32, salt uint64, e int32, nodes int, hash uint64) i
 		return out
 	}
 	set := r.set(-2 - out)
-	return set[Pick(Mix(hash^salt), len(set))]
+	return set[pick(Mix(hash^salt), len(set))]
 }
