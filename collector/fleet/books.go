@@ -28,7 +28,7 @@ type books struct {
 
 	// Unread are those of records that their run has numbered and that are not there, by collector. They are not among Taken.
 	Unread map[string]uint64 `json:"unread,omitempty"`
-	// Recovered are those of Taken, of a partition of reports, that a former program found to be among Down as well. Now they are not:
+	// recovered are those of Taken, of a partition of reports, that a former program found to be among Down as well. Now they are not:
 	// see [fleet.Statement].
 	Recovered uint64 `json:"recovered,omitempty"`
 	// Runs are the last ones of each collector.
@@ -313,5 +313,5 @@ func (b *books) deliver(end int64) {
 // report fills in what the books have.
 func (b *books) report(s *partitionStatus) {
 	s.Taken, s.Delivered, s.Dropped, s.Down, s.Unread = b.Taken, b.Delivered, maps.Clone(b.Dropped), b.Down, maps.Clone(b.Unread)
-	s.Found, s.Recovered = b.Found, b.Recovered
+	s.found, s.recovered = b.Found, b.Recovered
 }

@@ -88,8 +88,8 @@ func TestBooksRecovered(t *testing.T) {
 	}
 	b.count(&fleet.Record{Head: fleet.Head{Kind: fleet.Reports, From: "a", Boot: 2, End: 20, Reports: 4, Total: 4}}, fleet.Nothing, nil)
 	var s partitionStatus
-	if b.report(&s); s.Recovered != 3 || s.Taken != 16 {
-		t.Errorf("%d of %d, want 3 of 16", s.Recovered, s.Taken)
+	if b.report(&s); s.recovered != 3 || s.Taken != 16 {
+		t.Errorf("%d of %d, want 3 of 16", s.recovered, s.Taken)
 	}
 }
 

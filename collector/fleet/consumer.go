@@ -117,44 +117,44 @@ type partition struct {
 type partitionStatus struct {
 	Topic     string // without the prefix
 	Partition int
-	Held      bool // by this consumer, now
+	held      bool // by this consumer, now
 	Updated   time.Time
 
-	Offset, Lag int64 // of the next record, and how many there are from there on
+	Offset, lag int64 // of the next record, and how many there are from there on
 	Label       int64 // of the last window that was published
 	Open        int   // windows that have begun and did not end
 
-	Records, Bytes uint64 // read
+	records, Bytes uint64 // read
 	Closed         uint64 // windows that were published for the first time
 	Late           uint64 // records that came behind the end of their window
 	Missing        uint64 // collectors that a published window was without, added up over windows
-	Duplicates     uint64
+	duplicates     uint64
 	Conflicts      uint64
 	Unknown        uint64 // records of a later version
-	GateUnknown    uint64 // and of kinds that are not known
-	Refused        uint64 // records without a head that can be read
-	GateRefused    uint64 // and others that are not right
-	Forced         uint64 // windows that were published although slices of them were not
+	gateUnknown    uint64 // and of kinds that are not known
+	refused        uint64 // records without a head that can be read
+	gateRefused    uint64 // and others that are not right
+	forced         uint64 // windows that were published although slices of them were not
 	Gone           uint64 // records that were to be read and are gone
-	ReadErrors     uint64
+	readErrors     uint64
 	Reread         uint64 // records that were read once more because there was no room to keep them
-	HeldBytes      int64  // of records of open windows
-	Restarts       uint64 // times that work began anew from a checkpoint
+	heldBytes      int64  // of records of open windows
+	restarts       uint64 // times that work began anew from a checkpoint
 
 	// Of reports, over all of the life of a partition of windows: taken, and of these handed to the stores, confirmed by all
 	// of them as the last checkpoint says, and dropped before that, by stage.
-	Taken, Delivered, Confirmed uint64
+	Taken, Delivered, confirmed uint64
 	Dropped                     map[string]uint64
 	Unread                      map[string]uint64 // beside these, in records that are not there, by collector
-	Recovered                   uint64            // as in books
-	Found                       int64             // when it was found that retention had removed records, ns since 1970
+	recovered                   uint64            // as in books
+	found                       int64             // when it was found that retention had removed records, ns since 1970
 	Down                        uint64            // and, taken by no collector that lived to report them
 	Generation                  int
 
-	Checkpoints uint64
-	Committed   int64 // offset of the last one
-	StateBytes  int
-	LastError   string
+	checkpoints uint64
+	committed   int64 // offset of the last one
+	stateBytes  int
+	lastError   string
 }
 
 type windowStatus struct {
@@ -300,7 +300,7 @@ func (c *Consumer) Assigned(g *ingest.Generation) {
 				st = &shared[partitionStatus]{v: partitionStatus{Topic: kind, Partition: n}}
 				c.status[key] = st
 			}
-			st.change(func(s *partitionStatus) { s.Held = true })
+			st.change(func(s *partitionStatus) { s.held = true })
 			w := &worker{
 				tenure: t, c: c, topic: topic, kind: kind, partition: n, store: c.statePartition(kind, n), status: st, done: make(chan struct{}),
 			}
@@ -551,16 +551,16 @@ func (c *Consumer) Accounts() (out []roster.Account) {
 	}
 	for _, s := range c.Partitions() {
 		a := roster.Account{
-			Topic: s.Topic, Partition: uint32(s.Partition), Generation: int64(s.Generation), Offset: s.Offset, Held: s.Held, Window: max(0, s.Label),
-			Open: uint32(s.Open), Lag: uint64(s.Lag), Taken: s.Taken, Dropped: s.Dropped, Unread: s.Unread, Removed: s.Found, Down: s.Down, Late: s.Late, Duplicates: s.Duplicates, Conflicts: s.Conflicts,
+			Topic: s.Topic, Partition: uint32(s.Partition), Generation: int64(s.Generation), Offset: s.Offset, Held: s.held, Window: max(0, s.Label),
+			Open: uint32(s.Open), Lag: uint64(s.lag), Taken: s.Taken, Dropped: s.Dropped, Unread: s.Unread, Removed: s.found, Down: s.Down, Late: s.Late, Duplicates: s.duplicates, Conflicts: s.Conflicts,
 		}
 		if s.Topic == fleet.RawReports {
-			a.Passed, a.Recovered = s.Delivered, s.Recovered
+			a.Passed, a.Recovered = s.Delivered, s.recovered
 		}
 		if s.Topic == fleet.Windows {
 			a.Stored = map[string]uint64{}
 			for _, n := range names {
-				a.Stored[n] = s.Confirmed
+				a.Stored[n] = s.confirmed
 				if n == "" {
 					a.Stored[n] = s.Delivered
 				}
@@ -592,10 +592,10 @@ func (c *Consumer) Summary() runSummary {
 	}
 	for _, p := range c.Partitions() {
 		s.Late += p.Late
-		s.Doubles += p.Duplicates
+		s.Doubles += p.duplicates
 		s.Conflict += p.Conflicts
-		s.Refused += p.Refused + p.GateRefused
-		s.Unknown += p.Unknown + p.GateUnknown
+		s.Refused += p.refused + p.gateRefused
+		s.Unknown += p.Unknown + p.gateUnknown
 	}
 	return s
 }
@@ -623,11 +623,11 @@ func (c *Consumer) NotReady() (problems []string) {
 	late := c.cfg.MaxLag + time.Duration(c.cfg.Patience+2)*c.opt.Params.Window
 	for _, s := range c.Partitions() {
 		switch {
-		case !s.Held:
+		case !s.held:
 		case s.Updated.IsZero():
 			problems = append(problems, fmt.Sprintf("%s/%d: its state is being read", s.Topic, s.Partition))
-		case s.Lag > 0 && s.Label > 0 && now.Sub(time.Unix(0, s.Label)) > late:
-			problems = append(problems, fmt.Sprintf("%s/%d: %d records behind; its last window ended %v ago", s.Topic, s.Partition, s.Lag, now.Sub(time.Unix(0, s.Label)).Round(time.Second)))
+		case s.lag > 0 && s.Label > 0 && now.Sub(time.Unix(0, s.Label)) > late:
+			problems = append(problems, fmt.Sprintf("%s/%d: %d records behind; its last window ended %v ago", s.Topic, s.Partition, s.lag, now.Sub(time.Unix(0, s.Label)).Round(time.Second)))
 		}
 	}
 	for _, q := range c.series.All() {

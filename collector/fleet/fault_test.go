@@ -21,7 +21,7 @@ func (w *world) read(c *consumer) {
 			_, end := w.b.Offsets(w.topics.Windows, n)
 			found := false
 			for _, s := range c.Partitions() {
-				if s.Topic == fleet.Windows && s.Partition == n && s.Held && s.Offset >= end {
+				if s.Topic == fleet.Windows && s.Partition == n && s.held && s.Offset >= end {
 					found = true
 				}
 			}
@@ -92,7 +92,7 @@ func TestKilledBeforeCheckpoint(t *testing.T) {
 		}
 	}
 	for _, s := range b.Partitions() {
-		if s.Topic == fleet.Series && s.Duplicates == 0 {
+		if s.Topic == fleet.Series && s.duplicates == 0 {
 			t.Error("merged slices were published once more, and no duplicate was counted")
 		}
 	}
@@ -198,7 +198,7 @@ func TestPoisoned(t *testing.T) {
 	w.equal()
 	for _, s := range c.Partitions() {
 		if s.Topic == fleet.Windows && s.Partition == 1 {
-			if s.Unknown != 2 || s.GateUnknown != 1 || s.Refused != 3 || s.GateRefused != 4 || s.Duplicates != 1 {
+			if s.Unknown != 2 || s.gateUnknown != 1 || s.refused != 3 || s.gateRefused != 4 || s.duplicates != 1 {
 				t.Errorf("counted %+v", s)
 			}
 		}
@@ -448,14 +448,14 @@ func TestSpoolsOneAfterTheOther(t *testing.T) {
 			second := uint64(0)
 			for _, s := range c.Partitions() {
 				second += s.Reread
-				if s.GateRefused+s.Refused+s.Late+s.Missing+s.Forced+s.Restarts != 0 {
+				if s.gateRefused+s.refused+s.Late+s.Missing+s.forced+s.restarts != 0 {
 					t.Errorf("%s/%d: %+v", s.Topic, s.Partition, s)
 				}
 				if s.Topic == fleet.Windows && s.Closed < windows {
 					t.Errorf("%s/%d: %d windows closed", s.Topic, s.Partition, s.Closed)
 				}
-				if s.HeldBytes != 0 && s.HeldBytes > max(held, 64<<10) {
-					t.Errorf("%s/%d: %d bytes are kept", s.Topic, s.Partition, s.HeldBytes)
+				if s.heldBytes != 0 && s.heldBytes > max(held, 64<<10) {
+					t.Errorf("%s/%d: %d bytes are kept", s.Topic, s.Partition, s.heldBytes)
 				}
 			}
 			if name == "tiny" && second < windows {
@@ -489,7 +489,7 @@ func TestFarAhead(t *testing.T) {
 	w.equal()
 	refused := uint64(0)
 	for _, s := range c.Partitions() {
-		refused += s.Refused
+		refused += s.refused
 	}
 	if want := uint64(3 * testSlices); refused != want {
 		t.Errorf("%d records refused, want %d", refused, want)

@@ -87,12 +87,12 @@ func (c *Membership) Trouble() string {
 
 // MismatchError is a consumer whose settings do not fit into its fleet.
 type MismatchError struct {
-	Fleet   string
-	Differs []string
+	fleet   string
+	differs []string
 }
 
 func (e *MismatchError) Error() string {
-	return fmt.Sprintf("this consumer does not fit into the fleet %s: %s", e.Fleet, strings.Join(e.Differs, "; "))
+	return fmt.Sprintf("this consumer does not fit into the fleet %s: %s", e.fleet, strings.Join(e.differs, "; "))
 }
 
 // Join waits for the fleet, compares, and gives what its members have in common. Mine is what the settings of this one ask for.

@@ -67,18 +67,18 @@ func (c *Consumer) emit(emit metrics.Emit) {
 	forced := uint64(0)
 	for _, s := range c.Partitions() {
 		n := strconv.Itoa(s.Partition)
-		if s.Held {
+		if s.held {
 			emit.All(
-				metrics.Of(mLag, s.Lag, s.Topic, n),
+				metrics.Of(mLag, s.lag, s.Topic, n),
 				metrics.Of(mOpen, s.Open, s.Topic, n),
 				metrics.Of(mWindow, float64(s.Label)/1e9, s.Topic, n),
 			)
 		} else {
-			s.StateBytes = 0
+			s.stateBytes = 0
 		}
 		emit.All(
-			metrics.Of(mHeld, metrics.Bool(s.Held), s.Topic, n),
-			metrics.Of(mRecords, s.Records, s.Topic, n),
+			metrics.Of(mHeld, metrics.Bool(s.held), s.Topic, n),
+			metrics.Of(mRecords, s.records, s.Topic, n),
 			metrics.Of(mBytes, s.Bytes, s.Topic, n),
 		)
 		sum := sums[s.Topic]
@@ -90,7 +90,7 @@ func (c *Consumer) emit(emit metrics.Emit) {
 			}
 		}
 		sums[s.Topic] = sum
-		forced += s.Forced
+		forced += s.forced
 	}
 	for _, sum := range sums {
 		emit.All(sum...)
@@ -121,14 +121,14 @@ func topicValues(s *partitionStatus) []metrics.Value {
 	return []metrics.Value{
 		metrics.Of(mWindows, s.Closed, s.Topic),
 		metrics.Of(mLate, s.Late, s.Topic),
-		metrics.Of(mDuplicate, s.Duplicates, s.Topic),
+		metrics.Of(mDuplicate, s.duplicates, s.Topic),
 		metrics.Of(mConflict, s.Conflicts, s.Topic),
-		metrics.Of(mUnknown, s.Unknown+s.GateUnknown, s.Topic),
-		metrics.Of(mRefused, s.Refused+s.GateRefused, s.Topic),
+		metrics.Of(mUnknown, s.Unknown+s.gateUnknown, s.Topic),
+		metrics.Of(mRefused, s.refused+s.gateRefused, s.Topic),
 		metrics.Of(mGone, s.Gone, s.Topic),
 		metrics.Of(mReread, s.Reread, s.Topic),
-		metrics.Of(mRestarts, s.Restarts, s.Topic),
-		metrics.Of(mSaves, s.Checkpoints, s.Topic),
-		metrics.Of(mStateBytes, s.StateBytes, s.Topic),
+		metrics.Of(mRestarts, s.restarts, s.Topic),
+		metrics.Of(mSaves, s.checkpoints, s.Topic),
+		metrics.Of(mStateBytes, s.stateBytes, s.Topic),
 	}
 }

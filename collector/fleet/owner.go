@@ -283,8 +283,8 @@ func (t *ownerTask) asideState() []byte {
 func (t *ownerTask) report(s *partitionStatus) {
 	a := t.assembler.Stats()
 	s.Open, s.Closed = t.assembler.Open(), t.whole
-	s.Reread, s.HeldBytes = t.assembler.Reread(), t.assembler.Held()
-	s.Late, s.Duplicates, s.GateRefused, s.GateUnknown, s.Forced = a.Late, a.Duplicates, a.Refused, a.Unknown, a.Forced
+	s.Reread, s.heldBytes = t.assembler.Reread(), t.assembler.Held()
+	s.Late, s.duplicates, s.gateRefused, s.gateUnknown, s.forced = a.Late, a.Duplicates, a.Refused, a.Unknown, a.Forced
 }
 
 // appendParts and readParts keep several states behind each other, each after its length.

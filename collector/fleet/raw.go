@@ -315,7 +315,7 @@ func (t *rawTask) readState(b []byte) error {
 func (t *rawTask) report(s *partitionStatus) {
 	g := t.gate.Stats()
 	s.Open, s.Closed = t.gate.Open(), t.closed
-	s.Reread, s.HeldBytes = t.gate.Reread(), t.gate.Held()
-	s.Late, s.Duplicates, s.Conflicts, s.GateRefused, s.GateUnknown = g.Late, g.Duplicates, g.Conflicts, g.Refused+g.Evicted+t.bad, g.Unknown
+	s.Reread, s.heldBytes = t.gate.Reread(), t.gate.Held()
+	s.Late, s.duplicates, s.Conflicts, s.gateRefused, s.gateUnknown = g.Late, g.Duplicates, g.Conflicts, g.Refused+g.Evicted+t.bad, g.Unknown
 	t.books.report(s)
 }

@@ -350,8 +350,8 @@ func (t *sliceTask) readState(b []byte) error {
 func (t *sliceTask) report(s *partitionStatus) {
 	g := t.merger.Stats()
 	s.Open, s.Closed = t.merger.Open(), t.closed
-	s.Reread, s.HeldBytes = t.merger.Reread(), t.merger.Held()
-	s.Late, s.Duplicates, s.Conflicts, s.GateRefused, s.GateUnknown = g.Late, g.Duplicates, g.Conflicts, g.Refused+g.Evicted+t.badRecords, g.Unknown
+	s.Reread, s.heldBytes = t.merger.Reread(), t.merger.Held()
+	s.Late, s.duplicates, s.Conflicts, s.gateRefused, s.gateUnknown = g.Late, g.Duplicates, g.Conflicts, g.Refused+g.Evicted+t.badRecords, g.Unknown
 	s.Missing = t.missing
 	t.books.report(s)
 }

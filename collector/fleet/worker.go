@@ -91,14 +91,14 @@ func (w *worker) run() {
 		}
 		// What was done is done again, from the last checkpoint.
 		w.noteError(err)
-		w.status.change(func(s *partitionStatus) { s.Restarts++ })
+		w.status.change(func(s *partitionStatus) { s.restarts++ })
 		wait.Sleep(w.read)
 	}
-	w.status.change(func(s *partitionStatus) { s.Held = false })
+	w.status.change(func(s *partitionStatus) { s.held = false })
 }
 
 func (w *worker) noteError(err error) {
-	w.status.change(func(s *partitionStatus) { s.LastError = err.Error() })
+	w.status.change(func(s *partitionStatus) { s.lastError = err.Error() })
 	if w.errorLimit.allow(w.c.opt.Now()) {
 		w.c.log.Warn("trouble with a partition", "topic", w.topic, "partition", w.partition, "error", err.Error())
 	}
@@ -171,7 +171,7 @@ func (w *worker) begin(ctx context.Context) error {
 	w.saving = nil
 	w.status.change(func(s *partitionStatus) {
 		w.task.report(s)
-		s.Held, s.Offset, s.Generation, s.Confirmed = true, offset, w.ID, s.Delivered
+		s.held, s.Offset, s.Generation, s.confirmed = true, offset, w.ID, s.Delivered
 	})
 	return nil
 }
@@ -194,7 +194,7 @@ func (w *worker) work() error {
 			break
 		}
 		if err != nil {
-			w.status.change(func(s *partitionStatus) { s.ReadErrors++ })
+			w.status.change(func(s *partitionStatus) { s.readErrors++ })
 			w.noteError(err)
 			w.passedOver(err)
 			retry.Sleep(w.read, 50*time.Millisecond)
@@ -238,7 +238,7 @@ func (w *worker) passedOver(err error) {
 
 // handle parses one record and gives it to the task.
 func (w *worker) handle(ctx context.Context, m *ingest.Message) error {
-	w.status.change(func(s *partitionStatus) { s.Records++; s.Bytes += uint64(len(m.Value)) })
+	w.status.change(func(s *partitionStatus) { s.records++; s.Bytes += uint64(len(m.Value)) })
 	h, err := fleet.ReadHead(m.Head)
 	if err != nil {
 		unknown := errors.Is(err, state.ErrVersion)
@@ -246,14 +246,14 @@ func (w *worker) handle(ctx context.Context, m *ingest.Message) error {
 			if unknown {
 				s.Unknown++
 			} else {
-				s.Refused++
+				s.refused++
 			}
 		})
 		w.noteError(fmt.Errorf("record at offset %d is passed over: %w", m.Offset, err))
 		return nil
 	}
 	if ahead := time.Duration(h.End - w.c.opt.Now().UnixNano()); ahead > w.c.farAhead() {
-		w.status.change(func(s *partitionStatus) { s.Refused++ })
+		w.status.change(func(s *partitionStatus) { s.refused++ })
 		w.noteError(fmt.Errorf("record of %q at offset %d is passed over: its window, to %s, lies %v ahead of this machine's clock", h.From, m.Offset, windowName(h.End), ahead.Round(time.Second)))
 		return nil
 	}
@@ -269,7 +269,7 @@ func (c *Consumer) farAhead() time.Duration {
 
 func (w *worker) report(now time.Time) {
 	w.status.change(func(s *partitionStatus) {
-		s.Offset, s.Lag = w.reader.Offset(), max(0, w.reader.High()-w.reader.Offset())
+		s.Offset, s.lag = w.reader.Offset(), max(0, w.reader.High()-w.reader.Offset())
 		s.Label = max(s.Label, w.task.label())
 		s.Updated = now
 		w.task.report(s)
@@ -336,10 +336,10 @@ func (w *worker) commit(ctx context.Context, p *checkpoint) error {
 		return err
 	}
 	w.status.change(func(s *partitionStatus) {
-		s.Checkpoints++
-		s.Committed = p.offset
-		s.StateBytes = len(p.state)
-		s.Confirmed = p.delivered
+		s.checkpoints++
+		s.committed = p.offset
+		s.stateBytes = len(p.state)
+		s.confirmed = p.delivered
 	})
 	w.c.fromDone(w.topic, w.partition)
 	if err := w.Commit(ctx, w.topic, w.partition, p.offset); err != nil {

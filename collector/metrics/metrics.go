@@ -53,7 +53,7 @@ type number interface {
 type Value struct {
 	Metric
 	V     float64
-	Label []string
+	label []string
 }
 
 // Of makes a value.
@@ -62,7 +62,7 @@ func Of[N number](m Metric, n N, labels ...string) Value { return Value{m, float
 // All publishes values.
 func (e Emit) All(values ...Value) {
 	for _, v := range values {
-		e(v.Metric, v.V, v.Label...)
+		e(v.Metric, v.V, v.label...)
 	}
 }
 

@@ -71,7 +71,7 @@ func SetDefaults(of any) {
 
 // Part is one field of a settings struct: the key of its section and a pointer to its value.
 type Part struct {
-	Key, Doc string
+	Key, doc string
 	Value    any
 }
 

@@ -37,28 +37,28 @@ type Figures struct {
 // LeftOut counts what limits of the settings left out of windows and of the detectors.
 type LeftOut struct {
 	Hops    uint64 // records of hops that are counted as the hop other
-	Flows   uint64 // rows of flows and path changes that are stored as the flow other
-	Rows    uint64 // rows of exporters, interfaces, paths of probes and findings that are stored as other
-	Changes uint64 // path changes and digests with a fault that are not listed one by one
-	Drops   uint64 // reports of drops whose node and reason are not listed one by one
+	flows   uint64 // rows of flows and path changes that are stored as the flow other
+	rows    uint64 // rows of exporters, interfaces, paths of probes and findings that are stored as other
+	changes uint64 // path changes and digests with a fault that are not listed one by one
+	drops   uint64 // reports of drops whose node and reason are not listed one by one
 
-	HistoriesOfHops  uint64 // hops, links and interfaces whose values were not judged, in every window anew
-	HistoriesOfPaths uint64 // paths of probes that were not judged, in every window anew
-	FindingsOfDrops  uint64 // nodes with a reason of drops that have no finding, in every window anew
-	FindingsOfFlows  uint64 // changes and faults of flows that have no finding of their own
+	historiesOfHops  uint64 // hops, links and interfaces whose values were not judged, in every window anew
+	historiesOfPaths uint64 // paths of probes that were not judged, in every window anew
+	findingsOfDrops  uint64 // nodes with a reason of drops that have no finding, in every window anew
+	findingsOfFlows  uint64 // changes and faults of flows that have no finding of their own
 }
 
 // AddSince adds what l has more than before.
 func (t *LeftOut) AddSince(l, before *LeftOut) {
 	t.Hops += l.Hops - before.Hops
-	t.Flows += l.Flows - before.Flows
-	t.Rows += l.Rows - before.Rows
-	t.Changes += l.Changes - before.Changes
-	t.Drops += l.Drops - before.Drops
-	t.HistoriesOfHops += l.HistoriesOfHops - before.HistoriesOfHops
-	t.HistoriesOfPaths += l.HistoriesOfPaths - before.HistoriesOfPaths
-	t.FindingsOfDrops += l.FindingsOfDrops - before.FindingsOfDrops
-	t.FindingsOfFlows += l.FindingsOfFlows - before.FindingsOfFlows
+	t.flows += l.flows - before.flows
+	t.rows += l.rows - before.rows
+	t.changes += l.changes - before.changes
+	t.drops += l.drops - before.drops
+	t.historiesOfHops += l.historiesOfHops - before.historiesOfHops
+	t.historiesOfPaths += l.historiesOfPaths - before.historiesOfPaths
+	t.findingsOfDrops += l.findingsOfDrops - before.findingsOfDrops
+	t.findingsOfFlows += l.findingsOfFlows - before.findingsOfFlows
 }
 
 // NewTally makes one with places for hops and exporters.

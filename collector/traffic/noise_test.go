@@ -49,7 +49,7 @@ func TestSendNoise(t *testing.T) {
 		t.Fatal(err)
 	}
 	const n = 100
-	r, err := Send(t.Context(), SendConfig{To: to, Count: n, Burst: 10, Sockets: 1}, noise)
+	r, err := Send(t.Context(), SendConfig{To: to, Count: n, burst: 10, sockets: 1}, noise)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestSendNoise(t *testing.T) {
 	if r.Sent != n || r.Bytes != total {
 		t.Errorf("Send: %+v, want %d datagrams of %d bytes", r, n, total)
 	}
-	if _, err := Send(t.Context(), SendConfig{To: to, Count: n, Segment: true}, noise); err == nil {
+	if _, err := Send(t.Context(), SendConfig{To: to, Count: n, segment: true}, noise); err == nil {
 		t.Error("Send cut datagrams of different lengths out of one buffer")
 	}
 }

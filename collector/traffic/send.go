@@ -23,16 +23,16 @@ type SendConfig struct {
 	Rate     float64       // datagrams a second; 0 sends as fast as the machine can
 	Duration time.Duration // 0: no limit
 	Count    uint64        // datagrams; 0: no limit
-	// Sockets is the number of sockets, each with a source port of its own; exporter e sends from socket e modulo
+	// sockets is the number of sockets, each with a source port of its own; exporter e sends from socket e modulo
 	// Sockets. 0 gives every exporter one, up to 64.
-	Sockets int
-	// Burst is the number of datagrams that leave with one system call; 0 means what is due in 100 µs, between 1 and 64. A batch
+	sockets int
+	// burst is the number of datagrams that leave with one system call; 0 means what is due in 100 µs, between 1 and 64. A batch
 	// comes from one exporter.
-	Burst int
-	// Segment lets the kernel cut one large buffer into datagrams (UDP_SEGMENT). It costs the sender far less, and the
+	burst int
+	// segment lets the kernel cut one large buffer into datagrams (UDP_SEGMENT). It costs the sender far less, and the
 	// receiver too: it is for floods, not for measuring what receiving costs. Linux only, and only for datagrams of one
 	// length.
-	Segment bool
+	segment bool
 }
 
 const (
@@ -52,11 +52,11 @@ func (c *SendConfig) validate() error {
 	if !(c.Rate >= 0 && c.Rate <= 1e9) {
 		errs = append(errs, fmt.Errorf("traffic: rate %v is outside 0..1e9", c.Rate))
 	}
-	if c.Sockets < 0 || c.Sockets > maxSockets {
-		errs = append(errs, fmt.Errorf("traffic: %d sockets are outside 0..%d", c.Sockets, maxSockets))
+	if c.sockets < 0 || c.sockets > maxSockets {
+		errs = append(errs, fmt.Errorf("traffic: %d sockets are outside 0..%d", c.sockets, maxSockets))
 	}
-	if c.Burst < 0 || c.Burst > maxBurst {
-		errs = append(errs, fmt.Errorf("traffic: a burst of %d is outside 0..%d", c.Burst, maxBurst))
+	if c.burst < 0 || c.burst > maxBurst {
+		errs = append(errs, fmt.Errorf("traffic: a burst of %d is outside 0..%d", c.burst, maxBurst))
 	}
 	return errors.Join(errs...)
 }
@@ -65,7 +65,7 @@ func (c *SendConfig) validate() error {
 type Result struct {
 	Sent    uint64 // datagrams that the kernel took
 	Bytes   uint64 // of their payload
-	Refused uint64 // times that the kernel reported no listener there
+	refused uint64 // times that the kernel reported no listener there
 	Elapsed time.Duration
 }
 
@@ -83,21 +83,21 @@ func Send(ctx context.Context, cfg SendConfig, g Datagrams) (Result, error) {
 	if err := cfg.validate(); err != nil {
 		return Result{}, err
 	}
-	sockets := cfg.Sockets
+	sockets := cfg.sockets
 	if sockets == 0 {
 		sockets = min(g.Exporters(), maxSockets)
 	}
-	burst := cfg.Burst
+	burst := cfg.burst
 	if burst == 0 {
 		burst = maxBurst
 		if cfg.Rate > 0 {
 			burst = int(min(max(cfg.Rate*burstTime.Seconds(), 1), maxBurst))
 		}
 	}
-	if cfg.Segment {
+	if cfg.segment {
 		burst = max(1, min(burst, maxBytes/g.Bytes()))
 	}
-	out, err := newSender(cfg.To, sockets, burst, g.Bytes(), cfg.Segment)
+	out, err := newSender(cfg.To, sockets, burst, g.Bytes(), cfg.segment)
 	if err != nil {
 		return Result{}, fmt.Errorf("traffic: send to %v: %w", cfg.To, err)
 	}
@@ -128,7 +128,7 @@ func Send(ctx context.Context, cfg SendConfig, g Datagrams) (Result, error) {
 		}
 		for i := range n {
 			size := len(g.NextFrom(e, out.slot(i)))
-			if cfg.Segment && size != g.Bytes() {
+			if cfg.segment && size != g.Bytes() {
 				r.Elapsed = time.Since(start)
 				return r, fmt.Errorf("traffic: a datagram of %d bytes among segments of %d", size, g.Bytes())
 			}
@@ -136,7 +136,7 @@ func Send(ctx context.Context, cfg SendConfig, g Datagrams) (Result, error) {
 			r.Bytes += uint64(size)
 		}
 		refused, err := out.send(e%sockets, n)
-		r.Refused += refused
+		r.refused += refused
 		if err != nil {
 			r.Elapsed = time.Since(start)
 			return r, fmt.Errorf("traffic: send to %v: %w", cfg.To, err)

@@ -45,13 +45,13 @@ func TestSend(t *testing.T) {
 		{name: "ipv4", addr: "127.0.0.1:0", exporters: 3, ports: 3},
 		{name: "ipv6", addr: "[::1]:0", exporters: 3, ports: 3},
 		{name: "paced", addr: "127.0.0.1:0", cfg: SendConfig{Rate: 20000}, exporters: 2, ports: 2},
-		{name: "one socket", addr: "127.0.0.1:0", cfg: SendConfig{Sockets: 1}, exporters: 4, ports: 1},
-		{name: "one by one", addr: "127.0.0.1:0", cfg: SendConfig{Burst: 1}, exporters: 1, ports: 1},
-		{name: "segmented", addr: "127.0.0.1:0", cfg: SendConfig{Segment: true, Burst: 20}, exporters: 2, ports: 2},
+		{name: "one socket", addr: "127.0.0.1:0", cfg: SendConfig{sockets: 1}, exporters: 4, ports: 1},
+		{name: "one by one", addr: "127.0.0.1:0", cfg: SendConfig{burst: 1}, exporters: 1, ports: 1},
+		{name: "segmented", addr: "127.0.0.1:0", cfg: SendConfig{segment: true, burst: 20}, exporters: 2, ports: 2},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if tt.cfg.Segment && runtime.GOOS != "linux" {
+			if tt.cfg.segment && runtime.GOOS != "linux" {
 				t.Skip("only Linux has UDP_SEGMENT")
 			}
 			c, to := listen(t, tt.addr)
@@ -62,7 +62,7 @@ func TestSend(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Sent != n || r.Bytes != n*200 || r.Refused != 0 || r.Elapsed <= 0 || r.Rate() <= 0 {
+			if r.Sent != n || r.Bytes != n*200 || r.refused != 0 || r.Elapsed <= 0 || r.Rate() <= 0 {
 				t.Errorf("Send: %+v, want %d datagrams", r, n)
 			}
 			ports := map[uint16]bool{}
@@ -136,7 +136,7 @@ func TestSendRefused(t *testing.T) {
 	c, to := listen(t, "127.0.0.1:0")
 	c.Close()
 	r, err := Send(t.Context(), SendConfig{To: to, Count: 100}, testGenerator(t, 1))
-	if err != nil || r.Sent != 100 || r.Refused == 0 && runtime.GOOS == "linux" {
+	if err != nil || r.Sent != 100 || r.refused == 0 && runtime.GOOS == "linux" {
 		t.Errorf("Send to a closed port: %+v, %v, want 100 sent, some refused", r, err)
 	}
 }
@@ -150,7 +150,7 @@ func TestSendRefusesOthers(t *testing.T) {
 		}
 	}
 	to := netip.MustParseAddrPort("127.0.0.1:9")
-	for _, cfg := range []SendConfig{{Rate: -1}, {Rate: 2e9}, {Sockets: 65}, {Sockets: -1}, {Burst: 65}, {Burst: -1}} {
+	for _, cfg := range []SendConfig{{Rate: -1}, {Rate: 2e9}, {sockets: 65}, {sockets: -1}, {burst: 65}, {burst: -1}} {
 		cfg.To, cfg.Count = to, 1
 		if _, err := Send(t.Context(), cfg, testGenerator(t, 1)); err == nil {
 			t.Errorf("Send with %+v gave no error", cfg)

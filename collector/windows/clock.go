@@ -63,7 +63,7 @@ func (e *Ends) Finish() {
 type clockState struct {
 	Steps    uint64
 	Last     time.Duration // by which it was set, negative for back
-	LastTime time.Time     // by the clock as it was set then
+	lastTime time.Time     // by the clock as it was set then
 	Held     bool          // the last window is kept open
 	Bytes    int           // of the windows kept for corrections
 }
@@ -90,7 +90,7 @@ func (s *clockState) Problems() (out []string) {
 			times = fmt.Sprintf(", the last of %d times", s.Steps)
 		}
 		out = append(out, fmt.Sprintf("clock: set %s by %v, to %s%s", direction, s.Last.Abs().Round(time.Millisecond),
-			s.LastTime.UTC().Format(time.RFC3339), times))
+			s.lastTime.UTC().Format(time.RFC3339), times))
 	}
 	return out
 }
@@ -102,7 +102,7 @@ func (e *Ends) noteStep(step time.Duration) {
 	}
 	e.mu.Lock()
 	e.state.Steps++
-	e.state.Last, e.state.LastTime = step, time.Unix(0, e.clock.last.wall)
+	e.state.Last, e.state.lastTime = step, time.Unix(0, e.clock.last.wall)
 	e.mu.Unlock()
 	if step < 0 {
 		e.Log.Warn("the clock was set back: windows that come again are merged with what was stored", "by", (-step).String())

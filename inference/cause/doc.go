@@ -11,7 +11,7 @@
 // finding that it explains costs its misfit, and so does time: findings that begin together fit better than those that are
 // minutes apart. The price is about 2 and most misfits are less than 1, so that two findings with an element in common cost less
 // together than alone. Costs are negative logarithms of probabilities, up to a factor. Those of misfits and of time are counts
-// of how often an element explained such a finding rightly in such a [Way]; prices, which are how seldom elements fail, were
+// of how often an element explained such a finding rightly in such a way; prices, which are how seldom elements fail, were
 // chosen by hand.
 //
 // To the price comes what speaks against an element: the symptoms of the best-fitting kind of cause, by the table of [faults],

@@ -53,7 +53,7 @@ const (
 func apart(windows uint64) float64 {
 	sum := 0.0
 	for i := range later {
-		if l := &later[i]; windows > l.After {
+		if l := &later[i]; windows > l.after {
 			sum = misfit(l.Right, l.Of)
 		}
 	}

@@ -203,7 +203,7 @@ func (g *Grouper) place(w *Window, fresh []*Alone) {
 
 // look notes what is seen in the window.
 func (g *Grouper) look(w *Window, pool []*Alone) {
-	g.scene = &Scene{Map: w.Map, Shown: map[inference.Element]Signs{}, Seen: w.Seen, Offered: w.Offered}
+	g.scene = &Scene{Map: w.Map, Shown: map[inference.Element]Signs{}, Seen: w.Seen, offered: w.Offered}
 	for _, a := range pool {
 		g.scene.Show(&a.Finding)
 	}

@@ -146,8 +146,8 @@ type Scene struct {
 	// Seen returns the signs that an element could show in this window: an interface with packets that was judged, the reports of a
 	// node.
 	Seen func(inference.Element) Signs
-	// Offered is given each element that is thought of for a finding, once for each way; nil where nothing counts them.
-	Offered func(f *inference.Finding, o Offer)
+	// offered is given each element that is thought of for a finding, once for each way; nil where nothing counts them.
+	offered func(f *inference.Finding, o Offer)
 
 	against map[inference.Element]float64
 }
@@ -174,7 +174,7 @@ func (s *Scene) mute(node uint32) bool {
 }
 
 // Observation counts the places of one sort: those that show a sign, all of them, and those that do not show it although they would.
-type Observation struct{ Shown, Of, Absent int }
+type Observation struct{ Shown, Of, absent int }
 
 // Observe counts what the places of an element show. An interface counts if it reports or shows something. The signs of a node or a
 // link are absent only from the element itself, and as far as they are reported of nodes and links.
@@ -195,7 +195,7 @@ func (s *Scene) Observe(e inference.Element) (out [NumWheres][NumSigns]Observati
 			case counts:
 				o.Of++
 				if seen&(1<<i) != 0 {
-					o.Absent++
+					o.absent++
 				}
 			}
 		}
@@ -206,21 +206,21 @@ func (s *Scene) Observe(e inference.Element) (out [NumWheres][NumSigns]Observati
 // fault is a kind of cause: what it happens to, and how often its symptoms were there.
 type fault struct {
 	Name     string
-	On       inference.ElementKind
-	Happened int // in the worlds that were counted
-	Symptoms []symptom
+	on       inference.ElementKind
+	happened int // in the worlds that were counted
+	symptoms []symptom
 }
 
 // symptom is the number of places that showed a sign, of those that reported.
 type symptom struct {
 	Where     where
-	Sign      Signs
-	Shown, Of int
+	sign      Signs
+	shown, of int
 }
 
 // p is the probability that the cause brings it to one place: the share of the places that showed it, with half a place added to both
 // sides, so that nothing is certain.
-func (s *symptom) p() float64 { return (float64(s.Shown) + .5) / (float64(s.Of) + 1) }
+func (s *symptom) p() float64 { return (float64(s.shown) + .5) / (float64(s.of) + 1) }
 
 // Against returns the evidence of absent symptoms against an element, in nats: for the kind of cause that explains best what is there
 // and what is not. Nothing does where no kind of cause brings what is there.
@@ -229,7 +229,7 @@ func (s *Scene) Against(e inference.Element) float64 {
 	against, most := 0.0, 0.0
 	for i := range faults {
 		f := &faults[i]
-		if f.On != e.Kind {
+		if f.on != e.Kind {
 			continue
 		}
 		if present, absent := f.weigh(&o); present > 0 && (most == 0 || present-absent > most) {
@@ -269,10 +269,10 @@ func (s *Scene) healthy(node uint32) bool {
 // weigh is the logarithm of the odds of what is there, and of what is not, against chance.
 func (f *fault) weigh(o *[NumWheres][NumSigns]Observation) (present, absent float64) {
 	var p [NumWheres][NumSigns]float64
-	for k := range f.Symptoms {
-		s := &f.Symptoms[k]
+	for k := range f.symptoms {
+		s := &f.symptoms[k]
 		for i := range NumSigns {
-			if s.Sign == 1<<i {
+			if s.sign == 1<<i {
 				p[s.Where][i] = s.p()
 			}
 		}
@@ -281,7 +281,7 @@ func (f *fault) weigh(o *[NumWheres][NumSigns]Observation) (present, absent floa
 		for i := range p[w] {
 			x := o[w][i]
 			present += float64(x.Shown) * math.Log((leak+p[w][i]*(1-leak))/leak)
-			absent -= float64(x.Absent) * math.Log(1-p[w][i])
+			absent -= float64(x.absent) * math.Log(1-p[w][i])
 		}
 	}
 	return present, absent

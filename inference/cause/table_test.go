@@ -16,8 +16,8 @@ func TestPageHasTheTable(t *testing.T) {
 	for i := range faults {
 		f := &faults[i]
 		var places [NumWheres][]string
-		for _, s := range f.Symptoms {
-			places[s.Where] = append(places[s.Where], fmt.Sprintf("%s %d of %d", s.Sign, s.Shown, s.Of))
+		for _, s := range f.symptoms {
+			places[s.Where] = append(places[s.Where], fmt.Sprintf("%s %d of %d", s.sign, s.shown, s.of))
 		}
 		var all []string
 		for w, list := range places {
@@ -25,7 +25,7 @@ func TestPageHasTheTable(t *testing.T) {
 				all = append(all, where(w).String()+": "+strings.Join(list, ", "))
 			}
 		}
-		if row := fmt.Sprintf("| %s | %s | %d | %s |\n", f.Name, f.On, f.Happened, strings.Join(all, "; ")); !strings.Contains(string(page), row) {
+		if row := fmt.Sprintf("| %s | %s | %d | %s |\n", f.Name, f.on, f.happened, strings.Join(all, "; ")); !strings.Contains(string(page), row) {
 			t.Errorf("docs/findings.md lacks the line\n%s", row)
 		}
 	}
@@ -42,7 +42,7 @@ func TestPageHasTheWays(t *testing.T) {
 	}
 	var rows [NumWays][]string
 	for _, c := range ways {
-		rows[c.Way] = append(rows[c.Way], fmt.Sprintf("%s %d of %d", c.Sort, c.Right, c.Of))
+		rows[c.way] = append(rows[c.way], fmt.Sprintf("%s %d of %d", c.Sort, c.right, c.Of))
 	}
 	for w, list := range rows {
 		if row := fmt.Sprintf("| %s | %s |\n", Way(w), strings.Join(list, ", ")); !strings.Contains(string(page), row) {

@@ -107,21 +107,21 @@ type Offer struct {
 }
 
 func (s *Scene) offer(f *inference.Finding, e inference.Element, w Way, of Sort) {
-	if s.Offered != nil {
-		s.Offered(f, Offer{e, w, of})
+	if s.offered != nil {
+		s.offered(f, Offer{e, w, of})
 	}
 }
 
 // counted is how often elements were thought of, and how often they were the ones that something had happened to.
 type counted struct {
-	Way       Way
+	way       Way
 	Sort      Sort
-	Right, Of int
+	right, Of int
 }
 
 // lateness is how many of the findings that one fault brought began later than a number of windows after the one before.
 type lateness struct {
-	After     uint64
+	after     uint64
 	Right, Of int
 }
 
@@ -129,8 +129,8 @@ type lateness struct {
 // no such line.
 func Counted(w Way, of Sort) (right, all int) {
 	for _, c := range ways {
-		if c.Way == w && c.Sort == of {
-			return c.Right, c.Of
+		if c.way == w && c.Sort == of {
+			return c.right, c.Of
 		}
 	}
 	return 0, 0
@@ -139,7 +139,7 @@ func Counted(w Way, of Sort) (right, all int) {
 // Lengths are the windows between two beginnings from which on one fault brings findings less often.
 func Lengths() (out []uint64) {
 	for i := range later {
-		out = append(out, later[i].After)
+		out = append(out, later[i].after)
 	}
 	return out
 }
@@ -157,7 +157,7 @@ var misfits = func() (out [NumWays][NumSorts]float64) {
 		}
 	}
 	for _, c := range ways {
-		out[c.Way][c.Sort] = misfit(c.Right, c.Of)
+		out[c.way][c.Sort] = misfit(c.right, c.Of)
 	}
 	return out
 }()

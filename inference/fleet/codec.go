@@ -21,11 +21,11 @@ var (
 
 // valueError says what is wrong with the value of a record.
 type valueError struct {
-	What string // "partial", "record"
+	what string // "partial", "record"
 	Err  error
 }
 
-func (e *valueError) Error() string { return fmt.Sprintf("value of a record: %s %v", e.What, e.Err) }
+func (e *valueError) Error() string { return fmt.Sprintf("value of a record: %s %v", e.what, e.Err) }
 
 // Unwrap returns the reason.
 func (e *valueError) Unwrap() error { return e.Err }

@@ -7,7 +7,7 @@
 //
 // # Comparing
 //
-// A [Flow] holds the IPv4 identifications of the latest packets and the switches that reported each of them. A packet is settled
+// A flow holds the IPv4 identifications of the latest packets and the switches that reported each of them. A packet is settled
 // two seconds after its first report: one that the first switch alone has reported is lost, one that the last switch alone has
 // reported says nothing. What is on its way at the end of a window is not settled, reports may overtake each other, and a report
 // that comes twice counts once. A flow with more than 64 packets in two seconds is compared by a share of them, which both sides

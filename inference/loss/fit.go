@@ -24,7 +24,7 @@ type Culprit struct {
 
 // Rival is an explanation of losses in place of a culprit: a link, or a single flow, of which the other one is -1.
 type Rival struct {
-	Link, Flow int32
+	Link, flow int32
 	Weight     float64 // its likelihood by that of the culprit
 }
 

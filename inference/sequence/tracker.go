@@ -37,8 +37,8 @@ type Tracker struct {
 type Stats struct {
 	Exporters int    // known now
 	Refused   uint64 // reports of exporters for which there was no place, or that lost it to others
-	Forgotten uint64 // exporters
-	Displaced uint64 // of these, those that made room for others before they had proven themselves
+	forgotten uint64 // exporters
+	displaced uint64 // of these, those that made room for others before they had proven themselves
 
 	// Unwatched is how many exporters had no place in the last window in which there were such; at least so many where More is set, since
 	// a tracker distinguishes only some thousands.
@@ -333,8 +333,8 @@ func (t *Tracker) displace(sp space) (i, knocks uint32, ok bool) {
 	}
 	e := &t.entries[weakest]
 	t.stats.Refused += e.reports + e.malformed
-	t.stats.Forgotten++
-	t.stats.Displaced++
+	t.stats.forgotten++
+	t.stats.displaced++
 	t.outside.add(e.exporterHash(&t.key))
 	t.decide(e, false)
 	t.unname(weakest)
@@ -488,7 +488,7 @@ func (t *Tracker) Cut(dst []inference.ExporterStats, end int64) []inference.Expo
 	if forgotten > 0 {
 		clear(t.entries[len(t.entries)-forgotten:])
 		t.entries = t.entries[:len(t.entries)-forgotten]
-		t.stats.Forgotten += uint64(forgotten)
+		t.stats.forgotten += uint64(forgotten)
 		own := min(t.own, int64(forgotten))
 		t.own -= own
 		t.places.left.Add(int64(forgotten) - own)

@@ -76,7 +76,7 @@ func TestTrackerCut(t *testing.T) {
 	if got = tr.Cut(got[:0], 4000); len(got) != 1 || got[0].Lost != 0 || got[0].Reports != 1 {
 		t.Errorf("window of the kept exporter moved with it: %+v", got)
 	}
-	if s := tr.Stats(); s != (Stats{Exporters: 1, Forgotten: 2}) {
+	if s := tr.Stats(); s != (Stats{Exporters: 1, forgotten: 2}) {
 		t.Errorf("stats %+v", s)
 	}
 }
@@ -129,7 +129,7 @@ func TestTrackerCrowded(t *testing.T) {
 	}
 	tr.Cut(nil, 2)
 	tr.Cut(nil, 3) // they were silent for a window
-	if s := tr.Stats(); s.Exporters != 1 || s.Forgotten != uint64(cfg.MaxExporters)-1 {
+	if s := tr.Stats(); s.Exporters != 1 || s.forgotten != uint64(cfg.MaxExporters)-1 {
 		t.Errorf("stats %+v, want the one exporter that came more than once", s)
 	}
 	tr.Observe(report20(1, 1, 10, 4))

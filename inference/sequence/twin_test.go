@@ -877,7 +877,7 @@ func TestTrackerTwin(t *testing.T) {
 			if want = Merge(want); !slices.Equal(got, want) {
 				t.Fatalf("seed %d: %+v\nwant %+v", seed, got, want)
 			}
-			if s := tr.Stats(); s.Exporters != len(twins) || s.Forgotten != gone || s.Refused+s.Displaced != 0 {
+			if s := tr.Stats(); s.Exporters != len(twins) || s.forgotten != gone || s.Refused+s.displaced != 0 {
 				t.Fatalf("seed %d: %+v, want %d exporters, and %d forgotten", seed, s, len(twins), gone)
 			}
 		}
@@ -1018,8 +1018,8 @@ func (t *trackerTwin) admit(n named) *placed {
 		return nil
 	}
 	t.stats.Refused += weakest.reports + weakest.malformed
-	t.stats.Forgotten++
-	t.stats.Displaced++
+	t.stats.forgotten++
+	t.stats.displaced++
 	t.unwatched(weakest.named)
 	for name, e := range t.names {
 		if e == weakest {
@@ -1069,7 +1069,7 @@ func (t *trackerTwin) cut(end int64) (list []inference.ExporterStats) {
 		e.reports, e.malformed, e.events = 0, 0, 0
 	}
 	t.entries = kept
-	t.stats.Forgotten += uint64(forgotten)
+	t.stats.forgotten += uint64(forgotten)
 	back := min(t.own, forgotten)
 	t.own -= back
 	t.places.left += forgotten - back
@@ -1208,7 +1208,7 @@ func TestTwinOfPlaces(t *testing.T) {
 			for k, tr := range real {
 				states, saved = append(states, tr.AppendState(nil)), append(saved, twins[k].entries)
 				s := tr.Stats()
-				sum.Refused, sum.Forgotten, sum.Displaced = sum.Refused+s.Refused, sum.Forgotten+s.Forgotten, sum.Displaced+s.Displaced
+				sum.Refused, sum.forgotten, sum.displaced = sum.Refused+s.Refused, sum.forgotten+s.forgotten, sum.displaced+s.displaced
 			}
 			begin()
 			for k := range real {
@@ -1224,7 +1224,7 @@ func TestTwinOfPlaces(t *testing.T) {
 			}
 		}
 	}
-	if sum.Refused < 5000 || sum.Forgotten < 500 || sum.Displaced < 200 || resumed < 200 || demoted < 10 {
+	if sum.Refused < 5000 || sum.forgotten < 500 || sum.displaced < 200 || resumed < 200 || demoted < 10 {
 		t.Errorf("only %+v, %d resumed, %d times some were no longer proven", sum, resumed, demoted)
 	}
 }

@@ -21,12 +21,12 @@ const (
 type Error struct {
 	inference.MapError
 	Prefix  netip.Prefix       // of the senders, for LowTTL
-	Or      inference.MapError // another error that explains the same flows as well, if HasOr
-	HasOr   bool
-	Places  int // pairs of neighbours between which a Foreign node speaks
+	or      inference.MapError // another error that explains the same flows as well, if hasOr
+	hasOr   bool
+	places  int // pairs of neighbours between which a Foreign node speaks
 	Flows   int
-	Hosts   int
-	Digests uint64
+	hosts   int
+	digests uint64
 }
 
 // String is the error in one sentence, with its evidence.
@@ -35,12 +35,12 @@ func (e *Error) String() string {
 	switch {
 	case e.Kind == inference.LowTTL:
 		what = fmt.Sprintf("hosts of %s start with TTL %d", e.Prefix, e.Node)
-	case e.Kind == inference.Foreign && e.Places > 1:
-		what = fmt.Sprintf("node %d speaks %s and in %s and is not in the topology", e.Node, place(e.MapError), count(e.Places-1, "other place"))
-	case e.HasOr:
-		what += ", or " + e.Or.String()
+	case e.Kind == inference.Foreign && e.places > 1:
+		what = fmt.Sprintf("node %d speaks %s and in %s and is not in the topology", e.Node, place(e.MapError), count(e.places-1, "other place"))
+	case e.hasOr:
+		what += ", or " + e.or.String()
 	}
-	return fmt.Sprintf("%s: %s from %s (%s) say so", what, count(e.Flows, "flow"), count(e.Hosts, "address"), count(int(e.Digests), "digest"))
+	return fmt.Sprintf("%s: %s from %s (%s) say so", what, count(e.Flows, "flow"), count(e.hosts, "address"), count(int(e.digests), "digest"))
 }
 
 func place(e inference.MapError) string {
@@ -190,10 +190,10 @@ func (d *decision) weigh(list []int, ingress int) (e Error, enough bool) {
 		f := &d.flows[i]
 		hosts[f.Flow.Src] = true
 		doors[f.Ingress] = true
-		e.Digests += f.Digests
+		e.digests += f.Digests
 	}
-	e.Flows, e.Hosts = len(list), len(hosts)
-	return e, e.Hosts >= d.least && len(doors) >= ingress
+	e.Flows, e.hosts = len(list), len(hosts)
+	return e, e.hosts >= d.least && len(doors) >= ingress
 }
 
 // settle names an error, and says that it explains flows.
@@ -294,7 +294,7 @@ func (d *decision) unknownNodes() {
 		if !enough {
 			continue
 		}
-		e.MapError, e.Places = d.place(w)
+		e.MapError, e.places = d.place(w)
 		if place, ok := d.placeOf(w); ok && holds(len(w.list), d.refuters(by(place))) {
 			e.MapError = inference.MapError{Kind: inference.Renamed, A: place, Node: w.key.Node}
 		}
@@ -378,7 +378,7 @@ func (d *decision) misplaced() {
 			}
 			e, enough := d.weigh(l, minIngress)
 			e.MapError = w.key
-			e.Or, e.HasOr = d.alternative(l)
+			e.or, e.hasOr = d.alternative(l)
 			consider(e, enough, l)
 		}
 		for _, w := range d.gather(kinds(inference.Renamed)) {

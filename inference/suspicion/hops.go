@@ -53,12 +53,12 @@ const (
 )
 
 // pairFloor is the floor of a pair, by its link with the lower number, in ns: PairFloor allows for clocks that nothing disciplines. Where those of its ends
-// moved less in the cycles before, PairLeast is enough, or what a packet takes on the line: the least time is that of the shortest ones.
+// moved less in the cycles before, pairLeast is enough, or what a packet takes on the line: the least time is that of the shortest ones.
 func (h *hop) pairFloor(cfg *Config, link int) float64 {
-	if h.drifted < usualCycles/2 || cfg.PairLeast <= 0 {
+	if h.drifted < usualCycles/2 || cfg.pairLeast <= 0 {
 		return cfg.PairFloor
 	}
-	floor := max(cfg.PairLeast, driftReach*h.drift)
+	floor := max(cfg.pairLeast, driftReach*h.drift)
 	if link < len(cfg.Floors) {
 		floor = max(floor, cfg.Floors[link])
 	}
@@ -179,7 +179,7 @@ func (c *Config) detectors() (all [statistics]detect.Config) {
 	all[ofLine].Floor = c.LineFloor
 	for k := range all {
 		all[k].Rising, all[k].Idle, all[k].Steady, all[k].MinCount = true, true, true, 5
-		if k == ofLine || c.Single {
+		if k == ofLine || c.single {
 			all[k].Single, all[k].MinCount = true, 1
 		}
 	}

@@ -30,9 +30,9 @@ type Config struct {
 	Floors       []float64     // by link, in place of LatencyFloor for what probes report of it, where above 0; may be short
 	LineFloor    float64       // ns, of the time on a line, by two clocks
 	PairFloor    float64       // ns, of the time on both directions of a link together, in which clocks cancel out
-	PairLeast    float64       // ns, the same where these clocks have been seen to run alike; 0 is PairFloor
+	pairLeast    float64       // ns, the same where these clocks have been seen to run alike; 0 is PairFloor
 	QueueFloor   float64       // in the unit of queues
-	Single       bool          // a link has fewer than five values in a cycle: their medians are judged one by one
+	single       bool          // a link has fewer than five values in a cycle: their medians are judged one by one
 	Loss         float64       // share of the rounds of a probe that may get lost
 }
 
@@ -48,7 +48,7 @@ func (c *Config) latencyFloor(link int) float64 {
 func DefaultConfig() Config {
 	return Config{
 		RaiseAfter: 1, DoubtAfter: 2, ClearAfter: 5, Least: inference.Info,
-		Window: time.Second, LatencyFloor: 1000, LineFloor: 100_000, PairFloor: 20_000, PairLeast: 20_000, QueueFloor: 10_000, Loss: 2e-5,
+		Window: time.Second, LatencyFloor: 1000, LineFloor: 100_000, PairFloor: 20_000, pairLeast: 20_000, QueueFloor: 10_000, Loss: 2e-5,
 	}
 }
 

@@ -39,7 +39,7 @@ type groupStats struct {
 	Lost       uint64 // generations that ended before the member had released its partitions: a pause longer than the session
 	Refused    uint64 // commits that came too late, which the group refused
 	Errors     uint64
-	LastError  string
+	lastError  string
 	// TookOver is the duration of the last rebalance, from the release to the new generation.
 	TookOver time.Duration
 }
@@ -77,7 +77,7 @@ func (g *Group) note(change func(s *groupStats)) {
 }
 
 func (g *Group) failed(err error) {
-	g.note(func(s *groupStats) { s.Errors++; s.LastError = err.Error() })
+	g.note(func(s *groupStats) { s.Errors++; s.lastError = err.Error() })
 }
 
 // logEvery is the time between two log lines about joins that fail: brokers can be away for hours.

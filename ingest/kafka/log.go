@@ -20,15 +20,15 @@ import (
 // logConfig bounds what is read and written at once.
 type logConfig struct {
 	HeaderKey string        // the header that messages keep; others are passed over
-	FetchMax  int           // bytes of an answer, unless a single batch has more
-	AppendMax int           // bytes of values that are written at once, unless a single one has more
+	fetchMax  int           // bytes of an answer, unless a single batch has more
+	appendMax int           // bytes of values that are written at once, unless a single one has more
 	Wait      time.Duration // for something to come
 	Timeout   time.Duration // of everything else
 }
 
 // DefaultLogConfig reads up to 4 MiB at once.
 func DefaultLogConfig() logConfig {
-	return logConfig{FetchMax: 4 << 20, AppendMax: 768 << 10, Wait: 250 * time.Millisecond, Timeout: 10 * time.Second}
+	return logConfig{fetchMax: 4 << 20, appendMax: 768 << 10, Wait: 250 * time.Millisecond, Timeout: 10 * time.Second}
 }
 
 // logStats counts what a [Log] met with.
@@ -210,7 +210,7 @@ func (l *Log) Append(ctx context.Context, topic string, partition int, messages 
 	first = -1
 	for len(messages) > 0 {
 		n, size := 0, 0
-		for n < len(messages) && (n == 0 || size+len(messages[n].Value) <= l.cfg.AppendMax) {
+		for n < len(messages) && (n == 0 || size+len(messages[n].Value) <= l.cfg.appendMax) {
 			size += len(messages[n].Value)
 			n++
 		}
@@ -295,7 +295,7 @@ type reader struct {
 
 // reader reads a partition from an offset on.
 func (l *Log) Reader(topic string, partition int, offset int64) ingest.LogReader {
-	return &reader{log: l, topic: topic, partition: partition, offset: offset, high: -1, most: l.cfg.FetchMax}
+	return &reader{log: l, topic: topic, partition: partition, offset: offset, high: -1, most: l.cfg.fetchMax}
 }
 
 // Offset is that of the next message.
@@ -305,7 +305,7 @@ func (r *reader) Offset() int64 { return r.offset }
 func (r *reader) goTo(offset int64) { r.offset, r.trouble = offset, 0 }
 
 // Limit bounds the bytes that one answer has. There is one batch in it at least.
-func (r *reader) Limit(bytes int) { r.most = max(1, min(bytes, r.log.cfg.FetchMax)) }
+func (r *reader) Limit(bytes int) { r.most = max(1, min(bytes, r.log.cfg.fetchMax)) }
 
 // High is the offset that the next record of the partition will have, as the last answer said; -1 before the first.
 func (r *reader) High() int64 { return r.high }

@@ -59,7 +59,7 @@ func TestLog(t *testing.T) {
 		t.Errorf("Retention = %v, %v; want an hour", d, err)
 	}
 	at := time.Unix(time.Now().Unix()-100, 0)
-	l.cfg.AppendMax = 40 // four messages of 8 bytes and some more, so that there are several batches
+	l.cfg.appendMax = 40 // four messages of 8 bytes and some more, so that there are several batches
 	if first, err := l.Append(ctx, topic, 1, message10(0, 10, at)...); first != 0 || err != nil {
 		t.Fatalf("Append = %d, %v; want 0", first, err)
 	}

@@ -46,7 +46,7 @@ func TestKernelDrops(t *testing.T) {
 			t.Fatalf("%d workers, not running: Stats() = %+v, want drops and no frames", workers, idle)
 		}
 		for _, k := range s.Sockets() {
-			if k.Addr != s.Addrs()[0] || k.KernelDropped > 0 && k.BufferedBytes == 0 || k.BufferedBytes > 2*k.BufferBytes+4096 {
+			if k.Addr != s.Addrs()[0] || k.KernelDropped > 0 && k.bufferedBytes == 0 || k.bufferedBytes > 2*k.bufferBytes+4096 {
 				t.Errorf("%d workers: Sockets() has %+v", workers, k)
 			}
 		}

@@ -119,9 +119,9 @@ func (s *Source) Sockets() (out []socketStats) {
 	s.crew.Guard(func(open bool) {
 		for _, w := range s.workers {
 			for _, k := range w.sockets {
-				st := socketStats{Addr: k.addr, Worker: w.id, BufferBytes: k.granted}
+				st := socketStats{Addr: k.addr, Worker: w.id, bufferBytes: k.granted}
 				if open {
-					st.BufferedBytes = k.observeDrops()
+					st.bufferedBytes = k.observeDrops()
 				}
 				st.Stats = k.count.stats()
 				out = append(out, st)

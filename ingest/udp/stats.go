@@ -13,8 +13,8 @@ type socketStats struct {
 	ingest.Stats
 	Addr          netip.AddrPort
 	Worker        int
-	BufferBytes   int // receive buffer as granted, in the unit of the configuration
-	BufferedBytes int // memory that waiting datagrams hold now, of 2 * BufferBytes; 0 where the system does not report it
+	bufferBytes   int // receive buffer as granted, in the unit of the configuration
+	bufferedBytes int // memory that waiting datagrams hold now, of 2 * bufferBytes; 0 where the system does not report it
 }
 
 // counters are written by one worker and read by any goroutine.

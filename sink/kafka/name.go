@@ -11,17 +11,17 @@ import (
 // NameError says that another process has the name of the collector.
 type NameError struct {
 	Name    string
-	Holder  *roster.Member
+	holder  *roster.Member
 	Silence time.Duration // of the holder, until the name is taken over
 }
 
 func (e *NameError) Error() string {
 	holder := "another process"
-	if p := e.Holder.Process; p != nil {
+	if p := e.holder.Process; p != nil {
 		holder = fmt.Sprintf("process %d on %q", p.PID, p.Host)
 	}
 	return fmt.Sprintf("kafka: %s has the name %q since %s, and was heard at %s: nothing is sent, and what is received waits; give this collector another instance, or stop that process: this one takes the name over when that one has ended, or was silent for %v",
-		holder, e.Name, utc(e.Holder.Start), utc(e.Holder.Updated), e.Silence)
+		holder, e.Name, utc(e.holder.Start), utc(e.holder.Updated), e.Silence)
 }
 
 func utc(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339) }

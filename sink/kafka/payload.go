@@ -68,12 +68,12 @@ type contents struct {
 // payloadError says at which byte of a payload reading it failed, and why.
 type payloadError struct {
 	Offset int
-	Field  string
+	field  string
 	Err    error
 }
 
 func (e *payloadError) Error() string {
-	return fmt.Sprintf("record of the spool: %s at byte %d: %v", e.Field, e.Offset, e.Err)
+	return fmt.Sprintf("record of the spool: %s at byte %d: %v", e.field, e.Offset, e.Err)
 }
 
 // Unwrap returns the reason.

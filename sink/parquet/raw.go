@@ -44,16 +44,16 @@ type rawWriter struct {
 
 // rawStats are totals since the start.
 type rawStats struct {
-	Reports       uint64 // taken
+	reports       uint64 // taken
 	Dropped       uint64 // reports for which there was no room
-	RowsLost      uint64 // taken, but the disk refused them until the end
+	rowsLost      uint64 // taken, but the disk refused them until the end
 	Rows          uint64 // in files
-	Files         uint64
+	files         uint64
 	Bytes         uint64
-	WaitingRows   int // now in memory
-	Leftovers     int // unfinished files of an earlier process that were removed at the start
-	LastError     string
-	LastErrorTime time.Time
+	waitingRows   int // now in memory
+	leftovers     int // unfinished files of an earlier process that were removed at the start
+	lastError     string
+	lastErrorTime time.Time
 }
 
 // rawNumbers are the columns of the raw dataset that are numbers of a report, by their place.
@@ -117,7 +117,7 @@ func newRaw(conf Config, policy sink.Policy) (*rawWriter, error) {
 		addrs: map[addrKey]string{}, flags: map[decode.Flags]string{}, wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	r.changed.L = &r.mu
-	if r.stats.Leftovers, err = f.removeLeftovers(rawSet.name); err != nil {
+	if r.stats.leftovers, err = f.removeLeftovers(rawSet.name); err != nil {
 		f.lock.Close()
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
@@ -136,7 +136,7 @@ var _ sink.ReportWriter = (*rawWriter)(nil)
 // Counts implements [sink.ReportWriter].
 func (r *rawWriter) Counts() (taken, dropped uint64) {
 	st := r.Stats()
-	return st.Reports, st.Dropped
+	return st.reports, st.Dropped
 }
 
 // AppendReport is AppendReports for one.
@@ -152,7 +152,7 @@ func (r *rawWriter) AppendReports(reports []*decode.Report) {
 			continue
 		}
 		r.append(report)
-		r.stats.Reports++
+		r.stats.reports++
 	}
 }
 
@@ -331,12 +331,12 @@ func (r *rawWriter) write(p *part) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
-		r.stats.LastError, r.stats.LastErrorTime = err.Error(), time.Now()
+		r.stats.lastError, r.stats.lastErrorTime = err.Error(), time.Now()
 		if bytes == 0 {
 			return
 		}
 	}
-	r.stats.Files++
+	r.stats.files++
 	r.stats.Rows += uint64(p.rows)
 	r.stats.Bytes += uint64(bytes)
 	p.clear()
@@ -349,9 +349,9 @@ func (r *rawWriter) Stats() rawStats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.stats
-	s.WaitingRows = r.active.rows
+	s.waitingRows = r.active.rows
 	if r.ready != nil {
-		s.WaitingRows += r.ready.rows
+		s.waitingRows += r.ready.rows
 	}
 	return s
 }
@@ -383,10 +383,10 @@ func (r *rawWriter) Close(ctx context.Context) error {
 	if r.ready != nil {
 		lost += r.ready.rows
 	}
-	r.stats.RowsLost += uint64(lost)
+	r.stats.rowsLost += uint64(lost)
 	err := r.folder.lock.Close()
 	if lost > 0 {
-		err = errors.Join(err, fmt.Errorf("parquet: %d raw rows were not written: %s", lost, r.stats.LastError))
+		err = errors.Join(err, fmt.Errorf("parquet: %d raw rows were not written: %s", lost, r.stats.lastError))
 	}
 	return err
 }

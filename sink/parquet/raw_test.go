@@ -91,7 +91,7 @@ func TestRaw(t *testing.T) {
 	if s, _ := rows[3]["error"].(string); !strings.Contains(s, "hop metadata") {
 		t.Errorf("row 3 = %v", rows[3])
 	}
-	if st := r.Stats(); st.Reports != 3 || st.Rows != 4 || st.Files != 2 || st.Dropped != 0 || st.RowsLost != 0 || st.WaitingRows != 0 {
+	if st := r.Stats(); st.reports != 3 || st.Rows != 4 || st.files != 2 || st.Dropped != 0 || st.rowsLost != 0 || st.waitingRows != 0 {
 		t.Errorf("Stats = %+v", st)
 	}
 	r.AppendReport(bad)
@@ -135,7 +135,7 @@ func TestRawBounded(t *testing.T) {
 		}
 		st := r.Stats()
 		rows := readAll(t, dir, "raw")
-		if st.Reports+st.Dropped != uint64(workers*each) || uint64(len(rows)) != st.Reports*3 || st.Rows != uint64(len(rows)) {
+		if st.reports+st.Dropped != uint64(workers*each) || uint64(len(rows)) != st.reports*3 || st.Rows != uint64(len(rows)) {
 			t.Errorf("policy %d: %d rows, %+v", policy, len(rows), st)
 		}
 		if policy == sink.Block && st.Dropped != 0 {
@@ -165,7 +165,7 @@ func TestRawOverrun(t *testing.T) {
 		}
 	})
 	sent := uint64(0)
-	for st := r.Stats(); st.Dropped < 10*st.Reports || st.Dropped == 0; st = r.Stats() {
+	for st := r.Stats(); st.Dropped < 10*st.reports || st.Dropped == 0; st = r.Stats() {
 		for range 1000 {
 			r.AppendReport(rawReport(int(sent), 3))
 			sent++
@@ -197,10 +197,10 @@ func TestRawDiskFull(t *testing.T) {
 	defer cancel()
 	err := r.Close(ctx)
 	st := r.Stats()
-	if err == nil || !strings.Contains(err.Error(), syscall.ENOSPC.Error()) || st.Dropped == 0 || st.RowsLost != st.Reports || st.Reports+st.Dropped != 20_000 {
+	if err == nil || !strings.Contains(err.Error(), syscall.ENOSPC.Error()) || st.Dropped == 0 || st.rowsLost != st.reports || st.reports+st.Dropped != 20_000 {
 		t.Errorf("Close = %v, %+v", err, st)
 	}
-	if st.LastError == "" || len(files(t, dir, "raw")) != 0 {
-		t.Errorf("LastError %q, files %v", st.LastError, files(t, dir, "raw"))
+	if st.lastError == "" || len(files(t, dir, "raw")) != 0 {
+		t.Errorf("LastError %q, files %v", st.lastError, files(t, dir, "raw"))
 	}
 }

@@ -173,7 +173,7 @@ func TestCounts(t *testing.T) {
 	if got := s.Commit(list[3].End); got != (Lost{3 + 4, 10 + 13}) {
 		t.Errorf("Commit of the rest = %+v", got)
 	}
-	if st := s.Stats(); st.Records != 0 || st.EvictedRecords+st.DamagedRecords != 0 || s.DrainLost() != (Lost{}) {
+	if st := s.Stats(); st.Records != 0 || st.EvictedRecords+st.damagedRecords != 0 || s.DrainLost() != (Lost{}) {
 		t.Errorf("Stats = %+v", st)
 	}
 }
@@ -252,7 +252,7 @@ func TestEvictedIsCounted(t *testing.T) {
 		if e := s.Events(); len(e) > 0 {
 			t.Errorf("%d read: %+v", reads, e)
 		}
-		if !slices.IsSorted(got) || len(slices.Compact(got)) < int(st.Records) || got[len(got)-1] != 60 || s.Stats().DamagedRecords != 0 {
+		if !slices.IsSorted(got) || len(slices.Compact(got)) < int(st.Records) || got[len(got)-1] != 60 || s.Stats().damagedRecords != 0 {
 			t.Errorf("%d read: %v", reads, got)
 		}
 	}
@@ -337,7 +337,7 @@ func TestUnopenable(t *testing.T) {
 	}
 	lost := int(30) - len(got)
 	st := s.Stats()
-	if lost < 5 || lost > 12 || st.DamagedRecords != uint64(lost) || st.DamagedReports == 0 || len(gone) > 2 {
+	if lost < 5 || lost > 12 || st.damagedRecords != uint64(lost) || st.DamagedReports == 0 || len(gone) > 2 {
 		t.Errorf("%d lost: %+v", lost, st)
 	}
 	events := s.Events()
@@ -395,7 +395,7 @@ func TestDamageIsReported(t *testing.T) {
 		s.Commit(got[len(got)-1].End)
 		want := slices.DeleteFunc(sequence(1, n), func(i uint64) bool { return i == uint64(x.record) })
 		st := s.Stats()
-		if !slices.Equal(numbers(got), want) || st.DamagedRecords != x.lost || st.DamagedReports != uint64(x.record) || st.DamagedPoints != pointsOf(uint64(x.record)) || st.DamagedBytes != size {
+		if !slices.Equal(numbers(got), want) || st.damagedRecords != x.lost || st.DamagedReports != uint64(x.record) || st.DamagedPoints != pointsOf(uint64(x.record)) || st.damagedBytes != size {
 			t.Errorf("%s: read %v, %+v", x.name, numbers(got), st)
 		}
 		if l := s.DrainLost(); l != (Lost{uint64(x.record), pointsOf(uint64(x.record))}) {
@@ -450,11 +450,11 @@ func TestHalfWritten(t *testing.T) {
 				continue
 			}
 			second := mustOpen(t, c, disk)
-			if got := numbers(drain(t, second)); !slices.Equal(got, want) || second.Stats().DamagedRecords != 0 {
+			if got := numbers(drain(t, second)); !slices.Equal(got, want) || second.Stats().damagedRecords != 0 {
 				t.Errorf("%+v: %s: read %v, %+v", x, where, got, second.Stats())
 			}
 		}
-		if got := numbers(drain(t, s)); !slices.Equal(got, want) || s.Stats().DamagedRecords != 0 {
+		if got := numbers(drain(t, s)); !slices.Equal(got, want) || s.Stats().damagedRecords != 0 {
 			t.Errorf("%+v: read %v, %+v", x, got, s.Stats())
 		}
 	}
@@ -526,7 +526,7 @@ func TestDamageAtTheEnd(t *testing.T) {
 	}
 	want := event{Kind: "damaged", Segment: g.name, Offset: g.size - size, Bytes: size, Records: 1, Lost: Lost{last, pointsOf(last)},
 		Message: "no record is readable up to the end of the segment"}
-	if events := s.Events(); len(events) != 1 || events[0] != want || s.Stats().DamagedBytes != size {
+	if events := s.Events(); len(events) != 1 || events[0] != want || s.Stats().damagedBytes != size {
 		t.Errorf("%+v, want %+v", events, want)
 	}
 }
@@ -556,7 +556,7 @@ func TestUnconfirmedIsWrittenAgain(t *testing.T) {
 		t.Errorf("the first segment ends at %d; %d bytes of the last are not confirmed, it has %d", s.segments[0].size, len(s.unsynced), s.last().size)
 	}
 	kept := s.segments[2].start.records
-	if got := numbers(drain(t, s)); !slices.Equal(got, sequence(1, s.End())) || s.Stats().DamagedRecords != 0 {
+	if got := numbers(drain(t, s)); !slices.Equal(got, sequence(1, s.End())) || s.Stats().damagedRecords != 0 {
 		t.Errorf("read %v, %+v", got, s.Stats())
 	}
 	second := mustOpen(t, c, d.crash("nothing"))
@@ -749,7 +749,7 @@ func TestSyncEachFails(t *testing.T) {
 	}
 	mustAppend(t, s, 7, 100)
 	for name, second := range map[string]*Spool{"as it is": s, "reopened": mustOpen(t, c, d.clone())} {
-		if got := numbers(drain(t, second)); !slices.Equal(got, sequence(1, 7)) || second.Stats().DamagedRecords != 0 {
+		if got := numbers(drain(t, second)); !slices.Equal(got, sequence(1, 7)) || second.Stats().damagedRecords != 0 {
 			t.Errorf("%s: read %v", name, got)
 		}
 	}

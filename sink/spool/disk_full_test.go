@@ -33,7 +33,7 @@ func TestDiskFull(t *testing.T) {
 			}
 		}
 		st := s.Stats()
-		if st.RefusedRecords != 3 || st.Records != 20 || !strings.Contains(st.LastError, "no space left") || st.LastErrorTime.IsZero() {
+		if st.RefusedRecords != 3 || st.Records != 20 || !strings.Contains(st.LastError, "no space left") || st.lastErrorTime.IsZero() {
 			t.Errorf("Stats = %+v", st)
 		}
 		records := drain(t, s)
@@ -166,7 +166,7 @@ func TestModel(t *testing.T) {
 				read = read[:0]
 			}
 			lost += s.DrainLost().Reports
-			if st := s.Stats(); in != out+lost+st.Reports || st.Bytes > c.MaxBytes || st.DamagedBytes+st.TornBytes != 0 {
+			if st := s.Stats(); in != out+lost+st.Reports || st.Bytes > c.MaxBytes || st.damagedBytes+st.TornBytes != 0 {
 				t.Fatalf("%s step %d: in %d, out %d, lost %d, %+v", where, step, in, out, lost, st)
 			}
 		}

@@ -119,7 +119,7 @@ func TestKill(t *testing.T) {
 				t.Fatalf("round %d: record %d is %d %.40q", round, n, r.Reports, r.Payload)
 			}
 		}
-		if st := s.Stats(); st.DamagedBytes != 0 || st.EvictedRecords != 0 {
+		if st := s.Stats(); st.damagedBytes != 0 || st.EvictedRecords != 0 {
 			t.Fatalf("round %d: %+v", round, st)
 		}
 		first, next = from, to+1

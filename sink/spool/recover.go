@@ -213,7 +213,7 @@ func (s *Spool) load(name string, number uint64, version int, emptied map[uint64
 	}
 	emptied[number] = true
 	if g.size > 0 {
-		s.stats.DamagedBytes += g.size
+		s.stats.damagedBytes += g.size
 	}
 	s.logEvent(event{Kind: "damaged", Segment: name, Bytes: g.size, Message: "holds no record that is readable, and is kept aside"})
 	s.setAside(name, g.size)
@@ -221,7 +221,7 @@ func (s *Spool) load(name string, number uint64, version int, emptied map[uint64
 }
 
 func (s *Spool) damagedAt(g *segment, f io.ReaderAt, off, n int64) {
-	s.stats.DamagedBytes += n
+	s.stats.damagedBytes += n
 	s.quarantine(g, f, off, n)
 }
 
@@ -389,7 +389,7 @@ func (s *Spool) recoverV1(old []*segment) {
 				s.stats.TornBytes += g.size - w.end
 				s.logEvent(event{Kind: "torn", Segment: g.name, Offset: w.end, Bytes: g.size - w.end, Message: "a write was cut off here"})
 			} else {
-				s.stats.DamagedBytes += g.size - w.end
+				s.stats.damagedBytes += g.size - w.end
 				s.logEvent(event{Kind: "damaged", Segment: g.name, Offset: w.end, Bytes: g.size - w.end, Message: "no record is readable up to the end; version 1 does not say how many reports are gone"})
 			}
 			s.quarantine(g, r, w.end, g.size-w.end)

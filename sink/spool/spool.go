@@ -91,10 +91,10 @@ type Stats struct {
 	EvictedRecords  uint64 // to stay below Config.MaxBytes
 	EvictedReports  uint64
 	EvictedPoints   uint64
-	DamagedRecords  uint64 // could not be read back, or were missing
+	damagedRecords  uint64 // could not be read back, or were missing
 	DamagedReports  uint64
 	DamagedPoints   uint64
-	DamagedBytes    int64
+	damagedBytes    int64
 	TornBytes       int64  // behind the last record when the spool was opened
 	MissingSegments uint64 // gone or emptied
 	Quarantined     int64  // bytes of damage that are kept aside in the directory
@@ -104,7 +104,7 @@ type Stats struct {
 	SyncSeconds  float64
 
 	LastError     string // of the disk
-	LastErrorTime time.Time
+	lastErrorTime time.Time
 }
 
 // ErrTooLarge is returned for a record that does not fit into a segment.
@@ -633,7 +633,7 @@ func (s *Spool) read(g *segment, limit totals, buf []byte) (Record, bool) {
 
 // damaged counts bytes that are no record and keeps them aside.
 func (s *Spool) damaged(g *segment, off, n int64) {
-	s.stats.DamagedBytes += n
+	s.stats.damagedBytes += n
 	s.failed(fmt.Errorf("%s is damaged at byte %d", g.name, off))
 	s.quarantine(g, s.reader, off, n)
 }
@@ -675,7 +675,7 @@ func (s *Spool) Commit(p Position) Lost {
 // advance moves the head. What it passes over and was not stored is lost.
 func (s *Spool) advance(to, stored totals) {
 	gone := to.minus(s.head).minus(stored)
-	s.stats.DamagedRecords += gone.records
+	s.stats.damagedRecords += gone.records
 	s.stats.DamagedReports += gone.reports
 	s.stats.DamagedPoints += gone.points
 	s.lose(gone)
@@ -831,7 +831,7 @@ func (s *Spool) syncIfDue() {
 }
 
 func (s *Spool) failed(err error) {
-	s.stats.LastError, s.stats.LastErrorTime = err.Error(), time.Now()
+	s.stats.LastError, s.stats.lastErrorTime = err.Error(), time.Now()
 }
 
 // Stats may be called at any time.

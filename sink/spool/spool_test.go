@@ -108,7 +108,7 @@ func TestOrderAndCommit(t *testing.T) {
 	}
 
 	s = mustOpen(t, c, nil)
-	if st := s.Stats(); st.Records != 100 || st.Reports != 200*201/2-100*101/2 || st.TornBytes != 0 || st.DamagedBytes != 0 {
+	if st := s.Stats(); st.Records != 100 || st.Reports != 200*201/2-100*101/2 || st.TornBytes != 0 || st.damagedBytes != 0 {
 		t.Errorf("Stats after reopening = %+v", st)
 	}
 	records = drain(t, s)

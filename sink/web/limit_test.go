@@ -78,7 +78,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	if got := answer(t, dial(t, s, exchange("/"))); got != http.StatusOK {
 		t.Errorf("the page: status %d", got)
 	}
-	if n := s.Stats().ConnsClosed; n < uint64(2*most) {
+	if n := s.Stats().connsClosed; n < uint64(2*most) {
 		t.Errorf("%d connections were closed for others, want %d or more", n, 2*most)
 	}
 }

@@ -75,17 +75,17 @@ type Setting struct {
 type Stats struct {
 	Windows         uint64 // taken
 	Late            uint64 // windows and path changes that are older than what is kept
-	SeriesRefused   uint64 // rows of new hops, flows and exporters for which there was no room
-	SeriesEvicted   uint64
-	FindingsEvicted uint64
+	seriesRefused   uint64 // rows of new hops, flows and exporters for which there was no room
+	seriesEvicted   uint64
+	findingsEvicted uint64
 
 	Requests       uint64
 	HostsRefused   uint64 // by the check against DNS rebinding
 	Unauthorized   uint64 // without the token, or with a wrong one
-	Streams        int    // event streams that are open
+	streams        int    // event streams that are open
 	StreamsRefused uint64 // because too many were open
 	StreamsDropped uint64 // because the client was too slow
-	ConnsClosed    uint64 // idle ones, and ones that sent half a request, to make room for new ones
+	connsClosed    uint64 // idle ones, and ones that sent half a request, to make room for new ones
 	ServerErrors   uint64 // messages of the HTTP server: failed handshakes and the like
 }
 
@@ -357,16 +357,16 @@ func (s *Server) Stats() Stats {
 	h.mu.RLock()
 	st := Stats{
 		Windows: h.kept, Late: h.late,
-		SeriesRefused: h.hops.refused + h.flows.refused + h.exporters.refused,
-		SeriesEvicted: h.hops.evicted + h.flows.evicted + h.exporters.evicted,
+		seriesRefused: h.hops.refused + h.flows.refused + h.exporters.refused,
+		seriesEvicted: h.hops.evicted + h.flows.evicted + h.exporters.evicted,
 	}
 	h.mu.RUnlock()
 	s.findings.mu.RLock()
-	st.FindingsEvicted = s.findings.evicted
+	st.findingsEvicted = s.findings.evicted
 	s.findings.mu.RUnlock()
 	st.Requests, st.HostsRefused, st.Unauthorized = s.counters.requests.Load(), s.counters.hostsRefused.Load(), s.counters.unauthorized.Load()
-	st.Streams, st.StreamsRefused, st.StreamsDropped = len(s.streamSlots), s.counters.streamsRefused.Load(), s.counters.streamsDropped.Load()
-	st.ConnsClosed = s.counters.connectionsClosed.Load()
+	st.streams, st.StreamsRefused, st.StreamsDropped = len(s.streamSlots), s.counters.streamsRefused.Load(), s.counters.streamsDropped.Load()
+	st.connsClosed = s.counters.connectionsClosed.Load()
 	st.ServerErrors = s.counters.serverErrors.Load()
 	return st
 }

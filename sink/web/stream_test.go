@@ -294,8 +294,8 @@ func TestStreamSlowClient(t *testing.T) {
 		for end := time.Now().Add(streamTimeout + time.Second); time.Now().Before(end); {
 			quick.next(t)
 		}
-		if st := s.Stats(); st.StreamsDropped != 1 || st.Streams != 1 {
-			t.Errorf("%d streams dropped, %d open, want 1, 1", st.StreamsDropped, st.Streams)
+		if st := s.Stats(); st.StreamsDropped != 1 || st.streams != 1 {
+			t.Errorf("%d streams dropped, %d open, want 1, 1", st.StreamsDropped, st.streams)
 		}
 		if _, err := io.Copy(io.Discard, slow.conn); err != nil && !errors.Is(err, io.ErrClosedPipe) {
 			t.Errorf("the slow client's connection: %v, want it closed", err)
@@ -323,8 +323,8 @@ func TestStreamLimit(t *testing.T) {
 		if err := s.stop(); err != nil {
 			t.Error(err)
 		}
-		if st := s.Stats(); st.StreamsRefused != 1 || st.Streams != 0 {
-			t.Errorf("%d refused, %d open, want 1, 0", st.StreamsRefused, st.Streams)
+		if st := s.Stats(); st.StreamsRefused != 1 || st.streams != 0 {
+			t.Errorf("%d refused, %d open, want 1, 0", st.StreamsRefused, st.streams)
 		}
 	})
 }

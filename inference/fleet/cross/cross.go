@@ -100,7 +100,7 @@ type Crossing struct {
 type counts struct {
 	Exporters, Flows int    // known now
 	Shared           int    // of the exporters
-	Refused          uint64 // exporters for which there was no place, in each window
+	refused          uint64 // exporters for which there was no place, in each window
 }
 
 // silent is the statistics that a collector still reports of an exporter that it did not hear. Of one that another collector has
@@ -270,7 +270,7 @@ func (c *Crossing) exporter(k inference.ExporterKey) *exporter {
 	x := c.exporters[k]
 	if x == nil {
 		if len(c.exporters) >= c.limits.Exporters || k == (inference.ExporterKey{}) {
-			c.stats.Refused++
+			c.stats.refused++
 			return nil
 		}
 		x = &exporter{last: c.end}

@@ -432,7 +432,7 @@ func TestCrossHandOver(t *testing.T) {
 		}
 		step(5, 2)
 		expect("after a silence", 12, 3000)
-		if got := w.cross.Stats(); got.Exporters != 1 || got.Shared != 1 || got.Refused != 0 {
+		if got := w.cross.Stats(); got.Exporters != 1 || got.Shared != 1 || got.refused != 0 {
 			t.Errorf("%+v", got)
 		}
 		for range 10 {

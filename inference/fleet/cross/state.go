@@ -27,9 +27,9 @@ func (c *Crossing) AppendState(b []byte) []byte { return state.Append(b, c.code)
 // ReadState makes c know what AppendState wrote, by a crossing whose limits were not higher. Other bytes are refused with a
 // [*state.Error], and then c knows nothing.
 func (c *Crossing) ReadState(b []byte) error {
-	refused := c.stats.Refused
+	refused := c.stats.refused
 	c.clear()
-	c.stats.Refused = refused
+	c.stats.refused = refused
 	err := state.Read("state of exporters and flows", b, c.code)
 	if err != nil {
 		c.clear()

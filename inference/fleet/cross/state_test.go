@@ -128,7 +128,7 @@ func TestCrossExporters(t *testing.T) {
 				t.Errorf("%+v", e)
 			}
 		}
-		if got := c.Stats(); corrected != 3 || got.Exporters != 3 || got.Refused != 2*uint64(end/1e9) {
+		if got := c.Stats(); corrected != 3 || got.Exporters != 3 || got.refused != 2*uint64(end/1e9) {
 			t.Errorf("%d are corrected, %+v", corrected, got)
 		}
 	}

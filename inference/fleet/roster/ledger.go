@@ -53,9 +53,9 @@ type books struct {
 	// Ahead is the number of reports that consumers took before their collector accounted for them, because its last record is older
 	// than theirs, or because it was killed before it wrote one. They are in Received all the same.
 	Ahead uint64
-	// Lost is, by collector, the number of reports that its kills and absences have cost, as far as it knows. What other collectors
+	// lost is, by collector, the number of reports that its kills and absences have cost, as far as it knows. What other collectors
 	// took instead is among it; the balances have what no collector took.
-	Lost map[string]uint64
+	lost map[string]uint64
 }
 
 // Ledger adds up what the members say: received = stored + in flight + dropped over the whole fleet. What Kafka has and no
@@ -63,7 +63,7 @@ type books struct {
 // frequent; the sum is exact all the same.
 func Ledger(members []*Member) books {
 	var sent, all Balance // all collectors; Stored is what Kafka confirmed
-	sum := books{Lost: map[string]uint64{}}
+	sum := books{lost: map[string]uint64{}}
 	for _, m := range members {
 		b := balanceOf(m)
 		if m.Role != Collector || b == nil {
@@ -71,7 +71,7 @@ func Ledger(members []*Member) books {
 		}
 		sent.Add(b)
 		if n := b.Dropped[droppedDown]; n > 0 {
-			sum.Lost[m.Name] = n
+			sum.lost[m.Name] = n
 		}
 	}
 	// Another collector may have taken what one missed: that shows only where their numbers are merged.

@@ -170,7 +170,7 @@ func TestLedger(t *testing.T) {
 	influx.InFlight[inConsumer], influx.Dropped[droppedRejected] = 60, 30
 	jsonl := Balance{Sink: "jsonl", Received: 1498, Stored: 690, InFlight: flight, Dropped: dropped}
 	jsonl.InFlight[inConsumer] = 100
-	want := books{Balances: []Balance{influx, jsonl}, Lost: map[string]uint64{"a": 5}}
+	want := books{Balances: []Balance{influx, jsonl}, lost: map[string]uint64{"a": 5}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("Ledger = %+v\nwant %+v", got, want)
 	}
@@ -191,7 +191,7 @@ func TestMemberWithoutARate(t *testing.T) {
 }
 
 func TestLedgerEmpty(t *testing.T) {
-	if got := Ledger(nil); !reflect.DeepEqual(got, books{Balances: []Balance{{}}, Lost: map[string]uint64{}}) {
+	if got := Ledger(nil); !reflect.DeepEqual(got, books{Balances: []Balance{{}}, lost: map[string]uint64{}}) {
 		t.Errorf("of nobody: %+v", got)
 	}
 	got := Ledger([]*Member{{Role: Collector, Name: "a", Run: &Balance{Received: 5, Stored: 5}}})

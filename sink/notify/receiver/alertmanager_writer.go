@@ -134,7 +134,7 @@ func (w *AlertmanagerWriter) send(ctx context.Context, b *sink.Batch, entries []
 	if held := o.Held(points); !held {
 		var body []byte
 		if body, err = json.Marshal(all); err == nil {
-			err = w.client.Post(ctx, body)
+			err = w.client.post(ctx, body)
 		} else {
 			err = &sink.PermanentError{Err: err}
 		}

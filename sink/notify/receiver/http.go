@@ -75,8 +75,8 @@ func (e *httpError) Error() string {
 // Unwrap returns the cause of a missing answer.
 func (e *httpError) Unwrap() error { return e.Err }
 
-// Post sends a document. Any answer 2xx is a success, but for pages where the server gives none.
-func (c *httpClient) Post(ctx context.Context, body []byte) error {
+// post sends a document. Any answer 2xx is a success, but for pages where the server gives none.
+func (c *httpClient) post(ctx context.Context, body []byte) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(body))
 	if err != nil {
 		return &sink.RetryError{Err: &httpError{Name: c.Name, Err: errors.New("the address cannot be used")}, Config: true}

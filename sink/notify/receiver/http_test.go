@@ -30,7 +30,7 @@ func post(t *testing.T, timeout time.Duration, answer http.HandlerFunc) error {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	err := c.Post(t.Context(), []byte("document"))
+	err := c.post(t.Context(), []byte("document"))
 	if err != nil && (strings.Contains(err.Error(), "abra") || len(err.Error()) > 700 || strings.ContainsAny(err.Error(), "\n\x1b")) {
 		t.Errorf("the error is %q", err)
 	}
@@ -115,7 +115,7 @@ func TestCertificateNotTaken(t *testing.T) {
 	}
 	t.Cleanup(func() { c.Close() })
 	for range 20 {
-		err := c.Post(t.Context(), []byte("document"))
+		err := c.post(t.Context(), []byte("document"))
 		if re, ok := errors.AsType[*sink.RetryError](err); !ok || !re.Config || !strings.Contains(err.Error(), "remote error: tls: ") {
 			t.Fatalf("%v", err)
 		}

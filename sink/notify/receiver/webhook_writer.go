@@ -51,5 +51,5 @@ func (w *WebhookWriter) send(ctx context.Context, a *notify.Alert) error {
 	if err != nil {
 		return &sink.PermanentError{Err: fmt.Errorf("webhook: alert %q: %w", a.Key, err)}
 	}
-	return w.client.Post(ctx, body)
+	return w.client.post(ctx, body)
 }

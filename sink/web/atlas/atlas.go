@@ -167,8 +167,8 @@ func (a *Atlas) peer(d int) uint32 {
 	return a.doc.Links[d/2].A
 }
 
-// Direction finds that of an end in the numbering of the map, or gives -1.
-func (a *Atlas) Direction(e LinkEnd) int {
+// direction finds that of an end in the numbering of the map, or gives -1.
+func (a *Atlas) direction(e LinkEnd) int {
 	if d, ok := a.exact[e]; ok {
 		return d
 	}

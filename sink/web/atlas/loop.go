@@ -68,7 +68,7 @@ func (a *Atlas) Loop(v *LoopView, text func(string) string) *LoopDoc {
 		}
 	}
 	for _, s := range v.Suspects {
-		if d := a.Direction(s.LinkEnd); d >= 0 && len(out.Suspects) < maxSuspects {
+		if d := a.direction(s.LinkEnd); d >= 0 && len(out.Suspects) < maxSuspects {
 			out.Suspects = append(out.Suspects, suspectDoc{d, Finite(s.Weight), text(s.Why), s.Since / 1e6})
 		}
 	}
@@ -115,7 +115,7 @@ func (a *Atlas) Probes(v *LoopView, offset, limit int) []ProbeDoc {
 	for _, p := range v.Probes[offset:min(offset+limit, len(v.Probes))] {
 		row := ProbeDoc{ID: names.Clean(p.ID), Links: []int{}, Detailed: p.Detailed}
 		for _, l := range p.Links {
-			row.Links = append(row.Links, a.Direction(l))
+			row.Links = append(row.Links, a.direction(l))
 		}
 		rows = append(rows, row)
 	}

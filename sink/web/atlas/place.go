@@ -36,7 +36,7 @@ func (a *Atlas) Place(seen []Neighbour) *Placing {
 		pair := [2]uint32{n.Hop.Node, n.Peer}
 		p.rank[n.Hop] = count[pair]
 		count[pair]++
-		if d := p.Direction(LinkEnd{n.Hop.Node, n.Hop.EgressIf}); len(p.toward[pair]) > 0 && (d < 0 || p.peer(d) != n.Peer) {
+		if d := p.direction(LinkEnd{n.Hop.Node, n.Hop.EgressIf}); len(p.toward[pair]) > 0 && (d < 0 || p.peer(d) != n.Peer) {
 			p.belied[n.Hop.Node] = true
 		}
 	}
@@ -48,7 +48,7 @@ func (p *Placing) Of(h inference.HopKey) int {
 	if h.Other {
 		return -1
 	}
-	d := p.Direction(LinkEnd{h.Node, h.EgressIf})
+	d := p.direction(LinkEnd{h.Node, h.EgressIf})
 	peer, known := p.next[h]
 	if !known {
 		if p.belied[h.Node] {
