@@ -50,12 +50,12 @@ type outcome struct {
 // FaultCauses is a fault with the causes that began from its beginning until the next one's.
 type FaultCauses struct {
 	*scenario.Happening
-	Flow     decode.FlowKey // InFlow: its key
-	Vanished uint64         // packets that were lost silently
+	flow     decode.FlowKey // InFlow: its key
+	vanished uint64         // packets that were lost silently
 	denied   uint64         // packets that access lists dropped
 	Idle     bool           // it met no packet: nothing happened
-	Causes   []inference.Finding
-	Others   []versus // how the others fared with it
+	causes   []inference.Finding
+	others   []versus // how the others fared with it
 }
 
 // lineRate is that of all lines, in bits a second.
@@ -144,9 +144,9 @@ func (e *Emulation) Windows(ctx context.Context, each func(epoch int64, w *infer
 			fault, dropped := &out.Faults[i], network.Stats().Dropped
 			switch {
 			case begins && h.From == at:
-				fault.Flow, fault.Vanished, fault.denied = network.FlowKey(h.Flow), dropped[emu.Vanished], dropped[emu.Denied]
+				fault.flow, fault.vanished, fault.denied = network.FlowKey(h.Flow), dropped[emu.Vanished], dropped[emu.Denied]
 			case !begins && h.Until == at:
-				fault.Vanished, fault.denied = dropped[emu.Vanished]-fault.Vanished, dropped[emu.Denied]-fault.denied
+				fault.vanished, fault.denied = dropped[emu.Vanished]-fault.vanished, dropped[emu.Denied]-fault.denied
 				fault.Idle = f.Kind == emu.DenyFlows && fault.denied == 0
 			}
 		}
@@ -238,7 +238,7 @@ func (j *judge) share(out *outcome) {
 		if at < 0 {
 			out.False = append(out.False, f)
 		} else {
-			out.Faults[at].Causes = append(out.Faults[at].Causes, f)
+			out.Faults[at].causes = append(out.Faults[at].causes, f)
 		}
 	}
 }
@@ -261,7 +261,7 @@ func (t *FaultCauses) names(f *inference.Finding) bool {
 	case scenario.AtSender:
 		return f.Element.Kind == inference.ExporterElement && (f.Node == t.Node || e.Node == t.Node)
 	case scenario.InFlow:
-		return e.Kind == inference.FlowElement && e.Flow == t.Flow || e.Kind == inference.NodeElement && e.Node == t.Node
+		return e.Kind == inference.FlowElement && e.Flow == t.flow || e.Kind == inference.NodeElement && e.Node == t.Node
 	}
 	return false
 }

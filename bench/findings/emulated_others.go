@@ -91,18 +91,18 @@ func quantiles(s *inference.Summary) detect.Window {
 // versus is the result of one detector with one fault of the table.
 type versus struct {
 	Found int // faults during which something began
-	Named int // of them, those of which something was at the element
+	named int // of them, those of which something was at the element
 	False int // findings elsewhere, until the next fault
 }
 
-func (v versus) String() string { return fmt.Sprintf("%d %d %d", v.Found, v.Named, v.False) }
+func (v versus) String() string { return fmt.Sprintf("%d %d %d", v.Found, v.named, v.False) }
 
 // share counts the findings of the others for each fault, and those before the first one. To be at a switch, a finding may be
 // at any of its hops.
 func (r *rivals) share(o *outcome, epoch int64) {
 	o.Before = make([]int, len(r.all))
 	for i := range o.Faults {
-		o.Faults[i].Others = make([]versus, len(r.all))
+		o.Faults[i].others = make([]versus, len(r.all))
 	}
 	for d := range r.all {
 		for _, b := range r.all[d].begun {
@@ -117,11 +117,11 @@ func (r *rivals) share(o *outcome, epoch int64) {
 				continue
 			}
 			t := &o.Faults[at]
-			v := &t.Others[d]
+			v := &t.others[d]
 			v.Found = 1
 			f := inference.Finding{Element: inference.ElementOfHop(b.hop)}
 			if len(t.Trouble.Kinds) > 0 && (t.names(&f) || t.At == scenario.AtSwitch && b.hop.Node == t.Node) {
-				v.Named = 1
+				v.named = 1
 			} else {
 				v.False++
 			}

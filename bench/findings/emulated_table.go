@@ -15,27 +15,27 @@ import (
 // tally is the result of causes with one fault of the table.
 type tally struct {
 	Name    string
-	Happens int
-	Idle    int // it met no packet, which is no fault
+	happens int
+	idle    int // it met no packet, which is no fault
 	Found   int // a cause named the element
 	Causes  int // that were published
-	Right   int // of them, those that named the element
-	Wrong   map[string]int
-	Ours    versus
+	right   int // of them, those that named the element
+	wrong   map[string]int
+	ours    versus
 	Others  []versus
 	delays  []time.Duration // from the beginning of the fault to that of its first right cause
 }
 
 // recall is the share of the faults whose element a cause names; of those for which no cause is due, the share that brought forth no
 // cause.
-func (t *tally) recall() float64 { return float64(t.Found) / float64(max(t.Happens, 1)) }
+func (t *tally) recall() float64 { return float64(t.Found) / float64(max(t.happens, 1)) }
 
 // Precision is the share of the causes that name the element.
 func (t *tally) Precision() float64 {
 	if t.Causes == 0 {
 		return 1
 	}
-	return float64(t.Right) / float64(t.Causes)
+	return float64(t.right) / float64(t.Causes)
 }
 
 // Add counts the faults of an outcome. tallies are by name of the fault, as in the table.
@@ -44,39 +44,39 @@ func (o *outcome) Add(tallies map[string]*tally, epoch int64) {
 		t := &o.Faults[i]
 		s := tallies[t.Name]
 		if s == nil {
-			s = &tally{Name: t.Name, Wrong: map[string]int{}, Others: make([]versus, len(Others))}
+			s = &tally{Name: t.Name, wrong: map[string]int{}, Others: make([]versus, len(Others))}
 			tallies[t.Name] = s
 		}
 		if t.Idle {
-			s.Idle++
+			s.idle++
 			continue
 		}
-		s.Happens++
-		for d, v := range t.Others {
+		s.happens++
+		for d, v := range t.others {
 			s.Others[d].add(v)
 		}
-		s.Causes += len(t.Causes)
+		s.Causes += len(t.causes)
 		found := false
-		for k := range t.Causes {
-			f := &t.Causes[k]
+		for k := range t.causes {
+			f := &t.causes[k]
 			if len(t.Trouble.Kinds) == 0 || !t.names(f) {
-				s.Wrong[f.Kind.String()+" of "+f.Element.Kind.String()]++
+				s.wrong[f.Kind.String()+" of "+f.Element.Kind.String()]++
 				continue
 			}
-			s.Right++
+			s.right++
 			if !found {
 				s.delays = append(s.delays, time.Duration(f.Start-epoch)-t.From)
 			}
 			found = true
 		}
-		if len(t.Causes) > 0 {
-			s.Ours.Found++
+		if len(t.causes) > 0 {
+			s.ours.Found++
 		}
 		if found {
-			s.Ours.Named++
+			s.ours.named++
 		}
-		s.Ours.False = s.Causes - s.Right
-		if found || len(t.Trouble.Kinds) == 0 && len(t.Causes) == 0 {
+		s.ours.False = s.Causes - s.right
+		if found || len(t.Trouble.Kinds) == 0 && len(t.causes) == 0 {
 			s.Found++
 		}
 	}
@@ -84,7 +84,7 @@ func (o *outcome) Add(tallies map[string]*tally, epoch int64) {
 
 // add counts one more fault.
 func (v *versus) add(o versus) {
-	v.Found, v.Named, v.False = v.Found+o.Found, v.Named+o.Named, v.False+o.False
+	v.Found, v.named, v.False = v.Found+o.Found, v.named+o.named, v.False+o.False
 }
 
 func runEmulated(ctx context.Context, out io.Writer, o options) error {
@@ -140,9 +140,9 @@ func printVersus(out io.Writer, tallies map[string]*tally) error {
 		if s == nil {
 			continue
 		}
-		row := fmt.Sprintf("%s\t%s\t%d", t.Name, element(&t), s.Happens)
-		happened += s.Happens
-		for d, v := range append(slices.Clone(s.Others), s.Ours) {
+		row := fmt.Sprintf("%s\t%s\t%d", t.Name, element(&t), s.happens)
+		happened += s.happens
+		for d, v := range append(slices.Clone(s.Others), s.ours) {
 			sums[d].add(v)
 			row += "\t" + v.String()
 		}
@@ -174,14 +174,14 @@ func printTallies(out io.Writer, tallies map[string]*tally) error {
 		if s == nil {
 			continue
 		}
-		sum.Happens, sum.Found, sum.Causes, sum.Right = sum.Happens+s.Happens, sum.Found+s.Found, sum.Causes+s.Causes, sum.Right+s.Right
+		sum.happens, sum.Found, sum.Causes, sum.right = sum.happens+s.happens, sum.Found+s.Found, sum.Causes+s.Causes, sum.right+s.right
 		delay := "–"
 		if slices.Sort(s.delays); len(s.delays) > 0 {
 			delay = s.delays[len(s.delays)/2].String()
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d/%d\t%.2f\t%d\t%.2f\t%s\t%s\n", t.Name, element(&t), s.Found, s.Happens, s.recall(), s.Causes, s.Precision(), delay, counts(s.Wrong))
+		fmt.Fprintf(w, "%s\t%s\t%d/%d\t%.2f\t%d\t%.2f\t%s\t%s\n", t.Name, element(&t), s.Found, s.happens, s.recall(), s.Causes, s.Precision(), delay, counts(s.wrong))
 	}
-	fmt.Fprintf(w, "all\t\t%d/%d\t%.3f\t%d\t%.3f\n", sum.Found, sum.Happens, sum.recall(), sum.Causes, sum.Precision())
+	fmt.Fprintf(w, "all\t\t%d/%d\t%.3f\t%d\t%.3f\n", sum.Found, sum.happens, sum.recall(), sum.Causes, sum.Precision())
 	return w.Flush()
 }
 

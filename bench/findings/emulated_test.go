@@ -85,8 +85,8 @@ func TestEmulatedLossesAreFound(t *testing.T) {
 		}
 		for i := range o.Faults {
 			fault, found := &o.Faults[i], 0
-			for k := range fault.Causes {
-				switch f := &fault.Causes[k]; {
+			for k := range fault.causes {
+				switch f := &fault.causes[k]; {
 				case !silent(f):
 				case fault.names(f):
 					found++
@@ -94,7 +94,7 @@ func TestEmulatedLossesAreFound(t *testing.T) {
 					t.Errorf("seed %d: %v: %s names %v", seed, fault.Happening, f.Kind, f.Element)
 				}
 			}
-			if fault.Vanished == 0 {
+			if fault.vanished == 0 {
 				t.Errorf("seed %d: %v: nothing vanished", seed, fault.Happening)
 			}
 			must := fault.Name != "gray-failure-0.1"
@@ -131,9 +131,9 @@ func TestEmulatedCauses(t *testing.T) {
 		o.Add(tallies, c.Epoch.UnixNano())
 		for _, name := range e.Names {
 			s := tallies[name]
-			happened, found, causes, right = happened+s.Happens, found+s.Found, causes+s.Causes, right+s.Right
-			if s.Found < s.Happens || s.Right < s.Causes {
-				t.Logf("seed %d: %s found %d of %d, besides %s", seed, name, s.Found, s.Happens, counts(s.Wrong))
+			happened, found, causes, right = happened+s.happens, found+s.Found, causes+s.Causes, right+s.right
+			if s.Found < s.happens || s.right < s.Causes {
+				t.Logf("seed %d: %s found %d of %d, besides %s", seed, name, s.Found, s.happens, counts(s.wrong))
 			}
 		}
 	}
@@ -161,7 +161,7 @@ func TestEmulationRepeats(t *testing.T) {
 		var b strings.Builder
 		for i := range o.Faults {
 			b.WriteString(o.Faults[i].String())
-			for _, f := range o.Faults[i].Causes {
+			for _, f := range o.Faults[i].causes {
 				b.WriteString(f.Text)
 			}
 		}
@@ -194,7 +194,7 @@ func TestEmulationRepeats(t *testing.T) {
 func TestNamesTheElement(t *testing.T) {
 	flow := decode.FlowKey{SrcPort: 7, IPVersion: 4}
 	happening := func(at scenario.Place, node, port, peer, peerPort uint32) *FaultCauses {
-		return &FaultCauses{Happening: &scenario.Happening{Trouble: &scenario.Trouble{At: at}, Node: node, Port: port, Peer: peer, PeerPort: peerPort}, Flow: flow}
+		return &FaultCauses{Happening: &scenario.Happening{Trouble: &scenario.Trouble{At: at}, Node: node, Port: port, Peer: peer, PeerPort: peerPort}, flow: flow}
 	}
 	hop := func(node, port uint32) inference.Element {
 		return inference.ElementOfHop(inference.HopKey{Node: node, EgressIf: port})

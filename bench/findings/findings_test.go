@@ -47,7 +47,7 @@ func TestSeries(t *testing.T) {
 				t.Fatalf("%s: windows %+v and %+v of the same seed", b.Name, v, w)
 			}
 		}
-		if b.Group != groupSampled {
+		if b.group != groupSampled {
 			continue
 		}
 		for i := range faults {

@@ -90,7 +90,7 @@ func (q *question) windows() int {
 	if q.fault == nil {
 		return q.background.history() + day
 	}
-	return q.background.history() + q.fault.Within
+	return q.background.history() + q.fault.within
 }
 
 // hops makes the problem and its truth.
@@ -120,7 +120,7 @@ func (q *question) hops(o options) {
 	q.Problem = p
 	truth := truthText{}
 	if q.fault != nil {
-		truth = truthText{Fault: q.fault.Name, From: learn, To: learn + q.fault.Within}
+		truth = truthText{Fault: q.fault.Name, From: learn, To: learn + q.fault.within}
 	}
 	q.Truth = truth
 	q.cut = learn + rand.New(rand.NewPCG(o.Seed, uint64(learn))).IntN(q.windows()-learn)

@@ -18,7 +18,7 @@ func TestEmulatedLinkDirection(t *testing.T) {
 			t.Fatal(err)
 		}
 		reported := 0
-		for _, list := range [][]inference.Finding{o.False, o.Learning, o.Evidence, o.Faults[0].Causes} {
+		for _, list := range [][]inference.Finding{o.False, o.Learning, o.Evidence, o.Faults[0].causes} {
 			for i := range list {
 				f := &list[i]
 				if f.Kind != inference.HighLatency || f.Statistic != "time on the link" {

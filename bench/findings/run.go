@@ -72,7 +72,7 @@ func (b *Background) history() int {
 	return learnt
 }
 
-func (b *Background) queue() bool { return b.Group == groupQueue }
+func (b *Background) queue() bool { return b.group == groupQueue }
 
 // groups are those that faults are put to, in their order.
 var groups = []string{groupSampled, groupWanders, groupRhythms, groupQueue}
@@ -96,7 +96,7 @@ func found(ctx context.Context, b *Background, f *Fault, detectors []detector, o
 		s := newSeries(b, o.Seed, uint64(hop))
 		watches := watching(detectors, b)
 		open, found := make([]bool, len(detectors)), make([]bool, len(detectors))
-		for t := range b.history() + f.Within {
+		for t := range b.history() + f.within {
 			k := t - b.history()
 			var fault *Fault
 			if k >= 0 {
@@ -167,7 +167,7 @@ func runSeries(ctx context.Context, out io.Writer, o options) error {
 			sum := make([]score, len(Detectors))
 			for k := range Backgrounds {
 				b := &Backgrounds[k]
-				if b.Group != group {
+				if b.group != group {
 					continue
 				}
 				scores, err := found(ctx, b, f, Detectors, o)

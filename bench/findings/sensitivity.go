@@ -24,7 +24,7 @@ type quiet struct {
 func sum(all []quiet, groups ...string) (s quiet) {
 	for _, q := range all {
 		for _, g := range groups {
-			if q.background.Group == g {
+			if q.background.group == g {
 				s.windows += q.windows
 				s.found = append(s.found, make([]int, len(q.found)-len(s.found))...)
 				for i, n := range q.found {
@@ -45,7 +45,7 @@ func countFalse(ctx context.Context, o options, shares []float64) (all []quiet, 
 	const run = 2 * day
 	for k := range Backgrounds {
 		b := &Backgrounds[k]
-		if b.Group != groupSampled && b.Group != groupWanders && b.Group != groupQueue {
+		if b.group != groupSampled && b.group != groupWanders && b.group != groupQueue {
 			continue
 		}
 		q := quiet{background: b, found: make([]int, len(shares))}

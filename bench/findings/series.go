@@ -16,9 +16,9 @@ const (
 // Background is a way in which a hop is quiet.
 type Background struct {
 	Name  string
-	Group string  // of the table: its rows are means over groups
-	Scale float64 // of a value of 1: 10 µs for latencies, a byte for queues
-	Law   law
+	group string  // of the table: its rows are means over groups
+	scale float64 // of a value of 1: 10 µs for latencies, a byte for queues
+	law   law
 	Count int
 
 	// begin gives what moves the level (a logarithm) and the number of values from window to window; nil for none.
@@ -40,7 +40,7 @@ const (
 )
 
 func constant(name, group string, l law, count int) Background {
-	return Background{Name: name, Group: group, Scale: latencyScale, Law: l, Count: count}
+	return Background{Name: name, group: group, scale: latencyScale, law: l, Count: count}
 }
 
 func wandering(name string, phi, innovation float64) Background {
@@ -123,7 +123,7 @@ func backgrounds() []Background {
 	all = append(all, queueing, job, swing, bursts)
 
 	queue := func(name string, l law) Background {
-		return Background{Name: name, Group: groupQueue, Scale: queueScale, Law: l, Count: 200}
+		return Background{Name: name, group: groupQueue, scale: queueScale, law: l, Count: 200}
 	}
 	dayQueue := queue("queue, 1500 B, busy by day", packets(.5, 3, 1500))
 	dayQueue.begin = queueing.begin
@@ -142,7 +142,7 @@ func backgrounds() []Background {
 // Fault is a fault of a hop, from a window on.
 type Fault struct {
 	Name   string
-	Within int // windows in which a finding counts
+	within int // windows in which a finding counts
 	// change makes other quantiles of the ones of a quiet window, k windows after the onset. of gives the quantile that was
 	// usual when the fault began, by its probability. It returns the number of values.
 	change func(k int, v *[len(ranks)]float64, of law, count int) int
@@ -242,17 +242,17 @@ func (s *series) Next(f *Fault) detect.Window {
 	if count == 0 {
 		count = b.Count
 	}
-	scale := b.Scale * math.Exp(level)
+	scale := b.scale * math.Exp(level)
 	u := orderStatistics(s.r, count)
 	var v [len(ranks)]float64
 	for i := range v {
-		v[i] = scale * b.Law(u[i])
+		v[i] = scale * b.law(u[i])
 	}
 	if f != nil {
 		if s.k == 0 {
 			s.onset = scale
 		}
-		count = f.change(s.k, &v, func(u float64) float64 { return s.onset * b.Law(u) }, count)
+		count = f.change(s.k, &v, func(u float64) float64 { return s.onset * b.law(u) }, count)
 		s.k++
 	}
 	for i := range v {

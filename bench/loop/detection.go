@@ -136,10 +136,10 @@ func (x *suspects) cycle(w *inference.Window, r *receiver, open []inference.Find
 type fault struct {
 	*scenario.Happening
 	Links  []int32 // that its element touches
-	Counts bool    // something happened that could be seen
-	Enough int     // cycle from which on what happened was enough to be seen; 0 for never (see judge)
-	Plain  int     // the same without regard to what else could explain a loss, and 1 for what is none
-	Scores [allMethods]score
+	counts bool    // something happened that could be seen
+	enough int     // cycle from which on what happened was enough to be seen; 0 for never (see judge)
+	plain  int     // the same without regard to what else could explain a loss, and 1 for what is none
+	scores [allMethods]score
 	losing losing
 	shown  int // cycle in which it showed last
 	forged forged
@@ -149,9 +149,9 @@ type fault struct {
 
 // score is the result of a method with a fault.
 type score struct {
-	Delay int // cycle in which a link of the fault was suspected first; 0 for never
-	Soon  tally
-	Ever  tally
+	delay int // cycle in which a link of the fault was suspected first; 0 for never
+	soon  tally
+	ever  tally
 	Plain [2]tally // the same where links that are in trouble without being the fault's are wrong, and cycles count from its beginning
 
 	raised [2]map[int32]bool
@@ -159,11 +159,11 @@ type score struct {
 }
 
 // tally counts links that were not suspected in the cycle before: those that the fault touches, and others, each once.
-type tally struct{ Right, Wrong int }
+type tally struct{ right, wrong int }
 
 // Detection is the result of one seed.
 type Detection struct {
-	Faults []*fault
+	faults []*fault
 	Quiet  [allMethods]int // links that were raised before the first fault, after the warm-up
 	Cycles int             // of that time
 }
@@ -179,7 +179,7 @@ func detect(ctx context.Context, o options, seed uint64, foreign [][]int32) (*De
 // emulate lets the faults of one seed happen to d.
 func (o *options) emulate(ctx context.Context, seed uint64, d *detection) (*Detection, error) {
 	e := findings.NewEmulation(seed)
-	e.Quiet, e.Pause, e.Names = o.Quiet, o.Pause, o.Faults
+	e.Quiet, e.Pause, e.Names = o.Quiet, o.pause, o.Faults
 	d.emulation, d.out, d.detector = &e, &Detection{}, events.New(findings.EventsConfig())
 	e.Tune, e.Built, e.Probe = d.tune, d.built, func(g emu.Datagram) { d.receiver.receive(g) }
 	out, err := e.Windows(ctx, d.window)
@@ -189,8 +189,8 @@ func (o *options) emulate(ctx context.Context, seed uint64, d *detection) (*Dete
 	if err != nil {
 		return nil, err
 	}
-	for i, f := range d.out.Faults {
-		f.Counts = !out.Faults[i].Idle && (f.touched || f.Name != "microburst")
+	for i, f := range d.out.faults {
+		f.counts = !out.Faults[i].Idle && (f.touched || f.Name != "microburst")
 	}
 	return d.out, nil
 }
@@ -231,17 +231,17 @@ func (d *detection) built(n *emu.Network, all []*scenario.Happening) {
 	d.network, d.receiver, d.truth = n, newReceiver(n, d.routes), newTruth(n.Graph())
 	d.places = newPlaces(n)
 	for _, h := range all {
-		f := &fault{Happening: h, Links: d.places.touched(h), Enough: 1, Plain: 1}
+		f := &fault{Happening: h, Links: d.places.touched(h), enough: 1, plain: 1}
 		if silent(f) {
-			f.Plain = 0
+			f.plain = 0
 		}
 		if silent(f) || gradual(f) || f.Name == forging {
-			f.Enough = 0
+			f.enough = 0
 		}
 		if f.Name == forging {
 			d.forging = f
 		}
-		d.out.Faults = append(d.out.Faults, f)
+		d.out.faults = append(d.out.faults, f)
 	}
 	if d.suspects, d.err = newSuspects(n, d.routes, d.receiver); d.err != nil {
 		d.suspects = nil
@@ -274,7 +274,7 @@ func (d *detection) window(epoch int64, w *inference.Window) {
 // score gives what is suspected to the fault of the time.
 func (d *detection) score(now time.Duration, w *inference.Window) {
 	var f *fault
-	for _, x := range d.out.Faults {
+	for _, x := range d.out.faults {
 		if now > x.From {
 			f = x
 		}
@@ -295,14 +295,14 @@ func (d *detection) score(now time.Duration, w *inference.Window) {
 	cycle := int((now - f.From + d.emulation.Window - 1) / d.emulation.Window)
 	d.judge(f, w, cycle)
 	for m := range methods {
-		f.Scores[m].countCycle(f, cycle, d.suspects.now[m], d.suspects.past[m], now <= f.Until+soon*d.emulation.Window, d.truth.troubled)
+		f.scores[m].countCycle(f, cycle, d.suspects.now[m], d.suspects.past[m], now <= f.Until+soon*d.emulation.Window, d.truth.troubled)
 	}
 }
 
 // quiet reports whether a cycle that ends now is one without a fault, long after the last one.
 func (d *detection) quiet(now time.Duration) bool {
 	const recovered = 5 * time.Second
-	for _, f := range d.out.Faults {
+	for _, f := range d.out.faults {
 		if now > f.From && now-d.emulation.Window < f.Until+recovered {
 			return false
 		}
@@ -322,8 +322,8 @@ func (s *score) countCycle(f *fault, cycle int, now, past []int32, lasts bool, t
 	}
 	for _, l := range now {
 		touched := slices.Contains(f.Links, l)
-		if touched && s.Delay == 0 && lasts {
-			s.Delay = cycle
+		if touched && s.delay == 0 && lasts {
+			s.delay = cycle
 		}
 		if contains(past, l) && cycle > 1 || contains(past, l) && !touched {
 			continue // it was suspected before the fault, or is counted
@@ -336,8 +336,8 @@ func (s *score) countCycle(f *fault, cycle int, now, past []int32, lasts bool, t
 			}
 		}
 		right := touched || troubled(l)
-		for k, t := range []*tally{&s.Soon, &s.Ever} {
-			if k == 0 && f.Enough > 0 && cycle >= f.Enough+soon || s.raised[k][l] {
+		for k, t := range []*tally{&s.soon, &s.ever} {
+			if k == 0 && f.enough > 0 && cycle >= f.enough+soon || s.raised[k][l] {
 				continue
 			}
 			s.raised[k][l] = true
@@ -348,8 +348,8 @@ func (s *score) countCycle(f *fault, cycle int, now, past []int32, lasts bool, t
 
 func (t *tally) add(right bool) {
 	if right {
-		t.Right++
+		t.right++
 	} else {
-		t.Wrong++
+		t.wrong++
 	}
 }

@@ -11,7 +11,7 @@ import (
 // A link that fails is suspected within two cycles by ours, and no other one is; the same seed gives the same table.
 func TestDetection(t *testing.T) {
 	o := DefaultOptions()
-	o.Seed, o.Faults, o.Quiet, o.Pause = 3, []string{"link-down"}, 75*time.Second, 5*time.Second
+	o.Seed, o.Faults, o.Quiet, o.pause = 3, []string{"link-down"}, 75*time.Second, 5*time.Second
 	one, err := runDetection(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -98,7 +98,7 @@ func (o *options) question(ctx context.Context, seed uint64) (*harness.Question,
 		q.Seconds = o.Algorithm.Limit.Seconds()
 	}
 	var truth []faultText
-	for _, f := range d.Faults {
+	for _, f := range d.faults {
 		truth = append(truth, faultText{f.Name, f.From.Seconds(), f.Until.Seconds(), f.Links})
 	}
 	q.Truth = truth

@@ -20,7 +20,7 @@ func TestForeign(t *testing.T) {
 	detect := func(script string) *Table {
 		t.Helper()
 		o := DefaultOptions()
-		o.Seed, o.Faults, o.Quiet, o.Pause = 3, []string{"link-down"}, 75*time.Second, 5*time.Second
+		o.Seed, o.Faults, o.Quiet, o.pause = 3, []string{"link-down"}, 75*time.Second, 5*time.Second
 		if o.Algorithm, err = harness.NewProgram(python+" "+script, time.Minute); err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestSuspectsText(t *testing.T) {
 // Questions are written with the faults beside, and have a cycle for each second.
 func TestWriteQuestions(t *testing.T) {
 	o := DefaultOptions()
-	o.Seed, o.Faults, o.Quiet, o.Pause = 3, []string{"link-down"}, 20*time.Second, 5*time.Second
+	o.Seed, o.Faults, o.Quiet, o.pause = 3, []string{"link-down"}, 20*time.Second, 5*time.Second
 	dir := t.TempDir()
 	if err := WriteQuestions(t.Context(), dir, o); err != nil {
 		t.Fatal(err)

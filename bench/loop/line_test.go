@@ -30,7 +30,7 @@ func TestOneDeadLine(t *testing.T) {
 		holds := time.Duration(suspicion.DefaultConfig().ClearAfter) * e.Window
 		_, err := e.Windows(t.Context(), func(epoch int64, w *inference.Window) {
 			d.window(epoch, w)
-			f, now := d.out.Faults[0], time.Duration(w.End-epoch)
+			f, now := d.out.faults[0], time.Duration(w.End-epoch)
 			for _, s := range d.suspects.found[oursAll-oursRounds] {
 				i, _ := d.suspects.links.Lookup(s.Link)
 				l := int32(i)
@@ -48,7 +48,7 @@ func TestOneDeadLine(t *testing.T) {
 		if err != nil || d.err != nil {
 			t.Fatal(err, d.err)
 		}
-		f := d.out.Faults[0]
+		f := d.out.faults[0]
 		for _, l := range f.Links {
 			if suspected[l] == "" {
 				t.Errorf("seed %d: %s is dead and not suspected", e.Seed, d.suspects.links.Name(int(l)))

@@ -19,7 +19,7 @@ type options struct {
 	Seeds  int           // emulated networks, each with every fault
 	Faults []string      // of the table of the emulator; all of them without one
 	Quiet  time.Duration // before the first fault
-	Pause  time.Duration // after each fault
+	pause  time.Duration // after each fault
 
 	Demo    time.Duration // how long the demonstration is followed
 	Picture string        // file for its picture; empty for none
@@ -32,7 +32,7 @@ type options struct {
 
 // DefaultOptions is one network with all faults.
 func DefaultOptions() options {
-	return options{Seed: 1, Seeds: 1, Quiet: 100 * time.Second, Pause: 15 * time.Second, Demo: time.Hour}
+	return options{Seed: 1, Seeds: 1, Quiet: 100 * time.Second, pause: 15 * time.Second, Demo: time.Hour}
 }
 
 // section is a part of what is measured.

@@ -106,7 +106,7 @@ func runDetection(ctx context.Context, o options) (*Table, error) {
 		for m := range t.Quiet {
 			t.Quiet[m].Links += float64(d.Quiet[m])
 		}
-		for _, f := range d.Faults {
+		for _, f := range d.faults {
 			t.Rows[index[f.Name]].add(f)
 		}
 	}
@@ -123,27 +123,27 @@ func runDetection(ctx context.Context, o options) (*Table, error) {
 
 // add counts a fault, if it happened and enough of it could be seen.
 func (r *row) add(f *fault) {
-	counts := f.Counts && f.Enough > 0
+	counts := f.counts && f.enough > 0
 	if counts {
 		r.Happened++
 	}
-	plain := f.Counts && f.Plain > 0
+	plain := f.counts && f.plain > 0
 	if plain {
 		r.Plain++
 	}
 	for m := range r.Methods {
-		c, s := &r.Methods[m], &f.Scores[m]
-		c.SoonRight, c.SoonWrong = c.SoonRight+s.Soon.Right, c.SoonWrong+s.Soon.Wrong
-		c.Right, c.Wrong = c.Right+s.Ever.Right, c.Wrong+s.Ever.Wrong
-		p := plainColumn{SoonRight: s.Plain[0].Right, SoonWrong: s.Plain[0].Wrong, Right: s.Plain[1].Right, Wrong: s.Plain[1].Wrong}
-		if plain && s.Delay > 0 && s.Delay-f.Plain < soon {
+		c, s := &r.Methods[m], &f.scores[m]
+		c.SoonRight, c.SoonWrong = c.SoonRight+s.soon.right, c.SoonWrong+s.soon.wrong
+		c.Right, c.Wrong = c.Right+s.ever.right, c.Wrong+s.ever.wrong
+		p := plainColumn{SoonRight: s.Plain[0].right, SoonWrong: s.Plain[0].wrong, Right: s.Plain[1].right, Wrong: s.Plain[1].wrong}
+		if plain && s.delay > 0 && s.delay-f.plain < soon {
 			p.Soon = 1
 		}
 		c.Plain.add(p)
-		if !counts || s.Delay == 0 {
+		if !counts || s.delay == 0 {
 			continue
 		}
-		late := max(s.Delay-f.Enough, 0)
+		late := max(s.delay-f.enough, 0)
 		c.Delays = append(c.Delays, late+1)
 		c.Found++
 		if late < soon {

@@ -226,14 +226,14 @@ func gradual(f *fault) bool {
 
 // judge says from which cycle on a fault could be seen.
 func (d *detection) judge(f *fault, w *inference.Window, cycle int) {
-	if gradual(f) && f.Enough == 0 && slices.ContainsFunc(f.Links, func(l int32) bool { return d.truth.probes.slow[l] }) {
+	if gradual(f) && f.enough == 0 && slices.ContainsFunc(f.Links, func(l int32) bool { return d.truth.probes.slow[l] }) {
 		if f.shown > 0 && f.shown == cycle-1 {
-			f.Enough = cycle - 1
+			f.enough = cycle - 1
 		}
 		f.shown = cycle
 	}
-	if f.Name == forging && f.Enough == 0 && f.forged.window(f.Node) {
-		f.Enough = cycle
+	if f.Name == forging && f.enough == 0 && f.forged.window(f.Node) {
+		f.enough = cycle
 	}
 	if silent(f) && time.Duration(cycle)*d.emulation.Window <= f.For {
 		f.losing.window(d, f, w, cycle)
@@ -326,7 +326,7 @@ func (d *detection) journey(j *emu.Journey) {
 		d.receiver.spoilt(j)
 		return
 	}
-	for _, f := range d.out.Faults {
+	for _, f := range d.out.faults {
 		if now := d.network.Now(); now < f.From || now > f.Until {
 			continue
 		}
@@ -386,14 +386,14 @@ func (x *losing) window(d *detection, f *fault, w *inference.Window, cycle int) 
 		return r.sent > 0 && r.lost >= loss.Needed(r.sent, floor, candidates)
 	}
 	probes, flows := enough(x.probes, 100), enough(x.flows, 80+len(d.places.known))
-	if f.Plain == 0 && (probes || flows) {
-		f.Plain = cycle
+	if f.plain == 0 && (probes || flows) {
+		f.plain = cycle
 	}
-	if f.Enough > 0 {
+	if f.enough > 0 {
 		return
 	}
 	if f.Name == "black-hole" { // a flow, of which losses speak for themselves
-		f.Enough = f.Plain
+		f.enough = f.plain
 		return
 	}
 	link := int32(d.places.hop(f.Node, f.Port))
@@ -402,7 +402,7 @@ func (x *losing) window(d *detection, f *fault, w *inference.Window, cycle int) 
 		of = append(of, *x.byFlow[k])
 	}
 	if probes && certain(x.byProbe, link, floor) || flows && certain(of, link, floor) {
-		f.Enough = cycle
+		f.enough = cycle
 	}
 }
 

@@ -124,7 +124,7 @@ func attentionFactors(ctx context.Context, t io.Writer, o Options) error {
 		hosts bool
 	}
 	networks, draws := []network{{30, false}, {10, true}, {18, true}, {30, true}}, 3
-	if o.Quick {
+	if o.quick {
 		networks, draws = networks[1:2], 1
 	}
 	for _, x := range networks {

@@ -11,7 +11,7 @@ import (
 // TestRunAttention prints the tables: their first rows, and all of them by night.
 func TestRunAttention(t *testing.T) {
 	var out strings.Builder
-	if err := runAttention(t.Context(), &out, Options{Seed: 1, Limit: time.Second, Quick: !testkit.Night()}); err != nil {
+	if err := runAttention(t.Context(), &out, Options{Seed: 1, Limit: time.Second, quick: !testkit.Night()}); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("\n%s", out.String())

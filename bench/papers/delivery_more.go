@@ -140,7 +140,7 @@ const (
 
 // deliveryNetworks returns how many random networks the tables of limits and of replaced plans have.
 func (o Options) deliveryNetworks() uint64 {
-	if o.Quick {
+	if o.quick {
 		return 4
 	}
 	return 20
@@ -201,7 +201,7 @@ func deliveryChurn(ctx context.Context, t io.Writer, o Options) error {
 	}
 	fmt.Fprintln(t, "may change\tchange\tmust\tserved\tlinks\tservers\twithout an order of steps\t")
 	limits := []int{0, 1, 2, 3, 4, 6, 8, -1}
-	if o.Quick {
+	if o.quick {
 		limits = []int{0, 2, -1}
 	}
 	for _, churn := range limits {

@@ -13,7 +13,7 @@ import (
 func TestRunDelivery(t *testing.T) {
 	dir := os.Getenv("HOPSCOPE_TOPOLOGIES")
 	var out strings.Builder
-	if err := runDelivery(t.Context(), &out, Options{Seed: 1, Limit: 200 * time.Millisecond, Topologies: dir, Quick: !testkit.Night()}); err != nil {
+	if err := runDelivery(t.Context(), &out, Options{Seed: 1, Limit: 200 * time.Millisecond, Topologies: dir, quick: !testkit.Night()}); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("\n%s", out.String())

@@ -29,12 +29,12 @@ type Options struct {
 	Seed       uint64
 	Limit      time.Duration // for one run of one algorithm; 0 for 10 s
 	Topologies string        // directory with graphs/, demands/ and index.csv; rows that need it are left out if empty
-	Quick      bool          // the first rows of each table, which are the small ones
+	quick      bool          // the first rows of each table, which are the small ones
 }
 
 // shown gives the rows of a table: all of them, or the first n in quick tables.
 func shown[T any](o Options, n int, all ...T) []T {
-	if o.Quick {
+	if o.quick {
 		return all[:min(n, len(all))]
 	}
 	return all

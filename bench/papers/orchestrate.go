@@ -30,7 +30,7 @@ func runOrchestrate(ctx context.Context, w io.Writer, o Options) error {
 	if err != nil {
 		return err
 	}
-	if o.Quick {
+	if o.quick {
 		nets = some(nets, quickNetworks)
 	}
 	limits := []time.Duration{o.limit()}

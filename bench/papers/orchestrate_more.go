@@ -37,7 +37,7 @@ func moreTables(ctx context.Context, w io.Writer, nets []*topo.Graph, o Options)
 	if o.Topologies == "" {
 		most = mostRandom
 	}
-	if o.Quick {
+	if o.quick {
 		most = quickMore
 	}
 	nets = some(nets, most)

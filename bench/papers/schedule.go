@@ -225,7 +225,7 @@ func scheduleSizes(ctx context.Context, t io.Writer, o Options) error {
 		p.SendLimit, p.LinkLimit = 1e7, 1e7
 		var making, check time.Duration
 		runs := 0
-		for ; runs < 3 || !o.Quick && making < time.Second; runs++ {
+		for ; runs < 3 || !o.quick && making < time.Second; runs++ {
 			if err := ctx.Err(); err != nil {
 				return err
 			}

@@ -11,7 +11,7 @@ import (
 // TestRunSchedule prints the tables.
 func TestRunSchedule(t *testing.T) {
 	var out strings.Builder
-	if err := runSchedule(t.Context(), &out, Options{Seed: 1, Limit: 300 * time.Millisecond, Quick: !testkit.Night()}); err != nil {
+	if err := runSchedule(t.Context(), &out, Options{Seed: 1, Limit: 300 * time.Millisecond, quick: !testkit.Night()}); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("\n%s", out.String())

@@ -12,7 +12,7 @@ import (
 type AgentConfig struct {
 	Rounds int           // of every loop; medians are printed
 	Send   time.Duration // of a round of sending
-	Wake   time.Duration // of a round of waking
+	wake   time.Duration // of a round of waking
 	Batch  int           // frames a system call
 	Digest bool          // the agent's probes have a digest; the frames of the bare loops are as long
 
@@ -50,7 +50,7 @@ type pair struct {
 
 // DefaultAgentConfig takes about half a minute.
 func DefaultAgentConfig() AgentConfig {
-	return AgentConfig{Rounds: 5, Send: time.Second, Wake: 2 * time.Second, Batch: 64}
+	return AgentConfig{Rounds: 5, Send: time.Second, wake: 2 * time.Second, Batch: 64}
 }
 
 // Print writes the result as text.

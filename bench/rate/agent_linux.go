@@ -75,7 +75,7 @@ func runAgent(ctx context.Context, cfg *AgentConfig) (r AgentResult, err error) 
 		}
 	}
 	frame := frames[0]
-	r.Batch, r.FrameBytes, r.WakesAsked = cfg.Batch, len(frame), int(cfg.Wake/time.Duration(period))
+	r.Batch, r.FrameBytes, r.WakesAsked = cfg.Batch, len(frame), int(cfg.wake/time.Duration(period))
 	var sends, lates []float64
 	var bare, ours []float64
 	var bareLate, oursLate []Late
@@ -90,11 +90,11 @@ func runAgent(ctx context.Context, cfg *AgentConfig) (r AgentResult, err error) 
 		if x.AgentRate, err = agentSends(ctx, cfg); err != nil {
 			return r, err
 		}
-		b, err := arrivals(func() error { return bareWakes(frames[:], cfg.Wake) })
+		b, err := arrivals(func() error { return bareWakes(frames[:], cfg.wake) })
 		if err != nil {
 			return r, err
 		}
-		a, err := arrivals(func() error { return agentRuns(ctx, cfg, turns, turns*time.Duration(period), cfg.Wake, nil) })
+		a, err := arrivals(func() error { return agentRuns(ctx, cfg, turns, turns*time.Duration(period), cfg.wake, nil) })
 		if err != nil {
 			return r, err
 		}

@@ -9,7 +9,7 @@ import (
 
 // TestRun measures for a moment: everything is measured, and nothing is said about how much it is.
 func TestAgent(t *testing.T) {
-	r, err := Agent(t.Context(), AgentConfig{Rounds: 2, Send: 20 * time.Millisecond, Wake: 100 * time.Millisecond, Batch: 16})
+	r, err := Agent(t.Context(), AgentConfig{Rounds: 2, Send: 20 * time.Millisecond, wake: 100 * time.Millisecond, Batch: 16})
 	if err != nil {
 		t.Fatalf("%v\n(in a container: --cap-add SYS_ADMIN,NET_ADMIN,NET_RAW)", err)
 	}

@@ -16,14 +16,14 @@ type windowConfig struct {
 	Collectors int
 	Flows      int
 	Reports    int // of a window
-	Slices     int
-	Length     time.Duration
+	slices     int
+	length     time.Duration
 	Rounds     int // of which the median is printed
 }
 
 // DefaultWindowConfig is windows of 10 s at 200,000 reports a second, about 640 hops.
 func DefaultWindowConfig() windowConfig {
-	return windowConfig{Collectors: 16, Flows: 10_000, Reports: 2_000_000, Slices: 16, Length: 10 * time.Second, Rounds: 15}
+	return windowConfig{Collectors: 16, Flows: 10_000, Reports: 2_000_000, slices: 16, length: 10 * time.Second, Rounds: 15}
 }
 
 // WindowResult is the cost of a window, as wall time of one goroutine.
@@ -44,14 +44,14 @@ type WindowResult struct {
 func Window(cfg windowConfig) (r WindowResult, err error) {
 	base := DefaultPipelineConfig(cfg.Flows)
 	base.Reports = cfg.Reports
-	base.Shard.TopFlows = shard.DefaultConfig().TopFlows
+	base.shard.TopFlows = shard.DefaultConfig().TopFlows
 	const seed = 1
-	slicer := window.NewSlicer(seed, cfg.Slices)
-	length := int64(cfg.Length)
+	slicer := window.NewSlicer(seed, cfg.slices)
+	length := int64(cfg.length)
 	end := fleet.Label(1, length)
 
 	var partials []*window.Partial
-	logs := make([][]fleet.Record, cfg.Slices)
+	logs := make([][]fleet.Record, cfg.slices)
 	r.Collectors = cfg.Collectors
 	for i := range cfg.Collectors {
 		c := base
@@ -69,8 +69,8 @@ func Window(cfg windowConfig) (r WindowResult, err error) {
 		}
 		if i == 0 {
 			r.Bytes = bytesOf(out)
-			r.Rate = float64(r.Bytes) / cfg.Length.Seconds()
-			w := p.Window(base.Shard.Limits())
+			r.Rate = float64(r.Bytes) / cfg.length.Seconds()
+			w := p.Window(base.shard.Limits())
 			r.Hops, r.Flows = len(w.Hops), w.FlowCount
 			r.Encode = timed(cfg.Rounds, func() {
 				out, err = pub.Window(out[:0], p, end, nil, 0)
@@ -97,7 +97,7 @@ func Window(cfg windowConfig) (r WindowResult, err error) {
 	var took []time.Duration
 	var whole []time.Duration
 	for range cfg.Rounds {
-		merge, assemble, window, err := round(&cfg, logs, base.Shard.Limits(), end)
+		merge, assemble, window, err := round(&cfg, logs, base.shard.Limits(), end)
 		if err != nil {
 			return r, err
 		}
@@ -115,13 +115,13 @@ type mergedWindow struct{ hops, bytes int }
 // round lets mergers read the records of all collectors, and an assembler what they made of them.
 func round(cfg *windowConfig, logs [][]fleet.Record, limits window.Limits, end int64) (merge, assemble time.Duration, w mergedWindow, err error) {
 	codec := fleet.NewCodec(0, window.Limits{})
-	a, err := fleet.NewAssembler(fleet.Options{Slices: cfg.Slices, Window: int64(cfg.Length), Limits: wide(limits)})
+	a, err := fleet.NewAssembler(fleet.Options{Slices: cfg.slices, Window: int64(cfg.length), Limits: wide(limits)})
 	if err != nil {
 		return 0, 0, w, err
 	}
 	var series []fleet.Out
 	for slice, log := range logs {
-		m, err := fleet.NewMerger(fleet.Options{Name: "consumer", Slice: slice, Window: int64(cfg.Length), Limits: wide(limits)})
+		m, err := fleet.NewMerger(fleet.Options{Name: "consumer", Slice: slice, Window: int64(cfg.length), Limits: wide(limits)})
 		if err != nil {
 			return 0, 0, w, err
 		}

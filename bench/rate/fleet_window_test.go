@@ -8,7 +8,7 @@ import (
 
 // What is measured is what a window is: hops and flows of all collectors.
 func TestWindow(t *testing.T) {
-	r, err := Window(windowConfig{Collectors: 3, Flows: 200, Reports: 20_000, Slices: 4, Length: time.Second, Rounds: 1})
+	r, err := Window(windowConfig{Collectors: 3, Flows: 200, Reports: 20_000, slices: 4, length: time.Second, Rounds: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

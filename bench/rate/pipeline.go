@@ -18,13 +18,13 @@ import (
 // PipelineConfig says what is measured.
 type PipelineConfig struct {
 	Flows   int    // distinct ones, chosen at random for every report
-	Ports   int    // of the switches of the fat-tree, even
+	ports   int    // of the switches of the fat-tree, even
 	Batch   int    // datagrams that are decoded together
 	Warmup  int    // reports before the measurement
 	Reports int    // measured
 	Window  int    // reports of a window
 	Seed    uint64 // of the traffic
-	Shard   shard.Config
+	shard   shard.Config
 }
 
 // DefaultPipelineConfig measures n flows over 8-port switches (640 hops), in the memory that such flows need, after each of them
@@ -35,9 +35,9 @@ func DefaultPipelineConfig(n int) PipelineConfig {
 	if n > 500_000 {
 		each = 100
 	}
-	cfg := PipelineConfig{Flows: n, Ports: 8, Batch: 128, Warmup: max(each*n, 1_000_000), Reports: 4_000_000, Window: 1_000_000, Seed: 1, Shard: shard.DefaultConfig()}
-	cfg.Shard.IdleTimeout = 24 * time.Hour
-	cfg.Shard.MemoryBytes = max(cfg.Shard.MemoryBytes, 2<<30*int64(n)/1_000_000)
+	cfg := PipelineConfig{Flows: n, ports: 8, Batch: 128, Warmup: max(each*n, 1_000_000), Reports: 4_000_000, Window: 1_000_000, Seed: 1, shard: shard.DefaultConfig()}
+	cfg.shard.IdleTimeout = 24 * time.Hour
+	cfg.shard.MemoryBytes = max(cfg.shard.MemoryBytes, 2<<30*int64(n)/1_000_000)
 	return cfg
 }
 
@@ -139,9 +139,9 @@ func newPipelineRun(cfg PipelineConfig) (*pipelineRun, error) {
 		return nil, fmt.Errorf("no profile called auto")
 	}
 	return &pipelineRun{
-		gen: newGenerator(cfg.Flows, cfg.Ports, cfg.Seed), dec: demux.NewRouter(profile, nil), ring: make([]byte, cfg.Batch*size),
-		tracker: sequence.New(sequence.DefaultConfig(), 1), state: shard.New(cfg.Shard, 1), detector: events.New(events.DefaultConfig()),
-		limits: cfg.Shard.Limits(), src: decode.AddrFrom4([]byte{127, 0, 0, 1}),
+		gen: newGenerator(cfg.Flows, cfg.ports, cfg.Seed), dec: demux.NewRouter(profile, nil), ring: make([]byte, cfg.Batch*size),
+		tracker: sequence.New(sequence.DefaultConfig(), 1), state: shard.New(cfg.shard, 1), detector: events.New(events.DefaultConfig()),
+		limits: cfg.shard.Limits(), src: decode.AddrFrom4([]byte{127, 0, 0, 1}),
 	}, nil
 }
 

@@ -9,7 +9,7 @@ import (
 func TestPipeline(t *testing.T) {
 	cfg := DefaultPipelineConfig(100)
 	cfg.Warmup, cfg.Reports, cfg.Window = 1000, 5000, 500
-	cfg.Shard.MemoryBytes = 4 << 20
+	cfg.shard.MemoryBytes = 4 << 20
 	r, err := Pipeline(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func BenchmarkPipeline100(b *testing.B) { benchmark(b, 100) }
 // TestAllocations holds that the way of a report from its bytes to the tables allocates nothing.
 func TestAllocations(t *testing.T) {
 	cfg := DefaultPipelineConfig(1000)
-	cfg.Shard.MemoryBytes = 8 << 20
+	cfg.shard.MemoryBytes = 8 << 20
 	p, err := newPipelineRun(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import "testing"
 // a window what its merged rows are made of.
 func TestWindowAllocations(t *testing.T) {
 	cfg := DefaultPipelineConfig(1000)
-	cfg.Shard.MemoryBytes = 8 << 20
+	cfg.shard.MemoryBytes = 8 << 20
 	p, err := newPipelineRun(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -47,7 +47,7 @@ type Profile struct {
 	PINT         bool // digests in the destination MAC
 	IOAM         bool // options of IPv6
 	IFA          bool // protocol 253
-	SureIFA      bool // only what begins with a header of it
+	sureIFA      bool // only what begins with a header of it
 	Encapsulated bool // INT in VXLAN-GPE and Geneve
 }
 
@@ -55,7 +55,7 @@ type Profile struct {
 var Profiles = map[string]Profile{
 	"auto": {
 		ReportPorts: []uint16{32766}, Reports: []string{"0.5", "1.0", "2.0"}, INT: []string{"0.5", "1.0", "2.1"},
-		DSCP: 0x17, Mask: 0x3f, Ports: []uint16{17768}, Probe: true, Encapsulated: true, IOAM: true, IFA: true, SureIFA: true,
+		DSCP: 0x17, Mask: 0x3f, Ports: []uint16{17768}, Probe: true, Encapsulated: true, IOAM: true, IFA: true, sureIFA: true,
 	},
 	"prometheus-exporter": {
 		ReportPorts: []uint16{1234}, Reports: []string{"0.5"}, INT: []string{"0.5"}, DSCP: 1, Mask: 1, BehindOpts: true,
@@ -242,7 +242,7 @@ func network(p *Profile, b []byte, at, wire, version int, mac bool) []Object {
 			return list
 		}
 	}
-	if p.IFA && !(p.SureIFA && !beginsIFA(ip)) {
+	if p.IFA && !(p.sureIFA && !beginsIFA(ip)) {
 		if o := ifa(ip); o != nil {
 			return []Object{o}
 		}

@@ -36,7 +36,7 @@ type BrokerOptions struct {
 	// of the same authority.
 	TLS         bool
 	ClientCerts bool
-	Authority   *authority
+	authority   *authority
 
 	// Users may log in at Addr with PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512. The password of a user is [Password].
 	Users []string
@@ -151,7 +151,7 @@ func startBroker(t testing.TB, dir string, opt BrokerOptions) *Broker {
 	t.Helper()
 	b := &Broker{t: t, Prefix: prefix(), process: &process{opt: opt, dir: dir}}
 	if opt.TLS {
-		if b.Authority = opt.Authority; b.Authority == nil {
+		if b.Authority = opt.authority; b.Authority == nil {
 			b.Authority = NewAuthority(t)
 		}
 	}

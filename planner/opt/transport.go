@@ -5,9 +5,9 @@ import "slices"
 // Transport is a flow in a bipartite network: it sends the supply of rows to open columns, each pair up to its capacity, by shortest
 // augmenting paths (J. Edmonds and R. Karp, Journal of the ACM 19, 1972): O(pairs) for a path.
 //
-// Pairs have numbers: those of column c are ColAt[c] to ColAt[c+1], with the rows ColRow, which ascend.
+// Pairs have numbers: those of column c are colAt[c] to colAt[c+1], with the rows colRow, which ascend.
 type Transport struct {
-	ColAt, ColRow []int32
+	colAt, colRow []int32
 	Sent          []int64   // by pair
 	Load          []int64   // by column: the sum of what is sent to it
 	Room          []int64   // by column: the most that it takes; 0 for closed ones
@@ -30,7 +30,7 @@ type Transport struct {
 func NewTransport(rowAt, rowCol, colAt, colRow []int32, most, left []int64) *Transport {
 	rows, cols := len(rowAt)-1, len(colAt)-1
 	t := &Transport{
-		rowAt: rowAt, rowCol: rowCol, ColAt: colAt, ColRow: colRow, most: most, Left: left,
+		rowAt: rowAt, rowCol: rowCol, colAt: colAt, colRow: colRow, most: most, Left: left,
 		pair: make([]int32, len(rowCol)), Sent: make([]int64, len(colRow)), Load: make([]int64, cols), Room: make([]int64, cols), Over: make([][]int32, rows),
 		seenRow: make([]int32, rows), seenCol: make([]int32, cols), fromRow: make([]int32, rows), fromCol: make([]int32, cols),
 	}
@@ -45,9 +45,9 @@ func NewTransport(rowAt, rowCol, colAt, colRow []int32, most, left []int64) *Tra
 // Open lets column c take up to room.
 func (t *Transport) Open(c int32, room int64) {
 	t.Room[c] = room
-	for e := t.ColAt[c]; e < t.ColAt[c+1]; e++ {
+	for e := t.colAt[c]; e < t.colAt[c+1]; e++ {
 		if t.most[e] >= 0 {
-			r := t.ColRow[e]
+			r := t.colRow[e]
 			t.Over[r] = append(t.Over[r], e)
 		}
 	}
@@ -55,8 +55,8 @@ func (t *Transport) Open(c int32, room int64) {
 
 // Close takes everything from column c.
 func (t *Transport) Close(c int32) {
-	for e := t.ColAt[c]; e < t.ColAt[c+1]; e++ {
-		r := t.ColRow[e]
+	for e := t.colAt[c]; e < t.colAt[c+1]; e++ {
+		r := t.colRow[e]
 		t.Left[r] += t.Sent[e]
 		t.Sent[e] = 0
 		if t.most[e] >= 0 {
@@ -118,8 +118,8 @@ func (t *Transport) find(r int32) (c int32, ok bool) {
 			if t.Load[c] < t.Room[c] {
 				return c, true
 			}
-			for o := t.ColAt[c]; o < t.ColAt[c+1]; o++ {
-				if q := t.ColRow[o]; t.Sent[o] > 0 && t.seenRow[q] != t.stamp {
+			for o := t.colAt[c]; o < t.colAt[c+1]; o++ {
+				if q := t.colRow[o]; t.Sent[o] > 0 && t.seenRow[q] != t.stamp {
 					t.seenRow[q], t.fromRow[q] = t.stamp, o
 					t.queue = append(t.queue, q)
 				}
@@ -134,7 +134,7 @@ func (t *Transport) augment(r, c int32) {
 	n := min(t.Left[r], t.Room[c]-t.Load[c])
 	for d := c; ; {
 		e := t.fromCol[d]
-		s := t.ColRow[e]
+		s := t.colRow[e]
 		n = min(n, t.most[e]-t.Sent[e])
 		if s == r {
 			break
@@ -146,7 +146,7 @@ func (t *Transport) augment(r, c int32) {
 	t.Left[r] -= n
 	for d := c; ; {
 		e := t.fromCol[d]
-		s := t.ColRow[e]
+		s := t.colRow[e]
 		t.Sent[e] += n
 		if s == r {
 			return

@@ -85,7 +85,7 @@ func run(ctx context.Context, s *Scenario, seed uint64, each func(id, window uin
 	}
 	j := &judge{x: x, all: map[uint64]*inference.Finding{}, worst: map[uint64]inference.Severity{}, truthListed: make([]bool, len(s.truth))}
 	at := func(t float64) int64 { return start + int64(t*1e9) }
-	w := -s.Quiet
+	w := -s.quiet
 	if each != nil {
 		p.detector.Offered(func(f *inference.Finding, o cause.Offer) {
 			if w >= 0 && f.Start >= at(0) {
@@ -93,7 +93,7 @@ func run(ctx context.Context, s *Scenario, seed uint64, each func(id, window uin
 			}
 		})
 	}
-	for ; w < s.Length+s.After; w++ {
+	for ; w < s.Length+s.after; w++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -116,7 +116,7 @@ func (j *judge) window(w int, news []inference.Finding) {
 		j.all[f.ID] = f
 		j.worst[f.ID] = max(j.worst[f.ID], f.Severity)
 	}
-	if w < 0 || w >= j.x.s.Length+j.x.s.After {
+	if w < 0 || w >= j.x.s.Length+j.x.s.after {
 		return
 	}
 	var list []*inference.Finding
@@ -148,7 +148,7 @@ func (j *judge) window(w int, news []inference.Finding) {
 
 func (j *judge) outcome(seed uint64) *Outcome {
 	s := j.x.s
-	o := &Outcome{Scenario: s.Name, Kind: s.Kind, Seed: seed, Benign: s.Benign, Real: s.Real, Delay: -1, Listed: slices.Contains(j.truthListed, true), Want: s.Severity}
+	o := &Outcome{Scenario: s.Name, Kind: s.Kind, Seed: seed, Benign: s.benign, Real: s.Real, Delay: -1, Listed: slices.Contains(j.truthListed, true), Want: s.Severity}
 	if o.Listed {
 		o.Severity = j.highest.String()
 	}
@@ -156,7 +156,7 @@ func (j *judge) outcome(seed uint64) *Outcome {
 		if !leads {
 			continue
 		}
-		o.Delay = max(w-s.Known, 0)
+		o.Delay = max(w-s.known, 0)
 		led, listed := 0, 0
 		for k := w; k < s.Length; k++ {
 			if j.leads[k] {
@@ -184,12 +184,12 @@ func (j *judge) outcome(seed uint64) *Outcome {
 		case j.acceptable(f):
 			o.Right = append(o.Right, statement)
 			critical = false
-		case s.Benign && f.Element.Kind == inference.ExporterElement:
+		case s.benign && f.Element.Kind == inference.ExporterElement:
 			critical = false
 		case j.bundle(f) || !critical && j.conditional(f) || j.around(f):
 			o.Beside = append(o.Beside, statement)
 			critical = false
-		case j.touched(f) && !(s.Benign && critical):
+		case j.touched(f) && !(s.benign && critical):
 			o.Beside = append(o.Beside, statement)
 			critical = false
 		default:
@@ -204,9 +204,9 @@ func (j *judge) outcome(seed uint64) *Outcome {
 		elements += 2 + len(j.x.net.nodes[i].hosts) // the node, its exporter, its ports towards hosts
 	}
 	elements += (len(j.x.net.ports) - elements + 2*len(j.x.net.nodes)) / 2 // links
-	o.Hours = float64(elements) * float64(s.Quiet-360+s.Length+s.After) * s.Window / 3600
-	if s.Quiet < 360 {
-		o.Hours = float64(elements) * float64(s.Length+s.After) * s.Window / 3600
+	o.Hours = float64(elements) * float64(s.quiet-360+s.Length+s.after) * s.Window / 3600
+	if s.quiet < 360 {
+		o.Hours = float64(elements) * float64(s.Length+s.after) * s.Window / 3600
 	}
 	return o
 }

@@ -14,14 +14,14 @@ import (
 
 // Scenario is one world with its truth. Times are windows, counted from the end of the quiet ones.
 type Scenario struct {
-	Name, Kind, About string
-	Tune              bool // of the half that may be tuned on
-	Benign            bool // nothing of the network may be called critical
+	Name, Kind, about string
+	tune              bool // of the half that may be tuned on
+	benign            bool // nothing of the network may be called critical
 	Real              bool // a real loss beside a benign change
 
 	Window               float64 // s
-	Quiet, Length, After int     // windows before, of and behind what happens
-	Known                int     // first window from which it can be known
+	quiet, Length, after int     // windows before, of and behind what happens
+	known                int     // first window from which it can be known
 	Severity             string  // of the truth; "any"
 
 	shape   shape
@@ -115,7 +115,7 @@ type parser struct {
 func Parse(name, text string) ([]Scenario, error) {
 	p := &parser{has: map[string]bool{}}
 	p.s = Scenario{
-		Name: name, Window: 10, Quiet: 380, Length: 30, After: 12, Severity: "any",
+		Name: name, Window: 10, quiet: 380, Length: 30, after: 12, Severity: "any",
 		shape:   shape{kind: "leaf-spine", leaves: 4, spines: 2, hosts: 2, lag: 1, rate: 1e9, load: .4, buffer: 200e3, burst: 1, sway: .05},
 		report:  reporting{format: "int21", sources: true, drops: true},
 		traffic: traffic{flows: 60, packets: 500, tcp: .5},
@@ -135,12 +135,12 @@ func Parse(name, text string) ([]Scenario, error) {
 			if err := p.finish(); err != nil {
 				return nil, fmt.Errorf("line %d: %w", i+1, err)
 			}
-			if !p.s.Benign {
+			if !p.s.benign {
 				return nil, fmt.Errorf("line %d: real: only a benign change has a real loss beside it: take the line out, or write benign above it", i+1)
 			}
 			list = append(list, p.s)
 			p.s.faults = slices.Clone(p.s.faults)
-			p.s.Name, p.s.Kind, p.s.Benign, p.s.Real, p.has["benign"] = name+"+real", "loss beside a benign change", false, true, false
+			p.s.Name, p.s.Kind, p.s.benign, p.s.Real, p.has["benign"] = name+"+real", "loss beside a benign change", false, true, false
 			continue
 		}
 		if err := p.line(words); err != nil {
@@ -161,12 +161,12 @@ func (p *parser) finish() error {
 		return fmt.Errorf("there is no half: write half tune or half report")
 	case len(p.s.faults) == 0:
 		return fmt.Errorf("nothing happens: write a line such as at 0 for 30 loss leaf1>spine1 rate=1%%")
-	case p.s.Benign && len(p.s.truth) > 0:
+	case p.s.benign && len(p.s.truth) > 0:
 		return fmt.Errorf("a benign change has a truth: take one of both out")
-	case !p.s.Benign && len(p.s.truth) == 0:
+	case !p.s.benign && len(p.s.truth) == 0:
 		return fmt.Errorf("no truth: write truth and an element, or benign")
-	case p.s.Known >= p.s.Length:
-		return fmt.Errorf("known %d is not within the %d windows of what happens", p.s.Known, p.s.Length)
+	case p.s.known >= p.s.Length:
+		return fmt.Errorf("known %d is not within the %d windows of what happens", p.s.known, p.s.Length)
 	}
 	return nil
 }
@@ -186,16 +186,16 @@ func (p *parser) line(words []string) error {
 		s.Kind = strings.Join(args, " ")
 		return some(s.Kind)
 	case "about":
-		s.About = strings.Join(args, " ")
-		return some(s.About)
+		s.about = strings.Join(args, " ")
+		return some(s.about)
 	case "benign":
-		s.Benign = true
+		s.benign = true
 		return count(args, 0)
 	case "half":
 		if len(args) != 1 || args[0] != "tune" && args[0] != "report" {
 			return fmt.Errorf("write half tune or half report")
 		}
-		s.Tune = args[0] == "tune"
+		s.tune = args[0] == "tune"
 	case "severity":
 		if len(args) != 1 {
 			return fmt.Errorf("write one of info, warning, critical, any")
@@ -219,13 +219,13 @@ func (p *parser) line(words []string) error {
 	case "window":
 		return single(args, 1, 60, func(v float64) { s.Window = v })
 	case "quiet":
-		return single(args, 1, maxWindows, func(v float64) { s.Quiet = int(v) })
+		return single(args, 1, maxWindows, func(v float64) { s.quiet = int(v) })
 	case "length":
 		return single(args, 1, maxWindows, func(v float64) { s.Length = int(v) })
 	case "after":
-		return single(args, 0, maxWindows, func(v float64) { s.After = int(v) })
+		return single(args, 0, maxWindows, func(v float64) { s.after = int(v) })
 	case "known":
-		return single(args, 0, maxWindows, func(v float64) { s.Known = int(v) })
+		return single(args, 0, maxWindows, func(v float64) { s.known = int(v) })
 	case "flow":
 		return p.flow(args)
 	case "at":

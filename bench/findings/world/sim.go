@@ -80,7 +80,7 @@ func newWorld(s *Scenario, seed uint64) *world {
 	for i := range x.seq {
 		x.seq[i] = [2]uint32{r.Uint32() % 1e6, r.Uint32() % 1e6}
 	}
-	x.now = -float64(s.Quiet) * s.Window
+	x.now = -float64(s.quiet) * s.Window
 	x.second = x.now + 1
 	x.place()
 	x.addFlows()

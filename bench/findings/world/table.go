@@ -60,7 +60,7 @@ func (o *Options) Select() ([]Scenario, error) {
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(s Scenario) bool {
-		return o.Scenario != "" && s.Name != o.Scenario || o.Half == "tune" && !s.Tune || o.Half == "report" && s.Tune
+		return o.Scenario != "" && s.Name != o.Scenario || o.Half == "tune" && !s.tune || o.Half == "report" && s.tune
 	})
 	if len(all) == 0 {
 		return nil, fmt.Errorf("no scenario %q in half %s", o.Scenario, o.Half)

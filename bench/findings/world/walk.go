@@ -244,7 +244,7 @@ func (x *world) spoil(p int, hopRecord *record, t float64) {
 // clock is what a node's clock shows, in ns.
 func (x *world) clock(node int, t float64) uint64 {
 	c := x.net.nodes[node].clock
-	shown := t + c.offset + c.drift*(t+float64(x.s.Quiet)*x.s.Window)
+	shown := t + c.offset + c.drift*(t+float64(x.s.quiet)*x.s.Window)
 	for _, e := range x.atNode[node] {
 		if e.verb == "clock" && t >= e.from && t < e.until {
 			shown += e.opt["step"] + e.opt["drift"]*(t-e.from)

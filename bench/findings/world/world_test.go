@@ -71,11 +71,11 @@ func TestScenarios(t *testing.T) {
 			t.Errorf("%s is there twice", s.Name)
 		}
 		names[s.Name] = true
-		if s.About == "" {
+		if s.about == "" {
 			t.Errorf("%s does not say what it is about", s.Name)
 		}
 		switch {
-		case s.Benign:
+		case s.benign:
 			benign++
 		case !s.Real:
 			faults++
@@ -83,7 +83,7 @@ func TestScenarios(t *testing.T) {
 				several++
 			}
 		}
-		if s.Tune {
+		if s.tune {
 			tune++
 		}
 	}
@@ -100,9 +100,9 @@ func TestScenarios(t *testing.T) {
 
 // short takes the learning out of a scenario.
 func short(s Scenario) Scenario {
-	s.Quiet, s.Length, s.After = 10, 5, 1
+	s.quiet, s.Length, s.after = 10, 5, 1
 	s.traffic.packets = min(s.traffic.packets, float64(testkit.Rounds(60, 300)))
-	s.Known = 0
+	s.known = 0
 	return s
 }
 
@@ -217,7 +217,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, s := range list {
 			s.Window, s.traffic.packets = 1, min(s.traffic.packets, 50)
-			s.Quiet, s.Length, s.After = 1, 2, 0
+			s.quiet, s.Length, s.after = 1, 2, 0
 			if _, err := Run(t.Context(), &s, 1); err != nil {
 				t.Error(err)
 			}

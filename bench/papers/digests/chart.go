@@ -17,8 +17,8 @@ type Chart struct {
 	File   string // without extension
 	Title  string
 	X, Y   string // what the axes show
-	LogX   bool
-	LogY   bool
+	logX   bool
+	logY   bool
 	Series []Series
 
 	Width, Height int // px; 0 are 720 and 400
@@ -28,7 +28,7 @@ type Chart struct {
 type Series struct {
 	Name   string
 	X, Y   []float64
-	Dashed bool // published, not ours
+	dashed bool // published, not ours
 }
 
 // okabe are the colors of M. Okabe and K. Ito, "Color Universal Design", 2008: distinguishable with any kind of sight. Their yellow
@@ -106,7 +106,7 @@ func (c *Chart) Write(w io.Writer) error {
 		var line strings.Builder
 		pen := byte('M')
 		for j := range s.X {
-			if c.LogY && s.Y[j] <= 0 || math.IsNaN(s.Y[j]) {
+			if c.logY && s.Y[j] <= 0 || math.IsNaN(s.Y[j]) {
 				pen = 'M'
 				continue
 			}
@@ -114,7 +114,7 @@ func (c *Chart) Write(w io.Writer) error {
 			pen = 'L'
 		}
 		style := fmt.Sprintf(`fill="none" stroke="%s" stroke-width="2"`, okabe[i%len(okabe)])
-		if s.Dashed {
+		if s.dashed {
 			style += ` stroke-dasharray="6 3"`
 		}
 		at := chartTop + 12 + 20*i
@@ -127,17 +127,17 @@ func (c *Chart) Write(w io.Writer) error {
 
 // axes begin at 0, or where the smallest value is if they are logarithmic.
 func (c *Chart) axes(width, height int) (x, y axis) {
-	x = axis{low: math.Inf(1), high: math.Inf(-1), from: chartLeft, to: float64(width - chartRight), log: c.LogX}
-	y = axis{low: math.Inf(1), high: math.Inf(-1), from: float64(height - chartBottom), to: chartTop, log: c.LogY}
+	x = axis{low: math.Inf(1), high: math.Inf(-1), from: chartLeft, to: float64(width - chartRight), log: c.logX}
+	y = axis{low: math.Inf(1), high: math.Inf(-1), from: float64(height - chartBottom), to: chartTop, log: c.logY}
 	for _, s := range c.Series {
 		for j := range s.X {
 			x.low, x.high = min(x.low, s.X[j]), max(x.high, s.X[j])
-			if v := s.Y[j]; !math.IsNaN(v) && (v > 0 || !c.LogY) {
+			if v := s.Y[j]; !math.IsNaN(v) && (v > 0 || !c.logY) {
 				y.low, y.high = min(y.low, v), max(y.high, v)
 			}
 		}
 	}
-	if !c.LogY {
+	if !c.logY {
 		y.low = min(y.low, 0)
 	}
 	for _, a := range []*axis{&x, &y} {

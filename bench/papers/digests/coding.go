@@ -63,7 +63,7 @@ func (b *bench) coding() error {
 		}
 		s := summarize(packets)
 		t.Rows = append(t.Rows, []any{c.name, c.config.Tau, layers(c.config.P), s.runs, s.mean, s.median, s.tail, c.paper})
-		line := Series{Name: c.name, Dashed: !c.eliminate}
+		line := Series{Name: c.name, dashed: !c.eliminate}
 		var left []float64
 		var share []float64
 		for n := range 201 {

@@ -111,8 +111,8 @@ func (b *bench) errorTable(n *network, k knowledge, charted bool) error {
 		},
 	}
 	chart := Chart{File: "pint-calibration-" + map[bool]string{false: "links", true: "distance"}[k.routing == prior.Distance],
-		Title: "Paths that are told, " + n.name + ", " + strings.TrimPrefix(k.name, "ours, and "), X: "stated probability of being wrong", Y: "share that is wrong", LogX: true, LogY: true}
-	chart.Series = append(chart.Series, Series{Name: "as stated", X: []float64{1e-5, 1}, Y: []float64{1e-5, 1}, Dashed: true})
+		Title: "Paths that are told, " + n.name + ", " + strings.TrimPrefix(k.name, "ours, and "), X: "stated probability of being wrong", Y: "share that is wrong", logX: true, logY: true}
+	chart.Series = append(chart.Series, Series{Name: "as stated", X: []float64{1e-5, 1}, Y: []float64{1e-5, 1}, dashed: true})
 	scheme, err := errorScheme(b.o.Seed)
 	if err != nil {
 		return err

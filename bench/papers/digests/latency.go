@@ -199,8 +199,8 @@ func (b *bench) latencyTable(title, x string, variants []latencyVariant) table {
 func (b *bench) latencyCharts(file, title, x string, variants []latencyVariant) []Chart {
 	var charts []Chart
 	for _, q := range latencyQuantiles {
-		c := Chart{File: fmt.Sprintf("pint-figures-9-%s-p%.0f", file, 100*q), Title: fmt.Sprintf("%s: p%.0f", title, 100*q), X: x, Y: "relative error, %", LogX: true}
-		c.Series = append(c.Series, Series{Name: "values, not coded", Dashed: true})
+		c := Chart{File: fmt.Sprintf("pint-figures-9-%s-p%.0f", file, 100*q), Title: fmt.Sprintf("%s: p%.0f", title, 100*q), X: x, Y: "relative error, %", logX: true}
+		c.Series = append(c.Series, Series{Name: "values, not coded", dashed: true})
 		for _, v := range variants {
 			c.Series = append(c.Series, Series{Name: v.name})
 		}

@@ -145,12 +145,12 @@ func (b *bench) traceNetwork(n *network, d int, lengths []int, file string) erro
 	}
 	charts := make([][2]Chart, len(digestWidths))
 	for i, w := range digestWidths {
-		charts[i][0] = Chart{File: "pint-figures-10-" + file + "-" + w.file + "-mean", Title: n.name + ", " + w.name + ": mean", X: "switches on the path", Y: "packets until the path is known", LogY: true}
+		charts[i][0] = Chart{File: "pint-figures-10-" + file + "-" + w.file + "-mean", Title: n.name + ", " + w.name + ": mean", X: "switches on the path", Y: "packets until the path is known", logY: true}
 		charts[i][1] = charts[i][0]
 		charts[i][1].File, charts[i][1].Title = "pint-figures-10-"+file+"-"+w.file+"-p99", n.name+", "+w.name+": 99th percentile"
 	}
 	for _, m := range methods {
-		line := Series{Name: m.name, Dashed: m.published}
+		line := Series{Name: m.name, dashed: m.published}
 		high := line
 		for _, hops := range lengths {
 			s, wrong, err := b.trace(n, hops, m.digest+", "+m.coding+", "+m.name, m.begin)
