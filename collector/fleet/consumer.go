@@ -584,7 +584,7 @@ type runSummary struct {
 	Ledger   []sink.Balance `json:"ledger"`
 }
 
-// summary may be called at any time.
+// Summary may be called at any time.
 func (c *Consumer) Summary() runSummary {
 	s := runSummary{Windows: c.wholes.Load(), Slices: c.slices.Load(), Ledger: c.Balances()}
 	for _, b := range s.Ledger {

@@ -68,7 +68,7 @@ type clockState struct {
 	Bytes    int           // of the windows kept for corrections
 }
 
-// clockState may be called at any time.
+// ClockState may be called at any time.
 func (e *Ends) ClockState() clockState {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -168,7 +168,7 @@ type capture struct {
 	next int64      // end of the open window
 }
 
-// capture makes what ends windows by the time stamps of frames. Step is called behind the end of each.
+// Capture makes what ends windows by the time stamps of frames. Step is called behind the end of each.
 func (e *Ends) Capture(step func(end int64)) *capture {
 	return &capture{ends: e, step: step, length: int64(e.Length)}
 }

@@ -16,7 +16,7 @@ const (
 	remembered = 32
 )
 
-// Numbering of a message.
+// Numbered is the numbering of a message.
 type Numbered struct {
 	First   uint32 // number of the message, or of its first record
 	Records bool   // its records have numbers

@@ -293,7 +293,7 @@ type reader struct {
 	trouble   int // fetches that failed in a row although the brokers answer
 }
 
-// reader reads a partition from an offset on.
+// Reader reads a partition from an offset on.
 func (l *Log) Reader(topic string, partition int, offset int64) ingest.LogReader {
 	return &reader{log: l, topic: topic, partition: partition, offset: offset, high: -1, most: l.cfg.fetchMax}
 }

@@ -134,7 +134,7 @@ type Probe struct {
 	Every time.Duration
 }
 
-// HopWords is the width of one block of the given dialect, in words.
+// hopWords is the width of one block of the given dialect, in words.
 func (c *Config) hopWords(d Dialect) int {
 	h := d.header(c.Instructions)
 	return h.HopWords()

@@ -27,6 +27,7 @@ type Track struct {
 	raw        int64 // rounds lost at the last tick, with those that are excused
 }
 
+// TrackKey names a probe by the address of its sender and its number there.
 type TrackKey struct {
 	Source [4]byte
 	Number uint32

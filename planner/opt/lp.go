@@ -110,6 +110,7 @@ func (s *LP) Average() {
 	s.Restart()
 }
 
+// Restart makes the present point the first one of the averages.
 func (s *LP) Restart() {
 	clear(s.sumX)
 	clear(s.sumU)

@@ -78,7 +78,7 @@ type Member struct {
 	State string
 }
 
-// status returns the present state of fleet and console.
+// Status returns the present state of fleet and console.
 func (c *Console) Status() status {
 	c.mu.Lock()
 	c.forget()

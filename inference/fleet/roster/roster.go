@@ -84,7 +84,7 @@ func (r *Roster) Members() []*Member {
 // Member returns one of them, nil if it is not there.
 func (r *Roster) Member(role, name string) *Member { return r.members[MemberKey(role, name)] }
 
-// fleet.Expected returns the collectors, for the members that close windows.
+// Expected returns the collectors, for the members that close windows.
 func (r *Roster) Expected() (list []fleet.Expected) {
 	for _, m := range r.Members() {
 		if m.Role != Collector {

@@ -12,6 +12,7 @@ type Alias struct {
 	other []int32
 }
 
+// NewAlias returns the table that picks indices of weights with probabilities in proportion to them. One weight at least is above 0.
 func NewAlias(weights []float64) Alias {
 	n := len(weights)
 	a := Alias{prob: make([]uint32, n), other: make([]int32, n)}
@@ -45,6 +46,7 @@ func NewAlias(weights []float64) Alias {
 	return a
 }
 
+// Pick returns a random index.
 func (a *Alias) Pick(r *rand.Rand) int {
 	v := r.Uint64()
 	i := pick(v<<32, len(a.prob))

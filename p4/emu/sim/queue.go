@@ -52,6 +52,7 @@ const fullUtilization = 10000
 // transmission is the time that a packet is on the line, in ns and at least 1.
 func (q *Queue) transmission(bytes int64) int64 { return max(1, bytes*q.PsPerByte/1000) }
 
+// At returns the sending of position i of the ring, 0 for the oldest one.
 func (q *Queue) At(i int) *Sending { return &q.Ring[(q.head+i)&(len(q.Ring)-1)] }
 
 // Drain takes out what has been sent by now. It returns the number of packets of cross traffic among that. The line is that of all

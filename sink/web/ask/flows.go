@@ -12,6 +12,7 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 )
 
+// Flow is one flow of the answer of the page.
 type Flow struct {
 	Key     string
 	Packets float64
