@@ -8,12 +8,12 @@ import "github.com/hopscope/hopscope/decode"
 // A finding is one of three things. Most stand for themselves. Where several have one cause, the cause is a finding of its
 // own, which counts them as its Evidence and names the Element that explains them; each of them names it as its Cause.
 type Finding struct {
-	ID       uint64
+	ID       uint64 // the same from start to end
 	Kind     Kind
-	Severity Severity
-	Start    int64 // ns since 1970: end of the window in which the cause was first seen
-	Updated  int64
-	End      int64 // 0 as long as the cause lasts
+	Severity Severity // the highest since its start
+	Start    int64    // ns since 1970: end of the window in which the cause was first seen
+	Updated  int64    // ns since 1970: end of the window of this publication
+	End      int64    // 0 as long as the cause lasts
 
 	Cause    uint64  // id of the finding that explains this one; 0 for one that stands for itself
 	Evidence int     // findings that this one explains; 0 for one that is no cause of others
@@ -21,15 +21,15 @@ type Finding struct {
 	Learning bool    // what is normal at this place is not known well yet
 	Resting  bool    // the place is as usual at present; the finding ends if it stays so, or waits for what came back several times
 
-	Node     uint32 // where; 0 for findings about a flow
-	EgressIf uint32
+	Node     uint32         // where; 0 for findings about a flow
+	EgressIf uint32         // 0 where no interface is meant
 	Flow     decode.FlowKey // zero where no flow is meant
 	Path     []HopKey       // of packets that vanish and of latencies of a flow: the flow's way; shared, not to be changed
 	Exporter decode.Addr    // zero where no exporter is meant
-	HWID     uint8
-	Nameless bool  // the reports of the exporter name no node
-	Reason   uint8 // drop reason, for PacketDrops
-	Folded   bool  // the node has no series of its own, see window.Admission
+	HWID     uint8          // hardware id of the exporter
+	Nameless bool           // the reports of the exporter name no node
+	Reason   uint8          // drop reason, for PacketDrops
+	Folded   bool           // the node has no series of its own, see window.Admission
 
 	Statistic string  // what Value is, such as "p99 latency"; empty where the kind says all
 	Value     float64 // what was seen, in the unit that Text names

@@ -92,7 +92,7 @@ type LinkStats struct {
 // InterfaceStats is the increase of an interface's counters in a window. It was not counted by packet: neither the flows in it are
 // known, nor whether a drop report was about the same packet.
 type InterfaceStats struct {
-	Node uint32
+	Node uint32 // that the interface is of
 	decode.Counters
 	Samples uint64 // how often the counters came, each of them with a rise since the one before
 
@@ -126,17 +126,17 @@ func (k NamelessKey) Compare(o NamelessKey) int {
 // NamelessStats is the hops at one such place in one window.
 type NamelessStats struct {
 	NamelessKey
-	Count          uint64 // hop records
-	Latency, Queue Summary
+	Count          uint64  // hop records
+	Latency, Queue Summary // ns; bytes
 }
 
 // Deviation is a flow whose digests contradict the map, and all errors of the map, in order, that would explain that.
 type Deviation struct {
 	Flow    decode.FlowKey
-	Ingress uint32 // the node at the first hop; NoNode if it is not known
-	Digests uint64 // that were looked at
-	Last    int64  // time of the latest of them
-	Errors  []MapError
+	Ingress uint32     // the node at the first hop; NoNode if it is not known
+	Digests uint64     // that were looked at
+	Last    int64      // time of the latest of them
+	Errors  []MapError // that would explain the digests, each by itself
 }
 
 // StrayReason says in what the way of a flow breaks a rule.
@@ -155,9 +155,9 @@ const MaxRuleName = 64
 
 // StrayKey says which rule is broken, in what, and where.
 type StrayKey struct {
-	Rule   string
+	Rule   string // its name
 	Reason StrayReason
-	Node   uint32
+	Node   uint32 // that Reason is about
 }
 
 // Compare orders by rule, reason and node.
@@ -180,15 +180,15 @@ func (k StrayKey) String() string {
 // least key.
 type Stray struct {
 	StrayKey
-	Flows uint64
-	Flow  decode.FlowKey
-	Path  []HopKey
+	Flows uint64         // that break the rule so
+	Flow  decode.FlowKey // the example
+	Path  []HopKey       // of the example
 }
 
 // FlowSight is a busy flow in a window as a node saw it that samples packets or exports flow records: where the packets came in and left,
 // and how many they were by the sampling rate. The way of the flow is not known by it, nor a latency of a hop.
 type FlowSight struct {
-	Node            uint32
+	Node            uint32 // that sampled, or exported
 	Ingress, Egress uint32 // interfaces; 0 where they are not known
 	Records         uint64 // samples and flow records
 	Packets, Octets uint64 // that these stand for; Octets is 0 where it is not known
