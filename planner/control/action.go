@@ -50,16 +50,16 @@ func (Journal) action()  {}
 
 // Record is a line of the journal: what was pushed where, what came back, and why.
 type Record struct {
-	Time    int64    `json:"time_ns"`
-	What    What     `json:"what"`
-	Device  string   `json:"device,omitempty"`
-	Request Request  `json:"request,omitempty"`
-	Epoch   uint32   `json:"epoch,omitempty"`
-	Count   int      `json:"count,omitempty"` // of probes or entries
-	On      []string `json:"on,omitempty"`    // probes that are turned to detail; links that are suspected
-	Off     []string `json:"off,omitempty"`   // and back; links that are cleared
-	Left    []string `json:"left,omitempty"`  // suspicious links that get no detail
-	Why     string   `json:"why,omitempty"`
+	Time    int64    `json:"time_ns"`           // by the clock of the events
+	What    What     `json:"what"`              // that it is about
+	Device  string   `json:"device,omitempty"`  // kind and name, as [Device.String] writes it
+	Request Request  `json:"request,omitempty"` // that was made or answered
+	Epoch   uint32   `json:"epoch,omitempty"`   // of the plan
+	Count   int      `json:"count,omitempty"`   // of probes or entries
+	On      []string `json:"on,omitempty"`      // probes that are turned to detail; links that are suspected
+	Off     []string `json:"off,omitempty"`     // and back; links that are cleared
+	Left    []string `json:"left,omitempty"`    // suspicious links that get no detail
+	Why     string   `json:"why,omitempty"`     // the reason, in words
 
 	// Entries are what is to be done to entries of a switch, of what was pushed; what became of each, of an answer that refuses; and what a switch
 	// holds, of an answer to a question, where the journal did not have that before. Of more than [mostChanges] there are several records of a request.

@@ -46,8 +46,8 @@ type Event interface{ event() }
 
 // Tick begins a cycle: the links that are suspicious now, and perhaps another plan.
 type Tick struct {
-	Now      int64
-	Suspects []Suspect
+	Now      int64       // time of the event
+	Suspects []Suspect   // all of the cycle
 	Stop     func() bool // ends the search for the best choice of probes; nil for never
 }
 
@@ -66,7 +66,7 @@ type Up struct{ Device Device }
 // Down says that a device cannot be reached, and that no request on its way to it will be answered.
 type Down struct {
 	Device Device
-	Why    string
+	Why    string // the error, for people
 }
 
 // Acked answers SendPlan, Install and Remove: it was done, all of it.
@@ -80,15 +80,15 @@ type Acked struct {
 type Refused struct {
 	Request Request
 	Device  Device
-	Why     string
+	Why     string   // the error, for people
 	Did     []Change // what became of each entry; nil where that is not known
 }
 
 // Program says that a switch cannot be worked with, since it does not run the expected program. Without a reason, that is over.
 type Program struct {
 	Device Device
-	Why    string
-	Load   bool // the settings allow to load it
+	Why    string // the reason; "" where that is over
+	Load   bool   // the settings allow to load it
 }
 
 // ReadBack answers Read: what the device holds. Agents give the epoch of the plan in force, 0 for none. Switches return the entries
@@ -107,8 +107,8 @@ type Superseded struct{ Why string }
 // Held says that nothing leaves until further notice, and which requests have not left: that is no fault of the devices. Without a reason, what
 // is asked from now on leaves again.
 type Held struct {
-	Why    string
-	Unsent []Request
+	Why    string    // the reason; "" where requests leave again
+	Unsent []Request // that have not left
 }
 
 // Command is a command of an operator.

@@ -24,10 +24,10 @@ type Config struct {
 
 // Network holds the devices to steer, and the plan that covers their network.
 type Network struct {
-	Name     string
+	Name     string          // for people
 	Probes   []planner.Probe // the base plan: every link that is to be seen is on one
-	Agents   []string
-	Switches []string
+	Agents   []string        // names of the agents that send probes
+	Switches []string        // names of the switches that get entries
 
 	// Entries gives what a switch has to hold for a plan: entries of the plan's epoch, which no other plan uses, and entries
 	// of epoch 0, which plans share. It is pure. Nil for networks in which a plan needs nothing of switches.
@@ -40,8 +40,8 @@ type Network struct {
 // Entry is a line in a table of a switch, as the controller sees it. What identifies it is Epoch and Key together.
 type Entry struct {
 	Epoch uint32 `json:"epoch"` // of the plan whose probes use it; 0 for those of all plans
-	Key   string `json:"key"`
-	Value string `json:"value"`
+	Key   string `json:"key"`   // table and match, as the switch's side writes them
+	Value string `json:"value"` // action and parameters, likewise
 }
 
 // Change is what is to be done to an entry of a switch, or what became of that.
@@ -65,10 +65,10 @@ const (
 
 // Suspect is a link that wants a closer look.
 type Suspect struct {
-	Link   string  `json:"link"`   // as the probes of the base plan name it
-	Weight float64 `json:"weight"` // how bad it is to leave it out; above 0
-	Why    string  `json:"why,omitempty"`
-	Since  int64   `json:"since_ns,omitempty"`
+	Link   string  `json:"link"`               // as the probes of the base plan name it
+	Weight float64 `json:"weight"`             // how bad it is to leave it out; above 0
+	Why    string  `json:"why,omitempty"`      // the evidence, in words
+	Since  int64   `json:"since_ns,omitempty"` // when it became one; 0 where that is not known
 }
 
 // Suspects gives the links that are suspicious in a cycle.
@@ -78,12 +78,12 @@ type Suspects interface {
 
 // Plan is the set of measurements of a network in one epoch. It is not changed once made.
 type Plan struct {
-	Epoch    uint32          `json:"epoch"`
-	Why      string          `json:"why"`
-	Network  *Network        `json:"-"`
+	Epoch    uint32          `json:"epoch"`    // above that of any plan before
+	Why      string          `json:"why"`      // the reason for it, in words
+	Network  *Network        `json:"-"`        // that it is for
 	Probes   []planner.Probe `json:"probes"`   // a network that changes in steps has not yet all of its own
 	Detailed []string        `json:"detailed"` // ids of probes, sorted
-	Stats    Stats           `json:"stats"`
+	Stats    Stats           `json:"stats"`    // of all probes
 
 	rollback bool               // made because another was refused, or commanded: it is not rolled back in its turn
 	entries  map[string][]Entry // by switch, sorted by identity
@@ -107,22 +107,22 @@ func AgentOf(p *planner.Probe) string {
 // The model of bytes: a probe of h hops brings home h times what a hop adds, basic or detailed. Headers, and that a
 // probe is carried over several links while it grows, are not counted.
 type Stats struct {
-	Suspicious int      `json:"suspicious"`         // links that were given
-	Detailed   int      `json:"detailed"`           // probes
-	LeftOut    []string `json:"left_out,omitempty"` // suspicious links beyond the budget or the cap, lowest weight first
-	NoProbe    []string `json:"on_no_probe,omitempty"`
+	Suspicious int      `json:"suspicious"`            // links that were given
+	Detailed   int      `json:"detailed"`              // probes
+	LeftOut    []string `json:"left_out,omitempty"`    // suspicious links beyond the budget or the cap, lowest weight first
+	NoProbe    []string `json:"on_no_probe,omitempty"` // suspicious links that no probe passes
 
 	Hops         float64 `json:"hops"`          // of all probes
 	DetailedHops float64 `json:"detailed_hops"` // of detailed ones
 	HopRatio     float64 `json:"hop_ratio"`     // the one over the other
 	Bytes        float64 `json:"bytes"`         // of metrics in a round
 	AllDetailed  float64 `json:"all_detailed"`  // the same if all probes were detailed
-	ByteRatio    float64 `json:"byte_ratio"`
+	ByteRatio    float64 `json:"byte_ratio"`    // the bytes over those of the plan with all probes in detail
 
 	Changes   int     `json:"changes"`     // probes turned on or off, and those of the base plan
 	Objective float64 `json:"objective"`   // detailed hops and the cost of switching
 	Bound     float64 `json:"lower_bound"` // no choice for the links that are not left out is below it
-	Optimal   bool    `json:"optimal"`
+	Optimal   bool    `json:"optimal"`     // the objective is the bound
 }
 
 // Seed is the content of a journal about an earlier life: hints alone, since what devices hold is read back.
@@ -160,47 +160,47 @@ func (v Verdict) String() string { return [...]string{"fits", "late", "early"}[v
 
 // Status is a picture of the controller, for people.
 type Status struct {
-	Phase    Phase          `json:"phase"`
-	Why      string         `json:"why,omitempty"` // of the phase, or why the last plan was refused
-	Epoch    uint32         `json:"epoch"`         // of the target
-	InForce  uint32         `json:"in_force"`      // of the last plan that settled, and that an agent has confirmed
-	Have     int            `json:"have_in_force"` // agents of the network that have confirmed it
-	Agents   int            `json:"agents"`        // of the network
-	Before   uint32         `json:"before"`        // of the one that a rollback would bring back
-	Pending  *Plan          `json:"pending,omitempty"`
-	Would    *Plan          `json:"would,omitempty"` // of a dry run
-	Paused   bool           `json:"paused"`
-	DryRun   bool           `json:"dry_run"`
-	Network  string         `json:"network"`
-	Behind   int            `json:"behind"` // probes of the base plan that are still to change
-	Stats    Stats          `json:"stats"`  // of the target
-	Suspects []Suspect      `json:"suspects,omitempty"`
+	Phase    Phase          `json:"phase"`              // at present
+	Why      string         `json:"why,omitempty"`      // of the phase, or why the last plan was refused
+	Epoch    uint32         `json:"epoch"`              // of the target
+	InForce  uint32         `json:"in_force"`           // of the last plan that settled, and that an agent has confirmed
+	Have     int            `json:"have_in_force"`      // agents of the network that have confirmed it
+	Agents   int            `json:"agents"`             // of the network
+	Before   uint32         `json:"before"`             // of the one that a rollback would bring back
+	Pending  *Plan          `json:"pending,omitempty"`  // that waits for approval
+	Would    *Plan          `json:"would,omitempty"`    // of a dry run
+	Paused   bool           `json:"paused"`             // by an operator
+	DryRun   bool           `json:"dry_run"`            // plans are made and not pushed
+	Network  string         `json:"network"`            // its name
+	Behind   int            `json:"behind"`             // probes of the base plan that are still to change
+	Stats    Stats          `json:"stats"`              // of the target
+	Suspects []Suspect      `json:"suspects,omitempty"` // of the last cycle
 	Devices  []DeviceStatus `json:"devices"`
-	Counts   Counts         `json:"counts"`
+	Counts   Counts         `json:"counts"` // since the start
 }
 
 // DeviceStatus is the controller's view of a device.
 type DeviceStatus struct {
 	Device  Device `json:"device"`
-	State   string `json:"state"`           // down, unknown, behind, ready, silent, failed
-	Epoch   uint32 `json:"epoch,omitempty"` // agents: known to be in force
-	Entries int    `json:"entries,omitempty"`
-	Waits   string `json:"waits,omitempty"` // for what
-	Why     string `json:"why,omitempty"`
+	State   string `json:"state"`             // down, unknown, behind, ready, silent, failed
+	Epoch   uint32 `json:"epoch,omitempty"`   // agents: known to be in force
+	Entries int    `json:"entries,omitempty"` // switches: that it holds
+	Waits   string `json:"waits,omitempty"`   // for what
+	Why     string `json:"why,omitempty"`     // the last error
 }
 
 // Counts holds counts over the life of the controller.
 type Counts struct {
-	Cycles    uint64 `json:"cycles"`
-	Plans     uint64 `json:"plans"`   // begun
-	Refused   uint64 `json:"refused"` // plans
-	Skipped   uint64 `json:"skipped"` // cycles that found the change-over before unfinished
-	TimedOut  uint64 `json:"timed_out"`
-	Stale     uint64 `json:"stale"` // answers that were not waited for
-	Accepted  uint64 `json:"accepted"`
-	Late      uint64 `json:"late"`
-	Early     uint64 `json:"early"`
+	Cycles    uint64 `json:"cycles"`    // begun
+	Plans     uint64 `json:"plans"`     // begun
+	Refused   uint64 `json:"refused"`   // plans
+	Skipped   uint64 `json:"skipped"`   // cycles that found the change-over before unfinished
+	TimedOut  uint64 `json:"timed_out"` // requests without an answer in time
+	Stale     uint64 `json:"stale"`     // answers that were not waited for
+	Accepted  uint64 `json:"accepted"`  // reports of the epoch of their cycle ([Fits])
+	Late      uint64 `json:"late"`      // reports of an earlier epoch
+	Early     uint64 `json:"early"`     // reports of a later epoch
 	Installed uint64 `json:"installed"` // entries
-	Removed   uint64 `json:"removed"`
-	Repaired  uint64 `json:"repaired"` // entries that were gone or other than they had to be
+	Removed   uint64 `json:"removed"`   // entries
+	Repaired  uint64 `json:"repaired"`  // entries that were gone or other than they had to be
 }
