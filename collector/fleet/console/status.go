@@ -190,7 +190,7 @@ var (
 	metricBehind    = metrics.Metric{Name: "hopscope_console_behind_records", Help: "Records of the series that are there and were not read yet."}
 	metricReady     = metrics.Metric{Name: "hopscope_console_ready", Help: "1 when the page shows what the fleet has published."}
 	metricLastEnd   = metrics.Metric{Name: "hopscope_console_last_window_end_seconds", Help: "End of the newest window that is whole, since 1970."}
-	metricMembers   = metrics.Metric{Name: "hopscope_console_members", Help: "Members of the fleet: roster.Alive, missing, dead or left.", Labels: []string{"role", "state"}}
+	metricMembers   = metrics.Metric{Name: "hopscope_console_members", Help: "Members of the fleet: alive, missing, dead or left.", Labels: []string{"role", "state"}}
 	metricLeftOut   = metrics.NewGauge("hopscope_left_out", "What a limit of the page's settings left out since the start, by the setting to raise, in the units that the page says in a sentence.", "setting")
 	metricReports   = metrics.Metric{Name: "hopscope_console_fleet_reports",
 		Help: "Where the reports of the whole fleet are, over all runs: received = stored + in_flight + dropped.", Labels: []string{"sink", "part", "stage"}}
