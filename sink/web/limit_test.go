@@ -39,12 +39,12 @@ func answer(t *testing.T, c net.Conn) int {
 	return res.StatusCode
 }
 
-func exchange(path string) string { return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n" }
+func requestText(path string) string { return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n" }
 
 func probes(t *testing.T, s *Server) {
 	t.Helper()
 	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
-		if got := answer(t, dial(t, s, exchange(path))); got != http.StatusOK {
+		if got := answer(t, dial(t, s, requestText(path))); got != http.StatusOK {
 			t.Errorf("GET %s: status %d", path, got)
 		}
 	}
@@ -70,12 +70,12 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	}
 	probes(t, s)
 	for range most { // idle after an answer
-		if got := answer(t, dial(t, s, exchange("/healthz"))); got != http.StatusOK {
+		if got := answer(t, dial(t, s, requestText("/healthz"))); got != http.StatusOK {
 			t.Fatalf("status %d", got)
 		}
 	}
 	probes(t, s)
-	if got := answer(t, dial(t, s, exchange("/"))); got != http.StatusOK {
+	if got := answer(t, dial(t, s, requestText("/"))); got != http.StatusOK {
 		t.Errorf("the page: status %d", got)
 	}
 	if n := s.Stats().connsClosed; n < uint64(2*most) {
@@ -90,14 +90,14 @@ func TestProbesHaveAReserve(t *testing.T) {
 	s := serve(t, cfg, limitedDeps())
 	var streams []net.Conn
 	for range cfg.MaxConnections {
-		c := dial(t, s, exchange("/api/events"))
+		c := dial(t, s, requestText("/api/events"))
 		if got := answer(t, c); got != http.StatusOK {
 			t.Fatalf("stream: status %d", got)
 		}
 		streams = append(streams, c)
 	}
 	probes(t, s)
-	if got := answer(t, dial(t, s, exchange("/api/status"))); got != http.StatusServiceUnavailable {
+	if got := answer(t, dial(t, s, requestText("/api/status"))); got != http.StatusServiceUnavailable {
 		t.Errorf("beyond the limit: status %d, want 503", got)
 	}
 	for range 2 * reserve { // the reserve, too, is not kept by connections that ask nothing
@@ -113,7 +113,7 @@ func TestProbesHaveAReserve(t *testing.T) {
 	for _, c := range streams[:2] {
 		_ = c.Close()
 	}
-	testkit.Until(t, "a place that became free is given out", func() bool { return answer(t, dial(t, s, exchange("/api/status"))) == http.StatusOK })
+	testkit.Until(t, "a place that became free is given out", func() bool { return answer(t, dial(t, s, requestText("/api/status"))) == http.StatusOK })
 }
 
 // The same over TLS, where an unfinished handshake is half a request.
