@@ -54,7 +54,7 @@ type Installer interface {
 	Read(ctx context.Context, tables ...string) ([]p4.Entry, error)
 }
 
-// Why an update or a request did not work. Entries that are refused for what they are have the errors of p4/table:
+// Why an update or a request did not work. Entries that are refused for what they are have the errors of package p4:
 // [p4.ErrInvalid], [p4.ErrFull], [p4.ErrExists] and [p4.ErrNotFound].
 var (
 	ErrNotPrimary  = errors.New("another controller is primary for the switch")
@@ -79,7 +79,7 @@ func (e *PipelineError) Error() string {
 	return fmt.Sprintf("the switch has the pipeline of cookie %#016x, want %#016x: commit the right one, or use the controller of that version", e.Have, e.Want)
 }
 
-// switchError is what a switch says of an update or request that it refuses. It is one of the errors of p4/table as well,
+// switchError is what a switch says of an update or request that it refuses. It is one of the errors of package p4 as well,
 // where its code has such a meaning.
 type switchError struct {
 	Code    codes.Code // the canonical one
