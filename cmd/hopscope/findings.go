@@ -51,7 +51,8 @@ muted.`,
 	c.Flags().StringVar(&failOn, "fail-on", "", "exit with 1 while a finding is open that is as severe: info, warning or critical")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		var least inference.Severity
-		if failOn != "" {
+		failing := c.Flags().Changed("fail-on") // also with an empty severity, which is none
+		if failing {
 			var err error
 			if least, err = inference.ParseSeverity(failOn); err != nil {
 				return usageError{Err: fmt.Errorf("--fail-on: %w", err)}
@@ -71,12 +72,17 @@ muted.`,
 			return err
 		}
 		if a.Format == "json" {
-			if _, err := w.Write(answer.Bytes()); err != nil || failOn == "" {
+			if _, err := w.Write(answer.Bytes()); err != nil || !failing {
 				return err
 			}
 			if err := json.Unmarshal(answer.Bytes(), &got); err != nil {
 				return fmt.Errorf("%s does not answer as a collector does: %w", a.URL, err)
 			}
+		}
+		if failing && got.Open == nil {
+			return fmt.Errorf("%s does not answer as a collector does: no list of open findings", a.URL)
+		}
+		if a.Format == "json" {
 			return failOnFindings(got.Open, least, rules)
 		}
 		if !ended && !all {
@@ -88,7 +94,7 @@ muted.`,
 		if len(got.Open)+len(got.Ended) == 0 {
 			return nil
 		}
-		if err := ask.WriteFindings(w, got.Open, got.Ended, rules, file != "", all); err != nil || failOn == "" {
+		if err := ask.WriteFindings(w, got.Open, got.Ended, rules, file != "", all); err != nil || !failing {
 			return err
 		}
 		return failOnFindings(got.Open, least, rules)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -126,7 +127,7 @@ func TestFindingsTest(t *testing.T) {
 	}
 }
 
-// TestFindingsFailOn holds the exit status of a check against what is open: evidence, what is acknowledged and what is muted do not count.
+// TestFindingsFailOn holds the exit status of a check against what is open: evidence, what is acknowledged and what is muted do not count, and an answer without findings is none.
 func TestFindingsFailOn(t *testing.T) {
 	page, err := web.New(web.DefaultConfig(), web.Deps{Status: func() web.Status { return web.Status{} }, Ledger: func() []sink.Balance { return nil }})
 	if err != nil {
@@ -161,11 +162,21 @@ func TestFindingsFailOn(t *testing.T) {
 	check(1, "--fail-on", "warning")
 	check(1, "--fail-on", "info", "--all")
 	check(exitUsage, "--fail-on", "fatal")
+	check(exitUsage, "--fail-on", "")
 	if _, err := inProcess(t, "findings", "ack", "00000000000000a1", "--url", server.URL, "--file", file, "--by", "ann"); err != nil {
 		t.Fatal(err)
 	}
 	check(0, "--fail-on", "warning", "--file", file)
 	check(1, "--fail-on", "warning") // the file is not asked
+	for _, answer := range []string{"{}", "null", `{"open":null}`, `{"status":"ok"}`, "[]", "ok"} {
+		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }))
+		for _, format := range []string{"table", "json"} {
+			if _, err := inProcess(t, "findings", "--url", other.URL, "--format", format, "--fail-on", "critical"); exitStatus(err) != 1 {
+				t.Errorf("%s for an answer %s: status %d (%v), want 1", format, answer, exitStatus(err), err)
+			}
+		}
+		other.Close()
+	}
 }
 
 // TestKindsAreExplained holds that docs/findings.md has a section for every kind.
