@@ -39,7 +39,7 @@ const (
 	absentExporters = 4096
 	// historyBytes is what detectors keep of a hop at most: nine statistics of 300 to 600 bytes (median, 99th percentile, floor and tail of
 	// latency and queue, utilisation), and what is around them. The finding of each with its text, its place among causes, and the entries
-	// of tables come on top. TestMemoryOfHops measures some 6300 bytes with a tenth of the hops in trouble, and 8800 with all of them.
+	// of tables are in it, too. TestMemoryOfHops measures some 6300 bytes with a tenth of the hops in trouble, and 8800 with all of them.
 	historyBytes = 11 * 1024
 	// linkBytes is what they keep of a link, likewise: one statistic, twelve windows of its times, a finding.
 	linkBytes = 2048

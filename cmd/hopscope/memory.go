@@ -22,8 +22,8 @@ func limitMemory(cfg *config) {
 	}
 }
 
-// collectLater lets the garbage be until the heap is twice as large as the tables of flows that are about to be made, unless the environment
-// says when. That is when it would be collected next to them: a short run would spend a tenth of its time on that before.
+// collectLater lets the garbage be until the heap is twice as large as the tables of flows that are about to be made. It would be collected
+// then, with these tables; a short run would spend a tenth of its time on that before. If the environment says when, that holds.
 func collectLater(cfg *config) {
 	if os.Getenv("GOGC") != "" {
 		return

@@ -131,8 +131,8 @@ func (t *Tracer) confirms(f *Flow, tr *trace, p packet) Event {
 	return t.learnt(f, tr, path, 1-share)
 }
 
-// best is the witness with the greatest weight, and its probability if there are no other paths. Paths that the model does
-// not know have random digests.
+// best is the witness with the greatest weight. Its probability holds if there are no other paths than the witnesses and those that
+// the model does not know, whose digests are random.
 func (t *Tracer) best(f *Flow, tr *trace) (path []uint16, share float64) {
 	sum := math.Exp2(t.other(f) - tr.bits + tr.total)
 	weight := 0.0

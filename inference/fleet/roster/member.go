@@ -29,7 +29,7 @@ const (
 // MemberKey is the key of the roster under which a member publishes its record.
 func MemberKey(role, name string) string { return role + "/" + name }
 
-// RedrawKey is the key of the roster under which a collector is asked to draw another boot. The value is a redraw.
+// RedrawKey is the key of the roster under which a collector is asked to draw another boot. The value is a [Redraw].
 func RedrawKey(name string) string { return MemberKey(Collector, name) + redraw }
 
 // Redraw is the notice to a collector that a record of this boot came under a number that had been merged with other bytes. That
@@ -123,7 +123,7 @@ type Account struct {
 	Removed int64 `json:"removed_ns,omitempty"`
 
 	// Down, of a partition of windows, are reports that were sent while no collector took them, or that were taken by one which was
-	// killed. They follow from the numbers of exporters show over all collectors. They are not among Taken.
+	// killed, as the numbers of exporters over all collectors show. They are not among Taken.
 	Down uint64 `json:"down,omitempty"`
 
 	Late       uint64 `json:"late"`       // parts that came behind the close of their window and were merged all the same
