@@ -30,11 +30,11 @@ type RefusedError struct{ Text string }
 
 func (e *RefusedError) Error() string { return e.Text }
 
-// noAnswer is an [ErrNoAnswer] with its cause.
+// noAnswer is an [ErrNoAnswer] with its cause. Its method Is is that of package errors.
 type noAnswer struct{ error }
 
 func (e noAnswer) Unwrap() error      { return e.error }
-func (noAnswer) is(target error) bool { return target == ErrNoAnswer }
+func (noAnswer) Is(target error) bool { return target == ErrNoAnswer }
 
 // AskAdmin sends a request to [Admin] at http://HOST:PORT or unix:PATH, and reads the answer. A POST carries the name of the
 // user of this process.
