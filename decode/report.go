@@ -398,13 +398,15 @@ type Batch struct {
 
 // Next appends an empty report and returns it.
 func (b *Batch) Next() *Report {
-	r := exchange(&b.Reports, nil)
-	if r == nil {
-		r = &Report{Hops: make([]Hop, 0, 8)}
-	} else {
-		r.Reset()
+	if n := len(b.Reports); n < cap(b.Reports) {
+		if used := b.Reports[:n+1]; used[n] != nil {
+			b.Reports = used
+			used[n].Reset()
+			return used[n]
+		}
 	}
-	b.Reports[len(b.Reports)-1] = r
+	r := &Report{Hops: make([]Hop, 0, 8)}
+	exchange(&b.Reports, r)
 	return r
 }
 

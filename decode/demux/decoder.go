@@ -227,22 +227,25 @@ func (d *Decoder) carriedBehind(r *decode.Report, p *packet.Packet, data []byte,
 		}
 		return
 	}
-	place, q := &d.place, *p
+	place := &d.place
+	tunnel := r.Flow.Proto == packet.ProtoUDP && p.Proto == packet.ProtoUDP && packet.TunnelPort(r.Flow.DstPort) && place.NPT != 2
+	if place.Carrier != intmd.VXLANGPE && !tunnel && place.NPT != 2 {
+		return // of most packets, and before the copy of p
+	}
+	q := *p
 	switch {
 	case place.Carrier == intmd.VXLANGPE:
 		if place.At+4 > len(data) || !q.InsideNext(data, data[place.At+3], place.Next) {
 			return
 		}
-	case r.Flow.Proto == packet.ProtoUDP && p.Proto == packet.ProtoUDP && packet.TunnelPort(r.Flow.DstPort) && place.NPT != 2:
+	case tunnel:
 		if !q.InsideUDP(data[:min(len(data), p.End)], r.Flow.DstPort, place.Next) {
 			return
 		}
-	case place.NPT == 2:
+	default:
 		if q.Proto, q.L4, q.HasPorts = r.Flow.Proto, place.Next, false; !q.Inside(data) {
 			return
 		}
-	default:
-		return
 	}
 	d.innermostOf(r, q, data)
 }
