@@ -16,25 +16,11 @@ type socketCounters struct {
 	drops   uint64
 }
 
-// readSockets reads the sockets of this network namespace that have a port. The kernel gives its list page by page and continues by
-// position, so a reading can miss sockets while others close theirs: the fullest of some readings counts.
-func readSockets(port uint16) (fullest socketCounters, err error) {
-	for range 5 {
-		t, err := readSocketsOnce(port)
-		if err != nil {
-			return t, err
-		}
-		if t.sockets >= fullest.sockets {
-			fullest = t
-		}
-	}
-	return fullest, nil
-}
-
-// readSocketsOnce reads /proc/net/udp and udp6.
-func readSocketsOnce(port uint16) (socketCounters, error) {
+// readSockets reads the UDP sockets of the network namespace of this thread. /proc/net is that of the first thread of the process, which
+// measurements with namespaces of their own may have left in another one.
+func readSockets(port uint16) (socketCounters, error) {
 	var t socketCounters
-	for _, name := range []string{"/proc/net/udp", "/proc/net/udp6"} {
+	for _, name := range []string{"/proc/thread-self/net/udp", "/proc/thread-self/net/udp6"} {
 		b, err := os.ReadFile(name)
 		if os.IsNotExist(err) {
 			continue

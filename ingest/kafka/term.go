@@ -154,7 +154,7 @@ func (t *Term) confirm(ctx context.Context) error {
 			return err
 		}
 		err = g.Commit(ctx, t.cfg.Topic, 0, t.next)
-		if err == nil || !lost(err) || g.Lost.Err() != nil {
+		if err == nil || !lost(err) || lost(context.Cause(g.Lost)) { // a generation that ended in order has another cause
 			return err
 		}
 		// The group may share out anew, which the heartbeat of this member has not heard yet. What comes of it says whether the
