@@ -384,6 +384,9 @@ func testCausesFold(t *testing.T, b *browser, srv *Server, now time.Time) {
 	if got := b.text(t, ".finding-group:not(.ended) .finding-evidence ul"); !strings.Contains(got, "Hop 4 → 1") || !strings.Contains(got, "Hop 4 → 2") {
 		t.Errorf("evidence: %q", got)
 	}
+	other.Cause, both.Cause = both.ID, other.ID // a circle
+	emit(srv, []inference.Finding{other, both})
+	b.wait(t, `document.querySelectorAll(".finding-group:not(.ended) .finding").length === 2`)
 }
 
 // testPageKeyboard uses no pointer.

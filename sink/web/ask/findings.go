@@ -3,6 +3,7 @@ package ask
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"text/tabwriter"
 	"time"
@@ -41,22 +42,18 @@ func WriteFindings(w io.Writer, open, ended []Finding, rules *notify.Rules, know
 		fmt.Fprintln(t, names.Printable(f.Text))
 	}
 	for _, list := range [][]Finding{open, ended} {
-		evidence, there := map[string][]int{}, map[string]bool{}
-		for i := range list {
-			there[list[i].ID] = true
-		}
-		for i := range list {
-			if f := &list[i]; f.Cause != "" && f.Cause != f.ID && there[f.Cause] {
-				evidence[f.Cause] = append(evidence[f.Cause], i)
+		leads, evidence := leads(list), map[int][]int{}
+		for i, lead := range leads {
+			if lead != i {
+				evidence[lead] = append(evidence[lead], i)
 			}
 		}
 		for i := range list {
-			f := &list[i]
-			if f.Cause != "" && f.Cause != f.ID && there[f.Cause] {
+			if leads[i] != i {
 				continue
 			}
-			line(f, "")
-			below := evidence[f.ID]
+			line(&list[i], "")
+			below := evidence[i]
 			for n, k := range below {
 				if n == mostEvidence && !all {
 					fmt.Fprintf(t, "  … %d more (--all)\n", len(below)-n)
@@ -67,6 +64,38 @@ func WriteFindings(w io.Writer, open, ended []Finding, rules *notify.Rules, know
 		}
 	}
 	return t.Flush()
+}
+
+// leads returns for each finding the index of the one that it is listed with: the end of the chain of causes that are in the list, or itself.
+// Each of several that explain each other in a circle leads itself, and what the circle explains is listed with the first of it on the chain.
+func leads(list []Finding) []int {
+	const unknown, onChain = -1, -2
+	at, out := make(map[string]int, len(list)), make([]int, len(list))
+	for i := range list {
+		at[list[i].ID], out[i] = i, unknown
+	}
+	for i := range list {
+		var chain []int
+		k := i
+		for out[k] == unknown {
+			out[k], chain = onChain, append(chain, k)
+			if cause, listed := at[list[k].Cause]; listed && list[k].Cause != "" {
+				k = cause
+			}
+		}
+		lead := out[k]
+		if lead == onChain {
+			first := slices.Index(chain, k)
+			for _, c := range chain[first:] {
+				out[c] = c
+			}
+			chain, lead = chain[:first], k
+		}
+		for _, c := range chain {
+			out[c] = lead
+		}
+	}
+	return out
 }
 
 // Finding is an [inference.Finding] as the API gives it: names instead of codes, milliseconds instead of nanoseconds,
@@ -201,18 +230,14 @@ const unattended = "-"
 // Unattended returns how many open findings are at least as severe, and are no evidence of another finding in the list, do not rest, and are
 // neither acknowledged nor muted by the rules.
 func Unattended(open []Finding, least inference.Severity, rules *notify.Rules, now time.Time) int {
-	n, listed := 0, map[string]bool{}
-	for i := range open {
-		listed[open[i].ID] = true
-	}
+	n, leads := 0, leads(open)
 	for i := range open {
 		f := &open[i]
 		severity, err := inference.ParseSeverity(f.Severity)
 		if err != nil {
 			severity = inference.Critical // of a later version: a check that fails is better than one that is silent
 		}
-		evidence := f.Cause != "" && f.Cause != f.ID && listed[f.Cause]
-		if severity >= least && !evidence && !f.Resting && f.state(rules, now) == unattended {
+		if severity >= least && leads[i] == i && !f.Resting && f.state(rules, now) == unattended {
 			n++
 		}
 	}

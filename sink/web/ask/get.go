@@ -62,8 +62,8 @@ func (get Get) Alert(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if i := slices.IndexFunc(open, func(x Finding) bool { return x.ID == f.Cause }); i >= 0 {
-		f = &open[i]
+	if i := slices.IndexFunc(open, func(x Finding) bool { return x.ID == f.ID }); i >= 0 {
+		f = &open[leads(open)[i]]
 	}
 	x, err := f.Finding()
 	return notify.Key(&x), err

@@ -11,7 +11,7 @@ const folded = 50; // pieces of evidence that are listed below a cause
 
 export class FindingsView {
   private readonly all = new Map<string, Finding>();
-  private readonly evidence = new Map<string, Finding[]>(); // by the id of their cause
+  private readonly evidence = new Map<string, Finding[]>(); // by the id of the finding that they are listed with
   private readonly list = byId("findings-list");
   private readonly openList = el("ul", { class: "finding-group", "aria-label": "Open findings" });
   private readonly endedList = el("ul", { class: "finding-group ended", "aria-label": "Ended findings" });
@@ -41,8 +41,19 @@ export class FindingsView {
     return this.all.values();
   }
 
+  // lead is the finding that f is listed with: the end of the chain of causes that are here, or f. Each of several that explain each other in a circle leads itself.
+  private lead(f: Finding): Finding {
+    const chain = new Set([f]);
+    for (;;) {
+      const cause = this.all.get(f.cause ?? "");
+      if (!cause) return f;
+      if (chain.has(cause)) return cause;
+      chain.add(f = cause);
+    }
+  }
+
   private explained(f: Finding): boolean {
-    return f.cause !== undefined && this.all.has(f.cause);
+    return this.lead(f) !== f;
   }
 
   reload(list: FindingList): void {
@@ -73,10 +84,11 @@ export class FindingsView {
   private draw(): void {
     this.evidence.clear();
     for (const f of this.all.values()) {
-      if (f.cause === undefined) continue;
-      const list = this.evidence.get(f.cause);
+      const lead = this.lead(f);
+      if (lead === f) continue;
+      const list = this.evidence.get(lead.id);
       if (list) list.push(f);
-      else this.evidence.set(f.cause, [f]);
+      else this.evidence.set(lead.id, [f]);
     }
     const open = this.open, ended = this.ended();
     this.openRows.set(open);
