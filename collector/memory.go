@@ -90,7 +90,7 @@ func Memory(cfg *Config, analysis *Analysis, all any) []Need {
 		}
 	}
 	report, hop := int64(unsafe.Sizeof(decode.Report{})), int64(unsafe.Sizeof(decode.Hop{}))
-	kept := report + decode.KeptHops*hop
+	kept := report + int64(unsafe.Sizeof(decode.Rare{})) + decode.KeptHops*hop
 	batch := pipeline.BatchReports*kept + (pipeline.BatchHops+int64(frame/4))*hop
 	in := (2*(pipeline.BatchReports+int64(frame/smallestReport)) + pipeline.HeldReports) * kept
 	batches := int64(shards * (cfg.ShardQueueBatches + 2 + workers))

@@ -17,24 +17,25 @@ import (
 
 // notColumns are the fields of a Report that are in no column as they are, with the reason.
 var notColumns = map[string]string{
-	"Weight":    "is of samples, of which none is handed over",
-	"Template":  "is for people who look at a record; a record of which something is known is handed over as that",
-	"Has":       "is the presence of the columns",
-	"FlowHash":  "depends on a secret key of the collector, and is computed again",
-	"Units":     "are numbered within a stream: ColUnits is the number",
-	"Remarks":   "are counted where the report was decoded",
-	"Inner":     "takes the place of Flow in all that a collector hands on; JSON writes it",
-	"Counters":  "are of windows, and not handed over one by one; JSON writes them",
-	"Hops":      "have a table of their own",
-	"Traffic":   "is of samples and flow records, of which none is handed over; a sample of sFlow with a hop is, as that hop",
-	"Histogram": "is of windows, and not handed over one by one",
-	"IOAM":      "has no columns in streams and files; JSON writes it",
-	"Probes":    "are of windows, and not handed over one by one; JSON writes them",
-	"Counts":    "has no columns in streams and files; JSON writes it",
-	"Err.Field": "is a text: ColErrField",
+	"Weight":         "is of samples, of which none is handed over",
+	"Has":            "is the presence of the columns",
+	"FlowHash":       "depends on a secret key of the collector, and is computed again",
+	"Units":          "are numbered within a stream: ColUnits is the number",
+	"Remarks":        "are counted where the report was decoded",
+	"Hops":           "have a table of their own",
+	"Rare.Inner":     "takes the place of Flow in all that a collector hands on; JSON writes it",
+	"Rare.Template":  "is for people who look at a record; a record of which something is known is handed over as that",
+	"Rare.Counts":    "has no columns in streams and files; JSON writes it",
+	"Rare.Histogram": "is of windows, and not handed over one by one",
+	"Rare.Counters":  "are of windows, and not handed over one by one; JSON writes them",
+	"Rare.Traffic":   "is of samples and flow records, of which none is handed over; a sample of sFlow with a hop is, as that hop",
+	"Rare.Probes":    "are of windows, and not handed over one by one; JSON writes them",
+	"Rare.IOAM":      "has no columns in streams and files; JSON writes it",
+	"kept":           "is memory",
+	"Err.Field":      "is a text: ColErrField",
 }
 
-// leaves calls f with each field of a struct that is no struct itself, but for those in except, which it takes from there.
+// leaves calls f with each field of a struct that is no struct itself, nor of rare parts, but for those in except, which it takes from there.
 func leaves(v reflect.Value, path string, except map[string]string, f func(path string, v reflect.Value)) {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
@@ -43,6 +44,8 @@ func leaves(v reflect.Value, path string, except map[string]string, f func(path 
 		case field.Name == "_":
 		case except[name] != "":
 			delete(except, name)
+		case field.Type == reflect.TypeFor[*decode.Rare]():
+			leaves(reflect.New(field.Type.Elem()).Elem(), name+".", except, f)
 		case field.Type.Kind() == reflect.Struct:
 			leaves(v.Field(i), name+".", except, f)
 		default:

@@ -47,9 +47,9 @@ func (r Reason) Error() string { return r.String() }
 // Error says which field of which format was rejected, and where. It lives inside a [Report] and is valid as long as
 // the report is; copy the value to keep it.
 type Error struct {
-	Format Format // the format whose header was rejected, which can be inside another's
 	Field  string // a name from the format's tables: "report_length", "hop_ml"
 	Offset int    // of the field, in bytes from the first byte that was handed to the outermost decoder
+	Format Format // the format whose header was rejected, which can be inside another's
 	Reason Reason
 }
 

@@ -46,15 +46,16 @@ func (c *HopCounts) All() [NumHopCounts]*uint32 {
 
 // HopCounts returns the counts of a hop, or nil.
 func (r *Report) HopCounts(hop int) *HopCounts {
-	if hop >= len(r.Counts) {
+	if r.Rare == nil || hop >= len(r.Rare.Counts) {
 		return nil
 	}
-	return &r.Counts[hop]
+	return &r.Rare.Counts[hop]
 }
 
-// GrowCounts lengthens Counts to n and returns them. They are zero.
+// GrowCounts lengthens the Counts of Rare to n and returns them. They are zero.
 func (r *Report) GrowCounts(n int) []HopCounts {
-	r.Counts = slices.Grow(r.Counts[:0], n)[:n]
-	clear(r.Counts)
-	return r.Counts
+	x := r.AddRare()
+	x.Counts = slices.Grow(x.Counts[:0], n)[:n]
+	clear(x.Counts)
+	return x.Counts
 }

@@ -35,14 +35,6 @@ type IOAMOption struct {
 	Nodes []IOAMNode
 }
 
-// kept gives the memory of the nodes of x, empty, unless it is much.
-func (x *IOAMOption) kept() []IOAMNode {
-	if cap(x.Nodes) > KeptHops {
-		return nil
-	}
-	return x.Nodes[:0]
-}
-
 // GrowNodes lengthens Nodes to n zero nodes and returns them.
 func (x *IOAMOption) GrowNodes(n int) []IOAMNode {
 	if n > cap(x.Nodes) {

@@ -38,7 +38,7 @@ type Lazy struct {
 // agree with each other, and the values in the INT stack. Each block of the stack begins with a node, its level 1 interfaces, a
 // latency and a queue, 16 bytes. The one block of a postcard is as its format has it. A shape never changes.
 type Shape struct {
-	Common Report // the fields that all reports of the shape share; without hops
+	Common Report // the fields that all reports of the shape share; without hops and without Rare
 	Hops   int    // blocks in the stack
 	Stride int    // bytes of a block
 
@@ -62,9 +62,9 @@ func (r *Lazy) Report() *Report {
 		to = &Report{Hops: make([]Hop, 0, 8)}
 		r.report = to
 	}
-	hops, nodes, counts := to.Hops[:0], to.IOAM.kept(), to.Counts[:0]
+	hops, kept := to.Hops[:0], to.keptRare()
 	*to = s.Common
-	to.Hops, to.IOAM.Nodes, to.Counts = hops, nodes, counts
+	to.Hops, to.kept = hops, kept
 	to.Time, to.FlowHash, to.Flow, to.Exporter, to.To = r.Time, r.Hash, r.Flow, r.Exporter, r.To
 	to.NodeID, to.Seq, to.HeaderTime, to.PacketID, to.TTL, to.HWID = r.NodeID, r.Seq, r.HeaderTime, r.PacketID, r.TTL, r.HWID
 	s.Blocks(to.Grow(s.Hops), r.Stack[:s.Hops*s.Stride], s.Stride)

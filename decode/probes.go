@@ -53,8 +53,9 @@ func LongestDelay(code uint16) uint64 {
 
 // AddProbes gives the counts of probes of r, to be filled in. A report that is used again keeps their memory.
 func (r *Report) AddProbes() *ProbeCounts {
-	if r.Probes == nil {
-		r.Probes = new(ProbeCounts)
+	x := r.AddRare()
+	if x.Probes == nil {
+		x.Probes = new(ProbeCounts)
 	}
-	return r.Probes
+	return x.Probes
 }

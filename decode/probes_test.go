@@ -8,7 +8,7 @@ func TestKeptDelays(t *testing.T) {
 		var r Report
 		r.AddProbes().Delays = make([]DelayCount, 0, c[0])
 		r.Reset()
-		if got := cap(r.Probes.Delays); got != c[1] {
+		if got := cap(r.AddProbes().Delays); got != c[1] {
 			t.Errorf("of %d delays %d are kept, want %d", c[0], got, c[1])
 		}
 	}

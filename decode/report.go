@@ -183,8 +183,9 @@ const (
 // Report is one decoded report, or one decoded packet of the network that carries telemetry itself.
 // Has says which of the optional values are there; the others are zero.
 //
-// The byte slices alias the bytes that were decoded; everything else is owned by the report. Hops and the nodes of IOAM
-// keep their memory when a report is reused.
+// The byte slices alias the bytes that were decoded; everything else is owned by the report. Hops and [Rare] keep their
+// memory when a report is reused. A report is what batches are made of and what each datagram empties: what few reports
+// have stands in Rare.
 type Report struct {
 	Time     int64 // receive time, ns since 1970
 	Format   Format
@@ -210,10 +211,9 @@ type Report struct {
 	HeaderTime uint32 // ingress timestamp of the report header 0.5 and 1.0; for how long an agent of sFlow has run
 
 	Flow     FlowKey
-	Inner    FlowKey // of the innermost IP packet in that of Flow, where it carries one
-	FlowHash uint64  // of Flow, set before the report is handed on: [HashKey.Flow] of the collector's key; 0 means not yet
-	PacketID uint16  // IPv4 identification
-	TTL      uint8   // of the IP header that Flow was read from; falls along the path
+	FlowHash uint64 // of Flow, set before the report is handed on: [HashKey.Flow] of the collector's key; 0 means not yet
+	PacketID uint16 // IPv4 identification
+	TTL      uint8  // of the IP header that Flow was read from; falls along the path
 
 	// Announced is the number of hops that the lengths of an INT stack announce, at most 255. Fewer are there when the
 	// stack was cut; then the reporting node's own hop is counted too, if it stands beside the stack.
@@ -234,24 +234,13 @@ type Report struct {
 	SRPorts        []byte // INT-Probe: route entries, 2 bytes each, next first
 	Unknown        []byte // domain specific words, or the contents of a report type that is not defined; a record of IPFIX
 
-	Template *Template // of the record that Unknown is; without elements where it did not come yet
-
 	Units *Units // of the exporter's profile; never nil after demux
 	Err   Error  // Err.Reason is 0 for a report that was read to its end
 
 	Hops []Hop // first hop of the path first
-	// Counts are those of the first hops, in their order, where the report has any. They keep their memory when a report is reused.
-	Counts []HopCounts
 
-	Histogram Histogram // of the one hop; empty for other kinds
-
-	Counters Counters // of an interface
-
-	Traffic *Traffic // of the packets that a sample or a record stands for; nil or empty where nothing is known
-
-	Probes *ProbeCounts // of KindProbes; nil or empty for other kinds
-
-	IOAM IOAMOption // the rest of an IOAM option or an IFA header; empty for other formats
+	Rare *Rare // nil where the report has nothing of it: see [Report.AddRare]
+	kept *Rare // empty: the memory of Rare while that is nil
 }
 
 // Destination names an address and a port that datagrams are sent to: for IPv4 addresses without two having the same
@@ -274,36 +263,11 @@ func (r *Report) Reset() {
 	if cap(hops) > KeptHops {
 		hops = make([]Hop, 0, 8)
 	}
-	nodes, buckets, traffic, counts := r.IOAM.kept(), r.Histogram.Buckets[:0], r.Traffic, r.Counts[:0]
-	if cap(counts) > KeptHops {
-		counts = nil
-	}
-	if cap(buckets) > KeptBuckets {
-		buckets = nil
-	}
-	probes := r.Probes
+	kept := r.keptRare()
 	*r = Report{}
-	if probes != nil {
-		delays := probes.Delays[:0]
-		if cap(delays) > KeptDelays {
-			delays = nil
-		}
-		*probes = ProbeCounts{Delays: delays}
-		r.Probes = probes
-	}
-	if traffic != nil {
-		*traffic = Traffic{}
-		r.Traffic = traffic
-	}
 	r.Hops = hops
-	if cap(nodes) > 0 {
-		r.IOAM.Nodes = nodes
-	}
-	if cap(buckets) > 0 {
-		r.Histogram.Buckets = buckets
-	}
-	if cap(counts) > 0 {
-		r.Counts = counts
+	if kept != nil {
+		r.kept = kept
 	}
 }
 

@@ -15,10 +15,11 @@ func (t *Traffic) Known() bool {
 
 // AddTraffic gives the traffic of r, to be filled in. A report that is used again keeps its memory.
 func (r *Report) AddTraffic() *Traffic {
-	if r.Traffic == nil {
-		r.Traffic = new(Traffic)
+	x := r.AddRare()
+	if x.Traffic == nil {
+		x.Traffic = new(Traffic)
 	}
-	return r.Traffic
+	return x.Traffic
 }
 
 // DelayField is a set of the values of a [PathDelay].

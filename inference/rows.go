@@ -229,10 +229,10 @@ const MostSights = 8
 // SightOf makes a sight of a report of a sample or a flow record.
 func SightOf(r *decode.Report) FlowSight {
 	s := FlowSight{Node: r.NodeID, Records: 1, Packets: uint64(max(r.Weight, 1)), DelayMin: NoDelayMin, DelayMax: NoDelayMax}
-	t := r.Traffic
-	if t == nil {
+	if r.Rare == nil || r.Rare.Traffic == nil {
 		return s
 	}
+	t := r.Rare.Traffic
 	s.Ingress, s.Egress, s.Octets, s.First, s.Last = t.Ingress, t.Egress, t.Octets, t.Start, t.End
 	d := &t.Delay
 	if d.Has&decode.DelayMean != 0 {

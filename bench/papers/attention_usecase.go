@@ -188,7 +188,7 @@ func (x *useCaseFollower) run(moved int) (*useCaseRun, error) {
 			batch.Reset()
 			d.Datagram(&batch, decode.AddrFrom(m.From.Addr()), m.Payload, 0)
 			for _, r := range batch.Reports {
-				if r.Err.Reason == 0 && len(r.Counts) == len(r.Hops) && inference.IsProbe(&r.Flow) == (x.how != passive) {
+				if r.Err.Reason == 0 && r.Rare != nil && len(r.Rare.Counts) == len(r.Hops) && inference.IsProbe(&r.Flow) == (x.how != passive) {
 					x.observe(r, m.At)
 				}
 			}
@@ -272,7 +272,7 @@ func (x *useCaseFollower) observe(r *decode.Report, at time.Duration) {
 	first := x.n.Config().FirstNode
 	x.result.bytes[x.cycle] += len(r.Hops) * probe.FANT.HopBytes(r.Instructions)
 	for i := range r.Hops {
-		h, c := &r.Hops[i], &r.Counts[i]
+		h, c := &r.Hops[i], &r.Rare.Counts[i]
 		iface := g.ByPort(int(h.NodeID-first), int(h.EgressIf))
 		value := func(metric int, v float64) {
 			k := [2]int{iface, metric}

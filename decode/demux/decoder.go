@@ -198,22 +198,21 @@ func (d *Decoder) carry(b *decode.Batch, n int, p *packet.Packet, data []byte) {
 func (d *Decoder) innermostOf(r *decode.Report, q packet.Packet, data []byte) {
 	for n := 1; n < packet.MaxTunnels && q.Inside(data); n++ {
 	}
-	q.Flow(&r.Inner, data)
-	r.Has |= decode.HasInner
-	if q.HasPorts {
-		r.Has |= decode.HasInnerPorts
-	}
 	if !d.innermost {
+		q.Flow(&r.AddRare().Inner, data)
+		r.Has |= decode.HasInner
+		if q.HasPorts {
+			r.Has |= decode.HasInnerPorts
+		}
 		return
 	}
-	r.Flow, r.Inner = r.Inner, decode.FlowKey{}
+	q.Flow(&r.Flow, data)
 	r.Has |= decode.HasFlow
-	if r.Has&decode.HasInnerPorts == 0 {
-		r.Has &^= decode.HasPorts
-	} else {
+	if q.HasPorts {
 		r.Has |= decode.HasPorts
+	} else {
+		r.Has &^= decode.HasPorts
 	}
-	r.Has &^= decode.HasInner | decode.HasInnerPorts
 }
 
 // carriedBehind completes r by the packet that p carries behind the INT at d.place, or right behind its headers if there is none.
@@ -314,7 +313,13 @@ func (d *Decoder) sampled(b *decode.Batch, r *decode.Report, p *packet.Packet, d
 			x.Flags |= decode.Dropped
 		}
 		if x.Has&decode.HasFlow != 0 {
-			r.Flow, r.Inner, r.Has = x.Flow, x.Inner, r.Has&^flow|x.Has&flow
+			r.Flow, r.Has = x.Flow, r.Has&^flow|x.Has&flow
+			switch {
+			case x.Has&decode.HasInner != 0:
+				r.AddRare().Inner = x.Rare.Inner
+			case r.Rare != nil:
+				r.Rare.Inner = decode.FlowKey{}
+			}
 		}
 	}
 	return n

@@ -164,7 +164,7 @@ func (d *Decoder) readIPFIX(b *decode.Batch, src *decode.Addr, data []byte, at, 
 // doubt refuses what waits for a template in a message that cannot be followed to its end: the number of a set is no evidence.
 func (in *reading) doubt() {
 	for _, r := range in.b.Reports[len(in.b.Reports)-in.n:] {
-		if r.Kind == decode.KindRecord && r.Template != nil && len(r.Template.Fields) == 0 {
+		if r.Kind == decode.KindRecord && r.Rare != nil && r.Rare.Template != nil && len(r.Rare.Template.Fields) == 0 {
 			r.Fail(r.Format, "set_id", in.at, decode.BadLength)
 		}
 	}
@@ -262,7 +262,7 @@ func (in *reading) dataSet(end int) {
 		in.s.Park(m, set, in.time)
 	}
 	r := in.next(decode.KindRecord)
-	r.Template = &decode.Template{Version: m.Version, ID: set.ID, Domain: m.Domain}
+	r.AddRare().Template = &decode.Template{Version: m.Version, ID: set.ID, Domain: m.Domain}
 	r.Unknown = set.Data
 }
 
@@ -354,7 +354,7 @@ func (in *reading) oneRecord(t *ipfix.Template, recs *ipfix.Records, data []byte
 		}
 	}
 	r := in.record(kind, count)
-	r.Template, r.Unknown = &t.Template, recs.Record
+	r.AddRare().Template, r.Unknown = &t.Template, recs.Record
 	switch t.View.Kind {
 	case ipfix.Settings:
 		in.settings(r, recs)
@@ -376,7 +376,7 @@ func (in *reading) oneRecord(t *ipfix.Template, recs *ipfix.Records, data []byte
 	}
 	switch kind {
 	case decode.KindDelay:
-		if d := &r.Traffic.Delay; d.Has != 0 && in.twice != ipfix.Copy {
+		if d := &r.Rare.Traffic.Delay; d.Has != 0 && in.twice != ipfix.Copy {
 			in.s.AddDelay(uint32(ingress), uint32(egress), d)
 		}
 	case decode.KindDrop:

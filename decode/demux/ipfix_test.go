@@ -158,7 +158,7 @@ func TestBroadcom(t *testing.T) {
 	}
 	// An exporter with templates has one for this number, too.
 	x.read(messageOf(2, defineSet(elements(300, 0, "1/4"))))
-	if r := x.read(good)[0]; r.Kind != decode.KindRecord || r.Template == nil || r.Template.ID != ipfix.Tomahawk5 {
+	if r := x.read(good)[0]; r.Kind != decode.KindRecord || r.Rare == nil || r.Rare.Template == nil || r.Rare.Template.ID != ipfix.Tomahawk5 {
 		t.Errorf("waiting: %+v", r)
 	}
 }

@@ -75,7 +75,7 @@ func TestLabels(t *testing.T) {
 				if r.Has&decode.HasFlow != 0 {
 					src = r.Flow.SrcAddr().String()
 				} else if r.Has&decode.HasInner != 0 {
-					src = r.Inner.SrcAddr().String()
+					src = r.Rare.Inner.SrcAddr().String()
 				}
 			}
 			want := 0

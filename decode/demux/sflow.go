@@ -238,7 +238,7 @@ func (d *Decoder) readSFlow(b *decode.Batch, src *decode.Addr, data []byte, at, 
 				break
 			}
 			r := next(decode.KindCounters)
-			if r.Counters = counters; known {
+			if r.AddRare().Counters = counters; known {
 				hop := hopOf(r)
 				port(hop, s.Interface.Index, decode.HopEgressIf, decode.HopL2EgressIf, &hop.EgressIf, &hop.L2EgressIf)
 				packet.AddWord(hop, decode.HopTxUtilization, &hop.TxUtilization, used)

@@ -216,8 +216,8 @@ func TestSFlowCounters(t *testing.T) {
 		if x.want.Has != 0 {
 			x.want.Interface = 7
 		}
-		if len(b.Reports) != 1 || b.Reports[0].Counters != x.want {
-			t.Errorf("%s: %+v, want %+v", x.name, b.Reports[0].Counters, x.want)
+		if len(b.Reports) != 1 || b.Reports[0].AddRare().Counters != x.want {
+			t.Errorf("%s: %+v, want %+v", x.name, b.Reports[0].AddRare().Counters, x.want)
 		}
 	}
 }
@@ -250,8 +250,8 @@ func TestSFlowWithoutHeader(t *testing.T) {
 	} {
 		c.sample.Kind, c.sample.Rate = sflow.Flow, 10
 		r := read(c.sample)
-		if len(r) != 1 || r[0].Flow.String() != c.flow || r[0].Has&decode.HasFlow == 0 || (r[0].Has&decode.HasPorts != 0) != c.ports || r[0].Traffic.Octets != c.octets {
-			t.Errorf("%s: %s, %+v", c.name, lines(&b), r[0].Traffic)
+		if len(r) != 1 || r[0].Flow.String() != c.flow || r[0].Has&decode.HasFlow == 0 || (r[0].Has&decode.HasPorts != 0) != c.ports || r[0].AddTraffic().Octets != c.octets {
+			t.Errorf("%s: %s, %+v", c.name, lines(&b), r[0].AddTraffic())
 		}
 	}
 	ip.SrcPort = 1 << 16

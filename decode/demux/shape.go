@@ -248,7 +248,7 @@ func (d *Decoder) learn(r *decode.Report, data []byte) {
 		s = new(shape)
 	}
 	*s = shape{Shape: decode.Shape{Common: *r, Hops: len(r.Hops)}, version: r.Version, marks: &d.profile.INT.Marks}
-	s.Common.Hops, s.Common.IOAM = nil, decode.IOAMOption{}
+	s.Common.Hops = nil
 	if !d.measure(s, data) {
 		x.spare = s
 		return
@@ -265,7 +265,7 @@ func (d *Decoder) learn(r *decode.Report, data []byte) {
 func shapely(r *decode.Report) bool {
 	return (r.Kind == decode.KindStack || r.Postcard() && r.Version == decode.V05 && r.Remarks == 0) &&
 		r.Flags == decode.Tracked && r.Err.Reason == 0 && r.Format == decode.TelemetryReport && r.Flow.IPVersion == 4 &&
-		len(r.Hops) > 0 && len(r.SourceMetadata)+len(r.SRList)+len(r.SRPorts)+len(r.Unknown)+len(r.IOAM.Nodes) == 0 &&
+		len(r.Hops) > 0 && len(r.SourceMetadata)+len(r.SRList)+len(r.SRPorts)+len(r.Unknown) == 0 && r.Rare == nil &&
 		r.Has&^(decode.HasExporter|decode.HasNodeID|decode.HasHWID|decode.HasSeq|decode.HasHeaderTime|decode.HasFlow|decode.HasPorts|decode.HasPacketID|
 			decode.HasInstructions|decode.HasRemainingHops|decode.HasTTL) == 0
 }

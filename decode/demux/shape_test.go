@@ -107,15 +107,27 @@ func sameReports(t testing.TB, d twins, records *decode.LazyBatch, batch *decode
 	return short
 }
 
-// normal gives a copy without the difference between no slice and an empty one.
+// normal gives a copy without the difference between no slice and an empty one, and without the memory that r keeps.
 func normal(r *decode.Report) decode.Report {
 	x := *r
 	if len(x.Hops) == 0 {
 		x.Hops = nil
 	}
-	if len(x.IOAM.Nodes) == 0 {
-		x.IOAM.Nodes = nil
+	x.AddRare() // which takes the memory
+	if x.Rare = r.Rare; x.Rare == nil {
+		return x
 	}
+	rare := *r.Rare
+	if len(rare.Counts) == 0 {
+		rare.Counts = nil
+	}
+	if len(rare.Histogram.Buckets) == 0 {
+		rare.Histogram.Buckets = nil
+	}
+	if len(rare.IOAM.Nodes) == 0 {
+		rare.IOAM.Nodes = nil
+	}
+	x.Rare = &rare
 	return x
 }
 

@@ -244,10 +244,10 @@ var packetSections = map[uint16]uint16{315: packet.LinkEthernet, 104: packet.Lin
 // Within gives the packet that r, a record of IPFIX or NetFlow 9, is a sample of, as a sample of its own: the template of the record came before. x is
 // the sample that r was read from, which it gives back where r is another report.
 func Within(r *decode.Report, x Sample) Sample {
-	if r.Format != decode.IPFIX && r.Format != decode.NetFlow9 || r.Err.Reason != 0 || r.Template == nil {
+	if r.Format != decode.IPFIX && r.Format != decode.NetFlow9 || r.Err.Reason != 0 || r.Rare == nil || r.Rare.Template == nil {
 		return x
 	}
-	for e, b := range r.Template.Values(r.Unknown) {
+	for e, b := range r.Rare.Template.Values(r.Unknown) {
 		if link, ok := packetSections[e.ID]; ok && e.PEN == 0 && len(b) > 0 {
 			x.Link, x.Data, x.Length, x.Within = link, b, len(b), true
 		}
@@ -262,7 +262,7 @@ func Doubtful(r *decode.Report) bool {
 	if r.Err.Reason != 0 || r.Remarks&^(decode.RemarkCopy|decode.RemarkAlike|decode.RemarkPathDelay|decode.RemarkShort) != 0 {
 		return true
 	}
-	if r.Flow.Proto == packet.ProtoGRE || r.Inner.Proto == packet.ProtoGRE {
+	if r.Flow.Proto == packet.ProtoGRE || r.Rare != nil && r.Rare.Inner.Proto == packet.ProtoGRE {
 		if r.Format == decode.TelemetryReport && r.INT == 0 || r.Format == decode.SFlow || Within(r, Sample{}).Within {
 			return true
 		}

@@ -159,15 +159,16 @@ func (s *stack) accept(r *decode.Report) {
 // acceptMetadata takes the metadata header and the hops of which a value was captured, the first of the path first.
 func (s *stack) acceptMetadata(r *decode.Report) {
 	m := s.data[s.metadata:]
-	r.IOAM.Requested = m[0]
-	r.IOAM.Has |= decode.IFARequested
+	x := &r.AddRare().IOAM
+	x.Requested = m[0]
+	x.Has |= decode.IFARequested
 	if m[2] != noHopLimit {
 		r.RemainingHops = m[2]
 		r.Has |= decode.HasRemainingHops
 	}
 	r.Announced = uint8(s.hops)
 	n := min(s.hops, (len(s.data)-s.blocks+hopLen-nodeIDEnd)/hopLen)
-	hops, nodes := r.Grow(n), r.IOAM.GrowNodes(n)
+	hops, nodes := r.Grow(n), x.GrowNodes(n)
 	for i := range n {
 		at := s.blocks + (n-1-i)*hopLen
 		hops[i] = decode.Hop{}

@@ -242,10 +242,10 @@ func FuzzRead(f *testing.F) {
 		for range read(&batch, Packets{}, b, length) {
 			r := batch.Reports[0]
 			switch {
-			case r.Err.Reason != 0 && (r.Err.Offset < 0 || r.Err.Offset > len(b) || len(r.Hops) > 0 || r.IOAM.Has != 0 || r.Flags != 0 || r.Kind != 0):
+			case r.Err.Reason != 0 && (r.Err.Offset < 0 || r.Err.Offset > len(b) || len(r.Hops) > 0 || r.AddRare().IOAM.Has != 0 || r.Flags != 0 || r.Kind != 0):
 				t.Fatalf("%x: %+v", b, r)
-			case len(r.Hops) != len(r.IOAM.Nodes) || len(r.Hops) > int(r.Announced):
-				t.Fatalf("%x: %d hops, %d nodes, %d announced", b, len(r.Hops), len(r.IOAM.Nodes), r.Announced)
+			case len(r.Hops) != len(r.AddRare().IOAM.Nodes) || len(r.Hops) > int(r.Announced):
+				t.Fatalf("%x: %d hops, %d nodes, %d announced", b, len(r.Hops), len(r.AddRare().IOAM.Nodes), r.Announced)
 			case r.Err.Reason == 0 && len(r.Hops) < int(r.Announced) && r.Flags&decode.Truncated == 0:
 				t.Fatalf("%x: %d of %d hops, and nothing was cut", b, len(r.Hops), r.Announced)
 			}

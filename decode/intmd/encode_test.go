@@ -174,7 +174,7 @@ func FuzzRoundTrip(f *testing.F) {
 		if len(hops) != len(got.Hops) || len(hops) > 0 && !reflect.DeepEqual(got.Hops, hops) {
 			t.Fatalf("%x:\n got %+v\nwant %+v", b, got.Hops, hops)
 		}
-		got.Hops, got.Announced, got.Counts = nil, 0, nil
+		got.Hops, got.Announced, got.Rare = nil, 0, nil
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("%x:\n got %+v\nwant %+v", b, got, want)
 		}

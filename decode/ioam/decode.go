@@ -86,14 +86,16 @@ func decodeBody(r *decode.Report, kind uint8, body []byte, length, base, lengthA
 }
 
 func namespace(r *decode.Report, body []byte) {
-	r.IOAM.Namespace = binary.BigEndian.Uint16(body)
-	r.IOAM.Has |= decode.IOAMNamespace
+	x := &r.AddRare().IOAM
+	x.Namespace = binary.BigEndian.Uint16(body)
+	x.Has |= decode.IOAMNamespace
 }
 
 // traceType keeps the 24 bits that begin at byte 4 of a trace or a direct export.
 func traceType(r *decode.Report, body []byte) {
-	r.IOAM.TraceType = binary.BigEndian.Uint32(body[3:]) & 0xffffff
-	r.IOAM.Has |= decode.IOAMTraceType
+	x := &r.AddRare().IOAM
+	x.TraceType = binary.BigEndian.Uint32(body[3:]) & 0xffffff
+	x.Has |= decode.IOAMTraceType
 }
 
 // proof reads a proof of transit: namespace 16, type 8, flags 8, and for type 0 two numbers of 64 bits.
@@ -110,13 +112,14 @@ func proof(r *decode.Report, b []byte, length, lengthAt int) bool {
 		r.Unknown = b[shortLen:]
 		return true
 	}
+	x := &r.AddRare().IOAM
 	if len(b) >= shortLen+8 {
-		r.IOAM.ProofPacket = binary.BigEndian.Uint64(b[shortLen:])
-		r.IOAM.Has |= decode.IOAMProofPacket
+		x.ProofPacket = binary.BigEndian.Uint64(b[shortLen:])
+		x.Has |= decode.IOAMProofPacket
 	}
 	if len(b) >= proofLen {
-		r.IOAM.ProofCumulative = binary.BigEndian.Uint64(b[shortLen+8:])
-		r.IOAM.Has |= decode.IOAMProofCumulative
+		x.ProofCumulative = binary.BigEndian.Uint64(b[shortLen+8:])
+		x.Has |= decode.IOAMProofCumulative
 	}
 	return true
 }
@@ -139,7 +142,7 @@ func edge(r *decode.Report, b []byte, length, base, lengthAt int) bool {
 	r.Kind = decode.KindEdge
 	r.Instructions = kind
 	r.Has |= decode.HasInstructions
-	x, b := &r.IOAM, b[shortLen:]
+	x, b := &r.AddRare().IOAM, b[shortLen:]
 	if kind&EdgeSeq64 != 0 {
 		if len(b) < 8 {
 			return true
@@ -191,8 +194,9 @@ func export(r *decode.Report, b []byte, length, lengthAt int) bool {
 		flags &^= flowIDFlag
 	}
 	if flags&(flowIDFlag|seqFlag) == seqFlag && len(b) >= 4 {
-		r.IOAM.Seq = uint64(be.Uint32(b))
-		r.IOAM.Has |= decode.IOAMSeq
+		x := &r.AddRare().IOAM
+		x.Seq = uint64(be.Uint32(b))
+		x.Has |= decode.IOAMSeq
 	}
 	return true
 }

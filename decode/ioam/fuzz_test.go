@@ -33,15 +33,15 @@ func FuzzRead(f *testing.F) {
 		}
 		for _, r := range batch.Reports {
 			if r.Err.Reason != 0 {
-				if r.Err.Offset < 0 || r.Err.Offset > length || len(r.Hops) > 0 || r.IOAM.Has != 0 || r.Flags != 0 {
+				if r.Err.Offset < 0 || r.Err.Offset > length || len(r.Hops) > 0 || r.AddRare().IOAM.Has != 0 || r.Flags != 0 {
 					t.Fatalf("%x: %+v", b, r)
 				}
 				continue
 			}
-			if len(r.Hops) != len(r.IOAM.Nodes) {
-				t.Fatalf("%d hops, %d nodes", len(r.Hops), len(r.IOAM.Nodes))
+			if len(r.Hops) != len(r.AddRare().IOAM.Nodes) {
+				t.Fatalf("%d hops, %d nodes", len(r.Hops), len(r.AddRare().IOAM.Nodes))
 			}
-			kind := r.IOAM.TraceType
+			kind := r.AddRare().IOAM.TraceType
 			if r.Kind != decode.KindTrace || r.Flags&decode.Truncated != 0 || kind&(BitChecksum|undefined) != 0 ||
 				kind&BitNodeID != 0 && kind&BitNodeIDWide != 0 { // they may differ in the hop limit
 				continue
@@ -49,7 +49,7 @@ func FuzzRead(f *testing.F) {
 			var stack []byte
 			for i := len(r.Hops) - 1; i >= 0; i-- {
 				var err error
-				if stack, err = AppendNode(stack, kind, &r.Hops[i], &r.IOAM.Nodes[i]); err != nil {
+				if stack, err = AppendNode(stack, kind, &r.Hops[i], &r.AddRare().IOAM.Nodes[i]); err != nil {
 					t.Fatal(err)
 				}
 			}

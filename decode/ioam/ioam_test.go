@@ -77,11 +77,11 @@ func TestRejects(t *testing.T) {
 		if tt.field != "" {
 			want = decode.Error{Format: decode.IOAM, Field: tt.field, Offset: tt.offset, Reason: tt.why}
 		}
-		if r.Err != want || len(r.Hops) != tt.hops || len(r.IOAM.Nodes) != tt.hops || r.Flags&decode.Truncated != 0 {
+		if r.Err != want || len(r.Hops) != tt.hops || len(r.AddRare().IOAM.Nodes) != tt.hops || r.Flags&decode.Truncated != 0 {
 			t.Errorf("%s: %+v, %d hops, flags %b, want %+v, %d hops", tt.name, r.Err, len(r.Hops), r.Flags, want, tt.hops)
 		}
-		if tt.field != "" && (r.IOAM.Has != 0 || r.Flags != 0) {
-			t.Errorf("%s: values beside the error: %+v", tt.name, r.IOAM)
+		if tt.field != "" && (r.AddRare().IOAM.Has != 0 || r.Flags != 0) {
+			t.Errorf("%s: values beside the error: %+v", tt.name, r.AddRare().IOAM)
 		}
 	}
 }
@@ -123,20 +123,20 @@ func TestCutCaptures(t *testing.T) {
 				t.Fatalf("%s cut at %d: %v, flags %b", name, n, r.Error(), r.Flags)
 			}
 			missing := len(want.Hops) - len(r.Hops) // the first ones
-			if missing < 0 || len(r.IOAM.Nodes) != len(r.Hops) || r.IOAM.Has&^want.IOAM.Has != 0 {
+			if missing < 0 || len(r.AddRare().IOAM.Nodes) != len(r.Hops) || r.AddRare().IOAM.Has&^want.AddRare().IOAM.Has != 0 {
 				t.Fatalf("%s cut at %d: %+v", name, n, r)
 			}
-			if x := r.IOAM; x.Has&decode.IOAMSeq != 0 && x.Seq != want.IOAM.Seq || x.Has&decode.IOAMTraceType != 0 && x.TraceType != want.IOAM.TraceType ||
-				x.Has&decode.IOAMProofPacket != 0 && x.ProofPacket != want.IOAM.ProofPacket || r.WholePath() && missing > 0 {
+			if x := r.AddRare().IOAM; x.Has&decode.IOAMSeq != 0 && x.Seq != want.AddRare().IOAM.Seq || x.Has&decode.IOAMTraceType != 0 && x.TraceType != want.AddRare().IOAM.TraceType ||
+				x.Has&decode.IOAMProofPacket != 0 && x.ProofPacket != want.AddRare().IOAM.ProofPacket || r.WholePath() && missing > 0 {
 				t.Fatalf("%s cut at %d: %+v", name, n, r)
 			}
 			for i := range r.Hops {
-				h, x, wh, wx := r.Hops[i], r.IOAM.Nodes[i], want.Hops[missing+i], want.IOAM.Nodes[missing+i]
+				h, x, wh, wx := r.Hops[i], r.AddRare().IOAM.Nodes[i], want.Hops[missing+i], want.AddRare().IOAM.Nodes[missing+i]
 				if i == 0 { // the one that was cut has some of the values
 					wh.Drop(wh.Has &^ h.Has)
 					wx = decode.IOAMNode{}
-					if x.Has&^want.IOAM.Nodes[missing].Has != 0 {
-						t.Fatalf("%s cut at %d: %b beside %b", name, n, x.Has, want.IOAM.Nodes[missing].Has)
+					if x.Has&^want.AddRare().IOAM.Nodes[missing].Has != 0 {
+						t.Fatalf("%s cut at %d: %b beside %b", name, n, x.Has, want.AddRare().IOAM.Nodes[missing].Has)
 					}
 					x = wx
 				}
@@ -157,7 +157,7 @@ func TestCutCaptures(t *testing.T) {
 			if r.Hops[0].Has&decode.HopEgressIf != 0 {
 				count++
 			}
-			if r.IOAM.Nodes[0].Has&decode.IOAMIngressSeconds != 0 {
+			if r.AddRare().IOAM.Nodes[0].Has&decode.IOAMIngressSeconds != 0 {
 				count++
 			}
 		}
@@ -243,11 +243,11 @@ func TestRoundTrip(t *testing.T) {
 		r.Reset()
 		DecodeOption(&r, option, len(option), 0)
 		if r.Err.Reason != 0 || r.Kind != decode.KindTrace || r.Flags&decode.Overflow != 0 != overflow || r.Flags&decode.Active == 0 ||
-			int(r.IOAM.RemainingLen) != free || r.IOAM.TraceType != kind || r.IOAM.Namespace != ns {
+			int(r.AddRare().IOAM.RemainingLen) != free || r.AddRare().IOAM.TraceType != kind || r.AddRare().IOAM.Namespace != ns {
 			t.Fatalf("%x: %+v", option, r)
 		}
-		if !slices.Equal(r.Hops, hops) || !slices.EqualFunc(r.IOAM.Nodes, nodes, func(a, b decode.IOAMNode) bool { return reflect.DeepEqual(a, b) }) {
-			t.Fatalf("%x\n got %+v %+v\nwant %+v %+v", option, r.Hops, r.IOAM.Nodes, hops, nodes)
+		if !slices.Equal(r.Hops, hops) || !slices.EqualFunc(r.AddRare().IOAM.Nodes, nodes, func(a, b decode.IOAMNode) bool { return reflect.DeepEqual(a, b) }) {
+			t.Fatalf("%x\n got %+v %+v\nwant %+v %+v", option, r.Hops, r.AddRare().IOAM.Nodes, hops, nodes)
 		}
 	}
 }
@@ -272,9 +272,14 @@ func TestReuse(t *testing.T) {
 		if len(a.Hops) == 0 && len(b.Hops) == 0 {
 			a.Hops, b.Hops = nil, nil
 		}
-		if len(a.IOAM.Nodes) == 0 && len(b.IOAM.Nodes) == 0 {
-			a.IOAM.Nodes, b.IOAM.Nodes = nil, nil
+		x, y := *a.AddRare(), *b.AddRare()
+		if len(x.IOAM.Nodes) == 0 && len(y.IOAM.Nodes) == 0 {
+			x.IOAM.Nodes, y.IOAM.Nodes = nil, nil
 		}
+		if len(x.Counts) == 0 && len(x.Histogram.Buckets) == 0 {
+			x.Counts, x.Histogram.Buckets = nil, nil
+		}
+		a.Rare, b.Rare = &x, &y
 		return reflect.DeepEqual(a, b)
 	}
 	var r decode.Report

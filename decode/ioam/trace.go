@@ -45,8 +45,9 @@ func trace(r *decode.Report, kind uint8, body []byte, length, base, lengthAt int
 		namespace(r, body)
 	}
 	if have >= 4 {
-		r.IOAM.RemainingLen = uint8(remaining)
-		r.IOAM.Has |= decode.IOAMRemainingLen
+		x := &r.AddRare().IOAM
+		x.RemainingLen = uint8(remaining)
+		x.Has |= decode.IOAMRemainingLen
 		r.Flags |= decode.Flags(word>>10&1)*decode.Overflow | decode.Flags(word>>9&1)*decode.Loopback | decode.Flags(word>>8&1)*decode.Active
 	}
 	if have >= 7 {
@@ -74,7 +75,7 @@ func (s *stack) read(r *decode.Report, base int) bool {
 	if !ok {
 		return false
 	}
-	hops, nodes := r.Grow(n), r.IOAM.GrowNodes(n)
+	hops, nodes := r.Grow(n), r.AddRare().IOAM.GrowNodes(n)
 	for at := s.at; n > 0; n-- {
 		size := s.stride
 		if s.snapshots() && at+s.stride < len(s.body) {

@@ -103,7 +103,7 @@ func TestVectors(t *testing.T) {
 	body[15] = 1 // the newest node's wide id has 33 bits now
 	r.Reset()
 	if DecodeBody(&r, TypeIncremental, body, len(body), 1); r.Hops[1].Has&decode.HopNodeID != 0 || r.Hops[1].NodeID != 0 {
-		t.Errorf("node %d of a wide id of %#x", r.Hops[1].NodeID, r.IOAM.Nodes[1].NodeIDWide)
+		t.Errorf("node %d of a wide id of %#x", r.Hops[1].NodeID, r.AddRare().IOAM.Nodes[1].NodeIDWide)
 	}
 }
 

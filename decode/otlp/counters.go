@@ -58,7 +58,7 @@ func (d *Decoder) counted(rule *Rule, g *growth, at *place) {
 		port.waiting.Add(&c)
 		return
 	}
-	r.Counters = c
+	r.AddRare().Counters = c
 }
 
 // release adds to the packets of a direction the errors and discards that waited for them.
@@ -109,9 +109,10 @@ func (d *Decoder) received(rule *Rule, g *growth, at *place) {
 	if !ok {
 		return
 	}
-	r.Counters = decode.Counters{Has: decode.CountInOctets, Interface: at.port.Index, InOctets: n}
+	c := &r.AddRare().Counters
+	*c = decode.Counters{Has: decode.CountInOctets, Interface: at.port.Index, InOctets: n}
 	if used, ok := d.used(rule, float64(n), g.since, at.port); ok {
-		r.Counters.Has |= decode.CountRxUtilization
-		r.Counters.RxUtilization = uint16(used)
+		c.Has |= decode.CountRxUtilization
+		c.RxUtilization = uint16(used)
 	}
 }

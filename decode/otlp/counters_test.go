@@ -34,11 +34,11 @@ func count(t *testing.T, list []decode.Report) (c decode.Counters, drops uint32)
 		if r.Kind == decode.KindDrop {
 			drops += r.Weight
 		}
-		if r.Counters.Has != 0 {
-			if r.NodeID != nodeOf("leaf-1") || r.Counters.Interface != portOf("swp4") {
+		if r.AddRare().Counters.Has != 0 {
+			if r.NodeID != nodeOf("leaf-1") || r.Rare.Counters.Interface != portOf("swp4") {
 				t.Errorf("counters of another interface: %+v", r)
 			}
-			c.Add(&r.Counters)
+			c.Add(&r.Rare.Counters)
 		}
 	}
 	return c, drops

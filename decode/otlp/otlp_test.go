@@ -71,7 +71,9 @@ func read(t *testing.T, d *Decoder, data []byte, at int64) (list []decode.Report
 			t.Fatalf("%d reports after one point", len(b.Reports))
 		}
 		r := *b.Reports[0]
-		r.Hops, r.Histogram.Buckets = slices.Clone(r.Hops), slices.Clone(r.Histogram.Buckets)
+		rare := *r.AddRare()
+		rare.Histogram.Buckets = slices.Clone(rare.Histogram.Buckets)
+		r.Hops, r.Rare = slices.Clone(r.Hops), &rare
 		list = append(list, r)
 		b.Reset()
 	})
@@ -92,8 +94,8 @@ func TestCumulusLatency(t *testing.T) {
 	}
 	r := list[0]
 	want := []decode.Bucket{{High: 319, Count: 5}, {Low: 831, High: 1343, Count: 7}, {Low: 4415, High: 4415, Count: 2, Open: true}}
-	if r.Error() != nil || r.Kind != decode.KindHistogram || r.Histogram.Of != decode.HopLatency || !slices.Equal(r.Histogram.Buckets, want) {
-		t.Errorf("%v: %+v, want %+v", r.Error(), r.Histogram, want)
+	if r.Error() != nil || r.Kind != decode.KindHistogram || r.AddRare().Histogram.Of != decode.HopLatency || !slices.Equal(r.AddRare().Histogram.Buckets, want) {
+		t.Errorf("%v: %+v, want %+v", r.Error(), r.AddRare().Histogram, want)
 	}
 	h := r.Hops[0]
 	if h.NodeID != nodeOf("leaf-1") || h.L2EgressIf != portOf("swp1s1") || h.L2EgressIf < named || !h.Set(decode.HopNodeID|decode.HopL2EgressIf|decode.HopQueueID) || h.QueueID != 3 {
@@ -105,7 +107,7 @@ func TestCumulusLatency(t *testing.T) {
 	// The next sample began behind this one. Nothing passed: it is no value, and not zero.
 	p := m.GetHistogram().DataPoints[0]
 	p.StartTimeUnixNano, p.TimeUnixNano, p.BucketCounts = uint64(now+997e6), uint64(now+1e9), make([]uint64, 10)
-	if list, _ = read(t, testDecoder(), asked("leaf-1", m), now); len(list) != 1 || list[0].Error() != nil || len(list[0].Histogram.Buckets) != 0 {
+	if list, _ = read(t, testDecoder(), asked("leaf-1", m), now); len(list) != 1 || list[0].Error() != nil || len(list[0].Rare.Histogram.Buckets) != 0 {
 		t.Errorf("without traffic: %+v", list)
 	}
 }
@@ -225,7 +227,7 @@ func TestRefused(t *testing.T) {
 	} {
 		data := asked("leaf", c.m, good)
 		list, got := read(t, testDecoder(), data, now)
-		if len(list) != 2 || got.Points != 2 || got.Foreign != 0 || list[1].Error() != nil || len(list[1].Histogram.Buckets) != 2 {
+		if len(list) != 2 || got.Points != 2 || got.Foreign != 0 || list[1].Error() != nil || len(list[1].Rare.Histogram.Buckets) != 2 {
 			t.Errorf("%s: %d reports, %+v, and beside it %+v", name, len(list), got, list)
 			continue
 		}
@@ -299,7 +301,7 @@ func TestFallen(t *testing.T) {
 	}
 	for i, want := range [][2]uint64{{0, 0}, {1, 10}, {0, 0}, {1, 0}} {
 		var have [2]uint64
-		for _, b := range list[i].Histogram.Buckets {
+		for _, b := range list[i].Rare.Histogram.Buckets {
 			if b.Open {
 				have[1] += b.Count
 			} else {
@@ -320,7 +322,7 @@ func TestFallen(t *testing.T) {
 		return m
 	}
 	list, _ = read(t, d, asked("leaf", other(5, 500, 500), other(6, 501, 500)), now)
-	if len(list[0].Histogram.Buckets) != 0 || !slices.Equal(list[1].Histogram.Buckets, []decode.Bucket{{High: 20, Count: 1}}) {
+	if len(list[0].Rare.Histogram.Buckets) != 0 || !slices.Equal(list[1].Rare.Histogram.Buckets, []decode.Bucket{{High: 20, Count: 1}}) {
 		t.Errorf("other bounds: %+v", list)
 	}
 }
@@ -371,7 +373,7 @@ func TestStreams(t *testing.T) {
 					if have[l.name] == nil {
 						have[l.name] = make([]uint64, 6)
 					}
-					for _, b := range r.Histogram.Buckets {
+					for _, b := range r.AddRare().Histogram.Buckets {
 						i := slices.Index(bounds, float64(b.High))
 						if b.Open {
 							i = 5
@@ -482,7 +484,7 @@ func TestExponential(t *testing.T) {
 				want[int(math.Ceil(math.Log2(v)))]++
 			}
 			last = len(values)
-			for _, b := range list[0].Histogram.Buckets {
+			for _, b := range list[0].Rare.Histogram.Buckets {
 				if b.High == 0 {
 					haveZeros += b.Count
 					continue
@@ -534,10 +536,10 @@ func FuzzRead(f *testing.F) {
 				case r.Err.Reason != 0:
 					bad++
 				case r.Has&decode.HasNodeID == 0, len(r.Hops) > 1, len(r.Hops) == 0 && (r.Kind == decode.KindDrop || r.Kind == decode.KindHistogram),
-					r.Counters.Has != 0 && (r.Kind != decode.KindCounters || len(r.Hops) != 0):
+					r.AddRare().Counters.Has != 0 && (r.Kind != decode.KindCounters || len(r.Hops) != 0):
 					t.Fatalf("report %+v", r)
 				}
-				for _, b := range r.Histogram.Buckets {
+				for _, b := range r.AddRare().Histogram.Buckets {
 					if b.Low > b.High || b.Count == 0 {
 						t.Fatalf("bucket %+v", b)
 					}

@@ -341,20 +341,21 @@ func (d *Decoder) histogram(rule *Rule, s *stream, news share, before uint64, at
 	}
 	r := d.report(decode.KindHistogram, at)
 	at.hop(r)
-	r.Histogram.Of = decode.HopLatency
+	h := &r.AddRare().Histogram
+	h.Of = decode.HopLatency
 	if rule.Statistic == Queue {
-		r.Histogram.Of = decode.HopQueueOccupancy
+		h.Of = decode.HopQueueOccupancy
 	}
 	if as == nothing {
 		return 0
 	}
 	if p.kind == exponential {
-		p.powers(rule, &r.Histogram)
+		p.powers(rule, h)
 	} else {
-		p.ranges(rule, &r.Histogram)
+		p.ranges(rule, h)
 	}
-	if n := len(r.Histogram.Buckets); n > 0 && p.hasMax && as == whole {
-		upTo(&r.Histogram.Buckets[n-1], whole64(rule.scale(p.max)))
+	if n := len(h.Buckets); n > 0 && p.hasMax && as == whole {
+		upTo(&h.Buckets[n-1], whole64(rule.scale(p.max)))
 	}
 	return 0
 }
@@ -402,7 +403,7 @@ func (d *Decoder) octets(rule *Rule, g *growth, at *place) {
 	r := d.report(decode.KindCounters, at)
 	if at.port != nil {
 		if n, ok := d.rise(rule, g, at.port); ok {
-			r.Counters = decode.Counters{Has: decode.CountOutOctets, Interface: at.port.Index, OutOctets: n}
+			r.AddRare().Counters = decode.Counters{Has: decode.CountOutOctets, Interface: at.port.Index, OutOctets: n}
 		}
 	}
 	if !g.known {

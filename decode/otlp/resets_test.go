@@ -114,11 +114,11 @@ func countedOf(t *testing.T, list []decode.Report) (n uint64) {
 		if r.Err.Reason != 0 {
 			t.Error(r.Error())
 		}
-		n += r.Counters.InPackets + r.Counters.OutPackets + r.Counters.InOctets + uint64(r.Weight)
+		n += r.AddRare().Counters.InPackets + r.AddRare().Counters.OutPackets + r.AddRare().Counters.InOctets + uint64(r.Weight)
 		for _, h := range r.Hops {
 			n += uint64(h.TxUtilization)
 		}
-		for _, b := range r.Histogram.Buckets {
+		for _, b := range r.AddRare().Histogram.Buckets {
 			n += b.Count
 		}
 	}

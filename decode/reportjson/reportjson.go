@@ -175,7 +175,9 @@ func Append(dst []byte, frame uint64, r *decode.Report) []byte {
 	if r.HeaderCut {
 		have.members &^= ofHeader
 	}
-	if x := &r.IOAM; x.Has != 0 {
+	rare := r.Rare
+	if rare != nil && rare.IOAM.Has != 0 {
+		x := &rare.IOAM
 		have.members |= memberOf[ioamOption]
 		if v[ioamSeq] = x.Seq; x.Has&decode.IOAMSeq != 0 {
 			have.members |= memberOf[ioamSeq]
@@ -219,15 +221,19 @@ func Append(dst []byte, frame uint64, r *decode.Report) []byte {
 		}
 	}
 	o.b = b
-	if r.Template != nil {
-		o.record(r.Template, r.Unknown)
+	var nodes []decode.IOAMNode
+	if rare != nil {
+		nodes = rare.IOAM.Nodes
+		if rare.Template != nil {
+			o.record(rare.Template, r.Unknown)
+		}
 	}
 	if len(r.Hops) > 0 {
 		sep := `,"hops":[`
 		for i := range r.Hops {
 			o.b = append(o.b, sep...)
-			if i < len(r.IOAM.Nodes) {
-				o.node(&r.Hops[i], &r.IOAM.Nodes[i])
+			if i < len(nodes) {
+				o.node(&r.Hops[i], &nodes[i])
 			} else {
 				o.hop(&r.Hops[i], r.HopCounts(i))
 			}
@@ -235,11 +241,11 @@ func Append(dst []byte, frame uint64, r *decode.Report) []byte {
 		}
 		o.b = append(o.b, ']')
 	}
-	if r.Counters.Has != 0 {
-		o.counters(&r.Counters)
+	if rare != nil && rare.Counters.Has != 0 {
+		o.counters(&rare.Counters)
 	}
-	if r.Kind == decode.KindProbes && r.Probes != nil {
-		o.probes(r.Probes)
+	if r.Kind == decode.KindProbes && rare != nil && rare.Probes != nil {
+		o.probes(rare.Probes)
 	}
 	if r.Err.Reason != 0 {
 		o.text(`,"error":{"format":"`, r.Err.Format.String())
@@ -361,13 +367,13 @@ func (o *object) member(m *member, v uint64, r *decode.Report) {
 		if r.Has&decode.HasFlow != 0 {
 			o.flow(&flowKey, &r.Flow, r.Has&decode.HasPorts != 0)
 		}
-		if r.Has&decode.HasInner != 0 {
-			o.flow(&innerKey, &r.Inner, r.Has&decode.HasInnerPorts != 0)
+		if r.Has&decode.HasInner != 0 && r.Rare != nil {
+			o.flow(&innerKey, &r.Rare.Inner, r.Has&decode.HasInnerPorts != 0)
 		}
 	case asDigest:
 		o.digest(r)
 	case asOption:
-		o.option(&r.IOAM)
+		o.option(&r.Rare.IOAM)
 	}
 }
 

@@ -224,21 +224,21 @@ func objectOf(frame uint64, r *decode.Report) map[string]any {
 		o["flow"] = f
 	}
 	if r.Has&decode.HasInner != 0 {
-		f := map[string]any{"src": r.Inner.SrcString(), "dst": r.Inner.DstString(), "proto": r.Inner.Proto}
+		f := map[string]any{"src": r.Rare.Inner.SrcString(), "dst": r.Rare.Inner.DstString(), "proto": r.Rare.Inner.Proto}
 		if r.Has&decode.HasInnerPorts != 0 {
-			f["src_port"], f["dst_port"] = r.Inner.SrcPort, r.Inner.DstPort
+			f["src_port"], f["dst_port"] = r.Rare.Inner.SrcPort, r.Rare.Inner.DstPort
 		}
 		o["inner_flow"] = f
 	}
-	if r.Counters.Has != 0 {
-		all := map[string]any{"interface": r.Counters.Interface}
+	if r.Rare != nil && r.Rare.Counters.Has != 0 {
+		all := map[string]any{"interface": r.Rare.Counters.Interface}
 		for i, key := range []string{"in_packets", "out_packets", "in_errors", "out_errors", "in_discards", "out_discards", "in_octets", "out_octets"} {
-			if r.Counters.Has>>i&1 != 0 {
-				all[key] = *r.Counters.All()[i]
+			if r.Rare.Counters.Has>>i&1 != 0 {
+				all[key] = *r.Rare.Counters.All()[i]
 			}
 		}
-		if r.Counters.Has&decode.CountRxUtilization != 0 {
-			all["rx_utilization"] = r.Counters.RxUtilization
+		if r.Rare.Counters.Has&decode.CountRxUtilization != 0 {
+			all["rx_utilization"] = r.Rare.Counters.RxUtilization
 		}
 		o["counters"] = all
 	}
@@ -334,10 +334,13 @@ func randomReport(rng *rand.Rand) *decode.Report {
 	if rng.IntN(3) == 0 {
 		r.Fail(r.Format, "hop_ml", rng.IntN(1<<20), decode.Reason(1+rng.IntN(decode.NumReasons-1)))
 	}
+	if r.Has&decode.HasInner != 0 {
+		r.AddRare().Inner = r.Flow
+	}
 	if rng.IntN(3) == 0 {
-		r.Counters = decode.Counters{Has: decode.CounterField(rng.Uint32N(512)), Interface: rng.Uint32(), RxUtilization: uint16(rng.Uint32())}
-		for i, n := range r.Counters.All() {
-			if r.Counters.Has>>i&1 != 0 {
+		r.AddRare().Counters = decode.Counters{Has: decode.CounterField(rng.Uint32N(512)), Interface: rng.Uint32(), RxUtilization: uint16(rng.Uint32())}
+		for i, n := range r.Rare.Counters.All() {
+			if r.Rare.Counters.Has>>i&1 != 0 {
 				*n = rng.Uint64() >> rng.IntN(64)
 			}
 		}
@@ -432,7 +435,7 @@ func TestAppendPrintedASCII(t *testing.T) {
 			for range rng.IntN(3) {
 				x.Fields = append(x.Fields, decode.Element{ID: uint16(rng.Uint32()), PEN: rng.Uint32(), Length: uint16(rng.IntN(3))})
 			}
-			r.Template = x
+			r.AddRare().Template = x
 		}
 		for _, got := range [][]byte{Append(nil, rng.Uint64(), &r), bytes.TrimSuffix(digests.Append(nil, rng.Uint64(), &r), []byte("\n"))} {
 			if i := bytes.IndexFunc(got, func(c rune) bool { return c < ' ' || c > '~' }); i >= 0 {

@@ -21,8 +21,8 @@ func readOne(data []byte) *decode.Report {
 func TestProbes(t *testing.T) {
 	good := append(Append20(AppendGroup(nil, 0, 300, 3), &Header{Inner: InnerIPv4, Probes: &probesSent}, 28), make([]byte, 28)...)
 	r := readOne(good)
-	if r.Kind != decode.KindProbes || !reflect.DeepEqual(*r.Probes, probesSent) || r.Unknown != nil || r.Remarks != 0 || r.NodeID != 3 {
-		t.Errorf("%+v, %+v", r, r.Probes)
+	if r.Kind != decode.KindProbes || !reflect.DeepEqual(*r.AddProbes(), probesSent) || r.Unknown != nil || r.Remarks != 0 || r.NodeID != 3 {
+		t.Errorf("%+v, %+v", r, r.AddProbes())
 	}
 	h := Header{Inner: InnerIPv4, Probes: &probesSent, Metadata: 1 << 14}
 	h.Hop.IngressIf, h.Hop.EgressIf = 3, 4

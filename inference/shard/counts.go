@@ -16,8 +16,8 @@ const readingCounts = decode.HopTxPackets | decode.HopDroppedPackets
 // readCounts lists what a packet read of the counters of interfaces on its way. Packets come many at a time and out of order: the partial and the
 // last readings take each where it belongs.
 func (s *State) readCounts(r *decode.Report) {
-	for i := range r.Counts {
-		c := &r.Counts[i]
+	for i := range r.Rare.Counts {
+		c := &r.Rare.Counts[i]
 		if c.Has&readingCounts == 0 || i >= len(r.Hops) || !r.Hops[i].Set(decode.HopNodeID|decode.HopEgressIf) {
 			continue
 		}

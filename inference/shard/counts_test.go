@@ -19,12 +19,12 @@ func TestCounts(t *testing.T) {
 		*r.AddHop() = decode.Hop{Has: decode.HopNodeID | decode.HopEgressIf, NodeID: node, EgressIf: 5}
 		r.AddHop().Has = decode.HopLatency // a hop without a name, whose counts are of no interface
 		for i := range r.GrowCounts(2) {
-			r.Counts[i] = decode.HopCounts{Has: decode.HopTxPackets | decode.HopDroppedPackets, TxPackets: sent, DroppedPackets: dropped}
+			r.Rare.Counts[i] = decode.HopCounts{Has: decode.HopTxPackets | decode.HopDroppedPackets, TxPackets: sent, DroppedPackets: dropped}
 		}
 		return r
 	}
 	sentAlone := reading(62, 1, 7, 140, 0)
-	sentAlone.Counts[0].Has &^= decode.HopDroppedPackets
+	sentAlone.Rare.Counts[0].Has &^= decode.HopDroppedPackets
 	windows := [][]*decode.Report{
 		{reading(1, 1, 7, 1000, 0), reading(2, 2, 7, 1010, 0), reading(3, 1, 7, 1020, 1)},
 		{reading(12, 2, 7, 1100, 1), reading(13, 1, 7, 1130, 4), reading(11, 1, 7, 1090, 1), reading(14, 1, 9, 5, 0)},

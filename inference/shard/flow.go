@@ -114,7 +114,7 @@ func (s *State) named(r *decode.Report, counted uint64) *decode.Report {
 		}
 		if h := &r.Hops[i]; h.Has&decode.HopNodeID != 0 {
 			s.rest.hops = append(s.rest.hops, *h)
-		} else if r.Histogram.Of == 0 {
+		} else if r.Rare == nil || r.Rare.Histogram.Of == 0 {
 			s.cut.partial.AddNameless(r.Exporter, i+1, u, h)
 		}
 	}

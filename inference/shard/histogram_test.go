@@ -8,7 +8,7 @@ import (
 )
 
 func histogramReport(node uint32, of decode.HopField, buckets ...decode.Bucket) *decode.Report {
-	r := &decode.Report{Kind: decode.KindHistogram, Format: decode.OTLP, Histogram: decode.Histogram{Of: of, Buckets: buckets}}
+	r := &decode.Report{Kind: decode.KindHistogram, Format: decode.OTLP, Rare: &decode.Rare{Histogram: decode.Histogram{Of: of, Buckets: buckets}}}
 	*r.AddHop() = decode.Hop{Has: decode.HopNodeID | decode.HopL2EgressIf, NodeID: node, L2EgressIf: 70_000}
 	return r
 }

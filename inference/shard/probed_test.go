@@ -11,7 +11,7 @@ func TestProbeCounts(t *testing.T) {
 	s := New(testConfig(), 1)
 	r := stack(1, 1)
 	r.Kind, r.NodeID, r.Hops = decode.KindProbes, 9, nil
-	r.Probes = &decode.ProbeCounts{Path: 3, Sent: 10, Received: 9, Missed: 1, Delays: []decode.DelayCount{{Code: decode.DelayCode(1000), Count: 9}}}
+	*r.AddProbes() = decode.ProbeCounts{Path: 3, Sent: 10, Received: 9, Missed: 1, Delays: []decode.DelayCount{{Code: decode.DelayCode(1000), Count: 9}}}
 	alone := *r
 	alone.Has &^= decode.HasFlow
 	s.Update([]*decode.Report{r, r, &alone})

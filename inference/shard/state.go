@@ -150,12 +150,12 @@ func (s *State) begin(n int) {
 // enqueue adds a report to the batch, or counts it if it names no flow.
 func (s *State) enqueue(r *decode.Report) {
 	if r.Kind == decode.KindProbes { // no packet of the flow
-		if r.Probes != nil && r.Has&decode.HasFlow != 0 {
-			s.cut.partial.AddProbes(r.NodeID, &r.Flow, r.Probes)
+		if r.Rare != nil && r.Rare.Probes != nil && r.Has&decode.HasFlow != 0 {
+			s.cut.partial.AddProbes(r.NodeID, &r.Flow, r.Rare.Probes)
 		}
 		return
 	}
-	if len(r.Counts) > 0 {
+	if r.Rare != nil && len(r.Rare.Counts) > 0 {
 		s.readCounts(r)
 	}
 	var v view
@@ -271,7 +271,7 @@ func (s *State) count(r *decode.Report, slot uint32) {
 	if f.top == 0 && (f.inWindow > s.top.threshold || f.flags&probe != 0) {
 		s.admit(f, slot)
 	}
-	if r.Traffic != nil && f.top != 0 {
+	if r.Rare != nil && f.top != 0 {
 		s.top.see(f, r)
 	}
 	if r.Has&decode.HasDigest != 0 {
@@ -340,12 +340,14 @@ func (s *State) enter(f *flow, slot uint32, at int64) {
 
 // countAlone counts the hops of a report without a flow.
 func (s *State) countAlone(r *decode.Report) {
-	if r.Histogram.Of != 0 && len(r.Hops) == 1 {
-		s.hops.histogram(&s.cut.partial, hopKey(&r.Hops[0]), &r.Histogram)
-		return
-	}
-	if r.Counters.Has != 0 {
-		s.cut.partial.AddInterface(&inference.InterfaceStats{Node: r.NodeID, Counters: r.Counters, Samples: 1})
+	if x := r.Rare; x != nil {
+		if x.Histogram.Of != 0 && len(r.Hops) == 1 {
+			s.hops.histogram(&s.cut.partial, hopKey(&r.Hops[0]), &x.Histogram)
+			return
+		}
+		if x.Counters.Has != 0 {
+			s.cut.partial.AddInterface(&inference.InterfaceStats{Node: r.NodeID, Counters: x.Counters, Samples: 1})
+		}
 	}
 	u := units(r)
 	for i := range r.Hops {

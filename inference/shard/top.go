@@ -184,7 +184,7 @@ func (p *topFlow) forget() {
 
 // see counts what a sample or a flow record says of a candidate.
 func (t *topFlows) see(f *flow, r *decode.Report) {
-	if r.Kind == decode.KindDrop || !r.Traffic.Known() {
+	if r.Kind == decode.KindDrop || r.Rare == nil || !r.Rare.Traffic.Known() {
 		return
 	}
 	p, x := &t.places[f.top-1], inference.SightOf(r)

@@ -145,7 +145,8 @@ func (d *Diverter) Open(workers int, put func(sink.Encoded)) {
 
 // Takes implements [sink.Diverter].
 func (d *Diverter) Takes(r *decode.Report) bool {
-	if r.Kind == decode.KindHistogram || r.Kind == decode.KindSample || r.Kind == decode.KindDelay || r.Kind == decode.KindProbes || r.Counters.Has != 0 || len(r.Counts) > 0 {
+	if r.Kind == decode.KindHistogram || r.Kind == decode.KindSample || r.Kind == decode.KindDelay || r.Kind == decode.KindProbes ||
+		r.Rare != nil && (r.Rare.Counters.Has != 0 || len(r.Rare.Counts) > 0) {
 		return false // which columns have no place for, and windows add up
 	}
 	switch d.conf.Reports {
