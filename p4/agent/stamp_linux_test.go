@@ -174,15 +174,15 @@ func TestSTAMP(t *testing.T) {
 				var batch decode.Batch
 				dec.Datagram(&batch, decode.AddrFrom(netip.MustParseAddr("127.0.0.1")), buf[:n], 0)
 				for _, x := range batch.Reports {
-					if x.Kind == decode.KindProbes && x.Err.Reason == 0 && x.Flow.DstPort == stamp.Port && x.Probes.Path == 1 && x.NodeID == a.cfg.reportedNode() {
-						reported.Forward += x.Probes.Forward
-						reported.Back += x.Probes.Back
-						reported.Twice += x.Probes.Twice
-						reported.Corrupt += x.Probes.Corrupt
-						reported.Sent += x.Probes.Sent
-						reported.Received += x.Probes.Received
-						reported.Missed += x.Probes.Missed
-						for _, d := range x.Probes.Delays {
+					if x.Kind == decode.KindProbes && x.Err.Reason == 0 && x.Flow.DstPort == stamp.Port && x.Rare.Probes.Path == 1 && x.NodeID == a.cfg.reportedNode() {
+						reported.Forward += x.Rare.Probes.Forward
+						reported.Back += x.Rare.Probes.Back
+						reported.Twice += x.Rare.Probes.Twice
+						reported.Corrupt += x.Rare.Probes.Corrupt
+						reported.Sent += x.Rare.Probes.Sent
+						reported.Received += x.Rare.Probes.Received
+						reported.Missed += x.Rare.Probes.Missed
+						for _, d := range x.Rare.Probes.Delays {
 							delays += int(d.Count)
 						}
 						continue
