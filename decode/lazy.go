@@ -62,7 +62,10 @@ func (r *Lazy) Report() *Report {
 		to = &Report{Hops: make([]Hop, 0, 8)}
 		r.report = to
 	}
-	hops, kept := to.Hops[:0], to.keptRare()
+	if to.Rare != nil {
+		to.trim()
+	}
+	hops, kept := to.Hops[:0], to.kept
 	*to = s.Common
 	to.Hops, to.kept = hops, kept
 	to.Time, to.FlowHash, to.Flow, to.Exporter, to.To = r.Time, r.Hash, r.Flow, r.Exporter, r.To

@@ -30,15 +30,6 @@ func (r *Report) AddRare() *Rare {
 	return r.Rare
 }
 
-// keptRare gives the memory of the rare parts of r, which it empties; nil where r never had any.
-func (r *Report) keptRare() *Rare {
-	if r.Rare == nil {
-		return r.kept
-	}
-	r.Rare.reset()
-	return r.Rare
-}
-
 // reset makes x empty. It keeps the memory of its lists, unless it is much.
 func (x *Rare) reset() {
 	counts, buckets, nodes := kept(x.Counts, KeptHops), kept(x.Histogram.Buckets, KeptBuckets), kept(x.IOAM.Nodes, KeptHops)

@@ -257,17 +257,32 @@ func Destination(a *Addr, port uint16) uint64 {
 // the end have made every report of a collector long.
 const KeptHops = 16
 
-// Reset makes r an empty report that keeps the memory of its hops, unless they were many.
+// Reset makes r an empty report that keeps the memory of its hops, unless they were many, and of Rare.
 func (r *Report) Reset() {
-	hops := r.Hops[:0]
-	if cap(hops) > KeptHops {
-		hops = make([]Hop, 0, 8)
+	if r.swollen() {
+		r.trim()
 	}
-	kept := r.keptRare()
+	r.empty()
+}
+
+// swollen reports whether r has memory that it does not keep, or that is to be emptied.
+func (r *Report) swollen() bool { return r.Rare != nil || cap(r.Hops) > KeptHops }
+
+// empty empties r, which is not swollen.
+func (r *Report) empty() {
+	hops, kept := r.Hops, r.kept
 	*r = Report{}
-	r.Hops = hops
-	if kept != nil {
-		r.kept = kept
+	r.Hops, r.kept = hops[:0], kept
+}
+
+// trim leaves in r the memory that it keeps, empty.
+func (r *Report) trim() {
+	if cap(r.Hops) > KeptHops {
+		r.Hops = make([]Hop, 0, 8)
+	}
+	if r.Rare != nil {
+		r.Rare.reset()
+		r.Rare, r.kept = nil, r.Rare
 	}
 }
 
@@ -365,8 +380,12 @@ func (b *Batch) Next() *Report {
 	if n := len(b.Reports); n < cap(b.Reports) {
 		if used := b.Reports[:n+1]; used[n] != nil {
 			b.Reports = used
-			used[n].Reset()
-			return used[n]
+			r := used[n]
+			if r.swollen() { // Reset, without a call for nearly all reports
+				r.trim()
+			}
+			r.empty()
+			return r
 		}
 	}
 	r := &Report{Hops: make([]Hop, 0, 8)}

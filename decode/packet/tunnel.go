@@ -26,6 +26,8 @@ const (
 	etherERSPAN3    uint16 = 0x22eb // type III
 
 	maxLabels = 16
+
+	leastBehindUDP = 8 // bytes of the shortest header that a tunnel has behind UDP
 )
 
 // Wrapped reports whether labels of MPLS or a session of PPPoE stand where p looked for IP.
@@ -51,6 +53,9 @@ func CarriesUDP(data []byte, port uint16, at int) bool {
 //
 //go:noinline
 func carriesUDP(data []byte, port uint16, at int) bool {
+	if len(data)-at < leastBehindUDP { // before p is made
+		return false
+	}
 	p := Packet{End: len(data)}
 	return p.InsideUDP(data, port, at)
 }
@@ -121,10 +126,10 @@ func (p *Packet) insideGRE(data []byte) bool {
 
 // InsideUDP is [Packet.Inside] for what stands at data[at], behind a UDP header to a port.
 func (p *Packet) InsideUDP(data []byte, port uint16, at int) bool {
-	if at < 0 || len(data)-at < 8 {
+	if at < 0 || len(data)-at < leastBehindUDP {
 		return false
 	}
-	h, be := data[at:at+8:at+8], binary.BigEndian
+	h, be := data[at:at+leastBehindUDP:at+leastBehindUDP], binary.BigEndian
 	switch port {
 	case portVXLAN, portVXLANUsed:
 		return h[0]&0x08 != 0 && p.enter(data, etherBridged, at+8)
