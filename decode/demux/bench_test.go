@@ -12,7 +12,6 @@ func datagrams() []struct {
 	payload []byte
 } {
 	md := []byte{0, 3, 0, 4, 0, 0, 0, 99, 1, 0, 0, 7}
-	report10 := []byte{0x14, 0x20, 0, 0x41, 0, 0, 0, 5, 0, 0, 0, 7, 0, 0, 0, 9}
 	return []struct {
 		name    string
 		payload []byte
@@ -23,7 +22,7 @@ func datagrams() []struct {
 		{"report20-int21-4hops+sink", report20(flagF, 0x7000, md, ipv4(0, 17, udp(17768, int21(0xdc00, 4))))},
 		{"postcard20", report20(flagF, 0x7000, md, ipv4(0, 17, udp(5000, nil)))},
 		{"postcard20-no-packet", report20(0, 0x7000, md, nil)},
-		{"report10-int10-5hops", append(report10, ipv4(0x17, 17, udp(5000, int10(0xfc00, 5)))...)},
+		{"report10-int10-5hops", headed10(1, 0x41, ipv4(0x17, 17, udp(5000, int10(0xfc00, 5))))},
 	}
 }
 

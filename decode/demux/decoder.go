@@ -352,7 +352,7 @@ func (d *Decoder) next(b *decode.Batch, time int64) *decode.Report {
 
 // reports decodes the telemetry reports in data[at:end], of which data may hold less.
 func (d *Decoder) reports(b *decode.Batch, src *decode.Addr, data []byte, at, end int, time int64) (n int) {
-	if at < end && end <= len(data) && data[at]>>4 == 2 {
+	if at < end && end <= len(data) && isSingle(data[at:]) {
 		if d.single(d.next(b, time), src, data[at:end]) {
 			return 1
 		}

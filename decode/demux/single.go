@@ -14,12 +14,25 @@ import (
 // packages that knows their bytes, because it is worth a third of the time. [Decoder.group] is the long way, which reads
 // everything; tests hold that both make the same reports of the same bytes.
 
-// single reads into r one report about a TCP or UDP packet over plain IPv4, with INT-MD 2.x or without INT, all of it
-// well-formed and whole. It gives false for everything else, and then r is to be emptied and read the long way.
+// start10 is what a report 1.0 without metadata begins with: its version, and the length of its header in words.
+const start10 = 1<<4 | 4
+
+// isSingle reports whether data can begin what [Decoder.single] reads.
+func isSingle(data []byte) bool { return data[0]>>4 == 2 || data[0] == start10 }
+
+// single reads into r one report 1.0 or 2.0 about a TCP or UDP packet over plain IPv4, with INT-MD 1.0 or 2.x or without INT,
+// all of it well-formed and whole. It gives false for everything else, and then r is to be emptied and read the long way.
 func (d *Decoder) single(r *decode.Report, src *decode.Addr, data []byte) bool {
 	r.Exporter = *src
 	r.Has = decode.HasExporter
-	inner, at, ok := singleReport(r, &d.profile.Report, data)
+	var inner telemetry.InnerType
+	var at int
+	var ok bool
+	if data[0] == start10 {
+		inner, at, ok = singleReport10(r, &d.profile.Report, data)
+	} else {
+		inner, at, ok = singleReport(r, &d.profile.Report, data)
+	}
 	if !ok || inner == telemetry.InnerNone {
 		return ok && len(r.Hops) > 0 // otherwise there is nothing in it
 	}
@@ -79,11 +92,10 @@ func (d *Decoder) single(r *decode.Report, src *decode.Addr, data []byte) bool {
 	}
 	local := len(r.Hops)
 	b := data[at+shim : at+end]
-	word := d.singleINT(r, b, byPort)
-	if word == 0 {
+	word, size := d.singleINT(r, b, byPort)
+	if size == 0 {
 		return false
 	}
-	r.INT = decode.V21
 	if r.Kind == decode.KindPostcard {
 		r.Kind = decode.KindStack
 	}
@@ -94,12 +106,14 @@ func (d *Decoder) single(r *decode.Report, src *decode.Addr, data []byte) bool {
 		if r.Flow.Proto = uint8(word); r.Flow.Proto != packet.ProtoTCP && r.Flow.Proto != packet.ProtoUDP {
 			return false
 		}
-		packet.ReportPorts(r, data[:min(len(data), at+total)], at+shim+4+4*int(word>>16&0xff))
+		packet.ReportPorts(r, data[:min(len(data), at+total)], at+shim+size)
 	}
-	if carries(data, at, total, proto, r.Flow.DstPort, shim+4+4*int(word>>16&0xff)) {
+	if behind := shim + size; behind < total && carries(data, at, total, proto, r.Flow.DstPort, behind) {
 		return false
 	}
-	mergeOwn(r, local)
+	if local != 0 {
+		mergeOwn(r, local)
+	}
 	return true
 }
 
@@ -160,31 +174,64 @@ func singleReport(r *decode.Report, opts *telemetry.Options, data []byte) (inner
 	return 0, 0, false
 }
 
-// singleINT reads b, from the shim to the end of the packet, if it is INT-MD 2.x behind TCP or UDP, with no domain, all of
-// it there. It gives the shim, or 0 and then r has not changed. It is the twin of [intmd.Decoder.Decode].
-func (d *Decoder) singleINT(r *decode.Report, b []byte, byPort bool) (shim uint32) {
+// singleReport10 is singleReport for a report 1.0 without metadata.
+func singleReport10(r *decode.Report, opts *telemetry.Options, data []byte) (inner telemetry.InnerType, at int, ok bool) {
+	const fixed, lastInner, metadata = 16, 2, 0x3f << 15
+	be := binary.BigEndian
+	if len(data) < fixed || opts.Versions&telemetry.V10 == 0 || opts.Postcard {
+		return 0, 0, false
+	}
+	h := data[:fixed]
+	word := be.Uint32(h)
+	nprot, flags := word>>21&7, word>>6&7 // D, Q, F
+	if opts.FlagsFirst {
+		flags = word >> 12 & 7
+	}
+	if nprot > lastInner || word&metadata != 0 {
+		return 0, 0, false
+	}
+	r.Format, r.Version = decode.TelemetryReport, decode.V10
+	r.HWID, r.NodeID, r.Seq, r.HeaderTime = uint8(word&0x3f), be.Uint32(h[4:]), be.Uint32(h[8:]), be.Uint32(h[12:])
+	if !opts.NoSequence {
+		r.SeqBits, r.FirstOfGroup = 32, true
+	}
+	r.Has |= decode.HasHWID | decode.HasNodeID | decode.HasSeq | decode.HasHeaderTime
+	r.Flags = decode.Flags(bits.Reverse8(uint8(flags << 5)))
+	r.Kind = telemetry.KindOf(r.Flags)
+	return telemetry.InnerEthernet + telemetry.InnerType(nprot), fixed, true
+}
+
+// singleINT reads b, from the shim to the end of the packet, if it is INT-MD 1.0 or 2.x behind TCP or UDP, with no domain, all of
+// it there. It gives the shim of 2.x, and the bytes of the INT with its shim: 0 for everything else. It is the twin of [intmd.Decoder.Decode].
+func (d *Decoder) singleINT(r *decode.Report, b []byte, byPort bool) (shim uint32, size int) {
 	const shimLen, headerLen = 4, 12
 	be, opts := binary.BigEndian, &d.profile.INT
-	if len(b) < shimLen+headerLen || opts.Versions&intmd.V21 == 0 || opts.LeastFirst || opts.SwapNPT2 {
-		return 0
+	if len(b) < shimLen+headerLen {
+		return 0, 0
 	}
-	shim = be.Uint32(b)
+	if shim = be.Uint32(b); shim>>28 == 0 {
+		return 0, d.singleINT10(r, b, shim)
+	}
+	if opts.Versions&intmd.V21 == 0 || opts.LeastFirst || opts.SwapNPT2 {
+		return 0, 0
+	}
 	length, npt := int(shim>>14&0x3fc), shim>>26&3
 	word := be.Uint64(b[4:])
 	// Type 1, version 2, domain 0.
 	if shim>>28 != intmd.TypeMD || word>>60 != 2 || uint16(word) != 0 || npt == 3 || npt != 0 && !byPort || length+4 > len(b) {
-		return 0
+		return 0, 0
 	}
 	bitmap := uint16(word >> 16)
 	plan := d.intmd.Plan(packet.INT2, bitmap)
 	stride, n := 4*plan.Words, length-headerLen
 	if n < 0 || stride == 0 || int(word>>38&0x7c) != stride {
-		return 0
+		return 0, 0
 	}
 	count := int(uint32(n) / uint32(stride))
 	if count*stride != n {
-		return 0
+		return 0, 0
 	}
+	r.INT = decode.V21
 	r.Instructions, r.RemainingHops = bitmap, uint8(word>>32)
 	r.Has |= decode.HasInstructions | decode.HasRemainingHops
 	if flags := decode.Flags(word >> 57 & 7); flags != 0 { // D, E, M
@@ -196,5 +243,31 @@ func (d *Decoder) singleINT(r *decode.Report, b []byte, byPort bool) (shim uint3
 	} else {
 		d.intmd.Stack(r, stack, count, plan, stride)
 	}
-	return shim
+	return shim, shimLen + length
+}
+
+// singleINT10 is singleINT for 1.0, whose length counts its shim.
+func (d *Decoder) singleINT10(r *decode.Report, b []byte, shim uint32) (size int) {
+	const around = 4 + 8 // the shim and the header
+	opts := &d.profile.INT
+	size = int(shim >> 6 & 0x3fc)
+	if shim>>24 != intmd.TypeMD || opts.Versions&intmd.V10 == 0 || opts.HostINT || opts.WideTimes || b[4]>>4 != 1 || size < around || size > len(b) {
+		return 0
+	}
+	h := b[4:around:around]
+	bitmap := binary.BigEndian.Uint16(h[4:])
+	plan := d.intmd.Plan(packet.INT10, bitmap)
+	stride, n := 4*plan.Words, size-around
+	if stride == 0 || int(h[2]&0x1f)*4 != stride {
+		return 0
+	}
+	count := int(uint32(n) / uint32(stride))
+	if count*stride != n {
+		return 0
+	}
+	r.INT, r.Instructions, r.RemainingHops = decode.V10, bitmap, h[3]
+	r.Has |= decode.HasInstructions | decode.HasRemainingHops
+	r.Flags |= decode.Flags(h[0]>>1&1)*decode.Copy | decode.Flags(h[0]&1)*decode.HopLimit | decode.Flags(h[1]>>7)*decode.MTU
+	d.intmd.Stack(r, b[around:size], count, plan, stride)
+	return size
 }
