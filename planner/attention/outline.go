@@ -14,7 +14,7 @@ func (p *Plan) Outline() (list []planner.Element) {
 	return list
 }
 
-// Join gives the probes that are in both lists the links of both: a probe that measures in detail does so on all of its way,
+// Join gives each probe that is in both lists the links of both. A detailed probe measures its whole route in detail,
 // whatever is suspicious.
 func Join(before, after []planner.Element) {
 	at := make(map[string]int, len(before))

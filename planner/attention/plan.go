@@ -55,8 +55,8 @@ func (plan *Plan) Renumber(p *Problem, previous *Plan) error {
 	return plan.Replace(before, after, nil)
 }
 
-// CheckTransition returns in what the transition of a plan does not lead from an older one to it, or leaves a suspicious link
-// that both look at without detail on the way.
+// CheckTransition checks the transition from an older plan to this one. The error names where it does not lead to this
+// plan. It also names a suspicious link of both plans that lacks detail between two steps.
 func CheckTransition(p *Problem, old, plan *Plan) error {
 	before, after := plan.elements(p, old)
 	return plan.CheckReplacement(before, after, nil)

@@ -12,8 +12,8 @@ import (
 // Problem asks which probes should measure in detail: every suspicious link must lie on one of them, and their
 // cost should be least.
 //
-// Probes that change between basic and detailed measurement cost SwitchCost each, on top, so that a small change of the
-// suspicious links does not turn the whole plan over. The published problem has none.
+// A probe that changes between basic and detailed measurement costs SwitchCost on top. A small change of the suspicious
+// links then changes few probes. The published problem has no such cost.
 type Problem struct {
 	Probes     []Trace  `json:"probes"`
 	Suspicious []string `json:"suspicious"`            // names of links; a link named twice is one
@@ -33,8 +33,8 @@ func (p *Problem) Weight(link string) float64 {
 	return 1
 }
 
-// After is the problem of a network in which the probes of an earlier plan measure in detail now, as far as they are still
-// there.
+// After returns the problem with the probes of an earlier plan as those that measure in detail now. Probes that are
+// gone are left out.
 func (p *Problem) After(previous *Plan) *Problem {
 	ids := make(map[string]bool, len(p.Probes))
 	for k := range p.Probes {

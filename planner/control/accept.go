@@ -2,10 +2,10 @@ package control
 
 import "math"
 
-// Accept decides whether a report of an agent's probe belongs to this cycle, by the epoch that the packet carries. In one
-// cycle, and for one agent, reports of one epoch are accepted and no other: those of a plan that begins with the cycle
-// are, and those of the plan before are late. An agent of the name "" stands for one that is not known: what it sends is
-// accepted where every agent that is up has that epoch.
+// Accept decides whether a report of an agent's probe belongs to this cycle, by the epoch in the packet. In one cycle,
+// reports of one epoch are accepted from an agent and no others. Where a plan begins with the cycle it is that plan's
+// epoch, and reports of the plan before are late. The agent name "" stands for an unknown agent: its reports are
+// accepted if every agent that is up has that epoch.
 func (c *Controller) Accept(agent string, epoch uint32) Verdict {
 	expect, d := uint32(0), (*device)(nil)
 	if agent == "" {
@@ -65,8 +65,8 @@ func (d *device) expectNow(target *Plan, began bool) {
 	}
 }
 
-// Changing returns the last change-over: the links on whose probes something changed, and from when to when the figures of these
-// links may show the change-over itself. While it lasts it ends now. What ended more than a cycle ago is forgotten.
+// Changing returns the links of the last change-over and the time span in which it may distort their figures. During a
+// change-over the span ends at now. A change-over that ended more than a cycle ago is not returned.
 func (c *Controller) Changing(now int64) (links []string, from, to int64) {
 	x := &c.change
 	switch {

@@ -1,8 +1,8 @@
 package control
 
-// Action is something to be done. Actions of one device are done in the order in which they are given, each after the one
-// before has ended: a request is carried out once, or not at all, and never after a later one. There is at most one
-// request at a device that is waited for.
+// Action is an instruction to the program that runs the controller. Actions on one device are carried out in the given
+// order, each after the one before has ended. A request is carried out once or not at all, and never after a later one.
+// At most one request per device waits for an answer.
 type Action interface{ action() }
 
 // SendPlan gives an agent a plan, the whole one: it sends the probes that name it. It answers with Acked or Refused.
@@ -61,8 +61,9 @@ type Record struct {
 	Left    []string `json:"left,omitempty"`    // suspicious links that get no detail
 	Why     string   `json:"why,omitempty"`     // the reason, in words
 
-	// Entries are what is to be done to entries of a switch, of what was pushed; what became of each, of an answer that refuses; and what a switch
-	// holds, of an answer to a question, where the journal did not have that before. Of more than [mostChanges] there are several records of a request.
+	// Entries are changes to entries of a switch. A record of a push lists what is to be done, and a record of a
+	// refusal what became of each entry. A record of an answer to a question lists what the switch holds and the
+	// journal did not have. Above [mostChanges] entries, a request has several records.
 	Entries []Change `json:"entries,omitempty"`
 	Found   *int     `json:"found,omitempty"` // entries of ours that the switch was found to hold, of an answer to a question
 

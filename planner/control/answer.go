@@ -139,8 +139,8 @@ func (c *Controller) wants(d *device, batch []Entry, did []Change) bool {
 	return slices.ContainsFunc(did, func(x Change) bool { return x.Why != "" && !x.Skipped && wanted(x.Entry) })
 }
 
-// rested are the entries of a batch for which a plan as a whole may be given up: those that were refused and that it alone has, or all of them
-// where it is not known which.
+// rested returns the entries of a batch that can be a reason to give up the plan as a whole. These are the refused
+// entries that belong to this plan alone, or the whole batch if single outcomes are unknown.
 func rested(batch []Entry, did []Change) (list []Entry) {
 	if did == nil {
 		return batch
@@ -193,8 +193,8 @@ func (c *Controller) program(e Program) {
 	d.mayLoad = e.Load
 }
 
-// mayRevert reports whether the target can be given up because a switch refuses entries of it: no agent was sent it, and there is
-// something to go back to.
+// mayRevert reports whether the target can be given up because a switch refuses entries of it. This needs that no agent
+// was sent the target, and that there is a plan in force to return to.
 func (c *Controller) mayRevert(batch []Entry) bool {
 	if c.target == nil || c.target == c.inForce || !slices.ContainsFunc(batch, func(e Entry) bool { return e.Epoch == c.target.Epoch || e.Epoch == 0 }) {
 		return false
@@ -323,7 +323,8 @@ const mostEpoch = math.MaxInt32
 // and begin again at the one that stands for no plan.
 func (c *Controller) credible(epoch uint32) bool { return epoch <= mostEpoch }
 
-// bound holds what a journal said of epochs against what devices have: an earlier life was at most an hour of cycles ahead of all of them.
+// bound limits the last epoch of a journal by the highest epoch that a device holds. An earlier life was at most an
+// hour of cycles ahead of all devices.
 func (c *Controller) bound() {
 	const hour = 3600 * 1_000_000_000
 	c.last = uint32(min(uint64(c.last), uint64(c.highestHeld)+uint64(hour/c.cfg.Cycle)))

@@ -1,31 +1,31 @@
-// Package control steers probes: which of them measure in detail, and how the network gets from one plan to the next without a
-// link out of sight. Events go in and actions come out, as with a state machine of consensus; nothing here does I/O or reads a
-// clock. The program that runs a [Controller] carries out the actions and reports to it what came back.
+// Package control steers probes. It decides which of them measure in detail, and how the network gets from one plan to
+// the next without a link out of sight. Like a consensus state machine it takes events and returns actions, without I/O
+// or a clock. The program that runs a [Controller] carries out the actions and passes the answers back as events.
 //
 // # A cycle
 //
-// A [Tick] brings the links that are suspicious. The controller asks planner/attention/solve for the cheapest choice of
-// probes that see all of them in detail, changes between basic and detailed measurement included, which is proven to be
-// the cheapest. Where it is beyond the budget of detail or the cap on changes, the lightest links are left out, as few as
-// can be, and named. What comes out is checked by code that shares nothing with the solver, and begun as a [Plan] with an
-// epoch of its own, one above the highest that was ever seen. Where nothing changes there is no plan and no action.
+// A [Tick] brings the suspicious links. The controller asks planner/attention/solve for the cheapest choice of probes
+// that see all of them in detail. The cost includes changes between basic and detailed measurement, and the choice is
+// proven to be the cheapest. Where it exceeds the budget of detail or the cap on changes, the lightest links are left
+// out, as few as possible, and named. Code independent of the solver checks the result. It begins as a [Plan] with an
+// epoch of its own, one above the highest ever seen. Where nothing changes there is no plan and no action.
 //
-// Another base plan comes with [NetworkChanged], such as the one that planner/cover/solve.Replan makes after a link has
-// failed. It is taken over in as many cycles as the cap asks for, in an order in which no link is ever on no probe; what
-// gives back the sight of a link whose probes are broken is not held back.
+// [NetworkChanged] brings another base plan, such as the one that planner/cover/solve.Replan makes after a link has
+// failed. The controller takes it over in as many cycles as the cap asks for. The order of the steps leaves no link
+// without a probe. Steps that restore the sight of a link whose probes are broken are exempt from the cap.
 //
 // # A change-over
 //
-// The controller decides by what devices hold and not by what has happened, so that it does not matter in which order
-// answers come, or whether they do:
+// The controller decides by what devices hold and not by past events, so that neither the order nor the loss of answers
+// matters:
 //
 //   - Make. A switch gets what it lacks of the target, beside what it has for earlier epochs.
 //   - Move. Once every switch that can be worked with has all of the target, agents get its probes.
 //   - Break. A switch loses what neither the target needs nor any plan that an agent may still have: the one that it
 //     confirmed, those that it was sent since, and one of an earlier life. The grace time leaves packets the time to arrive.
 //
-// Another plan is not begun before all of this is done, so that a switch holds entries of two epochs at most, but for
-// those of agents that do not answer.
+// No other plan begins before all of this is done. A switch therefore holds entries of two epochs at most, except those
+// for agents that do not answer.
 //
 // There is one request at a device at a time, and its answer names it. An answer that comes after its time limit changes
 // nothing. What a switch holds then is unknown, and it is read; an agent is sent the same plan again. A device that has not
@@ -49,7 +49,8 @@
 //
 // # Epochs
 //
-// [Controller.Accept] says which reports to use. From a tick on an agent's reports of one epoch are used until the next tick:
-// of the plan that begins with it, or else of the one that is in force there. [Controller.Changing] says when there was a
-// change-over and on whose links, so that it is not taken for a finding.
+// [Controller.Accept] decides which reports to use. Between two ticks, reports of one epoch are used from an agent. It
+// is that of a plan that begins with the first tick, otherwise of the plan in force there. The method
+// [Controller.Changing] returns the time and the links of a change-over, so that its effects are not taken for a
+// finding.
 package control

@@ -368,8 +368,8 @@ func (d *device) writes(list []Entry) []Change {
 	return out
 }
 
-// patient reports whether devices of which nothing was heard yet are waited for: those of a network that runs come back
-// one by one after the controller was started.
+// patient reports whether the controller still waits for devices that have not reported since its start. In a running
+// network they connect one by one.
 func (c *Controller) patient() bool { return c.counts.Cycles < uint64(c.cfg.Attempts) }
 
 // made reports whether every switch that is waited for has what the target needs.

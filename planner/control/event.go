@@ -75,8 +75,8 @@ type Acked struct {
 	Device  Device
 }
 
-// Refused answers a request that was not done, or not all of it: an entry was rejected, a table is full, a plan is beyond
-// an agent's limits, a pipeline is another one. An agent that refuses a plan keeps the one before.
+// Refused answers a request that was not carried out, or only in part. An entry was rejected, a table is full, a plan
+// exceeds an agent's limits, or the switch has another pipeline. An agent that refuses a plan keeps the one before.
 type Refused struct {
 	Request Request
 	Device  Device

@@ -49,7 +49,8 @@ func newIndex(probes []planner.Probe) *index {
 	return x
 }
 
-// hopsOf is how many switches add a block to a probe: the last one, from which it goes to its host, is on no link of it.
+// hopsOf is the number of switches that add a block to a probe. It counts the last switch, although the line from there
+// to the host is no link of the probe.
 func hopsOf(p *planner.Probe) float64 { return float64(max(len(p.Nodes), len(p.Links))) }
 
 // sameList reports whether two lists of probes are one.

@@ -179,8 +179,8 @@ func ranked(list []Suspect) []Suspect {
 	})
 }
 
-// attend chooses the probes that measure in detail for as many of the suspicious links as budget and cap allow, from the
-// heaviest on, and says how many these are.
+// attend chooses the probes that measure in detail for as many of the suspicious links as budget and cap allow,
+// heaviest first. It returns their number.
 func (c *Controller) attend(a *asked, suspects []Suspect, most int, stop func() bool) (*attention.Plan, int, error) {
 	now := &attention.Plan{}
 	for _, id := range a.Detailed {

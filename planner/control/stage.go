@@ -60,8 +60,8 @@ func elements(probes []planner.Probe, broken, changed map[string]bool) []planner
 	return list
 }
 
-// urgent puts the steps first that bring back the sight of a link and take none away, so that what is not held back by the cap brings no
-// others along. Behind them the order holds as before: there is more in sight.
+// urgent moves to the front the steps that restore the sight of a link and take no other away. The cap does not delay
+// these, and they must not bring other steps along. The order of the rest stays valid, since more is in sight.
 func urgent(steps []planner.Step, before, after []planner.Element, broken map[string]bool) []planner.Step {
 	seen := map[string]bool{}
 	for k := range before {

@@ -29,8 +29,8 @@ type Network struct {
 	Agents   []string        // names of the agents that send probes
 	Switches []string        // names of the switches that get entries
 
-	// Entries gives what a switch has to hold for a plan: entries of the plan's epoch, which no other plan uses, and entries
-	// of epoch 0, which plans share. It is pure. Nil for networks in which a plan needs nothing of switches.
+	// Entries returns the entries that a switch has to hold for a plan. Entries of the plan's epoch are used by no
+	// other plan; entries of epoch 0 are shared. It is pure. It is nil for networks in which a plan needs no entries.
 	Entries func(p *Plan, sw string) []Entry
 
 	// Check returns what is wrong with a plan before any device gets it, such as an agent's limits. It is pure, and may be nil.

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// Attention says what a loop does with probes: in a round a share of what is covered is suspicious, drawn at random, and each probe that passes
-// any of that carries detailed metrics, all others basic ones. A plan is then as good as the bytes of metrics that this costs.
+// Attention describes a loop that steers detail. In each round a random share of the links is suspicious. A probe that
+// passes a suspicious link carries detailed metrics, all others basic ones. A plan is rated by the bytes of metrics
+// that result.
 type Attention struct {
 	Share           float64 // from 0 to 1
 	Basic, Detailed int     // bytes that a switch adds
@@ -56,8 +57,9 @@ func (p *Problem) attentionBytes(walks []Walk) float64 {
 // suspected is the probability that any of n links is suspicious.
 func (a *Attention) suspected(n int) float64 { return -math.Expm1(float64(n) * math.Log1p(-a.Share)) }
 
-// AttentionBound is a bound of the bytes of any plan in which each link counts on one probe. Traversals is a bound of the links that all
-// probes pass, and reach gives for every link, or direction, to be covered the fewest links of a probe that passes it.
+// AttentionBound is a lower bound of the bytes of any plan in which each link counts on one probe. The argument
+// traversals is a lower bound of the links that all probes pass. The argument reach holds, for every link or direction
+// to be covered, the fewest links of a probe that passes it.
 //
 // A probe of n such links that are at most D away has at least max(n, D) links. Of its bytes in detail each of the n bears at least the least
 // of max(n, D) (1 - (1-S)^n) / n over n.

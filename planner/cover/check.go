@@ -80,8 +80,8 @@ func Walks(g *topo.Graph, probes []planner.Probe) ([]Walk, error) {
 	return walks, bad.Join()
 }
 
-// CheckWalks returns in what walks are no cover, and gives what they leave out: one interface for every link, or for every
-// direction in a directed problem. Without depots nothing may be passed twice.
+// CheckWalks reports what keeps walks from being a cover. It returns one interface for every link that is left out, or
+// for every direction in a directed problem. Without depots no link may be passed twice.
 func CheckWalks(p *Problem, walks []Walk) (missing []int, err error) {
 	g := p.Graph
 	var bad planner.Errors

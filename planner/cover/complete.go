@@ -114,8 +114,8 @@ func completeWalk(g *topo.Graph, x *planner.Probe) error {
 	return nil
 }
 
-// nameAgent gives an end of a probe an agent of its node with room for it, where the problem has agents and the plan names none.
-// Role is 0 for what sends and 1 for what receives.
+// nameAgent assigns an end of a probe to an agent of its node with room for it, if the plan names none. The role is 0
+// for the sender and 1 for the receiver.
 func (p *Problem) nameAgent(host *string, port *int, node string, room [][2]int, role int) {
 	for k, a := range p.Agents {
 		if *host == "" && *port == 0 && p.Graph.NodeName(a.Node) == node && room[k][role] > 0 {

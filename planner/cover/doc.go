@@ -1,9 +1,9 @@
-// Package cover describes probes that together pass every link of a topology: the problem, the plan that answers it, and
-// the check that a plan keeps what the problem asks.
+// Package cover describes probes that together pass every link of a topology. It holds the problem, the plan that
+// answers it, and the check of a plan against its problem.
 //
-// A [Problem] is a topology and what probes may do in it: which links must not be passed, how long a probe may be, where
-// probes may start and end, and whether both directions of a link count. A [Plan] lists the probes by the names of nodes
-// and links, so that it can be stored, compared and carried out by others. [Check] reads nothing but those names and the
-// topology. It does not know the algorithms, which are in planner/cover/solve, and a test on imports keeps it so: an
-// error that an algorithm makes cannot be repeated by the code that looks for it.
+// A [Problem] is a topology with the limits of probes in it. These are unusable links, the longest probe, the nodes
+// where probes may start and end, and whether both directions of a link count. A [Plan] lists the probes by the names
+// of nodes and links. Others can store, compare and carry it out. The check, [Check], reads only those names and the
+// topology. A test on imports keeps it independent of the algorithms in planner/cover/solve, so that it cannot repeat
+// their errors.
 package cover

@@ -26,7 +26,7 @@ var ErrMeasure = errors.New("cannot be minimised")
 // less, since nothing is added before its first link.
 type Size struct{ Header, PerHop int }
 
-// Of returns the bytes that a probe puts on the links that it passes, in all: on the k-th of them k switches have added theirs.
+// Of returns the bytes that a probe puts on all its links together: on the k-th link, k switches have added theirs.
 func (s Size) Of(links int) int64 {
 	n := int64(links)
 	return n*int64(s.Header) + int64(s.PerHop)*(n*(n+1)/2)

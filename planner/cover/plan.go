@@ -143,8 +143,8 @@ func (p *Problem) item(i int) int {
 	return 2 * l
 }
 
-// Blind counts for every link the others that are out of sight when it fails, since all probes of both covers that pass
-// them pass it too, and gives the largest count.
+// Blind returns the largest number of other links that go out of sight when one link fails. A link goes out of sight if
+// every probe of both covers that passes it also passes the failed link.
 func Blind(p *Problem, walks, second []Walk) int {
 	if len(second) == 0 {
 		return 0

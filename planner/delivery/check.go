@@ -238,8 +238,8 @@ func (c *deliveryCheck) elements(paths []Assignment) (list []pathElement) {
 	return list
 }
 
-// lossOf is the probability that less than rate arrives: element by element works or fails, those of most paths first,
-// until it is clear what arrives. Elements of the same paths count as one.
+// lossOf is the probability that less than rate arrives. It branches on elements that work or fail, those of most paths
+// first, until the outcome is certain. Elements of the same paths count as one.
 func (c *deliveryCheck) lossOf(rate float64, paths []Assignment) float64 {
 	var merged []pathElement
 	for _, x := range c.elements(paths) {

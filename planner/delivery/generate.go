@@ -7,10 +7,11 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// Generate draws a problem over a topology with the distributions of the paper: one node of ten is a point and two of
-// ten are servers, at least one each; rates 10 to 40 Gbit/s, deadlines 5 to 25 ms, tolerated loss 0.01 to 0.5; latencies
-// of links 1 to 10 ms; links and switches have a capacity of 100 Gbit/s, of which 10 to 90 are taken, and work with a
-// probability of 0.990 to 0.999; servers have 40 Gbit/s. Parallel links become one, links from a node to itself none.
+// Generate draws a problem over a topology with the distributions of the paper. One node of ten is a point and two of
+// ten are servers, at least one each. Rates are 10 to 40 Gbit/s, deadlines 5 to 25 ms, tolerated losses 0.01 to 0.5,
+// and latencies of links 1 to 10 ms. Links and switches have a capacity of 100 Gbit/s, of which 10 to 90 are taken.
+// They work with a probability of 0.990 to 0.999. Servers have 40 Gbit/s. Parallel links are merged, and loops are
+// dropped.
 func Generate(g *topo.Graph, seed uint64) *Problem {
 	rng := rand.New(rand.NewPCG(seed, uint64(g.NumNodes())))
 	uniform := func(lo, hi float64) float64 { return lo + (hi-lo)*rng.Float64() }
@@ -57,8 +58,8 @@ func Generate(g *topo.Graph, seed uint64) *Problem {
 	return p
 }
 
-// RelaxLoss lets all points but a share of them lose anything: experiments 1 to 3 ask so many pairs of origin and
-// destination to be reliable. The first points of the problem stay so; their number is rounded up.
+// RelaxLoss removes the limit of loss from all points but a share of them. Experiments 1 to 3 ask that many pairs of
+// origin and destination to be reliable. The first points of the problem keep it; their number is rounded up.
 func RelaxLoss(p *Problem, reliable float64) {
 	points := 0
 	for i := range p.Nodes {

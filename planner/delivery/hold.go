@@ -6,9 +6,9 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Hold holds what a plan says of itself against another plan of the same problem, which was made to be as good as can be
-// and whose bounds are proven. It sets Proof, or gives an error where the other plan is better than the claims allow. A
-// bound of links says something of plans that leave out no more, one of servers of those that also add no more links.
+// Hold compares the claims of a plan with another plan of the same problem, which was optimised as far as possible and
+// has proven bounds. It sets Proof, or returns an error if the other plan contradicts the claims. A bound of links
+// applies to plans that leave out no more. A bound of servers applies to those that also add no more links.
 func (s *Stats) Hold(other *Stats) error {
 	below := func(a, b float64) bool { return a < b && !planner.Near(a, b) }
 	noMoreOut, noLessOut := !below(s.LeftOut, other.LeftOut), !below(other.LeftOut, s.LeftOut)

@@ -53,8 +53,8 @@ type Unserved struct {
 	Detail     string `json:"detail"`
 }
 
-// Configuration is what a node has to know: a point the collectors that it reports to, and over which paths; a node on
-// the way by which port the reports of a path leave it.
+// Configuration is the configuration of one node. A point holds its collectors and the paths to them. A node on the way
+// holds the port by which the reports of a path leave it.
 type Configuration struct {
 	Switch     string      `json:"switch"`
 	Collectors []Collector `json:"collectors,omitempty"` // of a point
@@ -81,9 +81,9 @@ type Rule struct {
 	Rate    float64 `json:"rate_gbps"`
 }
 
-// Stats describes a plan. The objective is the number of servers; what comes first, the weight of the points left out and
-// then the links added, is beside it with bounds of its own. The bound of links holds for plans that leave out no more,
-// that of servers for those that also add no more links. Optimal says that all three are proven.
+// Stats describes a plan. The objective is the number of servers. Two quantities come first: the weight of the points
+// left out, then the links added. Each has a bound of its own. The bound of links holds for plans that leave out no
+// more, that of servers for those that also add no more links. Optimal is set if all three are proven.
 type Stats struct {
 	planner.Stats
 	Points         int     `json:"points"`
@@ -114,8 +114,8 @@ func (s *Stats) Adopt(other *Stats) {
 	s.Optimal = s.Optimal && s.LinkBound == s.Links && planner.Near(s.LowerBound, s.Objective)
 }
 
-// Route is a path with numbers for links: those of the problem from 0; an added link, by which only the first hop can
-// lead, is -1.
+// Route is a path with numbers for links. Links of the problem count from 0. An added link, which can only be the first
+// hop, is -1.
 type Route struct {
 	Point, Server string
 	Nodes         []string
@@ -123,8 +123,8 @@ type Route struct {
 	Rate          float64
 }
 
-// NewPlan puts a plan together. A path that a plan before has too keeps its tag, and a new one gets a tag that its point
-// did not use then; the plan before may be nil. Bounds, optimality and time are left to the caller, and so is what depends
+// NewPlan builds a plan from its routes. A path of the plan before keeps its tag; a new one gets a tag that its point
+// did not use then. A nil before means no such plan. The caller fills in bounds, optimality and time, and what depends
 // on all usable paths.
 func NewPlan(p *Problem, algorithm string, routes []Route, added []AddedLink, before *Plan) (*Plan, error) {
 	plan := &Plan{Algorithm: algorithm, Assignment: []Assignment{}, AddedLinks: append([]AddedLink{}, added...)}

@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Problem asks where measurement points send their data: over which paths to which servers, with as few servers
-// as can be, in time, within what links, switches and servers have left, and without losing too much.
+// Problem asks over which paths measurement points send their data to which servers. It uses as few servers as
+// possible, and keeps deadlines, free capacities of links, switches and servers, and tolerated losses.
 //
 // Rates, capacities and loads are in Gbit/s, latencies and deadlines in milliseconds, probabilities plain.
 type Problem struct {

@@ -7,11 +7,10 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Replay sends the reports of all points through the configuration of a plan, hop by hop, as the network would: a point
-// splits what it sends by the shares of its rules, and every node on the way looks up point and tag. It says where
-// something is dropped, goes round in circles, arrives elsewhere or in another amount than the assignment says, or needs
-// more than a link, switch or server has free. Of the assignment it only uses what has to arrive; rules that nothing meets
-// are an error as well.
+// Replay sends the reports of all points through the configuration of a plan, hop by hop. A point splits its rate by
+// the shares of its rules, and every node on the way looks up point and tag. An error names where data is dropped,
+// loops, arrives elsewhere or in another amount, or exceeds a free capacity. Of the assignment, Replay uses only what
+// has to arrive. Rules that no data meets are an error as well.
 func Replay(p *Problem, plan *Plan) error {
 	if err := p.Validate(); err != nil {
 		return err

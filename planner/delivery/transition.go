@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Elements lists the points that a plan serves, as a transition sees them: what each takes of links, switches and servers
-// of a problem, which may be a later one than that of the plan. A point one of whose paths is no more there covers nothing.
+// Elements lists the points that a plan serves, as elements of a transition, with the capacity that each takes. The
+// problem may be later than that of the plan. A point with a path that no longer exists covers nothing.
 func Elements(p *Problem, plan *Plan) ([]planner.Element, error) {
 	w, err := Wire(p, nil)
 	if err != nil {
@@ -88,9 +88,9 @@ func Capacities(p *Problem) (map[string]float64, error) {
 	return of, nil
 }
 
-// Replace fills in the transition from an older plan to this one: which points begin to send, stop, send otherwise, and
-// go on as they did, and in which order. No point is unserved in between that both plans serve, and nothing carries
-// more than it has free. Where there is no such order the plan says why, and has no steps.
+// Replace fills in the transition from an older plan to this one: which points begin to send, stop, change, or go on,
+// in order. In between, no point that both plans serve is unserved, and no load exceeds the free capacity. Where there
+// is no such order the plan has the reason and no steps.
 //
 // Before the first step the rules of all new paths are installed on the way, which no report meets yet, since their tags
 // are new. A step changes the rules of one point, or what it sends where. After the last, old rules are taken away.
@@ -98,8 +98,8 @@ func (plan *Plan) Replace(p *Problem, old *Plan) error {
 	return replacing(p, old, plan, plan.Replacement.Replace)
 }
 
-// CheckTransition takes the steps of a plan one by one, from an older one, and says where a point is unserved that both
-// serve, or something carries more than it has free.
+// CheckTransition applies the steps of a plan one by one to an older one. It returns an error where a point of both
+// plans is unserved, or a load exceeds the free capacity.
 func CheckTransition(p *Problem, old, plan *Plan) error {
 	return replacing(p, old, plan, plan.CheckReplacement)
 }

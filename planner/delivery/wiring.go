@@ -9,8 +9,8 @@ import (
 // Wiring says by which port of a node which link leaves, so that parallel links are distinguished. Links are numbered as in the
 // problem, and added links follow in their order.
 //
-// A port that the problem names is as it says. All others are given out in the order of the links, each the lowest
-// number of its node, from 1, that is not taken; added links come last.
+// A port that the problem names is kept. All others are assigned in the order of the links, each the lowest free number
+// of its node, from 1. Added links come last.
 type Wiring struct {
 	p     *Problem
 	node  map[string]int

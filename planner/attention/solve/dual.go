@@ -9,10 +9,10 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// dual bounds the cost of a cover by prices of its rows, the linear relaxation over all rows of any length. A column whose
-// rows have prices of more than its cost is taken, whatever it covers twice; prices minus what that saves are a lower
-// bound, for any prices. The volume algorithm (F. Barahona and R. Anbil, Mathematical Programming 87, 2000) moves prices
-// towards the best ones, and gives shares of columns that nearly solve the relaxation.
+// dual bounds the cost of a cover by prices of its rows: the linear relaxation over rows of any length. A column is
+// taken if the prices of its rows exceed its cost, even if rows are then covered twice. The sum of prices minus these
+// savings is a lower bound for any prices. The volume algorithm (F. Barahona and R. Anbil, Mathematical Programming 87,
+// 2000) improves the prices. It also yields shares of columns that nearly solve the relaxation.
 //
 // All sums are of whole numbers, so that the bound is proven and not merely computed.
 type dual struct {
@@ -109,8 +109,8 @@ func (d *dual) value(price, reduced []int64) (sum int64) {
 	return sum
 }
 
-// improve moves the prices, at most so many times, and ends early when the bound reaches limit, does not move any
-// more, or stop says so. Prices are those to start with.
+// improve raises the bound by at most that many rounds of price changes, from the present prices on. It ends early when
+// the bound reaches limit, stops rising, or stop returns true.
 func (d *dual) improve(limit int64, rounds int, step float64, stop func() bool) {
 	d.sum = d.value(d.price, d.reduced)
 	for k, x := range d.reduced {

@@ -6,8 +6,8 @@ import "math"
 // (D. E. Knuth, "Dancing Links", 2000), adapted to covering: choosing a probe removes it and the links it covers, while
 // other probes through these links stay.
 //
-// A branch is cut where its cost and (1 + α) times the estimate of what is still to come exceed the limit; the next limit
-// is (1 + β) times the smallest such sum. With both 0 the first cover found is a cheapest one.
+// A branch is cut where its cost plus (1 + α) times the estimate of the remaining cost exceeds the limit. The next
+// limit is (1 + β) times the smallest such sum. With both factors 0 the first cover found is a cheapest one.
 func fantH(c *cover, alpha, beta float64, stop func() bool) (cols []int32, nodes int, proven bool) {
 	if c.rows() == 0 {
 		return nil, 0, true
@@ -95,8 +95,8 @@ func (f *fantSearch) estimate() (sum int64) {
 	return sum
 }
 
-// dance is the matrix: headers are rows (links), in a ring of those uncovered; below each hang its nodes, one a column
-// (probe) that can still be chosen.
+// dance is the matrix of dancing links. Headers are rows (links); those not yet covered form a ring. Below each header
+// hang its nodes, one for each column (probe) that can still be chosen.
 type dance struct {
 	cost        []int64
 	root        int32

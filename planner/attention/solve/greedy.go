@@ -6,8 +6,8 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// greedy takes columns until all rows are covered: the one with most uncovered rows per cost, or simply with most, the
-// cheaper and then the first of equals. What it no longer needs in the end it keeps, as published.
+// greedy takes columns until all rows are covered. It takes the column with the most uncovered rows per cost, or simply
+// with the most; ties go to the cheaper, then to the first. As published, columns that become superfluous stay.
 func greedy(c *cover, perCost bool) []int32 {
 	start, rows := c.transpose()
 	q := opt.Heap[greedyItem]{Less: func(a, b *greedyItem) bool {

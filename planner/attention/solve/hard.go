@@ -7,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// hard is a branch and bound over a part with many rows of more than two columns. The open node of the lowest bound comes
-// first, so that the bound rises as long as the search goes on; a local search works on the other side.
+// hard is a branch and bound over a part with many rows of more than two columns. It expands the open node of the
+// lowest bound first, so that the bound keeps rising. A local search improves the cover.
 type hard struct {
 	*search
 	p     *part

@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// local is a local search for a cheap cover. It takes out columns that lose little for what they cost, until it is below
-// the best cover, and puts others in for uncovered rows; rows that stay uncovered weigh more and more (C. Gao, X. Yao,
-// T. Weise and J. Li, European Journal of Operational Research 246, 2015). It has random numbers of its own, which are
-// the same every time.
+// local is a local search for a cheap cover. It removes columns that lose little for their cost until the cover is
+// cheaper than the best one. It then adds columns for uncovered rows; rows that stay uncovered gain weight (C. Gao, X.
+// Yao, T. Weise and J. Li, European Journal of Operational Research 246, 2015). Its random numbers have a fixed seed.
 type local struct {
 	c          *cover
 	start, row []int32 // rows by column

@@ -28,8 +28,9 @@ type Metric struct {
 	DependsOn []string `yaml:"depends_on" json:"depends_on,omitempty"`
 }
 
-// Relation says that whatever is suspicious in one metric shows in another one: a probe that reads Shows need not read Of
-// for a link to become suspicious. Relations are not chained: what follows from two of them has to be said.
+// Relation states that everything suspicious in metric Of also shows in metric Shows. A probe that reads Shows need not
+// read Of for a link to become suspicious. Relations are not transitive: a consequence of two relations has to be
+// listed.
 type Relation struct {
 	Shows string `yaml:"shows" json:"shows"`
 	Of    string `yaml:"of" json:"of"`
@@ -104,10 +105,11 @@ func (m *Metrics) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Categorize divides metrics into basic and detailed ones. Basic are those that are required, those that make every other metric show, and
-// those that any of these depends on. Of all such choices it takes the one of fewest bytes a hop, of fewest metrics among these, and
-// of the first metrics then. There are no more than 2¹⁶, so that all are looked at. FANT's algorithm 1 makes every metric basic that another
-// can be inferred from, and metrics without relations detailed, which then show in nothing; where that is another set, Published has it.
+// Categorize divides metrics into basic and detailed ones. Basic metrics are the required ones, those in which every
+// other metric shows, and the dependencies of both. Of all such choices it takes the one of fewest bytes a hop, then of
+// fewest metrics, then of the first metrics. It tries all of them, at most 2¹⁶. FANT's algorithm 1 makes every metric
+// basic from which another can be inferred. It makes metrics without relations detailed, which then show in no basic
+// metric. Where that set differs, Published holds it.
 func Categorize(m *Metrics) (*Categories, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
@@ -137,9 +139,10 @@ func Categorize(m *Metrics) (*Categories, error) {
 	return c, nil
 }
 
-// published is FANT's algorithm 1: basic are the metrics that another can be inferred from, which it cannot be inferred from itself (lines 8
-// and 9), those that are required (10 and 11), and what these depend on. Of metrics that show each other, where none is basic, the one of
-// fewest bytes is basic, too (12 to 18). What that one depends on is basic too, which the algorithm leaves out.
+// published is FANT's algorithm 1. A metric is basic if another can be inferred from it and it cannot be inferred from
+// that one (lines 8 and 9). Required metrics are basic (10 and 11), and so are dependencies of basic ones. Of metrics
+// that can be inferred from each other, of which none is basic, the one of fewest bytes becomes basic (12 to 18). Its
+// dependencies become basic here, which the algorithm omits.
 func (m *Metrics) published(required uint32, shows, needs []uint32) uint32 {
 	n := len(m.Metrics)
 	basic, similar := required, make([]uint32, n)

@@ -7,7 +7,7 @@ import (
 )
 
 // pairFlow is the largest flow for the rows of two columns. Where these rows two-colour their columns, a column is one
-// node, on the left or on the right, and counts whole; else it is two nodes, one on each side, of half a column each.
+// node, left or right, and counts whole. Otherwise it is two nodes, one on each side, and each is half a column.
 type pairFlow struct {
 	*bipartite
 	bound           int64

@@ -48,9 +48,8 @@ func unit(cost []float64, change float64) float64 {
 	return math.Exp2(math.Floor(50 - math.Log2(sum)))
 }
 
-// rows gives the rows that the suspicious links make, without doubles, with columns numbered from 0, and the probes that
-// the columns stand for. Probes that stay detailed in any case, because a change would cost more than they do, are listed
-// apart, and the links on them make no rows.
+// rows returns the distinct rows of the suspicious links, with columns numbered from 0, and the probe of each column.
+// Probes whose change would cost more than they do stay detailed and are listed apart. Links on them make no rows.
 func (t *Traces) rows(suspicious, detailed []int32) (c *cover, probes, stay []int32) {
 	column := make([]int32, len(t.cost)) // plus one; -1 for those that stay
 	c = &cover{start: []int32{0}}

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// within finds the cheapest choice among those that change few probes. The number of changes gets a price, which turns the
-// limit into a cost of changes that the exact method takes into account; whatever the price, what comes out less the price
-// of the changes allowed is a lower bound. The best price is where a choice within the limit and one beyond it cost the
-// same. If the bound is not reached there, probes in which the two differ are branched on.
+// within finds the cheapest choice among those that change few probes. A price for each change replaces the limit, so
+// that the exact method applies. For any price, the result minus the price of the allowed changes is a lower bound. The
+// best price is the one at which a choice within the limit and one beyond it cost the same. If their costs do not meet
+// the bound there, within branches on probes in which the two differ.
 type within struct {
 	t          *Traces
 	suspicious []int32
@@ -53,8 +53,8 @@ func (t *Traces) switchWithin(suspicious, detailed []int32, limit int, stop func
 	return r
 }
 
-// fewest gives a choice that costs no more than the cheapest one and changes fewer probes, where there is one: the least price of
-// changes distinguishes choices of the same cost.
+// fewest returns a choice that changes fewer probes at no more cost than the cheapest one, if there is one. The
+// smallest price of a change separates choices of equal cost.
 func (w *within) fewest(probes []int32) []int32 {
 	x, _ := w.at(1, make([]int8, len(w.cost)))
 	if w.total(x.probes) <= w.total(probes) && x.changes < w.changes(probes) {
@@ -176,8 +176,8 @@ func (w *within) at(price int64, fixed []int8) (priced, bool) {
 	return r, true
 }
 
-// solve finds the cheapest choice within the limit and with what is fixed, if it is cheaper than the best so far, and
-// gives a bound. Few is the choice of fewest changes.
+// solve finds the cheapest choice within the limit and with the fixed probes, if it is cheaper than the best so far. It
+// returns a bound. few is the choice of fewest changes.
 func (w *within) solve(fixed []int8, few priced) (bound int64) {
 	many, _ := w.at(0, fixed)
 	w.offer(many.probes)

@@ -10,9 +10,9 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// assigner finds for walks the ways round in which agents have room for them. A walk that may go either way leaves one of
-// its two ends to the agents that send there; a node with d ends of walks and room to send S and to receive R needs
-// between d - R and S of them. That is a flow, and it is found by turning walks round along paths of walks.
+// assigner finds directions of walks for which agents have room. A walk of free direction leaves one of its ends to the
+// agents that send there. A node with d ends of walks, room to send S and room to receive R needs between d - R and S
+// senders. This is a flow problem; turning walks round along paths of walks solves it.
 type assigner struct {
 	c             *coverer
 	walks         []cover.Walk
@@ -102,8 +102,8 @@ func (a *assigner) place() bool {
 	return true
 }
 
-// turnPath turns the walks on a path of walks from v, all begun (or else ended) where the last one ended (begun), to a node
-// that can send (receive) one more.
+// turnPath reverses the walks on a path of walks from v to a node that can send (receive) one more. All of them led
+// along the path (or else against it).
 func (a *assigner) turnPath(v int, sends bool) bool {
 	by := make([]int, len(a.at))
 	seen := make([]bool, len(a.at))
@@ -189,8 +189,8 @@ func (a *assigner) joined(i, k, v int) cover.Walk {
 	return nil
 }
 
-// extend leads a walk that begins or ends at a node without room on to another depot, or from there, by as few links as
-// can be. It reports whether the limits allowed it for one.
+// extend prolongs a walk at a node without room to another depot, at its beginning or end, by as few links as possible.
+// It reports whether the limits allowed that for a walk.
 func (a *assigner) extend() bool {
 	p := a.c.p
 	best, which := cover.Walk(nil), -1
@@ -381,8 +381,8 @@ func (a *assigner) covers(i int) bool {
 	return first && a.c.want(x)
 }
 
-// nameAgents says which agent sends and which receives every probe: one that was kept the same as before, and others the
-// one that has least to do.
+// nameAgents names the agents that send and receive every probe. A probe that was kept keeps its agents; other probes
+// get the agent with the least load.
 func (c *coverer) nameAgents(plan *cover.Plan, before map[string]*planner.Probe) {
 	agents := c.p.Agents
 	if agents == nil {

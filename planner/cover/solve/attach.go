@@ -64,10 +64,10 @@ func (d *depotWays) reaches(i, maxHops int) bool {
 	return a >= 0 && b >= 0 && (maxHops == 0 || int(a)+1+int(b) <= maxHops)
 }
 
-// attach adds to trails the ways from and to the nearest depots. With a limit of hops it cuts them first, into parts that
-// with those ways have at most maxHops links: route first, cut second (J. Beasley, Omega 11(4), 1983). Of all cuts of a
-// trail it finds one with the fewest links in total, and of those one with the fewest parts, in O(length maxHops). Edges
-// from copies on are second traversals, which a cut may leave out.
+// attach adds to trails the ways from and to the nearest depots. With a limit of hops it first cuts them into parts
+// that with those ways have at most maxHops links: route first, cut second (J. Beasley, Omega 11(4), 1983). Of all cuts
+// of a trail it finds one with the fewest links in total, and of those one with the fewest parts. This takes O(length
+// maxHops). Edges from copies on are second traversals, which a cut may leave out.
 func (d *depotWays) attach(n *postman.Net, trails [][]int32, copies, maxHops int) []cover.Walk {
 	var walks []cover.Walk
 	var cost, parts, back []int

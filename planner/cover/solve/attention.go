@@ -9,8 +9,9 @@ import (
 // mostLengths is how many lengths of probes are looked at before those beside the best.
 const mostLengths = 16
 
-// forAttention plans probes for the bytes that a loop with attention costs: long ones look closer at much that nothing is wrong with, and short ones
-// pass links twice on their ways from and to depots. It tries limits of hops, and takes the plan of the least bytes.
+// forAttention plans probes for the fewest bytes in a loop with attention. Long probes measure many healthy links in
+// detail; short ones pass links twice on their ways from and to depots. It tries several limits of hops and takes the
+// plan of the fewest bytes.
 func forAttention(p *cover.Problem, o Options) (*cover.Plan, error) {
 	free, err := once(p, o)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"github.com/hopscope/hopscope/planner/cover"
 )
 
-// improve makes a plan better whose first walks are kept from an older one, and that changes no more than most probes,
-// unless it has to; below 0, any number. What changes in it covers all that it did before, so that it can change at once.
-// It gives the fewest changes that were found.
+// improve improves a plan whose first walks are kept from an older one. It changes no more than most probes, unless it
+// has to; a negative most is no limit. A changed probe covers all that it did before, so that it can change at once.
+// improve returns the fewest changes that were found.
 //
-// Without depots a plan is best where no two ends of walks meet at a node: walks whose ends meet are joined, those first
-// that cost least churn. Where a limit or depots leave less to join, some probes are given up, and what they covered is
-// planned afresh with the rest. Planning everything anew is tried as well. The best that keeps to the churn is taken.
+// Without depots a plan is best where no two ends of walks meet at a node. Walks whose ends meet are joined, those of
+// the least churn first. Where a limit or depots leave less to join, some probes are given up, and their links are
+// planned afresh with the rest. Planning everything anew is tried as well. The best plan within the churn is taken.
 func (c *coverer) improve(k *kept, old *cover.Plan, most int) (forced int) {
 	whole, fewest := *k, *k
 	forced = c.splice(&fewest, len(old.Probes), 0)
@@ -45,8 +45,8 @@ func (c *coverer) improve(k *kept, old *cover.Plan, most int) (forced int) {
 	return min(forced, churn)
 }
 
-// worst sorts the probes that are kept by how much there is to win without them: with depots those first that pass most of
-// what others pass too, otherwise the shortest.
+// worst sorts the kept probes by the gain of giving them up. With depots the probes come first that pass most of what
+// others pass too, otherwise the shortest.
 func (c *coverer) worst(k *kept) []int {
 	times := make([]int, c.p.Graph.NumLinks())
 	for _, w := range k.walks {

@@ -226,10 +226,10 @@ func (c *coverer) cover(n *postman.Net) []cover.Walk {
 	return walks(n, c.limitDelay(n, trails))
 }
 
-// coverFromDepots plans walks between depots. In undirected problems second traversals are chosen at their optimum and
-// the multigraph has a cover that ends at depots only; a limit of hops then cuts the walks. In directed problems the two
-// directions balance each other and there is nothing to add, unless one of them cannot be used: then the ends of trails
-// are joined to the nearest depots.
+// coverFromDepots plans walks between depots. In undirected problems second traversals are chosen at their optimum, and
+// the multigraph has a cover that ends at depots only. A limit of hops then cuts the walks. In directed problems the
+// two directions balance each other, and no traversal needs to be added. Where one direction is unusable, the ends of
+// trails are joined to the nearest depots.
 func (c *coverer) coverFromDepots(n *postman.Net) []cover.Walk {
 	p, o := c.p, c.o
 	depot := c.depots()

@@ -11,12 +11,13 @@ import (
 // tries is how many second covers are compared.
 const tries = 8
 
-// redundant gives a second cover that walks every link in the direction that the first does not: a failure of one queue
-// or of one probe leaves every link in sight. When a link fails, it takes a probe of each cover with it, and what both
-// have in common is out of sight; so of several second covers, cut at random, the one is taken with which that is least.
+// redundant returns a second cover that walks every link in the direction that the first does not. A failure of one
+// queue or one probe then leaves every link in sight. A failed link takes a probe of each cover with it, and their
+// common links go out of sight. Of several second covers with random cuts, the one with the smallest such loss is
+// taken.
 //
-// Between depots it walks a link as often as the first. With a limit of hops it is the first one, walked back: its cuts
-// are made where the ways from and to the depots are short.
+// Between depots the second cover walks a link as often as the first. With a limit of hops it is the first one, walked
+// back, with cuts where the ways from and to the depots are short.
 func (c *coverer) redundant(walks []cover.Walk) (first, second []cover.Walk) {
 	r := rand.New(rand.NewPCG(c.o.Seed, 1))
 	var back []int32

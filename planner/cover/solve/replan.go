@@ -9,11 +9,11 @@ import (
 	"github.com/hopscope/hopscope/planner/cover"
 )
 
-// Replan covers p again after a change, a failed link or a new one, and keeps every probe of the old plan that is still
-// whole, as it is: its way, its id, and its place in the order. What the others covered, and what is new, is planned
-// afresh under new ids: with the fewest further probes there can be for it, or with depots, with ways from and to the
-// nearest depots. Of a redundant plan both covers are kept so, and links keep the directions in which they are passed.
-// All in all this may be more than a new plan would need; the lower bound says how many.
+// Replan covers p again after a change, such as a failed or a new link. It keeps every probe of the old plan that is
+// still whole: its way, its id and its place in the order. The links of the others, and new links, are planned afresh
+// under new ids. This takes the fewest further probes possible, or with depots, ways from and to the nearest depots. Of
+// a redundant plan both covers are kept so, and links keep the directions in which they are passed. The plan may be
+// larger than one made from scratch; the lower bound gives that size.
 //
 // Probes of the old plan that name nodes, links or ports which are gone are not whole either.
 //
@@ -187,8 +187,8 @@ func (c *coverer) replanBoth(first *kept, lost []cover.Walk, old []planner.Probe
 	return second
 }
 
-// whole reports whether a probe can stay: it passes nothing that must not be passed and no host, keeps to limit and
-// depots, and in problems where nothing is passed twice nothing that another covers, or itself.
+// whole reports whether a probe can stay. It passes nothing unusable and no host, and keeps to limit and depots. Where
+// nothing may be passed twice, it passes no link of another probe, and none of its own twice.
 func (c *coverer) whole(w cover.Walk, covered []bool) bool {
 	p, g := c.p, c.p.Graph
 	if len(w) == 0 || !p.Within(w) {

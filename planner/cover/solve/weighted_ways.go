@@ -10,9 +10,10 @@ import (
 	"github.com/hopscope/hopscope/planner/opt/postman"
 )
 
-// labelWays knows the ways between depots and all nodes where more than one thing counts: of every node the ways of which
-// none is better in everything that is limited or minimised (E. Martins, "On a multicriteria shortest path problem",
-// EJOR 16(2), 1984). Of those that differ in cost only maxLabels are kept; the ways that keep to the limits are all there.
+// labelWays holds the ways between depots and all nodes where several quantities count. For every node it keeps the
+// ways that no other way beats in everything that is limited or minimised (E. Martins, "On a multicriteria shortest
+// path problem", EJOR 16(2), 1984). Of ways that differ in cost only, maxLabels are kept. All ways that differ in the
+// limits are kept.
 type labelWays struct {
 	p        *cover.Problem
 	from, to [][]label
@@ -143,9 +144,9 @@ type part struct {
 	pieces int
 }
 
-// attach adds to trails the ways from and to depots, as [depotWays.attach] does, and cuts them first, into parts that with
-// those ways keep to all limits: route first, cut second. Of all cuts it finds one that counts least in total, among the
-// ways that it compares, and of those one with the fewest parts.
+// attach adds to trails the ways from and to depots, as [depotWays.attach] does. It first cuts them into parts that
+// with those ways keep to all limits: route first, cut second. Among the ways that it compares it finds a cut of the
+// least total, and of those one with the fewest parts.
 func (d *labelWays) attach(n *postman.Net, trails [][]int32, copies int) []cover.Walk {
 	var walks []cover.Walk
 	for _, t := range trails {

@@ -40,10 +40,10 @@ func (m *model) baseline(o *Options) (r result) {
 // addition is an added link.
 type addition struct{ point, to int32 }
 
-// assign is the assignment of the paper, with its two mistakes repaired: a server counts as used only once it has been
-// given some rate, and a full one is passed over. Points come in ascending order of their usable paths; servers in use
-// first, those with the least room before the others; paths by descending reliability, then latency. A point that cannot
-// be served whole gives back what it was given.
+// assign is the assignment of the paper with two mistakes repaired. Here a server counts as used only if it has some
+// rate, and a full one is passed over. Points come in ascending order of their usable paths. Servers in use come first,
+// those with the least room before the others. Paths come by descending reliability, then latency. A point that cannot
+// be served whole returns its share.
 func (m *model) assign(links []addition) (sol *solution, served []int32) {
 	open := make([][]*path, len(m.points))
 	for i := range m.points {
@@ -181,9 +181,9 @@ func (m *model) unserved(served []int32) (list []int32) {
 	return list
 }
 
-// hubs is the heuristic of the paper: of the nodes on usable paths those of most links, as many as there are points, are
-// hubs (its pseudo-code sorts the other way round). Every unserved point is linked to the first from which a server can
-// be reached in time; to a server where there is none.
+// hubs is the heuristic of the paper. Hubs are the nodes on usable paths with the most links, as many as there are
+// points (its pseudo-code sorts the other way round). Every unserved point is linked to the first hub after which more
+// points are served. Servers come after the hubs.
 func (b *linker) hubs() (links []addition) {
 	m := b.m
 	on := make([]bool, len(m.p.Nodes))
@@ -283,9 +283,9 @@ func (b *linker) brute() (best []addition) {
 	return best
 }
 
-// swarm is particle swarm optimisation (J. Kennedy and R. Eberhart, 1995): a particle holds a number for every unserved
-// point that stands for one of its candidate links. The fitness is the number of paths that the links open, as published;
-// with genetic operators particles also exchange parts with the best and change at random.
+// swarm is particle swarm optimisation (J. Kennedy and R. Eberhart, 1995). A particle holds a number for every unserved
+// point, which stands for one of its candidate links. The fitness is the number of paths that the links open, as
+// published. With genetic operators particles also exchange parts with the best and mutate.
 func (b *linker) swarm(genetic bool) (links []addition) {
 	const particles, rounds = 30, 60
 	_, served := b.m.assign(nil)

@@ -18,8 +18,8 @@ type before struct {
 	links   []int               // of bundles: added links
 }
 
-// newBefore finds out which points can keep what they have: their rate is the same, every path is there by the same
-// ports, and is still in time, reliable, and wide enough.
+// newBefore determines which points can keep their paths. Their rate is the same, every path exists with the same
+// ports, and it is still in time, reliable and wide enough.
 func (m *model) newBefore(old *delivery.Plan, noLinks bool) *before {
 	n := len(m.points)
 	b := &before{

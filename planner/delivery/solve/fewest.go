@@ -54,10 +54,10 @@ func (m *model) fewest(g goal, best, enough int, switches bool, b *budget) (sol 
 	return f.sol, bound, cut
 }
 
-// fewServers is a search for few servers as a linear programme, and the solution that it has found. Its variables are the
-// rates of paths; by point, the rate of its added links, and whether it is left out; by server, the rate of added links,
-// and whether the server is used; and by point again, whether it has a first link, a second, and so on. The fields below
-// are where each kind begins.
+// fewServers is a search for few servers as a linear programme, with the best solution so far. Its variables come in
+// groups. First are the rates of paths. Each point has the rate of its added links, and whether it is left out. Each
+// server has the rate of added links, and whether the server is used. Each point again has whether it has a first link,
+// a second, and so on. The fields below hold where each group begins.
 type fewServers struct {
 	m        *model
 	g        goal
@@ -229,8 +229,8 @@ func (f *fewServers) sumRows(l *program) {
 	}
 }
 
-// serverRows: a server that is used has its room for paths and added links, one that is not has none; and all that added
-// links carry arrives at servers.
+// serverRows adds two kinds of rows. A server has its room for paths and added links if it is used, and none otherwise.
+// All that added links carry arrives at servers.
 func (f *fewServers) serverRows(l *program) {
 	m := f.m
 	byServer := make([][]int32, len(m.servers))

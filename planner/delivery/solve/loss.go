@@ -58,8 +58,8 @@ func (m *model) together(flows []flow, set uint) float64 {
 	return up
 }
 
-// exactLoss is the probability that the flows that work carry less than rate. What works is all of a set and nothing
-// else with a probability that follows from those of all sets to work together, by inclusion and exclusion.
+// exactLoss is the probability that the working flows carry less than rate. Inclusion and exclusion turns the
+// probabilities that all flows of a set work into those that exactly these work.
 func (m *model) exactLoss(flows []flow, rate float64) float64 {
 	n := len(flows)
 	p := make([]float64, 1<<n)

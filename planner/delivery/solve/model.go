@@ -112,8 +112,9 @@ func (m *model) leastUp(x *delivery.Node) float64 {
 	return 0
 }
 
-// needed leaves out paths to servers without room, and those that another path of the same point to the same server can
-// stand in for, because it passes a part of their elements; where only the rates matter, of those that can get scarce.
+// needed leaves out paths to servers without room, and paths that another one can replace. That is a path of the same
+// point to the same server through a part of their elements. Where only the rates matter, just the elements that can
+// get scarce are compared.
 func (m *model) needed(list []path) []path {
 	list = slices.DeleteFunc(list, func(q path) bool { return m.room[q.server] <= tiny })
 	scarce := make([]bool, len(m.free))
@@ -160,7 +161,7 @@ const (
 	leastColumns = 10 // paths of every point that the search works with, however many points there are
 )
 
-// some leaves out paths where there are too many to search: of every point the fastest to each server stay, then the next
+// some leaves out paths if there are too many to search. Of every point the fastest to each server stay, then the next
 // fastest, up to its share.
 func (m *model) some(list []path) []path {
 	if len(list) <= maxColumns {
@@ -340,8 +341,8 @@ func (m *model) lightest(out float64) (rate float64) {
 	return max(0, rate)
 }
 
-// floor is a cost that every plan leaves out, whatever paths it uses: of what does not fit into all servers together, and
-// of points that surely cannot be served.
+// floor is a lower bound of the cost that any plan leaves out, whatever paths it uses. It is the larger of two costs:
+// the rate beyond the room of all servers, and the points that certainly cannot be served.
 func (m *model) floor(links bool) float64 {
 	room := 0.0
 	for _, x := range m.room {

@@ -117,8 +117,9 @@ const maxPaths = 5000
 // latencySlack is what sums of latencies may be off by, in ms.
 const latencySlack = 1e-9
 
-// paths lists the usable paths from node v to servers, least latency first: v is the point itself, or the far end of an
-// added link. A budget of latency and a least probability are left. It reports whether there are more than limit.
+// paths lists the usable paths from node v to servers, least latency first. Node v is the point itself or the far end
+// of an added link. The budget is the latency that is left, and up the least probability. The result more reports
+// whether there are more than limit.
 func (w *network) paths(point, v int32, budget, up float64, limit int) (list []path, more bool) {
 	type state struct {
 		node, parent, link int32

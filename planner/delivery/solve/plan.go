@@ -116,8 +116,8 @@ type result struct {
 	without     []int32 // points served without links, by the method; the others are why links are added
 }
 
-// exact looks for the best plan: first the most weight that can be served, then the fewest links that do it, and then the
-// fewest servers with as many.
+// exact looks for the best plan: the most weight that can be served, then the fewest links for it, then the fewest
+// servers.
 func (m *model) exact(o *Options) (r result) {
 	if m.large() {
 		_, some := m.assign(nil)
@@ -238,8 +238,8 @@ func (r *result) linked(m *model, o *Options, first, best *choices) {
 	}
 }
 
-// linkFloor is the least number of points that need links in a plan that leaves out no more than a cost: without these
-// points it is a plan without links, of which a bound is known.
+// linkFloor is the least number of points that need links in a plan that leaves out a cost of at most out. Without
+// these points it is a plan without links, of which a bound is known.
 func (m *model) linkFloor(first *choices, out float64) (count int) {
 	missing := first.bound - out - m.blur/m.unit
 	if missing > 0 && m.p.TransitAll {
@@ -295,8 +295,8 @@ func (s *solution) points() (list []int32) {
 	return slices.Compact(list)
 }
 
-// linkServers links the points that an assignment leaves out to servers, fast ones first: to the used server with the
-// least room that is enough, else to the emptiest, and to more than one if need be.
+// linkServers links the points that an assignment leaves out to servers, largest rates first. It takes the used server
+// with the least sufficient room, otherwise the emptiest, and several if necessary.
 func (m *model) linkServers(sol *solution, served []int32) {
 	room := slices.Clone(m.room)
 	used := make([]bool, len(m.servers))

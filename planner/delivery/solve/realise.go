@@ -47,10 +47,10 @@ func (s *solution) servers() int {
 
 // realiser searches the far ends of added links, and paths that lose too much to be used together.
 //
-// With only the rates to decide this is a linear programme. In it a linked point may at first send to all servers, as if
-// it had a link to each; where it does send to several, the search goes on with one of them, then another, and at last with
-// none, but with links to switches, from where paths lead on. A server that the point has a link to already stands for
-// such links only.
+// With only the rates to decide this is a linear programme. In it a linked point may at first send to all servers, as
+// if it had a link to each. Where it sends to several, the search branches. It tries a link to one of them, then to
+// another, and finally only links to switches, from where paths lead on. A server to which the point already has a link
+// stands for links to switches only.
 type realiser struct {
 	m       *model
 	st      *stage
@@ -100,8 +100,8 @@ type directEnds struct {
 	loose         bool
 }
 
-// directPath is the path of an added link to a server. While the end of the link is open it stands for links to switches,
-// too, and then the limit of a path is not one of the link.
+// directPath is the path of an added link to a server. While the end of the link is open it also stands for links to
+// switches. The limit of a path is then no limit of the link.
 func (r *realiser) directPath(i, s int32, open bool) *path {
 	e := directEnds{i, s, open && r.st.switches && r.m.p.PathLimit > 0}
 	p := r.direct[e]
@@ -150,8 +150,9 @@ func (r *realiser) columns() (list []*path) {
 	return list
 }
 
-// waysOf gives the paths by a link to a switch: to one, or to any but some. Where only one server can be reached from a
-// switch a link to that does as well, if there is none yet, and one path can carry as much as several.
+// waysOf adds the paths by a link to a switch: to one, or to any but some. If only one server can be reached from a
+// switch, a link to that server is as good. This needs that the point has no link to it, and that one path can carry as
+// much as several.
 func (r *realiser) waysOf(i int32, c *choice, add func(*path)) {
 	m := r.m
 	ways := m.beyond(i)
@@ -212,8 +213,8 @@ func (m *model) represents(p *path) bool {
 	return p.via == m.servers[p.server] && m.joined(p.point, p.via)
 }
 
-// undecided finds, of the fastest point that uses more added links than it has, or one that cannot be added, a link whose
-// end is open; or -1.
+// undecided returns a link with an open end, or -1. It belongs to the point of the highest rate that uses more added
+// links than it has, or one that cannot be added.
 func (r *realiser) undecided(l *program, list []*path, byPoint [][]int32) int {
 	found := -1
 	for k, i := range r.st.linked {

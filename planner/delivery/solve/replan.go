@@ -22,9 +22,9 @@ func (b *before) keep(m *model) *solution {
 	return sol
 }
 
-// replan looks for the best plan that changes no more than some points of the plan before: by what is left out, then
-// links, then servers, and at last by the points that change. A point whose assignment does not hold any more changes
-// anyway, and so do the fewest without which the others fit beside each other; must counts these.
+// replan looks for the best plan that changes at most a number of points of the plan before. It minimises what is left
+// out, then links, then servers, and last the changed points. A point whose assignment no longer holds changes anyway.
+// So do the fewest points without which the others fit beside each other. must counts both.
 func (m *model) replan(b *before, o *Options) (sol *solution, must int) {
 	must = b.gone
 	keepable := 0
@@ -99,8 +99,8 @@ func (r *result) replaced(m *model, sol *solution, limited bool) {
 // maxChangedLinks bounds the added links of a point that changes.
 const maxChangedLinks = 2
 
-// leaveOut looks for the plan that leaves out least: without further links, then with links to servers, then with links
-// to switches, as far as one is better than the one before.
+// leaveOut looks for the plan that leaves out least. It tries no further links, then links to servers, then links to
+// switches, as long as something is left out.
 func (m *model) leaveOut(g goal, links bool) (best *fewServers) {
 	value := math.Inf(1)
 	g.aim = weightLeft

@@ -115,8 +115,8 @@ func (m *model) served(links bool) (found choices) {
 	return found
 }
 
-// joinable reports whether what points send by added links can go to servers with links to these alone, beside what paths
-// carry in a solution: largest rates first, each to the servers with most room. It may miss a way.
+// joinable reports whether servers have room for the rates of added links beside the paths of a solution. It places the
+// largest rates first, each on the servers with the most room. It may miss a way.
 func (m *model) joinable(points []int32, rate func(i int32) float64, l *program) bool {
 	room := slices.Clone(m.room)
 	for k := range m.paths {
@@ -176,8 +176,8 @@ func (m *model) connectable(points []int32) bool {
 	return how == optimal
 }
 
-// fewestLinked is a bound of the points that need links, where others of no more than a cost are left out: as if one link
-// of a point could carry all of its rate, and led to all servers.
+// fewestLinked is a lower bound of the points that need links when a cost of at most out is left out. It lets one link
+// of a point carry its whole rate and lead to all servers.
 func (m *model) fewestLinked(out float64) int {
 	f := newFewServers(m, goal{out: out, links: len(m.points), each: 1}, true, &budget{})
 	cost := make([]float64, len(f.hi))

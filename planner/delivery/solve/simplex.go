@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// program is a linear programme with bounded variables, solved by the dual simplex method on a dense tableau that holds
-// only the columns of nonbasic variables. Bounds can be tightened and rows added between solutions, each of which begins
-// where the last one ended. It suits some hundreds of variables and rows.
+// program is a linear programme with bounded variables. The dual simplex method solves it on a dense tableau that holds
+// only the columns of nonbasic variables. Bounds can be tightened and rows added between solutions; each solution
+// starts from the last one. It suits some hundreds of variables and rows.
 //
 // The first n variables are those of the caller, the others are slacks, one a row. Minimised.
 type program struct {

@@ -19,8 +19,8 @@ type tree struct {
 	slack    float64 // what costs may be off by
 }
 
-// costSlack is what the cost of a solution may be off by: by a little for every variable, for the tiny further costs of
-// all rates, and where the costs themselves are large.
+// costSlack is the tolerance of a solution's cost. It covers a small error of every variable, the tiny extra costs of
+// all rates, and large costs.
 func (m *model) costSlack(cost []float64) float64 {
 	total, sum := 0.0, 0.0
 	for _, d := range m.demand {
