@@ -6,9 +6,9 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// Check returns what is wrong with the probes of one plan, whatever its family: every probe has an id of its own, over all
-// lists, and is a walk through the topology (see [Walk]). It does not know what the walks are for; the Check of a family
-// does, and calls this one.
+// Check returns what is wrong with the probes of one plan of any family. Every probe has an id that is unique over all
+// lists, and is a walk through the topology (see [Walk]). The purpose of the walks is checked by the Check of a family,
+// which calls this one.
 func Check(g *topo.Graph, lists ...[]Probe) error {
 	var bad Errors
 	seen := map[string]bool{}
@@ -27,8 +27,8 @@ func Check(g *topo.Graph, lists ...[]Probe) error {
 	return bad.Join()
 }
 
-// Walk finds the interfaces by which a probe leaves its nodes: one less than nodes. The links and ports that the probe
-// names must be those between its nodes, and its agent and collector the first and the last of them.
+// Walk returns the interfaces by which a probe leaves its nodes: one less than nodes. The links and ports of the probe
+// must be those between its nodes. Its agent and collector must be the first and the last node.
 func Walk(g *topo.Graph, p *Probe) ([]int32, error) {
 	if len(p.Nodes) < 2 || len(p.Ports) != len(p.Nodes)-1 || len(p.Links) != len(p.Ports) {
 		return nil, fmt.Errorf("%d nodes, %d links, %d ports: a probe has two nodes at least, and a link and a port less than nodes", len(p.Nodes), len(p.Links), len(p.Ports))

@@ -21,9 +21,9 @@ type Change struct {
 // Empty reports whether there is nothing to do.
 func (c *Changes) Empty() bool { return len(c.Added)+len(c.Removed)+len(c.Changed) == 0 }
 
-// Diff compares two lists of probes by their ids. Ids are stable: a plan that replaces another one keeps the id of every
-// probe that it keeps, and gives new probes ids that the other plan has not. So a probe of the same id in both lists is
-// the same one, and is listed where anything else about it differs. The order of the lists does not matter.
+// Diff compares two lists of probes by their ids. A plan that replaces another one keeps the ids of the probes that it
+// keeps, and gives new probes unused ids. A probe of the same id in both lists is therefore the same one; it is listed
+// if anything else about it differs. The order of the lists does not matter.
 //
 // An id that is empty, or there twice in one list, is an error: it would be unclear which probe is meant. The result shares memory
 // with the lists.

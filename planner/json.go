@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// ReadJSON reads one JSON value into v and is strict: a key that v does not know, a key that an object has twice, and anything after
-// the value are errors, which name the key and say where it is. Otherwise a misspelt key would mean a default that was not asked for.
-// Keys are matched letter by letter, in upper and lower case too.
+// ReadJSON reads one JSON value into v. It is strict: unknown keys, duplicate keys of an object, and anything after the
+// value are errors, which name the key and its place. Otherwise a misspelt key would silently mean a default. Keys are
+// case-sensitive.
 //
 // A type of v that has an UnmarshalJSON of its own must have the keys of its fields where it reads an object.
 func ReadJSON(r io.Reader, v any) error {

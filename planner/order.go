@@ -7,13 +7,13 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// Order finds an order of steps from one plan to another that makes before it breaks: at no moment is something
-// uncovered that both plans cover, and no step gives more to a resource than its capacity has room for. What exceeds a
-// capacity already, because the network has changed, gets no more. A resource without a capacity has no limit.
+// Order finds an order of steps from one plan to another that makes before it breaks. At every moment all that both
+// plans cover is covered, and no step loads a resource beyond its capacity. A resource beyond its capacity already,
+// because the network has changed, gets no more load. A resource without a capacity has no limit.
 //
-// What can be added is added before anything is removed, unless there is no room for it yet. An element that changes does
-// so in one step. Where greedy steps end in a deadlock, a search decides; it is complete where few elements depend on
-// each other, and given up after a bounded number of steps where many do. The error is a *[Deadlock] then.
+// Additions come before removals, unless there is no room yet. An element that changes does so in one step. Where
+// greedy steps end in a deadlock, a search decides. It is complete where few elements depend on each other, and
+// otherwise stops after a bounded number of steps. The error is a *[Deadlock] then.
 func Order(before, after []Element, capacity map[string]float64) ([]Step, error) {
 	o, err := newOrderer(before, after, capacity)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 // reached.
 const maxSearch = 1 << 25
 
-// search looks for an order where greedy steps did not get to the end. Moves that have nothing to do with each other are
-// looked at apart, and where all of such a part were made, they stay as they are.
+// search looks for an order where greedy steps did not reach the end. Independent groups of moves are searched apart; a
+// group that was completed stays as it is.
 func (o *orderer) search(steps []int32) ([]Step, error) {
 	part, stuck := o.parts(), map[int32]bool{}
 	for k := range o.moves {
@@ -183,8 +183,8 @@ func (s *searcher) can(i int) bool {
 	return thing < 0 && resource < 0
 }
 
-// harmless makes the moves that cannot be in the way of any other: they take nothing, and what they no longer cover is
-// covered to the end. It adds them to made.
+// harmless makes the moves that cannot block any other and adds them to made. Such a move takes nothing, and all that
+// it uncovers stays covered to the end.
 func (s *searcher) harmless(made []int) []int {
 	for changed := true; changed; {
 		changed = false

@@ -24,8 +24,8 @@ type Probe struct {
 // Stats says how good a plan is. LowerBound is a proven bound of the objective, on its better side: no plan can be
 // below it. Optimal means that the objective is proven to be the best there is.
 //
-// A partial plan leaves something out. To leave out less is always better than any objective, so LowerBound then holds
-// for the plans that leave out no more than this one, and Optimal is said of both.
+// A partial plan leaves something out. Leaving out less is better than any objective. LowerBound then holds for the
+// plans that leave out no more than this one, and Optimal is about both.
 type Stats struct {
 	Objective    float64 `json:"objective"`
 	LowerBound   float64 `json:"lower_bound"`
@@ -45,8 +45,8 @@ const (
 	Claimed  Proof = "claimed, not verified" // nothing contradicts them
 )
 
-// Hold holds the claims of a plan against those of another plan of the same problem, which was made to be as good as can
-// be and whose bounds are proven. It sets Proof, or gives an error where the other plan is better than the claims allow.
+// Hold compares the claims of a plan with another plan of the same problem, which was optimised as far as possible and
+// has proven bounds. It sets Proof, or returns an error if the other plan contradicts the claims.
 func (s *Stats) Hold(other *Stats) error {
 	below := func(a, b float64) bool { return a < b && !Near(a, b) }
 	switch {
@@ -73,8 +73,8 @@ func (s *Stats) Adopt(other *Stats) {
 	s.Optimal = Near(s.LowerBound, s.Objective) && Near(s.LeftOutBound, s.LeftOut)
 }
 
-// Claim gives a plan that is called optimal the bounds that follow, where it has none of its own, and notes the bound of the objective as
-// given: it is a claim to be proven.
+// Claim gives a plan that is called optimal the bounds that follow, where it has none of its own. It marks the bound of
+// the objective as given, so that it is a claim to be proven.
 func (s *Stats) Claim(given Given) {
 	if s.Optimal && !given["stats.lower_bound"] {
 		s.LowerBound, given["stats.lower_bound"] = s.Objective, true
@@ -84,7 +84,7 @@ func (s *Stats) Claim(given Given) {
 	}
 }
 
-// CheckBound adds to bad what cannot be true of an objective that is to be small: a bound above it, or optimality that
+// CheckBound adds to bad what is impossible for an objective that is minimised: a bound above it, or optimality that
 // the bound does not prove.
 func (s *Stats) CheckBound(bad *Errors) {
 	for _, c := range [...]struct {

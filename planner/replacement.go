@@ -9,8 +9,8 @@ type Replacement struct {
 	Deadlock   string      `json:"deadlock,omitempty"`   // why there are no steps: there is no order of them, or none was found
 }
 
-// Churn counts the elements that are not as they were: those of a transition that are added, removed or changed, as far as
-// the family calls that a change.
+// Churn counts the elements of a transition that are added, removed or changed, as far as the family calls that a
+// change.
 type Churn struct {
 	Limit   int  `json:"limit"`            // how many were to change at most; -1 for any number
 	Changed int  `json:"changed"`          // how many do

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Simulate takes the steps one after the other and says at which one something goes wrong: what both plans cover is
-// uncovered, a resource that is at its capacity or above it gets more to carry, or a step cannot be. In the end exactly
-// the new plan must be there. It knows nothing of how an order is found.
+// Simulate applies the steps one after the other and names the first that goes wrong. A step is wrong if it is
+// impossible, uncovers what both plans cover, or adds load to a resource at its capacity. The result must be exactly
+// the new plan. Simulate is independent of the search for an order.
 func Simulate(before, after []Element, steps []Step, capacity map[string]float64) error {
 	s := simulation{active: map[string]*Element{}, target: map[string]*Element{}, covered: map[string]int{}, wanted: map[string]bool{}, used: map[string]float64{}}
 	for k := range before {

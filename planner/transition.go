@@ -36,12 +36,12 @@ const (
 
 // Element is the part of a plan's element that a transition needs.
 //
-// What Covers names is up to the family: the links that a probe of a cover passes, the suspicious links that a probe
-// measures in detail, the interface whose items a flow carries, the measurement point that is served. An element of the
-// old plan that the network has broken covers only what it still does.
+// The family defines what Covers names. Examples are the links of a cover's probe, the suspicious links that a probe
+// measures in detail, the interface of a flow's items, and the served measurement point. An element of the old plan
+// that the network has broken covers only what it still reaches.
 //
-// Uses says how much of which resource it takes while it is active: of a flow's capacity, of the bandwidth of a link or
-// of a server, of what an agent can send.
+// Uses is the amount of each resource that the element takes while it is active. Resources are the capacity of a flow,
+// the bandwidth of a link or a server, and the sending rate of an agent.
 type Element struct {
 	ID     string
 	Covers []string

@@ -1,10 +1,10 @@
 // Package draw makes pictures of plans: a topology as SVG, with what the plan says of its links and nodes. What passes a
 // link is a stroke with an arrow, beside the others that pass it.
 //
-// Networks whose nodes have places on the earth are drawn as on a map, fabrics in layers, core at the top and edge at the
-// bottom, and other topologies by forces (T. Fruchterman, E. Reingold, "Graph drawing by force-directed placement", 1991)
-// from a fixed start, so that the same topology always looks the same. Fabrics that are too large for that are drawn as
-// tables of their pods, in which every link is a cell.
+// Networks whose nodes have coordinates are drawn as on a map, and fabrics in layers, core at the top and edge at the
+// bottom. Other topologies are drawn by forces (T. Fruchterman, E. Reingold, "Graph drawing by force-directed
+// placement", 1991). The start is fixed, so that the same topology always looks the same. Fabrics too large for layers
+// are drawn as tables of their pods, in which every link is a cell.
 package draw
 
 import (

@@ -18,9 +18,9 @@ const (
 // maxColumns is how many leaves share a table.
 const maxColumns = 250
 
-// fabric is a fabric as tables. A table of a pod has a column for every aggregation switch; its upper rows are links to
-// the cores, the lower ones those to the edge switches, each of which has a row of its own. A fabric of two tiers is one
-// table, with a column for every leaf and a row for every spine.
+// fabric is a fabric as tables. A table of a pod has a column for every aggregation switch. Its upper rows are links to
+// the cores; its lower rows are links to the edge switches, one row each. A fabric of two tiers is one table, with a
+// column for every leaf and a row for every spine.
 type fabric struct {
 	p      *Picture
 	tables []*table

@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// mapped places nodes as on a map, if it is known of half of them at least where they are, and these are in three places
-// at least. Nodes of which it is not known stand amid their neighbours.
+// mapped places nodes as on a map if at least half of them have coordinates, at three distinct places or more. Nodes
+// without coordinates stand amid their neighbours.
 func mapped(g *topo.Graph, f *frame, side float64) bool {
 	n := g.NumNodes()
 	lon, lat, known := make([]float64, n), make([]float64, n), make([]bool, n)
@@ -110,8 +110,7 @@ func amid(g *topo.Graph, value []float64, known []bool) {
 
 func extent(v []float64) float64 { return slices.Max(v) - slices.Min(v) }
 
-// even maps values to 0..1, half by what they are and half by their rank, so that a region with many nodes gets more room
-// and everything stays in its order.
+// even maps values to 0..1, half by value and half by rank. Regions with many nodes get more room, and the order stays.
 func even(value []float64) []float64 {
 	n := len(value)
 	order := make([]int, n)

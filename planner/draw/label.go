@@ -82,8 +82,8 @@ func count(boxes map[[2]int][]Box, b Box) (n int) {
 	return n
 }
 
-// Place takes the first of the spots where text of that size fits and lies on the least of lines, and says which one, if
-// there is any.
+// Place takes the first spot where text of that size fits and lies on the fewest lines. The result ok reports whether
+// there is one.
 func (l *Labels) Place(text string, size float64, spots ...Spot) (best Spot, ok bool) {
 	least := 0
 	for _, s := range spots {

@@ -57,8 +57,8 @@ func (p *Picture) writeNetwork(c *Canvas) {
 	}
 }
 
-// lanes collects the strokes between every two nodes: those that go back first, then those without a direction, then the
-// others, so that everything keeps to the right.
+// lanes collects the strokes between every two nodes. Backward strokes come first, then those without a direction, then
+// forward ones, so that traffic keeps to the right.
 func (p *Picture) lanes() map[[2]int][]lane {
 	between := map[[2]int][]lane{}
 	for l := range p.links {

@@ -2,8 +2,8 @@ package opt
 
 import "slices"
 
-// open replaces an inner blossom by its parts: those on the way of even length from where the tree enters to the base
-// stay in the tree, and the others become free.
+// open replaces an inner blossom by its parts. The parts on the way of even length from the entry of the tree to the
+// base stay in the tree. The others become free.
 func (m *matcher) open(b int32) {
 	parts, links, entry, root := m.parts[b], m.links[b], m.entry[b], m.tree[b]
 	m.release(b)

@@ -8,15 +8,17 @@ import (
 // CoverConfig says what [Cover] is to find.
 type CoverConfig struct {
 	Elements int
-	// Separate asks that of two elements which some set has and which any set separates, a chosen one separates, too: it has one of the two.
+	// Separate is set if the chosen sets must separate elements. A set separates two elements if it has one of them.
+	// Pairs that no set separates, and pairs of elements of no set, are exempt.
 	Separate bool
 	Rounds   int // of the search for fewer sets
 	Seed     uint64
 }
 
-// Cover chooses few of the sets, whose elements are numbers from 0, such that the chosen ones have every element that any of them has. No choice has fewer sets
-// than bound, which follows from prices of the elements: those of the elements of no set are more than 1 in all. It is a minimum set cover if bound sets are
-// chosen. The search is greedy at first (V. Chvátal, Math. Oper. Res. 4, 1979), and then drops some sets at random and covers again what they had.
+// Cover chooses few of the sets, whose elements are numbers from 0. The chosen sets together have every element of all
+// sets. No choice has fewer sets than bound. The bound follows from prices of the elements of which no set has more
+// than 1 in total. A choice of bound sets is a minimum set cover. The search starts greedily (V. Chvátal, Math. Oper.
+// Res. 4, 1979). It then drops some sets at random and covers their elements again.
 func Cover(sets [][]int32, cfg CoverConfig) (chosen []int32, bound int) {
 	c := coverer{sets: sets, separate: cfg.Separate, class: make([]int32, cfg.Elements), rng: SplitMix(cfg.Seed)}
 	c.count = make([]int32, cfg.Elements+2)
@@ -43,7 +45,8 @@ func Cover(sets [][]int32, cfg CoverConfig) (chosen []int32, bound int) {
 	return chosen, min(bound, len(chosen))
 }
 
-// coverer holds a partition of the elements: class 0 has those that no chosen set has, and with separation each other class has those of the same sets.
+// coverer holds a partition of the elements. Class 0 has the elements of no chosen set. With separation, each other
+// class has the elements of the same chosen sets.
 type coverer struct {
 	sets          [][]int32
 	separate      bool
@@ -217,7 +220,8 @@ func (c *coverer) bound() int {
 	}
 	least := int(math.Ceil(best - 1e-6))
 	if c.separate && longest > 0 {
-		// Of n sets at most n classes are those of one set alone; each other class is in two sets or more, and a set has at most longest of them.
+		// Of n sets at most n classes are those of one set alone. Each other class is in two sets or more, and a set is
+		// in at most longest classes.
 		least = max(least, (2*(c.goal-1)+longest)/(longest+1))
 	}
 	return least

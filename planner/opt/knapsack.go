@@ -110,9 +110,9 @@ func (k *Knapsack) descend(n int, value, room int64) {
 	k.descend(n+1, value, room)
 }
 
-// FractionalKnapsack bounds from above the value of any choice of items of which so many copies each, in count, are there and that fits into
-// room. Copies may be cut (Dantzig, 1957), so that the bound is that of the relaxation, rounded up. Value, size and count are by item.
-// O(n log n).
+// FractionalKnapsack is an upper bound of the value of items that fit into room, with at most count copies of each.
+// Copies may be cut (Dantzig, 1957), so that it is the bound of the relaxation, rounded up. The slices value, size and
+// count are indexed by item. O(n log n).
 func FractionalKnapsack(items []int32, value, size []int64, count []int32, room int64) (sum int64) {
 	// Few items mostly have a value; those that fit one by one are whole numbers.
 	type entry struct {

@@ -14,8 +14,8 @@ func Group(keys []int32, n int) (start, place []int32) {
 	return start, place
 }
 
-// Transpose turns lists round. The list of row r is item[start[r]:start[r+1]], of numbers from 0 to n-1; the result lists in
-// the same form by number the rows that have it, ascending. O(n + len(item)).
+// Transpose inverts lists. The list of row r is item[start[r]:start[r+1]], of numbers from 0 to n-1. The result has the
+// same form: for each number the rows that contain it, ascending. O(n + len(item)).
 func Transpose(start, item []int32, n int) (by, row []int32) {
 	by, next := count(item, n)
 	row = make([]int32, len(item))

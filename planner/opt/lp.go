@@ -2,12 +2,12 @@ package opt
 
 import "math"
 
-// LP is a linear programme whose columns come one by one: minimise the sum of cost x, where A x >= b and x >= 0. It is solved
-// approximately, which is enough where bounds are proven from the prices of rows alone, by the primal-dual hybrid gradient
-// method (Chambolle, Pock, J. Math. Imaging Vision 40, 2011) with diagonal steps (Pock, Chambolle, ICCV 2011), restarts
-// at the average and a primal weight learned from the distances travelled (PDLP: Applegate et al., NeurIPS 2021). A
-// sweep costs two passes over the matrix; its prices lie inside the optimal face rather than at a corner of it, so few
-// rounds of column generation are needed (a simplex method took 100 times as long on 800 rows).
+// LP is a linear programme whose columns are added one by one. It minimises the sum of cost x, where A x >= b and x >=
+// 0. The solution is approximate, which is enough where the prices of rows alone prove bounds. The method is the
+// primal-dual hybrid gradient (Chambolle, Pock, J. Math. Imaging Vision 40, 2011) with diagonal steps (Pock, Chambolle,
+// ICCV 2011). It restarts at the average and learns a primal weight from the distances travelled (PDLP: Applegate et
+// al., NeurIPS 2021). A sweep costs two passes over the matrix. Its prices lie inside the optimal face rather than at a
+// corner of it, so few rounds of column generation are needed. A simplex method took 100 times as long on 800 rows.
 type LP struct {
 	b       []float64
 	at      []int32 // entries of column j: at[j] to at[j+1]

@@ -14,13 +14,13 @@ type Pair struct {
 // Match finds a matching of greatest total weight in a graph of n nodes: mate[v] is the partner of v, or -1. It also
 // gives the dual solution that proves it.
 //
-// Edmonds' blossom algorithm in its primal-dual form (J. Edmonds, "Maximum matching and a polyhedron with 0,1-vertices",
-// 1965; Z. Galil, "Efficient algorithms for finding maximum matching in graphs", ACM Computing Surveys 18(1), 1986). The
-// trees of all unmatched nodes grow together, so these have the same dual value all the time, and the search ends when
-// it is 0. Since it never grows, there are at most as many changes of it as the greatest weight W, and each looks at all
-// pairs: O(m W) in all. Weights are distances in links here, which are small; that beats the lists of least slack that the
-// O(n³) form keeps. A pair that lengthens the matching takes two trees away, and the others stay: O(m n) at worst for all
-// of these, but mostly trees are small.
+// Match is Edmonds' blossom algorithm in its primal-dual form (J. Edmonds, "Maximum matching and a polyhedron with
+// 0,1-vertices", 1965; Z. Galil, "Efficient algorithms for finding maximum matching in graphs", ACM Computing Surveys
+// 18(1), 1986). The trees of all unmatched nodes grow together, so that these share one dual value. The search ends
+// when that value is 0. It never grows, so it changes at most W times, where W is the greatest weight. Each change
+// looks at all pairs: O(m W) in all. Weights are distances in links here, which are small. That beats the lists of
+// least slack of the O(n³) form. A pair that lengthens the matching removes two trees, and the others stay. This costs
+// O(m n) at worst for all pairs, but mostly trees are small.
 //
 // If stop ends the search early, the matching is valid, but neither the greatest nor proven.
 func Match(n int, pairs []Pair, stop func() bool) (mate []int32, proof Duals, done bool) {
@@ -48,9 +48,9 @@ func Match(n int, pairs []Pair, stop func() bool) (mate []int32, proof Duals, do
 	return mate, m.proof(), done
 }
 
-// Duals proves a matching: for every pair, the values of its nodes and twice those of all blossoms around both sum up to
-// at least twice the weight. All nodes' halves with all blossoms' values, (size-1)/2 times, sum up to the weight of the
-// matching.
+// Duals proves a matching. For every pair, the values of its nodes and twice those of all blossoms around both sum up
+// to at least twice the weight. Half the values of all nodes, plus (size-1)/2 times the value of each blossom, sum up
+// to the weight of the matching.
 type Duals struct {
 	Node     []int64
 	Blossoms []Blossom
@@ -371,8 +371,8 @@ func (m *matcher) rebase(b, v int32) {
 	m.base[b] = v
 }
 
-// adjust changes the dual values so that a pair becomes tight or a blossom can be opened, and reports false if the
-// unmatched nodes have come to 0: then the matching is the best.
+// adjust changes the dual values so that a pair becomes tight or a blossom can be opened. It reports false if the value
+// of the unmatched nodes has reached 0: then the matching is the best.
 func (m *matcher) adjust() bool {
 	delta, last := int64(math.MaxInt64), true
 	for v := range int32(m.n) {

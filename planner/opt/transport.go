@@ -2,8 +2,8 @@ package opt
 
 import "slices"
 
-// Transport is a flow in a bipartite network: it sends the supply of rows to open columns, each pair up to its capacity, by shortest
-// augmenting paths (J. Edmonds and R. Karp, Journal of the ACM 19, 1972): O(pairs) for a path.
+// Transport is a flow in a bipartite network. It sends the supply of rows to open columns, each pair up to its
+// capacity, by shortest augmenting paths (J. Edmonds and R. Karp, Journal of the ACM 19, 1972). A path takes O(pairs).
 //
 // Pairs have numbers: those of column c are colAt[c] to colAt[c+1], with the rows colRow, which ascend.
 type Transport struct {

@@ -12,8 +12,8 @@ import (
 
 // Model says how a topology becomes a problem. The defaults are those of the paper's evaluation.
 type Model struct {
-	// BothSides has a flow pass both interfaces of every link on its way, and both of the links to its endpoints: the
-	// reading of the paper's text. Else it passes the directions that it takes, to which the paper's numbers fit.
+	// BothSides is set if a flow passes both interfaces of the links on its way and to its endpoints, as the paper's
+	// text says. Otherwise it passes only the directions that it takes, which fits the paper's numbers.
 	BothSides bool
 
 	DemandMin, DemandMax       int64   // items, drawn evenly
@@ -54,11 +54,12 @@ const maxPassed = 1 << 27
 
 // Generate makes the problem of a topology.
 //
-// Parallel links are taken as one and links from a node to itself are left out. Every direction a>b of a link is an
-// interface, and an endpoint at every node adds two, "in:a" and "out:a". The flow s>t takes a path with the fewest hops:
-// breadth-first search from s, neighbours in ascending order of their numbers, first discovered parent wins; and it
-// passes in:s, the directions on its way, and out:t, in this order. Demands are drawn first, in the order of the interfaces (nodes
-// ascending, neighbours ascending; then in and out of every node), then capacities in the order of the flows.
+// Parallel links are merged, and links from a node to itself are left out. Every direction a>b of a link is an
+// interface, and an endpoint at every node adds two, "in:a" and "out:a". The flow s>t takes a path with the fewest
+// hops. It is found by breadth-first search from s, neighbours in ascending order of their numbers, where the first
+// discovered parent wins. The flow passes in:s, the directions on its way, and out:t, in this order. Demands are drawn
+// first, in the order of the interfaces: nodes ascending, neighbours ascending, then in and out of every node.
+// Capacities follow in the order of the flows.
 func Generate(g *topo.Graph, m Model) (*Problem, error) {
 	n := g.NumNodes()
 	if n < 2 {

@@ -70,8 +70,8 @@ type Freshness struct {
 	Max  int     `json:"max"`
 }
 
-// Renewal is how often all items of an interface are renewed, in 1/s: the sum over its flows of packet rate times share
-// of its demand.
+// Renewal is the rate at which all items of an interface are renewed, in 1/s. It is the sum over its flows of packet
+// rate times share of its demand.
 type Renewal struct {
 	Min  float64 `json:"min"`
 	Mean float64 `json:"mean"` // over the interfaces
@@ -107,8 +107,8 @@ func NewPlan(p *Problem, algorithm string, shares []Share) *Plan {
 	return plan
 }
 
-// SetBound fills in what is proven: no plan leaves out less than leftOut, and none that leaves out no more than this one
-// has an objective below bound.
+// SetBound fills in the proven bounds. No plan leaves out less than leftOut. No plan that leaves out at most as much as
+// this one has an objective below bound.
 func (plan *Plan) SetBound(bound int64, leftOut float64) {
 	s := &plan.Stats
 	s.LowerBound, s.LeftOutBound = float64(bound), min(leftOut, s.LeftOut)

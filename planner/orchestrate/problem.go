@@ -23,9 +23,8 @@ const maxItems = 1 << 44
 // MaxRedundancy bounds the redundancy of a problem.
 const MaxRedundancy = 64
 
-// Problem is in-band network telemetry orchestration (INTO; Marques, Luizelli, Costa Filho, Gaspary, Journal
-// of Internet Services and Applications 10:12, 2019): every interface has items that packets of flows passing it must
-// carry away.
+// Problem is in-band network telemetry orchestration (INTO; Marques, Luizelli, Costa Filho, Gaspary, Journal of
+// Internet Services and Applications 10:12, 2019). Packets of flows that pass an interface must carry its items away.
 //
 // As in the paper, an interface gives all its items to one flow. Redundancy and Split go beyond it.
 type Problem struct {
@@ -173,8 +172,8 @@ func (p *Problem) Unservable() []Unservable {
 	return list
 }
 
-// Sizing turns the sizes of packets into capacities: what the largest packet may have, less the size that this percentage
-// of the packets does not exceed, less the header of the telemetry, in items.
+// Sizing turns the sizes of packets into capacities, in items. The capacity is the MTU less a percentile of the packet
+// sizes, less the header of the telemetry.
 type Sizing struct {
 	MTU         int64   // bytes of the largest packet
 	Percentile  float64 // 0 to 100, by the nearest rank

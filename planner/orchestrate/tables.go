@@ -16,12 +16,12 @@ type Entry struct {
 	Sink  bool   `json:"sink,omitempty"` // the packet's items are extracted and reported behind this interface
 }
 
-// Tables returns which interface stamps what on which flow: the function that the plan assigns interfaces to flows by, as
-// switches need it, with a table for every interface that is served, in the order of the problem. Flows are in the order
-// of the problem, too.
+// Tables returns for every interface the items that it stamps on each flow, in the form that switches need. There is a
+// table for every interface that is served, in the order of the problem. Its flows are in the order of the problem,
+// too.
 //
-// Items that are split are dealt out round the circle of their numbers. As no flow has more than all items of an
-// interface, none gets an item twice, and every item that is carried N times is on N flows.
+// Items that are split are dealt out round the circle of their numbers. No flow has more than all items of an
+// interface, so none gets an item twice. Every item that is carried N times is therefore on N flows.
 func (p *Problem) Tables(plan *Plan) []Table {
 	index := make(map[string]int, len(p.Interfaces))
 	for k, i := range p.Interfaces {

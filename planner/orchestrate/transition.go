@@ -7,13 +7,13 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Replace fills in the transition from an older plan of p to this one, an interface a step, and counts the interfaces whose flows
-// change. In between no interface that both plans serve is without its flow, and no flow carries more than its capacity:
-// what a flow is given waits until there is room. Where the network has broken the old plan already, a flow over its
-// capacity gets no more, and what travels on a flow that is gone is not served.
+// Replace fills in the transition from an older plan of p to this one, an interface a step. It counts the interfaces
+// whose flows change. In between, every interface that both plans serve has its flow, and no flow carries more than its
+// capacity. An assignment waits until there is room. Where the network has already broken the old plan, a flow over its
+// capacity gets no more. Items on a flow that is gone are not served.
 //
-// Where there is no such order of steps, or none is found, there are no steps, and Deadlock says what blocks them: the
-// interfaces that would have to swap places. To leave one of them out for a moment is then up to the operator.
+// Where no such order of steps is found, there are no steps, and Deadlock names the interfaces that would have to swap
+// places. It is then the operator's choice to leave one of them out for a moment.
 func (plan *Plan) Replace(p *Problem, old *Plan) (changed int, err error) {
 	before, after, capacity := replacing(p, old, plan)
 	flows := make(map[string]map[string]float64, len(before))
@@ -66,8 +66,9 @@ func sameKeys(a, b map[string]float64) bool {
 	return len(a) == len(b)
 }
 
-// Elements returns what a transition has to know of a plan: of every interface that is served, the flows and the items of it that
-// they carry. They are in the order of the problem; interfaces that it has not follow in the order of their names.
+// Elements returns a plan as elements of a transition: for every interface that is served, its flows and the items that
+// they carry. The elements are in the order of the problem. Interfaces that the problem lacks follow in the order of
+// their names.
 func Elements(p *Problem, plan *Plan) []planner.Element {
 	uses := make(map[string]map[string]float64, len(plan.Assignment))
 	demand := make(map[string]int64, len(p.Interfaces))

@@ -9,9 +9,9 @@ import (
 
 // Check returns in what a plan does not do what the problem asks, or makes false claims about itself.
 //
-// The prices prove that no other sets and shares are better for the widths of the plan. Pay GoalPrice of a query for
-// being at its goal once, and FloorPrice for a share of 1: a packet earns at most K, the best of all sets that fit. A
-// plan of objective T earns at least Σ GoalPrice/T + Σ FloorPrice·floor; so T is at least Σ GoalPrice / (K - Σ
+// The prices prove that no other sets and shares are better for the widths of the plan. A query at its goal once pays
+// GoalPrice, and a share of 1 pays FloorPrice. A packet earns at most K, the best of all sets that fit. A plan of
+// objective T earns at least Σ GoalPrice/T + Σ FloorPrice·floor. So T is at least Σ GoalPrice / (K - Σ
 // FloorPrice·floor).
 func Check(p *Problem, plan *Plan) error {
 	if err := p.Validate(); err != nil {

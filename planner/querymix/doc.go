@@ -1,5 +1,5 @@
-// Package querymix describes which packets carry which queries of PINT (SIGCOMM 2020, section 3.4): the
-// problem, the plan that answers it, and the check that a plan keeps what the problem asks.
+// Package querymix describes which packets carry which queries of PINT (SIGCOMM 2020, section 3.4). It holds the
+// problem, the plan that answers it, and the check of a plan against its problem.
 //
 // A [Problem] is a number of bits in every packet and a list of queries. Each query has the widths in which it can be
 // coded and what is wanted of its answer. A [Plan] is a list of sets of queries that travel together, and the share of

@@ -126,8 +126,9 @@ func (plan *Plan) Pursued(q *PlannedQuery) bool {
 	return q.Demand != WantFrequency || !slices.ContainsFunc(plan.Queries, func(o PlannedQuery) bool { return o.Demand != WantFrequency })
 }
 
-// Arrange makes a plan of sets of indexes into plan.Queries, whose coding, packets, goals and prices are there: shares,
-// places in the digest, hash ranges and figures. Bound, optimality and time are left to the caller.
+// Arrange completes a plan whose queries have their coding, packets, goals and prices. From sets of indexes into
+// plan.Queries it computes shares, places in the digest, hash ranges and figures. The caller fills in bound, optimality
+// and time.
 func (plan *Plan) Arrange(sets [][]int, shares []float64) {
 	order := opt.Ascending[int](len(sets))
 	for k := range sets {

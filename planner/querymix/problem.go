@@ -14,8 +14,8 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Problem asks which packets carry which queries, where each packet has room for Bits bits and a query in it takes
-// the bits of one of its widths: the query engine of PINT (SIGCOMM 2020, section 3.4).
+// Problem asks which packets carry which queries. Each packet has room for Bits bits, and a query in it takes the bits
+// of one of its widths. This is the query engine of PINT (SIGCOMM 2020, section 3.4).
 type Problem struct {
 	Bits    int     `json:"bits"`
 	Epoch   uint8   `json:"epoch,omitempty"` // number of the plan; 0 derives one from what it says
@@ -24,13 +24,12 @@ type Problem struct {
 	Queries []Query `json:"queries"`
 }
 
-// Query is one question to the network: PINT's tuple of value type, aggregation type, bit budget (one of the widths),
-// space budget, flow definition and frequency; and what is known of the paths and wanted of the answer.
+// Query is one question to the network. It has PINT's tuple: value type, aggregation type, bit budget (one of the
+// widths), space budget, flow definition and frequency. It adds what is known of the paths and wanted of the answer.
 //
-// Its answer takes a number of packets that carry it, on average: Packets of the width, or a model's. A query that
-// travels on a share x of all packets has it after 1/x times as many packets of the flow. What is wanted of that is
-// Within, or a Frequency and no more; a query that has neither wants to be as near as can be to what it would take on
-// all packets.
+// Its answer takes a mean number of packets that carry it: Packets of the width, or a model's. A query on a share x of
+// all packets needs 1/x times as many packets of the flow. Within limits that number; Frequency alone asks for nothing
+// more than a share. A query with neither aims at the number that it would need on all packets.
 type Query struct {
 	Name        string   `json:"name"`
 	Value       string   `json:"value"`                 // node, latency, queue or utilization
@@ -196,8 +195,8 @@ func Decode(r io.Reader) (*Problem, error) {
 	return p, nil
 }
 
-// Validate returns what is wrong with the problem itself. That queries do not fit into the bits together, or not as often
-// as they want, is not among it: such a problem has a partial plan.
+// Validate returns what is wrong with the problem itself. Queries that do not fit into the bits together, or not as
+// often as asked, are no error: such a problem has a partial plan.
 func (p *Problem) Validate() error {
 	var bad planner.Errors
 	if p.Bits < 1 || p.Bits > maxQueryBits {

@@ -7,9 +7,9 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Problem asks for intervals and phases of probes: every link must be seen in its period, within the limits, and the
-// bytes that all probes put on all links should be fewest. Times are in milliseconds, limits in bits per second, where 0
-// is no limit.
+// Problem asks for intervals and phases of probes. Every link must be seen in its period, within the limits, and the
+// total bytes of all probes on all links should be minimal. Times are in milliseconds, limits in bits per second, where
+// 0 is no limit.
 type Problem struct {
 	Slot          float64  `json:"slot_ms"`              // all times are multiples of it
 	Period        float64  `json:"period_ms"`            // of links that no class and nothing of their own says more of
@@ -61,8 +61,9 @@ type Agent struct {
 // DefaultClass is the name of the class of links that fit no other one.
 const DefaultClass = "default"
 
-// Defaults is a problem without probes: every second, in slots of 10 ms, by probes of 44 bytes (IPv4, UDP, and the shim and
-// header of INT-MD 2.1). Every node adds 12 (node id, latency and queue), and Ethernet takes 38 around.
+// Defaults is a problem without probes. Links are seen every second, in slots of 10 ms, by probes of 44 bytes (IPv4,
+// UDP, and the shim and header of INT-MD 2.1). Every node adds 12 bytes (node id, latency and queue), and Ethernet adds
+// 38.
 func Defaults() *Problem {
 	return &Problem{Slot: 10, Period: 1000, HeaderBytes: 44, HopBytes: 12, OverheadBytes: 38}
 }

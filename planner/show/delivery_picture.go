@@ -19,8 +19,8 @@ const (
 	addedColor  = "#f08c00"
 )
 
-// DrawDelivery draws the network: points, servers in use, the links that carry reports, each with an arrow the way they go,
-// and those that are added. Where the nodes are is read from known, if there is such a topology.
+// DrawDelivery draws the network: points, servers in use, and added links. Links that carry reports have an arrow in
+// their direction. The positions of nodes come from known, if there is such a topology.
 func DrawDelivery(w io.Writer, known *topo.Graph, p *delivery.Problem, plan *delivery.Plan) error {
 	g, err := deliveryGraph(known, p, plan)
 	if err != nil {

@@ -22,9 +22,9 @@ const (
 	flowsHeight = 62 // above the first row
 )
 
-// DrawOrchestrate draws a bar for every flow used, the fullest first: an outline as long as its capacity, and in it a
-// block for every interface, as long as its items. The name of a block shows under the pointer, and in it if it fits.
-// Where there are many flows, the emptiest of them share rows, whose bars are as long as their mean.
+// DrawOrchestrate draws a bar for every flow used, the fullest first. Its outline is as long as the capacity, and it
+// holds a block for every interface, as long as its items. The name of a block shows under the pointer, and in it if it
+// fits. Where there are many flows, the emptiest of them share rows, whose bars are as long as their mean.
 func DrawOrchestrate(w io.Writer, p *orchestrate.Problem, plan *orchestrate.Plan) error {
 	list := carriers(p, plan)
 	slices.SortStableFunc(list, func(x, y carried) int { return cmp.Compare(y.load, x.load) })

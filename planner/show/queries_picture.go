@@ -8,8 +8,9 @@ import (
 	"github.com/hopscope/hopscope/planner/querymix"
 )
 
-// DrawQueries draws the packets from left to right, each set as wide as its share, and the digest from bit 0 at the bottom upwards:
-// the queries that share the bits. Names show under the pointer, and inside where they fit; below is a list of queries.
+// DrawQueries draws the packets from left to right, each set as wide as its share. The digest goes from bit 0 at the
+// bottom upwards, with the queries that share the bits. Names show under the pointer, and inside where they fit; below
+// is a list of queries.
 func DrawQueries(w io.Writer, plan *querymix.Plan) error {
 	const (
 		left, top, width, height = 60, 64, 900, 320

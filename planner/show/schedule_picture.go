@@ -33,8 +33,8 @@ type lane struct {
 	bytes  float64 // a second
 }
 
-// DrawSchedule draws time from left to right and a lane for every agent, with a tick for every start, coloured by the
-// class of the links for which the probe is sent. Below is what all probes together put on links, by when they start.
+// DrawSchedule draws time from left to right and a lane for every agent. A tick for every start is coloured by the
+// class of the links for which the probe is sent. Below is the load of all probes on links together, by their starts.
 func DrawSchedule(w io.Writer, p *schedule.Problem, plan *schedule.Plan) error {
 	const left, top, width, right = 170, 96, 1000, 140
 	lanes, shown, more := scheduleLanes(plan)
@@ -126,8 +126,8 @@ func drawLoad(b *bufio.Writer, plan *schedule.Plan, shown float64, left, width i
 	fmt.Fprintln(b)
 }
 
-// scheduleLanes lists agents with the starts in the time that is shown: all of the hyperperiod, or as much of it as has no
-// more ticks than can be drawn. It leaves out the agents that send least where there are too many.
+// scheduleLanes lists agents with the starts in the time that is shown. That is the hyperperiod, or as much of it as
+// has no more ticks than can be drawn. Where there are too many agents it leaves out those that send least.
 func scheduleLanes(plan *schedule.Plan) (lanes []*lane, shown float64, more int) {
 	byName := map[string]*lane{}
 	for k := range plan.Probes {

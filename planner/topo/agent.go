@@ -9,8 +9,8 @@ import (
 // Any is the limit of an agent that may send or receive any number of probes.
 const Any = math.MaxInt32
 
-// Agent is a program that sends and receives probes, on a host behind a port of a switch or on a node that is itself a
-// host. A switch may have several.
+// Agent is a program that sends and receives probes. It runs on a host behind a port of a switch, or on a node that is
+// itself a host. A switch may have several.
 type Agent struct {
 	Name    string
 	Node    int

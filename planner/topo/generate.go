@@ -14,12 +14,12 @@ const (
 	maxDense   = 1 << 14 // nodes up to which a dense random graph is drawn by what it leaves out
 )
 
-// FatTree generates the switches of a k-ary fat-tree (Al-Fares et al., SIGCOMM 2008): (k/2)² core switches, and k pods
-// of k/2 aggregation and k/2 edge switches each, joined by k³/2 links.
+// FatTree generates the switches of a k-ary fat-tree (Al-Fares et al., SIGCOMM 2008). It has (k/2)² core switches, and
+// k pods of k/2 aggregation and k/2 edge switches each, joined by k³/2 links.
 //
 // Names are core-I, agg-POD-I and edge-POD-I, counted from 0, and nodes are numbered in that order. Ports of a pod's
-// switches are 1 to k/2 downwards and k/2+1 to k upwards; those of an edge switch that go down are left free for
-// hosts. Port p+1 of a core switch leads to pod p.
+// switches are 1 to k/2 downwards and k/2+1 to k upwards. The downward ports of an edge switch are left free for hosts.
+// Port p+1 of a core switch leads to pod p.
 func FatTree(k int) (*Graph, error) {
 	if k < 2 || k > MaxFatTree || k%2 != 0 {
 		return nil, fmt.Errorf("topology fat-tree:%d: the number of ports must be even and in 2..%d", k, MaxFatTree)
@@ -49,8 +49,8 @@ func FatTree(k int) (*Graph, error) {
 	return b.Build()
 }
 
-// LeafSpine generates a complete bipartite fabric of spine and leaf switches. Names are spine-I and leaf-I. Port l+1
-// of a spine leads to leaf l, and port s+1 of a leaf to spine s; higher ports of a leaf are free for hosts.
+// LeafSpine generates a complete bipartite fabric of spine and leaf switches. Names are spine-I and leaf-I. Port l+1 of
+// a spine leads to leaf l, and port s+1 of a leaf to spine s. Higher ports of a leaf are free for hosts.
 func LeafSpine(spines, leaves int) (*Graph, error) {
 	name := fmt.Sprintf("leaf-spine:%d,%d", spines, leaves)
 	switch {
@@ -74,8 +74,8 @@ func LeafSpine(spines, leaves int) (*Graph, error) {
 	return b.Build()
 }
 
-// Random generates a connected graph without parallel links: a random tree (node by node in random order, each joined
-// to one of those before it), and further pairs drawn without replacement until there are links of them. The same seed
+// Random generates a connected graph without parallel links. It joins each node, in random order, to one of those
+// before it: a random tree. It then draws further pairs without replacement up to the number of links. The same seed
 // gives the same graph. Names are n0, n1 and so on.
 func Random(nodes, links int, seed uint64) (*Graph, error) {
 	name := fmt.Sprintf("random:%d,%d,%d", nodes, links, seed)

@@ -39,9 +39,9 @@ type Path struct {
 	Cost       int64   // sum of the weights
 }
 
-// KShortestPaths returns up to k paths from src to dst that visit no node twice, shortest first. Paths that differ only in which of
-// several parallel links they take are different. Equally short ones come in the order of their interfaces as far as they were found:
-// which of many ties are among the k is fixed, but not by that order.
+// KShortestPaths returns up to k paths from src to dst that visit no node twice, shortest first. Paths that differ only
+// in which of several parallel links they take are different. Equally short paths come in the order of their
+// interfaces. Which of many ties are among the k is deterministic, but not by that order.
 //
 // Yen's algorithm (Management Science 17(11), 1971), with Lawler's restriction: a path deviates only from where it left
 // its own parent. O(k L (E log E)) for paths of L links.

@@ -14,9 +14,9 @@ func (g *Graph) LinkName(l int) string {
 	return g.names[g.node[a]] + ":" + strconv.Itoa(int(g.port[a])) + "--" + g.names[g.node[b]] + ":" + strconv.Itoa(int(g.port[b]))
 }
 
-// LookupLinks finds the links that a name stands for: the one that LinkName calls so, in either order of its ends, or
-// all links between two nodes ("leaf-1--spine-2"), or those of one port ("leaf-1:3--spine-2"). Names of nodes may hold
-// "--" and ":" themselves; a name that can be read in two ways, which lead to different links, is an error that names
+// LookupLinks finds the links of a name. It is the LinkName of one link, in either order of its ends, or two nodes
+// ("leaf-1--spine-2") for all links between them. A port ("leaf-1:3--spine-2") selects the links of that port. Names of
+// nodes may hold "--" and ":" themselves. A name with two readings that lead to different links is an error that names
 // both.
 func (g *Graph) LookupLinks(name string) ([]int, error) {
 	var links []int

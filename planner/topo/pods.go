@@ -73,8 +73,8 @@ func (g *Graph) Planes() []int {
 	return planes
 }
 
-// IDs are the ids by which reports know the nodes of a graph: their names, where all of these are numbers, and otherwise
-// their numbers from 0 in the order of the file.
+// IDs are the node ids of a graph in reports. They are the names if all of these are numbers, and otherwise numbers
+// from 0 in the order of the file.
 func (g *Graph) IDs() (ids []uint32, numbers bool) {
 	named, counted := make([]uint32, g.NumNodes()), make([]uint32, g.NumNodes())
 	all := true

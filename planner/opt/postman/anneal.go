@@ -10,10 +10,10 @@ import (
 // few, since its trails have one or two partners at a node. There, moves that only pass an excess on bring it to where it
 // is missing.
 //
-// A step draws two cuts at a node. Cuts of two trails exchange what comes after them, or one is turned round before;
-// between two cuts of the same trail lies a closed part, which is turned round, or goes to a third trail that is there.
-// With free ends set, a further move is to cut a trail and to add what comes after the cut to another that ends where it
-// does: this changes where trails end, which is right if these ends are cuts of longer ones.
+// A step draws two cuts at a node. Cuts of two trails exchange their tails, or one trail is reversed before. Two cuts
+// of one trail enclose a closed part, which is reversed, or moves to a third trail at the node. With free ends set
+// there is a further move: cut a trail and append its tail to another one that ends at the cut. This changes where
+// trails end, which is valid if these ends are cuts of longer trails.
 type annealer struct {
 	*balancer
 	r    *rand.Rand

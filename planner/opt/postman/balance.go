@@ -9,16 +9,16 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// balancer makes the trails of a net about equally long by local moves that keep the number of trails, every edge in
-// exactly one of them, and the nodes where trails end:
+// balancer makes the trails of a net about equally long by local moves. The moves keep the number of trails, every edge
+// in exactly one of them, and the nodes where trails end:
 //
 //   - two trails that share a node exchange their tails after it;
 //   - the same with one of them turned round (undirected nets);
 //   - a closed part of one trail moves to another trail that visits its node.
 //
-// Every move lowers the sum of the squared lengths, a positive integer, so that it comes to an end. Trails within one
-// unit of the mean of their component are not searched: of two trails whose lengths differ by two or more, one is not.
-// The unit is an edge, or two edges where all lengths are even, see [balancer.units].
+// Every move lowers the sum of the squared lengths, a positive integer, so that the moves end. Trails within one unit
+// of the mean of their component are not searched. Of two trails that differ by two units or more, one lies outside.
+// The unit is an edge, or two edges where all lengths are even (see [balancer.units]).
 type balancer struct {
 	*Net
 	trails [][]int32
@@ -48,8 +48,8 @@ type savedTrail struct {
 
 type place struct{ trail, at int32 }
 
-// move is a way to change two trails: the tail of one from place i on against that of the other from place j on, or the
-// part of one from i to i2 into place j of the other.
+// move is a change of two trails. It exchanges the tail of one from place i on with that of the other from place j on.
+// Or it moves the part of one from i to i2 to place j of the other.
 type move struct {
 	gain     int
 	kind     moveKind
@@ -65,8 +65,8 @@ const (
 	transfer
 )
 
-// Balance makes trails about equally long, in place. If the local moves end too early for that, they start once more from
-// trails that go far, random moves follow, and the better of both counts.
+// Balance makes trails about equally long, in place. If the local moves end too early, they start once more from trails
+// that go far, and random moves follow. The better result counts.
 func (n *Net) Balance(trails [][]int32, stop func() bool) {
 	if len(trails) < 2 {
 		return
@@ -164,8 +164,8 @@ func (b *balancer) settle(stop func() bool) {
 	b.run(stop)
 }
 
-// units gives by component what the lengths of trails are multiples of: 2 where nodes have two sides and all trails end
-// on the same one, as between the leaves of a fabric, else 1. No move changes where trails end.
+// units returns by component a common divisor of the lengths of trails. It is 2 where nodes have two sides and all
+// trails end on the same one, as between the leaves of a fabric, else 1. No move changes where trails end.
 func (b *balancer) units() []int {
 	unit := make([]int, b.Comps)
 	for c := range unit {
@@ -244,9 +244,10 @@ const (
 	shakeAll  = 2_000_000
 )
 
-// shake leaves local optima: it makes a random exchange, then the moves that help, and takes all of it back if the
-// lengths are less equal than before. It ends when the sum of the squares is ideal, that of lengths as equal as they can
-// be, and with its budget, which does not grow with the net: on large ones local moves have to do.
+// shake leaves local optima. It makes a random exchange and then the moves that help, and reverts all of it if the
+// lengths are less equal than before. It ends when the sum of the squares is ideal, that of lengths as equal as
+// possible, or when its budget is spent. The budget does not grow with the net; on large ones local moves have to
+// suffice.
 func (b *balancer) shake(stop func() bool) {
 	r := rand.New(rand.NewPCG(b.Seed, 0))
 	b.work, b.journal = 0, true
@@ -324,8 +325,8 @@ func (b *balancer) place(k int32, at int) {
 	}
 }
 
-// best finds the move of trail p that gains most, or one that is good enough to end the search: in a dense net there
-// are thousands.
+// best finds the move of trail p with the largest gain, or one that is good enough to end the search. A dense net has
+// thousands of moves.
 func (b *balancer) best(p int32) (m move) {
 	trail := b.trails[p]
 	b.search++
@@ -351,8 +352,8 @@ func (b *balancer) best(p int32) (m move) {
 	return m
 }
 
-// at looks for moves of trail p at node v, and reports whether the best is good enough: p becomes as long as the mean, or
-// if it is far longer than that, the two trails become nearly equal.
+// at looks for moves of trail p at node v, and reports whether the best is good enough. Good enough is a move after
+// which p is as long as the mean. If p is far longer, the two trails must become nearly equal.
 func (b *balancer) at(v, p int32, m *move) (good bool) {
 	b.own, b.others = b.own[:0], b.others[:0]
 	a, least := len(b.trails[p]), 2*b.unit[p]
@@ -425,8 +426,8 @@ func (b *balancer) at(v, p int32, m *move) (good bool) {
 // maxLook is how many edge ends are looked at before any move that helps will do.
 const maxLook = 20000
 
-// maxPairs bounds the search for closed parts, and for better moves than a good one: at a node of a thousand edges, tails
-// do as well.
+// maxPairs bounds the search for closed parts, and for better moves than a good one. At a node of a thousand edges,
+// exchanges of tails suffice.
 const maxPairs = 64
 
 func (b *balancer) apply(m move) {

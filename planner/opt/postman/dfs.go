@@ -1,10 +1,10 @@
 package postman
 
-// DFS is the first plan of INT-path: walk along unused edges, neighbours in ascending order, and where there is none go
-// back to the last fork, where the next path begins. It does not find the fewest paths. O(V + E).
+// DFS is the first plan of INT-path. It walks along unused edges, neighbours in ascending order. At a dead end it
+// returns to the last fork, where the next path begins. It does not find the fewest paths. O(V + E).
 //
-// Figure 2 of the paper calls itself with the current node instead of the neighbour and would never end; this is the
-// algorithm that its text describes, with an own stack and all components.
+// Figure 2 of the paper calls itself with the current node instead of the neighbour and would never end. This is the
+// algorithm of its text, with an explicit stack and all components.
 func (n *Net) DFS() [][]int32 {
 	w := newWalker(n.sorted())
 	var trails [][]int32

@@ -1,5 +1,5 @@
-// Package postman plans routes in the manner of a postman: trails that together walk every edge of a multigraph ([Net]), few of them and
-// about equally long, and with depots the edges of least weight to be walked a second time.
+// Package postman plans routes in the manner of a postman. Few trails of about equal length together walk every edge of
+// a multigraph ([Net]). With depots, the edges to be walked a second time have the least weight.
 //
 //   - [Net.Euler] has the fewest trails that there can be, in O(V + E) (C. Hierholzer, Mathematische Annalen 6, 1873). [Net.Balance] makes
 //     their lengths equal by local search and annealing, and [Net.Limit] cuts them into trails of a greatest length.

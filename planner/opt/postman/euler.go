@@ -31,10 +31,10 @@ func (w *walker) leave(v int32) int32 {
 
 // Euler covers the net with as few trails as possible in O(V + E).
 //
-// First a trail runs from every node where one has to start until it can go no further. With spread set it runs until it
-// is about as long as the mean and may end. What is left has no odd nodes and consists of circuits, which are spliced
-// into trails that touch them: all that a trail reaches, or with spread set first to short trails small circuits only.
-// Components without odd nodes are one circuit.
+// First, from every node where a trail has to start, a trail runs until it can go no further. With spread set it stops
+// where it may end once it is about as long as the mean. The remaining edges have no odd nodes and consist of circuits,
+// which are spliced into trails that touch them. A trail takes all that it reaches; with spread set, small circuits
+// first go to short trails. Components without odd nodes are one circuit.
 func (n *Net) Euler(spread bool) [][]int32 {
 	w := newWalker(n)
 	edges, fewest := n.Fewest()

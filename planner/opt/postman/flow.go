@@ -6,9 +6,9 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// AugmentDirected adds to a directed net further traversals of least total weight, after which every node but depots is
-// left as often as it is come to. Without them, walks between depots would have to make up for every node by itself. It
-// gives a bound of what all further traversals weigh, which is their weight if stop did not end the search.
+// AugmentDirected adds to a directed net further traversals of least total weight. After that, every node but depots is
+// left as often as it is entered. Without them, walks between depots would have to balance every node one by one. The
+// result is a bound of the weight of all further traversals, and exact if stop did not end the search.
 //
 // This is a flow of least cost, from nodes that are entered more often to those that are left more often. All depots are
 // one node that takes and gives any number (J. Edmonds and R. Karp, "Theoretical improvements in algorithmic efficiency

@@ -7,12 +7,12 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// INTBalance is INT-Balance (ICC 2023), the second published way to make lengths more equal: segments run from odd node to odd node,
-// and the two shortest that share an end are joined until every odd node is the end of one.
+// INTBalance is INT-Balance (ICC 2023), the second published way to make lengths more equal. Segments run from odd node
+// to odd node. The two shortest that share an end are joined until every odd node is the end of one.
 //
-// What it leaves open is decided so: the shortest segment that can be joined is joined with the shortest that it can be
-// joined with, earlier ones first; circuits that pass no odd node are spliced into the first segment that they touch, and
-// parts without odd nodes are one circuit.
+// Points that the paper leaves open are decided here. The shortest segment that can be joined is joined with the
+// shortest partner, earlier ones first. Circuits that pass no odd node are spliced into the first segment that they
+// touch. Components without odd nodes are one circuit.
 func (n *Net) INTBalance() [][]int32 {
 	w := newWalker(n)
 	j := &segments{Net: n, at: make([][]int32, n.Nodes)}

@@ -8,12 +8,12 @@ import (
 )
 
 // Augment adds to an undirected net the fewest second traversals after which only depots have odd degree. It returns
-// how many these are, and a bound below which no plan can be, which is the same number if stop did not end the search.
+// their number and a lower bound for any plan. Both are equal if stop did not end the search.
 //
-// A T-join with free depots: let T be the odd nodes that are no depots. Every one of them walks either to its nearest
-// depot or to another of T. With d the distance to the nearest depot and dist that between two nodes, a matching of T has
-// the weights d(t) + d(u) - dist(t, u). The cost is the sum of all d less the weight of that matching. Pairs of weight 0
-// or less are left out, so that a depot in every corner leaves little to match.
+// The problem is a T-join with free depots: let T be the odd nodes that are no depots. Every node of T walks either to
+// its nearest depot or to another node of T. Let d be the distance to the nearest depot and dist that between two
+// nodes. Then a matching of T has the weights d(t) + d(u) - dist(t, u). The cost is the sum of all d less the weight of
+// that matching. Pairs of weight 0 or less are left out, so that many depots leave little to match.
 //
 // First come the bridges that the parity decides: an edge with a tree without depots behind it is walked there and back. Where T is
 // large, only the nearest pairs enter the matching, and its dual values show which others are worth entering.

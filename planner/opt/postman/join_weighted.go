@@ -211,8 +211,8 @@ func (j *weightedJoiner) toDepots() {
 	j.home = near.Dist
 }
 
-// search goes from v over what is not decided, the nearest nodes first, until one is accepted or radius is reached (-1:
-// none), or until no way to the target can be shorter than one that was found (-1: none).
+// search visits undecided nodes from v on, the nearest first. It returns the first accepted node. It returns -1 at
+// radius, or when no way to the target can be shorter than one that was found.
 func (j *weightedJoiner) search(v, target int32, accept func(u int32) bool, radius int64) {
 	j.near.Begin(j.Nodes, -1)
 	j.near.Reach(v, 0)

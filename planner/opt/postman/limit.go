@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Limit cuts trails so that none has more than most edges, into as few as it can. Trails that are balanced need
-// ceil(length / most) parts each. A component with m edges could do with ceil(m / most) in all, if no part stayed below
-// the limit: so that few are made, and random moves bring the excess of some to where others have room, in passes that
-// take ever longer. What stays too long is cut once more. Every pass counts if it is the best so far.
+// Limit cuts trails into as few as it can, none with more than most edges. Balanced trails need ceil(length / most)
+// parts each. A component with m edges would need only ceil(m / most) in all, if every part reached the limit. So Limit
+// makes few parts, and random moves shift the excess of some to others with room, in passes of growing length. Parts
+// that stay too long are cut once more. The best pass so far counts.
 func (n *Net) Limit(trails [][]int32, most int, stop func() bool) [][]int32 {
 	if len(trails) > 1 {
 		b := newBalancer(n, trails)
@@ -77,8 +77,8 @@ func (l *limiter) noted() bool {
 	return over == 0 || l.stop()
 }
 
-// split cuts half of the parts that are too long, so that there is more room, if that can still lead to fewer parts than
-// the best so far.
+// split cuts half of the parts that are too long, so that there is more room. It does so only if that can still lead to
+// fewer parts than the best so far.
 func (l *limiter) split() bool {
 	cuts := (l.over() + 1) / 2
 	if len(l.parts)+cuts >= len(l.best) {

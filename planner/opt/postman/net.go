@@ -95,8 +95,8 @@ func (n *Net) components(gone []bool) (comp []int32, count int) {
 	return comp, count
 }
 
-// Ends gives how many trails of a smallest cover start and how many end at each node. In an undirected net a trail has
-// two ends and no direction, so an odd node has one start and one end, of which it uses one.
+// Ends returns the number of trails of a smallest cover that start and that end at each node. In an undirected net a
+// trail has two ends and no direction. An odd node then has one start and one end, of which it uses one.
 func (n *Net) Ends() (start, end []int32) {
 	start, end = make([]int32, n.Nodes), make([]int32, n.Nodes)
 	for v := range n.Nodes {
@@ -117,8 +117,8 @@ func (n *Net) Ends() (start, end []int32) {
 	return start, end
 }
 
-// Fewest gives for every component the number of edges and of the trails that cover them without a second traversal:
-// half the odd nodes (directed: the surplus of leaving edges), or one where all nodes are balanced.
+// Fewest returns, for every component, the number of edges and of the trails that cover them without a second
+// traversal. That is half the odd nodes (directed: the surplus of leaving edges), or one where all nodes are balanced.
 func (n *Net) Fewest() (edges, trails []int) {
 	edges, trails = make([]int, n.Comps), make([]int, n.Comps)
 	start, _ := n.Ends()

@@ -6,10 +6,10 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// INTPath is the Euler plan of INT-path as published (INFOCOM 2019), the baseline of the measurements: components with
-// more than two odd nodes lose a shortest path between two of those, again and again; what is left has an Euler trail, or
-// an Euler circuit that is pasted into a path that it touches. The number of paths is the smallest; their lengths are
-// what falls out.
+// INTPath is the Euler plan of INT-path as published (INFOCOM 2019), the baseline of the measurements. A component with
+// more than two odd nodes repeatedly loses a shortest path between two of those. The rest has an Euler trail, or an
+// Euler circuit that is pasted into a path that it touches. The number of paths is the smallest; their lengths are
+// arbitrary.
 //
 // The path taken out goes from a random node to the odd node farthest from it in the authors' program. In the paper
 // it goes between a random pair, as it does here. With balanced set it is the longest of the shortest paths between

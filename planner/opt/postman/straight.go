@@ -7,10 +7,10 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// straight covers the net with as few trails as euler does, but trails that go far: at every node it joins the two edges
-// whose other ends have least to do with each other, the fewest neighbours in common. On a grid these are the rows and
-// columns. Trails that go far meet many others, so that lengths can be made equal between parts of the net that lie far
-// from each other. What closes on itself is then spliced into the shortest trail that it can reach.
+// straight covers the net with as few trails as euler does, but trails that go far. At every node it joins the two
+// edges whose other ends have the fewest neighbours in common. On a grid these are the rows and columns. Trails that go
+// far meet many others, so that lengths can be made equal between distant parts of the net. Closed trails are then
+// spliced into the shortest trail that they reach.
 //
 // It takes O(V + E), with nodes of more than wide edges joined as they come.
 func (n *Net) straight() [][]int32 {

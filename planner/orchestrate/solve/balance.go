@@ -19,8 +19,9 @@ func (p *problem) balanceBound() (bound int64) {
 	return max(bound, (p.total-p.leaveItems()+int64(p.real)-1)/int64(p.real))
 }
 
-// balance solves Balance for whole interfaces: the published heuristic, and where it misses the bound a better bound
-// (the level of the relaxation that may split), a search below the largest load, and a tree at the bound.
+// balance solves Balance for whole interfaces. It starts with the published heuristic. Where that misses the bound, it
+// computes a better one: the level of the relaxation that may split. It then searches below the largest load, and
+// decides the bound by a tree.
 func (s *solver) balance() ([]orchestrate.Share, error) {
 	heuristic := make([]int32, 0)
 	if s.p.copies == 1 {
@@ -205,10 +206,10 @@ func (s *solver) splitBalance() ([]orchestrate.Share, error) {
 	return t.shares(opt.Ascending[int32](p.real)), nil
 }
 
-// splitLoss leaves out what has to be where demands may be split, which is little enough to be sent for certain: what
-// can be sent together are the independent sets of a polymatroid, so taking what is worth most first gives the most. And
-// then every plan that leaves out as little weight leaves out as many items of those that are worth the same as this one:
-// a flow of its own for each such group makes the problem complete.
+// splitLoss decides what is left out where demands may be split, so that the rest can be sent for certain. Sets that
+// can be sent together are the independent sets of a polymatroid, so taking the most valuable first gives the most.
+// Every other plan that leaves out as little weight leaves out as many items of each value as this one. One extra flow
+// for each such group therefore makes the problem complete.
 func (s *solver) splitLoss() error {
 	t := s.p.send(false)
 	short := t.unsent()

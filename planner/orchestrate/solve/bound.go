@@ -16,15 +16,15 @@ const one = 1 << 32
 //
 //	copies * sum u(i) + sum over f of min(0, 1 - K(f,u))
 //
-// where K(f,u) is the most that flow f can earn (a knapsack): the Lagrangian relaxation of the rows that want every
-// interface carried. Prices come from column generation (Gilmore, Gomory, Operations Research 9(6), 1961): a linear
-// programme chooses among ways to use flows, its dual prices go to the knapsacks, and those give new ways. Where the
-// knapsacks find nothing better the bound is that of the linear programme, the best that any prices can give. Prices are
-// then rounded to whole numbers and the bound is computed in those, so that no rounding error can raise it.
+// where K(f,u) is the most that flow f can earn (a knapsack). This is the Lagrangian relaxation of the rows that demand
+// every interface to be carried. Prices come from column generation (Gilmore, Gomory, Operations Research 9(6), 1961).
+// A linear programme chooses among ways to use flows, its dual prices go to the knapsacks, and those give new ways.
+// Where the knapsacks find nothing better, the bound is that of the linear programme, the best that any prices can
+// give. Prices are then rounded to whole numbers. The bound is computed in those, so that no rounding error can raise
+// it.
 //
-// Where something may be left out, what it could earn at those prices is taken off the bound as well, at most: a knapsack
-// of its own. And with flows that cost nothing, and things left out that cost their weight, the bound is that of the
-// weight left out.
+// Where something may be left out, the most that it could earn at those prices is subtracted from the bound: another
+// knapsack. If flows cost nothing and left-out interfaces cost their weight, the bound is that of the weight left out.
 type bounder struct {
 	p       *problem
 	flow    int64 // what a flow costs, in units of prices: one, or 0 where the bound is of the weight left out
@@ -197,8 +197,8 @@ func (b *bounder) add(f int32, items []int32, part []float64, x float64) {
 	b.lp.Add(b.rows, part, float64(b.flow)/one, x)
 }
 
-// run works on the bound until it has made about the given effort, is stopped, or is done: at target, or where nothing
-// more is to be expected of this relaxation.
+// run works on the bound for about the given effort. It ends early if stopped, at target, or where this relaxation
+// cannot improve further.
 func (b *bounder) run(effort, target int64, stop func() bool) {
 	for end := b.effort + effort; !b.done && b.effort < end; {
 		from := b.lp.Effort

@@ -6,10 +6,10 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// tree decides by depth-first search whether whole interfaces can be placed with no flow above its limit, no more than
-// most flows used and no more left out than spare. It branches on the interface with the fewest flows left to it; of
-// flows that are alike in all that is still missing one is tried. A node is left where the room, or the prices of a
-// bounder, say that it is hopeless.
+// tree is a depth-first search for a placement of whole interfaces. No flow exceeds its limit, at most most flows are
+// used, and at most spare is left out. It branches on the interface with the fewest flows left to it. Of flows that are
+// equal with respect to the missing interfaces it tries one. It leaves a node that cannot succeed by the room, or by
+// the prices of a bounder.
 type tree struct {
 	*packing
 	limit  []int64
@@ -99,8 +99,8 @@ func (t *tree) regain(n int) {
 	}
 }
 
-// move notes by n = 1 that a copy of i goes to flow f, or is left out, and takes that back by n = -1. It reports whether so
-// much may change; otherwise there is nothing to take back.
+// move records with n = 1 that a copy of i goes to flow f or is left out. With n = -1 it reverts that. It reports
+// whether the change is allowed; if not, there is nothing to revert.
 func (t *tree) move(f, i int32, n int8) bool {
 	if t.past == nil || t.past.must[i] || f != none && t.past.was(f, i) {
 		return true

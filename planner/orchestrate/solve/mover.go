@@ -64,8 +64,8 @@ func (m *mover) start() {
 	m.first = m.lost
 }
 
-// settle takes back what changed for nothing: it looks for a packing that is as good and differs less from the older one,
-// by small steps and then by trees.
+// settle reverts changes that gained nothing. It looks for an equally good packing that differs less from the older
+// one, by small steps and then by trees.
 func (m *mover) settle(best *pack) {
 	m.restore(best)
 	m.score, m.settling = m.rate(), true

@@ -10,9 +10,10 @@ import (
 // none marks an interface, or a copy of one, that no flow carries.
 const none = -1
 
-// concentrateHeuristic is the paper's heuristic for Concentrate (algorithm 1), with every tie decided: the flow with the most
-// uncovered interfaces (then the larger capacity, then the lower number) takes what fits of them, those with the fewest
-// flows first (then the smaller demand, then the lower number); every flow is tried once.
+// concentrateHeuristic is the paper's heuristic for Concentrate (algorithm 1), with every tie decided. The flow with
+// the most uncovered interfaces comes next (then the larger capacity, then the lower number). It takes those of them
+// that fit, those with the fewest flows first (then the smaller demand, then the lower number). Every flow is tried
+// once.
 //
 // Counts only fall, so one pass over the flows by capacity for every count finds them in that order: O(L F + P) for F
 // flows that pass at most L interfaces, P together, against O(F) scanned for every flow used.
@@ -60,9 +61,10 @@ func (p *problem) concentrateHeuristic() (at []int32) {
 	return at
 }
 
-// balanceHeuristic is the paper's heuristic for Balance (algorithm 2), with every tie decided: the interface with the fewest flows
-// that are not full (then the larger demand, then the lower number) comes first. It goes to the least loaded of its flows that
-// have room (then the one with fewer uncovered interfaces, then the lower number). One that fits nowhere stays uncovered.
+// balanceHeuristic is the paper's heuristic for Balance (algorithm 2), with every tie decided. The interface with the
+// fewest flows that are not full comes first (then the larger demand, then the lower number). It goes to the least
+// loaded of its flows that have room (then the one with fewer uncovered interfaces, then the lower number). One that
+// fits nowhere stays uncovered.
 func (p *problem) balanceHeuristic() (at []int32) {
 	at = slices.Repeat([]int32{none}, p.ifaces)
 	h := opt.Heap[ifaceEntry]{Less: func(x, y *ifaceEntry) bool {

@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// carrier looks for packings that leave out as little weight as possible, without regard to the flows used, and for
-// proofs that no less will do.
+// carrier looks for packings that leave out as little weight as possible, whatever flows they use. It also proves
+// bounds of that weight.
 type carrier struct {
 	s      *solver
 	p      *problem // in which nothing may be left out
@@ -220,9 +220,9 @@ const (
 	firstTurns  = 64
 )
 
-// partial solves problems for whole interfaces of which something is left out: first as little as possible, then second
-// makes the best of the objective among the plans that leave out no more, and reports whether it is proven. Where
-// neither is, they take turns.
+// partial solves problems for whole interfaces of which some are left out. The first part leaves out as little as
+// possible. Then second optimises the objective among the plans that leave out no more, and reports whether it is
+// proven. They take turns until one is.
 func (s *solver) partial(start *pack, second func(best *pack, turns int) bool) pack {
 	c := s.newCarrier(start)
 	if s.o.Method == Heuristic {

@@ -112,8 +112,8 @@ func (l *placer) place(i int32) {
 	l.give(best, i)
 }
 
-// evict makes room for i on f by taking what is cheapest for its size, less what then is not in the way after all, and
-// gives the sum of the penalties. Without really nothing changes.
+// evict makes room for i on f by removing the cheapest interfaces for their size, but not those that need not go after
+// all. It returns the sum of the penalties. Without really nothing changes.
 func (l *placer) evict(f, i int32, really bool) (cost float64) {
 	need := l.p.demand[i] - (l.limit[f] - l.load[f])
 	held := l.held[f]

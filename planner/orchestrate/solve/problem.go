@@ -137,8 +137,8 @@ func (p *problem) allow(weight int64) {
 // must reports whether no copy of i may be left out.
 func (p *problem) must(i int) bool { return p.want[i] > 0 && p.weight[i] > p.spare() }
 
-// leave bounds from above what can be left out: the sum of value, by interface, over so many copies of each as there
-// are in count, within the groups. Copies may be cut, so that it is the relaxation of a knapsack.
+// leave is an upper bound of the value that can be left out, within the groups, of at most count copies of each
+// interface. Copies may be cut, so that it is the relaxation of a knapsack.
 func (p *problem) leave(value []int64, count []int32) (sum int64) {
 	for n := range p.groups {
 		sum += p.groups[n].leave(value, count, p.groups[n].room)
@@ -154,8 +154,8 @@ func (g *group) leave(value []int64, count []int32, room int64) int64 {
 // leaveItems bounds the items that can be left out.
 func (p *problem) leaveItems() int64 { return p.leave(p.demand, p.want) }
 
-// extended adds a flow for every group, which carries what is left out, and no more than the group has room for in
-// units of items. Only for transports.
+// extended adds a flow for every group. It carries what is left out, at most the group's room in items. Only for
+// transports.
 func (p *problem) extended(rooms []int64) *problem {
 	q := *p
 	paths := make([][]int32, p.flows, p.flows+len(p.groups))

@@ -8,9 +8,10 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// search improves a packing for Concentrate by large-neighbourhood search: it empties a few flows that meet, puts what
-// becomes free into spare room of others, and opens new flows for the rest. Simulated annealing decides what stays:
-// fewer flows always, as many if the squares of the loads sum up to more, for full flows leave others to be emptied.
+// search improves a packing for Concentrate by large-neighbourhood search. It empties a few flows that meet, fills
+// spare room of others with their interfaces, and opens new flows for the rest. Simulated annealing decides what stays.
+// Fewer flows always stay. As many stay if the sum of the squared loads grows, since full flows leave others to be
+// emptied.
 type search struct {
 	*packing
 	rnd     *opt.SplitMix
@@ -199,8 +200,8 @@ const mostLooked = 256
 // mostLarge is the same where the largest flows are looked at first.
 const mostLarge = 24
 
-// tight sets for the search whether the room of flows is scarce, so that large flows should be preferred, rather than flows that pass
-// the right interfaces.
+// tight sets whether the room of flows is scarce. The search then prefers large flows over flows that pass the right
+// interfaces.
 func (s *search) tight(scarce bool) {
 	s.large = 0
 	if !scarce {

@@ -101,9 +101,9 @@ type solver struct {
 	splitOut  bool // something is left out where demands may be split, and no less can be
 }
 
-// Plan makes a plan. It works until the plan is proven optimal or Stop says so, which it asks every few milliseconds;
-// only the heuristics alone, and a first plan, are finished in any case. The same problem, options and number of steps
-// until the end give the same plan.
+// Plan makes a plan. It works until the plan is proven optimal or Stop returns true, which it calls every few
+// milliseconds. The heuristics alone, and a first plan, are finished in any case. The same problem, options and number
+// of steps give the same plan.
 func Plan(in *orchestrate.Problem, o Options) (*orchestrate.Plan, error) {
 	if err := in.Validate(); err != nil {
 		return nil, err

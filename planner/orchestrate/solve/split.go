@@ -6,8 +6,8 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// splitter improves a choice of flows for Concentrate where demands may be split: it closes a few flows that meet, lets
-// the transport move items to the others, and opens new ones while items are left.
+// splitter improves a choice of flows for Concentrate where demands may be split. It closes a few flows that meet and
+// lets the transport move items to the others. It opens new flows while items are left.
 type splitter struct {
 	*transport
 	rnd     *opt.SplitMix
@@ -69,8 +69,8 @@ func (s *splitter) complete(limit int) bool {
 	return true
 }
 
-// next gives the closed flow that can take most of what is left, among those that pass the cut of the last search: any
-// solution uses another one of these.
+// next returns the closed flow that can take most of what is left, among those that pass the cut of the last search.
+// Any solution uses another one of these.
 func (s *splitter) next() int32 {
 	s.look++
 	best, most := int32(none), 0.0

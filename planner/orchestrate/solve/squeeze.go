@@ -5,9 +5,9 @@ import "slices"
 // refills is how often flows are filled again in one step of squeeze.
 const refills = 60
 
-// squeeze looks for a packing with one flow less where something may be left out: it closes a flow, or two and opens
-// another one. Then it empties a few of those that are left and fills them with what is worth most of all that is missing,
-// until no more than allowed is. It reports whether that happened; otherwise everything is as before.
+// squeeze looks for a packing with one flow less where something may be left out. It closes a flow, or closes two and
+// opens another one. Then it empties a few of the others and fills them with the most valuable missing interfaces,
+// until no more is left out than allowed. It reports success; otherwise everything is as before.
 func (s *search) squeeze() bool {
 	s.mark()
 	if len(s.used) < 2 {

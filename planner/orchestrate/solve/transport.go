@@ -61,8 +61,8 @@ func (t *transport) unsent() (ifaces []int32) {
 // level gives the smallest level, from low on, so that everything can be sent with no flow above it, and the transport
 // there. Where none will do it gives the interfaces that want more than the flows they pass can carry, and how much.
 //
-// Every cut that is found gives the next level that it leaves possible (Newton's method on the capacity of cuts, which
-// is concave), so the level never goes too far.
+// Every cut that is found gives the next level that it leaves possible. This is Newton's method on the capacity of
+// cuts, which is concave, so the level never overshoots.
 func (p *problem) level(low int64, whole bool, stop func() bool) (level int64, t *transport, short []int32, missing int64) {
 	t = newTransport(p, whole)
 	for f := range int32(p.real) {

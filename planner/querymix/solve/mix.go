@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// mix is the linear programme over all sets of items that fit into a packet, of which only those that pricing finds are
-// ever written down: the share y of each set, and the rate λ that is made as large as can be, such that
+// mix is the linear programme over all sets of items that fit into a packet. Only the sets that pricing finds are
+// generated. Its variables are the share y of each set and the rate λ, which is maximised, such that
 //
 //	Σ y/need - λ ≥ 0      for every query that takes part, over the sets with one of its items
 //	Σ y          ≥ floor  for every query with a floor, alike
 //	Σ y          = 1
 //
-// λ is the inverse of the worst packets-to-answer. The primal simplex method with the inverse of the basis; the column
-// that enters comes from a knapsack over the dual prices (column generation, Gilmore and Gomory 1961).
+// λ is the inverse of the worst packets-to-answer. The primal simplex method solves it with the inverse of the basis.
+// The entering column comes from a knapsack over the dual prices (column generation, Gilmore and Gomory 1961).
 //
-// Prices prove a bound whatever their rounding errors: with price a for a rate of 1 and b for a share of 1, a packet costs at most K,
-// where K is the knapsack's. So λ·Σa + Σ b·floor ≤ K in every mix.
+// Prices prove a bound whatever their rounding errors. Let a rate of 1 have the price a and a share of 1 the price b. A
+// packet then costs at most K, the optimum of the knapsack. So λ·Σa + Σ b·floor ≤ K in every mix.
 type mix struct {
 	items    []item
 	floor    []float64 // by query; 0 is none
@@ -209,9 +209,10 @@ func (m *mix) price(aim columnKind) {
 	}
 }
 
-// choose finds a column that gains something. Knapsacks are asked only where none does that is known: first at dual
-// values between the present ones and those of the best bound, as the present ones jump about (P. Wentges, "Weighted
-// Dantzig-Wolfe decomposition", 1997), then at the present ones. Where that finds nothing either, the mix is the best.
+// choose finds a column that gains something. A knapsack is solved only where no known column gains. The first one uses
+// dual values between the present ones and those of the best bound, as the present ones jump about (P. Wentges,
+// "Weighted Dantzig-Wolfe decomposition", 1997). The second one uses the present values. Where neither finds a column,
+// the mix is optimal.
 func (m *mix) choose(aim columnKind) (enter column, gain float64) {
 	offer := func(c column, g float64) {
 		if g > gain {
@@ -300,9 +301,9 @@ func (m *mix) ask(dual []float64) []int16 {
 	return slices.Clone(chosen)
 }
 
-// enter exchanges a column for one of the basis. Of those that could leave, it is the one that would if the shares were
-// disturbed by powers of an infinitely small number, row by row (Dantzig, Orden, Wolfe 1955): most rows end at 0, and
-// nothing goes round in circles this way.
+// enter exchanges a column for one of the basis. Ties of the leaving column are broken as if powers of an infinitely
+// small number disturbed the shares, row by row (Dantzig, Orden, Wolfe 1955). Most rows end at 0, and this prevents
+// cycles.
 func (m *mix) enter(c column) bool {
 	m.fill(&c)
 	for r := range m.rows {

@@ -9,8 +9,9 @@ import (
 	"github.com/hopscope/hopscope/planner/querymix"
 )
 
-// Hybrid is the coding of static queries of section 4.2: the probability τ of the Baseline layer, and that of a hop to
-// write in the XOR layer, for paths of d hops: ln ln d / ln d, or 1 / ln d for d ≤ 15 (footnote 8). A single hop needs no XOR.
+// Hybrid is the coding of static queries of section 4.2. It returns the probability τ of the Baseline layer, and that
+// of a hop to write in each XOR layer, for paths of d hops. The latter is ln ln d / ln d, or 1 / ln d for d ≤ 15
+// (footnote 8). A single hop needs no XOR.
 func Hybrid(d int) (tau float64, xor []float64) {
 	if d < 2 {
 		return 1, nil
@@ -22,9 +23,9 @@ func Hybrid(d int) (tau float64, xor []float64) {
 	return 0.75, []float64{math.Log(ln) / ln}
 }
 
-// PathModel is the tracing of a path by PINT's own decoder, without knowledge of the topology: a digest of one unknown
-// writer leaves of the nodes that this hop can be those whose hash it is; one of several waits until the others are
-// known.
+// PathModel models the tracing of a path by PINT's own decoder, without knowledge of the topology. A digest of one
+// unknown writer rules out all candidate nodes of that hop with another hash. A digest of several writers waits until
+// the others are known.
 type PathModel struct {
 	Hops, Nodes     int // of the path, and that a hop can be
 	Bits, Instances int
@@ -37,9 +38,9 @@ const (
 	modelSteps = 30e6 // hops looked at, in all runs
 )
 
-// Packets is the mean number of packets until all hops are known, by simulation: hashes are drawn, not computed, so
-// that hops cost time and nodes do not. The standard error is about one in a hundred. It is an error if paths stay
-// unknown.
+// Packets is the mean number of packets until all hops are known, by simulation. Hashes are drawn, not computed, so
+// that the time depends on hops and not on nodes. The standard error is about one in a hundred. It is an error if paths
+// stay unknown.
 func (m *PathModel) Packets(seed uint64) (float64, error) {
 	rng := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
 	t := tracing{PathModel: m, rng: rng, wrong: make([]int, m.Hops)}
@@ -166,9 +167,9 @@ func (t *tracing) next() uint64 {
 	return 0
 }
 
-// samplesPackets is the mean number of packets until each of k hops has m of them, where every packet is that of some hop, any
-// with the same probability. If packets arrived as a Poisson process, those of a hop would be one of their own, and
-// hops independent of each other: the mean is k times that of the largest of k gamma variables of shape m.
+// samplesPackets is the mean number of packets until each of k hops has m of them. Every packet is that of a uniformly
+// random hop. If packets arrived as a Poisson process, those of each hop would be independent Poisson processes. The
+// mean is k times that of the largest of k gamma variables of shape m.
 func samplesPackets(k int, m float64) float64 {
 	// The integral of 1 - P(m,t)^k, which is 1 far below m and 0 far above.
 	width := 12*math.Sqrt(m) + 40

@@ -7,8 +7,9 @@ type item struct {
 	need         float64 // of packets until the answer, as a share of what is wanted, if every packet carried it
 }
 
-// pack finds the items that earn most together in a packet: at most one of each query, within the bits (a knapsack with
-// groups, by dynamic programming over bits). Items come query by query; what earns nothing stays out.
+// pack finds the items that earn most together in a packet: at most one of each query, within the bits. It is a
+// knapsack with groups, solved by dynamic programming over bits. Items come query by query; items that earn nothing
+// stay out.
 type pack struct {
 	bits   int
 	best   []float64 // by bits used at most

@@ -146,8 +146,8 @@ func describe(q *querymix.Query, bits int, seed uint64, previous *querymix.Plann
 	return d, usable, kept, nil
 }
 
-// compare finds the widths that can be the best ones, and says of the others which takes no more bits and no more packets.
-// alone is the fewest packets.
+// compare finds the widths that can be optimal. For each of the others it names a width that takes no more bits and no
+// more packets. The result alone is the fewest packets.
 func compare(widths []querymix.PlannedWidth) (usable []int, alone float64) {
 	alone = math.Inf(1)
 	var can []int

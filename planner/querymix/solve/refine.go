@@ -23,9 +23,9 @@ func (s *search) fixed(items []item) *choice {
 	return &choice{items: items, sol: sol, prices: sol}
 }
 
-// settle makes the best of a choice for all queries: those that are worst off cannot be helped, so what they have is
-// kept, and the worst of the others is helped; first among queries with goals, then among the rest. A query with a price
-// is worst off in every best mix.
+// settle completes a choice for all queries. The worst-off queries cannot be improved, so their share is kept, and the
+// worst of the others is improved. Queries with goals come first, then the rest. A query with a price is worst off in
+// every best mix.
 func (s *search) settle(c *choice) {
 	floor := slices.Clone(s.floor)
 	c.limits = make([][]int, len(floor))
@@ -98,8 +98,8 @@ func (c *choice) better(d *choice) bool {
 	return false
 }
 
-// refine settles the best choice, and changes single widths as long as that is better for one query and worse for none that is as
-// badly off.
+// refine settles the best choice. It then changes single widths as long as that improves one query and worsens none
+// that is as badly off.
 func (s *search) refine() {
 	s.settle(s.best)
 	s.rank(s.best)

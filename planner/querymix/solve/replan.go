@@ -13,7 +13,7 @@ func coding(d *querymix.PlannedQuery) string {
 	return fmt.Sprint(d.Value, " ", d.Aggregation, " ", d.Bits, "x", d.Instances, " ", d.Tau, d.XOR, " ", d.MinValue, "-", d.MaxValue, " ", d.Matches, " ", d.Function)
 }
 
-// keep finds the width of a query in which it is coded as in an earlier plan; none if there is no such width any more.
+// keep returns the width in which a query is coded as in an earlier plan, or none if there is no such width any more.
 func keep(d, previous *querymix.PlannedQuery) int {
 	if previous == nil {
 		return none
@@ -45,8 +45,8 @@ func (s *search) changes(items []item) (n int) {
 // within reports whether items, one a query, keep enough queries as they are.
 func (s *search) within(items []item) bool { return s.churn < 0 || s.changes(items) <= s.churn }
 
-// denied counts the queries that cannot be coded as before any more with the items that are left, and finds one that can,
-// but of which main has something else.
+// denied counts the queries that the items left no longer allow to be coded as before. It also returns a query that can
+// be, but for which main has another width.
 func (s *search) denied(left, main []item) (n, query int) {
 	can := make([]bool, len(s.floor))
 	for _, it := range left {

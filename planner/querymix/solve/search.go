@@ -137,8 +137,8 @@ func (s *search) fill(plan *querymix.Plan, partial bool) error {
 	return nil
 }
 
-// mix finds the best mix of some items. Floors at which nothing but MinShare is asked are looked at where a mix goes
-// below them, which is rare; nil if there was no time for any mix.
+// mix finds the best mix of some items. Floors of only MinShare are enforced once a mix falls below them, which is
+// rare. The result is nil if there was no time for any mix.
 func (s *search) mix(items []item, floor []float64, part []bool) *solution {
 	active := slices.Clone(floor)
 	for q := range active {
@@ -268,8 +268,8 @@ func (s *search) tree() {
 	}
 }
 
-// divide finds the item of each query that is used most, and the query whose use is divided most evenly, with its item;
-// none where every query has one.
+// divide finds the most used item of each query, and the query whose use is divided most evenly, with its item. The
+// query is none where every query uses one item.
 func (s *search) divide(items []item, use []float64) (main []item, split, most int) {
 	main = make([]item, len(s.floor))
 	top, sum := make([]float64, len(s.floor)), make([]float64, len(s.floor))

@@ -7,8 +7,9 @@ import "math"
 // the probabilities of the probes on a link add up to 1 or more. Of all mixtures of intervals with this property, and
 // within the limits, the one of fewest bytes bounds all schedules, whatever their phases.
 //
-// That linear program is bounded in turn by its Lagrangian relaxation, which has a price for every row and every limit, and
-// asks every probe by itself for its best interval. Any prices give a valid bound; subgradient steps make them good.
+// That linear program is bounded in turn by its Lagrangian relaxation. It has a price for every row and every limit,
+// and each probe chooses its best interval independently. Any prices give a valid bound; subgradient steps make them
+// good.
 
 // prices are multipliers, and what follows from them.
 type prices struct {

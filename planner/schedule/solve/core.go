@@ -9,9 +9,9 @@ import (
 	"github.com/hopscope/hopscope/planner/schedule"
 )
 
-// core is what there is to decide, in bases: which interval every probe has, and in which base of it the probe starts.
-// Phases in slots come later. Rounding all phases down to the base makes no gap longer than its period, since periods and
-// intervals are multiples of the base; so nothing is lost here.
+// core is the decision in bases: the interval of every probe, and the base of it in which the probe starts. Phases in
+// slots come later. Rounding all phases down to the base makes no gap longer than its period, since periods and
+// intervals are multiples of the base. So nothing is lost here.
 type core struct {
 	n    int32   // bases in the hyperperiod
 	grid []int32 // intervals, ascending

@@ -7,7 +7,8 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// begin is a state in which only what must be sent is sent, as seldom as it may be. ok is false if even that is too much.
+// begin returns a state with only the probes that must be sent, at their longest intervals. The result ok is false if
+// even that is too much.
 func (c *core) begin() (s *state, ok bool) {
 	s, ok = c.newState(), true
 	for p := range c.cost {
@@ -19,8 +20,8 @@ func (c *core) begin() (s *state, ok bool) {
 	return s, ok
 }
 
-// greedy sends probes more often until all rows are seen or nothing more fits: each time the probe and the interval that
-// see most worth of rows for a byte. What a row is worth is its price, or its weight.
+// greedy sends probes more often until all rows are seen or nothing more fits. Each step takes the probe and the
+// interval with the most worth of rows per byte. The worth of a row is its price, or its weight.
 func (c *core) greedy(s *state, worth []float64) {
 	q := opt.Heap[item]{Less: func(a, b *item) bool {
 		return cmp.Or(cmp.Compare(b.ratio(), a.ratio()), cmp.Compare(a.probe, b.probe)) < 0

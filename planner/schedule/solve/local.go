@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// improve takes something away from a random probe, repairs what is no longer seen in the cheapest ways, takes away what
-// has become needless, and goes back if the result is worse. Between restarts from the best it accepts what is equal.
+// improve removes starts of a random probe, repairs the rows that are no longer seen in the cheapest ways, and removes
+// what has become needless. It reverts a worse result. Between restarts from the best it accepts equal ones.
 func (c *core) improve(s *state, bound int64, rounds int, rng *rand.Rand, stop func() bool) {
 	c.improveWithin(s, bound, rounds, func() bool { return true }, rng, stop)
 }

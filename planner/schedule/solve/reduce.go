@@ -6,9 +6,9 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// reduce decides what has to be: a probe that passes a link alone has the period of the link as its longest interval. Rows
-// that are seen by such probes at their longest intervals are seen whatever else happens, and so is a row with more probes
-// than another one and no shorter period. Both are taken out.
+// reduce decides what is forced. A probe that passes a link alone has the period of the link as its longest interval.
+// Rows that such probes see at their longest intervals are always seen. So is a row that has all probes of another one
+// and no shorter period. Both are removed.
 func (c *core) reduce() {
 	if c.partial {
 		return

@@ -7,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// search is branch and bound over intervals and phases. It branches on the probes of the row that has fewest left to
-// choose from; bounds are those of the prices, which every decision raises by a known amount.
+// search is branch and bound over intervals and phases. It branches on the probes of the row with the fewest choices
+// left. Bounds come from the prices; every decision raises them by a known amount.
 type search struct {
 	*core
 	bytes   *prices // bound of the bytes of plans that leave out no more than best does
@@ -63,8 +63,8 @@ func (c *core) whole() float64 {
 	return float64(u)
 }
 
-// roundBytes turns a bound into what costs can be; float64 is exact to one part in 10^15, and sums here to far more than
-// the part in 10^9 that is given away.
+// roundBytes rounds a bound up to a possible cost. It gives away one part in 10^9, since float64 is exact to one part
+// in 10^15 and sums here to far better than 10^9.
 func roundBytes(bound float64, unit int64) int64 {
 	if bound <= 0 {
 		return 0
@@ -216,8 +216,8 @@ func (s *search) phases(p, interval, repeat int32) int32 {
 	return 1
 }
 
-// decide fixes a probe. It gives what rows add to the bounds that are now known to be seen or not, and ok false where one
-// is not seen that must be.
+// decide fixes a probe. It returns the increase of the bounds by rows that are now known to be seen or not. The result
+// ok is false where a row that must be seen is not.
 func (s *search) decide(p, interval, phase int32) (bytes, left float64, ok bool) {
 	s.decided[p] = true
 	ok = true

@@ -1,9 +1,10 @@
 // Package solve finds intervals and phases for the probes of a schedule.
 //
-// Links that the same probes pass count once. A probe that passes a link alone has to be sent at least as often as that link
-// is to be seen, and what is seen by such probes is settled. What is left falls into pieces, and each is solved by itself:
-// a greedy start, a Lagrangian bound of a linear program that holds for all phases, local search, and branch and bound over
-// intervals and phases. Phases are then spread in slots, agent by agent, and probes that take turns are moved together.
+// Links that the same probes pass count once. A probe that passes a link alone has to be sent at least as often as that
+// link is to be seen. Links seen by such probes are settled. The rest falls into pieces, which are solved one by one.
+// The steps are a greedy start, a Lagrangian bound of a linear program for all phases, local search, and branch and
+// bound over intervals and phases. Phases are then spread in slots, agent by agent, and probes that take turns are
+// moved together.
 package solve
 
 import (

@@ -60,8 +60,8 @@ func (p *planning) spread(c *core, t schedule.Times, fixed []bool) (bound int) {
 	return bound
 }
 
-// settle makes phases of probes that take turns such that links are seen in time: where that of a fixed probe does not go
-// with the others, all of them have the coarse phases, which do.
+// settle makes phases of probes that take turns such that links are seen in time. Where the phase of a fixed probe does
+// not fit the others, all of them get the coarse phases, which do.
 func (x *spreading) settle(s *state) {
 	for p := range x.turns {
 		if len(x.turns[p]) > 0 && !x.inTime(int32(p)) {

@@ -10,10 +10,11 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// readBRITE reads what the generator BRITE writes (A. Medina, A. Lakhina, I. Matta, J. Byers, 2001): "Topology: ( n Nodes, m
-// Edges )", its models, "Nodes: ( n )" and lines "id x y in-degree out-degree AS type", "Edges: ( m )" and lines "id from to
-// length delay bandwidth AS AS type U", or D at the end where an edge is one direction. Delays are in ms and bandwidths in
-// Mbit/s, as in BRITE's export for ns; numbers below 0 stand for what is not known. Coordinates are of a plane, and no places.
+// readBRITE reads what the generator BRITE writes (A. Medina, A. Lakhina, I. Matta, J. Byers, 2001). The sections are
+// "Topology: ( n Nodes, m Edges )", its models, "Nodes: ( n )" and "Edges: ( m )". Lines of nodes are "id x y in-degree
+// out-degree AS type". Lines of edges are "id from to length delay bandwidth AS AS type U", or D at the end where an
+// edge is one direction. Delays are in ms and bandwidths in Mbit/s, as in BRITE's export for ns. Negative numbers stand
+// for unknown values. Coordinates are of a plane, and no places.
 func readBRITE(l *loader, r io.Reader) error {
 	section, since, want := "", 0, 0
 	full := func() error {

@@ -23,9 +23,10 @@ var labOutside = []string{"host", "mgmt-net", "macvlan", "vxlan", "vxlan-stitch"
 // labPort is the interface names whose number is a port: eth3, and ethernet-1/3 of SR Linux as its containers call it.
 var labPort = regexp.MustCompile(`^(?:eth|e1-)([1-9][0-9]{0,8})$`)
 
-// labReader reads a topology of containerlab (containerlab.dev/manual/topo-def-file): name, topology.nodes, and
-// topology.links in the brief form (endpoints: ["a:eth1", "b:eth1"]) and the extended one (type, endpoints or endpoint).
-// The labels graph-geoCoordinateLng and graph-geoCoordinateLat of a node are its place. All else is for running a lab, and ignored.
+// labReader reads a topology of containerlab (containerlab.dev/manual/topo-def-file). It reads name, topology.nodes,
+// and topology.links in the brief form (endpoints: ["a:eth1", "b:eth1"]) and the extended one (type, endpoints or
+// endpoint). The labels graph-geoCoordinateLng and graph-geoCoordinateLat of a node are its place. All else is for
+// running a lab, and ignored.
 type labReader struct {
 	yamlReader
 	used  map[string]int // lines of interfaces, by "node:interface"

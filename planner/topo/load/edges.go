@@ -16,10 +16,10 @@ func readWords(l *loader, r io.Reader) error {
 	return l.errorf(l.links[0].line, "two words make a network of one link in a file named .edges alone")
 }
 
-// readEdgeList reads a link a line: two node names, perhaps a weight, and perhaps further properties as "delay=10us",
-// "bandwidth_gbps=100" and "cost=3", separated by blanks. Nodes are numbered as they appear. What follows a # is a
-// comment. A line whose nodes an earlier one has the other way round, and no other line has been taken for, is the other direction
-// of that link: so routing protocols export them. The same line twice is two links.
+// readEdgeList reads a link a line, separated by blanks. A line has two node names, an optional weight, and optional
+// properties such as "delay=10us", "bandwidth_gbps=100" and "cost=3". Nodes are numbered as they appear. A # begins a
+// comment. A line with the nodes of an earlier one in reverse order is the other direction of that link, unless that
+// has one already. Routing protocols export links so. The same line twice is two links.
 func readEdgeList(l *loader, r io.Reader) error {
 	node := func(line int, name string) (int, error) {
 		if n, ok := l.byID[name]; ok {

@@ -15,10 +15,10 @@ import (
 const maxDepth = 64
 
 // readGML reads the Graph Modelling Language (M. Himsolt, 1996) as far as networks use it: one graph with nodes (id,
-// label) and edges (source, target). Of the further keys, those of [setPlace] are read from nodes, and from edges
-// weight, cost, delay (microseconds) and the bandwidth: bandwidth or LinkSpeedRaw (bit/s), or else LinkSpeed with
-// LinkSpeedUnits, where it is a number. All others are ignored. In a graph that says "directed 1" an edge is one
-// direction; it joins one that leads back, and where there is none the other direction is like it.
+// label) and edges (source, target). From nodes it also reads the keys of [setPlace]. From edges it reads weight, cost,
+// delay (microseconds) and the bandwidth. The latter is bandwidth or LinkSpeedRaw (bit/s), or else a numeric LinkSpeed
+// with LinkSpeedUnits. All other keys are ignored. In a graph with "directed 1" an edge is one direction. It joins one
+// that leads back; where there is none, the other direction gets the same values.
 func readGML(l *loader, r io.Reader) error {
 	s := &gmlScanner{l: l, in: bufio.NewReader(r), line: 1}
 	p := gmlParser{gmlScanner: s}

@@ -214,8 +214,8 @@ func parseDegrees(what, s string, most float64) (float64, error) {
 	return v, nil
 }
 
-// names settles what the nodes are called: by their label where it is theirs alone, else by label and id, as in
-// "New York (17)", and where even that is taken by their id.
+// names settles the names of nodes. A name is the label if it is unique, else label and id, as in "New York (17)". If
+// even that is taken it is the id.
 func (l *loader) names() []string {
 	count := map[string]int{}
 	for _, n := range l.nodes {

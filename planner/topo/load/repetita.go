@@ -10,10 +10,11 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// readRepetita reads the .graph format of REPETITA (Gay, Schaus, Vissicchio, arXiv 1710.08665): "NODES n", a heading, n
-// lines "label x y", and "EDGES m", a heading, m lines "label src dst weight bandwidth delay" with nodes numbered from
-// 0, bandwidth in kbit/s and delay in microseconds. A line of the second part is one direction; both must be there. The
-// second half of a pair is the first line that leads back and belongs to no earlier line.
+// readRepetita reads the .graph format of REPETITA (Gay, Schaus, Vissicchio, arXiv 1710.08665). It has "NODES n", a
+// heading, and n lines "label x y". "EDGES m" follows, with a heading and m lines "label src dst weight bandwidth
+// delay". Nodes are numbered from 0, bandwidth is in kbit/s and delay in microseconds. A line of the second part is one
+// direction; both must be there. The second half of a pair is the first line that leads back and belongs to no earlier
+// line.
 func readRepetita(l *loader, r io.Reader) error {
 	t := table{l: l}
 	err := lines(l.file, r, func(line int, s string) error {

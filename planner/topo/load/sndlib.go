@@ -45,9 +45,10 @@ func (s *sndlib) link(k sndlibLink) error {
 	return nil
 }
 
-// finish settles what takes all nodes and links. Coordinates are places, and routing costs are costs, only if all of them can be:
-// a picture has some points that would be on the earth, and costs of a part compare with nothing. Links are
-// directions if each has one that leads back, as in the networks of SNDlib that are called directed.
+// finish settles what needs all nodes and links. Coordinates are places only if all of them can be, since some points
+// of a picture would be on the earth too. Routing costs are costs only if all of them can be, since costs of a part
+// compare with nothing. Links are directions if each has one that leads back, as in the networks of SNDlib that are
+// called directed.
 func (s *sndlib) finish() error {
 	onEarth := !s.pixel
 	for _, p := range s.spots {
@@ -103,8 +104,8 @@ func (s *sndlib) finish() error {
 	return nil
 }
 
-// readSNDlib reads the native format: sections "NAME (" to ")", of lines "id ( longitude latitude )" in NODES, and in LINKS
-// "id ( source target ) capacity cost routing-cost setup-cost ( modules )".
+// readSNDlib reads the native format, with sections "NAME (" to ")". Lines of NODES are "id ( longitude latitude )".
+// Lines of LINKS are "id ( source target ) capacity cost routing-cost setup-cost ( modules )".
 func readSNDlib(l *loader, r io.Reader) error {
 	s := sndlib{l: l}
 	section, since, depth := "", 0, 0

@@ -16,8 +16,8 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// Limits of a YAML topology. The parser's time grows with the square of the entries of a list or mapping, and its syntax
-// tree takes some hundred bytes a word; finding the words takes time in proportion to the file.
+// These are the limits of a YAML topology. The parser's time grows with the square of the entries of a list or mapping,
+// and its syntax tree takes some hundred bytes a word. Finding the words takes time in proportion to the file.
 const (
 	maxYAML      = 4 << 20
 	maxYAMLLine  = 4096
@@ -99,8 +99,8 @@ func parseYAML(l *loader, r io.Reader) (body ast.Node, err error) {
 	return body, nil
 }
 
-// yamlTokens cuts the text into words, and refuses what would keep the parser busy or what it, since it recurses, could
-// not take: many words, deep nesting by brackets or by indentation, what may nest without either, and many keys.
+// yamlTokens cuts the text into words. It refuses what would keep the recursive parser busy or overflow its stack. That
+// is many words, deep nesting by brackets or by indentation, anchors, aliases, tags and directives, and many keys.
 func yamlTokens(l *loader, text string, keys int) (token.Tokens, error) {
 	line := 0
 	for s := range strings.Lines(text) {
