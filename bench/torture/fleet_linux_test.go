@@ -610,25 +610,11 @@ func (f *fleetUnderTest) oneByOne() {
 // put writes a record as another program would.
 func (f *fleetUnderTest) put(topic string, partition int, head, value []byte) {
 	f.t.Helper()
-	client := f.broker.Client()
-	var err error
-	waitFor(f.t, time.Minute, "a record in "+topic, func() bool { // the client may not know the topic yet
-		r := kafka.Record{Value: kafka.NewBytes(value), Time: time.Now()}
-		if head != nil {
-			r.Headers = []kafka.Header{{Key: "hopscope", Value: head}}
-		}
-		var resp *kafka.ProduceResponse
-		resp, err = client.Produce(f.t.Context(), &kafka.ProduceRequest{
-			Topic: topic, Partition: partition, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(r),
-		})
-		if err == nil {
-			err = resp.Error
-		}
-		return err == nil
-	})
-	if err != nil {
-		f.t.Fatalf("writing to %s/%d: %v", topic, partition, err)
+	m := servertest.Message{Value: value}
+	if head != nil {
+		m.Headers = []kafka.Header{{Key: "hopscope", Value: head}}
 	}
+	f.broker.Write(topic, partition, m)
 }
 
 // spoil writes records into every partition that are torn, bit-flipped, of another version, or nonsense.

@@ -194,20 +194,7 @@ func (c *consoleTest) createTopics() {
 // produce writes a record to the series.
 func (c *consoleTest) produce(head, value []byte) {
 	c.t.Helper()
-	topic := c.broker.Prefix + brokers.Series
-	var err error
-	if !testkit.Await(func() bool { // a topic that was just made is known a little later
-		var res *kafka.ProduceResponse
-		res, err = c.client.Produce(c.t.Context(), &kafka.ProduceRequest{Topic: topic, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(kafka.Record{
-			Time: time.Now(), Value: kafka.NewBytes(value), Headers: []kafka.Header{{Key: fleet.HeaderKey, Value: head}},
-		})})
-		if err == nil {
-			err = res.Error
-		}
-		return err == nil
-	}) {
-		c.t.Fatal(err)
-	}
+	c.broker.Write(c.broker.Prefix+brokers.Series, 0, servertest.Message{Value: value, Headers: []kafka.Header{{Key: fleet.HeaderKey, Value: head}}})
 }
 
 func (c *consoleTest) out(o fleet.Out) { c.t.Helper(); c.produce(o.Head.Append(nil), o.Value) }

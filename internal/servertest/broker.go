@@ -622,6 +622,35 @@ func (m *Message) Header(key string) []byte {
 	return nil
 }
 
+// Write appends a record to a partition, of the present time. Offset and Time of m are ignored. It tries for a minute, so that the
+// record may be there twice where the broker's answer was lost.
+func (b *Broker) Write(topic string, partition int, m Message) {
+	b.t.Helper()
+	var err error
+	written := testkit.Await(func() bool {
+		client, done := b.client() // another one each time, as in Read
+		defer done()
+		r := kafka.Record{Time: time.Now(), Headers: m.Headers}
+		if m.Key != nil {
+			r.Key = kafka.NewBytes(m.Key)
+		}
+		if m.Value != nil {
+			r.Value = kafka.NewBytes(m.Value)
+		}
+		var resp *kafka.ProduceResponse
+		resp, err = client.Produce(context.Background(), &kafka.ProduceRequest{
+			Topic: topic, Partition: partition, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(r),
+		})
+		if err == nil {
+			err = resp.Error
+		}
+		return err == nil
+	})
+	if !written {
+		b.t.Fatalf("servertest: writing to %s/%d: %v", topic, partition, err)
+	}
+}
+
 // Offsets gives the first offset of a partition and the one behind its last.
 func (b *Broker) Offsets(topic string, partition int) (first, end int64) {
 	b.t.Helper()

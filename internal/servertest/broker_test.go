@@ -1,30 +1,18 @@
 package servertest
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/segmentio/kafka-go"
 )
 
 func TestMain(m *testing.M) { Main(m) }
 
-func put(t *testing.T, b *Broker, topic, value string) {
-	t.Helper()
-	resp, err := b.Client().Produce(context.Background(), &kafka.ProduceRequest{
-		Topic: topic, Partition: 0, RequiredAcks: kafka.RequireAll,
-		Records: kafka.NewRecordReader(kafka.Record{Time: time.Now(), Key: kafka.NewBytes([]byte("k")), Value: kafka.NewBytes([]byte(value)),
-			Headers: []kafka.Header{{Key: "h", Value: []byte("of " + value)}}}),
-	})
-	if err == nil {
-		err = resp.Error
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+func put(b *Broker, topic, value string) {
+	b.t.Helper()
+	b.Write(topic, 0, Message{Key: []byte("k"), Value: []byte(value), Headers: []kafka.Header{{Key: "h", Value: []byte("of " + value)}}})
 }
 
 func TestShared(t *testing.T) {
@@ -34,8 +22,8 @@ func TestShared(t *testing.T) {
 	}
 	topic := a.Prefix + "words"
 	a.CreateTopic(topic, 2)
-	put(t, a, topic, "one")
-	put(t, a, topic, "two")
+	put(a, topic, "one")
+	put(a, topic, "two")
 	got := ""
 	for _, m := range b.Read(topic, 0, 0) {
 		got += fmt.Sprintf("%d %s=%s (%s); ", m.Offset, m.Key, m.Value, m.Header("h"))
@@ -54,15 +42,15 @@ func TestRestart(t *testing.T) {
 	dir := b.dir
 	topic := b.Prefix + "words"
 	b.CreateTopic(topic, 1)
-	put(t, b, topic, "one")
+	put(b, topic, "one")
 	b.Kill()
 	if b.serves() {
 		t.Fatal("it serves after it was killed")
 	}
 	b.Start()
-	put(t, b, topic, "two")
+	put(b, topic, "two")
 	b.Restart()
-	put(t, b, topic, "three")
+	put(b, topic, "three")
 	b.Pause()
 	if b.serves() {
 		t.Error("it serves while it stands still")

@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -113,18 +112,9 @@ func TestReadByOthers(t *testing.T) {
 	const partitions = 4
 	broker.CreateTopic("reports", partitions)
 	broker.CreateTopic("series", 1)
-	client := broker.Client()
 	produce := func(topic string, partition int, h *fleet.Head, value []byte) {
 		t.Helper()
-		resp, err := client.Produce(context.Background(), &kafka.ProduceRequest{
-			Topic: topic, Partition: partition, RequiredAcks: kafka.RequireAll,
-			Records: kafka.NewRecordReader(kafka.Record{
-				Headers: []kafka.Header{{Key: fleet.HeaderKey, Value: h.Append(nil)}}, Value: kafka.NewBytes(value),
-			}),
-		})
-		if err != nil || resp.Error != nil {
-			t.Fatal(err, resp)
-		}
+		broker.Write(topic, partition, servertest.Message{Value: value, Headers: []kafka.Header{{Key: fleet.HeaderKey, Value: h.Append(nil)}}})
 	}
 
 	d, l := testDiverter(t, func(c *DivertConfig) { c.Slices = partitions })
