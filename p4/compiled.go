@@ -22,9 +22,9 @@ func Compiled(program string) (info, device []byte, err error) {
 	return info, device, nil
 }
 
-// TableOrder names the tables of a program that are written after all others, one after the other, and taken from in the opposite
-// order: those that make the entries of others take effect. A switch carries out a plan of PINT as soon as egress.plan has
-// its epoch, and sources stamp it when ingress.watch says so.
+// TableOrder returns the tables of a program that make the entries of others take effect. They are written after all
+// others, one after the other, and emptied in the opposite order. A switch carries out a plan of PINT as soon as
+// egress.plan has its epoch, and sources stamp it when ingress.watch has it.
 func TableOrder(program string) []string {
 	switch program {
 	case "intmd":

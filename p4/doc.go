@@ -1,13 +1,13 @@
-// Package p4 has what every part of a control plane says of switches: the programs (srint.p4, intmd.p4 and pint.p4), their compiled form
-// for BMv2, recordings of what BMv2 does to packets, and the state that a control plane keeps in a switch. Tests hold that programs,
-// compiled form and recordings are of one piece. docs/p4.md is about the programs, vectors/README.md about the recordings.
+// Package p4 holds what every part of a control plane needs of switches. These are the programs (srint.p4, intmd.p4 and
+// pint.p4), their compiled form for BMv2, recordings of BMv2, and the state of a switch. Tests keep programs, compiled
+// form and recordings consistent. Pages: docs/p4.md for the programs, vectors/README.md for the recordings.
 //
 // # Entries
 //
-// A [Table] has entries with a key, an action and its parameters, as a P4Runtime server has them, and a size that it does not grow beyond.
-// Writers to switches, the emulated switches and the programs themselves share it. What an [Entry] does is the program's; how it comes to
-// the switch is the control plane's.
+// A [Table] has entries with a key, an action and its parameters, as a P4Runtime server has them, and a maximum size.
+// Writers to switches, the emulated switches and the programs themselves share it. The program defines the effect of an
+// [Entry]; the control plane brings it to the switch.
 //
-// A [Store] is not safe for concurrent use. Finding an entry in a table of exact fields takes one look-up in a map; in
+// A [Store] is not safe for concurrent use. Finding an entry in a table of exact fields takes one look-up in a map. In
 // any other table it takes a walk along its entries, which are few.
 package p4

@@ -11,8 +11,9 @@ import (
 //go:embed vectors/srint.json vectors/intmd.json vectors/pint.json
 var recordedFiles embed.FS
 
-// recording is what a program was recorded to do on simple_switch: which packet went in with which tables, what the switch measured
-// meanwhile, and what came out of which port. vectors/README.md says how the files look and how they are made.
+// recording is what a program did on simple_switch. It has the packets that went in with their tables, what the switch
+// measured, and the packets that came out, with their ports. The format of the files and the way to make them are in
+// vectors/README.md.
 type recording struct {
 	Program string   `json:"program"`
 	Covered covered  `json:"covered"`

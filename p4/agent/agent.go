@@ -280,8 +280,8 @@ func (a *Agent) loadOr(err error) probe.Load {
 	return a.load
 }
 
-// Beats counts the rounds of the loop that sends, of which there are 50 a second or more; without an interface those of the loop that counts
-// the losses of STAMP, 4 a second.
+// Beats counts the rounds of the sending loop, at least 50 a second. Without an interface it counts those of the loop
+// that counts losses of STAMP, 4 a second.
 func (a *Agent) Beats() uint64 { return a.beats.Load() }
 
 // Stats may be called at any time.

@@ -2,8 +2,8 @@ package agent
 
 import "github.com/hopscope/hopscope/p4/probe"
 
-// Rounds counts up to a moment between the call and its return: all that came before the call has been counted. It waits until the
-// loop that receives has read what there was, as long as done is open; ok is false if it did not come to that. Run must be under way.
+// Rounds returns counts that include everything received before the call. It waits, as long as done is open, until the
+// receiving loop has read what is pending. The result ok is false if that did not happen. Run must be under way.
 func (a *Agent) Rounds(done <-chan struct{}) (r probe.Rounds, ok bool) {
 	ask := make(chan receivedRounds, 1)
 	select {

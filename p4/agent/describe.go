@@ -130,6 +130,6 @@ func (cfg *Config) notNamed(plan *probe.Plan) string {
 	return fmt.Sprintf("no probe of the plan is sent by %q: its agents are %s%s (--name)", cfg.Name, strings.Join(names, ", "), more)
 }
 
-// nextEpoch is that of a plan from files: the time, so that plans of later starts of the agent are later ones to the receivers of its
-// probes; it is above the last one in any case.
+// nextEpoch is the epoch of a plan from files. It is the time in seconds, so that plans after a restart are later to
+// receivers of the agent's probes. It is always above the last one.
 func nextEpoch(last uint32) uint32 { return max(uint32(time.Now().Unix()), last+1) }

@@ -1,6 +1,6 @@
-// Package agent sends probes into a network at the times of a schedule, takes back those that come to it, and reports what they
-// gathered to collectors. It is what "hopscope agent" runs on a host. Plans, frames and the rounds that are waited for are those of package
-// probe, which has no sockets and no clock.
+// Package agent sends probes into a network at the times of a schedule, receives probes of other agents, and reports
+// their metadata to collectors. The command "hopscope agent" runs it on a host. Plans, frames and awaited rounds are
+// those of package probe, which has no sockets and no clock.
 //
 // # Parts
 //

@@ -165,7 +165,8 @@ func checkListed(x *planner.Probe) error {
 	return nil
 }
 
-// leads reports whether a route is one by ports, and from the last of them on to a host behind one more, which is 0 where none is named.
+// leads reports whether a route goes by these ports. One more entry may follow, the port of the host; a host of 0
+// allows any port there.
 func leads(route, ports []int, host int) bool {
 	n := len(ports)
 	if len(route) < n || !slices.Equal(route[:n], ports) {

@@ -49,8 +49,8 @@ const (
 // reconnect spreads the waits: not all agents come back at once.
 var reconnect = retry.Backoff{Min: firstWait, Max: mostWait, Spread: 0.5}
 
-// ServerOptions returns the options by which a controller serves agents: mutual TLS by conf, which names its certificate and the
-// authorities of the agents, and pings as often as agents send them.
+// ServerOptions returns the options with which a controller serves agents. They require mutual TLS by conf, which holds
+// its certificate and the authorities of the agents. They allow pings as often as agents send them.
 func ServerOptions(conf *tls.Config) []grpc.ServerOption {
 	conf = conf.Clone()
 	conf.MinVersion, conf.ClientAuth = tls.VersionTLS13, tls.RequireAndVerifyClientCert

@@ -52,8 +52,8 @@ func (t *txSocket) set(i int, frame []byte) {
 	t.iovs[i].SetLen(len(frame))
 }
 
-// send sends the first n slots. It gives how many frames and bytes the kernel took. A frame that it does not take is left out,
-// as one that finds the card's queue full or the link down is; the error is one that does not pass.
+// send sends the first n slots. It returns how many frames and bytes the kernel took. A frame is left out if the kernel
+// refuses it, for example because the card's queue is full or the link is down. The error is a permanent one.
 func (t *txSocket) send(n int) (sent, bytes int, err error) {
 	t.left, t.why = t.left[:0], nil
 	for at := 0; at < n; {

@@ -17,8 +17,9 @@ import (
 	"github.com/hopscope/hopscope/p4/stamp"
 )
 
-// stampAgent is the part of an agent that speaks STAMP: a goroutine that sends, one that receives and one that keeps the socket for every session.
-// There is one for every address of the reflector, one that counts what is lost, and one that traces the ways of sessions with a port.
+// stampAgent is the part of an agent that speaks STAMP. Every session has three goroutines: one sends, one receives,
+// and one keeps the socket. There is one more for every address of the reflector, one that counts losses, and one that
+// traces the ways of sessions with a port.
 type stampAgent struct {
 	agent      *Agent
 	began      time.Time
@@ -231,8 +232,9 @@ func (x *stampAgent) ask(s *stampSender, buf []byte) []byte {
 	return buf
 }
 
-// connect opens the socket of a session where there is none, until there is one. While it has no answers connect looks now and then whether another one would
-// have other addresses: the host, its routes or the name of the reflector may have changed. Then the session goes on with that.
+// connect opens the socket of a session and retries until it has one. While the session has no answers, connect checks
+// now and then whether a new socket would have other addresses. The host, its routes or the name of the reflector may
+// have changed. The session then continues with the new socket.
 func (x *stampAgent) connect(ctx context.Context, s *stampSender) error {
 	var hearing sync.WaitGroup
 	defer hearing.Wait()
@@ -430,7 +432,8 @@ func (s *stampSender) packet(line *udpLine) (b []byte) {
 	return packet.AppendUDP(b, from.Port(), stamp.Port, 0)
 }
 
-// passes reports whether an error of a socket may pass: nothing listens at the other end, or the network, an address or a name is not there at present.
+// passes reports whether an error of a socket may be temporary. At present nothing listens at the other end, or the
+// network, an address or a name is missing.
 func passes(err error) bool {
 	_, socket := errors.AsType[*net.OpError](err)
 	_, name := errors.AsType[*net.DNSError](err)

@@ -343,7 +343,8 @@ func (l *udpLine) drainErrors() {
 	})
 }
 
-// routerOf is the address of the router where the TTL of a packet ended, by the control messages of the error; the zero address where the error is another one.
+// routerOf is the address of the router where the TTL of a packet ended, from the control messages of the error. It is
+// the zero address for any other error.
 func routerOf(control []byte) netip.Addr {
 	for len(control) > 0 {
 		h, data, more, err := unix.ParseOneSocketControlMessage(control)

@@ -165,8 +165,8 @@ func (n *Network) StartAgent(name string) {
 	}
 }
 
-// AgentRounds are the rounds of the probes that an agent sends, and of those that came to it, up to now, and which life of its
-// program counts them; ok is false where there is none, or it is stopped.
+// AgentRounds returns the rounds of the probes that an agent has sent and received, and the life of its program that
+// counts them. The result ok is false if there is no such agent, or it is stopped.
 func (n *Network) AgentRounds(name string) (r probe.Rounds, life uint64, ok bool) {
 	k := n.agentNamed(name)
 	if k < 0 || n.agents[k].stopped {

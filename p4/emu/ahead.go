@@ -36,8 +36,8 @@ func (p *packet) comesTo() int32 {
 	return p.then
 }
 
-// aheadOf asks for what the next event of a packet uses beside it: its frame, the state of the switch that it leaves, the queue
-// there, and the way that it takes at the switch that it comes to.
+// aheadOf prefetches what the next event of a packet uses beside the packet. That is its frame, the switch that it
+// leaves with the queue there, and its next hop at the switch that it comes to.
 func (n *Network) aheadOf(p *packet) {
 	if p.kind == sourceRouted {
 		return

@@ -126,8 +126,8 @@ type Flow struct {
 	Poisson          bool // else paced
 }
 
-// Probe is an INT-path probe that a host on the switch From sends over and over. Ports are the egress ports of the
-// switches on its way; the last one must lead to a host, which hands the probe to the collector.
+// Probe is an INT-path probe that a host on the switch From sends periodically. Ports are the egress ports of the
+// switches on its way. The last one must lead to a host, which hands the probe to the collector.
 type Probe struct {
 	From  string
 	Ports []int

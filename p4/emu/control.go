@@ -11,9 +11,9 @@ import (
 // Request is the number of something that a controller asked a switch for. No two requests of a network have the same.
 type Request uint32
 
-// Switches is the interface by which a controller writes to switches of any kind. All methods return at once; the result of a request
-// comes later, in the order in which the answers come. Some never come: requests and answers may be lost, and a caller that waits has
-// to give up at some time, without knowing which of the two it was.
+// Switches is the interface by which a controller writes to switches of any kind. All methods return at once. The
+// result of a request comes later, in the order in which the answers arrive. Some never arrive, because requests and
+// answers may be lost. A waiting caller then has to give up without knowing which of the two was lost.
 type Switches interface {
 	// Install writes entries, each of them alone: it takes the place of the one with the same key, or is added.
 	Install(node int, entries []p4.Entry) Request

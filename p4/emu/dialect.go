@@ -11,9 +11,9 @@ import (
 // Dialect is the way in which a switch takes part in telemetry.
 type Dialect uint8
 
-// The dialects. A packet is marked by the switch that its host is attached to; switches further on add to it if they
-// speak the same dialect, and forward it untouched if not. The last switch always takes out what is in the packet.
-// PINT (Config.Plan) does not depend on the dialect.
+// These are the dialects. A packet is marked by the switch that its host is attached to. Later switches add to it if
+// they use the same dialect, and otherwise forward it untouched. The last switch always removes the telemetry. PINT
+// (Config.Plan) is independent of the dialect.
 const (
 	md21    Dialect = iota // INT-MD 2.1 in the packet; the sink node sends telemetry report 2.0
 	md10                   // INT-MD 1.0 in the packet; the sink node sends telemetry report 1.0

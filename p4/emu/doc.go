@@ -1,14 +1,14 @@
-// Package emu is a small network in one process: a fabric of switches with queues, hosts that send flows across it, and
-// the telemetry that the switches write, byte by byte. It is the twin in Go of what P4 programs do on a switch, and the
-// source of traffic for the demo, the tests and the benchmarks.
+// Package emu is a small network in one process. It has a fabric of switches with queues, hosts that send flows across
+// it, and the telemetry that the switches write, byte by byte. It is the twin in Go of the P4 programs on a switch. It
+// is also the source of traffic for the demo, the tests and the benchmarks.
 //
 // # What is emulated
 //
-// A discrete-event simulation in virtual nanoseconds. Hosts emit packets (Poisson or paced); switches route them on
-// shortest paths, choosing among equal ones by a hash of the 5-tuple that each switch salts differently; every
-// interface has a queue of bounded bytes that is served at a rate, first come first served, with tail drop. Hop
-// latency and queue occupancy are therefore consequences of load. A script of faults changes rates, links, routes,
-// access lists, switches and the delivery of reports.
+// It is a discrete-event simulation in virtual nanoseconds. Hosts emit packets (Poisson or paced). Switches route them
+// on shortest paths and choose among equal ones by a hash of the 5-tuple, which each switch salts differently. Every
+// interface has a queue of bounded bytes that is served at a rate, first come first served, with tail drop. Hop latency
+// and queue occupancy are therefore consequences of load. A script of faults changes rates, links, routes, access
+// lists, switches and the delivery of reports.
 //
 // Packets are real: Ethernet, IPv4 or IPv6, UDP or TCP, with correct lengths and checksums after every hop. The source
 // node inserts the INT shim and header, each node pushes its block, the sink node reports and restores the packet.
@@ -17,38 +17,39 @@
 //
 // # What a switch does to a packet
 //
-// The ingress time is taken when the last bit has arrived. A pipeline of fixed delay and small jitter leads to the egress
-// queue; the occupancy reported is what the packet finds there, in bytes, without itself. The egress time is taken when
-// the packet leaves the queue, so hop latency = pipeline + wait, without its own transmission. Blocks are written then.
+// The ingress time is taken when the last bit has arrived. A pipeline of fixed delay and small jitter leads to the
+// egress queue. The reported occupancy is what the packet finds there, in bytes, without itself. The egress time is
+// taken when the packet leaves the queue, so hop latency = pipeline + wait, without its own transmission. Blocks are
+// written then.
 //
 // # PINT
 //
-// A plan ([pint.Plan]) takes the place of INT in a share of the flows. The first switch stamps the epoch of its plan; at its
-// egress every switch does to a packet's digest what its plan of that epoch says, whatever its dialect; the digest travels
-// beside the packet, as in a header field that exists anyhow, and takes no room on the lines. Hop numbers follow from the
-// TTL, packet ids from a hash of bytes that stay as they are. The last switch reports the digests of sampled packets in
-// report 2.0 under the epoch that they carry, as domain specific metadata, in the layout that
-// decode/telemetry/FORMAT.md draws; a switch that meets its own hash again reports a routing loop the same way.
+// A plan ([pint.Plan]) takes the place of INT in a share of the flows. The first switch stamps the epoch of its plan.
+// At its egress every switch applies its plan of that epoch to a packet's digest, whatever its dialect. The digest
+// travels beside the packet, as in an existing header field, and takes no room on the lines. Hop numbers follow from
+// the TTL, packet ids from a hash of invariant bytes. The last switch reports the digests of sampled packets in report
+// 2.0 under their epoch, as domain specific metadata. The layout is in decode/telemetry/FORMAT.md. A switch that meets
+// its own hash again reports a routing loop the same way.
 //
 // The frames of the three published PINT programs are in package program.
 //
 // # The control plane
 //
-// A controller writes to switches through [Switches]: plans, watch lists, routes and the ways of probes, as entries of the
-// tables that [Tables] lists. Requests and answers take a delay, may get lost, and reach one switch after the other. A
-// switch holds two plans at once. It does not touch a digest whose plan it does not hold; such a digest is not reported, and
-// counted in controlStats. So a change of plan mixes nothing whatever its order, and loses nothing if all switches hold
-// the new plan before the first one stamps it.
+// A controller writes to switches through [Switches]: plans, watch lists, routes and the ways of probes, as entries of
+// the tables that [Tables] lists. Requests and answers are delayed, may get lost, and reach one switch after the other.
+// A switch holds two plans at once. It does not touch a digest whose plan it does not hold. Such a digest is not
+// reported, and counted in controlStats. So a change of plan in any order mixes no digests. It loses none if all
+// switches hold the new plan before the first one stamps it.
 //
-// The table [PolicyTable] is of segment routing: the first switch puts labels before packets of a flow, by which the next ones send them (SR-MPLS).
-// Every switch counts, by interface, packets that left and that found no room, and those of segment routing, IPv4 and IPv6; packets of the
-// dialect fant read these counters.
+// The table [PolicyTable] is of segment routing: the first switch puts labels before packets of a flow, by which the
+// next ones send them (SR-MPLS). Every switch counts, by interface, sent packets, packets without room, and packets of
+// segment routing, IPv4 and IPv6. Packets of the dialect fant read these counters.
 //
 // # Agents
 //
-// Config.Agents makes a host of a switch a probe agent: it holds a plan, and sends the frames of package p4/probe at its
-// times. Switches lead and stamp them byte for byte as p4/srint.p4 does with its wide variant, and the agent that a probe comes to
-// reports it, from an address of its own. Plans reach agents by the channel of the control plane ([Agents]).
+// Config.Agents makes a host of a switch a probe agent. It holds a plan, and sends the frames of package p4/probe at
+// its times. Switches route and stamp them byte for byte as p4/srint.p4 does with its wide variant. The receiving agent
+// reports them from an address of its own. Plans reach agents by the channel of the control plane ([Agents]).
 //
 // # What is left out
 //
@@ -57,7 +58,7 @@
 //
 // # Repeatability
 //
-// The configuration and the seed determine every byte. Traffic, pipeline jitter, cross traffic, report delivery and the control plane
-// draw from generators of their own, so that reports which get lost do not change the packets. A Network is not safe for
+// The configuration and the seed determine every byte. Traffic, pipeline jitter, cross traffic, report delivery and the
+// control plane have generators of their own, so that lost reports do not change the packets. A Network is not safe for
 // concurrent use, and reads neither the clock nor the network; the Play of package scenario does.
 package emu

@@ -2,9 +2,9 @@ package emu
 
 import "fmt"
 
-// Expire gives the interface by which a packet of f, sent with a TTL or hop limit, comes to the switch in which that is used up, by the routes of this moment: a
-// router answers from the address of that interface. ok is false where the packet comes to its host, or is lost before. Faults that drop packets are not
-// considered. F needs no rate, and is no traffic.
+// Expire returns the interface by which a packet of f with this TTL or hop limit reaches the switch where that expires.
+// A router answers from the address of that interface. The result ok is false where the packet reaches its host, or is
+// lost before. Present routes count, and faults that drop packets do not. Flow f needs no rate, and adds no traffic.
 func (n *Network) Expire(f *Flow, ttl int) (iface int, ok bool) {
 	s := flow{src: int32(f.From), dst: int32(f.To), srcPort: f.SrcPort, dstPort: f.DstPort, proto: f.Proto, v6: f.IPv6}
 	k := n.key(&s)

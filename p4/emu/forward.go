@@ -7,9 +7,8 @@ import (
 	"github.com/hopscope/hopscope/p4/emu/sim"
 )
 
-// packetEvent happens when a packet reaches the egress queue of the switch that it was on the way to, or the host.
-// First the egress of the switch that it came from is made up for: what was written there became certain only when
-// the packet had left.
+// packetEvent happens when a packet reaches the egress queue of the next switch, or the host. It first completes the
+// egress of the switch behind: what is written there became certain only when the packet had left.
 func (n *Network) packetEvent(i int32, p *packet) {
 	if p.waiting {
 		n.probeLeaves(i, p)

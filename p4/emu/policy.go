@@ -7,9 +7,9 @@ import (
 	"github.com/hopscope/hopscope/p4"
 )
 
-// PolicyTable is the segment routing policies of a switch (SR-MPLS, RFC 8660): packets of hosts there, from one address to another, take a list
-// of ports, that of the switch itself first. It imposes a label for each of the others. Each switch takes the topmost one off and sends the
-// packet out of the port that it stands for, whatever its routes say.
+// PolicyTable holds the segment routing policies of a switch (SR-MPLS, RFC 8660). Packets between two addresses, from
+// hosts there, take a list of ports, that of the switch itself first. The switch imposes a label for each of the
+// others. Each next switch pops the topmost label and sends the packet out of its port, whatever its routes are.
 const PolicyTable = "sr_policy"
 
 const (

@@ -231,8 +231,8 @@ func (n *Network) header(p *packet, d *device, s *subject, hw int) telemetry.Hea
 	return h
 }
 
-// inner gives where the embedded packet begins, and how long it is: headers, telemetry, and the configured part of the
-// payload, as far as the packet goes.
+// inner returns the offset and the length of the embedded packet. It has headers, telemetry, and the configured part of
+// the payload, as far as the packet reaches.
 func (n *Network) inner(p *packet, ethernet bool) (from, length int) {
 	if !ethernet {
 		from = p.l3

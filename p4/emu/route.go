@@ -31,8 +31,8 @@ func (n *Network) nextHop(at int32, dst *host, hash uint64, v6 bool) int32 {
 	return n.routes.Choose(at, d.salt, dst.edge, len(n.switches), hash)
 }
 
-// Route gives the egress interfaces that the packets of flow i take by the routes of this moment; ok is false if they
-// do not lead to its destination, be it that they go round in circles. Faults that drop packets are not considered.
+// Route returns the egress interfaces of the packets of flow i by the present routes. The result ok is false if they do
+// not lead to its destination, for example in a loop. Faults that drop packets are not considered.
 func (n *Network) Route(i int) (interfaces []int, ok bool) {
 	f := &n.flows[i]
 	at, dst := n.hosts[f.src].node, &n.hosts[f.dst]

@@ -64,8 +64,8 @@ func (n *Network) openTables(d *device) {
 	}
 }
 
-// ownTables are the tables of a switch with what it does by itself in them: the plans that it was built with, as far as tables hold
-// such plans, and the watch list that all switches share.
+// ownTables are the tables of a switch with its initial behaviour. They hold the plans that it was built with, as far
+// as tables can hold them, and the watch list that all switches share.
 func (n *Network) ownTables(x *pintplan.HeldPlans) (*p4.Store, error) {
 	tables := p4.NewStore(Tables())
 	var errs []error

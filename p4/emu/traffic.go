@@ -19,8 +19,9 @@ type extraFlow struct {
 	poisson bool
 }
 
-// buildFlows draws the flows of the configuration. Together they are one Poisson process, each of whose packets belongs
-// to a flow by chance: that is the same as a Poisson process for every flow (superposition), and needs one timer.
+// buildFlows draws the flows of the configuration. Together they are one Poisson process, and each of its packets
+// belongs to a random flow. That is equivalent to a Poisson process for every flow (superposition), and needs one
+// timer.
 func (n *Network) buildFlows() error {
 	if n.cfg.Flows > 0 && len(n.routes.Edges) < 2 {
 		return fmt.Errorf("flows: topology %s has hosts on fewer than two switches", n.cfg.Topology)

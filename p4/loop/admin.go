@@ -211,8 +211,8 @@ func ListenAdmin(address string) (net.Listener, error) {
 	return listenPrivate(path)
 }
 
-// listenPrivate listens at a socket that its owner alone can open. Until it has the permissions that say so it is in a directory that
-// no other user may enter: between its making and the change of its permissions, it is open to all that the umask leaves.
+// listenPrivate listens at a socket that its owner alone can open. Until its permissions are set, the socket lies in a
+// directory that no other user may enter. Before that change it has the permissions that the umask leaves.
 func listenPrivate(path string) (net.Listener, error) {
 	dir, err := os.MkdirTemp(filepath.Dir(path), ".s") // short, since the path of a socket must be
 	if err != nil {

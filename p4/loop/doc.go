@@ -1,5 +1,5 @@
-// Package loop runs a controller of probes (planner/control): it gives it the time, suspects and answers, and does what it
-// says, at agents over gRPC, at switches, and in a journal.
+// Package loop runs a controller of probes (planner/control). It passes time, suspects and answers to the controller.
+// It carries out the actions at agents over gRPC, at switches, and in a journal.
 //
 // # Parts
 //

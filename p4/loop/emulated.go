@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/planner/control"
 )
 
-// Emulated is the agents of an emulated network, in the same process. What the loop sends waits for [Emulated.Deliver], which the
-// goroutine that runs the network calls, so that loop and network may run in two goroutines; answers come through
+// Emulated is the agents of an emulated network in the same process. Requests of the loop wait for [Emulated.Deliver],
+// which the goroutine of the network calls, so that loop and network may run in two goroutines. Answers come through
 // [Emulated.Answered], which is an emu.Config.OnPlan.
 type Emulated struct {
 	post func(control.Event)

@@ -38,10 +38,11 @@ func (o Owner) epoch(owner string) (epoch uint32, ok bool) {
 	return uint32(n), ok && err == nil && digits[0] != '0'
 }
 
-// The controller keeps an entry as two texts, which are made and read thousands of times in a cycle. The key is the table, the
-// priority or "default", and the fields, such as "ipv4_lpm|0|0a000001/32", with "-" and the mask or the end of a range behind the
-// number; the value is the action and its parameters, such as "forward|01". Numbers are hexadecimal. A name that has a "|" or a quotation
-// mark is quoted as Go does it. Two entries have one key exactly if both cannot be in a switch.
+// The controller keeps an entry as two texts, which are made and read thousands of times in a cycle. The key is the
+// table, the priority or "default", and the fields, such as "ipv4_lpm|0|0a000001/32". The mask or the end of a range
+// follows the number after "-". The value is the action and its parameters, such as "forward|01". Numbers are
+// hexadecimal. A name that has a "|" or a quotation mark is quoted as Go does it. Two entries have one key exactly if
+// both cannot be in a switch.
 const defaultKey = "default"
 
 func appendName(b []byte, name string) []byte {

@@ -76,8 +76,9 @@ func (s *Installers) Leave(name string) {
 	}
 }
 
-// Clear takes every entry of this controller out of a switch that no plan needs any more, behind what is under way there, and returns
-// how many these were. What it has is read first. May is asked before anything is written; after an error of it, nothing is.
+// Clear removes every entry of this controller from a switch that no plan needs any more, after pending jobs there, and
+// returns their number. It reads the switch first. It calls may before the first write; after an error of may, nothing
+// is written.
 func (s *Installers) Clear(ctx context.Context, name string, may func(entries int) error) (int, error) {
 	s.mu.Lock()
 	x := s.all[name]
@@ -341,7 +342,8 @@ func (s *Installers) ours(x *installing) (list []control.Entry) {
 	return list // the controller sorts
 }
 
-// updates are what a job means at a switch that has what it has, with their keys, and what is wrong with other entries, by key.
+// updates returns the updates of a job at a switch with its present entries, with their keys. The result wrong holds
+// the errors of other entries, by key.
 func (s *Installers) updates(x *installing, j *job) (list []p4rt.Update, keys []string, wrong map[string]error) {
 	wrong = map[string]error{}
 	list, keys = make([]p4rt.Update, 0, len(j.entries)), make([]string, 0, len(j.entries))

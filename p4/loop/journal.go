@@ -17,9 +17,9 @@ import (
 	"github.com/hopscope/hopscope/sink/flock"
 )
 
-// Journal keeps the records of a controller as lines of JSON, each with a checksum ([appendLine]). A file that has grown full is renamed to FILE.1, and the one that
-// had this name to FILE.2, up to the number that is kept. No record holds anything secret; reasons are what devices said, and may
-// name an address or an entry.
+// Journal keeps the records of a controller as lines of JSON, each with a checksum ([appendLine]). A full file is
+// renamed to FILE.1, and the former FILE.1 to FILE.2, up to the number that is kept. No record holds secrets. Reasons
+// come from devices, and may name an address or an entry.
 type Journal struct {
 	path   string
 	most   int64 // bytes of a file

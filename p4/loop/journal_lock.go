@@ -25,9 +25,9 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s: another control holds this journal%s; each needs one of its own", e.Journal, holder)
 }
 
-// lockJournal makes the journal's folder, and locks the journal until the file is closed, or its process ends, however it ends. The lock is on a file beside the
-// journal, since the journal gets another name when it is full; that file stays, since a process that removed its name could remove
-// that of a lock that another process has just got.
+// lockJournal makes the journal's folder, and locks the journal until the file is closed or its process ends in any
+// way. The lock is on a file beside the journal, since a full journal is renamed. That file stays: a process that
+// removed it could remove a lock that another process has just obtained.
 func lockJournal(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err

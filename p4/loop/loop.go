@@ -192,8 +192,8 @@ func (l *Loop) refuseNetwork(why string) {
 	l.out = append(l.out, control.Journal{Record: control.Record{Time: l.o.Now(), What: control.NetRefused, Why: cut(why)}})
 }
 
-// Push asks whether something may leave that is not of a plan: what it is has to be in the journal first, and nothing leaves where another
-// controller is in charge.
+// Push asks whether an action outside a plan may be sent. It has to be in the journal first, and is refused where
+// another controller is in charge.
 func (l *Loop) Push(ctx context.Context, r control.Record) error {
 	done := make(chan error, 1)
 	l.post(func() { done <- l.push(r) })

@@ -13,7 +13,8 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Settle is the least time between two surveys of rounds: a probe that was sent before one of them has come by the next, or is lost.
+// Settle is the least time between two surveys of rounds. A probe that was sent before one of them has arrived by the
+// next, or is lost.
 const Settle = time.Second
 
 // Answer is an agent's answer in a survey of rounds.
@@ -48,17 +49,17 @@ type roundsStatus struct {
 	Refuses string `json:"not_sending,omitempty"` // one of these, in a sentence
 }
 
-// Rounds finds which rounds of probes got lost, from what agents count: surveys come in, one after the other, and rounds go out whose
-// fate is known. It reads no clock, neither its own nor that of agents.
+// Rounds finds lost rounds of probes from the counts of agents. Surveys come in, one after the other, and rounds of
+// known fate go out. It reads no clock, neither its own nor that of agents.
 //
-// In a survey every agent is asked once; the next one begins [Settle] after the last answer. So a round that was reported in one
-// survey was sent long before the receiver counts in the next. Of a probe, all rounds are settled up to the latest that came, and up
-// to the latest that the sender reported in the survey before; those that are settled, and did not come by the next survey either,
-// are lost.
+// In a survey every agent is asked once; the next one begins [Settle] after the last answer. So a round of one survey
+// was sent long before the receiver counts in the next. All rounds of a probe up to the latest that came are settled.
+// So are those up to the latest that the sender reported in the survey before. A settled round that has not arrived by
+// the next survey either is lost.
 //
-// Counts of different lives, epochs or numbers are never compared. The probe begins anew where one of these changes, where the receiver
-// missed frames of its own, or where its counts do not fit those of the sender. What is not known by then stays unknown. A probe of
-// which no round ever came is lost: the plan has it, and both of its ends say so.
+// Counts of different lives, epochs or numbers are never compared. The probe begins anew where one of these changes,
+// where the receiver missed frames of its own, or where its counts contradict those of the sender. The fate of rounds
+// before that stays unknown. A probe in the plan and reported by both ends, of which no round ever came, is lost.
 type Rounds struct {
 	mu     sync.Mutex // all of it
 	probes []followedProbe

@@ -62,8 +62,8 @@ func NewServer(agents []string, post func(control.Event), log *slog.Logger) *Ser
 	return s
 }
 
-// Allow replaces the agents that may follow. One that follows already stays connected. Of those that were not allowed before and
-// are connected it is posted that they are there: the loop has to know the network that they are of.
+// Allow replaces the agents that may follow. An agent that follows already stays connected. For newly allowed agents
+// that are connected, it posts to the loop that they are there. The loop must already have their network.
 func (s *Server) Allow(agents []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -137,9 +137,9 @@ func (s *surveys) answered(t *roundsStream, m *agentpb.Rounds) {
 	s.left(t)
 }
 
-// claim says why the probes of an agent do not come from an address: its certificate carries others, or the address is that of
-// another agent. A certificate decides, also while its agent is gone; without one that has the address, the agent that reported it
-// first keeps it while it is there.
+// claim returns why the probes of an agent cannot come from an address. Its certificate carries others, or the address
+// is that of another agent. A certificate decides, also while its agent is gone. Without one that has the address, the
+// agent that reported it first keeps it as long as it is connected.
 func (s *surveys) claim(t *roundsStream, a netip.Addr) error {
 	if !a.IsValid() {
 		return nil
@@ -190,8 +190,9 @@ func (s *surveys) survey(ctx context.Context) []Answer {
 	return x.answers
 }
 
-// FollowRounds asks for rounds once in a time, [Settle] at least, until ctx ends, and adds them to the Rounds that find the losses.
-// Each reason for which an answer is refused is logged once, and once that agents begin, and end, to report rounds that they could not send.
+// FollowRounds asks for rounds once per interval, at least [Settle], until ctx ends, and adds them to the Rounds that
+// find the losses. It logs once each reason for which an answer is refused. It also logs once when agents begin, and
+// end, to report rounds that they could not send.
 func (s *Server) FollowRounds(ctx context.Context, every time.Duration, to *Rounds) {
 	t := time.NewTimer(0)
 	defer t.Stop()

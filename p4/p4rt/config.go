@@ -43,8 +43,8 @@ type Config struct {
 
 	// OnState is called with each change, one after the other. It returns soon, and calls nothing of the client but State.
 	//
-	// The others are called with what comes from the switch by itself, one after the other; while one runs, more waits, and what
-	// does not fit into a queue of 1,024 is dropped and counted. A digest is acknowledged when onDigest returns.
+	// The others are called with unsolicited messages of the switch, one after the other. While one runs, up to 1,024
+	// messages wait; further ones are dropped and counted. A digest is acknowledged when onDigest returns.
 	OnState  func(State)
 	onPacket func(Packet)
 	onDigest func(Digest)

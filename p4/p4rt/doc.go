@@ -1,11 +1,12 @@
-// Package p4rt writes the tables of switches and reads them back: over P4Runtime 1.4 to switches that serve it, or as plain JSON
-// for programs that install entries by other means. Both are an [Installer], whose entries are those of package p4.
+// Package p4rt writes the tables of switches and reads them back. It uses P4Runtime 1.4 where switches serve it, or
+// plain JSON for programs that install entries by other means. Both are an [Installer], whose entries are those of
+// package p4.
 //
-// [Client] is a controller of one switch. It takes part in the election of its primary, notices a pipeline that is not the
-// one that it was made for, and connects again with increasing delays. All that a switch says is bounded and checked before
-// it is believed; what it may not say is an answerError.
+// A [Client] is a controller of one switch. It takes part in the election of its primary, detects any pipeline but its
+// own, and reconnects with increasing delays. Every answer of the switch is bounded and checked before use; an invalid
+// one is an answerError.
 //
-// [Reconcile] makes a switch hold what it should: it reads before it writes, keeps what is right, repairs what is not, and
-// deletes the controller's own entries that are no longer wanted. It leaves the entries of others, and reads again to see that
-// it came to be.
+// The function [Reconcile] makes a switch hold what it should. It reads before it writes, keeps correct entries,
+// repairs the others, and deletes the controller's own entries that are no longer wanted. It leaves the entries of
+// others, and reads again to verify the result.
 package p4rt

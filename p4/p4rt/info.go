@@ -13,9 +13,9 @@ import (
 	"github.com/hopscope/hopscope/p4"
 )
 
-// CloneTable is the name of a table that programs for v1model and PSA have beside their own: the clone sessions of the packet
-// replication engine. Its key is a session, its action "clone" names the port that clones leave by, and the bytes that they
-// are cut to, 0 for whole packets.
+// CloneTable is the name of a table that programs for v1model and PSA have beside their own: the clone sessions of the
+// packet replication engine. Its key is a session. Its action "clone" has the port by which clones leave, and the bytes
+// that they are cut to, 0 for whole packets.
 const CloneTable = "clone_sessions"
 
 // cloneSessions is that table, with the ids that BMv2 has.
@@ -92,8 +92,8 @@ func NewInfo(tables []p4.Table) (*Info, error) {
 	return compile(p)
 }
 
-// ordered returns an Info whose tables are written in another order: those that are not named first, in any order, then these, one
-// after the other. What makes the rest take effect is last.
+// ordered returns an Info with another order of writing tables. Unnamed tables come first, in any order, then the named
+// ones, one after the other. The last ones make the rest take effect.
 func (x *Info) ordered(names ...string) (*Info, error) {
 	y := *x
 	y.order = map[string]int{CloneTable: -1}

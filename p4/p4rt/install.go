@@ -41,13 +41,14 @@ type Update struct {
 
 // Installer keeps the entries of one switch. It is safe for concurrent use.
 type Installer interface {
-	// Write carries out updates, in an order in which none takes effect before those that it rests on: first what is
-	// written, in the order of the tables, then what is taken out, the other way round. Two updates of one key in one call
-	// are refused. After an update that was refused, what comes behind it in that order is not tried.
+	// Write carries out updates, in an order in which none takes effect before those that it depends on. Additions and
+	// changes come first, in the order of the tables, then deletions, in the reverse order. Two updates of one key in
+	// one call are refused. After a refused update, later ones in that order are not tried.
 	//
-	// Errs has an error for each update, nil where that worked; errs is nil if all did. Err says that there is more to it than that:
-	// the switch is gone, or another controller is primary. Then errs, if not nil, says what became of each update as far as it is
-	// known: errors that are [ErrUnknown] are of updates that may have been carried out or not.
+	// The slice errs has an error for each update, nil where that succeeded; it is nil if all did. A non-nil err is
+	// about the whole call: the switch is gone, or another controller is primary. In that case errs, if not nil, has
+	// the outcome of each update as far as it is known. An [ErrUnknown] there is of an update that may have been
+	// carried out or not.
 	Write(ctx context.Context, updates []Update) (errs []error, err error)
 
 	// Read gives the entries of tables, or of all tables if none is named. The default action of a table comes last.

@@ -28,9 +28,10 @@ func OwnedBy(owner string) func(*p4.Entry) bool {
 	return func(e *p4.Entry) bool { return e.Owner == owner }
 }
 
-// Reconcile makes a switch hold the entries that are wanted, and no other ones of this controller. It reads first: nothing is written
-// to a switch that is right already. Ours, if not nil, is asked about entries as they were read; what belongs to others is left
-// alone, and an error if it is in the way. Default actions that are wanted are written whosever they are.
+// Reconcile makes a switch hold the wanted entries, and no others of this controller. It reads first: nothing is
+// written to a switch that is correct already. If ours is not nil, it decides which of the read entries belong to this
+// controller. Those of others are left alone, and are an error if they are in the way. Wanted default actions are
+// written even if others own them.
 //
 // Where something of others is in the way nothing is written. All errors of entries are joined. With any of them the switch is not
 // what it should be, and the same call can be made again.
@@ -61,8 +62,8 @@ func Reconcile(ctx context.Context, in Installer, want []p4.Entry, ours func(*p4
 	return r, nil
 }
 
-// difference returns the updates that make what is wanted of what a switch has, and an error for each entry of others that is in the
-// way.
+// difference returns the updates that turn the entries of a switch into the wanted ones. It also returns an error for
+// each entry of others that is in the way.
 func difference(have, want []p4.Entry, ours func(*p4.Entry) bool) (*reconciled, []Update, []error) {
 	r := &reconciled{}
 	var updates []Update

@@ -183,8 +183,9 @@ func (c *Client) request(ctx context.Context, updates []*p4pb.Update) ([]error, 
 	return errs, err
 }
 
-// refused reads why a request of n updates failed: each update has an error in the details of the status, also those that
-// were carried out. A request of one update may say it in the status itself, as BMv2 does for a request that it cannot read.
+// refused reads why a request of n updates failed. The details of the status have an error for each update, also for
+// those that were carried out. A request of one update may have its error in the status itself, as from BMv2 for a
+// request that it cannot read.
 func (c *Client) refused(err error, n int) (errs []error, why error) {
 	same := func(e error) []error { return slices.Repeat([]error{e}, n) }
 	s, _ := status.FromError(err)

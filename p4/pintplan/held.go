@@ -91,7 +91,8 @@ func (h *HeldPlan) untabled() bool {
 	return err != nil
 }
 
-// Entries are those of the plans that a switch was built with, as far as tables hold such plans, and of the one that it stamps.
+// Entries are the entries of the plans that a switch was built with, as far as tables hold such plans, and of the
+// stamped one.
 func (x *HeldPlans) Entries() (all []p4.Entry) {
 	for _, h := range x.Held {
 		if h == nil || h.plan == nil {

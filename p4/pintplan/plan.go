@@ -63,8 +63,8 @@ func New(p *querymix.Plan) (*pint.Plan, error) {
 	return b.finish()
 }
 
-// With is New for queries that the caller has made ready: each query of the plan is that of the same name, with coding
-// and hashes as they are.
+// With is New for queries that the caller has prepared. Each query of the plan is the prepared one of the same name,
+// with coding and hashes as they are.
 func With(p *querymix.Plan, queries []pint.Query) (*pint.Plan, error) {
 	b, err := begin(p)
 	if err != nil {

@@ -47,8 +47,8 @@ func SwitchEntries(p *pint.Plan) ([]p4.Entry, error) {
 	return w.entries, nil
 }
 
-// SwitchShared returns the entries of pint.p4 that are the same in all plans: with which probability hop i replaces what is in a
-// packet of the Baseline layer, and the tables of logarithms and powers.
+// SwitchShared returns the entries of pint.p4 that all plans share. These are the probability with which hop i replaces
+// the digest in a packet of the Baseline layer, and the tables of logarithms and powers.
 func SwitchShared() []p4.Entry {
 	var list []p4.Entry
 	add := func(name string, key int, action string, v uint64) {

@@ -28,8 +28,8 @@ const (
 	maxCodes   = 4096
 )
 
-// Tables are the tables of a switch that holds plans. Switches compute CRC-32 and add; probabilities are limits for 32
-// uniform bits, so that a number that is equal to a limit is still below the probability.
+// Tables are the tables of a switch that holds plans. Switches compute CRC-32 and add. Probabilities are limits for 32
+// uniform bits, and a number equal to a limit is still below the probability.
 func Tables() []p4.Table {
 	type (
 		field  = p4.Field
@@ -73,7 +73,7 @@ func Stamp(epoch uint8) p4.Entry {
 	return p4.Entry{Table: SourceTable, Action: "stamp", Params: []p4.Value{p4.Uint(uint64(epoch))}}
 }
 
-// Entries returns the entries of a plan, without [Stamp], in an order in which they can be written: the plan takes effect with the
+// Entries returns the entries of a plan, without [Stamp], in a valid order of writing: the plan takes effect with the
 // last one.
 func Entries(p *pint.Plan) ([]p4.Entry, error) {
 	if err := p.Validate(); err != nil {

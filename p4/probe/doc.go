@@ -17,9 +17,10 @@
 //
 //	dst 6 | src 6 | 0x0700 | route 2 + 2n | 0x0800 | IPv4 20 | UDP 8 | INT shim 4, header 12, stack | payload 24
 //
-// A switch takes the first entry off the route, leaves by its port, and puts its block on the stack as any transit node of
-// INT does. With the last entry the route goes, so that what comes to the receiving host is IPv4. The sender writes the
-// instruction bitmap: to look closer at a part of the network, the agent sends other headers, and no switch is written.
+// A switch takes the first entry off the route and sends the probe by its port. It pushes its block on the stack as any
+// transit node of INT does. With the last entry the route header goes, so that the receiving host gets IPv4. The sender
+// writes the instruction bitmap. For more detail on a part of the network, the agent sends other headers, and no switch
+// is written.
 //
 //   - UDP goes to intPort, which marks INT; the shim has NPT 1 and the original port probePort. The checksum is 0, so that
 //     switches need not keep it right.

@@ -123,8 +123,9 @@ func (t *Track) Expect(p *Expectations) {
 	}
 }
 
-// match gives the place of a probe that came for the first time and that the agent does not send, nil without. Its number is its sender's to
-// choose, so that it is found by its length and the time of its start, among those of which nothing came, or nothing for long.
+// match returns the place of a probe of another agent that arrives for the first time, or nil. Its sender chooses its
+// number, so match compares its length and the time of its start. Candidates are probes that never arrived, or not for
+// long.
 func (t *Track) match(a *Arrival) (best *expected) {
 	off := int64(math.MaxInt64)
 	for k := range t.Plan.list {

@@ -28,8 +28,8 @@ const (
 	mostKeys = 16
 )
 
-// Keys are secrets by which agents know each other's probes. The first one is for probes that are sent; with any of them one that comes is
-// right, so that keys can be replaced while agents run.
+// Keys are secrets by which agents authenticate each other's probes. The first one is for sending. Any of them is valid
+// for receiving, so that keys can be replaced while agents run.
 type Keys struct{ list []secret }
 
 type secret struct {
@@ -51,7 +51,8 @@ func (k *Keys) Secrets() (list [][]byte) {
 	return list
 }
 
-// ReadKeys reads a file of keys: a line for each, its number from 1 on and 16 to 64 bytes in hex; # begins a comment. No error holds a key.
+// ReadKeys reads a file of keys, one a line: its number from 1 on, and 16 to 64 bytes in hex. A # begins a comment. No
+// error holds a key.
 func ReadKeys(path string) (*Keys, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

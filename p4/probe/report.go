@@ -18,8 +18,8 @@ type Groups struct {
 	Conn net.Conn     // that send writes to; nil where it writes elsewhere
 }
 
-// NewGroups reports as the agent with a node id, in datagrams of at most so many bytes, each of which send gets for as long as the
-// call takes.
+// NewGroups reports as the agent with a node id, in datagrams of at most that many bytes. The function send gets each
+// datagram for the duration of the call.
 func NewGroups(node uint32, most int, send func([]byte)) *Groups {
 	return &Groups{Node: node, Most: most, Send: send}
 }

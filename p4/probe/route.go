@@ -23,8 +23,9 @@ type RoomError struct{ Text string }
 
 func (e *RoomError) Error() string { return e.Text }
 
-// RouteLimits returns how many links a probe can have, the highest port it can be sent to, and its size. A probe of h links passes h
-// + 1 switches, each of which takes an entry off the route and adds a label; the last one sends it to its host.
+// RouteLimits returns how many links a probe can have, the highest port it can be sent to, and its size. A probe of h
+// links passes h + 1 switches. Each of them takes an entry off the route and adds a label; the last one sends it to its
+// host.
 func RouteLimits(format string, mtu int) (hops, port int, size cover.Size, err error) {
 	var most int
 	switch format {
@@ -42,9 +43,9 @@ func RouteLimits(format string, mtu int) (hops, port int, size cover.Size, err e
 	return switches - 1, port, size, nil
 }
 
-// AddRoutes gives every probe the route that its sender writes, and names the ports that sender and receiver are behind. At
-// its last switch the probe leaves by the port of the host there. Where the last node is a host itself, the switch before
-// it has sent the probe there; where the first one is, no entry is its. With partial set a probe whose host cannot be
+// AddRoutes sets the route of every probe, as its sender writes it, and the ports of sender and receiver. At its last
+// switch the probe leaves by the port of the host there. Where the last node is a host itself, the entry of the switch
+// before it leads there. A first node that is a host has no entry. With partial set, a probe whose host cannot be
 // addressed has no route.
 func AddRoutes(p *cover.Problem, probes []planner.Probe, format string, partial bool) error {
 	var buf []byte

@@ -69,8 +69,8 @@ func (t *Timetable) Next() (due int64, ok bool) {
 	return t.heap[0].due, true
 }
 
-// Pop returns the probe that was due first, and skips the starts of it that are over by now as well, so that none is sent twice in
-// an interval: to send those late and close together would measure the sender. Due must not be after now.
+// Pop returns the probe that was due first, and skips its further starts that are over by now. So no probe is sent
+// twice in an interval: late starts close together would measure the sender. Due must not be after now.
 func (t *Timetable) Pop(now int64) (probe int, due int64, skipped uint64) {
 	s := &t.heap[0]
 	probe, due = int(s.probe), s.due

@@ -188,7 +188,8 @@ func (t *Track) clock(x *trackState) int64 { return x.sent + t.now - x.heard + i
 // dry reports whether nothing that follows has come of a probe for two rounds.
 func (t *Track) dry(x *trackState) bool { return x.due != nil && t.scheduled(x.due) >= 2 }
 
-// recall takes back what was counted as lost because of a frame that said a later round than there was, once the rounds behind it come.
+// recall takes back losses that were counted because of a frame with a false later round, once the rounds behind it
+// arrive.
 func (t *Track) recall(x *trackState) {
 	if d := int64(x.seq - x.odd.seq); x.epoch == x.odd.epoch && d >= 0 && d < 64 {
 		t.gap(x, int64(bits.OnesCount64(x.window&(2<<d-1)))-d-1)
@@ -205,8 +206,8 @@ func (x *trackState) continues(t *Track, a *Arrival) bool {
 	return false
 }
 
-// most is how many rounds of a probe there can be in a time: those of the schedule and some more, for a sender whose clock was set. Of what no
-// plan has no schedule is known.
+// most is the maximum number of rounds of a probe in a time. It is those of the schedule and some more, for a sender
+// whose clock was set. Probes outside the plan have no known schedule.
 func (x *trackState) most(d int64) int64 {
 	const slack, unplanned = 16, 64
 	if x.due == nil {

@@ -30,8 +30,8 @@ type Work struct {
 	Templates []Template
 
 	Plan *Plan
-	// By template, for other goroutines than the sender: the round that is sent next, how many the card did not take, and how many starts were
-	// left out because the sender was late.
+	// These are by template, for other goroutines than the sender. They are the next round to be sent, the sends that
+	// the card refused, and the starts skipped because the sender was late.
 	Next, Failed, Skipped []atomic.Uint32
 }
 

@@ -15,7 +15,8 @@ type Way struct {
 	Hops []netip.Addr `json:"hops"` // routers in their order; the zero address is one that did not answer
 }
 
-// AnswersBy says which address a router answers by, as that of the interface by which the packet came, or one that is the same for all of its interfaces.
+// AnswersBy is the address by which a router answers. It is that of the interface by which the packet came, or one that
+// is the same for all of its interfaces.
 type AnswersBy bool
 
 // The addresses.
@@ -74,8 +75,9 @@ type Choice struct {
 // Smallest reports whether no choice has fewer ways.
 func (p *Choice) Smallest() bool { return len(p.Chosen) == p.Bound }
 
-// Choose takes few of the ways such that each link that any of them has is on one that is chosen; with separate also such that of any two links that a way
-// distinguishes one is on a chosen way that the other is not on: a loss then shows on which of them it is. The seed is that of the search, which ends after so many rounds.
+// Choose takes few of the ways such that each link of any way is on a chosen one. With separate, of any two links that
+// a way distinguishes, one is on a chosen way without the other. A loss then shows on which of them it is. The search
+// starts from the seed and ends after that many rounds.
 func Choose(ways []Way, answers AnswersBy, separate bool, rounds int, seed uint64) Choice {
 	links, of, unknown := Links(ways, answers)
 	p := Choice{Links: len(links), Unknown: unknown}

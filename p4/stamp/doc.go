@@ -21,9 +21,10 @@
 // Each source port may have another way through a network that hashes. A trace finds it by packets whose TTL, or hop limit, is used up on
 // their way, as traceroute does, over IPv4 and IPv6 alike.
 //
-// What is known of a way are the addresses by which its routers answer. Where these are of the interfaces that packets come by, as most
-// routers have it, an address stands for the link to it; where a router answers by one address whatever the interface is, a link is two of
-// them, one after the other. A link next to a router that does not answer is not known, and neither covered nor counted as a link.
+// A way is known by the addresses by which its routers answer. Where these are of the interfaces that packets come by,
+// as with most routers, an address stands for the link to it. Where a router answers by one address for all interfaces,
+// a link is two consecutive addresses. A link next to a router that does not answer is unknown, and neither covered nor
+// counted as a link.
 package stamp
 
 import "strconv"

@@ -130,8 +130,8 @@ func (r *Reflector) allowed(a *Arrival) bool {
 // mostHeld is how long a reflector holds a request, by its own times, in ns.
 const mostHeld = int64(time.Minute)
 
-// answered reports whether a packet is an answer of a reflector, which has a time of receipt up to a minute before the one of sending. There a request
-// has zeros, or padding of TWAMP Light.
+// answered reports whether a packet is an answer of a reflector. An answer has a time of receipt up to a minute before
+// the time of sending. A request has zeros there, or padding of TWAMP Light.
 func answered(b []byte, m Mode) bool {
 	var a Answer
 	if a.Decode(b, m) != nil || a.Received == 0 {

@@ -229,8 +229,8 @@ func (s *Session) Unsent() {
 	}
 }
 
-// mostMove is how far the clock that can be set and the one that cannot move against each other, in ns, before the first one was set. Where it is
-// slewed, both are.
+// mostMove is the largest drift of the settable clock against the monotonic one, in ns, that does not mean that the
+// first was set. Slewing affects both.
 const mostMove = int64(time.Millisecond)
 
 // Look takes the times of both clocks, as Append does. Where the first one was set since the last call, what is on its way has no delay. A session
@@ -257,7 +257,8 @@ const mostTTL = 255
 // Routers are those that requests pass, by their TTL at the reflector where they are sent with 255; 0 while that is not known.
 func (s *Session) Routers() int { return s.hops }
 
-// Silence is how many requests in a row were lost, with the last one whose time is over, behind the latest one that has an answer.
+// Silence is the number of consecutive lost requests, up to the last one whose time is over, since the latest one with
+// an answer.
 func (s *Session) Silence() uint64 { return s.silence }
 
 // DrainWays gives the delays since the last call.

@@ -44,8 +44,8 @@ func floorDiv(ns int64) (s int64, frac uint32) {
 	return s, uint32(f)
 }
 
-// ErrorEstimate is the field of RFC 4656, section 4.1.2, as RFC 8186 has it: whether the clock follows another one, the format of the time
-// stamps beside it, and how far the clock may be off.
+// ErrorEstimate is the field of RFC 4656, section 4.1.2, as RFC 8186 has it. It holds whether the clock is
+// synchronised, the format of the time stamps beside it, and the error bound of the clock.
 type ErrorEstimate uint16
 
 const (

@@ -96,8 +96,9 @@ type Watch struct {
 	before []netip.Addr // that the trace before showed, where it was another one
 }
 
-// Step takes the result of a trace, and reports whether the port has another way now. Two traces in a row have to show the same other way: a single one may be
-// of packets on both sides of a change, or of a router that answers late. A router that does not answer is no other way.
+// Step takes the result of a trace, and reports whether the port has another way now. Two traces in a row have to show
+// the same other way. A single one may mix packets of both sides of a change, or include a router that answers late. A
+// router that does not answer is no other way.
 func (w *Watch) Step(hops []netip.Addr) (changed bool) {
 	switch {
 	case !slices.ContainsFunc(hops, netip.Addr.IsValid):

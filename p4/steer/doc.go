@@ -1,9 +1,9 @@
-// Package steer turns what was seen into targets for the plans of probes: from the findings and windows of a collector, and the
-// rounds of probes that agents count, it makes the suspicious links that planner/control plans for.
+// Package steer turns measurements into targets for the plans of probes. From the findings and windows of a collector,
+// and the rounds of probes that agents count, it makes the suspicious links that planner/control plans for.
 //
-// [Suspects] is the one way from evidence to suspects, of hopscope control, of the demonstration and of what is measured.
-// [Links] numbers the directions of links, feed adds up what probes reported of them.
+// Evidence becomes suspects only in [Suspects], for hopscope control, the demonstration and the measurements. The type
+// [Links] numbers the directions of links; feed sums up the reports of probes on them.
 //
-// [Measured] makes inputs of planners from what a running collector measured: the windows of the last minutes, and the busiest flows, as its
-// page keeps them. [Tracer] measures what path tracing needs on a topology.
+// Planner inputs come from [Measured]. It reads what a running collector measured: the windows of the last minutes, and
+// the busiest flows, as its page keeps them. The type [Tracer] measures what path tracing needs on a topology.
 package steer

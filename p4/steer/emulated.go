@@ -32,9 +32,9 @@ type Emulated struct {
 	asked time.Duration // when agents were asked for rounds last
 }
 
-// What the probes of the demonstration ask for: node, interfaces, latency and queue, and for a closer look utilisation and
-// buffers. Neither has times: on lines as slow as these, how long a packet is under way depends on its size, so that the change
-// from one to the other would be seen in the times of lines.
+// These are the instructions of the demonstration's probes: node, interfaces, latency and queue, and for detail
+// utilisation and buffers. Neither has times. On lines this slow, the travel time of a packet depends on its size. A
+// change from one to the other would show in the times of lines.
 const emulatedBasic, emulatedDetailed = 0xf000, 0xf180
 
 // NewEmulated builds an emulated network whose probes a loop controls. Its plan covers both directions of every link. The loop does

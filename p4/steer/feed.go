@@ -36,8 +36,9 @@ type feed struct {
 	key       []byte
 }
 
-// lineTime is the least time on a direction in the windows that are not judged yet. Its two clocks differ by any constant, and a
-// direction may have several pairs of clocks, of different resolution: the pair that was seen first is followed.
+// lineTime is the least time on a direction in the windows that are not judged yet. Its two clocks differ by an
+// arbitrary constant. A direction may have several pairs of clocks, of different resolution; the pair that was seen
+// first is followed.
 type lineTime struct {
 	key   inference.LinkKey
 	last  int64 // of the window before, ns; further ones are taken nearest to it, modulo the period
@@ -87,8 +88,8 @@ func (q *quantileSum) window() (w detect.Window) {
 	return detect.Window{Count: q.count, P50: q.p50 / n, P90: q.p90 / n, P99: q.p99 / n}
 }
 
-// probeRounds is how many rounds of a probe are judged together. With fewer, packets of others that happen to be before it are taken for a
-// queue: of five values, three that waited for one packet are a median that is ten times as long.
+// probeRounds is the number of rounds of a probe that are judged together. With fewer, other packets just ahead of a
+// probe are taken for a queue. If three of five values waited for one packet, the median is ten times as long.
 const probeRounds = 20
 
 // newFeed observes probes that pass these directions, once an interval.

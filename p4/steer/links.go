@@ -120,8 +120,8 @@ func (d *Links) Route(probes []planner.Probe) (passed [][]int32, err error) {
 	return passed, nil
 }
 
-// hostPort is the direction in which a probe leaves its last switch for the host that receives it, or -1: a plan without the port means the
-// first one of that switch.
+// hostPort is the direction in which a probe leaves its last switch for the host that receives it, or -1. If the plan
+// lacks the port, it is the first one of that switch.
 func (d *Links) hostPort(p *planner.Probe) int {
 	n, ok := d.graph.Lookup(p.Collector)
 	if !ok || d.graph.Host(n) || p.Collector != p.Nodes[len(p.Nodes)-1] {
@@ -149,8 +149,8 @@ func (d *Links) watched(i int) int {
 // LeastLatencyFloor is that of times in switches before fast lines, and before those of which the rate is not known, in ns.
 const LeastLatencyFloor = 10_000
 
-// PacketTimes returns how long a packet of 1500 bytes takes on the line of each direction, or least where that is more or the rate is
-// not known, in ns: one packet of others that happens to be before a probe is no queue.
+// PacketTimes returns the transmission time of a packet of 1500 bytes on each direction, in ns. It is least where that
+// is more or the rate is unknown. One foreign packet ahead of a probe is no queue.
 func (d *Links) PacketTimes(least float64) []float64 {
 	list := make([]float64, d.graph.NumInterfaces())
 	for i := range list {
@@ -170,8 +170,8 @@ func (d *Links) add(to []int32, i int) []int32 {
 	return append(to, int32(d.watched(i)))
 }
 
-// Links implements [suspicion.Places]: an interface is one direction, a link both, a node all that leave it and come to it, a flow those of its
-// path, as far as the finding has it.
+// Links implements [suspicion.Places]. An interface is one direction, a link both, a node all directions that leave or
+// enter it. A flow is the directions of its path, as far as the finding has it.
 func (d *Links) Links(to []int32, f *inference.Finding) []int32 {
 	e := f.Element
 	if e.Kind == inference.FlowElement {

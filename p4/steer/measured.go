@@ -114,9 +114,9 @@ func (m *Measured) node(id uint32) string {
 	return strconv.FormatUint(uint64(id), 10)
 }
 
-// in gives the node of a topology that a number of the collector stands for: by its name; else by the number, where all
-// nodes of the topology are called by numbers; else by the order, if the collector has no names. So the settings of
-// digests read a topology, too.
+// in returns the function from node ids of the collector to nodes of a topology. It looks up the node's name. Otherwise
+// it takes the number as a name, if all nodes of the topology have numbers as names. Otherwise it takes the number as
+// index, if the collector has no names. The settings of digests read a topology in the same way.
 func (m *Measured) in(g *topo.Graph) func(id uint32) (node int, ok bool) {
 	_, numbers := g.IDs()
 	return func(id uint32) (int, bool) {
@@ -130,8 +130,9 @@ func (m *Measured) in(g *topo.Graph) func(id uint32) (node int, ok bool) {
 	}
 }
 
-// Orchestrate makes an instance of the busiest flows: each with the interfaces that it was seen to pass and the packets a second that
-// reported them. left counts interfaces that the collector knows and that none of these flows passes.
+// Orchestrate makes an instance of the busiest flows. Each has the interfaces that it was seen to pass and the packets
+// a second that reported them. The result left counts interfaces that the collector has and that none of these flows
+// passes.
 func (m *Measured) Orchestrate(ctx context.Context, items int64, packetBytes int, objective string, sizing orchestrate.Sizing) (p *orchestrate.Problem, left int, err error) {
 	type jsonInterface struct {
 		ID     string `json:"id"`
@@ -207,8 +208,8 @@ func (h *hopAnswer) hop() (k inference.HopKey, ok bool) {
 	return k, err == nil && !k.Other && k.EgressIf != 0
 }
 
-// Suspicious returns the links that open findings are about, with the weights of their severities: the links of causes and of
-// findings without one. elsewhere counts findings about anything else, or about what the topology has not.
+// Suspicious returns the links of open findings, weighted by severity. It uses causes, and findings without one. The
+// result elsewhere counts findings about other elements, or about elements outside the topology.
 func (m *Measured) Suspicious(ctx context.Context, g *topo.Graph, p *attention.Problem) (elsewhere int, err error) {
 	var answer struct {
 		Open []struct {
@@ -289,8 +290,8 @@ func elementLinks(g *topo.Graph, at func(uint32) (int, bool), e *inference.Eleme
 	return links
 }
 
-// Delivery puts measured figures into an instance: the rate of every point that reports to the collector, and the load of links whose
-// utilisation was reported to it. points and links count what was filled in.
+// Delivery puts measured figures into an instance. They are the rate of every point that reports to the collector, and
+// the load of links with a reported utilisation. The results points and links count the figures.
 func (m *Measured) Delivery(ctx context.Context, p *delivery.Problem, reportBytes int) (points, links int, err error) {
 	reports := map[string]float64{} // by node, a second
 	err = list(ctx, m, "/api/exporters", "exporters", func(e struct {
@@ -353,8 +354,7 @@ func (m *Measured) Costs(ctx context.Context, g *topo.Graph) (out *topo.Graph, k
 	return g.WithCosts(func(i int) uint32 { return max(1, cost[i]) }), len(cost), nil
 }
 
-// Queries fills in what the paths of flows show: the longest, for queries that do not say how many hops they ask about, and the
-// number of nodes.
+// Queries fills in the longest path of flows, for queries without a number of hops, and the number of nodes.
 func (m *Measured) Queries(ctx context.Context, p *querymix.Problem) (longest, nodes int, err error) {
 	seen := map[uint32]bool{}
 	err = list(ctx, m, "/api/flows", "flows", func(f flowAnswer) {

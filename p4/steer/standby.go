@@ -31,8 +31,8 @@ type Standby struct {
 	refused  atomic.Pointer[string]
 }
 
-// Run reads the settings again at every hangup while another control is in charge, so that an error in them is logged before this one is.
-// Hangups while this one steers go to Steering.
+// Run reads the settings again at every hangup while another control is in charge, so that an error in them is logged
+// before a takeover. Hangups while this one steers go to Steering.
 func (s *Standby) Run(ctx context.Context) {
 	for {
 		select {

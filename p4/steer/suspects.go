@@ -32,8 +32,8 @@ type Rounds interface {
 	Drain() (list []loop.ProbeRounds, ok bool)
 }
 
-// Suspects turns findings, what probes report of hops, and which of their rounds got lost, into links that need a closer look, once a
-// cycle of the control of probes. It implements [control.Suspects].
+// Suspects turns findings, reports of probes on hops, and lost rounds of probes into links that need detail. It does so
+// once a cycle of the control of probes. It implements [control.Suspects].
 type Suspects struct {
 	Feed   *feed
 	Rounds *loop.Rounds // of agents; nil where the settings have others
@@ -51,9 +51,9 @@ type Suspects struct {
 // maxOpen bounds the findings that are kept, since those of a fleet come from every writer of its topics.
 const maxOpen = 1 << 16
 
-// Clocks of switches are not those of one emulator. One direction of a line is judged by two of them, and none that is set by less than
-// clockStep accuses a line. Both directions together are free of that; but their least times are not of the same moment, and clocks that
-// nothing disciplines run apart by up to clockDrift in between.
+// Clocks of switches differ, unlike those of one emulator. One direction of a line is judged by two clocks, and a step
+// of less than clockStep accuses no line. Both directions together are free of steps. But their least times are of
+// different moments, and undisciplined clocks drift by up to clockDrift in between.
 const (
 	clockStep  = 10e6 // ns
 	clockDrift = 1e-4
@@ -81,9 +81,9 @@ func New(c *Config) (*Suspects, error) {
 	return s, nil
 }
 
-// withHosts gives the links of probes with the lines of the hosts that send them, as links behind those of the network. Hosts that receive
-// behind a port that the graph does not have are among them; by link its other direction or -1; and the lines of hosts by what they are. A host
-// that loses what it sends, or what comes, explains that then, and no link of the network is blamed for it.
+// withHosts returns the links of probes with the lines of the sending hosts, as links behind those of the network.
+// Hosts that receive behind a port outside the graph are among them. It also returns by link its other direction or -1,
+// and the lines of hosts by name. A lossy host then explains its losses, and no link of the network is blamed.
 func withHosts(d *Links, probes []planner.Probe, passed [][]int32) (all [][]int32, back []int32, hosts map[string]int32) {
 	g := d.graph
 	links := g.NumInterfaces()

@@ -15,10 +15,11 @@ import (
 // maxDigests bounds the packets of a measurement, for paths that stay unknown.
 const maxDigests = 1_000_000
 
-// Tracer measures how many packets it takes until the collector knows the path of a flow, on one topology and in a way to code paths. It
-// lets the collector's own path tracing decode the digests that switches on random shortest paths would write, so that plans of queries
-// follow from the decoder that will read them. It is the querymix.Tracer of programs that make such plans: planners know neither
-// decoders nor inference. A Tracer may be used by one goroutine at a time.
+// Tracer measures how many packets it takes until the collector knows the path of a flow, on one topology and with one
+// coding of paths. The collector's own path tracing decodes the digests that switches on random shortest paths would
+// write. Plans of queries thus follow from the decoder that will read them. It is the querymix.Tracer of programs that
+// make such plans, since planners import neither decoders nor inference. A Tracer may be used by one goroutine at a
+// time.
 type Tracer struct {
 	graph   *topo.Graph
 	nodes   []uint32 // ids, which are the indices
@@ -47,8 +48,8 @@ func NewTracer(g *topo.Graph, routing prior.Routing, seed uint64, stop func() er
 	return t
 }
 
-// Codings lists the revised multi-layer scheme of PINT, and some codings in which more hops write: a decoder that knows
-// links gains more from those than the published decoder does.
+// Codings lists the revised multi-layer scheme of PINT, and some codings in which more hops write. A decoder with known
+// links gains more from those than the published decoder.
 func (t *Tracer) Codings(hops int) []querymix.PathCoding {
 	layers := pint.MultiLayerRevised(1, hops)
 	half := []float64{0.5}
@@ -104,7 +105,7 @@ func (t *Tracer) Packets(c querymix.PathCoding, paths int, limit float64) (float
 	return float64(sum) / float64(paths), nil
 }
 
-// Path draws a path of that many switches with as few hops as can be, or as light as can be if routing goes by weights, and
+// Path draws a path of that many switches with the fewest hops, or of the least weight if routing uses weights, and
 // appends their indices. It is between edge switches if the topology has some.
 func (t *Tracer) Path(rng *rand.Rand, hops int, path []uint32) ([]uint32, error) {
 	g := t.graph

@@ -8,7 +8,7 @@ import (
 // CoverConfig says what [Cover] is to find.
 type CoverConfig struct {
 	Elements int
-	// Separate is set if the chosen sets must separate elements. A set separates two elements if it has one of them.
+	// Separate is set if the chosen sets must separate elements. A set separates two elements if it has exactly one of them.
 	// Pairs that no set separates, and pairs of elements of no set, are exempt.
 	Separate bool
 	Rounds   int // of the search for fewer sets

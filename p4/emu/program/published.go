@@ -10,9 +10,9 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-// PublishedPacket is a UDP packet over IPv4 as its sender gives it to the first switch of a network that runs one of the
-// three published PINT programs. Its methods are those programs: they carry the packet along a path, switch by switch,
-// and append the frame that leaves the last one. The programs are read as they are, faults included.
+// PublishedPacket is a UDP packet over IPv4 as its sender gives it to the first switch of a network with a published
+// PINT program. There are three such programs, one for each method. They carry the packet along a path, switch by
+// switch, and append the frame that leaves the last one. The programs are reproduced as they are, faults included.
 type PublishedPacket struct {
 	Src, Dst         [4]byte
 	SrcPort, DstPort uint16
@@ -42,9 +42,10 @@ func publishedMAC(kind byte, a [4]byte) headers.MAC {
 	return headers.MAC{0x02, kind, a[0], a[1], a[2], a[3]}
 }
 
-// AppendMininet appends the Ethernet frame that the switches with these node ids leave behind, in order: the digest in the
-// destination MAC address, that of the scheme it is compared with (AMS2) in the source address, and ECN 1. The id of the
-// last switch that wrote either is in place of the IPv4 checksum. A path has at most 254 switches; the rest is ignored.
+// AppendMininet appends the Ethernet frame that leaves the last of the switches with these node ids, in order. The
+// digest is in the destination MAC address, that of the compared scheme (AMS2) in the source address, and ECN is 1. The
+// id of the last switch that wrote either replaces the IPv4 checksum. A path has at most 254 switches; the rest is
+// ignored.
 func (p *PublishedPacket) AppendMininet(dst []byte, path []uint32) []byte {
 	path = path[:min(len(path), publishedTTL-1)]
 	var high, middle, low, ams, writer uint32 // fields of 16 bits
@@ -94,9 +95,9 @@ const (
 
 var tofinoLimits = [...]uint32{65535, 32767, 21844, 16383, 13106, 10921, 9361, 8191, 7280, 6562}
 
-// AppendTofino appends the Ethernet frame on the line behind the last of these switches: EtherType 0x1337 and a header of
-// the digest and the EtherType that was there before. baseline says which layer the hardware's hash of the packet id
-// chooses; how it cuts that hash is not known.
+// AppendTofino appends the Ethernet frame on the line behind the last of these switches. It has EtherType 0x1337 and a
+// header of the digest and the original EtherType. The argument baseline is the layer that the hardware's hash of the
+// packet id chooses; how it cuts that hash is unknown.
 //
 // A hash that has no entry in the tables is 0, which makes every switch write.
 func (p *PublishedPacket) AppendTofino(dst []byte, path []uint8, baseline bool) []byte {
@@ -125,9 +126,9 @@ func (p *PublishedPacket) AppendTofino(dst []byte, path []uint8, baseline bool) 
 	return p.ipv4(pint.AppendTofino(dst, digest), publishedTTL-uint8(len(path)))
 }
 
-// AppendHPCC appends the PPP frame that the simulator's switches leave behind: the digest after UDP and its sequence
-// header, one byte, or two, least significant first. Each switch maps the utilisation of its line (1 is full) to the
-// exponent of base, and the packet keeps the largest. rnd draws from [0, 1).
+// AppendHPCC appends the PPP frame that the simulator's switches leave behind. The digest follows UDP and its sequence
+// header, in one byte, or in two, least significant first. Each switch maps the utilisation of its line (1 is full) to
+// the exponent of base, and the packet keeps the largest. The function rnd draws from [0, 1).
 func (p *PublishedPacket) AppendHPCC(dst []byte, sequence uint32, utilization []float64, base float64, bytes int, rnd func() float64) []byte {
 	digest := uint16(0)
 	for _, u := range utilization {

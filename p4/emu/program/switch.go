@@ -104,8 +104,8 @@ func (s *Switch) Store() *p4.Store { return s.tables }
 // Mirror lets clones of a session leave by a port.
 func (s *Switch) Mirror(session uint32, port uint16) { s.mirrors[session] = port }
 
-// Process returns what leaves the switch because of a frame, in the order in which it does. Passes are what the switch measured
-// meanwhile; those of the frame that are not needed are none of its own, and stay for frames behind it.
+// Process returns the frames that leave the switch because of a frame, in order. The passes are what the switch
+// measured meanwhile. Unused passes are returned for later frames.
 func (s *Switch) Process(in Frame, passes []Pass) (out []Frame, left []Pass, err error) {
 	s.passes, s.out = slices.Clone(passes), nil
 	if err := s.program.process(s, in); err != nil {

@@ -8,8 +8,8 @@ import (
 )
 
 // demoConfig is a fat-tree of 20 switches with 200 flows and about 4000 reports a second, and a script of 170 seconds
-// that repeats: after a quiet beginning a line is congested, a link fails and returns, and an access list drops
-// packets. A switch becomes slow, reports of one exporter are lost, and another falls silent, with quiet times in
+// that repeats. After a quiet beginning a line is congested, a link fails and returns, and an access list drops
+// packets. Then a switch becomes slow, reports of one exporter are lost, and another falls silent, with quiet times in
 // between.
 //
 // Lines are slow (10 Mbit/s), so that a laptop sends enough packets to fill them: latencies are milliseconds.
@@ -38,8 +38,8 @@ func demoConfig() emu.Config {
 	return c
 }
 
-// PINTDemo is DemoConfig with PINT digests in three of ten flows, and two more faults at the end of the script,
-// which lasts 210 seconds: flows take another way without a loss, and some go round in a loop.
+// PINTDemo is DemoConfig with PINT digests in three of ten flows, and two more faults at the end of the script, which
+// lasts 210 seconds. In these, flows take another way without a loss, and some go round in a loop.
 func PINTDemo() (emu.Config, error) {
 	c := demoConfig()
 	plan, err := demoPlan()
@@ -56,8 +56,9 @@ func PINTDemo() (emu.Config, error) {
 	return c, nil
 }
 
-// demoPlan is a plan of 32 bits a packet. Half of them are for the path, in every packet; the others detect loops (T = 1,
-// b = 15) in one packet of two, and measure hop latency and the utilisation of the busiest line in the other.
+// demoPlan is a plan of 32 bits a packet. Half of them are for the path, in every packet. In one packet of two the
+// others detect loops (T = 1, b = 15). In the other packets they measure hop latency and the utilisation of the busiest
+// line.
 func demoPlan() (*pint.Plan, error) {
 	path, err := pint.New(pint.Config{Seed: 1, Bits: 8, Instances: 2, Tau: .5, P: []float64{.5}})
 	if err != nil {
@@ -90,8 +91,8 @@ func demoPlan() (*pint.Plan, error) {
 	}, nil
 }
 
-// demoProbes send one probe a pod: from its first edge switch up to a core switch, down into the next pod, and out to
-// the first host there.
+// demoProbes are one probe a pod. Each goes from the first edge switch up to a core switch, down into the next pod, and
+// out to the first host there.
 func demoProbes() []emu.Probe {
 	var p []emu.Probe
 	for pod := range 4 {

@@ -59,8 +59,8 @@ const playStep = 2 * time.Millisecond
 // not send an hour of reports when it wakes.
 const maxLag = time.Second
 
-// Play runs the network by the clock and sends its datagrams over UDP, each from its exporter's own loopback address,
-// until ctx ends or virtual time is Until; both are no error.
+// Play runs the network by the clock and sends its datagrams over UDP, each from its exporter's own loopback address.
+// It returns nil when ctx ends or virtual time reaches Until.
 func Play(ctx context.Context, n *emu.Network, c PlayConfig) (playStats, error) {
 	if c.clock == nil {
 		c.clock = systemClock{}

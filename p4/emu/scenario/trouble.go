@@ -40,8 +40,8 @@ func (p Place) String() string {
 	return [...]string{"link", "switch", "port", "exporter", "flow"}[min(p, InFlow)]
 }
 
-// Happening is a trouble at a place and a time: what has to be added to the configuration of a network so that it
-// happens, and the truth about it.
+// Happening is a trouble at a place and a time. It holds the additions to the configuration of a network that cause it,
+// and the truth about it.
 type Happening struct {
 	*Trouble
 	From, Until time.Duration
@@ -88,8 +88,8 @@ const (
 	s1 = time.Second
 )
 
-// troubles is the table. Detectors, benchmarks and pages refer to its lines by name, so that their sizes stay as they
-// are: a fault of another size is another line.
+// troubles is the table. Detectors, benchmarks and pages refer to its lines by name, so the sizes in a line are fixed.
+// A fault of another size needs a new line.
 var troubles = []Trouble{
 	{"congested-line", "other traffic takes 95 % of one direction of a link", 14 * s1, OnLink,
 		[]string{"high-latency", "high-queue", "drops"}, func(s *site) { s.line(emu.Fault{Kind: emu.CrossTraffic, Value: .95}) }},
@@ -150,8 +150,8 @@ type site struct {
 	out  *Happening
 }
 
-// Happen places a trouble at random, so that it begins at a time: where packets of flows come by, as the routes of n are
-// now. The network that is to have it is built from the configuration of n and what the happening adds.
+// Happen places a trouble at random, beginning at a time, where packets of flows pass by the present routes of n. The
+// network with the trouble is built from the configuration of n and the additions of the happening.
 func (t *Trouble) Happen(n *emu.Network, at time.Duration, r *rand.Rand) (*Happening, error) {
 	if n.NumFlows() == 0 {
 		return nil, fmt.Errorf("%s: the network has no flows", t.Name)

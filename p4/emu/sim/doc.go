@@ -1,6 +1,7 @@
-// Package sim has the parts of a discrete-event simulation of a network that know no packet: events in the order of their times ([Events]), the
-// queue of an interface and the line behind it ([Queue]), routes over the links that are up ([Routes]), the channel between a controller and
-// devices ([Channel]), and choices by weight and by hash ([Alias], [Mix]).
+// Package sim holds the parts of a discrete-event simulation of a network that are independent of packets. They are
+// events in the order of their times ([Events]), the queue of an interface with its line ([Queue]), and routes over
+// live links ([Routes]). There are also the channel between a controller and devices ([Channel]), and choices by weight
+// and by hash ([Alias], [Mix]).
 //
 // Times are virtual nanoseconds, and nothing here reads a clock. A queue works in the order in which it is called, and takes O(1) a packet.
 package sim

@@ -8,7 +8,7 @@ import (
 
 // Queue is the egress queue of one interface and the line behind it. Packets are served in order at the line's rate.
 // When a packet is accepted its times are known, unless the rate changes or the link fails, so a packet costs one event
-// a hop; what has been sent is taken out whenever the queue is looked at.
+// a hop. Each access to the queue first removes the packets that have been sent.
 //
 // A queue fills two lines of a cache. The first holds what every packet asks for.
 type Queue struct {
