@@ -27,8 +27,8 @@ func (s Stage) String() string { return stageNames[min(s, NumStages-1)] }
 
 // Account receives where the reports and the points behind a queue are. It is used by several goroutines at a time.
 //
-// Points are what a store can confirm. Reports follow them: those of a batch are stored when all its points are, and
-// otherwise end where the first of its points ended that is not.
+// Points are what a store can confirm. Reports follow them: the reports of a batch are stored when all its points are.
+// Otherwise they end at the stage where the first point ended that was not stored.
 type Account interface {
 	// Carry counts what the spool still held from an earlier run; it is OnDisk. The series of points follow when they are known,
 	// which is later, and beside their number.

@@ -11,13 +11,14 @@ import (
 	"github.com/hopscope/hopscope/ingest/retry"
 )
 
-// A record that its store fails for while it takes others is set aside: those that come after it are written, and it is
-// tried again with growing waits. What shares a key with it stays behind it. One with several keys is halved until those that
-// fail are alone. One that fails for asideFor, or has no room, is refused. Where nothing passes, single keys are tried: the
-// fewer points a piece has, the likelier it passes, and one that passes shows that the store is there.
+// A record is set aside when its store fails for it but takes others. Later records are written, and it is tried again
+// with growing waits. Records that share a key with it stay behind it. A record with several keys is halved until the
+// failing keys are alone. It is refused when it fails for asideFor, or when no room is left. While nothing passes,
+// single keys are tried. The fewer points a piece has, the likelier it passes, and one that passes shows that the
+// store is there.
 //
-// Where keys are places ([Placer]), there is a piece for each place, and those of a place follow each other. Without room, records wait
-// until a place has failed for placeFor. Then its oldest pieces are refused.
+// Where keys are places ([Placer]), each place has its own pieces, which are written in order. Without room, records
+// wait until a place has failed for placeFor. Then its oldest pieces are refused.
 const (
 	// asideFor is how long a record is tried while others pass.
 	asideFor = 15 * time.Minute
@@ -119,8 +120,8 @@ func doubtful(err error) bool {
 	return ok && re.Doubt && re.After == 0
 }
 
-// split leaves a piece its first n keys and gives the others as a piece of their own; nil where one of them would have none, or
-// maxParts were made and nothing passed, or the writer separates items by itself.
+// split leaves a piece its first n keys and returns a new piece with the others. It returns nil if either would have
+// no key. It also does so after maxParts splits without a pass, and if the writer separates items by itself.
 func (q *Queue) split(p *piece, n int) *piece {
 	if q.passes != q.partedAt {
 		q.partedAt, q.parts = q.passes, 0
@@ -152,7 +153,7 @@ func (q *Queue) separate(p *piece) []*piece {
 	return list
 }
 
-// cut leaves a piece its first n keys and gives the others as a piece of their own; nil where one of them would have no points.
+// cut leaves a piece its first n keys and returns a new piece with the others, or nil if either would have no points.
 func (q *Queue) cut(p *piece, n int) *piece {
 	others := []*piece{{keys: p.keys[n:]}}
 	held, rest, err := q.parter.Part(p.payload, func(key string) bool { return holds(others, key) })

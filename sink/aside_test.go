@@ -43,8 +43,9 @@ func under(dir string, i int) string {
 
 func third(n int64) bool { return n%3 == 0 }
 
-// A store that fails for one record of three takes all others within twice the time of one that fails for none; what
-// fails is kept, and every report is in one place. First 90 records wait, then one comes every ten seconds, for an hour.
+// A store that fails for one record of three takes all others within twice the time of a store that fails for none.
+// Failed records are kept, and every report is in one place. First 90 records wait, then one comes every ten seconds,
+// for an hour.
 func TestAsideThird(t *testing.T) {
 	withAndWithoutSpool(t, func(t *testing.T, dir string) {
 		const backlog, hour = 90, 361
@@ -247,8 +248,8 @@ func TestAsideEnds(t *testing.T) {
 	})
 }
 
-// A store that fails for a third of the points of every record, or for one of each, has all others in the time of a window; what
-// fails is kept, point by point, though more fails than may be set aside.
+// A store fails for a third of the points of every record, or for one of each. It has all others in the time of a
+// window. The failed points are kept one by one, although more fail than may be set aside.
 func TestAsideHalves(t *testing.T) {
 	const points, windows = 90, 60
 	for name, bad := range map[string]func(int64) bool{"third": third, "one": func(n int64) bool { return n%points == 7 }} {

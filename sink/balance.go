@@ -24,8 +24,8 @@ type PointBalance struct {
 	Series    map[string]SeriesBalance `json:"series"`    // by measurement
 }
 
-// SeriesBalance is the account of the points of one series. Those that are on their way or were dropped are in neither Stored nor
-// Refused; those that an earlier run left are in Made once they have been read.
+// SeriesBalance is the account of the points of one series. Points that are in flight or were dropped are in neither
+// Stored nor Refused. Points that an earlier run left are in Made once they have been read.
 type SeriesBalance struct {
 	Made    uint64 `json:"made"`
 	Stored  uint64 `json:"stored"`

@@ -129,8 +129,8 @@ func settled(t *testing.T, tally *Tally, want map[Stage]int64, wantPoints map[St
 	}
 }
 
-// A window is cut into records and its reports ride on the last: a point that is refused in the first makes them rejected
-// all the same, also when the process ends between the two.
+// A window is cut into records and its reports go with the last. A point that is refused in the first record makes
+// them rejected, also when the process ends between the two.
 func TestReportsOfRefusedPoints(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		t.Run(fmt.Sprint("restart=", restart), func(t *testing.T) {
@@ -291,8 +291,8 @@ func (p *picky) WriteEncoded(ctx context.Context, payload []byte) error {
 	return p.Write(ctx, &b)
 }
 
-// Whatever happens, in whatever order: the points of the account are those of the store by its own count, and reports are
-// stored when all points of their window are. Refusals, outages, a small queue, a spool that overflows, or restarts.
+// The points of the account equal those of the store by its own count, and reports are stored when all points of their
+// window are. This holds in any order of refusals, outages, a small queue, a full spool and restarts.
 func TestAccountsHold(t *testing.T) {
 	for seed := range uint64(12) {
 		dir := t.TempDir()

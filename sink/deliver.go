@@ -151,8 +151,8 @@ func (q *Queue) flushLast(ctx context.Context) {
 	}
 }
 
-// next waits for what is to be written: a record from the spool, or from memory where there is none, or one that was set
-// aside and is due.
+// next waits for the next piece to write. It comes from the spool, or from memory without one, or was set aside and is
+// due.
 func (q *Queue) next(ctx context.Context, buf []byte) (*piece, bool) {
 	var tick <-chan time.Time
 	if q.stager != nil {
@@ -361,8 +361,8 @@ func othersPassed(err error) bool {
 	return ok && re.Rest != nil && re.Doubt && re.Progress
 }
 
-// persist tries a record again until it is stored or refused, or another one passes: then the store is there, and what
-// failed is set aside. As long as nothing passes, records keep their order.
+// persist tries a record again until it is stored or refused, or another one passes. A pass shows that the store is
+// there, and the failed record is set aside. As long as nothing passes, records keep their order.
 func (q *Queue) persist(ctx context.Context, p *piece, err error) bool {
 	wait := retry.Backoff{Min: q.conf.RetryMin, Max: q.conf.RetryMax, Spread: 1, Rand: q.opt.Rand}
 	suspects := suspects{list: []*piece{p}}
@@ -420,9 +420,9 @@ func (q *Queue) setFailing(failing bool) {
 }
 
 // pause waits before the next try: a random time below a bound that doubles, and at least as long as the store asked
-// for. Meanwhile it probes with other records where the last one is in doubt, and reports whether one passed. Closing the
-// queue ends the wait, and the waits after that are short. On is false when there is to be no next try, which with a
-// closed queue and a spool is at once, unless the queue is patient.
+// for. If the last record is in doubt, it meanwhile probes with other records, and passed reports whether one passed.
+// Closing the queue ends the wait and shortens later ones. On is false when there is to be no next try. A closed queue
+// with a spool makes none, unless it is patient.
 func (q *Queue) pause(ctx context.Context, backoff *retry.Backoff, err error, s *suspects) (passed, on bool) {
 	closing := q.closing
 	select {
@@ -584,8 +584,8 @@ func (q *Queue) refuse(p *piece, err error) uint64 {
 	return n
 }
 
-// settle takes from the staged records those that are stored by now. They leave the spool together with the last of
-// their batch: what has to be said about its reports is then found again after a crash.
+// settle takes from the staged records those that are stored by now. The records of a batch leave the spool together,
+// with the last of them. After a crash, all records that decide the stage of its reports are thus read again.
 func (q *Queue) settle() {
 	stored := q.taken
 	if q.stager != nil {

@@ -1,7 +1,7 @@
 package sink
 
-// PartLines implements Part of a [Parter] whose payloads are lines. next cuts the first one off, key and series say of a
-// line which others it must not overtake and which measurement it is of.
+// PartLines implements Part of a [Parter] whose payloads are lines. Function next cuts the first line off. A line
+// waits behind others with the same key. Its series is its measurement.
 func PartLines(payload []byte, next func(payload []byte) (line, rest []byte), key, series func(line []byte) string, held func(key string) bool) (behind, rest Refusal) {
 	for len(payload) > 0 {
 		var line []byte

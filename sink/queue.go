@@ -60,12 +60,12 @@ type QueueOptions struct {
 	Rand func() float64
 }
 
-// Queue stands in front of a Writer so that a slow store costs memory, then disk, then the oldest batches, and never
-// stops capture. Batches are encoded when they come and written in order by one goroutine; with a spool a second one
-// carries them from memory to disk, so that they are safe from a crash within moments, whatever the store does.
+// Queue stands in front of a Writer, so that a slow store never stops capture. It costs memory, then disk, then the
+// oldest batches. Batches are encoded when they come, and one goroutine writes them in order. With a spool, a second
+// goroutine carries them from memory to disk. They are thus safe from a crash within moments, whatever the store does.
 //
-// When the disk refuses a batch, the batch is offered to the store directly once the spool is empty, and waits in memory
-// until either takes it.
+// When the disk refuses a batch, the batch waits in memory. It is offered to the store directly once the spool is
+// empty, until either takes it.
 type Queue struct {
 	name   string
 	writer Encoder

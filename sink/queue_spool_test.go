@@ -255,8 +255,8 @@ func TestQueueNeverStarted(t *testing.T) {
 	}
 }
 
-// A spool of an earlier run has lost its first segment and a bit of a later one: what it held is carried, what is gone
-// is dropped, and the rest is stored.
+// The spool of an earlier run has lost its first segment and a bit of a later one. What it held is carried, what is
+// lost is dropped, and the rest is stored.
 func TestQueueSpoolDamaged(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -366,8 +366,8 @@ func TestQueueRefusals(t *testing.T) {
 	})
 }
 
-// A store that is away when the process ends: without a spool what waits is lost and counted, with one it is stored by
-// the next process.
+// A store is away when the process ends. Without a spool, waiting records are lost and counted. With one, the next
+// process stores them.
 func TestQueueCloseWhileDown(t *testing.T) {
 	withAndWithoutSpool(t, func(t *testing.T, dir string) {
 		w := &scripted{answer: func(int, *Batch) error { return errors.New("down") }}

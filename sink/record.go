@@ -14,9 +14,9 @@ import (
 // Earlier versions had the number of points<uvarint> there alone. They wrote it in as few bytes as it needs, and so never
 // began with 0x80 0x00.
 //
-// A batch is cut into several records, and the reports that it stands for go with the last. They are stored when all
-// points of the batch are, so a record says which batch it is of, its place in that, and whether a record before it was
-// lost: that outlives the process that lost it.
+// recordHead is the head of one of the records into which a batch is cut. The reports of the batch go with the last
+// one. They are stored when all points of the batch are. A head therefore holds the batch, the record's place in it,
+// and whether an earlier record was lost. This outlives the process that lost it.
 type recordHead struct {
 	batch   uint64 // 0 in a record of an earlier version; later batches have higher numbers
 	part    uint64 // counts the records of a batch from 0

@@ -12,13 +12,14 @@ import (
 	"github.com/hopscope/hopscope/inference/state"
 )
 
-// RefusedEntry holds the refused points of one record of a spool, until an operator has mended the cause and sends them again, or until
-// their folder is full. It is one file, named by the batch and the place of the record in it:
+// RefusedEntry holds the refused points of one record of a spool. They stay until an operator has fixed the cause and
+// sends them again, or until their folder is full. Each entry is one file, named by the batch and the place of the
+// record in it:
 //
 //	00000001789012345678-000000.refused
 //
-// so that a record that is refused again after a crash takes the place of what it left before. A file is the magic
-// "hopsref1", the length of the body and its CRC-32C in eight and four bytes, and the body:
+// A record that is refused again after a crash thus replaces its former file. A file is the magic "hopsref1", the
+// length of the body in eight bytes, its CRC-32C in four, and the body:
 //
 //	time<varint, ns> sink<string> target<string> batch<uvarint> part<uvarint> groups<uvarint> { group }
 //	group:  points<uvarint> series<uvarint> { name<string> points<uvarint> } reason<string> payload<string>

@@ -217,7 +217,7 @@ func FuzzDecodeRefused(f *testing.F) {
 	})
 }
 
-// A folder that can keep two entries of three keeps them all, whatever fails beside them, each once; the points of those that it cannot keep are
+// A folder that fails to keep every third entry keeps all others, each once. The points of the failed entries are
 // counted as lost.
 func TestRefusedThirdFails(t *testing.T) {
 	for name, fail := range map[string]func(t *testing.T, dir string, e *RefusedEntry){

@@ -10,8 +10,8 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 )
 
-// Series describes one measurement: what a store holds under its name. [AllSeries] lists what points are made from, what
-// the reference of stored series is written from, and what shipped dashboards are held against.
+// Series describes one measurement as stores hold it. Points and the reference of stored series are made from
+// [AllSeries], and the shipped dashboards are checked against it.
 type Series struct {
 	Measurement string
 	Doc         string // one point per what
@@ -447,8 +447,8 @@ func (s *Series) Field(key string) *FieldSpec {
 	return nil
 }
 
-// CheckPoint returns what about p is not as AllSeries has it: an unknown measurement or field, a field of another kind,
-// tags missing, unknown or out of order.
+// CheckPoint returns an error if p differs from AllSeries. The causes are an unknown measurement or field, a field of
+// another kind, and tags that are missing, unknown or out of order.
 func CheckPoint(p *Point) error {
 	s := FindSeries(p.Measurement)
 	if s == nil {

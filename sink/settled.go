@@ -12,16 +12,17 @@ type mark struct {
 	ok    bool
 }
 
-// ErrSpooled is returned where a queue has a spool, which keeps what the store does not have yet over the end of the process: there
-// is no need to wait for the store then.
+// ErrSpooled is returned by a queue with a spool. The spool survives the end of the process, so no caller has to wait
+// for the store.
 var ErrSpooled = errors.New("sink: a queue with a spool does not report when the store has everything")
 
-// Settled has f called once it is known what became of everything that was put before: ok says that the store has it, or refused it
-// for good, which is counted; a [Stager] has written its files. Without ok something was dropped, now or ever before, other than what
-// Put gave an error for. So a reader of a log knows up to where it need not be read again: as far as before the last Settled whose f
-// had ok. f is called in the order of the calls, by a goroutine that it must not keep, and may be called before Settled returns.
+// Settled calls f once the outcome of everything put before is known. With ok, the store has it, or refused it for
+// good, which is counted. A [Stager] has then written its files. Without ok, something was dropped, now or earlier;
+// what Put returned an error for does not count. A reader of a log need not read again what it put before the last
+// Settled with ok. A goroutine of the queue calls f in the order of the calls of Settled, perhaps before Settled
+// returns. It must not be blocked.
 //
-// It is for queues without a spool; those with one give [ErrSpooled].
+// It is for queues without a spool; the others return [ErrSpooled].
 func (q *Queue) Settled(f func(ok bool)) error {
 	if q.opt.Spool != nil {
 		return ErrSpooled
@@ -34,9 +35,9 @@ func (q *Queue) Settled(f func(ok bool)) error {
 	return nil
 }
 
-// Flush waits until it is known what became of everything that was put before, and lets a [Stager] store what it
-// gathered rather than when it is due. It returns [ErrDropped] when something was dropped, now or ever before, and
-// [ErrSpooled] for a queue with a spool.
+// Flush waits until the outcome of everything put before is known. It makes a [Stager] store what it gathered at once
+// rather than when due. It returns [ErrDropped] if anything was ever dropped, and [ErrSpooled] for a queue with a
+// spool.
 func (q *Queue) Flush(ctx context.Context) error {
 	done := make(chan bool, 1)
 	if err := q.Settled(func(ok bool) { done <- ok }); err != nil {

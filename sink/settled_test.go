@@ -13,8 +13,8 @@ import (
 	"github.com/hopscope/hopscope/sink/spool"
 )
 
-// Records that need no encoding come to the store as they were put, each of several callers' in its order, among batches
-// that are cut into many; their reports and points are accounted for, and what was refused is kept.
+// Records that need no encoding reach the store as they were put, each caller's in order, among batches that are cut
+// into many. Their reports and points are accounted for, and refused ones are kept.
 func TestPutEncodedBesidePut(t *testing.T) {
 	withAndWithoutSpool(t, func(t *testing.T, dir string) {
 		var order sync.Mutex

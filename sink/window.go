@@ -8,13 +8,13 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// Window is a window that has ended, with the findings that started, became more severe or ended with it. It is what every sink
-// receives. Sinks share it: a sink that keeps it must not change it.
+// Window is a window that has ended, with the findings that started, became more severe or ended with it. Every sink
+// receives it. Sinks share it and must not change it.
 //
-// The end of a window is its label: the name under which stores keep it. A collector whose clock was set back comes to
-// labels again. It then hands over the window once more, with Revision counted up: hops, flows and exporters are whole,
-// made of everything that was counted under the label so far, so that their points can take the place of those that were
-// written before; Reports, path changes and findings are those that are new.
+// The end of a window is its label: the name under which stores keep it. When a collector's clock is set back, labels
+// come again. The window is then handed over once more, with a higher Revision. Its hops, flows and exporters contain
+// everything that was counted under the label so far. Their points can thus replace those that were written before.
+// Reports, path changes and findings are only the new ones.
 type Window struct {
 	*inference.Window
 	Findings []inference.Finding

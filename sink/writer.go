@@ -105,8 +105,8 @@ func (e *RetryError) Error() string { return e.Err.Error() }
 // Unwrap returns the store's own error.
 func (e *RetryError) Unwrap() error { return e.Err }
 
-// NeedsPerson reports whether an error of the file system is one that only an operator can mend: a directory that is not there or may
-// not be written to. A disk that is full is not such a thing.
+// NeedsPerson reports whether only an operator can fix an error of the file system, such as a directory that is
+// missing or not writable. A full disk is not such an error.
 func NeedsPerson(err error) bool {
 	for _, e := range []error{fs.ErrPermission, fs.ErrNotExist, syscall.EROFS, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP, syscall.ENAMETOOLONG} {
 		if errors.Is(err, e) {
@@ -168,8 +168,8 @@ type Stager interface {
 // place of each other's points, which no other answer of the store shows.
 type Witness interface {
 	Writer
-	// Runs gives, for each run that wrote points of measurement collector under the name of an instance for times after
-	// since, the latest of these times. It is safe for use beside the other methods. An error for which [Permanent] holds
-	// says that this store or these settings do not allow to ask; any other may pass.
+	// Runs returns, for each run that wrote points of measurement collector for an instance after since, the latest
+	// time of such a point. It is safe for use beside the other methods. An error for which [Permanent] holds means
+	// that this store or these settings do not support the query; any other may pass.
 	Runs(ctx context.Context, instance string, since time.Time) (map[string]time.Time, error)
 }

@@ -12,9 +12,10 @@ import (
 	"time"
 )
 
-// Replace writes a file durably: a crash of the program or of the machine leaves the old one or the new one, whole, and without an
-// error it leaves the new one. Until it has its name the new one is beside the old, as one that ends in ".tmp". Where the sync of the
-// folder fails, the new one has the name, and may not survive: that is an error too, after which the caller writes again.
+// Replace writes a file durably: a crash of the program or of the machine leaves the old file or the new one, whole.
+// If it returns nil, the new one survives. Until the rename, the new one lies beside the old under a name that ends in
+// ".tmp". If the sync of the folder fails, the new file has the name but may not survive. That is an error too, after
+// which the caller writes again.
 func Replace(path string, mode fs.FileMode, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {

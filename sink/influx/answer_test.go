@@ -9,8 +9,8 @@ import (
 	influxhttp "github.com/influxdata/influxdb-client-go/v2/api/http"
 )
 
-// FuzzAnswer: whatever a server answers, it gets a verdict; points are refused for nothing but a document about points, never more than there are, and what
-// is said of them is text.
+// FuzzAnswer gives every answer of a server a verdict. Only a document about points refuses points, never more than
+// there are, and its reasons are text.
 func FuzzAnswer(f *testing.F) {
 	f.Add(400, "2.7.12", []byte(`{"code":"invalid","message":"unable to parse 'x': missing fields"}`), []byte("a b=1 1\nc d=2 2\n"))
 	f.Add(400, "", []byte(`{"error":"partial write of line protocol occurred","data":[{"original_line":"c","line_number":2,"error_message":"no field"}]}`), []byte("a b=1 1\nc d=2 2\n"))

@@ -13,8 +13,8 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// One window of 1000 hops, by both encoders. client+convert is what a collector that uses the client's encoder pays:
-// it has to make the client's points first.
+// BenchmarkEncode encodes one window of 1000 hops with both encoders. The case client+convert includes the conversion
+// to the client's points, which a collector with the client's encoder has to make first.
 func BenchmarkEncode(b *testing.B) {
 	const n = 1000
 	points := make([]sink.Point, n)

@@ -65,14 +65,14 @@ const (
 //	outside the retention 400 "partial write: points beyond …"          422 "failure …: partial write: dropped N points outside …"
 //	the query is wrong    400 or 404 {"error":…}                        400 {"code":"invalid",…} or 404 {"code":"not found",…}
 //
-// N counts the points of one shard where a request reaches several, and never those that could not be read. 1.8 sends
-// the message as X-Influxdb-Error, too, and 2.7 the code as X-Platform-Error-Code.
+// N counts the points of one shard where a request reaches several, and never those that could not be parsed. Version
+// 1.8 also sends the message as X-Influxdb-Error, and 2.7 the code as X-Platform-Error-Code.
 //
-// Only such a document, about points, says that points are refused. The same status with any other body comes from
-// something on the way: a proxy, a load balancer, a server that wants TLS. It may go away, and the points are kept.
+// Only such a document, about points, means that points are refused. The same status with any other body comes from
+// something in between: a proxy, a load balancer, a server that requires TLS. That may pass, and the points are kept.
 
-// classify reads an error of the client. dropped is the number of refused points where the server named it: then all
-// others were stored (a "partial write").
+// classify reads an error of the client. dropped is the number of refused points if the server named it. All others
+// were then stored (a "partial write").
 func classify(err error) (v verdict, out *Error, after time.Duration, dropped int) {
 	if err == nil {
 		return stored, nil, 0, 0

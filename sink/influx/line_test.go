@@ -236,8 +236,8 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-// FuzzAppendPoint: whatever is in a point, it becomes one line that the reader of this package and the parser of the
-// line protocol's module take as one point with the same number of fields.
+// FuzzAppendPoint turns any point into one line. The reader of this package and the parser of the line protocol's
+// module both take it as one point with the same number of fields.
 func FuzzAppendPoint(f *testing.F) {
 	f.Add("hop", "node", "17", "text", "a sentence", "id", int64(3), 0.5)
 	f.Add(`m\`, `k\\`, `v,\ =`, `f"=`, "a\nb\"\\", `g\`, int64(-1), math.Inf(1))

@@ -33,8 +33,8 @@ func block(t *testing.T, language, with string) string {
 	return ""
 }
 
-// TestNames asks a server what docs/inventory.md says to ask: hops come back under the latest names of their nodes, and a rename
-// begins no new series.
+// TestNames sends the queries of docs/inventory.md to a server. Hops come back under the latest names of their nodes,
+// and a rename begins no new series.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	servertest.EachInflux(t, func(t *testing.T, s *servertest.Influx) {

@@ -16,8 +16,9 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Runs implements [sink.Witness]. It asks in Flux, and InfluxDB 1.8 in its own language, since Flux is switched off there
-// as a rule; 3 in SQL, since it has no Flux. A token that may only write is no reason to worry: it is an error that is permanent.
+// Runs implements [sink.Witness]. It asks in Flux. InfluxDB 1.8 is asked in InfluxQL, since Flux is usually switched
+// off there, and version 3 in SQL, since it has no Flux. A token that may only write gives a permanent error, which
+// needs no action.
 func (w *writer) Runs(ctx context.Context, instance string, since time.Time) (map[string]time.Time, error) {
 	if w.known() == third {
 		return w.runs3(ctx, instance, since)

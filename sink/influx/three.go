@@ -66,7 +66,8 @@ func partial3(message string) bool {
 	return strings.Contains(message, "partial write of line protocol occurred")
 }
 
-// askGeneration asks a server that gave an answer which points, or a language that it does not have, may be the reason for what it is.
+// askGeneration asks a server for its version after a refusal of points or of a query language that the version may
+// explain.
 func (w *writer) askGeneration(ctx context.Context, status int, message string) {
 	if partial3(message) { // whatever stands before it and answers in its place
 		w.generation.Store(uint32(third))

@@ -100,8 +100,8 @@ func (d *influx3Double) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// 2,500 points of which five are refused: the others are stored, packed or not, whether or not a proxy lets its version be seen, and also where the lines that it
-// names are none.
+// Five of 2,500 points are refused, and the others are stored. This holds packed or not, when a proxy hides the
+// version, and when the server names lines that do not exist.
 func TestInflux3DoubleFlows(t *testing.T) {
 	for name, d := range map[string]*influx3Double{"plain": {}, "no headers": {noHeaders: true}, "no ping": {noPing: true}, "no such lines": {wrong: true}} {
 		for _, packed := range []bool{false, true} {

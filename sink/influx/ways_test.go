@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// TestSeveralPaths asks a server what docs/pint.md says to ask, and holds that a flow whose path with the greatest share changes
+// TestSeveralPaths sends the queries of docs/pint.md to a server. A flow whose path with the greatest share changes
 // stays one series, with the path of each window.
 func TestSeveralPaths(t *testing.T) {
 	t.Parallel()

@@ -110,9 +110,9 @@ func (w *writer) Write(ctx context.Context, b *sink.Batch) error {
 	return w.WriteEncoded(ctx, w.buf)
 }
 
-// WriteEncoded stores line protocol, in requests of at most Config.BatchPoints points. It goes on behind refused
-// points, and stops at the first error that may pass. The next call with the same payload goes on where it stopped:
-// what the server has is not sent again, and what it was asked about is not asked again.
+// WriteEncoded stores line protocol, in requests of at most Config.BatchPoints points. It continues after refused
+// points, and stops at the first error that may pass. The next call with the same payload resumes there. It sends no
+// stored point again, and repeats no request whose answer was a refusal.
 func (w *writer) WriteEncoded(ctx context.Context, payload []byte) error {
 	p := w.progress
 	w.progress = nil
@@ -158,8 +158,8 @@ func (p *progress) keep(payload []byte) *progress {
 	return p
 }
 
-// work sends what is pending. Refused requests are divided again and again until the refused points stand alone, as far
-// as the requests go that may be spent on that at once.
+// work sends the pending parts. It divides refused requests until the refused points stand alone. One call spends at
+// most Config.SplitRequests requests on that.
 func (w *writer) work(ctx context.Context, p *progress) error {
 	budget := max(w.conf.SplitRequests, 1)
 	for len(p.pending) > 0 {
@@ -339,9 +339,8 @@ const statusNotInflux = 599
 // maxAnswer is how much of an answer is read. An InfluxDB repeats every point that it cannot read.
 const maxAnswer = 4 << 20
 
-// guard reads every answer before the client does, for three reasons: the client reads an error of any length into
-// memory; it does not know the form of 1.8's errors, and trips over that of some of 2.7's; and it takes any 2xx for
-// success.
+// guard reads every answer before the client does, for three reasons. The client reads an error of any length into
+// memory. It does not parse the errors of 1.8, and fails on the form of some of 2.7's. It takes any 2xx for success.
 type guard struct{ next http.RoundTripper }
 
 func (g guard) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -147,8 +147,8 @@ func condemn(w http.ResponseWriter, message string) {
 	fmt.Fprintf(w, `{"code":"invalid","message":%q}`, message)
 }
 
-// A server with a limit on requests: halves are sent until they fit, the size that passes is kept, and a point that never
-// fits is refused alone.
+// A server limits the size of requests. Halves are sent until they fit, the size that passes is kept, and a point that
+// never fits is refused alone.
 func TestTooLarge(t *testing.T) {
 	seen := map[string]int{}
 	refused := 0

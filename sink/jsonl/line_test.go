@@ -132,9 +132,9 @@ func sameAsJSON(t *testing.T, p *sink.Point) {
 	}
 }
 
-// sameNumber reports whether a and b are one number in JSON. Two integers are compared by all their digits. Where one has
-// a fraction or an exponent, both are floats: encoding/json writes those that are whole without a fraction, and their last
-// digits are not those of an integer.
+// sameNumber reports whether a and b are one number in JSON. Two integers are compared by all their digits. If one has
+// a fraction or an exponent, both are floats. Package encoding/json writes whole floats without a fraction, and their
+// last digits are not those of an integer.
 func sameNumber(a, b any) bool {
 	m, isA := a.(json.Number)
 	n, isB := b.(json.Number)

@@ -46,8 +46,8 @@ func (c *choosy) write(ctx context.Context, lines []byte) error {
 	return nil
 }
 
-// A disk that fails for one line of three has all others within twice the writes of a healthy one, whether lines come alone or
-// together; those that fail are kept as refused.
+// A disk that fails for one line of three takes all others within twice the writes of a healthy one. Lines come alone
+// or together. The failed lines are kept as refused.
 func TestThirdFails(t *testing.T) {
 	const lines, good = 60, 40
 	for _, together := range []int{1, 20} {

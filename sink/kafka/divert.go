@@ -49,8 +49,8 @@ const (
 // Diverter takes reports out of a collector's statistics and publishes them to the topic reports, those of a flow to one
 // partition. It is the part of the [Writer] that implements [sink.Diverter].
 //
-// Each worker gathers reports in a batch for each partition. So the memory is at most the number of workers times the number
-// of partitions times some 700 kB, of which slow traffic takes a few. A batch holds reports of one window.
+// Each worker gathers reports in a batch for each partition. The memory is at most workers times partitions times some
+// 700 kB. Slow traffic needs a few of these batches. A batch holds reports of one window.
 type Diverter struct {
 	conf     DivertConfig
 	prefixes []prefix
@@ -158,8 +158,8 @@ func (d *Diverter) Takes(r *decode.Report) bool {
 	return false
 }
 
-// needsFlow reports whether a report says something only beside others of its flow: a digest, or a hop whose place on the path the
-// other postcards give.
+// needsFlow reports whether a report needs others of its flow to be evaluated. This holds for a digest, and for a hop
+// whose place on the path follows from the other postcards.
 func needsFlow(r *decode.Report) bool {
 	if r.Has&decode.HasDigest != 0 {
 		return true
@@ -337,8 +337,8 @@ func (d *Diverter) record(partition int, h *fleet.Head, value []byte) {
 // OpenWindow implements [sink.Diverter].
 func (d *Diverter) OpenWindow(end int64) { d.exact.Store(end) }
 
-// EndWindow implements [sink.Diverter]. What waits under a later label is of the window that ends, since that is where the collector
-// counts it: its clock was set back.
+// EndWindow implements [sink.Diverter]. Reports that wait under a later label belong to the window that ends: the
+// collector counts them there, because its clock was set back.
 func (d *Diverter) EndWindow(end int64) {
 	d.ticks.Lock()
 	defer d.ticks.Unlock()
@@ -349,10 +349,10 @@ func (d *Diverter) EndWindow(end int64) {
 	d.open.Store(end + int64(d.conf.Window))
 }
 
-// MarkWindow implements [sink.Diverter]. A mark holds how many reports of the run there are under a label so far: the clock may come
-// to a label twice, or a run begin in the window that the one before ended. What went under an earlier label, because the clock was
-// set ahead, gets its mark now. Marks come behind the part of their window, which has the statistics of the exporters: a consumer gives
-// these itself where there is no mark.
+// MarkWindow implements [sink.Diverter]. A mark holds the number of the run's reports under a label so far. The clock
+// may come to a label twice, and a run may begin in the window that the one before ended. Reports under an earlier
+// label, sent while the clock was ahead, get their mark now. Marks come after the part of their window, which has the
+// statistics of the exporters. A consumer without the mark computes these itself.
 //
 // A Diverter that is set to take nothing writes no marks: no reader waits for it.
 func (d *Diverter) MarkWindow(end int64) {
@@ -393,16 +393,18 @@ func (d *Diverter) MarkWindow(end int64) {
 // keptLabels is for how many windows counts are kept. A collector whose clock was set back comes to labels again.
 const keptLabels = 64
 
-// Counts returns how many reports of a window were put so far, by partition, or nil if none: the value of Raw in the head of the last
-// part of the window. A window that comes again counts all of its reports again, under whichever boots they went.
+// Counts returns how many reports of a window were put so far, by partition, or nil if none. It is the value of Raw in
+// the head of the last part of the window. A window that comes again counts all of its reports again, whatever their
+// boot.
 func (d *Diverter) Counts(end int64) []uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return append([]uint64(nil), d.counts[end]...)
 }
 
-// Redraw gives the records from now on another boot, since records with the same numbers and other contents are in the topic already.
-// Marks say that the former one sends no more of the open window, so that no reader takes it for killed.
+// Redraw gives later records another boot, because the topic already has records with the same numbers and other
+// contents. Marks announce that the former boot sends no more of the open window, so that no reader takes it for
+// killed.
 func (d *Diverter) Redraw(boot uint64) {
 	open := d.open.Load()
 	for i := range d.parts {

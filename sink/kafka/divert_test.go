@@ -141,8 +141,8 @@ func TestTakes(t *testing.T) {
 	}
 }
 
-// Every report is put once, in the partition of its flow, in a batch of its window, under numbers without gaps, and the marks hold
-// how many.
+// Every report is put once, in the partition of its flow and a batch of its window, under numbers without gaps. The
+// marks hold the counts.
 func TestDivert(t *testing.T) {
 	d, l := testDiverter(t, nil)
 	var sent [3][]*decode.Report // by window
@@ -276,8 +276,8 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// A run that goes on under another boot publishes how many reports of the open window it has sent under the former one, and each
-// record how many of its boot there were up to it.
+// A run that continues under another boot publishes how many reports of the open window it sent under the former one.
+// Each record holds the number of its boot's reports up to it.
 func TestRedrawReportsTheOpenWindow(t *testing.T) {
 	d, l := testDiverter(t, func(conf *DivertConfig) { conf.Slices = 1 })
 	w := int64(divertWindow)
@@ -330,9 +330,9 @@ func TestBatchOfOneWindow(t *testing.T) {
 	}
 }
 
-// A report that comes late counts in the window that is open, as it does for its exporter; and a window that ends twice,
-// since the clock was set back or ahead, has marks and counts of all that went under its label. So a gate that reads the
-// records finds every window complete, and every report in it.
+// A late report counts in the open window, as it does for its exporter. A window that ends twice, because the clock
+// was set back or ahead, has marks and counts of everything under its label. A gate that reads the records thus finds
+// every window complete, and every report in it.
 func TestWindowsThatComeAgain(t *testing.T) {
 	d, l := testDiverter(t, func(conf *DivertConfig) { conf.Slices = 1 })
 	const w = int64(divertWindow)
@@ -408,8 +408,8 @@ func TestWindowsThatComeAgain(t *testing.T) {
 	}
 }
 
-// What a machine that stood still receives at once counts in the window that is open, as it does for its exporter, though its times are of
-// windows that the collector passed over: no part of the collector ever comes for those.
+// After a standstill, all reports that a machine receives at once count in the open window, as they do for their
+// exporter. Their times are of windows that the collector passed over, for which no part ever comes.
 func TestDivertAfterStandstill(t *testing.T) {
 	d, l := testDiverter(t, func(conf *DivertConfig) { conf.Slices = 1 })
 	const w = int64(divertWindow)

@@ -1,10 +1,12 @@
-// Package kafka publishes what a collector saw to a fleet: windows, cut into slices, to the topic windows, where consumers
-// merge them with those of other collectors, and reports that need to be in one place to the topic reports.
+// Package kafka publishes the windows of a collector to a fleet. Windows are cut into slices and go to topic windows,
+// where consumers merge them with those of other collectors. Reports whose statistics need those of other collectors
+// go to topic reports.
 //
-// The Writer stands behind a queue and a spool like every store. It keeps nothing: a payload has records with their names
-// (collector, boot, number), drawn when they were made. So the merging consumer knows as a repeat what is sent again after an
-// answer that got lost. It is a member of the fleet, too: it holds the collector's settings against those of the fleet, and
-// its clock against the brokers', before anything is sent, and publishes its status in the roster.
+// The [Writer] stands behind a queue and a spool like every store, and keeps nothing itself. A payload holds records
+// with their names (collector, boot, number), drawn when they were made. By these the merging consumer recognizes a
+// repeat, which is sent when an answer was lost. The Writer is also a member of the fleet. Before it sends anything,
+// it compares the collector's settings with those of the fleet, and its clock with the brokers'. It publishes its
+// status in the roster.
 //
 //	config.go   settings
 //	payload.go  what stands in the spool

@@ -76,9 +76,9 @@ const (
 	leastEvery  = time.Second
 )
 
-// Join makes the collector a member. It compares the collector's parameters with those of the fleet: a [*MismatchError] says that it
-// cannot be one. Where Kafka is away for more than ten seconds, or refuses access, Join returns nil all the same and the comparison
-// is made once Kafka answers; until then nothing is sent, and [Stats] says why.
+// Join makes the collector a member. It compares the collector's parameters with those of the fleet, and returns a
+// [*MismatchError] if they differ. If Kafka refuses access, or is away for more than ten seconds, Join returns nil.
+// The comparison then follows once Kafka answers. Until then nothing is sent, and [Stats] has the reason.
 func (w *Writer) Join(ctx context.Context, id Identity) error {
 	m := &member{w: w, id: id, done: make(chan struct{})}
 	if id.Now != nil {
@@ -257,9 +257,9 @@ func (m *member) publishStatus(ctx context.Context, left bool) error {
 	return nil
 }
 
-// Unfit returns why nothing of what is received now is sent, until an operator has acted on it: another process has the name, the
-// clock is off too far, or the settings are those of another fleet: a [*NameError], [*fleet.ClockError] or [*MismatchError]. It is
-// nil otherwise.
+// Unfit returns why the collector sends nothing that it receives now until an operator acts, or nil if it sends.
+// Another process has the name ([*NameError]), the clock is off too far ([*fleet.ClockError]), or the settings are
+// those of another fleet ([*MismatchError]).
 func (w *Writer) Unfit() error {
 	if w.member == nil {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/inference/fleet/roster"
 )
 
-// NameError says that another process has the name of the collector.
+// NameError is returned when another process holds the name of the collector.
 type NameError struct {
 	Name    string
 	holder  *roster.Member
@@ -26,9 +26,10 @@ func (e *NameError) Error() string {
 
 func utc(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339) }
 
-// hold is the holder of a name: the process that wrote the last status under it, until it has left, has ended, or is silent. The log
-// of the roster has one order for all, so that of two processes which write under a name one finds that the last record is not its
-// own. That is so also for two of which one is a copy of the other, with all that it knew.
+// hold is the state of a name as one process sees it. The holder is the process that wrote the last status under the
+// name, until it left, ended, or is silent. All members see the log of the roster in one order. Of two processes that
+// write under a name, one therefore finds that the last record is not its own. This holds even if one is a copy of the
+// other with all its state.
 type hold struct {
 	held      bool
 	ownWords  [][]byte // by this process, the last ones: what is not known to be written may be
@@ -39,7 +40,7 @@ type hold struct {
 // maxOwn is how many words of its own a process knows.
 const maxOwn = 8
 
-// note notes a word before it is written.
+// note remembers a word before it is written.
 func (h *hold) note(value []byte) {
 	if len(h.ownWords) == maxOwn {
 		h.ownWords = append(h.ownWords[:0], h.ownWords[1:]...)
@@ -57,9 +58,10 @@ func (h *hold) own(value []byte) bool {
 	return false
 }
 
-// observe looks at the last word under the name, nil if there is none, and gives another member that has it, or nil when this process has
-// it from now on. Now is the time of this machine and kafka that of the brokers; the clocks of both members are off that by no more than
-// off together. Lost says that this process had it until now.
+// observe evaluates the last word under the name; value is nil if there is none. It returns the other member that
+// holds the name, or nil when this process holds it from now on. The time of this machine is now, and that of the
+// brokers is kafka. The clocks of both members together differ from that by at most off. Lost reports that this
+// process held the name until now.
 func (h *hold) observe(key string, value []byte, now, kafka time.Time, silence, off time.Duration) (holder *roster.Member, lost bool) {
 	if value == nil || h.own(value) {
 		h.held = true

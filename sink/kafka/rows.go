@@ -22,8 +22,8 @@ import (
 // rowsVersion is the version of the schema of [HopRows]. Columns may be added; a column that is there keeps its meaning.
 const rowsVersion = "1"
 
-// sketchAccuracy is the relative accuracy of the DDSketches. They are made of the codes of histograms, whose values are
-// within 1/64 of the true ones already, so that a quantile of a sketch is within sketchError of the true one.
+// sketchAccuracy is the relative accuracy of the DDSketches. They are made of the codes of histograms, whose values
+// are already within 1/64 of the true ones. A quantile of a sketch is therefore within sketchError of the true one.
 const (
 	sketchAccuracy = 0.01
 	sketchError    = (1+logcode.DenseRelativeError)*(1+sketchAccuracy) - 1
@@ -76,8 +76,9 @@ var rowsSchema = sync.OnceValue(func() *arrow.Schema {
 	}, &meta)
 })
 
-// HopRows returns the hops of a merged slice as the value of a record of topic series: an Arrow stream in one frame of zstd, one row
-// a hop. It needs no other knowledge of hopscope to read; docs/reports-arrow.md lists the columns.
+// HopRows returns the hops of a merged slice as the value of a record of topic series. The value is an Arrow stream in
+// one frame of zstd, one row a hop. A reader needs no other knowledge of hopscope; docs/reports-arrow.md lists the
+// columns.
 func HopRows(p *window.Partial, start, end int64, revision uint64) ([]byte, error) {
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), rowsSchema())
 	defer b.Release()

@@ -20,8 +20,8 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// A broker that refuses one record of three has all others, in their order, within twice the requests of one that refuses none, whether
-// records come alone or together; those that are refused are kept.
+// A broker that refuses one record of three takes all others, in order, within twice the requests of a broker that
+// refuses none. This holds whether records come alone or together. Refused records are kept.
 func TestThirdFails(t *testing.T) {
 	t.Parallel()
 	b := servertest.SharedBroker(t)
@@ -86,8 +86,8 @@ func TestThirdFails(t *testing.T) {
 	}
 }
 
-// leaderless answers for one partition of three as a broker that does not lead it, or does not answer for it, and hands all other
-// requests on.
+// leaderless answers for one partition of three as a broker that does not lead it, or leaves its requests unanswered.
+// It passes all other requests on.
 type leaderless struct {
 	kafka.RoundTripper
 	hangs    bool

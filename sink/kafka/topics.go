@@ -42,9 +42,9 @@ func (c *Config) topics() []topic {
 	}
 }
 
-// uncompressed is how batches are kept. Values are compressed by this program, and bounded when they are read. Every reader would
-// unpack a batch that its producer compressed before anything is known of its size; the brokers unpack it here instead, and refuse it
-// where it is longer than max.message.bytes then.
+// uncompressed is the topic's setting for how brokers keep batches. This program compresses values itself, and bounds
+// them when it reads them. A reader would unpack a batch compressed by its producer before it knows the size. So the
+// brokers unpack it instead, and refuse it if it is then longer than max.message.bytes.
 const uncompressed = "uncompressed"
 
 // settings are what the topic is created with. Times are the brokers', since the clocks of collectors may be wrong.

@@ -239,8 +239,9 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// Diverted reports go to the partition of their flow in topic reports, in records that are no longer than the settings say, before
-// the records of their window, which hold how many there are. An order to go on under another boot is for both.
+// Diverted reports go to the partition of their flow in topic reports, in records within the length of the settings.
+// They precede the records of their window, which hold their number. An order to continue under another boot applies
+// to both.
 func TestDivertToKafka(t *testing.T) {
 	t.Parallel()
 	b := servertest.SharedBroker(t)
@@ -624,8 +625,9 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestClockBorder has collectors whose clocks are nearly as far off as they may be: all that they send is taken, windows when they are
-// over and single reports while theirs is open. Those whose clocks are farther off send nothing.
+// TestClockBorder runs collectors whose clocks are nearly as far off as allowed. Everything that they send is
+// accepted, windows after their end and single reports during theirs. Collectors whose clocks are farther off send
+// nothing.
 func TestClockBorder(t *testing.T) {
 	t.Parallel()
 	b := servertest.SharedBroker(t)

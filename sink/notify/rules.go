@@ -119,9 +119,9 @@ func (m *mute) covers(kind inference.Kind, of inference.Element) bool {
 	return (m.kind == 0 || m.kind == kind) && within(m.element, of)
 }
 
-// within reports whether something is an element or a part of it: a node has its interfaces, its links and the reports
-// that it sends; a link has the interfaces of both ends, as far as their numbers are known; a prefix has those within it
-// and the flows to it.
+// within reports whether e is of or a part of it. A node contains its interfaces, its links and the reports that it
+// sends. A link contains the interfaces of both ends, as far as their numbers are known. A prefix contains the
+// prefixes within it and the flows to it.
 func within(e, of inference.Element) bool {
 	if e == (inference.Element{}) || e == of {
 		return true
@@ -258,8 +258,8 @@ const (
 	maxDepth  = 32      // of lists and mappings in one another
 )
 
-// guard refuses what no rules need and what the decoder is not up to: it goes down into itself for each list in a list, takes a time
-// that grows with the square of some numbers, and panics for a tag where a list is wanted.
+// guard refuses files that no rules need and the decoder cannot handle. The decoder recurses for each list in a list,
+// and panics for a tag in place of a list. Its time grows with the square of some counts.
 func guard(b []byte) error {
 	count, depth, entries, line := 0, 0, 0, 0
 	for _, t := range lexer.Tokenize(string(b)) {
@@ -298,8 +298,8 @@ func (r *Rules) Drop(now time.Time, acknowledgedBefore time.Time) {
 	r.Acknowledged, r.Accepted = slices.DeleteFunc(r.Acknowledged, old), slices.DeleteFunc(r.Accepted, old)
 }
 
-// Change reads a file of rules, changes them and puts the new file in the place of the old one, so that a reader sees
-// either. Two that change it at the same time wait for each other.
+// Change reads a file of rules, changes them and replaces the file, so that a reader sees either the old or the new
+// one. Concurrent changes wait for each other.
 func Change(path string, change func(*Rules) error) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real // the link stays

@@ -16,8 +16,8 @@ var ErrUnwanted = errors.New("notify: the receiver takes no such alerts")
 // maxInRow is how many alerts of a batch may fail one after the other before the rest of it waits.
 const maxInRow = 3
 
-// Each sends the alerts of a batch one by one, so that one which its receiver chokes on stops no other. send gives the errors of a
-// [sink.Writer] for one alert. Behind one that fails, alerts with the same key wait.
+// Each sends the alerts of a batch one by one, so that an alert that its receiver fails on stops no other. Function
+// send returns the errors of a [sink.Writer] for one alert. After a failed alert, alerts with the same key wait.
 func Each(ctx context.Context, b *sink.Batch, send func(context.Context, *Alert) error) error {
 	var o Outcome
 	for i := range b.Points {

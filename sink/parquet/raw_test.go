@@ -151,7 +151,8 @@ func TestRawBounded(t *testing.T) {
 	}
 }
 
-// The disk takes nothing while ten times as many reports come as there is memory for: each is in a file in the end, or counted as dropped.
+// The disk takes nothing while ten times as many reports come as fit in memory. In the end each report is in a file or
+// counted as dropped.
 func TestRawOverrun(t *testing.T) {
 	dir := t.TempDir()
 	c := testConfig(dir)

@@ -94,8 +94,8 @@ func (d *dataset) schema() (*schema.GroupNode, error) {
 	return schema.NewGroupNode("schema", parquet.Repetitions.Required, fields, -1)
 }
 
-// table holds rows of one dataset, column by column, in the form in which a Parquet writer takes them: the values
-// that are there, and for optional columns a definition level a row.
+// table holds rows of one dataset, column by column, in the form that a Parquet writer takes. A column is its values
+// and, if it is optional, a definition level for each row.
 type table struct {
 	set     *dataset
 	rows    int

@@ -496,8 +496,8 @@ func TestDirectorySyncFails(t *testing.T) {
 	}
 }
 
-// One dataset of three cannot be written: the others are, while its rows wait in half of the memory and what comes then is
-// refused with its points.
+// One dataset of three cannot be written. The others are written. Its rows wait in half of the memory, and further
+// rows are refused with their points.
 func TestOneDatasetFails(t *testing.T) {
 	dir := t.TempDir()
 	c := testConfig(dir)

@@ -622,8 +622,8 @@ func TestFilesAreClosed(t *testing.T) {
 	}
 }
 
-// A segment of which all is stored, but the disk did not take the head, goes when room is needed and the disk takes the head; until
-// then Append says why it cannot.
+// A stored segment whose head the disk did not take is removed when room is needed and the disk takes the head. Until
+// then Append returns the reason.
 func TestEvictStored(t *testing.T) {
 	d := newMemDisk()
 	c := testConfig("mem")

@@ -184,8 +184,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// One operation fails, or all from one on until the disk is mended. Nothing that was taken is missing, and the counts
-// are exact; the disk crashes at the end as well, having forgotten what it did not confirm.
+// One operation fails, or all from one on until the disk is repaired. No record that was taken is missing, and the
+// counts are exact. At the end the disk also crashes, and loses what it did not confirm.
 func TestFaults(t *testing.T) {
 	for _, sync := range []string{"each", "interval"} {
 		c := smallConfig(sync)
@@ -265,8 +265,8 @@ func TestSyncFailsAndCrashes(t *testing.T) {
 	}
 }
 
-// No segment can be made for what a failed sync left in doubt: it stays in memory, is read from there, no more is taken,
-// and it goes to the disk when there is one again.
+// No segment can be made for the records that a failed sync left in doubt. They stay in memory and are read from
+// there, and no others are taken. They go to the disk when it works again.
 func TestKeptInMemory(t *testing.T) {
 	d := newMemDisk()
 	c := smallConfig("interval")

@@ -108,8 +108,8 @@ func receive(t *testing.T, where string, d *memDisk, second bool) (o outcome) {
 	return o
 }
 
-// A bit is flipped in every byte of every file: that costs at most the record that it hits, the damaged bytes are kept aside, and it
-// is reported. Damage of the state costs nothing.
+// A bit is flipped in every byte of every file. That costs at most the record that it hits, the damaged bytes are kept
+// aside, and the damage is reported. Damage of the state costs nothing.
 func TestFlippedBit(t *testing.T) {
 	whole := sample(t)
 	for _, name := range sortedNames(whole) {
@@ -313,8 +313,8 @@ func TestNoQuarantine(t *testing.T) {
 	}
 }
 
-// A kill in the middle of a write leaves half a record behind the last one: it is reported, kept aside and counted as torn, and no
-// record is lost.
+// A kill in the middle of a write leaves half a record behind the last one. It is reported, kept aside and counted as
+// torn, and no record is lost.
 func TestTornTail(t *testing.T) {
 	whole := sample(t)
 	names := sortedNames(whole)
@@ -341,8 +341,8 @@ func TestTornTail(t *testing.T) {
 	}
 }
 
-// A payload that holds whole records, even with the next numbers, is not taken for them when its own header is damaged
-// and real records follow.
+// A payload contains whole records, even with the next numbers. They are not taken for real records when the payload's
+// own header is damaged and real records follow.
 func TestMarkerInPayload(t *testing.T) {
 	c := damageConfig()
 	d := newMemDisk()

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// memDisk is a disk in memory that can be full or broken, and that knows what was forced to it: data by the sync of a
+// memDisk is a disk in memory that can be full or broken. It records what was forced to it: data by the sync of a
 // file, names by the sync of a directory.
 type memDisk struct {
 	mu       sync.Mutex

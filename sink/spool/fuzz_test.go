@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzDirectory: whatever is in the files of a directory, it opens; what is read is what a writer wrote; the counts of
-// reports and points add up; and a record appended behind it comes out, also when it is opened again.
+// FuzzDirectory opens a directory of arbitrary files. Only what a writer wrote is read, and the counts of reports and
+// points add up. A record appended afterwards is read, also after another open.
 func FuzzDirectory(f *testing.F) {
 	first := appendSegmentHeader(nil, 1, totals{})
 	first = appendRecord(first, totals{}, 3, 5, whenever, []byte("payload"))

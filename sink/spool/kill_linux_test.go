@@ -14,8 +14,8 @@ import (
 
 const childEnv = "HOPSCOPE_SPOOL_TEST_DIR"
 
-// TestMain is the child of TestKill when the environment says so: it appends, reads and commits as fast as it can and
-// prints the number of each record that Append took.
+// TestMain is the child of TestKill when the environment variable is set. It appends, reads and commits as fast as it
+// can, and prints the number of each record that Append took.
 func TestMain(m *testing.M) {
 	dir := os.Getenv(childEnv)
 	if dir == "" {

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// recover finds out what an earlier process left. It reads the headers of segments, and whole records of the last one
-// only, so that a full spool opens quickly: other damage is found when its turn comes. Nothing but a directory that
-// cannot be listed keeps a spool from being opened.
+// recover restores the state that an earlier process left. It reads the headers of segments, and whole records of the
+// last one only, so that a full spool opens quickly. Other damage is found when its segment is read. Only a directory
+// that cannot be listed keeps a spool from being opened.
 func (s *Spool) recover() error {
 	names, err := s.disk.list("")
 	if err != nil {
@@ -239,8 +239,8 @@ func (s *Spool) consistent(segments []*segment) []*segment {
 	return good
 }
 
-// recoverTail finds the end of the last segment and cuts off what a crash tore. appended is what the state knows to
-// have been appended: what is missing of that is damage, and stays where it is for Read.
+// recoverTail finds the end of the last segment and cuts off what a crash tore. appended is the total that the state
+// confirms as appended. If records up to there are missing, that is damage, and the bytes stay in place for Read.
 func (s *Spool) recoverTail(g *segment, appended totals) totals {
 	f, err := s.disk.open(g.name, false)
 	if err != nil {

@@ -70,8 +70,8 @@ func (h *header) payload(dst []byte, f io.ReaderAt, off int64) ([]byte, error) {
 
 const scanBytes = 128 << 10
 
-// scan looks for the next whole record at off or behind it: header and payload have to be good, so that nothing is
-// taken for a record that only looks like the start of one. Without one it gives the end of the segment.
+// scan returns the offset of the next whole record at or after off, or the end of the segment if there is none. Header
+// and payload must both be good, so that bytes that only resemble a header are not taken for a record.
 func (g *segment) scan(f io.ReaderAt, off int64) (int64, bool) {
 	buf := make([]byte, max(0, min(scanBytes, g.size-off)))
 	var payload []byte

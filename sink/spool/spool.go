@@ -257,8 +257,8 @@ func (s *Spool) syncTail() error {
 	return s.syncFile(s.tail, s.last().name)
 }
 
-// resave writes what may not have reached the disk to a new segment, because a sync failed. The old segment ends where
-// the last good sync was, and is never forced to the disk again: the kernel may have forgotten that it is not there.
+// resave writes the records that may not have reached the disk to a new segment, after a failed sync. The old segment
+// ends at the last good sync, and is never synced again: the kernel may have marked the lost pages clean.
 func (s *Spool) resave() error {
 	content := s.unsynced
 	s.unsynced = nil
@@ -692,8 +692,8 @@ func (s *Spool) headPlace() (*segment, int64) {
 	return s.reading, s.offset
 }
 
-// writeHead remembers the head on disk. If that fails it is tried again by the next Commit and Sync; all that is at
-// stake is that records are read twice after a crash.
+// writeHead writes the head to the disk. If that fails, the next Commit and Sync try it again. Until then a crash only
+// makes the spool read records twice.
 func (s *Spool) writeHead() {
 	if !s.headOld {
 		return

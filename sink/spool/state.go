@@ -46,8 +46,8 @@ func parseSlot(b []byte, kind int) (s slot, ok bool) {
 // slotAt is where generation g of a kind is.
 func slotAt(kind int, g uint64) int64 { return int64(kind*2+int(g%2)) * slotBytes }
 
-// readSlots finds the newest good slot of a kind. whole is false when the other one is not what was written before it,
-// so that there may have been a newer one.
+// readSlots finds the newest good slot of a kind. The result whole is false if the other slot is not the generation
+// just before it. A newer one may then have been lost.
 func readSlots(f io.ReaderAt, kind int) (newest slot, ok, whole bool) {
 	var good [2]bool
 	var slots [2]slot

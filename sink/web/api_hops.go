@@ -104,8 +104,9 @@ func (h *history) appendMatrix(b []byte, m metric, since int64) []byte {
 	return append(b, '}')
 }
 
-// appendMissing appends, of a fleet, the collectors that windows are without, by the ends of the windows, and how often windows
-// before the newest were replaced: a client that sees another number has to ask for all of them again.
+// appendMissing appends the collectors that are missing in each window of a fleet, by the end of the window. It also
+// appends how often windows before the newest were replaced. When that number changes, a client has to request all of
+// them again.
 func (h *history) appendMissing(b []byte, from, to uint64) []byte {
 	missing := map[string][]string{}
 	for n := from; n <= to; n++ {
@@ -232,8 +233,8 @@ func (h *history) hopRow(s *hopSeries, m metric) hopRow {
 	return row
 }
 
-// hopParam reads the hop that a query asks for: node= takes it as one text in every form in which hops are written, such
-// as 7:3, or takes the node alone, beside which egress_if= has the interface, as in the answers.
+// hopParam reads the hop of a query. node= takes a hop in every form in which hops are written, such as 7:3. It also
+// takes a node alone; egress_if= then has the interface, as in the answers.
 func hopParam(q url.Values) (inference.HopKey, error) {
 	node, egressIf := q.Get("node"), q.Get("egress_if")
 	if node == "" {

@@ -32,8 +32,8 @@ type probesAnswer struct {
 	}
 }
 
-// TestProbes: the newest windows are kept with the probes in them and no other flow, bounded, in the order of their ends; a window that
-// comes again takes the place of the one before.
+// TestProbes keeps the newest windows with their probes and no other flow, bounded, in the order of their ends. A
+// window that comes again replaces the former one.
 func TestProbes(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.MaxFlows = 16

@@ -1,22 +1,23 @@
 // Package web serves the page that shows the network, and the read-only API behind it.
 //
-// It is a sink: every window that goes to the stores also comes here, and what the page shows of the last ones is kept
-// in memory that the configuration bounds. Nothing is read back from a store, so the page works without one. The page is
-// one HTML file with one script, one style sheet and one font, all in the binary; it asks no other host for anything.
+// It is a sink: every window that goes to the stores also comes here. The last windows are kept in memory that the
+// configuration bounds. Nothing is read back from a store, so the page works without one. The page is one HTML file
+// with one script, one style sheet and one font, all in the binary. It requests nothing from other hosts.
 //
 // # What is kept
 //
-// Rows are kept as they come: hops, flows and exporters by their keys, values as numbers. Texts are made on request only, by the
-// functions that write and read them everywhere else. Nothing that is kept shares memory with the window that it came in.
+// Rows are kept as they come: hops, flows and exporters by their keys, values as numbers. Texts are made on request
+// only, by the functions that write and read them everywhere else. The kept rows share no memory with the window that
+// they came in.
 //
-// A window is known by its end. The newest window or a later one is always taken, and a part of a window that is still
-// kept is added to it. A window older than the oldest kept one is counted as late and left out. When a table of hops,
-// flows or exporters is full, those that were silent longest make room; when all of them are in the newest window, the
-// new one is refused and counted. Values are kept as 32-bit floats: 24 bits are more than the sketches behind them
+// A window is identified by its end. The newest window or a later one is always taken, and a part of a window that is
+// still kept is added to it. A window older than the oldest kept one is counted as late and left out. When a table of
+// hops, flows or exporters is full, the longest silent entries are evicted. When all entries are in the newest window,
+// the new one is refused and counted. Values are kept as 32-bit floats: their 24 bits are more than the sketches
 // promise.
 //
-// The page of a fleet is the same page. Its windows are whole whenever they come, and replace what was kept under their
-// ends ([Server.ReplaceWindow]); beside them stand the collectors that they are without.
+// A fleet has the same page. Its windows are always whole, and replace the kept window with the same end
+// ([Server.ReplaceWindow]). Each comes with the list of the collectors that are missing in it.
 //
 // # The API
 //
@@ -43,16 +44,17 @@
 //	/api/events      server-sent events: finding, window, ledger, loop; Last-Event-ID or last_event_id= resumes
 //	/metrics, /healthz, /readyz                  what the collector mounts
 //
-// Whatever text of a hop or a flow any part of hopscope prints, node= and key= take. Findings have the identifiers that they
-// have in stores and logs. Metrics are named like the fields of the stored series "hop". Times are milliseconds since 1970,
-// latencies nanoseconds, queues bytes, utilisation a ratio; a value that was not reported is null. Nodes are numbers: a client
-// that shows them asks for the names beside. Only the sentences of findings have the names in them.
+// The parameters node= and key= take every text of a hop or a flow that hopscope prints. Findings have the same
+// identifiers as in stores and logs. Metrics are named like the fields of the stored series "hop". Times are
+// milliseconds since 1970, latencies nanoseconds, queues bytes, utilisation a ratio; a value that was not reported is
+// null. Nodes are numbers; a client that shows names requests those separately. Only the sentences of findings contain
+// names.
 //
 // # Access
 //
-// On a loopback address every client that reaches the port may see it, provided that the Host header is an IP address,
-// localhost, or a name from the configuration: a page of another site that points its own name at 127.0.0.1 is refused (DNS
-// rebinding). On any other address a token is demanded, as "Authorization: Bearer", or once through /login, which leaves a
-// cookie that does not contain the token. Only /healthz and /readyz need none. Every method but GET and HEAD is refused, apart
-// from POST /login.
+// On a loopback address every client that reaches the port has access. The Host header must be an IP address,
+// localhost, or a name from the configuration. This refuses a page of another site that points its own name at
+// 127.0.0.1 (DNS rebinding). On any other address a token is required, as "Authorization: Bearer", or once through
+// /login, which sets a cookie that does not contain the token. Only /healthz and /readyz need none. Every method but
+// GET and HEAD is refused, apart from POST /login.
 package web

@@ -28,8 +28,8 @@ func (s *Server) serveNames(w http.ResponseWriter, _ *http.Request) {
 	s.answer(w, s.names().Document())
 }
 
-// readable makes a text from the network short, and fit to be shown: valid UTF-8 without control characters and without
-// the invisible ones that turn the direction of what follows.
+// readable shortens a text from the network and makes it safe to display. The result is valid UTF-8, without control
+// characters and without invisible ones that change the text direction.
 func readable(s string) string {
 	if len(s) > maxText {
 		s = strings.ToValidUTF8(s[:maxText], "") + "…" // not within a character
@@ -42,8 +42,8 @@ func readable(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// findings is the bounded memory of findings. When it is full the ended ones make room, the one that ended first
-// before the others, then the least severe and oldest of the open ones.
+// findings is the bounded memory of findings. When it is full, it evicts the finding that ended first. If none has
+// ended, it evicts the oldest of the least severe open ones.
 type findings struct {
 	mu      sync.RWMutex
 	max     int

@@ -10,8 +10,8 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Hops without a node id are listed by exporter and position while their window is recent, with null for what was not reported, and no hop of node 0
-// stands for them.
+// Hops without a node id are listed by exporter and position while their window is recent. A value that was not
+// reported is null, and no hop of node 0 stands for them.
 func TestNamelessHops(t *testing.T) {
 	srv, err := New(DefaultConfig(), Deps{Status: func() Status { return Status{} }, Ledger: func() []sink.Balance { return nil }})
 	if err != nil {

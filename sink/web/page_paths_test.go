@@ -29,8 +29,8 @@ func sprayedFlow(key string) PathFlow {
 	return PathFlow{FlowStats: f}
 }
 
-// scenePaths are three flows with digests: one that is undecided, one with a marked hop, and one that is certain, with frequent lengths of
-// a queue.
+// scenePaths returns three flows with digests. One is undecided, one has a marked hop, and one is certain, with
+// frequent lengths of a queue.
 func scenePaths(int) Paths {
 	hop := func(node uint32, confidence float64) inference.FlowHop {
 		return inference.FlowHop{HopKey: inference.HopKey{Node: node}, Confidence: confidence}

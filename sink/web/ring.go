@@ -61,8 +61,8 @@ func (r *ring) wake() {
 	r.changed = make(chan struct{})
 }
 
-// after appends the events behind cursor to dst in their order, and gives the new cursor and a channel that is closed
-// when there is more. It is false when a finding behind cursor is no longer kept.
+// after appends the events behind cursor to dst in their order. It returns the new cursor and a channel that is closed
+// when more events come. It returns false when a finding behind cursor is no longer kept.
 func (r *ring) after(cursor uint64, dst []event) (out []event, next uint64, changed <-chan struct{}, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,8 +15,9 @@ import (
 // leaving is the end of a link by its node and port.
 func leaving(node, port uint32) atlas.LinkEnd { return atlas.LinkEnd{Node: node, Port: port} }
 
-// fabric is a k-ary fat-tree with the ports of the planner's: of a pod's switches 1 to k/2 lead down and the others up, and
-// port p+1 of a core leads to pod p. Ids count the cores, then the aggregation, then the edge switches, from 1.
+// fabric is a k-ary fat-tree with the ports of the planner's. Ports 1 to k/2 of a pod's switch lead down and the
+// others up. Port p+1 of a core switch leads to pod p. Ids count the core, then the aggregation, then the edge
+// switches, from 1.
 func fabric(k int) *atlas.Map {
 	h := k / 2
 	m := &atlas.Map{Name: fmt.Sprintf("fat-tree:%d", k)}
@@ -52,7 +53,8 @@ func fabric(k int) *atlas.Map {
 	return m
 }
 
-// mapWindow has a value for every direction of m but those of the quiet links, and for a port of every edge switch to a host.
+// mapWindow returns a window with a value for every direction of m, except those of the quiet links. A port of every
+// edge switch to a host has one, too.
 func mapWindow(m *atlas.Map, seed uint64, end time.Time, quiet, hot []int) *sink.Window {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	w := &inference.Window{Start: end.Add(-5 * time.Second).UnixNano(), End: end.UnixNano()}

@@ -14,8 +14,8 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// scene makes up the windows of a small network: a fat tree of 20 switches with one link that congests, one switch that
-// goes silent for a while, a flow that changes its path. The same seed gives the same windows.
+// scene generates the windows of a small network: a fat tree of 20 switches. One link congests, one switch goes silent
+// for a while, and one flow changes its path. The same seed gives the same windows.
 type scene struct {
 	rng    *rand.Rand
 	hops   []sceneHop

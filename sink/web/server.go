@@ -180,8 +180,8 @@ func (s *Server) sendEvent(w *sink.Window) error {
 	return nil
 }
 
-// ReplaceWindow is WriteWindow for a window that is whole whenever it comes, such as one of a fleet: it takes the place of
-// what was kept under its end. missing are the collectors that it is without.
+// ReplaceWindow is WriteWindow for a window that is always whole, such as one of a fleet. It replaces the window with
+// the same end. missing lists the collectors that did not contribute to it.
 func (s *Server) ReplaceWindow(_ context.Context, w *sink.Window, missing []string) error {
 	s.history.replace(w.Window, missing)
 	s.history.add(w.Window)

@@ -59,8 +59,8 @@ func (t *table[K, V]) get(k K) (V, bool) {
 	return v, ok
 }
 
-// open gives the entry of a key, and adds what build makes where there is none, if there is or can be room for it in window n. Otherwise
-// it counts the rows that window n has of it as refused.
+// open returns the entry of a key. It adds the value of build if there is no entry and room can be made for it in
+// window n. Otherwise it counts the key's rows of window n as refused.
 func (t *table[K, V]) open(k K, n uint64, rows int, build func() V) (V, bool) {
 	if v, ok := t.all[k]; ok {
 		return v, true

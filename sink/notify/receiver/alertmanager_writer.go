@@ -195,8 +195,8 @@ func (w *AlertmanagerWriter) ended(a *notify.Alert, severity string) postable {
 		Annotations: map[string]string{"summary": w.summary(a), "description": "the severity is " + cleanLabel(a.Severity) + " now"}}
 }
 
-// later is the first time that is set, but none before the last of them, which is the start: the API refuses what ends
-// before it starts.
+// later returns the first of times that is set, if it is after the start, which is the last of times. Otherwise it
+// returns the start plus 1 ms: the API refuses an end before the start.
 func later(times ...time.Time) time.Time {
 	start := times[len(times)-1]
 	for _, t := range times {

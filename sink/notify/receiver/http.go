@@ -16,8 +16,9 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// httpClient posts documents to one address. Its errors are those of a [sink.Writer]: a *[sink.PermanentError] where the server read the
-// document and refused it, a *[sink.RetryError] otherwise, with Config where only an operator can mend it.
+// httpClient posts documents to one address. Its errors are those of a [sink.Writer]. A *[sink.PermanentError] means
+// that the server read the document and refused it. Any other error is a *[sink.RetryError], with Config set if only
+// an operator can fix it.
 type httpClient struct {
 	Name    string      // of the sink, which errors begin with
 	URL     string      // may hold a secret: no error quotes it

@@ -34,8 +34,9 @@ func (n *narrow) Write(ctx context.Context, b *sink.Batch) error {
 	return n.SyslogWriter.Write(ctx, b)
 }
 
-// A system that refuses one message of three takes all others, in their order, in as many writes as without refusals; those that are
-// refused are kept. It is the one fault of a single alert that a sender of syslog sees: receivers answer nothing.
+// A system that refuses one message of three takes all others, in order, in as many writes as without refusals.
+// Refused messages are kept. A sender of syslog sees no other fault of a single alert, because receivers answer
+// nothing.
 func TestThirdFails(t *testing.T) {
 	const items = 60
 	path := filepath.Join(t.TempDir(), "log")

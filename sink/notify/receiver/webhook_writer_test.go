@@ -150,7 +150,7 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// A receiver that fails for all is asked for few alerts of a batch, and those that it was not asked for come first the next time.
+// A receiver that fails for all alerts gets requests for only few of a batch. The others come first the next time.
 func TestFailsForAll(t *testing.T) {
 	r := &webhookReceiver{answer: func(int, string) int { return http.StatusInternalServerError }}
 	s := httptest.NewServer(r)

@@ -1,3 +1,3 @@
-// Package ask is the other side of the page: the client of a running collector or console for hops, flows and findings, and the
-// text form of the answers.
+// Package ask is the client of a running collector or console. It asks for hops, flows and findings, and prints the
+// answers as text.
 package ask

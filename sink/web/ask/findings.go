@@ -66,8 +66,9 @@ func WriteFindings(w io.Writer, open, ended []Finding, rules *notify.Rules, know
 	return t.Flush()
 }
 
-// leads returns for each finding the index of the one that it is listed with: the end of the chain of causes that are in the list, or itself.
-// Each of several that explain each other in a circle leads itself, and what the circle explains is listed with the first of it on the chain.
+// leads returns for each finding the index of the one that it is listed with. That is itself, or the end of its chain
+// of causes in the list. Findings that explain each other in a circle each lead themselves. What the circle explains
+// is listed with the first of the circle on the chain.
 func leads(list []Finding) []int {
 	const unknown, onChain = -1, -2
 	at, out := make(map[string]int, len(list)), make([]int, len(list))
@@ -227,8 +228,8 @@ func OpenFindings(list []Finding) (out []inference.Finding) {
 // unattended is the state of a finding that no rule concerns.
 const unattended = "-"
 
-// Unattended returns how many open findings are at least as severe, and are no evidence of another finding in the list, do not rest, and are
-// neither acknowledged nor muted by the rules.
+// Unattended returns how many open findings need attention. They are at least as severe as least, and not evidence of
+// another finding in the list. They do not rest, and the rules neither acknowledge nor mute them.
 func Unattended(open []Finding, least inference.Severity, rules *notify.Rules, now time.Time) int {
 	n, leads := 0, leads(open)
 	for i := range open {

@@ -1,5 +1,5 @@
-// Package atlas is the network as the page draws it: its nodes with their places, its links, and which of these a hop, a finding or a
-// probe is on. It comes from a topology, or else from what flows showed of which node follows which hop.
+// Package atlas is the network as the page draws it: nodes with their places, and links. It also finds the nodes and
+// links that a hop, a finding or a probe is on. It comes from a topology, or else from the order of hops in flows.
 package atlas
 
 import (

@@ -109,9 +109,9 @@ func layTiers(nodes []nodeDoc) {
 
 func round3(v float64) float64 { return math.Round(v*1000) / 1000 }
 
-// layPlaces puts nodes where they are on the earth: degrees to the east, narrowed by the cosine of the mean latitude, and
-// degrees to the south. The widest stretch without a node is the edge of the map. Nodes of which it is not known where they
-// are stand amid their neighbours, and those in one place in a spiral around it.
+// layPlaces puts nodes at their places on the earth. They are degrees to the east, narrowed by the cosine of the mean
+// latitude, and degrees to the south. The widest stretch without a node becomes the edge of the map. Nodes without a
+// known place are put amid their neighbours, and those in one place in a spiral around it.
 func layPlaces(in []Node, out []nodeDoc, links []linkDoc, index map[uint32]int) {
 	x, y, known := make([]float64, len(in)), make([]float64, len(in)), make([]bool, len(in))
 	mean, count := 0.0, 0.0

@@ -6,8 +6,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Placing finds the directions of hops. The numbers of interfaces in reports need not be those of the topology: where flows
-// showed which node follows a hop, that goes before the numbers.
+// Placing finds the directions of hops. The interface numbers in reports may differ from those of the topology. If
+// flows show which node follows a hop, that overrides the numbers.
 type Placing struct {
 	*Atlas
 	next   map[inference.HopKey]uint32 // the one node that follows a hop
