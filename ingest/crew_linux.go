@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Crew runs the workers of one source that receives: it starts and stops them, wakes those that wait, and asks them whether
-// everything of a time was handed over ([Prompter]).
+// Crew runs the workers of one receiving source. It starts and stops them and wakes waiting ones. It also asks them
+// whether all frames before a time were handed over ([Prompter]).
 type Crew struct {
 	source  string // for errors
 	stop    int    // eventfd, readable once the workers are to stop

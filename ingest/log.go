@@ -20,8 +20,8 @@ type Generation struct {
 	Member     string
 	Partitions map[string][]int // by topic, in ascending order
 
-	// Lost ends when the member has lost the partitions without being asked for them: what is then under way is abandoned, and
-	// committing it would be refused.
+	// Lost ends when the member has lost the partitions without a request to release them. Work in progress is then
+	// abandoned: the group would refuse its commit.
 	Lost context.Context
 	// Commit sets the group's offsets: what the next owner of the partition reads first. The group refuses it once another generation
 	// has begun.

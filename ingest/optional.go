@@ -33,12 +33,12 @@ type Input struct {
 // queues behind it are full it is made to wait, and its frames are not dropped.
 type Waiter interface{ Waits() bool }
 
-// Prompter is a source whose frames have the time at which this machine received them, by its wall clock. It can be asked
-// whether it has handed over all of a time.
+// Prompter is a source whose frames have the time at which this machine received them, by its wall clock. It reports
+// when all frames before a time were handed over.
 type Prompter interface {
-	// Prompt makes every worker hand over a batch with Until set to before, which may have no frames, as soon as it has
-	// handed over all frames with an earlier time. It does not wait for that. A worker that has not come to answer is
-	// asked for the last one alone.
+	// Prompt makes every worker hand over a batch with Until set to before, once it has handed over all frames with
+	// an earlier time. That batch may have no frames. Prompt does not wait for it. A worker with several unanswered
+	// calls answers only the last.
 	Prompt(before int64)
 }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/hopscope/hopscope/ingest/retry"
 )
 
-// ReadTo reads a partition up to the offset to, or to the end of the log where compaction has taken away what was before it, and
-// calls each with every message. Failed is called with each error of the reader, which is then asked again. ReadTo returns an error
-// only if ctx ends.
+// ReadTo reads a partition up to the offset to and calls each with every message. If compaction removed the messages
+// before that offset, it stops at the end of the log. After an error of the reader it calls failed and tries again.
+// ReadTo returns an error only if ctx ends.
 func ReadTo(ctx context.Context, r LogReader, to int64, failed func(error), each func(m *Message)) error {
 	wait := retry.Backoff{Min: 50 * time.Millisecond, Max: time.Second}
 	for r.Offset() < to {

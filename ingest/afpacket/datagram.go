@@ -7,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// datagram makes of a frame what a socket would have given: the payload of a whole datagram of UDP to one of the ports, without the
-// headers before it. It leaves any other frame as it is, also one whose lengths contradict each other.
+// datagram turns a frame into what a socket would have received: the payload of a whole UDP datagram to one of the
+// ports, without headers. It leaves any other frame unchanged, also one whose lengths contradict each other.
 func (c *Config) datagram(f *ingest.Frame) {
 	b, wire := f.Data, f.Length
 	ether := uint16(0)

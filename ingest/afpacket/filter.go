@@ -18,8 +18,9 @@ const (
 	maxInstructions              = 4096 // of a program that the kernel takes (BPF_MAXINSNS)
 )
 
-// filter is the program, for the kernel, that takes the packets of the settings: it returns how many bytes of a frame to keep, 0
-// for one that is not wanted. Ethernet says that frames begin with a header of Ethernet, and not with that of IP.
+// filter returns the kernel program that takes the packets of the settings. The program returns how many bytes of a
+// frame to keep, 0 for a rejected one. With ethernet, frames begin with an Ethernet header rather than with that of
+// IP.
 //
 // X holds how many bytes of tags were passed. A load beyond the end of the frame rejects it.
 func (c *Config) filter(ethernet bool) ([]bpf.RawInstruction, error) {

@@ -17,8 +17,8 @@ import (
 
 // All unsafe code of the package is in this file.
 
-// Offsets in a block of a ring and in the header of a frame (struct tpacket_block_desc, tpacket3_hdr), whose numbers have the
-// byte order of the machine.
+// Offsets in a block of a ring and in the header of a frame (struct tpacket_block_desc, tpacket3_hdr). Numbers there
+// have the byte order of the machine.
 const (
 	blockBytes  = 256 << 10
 	blockStatus = 8

@@ -77,8 +77,8 @@ func (k *slot) close() error {
 	return err
 }
 
-// look looks at the interface of a slot that had a problem: the kernel goes on with a ring whose device is up again, and a device of
-// another number needs another ring.
+// look checks the interface of a slot that had a problem. The kernel resumes a ring whose device is up again. A device
+// with another number needs another ring.
 func (k *slot) look() {
 	d, err := lookUp(k.group.name)
 	switch {

@@ -20,8 +20,8 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// isolated runs the calling test again in a process with a network of its own, where host0 and net0 are joined, and reports whether
-// this is that process.
+// isolated runs the calling test again in a process with a network of its own, in which host0 and net0 are joined. It
+// reports whether this is that process.
 func isolated(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv("AFPACKET_TEST") == t.Name() {
@@ -52,8 +52,8 @@ func ip(t *testing.T, line string) {
 	}
 }
 
-// sender sends frames out of an interface. The kernel has room for a thousand on the way to the other end, so that it waits for those
-// of the reader now and then.
+// sender sends frames out of an interface. The kernel has room for a thousand frames in transit, so the sender waits
+// for those of the reader now and then.
 type sender struct {
 	t     *testing.T
 	fd    int
@@ -227,8 +227,8 @@ func settings(change func(*Config)) Config {
 	return c
 }
 
-// TestFrames sends frames of all lengths, with tags and without, of many flows, among such that are not wanted: each wanted one comes
-// once, byte for byte, those of a flow by one worker and in order.
+// TestFrames sends frames of all lengths and many flows, with and without tags, among unwanted ones. Each wanted frame
+// comes once, byte for byte. The frames of a flow come from one worker, in order.
 func TestFrames(t *testing.T) {
 	if !isolated(t) {
 		return

@@ -93,7 +93,8 @@ func (w *worker) read(k *slot, handle func(int, *ingest.Batch)) bool {
 	return true
 }
 
-// due is when a ring without a block holds nothing any more that arrived before a time: the kernel has handed over the block by then.
+// due returns the time after which a ring without a block holds no frame from before a time. The kernel has handed
+// over the block by then.
 func (w *worker) due(before int64) int64 { return before + int64(2*w.cfg.Wait+late) }
 
 // sleep waits for a block, a prompt or the end, and looks at interfaces that are down.

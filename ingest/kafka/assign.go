@@ -11,8 +11,8 @@ type member struct {
 	owned map[string][]int
 }
 
-// assign shares out the partitions of topics: of each topic, two members differ by at most one, and a member keeps its partitions as
-// far as that allows. The members may come in any order.
+// assign shares out the partitions of topics. For each topic, the counts of two members differ by at most one. A
+// member keeps its partitions as far as that allows. The order of members does not matter.
 func assign(topics map[string]int, members []member) map[string]map[string][]int {
 	out := make(map[string]map[string][]int, len(members))
 	if len(members) == 0 {

@@ -1,25 +1,26 @@
-// Package kafka is the end of a fleet at Kafka: the connection to the brokers ([Client]), the log of a topic ([Log]), membership in a
-// consumer group ([Group]), and the election of one member that is in charge ([Lead]).
+// Package kafka connects members of a fleet to Kafka. A [Client] is the connection to the brokers, a [Log] the log of
+// a topic, a [Group] membership in a consumer group. The function [Lead] elects the one member in charge.
 //
 // # Connections
 //
-// [Config] says where the brokers are and with which security, and [Error] what an error means and needs. Writers to Kafka and
-// readers from it share both. Certificates, keys and passwords are read anew for every connection, so that a renewed one is used
-// without a restart; connections that are open stay so. Where a file cannot be read, or certificate and key do not belong together,
-// as in the middle of a renewal, what was read before goes on to be used. [Client.Problem] says so.
+// [Config] holds the addresses and the security of the brokers. [Error] states what an error means and needs. Writers
+// to Kafka and readers from it share both. Certificates, keys and passwords are read for every new connection, so that
+// a renewed one is used without a restart; open connections stay. In the middle of a renewal a file may be unreadable,
+// or certificate and key may not match. The former ones then stay in use, and [Client.Problem] reports that.
 //
 // # Logs and groups
 //
-// A log is read partition by partition from an offset on. A group shares the partitions out over consumers. It is kept by calls of the
-// protocol rather than by kafka-go's ConsumerGroup, which stops its heartbeats while a generation ends: a member that has to write
-// what it merged before it can let go would lose its place over that.
+// A log is read partition by partition from an offset on. A group shares the partitions out over consumers. It uses
+// calls of the protocol rather than kafka-go's ConsumerGroup, which stops its heartbeats while a generation ends. A
+// member that has to write what it merged before it can let go would thereby lose its place.
 //
 // # Being in charge
 //
-// Lead elects one of several members, and keeps the plan in force where the next one finds it: in a compacted topic of one partition.
-// The owner of the partition in a group is in charge. The group decides, and no clock does. Before anything leaves a member it writes
-// the plan and its epoch to the log ([Term.Put]), or asks ([Term.Holds]). Both set the group's offset, which the group takes from the
-// owner of the partition alone. A member that stood still, and does not know yet that it was given up, is refused. What it had asked
-// for before it stood still may leave it later; it has an epoch below those of its successor, which began above all that stand in the
-// log, and devices refuse it.
+// Lead elects one of several members. It keeps the plan in force where the next one finds it: in a compacted topic of
+// one partition. The owner of the partition in a group is in charge. The group decides, and no clock does. Before
+// anything leaves a member, the member writes the plan and its epoch to the log ([Term.Put]), or asks ([Term.Holds]).
+// Both set the group's offset, which the group accepts from the owner of the partition alone. A member that stood
+// still, and does not know yet that it is deposed, is therefore refused. Requests from before its standstill may still
+// leave it later. Their epoch is below those of its successor, which began above all epochs in the log, and devices
+// refuse it.
 package kafka

@@ -83,8 +83,9 @@ func (g *Group) failed(err error) {
 // logEvery is the time between two log lines about joins that fail: brokers can be away for hours.
 const logEvery = time.Minute
 
-// Run is a member of the group until ctx ends, then lets go of the partitions and leaves. It returns an error only for
-// what does not pass by itself: a topic with too few partitions, a group that is used by others, a lack of permission.
+// Run is a member of the group until ctx ends, then releases the partitions and leaves. It returns an error only for
+// what does not pass by itself. That is a topic with too few partitions, a group in use by others, or a missing
+// permission.
 func (g *Group) Run(ctx context.Context, m ingest.Member) error {
 	defer func() {
 		if g.id != "" {
@@ -145,8 +146,8 @@ func final(err error) bool {
 	return few
 }
 
-// joinError reports whether an error of joining belongs to the protocol, so that the next join follows at once, and whether it is
-// worth a log line.
+// joinError classifies an error of joining. An expected one belongs to the protocol, and the next join follows at
+// once. It also returns whether the error is worth a log line.
 func joinError(err error) (expected, worthLogging bool) {
 	switch {
 	case errors.Is(err, kafka.MemberIDRequired), errors.Is(err, kafka.RebalanceInProgress),

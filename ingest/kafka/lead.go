@@ -31,11 +31,11 @@ func (c LeadConfig) complete() *LeadConfig {
 	return &c
 }
 
-// Lead stands for being in charge until ctx ends or work returns: work is called each time that this member comes to be in charge,
-// one call at a time. Its context ends when the member is not in charge any more, and nothing may leave then. An error of work that
-// is not of the end of its context is that of Lead.
+// Lead is a candidate until ctx ends or work returns. It calls work each time that this member comes to be in charge,
+// one call at a time. The context of work ends when the member is not in charge any more; nothing may leave after
+// that. Lead returns the error of work unless it is due to the end of that context.
 //
-// The term goes on when others come and go, as long as the group gives the partition to the same member again.
+// The term goes on when members join and leave, as long as the group assigns the partition to the same member again.
 func Lead(ctx context.Context, cfg LeadConfig, work func(ctx context.Context, t *Term) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

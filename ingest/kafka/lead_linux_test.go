@@ -210,8 +210,8 @@ func start(t *testing.T, c child) *controller {
 	return x
 }
 
-// One controller is killed and one stands still; another one takes over each time, above every epoch that was used, with the plan
-// that was written last, and nothing of the one before it is taken any more.
+// One controller is killed and one stands still. Another one takes over each time, above every used epoch, with the
+// last written plan. Nothing of the former controller is accepted any more.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	b := servertest.SharedBroker(t)

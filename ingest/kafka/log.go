@@ -310,13 +310,13 @@ func (r *reader) Limit(bytes int) { r.most = max(1, min(bytes, r.log.cfg.fetchMa
 // High is the offset that the next record of the partition will have, as the last answer said; -1 before the first.
 func (r *reader) High() int64 { return r.high }
 
-// readable is how often a fetch has to fail, with brokers that answer other questions about the same partition, before
-// what it was to read counts as corrupt.
+// readable is how often a fetch has to fail before its records count as corrupt. The brokers must meanwhile answer
+// other requests about the same partition.
 const readable = 3
 
-// Next returns the messages that come next, in the order of their offsets, which need not be consecutive. It waits a moment for them,
-// and gives none if none has come. After an error it can be called again; see gapError and corruptError for two after which it goes
-// on elsewhere.
+// Next returns the next messages, in the order of their offsets, which need not be consecutive. It waits a moment for
+// them, and returns none if none came. After an error it can be called again. After a gapError or a corruptError it
+// continues elsewhere.
 func (r *reader) Next(ctx context.Context) ([]ingest.Message, error) {
 	got, err := r.fetch(ctx, r.offset, r.most, r.log.cfg.Wait)
 	if len(got) > 0 {

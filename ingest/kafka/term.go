@@ -117,9 +117,9 @@ func (t *Term) explain(err error) error {
 	return err
 }
 
-// Put writes a plan and its epoch to the log, and returns without an error when they are there and the member is still in
-// charge. It is to be called before anything of the plan leaves. An epoch that was used before this term, or one below the last one, is
-// refused. After another error the same can be put again.
+// Put writes a plan and its epoch to the log. It returns nil when they are there and the member is still in charge.
+// Call it before anything of the plan leaves. It refuses an epoch that was used before this term, or that is below the
+// last one. After another error the same plan can be put again.
 func (t *Term) Put(ctx context.Context, epoch uint32, plan []byte) error {
 	if len(plan) > MaxPlan || !json.Valid(plan) {
 		return fmt.Errorf("the plan of epoch %d has %d bytes: want up to %d of JSON", epoch, len(plan), MaxPlan)
@@ -286,8 +286,8 @@ func (t *Term) makeLatest() error {
 	if err := t.read(ctx, next); err != nil {
 		return t.explain(err)
 	}
-	// A member that was given up since its term began does not write above its successor: it learns that here, or has read nothing of
-	// it.
+	// A member that was deposed since its term began must not write above its successor. It learns here that it was
+	// deposed, or has read no record of its successor.
 	if err := t.confirm(ctx); err != nil {
 		return t.explain(err)
 	}

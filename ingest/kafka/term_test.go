@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// TestRefusedBetweenGenerations: an offset that the group refuses since it has shared out anew meanwhile is committed again in the next
-// generation, as the term goes on. Where the partitions were lost, the term ends.
+// TestRefusedBetweenGenerations commits an offset that the group refused because it had rebalanced. The offset is
+// committed again in the next generation, as the term goes on. When the partitions were lost, the term ends.
 func TestRefusedBetweenGenerations(t *testing.T) {
 	for _, x := range []struct {
 		name  string

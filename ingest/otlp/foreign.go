@@ -151,7 +151,8 @@ func protocolOf(head []byte) protocol {
 	return unknown
 }
 
-// unwanted returns what is wrong with a protocol at a port for OTLP over HTTP, or over gRPC; empty for what belongs there. secure says that both are over TLS.
+// unwanted returns what is wrong with a protocol at a port of OTLP, or "" if nothing is. The port is for OTLP over
+// HTTP, or else over gRPC. With secure, both are over TLS.
 func unwanted(p protocol, http, secure bool) string {
 	switch name := protocolNames[p]; {
 	case secure && p == overTLS, !secure && http && p == http1, !secure && !http && p == http2:

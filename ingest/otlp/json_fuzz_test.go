@@ -11,8 +11,8 @@ import (
 	decoder "github.com/hopscope/hopscope/decode/otlp"
 )
 
-// FuzzFromJSON: what is taken is JSON by the standard library, has as many points as a plain walk through it finds, and is the same after
-// a way through text.
+// FuzzFromJSON accepts only what the standard library takes for JSON. The result has as many points as a plain walk
+// finds, and is the same after a round trip through text.
 func FuzzFromJSON(f *testing.F) {
 	for _, s := range []string{
 		`{}`, `[]`, `{"resourceMetrics":null}`, `{"resourceMetrics":[{}]}`, `{"resourceMetrics":[null]}`,

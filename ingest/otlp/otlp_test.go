@@ -172,7 +172,8 @@ func packed(b []byte) []byte {
 	return out.Bytes()
 }
 
-// The same request comes by all ways as the same bytes, and what was refused of it is in the answer, in the form of the request.
+// The same request comes by all transports as the same bytes. The answer contains what was refused of it, in the form
+// of the request.
 func TestWays(t *testing.T) {
 	want := asked(3)
 	var answer ingest.Answer

@@ -311,8 +311,9 @@ type tail struct {
 	head, last []byte // the first and the last bytes that were read of a file
 }
 
-// markBytes is how many bytes at the start of a file, and before the place where reading goes on, are compared with those that were read
-// there. They hold the header of a capture and that of its first record, with its time.
+// markBytes is how many bytes are compared with those that were read before. They are at the start of a file and
+// before the place where reading continues. They hold the header of a capture and that of its first record, with its
+// time.
 const markBytes = 64
 
 func (t *tail) Read(b []byte) (int, error) {

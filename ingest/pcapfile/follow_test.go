@@ -201,8 +201,8 @@ func TestFollowCutAndGrown(t *testing.T) {
 	})
 }
 
-// A file that was cut, and has become longer than before when it is looked at again, is read from its start, and counts as one that was not
-// read to its end. One that was written anew with the same bytes goes on.
+// A file that was cut, and is longer than before at the next look, is read from its start. It counts as one that was
+// not read to its end. A file that was rewritten with the same bytes goes on.
 func TestFollowWrittenAnew(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.pcap")
 	put(t, path, os.O_CREATE, capture("a", "b"))

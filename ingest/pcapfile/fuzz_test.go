@@ -11,8 +11,8 @@ import (
 	"testing/iotest"
 )
 
-// Whatever the bytes: no panic, frames inside of the input, an end or an error that names a byte of it, and the same
-// frames however the input arrives.
+// Any bytes give no panic, frames inside the input, and an end or an error with the offset of a byte. The frames are
+// the same however the input arrives.
 func FuzzReader(f *testing.F) {
 	for _, path := range captures(f) {
 		data, err := os.ReadFile(path)

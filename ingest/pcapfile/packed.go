@@ -10,8 +10,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxWindow is how far back a zstd stream may refer, and so about the memory that reading one takes whatever it says: 32 MiB
-// are enough for all levels up to 20 of the usual program. The window of gzip is always 32 KiB.
+// maxWindow is how far back a zstd stream may refer, and so about the memory that reading one takes at most. All
+// levels up to 20 of the usual program need at most 32 MiB. The window of gzip is always 32 KiB.
 const maxWindow = 32 << 20
 
 // packing is a compression that captures come in.

@@ -42,9 +42,9 @@ func (r *Reader) fileHeader(magic uint32, b []byte) {
 	r.link = canonicalLink(uint16(r.u32(b[20:])))
 }
 
-// nextHeader reports whether h, where a record or block is expected, begins the header of another pcap file, and in which
-// byte order: captures were written one after the other, by programs to a FIFO or with cat. As a record it would be an
-// empty packet of the year 2055 that had no bytes on the wire either, and as a block one of no valid length.
+// nextHeader reports whether h, in place of a record or block, begins the header of another pcap file, and in which
+// byte order. Captures are thus concatenated by programs that write to a FIFO, or by cat. As a record, h would be an
+// empty packet of the year 2055 that had no bytes on the wire either. As a block it would have no valid length.
 func nextHeader(h []byte) (magic uint32, swap, ok bool) {
 	le, be := binary.LittleEndian, binary.BigEndian
 	magic, order := le.Uint32(h), binary.ByteOrder(le)

@@ -22,8 +22,8 @@ const (
 	optTimeOffset     = 14
 )
 
-// Limits against hostile files: the longest block whose content is looked at (a packet and its options; longer blocks
-// of other types are skipped unread), and interfaces in a section.
+// Limits against hostile files: the longest block that is decoded (a packet and its options), and the interfaces in a
+// section. Longer blocks of other types are skipped unread.
 const (
 	maxBlock      = maxCapture + 64<<10
 	maxInterfaces = 4096
@@ -176,8 +176,8 @@ func (r *Reader) newInterface(body []byte) {
 	r.ifaces = append(r.ifaces, f)
 }
 
-// resolution gives the ticks in a second: a negative power of 10, or of 2 with the top bit set. 0 if a 64-bit time
-// cannot hold a second.
+// resolution returns the ticks in a second: a negative power of 10, or of 2 with the top bit set. It returns 0 if a
+// 64-bit time cannot hold a second.
 func resolution(b byte) uint64 {
 	exp := b & 0x7f
 	if b&0x80 != 0 {
@@ -210,8 +210,8 @@ func (f *iface) time(ticks uint64) int64 {
 	return (int64(ticks/f.perSecond)+f.offset)*second + int64(frac)
 }
 
-// packet reads an enhanced packet block (interface 4, time 8 as two halves, capture length 4, length on the wire 4,
-// data, options) or the obsolete one (interface 2, drops 2, and so on).
+// packet reads an enhanced packet block or the obsolete one. The former has interface 4, time 8 as two halves, capture
+// length 4, length on the wire 4, data, options. The latter begins with interface 2, drops 2.
 func (r *Reader) packet(b *ingest.Batch, id uint32, body []byte) {
 	captured, length := r.u32(body[12:]), r.u32(body[16:])
 	switch {

@@ -16,8 +16,8 @@ import (
 // maxCapture is the longest record that is accepted, in bytes: the largest snapshot length that capture programs write.
 const maxCapture = 256 << 10
 
-// bufferBytes is the initial size of the window on the file; it grows to hold the longest record. 64 KiB measured a
-// fifth slower, 256 KiB to 4 MiB the same: the smallest of those leaves the most of the cache to others.
+// bufferBytes is the initial size of the window on the file, which grows to hold the longest record. A size of 64 KiB
+// measured a fifth slower, 256 KiB to 4 MiB the same. The smallest of those leaves most of the cache to others.
 const bufferBytes = 256 << 10
 
 // Known reports whether link is a link type that decoders can walk: Ethernet, Linux cooked, loopback, PPP, or raw IP.
@@ -61,8 +61,8 @@ type Reader struct {
 // its content, not by the name.
 func Open(path string) (*Reader, error) { return OpenContext(context.Background(), path) }
 
-// OpenContext is Open for captures that may never end, such as a pipe from a running capture program: when ctx ends,
-// a waiting read fails with its cause.
+// OpenContext is Open for captures that may never end, such as a pipe from a capture program. When ctx ends, a waiting
+// read fails with its cause.
 func OpenContext(ctx context.Context, path string) (*Reader, error) {
 	f, name, size, err := openFile(path)
 	if err != nil {

@@ -421,8 +421,8 @@ func TestReaderErrors(t *testing.T) {
 	}
 }
 
-// Every cut of a good file gives the frames that are whole and, unless it falls between two of them, one error that
-// names the byte where the broken record starts.
+// Every cut of a good file gives the whole frames. Unless it falls between two frames, it also gives one error with
+// the byte where the broken record starts.
 func TestReaderCutAtEveryByte(t *testing.T) {
 	le := binary.LittleEndian
 	pcap := pcapBytes(le, magicMicro, 1, frame{Data: "abcdef", Length: 6}, frame{Data: "", Length: 0}, frame{Data: "0123456789", Length: 90})

@@ -109,8 +109,8 @@ func (c *counts) stats() ingest.Stats {
 // Workers is 1.
 func (s *Source) Workers() int { return 1 }
 
-// Stats counts a frame as truncated when the capture holds less of it than was on the wire, and as damaged the record
-// at which reading stopped.
+// Stats counts a frame as truncated when the capture holds fewer bytes than were on the wire. The record at which
+// reading stopped counts as damaged.
 func (s *Source) Stats() ingest.Stats { return s.stats() }
 
 // progress returns the bytes of the file read so far, and its size or 0 where it is unknown.

@@ -1,7 +1,7 @@
-// Package peer is the common part of all connections to other programs. It reads what must not stand in settings: secrets, from
-// files or environment variables, and the certificates, keys and authorities of TLS, by the same rules for all. No error quotes
-// a secret. And it keeps the reason that the other side gives for the end of a connection, and reads when a server wants to be tried
-// again.
+// Package peer is the common part of all connections to other programs. It reads what must not stand in settings, by
+// the same rules for all. These are secrets, from files or environment variables, and the certificates, keys and
+// authorities of TLS. No error quotes a secret. It also keeps the reason that the peer gave for the end of a
+// connection, and reads when a server wants to be tried again.
 package peer
 
 import (

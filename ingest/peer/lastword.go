@@ -9,17 +9,17 @@ import (
 	"syscall"
 )
 
-// LastWord returns a connection that hears what the other side said last. Its writes do not fail because the other side has ended it:
-// that is left to reads, which give what was received until then, and after that the error of the write. It suits protocols that
-// read, or wait to read, whenever they have written, and belongs below TLS.
+// LastWord returns a connection that delivers the last bytes of the peer. Its writes do not fail because the peer has
+// closed it. Reads return what was received until then, and after that the error of the write. It suits protocols that
+// read, or wait to read, after every write, and belongs below TLS.
 //
-// A server that ends a connection often says why before: by a TLS alert that it does not know the client's certificate, which it sees
-// under TLS 1.3 only after the client has taken the handshake for done; or by an answer to a request that is too long. If the client
-// still writes, the system reports a broken pipe, and a client that takes that for the end of the connection never reads the reason,
-// although it has been received. Which comes first is chance.
+// A server that closes a connection often sends the reason first. One is a TLS alert about the client's certificate,
+// which TLS 1.3 sends only after the client considers the handshake complete. Another is an answer to a request that
+// is too long. If the client still writes, the system reports a broken pipe. A client that stops there never reads the
+// reason, although it was received. Which of the two comes first is chance.
 func LastWord(c net.Conn) net.Conn { return &conn{Conn: c} }
 
-// Dial connects to HOST:PORT over TCP, and hears the [LastWord] of the other side.
+// Dial connects to HOST:PORT over TCP, with [LastWord].
 func Dial(ctx context.Context, address string) (net.Conn, error) {
 	c, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// A server that wants a certificate of the client refuses it after the client has taken the handshake for done, and closes the
-// connection while the client writes. The client reads why, however late.
+// A server refuses the missing certificate of a client after the client considers the handshake complete. It closes
+// the connection while the client writes. The client reads the reason, however late.
 func TestAlert(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

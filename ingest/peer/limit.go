@@ -8,9 +8,10 @@ import (
 	"sync"
 )
 
-// Limiter is a listener that bounds open connections. A new one never waits for those that ask nothing: when there is no room, the
-// connection that has been idle for longest is closed, and where none is idle the one that has been sending its request for longest.
-// When all are being answered there is a reserve, for requests that [Conn.Begin] marks for it.
+// Limiter is a listener that bounds open connections. A new connection never waits for one without a request. When
+// there is no room, the connection that has been idle for longest is closed. If none is idle, the one that has been
+// sending its request for longest is closed. When all are being answered, there is a reserve for requests that
+// [Conn.Begin] marks for it.
 type Limiter struct {
 	net.Listener
 	max, silent, reserve int
@@ -131,8 +132,8 @@ func (l *Limiter) quiet() (n int) {
 	return n
 }
 
-// useless is the connection that is missed least: one that asks nothing before one that has begun to ask, and the one
-// that has been so for longest. It is nil where all are being answered.
+// useless returns the connection to close first. One without a request comes before one that has begun a request, and
+// then the one that has been so for longest. It returns nil if all are being answered.
 func (l *Limiter) useless(spare bool) (worst *Conn) {
 	for c := range l.conns {
 		switch {

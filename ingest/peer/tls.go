@@ -43,8 +43,8 @@ func (c *TLS) Config() (*tls.Config, error) {
 	return &tls.Config{InsecureSkipVerify: c.TLSInsecure, MinVersion: tls.VersionTLS12, RootCAs: authorities, Certificates: certificate}, nil
 }
 
-// Transport makes the connections. Everything has a limit: a server that accepts and then says nothing costs timeout, not
-// for ever, and the head of an answer has at most header bytes.
+// Transport makes the connections. Everything has a limit. A server that accepts and then stays silent costs timeout
+// at most. The head of an answer has at most header bytes.
 func (c *TLS) Transport(timeout time.Duration, header int64) (*http.Transport, error) {
 	conf, err := c.Config()
 	if err != nil {

@@ -219,8 +219,8 @@ func (a *admission) admits(src netip.Addr) bool {
 	return a.lastOK
 }
 
-// maxAutoWorkers is how many workers are started when the configuration does not say; receiving stops getting faster
-// well before that, and decoding shards want CPUs too.
+// maxAutoWorkers is the most workers that are started when the configuration has no number. Receiving stops getting
+// faster well before that, and decoding shards need CPUs, too.
 const maxAutoWorkers = 8
 
 // workers is the number of workers of an address that the configuration stands for.

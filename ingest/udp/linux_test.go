@@ -17,8 +17,8 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// More than the buffer holds is lost, and every lost datagram is counted: while it happens, and when nothing comes
-// later that could carry the counter.
+// More datagrams come than the buffer holds. Every lost one is counted, both during the loss and when no later
+// datagram carries the counter.
 func TestKernelDrops(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		cfg := testConfig("127.0.0.1:0")
@@ -155,8 +155,8 @@ func TestDrainDeadline(t *testing.T) {
 	}
 }
 
-// With steering "spread" one loud sender reaches every worker. 8000 datagrams over 4 workers: a share under 1500 has a
-// probability below 1e-40 if the kernel picks evenly.
+// With steering "spread" one loud sender reaches every worker. Of 8000 datagrams over 4 workers, a share under 1500
+// has a probability below 1e-40 if the kernel picks evenly.
 func TestSpread(t *testing.T) {
 	cfg := testConfig("127.0.0.1:0")
 	cfg.Workers, cfg.Steering = 4, SteerSpread

@@ -11,8 +11,8 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// Datagrams say what their port is for. A spare port that another program has is left out, with its name, and one that was asked for is an error; spare
-// ones that are all taken are an error, too.
+// Datagrams carry the purpose of their port. A spare port that another program has is left out, and named. A requested
+// port that is taken is an error, as are spare ports that are all taken.
 func TestPorts(t *testing.T) {
 	taken, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {

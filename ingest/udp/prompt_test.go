@@ -12,8 +12,9 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// A worker has handed over all frames of the time it is asked for when it answers: under load and idle, with several sockets a
-// worker. The kernel notes when a frame arrived; without that its time is the one of reading, which may be after the answer.
+// A worker that answers has handed over all frames before the requested time, under load and idle, with several
+// sockets a worker. The kernel records when a frame arrived. Without that its time is the one of reading, which may be
+// after the answer.
 func TestPrompt(t *testing.T) {
 	for _, impl := range implementations {
 		for _, loaded := range []bool{false, true} {

@@ -34,8 +34,8 @@ type ring struct {
 }
 
 func newRing(batch, datagram int) *ring {
-	// Slots start on cache lines but not a multiple of the page apart: the first lines of all slots, the only ones that
-	// a short report touches, would fall into the same few sets of the cache.
+	// Slots start on cache lines, but not a multiple of the page apart. Otherwise the first lines of all slots, the
+	// only ones that a short report touches, would share a few sets of the cache.
 	stride := (datagram + 63) &^ 63
 	if stride%4096 == 0 {
 		stride += 64

@@ -80,7 +80,7 @@ func inputs(sockets []socketStats, notices []string) []ingest.Input {
 }
 
 // dropCounter extends a 32-bit counter of the kernel to 64 bits: its low half is the kernel's value. Samples come from
-// two places and can arrive out of order, so one that is behind by less than half the range is old, not a wrap.
+// two places and can arrive out of order. One that is behind by less than half the range is therefore old, not a wrap.
 type dropCounter struct {
 	total atomic.Uint64
 }

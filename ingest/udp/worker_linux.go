@@ -61,8 +61,8 @@ func (w *worker) run(c *ingest.Crew, handle func(int, *ingest.Batch)) error {
 	return w.drain(handle)
 }
 
-// mayNap reports whether every buffer can take another nap like the last: what came since then, which is what was read
-// now, must be a small part of what fits.
+// mayNap reports whether every buffer can take another nap like the last. The datagrams that came since then, which
+// were just read, must be a small part of its size.
 func (w *worker) mayNap() bool {
 	ok := true
 	for _, k := range w.sockets {
@@ -72,8 +72,8 @@ func (w *worker) mayNap() bool {
 	return ok
 }
 
-// napShare is the granted buffer a datagram needs (768 bytes of twice the buffer for one of up to about 300 bytes), times
-// four: a nap may fill a quarter.
+// napShare is four times the granted buffer that a datagram needs, so that a nap may fill a quarter. A datagram of up
+// to about 300 bytes needs 768 bytes of twice the buffer.
 const napShare = 4 * 768 / 2
 
 // round takes one batch from every socket and gives the size of the largest.
