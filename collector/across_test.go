@@ -108,9 +108,9 @@ func merged(t *testing.T, records []fleet.Out) (windows []*inference.Window) {
 	return windows
 }
 
-// What the collectors of a fleet publish, merged, is what one process would have published of the same reports: an exporter that
-// moves from one collector to another in the middle of a window leaves no gap, and datagrams that reach both count once as copies. So
-// are the hops, flows and paths.
+// The merged output of a fleet's collectors equals the output of one process for the same reports. An exporter that
+// moves to another collector in the middle of a window leaves no gap. Datagrams that reach both count once as copies.
+// Hops, flows and paths are equal, too.
 func TestCollectorsAreOne(t *testing.T) {
 	const exporters, windows = 5, 8
 	gen, err := traffic.New(traffic.Config{Seed: 4, Flows: 60, Hops: 3, Exporters: exporters, Bytes: 200})

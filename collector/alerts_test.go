@@ -179,8 +179,8 @@ func (a *alarmed) value(name string) float64 {
 	return 0
 }
 
-// TestAlerts lets a collector find, mute, end and come back: its receiver gets alerts and nothing else, its store none, and a
-// restart neither repeats nor forgets.
+// TestAlerts lets a collector find, mute, end and restart. Its receiver gets alerts and nothing else, and its store
+// none. A restart neither repeats nor forgets an alert.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -177,8 +177,8 @@ func TestClockSetWhileStoring(t *testing.T) {
 	})
 }
 
-// TestClockSetInFiles reads the rows of a collector whose clock was set back as docs/series.md says for files, where a row
-// does not take the place of another: of the rows of a point the one with the highest revision counts.
+// TestClockSetInFiles reads the rows of a collector whose clock was set back, by the rule of docs/series.md for files.
+// A row there does not replace another: of the rows of a point the one with the highest revision counts.
 func TestClockSetInFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &canned{workers: 1, batches: 25, frames: datagrams(t, 20), times: func(int, int) int64 { return time.Now().UnixNano() },

@@ -251,10 +251,10 @@ func (c *Collector) learn() {
 	c.names.Learn(nodes)
 }
 
-// A collector of a fleet hands its windows, and some of its reports, to others that merge them with those of all
-// collectors: its store is a [sink.WindowEncoder], and perhaps a [sink.Diverter]. What is diverted is in no window of the
-// collector, so a collector has no other store beside such a one: the consumers of the fleet write the series. The page
-// shows what is not diverted.
+// A collector of a fleet hands its windows, and some of its reports, to consumers that merge them with those of all
+// collectors. Its store is a [sink.WindowEncoder], and perhaps a [sink.Diverter]. Diverted reports are in no window of
+// the collector. Such a store is therefore the only one: the consumers of the fleet write the series. The page shows
+// what is not diverted.
 
 // openFleet looks for a store that publishes to a fleet, connects it with the workers, and reports whether windows go to it.
 func (c *Collector) openFleet() (publishes bool, err error) {
@@ -317,12 +317,12 @@ func (c *Collector) Reload(cfg Config, analysis Analysis) error {
 	return nil
 }
 
-// Reloadable are the keys of the settings that a running collector can change: the dialects of exporters, the names of nodes
-// and the thresholds of findings.
+// Reloadable lists the keys of the settings that a running collector can change. They concern the dialects of
+// exporters, the names of nodes and the thresholds of findings.
 var Reloadable = []string{"exporters.profile", "exporters.profiles", "exporters.dialects", "inventory", "events"}
 
-// Run collects until ctx ends or all sources have ended, then drains: sources, shards, the last window, sinks, in this
-// order and within the configured time.
+// Run collects until ctx ends or all sources have ended. It then drains sources, shards, the last window and sinks, in
+// this order and within the configured time.
 func (c *Collector) Run(ctx context.Context) error {
 	wall, mono := c.opt.Now()
 	c.began.Store(&moment{wall, mono})
@@ -401,8 +401,8 @@ func (c *Collector) Run(ctx context.Context) error {
 	return err
 }
 
-// wait does what comes up beside the sources until the run is to end: it looks at the sources and, in a live run, whether a
-// window ends.
+// wait does the periodic work beside the sources until the run is to end. It looks at the sources and, in a live run,
+// ends windows that are due.
 func (c *Collector) wait(ctx context.Context, ended <-chan struct{}, failed <-chan error) error {
 	second := time.NewTicker(time.Second)
 	defer second.Stop()

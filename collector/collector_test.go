@@ -157,8 +157,8 @@ func TestLedgerAtEveryMoment(t *testing.T) {
 			t.Errorf("%d still in flight at %s after the end", n, stage)
 		}
 	}
-	// What the ledger says was lost, the exporters' sequence numbers say too: but for losses at either end of the run, where no
-	// neighbour shows it. Reports that a full shard queue dropped were seen by the tracking.
+	// The exporters' sequence numbers show the losses of the ledger, except those at either end of the run, where no
+	// neighbour shows them. The tracking saw the reports that a full shard queue dropped.
 	lost := int64(0)
 	for _, e := range s.Exporters {
 		lost += e.Lost
@@ -211,8 +211,8 @@ func TestNothingLost(t *testing.T) {
 	}
 }
 
-// TestRandomBytes throws noise at the report port (random bytes, good reports with bytes changed or cut off): the process
-// stays, memory stays flat, every datagram is counted.
+// TestRandomBytes sends noise to the report port: random bytes, and good reports with bytes changed or cut off. The
+// process stays, memory stays flat, and every datagram is counted.
 func TestRandomBytes(t *testing.T) {
 	cfg := testConfig()
 	// Noise names ever new nodes and exporters: tables that are small are full when the measurement begins.

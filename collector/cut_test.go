@@ -45,8 +45,8 @@ func framesOf(t *testing.T, file string) (frames []ingest.Frame) {
 	}
 }
 
-// mixed gives reports of one node that have headers of different lengths, in datagrams numbered one after the other:
-// of 1.0 with and without metadata, or of 2.0 with one, two and three reports.
+// mixed returns reports of one node with headers of different lengths, in consecutively numbered datagrams. They are
+// of version 1.0 with and without metadata, or of 2.0 with one, two and three reports.
 func mixed(version decode.Version) (frames []ingest.Frame) {
 	hop := decode.Hop{Has: decode.HopNodeID | decode.HopLatency, NodeID: 5, Latency: 700}
 	for seq := range uint32(60) {
@@ -73,8 +73,8 @@ func mixed(version decode.Version) (frames []ingest.Frame) {
 	return frames
 }
 
-// However short the frames of a capture were cut, or the datagrams that a socket took: whatever sequence number is still
-// there counts, and none is lost that is not lost in whole frames.
+// The frames of a capture, or the datagrams of a socket, are cut to any length. Every sequence number that is left
+// counts, and none is lost that is not lost in whole frames.
 func TestCutInventsNoLoss(t *testing.T) {
 	for _, c := range []struct {
 		name, profile string
@@ -156,8 +156,7 @@ func numbered(seqs ...uint32) (frames [][]byte) {
 	return frames
 }
 
-// The loss in the last window of a capture, which may be its only one, is a finding: there is no next window in which it could be
-// published.
+// The loss in the last window of a capture, which may be its only one, is a finding. No later window could publish it.
 func TestReplayReportsLossOfLastWindow(t *testing.T) {
 	for _, batches := range []int{1, 5} {
 		m := &canned{workers: 1, batches: batches, times: func(_, batch int) int64 { return 1e18 + int64(batch)*int64(time.Second) }}
@@ -247,8 +246,8 @@ func captured(t *testing.T, frames []ingest.Frame, snap int) (path string) {
 	return path
 }
 
-// Of a capture that was cut, at any length, every frame ends in the ledger: with the reports that are there, as foreign where its
-// headers say that it holds none, and as cut where they do not.
+// Every frame of a capture that was cut to any length ends in the ledger. It counts with the reports that are left, as
+// foreign if its headers show that it holds none, and as cut otherwise.
 func TestCutCaptureInLedger(t *testing.T) {
 	frames := mixed(decode.V20)
 	strange := make([]byte, 64) // of a protocol that no report has

@@ -51,9 +51,10 @@ func (k lastStates) WriteWindow(_ context.Context, w *sink.Window) error {
 	return nil
 }
 
-// TestDemoRecovers lets the demonstration run for ten minutes of its own time and a quarter of a minute more, in which nothing goes
-// wrong. Every fault is published once at its element, as one cause or as a finding that stands for itself; the exporter that loses
-// reports and the one that falls silent are found and no other exporter is ever critical; and nothing is open at the end.
+// TestDemoRecovers runs the demonstration for ten minutes of its own time, and a quarter of a minute more without a
+// fault. Every fault is published once at its element, as one cause or as a finding without one. The exporter that
+// loses reports and the one that falls silent are found, and no other exporter is ever critical. At the end no finding
+// is open.
 func TestDemoRecovers(t *testing.T) {
 	t.Parallel()
 	emulated, err := scenario.PINTDemo()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// below are the packages of the engine, each with those of the others that it may import: values go down, and the engine, which makes
-// them all, is imported by none.
+// below lists the packages of the engine, each with the others that it may import. Values go down, and none imports
+// the engine, which makes them all.
 var below = map[string][]string{
 	"exporters": {},
 	"inventory": {"settings"},

@@ -224,8 +224,8 @@ func publish(p sink.Writer, spoolDir string) []Store {
 	return []Store{s}
 }
 
-// A replay publishes all windows and all diverted reports, however slow the store is, and under the labels that a live
-// collector has: multiples of the length of windows.
+// A replay publishes all windows and all diverted reports, however slow the store is. Their labels are those of a live
+// collector: multiples of the length of windows.
 func TestReplayPublishes(t *testing.T) {
 	frames := datagrams(t, 50)
 	const second = int64(time.Second)
@@ -263,8 +263,8 @@ func TestReplayPublishes(t *testing.T) {
 	}
 }
 
-// A live collector, with a spool and without: what is in the windows, what is diverted and what the exporters saw add up,
-// in this run and over all runs.
+// The reports of a live collector add up in this run and over all runs, with and without a spool. They are in windows,
+// diverted, or counted by the exporters' numbers.
 func TestLivePublishes(t *testing.T) {
 	t.Parallel()
 	for _, withSpool := range []bool{false, true} {
@@ -494,9 +494,9 @@ func TestCheckStores(t *testing.T) {
 	}
 }
 
-// Diverted reports have the label of the window that counts their exporters, also under a clock that was set back so far that labels do
-// not come again, and when it has passed them. What came before the step in the window in which the clock is set has gone under the label
-// that this window was to have.
+// Diverted reports have the label of the window that counts their exporters. This also holds under a clock that was
+// set back so far that labels do not come again, and after it has passed them. Reports from before the step, in the
+// window of the step, went under the label that this window was to have.
 func TestDivertUnderSetClock(t *testing.T) {
 	const length = time.Second
 	for _, reach := range []time.Duration{0, 5 * time.Second, time.Hour} {

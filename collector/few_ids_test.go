@@ -27,8 +27,9 @@ func vxlan(port uint16, i int) []byte {
 	return append(b, inner...)
 }
 
-// Switches write digests into packets of a tunnel. Where the id is a hash of its UDP header, as in pint.p4, all packets are one, and the
-// hops that do not write into it are named as long as that is so. Where the hash takes bytes of the packet inside, nothing is said.
+// Switches write digests into packets of a tunnel. If the packet id is a hash of the tunnel's UDP header, as in
+// pint.p4, all packets have one id. The hops that do not write into it are then named. If the hash takes bytes of the
+// inner packet, nothing is logged.
 func TestFewPacketIDs(t *testing.T) {
 	network, plan, _ := fabricOfDigests(t)
 	path := []uint32{1, 100, 2}

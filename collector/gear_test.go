@@ -50,7 +50,8 @@ func gearFinds(name string) []string {
 	}
 }
 
-// uses counts the interfaces of windows whose use inwards is half of that outwards, as gear has it, and those of which it is something else.
+// uses counts the interfaces of windows with half the use inwards that they have outwards, as gear has it, and all
+// others.
 type uses struct{ half, other int }
 
 func (*uses) Name() string { return "uses" }
@@ -74,8 +75,9 @@ func (u *uses) WriteWindow(_ context.Context, w *sink.Window) error {
 	return nil
 }
 
-// A network with sFlow alone shows the use of its interfaces in both directions, a congested port, drops with their reason, damaged packets and a silent agent, each at its element. One with
-// IPFIX alone shows drops and a silent router. Both say nothing of latencies and paths where samples hold none.
+// A network with sFlow alone shows the use of its interfaces in both directions. It also shows a congested port, drops
+// with their reason, damaged packets and a silent agent, each at its element. One with IPFIX alone shows drops and a
+// silent router. Neither shows latencies or paths where samples hold none.
 func TestGear(t *testing.T) {
 	for _, name := range scenario.GearKinds {
 		t.Run(name, func(t *testing.T) {

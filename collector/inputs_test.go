@@ -11,7 +11,8 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// A capture that can no longer be read is a problem of the collector, which /readyz, the page and the console of a fleet have in a sentence.
+// A capture that can no longer be read is a problem of the collector. It is a sentence in /readyz, on the page and in
+// the console of a fleet.
 func TestInputProblems(t *testing.T) {
 	capture, err := os.ReadFile("../decode/testdata/fabric-report05.pcap")
 	if err != nil {

@@ -37,8 +37,9 @@ func fabricOfDigests(t *testing.T) (*Network, *pint.Plan, func(r *rand.Rand) []u
 	return n, plan, func(r *rand.Rand) []uint32 { return []uint32{1, 100 + r.Uint32N(16), 2} }
 }
 
-// Digests come of ten times as many flows as the memory for their paths has room for, and ten times as many of flows with several paths as the memory for these holds: what finds no room
-// is said, with the setting to raise, counted by the metric, and logged once.
+// Digests come of ten times as many flows as the memory for their paths has room for. Flows with several paths are
+// also ten times too many. What finds no room is reported with the setting to raise, counted by the metric, and logged
+// once.
 func TestPINTLeftOut(t *testing.T) {
 	network, plan, path := fabricOfDigests(t)
 	for name, tt := range map[string]struct {

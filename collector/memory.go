@@ -37,9 +37,10 @@ const (
 	exporterBytes = 2048
 	// absentExporters are those that detectors know beside the ones that are followed.
 	absentExporters = 4096
-	// historyBytes is what detectors keep of a hop at most: nine statistics of 300 to 600 bytes (median, 99th percentile, floor and tail of
-	// latency and queue, utilisation), and what is around them. The finding of each with its text, its place among causes, and the entries
-	// of tables are in it, too. TestMemoryOfHops measures some 6300 bytes with a tenth of the hops in trouble, and 8800 with all of them.
+	// historyBytes is the most that detectors keep of a hop. That is nine statistics of 300 to 600 bytes (median,
+	// 99th percentile, floor and tail of latency and queue, utilisation) and their overhead. The finding of each with
+	// its text, its place among causes, and the entries of tables are included. TestMemoryOfHops measures some 6300
+	// bytes with a tenth of the hops in trouble, and 8800 with all of them.
 	historyBytes = 11 * 1024
 	// linkBytes is what they keep of a link, likewise: one statistic, twelve windows of its times, a finding.
 	linkBytes = 2048
@@ -50,9 +51,9 @@ const (
 	smallestReport = 8
 )
 
-// Memory lists what a collector takes at most, part by part, whatever it receives. cfg and analysis are what it is made
-// of, all points to the settings struct that has the sections of its sources and stores. What the kernel keeps for sockets
-// is not in it.
+// Memory lists the most memory that a collector takes, part by part, whatever it receives. cfg and analysis are its
+// settings. The argument all points to the settings struct with the sections of its sources and stores. The kernel's
+// memory for sockets is not included.
 func Memory(cfg *Config, analysis *Analysis, all any) []Need {
 	shards := cfg.shards()
 	needs := []Need{

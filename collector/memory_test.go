@@ -44,8 +44,9 @@ func busyWindow(rng *rand.Rand, w, hops, oneIn int) *inference.Window {
 	return out
 }
 
-// TestMemoryOfHops measures what a hop costs: in the detectors, which is to be no more than Memory says, with a tenth
-// of the hops and with all of them in trouble for a fifth of the time, and in the tables of a shard. go test -run TestMemoryOf -v prints it.
+// TestMemoryOfHops measures the memory of a hop in the detectors and in the tables of a shard. A tenth of the hops, or
+// all of them, are in trouble for a fifth of the time. The detectors take no more than Memory states. go test -run
+// TestMemoryOf -v prints it.
 func TestMemoryOfHops(t *testing.T) {
 	hops := testkit.Rounds(500, 500)
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -119,8 +120,8 @@ func TestMemoryOfHops(t *testing.T) {
 	}
 }
 
-// TestMemoryOfProbes measures what detectors keep of a path of probes, all of which lose and damage probes and are slow for a fifth of the time: no more than
-// Memory says.
+// TestMemoryOfProbes measures the memory of a path of probes in the detectors. All paths lose and damage probes, and
+// are slow for a fifth of the time. It is no more than Memory states.
 func TestMemoryOfProbes(t *testing.T) {
 	paths := testkit.Rounds(500, 500)
 	all := testConfig()

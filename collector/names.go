@@ -7,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 )
 
-// OpenNames reads the names that the settings name: those of the inventory, or else those of the topology, and those that the
-// dialects have for drop reasons. Of the options it takes LoadNetwork and Profile.
+// OpenNames reads the names of the inventory, or else those of the topology, and the dialects' names of drop reasons.
+// Of the options it uses LoadNetwork and Profile.
 func OpenNames(k *inventory.Keeper, cfg *Config, analysis *Analysis, opt *Options) error {
 	var labels *names.Names
 	if cfg.Inventory == "" && analysis.PINT.Topology != "" && opt.LoadNetwork != nil {

@@ -38,7 +38,7 @@ func (k *nameKeeper) text() (all string, windows int) {
 	return all, k.windows
 }
 
-// TestInventory changes the inventory of a running collector: windows hold names when they change and not otherwise, and a broken
+// TestInventory changes the inventory of a running collector. Windows hold names only when they change, and a broken
 // file leaves everything as it was.
 func TestInventory(t *testing.T) {
 	t.Parallel()

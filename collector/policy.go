@@ -16,8 +16,8 @@ type Policy struct {
 // Live is the policy of a collector whose sources cannot be slowed down.
 var Live = Policy{}
 
-// Replay is the policy for a capture: it is worked off as fast as possible, nothing is dropped, and its windows are those
-// of the time at which it was taken.
+// Replay is the policy for a capture. It is read as fast as possible, nothing is dropped, and its windows are those of
+// the time of the capture.
 var Replay = Policy{Block: true, CaptureTime: true}
 
 // full is the answer of queues behind the windows to a batch that finds no room.

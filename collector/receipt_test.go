@@ -141,8 +141,8 @@ func byLabel(times []int64, length time.Duration) map[int64]uint64 {
 	return n
 }
 
-// Whatever workers do within their time, a window holds what was received before its end and not before that of the one
-// before it: reports that are counted as well as those that are diverted.
+// Whatever workers do within their time, a window holds exactly what was received in it. This applies to counted and
+// to diverted reports.
 func TestWindowsByReceipt(t *testing.T) {
 	const length = time.Second
 	for seed := range uint64(testkit.Rounds(8, 40)) {
@@ -300,8 +300,8 @@ func TestWindowsByReceiptClockSet(t *testing.T) {
 	}
 }
 
-// Sockets of this machine, loaded around the ends of windows: each report is in the window of its time, but for those that
-// the machine was too slow for, and these are counted.
+// Sockets of this machine are loaded around the ends of windows. Each report is in the window of its time, except
+// those that the machine was too slow for, and these are counted.
 func TestWindowsByReceiptOfSockets(t *testing.T) {
 	const length = 500 * time.Millisecond
 	cfg := testConfig()
@@ -384,7 +384,7 @@ func (s *stamps) AppendReports(reports []*decode.Report) {
 	}
 }
 
-// A run that is stopped around the end of a window counts what was received before it in that window, whether it has ended
+// A run is stopped around the end of a window. Reports from before the end count in that window, whether it has ended
 // by then or not.
 func TestStopAroundTheEnd(t *testing.T) {
 	const length = time.Second

@@ -16,8 +16,8 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// TestPointsRefusedByServer has another program make hop.count a float before ours comes. The server refuses every point
-// of hops and takes the others: the ledger says so by series, as the server's own count has it, no report of such a window
+// TestPointsRefusedByServer lets another program make hop.count a float first. The server refuses every point of hops
+// and takes the others. The ledger counts that by series, equal to the server's own count. No report of such a window
 // counts as stored, and the collector is not ready.
 func TestPointsRefusedByServer(t *testing.T) {
 	t.Parallel()

@@ -26,8 +26,8 @@ func withAddresses(list []Site) (out []Site) {
 	return out
 }
 
-// TestFlowsOfSites sends flows with the same addresses from two sites that have these addresses each for itself, and from none: they
-// are flows of their own, with the reports and the path that they have alone, and no flow changes a path.
+// TestFlowsOfSites sends flows with the same addresses from two sites, each with these addresses for itself, and from
+// no site. They are separate flows, each with its own reports and path, and no flow changes a path.
 func TestFlowsOfSites(t *testing.T) {
 	_, alone := sendFrom(t, nil, nil, "10.9.0.1")
 	_, three := sendFrom(t, withAddresses(testSites), nil, "10.1.0.1", "10.2.0.1", "10.9.0.1")

@@ -270,8 +270,8 @@ func TestSitesInSettings(t *testing.T) {
 	}
 }
 
-// TestSitesAreNamed holds that the inventory knows nodes by their site, that findings and windows have that name, and that points
-// have the number with the site in it.
+// TestSitesAreNamed reads an inventory with nodes by site. Findings and windows have the node's name, and points have
+// the number that contains the site.
 func TestSitesAreNamed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "inventory.yaml")
 	text := "nodes:\n- {id: 1, name: x, site: berlin}\n- {id: 1, name: x, site: bonn}\n- {id: 1, name: lone}\n"

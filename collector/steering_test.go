@@ -25,8 +25,8 @@ func (o onePerPort) Exporters() int { return o.ports }
 
 func (o onePerPort) NextFrom(_ int, buf []byte) []byte { return o.Generator.NextFrom(0, buf) }
 
-// TestSteering sends the reports of one exporter to four workers, which see them in another order than they were sent: what is
-// counted as lost is what the kernel dropped, and the exporter never began anew.
+// TestSteering sends the reports of one exporter to four workers, which see them out of order. Exactly the kernel's
+// drops count as lost, and the exporter never began anew.
 func TestSteering(t *testing.T) {
 	for name, tt := range map[string]struct {
 		steering string

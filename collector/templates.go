@@ -15,8 +15,8 @@ import (
 	"github.com/hopscope/hopscope/decode/ipfix"
 )
 
-// templates keeps the templates of IPFIX in a file: many exporters send them once, and data that came after a restart could not be read. nil keeps
-// nothing.
+// templates keeps the templates of IPFIX in a file, or nothing if it is nil. Many exporters send templates once, and
+// after a restart their data could not be decoded.
 type templates struct {
 	path  string
 	store *ipfix.Store
@@ -83,8 +83,8 @@ func readTemplates(path string) ([]ipfix.Saved, error) {
 // rest is how long a write of the file is followed by none, so that a burst of new templates costs few.
 const rest = 20 * time.Millisecond
 
-// watch writes the file as soon as a template is new, until ctx ends: data that it reads is soon in a store, and a program that is killed meanwhile
-// knows it again.
+// watch writes the file as soon as a template is new, until ctx ends. Data decoded with the template soon reaches a
+// store, and a process that is killed then still has the template at its next start.
 func (k *templates) watch(ctx context.Context) {
 	if k == nil {
 		return

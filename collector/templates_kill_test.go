@@ -17,7 +17,8 @@ import (
 	"github.com/hopscope/hopscope/decode/ipfix"
 )
 
-// A process that is killed while it writes the file leaves the one before, and half of a new one beside it, which is in no later one's way.
+// A process that is killed while it writes the file leaves the former file, and half of a new one beside it. A later
+// process is not hindered by that.
 func TestTemplatesHalfWritten(t *testing.T) {
 	before, after := someTemplates(10), someTemplates(11)
 	whole := exporters.AppendTemplates(nil, after.Save())

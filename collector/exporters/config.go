@@ -1,5 +1,6 @@
-// Package exporters holds the settings by which reports of exporters are read: their dialects, the sites that keep their nodes
-// apart, and what PINT digests can stand for: the nodes, links and plans from which shards infer paths and values.
+// Package exporters holds the settings for decoding the reports of exporters: their dialects, and the sites that keep
+// their nodes apart. It also has the nodes, links and plans from which shards infer the paths and values of PINT
+// digests.
 package exporters
 
 import (
@@ -142,8 +143,8 @@ func (e *Config) routes() (fallback demux.Profile, routes []demux.Route, err err
 	return fallback, routes, nil
 }
 
-// DropReasons returns the names that dialects have for drop reasons. Where two of those in use name one number differently it has
-// none: the device of a drop is not known where the drop is published.
+// DropReasons returns the dialects' names of drop reasons. A number that two dialects in use name differently is left
+// out: the device of a drop is not known where the drop is published.
 func (e *Config) DropReasons(only *demux.Profile) map[uint8]string {
 	used := e.used(only)
 	reasons, unclear := map[uint8]string{}, map[uint8]bool{}

@@ -292,8 +292,9 @@ func (s *Sites) OfMap(site string, nodes []uint32) (uint8, error) {
 	return x.ID, nil
 }
 
-// Digests returns a function that makes, for one shard, what says whether the digests of a report are of the site that the map is of.
-// Those of packets that the collector captured itself have no exporter, and are.
+// Digests returns a constructor, called once per shard, of a function on reports. That function reports whether the
+// digests of a report are of the site of the map. Digests in packets that the collector captured itself have no
+// exporter, and count as of that site.
 func (s *Sites) Digests(mapped uint8, log *slog.Logger) func() func(*decode.Report) bool {
 	if s == nil {
 		return nil

@@ -14,8 +14,8 @@ import (
 // The owner of a fleet makes the alerts of all its collectors, so that one cause is one alert. What is open is in the owner's
 // checkpoint. An owner that goes on from that sends again what was sent since: an alert comes once at least.
 //
-// A receiver that is away keeps no window from being stored. So its alerts wait behind a queue of their own, and in a spool
-// on the disk of the consumer that made them; checkpoints do not wait for them.
+// A receiver that is away must not keep a window from being stored. Its alerts therefore wait in a queue of their own,
+// and in a spool on the disk of the consumer that made them. Checkpoints do not wait for them.
 
 // openStores puts queues before the stores of series and before the receivers of alerts. An error closes all of them.
 func (c *Consumer) openStores() (err error) {

@@ -14,9 +14,10 @@ import (
 
 // books is the account of a partition's reports, over all of its life.
 //
-// They rest on the records alone. Each says how many reports its run has sent to the partition so far, so that what lies between two
-// of them is known also where no record of it can be read: because retention removed it, or because it is damaged. What cannot be
-// read says nothing by itself: it may be a copy, or of any writer.
+// The account rests on the records alone. Each record holds how many reports its run has sent to the partition so far.
+// The number of reports between two records is thus known even if none of the records between is readable. Retention
+// may have removed them, or they are damaged. An unreadable record proves nothing by itself: it may be a copy, or of
+// any writer.
 type books struct {
 	Taken     uint64            `json:"taken"`             // of records that came for the first time, and of those that retention removed
 	Delivered uint64            `json:"told"`              // of these, in windows that were handed to the stores
@@ -230,8 +231,9 @@ func (b *books) gone(to, now int64) {
 	}
 }
 
-// reconcile holds what runs have sent to the partition, as they say, against what is there. It is called when all was read that was in
-// the partition when it was called before: what was confirmed then and has not come will not come.
+// reconcile compares the reports that runs have sent to the partition, by their own count, with those that are there.
+// It is called when everything was read that was in the partition at the call before. A report that was confirmed then
+// and has not come will not come.
 func (b *books) reconcile(partition int, expected []fleet.Expected, sent func(e *fleet.Expected) []uint64) {
 	for i := range b.expected {
 		e := &b.expected[i]

@@ -24,14 +24,16 @@ type checkpoint struct {
 	delivered  uint64 // reports that were handed to the stores before
 }
 
-// checkpoints keeps those of one partition: two of them, written in turns, so that one is whole at any time.
+// checkpoints keeps the checkpoints of one partition. Two of them are written in turns, so that one is whole at any
+// time.
 //
-// A checkpoint is cut into chunks, under the keys a/0, a/1, and so on, or b/0, b/1. The topic is compacted, so that it keeps
-// the last record of each key. The head of a chunk has everything by which chunks belong together: the name, the boot and
-// the number of their checkpoint, generation, offset and label. The value is compressed.
+// A checkpoint is cut into chunks, under the keys a/0, a/1, and so on, or b/0, b/1. The topic is compacted, so it
+// keeps the last record of each key. The head of a chunk holds what chunks of one checkpoint have in common: name,
+// boot and number of the checkpoint, generation, offset and label. The value is compressed.
 //
-// Under a third name, aside, is what programs of other versions cannot read. They overwrite a and b while they have the
-// partition, and leave this for when it comes back to a program that can: their names are others.
+// A third name, aside, holds what programs of other versions cannot read. While they have the partition they overwrite
+// a and b, and leave aside alone, because their own name for it differs. It is there when a program that reads it has
+// the partition again.
 type checkpoints struct {
 	log       ingest.Log
 	topic     string

@@ -48,8 +48,8 @@ func (c *Config) Validate() error {
 // maxAhead is how many windows can be open that are not over yet. All others close as soon as a partition was read to its end.
 const maxAhead = 32
 
-// Needs returns how long topic windows has to keep its records, so that a consumer finds all that a checkpoint leaves to be read and
-// all that can be corrected.
+// Needs returns how long topic windows has to keep its records. A consumer then finds everything that a checkpoint
+// leaves to be read, and everything that can be corrected.
 func (c *Config) Needs(window time.Duration) time.Duration {
 	return c.Corrections + 2*c.Checkpoint + time.Duration(c.Patience+maxAhead)*window
 }

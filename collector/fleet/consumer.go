@@ -141,8 +141,8 @@ type partitionStatus struct {
 	heldBytes      int64  // of records of open windows
 	restarts       uint64 // times that work began anew from a checkpoint
 
-	// Of reports, over all of the life of a partition of windows: taken, and of these handed to the stores, confirmed by all
-	// of them as the last checkpoint says, and dropped before that, by stage.
+	// Reports over all of the life of a partition of windows. All were taken. Of these, some were handed to the
+	// stores, confirmed by all stores as of the last checkpoint, or dropped before that, by stage.
 	Taken, Delivered, confirmed uint64
 	Dropped                     map[string]uint64
 	Unread                      map[string]uint64 // beside these, in records that are not there, by collector
@@ -406,8 +406,8 @@ func (c *Consumer) fromDone(topic string, n int) {
 	c.mu.Unlock()
 }
 
-// offsetFrom is where to begin to read so that all records of the windows that end after Options.From are read: collectors send them
-// when they end, and not long before.
+// offsetFrom returns the offset from which all records of the windows that end after Options.From are read. Collectors
+// send the records of a window when it ends, and not long before.
 func (c *Consumer) offsetFrom(ctx context.Context, topic string, n int) (int64, error) {
 	before := time.Duration(2+c.cfg.Patience) * c.opt.Params.Window
 	return c.opt.Kafka.OffsetAt(ctx, topic, n, c.opt.From.Add(-before).UnixNano())

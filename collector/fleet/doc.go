@@ -1,6 +1,6 @@
-// Package fleet consumes what the collectors of a fleet publish: it merges the windows of all of them, writes points to
-// stores, and publishes the whole. A [Consumer] is a member of a group; each partition that the group gives to it has a
-// worker of its own:
+// Package fleet consumes what the collectors of a fleet publish. It merges the windows of all of them, writes points
+// to stores, and publishes the result. A [Consumer] is a member of a group. Each partition that the group assigns to
+// it has a worker of its own:
 //
 //   - of topic windows: a slice of everything there is. The worker merges what the collectors saw of its hops and
 //     exporters, writes their points, and publishes the merged slice in topic series.
@@ -9,9 +9,10 @@
 //
 // # Exactly once
 //
-// What a worker knows is a function of the records that it has read. It keeps a checkpoint of that in topic state, with the
-// offset from which to go on. It does so only when every store and the brokers have confirmed all that came of these records
-// before. A consumer that takes a partition over goes on from the last checkpoint, and makes of the records behind it what its
-// predecessor made: the same points, which take each other's place, and the same records, of which each counts once. Nothing
-// depends on which consumer was first, so that a consumer that does not know yet that it lost a partition does no harm.
+// The state of a worker is a function of the records that it has read. The worker keeps a checkpoint of that in topic
+// state, with the offset from which to go on. It writes one only when every store and the brokers have confirmed all
+// results of the records before. A consumer that takes a partition over goes on from the last checkpoint. From the
+// later records it makes the same points and records as its predecessor. The points replace each other, and each
+// record counts once. No result depends on which consumer was first. A consumer that does not know yet that it lost a
+// partition therefore does no harm.
 package fleet

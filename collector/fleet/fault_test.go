@@ -418,9 +418,9 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// After an outage of many windows the spools of the collectors come one after the other: a hundred windows of one are in the log
-// before the first one of the other. With the default settings nothing is refused, nothing is published without one of them, and
-// nothing is published twice; and with hardly any room for their records it is the same.
+// After an outage of many windows the spools of the collectors come one after the other. A hundred windows of one are
+// in the log before the first one of the other. With the default settings nothing is refused, published without one of
+// them, or published twice. The same holds with hardly any room for their records.
 func TestSpoolsOneAfterTheOther(t *testing.T) {
 	for name, held := range map[string]int64{"default": defaultConfig().HeldBytes, "tiny": 8 << 10} {
 		t.Run(name, func(t *testing.T) {

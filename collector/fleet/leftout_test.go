@@ -31,8 +31,8 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// Ten times as many windows, records and bytes come to partitions as their limits allow. Each report that finds no room is in the sentence and in
-// the metric of its limit, and in one line of the log, though no window ends.
+// Ten times as many windows, records and bytes come to partitions as their limits allow. Each report that finds no
+// room is in the sentence and the metric of its limit. One line of the log has it, though no window ends.
 func TestConsumerLimits(t *testing.T) {
 	const most, times = 2, 10
 	const places = "consume.max_records and consume.max_open"

@@ -41,8 +41,9 @@ type MembershipOptions struct {
 	Now         func() time.Time       // the wall clock; nil reads the machine's
 }
 
-// Membership is a consumer's place in the roster of its fleet: it waits for the fleet, compares what all members have in common,
-// writes how the consumer is every two seconds, and holds the clock of this machine against that of the brokers.
+// Membership is a consumer's place in the roster of its fleet. It waits for the fleet, and compares the parameters
+// that all members have in common. It writes the status of the consumer every two seconds, and compares the clock of
+// this machine with that of the brokers.
 type Membership struct {
 	opt    MembershipOptions
 	boot   uint64

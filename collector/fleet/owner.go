@@ -213,8 +213,9 @@ func (t *ownerTask) readState(b []byte) error {
 	return nil
 }
 
-// readDetectors lets the detectors and the alerts go on. Where a program of another version had the partition meanwhile, that
-// is from what was kept beside its checkpoints: what was learnt then is worth more than what that one learnt since.
+// readDetectors restores the state of detectors and alerts. If a program of another version had the partition
+// meanwhile, that is the state that was kept beside its checkpoints. The earlier learning is worth more than what that
+// program learnt since.
 func (t *ownerTask) readDetectors(b []byte, detected int64) {
 	detectors, alerts, err := readDetectors(b)
 	if err == nil && len(detectors) > 0 && detectors[0] == t.version() {

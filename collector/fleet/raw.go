@@ -18,8 +18,8 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// rawTask counts reports that came one by one: a partition of topic reports. What it makes of a window it sends to topic
-// windows, as a collector would, under a name and numbers that follow from the partition and the window alone.
+// rawTask counts single reports: a partition of topic reports. It sends the resulting windows to topic windows, as a
+// collector would. Their name and numbers follow from the partition and the window alone.
 type rawTask struct {
 	w             *worker
 	gate          *fleet.Gate
@@ -40,13 +40,15 @@ type rawTask struct {
 const (
 	// keptPaths is of how many flows a checkpoint keeps the paths.
 	keptPaths = 100_000
-	// leastReport is how many bytes of a record a report takes at least, where many are meant to come. All reports of a window
-	// are in memory at once, and a record of a few kilobytes can hold tens of thousands that are all alike.
+	// leastReport is what a report is charged at least: a window has at most WindowBytes / leastReport of them. All
+	// reports of a window are in memory at once, and a record of a few kilobytes can hold tens of thousands of equal
+	// ones.
 	leastReport = 32
 	// lateNumbers is where the numbers of records begin that publish a window once more.
 	lateNumbers = 128
-	// statedRuns is how many runs of numbers a statement has, which its exporters' sequences share, each with 16 at least. Other partitions have the numbers in between, so
-	// that a run may be one number. Of a sequence with more runs it is known of stretches how many numbers came.
+	// statedRuns is how many runs of numbers a statement has. Its exporters' sequences share them, each with at least
+	// 16. The numbers in between are in other partitions, so a run may be one number. A sequence with more runs is
+	// stated by how many numbers came in each stretch.
 	statedRuns = 1 << 16
 )
 
@@ -238,8 +240,8 @@ func (t *rawTask) publish(ctx context.Context, end int64, first int, inOrder, so
 	return nil
 }
 
-// sequences counts the sequences of numbers that reports can have: exporters, distinguished by address, node and hardware id, with each
-// destination and width of numbers for itself.
+// sequences counts the sequences of numbers that reports can have. Exporters are distinguished by address, node and
+// hardware id, and each destination and width of numbers has its own sequence.
 func sequences(reports []*decode.Report) int {
 	type sequence struct {
 		from        decode.Addr

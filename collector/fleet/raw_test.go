@@ -151,8 +151,8 @@ func (w *world) sendTo(topic string, r fleet.Out) {
 	}
 }
 
-// TestStatement: the statements of all partitions together have every report of an exporter once, and exactly the numbers that came,
-// whichever partition a report went to and however few a partition has.
+// TestStatement combines the statements of all partitions. They have every report of an exporter once, and exactly the
+// numbers that came. It does not matter which partition a report went to, or how few a partition has.
 func TestStatement(t *testing.T) {
 	const partitions, exporters = 4, 5
 	for seed := range uint64(50) {

@@ -207,8 +207,8 @@ func (t *sliceTask) due(ctx context.Context, now time.Time) error {
 	return t.republish(ctx, now)
 }
 
-// republish publishes windows again of which records came late: one at a time, since the log is read for it once more, and none before it
-// was quiet for a moment.
+// republish publishes again a window whose records came late. It does one at a time, since the log is read once more
+// for it, and none until the log was quiet for a moment.
 func (t *sliceTask) republish(ctx context.Context, now time.Time) error {
 	pending := t.merger.Pending()
 	if len(pending) == 0 || now.Sub(t.rebuilt) < t.w.c.opt.Params.Window/4 {

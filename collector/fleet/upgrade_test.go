@@ -145,8 +145,8 @@ func reported(o *ownerTask, at int64, found ...inference.Finding) (out []string)
 	return out
 }
 
-// TestFormerOwner goes on from the checkpoint of an owner of a former program: its findings stay open under their ids or end with the
-// next window, once, and what is open becomes an alert, once, though no detector publishes it again.
+// TestFormerOwner goes on from the checkpoint of an owner of a former program. Its findings stay open under their ids
+// or end with the next window, once. An open finding becomes an alert, once, though no detector publishes it again.
 func TestFormerOwner(t *testing.T) {
 	o := ownerOf(t, true)
 	last := goesOn(t, o, readFormer(t, "state", 8))
@@ -216,8 +216,9 @@ func TestFormerSeries(t *testing.T) {
 	}
 }
 
-// formerOwner does with a checkpoint what the former program does: it takes four parts apart, looks at the first byte of
-// the detectors, goes on with everything else, and writes its own checkpoint over the older side, with detectors of its own.
+// formerOwner handles a checkpoint as the former program does. It splits four parts, looks at the first byte of the
+// detectors, and goes on with everything else. Then it writes its own checkpoint over the older side, with detectors
+// of its own.
 func formerOwner(t *testing.T, log *compacted, generation, label int64) {
 	t.Helper()
 	former := &checkpoints{log: log, topic: "state", name: "old", boot: 8, codec: fleet.NewCodec(checkpointBytes, window.Limits{})}

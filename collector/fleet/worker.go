@@ -14,14 +14,14 @@ import (
 
 // task is what is done with the records of a partition. Its methods are called by one goroutine.
 type task interface {
-	// add takes the next record. What comes of it is handed to the stores and to Kafka before it returns; an error says that
-	// this could not be done, and ends the worker.
+	// add takes the next record. Before it returns, it hands the results to the stores and to Kafka. An error means
+	// that this failed, and ends the worker.
 	add(ctx context.Context, r *fleet.Record) error
-	// due does what time brings: it is called again and again while there is nothing to be read.
+	// due does what is due at a time. It is called again and again while there is nothing to read.
 	due(ctx context.Context, now time.Time) error
 	// floor is the lowest offset that is needed to go on from the present state.
 	floor() int64
-	// gone says that retention removed what was to be read before an offset.
+	// gone notes that retention removed unread records before an offset.
 	gone(to int64)
 	// label is that of the last window that was published, 0 if there is none.
 	label() int64
@@ -32,16 +32,16 @@ type task interface {
 	report(s *partitionStatus)
 }
 
-// keeper is a task that has something kept beside its checkpoints, for the time after a program of another version.
+// keeper is a task that keeps a state beside its checkpoints, for its return after a program of another version.
 type keeper interface {
-	// asideName is the name of what this version can read, asideState what is to be kept, and readAside what was, which readState
-	// may take or not.
+	// asideName is the name of the format that this version can read. The state to keep is asideState. The kept one
+	// goes to readAside, and readState may use it.
 	asideName() string
 	asideState() []byte
 	readAside(b []byte)
 }
 
-// asideEvery is how often that is, beside the end of each tenure.
+// asideEvery is how often that state is kept, beside the end of each tenure.
 const asideEvery = 5 * time.Minute
 
 // tenure is the time for which the consumer owns the partitions of a generation.

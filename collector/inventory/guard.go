@@ -9,8 +9,8 @@ import (
 // maxDepth is how deep lists and mappings may be nested. An inventory needs five.
 const maxDepth = 32
 
-// guard refuses what no inventory needs and what would cost the parser more than the length of the text: it goes down into itself for
-// each list in a list, and takes a time that grows with the square of that.
+// guard refuses what no inventory needs and what would cost the parser more than time in proportion to the text. The
+// parser recurses for each list in a list, and its time grows with the square of the depth.
 func guard(tokens token.Tokens) (line int, err error) {
 	flow, entries, values, last := 0, 0, 0, 0 // nesting in brackets; dashes, and colons outside of brackets, in a row or line
 	for _, t := range tokens {

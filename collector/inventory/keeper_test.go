@@ -12,8 +12,8 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 )
 
-// TestKeeper changes an inventory under a running program: a good file is taken, a broken or missing one leaves the names as they
-// were and is logged once for each of its states, and a repaired one is taken.
+// TestKeeper changes an inventory under a running program. A good or repaired file is taken. A broken or missing one
+// leaves the names as they were, and is logged once for each of its states.
 func TestKeeper(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "inventory.yaml")
 	at := time.Unix(1_800_000_000, 0)

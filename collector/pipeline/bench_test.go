@@ -10,8 +10,8 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// BenchmarkWorkers hands reports to the pipeline from several workers at the same time, each of which has exporters of its
-// own, as when the kernel deals datagrams out by their addresses: what one report costs until its shard has counted it.
+// BenchmarkWorkers measures the cost of one report until its shard has counted it. Several workers hand reports to the
+// pipeline at the same time. Each has exporters of its own, as when the kernel distributes datagrams by address.
 func BenchmarkWorkers(b *testing.B) {
 	for _, n := range []int{1, 2, 4, 8} {
 		b.Run(fmt.Sprintf("workers=%d", n), func(b *testing.B) {

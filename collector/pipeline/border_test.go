@@ -26,9 +26,9 @@ func (everySecond) MarkWindow(int64)             {}
 func (everySecond) Tick(int64)                   {}
 func (everySecond) Open(int, func(sink.Encoded)) {}
 
-// TestBorder: windows end while workers deliver, with copies, damaged reports and shards whose queues are full. What the exporters of a
-// window count is in that window, diverted, or dropped before its border, and nothing is between a tracker and its shard: a kill between
-// two windows costs no report that the numbers of exporters do not show.
+// TestBorder ends windows while workers deliver, with copies, damaged reports and full shard queues. What the
+// exporters of a window count is in that window, diverted, or dropped before its border. No report is between a
+// tracker and its shard. After a kill between two windows, the exporters' numbers therefore show every lost report.
 func TestBorder(t *testing.T) {
 	for _, divert := range []bool{false, true} {
 		const workersN, most = 3, 20

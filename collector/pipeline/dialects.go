@@ -32,8 +32,9 @@ type dialects struct {
 	reread   atomic.Uint64
 }
 
-// NewDialects returns nil where no dialects are to be recognised. Without adopt nothing is adopted. Adopted are dialects that single
-// senders are known to have; looked has those of captures that are going to be read beside the sockets, nil without any.
+// NewDialects returns nil if no dialects are to be recognised. Without adopt, none is adopted. The known dialects of
+// single senders are in adopted. The dialects of captures that are to be read beside the sockets are in looked, which
+// is nil without captures.
 func NewDialects(e *exporters.Config, adopt bool, router *demux.Router, adopted *demux.Adopted, looked *guess.Watch, log *slog.Logger) (*dialects, error) {
 	if !e.Recognises() {
 		return nil, nil

@@ -39,8 +39,8 @@ func recorded(t *testing.T, name string, n int, from netip.Addr, start, apart in
 
 var switch5 = netip.MustParseAddr("10.0.0.5")
 
-// An exporter that profile auto cannot read is read in its dialect from the moment that it is known, what was dropped before
-// is read again as far as it was kept, and every report is somewhere.
+// An exporter that profile auto cannot read is read in its dialect from the moment that it is known. Reports that were
+// dropped before are read again as far as they were kept, and every report is somewhere.
 func TestAdoptDialect(t *testing.T) {
 	for _, c := range []struct {
 		file, dialect   string

@@ -10,10 +10,10 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// A collector of a fleet hands its windows, and some of its reports, to others that merge them with those of all
-// collectors: its store is a [sink.WindowEncoder], and perhaps a [sink.Diverter]. What is diverted is in no window of the
-// collector, so a collector has no other store beside such a one: the consumers of the fleet write the series. The page
-// shows what is not diverted.
+// A collector of a fleet hands its windows, and some of its reports, to consumers that merge them with those of all
+// collectors. Its store is a [sink.WindowEncoder], and perhaps a [sink.Diverter]. Diverted reports are in no window of
+// the collector. Such a store is therefore the only one: the consumers of the fleet write the series. The page shows
+// what is not diverted.
 
 // divertTick is how long a diverted report waits for others.
 const divertTick = 100 * time.Millisecond

@@ -1,5 +1,5 @@
-// Package pipeline turns frames of sources into the counts of windows: workers decode them, follow the sequence numbers of
-// exporters, and hand the reports to the shards that own their flows.
+// Package pipeline turns frames of sources into the counts of windows. Workers decode frames, track the sequence
+// numbers of exporters, and hand the reports to the shards that own their flows.
 package pipeline
 
 import (
@@ -33,9 +33,9 @@ type work struct {
 
 // Pipeline takes frames to the ends of windows.
 //
-// A batch of a source takes a fixed number of locks: those of the ledger, of the list of free batches and of a queue for
-// each shard that its reports go to, and that of each group of exporters that they come from; it shares the border between
-// windows. A report takes none.
+// A batch of a source takes a fixed number of locks, and a report takes none. The locks are those of the ledger and of
+// the list of free batches. There is also one for each shard's queue and each group of exporters of its reports. The
+// lock of the border between windows is taken shared.
 type Pipeline struct {
 	key     decode.HashKey // of flows
 	ledger  *ledger.Ledger
@@ -52,9 +52,9 @@ type Pipeline struct {
 	diversion *diversion // nil without one
 	put       func(sink.Encoded)
 	metrics   otlp.Config
-	// border is held by workers while a batch goes to its exporters and its shards, and by the goroutine that ends a window. So the
-	// shards and the exporters of a window count the same reports, and after a crash the numbers of exporters show what the open
-	// window cost.
+	// border is held by workers while a batch goes to its exporters and its shards, and by the goroutine that ends a
+	// window. The shards and the exporters of a window therefore count the same reports. After a crash, the sequence
+	// numbers of exporters show what the open window cost.
 	border  sync.RWMutex
 	receipt byReceipt
 	reports []sink.ReportWriter
@@ -282,8 +282,8 @@ func (w *Worker) reportsOf(list []*decode.Lazy) []*decode.Report {
 const (
 	BatchReports = 256
 	BatchHops    = 4096
-	// waitingReports is BatchReports from sources that wait: their batches need not bridge bursts, and small ones stay in the CPU cache
-	// until their shard comes to them.
+	// waitingReports is BatchReports for sources that wait. Their batches need not bridge bursts, and small ones stay
+	// in the CPU cache until their shard handles them.
 	waitingReports = 64
 )
 

@@ -9,16 +9,16 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// The windows of a live collector are cut by the time at which this machine received what they count, and not by when a worker came
-// to it: a window that ends at a label holds what was received before it. So workers hold back what belongs to the next window, and
-// the goroutine that ends a window asks the sources whether they have handed over all of it. That is waited for only a little while.
-// What comes later counts in the window that is open then, and in a metric.
+// The windows of a live collector are cut by the time at which this machine received a report, not by when a worker
+// handled it. A window that ends at a label holds what was received before it. Workers therefore hold back reports of
+// the next window. The goroutine that ends a window asks the sources whether they have handed over everything before.
+// It waits only a little while for the answers. Later reports count in the window that is open then, and in a metric.
 //
-// It holds for sources that are an [ingest.Prompter]. Frames of others, such as captures that are read while they grow,
-// count when they come.
+// This applies to sources that are an [ingest.Prompter]. Frames of others, such as captures that are read while they
+// grow, count when they come.
 
 const (
-	// receiptGrace is what passes between the end of a window and the question to the sources: a datagram has its time
+	// receiptGrace is the time between the end of a window and the question to the sources. A datagram gets its time
 	// before it is in the socket's queue.
 	receiptGrace = time.Millisecond
 	// receiptPatience bounds the wait for the answers, beside half a window. They take microseconds, unless the machine is too busy
@@ -123,8 +123,8 @@ func (p *Pipeline) openNext(end *End) {
 	p.setEdge(since, end.Next, end.NextLabel)
 }
 
-// MoveEdge moves the end of the open window, and sets the label under which it will be kept, when the clock was set or no more is
-// received.
+// MoveEdge sets the end of the open window and the label under which it will be kept. It is called when the clock was
+// set, or when reception has ended.
 func (p *Pipeline) MoveEdge(edge, label int64) {
 	p.border.Lock()
 	defer p.border.Unlock()

@@ -18,9 +18,9 @@ const MaxGroups = 16
 // PublishedRuns is the number of runs of an exporter's numbers that a collector of a fleet publishes with a window.
 const PublishedRuns = 64
 
-// sequences follows the sequence numbers of all exporters, in groups. An exporter belongs to one group by its address,
-// whichever workers its datagrams reach, so that its numbers are seen by one tracker; and workers wait for each other
-// only where their exporters share a group.
+// sequences tracks the sequence numbers of all exporters, in groups. An exporter belongs to one group by its address,
+// whichever workers its datagrams reach, so that one tracker sees its numbers. Workers wait for each other only where
+// their exporters share a group.
 type sequences struct {
 	// Saving keeps the numbers that are reached at each cut. It is set before the first report.
 	Saving bool
@@ -60,8 +60,9 @@ func (e *sequences) group(a *decode.Addr) uint8 {
 	return uint8(e.key.Words(le.Uint64(a[:]), le.Uint64(a[8:]), 0, 0) >> e.shift)
 }
 
-// observe counts reports. It takes the lock of each group that they belong to once. Of those that have to wait it leaves empty places, and it
-// appends those that had to and do no more. groups is memory for their groups, which is given back.
+// observe counts reports. It takes the lock of each group of the reports once. A report that has to wait leaves an
+// empty place, and reports whose wait is over are appended. The argument groups is memory for the groups of the
+// reports; observe returns it.
 func (e *sequences) observe(in *decode.LazyBatch, groups []uint8) []uint8 {
 	reports := in.List
 	if len(e.groups) == 1 {
@@ -115,8 +116,8 @@ func (e *sequences) listNumbers() {
 	e.each(func(t *sequence.Tracker) { t.ReportNumbers(PublishedRuns) })
 }
 
-// cut returns what was counted in the window that ends now, ordered by address, node and hardware id, and lists in p which numbers
-// came, if that is asked for.
+// cut returns the counts of the window that ends now, ordered by address, node and hardware id. After listNumbers, it
+// also lists in p which numbers came.
 func (e *sequences) cut(end int64, p *window.Partial) []inference.ExporterStats {
 	var all []inference.ExporterStats
 	var saved [][]byte

@@ -12,8 +12,8 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// fromExporters gives reports of n nodes behind a few addresses, each with a sequence number space of its own in which
-// numbers are lost, doubled and late.
+// fromExporters returns reports of n nodes behind a few addresses. Each node has its own sequence number space, in
+// which numbers are lost, doubled and late.
 func fromExporters(rng *rand.Rand, nodes, addresses, reports int) (out []*decode.Report) {
 	next := make([]uint32, nodes)
 	for i := range reports {
@@ -83,8 +83,8 @@ func TestExporterPlaces(t *testing.T) {
 	}
 }
 
-// Exporters go on with their numbers in a later run, however many workers it has; what is not the state of an earlier one
-// is refused.
+// Exporters go on with their numbers in a later run, however many workers it has. Bytes that are not the state of an
+// earlier run are refused.
 func TestExporterState(t *testing.T) {
 	cfg := sequence.DefaultConfig()
 	cfg.MaxExporters = 200

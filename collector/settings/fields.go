@@ -51,8 +51,8 @@ func docOf(v reflect.Value, f *field) string {
 	return f.Tag.Get("doc")
 }
 
-// SetDefaults gives every part of a settings struct its defaults: it calls SetDefaults of each field, and of each field
-// of embedded structs, that has such a method. A field that wants to know its key has SetDefaultsFor instead.
+// SetDefaults sets the defaults of every part of a settings struct. It calls the method SetDefaults of each field, and
+// of each field of embedded structs, that has one. A field that needs its key has SetDefaultsFor instead.
 func SetDefaults(of any) {
 	v := reflect.ValueOf(of).Elem()
 	for i := range v.NumField() {

@@ -7,8 +7,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// What a YAML file of hopscope may consist of. The parser's time grows with the square of some of these, so that a file of a hundred
-// kilobytes could keep it busy for minutes; finding the tokens takes time in proportion to the file.
+// Limits of a YAML file of hopscope. The parser's time grows with the square of some of these, so a file of a hundred
+// kilobytes could keep it busy for minutes. The time of the lexer grows in proportion to the file.
 const (
 	maxTokens = 1 << 15 // without comments: some 2900 entries of exporters.profiles
 	maxDepth  = 32      // of lists and mappings in one another on one line
@@ -44,8 +44,9 @@ func tokens(data []byte) (token.Tokens, *Problem) {
 	return all, nil
 }
 
-// CheckYAML reports whether a decoder of YAML can be trusted with data, of which name is the file: its work is bounded then. What has
-// no place in a file of hopscope and leads the decoder astray is refused, such as a tag where a list is wanted, for which it panics.
+// CheckYAML returns an error if a decoder of YAML cannot be trusted with data, the content of file name. It bounds the
+// decoder's work. It also refuses what has no place in a file of hopscope and leads the decoder astray. One example is
+// a tag in place of a list, for which the decoder panics.
 func CheckYAML(name string, data []byte) error {
 	all, p := tokens(data)
 	if p != nil {

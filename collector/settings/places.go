@@ -16,8 +16,8 @@ type Place struct {
 	Dir, Read bool
 }
 
-// resolve gives one name to all names of a file that may not be there yet: what exists of its path is followed through
-// symbolic links.
+// resolve returns one name for all names of a file that may not exist yet. It follows symbolic links in the part of
+// the path that exists.
 func resolve(path string) string {
 	path, err := filepath.Abs(path)
 	if err != nil {

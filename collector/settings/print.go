@@ -12,8 +12,8 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Print writes the settings struct of points to as a YAML file that [Load] reads back, each key under a comment with its
-// meaning and range.
+// Print writes a settings struct as a YAML file that [Load] reads back, each key under a comment with its meaning and
+// range. Argument of points to the struct.
 func Print(w io.Writer, of any) error {
 	var b bytes.Buffer
 	printStruct(&b, reflect.ValueOf(of).Elem(), "")

@@ -41,8 +41,8 @@ func parseVersion(v string) (major, minor int, err error) {
 	return major, minor, nil
 }
 
-// CheckRenames returns what is wrong with the renames of a settings struct at a version: names that cannot be, and old ones
-// that have been read for long enough.
+// CheckRenames returns the errors in the renames of a settings struct at a version. These are impossible names, and
+// old ones that are no longer to be read.
 func CheckRenames(of any, version string) (problems []string) {
 	r, ok := of.(renamed)
 	if !ok {
@@ -112,8 +112,8 @@ func pattern(path string) string {
 	}
 }
 
-// readRenamed reads a key that the struct v at the path does not have if it is an old name, or something with old names in
-// it, and reports whether it is.
+// readRenamed reads a key that struct v at the path lacks, if the key is an old name or contains old names. It reports
+// whether it is.
 func (l *loader) readRenamed(kv *ast.MappingValueNode, v reflect.Value, path string) bool {
 	at := join(path, keyOf(kv))
 	p, section := pattern(at), false

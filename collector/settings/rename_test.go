@@ -70,7 +70,7 @@ people:
 	}
 }
 
-// Both names at once are a problem, and so is what is wrong with a value under its old name, which is reported by the new one.
+// Both names at once are a problem. So is a bad value under its old name, which is reported under the new one.
 func TestRenamedBad(t *testing.T) {
 	for text, want := range map[string]string{
 		"threads: 3\nworkers: 4\n":                    "line 2: workers: given twice: threads is its old name, in line 1",

@@ -45,10 +45,10 @@ type section interface {
 	alerts() bool
 }
 
-// Config is the section of a store of series in the settings of a program: the settings C of the store itself, and what
-// the collector puts before it. C has methods SetDefaults, Open and Target. It may have OpenReports, for a stream of
-// reports beside the series, and Doc, for what it calls its queue and its spool. Its method Alerts says whether it is a
-// receiver of alerts rather than a store of series.
+// Config is the section of a store of series in the settings of a program. It has the settings C of the store itself,
+// and those of what the collector puts before it. C has methods SetDefaults, Open and Target. It may have OpenReports,
+// for a stream of reports beside the series, and Doc, for the help texts of its queue and its spool. Its method Alerts
+// reports whether it is a receiver of alerts rather than a store of series.
 type Config[C any] struct {
 	Enabled bool             `yaml:"enabled" doc:"Write to this store."`
 	Config  C                `yaml:",inline"`
@@ -251,8 +251,8 @@ func Spools(cfg any) map[string]string {
 	return dirs
 }
 
-// Names lists the stores of series, or the receivers of alerts, that have a section in the settings struct cfg points to,
-// whether they are switched on or not.
+// Names lists the sections of stores of series, or of receivers of alerts, in a settings struct, enabled or not. cfg
+// points to the struct.
 func Names(cfg any, alerts bool) (names []string) {
 	for name, s := range sections(cfg) {
 		if s.alerts() == alerts {

@@ -18,8 +18,9 @@ import (
 	"github.com/hopscope/hopscope/sink/notify/receiver"
 )
 
-// partner is a server that fails for some items, and counts its requests as its time, but for those of an item that failed alone before: how
-// many of these come meanwhile depends on the machine, and their share is held in virtual time, by the tests of package sink.
+// partner is a server that fails for some items, and counts its requests as its time. Requests for an item that failed
+// alone before are not counted: their number depends on the machine. Their share is checked in virtual time, by the
+// tests of package sink.
 type partner struct {
 	mu       sync.Mutex
 	fails    bool
@@ -96,8 +97,8 @@ func pointItem(i int) *sink.Batch {
 	return &sink.Batch{Reports: 1, Points: []sink.Point{{Measurement: "m", Tags: []sink.Tag{{Key: "name", Value: itemName(i)}}, Fields: []sink.Field{sink.IntField("v", 1)}, Time: int64(i)}}}
 }
 
-// Every store whose partner fails for one item of three brings all others there within twice the time of a healthy partner, for which
-// a request is a unit of time, whether items come alone or together. What fails is kept.
+// Every store whose partner fails for one item of three delivers all others within twice the time of a healthy
+// partner. A request is a unit of time. Items come alone or together, and failed ones are kept.
 func TestOneOfThreeFails(t *testing.T) {
 	const items, good = 60, 40
 	for _, tt := range []struct {

@@ -234,8 +234,8 @@ func inseparable(sets []PathSet) (n int) {
 	return n
 }
 
-// p99Text writes the latencies of a flow's hops. Of a flow's life there is a small sketch, which is good for two digits; values that came in
-// digests were rounded by switches, and only some packets had one.
+// p99Text writes the latencies of a flow's hops. Over the life of a flow there is a small sketch, which is good for
+// two digits. Values from digests were rounded by switches, and only some packets had one.
 func p99Text(f *Flow) string {
 	about := ""
 	if f.Path.Digests > 0 {

@@ -23,8 +23,8 @@ type SendConfig struct {
 	Rate     float64       // datagrams a second; 0 sends as fast as the machine can
 	Duration time.Duration // 0: no limit
 	Count    uint64        // datagrams; 0: no limit
-	// sockets is the number of sockets, each with a source port of its own; exporter e sends from socket e modulo
-	// Sockets. 0 gives every exporter one, up to 64.
+	// sockets is the number of sockets, each with a source port of its own. Exporter e sends from socket e modulo
+	// sockets. With 0 every exporter has one, up to 64.
 	sockets int
 	// burst is the number of datagrams that leave with one system call; 0 means what is due in 100 µs, between 1 and 64. A batch
 	// comes from one exporter.
@@ -39,8 +39,8 @@ const (
 	maxSockets = 64
 	maxBurst   = 64
 	burstTime  = 100 * time.Microsecond
-	// maxBehind is how far behind its schedule a sender may be and still catch up. What is later is left out: a receiver
-	// that is asked for a rate must not be hit by a burst because the sender did not get the CPU.
+	// maxBehind is how far behind its schedule a sender may be and still catch up. Later datagrams are left out.
+	// Otherwise a sender that lacked the CPU would hit the receiver with a burst above the requested rate.
 	maxBehind = 5 * time.Millisecond
 )
 

@@ -19,8 +19,8 @@ type Step struct {
 	balanced bool
 }
 
-// Search tries the one rate, or looks for the highest that loses nothing: twice as much until something is lost, then
-// halves the interval to within a tenth.
+// Search tries rate if it is set. Otherwise it looks for the highest rate without loss: it doubles the rate until
+// something is lost, then halves the interval to within a tenth.
 func Search(rate float64, try func(float64) (Step, error)) (best Step, err error) {
 	if rate > 0 {
 		s, err := try(rate)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestWriteSearch holds that a rate which the sender did not go beyond is called the least, and one at which reports were lost
-// soon after is not.
+// TestWriteSearch checks the report of a search. A rate that the sender did not exceed is called the least. A rate
+// above which reports were lost soon is not.
 func TestWriteSearch(t *testing.T) {
 	for _, c := range []struct {
 		best Step

@@ -221,8 +221,8 @@ func (k *capture) end() {
 // holds reports whether a frame of time t counts in the open window. The last window that there can be takes all.
 func (k *capture) holds(t int64) bool { return t < k.next || k.next == math.MaxInt64 }
 
-// after is the first multiple of the window's length behind t. A damaged capture can have times from before 1970, and
-// times so late that there is no such multiple; then it is the last time that there is.
+// after returns the first multiple of the window's length after t. A damaged capture can have times before 1970, and
+// times so late that there is no such multiple. It then returns the last possible time.
 func (k *capture) after(t int64) int64 {
 	into := t % k.length
 	if into < 0 {

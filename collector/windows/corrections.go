@@ -12,9 +12,9 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// corrections keeps what was counted under the last labels, as bytes, so that a window whose label comes again can be
-// added to it and written whole. What it keeps is bounded by the labels that the clock may come to again, and by memory;
-// the latest label is kept whatever it takes.
+// corrections keeps the counts of the last labels, as bytes. A window whose label comes again can thus be added to
+// them and written whole. The kept labels are bounded by those that the clock may come to again, and by memory. The
+// latest label is always kept.
 type corrections struct {
 	room  int           // for kept windows, in bytes
 	first window.Limits // of a window that is new

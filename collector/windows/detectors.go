@@ -39,9 +39,9 @@ func (d *Detectors) Reload(cfg events.Config) { d.reload.Store(&cfg) }
 // accept hands to the detectors what operators accepted as normal.
 func (d *Detectors) accept(r *notify.Rules) { d.events.Accept(stores.Acceptances(r)) }
 
-// time is the end of a window for the detectors. They see what was counted in the order in which it was, also when the
-// clock was set back: until it has passed the latest window, each one ends a millisecond after the one before. Findings
-// neither begin before their cause nor end before they began, and no event takes the place of another.
+// time returns the end of a window for the detectors. They see windows in the order of counting, also when the clock
+// was set back. Until it has passed the latest window, each window ends a millisecond after the one before. Findings
+// neither begin before their cause nor end before they began, and no event replaces another.
 func (d *Detectors) time(label int64) int64 {
 	const apart = int64(time.Millisecond) // more than what keeps the events of one window apart
 	if d.live && d.last != 0 && label < d.last+apart {

@@ -62,8 +62,9 @@ func New(cfg Config) *Ends {
 	return &Ends{Config: cfg, admission: window.NewAdmission(cfg.Admission), corrections: newCorrections(&cfg.Corrections)}
 }
 
-// end ends the open window, which took some time, 0 for what its labels say, and hands what it saw to the detectors and to all writers.
-// Before they get it, change may make it a window of more than that; it must not keep the partial window.
+// end ends the open window and hands it to the detectors and to all writers. It lasted took, or what its labels say if
+// that is 0. Before the writers get it, change may add older counts to the window. It must not keep the partial
+// window.
 func (e *Ends) end(end pipeline.End, took time.Duration, change func(*sink.Window, *window.Partial)) {
 	label := e.fleetLabel(end.Label)
 	end.Start, e.start = e.start, end.Label
@@ -145,8 +146,8 @@ func (e *Ends) account(w *inference.Window) {
 	}
 }
 
-// fleetLabel is the label under which a fleet keeps a window: the multiple of the window's length at which it ends, or
-// would end had the run gone on.
+// fleetLabel returns the label under which a fleet keeps a window. That is the multiple of the window's length at
+// which it ends, or would end if the run went on.
 func (e *Ends) fleetLabel(label int64) int64 {
 	length := int64(e.Length)
 	at := MultipleBefore(label, length)

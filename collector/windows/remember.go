@@ -13,9 +13,10 @@ import (
 	"github.com/hopscope/hopscope/collector/stores"
 )
 
-// What the detectors remember is in a file beside the state file, since it is large and need not be of the last window: it is
-// replaced every rememberEvery windows, and when the run ends in order. A run that goes on from it has findings that ended while no
-// collector ran, which end when that is seen, and lacks what began behind it, which begins again.
+// The state of the detectors is in a file beside the state file, since it is large and need not be of the last window.
+// It is replaced every rememberEvery windows, and when the run ends in order. The next run goes on from it. Findings
+// that ended while no collector ran end in the first windows that show it. Findings that began after the file was
+// written begin again.
 //
 //	"hopdete1"  end of the last window<8b>  crc32c of the state<4b>  state of events.Detector, with a version of its own
 const (

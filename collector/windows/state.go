@@ -22,11 +22,11 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// The state file says how far the exporters had counted and what became of their reports, so that the run after a kill can report
-// what the kill cost. It is replaced at every window's end, before the window goes to the spools: it holds what is true if the window
-// reaches them (After), what is true if it does not (Before), and how far the first spool had been filled at that time. From the
-// last, the next run finds which of the two holds. It is written only while nothing waits in memory; then all windows before are on
-// disk.
+// The state file holds the sequence numbers that the exporters had reached and what became of their reports. After a
+// kill, the next run reports the loss from it. The file is replaced at every window's end, before the window goes to
+// the spools. After is the state if the window reaches them, and Before the state if it does not. Filled is the end of
+// the first spool before that, by which the next run decides between the two. The file is written only while nothing
+// waits in memory; all earlier windows are then on disk.
 //
 //	"hopstat1"  length of the rest<4b>  crc32c of the rest<4b>  JSON of savedState
 const (

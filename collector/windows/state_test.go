@@ -62,9 +62,9 @@ func (discard) Name() string                             { return "discard" }
 func (discard) Write(context.Context, *sink.Batch) error { return nil }
 func (discard) Close() error                             { return nil }
 
-// TestStateAtEveryStep ends a run in all the steps between two windows: before and after the state file is replaced, and
-// after the window reached the spool. The next run goes on with the window that the spool has, and puts a damaged file
-// aside.
+// TestStateAtEveryStep ends a run at every step between two windows. These are before and after the state file is
+// replaced, and after the window reached the spool. The next run goes on with the window in the spool, and puts a
+// damaged file aside.
 func TestStateAtEveryStep(t *testing.T) {
 	for _, step := range []string{"before the state", "behind the state", "behind the spool", "damaged"} {
 		t.Run(step, func(t *testing.T) {

@@ -9,14 +9,15 @@ import (
 // machine sleeps; it is never set. The wall clock is what operators and NTP set: it may be anything.
 type reading struct{ mono, wall int64 }
 
-// wallClock decides when the windows of a live collector end, and under which label each is kept: the multiple of the
-// window's length, in wall time, at which it ended. It reads no clock itself.
+// wallClock decides when the windows of a live collector end, and under which label each is kept. The label is the
+// multiple of the window's length, in wall time, at which the window ended. wallClock reads no clock itself.
 //
-// A window ends at the first multiple that comes at least half a length, in monotonic time, after the window began. So whatever is
-// done to the wall clock, a window takes at least half a length and less than one and a half; how long the caller takes to look comes
-// on top. Where the clock was not set, a window after a look that was late by less than a length is as much shorter, and has its own
-// label: what belongs to it has the times of its receipt. A wall clock that runs a little fast or slow moves the ends with it. One
-// that is set forward skips labels. One that is set back comes to labels again:
+// A window ends at the first multiple at least half a length, in monotonic time, after its beginning. Whatever happens
+// to the wall clock, a window therefore lasts at least half a length and less than one and a half. A late call of look
+// adds to that. If it was late by less than a length and the clock was not set, the next window is shorter by as much.
+// That window has its own label, and its reports are those with its times of receipt. A wall clock that runs a little
+// fast or slow moves the ends with it. A clock that is set forward skips labels. A clock that is set back comes to
+// labels again:
 //
 //   - again: windows under the labels above floor, of which the caller keeps what was counted, so that it can add to it;
 //   - held: what is below would take the place of something that is not known any more, so the latest label is kept until
@@ -71,8 +72,8 @@ func (k *wallClock) whole() {
 	k.planned, _ = k.end()
 }
 
-// look takes a reading and says how far the wall clock was set since the one before, 0 if it was not, and whether the
-// open window ends now.
+// look evaluates a reading of the clocks. It returns how far the wall clock was set since the last one, 0 if it was
+// not, and whether the open window ends now.
 func (k *wallClock) look(now reading) (step time.Duration, cut windowCut, due bool) {
 	step = k.read(now)
 	at, label := k.end()

@@ -283,8 +283,8 @@ func TestWallClockForgets(t *testing.T) {
 	}
 }
 
-// The first window of a run in a fleet ends at the first label, whenever the run begins, and all others as ever; what is
-// counted under labels is all time.
+// The first window of a run in a fleet ends at the first label, whenever the run begins, and all others as usual. All
+// time is counted under labels.
 func TestWallClockWhole(t *testing.T) {
 	for phase := range 40 {
 		r := newClockRun(t, ten, 10*time.Minute)

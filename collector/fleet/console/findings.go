@@ -100,8 +100,8 @@ func (f *Findings) read(m *ingest.Message) error {
 	return err
 }
 
-// readFindings gives the document of a window and its findings, not nil, but for those of kinds that this version does not
-// know, which are errors. Revisions have none.
+// readFindings returns the document of a window and its findings, which are not nil. Findings of kinds that this
+// version does not know are left out, and are errors. A revision has neither document nor findings.
 func readFindings(codec *fleet.Codec, r *fleet.Record) (*fleet.Document, []inference.Finding, error) {
 	if r.Head.Revision > 0 {
 		return nil, nil, nil
