@@ -52,7 +52,7 @@ func (d *device) expectNow(target *Plan, began bool) {
 	seen := d.seen
 	d.seen = 0
 	switch {
-	case target == nil || !d.up || !d.known || d.inForce == target.Epoch:
+	case target == nil || !d.known || d.inForce == target.Epoch:
 		d.expect = d.inForce
 	case d.mayHave > d.inForce && seen != 0: // it was sent another one and has not answered, but its packets show it
 		d.expect = seen

@@ -211,9 +211,11 @@ func (c *Controller) mayRevert(batch []Entry) bool {
 	return true
 }
 
-// ahead reports whether an agent may have a later plan than one of an epoch, so that it would not take that.
+// ahead reports whether an agent may have a later plan than one of an epoch, or another one of that epoch, so that it would not take that.
 func (c *Controller) ahead(epoch uint32) bool {
-	return slices.ContainsFunc(c.devices, func(d device) bool { return d.Kind == Agent && d.up && d.known && max(d.inForce, d.mayHave) > epoch })
+	return slices.ContainsFunc(c.devices, func(d device) bool {
+		return d.known && (max(d.inForce, d.mayHave) > epoch || d.foreign && d.inForce == epoch)
+	})
 }
 
 // giveUp goes back to what is in force. Where agents may have the target already, that needs a new epoch. Where it is
@@ -305,7 +307,7 @@ func (c *Controller) readBack(e ReadBack) {
 		c.depose(fmt.Sprintf("%s has the plan of epoch %d, which this controller never sent", d.Device, e.Epoch))
 		return
 	}
-	d.foreign = e.Epoch != 0 && !(d.met && c.first != 0 && e.Epoch >= c.first && e.Epoch <= d.mayHave)
+	d.foreign = e.Epoch != 0 && (e.Epoch < c.first || e.Epoch > d.mayHave)
 	d.met, d.inForce = true, e.Epoch
 	c.last, c.highestHeld = max(c.last, e.Epoch), max(c.highestHeld, e.Epoch)
 	if d.expect == 0 && c.counts.Cycles == 0 {

@@ -171,9 +171,7 @@ func (c *Controller) Step(e Event) []Action {
 		c.command(e)
 	}
 	c.drive()
-	out := c.out
-	c.out = nil
-	return out
+	return c.out
 }
 
 // advance lets time pass, and gives up what was waited for too long.
@@ -198,7 +196,6 @@ func (c *Controller) advance(now int64) {
 		if d.attempts++; d.attempts >= c.cfg.Attempts {
 			d.silent = true
 		}
-		d.checked = 0
 	}
 }
 
@@ -231,9 +228,6 @@ func (c *Controller) tick(e Tick) {
 	for k := range c.devices {
 		d := &c.devices[k]
 		d.retry = d.silent || d.failed != "" && (d.retry || c.counts.Cycles >= d.retryAt)
-		if d.retry {
-			d.checked = 0
-		}
 		if d.Kind == Agent {
 			d.expectNow(c.target, began != c.target)
 		} else if a := uint64(c.cfg.Audit); a > 0 && (c.counts.Cycles+uint64(k))%a == 0 && d.ready() && d.waits == nothing && c.held == "" {
@@ -262,7 +256,8 @@ func (c *Controller) record(r Record) {
 // device is the controller's view of a device. Its slices are replaced and never written to.
 type device struct {
 	Device
-	up, known bool
+	up        bool
+	known     bool // what it has, which is read from one that is up
 	heard     bool // that it is up or down
 	leaving   bool // no longer part of the network
 	silent    bool // does not answer, and is not waited for
@@ -321,7 +316,7 @@ func (o operation) String() string {
 func (d *device) live() bool { return d.up && !d.silent && (d.failed == "" || d.surplus) }
 
 // ready reports whether a device can be worked with.
-func (d *device) ready() bool { return d.up && d.known && (d.live() || d.retry) }
+func (d *device) ready() bool { return d.known && (d.live() || d.retry) }
 
 func (a Device) compare(b Device) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
@@ -380,5 +375,4 @@ func (c *Controller) adopt(n *Network) {
 	for _, name := range n.Switches {
 		c.members[name] = true
 	}
-	c.version++
 }

@@ -351,8 +351,9 @@ func TestNew(t *testing.T) {
 	ok := Config{Cycle: 10, Timeout: 5}
 	twice := ring(3, 1)
 	twice.Probes[1].ID = "p00"
-	lost := ring(3, 1)
+	lost, unnamed := ring(3, 1), ring(3, 1)
 	lost.Probes[0].Agent = "nobody"
+	unnamed.Probes[2].Links = []string{"l02", ""}
 	for name, f := range map[string]func() (*Controller, error){
 		"time limit above the cycle": func() (*Controller, error) { return New(Config{Cycle: 5, Timeout: 5}, ring(3, 1), Seed{}) },
 		"negative cap": func() (*Controller, error) {
@@ -364,12 +365,77 @@ func TestNew(t *testing.T) {
 		"no network":                 func() (*Controller, error) { return New(ok, nil, Seed{}) },
 		"an id twice":                func() (*Controller, error) { return New(ok, twice, Seed{}) },
 		"an agent that is not there": func() (*Controller, error) { return New(ok, lost, Seed{}) },
+		"a link without a name":      func() (*Controller, error) { return New(ok, unnamed, Seed{}) },
 	} {
 		if c, err := New(ok, ring(3, 1), Seed{}); err != nil || c == nil {
 			t.Fatal(err)
 		}
 		if _, err := f(); err == nil {
 			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// TestPlanCheck finds links that a plan on its way to the base plan leaves out, each once, and asks the network in any case.
+func TestPlanCheck(t *testing.T) {
+	net := ring(4, 1)
+	net.Probes[2].Links = []string{"l02", "l03"}
+	net.Check = func(p *Plan) error {
+		if p.Epoch > 1 {
+			return errors.New("beyond the limits")
+		}
+		return nil
+	}
+	for _, tt := range []struct {
+		epoch  uint32
+		probes []planner.Probe
+		want   string
+	}{
+		{1, net.Probes, ""},
+		{1, slices.Clone(net.Probes), ""},
+		{1, net.Probes[:3], ""},
+		{1, net.Probes[1:2], "link l00 is on no probe of the plan, but on probe p00 of the base plan\n" +
+			"link l02 is on no probe of the plan, but on probe p02 of the base plan\n" +
+			"link l03 is on no probe of the plan, but on probe p02 of the base plan"},
+		{2, net.Probes, "beyond the limits"},
+		{2, slices.Clone(net.Probes), "beyond the limits"},
+	} {
+		got := ""
+		if err := (&Plan{Epoch: tt.epoch, Network: net, Probes: tt.probes}).check(); err != nil {
+			got = err.Error()
+		}
+		if got != tt.want {
+			t.Errorf("epoch %d with %d probes: %q, want %q", tt.epoch, len(tt.probes), got, tt.want)
+		}
+	}
+}
+
+// TestSuspectsRanked counts a link once: as heavy as it is at most, and of that weight suspicious the longest.
+func TestSuspectsRanked(t *testing.T) {
+	for _, tt := range []struct{ list, want []Suspect }{
+		{[]Suspect{{Link: "a", Weight: 1}, {Link: "b", Weight: 2}}, []Suspect{{Link: "b", Weight: 2}, {Link: "a", Weight: 1}}},
+		{[]Suspect{{Link: "a", Weight: 1, Since: 3}, {Link: "a", Weight: 2, Since: 5}}, []Suspect{{Link: "a", Weight: 2, Since: 5}}},
+		{[]Suspect{{Link: "a", Weight: 2, Since: 5}, {Link: "a", Weight: 1, Since: 3}}, []Suspect{{Link: "a", Weight: 2, Since: 5}}},
+		{[]Suspect{{Link: "a", Weight: 1, Since: 3}, {Link: "a", Weight: 1, Since: 5}}, []Suspect{{Link: "a", Weight: 1, Since: 3}}},
+		{[]Suspect{{Link: "a", Weight: 1, Since: 5}, {Link: "a", Weight: 1, Since: 3}}, []Suspect{{Link: "a", Weight: 1, Since: 3}}},
+	} {
+		if got := ranked(tt.list); !slices.Equal(got, tt.want) {
+			t.Errorf("%v become %v, want %v", tt.list, got, tt.want)
+		}
+	}
+}
+
+// TestLongRecord writes what no record has room for into several, each entry once.
+func TestLongRecord(t *testing.T) {
+	for n, want := range map[int][]int{0: {0}, mostChanges: {mostChanges}, mostChanges + 1: {mostChanges, 1}, 2 * mostChanges: {mostChanges, mostChanges}} {
+		var c Controller
+		c.recordEntries(Record{Entries: make([]Change, n)})
+		var got []int
+		for _, a := range c.out {
+			got = append(got, len(a.(Journal).Record.Entries))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%d entries are in records of %v, want %v", n, got, want)
 		}
 	}
 }

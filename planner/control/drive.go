@@ -66,7 +66,7 @@ func (c *Controller) settle() {
 // confirmed reports whether an agent has said that the target is in force there.
 func (c *Controller) confirmed() bool {
 	return slices.ContainsFunc(c.devices, func(d device) bool {
-		return d.Kind == Agent && d.up && d.known && !d.foreign && d.inForce == c.target.Epoch
+		return d.known && !d.foreign && d.inForce == c.target.Epoch
 	})
 }
 

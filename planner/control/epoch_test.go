@@ -24,14 +24,17 @@ func TestPlanOfThisLife(t *testing.T) {
 		t.Fatalf("the first epoch is %d and the target's %d, want that of the first plan, %d, and a later one", w.c.first, w.c.target.Epoch, first.Epoch)
 	}
 	for _, c := range []struct {
-		epoch, mayHave uint32
-		foreign        bool
+		first, epoch, mayHave uint32
+		foreign               bool
 	}{
-		{first.Epoch, first.Epoch, false},
-		{first.Epoch, w.c.target.Epoch, false},
-		{w.c.target.Epoch, w.c.target.Epoch, false},
-		{0, w.c.target.Epoch, false},
+		{first.Epoch, first.Epoch, first.Epoch, false},
+		{first.Epoch, first.Epoch, w.c.target.Epoch, false},
+		{first.Epoch, w.c.target.Epoch, w.c.target.Epoch, false},
+		{first.Epoch, 0, w.c.target.Epoch, false},
+		{w.c.target.Epoch, first.Epoch, w.c.target.Epoch, true},
+		{first.Epoch, first.Epoch, 0, true},
 	} {
+		w.c.first = c.first
 		d.met, d.known, d.foreign, d.mayHave, d.inForce = true, true, false, c.mayHave, c.epoch
 		w.c.ask(d)
 		w.c.readBack(ReadBack{Device: d.Device, Request: d.request, Epoch: c.epoch})

@@ -192,13 +192,12 @@ func (c *Controller) attend(a *asked, suspects []Suspect, most int, stop func() 
 		}
 		b := a.with(suspects[:n])
 		p, err := solve.Plan(&b.Problem, solve.Options{Partial: true, Stop: stop})
-		if err != nil || fits(p) || most < 0 || p.Stats.Changes <= most {
+		if err != nil || most < 0 || p.Stats.Changes <= most {
 			return p, err == nil && fits(p), err
 		}
 		if p, err = solve.Plan(&b.Problem, solve.Options{Partial: true, Stop: stop, Previous: now, Churn: most}); err != nil {
 			return nil, false, err
 		}
-		p.Replacement = planner.Replacement{}
 		return p, fits(p), nil
 	}
 	plan, ok, err := try(len(suspects))
@@ -218,7 +217,6 @@ func (c *Controller) attend(a *asked, suspects []Suspect, most int, stop func() 
 	})
 	if best == nil && err == nil { // even nothing is too much: less detail than now, as far as the cap lets it
 		best, _, err = try(0)
-		n = 0
 	}
 	return best, n, err
 }
@@ -262,7 +260,7 @@ func (c *Controller) stats(a *asked, p *attention.Plan, suspects []Suspect, n, s
 
 // check returns why no device may get a plan.
 func (p *Plan) check() error {
-	if len(p.Probes) == 0 || !sameList(p.Probes, p.Network.Probes) {
+	if !sameList(p.Probes, p.Network.Probes) {
 		if err := p.covers(); err != nil {
 			return err
 		}

@@ -71,6 +71,8 @@ var scriptNetworks = map[string]*Network{
 	},
 	"turned":  turned(),
 	"moved":   moved(),
+	"detour":  detour(),
+	"handed":  handed(),
 	"nowhere": {Name: "nowhere", Agents: []string{"a"}, Probes: []planner.Probe{{ID: "p", Agent: "a"}}},
 	"odd": {
 		Name: "odd", Agents: []string{"a"}, Switches: []string{"a"},
@@ -111,6 +113,25 @@ func moved() *Network {
 	n.Name = "moved"
 	n.Probes[1].Links, n.Probes[3].ID = []string{"l07", "l01"}, "p09"
 	n.Probes[3].Links = []string{"l03", "l08"}
+	return n
+}
+
+// detour is the pair with two probes that pass another link first, in the other order, and without a switch.
+func detour() *Network {
+	n := ring(4, 1)
+	n.Name = "detour"
+	n.Probes[0].Links, n.Probes[1].Links = []string{"l05", "l00"}, []string{"l06", "l01"}
+	slices.Reverse(n.Probes)
+	n.Switches = n.Switches[:3]
+	return n
+}
+
+// handed is the pair with a new probe for a link whose own probe passes another one.
+func handed() *Network {
+	n := ring(4, 1)
+	n.Name = "handed"
+	n.Probes = append(n.Probes, planner.Probe{ID: "p09", Agent: "a", Links: n.Probes[1].Links})
+	n.Probes[1].Links = []string{"l07"}
 	return n
 }
 

@@ -84,52 +84,25 @@ func urgent(steps []planner.Step, before, after []planner.Element, broken map[st
 	return append(first, rest...)
 }
 
-// needed is how many steps it takes until all that the plan covers after them is covered.
-func needed(steps []planner.Step, before, after []planner.Element) int {
-	count := map[string]int{} // of what is wanted
+// needed is how many steps it takes until all that the plan covers after them is covered. None of them takes away what both plans cover.
+func needed(steps []planner.Step, before, after []planner.Element) (n int) {
+	missing, brings := map[string]bool{}, map[string][]string{}
 	for k := range after {
+		brings[after[k].ID] = after[k].Covers
 		for _, l := range after[k].Covers {
-			count[l] = 0
+			missing[l] = true
 		}
 	}
-	add := func(e *planner.Element, n int) {
-		if e == nil {
-			return
-		}
-		for _, l := range e.Covers {
-			if _, wanted := count[l]; wanted {
-				count[l] += n
-			}
+	seen := func(links []string) {
+		for _, l := range links {
+			delete(missing, l)
 		}
 	}
-	old, now := map[string]*planner.Element{}, map[string]*planner.Element{}
 	for k := range before {
-		old[before[k].ID] = &before[k]
-		add(&before[k], 1)
+		seen(before[k].Covers)
 	}
-	for k := range after {
-		now[after[k].ID] = &after[k]
-	}
-	missing := func() bool {
-		for _, n := range count {
-			if n <= 0 {
-				return true
-			}
-		}
-		return false
-	}
-	n := 0
-	for k, s := range steps {
-		if !missing() {
-			break
-		}
-		if s.Op != planner.OpAdd {
-			add(old[s.ID], -1)
-		}
-		if s.Op != planner.OpRemove {
-			add(now[s.ID], 1)
-		}
-		n = k + 1
+	for ; n < len(steps) && len(missing) > 0; n++ {
+		seen(brings[steps[n].ID])
 	}
 	return n
 }

@@ -48,16 +48,14 @@ func (c *Controller) Status() Status {
 		if c.latest.plan == c.target {
 			s.Stats = c.latest.stats
 		}
-		if c.target.Network != c.net || !c.whole(c.target) {
-			_, s.Behind = c.stage()
-		}
+		_, s.Behind = c.stage()
 	}
 	if c.inForce != nil {
 		s.InForce = c.inForce.Epoch
 	}
 	for k := range c.devices {
 		if d := &c.devices[k]; d.Kind == Agent && !d.leaving {
-			if s.Agents++; c.inForce != nil && d.up && d.known && d.inForce == c.inForce.Epoch {
+			if s.Agents++; c.inForce != nil && d.known && !d.foreign && d.inForce == c.inForce.Epoch {
 				s.Have++
 			}
 		}
