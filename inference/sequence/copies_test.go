@@ -53,7 +53,7 @@ func emit(t *testing.T, tr *Tracker, list []sent, cutAfter ...int) (counted, cop
 // TestCopies holds which reports are copies: those whose number and bytes came a moment before, of an exporter that counts.
 func TestCopies(t *testing.T) {
 	const ms = int64(1e6)
-	var doubled, tripled, constant, circle, counting, loop, burst, slow, other, late, random []sent
+	var doubled, tripled, constant, circle, counting, loop, pairs, burst, slow, other, late, random []sent
 	for i := range uint32(1000) {
 		at := int64(1e18) + int64(i)*50*ms
 		x := sent{1, i, 0, at}
@@ -65,6 +65,9 @@ func TestCopies(t *testing.T) {
 		counting = append(counting, x)
 		loop = append(loop, sent{1, i % 200, 0, int64(1e18) + int64(i)*ms/100})
 		other = append(other, x, sent{1, i, 1, at})
+		if i%2 == 1 {
+			pairs = append(pairs, sent{1, i - 1, 0, at}, x, sent{1, i - 1, 0, at}, x)
+		}
 		late = append(late, x)
 		if i >= 100 {
 			late = append(late, sent{1, i - 100, 0, at}) // five seconds later
@@ -99,7 +102,11 @@ func TestCopies(t *testing.T) {
 		{"numbers twice with other bytes", other, nil, 2000, 0},
 		{"numbers again after five seconds", late, nil, 1900, 0},
 		{"random numbers, each twice", random, nil, 2000, 0},
+		{"two, and the same two again", pairs, nil, 1000, 1000},
 		{"bursts of 50, each twice", burst, nil, 1000, 1000},
+		{"beside another one, where a third one was forgotten", []sent{
+			{9, 1, 0, 0}, {1, 10, 0, 4e12}, {1, 11, 0, 4e12}, {1, 11, 0, 4e12}, {2, 1, 0, 4e12}, {2, 1, 0, 4e12}, {2, 2, 0, 4e12},
+		}, []int{0, 1}, 6, 1},
 		{"one a window, each twice: the first number alone does not prove it", slow, everyWindow, 21, 19},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -426,6 +433,22 @@ func TestTwinOfCopies(t *testing.T) {
 	}
 	if sums["copy"] < 2000 || sums["alike"] < 2000 || sums["counts"] < 2000 {
 		t.Errorf("too few of %v", sums)
+	}
+}
+
+// TestRepeatedForLong: an exporter that is known to be doubled, by its times, and repeats a number for ever has no more than mostCopies copies.
+func TestRepeatedForLong(t *testing.T) {
+	tr := New(DefaultConfig(), 1)
+	tr.Observe(report20(1, 1, 7, 1e9))
+	e, copies := &tr.entries[0], 0
+	e.stamps = mostStamps
+	for range 1<<16 + 2*mostCopies {
+		if tr.repeated(e, 7, 1e9) == isCopy {
+			copies++
+		}
+	}
+	if copies != mostCopies {
+		t.Errorf("%d are copies, want %d", copies, mostCopies)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/window"
 )
@@ -173,6 +174,9 @@ func TestReportRestart(t *testing.T) {
 		see(span(1_000_000, 1_000_010)...)
 		see(span(2_500_000, 2_500_010)...)
 	}
+	if n := len(tr.entries[0].log.parts); n > maxParts {
+		t.Errorf("%d parts are kept, want %d at most", n, maxParts)
+	}
 	if got = cut(); len(got) != 1 || !got[0].Unknown || got[0].First != 2_500_009 {
 		t.Errorf("many restarts are reported as %+v", got)
 	}
@@ -257,6 +261,26 @@ func TestBelieve(t *testing.T) {
 	}
 }
 
+// TestReportMalformed: numbers may have gone round also by reports that could not be read to their end.
+func TestReportMalformed(t *testing.T) {
+	for more, unknown := range []bool{false, true} {
+		tr := New(testConfig(), 1)
+		tr.ReportNumbers(16)
+		for n := range uint32(1<<14 - 2 + more) {
+			r := report20(1, 1, n, 1e9)
+			if r.SeqBits = 14; n%2 == 0 {
+				r.Fail(decode.TelemetryReport, "length", 4, decode.BadLength)
+			}
+			tr.Observe(r)
+		}
+		tr.Cut(nil, 2e9)
+		var p window.Partial
+		if tr.Numbers(&p); len(p.Numbers()) != 1 || p.Numbers()[0].Unknown != unknown {
+			t.Errorf("%d more than fit: %+v", more, p.Numbers())
+		}
+	}
+}
+
 // TestReportMuch: as many numbers are listed that fill gaps, or that have no record, as there is room for, and not one more; and none where they
 // reach round from the first to the last.
 func TestReportMuch(t *testing.T) {
@@ -321,6 +345,9 @@ func TestReportMuch(t *testing.T) {
 			for n := range tt.lates {
 				see(3950+n, at)
 			}
+		}
+		if n := max(len(s.log.fills), len(s.log.lates)); n > maxFills {
+			t.Errorf("%s: %d numbers are kept, want %d at most", tt.name, n, maxFills)
 		}
 		if wrong := compareLogs(s, w, &p, uint64(tt.fills+tt.lates)+1); wrong != "" {
 			t.Fatalf("%s: %s", tt.name, wrong)

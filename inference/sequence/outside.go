@@ -27,9 +27,7 @@ func (o *outside) add(hash uint64) {
 
 // drop takes back an exporter that has got a place.
 func (o *outside) drop(hash uint64) {
-	if len(o.keys) > 0 {
-		delete(o.keys, hash)
-	}
+	delete(o.keys, hash)
 }
 
 // cut begins a new window.

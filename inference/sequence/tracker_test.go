@@ -350,6 +350,32 @@ func TestTimesOfExporters(t *testing.T) {
 	}
 }
 
+// TestOwnPlaces: an exporter in a place that only its tracker has proves itself once it gets a common one, and leaves that to newcomers.
+func TestOwnPlaces(t *testing.T) {
+	for left, want := range []int64{0, 1} {
+		tr := NewShared(testConfig(), 1, NewPlaces(testConfig(), 2))
+		tr.places.left.Store(0)
+		tr.Observe(report20(1, 1, 1, 1e9))
+		tr.Cut(nil, 2e9)
+		tr.places.left.Store(int64(left))
+		tr.Observe(report20(1, 1, 2, 3e9))
+		tr.Cut(nil, 4e9)
+		if tr.proven != want || tr.own != 1-want || tr.places.left.Load() != 0 {
+			t.Errorf("with %d common places: %d have proven themselves, %d own places are taken, %d common ones are left", left, tr.proven, tr.own, tr.places.left.Load())
+		}
+	}
+}
+
+// TestKnocks: a counter at the door ends at its largest value.
+func TestKnocks(t *testing.T) {
+	var d door
+	for n := range uint32(300) {
+		if got := d.knock(7, 1); got != min(n+1, 255) {
+			t.Fatalf("%d knocks are %d", n+1, got)
+		}
+	}
+}
+
 // TestBelieveNumbers: no exporter is believed to count whose reports have no number.
 func TestBelieveNumbers(t *testing.T) {
 	tr := New(testConfig(), 1)

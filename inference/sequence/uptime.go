@@ -22,7 +22,7 @@ func (t *Tracker) beganAnew(e *entry, r *decode.Report, sum uint32) bool {
 		return true
 	}
 	e.timed, e.uptime, e.upAt = true, uptime, r.Time
-	if !timed || !e.started || uptime >= was || was-uptime <= uptimeSlack || int64(uptime) > elapsed+uptimeSlack || off >= -slack && off <= slack {
+	if uptime >= was || was-uptime <= uptimeSlack || int64(uptime) > elapsed+uptimeSlack || off >= -slack && off <= slack {
 		return false
 	}
 	e.drop()

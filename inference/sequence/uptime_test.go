@@ -47,6 +47,7 @@ func TestUptime(t *testing.T) {
 		{"out of order after the restart", join(from(1, 20, 500_000, 0, 1000), []step{{2, 900, 21_000}, {1, 100, 21_001}}, from(3, 20, 1900, 22_000, 1000)), 1, 0, 0, 1},
 		{"an old one after the restart", join(from(1, 20, 500_000, 0, 1000), from(1, 1, 100, 21_000, 0), []step{{20, 519_000, 21_100}}, from(2, 3, 200, 21_200, 100)), 1, 0, 0, 0},
 		{"doubled", []step{{1, 5000, 0}, {1, 5000, 1}, {2, 6000, 1000}, {2, 6000, 1001}, {1, 100, 2000}, {1, 100, 2001}, {2, 1100, 3000}, {2, 1100, 3001}}, 1, 4, 0, 0},
+		{"repeated before the restart", []step{{1, 5000, 0}, {1, 5000, 1}, {1, 100, 2000}, {1, 100, 2001}, {2, 1100, 3000}}, 0, 1, 0, 0},
 		{"a clock of its own", join(from(1, 40, 0, 0, 1000), from(41, 40, 20_000, 40_000, 500)), 0, 0, 0, 0},
 	} {
 		tr := New(DefaultConfig(), 1)
@@ -128,6 +129,28 @@ func TestUptimeOfEarlierRun(t *testing.T) {
 	}
 }
 
+// TestUptimeOfOthers: the time in a report that is not of sFlow is no uptime, and one of sFlow without a time has none.
+func TestUptimeOfOthers(t *testing.T) {
+	for _, tt := range []struct {
+		format   decode.Format
+		has      decode.Field
+		restarts uint64
+	}{{decode.SFlow, decode.HasHeaderTime, 1}, {decode.SFlow, 0, 0}, {decode.TelemetryReport, decode.HasHeaderTime, 0}} {
+		tr := New(testConfig(), 1)
+		for k := range uint32(10) {
+			r := report20(1, 1, 100+k, 1e15+int64(k)*1e9)
+			r.Format, r.HeaderTime = tt.format, 1_000_000+1000*k
+			if r.Has |= tt.has; k >= 5 {
+				r.HeaderTime = 1000 * (k - 5)
+			}
+			tr.Observe(r)
+		}
+		if got := tr.Cut(nil, 2e15); got[0].Restarts != tt.restarts {
+			t.Errorf("%v, with a time: %t: %d restarts, want %d", tt.format, tt.has != 0, got[0].Restarts, tt.restarts)
+		}
+	}
+}
+
 // TestUptimeBorders holds what is taken for a restart to its limits. 6.4 s after the datagram before, uptimes may be off by 1100 ms.
 func TestUptimeBorders(t *testing.T) {
 	const wraps = math.MaxUint32 - 999 // 1000 ms before an uptime wraps
@@ -145,6 +168,7 @@ func TestUptimeBorders(t *testing.T) {
 		{"less by no more than the slack", 8000, 7000, 6.4e9, -1, false, 0, false},
 		{"less by more than the slack", 8000, 6999, 6.4e9, -1, true, 0, false},
 		{"the same again", 8000, 8000, 0, -1, false, 0, false},
+		{"more than before", 500, 2000, 6.4e9, -1, false, 0, false},
 		{"it wraps", wraps, 5400, 6.4e9, -1, false, 0, false},
 		{"it wraps, late", wraps, 6500, 6.4e9, -1, false, 0, false},
 		{"too late for that", wraps, 6501, 6.4e9, -1, true, 0, false},

@@ -50,10 +50,37 @@ func TestWaitInNumbers(t *testing.T) {
 	}
 }
 
-// However many numbers are behind a missing one, it is waited for at least held, as long as there is a record of it.
+// A late number just before the first one that is still waited for is no longer lost, and those that are waited for stay so.
+func TestWaitJustOver(t *testing.T) {
+	m := waitingRoom()
+	s := follow(32, m)
+	for n := uint32(1); n <= 5+least; n++ {
+		if n != 5 && n != 6 {
+			s.observe(n, int64(n)*held, m)
+		}
+	}
+	if s.lost != 1 || s.provisional != 1 || s.edge != 6 {
+		t.Fatalf("%d are waited for from %d on: %+v, want number 6 alone", s.provisional, s.edge, s.counts)
+	}
+	if s.observe(5, (5+least)*held, m); s.counts != (counts{late: 1}) || s.provisional != 1 {
+		t.Errorf("%d are waited for, %+v, want one, and one that came late", s.provisional, s.counts)
+	}
+}
+
+// However many numbers are behind a missing one, it is waited for at least held, as long as there is a record of it. What is known of ages
+// before the sequence began anew does not count.
 func TestWaitInTime(t *testing.T) {
 	m := waitingRoom()
-	s := oneMissing(m, 0, 2000)
+	s := follow(32, m)
+	s.aged, s.ageHead, s.ageTime = 1500, 1500, -held
+	for n := uint32(1); n <= 2000; n++ {
+		if n != 5 {
+			s.observe(n, 0, m)
+		}
+	}
+	if s.lost != 0 {
+		t.Errorf("lost at once: %+v", s.counts)
+	}
 	if s.observe(2001, held-1, m); s.lost != 0 {
 		t.Errorf("lost after less than holdFor: %+v", s.counts)
 	}
@@ -168,6 +195,39 @@ func TestRecordHalves(t *testing.T) {
 				t.Errorf("what the record has left is no late one: %+v", s.counts)
 			}
 		}
+	}
+}
+
+// The record stays as long as what is waited for.
+func TestWaitKeepsRecord(t *testing.T) {
+	m := waitingRoom()
+	s := oneMissing(m, 0, 2*least)
+	s.wait = 4 * least
+	for cut := range int64(2 * calmWindows) {
+		want := uint32(2 * least)
+		if cut == 2*calmWindows-1 {
+			want = least
+		}
+		if s.cut((2+cut)*settled, m); s.size() != want {
+			t.Fatalf("after %d calm windows: a record of %d, that waits for %d; want %d", cut+1, s.size(), s.wait, want)
+		}
+	}
+}
+
+// What was missed while no collector ran is counted as that once: numbers are lost that are missing there a round later.
+func TestMissedOnce(t *testing.T) {
+	m := testRoom(testWindow)
+	s := follow(14, m)
+	s.started, s.resumed, s.sequenced, s.head, s.wait = true, true, true, 100, m.least()
+	s.observe(110, 0, m)
+	s.cut(0, m)
+	for n := uint32(111); n < 1<<14+105; n++ {
+		s.observe(n, 0, m)
+	}
+	s.observe(110, 0, m)
+	s.settle()
+	if want := (counts{down: 9, lost: 5}); s.counts != want {
+		t.Errorf("%+v, want %+v", s.counts, want)
 	}
 }
 
