@@ -284,8 +284,8 @@ func isProbe(frame []byte) bool {
 	return packets(b, at) && (b[at]>>4 == 4 && b[at+1]>>2 == 27 || b[at]>>4 == 6 && be.Uint16(b[at:])>>6&0x3f == 27)
 }
 
-// Probes start no reports of queues, and keep no packet from starting one: the first in a minute is reported though a probe
-// was there before it. TestDigests has their part in how full a line is.
+// Probes start no reports of queues, and keep no packet from starting one. The first packet in a minute is reported
+// though a probe was there before it. TestDigests has their part in the load of a line.
 func TestProbesReportNoQueues(t *testing.T) {
 	queues := map[string]int{}
 	each(t, "intmd", func(t *testing.T, g *p4.Group, p *p4.Packet) {

@@ -76,8 +76,8 @@ func inside(t *testing.T, frame []byte) *decode.Report {
 	return batch.Reports[0]
 }
 
-// Blocks say what the switch knew. A stack grows by one hop, or not at all and then a flag says why, or the packet's INT is
-// none that a node would add to.
+// Blocks hold what the switch measured. A stack grows by one hop. Otherwise a flag has the reason, or the packet's INT
+// is none that a node would add to.
 func TestBlocks(t *testing.T) {
 	grown, refused := 0, 0
 	for program, clock := range map[string]uint64{"srint": 5_000_000_000, "intmd": 1_700_000_000_000_000_000} {

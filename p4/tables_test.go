@@ -39,8 +39,8 @@ func parseCommand(t *testing.T, line string) command {
 	return c
 }
 
-// written is what decode/pint writes of a plan, for any program, as entries of pint.p4: names are those of its controls, a gap is its
-// logarithm, and a path of two instances has two tables.
+// written is the output of decode/pint for a plan, for any program, as entries of pint.p4. Names are those of its
+// controls, a gap is its logarithm, and a path of two instances has two tables.
 func written(t *testing.T, p *pint.Plan) (entries []string) {
 	var text bytes.Buffer
 	if err := pint.WriteTables(&text, p); err != nil {
@@ -139,8 +139,8 @@ func held(s *program.Switch) map[string]int {
 	return held
 }
 
-// Entries that are written in Go are those that the switches had which were recorded, to the last one; they fit into the tables,
-// and the two plans do so beside each other.
+// Entries that are written in Go equal those of the recorded switches, to the last one. They fit into the tables, and
+// the two plans do so beside each other.
 func TestSwitchEntries(t *testing.T) {
 	file, err := p4.Recorded("pint")
 	if err != nil {

@@ -236,8 +236,8 @@ func queryCases(_ *testing.T, x *testGraph) []familyCase {
 	}
 }
 
-// scheduleCases send probes over all links of a node, all links every 100 ms: the fewest are a vertex cover, but for what
-// they cost in bytes.
+// scheduleCases send probes over all links of a node, all links every 100 ms. The fewest are a vertex cover, apart from
+// their cost in bytes.
 func scheduleCases(_ *testing.T, x *testGraph) []familyCase {
 	p := schedule.Defaults()
 	p.Period, p.Spacing = 100, 20
@@ -283,8 +283,8 @@ func eachFamily(t *testing.T, test func(t *testing.T, of func(*testing.T, *testG
 	}
 }
 
-// TestFamilies has every family plan for every graph. A plan is checked, it is as good as can be where that is known, no
-// bound is beyond it, and it is the same after it was written and read.
+// TestFamilies has every family plan for every graph. A plan passes its check, it is optimal where the optimum is
+// known, and no bound is beyond it. It is the same after it was written and read.
 func TestFamilies(t *testing.T) {
 	eachFamily(t, func(t *testing.T, of func(*testing.T, *testGraph) []familyCase) {
 		for _, x := range testGraphs {

@@ -21,8 +21,8 @@ type testGraph struct {
 	components int // that have links
 }
 
-// testGraphs are paths, trees, circles, dense and regular graphs, and pathological ones: parallel links, several parts,
-// nodes without links, bridges, a graph without circles through its leaves.
+// testGraphs are paths, trees, circles, dense and regular graphs, and pathological ones. The latter have parallel
+// links, several components, nodes without links, bridges, or no circle through their leaves.
 var testGraphs = []testGraph{
 	{"one link", 2, [][2]int{{0, 1}}, 1, 2, 1, 1, 1},
 	{"path of three", 3, [][2]int{{0, 1}, {1, 2}}, 1, 4, 1, 2, 1},
@@ -66,8 +66,7 @@ func (x *testGraph) topology(t *testing.T) *topo.Graph {
 	return g
 }
 
-// TestGraphs holds what the table says of the graphs against looking at everything: sets of nodes, sets of links, and sets
-// of links that are doubled.
+// TestGraphs checks the figures of the table by enumeration of sets of nodes, sets of links, and sets of doubled links.
 func TestGraphs(t *testing.T) {
 	for _, x := range testGraphs {
 		at := func(v int) (list []int) { // links

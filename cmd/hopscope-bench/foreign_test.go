@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The examples, which are programs of another origin, stand in the tables of all benches that take one; a program that answers nonsense has lines
-// that say so, and no table is lost.
+// The examples are programs of another origin, and have lines in the tables of all benches that take one. A program
+// with invalid answers has lines that say so, and no table is lost.
 func TestForeign(t *testing.T) {
 	python, err := filepath.Abs("../../.cache/python/bin/python")
 	if err != nil {

@@ -40,8 +40,8 @@ func (o *output) write(c *cobra.Command, seed *uint64, run func(w io.Writer) err
 	return x.Write(c.OutOrStdout(), o.format)
 }
 
-// commandLine is the command with its arguments and the flags that were given, but for those that say how the result is written, as a
-// shell reads it.
+// commandLine is the command with its arguments and the given flags, as a shell reads it. Flags about the form of the
+// result are left out.
 func commandLine(c *cobra.Command) string {
 	words := []string{c.CommandPath()}
 	for _, a := range c.Flags().Args() {

@@ -17,8 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestAgent runs an agent as a program in a network of its own: it sends the probes of plan files, says so when it is asked, takes
-// a new plan at SIGHUP and keeps the one before when that is wrong, and ends in order.
+// TestAgent runs an agent as a program in a network namespace of its own. The agent sends the probes of plan files,
+// reports them when asked, and takes a new plan at SIGHUP. It keeps the old plan when the new one is wrong, and ends in
+// order.
 func TestAgent(t *testing.T) {
 	dir := agentPlans(t)
 	ownNetwork(t)
@@ -130,8 +131,8 @@ func ownNetwork(t *testing.T) {
 	}
 }
 
-// TestAgentSTAMP runs a reflector and an agent that measures to it and to another one, which is not there, as the page of the agent does: the status has
-// both, and the collector a finding, although no switch reports to it.
+// TestAgentSTAMP runs a reflector and an agent that measures to it and to an absent one, as in the page of the agent.
+// The status has both, and the collector has a finding, although no switch reports to it.
 func TestAgentSTAMP(t *testing.T) {
 	ownNetwork(t)
 	dir := t.TempDir()

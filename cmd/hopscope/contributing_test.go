@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// The code of the walks in CONTRIBUTING.md compiles at the places that it names. The first line of a block is a comment with its
-// file, which is a new one, or with its file and the beginning of the line below which it belongs.
+// The code of the walks in CONTRIBUTING.md compiles at the places that it names. The first line of a block is a comment
+// with a file. The file is new, or the beginning of the line above the block follows its name.
 func TestContributing(t *testing.T) {
 	t.Parallel()
 	page := readText(t, "../../CONTRIBUTING.md")

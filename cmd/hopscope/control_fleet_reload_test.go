@@ -20,9 +20,10 @@ import (
 	"github.com/hopscope/hopscope/p4/steer"
 )
 
-// TestControlFleetReload changes the network under two controls of a fleet, which have files of their own. The one that stands by
-// reads them at SIGHUP and says what is wrong with them; when it takes over it goes on with the network that it read last, also where
-// the files are being edited. Without Kafka both say so, and nothing is pushed; with it again one of them is in charge.
+// TestControlFleetReload changes the network under two controls of a fleet, which have files of their own. The standby
+// reads them at SIGHUP and logs their errors. After a takeover it continues with the network that it read last, also
+// while the files are being edited. Without Kafka both report that, and nothing is pushed; once it is back, one of them
+// is in charge.
 func TestControlFleetReload(t *testing.T) {
 	t.Parallel()
 	b := servertest.StartBroker(t, servertest.BrokerOptions{})

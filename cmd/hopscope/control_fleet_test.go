@@ -28,8 +28,8 @@ import (
 	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
-// TestControlFleet runs two controls of one network. The one in charge makes a finding of the merged windows a plan; it is killed, and
-// the other one goes on above its epochs, with the probes in detail that it had.
+// TestControlFleet runs two controls of one network. The one in charge turns a finding of the merged windows into a
+// plan and is killed. The other one continues above its epochs, with the same probes in detail.
 func TestControlFleet(t *testing.T) {
 	t.Parallel()
 	b := servertest.StartBroker(t, servertest.BrokerOptions{})

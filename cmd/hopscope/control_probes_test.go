@@ -30,9 +30,9 @@ func newPage(t *testing.T) *web.Server {
 	return p
 }
 
-// TestControlProbes: probes of emulated agents report their hops to a collector, and a control without any finding asks its page over
-// HTTP. A line that fills is suspected for what probes met there, and cleared afterwards; a page that is gone changes nothing, and a
-// collector that begins anew raises nothing.
+// TestControlProbes: probes of emulated agents report their hops to a collector, and a control without any finding asks
+// its page over HTTP. A line that fills is suspected by the measurements of probes, and cleared afterwards. A page that
+// is gone changes nothing, and a restarted collector raises nothing.
 func TestControlProbes(t *testing.T) {
 	t.Parallel()
 	const faulty = "agg-0-0:3--core-0:1"
@@ -134,7 +134,8 @@ func (w writesTo) WriteWindow(ctx context.Context, x *sink.Window) error {
 	return w.page.Load().WriteWindow(ctx, x)
 }
 
-// TestLatencyFloors: what a full packet takes on a line that the topology knows is the floor of that line, unless the settings have one for all.
+// TestLatencyFloors: the latency floor of a line is the transmission time of a full packet at its topology's rate. A
+// setting for all lines takes precedence.
 func TestLatencyFloors(t *testing.T) {
 	dir, config, _, _ := controlSettings(t, "http://127.0.0.1:1")
 	lab := filepath.Join(dir, "lab.yaml")

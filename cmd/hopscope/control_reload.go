@@ -45,7 +45,8 @@ func (f *controlFiles) Report(x *steer.Network, restart []string, log *slog.Logg
 	}
 }
 
-// read gives the settings as they are in the file, as far as a running control takes them over, and the changed keys that it does not.
+// read returns the settings of the file, as far as a running control adopts them, and the changed keys that it does not
+// adopt.
 func (f *controlFiles) read() (*controlConfig, []string, error) {
 	next, err := readControlConfig(f.path)
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 	"github.com/hopscope/hopscope/p4/loop"
 )
 
-// TestControlReload changes the network under a control that runs: at SIGHUP a leaf with its agent and its probes comes, a link goes,
-// and so does a switch with entries, whose place another one takes; what was suspicious stays so. Files that do not fit are
-// refused and change nothing, and a control that is killed in between goes on with what the files say.
+// TestControlReload changes the network under a running control. At SIGHUP a leaf with its agent and its probes comes,
+// a link goes, and another switch replaces one with entries. Suspicious links stay so. Files that do not fit are
+// refused and change nothing, and a control that is killed in between continues with its files.
 func TestControlReload(t *testing.T) {
 	t.Parallel()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -12,9 +12,9 @@ import (
 	"github.com/hopscope/hopscope/planner/control"
 )
 
-// TestDemoRounds: of the demonstration's network, a line that loses 5 % of what passes is suspected for the rounds of its probes
-// alone, without any finding and with no reports of hops, and gets detail; attention goes back. Before, when plans change, agents
-// stop and start, and a line fills so that probes wait, no round is lost and no link suspected.
+// TestDemoRounds: a line of the demonstration's network that loses 5 % is suspected by lost rounds of probes alone.
+// There are no findings or reports of hops. It gets detail, and attention goes back. Before, plans change, agents stop
+// and start, and a line fills so that probes wait. No round is lost then and no link suspected.
 func TestDemoRounds(t *testing.T) {
 	t.Parallel()
 	const faulty = "agg-0-0:3--core-0:1"

@@ -24,8 +24,9 @@ func (c *controlConfig) network() *steer.Files {
 	return &steer.Files{Topology: c.Topology, FirstNode: c.FirstNode, Plan: c.Files, Agents: c.Agents, Switches: c.Switches, Suspicion: s}
 }
 
-// runControl steers until it is asked to stop. It has its journal for as long, also while another control of a fleet is in charge: of
-// two that were given the same one the second is to say so at once, and not when the first is gone.
+// runControl steers until it is asked to stop. It holds its journal all the time, also while another control of a fleet
+// is in charge. Of two controls with the same journal, the second then fails at once, and not only when the first has
+// ended.
 func runControl(ctx context.Context, files *controlFiles, x *steer.Network, log *slog.Logger) (err error) {
 	cfg := files.now.Load()
 	j, err := openControlJournal(&cfg.Journal, log)

@@ -27,10 +27,11 @@ import (
 	"github.com/hopscope/hopscope/planner/cover"
 )
 
-// TestControlStorm reloads a control fifty times in about a second, again and again, with other networks and with files that do not
-// fit, while findings and what probes report change, agents hang up while plans are on their way, and switches go; each life is
-// killed in the middle of it. No agent is ever given an epoch below another one, or another plan of an epoch that it has; a plan that
-// all agents have covers every link; and when it is over switches hold what they should, and no orphan.
+// TestControlStorm reloads a control fifty times in about a second, again and again, with other networks and with files
+// that do not fit. Meanwhile findings and measurements of probes change, agents hang up while plans are on their way,
+// and switches go. Each life is killed in the middle of it. An agent never gets a lower epoch than it has, nor another
+// plan of the same epoch. A plan that all agents have covers every link. At the end switches hold what they should, and
+// no orphan.
 func TestControlStorm(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(14, 7))

@@ -145,8 +145,9 @@ func within(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// TestSwitchWatch has real switches come, go, and be taken over. The loop hears that a switch is there when it can be written and not
-// before, that it is gone with the reason, and of another controller only where it has had the switch and the network still has it.
+// TestSwitchWatch connects, disconnects and takes over real switches. The loop learns that a switch is there once it
+// can be written, and that it is gone with the reason. It learns of another controller only if it has had the switch
+// and the network still has it.
 func TestSwitchWatch(t *testing.T) {
 	dir := t.TempDir()
 	certificates(t, dir, "controller", "spine-1")
@@ -305,9 +306,9 @@ func (l *controlLife) until(what string, ok func(s *loop.Status, status int) boo
 
 func isSteady(s *loop.Status) bool { return s.Phase == "steady" && s.InForce == s.Epoch && s.Epoch > 0 }
 
-// TestControlReloadSwitches: at SIGHUP switches with P4Runtime come and go. One that leaves has none of our entries then, all of those of
-// others, and no connection; one that cannot be reached when it leaves is cleaned when it comes back, and may return in between, also
-// at another address.
+// TestControlReloadSwitches: at SIGHUP switches with P4Runtime come and go. One that leaves has none of our entries
+// then, all of those of others, and no connection. One that is unreachable when it leaves is cleaned when it comes
+// back. It may return in between, also at another address.
 func TestControlReloadSwitches(t *testing.T) {
 	t.Parallel()
 	dir, config, listen, admin := controlSettings(t, "http://127.0.0.1:1")

@@ -143,9 +143,9 @@ admin: {listen: "%s"}
 	return dir, config, listen, admin
 }
 
-// TestControl runs the program with agents that follow it and a collector that answers: the first plan is for all, a finding turns
-// probes to detail, its end turns them back, commands are obeyed, the switch has its entry, and a second life goes on above the
-// epochs of the first.
+// TestControl runs the program with agents that follow it and a collector that answers. The first plan is for all, a
+// finding turns probes to detail, and its end turns them back. Commands are carried out, the switch has its entry, and
+// a second life continues above the epochs of the first.
 func TestControl(t *testing.T) {
 	var mu sync.Mutex
 	open := "[]"
@@ -322,9 +322,9 @@ func TestControlSettings(t *testing.T) {
 	}
 }
 
-// TestControlJournalHeld: a second control with the journal of one that runs says whose it is and ends as one that was asked wrongly,
-// in a fleet too, before it comes to be in charge; it changes nothing, and what only asks works. What a control that was killed
-// left behind is no obstacle.
+// TestControlJournalHeld: a second control with the journal of a running one names its owner and ends as a usage error.
+// In a fleet it does so before it is in charge. It changes nothing, and mere questions work. The remains of a killed
+// control are no obstacle.
 func TestControlJournalHeld(t *testing.T) {
 	dir, config, _, admin := controlSettings(t, "http://127.0.0.1:1")
 	journal := filepath.Join(dir, "journal")

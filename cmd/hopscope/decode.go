@@ -167,8 +167,8 @@ error says so before its last line. What is printed is what the profile says.`,
 	return c
 }
 
-// printFrames prints the reports of all frames of r. What belongs to one read of the input leaves in one write, so that a live
-// input shows at once and a file costs few calls.
+// printFrames prints the reports of all frames of r. The output of one read of the input leaves in one write, so that
+// live input shows at once and a file costs few calls.
 func printFrames(ctx context.Context, r *pcapfile.Reader, p *guess.Printer) error {
 	const limit = 256
 	var in ingest.Batch
@@ -219,7 +219,8 @@ func foreignRow(dst []byte, frame uint64, s *guess.Sample, layers []string, stop
 		time.Unix(0, s.Time).UTC().Format("2006-01-02T15:04:05.000000Z"), frame, strings.Join(layers, ", "), stopped, max(s.Length, len(s.Data)))
 }
 
-// printedAs makes the decoder of a capture: a named profile, or other ports, are for all senders, and otherwise the settings name the dialect of each exporter.
+// printedAs makes the decoder of a capture. A named profile, or given ports, apply to all senders. Otherwise the
+// settings name the dialect of each exporter.
 func printedAs(cfg *config, profile string, ports []uint) (*demux.Router, error) {
 	router, err := cfg.Exporters.Verbatim()
 	if profile != "" || len(ports) > 0 {
@@ -238,8 +239,8 @@ func printedAs(cfg *config, profile string, ports []uint) (*demux.Router, error)
 	return router.ShareIPFIX(cfg.IPFIX.Store()), nil
 }
 
-// tableRows gives what appends rows, with what nodes are called: without what is known to be wrong in reports of a sender's profile, which is
-// not displayed.
+// tableRows returns the function that appends rows with the names of nodes. It first removes values that are known to
+// be wrong in reports of the sender's profile.
 func tableRows(decoder *demux.Router, called *names.Names) func([]byte, uint64, *decode.Report) []byte {
 	return func(dst []byte, _ uint64, r *decode.Report) []byte {
 		decoder.Profile(r.Exporter).Correct(r)

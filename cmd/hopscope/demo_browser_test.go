@@ -60,9 +60,9 @@ func shows(t *testing.T, page context.Context, condition string) {
 	t.Fatalf("waiting for %s: %v\npage: %s", condition, err, note)
 }
 
-// TestDemoInBrowser follows one fault through the map in a real browser: nothing is suspected before, then the link is, probes on it look
-// closer, a click on it leads to its hop and its finding, and when the fault is over attention has gone back. Virtual time stands
-// still while the browser looks.
+// TestDemoInBrowser follows one fault through the map in a real browser. Before it, nothing is suspected. Then the link
+// is, probes on it measure in detail, and a click on it leads to its hop and its finding. After it, attention has gone
+// back. Virtual time stands still while the browser looks.
 func TestDemoInBrowser(t *testing.T) {
 	fault := emu.Fault{Kind: emu.CrossTraffic, At: 20 * time.Second, For: 14 * time.Second, Node: "agg-0-0", Peer: "core-0", Value: 0.95}
 	s, c, _ := newSteered(t, func(cfg *emu.Config) { cfg.Script, cfg.Repeat = []emu.Fault{fault}, 0 }, 70*time.Second)

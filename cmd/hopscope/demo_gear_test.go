@@ -82,7 +82,8 @@ func oneDrops(t *testing.T, api, address string, node uint32, reason string) {
 	}
 }
 
-// allNamed waits until each of six nodes has its eight interfaces, from the first number on, under the names that the format makes of 1 to 8.
+// allNamed waits until each of six nodes has its eight interfaces. Nodes count from first, and names follow the format
+// for 1 to 8.
 func allNamed(t *testing.T, api string, first uint32, format string) {
 	t.Helper()
 	type named struct {
@@ -105,8 +106,9 @@ func allNamed(t *testing.T, api string, first uint32, format string) {
 	})
 }
 
-// A network sends sFlow alone, over UDP. The page has one finding of a congested port's drops with their reason in words, names of all interfaces as
-// the switches send them, and how many of the judged hops have no latency that is known, which are all.
+// A network sends sFlow alone, over UDP. The page has one finding of a congested port's drops with their reason in
+// words. It has the names of all interfaces as the switches send them. It counts the judged hops without a known
+// latency, which are all.
 func TestSFlowAlone(t *testing.T) {
 	api := playGear(t, "sonic")
 	oneDrops(t, api, "10.0.0.1", 10<<24|1, "sFlow: no buffer space")

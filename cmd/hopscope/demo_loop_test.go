@@ -98,9 +98,9 @@ func newSteered(t *testing.T, edit func(*emu.Config), until time.Duration, more 
 	return s, c, found
 }
 
-// TestLoopDemo follows one fault through the loop, on the emulated fat-tree and virtual time: a link congests, a finding names it,
-// within two cycles of that a probe on it looks closer at its agent, and after the fault is over attention goes back. The plan's own
-// change-overs are no finding.
+// TestLoopDemo follows one fault through the loop, on the emulated fat-tree and virtual time. A link congests, and a
+// finding names it. Within two cycles, an agent sends a probe over it in detail. After the fault attention goes back.
+// The plan's own change-overs are no finding.
 func TestLoopDemo(t *testing.T) {
 	t.Parallel()
 	const faulty = "agg-0-0:3--core-0:1"
@@ -177,8 +177,8 @@ func (s *steered) detailedAtAgents(direction string) (ids []string) {
 	return ids
 }
 
-// TestLoopDemoRecovers is the whole demonstration with its loop: every fault is published at its element as without one, no healthy
-// exporter is published, nothing is open at the end, and nothing is looked at closer any more.
+// TestLoopDemoRecovers is the whole demonstration with its loop. Every fault is published at its element as without a
+// loop, and no healthy exporter is. At the end nothing is open, and no probe measures in detail.
 func TestLoopDemoRecovers(t *testing.T) {
 	t.Parallel()
 	var script []emu.Fault

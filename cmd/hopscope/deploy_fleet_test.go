@@ -27,8 +27,8 @@ import (
 	"github.com/hopscope/hopscope/collector/settings"
 )
 
-// The tests of this file hold what runs a fleet, units, the compose file and the manifests of Kubernetes, against each
-// other and against the program.
+// The tests of this file compare what runs a fleet with each other and with the program: units, the compose file and
+// the manifests of Kubernetes.
 
 // units are the services of deploy.
 func units(t *testing.T) []string {

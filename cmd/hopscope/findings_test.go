@@ -127,7 +127,8 @@ func TestFindingsTest(t *testing.T) {
 	}
 }
 
-// TestFindingsFailOn holds the exit status of a check against what is open: evidence, what is acknowledged and what is muted do not count, and an answer without findings is none.
+// TestFindingsFailOn checks the exit status of a check by its open findings. Evidence, and acknowledged or muted
+// findings, do not count. An answer without findings is an error.
 func TestFindingsFailOn(t *testing.T) {
 	page, err := web.New(web.DefaultConfig(), web.Deps{Status: func() web.Status { return web.Status{} }, Ledger: func() []sink.Balance { return nil }})
 	if err != nil {

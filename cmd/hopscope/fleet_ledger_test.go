@@ -282,8 +282,8 @@ func total(stages map[string]int64) (sum uint64) {
 	return sum
 }
 
-// exact waits until the ledger has each report that was sent once, stored or dropped at the given stages, and the store what
-// the ledger says that it has. Of stages that are named, some reports have to be there.
+// exact waits until the ledger has each report that was sent once, stored or dropped at the given stages. The store
+// must agree with the ledger. Each named stage must have dropped some reports.
 func (f *ledgerFleet) exact(dropped ...string) {
 	f.t.Helper()
 	var b sink.Balance
@@ -489,8 +489,8 @@ var ledgerCases = []struct {
 	}},
 }
 
-// TestFleetLedger holds, for each thing that can happen to a fleet, that every report that was sent is received once, and
-// ends once: stored, as the points in the store say, or dropped with a stage.
+// TestFleetLedger checks the ledger of a fleet for each kind of event. Every report that was sent is received once and
+// ends once. It is stored, as the points in the store say, or dropped with a stage.
 func TestFleetLedger(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes minutes")

@@ -26,8 +26,8 @@ log: {format: json}
 // deadStore is an address without a server; retries are quick.
 const deadStore = `url: "http://127.0.0.1:1", queue: {retry_min: 10ms, retry_max: 20ms}`
 
-// startFed starts a collector of windows of a second, and has it receive frames with so many reports in one of them: its page is
-// the same each time but for the moments. A machine that was too busy for that is given another chance.
+// startFed starts a collector of windows of a second, which receives frames with so many reports in one of them. Its
+// page is then the same each time, except for the times. On a machine that was too busy for that, it tries again.
 func startFed(t *testing.T, settings string, frames []frame, reports uint64) *collector {
 	t.Helper()
 	for range 20 {
@@ -81,8 +81,8 @@ func apiText(t *testing.T, body string) string {
 	return indent(t, body)
 }
 
-// TestFrozenPage holds the answers of the page's API, what is said about wrong questions, /metrics, health, and the event stream, of
-// a collector that was sent a fixed set of datagrams and stores what they hold.
+// TestFrozenPage holds the answers of a collector that got a fixed set of datagrams and stores their contents. They are
+// the page's API, errors for wrong questions, /metrics, health, and the event stream.
 func TestFrozenPage(t *testing.T) {
 	frames := between(readCapture(t, frozen("faults.pcap.gz")), 20500*time.Millisecond, 27*time.Second)
 	const reports = 271
@@ -153,8 +153,8 @@ func metricsText(metrics string) string {
 	return growing.ReplaceAllString(b.String(), "$1 ~") + fmt.Sprintf("also %v\n", slices.Sorted(maps.Keys(others)))
 }
 
-// eventsText gives what the event stream says: to a client that is new, to one that had its last event from another process, and to
-// one that missed everything; and how it ends, at which the collector ends too.
+// eventsText returns the event stream for three clients. One is new, one had its last event from another process, and
+// one missed everything. It ends with the end of the stream, at which the collector ends too.
 func eventsText(t *testing.T, c *collector) string {
 	t.Helper()
 	hello, id := newEvents(t, c, "").until("hello")
@@ -286,8 +286,8 @@ func ledgerText(t *testing.T, summary string) string {
 // pointLedger is the ledger in points.
 var pointLedger = regexp.MustCompile(`,"points":\{"made".*?"series":\{(?:"\w+":\{[^}]*\},?)*\}\}`)
 
-// TestFrozenShutdown holds where reports are before SIGTERM and after it, with stores that answer or do not: while the
-// window is open, and where asked for behind its end.
+// TestFrozenShutdown holds where reports are before and after SIGTERM, with stores that answer or do not. SIGTERM comes
+// while the window is open, or where asked for after its end.
 func TestFrozenShutdown(t *testing.T) {
 	frames := between(readCapture(t, frozen("faults.pcap.gz")), 0, 3*time.Second)
 	foreign := readCapture(t, captures+"hostint05-reports.pcap")[:5] // malformed without their profile
@@ -400,8 +400,8 @@ func TestFrozenReload(t *testing.T) {
 	golden(t, "reload.txt", fmt.Sprintf("%sexit status %d\n", temporaryPath.ReplaceAllString(log, "TMP/$1"), status))
 }
 
-// TestFrozenLiveGap holds that a live collector does not skip windows in which nothing comes, as the clock of a replay
-// does: every one has a point of every exporter.
+// TestFrozenLiveGap holds that a live collector does not skip empty windows, unlike the clock of a replay. Every window
+// has a point of every exporter.
 func TestFrozenLiveGap(t *testing.T) {
 	t.Parallel()
 	server := newRecorder(t)

@@ -136,7 +136,7 @@ func (c *collector) logText(without ...string) string {
 }
 
 // send sends the UDP payloads of Ethernet frames, each from its own source address in 127.0.0.0/8, and waits until the
-// collector has read them all: it reads what each socket got in order, but there is one for every exporter.
+// collector has read them all. Order holds within a socket, but there is one for every exporter.
 func (c *collector) send(frames []frame) {
 	c.t.Helper()
 	before := c.metric("hopscope_udp_datagrams_total")

@@ -24,8 +24,8 @@ import (
 )
 
 // The frozen tests hold what users, stores and scripts see of the program. They drive it from outside, as a user does,
-// and import nothing of it, so that its inside can change below them. testdata/frozen/README.md says how the captures
-// and the spools there were made.
+// and import nothing of it, so that its inside can change below them. The file testdata/frozen/README.md describes how
+// its captures and spools were made.
 
 // updating reports whether the goldens in testdata/frozen are to be written anew. The flag is the one by which the
 // generated pages are written, too.

@@ -56,8 +56,9 @@ exporters: {tracking: {max_exporters: 3}}
 log: {level: error}
 `
 
-// TestFrozenReplay holds the summaries of replays, as JSON and as a table: of one shard to the last digit, and of four shards but for
-// what shardless takes away. Flows and hops are all printed, so that no tie decides which is left out.
+// TestFrozenReplay holds the summaries of replays, as JSON and as a table. For one shard they hold to the last digit,
+// and for four shards except for what shardless removes. All flows and hops are printed, so that no tie decides which
+// is left out.
 func TestFrozenReplay(t *testing.T) {
 	for _, tt := range replays {
 		t.Run(tt.name, func(t *testing.T) {
@@ -83,9 +84,9 @@ func TestFrozenReplay(t *testing.T) {
 	}
 }
 
-// shardless gives a summary in JSON without what depends on the number of shards: the order of equally busy flows and
-// of equally slow hops, quantiles of a flow over its whole life (its sketch keeps a sample that the shard draws), the
-// memory of digests, and the one dropped packet that a finding names.
+// shardless removes from a summary in JSON what depends on the number of shards. That is the order of equally busy
+// flows and of equally slow hops, and the memory of digests. Quantiles of a flow over its whole life go too, because
+// its sketch keeps a sample that the shard draws. So does the one dropped packet that a finding names.
 func shardless(t *testing.T, text string) string {
 	t.Helper()
 	var s map[string]any
@@ -231,8 +232,9 @@ func replayToInflux(t *testing.T, file string, shards int, settings string) stri
 	return server.lines(t)
 }
 
-// TestFrozenGap holds what a capture with a hole of 37 seconds gives: the clock of a replay shows the detectors three empty windows
-// of it, and skips the others. Exporters with a history of a few windows may pause as long; what they lost is reported.
+// TestFrozenGap holds the result of a capture with a hole of 37 seconds. The clock of a replay shows the detectors
+// three empty windows of it, and skips the others. Exporters with a history of a few windows may pause as long; their
+// losses are reported.
 func TestFrozenGap(t *testing.T) {
 	frames := readCapture(t, frozen("faults.pcap.gz"))
 	holed := append(between(frames, 0, 7*time.Second), between(frames, 44*time.Second, 48*time.Second)...)

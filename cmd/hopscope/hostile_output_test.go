@@ -89,8 +89,8 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// A journal whose names and reasons hold escape sequences and marks of direction keeps them; no output of a control has them raw: not its
-// commands, nor what its page answers to others.
+// A journal whose names and reasons hold escape sequences and bidirectional marks keeps them. No output of a control
+// has them raw: neither its commands nor what its page answers to others.
 func TestHostileJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	j, err := loop.OpenJournal(path, 1<<20, 2)
@@ -256,7 +256,8 @@ func TestOutputsHaveABorder(t *testing.T) {
 	}
 }
 
-// A replay that is interrupted, one of which no frame is a report, and one that leaves reports in a spool, say so and do not end well.
+// A replay that is interrupted, one without a frame with a report, and one that leaves reports in a spool, say so and
+// fail.
 func TestReplayPartial(t *testing.T) {
 	away := writeFile(t, fmt.Sprintf("influx: {enabled: true, url: \"http://127.0.0.1:1\", spool: {dir: %q}}\ndrain_timeout: 500ms\nlog: {level: error}\n", filepath.Join(t.TempDir(), "spool")))
 	for _, tt := range []struct {

@@ -13,7 +13,8 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// What limits leave out is in the text of /readyz, which stays ready, in what the page shows, and in one line of the log for each.
+// Whatever limits leave out appears in three places: the text of /readyz, which stays ready, the page, and one line of
+// the log each.
 func TestLeftOut(t *testing.T) {
 	c := program("collect", "--config", writeFile(t, "window: 1s\nudp: {listen: [\"127.0.0.1:0\"]}\nexporters: {tracking: {max_exporters: 4}}\n"+
 		"web: {listen: \"127.0.0.1:0\", max_hops: 16}\nlog: {format: json}\notlp: {enabled: true, grpc: \"\", http: \"127.0.0.1:0\"}\n"+

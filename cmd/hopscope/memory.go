@@ -14,8 +14,8 @@ import (
 	"github.com/hopscope/hopscope/collector"
 )
 
-// limitMemory sets the limit of the garbage collector to what the settings allow, unless the environment sets another one, so that it
-// works harder before it takes more.
+// limitMemory sets the limit of the garbage collector to what the settings allow, so that it works harder before it
+// takes more. GOMEMLIMIT in the environment takes precedence.
 func limitMemory(cfg *config) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(cfg.memory())
@@ -38,8 +38,8 @@ func (c *config) memory() int64 {
 	return collector.TotalMemory(collector.Memory(&c.Config, &c.Analysis, c))
 }
 
-// checkMemory warns of settings that allow more memory than there is. What they allow is seldom needed, and another machine
-// may have it, so that it is no problem that nothing runs with, unless the flows alone do not fit.
+// checkMemory warns of settings that allow more memory than the machine has. Such memory is seldom needed, and another
+// machine may have it. It is therefore a problem only if the flows alone do not fit.
 func checkMemory(cfg *config, v *verdict) {
 	if len(v.problems) > 0 {
 		return // numbers that cannot be say nothing about memory

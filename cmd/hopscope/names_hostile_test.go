@@ -25,8 +25,8 @@ import (
 	"github.com/hopscope/hopscope/sink/web"
 )
 
-// TestHostileNamesOutside holds that whatever an inventory says, a store gets one point of one line a name, which reads back as it is
-// shown, and the page's API and the log have it in their own form.
+// TestHostileNamesOutside holds that the names of any inventory are harmless outside. A store gets one point of one
+// line a name, which reads back as it is shown. The page's API and the log have it in their own form.
 func TestHostileNamesOutside(t *testing.T) {
 	list := []string{`"\e]0;title\a\e[2J"`, `"a\nflow,flow=x count=1i 1"`, `"b,c=d \"e\\"`, "\"\xff\xfe\"", `"</script><img src=x onerror=alert(1)>"`, `"\u202efdp.exe"`, `"}, \"x\": {"`, `17`, `"back\\slash\\"`}
 	var b strings.Builder

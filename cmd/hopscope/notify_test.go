@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// A collector reports to a real socket, with a path or without one, when it is ready, that it lives, that it reads its settings
-// again, and that it ends.
+// A collector notifies a real socket, with or without a path. It sends that it is ready, that it is alive, that it
+// reloads its settings, and that it ends.
 func TestNotify(t *testing.T) {
 	addresses := []string{filepath.Join(t.TempDir(), "notify")}
 	if runtime.GOOS == "linux" {

@@ -82,9 +82,10 @@ func (s *spectrum) count(name string, by ...uint64) {
 	}
 }
 
-// A switch sends histograms. Its interfaces are hops whose latencies are known within their buckets, one without traffic is none, and an interface
-// whose packets come to wait is a finding, which says that the last bucket has no end. One whose discards rise is a finding with their number among
-// its packets. One whose speed the inventory alone has is a hop with its use, and receives as much as it sends. Every data point is in the ledger.
+// A switch sends histograms. Its interfaces are hops with latencies known within their buckets; one without traffic is
+// no hop. An interface with waiting packets is a finding, which says that the last bucket has no end. One with rising
+// discards is a finding with their number among its packets. One whose speed only the inventory has is a hop with its
+// use, and receives as much as it sends. Every data point is in the ledger.
 func TestOTLP(t *testing.T) {
 	dir := t.TempDir()
 	cfg := defaultConfig()

@@ -16,8 +16,8 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// TestCapturesBesideSockets runs the daemon with sockets, a capture and a FIFO as its sources and JSON lines as its store,
-// and holds what it says against a replay of the same captures.
+// TestCapturesBesideSockets runs the daemon with sockets, a capture and a FIFO as its sources and JSON lines as its
+// store. It compares the result with a replay of the same captures.
 func TestCapturesBesideSockets(t *testing.T) {
 	capture := filepath.Join("..", "..", "decode", "testdata", "geant-int10-reports.pcap")
 	replayed, err := program("replay", capture, "--profile", "geant", "--format", "json").Output()

@@ -146,7 +146,7 @@ func TestPlanCover(t *testing.T) {
 	}
 }
 
-// Routes are worked out by hand: the numbers of INT-path are ports less 1, the first in the lowest bits, and the last
+// Routes are computed by hand. The numbers of INT-path are ports less 1, the first in the lowest bits, and the last
 // port leads to the host.
 func TestPlanCoverRoutes(t *testing.T) {
 	dir := t.TempDir()

@@ -129,7 +129,7 @@ func without(v any, keys []string) {
 	}
 }
 
-// A list of names may be longer than the name of a file, or the name of a directory, in each flag that takes a list or a file.
+// A list of names may be longer than a file name, or name a directory, in each flag that takes a list or a file.
 func TestPlanLongList(t *testing.T) {
 	g, err := topo.Parse("fat-tree:20")
 	if err != nil {
@@ -227,7 +227,7 @@ func values(at string, v any, set func(any), f func(at string, v any, set func(a
 	}
 }
 
-// A plan in which any one value is wrong is refused in words, of which none is a Go value printed as it is; statistics may be absent one by one.
+// A plan with any one wrong value is refused, and no message contains a raw Go value. Single statistics may be absent.
 func TestPlanFiguresWrong(t *testing.T) {
 	inExamples(t)
 	path := filepath.Join(t.TempDir(), "wrong.json")

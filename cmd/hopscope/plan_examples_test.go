@@ -148,7 +148,7 @@ var timing = regexp.MustCompile(`"seconds":[^,}]*`)
 // untimed takes the time out of a plan, which is the one thing in it that two runs may differ in.
 func untimed(plan string) string { return timing.ReplaceAllString(plan, `"seconds":0`) }
 
-// TestPlanTwice makes plans of all families, with all methods, on one processor and on many: the same input, seed and a
+// TestPlanTwice makes plans of all families, with all methods, on one processor and on many. The same input, seed and a
 // limit that is not reached give the same plan, byte for byte.
 func TestPlanTwice(t *testing.T) {
 	inExamples(t)

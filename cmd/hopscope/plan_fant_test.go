@@ -8,7 +8,8 @@ import (
 	"github.com/hopscope/hopscope/decode/demux"
 )
 
-// The example of FANT's metrics gives the bitmaps of FANT, by its algorithm and by ours, and has the widths of the dialect that is read.
+// The example of FANT's metrics gives the bitmaps of FANT, by its algorithm and by ours, with the widths of the decoded
+// dialect.
 func TestFANTMetrics(t *testing.T) {
 	out, err := runPlan(t, "attention", "--metrics", "../../docs/examples/fant-metrics.yaml", "--format", "json")
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	"github.com/hopscope/hopscope/sink/web"
 )
 
-// measuredPage is the page of a collector that has seen a square of switches for two windows of five seconds: a-b-d
-// and a-c-d, where the link from a to b is full and a finding is open about it.
+// measuredPage is the page of a collector that has seen a square of switches for two windows of five seconds. Its paths
+// are a-b-d and a-c-d; the link from a to b is full and has an open finding.
 func measuredPage(t *testing.T) string {
 	t.Helper()
 	called := names.New([]names.Node{{ID: 11, Name: "a"}, {ID: 12, Name: "b"}, {ID: 13, Name: "c"}, {ID: 14, Name: "d"}}, nil, nil)

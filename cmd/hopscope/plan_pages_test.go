@@ -10,8 +10,8 @@ import (
 	"github.com/hopscope/hopscope/cmd/internal/plan"
 )
 
-// TestCoverPageFlags: the table on the page of covers has one row for every flag that says what the plan is, and every
-// other flag is named somewhere on the page or on that of all plans.
+// TestCoverPageFlags: the table on the page of covers has one row for every flag that defines the plan. Every other
+// flag is named on that page or on that of all plans.
 func TestCoverPageFlags(t *testing.T) {
 	page := string(fileOf(t, "../../docs/plan-cover.md"))
 	both := page + string(fileOf(t, "../../docs/plans.md"))

@@ -19,8 +19,8 @@ import (
 // tracedPaths is how many paths the planner measures for a width.
 const tracedPaths = 500
 
-// TestPlannedAnswers lets switches and the collector follow a plan, and compares the packets of flows until their paths
-// are known, and the samples of every hop, with what the plan says.
+// TestPlannedAnswers lets switches and the collector follow a plan. It compares the packets of flows until their paths
+// are known, and the samples of every hop, with the plan.
 func TestPlannedAnswers(t *testing.T) {
 	const hops, flows = 5, 4000
 	text, err := planQueries(t, queriesExample, "--topology", "fat-tree:8", "--routing", "distance", "--format", "json")

@@ -18,8 +18,9 @@ import (
 	"github.com/hopscope/hopscope/p4/pintplan"
 )
 
-// Queries for frequent values and for a sum along the path go from the plan to switches that follow it, through their reports, to the
-// summary of a replay: two packets in three meet a queue of one length at each hop, the others any, and each hop takes 20 µs.
+// Queries for frequent values and for a sum along the path go from the plan to switches that follow it. Their reports
+// lead to the summary of a replay. Two packets in three meet a queue of one length at each hop, the others any, and
+// each hop takes 20 µs.
 func TestAnswersFromPlanToSummary(t *testing.T) {
 	const packets = 4000
 	text, err := planQueries(t, "../../docs/examples/answers.yaml", "--format", "json")

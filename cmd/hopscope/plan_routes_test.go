@@ -53,8 +53,8 @@ func walkRoute(t *testing.T, g *topo.Graph, hosts map[int]bool, format string, q
 	return nodes, 0
 }
 
-// Routes lead from the agent over the links that the plan names to the collector: with agents on ports, with hosts as nodes,
-// with both, and with neither.
+// Routes lead from the agent over the links of the plan to the collector. Agents are on ports, hosts are nodes, both,
+// or neither.
 func TestRoutesLeadToCollectors(t *testing.T) {
 	dir := t.TempDir()
 	probes, ends := 0, map[string]int{}

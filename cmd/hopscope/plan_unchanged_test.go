@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// TestPlanUnchanged plans the examples of every family once more, from the best plan there is on: whatever may change,
-// nothing does, since nothing can get better.
+// TestPlanUnchanged plans the examples of every family once more, starting from the optimal plan. Any change is
+// allowed, but none is made, since nothing can get better.
 func TestPlanUnchanged(t *testing.T) {
 	inExamples(t)
 	for _, made := range []string{

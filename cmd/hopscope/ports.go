@@ -134,8 +134,9 @@ func checkInterfaces(cfg *config, v *verdict) {
 // loopbackInterface is the name of that on Linux.
 const loopbackInterface = "lo"
 
-// kinds is what alone may come in at UDP ports, for captures: the list names the collector's own addresses, and a capture may be from elsewhere, so that
-// the number alone counts. A port that the list has with several types takes anything.
+// kinds returns the types of report that UDP ports accept, for captures. The list names the collector's own addresses,
+// but a capture may be from elsewhere, so only the number counts. A port with several types in the list accepts
+// anything.
 func (c *config) kinds() map[uint16]demux.Kind {
 	kinds, several := map[uint16]demux.Kind{}, map[uint16]bool{}
 	for _, s := range c.Ports {

@@ -86,7 +86,8 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// What a port of a type does not take is counted and named with the setting, and is in no statistics; a port without a type takes everything.
+// Reports that a port of a type does not accept are counted and named with the setting, and are in no statistics. A
+// port without a type accepts everything.
 func TestPortTypes(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	report, err := testkit.Vector("tr20-group")

@@ -28,8 +28,8 @@ func dialectLines(list []guess.Finding) (lines []string) {
 // mostLookedAt bounds how many frames of a capture are looked at before it is replayed.
 const mostLookedAt = 200_000
 
-// lookAhead reads the beginning of captures that are going to be read. It finds the dialects that explain what the profiles
-// of their senders do not read in them, so that all of it is read with them. A pipe cannot be read twice.
+// lookAhead reads the beginning of captures before they are replayed. It finds dialects for reports that the profiles
+// of their senders cannot decode, so that these apply from the first frame. A pipe cannot be read twice.
 func lookAhead(ctx context.Context, files []string, router *demux.Router, e *collector.Exporters) (*guess.Watch, error) {
 	candidates, err := e.Candidates()
 	if err != nil {

@@ -160,8 +160,8 @@ otherwise.`,
 	return c
 }
 
-// whole gives the error of a replay: what it ended with, that it was interrupted, that no frame held a report, or that a store does not
-// have all of it yet. The first two are noted in its summary, which is a partial one then.
+// whole returns the error of a replay. It is its own error, an interruption, the lack of a frame with a report, or a
+// store that does not have all of it yet. The first two are noted in its summary, which is then partial.
 func whole(ctx context.Context, err error, frames uint64, s *collector.Summary) error {
 	switch {
 	case err != nil:

@@ -47,8 +47,8 @@ func storedLines(t *testing.T, file string, series ...string) map[string]string 
 	return out
 }
 
-// Two collectors replay a half each of a capture into a fleet, and what its consumer stores is what one process stores of the
-// whole capture: hops, exporters, busiest flows and paths, also of digests and of others that go through topic reports.
+// Two collectors replay a half each of a capture into a fleet. Its consumer stores what one process stores of the whole
+// capture: hops, exporters, busiest flows and paths. This includes digests and whatever goes through topic reports.
 func TestReplayIntoAFleet(t *testing.T) {
 	b := servertest.StartBroker(t, servertest.BrokerOptions{})
 	for _, tt := range []struct {

@@ -19,9 +19,9 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// TestKilled kills the collector with SIGKILL at random moments while exporters that number their reports send, and ends
-// it in order at last, with a stop in order in between. What was sent is what the store has by its own count, and what
-// the collector counts as lost over all runs.
+// TestKilled kills the collector with SIGKILL at random moments while exporters send numbered reports. One stop in the
+// middle and the last one are orderly. The sent reports are those in the store by its own count, and those that the
+// collector counts as lost over all runs.
 func TestKilled(t *testing.T) {
 	version := servertest.InfluxVersions[0]
 	server := servertest.StartInflux(t, version)

@@ -21,8 +21,8 @@ import (
 	"github.com/hopscope/hopscope/sink/web"
 )
 
-// config holds all settings of the program. A source or a store is registered here, by one line: its settings, their reference, its
-// metrics and its part of the loss ledger follow from that.
+// config holds all settings of the program. One line here registers a source or a store: its settings, their reference,
+// its metrics and its part of the loss ledger follow from it.
 type config struct {
 	collector.Config   `yaml:""`
 	Ports              []string              `yaml:"ports" doc:"Ports to receive at, as [ADDRESS:]PORT [TYPE]; without an address it is 127.0.0.1, and [::] is every address of this machine. Type auto, or none, takes whatever comes: telemetry reports, sFlow, IPFIX and NetFlow 9 are known by their first bytes. With type reports, sflow or ipfix the port takes that alone; what else comes is counted and named. otlp-grpc and otlp-http are TCP ports for metrics of OpenTelemetry. A port of this default that another program has is left out with a warning."`

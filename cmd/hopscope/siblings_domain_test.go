@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
-// What the wire has and no rule reads leaves a trace: data of a domain in the place of a packet, beside metadata, and among TLVs.
+// Bytes that no rule decodes leave a trace: data of a domain in the place of a packet, beside metadata, and among TLVs.
 func TestSiblingsDomainData(t *testing.T) {
 	type sibling struct {
 		name, what string

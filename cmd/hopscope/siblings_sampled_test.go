@@ -28,7 +28,8 @@ func ifaFrame(port uint16, nodes ...uint32) []byte {
 	return ether(0x0800, ip4(253, 0, 9, 8, append(b, "data"...)))
 }
 
-// A sampled packet that carries telemetry is read as the packet itself, whatever exports it: its hops count once, and the packet as often as its sample says.
+// A sampled packet with telemetry is decoded like the packet itself, whatever exports it. Its hops count once, and the
+// packet as often as its sample says.
 func TestSiblingsSampled(t *testing.T) {
 	type sibling struct {
 		name  string

@@ -17,8 +17,8 @@ import (
 	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
-// The recordings of testdata/strangers stand for classes. The tests below write other members of these classes, and judge what is said of
-// each by the rule of its class, mostly by a twin that has not got the trouble.
+// The recordings of testdata/strangers stand for classes. The tests below write other members of these classes. They
+// judge each by the rule of its class, mostly by a twin without the trouble.
 
 // frames is a recording in the making: a packet every 10 ms.
 type frames [][]byte

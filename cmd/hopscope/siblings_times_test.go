@@ -176,8 +176,8 @@ func TestSiblingsUnsetDelays(t *testing.T) {
 	}
 }
 
-// A delay on the way that an exporter did not set, or that cannot be, is left out and said, in whatever numbering and width: what else the record
-// says stands, and so do the records beside it.
+// An unset or impossible path delay of an exporter is left out and reported, in any numbering and width. The rest of
+// the record stands, and so do the records beside it.
 func TestSiblingsPathDelays(t *testing.T) {
 	be := binary.BigEndian
 	type values struct{ mean, min, max, sum, packets uint64 }

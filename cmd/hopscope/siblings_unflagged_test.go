@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/decode/intmd"
 )
 
-// What a report with F not set carries all the same is named, and the profile that is named reads what it has with F set.
+// Contents of a report whose F is not set are named, and the suggested profile reads what it has with F set.
 func TestSiblingsUnflagged(t *testing.T) {
 	type sibling struct {
 		name  string

@@ -12,9 +12,9 @@ import (
 // errHangup ends what is not asked to read its settings again.
 var errHangup = errors.New("hung up")
 
-// signals holds the signals of the operating system. They are received from the start of main to its end, so that none finds the
-// default, which is to die: SIGHUP while the settings are read for the first time is kept until it can be acted on, and while the
-// collector drains it changes nothing.
+// signals holds the signals of the operating system. They are received from the start of main to its end, because their
+// default action ends the process. A SIGHUP while the settings are first read is kept until it can be acted on. A
+// SIGHUP while the collector drains changes nothing.
 type signals struct {
 	hangup chan struct{}   // SIGHUP came and was not acted upon
 	hurry  context.Context // ended by the second SIGINT or SIGTERM: what is under way is not waited for

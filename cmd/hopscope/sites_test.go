@@ -14,8 +14,8 @@ import (
 	"github.com/hopscope/hopscope/sink/web"
 )
 
-// TestSitesOfReplay replays a capture whose exporters are in a site: people read it beside the number of the device, and points
-// have the number that no other site has.
+// TestSitesOfReplay replays a capture whose exporters are in a site. Text for people has the site beside the number of
+// the device, and points have a number that is unique among sites.
 func TestSitesOfReplay(t *testing.T) {
 	dir := t.TempDir()
 	lines := filepath.Join(dir, "series.jsonl")

@@ -81,8 +81,8 @@ type refusedEntry struct {
 
 type resent struct{ Stored, Refused, Left uint64 }
 
-// What a store refuses is listed, shown and sent again, beside the running collector: nothing goes while the store still
-// refuses, and everything once it does not.
+// Points that a store refuses are listed, shown and sent again, beside the running collector. Nothing goes while the
+// store still refuses, and everything once it does not.
 func TestSpoolCommand(t *testing.T) {
 	t.Parallel()
 	server := newChoosy(t, "hop")

@@ -117,8 +117,9 @@ func (r *running) notes() []string {
 	return s.Problems
 }
 
-// openPage binds the address of a page that draws network, which may be nil. Unready says what keeps the program from being
-// ready, and notes, which may be nil, what else is worth knowing then, beside what limits of the page left out.
+// openPage binds the address of a page that draws network, which may be nil. The function unready returns what keeps
+// the program from being ready. The function notes, which may be nil, returns other remarks, beside what limits of the
+// page left out.
 func openPage(cfg web.Config, deps web.Deps, network *atlas.Map, registry *prometheus.Registry, unready, notes func() []string) (page *web.Server, err error) {
 	deps.Map = func() *atlas.Map { return network }
 	deps.Metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})

@@ -44,8 +44,8 @@ func loopPlan(name string, probes ...string) *probe.Plan {
 	return p
 }
 
-// TestSilence: an agent whose probes never come back, or come no more, says so of itself: it counts them, names one, and ends its word when
-// they come again.
+// TestSilence: an agent whose probes never come back, or stop coming, reports that. It counts them, names one, and ends
+// the message when they come again.
 func TestSilence(t *testing.T) {
 	namespace(t)
 	cfg, _ := testConfig(t)
@@ -130,7 +130,8 @@ func TestLineDown(t *testing.T) {
 	}
 }
 
-// TestPortRefuses: an agent whose port is up and takes no probe is not ready, with the reason, and the collector learns that they were not sent.
+// TestPortRefuses: an agent whose port is up and takes no probe is not ready, with the reason. The collector learns
+// that the probes were not sent.
 func TestPortRefuses(t *testing.T) {
 	namespace(t)
 	cfg, collector := testConfig(t)
@@ -239,8 +240,8 @@ func TestFlippedOnTheLine(t *testing.T) {
 	}
 }
 
-// TestMissingReports: the collector learns of every round that does not come, by a report of a drop with the flow of its probe, of those that
-// the agent sends and of those that never came from another one.
+// TestMissingReports: the collector learns of every missing round by a drop report with the flow of its probe. This
+// holds for probes of the agent, and for those of another agent that never came.
 func TestMissingReports(t *testing.T) {
 	namespace(t)
 	cfg, collector := testConfig(t)

@@ -138,8 +138,8 @@ func wait(t testing.TB, what string, ok func() bool) {
 	testkit.Until(t, "there is "+what, ok)
 }
 
-// TestThereAndBack sends the probes of plan files over a real interface through a model of a fabric that loses one of seven,
-// and holds that the collector reads every hop of what came back, and the counts of what did not.
+// TestThereAndBack sends the probes of plan files over a real interface through a model of a fabric that loses one of
+// seven. The collector reads every hop of the probes that came back, and the counts of the others.
 func TestThereAndBack(t *testing.T) {
 	namespace(t)
 	cfg, collector := testConfig(t)
@@ -228,8 +228,8 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// TestFilter sends frames that are no probes: the kernel's filter keeps them away from the agent, and what has our mark, or ends as a probe
-// does, and is broken is counted by its reason.
+// TestFilter sends frames that are no probes. The kernel's filter keeps them away from the agent. Broken frames with
+// our mark, or with the end of a probe, are counted by their reason.
 func TestFilter(t *testing.T) {
 	namespace(t)
 	cfg, _ := testConfig(t)

@@ -144,8 +144,8 @@ func startServer(t testing.TB, address, name string, by, agents *authority, more
 	return c
 }
 
-// listen opens a socket in the network of the machine, where the agent's connections are made: it is the goroutine of the
-// test that is in another one.
+// listen opens a socket in the network namespace of the machine, where the agent's connections are made. Only the
+// goroutine of the test is in another one.
 func listen(t testing.TB, address string) net.Listener {
 	t.Helper()
 	var l net.Listener
@@ -210,8 +210,8 @@ func (c *asking) Tell(s agentpb.Plans_TellServer) error {
 	}
 }
 
-// TestReport: an agent reports to a controller that asks which rounds it sent, and which of these came, over real sockets: exactly
-// those that the network did not lose. A plan that takes the place of another one begins anew.
+// TestReport: an agent reports to a controller the rounds that it sent and received, over real sockets: exactly those
+// that the network did not lose. A plan that replaces another one begins anew.
 func TestReport(t *testing.T) {
 	namespace(t)
 	ca := newAuthority(t)
@@ -278,8 +278,9 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestFollow goes through the life of an agent with a controller: plans are answered by their epoch, wrong ones are refused whole,
-// the plan stays when the controller is gone, and another controller in its place gets to know which one that is.
+// TestFollow goes through the life of an agent with a controller. Plans are answered by their epoch, and wrong ones are
+// refused whole. The plan stays when the controller is gone, and another controller in its place learns which one that
+// is.
 func TestFollow(t *testing.T) {
 	namespace(t)
 	ca := newAuthority(t)
@@ -340,8 +341,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestKept starts an agent without its controller: it goes on with the plan that was kept, a file that is no plan is left aside, and
-// one that asks for more than the settings allow is refused.
+// TestKept starts an agent without its controller. It continues with the kept plan. A file that is no plan is ignored,
+// and one that exceeds the settings is refused.
 func TestKept(t *testing.T) {
 	namespace(t)
 	ca := newAuthority(t)
@@ -393,8 +394,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestStrangers holds that plans come from the named certificate alone: with another name, with another authority, and that an
-// agent without a certificate of the right authority gets none.
+// TestStrangers holds that plans come from the named certificate alone. Another name or another authority is refused,
+// and an agent without a certificate of the right authority gets no plan.
 func TestStrangers(t *testing.T) {
 	namespace(t)
 	ca, other := newAuthority(t), newAuthority(t)

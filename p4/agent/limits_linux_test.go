@@ -15,8 +15,9 @@ import (
 	"github.com/hopscope/hopscope/p4/probe"
 )
 
-// Plans of ten times what the settings allow, or of what is above the least MTU at all (the shim of INT ends below twice of it), are refused whole, with the figure, counted by the metric, named by the status and by the text of
-// readiness, and logged once each; the plan before stays in force.
+// Plans of ten times what the settings allow are refused whole. So are plans with frames above the least MTU at all
+// (the shim of INT ends below twice of it). The figure is in the error, a metric, the status and the text of readiness,
+// and is logged once. The plan before stays in force.
 func TestLimitsOfPlans(t *testing.T) {
 	cfg, _ := testConfig(t)
 	most := map[string]float64{"send_limit_bps": 100e3, "receive_limit_bps": 100e3, "probes_per_second": 100, "max_probes": 40, "MTU": 576}

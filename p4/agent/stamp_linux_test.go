@@ -54,7 +54,8 @@ func sessionOf(t testing.TB, a *Agent) stampStatus {
 	return list[0]
 }
 
-// relay is a network between a session and a reflector that a test is: it loses, repeats, holds back and changes the first packets of each way.
+// relay is a network between a session and the reflector of a test. It loses, repeats, delays and changes the first
+// packets of each way.
 type relay struct {
 	conn                        *net.UDPConn
 	out, home, twice, corrupted atomic.Int64 // what it did
@@ -121,8 +122,8 @@ func startRelay(t testing.TB, reflector netip.AddrPort) *relay {
 	return r
 }
 
-// TestSTAMP has two agents over real sockets, with a network between them that loses requests and answers, repeats and changes some: the
-// session counts all of it, in its direction, and the collector hears of every loss.
+// TestSTAMP has two agents over real sockets, with a network between them that loses requests and answers, and repeats
+// and changes some. The session counts all of it, by direction, and the collector learns of every loss.
 func TestSTAMP(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -214,8 +215,8 @@ func TestSTAMP(t *testing.T) {
 	}
 }
 
-// TestSTAMPNamespaces has agents in two networks of their own with a line between them, over IPv4 and IPv6, with DSCP and TTL; when the line is down the
-// session has no answers, and has them again behind that.
+// TestSTAMPNamespaces has agents in two network namespaces with a line between them, over IPv4 and IPv6, with DSCP and
+// TTL. While the line is down the session has no answers, and afterwards it has them again.
 func TestSTAMPNamespaces(t *testing.T) {
 	namespace(t)
 	inet := func(line string) {
@@ -328,7 +329,8 @@ func TestSTAMPSilence(t *testing.T) {
 	}
 }
 
-// TestSTAMPBoot is a host whose address and whose names are not there when the agent starts: it says so, goes on, and measures as soon as they are.
+// TestSTAMPBoot is a host without its address and names when the agent starts. The agent reports that, continues, and
+// measures as soon as they are there.
 func TestSTAMPBoot(t *testing.T) {
 	far, _ := stampConfig(t, "far")
 	far.STAMP.Reflector.Listen = []string{"0"}
@@ -493,8 +495,8 @@ func TestSTAMPResolve(t *testing.T) {
 	}
 }
 
-// TestSTAMPHostile sends the reflector what is cut, forged, replayed or too much: it is counted by its reason, no answer is longer than what it
-// answers, and sessions beyond max_sessions have none.
+// TestSTAMPHostile sends the reflector truncated, forged and replayed packets, and too many. They are counted by their
+// reason, no answer is longer than its request, and sessions beyond max_sessions get none.
 func TestSTAMPHostile(t *testing.T) {
 	cfg, _ := stampConfig(t, "far")
 	cfg.STAMP.Reflector.Listen, cfg.STAMP.Reflector.Keys = []string{"127.0.0.1:0"}, keyFile(t, stampKeys)

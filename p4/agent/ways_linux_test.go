@@ -74,8 +74,8 @@ func (n *network) set(t testing.TB, values ...string) {
 	})
 }
 
-// TestWays sweeps ports over two routers of Linux with two links between them, over IPv4 and IPv6: both links are found, two ports have all of them, and when a link leaves
-// the routes, the ports that took it are noticed in the second look.
+// TestWays sweeps ports over two routers of Linux with two links between them, over IPv4 and IPv6. Both links are
+// found, and two ports cover all of them. When a link leaves the routes, its ports are noticed in the second look.
 func TestWays(t *testing.T) {
 	namespace(t) // the host that measures: 10.0.0.1 on host0; net0 goes to the first router
 	first, second, far := newNetwork(t), newNetwork(t), newNetwork(t)

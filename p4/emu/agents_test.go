@@ -39,8 +39,8 @@ func withAgents(t *testing.T, cfg Config, dialect probe.Dialect, seed uint64) (*
 	return n, p
 }
 
-// Reports of agents alone show both directions of every link between switches, with the true node, ports and latency, in both
-// dialects; none is lost on a network without faults.
+// Reports of agents alone show both directions of every link between switches, with the true node, ports and latency,
+// in both dialects. None is lost on a network without faults.
 func TestAgentsSeeEveryLink(t *testing.T) {
 	for _, dialect := range []probe.Dialect{probe.INT21, probe.FANT} {
 		cfg := DefaultConfig()
@@ -112,8 +112,8 @@ func TestAgentsSeeEveryLink(t *testing.T) {
 	}
 }
 
-// What the emulated network does to an agent's probe, p4/srint.p4 does with the same bytes: both dialects and bitmaps, until
-// there is no room or no hop left.
+// The emulated network does to an agent's probe what p4/srint.p4 does, with the same bytes. This holds for both
+// dialects and bitmaps, until there is no room or no hop left.
 func TestAgentsProbeIsProgram(t *testing.T) {
 	recorded, refused := 0, 0
 	for seed := range uint64(200) {
@@ -186,9 +186,9 @@ func TestAgentsProbeIsProgram(t *testing.T) {
 	}
 }
 
-// A plan takes effect when the request has reached the agent, and is answered by its epoch. A lost request or answer leaves
-// the controller without one; an older plan, another one of the same epoch and one that breaks a limit are refused; a stopped
-// agent says nothing and forgets.
+// A plan takes effect when the request has reached the agent, and is answered by its epoch. A lost request or answer
+// leaves the controller without one. An older plan, another one of the same epoch and one that breaks a limit are
+// refused. A stopped agent answers nothing and forgets.
 func TestPlansReachAgents(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Agents, cfg.ControlDelay, cfg.ControlGap = agentNames(), 5*time.Millisecond, time.Millisecond

@@ -12,8 +12,9 @@ import (
 
 var updateBytes = flag.Bool("update", false, "write testdata/bytes.txt anew")
 
-// TestBytes holds what the network sends against hashes of what it always sent: every dialect and marker, reports with and without
-// Ethernet, IPv6, digests, loops, faults and probes. After a change of a byte on purpose, run it with -update.
+// TestBytes compares the output of the network with hashes of earlier output. It covers every dialect and marker,
+// reports with and without Ethernet, IPv6, digests, loops, faults and probes. After a change of a byte on purpose, run
+// it with -update.
 func TestBytes(t *testing.T) {
 	cases := []struct {
 		name string

@@ -124,9 +124,9 @@ func TestDialectText(t *testing.T) {
 	}
 }
 
-// The emulated network must not lean on what it is the test of. The encoders of the formats are shared with the decoders'
-// packages: they are held against bytes put together by hand there, and the network against hashes of its bytes in
-// TestBytes.
+// The emulated network must not depend on what it tests. It shares the encoders of the formats with the decoders'
+// packages. Tests there compare them with bytes put together by hand, and TestBytes compares the network with hashes of
+// its bytes.
 func TestDeps(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", ".").Output()
 	if err != nil {
@@ -145,8 +145,8 @@ func TestDeps(t *testing.T) {
 	}
 }
 
-// Every field that has a range is held against it, however it was filled in: what is just outside, or as far as it can be, is refused
-// by its name.
+// Every field with a range is checked against it, however it was filled in. A value just outside, or at the extreme of
+// its type, is refused by the field's name.
 func TestRangesHold(t *testing.T) {
 	fields := reflect.TypeFor[Config]()
 	ranges := 0

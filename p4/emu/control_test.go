@@ -72,8 +72,8 @@ func planEntries(t testing.TB, p *pint.Plan) []p4.Entry {
 	return entries
 }
 
-// A change of plan over a slow and lossy control plane, one switch after the other. Whatever the order, each digest that is
-// reported is that of the plan whose epoch it carries; and if all switches hold a plan before the first one stamps it, no
+// The test changes plans over a slow and lossy control plane, one switch after the other. In any order, each reported
+// digest is that of the plan whose epoch it carries. If all switches hold a plan before the first one stamps it, no
 // digest is lost.
 func TestChangeOver(t *testing.T) {
 	for _, careful := range []bool{true, false} {

@@ -160,8 +160,8 @@ func (n *Network) reports(t *testing.T, until time.Duration) (reports []*decode.
 	return reports
 }
 
-// Every digest is what the plan makes of the true path and of the true values along it, and every sampled packet of a flow
-// that carries digests is reported once.
+// Every digest is what the plan makes of the true path and values, and every sampled packet of a flow with digests is
+// reported once.
 func TestDigestsReportTheTruth(t *testing.T) {
 	type edit = func(*Config)
 	for name, change := range map[string]edit{
@@ -307,7 +307,7 @@ func TestPlanWithoutFlows(t *testing.T) {
 	}
 }
 
-// Digests do not change the way of packets: what is delivered when and where stays the same, but for the room that INT
+// Digests do not change the way of packets. Time and place of delivery stay the same, except for the room that INT
 // takes on the lines.
 func TestDigestsTakeNoRoom(t *testing.T) {
 	journeys := func(c Config) (all []string) {
@@ -396,9 +396,9 @@ func TestPlanBeyondTables(t *testing.T) {
 	}
 }
 
-// SetPlan makes all switches hold another plan, and stamp it from this moment on, without a control plane: what
-// [Network.Install] does to one switch after the other. They keep the plan that they stamped before, so that packets under
-// way go on with theirs. A network that was built without a plan has no flows that carry digests, and stays so.
+// SetPlan makes all switches hold and stamp another plan at once, without a control plane. It does to all what
+// [Network.Install] does to one switch. They keep the plan that they stamped before, so that packets under way continue
+// with theirs. A network that was built without a plan has no flows that carry digests, and stays so.
 func (n *Network) SetPlan(p *pint.Plan) error {
 	if p == nil || n.planner.plan == nil {
 		return errors.New("set plan: a plan can only take the place of another")

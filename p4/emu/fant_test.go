@@ -147,8 +147,8 @@ func TestCountsOfInterfaces(t *testing.T) {
 	}
 }
 
-// A policy of segment routing takes packets of a flow along its list, through switches whose routes lead elsewhere, and off the list they are as
-// they came. Switches count them.
+// A policy of segment routing takes packets of a flow along its list, through switches whose routes lead elsewhere.
+// Behind the list packets are as before. Switches count them.
 func TestPolicy(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Flows, cfg.PacketRate, cfg.Dialect, cfg.Instructions, cfg.MaxHops = 0, 0, FANT, 0xf161, 6

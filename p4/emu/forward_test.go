@@ -56,8 +56,8 @@ func TestTimesBetweenSwitches(t *testing.T) {
 	}
 }
 
-// If all switches hashed alike, those of the second tier would use one of their two uplinks only, and with it two of
-// the four core switches. With the salt, one of them stays unused by 130 flows with a chance below 1e-15.
+// If all switches hashed alike, those of the second tier would use only one of their two uplinks, and two of the four
+// core switches. With the salt, 130 flows leave one of them unused with a chance below 1e-15.
 func TestHashesAreSalted(t *testing.T) {
 	n := mustNew(t, DefaultConfig(), 1)
 	used := map[int]int{}

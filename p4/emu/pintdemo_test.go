@@ -10,8 +10,8 @@ import (
 	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
-// The faults that the demonstration with PINT adds, seen through its reports: loops are reported while there is one and by switches
-// on it, digests are those of the paths taken, and the number of reports stays what it was.
+// The reports of the demonstration with PINT show its additional faults. Loops are reported while there is one and by
+// switches on it. Digests are those of the paths taken, and the number of reports stays the same.
 func TestPINTDemo(t *testing.T) {
 	const seed, earlier, window = 1, 160 * time.Second, time.Second
 	cfg, err := scenario.PINTDemo()

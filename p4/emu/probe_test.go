@@ -8,7 +8,8 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// someProbes are one a pod: from its first edge switch up to a core switch, down into the next pod, and out to the first host there.
+// someProbes are one a pod. Each goes from the first edge switch up to a core switch, down into the next pod, and out
+// to the first host there.
 func someProbes() []Probe {
 	var p []Probe
 	for pod := range 4 {

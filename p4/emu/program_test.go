@@ -38,10 +38,10 @@ func commandsFor(n *Network, d *device, i, of, asked, hops, mtu int, byPort bool
 	return c
 }
 
-// What the emulated network does to a packet in one go, the P4 program does switch by switch with the same bytes: source,
-// transit nodes and sink node, with the report, over TCP and UDP, IPv4 and IPv6, with and without checksums, by DSCP and by
-// port, until hops or room are used up. Utilisation and buffers are left out, which BMv2 does not know, and TCP by port, for
-// which the emulated network puts a UDP header in front and the program does not.
+// The P4 program does switch by switch, with the same bytes, what the emulated network does to a packet in one go. That
+// is source, transit nodes and sink node, with the report, over TCP and UDP, IPv4 and IPv6. It is with and without
+// checksums, by DSCP and by port, until hops or room are used up. Utilisation and buffers are left out, which BMv2
+// lacks. TCP by port is left out, because the emulated network puts a UDP header in front and the program does not.
 func TestNetworkIsProgram(t *testing.T) {
 	recorded, refused := 0, 0
 	for seed := range uint64(400) {

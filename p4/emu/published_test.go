@@ -87,8 +87,8 @@ func wantHex(t *testing.T, what string, got []byte, want string) {
 	}
 }
 
-// The coding schemes of the decoder give the digests that the programs, written here from their tables and steps, leave in
-// packets; and the decoder finds them in the frames.
+// The coding schemes of the decoder give the digests that the programs leave in packets, and the decoder finds them in
+// the frames. The programs are written here from their tables and steps.
 func TestPublishedSchemes(t *testing.T) {
 	const seed = 31
 	r := rand.New(rand.NewPCG(seed, 0))

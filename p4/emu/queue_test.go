@@ -74,8 +74,8 @@ func TestQueueFollowsLindley(t *testing.T) {
 	}
 }
 
-// The Poisson flows of four hosts meet at one queue. Each host's own line spaces its packets, which makes the mean wait
-// shorter than that of an M/D/1 queue, s·ρ/(2(1-ρ)): over seeds 0 to 11 it was 0.886 to 0.930 of it, with a standard
+// The Poisson flows of four hosts meet at one queue. Each host's own line spaces its packets, so the mean wait is
+// shorter than that of an M/D/1 queue, s·ρ/(2(1-ρ)). Over seeds 0 to 11 it was 0.886 to 0.930 of it, with a standard
 // deviation of 0.013. The bounds are seven of those away from the middle.
 func TestMeanWaitIsThatOfMD1(t *testing.T) {
 	const rho, seed = 0.7, 3
@@ -162,8 +162,9 @@ func TestUtilizationIsBusyTime(t *testing.T) {
 	}
 }
 
-// Switches report of their lines what they would report without probes: these take room in queues, and no part in how much a line is
-// used. Packets wait for probes, so that loads differ a little; counting probes makes them five times as large here.
+// Switches report of their lines what they would report without probes. Probes take room in queues, but do not count in
+// the utilisation of a line. Packets wait for probes, so that loads differ a little; counting probes makes them five
+// times as large here.
 func TestProbesAreNotMeasured(t *testing.T) {
 	reported := func(probes int) (utilization []uint32, load, sent uint64) {
 		cfg := pintConfig(t)
@@ -192,8 +193,8 @@ func TestProbesAreNotMeasured(t *testing.T) {
 	}
 }
 
-// The oracle is a meter of its own for each line, which sees packets leave in their order: what a packet gets has no part of itself,
-// none of packets behind it, and is not what an earlier one got.
+// The oracle is a meter for each line, which sees packets leave in their order. The load that a packet gets excludes
+// the packet itself and all packets behind it, and differs from what an earlier one got.
 func TestLoadIsOfThoseBefore(t *testing.T) {
 	cfg, _ := oneLine(0.7)
 	cfg.Plan = testPlan(t, pint.HashCRC)

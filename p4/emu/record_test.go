@@ -88,8 +88,8 @@ func (r *recording) At(i int) Datagram {
 	return Datagram{At: time.Duration(e.at), From: e.from, Port: e.port, Payload: r.data[e.off:e.end:e.end], Probe: e.stream < 0}
 }
 
-// Renumber raises every sequence number to what it would be if the same datagrams came again after the last one, so
-// that a recording can be sent over and over without looking like duplicates.
+// Renumber raises every sequence number as if the same datagrams came again after the last one. A recording can then be
+// sent repeatedly without looking like duplicates.
 func (r *recording) Renumber() {
 	for i := range r.list {
 		e := &r.list[i]

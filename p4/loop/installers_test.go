@@ -35,9 +35,9 @@ func (b *broken) Read(context.Context, ...string) ([]p4.Entry, error) {
 	return b.held, nil
 }
 
-// A request of which it is unknown whether it was carried out is not answered, one that waited longer than the controller does is not
-// carried out any more, and the switch is read before it is written to when its content is unknown, and after each write of which it
-// says what became.
+// A request of unknown outcome is not answered, and one that waited longer than the controller does is not carried out
+// any more. The switch is read before a write when its content is unknown, and after each write whose outcome it
+// reported.
 func TestInstallersOfBrokenSwitch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = time.Second
@@ -81,8 +81,8 @@ func TestInstallersOfBrokenSwitch(t *testing.T) {
 	})
 }
 
-// What is ours goes out of a switch, whatever its epoch, and what is not stays; nothing is written unless it may be, and a switch that holds
-// nothing of ours is not asked for it.
+// Our entries are removed from a switch, whatever their epoch, and the others stay. Nothing is written without
+// permission, and a switch without entries of ours needs none.
 func TestClear(t *testing.T) {
 	tables := []p4.Table{{Name: "ports", Size: 8, Key: []p4.Field{{Name: "port", Kind: p4.Exact, Bits: 9}}, Actions: []p4.Action{{Name: "set"}}}}
 	info, err := p4rt.NewInfo(tables)
@@ -174,8 +174,8 @@ func TestPlansOfAgents(t *testing.T) {
 	}
 }
 
-// Of a plan that looks closer at one probe, the agents of this probe alone get other probes, and a plan that an agent could carry out
-// is refused as soon as the agent says less of itself.
+// If a plan adds detail to one probe, only the agents of this probe get other probes. A plan that an agent could carry
+// out is refused as soon as the agent reports lower limits.
 func TestPlansThatChange(t *testing.T) {
 	route, err := srint.AppendProbe(nil, []int{1, 2})
 	if err != nil {

@@ -180,8 +180,8 @@ func TestJournalRemoves(t *testing.T) {
 	}
 }
 
-// TestJournalFails: while the journal cannot be written no device is blamed, nothing that no agent confirmed is in force, and the log
-// has the end once, when a record was written.
+// TestJournalFails: while the journal cannot be written, no device is blamed, and nothing that no agent confirmed is in
+// force. The log has the end once, when a record was written.
 func TestJournalFails(t *testing.T) {
 	var log bytes.Buffer
 	x := newEmulated(t, 4, nil)

@@ -18,8 +18,8 @@ func leftOut(t *testing.T, s *Status) int {
 	return int(Metrics[k].Value(s))
 }
 
-// All links of a network are suspicious, which is more than ten times what the budget, or the cap on changes, allows: those without a
-// closer look are named by the status and counted by the metric, and with the cap they get one later.
+// All links of a network are suspicious, more than ten times what the budget, or the cap on changes, allows. The status
+// names those without detail, and the metric counts them. With the cap they get detail later.
 func TestLimits(t *testing.T) {
 	for name, set := range map[string]func(*control.Config){
 		"loop.budget_hops":             func(c *control.Config) { c.Budget = 8 },

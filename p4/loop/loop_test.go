@@ -116,8 +116,8 @@ func (x *onEmulated) detailed() (ids []string, epochs map[uint32]int) {
 	return ids, epochs
 }
 
-// A link that is suspected is on a detailed probe within a cycle and a change-over, and on none once it is not any more; all
-// agents move together, and no probe of an epoch that does not fit is used.
+// A suspected link is on a detailed probe within a cycle and a change-over, and on none once it is cleared. All agents
+// move together, and no probe of another epoch is used.
 func TestLoopFollowsSuspects(t *testing.T) {
 	x := newEmulated(t, 1, nil)
 	x.run(2 * cycle)
@@ -219,8 +219,8 @@ func TestLoopChecksPlans(t *testing.T) {
 	}
 }
 
-// While the fleet does not confirm that a controller is in charge, nothing leaves it; then what was held back is pushed, each plan after
-// it was asked for.
+// While the fleet does not confirm that a controller is in charge, the controller sends nothing. Afterwards the delayed
+// actions are pushed, each plan after it was asked for.
 func TestLoopFenced(t *testing.T) {
 	x := newEmulated(t, 3, nil)
 	open, asked := false, []uint32{}

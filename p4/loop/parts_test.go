@@ -20,8 +20,8 @@ import (
 	"github.com/hopscope/hopscope/planner/control"
 )
 
-// A journal gives back what was written, in any number of lives; a line that was cut off is no record; rotation forgets neither the
-// epoch nor which probes look closer; a line that makes no sense is an error that says what to do.
+// A journal gives back what was written, in any number of lives. A truncated line is no record. Rotation forgets
+// neither the epoch nor the detailed probes. A line that makes no sense is an error that says what to do.
 func TestJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	open := func() *Journal {
@@ -140,7 +140,8 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// Entries of switches go into a file and out of it; strangers' stay, and are in the way; what is ours is read back by epoch.
+// Entries of switches are written to a file and read from it. Entries of others stay, and are in the way; ours are read
+// back by epoch.
 func TestInstallers(t *testing.T) {
 	info, err := p4rt.NewInfo(emu.Tables())
 	if err != nil {

@@ -12,8 +12,9 @@ import (
 	"github.com/hopscope/hopscope/planner/control"
 )
 
-// Networks follow each other faster than a cap on changes lets plans follow them. Probes of the first one, which neither the second nor
-// the third has, are sent as they always were until their turn comes; those that no longer pass are replaced at once.
+// Networks follow each other faster than a cap on changes lets plans follow them. Some probes of the first network are
+// in neither the second nor the third. They are sent as before until their turn comes, but broken ones are replaced at
+// once.
 func TestReplaceTwiceWhileStaged(t *testing.T) {
 	var steer control.Config
 	x := newEmulated(t, 6, func(_ *emu.Config, c *control.Config) {

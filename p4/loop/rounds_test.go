@@ -143,8 +143,8 @@ func (x *twoHosts) want(what string, least uint64, lost uint64) {
 	x.sent, x.lost = [2]uint64{}, [2]uint64{}
 }
 
-// TestUnsent: rounds that an agent's own port did not take are counted as such, by a sentence that names the agent while it lasts, and none of them
-// is lost, whatever part of them was sent. Counts that cannot be are refused.
+// TestUnsent: rounds that an agent's own port did not take are counted as such, and a message names the agent
+// meanwhile. None of them is lost, whatever part of them was sent. Impossible counts are refused.
 func TestUnsent(t *testing.T) {
 	x := newTwoHosts(t)
 	x.cycles(4, nil)
@@ -186,9 +186,9 @@ func TestUnsent(t *testing.T) {
 
 func third(i int) bool { return i%3 == 1 }
 
-// TestRounds: what gets lost is reported, once and by its probe, and nothing else ever is: not what is on its way, not when an agent
-// or the controller starts anew, a plan changes, a clock is set, an agent does not answer, frames are not read, or numbers wrap
-// around.
+// TestRounds: losses are reported, once and by their probe, and nothing else ever is. Probes under way are no losses.
+// Nor does a loss follow when an agent or the controller restarts, a plan changes, or a clock is set. The same holds
+// when an agent does not answer, frames are not read, or numbers wrap around.
 func TestRounds(t *testing.T) {
 	every := func(n int) func(int) bool { return func(i int) bool { return i%n == 0 } }
 	all := func(int) bool { return true }

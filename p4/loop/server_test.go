@@ -159,8 +159,8 @@ func say(t *testing.T, c agentpb.Plans_FollowClient, a *agentpb.Answer) {
 	}
 }
 
-// An agent is up with its first message, which holds its limits and epoch; a plan is answered by its epoch; a later connection takes
-// the place of an earlier one; the end of the stream is reported.
+// An agent is up with its first message, which holds its limits and epoch, and a plan is answered by its epoch. A later
+// connection replaces an earlier one, and the end of the stream is reported.
 func TestServer(t *testing.T) {
 	s := serveAgents(t, "edge-0", "edge-1")
 	d := control.Device{Kind: control.Agent, Name: "edge-0"}

@@ -44,8 +44,9 @@ func (s *served) asked(t *testing.T, agents int) []Answer {
 	return nil
 }
 
-// TestRoundsServer: agents report their own rounds alone, under the name of their certificate; what comes without a question, or too
-// late, is not taken; a new connection is another life; and an agent that does not answer is not waited for longer than asked.
+// TestRoundsServer: agents report only their own rounds, under the name of their certificate. Unsolicited and late
+// answers are ignored, and a new connection is another life. An agent that does not answer delays the survey no longer
+// than asked.
 func TestRoundsServer(t *testing.T) {
 	s := serveAgents(t, "a", "b")
 	for _, x := range []struct{ certificate, name string }{{"b", "a"}, {"c", "c"}} {

@@ -105,8 +105,8 @@ func TestThirdOfSwitches(t *testing.T) {
 	}
 }
 
-// One of three agents reads nothing, so that its connection is full, refuses, or never answers: all others have every plan, and their
-// answers are posted.
+// One of three agents reads nothing, so that its connection is full, refuses, or never answers. All others have every
+// plan, and their answers are posted.
 func TestThirdOfAgents(t *testing.T) {
 	const agents, plans = 6, 40
 	var names []string

@@ -14,8 +14,8 @@ import (
 	"github.com/hopscope/hopscope/p4/pintplan"
 )
 
-// BenchmarkFifty changes so many entries in each of 50 emulated switches over P4Runtime, all at once: what takes the place
-// of the old plan is written, and the old one goes. Then it reads them back.
+// BenchmarkFifty changes so many entries in each of 50 emulated switches over P4Runtime, all at once. It writes the
+// entries of the new plan, removes those of the old one, and reads them back.
 func BenchmarkFifty(b *testing.B) {
 	for _, entries := range []int{20, 400} {
 		b.Run(fmt.Sprintf("%d", entries), func(b *testing.B) {

@@ -86,8 +86,8 @@ func TestWriteAndRead(t *testing.T) {
 	}
 }
 
-// What rests on other entries is in a later request, whose updates a switch may carry out in any order; what is taken out goes
-// the other way round. Requests are no larger than asked for.
+// Entries that depend on others are in a later request, because a switch may carry out the updates of a request in any
+// order. Removals go in the reverse order. Requests are no larger than asked for.
 func TestOrder(t *testing.T) {
 	b := newBench(t, "pint")
 	cfg := b.config(t, "pint")

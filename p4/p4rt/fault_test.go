@@ -223,8 +223,8 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// A switch that goes between two requests of a write: what was not sent is not done, and the rest is known or said to be
-// unknown.
+// A switch goes between two requests of a write. Unsent updates are not done, and the outcome of the rest is known or
+// reported as unknown.
 func TestGoneBetween(t *testing.T) {
 	b := newBench(t, "intmd")
 	cfg := b.config(t, "intmd")

@@ -153,8 +153,8 @@ func TestTransit(t *testing.T) {
 	}
 }
 
-// TestParse cuts a good probe at every byte and changes every byte: nothing that is not whole is taken, nothing panics, and
-// a change of what a probe says of itself is all that goes through.
+// TestParse cuts a good probe at every byte and changes every byte. No incomplete frame is accepted, and nothing
+// panics. Only changes of what a probe states about itself pass.
 func TestParse(t *testing.T) {
 	good := walk(t, template(t, onePlan(INT21, true, 3, 2, 1), 5).AppendFrame(nil, 42), INT21, 3)
 	ps := NewParser(testEnds.Mark)
@@ -295,7 +295,7 @@ func TestTimetableLate(t *testing.T) {
 			sent, skipped = sent+1, skipped+n
 		}
 	}
-	// Of the starts at 3, 13, 23, ..., 1013 every one was sent or skipped, and none was sent in an interval that had one already.
+	// Every start at 3, 13, 23, ..., 1013 was sent or skipped, and none was sent in an interval that had one already.
 	if uint64(sent)+skipped != 102 || sent != 5 {
 		t.Errorf("%d sent, %d skipped, want 102 together", sent, skipped)
 	}

@@ -119,7 +119,8 @@ func parserOf(keys *Keys) *Parser {
 	return ps
 }
 
-// TestDigest: a probe is taken by a digest of any key that is known, and of no other; keys can be replaced one after the other.
+// TestDigest: a probe is accepted with a digest of any known key, and of no other. Keys can be replaced one after the
+// other.
 func TestDigest(t *testing.T) {
 	one, both, new := keysOf(t, oneKey), keysOf(t, otherKey+"\n"+oneKey), keysOf(t, otherKey)
 	wrong := keysOf(t, "1 "+strings.Repeat("0c", 32))
@@ -201,7 +202,8 @@ func fold(s uint64) uint16 {
 	return uint16(s)
 }
 
-// TestFlips changes every bit of a probe's packet: with checksums none is taken, but for the bits of the checksum itself that say there is none.
+// TestFlips changes every bit of a probe's packet. With checksums none is accepted, except for the bits of the checksum
+// itself that mean there is none.
 func TestFlips(t *testing.T) {
 	for _, keys := range []*Keys{nil, keysOf(t, oneKey)} {
 		good := sealed(t, keys, 3)

@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/p4/emu/program"
 )
 
-// TestProgram leads probes of both dialects over switches that run p4/srint.p4: they leave by the ports of the route, come out as
-// probes, and have what every switch measured. A switch that has no room says so with the bit M.
+// TestProgram leads probes of both dialects over switches that run p4/srint.p4. They leave by the ports of the route,
+// come out as probes, and have the measurements of every switch. A switch without room sets the bit M.
 func TestProgram(t *testing.T) {
 	for _, d := range []Dialect{INT21, FANT} {
 		for _, detailed := range []bool{false, true} {

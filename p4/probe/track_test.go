@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// scene is a host with the parts of an agent that count rounds, in virtual time: it sends the probe "own" to itself and awaits the probe
-// "other" of another agent, each every 100 ms.
+// scene is a host with the parts of an agent that count rounds, in virtual time. It sends the probe "own" to itself and
+// awaits the probe "other" of another agent, each every 100 ms.
 type scene struct {
 	t     *testing.T
 	track *Track
@@ -89,8 +89,8 @@ func (x *scene) lost(what string, low, high int64) {
 	}
 }
 
-// TestAbsence: what the schedule has and does not come is lost, also where nothing ever came, and stays so over a reload; what is dead is called
-// silent within two rounds and the time that one may be under way.
+// TestAbsence: scheduled rounds that do not come are lost, also where nothing ever came, and stay so over a reload. A
+// dead probe is called silent within two rounds and the longest travel time.
 func TestAbsence(t *testing.T) {
 	x := newScene(t)
 	x.run(1500, none, none)

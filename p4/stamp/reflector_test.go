@@ -97,7 +97,8 @@ func TestReflectorRefuses(t *testing.T) {
 	}
 }
 
-// No answer of a reflector has an answer, in either mode and format of times, so that two of them on ports of their own never answer each other.
+// A reflector does not answer an answer, in either mode and format of times. Two of them on ports of their own
+// therefore never answer each other.
 func TestReflectorLoop(t *testing.T) {
 	keys := keysOf(t, peerKey)
 	for _, m := range []Mode{Open, Authenticated} {
@@ -209,8 +210,8 @@ func TestReflectorState(t *testing.T) {
 	}
 }
 
-// A session that was heard keeps its place until it has been silent for as long as that takes, and a burst that was answered is not answered again,
-// however long the clock runs already.
+// A session that was heard keeps its place until its silence has lasted for the limit. An answered burst is not
+// answered again, whatever the age of the clock.
 func TestReflectorSteady(t *testing.T) {
 	one, rated := Reflector{Rate: 1e6, Stateful: true, Sessions: 1}, Reflector{Rate: 2}
 	reply := func(r *Reflector, port uint16, steady int64) error {

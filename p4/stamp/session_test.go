@@ -550,8 +550,9 @@ func TestSessionClockSet(t *testing.T) {
 	}
 }
 
-// Networks that lose on both ways, delay by up to six intervals, repeat requests, and have reflectors that go away for a while and begin anew: what is lost is
-// lost, each restart is one, and no reordering is; losses have their directions, but for what no number says.
+// Networks lose on both ways, delay by up to six intervals and repeat requests, and their reflectors go away for a
+// while and restart. Losses and restarts are counted exactly, and reordering counts as neither. Losses have their
+// directions, except where no number shows it.
 func TestSessionNetworks(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	type packet struct {

@@ -70,8 +70,8 @@ func (f *fabric) survey(ports int) (ways []stamp.Way) {
 	return ways
 }
 
-// TestSweep finds ways over fabrics that hash with salts, and chooses ports whose ways have all links of the fabric, in both directions, with few more than the
-// bound. No port and hop has more than 64 packets.
+// TestSweep finds ways over fabrics that hash with salts. It chooses ports whose ways have all links of the fabric, in
+// both directions, with few more than the bound. No port and hop has more than 64 packets.
 func TestWays(t *testing.T) {
 	for _, c := range []struct {
 		topology    string
@@ -165,7 +165,7 @@ func TestResalt(t *testing.T) {
 	}
 }
 
-// TestTrace holds what a trace does with answers that are of no packet of it, with routers that are silent, and with a length that is known.
+// TestTrace holds the effect on a trace of answers to foreign packets, of silent routers, and of a known length.
 func TestTrace(t *testing.T) {
 	a, b := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")
 	x := stamp.NewTrace(7, 3)
@@ -205,7 +205,8 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// TestLoop has a way that passes a router twice: a link is on a way once, and the choice still has all links and distinguishes them.
+// TestLoop has a way that passes a router twice. A link is on a way once, and the choice still has all links and
+// distinguishes them.
 func TestLoop(t *testing.T) {
 	at := func(n byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, n}) }
 	way := func(hops ...byte) (w stamp.Way) {

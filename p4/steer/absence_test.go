@@ -151,9 +151,9 @@ func (x *life) other(seed uint64) *Config {
 	return &c
 }
 
-// TestAbsenceIsData kills a line, and then does everything that an operator, an attacker or chance may do. The line is suspected in every
-// cycle from then on until it is mended, and not for longer than 40 s after that; no healthy direction is suspected for longer than three
-// cycles beyond those that the same probes cross.
+// TestAbsenceIsData kills a line, and then does everything that an operator, an attacker or chance may do. The line is
+// suspected in every cycle from then on until it is mended, and at most 40 s longer. No healthy direction is suspected
+// for longer than three cycles beyond those that the same probes cross.
 func TestAbsenceIsData(t *testing.T) {
 	const dead = "agg-0-0:3--core-0:1"
 	for seed := range uint64(testkit.Rounds(6, 50)) {

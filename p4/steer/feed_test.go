@@ -149,9 +149,9 @@ func TestProbesFollow(t *testing.T) {
 	}
 }
 
-// TestLineTimes: a direction whose packets take longer than they did is suspected for the windows of a collector alone, whatever its two
-// clocks differ by and wherever they begin again. Another pair of clocks on the same direction is not mixed with the first, and links
-// that the network does not have are passed over.
+// TestLineTimes: a direction whose packets take longer than before is suspected by the windows of a collector alone.
+// Differences and resets of its two clocks do not matter. Another pair of clocks on the same direction is not mixed
+// with the first. Links outside the network are ignored.
 func TestLineTimes(t *testing.T) {
 	emulated, err := scenario.PINTDemo()
 	if err != nil {
@@ -218,8 +218,8 @@ func TestLineTimes(t *testing.T) {
 	}
 }
 
-// TestTransits: a direction in front of which probes wait is suspected for the times in switches that agents report, without a collector; and
-// nothing is where agents report none.
+// TestTransits: a direction with waiting probes is suspected by the times in switches that agents report, without a
+// collector. Nothing is where agents report none.
 func TestTransits(t *testing.T) {
 	emulated, err := scenario.PINTDemo()
 	if err != nil {

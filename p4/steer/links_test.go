@@ -15,8 +15,8 @@ type lostRounds []loop.ProbeRounds
 
 func (x lostRounds) Drain() ([]loop.ProbeRounds, bool) { return x, true }
 
-// TestHostPorts: a port towards hosts is a direction. It is suspected for a finding that names it, and for the rounds of all probes that leave by it
-// where those of no other probe get lost; and these probes are the ones that could look closer.
+// TestHostPorts: a port towards hosts is a direction. It is suspected by a finding that names it. It is also suspected
+// if all probes that leave by it lose rounds and no others do; only these probes could measure it in detail.
 func TestHostPorts(t *testing.T) {
 	cfg, err := scenario.PINTDemo()
 	if err != nil {

@@ -194,7 +194,8 @@ func (x *peered) log() string {
 	return b.String()
 }
 
-// late is how often a switch, on a machine that does much else, did not load its program in time: it is loaded once more then.
+// late is how often a switch, on a busy machine, did not load its program in time. The program is then loaded once
+// more.
 func (x *peered) late(name string) (n int) {
 	for _, r := range x.journal.Last(10_000) {
 		if r.What == control.TimedOut && r.Device == "switch "+name && r.Why == "load" {
@@ -474,8 +475,8 @@ func manyOthers(l []*p4pb.Entity) []*p4pb.Entity {
 	return l
 }
 
-// TestPeers has a switch misbehave in every way of the list. What the journal and the status say of it is what it holds; entries of others stay; and a
-// healthy switch beside it is written to once.
+// TestPeers has a switch misbehave in every way of the list. Journal and status match what it holds, and entries of
+// others stay. A healthy switch beside it is written to once.
 func TestPeers(t *testing.T) {
 	for _, p := range peers {
 		t.Run(p.name, func(t *testing.T) {

@@ -7,7 +7,8 @@ import (
 	"github.com/hopscope/hopscope/p4/stamp"
 )
 
-// TestLossyLinks names the link that all ways with losses cross, and those that cannot be distinguished from it; what one port loses alone is no link's.
+// TestLossyLinks names the link that all ways with losses cross, and those that cannot be distinguished from it. Losses
+// of a single port are no link's.
 func TestLossyLinks(t *testing.T) {
 	at := netip.MustParseAddr
 	way := func(port uint16, lost uint64, hops ...string) WayLoss {

@@ -11,8 +11,8 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// FuzzCheck holds plans of unknown origin against problems of every kind: whatever a plan says, the check ends with an
-// answer, and what passes it is no better than the best there is.
+// FuzzCheck checks plans of unknown origin against problems of every kind. The check ends with an answer on any plan,
+// and a plan that passes is no better than the optimum.
 func FuzzCheck(f *testing.F) {
 	g, err := topo.Parse("leaf-spine:2,3")
 	if err != nil {

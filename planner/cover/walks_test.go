@@ -123,8 +123,8 @@ func TestCheckSecond(t *testing.T) {
 	}
 }
 
-// TestCheckStats makes plans of walks by hand: three traversals of a link are not the best, unless a limit, or what is
-// counted, asks for them; means may be off by rounding.
+// TestCheckStats makes plans of walks by hand. Three traversals of a link are not optimal, unless a limit, or the
+// measure, asks for them. Means may be off by rounding.
 func TestCheckStats(t *testing.T) {
 	g := line(t)
 	x, y := g.Ends(0)

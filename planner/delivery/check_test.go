@@ -35,8 +35,8 @@ func planOf(t *testing.T, text string) (*delivery.Problem, *delivery.Plan) {
 	return p, plan
 }
 
-// TestCheckLoss holds the tests of loss at figures that were worked out by hand. Both ways of apart work with a probability
-// of 0.99², so that 15.6816 Gbit/s are expected, and the bound is exp(-15.6816/16 (1 - 1/15.6816)²) = 0.4235.
+// TestCheckLoss checks the tests of loss with figures computed by hand. Both separate ways work with a probability of
+// 0.99², so 15.6816 Gbit/s are expected. The bound is exp(-15.6816/16 (1 - 1/15.6816)²) = 0.4235.
 func TestCheckLoss(t *testing.T) {
 	for _, c := range []struct {
 		name, text string

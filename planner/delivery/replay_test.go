@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/planner/delivery/solve"
 )
 
-// twoPaths is a point whose 30 Gbit/s need two paths to one server: over v, where 20 are free, and over w; and from w
-// there are two links to the server, of which each has 6 free.
+// twoPaths is a point whose 30 Gbit/s need two paths to one server. One is over v, where 20 are free, and one over w.
+// From w there are two links to the server, each with 6 free.
 const twoPaths = `{"nodes":[
 {"id":"m","kind":"point","rate_gbps":30,"deadline_ms":9,"loss":0.1},
 {"id":"v","kind":"switch","capacity_gbps":100},{"id":"w","kind":"switch","capacity_gbps":100},

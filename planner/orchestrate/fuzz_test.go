@@ -11,8 +11,8 @@ import (
 	"github.com/hopscope/hopscope/planner/orchestrate/solve"
 )
 
-// FuzzCheck holds plans of unknown origin against a problem: whatever a plan says, the check ends with an answer, and
-// what passes it is no better than the best there is.
+// FuzzCheck checks plans of unknown origin against a problem. The check ends with an answer on any plan, and a plan
+// that passes is no better than the optimum.
 func FuzzCheck(f *testing.F) {
 	p, err := orchestrate.Read(strings.NewReader(`{"interfaces":[{"id":"x","demand":4},{"id":"y","demand":6}],"flows":[{"id":"f","capacity":9,"interfaces":["x","y"]},{"id":"g","capacity":12,"interfaces":["y"]}]}`), orchestrate.Balance)
 	if err != nil {

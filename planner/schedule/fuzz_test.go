@@ -50,8 +50,8 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-// FuzzCheck holds plans of unknown origin against a problem: whatever a plan says, the check ends with an answer, and
-// what passes it is no better than the best there is.
+// FuzzCheck checks plans of unknown origin against a problem. The check ends with an answer on any plan, and a plan
+// that passes is no better than the optimum.
 func FuzzCheck(f *testing.F) {
 	p, err := schedule.Read(strings.NewReader(scheduleText))
 	if err != nil {

@@ -1,6 +1,7 @@
-// Package cli is the common part of the command lines of hopscope and hopscope-bench: exit statuses, the checks of arguments,
-// the line of progress, the flags by which a running program is asked, and the version. It connects a program that
-// runs long to its machine, too: its status for the service manager, log lines that come too often, and the memory that it may take.
+// Package cli is the common part of the command lines of hopscope and hopscope-bench. It has exit statuses, the checks
+// of arguments, the line of progress, the flags for queries of a running program, and the version. It also connects a
+// long-running program to its machine: its status for the service manager, limits on frequent log lines, and its memory
+// limit.
 package cli
 
 import (
@@ -48,10 +49,10 @@ type Failure struct{ Err error }
 func (f Failure) Error() string { return f.Err.Error() }
 func (f Failure) Unwrap() error { return f.Err }
 
-// WrongInput makes a [UsageError] of what is wrong with something that a flag, an argument or a setting gives: settings, a
-// topology, an instance, a plan, a list of names, a token. A file that is not there, that may not be read or that holds
-// something else is a wrong question, because asking again gives the same answer. A disk that fails, and an interruption,
-// are not.
+// WrongInput makes a [UsageError] of an error in input that a flag, an argument or a setting names. Input is settings,
+// a topology, an instance, a plan, a list of names, or a token. A file that is missing, may not be read or holds
+// something else is a usage error, because a retry gives the same answer. A disk that fails, and an interruption, are
+// not.
 func WrongInput(err error) error {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, new(Failure)):
@@ -80,8 +81,8 @@ func wrongName(err error) bool {
 	return false
 }
 
-// Prepare gives the root of all commands what they have in common: errors are printed by main and have an exit status,
-// help of a command that does not exist is a wrong request. Wrap is put around what each command runs.
+// Prepare sets up the root of all commands. Errors are printed by main and have an exit status, and help of an unknown
+// command is a usage error. The function wrap is put around the run of each command.
 func Prepare(root *cobra.Command, wrap func(Run) Run) {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
@@ -142,8 +143,9 @@ var errInterrupted = errors.New("interrupted")
 // interruptGrace is how long a command may take to end by itself.
 const interruptGrace = time.Second
 
-// Interruptible makes a command end with its context, also while it waits for what nothing interrupts: a FIFO without a
-// writer, a file system that is away. A command whose end is orderly, which may be nil, takes the time that it needs.
+// Interruptible makes a command end with its context, even while an uninterruptible call waits for a FIFO without a
+// writer or a missing file system. A command for which orderly returns true takes the time that it needs; orderly may
+// be nil.
 func Interruptible(run Run, orderly func(context.Context) bool) Run {
 	return func(c *cobra.Command, args []string) error {
 		ctx := c.Context()

@@ -84,8 +84,8 @@ func (m *Manager) Close() {
 // statusEvery is how often a status is sent, unless the watchdog asks for more.
 const statusEvery = 10 * time.Second
 
-// watch feeds the watchdog until ctx ends, at twice the pace that it asks for, as long as there is progress: beats, which counts what
-// the main loop does at least once in every, has to go on. It sends the status beside.
+// watch feeds the watchdog until ctx ends, twice per required interval, as long as there is progress. Progress is
+// growth of beats, which counts what the main loop does at least once in every. It also sends the status.
 func (m *Manager) watch(ctx context.Context, every time.Duration, beats func() uint64, status func() string) {
 	if m == nil {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 )
 
-// ShowProgress prints what a command is doing once it has taken two seconds: on a terminal in one line that changes, and
-// elsewhere in a line every ten seconds. The function that it returns ends it.
+// ShowProgress prints the state of a command that has taken two seconds. On a terminal it updates one line, and
+// elsewhere it prints a line every ten seconds. The returned function ends it.
 func ShowProgress(w io.Writer, what string, state func() string) (stop func()) {
 	every := 10 * time.Second
 	line, shown := terminal(w)

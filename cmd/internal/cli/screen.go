@@ -10,8 +10,8 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 )
 
-// Screen puts the border between a command and what it prints on: what comes from others steers no terminal, whatever the command
-// writes to its outputs. The output of a command that prints JSON stays JSON with the same values.
+// Screen escapes control sequences in all outputs of a command, so that foreign data steers no terminal. The output of
+// a command that prints JSON stays JSON with the same values.
 func Screen(c *cobra.Command) {
 	screen := names.Screen
 	if f := c.Flags().Lookup("format"); f != nil && f.Value.String() == "json" || c.Annotations["prints"] == "json" {

@@ -1,5 +1,5 @@
-// Package plan is the command "hopscope plan": a command for each family of plans, with its flags and how its problem is read from
-// them, and the comparison of two plans.
+// Package plan is the command "hopscope plan". It has a command for each family of plans, with its flags and the
+// reading of its problem, and the comparison of two plans.
 package plan
 
 import (
@@ -39,8 +39,8 @@ can be from the best there is.`,
 	return c
 }
 
-// commands are the commands of the families of plans, one a line. Each has a file of its own with its flags, how its
-// problem is read from them, and its table and picture; carryOut does what all of them have in common.
+// commands are the commands of the families of plans, one a line. Each has a file of its own with its flags, the
+// reading of its problem, its table and its picture. The function carryOut does what all of them have in common.
 var commands = []func() *cobra.Command{
 	coverCommand,
 	orchestrateCommand,
@@ -122,8 +122,8 @@ func (o *sharedFlags) check() error {
 	return o.checkReplan()
 }
 
-// stop starts the clock and returns the function that reports to an algorithm when its time is over, which is also when the command
-// is interrupted.
+// stop starts the clock and returns the function that an algorithm calls to see whether to stop. It returns true when
+// the time is over or the command is interrupted.
 func (o *sharedFlags) stop(c *cobra.Command) func() bool {
 	end := time.Now().Add(o.timeLimit)
 	ctx := c.Context()

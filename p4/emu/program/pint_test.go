@@ -57,8 +57,9 @@ func udpFrame(id uint16, payload byte) []byte {
 	return b
 }
 
-// The digest that the last switch reports is what decode/pint makes of the path, loops are reported where it says so, and packets of
-// two plans in turn go through the same switches, each by its own. What is delivered is what was sent.
+// The digest that the last switch reports is what decode/pint makes of the path, and loops are reported where it finds
+// them. Packets of two plans in turn go through the same switches, each by its own plan. The delivered packets equal
+// the sent ones.
 func TestPathDigest(t *testing.T) {
 	reported, digests := 0, 0
 	for seed := range uint64(12) {

@@ -108,8 +108,8 @@ func TestComplement(t *testing.T) {
 	}
 }
 
-// A frame that cannot be read is dropped or goes on as it is, whatever is in it; nothing panics, and what leaves has a
-// right checksum.
+// A frame that cannot be decoded is dropped or goes on as it is, whatever is in it. Nothing panics, and what leaves has
+// a correct checksum.
 func FuzzProcess(f *testing.F) {
 	for _, name := range []string{"int-probe-sent", "int-probe-one-hop", "int21-udp", "int10-tcp"} {
 		f.Add(known(f, name), uint8(1))

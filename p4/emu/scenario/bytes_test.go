@@ -44,8 +44,8 @@ func TestScenarioBytes(t *testing.T) {
 	}
 }
 
-// troubleBytes adds a line for the beginning of each line of the table of faults, on the network of the demonstration with
-// PINT, and one for each way of source reports that detectors are measured with.
+// troubleBytes adds a line for the beginning of each line of the table of faults, on the network of the demonstration
+// with PINT. It also adds one for each kind of source reports that detectors are measured with.
 func troubleBytes(t *testing.T, got *strings.Builder) {
 	troubles := Troubles()
 	for i := range troubles {

@@ -108,8 +108,9 @@ func TestMetricsErrors(t *testing.T) {
 	}
 }
 
-// TestPublishedCategories holds FANT's algorithm 1, line by line: what another metric is inferred from is basic, of metrics that show each other
-// the smallest is, and what these depend on. Ours is cheaper where one metric is enough to show another.
+// TestPublishedCategories holds FANT's algorithm 1, line by line. A metric from which another is inferred is basic, of
+// metrics that show each other the smallest is, and so are their dependencies. Our choice is cheaper where one metric
+// is enough to show another.
 func TestPublishedCategories(t *testing.T) {
 	metric := func(name string, bytes int) Metric { return Metric{Name: name, Bytes: bytes} }
 	for _, tt := range []struct {

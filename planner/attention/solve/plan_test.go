@@ -12,8 +12,8 @@ import (
 	"github.com/hopscope/hopscope/planner/attention"
 )
 
-// random makes a problem of up to 12 probes. kind 0: anything; 1: two plans, links on one probe of each; 2: pairs of any
-// probes; 3: mostly as 1, with some longer rows.
+// random makes a problem of up to 12 probes. The kinds are 0: anything; 1: two plans, links on one probe of each; 2:
+// pairs of any probes; 3: mostly as 1, with some longer rows.
 func random(rng *rand.Rand, kind int) *attention.Problem {
 	n, m := 1+rng.IntN(12), rng.IntN(25)
 	p := &attention.Problem{}

@@ -12,8 +12,8 @@ import (
 	"github.com/hopscope/hopscope/planner/attention"
 )
 
-// bruteWithin is the least cost of the choices with at most so many changes, or with as few as there can be if these are
-// more, and how many that is.
+// bruteWithin is the least cost of the choices with at most so many changes. If the fewest possible changes are more,
+// these are allowed. It returns their number too.
 func bruteWithin(p *attention.Problem, limit int) (least float64, fewest int) {
 	on := make([]map[string]bool, len(p.Probes))
 	for k, t := range p.Probes {

@@ -33,8 +33,8 @@ func withHosts(t *testing.T, pods int) *cover.Problem {
 	return p
 }
 
-// TestAttention: of all limits of hops the plan takes the one whose expected bytes are the fewest; these are what suspicious links cost that are
-// drawn, and the bound is below them.
+// TestAttention: of all limits of hops the plan takes the one with the fewest expected bytes. Randomly drawn suspicious
+// links cost that much, and the bound is below it.
 func TestAttention(t *testing.T) {
 	for _, tt := range []struct {
 		pods, limit int

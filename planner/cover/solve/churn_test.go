@@ -8,8 +8,9 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// TestChurn replans random networks after failures and repairs, with every churn. Plans are valid, no worse with more
-// churn than with less, as good as a new plan with any, and reached without ever uncovering what both plans cover.
+// TestChurn replans random networks after failures and repairs, with every churn. Plans are valid, and no worse with
+// more churn than with less. With unlimited churn they are as good as a new plan. No step uncovers what both plans
+// cover.
 func TestChurn(t *testing.T) {
 	better, forced := 0, 0
 	for seed := range uint64(300) {

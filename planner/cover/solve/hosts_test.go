@@ -22,7 +22,7 @@ func TestBalanceWithHosts(t *testing.T) {
 	}
 }
 
-// No way from or to a depot leads through a host, and of an older plan no probe is kept that passes what is a host now.
+// No way from or to a depot leads through a host, and no probe of an older plan is kept that passes a present host.
 func TestDepotsWithHosts(t *testing.T) {
 	for seed := range uint64(600) {
 		r := rand.New(rand.NewPCG(seed, 23))

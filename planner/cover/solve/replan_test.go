@@ -126,8 +126,8 @@ func replanned(t *testing.T, seed uint64, p *cover.Problem, old *cover.Plan) *co
 	return plan
 }
 
-// keeps says which probe that does not pass the failed link is not in the new plan as it was, and which new probe has
-// the id of an old one.
+// keeps checks that every probe that avoids the failed link is unchanged in the new plan. No new probe may have the id
+// of an old one.
 func keeps(t *testing.T, seed uint64, g *topo.Graph, failed int, old, now []planner.Probe, kept int) {
 	t.Helper()
 	walks, err := cover.Walks(g, old)
@@ -155,8 +155,9 @@ func keeps(t *testing.T, seed uint64, g *topo.Graph, failed int, old, now []plan
 	}
 }
 
-// What does not belong into the plan any more is planned afresh: probes of another topology, probes without or with the
-// same id, walks that pass what another covers, and second covers that go the way of the first.
+// Probes of an old plan that are no longer valid are planned afresh. They are probes of another topology, without an id
+// or with the same one, and walks that pass links of another. Second covers that go the way of the first are replaced
+// too.
 func TestReplanForeign(t *testing.T) {
 	g := generated(t, "leaf-spine:3,5")
 	p := &cover.Problem{Graph: g, Redundant: true}
@@ -173,8 +174,8 @@ func TestReplanForeign(t *testing.T) {
 	}
 }
 
-// What a new plan keeps it keeps under its id, and no id stands for another way than before: a difference by ids holds all that has
-// to be sent to senders.
+// A new plan keeps the id of every kept probe, and no id stands for another way than before. A difference by ids
+// therefore holds all that senders need.
 func TestReplanKeepsIDs(t *testing.T) {
 	g, err := topo.Parse("fat-tree:4")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/planner/cover"
 )
 
-// trailsOracle is the least number of probes of at most most links that pass every link, or direction, of a small problem
-// once: all sets that one trail can pass, and all ways to put them together.
+// trailsOracle is the least number of probes of at most most links that pass every link, or direction, of a small
+// problem once. It tries all sets that one trail can pass, and all ways to put them together.
 func trailsOracle(p *cover.Problem, most int) int {
 	n := newNet(p, nil)
 	m := n.Edges()
@@ -55,7 +55,8 @@ func trailsOracle(p *cover.Problem, most int) int {
 	return fewest[1<<m-1]
 }
 
-// With a limit of hops the number of probes is a heuristic's, but on small networks it is the best, and no bound is above it.
+// With a limit of hops the number of probes comes from a heuristic. On small networks it is optimal, and no bound is
+// above it.
 func TestMaxHopsAgainstAllCovers(t *testing.T) {
 	proven := 0
 	const instances = 700
@@ -85,8 +86,8 @@ func TestMaxHopsAgainstAllCovers(t *testing.T) {
 	t.Logf("%d of %d proven", proven, instances)
 }
 
-// walksOracle is the least number of traversals of walks between depots, of at most most links each, that pass every link
-// or direction that can be passed so; and how many cannot.
+// walksOracle is the least number of traversals of walks between depots, of at most most links each, that pass every
+// coverable link or direction. It also returns how many are not coverable.
 func walksOracle(p *cover.Problem, most int) (traversals, left int) {
 	g := p.Graph
 	n := newNet(p, nil)

@@ -86,8 +86,8 @@ func TestWeightedJoin(t *testing.T) {
 	}
 }
 
-// limitedOracle is the least that probes between depots count in all which keep to the limits and cover what can be
-// covered, by a search over all that probes can have done. It gives the set of what can be covered too.
+// limitedOracle is the least total measure of probes between depots that keep to the limits and cover all that can be
+// covered. It searches over all sets that probes can have covered, and returns the set of what can be covered too.
 func limitedOracle(p *cover.Problem) (best int64, all int) {
 	g := p.Graph
 	item := func(i int) int {
@@ -177,8 +177,8 @@ func (h *stateHeap) Pop() any {
 	return x
 }
 
-// Limits of hops and delay, all measures, both kinds of cover, hosts: the plan covers what can be covered, its bound is one,
-// and its objective is not far from the best.
+// The test has limits of hops and delay, all measures, both kinds of cover, and hosts. The plan covers what can be
+// covered, its bound is valid, and its objective is near the optimum.
 func TestWeightedLimits(t *testing.T) {
 	sum, best, exact := 0.0, 0.0, 0
 	for seed := range uint64(1500) {

@@ -13,9 +13,9 @@ func calls(n int) func() bool {
 	return func() bool { n--; return n < 0 }
 }
 
-// TestClaims holds the bounds of plans of the same problem against each other: of several methods, stopped early or not,
-// replaced or not, with every rule. What one claims no other may refute. A plan that is replaced where nothing has
-// changed stays as it is.
+// TestClaims compares the bounds of plans of the same problem: of several methods, stopped early or not, replaced or
+// not, with every rule. No plan may refute the claims of another. A plan that is replaced where nothing has changed
+// stays the same.
 func TestClaims(t *testing.T) {
 	seeds := uint64(testkit.Rounds(60, 300))
 	proven := 0

@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/planner/delivery"
 )
 
-// scarce makes a small problem in which often not every point can be served, even with links: servers have little room,
+// scarce makes a small problem in which often not every point can be served, even with links. Servers have little room,
 // and some points tolerate no loss or no delay. Points have weights.
 func scarce(rng *rand.Rand) *delivery.Problem {
 	p := random(rng)
@@ -151,8 +151,8 @@ func TestPartialAgainstOracle(t *testing.T) {
 	}
 }
 
-// TestPartialPlan holds that one point that cannot be served, however the network is changed, spoils nothing: two others
-// that one server has room for are served, with the one link that they need, and that is proven.
+// TestPartialPlan holds that one point that can never be served spoils nothing. Two others that fit one server are
+// served, with the one link that they need, and that is proven.
 func TestPartialPlan(t *testing.T) {
 	p, err := delivery.Read(strings.NewReader(`{"nodes":[
 		{"id":"never","kind":"point","rate_gbps":10,"deadline_ms":0.5,"loss":0.1},

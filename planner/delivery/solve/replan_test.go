@@ -68,9 +68,9 @@ func without(p *delivery.Problem, plan *delivery.Plan, kept []string) *delivery.
 	return q
 }
 
-// TestReplan holds plans that replace others, in networks that have changed, against all choices of points that keep what
-// they have: no more points change than may or must, no less is served and no more links are added than needed, and every
-// step of the transition is right.
+// TestReplan compares plans that replace others, in changed networks, with all choices of points that keep their paths.
+// No more points change than may or must. No less is served and no more links are added than needed, and every step of
+// the transition is valid.
 func TestReplan(t *testing.T) {
 	seeds := uint64(testkit.Rounds(200, 600))
 	compared, bounded, steps, deadlocks := 0, 0, 0, 0

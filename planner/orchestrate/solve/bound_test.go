@@ -47,8 +47,8 @@ func TestBounder(t *testing.T) {
 	}
 }
 
-// TestBounderRing has a bound that is known: each of 2n interfaces of a ring is passed by two flows that pass two, so n
-// flows are needed, and fractions of flows do no better than halves.
+// TestBounderRing has a known bound. Each of 2n interfaces of a ring is passed by two flows, and each flow passes two.
+// So n flows are needed, and fractions of flows do no better than halves.
 func TestBounderRing(t *testing.T) {
 	const n = 15
 	p := &orchestrate.Problem{Objective: orchestrate.Concentrate}

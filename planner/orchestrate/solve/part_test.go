@@ -53,8 +53,8 @@ func scarce(r *rand.Rand, split bool, copies int) *orchestrate.Problem {
 	return p
 }
 
-// TestPartial compares partial plans of every kind with trying everything: the least weight is left out, the objective is
-// the best of the plans that leave out no more, and both are proven.
+// TestPartial compares partial plans of every kind with enumeration. The least weight is left out, the objective is the
+// best of the plans that leave out no more, and both are proven.
 func TestPartial(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -92,8 +92,8 @@ func TestPartial(t *testing.T) {
 	}
 }
 
-// TestPartialLone adds an interface that no flow passes to problems that are hard to pack: it alone is left out, and the
-// rest is solved as if it were not there.
+// TestPartialLone adds an interface that no flow passes to problems that are hard to pack. Only that one is left out,
+// and the rest is solved as if it were not there.
 func TestPartialLone(t *testing.T) {
 	for _, tt := range []struct {
 		p            *orchestrate.Problem

@@ -149,8 +149,8 @@ func whole(t *testing.T, name string, p *orchestrate.Problem, old, plan *orchest
 	}
 }
 
-// TestReplanSwap has two interfaces that can only swap places: no order of steps does without a moment in which one of
-// them is not served, or a flow has too much.
+// TestReplanSwap has two interfaces that can only swap places. Every order of steps has a moment in which one of them
+// is not served, or a flow has too much.
 func TestReplanSwap(t *testing.T) {
 	p := alike(3, 6, 6, 6)
 	p.Objective = orchestrate.Balance

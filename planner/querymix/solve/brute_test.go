@@ -120,8 +120,8 @@ func best(sets []uint, least, grow []*big.Rat) *big.Rat {
 	return simplex(a, b, c)
 }
 
-// simplex maximises c·x for a·x ≤ b, x ≥ 0: a dictionary, an extra variable for a start, Bland's rule (Chvátal, "Linear
-// Programming", 1983, chapters 2 and 3). nil if nothing is feasible.
+// simplex maximises c·x for a·x ≤ b, x ≥ 0. It uses a dictionary, an extra variable for a start, and Bland's rule
+// (Chvátal, "Linear Programming", 1983, chapters 2 and 3). The result is nil if nothing is feasible.
 func simplex(a [][]*big.Rat, b, c []*big.Rat) *big.Rat {
 	m, n := len(a), len(c)
 	// Row i: basic variable = d[i][n+1] - Σ d[i][j]·x[j]; column n is the extra variable.
@@ -269,8 +269,8 @@ func (o *oracle) rows(widths []int, need, floor []*big.Rat, part []bool) (sets [
 	return sets, least, grow
 }
 
-// fair gives the progress of queries in the plan for some widths that helps the worst off first: by raising all that can
-// be raised together, and finding for each whether it could be raised alone.
+// fair returns the progress of queries in the plan for some widths that improves the worst off first. It raises all
+// that can be raised together, and finds for each whether it could be raised alone.
 func (o *oracle) fair(widths []int) []*big.Rat {
 	need, floor := o.needs(widths), o.floors()
 	pursued := o.pursued()

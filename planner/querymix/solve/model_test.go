@@ -64,8 +64,8 @@ func TestGammaP(t *testing.T) {
 	}
 }
 
-// trace follows one path the slow way: every node of every hop has a hash of its own, drawn for this packet, and a digest
-// is looked at again and again until nothing more comes of it.
+// trace follows one path the slow way. Every node of every hop has a hash of its own, drawn for this packet. A digest
+// is examined again and again until it yields nothing more.
 func trace(m *PathModel, rng *rand.Rand) int {
 	type digest struct {
 		writers uint64

@@ -10,8 +10,8 @@ import (
 	"github.com/hopscope/hopscope/planner/schedule/solve"
 )
 
-// TestReplan breaks a probe, adds one and changes periods, and holds the new plan to its limit of changes and the way there
-// to what it promises.
+// TestReplan breaks a probe, adds one and changes periods. It checks the limit of changes of the new plan, and the
+// claims of its transition.
 func TestReplan(t *testing.T) {
 	fewer, better := 0, 0
 	for seed := range uint64(150) {

@@ -18,7 +18,8 @@ func TestLatin1(t *testing.T) {
 	}
 }
 
-// A line that another one has the other way round is the other direction of its link, with its own weight; the same line twice is two.
+// A line with the nodes of another one in reverse order is the other direction of its link, with its own weight. The
+// same line twice is two links.
 func TestLinksInBothDirections(t *testing.T) {
 	for text, want := range map[string]int{
 		"Alpha,+AA1 Beta,+BB2 4\nBeta,+BB2 Alpha,+AA1 4\nBeta,+BB2 Gamma,+CC3 7\nGamma,+CC3 Beta,+BB2 7\n": 2,
