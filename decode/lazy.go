@@ -1,5 +1,7 @@
 package decode
 
+import "slices"
+
 // StackBytes is the size of the longest INT stack of a [Lazy] in its short form.
 const StackBytes = 256
 
@@ -101,11 +103,17 @@ type LazyBatch struct {
 
 // Next appends a lazy report, whose fields are left over from an earlier one: the caller overwrites all but Stack.
 func (b *LazyBatch) Next() *Lazy {
-	r := exchange(&b.List, nil)
+	n := len(b.List)
+	if n == cap(b.List) {
+		b.List = slices.Grow(b.List, 1)
+		clear(b.List[n:cap(b.List)])
+	}
+	b.List = b.List[:n+1]
+	r := b.List[n]
 	if r == nil {
 		r = new(Lazy)
+		b.List[n] = r
 	}
-	b.List[len(b.List)-1] = r
 	r.Hash, r.expanded, r.Copy, r.Alike, r.Cut, r.Waits = 0, false, false, false, false, false
 	return r
 }

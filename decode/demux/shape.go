@@ -20,6 +20,8 @@ const (
 	maxShapes = 16
 	// shapeHead is the most bytes that may stand before the stack.
 	shapeHead = 128
+	// leastHead is the least length of a datagram that has a shape.
+	leastHead = 64
 	// learnEvery is how many reports that agree with no shape come between two attempts to take one from them, once there were
 	// some attempts: traffic that has no shape costs little more than without any.
 	learnEvery = 64
@@ -37,8 +39,8 @@ type shapes struct {
 // shape is a [decode.Shape] and the bytes before its stack.
 type shape struct {
 	decode.Shape
-	words    int // of compared
-	compared [shapeHead / 8]word
+	words      int                   // of want and mask
+	want, mask [shapeHead / 8]uint64 // of the bytes before the stack: want where mask has ones
 
 	least     int // bytes of the shortest datagram
 	version   decode.Version
@@ -66,21 +68,19 @@ func (x *shapes) find(data []byte) *shape {
 	return nil
 }
 
-// word is eight bytes that are compared where mask has ones.
-type word struct {
-	at         uint
-	want, mask uint64
-}
-
+// agrees reports whether data has the shape: bytes that are compared, and lengths and ports that say nothing else.
 func (s *shape) agrees(data []byte) bool {
 	if len(data) < s.least {
 		return false
 	}
 	le, be := binary.LittleEndian, binary.BigEndian
-	differ := uint64(0)
-	for i := range s.compared[:s.words] {
-		w := &s.compared[i]
-		differ |= (le.Uint64(data[w.at:w.at+8]) ^ w.want) & w.mask
+	head := (*[leastHead]byte)(data)
+	differ := (le.Uint64(head[:])^s.want[0])&s.mask[0] | (le.Uint64(head[8:])^s.want[1])&s.mask[1] |
+		(le.Uint64(head[16:])^s.want[2])&s.mask[2] | (le.Uint64(head[24:])^s.want[3])&s.mask[3] |
+		(le.Uint64(head[32:])^s.want[4])&s.mask[4] | (le.Uint64(head[40:])^s.want[5])&s.mask[5] |
+		(le.Uint64(head[48:])^s.want[6])&s.mask[6] | (le.Uint64(head[56:])^s.want[7])&s.mask[7]
+	for i := leastHead / 8; i < s.words; i++ {
+		differ |= (le.Uint64(data[8*i:]) ^ s.want[i]) & s.mask[i]
 	}
 	if differ != 0 {
 		return false
@@ -88,37 +88,32 @@ func (s *shape) agrees(data []byte) bool {
 	if s.reckoned && !s.postcard && s.long(data) {
 		return false
 	}
-	if s.version == decode.V20 && 4*int(data[9]) != len(data)-12 {
+	if s.version == decode.V20 && 4*int(head[9]) != len(data)-12 {
 		return false
 	}
-	ip := data[s.ip:]
-	end := int(be.Uint16(ip[2:]))
+	ip := (*[postcardPacket]byte)(data[s.ip:])
+	end, room := int(be.Uint16(ip[2:])), len(data)-s.ip
 	if s.postcard {
 		if s.reckoned && s.timeless(data) {
 			return false
 		}
 		port := be.Uint16(ip[22:])
-		return end >= postcardPacket && !(s.udp && (special(s.marks, port) || packet.CarriesUDP(ip[:min(end, len(ip))], port, postcardPacket)))
+		return end >= postcardPacket && !(s.udp && (special(s.marks, port) || packet.CarriesUDP(data[s.ip:][:min(end, room)], port, postcardPacket)))
 	}
-	if s.udp {
-		if n := int(be.Uint16(ip[24:])); n != 0 {
-			end = min(20+n, end)
-		}
-		if s.anyPort && special(s.marks, be.Uint16(ip[22:])) {
-			return false
-		}
+	if !s.udp {
+		return end >= s.end && end <= room
 	}
-	if end < s.end || end > len(ip) {
+	if n := int(be.Uint16(ip[24:])); n != 0 {
+		end = min(20+n, end)
+	}
+	port := be.Uint16(ip[22:])
+	if end < s.end || end > room || s.anyPort && special(s.marks, port) {
 		return false
 	}
-	if s.udp {
-		port := ip[22:]
-		if s.original != 0 {
-			port = data[s.original:]
-		}
-		return !packet.CarriesUDP(ip[:end], be.Uint16(port), s.end)
+	if s.original != 0 {
+		port = be.Uint16(data[s.original:])
 	}
-	return true
+	return !packet.CarriesUDP(data[s.ip:][:end], port, s.end)
 }
 
 // long reports whether a latency is one that may have been taken from a time that was not set: the general decoders look closer.
@@ -170,7 +165,10 @@ func (s *shape) read(r *decode.Lazy, src *decode.Addr, data []byte, time int64) 
 	}
 	stack := data[s.stack : s.stack+s.size]
 	i := 0
-	for ; i+16 <= len(stack); i += 16 { // in less time than it takes to call copy
+	for ; i+64 <= len(stack); i += 64 { // in less time than it takes to call copy
+		*(*[64]byte)(r.Stack[i:]) = *(*[64]byte)(stack[i:])
+	}
+	for ; i+16 <= len(stack); i += 16 {
 		*(*[16]byte)(r.Stack[i:]) = *(*[16]byte)(stack[i:])
 	}
 	if i < len(stack) {
@@ -331,7 +329,7 @@ func (d *Decoder) measure(s *shape, data []byte) bool {
 	}
 	s.Timed = plan.Fields&decode.HopEgressTime != 0
 	s.reckoned = plan.Fields&(decode.HopIngressTime|decode.HopEgressTime) != 0
-	s.least = max(s.ip+s.end, (s.stack+7)/8*8, 16)
+	s.least = max(s.ip+s.end, (s.stack+7)/8*8, leastHead)
 	if s.size = s.Hops * s.Stride; s.size > decode.StackBytes || s.size+around != place.Next-shim || s.stack > shapeHead || len(data) < s.least {
 		return false
 	}
@@ -356,7 +354,7 @@ func (d *Decoder) measurePostcard(s *shape, data []byte) bool {
 	s.postcard, s.reckoned, s.ip, s.udp = true, s.Common.Units.LatencyCalc, p.L3, p.Proto == packet.ProtoUDP
 	s.stack, s.size, s.Stride, s.Blocks = 8, telemetry.HopLen05, telemetry.HopLen05, telemetry.Hop05
 	end := s.ip + postcardPacket
-	if s.least = (end + 7) / 8 * 8; end > shapeHead || len(data) < s.least {
+	if s.least = max((end+7)/8*8, leastHead); end > shapeHead || len(data) < s.least {
 		return false
 	}
 	s.compare(data, in, end)
@@ -417,11 +415,8 @@ func (s *shape) compare(data []byte, in *telemetry.Inner, end int) {
 	if s.original != 0 {
 		free(s.original, 2)
 	}
-	s.words = 0
-	for at := 0; at < end; at += 8 {
-		if m := binary.LittleEndian.Uint64(mask[at:]); m != 0 {
-			s.compared[s.words] = word{uint(at), binary.LittleEndian.Uint64(data[at:]), m}
-			s.words++
-		}
+	s.words = (end + 7) / 8
+	for i := range s.words {
+		s.want[i], s.mask[i] = binary.LittleEndian.Uint64(data[8*i:]), binary.LittleEndian.Uint64(mask[8*i:])
 	}
 }
