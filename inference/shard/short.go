@@ -73,35 +73,41 @@ func (h *hops) readStack(r *decode.Lazy, f *flow, codes *[inline]uint16) bool {
 	const (
 		step, mul = 0x9e3779b97f4a7c15, 0xe7037ed1a0b428db // see inference.PathID
 		max24     = 1<<24 - 1
+		lastBlock = decode.StackBytes - 16
 	)
 	if h.n+2*inline > len(h.waiting) {
 		h.settle()
 	}
-	waiting := (*[2 * inline]uint32)(h.waiting[h.n:])
-	n, stride := r.Shape.Hops&(2*inline-1), r.Shape.Stride
-	stack := r.Stack[:n*stride]
+	n, stride := uint(r.Shape.Hops), uint(r.Shape.Stride)
 	be := binary.BigEndian
 
+	// The largest codes of values that are there. The value of an absent one is the largest that a field holds.
 	latencyNS, queueBytes := r.Shape.Common.Units.LatencyNS, r.Shape.Common.Units.QueueBytes
-	id, k, at := uint64(n), uint64(step), len(stack)
-	exceptional := uint64(0) // not 0 if a value is absent, a code beyond the row, or a hop without a place
+	_, absentQueue := logcode.EncodeBoth(max24 * queueBytes)
+	lastLatency, lastQueue := uint32(rowCodes-2), min(absentQueue, rowCodes)-1
+	exceptional := uint32(0) // its highest bit is set if a value is absent, a code beyond the row, or a hop without a place
+	waiting := (*[2 * inline]uint32)(h.waiting[h.n:])
+	id, k, at := uint64(n), uint64(step), n*stride
 	for i := range n {
 		at -= stride
-		block := (*[16]byte)(stack[at:])
+		if at > lastBlock {
+			return false
+		}
+		block := (*[16]byte)(r.Stack[at : at+16])
 		hi, lo := bits.Mul64(be.Uint64(block[:])^k, mul)
 		id += hi ^ lo // terms do not wait for each other
 		k += step
 		values := be.Uint64(block[8:])
-		latency, queue := values>>32, values&max24
-		fine, dense := logcode.EncodeBoth(latency * latencyNS)
-		_, denseQueue := logcode.EncodeBoth(queue * queueBytes)
+		fine, dense := logcode.EncodeBoth(values >> 32 * latencyNS)
+		_, denseQueue := logcode.EncodeBoth(values & max24 * queueBytes)
 		ref := uint32(f.refs[i%inline])
-		exceptional |= (latency+1)>>32 | (queue+1)>>24 | uint64((rowCodes-1-dense)|(rowCodes-1-denseQueue)|(ref-1))>>31
+		exceptional |= (lastLatency - dense) | (lastQueue - denseQueue) | (ref - 1)
 		codes[i%inline] = uint16(fine)
-		waiting[2*i%len(waiting)] = ref*rowCounters + dense
-		waiting[(2*i+1)%len(waiting)] = ref*rowCounters + rowCodes + denseQueue
+		j := 2 * i % (2 * inline)
+		waiting[j] = ref*rowCounters + dense
+		waiting[j+1] = ref*rowCounters + rowCodes + denseQueue
 	}
-	return exceptional == 0 && max(id, 1) == f.pathID
+	return exceptional>>31 == 0 && max(id, 1) == f.pathID
 }
 
 // bufferQueuesShort is bufferQueues for a lazy report, whose counters readStack listed.
