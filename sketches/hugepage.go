@@ -5,7 +5,7 @@ import "unsafe"
 const (
 	pageBytes = 2 << 20
 	// minHugeBytes is the size from which on huge pages are worthwhile.
-	minHugeBytes = 4 * pageBytes
+	minHugeBytes = 2 * pageBytes
 )
 
 // MakeHuge is make([]T, n), in huge pages where the slice is large and the system has them. It is for tables that are read at random.

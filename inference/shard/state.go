@@ -240,8 +240,12 @@ func (s *State) readAhead(slots []uint32) {
 		f := &s.flows.At(slot).Value
 		sum += uint64(f.codes[min(int(f.buffered)*int(f.hops), bufferCodes-1)])
 		if f.full(1) {
+			sum += uint64(f.codes[0]) + uint64(f.codes[32]) + uint64(f.codes[64])
 			for _, b := range f.block[:min(f.hops, inline)] {
 				sum += s.slab.blocks[b].latency.Touch()
+			}
+			if f.top != 0 {
+				sum += s.top.places[f.top-1].part.Touch(int(f.hops))
 			}
 		}
 	}

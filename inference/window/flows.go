@@ -144,6 +144,16 @@ func (f *FlowPart) Hop(k inference.HopKey) *HopSketch {
 	return f.add(k)
 }
 
+// Touch reads the cache lines of the first n distributions, whether they are in use or will be, for those that need many of them at
+// once: their misses overlap.
+func (f *FlowPart) Touch(n int) (sum uint64) {
+	all := f.Hops[:min(n, cap(f.Hops))]
+	for i := range all {
+		sum += all[i].Latency.Touch() + all[i].Queue.Touch()
+	}
+	return sum
+}
+
 // find gives the distributions of a place, or nil if it has none.
 func (f *FlowPart) find(k inference.HopKey) *HopSketch {
 	for i := range f.Hops {

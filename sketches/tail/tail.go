@@ -54,7 +54,7 @@ func (t *Sketch) Add(codes []uint16, r *Rand) {
 		lo, hi = min(lo, c), max(hi, c)
 	}
 	t.see(lo, hi)
-	before := t.count
+	before, above := t.count, 0 // codes above the limit
 	t.count += uint64(len(codes))
 	switch {
 	case t.width == 0 && int(t.scale)+len(codes) <= listed:
@@ -73,6 +73,7 @@ func (t *Sketch) Add(codes []uint16, r *Rand) {
 			for _, c := range codes {
 				if c > t.limit {
 					t.keep(c, 1, r)
+					above++
 				}
 			}
 		}
@@ -82,7 +83,7 @@ func (t *Sketch) Add(codes []uint16, r *Rand) {
 			}
 		}
 	}
-	t.review(before, codes)
+	t.review(before, above, len(codes))
 }
 
 // Base returns how much is left out of what is not above the limit: of every 2^Base codes one is taken.
@@ -108,23 +109,14 @@ func (t *Sketch) see(lo, hi uint16) {
 	t.min, t.max = min(t.min, lo), max(t.max, hi)
 }
 
-// review finds the limit anew four times while the number of codes doubles, and where many are above it.
-func (t *Sketch) review(before uint64, sample []uint16) {
+// review finds the limit anew four times while the number of codes doubles, and where many of the n last ones are above it.
+func (t *Sketch) review(before uint64, above, n int) {
 	if t.width == 0 || t.count < sampleFrom {
 		return
 	}
 	quarter := max(bits.Len64(t.count), 3) - 3
 	due := before < sampleFrom || before>>quarter != t.count>>quarter
-	if !due && len(sample) >= 8 {
-		above := 0
-		for _, c := range sample {
-			if c > t.limit {
-				above++
-			}
-		}
-		due = above > len(sample)/4
-	}
-	if !due {
+	if !due && (n < 8 || above <= n/4) {
 		return
 	}
 	need, sum, i := max(t.count/aboveLimit>>t.scale, 1), uint64(0), cells-1
@@ -330,7 +322,7 @@ func (t *Sketch) Merge(o *Sketch, r *Rand) {
 			}
 			t.raise(j, value(v)<<other.scale, r)
 		}
-		t.review(0, nil)
+		t.review(0, 0, 0)
 	}
 }
 
@@ -340,7 +332,7 @@ func (t *Sketch) merge(list *[listed]uint16, n int, count uint64, r *Rand) {
 		t.keep(c, 1, r)
 	}
 	t.count += count
-	t.review(0, nil)
+	t.review(0, 0, 0)
 }
 
 // Count is the number of codes that were added.
