@@ -57,7 +57,7 @@ func (p *parts) EncodeWindow(w *sink.Window) []sink.Encoded {
 	return []sink.Encoded{{Payload: []byte("parts"), Series: []sink.SeriesCount{{Series: "part", Points: 1}}, Reports: w.Reports}}
 }
 
-// collected gives the records that a collector makes of frames.
+// collected returns the records that a collector makes of frames.
 func collected(t *testing.T, name string, boot uint64, frames []ingest.Frame) []fleet.Out {
 	t.Helper()
 	p := &parts{pub: fleet.NewPublisher(fleet.PublisherConfig{From: name, Boot: boot, Slicer: window.NewSlicer(5, 1), Window: int64(time.Second)})}

@@ -52,8 +52,8 @@ func NewLedger(sinks ...string) *Ledger { return ledger.New(sinks...) }
 // LedgerLine returns a balance in one line: "influx: 1000 received = 990 stored + 4 in flight (window 4) + 6 dropped (kernel 6)".
 func LedgerLine(b *sink.Balance) string { return ledger.Line(b) }
 
-// PointsLine returns a store's points in one line, with the series of which it has refused some: "influx: 3295 points made = 40
-// stored + 0 in flight + 0 dropped + 3255 refused (hop 3255)". It is empty for what is no store of series.
+// PointsLine returns a store's points in one line, with the series of which it refused some: "influx: 3295 points made
+// = 40 stored + 0 in flight + 0 dropped + 3255 refused (hop 3255)". It is empty unless the sink is a store of series.
 func PointsLine(b *sink.Balance) string { return ledger.PointsLine(b) }
 
 // Exporters says how the senders of reports are read.
@@ -87,13 +87,13 @@ type (
 	UnreadMetric = pipeline.UnreadMetric
 )
 
-// KindOf is what alone may come in at a port of a kind, as [Options.Ports] has it.
+// KindOf returns the only kind of datagrams at a port of a kind, as for [Options.Ports].
 func KindOf(k ingest.Kind) demux.Kind { return pipeline.KindOf(k) }
 
 // OpenSources opens the sources that have a section in the settings struct cfg points to. Nothing is read yet.
 func OpenSources(cfg any) ([]Source, error) { return pipeline.OpenSources(cfg) }
 
-// CloseSources gives back what sources hold that are not run after all.
+// CloseSources closes sources that are not run after all.
 func CloseSources(sources []Source) error { return pipeline.CloseSources(sources) }
 
 // Detector turns windows into findings.
@@ -137,7 +137,7 @@ func OpenStores(cfg any, policy Policy) ([]Store, []sink.ReportWriter, error) {
 // OpenStore opens the store of one section of the settings struct cfg points to, for series alone.
 func OpenStore(cfg any, name string) (*Store, error) { return stores.OpenOne(cfg, name) }
 
-// OpenReceivers opens the receivers of alerts that are switched on, and gives the error of each that cannot be opened by
+// OpenReceivers opens the receivers of alerts that are switched on, and returns the error of each that cannot be opened by
 // its name.
 func OpenReceivers(cfg any) (receivers []Store, failed map[string]error) {
 	return stores.OpenReceivers(cfg)

@@ -72,7 +72,7 @@ func storeConfig(t *testing.T, server *servertest.Influx, instance string) *prog
 	return cfg
 }
 
-// send sends reports to a collector until the test stops it, and gives the number.
+// send sends reports to a collector until the test stops it, and returns the number.
 func send(t *testing.T, r *running, seed uint64, rate float64) (stop func() uint64) {
 	t.Helper()
 	gen, err := traffic.New(traffic.Config{Seed: seed, Flows: 50, Hops: 5, Exporters: 4, Bytes: 200})

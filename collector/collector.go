@@ -280,7 +280,7 @@ func (c *Collector) openFleet() (publishes bool, err error) {
 	return publishes, nil
 }
 
-// Close gives back what New took over, for a collector that is not run.
+// Close releases what New opened, for a collector that is not run.
 func (c *Collector) Close() error {
 	c.stores.Discard() // nothing was written, so there is nothing that could not be
 	c.state.Discard()

@@ -46,7 +46,7 @@ type Analysis struct {
 // minSeed is the least number of characters of a seed file: as of a password that cannot be guessed.
 const minSeed = 16
 
-// Seed returns the seed of all random choices: that of the file, or one that cannot be known.
+// Seed returns the seed of all random choices: that of the file, or one that cannot be guessed.
 func (c *Config) Seed() (uint64, error) {
 	if c.SeedFile == "" {
 		return rand.Uint64(), nil

@@ -147,7 +147,7 @@ func TestCutInventsNoLoss(t *testing.T) {
 	}
 }
 
-// numbered gives datagrams of report 2.0 with one report each of the numbers in seqs.
+// numbered returns datagrams of report 2.0 with one report each of the numbers in seqs.
 func numbered(seqs ...uint32) (frames [][]byte) {
 	for _, seq := range seqs {
 		h := telemetry.Header{HWID: 1, Seq: seq, NodeID: 5, Metadata: telemetry.MDLatency} // one that holds nothing is no report

@@ -59,7 +59,7 @@ func (m *canned) Run(ctx context.Context, handle func(worker int, b *ingest.Batc
 	return m.fail
 }
 
-// datagrams gives n reports of different flows.
+// datagrams returns n reports of different flows.
 func datagrams(t testing.TB, n int) (frames [][]byte) {
 	t.Helper()
 	gen, err := traffic.New(traffic.Config{Seed: 4, Flows: n, Hops: 3, Exporters: 5, Bytes: 200})

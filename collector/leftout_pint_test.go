@@ -13,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-// fabricOfDigests has 8 leaves and 16 spines. It gives the network, a plan whose packets carry paths, and a shortest path, drawn.
+// fabricOfDigests has 8 leaves and 16 spines. It returns the network, a plan whose packets carry paths, and a shortest path, drawn.
 func fabricOfDigests(t *testing.T) (*Network, *pint.Plan, func(r *rand.Rand) []uint32) {
 	t.Helper()
 	c := pint.Published(8)
@@ -105,7 +105,7 @@ func TestPINTLeftOut(t *testing.T) {
 	}
 }
 
-// leftOutMetric gives what the metric of left out things has for a setting.
+// leftOutMetric returns what the metric of left out things has for a setting.
 func leftOutMetric(t *testing.T, c *Collector, setting string) float64 {
 	t.Helper()
 	families, err := c.Registry().Gather()

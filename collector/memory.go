@@ -24,7 +24,7 @@ type memorySection interface {
 
 // readers is implemented by settings of sources whose datagrams several goroutines read.
 type readers interface {
-	// Readers gives the number of goroutines and the largest frame, in bytes.
+	// Readers returns the number of goroutines and the largest frame, in bytes.
 	Readers() (n, maxFrame int)
 }
 
@@ -98,7 +98,7 @@ func Memory(cfg *Config, analysis *Analysis, all any) []Need {
 	return append(needs, Need{"batches on their way", batches*batch + int64(workers)*in})
 }
 
-// TotalMemory adds up needs, with a tenth on top for what the garbage collector has not come to yet.
+// TotalMemory adds up needs, with a tenth on top for memory that the garbage collector has not freed yet.
 func TotalMemory(needs []Need) (total int64) {
 	for _, n := range needs {
 		total += n.Bytes

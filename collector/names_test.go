@@ -98,7 +98,7 @@ func TestInventory(t *testing.T) {
 	c.stop()
 }
 
-// scrapeValue gives a metric without labels.
+// scrapeValue returns a metric without labels.
 func scrapeValue(t *testing.T, c *Collector, name string) float64 {
 	t.Helper()
 	families, err := c.Registry().Gather()

@@ -33,13 +33,13 @@ type Options struct {
 
 	// Profile goes before the dialects of the settings, for all frames.
 	Profile *demux.Profile
-	// Adopted are dialects that single senders are known to have, and Recognised what is known of these.
+	// Adopted are the known dialects of single senders, and Recognised the findings about them.
 	Adopted    *demux.Adopted
 	Recognised []guess.Finding
-	// Looked has the dialects of senders in captures that are going to be read beside the sockets, nil without any. The collector
-	// goes on from there, and gives a dialect up as one that it adopted itself.
+	// Looked has the dialects of senders in captures that are going to be read beside the sockets, nil without any.
+	// The collector starts from these, and can drop a dialect as one that it adopted itself.
 	Looked *guess.Watch
-	// Ports say what alone may come in at UDP ports that frames of captures go to. What sockets take is their own.
+	// Ports is the only kind of reports at each UDP port in frames of captures. Sockets have their own kinds.
 	Ports map[uint16]demux.Kind
 	// Network and Plans go before the settings of PINT. LoadNetwork and LoadPlan read what those settings name.
 	Network     *Network

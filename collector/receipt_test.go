@@ -107,7 +107,7 @@ func (s *sockets) work(ctx context.Context, w int, handle func(int, *ingest.Batc
 	}
 }
 
-// around gives times of arrival: most of them close to the borders of windows.
+// around returns times of arrival: most of them close to the borders of windows.
 func around(r *rand.Rand, begin time.Duration, length time.Duration, windows, n int) (times []time.Duration) {
 	for range n {
 		t := time.Duration(r.Int64N(int64(length) * int64(windows)))

@@ -63,7 +63,7 @@ func sendFrom(t *testing.T, sites []Site, change func(*program), addrs ...string
 	return c, keep
 }
 
-// seen sums the reports of hops, and gives the nodes that exporters and paths name, each by site.
+// seen sums the reports of hops, and returns the nodes that exporters and paths name, each by site.
 func seen(windows []*sink.Window) (hops map[inference.HopKey]uint64, exporters, paths map[string]map[uint8]bool) {
 	hops, exporters, paths = map[inference.HopKey]uint64{}, map[string]map[uint8]bool{}, map[string]map[uint8]bool{}
 	add := func(m map[string]map[uint8]bool, key string, node uint32) {

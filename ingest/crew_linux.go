@@ -88,14 +88,15 @@ func (c *Crew) Prompt(before int64) {
 	})
 }
 
-// Guard calls f, and nothing is closed meanwhile. Open says that nothing was closed before.
+// Guard calls f, and nothing is closed meanwhile. open reports that nothing was closed before.
 func (c *Crew) Guard(f func(open bool)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f(!c.closed)
 }
 
-// Close gives back what a crew has, and calls release, which may be nil, for what its source has. The second call does nothing.
+// Close releases the resources of a crew, and calls release, if not nil, for those of its source. The second call does
+// nothing.
 func (c *Crew) Close(release func() error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,11 +123,11 @@ func signal(fd int) {
 
 // Place is one of the places that a worker reads, such as a socket.
 type Place struct {
-	// Asked says that everything was taken from it that arrived before the time of the question.
+	// Asked is set when everything was taken from it that arrived before the time of the question.
 	Asked bool
 }
 
-// Worker is what a worker has of its crew. It belongs to its goroutine. The zero Worker owes nothing.
+// Worker is the part of a crew that belongs to one worker and its goroutine. The zero Worker owes nothing.
 type Worker struct {
 	crew   *Crew
 	id     int
@@ -136,7 +137,7 @@ type Worker struct {
 	fds    []unix.PollFd
 }
 
-// Member gives the part of a worker, which reads the places.
+// Member returns the Worker of a worker that reads the places.
 func (c *Crew) Member(worker int, places []*Place) Worker {
 	return Worker{crew: c, id: worker, places: places}
 }
@@ -153,7 +154,7 @@ func (m *Worker) Hear() {
 	}
 }
 
-// Owes says whether there is a question that was not answered yet, and the time that it is about, ns since 1970.
+// Owes reports whether a question is still unanswered, and its time, ns since 1970.
 func (m *Worker) Owes() (before int64, owes bool) {
 	if !m.owes {
 		return 0, false
@@ -177,7 +178,7 @@ func (m *Worker) Answer(b *Batch, handle func(worker int, b *Batch)) {
 	b.Until = 0
 }
 
-// Wait waits until one of fds is ready, there is a question, or the crew is to stop; limit bounds it, and may be nil. It gives the
+// Wait waits until one of fds is ready, there is a question, or the crew is to stop; limit bounds it, and may be nil. It returns the
 // number of those that are ready, of fds and of the crew's own, and sets Revents of fds. A signal of the system ends it, too.
 func (m *Worker) Wait(fds []unix.PollFd, limit *unix.Timespec) (ready int, err error) {
 	m.fds = append(append(m.fds[:0], fds...),

@@ -14,7 +14,8 @@ const (
 	LinkIPv6      uint16 = 229
 	LinkLinuxSLL2 uint16 = 276
 
-	// LinkUDP marks a frame that is a UDP payload, as a socket gives it: Src and DstPort say what the kernel took off.
+	// LinkUDP marks a frame that is a UDP payload, as a socket delivers it. Src and DstPort are from the headers that
+	// the kernel removed.
 	LinkUDP uint16 = 0xffff
 	// LinkOTLP marks a frame that is a request to export metrics (OTLP), as protocol buffers: Src is its sender.
 	LinkOTLP uint16 = 0xfffe
@@ -34,7 +35,7 @@ type Frame struct {
 	Answer  *Answer        // LinkOTLP only: filled in by the handler of the frame
 }
 
-// Kind is what datagrams a port is for.
+// Kind is the kind of datagrams that a port is for.
 type Kind uint8
 
 // The kinds.
@@ -55,7 +56,7 @@ type Answer struct {
 // Batch is a reusable list of frames whose bytes it owns.
 type Batch struct {
 	Frames []Frame
-	// Until answers a [Prompter]: the worker has handed over all frames that arrived before this time, with this batch or
-	// earlier. 0 says nothing.
+	// Until answers a [Prompter]: the worker has handed over all frames that arrived before this time, with this
+	// batch or earlier. 0 is no answer.
 	Until int64
 }

@@ -33,8 +33,9 @@ type Generation struct {
 type Member interface {
 	// Assigned begins to work on the partitions, and returns at once.
 	Assigned(g *Generation)
-	// Revoke ends that: it stops to read, finishes and commits what it can until ctx ends, and gives all partitions back.
-	// The membership is kept meanwhile. It is also called for a generation that was lost, with an ended Lost.
+	// Revoke ends the use of a generation's partitions. It stops reading, finishes and commits what it can until ctx
+	// ends, and releases all partitions. The membership is kept meanwhile. It is also called for a generation that
+	// was lost, with an ended Lost.
 	Revoke(ctx context.Context, g *Generation)
 }
 
@@ -45,9 +46,9 @@ type Log interface {
 	// Append writes messages, in order, and returns the offset of the first once all that count have them. It tries again
 	// until ctx ends what may pass, so that messages can be there twice.
 	Append(ctx context.Context, topic string, partition int, messages ...Message) (first int64, err error)
-	// Bounds gives the first offset of a partition and the one that its next record will have.
+	// Bounds returns the first offset of a partition and the one that its next record will have.
 	Bounds(ctx context.Context, topic string, partition int) (first, next int64, err error)
-	// OffsetAt gives the offset of the first record of a time, ns since 1970, or later ones.
+	// OffsetAt returns the offset of the first record of a time, ns since 1970, or later ones.
 	OffsetAt(ctx context.Context, topic string, partition int, at int64) (int64, error)
 	// Retention returns how long a topic keeps its records by time; 0 is for ever.
 	Retention(ctx context.Context, topic string) (time.Duration, error)
@@ -55,8 +56,8 @@ type Log interface {
 
 // LogReader reads one partition. It has one user at a time.
 type LogReader interface {
-	// Next gives the messages that come next, in the order of their offsets, which need not be consecutive. It waits a
-	// moment for them, and gives none if none has come. After an error it can be called again, and goes on.
+	// Next returns the next messages, in the order of their offsets, which need not be consecutive. It waits a moment
+	// for them, and returns none if none came. After an error it can be called again, and continues.
 	Next(ctx context.Context) ([]Message, error)
 	Offset() int64 // of the next message
 	// Limit bounds the bytes that one call of Next asks for, for readers of few messages. A batch comes whole.

@@ -12,7 +12,7 @@ type Listener interface {
 
 // Notifier is a source that works, although not as well as it could.
 type Notifier interface {
-	// Notices returns what the operator should know before the source runs, one sentence each.
+	// Notices returns sentences that the operator should read before the source runs.
 	Notices() []string
 }
 

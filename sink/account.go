@@ -30,14 +30,14 @@ func (s Stage) String() string { return stageNames[min(s, NumStages-1)] }
 // Points are what a store can confirm. Reports follow them: the reports of a batch are stored when all its points are.
 // Otherwise they end at the stage where the first point ended that was not stored.
 type Account interface {
-	// Carry counts what the spool still held from an earlier run; it is OnDisk. The series of points follow when they are known,
-	// which is later, and beside their number.
+	// Carry counts points that the spool still held from an earlier run, as OnDisk. Their series follow in a later
+	// call, when they are known; its points are additional ones.
 	Carry(reports, points uint64, series []SeriesCount)
-	// Make counts points that come to a queue: they are InMemory.
+	// Make counts points that come to a queue, as InMemory.
 	Make(series []SeriesCount)
 	// Move takes reports and points from one stage to another. Reports come to a queue InMemory.
 	Move(from, to Stage, reports, points uint64)
-	// End says which series points are of that were moved to Stored or Rejected.
+	// End counts by series the points that were moved to Stored or Rejected.
 	End(to Stage, series []SeriesCount)
 }
 
@@ -69,7 +69,7 @@ func (p *PointAccount) Move(from, to Stage, points uint64) {
 	p.at[to] += int64(points)
 }
 
-// End says which series points are of that were moved to Stored or Rejected.
+// End counts by series the points that were moved to Stored or Rejected.
 func (p *PointAccount) End(to Stage, series []SeriesCount) {
 	outcome := refusedPoints
 	if to == Stored {
@@ -88,7 +88,7 @@ const (
 	maxSeries   = 64
 )
 
-// count adds points to one figure of their series, and gives their sum.
+// count adds points to one figure of their series, and returns their sum.
 func (p *PointAccount) count(series []SeriesCount, figure func(*SeriesBalance) *uint64) (sum uint64) {
 	if p.series == nil {
 		p.series = map[string]*SeriesBalance{}
@@ -109,7 +109,7 @@ func (p *PointAccount) count(series []SeriesCount, figure func(*SeriesBalance) *
 	return sum
 }
 
-// Balance returns the account, with the names that name gives to stages.
+// Balance returns the account. Function name returns the names of stages.
 func (p *PointAccount) Balance(name func(Stage) string) PointBalance {
 	b := PointBalance{
 		Made: p.made, Carried: p.carried, Stored: uint64(p.at[Stored]), Refused: uint64(p.at[Rejected]), Unsettled: int64(p.made),

@@ -166,7 +166,7 @@ func (q *Queue) cut(p *piece, n int) *piece {
 	return other
 }
 
-// behind hands over what of a piece has to stay behind others, and gives the rest; nil for nothing.
+// behind hands over what of a piece has to stay behind others, and returns the rest; nil for nothing.
 func (q *Queue) behind(p *piece, others []*piece, late func(*piece)) *piece {
 	if q.parter == nil || len(others) == 0 {
 		return p
@@ -219,7 +219,7 @@ func (q *Queue) probe(ctx context.Context, s *suspects) bool {
 	return false
 }
 
-// candidate gives a record for the next probe, which is one of the suspects from then on. Again says that there is none
+// candidate returns a record for the next probe, which is one of the suspects from then on. Again says that there is none
 // for now because what came has to stay behind others. Keys of a suspect take turns with what comes: one line may be in all
 // that comes.
 func (q *Queue) candidate(s *suspects) (p *piece, repeated bool) {
@@ -370,7 +370,7 @@ func (p *piece) behind() bool {
 	return slices.ContainsFunc(p.after, func(other *piece) bool { return !other.over })
 }
 
-// next gives the piece that follows one of a place; nil for none.
+// next returns the piece that follows one of a place; nil for none.
 func (q *Queue) nextOf(p *piece) *piece {
 	at := slices.IndexFunc(q.asides, func(other *piece) bool { return slices.Contains(other.after, p) })
 	if q.places == 0 || at < 0 {
@@ -396,7 +396,7 @@ func (q *Queue) noteAside(more uint64, err error) {
 	q.stats.Aside = a
 }
 
-// dueAside gives what was set aside and may be tried now, or else how long that takes; 0 for never. Halves come first, the last
+// dueAside returns what was set aside and may be tried now, or else how long that takes; 0 for never. Halves come first, the last
 // made before others, so that few pieces wait for their first try.
 func (q *Queue) dueAside(now time.Time) (due *piece, wait time.Duration) {
 	for _, p := range q.asides {

@@ -12,7 +12,7 @@ type Balance struct {
 	Points    *PointBalance    `json:"points,omitempty"` // of a store of series
 }
 
-// PointBalance is the ledger in points, which is what a store can confirm.
+// PointBalance is the ledger in points, the unit that a store confirms.
 type PointBalance struct {
 	Made      uint64                   `json:"made"`    // Carried among them
 	Carried   uint64                   `json:"carried"` // from the spool of an earlier run

@@ -227,7 +227,7 @@ func (e *encoded) Part(payload []byte, held func(key string) bool) (behind, rest
 	return refusalOf(&late), refusalOf(&others), nil
 }
 
-// refusalOf gives points in this form.
+// refusalOf returns points in this form.
 func refusalOf(b *Batch) Refusal {
 	if len(b.Points) == 0 {
 		return Refusal{}

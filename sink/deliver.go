@@ -219,7 +219,7 @@ func (q *Queue) ended() bool {
 	}
 }
 
-// nextRecord gives the next record, if there is one.
+// nextRecord returns the next record, if there is one.
 func (q *Queue) nextRecord(buf []byte) (item, bool) {
 	if q.opt.Spool == nil {
 		return q.dequeue()

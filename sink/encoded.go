@@ -9,7 +9,7 @@ type Encoded struct {
 	Reports uint64        // that are stored with it
 }
 
-// WindowEncoder is an Encoder that stores what a window was made of rather than its points.
+// WindowEncoder is an Encoder that stores the partial window rather than its points.
 type WindowEncoder interface {
 	Encoder
 	// EncodeWindow returns the records of a window, in the order in which they are to be written. Partial and Label

@@ -42,7 +42,7 @@ func (l *partitions) Write(_ context.Context, b *Batch) error {
 	return &RetryError{Err: errors.New("no leader"), Doubt: true, Progress: true, Rest: &rest}
 }
 
-// of gives what a place has.
+// of returns what a place has.
 func (l *partitions) of(place int64) []int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

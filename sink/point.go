@@ -40,8 +40,8 @@ func FloatField(key string, v float64) Field { return Field{Key: key, Kind: Floa
 // StringField makes a text field.
 func StringField(key, v string) Field { return Field{Key: key, Kind: String, Str: v} }
 
-// AppendPoints appends points in the form that one appends a point in. It counts the fields that cannot be written in that
-// form, and the points of which nothing is left then.
+// AppendPoints appends points with one, the function that appends a single point. It counts the fields that cannot be
+// written in that form, and the points without any other field.
 func AppendPoints(dst []byte, points []Point, one func([]byte, *Point) (out []byte, dropped int)) (out []byte, fieldsDropped, pointsDropped uint64) {
 	for i := range points {
 		before := len(dst)

@@ -24,7 +24,7 @@ func DefaultQueueConfig() QueueConfig {
 	return QueueConfig{MaxBytes: 64 << 20, MaxBatches: 10_000, RetryMin: 500 * time.Millisecond, RetryMax: 30 * time.Second}
 }
 
-// Validate finds what is wrong with c beyond the ranges of single values.
+// Validate returns the errors in c that the ranges of single values do not show.
 func (c *QueueConfig) Validate() error {
 	if c.RetryMin > c.RetryMax {
 		return fmt.Errorf("retry_min: %v is more than retry_max %v", c.RetryMin, c.RetryMax)
@@ -36,7 +36,7 @@ func (c *QueueConfig) Validate() error {
 type Policy uint8
 
 const (
-	// Drop gives up the oldest waiting batches and counts them: for live sources, which cannot be slowed down.
+	// Drop evicts the oldest waiting batches and counts them: for live sources, which cannot be slowed down.
 	Drop Policy = iota
 	// Block lets Put wait: for replays. A spool behind the queue then fills up and never evicts, and Close waits for a store that
 	// fails, also with a spool.
@@ -56,7 +56,7 @@ type QueueOptions struct {
 	Account Account
 	// Observe is called after every write with its duration and its result.
 	Observe func(d time.Duration, err error)
-	// Rand gives numbers of [0, 1) for the waits between retries.
+	// Rand returns numbers of [0, 1) for the waits between retries.
 	Rand func() float64
 }
 
@@ -164,7 +164,7 @@ type track struct {
 	rejected bool
 }
 
-// QueueStats says how a queue is doing.
+// QueueStats is the state of a queue.
 type QueueStats struct {
 	Batches, Bytes int // waiting in memory
 
@@ -191,7 +191,7 @@ type QueueStats struct {
 	Refused *RefusedStats // nil without a folder
 }
 
-// Refused says what a store refused of one record.
+// Refused is the part of one record that a store refused.
 type Refused struct {
 	Time   time.Time
 	Points uint64
@@ -344,7 +344,7 @@ func (q *Queue) begin(ctx context.Context) error {
 
 func (q *Queue) end() { <-q.turn }
 
-// nextBatch gives the head of the first record of a batch.
+// nextBatch returns the head of the first record of a batch.
 func (q *Queue) nextBatch() recordHead {
 	q.batch = max(q.batch+1, uint64(time.Now().UnixNano()))
 	return recordHead{batch: q.batch, spoiled: Stored}

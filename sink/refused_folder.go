@@ -27,7 +27,7 @@ type RefusedFolder struct {
 	stats   RefusedStats
 }
 
-// RefusedStats says what a folder holds and, since it was opened, what it took and gave up.
+// RefusedStats holds the content of a folder and, since it was opened, its entries kept and evicted.
 type RefusedStats struct {
 	Entries int // now
 	Bytes   int64
@@ -187,7 +187,7 @@ func ReadRefused(dir, name string) (*RefusedEntry, error) {
 	return e, nil
 }
 
-// RemoveRefused removes an entry for good. It needs the lock; that another process was faster is no error.
+// RemoveRefused removes an entry. It needs the lock. It is no error if another process has removed the entry.
 func RemoveRefused(dir, name string) error {
 	if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -8,13 +8,14 @@ import (
 
 // ReportWriter receives all reports one by one, before anything is concluded from them.
 type ReportWriter interface {
-	// Start is called before the first report, Close after the last one; Close writes what is left until ctx ends.
+	// Start is called before the first report, Close after the last one. Close writes the remaining reports until ctx
+	// ends.
 	Start()
 	Close(ctx context.Context) error
-	// AppendReports copies what it keeps. Several goroutines call it at the same time. Whether it waits for room, or drops
-	// and counts, is the policy that it was made with.
+	// AppendReports copies what it keeps. Several goroutines call it at the same time. The policy of the constructor
+	// decides whether it waits for room, or drops and counts.
 	AppendReports(reports []*decode.Report)
-	// Counts gives the reports taken and dropped so far.
+	// Counts returns the reports taken and dropped so far.
 	Counts() (taken, dropped uint64)
 }
 

@@ -60,7 +60,7 @@ func (q *Queue) Flush(ctx context.Context) error {
 	}
 }
 
-// ErrDropped says that a record was dropped which the store does not have.
+// ErrDropped is returned when a record was dropped that the store does not have.
 var ErrDropped = errors.New("sink: something was dropped before the store had it")
 
 // flush stores what a Stager gathered. Nothing waits in memory. What fails is tried again at the next tick.
@@ -87,7 +87,7 @@ func (q *Queue) settleRecords(n uint64) {
 	reportMarks(fire)
 }
 
-// settleLocked notes what became of n more records, and gives the marks that are due, for reportMarks. Records that are not
+// settleLocked notes what became of n more records, and returns the marks that are due, for reportMarks. Records that are not
 // dropped are settled in the order in which they came.
 func (q *Queue) settleLocked(n uint64, ok bool) (due []mark) {
 	q.settledOf += n

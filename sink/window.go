@@ -19,7 +19,7 @@ type Window struct {
 	*inference.Window
 	Findings []inference.Finding
 
-	// Instance is the origin of the points: the name of a collector, or that of the fleet that it stands for.
+	// Instance is the origin of the points: the name of a collector, or of its fleet.
 	Instance string
 	// Label is the end under which a fleet keeps the window: a multiple of its length, also where a run ended before it. The
 	// next run then adds to what this one counted.

@@ -11,21 +11,21 @@ import (
 // Batch is the unit of a write: the points of one window or a part of it.
 type Batch struct {
 	Points []Point
-	// Reports is the number of reports that the points stand for, for the ledger. When a window is cut into several
-	// batches one of them carries the number.
+	// Reports is the number of reports behind the points, for the ledger. When a window is cut into several batches,
+	// one of them carries the number.
 	Reports uint64
 }
 
-// Writer stores batches. Write returns nil once the batch is stored as safely as the store can promise. An error for
-// which [Permanent] holds says that trying again is useless; any other may be tried again with the same batch.
-// A Writer is used from one goroutine.
+// Writer stores batches. Write returns nil once the batch is stored as safely as the store can promise. After an error
+// for which [Permanent] holds, trying again is useless. After any other error the same batch may be tried again. A
+// Writer is used from one goroutine.
 type Writer interface {
 	Name() string // "influx", "parquet": a word for metrics and logs
 	Write(ctx context.Context, b *Batch) error
 	Close() error
 }
 
-// Opened returns what the constructor of a store gave as a Writer, which is nil after an error.
+// Opened returns the result of a store's constructor as a Writer, which is nil after an error.
 func Opened[W Writer](w W, err error) (Writer, error) {
 	if err != nil {
 		return nil, err
@@ -43,8 +43,8 @@ type PermanentError struct {
 	Refused []Refusal
 }
 
-// ErrNothing is returned by a Writer for which there is nothing in a batch. The batch counts as stored, and says nothing
-// about the store.
+// ErrNothing is returned by a Writer for a batch that holds nothing for it. The batch counts as stored. The store's
+// state does not follow from it.
 var ErrNothing = errors.New("sink: nothing of the batch is for this store")
 
 // Refusal is a group of points that a store refused for one reason.
@@ -87,15 +87,15 @@ func Permanent(err error) bool {
 type RetryError struct {
 	Err   error
 	After time.Duration // the store asked not to be tried sooner; 0 where it did not say
-	// Config says that the cause is in the settings of hopscope or of the store: a wrong token, organisation or bucket. Trying again
-	// helps only after an operator has mended it, and an operator should be notified.
+	// Config is set when the cause is in the settings of hopscope or of the store: a wrong token, organisation or
+	// bucket. Trying again helps only after an operator has fixed it, and an operator should be notified.
 	Config bool
-	// Progress says that this try has come nearer to the end, and that the next one goes on from there.
+	// Progress is set when this try has done a part of the work, which the next one continues.
 	Progress bool
-	// Doubt says that the cause may be the batch rather than the store, so that another batch may pass now.
+	// Doubt is set when the cause may be the batch rather than the store, so that another batch may pass now.
 	Doubt bool
-	// Rest holds the points that are left to be written, where others of the batch were stored or refused; Refused are the latter. A
-	// nil Rest stands for all of the batch.
+	// Rest holds the points still to be written, when others of the batch were stored or refused; Refused are the
+	// latter. A nil Rest means all of the batch.
 	Rest    *Refusal
 	Refused []Refusal
 }
@@ -136,16 +136,17 @@ type Parter interface {
 	Part(payload []byte, held func(key string) bool) (behind, rest Refusal, err error)
 }
 
-// Placer is a Parter whose keys are places of its store, such as the partitions of a log, each of which may be away alone. Points for a
-// place that is away wait, in their order; points for other places are written meanwhile. A payload is written to all its places at once.
+// Placer is a Parter whose keys are places of its store, such as the partitions of a log, each of which may be away
+// alone. Points for a place that is away wait, in their order. Points for other places are written meanwhile. A
+// payload is written to all its places at once.
 type Placer interface {
 	Parter
 	// Places is the number of places.
 	Places() int
 }
 
-// Keyed is a Writer without an encoding of its own that says which points have to be written in their order. Without it
-// these are the points of one time.
+// Keyed is a Writer without an encoding of its own that defines which points must be written in their order. Without
+// it these are the points of one time.
 type Keyed interface {
 	Writer
 	Key(p *Point) string
@@ -155,17 +156,17 @@ type Keyed interface {
 // returns nil when it took the batch over; the batch is stored later, in the order of the writes.
 type Stager interface {
 	Writer
-	// Stored is the number of batches, of all that Write took, that are stored for good. A batch of which Write
+	// Stored is the number of batches, of all that Write took, that are durably stored. A batch of which Write
 	// refused only some points counts as taken, one of which it refused all does not.
 	Stored() uint64
-	// Tick stores what is due at now. It is called about every second, between writes.
+	// Tick stores the points that are due at now. It is called about every second, between writes.
 	Tick(ctx context.Context, now time.Time) error
 	// Flush stores everything.
 	Flush(ctx context.Context) error
 }
 
-// Witness is a Writer that returns which runs of a collector wrote to its store. Two collectors that write under one name take the
-// place of each other's points, which no other answer of the store shows.
+// Witness is a Writer that returns which runs of a collector wrote to its store. Two collectors that write under one
+// name replace each other's points, which no other answer of the store shows.
 type Witness interface {
 	Writer
 	// Runs returns, for each run that wrote points of measurement collector for an instance after since, the latest

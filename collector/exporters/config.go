@@ -14,7 +14,7 @@ import (
 	"github.com/hopscope/hopscope/inference/sequence"
 )
 
-// Config says how the senders of reports are read.
+// Config is the settings by which reports are decoded.
 type Config struct {
 	Profile  string    `yaml:"profile" doc:"Dialect of exporters that no entry of profiles names (see docs/formats.md)."`
 	Profiles []Profile `yaml:"profiles" doc:"Dialects by source address; the longest prefix wins."`
@@ -75,7 +75,7 @@ func (e *Config) Validate() error {
 	return errors.Join(append(errs, sites...)...)
 }
 
-// Validate checks one entry. Its profile is checked by the list, which knows them all.
+// Validate checks one entry. The list checks its profile, because it has them all.
 func (e *Profile) Validate() error {
 	if _, err := parsePrefix(e.Prefix); err != nil {
 		return fmt.Errorf("prefix: %q is neither a prefix such as 10.1.0.0/16 nor an address", e.Prefix)
@@ -97,7 +97,7 @@ func parsePrefix(text string) (netip.Prefix, error) {
 	return netip.PrefixFrom(a, a.BitLen()), nil
 }
 
-// Router makes a decoder that reads each exporter as these settings say.
+// Router makes a decoder that reads each exporter by these settings.
 func (e *Config) Router() (*demux.Router, error) {
 	router, err := e.Routers()
 	if err != nil {
@@ -106,7 +106,7 @@ func (e *Config) Router() (*demux.Router, error) {
 	return router(), nil
 }
 
-// Verbatim makes a router that reads each exporter as these settings say, and leaves nothing out.
+// Verbatim makes a router that reads each exporter by these settings, and leaves nothing out.
 func (e *Config) Verbatim() (*demux.Router, error) {
 	fallback, routes, err := e.routes()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
-// Dialect is a profile that the settings make of another one. What is left out is as there.
+// Dialect is a profile that the settings derive from another one. A setting that is left out is as there.
 type Dialect struct {
 	Name        string   `yaml:"name" doc:"Name, for exporters.profile, exporters.profiles and --profile: small letters, digits and dashes."`
 	Base        string   `yaml:"base" doc:"Built-in profile, or an earlier one of this list, that it is made of (\"hopscope config profiles\")."`
@@ -64,7 +64,7 @@ type DialectReason struct {
 // maxDialects bounds the list: each is tried on unreadable reports.
 const maxDialects = 32
 
-// profile gives the profile of that name: a built-in one, or one of the list.
+// profile returns the profile of that name: a built-in one, or one of the list.
 func (e *Config) profile(name string) (demux.Profile, error) {
 	for i := range e.Dialects {
 		if e.Dialects[i].Name != name {
@@ -87,7 +87,7 @@ func (e *Config) profile(name string) (demux.Profile, error) {
 // Lookup returns the profile of that name: a built-in one, or one of the settings' dialects.
 func (e *Config) Lookup(name string) (demux.Profile, error) { return e.profile(name) }
 
-// ProfileNames are the names that [Config.Lookup] knows.
+// ProfileNames returns the names that [Config.Lookup] finds.
 func (e *Config) ProfileNames() []string {
 	names := demux.Profiles()
 	for i := range e.Dialects {

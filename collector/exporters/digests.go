@@ -110,7 +110,7 @@ func DefaultDigestConfig() DigestConfig {
 	return DigestConfig{Routing: "any", Confidence: 0.999999, MemoryBytes: 64 << 20, SprayBytes: 8 << 20, SearchIDs: survey.DefaultIDs, SketchBytes: aggregation.DefaultConfig().Bytes}
 }
 
-// Reads reports whether the settings say what digests stand for.
+// Reads reports whether the settings define the meaning of digests.
 func (c *DigestConfig) Reads() bool { return c.Nodes != "" || c.Topology != "" || len(c.Plans) > 0 }
 
 // maxDigestNodes bounds the nodes that are kept of a list.
@@ -186,7 +186,7 @@ func (c *DigestConfig) NodeIDs(load func(topology string) (*DigestNetwork, error
 	return n.Nodes, err
 }
 
-// network gives the nodes and links of the settings. It is nil where they name none.
+// network returns the nodes and links of the settings. It is nil where they name none.
 func (c *DigestConfig) network(load func(topology string) (*DigestNetwork, error)) (*DigestNetwork, error) {
 	switch {
 	case c.Topology == "":
@@ -211,8 +211,8 @@ const sketchPanes = 4
 // hpccBase is that of digests of one byte in the experiments of HPCC-PINT.
 const hpccBase = 1.05
 
-// DigestInputs holds the inputs by which digests are read beside the settings. Network and Plans go before those; LoadNetwork and
-// LoadPlan read what they name.
+// DigestInputs holds the inputs for digests beside the settings. Network and Plans override the settings. LoadNetwork
+// and LoadPlan read the ones that the settings name.
 type DigestInputs struct {
 	Network     *DigestNetwork
 	Plans       []*pint.Plan

@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/inference/state"
 )
 
-// IPFIX says how IPFIX and NetFlow 9 are read, where an exporter's profile reads them.
+// IPFIX is the settings for IPFIX and NetFlow 9, where an exporter's profile reads them.
 type IPFIX struct {
 	Enabled       bool          `yaml:"enabled" doc:"Read IPFIX and NetFlow 9, on every port, where the profile does (auto, ipfix)."`
 	PathDelay     string        `yaml:"path_delay" doc:"Which numbers without an enterprise hold delays beside those of RFC 9951 (530 to 533): auto takes 600 to 603 of pmacct, too, fluvia 521 to 528, which IANA has given to TCP options since, and iana none. Those of Huawei are always read." oneof:"auto|fluvia|iana"`
@@ -23,7 +23,7 @@ type IPFIX struct {
 	TemplatesFile string        `yaml:"templates_file" doc:"File in which templates survive a restart. Empty is the file ipfix.templates beside the state file; without one there is none."`
 }
 
-// Sampling gives the exporters of a network a sampling rate.
+// Sampling is the sampling rate of the exporters of a network.
 type Sampling struct {
 	Prefix string `yaml:"prefix" doc:"Source addresses, as 10.1.0.0/16, or one alone."`
 	Rate   uint32 `yaml:"rate" doc:"A report stands for so many packets." range:"1..4294967295"`
@@ -37,7 +37,7 @@ func (s *Sampling) Validate() error {
 	return nil
 }
 
-// DefaultIPFIX reads what it can.
+// DefaultIPFIX returns settings that read everything that can be read.
 func DefaultIPFIX() IPFIX {
 	l := ipfix.DefaultLimits()
 	return IPFIX{Enabled: true, PathDelay: "auto", Templates: l.Templates, ParkedSets: l.Parked, ParkedFor: l.ParkedFor}

@@ -11,14 +11,14 @@ import (
 	"github.com/hopscope/hopscope/decode/otlp"
 )
 
-// MetricConfig says what metrics of OpenTelemetry mean.
+// MetricConfig defines the meaning of metrics of OpenTelemetry.
 type MetricConfig struct {
 	Nodes       []string     `yaml:"nodes" doc:"Attributes of a resource or of a data point that can name the node: a name, an address or a number. The first that is there counts; where none is, the sender's address does."`
 	MemoryBytes int64        `yaml:"memory_bytes" doc:"Most memory of what is remembered of streams of data points, some 200 bytes and 8 for each bucket. What finds no room is refused and counted." range:"65536..17179869184"`
 	Rules       []MetricRule `yaml:"rules" doc:"What metrics mean, before the built-in rules for Cumulus and SONiC. The first that fits a data point counts."`
 }
 
-// MetricRule says what the data points of a metric are.
+// MetricRule defines the meaning of the data points of a metric.
 type MetricRule struct {
 	Metric    string   `yaml:"metric" doc:"Name of the metric; a * at its end stands for anything."`
 	Where     []string `yaml:"where" doc:"Attributes that a data point must have, as key=value."`
@@ -37,7 +37,7 @@ var unitsOf = map[string][]string{
 	"in-packets": {""}, "out-packets": {""}, "in-errors": {""}, "out-errors": {""}, "in-discards": {""}, "out-discards": {""},
 }
 
-// Validate checks what no tag of a rule says.
+// Validate checks what the tags of a rule cannot express.
 func (r *MetricRule) Validate() error {
 	var errs []error
 	if name := strings.TrimSuffix(r.Metric, "*"); name == "" || strings.Contains(name, "*") {

@@ -15,7 +15,7 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 )
 
-// Site says which exporters report about a part of the network whose nodes have numbers of their own.
+// Site is a part of the network whose nodes have numbers of their own, with the exporters that report about it.
 type Site struct {
 	ID        uint8    `yaml:"id" doc:"Number of the site, which is part of the numbers of its nodes in series: the same in all members of a fleet, and for ever." range:"1..255"`
 	Name      string   `yaml:"name" doc:"What people call it, as site in the inventory."`
@@ -45,7 +45,7 @@ func (s *Site) Validate() error {
 	return errors.Join(errs...)
 }
 
-// SiteNames returns the sites as names know them.
+// SiteNames returns the sites in the form of package names.
 func (e *Config) SiteNames() names.Sites {
 	var list []names.Site
 	for i := range e.Sites {
@@ -90,7 +90,7 @@ func plainPrefix(p netip.Prefix) netip.Prefix {
 	return p.Masked()
 }
 
-// Sites says in which site an exporter is, and keeps nodes of different sites apart. It never changes; workers share it.
+// Sites finds the site of an exporter, and keeps nodes of different sites apart. It never changes; workers share it.
 type Sites struct {
 	list     names.Sites
 	prefixes []sitePrefix       // longest first
@@ -142,7 +142,7 @@ func NewSites(e *Config) (*Sites, error) {
 	return s, nil
 }
 
-// find gives the site of an exporter, 0 for none.
+// find returns the site of an exporter, 0 for none.
 func (s *Sites) find(a *decode.Addr) uint8 {
 	addr := netip.AddrFrom16(*a)
 	for i := range s.prefixes {
@@ -153,7 +153,7 @@ func (s *Sites) find(a *decode.Addr) uint8 {
 	return 0
 }
 
-// NodeOf returns the number by which the program knows a node of an exporter, and whether it has one. It works with nil.
+// NodeOf returns the number of a node of an exporter within the program, and whether it has one. It works with nil.
 func (s *Sites) NodeOf(exporter *decode.Addr, node uint32) (id uint32, ok bool) {
 	if s == nil {
 		return node, true
@@ -199,7 +199,7 @@ func (s *Sites) Placer() *Placer {
 	return &Placer{sites: s}
 }
 
-// find gives the site of an exporter.
+// find returns the site of an exporter.
 func (w *Placer) find(a *decode.Addr) uint8 {
 	slot := &w.recent[(a[15]^a[7])+31*a[14]]
 	if !slot.known || slot.addr != *a {
@@ -208,8 +208,8 @@ func (w *Placer) find(a *decode.Addr) uint8 {
 	return slot.site
 }
 
-// Place sets the nodes in reports to the numbers by which the program knows them, and makes reports with a node that has none
-// malformed. It returns the first of these that this worker came to, for the log.
+// Place sets the nodes in reports to their numbers within the program. A report with a node without a number becomes
+// malformed. It returns the first such report of this worker, for the log.
 func (w *Placer) Place(reports []*decode.Report) (first *decode.Report) {
 	for _, r := range reports {
 		site := uint8(0)
@@ -254,7 +254,7 @@ func (s *Sites) placeOne(site uint8, r *decode.Report) (ok bool) {
 	return ok
 }
 
-// within gives an address of a site its site, if it is one of those that mean other hosts elsewhere.
+// within puts an address of a site into that site, if the address means other hosts elsewhere.
 func within(local []localPrefix, site uint8, a decode.Addr) decode.Addr {
 	v4 := binary.BigEndian.Uint32(a[12:])
 	for i := range local {

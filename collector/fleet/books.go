@@ -34,7 +34,7 @@ type books struct {
 	Recovered uint64 `json:"recovered,omitempty"`
 	// Runs are the last ones of each collector.
 	Runs map[string][]*runBook `json:"runs,omitempty"`
-	// Whole says that all runs are in the books since they began, and not since a program that did not keep them.
+	// Whole is set when all runs are in the books since they began, and not since a program that did not keep them.
 	Whole bool  `json:"whole,omitempty"`
 	Hole  int64 `json:"hole,omitempty"`  // retention removed what was to be read before this offset; 0 for nothing
 	Found int64 `json:"found,omitempty"` // when that was found, ns since 1970
@@ -161,7 +161,7 @@ func (b *books) run(name string, boot uint64) *runBook {
 	return nil
 }
 
-// begin adds a run, or gives nil if there is no place for it.
+// begin adds a run, or returns nil if there is no place for it.
 func (b *books) begin(name string, boot uint64) *runBook {
 	if b.Runs == nil {
 		b.Runs = map[string][]*runBook{}

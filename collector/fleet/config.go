@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Config says how a consumer is a member of its fleet.
+// Config is the settings of a consumer's membership in its fleet.
 type Config struct {
 	Group       string        `yaml:"group" doc:"Name of the group of consumers, behind the prefix of kafka."`
 	Session     time.Duration `yaml:"session" doc:"A consumer of which nothing was heard for this long loses its partitions to others. The brokers bound it, usually to 6s..30m." range:"1s..30m"`
@@ -33,7 +33,7 @@ func defaultConfig() Config {
 // SetDefaults makes c the default settings.
 func (c *Config) SetDefaults() { *c = defaultConfig() }
 
-// Validate reports what the ranges of the fields cannot say.
+// Validate returns the errors that the ranges of the fields do not show.
 func (c *Config) Validate() error {
 	var errs []error
 	if c.Group == "" {

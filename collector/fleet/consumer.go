@@ -60,16 +60,17 @@ type Options struct {
 
 	// Cross bounds what corrects exporters and flows that reach several collectors, for a slice; nil corrects nothing.
 	Cross *cross.Limits
-	// Expected gives the collectors that the roster names. Several goroutines call it. nil knows of none but those that are heard.
+	// Expected returns the collectors in the roster. Several goroutines call it. With nil, only collectors that send
+	// are expected.
 	Expected func() []fleet.Expected
 	// Rows makes rows of a merged slice that any reader understands, for topic series; nil makes nothing.
 	Rows func(p *window.Partial, start, end int64, revision uint64) ([]byte, error)
-	// Redraw notifies a collector that its run is there twice. It returns at once. nil notifies none.
+	// Redraw notifies a collector that its run exists twice. It returns at once. nil notifies none.
 	Redraw func(collector string, boot uint64)
 
-	// Names gives what nodes are called; nil has no names. Several goroutines call it.
+	// Names returns the names of nodes; nil has none. Several goroutines call it.
 	Names func() *names.Names
-	// Alerts says what is sent to those of Stores that are receivers of alerts.
+	// Alerts is the settings of alerts, for those of Stores that receive alerts.
 	Alerts notify.Config
 	// From, if it is not zero, has all windows that end after it written again.
 	From time.Time
@@ -241,8 +242,8 @@ func (e *retentionError) Error() string {
 	return fmt.Sprintf("topic %s keeps its records for %v, and corrections and checkpoints need %v: raise its retention.ms, or lower consume.corrections or consume.checkpoint", e.Topic, e.Have, e.Need)
 }
 
-// Check returns what is wrong with the topics, as far as a consumer would only see it when it is too late. What it cannot find out
-// is no error, and is logged.
+// Check returns the errors of the topics that a consumer would otherwise notice too late. A failed check is no error,
+// and is logged.
 func (c *Consumer) Check(ctx context.Context) error {
 	need := c.cfg.Needs(c.opt.Params.Window)
 	var errs []error
@@ -507,7 +508,7 @@ func (c *Consumer) seen(w *inference.Window, a *fleet.Assembled) *inference.Wind
 	return &seen
 }
 
-// names gives what nodes are called at this moment.
+// names returns the present names of nodes.
 func (c *Consumer) names() *names.Names {
 	if c.opt.Names == nil {
 		return nil
@@ -515,7 +516,7 @@ func (c *Consumer) names() *names.Names {
 	return c.opt.Names()
 }
 
-// Generation is that of the group in which the consumer has partitions, 0 outside of one.
+// Generation returns the generation of the group in which the consumer has partitions, 0 outside of one.
 func (c *Consumer) Generation() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -608,10 +609,11 @@ func (c *Consumer) Last() (label int64, reports uint64, missing []string) {
 	return c.last.label, c.last.reports, c.last.missing
 }
 
-// Beats counts what workers do; it goes on as long as one of them gets anywhere.
+// Beats counts the steps of all workers. It grows as long as one of them makes progress.
 func (c *Consumer) Beats() uint64 { return c.beats.Load() }
 
-// Balances say where the reports are that this process merged, store by store: merged = written + in flight + dropped.
+// Balances returns the place of the reports that this process merged, by store: merged = written + in flight +
+// dropped.
 func (c *Consumer) Balances() []sink.Balance { return c.ledger.Snapshot() }
 
 // NotReady returns in sentences why the consumer is not ready: it has no partitions yet, or is behind.

@@ -184,7 +184,7 @@ func (w *world) part(collector, n int) *window.Partial {
 	return p
 }
 
-// make draws what a collector saw of a window, counts it as seen, and gives its records.
+// make draws what a collector saw of a window, counts it as seen, and returns its records.
 func (w *world) make(name string, n int) []fleet.Out {
 	w.t.Helper()
 	p := w.part(slices.Index(w.names, name), n)

@@ -72,9 +72,9 @@ func (c *Consumer) limitsHit() []sink.Limit {
 	return append(list, sink.Limit{Setting: "alerts.max_open", N: c.alerting.Refused(), What: "findings sent no alert, because too many alerts are open"})
 }
 
-// AddLimited adds a writer, the page, that says its own limits: they are in the metrics. It is called before Run.
+// AddLimited adds a writer with limits of its own, the page, so that they are in the metrics. It is called before Run.
 func (c *Consumer) AddLimited(l sink.Limited) { c.limited = append(c.limited, l) }
 
-// LeftOut says in sentences what limits of the settings left out in this run, and which to raise. It keeps no consumer from being
-// ready.
+// LeftOut returns a sentence for each limit that left something out in this run, with the setting to raise. The
+// consumer stays ready all the same.
 func (c *Consumer) LeftOut() []string { return sink.LeftOut(c.limitsHit()) }

@@ -58,7 +58,7 @@ type Membership struct {
 	clock    time.Duration     // by which this machine is ahead of the brokers
 }
 
-// NewMembership makes a Membership, which is in no roster yet.
+// NewMembership makes a Membership. It is not in the roster yet.
 func NewMembership(opt MembershipOptions) *Membership {
 	if opt.Now == nil {
 		opt.Now = time.Now
@@ -96,7 +96,8 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("this consumer does not fit into the fleet %s: %s", e.fleet, strings.Join(e.differs, "; "))
 }
 
-// Join waits for the fleet, compares, and gives what its members have in common. Mine is what the settings of this one ask for.
+// Join waits for the fleet, compares the parameters, and returns those that its members have in common. Function mine
+// returns the parameters of this member's settings.
 func (c *Membership) Join(ctx context.Context, mine func(p *roster.Params) roster.Params) (roster.Params, error) {
 	ctx, cancel := context.WithTimeout(ctx, awaitFleet)
 	defer cancel()
@@ -153,14 +154,14 @@ func (c *Membership) Expected() []fleet.Expected {
 	return c.expected
 }
 
-// Redraw has a collector notified that its run is there twice. It returns at once.
+// Redraw notifies a collector through the roster that its run exists twice. It returns at once.
 func (c *Membership) Redraw(name string, boot uint64) {
 	c.mu.Lock()
 	c.redraws[name] = boot
 	c.mu.Unlock()
 }
 
-// clockCosts is what comes of a clock that is off too far.
+// clockCosts is the consequence of a clock that is off too far.
 const clockCosts = "it would end windows at the wrong time"
 
 // write writes to the roster how the consumer is, and holds the clock against that of the brokers.
@@ -197,7 +198,7 @@ func (c *Membership) write(ctx context.Context, status func(m *roster.Member), l
 	return nil
 }
 
-// Follow keeps the roster until ctx ends. An error that does not pass, such as a clock that is wrong, is given back.
+// Follow keeps the roster until ctx ends. It returns an error that does not pass, such as a clock that is wrong.
 func (c *Membership) Follow(ctx context.Context) error {
 	failed := 0
 	for retry.Sleep(ctx, min(writeEvery, max(c.params.Window, 200*time.Millisecond))) {
@@ -262,7 +263,7 @@ func (c *Membership) Leave(ctx context.Context) error {
 	return nil
 }
 
-// OneLine makes a text of what may have several lines and be long, for the faults of a member.
+// OneLine shortens a text, which may have several lines, for the faults of a member.
 func OneLine(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) > 500 {

@@ -30,8 +30,8 @@ type Keeper struct {
 	learned []names.Node // one for a node, in the order of ids
 }
 
-// Open reads the file at path, unless it is empty. Without gives the names where there is no file, and reasons names drop reasons
-// that the file says nothing of. Sites are those whose nodes have numbers of their own.
+// Open reads the file at path, unless it is empty. Without a file the names are without. The argument reasons has the
+// names of drop reasons that the file does not contain. Sites are those whose nodes have numbers of their own.
 func (k *Keeper) Open(path string, without *names.Names, reasons map[uint8]string, sites names.Sites) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -132,7 +132,8 @@ func (k *Keeper) read() error {
 	return nil
 }
 
-// Learn takes in what devices say of themselves. The file goes before it, and what they say later before what they said earlier.
+// Learn adds the names that devices report of themselves. Names of the file override them, and later reports override
+// earlier ones.
 func (k *Keeper) Learn(nodes []names.Node) {
 	if len(nodes) == 0 {
 		return
@@ -152,7 +153,8 @@ func (k *Keeper) publish() {
 	}
 }
 
-// RowSchedule says in which windows names are written to series: the first one, those after a change, and the first of each day (UTC).
+// RowSchedule selects the windows in which names are written to series: the first one, those after a change, and the
+// first of each day (UTC).
 type RowSchedule struct {
 	written *names.Names
 	day     int64

@@ -16,7 +16,7 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 )
 
-// ReadWaysFile reads a file that says which ways flows may take. No path is no policy.
+// ReadWaysFile reads a file with the paths that flows may take. Without a path it returns no policy.
 //
 // A file is YAML, or JSON, which is YAML as well:
 //
@@ -31,9 +31,9 @@ import (
 //	    src: 10.0.9.0/24
 //	    paths: [[leaf-9, spine-1, leaf-2], [leaf-9, spine-2, leaf-2]]
 //
-// Nodes are written by their numbers, or by names that the inventory or the topology has for them. The first rule that a flow matches
-// counts. [inference.PolicyRule] says what the keys mean. Names are those that nodes have now: one that changes
-// later changes no rule.
+// Nodes are written by their numbers, or by names of the inventory or the topology. The first rule that matches a flow
+// counts. [inference.PolicyRule] defines the keys. Names are the present ones: a later change of a name changes no
+// rule.
 func ReadWaysFile(path string, called *names.Names) (*inference.Policy, error) {
 	if path == "" {
 		return nil, nil
@@ -118,7 +118,7 @@ func (a *anyOf) UnmarshalYAML(b []byte) error {
 	return nil
 }
 
-// numbers gives the numbers of nodes by their names, and the names that several nodes have.
+// numbers returns the numbers of nodes by their names, and the names that several nodes have.
 func numbers(called *names.Names) (ids map[string]uint32, twice map[string]bool) {
 	ids, twice = map[string]uint32{}, map[string]bool{}
 	for _, n := range called.Document().Nodes {

@@ -54,7 +54,7 @@ func (s Stage) InFlight() bool { return s < Stored }
 // Dropped reports whether this stage is an end without storage.
 func (s Stage) Dropped() bool { return s > Stored }
 
-// Ledger knows where every report is: received = stored + in flight + dropped, at every moment and for every sink.
+// Ledger holds the place of every report: received = stored + in flight + dropped, at every moment and for every sink.
 // It is moved in batches, so its lock is taken a few thousand times a second, never per report.
 type Ledger struct {
 	mu       sync.Mutex
@@ -93,7 +93,7 @@ func New(sinks ...string) *Ledger {
 	return l
 }
 
-// Aside adds sinks that no reports come to, but points of their own: receivers of alerts. Snapshot leaves them out.
+// Aside adds sinks that receive points of their own and no reports: receivers of alerts. Snapshot leaves them out.
 func (l *Ledger) Aside(sinks ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,7 +140,7 @@ func (l *Ledger) Move(from, to Stage, n uint64) {
 	l.add(to, int64(n))
 }
 
-// Border notes that a window ends: what is dropped from now on is of the next one, for [Ledger.AtBorder].
+// Border notes that a window ends. Later drops belong to the next window, for [Ledger.AtBorder].
 func (l *Ledger) Border() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -203,7 +203,7 @@ func (a *account) Make(series []sink.SeriesCount) {
 	a.points.Make(series)
 }
 
-// End says which series points are of that a sink stored or refused.
+// End counts by series the points that a sink stored or refused.
 func (a *account) End(to sink.Stage, series []sink.SeriesCount) {
 	a.ledger.mu.Lock()
 	defer a.ledger.mu.Unlock()
@@ -234,8 +234,8 @@ func (l *Ledger) AtBorder() []sink.Balance {
 	return out
 }
 
-// Snapshot returns a consistent balance for every sink, by name. Without a sink there is one, named "", in which what left the window
-// counts as stored.
+// Snapshot returns a consistent balance for every sink, by name. Without a sink there is one, named "", in which
+// reports of ended windows count as stored.
 func (l *Ledger) Snapshot() []sink.Balance {
 	l.mu.Lock()
 	defer l.mu.Unlock()

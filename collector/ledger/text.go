@@ -38,8 +38,8 @@ func Line(b *sink.Balance) string {
 	return line
 }
 
-// PointsLine returns a store's points in one line, with the series of which it has refused some: "influx: 3295 points made = 40
-// stored + 0 in flight + 0 dropped + 3255 refused (hop 3255)". It is empty for what is no store of series.
+// PointsLine returns a store's points in one line, with the series of which it refused some: "influx: 3295 points made
+// = 40 stored + 0 in flight + 0 dropped + 3255 refused (hop 3255)". It is empty unless the sink is a store of series.
 func PointsLine(b *sink.Balance) string {
 	p := b.Points
 	if p == nil {

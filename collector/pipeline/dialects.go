@@ -258,7 +258,8 @@ func sample(f *ingest.Frame, src decode.Addr, dropped bool) guess.Sample {
 	return guess.Sample{Link: f.Link, Src: src, Data: f.Data, Length: max(f.Length, len(f.Data)), Time: f.Time, Dropped: dropped}
 }
 
-// Step tries what has been gathered, and logs what is new. Known is how many reports of an exporter were read.
+// Step tries the gathered frames, and logs new findings. Function known returns how many reports of an exporter were
+// read.
 func (x *dialects) Step(now int64, known func(decode.Addr) uint64) {
 	if x == nil {
 		return
@@ -330,7 +331,7 @@ func (x *dialects) Run(ctx context.Context, now func() int64, known func(decode.
 	}
 }
 
-// Findings are all that is known.
+// Findings returns all findings about dialects.
 func (x *dialects) Findings() []guess.Finding {
 	if x == nil {
 		return nil
@@ -358,7 +359,7 @@ func (x *dialects) reload(router *demux.Router, candidates []demux.Profile) {
 	x.adopted.Store(x.watch.Adoptions())
 }
 
-// drain gives what is to be read again.
+// drain returns the samples to read again.
 func (x *dialects) drain() []guess.Sample {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// recorded gives the report datagrams of a recording as a socket would, from one address, some time apart.
+// recorded returns the report datagrams of a recording as a socket would, from one address, some time apart.
 func recorded(t *testing.T, name string, n int, from netip.Addr, start, apart int64) (frames []ingest.Frame) {
 	t.Helper()
 	b, err := os.ReadFile("../../decode/testdata/" + name + ".pcap")

@@ -56,7 +56,8 @@ func (p *Pipeline) readMetrics(w *Worker, f *ingest.Frame) {
 	}
 }
 
-// refusals says how many points were refused and why. Those that came twice are not among them: their sender did not hear that they had come.
+// refusals counts the refused points by reason. Points that came twice are not included: their sender had missed the
+// acknowledgement.
 func refusals(got *otlp.Result) (n int, why string) {
 	var list []string
 	for r, k := range got.Refused {
@@ -71,7 +72,7 @@ func refusals(got *otlp.Result) (n int, why string) {
 	return n, fmt.Sprintf("%d of %d data points were refused: %s", n, got.Points, strings.Join(list, ", "))
 }
 
-// UnreadMetric is a metric of which nothing is counted.
+// UnreadMetric is a metric that is not counted at all.
 type UnreadMetric struct {
 	Name   string // empty for all further ones
 	Points uint64
@@ -89,7 +90,7 @@ func (m *UnreadMetric) Text() string {
 	return fmt.Sprintf("%s: %d data points; an entry of exporters.metrics.rules with metric: %s, a statistic and the attribute of the interface reads them, and statistic: none hides them", m.Name, m.Points, m.Name)
 }
 
-// UnreadMetrics are the metrics of which nothing is counted, those with the most points first.
+// UnreadMetrics returns the metrics that are not counted at all, those with the most points first.
 func (p *Pipeline) UnreadMetrics() (list []UnreadMetric) {
 	for _, w := range p.workers {
 		if m := w.metrics.Load(); m != nil {

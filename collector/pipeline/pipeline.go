@@ -295,7 +295,7 @@ func (w *Worker) batchReports() int {
 	return BatchReports
 }
 
-// decode reads frames into w.in, until that is full, and counts them. It gives the number of frames that it read.
+// decode reads frames into w.in, until that is full, and counts them. It returns the number of frames that it read.
 func (p *Pipeline) decode(w *Worker, frames []ingest.Frame) (read int) {
 	dec := w.decoder.Load()
 	if p.Dialects != nil {
@@ -486,8 +486,8 @@ type End struct {
 	NextLabel int64
 }
 
-// Cut ends the open window in every shard and merges what they saw into p.partial, which is valid until the next call. It
-// gives the number of reports that were diverted, whose window ends under a label of the fleet. One goroutine calls it.
+// Cut ends the open window in every shard and merges their parts into p.partial, which is valid until the next call.
+// It returns the number of diverted reports, whose window ends under a label of the fleet. One goroutine calls it.
 func (p *Pipeline) Cut(end End, label int64) (_ *window.Partial, diverted uint64) {
 	got := make(chan handed, len(p.shards))
 	p.border.Lock()
@@ -515,7 +515,7 @@ func (p *Pipeline) Cut(end End, label int64) (_ *window.Partial, diverted uint64
 	return &p.partial, diverted
 }
 
-// ShardStats adds up what the shards said at the end of the last window, and gives the reports that wait for each.
+// ShardStats adds up what the shards said at the end of the last window, and returns the reports that wait for each.
 func (p *Pipeline) ShardStats() (sum shard.Stats, waiting []int64) {
 	for _, s := range p.shards {
 		waiting = append(waiting, s.depth.Load())

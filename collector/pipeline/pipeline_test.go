@@ -45,7 +45,7 @@ func newTest(t testing.TB, cfg Config, e exporters.Config, shards ...int) (*Pipe
 // known is of exporters none of whose reports was read.
 func known(decode.Addr) uint64 { return 0 }
 
-// datagrams gives n reports of different flows.
+// datagrams returns n reports of different flows.
 func datagrams(t testing.TB, n int) (frames [][]byte) {
 	t.Helper()
 	gen, err := traffic.New(traffic.Config{Seed: 4, Flows: n, Hops: 3, Exporters: 5, Bytes: 200})

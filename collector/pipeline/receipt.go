@@ -157,7 +157,7 @@ func (p *Pipeline) StartEdge(edge, label int64) {
 	p.openDiversion()
 }
 
-// Early gives a value when a report of the next window comes for the first time in this one.
+// Early returns a value when a report of the next window comes for the first time in this one.
 func (p *Pipeline) Early() <-chan struct{} { return p.receipt.early }
 
 // Misplaced counts reports that count in another window than they belong to.
@@ -172,7 +172,8 @@ func (p *Pipeline) answered(w *Worker, until int64) {
 	}
 }
 
-// Gather waits until all workers have handed over what was received before the end of a window, but not for long.
+// Gather waits, for a short time only, until all workers have handed over what was received before the end of a
+// window.
 func (p *Pipeline) Gather(end int64) {
 	waiting := func() (any bool) {
 		for _, w := range p.workers {

@@ -40,7 +40,7 @@ func OpenSources(cfg any) (sources []Source, err error) {
 	return sources, nil
 }
 
-// CloseSources gives back what sources hold that are not run after all.
+// CloseSources closes sources that are not run after all.
 func CloseSources(sources []Source) error {
 	var errs []error
 	for _, s := range sources {

@@ -140,7 +140,8 @@ func (e *sequences) Refused() (n uint64) {
 	return n
 }
 
-// Unwatched is how many exporters had no place in the last window in which there were such; where more is set, at least so many.
+// Unwatched returns how many exporters had no place in the last window with such exporters. If more is set, there were
+// at least so many.
 func (e *sequences) Unwatched() (n int, more bool) {
 	e.each(func(t *sequence.Tracker) {
 		s := t.Stats()
@@ -159,7 +160,7 @@ func (e *sequences) each(f func(*sequence.Tracker)) {
 	}
 }
 
-// Settle counts what is missing as lost at the next cut. It is called when no report can come any more.
+// Settle counts missing numbers as lost at the next cut. It is called when no report can come any more.
 func (e *sequences) Settle() {
 	e.each((*sequence.Tracker).Settle)
 }
@@ -171,8 +172,8 @@ func groupStates(groups *[][]byte) func(*state.Coder) {
 	}
 }
 
-// Restore makes the exporters known whose numbers an earlier run had reached, however many groups that had. It is called
-// before the first report. Other bytes than those that were saved are refused.
+// Restore restores the exporters and the numbers that an earlier run had reached, whatever its number of groups. It is
+// called before the first report. It refuses bytes that were not saved by cut.
 func (e *sequences) Restore(b []byte) error {
 	var saved [][]byte
 	if err := state.Read("state of exporters", b, groupStates(&saved)); err != nil {

@@ -43,7 +43,7 @@ func (p *Pipeline) addSources(list []Source, block bool, shards int, sites *expo
 // kinds are what decoders call the kinds of ports.
 var kinds = [...]demux.Kind{ingest.Anything: demux.Anything, ingest.Reports: demux.ReportsOnly, ingest.SFlow: demux.SFlowOnly, ingest.IPFIX: demux.IPFIXOnly}
 
-// KindOf is what decoders call a kind of port.
+// KindOf returns the decoders' name of a kind of port.
 func KindOf(k ingest.Kind) demux.Kind { return kinds[k] }
 
 // Addrs are the addresses that frames are received on.
@@ -78,7 +78,8 @@ func (p *Pipeline) Inputs() (list []Input) {
 	return list
 }
 
-// InputProblems says of each input why not everything is read from it, where that began after its source was opened.
+// InputProblems returns, for each input with a problem that began after its source was opened, why not everything is
+// read from it.
 func (p *Pipeline) InputProblems() (list []string) {
 	for _, s := range p.sources {
 		if d, ok := s.Source.Source.(ingest.Describer); ok {
@@ -127,8 +128,8 @@ func (p *Pipeline) Introduce() {
 	}
 }
 
-// RunSources starts all sources, whose frames go to handle. The times of frames are those of their receipt unless captured
-// says that they are from a capture. The channel is closed when the last source has ended.
+// RunSources starts all sources, whose frames go to handle. Frames have the time of their receipt, or with captured
+// that of a capture. The channel is closed when the last source has ended.
 func (p *Pipeline) RunSources(ctx context.Context, handle func(*Worker, []ingest.Frame), captured bool, failed chan<- error) <-chan struct{} {
 	ended := make(chan struct{})
 	var running sync.WaitGroup

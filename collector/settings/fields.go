@@ -31,8 +31,8 @@ func fieldsOf(t reflect.Type) (fields []field) {
 	return fields
 }
 
-// Documented is a settings struct that says itself what some of its keys mean, since that depends on where it is used.
-// Its words go before those of the tags.
+// Documented is a settings struct with its own texts for some of its keys, because their meaning depends on the place
+// of use. These override the tags.
 type Documented interface{ Doc(key string) string }
 
 // docOf says what a key of v means.

@@ -26,7 +26,7 @@ func LoadFile(path string, into any) error {
 	return err
 }
 
-// Load is LoadFile for bytes; name stands for the file in errors.
+// Load is LoadFile for bytes; name is the file in errors.
 func Load(name string, data []byte, into any) error {
 	_, err := Read(name, data, into)
 	return err
@@ -323,7 +323,7 @@ func (l *loader) validate(v reflect.Value, path string) {
 	}
 }
 
-// named gives the problems that err joins, of the struct v at the path. "key: what is wrong" names a key of the struct,
+// named returns the problems that err joins, of the struct v at the path. "key: what is wrong" names a key of the struct,
 // which may be one in a list, "key[2]".
 func named(v reflect.Value, path string, err error) (problems []Problem) {
 	for _, err := range unjoin(err) {
@@ -433,7 +433,7 @@ func keysOf(t reflect.Type) (keys []string) {
 	return keys
 }
 
-// suggest gives "; did you mean x?" for the nearest known key, or the keys there are.
+// suggest returns "; did you mean x?" for the nearest known key, or the keys there are.
 func suggest(key string, keys []string) string {
 	best, at := 1+len(key)/2, ""
 	for _, k := range keys {

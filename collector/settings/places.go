@@ -53,7 +53,7 @@ func Loopback(address string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// Overlaps finds two things that share a place, by whatever names, or of which one lies in the directory of the other.
+// Overlaps finds pairs that share a place, by whatever names, or of which one lies in the directory of the other.
 func Overlaps(list []Place) (problems []Problem) {
 	for i := range list {
 		for k := range i {

@@ -169,7 +169,7 @@ func fieldAt(v reflect.Value, path string) reflect.Value {
 
 func keyOf(kv *ast.MappingValueNode) string { return strings.Trim(kv.Key.String(), `"'`) }
 
-// valuesOf gives the keys and values of a mapping.
+// valuesOf returns the keys and values of a mapping.
 func valuesOf(n ast.Node) []*ast.MappingValueNode {
 	switch m := n.(type) {
 	case *ast.MappingNode:

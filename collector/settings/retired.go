@@ -6,8 +6,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Retire is a key that means nothing any more. Files that have it are read, with a warning that says what has taken its
-// place.
+// Retire is a key without meaning. Files that contain it are read, with a warning that names its replacement.
 type Retire struct {
 	Key     string
 	Instead string // what does its work now, the end of a sentence: "events.false_a_day sets all limits of hops"

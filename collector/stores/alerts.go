@@ -44,7 +44,7 @@ func NewAlerting(cfg notify.Config, instance string, log *slog.Logger) (*Alertin
 	return a, nil
 }
 
-// Reset forgets all alerts, for a process that goes on from a state or begins anew.
+// Reset forgets all alerts, for a process that restores a state or begins anew.
 func (a *Alerting) Reset() error {
 	c, err := notify.New(a.cfg, a.instance)
 	if err != nil {
@@ -54,16 +54,16 @@ func (a *Alerting) Reset() error {
 	return c.Follow(a.rules)
 }
 
-// AppendState appends what a process has to know that goes on.
+// AppendState appends the state that a process needs to go on.
 func (a *Alerting) AppendState(dst []byte) []byte { return a.center.AppendState(dst) }
 
-// ReadState goes on where AppendState was called, with the same findings; Restarted says that they are others.
+// ReadState restores the state of AppendState, with the same findings. After Restarted they are others.
 func (a *Alerting) ReadState(b []byte) error { return a.center.ReadState(b) }
 
-// Restarted says that the detectors begin anew: what is open waits to be found again.
+// Restarted notes that the detectors begin anew. Open alerts wait to be found again.
 func (a *Alerting) Restarted() { a.center.Restarted() }
 
-// Step returns the alerts that follow from what was found in a window, which ended at now.
+// Step returns the alerts that follow from the findings of a window, which ended at now.
 func (a *Alerting) Step(now int64, found []inference.Finding, called *names.Names) []notify.Alert {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -122,7 +122,7 @@ var (
 	AlertMetrics = []metrics.Metric{mAlertsOpen, mAlertsSent, mAlertsRefused, mAlertsRules}
 )
 
-// Emit gives the values of AlertMetrics. It may be called at any time, and on nil, which has sent nothing.
+// Emit returns the values of AlertMetrics. It may be called at any time, and on nil, which has sent nothing.
 func (a *Alerting) Emit(emit metrics.Emit) {
 	if a == nil {
 		emit.All(
@@ -156,7 +156,7 @@ type AlertKeeper struct {
 	busy  sync.Mutex    // while the file is being written
 }
 
-// OpenAlerts lets a live collector go on with the alerts of the run before.
+// OpenAlerts restores the alerts of the run before for a live collector.
 func OpenAlerts(cfg notify.Config, instance string, log *slog.Logger) (*AlertKeeper, error) {
 	a, err := NewAlerting(cfg, instance, log)
 	if err != nil {

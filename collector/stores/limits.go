@@ -38,7 +38,7 @@ var mRemoved = metrics.NewCounter("hopscope_sink_removed_total", "What the sink 
 // RemovedMetrics are the metrics of EmitRemoved.
 var RemovedMetrics = []metrics.Metric{mRemoved}
 
-// EmitRemoved gives the values of RemovedMetrics, for the stores that remove anything.
+// EmitRemoved returns the values of RemovedMetrics, for the stores that remove anything.
 func (s *Set) EmitRemoved(emit metrics.Emit) {
 	for _, q := range s.All() {
 		if r, ok := q.Writer.(sink.Remover); ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Resent says what became of the refused points of one store.
+// Resent is the outcome for the refused points of one store.
 type Resent struct {
 	Sink    string `json:"sink"`
 	Stored  uint64 `json:"stored"`
@@ -18,8 +18,8 @@ type Resent struct {
 	Left    uint64 `json:"left"`    // not tried, because something else failed
 }
 
-// Resend sends entries of a directory to the store of that name again. What is stored is removed, and what
-// is refused again stays, with what the store says now.
+// Resend sends entries of a directory to the store of that name again. Stored entries are removed. Entries that are
+// refused again stay, with the store's new reason.
 func Resend(ctx context.Context, cfg any, name, dir string, entries []string) (r Resent, err error) {
 	r.Sink = name
 	lock, err := sink.LockRefused(dir)

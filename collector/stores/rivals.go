@@ -12,8 +12,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Rivals are other runs that write to a store under the name of this instance, so that points of the two take each other's
-// place.
+// Rivals are other runs that write to a store under the name of this instance. Points of the two replace each other.
 type Rivals struct {
 	instance, boot string
 	length         time.Duration // of a window
@@ -41,7 +40,7 @@ func (s *Set) Rivals(instance, boot string, length time.Duration) *Rivals {
 }
 
 // Watch asks the stores that have the answer, every ten windows, which runs write under this name, until ctx ends. It is best effort:
-// a store that does not answer or does not allow to ask stops nothing. Look gives the time, and when this run began by the clock as
+// a store that does not answer or does not allow to ask stops nothing. Look returns the time, and when this run began by the clock as
 // it is set now.
 func (r *Rivals) Watch(ctx context.Context, look func() (now, began int64)) {
 	if len(r.witnesses) == 0 {
@@ -107,7 +106,7 @@ func (r *Rivals) set(found map[string]rival) {
 	}
 }
 
-// Problems are sentences about what is wrong with the name of the instance, one for each rival.
+// Problems returns a sentence for each rival about the name of the instance.
 func (r *Rivals) Problems() (out []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -21,7 +21,7 @@ type Store struct {
 	Spool  *spool.Config // nil without one
 	// RefusedBytes is the most that is kept, in the spool's directory, of refused points, in bytes.
 	RefusedBytes int64
-	// Alerts says that it is a receiver of alerts: it gets those and no windows.
+	// Alerts is set for a receiver of alerts: it gets those and no windows.
 	Alerts bool
 }
 
@@ -73,7 +73,7 @@ func (s *Config[C]) SetDefaultsFor(key string) {
 	}
 }
 
-// Validate says nothing about a store that is off.
+// Validate does not check a store that is off.
 func (s *Config[C]) Validate() error {
 	if v, ok := any(&s.Config).(interface{ Validate() error }); ok && s.Enabled {
 		return v.Validate()
@@ -113,7 +113,7 @@ func (s *Config[C]) Memory() int64 {
 	return n
 }
 
-// Validate says nothing about a spool that is off.
+// Validate does not check a spool that is off.
 func (c *SpoolConfig) Validate() error {
 	if !c.Enabled {
 		return nil
@@ -176,7 +176,7 @@ func (s *Config[C]) open(name string, full sink.Policy) (*Store, sink.ReportWrit
 	return store, reports, nil
 }
 
-// sections gives the stores that have a section in the settings struct cfg points to, switched on or not, by their names.
+// sections returns the stores that have a section in the settings struct cfg points to, switched on or not, by their names.
 func sections(cfg any) iter.Seq2[string, section] {
 	return func(yield func(string, section) bool) {
 		for _, part := range settings.Parts(cfg) {
@@ -187,8 +187,8 @@ func sections(cfg any) iter.Seq2[string, section] {
 	}
 }
 
-// Open opens the stores that are switched on in the settings struct cfg points to, and the streams of reports that
-// belong to them. Nothing is written yet. A queue that finds no room does as full says.
+// Open opens the stores that are enabled in the settings struct cfg points to, and their streams of reports. Nothing
+// is written yet. A full queue acts by full.
 func Open(cfg any, full sink.Policy) (stores []Store, reports []sink.ReportWriter, err error) {
 	if err := Check(cfg); err != nil {
 		return nil, nil, err
@@ -219,7 +219,7 @@ func closeWriters(stores []Store) (err error) {
 	return err
 }
 
-// ended gives a context in which nothing is waited for.
+// ended returns a context in which nothing is waited for.
 func ended() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -262,7 +262,7 @@ func Names(cfg any, alerts bool) (names []string) {
 	return names
 }
 
-// OpenReceivers opens the receivers of alerts that are switched on, and gives the error of each that cannot be opened by
+// OpenReceivers opens the receivers of alerts that are switched on, and returns the error of each that cannot be opened by
 // its name.
 func OpenReceivers(cfg any) (receivers []Store, failed map[string]error) {
 	failed = map[string]error{}
@@ -280,7 +280,7 @@ func OpenReceivers(cfg any) (receivers []Store, failed map[string]error) {
 	return receivers, failed
 }
 
-// ErrBeside says that another store is switched on beside one that publishes to a fleet.
+// ErrBeside is the error of another store that is enabled beside one that publishes to a fleet.
 func ErrBeside(publisher, other string, alerts bool) error {
 	if alerts {
 		return fmt.Errorf("%s: is enabled beside %s, but the alerts of a fleet are sent by its consumers, once for all collectors: enable %s there and disable it here",

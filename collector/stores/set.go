@@ -214,7 +214,7 @@ func BatchFor(alerts []notify.Alert, away bool) *sink.Batch {
 	return notify.Batch(news)
 }
 
-// WritePartial puts the records that a store makes of a window, all reports of which are in some record.
+// WritePartial puts a store's records of a window. Each report of the window is in one of them.
 func (q *Queue) WritePartial(ctx context.Context, w *sink.Window) (err error) {
 	records, rest := q.Encoder.EncodeWindow(w), w.Reports
 	for i := range records {

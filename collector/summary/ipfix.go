@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/decode/ipfix"
 )
 
-// IPFIXStatus says in words what is known of an exporter of IPFIX or NetFlow 9.
+// IPFIXStatus describes an exporter of IPFIX or NetFlow 9 in words.
 type IPFIXStatus struct {
 	Source string // its address and port
 	Text   string
@@ -18,7 +18,7 @@ type IPFIXStatus struct {
 // mostNamed bounds how many templates, or pairs of interfaces, a text names.
 const mostNamed = 8
 
-// IPFIX says what is known of exporters.
+// IPFIX describes the exporters of IPFIX and NetFlow 9.
 func IPFIX(all []ipfix.Status, addr func(decode.Addr) string) (list []IPFIXStatus) {
 	for i := range all {
 		s := &all[i]

@@ -22,7 +22,7 @@ func (t *LeftOut) Limits() []sink.Limit {
 	}
 }
 
-// LeftOutEver is what an admission and detectors left out ever, in earlier runs as well if their states were kept.
+// LeftOutEver returns what an admission and detectors ever left out, also in earlier runs if their states were kept.
 func LeftOutEver(a *window.Admission, d *events.Detector) (t LeftOut) {
 	_, t.flows, t.rows = a.Folded()
 	s := d.Stats()

@@ -26,11 +26,11 @@ type Figures struct {
 	Rate     float64            // reports a second, in the last window
 	Diverted uint64             // reports that went on one by one
 	Lost     int64              // reports that exporters lost
-	// Folded counts what was stored as "other" because the day had no place for its series.
+	// Folded counts what was stored as "other" because the day had no place left for its series.
 	Folded struct{ Hops, Flows, Rest uint64 }
 	Left   LeftOut // by limits, in this run
-	// FirstLabel and LastLabel are of the windows that were handed over. LastLabel is 0 before the first; FirstLabel may be
-	// known before.
+	// FirstLabel and LastLabel are labels of the windows that were handed over. LastLabel is 0 before the first;
+	// FirstLabel may be known before.
 	FirstLabel, LastLabel int64
 }
 
@@ -48,7 +48,7 @@ type LeftOut struct {
 	findingsOfFlows  uint64 // changes and faults of flows that have no finding of their own
 }
 
-// AddSince adds what l has more than before.
+// AddSince adds the difference between before and l.
 func (t *LeftOut) AddSince(l, before *LeftOut) {
 	t.Hops += l.Hops - before.Hops
 	t.flows += l.flows - before.flows
@@ -93,14 +93,14 @@ func (t *Tally) Figures() (f Figures, open map[[2]string]int) {
 	return f, t.findings.open()
 }
 
-// Known returns how many reports of the exporter at an address were read, as far as windows have ended.
+// Known returns how many reports of the exporter at an address were read in ended windows.
 func (t *Tally) Known(a decode.Addr) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.exporters.known(a)
 }
 
-// Fill gives a summary its hops, no more than most, its exporters and its findings.
+// Fill fills in the hops of a summary, at most most, its exporters and its findings.
 func (t *Tally) Fill(s *Summary, most int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -238,7 +238,7 @@ const (
 	listedUnread    = 20
 )
 
-// list gives the exporters with the most reports, in order, and the sum of the others, nil if there are none.
+// list returns the exporters with the most reports, in order, and the sum of the others, nil if there are none.
 func (t *exporterTotals) list() ([]Exporter, *OtherExporters) {
 	out := make([]Exporter, 0, len(t.of))
 	for _, s := range t.of {

@@ -13,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
-// Config says what a [Generator] makes.
+// Config is the settings of a [Generator].
 type Config struct {
 	Seed      uint64
 	Flows     int // distinct flows, picked at random for every datagram
@@ -155,7 +155,7 @@ func (g *Generator) Bytes() int { return g.cfg.Bytes }
 // Exporters is the number of exporters.
 func (g *Generator) Exporters() int { return g.cfg.Exporters }
 
-// Next writes the next datagram into buf, which is grown when it is too small, and gives the part written. The exporters
+// Next writes the next datagram into buf, which is grown when it is too small, and returns the part written. The exporters
 // take turns.
 func (g *Generator) Next(buf []byte) []byte {
 	e := g.turn
@@ -218,12 +218,12 @@ func (g *Generator) values(hop *decode.Hop, h, random uint64) {
 	hop.QueueID, hop.QueueOccupancy = uint8(h>>24&7), g.tail[random>>10&1023]/64
 }
 
-// addresses gives a flow's inner source and destination address and its source port.
+// addresses returns a flow's inner source and destination address and its source port.
 func addresses(flow int, h uint64) (src, dst uint32, sport uint16) {
 	return 10<<24 | uint32(flow), 172<<24 | 16<<16 | uint32(h)&0xfffff, uint16(1024 + h>>20%60000)
 }
 
-// node gives the node ID of a hop, counted from the reporting node back.
+// node returns the node ID of a hop, counted from the reporting node back.
 func node(exporter, hop int, h uint64) uint32 {
 	if hop == 0 {
 		return uint32(exporter + 1)

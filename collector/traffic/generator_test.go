@@ -23,7 +23,7 @@ type hop struct {
 	in, out              uint16
 }
 
-// parse checks everything that is fixed and gives the rest.
+// parse checks everything that is fixed and returns the rest.
 func parse(t *testing.T, b []byte, hops int) parsed {
 	t.Helper()
 	be := binary.BigEndian

@@ -26,7 +26,7 @@ func (n *Noise) Exporters() int { return n.good.Exporters() }
 // Bytes is the length of the longest datagram.
 func (n *Noise) Bytes() int { return n.good.Bytes() }
 
-// NextFrom writes the next datagram into buf, which is grown when it is too small, and gives the part written.
+// NextFrom writes the next datagram into buf, which is grown when it is too small, and returns the part written.
 func (n *Noise) NextFrom(exporter int, buf []byte) []byte {
 	buf = n.good.NextFrom(exporter, buf)
 	switch n.rng.IntN(4) {

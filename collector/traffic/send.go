@@ -13,11 +13,11 @@ type Datagrams interface {
 	Exporters() int
 	// Bytes is the length of the longest datagram.
 	Bytes() int
-	// NextFrom writes the next datagram of an exporter into buf, which has room for it, and gives the part written.
+	// NextFrom writes the next datagram of an exporter into buf, which has room for it, and returns the part written.
 	NextFrom(exporter int, buf []byte) []byte
 }
 
-// SendConfig says where to send, how fast and how long.
+// SendConfig is the destination, rate and duration of sending.
 type SendConfig struct {
 	To       netip.AddrPort
 	Rate     float64       // datagrams a second; 0 sends as fast as the machine can
@@ -61,7 +61,7 @@ func (c *SendConfig) validate() error {
 	return errors.Join(errs...)
 }
 
-// Result says what was sent.
+// Result holds the counts of what was sent.
 type Result struct {
 	Sent    uint64 // datagrams that the kernel took
 	Bytes   uint64 // of their payload

@@ -109,7 +109,7 @@ func (s *sender) send(socket, n int) (refused uint64, err error) {
 	return refused, nil
 }
 
-// call hands slots at..n to the kernel and gives how many it took.
+// call hands slots at..n to the kernel and returns how many it took.
 func (s *sender) call(fd, at, n int) (int, unix.Errno) {
 	if s.gso {
 		_, err := unix.Write(fd, s.data[at*s.size:n*s.size])

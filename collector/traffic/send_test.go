@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// listen gives a socket with a large buffer.
+// listen returns a socket with a large buffer.
 func listen(t *testing.T, addr string) (*net.UDPConn, netip.AddrPort) {
 	t.Helper()
 	c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.MustParseAddrPort(addr)))

@@ -60,7 +60,7 @@ func Search(rate float64, try func(float64) (Step, error)) (best Step, err error
 // senderLimited reports whether the sender reached less than it was asked for: the collector may keep up with more.
 func (s *Step) senderLimited() bool { return s.Rate < 0.95*s.Asked }
 
-// Judge compares what was sent with what the ledger knows.
+// Judge compares the sent reports with the ledger.
 func (s *Step) Judge(b *sink.Balance) {
 	dropped := int64(0)
 	for _, n := range b.Dropped {

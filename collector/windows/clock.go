@@ -31,7 +31,7 @@ func (e *Ends) Start(wall time.Time, mono time.Duration) {
 	e.Tally.Change(func(f *summary.Figures) { f.FirstLabel = edge })
 }
 
-// Look ends the open window of a live run if that is due, and says how long nothing is to be done.
+// Look ends the open window of a live run if it is due, and returns how long nothing is to be done.
 func (e *Ends) Look() time.Duration {
 	step, cut, due := e.clock.look(e.read())
 	e.noteStep(step)
@@ -75,7 +75,7 @@ func (e *Ends) ClockState() clockState {
 	return e.state
 }
 
-// Problems are sentences about what is or was wrong with the clock.
+// Problems returns sentences about present and past problems of the clock.
 func (s *clockState) Problems() (out []string) {
 	if s.Held {
 		out = append(out, "clock: set back further than corrections reach; what is counted is merged into the last window until the clock has passed it")
@@ -173,8 +173,8 @@ func (e *Ends) Capture(step func(end int64)) *capture {
 	return &capture{ends: e, step: step, length: int64(e.Length)}
 }
 
-// Handle gives the pipeline the frames up to each window's end. A frame from before the open window counts in it:
-// captures are now and then out of order by a little.
+// Handle passes frames to the pipeline up to each window's end. A frame from before the open window counts in it:
+// captures are now and then slightly out of order.
 func (k *capture) Handle(w *pipeline.Worker, frames []ingest.Frame) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -32,7 +32,7 @@ type keptWindow struct {
 	data     []byte // a partial
 }
 
-// Corrections says what is kept of windows whose labels may come again.
+// Corrections bounds what is kept of windows whose labels may come again.
 type Corrections struct {
 	Reach     time.Duration // how far back from the last window
 	Bytes     int64         // most memory
@@ -52,7 +52,7 @@ func newCorrections(cfg *Corrections) *corrections {
 	}
 }
 
-// add keeps what p counted under a label. If something was counted under it before, it gives the window of both and the
+// add keeps what p counted under a label. If something was counted under it before, it returns the window of both and the
 // number of times that the label was written; otherwise nil.
 func (c *corrections) add(label int64, p *window.Partial) (whole *inference.Window, revision uint64, err error) {
 	i, found := slices.BinarySearchFunc(c.kept, label, func(k keptWindow, label int64) int {
@@ -92,7 +92,7 @@ func (c *corrections) add(label int64, p *window.Partial) (whole *inference.Wind
 	return &w, k.revision, nil
 }
 
-// trim forgets the labels up to floor, and older ones for as long as there are too many bytes. It gives the latest label
+// trim forgets the labels up to floor, and older ones for as long as there are too many bytes. It returns the latest label
 // that is forgotten, or floor.
 func (c *corrections) trim(floor int64) int64 {
 	n := 0

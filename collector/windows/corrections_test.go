@@ -89,7 +89,7 @@ func TestCorrectionsBound(t *testing.T) {
 	}
 }
 
-// A label that comes again gives the window of both, as often as it comes.
+// A repeated label gives the window of all its counts, however often it comes.
 func TestCorrectionsMerge(t *testing.T) {
 	c := testCorrections(64 << 20)
 	var p, all window.Partial

@@ -16,7 +16,7 @@ type Detector interface {
 	Step(w *inference.Window) []inference.Finding
 }
 
-// Detectors find in windows what is worth a finding. One goroutine steps them; others may change their settings.
+// Detectors finds in windows what is worth a finding. One goroutine steps it; others may change its settings.
 type Detectors struct {
 	events *events.Detector
 	all    []Detector
@@ -51,7 +51,7 @@ func (d *Detectors) time(label int64) int64 {
 	return label
 }
 
-// step gives what all detectors find in w, behind the findings that are open since an earlier run, once. Each counts its
+// step returns what all detectors find in w, behind the findings that are open since an earlier run, once. Each counts its
 // findings on its own, so those of detectors beside the first carry the detector's number in their upper bits.
 func (d *Detectors) step(w *inference.Window) []inference.Finding {
 	const perDetector = 56 // bits

@@ -41,7 +41,7 @@ type Config struct {
 	Log                     *slog.Logger
 }
 
-// Ends ends windows. One goroutine uses it, but for what says otherwise.
+// Ends ends windows. One goroutine uses it, except where a method allows others.
 type Ends struct {
 	Config
 	// Writers get every window. They are set before the first one ends.

@@ -94,7 +94,7 @@ func StatePath(file string, list []stores.Store) string {
 	return ""
 }
 
-// OpenState reads what an earlier run left and lets exporters go on where they were. It returns nil if no state is kept:
+// OpenState reads the state of an earlier run and restores the exporters' numbers. It returns nil if no state is kept:
 // without a path, or without a store that has a spool.
 func OpenState(path string, set *stores.Set, l *ledger.Ledger, p *pipeline.Pipeline, d *Detectors, log *slog.Logger) (*State, error) {
 	first := slices.IndexFunc(set.All(), func(q *stores.Queue) bool { return q.Spool != nil && !q.Alerts })

@@ -145,7 +145,7 @@ func (k *wallClock) open() (edge, label int64) {
 	return edge, label
 }
 
-// keep gives the label of a window that ends at a multiple, and what it means.
+// keep returns the label of a window that ends at a multiple, and what it means.
 func (k *wallClock) keep(end int64) (label int64, kind windowKind) {
 	switch {
 	case end > k.latest:

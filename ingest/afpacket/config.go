@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// Config says which interfaces are read, and which of their packets.
+// Config is the settings of the interfaces that are read, and of the packets taken from them.
 type Config struct {
 	Interfaces    []string      `yaml:"interfaces" doc:"Interfaces whose packets are read through rings (AF_PACKET), beside the sockets: Ethernet, loopback, or tunnels of IP. It needs Linux and CAP_NET_RAW. Empty reads none."`
 	Everything    bool          `yaml:"everything" doc:"Take all packets of the interfaces, and not only those that the settings below name: for INT in TCP, or in tunnels."`

@@ -147,7 +147,7 @@ func (g *group) open(d device, cfg *Config) (_ *ring, err error) {
 	return r, nil
 }
 
-// option gives a step that sets an option of the socket.
+// option returns a step that sets an option of the socket.
 func (r *ring) option(name, value int) func() error {
 	return func() error { return unix.SetsockoptInt(r.fd, unix.SOL_PACKET, name, value) }
 }
@@ -197,7 +197,7 @@ func (g *group) join(fd, index int) error {
 	return nil
 }
 
-// close gives the ring back.
+// close releases the ring.
 func (r *ring) close() error {
 	var err error
 	if r.mem != nil {

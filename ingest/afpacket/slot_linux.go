@@ -63,7 +63,7 @@ func (k *slot) waiting() uint64 {
 	return k.taken - k.dropped - min(k.frames.Load(), k.taken-k.dropped)
 }
 
-// close gives the ring back. What it still holds is lost.
+// close releases the ring. Frames that it still holds are lost.
 func (k *slot) close() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

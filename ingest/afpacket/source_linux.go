@@ -102,7 +102,7 @@ func (g *group) problem() string {
 	return ""
 }
 
-// Notices returns what the operator should know although it works, one sentence each.
+// Notices returns sentences that the operator should read although the source works.
 func (s *Source) Notices() []string { return s.notices }
 
 // Workers is the number of goroutines that call handle.
@@ -117,7 +117,7 @@ func (s *Source) Run(ctx context.Context, handle func(worker int, b *ingest.Batc
 // Prompt implements [ingest.Prompter].
 func (s *Source) Prompt(before int64) { s.crew.Prompt(before) }
 
-// Close gives the rings back. Run does so itself.
+// Close releases the rings. Run does so itself.
 func (s *Source) Close() error { return s.crew.Close(s.release) }
 
 // release closes the rings.

@@ -68,7 +68,7 @@ func (c Config) Dial(id string) (*Client, error) {
 	return client, nil
 }
 
-// Config returns the settings that the client was made of.
+// Config returns the settings of the client.
 func (c *Client) Config() Config { return c.conf }
 
 // Topic returns the name of a topic with the prefix of the fleet.
@@ -98,7 +98,7 @@ func (c *Client) Problem() string {
 	return c.problem
 }
 
-// renew reads with read and keeps what it gives in place; without success what is there stays.
+// renew calls read and stores its result in place. Without success the former value stays.
 func renew[T any](c *Client, place *T, read func() (T, error)) T {
 	fresh, err := read()
 	c.mu.Lock()

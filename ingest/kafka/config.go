@@ -112,7 +112,7 @@ func notInTopic(r rune) bool {
 	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '.' || r == '_' || r == '-')
 }
 
-// CheckFiles reads the files that the settings name, and gives every problem with them.
+// CheckFiles reads the files that the settings name, and returns every problem with them.
 func (c *Config) CheckFiles() error {
 	var errs []error
 	if c.PasswordFile != "" {

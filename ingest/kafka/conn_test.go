@@ -15,7 +15,7 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// of gives settings for the broker's address and the topics of the test.
+// of returns settings for the broker's address and the topics of the test.
 func of(b *servertest.Broker) Config {
 	c := DefaultConfig()
 	c.Brokers, c.Prefix = []string{b.Addr}, b.Prefix

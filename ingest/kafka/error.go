@@ -14,7 +14,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 )
 
-// Kind says what has to happen for the same request to succeed.
+// Kind is the class of an error by what makes the same request succeed.
 type Kind uint8
 
 // The kinds of errors.
@@ -29,7 +29,7 @@ const (
 	Refused                 // Kafka will never take this
 )
 
-// Error is the failure of a request, in words that say what to do.
+// Error is the failure of a request, with a text that contains the remedy.
 type Error struct {
 	Kind Kind
 	Op   Op     // what was tried
@@ -89,10 +89,11 @@ func (o Op) String() string {
 	return fmt.Sprintf("%s %s %s", strings.ToLower(o.ACL), o.Resource, o.Name)
 }
 
-// Explain makes an *[Error] of what kafka-go gave for an operation; nil and the end of ctx stay as they are.
+// Explain makes an *[Error] of an error of kafka-go in an operation. It returns nil and the end of ctx unchanged.
 //
-// kafka-go hides why it knows no topics behind "topic not found", and why a connection broke behind "EOF". Explain asks
-// it for its last reason, which takes no time, and says what EOF means to a client without TLS or without a login.
+// kafka-go hides the reason for a missing topic behind "topic not found", and that for a broken connection behind
+// "EOF". Explain asks it for its last reason, which takes no time. It also explains EOF to a client without TLS or
+// without a login.
 func (c *Client) Explain(err error, do Op) error {
 	switch {
 	case err == nil:

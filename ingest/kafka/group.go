@@ -15,12 +15,12 @@ import (
 	"github.com/hopscope/hopscope/ingest/retry"
 )
 
-// GroupConfig says which group, and which partitions it shares out.
+// GroupConfig is the settings of a group, and the partitions that it shares out.
 type GroupConfig struct {
 	Name   string
 	Topics map[string]int // how many partitions of each, the first ones; further ones belong to no member
-	// Session is the time that the group waits for a sign of a member before it gives its partitions to others. Rebalance is the
-	// time that a member may take to release them when others come or go.
+	// Session is the time that the group waits for a heartbeat of a member before it reassigns its partitions.
+	// Rebalance is the time that a member may take to release them when others join or leave.
 	Session, Rebalance time.Duration
 }
 
@@ -181,7 +181,7 @@ type generation struct {
 // errLost is the cause of Generation.Lost.
 var errLost = errors.New("the group has given the partitions to others")
 
-// join joins the group and gives the generation that follows, whose heartbeats run.
+// join joins the group and returns the generation that follows, whose heartbeats run.
 func (g *Group) join(ctx context.Context) (*generation, error) {
 	for topic, want := range g.cfg.Topics {
 		have, err := g.log.Partitions(ctx, topic)
@@ -371,7 +371,7 @@ func fenced(err error) bool {
 	return errors.Is(err, kafka.UnknownMemberId) || errors.Is(err, kafka.IllegalGeneration) || errors.Is(err, kafka.FencedInstanceID)
 }
 
-// only gives the one partition that an answer is about.
+// only returns the one partition that an answer is about.
 func only[T any](parts []T) (p T, err error) {
 	if len(parts) != 1 {
 		return p, errors.New("the answer has no such partition")

@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/ingest/retry"
 )
 
-// LeadConfig says what a candidate for being in charge needs.
+// LeadConfig is the settings of a candidate.
 type LeadConfig struct {
 	Log     ingest.Log
 	Group   ingest.Group // that shares out partition 0 of the topic, and nothing else
@@ -22,7 +22,7 @@ type LeadConfig struct {
 	Logger  Logger        // nil for none
 }
 
-// complete gives settings that leave nothing out.
+// complete returns the settings with the missing ones set to defaults.
 func (c LeadConfig) complete() *LeadConfig {
 	if c.Hold == 0 {
 		c.Hold = 30 * time.Second
@@ -65,7 +65,7 @@ type candidate struct {
 	err error // of work
 }
 
-// Assigned begins a term, or goes on with it.
+// Assigned begins a term, or continues it.
 func (m *candidate) Assigned(g *ingest.Generation) {
 	ours := len(g.Partitions[m.cfg.Topic]) > 0
 	if m.stop != nil {

@@ -144,7 +144,7 @@ func (d *device) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	d.taken = append(d.taken, p)
 }
 
-// of gives what was taken of a controller, and count how often something of it was refused.
+// of returns what was taken of a controller, and count how often something of it was refused.
 func (d *device) of(name string) (list []push, refused int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -156,7 +156,7 @@ func (l *Log) listOffsets(ctx context.Context, topic string, what ...kafka.Offse
 	return all, nil
 }
 
-// Partitions returns the number of partitions of a topic, as the brokers say now.
+// Partitions returns the present number of partitions of a topic by the brokers.
 func (l *Log) Partitions(ctx context.Context, topic string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.Timeout)
 	defer cancel()
@@ -433,7 +433,7 @@ func (r *reader) behind(ctx context.Context, next int64) (int64, error) {
 	return good, nil
 }
 
-// fetch gives the messages from an offset on. Beside some messages an error says what is behind them.
+// fetch returns the messages from an offset on. With messages, an error concerns the place after them.
 func (r *reader) fetch(ctx context.Context, offset int64, most int, wait time.Duration) ([]ingest.Message, error) {
 	once, cancel := context.WithTimeout(ctx, wait+r.log.cfg.Timeout)
 	defer cancel()

@@ -1,7 +1,7 @@
 package kafka
 
-// Logger is what the program says of its place in a group, with keys and values by turns. A [log/slog.Logger] is one; writers to Kafka,
-// which share this package, have none.
+// Logger takes the messages about the program's place in a group, with alternating keys and values. A
+// [log/slog.Logger] is one. Writers to Kafka, which share this package, have none.
 type Logger interface {
 	Info(msg string, args ...any)
 	Warn(msg string, args ...any)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Leader is the member that came to be in charge last, as the log says. One that was killed stands there until another one has
+// Leader is the member that came to be in charge last, by the log. A killed one stays there until another one has
 // taken over.
 type Leader struct {
 	Name  string // for display; what its record says, of any length
@@ -28,7 +28,8 @@ func NewObserver(cfg LeadConfig) *Observer {
 	return o
 }
 
-// Leader reads what has come to the log since it was last called. It waits for as long as the settings say, and not longer than ctx.
+// Leader reads the records of the log since the last call. It waits for as long as the settings say, and not longer
+// than ctx.
 func (o *Observer) Leader(ctx context.Context) (Leader, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.cfg.Timeout)
 	defer cancel()

@@ -13,8 +13,8 @@ import (
 // all versions have: the number of their term and their epoch.
 const recordVersion = 1
 
-// MaxPlan is the greatest size of a plan in a record, in bytes. With what stands around it, it is below the size of records that any
-// topic allows.
+// MaxPlan is the greatest size of a plan in a record, in bytes. With the rest of the record it is below the limit of
+// any topic.
 const MaxPlan = 512 << 10
 
 // planRecord is a value of the log.

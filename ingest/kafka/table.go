@@ -13,8 +13,8 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// Table is a compacted topic of one partition as what it means: the last value of each key. It keeps all of them in
-// memory. It is safe for use by several goroutines.
+// Table is the present state of a compacted topic of one partition: the last value of each key. It keeps all of them
+// in memory. It is safe for use by several goroutines.
 type Table struct {
 	c     *Client
 	topic string
@@ -29,13 +29,13 @@ type Table struct {
 	left   uint64 // records that were left out
 }
 
-// TableBounds say how much a table keeps: what goes beyond is left out, and counted.
+// TableBounds limits what a table keeps. Keys beyond them are left out, and counted.
 type TableBounds struct {
 	Keys  int // most keys
 	Value int // most bytes of a value
 	Bytes int // most bytes of all keys and values
 
-	// Keep says of which keys anything is kept. Nil is all of them.
+	// Keep reports whether a key is kept. Nil keeps all.
 	Keep func(key string) bool
 }
 
@@ -69,8 +69,8 @@ func (t *Table) leftOut() uint64 {
 	return t.left
 }
 
-// Refresh reads up to the present end of the topic, and gives the keys that changed, in their order. The first call reads
-// all of it. After an error, what was read is kept, and the next call goes on.
+// Refresh reads up to the present end of the topic, and returns the changed keys in order. The first call reads all of
+// it. After an error, the records read so far are kept, and the next call continues.
 func (t *Table) Refresh(ctx context.Context) (changed []string, err error) {
 	t.reading.Lock()
 	defer t.reading.Unlock()
@@ -118,7 +118,7 @@ func (t *Table) refresh(ctx context.Context, seen map[string]bool) error {
 	return nil
 }
 
-// read reads some records from an offset on, and gives the offset behind them.
+// read reads some records from an offset on, and returns the offset behind them.
 func (t *Table) read(ctx context.Context, at int64, seen map[string]bool) (int64, error) {
 	resp, err := t.c.Fetch(ctx, &kafka.FetchRequest{
 		Topic: t.topic, Offset: at, MinBytes: 1, MaxBytes: 1 << 20, MaxWait: t.c.conf.Timeout / 2,

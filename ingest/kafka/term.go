@@ -48,21 +48,21 @@ func (t *Term) Number() uint64 {
 	return t.mine.Term
 }
 
-// Epoch is the highest that was ever written, and Plan what was written last, nil for nothing.
+// Epoch returns the highest epoch that was ever written.
 func (t *Term) Epoch() uint32 {
 	<-t.turn
 	defer func() { t.turn <- struct{}{} }()
 	return t.log.epoch
 }
 
-// Plan returns what was written last, by the member in charge then; nil for nothing.
+// Plan returns the plan that was written last, by the member then in charge; nil for none.
 func (t *Term) Plan() []byte {
 	<-t.turn
 	defer func() { t.turn <- struct{}{} }()
 	return bytes.Clone(t.mine.Plan)
 }
 
-// set gives the term another generation of the same owner, or none while there is none.
+// set sets the present generation of the same owner, or none while there is none.
 func (t *Term) set(g *ingest.Generation) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -135,8 +135,8 @@ func (t *Term) Put(ctx context.Context, epoch uint32, plan []byte) error {
 	return t.explain(t.put(ctx, epoch, plan))
 }
 
-// Holds returns without an error if the member is in charge now, as the group says. It is to be called before anything
-// leaves: a process that stood still meanwhile does not know how long.
+// Holds returns nil if the member is in charge now, by the group. Call it before anything leaves: after a standstill,
+// a process does not know how long that was.
 func (t *Term) Holds(ctx context.Context) error {
 	ctx, end, err := t.begin(ctx)
 	if err != nil {
@@ -250,8 +250,8 @@ func (t *Term) read(ctx context.Context, to int64) (err error) {
 	return err
 }
 
-// read adds what the log has from one offset to another, and gives the one that comes next. After an error that is the first, and
-// what was read until then comes again.
+// read adds the records of the log between two offsets, and returns the next offset. After an error that is the first
+// offset, and the records read until then come again.
 func (c *LeadConfig) read(ctx context.Context, from, to int64, into *history) (next int64, err error) {
 	r := c.Log.Reader(c.Topic, 0, from)
 	failed := func(err error) {

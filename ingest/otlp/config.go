@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/ingest/peer"
 )
 
-// Config says where metrics are received and within what bounds.
+// Config is the settings of the addresses and bounds for receiving metrics.
 type Config struct {
 	Ports           []Port        // beside those of GRPC and HTTP, by the list of ports of all sources
 	Enabled         bool          `yaml:"enabled" doc:"Receives metrics of OpenTelemetry (OTLP), as switches with Cumulus Linux and SONiC send them (docs/formats.md), at grpc and http, beside those of ports; where it is set, the default of ports does not count."`

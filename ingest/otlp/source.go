@@ -88,7 +88,7 @@ func (s *Source) Close() (err error) {
 // Workers is 1: the points of a stream are followed in one place, whichever connections they come by.
 func (s *Source) Workers() int { return 1 }
 
-// Waits says that senders keep what they are asked to send again.
+// Waits returns true: senders keep refused data and send it again.
 func (s *Source) Waits() bool { return true }
 
 // listener is one address.
@@ -105,7 +105,7 @@ func (s *Source) Addrs() (list []netip.AddrPort) {
 	return list
 }
 
-// Notices returns what the operator should know although it works.
+// Notices returns sentences that the operator should read although the source works.
 func (s *Source) Notices() []string { return s.spare }
 
 // Stats may be called at any time.
@@ -179,7 +179,7 @@ func (s *Source) handle(r *request, b *ingest.Batch, handle func(worker int, b *
 	close(r.done)
 }
 
-// slot takes a place for a request, and gives it back when the function that it returns is called; nil where there is none.
+// slot takes a place for a request, and returns a function that releases it; nil if there is none.
 func (s *Source) slot() func() {
 	select {
 	case s.slots <- struct{}{}:

@@ -1,6 +1,6 @@
 package pcapfile
 
-// Config says how a capture is replayed.
+// Config is the settings of the replay of a capture.
 type Config struct {
 	Speed       float64 `yaml:"speed" doc:"Speed of the replay as a multiple of the recorded one; 0 is as fast as possible." range:"0..1000000"`
 	BatchFrames int     `yaml:"batch_frames" doc:"Most frames that are handed over at once." range:"1..4096"`
@@ -9,5 +9,5 @@ type Config struct {
 // DefaultConfig replays as fast as possible.
 func DefaultConfig() Config { return Config{BatchFrames: 256} }
 
-// Validate finds nothing that the ranges do not say.
+// Validate returns nil: the ranges of the fields are all there is to check.
 func (c *Config) Validate() error { return nil }

@@ -12,7 +12,7 @@ var (
 	errDamaged   = errors.New("damaged capture")   // a record that contradicts itself, or is absurdly long
 )
 
-// Error says where a capture stopped being readable. Everything before that place has been handed over.
+// Error is the place at which a capture stopped being readable. Everything before it has been handed over.
 type Error struct {
 	File   string
 	Record uint64 // number that the frame would have had, from 1; 0 in the header of the file
@@ -21,7 +21,7 @@ type Error struct {
 	Err    error  // ErrFormat, ErrTruncated, ErrDamaged, or what the operating system said
 }
 
-// Error gives, for example, "probes.pcap: record 17 at byte 4312: file ends after 20 of 76 bytes".
+// Error returns, for example, "probes.pcap: record 17 at byte 4312: file ends after 20 of 76 bytes".
 func (e *Error) Error() string {
 	s := e.File + ": "
 	if e.Record > 0 {

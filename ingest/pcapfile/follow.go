@@ -33,7 +33,7 @@ func DefaultFollowConfig() FollowConfig {
 // SetDefaults makes c the default settings.
 func (c *FollowConfig) SetDefaults() { *c = DefaultFollowConfig() }
 
-// Validate finds what is wrong with c beyond the ranges of single values.
+// Validate returns the errors in c that the ranges of single values do not show.
 func (c *FollowConfig) Validate() error {
 	var errs []error
 	for i, path := range c.Files {
@@ -47,8 +47,8 @@ func (c *FollowConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// CheckFiles looks whether the captures are there and may be read. A FIFO is not opened, for that would be noticed by
-// its writer.
+// CheckFiles checks that the captures exist and are readable. It does not open a FIFO, because its writer would notice
+// that.
 func (c *FollowConfig) CheckFiles() error {
 	var errs []error
 	for i, path := range c.Files {
@@ -73,7 +73,7 @@ func (c *FollowConfig) CheckFiles() error {
 	return errors.Join(errs...)
 }
 
-// Open opens the captures of these settings. It gives nil when there are none.
+// Open opens the captures of these settings. It returns nil when there are none.
 func (c FollowConfig) Open() (ingest.Source, error) {
 	if len(c.Files) == 0 {
 		return nil, nil
@@ -143,7 +143,7 @@ func (s *Follow) Run(ctx context.Context, handle func(worker int, b *ingest.Batc
 	return nil
 }
 
-// Close gives the files back. Run does so itself.
+// Close closes the files. Run does so itself.
 func (s *Follow) Close() error {
 	if s.started.Swap(true) {
 		return nil
@@ -158,7 +158,7 @@ func (s *Follow) Close() error {
 // Workers is the number of captures.
 func (s *Follow) Workers() int { return len(s.inputs) }
 
-// Waits is true: what is in a file stays there.
+// Waits returns true: a file keeps its content.
 func (s *Follow) Waits() bool { return true }
 
 // Stats adds up all captures. Damaged counts those that could not be read to their end.
@@ -276,7 +276,7 @@ func (in *input) trouble(err error) {
 	in.problem.Store(&text)
 }
 
-// read hands over the frames of one capture. It gives io.EOF at its end.
+// read hands over the frames of one capture. It returns io.EOF at its end.
 func (in *input) read(ctx context.Context, src io.Reader, hand func(*ingest.Batch)) error {
 	r, err := newReader(src, in.name)
 	if err != nil {

@@ -117,7 +117,7 @@ func (r *Reader) parsePcap(b *ingest.Batch, limit int) {
 	r.pos = pos
 }
 
-// canonicalLink gives the registered number of raw IP for the two that some systems write.
+// canonicalLink returns the registered number of raw IP for the two that some systems write.
 func canonicalLink(link uint16) uint16 {
 	if link == 12 || link == 14 {
 		return ingest.LinkRaw

@@ -154,7 +154,7 @@ func (r *Reader) Next() (ingest.Frame, error) {
 }
 
 // ReadBatch overwrites b with the next frames: at least one, at most limit. It does not wait for more input once it
-// has a frame. Their Data is valid until the next call of Next or ReadBatch. At the end it leaves b empty and gives
+// has a frame. Their Data is valid until the next call of Next or ReadBatch. At the end it leaves b empty and returns
 // io.EOF, or an [*Error].
 func (r *Reader) ReadBatch(b *ingest.Batch, limit int) error {
 	b.Frames = b.Frames[:0]
@@ -192,7 +192,7 @@ func (r *Reader) Close() error {
 	return errors.Join(errs...)
 }
 
-// at gives the capture's offset of buf[pos].
+// at returns the capture's offset of buf[pos].
 func (r *Reader) at(pos int) int64 { return r.base + int64(pos) }
 
 // fail records damage in the record or block that starts at the capture's byte offset.
@@ -231,7 +231,7 @@ func (r *Reader) more() {
 var errShort = errors.New("short")
 
 // refill reads until the window holds n bytes from pos on, moving what is left to its front. At the end of the input
-// it gives io.EOF if nothing is left, errShort if something is.
+// it returns io.EOF if nothing is left, errShort if something is.
 func (r *Reader) refill(n int) error {
 	copy(r.buf, r.buf[r.pos:r.end])
 	r.base += int64(r.pos)

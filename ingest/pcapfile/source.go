@@ -34,7 +34,7 @@ var _ ingest.Source = (*Source)(nil)
 // NewSource replays the capture at path, "-" for standard input. The file is opened by Run.
 func NewSource(cfg Config, path string) *Source { return &Source{cfg: cfg, path: path} }
 
-// Run hands over the frames of the capture in their order. It gives nil at the end of the capture and when ctx ends,
+// Run hands over the frames of the capture in their order. It returns nil at the end of the capture and when ctx ends,
 // and an [*Error] where the capture cannot be read on.
 //
 // With a speed, a frame leaves when as much time has passed since the first one as in the capture, divided by the

@@ -101,7 +101,8 @@ func Optional(caFile, certFile, keyFile string) (authorities *x509.CertPool, cer
 	return authorities, certificate, errors.Join(caErr, certErr)
 }
 
-// Mutual reads all three files, for two sides that know each other by them alone. A file that is not named is an error.
+// Mutual reads all three files, for two sides that authenticate each other by them alone. A missing name of a file is
+// an error.
 func Mutual(caFile, certFile, keyFile string) (authorities *x509.CertPool, certificate []tls.Certificate, err error) {
 	if authorities, err = readAuthorities(caFile); err == nil {
 		certificate, err = Certificate(certFile, keyFile)

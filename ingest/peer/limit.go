@@ -145,7 +145,7 @@ func (l *Limiter) useless(spare bool) (worst *Conn) {
 	return worst
 }
 
-// forget gives the place of c back.
+// forget frees the place of c.
 func (l *Limiter) forget(c *Conn) {
 	if !l.conns[c] {
 		return
@@ -180,7 +180,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close gives the place back.
+// Close frees the place of the connection.
 func (c *Conn) Close() error {
 	c.l.mu.Lock()
 	c.l.forget(c)
@@ -220,7 +220,7 @@ func (c *Conn) End() {
 
 type connKey struct{}
 
-// WithConn is http.Server.ConnContext: requests know their connection.
+// WithConn is the ConnContext of an http.Server: it puts the connection into the context of requests.
 func WithConn(ctx context.Context, c net.Conn) context.Context {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
@@ -228,8 +228,8 @@ func WithConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// LimitHTTP answers requests by h on the connections that have a place for them: reserved says which may have one of the reserve. Others are
-// refused, with the header Retry-After.
+// LimitHTTP serves requests with h on the connections that have a place for them. reserved reports which paths may use
+// the reserve. Others are refused, with the header Retry-After.
 func LimitHTTP(h http.Handler, reserved func(path string) bool, refuse func(w http.ResponseWriter)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, ok := r.Context().Value(connKey{}).(*Conn)

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TLS says how a client and its server know each other. It stands inline among the settings of a client.
+// TLS is the settings by which a client and its server authenticate each other. It is inlined in the settings of a
+// client.
 type TLS struct {
 	CAFile      string `yaml:"ca_file" doc:"PEM file of the authorities that may sign the server's certificate; empty means those of the system."`
 	CertFile    string `yaml:"cert_file" doc:"PEM file of the certificate shown to the server; needs key_file."`
@@ -21,8 +22,8 @@ type TLS struct {
 // Used reports whether a setting is made that means nothing without TLS.
 func (c *TLS) Used() bool { return c.CAFile != "" || c.CertFile != "" || c.TLSInsecure }
 
-// Problems finds what is wrong beyond single values. It is not named Validate, which would be taken for that of the
-// settings that c stands in.
+// Problems returns the errors that single values do not show. It is not named Validate, because the embedding settings
+// would inherit that.
 func (c *TLS) Problems() error {
 	var errs []error
 	if (c.CertFile == "") != (c.KeyFile == "") {

@@ -22,7 +22,7 @@ type Backoff struct {
 	failures int // in a row
 }
 
-// Next counts a failure and gives the wait before the next attempt.
+// Next counts a failure and returns the wait before the next attempt.
 func (b *Backoff) Next() time.Duration {
 	wait := max(b.Min, b.Max)
 	if b.Min <= wait>>b.failures {

@@ -23,7 +23,7 @@ const (
 // slow needs it all; what is left then is counted as dropped.
 const drainTime = 2 * time.Second
 
-// Config says where to receive and with what means.
+// Config is the settings of the addresses, sockets and workers.
 type Config struct {
 	Listen             []string      `yaml:"listen" doc:"Further UDP addresses to receive anything on, beside those of ports; where some are given, the default of ports does not count. IP:port or [IPv6]:port. [::]:port takes IPv4 as well unless 0.0.0.0 with the same port is listed too."`
 	Workers            int           `yaml:"workers" range:"0..256" doc:"Sockets for each address, each read by its own worker. 0 starts one for every CPU, at most 8."`
@@ -55,7 +55,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// SetDefaults makes c the default settings, in which the list of ports of all sources names the addresses.
+// SetDefaults sets c to the default settings. It has no addresses: the list of ports of all sources has those.
 func (c *Config) SetDefaults() {
 	*c = DefaultConfig()
 	c.Listen = nil
@@ -146,7 +146,7 @@ func (c *Config) ports() (list []Port) {
 	return append(list, c.Ports...)
 }
 
-// ParseAddr reads IP:port or [IPv6]:port. The error says what to write instead.
+// ParseAddr reads IP:port or [IPv6]:port. The error contains the right form.
 func ParseAddr(s string) (netip.AddrPort, error) { return parseListen(s) }
 
 func parseListen(s string) (netip.AddrPort, error) {
@@ -200,8 +200,7 @@ func (c *Config) prefixes() ([]netip.Prefix, error) {
 	return ingest.Prefixes("allow_sources", c.AllowSources)
 }
 
-// admission decides which sources are heard. It remembers its last answer, since exporters send in runs.
-// It belongs to one worker.
+// admission decides which sources are received. It remembers its last answer, since exporters send in runs.
 type admission struct {
 	prefixes []netip.Prefix
 	last     netip.Addr

@@ -87,7 +87,7 @@ func newPortable(cfg Config) (*portable, error) {
 // Addrs returns the addresses at which the source listens.
 func (s *portable) Addrs() []netip.AddrPort { return s.addrs }
 
-// Notices returns what the operator should know although it works.
+// Notices returns sentences that the operator should read although the source works.
 func (s *portable) Notices() []string {
 	return append([]string{portableNotice}, problems(s.missing)...)
 }
@@ -179,7 +179,7 @@ func (s *portable) read(i int, handle func(int, *ingest.Batch)) error {
 	}
 }
 
-// Close gives the sockets back. Run does so itself.
+// Close closes the sockets. Run does so itself.
 func (s *portable) Close() error {
 	var errs []error
 	for _, c := range s.conns {

@@ -191,7 +191,7 @@ func (k *socket) deafen() error {
 		&unix.SockFprog{Len: 1, Filter: &prog[0]})
 }
 
-// observeDrops brings the drop counter up to date and gives the memory that waiting datagrams hold.
+// observeDrops brings the drop counter up to date and returns the memory that waiting datagrams hold.
 func (k *socket) observeDrops() (bufferedBytes int) {
 	m, ok := meminfo(k.fd)
 	if !ok {

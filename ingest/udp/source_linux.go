@@ -78,7 +78,7 @@ func New(cfg Config) (*Source, error) {
 // Addrs returns the addresses at which the source listens, with the ports that the kernel picked for port 0.
 func (s *Source) Addrs() []netip.AddrPort { return s.addrs }
 
-// Notices returns what the operator should know although it works, one sentence each.
+// Notices returns sentences that the operator should read although the source works.
 func (s *Source) Notices() []string { return append(slices.Clip(s.notices), problems(s.missing)...) }
 
 // Workers is the number of goroutines that call handle.
@@ -93,7 +93,7 @@ func (s *Source) Run(ctx context.Context, handle func(worker int, b *ingest.Batc
 // Prompt implements [ingest.Prompter].
 func (s *Source) Prompt(before int64) { s.crew.Prompt(before) }
 
-// Close gives the sockets back. Run does so itself.
+// Close closes the sockets. Run does so itself.
 func (s *Source) Close() error { return s.crew.Close(s.release) }
 
 // release closes the sockets.

@@ -88,7 +88,7 @@ func (r *running) handle(worker int, b *ingest.Batch) {
 	}
 }
 
-// stop ends the run and gives everything that came.
+// stop ends the run and returns everything that came.
 func (r *running) stop(t *testing.T) []received {
 	t.Helper()
 	r.cancel()

@@ -76,7 +76,7 @@ func (w *worker) mayNap() bool {
 // to about 300 bytes needs 768 bytes of twice the buffer.
 const napShare = 4 * 768 / 2
 
-// round takes one batch from every socket and gives the size of the largest.
+// round takes one batch from every socket and returns the size of the largest.
 func (w *worker) round(handle func(int, *ingest.Batch)) (most int, err error) {
 	for _, k := range w.sockets {
 		n, err := w.receive(k)
@@ -91,7 +91,7 @@ func (w *worker) round(handle func(int, *ingest.Batch)) (most int, err error) {
 	return most, nil
 }
 
-// receive fills the batch from k, counts, and gives the number of datagrams taken, which is more than the
+// receive fills the batch from k, counts, and returns the number of datagrams taken, which is more than the
 // batch holds when some were refused.
 func (w *worker) receive(k *socket) (int, error) {
 	w.batch.Frames = w.batch.Frames[:0]

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Lock locks f for as long as it is open, and gives [ErrLocked] where another process has. A lock of Windows keeps others
+// Lock locks f for as long as it is open, and returns [ErrLocked] where another process has. A lock of Windows keeps others
 // from reading what it covers, so it covers a byte behind everything.
 func Lock(f interface{ Fd() uintptr }) error {
 	at := windows.Overlapped{OffsetHigh: 1 << 30}

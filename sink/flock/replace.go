@@ -37,8 +37,8 @@ func Replace(path string, mode fs.FileMode, write func(io.Writer) error) (err er
 // unfinishedFor is how old a file is that no [Replace] writes any more.
 const unfinishedFor = time.Minute
 
-// RemoveUnfinished removes what programs left beside a file that were killed while they replaced it. What another one may be writing stays: what was
-// written to within a minute before now.
+// RemoveUnfinished removes the temporary files that killed programs left beside a file while they replaced it. It
+// keeps files that were written to within a minute before now, since another program may be writing them.
 func RemoveUnfinished(path string, now time.Time) error {
 	list, err := os.ReadDir(filepath.Dir(path))
 	for _, e := range list {

@@ -2,7 +2,7 @@ package influx
 
 import "errors"
 
-// CheckFiles reads the files that the settings name, and gives every problem with them.
+// CheckFiles reads the files that the settings name, and returns every problem with them.
 func (c *Config) CheckFiles() error {
 	var errs []error
 	if c.TokenFile != "" {

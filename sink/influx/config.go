@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Config says which server is written to, and how.
+// Config is the settings of the server that is written to.
 type Config struct {
 	URL           string `yaml:"url" doc:"Address of the server, http or https, with a path prefix where a proxy needs one."`
 	Org           string `yaml:"org" doc:"Organisation, by name. Empty for InfluxDB 1.8."`

@@ -46,7 +46,7 @@ var special = func() (t [256]uint8) {
 }()
 
 // AppendPoint appends p and a line break to dst. Fields whose value is not finite are left out; dropped counts them. A
-// point of which nothing is left (no measurement, no field) appends nothing.
+// point without a measurement or without a field left appends nothing.
 func AppendPoint(dst []byte, p *sink.Point) (line []byte, dropped int) {
 	start := len(dst)
 	if p.Measurement == "" || p.Measurement[0] == '#' { // a line that begins with # is a comment
@@ -258,12 +258,12 @@ func nameEnd(b []byte, ends string) int {
 
 var nameUnescape = strings.NewReplacer(`\,`, ",", `\ `, " ")
 
-// measurementOf gives the measurement of a line.
+// measurementOf returns the measurement of a line.
 func measurementOf(line []byte) string {
 	return nameUnescape.Replace(string(line[:nameEnd(line, ", \n")]))
 }
 
-// formOf gives the measurement and the keys of the fields of a line.
+// formOf returns the measurement and the keys of the fields of a line.
 func formOf(line []byte) string {
 	form := append([]byte{}, line[:nameEnd(line, ", \n")]...)
 	rest := line[nameEnd(line, " \n"):]
@@ -291,7 +291,7 @@ func formOf(line []byte) string {
 	return string(form)
 }
 
-// placeOf gives the series of a line with its tags, and its time.
+// placeOf returns the series of a line with its tags, and its time.
 func placeOf(line []byte) string {
 	series := line[:nameEnd(line, " \n")]
 	line = bytes.TrimRight(line, "\n")

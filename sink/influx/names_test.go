@@ -17,7 +17,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// block gives the code of a language in docs/inventory.md.
+// block returns the code of a language in docs/inventory.md.
 func block(t *testing.T, language, with string) string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/inventory.md")

@@ -17,7 +17,7 @@ import (
 )
 
 // Runs implements [sink.Witness]. It asks in Flux. InfluxDB 1.8 is asked in InfluxQL, since Flux is usually switched
-// off there, and version 3 in SQL, since it has no Flux. A token that may only write gives a permanent error, which
+// off there, and version 3 in SQL, since it has no Flux. A token that may only write gets a permanent error, which
 // needs no action.
 func (w *writer) Runs(ctx context.Context, instance string, since time.Time) (map[string]time.Time, error) {
 	if w.known() == third {

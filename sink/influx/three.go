@@ -157,7 +157,7 @@ func (w *writer) request(ctx context.Context, method, path string, body []byte) 
 }
 
 // refuse takes the lines that the server named out of those that it stored, with its reason for each. Numbers that there are not
-// are passed over. It gives the number of lines that were refused.
+// are passed over. It returns the number of lines that were refused.
 func (w *writer) refuse(p *progress, lines []byte, e *Error) (n int) {
 	reasons := map[int]string{}
 	for _, r := range w.named {

@@ -129,7 +129,7 @@ func (w *writer) WriteEncoded(ctx context.Context, payload []byte) error {
 	return p.refusals.err()
 }
 
-// Part implements [sink.Parter]. Points of one series and time take each other's place.
+// Part implements [sink.Parter]. Points of one series and time replace each other.
 func (w *writer) Part(payload []byte, held func(key string) bool) (behind, rest sink.Refusal, err error) {
 	behind, rest = sink.PartLines(payload, nextLine, placeOf, measurementOf, held)
 	return behind, rest, nil
@@ -252,7 +252,7 @@ func (w *writer) send(ctx context.Context, lines []byte) (verdict, *Error, time.
 	return w.send3(ctx, lines)
 }
 
-// cut gives as many of the first lines as may be sent in one request, and whether it was their size that set the limit.
+// cut returns as many of the first lines as may be sent in one request, and whether it was their size that set the limit.
 func (w *writer) cut(lines []byte) (head []byte, bySize bool) {
 	head, _ = split(lines, w.conf.BatchPoints)
 	if w.size.limit == 0 || len(head) <= w.size.limit {

@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Config says where lines go.
+// Config is the settings of the output of lines.
 type Config struct {
 	Path           string        `yaml:"path" doc:"File that lines are appended to; it belongs to one process. \"-\", with its quotes, is standard output, to which the settings below do not apply."`
 	RotateBytes    int64         `yaml:"rotate_bytes" doc:"Size at which the file is put aside and a new one begun. 0 sets no limit." range:"0..1099511627776"`
@@ -25,7 +25,7 @@ func DefaultConfig() Config {
 // SetDefaults makes c the default settings.
 func (c *Config) SetDefaults() { *c = DefaultConfig() }
 
-// Validate finds what is wrong with c beyond the ranges of single values.
+// Validate returns the errors in c that the ranges of single values do not show.
 func (c *Config) Validate() error {
 	switch {
 	case c.Path == "":

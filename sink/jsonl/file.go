@@ -234,7 +234,7 @@ func (f *file) putAside(now time.Time) error {
 	return nil
 }
 
-// aside gives when files were put aside, the earliest first.
+// aside returns when files were put aside, the earliest first.
 func (f *file) aside() ([]time.Time, error) {
 	entries, err := os.ReadDir(filepath.Dir(f.conf.Path))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // AppendPoint appends p and a line break to dst. Fields whose value is not finite are left out; dropped counts them. A
-// point of which no field is left appends nothing.
+// point without a field left appends nothing.
 func AppendPoint(dst []byte, p *sink.Point) (line []byte, dropped int) {
 	start := len(dst)
 	dst = append(dst, `{"measurement":`...)

@@ -35,7 +35,7 @@ type stream struct {
 }
 
 // newStream writes to a duplicate of f. The runtime ends a process that writes to a broken pipe as its standard
-// output; of the duplicate it gives an error.
+// output; of the duplicate it returns an error.
 func newStream(f *os.File, name string) (*stream, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *stream) finishLine(ctx context.Context) error {
 	return err
 }
 
-// send writes b and gives the number of bytes that were written. It gives up when ctx ends.
+// send writes b and returns the number of bytes that were written. It gives up when ctx ends.
 func (s *stream) send(ctx context.Context, b []byte) (n int, err error) {
 	for n < len(b) {
 		if err := s.wait(ctx); err != nil {

@@ -93,7 +93,7 @@ func TestReaderGone(t *testing.T) {
 	}
 }
 
-// pipeWriter gives a writer to a pipe, and the end that is read.
+// pipeWriter returns a writer to a pipe, and the end that is read.
 func pipeWriter(t *testing.T) (*writer, *os.File) {
 	t.Helper()
 	r, p, err := os.Pipe()
@@ -109,7 +109,7 @@ func pipeWriter(t *testing.T) (*writer, *os.File) {
 	return &writer{out: s}, r
 }
 
-// fill writes a batch that the pipe cannot hold until ctx ends, and gives what it holds.
+// fill writes a batch that the pipe cannot hold until ctx ends, and returns what it holds.
 func fill(t *testing.T, w *writer, r *os.File, big *sink.Batch) []byte {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

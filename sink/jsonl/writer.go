@@ -67,7 +67,7 @@ func New(conf Config) (*writer, error) {
 // Name is "jsonl".
 func (w *writer) Name() string { return "jsonl" }
 
-// Close gives up the file.
+// Close closes and unlocks the file.
 func (w *writer) Close() error { return w.out.close() }
 
 // Stats may be called at any time.
@@ -117,7 +117,7 @@ func (w *writer) WriteEncoded(ctx context.Context, payload []byte) error {
 	return nil
 }
 
-// Part implements [sink.Parter]. Lines stand for themselves.
+// Part implements [sink.Parter]. Lines are independent.
 func (w *writer) Part(payload []byte, held func(key string) bool) (behind, rest sink.Refusal, err error) {
 	whole := func(line []byte) string { return string(line) }
 	behind, rest = sink.PartLines(payload, nextLine, whole, measurementOf, held)
@@ -132,7 +132,7 @@ func nextLine(payload []byte) (line, rest []byte) {
 	return payload[:at], payload[at:]
 }
 
-// measurementOf gives the measurement of a line that Encode made.
+// measurementOf returns the measurement of a line that Encode made.
 func measurementOf(line []byte) string {
 	_, rest, _ := bytes.Cut(line, []byte(`{"measurement":"`))
 	name, _, _ := bytes.Cut(rest, []byte{'"'})

@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Config says which fleet a member belongs to, and where its Kafka is.
+// Config is the settings of the member's fleet and of its Kafka.
 type Config struct {
 	brokers.Config  `yaml:""`
 	Fleet           string       `yaml:"fleet" doc:"Name of the fleet: what the points of all its collectors carry as their instance."`
@@ -56,7 +56,7 @@ func (c *Config) Group() string { return c.Prefix + "consumers" }
 // Target returns where records go, for display.
 func (c Config) Target() string { return c.Config.Target() }
 
-// Publishes says that this store takes what windows are made of.
+// Publishes reports that this store takes partial windows.
 func (c *Config) Publishes() bool { return true }
 
 // Validate finds everything that is wrong with c beyond the ranges of single values. It reads no file.
@@ -89,7 +89,7 @@ func flat(errs []error) error {
 	return errors.Join(out...)
 }
 
-// CheckFiles reads the files that the settings name, and gives every problem with them.
+// CheckFiles reads the files that the settings name, and returns every problem with them.
 func (c *Config) CheckFiles() error { return c.Config.CheckFiles() }
 
 // Memory is about what requests on their way and their answers take, also those to partitions that do not answer, beside the queue's.

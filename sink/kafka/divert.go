@@ -19,7 +19,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// DivertConfig says which reports go to consumers one by one, and as whose.
+// DivertConfig is the selection of the reports that go to consumers one by one, and the identity of their collector.
 type DivertConfig struct {
 	Reports string         // needed, all or none
 	Raw     []netip.Prefix // exporters whose reports go too, with needed

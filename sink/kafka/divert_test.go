@@ -225,7 +225,7 @@ func TestDivert(t *testing.T) {
 	}
 }
 
-// names gives reports in an order of their own.
+// names returns reports in an order of their own.
 func names(list []*decode.Report) (out []uint64) {
 	key := decode.NewHashKey(1)
 	for _, r := range list {

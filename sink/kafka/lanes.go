@@ -143,7 +143,7 @@ func (w *Writer) sendLane(ctx context.Context, c *contents, k laneKey, l *lane, 
 	}
 }
 
-// inOne gives how many of the records go in one request.
+// inOne returns how many of the records go in one request.
 func (w *Writer) inOne(c *contents, rest []int, single bool) int {
 	n := 1
 	for size := c.records[rest[0]].size(); n < len(rest) && !single; n++ {
@@ -154,7 +154,7 @@ func (w *Writer) inOne(c *contents, rest []int, single bool) int {
 	return n
 }
 
-// settle notes in w.doing what the answer to a request says of the records, and gives those of which it says nothing.
+// settle notes in w.doing what the answer to a request says of the records, and returns those of which it says nothing.
 func (w *Writer) settle(c *contents, list []int, f *flight, never bool) (rest []int) {
 	w.sending.Lock()
 	defer w.sending.Unlock()

@@ -24,14 +24,14 @@ type Identity struct {
 	Name   string        // of the collector, which no other one of the fleet has
 	Params roster.Params // as the collector has them
 	Seed   uint64        // of which Params has the mark
-	// Status gives what the collector says of itself in the roster, a [roster.Member]: its present run, and whether it leaves.
+	// Status returns the collector's entry in the roster, a [roster.Member]: its present run, and whether it leaves.
 	// It may be nil.
 	Status func(boot uint64, left bool) []byte
 	// Now reads the wall clock that the collector's windows end by; nil reads the machine's.
 	Now func() time.Time
 }
 
-// MismatchError says why a member cannot belong to the fleet.
+// MismatchError is returned when a member cannot belong to the fleet, with the reason.
 type MismatchError struct {
 	Fleet       string   // name of the topic
 	Differences []string // nil where the fleet has no parameters yet
@@ -44,7 +44,7 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("kafka: this collector does not fit into the fleet of %s: %s", e.Fleet, strings.Join(e.Differences, "; "))
 }
 
-// clockCosts is what comes of a clock that is off too far.
+// clockCosts is the consequence of a clock that is off too far.
 const clockCosts = "what it counts now goes under wrong times and is not sent"
 
 // member is the collector as one of a fleet.
@@ -278,7 +278,7 @@ func (m *member) problem() error {
 	return m.err
 }
 
-// admit gives nil as soon as something may be sent.
+// admit returns nil as soon as sending is allowed.
 func (m *member) admit(ctx context.Context) error {
 	m.mu.Lock()
 	fits, err := m.fits, m.err
@@ -311,8 +311,8 @@ func (m *member) leave() error {
 	return m.publishStatus(ctx, true)
 }
 
-// Close says in the roster that the collector has left, and closes the connections. That Kafka is away is no error: the
-// others will notice.
+// Close marks the collector in the roster as having left, and closes the connections. If Kafka is away that is no
+// error: the other members will notice.
 func (w *Writer) Close() error {
 	if w.member != nil && w.member.stop != nil {
 		_ = w.member.leave()

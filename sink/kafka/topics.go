@@ -88,14 +88,14 @@ func NewAdmin(c Config, params roster.Params, needs time.Duration) (*Admin, erro
 // Close closes the connections.
 func (a *Admin) Close() { a.client.Close() }
 
-// Created says what became of a topic, or of the parameters.
+// Created is the result for a topic, or for the parameters.
 type Created struct {
 	Name    string `json:"name"`
 	Created bool   `json:"created"` // false: it was there
 }
 
-// Create makes the topics that are not there, and writes the parameters of the fleet, where there are none, to the roster.
-// What is there stays as it is: Check says what is wrong with it. Other parameters than those of the settings are a
+// Create makes the topics that do not exist, and writes the parameters of the fleet to the roster if it has none.
+// Existing ones stay as they are; Check returns their errors. Parameters that differ from those of the settings are a
 // [*MismatchError], unless replace is set.
 func (a *Admin) Create(ctx context.Context, replace bool) (made []Created, err error) {
 	req := &kafka.CreateTopicsRequest{}

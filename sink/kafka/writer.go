@@ -59,7 +59,7 @@ type stats struct {
 	label                             atomic.Int64
 }
 
-// Stats says what was sent, and how the member is doing.
+// Stats holds the counts of what was sent, and the state of the member.
 type Stats struct {
 	Records  uint64        // that Kafka confirmed
 	Bytes    uint64        // of their values
@@ -358,7 +358,7 @@ func (w *Writer) refusals(c *contents) *sink.PermanentError {
 	return out
 }
 
-// rest gives the records of a payload that are left to be written, and those that Kafka will never take; nil where it has none.
+// rest returns the records of a payload that are left to be written, and those that Kafka will never take; nil where it has none.
 func (w *Writer) rest(c *contents) (rest *sink.Refusal, never []sink.Refusal) {
 	var left []record
 	for i, r := range c.records {

@@ -35,7 +35,7 @@ const (
 	testSeed     = 7
 )
 
-// of gives settings for the broker's address and the topics of the test.
+// of returns settings for the broker's address and the topics of the test.
 func of(b *servertest.Broker) Config {
 	c := DefaultConfig()
 	c.Brokers, c.Prefix, c.Slices = []string{b.Addr}, b.Prefix, 4
@@ -154,7 +154,7 @@ func parts(t *testing.T, b *servertest.Broker, c Config) (all [][]fleet.Record) 
 	return all
 }
 
-// merged gives the bytes of the merged windows of all records, each counted once.
+// merged returns the bytes of the merged windows of all records, each counted once.
 func merged(t *testing.T, all [][]fleet.Record) map[int64][]byte {
 	t.Helper()
 	codec := fleet.NewCodec(0, window.Limits{Hops: 1e6, Flows: 1e6, Paths: 1e6, Drops: 1e6, Faults: 1e6, Exporters: 1e6})
@@ -396,7 +396,7 @@ func TestLongWindow(t *testing.T) {
 	}
 }
 
-// untilStored does what a queue does with a payload, and gives the number of failures on the way.
+// untilStored does what a queue does with a payload, and returns the number of failures on the way.
 func untilStored(w *Writer, payload []byte) (failures int, _ error) {
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		err := w.WriteEncoded(context.Background(), payload)

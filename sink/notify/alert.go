@@ -33,7 +33,8 @@ func Key(f *inference.Finding) string {
 	return f.Kind.String()
 }
 
-// ParseKey reads the name of an alert: a finding with its kind and its element. An error says what it is not.
+// ParseKey reads the name of an alert: a finding with its kind and its element. An error names the part that it cannot
+// read.
 func ParseKey(key string) (f inference.Finding, err error) {
 	kind, element, _ := strings.Cut(key, " ")
 	k, err := inference.ParseKind(kind)
@@ -41,7 +42,7 @@ func ParseKey(key string) (f inference.Finding, err error) {
 	return inference.Finding{Kind: k, Element: e}, errors.Join(err, err2)
 }
 
-// Status says why an alert is sent.
+// Status is the reason for which an alert is sent.
 type Status uint8
 
 // The statuses.

@@ -76,7 +76,7 @@ func (c *Center) Follow(r *Rules) error {
 // Counts returns the number of open alerts, and of findings for which there was no place.
 func (c *Center) Counts() (open int, refused uint64) { return len(c.open), c.refused }
 
-// Step takes the news of a window that ended at a time, in ns since 1970, and gives what is to be sent.
+// Step takes the news of a window that ended at a time, in ns since 1970, and returns what is to be sent.
 func (c *Center) Step(now int64, news []inference.Finding) []Alert {
 	if c.begun == 0 || now < c.begun {
 		c.begun = now

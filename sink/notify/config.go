@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Config says what is sent, and how often.
+// Config is the settings of what is sent, and how often.
 type Config struct {
 	Severity    string        `yaml:"severity" doc:"Least severity of findings that are sent." oneof:"info|warning|critical"`
 	Learning    bool          `yaml:"learning" doc:"Send findings of places whose normal state is not known well yet."`
@@ -24,7 +24,8 @@ func (c *Config) SetDefaults() {
 	*c = Config{Severity: "warning", Repeat: 4 * time.Hour, Heartbeat: 5 * time.Minute, Forget: 15 * time.Minute, File: "alerts.yaml", MaxOpen: 10_000}
 }
 
-// Validate finds what is wrong beyond the ranges of single values. Each mute of Maintenance is asked by itself.
+// Validate returns the errors that the ranges of single values do not show. Each mute of Maintenance is validated by
+// itself.
 func (c *Config) Validate() error {
 	if c.File == "" && c.StateFile == "" {
 		return errors.New("state_file: is empty, and so is file, whose name it would have")
@@ -32,7 +33,7 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// CheckFiles reads the file of acknowledgements and mutes, if it is there.
+// CheckFiles reads the file of acknowledgements and mutes, if it exists.
 func (c *Config) CheckFiles() error {
 	if c.File == "" {
 		return nil

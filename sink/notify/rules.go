@@ -27,8 +27,8 @@ type Rules struct {
 	Accepted     []Acknowledgement `yaml:"accepted,omitempty"` // findings, whose level is normal from then on
 }
 
-// Acknowledgement marks what was open at a time as known: it is not repeated. Findings have other ids in the next run of the program,
-// so what is acknowledged is named by its alert.
+// Acknowledgement marks findings that were open at a time as known: they are not repeated. Findings have other ids in
+// the next run of the program, so an acknowledgement names the alert.
 type Acknowledgement struct {
 	Alert string    `yaml:"alert"` // a [Key] as text
 	By    string    `yaml:"by,omitempty"`
@@ -36,7 +36,8 @@ type Acknowledgement struct {
 	At    time.Time `yaml:"at"`
 }
 
-// Mute says that findings of some element or kind are not to be sent in some time. What is left out means all of it.
+// Mute keeps findings of some element or kind from being sent in some time. A part that is left out matches
+// everything.
 type Mute struct {
 	Element string        `yaml:"element,omitempty" doc:"What is muted, as findings name it: node 7, interface 7:3, link 7-9, exporter 10.0.0.1, route 10.1.0.0/16. A node stands for its interfaces and links, too. Empty means everything."`
 	Kind    string        `yaml:"kind,omitempty" doc:"Kind of findings, such as high-latency. Empty means all kinds."`
@@ -61,7 +62,7 @@ type mute struct {
 	every       int64
 }
 
-// Validate returns what is wrong with the mute.
+// Validate returns the errors in the mute.
 func (m *Mute) Validate() error {
 	_, err := m.compile()
 	return err

@@ -18,7 +18,7 @@ type saved struct {
 
 const stateVersion = 1
 
-// AppendState appends what a process has to know that goes on.
+// AppendState appends the state that a process needs to go on.
 func (c *Center) AppendState(dst []byte) []byte {
 	s := saved{Version: stateVersion, Heartbeat: c.heartbeat, Begun: c.begun, Refused: c.refused}
 	for _, key := range c.keys() {
@@ -31,8 +31,8 @@ func (c *Center) AppendState(dst []byte) []byte {
 	return append(dst, b...)
 }
 
-// ReadState goes on where AppendState was called, with the same findings. A state of which one part makes no sense is
-// refused whole, and leaves the center as it was.
+// ReadState restores the state of AppendState, with the same findings. A state with an invalid part is refused whole,
+// and leaves the center as it was.
 func (c *Center) ReadState(b []byte) error {
 	var s saved
 	if err := json.Unmarshal(b, &s); err != nil {
@@ -88,8 +88,8 @@ func (o *open) restore() (err error) {
 	return nil
 }
 
-// Restarted says that findings from now on are those of detectors that begin anew, with other ids. What is open waits to
-// be found again.
+// Restarted notes that findings from now on are those of detectors that begin anew, with other ids. Open alerts wait
+// to be found again.
 func (c *Center) Restarted() {
 	clear(c.holders)
 	for _, o := range c.open {

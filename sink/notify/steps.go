@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// ErrUnwanted says that an alert is not for this receiver.
+// ErrUnwanted is returned when an alert is not for this receiver.
 var ErrUnwanted = errors.New("notify: the receiver takes no such alerts")
 
 // maxInRow is how many alerts of a batch may fail one after the other before the rest of it waits.
@@ -97,7 +97,7 @@ func (o *Outcome) Leave(points []sink.Point) {
 	}
 }
 
-// Err is the error of the batch, which names what is left of it: first what was not tried.
+// Err is the error of the batch. Its Rest holds the remaining alerts: first those that were not tried.
 func (o *Outcome) Err() error {
 	rest := append(o.untried, o.failed...)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Config says where files go and how much is gathered for one.
+// Config is the settings of the files and of the memory for each.
 type Config struct {
 	Dir            string        `yaml:"dir" doc:"Directory of the datasets; it is made when missing and belongs to one process."`
 	RotateInterval time.Duration `yaml:"rotate_interval" doc:"Longest time that rows wait in memory before their file is written." range:"1s..1h"`
@@ -33,7 +33,7 @@ func (c Config) Open() (sink.Writer, error) {
 	return sink.Opened(New(c))
 }
 
-// OpenReports makes the writer of the raw stream, or gives nil when these settings do not ask for it. With [sink.Drop]
+// OpenReports makes the writer of the raw stream, or returns nil when these settings do not ask for it. With [sink.Drop]
 // a report that finds no room is dropped and counted, with [sink.Block] it waits.
 func (c Config) OpenReports(policy sink.Policy) (sink.ReportWriter, error) {
 	if !c.Raw {
@@ -66,7 +66,7 @@ func (c *Config) Memory() int64 {
 	return int64(c.MemoryBytes) + 2*int64(c.RawMemoryBytes)
 }
 
-// Validate finds what is wrong with c beyond the ranges of single values.
+// Validate returns the errors in c that the ranges of single values do not show.
 func (c *Config) Validate() error {
 	if c.Dir == "" {
 		return errors.New("dir: is missing")

@@ -356,7 +356,7 @@ func (r *rawWriter) Stats() rawStats {
 	return s
 }
 
-// Close takes no more reports, writes what is left until ctx ends, and gives up the directory. Rows that the disk
+// Close takes no more reports, writes the remaining ones until ctx ends, and unlocks the directory. Rows that the disk
 // refused until then are lost and counted.
 func (r *rawWriter) Close(ctx context.Context) error {
 	r.mu.Lock()

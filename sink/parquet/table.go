@@ -148,7 +148,7 @@ func (t *table) setFloat(col int, x float64) {
 
 func (t *table) setText(col int, s string) { t.setBytes(col, t.intern(s)) }
 
-// intern gives the table's one copy of s.
+// intern returns the table's one copy of s.
 func (t *table) intern(s string) parquet.ByteArray {
 	b, ok := t.texts[s]
 	if !ok {

@@ -317,7 +317,7 @@ func (w *writer) Stats() Stats {
 	return w.stats
 }
 
-// Close writes what is left and gives up the directory.
+// Close writes the remaining rows and unlocks the directory.
 func (w *writer) Close() error {
 	if w.folder.lock == nil {
 		return os.ErrClosed

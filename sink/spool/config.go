@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Config says where the spool is and how much it may hold.
+// Config is the settings of the directory of the spool and of its bounds.
 type Config struct {
 	Dir          string        `yaml:"dir" doc:"Directory of the spool; it is made when missing and belongs to one sink of one process."`
 	MaxBytes     int64         `yaml:"max_bytes" doc:"Most bytes on disk. When they are reached the oldest segment is evicted." range:"65536..17592186044416"`
@@ -20,7 +20,7 @@ func DefaultConfig() Config {
 	return Config{MaxBytes: 1 << 30, SegmentBytes: 8 << 20, Sync: "interval", SyncInterval: time.Second}
 }
 
-// Validate finds what is wrong with c beyond the ranges of single values.
+// Validate returns the errors in c that the ranges of single values do not show.
 func (c *Config) Validate() error {
 	var errs []error
 	if c.Dir == "" {

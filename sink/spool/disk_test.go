@@ -56,7 +56,7 @@ func (d *memDisk) used() (n int64) {
 	return n
 }
 
-// begin counts an operation and gives its fault.
+// begin counts an operation and returns its fault.
 func (d *memDisk) begin(what, name string) error {
 	d.mu.Lock()
 	n := d.ops

@@ -124,7 +124,7 @@ const (
 func segmentName(n uint64) string   { return fmt.Sprintf("%020d%s", n, suffixV2) }
 func segmentNameV1(n uint64) string { return fmt.Sprintf("%020d%s", n, suffixV1) }
 
-// parseSegmentName gives number and version of the segment that is called name, and version 0 for other files.
+// parseSegmentName returns number and version of the segment that is called name, and version 0 for other files.
 func parseSegmentName(name string) (n uint64, version int) {
 	if len(name) < 20 {
 		return 0, 0

@@ -32,7 +32,7 @@ func (s *Spool) logEvent(e event) {
 	s.events = append(s.events, e)
 }
 
-// Events returns what was found and what happened since the last call.
+// Events returns the damage found and the other events since the last call.
 func (s *Spool) Events() []event {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -145,7 +145,7 @@ func (s *Spool) recover() error {
 	return nil
 }
 
-// load finds where the records of a segment begin. It gives nil for what holds none.
+// load finds where the records of a segment begin. It returns nil for a file without any.
 func (s *Spool) load(name string, number uint64, version int, emptied map[uint64]bool) *segment {
 	in, err := s.disk.stat(name)
 	if err != nil {

@@ -72,10 +72,10 @@ type Record struct {
 // Position is a place between two records.
 type Position struct{ records uint64 }
 
-// Lost is a number of reports and of the points that stand for them.
+// Lost is a number of reports and of their points.
 type Lost struct{ Reports, Points uint64 }
 
-// Stats says what the spool holds and, since it was opened, what it took and what it lost.
+// Stats holds the content of the spool and, since it was opened, what it took and what it lost.
 type Stats struct {
 	Segments int
 	Bytes    int64
@@ -157,7 +157,7 @@ func (s *Spool) signal() {
 	}
 }
 
-// Append adds a record that stands for so many reports and points. On an error nothing was added.
+// Append adds a record with its numbers of reports and points. On an error nothing was added.
 func (s *Spool) Append(reports, points uint64, payload []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -330,7 +330,7 @@ func (s *Spool) settleMemory() error {
 	return nil
 }
 
-// freeNumber gives a number that no file has.
+// freeNumber returns a number that no file has.
 func (s *Spool) freeNumber() (uint64, error) {
 	for range 1000 {
 		_, err := s.disk.stat(segmentName(s.next))
@@ -649,8 +649,8 @@ func (s *Spool) skip(to totals, e event) {
 	}
 }
 
-// Commit says that everything up to p is stored. It returns that for which that is news: what was evicted in the
-// meantime is counted as lost already.
+// Commit marks everything up to p as stored. It returns the counts that this newly marks: records that were evicted in
+// the meantime are counted as lost already.
 func (s *Spool) Commit(p Position) Lost {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -796,7 +796,7 @@ func (s *Spool) DrainLost() Lost {
 	return n
 }
 
-// Sync forces to the disk what is due by Config.SyncInterval. It is to be called now and then, for the records after
+// Sync forces the records to the disk that are due by Config.SyncInterval. Call it now and then, for records after
 // which no other came.
 func (s *Spool) Sync() error {
 	s.mu.Lock()
@@ -892,7 +892,7 @@ func (s *Spool) oldest(g *segment, off int64) time.Time {
 	return g.changed
 }
 
-// Close forces everything to the disk and gives up the lock. What was not committed is there when the spool is opened
+// Close forces everything to the disk and unlocks the spool. Uncommitted records are there when the spool is opened
 // again.
 func (s *Spool) Close() error {
 	s.mu.Lock()

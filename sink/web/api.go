@@ -63,7 +63,7 @@ func (s *Server) routes() http.Handler {
 // value is a number that may be absent.
 type value float32
 
-// MarshalJSON returns null for what is absent.
+// MarshalJSON returns null for an absent value.
 func (v value) MarshalJSON() ([]byte, error) { return v.append(nil), nil }
 
 // append writes v with at most four digits behind the point; large values are whole numbers.

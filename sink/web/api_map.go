@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
-// network gives the map of the topology or else of what flows showed, with what places hops on it.
+// network returns the map of the topology or else of what flows showed, with what places hops on it.
 func (s *Server) network() *atlas.Placing {
 	seen, grew := s.history.neighbours()
 	var m *atlas.Map

@@ -126,7 +126,7 @@ func newProbeRow(f *inference.FlowStats) probeRow {
 	return r
 }
 
-// after gives the windows that end later than a time, oldest first.
+// after returns the windows that end later than a time, oldest first.
 func (p *probeMemory) after(ms int64) []probeSpan {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

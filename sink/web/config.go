@@ -77,7 +77,7 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// CheckFiles reads the files that the settings name, and gives every problem with them.
+// CheckFiles reads the files that the settings name, and returns every problem with them.
 func (c *Config) CheckFiles() error {
 	if c.Listen == "" {
 		return nil

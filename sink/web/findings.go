@@ -15,7 +15,7 @@ import (
 // maxText bounds the evidence of a finding, in bytes.
 const maxText = 1024
 
-// names gives what nodes are called, at this moment.
+// names returns the present names of nodes.
 func (s *Server) names() *names.Names {
 	if s.deps.Names == nil {
 		return nil
@@ -90,7 +90,7 @@ func sooner(a, b *inference.Finding) bool {
 	return cmp.Or(cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Start, b.Start), cmp.Compare(a.ID, b.ID)) < 0
 }
 
-// silentExporters gives the exporters of which an open finding says that they fell silent.
+// silentExporters returns the exporters of which an open finding says that they fell silent.
 func (f *findings) silentExporters() map[inference.ExporterKey]bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -103,7 +103,7 @@ func (f *findings) silentExporters() map[inference.ExporterKey]bool {
 	return m
 }
 
-// list gives the open findings, the most severe first, then the ended ones, the latest first.
+// list returns the open findings, the most severe first, then the ended ones, the latest first.
 func (f *findings) list() (open, ended []inference.Finding) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

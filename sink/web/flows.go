@@ -152,7 +152,7 @@ func (h *history) addPath(in *inference.PathChange) {
 	f.changes = max(f.changes, uint64(len(f.history)))
 }
 
-// nodes gives the nodes of a path in memory of their own.
+// nodes returns the nodes of a path in new memory.
 func nodes(path []inference.HopKey) []uint32 {
 	list := make([]uint32, min(len(path), maxPositions))
 	for i := range list {
@@ -161,7 +161,7 @@ func nodes(path []inference.HopKey) []uint32 {
 	return list
 }
 
-// current gives the positions of the path in the flow's last window.
+// current returns the positions of the path in the flow's last window.
 func (f *flowSeries) current() []position {
 	last := uint64(0)
 	for i := range f.positions {

@@ -36,7 +36,7 @@ var metricNames = [numMetrics]string{
 // MetricNames are the metrics that lists of hops can be sorted by.
 func MetricNames() []string { return metricNames[:] }
 
-// unit of a metric, as the API gives it.
+// unit of a metric, as the API returns it.
 func (m metric) unit() string {
 	switch {
 	case m <= latencyMax:
@@ -323,7 +323,7 @@ func (h *history) learning(end int64, learns func(inference.HopKey) bool) {
 	}
 }
 
-// at gives the cell of window n, nil if the hop was not seen in it.
+// at returns the cell of window n, nil if the hop was not seen in it.
 func (h *history) at(s *hopSeries, n uint64) *cell {
 	if c := &s.cells[h.slot(n)]; c.seen {
 		return c

@@ -20,7 +20,7 @@ type interfacesAnswer struct {
 	Interfaces []interfaceRow
 }
 
-// counterServer has windows of a second whose rows make gives by their number, from 1.
+// counterServer has windows of a second. Function make returns the rows of window n, from 1.
 func counterServer(t *testing.T, windows int, make func(n int) *inference.Window) *Server {
 	t.Helper()
 	cfg, deps := DefaultConfig(), sceneDeps(sceneTime)

@@ -49,7 +49,7 @@ func scenePaths(int) Paths {
 	}}
 }
 
-// The API gives what digests say, and asks for it no more often than every other second.
+// The API returns what digests say, and asks for it no more often than every other second.
 func TestAPIPaths(t *testing.T) {
 	synctest.Test(t, testAPIPaths) // what is asked for how often goes by its time
 }

@@ -22,7 +22,8 @@ import (
 	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
-// Deps holds the sources of what the page shows and does not know itself. All functions are called from several goroutines.
+// Deps holds the sources of the values that the page shows and does not compute itself. All functions are called from
+// several goroutines.
 type Deps struct {
 	Status func() Status         // required
 	Ledger func() []sink.Balance // required
@@ -33,10 +34,10 @@ type Deps struct {
 
 	Names func() *names.Names // what nodes are called, at this moment; nil has no names
 
-	// Map gives the network that the map draws. Another network is another pointer; what one points to does not change. Where it is
-	// nil or gives nil, the map draws the links that flows show.
+	// Map returns the network that the map draws. Another network is another pointer, and the network of a pointer
+	// does not change. If it is nil or returns nil, the map draws the links that flows show.
 	Map func() *atlas.Map
-	// Loop gives what the control of probes does. Where it is nil or gives nil, the map has no layers for it.
+	// Loop returns the state of the control of probes. If it is nil or returns nil, the map has no layers for it.
 	Loop func() *atlas.LoopView
 
 	Metrics, Health, Ready http.Handler // at /metrics, /healthz, /readyz; nil answers 404
@@ -189,8 +190,8 @@ func (s *Server) ReplaceWindow(_ context.Context, w *sink.Window, missing []stri
 	return s.sendEvent(w)
 }
 
-// Learning says which hops of a window that is shown are younger than their statistics need, where that is not known when the
-// window comes.
+// Learning marks the hops of a shown window that are younger than their statistics need. It is for windows that come
+// before this is known.
 func (s *Server) Learning(end int64, learns func(inference.HopKey) bool) {
 	s.history.learning(end, learns)
 	select {
@@ -224,8 +225,8 @@ func (s *Server) URL() string {
 	return scheme + "://" + addr + "/"
 }
 
-// Serve answers requests until ctx ends, then lets event streams say goodbye and waits for the requests under way, at
-// most the configured time. It returns nil after an orderly end. It can be called once.
+// Serve answers requests until ctx ends. It then ends event streams and waits for the open requests, at most the
+// configured time. It returns nil after an orderly end. It can be called once.
 func (s *Server) Serve(ctx context.Context) error {
 	if !s.started.CompareAndSwap(false, true) {
 		return errors.New("web: Serve was called twice")
@@ -326,7 +327,8 @@ func (s *Server) marshal(v any) []byte {
 	return names.EscapeJSON(data)
 }
 
-// LeftOut says what the limits of the page's own settings left out since the start. It may be called at any time.
+// LeftOut returns a sentence for each limit of the page's own settings that left something out since the start. It may
+// be called at any time.
 func (s *Server) LeftOut() []string { return sink.LeftOut(s.Limits()) }
 
 // Limits lists every limit of the page's own settings. It may be called at any time.

@@ -8,7 +8,7 @@ type recents[C any] [recentWindows]struct {
 	cell   C
 }
 
-// open gives the cell of window n, emptied, or nil where a later window has its place.
+// open returns the cell of window n, emptied, or nil where a later window has its place.
 func (r *recents[C]) open(n uint64) *C {
 	c := &r[n%recentWindows]
 	if n < c.window {
@@ -26,7 +26,7 @@ func (r *recents[C]) forget(n uint64) {
 	}
 }
 
-// since gives the cells of window n and later ones, in no order.
+// since returns the cells of window n and later ones, in no order.
 func (r *recents[C]) since(n uint64) iter.Seq[*C] {
 	return func(yield func(*C) bool) {
 		for i := range r {

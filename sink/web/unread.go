@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Unread is one exporter whose datagrams no profile reads, or a metric of which nothing is counted.
+// Unread is one exporter whose datagrams no profile reads, or a metric that is not counted at all.
 type Unread struct {
 	Address string // of the exporter, or the name of the metric
 	Count   uint64 // datagrams, frames or data points that were not read

@@ -18,7 +18,7 @@ func sceneUnread() []Unread {
 	}
 }
 
-// The API lists what is not understood, and gives a sample as a file that is text whatever an exporter is called.
+// The API lists what is not understood, and returns a sample as a file that is text whatever an exporter is called.
 func TestAPIUnread(t *testing.T) {
 	deps := sceneDeps(time.Now())
 	deps.Unread = sceneUnread

@@ -54,8 +54,8 @@ type Page interface {
 	Learning(end int64, learns func(inference.HopKey) bool)
 }
 
-// Skipped is an error behind which a reader of a log goes on: offsets from from to to are not read. Where to is lower, the
-// log ends before from.
+// Skipped is an error after which a reader of a log continues. The offsets from from to to are not read. If to is
+// lower, the log ends before from.
 type Skipped interface {
 	error
 	Skipped() (from, to int64)

@@ -129,7 +129,7 @@ func (c *Console) Status() status {
 	return s
 }
 
-// removed gives how many reports were in records that retention removed, and when that was found last.
+// removed returns how many reports were in records that retention removed, and when that was found last.
 func removed(members []*roster.Member) (n uint64, at time.Time) {
 	for _, a := range roster.Accounts(members) {
 		n += a.Dropped[roster.DroppedRetention]

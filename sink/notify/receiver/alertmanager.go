@@ -33,7 +33,7 @@ func (c *Alertmanager) SetDefaults() {
 	*c = Alertmanager{URL: "http://127.0.0.1:9093", Heartbeats: true, HeartbeatTimeout: 15 * time.Minute, Timeout: 10 * time.Second}
 }
 
-// Alerts says that this store takes alerts.
+// Alerts reports that this store takes alerts.
 func (c Alertmanager) Alerts() bool { return true }
 
 // Target returns where alerts go, for display.

@@ -114,7 +114,7 @@ type held struct {
 	Receivers                   []struct{ Name string }
 }
 
-// open gives the alerts that fire.
+// open returns the alerts that fire.
 func (s *alertmanagerServer) open() (alerts []held) {
 	s.t.Helper()
 	resp, err := http.Get(s.url + "/api/v2/alerts")

@@ -73,7 +73,7 @@ type outgoing struct {
 // Key implements [sink.Keyed].
 func (w *AlertmanagerWriter) Key(p *sink.Point) string { return notify.PointKey(p) }
 
-// Write sends the alerts of a batch. An error says which of them are left.
+// Write sends the alerts of a batch. An error names the remaining ones.
 func (w *AlertmanagerWriter) Write(ctx context.Context, b *sink.Batch) error {
 	var o notify.Outcome
 	entries := w.entries(b, &o)

@@ -32,13 +32,13 @@ func (c *Syslog) SetDefaults() {
 	*c = Syslog{Network: "udp", Address: "127.0.0.1:514", Facility: "daemon", AppName: "hopscope", SDID: "hopscope@32473", MaxBytes: 2048, Timeout: 10 * time.Second}
 }
 
-// Alerts says that this store takes alerts.
+// Alerts reports that this store takes alerts.
 func (c Syslog) Alerts() bool { return true }
 
 // Target returns where alerts go, for display.
 func (c Syslog) Target() string { return c.Network + " " + c.Address }
 
-// Doc returns what the switch, the queue and the spool of this store are for, and what TLS is for here.
+// Doc returns the purpose of the switch, the queue and the spool of this store, and of TLS here.
 func (c Syslog) Doc(key string) string {
 	return map[string]string{
 		"enabled":      "Send alerts to a syslog receiver.",

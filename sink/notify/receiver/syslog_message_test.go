@@ -97,7 +97,7 @@ func TestCut(t *testing.T) {
 // syslogHeader is that of RFC 5424 §6 up to the structured data.
 var syslogHeader = regexp.MustCompile(`^<(\d{1,3})>1 (?:-|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z) [!-~]{1,255} [!-~]{1,48} - [!-~]{1,32} \[hopscope@32473`)
 
-// parse reads a message as a receiver does that takes nothing but what RFC 5424 allows, and gives its structured data.
+// parse reads a message as a receiver does that takes nothing but what RFC 5424 allows, and returns its structured data.
 func parse(t *testing.T, m []byte) map[string]string {
 	t.Helper()
 	fail := func(why string) map[string]string {

@@ -78,7 +78,7 @@ func (w *SyslogWriter) Close() error {
 	return nil
 }
 
-// Write sends the alerts of a batch, each as a message. An error says which of them are left.
+// Write sends the alerts of a batch, each as a message. An error names the remaining ones.
 func (w *SyslogWriter) Write(ctx context.Context, b *sink.Batch) error {
 	return notify.Each(ctx, b, w.send)
 }

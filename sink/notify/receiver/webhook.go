@@ -14,7 +14,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Webhook says where alerts are posted, and in which form.
+// Webhook is the settings of the address that alerts are posted to, and of their form.
 type Webhook struct {
 	URL          string   `yaml:"url" doc:"Address that alerts are posted to, http or https."`
 	URLFile      string   `yaml:"url_file" doc:"File that holds the address, instead of url, where the address itself is the permission to post."`
@@ -36,7 +36,7 @@ func (c *Webhook) SetDefaults() {
 	*c = Webhook{ContentType: "application/json", Timeout: 10 * time.Second}
 }
 
-// Alerts says that this store takes alerts.
+// Alerts reports that this store takes alerts.
 func (c Webhook) Alerts() bool { return true }
 
 // Target returns where alerts go, for display. Of an address it holds only the server, since the rest may be a secret.

@@ -38,7 +38,7 @@ func (w *WebhookWriter) Key(p *sink.Point) string { return notify.PointKey(p) }
 // Close ends idle connections.
 func (w *WebhookWriter) Close() error { return w.client.Close() }
 
-// Write posts the alerts of a batch, each by itself. An error says which of them are left.
+// Write posts the alerts of a batch, each by itself. An error names the remaining ones.
 func (w *WebhookWriter) Write(ctx context.Context, b *sink.Batch) error {
 	return notify.Each(ctx, b, w.send)
 }

@@ -99,8 +99,8 @@ func leads(list []Finding) []int {
 	return out
 }
 
-// Finding is an [inference.Finding] as the API gives it: names instead of codes, milliseconds instead of nanoseconds,
-// and empty where nothing is meant.
+// Finding is an [inference.Finding] in the form of the API: names instead of codes, milliseconds instead of
+// nanoseconds, and empty for an absent value.
 type Finding struct {
 	ID        string  `json:"id"` // 16 hexadecimal digits, as everywhere
 	Kind      string  `json:"kind"`
@@ -126,7 +126,7 @@ type Finding struct {
 	Statistic string             `json:"statistic,omitempty"`
 }
 
-// NewFinding gives the form of a finding that the API has, with the names of nodes in its text.
+// NewFinding returns a finding in the form of the API, with the names of nodes in its text.
 func NewFinding(f *inference.Finding, n *names.Names) Finding {
 	out := Finding{
 		ID: f.IDText(), Kind: f.Kind.String(), Severity: f.Severity.String(),
@@ -154,7 +154,7 @@ func NewFinding(f *inference.Finding, n *names.Names) Finding {
 	return out
 }
 
-// NewFindings gives the forms of findings.
+// NewFindings returns findings in the form of the API.
 func NewFindings(list []inference.Finding, n *names.Names) []Finding {
 	out := make([]Finding, len(list))
 	for i := range list {
@@ -180,7 +180,7 @@ func (f *Finding) place() string {
 	return "-"
 }
 
-// Finding returns the finding that alerts are made of.
+// Finding returns the finding as the rules of alerts take it.
 func (f *Finding) Finding() (out inference.Finding, err error) {
 	if out.Kind, err = inference.ParseKind(f.Kind); err != nil {
 		return out, err
@@ -197,7 +197,7 @@ func (f *Finding) Finding() (out inference.Finding, err error) {
 	return out, nil
 }
 
-// OpenFindings are the open findings of an answer, as far as they can be read.
+// OpenFindings returns the open findings of an answer, as far as they can be read.
 func OpenFindings(list []Finding) (out []inference.Finding) {
 	for i := range list {
 		x := &list[i]

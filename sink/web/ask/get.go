@@ -14,7 +14,7 @@ import (
 	"github.com/hopscope/hopscope/sink/notify"
 )
 
-// Get asks the page of a running program for a path, and reads the answer, which is JSON, into a value.
+// Get requests a path of the page of a running program, and decodes the JSON answer into a value.
 type Get func(ctx context.Context, path string, into any) error
 
 // RequestError is a wrong request: an argument that names no finding, or one that cannot be accepted.
@@ -33,8 +33,8 @@ func (get Get) Names(ctx context.Context) *names.Names {
 	return d.Names()
 }
 
-// WriteDialects writes which exporters the collector cannot read as its settings say. It writes nothing if the collector does not
-// answer, which has said why before.
+// WriteDialects lists the exporters that the collector cannot read by its settings. It writes nothing if the collector
+// does not answer; an earlier request has reported that.
 func (get Get) WriteDialects(ctx context.Context, w io.Writer) {
 	var status struct {
 		Settings []struct{ Name, Value string }

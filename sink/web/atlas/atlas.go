@@ -13,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 )
 
-// Map is the network as it is known before any report: what the map on the page draws.
+// Map is the network before any report, as the map on the page draws it.
 type Map struct {
 	Name  string // of the file or the generator
 	Nodes []Node
@@ -167,7 +167,7 @@ func (a *Atlas) peer(d int) uint32 {
 	return a.doc.Links[d/2].A
 }
 
-// direction finds that of an end in the numbering of the map, or gives -1.
+// direction finds that of an end in the numbering of the map, or returns -1.
 func (a *Atlas) direction(e LinkEnd) int {
 	if d, ok := a.exact[e]; ok {
 		return d
@@ -204,7 +204,7 @@ func (a *Atlas) Node(id uint32) (index int, ok bool) {
 	return index, ok
 }
 
-// Cache keeps what was made of the last maps. It may be used by several goroutines.
+// Cache keeps the atlases of the last maps. It may be used by several goroutines.
 type Cache struct {
 	mu    sync.Mutex
 	of    *Map   // of which known is
@@ -213,7 +213,7 @@ type Cache struct {
 	flows *Atlas // of what flows showed
 }
 
-// Of gives the atlas of a topology, or where m is nil or empty of what flows showed, with what places hops on it. Grew is the number
+// Of returns the atlas of a topology, or where m is nil or empty of what flows showed, with what places hops on it. Grew is the number
 // that [Adjacency.Neighbours] gave with seen.
 func (c *Cache) Of(m *Map, seen []Neighbour, grew uint64) *Placing {
 	c.mu.Lock()

@@ -131,7 +131,7 @@ func learned(seen []Neighbour) *Map {
 	return m
 }
 
-// Neighbour says that packets came to peer right after hop.
+// Neighbour is a node, peer, that packets reach right after hop.
 type Neighbour struct {
 	Hop  inference.HopKey
 	Peer uint32

@@ -101,14 +101,14 @@ func (v *LoopView) Version() string {
 	return strconv.FormatUint(h.Sum64(), 16)
 }
 
-// ProbeDoc is a probe of the plan in force as the API gives it.
+// ProbeDoc is a probe of the plan in force in the form of the API.
 type ProbeDoc struct {
 	ID       string `json:"id"`
 	Links    []int  `json:"links"` // directions, in the probe's order; -1 for one that the map does not have
 	Detailed bool   `json:"detailed,omitempty"`
 }
 
-// Probes gives the probes of a view, so many from an offset on.
+// Probes returns a number of probes of a view, from an offset on.
 func (a *Atlas) Probes(v *LoopView, offset, limit int) []ProbeDoc {
 	rows := []ProbeDoc{}
 	offset = min(offset, len(v.Probes))

@@ -15,7 +15,7 @@ type Placing struct {
 	belied map[uint32]bool             // nodes whose interfaces are not those of the topology
 }
 
-// Place prepares the search for hops of which some are known to be followed by a node.
+// Place prepares the search for hops. The nodes that follow some of them are known.
 func (a *Atlas) Place(seen []Neighbour) *Placing {
 	p := &Placing{a, map[inference.HopKey]uint32{}, map[inference.HopKey]int{}, map[uint32]bool{}}
 	several := map[inference.HopKey]bool{}
@@ -43,7 +43,7 @@ func (a *Atlas) Place(seen []Neighbour) *Placing {
 	return p
 }
 
-// Of gives the direction that packets take behind a hop, or -1 where the map has none or it is not known.
+// Of returns the direction that packets take after a hop, or -1 if the map has none or it is not known.
 func (p *Placing) Of(h inference.HopKey) int {
 	if h.Other {
 		return -1
@@ -76,7 +76,7 @@ type FindingDoc struct {
 	Node     *int   `json:"node,omitempty"`
 }
 
-// Finding says where on the map a finding is. It is false for one that is nowhere on it.
+// Finding returns the place of a finding on the map. It returns false for a finding without one.
 func (a *Placing) Finding(f *inference.Finding) (out FindingDoc, ok bool) {
 	out = FindingDoc{ID: f.IDText(), Severity: f.Severity.String()}
 	hop := inference.HopKey{Node: f.Node, EgressIf: f.EgressIf}
@@ -105,7 +105,7 @@ func (a *Placing) Finding(f *inference.Finding) (out FindingDoc, ok bool) {
 	return out, false
 }
 
-// link gives the directions of a link: those between two nodes that have the interfaces, as far as these are known.
+// link returns the directions of a link: those between two nodes that have the interfaces, as far as these are known.
 func (a *Placing) link(e inference.Element) []int {
 	all := a.between(e.Node, e.Peer)
 	slices.Sort(all)
