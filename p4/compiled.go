@@ -11,7 +11,7 @@ var compiledFiles embed.FS
 // Programs are the names of the programs.
 var Programs = []string{"srint", "intmd", "pint"}
 
-// Compiled returns what a controller knows of a program, and what BMv2 loads.
+// Compiled returns the description of a program for a controller, and the file that BMv2 loads.
 func Compiled(program string) (info, device []byte, err error) {
 	if info, err = compiledFiles.ReadFile("bmv2/" + program + ".p4info.txtpb"); err == nil {
 		device, err = compiledFiles.ReadFile("bmv2/" + program + ".json")

@@ -46,7 +46,7 @@ func (v Value) Width() int {
 	return 8*(len(v)-1) + bits.Len8(v[0])
 }
 
-// Append appends the number in so many bytes, or its lowest ones.
+// Append appends the number in that many bytes, or its lowest ones.
 func (v Value) Append(dst []byte, size int) []byte {
 	if len(v) > size {
 		v = v[len(v)-size:]
@@ -96,7 +96,7 @@ type Entry struct {
 // Default reports whether the entry is the default action of its table.
 func (e *Entry) Default() bool { return e.Match == nil }
 
-// String gives, for example, "pint_set 0x07 0x00..0xffffffff => carry(0x01)".
+// String returns, for example, "pint_set 0x07 0x00..0xffffffff => carry(0x01)".
 func (e *Entry) String() string {
 	var s strings.Builder
 	s.WriteString(e.Table)
@@ -126,7 +126,7 @@ func (e *Entry) Key() string {
 	return string(e.appendKey(append(append(room[:0], e.Table...), 0)))
 }
 
-// SameAction reports whether both ask for the same.
+// SameAction reports whether both entries have the same action and parameters.
 func (e *Entry) SameAction(o *Entry) bool {
 	return e.Action == o.Action && slices.Equal(e.Params, o.Params)
 }

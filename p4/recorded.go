@@ -50,8 +50,8 @@ type Frame struct {
 	Bytes Hex `json:"frame"`
 }
 
-// Pass holds the metadata of the switch when a packet, or its clone, began to pass its egress. Times are in microseconds since the
-// switch started. A clone has no ingress port and no ingress time of its own.
+// Pass holds the metadata of the switch when a packet, or its clone, began its egress. Times are in microseconds since
+// the switch started. A clone has no ingress port and no ingress time.
 type Pass struct {
 	Instance     uint32 `json:"instance"` // 0, or 1 and 2 for clones of ingress and egress
 	IngressPort  uint16 `json:"ingress_port"`

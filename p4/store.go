@@ -30,7 +30,7 @@ type Param struct {
 	Bits int
 }
 
-// Action is an action that an entry can ask for.
+// Action is an action of a table, with its parameters.
 type Action struct {
 	Name   string
 	Params []Param
@@ -205,7 +205,7 @@ func (s *Store) tableOf(e *Entry) (*contents, error) {
 	return c, nil
 }
 
-// Put inserts an entry, or gives the entry with the same key this action. It reports whether the entry was there.
+// Put inserts an entry, or sets the action of the entry with the same key. It reports whether the entry was there.
 func (s *Store) Put(e Entry) (was bool, err error) {
 	c, err := s.tableOf(&e)
 	if err != nil {
@@ -254,7 +254,7 @@ func (s *Store) Insert(e Entry) error {
 	return err
 }
 
-// Modify gives an entry another action. The error is [ErrNotFound] if it is not there.
+// Modify sets another action of an entry. The error is [ErrNotFound] if the entry is missing.
 func (s *Store) Modify(e Entry) error {
 	if c, err := s.tableOf(&e); err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"reflect"
 )
 
-// Changes is the difference of two lists of probes. What is in none of the lists stays as it is.
+// Changes is the difference of two lists of probes. Probes in none of its lists stay as they are.
 type Changes struct {
 	Added   []Probe  `json:"added,omitempty"`   // in the order of the new list
 	Removed []Probe  `json:"removed,omitempty"` // in the order of the old list

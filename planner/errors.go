@@ -9,8 +9,8 @@ import (
 // maxErrors bounds how many problems Errors lists.
 const maxErrors = 20
 
-// Errors collects what is wrong with a problem or a plan. It lists the first twenty and counts the rest, so that a file in which
-// everything is wrong still gives a readable error. The zero value is empty and ready for use.
+// Errors collects the errors of a problem or a plan. It lists the first twenty and counts the rest, so that a file in
+// which everything is wrong still gives a readable error. The zero value is empty and ready for use.
 type Errors struct {
 	list []error
 	more int
@@ -36,5 +36,5 @@ func (e *Errors) Join() error {
 	return errors.Join(e.list...)
 }
 
-// Near reports whether two figures are equal but for rounding: checks add up in another order than solvers do.
+// Near reports whether two figures are equal up to rounding: checks add up in another order than solvers do.
 func Near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), math.Abs(b)) }

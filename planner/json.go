@@ -15,7 +15,7 @@ import (
 // value are errors, which name the key and its place. Otherwise a misspelt key would silently mean a default. Keys are
 // case-sensitive.
 //
-// A type of v that has an UnmarshalJSON of its own must have the keys of its fields where it reads an object.
+// A type of v with an UnmarshalJSON of its own must have the keys of its fields where it reads an object.
 func ReadJSON(r io.Reader, v any) error {
 	b, err := io.ReadAll(r)
 	if err != nil {
@@ -71,8 +71,8 @@ type elementError struct{ element, detail string }
 
 func (e *elementError) Error() string { return e.element + ": " + e.detail }
 
-// InElement names the element in which a value has the wrong kind. An UnmarshalJSON calls it, since the decoder does not
-// know where in the file such a method reads.
+// InElement names the element in which a value has the wrong type. An UnmarshalJSON calls it, since the decoder has no
+// offset of what such a method reads.
 func InElement(err error, format string, args ...any) error {
 	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return &elementError{fmt.Sprintf(format, args...), wrongType(t)}

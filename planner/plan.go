@@ -11,8 +11,8 @@ type Probe struct {
 	Agent     string   `json:"agent,omitempty"`     // node whose agent sends the probe
 	Collector string   `json:"collector,omitempty"` // node whose agent receives it
 
-	// What sends and receives where several can: the agents' names, and the ports of the nodes that they are behind. A node
-	// that is itself the host has no such port.
+	// The names of the sending and receiving agents, and the ports of the nodes that they are behind, where several
+	// agents are possible. A node that is itself the host has no such port.
 	AgentHost     string `json:"agent_host,omitempty"`
 	AgentPort     int    `json:"agent_port,omitempty"`
 	CollectorHost string `json:"collector_host,omitempty"`
@@ -36,7 +36,7 @@ type Stats struct {
 	Seconds      float64 `json:"seconds"`                        // time taken, set by a caller that has a clock
 }
 
-// Proof says what became of the claims that a plan makes of its own optimality.
+// Proof is the outcome of checking a plan's claims about its own optimality.
 type Proof string
 
 // The outcomes. A claim that is refuted is an error instead.

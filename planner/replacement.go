@@ -18,8 +18,8 @@ type Churn struct {
 	Proven  bool `json:"proven,omitempty"` // no plan with so few changes is better
 }
 
-// Replace fills in the transition between the elements of two plans. Where there is no order of steps, the transition has
-// none, and Deadlock says why.
+// Replace fills in the transition between the elements of two plans. Where there is no order of steps, the transition
+// has none, and Deadlock has the reason.
 func (r *Replacement) Replace(before, after []Element, capacity map[string]float64) (err error) {
 	r.Transition, err = NewTransition(before, after, capacity)
 	if d, ok := errors.AsType[*Deadlock](err); ok {
@@ -44,8 +44,8 @@ func (r *Replacement) CheckReplacement(before, after []Element, capacity map[str
 	return r.Transition.Check(before, after, capacity)
 }
 
-// CheckClaims adds to bad what cannot be true of a plan by itself. Whether its transition fits to the older plan is for
-// [Replacement.CheckReplacement] to say, which has that plan.
+// CheckClaims adds to bad what is impossible in a plan by itself. The check against the older plan is
+// [Replacement.CheckReplacement], which has that plan.
 func (r *Replacement) CheckClaims(bad *Errors, elements string) {
 	if r.Transition == nil && r.Deadlock != "" {
 		bad.Add("the plan has a deadlock, and no transition")

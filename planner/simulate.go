@@ -100,7 +100,7 @@ func (s *simulation) step(step Step, capacity map[string]float64) error {
 	return nil
 }
 
-// end says in what the network is not what the new plan asks for.
+// end returns where the network differs from the new plan.
 func (s *simulation) end() error {
 	for id, e := range s.target {
 		if a := s.active[id]; a == nil || a != e && !a.alike(e) {
@@ -113,7 +113,7 @@ func (s *simulation) end() error {
 	return nil
 }
 
-// Check returns in what a transition is none between two plans: what its lists say, or what its steps do.
+// Check returns where a transition does not lead from one plan to the other, by its lists or by its steps.
 func (t *Transition) Check(before, after []Element, capacity map[string]float64) error {
 	if err := t.CheckLists(before, after); err != nil {
 		return err

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Transition is how a network gets from one plan to another, element by element. An element is what the family switches
-// by itself: a probe, or what one interface or one measurement point is assigned to. Ids are stable, so that an element
-// of the same id in both plans is the same one.
+// Transition is the way of a network from one plan to another, element by element. An element is the unit that the
+// family switches: a probe, or the assignment of one interface or one measurement point. Ids are stable, so that an
+// element of the same id in both plans is the same one.
 type Transition struct {
 	Add    []string `json:"add"`    // only in the new plan, in its order
 	Remove []string `json:"remove"` // only in the old plan, in its order
@@ -18,7 +18,7 @@ type Transition struct {
 	Steps  []Step   `json:"steps"`  // what to do, one after the other
 }
 
-// Step adds, removes or changes one element. To change it is one step: what it was ends when what it is begins.
+// Step adds, removes or changes one element. A change is one step: the old form ends when the new one begins.
 type Step struct {
 	Op Op     `json:"op"`
 	ID string `json:"id"`
@@ -49,8 +49,8 @@ type Element struct {
 	Form   string // whatever else makes it another one when it differs, such as its path
 }
 
-// NewTransition compares two plans by their elements and finds an order of steps from one to the other, as [Order] does.
-// Where there is no such order, the transition has no steps, and is given with the error.
+// NewTransition compares two plans by their elements and finds an order of steps from one to the other, as [Order]
+// does. Where there is no such order, it returns a transition without steps, and the error.
 func NewTransition(before, after []Element, capacity map[string]float64) (*Transition, error) {
 	t, err := compare(before, after)
 	if err != nil {

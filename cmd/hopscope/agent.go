@@ -13,8 +13,8 @@ import (
 	"github.com/hopscope/hopscope/sink/web"
 )
 
-// agentConfig holds all settings of an agent. It has a file of its own: an agent runs on another machine than a collector, and knows
-// nothing of what that does.
+// agentConfig holds all settings of an agent. It has a file of its own, because an agent runs on another machine than a
+// collector.
 type agentConfig struct {
 	agent.Config `yaml:""`
 	Status       agentStatusConfig `yaml:"status" doc:"What the agent says of itself."`
@@ -35,7 +35,7 @@ func defaultAgentConfig() agentConfig {
 	return c
 }
 
-// agentFlags stand for the settings that a first try needs. What they say goes before the file.
+// agentFlags are the settings that a first try needs. They override the file.
 type agentFlags struct {
 	config, name, face, schedule, attention, dialect string
 	probes, collectors, stamp, reflect               []string

@@ -66,7 +66,7 @@ Of the settings it takes kafka, web and log. SIGINT or SIGTERM ends it.`,
 	return c
 }
 
-// consoleWarnings are what is doubtful about the settings that a console takes: a part of what [examine] says to a collector.
+// consoleWarnings are warnings about the settings that a console uses: a part of those of [examine] for a collector.
 func consoleWarnings(cfg *config) []settings.Problem {
 	v := verdict{file: cfg.file}
 	if cfg.file != nil {
@@ -143,7 +143,7 @@ func missingTopics(ctx context.Context, client *brokers.Client, topics ...string
 	return slices.DeleteFunc(topics, func(name string) bool { return there[name] })
 }
 
-// status is what the page says about the fleet.
+// status is the fleet's status on the page.
 func (c *consolePage) status() web.Status {
 	s := c.Status()
 	conf := c.client.Config()

@@ -103,7 +103,7 @@ func parseFrom(s string, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// status is what the page says about the consumer.
+// status is the consumer's status on the page.
 func (c *consumer) status() web.Status {
 	label, reports, _ := c.Last()
 	s := web.Status{Version: version(), Start: c.member.Start(), Window: c.params.Window, Problems: c.problems(), LeftOut: c.LeftOut()}

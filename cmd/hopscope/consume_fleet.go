@@ -156,7 +156,7 @@ func crossLimits(cfg *config) *cross.Limits {
 	return &l
 }
 
-// memberStatus is what the consumer says of itself in the roster.
+// memberStatus is the consumer's status in the roster.
 func (c *consumer) memberStatus(m *roster.Member) {
 	for _, s := range c.stores {
 		if !s.Alerts { // no report comes to those

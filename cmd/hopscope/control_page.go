@@ -27,8 +27,8 @@ const controlAddress = "127.0.0.1:9465"
 // controlConnections are those that are open to the page at a time, beside a reserve for health checks and metrics.
 const controlConnections = 64
 
-// controlPage answers "hopscope control", for as long as the program runs. What it answers is of the loop while there is one; in a fleet
-// there is one while this control is in charge.
+// controlPage answers "hopscope control" as long as the program runs. The answers are those of the loop while there is
+// one. In a fleet there is one while this control is in charge.
 type controlPage struct {
 	server   *http.Server
 	listener net.Listener
@@ -44,7 +44,8 @@ type controlPage struct {
 	closed, agentsClosed atomic.Uint64 // connections that were closed for others
 }
 
-// serveControl answers at an address; none serves nothing. Until there is a loop, and afterwards, by says why there is none.
+// serveControl serves answers at an address; an empty one serves nothing. While there is no loop, by returns the
+// reason.
 func serveControl(address string, j *loop.Journal, by func(context.Context) loop.Standby) (*controlPage, error) {
 	p := &controlPage{journal: j}
 	registry := prometheus.NewRegistry()
@@ -82,7 +83,7 @@ func (p *controlPage) steered(l *loop.Loop) (end func()) {
 	}
 }
 
-// notYet is what a control says before it has a loop.
+// notYet is the answer of a control before it has a loop.
 func notYet(context.Context) loop.Standby {
 	return loop.Standby{Why: "this control is not running yet"}
 }

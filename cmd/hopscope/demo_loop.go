@@ -30,7 +30,7 @@ func steerDemo(cfg emu.Config, seed uint64, data string, log *slog.Logger) (*dem
 	return &demoSteering{s}, nil
 }
 
-// Close gives the journal back. The loop must be over.
+// Close closes the journal. The loop must have ended.
 func (s *demoSteering) Close() error { return s.Journal.Close() }
 
 // view is what the page shows.

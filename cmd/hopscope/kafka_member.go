@@ -85,7 +85,7 @@ var thisProcess = sync.OnceValue(kafka.ThisProcess)
 // mostProblems bounds the problems that a member reports.
 const mostProblems = 16
 
-// memberStatus is what a collector says of itself in the roster.
+// memberStatus is a collector's status in the roster.
 func (r *running) memberStatus(boot uint64, left bool) []byte {
 	s, now := r.Standing(), wallClock()
 	if s.Start.Before(time.Unix(0, 0)) { // it does not run yet

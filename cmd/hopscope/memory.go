@@ -54,7 +54,7 @@ func checkMemory(cfg *config, v *verdict) {
 	}
 }
 
-// memoryProblem says that the settings allow more memory than there is, or gives "".
+// memoryProblem returns a warning that the settings allow more memory than there is, or "".
 func memoryProblem(cfg *config, machine int64) string {
 	need := cfg.memory()
 	if need <= machine {

@@ -6,7 +6,7 @@ import (
 	"github.com/hopscope/hopscope/sink/web"
 )
 
-// pagePaths gives the page what digests say of paths.
+// pagePaths returns the paths from digests for the page.
 func pagePaths(ask func(n int) digest.Inferred) func(n int) web.Paths {
 	return func(n int) web.Paths {
 		all := ask(n)
@@ -14,7 +14,7 @@ func pagePaths(ask func(n int) digest.Inferred) func(n int) web.Paths {
 	}
 }
 
-// pagePathsOf gives the page what digests say of some flows.
+// pagePathsOf returns the paths of some flows from digests for the page.
 func pagePathsOf(ask func(keys []decode.FlowKey) []digest.InferredFlow) func(keys []decode.FlowKey) []web.PathFlow {
 	return func(keys []decode.FlowKey) []web.PathFlow { return pathFlows(ask(keys)) }
 }

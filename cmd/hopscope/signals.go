@@ -69,7 +69,7 @@ func signalsOf(ctx context.Context) *signals {
 // markOrderly says that the command has begun what it brings to an orderly end, however long that takes.
 func (s *signals) markOrderly() { s.orderly.Store(true) }
 
-// endOnHangup makes SIGHUP, which is what a terminal says when it closes, end a command that has nothing to reload.
+// endOnHangup makes SIGHUP, the signal of a closing terminal, end a command that has nothing to reload.
 func (s *signals) endOnHangup(ctx context.Context) {
 	go func() {
 		select {

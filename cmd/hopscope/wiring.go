@@ -153,7 +153,7 @@ func (r *running) loopView() *atlas.LoopView {
 	return nil
 }
 
-// status is what the page says about the collector.
+// status is the collector's status on the page.
 func (r *running) status() web.Status {
 	c := r.Status()
 	s := web.Status{Version: version(), Start: c.Start, Window: c.Window, ReportsPerSecond: c.ReportsPerSecond, Problems: r.NotReady(), LeftOut: c.LeftOut}

@@ -50,7 +50,7 @@ type Agent struct {
 	control controllerStatus
 }
 
-// Open opens the sockets of an agent: CAP_NET_RAW is what it needs, and nothing where no interface is named. Nothing is sent before Run.
+// Open opens the sockets of an agent. It needs CAP_NET_RAW, unless no interface is named. Nothing is sent before Run.
 func Open(cfg Config, log *slog.Logger) (*Agent, error) {
 	if err := cfg.SetName(); err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (a *Agent) flush() {
 	}
 }
 
-// Close gives all sockets back. Run must be over.
+// Close closes all sockets. Run must have returned.
 func (a *Agent) Close() error {
 	var errs []error
 	if a.line != nil {

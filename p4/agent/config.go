@@ -56,7 +56,7 @@ type Files struct {
 	Detailed  string        `yaml:"detailed" doc:"Instruction bitmap of probes that look closer."`
 }
 
-// Controller says where plans come from, and by which certificate it is known.
+// Controller is the source of plans, and the certificate by which it is authenticated.
 type Controller struct {
 	Address  string `yaml:"address" doc:"HOST:PORT of the controller. Empty is none."`
 	Name     string `yaml:"name" doc:"Name that the controller's certificate must carry. Plans from any other are refused."`
@@ -92,7 +92,7 @@ func (c *Config) reportedNode() uint32 {
 // AgentNode is the node id of an agent of a name, in the space of agents.
 func AgentNode(name string) uint32 { return agentNodes | crc32.Checksum([]byte(name), castagnoli)>>4 }
 
-// SetName gives an agent without a name that of the machine.
+// SetName sets the name of an agent without one to that of the machine.
 func (c *Config) SetName() error {
 	if c.Name != "" {
 		return nil
@@ -208,7 +208,7 @@ func (c *Config) CheckFiles() error {
 	return nil
 }
 
-// CheckFiles reads the files of keys that the settings name, and gives every problem with them.
+// CheckFiles reads the files of keys that the settings name, and returns every problem with them.
 func (c *Controller) CheckFiles() error {
 	if c.Address == "" {
 		return nil

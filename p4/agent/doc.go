@@ -12,6 +12,6 @@
 //
 // # What it does not do
 //
-// Routes of INT-path, whose entries have 4 bits, have no place for an INT header, and are refused. IPv6 is in STAMP alone. The two
-// hosts have to agree on time: a transit time rests on both clocks.
+// Routes of INT-path, whose entries have 4 bits, have no place for an INT header, and are refused. Only STAMP supports
+// IPv6. The two hosts need synchronised clocks: a transit time is the difference of both.
 package agent

@@ -21,7 +21,8 @@ import (
 // maxFile bounds what is read of a plan.
 const maxFile = 256 << 20
 
-// Read makes a plan of the files that "hopscope plan" wrote: which way probes go, when, and which of them look closer.
+// Read makes a plan of the files that "hopscope plan" wrote: the routes of probes, their times, and which of them
+// measure in detail.
 func (f *Files) Read(epoch uint32) (*probe.Plan, error) {
 	p := &probe.Plan{Epoch: epoch, Dialect: probe.Dialect(f.Dialect)}
 	var probes []planner.Probe
@@ -185,7 +186,7 @@ func duration(ms float64) time.Duration {
 	return time.Duration(ns)
 }
 
-// attention gives the probes that look closer, and sets the bitmaps of p.
+// attention returns the probes that measure in detail, and sets the bitmaps of p.
 func (f *Files) attention(p *probe.Plan, probes []planner.Probe) (map[string]bool, error) {
 	p.Basic, p.Detailed = p.Dialect.Bitmaps()
 	detailed := map[string]bool{}

@@ -76,7 +76,7 @@ func (a *Agent) follow(ctx context.Context) {
 	reconnect.Keep(ctx, a.session, a.gone)
 }
 
-// gone notes why there is no controller, and says so once for each reason.
+// gone notes why there is no controller, and logs each reason once.
 func (a *Agent) gone(err error) {
 	why := err.Error()
 	if s, ok := status.FromError(err); ok {
@@ -149,7 +149,8 @@ func (a *Agent) session(ctx context.Context) error {
 	}
 }
 
-// reportRounds answers a controller that asks for rounds, until ctx ends. One that does not ask gets no answers.
+// reportRounds answers a controller that asks for rounds, until ctx ends. A controller that does not ask gets no
+// answers.
 func (a *Agent) reportRounds(ctx context.Context, conn *grpc.ClientConn) {
 	wait := retry.Backoff{Min: mostWait, Spread: 0.5} // the plans do not depend on it
 	for ctx.Err() == nil {

@@ -111,7 +111,8 @@ func (l *line) notice() string {
 	return fmt.Sprintf("asked for %d bytes, the kernel granted %d: raise the limit (sysctl -w net.core.rmem_max=%d) or grant CAP_NET_ADMIN", l.asked, l.granted, l.asked)
 }
 
-// up says whether the interface of a name is, and has a carrier. What cannot be asked is taken to be: sending says so then.
+// up reports whether the interface of a name is up and has a carrier. If that cannot be read it returns true: sending
+// fails then.
 func (l *line) up(name string) bool {
 	flags, err := interfaceFlags(l.tx.fd, name)
 	return err != nil || flags&unix.IFF_UP != 0 && flags&unix.IFF_RUNNING != 0

@@ -115,7 +115,7 @@ func newClock() clock {
 // step is what the wall clock may differ by before the schedule begins anew.
 const step = 200 * time.Millisecond
 
-// now gives the time in ns since 1970, and says whether the wall clock was set since the last call.
+// now returns the time in ns since 1970, and whether the wall clock was set since the last call.
 func (c *clock) now() (now int64, stepped bool) {
 	d := time.Since(c.base)
 	now = c.wall + int64(d)

@@ -440,7 +440,7 @@ func passes(err error) bool {
 	return (socket || name) && !errors.Is(err, net.ErrClosed)
 }
 
-// stampStatus is what an agent knows of a session.
+// stampStatus is the state of a session.
 type stampStatus struct {
 	Name, Reflector string
 	Silent          bool
@@ -453,7 +453,7 @@ type stampStatus struct {
 	stamp.Counts                // its delays are those of the last whole minute, where there is one
 }
 
-// stampAnswers is what an agent knows of its reflector.
+// stampAnswers is the state of the reflector.
 type stampAnswers struct {
 	Listen   []string
 	Answered uint64
@@ -463,7 +463,7 @@ type stampAnswers struct {
 	Refused  [stamp.NumReasons]uint64
 }
 
-// STAMP gives all sessions and the sums over all addresses of the reflector. It may be called at any time.
+// STAMP returns all sessions and the sums over all addresses of the reflector. It may be called at any time.
 func (a *Agent) STAMP() (list []stampStatus, answers stampAnswers) {
 	if a.stamp == nil {
 		return nil, answers

@@ -27,7 +27,7 @@ type STAMP struct {
 	Reflector STAMPReflector `yaml:"reflector" doc:"Answers to the sessions of others."`
 }
 
-// STAMPSession is what is of one session alone.
+// STAMPSession holds the settings of one session.
 type STAMPSession struct {
 	To   string `yaml:"to" doc:"HOST:PORT of the reflector. Without a port it is 862."`
 	Name string `yaml:"name" doc:"Name of the session in metrics and in the status. Empty is what to says."`
@@ -39,7 +39,7 @@ type STAMPSession struct {
 	Ports int `yaml:"ports" range:"0..1024" doc:"So many ports, from port on, each of which is a session of its own. 0 is 1."`
 }
 
-// STAMPReflector says where requests are answered, and within which limits.
+// STAMPReflector holds the addresses at which requests are answered, and the limits.
 type STAMPReflector struct {
 	Listen    []string `yaml:"listen" doc:"Addresses to answer at, as ADDRESS:PORT. A port alone is one of the loopback address. Empty answers nothing."`
 	Allow     []string `yaml:"allow" doc:"Networks whose requests are answered, such as 192.0.2.0/24. Empty is all."`

@@ -141,7 +141,7 @@ func (x *StatusAnswer) addSTAMP(a *Agent) {
 	}
 }
 
-// WayCount is what became of the requests of a session whose way is known.
+// WayCount counts the outcomes of the requests of a session with a known way.
 type WayCount struct {
 	stamp.Way
 	Epoch      uint32 // of the way

@@ -113,8 +113,8 @@ func resolve(ctx context.Context, from, to string) (far netip.AddrPort, own *net
 	return far, nil, &net.DNSError{Err: "no address of the family of " + from, Name: host, IsNotFound: true}
 }
 
-// listenUDP opens the socket of a reflector, with a receive buffer of so many bytes as far as the kernel grants them. An address that the host does not have
-// is one that it may get: early says so.
+// listenUDP opens the socket of a reflector, with a receive buffer of that many bytes as far as the kernel grants them.
+// The result early is set for an address that the host does not have, but may get.
 func listenUDP(at netip.AddrPort, buffer int) (l *udpLine, early bool, err error) {
 	network := "udp4"
 	if at.Addr().Unmap().Is6() {

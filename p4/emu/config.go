@@ -113,7 +113,7 @@ func (c *Config) PacketTime() time.Duration {
 	return time.Duration(float64(8*c.MTU) / float64(c.LinkRate) * float64(time.Second))
 }
 
-// Flow is a flow that is asked for by itself. Unlike generated flows it never renews.
+// Flow is a flow of the configuration. Unlike generated flows it never renews.
 type Flow struct {
 	From, To         int // hosts, counted from 0
 	Proto            uint8
@@ -163,8 +163,8 @@ func (c *Config) only(d Dialect) bool {
 	return c.Dialect == d
 }
 
-// Validate checks the ranges of single fields, and what they cannot say. New calls it too, and checks the script and the probes,
-// which need the topology.
+// Validate checks the ranges of single fields, and conditions between fields. New calls it too, and checks the script
+// and the probes, which need the topology.
 func (c *Config) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }

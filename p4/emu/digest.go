@@ -15,7 +15,7 @@ import (
 // hostTTL is the TTL, or hop limit, with which hosts send. The hop number of a switch follows from it: 1 for the first.
 const hostTTL = 64
 
-// planner is what the network knows of PINT beside the plans, which the switches hold.
+// planner is the network's part of PINT beside the plans, which the switches hold.
 type planner struct {
 	plan   *pint.Plan      // that all switches held at first; nil for a network without digests
 	share  uint64          // of flows, in 2^-64
@@ -73,7 +73,7 @@ func probability(p float64) uint64 { return uint64(min(p, 1-0x1p-53) * (1 << 64)
 // 6.2): CRC-32 over the L4 header and the first bytes of the payload. IPv4's identification would do, but IPv6 has none.
 func (p *packet) packetID() uint32 { return crc32.ChecksumIEEE(p.buf[p.l4:]) }
 
-// stampEpoch is what the first switch does to a packet that carries a digest: it says which plan is to be followed. A
+// stampEpoch is the work of the first switch on a packet that carries a digest: it stamps the epoch of the plan. A
 // packet without an epoch goes on without a digest.
 func (n *Network) stampEpoch(p *packet, d *device) {
 	x := &d.plans

@@ -11,9 +11,9 @@
 // lists, switches and the delivery of reports.
 //
 // Packets are real: Ethernet, IPv4 or IPv6, UDP or TCP, with correct lengths and checksums after every hop. The source
-// node inserts the INT shim and header, each node pushes its block, the sink node reports and restores the packet.
-// Payload is a counter followed by zeros; only its first bytes are held in memory, which checksums cannot notice. Headers
-// are written by the encoders of the packages below decode; what a switch changes in a packet is done here.
+// node inserts the INT shim and header, each node pushes its block, and the sink node reports and restores the packet.
+// Payload is a counter followed by zeros. Only its first bytes are in memory, since zeros change no checksum. The
+// encoders of the packages below decode write headers; changes by a switch are made here.
 //
 // # What a switch does to a packet
 //

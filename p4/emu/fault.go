@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/p4/emu/sim"
 )
 
-// FaultKind is what goes wrong.
+// FaultKind is the kind of a fault.
 type FaultKind uint8
 
 // The kinds of faults.
@@ -60,7 +60,7 @@ type Fault struct {
 	Flow       int // as [Network.NumFlows] counts them
 }
 
-// String gives, for example, "cut-rate agg-0-0 to core-0, 0.3".
+// String returns, for example, "cut-rate agg-0-0 to core-0, 0.3".
 func (f Fault) String() string {
 	s := f.Kind.String() + " " + f.Node
 	if f.Kind.hasPeer() {

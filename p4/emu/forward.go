@@ -135,7 +135,7 @@ func (n *Network) schedule(i int32, p *packet, q *sim.Queue, done int64) {
 	p.live = n.events.Add(at, i)
 }
 
-// egress is what the switch does to a packet that leaves its queue. last says that a host comes next.
+// egress is the work of the switch on a packet that leaves its queue. The argument last is set if a host comes next.
 func (n *Network) egress(p *packet, last bool) {
 	d := &n.switches[p.node]
 	q := &n.queues[p.out]

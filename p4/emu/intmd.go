@@ -189,8 +189,8 @@ func (n *Network) push(p *packet, d *device, h *Hop) {
 	p.owed = change{}
 }
 
-// metadataOf is what switch d reports about one packet. Its fields are those that a bitmap can ask for; only the buffer, which has to be
-// counted, is there only if this one does. Times are the switch's own, in nanoseconds.
+// metadataOf is the report of switch d about one packet. Its fields are those of a bitmap. Only the buffer, which has
+// to be counted, depends on this bitmap. Times are the switch's own, in nanoseconds.
 func (n *Network) metadataOf(bitmap uint16, d *device, h *Hop) decode.Hop {
 	t := decode.Hop{
 		Has: decode.HopNodeID | decode.HopIngressIf | decode.HopEgressIf | decode.HopLatency | decode.HopQueueID | decode.HopQueueOccupancy |

@@ -69,7 +69,7 @@ type port struct {
 	host   int32 // behind it, or -1
 }
 
-// device is one switch. What every packet asks for comes first.
+// device is one switch. Fields that every packet needs come first.
 type device struct {
 	dialect Dialect
 	faulty  bool // a fault below is not at rest
@@ -109,7 +109,7 @@ const hostBacklog = 10e6
 // maxRoutes bounds the memory of the routes: 256 MB, were every switch to use all its interfaces towards all others.
 const maxRoutes = 1 << 26
 
-// packet is one packet in the network. What every switch asks for comes first.
+// packet is one packet in the network. Fields that every switch needs come first.
 type packet struct {
 	live    uint32 // number of its event; other events with this packet are stale
 	kind    uint8

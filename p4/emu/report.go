@@ -201,7 +201,7 @@ func (n *Network) flags(s *subject) decode.Flags {
 	return f
 }
 
-// header is what switch d says before packet p in a report.
+// header is the header of switch d before packet p in a report.
 func (n *Network) header(p *packet, d *device, s *subject, hw int) telemetry.Header {
 	h := telemetry.Header{
 		HWID: uint8(hw), NodeID: d.id, Time: uint32(d.time(s.hop.Ingress)), Flags: n.flags(s), Inner: telemetry.InnerEthernet,

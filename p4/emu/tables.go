@@ -51,7 +51,7 @@ func TableOrder() []string {
 	return []string{pintplan.PlanTable, pintplan.SourceTable, watchTable, watch6Table}
 }
 
-// written is what the control plane has made of a switch, as far as packets ask for it.
+// written is the state that the control plane has written to a switch, as far as packets need it.
 type written struct {
 	sim.Called
 	watches, routes, probes, policies bool // its tables have entries that packets are looked up in
@@ -156,7 +156,7 @@ func (d *device) apply(entries []p4.Entry) {
 	}
 }
 
-// watched gives what the watch list asks for packet p, nothing if it is not on it.
+// watched returns the instructions of the watch list for packet p, nothing if it is not on it.
 func (n *Network) watched(p *packet, d *device) (instructions uint16, most uint8) {
 	name, addresses, size := watchTable, p.l3+12, 4
 	if p.v6 {

@@ -40,13 +40,13 @@ type Reply struct {
 	Status Status `json:"status"`
 }
 
-// Admin serves what an operator asks and says. Metrics may be nil.
+// Admin serves the questions and commands of an operator. Metrics may be nil.
 func Admin(l *Loop, j *Journal, metrics http.Handler) http.Handler {
 	return admin(j, metrics, l.Status, l.Command)
 }
 
-// AdminStandby is [Admin] for a control that steers nothing at present: it is well and not ready, and obeys no command. By says why; it is
-// asked by each request.
+// AdminStandby is [Admin] for a control that steers nothing at present: it is healthy and not ready, and refuses
+// commands. Each request calls by for the reason.
 func AdminStandby(by func(context.Context) Standby, j *Journal, metrics http.Handler) http.Handler {
 	status := func(ctx context.Context) (Status, error) {
 		s := by(ctx)

@@ -14,7 +14,7 @@
 //
 // # Order
 //
-// What happened waits in the mailbox. Each round takes all of it, and gives it to the controller in the order in which it
-// came. Then it writes and syncs the records of the journal once, and hands over the actions. Nothing is handed over whose
-// record could not be written. The sides carry actions out beside the loop and post what came of them.
+// Events wait in the mailbox. Each round passes all of them to the controller, in the order of arrival. Then it writes
+// and syncs the records of the journal once, and hands over the actions. An action whose record could not be written is
+// not handed over. The sides carry actions out beside the loop and post the outcomes.
 package loop

@@ -56,8 +56,8 @@ func (e *Emulated) add(r emulatedRequest) {
 	e.queue = append(e.queue, r)
 }
 
-// Answers asks all agents for their rounds, which answer at once. It is for the goroutine that runs the network, no more often than
-// every [Settle].
+// Answers returns the rounds of all agents, which answer at once. Only the goroutine that runs the network may call it,
+// at most every [Settle].
 func (e *Emulated) Answers(n *emu.Network, agents []string) (list []Answer) {
 	now := int64(n.Now())
 	for _, name := range agents {
@@ -71,7 +71,7 @@ func (e *Emulated) Answers(n *emu.Network, agents []string) (list []Answer) {
 // Limits implements [Agents]. Those of emulated agents are asked when they get a plan.
 func (e *Emulated) Limits(string) (probe.Limits, bool) { return probe.Limits{}, false }
 
-// Deliver hands what waits to the network, and forgets what was not answered for longer than a time.
+// Deliver passes the waiting requests to the network, and drops requests that were not answered for longer than forget.
 func (e *Emulated) Deliver(n *emu.Network, forget time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

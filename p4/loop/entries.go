@@ -12,8 +12,8 @@ import (
 	"github.com/hopscope/hopscope/planner/control"
 )
 
-// Owner is the mark beside every entry of a controller, with the epoch of the plan that uses it: "hopscope@7", and "hopscope" beside
-// those that all plans share. What has another owner is a stranger's.
+// Owner is the mark beside every entry of a controller, with the epoch of the plan that uses it: "hopscope@7", and
+// "hopscope" for entries that all plans share. Entries with another owner belong to others.
 type Owner string
 
 // DefaultOwner is that of a network with one controller.

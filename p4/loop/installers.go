@@ -66,7 +66,7 @@ func (s *Installers) Serve(name string, to p4rt.Installer) {
 	s.done.Go(func() { s.serve(x) })
 }
 
-// Leave ends serving a switch, behind what is under way. What it holds stays.
+// Leave ends serving a switch, after pending jobs. Its entries stay.
 func (s *Installers) Leave(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

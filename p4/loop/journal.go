@@ -41,9 +41,9 @@ const (
 	maxRecord   = 16 << 20 // of a line
 )
 
-// OpenJournal opens a journal for appending, and reads what it has. A last line that was not written whole, as by a machine
-// that went down, is cut off. A journal that is open already, here or in another process, gives a [*HeldError]; FILE.lock beside
-// it says so to others.
+// OpenJournal opens a journal for appending, and reads its records. An incomplete last line, as after a crash of the
+// machine, is cut off. A journal that is open already, here or in another process, is a [*HeldError]; FILE.lock beside
+// it marks it.
 func OpenJournal(path string, most int64, keep int) (*Journal, error) {
 	lock, err := lockJournal(path)
 	if err != nil {
@@ -303,7 +303,7 @@ func (j *Journal) Last(n int) []control.Record {
 	return slices.Clone(j.last[max(0, len(j.last)-max(n, 0)):])
 }
 
-// Close gives the files back.
+// Close closes the files.
 func (j *Journal) Close() error {
 	if j == nil {
 		return nil

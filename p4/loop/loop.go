@@ -41,8 +41,9 @@ type Options struct {
 	Seed     control.Seed
 	Suspects control.Suspects // nil for none
 	Rounds   *Rounds          // fed by surveys, for the status; nil for none
-	// Fence is asked before anything is pushed in a round, with the plan that devices are to have then, nil before there is one. After an
-	// error nothing of the round leaves. It may take some time, during which the loop stands still. Nil lets everything leave.
+	// Fence is called before anything is pushed in a round, with the plan that devices are to have then, nil before
+	// there is one. After an error nothing of the round leaves. It may take some time, during which the loop stands
+	// still. A nil Fence lets everything leave.
 	Fence func(p *control.Plan) error
 	Log   *slog.Logger
 	Now   func() int64 // ns since 1970, by a clock that does not go back; nil for the machine's
@@ -89,7 +90,7 @@ type State struct {
 	NetworkRefused  string `json:"network_refused,omitempty"` // why the last one was not; "" after one that was
 }
 
-// New makes a loop that knows nothing of what devices hold.
+// New makes a loop to which the state of all devices is unknown.
 func New(o Options) (*Loop, error) {
 	if o.Now == nil {
 		base := time.Now()
@@ -131,8 +132,8 @@ type Replacement struct {
 	First   func()                      // called in the goroutine of the loop before it follows; nil for nothing
 }
 
-// Replace gives the loop another network. One that fails its check, all of its probes as they are sent, is refused whole with the
-// reason, and the one before stays. Other errors are errStopped.
+// Replace switches the loop to another network. A network of which any part fails its check is refused whole with the
+// reason, and the old one stays. Probes are checked as they are sent. Other errors are errStopped.
 func (l *Loop) Replace(ctx context.Context, r Replacement) error {
 	done := make(chan error, 1)
 	l.post(func() {
@@ -229,7 +230,8 @@ func (l *Loop) post(what any) {
 	}
 }
 
-// Step takes what was posted, lets time pass until now, and does what follows. It is for callers that run the loop without Run.
+// Step processes posted events, advances time to now, and carries out what follows. It is for callers that run the loop
+// without Run.
 func (l *Loop) Step(now int64) {
 	l.mu.Lock()
 	inbox := l.inbox
@@ -279,7 +281,7 @@ func (l *Loop) tick(now int64) {
 	l.state.TickTime, l.state.Planning = now, time.Since(began)
 }
 
-// give gives the controller an event, and keeps what it wants done.
+// give passes an event to the controller, and keeps the resulting actions.
 func (l *Loop) give(e control.Event) { l.out = append(l.out, l.c.Step(e)...) }
 
 // noteSuspects records the links that are suspected from now on, and those that are not any more. They are evidence for a control to come.
@@ -530,11 +532,11 @@ func (l *Loop) Run(ctx context.Context) error {
 	return nil
 }
 
-// errStopped is what is said by a loop that does not run.
+// errStopped is the error of a loop that does not run.
 var errStopped = fmt.Errorf("the loop does not answer")
 
-// Ask runs a function in the goroutine of the loop, behind what was posted before and what that had done. The function must not
-// keep the controller. After an error it may still run, whenever the loop comes to it: what it writes to is not to be read then.
+// Ask runs a function in the goroutine of the loop, after earlier posts and their effects. The function must not retain
+// the controller. After an error it may still run later, so its outputs must not be read then.
 func (l *Loop) Ask(ctx context.Context, f func(c *control.Controller, s *State)) error {
 	done := make(chan struct{})
 	l.post(question(func() { f(l.c, &l.state); close(done) }))
@@ -546,8 +548,8 @@ func (l *Loop) Ask(ctx context.Context, f func(c *control.Controller, s *State))
 	}
 }
 
-// Controller and State are for the goroutine that steps the loop; others ask.
+// Controller and State may be called only in the goroutine that steps the loop; others call Ask.
 func (l *Loop) Controller() *control.Controller { return l.c }
 
-// State returns what the loop itself knows.
+// State returns the state of the loop itself.
 func (l *Loop) State() State { return l.state }

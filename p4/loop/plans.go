@@ -13,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/planner/control"
 )
 
-// Probing says how the probes of a network are sent.
+// Probing holds the way in which the probes of a network are sent.
 type Probing struct {
 	Dialect         probe.Dialect
 	Basic, Detailed uint16                // instruction bitmaps; both 0 for those of the dialect
@@ -48,7 +48,7 @@ func (b *Probing) slot(list []planner.Probe, k int) probe.Slot {
 	return probe.Slot{Interval: b.Interval, Phase: b.Interval / time.Duration(len(list)) * time.Duration(k)}
 }
 
-// basis is what all plans of one list of probes share, whichever of these look closer.
+// basis is the common part of all plans of one list of probes, whichever of these measure in detail.
 type basis struct {
 	probing *Probing
 	list    []planner.Probe

@@ -179,7 +179,7 @@ func (r *Rounds) Adopt(next *Rounds) {
 	r.probes = probes
 }
 
-// Status says what surveys brought.
+// Status returns the results of surveys.
 func (r *Rounds) Status() roundsStatus {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -344,8 +344,8 @@ func (r *Rounds) count(p *followedProbe) {
 	r.status.Sent, r.status.Lost = r.status.Sent+sent, r.status.Lost+lost
 }
 
-// step gives the rounds whose fate is known now and was not before. The sender is at round next, the receiver counted c, nil for nothing,
-// and has no room for more probes if it is full. Not ok says that the probe begins anew.
+// step returns the rounds whose fate is newly known. The sender is at round next. The receiver counted c, nil for
+// nothing, and has no room for more probes if full is set. If ok is false the probe begins anew.
 func (p *followedProbe) step(key *roundsKey, next uint32, c *probe.ReceivedRounds, full bool) (sent, lost uint64, ok bool) {
 	x := &p.state
 	if c != nil && c.Epoch != key.epoch {

@@ -54,7 +54,7 @@ type sending struct {
 // firstWord is how long an agent may take to identify itself.
 const firstWord = 10 * time.Second
 
-// NewServer makes one for the agents of a network, which posts what they say.
+// NewServer makes a server for the agents of a network, which posts their messages.
 func NewServer(agents []string, post func(control.Event), log *slog.Logger) *Server {
 	s := &Server{post: post, log: log, hold: firstWord, conns: map[string]*following{}, limits: map[string]probe.Limits{},
 		rounds: newSurveys()}
@@ -129,7 +129,7 @@ func (s *Server) Follow(stream agentpb.Plans_FollowServer) error {
 	return err
 }
 
-// admit gives the certificate of an agent, or says why it may not follow.
+// admit returns the certificate of an agent, or the reason why it may not follow.
 func (s *Server) admit(ctx context.Context, name string) (*x509.Certificate, error) {
 	s.mu.Lock()
 	known := s.known[name]

@@ -15,7 +15,7 @@ type Status struct {
 	Cycle time.Duration      `json:"cycle_ns"`
 	Loop  State              `json:"loop"`
 	Links map[string]*ofLink `json:"links,omitempty"` // by name, those that are suspected or looked at
-	// Probes are those of the plan that devices are to have, and how many of them look closer.
+	// Probes counts those of the plan that devices are to have, and Detailed those that measure in detail.
 	Probes   int `json:"probes"`
 	Detailed int `json:"detailed"`
 	// Rounds are those of probes, as agents count them; nil where they are not surveyed.
@@ -45,7 +45,7 @@ type ofLink struct {
 	Covered  bool    `json:"covered"`  // there is a probe on it
 }
 
-// Status asks a loop that runs.
+// Status returns the status of a running loop.
 func (l *Loop) Status(ctx context.Context) (Status, error) {
 	var s Status
 	if err := l.Ask(ctx, func(c *control.Controller, st *State) { s = l.status(c, st) }); err != nil {

@@ -159,7 +159,7 @@ func (s *surveys) claim(t *roundsStream, a netip.Addr) error {
 	return nil
 }
 
-// Survey asks all agents that report rounds what became of these, and waits for their answers as long as ctx is open. It is for one
+// Survey asks all agents that report rounds for them, and waits for their answers as long as ctx is open. It is for one
 // caller, which lets [Settle] pass between two calls.
 func (s *Server) Survey(ctx context.Context) []Answer { return s.rounds.survey(ctx) }
 

@@ -42,8 +42,8 @@ type Client struct {
 
 var _ Installer = (*Client)(nil)
 
-// Dial makes a client. It connects by itself, and again when the connection ends, until it is closed; [Client.Wait] waits until
-// it can write.
+// Dial makes a client. It connects in the background, and reconnects until it is closed; [Client.Wait] waits until it
+// can write.
 func Dial(cfg Config) (*Client, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -67,7 +67,8 @@ func Dial(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Close ends the connection. What the switch holds stays. It is not called by the functions of the settings, which it waits for.
+// Close ends the connection. The entries of the switch stay. Functions of the settings must not call it, because it
+// waits for them.
 func (c *Client) Close() error {
 	c.stop()
 	c.done.Wait()
@@ -198,7 +199,7 @@ func (c *Client) Commit(ctx context.Context) error {
 	return c.load(ctx, p4pb.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT)
 }
 
-// Verify asks the switch whether it could load the pipeline. It loads nothing.
+// Verify has the switch check that it could load the pipeline. It loads nothing.
 func (c *Client) Verify(ctx context.Context) error {
 	return c.load(ctx, p4pb.SetForwardingPipelineConfigRequest_VERIFY)
 }

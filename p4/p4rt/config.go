@@ -16,7 +16,7 @@ type Election struct{ High, Low uint64 }
 // Above compares ids.
 func (e Election) Above(o Election) bool { return e.High > o.High || e.High == o.High && e.Low > o.Low }
 
-// Config says which switch a client is for, and how it is known there.
+// Config names the switch of a client, and the identity of the client there.
 type Config struct {
 	Address   string      // HOST:PORT
 	TLS       *tls.Config // such as of [LoadTLS]

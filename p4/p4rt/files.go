@@ -31,8 +31,8 @@ var _ Installer = (*Files)(nil)
 // maxFile bounds what is read.
 const maxFile = 64 << 20
 
-// OpenFiles is about a file that may not be there yet. What is in it is read, and refused if it does not fit the program.
-// Owner is written beside every entry.
+// OpenFiles opens a file that may not exist yet. Its content is read, and refused if it does not fit the program. The
+// owner is written beside every entry.
 func OpenFiles(path string, info *Info, owner string) (*Files, error) {
 	if err := checkOwner(owner); err != nil {
 		return nil, err

@@ -80,8 +80,8 @@ func (e *PipelineError) Error() string {
 	return fmt.Sprintf("the switch has the pipeline of cookie %#016x, want %#016x: commit the right one, or use the controller of that version", e.Have, e.Want)
 }
 
-// switchError is what a switch says of an update or request that it refuses. It is one of the errors of package p4 as well,
-// where its code has such a meaning.
+// switchError is the error of a switch for an update or request that it refuses. It is one of the errors of package p4
+// as well, where its code has such a meaning.
 type switchError struct {
 	Code    codes.Code // the canonical one
 	Message string     // at most 300 bytes

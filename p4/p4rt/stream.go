@@ -96,8 +96,8 @@ func (c *Client) settle(ctx context.Context, primary bool) error {
 	return c.cookie(ctx)
 }
 
-// ask asks the switch what it runs, now and then. Pings would show as well that it is there, but servers end connections for
-// pings that they find too many.
+// ask reads the configuration of the switch now and then. Pings would also show that it is there, but servers end
+// connections with too many pings.
 func (c *Client) ask(ctx context.Context, gone context.CancelCauseFunc) {
 	for {
 		retry.Sleep(ctx, c.cfg.checkEvery)
@@ -119,7 +119,7 @@ func (c *Client) use(stream p4pb.P4Runtime_StreamChannelClient) {
 	c.stream = stream
 }
 
-// receive takes over what a switch says by itself.
+// receive processes an unsolicited message of a switch.
 func (c *Client) receive(ctx context.Context, m *p4pb.StreamMessageResponse) error {
 	switch u := m.GetUpdate().(type) {
 	case *p4pb.StreamMessageResponse_Arbitration:

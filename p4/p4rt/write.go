@@ -128,8 +128,8 @@ func (c *Client) Write(ctx context.Context, updates []Update) ([]error, error) {
 	return errs, err
 }
 
-// explain looks whether tables are full to which entries could not be added for a reason that the switch did not give. BMv2
-// never says that a table is full.
+// explain checks whether tables are full to which entries could not be added for an unknown reason. BMv2 never reports
+// a full table.
 func (c *Client) explain(ctx context.Context, updates []*p4pb.Update, refused []error) {
 	full := map[uint32]bool{} // by table
 	for i, err := range refused {

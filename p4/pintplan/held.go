@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/p4"
 )
 
-// HeldPlan is an execution plan that switches hold: as it was configured, or as their tables say.
+// HeldPlan is an execution plan that switches hold, from the configuration or from their tables.
 type HeldPlan struct {
 	epoch   uint8
 	Bits    int
@@ -16,13 +16,13 @@ type HeldPlan struct {
 	loops   [][]pint.Slot // of plan, by set of queries: those that detect loops
 }
 
-// HeldPlans are those that a switch holds, and the one that it gives to packets that enter the network at it.
+// HeldPlans are the plans that a switch holds, and the one that it stamps on packets that enter the network at it.
 type HeldPlans struct {
 	Held  [Plans]*HeldPlan
 	Stamp *uint8 // epoch; nil for none
 }
 
-// Of gives the plan of an epoch, or nil if the switch does not hold it.
+// Of returns the plan of an epoch, or nil if the switch does not hold it.
 func (x *HeldPlans) Of(epoch uint8) *HeldPlan {
 	for _, h := range x.Held {
 		if h != nil && h.epoch == epoch {
@@ -45,7 +45,7 @@ func NewHeldPlan(p *pint.Plan) *HeldPlan {
 	return x
 }
 
-// Write is what the switch at a hop does to a digest. Looped, if not 0, says that it reports a loop.
+// Write is the change of a digest by the switch at a hop. If looped is not 0, it reports a loop.
 func (x *HeldPlan) Write(digest uint64, id uint32, hop int, v *pint.Values, rnd uint32) (next uint64, looped uint8) {
 	if x.program != nil {
 		return x.program.Write(digest, id, hop, *v, rnd)
@@ -59,8 +59,8 @@ func (x *HeldPlan) Write(digest uint64, id uint32, hop int, v *pint.Values, rnd 
 	return x.plan.Write(digest, id, hop, *v, rnd), looped
 }
 
-// Hold takes over what the tables say of an epoch: a plan, or none. Plans that no tables hold, which a network was built
-// with, give way if there is no other place.
+// Hold adopts the plan, or none, that the tables have of an epoch. Plans outside tables, with which a network was
+// built, give way if there is no other place.
 func (x *HeldPlans) Hold(epoch uint8, p *Program, whole bool) {
 	at := slices.IndexFunc(x.Held[:], func(h *HeldPlan) bool { return h != nil && h.epoch == epoch })
 	if !whole {

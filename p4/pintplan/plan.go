@@ -45,8 +45,8 @@ func Read(r io.Reader) (*pint.Plan, error) {
 
 // New makes a plan ready for switches and decoders. The error names everything that is wrong with it.
 //
-// Packets of hash First to Last carry a set: its share is taken from these, so that nothing is rounded. Queries hash with seeds of
-// their own, so that the writers for one say nothing about the writers for another.
+// A set is on packets of hash First to Last. Its share follows from these, so that nothing is rounded. Queries hash
+// with separate seeds, so that the writers for one are independent of the writers for another.
 func New(p *querymix.Plan) (*pint.Plan, error) {
 	b, err := begin(p)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/p4"
 )
 
-// Program is a plan as a switch carries it out that knows the entries of its tables and nothing else. It is immutable.
+// Program is a plan as a switch carries it out from the entries of its tables alone. It is immutable.
 type Program struct {
 	Epoch   uint8
 	Bits    int // of the digest
@@ -46,7 +46,7 @@ type query struct {
 	layers, codes []span
 }
 
-// Compile reads a plan from the entries that a switch has of its epoch. The error says what is missing.
+// Compile reads a plan from the entries of its epoch in a switch. The error names what is missing.
 func Compile(epoch uint8, entries []p4.Entry) (*Program, error) {
 	p := &Program{Epoch: epoch}
 	count, want := 0, -1
@@ -218,7 +218,7 @@ func whole(list []span, last uint64) bool {
 	return false
 }
 
-// find gives the span that a number is in; there is one.
+// find returns the span that a number is in; there is one.
 func find(list []span, v uint64) *span {
 	return &list[sort.Search(len(list), func(i int) bool { return list[i].last >= v })]
 }
@@ -241,7 +241,7 @@ func probability(p float64) uint64 {
 	return max(1, uint64(math.Round(p*(1<<32))))
 }
 
-// Write is [pint.Plan.Write] of the plan that the entries were made of. Looped, if not 0, says that the switch has met its
+// Write is [pint.Plan.Write] of the plan from which the entries were made. If looped is not 0, the switch has met its
 // own hash that often in the packet and reports a loop.
 func (p *Program) Write(digest uint64, id uint32, hop int, v pint.Values, rnd uint32) (next uint64, looped uint8) {
 	set := find(p.sets, uint64(hash(crc(p.keySet+id), 0))).code

@@ -97,7 +97,7 @@ func Entries(p *pint.Plan) ([]p4.Entry, error) {
 			return nil, fmt.Errorf("query %q: %w", p.Queries[i].Name, err)
 		}
 	}
-	// The plan's own entry says how many there are, so that a switch with a part of them knows that it holds no plan.
+	// The plan's own entry has the number of entries, so that a switch with a part of them knows that it holds no plan.
 	w.add(PlanTable, "hold", nil, uint64(p.Bits), uint64(constant(p.Seed, ofSet)), uint64(len(w.entries)+1))
 	return w.entries, nil
 }

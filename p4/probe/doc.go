@@ -1,5 +1,5 @@
-// Package probe has the probes of agents, as all know them that send, receive, plan or emulate them: plans, frames, and the rounds that came.
-// Every part is pure: time is an argument, and bytes come from the caller.
+// Package probe holds the probes of agents for all that send, receive, plan or emulate them: plans, frames, and the
+// rounds that arrived. Every part is pure: time is an argument, and bytes come from the caller.
 //
 //	Plan       which probes, on which route, when, and with which instructions; Check refuses what an agent must not send
 //	Work       the probes that one agent sends by a plan: their slots and templates

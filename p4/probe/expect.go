@@ -84,7 +84,7 @@ func (p *Expectations) sentSoFar(e *expected, a *Arrival) bool {
 	return a.Epoch == p.Epoch && a.Seq <= p.work.Next[e.template].Load()
 }
 
-// Expect takes over the probes of a plan. What is known of those that stay goes on, by their ids, and what is lost stays lost.
+// Expect adopts the probes of a plan. The state of those that stay continues, by their ids, and lost rounds stay lost.
 func (t *Track) Expect(p *Expectations) {
 	old := map[string]*expected{}
 	if t.Plan != nil {
@@ -258,7 +258,7 @@ func (t *Track) excuse(total int64) {
 // MostReports bounds the reports about rounds of a probe that did not come, in a turn.
 const MostReports = 64
 
-// Report gives the rounds that are lost and of which collectors do not know, by the packet that did not come.
+// Report returns the lost rounds that collectors have not got yet, with the packet that did not come.
 func (t *Track) Report(mark uint8, each func(k TrackKey, packet []byte)) {
 	if t.Plan == nil {
 		return
@@ -284,7 +284,8 @@ func (t *Track) Report(mark uint8, each func(k TrackKey, packet []byte)) {
 	}
 }
 
-// ReportUnsent gives the rounds that the card did not take and of which collectors do not know, by the packet that was not sent.
+// ReportUnsent returns the rounds refused by the card that collectors have not got yet, with the packet that was not
+// sent.
 func (t *Track) ReportUnsent(ends *Ends, each func(k TrackKey, packet []byte)) {
 	if t.Plan == nil {
 		return
@@ -330,7 +331,7 @@ func (t *Track) forget() {
 	}
 }
 
-// Text says which probes do not come, or "".
+// Text names the probes that do not come, or is "".
 func (l *Loss) Text() string {
 	if l.Silent == 0 {
 		return ""

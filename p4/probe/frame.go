@@ -43,7 +43,7 @@ func DialectHeader(d Dialect, bitmap uint16) intmd.Header {
 	return h
 }
 
-// Ends are the addresses of a probe, and by what its receiver knows that it came whole.
+// Ends are the addresses of a probe, and the marks by which its receiver checks that it is whole.
 type Ends struct {
 	ToMAC, FromMAC packet.MAC
 	From, To       netip.Addr // IPv4
@@ -75,7 +75,7 @@ type Template struct {
 	digests *Digester
 }
 
-// NewTemplate builds the frame of a probe whose route srint takes, under a number of its own.
+// NewTemplate builds the frame of a probe with a route of srint, under a number.
 func NewTemplate(p *Plan, x *Probe, number uint32, e *Ends) (t Template, err error) {
 	payload := e.payload()
 	b := make([]byte, 0, frameLen(len(x.Route))+payload-PayloadLen)

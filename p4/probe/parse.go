@@ -191,7 +191,8 @@ func (a *Arrival) read(b []byte) {
 	a.Number, a.Epoch, a.Seq, a.Sent = be.Uint32(b[4:]), be.Uint32(b[8:]), be.Uint32(b[12:]), int64(be.Uint64(b[16:]))
 }
 
-// Damaged reads what a corrupt frame says of itself, which may be wrong. Without a payload of a probe in its place it is nothing.
+// Damaged reads the contents of a corrupt frame, which may be wrong. Without a payload of a probe in its place they are
+// empty.
 func (a *Arrival) Damaged(frame []byte) {
 	*a = Arrival{}
 	for _, n := range [...]int{PayloadLen, SignedLen} {

@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Plan says which probes are sent, which way and when. All agents of a network can be given the same one: each sends the
+// Plan holds which probes are sent, which way and when. All agents of a network can have the same one: each sends the
 // probes that name it.
 type Plan struct {
 	Epoch           uint32 // from 1; packets carry it, and a later plan has a higher one
@@ -31,7 +31,7 @@ type Probe struct {
 	To        netip.Addr    // address of that host; the zero value leaves it to the sender's settings
 }
 
-// Dialect says how wide the metadata of a bitmap are.
+// Dialect is the width of the metadata of a bitmap.
 type Dialect string
 
 // The dialects.
@@ -43,7 +43,7 @@ const (
 // known reports whether d is one.
 func (d Dialect) known() bool { return d == INT21 || d == FANT }
 
-// Bitmaps are the usual ones of the dialect: what is always looked at, and what a closer look has besides. Those of FANT are
+// Bitmaps are the usual ones of the dialect: the basic metrics, and the detailed ones in addition. Those of FANT are
 // published. Those of INT 2.1 are node, interfaces, latency and queue, and then all that is defined.
 func (d Dialect) Bitmaps() (basic, detailed uint16) {
 	if d == FANT {
@@ -102,8 +102,8 @@ type Load struct {
 	longestRoute, Received int // hops of probes that it sends; probes that come back to it
 }
 
-// Check returns what is wrong with a plan, and what it would make the agent of l do. A plan with anything wrong is refused
-// whole.
+// Check returns what is wrong with a plan, and the load that it puts on the agent of l. A plan with any error is
+// refused whole.
 func (p *Plan) Check(l *Limits) (load Load, err error) {
 	var bad planner.Errors
 	if p.Epoch == 0 {

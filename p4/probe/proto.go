@@ -10,8 +10,8 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// PlanOf reads a plan as a controller sends it. What does not fit into a Plan is an error; what fits and is wrong is for
-// [Plan.Check].
+// PlanOf decodes a plan from a controller. Values that do not fit into a Plan are an error; wrong values that fit are
+// left to [Plan.Check].
 func PlanOf(m *agentpb.Plan) (*Plan, error) {
 	var bad planner.Errors
 	bitmap := func(which string, v uint32) uint16 {

@@ -65,7 +65,8 @@ const (
 	mostRoundBytes = 900_000 // of a message, which a controller takes up to a megabyte of
 )
 
-// Proto is the message of an agent of a name, as the answer to a question of a number. What has no room in it is left out, and counted.
+// Proto is the message of an agent of a name, as the answer to a question of a number. Rounds without room in it are
+// left out, and counted.
 func (r *Rounds) Proto(name string, about uint64) *agentpb.Rounds {
 	m := &agentpb.Rounds{Agent: name, About: about, Epoch: r.Epoch, Spoiled: r.Spoiled, Unfollowed: r.Unfollowed, LeftOut: r.leftOut}
 	if r.Address.IsValid() {
@@ -102,7 +103,8 @@ func (r *Rounds) Proto(name string, about uint64) *agentpb.Rounds {
 	return m
 }
 
-// RoundsOf reads the rounds that an agent reported. What cannot be is an error, and nothing of it is to be used then.
+// RoundsOf decodes the rounds that an agent reported. Impossible values are an error, and the result must not be used
+// then.
 func RoundsOf(m *agentpb.Rounds) (*Rounds, error) {
 	r := &Rounds{Epoch: m.GetEpoch(), Spoiled: m.GetSpoiled(), Unfollowed: m.GetUnfollowed(), leftOut: m.GetLeftOut()}
 	if len(m.GetSent()) > mostRounds || len(m.GetCame()) > mostRounds {

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Timetable says which probe is due next. Times are nanoseconds since 1970. It is for one goroutine and reads no clock.
+// Timetable holds which probe is due next. Times are nanoseconds since 1970. It is for one goroutine and reads no
+// clock.
 type Timetable struct{ heap []start }
 
 // start is when a probe starts next.
@@ -18,7 +19,7 @@ type start struct {
 // Slot is the interval and the phase of a probe.
 type Slot struct{ Interval, Phase time.Duration }
 
-// Check says what is wrong with s, as the end of a sentence about its probe.
+// Check returns what is wrong with s, as the end of a sentence about its probe.
 func (s Slot) Check() error {
 	if s.Interval < minInterval || s.Interval > maxInterval {
 		return fmt.Errorf("has an interval of %v, outside %v..%v", s.Interval, minInterval, maxInterval)

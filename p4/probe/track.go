@@ -8,8 +8,9 @@ import (
 // Track follows the rounds of probes that come back, to count those that are lost, late or come twice. It has room for a
 // number of probes; what comes of others is reported, and not followed.
 //
-// With a plan ([Track.expect]) each probe that is to come here has a place of its own. What the schedule has and does not come is lost, whether
-// anything of the probe ever came or not. What no plan names has a small table, in which the idle make room.
+// With a plan ([Track.expect]) each expected probe has a place of its own. Scheduled rounds that do not come are lost,
+// whether anything of the probe ever came or not. Probes outside the plan have a small table, in which the idle make
+// room.
 type Track struct {
 	most int
 	last map[TrackKey]*trackState
@@ -33,10 +34,10 @@ type TrackKey struct {
 	Number uint32
 }
 
-// NewTrack makes one that follows so many probes at most.
+// NewTrack makes a track that follows at most that many probes.
 func NewTrack(most int) *Track { return &Track{most: most, last: map[TrackKey]*trackState{}} }
 
-// Add follows a probe that came; ok is false where there is no room to.
+// Add follows a probe that arrived; ok is false where there is no room for it.
 func (t *Track) Add(a *Arrival) (ok bool) { return !t.See(a).Unknown }
 
 // trackState is what came of one probe. Window is a bit for each of the last 64 rounds up to Seq: the lowest is that of Seq.
@@ -80,7 +81,7 @@ func (x *trackState) arrived(a *Arrival) {
 	}
 }
 
-// seen is what an arrival says about the rounds of its probe.
+// seen holds the effect of an arrival on the rounds of its probe.
 type seen struct {
 	lost      int64 // rounds that were passed over; -1 for one that was counted as lost and is late
 	Twice     bool
@@ -143,8 +144,8 @@ const (
 	impossible     // none of these can be
 )
 
-// fits says how an arrival of a probe follows from those before. What grows has the bounds of the plan in force. Without one nothing is known
-// of times and epochs.
+// fits returns how an arrival of a probe follows from those before. Growing values have the bounds of the plan in
+// force. Without a plan, times and epochs are unknown.
 func (t *Track) fits(x *trackState, a *Arrival) fit {
 	const most = 1 << 16 // a gap above is another beginning, such as that of a sender that was started again
 	d, newer, p := int64(int32(a.Seq-x.seq)), later(a.Epoch, x.epoch), t.Plan
@@ -267,8 +268,8 @@ func (t *Track) gap(x *trackState, n int64) {
 	e.gaps += n
 }
 
-// Spoiled takes a corrupt frame for the round that it says, if that one is missing, and else for one that it does not say. The round did not
-// get lost. It says whether the first is so.
+// Spoiled counts a corrupt frame as the round that it names, if that one is missing, and else as an unnamed one. The
+// round did not get lost. It reports whether the first holds.
 func (t *Track) Spoiled(a *Arrival) bool {
 	x := t.last[TrackKey{a.Source, a.Number}]
 	if x != nil && x.epoch == a.Epoch && x.due != nil {

@@ -43,9 +43,9 @@ func (w *Work) Rounds() []SentRounds {
 	return w.SentRounds()
 }
 
-// NewWork builds the frames of the probes that the agent of a name sends. Numbers are those that its probes had in the plan
-// before, by id: a probe that stays keeps its number, and so its flow. No other gets a number of that plan, so that what comes
-// late of one that is gone is not taken for another. It gives the numbers of this plan.
+// NewWork builds the frames of the probes that the agent of a name sends. The argument numbers holds the numbers of its
+// probes in the plan before, by id. A probe that stays keeps its number, and so its flow. No other probe gets a number
+// of that plan, so that late frames of removed probes are not mistaken. It returns the numbers of this plan.
 func NewWork(p *Plan, name string, e *Ends, numbers map[string]uint32) (*Work, map[string]uint32, error) {
 	sends := 0
 	for k := range p.Probes {

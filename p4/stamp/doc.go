@@ -1,6 +1,6 @@
-// Package stamp reads, writes and judges packets of STAMP, the Simple Two-Way Active Measurement Protocol: RFC 8762 with and without
-// authentication, the extensions of RFC 8972, and packets of TWAMP Light (RFC 5357, appendix I), which are laid out alike. It finds the
-// ways that sessions take, too. It has no sockets and no clock.
+// Package stamp encodes, decodes and evaluates packets of STAMP, the Simple Two-Way Active Measurement Protocol. It
+// covers RFC 8762 with and without authentication, the extensions of RFC 8972, and packets of TWAMP Light (RFC 5357,
+// appendix I), which have the same layout. It also traces the ways of sessions. It has no sockets and no clock.
 //
 // # Parts
 //
@@ -14,12 +14,13 @@
 //	Watch            notices that a port has another way than before, as where a switch hashes otherwise
 //	Choose           the fewest ports whose ways have every link, or distinguish every two links, with a bound
 //
-// Every byte is checked before it is used. A packet that is refused gives an [Error] with the field and its offset. FORMAT.md draws the packets.
+// Every byte is checked before use. The [Error] of a refused packet has the field and its offset. FORMAT.md draws the
+// packets.
 //
 // # Ways
 //
-// Each source port may have another way through a network that hashes. A trace finds it by packets whose TTL, or hop limit, is used up on
-// their way, as traceroute does, over IPv4 and IPv6 alike.
+// Each source port may have another way through a network that hashes. A trace finds it by packets whose TTL, or hop
+// limit, expires on their way, as traceroute does, over IPv4 and IPv6 alike.
 //
 // A way is known by the addresses by which its routers answer. Where these are of the interfaces that packets come by,
 // as with most routers, an address stands for the link to it. Where a router answers by one address for all interfaces,
@@ -40,7 +41,7 @@ const (
 	MostLen    = 9000
 )
 
-// Reason says why a packet was refused.
+// Reason is the reason why a packet was refused.
 type Reason uint8
 
 // The closed list of reasons.
@@ -74,14 +75,14 @@ func (r Reason) String() string {
 // Error makes a Reason usable as the target of errors.Is.
 func (r Reason) Error() string { return r.String() }
 
-// Error says which field of a packet was refused, and where.
+// Error names the field and the place for which a packet was refused.
 type Error struct {
 	Field  string
 	Offset int // in bytes from the beginning of the packet
 	Reason Reason
 }
 
-// Error gives, for example, "stamp: hmac at byte 96: bad-mac".
+// Error returns, for example, "stamp: hmac at byte 96: bad-mac".
 func (e *Error) Error() string {
 	return "stamp: " + e.Field + " at byte " + strconv.Itoa(e.Offset) + ": " + e.Reason.String()
 }

@@ -6,7 +6,7 @@ import (
 	"hash"
 )
 
-// Keys are the secrets of authenticated sessions, for one goroutine. Packets do not say which key they were signed with.
+// Keys are the secrets of authenticated sessions, for one goroutine. Packets do not name the key that signed them.
 type Keys struct {
 	macs []hash.Hash
 	sum  [sha256.Size]byte
@@ -37,7 +37,7 @@ func (k *Keys) Sign(packet []byte, place int) {
 	copy(packet[at:signedLen], k.of(place, packet[:at]))
 }
 
-// Verify finds the place of the key that a packet of at least signedLen bytes was signed with, or gives -1.
+// Verify returns the place of the key that signed a packet of at least signedLen bytes, or -1.
 func (k *Keys) Verify(packet []byte) (place int) {
 	const at = signedLen - macLen
 	for place := range k.macs {
@@ -62,7 +62,7 @@ func (k *Keys) open(packet []byte) (place int, err error) {
 	return place, nil
 }
 
-// protection is what a digest over extensions says of them.
+// protection is what a digest over extensions guarantees.
 type protection struct {
 	at    int  // of the extension with the digest; -1 without any
 	whole bool // the digest is right, and covers all but padding

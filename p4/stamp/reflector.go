@@ -16,7 +16,7 @@ const (
 // idle is how long a session of a full reflector has been silent before another one takes its place.
 const idle = int64(time.Minute)
 
-// Arrival is what the socket knows of a request.
+// Arrival holds the metadata of a request from the socket.
 type Arrival struct {
 	From, To netip.AddrPort
 	At       int64 // T2, ns since 1970
@@ -58,8 +58,9 @@ type reflected struct {
 // Open is the number of sessions that are remembered.
 func (r *Reflector) Open() int { return r.order.Len() }
 
-// Reply appends the answer to a request, as of now in ns since 1970, and gives the type of service to send it with. Clock is the estimate of the
-// clock, whose format of time stamps gives way to that of the request. A refused request gives an [Error].
+// Reply appends the answer to a request, as of now in ns since 1970, and returns the type of service to send it with.
+// The argument clock is the estimate of the clock; the request's format of time stamps overrides its own. A refused
+// request returns an [Error].
 func (r *Reflector) Reply(dst, request []byte, a *Arrival, now int64, clock ErrorEstimate) (answer []byte, tos uint8, err error) {
 	if !r.allowed(a) {
 		return dst, 0, refuse("source", 0, NotServed)
@@ -180,8 +181,8 @@ func (r *Reflector) session(q *Request, a *Arrival, now int64) (*reflected, erro
 	return s, nil
 }
 
-// extend writes the reflector's part into the extensions of an answer, and gives its type of service. Extensions whose digest is wrong come back as
-// they were, with the flag that says so.
+// extend writes the reflector's part into the extensions of an answer, and returns its type of service. Extensions with
+// a wrong digest come back unchanged, with the flag for that.
 func (r *Reflector) extend(tail []byte, m Mode, guard *protection, a *Arrival, s *reflected, clock ErrorEstimate) (tos uint8) {
 	tos = a.TOS
 	for t := range tlvs(tail) {

@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// Plan is what the sender of a session is to do.
+// Plan holds the settings of the sender of a session.
 type Plan struct {
 	SSID     uint16
 	Size     int           // of packets, in bytes of UDP payload
@@ -137,7 +137,7 @@ type Session struct {
 	numbers numbers
 }
 
-// trip is what an answer says of its way.
+// trip is the way of an answer, from its fields.
 type trip struct {
 	seq             uint32
 	out, home, both int64
@@ -261,14 +261,14 @@ func (s *Session) Routers() int { return s.hops }
 // an answer.
 func (s *Session) Silence() uint64 { return s.silence }
 
-// DrainWays gives the delays since the last call.
+// DrainWays returns the delays since the last call.
 func (s *Session) DrainWays() Ways {
 	w := s.Ways
 	s.Ways = Ways{}
 	return w
 }
 
-// Since gives what became of requests since the last call, of path and epoch nothing.
+// Since returns the outcomes of requests since the last call, without path and epoch.
 func (s *Session) Since() (p decode.ProbeCounts) {
 	now, was := &s.Counts, &s.given
 	for _, x := range [...]struct {
@@ -310,7 +310,8 @@ func (s *Session) Turn(mono int64) {
 	s.direct()
 }
 
-// Receive counts a packet that came from the reflector at a time in ns since 1970. What is refused gives an [Error], and is counted.
+// Receive counts a packet that came from the reflector at a time in ns since 1970. A refused packet returns an [Error],
+// and is counted.
 func (s *Session) Receive(b []byte, at int64) error {
 	err := s.receive(b, at)
 	s.direct()

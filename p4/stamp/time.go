@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Timestamp is a time as it is in a packet: 64 bits of NTP, or of PTP version 2 cut to 32 bits of seconds. The error estimate beside it says which.
+// Timestamp is a time as it is in a packet: 64 bits of NTP, or of PTP version 2 cut to 32 bits of seconds. The error
+// estimate beside it has the format.
 type Timestamp uint64
 
 const (

@@ -26,7 +26,7 @@ type Trace struct {
 	ended  bool         // the length of the way is known
 }
 
-// NewTrace begins a trace with a number that its packets carry. Where it is known how many routers there are, hops says so; 0 is not known.
+// NewTrace begins a trace with a number that its packets carry. The number of routers is hops; 0 is unknown.
 func NewTrace(number uint32, hops int) *Trace {
 	t := &Trace{number: number, hops: make([]netip.Addr, MostHops)}
 	if hops > 0 && hops < MostHops {
@@ -35,8 +35,8 @@ func NewTrace(number uint32, hops int) *Trace {
 	return t
 }
 
-// Round gives the TTLs that the next packets are sent with, one each, until all routers have answered or were asked often enough. An answer to a packet of a
-// round before is taken at any time.
+// Round returns the TTLs of the next packets, one each, until all routers have answered or were asked often enough. An
+// answer to a packet of an earlier round is accepted at any time.
 func (t *Trace) Round() (ttls []int) {
 	if t.asked++; t.asked > TraceTries {
 		return nil
@@ -66,7 +66,8 @@ func (t *Trace) AppendPayload(dst []byte, ttl int) []byte {
 	return append(dst, uint8(ttl), 0, 0, 0)
 }
 
-// Observe notes that a router answered, by the payload of the packet that it refused. What is of no packet of this trace changes nothing and gives false.
+// Observe records that a router answered, by the payload of the packet that it refused. A payload of no packet of this
+// trace changes nothing and returns false.
 func (t *Trace) Observe(payload []byte, from netip.Addr) bool {
 	if len(payload) < TraceLen-3 || string(payload[:4]) != mark || binary.BigEndian.Uint32(payload[4:]) != t.number {
 		return false

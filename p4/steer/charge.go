@@ -38,7 +38,8 @@ func NewCharge(c Charge) *Charge {
 	return &c
 }
 
-// chargePlan is what the log keeps of a plan: its probes are those of the files, but for which of them look closer.
+// chargePlan is the part of a plan that the log keeps. Its probes are those of the files, except for the choice of
+// detail.
 type chargePlan struct {
 	Network  string   `json:"network"`
 	Why      string   `json:"why"`
@@ -73,7 +74,7 @@ func (c *Charge) Election() uint64 {
 	return c.number
 }
 
-// Fence writes each plan to the log before anything of it leaves, and asks before anything else leaves.
+// Fence writes each plan to the log before any part of it leaves, and checks the term before anything else leaves.
 func (c *Charge) Fence(ctx context.Context) func(p *control.Plan) error {
 	if c == nil {
 		return nil
@@ -98,7 +99,7 @@ func (c *Charge) Fence(ctx context.Context) func(p *control.Plan) error {
 	}
 }
 
-// Depose posts to the loop why a term is over, and gives err back.
+// Depose posts to the loop the reason for the end of a term, and returns err.
 func (c *Charge) Depose(ctx context.Context, l *loop.Loop, err error) error {
 	if cause := context.Cause(ctx); c != nil && errors.Is(cause, c.Lost) {
 		l.Post(control.Superseded{Why: cause.Error()})

@@ -240,7 +240,8 @@ type Page struct {
 	Get func(ctx context.Context, path string, into any) error // reads an answer of JSON
 }
 
-// Poll asks a page for what probes reported, twice a cycle, until ctx ends. While there is no answer, what they reported last stands.
+// Poll asks a page for reports of probes, twice a cycle, until ctx ends. While there is no answer, the last reports
+// stand.
 func (f *feed) Poll(ctx context.Context, page *Page, cycle time.Duration, log *slog.Logger) {
 	logged, foreign, unlisted, silent := "", false, false, false
 	poll(ctx, cycle, func(every time.Duration) {

@@ -9,9 +9,9 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// Links are the directions of the links of a graph, numbered by the interfaces that they leave by. A port towards hosts that the graph has no
-// node of is a direction as well. The control of probes knows them by the name of their link, from the end that they leave: a queue belongs to a
-// direction. It implements [suspicion.Places].
+// Links are the directions of the links of a graph, numbered by their egress interfaces. A port towards hosts without a
+// node in the graph is a direction as well. The control of probes uses the name of the link, from the end that a
+// direction leaves: a queue belongs to a direction. It implements [suspicion.Places].
 type Links struct {
 	graph   *topo.Graph
 	ids     []uint32 // of nodes in reports
@@ -89,8 +89,8 @@ func (d *Links) passes(p *planner.Probe) bool {
 	return !slices.ContainsFunc(p.Links, func(l string) bool { _, ok := d.byName[l]; return !ok })
 }
 
-// Route replaces the links of probes by the directions in which they pass them, the port of the host that receives them among these. It gives
-// these directions, by probe.
+// Route replaces the links of probes by the directions in which they pass them, including the port of the receiving
+// host. It returns these directions, by probe.
 func (d *Links) Route(probes []planner.Probe) (passed [][]int32, err error) {
 	passed = make([][]int32, len(probes))
 	for k := range probes {

@@ -28,7 +28,7 @@ type Measured struct {
 	span  time.Duration
 }
 
-// OpenMeasured asks for what all figures need: names, and how long a window is. Get asks the page at url.
+// OpenMeasured reads what all figures need: names, and the length of a window. The function get reads the page at url.
 func OpenMeasured(ctx context.Context, url string, get func(ctx context.Context, path string, into any) error) (*Measured, error) {
 	m := &Measured{url: url, get: get}
 	var status struct {
@@ -247,7 +247,7 @@ func (m *Measured) Suspicious(ctx context.Context, g *topo.Graph, p *attention.P
 	return elsewhere, nil
 }
 
-// severityWeight says how bad it is not to look closer.
+// severityWeight is the cost of leaving a finding without detail.
 func severityWeight(severity string) float64 {
 	switch severity {
 	case inference.Critical.String():

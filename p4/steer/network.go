@@ -31,7 +31,7 @@ type Files struct {
 	Suspicion suspicion.Config // without a LatencyFloor, it follows from the rates of lines
 }
 
-// Network is the network of a control of probes, as its files say.
+// Network is the network of a control of probes, from its files.
 type Network struct {
 	Control  *control.Network
 	Config   *Config
@@ -115,8 +115,8 @@ func longest(p *probe.Plan) (d time.Duration) {
 	return d
 }
 
-// checkDetail says which probes could not be sent if they looked closer: any of them may be asked to. What single agents may send is
-// theirs to say, when they follow.
+// checkDetail names probes that could not be sent in detail, which any of them may have to be. Limits of single agents
+// are checked when they follow.
 func checkDetail(p *probe.Plan) error {
 	all := *p
 	all.Probes = slices.Clone(p.Probes)

@@ -13,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/planner/control"
 )
 
-// Problem returns what an operator should look at in the status of a control, in a sentence, or "".
+// Problem returns the problem in the status of a control, as a sentence for operators, or "".
 func Problem(s *loop.Status) string {
 	bad, first := 0, ""
 	for _, d := range s.Devices {

@@ -84,8 +84,8 @@ func (s *Standby) refuse(err error) (why string) {
 	return why
 }
 
-// Network is the network to steer from now on: that of the settings, or the last one where these are refused, and then why. The
-// controller of a new term knows nothing of earlier ones.
+// Network is the network to steer from now on. It is that of the settings, or the last one where these are refused,
+// with the reason. The controller of a new term has no state of earlier ones.
 func (s *Standby) Network() (x *Network, refused string, err error) {
 	x, _, err = s.adopt()
 	if refused = s.refuse(err); err != nil {
@@ -95,7 +95,7 @@ func (s *Standby) Network() (x *Network, refused string, err error) {
 	return x, refused, err
 }
 
-// Now asks which control is in charge, for at most [askStandby].
+// Now returns which control is in charge, within at most [askStandby].
 func (s *Standby) Now(ctx context.Context) loop.Standby {
 	x := s.inCharge(ctx)
 	if why := s.refused.Load(); why != nil {

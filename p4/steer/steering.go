@@ -15,7 +15,8 @@ import (
 
 // Settings are files that name a network, which are read again while it is steered.
 type Settings interface {
-	// Read gives what the files name now, what is to be called when it is in force, and the changed keys that need a restart.
+	// Read returns the present contents of the files, the function to call when they are in force, and the changed keys
+	// that need a restart.
 	Read() (f *Files, adopt func(*Network), restart []string, err error)
 	// Report logs what a reload came to.
 	Report(x *Network, restart []string, log *slog.Logger)

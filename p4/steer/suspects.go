@@ -27,7 +27,7 @@ type Config struct {
 	Rounds    Rounds        // nil for those that agents are asked for
 }
 
-// Rounds gives rounds of probes whose fate has become known since the last call. [loop.Rounds] are those of agents.
+// Rounds returns rounds of probes whose fate has become known since the last call. [loop.Rounds] are those of agents.
 type Rounds interface {
 	Drain() (list []loop.ProbeRounds, ok bool)
 }
@@ -112,7 +112,7 @@ func withHosts(d *Links, probes []planner.Probe, passed [][]int32) (all [][]int3
 	return all, back, hosts
 }
 
-// Observe takes what a collector found in a window, and what probes reported to it. The window may be nil.
+// Observe takes the findings of a collector in a window, and the reports of probes. The window may be nil.
 func (s *Suspects) Observe(w *inference.Window, found []inference.Finding) {
 	if w != nil {
 		s.Feed.Observe(w)
@@ -188,8 +188,8 @@ func (s *Suspects) replace(next *Suspects) {
 	s.Rounds.Adopt(next.Rounds)
 }
 
-// PollFindings asks for the findings that are open, twice a cycle, until ctx ends. While there is no answer, those of the last one stay
-// open.
+// PollFindings asks for open findings, twice a cycle, until ctx ends. While there is no answer, those of the last one
+// stay open.
 func (s *Suspects) PollFindings(ctx context.Context, cycle time.Duration, get func(context.Context) ([]inference.Finding, error), log *slog.Logger) {
 	logged := ""
 	poll(ctx, cycle, func(time.Duration) {

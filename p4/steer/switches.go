@@ -108,7 +108,7 @@ func (x *ServedSwitch) SetLeft(left bool) {
 	}
 }
 
-// Close ends the connection. What the switch holds stays.
+// Close ends the connection. The entries of the switch stay.
 func (x *ServedSwitch) Close() {
 	if x.client != nil {
 		_ = x.client.Close() // nothing of it could be lost any more
@@ -118,7 +118,7 @@ func (x *ServedSwitch) Close() {
 // there reports whether a switch can be written.
 func (x *ServedSwitch) there() bool { return x.client == nil || x.client.State().Set() }
 
-// Close ends what is under way, and the connections. What switches hold stays.
+// Close ends pending jobs and the connections. The entries of switches stay.
 func (s *Switches) Close() {
 	s.Installers.Close()
 	s.closeClients()

@@ -31,9 +31,9 @@ type Tracer struct {
 	stop    func() error
 }
 
-// NewTracer makes a tracer whose decoder knows the links of g, and of routing what it says. The same seed gives the same
-// figures. Stop is asked every thousand packets: an error of it ends the measurement and is what Packets gives. It may
-// be nil.
+// NewTracer makes a tracer whose decoder has the links of g, and the routing. The same seed gives the same figures. The
+// function stop, which may be nil, is called every thousand packets. An error of it ends the measurement, and Packets
+// returns it.
 func NewTracer(g *topo.Graph, routing prior.Routing, seed uint64, stop func() error) *Tracer {
 	if stop == nil {
 		stop = func() error { return nil }

@@ -5,7 +5,7 @@ import (
 	"github.com/hopscope/hopscope/p4/stamp"
 )
 
-// WayLoss is what became of probes on their way out, by the way that their port has.
+// WayLoss counts the outcomes of probes on their way out, by the way of their port.
 type WayLoss struct {
 	stamp.Way
 	Sent, Lost uint64
@@ -31,8 +31,9 @@ const (
 	leastRival = 1. / 3
 )
 
-// LossyLinks gives the links that explain what was lost on ways, by few of them (package loss). No switch reports anything: a link is named because ways that
-// cross it lose, and those that cross its neighbours and not it do not. So it takes ways that distinguish links ([stamp.Choose]), and better many with few probes than few with many.
+// LossyLinks returns few links that explain the losses on ways (package loss). It needs no reports of switches. A link
+// is named because ways that cross it lose packets, and ways that cross only its neighbours do not. So it takes ways
+// that distinguish links ([stamp.Choose]), and better many with few probes than few with many.
 func LossyLinks(list []WayLoss, answers stamp.AnswersBy) (lossy []LossyLink) {
 	ways := make([]stamp.Way, len(list))
 	for i := range list {

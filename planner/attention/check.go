@@ -6,7 +6,7 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Check returns in what a plan does not do what the problem asks, or makes false claims about itself.
+// Check returns where a plan does not answer its problem, or makes false claims about itself.
 func Check(p *Problem, plan *Plan) error {
 	if err := p.Validate(); err != nil {
 		return err

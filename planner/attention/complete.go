@@ -2,8 +2,8 @@ package attention
 
 import "github.com/hopscope/hopscope/planner"
 
-// Complete derives what a plan that gives the ids of the detailed probes alone leaves out, for [planner.ReadDecisions]. Ids that
-// the problem does not have are left to [Check].
+// Complete derives the rest of a plan from the ids of the detailed probes, for [planner.ReadDecisions]. Ids that the
+// problem lacks are left to [Check].
 func (p *Problem) Complete(plan *Plan, given planner.Given) {
 	index := make(map[string]int32, len(p.Probes))
 	for k := range p.Probes {

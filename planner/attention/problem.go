@@ -20,8 +20,8 @@ type Problem struct {
 	Detailed   []string `json:"detailed,omitempty"`    // probes that measure in detail now
 	SwitchCost float64  `json:"switch_cost,omitempty"` // of a probe that changes, in the unit of the probes' costs
 
-	// Weights say of suspicious links how bad it is to leave them out; 1 of those that are not named. A link is left out only
-	// if it is on no probe.
+	// Weights are the costs of leaving suspicious links out; 1 for links without one. A link is left out only if it is
+	// on no probe.
 	Weights map[string]float64 `json:"weights,omitempty"`
 }
 
@@ -88,8 +88,8 @@ func Read(r io.Reader) (*Problem, error) {
 	return planner.ReadProblem(r, new(Problem))
 }
 
-// Validate returns what is wrong with the problem itself. That a suspicious link lies on no probe is not among it: such a
-// problem has a partial plan.
+// Validate returns what is wrong with the problem itself. A suspicious link without a probe is no error: such a problem
+// has a partial plan.
 func (p *Problem) Validate() error {
 	var bad planner.Errors
 	if len(p.Probes) == 0 {

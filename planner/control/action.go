@@ -5,7 +5,8 @@ package control
 // At most one request per device waits for an answer.
 type Action interface{ action() }
 
-// SendPlan gives an agent a plan, the whole one: it sends the probes that name it. It answers with Acked or Refused.
+// SendPlan gives an agent a plan for the whole network: the agent sends the probes that name it. It answers with Acked
+// or Refused.
 type SendPlan struct {
 	Request Request
 	Device  Device
@@ -19,7 +20,7 @@ type Install struct {
 	Entries []Entry
 }
 
-// Remove takes entries out of a switch. An entry that is not there is no error.
+// Remove removes entries from a switch. A missing entry is no error.
 type Remove struct {
 	Request Request
 	Device  Device
@@ -32,7 +33,7 @@ type Load struct {
 	Device  Device
 }
 
-// Read asks what a device holds. An agent's answer is the epoch that it named when this connection began.
+// Read reads what a device holds. An agent's answer is the epoch that it reported when this connection began.
 type Read struct {
 	Request Request
 	Device  Device
@@ -48,7 +49,7 @@ func (Load) action()     {}
 func (Read) action()     {}
 func (Journal) action()  {}
 
-// Record is a line of the journal: what was pushed where, what came back, and why.
+// Record is a line of the journal: what was pushed where, the answer, and the reason.
 type Record struct {
 	Time    int64    `json:"time_ns"`           // by the clock of the events
 	What    What     `json:"what"`              // that it is about
@@ -73,7 +74,7 @@ type Record struct {
 // mostChanges bounds the entries of a record.
 const mostChanges = 10_000
 
-// What says what a record is about.
+// What is the kind of a record.
 type What string
 
 // What is recorded.

@@ -56,7 +56,7 @@ type Controller struct {
 	out []Action
 }
 
-// latest is what the last cycle says of a target that stays: other links may be left out.
+// latest holds the results of the last cycle for a target that stays: other links may be left out.
 type latest struct {
 	plan  *Plan
 	stats Stats
@@ -77,7 +77,8 @@ type change struct {
 	from, to int64 // to is 0 while it lasts
 }
 
-// New makes a controller that knows nothing of what devices hold. All devices are down until an event says otherwise.
+// New makes a controller to which the state of all devices is unknown. All devices are down until an event changes
+// that.
 func New(cfg Config, network *Network, seed Seed) (*Controller, error) {
 	switch {
 	case cfg.Cycle <= 0 || cfg.Timeout <= 0 || cfg.Timeout >= cfg.Cycle:
@@ -141,7 +142,7 @@ func (n *Network) validate() error {
 	return nil
 }
 
-// Step takes an event and gives what is to be done about it, in order.
+// Step takes an event and returns the actions that follow, in order.
 func (c *Controller) Step(e Event) []Action {
 	c.out, c.only = nil, -1
 	switch e := e.(type) {
@@ -360,7 +361,7 @@ func (c *Controller) adopt(n *Network) {
 			c.devices = append(c.devices, device{Device: Device{Kind(kind), name}})
 		}
 	}
-	// What was there comes first, and is what stays of two.
+	// Present devices come first, so that they stay where there are two.
 	slices.SortStableFunc(c.devices, func(a, b device) int { return a.compare(b.Device) })
 	kept := c.devices[:0]
 	for _, d := range c.devices {

@@ -19,33 +19,35 @@
 // The controller decides by what devices hold and not by past events, so that neither the order nor the loss of answers
 // matters:
 //
-//   - Make. A switch gets what it lacks of the target, beside what it has for earlier epochs.
-//   - Move. Once every switch that can be worked with has all of the target, agents get its probes.
-//   - Break. A switch loses what neither the target needs nor any plan that an agent may still have: the one that it
-//     confirmed, those that it was sent since, and one of an earlier life. The grace time leaves packets the time to arrive.
+//   - Make. A switch gets the missing entries of the target, beside those of earlier epochs.
+//   - Move. Once every available switch has all of the target, agents get its probes.
+//   - Break. A switch loses entries that neither the target needs nor any plan that an agent may still have. Such
+//     plans are the one that the agent confirmed, those that it was sent since, and one of an earlier life. A grace
+//     time lets packets under way arrive first.
 //
 // No other plan begins before all of this is done. A switch therefore holds entries of two epochs at most, except those
 // for agents that do not answer.
 //
-// There is one request at a device at a time, and its answer names it. An answer that comes after its time limit changes
-// nothing. What a switch holds then is unknown, and it is read; an agent is sent the same plan again. A device that has not
-// answered [Config.Attempts] times in a row is asked once a cycle, and not waited for. So is one that refuses what it must
-// have, every [Config.RetryAfter] cycles.
+// A device has at most one pending request, and its answer names the request. An answer after its time limit changes
+// nothing. The content of a switch is then unknown, and the switch is read; an agent is sent the same plan again. A
+// device that has failed to answer [Config.Attempts] times in a row is asked once a cycle, and no longer waited for. A
+// device that refuses a required entry or plan is treated the same way, every [Config.RetryAfter] cycles.
 //
 // # Refusals
 //
-// A plan is taken whole or not at all. Where it fails its check, no device gets it. Where a switch refuses an entry, no agent
-// has the plan yet: what was written goes, and what is in force stays. Where an agent refuses the plan, others may have taken
-// it: all get what was in force before, under a new epoch. The same plan is not tried again for RetryAfter cycles.
+// A plan is adopted whole or not at all. If it fails its check, no device gets it. If a switch refuses an entry, no
+// agent has the plan yet: the written entries are removed, and the plan in force stays. If an agent refuses the plan,
+// others may have adopted it: all get the former plan under a new epoch. The same plan is not tried again for
+// RetryAfter cycles.
 //
 // # After a crash
 //
-// A new controller knows nothing, and asks: switches for their entries, agents for their epochs. It begins with a plan of an
-// epoch above all of these. What it finds stays until that plan is in force, except where a table has no room. Entries of this
-// controller that no plan needs are removed then; those of others were never shown to it.
+// A new controller reads the entries of switches and the epochs of agents. It begins with a plan of an epoch above all
+// of these. Entries that it finds stay until that plan is in force, except where a table has no room. Then it removes
+// its own entries that no plan needs; it never sees those of others.
 //
-// An agent with a plan that this controller never sent, where it had known the agent before, has another controller. This one
-// stands down then, as it does with [Superseded], and does nothing before it is asked to resume.
+// An agent that this controller had before may have a plan that this controller never sent. It then follows another
+// controller. This one stands down, as it does with [Superseded], and does nothing until it is asked to resume.
 //
 // # Epochs
 //

@@ -120,8 +120,8 @@ func (c *Controller) unsteady(d *device) bool {
 	return !d.clean && !(d.surplus && d.made) || d.checked != c.version || d.waits > reading
 }
 
-// drive asks devices for what is missing. It looks at what is so and at what should be, and not at what happened. Where
-// only what one device holds has changed, nothing else is looked at again, except that agents wait for the last switch.
+// drive asks devices for what is missing. It compares the present state with the wanted one, and ignores history. Where
+// only the state of one device has changed, it looks at no other, except that agents wait for the last switch.
 func (c *Controller) drive() {
 	if c.deposedBy != "" || c.held != "" {
 		c.waitsGrace = false
@@ -280,7 +280,7 @@ func (k *keep) needs(e Entry) bool {
 	return k.all || slices.Contains(k.foreign, e.Epoch) || len(k.foreign) > 0 && e.Epoch == 0
 }
 
-// driveSwitch takes out of a switch what is not needed, and then puts in what is missing. What goes first makes room.
+// driveSwitch removes unneeded entries from a switch, and then adds missing ones. Removals make room.
 func (c *Controller) driveSwitch(d *device, k *keep) {
 	if d.checked == c.version && d.clean {
 		return

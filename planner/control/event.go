@@ -2,7 +2,7 @@ package control
 
 import "fmt"
 
-// Kind says what a device is. An agent may have the name of the switch that it sits behind.
+// Kind is the kind of a device. An agent may have the name of the switch that it sits behind.
 type Kind uint8
 
 // The kinds of devices.
@@ -51,7 +51,7 @@ type Tick struct {
 	Stop     func() bool // ends the search for the best choice of probes; nil for never
 }
 
-// Wake says that time has passed. The program that runs the controller sends one at [Controller.Next].
+// Wake reports that time has passed. The program that runs the controller sends one at [Controller.Next].
 type Wake struct{ Now int64 }
 
 // NetworkChanged replaces the network: another base plan, other devices. The next cycle begins to follow it.
@@ -60,10 +60,10 @@ type NetworkChanged struct {
 	Broken  []string // ids of probes of the network before that no longer pass
 }
 
-// Up says that a device can be reached, over a new connection. What it holds is unknown until it was read back.
+// Up reports that a device can be reached, over a new connection. Its state is unknown until it was read back.
 type Up struct{ Device Device }
 
-// Down says that a device cannot be reached, and that no request on its way to it will be answered.
+// Down reports that a device cannot be reached, and that no request on its way to it will be answered.
 type Down struct {
 	Device Device
 	Why    string // the error, for people
@@ -84,15 +84,16 @@ type Refused struct {
 	Did     []Change // what became of each entry; nil where that is not known
 }
 
-// Program says that a switch cannot be worked with, since it does not run the expected program. Without a reason, that is over.
+// Program reports that a switch is unusable, since it does not run the expected program. Without a reason, that is
+// over.
 type Program struct {
 	Device Device
 	Why    string // the reason; "" where that is over
 	Load   bool   // the settings allow to load it
 }
 
-// ReadBack answers Read: what the device holds. Agents give the epoch of the plan in force, 0 for none. Switches return the entries
-// of this controller, and leave out those of others.
+// ReadBack answers Read with the state of the device. Agents return the epoch of the plan in force, 0 for none.
+// Switches return the entries of this controller, and leave out those of others.
 type ReadBack struct {
 	Request Request
 	Device  Device
@@ -100,12 +101,12 @@ type ReadBack struct {
 	Entries []Entry // switches
 }
 
-// Superseded says that another controller has taken over: a device calls it primary, or the fleet does. This one stands
-// down until it is resumed.
+// Superseded reports that another controller has taken over, according to a device or the fleet. This one stands down
+// until it is resumed.
 type Superseded struct{ Why string }
 
-// Held says that nothing leaves until further notice, and which requests have not left: that is no fault of the devices. Without a reason, what
-// is asked from now on leaves again.
+// Held reports that no request leaves until further notice, and which ones have not left. That is no fault of the
+// devices. Without a reason, requests from now on leave again.
 type Held struct {
 	Why    string    // the reason; "" where requests leave again
 	Unsent []Request // that have not left
@@ -118,7 +119,7 @@ type Command struct {
 	Author string // for the journal
 }
 
-// Verb is the operation that a command asks for.
+// Verb is the operation of a command.
 type Verb string
 
 // The verbs.

@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/planner/attention"
 )
 
-// index is what every cycle asks of a list of probes. It is made once for a list, which is never changed.
+// index holds what every cycle needs of a list of probes. It is made once for a list, which is never changed.
 type index struct {
 	probes []planner.Probe
 	traces []attention.Trace

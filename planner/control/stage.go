@@ -6,8 +6,8 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// stage gives the probes of the base plan as far as they may change in this cycle, and how many do. What brings back
-// the sight of a link is not held back by the cap.
+// stage returns the probes of the base plan as far as they may change in this cycle, and the number of changes. The cap
+// does not delay steps that restore the sight of a link.
 func (c *Controller) stage() ([]planner.Probe, int) {
 	if c.target == nil || c.target.Network == c.net && c.whole(c.target) {
 		return c.net.Probes, 0

@@ -2,7 +2,7 @@ package control
 
 import "fmt"
 
-// Phase says what the controller is about.
+// Phase returns the present phase of the controller.
 func (c *Controller) Phase() Phase {
 	switch {
 	case c.deposedBy != "":

@@ -4,7 +4,7 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Config says how to steer. Times are in nanoseconds.
+// Config is the configuration of a controller. Times are in nanoseconds.
 type Config struct {
 	Cycle    int64 // between two ticks
 	Timeout  int64 // after which a request counts as lost; below Cycle
@@ -37,14 +37,14 @@ type Network struct {
 	Check func(p *Plan) error
 }
 
-// Entry is a line in a table of a switch, as the controller sees it. What identifies it is Epoch and Key together.
+// Entry is a line in a table of a switch, as the controller sees it. Epoch and Key together identify it.
 type Entry struct {
 	Epoch uint32 `json:"epoch"` // of the plan whose probes use it; 0 for those of all plans
 	Key   string `json:"key"`   // table and match, as the switch's side writes them
 	Value string `json:"value"` // action and parameters, likewise
 }
 
-// Change is what is to be done to an entry of a switch, or what became of that.
+// Change is a change to an entry of a switch, or its outcome.
 type Change struct {
 	Op Op `json:"op"`
 	Entry
@@ -71,7 +71,7 @@ type Suspect struct {
 	Since  int64   `json:"since_ns,omitempty"` // when it became one; 0 where that is not known
 }
 
-// Suspects gives the links that are suspicious in a cycle.
+// Suspects returns the suspicious links of a cycle.
 type Suspects interface {
 	Suspects(now int64) []Suspect
 }
@@ -102,7 +102,7 @@ func AgentOf(p *planner.Probe) string {
 	return p.Agent
 }
 
-// Stats says what a plan measures and what that costs in a round of its probes.
+// Stats counts what a plan measures and its cost in a round of its probes.
 //
 // The model of bytes: a probe of h hops brings home h times what a hop adds, basic or detailed. Headers, and that a
 // probe is carried over several links while it grows, are not counted.
@@ -132,7 +132,7 @@ type Seed struct {
 	Suspects []Suspect // links that were suspected last
 }
 
-// Phase says what the controller is about.
+// Phase is what the controller is doing.
 type Phase string
 
 // The phases.
@@ -146,7 +146,7 @@ const (
 	NoNetwork Phase = "no-network" // there are no probes
 )
 
-// Verdict says what becomes of a report.
+// Verdict is the decision about a report.
 type Verdict uint8
 
 // The verdicts. Only Fits is to be used.

@@ -13,7 +13,7 @@ type Attention struct {
 	Basic, Detailed int     // bytes that a switch adds
 }
 
-// AttentionCost is what a loop costs with a plan.
+// AttentionCost is the cost of a loop with a plan.
 type AttentionCost struct {
 	Share    float64 `json:"share"`              // of links, or directions, that are suspicious
 	Basic    int     `json:"basic_bytes_hop"`    // bytes that a switch adds

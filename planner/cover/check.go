@@ -10,8 +10,8 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// Check returns in what a plan does not do what the problem asks. It trusts nothing but the topology: probes are read
-// by their node names and ports.
+// Check returns where a plan does not answer its problem. It trusts only the topology: probes are read by their node
+// names and ports.
 func Check(p *Problem, plan *Plan) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -140,8 +140,8 @@ func CheckWalks(p *Problem, walks []Walk) (missing []int, err error) {
 	return missing, bad.Join()
 }
 
-// checkSecond says in what the second cover is none, or which link both covers pass in one direction only. What the first
-// one leaves out it may leave out too.
+// checkSecond returns where the second cover is none, or a link that both covers pass in one direction only. Links that
+// the first one leaves out it may leave out too.
 func checkSecond(p *Problem, walks, second []Walk, out []int) error {
 	missing, err := CheckWalks(p, second)
 	if err != nil {
@@ -266,7 +266,7 @@ func (p *Problem) coveredBy(walks []Walk) []bool {
 	return covered
 }
 
-// checkLeftOut says in what a plan is wrong about what it leaves out: it is counted, and named, and nothing else is.
+// checkLeftOut returns where a plan is wrong about what it leaves out. Exactly that must be counted and named.
 func checkLeftOut(p *Problem, plan *Plan, walks []Walk) error {
 	g, covered := p.Graph, p.coveredBy(walks)
 	left := len(p.leftOut(walks))

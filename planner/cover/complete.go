@@ -7,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// Complete derives what a plan that gives the nodes of its probes alone leaves out, for [planner.ReadDecisions]. Where several
-// links join two nodes, a probe without ports and links is an error. What is no walk is left to [Check].
+// Complete derives the rest of a plan from the nodes of its probes, for [planner.ReadDecisions]. Where several links
+// join two nodes, a probe without ports and links is an error. Probes that are no walks are left to [Check].
 func (p *Problem) Complete(plan *Plan, given planner.Given) error {
 	var bad planner.Errors
 	room := make([][2]int, len(p.Agents)) // probes that each agent can still send and receive

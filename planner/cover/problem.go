@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// Problem says what the probes of a cover must pass, and what they may.
+// Problem holds what the probes of a cover must pass, and their limits.
 type Problem struct {
 	Graph     *topo.Graph
 	Directed  bool   // both directions of every link, for a queue belongs to a direction; else every link in one of them

@@ -39,8 +39,8 @@ func (p *Problem) SkipNodes(names []string) error {
 	return nil
 }
 
-// MaybeHost returns a node with one link at which probes end, in a problem without hosts and agents. The topology does not give its
-// tier, so that it is a host or a switch.
+// MaybeHost returns a node with one link at which probes end, in a problem without hosts and agents. The topology does
+// not have its tier, so it may be a host or a switch.
 func (p *Problem) MaybeHost() (node int, ok bool) {
 	if p.Hosts != nil || p.Agents != nil {
 		return 0, false

@@ -59,7 +59,7 @@ func passes(p *Problem, probe *planner.Probe) bool {
 	return true
 }
 
-// Capacities returns what the agents of a problem can send and receive, by the names that [Elements] gives that.
+// Capacities returns what the agents of a problem can send and receive, by the names of resources in [Elements].
 func Capacities(p *Problem) map[string]float64 {
 	of := map[string]float64{}
 	for _, a := range p.Agents {
@@ -78,8 +78,8 @@ func CheckTransition(p *Problem, old, plan *Plan) error {
 	return plan.CheckReplacement(Elements(p, old), Elements(p, plan), Capacities(p))
 }
 
-// checkOwn says in what the transition of a plan does not fit to its own probes. Whether it fits to the older plan is for
-// [CheckTransition] to say, which has that plan.
+// checkOwn returns where the transition of a plan does not fit its own probes. The check against the older plan is
+// [CheckTransition], which has that plan.
 func (plan *Plan) checkOwn() error {
 	t := plan.Transition
 	if t == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Check returns in what a plan does not do what the problem asks, or makes false claims about itself.
+// Check returns where a plan does not answer its problem, or makes false claims about itself.
 func Check(p *Problem, plan *Plan) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -88,7 +88,7 @@ const (
 // countedPaths bounds the paths of a point whose states [LossExact] counts: with each they double.
 const countedPaths = 12
 
-// path checks one path. What all of them together load is what [Replay] finds.
+// path checks one path. The load of all of them together is checked by [Replay].
 func (c *deliveryCheck) path(d Assignment) bool {
 	point, server := c.nodes[d.Point], c.nodes[d.Server]
 	name := fmt.Sprintf("point %s, server %s", d.Point, d.Server)

@@ -7,9 +7,9 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Complete derives what a plan that gives points, servers, paths and rates alone leaves out, for [planner.ReadDecisions]. A path
-// without a rate gets an equal part of what the other paths of its point leave. Nodes that the problem does not have are left to
-// [Check].
+// Complete derives the rest of a plan from points, servers, paths and rates, for [planner.ReadDecisions]. A path
+// without a rate gets an equal part of what the other paths of its point leave. Nodes that the problem lacks are left
+// to [Check].
 func (p *Problem) Complete(plan *Plan, given planner.Given) error {
 	w, err := Wire(p, plan.AddedLinks)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// Plan says where points send, and what every switch on the way has to know.
+// Plan holds where points send, and the configuration of every switch on the way.
 type Plan struct {
 	planner.Head
 	Algorithm  string          `json:"algorithm"`
@@ -69,7 +69,8 @@ type Collector struct {
 	Rate      float64 `json:"rate_gbps"`
 }
 
-// Rule sends what has a point and a tag out of a port. At the point itself it also says how much of the reports gets the tag.
+// Rule sends data with a point and a tag out of a port. At the point itself it also has the share of the reports that
+// gets the tag.
 type Rule struct {
 	Path    string  `json:"path"` // id
 	Point   string  `json:"point"`
@@ -220,7 +221,7 @@ func (plan *Plan) tag(before *Plan) {
 // way distinguishes the path from others, whatever its tag.
 func (d *Assignment) way() string { return fmt.Sprintf("%q %v", d.Path, d.Ports) }
 
-// configurations gives what every node has to know, points first, and sets the shares of paths.
+// configurations returns the configuration of every node, points first, and sets the shares of paths.
 func configurations(p *Problem, w *Wiring, assignment []Assignment) []Configuration {
 	sum := map[string]float64{}
 	for i := range assignment {

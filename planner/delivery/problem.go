@@ -19,7 +19,7 @@ type Problem struct {
 	Rules
 }
 
-// NodeKind says what a node does in a delivery problem.
+// NodeKind is the role of a node in a delivery problem.
 type NodeKind string
 
 // The kinds of nodes.
@@ -42,8 +42,8 @@ type Node struct {
 	Up       float64  `json:"up"` // probability of working; 1 if left out
 }
 
-// Link joins two nodes. Its capacity is shared by both directions. Links between the same nodes are distinguished by their
-// ports, which [Wire] gives out where they are not named.
+// Link joins two nodes. Both directions share its capacity. Links between the same nodes are distinguished by their
+// ports, which [Wire] assigns where they are not named.
 type Link struct {
 	A        string  `json:"a"`
 	B        string  `json:"b"`

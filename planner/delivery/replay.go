@@ -46,7 +46,7 @@ func Replay(p *Problem, plan *Plan) error {
 	return r.bad.Join()
 }
 
-// match is what a rule looks at.
+// match is the key of a rule.
 type match struct {
 	node, point string
 	tag         int

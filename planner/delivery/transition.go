@@ -70,7 +70,7 @@ func (w *Wiring) resource(link int) string {
 	return fmt.Sprintf("link %s:%d %s:%d", w.p.Nodes[l.node[0]].ID, l.port[0], w.p.Nodes[l.node[1]].ID, l.port[1])
 }
 
-// Capacities returns what links, switches and servers have free, by the names that [Elements] gives them.
+// Capacities returns the free capacities of links, switches and servers, by the names of resources in [Elements].
 func Capacities(p *Problem) (map[string]float64, error) {
 	w, err := Wire(p, nil)
 	if err != nil {

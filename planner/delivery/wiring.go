@@ -22,7 +22,7 @@ type Wiring struct {
 // wire is a link with numbers for names.
 type wire struct{ node, port [2]int }
 
-// Wire gives out ports. Added links that cannot be are an error.
+// Wire assigns ports. Impossible added links are an error.
 func Wire(p *Problem, added []AddedLink) (*Wiring, error) {
 	w := &Wiring{p: p, node: make(map[string]int, len(p.Nodes)), at: make([]map[int]int, len(p.Nodes)), pairs: map[[2]int]int{}}
 	for i := range p.Nodes {

@@ -1,5 +1,5 @@
-// Package draw makes pictures of plans: a topology as SVG, with what the plan says of its links and nodes. What passes a
-// link is a stroke with an arrow, beside the others that pass it.
+// Package draw makes pictures of plans: a topology as SVG, with the plan's marks of links and nodes. Traffic over a
+// link is a stroke with an arrow, beside the others over it.
 //
 // Networks whose nodes have coordinates are drawn as on a map, and fabrics in layers, core at the top and edge at the
 // bottom. Other topologies are drawn by forces (T. Fruchterman, E. Reingold, "Graph drawing by force-directed
@@ -31,7 +31,7 @@ type Picture struct {
 	legend []entry
 }
 
-// mark is what is said of a node or a link; color is empty where nothing is.
+// mark is the mark of a node or a link; color is empty where there is none.
 type mark struct{ color, title string }
 
 // hop is something that passes a link.
@@ -67,7 +67,7 @@ func Color(k int) string {
 	return fmt.Sprintf("hsl(%.0f,%d%%,%d%%)", hue, 75-10*(k/3%3), 42+6*(k%3))
 }
 
-// Quiet is the color of what the plan says nothing special of. It suits the ground, light or dark.
+// Quiet is the color of elements that are not special in the plan. It suits a light or dark ground.
 const Quiet = "quiet"
 
 // stroke gives the attribute for a line of that color.
@@ -78,12 +78,12 @@ func stroke(color string) string {
 	return fmt.Sprintf(`stroke="%s"`, color)
 }
 
-// Link colours a link and says more about it.
+// Link colours a link and sets its title.
 func (p *Picture) Link(l int, color, title string) {
 	p.links[l] = mark{color, p.g.LinkName(l) + ": " + title}
 }
 
-// Node colours a node and says more about it.
+// Node colours a node and sets its title.
 func (p *Picture) Node(v int, color, title string) {
 	p.nodes[v] = mark{color, p.g.NodeName(v) + ": " + title}
 }

@@ -40,7 +40,8 @@ func count(keys []int32, n int) (start, next []int32) {
 	return start, slices.Clone(start)
 }
 
-// Passing lists by item, from 0 to n-1, the lists that have it, each once and ascending. Item gives the item of an entry.
+// Passing returns, by item from 0 to n-1, the lists that have it, each once and ascending. The function item returns
+// the item of an entry.
 func Passing(lists [][]int32, n int, item func(entry int32) int32) (start, list []int32) {
 	var keys, of []int32
 	last := make([]int, n) // list that had the item last, plus one

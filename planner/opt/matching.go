@@ -450,7 +450,7 @@ func (m *matcher) proof() Duals {
 	return d
 }
 
-// Lookup gives what the dual values of two nodes and of the blossoms around both sum up to.
+// Lookup returns a function of two nodes: the sum of their dual values and of those of the blossoms around both.
 func (d *Duals) Lookup(n int) func(u, v int32) int64 {
 	around := make([][]int32, n)
 	for b, x := range d.Blossoms {

@@ -36,7 +36,7 @@ func (s *Nearest[D]) Begin(nodes int, none D) {
 	s.queue.Less = func(a, b *nearestItem[D]) bool { return a.dist < b.dist || a.dist == b.dist && a.node < b.node }
 }
 
-// Reach says that there is a way of length d to v, and reports whether it is shorter than all before.
+// Reach adds a way of length d to v, and reports whether it is shorter than all before.
 func (s *Nearest[D]) Reach(v int32, d D) bool {
 	old := s.Dist[v]
 	if old != s.none && d >= old {
@@ -50,7 +50,7 @@ func (s *Nearest[D]) Reach(v int32, d D) bool {
 	return true
 }
 
-// Next returns the nearest node that was not visited, and its distance. It is false where there is none.
+// Next returns the nearest node that was not visited, and its distance. The result ok is false if there is none.
 func (s *Nearest[D]) Next() (v int32, d D, ok bool) {
 	for len(s.queue.Items) > 0 {
 		if x := s.queue.Pop(); x.dist == s.Dist[x.node] {

@@ -17,7 +17,8 @@ func (s *SplitMix) Next() uint64 {
 	return z ^ z>>31
 }
 
-// Below gives a number from 0 up to and without n, by the high word of a product: no bias worth a second draw.
+// Below returns a number from 0 up to and without n, by the high word of a product. The bias is too small for a second
+// draw.
 func (s *SplitMix) Below(n int) int {
 	hi, _ := bits.Mul64(s.Next(), uint64(n))
 	return int(hi)
@@ -31,11 +32,11 @@ func (s *SplitMix) Shuffle(list []int32) {
 	}
 }
 
-// Float gives a number from 0 up to and without 1.
+// Float returns a number from 0 up to and without 1.
 func (s *SplitMix) Float() float64 { return float64(s.Next()>>11) / (1 << 53) }
 
-// Normal gives a number of the standard normal distribution, by the cosine half of Box and Muller's method: two draws a
-// number.
+// Normal returns a number of the standard normal distribution, by the cosine half of Box and Muller's method: two draws
+// a number.
 func (s *SplitMix) Normal() float64 {
 	u, v := 1-s.Float(), s.Float()
 	return math.Sqrt(-2*math.Log(u)) * math.Cos(2*math.Pi*v)

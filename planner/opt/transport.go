@@ -73,7 +73,8 @@ func (t *Transport) Column(r, e int32) int32 {
 	return t.rowCol[int(lo)+k]
 }
 
-// Send sends what it can of row r, moving what others sent where needed, and reports whether that is all.
+// Send sends as much of row r as possible, and reroutes the flow of others where needed. It reports whether that is
+// all.
 func (t *Transport) Send(r int32) bool {
 	for t.Left[r] > 0 {
 		c, ok := t.find(r)
@@ -85,8 +86,9 @@ func (t *Transport) Send(r int32) bool {
 	return true
 }
 
-// Cut searches from row r, of which something cannot be sent, and gives the rows that it comes to. With the columns of which [Transport.InCut]
-// is true they are a cut: these columns are full, and carry what those rows send anywhere. The list is valid until the next search.
+// Cut searches from row r, of which something cannot be sent, and returns the rows that it reaches. Together with the
+// columns of which [Transport.InCut] is true they are a cut. These columns are full, and carry all that those rows
+// send. The list is valid until the next search.
 func (t *Transport) Cut(r int32) []int32 {
 	t.find(r)
 	return t.Reached()

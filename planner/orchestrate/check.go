@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// Check returns in what a plan does not do what the problem asks. It trusts nothing but the problem.
+// Check returns where a plan does not answer its problem. It trusts only the problem.
 func Check(p *Problem, plan *Plan) error {
 	if err := p.Validate(); err != nil {
 		return err

@@ -2,8 +2,8 @@ package orchestrate
 
 import "github.com/hopscope/hopscope/planner"
 
-// Complete derives what a plan that gives its assignment alone leaves out, for [planner.ReadDecisions]. Names that the problem
-// does not have are left to [Check].
+// Complete derives the rest of a plan from its assignment, for [planner.ReadDecisions]. Names that the problem lacks
+// are left to [Check].
 func (p *Problem) Complete(plan *Plan, given planner.Given) {
 	var bad planner.Errors
 	full := NewPlan(p, plan.Algorithm, readShares(p, plan, &bad))

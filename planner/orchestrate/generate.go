@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// Model says how a topology becomes a problem. The defaults are those of the paper's evaluation.
+// Model holds the parameters by which a topology becomes a problem. The defaults are those of the paper's evaluation.
 type Model struct {
 	// BothSides is set if a flow passes both interfaces of the links on its way and to its endpoints, as the paper's
 	// text says. Otherwise it passes only the directions that it takes, which fits the paper's numbers.

@@ -14,7 +14,7 @@ type Share struct {
 	Items           int64
 }
 
-// Plan says which flow carries the items of which interface.
+// Plan assigns the items of interfaces to flows.
 type Plan struct {
 	planner.Head
 	Algorithm  string `json:"algorithm"`
@@ -24,7 +24,7 @@ type Plan struct {
 	Split      bool   `json:"split,omitempty"`
 	Partial    bool   `json:"partial,omitempty"` // interfaces are left out or not served whole
 
-	// Assignment gives the flow of every interface that has its items on one flow. With redundancy or splitting Shares
+	// Assignment holds the flow of every interface that has its items on one flow. With redundancy or splitting Shares
 	// holds the others.
 	Assignment map[string]string `json:"assignment"`
 	Shares     []NamedShare      `json:"shares,omitempty"`

@@ -26,7 +26,7 @@ const MaxRedundancy = 64
 // Problem is in-band network telemetry orchestration (INTO; Marques, Luizelli, Costa Filho, Gaspary, Journal of
 // Internet Services and Applications 10:12, 2019). Packets of flows that pass an interface must carry its items away.
 //
-// As in the paper, an interface gives all its items to one flow. Redundancy and Split go beyond it.
+// As in the paper, an interface puts all its items on one flow. Redundancy and Split go beyond it.
 type Problem struct {
 	Interfaces []Interface `json:"interfaces"`
 	Flows      []Flow      `json:"flows"`
@@ -43,7 +43,7 @@ type Interface struct {
 	Weight int64  `json:"weight,omitempty"` // what it is worth to carry all of them once; 0 stands for the demand
 }
 
-// Worth is the weight of the interface, which is its demand unless it has one of its own.
+// Worth is the weight of the interface, which is its demand unless a weight is set.
 func (i *Interface) Worth() int64 {
 	if i.Weight == 0 {
 		return i.Demand
@@ -134,7 +134,7 @@ type Unservable struct {
 	Reason    string `json:"reason"`
 }
 
-// Unservable names the interfaces that no plan can serve whole. Where there is none, flows may still be too scarce for
+// Unservable returns the interfaces that no plan can serve whole. Even if there are none, flows may be too scarce for
 // all interfaces together.
 func (p *Problem) Unservable() []Unservable {
 	passing, able := make([]int, len(p.Interfaces)), make([]int, len(p.Interfaces))

@@ -1,14 +1,14 @@
 package orchestrate
 
-// Table is what one interface has to do: stamp its items on the packets of flows, a line each.
+// Table is the work of one interface: its items on the packets of each flow, a line each.
 type Table struct {
 	Interface string  `json:"interface"`
 	Entries   []Entry `json:"entries"`
 }
 
-// Entry is one line: on packets of the flow, write so many items, from the first on. The items of an interface are
-// numbered from 0 up to its demand; after the last one comes number 0 again. Sink is set at the last interface assigned to
-// the flow: all items of the packet are extracted and reported there, as [Freshness] counts.
+// Entry is one line: on packets of the flow, write that many items, from the first on. The items of an interface are
+// numbered from 0 up to its demand; after the last one comes number 0 again. Sink is set at the last interface assigned
+// to the flow: all items of the packet are extracted and reported there, as [Freshness] counts.
 type Entry struct {
 	Flow  string `json:"flow"`
 	First int64  `json:"first"`

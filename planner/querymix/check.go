@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Check returns in what a plan does not do what the problem asks, or makes false claims about itself.
+// Check returns where a plan does not answer its problem, or makes false claims about itself.
 //
 // The prices prove that no other sets and shares are better for the widths of the plan. A query at its goal once pays
 // GoalPrice, and a share of 1 pays FloorPrice. A packet earns at most K, the best of all sets that fit. A plan of

@@ -2,11 +2,11 @@
 // problem, the plan that answers it, and the check of a plan against its problem.
 //
 // A [Problem] is a number of bits in every packet and a list of queries. Each query has the widths in which it can be
-// coded and what is wanted of its answer. A [Plan] is a list of sets of queries that travel together, and the share of
+// coded and the goal of its answer. A [Plan] is a list of sets of queries that travel together, and the share of
 // packets of every set. A share is a range of hashes, so that switches and collector agree without rounding. The plan
-// holds dual prices, from which [Check] proves the lower bound by itself. The algorithms are in planner/querymix/solve,
-// and a test on imports keeps the check from seeing them.
+// holds dual prices, from which [Check] proves the lower bound independently. The algorithms are in
+// planner/querymix/solve; a test on imports keeps the check independent of them.
 //
-// How many packets it takes until a path is known depends on the topology and on the decoder. A [Tracer] answers that, an
-// interface of this package: a package with a decoder implements it, and this package knows none.
+// The number of packets until a path is known depends on the topology and on the decoder. The interface [Tracer]
+// returns it. A package with a decoder implements it; this package imports none.
 package querymix

@@ -1,8 +1,8 @@
 package querymix
 
-// Tracer estimates how many packets it takes until the path of a flow is known, for the topology and the decoder of its
-// implementation. Planning asks it where a width says nothing of its packets; without a Tracer a model of the published decoder
-// answers, which knows no links.
+// Tracer estimates the number of packets until the path of a flow is known, for the topology and the decoder of its
+// implementation. Planning calls it for widths without a number of packets. Without a Tracer, planning uses a model of
+// the published decoder, which knows no links.
 type Tracer interface {
 	// Codings lists ways to code paths of that many switches that may suit the decoder better than the published one
 	// does. Only Tau and XOR of what it gives are looked at.

@@ -6,8 +6,8 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Check returns in what a plan does not do what the problem asks, or makes false claims about itself. It sends the probes of one
-// hyperperiod one after the other.
+// Check returns where a plan does not answer its problem, or makes false claims about itself. It sends the probes of
+// one hyperperiod one after the other.
 func Check(p *Problem, plan *Plan) error {
 	r, err := p.Resolve()
 	if err != nil {

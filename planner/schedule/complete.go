@@ -6,8 +6,8 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Complete derives what a plan that gives intervals and phases alone leaves out, for [planner.ReadDecisions]. Probes that the
-// problem does not have, and times that fit into no slot, are left to [Check].
+// Complete derives the rest of a plan from intervals and phases, for [planner.ReadDecisions]. Probes that the problem
+// lacks, and times that fit into no slot, are left to [Check].
 func (p *Problem) Complete(plan *Plan, given planner.Given) error {
 	r, err := p.Resolve()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package schedule describes when probes are sent: the problem, the plan that answers it, and the check that a plan keeps
-// what the problem asks.
+// Package schedule describes when probes are sent. It holds the problem, the plan that answers it, and the check of a
+// plan against its problem.
 //
 // A plan for covering gives the routes of probes. A [Problem] adds how often every link has to be seen, and the bytes
 // of a probe on each link of its way. It also has the limits of links and agents. A [Plan] gives probes an interval and

@@ -2,7 +2,7 @@ package schedule
 
 import "github.com/hopscope/hopscope/planner"
 
-// Plan says when every probe is sent: in the slot of its phase, and again after every interval.
+// Plan holds the sending times of every probe: the slot of its phase, and again after every interval.
 type Plan struct {
 	planner.Head
 	Algorithm   string   `json:"algorithm"`
@@ -65,7 +65,7 @@ func (r *Resolved) agent(a int32) string {
 	return r.Agents[a].Name
 }
 
-// NewPlan names what times say. Bounds, optimality and time are left to the caller.
+// NewPlan builds a plan from times. The caller fills in bounds, optimality and time.
 func NewPlan(r *Resolved, algorithm string, t Times) *Plan {
 	plan := &Plan{Algorithm: algorithm, Slot: r.Slot, Hyperperiod: r.Millis(r.Hyper), Probes: []Timed{}}
 	for k := range r.Probes {

@@ -43,7 +43,7 @@ type Probe struct {
 	Collector string   `json:"collector,omitempty"`
 }
 
-// Link says more of a link than that probes pass it.
+// Link holds the settings of a link beyond the fact that probes pass it.
 type Link struct {
 	Name   string   `json:"name"`
 	Period float64  `json:"period_ms,omitempty"` // 0 for that of its class
@@ -73,8 +73,8 @@ func Read(r io.Reader) (*Problem, error) {
 	return planner.ReadProblem(r, Defaults())
 }
 
-// Validate returns what is wrong with the problem itself. That a link cannot be seen in time is not among it: such a problem
-// has a partial plan.
+// Validate returns what is wrong with the problem itself. A link that cannot be seen in time is no error: such a
+// problem has a partial plan.
 func (p *Problem) Validate() error {
 	_, err := p.Resolve()
 	return err

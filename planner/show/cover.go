@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/planner/cover"
 )
 
-// CoverTable writes a plan as a table of text: a probe a line, and what there is to know about all of them.
+// CoverTable writes a plan as a table of text: a probe a line, then the figures of the plan.
 func CoverTable(w io.Writer, plan *cover.Plan, most int) error {
 	return write(w, func(x *text) {
 		routes := len(plan.Probes) > 0 && plan.Probes[0].Route != ""

@@ -9,8 +9,7 @@ import (
 	"github.com/hopscope/hopscope/planner/draw"
 )
 
-// DrawCover draws every probe as a walk in a color of its own. A link that several pass, or one several times, has as many
-// strokes.
+// DrawCover draws every probe as a walk in its own color. A link has a stroke for each time that a probe passes it.
 func DrawCover(w io.Writer, p *cover.Problem, plan *cover.Plan) error {
 	picture, err := draw.New(p.Graph)
 	if err != nil {

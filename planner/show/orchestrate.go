@@ -51,7 +51,7 @@ func carriers(p *orchestrate.Problem, plan *orchestrate.Plan) []carried {
 	return list
 }
 
-// OrchestrateTable writes a plan as a table of text: a flow a line, the fullest first, and what there is to know about all.
+// OrchestrateTable writes a plan as a table of text: a flow a line, the fullest first, then the figures of the plan.
 func OrchestrateTable(w io.Writer, p *orchestrate.Problem, plan *orchestrate.Plan) error {
 	return write(w, func(x *text) {
 		x.row("FLOW\tITEMS\tCAPACITY\tINTERFACES")

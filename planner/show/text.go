@@ -90,7 +90,7 @@ func BitRate(bps float64) string {
 	return fmt.Sprintf("%.4g bit/s", bps)
 }
 
-// howGood says for a table how good a plan is. Of one that is not known to be the best, bound says what is proven.
+// howGood rates a plan for a table. Of one that is not known to be optimal, bound is the proven bound.
 func howGood(s *planner.Stats, bound string) string {
 	text := bound
 	switch {

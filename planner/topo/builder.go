@@ -41,7 +41,7 @@ type LinkEnd struct {
 	Attr Attr // the zero value stands for DefaultAttr
 }
 
-// NewBuilder starts an empty graph. The name says where the graph comes from.
+// NewBuilder starts an empty graph. The name is its origin.
 func NewBuilder(name string) *Builder {
 	return &Builder{name: name, index: make(map[string]int32)}
 }
@@ -83,7 +83,7 @@ func (b *Builder) fail(format string, args ...any) {
 	b.errs = append(b.errs, fmt.Errorf("topology %s: "+format, append([]any{b.name}, args...)...))
 }
 
-// AddNode adds a node and gives its number. The name must not be empty and not be in use.
+// AddNode adds a node and returns its number. The name must not be empty and not be in use.
 func (b *Builder) AddNode(name string, tier Tier) int {
 	n := len(b.names)
 	switch other, taken := b.index[name]; {
@@ -103,7 +103,7 @@ func (b *Builder) AddNode(name string, tier Tier) int {
 	return n
 }
 
-// SetPlace says where a node is.
+// SetPlace sets the place of a node.
 func (b *Builder) SetPlace(n int, p Place) {
 	switch {
 	case n < 0 || n >= len(b.names):
@@ -129,7 +129,7 @@ func (b *Builder) SetHost(n int) {
 	}
 }
 
-// AddLink joins two nodes, which may be the same, and gives the link's number.
+// AddLink joins two nodes, which may be the same, and returns the link's number.
 func (b *Builder) AddLink(x, y LinkEnd) int {
 	l := b.links
 	if b.add(x, l) && b.add(y, l) {

@@ -1,5 +1,5 @@
-// Package topo holds the graph that planners and the emulated network stand on: nodes, their interfaces, and the links
-// between interfaces.
+// Package topo holds the graph of planners and of the emulated network: nodes, their interfaces, and the links between
+// interfaces.
 //
 // The graph is a multigraph, because real topology files and real switches are. Parallel links, links from a node to
 // itself, and interfaces that lead out of the graph (towards hosts, say) are all allowed. A link has two interfaces,

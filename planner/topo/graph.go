@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Tier says what a node does in a data centre fabric.
+// Tier is the role of a node in a data centre fabric.
 type Tier uint8
 
 // The tiers. A node of a wide area network, or of a random graph, has none.
@@ -136,7 +136,7 @@ func (g *Graph) Place(n int) (p Place, ok bool) {
 	return p, p.Known()
 }
 
-// ByPort finds the interface of node n with the given port number, or gives -1.
+// ByPort returns the interface of node n with the given port number, or -1.
 func (g *Graph) ByPort(n, port int) int {
 	lo, hi := int(g.first[n]), int(g.first[n+1])
 	for lo < hi {
@@ -163,8 +163,8 @@ func (g *Graph) Between(a, b int) int {
 	return -1
 }
 
-// Components numbers the connected components from 0, in the order of their lowest node, and gives for every node the
-// component that it is in.
+// Components numbers the connected components from 0, in the order of their lowest node. It returns the component of
+// every node.
 func (g *Graph) Components() (of []int32, count int) {
 	of = make([]int32, g.NumNodes())
 	for n := range of {

@@ -31,7 +31,8 @@ func (p Place) Delay(q Place) time.Duration {
 	return time.Duration(math.Round(km * float64(delayPerKm)))
 }
 
-// WithDelays returns the graph with a delay for the directions that have none: what fill gives for them, where 0 leaves it unknown.
+// WithDelays returns the graph with a delay for the directions that have none. The function fill returns it, where 0
+// leaves it unknown.
 func (g *Graph) WithDelays(fill func(i int) time.Duration) *Graph {
 	return g.withAttrs(func(i int, a *Attr) {
 		if a.Delay == 0 {

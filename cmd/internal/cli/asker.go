@@ -36,7 +36,7 @@ func (a *Asker) Flags(c *cobra.Command) {
 	f.StringVar(&a.Format, "format", "table", "table or json")
 }
 
-// CheckURL checks that address, which a flag gives, is that of a page.
+// CheckURL checks that address, the value of a flag, is that of a page.
 func CheckURL(flag, address string) error {
 	base, err := url.Parse(address)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
@@ -45,7 +45,7 @@ func CheckURL(flag, address string) error {
 	return nil
 }
 
-// Get asks for path and reads the answer into v, or copies it to out where JSON was asked for.
+// Get requests path and reads the answer into v, or copies it to out where JSON was asked for.
 func (a *Asker) Get(ctx context.Context, path string, v any, out io.Writer) error {
 	if err := CheckFormat(a.Format); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (a *Asker) Get(ctx context.Context, path string, v any, out io.Writer) erro
 	return nil
 }
 
-// Into asks for path and reads the answer into v, whatever the format is.
+// Into requests path and reads the answer into v, whatever the format is.
 func (a *Asker) Into(ctx context.Context, path string, v any) error {
 	table := *a
 	table.Format = "table"

@@ -174,7 +174,7 @@ func Interruptible(run Run, orderly func(context.Context) bool) Run {
 	}
 }
 
-// Version is the release that the linker set, or what Go knows of the build.
+// Version is the release that the linker set, or else the version in Go's build information.
 func Version(release string) string {
 	if release != "" {
 		return release

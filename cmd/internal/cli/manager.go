@@ -65,10 +65,10 @@ func (m *Manager) notify(state string) {
 	}
 }
 
-// Ready says that the program does what it is for, after its start or after a reload.
+// Ready reports that the program is ready, after its start or after a reload.
 func (m *Manager) Ready() { m.notify("READY=1") }
 
-// Reloading says that the settings are read again; Ready ends it.
+// Reloading reports that the settings are read again; Ready ends it.
 func (m *Manager) Reloading() {
 	m.notify(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonicMicroseconds()))
 }

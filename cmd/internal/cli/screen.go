@@ -28,7 +28,7 @@ type screened struct {
 	under io.Writer
 }
 
-// Plain is what w writes to, without the border: for bytes that are known to be printed ASCII and line ends.
+// Plain is the writer behind w, without the border: for bytes that are known to be printed ASCII and line ends.
 func Plain(w io.Writer) io.Writer {
 	if s, ok := w.(screened); ok {
 		return s.under

@@ -242,7 +242,7 @@ func readMetrics(path string) (*solve.Metrics, error) {
 	return m, nil
 }
 
-// after reads the earlier plan, if there is one, and gives the problem after it.
+// after reads the earlier plan, if there is one, and returns the problem after it.
 func (o *attentionFlags) after(p *attention.Problem) (*attention.Problem, error) {
 	switch {
 	case o.replan == "":

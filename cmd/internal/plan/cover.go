@@ -144,7 +144,7 @@ func (o *coverFlags) plan(p *cover.Problem, old *cover.Plan, churn *int, stop fu
 	return solve.Replan(p, old, options)
 }
 
-// routes adds to the probes what --sr asks for. What a plan that was read says of its routes has to be the same.
+// routes adds the routes of --sr to the probes. The routes in a plan that was read must be the same.
 func (o *coverFlags) routes(p *cover.Problem, plan *cover.Plan) error {
 	for _, probes := range [][]planner.Probe{plan.Probes, plan.Second} {
 		read := slices.Clone(probes)

@@ -67,7 +67,7 @@ func (o *coverFlags) problem(c *cobra.Command) (*cover.Problem, error) {
 		p.UseAgents()
 	}
 	o.betweenHosts(p)
-	// Where routes have to know it, and the topology says nothing, a node with one link may be a host or a switch.
+	// Where routes depend on it and the topology lacks it, a node with one link may be a host or a switch.
 	if o.sr != "" && o.hosts == "" && !topo.IsGenerator(o.topology) {
 		if v, ok := p.MaybeHost(); ok {
 			return nil, cli.Usagef("--sr: the node %q has a single link; a route has to know whether it is a host or a switch: list the hosts with --hosts, or say --hosts none", g.NodeName(v))

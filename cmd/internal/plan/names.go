@@ -20,8 +20,8 @@ type nameList struct {
 // maxNames bounds a file of names.
 const maxNames = 64 << 20
 
-// readNames reads the names that a flag gives. What no file can have as its name is a list, and so is what no file has; a directory is
-// no file. In files, empty lines and those that begin with # are left out.
+// readNames reads the names in the value of a flag. A value that is no possible or existing file name is a list; a
+// directory is no file. In files, empty lines and those that begin with # are left out.
 func readNames(flag, spec string) (list nameList, err error) {
 	list.flag = flag
 	at, err := os.Stat(spec)

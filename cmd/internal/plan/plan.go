@@ -295,8 +295,8 @@ func (f *family[P]) plan(c *cobra.Command, o *sharedFlags) (*P, error) {
 	return plan, nil
 }
 
-// prove makes the plan once more, as well as can be, and holds what the one that was read says of itself against that.
-// What could not be proven in the time that there is stays a claim.
+// prove makes the plan once more, as well as possible, and checks the claims of the read plan against it. Claims that
+// could not be proven in the available time stay claims.
 func (f *family[P]) prove(c *cobra.Command, o *sharedFlags, plan *P) error {
 	done := cli.ShowProgress(c.ErrOrStderr(), "proving", func() string { return f.size })
 	best := f.resolve

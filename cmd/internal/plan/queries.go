@@ -246,8 +246,8 @@ func (o *queriesFlags) measure(c *cobra.Command, p *querymix.Problem) error {
 	})
 }
 
-// readEarlier reads the earlier plan, if there is one. With a limit of changes, static queries keep the coding that they
-// have, where the problem does not say another one.
+// readEarlier reads the earlier plan, if there is one. With a limit of changes, static queries keep their coding,
+// unless the problem sets another one.
 func (o *queriesFlags) readEarlier(p *querymix.Problem) (err error) {
 	if o.earlier, err = readPrevious[querymix.Plan](o.sharedFlags); err != nil || o.earlier == nil {
 		return err

@@ -109,7 +109,7 @@ func (o *scheduleFlags) run(c *cobra.Command) error {
 	})
 }
 
-// problem reads what the flags say. Flags that are given go before what an instance says.
+// problem reads the flags. Given flags override an instance.
 func (o *scheduleFlags) problem(c *cobra.Command) (*schedule.Problem, error) {
 	p := schedule.Defaults()
 	switch {

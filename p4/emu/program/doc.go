@@ -7,5 +7,5 @@
 // frame as left there, with the preserved metadata. Tables are written in the language of simple_switch_CLI
 // ([Switch.Command]), or as entries.
 //
-// A Switch keeps what the program keeps in registers, and is not safe for concurrent use.
+// A Switch holds the registers of the program, and is not safe for concurrent use.
 package program

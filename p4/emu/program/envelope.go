@@ -10,7 +10,7 @@ var collectorTable = p4.Table{
 	Actions: []p4.Action{act("send", 48, 48, 32, 32, 16, 16, 16), act("NoAction")},
 }
 
-// report is what a program says in a report's header.
+// report holds a program's fields of a report's header.
 type report struct {
 	flags              byte // D, Q, F and I in its upper half
 	bitmap             uint16
@@ -29,7 +29,8 @@ const (
 	flagTransit   = 0x10
 )
 
-// envelope puts a report's headers in front of a packet, and says where it is cut. It returns nothing if there is no receiver.
+// envelope puts a report's headers in front of a packet, and returns where it is cut. It returns nothing if there is no
+// receiver.
 func (s *Switch) envelope(r *report) (front []byte, limit int) {
 	action, to := s.find(collectorTable.Name, num(uint64(r.receiver)))
 	if action != "send" {

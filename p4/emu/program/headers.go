@@ -143,8 +143,8 @@ func nanoseconds(us uint64) uint64 { return us & (1<<48 - 1) * 1000 }
 // elapsed is a difference of two of its times.
 func elapsed(from, to uint64) uint64 { return nanoseconds(to - from) }
 
-// block appends what FILL_BLOCK and FILL_RESERVED do: a node's values for a bitmap. The last word, if the bitmap asks for
-// the complement, is 0; complement says that there is one.
+// block appends the output of FILL_BLOCK and FILL_RESERVED: a node's values for a bitmap. The last word, if the bitmap
+// asks for the complement, is 0; complement is set if there is one.
 func (h *hop) block(b []byte, bitmap uint16, reserved, fant bool) (_ []byte, complement bool) {
 	bit := func(n int) bool { return bitmap>>(15-n)&1 == 1 }
 	ones := func(words int) {
@@ -197,7 +197,7 @@ func (h *hop) block(b []byte, bitmap uint16, reserved, fant bool) (_ []byte, com
 	return b, bit(15)
 }
 
-// hop is what a node knows about one packet.
+// hop holds a node's measurements of one packet.
 type hop struct {
 	node                    uint32
 	ingress, egress         uint16

@@ -133,7 +133,7 @@ func (s *Switch) emit(port uint16, b []byte, limit int) {
 	s.out = append(s.out, Frame{port, b})
 }
 
-// find gives the action for a key; the name is "" if there is none.
+// find returns the action for a key; the name is "" if there is none.
 func (s *Switch) find(name string, key ...p4.Value) (action string, params []p4.Value) {
 	e := s.tables.Find(name, key...)
 	if e == nil {

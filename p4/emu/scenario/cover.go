@@ -12,9 +12,9 @@ import (
 	"github.com/hopscope/hopscope/planner/cover/solve"
 )
 
-// CoverPlan plans probes between the agents that together pass both directions of every link between switches, over at most
-// so many links each. It starts them all once an interval, spread over it. All of them have the basic bitmap. It gives the
-// plan of the agents, and the cover with the names of what probes pass.
+// CoverPlan plans probes between the agents that together pass both directions of every link between switches, over at
+// most so many links each. All start once an interval, spread over it, with the basic bitmap. It returns the plan of
+// the agents, and the cover with the names of links.
 func CoverPlan(n *emu.Network, epoch uint32, dialect probe.Dialect, interval time.Duration, maxHops int, seed uint64) (*probe.Plan, *cover.Plan, error) {
 	var all []string
 	for _, a := range n.Config().Agents {

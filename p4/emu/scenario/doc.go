@@ -5,6 +5,6 @@
 // The type [Gear] sends the exports of commercial switches, routers and hosts, and emulates no packets. Their layouts
 // are those of packages sflow and ipfix, and a script starts and ends faults.
 //
-// A trouble is placed at random by the generator that the caller hands over; the same numbers give the same place. Only Play, of either, reads a clock
-// and opens sockets.
+// The generator of the caller places a trouble at random; the same numbers give the same place. Only the Play functions
+// read a clock and open sockets.
 package scenario

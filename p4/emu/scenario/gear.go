@@ -140,7 +140,8 @@ func (n *Gear) has(f gearFault) bool {
 // silent reports whether a device sends nothing now. What it does not send has no number.
 func (n *Gear) silent(d int) bool { return d == silentDevice && n.has(silent) }
 
-// Next goes on by one Step, and gives the datagrams of it to send, with their devices. The function send keeps none of them.
+// Next advances by one Step, and passes its datagrams to send, with their devices. The function send keeps none of
+// them.
 func (n *Gear) Next(send func(device int, payload []byte)) {
 	n.at += Step
 	step := n.datagrams

@@ -34,7 +34,7 @@ func (systemClock) Sleep(ctx context.Context, d time.Duration) error {
 	return context.Cause(ctx)
 }
 
-// PlayConfig says where datagrams go, and how fast.
+// PlayConfig is the destination and the speed of datagrams.
 type PlayConfig struct {
 	Reports netip.AddrPort // of the collector, on the loopback interface
 	Probes  netip.AddrPort // the same for probes; if it is not valid, probes are not sent

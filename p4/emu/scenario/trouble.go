@@ -55,7 +55,7 @@ type Happening struct {
 	Flow       int    // InFlow: its number
 }
 
-// String gives, for example, "link-down at link 9-17, 46s to 1m0s".
+// String returns, for example, "link-down at link 9-17, 46s to 1m0s".
 func (h *Happening) String() string {
 	place := fmt.Sprintf("%v %d", h.At, h.Node)
 	switch h.At {

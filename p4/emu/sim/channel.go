@@ -33,8 +33,8 @@ type call struct {
 // Called is when the last request came to a device, and when its last answer comes.
 type Called struct{ reached, answered int64 }
 
-// Call sends a request to a device off, unless it gets lost. No device is nil. Serve is what the device does, and false where none is there that answers;
-// answer is what the controller does with the answer.
+// Call sends a request to a device, unless it gets lost. A nil device is none. The function serve is the work of the
+// device, and returns false where none answers. The function answer is the work of the controller with the answer.
 func (c *Channel) Call(now int64, to *Called, serve func() bool, answer func(at time.Duration)) {
 	c.Requests++
 	if to == nil { // none is there to answer

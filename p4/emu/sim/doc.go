@@ -3,5 +3,6 @@
 // live links ([Routes]). There are also the channel between a controller and devices ([Channel]), and choices by weight
 // and by hash ([Alias], [Mix]).
 //
-// Times are virtual nanoseconds, and nothing here reads a clock. A queue works in the order in which it is called, and takes O(1) a packet.
+// Times are virtual nanoseconds, and nothing here reads a clock. A queue serves packets in the order of its calls, in
+// O(1) a packet.
 package sim

@@ -17,7 +17,7 @@ type Events struct {
 // before compares sequence numbers modulo 2^32; they are only compared at equal times, where they are near each other.
 func (a event) before(b event) bool { return a.At < b.At || a.At == b.At && int32(a.Seq-b.Seq) < 0 }
 
-// Add schedules and gives the event's number, which is never 0.
+// Add schedules an event and returns its number, which is never 0.
 func (q *Events) Add(at int64, id int32) uint32 {
 	q.seq++
 	if q.seq == 0 {

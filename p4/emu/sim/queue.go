@@ -100,8 +100,8 @@ type Meter struct {
 	seen  int   // packets at the head of the queue that it has seen leave, and that are not taken out yet
 }
 
-// Measure gives each packet that has left by now how full it found the line: without itself, and without any that left later. A probe
-// gets what another packet would get, and leaves no trace.
+// Measure sets for each packet that has left by now the load of the line that it met. That excludes the packet itself
+// and any that left later. A probe gets what another packet would get, and leaves no trace.
 func (q *Queue) Measure(now int64, line *pint.Line, found func(pkt int32, load uint32)) {
 	m := q.Meter
 	for ; m.seen < q.Size; m.seen++ {
@@ -134,7 +134,7 @@ func (q *Queue) roll(now int64) {
 	q.WindowEnd = now - now%UtilizationWindow + UtilizationWindow
 }
 
-// Accept puts a packet into the queue, or gives ok = false if there is no room. The queue must have been drained.
+// Accept puts a packet into the queue, or returns ok = false if there is no room. The queue must have been drained.
 func (q *Queue) Accept(now, bytes int64, pkt int32, probe bool) (start, done int64, ok bool) {
 	if q.Bytes+bytes > int64(q.Limit) {
 		return 0, 0, false
@@ -186,7 +186,7 @@ func (q *Queue) Retime(now, psPerByte int64, moved func(*Sending)) {
 	}
 }
 
-// Clear throws away what waits and what is on the line.
+// Clear drops the waiting packets and the one on the line.
 func (q *Queue) Clear(now int64, lost func(*Sending)) {
 	for i := range q.Size {
 		lost(q.At(i))

@@ -54,11 +54,11 @@ func (r *Routes) code(s int, hops []int32) int32 {
 
 func (r *Routes) set(at int32) []int32 { return r.sets[at+1 : at+1+r.sets[at]] }
 
-// At is what is held of switch s towards the e-th edge switch.
+// At is the route of switch s towards the e-th edge switch.
 func (r *Routes) At(s, e int32, nodes int) *int32 { return &r.next[int(e)*nodes+int(s)] }
 
-// Choose gives the egress interface of switch s for a packet of flow hash to the hosts of the e-th edge switch, or -1.
-// Switches salt the hash differently; else those of the second tier would all choose as the first did.
+// Choose returns the egress interface of switch s for a packet of flow hash to the hosts of the e-th edge switch, or
+// -1. Switches salt the hash differently; else those of the second tier would all choose as the first did.
 func (r *Routes) Choose(s int32, salt uint64, e int32, nodes int, hash uint64) int32 {
 	out := *r.At(s, e, nodes)
 	if out >= -1 {

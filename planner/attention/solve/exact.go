@@ -184,7 +184,7 @@ type relaxation struct {
 	cols     []int32 // a cover made from the values; never nil
 }
 
-// manyLong reports whether so many rows of a part are long that the relaxation says little.
+// manyLong reports whether so many rows of a part are long that the relaxation is weak.
 func (r *relaxation) manyLong(p *part) bool { return 4*r.longRows >= p.rows() }
 
 func relax(c *cover) *relaxation {

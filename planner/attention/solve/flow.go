@@ -151,8 +151,8 @@ func (g *bipartite) pushRight(v int32, want int64) int64 {
 	return sum
 }
 
-// side says on which side of a cheapest cut a node is. The cover that belongs to a cut is what lies on the sink's side on
-// the left and on the source's side on the right.
+// side is the side of a cheapest cut that a node is on. The cover of a cut is the left nodes on the sink's side and the
+// right nodes on the source's side.
 type side int8
 
 const (

@@ -43,7 +43,7 @@ type Categories struct {
 	ShownBy      map[string]string       `json:"shown_by"`            // for every detailed metric a basic one that shows it
 	NeededBy     map[string]string       `json:"needed_by,omitempty"` // for basic metrics a basic one that depends on them
 	Instructions *attention.Instructions `json:"instructions"`
-	// Published is what FANT's algorithm 1 makes basic, where that is not Basic.
+	// Published is the basic set of FANT's algorithm 1, where that differs from Basic.
 	Published *PublishedCategories `json:"published,omitempty"`
 }
 

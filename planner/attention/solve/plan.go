@@ -23,15 +23,15 @@ const (
 // Methods lists the methods.
 var Methods = []Method{Exact, Greedy, GreedyLinks, FANTH}
 
-// Options says how to plan.
+// Options are the options of [Plan].
 type Options struct {
 	Method      Method      // Exact if empty
 	Alpha, Beta float64     // FANTH: acceleration factors, 0 to 1; both 0 for the least cost
 	Stop        func() bool // ends the search with the best found; nil for never
 	Partial     bool        // leave out suspicious links that are on no probe, rather than fail
 
-	// Previous is the plan that the network has now. At most Churn probes of it change then, turned on or off, or any number
-	// if Churn is negative. If more have to change, because new links are suspicious, as few as can be do.
+	// Previous is the present plan of the network. At most Churn of its probes are turned on or off, or any number if
+	// Churn is negative. If new suspicious links force more changes, as few as possible are made.
 	Previous *attention.Plan
 	Churn    int
 }

@@ -119,7 +119,7 @@ func newRowSet(c *cover, probes int) *rowSet {
 	return s
 }
 
-// pair reports whether a row of two probes has been there before. It does not know if there is no matrix.
+// pair reports whether a row of two probes has been there before. Without a matrix the result is unknown, and false.
 func (s *rowSet) pair(a, b int32) bool {
 	if s.pairs == nil {
 		return false

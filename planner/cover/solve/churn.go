@@ -68,7 +68,7 @@ func (c *coverer) worst(k *kept) []int {
 	return list
 }
 
-// splice joins walks where their ends meet, and gives the churn against a plan of so many probes.
+// splice joins walks where their ends meet, and returns the churn against a plan of that many probes.
 func (c *coverer) splice(k *kept, old, most int) int {
 	s := &splicer{c: c, none: make([]bool, len(k.covered)), churn: old - len(k.ids), most: most}
 	for n, w := range k.walks {

@@ -22,7 +22,7 @@ const (
 	IntBalance    Method = "int-balance"    // INT-Balance: segments between odd nodes, joined
 )
 
-// Options says how to plan.
+// Options are the options of planning.
 type Options struct {
 	Method   Method // Euler if empty
 	Balanced bool   // make probes about equally long; plans with depots and with a limit of hops always are

@@ -28,7 +28,7 @@ const (
 // Methods lists the methods.
 var Methods = []Method{Exact, Paper, Greedy, Brute, PSO, PSOGA}
 
-// Options says how to plan.
+// Options are the options of [Plan].
 type Options struct {
 	Method  Method // Exact if empty
 	NoLinks bool   // add none

@@ -157,7 +157,7 @@ const changeNodes = 3000
 // keeps reports whether a point can keep what it has.
 func (f *fewServers) keeps(i int) bool { return f.g.before != nil && f.g.before.bundle[i] != nil }
 
-// keepLimits says which points can keep what they have, and what the search is to make small.
+// keepLimits sets which points can keep their paths, and what the search minimises.
 func (f *fewServers) keepLimits() {
 	b := f.g.before
 	if f.g.aim != serversUsed {
@@ -209,8 +209,8 @@ func (f *fewServers) keptLoad(row []term, load func(b *before, i int) float64) [
 	return row
 }
 
-// keepRows: only so many points change, so many servers are used, and what is kept uses its servers. A point that was not
-// served changes where it is now.
+// keepRows adds the rows of a replan: limits of changed points and used servers, and the servers of kept points. A
+// point that was not served changes where it is now.
 func (f *fewServers) keepRows(l *program) {
 	var changes, used []term
 	count := 0.0

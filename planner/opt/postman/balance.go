@@ -238,7 +238,8 @@ func (b *balancer) run(stop func() bool) {
 	b.queue = b.queue[:0]
 }
 
-// Shaking is bounded by the edge ends that it looks at: so many for every edge, and in all some ten milliseconds' worth.
+// Shaking is bounded by the edge ends that it visits: a number for every edge, and in total a limit of some ten
+// milliseconds.
 const (
 	shakeEdge = 4000
 	shakeAll  = 2_000_000

@@ -10,10 +10,10 @@ import (
 // left as often as it is entered. Without them, walks between depots would have to balance every node one by one. The
 // result is a bound of the weight of all further traversals, and exact if stop did not end the search.
 //
-// This is a flow of least cost, from nodes that are entered more often to those that are left more often. All depots are
-// one node that takes and gives any number (J. Edmonds and R. Karp, "Theoretical improvements in algorithmic efficiency
-// for network flow problems", Journal of the ACM 19, 1972). Nodes have potentials; no edge costs less than the difference
-// of those of its ends, so that they prove a bound at any time.
+// This is a flow of least cost, from nodes that are entered more often to those that are left more often. All depots
+// are one node that takes and gives any number (J. Edmonds and R. Karp, "Theoretical improvements in algorithmic
+// efficiency for network flow problems", Journal of the ACM 19, 1972). Nodes have potentials. No edge costs less than
+// the difference of the potentials of its ends, so that these prove a bound at any time.
 func (n *Net) AugmentDirected(depot []bool, weight []int64, stop func() bool) (bound int64) {
 	f := &flow{Net: n, weight: weight, count: make([]int64, n.Edges()), place: make([]int32, n.Nodes)}
 	f.excess, f.potential = make([]int64, n.Nodes+1), make([]int64, n.Nodes+1)

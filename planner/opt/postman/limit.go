@@ -94,8 +94,8 @@ func (l *limiter) split() bool {
 	return true
 }
 
-// cutInto cuts trails into so many parts by component, if so many are needed, each into its share. It leaves the trails
-// alone.
+// cutInto cuts trails into a number of parts by component, if so many are needed, each into its share. It leaves the
+// trails alone.
 func (n *Net) cutInto(trails [][]int32, target []int, most int) (out [][]int32) {
 	parts := make([]int, len(trails))
 	edges, free := make([]int, n.Comps), slices.Clone(target) // of trails that are long enough to be cut
@@ -144,7 +144,7 @@ func clone(trails [][]int32) [][]int32 {
 	return out
 }
 
-// Cut cuts every trail into so many even parts.
+// Cut cuts every trail into even parts, whose number parts returns.
 func Cut(trails [][]int32, parts func(k, length int) int) [][]int32 {
 	out := make([][]int32, 0, len(trails))
 	for k, t := range trails {

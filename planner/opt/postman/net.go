@@ -53,7 +53,7 @@ func (n *Net) Finish() {
 	n.Comp, n.Comps = n.components(nil)
 }
 
-// Detach gives every half at a marked node a node of its own, so that trails end there.
+// Detach replaces each marked node by a separate node for every half there, so that trails end there.
 func (n *Net) Detach(marked []bool) {
 	if marked == nil {
 		return
@@ -139,7 +139,7 @@ func (n *Net) Fewest() (edges, trails []int) {
 	return edges, trails
 }
 
-// Bound is the number of trails that any cover needs in which a trail has at most so many edges (0: any number).
+// Bound is the number of trails of at most that many edges that any cover needs (0: any number of edges).
 func (n *Net) Bound(most int) int {
 	edges, trails := n.Fewest()
 	sum := 0

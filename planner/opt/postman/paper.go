@@ -15,8 +15,8 @@ import (
 // it goes between a random pair, as it does here. With balanced set it is the longest of the shortest paths between
 // any two odd nodes. O(k (V + E)) and O(k odd (V + E)).
 //
-// Where the published program fails, on parallel edges, several components and isolated nodes, this does what the text
-// means. Once stop says so, no further path is taken out, and the rest is done by Hierholzer's algorithm.
+// The published program fails on parallel edges, several components and isolated nodes; this one follows the text
+// there. Once stop returns true, no further path is removed, and Hierholzer's algorithm does the rest.
 func (n *Net) INTPath(balanced bool, r *rand.Rand, stop func() bool) [][]int32 {
 	e := &extractor{Net: n, gone: make([]bool, n.Edges()), dist: make([]int32, n.Nodes), via: make([]int32, n.Nodes)}
 	var trails [][]int32

@@ -278,7 +278,7 @@ func (b *bounder) round() {
 	if b.rounds%8 == 0 {
 		b.lp.Prune(0.3)
 	}
-	// What the linear programme costs is no bound, but says when to stop looking for a better one.
+	// The cost of the linear programme is no bound, but shows when a better one is no longer likely.
 	if b.idle >= maxIdle || b.idle > 2 && math.Ceil(b.lp.Cost()*float64(b.unit)-0.02) <= float64(b.bound) {
 		b.done = true
 	}

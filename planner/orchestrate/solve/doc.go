@@ -1,5 +1,5 @@
-// Package solve assigns interfaces that have telemetry to the flows whose packets carry it away (INTO: Marques,
-// Luizelli, Costa Filho, Gaspary, "An optimization-based approach for efficient network monitoring using in-band network
+// Package solve assigns the telemetry of interfaces to the flows whose packets carry it away (INTO: Marques, Luizelli,
+// Costa Filho, Gaspary, "An optimization-based approach for efficient network monitoring using in-band network
 // telemetry", Journal of Internet Services and Applications 10:12, 2019).
 //
 // The objective [orchestrate.Concentrate] asks for the fewest flows. The published heuristic gives a first plan, and
@@ -16,6 +16,6 @@
 // but carries nothing does not count. According to its text a flow covers both ends of a link. Its numbers fit flows
 // that cover only the directions that they take; [orchestrate.Model] can do either.
 //
-// Every function depends on nothing but its arguments: there is no clock and no I/O. A search ends when its Stop
-// function says so.
+// Every function depends only on its arguments: there is no clock and no I/O. A search ends when its Stop function
+// returns true.
 package solve

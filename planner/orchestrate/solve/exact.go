@@ -57,7 +57,7 @@ func newTree(p *problem, limit []int64, most int, price []int64) *tree {
 	return t
 }
 
-// search looks at about so many nodes. Where the answer is possible the packing is the proof.
+// search visits about that many nodes. Where the answer is possible the packing is the proof.
 func (t *tree) search(nodes int64, stop func() bool) verdict {
 	for len(t.given) > 0 {
 		t.regain(1)

@@ -58,7 +58,7 @@ func (l *placer) able(f, i int32) bool {
 	return l.limit[f] >= l.p.demand[i] && (l.p.copies == 1 || !l.holds(f, i))
 }
 
-// run makes up to so many steps, and reports whether everything has its place but for what may be left out.
+// run makes up to that many steps, and reports whether everything has its place, except what may be left out.
 func (l *placer) run(steps int, stop func() bool) bool {
 	for n := 0; !l.enough(); n++ {
 		if n == steps || n%64 == 63 && stop() {

@@ -357,8 +357,8 @@ func (s *solver) improve(search *search, b *bounder, best *pack, turns int) {
 	s.bound = b.bound
 }
 
-// fit looks for a place for everything where a first try left something over. That there is certainly none is an error
-// but for partial plans.
+// fit looks for a place for everything where a first try left something over. Proof that there is none is an error,
+// except for partial plans.
 func (s *solver) fit(search *search) error {
 	p := s.p
 	if _, _, short, missing := p.level(slices.Max(p.room), true, s.stop); len(short) > 0 {

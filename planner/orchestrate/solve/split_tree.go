@@ -40,7 +40,7 @@ func newSplitTree(p *problem, most int, price []int64) *splitTree {
 	return t
 }
 
-// search looks at about so many nodes. Where the answer is possible used and the transport are the proof.
+// search visits about that many nodes. Where the answer is possible used and the transport are the proof.
 func (t *splitTree) search(nodes int64, stop func() bool) verdict {
 	t.budget, t.stop = nodes, stop
 	for len(t.used) > 0 {

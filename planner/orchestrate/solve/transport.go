@@ -58,8 +58,9 @@ func (t *transport) unsent() (ifaces []int32) {
 	return ifaces
 }
 
-// level gives the smallest level, from low on, so that everything can be sent with no flow above it, and the transport
-// there. Where none will do it gives the interfaces that want more than the flows they pass can carry, and how much.
+// level returns the smallest level, from low on, so that everything can be sent with no flow above it, and the
+// transport there. Where there is none it returns the interfaces that need more than their flows can carry, and how
+// much.
 //
 // Every cut that is found gives the next level that it leaves possible. This is Newton's method on the capacity of
 // cuts, which is concave, so the level never overshoots.

@@ -8,9 +8,9 @@ import (
 	"github.com/hopscope/hopscope/planner/querymix"
 )
 
-// Complete derives what a plan leaves out that gives the width of each query, and sets of queries with their shares, for
-// [planner.ReadDecisions]. The packets of a width come from the problem, or from the model of [Plan] with the same seed. Names that
-// the problem does not have are left to [querymix.Check].
+// Complete derives the rest of a plan from the width of each query, and sets of queries with their shares, for
+// [planner.ReadDecisions]. The packets of a width come from the problem, or from the model of [Plan] with the same
+// seed. Names that the problem lacks are left to [querymix.Check].
 func Complete(p *querymix.Problem, plan *querymix.Plan, given planner.Given, seed uint64) error {
 	if !given["bits"] {
 		plan.Bits = p.Bits

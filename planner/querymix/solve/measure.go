@@ -14,8 +14,9 @@ const (
 	triedPaths  = 100
 )
 
-// Measure asks t for the packets of all static queries of p that have none, and chooses their coding if they have none.
-// It changes p. Before each question it calls step, which may be nil, with the name of the query and what is asked.
+// Measure sets the packets of all static queries of p that have none, as t estimates them, and chooses their coding if
+// they have none. It changes p. Before each estimate it calls step, which may be nil, with the name of the query and
+// the coding.
 func Measure(p *querymix.Problem, t querymix.Tracer, step func(query string, c querymix.PathCoding)) error {
 	for i := range p.Queries {
 		q := &p.Queries[i]

@@ -237,7 +237,8 @@ func codeError(width int, least, most uint64) float64 {
 	return math.Pow(float64(most)/float64(least), 1/(2*steps)) - 1
 }
 
-// estimate gives the packets that a query takes in a width, all of which carry it; or says why it cannot be.
+// estimate returns the packets that a query takes in a width, all of which carry it, or the reason why it is
+// impossible.
 func estimate(q *querymix.Query, w querymix.Width, seed uint64) (packets float64, reason string, err error) {
 	if q.MaxError > 0 {
 		if e := codeError(w.Bits, q.MinValue, q.MaxValue); e > q.MaxError {

@@ -18,14 +18,14 @@ type Options struct {
 	Partial bool        // leave out what fits in no packet, and lower frequencies that cannot be held
 	Stop    func() bool // ends the search; nil for never
 
-	// Previous is the plan that the network has now. At most Churn queries are new, gone or coded in another way then, or
-	// any number if Churn is negative. If more have to be, as few as can be are.
+	// Previous is the present plan of the network. At most Churn queries are new, removed or coded in another way, or
+	// any number if Churn is negative. If more changes are forced, as few as possible are made.
 	Previous *querymix.Plan
 	Churn    int
 }
 
-// Plan finds the best plan for a problem, which it does not change. When it is stopped early, the plan says what is
-// proven of it.
+// Plan finds the best plan for a problem, which it does not change. When it is stopped early, the plan has the bounds
+// proven so far.
 func Plan(p *querymix.Problem, o Options) (*querymix.Plan, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

@@ -102,7 +102,7 @@ func (c *core) fits(s *state, p, interval int32) bool {
 	return true
 }
 
-// set gives probe p an interval and a phase, and looks at its rows anew.
+// set sets interval and phase of probe p, and recomputes its rows.
 func (c *core) set(s *state, p, interval, phase int32) {
 	more := c.starts(interval) - c.starts(s.interval[p])
 	s.interval[p], s.phase[p] = interval, phase

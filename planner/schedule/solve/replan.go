@@ -73,8 +73,8 @@ func (x *planning) older() olderTimes {
 	return old
 }
 
-// fewChanges finds a state near the older plan, of which so many probes are gone. It gives the number of changes that had to
-// be, those included.
+// fewChanges finds a state near the older plan, of which that many probes are gone. It returns the number of forced
+// changes, including those.
 func (x *planning) fewChanges(c *core, old olderTimes, fresh *state, gone int) (s *state, forced int) {
 	before := c.newState()
 	for p, i := range old.Interval {

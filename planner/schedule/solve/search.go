@@ -149,7 +149,7 @@ func (s *search) branch(bytes, left float64, repeat int32, depth int) {
 	}
 }
 
-// pick gives a probe of the row that is not seen yet and has fewest undecided probes, or -1 if there is no such row.
+// pick returns a probe of the unseen row with the fewest undecided probes, or -1 if there is no such row.
 func (s *search) pick() int32 {
 	best := -1
 	for r := range s.rows {

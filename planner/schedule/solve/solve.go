@@ -18,7 +18,7 @@ import (
 	"github.com/hopscope/hopscope/planner/schedule"
 )
 
-// Options says how to plan.
+// Options are the options of [Plan].
 type Options struct {
 	Seed     uint64
 	Stop     func() bool    // ends the search with the best found; nil for never

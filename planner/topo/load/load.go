@@ -63,8 +63,9 @@ func Topology(spec string) (*topo.Graph, error) {
 	return Read(spec, f)
 }
 
-// Read reads a topology file. Its name, which also becomes the graph's, says the format; a name that says none is
-// decided by how the content begins. Parallel links and links from a node to itself are kept. Every error is an [Error].
+// Read reads a topology file. Its name becomes the graph's name, and the suffix selects the format. Without a known
+// suffix, the beginning of the content does. Parallel links and links from a node to itself are kept. Every error is an
+// [Error].
 //
 // The YAML of hopscope is:
 //
