@@ -46,7 +46,7 @@ func ReadProblem[P interface{ Validate() error }](r io.Reader, p P) (P, error) {
 	return p, nil
 }
 
-// jsonError says where the JSON is wrong, or at which byte it ends.
+// jsonError names the place where the JSON is wrong, or the byte at which it ends.
 func jsonError(err error, offset int64) error {
 	if err == io.EOF {
 		return errors.New("byte 0: no JSON object: the file is empty")
@@ -80,7 +80,7 @@ func InElement(err error, format string, args ...any) error {
 	return err
 }
 
-// wrongType says which kind of value is where another one should be.
+// wrongType names the type of a value and the expected one.
 func wrongType(t *json.UnmarshalTypeError) string {
 	field := ""
 	if t.Field != "" {
@@ -107,7 +107,7 @@ func wrongType(t *json.UnmarshalTypeError) string {
 	return fmt.Sprintf("%s%s cannot be %s", field, got, want)
 }
 
-// keys walks over JSON that is known to be well formed, beside the type that it was read into, and looks at the keys.
+// keys walks over well-formed JSON, beside the type that it was read into, and checks the keys.
 type keys struct {
 	b    []byte
 	at   int
@@ -117,13 +117,13 @@ type keys struct {
 	types map[reflect.Type]object
 }
 
-// object says what the keys of an object can be, and of which type their values are.
+// object holds the possible keys of an object, and the types of their values.
 type object struct {
 	fields map[string]reflect.Type // of a struct; nil: all keys are allowed
 	elem   reflect.Type            // of the values then; nil if nothing is known of them
 }
 
-// objectOf says what an object that is read into t can hold.
+// objectOf returns the possible keys of an object that is read into t.
 func (k *keys) objectOf(t reflect.Type) (o object) {
 	switch {
 	case t == nil:
@@ -169,7 +169,7 @@ func (k *keys) space(also byte) {
 	}
 }
 
-// value walks over the next value. A nil type knows no keys, and then all are allowed, once.
+// value walks over the next value. With a nil type all keys are allowed, once.
 func (k *keys) value(t reflect.Type) {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -189,7 +189,7 @@ func (k *keys) value(t reflect.Type) {
 	}
 }
 
-// text skips a string and gives it as it stands there, with its quotes.
+// text skips a string and returns it as written, with its quotes.
 func (k *keys) text() []byte {
 	begin := k.at
 	for k.at++; k.b[k.at] != '"'; k.at++ {

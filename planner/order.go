@@ -26,7 +26,7 @@ func Order(before, after []Element, capacity map[string]float64) ([]Step, error)
 	return o.search(steps)
 }
 
-// move is a step by what it does to what matters.
+// move is a step with its effects on coverage and resources.
 type move struct {
 	step         Step
 	loses, gains []int32 // things that both plans cover
@@ -55,7 +55,7 @@ type orderer struct {
 	wake          []int32            // things, and ^resources, of which there is more
 }
 
-// greedy takes whatever step can be taken, and gives the steps.
+// greedy takes every possible step, and returns the steps.
 func (o *orderer) greedy() []int32 {
 	o.thingWaits, o.resourceWaits = make([][]int32, len(o.things)), slices.Repeat([]opt.Heap[waiter]{{Less: needsLess}}, len(o.resources))
 	var steps []int32
@@ -91,7 +91,7 @@ func (o *orderer) greedy() []int32 {
 	return steps
 }
 
-// waiting takes a move out of those that wait for x and need to do so no longer, or gives -1.
+// waiting removes a move that waits for x and need not do so any longer, and returns it, or -1.
 func (o *orderer) waiting(x int32) int32 {
 	if x >= 0 {
 		w := o.thingWaits[x]
@@ -108,8 +108,8 @@ func (o *orderer) waiting(x int32) int32 {
 	return w.Pop().move
 }
 
-// blocked gives what is in the way of a move: a thing that would be uncovered, or a resource without room. Both are -1
-// where it can be made.
+// blocked returns what blocks a move: a thing that would be uncovered, or a resource without room. Both are -1 where
+// the move is possible.
 func (o *orderer) blocked(k int32) (thing, resource int32) {
 	m := &o.moves[k]
 	for _, t := range m.loses {
@@ -147,7 +147,7 @@ func (o *orderer) move(k int32) {
 	}
 }
 
-// more is what a move takes of a resource.
+// more is the amount that a move takes of a resource.
 func (m *move) more(resource int32) float64 {
 	for _, u := range m.uses {
 		if u.resource == resource {
@@ -166,7 +166,7 @@ func (o *orderer) named(moves []int32) []Step {
 	return steps
 }
 
-// why says what is in the way of a move, if anything is.
+// why names what blocks a move, or is "".
 func (o *orderer) why(k int32) string {
 	thing, resource := o.blocked(k)
 	switch {

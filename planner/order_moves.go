@@ -94,7 +94,7 @@ func scarce(before []Element, now map[string]*Element, after []Element, capacity
 	return m
 }
 
-// numbering gives numbers to names, in the order in which they are met.
+// numbering assigns numbers to names, in the order of appearance.
 type numbering struct {
 	*orderer
 	things    map[string]bool // true: of both plans
@@ -124,7 +124,7 @@ func (n *numbering) covers(e *Element) []int32 {
 	return slices.Compact(list)
 }
 
-// uses says how much more of every scarce resource it takes to have an element in place of another. Either may be nil.
+// uses returns how much more of every scarce resource an element takes in place of another. Either may be nil.
 func (n *numbering) uses(e, instead *Element) []use {
 	amount := map[string]float64{}
 	if e != nil {

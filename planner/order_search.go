@@ -6,7 +6,7 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// maxSearch bounds the moves that one search looks at. Up to about twenty elements that depend on each other it is never
+// maxSearch bounds the moves that one search tries. Up to about twenty elements that depend on each other it is never
 // reached.
 const maxSearch = 1 << 25
 

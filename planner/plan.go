@@ -21,8 +21,8 @@ type Probe struct {
 	Route string `json:"route,omitempty"` // hex of what the sender writes to make it go this way
 }
 
-// Stats says how good a plan is. LowerBound is a proven bound of the objective, on its better side: no plan can be
-// below it. Optimal means that the objective is proven to be the best there is.
+// Stats rates a plan. LowerBound is a proven bound of the objective, on its better side: no plan can be below it.
+// Optimal means that the objective is proven to be the best possible.
 //
 // A partial plan leaves something out. Leaving out less is better than any objective. LowerBound then holds for the
 // plans that leave out no more than this one, and Optimal is about both.

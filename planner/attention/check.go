@@ -114,7 +114,8 @@ func Check(p *Problem, plan *Plan) error {
 	return bad.Join()
 }
 
-// reachable says which of the links that no chosen probe sees, and of those that are listed as being on no probe, are on one.
+// reachable returns the links that are unseen by all chosen probes, or listed as without a probe, and yet lie on a
+// probe.
 func (p *Problem) reachable(seen, listed map[string]bool) map[string]bool {
 	on := map[string]bool{}
 	for l, looked := range seen {

@@ -9,8 +9,7 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Problem asks which probes should measure in detail: every suspicious link must lie on one of them, and their
-// cost should be least.
+// Problem asks which probes should measure in detail. Every suspicious link must lie on one of them, at the least cost.
 //
 // A probe that changes between basic and detailed measurement costs SwitchCost on top. A small change of the suspicious
 // links then changes few probes. The published problem has no such cost.
@@ -139,7 +138,7 @@ func (p *Problem) Validate() error {
 	return bad.Join()
 }
 
-// validateWeights says which weights are wrong, in the order of the links' names.
+// validateWeights lists the invalid weights, in the order of the links' names.
 func (p *Problem) validateWeights(bad *planner.Errors) {
 	suspicious := nameSet(p.Suspicious)
 	right := func(w float64) bool { return w > 0 && w <= maxWeight }

@@ -77,7 +77,7 @@ const mostChanges = 10_000
 // What is the kind of a record.
 type What string
 
-// What is recorded.
+// These are the kinds of records.
 const (
 	Planned    What = "planned"     // a plan was made and begun
 	WouldPlan  What = "would-plan"  // in a dry run

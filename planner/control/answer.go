@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// networkChanged takes another network. What is planned for it is decided in the next cycle.
+// networkChanged adopts another network. The next cycle plans for it.
 func (c *Controller) networkChanged(e NetworkChanged) {
 	if err := e.Network.validate(); err != nil {
 		c.planFailed(nil, err.Error())
@@ -39,7 +39,7 @@ func (c *Controller) down(e Down) {
 	c.record(Record{What: WentDown, Device: d.String(), Why: e.Why})
 }
 
-// lose forgets what is on its way and what the device holds.
+// lose forgets the pending request and the state of the device.
 func (d *device) lose() {
 	d.waits, d.batch, d.sent, d.known, d.retry = nothing, nil, nil, false, false
 	d.have, d.journaled, d.checked, d.clean, d.made = nil, false, 0, false, false
@@ -345,7 +345,7 @@ func (c *Controller) depose(why string) {
 	}
 }
 
-// hold takes back what has not left: what the devices hold is what it was.
+// hold reverts requests that have not left: the devices hold what they held before.
 func (c *Controller) hold(e Held) {
 	c.held = e.Why
 	for k := range c.devices {
@@ -374,7 +374,7 @@ func (c *Controller) command(e Command) {
 	c.record(Record{What: Commanded, Epoch: e.Epoch, Why: why})
 }
 
-// obey does what is asked, or says why not.
+// obey carries out a command, or returns why not.
 func (c *Controller) obey(e Command) error {
 	switch e.Verb {
 	case Pause:

@@ -175,7 +175,7 @@ func (c *Controller) Step(e Event) []Action {
 	return c.out
 }
 
-// advance lets time pass, and gives up what was waited for too long.
+// advance lets time pass, and gives up overdue requests.
 func (c *Controller) advance(now int64) {
 	c.now = max(c.now, now)
 	for k := range c.devices {
@@ -297,7 +297,7 @@ type device struct {
 	made                bool   // has all of the target, as of that version
 }
 
-// operation is what a device was asked for.
+// operation is the kind of a request.
 type operation uint8
 
 const (
@@ -323,7 +323,7 @@ func (a Device) compare(b Device) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 }
 
-// find gives a device, or nil.
+// find returns a device, or nil.
 func (c *Controller) find(x Device) *device {
 	if k := c.at(x); k >= 0 {
 		return &c.devices[k]

@@ -38,7 +38,8 @@ func (c *Controller) begin(p *Plan) {
 	c.change.links, c.change.to = links, 0
 }
 
-// settle notes that every device that is waited for has the target and nothing else. In force is what an agent has confirmed.
+// settle notes that every device that is waited for has exactly the target. A plan is in force once an agent has
+// confirmed it.
 func (c *Controller) settle() {
 	if !c.steady() {
 		c.settled = false
@@ -63,7 +64,7 @@ func (c *Controller) settle() {
 	}
 }
 
-// confirmed reports whether an agent has said that the target is in force there.
+// confirmed reports whether an agent has confirmed the target.
 func (c *Controller) confirmed() bool {
 	return slices.ContainsFunc(c.devices, func(d device) bool {
 		return d.known && !d.foreign && d.inForce == c.target.Epoch
@@ -218,20 +219,20 @@ func (c *Controller) load(d *device) {
 	c.out = append(c.out, Load{d.request, d.Device})
 }
 
-// keep says what no switch may lose.
+// keep holds what no switch may lose.
 type keep struct {
 	plans   []*Plan  // of which agents may send probes, and the target
 	foreign []uint32 // epochs that agents have from an earlier life: what belongs to them is not known
 	all     bool     // an agent may have anything
 }
 
-// keeping asks the agents.
+// keeping collects from the states of agents what no switch may lose.
 func (c *Controller) keeping() (k keep) {
 	if c.target != nil {
 		k.plans = append(k.plans, c.target)
 	}
-	// What an earlier life left stays until a plan of this one is in force: an unknown agent may use it. But it goes where it is in
-	// the way.
+	// Entries of an earlier life stay until a plan of this one is in force, because an unknown agent may use them. But
+	// they are removed where a table is full.
 	k.all = c.inForce == nil && !c.tableFull
 	var like *device // the agent before, of those that are known
 	for i := range c.devices {
@@ -389,7 +390,7 @@ func (c *Controller) ask(d *device) {
 	c.out = append(c.out, Read{d.request, d.Device})
 }
 
-// send gives an agent the target.
+// send sends the target to an agent.
 func (c *Controller) send(d *device) {
 	c.request++
 	c.wait(d, sending, nil)
@@ -407,7 +408,7 @@ func (c *Controller) push(d *device, epoch uint32, count int, why string) {
 	c.record(Record{What: Pushed, Device: d.String(), Request: d.request, Epoch: epoch, Count: count, Why: why})
 }
 
-// entriesOf gives what a switch has to hold for a plan, sorted.
+// entriesOf returns the entries that a switch has to hold for a plan, sorted.
 func (p *Plan) entriesOf(sw string) []Entry {
 	if p.Network.Entries == nil || !p.members[sw] {
 		return nil

@@ -131,7 +131,7 @@ func (c *Controller) choose(e Tick) (*Plan, error) {
 // asked is an attention problem.
 type asked struct{ attention.Problem }
 
-// with asks for some links alone.
+// with returns the problem for some links alone.
 func (a *asked) with(suspects []Suspect) *asked {
 	b := *a
 	b.Suspicious, b.Weights = make([]string, len(suspects)), make(map[string]float64, len(suspects))
@@ -221,7 +221,7 @@ func (c *Controller) attend(a *asked, suspects []Suspect, most int, stop func() 
 	return best, n, err
 }
 
-// stats says what a plan measures and costs.
+// stats computes what a plan measures and costs.
 func (c *Controller) stats(a *asked, p *attention.Plan, suspects []Suspect, n, staged int) Stats {
 	s := Stats{
 		Suspicious: len(suspects), Detailed: len(p.Probes), NoProbe: p.OnNoProbe,
@@ -271,7 +271,7 @@ func (p *Plan) check() error {
 	return nil
 }
 
-// covers says which links of the base plan are on no probe, of a plan that is on its way to that one.
+// covers returns the links of the base plan that are on no probe, for a plan on the way to it.
 func (p *Plan) covers() error {
 	covered, named := map[string]bool{}, map[string]bool{}
 	for k := range p.Probes {

@@ -135,8 +135,8 @@ func taken(old, now []planner.Probe, steps []planner.Step) []planner.Probe {
 	return probes
 }
 
-// difference says which probes one plan measures in detail and the other does not, and on which links there is a probe
-// that changes. The plan before may be nil.
+// difference returns the probes that one plan measures in detail and the other does not, and the links of changed
+// probes. The plan before may be nil.
 func (c *Controller) difference(before, after *Plan) (on, off, links []string) {
 	var old []planner.Probe
 	if before != nil {

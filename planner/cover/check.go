@@ -221,7 +221,8 @@ func checkCoverStats(p *Problem, plan *Plan, walks, second []Walk) error {
 	return bad.Join()
 }
 
-// objective is what a plan of these walks is judged by: probes, or with depots their length in the measure of the problem.
+// objective is the objective of a plan of these walks: the number of probes, or with depots their length in the measure
+// of the problem.
 func (p *Problem) objective(walks []Walk) int64 {
 	if p.Depots == nil {
 		return int64(len(walks))

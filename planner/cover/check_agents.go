@@ -17,8 +17,8 @@ func valid(g *topo.Graph, w Walk) Walk {
 	return w
 }
 
-// checkAgents says which probe is not sent or received by an agent as the problem has it, and which agent has too many.
-// Where the problem has no agents, a port that a probe names for its sender or receiver must lead to no node.
+// checkAgents returns probes that no agent of the problem sends or receives, and agents with too many. Where the
+// problem has no agents, a port that a probe names for its sender or receiver must lead to no node.
 func checkAgents(p *Problem, plan *Plan) error {
 	var bad planner.Errors
 	agents := make(map[string]*topo.Agent, len(p.Agents))
@@ -52,7 +52,7 @@ func checkAgents(p *Problem, plan *Plan) error {
 	return bad.Join()
 }
 
-// checkEnd says what is wrong with one end of a probe.
+// checkEnd returns what is wrong with one end of a probe.
 func (p *Problem) checkEnd(agents map[string]*topo.Agent, node, host string, port int) error {
 	g := p.Graph
 	n, ok := g.Lookup(node)

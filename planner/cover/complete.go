@@ -60,7 +60,7 @@ func (p *Problem) Complete(plan *Plan, given planner.Given) error {
 	return nil
 }
 
-// completeWalk fills in the ports, links and ends of a probe that gives its nodes.
+// completeWalk fills in the ports, links and ends of a probe from its nodes.
 func completeWalk(g *topo.Graph, x *planner.Probe) error {
 	if len(x.Nodes) > 0 {
 		if x.Agent == "" {

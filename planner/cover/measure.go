@@ -149,7 +149,7 @@ func (p *Problem) most(m Measure) float64 {
 	return most
 }
 
-// validateAgents says which agents cannot be meant.
+// validateAgents lists invalid agents.
 func (p *Problem) validateAgents(fail func(format string, args ...any)) {
 	g := p.Graph
 	if p.Agents == nil {

@@ -204,7 +204,7 @@ func (c *deliveryCheck) point(n *Node, paths []Assignment) {
 	}
 }
 
-// pathElement is what paths pass and what may fail.
+// pathElement is an element of paths that may fail.
 type pathElement struct {
 	up    float64
 	users []int // paths

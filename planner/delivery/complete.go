@@ -68,7 +68,7 @@ func (p *Problem) Complete(plan *Plan, given planner.Given) error {
 	return nil
 }
 
-// spreadRates gives paths without a rate equal parts of what is left of their point's.
+// spreadRates sets the rates of paths without one to equal parts of what is left of their point's.
 func (plan *Plan) spreadRates(p *Problem) {
 	left, without := map[string]float64{}, map[string]int{}
 	for i := range p.Nodes {

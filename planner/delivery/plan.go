@@ -163,7 +163,7 @@ func NewPlan(p *Problem, algorithm string, routes []Route, added []AddedLink, be
 	return plan, nil
 }
 
-// keepPorts gives added links that a plan before has too the ports that they have there, if these are free.
+// keepPorts sets the ports of added links that a plan before has too to those there, if these are free.
 func (plan *Plan) keepPorts(p *Problem, before *Plan) error {
 	if before == nil {
 		return nil

@@ -102,7 +102,7 @@ type Rules struct {
 	PathLimit  float64  `json:"path_limit_gbps,omitempty"` // most that one path carries; 0 for no limit
 }
 
-// What an added link is like, and the time that a switch takes. The candidates are links of points.
+// These are the properties of an added link, and the delay of a switch. The candidates are links of points.
 const (
 	AddedLatency  = 1.0 // ms
 	AddedCapacity = 100.0

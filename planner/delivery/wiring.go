@@ -6,8 +6,8 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Wiring says by which port of a node which link leaves, so that parallel links are distinguished. Links are numbered as in the
-// problem, and added links follow in their order.
+// Wiring holds the ports by which links leave nodes, so that parallel links are distinguished. Links are numbered as in
+// the problem, and added links follow in their order.
 //
 // A port that the problem names is kept. All others are assigned in the order of the links, each the lowest free number
 // of its node, from 1. Added links come last.
@@ -85,8 +85,8 @@ func (w *Wiring) add(a, b string, port [2]int, bad *planner.Errors) {
 	w.links = append(w.links, l)
 }
 
-// number gives ports to the links from the given one on that have none. Next has the port of every node below which none
-// is free.
+// number assigns ports to the links from the given one on that have none. The slice next has the port of every node
+// below which none is free.
 func (w *Wiring) number(from int, next []int) {
 	for i := from; i < len(w.links); i++ {
 		l := &w.links[i]

@@ -70,7 +70,7 @@ func Color(k int) string {
 // Quiet is the color of elements that are not special in the plan. It suits a light or dark ground.
 const Quiet = "quiet"
 
-// stroke gives the attribute for a line of that color.
+// stroke returns the attribute for a line of that color.
 func stroke(color string) string {
 	if color == "" || color == Quiet {
 		return `class="pale"`
@@ -88,8 +88,9 @@ func (p *Picture) Node(v int, color, title string) {
 	p.nodes[v] = mark{color, p.g.NodeName(v) + ": " + title}
 }
 
-// Hop draws that something leaves through interface i and passes its link. The label, if there is one, is written beside
-// it where it fits, the title shows under the pointer. Of an interface that leads out of the graph nothing is drawn.
+// Hop draws traffic that leaves through interface i and passes its link. The label, if there is one, is written beside
+// it where it fits, and the title shows under the pointer. Of an interface that leads out of the graph nothing is
+// drawn.
 func (p *Picture) Hop(i int, color, label, title string) {
 	p.hop(i, hop{color: color, label: label, title: title})
 }

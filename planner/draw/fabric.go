@@ -45,7 +45,7 @@ type table struct {
 
 func (t *table) rows() int { return len(t.upper) + len(t.lower) }
 
-// fabric divides a large fabric into tables; for others it gives nil.
+// fabric divides a large fabric into tables; for others it returns nil.
 func (p *Picture) fabric() *fabric {
 	g := p.g
 	if !tiered(g) || g.NumNodes() <= meshNodes && g.NumLinks() <= meshLinks {
@@ -119,7 +119,7 @@ func (f *fabric) findPods() {
 	}
 }
 
-// cores gives the cores that a node is linked to, in their order.
+// cores returns the cores that a node is linked to, in their order.
 func (f *fabric) cores(v int) (list []int) {
 	g := f.p.g
 	lo, hi := g.Interfaces(v)
@@ -214,7 +214,7 @@ type crossing struct {
 	count               int
 }
 
-// crossings gives the crossings of links, those that go up first.
+// crossings returns the crossings of links, those that go up first.
 func (f *fabric) crossings(links []int) (list []crossing) {
 	g := f.p.g
 	add := func(x crossing) {

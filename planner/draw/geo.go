@@ -69,7 +69,7 @@ func unwrap(lon []float64, known []bool) {
 	}
 }
 
-// amid gives what is not known the mean of its neighbours, from neighbour to neighbour, and else that of all.
+// amid sets unknown values to the mean of the neighbours, from neighbour to neighbour, or else to that of all.
 func amid(g *topo.Graph, value []float64, known []bool) {
 	known = slices.Clone(known)
 	mean, count := 0.0, 0.0

@@ -15,7 +15,7 @@ type Spot struct {
 	Anchor string
 }
 
-// Labels puts labels where nothing else is. The first one that asks for a place gets it.
+// Labels puts labels on free places. The first one to request a place gets it.
 type Labels struct {
 	bounds       Box
 	taken, lines map[[2]int][]Box // by tile

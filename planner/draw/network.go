@@ -156,8 +156,7 @@ func loops(c *Canvas, list []lane, x, y, radius float64) {
 	}
 }
 
-// names writes the names of nodes where they fit, first of those of which the plan says something, then of those with many
-// links.
+// names writes the names of nodes where they fit: first nodes with a mark of the plan, then those with many links.
 func (p *Picture) names(c *Canvas, labels *Labels, x, y []float64, radius float64) {
 	order := make([]int, len(x))
 	for v := range order {

@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// frame is where nodes are, from 0 to 1 each, in an area of so many pixels.
+// frame holds the positions of nodes, from 0 to 1 each, in an area of that many pixels.
 type frame struct {
 	x, y          []float64
 	width, height float64
@@ -18,7 +18,7 @@ const (
 	maxSide  = 1400 // its height
 )
 
-// place gives every node a place.
+// place sets the position of every node.
 func place(g *topo.Graph) (f frame) {
 	n := float64(g.NumNodes())
 	side := min(max(440, 105*math.Sqrt(n)), maxSide)
@@ -38,8 +38,8 @@ func place(g *topo.Graph) (f frame) {
 	return f
 }
 
-// gridded places the nodes of generated grids in rows and columns, which the names of the graphs give. In a torus the links that lead
-// back would lie on the others.
+// gridded places the nodes of generated grids in rows and columns, from the names of the graphs. In a torus the links
+// that lead back would cover the others.
 func gridded(g *topo.Graph, f *frame) bool {
 	var rows, columns int
 	if n, err := fmt.Sscanf(g.Name(), "grid:%d,%d", &rows, &columns); n != 2 || err != nil || rows*columns != g.NumNodes() {

@@ -64,7 +64,7 @@ func (f *fabric) level(s sheet) sheet {
 	return s
 }
 
-// up is the number of cells for so many rows or columns.
+// up is the number of cells for that many rows or columns.
 func (f *fabric) up(n int) int { return (n + f.bundle - 1) / f.bundle }
 
 func (f *fabric) write(c *Canvas) {
@@ -88,7 +88,7 @@ func (f *fabric) write(c *Canvas) {
 	c.Height = f.writeOther(c, y) + 12
 }
 
-// explain says how the tables are read.
+// explain is the legend of the tables.
 func (f *fabric) explain() string {
 	var b strings.Builder
 	if f.bundle > 1 {
@@ -108,7 +108,7 @@ func (f *fabric) explain() string {
 	return b.String()
 }
 
-// writePlanes draws the cores, those of a plane together, and gives where it ends.
+// writePlanes draws the cores, those of a plane together, and returns where it ends.
 func (f *fabric) writePlanes(c *Canvas, y float64) float64 {
 	most, all := 0, 0
 	for _, plane := range f.planes {
@@ -290,7 +290,7 @@ func (f *fabric) writeCell(c *Canvas, list []crossing, links int, x, y float64) 
 	}
 }
 
-// writeOther draws links that no table has a place for as a row of cells, and gives where it ends.
+// writeOther draws links that no table has a place for as a row of cells, and returns where it ends.
 func (f *fabric) writeOther(c *Canvas, y float64) float64 {
 	if len(f.other) == 0 {
 		return y

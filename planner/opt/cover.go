@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// CoverConfig says what [Cover] is to find.
+// CoverConfig is the input of [Cover] beside the sets.
 type CoverConfig struct {
 	Elements int
 	// Separate is set if the chosen sets must separate elements. A set separates two elements if it has exactly one of them.
@@ -183,7 +183,8 @@ func (c *coverer) fill(chosen []int32) []int32 {
 	return chosen
 }
 
-// boundSweeps are those of the programme whose prices give a bound, and boundRest how many of them there are between two averages.
+// boundSweeps is the number of sweeps of the programme whose prices give a bound. boundRest is the number of them
+// between two averages.
 const boundSweeps, boundRest = 4000, 100
 
 // bound is less than or equal to the number of sets of any choice.

@@ -20,9 +20,10 @@ type Knapsack struct {
 // maxKnapsackNodes bounds the tree of one knapsack.
 const maxKnapsackNodes = 4096
 
-// Solve gives an upper bound of the value of any set of items that fits into room. It is the value of the best set unless the tree has
-// more than 4096 nodes. Where the bound is not above floor it may be any number up to floor, and no set is made. The set is in Items and
-// Part. Size and value are by item; O(n²) for n items, besides the tree.
+// Solve returns an upper bound of the value of any set of items that fits into room. It is the value of the best set
+// unless the tree has more than 4096 nodes. Where the bound is not above floor it may be any number up to floor, and no
+// set is made. The set is in Items and Part. The slices size and value are by item. O(n²) for n items, besides the
+// tree.
 func (k *Knapsack) Solve(items []int32, room, floor int64, size, value []int64) int64 {
 	k.Items = k.Items[:0]
 	var worth, volume int64

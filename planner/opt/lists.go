@@ -28,7 +28,7 @@ func Transpose(start, item []int32, n int) (by, row []int32) {
 	return by, row
 }
 
-// count gives where the places of every key begin, and a copy of that.
+// count returns the start of every key's places, and a copy of that.
 func count(keys []int32, n int) (start, next []int32) {
 	start = make([]int32, n+1)
 	for _, k := range keys {

@@ -12,7 +12,7 @@ type Pair struct {
 }
 
 // Match finds a matching of greatest total weight in a graph of n nodes: mate[v] is the partner of v, or -1. It also
-// gives the dual solution that proves it.
+// returns the dual solution that proves it.
 //
 // Match is Edmonds' blossom algorithm in its primal-dual form (J. Edmonds, "Maximum matching and a polyhedron with
 // 0,1-vertices", 1965; Z. Galil, "Efficient algorithms for finding maximum matching in graphs", ACM Computing Surveys

@@ -116,8 +116,8 @@ func (plan *Plan) SetBound(bound int64, leftOut float64) {
 	s.Optimal = s.Gap == 0 && planner.Near(s.LeftOut, s.LeftOutBound)
 }
 
-// leftOut is the weight of an interface of whose items, counted as often as they are to be carried, so many are not. It
-// is exact where whole demands are missing, or where the weight is the demand.
+// leftOut is the weight of an interface with that many missing items, counted as often as they are to be carried. It is
+// exact where whole demands are missing, or where the weight is the demand.
 func (i *Interface) leftOut(missing int64) float64 {
 	w, d := i.Worth(), i.Demand
 	return float64(w*(missing/d)) + float64(w)*float64(missing%d)/float64(d)
@@ -156,7 +156,7 @@ func (p *Problem) freshness(shares []Share, items int64) (f Freshness) {
 	return f
 }
 
-// stats gives all of the statistics but bound and time.
+// stats returns all of the statistics but bound and time.
 func (p *Problem) stats(shares []Share) Stats {
 	s := Stats{Interfaces: len(p.Interfaces), Flows: len(p.Flows)}
 	load, count := make([]int64, len(p.Flows)), make([]int, len(p.Flows))

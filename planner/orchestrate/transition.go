@@ -35,7 +35,7 @@ func CheckTransition(p *Problem, old, plan *Plan) error {
 	return plan.CheckReplacement(replacing(p, old, plan))
 }
 
-// replacing gives the elements of both plans, of which those of the older one cover what the flows of p still let them.
+// replacing returns the elements of both plans. Those of the older one cover what the flows of p still allow.
 func replacing(p *Problem, old, plan *Plan) (before, after []planner.Element, capacity map[string]float64) {
 	capacity = make(map[string]float64, len(p.Flows))
 	passes := make(map[string]map[string]bool, len(p.Flows))

@@ -91,7 +91,7 @@ func hashName(hash string) string {
 	return hash
 }
 
-// checkSets checks sets, and gives the share of packets of each query.
+// checkSets checks sets, and returns the share of packets of each query.
 func checkSets(bad *planner.Errors, plan *Plan, planned map[string]*PlannedQuery) map[string]float64 {
 	share := map[string]float64{}
 	sum, next := 0.0, uint64(0)
@@ -194,7 +194,7 @@ func (d *PlannedQuery) floor(held float64) float64 {
 	return max(d.Frequency*held, MinShare)
 }
 
-// priceBound is what the prices prove of the objective, for the widths of the plan.
+// priceBound is the bound of the objective that the prices prove, for the widths of the plan.
 func (plan *Plan) priceBound() float64 {
 	best := make([]float64, plan.Bits+1) // earned by a packet, by bits used at most
 	goals, floors := 0.0, 0.0

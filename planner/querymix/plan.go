@@ -75,7 +75,7 @@ type PlannedQuery struct {
 	Widths []PlannedWidth `json:"widths"`
 }
 
-// What a query demands.
+// These are the demands of a query.
 const (
 	WantWithin    = "within"
 	WantAlone     = "alone"

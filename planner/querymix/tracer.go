@@ -4,8 +4,8 @@ package querymix
 // implementation. Planning calls it for widths without a number of packets. Without a Tracer, planning uses a model of
 // the published decoder, which knows no links.
 type Tracer interface {
-	// Codings lists ways to code paths of that many switches that may suit the decoder better than the published one
-	// does. Only Tau and XOR of what it gives are looked at.
+	// Codings lists codings of paths of that many switches that may suit the decoder better than the published one.
+	// Only their Tau and XOR are used.
 	Codings(hops int) []PathCoding
 
 	// Packets is the mean number of packets until a path is known, over a number of paths that the Tracer draws. It is

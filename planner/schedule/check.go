@@ -109,7 +109,7 @@ func checkLinks(r *Resolved, plan *Plan, e *events, bad *planner.Errors) {
 	}
 }
 
-// checkLimits looks at what links and agents carry.
+// checkLimits checks the loads of links and agents.
 func checkLimits(r *Resolved, e *events, bad *planner.Errors) {
 	over := func(bytes int64, limit float64) bool {
 		return r.bps(bytes) > limit && !planner.Near(r.bps(bytes), limit)
@@ -130,7 +130,7 @@ func checkLimits(r *Resolved, e *events, bad *planner.Errors) {
 	}
 }
 
-// checkStats compares what the plan says of itself.
+// checkStats checks the figures of the plan.
 func checkStats(r *Resolved, plan *Plan, e *events, bad *planner.Errors) {
 	s, want := &plan.Stats, e.stats(r)
 	for _, c := range [...]struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// What a problem can hold at most.
+// These are the limits of a problem.
 const (
 	maxSlots  = 1 << 20 // of a hyperperiod
 	maxUnits  = 4096    // bases of a hyperperiod
@@ -113,7 +113,7 @@ func (p *Problem) Resolve() (*Resolved, error) {
 	return x.r, nil
 }
 
-// numbers looks at the figures that hold for all.
+// numbers checks the figures that hold for all.
 func (x *resolver) numbers() {
 	p := x.p
 	for _, b := range [...]struct {
@@ -134,7 +134,7 @@ func (x *resolver) numbers() {
 	}
 }
 
-// limit gives a limit in which 0 is none.
+// limit returns a limit in which 0 is none.
 func (x *resolver) limit(what string, bps float64) float64 {
 	if bps != 0 && !(bps >= minLimit && bps <= maxLimit) {
 		x.bad.Add("schedule: the limit %v of %s: it is 0 for none, or %g to %g bit/s", bps, what, minLimit, float64(maxLimit))
@@ -145,7 +145,7 @@ func (x *resolver) limit(what string, bps float64) float64 {
 	return bps
 }
 
-// own gives a limit that may be left out.
+// own returns a limit that may be left out.
 func (x *resolver) own(what string, bps *float64, all float64) float64 {
 	if bps == nil {
 		return all
@@ -153,7 +153,7 @@ func (x *resolver) own(what string, bps *float64, all float64) float64 {
 	return x.limit(what, *bps)
 }
 
-// period gives a time in slots.
+// period returns a time in slots.
 func (x *resolver) period(what string, ms float64) int {
 	n, ok := x.r.slots(ms)
 	if !ok || n < 1 {
@@ -266,7 +266,7 @@ func (x *resolver) probes() {
 	}
 }
 
-// classes gives every link its period.
+// classes sets the period of every link.
 func (x *resolver) classes() {
 	general := x.period("the period", x.p.Period)
 	var of matcher
@@ -331,7 +331,7 @@ func (m *matcher) add(x *resolver, what string, class int, patterns []string) {
 	}
 }
 
-// find gives the first class that a name fits.
+// find returns the first class that matches a name.
 func (m *matcher) find(name string) (class int, ok bool) {
 	class, ok = m.exact[name]
 	for _, g := range m.globs {

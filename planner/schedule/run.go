@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// events is what happens in one hyperperiod.
+// events holds the events of one hyperperiod.
 type events struct {
 	sent, starts  int
 	objective     float64
@@ -99,7 +99,7 @@ func newLooks(n int) *looks {
 	return &looks{slices.Repeat([]int{-1}, n), make([]int, n)}
 }
 
-// look notes that it happens now, and gives the time since it happened last, or -1.
+// look records an event now, and returns the time since the last one, or -1.
 func (x *looks) look(k int32, now int) (since int) {
 	if x.first[k] < 0 {
 		x.first[k], x.last[k] = now, now
@@ -113,7 +113,7 @@ func (x *looks) look(k int32, now int) (since int) {
 // around is the time from the last one to the first one of the next hyperperiod.
 func (x *looks) around(k, hyper int) int { return x.first[k] + hyper - x.last[k] }
 
-// stats gives all of the statistics but bounds, optimality and time.
+// stats returns all of the statistics but bounds, optimality and time.
 func (e *events) stats(r *Resolved) (s Stats) {
 	s.Objective, s.Probes, s.Sent, s.Starts = e.objective, len(r.Probes), e.sent, e.starts
 	for l := range r.Links {

@@ -83,7 +83,7 @@ func Plans(kind string, plans [2]Plan, room Room) (d *PlanDiff, deadlock, err er
 	return d, deadlock, nil
 }
 
-// elementsFunc gives the elements of two plans, and the capacities that are known.
+// elementsFunc returns the elements of two plans, and the known capacities.
 type elementsFunc func(room Room, plans [2]Plan) (before, after []planner.Element, capacity map[string]float64, err error)
 
 // kinds are the kinds of plans whose elements change one by one.
@@ -136,7 +136,7 @@ var kinds = map[string]elementsFunc{
 	},
 }
 
-// elementsOf reads two plans and gives their elements.
+// elementsOf reads two plans and returns their elements.
 func elementsOf[P any](kind string, plans [2]Plan, elements func(*P) ([]planner.Element, error)) (before, after []planner.Element, err error) {
 	for k, to := range [...]*[]planner.Element{&before, &after} {
 		plan := new(P)

@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/planner/orchestrate"
 )
 
-// carried is what a flow carries in a plan.
+// carried is the load of a flow in a plan.
 type carried struct {
 	flow   *orchestrate.Flow
 	ifaces []string

@@ -120,7 +120,7 @@ func (pic *flowsPicture) group(y float64, list []carried) {
 	pic.c.Text(flowsLeft+mean*pic.unit+6, y+12, 11, "dim", "start", text)
 }
 
-// clip gives the beginning of a text that is longer than most letters.
+// clip returns the beginning of a text that is longer than most letters.
 func clip(s string, most int) string {
 	if r := []rune(s); len(r) > most {
 		return string(r[:most-1]) + "…"

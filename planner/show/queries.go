@@ -55,7 +55,7 @@ func queryWidth(q *querymix.PlannedQuery) string {
 	return querymix.Width{Bits: q.Bits, Instances: q.Instances}.String()
 }
 
-// explainQueries says in words what a plan does, and why.
+// explainQueries explains a plan in words.
 func explainQueries(plan *querymix.Plan) (text []string) {
 	add := func(format string, args ...any) { text = append(text, fmt.Sprintf(format, args...)) }
 	query := map[string]*querymix.PlannedQuery{}

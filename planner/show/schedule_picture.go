@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/planner/schedule"
 )
 
-// What a picture of a schedule holds at most, so that it is no taller than three screens and no file of many megabytes.
+// These limits keep a picture of a schedule below three screens in height, and below many megabytes.
 const (
 	maxLanes = 150
 	maxTicks = 20_000
@@ -197,7 +197,7 @@ func scheduleLanes(plan *schedule.Plan) (lanes []*lane, shown float64, more int)
 // legendEntry explains a colour.
 type legendEntry struct{ color, text string }
 
-// scheduleColors gives classes their colours, in the order of the problem.
+// scheduleColors assigns colours to classes, in the order of the problem.
 func scheduleColors(p *schedule.Problem, plan *schedule.Plan) (colors map[string]string, legend []legendEntry) {
 	count := map[string]int{}
 	for k := range plan.Probes {

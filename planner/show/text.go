@@ -48,7 +48,7 @@ func plural(n int) string {
 	return "s"
 }
 
-// shorten gives a path of many nodes by its beginning and end.
+// shorten returns the beginning and end of a path of many nodes.
 func shorten(nodes []string) string {
 	const most = 8
 	if len(nodes) <= most {
@@ -57,7 +57,7 @@ func shorten(nodes []string) string {
 	return strings.Join(nodes[:most-2], " > ") + " > ... > " + nodes[len(nodes)-1]
 }
 
-// shortenList gives a list of many names by its beginning.
+// shortenList returns the beginning of a list of many names.
 func shortenList(names []string) string {
 	const most = 5
 	switch {

@@ -7,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// transition writes what leads from an older plan to a new one. Above most elements that change, which is
-// below 0 for any number, it says that these had to.
+// transition writes the way from an older plan to a new one. Above most changed elements, which is below 0 for any
+// number, it notes that these were forced.
 func (x *text) transition(t *planner.Transition, elements string, most int) {
 	if t == nil {
 		return
@@ -31,7 +31,7 @@ func (x *text) transition(t *planner.Transition, elements string, most int) {
 	}
 }
 
-// steps writes the order in which a plan takes the place of the one before, or why there is none.
+// steps writes the order in which a plan replaces the one before, or why there is none.
 func (x *text) steps(t *planner.Transition, deadlock string) {
 	for k, s := range t.Steps {
 		x.line("step %d: %s %s", k+1, s.Op, s.ID)

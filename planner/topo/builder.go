@@ -235,7 +235,7 @@ func (b *Builder) rows(first []int32) (order []int32) {
 	return order
 }
 
-// assignPorts gives port numbers to the interfaces of node n that have none, and sorts the row by port.
+// assignPorts assigns port numbers to the interfaces of node n that have none, and sorts the row by port.
 func (b *Builder) assignPorts(n int, row []int32) {
 	byPort := func(x, y int32) int { return cmp.Compare(b.half[x].port, b.half[y].port) }
 	slices.SortStableFunc(row, byPort)

@@ -52,7 +52,7 @@ func (g *Graph) LookupLinks(name string) ([]int, error) {
 	return nil, fmt.Errorf("no link %q; links are named as NODE--NODE or NODE:PORT--NODE:PORT", name)
 }
 
-// between gives the links from one end to another, ascending by the ports of the first.
+// between returns the links from one end to another, ascending by the ports of the first.
 func (g *Graph) between(a, b nodeEnd) (links []int) {
 	for i := g.first[a.node]; i < g.first[a.node+1]; i++ {
 		p := g.peer[i]

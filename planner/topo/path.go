@@ -26,7 +26,7 @@ func (t *Tree) Distance(n int) int64 { return t.dist[n] }
 func (t *Tree) NextHops(n int) []int32 { return t.hops[t.first[n]:t.first[n+1]] }
 
 // ShortestPaths fills t with the shortest paths to dst by the weights of the directions used. Interfaces for which up
-// gives false are left out, in their direction only; up may be nil. If t is nil a new tree is made.
+// returns false are left out, in their direction only; up may be nil. If t is nil a new tree is made.
 //
 // Breadth first search where all weights are 1, O(V + E); else Dijkstra's algorithm, O(E log E).
 func (g *Graph) ShortestPaths(t *Tree, dst int, up func(i int) bool) *Tree {

@@ -46,7 +46,7 @@ func (g *Graph) WithCosts(cost func(i int) uint32) *Graph {
 	return g.withAttrs(func(i int, a *Attr) { a.Cost = cost(i) })
 }
 
-// withAttrs gives the graph with other properties of the directions of its links.
+// withAttrs returns the graph with other properties of the directions of its links.
 func (g *Graph) withAttrs(change func(i int, a *Attr)) *Graph {
 	out := *g
 	out.attrs = make([]Attr, g.NumInterfaces())

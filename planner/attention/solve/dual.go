@@ -62,7 +62,7 @@ func newDual(c *cover) *dual {
 	return d
 }
 
-// bound is what every cover costs at least.
+// bound is the least cost of any cover.
 func (d *dual) bound() int64 {
 	b := d.sum << max(-d.shift, 0)
 	if d.shift > 0 {

@@ -202,8 +202,8 @@ func relax(c *cover) *relaxation {
 	return r
 }
 
-// round makes a cover: what has at least half a value, the cheapest column of rows that are open still, without what is
-// not needed.
+// round makes a cover of columns with a value of at least a half, and the cheapest column of each row still open. Then
+// it removes redundant columns.
 func (r *relaxation) round(c *cover) {
 	in := make([]bool, len(c.cost))
 	for k, v := range r.value {

@@ -65,7 +65,8 @@ func (g *bipartite) run() int64 {
 	return sum
 }
 
-// search gives nodes their distance from capacity on the left, up to where there is capacity on the right, if there is.
+// search sets the distances of nodes from capacity on the left, up to capacity on the right. It reports whether it
+// reached any.
 func (g *bipartite) search() bool {
 	const far = 1 << 30
 	g.queue = g.queue[:0]

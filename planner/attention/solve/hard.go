@@ -18,7 +18,7 @@ type hard struct {
 	queue opt.Heap[*hardNode]
 }
 
-// hardNode is what columns were taken (k) or left out (^k), and the lowest cost of what follows.
+// hardNode holds the columns that were taken (k) or left out (^k), and the lowest cost of what follows.
 type hardNode struct {
 	fixed  []int32
 	bound  int64
@@ -71,7 +71,7 @@ func (h *hard) offer(cols []int32, cost int64) {
 	}
 }
 
-// pruned takes out what a cover does not need, and gives its cost.
+// pruned removes redundant columns of a cover, and returns its cost.
 func (c *cover) pruned(cols []int32) ([]int32, int64) {
 	in := make([]bool, len(c.cost))
 	for _, k := range cols {
@@ -81,7 +81,7 @@ func (c *cover) pruned(cols []int32) ([]int32, int64) {
 	return cols, c.total(cols)
 }
 
-// expand bounds a node, and gives the two nodes below it, if there can be a cheaper cover there.
+// expand bounds a node, and returns the two nodes below it, if there can be a cheaper cover there.
 func (h *hard) expand(n *hardNode) []*hardNode {
 	d := newReducer(&h.p.cover)
 	for _, k := range n.fixed {
@@ -122,7 +122,7 @@ func (h *hard) expand(n *hardNode) []*hardNode {
 	return h.split(n, bound, base, q, rowOf, dual)
 }
 
-// round makes a cover of what shares and reduced costs say.
+// round makes a cover from shares and reduced costs.
 func (h *hard) round(taken []int32, base int64, q *part, dual *dual) {
 	by := &cover{cost: make([]int64, len(q.of)), start: q.start, col: q.col}
 	for k := range q.of {

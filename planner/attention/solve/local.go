@@ -159,7 +159,7 @@ func (l *local) weakest() int32 {
 	return weak
 }
 
-// run makes so many exchanges, or ends when the cover costs no more than enough.
+// run makes that many exchanges, or ends when the cover costs no more than enough.
 func (l *local) run(rounds int, enough int64, stop func() bool) {
 	if len(l.open) > 0 { // after an earlier run
 		l.reset()

@@ -32,8 +32,8 @@ func NewTraces(links int, probes [][]int32, cost []float64, change float64) *Tra
 // Through returns the probes that pass link l, ascending. The slice belongs to t.
 func (t *Traces) Through(l int32) []int32 { return t.of[t.start[l]:t.start[l+1]] }
 
-// unit is what costs have to be multiplied with to become whole numbers whose sum is exact. Costs with more than six
-// decimals are rounded to one part in 2⁵⁰ of their sum.
+// unit is the factor that makes costs whole numbers with an exact sum. Costs with more than six decimals are rounded to
+// one part in 2⁵⁰ of their sum.
 func unit(cost []float64, change float64) float64 {
 	sum := 1 + change*float64(len(cost))
 	for _, c := range cost {
@@ -156,7 +156,7 @@ func (s *rowSet) add(n int) bool {
 	return true
 }
 
-// find gives the slot where a row is, or should be.
+// find returns the slot of a row, or the free slot for it.
 func (s *rowSet) find(row []int32) uint64 {
 	h := uint64(14695981039346656037)
 	for _, k := range row {

@@ -276,7 +276,7 @@ func (a *assigner) waysOn(v int, home bool) (ways []cover.Walk) {
 	return ways
 }
 
-// roomText says how many probes agents have room for.
+// roomText is the number of probes that agents have room for, in words.
 func roomText(n int) string {
 	if n >= topo.Any {
 		return "any number of probes"

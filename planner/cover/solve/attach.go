@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/planner/opt/postman"
 )
 
-// depotWays knows the shortest ways between depots and all nodes over what probes may pass.
+// depotWays holds the shortest ways between depots and all nodes over what probes may pass.
 type depotWays struct {
 	p        *cover.Problem
 	from, to []int32 // links from the nearest depot, and to it; -1 if there is no way
@@ -32,7 +32,8 @@ func (d *depotWays) usable(i int) bool {
 	return d.p.Usable(i) && (d.p.Directed || d.p.Usable(d.p.Graph.Peer(i)))
 }
 
-// search goes breadth first from all depots. Step gives the direction that is walked for an interface of the node.
+// search goes breadth first from all depots. The function step returns the direction that is walked for an interface of
+// the node.
 func (d *depotWays) search(dist, via []int32, step func(i int) (int, bool)) {
 	for v := range dist {
 		dist[v], via[v] = -1, -1

@@ -172,8 +172,8 @@ func (s *splicer) end(k int) int {
 	return s.c.p.Graph.Neighbor(int(w[len(w)-1]))
 }
 
-// run joins until there is nothing to join, or no churn left for it. What costs least comes first: to join a new walk to
-// one that is changed anyway saves one, and two that are kept cost two.
+// run joins until there is nothing to join, or no churn left for it. The least churn comes first. To join a new walk to
+// one that is changed anyway saves one, and to join two kept walks costs two.
 func (s *splicer) run() {
 	s.ends = make([][]int, s.c.p.Graph.NumNodes())
 	for k := range s.pieces {

@@ -245,7 +245,7 @@ func (c *coverer) coverFromDepots(n *postman.Net) []cover.Walk {
 	return c.ways.walksBetween(n, trails, original, p.MaxHops)
 }
 
-// depots says by node whether probes may start and end there.
+// depots returns by node whether probes may start and end there.
 func (c *coverer) depots() []bool {
 	depot := make([]bool, c.p.Graph.NumNodes())
 	for _, v := range c.p.Depots {

@@ -84,7 +84,7 @@ type kept struct {
 	covered []bool // by interface; in undirected problems both of a link
 }
 
-// name gives the probes that were kept their ids, and all others some that no probe had.
+// name assigns their ids to kept probes, and unused ones to all others.
 func (k *kept) name(probes []planner.Probe, prefix string, taken map[string]bool) {
 	next := 1
 	for i := range probes {
@@ -100,8 +100,8 @@ func (k *kept) name(probes []planner.Probe, prefix string, taken map[string]bool
 	}
 }
 
-// keep takes over the probes that are still whole and, where way is given, pass links only as it allows. It also gives
-// the walks of those that could be read, but are not whole.
+// keep keeps the probes that are still whole and, where way is given, pass links only as it allows. It also returns the
+// walks of those that could be read, but are not whole.
 func (c *coverer) keep(probes []planner.Probe, way func(i int32) bool) (k kept, lost []cover.Walk) {
 	p := c.p
 	k.covered = make([]bool, p.Graph.NumInterfaces())

@@ -39,7 +39,7 @@ func (c *coverer) idleHost(l int) int {
 	return -1
 }
 
-// leftOutStats says how much is left out, and how much every plan leaves out.
+// leftOutStats sets how much is left out, and how much every plan leaves out.
 func (c *coverer) leftOutStats(s *cover.Stats) {
 	for _, u := range c.left {
 		if u.Reason != skipped {
@@ -162,7 +162,7 @@ func (d *depotWays) walksBetween(n *postman.Net, trails [][]int32, copies, maxHo
 	return d.attach(n, trails, copies, maxHops)
 }
 
-// tooFar says which limits no probe over a link keeps to.
+// tooFar names the limits that no probe over a link keeps to.
 func (c *coverer) tooFar() string {
 	limit := ""
 	if c.p.MaxHops > 0 {

@@ -34,7 +34,7 @@ const (
 	bytesPiece = 256
 )
 
-// newLabelWays gives nil where links alone count, and the shortest ways will do.
+// newLabelWays returns nil where links alone count, and the shortest ways suffice.
 func newLabelWays(p *cover.Problem) *labelWays {
 	if p.MaxDelay == 0 && (p.Minimise == "" || p.Minimise == cover.Links) {
 		return nil
@@ -63,8 +63,8 @@ func (d *labelWays) worse(a, b *label) bool {
 	return a.cost >= b.cost && (d.p.MaxDelay == 0 || a.delay >= b.delay) && (d.p.MaxHops == 0 || a.hops >= b.hops)
 }
 
-// search finds the ways, by delay where that is limited, else by cost. Step gives the direction that is walked for an
-// interface of a node that a way has come to.
+// search finds the ways, by delay where that is limited, else by cost. The function step returns the direction that is
+// walked for an interface of a node that a way has reached.
 func (d *labelWays) search(step func(i int) int) [][]label {
 	p, g := d.p, d.p.Graph
 	at := make([][]label, g.NumNodes())

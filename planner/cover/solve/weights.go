@@ -5,8 +5,8 @@ import (
 	"github.com/hopscope/hopscope/planner/opt/postman"
 )
 
-// weights gives what a traversal of every edge counts at least. A probe that comes to a link has as many labels of switches
-// as it has passed links since its depot, and one more.
+// weights returns the least weight of a traversal of every edge. A probe at a link has as many labels of switches as
+// links since its depot, and one more.
 func (c *coverer) weights(n *postman.Net) (weight []int64, sum int64) {
 	weight = make([]int64, n.Edges())
 	for e := range weight {

@@ -220,7 +220,7 @@ func (b *linker) hubs() (links []addition) {
 	return links
 }
 
-// score gives what an assignment with links serves, and its servers.
+// score returns the number of points that an assignment with links serves, and of its servers.
 func (b *linker) score(links []addition) (served, servers int) {
 	sol, list := b.m.assign(links)
 	return len(list), sol.servers()

@@ -71,7 +71,7 @@ func (m *model) newBefore(old *delivery.Plan, noLinks bool) *before {
 	return b
 }
 
-// same finds a path of an older plan, or gives nil. It may begin with an added link that is still to be built.
+// same returns a path of an older plan, or nil. It may begin with an added link that is still to be built.
 func (m *model) same(d *delivery.Assignment, added bool, w *delivery.Wiring, id map[string]int32) *path {
 	if len(d.Path) < 2 || len(d.Ports) != len(d.Path)-1 {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/planner/delivery"
 )
 
-// goal says what a search for few servers has to reach: some points may be left out, and some are linked.
+// goal is the goal of a search for few servers: some points may be left out, and some are linked.
 type goal struct {
 	out   float64 // most that the points left out may cost together
 	links int     // to be added
@@ -21,7 +21,7 @@ type goal struct {
 	servers int     // most that may be used; 0 for any number
 }
 
-// aim is what a search makes small.
+// aim is the quantity that a search minimises.
 type aim uint8
 
 const (
@@ -95,7 +95,7 @@ func newFewServers(m *model, g goal, switches bool, b *budget) *fewServers {
 // linkOf is the variable of a link of a point.
 func (f *fewServers) linkOf(i, number int) int32 { return int32(f.link + number*len(f.m.points) + i) }
 
-// pointLimits says how much paths and added links can carry, and which points can be left out or linked.
+// pointLimits sets how much paths and added links can carry, and which points can be left out or linked.
 func (f *fewServers) pointLimits() {
 	m, g := f.m, f.g
 	for k := range m.paths {
@@ -115,7 +115,7 @@ func (f *fewServers) pointLimits() {
 	}
 }
 
-// serverLimits says which servers can be used, and chooses the others.
+// serverLimits sets which servers can be used, and chooses the others.
 func (f *fewServers) serverLimits() {
 	m := f.m
 	everywhere := f.switches && f.g.links > 0 // a link to a switch may lead to any server
@@ -200,7 +200,7 @@ func (f *fewServers) pointRows(l *program, i int) {
 	}
 }
 
-// sumRows: no more is left out than may be, and so many links are added.
+// sumRows adds the rows for the limit of what is left out, and for the number of added links.
 func (f *fewServers) sumRows(l *program) {
 	var out, links []term
 	for i := range f.m.points {

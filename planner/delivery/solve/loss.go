@@ -86,7 +86,7 @@ func (m *model) exactLoss(flows []flow, rate float64) float64 {
 	return loss
 }
 
-// chernoffLoss bounds that probability for paths that share nothing. It is 1 where the bound says nothing.
+// chernoffLoss bounds that probability for paths that share nothing. It is 1 where the bound is void.
 func (m *model) chernoffLoss(flows []flow, rate float64) float64 {
 	mu, top := 0.0, 0.0
 	var all []int32

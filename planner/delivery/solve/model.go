@@ -208,8 +208,8 @@ type resource struct {
 	elements []int32
 }
 
-// resources lists what paths share and cannot all have: elements that are free for less than the points that may pass
-// them could send. What a single path passes is a bound of that path.
+// resources lists what paths share and cannot all have: elements with less free capacity than the points that may pass
+// them could send. An element of a single path is a bound of that path.
 func (m *model) resources(list []*path) []resource {
 	type use struct{ element, path int32 }
 	var uses []use
@@ -388,5 +388,5 @@ func (m *model) capacityBound(rate float64) int {
 	return math.MaxInt32
 }
 
-// slack is what sums of rates may be off by, in Gbit/s.
+// slack is the tolerance of sums of rates, in Gbit/s.
 const slack = 1e-7

@@ -75,7 +75,7 @@ func (w *network) forwards(v int32) bool {
 	return w.p.TransitAll || w.kind(v) == delivery.SwitchNode
 }
 
-// distances gives for every node the least latency to a server over usable elements.
+// distances returns for every node the least latency to a server over usable elements.
 func (w *network) distances(usable func(e int32) bool) []float64 {
 	var near opt.Nearest[float64]
 	near.Begin(len(w.p.Nodes), math.Inf(1))
@@ -114,7 +114,7 @@ type path struct {
 // maxPaths bounds the usable paths of a point that are looked at: those with the least latency.
 const maxPaths = 5000
 
-// latencySlack is what sums of latencies may be off by, in ms.
+// latencySlack is the tolerance of sums of latencies, in ms.
 const latencySlack = 1e-9
 
 // paths lists the usable paths from node v to servers, least latency first. Node v is the point itself or the far end

@@ -106,7 +106,7 @@ func Plan(p *delivery.Problem, o Options) (*delivery.Plan, error) {
 	return plan, nil
 }
 
-// result is what a method finds.
+// result is the result of a method.
 type result struct {
 	sol         solution
 	first       int     // points served without links
@@ -174,7 +174,7 @@ func (r *result) unlinked(m *model, o *Options, best *choices) {
 	}
 }
 
-// maxEach bounds the added links of a point that the exact method looks at.
+// maxEach bounds the added links of a point that the exact method tries.
 const maxEach = 4
 
 // linked looks for fewest links that leave out no more than best, and for fewest servers with these.
@@ -193,7 +193,7 @@ func (r *result) linked(m *model, o *Options, first, best *choices) {
 		}
 	}
 	for k := must; k <= maxEach*linkable && !m.timeout; k++ {
-		// Links to servers first. What these do not settle soon is looked at with links to switches too.
+		// Links to servers come first. What these do not settle soon is searched with links to switches too.
 		g := goal{out: best.out, links: k, each: min(k-must+1, maxEach)}
 		partly := k-must+1 > maxEach // more links of a point are not looked at
 		sol, _, cut := m.fewest(g, math.MaxInt32, room, false, &budget{limit: directNodes})
@@ -259,7 +259,8 @@ func (m *model) linkFloor(first *choices, out float64) (count int) {
 // directNodes is how many nodes are spent on links to servers alone before links to switches are tried.
 const directNodes = 2000
 
-// fallback is what was found without links, with links to servers, where the exact method has found nothing in time.
+// fallback is the best solution without links, and with links to servers, where the exact method has found nothing in
+// time.
 func (r *result) fallback(m *model, o *Options, first *choices) (out float64) {
 	sol, served := m.assign(nil)
 	if m.leftOut(served) > first.out && !m.large() {

@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/planner/delivery"
 )
 
-// fill looks for rates on paths that give points their demand. Careful points send no more on a path than is reserved
+// fill looks for rates on paths that meet the demand of points. Careful points send no more on a path than is reserved
 // beyond their rate.
 func (m *model) fill(list []*path, points, careful []int32) (l *program, byPoint, byServer [][]int32, how status) {
 	hi := make([]float64, len(list))

@@ -63,7 +63,7 @@ type realiser struct {
 	seen    map[string]bool // sets of banned paths, with the choices that were made
 }
 
-// choice is what has been decided of the added link of a point.
+// choice is the decision about the added link of a point.
 type choice struct {
 	kind   choiceKind
 	end    int32   // server, or node
@@ -79,7 +79,7 @@ const (
 	toSwitch
 )
 
-// realise gives rates for a stage, or nil.
+// realise returns rates for a stage, or nil.
 func (m *model) realise(st *stage, b *budget) *solution {
 	r := &realiser{m: m, st: st, b: b, choice: make([]choice, len(st.linked)), allowed: make([]bool, len(m.servers)), direct: map[directEnds]*path{}}
 	for s := range r.allowed {

@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/planner/delivery"
 )
 
-// reasons says why points are not served without links.
+// reasons holds why points are not served without links.
 type reasons struct {
 	m    *model
 	r    *result
@@ -59,7 +59,7 @@ func (y *reasons) firstInWay(i int32) delivery.Unserved {
 		return unserved("loss", "the most reliable path in time works with a probability of %.4f, asked is %.4f", best.up, 1-x.Loss)
 	}
 	reliable := slices.DeleteFunc(slices.Clone(inTime), func(q path) bool { return q.up < m.leastUp(x)-1e-12 })
-	// What all paths together can carry, by the scarcest element of each.
+	// This is the most that all paths together can carry, by the scarcest element of each.
 	sum := 0.0
 	var widest *path
 	var narrow int32
@@ -113,7 +113,7 @@ func (y *reasons) firstInWay(i int32) delivery.Unserved {
 	return unserved("bandwidth", "it needs %.3f Gbit/s; all its %d paths together carry less, where they share elements", m.demand[i], len(reliable))
 }
 
-// noHelp says why a point is not served with added links either.
+// noHelp returns why a point is not served with added links either.
 func (y *reasons) noHelp(i int32) string {
 	m := y.m
 	if !m.linkable(i) {

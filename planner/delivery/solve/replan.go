@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// keep is what is left of the plan before: points in their order keep what they have as long as it fits.
+// keep is the rest of the plan before: points in their order keep their paths as long as they fit.
 func (b *before) keep(m *model) *solution {
 	sol := new(solution)
 	for i, flows := range b.bundle {
@@ -79,8 +79,8 @@ func (m *model) replan(b *before, o *Options) (sol *solution, must int) {
 	return best.sol, must
 }
 
-// replaced holds what was found to replace an older plan against what there is without a limit of changes, which has the
-// bounds. They hold for what is kept, too, as far as it leaves out no more, and needs no more links.
+// replaced compares a replacement of an older plan with the best plan without a limit of changes, which has the bounds.
+// They hold for the replacement, too, if it leaves out no more, and needs no more links.
 func (r *result) replaced(m *model, sol *solution, limited bool) {
 	out, links := m.leftOut(sol.points()), len(sol.links())
 	bestOut, bestLinks := m.leftOut(r.sol.points()), len(r.sol.links())
@@ -197,7 +197,7 @@ func (f *fewServers) keepLimits() {
 	}
 }
 
-// keptLoad adds to a row what points take of something if they keep what they have.
+// keptLoad adds to a row the load of points that keep their paths.
 func (f *fewServers) keptLoad(row []term, load func(b *before, i int) float64) []term {
 	for i := range f.m.points {
 		if f.keeps(i) {
@@ -248,7 +248,7 @@ func sorted(of map[int32]float64) (list []int32) {
 	return list
 }
 
-// scarce adds rows for links and switches that the present values ask too much of, what is kept included.
+// scarce adds rows for links and switches that the present values overload, kept paths included.
 func (f *fewServers) scarce() func(l *program) bool {
 	m := f.m
 	users := make([][]term, len(m.free))
@@ -275,7 +275,7 @@ func (f *fewServers) scarce() func(l *program) bool {
 	}
 }
 
-// realise gives rates for a choice, beside what points keep.
+// realise returns rates for a choice, beside those of kept points.
 func (f *fewServers) realise(st *stage) *solution {
 	if len(st.kept) == 0 {
 		return f.m.realise(st, f.budget)

@@ -236,7 +236,7 @@ func (m *model) sum(vars []int32) []term {
 	return row
 }
 
-// separator adds rows for resources that the present values ask too much of. The variables of paths come first.
+// separator adds rows for resources that the present values overload. The variables of paths come first.
 func (m *model) separator(list []resource) func(l *program) bool {
 	return func(l *program) bool {
 		added := false

@@ -121,7 +121,7 @@ func (l *program) addRow(terms []term, lo, hi float64) {
 	l.value = append(l.value, value)
 }
 
-// fix gives a variable a value.
+// fix fixes a variable to a value.
 func (l *program) fix(v int32, x float64) {
 	if at := l.at[v]; at < 0 {
 		j := int(^at)

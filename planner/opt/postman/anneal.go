@@ -50,7 +50,7 @@ func (a *annealer) equalise(steps int, stop func() bool) {
 	a.squares = a.cost
 }
 
-// shorten makes trails shorter that have more than most edges, in so many steps for every edge.
+// shorten shortens trails with more than most edges, in a number of steps per edge.
 func (a *annealer) shorten(most, sweeps int, stop func() bool) {
 	a.most, a.ends = most, true
 	a.run(sweeps*a.Edges(), 0.2, 0.05, 0, stop)
@@ -65,7 +65,7 @@ func (a *annealer) cut(h int32) (trail, at int32) {
 	return w.trail, w.at + 1
 }
 
-// run makes so many steps while it cools from one temperature to another, or until the cost is no more than enough.
+// run makes that many steps while it cools from one temperature to another, or until the cost is no more than enough.
 func (a *annealer) run(steps int, from, to float64, enough int, stop func() bool) {
 	a.cost = 0
 	for _, t := range a.trails {
@@ -139,7 +139,7 @@ func (a *annealer) transfer(p, q, i, j, k, at int32) {
 	a.place(q, int(at))
 }
 
-// maxTurn bounds the work of a turn, which by itself does not make lengths more equal.
+// maxTurn bounds the work of a turn, which alone does not make lengths more equal.
 const maxTurn = 64
 
 // allowed decides on two lengths, of which the first is to become another, while their sum stays.
@@ -170,7 +170,7 @@ func (a *annealer) change(m move) {
 	a.cost += a.price(len(a.trails[m.from])) + a.price(len(a.trails[m.to]))
 }
 
-// slide gives the part of trail p after cut i to a trail that ends where p does.
+// slide moves the part of trail p after cut i to a trail that ends where p does.
 func (a *annealer) slide(p, i int32) {
 	t := a.trails[p]
 	if i == 0 || int(i) == len(t) {

@@ -95,7 +95,7 @@ func (n *Net) Balance(trails [][]int32, stop func() bool) {
 	}
 }
 
-// settleSoon is settle, but it gives up when much is looked at for little.
+// settleSoon is settle, but it gives up when a long search gains little.
 func (b *balancer) settleSoon(stop func() bool) {
 	b.work = 0
 	b.settle(func() bool { return stop() || b.work > settleEdge*b.Edges() })

@@ -19,7 +19,7 @@ func newWalker(n *Net) *walker {
 	return w
 }
 
-// leave gives an unused half that leaves v, or -1.
+// leave returns an unused half that leaves v, or -1.
 func (w *walker) leave(v int32) int32 {
 	for end := w.first[v+1]; w.next[v] < end; w.next[v]++ {
 		if h := w.adj[w.next[v]]; !w.used[h>>1] && w.Walkable(h) {

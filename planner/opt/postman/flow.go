@@ -69,7 +69,7 @@ func (f *flow) cost(h int32) (cost int64, ok bool) {
 	return -f.weight[h>>1], f.count[h>>1] > 0
 }
 
-// each calls do for the halves that leave a place, until it says that this is enough.
+// each calls do for the halves that leave a place, until do returns false.
 func (f *flow) each(v int32, do func(h int32) bool) {
 	if int(v) < f.Nodes {
 		for _, h := range f.Out(v) {

@@ -85,8 +85,8 @@ func (j *segments) partner(k, v int32) int32 {
 	return best
 }
 
-// join joins segments until none can be, and gives what is left. A node where one end is left is done; as degrees are odd
-// no closed segment is ever alone at its node.
+// join joins segments until none can be joined, and returns the rest. A node where one end is left is done. As degrees
+// are odd, no closed segment is ever alone at its node.
 func (j *segments) join() (trails [][]int32) {
 	for len(j.queue.Items) > 0 {
 		k := j.queue.Pop()

@@ -29,7 +29,7 @@ func (n *Net) Augment(depot []bool, stop func() bool) (copies, bound int) {
 	return copies, forced + rest
 }
 
-// newJoiner decides what parity decides, and gives the nodes that are left to be joined.
+// newJoiner decides what parity decides, and returns the nodes that are left to be joined.
 func (n *Net) newJoiner(depot []bool) (j *joiner, t []int32) {
 	j = &joiner{Net: n, depot: depot, copied: make([]bool, n.Edges()), gone: make([]bool, n.Edges()), odd: make([]bool, n.Nodes)}
 	for v := range int32(n.Nodes) {
@@ -44,7 +44,7 @@ func (n *Net) newJoiner(depot []bool) (j *joiner, t []int32) {
 	return j, t
 }
 
-// sum is what the edges that are copied count.
+// sum is the weight of the copied edges.
 func (j *joiner) sum(weight func(e int) int64) (sum int64) {
 	for e, c := range j.copied {
 		if c {
@@ -114,8 +114,8 @@ const (
 	nearest      = 12
 )
 
-// join copies the edges of the cheapest ways that end at every node of t once, and otherwise at depots. If stop ended the
-// search before, it gives a bound of their number.
+// join copies the edges of the cheapest ways that end at every node of t once, and otherwise at depots. If stop ended
+// the search before, it returns a bound of their number.
 func (j *joiner) join(t []int32, stop func() bool) (proven bool, bound int) {
 	if len(t) == 0 {
 		return true, 0
@@ -170,7 +170,7 @@ func (j *joiner) count() {
 	}
 }
 
-// matching pairs the nodes of t, and gives a bound of the edges that their ways take: the number itself if proven.
+// matching pairs the nodes of t, and returns a bound of the edges that their ways take: the number itself if proven.
 func (j *joiner) matching(t, place []int32, most int32, stop func() bool) (mate []int32, proven bool, bound int) {
 	var pairs []opt.Pair
 	collect := func(k int, few int, radius int32, want func(p opt.Pair) bool) {
@@ -261,7 +261,8 @@ func (j *joiner) nearBound(t []int32) int {
 	return (halves + 1) / 2
 }
 
-// dualBound is what dual values prove that fall short for some pairs: raising those of one of the nodes makes up for it.
+// dualBound is the bound of dual values that fall short for some pairs. Raising those of one node of each pair makes up
+// for it.
 func (j *joiner) dualBound(t []int32, proof *opt.Duals, missing int64) int {
 	cost, value := int64(0), missing
 	for k, v := range t {
@@ -284,7 +285,7 @@ func fill(mate []int32, pairs []opt.Pair) {
 	}
 }
 
-// toDepots gives every node's distance to the nearest depot.
+// toDepots returns every node's distance to the nearest depot.
 func (j *joiner) toDepots() []int32 {
 	dist := make([]int32, j.Nodes)
 	queue := make([]int32, 0, j.Nodes)

@@ -35,8 +35,8 @@ type weightedJoiner struct {
 	least  int64   // weight of an edge
 }
 
-// join copies the edges of the cheapest ways that end at every node of t once, and otherwise at depots. It gives a bound of
-// their weight too.
+// join copies the edges of the cheapest ways that end at every node of t once, and otherwise at depots. It returns a
+// bound of their weight too.
 func (j *weightedJoiner) join(t []int32, stop func() bool) (bound int64, proven bool) {
 	if len(t) == 0 {
 		return 0, true
@@ -113,7 +113,7 @@ func (j *weightedJoiner) matching(t []int32, stop func() bool) (mate []int32, bo
 	}
 }
 
-// price collects pairs for which the dual values fall short, and gives by how much they do at most in all.
+// price collects pairs for which the dual values fall short, and returns the most by which they do in total.
 func (j *weightedJoiner) price(t []int32, proof *opt.Duals, stop func() bool, collect func(k int, radius int64, want func(p opt.Pair) bool), short func(u, v int32) int64) (missing int64, stopped bool) {
 	room := func(k int32) int64 { return 2*j.home[t[k]] - proof.Node[k] }
 	for k := range t {
@@ -178,7 +178,8 @@ func (j *weightedJoiner) nearBound(t []int32) int64 {
 	return (halves + 1) / 2
 }
 
-// dualBound is what dual values prove that fall short for some pairs: raising those of one of the nodes makes up for it.
+// dualBound is the bound of dual values that fall short for some pairs. Raising those of one node of each pair makes up
+// for it.
 func (j *weightedJoiner) dualBound(t []int32, proof *opt.Duals, missing int64) int64 {
 	cost, value := int64(0), missing
 	for k, v := range t {
@@ -191,7 +192,7 @@ func (j *weightedJoiner) dualBound(t []int32, proof *opt.Duals, missing int64) i
 	return (cost - value + 1) / 2
 }
 
-// toDepots gives every node's distance to the nearest depot.
+// toDepots sets every node's distance to the nearest depot.
 func (j *weightedJoiner) toDepots() {
 	var near opt.Nearest[int64]
 	near.Begin(j.Nodes, -1)

@@ -49,7 +49,7 @@ func (n *Net) Limit(trails [][]int32, most int, stop func() bool) [][]int32 {
 	return l.best
 }
 
-// limiter looks for the fewest parts of at most so many edges.
+// limiter looks for the fewest parts of at most that many edges.
 type limiter struct {
 	*Net
 	most  int

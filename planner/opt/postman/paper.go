@@ -20,7 +20,7 @@ import (
 func (n *Net) INTPath(balanced bool, r *rand.Rand, stop func() bool) [][]int32 {
 	e := &extractor{Net: n, gone: make([]bool, n.Edges()), dist: make([]int32, n.Nodes), via: make([]int32, n.Nodes)}
 	var trails [][]int32
-	// Components fall apart while paths are taken out; each part is dealt with by itself.
+	// Components fall apart while paths are removed; each part is handled separately.
 	parts := e.parts(nil)
 	for len(parts) > 0 {
 		part := parts[len(parts)-1]

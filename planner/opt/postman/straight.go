@@ -36,7 +36,7 @@ type strands struct {
 	queue  opt.Heap[int32] // trails, the shortest first
 }
 
-// join decides what follows on what. In an undirected net both ways of every pair are noted.
+// join decides the successor of every half. In an undirected net both ways of every pair are noted.
 func (s *strands) join() {
 	type joint struct{ a, b, common int32 } // leaving halves: arrive by a^1, go on by b
 	var joints []joint
@@ -228,7 +228,7 @@ func (s *strands) spliceOne(r int32, looked []int, guest [][]int32) bool {
 	return false
 }
 
-// write gives strand k with all its guests, without recursion.
+// write appends strand k with all its guests, without recursion.
 func (s *strands) write(dst []int32, k int32, guest [][]int32) []int32 {
 	type frame struct {
 		at, end int32 // next half, and the one with which it ends

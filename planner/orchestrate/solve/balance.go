@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/planner/orchestrate"
 )
 
-// balanceBound is what the largest load is at least: the largest demand that may not be left out, and the mean load of
+// balanceBound is a lower bound of the largest load: the largest demand that may not be left out, and the mean load of
 // all flows.
 func (p *problem) balanceBound() (bound int64) {
 	for i, d := range p.demand {
@@ -106,8 +106,8 @@ func (s *solver) top(k *pack) (top int64) {
 	return top
 }
 
-// lower looks for packings below the best one, and for proofs that there are none, for so many turns. It reports whether
-// the best one is proven.
+// lower looks for packings below the best one, and for proofs that there are none, in a number of turns. It reports
+// whether the best one is proven.
 func (s *solver) lower(pk *packing, best *pack, turns int) (bool, error) {
 	p := s.p
 	ceiling := slices.Max(p.room)
@@ -184,7 +184,7 @@ func (s *solver) hopeless() error {
 	return &Infeasible{Together: s.names(opt.Ascending[int32](s.p.ifaces))}
 }
 
-// capped gives the rooms with none above level.
+// capped returns the rooms with none above level.
 func (p *problem) capped(level int64) []int64 {
 	room := make([]int64, p.flows)
 	for f, r := range p.room {

@@ -109,8 +109,9 @@ func newLoss(p *problem, least int64) *bounder {
 	return b
 }
 
-// mostWorth is the most that everything is worth together, in units of prices. Its products with shares of rooms are exact to one unit
-// in a float64, and its sums do not overflow. While the linear programme is far from its solution, its own prices know no such bound.
+// mostWorth is the most that everything is worth together, in units of prices. Its products with shares of rooms are
+// exact to one unit in a float64, and its sums do not overflow. While the linear programme is far from its solution,
+// its own prices have no such bound.
 const mostWorth = 1 << 52
 
 func emptyBounder(p *problem) *bounder {
@@ -124,7 +125,7 @@ func emptyBounder(p *problem) *bounder {
 	}
 }
 
-// sides gives the right hand sides of the rows of interfaces, and of those of flows if these are wanted.
+// sides returns the right hand sides of the rows of interfaces, and of those of flows if these are wanted.
 func (b *bounder) sides(flows bool) []float64 {
 	rhs := make([]float64, b.p.ifaces, b.p.ifaces+maxFlowRows)
 	for i := range rhs {
@@ -160,8 +161,8 @@ func (p *problem) volumeBound() int64 {
 	return int64(len(most))
 }
 
-// offerPack adds to the linear programme the ways in which a packing uses its flows. The first packing is also where it starts, with
-// prices that share what a flow costs among what it carries.
+// offerPack adds to the linear programme the ways in which a packing uses its flows. The first packing is also the
+// start, with prices that share the cost of a flow among its interfaces.
 func (b *bounder) offerPack(s *pack) {
 	x := 0.0
 	if !b.began {
@@ -221,7 +222,7 @@ func (b *bounder) run(effort, target int64, stop func() bool) {
 }
 
 // round prices all flows once. The first rounds, whose prices are far from good, price a part of many flows each, and
-// give no bound.
+// yield no bound.
 func (b *bounder) round() {
 	p := b.p
 	b.rounds++
@@ -358,7 +359,7 @@ func (b *bounder) addOffers() (added int) {
 	return added
 }
 
-// fair gives the best prices, lowered until no flow earns more than it costs.
+// fair returns the best prices, lowered until no flow earns more than it costs.
 func (b *bounder) fair() []int64 {
 	if b.flow == 0 {
 		return slices.Clone(b.best)

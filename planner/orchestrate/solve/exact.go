@@ -38,7 +38,7 @@ type choices struct {
 
 type verdict int
 
-// The verdicts, those first that decide what is said of several branches.
+// These are the verdicts. Those first decide the verdict on several branches.
 const (
 	possible verdict = iota
 	undecided
@@ -75,7 +75,7 @@ func (t *tree) search(nodes int64, stop func() bool) verdict {
 	return t.descend(0)
 }
 
-// leaveOut gives up one copy of i.
+// leaveOut leaves out one copy of i.
 func (t *tree) leaveOut(i int32) {
 	t.given = append(t.given, i)
 	t.spare -= t.p.weight[i]
@@ -208,7 +208,7 @@ func (t *tree) able(f, i int32) bool {
 	return true
 }
 
-// hopeless reports whether a bound says that what is missing cannot be placed.
+// hopeless reports whether a bound proves that the missing interfaces cannot be placed.
 func (t *tree) hopeless() bool {
 	var need, spare int64
 	for i, m := range t.missing {
@@ -229,7 +229,7 @@ func (t *tree) hopeless() bool {
 	if t.price == nil {
 		return false
 	}
-	// What flows in use can still earn does not pay for others, which earn one each.
+	// Prices of interfaces that flows in use can still carry do not pay for other flows, which cost one each.
 	var worth int64
 	for i, m := range t.missing {
 		t.gain[i] = 0
@@ -265,7 +265,7 @@ func (t *tree) useful() (sum int64) {
 	return sum
 }
 
-// hardest gives the missing interface with the fewest flows, or none where one has no flow and may not be left out.
+// hardest returns the missing interface with the fewest flows, or none where one has no flow and may not be left out.
 func (t *tree) hardest() int32 {
 	best, fewest := int32(none), 0
 	for i, m := range t.missing {
@@ -293,7 +293,7 @@ func (t *tree) hardest() int32 {
 	return best
 }
 
-// list gives the flows that i may go to, the most promising first, one of each kind.
+// list returns the flows that i may go to, the most promising first, one of each kind.
 func (t *tree) list(c *choices, i int32) {
 	for _, f := range t.p.through(i) {
 		if !t.able(f, i) {

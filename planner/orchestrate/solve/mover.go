@@ -21,19 +21,19 @@ type mover struct {
 	settling bool // it is good enough, and only to be changed less
 }
 
-// score says how good a packing is.
+// score rates a packing.
 type score struct {
 	lost, objective int64
 	changes         int
 	value           float64 // that leads to better ones
 }
 
-// compare says which packing is the better one to go on from.
+// compare compares packings as starts of further search.
 func (a score) compare(b score) int {
 	return cmp.Or(cmp.Compare(a.lost, b.lost), cmp.Compare(a.objective, b.objective), cmp.Compare(a.value, b.value))
 }
 
-// result says which packing is the better one to end with: of equal ones, the one with fewer changes.
+// result compares packings as results: of equal ones, the one with fewer changes is better.
 func (a score) result(b score) int {
 	return cmp.Or(cmp.Compare(a.lost, b.lost), cmp.Compare(a.objective, b.objective), cmp.Compare(a.changes, b.changes))
 }
@@ -155,7 +155,7 @@ func (m *mover) differ() (n int) {
 	return n
 }
 
-// rate gives the score. Of Concentrate the loads should be unequal, of Balance equal.
+// rate returns the score. For Concentrate the loads should be unequal, for Balance equal.
 func (m *mover) rate() score {
 	c := score{lost: m.lost, changes: m.differ(), value: m.value}
 	if m.s.in.Objective == orchestrate.Concentrate {
@@ -168,7 +168,7 @@ func (m *mover) rate() score {
 	return c
 }
 
-// run makes so many steps.
+// run makes that many steps.
 func (m *mover) run(steps int, stop func() bool) {
 	for n := range steps {
 		if n%64 == 63 && stop() {
@@ -223,7 +223,7 @@ func (m *mover) step() {
 	}
 }
 
-// place gives what is missing to flows, mostly the largest first.
+// place assigns missing interfaces to flows, mostly the largest first.
 func (m *mover) place() {
 	m.free = m.absentees(m.free[:0])
 	m.s.rnd.Shuffle(m.free)

@@ -113,7 +113,7 @@ func (s *packing) mark() { s.journal = s.journal[:0] }
 // undo goes back to the last mark.
 func (s *packing) undo() { s.undoTo(0) }
 
-// undoTo goes back to where the journal had so many entries.
+// undoTo reverts to the state in which the journal had that many entries.
 func (s *packing) undoTo(n int) {
 	for k := len(s.journal) - 1; k >= n; k-- {
 		switch c := s.journal[k]; c.kind {
@@ -139,7 +139,7 @@ func (s *packing) fits(f, i int32) bool {
 	return s.p.room[f]-s.load[f] >= s.p.demand[i] && (s.p.copies == 1 || !s.holds(f, i))
 }
 
-// pack is what can be kept of a packing: pairs of flow and interface.
+// pack is the stored form of a packing: pairs of flow and interface.
 type pack struct {
 	flow, iface []int32
 	used        int
@@ -198,7 +198,7 @@ func (s *packing) clear(f int32) {
 	}
 }
 
-// fillBest gives f what the last answer of a knapsack holds.
+// fillBest assigns to f the last answer of a knapsack.
 func (s *packing) fillBest(f int32, sack *opt.Knapsack) {
 	for n, i := range sack.Items {
 		if sack.Part[n] > 0 {

@@ -48,7 +48,7 @@ func (s *solver) newCarrier(start *pack) *carrier {
 	return c
 }
 
-// lossBound is what is left out at least where demands may be split between the flows that have room for the whole.
+// lossBound is the least that is left out where demands may be split between the flows that have room for the whole.
 func (p *problem) lossBound() int64 {
 	t := p.send(true)
 	whole, parts := int64(0), 0.0 // of the weight: what is missing of whole copies, and the rest
@@ -60,8 +60,8 @@ func (p *problem) lossBound() int64 {
 	return whole + int64(math.Ceil(parts*(1-1e-9)-1e-9))
 }
 
-// send sends all that can be sent, what is worth most for an item first. That gives the most weight that can be sent,
-// because what can be sent together are the independent sets of a polymatroid.
+// send sends all that can be sent, the items of the highest weight first. That gives the most weight, because sets that
+// can be sent together are the independent sets of a polymatroid.
 func (p *problem) send(whole bool) *transport {
 	t := newTransport(p, whole)
 	for f := range int32(p.flows) {
@@ -96,7 +96,7 @@ func (p *problem) denser(i, j int32) int {
 // proven reports whether less cannot be left out.
 func (c *carrier) proven() bool { return c.best.lost <= c.bound }
 
-// run works until it is proven that nothing less can be left out, for so many rounds, or until it is stopped.
+// run works until it is proven that nothing less can be left out, for that many rounds, or until it is stopped.
 func (c *carrier) run(rounds int) {
 	for range rounds {
 		if c.proven() || c.s.stop() {
@@ -106,7 +106,7 @@ func (c *carrier) run(rounds int) {
 	}
 }
 
-// heats are by how much what is thrown out may be worth more than what comes in.
+// heats are the factors by which removed interfaces may be worth more than added ones.
 var heats = [...]float64{1, 0.25, 4, 0.5, 16}
 
 func (c *carrier) round() {
@@ -157,8 +157,8 @@ func (c *carrier) note() {
 	}
 }
 
-// refill empties a few flows and fills them, one after the other, with what is worth most of all that is missing. It
-// keeps what is no worse, so many times.
+// refill empties a few flows and fills them, one after the other, with the most valuable of all that is missing. It
+// does so that many times, and keeps results that are no worse.
 func (c *carrier) refill(times int) {
 	l, rnd := c.l, &c.s.rnd
 	value := make([]int64, c.p.ifaces)

@@ -7,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/planner/opt"
 )
 
-// placer looks for a flow for every copy of every interface with no flow above its room, without regard to how many
-// flows are used. What has no room throws out what was hard to place least often (ejection with penalties: Nagata,
+// placer looks for a flow for every copy of every interface with no flow above its room, whatever the number of used
+// flows. An interface without room evicts those that were hard to place least often (ejection with penalties: Nagata,
 // Bräysy, Operations Research Letters 37(5), 2009).
 type placer struct {
 	*packing
@@ -77,7 +77,7 @@ func (l *placer) run(steps int, stop func() bool) bool {
 	return true
 }
 
-// place gives i to the least loaded flow that has room, or makes room where that costs least.
+// place assigns i to the least loaded flow that has room, or makes room where that costs least.
 func (l *placer) place(i int32) {
 	d, best, least := l.p.demand[i], int32(none), int64(math.MaxInt64)
 	for _, f := range l.p.through(i) {

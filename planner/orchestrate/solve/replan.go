@@ -33,7 +33,7 @@ type past struct {
 	most  int       // further interfaces that may change
 }
 
-// newPast reads an older plan. What flows have no room for any more is taken from them, the largest first.
+// newPast reads an older plan. Interfaces for which flows have no room any more are removed, the largest first.
 func (s *solver) newPast() *past {
 	in := s.in
 	flow := opt.Index[orchestrate.Flow, int32](in.Flows, func(f *orchestrate.Flow) string { return f.ID })
@@ -97,7 +97,7 @@ func (s *solver) newPast() *past {
 // was reports whether flow f carried i.
 func (h *past) was(f, i int32) bool { return slices.Contains(h.flows[i], f) }
 
-// replan changes an older plan where it has to be changed, and in so many other interfaces.
+// replan changes an older plan where it has to, and in that many other interfaces.
 func (s *solver) replan() ([]orchestrate.Share, error) {
 	if s.in.Split {
 		return nil, ErrSplitReplan
@@ -125,7 +125,7 @@ func (s *solver) replan() ([]orchestrate.Share, error) {
 	}
 	m.settle(&best)
 	s.churn.Forced = h.count
-	// What is proven holds of the plans of any number of changes.
+	// The proven bounds hold for plans of any number of changes.
 	s.lostBound = 0
 	if best.lost > 0 {
 		c := s.newCarrier(&best)

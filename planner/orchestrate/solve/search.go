@@ -179,7 +179,7 @@ func (s *search) repair(limit int) {
 	}
 }
 
-// bestFit gives the open flow that has room for i and least beyond it.
+// bestFit returns the open flow with the least room that is enough for i.
 func (s *search) bestFit(i int32) int32 {
 	best, least := int32(none), int64(math.MaxInt64)
 	for _, f := range s.over[i] {
@@ -217,8 +217,8 @@ func (s *search) tight(scarce bool) {
 	}
 }
 
-// bestNew gives the unused flow through i that can take most of what is missing, of equal ones any. Where room is scarce
-// it is one of the largest.
+// bestNew returns the unused flow through i that can take most of what is missing, a random one of equals. Where room
+// is scarce it is one of the largest.
 func (s *search) bestNew(i int32) int32 {
 	flows := s.p.through(i)
 	at, n := s.rnd.Below(len(flows)), min(len(flows), mostLooked)
@@ -255,7 +255,7 @@ func (s *search) bestNew(i int32) int32 {
 	return best
 }
 
-// fillUp gives f, which is open, the missing interfaces that fill it best.
+// fillUp assigns to f, which is open, the missing interfaces that fill it best.
 func (s *search) fillUp(f int32) {
 	s.fill.reset()
 	for _, j := range s.p.path(f) {

@@ -168,7 +168,7 @@ func (s *solver) algorithm() string {
 	return "into-" + s.in.Objective
 }
 
-// explain gives the reasons of interfaces that could not be served in any plan.
+// explain sets the reasons of interfaces that no plan could serve.
 func explain(plan *orchestrate.Plan, bad []orchestrate.Unservable) {
 	why := make(map[string]string, len(bad))
 	for _, u := range bad {
@@ -202,8 +202,8 @@ func (s *solver) notFound(shares []orchestrate.Share) error {
 	return e
 }
 
-// together is the error for interfaces that ask for more than there is. Where demands and rooms were divided, and rooms
-// rounded down, the missing number means nothing to the reader.
+// together is the error for interfaces with a higher total demand than there is room. Where demands and rooms were
+// divided, and rooms rounded down, the missing number would mislead the reader.
 func (s *solver) together(short []int32, missing int64) error {
 	if s.p.scale != 1 {
 		missing = 0
@@ -314,7 +314,7 @@ const (
 	firstNodes   = 2_000   // of a tree; every further one may have twice as many
 )
 
-// improve takes so many turns at the packing and its bound, about as long at each until the bound is done.
+// improve takes that many turns at the packing and its bound, about as long at each until the bound is done.
 func (s *solver) improve(search *search, b *bounder, best *pack, turns int) {
 	var decide *tree
 	nodes, turn, next := int64(firstNodes), 0, 0

@@ -35,7 +35,7 @@ func newTransport(p *problem, whole bool) *transport {
 	return &transport{opt.NewTransport(p.flowAt, p.flowItem, p.pathAt, p.pathItem, most, left), p}
 }
 
-// shares gives what is sent, in the order of the flows.
+// shares returns what is sent, in the order of the flows.
 func (t *transport) shares(used []int32) (shares []orchestrate.Share) {
 	used = slices.Sorted(slices.Values(used)) // not those that stand for what is left out
 	for _, f := range used {

@@ -85,7 +85,7 @@ func (m *measurement) choose(widths []int) error {
 	return nil
 }
 
-// packets asks for one width in the present coding.
+// packets estimates one width in the present coding.
 func (m *measurement) packets(width, paths int, limit float64) (float64, error) {
 	q := m.q
 	c := querymix.PathCoding{Hash: m.p.Hash, Seed: m.p.Seed, Hops: q.Hops, Width: q.Widths[width], Tau: q.Tau, XOR: q.XOR}

@@ -162,7 +162,7 @@ func (m *mix) solve(stop func() bool) *solution {
 	return s
 }
 
-// improve does steps of the simplex method until there is no better mix: fewer artificial shares, or a higher rate.
+// improve takes steps of the simplex method until there is no better mix: fewer artificial shares, or a higher rate.
 func (m *mix) improve(aim columnKind, stop func() bool) bool {
 	clear(m.order)
 	for r := range m.rows {
@@ -279,7 +279,7 @@ func (m *mix) earn(dual []float64) {
 	}
 }
 
-// ask finds the set that earns most at dual values, and keeps these if they prove more than all before.
+// ask finds the set that earns most at dual values, and keeps these if they prove a better bound than all before.
 func (m *mix) ask(dual []float64) []int16 {
 	m.earn(dual)
 	earned, chosen := m.pack.solve(m.items, m.profit)

@@ -64,7 +64,7 @@ type tracing struct {
 	steps   float64
 }
 
-// run gives the number of packets that one path takes, 0 if it is not known in time.
+// run returns the number of packets that one path takes, 0 if it is not known in time.
 func (t *tracing) run() int {
 	t.unknown, t.waiting = 0, t.waiting[:0]
 	for i := range t.wrong {

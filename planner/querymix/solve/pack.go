@@ -21,7 +21,7 @@ const none = -1
 
 func newPack(bits int) *pack { return &pack{bits: bits, best: make([]float64, bits+1)} }
 
-// solve gives what is earned, and the items. The result is valid until the next call.
+// solve returns the profit, and the items. The result is valid until the next call.
 func (k *pack) solve(items []item, profit []float64) (float64, []int16) {
 	clear(k.best)
 	groups := 0

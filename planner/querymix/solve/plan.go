@@ -175,7 +175,7 @@ func compare(widths []querymix.PlannedWidth) (usable []int, alone float64) {
 	return usable, alone
 }
 
-// reasons says why no width of a query can be used.
+// reasons returns why no width of a query can be used.
 func reasons(d *querymix.PlannedQuery) string {
 	var list []string
 	for k := range d.Widths {

@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/planner/querymix"
 )
 
-// coding is how a query is coded, in all that its decoder has to know.
+// coding is the coding of a query, with all that its decoder needs.
 func coding(d *querymix.PlannedQuery) string {
 	return fmt.Sprint(d.Value, " ", d.Aggregation, " ", d.Bits, "x", d.Instances, " ", d.Tau, d.XOR, " ", d.MinValue, "-", d.MaxValue, " ", d.Matches, " ", d.Function)
 }
@@ -66,7 +66,7 @@ func (s *search) denied(left, main []item) (n, query int) {
 	return n, query
 }
 
-// changed begins with as few changes as there can be, and gives their number; then allows as many as may be.
+// changed begins with the fewest changes possible, and returns their number. It then allows as many as the limit.
 func (s *search) changed(limit int) (forced int) {
 	for s.churn = 0; ; s.churn++ {
 		if s.tree(); s.best != nil || s.churn == len(s.floor) || s.stop() {
@@ -81,7 +81,7 @@ func (s *search) changed(limit int) (forced int) {
 	return forced
 }
 
-// noteChanges says in a plan what is different from an earlier one.
+// noteChanges notes in a plan the differences from an earlier one.
 func noteChanges(plan, previous *querymix.Plan, limit, forced int) error {
 	elements := func(p *querymix.Plan) (list []planner.Element) {
 		for i := range p.Queries {

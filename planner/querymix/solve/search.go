@@ -164,8 +164,8 @@ func (s *search) mix(items []item, floor []float64, part []bool) *solution {
 	}
 }
 
-// run finds the best choice, in which at most limit queries are coded in another way than before. It gives the fewest that
-// have to be, if these are more or if there was an earlier plan.
+// run finds the best choice, in which at most limit queries are coded in another way than before. It returns the fewest
+// forced changes, if these are more or if there was an earlier plan.
 func (s *search) run(limit int) (forced int, err error) {
 	if !slices.Contains(s.pursue, true) {
 		for q := range s.pursue {

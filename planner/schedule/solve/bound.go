@@ -39,7 +39,7 @@ func (c *core) open(p int32, j int) bool {
 	return c.grid[j-1] <= c.slow[p]
 }
 
-// goal is what a bound is of.
+// goal is the quantity that a bound is about.
 type goal struct {
 	bytes  bool    // of bytes, of plans that leave out no more than budget; otherwise of the weight left out
 	budget float64 // of a core that is partial
@@ -71,7 +71,7 @@ func newRelaxation(c *core, g goal) *relaxation {
 	return x
 }
 
-// skip is what it costs in the relaxation to leave row r out.
+// skip is the cost in the relaxation of leaving row r out.
 func (x *relaxation) skip(y *prices, r int) float64 {
 	switch {
 	case !x.partial:
@@ -82,7 +82,7 @@ func (x *relaxation) skip(y *prices, r int) float64 {
 	return x.rows[r].weight
 }
 
-// evaluate gives the bound of prices, and the direction in which it rises.
+// evaluate returns the bound of prices, and the direction in which it rises.
 func (x *relaxation) evaluate(y *prices) float64 {
 	value, rows, limits := 0.0, len(x.rows), len(x.caps)
 	out := 0.0
@@ -122,7 +122,7 @@ func (x *relaxation) evaluate(y *prices) float64 {
 	return value
 }
 
-// perStart is what a start of a probe costs, with the prices of limits.
+// perStart is the cost of a start of a probe, with the prices of limits.
 func (x *relaxation) perStart(y *prices, p int32) float64 {
 	cost := 0.0
 	if x.goal.bytes {
@@ -134,7 +134,7 @@ func (x *relaxation) perStart(y *prices, p int32) float64 {
 	return cost
 }
 
-// values gives what every option of a probe is worth; infinite if it cannot have it.
+// values sets the value of every option of a probe; infinite if it cannot have it.
 func (x *relaxation) values(y *prices, p int32, out []float64) {
 	clear(x.sum)
 	for _, r := range x.on[p] {
@@ -170,7 +170,7 @@ func (x *relaxation) bestOption(y *prices, p int32) (best int, value float64) {
 }
 
 // bound raises the bound by subgradient steps, from the given prices or from a guess. It stops when the bound reaches
-// target, which is what is known to be possible.
+// target, which is known to be possible.
 func (x *relaxation) bound(y *prices, target float64, steps int, stop func() bool) *prices {
 	if y == nil {
 		y = x.guess()
@@ -243,7 +243,7 @@ func (x *relaxation) step(y *prices, gain float64) bool {
 	return true
 }
 
-// guess shares the bytes of every probe among its rows, and gives a row the least share.
+// guess divides the bytes of every probe among its rows, and assigns the least share to a row.
 func (x *relaxation) guess() *prices {
 	y := &prices{row: make([]float64, len(x.rows)), limit: make([]float64, len(x.caps))}
 	for r := range x.rows {

@@ -36,14 +36,14 @@ type row struct {
 	links  []int32
 }
 
-// limit is what a link or an agent can carry at most.
+// limit is the capacity of a link or an agent.
 type limit struct {
 	room   float64 // bytes in a hyperperiod
 	what   string
 	probes []int32
 }
 
-// use is what one start of a probe takes of a limit.
+// use is the amount of a limit that one start of a probe takes.
 type use struct {
 	limit int32
 	bytes float64

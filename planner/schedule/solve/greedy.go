@@ -98,7 +98,7 @@ func (c *core) lower(s *state, probes []int32, log *[]change) {
 	}
 }
 
-// lowerOne gives p the cheapest interval, with some phase, in which nothing is lost.
+// lowerOne sets p to the cheapest interval, with some phase, in which nothing is lost.
 func (c *core) lowerOne(s *state, p int32, log *[]change) {
 	now, phase, left := s.interval[p], s.phase[p], s.left
 	if now == 0 {

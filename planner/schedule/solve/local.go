@@ -69,7 +69,7 @@ func (c *core) disturb(s *state, p int32, log *[]change, rng *rand.Rand) bool {
 	return true
 }
 
-// repair looks at the rows of a probe that are not seen, and has other probes see them.
+// repair finds the rows of a probe that are not seen, and has other probes see them.
 func (c *core) repair(s *state, p int32, log *[]change, rng *rand.Rand) {
 	for _, r := range c.on[p] {
 		if !s.seen[r] {

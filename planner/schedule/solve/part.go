@@ -94,7 +94,7 @@ func (x *piece) done() bool {
 	return x.proven
 }
 
-// search branches, at most into so many nodes.
+// search branches, at most into that many nodes.
 func (x *piece) search(most int, stop func() bool) {
 	s := newSearch(x.core, x.bytes, x.left, x.best, most, stop)
 	s.run()

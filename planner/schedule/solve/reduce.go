@@ -52,7 +52,7 @@ func (c *core) reduce() {
 	c.keep(func(k int) bool { return !drop[k] })
 }
 
-// mustSee is a copy of c, with rows of its own, in which all rows must be seen.
+// mustSee is a copy of c, with separate rows, in which all rows must be seen.
 func (c *core) mustSee() *core {
 	m := *c
 	m.partial = false
@@ -74,7 +74,7 @@ func (c *core) keep(stays func(k int) bool) {
 	c.index()
 }
 
-// part is a piece of a core that can be solved by itself.
+// part is a piece of a core that can be solved separately.
 type part struct {
 	core
 	probes []int32 // of the whole, by the numbers here

@@ -7,9 +7,9 @@ import (
 	"github.com/hopscope/hopscope/planner/schedule"
 )
 
-// replan makes a plan that keeps intervals and phases of an older one. It begins with the older plan, and changes as few
-// probes as can be found so that links are seen. Then it improves as long as no more probes than the limit are different.
-// Without a limit of changes it has the best intervals that were found, near the older plan or not.
+// replan makes a plan that keeps intervals and phases of an older one. It begins with the older plan, and changes as
+// few probes as it can find so that links are seen. Then it improves as long as no more probes than the limit are
+// different. Without a limit of changes it has the best intervals that were found, near the older plan or not.
 func (x *planning) replan(c *core) (*schedule.Plan, error) {
 	old := x.older()
 	forced := 0 // probes that are not there any more change by themselves
@@ -50,7 +50,7 @@ type olderTimes struct {
 	there []bool // by probe of the plan: the problem has it
 }
 
-// older reads the older plan. What is no interval or phase any more is taken as not sent.
+// older reads the older plan. Invalid intervals and phases count as not sent.
 func (x *planning) older() olderTimes {
 	old := olderTimes{schedule.Times{Interval: make([]int, len(x.r.Probes)), Phase: make([]int, len(x.r.Probes))}, make([]bool, len(x.o.Previous.Probes))}
 	index := opt.Index[schedule.ResolvedProbe, int](x.r.Probes, func(p *schedule.ResolvedProbe) string { return p.ID })
@@ -140,7 +140,7 @@ func (x *planning) fewChanges(c *core, old olderTimes, fresh *state, gone int) (
 	return s, forced
 }
 
-// settle gives probes back what they had before, one at a time, where this makes nothing worse.
+// settle restores the former times of probes, one at a time, where this makes nothing worse.
 func (c *core) settle(s, before *state) {
 	for changed := true; changed; {
 		changed = false
@@ -195,7 +195,7 @@ func (c *core) mostSeen(s, fresh *state) (probe, interval, phase int32) {
 	return probe, interval, phase
 }
 
-// towards goes from s to fresh, probe by probe: what is less first, so that there is room for what is more.
+// towards goes from s to fresh, probe by probe. Reductions come first, so that there is room for increases.
 func (c *core) towards(s, fresh *state) *state {
 	best := s
 	s = s.clone()
@@ -213,7 +213,8 @@ func (c *core) towards(s, fresh *state) *state {
 	return s
 }
 
-// nearby gives probes the intervals of the best plan, one or two at a time, as long as this is allowed and saves bytes.
+// nearby sets probes to the intervals of the best plan, one or two at a time, as long as this is allowed and saves
+// bytes.
 func (c *core) nearby(s, fresh *state, allowed func() bool, all []int32, stop func() bool) {
 	for changed := true; changed && !stop(); {
 		changed = false
@@ -265,7 +266,7 @@ func (c *core) nearby(s, fresh *state, allowed func() bool, all []int32, stop fu
 	}
 }
 
-// meet gives probes that take turns with a fixed one its place within the base.
+// meet moves probes that take turns with a fixed one to its place within the base.
 func (x *planning) meet(c *core, t schedule.Times, fixed []bool) {
 	for k := range c.rows {
 		offset := -1

@@ -262,7 +262,8 @@ func (s *search) undo(p int32) {
 	}
 }
 
-// leaf looks at what is decided. Every row is seen, or all its probes are decided, so the others do as little as they can.
+// leaf evaluates the decisions. Every row is seen, or all its probes are decided, so the others send as little as they
+// can.
 func (s *search) leaf() {
 	var more []int32
 	ok := true

@@ -289,7 +289,7 @@ func (x *planning) times(c *core) schedule.Times {
 	return times
 }
 
-// plan makes a plan of what was found. At least so many probes of an agent start in a slot in any plan of these intervals.
+// plan makes a plan of the result. In any plan of these intervals, at least peak probes of an agent start in one slot.
 func (x *planning) plan(times schedule.Times, peak int) *schedule.Plan {
 	plan := schedule.NewPlan(x.r, "lagrange", times)
 	names := make(map[string]string, len(x.reason))

@@ -8,9 +8,9 @@ import (
 	"github.com/hopscope/hopscope/planner/schedule"
 )
 
-// spread moves phases within what the links allow, so that an agent starts few probes in a slot, and far apart. Those that
-// are fixed stay, unless links would not be seen in time then; nil is none. It gives a bound of the most starts of an agent
-// in a slot, for these intervals.
+// spread moves phases within what the links allow, so that an agent starts few probes in a slot, and far apart. Fixed
+// ones stay, unless links would not be seen in time then; nil is none. It returns a bound of the most starts of an
+// agent in a slot, for these intervals.
 func (p *planning) spread(c *core, t schedule.Times, fixed []bool) (bound int) {
 	r := p.r
 	x := &spreading{r: r, c: c, t: t, stop: p.o.Stop, fixed: fixed, turns: make([][]int32, len(r.Probes))}
@@ -146,8 +146,8 @@ func (x *spreading) agent(list []int32) (bound int) {
 // free reports whether p can have any phase.
 func (x *spreading) free(p int32) bool { return len(x.turns[p]) == 0 && !x.fixed[p] }
 
-// apart places probes, those of the shortest intervals first, such that all starts are so many slots apart. It reports
-// false if that fails.
+// apart places probes, those of the shortest intervals first, such that all starts are that many slots apart. It
+// reports false if that fails.
 func (x *spreading) apart(list []int32, apart int) bool {
 	var placed []int32
 	for _, first := range [...]bool{true, false} { // those that take turns have less choice
@@ -200,7 +200,7 @@ func (x *spreading) blocked(placed []int32, interval, apart int) []int {
 	return count[:interval]
 }
 
-// place gives p the first phase from its own on that is good and in which all links of p are still seen in time.
+// place sets p to the first phase from its own on that is good and in which all links of p are still seen in time.
 func (x *spreading) place(p int32, good func(phase int) bool) bool {
 	now, i := x.t.Phase[p], x.t.Interval[p]
 	if x.fixed[p] {

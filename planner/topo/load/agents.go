@@ -11,8 +11,8 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// Agents reads a file of agents for a graph of any format, and gives the graph with these in place of those it has. The file is YAML,
-// also packed with gzip, and like the part "agents" of the YAML that [Read] describes:
+// Agents reads a file of agents for a graph of any format, and returns the graph with these in place of its own. The
+// file is YAML, also packed with gzip, and like the part "agents" of the YAML that [Read] describes:
 //
 //	agents:
 //	  - name: a1

@@ -7,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// readWords reads an edge list out of a file whose name does not say that it is one. A single link is refused: two words of
-// any text would be a network.
+// readWords reads an edge list from a file without a suffix for one. A single link is refused: two words of any text
+// would be a network.
 func readWords(l *loader, r io.Reader) error {
 	if err := readEdgeList(l, r); err != nil || len(l.links) != 1 {
 		return err

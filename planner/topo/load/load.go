@@ -138,7 +138,7 @@ func (l *loader) inFile(kind string, err error) error {
 	return err
 }
 
-// open unpacks and bounds r, and gives the name without its .gz.
+// open unpacks and bounds r, and returns the name without its .gz.
 func open(name string, r io.Reader) (*bufio.Reader, string, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	base, _ := strings.CutSuffix(name, ".gz")

@@ -11,8 +11,8 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// loader collects the nodes and links of a file together with the lines that name them, so that every problem can say
-// where it is. It hands them to a Builder once all are known: names are settled only then.
+// loader collects the nodes and links of a file together with their lines, so that every error has a place. It passes
+// them to a Builder once all are known: names are settled only then.
 type loader struct {
 	file     string
 	name     string // of the graph, if the file gives one
@@ -113,7 +113,7 @@ func (l *loader) arc(line, from, to int, attr topo.Attr) error {
 	return nil
 }
 
-// alone gives the first direction that has no counterpart.
+// alone returns the first direction that has no counterpart.
 func (l *loader) alone() (k *linkSpec, ok bool) {
 	for i := range l.links {
 		if l.links[i].oneWay {
@@ -159,7 +159,7 @@ func (l *loader) build() (*topo.Graph, error) {
 	return l.addAgents(g)
 }
 
-// addAgents gives the graph the agents that the file lists.
+// addAgents adds the agents of the file to the graph.
 func (l *loader) addAgents(g *topo.Graph) (*topo.Graph, error) {
 	agents := make([]topo.Agent, len(l.agents))
 	for k, a := range l.agents {
@@ -241,7 +241,7 @@ func (l *loader) names() []string {
 	return names
 }
 
-// checkPorts says which line takes a port a second time.
+// checkPorts returns the line that uses a port a second time.
 func (l *loader) checkPorts() error {
 	type slot struct{ node, port int }
 	used := map[slot]int{}
@@ -283,7 +283,7 @@ func parseWeight(what, s string) (uint32, error) {
 	return uint32(v), nil
 }
 
-// parseBandwidth reads a rate in units of so many bit/s.
+// parseBandwidth reads a rate in units of that many bit/s.
 func parseBandwidth(s string, unit float64) (float64, error) {
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil || !(v >= 0) || v*unit > 1e18 {
@@ -292,7 +292,7 @@ func parseBandwidth(s string, unit float64) (float64, error) {
 	return v * unit, nil
 }
 
-// parseDelay reads a delay in units of so many nanoseconds.
+// parseDelay reads a delay in units of that many nanoseconds.
 func parseDelay(s string, unit time.Duration) (time.Duration, error) {
 	v, err := strconv.ParseFloat(s, 64)
 	if most := float64(time.Hour / unit); err != nil || !(v >= 0) || v > most {
@@ -330,10 +330,10 @@ func setWord(a *topo.Attr, key, value string) (known bool, err error) {
 	return true, err
 }
 
-// speed is the rate of a link as the Topology Zoo gives it to read: a number and the first letter of its unit.
+// speed is the rate of a link in the readable form of the Topology Zoo: a number and the first letter of its unit.
 type speed struct{ value, unit string }
 
-// set takes over a speed that is a plain number, unless the bandwidth is known. Others ("<2.5") give no rate.
+// set takes the rate from a speed that is a plain number, unless the bandwidth is known. Others ("<2.5") have no rate.
 func (s speed) set(a *topo.Attr) {
 	unit, ok := map[string]float64{"": 1, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}[strings.ToUpper(s.unit)]
 	if v, err := parseBandwidth(s.value, unit); ok && err == nil && a.Bandwidth == 0 {

@@ -70,8 +70,8 @@ func readRepetita(l *loader, r io.Reader) error {
 	return nil
 }
 
-// placeXY takes the x and y of a node for its longitude and latitude, as they are in the networks of the Topology Zoo. Coordinates of
-// another kind, and 0 0, which these files have where nothing is known, give no place.
+// placeXY takes the x and y of a node for its longitude and latitude, as in the networks of the Topology Zoo.
+// Coordinates of another kind are no place. Nor is 0 0, which these files have for unknown places.
 func (l *loader) placeXY(line, n int, x, y string) error {
 	var p topo.Place
 	for _, c := range [...]struct {

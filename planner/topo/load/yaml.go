@@ -63,7 +63,7 @@ func readYAML(l *loader, r io.Reader) error {
 	return err
 }
 
-// parseYAML reads a file of one document and gives its body, or nil if it is empty.
+// parseYAML reads a file of one document and returns its body, or nil if it is empty.
 func parseYAML(l *loader, r io.Reader) (body ast.Node, err error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxYAML+1))
 	if err != nil {
@@ -138,7 +138,7 @@ type keyCounter struct {
 	flow    []int       // colons and question marks of the open brackets
 }
 
-// add gives the number of keys of the mapping that the word may be of.
+// add returns the number of keys of the mapping that the word may belong to.
 func (k *keyCounter) add(w *token.Token) int {
 	last := len(k.flow) - 1
 	switch w.Type {
@@ -200,7 +200,7 @@ func (y yamlReader) errorf(n ast.Node, format string, args ...any) error {
 	return y.l.errorf(yamlLine(n), format, args...)
 }
 
-// mapping walks the keys of n; each reports whether it knows the key.
+// mapping walks the keys of n. The function each reports whether it accepts a key.
 func (y yamlReader) mapping(n ast.Node, what string, each func(key string, v ast.Node) (bool, error)) error {
 	m, ok := n.(ast.MapNode)
 	if !ok {
