@@ -16,7 +16,7 @@ import (
 	"github.com/hopscope/hopscope/sink/notify"
 )
 
-// The names under which programs that embed a collector know what its inner packages define.
+// The names under which programs that embed a collector use the types of its inner packages.
 
 // Ledger and Stage are those of package ledger.
 type (
@@ -69,7 +69,7 @@ type (
 	MetricRule      = exporters.MetricRule
 )
 
-// PINT says what digests can stand for, and Network what paths can lead over.
+// PINT defines the meaning of digests, and Network the links that paths can use.
 type (
 	PINT     = exporters.DigestConfig
 	PINTEdge = exporters.DigestEdge

@@ -217,12 +217,12 @@ func (c *Collector) openPipeline(analysis *Analysis, opt *Options) (err error) {
 	return nil
 }
 
-// sharing lets the decoders of all workers remember exporters of IPFIX in one place, and know what alone ports take.
+// sharing makes the decoders of all workers share their exporters of IPFIX and the kinds of ports.
 func (c *Collector) sharing(router func() *demux.Router) func() *demux.Router {
 	return func() *demux.Router { return router().ShareIPFIX(c.ipfix).Ports(c.ports) }
 }
 
-// speed is that of an interface in bit/s by the inventory, or as another source reports it; 0 where it is not known.
+// speed returns the speed of an interface in bit/s by the inventory, or by another source; 0 if it is not known.
 func (c *Collector) speed(exporter decode.Addr, node, index uint32) float64 {
 	id, ok := c.sites.NodeOf(&exporter, node)
 	if !ok {
@@ -232,7 +232,7 @@ func (c *Collector) speed(exporter decode.Addr, node, index uint32) float64 {
 	return x.Speed
 }
 
-// learn takes in what devices say of themselves.
+// learn adds the names that devices report of themselves.
 func (c *Collector) learn() {
 	c.names.Learn(c.pipeline.Learned())
 	if c.ipfix == nil {
@@ -467,7 +467,7 @@ func (c *Collector) introduce() {
 }
 
 // service is a writer that has to run beside the collector, such as the server of a page. It is called once and ends
-// soon after ctx does, which is when everything was written.
+// soon after ctx, which ends when everything was written.
 type service interface {
 	Serve(ctx context.Context) error
 }

@@ -40,7 +40,7 @@ func (c *Collector) unwatched() sink.Limit {
 	return l
 }
 
-// leftOutOfSources is what sources and the workers behind them had no room for.
+// leftOutOfSources returns what sources and the workers behind them left out.
 func (c *Collector) leftOutOfSources() (list []sink.Limit) {
 	for _, s := range c.opt.Sources {
 		st := s.Stats()
@@ -64,7 +64,7 @@ func (c *Collector) leftOutOfSources() (list []sink.Limit) {
 	return list
 }
 
-// leftOutOfStores is what stores, their queues and the queues before them had no room for.
+// leftOutOfStores returns what stores, their queues and the queues before them left out.
 func (c *Collector) leftOutOfStores() []sink.Limit {
 	balances := c.ledger.Snapshot()
 	// The first is the same for all stores.
@@ -78,7 +78,7 @@ func (c *Collector) leftOutOfStores() []sink.Limit {
 	return append(list, sink.Limit{Setting: "parquet.raw_memory_bytes", N: dropped, What: "reports are missing in the raw stream, because its memory was full"})
 }
 
-// allLeftOut is leftOut with the limits of writers beside the stores, such as the page, which says its own.
+// allLeftOut is leftOut with the limits of writers beside the stores, such as the page.
 func (c *Collector) allLeftOut() []sink.Limit {
 	list := c.leftOut()
 	for _, w := range c.opt.Writers {

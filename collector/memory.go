@@ -29,23 +29,23 @@ type readers interface {
 }
 
 const (
-	// runtimeBytes is what any program of this size takes: its text, the runtime, stacks.
+	// runtimeBytes is the memory of any program of this size: its text, the runtime, stacks.
 	runtimeBytes = 48 << 20
-	// sprayFit is what a shard takes while it looks for the paths of a flow that uses several at once.
+	// sprayFit is the memory of a shard while it searches for the paths of a flow that uses several at once.
 	sprayFit = 16 << 20
-	// exporterBytes is what is kept of an exporter beside its sequence numbers: totals, histories of detectors, a row.
+	// exporterBytes is the memory of an exporter beside its sequence numbers: totals, histories of detectors, a row.
 	exporterBytes = 2048
-	// absentExporters are those that detectors know beside the ones that are followed.
+	// absentExporters is the number of exporters that detectors keep beside the tracked ones.
 	absentExporters = 4096
 	// historyBytes is the most that detectors keep of a hop. That is nine statistics of 300 to 600 bytes (median,
 	// 99th percentile, floor and tail of latency and queue, utilisation) and their overhead. The finding of each with
 	// its text, its place among causes, and the entries of tables are included. TestMemoryOfHops measures some 6300
 	// bytes with a tenth of the hops in trouble, and 8800 with all of them.
 	historyBytes = 11 * 1024
-	// linkBytes is what they keep of a link, likewise: one statistic, twelve windows of its times, a finding.
+	// linkBytes is the most that detectors keep of a link: one statistic, twelve windows of its times, a finding.
 	linkBytes = 2048
-	// probedBytes is what they keep of a path of probes, likewise: two histories of losses, the statistic of its delay, a finding of each.
-	// TestMemoryOfProbes measures 9400 bytes with all of them in trouble.
+	// probedBytes is the most that detectors keep of a path of probes: two histories of losses, the statistic of its
+	// delay, a finding of each. TestMemoryOfProbes measures 9400 bytes with all of them in trouble.
 	probedBytes = 11 * 1024
 	// smallestReport is the least that a report takes in a datagram.
 	smallestReport = 8

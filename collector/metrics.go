@@ -77,7 +77,7 @@ var (
 	mRefusedEvicted  = metrics.NewCounter("hopscope_sink_refused_lost_points_total", "Points that the sink refused and that are not kept: there were too many, or the disk did not take them.", "sink")
 )
 
-// spoolValues are the metrics of the spool of one sink, and what they are.
+// spoolValues returns the metrics of the spool of one sink.
 func spoolValues(name string, st *spool.Stats) []metrics.Value {
 	age := 0.0
 	if !st.OldestUnacked.IsZero() {
@@ -134,7 +134,7 @@ func (c *Collector) alerting() *stores.Alerting {
 	return c.alerts.Alerting
 }
 
-// emitDialects emits what is known of exporters that their profiles do not read.
+// emitDialects emits the findings about exporters that their profiles do not read.
 func (c *Collector) emitDialects(emit metrics.Emit) {
 	remarks := map[string]uint64{}
 	for _, m := range c.pipeline.Remarks.List() {
@@ -181,7 +181,7 @@ func emitPoints(emit metrics.Emit, name string, p *sink.PointBalance) {
 	}
 }
 
-// emit publishes what the collector knows at this moment.
+// emit emits the present metrics of the collector.
 func (c *Collector) emit(emit metrics.Emit) {
 	t := c.pipeline.Totals()
 	for key, n := range t.ByKind {

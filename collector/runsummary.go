@@ -85,7 +85,7 @@ func (c *Collector) ran() time.Duration {
 	return mono - c.began.Load().mono
 }
 
-// dialects are all that is known of senders that their profiles did not read.
+// dialects returns all findings about senders that their profiles did not read.
 func (c *Collector) dialects() []guess.Finding {
 	list := slices.Clone(c.opt.Recognised)
 	for _, f := range c.pipeline.Dialects.Findings() {

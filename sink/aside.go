@@ -47,7 +47,7 @@ type Aside struct {
 	Error  string    // the last of one of them
 }
 
-// piece is a record or what is left of it to be written.
+// piece is a record, or the part of one that is still to be written.
 type piece struct {
 	s       *staged
 	record  []byte // which holds the payload; nil for a part
@@ -114,7 +114,7 @@ func (q *Queue) learnKeys(p *piece) {
 	p.keys = slices.Compact(p.keys)
 }
 
-// doubtful reports whether an error may be due to what was written.
+// doubtful reports whether an error may be due to the points that were written.
 func doubtful(err error) bool {
 	re, ok := errors.AsType[*RetryError](err)
 	return ok && re.Doubt && re.After == 0
@@ -136,7 +136,7 @@ func (q *Queue) split(p *piece, n int) *piece {
 	return other
 }
 
-// separate gives a piece for each place of one, or the piece itself where keys are no places.
+// separate returns a piece for each place of p, or p itself where keys are no places.
 func (q *Queue) separate(p *piece) []*piece {
 	list := []*piece{p}
 	if q.places == 0 {
@@ -166,7 +166,8 @@ func (q *Queue) cut(p *piece, n int) *piece {
 	return other
 }
 
-// behind hands over what of a piece has to stay behind others, and returns the rest; nil for nothing.
+// behind passes the part of a piece that has to stay behind others to late, and returns the rest; nil if nothing is
+// left.
 func (q *Queue) behind(p *piece, others []*piece, late func(*piece)) *piece {
 	if q.parter == nil || len(others) == 0 {
 		return p
@@ -219,9 +220,9 @@ func (q *Queue) probe(ctx context.Context, s *suspects) bool {
 	return false
 }
 
-// candidate returns a record for the next probe, which is one of the suspects from then on. Again says that there is none
-// for now because what came has to stay behind others. Keys of a suspect take turns with what comes: one line may be in all
-// that comes.
+// candidate returns a record for the next probe; it is one of the suspects from then on. If none can be probed now,
+// because what came has to stay behind others, it returns true. Keys of a suspect take turns with new records, since
+// one line may be in all of these.
 func (q *Queue) candidate(s *suspects) (p *piece, repeated bool) {
 	if s.turn++; s.turn%2 == 0 {
 		if p := q.keyOf(s); p != nil {
@@ -317,7 +318,8 @@ func (q *Queue) part(p *piece, err error) bool {
 	return true
 }
 
-// putAside puts a piece aside that is due as soon as what it stays behind is over. Without an error it was not tried.
+// putAside puts a piece aside. It is due as soon as the pieces that it stays behind are done. Without an error it was
+// not tried.
 func (q *Queue) putAside(p *piece, err error) {
 	if p.record != nil {
 		p.record, p.payload = nil, slices.Clone(p.payload)
@@ -348,8 +350,8 @@ func (q *Queue) asideFull() bool {
 	return len(q.asides) > max(maxAsides, min(maxAsides*q.places, maxPlaced)) || len(q.asides) > 1 && q.asideBytes > q.conf.MaxBytes/asideShare
 }
 
-// makeRoom refuses what has no room: first what is alone with its key, which has failed by itself; of places, what has failed for
-// placeFor.
+// makeRoom refuses pieces until there is room. It picks one that failed alone with its key, or else the first. With
+// places, it picks only pieces that have failed for placeFor.
 func (q *Queue) makeRoom() {
 	for q.asideFull() {
 		at := slices.IndexFunc(q.asides, func(p *piece) bool {
@@ -379,7 +381,7 @@ func (q *Queue) nextOf(p *piece) *piece {
 	return q.asides[at]
 }
 
-// noteAside counts what is set aside.
+// noteAside counts the pieces that are set aside.
 func (q *Queue) noteAside(more uint64, err error) {
 	a := Aside{Pieces: len(q.asides)}
 	for i, p := range q.asides {
@@ -396,8 +398,8 @@ func (q *Queue) noteAside(more uint64, err error) {
 	q.stats.Aside = a
 }
 
-// dueAside returns what was set aside and may be tried now, or else how long that takes; 0 for never. Halves come first, the last
-// made before others, so that few pieces wait for their first try.
+// dueAside returns a piece that was set aside and may be tried now, or else how long that takes; 0 for never. Halves
+// come first, the last made before others, so that few pieces wait for their first try.
 func (q *Queue) dueAside(now time.Time) (due *piece, wait time.Duration) {
 	for _, p := range q.asides {
 		if p.behind() {
@@ -413,7 +415,7 @@ func (q *Queue) dueAside(now time.Time) (due *piece, wait time.Duration) {
 	return due, wait
 }
 
-// spend counts the time of a write, so that what was set aside takes at most half of what the others do.
+// spend counts the time of a write, so that pieces that were set aside take at most half of the time of the others.
 func (q *Queue) spend(p *piece, d time.Duration) {
 	if p.aside {
 		d = -2 * d
@@ -485,8 +487,8 @@ func (q *Queue) unset(p *piece) {
 	q.noteAside(0, nil)
 }
 
-// endAsides ends what is set aside at the end of the queue. Without a spool each piece is tried once more. What is for places stays in a
-// spool.
+// endAsides settles the pieces that are set aside at the end of the queue. Without a spool each piece is tried once
+// more. Pieces for places stay in a spool.
 func (q *Queue) endAsides(ctx context.Context) {
 	if q.places > 0 && q.opt.Spool != nil {
 		q.asides = slices.DeleteFunc(q.asides, func(p *piece) bool { return p.s.onDisk })

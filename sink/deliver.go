@@ -43,7 +43,7 @@ func (q *Queue) toSpool(ctx context.Context) {
 	}
 }
 
-// spoolOne finds a place for one batch: the spool, or the store directly. It gives up when ctx ends.
+// spoolOne puts one batch into the spool, or else into the store directly. It stops when ctx ends.
 func (q *Queue) spoolOne(ctx context.Context, it item) bool {
 	for {
 		var err error
@@ -118,8 +118,8 @@ func (q *Queue) deliver(ctx context.Context) {
 		q.settle()
 		all = all && len(q.staged) == 0
 	}
-	// The rest of a batch that has not ended comes no more. Of what is on disk that is left to the next run, unless it
-	// is known now.
+	// No further record of an unfinished batch comes. Its records on disk are left to the next run, unless their
+	// outcome is known now.
 	q.finish(all)
 	for _, s := range q.staged {
 		switch {
@@ -136,7 +136,7 @@ func (q *Queue) deliver(ctx context.Context) {
 	q.staged = nil
 }
 
-// flushLast has a Stager store what it gathered, at the end of the queue. Policy Block tries again until ctx ends.
+// flushLast makes a Stager store what it gathered, at the end of the queue. Policy Block tries again until ctx ends.
 func (q *Queue) flushLast(ctx context.Context) {
 	wait := retry.Backoff{Min: q.conf.RetryMin, Max: q.conf.RetryMax, Spread: 1, Rand: q.opt.Rand}
 	for {
@@ -201,7 +201,7 @@ func (q *Queue) next(ctx context.Context, buf []byte) (*piece, bool) {
 // patient reports whether Close waits for what the store fails for.
 func (q *Queue) patient() bool { return q.opt.Policy == Block }
 
-// noMore is closed when no record comes any more but those that are there.
+// noMore returns a channel that is closed when no further record comes beyond those that are there.
 func (q *Queue) noMore() <-chan struct{} {
 	if q.opt.Spool != nil {
 		return q.spooled
@@ -209,7 +209,7 @@ func (q *Queue) noMore() <-chan struct{} {
 	return q.closing
 }
 
-// ended reports that no record comes any more but those that are there.
+// ended reports whether no further record comes beyond those that are there.
 func (q *Queue) ended() bool {
 	select {
 	case <-q.noMore():
@@ -244,7 +244,8 @@ func (q *Queue) nextRecord(buf []byte) (item, bool) {
 	return item{}, false
 }
 
-// await waits until there may be something to write, for no longer than a time; 0 sets no limit. Ended is what next saw of the end.
+// await waits until there may be something to write, at most for limit; 0 sets no limit. ended is the state that next
+// saw.
 func (q *Queue) await(ctx context.Context, tick <-chan time.Time, limit time.Duration, ended bool) {
 	var due <-chan time.Time
 	if limit > 0 {
@@ -274,7 +275,7 @@ func (q *Queue) await(ctx context.Context, tick <-chan time.Time, limit time.Dur
 	}
 }
 
-// awaitAside waits a time for what is set aside, and takes nothing else. Ended is what next saw of the end.
+// awaitAside waits for limit for a piece that was set aside, and takes nothing else. ended is the state that next saw.
 func (q *Queue) awaitAside(ctx context.Context, limit time.Duration, ended bool) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -324,7 +325,7 @@ func (q *Queue) write(ctx context.Context, p *piece) bool {
 	return q.persist(ctx, p, err)
 }
 
-// try writes a record once. What is left of it after an error is all that p holds then.
+// try writes a record once. After an error p holds only the part that is left.
 func (q *Queue) try(ctx context.Context, p *piece) (err error) {
 	start := time.Now()
 	if p.s.unknown {
@@ -355,7 +356,7 @@ func (q *Queue) try(ctx context.Context, p *piece) (err error) {
 	return err
 }
 
-// othersPassed reports whether a store failed for a part of what it was given and took another.
+// othersPassed reports whether a store failed for a part of a record and took another part.
 func othersPassed(err error) bool {
 	re, ok := errors.AsType[*RetryError](err)
 	return ok && re.Rest != nil && re.Doubt && re.Progress
@@ -476,7 +477,7 @@ func (q *Queue) pause(ctx context.Context, backoff *retry.Backoff, err error, s 
 	}
 }
 
-// admit gives a record its place among those that have come, and what of it may be written now; nil for nothing.
+// admit adds a record to those that have come, and returns the part that may be written now; nil if none.
 func (q *Queue) admit(it *item) *piece {
 	s := &staged{item: *it, to: Stored}
 	q.trackBatch(&it.head)
@@ -494,7 +495,7 @@ func (q *Queue) admit(it *item) *piece {
 	})
 }
 
-// written notes that the writer took or refused a record, or what was left of it.
+// written notes that the writer took or refused a record, or the part of it that was left.
 func (q *Queue) written(p *piece, err error) {
 	if !p.nothing {
 		q.mu.Lock()

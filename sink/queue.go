@@ -121,12 +121,12 @@ type Queue struct {
 	partedAt   uint64
 	fresh      int           // halves that were made of what is set aside
 	credit     time.Duration // how much longer records that come were written than those set aside
-	// flushing says that everything is to be stored, and that the last try failed.
+	// flushing is set when everything is to be stored, and the last try failed.
 	flushing bool
 	open     []*staged
 }
 
-// item is one record with what is known about it.
+// item is one record with its state.
 type item struct {
 	record  []byte
 	head    recordHead
@@ -138,7 +138,7 @@ type item struct {
 	unknown bool // the record is of a version that is not known
 }
 
-// staged is a record that has come to the writer.
+// staged is a record that has reached the writer.
 type staged struct {
 	item
 	pending  int    // pieces that are not written yet
@@ -149,7 +149,7 @@ type staged struct {
 	to       Stage  // where its reports go, unless some of its points were refused
 }
 
-// settled reports whether it is known what became of a record when as many writes are stored.
+// settled reports whether the outcome of a record is known when as many writes are stored.
 func (s *staged) settled(stored uint64) bool {
 	all := s.refusals > 0 && s.rejected == s.head.points
 	return s.pending == 0 && (all || s.write <= stored)
@@ -160,7 +160,7 @@ type track struct {
 	batch   uint64
 	next    uint64 // part
 	spoiled Stage  // where the first record ended that did not come here; Stored as long as all came
-	// rejected says that the store refused some.
+	// rejected is set when the store refused some points.
 	rejected bool
 }
 
@@ -247,9 +247,9 @@ func (q *Queue) Start() {
 }
 
 const (
-	// recordPoints is the number of points at which a batch is cut into records. A record is what one retry repeats.
+	// recordPoints is the number of points at which a batch is cut into records. A retry repeats one record.
 	recordPoints = 4096
-	// recordBytes is about the most bytes of a record where no spool says less.
+	// recordBytes is about the most bytes of a record, unless the spool has a lower limit.
 	recordBytes = 4 << 20
 )
 
@@ -452,7 +452,8 @@ func (q *Queue) dequeue() (it item, ok bool) {
 	}
 	it = q.dequeueLocked()
 	if it.head.batch == q.gone && it.head.spoiled == Stored {
-		// A record before it is gone, and the writer that stores this one has to know: the reports may be with it.
+		// An earlier record was lost. The writer that stores this one needs to know, because the reports may be with
+		// it.
 		it.head.spoiled = q.goneTo
 		it.record[flagsAt] = it.head.flags()
 	}

@@ -67,7 +67,7 @@ func appendRecordHead(dst []byte, h *recordHead) []byte {
 	return dst
 }
 
-// parseRecord reads what stands before the payload. ok is false for a record that this version does not know.
+// parseRecord parses the head of a record, before the payload. ok is false for a record that this version cannot read.
 func parseRecord(record []byte) (h recordHead, payload []byte, ok bool) {
 	rest, marked := strings.CutPrefix(string(record[:min(len(record), len(recordMark))]), recordMark)
 	if !marked || rest != "" {

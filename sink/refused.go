@@ -52,7 +52,7 @@ const (
 	refusedMagic     = "hopsref1"
 	refusedHeaderLen = len(refusedMagic) + 8 + 4
 	refusedSuffix    = ".refused"
-	// maxRefusedFile bounds what is read of one file. A record is smaller by far.
+	// maxRefusedFile bounds the read of one file. A record is far smaller.
 	maxRefusedFile = 1 << 30
 )
 
@@ -92,7 +92,7 @@ func (g *Refusal) code(c *state.Coder) {
 	}
 }
 
-// sealRefused fills in what stands before the body, for which b has room.
+// sealRefused fills in the head before the body, for which b has room.
 func sealRefused(b []byte) []byte {
 	copy(b, refusedMagic)
 	binary.BigEndian.PutUint64(b[len(refusedMagic):], uint64(len(b)-refusedHeaderLen))

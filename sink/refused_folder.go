@@ -111,7 +111,7 @@ func (f *RefusedFolder) makeRoom(n int64, name string) error {
 	return nil
 }
 
-// look counts what is there.
+// look counts the entries that exist.
 func (f *RefusedFolder) look() {
 	f.stats.Entries, f.stats.Bytes, f.changed = 0, 0, time.Time{}
 	info, err := os.Stat(f.dir)
@@ -218,7 +218,7 @@ func ReplaceRefused(dir string, e *RefusedEntry) error {
 
 const unfinished = ".tmp"
 
-// writeRefused makes a file that is there whole or not at all.
+// writeRefused writes a file that exists whole or not at all.
 func writeRefused(dir, name string, b []byte) error {
 	return flock.ReplaceBytes(filepath.Join(dir, name), b)
 }

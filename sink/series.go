@@ -36,8 +36,8 @@ func (k FieldKind) String() string { return [...]string{"integer", "float", "str
 // except where Doc says otherwise.
 var AllSeries = []Series{hops.Series, nameless.Series, flows.Series, sights.Series, ways.Series, paths.Series, events.Series, exporters.Series, interfaces.Series, probes.Series, runs.Series, called.Series}
 
-// points makes the points of a window and its findings. A point's time is the window's end or follows from what it is
-// about, so that writing a window twice changes nothing.
+// points makes the points of a window and its findings. A point's time is the window's end or follows from the object
+// of the point, so that writing a window twice changes nothing.
 func points(w *Window) []Point {
 	b := make([]Point, 0, len(w.Hops)+len(w.Nameless)+4*len(w.Flows)+len(w.Exporters)+len(w.Interfaces)+len(w.Probes)+len(w.Paths)+len(w.Findings)+1)
 	for i := range w.Hops {
@@ -167,7 +167,7 @@ func (h *flowHop) fold(f *inference.FlowStats) {
 	h.flow.Packets += f.Packets
 }
 
-// otherName is what stands in tags for all that has no series of its own.
+// otherName is the value of tags for everything without a series of its own.
 const (
 	otherName = "other"
 	noneName  = "none"
@@ -338,7 +338,7 @@ type tag[T any] struct {
 	value    func(*T) string
 }
 
-// field makes one field, without key and kind; it gives false where the item has no such value.
+// field makes one field, without key and kind; it returns false if the item has no such value.
 type field[T any] struct {
 	FieldSpec
 	value func(*T) (Field, bool)

@@ -44,7 +44,7 @@ var interfaces = series("interface", "One point per interface and window in whic
 		}},
 	}).revised()
 
-// rise is a count of an interface, absent where nothing is known of it.
+// rise is a count of an interface, absent if it is not known.
 func rise(key string, has decode.CounterField, doc string) field[inference.InterfaceStats] {
 	unit := ""
 	if has&(decode.CountInOctets|decode.CountOutOctets) != 0 {

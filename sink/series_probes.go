@@ -26,7 +26,7 @@ var probes = series("probe", "One point per window and path of probes between tw
 		probeDelay("delay_max", "largest", func(d *inference.Summary) uint64 { return d.Max }),
 	}).revised()
 
-// probeDelay is a figure of delays, absent where none is known.
+// probeDelay is a figure of delays, absent if none is known.
 func probeDelay(key, doc string, value func(*inference.Summary) uint64) field[inference.ProbeStats] {
 	return field[inference.ProbeStats]{FieldSpec{key, Int, "ns", "time of a probe there and back without that in the reflector, " + doc}, func(s *inference.ProbeStats) (Field, bool) {
 		return Field{Int: int64(value(&s.Delay))}, s.Delay.Count > 0

@@ -2,7 +2,7 @@ package sink
 
 import "github.com/hopscope/hopscope/inference"
 
-// flowSight is what a node saw of one of the busiest flows.
+// flowSight is the view that a node has of one of the busiest flows.
 type flowSight struct {
 	*inference.FlowSight
 	name string // of the flow

@@ -76,7 +76,7 @@ func (q *Queue) flush(ctx context.Context) {
 	q.settle()
 }
 
-// settleRecords notes that it is known of n more records that they are stored or refused.
+// settleRecords notes that n more records are stored or refused.
 func (q *Queue) settleRecords(n uint64) {
 	if n == 0 {
 		return
@@ -87,8 +87,8 @@ func (q *Queue) settleRecords(n uint64) {
 	reportMarks(fire)
 }
 
-// settleLocked notes what became of n more records, and returns the marks that are due, for reportMarks. Records that are not
-// dropped are settled in the order in which they came.
+// settleLocked notes the outcome of n more records, and returns the marks that are due, for reportMarks. Records that
+// are not dropped are settled in the order in which they came.
 func (q *Queue) settleLocked(n uint64, ok bool) (due []mark) {
 	q.settledOf += n
 	q.lost = q.lost || !ok

@@ -231,7 +231,7 @@ func (e *Config) validDialects() (errs []error) {
 	return errs
 }
 
-// contradiction says what cannot be in one profile, or "".
+// contradiction returns the combination that cannot be in one profile, or "".
 func contradiction(p *demux.Profile) string {
 	r, n := &p.Report, &p.INT
 	switch {

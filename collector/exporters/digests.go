@@ -238,8 +238,7 @@ func (c *DigestConfig) Shards(n, all int, flows shard.Config, seed uint64, sites
 	return list, nil
 }
 
-// digests makes what each of the shards needs to read digests. The inputs, where they say something, go before the
-// settings.
+// digests makes the inputs with which each shard decodes digests. Set inputs override the settings.
 func (c *DigestConfig) digests(opt *DigestInputs, shards int, sites *Sites) (d digest.Config, err error) {
 	n := opt.Network
 	if n == nil {

@@ -54,7 +54,7 @@ func (e *Config) SiteNames() names.Sites {
 	return names.SortSites(list)
 }
 
-// validSites checks what sites have in common: an id, a name and a prefix belong to one of them.
+// validSites checks sites against each other: an id, a name and a prefix belong to one of them.
 func (e *Config) validSites() (errs []error) {
 	if err := e.SiteNames().Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("sites: %w", err))
@@ -82,7 +82,7 @@ func (e *Config) validSites() (errs []error) {
 	return errs
 }
 
-// plainPrefix gives IPv4 within IPv6 as IPv4, without host bits.
+// plainPrefix returns IPv4 within IPv6 as IPv4, without host bits.
 func plainPrefix(p netip.Prefix) netip.Prefix {
 	if p.Addr().Is4In6() && p.Bits() >= 96 {
 		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)

@@ -11,8 +11,8 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// The owner of a fleet makes the alerts of all its collectors, so that one cause is one alert. What is open is in the owner's
-// checkpoint. An owner that goes on from that sends again what was sent since: an alert comes once at least.
+// The owner of a fleet makes the alerts of all its collectors, so that one cause is one alert. Open alerts are in the
+// owner's checkpoint. An owner that goes on from it sends later alerts again: an alert comes at least once.
 //
 // A receiver that is away must not keep a window from being stored. Its alerts therefore wait in a queue of their own,
 // and in a spool on the disk of the consumer that made them. Checkpoints do not wait for them.
@@ -52,7 +52,7 @@ func (c *Consumer) openStores() (err error) {
 	return nil
 }
 
-// receiverProblems says which receivers do not get their alerts.
+// receiverProblems returns a sentence for each receiver that does not get its alerts.
 func (c *Consumer) receiverProblems() (problems []string) {
 	for _, r := range c.receivers.All() {
 		if st := r.Stats(); st.Failing && (st.Config || st.Spool == nil) {
@@ -96,8 +96,9 @@ func readDetectors(b []byte) (detectors, alerts []byte, err error) {
 	return b[:n], b[n:], nil
 }
 
-// alertsGoOn lets the alerts go on from a checkpoint; state is nil where that has none. Detectors that do not begin anew publish only
-// what is new, so what is open already goes to the alerts with the next window.
+// alertsGoOn restores the alerts from a checkpoint; state is nil if it has none. With same, the detectors' state is of
+// the same checkpoint. Otherwise open findings go to the alerts with the next window, because detectors that go on
+// publish changes only.
 func (t *ownerTask) alertsGoOn(state []byte, same bool) {
 	a := t.w.c.alerting
 	if a == nil {

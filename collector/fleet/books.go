@@ -53,7 +53,7 @@ type runBook struct {
 }
 
 const (
-	// maxReports is the most reports that a record can stand for: one with more is not counted.
+	// maxReports is the most reports of one record; a record with more is not counted.
 	maxReports = 1 << 32
 	// maxRuns is how many runs of a collector are in the books, and maxBooked of how many collectors there are any.
 	maxRuns   = 16
@@ -109,7 +109,7 @@ func subtract[K comparable](m map[K]uint64, k K, n uint64) uint64 {
 	return n
 }
 
-// count counts the reports of a record, of which the gate says what it is.
+// count counts the reports of a record, whose kind is from the gate.
 func (b *books) count(r *fleet.Record, kind fleet.EventKind, err error) {
 	h := &r.Head
 	n := h.Reports
@@ -224,7 +224,7 @@ func (b *books) lost(name string, r *runBook, n uint64) {
 	addTo(&b.Unread, name, n)
 }
 
-// gone notes that retention removed what was to be read before an offset, as is found at a time.
+// gone notes that retention removed unread records before an offset, and when that was found.
 func (b *books) gone(to, now int64) {
 	if to > b.Hole {
 		b.Hole, b.Found = to, now
@@ -276,7 +276,7 @@ func (b *books) lose(end int64, n uint64, err error) {
 	}
 }
 
-// pass counts a window of which n reports could be read; the others were in records that are broken, or too many.
+// pass counts a window of which n reports could be read. The others were in records that are broken, or too many.
 func (b *books) pass(end int64, n uint64) {
 	if waiting := b.Waiting[end]; waiting > n {
 		b.lose(end, waiting-n, nil)

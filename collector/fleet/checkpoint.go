@@ -14,7 +14,7 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// checkpoint is what a worker knew when it had read the input up to somewhere.
+// checkpoint is the state of a worker after it has read the input up to an offset.
 type checkpoint struct {
 	generation int64
 	offset     int64 // from which the input is to be read to go on
@@ -52,14 +52,14 @@ const (
 	checkpointBytes = 256 << 20 // when it is not compressed
 	sides           = "ab"
 	asideSide       = len(sides)
-	// checkpointVersion is the first byte of what is compressed.
+	// checkpointVersion is the first byte of the value before compression.
 	checkpointVersion = 1
 )
 
-// errCheckpoint says why a checkpoint is of no use to this program.
+// errCheckpoint is returned when this program cannot use a checkpoint.
 var errCheckpoint = errors.New("was written by another version, or is damaged")
 
-// checkpointKey names what chunks have in common.
+// checkpointKey is what chunks of one checkpoint have in common.
 type checkpointKey struct {
 	from                      string
 	boot, seq                 uint64
@@ -111,7 +111,7 @@ func (c *checkpoints) read(ctx context.Context, report func(error)) (*checkpoint
 	return p, nil
 }
 
-// newest puts chunks together, of checkpoints or of what is kept beside them.
+// newest joins chunks, of checkpoints or of the state kept beside them.
 func (c *checkpoints) newest(chunks map[string]chunk, aside bool, report func(error)) *checkpoint {
 	groups := map[checkpointKey][]chunk{}
 	for _, k := range chunks {
@@ -180,7 +180,7 @@ func (c *checkpoints) parseChunkKey(key string) (side int, n uint32, ok bool) {
 	return side, uint32(v), err == nil && name != "" && side >= 0 && v < maxChunks && c.chunkKey(side, uint32(v)) == key
 }
 
-// write adds a checkpoint in the place of the older one of the two, behind what is to be kept beside it.
+// write replaces the older of the two checkpoints, after it has written the state kept beside them.
 func (c *checkpoints) write(ctx context.Context, p *checkpoint) error {
 	if p.aside != nil {
 		if err := c.put(ctx, p, asideSide, p.aside); err != nil {

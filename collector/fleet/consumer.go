@@ -114,7 +114,7 @@ type partition struct {
 	n     int
 }
 
-// partitionStatus says how the work on a partition is going.
+// partitionStatus is the state of the work on a partition.
 type partitionStatus struct {
 	Topic     string // without the prefix
 	Partition int
@@ -232,7 +232,7 @@ func New(cfg Config, opt Options) (*Consumer, error) {
 	return c, nil
 }
 
-// retentionError says that a topic forgets records that are still needed.
+// retentionError is returned when a topic removes records that are still needed.
 type retentionError struct {
 	Topic      string
 	Have, Need time.Duration
@@ -375,7 +375,7 @@ func (c *Consumer) newTask(w *worker) (task, error) {
 	return nil, fmt.Errorf("topic %s has no tasks", w.topic)
 }
 
-// gate says how windows of a partition close.
+// gate returns the rules by which windows of a partition close.
 func (c *Consumer) gate(w *worker, reports bool) fleet.Options {
 	return fleet.Options{
 		Name: c.opt.ID, Slice: w.partition, Reports: reports, Window: int64(c.opt.Params.Window), Patience: c.cfg.Patience,
@@ -391,7 +391,8 @@ func (c *Consumer) expected() []fleet.Expected {
 	return c.opt.Expected()
 }
 
-// from reports whether a partition is to be read from Options.From on, which is so when this consumer owns it for the first time.
+// from reports whether a partition is to be read from Options.From on. It is when this consumer owns it for the first
+// time.
 func (c *Consumer) from(topic string, n int) bool {
 	if c.opt.From.IsZero() {
 		return false
@@ -424,7 +425,7 @@ func (c *Consumer) put(ctx context.Context, b *sink.Batch) error {
 	return nil
 }
 
-// settled has f called once it is known of all stores what became of all that was put before.
+// settled calls f once the outcome in all stores of everything put before is known.
 func (c *Consumer) settled(f func(ok bool)) error {
 	var mu sync.Mutex
 	left, all := len(c.series.All()), true
@@ -468,7 +469,7 @@ func (c *Consumer) merged(reports uint64) {
 	c.ledger.Close(reports)
 }
 
-// redraw notifies a collector once that a run of it is there twice.
+// redraw notifies a collector once that a run of it exists twice.
 func (c *Consumer) redraw(name string, boot uint64) {
 	c.mu.Lock()
 	notified := c.redrawn[name] == boot
@@ -572,7 +573,7 @@ func (c *Consumer) Accounts() (out []roster.Account) {
 	return out
 }
 
-// runSummary is what a run came to.
+// runSummary is the result of a run.
 type runSummary struct {
 	Windows  uint64         `json:"windows"` // that this consumer put together as the owner of series
 	Slices   uint64         `json:"slices"`  // and those of slices

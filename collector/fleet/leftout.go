@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// leave counts what the owner of series left out of a window, given what it had left out ever before the window and behind it.
+// leave counts what the owner of series left out of a window, from its totals before and after the window.
 func (c *Consumer) leave(before, behind *summary.LeftOut) {
 	c.mu.Lock()
 	c.left.AddSince(behind, before)

@@ -52,7 +52,7 @@ func (c *Consumer) Registry() *prometheus.Registry {
 	return metrics.Registry(slices.Concat(Metrics, stores.AlertMetrics, stores.RemovedMetrics), c.emit, c.writeSeconds)
 }
 
-// emit publishes what there is at this moment.
+// emit emits the present metrics.
 func (c *Consumer) emit(emit metrics.Emit) {
 	bySetting := map[string]uint64{}
 	list := c.limitsHit()
@@ -116,7 +116,7 @@ func (c *Consumer) emit(emit metrics.Emit) {
 	}
 }
 
-// topicValues are the metrics of a topic, as far as one partition has part in them.
+// topicValues returns the metrics of a topic that one partition contributes to.
 func topicValues(s *partitionStatus) []metrics.Value {
 	return []metrics.Value{
 		metrics.Of(mWindows, s.Closed, s.Topic),

@@ -58,8 +58,8 @@ func (c *Consumer) newOwner(w *worker) (*ownerTask, error) {
 	return t, err
 }
 
-// rewrite publishes windows again, without what the detectors found then: that was published, and depends on what they had seen
-// before. From the last window that they saw they go on.
+// rewrite publishes windows again, without the findings that were published then, which depended on earlier windows.
+// The detectors go on from the last window that they saw.
 func (t *ownerTask) rewrite(from int64, last *checkpoint) error {
 	t.after = from
 	if last == nil {
@@ -240,16 +240,16 @@ func (t *ownerTask) readDetectors(b []byte, detected int64) {
 	case err == nil:
 		t.detector = former
 	default:
-		// They learn again; everything else goes on.
+		// They learn again; the rest of the state stays.
 		t.w.noteError(fmt.Errorf("detectors begin anew: %w", err))
 	}
 	t.alertsGoOn(alerts, false)
 }
 
-// keptFor is how old it may be what was kept: what a hop does by day and by night is known for two days.
+// keptFor is the greatest age of the kept state: the daily pattern of a hop is known for two days.
 const keptFor = 24 * time.Hour
 
-// readKept reads what was kept beside the checkpoint, nil if there is nothing that could be of use.
+// readKept reads the state kept beside the checkpoint, nil if there is none of use.
 func (t *ownerTask) readKept(now int64) (*events.Detector, []byte, error) {
 	at, n := binary.Varint(t.aside)
 	if n <= 0 || now-at > int64(keptFor) || now < at {

@@ -181,7 +181,7 @@ func (t *rawTask) late(ctx context.Context, r *fleet.Record) error {
 	return t.publish(ctx, r.Head.End, lateNumbers+n, false, true, list)
 }
 
-// decode adds the reports of a record, which says how many they are, while there is room for those of its window.
+// decode adds the reports of a record, whose number is in its head, while there is room for those of its window.
 func (t *rawTask) decode(at int64, value []byte, reports uint64) {
 	var stream []byte
 	err := error(fleet.ErrFull)
@@ -199,7 +199,7 @@ func (t *rawTask) decode(at int64, value []byte, reports uint64) {
 	}
 }
 
-// publish counts what is in the batch, and sends what came of it. No reader waits for a window of which there are no records.
+// publish counts the reports of the batch, and sends the result. No reader waits for a window without records.
 func (t *rawTask) publish(ctx context.Context, end int64, first int, inOrder, some bool, list []fleet.Statement) error {
 	sortByTime(t.batch.Reports)
 	for _, r := range t.batch.Reports {
@@ -279,7 +279,7 @@ func (t *rawTask) due(ctx context.Context, now time.Time) error {
 func (t *rawTask) floor() int64 { return t.gate.Floor() }
 func (t *rawTask) label() int64 { return t.lastPublished }
 
-// rawBooks is what is kept of them in a checkpoint.
+// rawBooks is the part of the books in a checkpoint.
 type rawBooks struct {
 	Books       books         `json:"books"`
 	Republished map[int64]int `json:"again"`

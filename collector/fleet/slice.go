@@ -139,8 +139,8 @@ func (t *sliceTask) publish(ctx context.Context, m *fleet.Merged) error {
 	return t.w.c.publish(ctx, t.w.c.opt.Topics.Series, 0, records)
 }
 
-// sliceWindow is what a slice writes of its window: its hops, those without a node id, exporters, interfaces and paths of probes. What may stand for some that others have is left to the
-// owner.
+// sliceWindow returns what a slice writes of its window: its hops, those without a node id, exporters, interfaces and
+// paths of probes. The owner writes the entries "other".
 func sliceWindow(w *inference.Window) *inference.Window {
 	s := &inference.Window{Start: w.Start, End: w.End, Reports: w.Reports, Interfaces: w.Interfaces}
 	for i := range w.Hops {
@@ -289,7 +289,8 @@ func (w *worker) fetch(offsets []int64, handle func(*fleet.Record)) error {
 	return nil
 }
 
-// fetchRun reads a part of the partition, all of which was read before: that the log ends before it does passes.
+// fetchRun reads a part of the partition, all of which was read before. An earlier end of the log is therefore an
+// error that passes.
 func (w *worker) fetchRun(from, to int64, handle func(*fleet.Record)) error {
 	r := w.c.opt.Kafka.Reader(w.topic, w.partition, from)
 	if to-from == 1 {

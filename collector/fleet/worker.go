@@ -12,14 +12,14 @@ import (
 	"github.com/hopscope/hopscope/ingest/retry"
 )
 
-// task is what is done with the records of a partition. Its methods are called by one goroutine.
+// task processes the records of a partition. One goroutine calls its methods.
 type task interface {
 	// add takes the next record. Before it returns, it hands the results to the stores and to Kafka. An error means
 	// that this failed, and ends the worker.
 	add(ctx context.Context, r *fleet.Record) error
 	// due does what is due at a time. It is called again and again while there is nothing to read.
 	due(ctx context.Context, now time.Time) error
-	// floor is the lowest offset that is needed to go on from the present state.
+	// floor returns the lowest offset that is needed to go on from the present state.
 	floor() int64
 	// gone notes that retention removed unread records before an offset.
 	gone(to int64)
@@ -28,7 +28,7 @@ type task interface {
 	// appendState and readState are for checkpoints.
 	appendState(b []byte) []byte
 	readState(b []byte) error
-	// report fills in what is particular to the task.
+	// report fills in the values that only this task has.
 	report(s *partitionStatus)
 }
 
@@ -74,7 +74,7 @@ type worker struct {
 	errorLimit limiter
 }
 
-// errDropped says that a store lost points that it had taken over, because the process is ending.
+// errDropped is returned when a store lost points that it had taken, because the process is ending.
 var errDropped = errors.New("a store did not confirm what was written")
 
 // run works until there is to be no more reading. Then it drains, unless the partition was lost.
@@ -178,8 +178,8 @@ func (w *worker) begin(ctx context.Context) error {
 
 // rewriter is a task that can publish windows again.
 type rewriter interface {
-	// rewrite begins a run that publishes windows from a time on again; last is the checkpoint that there was, or nil. The error says
-	// what of it is of no use.
+	// rewrite begins a run that publishes windows from a time on again. last is the former checkpoint, or nil. The
+	// error names the part of it that is of no use.
 	rewrite(from int64, last *checkpoint) error
 }
 
@@ -236,7 +236,7 @@ func (w *worker) passedOver(err error) {
 	}
 }
 
-// handle parses one record and gives it to the task.
+// handle parses one record and passes it to the task.
 func (w *worker) handle(ctx context.Context, m *ingest.Message) error {
 	w.status.change(func(s *partitionStatus) { s.records++; s.Bytes += uint64(len(m.Value)) })
 	h, err := fleet.ReadHead(m.Head)
@@ -319,7 +319,7 @@ func (w *worker) save(now time.Time) error {
 	return nil
 }
 
-// snapshot is the present state, with what is kept beside it or without.
+// snapshot returns the present state, with aside that kept beside it.
 func (w *worker) snapshot(aside bool) *checkpoint {
 	var s partitionStatus
 	w.task.report(&s)
@@ -330,7 +330,7 @@ func (w *worker) snapshot(aside bool) *checkpoint {
 	return p
 }
 
-// commit keeps a checkpoint of what was confirmed, then commits the offset to the group.
+// commit writes a checkpoint of the confirmed state, then commits the offset to the group.
 func (w *worker) commit(ctx context.Context, p *checkpoint) error {
 	if err := w.keep.write(ctx, p); err != nil {
 		return err

@@ -100,7 +100,7 @@ func Read(name string, r io.Reader, sites names.Sites) (*names.Names, error) {
 	return names.New(d.list, d.hosts, d.reasons).WithSites(sites), nil
 }
 
-// syntaxProblem takes the place out of the parser's error, whose text begins with "[line:column] problem".
+// syntaxProblem parses the place out of the parser's error, whose text begins with "[line:column] problem".
 func syntaxProblem(err error) (line int, problem string) {
 	problem, _, _ = strings.Cut(err.Error(), "\n")
 	problem = strings.Map(func(r rune) rune {
@@ -300,7 +300,7 @@ func (d *reader) count(n ast.Node) {
 	}
 }
 
-// mapping walks the keys of n; each reports whether it knows the key.
+// mapping walks the keys of n; each reports whether it accepts the key.
 func (d *reader) mapping(n ast.Node, what string, each func(key string, v ast.Node) bool) {
 	m, ok := n.(ast.MapNode)
 	if !ok {

@@ -100,7 +100,7 @@ type rule struct {
 	Paths    [][]string `yaml:"paths"`
 }
 
-// anyOf is a node, or a list of which one is meant.
+// anyOf is a node, or a list of alternatives.
 type anyOf []string
 
 // UnmarshalYAML reads either.

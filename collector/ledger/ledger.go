@@ -66,7 +66,7 @@ type Ledger struct {
 	accounts map[string]*account
 }
 
-// account is what the ledger keeps of one sink. It implements [sink.Account].
+// account is the ledger's account of one sink. It implements [sink.Account].
 type account struct {
 	ledger  *Ledger
 	reports *tail // nil for a sink that no reports come to

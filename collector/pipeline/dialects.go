@@ -60,7 +60,7 @@ type findingKey struct {
 	gre    uint16        // protocol number of GRE that hides INT
 }
 
-// doubts is what a worker gathers of a batch.
+// doubts holds the frames that a worker gathers from a batch.
 type doubts struct {
 	watching      bool
 	interval      guess.Interval
@@ -125,7 +125,7 @@ const (
 	mostForeign = 32
 )
 
-// look looks at frame i of a batch, of which the last n reports of b were made.
+// look examines frame i of a batch. The last n reports of b come from it.
 func (d *doubts) look(i int, f *ingest.Frame, at guess.Port, b *decode.LazyBatch, n int) {
 	if n == 0 {
 		if len(d.foreign) == mostForeign {
@@ -199,7 +199,7 @@ func (d *doubts) sender(src decode.Addr) *doubt {
 	return s
 }
 
-// begin prepares w for a batch: its decoder knows what was adopted.
+// begin prepares w for a batch: its decoder uses the adopted dialects.
 func (x *dialects) begin(w *Worker, dec *demux.Router) {
 	d := &w.doubts
 	if a := x.adopted.Load(); a != d.adopted || dec != d.router {
@@ -282,7 +282,7 @@ func (x *dialects) Step(now int64, known func(decode.Addr) uint64) {
 	x.logNews()
 }
 
-// logNews logs findings that differ from what was logged of their senders.
+// logNews logs findings that differ from the last logged ones of their senders.
 func (x *dialects) logNews() {
 	var news []guess.Finding
 	seen := map[findingKey]string{}
@@ -349,7 +349,7 @@ func (x *dialects) Reread() uint64 {
 	return x.reread.Load()
 }
 
-// reload takes over other settings. What the operator chose goes before what was adopted.
+// reload applies other settings. The operator's choices override the adopted ones.
 func (x *dialects) reload(router *demux.Router, candidates []demux.Profile) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -369,8 +369,8 @@ func (x *dialects) drain() []guess.Sample {
 	return list
 }
 
-// rereadSamples reads what was dropped before its sender's dialect was known. It counts as received now; the sequence numbers
-// were followed when it came.
+// rereadSamples reads frames that were dropped before their sender's dialect was known. They count as received now.
+// Their sequence numbers were tracked when they came.
 func (p *Pipeline) rereadSamples(w *Worker) {
 	x := p.Dialects
 	dec := w.decoder.Load()

@@ -27,14 +27,14 @@ type diversion struct {
 	may  context.Context
 	stop context.CancelFunc
 
-	// What is diverted while a window is being handed over goes behind it. The state file is written meanwhile: whether the window is on
-	// disk is known by whether anything came behind that.
+	// Reports that are diverted while a window is being handed over go after it. The state file is written meanwhile.
+	// Whether the window is on disk follows from whether anything came after that.
 	mu   sync.Mutex
 	hold bool
 	held []sink.Encoded
 }
 
-// put hands over what was diverted, or holds it back.
+// put hands over diverted reports, or holds them back.
 func (d *diversion) put(e sink.Encoded, put func(sink.Encoded)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -45,7 +45,7 @@ func (d *diversion) put(e sink.Encoded, put func(sink.Encoded)) {
 	put(e)
 }
 
-// release hands over what was held back.
+// release hands over the reports that were held back.
 func (d *diversion) release(put func(sink.Encoded)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -69,15 +69,15 @@ func (p *Pipeline) divert(w *Worker) {
 	w.diverted = w.diverted[:0]
 }
 
-// openDiversion notes in which window diverted reports count from now on: the one in which their exporters count them. What comes when no
-// more is received counts in the last one.
+// openDiversion sets the window in which diverted reports count from now on: the one in which their exporters count
+// them. Reports after the end of reception count in the last one.
 func (p *Pipeline) openDiversion() {
 	if p.diversion != nil && p.receipt.edge != math.MaxInt64 {
 		p.diversion.OpenWindow(p.receipt.label)
 	}
 }
 
-// endDiversion ends the window of the diverted reports, of which it returns the number. No worker may deliver meanwhile.
+// endDiversion ends the window of the diverted reports, and returns their number. No worker may deliver meanwhile.
 func (p *Pipeline) endDiversion(end int64) (n uint64) {
 	if p.diversion == nil {
 		return 0

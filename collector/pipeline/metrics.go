@@ -11,8 +11,8 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// metrics is what a worker has that reads requests to export metrics. Such a worker is the only one of its source, so that it sees all points of a
-// stream.
+// metrics is the state of a worker that reads requests to export metrics. Such a worker is the only one of its source,
+// so that it sees all points of a stream.
 type metrics struct {
 	*otlp.Decoder
 	batch decode.Batch

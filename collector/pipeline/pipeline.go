@@ -24,7 +24,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// work is what crosses a shard's queue: a batch of reports, or something that the shard's owner is to do.
+// work is an item of a shard's queue: a batch of reports, or a function for the shard's owner.
 type work struct {
 	batch decode.LazyBatch
 	hops  int                // of the reports

@@ -26,7 +26,8 @@ const (
 	receiptPatience = time.Second
 	// HeldReports is the most that a worker holds back. It waits when that is reached, and its socket buffers.
 	HeldReports = 2048
-	// heldPatience bounds that wait, beside a tenth of a window: what is wrongly counted is less of an evil than what is dropped.
+	// heldPatience bounds that wait, beside a tenth of a window: a report counted in the wrong window is better than
+	// a dropped one.
 	heldPatience = 100 * time.Millisecond
 )
 
@@ -100,7 +101,7 @@ func (p *Pipeline) belongsNext(t int64) bool {
 	return t >= r.edge && uint64(t)-uint64(r.edge) < uint64(r.length)
 }
 
-// awaitEnd gives up the border until it has moved, but not for long.
+// awaitEnd releases the border until it has moved, for a short time only.
 func (p *Pipeline) awaitEnd() {
 	ended := p.receipt.ended
 	p.border.RUnlock()

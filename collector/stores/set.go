@@ -339,7 +339,8 @@ func (q *Queue) holds() string {
 	return "windows"
 }
 
-// counts and evicted say what is counted of it, and how much of that the spool lost: a receiver of alerts gets no reports.
+// counts and evicted are the unit of the queue, and how many of it the spool lost. A receiver of alerts gets no
+// reports.
 func (q *Queue) counts() string {
 	if q.Alerts {
 		return "points"

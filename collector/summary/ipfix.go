@@ -63,7 +63,7 @@ func ipfixText(s *ipfix.Status) string {
 	return strings.Join(parts, "; ")
 }
 
-// delayText says delays as what they are.
+// delayText writes delays by their meaning.
 func delayText(d *ipfix.DelayStats) string {
 	through := ""
 	if d.Ingress != 0 {

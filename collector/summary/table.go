@@ -275,7 +275,7 @@ func (s *Summary) writeWhole(t io.Writer, section func(title string, n int) bool
 	}
 }
 
-// coded writes a value of a digest with two digits, which is what codes are good for, in the unit of what it is of.
+// coded writes a value of a digest with two digits, the precision of its code, in the unit of its quantity.
 func coded(of string, v float64) string {
 	switch {
 	case strings.HasSuffix(of, "latency"):

@@ -222,7 +222,7 @@ func (t *exporterTotals) lost() int64 {
 	return lost
 }
 
-// known is how many reports of the exporter at an address were read, as far as windows have ended.
+// known returns how many reports of the exporter at an address were read in ended windows.
 func (t *exporterTotals) known(a decode.Addr) (n uint64) {
 	for k, s := range t.of {
 		if k.Addr == a {

@@ -48,7 +48,7 @@ const (
 	interfaces  = 8
 )
 
-// header is what every report says before its packet, but for the values of a postcard.
+// header is the common header of every report, without the values of a postcard.
 func header(hops int) telemetry.Header {
 	if hops == 0 {
 		return telemetry.Header{Inner: telemetry.InnerIPv4, Metadata: postcardMetadata}
@@ -194,7 +194,7 @@ func (g *Generator) NextFrom(exporter int, buf []byte) []byte {
 		telemetry.Append20(buf[:telemetry.GroupLen], &g.header, len(buf)-g.ipAt)
 		return buf
 	}
-	// The newest hop, which is the reporting node itself, stands first.
+	// The newest hop, which is the reporting node itself, comes first.
 	for i := range g.cfg.Hops {
 		h = mix(h)
 		hop := &g.hops[g.cfg.Hops-1-i]

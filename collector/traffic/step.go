@@ -35,7 +35,7 @@ func Search(rate float64, try func(float64) (Step, error)) (best Step, err error
 		if err != nil {
 			return best, err
 		}
-		// A sender that cannot reach the rate says nothing about the collector beyond what it did send.
+		// If a sender cannot reach the rate, the step shows only that the collector keeps up with what was sent.
 		reached := !s.senderLimited()
 		if s.KeepsUp {
 			low = next

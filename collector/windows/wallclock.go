@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// reading is one look at both clocks, in ns. The monotonic one only runs forward, at the pace of time, and stands still while the
-// machine sleeps; it is never set. The wall clock is what operators and NTP set: it may be anything.
+// reading is one look at both clocks, in ns. The monotonic clock is never set, runs forward at the pace of time, and
+// stands still while the machine sleeps. The wall clock is set by operators and NTP, and may have any value.
 type reading struct{ mono, wall int64 }
 
 // wallClock decides when the windows of a live collector end, and under which label each is kept. The label is the
@@ -37,7 +37,7 @@ type wallClock struct {
 	held    bool    // the latest label is kept until the wall clock has passed it
 }
 
-// windowKind says what a label means for what is kept under it.
+// windowKind is the relation of a label to earlier windows under it.
 type windowKind uint8
 
 const (

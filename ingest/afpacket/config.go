@@ -88,10 +88,10 @@ func (c Config) Metrics() []ingest.Metric {
 	}
 }
 
-// maxAutoWorkers is how many workers are started when the configuration does not say.
+// maxAutoWorkers is the most workers that are started when the configuration has no number.
 const maxAutoWorkers = 8
 
-// workers is the number of workers that the configuration stands for.
+// workers returns the number of workers by the configuration.
 func (c *Config) workers() int {
 	if c.Workers > 0 {
 		return c.Workers

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/net/bpf"
 )
 
-// Numbers that the filter knows of headers.
+// Numbers in headers that the filter matches.
 const (
 	etherIPv4, etherIPv6         = 0x0800, 0x86dd
 	etherVLAN, etherQinQ, oldTag = 0x8100, 0x88a8, 0x9100

@@ -152,7 +152,7 @@ func (r *ring) option(name, value int) func() error {
 	return func() error { return unix.SetsockoptInt(r.fd, unix.SOL_PACKET, name, value) }
 }
 
-// explain says of an error which step failed, and what to do about it.
+// explain adds the failed step and the remedy to an error.
 func explain(what string, err error) error {
 	switch {
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):

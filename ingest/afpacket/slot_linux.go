@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// slot is the place of one worker at one interface: the ring that is open there now, and what was counted since the start. The worker
-// reads the ring; statistics come from any goroutine.
+// slot is the place of one worker at one interface: the ring that is open there now, and the counts since the start.
+// The worker reads the ring; any goroutine may read the statistics.
 type slot struct {
 	group *group
 	cfg   *Config
@@ -24,14 +24,14 @@ type slot struct {
 	problem        string
 }
 
-// up puts a ring in place, which is read from now on.
+// up installs a ring, which is read from now on.
 func (k *slot) up(r *ring, index int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ring, k.index, k.problem = r, index, ""
 }
 
-// down says why nothing comes.
+// down sets the problem for which no frame comes.
 func (k *slot) down(problem string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

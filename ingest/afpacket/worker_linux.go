@@ -32,7 +32,7 @@ func newWorker(id int, cfg *Config) *worker {
 	return &worker{id: id, cfg: cfg, batch: ingest.Batch{Frames: make([]ingest.Frame, 0, batchFrames)}}
 }
 
-// run reads until the source is stopped, and then what is left.
+// run reads until the source is stopped, and then the remaining frames.
 func (w *worker) run(c *ingest.Crew, handle func(int, *ingest.Batch)) error {
 	var places []*ingest.Place
 	for _, k := range w.slots {
@@ -97,7 +97,7 @@ func (w *worker) read(k *slot, handle func(int, *ingest.Batch)) bool {
 // over the block by then.
 func (w *worker) due(before int64) int64 { return before + int64(2*w.cfg.Wait+late) }
 
-// sleep waits for a block, a prompt or the end, and looks at interfaces that are down.
+// sleep waits for a block, a prompt or the end, and checks interfaces that are down.
 func (w *worker) sleep() error {
 	w.fds, w.at = w.fds[:0], w.at[:0]
 	wait := time.Duration(-1)

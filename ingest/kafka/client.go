@@ -16,7 +16,7 @@ import (
 	"github.com/hopscope/hopscope/ingest/peer"
 )
 
-// metadataTTL is about how often topics and leaders are asked for. A topic that was just created is known after this.
+// metadataTTL is about how often topics and leaders are requested. A new topic is known after this.
 const metadataTTL = 3 * time.Second
 
 // Client sends requests to Kafka. It is safe for use by several goroutines.
@@ -173,7 +173,7 @@ func (m *mechanism) Start(ctx context.Context) (sasl.StateMachine, []byte, error
 	return &login{state}, first, nil
 }
 
-// login is a login whose errors say that they are of it.
+// login is a login whose errors are marked as such.
 type login struct{ sasl.StateMachine }
 
 func (s *login) Next(ctx context.Context, challenge []byte) (bool, []byte, error) {

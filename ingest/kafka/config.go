@@ -123,7 +123,7 @@ func (c *Config) CheckFiles() error {
 	return errors.Join(append(errs, err)...)
 }
 
-// password reads the password from where the settings say.
+// password reads the password from its place in the settings.
 func (c *Config) password() (string, error) {
 	return peer.Secret("password", c.PasswordFile, c.PasswordEnv)
 }

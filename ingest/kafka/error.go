@@ -168,13 +168,14 @@ func bare(err error) error {
 	}
 }
 
-// noPlace reports whether kafka-go did not know where to send a request.
+// noPlace reports whether kafka-go had no destination for a request.
 func noPlace(err error) bool {
 	return errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition) || errors.Is(err, protocol.ErrNoLeader) ||
 		errors.Is(err, kafka.UnknownTopicOrPartition) || errors.Is(err, kafka.BrokerNotAvailable)
 }
 
-// cause is what the last metadata say about why a request found no way: about the topic, or about the connection.
+// cause returns why a request had no destination by the latest metadata. It concerns the topic, or else the
+// connection.
 func (c *Client) cause(do Op) (topic bool, _ error) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.conf.Timeout)
 	defer cancel()
@@ -215,7 +216,7 @@ func (c *Client) explainTLSOp(err error, do Op) error {
 	return e
 }
 
-// explainTLS says what is wrong between the two sides of a TLS connection.
+// explainTLS returns the conflict between the two sides of a TLS connection.
 func (c *Client) explainTLS(addr string, err error) error {
 	e := &Error{Kind: untrusted, Addr: addr, Err: err}
 	var host x509.HostnameError

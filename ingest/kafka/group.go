@@ -30,7 +30,7 @@ const (
 	groupProtocol     = "hopscope-1"
 )
 
-// groupStats says how a membership is doing.
+// groupStats is the state of a membership.
 type groupStats struct {
 	Member     string
 	Generation int // 0 outside of one
@@ -159,7 +159,7 @@ func joinError(err error) (expected, worthLogging bool) {
 	return false, true
 }
 
-// fewPartitionsError says that a topic has fewer partitions than the fleet has slices.
+// fewPartitionsError is returned when a topic has fewer partitions than the fleet has slices.
 type fewPartitionsError struct {
 	Topic      string
 	Have, Want int
@@ -181,7 +181,7 @@ type generation struct {
 // errLost is the cause of Generation.Lost.
 var errLost = errors.New("the group has given the partitions to others")
 
-// join joins the group and returns the generation that follows, whose heartbeats run.
+// join joins the group and returns the next generation, whose heartbeats run.
 func (g *Group) join(ctx context.Context) (*generation, error) {
 	for topic, want := range g.cfg.Topics {
 		have, err := g.log.Partitions(ctx, topic)
@@ -330,8 +330,8 @@ func (g *Group) beat(ctx context.Context, gen *generation) {
 	}
 }
 
-// commit sets an offset. The group compares generation and member, so that one that was paused cannot set back what others
-// have done since.
+// commit sets an offset. The group compares generation and member, so that a member that was paused cannot undo later
+// progress of others.
 func (g *Group) commit(ctx context.Context, gen *generation, topic string, partition int, offset int64) error {
 	final := func(err error) bool {
 		if ctx.Err() != nil || fenced(err) || !passes(err) {

@@ -9,9 +9,9 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 )
 
-// The heartbeat of kafka-go 0.4.51 has the fields of the answer in the wrong order, so that it never returns an error. It goes to
-// any broker, not to the coordinator of the group. These messages take the place of its own, for the whole process: nothing else
-// in it sends heartbeats through a Client.
+// The heartbeat of kafka-go 0.4.51 has the fields of the answer in the wrong order, so that it never returns an error.
+// It goes to any broker, not to the coordinator of the group. These messages replace its own, for the whole process.
+// Nothing else in it sends heartbeats through a Client.
 func init() { protocol.Register(&heartbeatRequest{}, &heartbeatResponse{}) }
 
 type heartbeatRequest struct {

@@ -17,7 +17,7 @@ import (
 	"github.com/hopscope/hopscope/ingest/retry"
 )
 
-// logConfig bounds what is read and written at once.
+// logConfig bounds the amount of one read and one write.
 type logConfig struct {
 	HeaderKey string        // the header that messages keep; others are passed over
 	fetchMax  int           // bytes of an answer, unless a single batch has more
@@ -59,7 +59,7 @@ func (l *Log) Stats() logStats {
 	}
 }
 
-// partitionError says which call failed for which partition.
+// partitionError is the failure of a call for a partition.
 type partitionError struct {
 	Op        string
 	Topic     string
@@ -74,7 +74,7 @@ func (e *partitionError) Error() string {
 // Unwrap returns the reason.
 func (e *partitionError) Unwrap() error { return e.Err }
 
-// gapError says that offsets from From, which were to be read, are not in the log. Reading goes on at To.
+// gapError is returned when the offsets from From on are not in the log. Reading continues at To.
 type gapError struct{ From, To int64 }
 
 func (e *gapError) Error() string {
@@ -90,8 +90,8 @@ func (e *gapError) Skipped() (from, to int64) { return e.From, e.To }
 // Removed returns the offsets that are not in the partition any more.
 func (e *gapError) Removed() (from, to int64) { return e.From, e.To }
 
-// corruptError says that what begins at From cannot be read, by a checksum that does not agree or a length that cannot be.
-// Reading goes on at To.
+// corruptError is returned when the records from From on cannot be read: a checksum does not match or a length is
+// impossible. Reading continues at To.
 type corruptError struct {
 	From, To int64
 	Err      error
@@ -161,7 +161,7 @@ func (l *Log) Partitions(ctx context.Context, topic string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.Timeout)
 	defer cancel()
 	n := 0
-	// A topic that was just made is not known before the client has asked for all of them again.
+	// A new topic is unknown until the client has requested all topics again.
 	err := retry.Backoff{Min: 100 * time.Millisecond}.Do(ctx, nil, func(ctx context.Context) error {
 		r, err := l.client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{topic}})
 		if err == nil && len(r.Topics) != 1 {
@@ -231,7 +231,7 @@ func (l *Log) produce(ctx context.Context, topic string, partition int, messages
 	began := time.Now()
 	final := func(err error) bool {
 		l.errors.Add(1)
-		// What was just made is not known everywhere at once.
+		// A new topic is not known to all brokers at once.
 		return !passes(err) || unknown(err) && time.Since(began) > l.cfg.Timeout
 	}
 	err = retry.Backoff{Min: 50 * time.Millisecond, Max: 2 * time.Second, Attempt: l.cfg.Timeout}.Do(ctx, final, func(once context.Context) error {
@@ -247,7 +247,7 @@ func (l *Log) produce(ctx context.Context, topic string, partition int, messages
 	return first, err
 }
 
-// records gives messages the form of the client. They can be read once.
+// records returns messages in the form of the client. They can be read once.
 func (l *Log) records(messages []ingest.Message) []kafka.Record {
 	records := make([]kafka.Record, len(messages))
 	for i := range messages {
@@ -363,7 +363,8 @@ func (r *reader) Next(ctx context.Context) ([]ingest.Message, error) {
 	return nil, fail(e)
 }
 
-// suspicious reports whether an error may come from what was to be read: it is none of the network, and no answer.
+// suspicious reports whether an error may come from the records that were to be read: it is neither one of the network
+// nor an answer.
 func suspicious(err error) bool {
 	if _, ok := errors.AsType[kafka.Error](err); ok {
 		return errors.Is(err, kafka.InvalidMessage)
@@ -374,7 +375,7 @@ func suspicious(err error) bool {
 	return !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
 }
 
-// leap goes to the nearest offset that is there.
+// leap moves to the nearest offset that exists.
 func (r *reader) leap(ctx context.Context) error {
 	first, next, err := r.log.Bounds(ctx, r.topic, r.partition)
 	if err != nil {

@@ -28,12 +28,12 @@ type planRecord struct {
 	Plan       json.RawMessage `json:"plan,omitempty"`
 }
 
-// key is that of all records of a writer, so that compaction keeps its last one. What a member writes that is no longer in charge
-// replaces only what it wrote before.
+// key returns the key of all records of a writer, so that compaction keeps its last one. A deposed member thus
+// replaces only its own records.
 func (r *planRecord) key() string { return "plan/" + r.Writer }
 
-// compare says which of two records is the later one by what their writers knew. Between records that are equal in that, the
-// later one in the log counts.
+// compare returns which of two records is the later one by term and generation. Of equal records, the later one in the
+// log counts.
 func (r *planRecord) compare(b *planRecord) int {
 	return cmp.Or(cmp.Compare(r.Term, b.Term), cmp.Compare(r.Generation, b.Generation))
 }
@@ -72,7 +72,7 @@ const (
 	maxEpoch = 1<<32 - 1<<16
 )
 
-// history is what the log says up to an offset.
+// history is the state of the log up to an offset.
 type history struct {
 	term  uint64 // the highest
 	epoch uint32 // the highest

@@ -157,8 +157,8 @@ func (t *Term) confirm(ctx context.Context) error {
 		if err == nil || !lost(err) || lost(context.Cause(g.Lost)) { // a generation that ended in order has another cause
 			return err
 		}
-		// The group may share out anew, which the heartbeat of this member has not heard yet. What comes of it says whether the
-		// member still owns the partition; where this one was forgotten, the generation is lost.
+		// The group may be rebalancing, and the heartbeat of this member has not seen that yet. The result shows
+		// whether the member still owns the partition. If the group has removed this member, the generation is lost.
 		if err := t.other(ctx, g, err); err != nil {
 			return err
 		}
@@ -189,11 +189,11 @@ func (t *Term) other(ctx context.Context, g *ingest.Generation, refused error) e
 	}
 }
 
-// put writes a record, reads what came before it, and asks the group whether it counts.
+// put writes a record, reads the records before it, and asks the group whether it counts.
 //
-// What others have written since the term began is of members that were in charge before, if the group says that this one is. The
-// group had not confirmed it, or it would have been there when the term began, so nothing of it has left them. The record is written
-// above theirs all the same, so that it is the one that a successor finds.
+// Records of others since the term began are of members that were in charge before, if the group confirms this one.
+// The group had not confirmed those records. Otherwise they would have been there when the term began. Nothing of them
+// has therefore left their members. The record is written above theirs all the same, so that a successor finds it.
 func (t *Term) put(ctx context.Context, epoch uint32, plan []byte) error {
 	for {
 		g, err := t.generation(ctx)

@@ -48,7 +48,7 @@ func (f *foreign) add(src netip.Addr, what string) {
 	}
 }
 
-// problem is what there is to say of all of them; empty without any. It changes with each new one, and with no other.
+// problem returns a sentence about all foreign senders, or "". It changes with each new one only.
 func (f *foreign) problem() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,7 +63,7 @@ func (f *foreign) problem() string {
 	return strings.Join(texts, "; ")
 }
 
-// countForeign names what is no OTLP, and counts it: what is counted is named.
+// countForeign counts and names data that is not OTLP.
 func (s *Source) countForeign(src netip.Addr, what string) {
 	s.foreign.add(src, what)
 	s.damaged.Add(1)
@@ -89,7 +89,7 @@ func (l watched) Accept() (net.Conn, error) {
 	return &greeting{Conn: c, l: l}, nil
 }
 
-// greeting is a connection until its first bytes show what it brings.
+// greeting is a connection until its first bytes show its protocol.
 type greeting struct {
 	net.Conn
 	l    watched
@@ -97,7 +97,7 @@ type greeting struct {
 	done bool
 }
 
-// enough bytes show each protocol that [protocolOf] knows.
+// enough is how many bytes show each protocol of [protocolOf].
 const enough = 12
 
 func (g *greeting) Read(b []byte) (int, error) {
@@ -114,7 +114,7 @@ func (g *greeting) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// protocol is what the first bytes of a connection show.
+// protocol is the protocol that the first bytes of a connection show.
 type protocol uint8
 
 const (

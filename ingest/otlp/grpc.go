@@ -26,7 +26,7 @@ const (
 	maxCalls = 8 // of a connection at the same time
 )
 
-// newGRPC makes the server of OTLP over gRPC. Its messages stay bytes: their reader knows their form.
+// newGRPC makes the server of OTLP over gRPC. Its messages stay bytes: their reader decodes them.
 func (s *Source) newGRPC(conf *tls.Config) *grpc.Server {
 	options := []grpc.ServerOption{
 		grpc.ForceServerCodecV2(raw{}), grpc.MaxRecvMsgSize(s.cfg.MaxRequestBytes), grpc.MaxConcurrentStreams(maxCalls),

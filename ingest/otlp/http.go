@@ -138,7 +138,7 @@ func write(w http.ResponseWriter, form string, code int, body []byte) {
 	_, _ = w.Write(body) // a sender that has gone comes again
 }
 
-// responseOf is an ExportMetricsServiceResponse, which says what was refused if anything was.
+// responseOf returns an ExportMetricsServiceResponse, with the refusals if there are any.
 func responseOf(a *ingest.Answer) []byte {
 	if a.Refused == 0 {
 		return []byte{}

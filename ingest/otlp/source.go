@@ -22,7 +22,7 @@ const (
 	drainTime  = 2 * time.Second // bounds how long requests that are under way may take when the source ends
 )
 
-// errBusy says that all is full.
+// errBusy is returned when there is no room for another request.
 var errBusy = errors.New("all requests that there is room for are under way; come again")
 
 // Source receives metrics. It is used once.
@@ -190,8 +190,8 @@ func (s *Source) slot() func() {
 	}
 }
 
-// offer hands a request to the worker and waits for what becomes of it. A sender that does not wait that long comes again; what was read meanwhile is
-// recognised then.
+// offer passes a request to the worker and waits for the outcome. A sender that does not wait that long sends again;
+// points that were read meanwhile are then recognised.
 func (s *Source) offer(ctx context.Context, data []byte, src netip.AddrPort) (*ingest.Answer, error) {
 	r := &request{data: data, src: src, at: time.Now(), done: make(chan struct{})}
 	select {

@@ -200,8 +200,8 @@ type input struct {
 	problem atomic.Pointer[string] // nil as long as it works
 }
 
-// open opens what the path names now, without waiting, and then closes what was open. In this order a writer that has
-// opened a FIFO in the meantime is not left without a reader.
+// open opens the file at the path without waiting, and then closes the former one. In this order a writer that has
+// opened a FIFO in the meantime keeps a reader.
 func (in *input) open() error {
 	f, _, _, err := openFile(in.path)
 	if err != nil {
@@ -363,7 +363,8 @@ func (t *tail) some(b []byte) (int, error) {
 		if over {
 			return 0, io.EOF
 		}
-		// Its writer may have written to the file between the read and the look at the path, so it is read once more.
+		// Its writer may have written to the file between the read and the check of the path, so it is read once
+		// more.
 		if t.replaced = in.replaced(); !t.replaced && !retry.Sleep(t.ctx, in.poll) {
 			return 0, context.Cause(t.ctx)
 		}

@@ -30,11 +30,11 @@ func openFile(path string) (f *os.File, name string, size int64, err error) {
 	return f, name, -1, nil
 }
 
-// pollMillis is how long a read waits before it looks at its context again.
+// pollMillis is how long a read waits before it checks its context again.
 const pollMillis = 50
 
-// waiting reads from a pipe or terminal, and gives up when ctx ends. Standard input is usually in blocking mode and
-// shared with other processes, so neither a deadline nor a change of mode will do.
+// waiting reads from a pipe or terminal, and stops when ctx ends. Standard input is usually in blocking mode and
+// shared with other processes, so neither a deadline nor a change of mode is possible.
 type waiting struct {
 	ctx  context.Context
 	f    *os.File
@@ -57,7 +57,7 @@ func (w *waiting) Read(b []byte) (int, error) {
 	}
 }
 
-// counting adds up what was read.
+// counting adds up the bytes read.
 type counting struct {
 	r io.Reader
 	n *atomic.Int64

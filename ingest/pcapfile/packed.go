@@ -26,7 +26,7 @@ const (
 // packingBytes is the number of bytes of a file that show its packing.
 const packingBytes = 4
 
-// packingOf returns the packing by the first bytes of a file, of which there may be less than packingBytes.
+// packingOf returns the packing by the first bytes of a file, which may be fewer than packingBytes.
 func packingOf(b []byte) packing {
 	switch {
 	case len(b) >= 2 && b[0] == 0x1f && b[1] == 0x8b:
@@ -39,8 +39,7 @@ func packingOf(b []byte) packing {
 	return plain
 }
 
-// unpack puts the decompression before r.src, of which the window holds the first bytes. Streams that were written one
-// after the other are one.
+// unpack puts the decompression before r.src, of which the window holds the first bytes. Concatenated streams are one.
 func (r *Reader) unpack(p packing) error {
 	r.under = &failing{r: r.src}
 	src := bufio.NewReaderSize(io.MultiReader(bytes.NewReader(bytes.Clone(r.buf[:r.end])), r.under), bufferBytes)
@@ -65,7 +64,7 @@ func (r *Reader) unpack(p packing) error {
 	return nil
 }
 
-// failing remembers how reading below a decompression failed, so that it is distinguished from damage in what was read.
+// failing keeps the error of a read below a decompression, so that it is distinguished from damaged data.
 type failing struct {
 	r   io.Reader
 	err error
@@ -79,7 +78,7 @@ func (f *failing) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// unpackError returns what is wrong with a compressed file, if it is that.
+// unpackError returns the error in a compressed file, if there is one.
 func (r *Reader) unpackError(err error) (detail string, kind error) {
 	switch {
 	case r.under == nil || r.under.err != nil:

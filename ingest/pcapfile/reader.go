@@ -200,7 +200,7 @@ func (r *Reader) fail(offset int64, err error, format string, args ...any) {
 	r.err = &Error{File: r.name, Record: r.number + 1, Offset: offset, Err: err, Detail: fmt.Sprintf(format, args...)}
 }
 
-// discard drops what r.skip asks for, as far as it is in the window.
+// discard drops the bytes that r.skip counts, as far as they are in the window.
 func (r *Reader) discard() {
 	n := min(r.skip, int64(r.end-r.pos))
 	r.pos += int(n)
@@ -230,8 +230,8 @@ func (r *Reader) more() {
 // errShort is the end of the input inside of something.
 var errShort = errors.New("short")
 
-// refill reads until the window holds n bytes from pos on, moving what is left to its front. At the end of the input
-// it returns io.EOF if nothing is left, errShort if something is.
+// refill reads until the window holds n bytes from pos on, and moves the remaining bytes to its front. At the end of
+// the input it returns io.EOF if no byte is left, errShort if some are.
 func (r *Reader) refill(n int) error {
 	copy(r.buf, r.buf[r.pos:r.end])
 	r.base += int64(r.pos)

@@ -74,7 +74,7 @@ func (s *Source) Run(ctx context.Context, handle func(worker int, b *ingest.Batc
 	return nil
 }
 
-// end maps the end of reading to what Run gives.
+// end maps the end of reading to the result of Run.
 func (s *Source) end(ctx context.Context, err error) error {
 	if err == io.EOF || ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		return nil

@@ -19,8 +19,8 @@ const (
 	SteerSpread = "spread"
 )
 
-// drainTime bounds how long a stopping worker hands over what its sockets still hold. Only a receiver that is far too
-// slow needs it all; what is left then is counted as dropped.
+// drainTime bounds how long a stopping worker hands over the datagrams in its sockets. Only a receiver that is far too
+// slow needs it all. The remaining datagrams then count as dropped.
 const drainTime = 2 * time.Second
 
 // Config is the settings of the addresses, sockets and workers.
@@ -181,7 +181,7 @@ func parseListen(s string) (netip.AddrPort, error) {
 	return a, fmt.Errorf("%q: %q is a name, and names are not looked up: write an IP address of this machine", s, inner)
 }
 
-// wrongPort says what is wrong with a port, or "".
+// wrongPort returns the error in a port, or "".
 func wrongPort(port string) string {
 	n, err := strconv.ParseUint(port, 10, 64)
 	switch {
@@ -222,7 +222,7 @@ func (a *admission) admits(src netip.Addr) bool {
 // faster well before that, and decoding shards need CPUs, too.
 const maxAutoWorkers = 8
 
-// workers is the number of workers of an address that the configuration stands for.
+// workers returns the number of workers of an address by the configuration.
 func (c *Config) workers() int {
 	if c.Workers > 0 {
 		return c.Workers

@@ -96,8 +96,8 @@ func (r *ring) frame(i int, f *ingest.Frame) (drops uint32, hasDrops bool) {
 	return drops, hasDrops
 }
 
-// sender reads the address that the kernel wrote. IPv4 comes out as IPv4, whatever the socket; a zone is left out, since nothing
-// behind the source talks back.
+// sender reads the address that the kernel wrote. IPv4 is returned as IPv4, whatever the socket. A zone is left out,
+// since nothing behind the source replies.
 func sender(name *unix.RawSockaddrInet6, n uint32) netip.AddrPort {
 	switch {
 	case name.Family == unix.AF_INET && n >= unix.SizeofSockaddrInet4:

@@ -142,8 +142,8 @@ func boundPort(sa unix.Sockaddr) uint16 {
 	return 0
 }
 
-// setReceiveBuffer asks for n bytes, past the system's limit if the process may, and returns what was granted. The kernel doubles the
-// value to make room for its own bookkeeping, and reports the doubled one.
+// setReceiveBuffer requests n bytes, past the system's limit if the process may, and returns the granted size. The
+// kernel doubles the value to make room for its own bookkeeping, and reports the doubled one.
 func setReceiveBuffer(fd, n int) (granted int, err error) {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, n) != nil {
 		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, n); err != nil {
@@ -157,7 +157,7 @@ func setReceiveBuffer(fd, n int) (granted int, err error) {
 	return doubled / 2, nil
 }
 
-// bufferNotice says that the kernel granted less than was asked, and what to change. Empty when it did not.
+// bufferNotice returns the remedy if the kernel granted less than was requested, or "".
 func bufferNotice(k *socket, asked int) string {
 	if k.granted >= asked {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// socketStats is one socket's part of the statistics: which is overrun, and how full it is.
+// socketStats is one socket's part of the statistics. It shows which socket is overrun, and how full it is.
 type socketStats struct {
 	ingest.Stats
 	Addr          netip.AddrPort

@@ -31,7 +31,7 @@ func newWorker(id int, cfg *Config, prefixes []netip.Prefix) *worker {
 	}
 }
 
-// run reads until the source is stopped, and then what is left.
+// run reads until the source is stopped, and then the remaining datagrams.
 func (w *worker) run(c *ingest.Crew, handle func(int, *ingest.Batch)) error {
 	var fds []unix.PollFd
 	var places []*ingest.Place

@@ -81,8 +81,8 @@ func (c *Config) Validate() error {
 	return errors.Join(append(errs, c.TLS.Problems())...)
 }
 
-// token reads the token from where the configuration says. An empty one is allowed: InfluxDB 1.8 knows no token when
-// authentication is off.
+// token reads the token from its place in the settings. It may be empty: InfluxDB 1.8 has no token when authentication
+// is off.
 func (c *Config) token() (string, error) {
 	return peer.Header("token", c.TokenFile, c.TokenEnv)
 }

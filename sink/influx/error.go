@@ -41,7 +41,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 const maxMessage = 500
 
-// verdict says what an answer means for the points of its request.
+// verdict is the meaning of an answer for the points of its request.
 type verdict uint8
 
 const (
@@ -81,7 +81,7 @@ func classify(err error) (v verdict, out *Error, after time.Duration, dropped in
 	if !ok || he.StatusCode == 0 {
 		switch {
 		case strings.Contains(err.Error(), "response headers exceeded"):
-			// A long list of what is wrong with many points. With fewer of them it can be read.
+			// The server's list of errors is too long. With fewer points it can be read.
 			return large, &Error{Err: err}, 0, 0
 		case peer.WrongSecurity(err):
 			return config, &Error{Err: err}, 0, 0
@@ -110,14 +110,15 @@ func classify(err error) (v verdict, out *Error, after time.Duration, dropped in
 	return retry, out, after, 0
 }
 
-// documentHeader is what the guard says about an answer's body, instead of whatever the server says under this name.
+// documentHeader is the guard's classification of an answer's body. It replaces any value of the server under this
+// name.
 const (
 	documentHeader = "X-Hopscope-Document"
 	documentPoints = "points" // it is the store's own, and says that points are refused
 	documentCut    = "cut"    // it is longer than is read, in answer to a request that may be at fault
 )
 
-// condemns reports whether an answer is the store's own document that says that points of the request are refused.
+// condemns reports whether an answer is the store's own document that refuses points of the request.
 func condemns(resp *http.Response, body []byte) bool {
 	if resp.StatusCode != http.StatusBadRequest && resp.StatusCode != http.StatusUnprocessableEntity {
 		return false
@@ -146,8 +147,8 @@ func aboutPoints(message string) bool {
 	return strings.Contains(message, "unable to parse") || strings.Contains(message, "partial write")
 }
 
-// droppedCount reads the number from "partial write: field type conflict: ... dropped=3". InfluxDB 1.8 writes its
-// lines about what it could not parse in the same form, but does not count it there.
+// droppedCount reads the number from "partial write: field type conflict: ... dropped=3". InfluxDB 1.8 uses the same
+// form for lines that it could not parse, but does not count those there.
 func droppedCount(message string) int {
 	at := strings.LastIndex(message, "dropped=")
 	if at < 0 || !strings.Contains(message, "partial write") || strings.Contains(message, "unable to parse") {

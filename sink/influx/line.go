@@ -175,8 +175,8 @@ func appendText(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// nextLine cuts the first point off payload, line break included. It knows quotes, so that a line break inside a text
-// does not end the point. What has no line break at its end is the last line.
+// nextLine cuts the first point off payload, line break included. A line break within quotes does not end the point.
+// The last line may lack a line break.
 func nextLine(payload []byte) (line, rest []byte) {
 	i, n := 0, len(payload)
 	for ; i < n && payload[i] != ' ' && payload[i] != '\n'; i++ {
@@ -217,8 +217,9 @@ func split(payload []byte, n int) (head, tail []byte) {
 	return payload[:len(payload)-len(rest)], rest
 }
 
-// divide cuts refused lines into pieces of which some may be accepted. Points of one form, which is their measurement and
-// the keys of their fields, mostly share their fate, so they go first; then come halves.
+// divide cuts refused lines into pieces of which some may be accepted. The form of a point is its measurement and the
+// keys of its fields. Points of one form are mostly refused together, so pieces are divided by form first, then into
+// halves.
 func divide(lines []byte) [][]byte {
 	const most = 16 // forms; more of them are no help
 	var forms []string

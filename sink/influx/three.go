@@ -18,8 +18,9 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// InfluxDB 3 says which lines of a request it refuses, and stores the others, at an endpoint of its own. At that of version 2 it answers
-// 500 to the same, which says nothing. So a server that gives such an answer is asked once what it is.
+// InfluxDB 3 names the lines of a request that it refuses, and stores the others, at an endpoint of its own. At that
+// of version 2 it answers 500 to the same request, without a reason. A server that gives such an answer is therefore
+// asked for its version once.
 
 // generation is the knowledge about the server.
 type generation uint8
@@ -58,10 +59,10 @@ func readPartial(body []byte) (list []refusedLine, whole, ok bool) {
 	return list, whole, ok
 }
 
-// known is what is known about the server.
+// known returns the generation of the server as far as it is known.
 func (w *writer) known() generation { return generation(w.generation.Load()) }
 
-// partial3 reports whether a message is one that version 3 alone gives, at whatever address and under whatever status.
+// partial3 reports whether a message is one that only version 3 sends, at any address and under any status.
 func partial3(message string) bool {
 	return strings.Contains(message, "partial write of line protocol occurred")
 }
@@ -205,7 +206,7 @@ func (w *writer) runs3(ctx context.Context, instance string, since time.Time) (m
 	return runs, nil
 }
 
-// queryError says whether it may pass that a query was refused.
+// queryError returns an error that is permanent unless the refusal of the query may pass.
 func queryError(status int, text string) error {
 	e := &Error{Status: status, Message: strings.ToValidUTF8(text[:min(len(text), maxMessage)], "")} // not within a character
 	if status >= 500 || status == http.StatusTooManyRequests {

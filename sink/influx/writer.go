@@ -68,7 +68,7 @@ func New(conf Config) (*writer, error) {
 	opt.SetHTTPClient(&http.Client{
 		Transport: guard{transport},
 		Timeout:   conf.Timeout,
-		// A POST that is redirected may become a GET, whose success says nothing about the points.
+		// A POST that is redirected may become a GET, whose success proves nothing about the points.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	})
 	client := influxdb2.NewClientWithOptions(strings.TrimSuffix(conf.URL, "/"), token, opt)
@@ -149,7 +149,7 @@ type part struct {
 	last    bool // it was put behind all others
 }
 
-// keep gives p without the memory of payload, which belongs to the caller.
+// keep copies the lines of p, because the memory of payload belongs to the caller.
 func (p *progress) keep(payload []byte) *progress {
 	p.payload = append([]byte{}, payload...)
 	for i := range p.pending {
@@ -216,7 +216,7 @@ func (w *writer) work(ctx context.Context, p *progress) error {
 	return nil
 }
 
-// separate divides lines of which some are refused. A single one is what is refused.
+// separate divides lines of which some are refused. A single line is refused itself.
 func (w *writer) separate(p *progress, lines []byte, e *Error) (pieces []part) {
 	if n := countLines(lines); n == 1 {
 		p.refusals.add(lines, n, e)
@@ -332,8 +332,8 @@ func (r *refusals) err() error {
 	return &sink.PermanentError{Err: fmt.Errorf("%d points refused, first: %s", r.points, r.groups[0].Reason), Rejected: r.points, Refused: r.groups}
 }
 
-// statusNotInflux stands for a success that no InfluxDB gives: a portal or a proxy that answers everything with a page.
-// Taking it for one would lose every point in silence.
+// statusNotInflux replaces a success status that no InfluxDB sends: a portal or a proxy that answers everything with a
+// page. If that counted as a success, every point would be lost silently.
 const statusNotInflux = 599
 
 // maxAnswer is how much of an answer is read. An InfluxDB repeats every point that it cannot read.

@@ -259,7 +259,7 @@ func (f *file) nameAt(t time.Time) string {
 	return filepath.Join(filepath.Dir(f.conf.Path), prefix+t.UTC().Format(stampLayout)+suffix)
 }
 
-// around is what stands before and behind the moment in the name of a file that was put aside.
+// around returns the parts before and after the time in the name of a file that was put aside.
 func (f *file) around() (prefix, suffix string) {
 	base := filepath.Base(f.conf.Path)
 	suffix = filepath.Ext(base)

@@ -18,10 +18,10 @@ const stdoutName = "standard output"
 var errReaderGone = errors.New("its reader has gone (broken pipe): start the collector together with a reader again, or write to a file")
 
 const (
-	// pieceBytes is what a pipe takes at once, without waiting when it is ready, and without mixing it with what others
-	// write (PIPE_BUF of Linux).
+	// pieceBytes is how much a ready pipe takes at once, without waiting and without mixing it with the output of
+	// others (PIPE_BUF of Linux).
 	pieceBytes = 4096
-	// pollMillis is how long a write to a full pipe waits before it looks at its context again.
+	// pollMillis is how long a write to a full pipe waits before it checks its context again.
 	pollMillis = 50
 )
 
@@ -49,7 +49,7 @@ func newStream(f *os.File, name string) (*stream, error) {
 	return s, nil
 }
 
-// write writes lines, or what is left of them when they are those of the last call, which failed.
+// write writes lines, or their remaining part if the last call failed with the same lines.
 func (s *stream) write(ctx context.Context, lines []byte) error {
 	if !bytes.Equal(lines, s.failed) {
 		if err := s.finishLine(ctx); err != nil {
@@ -78,7 +78,7 @@ func (s *stream) finishLine(ctx context.Context) error {
 	return err
 }
 
-// send writes b and returns the number of bytes that were written. It gives up when ctx ends.
+// send writes b and returns the number of bytes that were written. It stops when ctx ends.
 func (s *stream) send(ctx context.Context, b []byte) (n int, err error) {
 	for n < len(b) {
 		if err := s.wait(ctx); err != nil {
@@ -104,7 +104,7 @@ func (s *stream) send(ctx context.Context, b []byte) (n int, err error) {
 	return n, nil
 }
 
-// wait waits until something can be written, or until trying shows what is wrong.
+// wait waits until writing is possible, or until a try would show the error.
 func (s *stream) wait(ctx context.Context) error {
 	fds := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLOUT}}
 	for {

@@ -25,7 +25,7 @@ type stream struct {
 
 func newStream(f *os.File, name string) (*stream, error) { return &stream{name: name, f: f}, nil }
 
-// write writes lines, or what is left of them when they are those of the last call, which failed.
+// write writes lines, or their remaining part if the last call failed with the same lines.
 func (s *stream) write(ctx context.Context, lines []byte) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -24,7 +24,8 @@ var (
 	_ sink.Remover = (*writer)(nil)
 )
 
-// output is where lines go. Write stores whole lines or gives an error; it may then be called with the same again.
+// output is the destination of lines. Write stores whole lines or returns an error; it may then be called with the
+// same lines again.
 type output interface {
 	write(ctx context.Context, lines []byte) error
 	close() error

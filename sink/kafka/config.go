@@ -25,7 +25,7 @@ type Config struct {
 	Topics          topicsConfig `yaml:"topics" doc:"How hopscope kafka topics makes the topics, and what it wants of them."`
 }
 
-// topicsConfig says how long records are kept, and how often.
+// topicsConfig holds the retention of records and the number of their copies.
 type topicsConfig struct {
 	Replication      int           `yaml:"replication" doc:"Copies of each record. 0 is what the brokers have as their default." range:"0..16"`
 	WindowsRetention time.Duration `yaml:"windows_retention" doc:"How long windows are kept before they are merged: as far back can be computed again, and so long may all consumers be away." range:"1h..8760h"`

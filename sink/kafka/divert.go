@@ -95,7 +95,7 @@ type divertWorker struct {
 	spare   []*divertBatch
 }
 
-// divertBatch is what waits for one partition.
+// divertBatch is the waiting reports for one partition.
 type divertBatch struct {
 	arrow.Encoder
 	label int64 // of its window
@@ -186,7 +186,7 @@ func (d *Diverter) raw(r *decode.Report) bool {
 	return false
 }
 
-// identify sets the name under which reports go, where that was not known before. It is called before Divert.
+// identify sets the name under which reports go, if it was not known before. It is called before Divert.
 func (d *Diverter) identify(from string, boot uint64, key decode.HashKey, window time.Duration) {
 	d.conf.From, d.conf.Key, d.conf.Window = from, key, window
 	d.Redraw(boot)
@@ -424,7 +424,7 @@ func (d *Diverter) Redraw(boot uint64) {
 	}
 }
 
-// divertStats returns what was diverted so far.
+// divertStats returns the counts of diverted reports.
 func (d *Diverter) divertStats() divertStats {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -16,9 +16,9 @@ import (
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
 )
 
-// A broker that takes requests and never answers holds up no partition of another one. There is one request to a partition of a topic at
-// a time, so that its records keep their order. WriteEncoded waits for an answer as long as patience says; the request goes on, and a
-// later call for the partition takes its answer over.
+// A broker that takes requests and never answers delays no partition of another one. A partition of a topic has one
+// request at a time, so that its records keep their order. WriteEncoded waits for an answer until its patience ends.
+// The request continues, and a later call for the partition takes its answer.
 const (
 	// leastPatience is how long an answer is waited for at least; beyond it the wait is that of slower answers.
 	leastPatience = time.Second
@@ -47,8 +47,8 @@ type flight struct {
 	err   error // once ended is closed
 }
 
-// send sends what is not done, partitions at the same time, and says whether Kafka confirmed anything that it had not. An error is
-// one that may pass or that an operator can mend; what is refused for good is in w.doing.
+// send sends the records that are not done, partitions concurrently, and reports whether Kafka confirmed new ones. An
+// error may pass or needs an operator. Permanently refused records are in w.doing.
 func (w *Writer) send(ctx context.Context, c *contents) (progress bool, err error) {
 	waiting := map[laneKey][]int{}
 	var order []laneKey
@@ -62,7 +62,7 @@ func (w *Writer) send(ctx context.Context, c *contents) (progress bool, err erro
 		}
 		waiting[k] = append(waiting[k], i)
 	}
-	// Reports go before the records that say how many there are.
+	// Reports go before the records that hold their number.
 	slices.SortStableFunc(order, func(a, b laneKey) int { return cmp.Compare(b.topic, a.topic) })
 
 	var mu sync.Mutex // of what is given back
@@ -105,7 +105,7 @@ func (w *Writer) send(ctx context.Context, c *contents) (progress bool, err erro
 	return progress, errs[0]
 }
 
-// sendLane sends records of one partition, by their index and in their order, behind what is on its way there.
+// sendLane sends records of one partition, by their index and in order, after those in flight.
 func (w *Writer) sendLane(ctx context.Context, c *contents, k laneKey, l *lane, rest []int) (progress bool, _ error) {
 	for single := false; ; {
 		if l.flight == nil {
@@ -154,7 +154,7 @@ func (w *Writer) inOne(c *contents, rest []int, single bool) int {
 	return n
 }
 
-// settle notes in w.doing what the answer to a request says of the records, and returns those of which it says nothing.
+// settle notes in w.doing the outcome of the records in the answer to a request, and returns the records without one.
 func (w *Writer) settle(c *contents, list []int, f *flight, never bool) (rest []int) {
 	w.sending.Lock()
 	defer w.sending.Unlock()
@@ -194,7 +194,7 @@ func (w *Writer) topic(k laneKey) string {
 	return w.client.Topic(brokers.Windows)
 }
 
-// launch begins a request with records, of which it makes copies.
+// launch begins a request with copies of records.
 func (w *Writer) launch(c *contents, k laneKey, list []int) *flight {
 	f := &flight{n: len(list), sums: map[uint64]int{}, ended: make(chan struct{})}
 	records := make([]record, len(list))

@@ -125,7 +125,7 @@ func (m *member) run(ctx context.Context) {
 	}
 }
 
-// syncRoster reads the roster, holds the parameters and the clock against it, and says how the member is.
+// syncRoster reads the roster, compares the parameters and the clock with it, and publishes the member's status.
 func (m *member) syncRoster(ctx context.Context) error {
 	m.turn.Lock()
 	defer m.turn.Unlock()
@@ -211,7 +211,7 @@ func (m *member) partitions(ctx context.Context) error {
 	return nil
 }
 
-// redraw begins a new run when the roster says that another process has used the names of this one.
+// redraw begins a new run when the roster shows that another process has used the names of this one.
 func (m *member) redraw() {
 	value, ok := m.table.Get(roster.RedrawKey(m.id.Name))
 	var order roster.Redraw
@@ -226,7 +226,7 @@ func (m *member) redraw() {
 	}
 }
 
-// drawAnew goes on under another boot.
+// drawAnew continues under another boot.
 func (m *member) drawAnew() {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
@@ -271,7 +271,7 @@ func (w *Writer) Unfit() error {
 	return nil
 }
 
-// problem is what keeps the member from being one.
+// problem returns the reason why this process cannot be a member.
 func (m *member) problem() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -296,7 +296,7 @@ func (m *member) admit(ctx context.Context) error {
 	return nil // a clock that is off concerns what is counted now, and not what was counted before
 }
 
-// leave says that the collector ended in order.
+// leave publishes that the collector ended in order.
 func (m *member) leave() error {
 	m.stop()
 	<-m.done

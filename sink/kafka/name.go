@@ -37,7 +37,7 @@ type hold struct {
 	since     time.Time
 }
 
-// maxOwn is how many words of its own a process knows.
+// maxOwn is how many of its own words a process remembers.
 const maxOwn = 8
 
 // note remembers a word before it is written.

@@ -14,7 +14,7 @@ import (
 // A later version of the program reads all earlier versions of payloads, since spools outlive upgrades.
 const payloadVersion = 1
 
-// flagClock says that the window was counted while the clock was known to be wrong.
+// flagClock marks a window that was counted while the clock was known to be wrong.
 const flagClock = 1
 
 // The topics of records, as payloads have them.
@@ -65,7 +65,7 @@ type contents struct {
 	records  []record
 }
 
-// payloadError says at which byte of a payload reading it failed, and why.
+// payloadError is the failure of reading a payload, with the byte and the reason.
 type payloadError struct {
 	Offset int
 	field  string

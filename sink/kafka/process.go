@@ -22,7 +22,7 @@ func ThisProcess() *roster.Process {
 	return p
 }
 
-// ended reports whether it is known that the process has ended. Of one on another machine, or of nil, it is not.
+// ended reports whether the process is known to have ended. It never is for one on another machine, or for nil.
 func ended(p *roster.Process) bool {
 	if p == nil || p.Space == "" || p.PID <= 0 || p.Space != ThisProcess().Space {
 		return false

@@ -16,7 +16,7 @@ import (
 	"github.com/hopscope/hopscope/ingest/retry"
 )
 
-// topic is what one has to be like.
+// topic is the required form of a topic.
 type topic struct {
 	name       string // with the prefix
 	partitions int
@@ -26,7 +26,8 @@ type topic struct {
 	optional   bool          // a fleet works without it, but for what it is for
 }
 
-// messageRoom is what a record may be longer than its value: its head names all collectors and exporters of a slice.
+// messageRoom is by how much a record may be longer than its value: its head names all collectors and exporters of a
+// slice.
 const messageRoom = 1 << 18
 
 // topics are those of the fleet.
@@ -138,7 +139,7 @@ func (a *Admin) Create(ctx context.Context, replace bool) (made []Created, err e
 	return made, err
 }
 
-// writeParams writes the parameters where there are none, and says whether it did.
+// writeParams writes the parameters if there are none, and reports whether it did.
 func (a *Admin) writeParams(ctx context.Context, replace bool) (wrote bool, _ error) {
 	ctx, cancel := context.WithTimeout(ctx, freshTopic)
 	defer cancel()
@@ -169,7 +170,7 @@ func (a *Admin) writeParams(ctx context.Context, replace bool) (wrote bool, _ er
 	}
 }
 
-// freshTopic is how long a topic that was just created may take until it has a leader and all brokers know.
+// freshTopic is how long a new topic may take until it has a leader and all brokers know it.
 const freshTopic = 30 * time.Second
 
 func (a *Admin) table() *brokers.Table {

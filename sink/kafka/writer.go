@@ -28,8 +28,8 @@ type Writer struct {
 	client *brokers.Client
 	member *member // nil before Join
 
-	// clockOff is how far this machine's clock is off the brokers' at least, in ns; positive is ahead. It is 0 as long as
-	// nothing is known.
+	// clockOff is the least distance of this machine's clock from the brokers', in ns; positive is ahead. It is 0 as
+	// long as it is not known.
 	clockOff atomic.Int64
 	stats    stats
 	clock    func() time.Time // of this machine; tests put it wrong
@@ -185,7 +185,7 @@ func (w *Writer) MarkWindow(end int64) {
 // Name implements [sink.Writer].
 func (w *Writer) Name() string { return "kafka" }
 
-// errPoints is what becomes of points: those of a fleet are made by its consumers.
+// errPoints is the outcome of points: the consumers of a fleet make these.
 var errPoints = errors.New("kafka: takes windows and no points")
 
 // Write refuses points.
@@ -198,7 +198,7 @@ func (w *Writer) Encode(dst []byte, b *sink.Batch) (out []byte, left uint64) {
 	return dst, uint64(len(b.Points))
 }
 
-// series is what the accounts call records.
+// series is the name of records in the accounts.
 const series = "part"
 
 // EncodeWindow makes the records of a window, at least one for each slice, in as few payloads as their bound allows.
@@ -212,7 +212,8 @@ func (w *Writer) EncodeWindow(win *sink.Window) []sink.Encoded {
 	}
 	outs, err := w.publisher.Window(nil, win.Partial, label, raw, 0)
 	if err != nil {
-		// A window that has no form stands for its reports all the same: the store will refuse it, with the reason.
+		// A window that cannot be encoded carries its reports all the same: the store will refuse it, with the
+		// reason.
 		return []sink.Encoded{{Payload: []byte("window to " + time.Unix(0, label).UTC().Format(time.RFC3339Nano) + ": " + err.Error()), Series: []sink.SeriesCount{{Series: series, Points: 1}}, Reports: win.Reports}}
 	}
 	list := w.payloads(toWindows, label, outs)
@@ -301,7 +302,7 @@ func (w *Writer) WriteEncoded(ctx context.Context, b []byte) error {
 // drainAge is after how many windows a payload counts as one of an outage.
 const drainAge = 4
 
-// now is the present time as Kafka has it, as far as that is known.
+// now is the present time by Kafka's clock, as far as its offset is known.
 func (w *Writer) now() time.Time { return w.clock().Add(-time.Duration(w.clockOff.Load())) }
 
 // farAhead is how far ahead of Kafka's clock the window of a payload may end.
@@ -312,7 +313,7 @@ func (w *Writer) farAhead(c *contents) time.Duration {
 // slack is how much a measurement of the clock may be off.
 func (w *Writer) slack() time.Duration { return time.Second }
 
-// clockBad says that what is counted now goes under wrong labels.
+// clockBad reports whether present counts go under wrong labels.
 func (w *Writer) clockBad() bool {
 	m := w.member
 	return m != nil && fleet.ClockOff(time.Duration(w.clockOff.Load()), m.id.Params.Window)
@@ -340,7 +341,7 @@ func (w *Writer) permanent(b []byte, n uint64, err error) error {
 	}}}
 }
 
-// refusals says which records Kafka will never take.
+// refusals returns the records that Kafka will never take.
 func (w *Writer) refusals(c *contents) *sink.PermanentError {
 	out := &sink.PermanentError{Rejected: len(w.doing.refused)}
 	for i := range c.records {
@@ -358,7 +359,8 @@ func (w *Writer) refusals(c *contents) *sink.PermanentError {
 	return out
 }
 
-// rest returns the records of a payload that are left to be written, and those that Kafka will never take; nil where it has none.
+// rest returns the records of a payload that are still to be written, and those that Kafka will never take; nil if it
+// has none.
 func (w *Writer) rest(c *contents) (rest *sink.Refusal, never []sink.Refusal) {
 	var left []record
 	for i, r := range c.records {
@@ -408,7 +410,7 @@ func (w *Writer) Places() int { return w.conf.Slices }
 // recordOverhead is about what the protocol adds to a record.
 const recordOverhead = 64
 
-// maxUnsure bounds what is known of records whose answer was lost. Beyond it their repeats are not counted.
+// maxUnsure bounds the records whose answer was lost and that are remembered. Beyond it their repeats are not counted.
 const maxUnsure = 1 << 16
 
 // sum names a record.
@@ -435,7 +437,7 @@ func passing(ctx context.Context, err error, progress bool) error {
 	return &sink.RetryError{Err: err, Config: needsPerson(err), Progress: progress}
 }
 
-// pace spreads what is sent over time.
+// pace spreads sending over time.
 type pace struct {
 	next time.Time // when the bytes that were sent are paid for
 }
@@ -468,7 +470,7 @@ func drawBoot() uint64 {
 	}
 }
 
-// slicer shares out what there is in a network over the slices of the fleet.
+// slicer distributes the entities of a network over the slices of the fleet.
 func slicer(seed uint64, p *roster.Params) window.Slicer {
 	return window.NewSlicer(seed, p.Slices)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 )
 
-// subjectOf is what a finding is about: the element that it names, or else its flow, or else its hop.
+// subjectOf returns the subject of a finding: the element that it names, or else its flow, or else its hop.
 func subjectOf(f *inference.Finding) inference.Element {
 	switch {
 	case f.Element != (inference.Element{}):

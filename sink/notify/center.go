@@ -121,7 +121,7 @@ func (c *Center) keys() []string {
 	return keys
 }
 
-// observe notes what is new of a finding.
+// observe notes the changes of a finding.
 func (c *Center) observe(f *inference.Finding) {
 	key := Key(f)
 	o := c.open[key]
@@ -176,7 +176,7 @@ func (c *Center) drop(id uint64) {
 	}
 }
 
-// appendDue appends what is to be sent of an alert.
+// appendDue appends the alerts that are due of an alert.
 func (c *Center) appendDue(out []Alert, now int64, key string) []Alert {
 	o := c.open[key]
 	lost := o.Old && now-c.begun >= int64(c.cfg.Forget)

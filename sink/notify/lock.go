@@ -14,7 +14,7 @@ import (
 // lockPatience is how long one that changes the rules waits for another.
 const lockPatience = 5 * time.Second
 
-// lock takes the lock of a file, which the system gives back when the process ends.
+// lock takes the lock of a file, which the system releases when the process ends.
 func lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

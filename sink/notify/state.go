@@ -70,7 +70,7 @@ func (c *Center) ReadState(b []byte) error {
 	return nil
 }
 
-// restore makes of what was saved what is not.
+// restore computes the fields that are not saved from those that are.
 func (o *open) restore() (err error) {
 	if o.kind, err = inference.ParseKind(o.Alert.Kind); err != nil {
 		return err

@@ -176,7 +176,7 @@ func (r *rawWriter) room(ns int64) bool {
 	}
 }
 
-// handOver gives the active table to the writing goroutine, if that has none.
+// handOver passes the active table to the writing goroutine, if that is idle.
 func (r *rawWriter) handOver() bool {
 	if r.ready != nil || r.spare == nil || r.active.rows == 0 {
 		return false
@@ -291,7 +291,7 @@ func (r *rawWriter) flagsText(f decode.Flags) string {
 	return s
 }
 
-// run writes the tables that are handed over, and every Config.RotateInterval what there is.
+// run writes the tables that are handed over, and every Config.RotateInterval the rows gathered so far.
 func (r *rawWriter) run(ctx context.Context) {
 	defer close(r.done)
 	tick := time.NewTicker(time.Second)

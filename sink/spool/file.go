@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// disk is what the spool needs of a directory. Tests put a disk that fills up, breaks or forgets in its place. Names
-// are below the directory, with a slash before those of a folder in it.
+// disk is the part of a directory's interface that the spool needs. Tests replace it by a disk that fills up, breaks
+// or forgets. Names are relative to the directory, with a slash for a folder in it.
 type disk interface {
 	open(name string, create bool) (file, error)
 	stat(name string) (info, error)
@@ -114,7 +114,7 @@ func (m memory) Truncate(int64) error               { return errMemory }
 func (m memory) Sync() error                        { return errMemory }
 func (m memory) Close() error                       { return nil }
 
-// The names of segments of version 2 are none to a program that knows version 1, so that it leaves them alone.
+// A program of version 1 does not take the names of version 2 for segments, and so leaves them alone.
 const (
 	suffixV1 = ".seg"
 	suffixV2 = ".v2.seg"

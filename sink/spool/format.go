@@ -16,7 +16,7 @@ const (
 	maxRecord = 1 << 30
 )
 
-// marker begins every record. It is no text in any encoding, so that what stores are sent does not hold it by chance.
+// marker begins every record. It is no text in any encoding, so that payloads do not contain it by chance.
 var marker = []byte{0xf5, 'h', 'R', 0x02}
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -59,7 +59,7 @@ func appendSum(dst []byte, start int) []byte {
 	return binary.BigEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
-// appendSegmentHeader appends what begins a segment: its number and what was appended before it.
+// appendSegmentHeader appends the header of a segment: its number and the totals appended before it.
 func appendSegmentHeader(dst []byte, number uint64, before totals) []byte {
 	start := len(dst)
 	dst = append(dst, segmentMagic...)

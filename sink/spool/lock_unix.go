@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// lockFile takes the lock of f and says whether another process has it.
+// lockFile locks f and reports whether another process has the lock.
 func lockFile(f *os.File) (busy bool, err error) {
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	return errors.Is(err, syscall.EWOULDBLOCK), err

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockFile takes the lock of f and says whether another process has it.
+// lockFile locks f and reports whether another process has the lock.
 func lockFile(f *os.File) (busy bool, err error) {
 	err = windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &windows.Overlapped{})
 	return errors.Is(err, windows.ERROR_LOCK_VIOLATION), err

@@ -110,7 +110,7 @@ func (s *Spool) recover() error {
 	}
 	s.missing(segments, emptied, aside, head, tail, found, lastNumber, stored)
 
-	// What version 1 left is put in front of what is not stored.
+	// Records of version 1 are put before the others that are not stored.
 	s.head, s.cursor, s.saved, s.endV1 = head.at, head.at, head.at, head.at
 	s.recoverV1(old)
 	s.shift = s.endV1.minus(head.at)

@@ -112,7 +112,7 @@ func (g *segment) scan(f io.ReaderAt, off int64) (int64, bool) {
 	return g.size, false
 }
 
-// walked is what a walk through a segment found.
+// walked is the result of a walk through a segment.
 type walked struct {
 	end   int64  // behind the last good record
 	after totals // up to there

@@ -191,7 +191,7 @@ func (s *Spool) append(own totals, payload []byte) error {
 	g := s.last()
 	s.buf = appendRecord(s.buf[:0], s.end.minus(s.shift), own.reports, own.points, time.Now(), payload)
 	if _, err := s.tail.WriteAt(s.buf, g.size); err != nil {
-		// It is unknown what was written. If it cannot be cut off, nothing more is written behind it.
+		// It is unknown which bytes were written. If they cannot be cut off, nothing more is written after them.
 		if s.tail.Truncate(g.size) != nil {
 			err = errors.Join(err, s.seal())
 		}
@@ -266,7 +266,7 @@ func (s *Spool) resave() error {
 	return s.rewrite(s.syncedEnd, content)
 }
 
-// rewrite gives up the segment that is written to and puts content, which begins at start, into a new one.
+// rewrite closes the segment that is written to and puts content, which begins at start, into a new one.
 func (s *Spool) rewrite(start totals, content []byte) error {
 	s.logEvent(event{Kind: "sync", Segment: s.last().name, Offset: s.last().size, Bytes: int64(len(content)),
 		Message: "the disk did not confirm what was written; the segment is written to no more and its last records are written again"})
@@ -415,7 +415,7 @@ func (s *Spool) onDisk() (n int64) {
 	return n
 }
 
-// evict makes room for n bytes. The segment that is written to is never evicted; that it fits is what Validate holds.
+// evict makes room for n bytes. The segment that is written to is never evicted; Validate ensures that it fits.
 func (s *Spool) evict(n int64) error {
 	for s.onDisk()+n+segmentHeaderLen > s.conf.MaxBytes && len(s.segments) > 1 {
 		g, to := s.segments[0], s.segments[1].start
@@ -471,8 +471,8 @@ func (s *Spool) Room(n int) bool {
 	return total <= s.conf.MaxBytes
 }
 
-// dropStored removes the segments of which everything is stored and the head on disk says so. It reports whether the
-// first one went, or none had to.
+// dropStored removes the segments that are stored completely by the head on disk. It reports whether the first one was
+// removed, or none had to be.
 func (s *Spool) dropStored() bool {
 	for len(s.segments) > 0 && s.limit(0).records <= s.saved.records && (len(s.segments) > 1 || s.segments[0].version == 1) {
 		if s.stateDirty && s.conf.Sync != "never" && !s.syncState() {
@@ -582,7 +582,7 @@ func (s *Spool) locate() (*segment, totals, error) {
 	return nil, totals{}, errEmpty
 }
 
-// read reads the record at the offset, or gets behind what is no record to be read.
+// read reads the record at the offset, or skips bytes that are no readable record.
 func (s *Spool) read(g *segment, limit totals, buf []byte) (Record, bool) {
 	off := s.offset
 	if off >= g.size {
@@ -638,7 +638,7 @@ func (s *Spool) damaged(g *segment, off, n int64) {
 	s.quarantine(g, s.reader, off, n)
 }
 
-// skip moves the cursor over what is gone.
+// skip moves the cursor over lost records.
 func (s *Spool) skip(to totals, e event) {
 	gone := to.minus(s.cursor)
 	e.Records, e.Lost = gone.records, gone.lost()
@@ -734,8 +734,8 @@ func (s *Spool) writeHeadV1(p placeV1) {
 	s.headSlotV1, s.headOld, s.saved = i, false, s.head
 }
 
-// writeTail remembers how much was appended, so that it is known what is missing when a segment is. It is not forced
-// to the disk with the record: after a crash of the machine it is no more than what the segments say.
+// writeTail writes how much was appended, which shows the loss when a segment is missing. It is not forced to the disk
+// with the record. After a crash of the machine it is at most the end of the segments.
 func (s *Spool) writeTail() {
 	var number uint64
 	if len(s.segments) > 0 {
@@ -811,7 +811,7 @@ func (s *Spool) Sync() error {
 }
 
 // syncIfDue forces to the disk what was written in the last interval. The records are in the file, so a disk that
-// cannot force them now has not refused them: they stay in memory until it has.
+// cannot sync them now has not refused them. They stay in memory until it has.
 func (s *Spool) syncIfDue() {
 	if s.conf.Sync != "interval" || time.Since(s.synced) < s.conf.SyncInterval {
 		return
@@ -859,7 +859,7 @@ func (s *Spool) Stats() Stats {
 	return st
 }
 
-// oldest is the time of the record at off of g, or the best that is known of it.
+// oldest returns the time of the record at off of g, or the best known estimate.
 func (s *Spool) oldest(g *segment, off int64) time.Time {
 	if len(s.taken) > 0 && !s.taken[0].time.IsZero() {
 		return s.taken[0].time

@@ -67,7 +67,7 @@ func readSlots(f io.ReaderAt, kind int) (newest slot, ok, whole bool) {
 	return newest, good[0] || good[1], good[0] && good[1] && max(slots[0].generation, slots[1].generation)-min(slots[0].generation, slots[1].generation) == 1
 }
 
-// The head file of version 1: two slots of text, of which the later good one counts.
+// The head file of version 1 has two slots of text, of which the later good one counts.
 const (
 	headNameV1    = "head"
 	headSlotV1    = 64

@@ -98,8 +98,8 @@ func (s *Server) encode(w http.ResponseWriter, v any, send func(data []byte)) {
 	send(data)
 }
 
-// sendPacked sends JSON, packed where it is large and goes to another machine that takes it so. keep says whether it may be
-// kept.
+// sendPacked sends JSON, packed if it is large and goes to another machine that accepts it. keep is the Cache-Control
+// of the answer.
 func (s *Server) sendPacked(w http.ResponseWriter, r *http.Request, data []byte, keep string) {
 	data = names.EscapeJSON(data)
 	if packed, ok := pack(r, data); ok {
@@ -260,7 +260,7 @@ func (s *Server) serveFindings(w http.ResponseWriter, _ *http.Request) {
 	s.answer(w, map[string][]ask.Finding{"open": ask.NewFindings(open, s.names()), "ended": ask.NewFindings(ended, s.names())})
 }
 
-// ledgerEvent is what changes every second.
+// ledgerEvent holds the values that change every second.
 type ledgerEvent struct {
 	NowMS            int64          `json:"now_ms"`
 	ReportsPerSecond float64        `json:"reports_per_second"`
@@ -280,7 +280,7 @@ func (s *Server) ledger() ledgerEvent {
 
 func (s *Server) serveLedger(w http.ResponseWriter, _ *http.Request) { s.answer(w, s.ledger()) }
 
-// windowEvent says that there is something new to ask for.
+// windowEvent announces new data to request.
 type windowEvent struct {
 	EndMS   int64  `json:"end_ms"`
 	Reports uint64 `json:"reports"`

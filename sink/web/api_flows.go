@@ -23,7 +23,7 @@ type flowHopRow struct {
 	ErrorP99   value  `json:"latency_p99_error"`
 }
 
-// sightRow is what a node saw of a flow in the last window in which any did, by samples or flow records.
+// sightRow is a node's view of a flow, by samples or flow records, in the last window in which any node saw it.
 type sightRow struct {
 	Node      string `json:"node"`
 	IngressIf string `json:"ingress_if,omitempty"`

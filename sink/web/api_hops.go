@@ -35,7 +35,7 @@ func (s *Server) serveWindows(w http.ResponseWriter, r *http.Request) {
 	s.sendPacked(w, r, data, "no-store")
 }
 
-// pack compresses what is worth it. It is false where data is to be sent as it is.
+// pack compresses data if that is worth it. It returns false if data is to be sent as it is.
 func pack(r *http.Request, data []byte) ([]byte, bool) {
 	if len(data) < gzipFrom || !acceptsGzip(r) || isLocal(r.RemoteAddr) {
 		return nil, false

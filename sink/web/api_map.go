@@ -33,7 +33,7 @@ func (s *Server) serveMap(w http.ResponseWriter, r *http.Request) {
 	s.sendPacked(w, r, a.Body(), "no-cache")
 }
 
-// mapState is what changes on a map. Numbers of directions and nodes are those of the map's version.
+// mapState is the changing part of a map. Numbers of directions and nodes are those of the map's version.
 type mapState struct {
 	Version string  `json:"version"`
 	EndMS   int64   `json:"end_ms"` // of the newest window
@@ -57,7 +57,8 @@ type mapDrops struct {
 // latestWindows is how many windows back a value may be to be drawn: a window can come in parts, and late.
 const latestWindows = 3
 
-// serveMapState answers the values of metric= of every direction, and what is found, suspected and probed where.
+// serveMapState answers with the values of metric= of every direction, and with the places of findings, suspects and
+// probes.
 func (s *Server) serveMapState(w http.ResponseWriter, r *http.Request) {
 	m, err := metricParam(r.URL.Query(), "metric", latencyP99)
 	if refuse(w, err) {
@@ -162,7 +163,7 @@ func (s *Server) serveMapProbes(w http.ResponseWriter, r *http.Request) {
 	s.answerPacked(w, r, &out)
 }
 
-// loopEvent says that the control has something new, for pages that look at the map.
+// loopEvent announces news of the control, for pages with the map.
 type loopEvent struct {
 	Epoch    uint32 `json:"epoch"`
 	Phase    string `json:"phase"`

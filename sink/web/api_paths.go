@@ -158,8 +158,9 @@ func newPathRow(f *PathFlow) pathRow {
 	return row
 }
 
-// several returns, of some flows, what digests say of those whose one path is not all there is: they use several, or digests
-// contradict it. Where no tracer can be asked, such as in a console, the windows have to do.
+// several returns the digests' paths of those flows whose one path is incomplete: they use several, or digests
+// contradict it. The result asked is false without a tracer, such as in a console. The paths of windows then have to
+// do.
 func (s *Server) several(keys []decode.FlowKey) (several map[decode.FlowKey]*pathRow, asked bool) {
 	if s.deps.PathsOf == nil {
 		return nil, false

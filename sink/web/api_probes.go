@@ -39,7 +39,7 @@ type linkRow struct {
 	Least    int64  `json:"least_ns"`
 }
 
-// probeRow is what came of a probe in a window, with the hops in the order in which it passed them.
+// probeRow is the result of a probe in a window, with the hops in the order in which it passed them.
 type probeRow struct {
 	Flow    string     `json:"flow"`
 	Reports uint64     `json:"reports"`
@@ -74,7 +74,7 @@ type probeMemory struct {
 	spans []probeSpan
 }
 
-// keep keeps what a window holds of probes. One that comes again takes the place of what was kept under its end.
+// keep keeps the probes of a window. A window that comes again replaces the kept one with the same end.
 func (p *probeMemory) keep(w *inference.Window, missing []string) {
 	if w.End <= w.Start || len(w.Flows) == 0 && w.Reports == 0 && len(missing) == 0 {
 		return // a part with findings alone

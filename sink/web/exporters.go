@@ -16,8 +16,8 @@ type exporterCell struct {
 	restarts              uint32
 }
 
-// exporterTotals are sums since the exporter was first seen. Lost can go down when late reports fill a gap. Provisional
-// is no sum: it is what was still missing at the end of the newest window.
+// exporterTotals are sums since the exporter was first seen. Lost can go down when late reports fill a gap.
+// Provisional is no sum: it is the number still missing at the end of the newest window.
 type exporterTotals struct {
 	Reports     int64 `json:"reports"`
 	Lost        int64 `json:"lost"`

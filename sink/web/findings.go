@@ -53,7 +53,7 @@ type findings struct {
 	openEvicted uint64 // of those, findings that had not ended
 }
 
-// keep keeps a finding's latest state and gives it back as it is kept.
+// keep keeps a finding's latest state and returns it as it is kept.
 func (f *findings) keep(in inference.Finding) inference.Finding {
 	in.Text = readable(in.Text)
 	f.mu.Lock()
@@ -90,7 +90,7 @@ func sooner(a, b *inference.Finding) bool {
 	return cmp.Or(cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Start, b.Start), cmp.Compare(a.ID, b.ID)) < 0
 }
 
-// silentExporters returns the exporters of which an open finding says that they fell silent.
+// silentExporters returns the exporters with an open finding of silence.
 func (f *findings) silentExporters() map[inference.ExporterKey]bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

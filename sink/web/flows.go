@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Bounds of what is kept of one flow.
+// Bounds of the memory of one flow.
 const (
 	maxPositions = 64 // hops of a path; longer ones are cut
 	maxChanges   = 32 // path changes, the latest
@@ -26,7 +26,7 @@ type positionCell struct {
 	p50, p99, q99 float32
 }
 
-// noPosition is the cell of a position of which nothing was reported.
+// noPosition is the cell of a position without reports.
 var noPosition = positionCell{p50: absent, p99: absent, q99: absent}
 
 type position struct {
@@ -66,7 +66,7 @@ func (f *flowSeries) clear(slot int) {
 	}
 }
 
-// flow finds or adds a flow of which window n has some rows, nil where there is no room for it.
+// flow finds or adds a flow that has some rows in window n. It returns nil if there is no room for it.
 func (h *history) flow(n uint64, key *decode.FlowKey, rows int) *flowSeries {
 	f, ok := h.flows.open(*key, n, rows, func() *flowSeries { return &flowSeries{key: *key, cells: make([]flowCell, h.cap)} })
 	if !ok {

@@ -54,10 +54,10 @@ func metricByName(name string) (metric, bool) {
 	return metric(max(i, 0)), i >= 0
 }
 
-// absent stands for a value that was not reported. It is not zero.
+// absent is the value of a figure that was not reported. It is not zero.
 var absent = float32(math.NaN())
 
-// nothing are the values of a hop of which nothing was reported.
+// nothing holds the values of a hop without reports.
 var nothing = func() (v [numMetrics]float32) {
 	for i := range v {
 		v[i] = absent
@@ -156,8 +156,8 @@ func (h *history) after(ms int64) uint64 {
 	return n
 }
 
-// number finds or opens the window that ends at end. It is false for one that is older than what is kept, or lies
-// between two kept windows.
+// number finds or opens the window that ends at end. It returns false for one that is older than the kept ones, or
+// lies between two kept windows.
 func (h *history) number(end int64) (uint64, bool) {
 	if h.newest == 0 || end > h.window(h.newest).end {
 		h.newest++
@@ -242,12 +242,12 @@ func (h *history) add(w *inference.Window) {
 	}
 }
 
-// hasRows reports whether w says anything about hops, interfaces, paths of probes, flows or exporters.
+// hasRows reports whether w contains hops, interfaces, paths of probes, flows or exporters.
 func hasRows(w *inference.Window) bool {
 	return len(w.Hops) > 0 || len(w.Exporters) > 0 || len(w.Interfaces) > 0 || len(w.Probes) > 0 || len(w.Nameless) > 0 || slices.ContainsFunc(w.Flows, shown)
 }
 
-// shown reports whether something is known of a flow beside that it is there.
+// shown reports whether anything of a flow is known but its existence.
 func shown(f inference.FlowStats) bool { return len(f.Hops) > 0 || len(f.Sights) > 0 }
 
 // addRows puts the rows of w into window n. A window may come in parts: their reports add up, and the values of a row that

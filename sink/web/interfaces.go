@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 )
 
-// interfaceCell is what the counters of one interface rose by in one window.
+// interfaceCell is the rise of the counters of one interface in one window.
 type interfaceCell struct {
 	has    decode.CounterField
 	rx     uint16    // as decode.Counters.RxUtilization
@@ -118,10 +118,10 @@ func (h *history) interfaceRow(s *interfaceSeries) interfaceRow {
 	return row
 }
 
-// busier is the utilisation of the direction in which it is greater.
+// busier returns the greater utilisation of the two directions.
 func (r *interfaceRow) busier() value { return greater(r.Utilization, r.Received) }
 
-// greater is the greater of two values, of which one may be absent.
+// greater returns the greater of two values, of which one may be absent.
 func greater(a, b value) value {
 	if cmp.Compare(a, b) < 0 {
 		return b
@@ -144,7 +144,7 @@ func lostOf(packets, errors, discards *uint64) float64 {
 	return lost / (lost + of(packets))
 }
 
-// speeds adds to rows what is known of the speed of their interfaces.
+// speeds adds to rows the known speeds of their interfaces.
 func speeds(rows []interfaceRow, n *names.Names) {
 	for i := range rows {
 		f, _ := n.FindInterface(rows[i].key.Node, rows[i].key.EgressIf)

@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// probedCell is what became of the probes of one path in one window.
+// probedCell is the outcome of the probes of one path in one window.
 type probedCell struct {
 	sent, received, late, twice, corrupt, reordered uint32
 	lost, forward, back                             int32

@@ -88,7 +88,7 @@ func (r *ring) after(cursor uint64, dst []event) (out []event, next uint64, chan
 	return dst, r.last, r.changed, true
 }
 
-// id is what a client sends back to resume behind event n.
+// id returns the text that a client sends back to resume after event n.
 func (r *ring) id(n uint64) string { return r.epoch + "-" + strconv.FormatUint(n, 10) }
 
 // parse reads an id. It is false for one of another process, and for anything else.

@@ -316,8 +316,8 @@ func (s *Server) publishUpdates() {
 	}
 }
 
-// marshal is json.Marshal for what always can be: structs of strings and finite numbers. Should that ever be wrong the
-// event says nothing, and the error is counted.
+// marshal is json.Marshal for values that cannot fail: structs of strings and finite numbers. If it fails all the
+// same, the event is empty, and the error is counted.
 func (s *Server) marshal(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -12,9 +12,9 @@ const (
 	streamTimeout = 10 * time.Second // for one write to a client
 )
 
-// serveEvents is the stream of server-sent events (WHATWG HTML §9.2). It begins with "hello" and the id of the last event, or, when
-// the client says which event it saw last, with what it missed; "reset" asks a client whose last event is no longer known to load
-// everything anew. "ping" comes when there is nothing else to say, "bye" when the server stops.
+// serveEvents sends the stream of server-sent events (WHATWG HTML §9.2). It begins with "hello" and the id of the last
+// event. A client that sends the last event it saw gets the events since then. "reset" asks a client whose last event
+// is no longer kept to load everything anew. "ping" comes when there is no other event, "bye" when the server stops.
 func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	select {
 	case s.streamSlots <- struct{}{}:

@@ -37,7 +37,7 @@ func (r *recents[C]) since(n uint64) iter.Seq[*C] {
 	}
 }
 
-// series is what a table holds: something that knows the number of the last window in which it was seen.
+// series is an entry of a table, with the number of the last window in which it was seen.
 type series interface{ lastSeen() uint64 }
 
 // table is a map of bounded size. When it is full, the entries that were silent longest make room, all of the same

@@ -270,7 +270,7 @@ func (c *Console) explain(err error) error {
 	return c.opt.Explain(err)
 }
 
-// run shows what is read, until ctx ends, the fleet has other parameters, or the topic was made anew.
+// run shows the messages it reads, until ctx ends, the fleet has other parameters, or the topic was created anew.
 func (f *feed) run(ctx context.Context) {
 	for wait := backoff; ctx.Err() == nil && f.same(); {
 		messages, err := f.reader.Next(ctx)
@@ -320,7 +320,7 @@ func record(m *ingest.Message) (fleet.Record, error) {
 	return fleet.Record{Offset: m.Offset, Head: h, Value: m.Value}, err
 }
 
-// apply shows what a message says. What cannot be read is counted, and logged once a minute.
+// apply shows the content of a message. Unreadable messages are counted, and logged once a minute.
 func (f *feed) apply(ctx context.Context, m *ingest.Message) {
 	r, err := record(m)
 	if ahead := time.Duration(r.Head.End - time.Now().UnixNano()); err == nil && ahead > farAhead+f.params.Window {
@@ -422,7 +422,7 @@ func (f *feed) found(ctx context.Context, r *fleet.Record) error {
 	return err
 }
 
-// correct makes the windows again of which a slice was published once more, one at a time, and not too often.
+// correct rebuilds the windows of which a slice was published once more, one at a time, and not too often.
 func (f *feed) correct(ctx context.Context) {
 	if time.Since(f.rebuilt) < rebuildEvery {
 		return

@@ -48,7 +48,7 @@ func (c *Console) Line() string {
 	return line
 }
 
-// trouble is what is wrong between the console and Kafka, in a sentence.
+// trouble returns the problem between the console and Kafka, in a sentence.
 func (c *Console) trouble() string {
 	for _, what := range []string{"roster", "series"} {
 		if p, ok := c.problems[what]; ok {
@@ -58,7 +58,7 @@ func (c *Console) trouble() string {
 	return ""
 }
 
-// status is what a console knows of a fleet.
+// status is the console's state of a fleet.
 type status struct {
 	Start            time.Time      // of the console
 	Params           *roster.Params // nil before the roster has them
@@ -140,7 +140,7 @@ func removed(members []*roster.Member) (n uint64, at time.Time) {
 	return n, at
 }
 
-// stateOf says how a member is: by its own last word, and by what windows are without.
+// stateOf returns the state of a member, by its own last word, and by the windows in which it is missing.
 func stateOf(m *roster.Member, window time.Duration, missing, dead []string, now time.Time) string {
 	silent := now.Sub(time.Unix(0, m.Updated))
 	switch {

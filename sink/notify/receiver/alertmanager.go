@@ -66,7 +66,7 @@ func (c *Alertmanager) Validate() error {
 	return errors.Join(append(errs, err, c.TLS.Problems())...)
 }
 
-// labelName is what every version of Alertmanager takes.
+// labelName matches the names that every version of Alertmanager takes.
 var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
 // ownLabels are the labels that an alert has by itself.

@@ -22,13 +22,13 @@ type AlertmanagerWriter struct {
 	last   map[string]string // severity that an alert was sent with, by key
 }
 
-// maxLast bounds what is remembered. What is forgotten ends by itself in the Alertmanager.
+// maxLast bounds the remembered alerts. A forgotten one ends by itself in the Alertmanager.
 const maxLast = 20_000
 
 // perRequest is how many alerts one request has.
 const perRequest = 500
 
-// maxAnnotation bounds what is sent of a text.
+// maxAnnotation bounds the sent part of a text.
 const maxAnnotation = 4096
 
 // newAlertmanager reads the token and the certificates. It does not connect.
@@ -62,7 +62,7 @@ type postable struct {
 	GeneratorURL string            `json:"generatorURL,omitempty"`
 }
 
-// outgoing is what one point became.
+// outgoing is the request's part for one point.
 type outgoing struct {
 	point    int
 	alerts   []postable
@@ -85,7 +85,7 @@ func (w *AlertmanagerWriter) Write(ctx context.Context, b *sink.Batch) error {
 	return o.Err()
 }
 
-// entries makes what is sent of every point.
+// entries makes the alerts to send of every point.
 func (w *AlertmanagerWriter) entries(b *sink.Batch, o *notify.Outcome) (out []outgoing) {
 	last := map[string]string{} // what this batch changes
 	for i := range b.Points {
@@ -228,8 +228,8 @@ func (w *AlertmanagerWriter) labelsOf(a *notify.Alert, severity string) map[stri
 	return labels
 }
 
-// element is what an alert is about. Where it names none, its key may, and two alerts with different keys must not have
-// the same labels.
+// element returns the subject of an alert. If it names none, its key may, and two alerts with different keys must not
+// have the same labels.
 func element(a *notify.Alert) string {
 	if a.Element != "" || a.Key == a.Kind {
 		return a.Element

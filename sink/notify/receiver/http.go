@@ -44,7 +44,7 @@ func (c *httpClient) Open(conf *peer.TLS, timeout time.Duration) error {
 	}
 	c.transport = transport
 	c.http = &http.Client{Transport: transport, Timeout: timeout,
-		// A POST that is redirected may become a GET, whose success says nothing about the document.
+		// A POST that is redirected may become a GET, whose success proves nothing about the document.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return nil
 }
@@ -76,7 +76,7 @@ func (e *httpError) Error() string {
 // Unwrap returns the cause of a missing answer.
 func (e *httpError) Unwrap() error { return e.Err }
 
-// post sends a document. Any answer 2xx is a success, but for pages where the server gives none.
+// post sends a document. Any 2xx answer is a success, except a page where the server sends none.
 func (c *httpClient) post(ctx context.Context, body []byte) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(body))
 	if err != nil {
@@ -117,7 +117,7 @@ func (c *httpClient) post(ctx context.Context, body []byte) error {
 	return &sink.RetryError{Err: e, After: peer.RetryAfter(resp.Header), Doubt: resp.StatusCode != http.StatusTooManyRequests}
 }
 
-// message makes one line of what a server says, which may be a page, and may repeat what it was sent.
+// message makes one line of a server's answer, which may be a page, and may repeat the request.
 func (c *httpClient) message(answer []byte) string {
 	text := strings.ToValidUTF8(string(answer), "?")
 	for _, secret := range c.Secrets {
@@ -138,7 +138,7 @@ func cutText(text string, n int) string {
 	return strings.ToValidUTF8(text[:max(n-len(sign), 0)], "") + sign
 }
 
-// checkAddress finds what is wrong with an address. No error quotes it, since many addresses are secrets.
+// checkAddress returns the error in an address. No error quotes it, since many addresses are secrets.
 func checkAddress(name, text string, tls *peer.TLS) error {
 	u, err := url.Parse(text)
 	switch {

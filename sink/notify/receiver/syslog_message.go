@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/sink/notify"
 )
 
-// form is what all messages have in common.
+// form is the common part of all messages.
 type form struct {
 	facility          int
 	hostname, app, sd string
@@ -43,10 +43,10 @@ func severityOf(a *notify.Alert) int {
 // maxValue bounds a value of the structured data before it is escaped.
 const maxValue = 255
 
-// cutSign stands where a text was cut.
+// cutSign marks a text that was cut.
 const cutSign = " (cut)"
 
-// mark says that a text is UTF-8, which RFC 5424 wants where it is more than ASCII.
+// mark is the byte order mark of a UTF-8 text, which RFC 5424 requires for more than ASCII.
 const mark = "\xef\xbb\xbf"
 
 // messageOf makes the message of an alert: at most f.max bytes, without a line break.
@@ -132,7 +132,7 @@ func appendEscaped(dst []byte, v string) []byte {
 	return dst
 }
 
-// cleanText makes a text UTF-8 in one line: what is no character to be seen becomes a space.
+// cleanText makes a text UTF-8 in one line. Characters that are not printable become spaces.
 func cleanText(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -142,7 +142,7 @@ func cleanText(text string) string {
 	}, strings.ToValidUTF8(text, "?"))
 }
 
-// cut shortens a text to n bytes, at a rune, and says so.
+// cut shortens a text to n bytes, at a rune, and marks it with cutSign.
 func cut(text string, n int) string {
 	if len(text) <= n {
 		return text

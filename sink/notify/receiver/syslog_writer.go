@@ -29,7 +29,7 @@ type SyslogWriter struct {
 	cut  atomic.Uint64
 }
 
-// link is a connection, and what is known about its end.
+// link is a connection and the state of its end.
 type link struct {
 	net.Conn
 	ended chan struct{} // closed when the receiver has closed it; nil for datagrams
@@ -115,7 +115,7 @@ func (w *SyslogWriter) send(ctx context.Context, a *notify.Alert) error {
 	return nil
 }
 
-// failed says what an error means. A message that is too large for the system will be so for ever.
+// failed classifies an error. A message that is too large for the system stays so.
 func (w *SyslogWriter) failed(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

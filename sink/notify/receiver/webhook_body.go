@@ -22,7 +22,7 @@ type body struct {
 	json     bool               // what the template makes has to be JSON
 }
 
-// view is what a template sees. The status is a text, so that a template can compare it with one.
+// view is the data of a template. The status is a text, so that a template can compare it with one.
 type view struct {
 	notify.Alert
 	Status string
@@ -96,7 +96,7 @@ func (m *body) bodyOf(a *notify.Alert) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// bounded is a buffer with an end, which stops a template that goes on and on.
+// bounded is a buffer with a limit, which stops a template that does not end.
 type bounded struct{ bytes.Buffer }
 
 func (b *bounded) Write(p []byte) (int, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 )
 
-// stateCell says whether what is usual at a hop is known.
+// stateCell returns whether the baseline of a hop is known.
 func stateCell(learning bool) string {
 	if learning {
 		return "learning"

@@ -163,7 +163,7 @@ func NewFindings(list []inference.Finding, n *names.Names) []Finding {
 	return out
 }
 
-// place says in few words what a finding is about.
+// place returns the subject of a finding in few words.
 func (f *Finding) place() string {
 	switch {
 	case f.Element != nil && f.Element.Kind != inference.NoElement:

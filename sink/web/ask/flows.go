@@ -51,7 +51,7 @@ func (f *Flow) nodes(called *names.Names) string {
 	return called.Path(path)
 }
 
-// octets writes the octets of a flow, "-" where they are not known.
+// octets writes the octets of a flow, "-" if they are not known.
 func octets(n float64) string {
 	if n == 0 {
 		return "-"

@@ -53,7 +53,7 @@ func (a *Interfaces) Write(w io.Writer, called *names.Names) error {
 	return t.Flush()
 }
 
-// speedCell writes bits a second, "-" where they are not known.
+// speedCell writes bits a second, "-" if they are not known.
 func speedCell(bps float64) string {
 	unit := "bit/s"
 	for _, next := range [...]string{"kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"} {

@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 )
 
-// severalPaths is what digests say of a flow of which one path is not all there is.
+// severalPaths is the digests' view of a flow whose one path is incomplete.
 type severalPaths struct {
 	Hops       []struct{ Node inference.HopName }
 	Share      float64
@@ -25,7 +25,7 @@ type severalPaths struct {
 	Unsettled   bool
 }
 
-// note says in brackets that a path is not all there is. A flow with one path has none.
+// note notes in brackets that a path is incomplete. A flow with one path has no note.
 func (p *severalPaths) note() string {
 	switch {
 	case p == nil:
@@ -78,5 +78,6 @@ func (p *severalPaths) print(w io.Writer, called *names.Names) {
 	fmt.Fprintln(w)
 }
 
-// shareCell writes a part of the packets of a flow. It rests on some hundreds of digests, which say no more than two digits.
+// shareCell writes a share of the packets of a flow. It rests on some hundreds of digests, which give two digits at
+// most.
 func shareCell(v float64) string { return inference.Percent(v, 2) }

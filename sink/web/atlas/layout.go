@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// layOut gives the nodes of a map their places and says how. in are the same nodes as out.
+// layOut sets the places of the nodes of a map, and returns the method. The nodes of in and out are the same.
 func layOut(in []Node, out []nodeDoc, links []linkDoc, index map[uint32]int) string {
 	tiers, placed := 0, 0
 	spots := map[[2]float64]bool{}
@@ -156,7 +156,8 @@ func unwrap(lon []float64, known []bool) {
 	}
 }
 
-// amid places what is not known at the mean of its neighbours, from Neighbour to Neighbour, and else at that of all.
+// amid places each unknown node at the mean of its neighbours, from neighbour to neighbour, and otherwise at the mean
+// of all.
 func amid(x, y []float64, known []bool, links []linkDoc, index map[uint32]int) {
 	beside := make([][]int, len(x))
 	for _, l := range links {

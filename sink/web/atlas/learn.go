@@ -82,8 +82,8 @@ func (a *Adjacency) forget(oldest uint64) {
 	}
 }
 
-// learned makes a map of what flows showed. The interfaces of both directions between two nodes are joined in their order: no report
-// says which belongs to which.
+// learned makes a map of the order of hops in flows. The interfaces of both directions between two nodes are paired in
+// their order, because no report shows which belong together.
 func learned(seen []Neighbour) *Map {
 	m := &Map{}
 	pairs := map[[2]uint32]*[2][]uint32{}

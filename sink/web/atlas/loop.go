@@ -53,7 +53,7 @@ type suspectDoc struct {
 	SinceMS int64   `json:"since_ms,omitempty"`
 }
 
-// maxSuspects bounds how many suspected directions are listed, in the order in which they are given.
+// maxSuspects bounds the list of suspected directions, in their given order.
 const maxSuspects = 4096
 
 // Loop puts a control on the map. Text makes a text one that a page can show.

@@ -105,7 +105,7 @@ func (a *Placing) Finding(f *inference.Finding) (out FindingDoc, ok bool) {
 	return out, false
 }
 
-// link returns the directions of a link: those between two nodes that have the interfaces, as far as these are known.
+// link returns the directions of a link: those between two nodes with these interfaces, as far as they are known.
 func (a *Placing) link(e inference.Element) []int {
 	all := a.between(e.Node, e.Peer)
 	slices.Sort(all)
