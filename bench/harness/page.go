@@ -52,11 +52,8 @@ func (r *Result) markdown(t *Table, columns string) (string, error) {
 		if columns == "" {
 			break
 		}
-		c := 0
-		for c < len(t.Columns) && t.column(c) != name {
-			c++
-		}
-		if c == len(t.Columns) {
+		c := t.Index(name)
+		if c < 0 {
 			return "", fmt.Errorf("no column %q; there are %s", name, strings.Join(t.Columns, " | "))
 		}
 		of = append(of, c)

@@ -161,6 +161,16 @@ func (t *Table) column(c int) string {
 	return t.Columns[c]
 }
 
+// Index is the number of the column with a name, which column gives, or -1.
+func (t *Table) Index(name string) int {
+	for c := range t.Columns {
+		if t.column(c) == name {
+			return c
+		}
+	}
+	return -1
+}
+
 func plain(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // Cell writes a cell for people.

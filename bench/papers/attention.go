@@ -37,7 +37,7 @@ func runAttention(ctx context.Context, w io.Writer, o Options) error {
 		{"Three and four covers", attentionCovers},
 		{"Churn: cost of plans that change few probes", attentionChurn},
 	} {
-		if err := table(w, x.title, func(t io.Writer) error { return x.fill(ctx, t, o) }); err != nil {
+		if err := o.table(w, x.title, func(t io.Writer) error { return x.fill(ctx, t, o) }); err != nil {
 			return err
 		}
 	}

@@ -34,11 +34,13 @@ func runCover(ctx context.Context, w io.Writer, o Options) error {
 		{"INT-path, figure 10: variance of the lengths on random graphs", r.pathSpread},
 		{"INT-path, figure 8: fixed odd vertices", r.pathFixedOdd},
 		{"INT-path, figure 9: fixed vertices (39)", r.pathFixedNodes},
+		{"INT-path, figure 12: time of a plan on random graphs, fastest of seven", r.pathTimes},
+		{"INT-path, figure 13: time of a plan by odd vertices, 500 switches, fastest of seven", r.pathOddTimes},
 		{"INT-path, section II-C as read: where probes are generated", r.pathGenerators},
 		{"INT-path, figure 14: probe rate against latency of packets, emulated", r.pathLatency},
 		{"INT-path: wide area networks", r.zoo},
 	} {
-		if err := table(w, part.title, part.fill); err != nil {
+		if err := o.table(w, part.title, part.fill); err != nil {
 			return err
 		}
 	}

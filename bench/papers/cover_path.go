@@ -215,6 +215,55 @@ func (r *coverRun) pathFixedNodes(w io.Writer) error {
 	return nil
 }
 
+// pathTimes: figure 12, the time of both plans on networks that grow.
+func (r *coverRun) pathTimes(w io.Writer) error {
+	fmt.Fprintln(w, "switches\tDFS ms\tEuler ms\tEuler / DFS\t")
+	for _, n := range shown(r.o, 2, 50, 100, 200, 400, 800) {
+		g, err := topo.Random(n, 5*n, r.o.Seed)
+		if err != nil {
+			return err
+		}
+		dfs, euler, err := r.times(g)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%d\t%.3f\t%.3f\t%.2f\t\n", n, ms(dfs), ms(euler), ms(euler)/ms(dfs))
+	}
+	return nil
+}
+
+// pathOddTimes: figure 13, the time of both plans on 500 switches with ever more odd vertices.
+func (r *coverRun) pathOddTimes(w io.Writer) error {
+	const nodes = 500
+	fmt.Fprintln(w, "odd vertices\tDFS ms\tEuler ms\tof 100 odd vertices\tDFS, of 100\t")
+	var base [2]time.Duration
+	for _, odd := range shown(r.o, 2, 100, 200, 300, 400, 500) {
+		g, err := withOdd(nodes, 5*nodes, odd, r.o.Seed)
+		if err != nil {
+			return err
+		}
+		dfs, euler, err := r.times(g)
+		if err != nil {
+			return err
+		}
+		if base[0] == 0 {
+			base = [2]time.Duration{dfs, euler}
+		}
+		fmt.Fprintf(w, "%d\t%.3f\t%.3f\t%.2f\t%.2f\t\n", odd, ms(dfs), ms(euler), ms(euler)/ms(base[1]), ms(dfs)/ms(base[0]))
+	}
+	return nil
+}
+
+// times gives how long both plans of a graph take.
+func (r *coverRun) times(g *topo.Graph) (dfs, euler time.Duration, err error) {
+	p := &cover.Problem{Graph: g}
+	if _, dfs, _, err = r.plan(p, solve.Options{Method: solve.DFS}); err != nil {
+		return 0, 0, err
+	}
+	_, euler, _, err = r.plan(p, solve.Options{Method: solve.Paper})
+	return dfs, euler, err
+}
+
 // pathGenerators: section II-C, where probes come from. A generator is at a switch where paths start, and a collector
 // where they end; a path may be turned round. Either every switch may have one (paths as they are), or those of the edge
 // only (walks between depots), or a single one does it all.

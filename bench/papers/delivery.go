@@ -48,7 +48,7 @@ func runDelivery(ctx context.Context, w io.Writer, o Options) error {
 		{fmt.Sprintf("A limit of every path, %d random networks of %d nodes", o.deliveryNetworks(), deliveryNodes), deliveryLimits},
 		{fmt.Sprintf("Replaced plans: %d random networks of 100 nodes, with other loads of one link of three", o.deliveryNetworks()), deliveryChurn},
 	} {
-		if err := table(w, x.title, func(t io.Writer) error { return x.fill(ctx, t, o) }); err != nil {
+		if err := o.table(w, x.title, func(t io.Writer) error { return x.fill(ctx, t, o) }); err != nil {
 			return err
 		}
 	}

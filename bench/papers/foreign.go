@@ -72,7 +72,7 @@ func ForeignTable(ctx context.Context, w io.Writer, p *harness.Program, families
 	if err != nil {
 		return err
 	}
-	return table(w, "Plans of "+p.String()+", at most "+o.limit().String()+" each", func(t io.Writer) error {
+	return o.table(w, "Plans of "+p.String()+", at most "+o.limit().String()+" each", func(t io.Writer) error {
 		fmt.Fprintln(t, "family\tinstance\tpublished\tours\tat least\ttheirs\tleft out\tseconds\tremark\t")
 		for _, q := range list {
 			published, err := q.published(stopAfter(ctx, o.limit()))

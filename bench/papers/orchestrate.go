@@ -41,18 +41,28 @@ func runOrchestrate(ctx context.Context, w io.Writer, o Options) error {
 	for _, g := range nets {
 		flows = max(flows, g.NumNodes()*(g.NumNodes()-1))
 	}
-	if err := table(w, fmt.Sprintf("INTO Concentrate: %d networks, the largest with %d flows", len(nets), flows), func(t io.Writer) error {
+	if err := o.table(w, fmt.Sprintf("INTO Concentrate: %d networks, the largest with %d flows", len(nets), flows), func(t io.Writer) error {
 		return concentrateTable(ctx, t, nets, o, limits)
 	}); err != nil {
 		return err
 	}
-	if err := table(w, fmt.Sprintf("INTO Balance: %d networks", len(nets)), func(t io.Writer) error {
+	if err := o.table(w, fmt.Sprintf("INTO Balance: %d networks", len(nets)), func(t io.Writer) error {
 		return balanceTable(ctx, t, nets, o)
 	}); err != nil {
 		return err
 	}
-	if err := table(w, fmt.Sprintf("INTO with little capacity: what is covered in %d networks", len(nets)), func(t io.Writer) error {
+	if err := o.table(w, fmt.Sprintf("INTO with little capacity: what is covered in %d networks", len(nets)), func(t io.Writer) error {
 		return coverageTable(ctx, t, nets, o)
+	}); err != nil {
+		return err
+	}
+	if err := o.table(w, fmt.Sprintf("INTO's full assignment (FA): every flow takes what it has room for, in %d networks", len(nets)), func(t io.Writer) error {
+		return fullTable(t, nets, o)
+	}); err != nil {
+		return err
+	}
+	if err := o.table(w, fmt.Sprintf("INTO, section 5: the published heuristics against the published bounds, %d networks", len(nets)), func(t io.Writer) error {
+		return gapTable(ctx, t, nets, o)
 	}); err != nil {
 		return err
 	}
@@ -263,6 +273,130 @@ func coverageTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Optio
 		}
 	}
 	return nil
+}
+
+// full is what the full assignment does with a network: every flow takes the items of each interface that it passes, in this order, as
+// long as there is room, and reports at the last of them.
+type full struct{ coverage, load, correlation, hops float64 }
+
+func fullAssignment(p *orchestrate.Problem) (f full) {
+	covered := make([]bool, len(p.Interfaces))
+	var active, hops, items float64
+	for k := range p.Flows {
+		flow := &p.Flows[k]
+		room, last := flow.Capacity, 0
+		var at []int // where on its way it takes what
+		for n, i := range flow.Interfaces {
+			if demand := p.Interfaces[i].Demand; demand <= room {
+				room -= demand
+				covered[i], last = true, n
+				at = append(at, n)
+			}
+		}
+		if len(at) == 0 {
+			continue
+		}
+		active++
+		f.load += float64(flow.Capacity - room)
+		f.correlation += float64(len(at)) / float64(len(flow.Interfaces))
+		for _, n := range at {
+			demand := float64(p.Interfaces[flow.Interfaces[n]].Demand)
+			hops, items = hops+demand*float64(last-n), items+demand
+		}
+	}
+	for _, c := range covered {
+		if c {
+			f.coverage += 1 / float64(len(covered))
+		}
+	}
+	f.load, f.correlation, f.hops = f.load/active, f.correlation/active, hops/items
+	return f
+}
+
+// fullTable: the curves FA of figures 8 to 15, by mean capacity.
+func fullTable(t io.Writer, nets []*topo.Graph, o Options) error {
+	fmt.Fprintln(t, "mean capacity\tall covered\tat least 90 %\tmean load\tcorrelation, mean\tp15\thops, mean\tflows of the largest\t")
+	for _, capacity := range []float64{5, 10, 15, 20, 25, 30, 35, 50} {
+		var all, most, load, correlation, hops float64
+		var correlations []float64
+		largest := 0
+		for _, g := range nets {
+			m := orchestrate.DefaultModel()
+			m.Seed, m.CapacityMean = o.Seed, capacity
+			p, err := orchestrate.Generate(g, m)
+			if err != nil {
+				return err
+			}
+			f := fullAssignment(p)
+			all += below(1-f.coverage, 1e-9)
+			most += below(0.9-f.coverage, 1e-9)
+			load, correlation, hops = load+f.load, correlation+f.correlation, hops+f.hops
+			correlations = append(correlations, f.correlation)
+			largest = max(largest, len(p.Flows))
+		}
+		slices.Sort(correlations)
+		n := float64(len(nets))
+		fmt.Fprintf(t, "%v\t%.1f %%\t%.1f %%\t%.2f\t%.3f\t%.3f\t%.3f\t%d\t\n", capacity, 100*all/n, 100*most/n, load/n, correlation/n,
+			correlations[int(0.15*float64(len(nets)-1))], hops/n, largest)
+	}
+	return nil
+}
+
+// gapTable: sections 5.1 and 5.2.3, gaps of the published heuristics to the published bounds: of Concentrate to the fewest flows where each had
+// room for all that it passes (equation 12), or where these are not proven in the time, to what is; of Balance to the largest demand and to
+// the items a flow.
+func gapTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Options) error {
+	rows := make([][]planned, 2)
+	proven, largest, at := 0, 0, 0
+	for n, g := range nets {
+		m := orchestrate.DefaultModel()
+		m.Seed = o.Seed
+		p, err := orchestrate.Generate(g, m)
+		if err != nil {
+			return err
+		}
+		if len(p.Flows) > largest {
+			largest, at = len(p.Flows), n
+		}
+		var bounds [2]float64
+		var most, sum int64
+		for _, i := range p.Interfaces {
+			most, sum = max(most, i.Demand), sum+i.Demand
+		}
+		bounds[1] = max(float64(most), math.Ceil(float64(sum)/float64(len(p.Flows))))
+		for k, objective := range []string{orchestrate.Concentrate, orchestrate.Balance} {
+			p.Objective = objective
+			r, err := run(ctx, p, solve.Options{Method: solve.Heuristic, Partial: true}, 0)
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", g.Name(), objective, err)
+			}
+			rows[k] = append(rows[k], r)
+		}
+		p.Objective = orchestrate.Concentrate
+		for k := range p.Flows {
+			p.Flows[k].Capacity = sum
+		}
+		wide, err := run(ctx, p, solve.Options{Seed: o.Seed}, o.limit())
+		if err != nil {
+			return fmt.Errorf("%s, without capacities: %w", g.Name(), err)
+		}
+		if bounds[0] = wide.stats.LowerBound; wide.stats.Optimal {
+			proven++
+		}
+		for k := range rows {
+			s := &rows[k][n].stats
+			s.Gap, s.Optimal = s.Objective-bounds[k], s.Objective == bounds[k]
+		}
+	}
+	fmt.Fprintln(t, "method\tmean gap\tsd\tleast\tmost\tnone\tflows of the largest\tinterfaces a flow\tworst ms\t")
+	for k, name := range []string{"CH", "BH"} {
+		r := rows[k]
+		mean, sd, most, none := gaps(r)
+		fmt.Fprintf(t, "%s\t%.2f\t%.2f\t%.0f\t%.0f\t%d\t%d\t%.2f\t%.1f\t\n", name, mean, sd, quantile(r, 0, func(s *orchestrate.Stats) float64 { return s.Gap }), most,
+			none, r[at].stats.FlowsUsed, average(r, func(s *orchestrate.Stats) float64 { return s.PerFlow }), times(r)[2])
+	}
+	_, err := fmt.Fprintf(t, "bound of CH proven\t%d\t\t\t\t\t\t\t\t\n", proven)
+	return err
 }
 
 func average(rows []planned, of func(*orchestrate.Stats) float64) (mean float64) {

@@ -49,7 +49,7 @@ func moreTables(ctx context.Context, w io.Writer, nets []*topo.Graph, o Options)
 		{fmt.Sprintf("INTO with capacities from packet sizes, an instance for each class of traffic, %d networks", len(nets)), sizeTable},
 		{"INTO: time of a first plan by what the flows pass, fastest of five", costTable},
 	} {
-		if err := table(w, t.name, func(out io.Writer) error { return t.write(ctx, out, nets, o) }); err != nil {
+		if err := o.table(w, t.name, func(out io.Writer) error { return t.write(ctx, out, nets, o) }); err != nil {
 			return err
 		}
 	}

@@ -21,13 +21,13 @@ import (
 // Every schedule is checked. A second table takes probes away and gives back others, and says what few changes cost; a
 // third says what a link costs in networks of very different size.
 func runSchedule(ctx context.Context, w io.Writer, o Options) error {
-	if err := table(w, "Schedules: bytes a second against schedules without a plan", func(t io.Writer) error { return scheduleTable(ctx, t, o) }); err != nil {
+	if err := o.table(w, "Schedules: bytes a second against schedules without a plan", func(t io.Writer) error { return scheduleTable(ctx, t, o) }); err != nil {
 		return err
 	}
-	if err := table(w, "Schedules: bytes a second where few probes may change", func(t io.Writer) error { return scheduleChurn(ctx, t, o) }); err != nil {
+	if err := o.table(w, "Schedules: bytes a second where few probes may change", func(t io.Writer) error { return scheduleChurn(ctx, t, o) }); err != nil {
 		return err
 	}
-	return table(w, "Schedules: cost of a link", func(t io.Writer) error { return scheduleSizes(ctx, t, o) })
+	return o.table(w, "Schedules: cost of a link", func(t io.Writer) error { return scheduleSizes(ctx, t, o) })
 }
 
 // scheduleOf makes the problem of covers: one without depots, or several, each from a tenth of the edge nodes, in which no

@@ -51,6 +51,10 @@ func commandLine(c *cobra.Command) string {
 		if f.Name == "format" || f.Name == "svg" {
 			return
 		}
+		if f.Name == "topologies" { // where they lie is of no use on another machine
+			words = append(words, "--topologies=DIR")
+			return
+		}
 		values := []string{f.Value.String()}
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			if values = list.GetSlice(); f.Value.Type() != "stringArray" { // of which each flag has one value

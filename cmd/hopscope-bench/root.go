@@ -149,6 +149,7 @@ It passes the checks that ours pass, and stands in the same table. ` + algorithm
 	f := c.Flags()
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of instances and algorithms")
 	f.DurationVar(&o.Limit, "time-limit", 2*time.Second, "for one run of one algorithm")
+	f.StringArrayVar(&o.Tables, "table", nil, `only tables with this in their title, such as "figure 16" (repeatable)`)
 	theirs.flags(f, "plans")
 	out.flag(f)
 	f.StringVar(&o.Topologies, "topologies", "", "directory with graphs/, demands/ and index.csv of the Topology Zoo in Repetita's format; rows that need it are left out without")
