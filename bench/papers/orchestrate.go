@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hopscope/hopscope/planner/orchestrate"
@@ -388,14 +389,17 @@ func gapTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Options) e
 			s.Gap, s.Optimal = s.Objective-bounds[k], s.Objective == bounds[k]
 		}
 	}
-	fmt.Fprintln(t, "method\tmean gap\tsd\tleast\tmost\tnone\tflows of the largest\tinterfaces a flow\tworst ms\t")
+	fmt.Fprintln(t, "method\tmean gap\tsd\tleast\tmost\tnone\tflows of the largest\tinterfaces a flow\tworst ms\tmean load\tcorrelation p15\thops, mean\thops, largest mean\t")
+	hops := func(s *orchestrate.Stats) float64 { return s.Freshness.Mean }
 	for k, name := range []string{"CH", "BH"} {
 		r := rows[k]
 		mean, sd, most, none := gaps(r)
-		fmt.Fprintf(t, "%s\t%.2f\t%.2f\t%.0f\t%.0f\t%d\t%d\t%.2f\t%.1f\t\n", name, mean, sd, quantile(r, 0, func(s *orchestrate.Stats) float64 { return s.Gap }), most,
-			none, r[at].stats.FlowsUsed, average(r, func(s *orchestrate.Stats) float64 { return s.PerFlow }), times(r)[2])
+		fmt.Fprintf(t, "%s\t%.2f\t%.2f\t%.0f\t%.0f\t%d\t%d\t%.2f\t%.1f\t%.2f\t%.2f\t%.3f\t%.2f\t\n", name, mean, sd, quantile(r, 0, func(s *orchestrate.Stats) float64 { return s.Gap }), most,
+			none, r[at].stats.FlowsUsed, average(r, func(s *orchestrate.Stats) float64 { return s.PerFlow }), times(r)[2],
+			average(r, func(s *orchestrate.Stats) float64 { return s.LoadMean }), quantile(r, 0.15, func(s *orchestrate.Stats) float64 { return s.Correlation }),
+			average(r, hops), quantile(r, 1, hops))
 	}
-	_, err := fmt.Fprintf(t, "bound of CH proven\t%d\t\t\t\t\t\t\t\t\n", proven)
+	_, err := fmt.Fprintf(t, "bound of CH proven\t%d"+strings.Repeat("\t", 12)+"\n", proven)
 	return err
 }
 

@@ -357,3 +357,29 @@ func TestGrids(t *testing.T) {
 		t.Errorf("%v probes of at most 16 links, more than a hundredth above %v", s.Objective, s.LowerBound)
 	}
 }
+
+// INT-path, section III-C: the graph of the example of its Euler plan, whose two paths end at the four odd nodes.
+func TestPaperExtraction(t *testing.T) {
+	b := topo.NewBuilder("example")
+	for v := range 7 {
+		b.AddNode(fmt.Sprint(v+1), topo.NoTier)
+	}
+	for _, l := range [][2]int{{1, 4}, {4, 3}, {1, 2}, {2, 3}, {3, 1}, {5, 4}, {4, 6}, {6, 5}, {5, 7}, {7, 6}} {
+		b.AddLink(topo.LinkEnd{Node: l[0] - 1}, topo.LinkEnd{Node: l[1] - 1})
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []Method{Paper, PaperBalanced} {
+		plan := checked(t, 0, &cover.Problem{Graph: g}, Options{Method: m})
+		var ends []string
+		for _, p := range plan.Probes {
+			ends = append(ends, p.Agent, p.Collector)
+		}
+		slices.Sort(ends)
+		if want := []string{"1", "3", "5", "6"}; !slices.Equal(ends, want) || plan.Stats.Traversals != 10 {
+			t.Errorf("%s: ends %v, want %v; %d traversals of 10 links", m, ends, want, plan.Stats.Traversals)
+		}
+	}
+}
