@@ -14,7 +14,7 @@ LONGTIME ?= 1h
 TIMEOUT  ?= 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross demo servers test race bench fuzz fuzz-long lint mutate web web-check influxdb influxdb2 kafka python browser promtool alertmanager namespaces tshark torture docs results proto check clean
+.PHONY: help build cross demo servers test race bench fuzz fuzz-long lint mutate web web-check influxdb influxdb2 kafka python browser promtool alertmanager namespaces tshark torture docs results papers proto check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -113,6 +113,20 @@ export RESULTS
 results: build ## measure what bench/RESULTS.md has as files in bench/results, half an hour and more, and write the page
 	@echo "$$RESULTS" | while read -r name command; do echo "results: $$command"; $(HARNESS) $$command --format json >bench/results/$$name.new && mv bench/results/$$name.new bench/results/$$name.json || exit 1; done
 	$(PURE) test ./bench/harness -run TestResultsPage -update
+
+# TOPOLOGIES has graphs/, demands/ and index.csv of the Topology Zoo in Repetita's format; without it, files that need it stay as they are.
+TOPOLOGIES ?=
+
+papers: build ## measure what docs/papers.md lacks, hours at most and resumable, and write the page; TOPOLOGIES=DIR for wide area networks
+	@list=bench/papers/published/commands.txt; n=$$(wc -l <$$list); k=0; while read -r name command; do k=$$((k+1)); \
+		if [ -s bench/results/$$name.json ]; then echo "papers: $$k of $$n: $$name is there"; continue; fi; \
+		case "$$command" in *"--topologies DIR"*) \
+			if [ -z "$(TOPOLOGIES)" ]; then echo "papers: $$k of $$n: $$name needs TOPOLOGIES=DIR"; continue; fi; \
+			command=$$(printf '%s' "$$command" | sed 's|--topologies DIR|--topologies "$(TOPOLOGIES)"|');; esac; \
+		echo "papers: $$k of $$n: $$command"; \
+		eval "$(HARNESS) $$command --format json" </dev/null >bench/results/$$name.new && mv bench/results/$$name.new bench/results/$$name.json || exit 1; \
+	done <$$list
+	$(PURE) test ./bench/papers/published -run TestPage -update
 
 fuzz: ## run every fuzz target for FUZZTIME: a duration, or a number of inputs such as 1000x
 	.ci/fuzz.sh $(FUZZTIME)

@@ -221,7 +221,7 @@ func balanceTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Option
 
 // coverageTable lowers the capacities until not everything can be carried.
 func coverageTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Options) error {
-	fmt.Fprintln(t, "mean capacity\tmethod\tall covered\tat least 90 %\tmean coverage\tmean assigned\tleft out\tits bound\t")
+	fmt.Fprintln(t, "mean capacity\tmethod\tall covered\tat least 90 %\tmean coverage\tmean assigned\tleft out\tits bound\tmean load\tcorrelation, mean\t")
 	methods := []struct {
 		name             string
 		objective        string
@@ -233,7 +233,7 @@ func coverageTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Optio
 		{"ours", orchestrate.Balance, solve.Auto, false, false},
 		{"ours, split", orchestrate.Balance, solve.Auto, true, false},
 	}
-	for _, capacity := range []float64{5, 10, 20, 35} {
+	for _, capacity := range []float64{5, 10, 20, 35, 50} {
 		rows := make([][]planned, len(methods))
 		for _, g := range nets {
 			m := orchestrate.DefaultModel()
@@ -266,11 +266,13 @@ func coverageTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Optio
 				}
 			}
 			n := float64(len(rows[k]))
-			fmt.Fprintf(t, "%v\t%s\t%.0f %%\t%.0f %%\t%.1f %%\t%.1f %%\t%.2f\t%.2f\t\n", capacity, how.name, 100*float64(all)/n, 100*float64(most)/n,
+			fmt.Fprintf(t, "%v\t%s\t%.0f %%\t%.0f %%\t%.1f %%\t%.1f %%\t%.2f\t%.2f\t%.2f\t%.3f\t\n", capacity, how.name, 100*float64(all)/n, 100*float64(most)/n,
 				100*average(rows[k], func(s *orchestrate.Stats) float64 { return s.Coverage }),
 				100*average(rows[k], func(s *orchestrate.Stats) float64 { return s.Assigned }),
 				average(rows[k], func(s *orchestrate.Stats) float64 { return s.LeftOut }),
-				average(rows[k], func(s *orchestrate.Stats) float64 { return s.LeftOutBound }))
+				average(rows[k], func(s *orchestrate.Stats) float64 { return s.LeftOutBound }),
+				average(rows[k], func(s *orchestrate.Stats) float64 { return s.LoadMean }),
+				average(rows[k], func(s *orchestrate.Stats) float64 { return s.Correlation }))
 		}
 	}
 	return nil

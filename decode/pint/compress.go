@@ -76,8 +76,8 @@ const maxCodeBits = 16
 // of two up to 2³², and otherwise by less than (hi - lo)·2⁻³² above. The error of one value is smaller than hi - lo and has the
 // standard deviation √((v - lo)(hi - v)) ≤ (hi - lo)/2. For neighbours (1+ε)² apart that is less than (2ε+ε²)·v, and at most ε·v.
 //
-// The reading taken of the paper, which names randomised rounding once and gives no formula: the mean of the value is
-// kept, not that of its logarithm. And where codes of several switches meet in one digest (max along the path), all
+// Section 4.3 of the paper (example 3) rounds so that the expected code is the logarithm of the value, which leaves the mean of the
+// values that codes stand for above it. Here the mean of the value is kept, not that of its logarithm. And where codes of several switches meet in one digest (max along the path), all
 // should round by the same hash of the packet id: as rounding is monotone in the value, the largest code is then the
 // code of the largest value and unbiased too. With a coin of its own for every switch the maximum is that of the
 // luckiest and too large.

@@ -13,8 +13,8 @@
 // between basic and detailed measurement may have a cost too, which the paper leaves to future work. It is added to the
 // costs of the columns.
 //
-// The greedy choices and FANT-H, the search of the paper, are here for comparison. The paper says that acceleration
-// factors α and β enlarge the estimate and the next limit of that search. Here the factors are 1 + α and 1 + β.
+// The greedy choices and FANT-H, the search of the paper, are here for comparison. In the paper both acceleration factors
+// enlarge the estimate (section 5.3), by formulas that its text lost. Here 1 + α enlarges it, and 1 + β the next limit.
 //
 // [Categorize] is the first algorithm of the paper, which divides metrics into basic and detailed ones.
 //

@@ -1,0 +1,189 @@
+// Package published is the list of what five texts about telemetry publish: each figure, table, algorithm, theorem and stated result of
+// INT-path, INTO, PINT, FANT and RFT, beside where a file of bench/results has ours. [Page] writes docs/papers.md from both.
+package published
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/hopscope/hopscope/bench/harness"
+)
+
+// Texts are the published ones, each with its items in the order of its pages.
+var Texts = []Text{intPath, intProbe, into, pint, fant, rft}
+
+// Text is a publication.
+type Text struct {
+	Name, Title string
+	Of          map[string]int // how many figures, tables, algorithms and theorems it has: each is the place of an item
+	Items       []Item
+}
+
+// Item is a figure, table, algorithm, theorem or stated result.
+type Item struct {
+	Place  string // "Figure 16", "Section 6.3"
+	What   string
+	Values []Value
+	Test   string // package and name of the test that holds what has no figure to compare
+	State  State  // of an item with neither values nor a test
+	Why    string // why it is not reproduced, with what was measured
+	Note   string // what else has to be known of it
+}
+
+// State says what became of an item.
+type State string
+
+// States of items. Of one with values, those and the files decide.
+const (
+	Reproduced State = "reproduced"
+	Outside    State = "not reproduced"
+	Tested     State = "held by a test"
+	Unmeasured State = "not measured yet"
+	Missing    State = "missing"
+	Drawing    State = "nothing to measure" // a drawing, a definition, a list
+)
+
+// Value is a published figure.
+type Value struct {
+	What      string
+	Published string  // as printed, or as read off
+	Low, High float64 // what it can be, by its digits, the reading of its curve and the draws of its experiment
+	At        At
+}
+
+// At says where ours is: a column of a row of a table of a file, divided by Over, or less what is at Less. The table is the one whose title
+// holds Table, and the row the one whose first cells are Row.
+type At struct {
+	File, Table, Row, Column string
+	Over, Less               *At
+}
+
+// Commands has a line for each file of bench/results that items need: its name, and the command that writes it.
+//
+//go:embed commands.txt
+var Commands string
+
+// Command gives the command that writes a file, or "".
+func Command(file string) string {
+	for line := range strings.Lines(Commands) {
+		if name, command, _ := strings.Cut(strings.TrimSpace(line), " "); name == file {
+			return "hopscope-bench " + command
+		}
+	}
+	return ""
+}
+
+// Read gives the result of a file of bench/results, or an error that is fs.ErrNotExist.
+type Read func(file string) (*harness.Result, error)
+
+// Ours gives what stands at a place.
+func (a At) Ours(read Read) (float64, error) {
+	r, err := read(a.File)
+	if err != nil {
+		return 0, err
+	}
+	v, err := a.in(r)
+	if err != nil {
+		return 0, fmt.Errorf("%s.json, table %q, row %q, column %q: %w", a.File, a.Table, a.Row, a.Column, err)
+	}
+	if a.Over != nil {
+		below, err := a.Over.Ours(read)
+		return v / below, err
+	}
+	if a.Less != nil {
+		less, err := a.Less.Ours(read)
+		return v - less, err
+	}
+	return v, nil
+}
+
+func (a At) in(r *harness.Result) (float64, error) {
+	var cells []any
+	for _, t := range r.Tables {
+		if !strings.Contains(t.Title, a.Table) {
+			continue
+		}
+		c := t.Index(a.Column)
+		if c < 0 {
+			return 0, fmt.Errorf("there is no such column; there are %s", strings.Join(t.Columns, " | "))
+		}
+		for _, row := range t.Rows {
+			if !begins(row, a.Row) {
+				continue
+			}
+			if cells != nil {
+				return 0, errors.New("there are several")
+			}
+			if c >= len(row) {
+				return 0, errors.New("the cell is empty")
+			}
+			cells = []any{row[c]}
+		}
+	}
+	if cells == nil {
+		return 0, errors.New("there is no such row")
+	}
+	return number(cells[0])
+}
+
+// begins reports whether the first cells of a row are these, with bars between.
+func begins(row []any, cells string) bool {
+	k := 0
+	for want := range strings.SplitSeq(cells, " | ") {
+		if k >= len(row) || harness.Cell(row[k]) != want {
+			return false
+		}
+		k++
+	}
+	return true
+}
+
+// number is the number that a cell is, or begins with.
+func number(cell any) (float64, error) {
+	switch v := cell.(type) {
+	case float64:
+		return v, nil
+	case harness.Interval:
+		return v.Value, nil
+	case string:
+		word, _, _ := strings.Cut(strings.TrimSpace(v), " ")
+		return strconv.ParseFloat(word, 64)
+	}
+	return 0, fmt.Errorf("%v is no number", cell)
+}
+
+// Within reports whether a figure is what the published one can be.
+func (v *Value) Within(ours float64) bool { return ours >= v.Low && ours <= v.High }
+
+// Judge gives the state of an item, and the figures of its values: NaN where its file is not there.
+func (i *Item) Judge(read Read) (state State, ours []float64, err error) {
+	if len(i.Values) == 0 {
+		if i.Test != "" {
+			return Tested, nil, nil
+		}
+		return i.State, nil, nil
+	}
+	state = Reproduced
+	for k := range i.Values {
+		v := &i.Values[k]
+		x, err := v.At.Ours(read)
+		if errors.Is(err, fs.ErrNotExist) {
+			x, err = math.NaN(), nil
+			if state == Reproduced {
+				state = Unmeasured
+			}
+		} else if err == nil && !v.Within(x) {
+			state = Outside
+		}
+		if err != nil {
+			return "", nil, fmt.Errorf("%s: %w", i.Place, err)
+		}
+		ours = append(ours, x)
+	}
+	return state, ours, nil
+}
