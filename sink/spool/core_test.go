@@ -261,14 +261,17 @@ func TestEvictedIsCounted(t *testing.T) {
 // An eviction that the disk refuses evicts nothing, and is said; the next one does.
 func TestEvictionFails(t *testing.T) {
 	for _, x := range []struct{ what, in, says string }{
-		{"write", "state", "the head cannot be moved: "}, {"remove", suffixV2, "evict " + segmentName(0)},
+		{"write", "state", "the head cannot be moved: "}, {"remove", suffixV2, "evict " + segmentName(0)}, {"sync", "state", ""},
 	} {
 		c := testConfig("mem")
-		c.MaxBytes = 16384
+		c.MaxBytes, c.SyncInterval = 16384, time.Hour
 		d := newMemDisk()
 		s := mustOpen(t, c, d)
 		for i := 1; i <= 30; i++ {
 			mustAppend(t, s, i, 300)
+		}
+		if _, err := s.Read(nil); err != nil {
+			t.Fatal(err)
 		}
 		first := s.segments[0].name
 		d.fault = func(_ int, what, name string) error {
@@ -289,8 +292,14 @@ func TestEvictionFails(t *testing.T) {
 		if x.what == "write" && (st.EvictedRecords != 0 || s.DrainLost() != (Lost{})) {
 			t.Errorf("%s: %d records count as evicted", x.what, st.EvictedRecords)
 		}
-		if st.RefusedRecords != 1 || st.LastError == "" {
-			t.Errorf("%s: Stats = %+v", x.what, st)
+		unacked := int64(0)
+		for i, g := range s.segments {
+			if s.limit(i).records > s.head.records {
+				unacked += g.size - g.from
+			}
+		}
+		if st.RefusedRecords != 1 || st.LastError == "" || st.UnackedBytes != unacked {
+			t.Errorf("%s: Stats = %+v, want %d bytes that are not stored", x.what, st, unacked)
 		}
 		d.fault = nil
 		mustAppend(t, s, n, 300)
@@ -378,6 +387,7 @@ func TestDamageIsReported(t *testing.T) {
 		{"payload", 5, headerLen + 3, "damaged payload", 1},
 		{"header", 5, 9, "damaged header", 1},
 		{"marker", 5, 0, "damaged header", 1},
+		{"header of the first", 1, 9, "damaged header", 1},
 	} {
 		d := newMemDisk()
 		c := testConfig("mem")
@@ -531,8 +541,131 @@ func TestDamageAtTheEnd(t *testing.T) {
 	}
 }
 
+// What is between records is reported where it begins: bytes that are none, without a loss, and records that are missing. What is there twice is
+// read once, and a segment that ends before its last record is said to.
+func TestStretchesAreReported(t *testing.T) {
+	const n = 20
+	at := func(record int) (off int64) { // of 1 to n, in the first segment
+		off = segmentHeaderLen
+		for i := 1; i < record; i++ {
+			off += int64(headerLen + len(payload(i, 100)))
+		}
+		return off
+	}
+	lost := func(from, to uint64) (l Lost) {
+		for i := from; i <= to; i++ {
+			l.Reports, l.Points = l.Reports+i, l.Points+pointsOf(i)
+		}
+		return l
+	}
+	for _, x := range []struct {
+		name     string
+		change   func(b []byte, last int) []byte // the records of a segment, up to the last one
+		from, to func(last int) uint64           // records that are lost
+		want     func(last int) event
+	}{
+		{"bytes, and an old record", func(b []byte, _ int) []byte {
+			return slices.Concat(b[:at(3)], []byte("something"), b[at(1):at(2)], b[at(3):])
+		}, nil, nil, func(int) event { return event{Offset: at(3), Bytes: 9, Kind: "damaged", Message: "damaged bytes"} }},
+		{"two are missing", func(b []byte, _ int) []byte { return slices.Concat(b[:at(3)], b[at(5):]) },
+			func(int) uint64 { return 3 }, func(int) uint64 { return 4 }, func(int) event {
+				return event{Offset: at(3), Kind: "missing", Message: "records before this one are missing"}
+			}},
+		{"the last one is missing", func(b []byte, last int) []byte { return b[:at(last)] },
+			func(last int) uint64 { return uint64(last) }, func(last int) uint64 { return uint64(last) }, func(last int) event {
+				return event{Offset: at(last), Kind: "damaged", Message: "the segment ends before its last record"}
+			}},
+	} {
+		d := newMemDisk()
+		s := mustOpen(t, testConfig("mem"), d)
+		for i := 1; len(s.segments) < 2 || i <= n; i++ {
+			mustAppend(t, s, i, 100)
+		}
+		g, last := s.segments[0], int(s.segments[1].start.records)
+		d.files[g.name].b = x.change(d.files[g.name].b, last)
+		g.size = int64(len(d.files[g.name].b))
+		want, all := x.want(last), sequence(1, s.End())
+		want.Segment = g.name
+		if x.from != nil {
+			from, to := x.from(last), x.to(last)
+			want.Records, want.Lost = to-from+1, lost(from, to)
+			all = slices.DeleteFunc(all, func(i uint64) bool { return from <= i && i <= to })
+		}
+		if got := numbers(drain(t, s)); !slices.Equal(got, all) {
+			t.Errorf("%s: read %v, want %v", x.name, got, all)
+		}
+		if e := s.Events(); len(e) != 1 || e[0] != want {
+			t.Errorf("%s: %+v, want %+v", x.name, e, want)
+		}
+	}
+}
+
+// A segment that was read to its end is not open any more when it goes.
+func TestReadSegmentIsClosed(t *testing.T) {
+	d := newMemDisk()
+	s := mustOpen(t, testConfig("mem"), d)
+	for i := 1; i <= 30; i++ {
+		mustAppend(t, s, i, 300)
+	}
+	var end Position
+	for range s.segments[1].start.records {
+		r, err := s.Read(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end = r.End
+	}
+	n, open := len(s.segments), d.opened
+	if s.Commit(end); len(s.segments) != n-1 || s.reading != nil || d.opened != open-1 {
+		t.Errorf("%d of %d segments, %d files are open, %d before", len(s.segments), n, d.opened, open)
+	}
+}
+
 // A segment that the disk did not confirm is written again before the next one begins, and is there after a crash, once.
 func TestUnconfirmedIsWrittenAgain(t *testing.T) {
+	for _, x := range []struct {
+		name string
+		bad  []int // syncs of segments that fail, from 1
+		due  time.Duration
+	}{{"the first", []int{1}, time.Hour}, {"the second", []int{2}, time.Hour}, {"two records behind each other", []int{1, 3}, 1}} {
+		d := newMemDisk()
+		c := testConfig("mem")
+		c.Sync, c.SyncInterval = "interval", x.due
+		s := mustOpen(t, c, d)
+		syncs := 0
+		d.fault = func(_ int, what, name string) error {
+			if what == "sync" && strings.Contains(name, ".v2.") {
+				if syncs++; slices.Contains(x.bad, syncs) {
+					return syscall.EIO
+				}
+			}
+			return nil
+		}
+		for i := 1; len(s.segments) < 5; i++ {
+			mustAppend(t, s, i, 300)
+		}
+		if e := s.Events(); len(e) != len(x.bad) {
+			t.Errorf("%s: %+v", x.name, e)
+		}
+		for _, g := range s.segments {
+			if g.size < segmentHeaderLen || g.size > c.SegmentBytes {
+				t.Errorf("%s: %s has %d bytes", x.name, g.name, g.size)
+			}
+		}
+		kept := s.segments[4].start.records
+		if got := numbers(drain(t, s)); !slices.Equal(got, sequence(1, s.End())) || s.Stats().damagedRecords != 0 {
+			t.Errorf("%s: read %v, %+v", x.name, got, s.Stats())
+		}
+		second := mustOpen(t, c, d.crash("nothing"))
+		got := numbers(drain(t, second))
+		if len(got) < int(kept) || !slices.Equal(got, sequence(1, uint64(len(got)))) || second.Stats().damagedBytes != 0 {
+			t.Errorf("%s: after a crash: read %v, want %d at least: %+v", x.name, got, kept, second.Stats())
+		}
+	}
+}
+
+// The records of a segment that the disk did not confirm are in the next one, and no longer in the file where they were.
+func TestUnconfirmedMoves(t *testing.T) {
 	d := newMemDisk()
 	c := testConfig("mem")
 	c.Sync, c.SyncInterval = "interval", time.Hour
@@ -742,15 +875,26 @@ func TestSyncEachFails(t *testing.T) {
 		}
 		return nil
 	}
+	for i := range uint64(2) { // read before it is written again
+		if r, err := s.Read(nil); err != nil || r.Reports != i+1 {
+			t.Fatal(r, err)
+		}
+	}
 	mustAppend(t, s, 6, 100)
 	d.fault = nil
+	if e := s.Events(); len(e) != 1 || e[0].Kind != "sync" {
+		t.Errorf("%+v", e)
+	}
 	if int64(len(d.files[tail.name].b)) != tail.size || s.slots[slotTail].at.records != 6 || s.End() != 6 || len(s.segments) != 2 {
 		t.Errorf("%d bytes of %d, the tail is at %d, %d segments", len(d.files[tail.name].b), tail.size, s.slots[slotTail].at.records, len(s.segments))
 	}
 	mustAppend(t, s, 7, 100)
-	for name, second := range map[string]*Spool{"as it is": s, "reopened": mustOpen(t, c, d.clone())} {
-		if got := numbers(drain(t, second)); !slices.Equal(got, sequence(1, 7)) || second.Stats().damagedRecords != 0 {
-			t.Errorf("%s: read %v", name, got)
+	for first, second := range map[uint64]*Spool{3: s, 1: mustOpen(t, c, d.clone())} {
+		if got := numbers(drain(t, second)); !slices.Equal(got, sequence(first, 7)) || second.Stats().damagedRecords != 0 || second.Stats().damagedBytes != 0 {
+			t.Errorf("read %v, want %d to 7", got, first)
+		}
+		if e := second.Events(); len(e) > 0 {
+			t.Errorf("from %d on: %+v", first, e)
 		}
 	}
 }

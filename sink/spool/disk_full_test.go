@@ -104,6 +104,13 @@ func TestSyncPolicy(t *testing.T) {
 			if *n < want[0] || *n > want[1] {
 				t.Errorf("sync: %s: %d syncs, want %v", policy, *n, want)
 			}
+			if policy == "never" {
+				mustAppend(t, s, 12, 3000)
+				mustAppend(t, s, 13, 3000) // makes another segment
+				if s.Close(); *n > 0 {
+					t.Errorf("sync: %s: %d syncs with the next segment and the end", policy, *n)
+				}
+			}
 		})
 	}
 }

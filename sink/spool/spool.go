@@ -242,7 +242,6 @@ func (s *Spool) seal() error {
 	}
 	s.tail.Close()
 	s.tail = nil
-	s.syncedEnd = s.end
 	return nil
 }
 
@@ -553,8 +552,6 @@ func (s *Spool) locate() (*segment, totals, error) {
 		s.stopReading()
 		if g.start.records > s.cursor.records {
 			s.skip(g.start, event{Kind: "missing", Segment: g.name, Message: "records before this segment are missing"})
-			i = -1 // segments may have gone with it
-			continue
 		}
 		if g.mem != nil {
 			s.reader = memory(g.mem)

@@ -88,7 +88,7 @@ func (p placeV1) String() string {
 
 func parsePlaceV1(b []byte) (p placeV1, ok bool) {
 	var sum uint32
-	if n, err := fmt.Sscanf(string(b), "%d %d %x\n", &p.segment, &p.offset, &sum); n != 3 || err != nil || p.String() != string(b) {
+	if fmt.Sscanf(string(b), "%d %d %x\n", &p.segment, &p.offset, &sum); p.String() != string(b) {
 		return placeV1{}, false
 	}
 	return p, p.offset >= 0

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -83,6 +85,37 @@ func TestV1(t *testing.T) {
 	mustAppend(t, s, 15, 5)
 	if got := numbers(drain(t, s)); !slices.Equal(got, []uint64{77, 15}) {
 		t.Errorf("read %v", got)
+	}
+}
+
+// A damaged header of version 1 is one record, of which is said what is known. A head of it that cannot be removed is an error of the disk.
+func TestV1Damage(t *testing.T) {
+	d := sampleV1()
+	name, size := segmentNameV1(4), int64(headerLenV1+len(payload(7, 30)))
+	off := int64(len(magicV1)) + 2*size
+	d.files[name].b[off+5] ^= 1 // of the number of reports of record 7
+	s := mustOpen(t, damageConfig(), d)
+	s.Events()
+	d.fault = func(_ int, what, name string) error {
+		if what == "remove" && name == headNameV1 {
+			return syscall.EIO
+		}
+		return nil
+	}
+	records := drain(t, s)
+	if got := numbers(records); !slices.Equal(got, []uint64{3, 4, 5, 6, 8, 9, 10, 11, 12}) {
+		t.Errorf("read %v", got)
+	}
+	want := event{Kind: "damaged", Segment: name, Offset: off, Bytes: size, Records: 1, Message: "damaged header; how many reports it stood for is not known"}
+	if e := s.Events(); len(e) != 1 || e[0] != want {
+		t.Errorf("%+v, want %+v", e, want)
+	}
+	mustAppend(t, s, 13, 5)
+	for _, r := range append(records, drain(t, s)...) {
+		s.Commit(r.End)
+	}
+	if st := s.Stats(); !strings.Contains(st.LastError, syscall.EIO.Error()) {
+		t.Errorf("%+v", st)
 	}
 }
 
