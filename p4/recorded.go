@@ -20,7 +20,7 @@ type recording struct {
 	Groups  []*Group `json:"groups"`
 }
 
-// covered is what the packets of a file came to.
+// covered counts what the packets of a file cover.
 type covered struct {
 	States  []string `json:"states"`  // of the parser
 	Tables  []string `json:"tables"`  // that were applied

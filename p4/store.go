@@ -95,7 +95,7 @@ func (t *Table) Check(e *Entry) error {
 	return nil
 }
 
-// wrong says what is wrong with a match.
+// wrong returns what is wrong with a match.
 func (f *Field) wrong(m *Match) string {
 	if !m.Value.canonical() || m.Value.Width() > f.Bits {
 		return fmt.Sprintf("%v is no number of %d bits", m.Value, f.Bits)
@@ -122,7 +122,7 @@ func prefixMask(prefix, bits int) Value {
 	return Bytes(b)
 }
 
-// endsIn reports whether the lowest bits of v, so many, are zero.
+// endsIn reports whether the lowest bits of v, as many as zeros, are zero.
 func (v Value) endsIn(zeros int) bool {
 	for i := 0; i < len(v) && zeros > 0; i, zeros = i+1, zeros-8 {
 		mask := byte(0xff)
@@ -178,7 +178,7 @@ type Store struct {
 	byName map[string]*contents
 }
 
-// contents is what one table holds.
+// contents is the content of one table.
 type contents struct {
 	Table
 	entries map[string]*Entry
@@ -196,7 +196,7 @@ func NewStore(program []Table) *Store {
 	return s
 }
 
-// tableOf gives the table of an entry that fits it.
+// tableOf returns the table of an entry that fits it.
 func (s *Store) tableOf(e *Entry) (*contents, error) {
 	c := s.byName[e.Table]
 	if c == nil {

@@ -12,7 +12,7 @@ import (
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
 )
 
-// fleetFigures is what "hopscope-bench fleet" measured.
+// fleetFigures is the result of "hopscope-bench fleet".
 type fleetFigures struct {
 	Window rate.WindowResult `json:"window"`
 	Raw    *rate.RawResult   `json:"raw,omitempty"` // with a broker

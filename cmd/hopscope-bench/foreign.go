@@ -18,7 +18,7 @@ type algorithm struct {
 	limit     time.Duration
 }
 
-// algorithmHelp is what the help of each bench with a program of another origin ends with.
+// algorithmHelp is the end of the help of each bench with a program of another origin.
 const algorithmHelp = `Its name and its
 arguments are separated by spaces. --write-instances writes what it is asked, and the
 truth beside. docs/harness.md has the formats of questions and answers.`

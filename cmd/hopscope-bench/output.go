@@ -68,7 +68,7 @@ func commandLine(c *cobra.Command) string {
 	return strings.Join(words, " ")
 }
 
-// plain is what a shell takes as it is.
+// plain matches words that need no quotes in a shell.
 var plain = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 
 // word is a text as one word of a command of a shell.

@@ -132,7 +132,7 @@ cannot be asked, or if no way is known yet.`,
 	return c
 }
 
-// lossyLinks is what "hopscope agent ways --lossy" prints.
+// lossyLinks is the output of "hopscope agent ways --lossy".
 type lossyLinks struct {
 	Seconds float64          `json:"seconds"`
 	Ways    int              `json:"ways"`

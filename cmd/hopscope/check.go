@@ -17,7 +17,7 @@ import (
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
 
-// A check looks at the settings as a whole, once every value was held against its range.
+// check is a check of the settings as a whole, after every value was checked against its range.
 type check func(cfg *config, v *verdict)
 
 // checks are all of them, one a line. They open nothing that stays open and write nothing.
@@ -37,7 +37,7 @@ var checks = []check{
 	checkSensitivity,
 }
 
-// verdict is what the checks found: problems, with which nothing runs, and warnings.
+// verdict is the result of the checks: problems, with which nothing runs, and warnings.
 type verdict struct {
 	file               *settings.File
 	dry                bool
@@ -130,8 +130,8 @@ func checkPINT(cfg *config, v *verdict) {
 	}
 }
 
-// checkSensitivity says from how many statistics on limits are extrapolated, where fewer false findings are accepted than by
-// default. Limits follow from their number in powers of two.
+// checkSensitivity reports the number of statistics from which limits are extrapolated, where fewer false findings are
+// accepted than by default. Limits follow from their number in powers of two.
 func checkSensitivity(cfg *config, v *verdict) {
 	e := &cfg.Events
 	const path = "events.false_a_day"

@@ -125,7 +125,7 @@ func reload(col *running, old *config, log *slog.Logger) {
 	}
 }
 
-// needRestart gives the changed settings that a running collector cannot take over.
+// needRestart returns the changed settings that a running collector cannot adopt.
 func needRestart(old, new *config) []string {
 	return slices.DeleteFunc(settings.Diff(old, new), func(path string) bool {
 		return settings.Below(path, collector.Reloadable...)

@@ -77,7 +77,7 @@ func consoleWarnings(cfg *config) []settings.Problem {
 	return v.warnings
 }
 
-// consolePage is a console as the settings ask for it, with its page.
+// consolePage is a console of the settings, with its page.
 type consolePage struct {
 	*console.Console
 	client *brokers.Client
@@ -130,7 +130,7 @@ func openConsole(cfg *config, log *slog.Logger) (*consolePage, error) {
 	return con, nil
 }
 
-// missingTopics gives those of topics that the brokers do not have, as far as they answer.
+// missingTopics returns those of topics that the brokers do not have, as far as they answer.
 func missingTopics(ctx context.Context, client *brokers.Client, topics ...string) []string {
 	m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: topics})
 	if err != nil {

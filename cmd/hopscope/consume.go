@@ -140,7 +140,7 @@ func (c *consumer) problems() []string {
 	return out
 }
 
-// closeStores gives back what was opened, for a consumer that does not run.
+// closeStores closes opened stores, for a consumer that does not run.
 func closeStores(stores []collector.Store) (err error) {
 	for _, s := range stores {
 		err = errors.Join(err, s.Writer.Close())

@@ -25,7 +25,7 @@ import (
 	"github.com/hopscope/hopscope/sink/web"
 )
 
-// consumer is one as the settings ask for it, with its page and its place in the roster.
+// consumer is a consumer of the settings, with its page and its place in the roster.
 type consumer struct {
 	*consumers.Consumer
 	cfg    *config
@@ -47,7 +47,7 @@ const checkTopics = 10 * time.Second
 // rosterBounds bound the roster. A fleet has less.
 var rosterBounds = brokers.TableBounds{Keys: 3 * fleet.MaxMembers, Value: roster.MaxMember, Bytes: 256 << 20}
 
-// openConsumer opens what the settings name, and holds them against what the members of the fleet have in common.
+// openConsumer opens what the settings name, and compares them with those that the members of the fleet have in common.
 func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *consumer, err error) {
 	seed, err := cfg.Seed()
 	if err != nil {
@@ -188,7 +188,7 @@ func (c *consumer) newest() (label int64) {
 	return max(label, 0)
 }
 
-// registry gives the metrics of the consumer, of its membership and of its log.
+// registry returns the metrics of the consumer, of its membership and of its log.
 func (c *consumer) registry() *prometheus.Registry {
 	r := c.Registry()
 	gauge := func(m collector.Metric, value func() float64) {
@@ -204,7 +204,7 @@ func (c *consumer) registry() *prometheus.Registry {
 	return r
 }
 
-// consumeMetric is one that is made of what the engine of consumers does not know.
+// consumeMetric is a metric from outside the engine of consumers.
 type consumeMetric struct {
 	collector.Metric
 	value func(c *consumer) float64

@@ -82,7 +82,7 @@ func controlConfigCommand() *cobra.Command {
 	}
 }
 
-// readControlConfig reads a file, and finds everything that is wrong with what it says.
+// readControlConfig reads a file, and returns everything that is wrong with it.
 func readControlConfig(path string) (controlConfig, error) {
 	cfg := defaultControlConfig()
 	if _, err := settings.ReadFile(path, &cfg); err != nil {
@@ -114,7 +114,7 @@ func checkControlFiles(cfg *controlConfig) error {
 	return errors.Join(errs...)
 }
 
-// writeControlled says what there is to steer.
+// writeControlled writes what there is to steer.
 func writeControlled(w io.Writer, cfg *controlConfig, x *steer.Network) error {
 	covered, links := x.Config.Links.Covered()
 	basic, detailed := x.Config.Sent.HopBytes()

@@ -15,7 +15,7 @@ import (
 	"github.com/hopscope/hopscope/p4/steer"
 )
 
-// controlConfig holds all settings of a control of probes. It has a file of its own, as agents have.
+// controlConfig holds all settings of a control of probes. It has a separate file, as agents have.
 type controlConfig struct {
 	Topology   string                `yaml:"topology" doc:"File or generator of the network, the one that the probes were planned for."`
 	FirstNode  int64                 `yaml:"first_node_id" range:"0..4294967295" doc:"Node id by which reports know the first node of the topology; the others follow in its order. Where all names are numbers, these are the ids."`

@@ -88,7 +88,7 @@ func runControlFleet(ctx context.Context, files *controlFiles, x *steer.Network,
 	return client.Explain(err, brokers.ToJoin(client.Topic(controlGroup)))
 }
 
-// inCharge asks an observer.
+// inCharge calls an observer.
 func inCharge(o *brokers.Observer) func(context.Context) (string, uint64, error) {
 	return func(ctx context.Context) (string, uint64, error) {
 		l, err := o.Leader(ctx)
@@ -96,7 +96,7 @@ func inCharge(o *brokers.Observer) func(context.Context) (string, uint64, error)
 	}
 }
 
-// fleetTerm is what a control in charge of a fleet has, beyond one without a fleet.
+// fleetTerm is the additional state of a control in charge of a fleet.
 type fleetTerm struct {
 	charge  *steer.Charge
 	client  *brokers.Client

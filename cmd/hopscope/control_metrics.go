@@ -58,7 +58,7 @@ func describeControl(m collector.Metric) *prometheus.Desc {
 	return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil)
 }
 
-// controlMetricsOf publishes those of a control, and of its loop if there is one.
+// controlMetricsOf publishes the metrics of a control, and of its loop if there is one.
 type controlMetricsOf struct{ *controlPage }
 
 // Describe implements [prometheus.Collector].

@@ -125,13 +125,13 @@ func loopView(l *loop.Loop, links *steer.Links) *atlas.LoopView {
 	return v
 }
 
-// linkEnd is what a direction leaves, by its name.
+// linkEnd is the end that a direction leaves, by its name.
 func linkEnd(links *steer.Links, name string) (atlas.LinkEnd, bool) {
 	node, port, ok := links.End(name)
 	return atlas.LinkEnd{Node: node, Port: port}, ok
 }
 
-// viewOf is what the page shows of a controller.
+// viewOf is the page's view of a controller.
 func viewOf(c *control.Controller, links *steer.Links) *atlas.LoopView {
 	s := c.Status()
 	v := &atlas.LoopView{Epoch: s.Epoch, Phase: string(s.Phase), Paused: s.Paused, DryRun: s.DryRun, AwaitingApproval: s.Pending != nil}

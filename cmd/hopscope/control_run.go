@@ -16,7 +16,7 @@ import (
 	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
-// network is what names the network that is steered.
+// network returns the files of the steered network.
 func (c *controlConfig) network() *steer.Files {
 	s := suspicion.DefaultConfig()
 	s.Window, s.RaiseAfter, s.DoubtAfter, s.ClearAfter = c.Loop.Cycle, c.Loop.RaiseAfter, c.Loop.DoubtAfter, c.Loop.ClearAfter

@@ -175,7 +175,7 @@ then another with another exception code, then one falls silent.`,
 	return c
 }
 
-// demoListen says what to do where the page's address is taken.
+// demoListen adds advice to the error of a page's address that is taken.
 func demoListen(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "listen" {

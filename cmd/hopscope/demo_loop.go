@@ -33,7 +33,7 @@ func steerDemo(cfg emu.Config, seed uint64, data string, log *slog.Logger) (*dem
 // Close closes the journal. The loop must have ended.
 func (s *demoSteering) Close() error { return s.Journal.Close() }
 
-// view is what the page shows.
+// view is the page's view.
 func (s *demoSteering) view() *atlas.LoopView { return loopView(s.Loop, s.Links) }
 
 // serve answers "hopscope control". Where address is taken, and was not asked for, it listens at a free port.

@@ -132,7 +132,7 @@ func (r *rulesFlags) change(change func(*notify.Rules) error) error {
 	}))
 }
 
-// askedFlags adds the flags of the page that knows the ids of findings.
+// askedFlags adds the flags of the page that has the ids of findings.
 func askedFlags(c *cobra.Command, a *asker) {
 	c.Flags().StringVar(&a.URL, "url", "http://127.0.0.1:8080", "page of the running collector, which is asked for an ID")
 	c.Flags().StringVar(&a.TokenFile, "token-file", "", "file with the page's token, where it wants one")
@@ -225,7 +225,7 @@ stand still, and silence of a hop. Others can be acknowledged or muted.`,
 	return c
 }
 
-// muteFlags say what is muted.
+// muteFlags select what is muted.
 type muteFlags struct{ element, kind string }
 
 func (m *muteFlags) flags(c *cobra.Command) {
@@ -233,7 +233,7 @@ func (m *muteFlags) flags(c *cobra.Command) {
 	c.Flags().StringVar(&m.kind, "kind", "", "kind of findings, such as high-latency")
 }
 
-// normal gives both as they are written, and an error where they name nothing.
+// normal returns both in normal form, or an error where they name nothing.
 func (m *muteFlags) normal() (element, kind string, err error) {
 	e, err := inference.ParseElement(m.element)
 	if err != nil {

@@ -37,7 +37,7 @@ func kafkaCommand() *cobra.Command {
 	return c
 }
 
-// topicsAt says which fleet is meant.
+// topicsAt selects the fleet.
 type topicsAt struct {
 	config, format string
 	timeout        time.Duration

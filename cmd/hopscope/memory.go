@@ -22,8 +22,9 @@ func limitMemory(cfg *config) {
 	}
 }
 
-// collectLater lets the garbage be until the heap is twice as large as the tables of flows that are about to be made. It would be collected
-// then, with these tables; a short run would spend a tenth of its time on that before. If the environment says when, that holds.
+// collectLater delays garbage collection until the heap is twice as large as the coming tables of flows. It would
+// otherwise run while these are made; a short run would spend a tenth of its time on that. GOGC in the environment
+// takes precedence.
 func collectLater(cfg *config) {
 	if os.Getenv("GOGC") != "" {
 		return

@@ -31,10 +31,10 @@ func pageMap(cfg *config) (*atlas.Map, error) {
 	return mapOf(g, ids), nil
 }
 
-// mapOnPage gives the page a map that stays the same.
+// mapOnPage returns a map that stays the same, for the page.
 func mapOnPage(m *atlas.Map) func() *atlas.Map { return func() *atlas.Map { return m } }
 
-// mapOf gives the switches of a graph, whose nodes have these ids, and the links between them.
+// mapOf returns the switches of a graph, whose nodes have these ids, and the links between them.
 func mapOf(g *topo.Graph, ids []uint32) *atlas.Map {
 	m := &atlas.Map{Name: g.Name()}
 	pods, planes := g.Pods(), g.Planes()

@@ -22,7 +22,7 @@ var defaultPorts = []string{
 	"127.0.0.1:32766 auto", "127.0.0.1:6343 auto", "127.0.0.1:4739 auto", "127.0.0.1:2055 auto", "127.0.0.1:4317 otlp-grpc", "127.0.0.1:4318 otlp-http",
 }
 
-// portType is what a port of the list is for.
+// portType is the type of a port of the list.
 type portType struct {
 	only ingest.Kind // of datagrams
 	tcp  bool        // it is one of metrics instead
@@ -53,8 +53,8 @@ func parsePort(s string) (a netip.AddrPort, t portType, err error) {
 	return a, t, err
 }
 
-// listen lets the sources receive at the ports of the list. That of the defaults does not count where an older setting names addresses, and what another
-// program has of it is left out.
+// listen lets the sources receive at the ports of the list. The default list does not count where an older setting
+// names addresses, and ports in it that another program uses are left out.
 func (c *config) listen() {
 	c.UDP.Ports, c.OTLP.Ports = nil, nil
 	defer func() { c.AFPacket.Datagrams = c.datagrams() }()

@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/decode/demux"
 )
 
-// lookupProfile gives the profile of that name, with other report ports if any are given.
+// lookupProfile returns the profile of that name, with other report ports if any are given.
 func lookupProfile(e *collector.Exporters, name string, ports []uint) (demux.Profile, error) {
 	p, err := e.Lookup(name)
 	if err != nil {
@@ -29,7 +29,7 @@ func lookupProfile(e *collector.Exporters, name string, ports []uint) (demux.Pro
 	return p, nil
 }
 
-// pintFlags puts the flags --nodes and --topology in the place of what the settings say.
+// pintFlags overrides the settings with the flags --nodes and --topology.
 func pintFlags(c collector.PINT, nodes, topology string) (collector.PINT, error) {
 	c.Nodes, c.Topology = nodes, topology
 	if err := c.Validate(); err != nil {

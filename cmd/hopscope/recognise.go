@@ -14,7 +14,7 @@ import (
 	"github.com/hopscope/hopscope/ingest/pcapfile"
 )
 
-// dialectLines gives a sentence for each sender whose frames its profile did not read.
+// dialectLines returns a sentence for each sender whose frames its profile did not decode.
 func dialectLines(list []guess.Finding) (lines []string) {
 	for i := range list {
 		if i == summary.MostDialects {

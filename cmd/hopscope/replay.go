@@ -146,7 +146,7 @@ otherwise.`,
 		})
 		runErr := col.Run(c.Context())
 		stop()
-		// What was read before the error is worth its summary.
+		// Reports before the error are worth a summary.
 		s := col.Summary(o.flows, o.hops)
 		if runErr != nil && s.Ledger.Received == 0 {
 			return wrongCapture(runErr)
@@ -177,7 +177,7 @@ func whole(ctx context.Context, err error, frames uint64, s *collector.Summary) 
 	return err
 }
 
-// leftInSpools gives the error that stores did not take all reports before the replay ended, or nil.
+// leftInSpools returns the error that stores did not take all reports before the replay ended, or nil.
 func leftInSpools(s *collector.Summary) error {
 	var err error
 	sinks := s.Ledger.Sinks

@@ -73,10 +73,10 @@ func defaultConfig() config {
 	return c
 }
 
-// kafkaOf gives where the Kafka of the fleet is.
+// kafkaOf returns the brokers of the fleet.
 func kafkaOf(c *config) brokers.Config { return c.Kafka.Config.Config }
 
-// readConfig reads the file over the defaults, and gives what is wrong with its values.
+// readConfig reads the file over the defaults, and returns what is wrong with its values.
 func readConfig(path string) (cfg config, err error) {
 	cfg = defaultConfig()
 	if path != "" {

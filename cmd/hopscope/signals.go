@@ -58,7 +58,7 @@ func listen(ctx context.Context) context.Context {
 	return context.WithValue(ctx, signalsKey{}, s)
 }
 
-// signalsOf gives the signals of a context of [listen]; of another one, signals that never come.
+// signalsOf returns the signals of a context of [listen]; of another one, signals that never come.
 func signalsOf(ctx context.Context) *signals {
 	if s, ok := ctx.Value(signalsKey{}).(*signals); ok {
 		return s
@@ -66,7 +66,7 @@ func signalsOf(ctx context.Context) *signals {
 	return &signals{hurry: context.Background(), end: func(error) {}}
 }
 
-// markOrderly says that the command has begun what it brings to an orderly end, however long that takes.
+// markOrderly marks that the command has begun its orderly end, however long that takes.
 func (s *signals) markOrderly() { s.orderly.Store(true) }
 
 // endOnHangup makes SIGHUP, the signal of a closing terminal, end a command that has nothing to reload.
@@ -80,6 +80,6 @@ func (s *signals) endOnHangup(ctx context.Context) {
 	}()
 }
 
-// outliveReaders keeps a command alive whose output is not read any more: it has an orderly end to come to. Writing gives an error
-// then.
+// outliveReaders keeps a command alive after its output is closed, so that it can end in order. Writing then returns an
+// error.
 func outliveReaders() { signal.Ignore(syscall.SIGPIPE) }

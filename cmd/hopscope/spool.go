@@ -37,7 +37,7 @@ resend" sends them again; it may run beside the collector.`,
 	return c
 }
 
-// spoolPlace says where refused points are.
+// spoolPlace selects the place of refused points.
 type spoolPlace struct {
 	config, dir, format string
 }
@@ -48,7 +48,7 @@ func (p *spoolPlace) flags(c *cobra.Command) {
 	c.Flags().StringVar(&p.format, "format", "table", "table or json")
 }
 
-// folders gives the directories with refused points.
+// folders returns the directories with refused points.
 func (p *spoolPlace) folders() (dirs []string, err error) {
 	if err := checkFormat(p.format); err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ import (
 	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
-// running is a collector as the settings ask for it, with its page.
+// running is a collector of the settings, with its page.
 type running struct {
 	*collector.Collector
 	cfg  *config
@@ -89,7 +89,7 @@ func (r *running) url() string {
 	return r.page.URL()
 }
 
-// addPage binds the address of the page and makes it a writer of the collector. Network is what it draws, or nil.
+// addPage binds the address of the page and makes it a writer of the collector. It draws network, which may be nil.
 func (r *running) addPage(cfg web.Config, network *atlas.Map) error {
 	registry := r.Registry()
 	if r.fleet != nil {
@@ -237,7 +237,7 @@ func (r *running) unread() (out []web.Unread) {
 	return out
 }
 
-// oneOf gives "influx, parquet or jsonl".
+// oneOf returns, for example, "influx, parquet or jsonl".
 func oneOf(names []string) string {
 	last := len(names) - 1
 	if last < 1 {
@@ -261,7 +261,7 @@ func loadNetwork(topology string) (*collector.Network, error) {
 	return n, nil
 }
 
-// networkOf gives the network of a graph, whose nodes have these ids.
+// networkOf returns the network of a graph, whose nodes have these ids.
 func networkOf(g *topo.Graph, ids []uint32) *collector.Network {
 	return &collector.Network{Nodes: ids, Links: g.NodePairs(), Weights: g.PairWeights()}
 }

@@ -234,8 +234,7 @@ func (a *Agent) Adopt(p *probe.Plan, from string) (probe.Load, error) {
 	return load, nil
 }
 
-// refuse notes that a plan was refused before Adopt could look at it, such as one that cannot be read. An epoch of 0 is one that is not
-// known.
+// refuse notes that a plan was refused before Adopt, such as an undecodable one. An epoch of 0 is unknown.
 func (a *Agent) refuse(epoch uint32, from string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -63,7 +63,7 @@ func (cfg *Config) Describe(w io.Writer, plan *probe.Plan) error {
 	return cfg.describeInterface(w)
 }
 
-// describeInterface says that this machine has no such interface. It is no error: settings are checked elsewhere, too.
+// describeInterface reports a missing interface of this machine. It is no error: settings are checked elsewhere, too.
 func (cfg *Config) describeInterface(w io.Writer) error {
 	if err := cfg.STAMP.describe(w); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (c *STAMP) describe(w io.Writer) error {
 	return nil
 }
 
-// notNamed says that a plan has no probe for the agent, and lists the agents for which it has some.
+// notNamed reports that a plan has no probe for the agent, and lists the agents for which it has some.
 func (cfg *Config) notNamed(plan *probe.Plan) string {
 	var names []string
 	for k := range plan.Probes {

@@ -120,10 +120,11 @@ func (f *Files) times(probes []planner.Probe) (map[string]probe.Slot, error) {
 	return slots, nil
 }
 
-// replanAdvice is what to do about a file that cannot be.
+// replanAdvice is the advice for an invalid file.
 const replanAdvice = "plan again with --sr=int-probe"
 
-// checkListed holds what a plan of probes says of x against itself. The sender writes the route; the ports are those of the same way.
+// checkListed checks that x in a plan of probes is consistent. The sender writes the route; the ports are those of the
+// same way.
 func checkListed(x *planner.Probe) error {
 	if x.Route == "" {
 		return errors.New("it has no route; plan with --sr=int-probe")
@@ -176,7 +177,7 @@ func leads(route, ports []int, host int) bool {
 	return len(route) == n || len(route) == n+1 && (host == 0 || route[n] == host)
 }
 
-// duration turns the milliseconds of a plan into nanoseconds. What is out of range stays so, for Check to refuse.
+// duration turns the milliseconds of a plan into nanoseconds. A value out of range stays so, for Check to refuse.
 func duration(ms float64) time.Duration {
 	const most = float64(1 << 62)
 	ns := ms*1e6 + 0.5

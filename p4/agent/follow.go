@@ -27,7 +27,7 @@ import (
 	"github.com/hopscope/hopscope/sink/flock"
 )
 
-// controllerStatus says how it is with the controller.
+// controllerStatus is the state of the connection to the controller.
 type controllerStatus struct {
 	Address   string // "" for none
 	Connected bool
@@ -35,7 +35,7 @@ type controllerStatus struct {
 	problem   string    // why there is none
 }
 
-// How long a controller that says nothing is taken for alive, and how long the agent waits before it tries again.
+// How long a silent controller counts as alive, and the wait before the agent reconnects.
 const (
 	pingEvery = 10 * time.Second
 	pingWait  = 5 * time.Second
@@ -127,7 +127,8 @@ func (a *Agent) session(ctx context.Context) error {
 		return streamError(stream, err)
 	}
 	reports.Go(func() { a.reportRounds(ctx, conn) })
-	// A controller that does not take this certificate says so after the handshake: one that is quiet for a moment has taken it.
+	// A controller that refuses this certificate ends the connection after the handshake. One that is quiet for a
+	// moment has accepted it.
 	ended := false // by the lock of a
 	defer func() {
 		a.mu.Lock()
@@ -216,7 +217,7 @@ func (a *Agent) hello() *agentpb.Answer {
 		SendBps: c.SendLimit, ReceiveBps: c.ReceiveLimit, ProbesPerSecond: c.ProbesPerSecond, Probes: uint32(c.MaxProbes), Mtu: uint32(c.MTU)}}
 }
 
-// answer puts a plan in force, or says why not.
+// answer puts a plan in force, or returns why not.
 func (a *Agent) answer(m *agentpb.Plan) *agentpb.Answer {
 	p, err := probe.PlanOf(m)
 	if err == nil {
@@ -263,7 +264,7 @@ func seal(plan []byte) []byte {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// unseal gives the plan of a file, or of one that was written before there were checksums.
+// unseal returns the plan of a file. Files from before there were checksums are accepted too.
 func unseal(b []byte) ([]byte, error) {
 	rest, ok := bytes.CutPrefix(b, []byte(keptMark))
 	if !ok {

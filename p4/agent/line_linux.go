@@ -103,7 +103,7 @@ func (l *line) listen(cfg *Config, fd int) error {
 	return nil
 }
 
-// notice says that the kernel granted less than was asked, or "".
+// notice reports that the kernel granted less than requested, or is "".
 func (l *line) notice() string {
 	if l.granted >= l.asked {
 		return ""
@@ -176,7 +176,7 @@ func sleep(d time.Duration) {
 	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &ts, nil) // after an early wake-up nothing is due yet
 }
 
-// advice is what to do about a reason for which the card does not take frames, behind the reason.
+// advice is the advice for a reason for which the card refuses frames, appended to the reason.
 func advice(why error) string {
 	switch {
 	case errors.Is(why, unix.ENETDOWN):

@@ -112,7 +112,7 @@ func newClock() clock {
 	return clock{t, t.UnixNano()}
 }
 
-// step is what the wall clock may differ by before the schedule begins anew.
+// step is the change of the wall clock above which the schedule begins anew.
 const step = 200 * time.Millisecond
 
 // now returns the time in ns since 1970, and whether the wall clock was set since the last call.
@@ -214,7 +214,7 @@ func (r *receiver) turn() {
 // epochSlack is how many seconds ahead the clock of another agent may be.
 const epochSlack = 60
 
-// lineTurn looks whether the agent's own line is up, and says so when that has changed.
+// lineTurn checks whether the agent's own line is up, and logs a change.
 func (a *Agent) lineTurn() {
 	down := !a.line.up(a.cfg.Interface)
 	if a.down.Swap(down) == down {

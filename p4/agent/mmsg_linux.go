@@ -46,7 +46,7 @@ func (t *txSocket) slots() int { return len(t.hdrs) }
 // slot is the empty memory of a frame.
 func (t *txSocket) slot(i int) []byte { return t.data[i*txSlot : i*txSlot : (i+1)*txSlot] }
 
-// set says what slot i holds.
+// set sets the content of slot i.
 func (t *txSocket) set(i int, frame []byte) {
 	t.iovs[i].Base = &frame[0]
 	t.iovs[i].SetLen(len(frame))
@@ -132,8 +132,8 @@ func (r *rxSocket) receive(timeout time.Duration) (int, error) {
 	return 0, errors.New("recvmmsg: " + errno.Error())
 }
 
-// frame gives the i-th frame of the batch and when it came, in ns since 1970, and gets its slot ready for the next call. A frame
-// that was longer than the slot is cut, and no probe.
+// frame returns the i-th frame of the batch with its time of arrival, in ns since 1970, and prepares its slot for the
+// next call. A frame longer than the slot is truncated, and no probe.
 func (r *rxSocket) frame(i int) (frame []byte, at int64) {
 	m := &r.hdrs[i]
 	control := unsafe.Slice((*byte)(unsafe.Pointer(&r.control[i])), controlLen)
@@ -178,7 +178,7 @@ func (r *rxSocket) dropped() uint64 {
 	return r.drops
 }
 
-// interfaceFlags asks for the flags of an interface (netdevice(7)), in the network that the socket is of.
+// interfaceFlags returns the flags of an interface (netdevice(7)), in the network of the socket.
 func interfaceFlags(fd int, name string) (uint16, error) {
 	r, err := unix.NewIfreq(name)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 // calm is how long a port takes every probe before it counts as one that takes them again.
 const calm = 3 * time.Second
 
-// port follows whether the agent's own port takes the probes that are due. What it does not take never was in the network.
+// port follows whether the agent's own port takes the due probes. A probe that it does not take never was in the
+// network.
 type port struct {
 	sent, failed uint64        // by the last turn
 	last         time.Duration // of the last turn in which it did not take one
@@ -16,8 +17,8 @@ type port struct {
 	down         bool          // so was the line at the last turn
 }
 
-// turn looks at the probes that were sent since the last one, at a time since the start of the agent. It logs once when the port begins to
-// refuse probes and once when it is over.
+// turn checks the probes that were sent since the last one, at a time since the start of the agent. It logs once when
+// the port begins to refuse probes and once when that is over.
 func (p *port) turn(a *Agent, now time.Duration) {
 	sent, failed := a.count.sent.Load(), a.count.sendErrors.Load()
 	more, tried := failed-p.failed, failed-p.failed+sent-p.sent

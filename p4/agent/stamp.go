@@ -205,7 +205,7 @@ func (x *stampAgent) send(ctx context.Context, s *stampSender) error {
 	}
 }
 
-// ask sends the next request of a session, where it has a socket.
+// ask sends the next request of a session, if it has a socket.
 func (x *stampAgent) ask(s *stampSender, buf []byte) []byte {
 	s.mu.Lock()
 	line := s.line
@@ -363,7 +363,7 @@ func (x *stampAgent) watch(ctx context.Context) error {
 	}
 }
 
-// turn counts what is lost of a session, and reports that and what became of its requests since the last turn.
+// turn counts the losses of a session. It reports them and the outcomes of requests since the last turn.
 func (s *stampSender) turn(x *stampAgent, minute bool) {
 	s.mu.Lock()
 	s.session.Turn(x.mono())
@@ -411,7 +411,7 @@ func (s *stampSender) turn(x *stampAgent, minute bool) {
 	}
 }
 
-// reflector is the address of the reflector by the socket, or what the settings say.
+// reflector is the address of the reflector from the socket, or from the settings.
 func (s *stampSender) reflector(line *udpLine) string {
 	if line == nil {
 		return s.to
@@ -419,7 +419,8 @@ func (s *stampSender) reflector(line *udpLine) string {
 	return line.remote().String()
 }
 
-// packet is how a request of the session begins, to the port that collectors know STAMP by, whatever the reflector's is.
+// packet is the beginning of a request of the session. It has the standard port of STAMP, by which collectors recognise
+// it, whatever the reflector's is.
 func (s *stampSender) packet(line *udpLine) (b []byte) {
 	from, to := line.local(), line.remote()
 	src, dst := from.Addr().Unmap(), to.Addr().Unmap()

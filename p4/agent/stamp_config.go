@@ -75,7 +75,7 @@ func (c *STAMP) all() (list []STAMPSession) {
 	return list
 }
 
-// plan is what the session s, at a place of the list of all, is to do.
+// plan is the plan of session s, which is at place k of the list of all.
 func (c *STAMP) plan(k int, s *STAMPSession, keys *probe.Keys) stamp.Plan {
 	p := stamp.Plan{
 		SSID: uint16(s.SSID), Size: c.Size, Interval: c.Interval, Timeout: c.Timeout, PTP: c.Times == "ptp", CoS: c.CoS, DSCP: uint8(s.DSCP), Stateful: !c.Stateless,
@@ -176,7 +176,7 @@ func checkKeys(path string) error {
 	return nil
 }
 
-// load is what all sessions send: packets a second, and bits with what is around a frame on a line.
+// load is the load of all sessions: packets a second, and bits including the overhead of a frame on a line.
 func (c *STAMP) load() (perSecond, bps float64) {
 	all := c.all()
 	if len(all) == 0 {
@@ -191,7 +191,7 @@ func (c *STAMP) load() (perSecond, bps float64) {
 	return perSecond, perSecond * float64(c.plan(0, &all[0], keys).Size+around) * 8
 }
 
-// sharesPort reports whether s and o have a socket of the same addresses and ports, as far as the settings say so.
+// sharesPort reports whether s and o have a socket of the same addresses and ports, as far as the settings have these.
 func (s *STAMPSession) sharesPort(o *STAMPSession) bool {
 	return s.Port > 0 && o.Port > 0 && s.reflector() == o.reflector() && s.From == o.From &&
 		s.Port < o.Port+max(o.Ports, 1) && o.Port < s.Port+max(s.Ports, 1)

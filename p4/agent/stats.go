@@ -81,7 +81,7 @@ type Stats struct {
 	Late, Transit     TimesNow
 }
 
-// reasons gives the reasons with their counts.
+// reasons calls each with the reasons and their counts.
 func (s *Stats) reasons(each func(reason string, count uint64)) {
 	for r := probe.Foreign; r < probe.NumReasons; r++ {
 		each(r.String(), s.Malformed[r])

@@ -160,7 +160,7 @@ func (x *StatusAnswer) Ways() (list []WayCount) {
 	return list
 }
 
-// silence says which session of STAMP has no answers, or "".
+// silence names a session of STAMP without answers, or is "".
 func (x *StatusAnswer) silence() string {
 	silent, first := 0, -1
 	for k := range x.STAMP {
@@ -233,7 +233,7 @@ func (x *StatusAnswer) lineProblem() string {
 	return "the line of interface " + x.Interface + " is down: no probe is sent and none can come"
 }
 
-// refusal says why the last plan was refused, or "".
+// refusal is the reason why the last plan was refused, or "".
 func (x *StatusAnswer) refusal() string {
 	if x.Plan.Refused == "" {
 		return ""

@@ -142,8 +142,8 @@ func listenUDP(at netip.AddrPort, buffer int) (l *udpLine, early bool, err error
 	return l, early, l.set(0)
 }
 
-// set has the kernel say when a packet came, by which hops and marks, to which address, and how many it dropped. Where it does not, the time is that of reading,
-// and the rest is 0.
+// set has the kernel report the time of a packet, its hops and marks, its destination address, and the number of
+// dropped ones. Without that, the time is that of reading, and the rest is 0.
 func (l *udpLine) set(tos int) error {
 	l.v6 = l.local().Addr().Unmap().Is6()
 	l.control = make([]byte, 256)
@@ -225,7 +225,7 @@ func (l *udpLine) receive(b []byte) (n int, a stamp.Arrival, err error) {
 	return n, a, nil
 }
 
-// send sends a request. An error that the network has said of an earlier packet keeps none back.
+// send sends a request. A network error about an earlier packet stops none.
 func (l *udpLine) send(b []byte) error {
 	_, err := l.conn.Write(b)
 	for range 3 {
@@ -264,7 +264,7 @@ func clockState() (follows bool, bound time.Duration) {
 	return true, time.Duration(x.Maxerror) * time.Microsecond
 }
 
-// enableErrors has the kernel keep what routers say of packets of the socket.
+// enableErrors has the kernel keep errors of routers about packets of the socket.
 func (l *udpLine) enableErrors() error {
 	level, option := unix.IPPROTO_IP, unix.IP_RECVERR
 	if l.remote().Addr().Unmap().Is6() {
@@ -310,7 +310,8 @@ const (
 	expired6    = 3
 )
 
-// routers gives the payloads of packets whose TTL ended, as far as routers repeat them, with the routers' addresses, since the last call.
+// routers passes to handle the payloads of packets whose TTL ended, as far as routers repeat them, with the routers'
+// addresses, since the last call.
 func (l *udpLine) routers(handle func(payload []byte, from netip.Addr)) {
 	l.drainErrors()
 	l.hearing.Lock()

@@ -16,7 +16,8 @@ const (
 	tracePause = time.Millisecond       // between two packets: routers answer few a second
 )
 
-// trace looks at the ways of sessions with a port, over and over. A session without an answer yet, whose number of routers is not known, has its turn later.
+// trace traces the ways of sessions with a port, over and over. A session without an answer, whose number of routers is
+// unknown, comes later.
 func (x *stampAgent) trace(ctx context.Context) error {
 	every := x.agent.cfg.STAMP.Trace
 	var list []*stampSender
@@ -42,8 +43,9 @@ type traced struct {
 	known bool // the whole way, by traces before
 }
 
-// traceAll traces the ways of sessions at the same time, in random order: a router that answers few a second answers the first ones. Those that are not known
-// come before the others. Numbers are drawn, too, so that strangers do not know what a router would repeat.
+// traceAll traces the ways of sessions at the same time, in random order: a router that answers few a second answers
+// the first ones. Unknown ways come before the others. Numbers are random, too, so that others cannot predict what a
+// router would repeat.
 func (x *stampAgent) traceAll(ctx context.Context, list []*stampSender) {
 	var under []traced
 	for _, s := range list {

@@ -121,7 +121,7 @@ func (n *Network) AgentHost(node int) (iface int, address netip.Addr) {
 	return int(n.hosts[h].iface), netip.AddrFrom4(n.hosts[h].v4)
 }
 
-// agentNamed gives an agent's index, or -1.
+// agentNamed returns an agent's index, or -1.
 func (n *Network) agentNamed(name string) int {
 	for k, a := range n.agents {
 		if a.name == name {
@@ -131,7 +131,7 @@ func (n *Network) agentNamed(name string) int {
 	return -1
 }
 
-// agentStats gives the counters of an agent.
+// agentStats returns the counters of an agent.
 func (n *Network) agentStats(name string) (s agentStats, ok bool) {
 	if k := n.agentNamed(name); k >= 0 {
 		return n.agents[k].stats, true
@@ -180,7 +180,7 @@ func (n *Network) AgentRounds(name string) (r probe.Rounds, life uint64, ok bool
 	return r, a.life, true
 }
 
-// adopt puts a plan in force at an agent, or says why not.
+// adopt puts a plan in force at an agent, or returns why not.
 func (n *Network) adopt(a *prober, p *probe.Plan) error {
 	if same, err := p.Follows(a.plan); same || err != nil {
 		return err
@@ -262,10 +262,10 @@ func (n *Network) routeWide(p *packet) {
 	p.out = int32(n.graph.ByPort(int(p.node), port))
 }
 
-// mostShimWords is what the shim of INT counts to.
+// mostShimWords is the largest length in the shim of INT, in words.
 const mostShimWords = 255
 
-// roomWide says whether a switch may add its block to the probe of an agent, and if not why.
+// roomWide returns whether a switch may add its block to the probe of an agent, and if not why.
 func (n *Network) roomWide(p *packet, d *device) (words int, why decode.Flags) {
 	words = int(p.words)
 	switch {
@@ -300,7 +300,7 @@ func (n *Network) stampWide(p *packet, d *device, h *Hop) {
 	p.resizeL4(4 * words)
 }
 
-// receiveWide is what the host does that a probe of an agent came to. It reports the probe as "hopscope agent" does.
+// receiveWide is the work of the host that a probe of an agent came to. It reports the probe as "hopscope agent" does.
 func (n *Network) receiveWide(p *packet) bool {
 	a := n.agentOf[n.ports[p.out].host]
 	if a == nil || a.stopped {

@@ -11,7 +11,7 @@ import (
 type Agents interface {
 	// SendPlan sends a plan, which is not changed afterwards. The agent puts it in force or refuses it.
 	SendPlan(name string, p *probe.Plan) Request
-	// AskPlan asks which epoch is in force.
+	// AskPlan requests the epoch in force.
 	AskPlan(name string) Request
 }
 
@@ -33,7 +33,7 @@ func (n *Network) SendPlan(name string, p *probe.Plan) Request { return n.reques
 // AskPlan implements [Agents].
 func (n *Network) AskPlan(name string) Request { return n.requestPlan(name, nil) }
 
-// requestPlan sends a request to an agent off, unless it gets lost. A plan of nil only asks.
+// requestPlan sends a request to an agent, unless it gets lost. A nil plan is a mere question.
 func (n *Network) requestPlan(name string, p *probe.Plan) Request {
 	k := n.agentNamed(name)
 	if k < 0 {
@@ -47,7 +47,7 @@ func (n *Network) requestPlan(name string, p *probe.Plan) Request {
 	})
 }
 
-// serveAgent is what an agent does when a request has reached it.
+// serveAgent is the work of an agent when a request has reached it.
 func (n *Network) serveAgent(answer *PlanAnswer, a *prober, p *probe.Plan) bool {
 	if p != nil {
 		answer.about = p.Epoch

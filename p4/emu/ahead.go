@@ -1,7 +1,7 @@
 package emu
 
-// ahead asks for the memory of what comes next: most of the time of a large network goes by waiting for it. The heap's first
-// event is the next one, unless something is scheduled before it, and the one after it is among the four behind it.
+// ahead prefetches the memory of the next events: a large network spends most of its time waiting for it. The heap's
+// first event is the next one, unless something is scheduled before it. The one after it is among the four behind it.
 func (n *Network) ahead() {
 	h := n.events.Heap
 	for i := min(len(h), 5) - 1; i > 0; i-- {

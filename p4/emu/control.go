@@ -19,7 +19,7 @@ type Switches interface {
 	Install(node int, entries []p4.Entry) Request
 	// Remove takes out the entries with these keys.
 	Remove(node int, entries []p4.Entry) Request
-	// ReadBack asks for all entries of a table, or of all tables for "".
+	// ReadBack requests all entries of a table, or of all tables for "".
 	ReadBack(node int, name string) Request
 }
 
@@ -34,7 +34,7 @@ type Answer struct {
 	Errors  []error       // by entry that was written or removed, nil where that worked; nil if all did
 }
 
-// controlStats counts what the control plane did, and what happened to digests because of it.
+// controlStats counts actions of the control plane, and their effects on digests.
 type controlStats struct {
 	requests, requestsLost, answers, answersLost uint64 // of switches and agents
 
@@ -45,7 +45,7 @@ type controlStats struct {
 	incomplete uint64 // digests that were not reported because not all switches on the way held their plan
 }
 
-// controlStats gives these counters.
+// controlStats returns these counters.
 func (n *Network) controlStats() controlStats {
 	s, c := n.control.stats, &n.control.Channel
 	s.requests, s.requestsLost, s.answers, s.answersLost = c.Requests, c.RequestsLost, c.Answers, c.AnswersLost
@@ -106,7 +106,7 @@ func (n *Network) request(node int, what requestKind, name string, entries []p4.
 	})
 }
 
-// serve is what a switch does when a request has reached it.
+// serve is the work of a switch when a request has reached it.
 func (n *Network) serve(a *Answer, d *device, what requestKind, name string, entries []p4.Entry) {
 	n.openTables(d)
 	if what == readBack {

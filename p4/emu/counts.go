@@ -16,7 +16,7 @@ func count(to *uint32, n int) {
 	}
 }
 
-// countSent counts a packet of so many bytes on the line that leaves by p.out.
+// countSent counts a packet of that many bytes on the line that leaves by p.out.
 func (n *Network) countSent(p *packet) {
 	c := &n.counts[p.out]
 	bytes := int(p.onLine)
@@ -48,7 +48,7 @@ func (n *Network) Counts(iface int) decode.HopCounts {
 	return c
 }
 
-// read gives the counters of the interface that a packet leaves by, or nil where its dialect has no place for them.
+// read returns the counters of the interface that a packet leaves by, or nil where its dialect has no place for them.
 func (n *Network) read(p *packet) *decode.HopCounts {
 	if p.carries != FANT || p.asked&insReserved == 0 {
 		return nil

@@ -75,7 +75,7 @@ func (d Dialect) intVersion() decode.Version {
 	return decode.V21
 }
 
-// marker is how packets that carry INT 2.1 are distinguished from others. INT 1.0 knows DSCP only.
+// marker is the mark of packets with INT 2.1. INT 1.0 supports DSCP only.
 type marker uint8
 
 // The markers.

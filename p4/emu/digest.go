@@ -69,8 +69,8 @@ func (x *planner) chosen(hash uint64) bool {
 // probability is p as a threshold for a uniform 64-bit number.
 func probability(p float64) uint64 { return uint64(min(p, 1-0x1p-53) * (1 << 64)) }
 
-// packetID is what every switch takes for the id of p, a hash of bytes that none of them changes (RFC 5475, section
-// 6.2): CRC-32 over the L4 header and the first bytes of the payload. IPv4's identification would do, but IPv6 has none.
+// packetID is the id of p for every switch, a hash of bytes that none of them changes (RFC 5475, section 6.2): CRC-32
+// over the L4 header and the first bytes of the payload. IPv4's identification would suffice, but IPv6 has none.
 func (p *packet) packetID() uint32 { return crc32.ChecksumIEEE(p.buf[p.l4:]) }
 
 // stampEpoch is the work of the first switch on a packet that carries a digest: it stamps the epoch of the plan. A
@@ -84,9 +84,10 @@ func (n *Network) stampEpoch(p *packet, d *device) {
 	p.stamped, p.epoch = true, *x.Stamp
 }
 
-// writeDigest is what the egress of a switch does to a packet that carries a digest: the plan of its epoch, and reports. A switch
-// that does not hold this plan does not touch the digest, and marks the packet, as pint.p4 does with its number of hops. The digest
-// would be read wrongly then, so that no switch writes into it any more, and the last switch keeps it back.
+// writeDigest is the work of a switch's egress on a packet that carries a digest: the plan of its epoch, and reports. A
+// switch that does not hold this plan does not touch the digest, and marks the packet, as pint.p4 does with its number
+// of hops. The digest would be decoded wrongly then. So no switch writes into it any more, and the last switch does not
+// report it.
 func (n *Network) writeDigest(p *packet, d *device, h *Hop, last bool) {
 	if !p.stamped {
 		return

@@ -102,7 +102,7 @@ type fault struct {
 	armed  bool // a packet of cross traffic is scheduled
 }
 
-// line is what faults do to the packets on the line behind an interface.
+// line holds the effects of faults on packets on the line behind an interface.
 type line struct {
 	loss  float64 // probability with which it loses a packet
 	delay int64   // ns that they take longer

@@ -32,7 +32,7 @@ func (n *Network) packetEvent(i int32, p *packet) {
 	n.ingress(i, p, entering)
 }
 
-// ingress decides what becomes of a packet, and queues it. Entering says that it comes from a host.
+// ingress decides the fate of a packet, and queues it. The argument entering is set if it comes from a host.
 func (n *Network) ingress(i int32, p *packet, entering bool) {
 	d := &n.switches[p.node]
 	if p.kind == sourceRouted {
@@ -76,7 +76,7 @@ func (n *Network) ingress(i int32, p *packet, entering bool) {
 
 const aclSalt = 0x61636c
 
-// enter is what the first switch does to a packet that comes from a host.
+// enter is the work of the first switch on a packet that comes from a host.
 func (n *Network) enter(p *packet, d *device) {
 	if p.pint {
 		n.stampEpoch(p, d)
@@ -120,7 +120,7 @@ func (n *Network) enqueue(i int32, p *packet, d *device) {
 }
 
 // schedule sets when a packet whose sending ends at done reaches the queue of the next switch. Packets of one line do
-// not pass each other. A probe that waits in its queue has an event of its own before that.
+// not pass each other. A probe that waits in its queue has a separate event before that.
 func (n *Network) schedule(i int32, p *packet, q *sim.Queue, done int64) {
 	p.next = done + int64(n.cfg.LinkDelay)
 	if n.lines != nil && p.out >= 0 {

@@ -29,10 +29,10 @@ const (
 	macHost   = 0x20
 )
 
-// hostAddr4 gives host k (from 0) of the e-th switch with hosts the address 10.e.e.k+1.
+// hostAddr4 returns the address of host k (from 0) of the e-th switch with hosts, 10.e.e.k+1.
 func hostAddr4(e, k int) [4]byte { return [4]byte{10, byte(e >> 8), byte(e), byte(k + 1)} }
 
-// hostAddr6 gives the same host fd00::e:k+1.
+// hostAddr6 returns the IPv6 address of the same host, fd00::e:k+1.
 func hostAddr6(e, k int) (a [16]byte) {
 	a[0], a[12], a[13], a[15] = 0xfd, byte(e>>8), byte(e), byte(k+1)
 	return a
@@ -188,7 +188,7 @@ func (p *packet) ttl() uint8 {
 	return p.buf[p.l3+8]
 }
 
-// decrementTTL does what every router does, and gives false when the TTL is used up.
+// decrementTTL does what every router does, and returns false when the TTL is used up.
 func (p *packet) decrementTTL() bool {
 	h := p.buf[p.l3:]
 	if p.v6 {

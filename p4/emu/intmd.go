@@ -104,7 +104,7 @@ func (p *packet) checksum() []byte {
 	return p.buf[p.l4+6 : p.l4+8]
 }
 
-// settle keeps the L4 checksum right for c. A UDP checksum of 0 means that there is none, and stays.
+// settle updates the L4 checksum for c. A UDP checksum of 0 means that there is none, and stays.
 func (p *packet) settle(c change) {
 	b := p.checksum()
 	if p.proto == udp && be.Uint16(b) == 0 {
@@ -119,7 +119,7 @@ func (p *packet) settle(c change) {
 // part is the INT in p.
 func (p *packet) part() intmd.Part { return intmd.PartAt(p.buf[p.shim:], p.carries.intVersion()) }
 
-// room says whether a switch may add its block to p, and if not why.
+// room returns whether a switch may add its block to p, and if not why.
 func (n *Network) room(p *packet) (words int, why decode.Flags) {
 	words = int(p.words)
 	switch {
@@ -148,7 +148,7 @@ func (n *Network) growth(p *packet, d *device) int {
 	return 4 * words
 }
 
-// push adds the switch's block to the stack, or sets the bit that says why not.
+// push adds the switch's block to the stack, or sets the bit for the reason why not.
 func (n *Network) push(p *packet, d *device, h *Hop) {
 	words, why := n.room(p)
 	part := p.part()
@@ -207,7 +207,7 @@ func (n *Network) metadataOf(bitmap uint16, d *device, h *Hop) decode.Hop {
 	return t
 }
 
-// time is what the clock of d shows.
+// time is the time on the clock of d.
 func (d *device) time(at time.Duration) uint64 { return uint64(d.clock + int64(at)) }
 
 // logical numbers the level 2 interface on a port.

@@ -393,7 +393,7 @@ func (n *Network) timerEvent(id int32) {
 	}
 }
 
-// newPacket gives an unused packet. It may move all packets.
+// newPacket returns an unused packet. It may move all packets.
 func (n *Network) newPacket() (int32, *packet) {
 	var i int32
 	if k := len(n.spare); k > 0 {

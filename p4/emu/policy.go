@@ -26,7 +26,7 @@ func policyTable() p4.Table {
 		Actions: []p4.Action{{Name: "steer", Params: []p4.Param{{Name: "ports", Bits: 8 * mostSegments}}}}, Size: 1024}
 }
 
-// steer gives the port that the policies of the first switch send a packet out of, with labels for those behind it; or -1.
+// steer returns the port by which the policies of the first switch send a packet, with labels for the next ones; or -1.
 func (n *Network) steer(p *packet, d *device) int32 {
 	if p.v6 {
 		return -1
@@ -62,7 +62,7 @@ func (n *Network) steer(p *packet, d *device) int32 {
 	return out
 }
 
-// popLabel takes the topmost label off and gives the port that it stands for, or -1. Time to live is kept in the IP header, where it ends up.
+// popLabel pops the topmost label and returns its port, or -1. Time to live is kept in the IP header, where it ends up.
 func (n *Network) popLabel(p *packet) int32 {
 	entry := be.Uint32(p.buf[ethLen:])
 	p.buf = slices.Delete(p.buf, ethLen, ethLen+labelBytes)

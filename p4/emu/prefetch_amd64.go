@@ -4,7 +4,7 @@ package emu
 
 import "github.com/hopscope/hopscope/p4/emu/sim"
 
-// These ask the processor for memory that the events to come will use, and change nothing.
+// These functions prefetch memory for coming events, and change nothing.
 
 //go:noescape
 func prefetchPacket(p *packet)

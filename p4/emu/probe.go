@@ -75,7 +75,7 @@ func (n *Network) followProbe(c *Probe) (p pathProbe, err error) {
 	return p, nil
 }
 
-// probeHeaders is what comes before the route.
+// probeHeaders is the length of the headers before the route.
 const probeHeaders = ethLen + headers.IPv4Len + udpLen
 
 // probeList is the length of a route in a probe.
@@ -124,7 +124,7 @@ func (n *Network) queueProbe(i int32, p *packet, d *device, entering bool) {
 	n.enqueue(i, p, d)
 }
 
-// labelLen is what a switch adds to a probe.
+// labelLen is the length of the label that a switch adds to a probe.
 const labelLen = 22
 
 // probeLeaves happens when a probe leaves its queue: only then is the depth known that it leaves behind.

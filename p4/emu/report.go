@@ -60,7 +60,7 @@ type Subsystem struct {
 	Sequence        uint32 // the next one
 }
 
-// offsetAddr gives the address k after a.
+// offsetAddr returns the address k after a.
 func offsetAddr(a netip.Addr, k int) netip.Addr {
 	b := a.As4()
 	v := be.Uint32(b[:]) + uint32(k)
@@ -89,7 +89,7 @@ func (n *Network) Exporter(i int) Exporter {
 	return t
 }
 
-// subject is what a report is about.
+// subject is the subject of a report.
 type subject struct {
 	hop     Hop
 	local   bool // the report header holds the hop's values
@@ -102,7 +102,7 @@ type subject struct {
 	looped  uint8
 }
 
-// telemetry is what a switch's egress does to a sampled packet, after everything else.
+// telemetry is the work of a switch's egress on a sampled packet, after everything else.
 func (n *Network) telemetry(p *packet, d *device, h *Hop, last bool) {
 	stack := p.carries.stacks()
 	pushed := false
@@ -186,7 +186,7 @@ func (n *Network) report(p *packet, d *device, s *subject) {
 	}
 }
 
-// flags gives D, Q, F and I.
+// flags returns D, Q, F and I.
 func (n *Network) flags(s *subject) decode.Flags {
 	f := decode.Tracked
 	switch {
@@ -249,8 +249,8 @@ func (n *Network) inner(p *packet, ethernet bool) (from, length int) {
 	return from, min(end+n.cfg.InnerBytes, p.size) - from
 }
 
-// appendInner appends length bytes of p from the given offset. What lies behind the bytes kept is zeros, be they
-// payload or padding.
+// appendInner appends length bytes of p from the given offset. Bytes behind those kept are zeros, be they payload or
+// padding.
 func (p *packet) appendInner(b []byte, from, length int) []byte {
 	have := min(length, len(p.buf)-from)
 	b = append(b, p.buf[from:from+have]...)
@@ -344,7 +344,7 @@ func (n *Network) report05(p *packet, d *device, s *subject, hw int) {
 	n.deliverReport(d, hw, g.buf, 1)
 }
 
-// deliverReport hands a numbered datagram to the collector, or lets what the script says happen to it.
+// deliverReport passes a numbered datagram to the collector, or applies the script's fault to it.
 func (n *Network) deliverReport(d *device, hw int, b []byte, inside int) {
 	st := &n.stats.Reports
 	st.Datagrams++

@@ -11,8 +11,8 @@ type divert struct {
 // divertSalt is the same in all switches, so that faults of several switches divert the same flows.
 const divertSalt = 0x64697672
 
-// nextHop gives the egress interface of switch at for a packet of flow hash to dst, or -1. Faults come before what the
-// control plane wrote, and this before the routes that switches find by themselves.
+// nextHop returns the egress interface of switch at for a packet of flow hash to dst, or -1. Faults come before entries
+// of the control plane, and these before the routes that switches find.
 func (n *Network) nextHop(at int32, dst *host, hash uint64, v6 bool) int32 {
 	if dst.node == at {
 		return dst.iface

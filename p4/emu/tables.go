@@ -117,7 +117,7 @@ func (n *Network) fits(e *p4.Entry, node int) error {
 	return nil
 }
 
-// apply makes the switch do what its tables say, as far as they may have changed with these entries.
+// apply makes the switch follow its tables, as far as they may have changed with these entries.
 func (d *device) apply(entries []p4.Entry) {
 	d.written.routes = d.tables.Len(RouteTable)+d.tables.Len(route6Table) > 0
 	d.written.probes = d.tables.Len(probeTable) > 0
@@ -189,7 +189,7 @@ func (n *Network) controlRoute(d *device, at int32, dst *host, v6 bool) int32 {
 	return out
 }
 
-// rewriteRoute is what the first switch does to a probe whose way the control plane has changed.
+// rewriteRoute is the work of the first switch on a probe whose way the control plane has changed.
 func rewriteRoute(p *packet, d *device) {
 	a := p.buf[p.l3+12:]
 	if e := d.tables.Find(probeTable, p4.Bytes(a[:4]), p4.Bytes(a[4:8])); e != nil && e.Action == "route" {

@@ -19,7 +19,8 @@ import (
 	"github.com/hopscope/hopscope/planner/control"
 )
 
-// adminHeader is what a command has to carry. A page of another site that a browser shows cannot send it without asking.
+// adminHeader is the header that a command has to carry. A browser sends it for a page of another site only after a
+// preflight request.
 const adminHeader = "Hopscope-Control"
 
 const (
@@ -136,7 +137,7 @@ func command(w http.ResponseWriter, r *http.Request, verb control.Verb) (c contr
 	return c, true
 }
 
-// printable keeps the name that an operator gives short and on one line.
+// printable removes unprintable characters from the name of an operator, line ends included, and truncates it.
 func printable(author string) string {
 	author = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

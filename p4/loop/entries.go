@@ -94,7 +94,7 @@ func valueOf(e *p4.Entry) string {
 	return string(b)
 }
 
-// cutName reads a name, and gives what is behind it and whether there is more.
+// cutName reads a name, and returns what is behind it and whether there is more.
 func cutName(s string) (name, rest string, more bool, err error) {
 	if !strings.HasPrefix(s, "\"") {
 		name, rest, more = strings.Cut(s, "|")

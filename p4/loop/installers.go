@@ -43,7 +43,8 @@ type job struct {
 	load    bool   // the program, in place of entries
 }
 
-// mostJobs is how many requests to a switch may wait. The controller has one on its way, and gives it up after a time.
+// mostJobs is the number of requests to a switch that may wait. The controller has one pending request, and gives it up
+// after a time.
 const mostJobs = 16
 
 // NewInstallers begins to serve switches. Timeout is that of the controller.
@@ -268,7 +269,7 @@ func (x *installing) holds(u *p4rt.Update, key string) bool {
 	return there && have.SameAction(&u.Entry)
 }
 
-// outcome says what became of the entries of a job, and why not of all.
+// outcome returns the outcomes of the entries of a job, and why not all succeeded.
 func outcome(j *job, updates []p4rt.Update, keys []string, wrong map[string]error) (did []control.Change, why error) {
 	op := make(map[string]control.Op, len(keys))
 	for k := range updates {
@@ -296,7 +297,7 @@ func outcome(j *job, updates []p4rt.Update, keys []string, wrong map[string]erro
 	return did, fmt.Errorf("%d of %d entries were carried out: %w", done, len(did), why)
 }
 
-// load loads the program into a switch, which says that it runs it afterwards.
+// load loads the program into a switch, which reports afterwards that it runs it.
 func (s *Installers) load(ctx context.Context, x *installing, d control.Device, j *job) {
 	x.have = nil
 	to, ok := x.to.(interface{ Commit(context.Context) error })

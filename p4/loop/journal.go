@@ -82,7 +82,7 @@ func (j *Journal) open() error {
 
 func (j *Journal) name(n int) string { return fmt.Sprintf("%s.%d", j.path, n) }
 
-// read takes the records of a file. It gives where the last whole one ends.
+// read reads the records of a file. It returns where the last whole one ends.
 func (j *Journal) read(path string) (whole int64, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -136,7 +136,7 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 	}
 }
 
-// seedOf gathers what a journal knows of an earlier life.
+// seedOf collects the state of an earlier life from a journal.
 type seedOf struct {
 	epoch    uint32
 	on       map[string]bool
@@ -228,8 +228,8 @@ func (j *Journal) Append(records []control.Record) error {
 	return nil
 }
 
-// rotate begins a new file. Its first records say what the earlier ones amount to, so that it can do without them. They are written
-// before any file gets another name, so that one that cannot be written costs none of these.
+// rotate begins a new file. Its first records summarise the earlier ones, so that these are no longer needed. They are
+// written before any file is renamed, so that a failed write loses none of these.
 func (j *Journal) rotate() error {
 	seed := j.Seed()
 	line := appendLine(nil, &control.Record{What: control.Planned, Epoch: seed.Epoch, On: seed.Detailed, Why: "the journal begins anew: what was in force before"})

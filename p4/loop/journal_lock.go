@@ -52,7 +52,7 @@ func lockJournal(path string) (*os.File, error) {
 	return f, nil
 }
 
-// holder is the process that has locked a file, as the file says; 0 where it does not.
+// holder is the process that has locked a file, from its content; 0 if it has none.
 func holder(f *os.File) int {
 	b := make([]byte, 20)
 	n, _ := f.ReadAt(b, 0) // up to its end

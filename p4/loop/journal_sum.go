@@ -65,7 +65,7 @@ func appendSum(b []byte, sum uint32) []byte {
 	return hex.AppendEncode(b, big[:])
 }
 
-// lineSum says what is known of a line by its checksum.
+// lineSum is the result of checking a line by its checksum.
 type lineSum uint8
 
 const (
@@ -100,7 +100,7 @@ func checkLine(line []byte) (lineSum, error) {
 	return wrongSum, &sumError{flipped(sum^binary.BigEndian.Uint32(want[:]), at)}
 }
 
-// flipped gives the one bit, of a text of some bytes, whose flip changes a checksum by diff; -1 for none.
+// flipped returns the one bit, of a text of some bytes, whose flip changes a checksum by diff; -1 for none.
 func flipped(diff uint32, length int) int {
 	var by [8]uint32 // change by each bit of the byte that is looked at
 	for k := range by {

@@ -20,7 +20,7 @@ const (
 	firstCommon = 10 * time.Second // that a handshake may take
 )
 
-// errNoRoom is a connection with a good certificate for which there is no place.
+// errNoRoom is the error of a connection with a good certificate for which there is no place.
 var errNoRoom = errors.New("too many agents are connected")
 
 // ServeOptions returns the options by which agents are served, by the certificates of conf, at a listener of [LimitAgents].
@@ -40,7 +40,7 @@ func limitAgents(l net.Listener, descriptors uint64, closed func()) net.Listener
 	return peer.Limit(l, peer.Limits{Max: most, Silent: max(1, min(mostSilent, most/4)), Evicted: closed})
 }
 
-// admitting gives a connection its place when its certificate is found to be good.
+// admitting reserves the place of a connection once its certificate is valid.
 type admitting struct {
 	credentials.TransportCredentials
 }

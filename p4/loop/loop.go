@@ -114,7 +114,7 @@ func New(o Options) (*Loop, error) {
 	return l, nil
 }
 
-// adoptNetwork gives a network the check of its plans.
+// adoptNetwork sets the check of plans of a network.
 func (l *Loop) adoptNetwork(n *control.Network) {
 	if n != nil && n.Check == nil {
 		n.Check = func(p *control.Plan) error { return l.plans.check(p, n.Agents, l.o.Agents.Limits) }
@@ -260,7 +260,7 @@ func (l *Loop) Step(now int64) {
 	}
 }
 
-// question is what is answered at the end of a round.
+// question is a function that is called at the end of a round.
 type question func()
 
 // tick begins a cycle.
@@ -329,7 +329,7 @@ func (l *Loop) carry() {
 	}
 }
 
-// write gives records to the journal. While it cannot be written they wait for [Loop.retry].
+// write passes records to the journal. While it cannot be written they wait for [Loop.retry].
 func (l *Loop) write(records []control.Record) error {
 	if l.state.Journal != "" {
 		l.keep(records)
@@ -385,7 +385,7 @@ func (l *Loop) retry(now int64) {
 	}
 }
 
-// fenced says why nothing of a round may leave, nil where it may. Reading is always free.
+// fenced returns why nothing of a round may leave, nil where it may. Reading is always allowed.
 func (l *Loop) fenced(out []control.Action) error {
 	if !slices.ContainsFunc(out, pushes) {
 		return nil
@@ -393,7 +393,7 @@ func (l *Loop) fenced(out []control.Action) error {
 	return l.confirm()
 }
 
-// confirm asks the fence.
+// confirm calls the fence.
 func (l *Loop) confirm() error {
 	if l.o.Fence == nil {
 		return nil
@@ -412,7 +412,7 @@ func (l *Loop) confirm() error {
 	return nil
 }
 
-// requestOf is the number of what an action asks of a device, 0 for none.
+// requestOf is the number of an action's request to a device, 0 for none.
 func requestOf(a control.Action) control.Request {
 	switch a := a.(type) {
 	case control.SendPlan:

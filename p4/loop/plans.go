@@ -85,8 +85,8 @@ type compiled struct {
 	last     []*compiledPlan  // the newest one last
 }
 
-// probingNetwork says how the probes of a network's plans are sent. A plan on its way from the networks before has probes of
-// these, which are sent as they were.
+// probingNetwork holds the way in which the probes of a network's plans are sent. A plan on its way from earlier
+// networks has probes of these, which are sent as before.
 type probingNetwork struct {
 	of      *control.Network
 	probing *Probing
@@ -95,7 +95,7 @@ type probingNetwork struct {
 // mostNetworks is how many are kept: plans of the last ones may be in force, or brought back.
 const mostNetworks = 4
 
-// compiledPlan is one of them. What a plan before it has as well is shared, and never written to again.
+// compiledPlan is a compiled plan. Parts in common with the plan before are shared, and never written to again.
 type compiledPlan struct {
 	of       *control.Plan
 	basis    *basis
@@ -128,7 +128,7 @@ func (c *compiled) adopt(n *control.Network, p *Probing, from *control.Plan) {
 	c.networks = append(c.networks, probingNetwork{n, both})
 }
 
-// kept says how those probes of a plan are sent that another network does not have, and where to.
+// kept returns slots and addresses for the probes of a plan that another network lacks.
 func (c *compiled) kept(p *control.Plan, n *control.Network) (slots map[string]probe.Slot, addresses map[string]netip.Addr) {
 	now := make(map[string]bool, len(n.Probes))
 	for k := range n.Probes {

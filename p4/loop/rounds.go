@@ -103,7 +103,7 @@ type followedProbe struct {
 	transits     uint64 // rounds that these are of
 }
 
-// roundsKey is what has to stay the same while rounds are compared.
+// roundsKey must stay the same while rounds are compared.
 type roundsKey struct {
 	sender, receiver [2]uint64 // life, and answers refused
 	epoch, number    uint32
@@ -114,7 +114,8 @@ type roundsKey struct {
 // mostFirst is more rounds than a plan has by the survey that sees it first.
 const mostFirst = 1 << 16
 
-// continues reports whether another plan alone is what differs: both ends have counted all the time, and the plan's rounds begin at 0.
+// continues reports whether only the plan differs: both ends have counted all the time, and the plan's rounds begin at
+// 0.
 func (k *roundsKey) continues(now *roundsKey) bool {
 	was := *k
 	was.epoch, was.number = now.epoch, now.number

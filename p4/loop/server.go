@@ -278,7 +278,7 @@ func (s *Server) Limits(name string) (probe.Limits, bool) {
 	return l, ok
 }
 
-// cut keeps what others say from filling logs and journal.
+// cut truncates foreign text, so that it cannot fill logs and journal.
 func cut(s string) string {
 	const most = 500
 	if len(s) > most {

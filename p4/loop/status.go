@@ -35,7 +35,7 @@ type Standby struct {
 	Refused  string `json:"network_refused,omitempty"` // why the files of this control were not reloaded
 }
 
-// ofLink is what the loop makes of a link.
+// ofLink is the loop's state of a link.
 type ofLink struct {
 	Suspect  bool    `json:"suspect"`
 	Why      string  `json:"why,omitempty"`

@@ -132,7 +132,7 @@ func (c *Client) Wait(ctx context.Context) error {
 	}
 }
 
-// ready says why nothing can be read or written now. Where that was because of the pipeline, it looks whether it still is.
+// ready returns why nothing can be read or written now. If the pipeline was the reason, it checks whether it still is.
 func (c *Client) ready(ctx context.Context, write bool) error {
 	err := c.may(write)
 	var other *PipelineError
@@ -178,7 +178,7 @@ func (c *Client) timed(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeout(ctx, c.cfg.Timeout)
 }
 
-// failure gives an error of a request its meaning.
+// failure classifies an error of a request.
 func (c *Client) failure(err error) error {
 	s, ok := status.FromError(err)
 	if !ok {

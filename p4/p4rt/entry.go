@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/p4"
 )
 
-// maxValue bounds a number that a switch gives, padding included.
+// maxValue bounds a number of a switch, padding included.
 const maxValue = 2 * maxBits / 8
 
 // encode makes what P4Runtime has for an entry, with its action and owner or without. An entry that does not fit its table is refused
@@ -119,17 +119,17 @@ func encodeMatch(f *p4.Field, m *p4.Match) *p4pb.FieldMatch {
 	return nil
 }
 
-// allOnes reports whether v is the largest number of so many bits.
+// allOnes reports whether v is the largest number of that many bits.
 func allOnes(v p4.Value, bits int) bool { return v.Width() == bits && v == ones(bits) }
 
-// ones is the largest number of so many bits.
+// ones is the largest number of that many bits.
 func ones(bits int) p4.Value {
 	b := bytes.Repeat([]byte{0xff}, (bits+7)/8)
 	b[0] >>= (8 - bits%8) % 8
 	return p4.Bytes(b)
 }
 
-// number reads a number as servers give it: canonical, or padded to its width.
+// number reads a number in the forms of servers: canonical, or padded to its width.
 func number(b []byte) (p4.Value, error) {
 	if len(b) == 0 || len(b) > maxValue {
 		return "", badAnswer("a number of %d bytes", len(b))

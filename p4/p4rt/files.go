@@ -42,7 +42,7 @@ func OpenFiles(path string, info *Info, owner string) (*Files, error) {
 	return f, err
 }
 
-// document is what the file holds.
+// document is the content of the file.
 type document struct {
 	Entries []entryJSON `json:"entries"`
 }
@@ -139,7 +139,7 @@ func parseValue(s string) (p4.Value, error) {
 	return p4.Bytes(b), nil
 }
 
-// load gives what is in the file.
+// load returns the content of the file.
 func (f *Files) load() (*p4.Store, error) {
 	s := p4.NewStore(f.info.Tables())
 	in, err := os.Open(f.path)

@@ -118,7 +118,7 @@ func (x *Info) Tables() []p4.Table {
 	return list
 }
 
-// compile takes over what is in a p4info, and refuses what cannot be.
+// compile reads a p4info, and refuses impossible values.
 func compile(p *configpb.P4Info) (*Info, error) {
 	x := &Info{proto: p, byName: map[string]*tableInfo{}, byID: map[uint32]*tableInfo{}, counters: map[string]*configpb.Counter{},
 		digests: map[string]uint32{}, order: map[string]int{CloneTable: -1}}

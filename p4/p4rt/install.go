@@ -51,7 +51,7 @@ type Installer interface {
 	// carried out or not.
 	Write(ctx context.Context, updates []Update) (errs []error, err error)
 
-	// Read gives the entries of tables, or of all tables if none is named. The default action of a table comes last.
+	// Read returns the entries of tables, or of all tables if none is named. The default action of a table comes last.
 	Read(ctx context.Context, tables ...string) ([]p4.Entry, error)
 }
 
@@ -125,7 +125,7 @@ func (e *switchError) Unwrap() error {
 	return nil
 }
 
-// answerError is an answer that no switch may give. Nothing of the answer was used.
+// answerError is an invalid answer of a switch. Nothing of the answer was used.
 type answerError struct{ What string }
 
 func (e *answerError) Error() string {
@@ -134,7 +134,7 @@ func (e *answerError) Error() string {
 
 func badAnswer(format string, args ...any) error { return &answerError{fmt.Sprintf(format, args...)} }
 
-// cut keeps what a switch says from filling a log.
+// cut truncates text of a switch, so that it cannot fill a log.
 func cut(s string) string {
 	const most = 300
 	if len(s) > most {

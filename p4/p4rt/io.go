@@ -31,7 +31,7 @@ type Digest struct {
 // counter is one cell of a counter.
 type counter struct{ index, packets, Bytes int64 }
 
-// digestConfig says how a switch gathers digests. Times are nanoseconds.
+// digestConfig is a switch's configuration for digests. Times are nanoseconds.
 type digestConfig struct {
 	maxTimeout int64
 	maxList    int32
@@ -107,7 +107,7 @@ func (c *Client) digest(m *p4pb.DigestList) {
 		DigestAck: &p4pb.DigestListAck{DigestId: m.GetDigestId(), ListId: m.GetListId()}}}) // else the switch sends it again
 }
 
-// send says something on the stream.
+// send sends a message on the stream.
 func (c *Client) send(m *p4pb.StreamMessageRequest) error {
 	c.mu.Lock()
 	stream := c.stream
@@ -123,7 +123,7 @@ func (c *Client) send(m *p4pb.StreamMessageRequest) error {
 	return nil
 }
 
-// sendPacket gives the switch a packet to send. There is no answer whether it did.
+// sendPacket has the switch send a packet. There is no answer whether it did.
 func (c *Client) sendPacket(p Packet) error {
 	if err := c.may(true); err != nil {
 		return err

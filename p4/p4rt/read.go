@@ -79,7 +79,7 @@ func (c *Client) Read(ctx context.Context, tables ...string) ([]p4.Entry, error)
 	return all, nil
 }
 
-// owned gives a clone session of this controller its owner.
+// owned sets the owner of a clone session of this controller.
 func (c *Client) owned(e *p4.Entry) {
 	if e.Table != CloneTable || c.cfg.ownSessions == [2]uint32{} {
 		return
@@ -89,7 +89,7 @@ func (c *Client) owned(e *p4.Entry) {
 	}
 }
 
-// named gives tables, or all of them.
+// named returns tables, or all of them.
 func (x *Info) named(names []string) ([]*tableInfo, error) {
 	if len(names) == 0 {
 		return x.tables, nil
@@ -107,7 +107,7 @@ func (x *Info) named(names []string) ([]*tableInfo, error) {
 	return list, nil
 }
 
-// read asks for entities, and hands over each that comes.
+// read requests entities, and passes each of the answer to handle.
 func (c *Client) read(ctx context.Context, ask []*p4pb.Entity, handle func(*p4pb.Entity) error) error {
 	ctx, cancel := c.timed(ctx)
 	defer cancel()

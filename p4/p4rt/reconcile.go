@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/p4"
 )
 
-// reconciled is what [Reconcile] found, in entries, and did unless it failed.
+// reconciled counts the entries that [Reconcile] found, and those that it changed unless it failed.
 type reconciled struct {
 	Adopted  int // were right already
 	Inserted int

@@ -20,7 +20,7 @@ func (c *Client) keepStream(ctx context.Context) {
 	wait.Keep(ctx, c.session, func(err error) { c.set(func(s *State) { *s = State{Problem: c.ended(err)} }) })
 }
 
-// ended says why a stream is over.
+// ended returns why a stream is over.
 func (c *Client) ended(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return fmt.Errorf("%w: it ended the stream", ErrUnreachable)
@@ -82,7 +82,8 @@ func (c *Client) session(ctx context.Context) error {
 	}
 }
 
-// settle compares the pipeline of the switch with that of the settings, and loads that if the settings say so.
+// settle compares the pipeline of the switch with that of the settings, and loads the latter if the settings ask for
+// it.
 func (c *Client) settle(ctx context.Context, primary bool) error {
 	err := c.cookie(ctx)
 	var other *PipelineError
@@ -132,7 +133,7 @@ func (c *Client) receive(ctx context.Context, m *p4pb.StreamMessageResponse) err
 	return nil // what it says beyond that is nothing that a controller here asked for
 }
 
-// elected takes over the primary, and looks at the pipeline.
+// elected processes a change of the primary, and checks the pipeline.
 func (c *Client) elected(ctx context.Context, m *p4pb.MasterArbitrationUpdate) error {
 	if m.GetDeviceId() != c.cfg.Device {
 		return badAnswer("it speaks of device %d, and was asked for %d", m.GetDeviceId(), c.cfg.Device)

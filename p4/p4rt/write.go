@@ -22,7 +22,7 @@ type step struct {
 	made  *p4pb.Update
 }
 
-// prepare brings updates into their order. An update that is wrong in itself keeps all from being sent: errs has what is wrong.
+// prepare sorts updates. If an update is wrong in itself, none is sent, and errs has the reasons.
 func prepare(x *Info, updates []Update, owner string) (steps []step, errs []error) {
 	steps = make([]step, len(updates))
 	seen := make(map[string]bool, len(updates))
@@ -55,7 +55,7 @@ func prepare(x *Info, updates []Update, owner string) (steps []step, errs []erro
 	return steps, errs
 }
 
-// level orders what is written by table, and what is taken out the other way round behind it.
+// level orders additions by table, and behind them deletions in the reverse order.
 func (x *Info) level(op Op, name string) int {
 	if op == Delete {
 		return 2*len(x.tables) + 2 - x.order[name]
@@ -154,7 +154,7 @@ func (c *Client) explain(ctx context.Context, updates []*p4pb.Update, refused []
 	}
 }
 
-// batch says how many updates go into the next request.
+// batch returns how many updates go into the next request.
 func (c *Client) batch(steps []step) int {
 	n, size := 0, 0
 	for n < len(steps) && n < c.cfg.batchUpdates && steps[n].level == steps[0].level {

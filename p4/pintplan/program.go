@@ -23,7 +23,7 @@ type Program struct {
 	queries [maxQueries]query
 }
 
-// span is what a range of numbers stands for.
+// span is the meaning of a range of numbers.
 type span struct {
 	first, last uint64
 	code        int

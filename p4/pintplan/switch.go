@@ -73,7 +73,7 @@ func SwitchShared() []p4.Entry {
 // switchWriter writes entries of pint.p4.
 type switchWriter struct{ writer }
 
-// slots says in which sets a query is, and where: the lowest bit of each of its slots, the mask, and what else there is.
+// slots adds the sets of a query with its place: the lowest bit of each of its slots, the mask, and further parameters.
 func (w *switchWriter) slots(p *pint.Plan, i int, name string, above, width int, rest ...uint64) {
 	for n, s := range p.Sets {
 		for _, slot := range s.Slots {

@@ -62,7 +62,7 @@ func Tables() []p4.Table {
 	}
 }
 
-// values are the numbers of what queries ask for.
+// values are the numbers of quantities in queries.
 var values = []string{pint.NodeValue, pint.LatencyValue, pint.QueueValue, pint.UtilizationValue}
 
 // errTables is a plan that tables cannot hold.

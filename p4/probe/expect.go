@@ -156,8 +156,8 @@ func (t *Track) scheduled(e *expected) int64 {
 	return max(0, (t.ran-from-int64(Grace))/e.interval)
 }
 
-// missed is how many rounds of a probe are lost behind the last one that came. Of those that the agent sends it knows how many there were;
-// what the card did not take is no round, and lost nowhere.
+// missed is how many rounds of a probe are lost behind the last one that came. For its own probes the agent knows how
+// many were sent. A round that the card refused does not count.
 func (t *Track) missed(e *expected) int64 {
 	if !e.own {
 		return max(0, t.scheduled(e)-e.counted)
@@ -182,7 +182,7 @@ func (t *Track) setUnsent(e *expected) {
 	e.failed = failed
 }
 
-// over counts what is missed of a beginning that is over, and gives it.
+// over counts the missed rounds of a beginning that is over, and returns them.
 func (t *Track) over(x *trackState) (missed int64) {
 	if e := x.due; e != nil && !e.own {
 		missed = t.missed(e)
@@ -201,7 +201,7 @@ type Loss struct {
 	rounds  int64 // of the silent ones, since their last one
 }
 
-// stall is how long the loop that receives may take for a round. What takes longer is no time that a probe was missed in.
+// stall is the longest time of a round of the receiving loop. Beyond it, the loop itself may have missed probes.
 const stall = int64(time.Second) / 2
 
 // Tick is called at a time, ns by a clock that is never set, before what came by then is followed.
@@ -238,7 +238,7 @@ func (t *Track) Turn() (l Loss) {
 	return l
 }
 
-// excuse takes corrupt frames that do not say whose they are for rounds that are missing now. They are of no use later.
+// excuse counts corrupt frames without a sender as rounds that are missing now. They have no later use.
 func (t *Track) excuse(total int64) {
 	n := min(max(0, total-t.raw), t.young+t.old)
 	t.raw, t.excused, t.unreported = total, t.excused+n, t.unreported+n

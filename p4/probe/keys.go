@@ -140,7 +140,7 @@ func (d *Digester) at(place int) []byte {
 	return m.Sum(d.sum[:0])[:digestLen]
 }
 
-// find gives the place of a key, or -1.
+// find returns the place of a key, or -1.
 func (d *Digester) find(id uint32) int {
 	for k, x := range d.keys.list {
 		if x.id == id {

@@ -16,7 +16,7 @@ import (
 // Reason is why a frame that came is no probe that can be reported.
 type Reason uint8
 
-// The reasons. String gives their names in metrics.
+// These are the reasons. String returns their names in metrics.
 const (
 	OK         Reason = iota
 	Foreign           // no IPv4 packet to the port of INT, a fragment, or without the mark of probes
@@ -185,7 +185,7 @@ func (ps *Parser) known(ip, payload []byte) Reason {
 	return OK
 }
 
-// read takes what a payload says.
+// read reads the fields of a payload.
 func (a *Arrival) read(b []byte) {
 	be := binary.BigEndian
 	a.Number, a.Epoch, a.Seq, a.Sent = be.Uint32(b[4:]), be.Uint32(b[8:]), be.Uint32(b[12:]), int64(be.Uint64(b[16:]))

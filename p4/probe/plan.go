@@ -62,7 +62,7 @@ func (d Dialect) header(bitmap uint16, hops int) intmd.Header {
 // HopBytes returns the bytes that a node adds for a bitmap.
 func (d Dialect) HopBytes(bitmap uint16) int { return 4 * d.words(bitmap) }
 
-// words is what a node adds for bitmap, in words of 4 bytes.
+// words is the length of what a node adds for bitmap, in words of 4 bytes.
 func (d Dialect) words(bitmap uint16) int {
 	if d == FANT {
 		return packet.Words(packet.INT2FANT, bitmap)
@@ -70,7 +70,7 @@ func (d Dialect) words(bitmap uint16) int {
 	return packet.Words(packet.INT2, bitmap)
 }
 
-// Bounds of what a plan may ask for, whatever the settings are.
+// These are bounds of a plan, whatever the settings are.
 const (
 	minInterval = 10 * time.Microsecond
 	maxInterval = 24 * time.Hour
@@ -141,7 +141,7 @@ func (p *Plan) Check(l *Limits) (load Load, err error) {
 	return load, bad.Join()
 }
 
-// checkBitmap looks at what every node would add for a bitmap.
+// checkBitmap checks what every node would add for a bitmap.
 func (p *Plan) checkBitmap(which string, bitmap uint16, bad *planner.Errors) {
 	const reserved = 0x007e
 	switch w := p.Dialect.words(bitmap); {
@@ -154,7 +154,7 @@ func (p *Plan) checkBitmap(which string, bitmap uint16, bad *planner.Errors) {
 	}
 }
 
-// named reports whether id and names of x can be. They are in all that is said of x, so that this is asked first.
+// named reports whether id and names of x are valid. All messages about x contain them, so this is checked first.
 func (x *Probe) named(bad *planner.Errors) bool {
 	switch {
 	case x.ID == "" || len(x.ID) > maxName:
@@ -199,7 +199,7 @@ func (p *Plan) bitmap(x *Probe) uint16 {
 	return p.Basic
 }
 
-// stackBytes is what x has gathered at the end of its way.
+// stackBytes is the length of the stack of x at the end of its way.
 func (p *Plan) stackBytes(x *Probe) int { return 4 * p.Dialect.words(p.bitmap(x)) * len(x.Route) }
 
 // add counts what x makes the agent of l do.

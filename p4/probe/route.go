@@ -10,7 +10,8 @@ import (
 	"github.com/hopscope/hopscope/planner/cover"
 )
 
-// What a probe of INT-path carries besides its labels: IPv4, UDP, the route and the action id. Every switch adds a label.
+// These are the headers of a probe of INT-path beside its labels: IPv4, UDP, the route and the action id. Every switch
+// adds a label.
 const (
 	pathOverhead  = 20 + 8 + 64 + 4
 	pathLabel     = 22
@@ -74,7 +75,8 @@ func AddRoutes(p *cover.Problem, probes []planner.Probe, format string, partial 
 	return nil
 }
 
-// routePorts names the ports at the ends of a probe, unless agents have, and gives those by which it leaves its switches.
+// routePorts names the ports at the ends of a probe, unless agents have, and returns those by which it leaves its
+// switches.
 func routePorts(p *cover.Problem, q *planner.Probe) (ports []int, err error) {
 	end := func(node string, port *int) (host bool, err error) {
 		n, ok := p.Graph.Lookup(node)
@@ -125,5 +127,5 @@ func StackLimits(p *intmd.Options, bitmap uint16, mtu int) (hops int, size cover
 	return switches - 1, cover.Size{Header: stackOverhead + header, PerHop: perHop}, nil
 }
 
-// What is in front of the shim of INT.
+// stackOverhead is the length of the headers in front of the shim of INT.
 const stackOverhead = 20 + 8 // IPv4, UDP

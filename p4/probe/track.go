@@ -40,7 +40,8 @@ func NewTrack(most int) *Track { return &Track{most: most, last: map[TrackKey]*t
 // Add follows a probe that arrived; ok is false where there is no room for it.
 func (t *Track) Add(a *Arrival) (ok bool) { return !t.See(a).Unknown }
 
-// trackState is what came of one probe. Window is a bit for each of the last 64 rounds up to Seq: the lowest is that of Seq.
+// trackState is the state of one probe. Window is a bit for each of the last 64 rounds up to Seq: the lowest is that of
+// Seq.
 type trackState struct {
 	epoch, seq uint32
 	window     uint64
@@ -170,7 +171,7 @@ func (t *Track) fits(x *trackState, a *Arrival) fit {
 	return follows
 }
 
-// fits is that of a probe which the agent sends, so that it knows what there can be.
+// fits is the fit of an arrival of the agent's own probe, whose possible values it knows.
 func (p *Expectations) fits(x *trackState, a *Arrival) fit {
 	switch {
 	case later(p.Epoch, a.Epoch):
@@ -305,7 +306,7 @@ const (
 	idleUnplanned = int64(time.Minute)
 )
 
-// welcome gives a probe a place that has none.
+// welcome assigns a place to a probe that has none.
 func (t *Track) welcome(k TrackKey, a *Arrival) (s seen) {
 	if t.Plan == nil {
 		if s.Unknown = len(t.last) >= t.most; !s.Unknown {

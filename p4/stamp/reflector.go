@@ -232,7 +232,7 @@ func (r *Reflector) extend(tail []byte, m Mode, guard *protection, a *Arrival, s
 	return tos
 }
 
-// locate answers a location: ports, and the addresses that its parts ask for.
+// locate answers a location: ports, and the addresses of its parts.
 func locate(v []byte, a *Arrival) (right bool) {
 	if len(v) < placeLen {
 		return false
@@ -260,7 +260,7 @@ func locate(v []byte, a *Arrival) (right bool) {
 	return true
 }
 
-// address writes an address into the value of a part, and gives the type that this has then.
+// address writes an address into the value of a part, and returns the resulting type.
 func address(v []byte, x netip.Addr, v4, v6 Type) Type {
 	clear(v)
 	if x = x.Unmap(); x.Is4() {

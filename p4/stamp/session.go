@@ -69,7 +69,8 @@ type Counts struct {
 	Corrupt   uint64 // answers that were refused, and those whose padding was changed
 	Restarts  uint64 // of the reflector's numbers
 
-	// Forward and Back are the requests and the answers that were lost, as far as the numbers of a stateful reflector say so.
+	// Forward and Back are the lost requests and the lost answers, as far as the numbers of a stateful reflector show
+	// it.
 	Forward, Back uint64
 	Remarked      uint64 // requests that came to the reflector with another DSCP than they were sent with
 
@@ -143,7 +144,7 @@ type trip struct {
 	out, home, both int64
 }
 
-// mostSeen are the greatest numbers of a reflector of which a session knows whether they came.
+// mostSeen is the number of the greatest numbers of a reflector whose arrival a session remembers.
 const mostSeen = 1024
 
 // numbers follows the numbers of a stateful reflector.
@@ -243,7 +244,7 @@ func (s *Session) Look(now, mono int64) {
 	s.looked, s.offset = true, off
 }
 
-// stepped says that the clock was set: what is on its way has no delay.
+// stepped notes that the clock was set: requests under way have no delay.
 func (s *Session) stepped() {
 	for k := range s.slots {
 		s.slots[k].timed = false
@@ -381,7 +382,7 @@ func (s *Session) receive(b []byte, at int64) error {
 	return nil
 }
 
-// tail looks at the extensions of an answer.
+// tail checks the extensions of an answer.
 func (s *Session) tail(b []byte, place int) error {
 	n := s.mode.Len()
 	if len(b) <= n {
@@ -516,7 +517,8 @@ func (n *numbers) forward() uint32 {
 	return uint32(max(int32(asked-counted), 0))
 }
 
-// direct says which of the losses were of requests, and which of answers. Of those before the first answer and behind the latest nothing is known.
+// direct decides which of the losses were of requests, and which of answers. For those before the first answer and
+// behind the latest, it is unknown.
 func (s *Session) direct() {
 	n := &s.numbers
 	if !n.known {

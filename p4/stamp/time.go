@@ -24,8 +24,8 @@ func newTimestamp(ns int64, ptp bool) Timestamp {
 	return Timestamp(uint64(uint32(s+ntpEpoch))<<32 | (uint64(frac)<<32+uint64(second)/2)/uint64(second))
 }
 
-// nanos is the time in nanoseconds since 1970, where ok. Times of NTP are from 1968 to 2104. Between a time that was written and the one that
-// is read there is no difference; NTP itself has steps of a quarter of a nanosecond.
+// nanos is the time in nanoseconds since 1970, where ok. Times of NTP are from 1968 to 2104. A written time reads back
+// without difference; NTP itself has steps of a quarter of a nanosecond.
 func (t Timestamp) nanos(ptp bool) (ns int64, ok bool) {
 	s, frac := int64(t>>32), uint64(uint32(t))
 	if ptp {
@@ -81,7 +81,7 @@ func (e ErrorEstimate) synced() bool { return e&synced != 0 }
 // PTP reports whether the time stamps beside it are of PTP, and not of NTP.
 func (e ErrorEstimate) PTP() bool { return e&isPTP != 0 }
 
-// bound is how far the clock may be off. A multiplier of 0, which must not be, says nothing: ok is false.
+// bound is the error bound of the clock. A multiplier of 0 is invalid and has no meaning: ok is false.
 func (e ErrorEstimate) bound() (d time.Duration, ok bool) {
 	m := float64(e & 0xff)
 	s := math.Ldexp(m, int(e>>8&0x3f)-32)

@@ -15,7 +15,8 @@ const (
 	HMAC              Type = 8
 )
 
-// Parts of a location. The sender asks with the general type, and zeros. The MAC address is unrecognised: no socket of UDP has it.
+// These are the parts of a location. The sender asks with the general type, and zeros. The MAC address is unrecognised:
+// no socket of UDP has it.
 const (
 	destinationIP   Type = 4
 	destinationIPv4 Type = 5
@@ -54,8 +55,8 @@ type tlv struct {
 	cut   bool   // the packet ends before the value does
 }
 
-// tlvs goes over the extensions that b consists of. What is cut is the last one. Up to 3 bytes behind the last one have no place for a header and
-// are left out.
+// tlvs iterates over the extensions in b. A truncated one is the last one. Up to 3 bytes behind the last one have no
+// place for a header and are left out.
 func tlvs(b []byte) iter.Seq[tlv] {
 	return func(yield func(tlv) bool) {
 		for at := 0; at+tlvLen <= len(b); {

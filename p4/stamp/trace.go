@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// MostHops are the routers of a way that are asked for, and TraceTries how often one is that does not answer. Each port and hop has at most so many packets in a trace.
+// MostHops is the largest number of routers on a traced way. TraceTries is how often a router without an answer is
+// asked. Together they bound the packets of each port and hop in a trace.
 const (
 	MostHops   = 32
 	TraceTries = 3

@@ -109,7 +109,7 @@ func (a *probesAnswer) windows(now time.Time) (out []inference.Window, err error
 	return out, nil
 }
 
-// summary is what a hop reported of as many probes as came.
+// summary is a hop's summary of as many probes as came.
 func (q *quantilesAnswer) summary(reports, most uint64) (s inference.Summary, err error) {
 	switch {
 	case q == nil:

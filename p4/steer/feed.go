@@ -79,7 +79,7 @@ func (q *quantileSum) add(s *inference.Summary) {
 	q.p99 += n * float64(s.P99)
 }
 
-// window gives the means of the quantiles: probes over the same link meet the same queue.
+// window returns the means of the quantiles: probes over the same link meet the same queue.
 func (q *quantileSum) window() (w detect.Window) {
 	if q.count == 0 {
 		return w
@@ -163,7 +163,8 @@ func (f *feed) addLine(x *inference.LinkStats) {
 	}
 }
 
-// replace takes over the probes of another network. What is not judged yet is dropped: it has the numbers of links of the network before.
+// replace adopts the probes of another network. Data that is not judged yet is dropped: it has the numbers of links of
+// the network before.
 func (f *feed) replace(next *feed) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -173,7 +174,7 @@ func (f *feed) replace(next *feed) {
 	clear(f.lines)
 }
 
-// probe says which probe of the plan took a way, or -1. Its last hop may lead to the host that receives it.
+// probe returns the probe of the plan that took a way, or -1. Its last hop may lead to the host that receives it.
 func (f *feed) probe(hops []inference.FlowHop) int {
 	f.key = f.key[:0]
 	for i := range hops {

@@ -197,7 +197,7 @@ func (d *Links) Links(to []int32, f *inference.Finding) []int32 {
 	return to
 }
 
-// link appends both directions of a link, or of all links between its nodes where it does not say which.
+// link appends both directions of a link, or of all links between its nodes if it does not name one.
 func (d *Links) link(to []int32, n int, e *inference.Element) []int32 {
 	g := d.graph
 	peer, ok := d.nodes[e.Peer]

@@ -68,13 +68,13 @@ type flowAnswer struct {
 	}
 }
 
-// How many entries of a list are asked for at a time, and how many at most, whatever the answers say of its length.
+// How many entries of a list are requested at a time, and how many at most, whatever length the answers claim.
 const (
 	pageLength = 200
 	maxListed  = 1 << 20
 )
 
-// list asks for a list, page by page, until take has had all of it.
+// list requests a list, page by page, and passes all of it to handle.
 func list[T any](ctx context.Context, m *Measured, path, key string, handle func(T)) error {
 	for offset := 0; ; {
 		var page map[string]json.RawMessage

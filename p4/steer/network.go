@@ -39,7 +39,7 @@ type Network struct {
 	fixed    map[string][]control.Entry // by switch
 }
 
-// anew is the same network with nothing known of its links, for a loop of its own.
+// anew is the same network without any state of its links, for another loop.
 func (x *Network) anew() (*Network, error) {
 	y, n := *x, *x.Control
 	n.Check = nil // it is of the loop before
@@ -129,7 +129,7 @@ func checkDetail(p *probe.Plan) error {
 	return nil
 }
 
-// readProbes reads the plans that cover the network, with ids as agent.Files gives them.
+// readProbes reads the plans that cover the network, with the ids that agent.Files assigns.
 func readProbes(files []string) (all []planner.Probe, err error) {
 	for i, path := range files {
 		f, err := os.Open(path)

@@ -59,7 +59,7 @@ func (s *Steering) Run(ctx context.Context) {
 	}
 }
 
-// reload takes over what the files say now, or refuses all of it.
+// reload adopts the present contents of the files, or refuses all of it.
 func (s *Steering) reload(ctx context.Context) (restart []string, err error) {
 	f, adopt, restart, err := s.Settings.Read()
 	var x *Network
@@ -91,7 +91,7 @@ func (s *Steering) reload(ctx context.Context) (restart []string, err error) {
 	for name, c := range s.Switches.served {
 		in, was := slices.Contains(x.Control.Switches, name), slices.Contains(s.Network.Control.Switches, name)
 		c.SetLeft(!in)
-		// It has come back before its connection was ended, so that no other event says that it is there.
+		// It has come back before its connection was ended, so that no other event reports it.
 		if in && !was && fresh[name] == nil && c.there() {
 			s.Loop.Post(control.Up{Device: control.Device{Kind: control.Switch, Name: name}})
 		}
@@ -144,8 +144,8 @@ func (s *Steering) letGo(ctx context.Context) {
 	}
 }
 
-// clean takes the entries of this controller out of a switch that has left. End says that there is nothing more to do there; the
-// error is why they stay.
+// clean removes the entries of this controller from a switch that has left. The result end is set if nothing more is to
+// do there; the error is why they stay.
 func (s *Steering) clean(ctx context.Context, d control.Device, x *ServedSwitch) (end bool, err error) {
 	if !x.there() {
 		state := x.client.State()

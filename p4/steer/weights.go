@@ -6,11 +6,11 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// lightest draws a path of that many switches to a node that no other path is lighter than. It is nil if there is none.
+// lightest draws a path of that many switches to a node such that no other path is lighter. It is nil if there is none.
 func (t *Tracer) lightest(rng *rand.Rand, to, hops int, edge bool) (path []uint32) {
 	g := t.graph
 	t.tree = g.ShortestPaths(t.tree, to, nil)
-	// The switches that such a path passes with so many hops still to go.
+	// These are the switches that such a path passes with that many hops still to go.
 	reach := make([][]bool, hops)
 	for h := range reach {
 		reach[h] = make([]bool, g.NumNodes())

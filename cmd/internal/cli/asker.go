@@ -74,7 +74,7 @@ func (a *Asker) Into(ctx context.Context, path string, v any) error {
 	return table.Get(ctx, path, v, io.Discard)
 }
 
-// get asks for path and returns the body of the answer.
+// get requests path and returns the body of the answer.
 func (a *Asker) get(ctx context.Context, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exit statuses. docs/operating.md says which is which, command by command.
+// These are the exit statuses. docs/operating.md lists them, command by command.
 const (
 	ExitFailed = 1  // the request was right and could not be carried out
 	ExitUsage  = 64 // the request was wrong: EX_USAGE of sysexits.h. 2 is what a crash of Go gives.
@@ -140,7 +140,7 @@ type Run = func(*cobra.Command, []string) error
 
 var errInterrupted = errors.New("interrupted")
 
-// interruptGrace is how long a command may take to end by itself.
+// interruptGrace is how long an interrupted command may take to end.
 const interruptGrace = time.Second
 
 // Interruptible makes a command end with its context, even while an uninterruptible call waits for a FIFO without a

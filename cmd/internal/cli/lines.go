@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// How often a line is written whose message is the same, whatever its values are, and how many messages are distinguished. What a
-// disk or a store does to all windows at once would fill the journal and hide everything else.
+// How often a line with the same message is written, whatever its values are, and how many messages are distinguished.
+// A failing disk or store affects all windows at once; it would fill the journal and hide everything else.
 const (
 	logLines    = 60
 	logPeriod   = time.Minute
 	logMessages = 256
 )
 
-// limitedHandler leaves out lines that come too often, and says how many they were when the period is over.
+// limitedHandler drops too frequent lines, and logs their number when the period is over.
 type limitedHandler struct {
 	slog.Handler
 	limit *logLimit
 }
 
-// logLimit is what the handlers of one logger share.
+// logLimit is the common state of the handlers of one logger.
 type logLimit struct {
 	out slog.Handler // without the attributes of loggers that were made of the first one
 

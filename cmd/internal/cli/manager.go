@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Manager is a service manager that started the program, by the protocol of sd_notify(3): systemd, or what speaks as it
-// does. It is a datagram now and then, so there is no library for it. A nil Manager receives nothing.
+// Manager is a service manager that started the program, by the protocol of sd_notify(3): systemd or a compatible one.
+// The protocol is a datagram now and then, so there is no library for it. A nil Manager receives nothing.
 type Manager struct {
 	send     func(state string) error
 	log      *slog.Logger
@@ -81,7 +81,7 @@ func (m *Manager) Close() {
 	}
 }
 
-// statusEvery is how often a status is sent, unless the watchdog asks for more.
+// statusEvery is how often a status is sent, unless the watchdog needs it more often.
 const statusEvery = 10 * time.Second
 
 // watch feeds the watchdog until ctx ends, twice per required interval, as long as there is progress. Progress is
@@ -132,9 +132,9 @@ func (p *headway) alive(now time.Time, beats uint64) bool {
 	return now.Sub(p.at) <= p.within
 }
 
-// Supervise reports to the service manager of the environment, if there is one, that a command is ready. From then on it reports the
-// status, until ctx ends and the command begins to stop. The caller closes the Manager before the program ends. Beats counts what the
-// main loop does at least once in every; status is one line.
+// Supervise reports to the service manager of the environment, if there is one, that a command is ready. From then on
+// it reports the status, until ctx ends and the command begins to stop. The caller closes the Manager before the
+// program ends. The function beats counts what the main loop does at least once in every; status is one line.
 func Supervise(ctx context.Context, log *slog.Logger, every time.Duration, beats func() uint64, status func() string) *Manager {
 	m := managerOf(os.Getenv, log)
 	if m == nil {

@@ -36,7 +36,7 @@ func Plain(w io.Writer) io.Writer {
 	return w
 }
 
-// terminal gives what is under w, if that is a terminal.
+// terminal returns the file under w, if that is a terminal.
 func terminal(w io.Writer) (f *os.File, ok bool) {
 	if f, ok = Plain(w).(*os.File); ok {
 		ok = term.IsTerminal(int(f.Fd()))

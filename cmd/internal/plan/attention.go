@@ -136,7 +136,7 @@ func (o *attentionFlags) run(c *cobra.Command) error {
 	})
 }
 
-// problem reads what the flags say.
+// problem reads the flags.
 func (o *attentionFlags) problem(c *cobra.Command) (*attention.Problem, error) {
 	p := new(attention.Problem)
 	asked, err := o.measured.asked(c)
@@ -201,7 +201,7 @@ func (o *attentionFlags) problem(c *cobra.Command) (*attention.Problem, error) {
 	return p, nil
 }
 
-// suspects asks a running collector for the suspicious links.
+// suspects reads the suspicious links of a running collector.
 func (o *attentionFlags) suspects(c *cobra.Command, p *attention.Problem) error {
 	if err := o.measured.open(c.Context()); err != nil {
 		return err

@@ -129,7 +129,7 @@ func (o *coverFlags) run(c *cobra.Command) error {
 	})
 }
 
-// plan makes a plan, of an older one if there is one, which it reads into old.
+// plan makes a plan. It starts from an older one if there is one, which it reads into old.
 func (o *coverFlags) plan(p *cover.Problem, old *cover.Plan, churn *int, stop func() bool) (*cover.Plan, error) {
 	options := solve.Options{Method: solve.Method(o.method), Balanced: o.balanced, Seed: o.seed, Partial: o.partial, Churn: churn, Stop: stop}
 	if o.replan == "" {

@@ -17,10 +17,10 @@ import (
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
 
-// noneText is what flags take that list what a topology would list otherwise.
+// noneText is the value of a list flag for an empty list in place of the topology's.
 const noneText = "none"
 
-// problem reads what the flags say.
+// problem reads the flags.
 func (o *coverFlags) problem(c *cobra.Command) (*cover.Problem, error) {
 	if err := o.checkProblem(); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (o *coverFlags) problem(c *cobra.Command) (*cover.Problem, error) {
 	return p, p.Validate()
 }
 
-// checkProblem says what is wrong with the flags themselves.
+// checkProblem returns what is wrong with the flags themselves.
 func (o *coverFlags) checkProblem() error {
 	switch {
 	case o.topology == "":
@@ -136,7 +136,7 @@ func (o *coverFlags) graph() (*topo.Graph, error) {
 	return g, nil
 }
 
-// costs asks a running collector how busy links are.
+// costs reads the utilisation of links from a running collector.
 func (o *coverFlags) costs(c *cobra.Command, g *topo.Graph) (*topo.Graph, error) {
 	if err := o.measured.open(c.Context()); err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (o *coverFlags) betweenHosts(p *cover.Problem) {
 	p.Size.Header -= p.Size.PerHop // nothing is added before the first link
 }
 
-// stackLimits gives how many links a probe can have to which the switches of --dialect add, and its size.
+// stackLimits returns the most links of a probe with the metadata of --dialect, and its size.
 func (o *coverFlags) stackLimits(bitmap string) (hops int, size cover.Size, err error) {
 	p, bits, err := o.instructions(bitmap)
 	if err != nil {

@@ -129,7 +129,7 @@ func (o *deliveryFlags) run(c *cobra.Command) error {
 	})
 }
 
-// problem reads what the flags say.
+// problem reads the flags.
 func (o *deliveryFlags) problem(c *cobra.Command) (p *delivery.Problem, err error) {
 	asked, err := o.measured.asked(c, "report-bytes")
 	switch {
@@ -179,7 +179,7 @@ func (o *deliveryFlags) problem(c *cobra.Command) (p *delivery.Problem, err erro
 	return p, nil
 }
 
-// measure asks a running collector for rates and loads.
+// measure reads rates and loads from a running collector.
 func (o *deliveryFlags) measure(c *cobra.Command, p *delivery.Problem) error {
 	if err := o.measured.open(c.Context()); err != nil {
 		return err

@@ -90,7 +90,7 @@ func (o *diffFlags) run(c *cobra.Command, old, now string) error {
 	return deadlock
 }
 
-// room reads what the flags say about capacities.
+// room reads the flags of capacities.
 func (o *diffFlags) room(kind string) (room show.Room, err error) {
 	switch {
 	case o.topology != "":

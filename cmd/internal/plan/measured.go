@@ -23,7 +23,7 @@ func (m *measuredFlags) flags(c *cobra.Command, what string) {
 	m.Flag = "from-collector"
 }
 
-// asked reports whether there is a collector to ask, and an error where flags go with one that is not there.
+// asked reports whether a collector is given. It returns an error if the flags with need one and there is none.
 func (m *measuredFlags) asked(c *cobra.Command, with ...string) (bool, error) {
 	if m.URL != "" {
 		return true, nil
@@ -36,7 +36,7 @@ func (m *measuredFlags) asked(c *cobra.Command, with ...string) (bool, error) {
 	return false, nil
 }
 
-// open asks for what all figures need.
+// open reads what all figures need.
 func (m *measuredFlags) open(ctx context.Context) (err error) {
 	m.Measured, err = steer.OpenMeasured(ctx, m.URL, m.Into)
 	return err

@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
 
-// nameList is what a flag lists: names with commas between, or a file with one a line.
+// nameList is a list in a flag: names with commas between, or a file with one a line.
 type nameList struct {
 	flag, file string // file is empty where the names are in the flag
 	names      []string
@@ -49,7 +49,7 @@ func readNames(flag, spec string) (list nameList, err error) {
 	return list, nil
 }
 
-// wrong says where the name with number k is, which err is about.
+// wrong adds to err the place of the name with number k.
 func (l *nameList) wrong(k int, err error) error {
 	if l.file == "" {
 		return cli.Usagef("--%s: %w", l.flag, err)

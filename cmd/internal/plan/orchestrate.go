@@ -139,7 +139,7 @@ var instanceOnly = []string{"class", "size-percentile", "mtu", "item-bytes", "he
 // topologyOnly are the flags that make an instance of a topology.
 var topologyOnly = []string{"model", "demands", "packet-bytes", "demand-min", "demand-max", "capacity-mean", "capacity-stdv"}
 
-// problem reads what the flags say.
+// problem reads the flags.
 func (o *orchestrateFlags) problem(c *cobra.Command) (p *orchestrate.Problem, err error) {
 	switch {
 	case o.objective != orchestrate.Concentrate && o.objective != orchestrate.Balance:
@@ -210,7 +210,7 @@ func (o *orchestrateFlags) problem(c *cobra.Command) (p *orchestrate.Problem, er
 	return p, nil
 }
 
-// fromCollector asks for the flows of a running collector.
+// fromCollector reads the flows of a running collector.
 func (o *orchestrateFlags) fromCollector(c *cobra.Command) (*orchestrate.Problem, error) {
 	for _, name := range slices.DeleteFunc(slices.Clone(topologyOnly), func(name string) bool { return name == "packet-bytes" }) {
 		if c.Flags().Changed(name) {
@@ -248,7 +248,7 @@ func countTrue(list []bool) (n int) {
 	return n
 }
 
-// pairs reads the flows of a traffic matrix. What has no traffic is no flow.
+// pairs reads the flows of a traffic matrix. A pair without traffic is no flow.
 func (o *orchestrateFlags) pairs() ([]orchestrate.Pair, error) {
 	f, err := os.Open(o.demands)
 	if err != nil {

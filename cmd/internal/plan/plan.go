@@ -85,7 +85,7 @@ func addSharedFlags(c *cobra.Command, topology, instance bool, methods, method s
 	return o
 }
 
-// addReplan adds the flags that plan from an older plan on. Where --churn is not given, so many elements may change; -1 is
+// addReplan adds the flags for a plan that follows an older one. Without --churn, that many elements may change; -1 is
 // any number.
 func (o *sharedFlags) addReplan(c *cobra.Command, older, elements string, churn int) {
 	f := c.Flags()
@@ -93,7 +93,7 @@ func (o *sharedFlags) addReplan(c *cobra.Command, older, elements string, churn 
 	f.IntVar(&o.churn, "churn", churn, "with --replan: most "+elements+" that change, or those that have to if these are more (-1: any number)")
 }
 
-// checkReplan says what is wrong with these flags. Some families can check the steps from an older plan, too.
+// checkReplan returns what is wrong with these flags. Some families can check the steps from an older plan, too.
 func (o *sharedFlags) checkReplan() error {
 	switch {
 	case o.replan == "" && o.c.Flags().Changed("churn"):
@@ -111,7 +111,7 @@ func (o *sharedFlags) addSeed(c *cobra.Command, of string) {
 	c.Flags().Uint64Var(&o.seed, "seed", 1, "start of the random numbers of "+of)
 }
 
-// check says what is wrong with the shared flags.
+// check returns what is wrong with the shared flags.
 func (o *sharedFlags) check() error {
 	if o.timeLimit <= 0 {
 		return cli.Usagef("--time-limit %v is not above 0s", o.timeLimit)
@@ -201,7 +201,7 @@ func readCovers(paths []string, g *topo.Graph) (list []planner.Probe, err error)
 	return list, nil
 }
 
-// holds gives the error of a plan that was made, or read from a file, and does not pass its check.
+// holds returns the error of a plan that was made, or read from a file, and fails its check.
 func (o *sharedFlags) holds(err error) error {
 	switch {
 	case err == nil:
@@ -212,7 +212,7 @@ func (o *sharedFlags) holds(err error) error {
 	return fmt.Errorf("the plan does not hold: %w", err)
 }
 
-// family is what differs between the commands that make a plan of a problem.
+// family holds the differences between the commands that make a plan of a problem.
 type family[P any] struct {
 	size      string                               // of the problem, for the progress
 	solve     func(stop func() bool) (*P, error)   // makes the plan

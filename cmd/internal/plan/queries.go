@@ -146,7 +146,7 @@ func writeEntries(w io.Writer, plan *pint.Plan) error {
 // maxQueriesFile bounds the file of queries.
 const maxQueriesFile = 1 << 20
 
-// problem reads the file, with what flags say instead.
+// problem reads the file, and applies flags over it.
 func (o *queriesFlags) problem(c *cobra.Command, path string) (*querymix.Problem, error) {
 	in := c.InOrStdin()
 	if path != "-" {
@@ -211,7 +211,7 @@ func (o *queriesFlags) problem(c *cobra.Command, path string) (*querymix.Problem
 	return p, nil
 }
 
-// lengths asks a running collector for paths.
+// lengths reads paths from a running collector.
 func (o *queriesFlags) lengths(c *cobra.Command, p *querymix.Problem) error {
 	if err := o.measured.open(c.Context()); err != nil {
 		return err

@@ -165,7 +165,7 @@ func (o *scheduleFlags) readProbes(p *schedule.Problem) error {
 	return nil
 }
 
-// settings applies the flags that say how a problem is to be solved.
+// settings applies the flags about how a problem is to be solved.
 func (o *scheduleFlags) settings(c *cobra.Command, p *schedule.Problem) error {
 	set := c.Flags().Changed
 	for _, x := range []struct {

@@ -77,7 +77,7 @@ func forwardDefaults() []p4.Entry {
 	return []p4.Entry{fallback("ingress.forward.forwarding4", "no_route"), fallback("ingress.forward.forwarding6", "no_route")}
 }
 
-// route gives the port of a packet and its new addresses, or why it has none.
+// route returns the port of a packet and its new addresses, or why it has none.
 func (s *Switch) route(eth ethernet, v4 ip4, v6 ip6) (port uint16, reason uint8) {
 	name, ttl, dst := "ingress.forward.forwarding4", []byte(nil), []byte(nil)
 	if v4 != nil {

@@ -15,7 +15,7 @@ type reader struct {
 	err  bool
 }
 
-// bytes gives the next n bytes, or nil if they are not there.
+// bytes returns the next n bytes, or nil if they are not there.
 func (r *reader) bytes(n int) []byte {
 	if r.err || n > len(r.rest) {
 		r.err = true
@@ -65,7 +65,7 @@ const (
 	tooLong  = 0x02
 )
 
-// What stands in frames.
+// These are constants of frames.
 const (
 	typeIPv4  = headers.EtherIPv4
 	typeIPv6  = headers.EtherIPv6
@@ -207,7 +207,7 @@ type hop struct {
 	logicalIn, logicalOut   uint32
 }
 
-// newHop is what all programs make of what the switch measured.
+// newHop is the hop that all programs make of the switch's measurements.
 func newHop(node uint32, clock uint64, in, out uint16, arrived, left uint64, depth uint32) hop {
 	return hop{
 		node: node, ingress: in, egress: out, latency: uint32(elapsed(arrived, left)), occupancy: depth,

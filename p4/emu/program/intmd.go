@@ -25,7 +25,7 @@ func (*intmd) defaults() []p4.Entry {
 	return append(forwardDefaults(), fallback("ingress.ingress_port", "fabric", 0), fallback("egress.device", "set_device", 0, 0), fallback("egress.egress_port", "to_fabric", 1500))
 }
 
-// What a clone is about.
+// These are the purposes of a clone.
 const (
 	ofSink = 1 + iota
 	ofDrop
@@ -121,7 +121,7 @@ func parseINT(b []byte) *inside {
 	return p
 }
 
-// parseLink reads Ethernet and VLAN, and gives the EtherType of what follows, 0 where the frame ends before it.
+// parseLink reads Ethernet and VLAN, and returns the EtherType of what follows, 0 where the frame ends before it.
 func (p *inside) parseLink(r *reader) (kind uint16) {
 	if p.eth = r.bytes(ethLen); r.err {
 		return 0

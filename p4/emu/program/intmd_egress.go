@@ -28,7 +28,7 @@ func words16(b []byte) (s uint64) {
 	return s
 }
 
-// hopOf is what the node reports about the packet.
+// hopOf is the node's report about the packet.
 func (s *Switch) hopOf(m *cloneMetadata) hop {
 	_, d := s.find("egress.device")
 	return newHop(uint32(d[0].Uint64()), d[1].Uint64(), m.ingress, m.egress, m.arrived, m.left, m.depth)
@@ -113,7 +113,7 @@ func (e *leaving) insert(track *instructions) {
 	p.setDSCP(markDSCP)
 }
 
-// push adds the node's block, or says why not.
+// push adds the node's block, or records why not.
 func (e *leaving) push(ipLen uint16, sink bool) {
 	p, h := e.p, e.s.hopOf(e.m)
 	domain := get(p.head, 6)
@@ -159,7 +159,7 @@ func (e *leaving) removeINT() {
 	p.shim, p.head, p.stack = nil, nil, nil
 }
 
-// settle makes lengths and the checksum of TCP or UDP right. What was not changed stays, whatever it is.
+// settle corrects lengths and the checksum of TCP or UDP. Unchanged fields stay, whatever they are.
 func (p *inside) settle(gone, come uint64, grown uint16, complement bool) {
 	switch {
 	case p.v4 != nil:
@@ -194,7 +194,7 @@ func (p *inside) settle(gone, come uint64, grown uint16, complement bool) {
 	}
 }
 
-// clone makes a report of a clone. restored says that INT was put back as it came to the sink node.
+// clone makes a report of a clone. The argument restored is set if INT was put back as it came to the sink node.
 func (c *intmd) clone(s *Switch, p *inside, restored bool, to uint16, m *cloneMetadata) {
 	h := s.hopOf(m)
 	var gone, come uint64

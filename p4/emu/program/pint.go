@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/p4"
 )
 
-// digests is p4/pint.p4: digests by an execution plan in tables. Its state is what the program has in registers.
+// digests is p4/pint.p4: digests by an execution plan in tables. Its state is that of the program's registers.
 type digests struct {
 	lastID map[uint32]uint32 // by flow: 1<<16 and the identification of its last packet
 	looped map[uint16]uint64 // by port: when a loop was reported last
@@ -17,7 +17,7 @@ type digests struct {
 	stuckIDs, incomplete map[uint16]uint64
 }
 
-// lineState is what Line keeps of a port.
+// lineState is the state of Line for a port.
 type lineState struct {
 	u, sent uint32
 	last    uint64
@@ -217,7 +217,8 @@ func (c *digests) ingress(s *Switch, p *carrier, in uint16, m *echo) (port uint1
 	return port
 }
 
-// choose gives a packet its id: IPv4's identification if it is asked for and changes, and else a hash of its L4 header.
+// choose sets the id of a packet. It is IPv4's identification if that is requested and changes, and else a hash of its
+// L4 header.
 func (c *digests) choose(p *carrier, in uint16, byIP bool) {
 	p.id = crcOf(l4(p.udp, p.tcp))
 	if !byIP || p.v4 == nil {
@@ -294,7 +295,7 @@ func (p *carrier) kind() []byte {
 	return p.eth[12:14]
 }
 
-// removeDigest is what the last switch does, and what is done to every clone.
+// removeDigest is the work of the last switch, and is applied to every clone.
 func (p *carrier) removeDigest() {
 	if p.pint != nil {
 		copy(p.kind(), p.pint[2:4])

@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/p4"
 )
 
-// writing is what a switch does to a digest.
+// writing is the write of a switch into a digest.
 type writing struct {
 	s       *Switch
 	p       digest
@@ -56,7 +56,7 @@ func (w *writing) run() bool {
 	return true
 }
 
-// slot is where a query is in the digest: its lowest bit, its mask, and what else its entry says.
+// slot is the place of a query in the digest: its lowest bit, its mask, and the rest of its entry.
 func (w *writing) slot(query string) (shift, mask uint64, rest []uint32, ok bool) {
 	action, p := w.s.find(query+".slot", w.key...)
 	if action != "use" {
@@ -203,7 +203,7 @@ func (c *digests) line(s *Switch, port uint16, now uint64, bytes, packets uint32
 	return load
 }
 
-// step gives the new average, in 2^-24.
+// step returns the new average, in 2^-24.
 func (l *lineState) step(s *Switch, p []p4.Value, now uint64, packets uint32) uint64 {
 	signed := func(i int) int32 { return int32(uint32(p[i].Uint64())) }
 	base, logBase, logBytes, logCell, shift := p[0].Uint64(), signed(1), signed(2), signed(3), p[4].Uint64()

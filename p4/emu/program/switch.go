@@ -42,7 +42,7 @@ const (
 // dropPort is where packets go that go nowhere.
 const dropPort = 511
 
-// errPass is a frame that goes another way than the passes say that were measured.
+// errPass is the error of a frame that goes another way than the measured passes.
 var errPass = errors.New("no such pass was measured")
 
 // Switch runs one program.
@@ -114,7 +114,7 @@ func (s *Switch) Process(in Frame, passes []Pass) (out []Frame, left []Pass, err
 	return s.out, s.passes, nil
 }
 
-// next gives the next pass of a kind.
+// next returns the next pass of a kind.
 func (s *Switch) next(instance uint32) (Pass, error) {
 	i := slices.IndexFunc(s.passes, func(p Pass) bool { return p.Instance == instance })
 	if i < 0 {

@@ -16,7 +16,7 @@ import (
 // GearKinds are the kinds of gear, in the order of help texts.
 var GearKinds = []string{"sonic", "arista", "linux", "juniper"}
 
-// gearKind is what distinguishes them.
+// gearKind holds the differences between kinds of gear.
 type gearKind struct {
 	port   string // name of an interface, of its number
 	speed  uint64 // bit/s
@@ -31,7 +31,7 @@ var gearKinds = map[string]gearKind{
 	"sonic":  {"Ethernet%d", 100e9, 259, 258, sflow.HasHeader, sflow.HasHeader | sflow.HasQueue | sflow.HasTrap, false},
 	"arista": {"Ethernet%d/1", 100e9, 259, 258, sflow.HasHeader | sflow.HasQueue | sflow.HasDelay | sflow.HasDepth, sflow.HasHeader | sflow.HasQueue | sflow.HasACL, false},
 	"linux":  {"eth%d", 10e9, reasonOf("tc egress"), reasonOf("socket filter"), sflow.HasHeader, sflow.HasHeader | sflow.HasFunction | sflow.HasLinuxReason, false},
-	// What a code means depends on the platform. These two are from memory: a route that discards, and a firewall.
+	// The meaning of a code depends on the platform. These two are from memory: a route that discards, and a firewall.
 	"juniper": {"et-0/0/%d", 100e9, 66, 67, 0, 0, true},
 }
 
@@ -72,7 +72,7 @@ const (
 	faults
 )
 
-// gearScript says when each of them begins and ends.
+// gearScript holds the beginning and the end of each fault.
 var gearScript = [faults][2]time.Duration{
 	congested: {70 * time.Second, 90 * time.Second}, denied: {95 * time.Second, 107 * time.Second},
 	damaged: {112 * time.Second, 122 * time.Second}, silent: {130 * time.Second, 150 * time.Second},
@@ -137,7 +137,7 @@ func (n *Gear) has(f gearFault) bool {
 	return at >= gearScript[f][0] && at < gearScript[f][1]
 }
 
-// silent reports whether a device sends nothing now. What it does not send has no number.
+// silent reports whether a device sends nothing now. Messages that it does not send have no number.
 func (n *Gear) silent(d int) bool { return d == silentDevice && n.has(silent) }
 
 // Next advances by one Step, and passes its datagrams to send, with their devices. The function send keeps none of
@@ -245,7 +245,7 @@ func (n *Gear) dropped(d, p int, reason uint32) (all []sflow.Sample) {
 	return all
 }
 
-// packetOf gives a sample the header of a packet of one of four flows by a port.
+// packetOf sets the header of a sample to that of a packet of one of four flows by a port.
 func packetOf(s *sflow.Sample, d, p, flow int) {
 	h := make([]byte, 64)
 	h[12], h[14], h[22], h[23] = 8, 0x45, 62, 6

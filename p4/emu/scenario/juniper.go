@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/decode/sflow"
 )
 
-// A router has two exporters: inline monitoring, which says what it drops, and inline flow monitoring. Each has its own observation domain and
-// sequence. A sampling rate is that of a domain, so that drops are not multiplied by it.
+// A router has two exporters: inline monitoring, which reports drops, and inline flow monitoring. Each has a separate
+// observation domain and sequence. A sampling rate is that of a domain, so that drops are not multiplied by it.
 const (
 	exceptions = iota
 	flows
@@ -28,7 +28,8 @@ func cpid(length uint16) decode.Element {
 	return decode.Element{PEN: ipfix.Juniper, ID: 137, Length: length}
 }
 
-// The templates. That of exceptions is as a router sent it. Those of flows have fewer elements than a router's.
+// These are the templates. That of exceptions is as a router sent it. Those of flows have fewer elements than a
+// router's.
 var (
 	exceptionTemplate = decode.Template{Version: ipfix.V10, ID: 384, Fields: []decode.Element{
 		cpid(4), cpid(2), cpid(4), cpid(4), cpid(4), cpid(4), {ID: 10, Length: 4}, {ID: 14, Length: 4}, {ID: 61, Length: 1}, {ID: 312, Length: 2},
@@ -61,7 +62,7 @@ func (n *Gear) messages(d int, send func(payload []byte)) {
 	send(n.flows(d))
 }
 
-// message makes a message of one of a router's exporters, with so many records in its sets.
+// message makes a message of one of a router's exporters, with that many records in its sets.
 func (n *Gear) message(d, exporter int, records uint32, sets func([]byte) []byte) []byte {
 	seq := &n.devices[d].messages[exporter]
 	m := ipfix.Message{Version: ipfix.V10, Time: uint32(n.start.Add(n.at).Unix()), Seq: *seq, Domain: domains[exporter]}
@@ -77,7 +78,7 @@ func define(b []byte, templates ...*decode.Template) []byte {
 	return b
 }
 
-// options appends what a router says of itself: its sampling rate, and the names of its interfaces.
+// options appends a router's options: its sampling rate, and the names of its interfaces.
 func (n *Gear) options(b []byte) []byte {
 	be := binary.BigEndian
 	b = ipfix.AppendSet(b, rateTemplate.ID, 0, func(b []byte) []byte { return be.AppendUint32(be.AppendUint32(b, 1), flowRate) })
@@ -102,7 +103,8 @@ func (n *Gear) exceptions(d, p int, code uint32) []byte {
 	})
 }
 
-// appendException appends the record of a packet of one of four flows. The upper 6 bits of each element 137 say what the rest is.
+// appendException appends the record of a packet of one of four flows. The upper 6 bits of each element 137 hold the
+// meaning of the rest.
 func appendException(b []byte, d, p, flow int, code uint32) []byte {
 	const noHop = 0xfffff
 	be := binary.BigEndian

@@ -55,8 +55,8 @@ type playStats struct {
 // playStep is how long Play sleeps; datagrams of that time leave together.
 const playStep = 2 * time.Millisecond
 
-// maxLag is how far the network may fall behind the clock before Play gives that time up. A suspended machine must
-// not send an hour of reports when it wakes.
+// maxLag is how far the network may fall behind the clock before Play skips that time. A suspended machine must not
+// send an hour of reports when it wakes.
 const maxLag = time.Second
 
 // Play runs the network by the clock and sends its datagrams over UDP, each from its exporter's own loopback address.

@@ -173,7 +173,7 @@ func (h *Happening) AddTo(c *emu.Config) {
 // tries is how often a place is drawn before it is given up.
 const tries = 1000
 
-// route gives the interfaces on the way of a random flow between switches that are links apart, or none.
+// route returns the interfaces on the way of a random flow between switches that are links apart, or none.
 func (s *site) route(links int) []int {
 	for range tries {
 		if route, ok := s.n.Route(s.r.IntN(s.n.NumFlows())); ok && len(route) > links {
@@ -189,7 +189,7 @@ func (s *site) name(iface int) string { return s.g.NodeName(s.g.Node(iface)) }
 // id is its node id.
 func (s *site) id(iface int) uint32 { return s.n.NodeID(s.g.Node(iface)) }
 
-// onLink notes that it happens at the link behind an interface, and gives the names of both ends.
+// onLink places the fault at the link behind an interface, and returns the names of both ends.
 func (s *site) onLink(iface int) (node, peer string) {
 	back, h := s.g.Peer(iface), s.out
 	h.Node, h.Port = s.id(iface), uint32(s.g.Port(iface))

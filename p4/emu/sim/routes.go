@@ -37,7 +37,7 @@ func (r *Routes) Rebuild(g *topo.Graph, queues []Queue) {
 	}
 }
 
-// code gives what next holds for these interfaces of a switch.
+// code returns the value in next for these interfaces of a switch.
 func (r *Routes) code(s int, hops []int32) int32 {
 	switch len(hops) {
 	case 0:
