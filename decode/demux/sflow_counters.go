@@ -63,8 +63,28 @@ func shareOf(octets, speed uint64, span uint32) (used uint32, ok bool) {
 	return uint32(min(x, 1) * decode.WholeUtilization), true
 }
 
+// goesOn reports whether a counter of the interface shows that they were not set to zero since they came last: it was above zero and has not fallen. So one
+// that fell beside it wrapped. Those of octets did not fall where the others are looked at.
+func (l *sflowLast) goesOn(i *sflow.Interface) bool {
+	was := l.counters
+	for _, x := range [...][2]uint64{{was.InOctets, i.InOctets}, {was.OutOctets, i.OutOctets}} {
+		if x[0] > 0 && x[0] != noOctets && x[1] != noOctets {
+			return true
+		}
+	}
+	for _, x := range [...][2]uint32{
+		{was.InUnicast, i.InUnicast}, {was.InMulticast, i.InMulticast}, {was.InBroadcast, i.InBroadcast}, {was.OutUnicast, i.OutUnicast}, {was.OutMulticast, i.OutMulticast},
+		{was.OutBroadcast, i.OutBroadcast}, {was.InErrors, i.InErrors}, {was.OutErrors, i.OutErrors}, {was.InDiscards, i.InDiscards}, {was.OutDiscards, i.OutDiscards},
+	} {
+		if x[0] > 0 && x[0] != noCounter && x[1] != noCounter && x[1] >= x[0] {
+			return true
+		}
+	}
+	return false
+}
+
 // count gives what the counters of packets and of octets rose by. A counter that the device does not have is absent, and so is one that rose by more than the
-// line can have carried.
+// line can have carried, or that fell where nothing shows that it wrapped.
 func (l *sflowLast) count(h *sflow.Datagram, i *sflow.Interface) (c decode.Counters) {
 	span := l.span(h, i)
 	if span == 0 {
@@ -75,18 +95,18 @@ func (l *sflowLast) count(h *sflow.Datagram, i *sflow.Interface) (c decode.Count
 		most = min(most, i.Speed/8/leastPacket*(2*uint64(span)+1000)/1000+1)
 	}
 	c.Interface = i.Index
-	was := l.counters
+	was, goesOn := l.counters, l.goesOn(i)
 	add := func(has decode.CounterField, to *uint64, counters ...[2]uint32) {
 		sum := uint64(0)
 		for n, x := range counters {
-			rise := uint64(x[1] - x[0]) // also where it wrapped
+			rise := uint64(x[1] - x[0])
 			if x[1] == noCounter && x[0] == noCounter {
 				if n > 0 {
 					continue // unicast alone
 				}
 				return
 			}
-			if rise > most {
+			if rise > most || x[1] < x[0] && !goesOn {
 				return
 			}
 			sum += rise

@@ -207,7 +207,17 @@ func TestSFlowCounters(t *testing.T) {
 		{"and go on", 9, 160_500, func(i *sflow.Interface) { i.InOctets += 250e6 }, decode.Counters{Has: all | decode.CountOutErrors, InOctets: 250e6, RxUtilization: 1000}},
 		{"octets cease", 10, 180_500, func(i *sflow.Interface) { i.InOctets, i.OutOctets = noOctets, i.OutOctets+125e6 }, decode.Counters{Has: all&^octets | decode.CountOutErrors, OutOctets: 125e6}},
 		{"are not counted", 11, 200_500, func(i *sflow.Interface) { i.OutErrors, i.OutOctets = 12, noOctets }, decode.Counters{Has: all&^octets&^decode.CountOutOctets | decode.CountOutErrors, OutErrors: 1}},
-		{"another interface", 12, 220_500, func(i *sflow.Interface) { i.Index, i.OutErrors = 8, 5000 }, decode.Counters{}},
+		{"no octets, all above half", 12, 210_500, func(i *sflow.Interface) {
+			*i = sflow.Interface{Index: 7, InOctets: noOctets, OutOctets: noOctets, InUnicast: 3e9, OutUnicast: 3e9, InErrors: 3e9, OutErrors: noCounter, OutDiscards: noCounter}
+		}, decode.Counters{Has: all &^ octets &^ decode.CountOutOctets &^ decode.CountOutDiscards &^ decode.CountInPackets &^ decode.CountOutPackets &^ decode.CountInErrors}},
+		{"all of them set to zero", 13, 212_500, func(i *sflow.Interface) { i.InUnicast, i.OutUnicast, i.InErrors = 20, 30, 0 }, decode.Counters{Has: decode.CountInDiscards}},
+		{"above half again", 14, 214_500, func(i *sflow.Interface) { i.InUnicast, i.OutUnicast = 2e9, 2e9 }, decode.Counters{
+			Has: decode.CountInPackets | decode.CountOutPackets | decode.CountInErrors | decode.CountInDiscards, InPackets: 2e9 - 20, OutPackets: 2e9 - 30}},
+		{"and on", 15, 216_500, func(i *sflow.Interface) { i.InUnicast, i.OutUnicast = 4e9, 4e9 }, decode.Counters{
+			Has: decode.CountInPackets | decode.CountOutPackets | decode.CountInErrors | decode.CountInDiscards, InPackets: 2e9, OutPackets: 2e9}},
+		{"one wraps", 16, 218_500, func(i *sflow.Interface) { i.InUnicast = 5; i.OutUnicast++ }, decode.Counters{
+			Has: decode.CountInPackets | decode.CountOutPackets | decode.CountInErrors | decode.CountInDiscards, InPackets: 1<<32 - 4e9 + 5, OutPackets: 1}},
+		{"another interface", 17, 220_500, func(i *sflow.Interface) { i.Index, i.OutErrors = 8, 5000 }, decode.Counters{}},
 	} {
 		x.change(&i)
 		s := sflow.Sample{Kind: sflow.Counters, Seq: x.seq, Index: 7, Has: sflow.HasInterface, Interface: i}

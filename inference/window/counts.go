@@ -56,10 +56,24 @@ func later(at, than int64, v, w uint32) bool {
 	return cmp.Or(cmp.Compare(at, than), cmp.Compare(v, w)) > 0
 }
 
-// rise is what the counter rose by in the window; ok is false if it fell, as where the device began anew, or was not read since the one before.
-func (s *CountSpan) rise() (n uint64, ok bool) {
+// rise is what the counter rose by in the window; ok is false if it was not read since the one before, or fell where nothing shows that it goes on
+// modulo 2^32. A device that begins anew sets all of its counters to zero.
+func (s *CountSpan) rise(on *goingOn) (n uint64, ok bool) {
 	n = uint64(s.Last - s.First)
-	return n, s.read() && n < 1<<31
+	return n, s.read() && n < 1<<31 && (s.Last >= s.First || on.until > 0 && on.from < s.FirstAt+anewAfter && on.until > s.LastAt-anewAfter)
+}
+
+// anewAfter is the least time in ns that a device needs to begin anew.
+const anewAfter = 1e9
+
+// goingOn is the time between two readings of a counter, the latest one of a node, that was above zero and did not fall: the device did not begin anew
+// in it.
+type goingOn struct{ from, until int64 }
+
+func (g *goingOn) add(s *CountSpan) {
+	if s.read() && s.First > 0 && s.Last >= s.First && s.LastAt > g.until {
+		g.from, g.until = s.FirstAt, s.LastAt
+	}
 }
 
 // read reports whether the last reading is another one than that before the window.
@@ -112,10 +126,21 @@ var countsKind = kindOf[inference.HopKey, InterfaceCounts]{
 func addCounts(w *inference.Window, items []InterfaceCounts) {
 	const own = decode.CountOutPackets | decode.CountOutDiscards
 	n := len(w.Interfaces)
+	going := map[uint32]*goingOn{} // by node
 	for i := range items {
 		x := &items[i]
-		sent, ok := x.Sent.rise()
-		dropped, known := x.Dropped.rise()
+		on := going[x.Node]
+		if on == nil {
+			on = new(goingOn)
+			going[x.Node] = on
+		}
+		on.add(&x.Sent)
+		on.add(&x.Dropped)
+	}
+	for i := range items {
+		x := &items[i]
+		sent, ok := x.Sent.rise(going[x.Node])
+		dropped, known := x.Dropped.rise(going[x.Node])
 		switch {
 		case !ok && x.Sent.read(), !known && x.Dropped.read():
 			continue // the device began to count anew

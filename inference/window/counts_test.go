@@ -42,8 +42,17 @@ func TestCountsInPackets(t *testing.T) {
 		{
 			{1, 1, 2, before(90, 100, 120, 150), before(90, 7, 120, 8)},
 			{2, 1, 1, within(110, 40, 115, 50), CountSpan{}},
-			{3, 1, 1, before(90, math.MaxUint32-1, 120, 3), before(90, 0, 120, 0)}, // modulo 2^32
-			{4, 1, 1, before(90, 5_000, 120, 3), before(90, 1, 120, 1)},            // began anew
+			{3, 1, 1, before(90, math.MaxUint32-1, 120, 3), before(90, 0, 120, 0)}, // modulo 2^32, as another interface shows
+			{3, 2, 1, before(90, 7, 120, 7), CountSpan{}},
+			{6, 1, 1, before(90, 3e9, 120, 3), before(90, 0, 120, 0)},   // began anew, or went on modulo 2^32
+			{7, 1, 1, before(90, 3e9, 120, 3), before(90, 3e9, 120, 0)}, // began anew
+			{7, 2, 1, before(90, 3e9, 120, 8), CountSpan{}},
+			{8, 1, 1, before(90, 3e9, 120, 3), before(90, 1, 120, 2)}, // modulo 2^32, as the other counter shows
+			{9, 1, 1, before(90, 3e9, 5e9, 3), CountSpan{}},           // the other counter was read too long before
+			{9, 2, 1, before(90, 3e9, 3e9, 3e9), CountSpan{}},
+			{10, 1, 1, before(90, 3e9, 5e9, 3), CountSpan{}}, // or is read since too short a time
+			{10, 2, 1, within(3e9, 8, 5e9, 9), CountSpan{}},
+			{4, 1, 1, before(90, 5_000, 120, 3), before(90, 1, 120, 1)}, // began anew
 			{5, 1, 1, before(90, 0, 120, 9), before(90, 0, 120, 9)},
 		},
 		{
@@ -61,7 +70,11 @@ func TestCountsInPackets(t *testing.T) {
 		{Node: 1, Samples: 3, Counters: decode.Counters{Has: decode.CountOutPackets | decode.CountOutDiscards, Interface: 1, OutPackets: 62, OutDiscards: 2}},
 		{Node: 2, Samples: 2, Counters: decode.Counters{Has: decode.CountOutPackets | decode.CountOutDiscards, Interface: 1, OutPackets: 14, OutDiscards: 2}},
 		{Node: 3, Samples: 1, Counters: decode.Counters{Has: decode.CountOutPackets | decode.CountOutDiscards, Interface: 1, OutPackets: 5}},
+		{Node: 3, Samples: 1, Counters: decode.Counters{Has: decode.CountOutPackets, Interface: 2}},
 		own,
+		{Node: 8, Samples: 1, Counters: decode.Counters{Has: decode.CountOutPackets | decode.CountOutDiscards, Interface: 1, OutPackets: 1<<32 - 3e9 + 4, OutDiscards: 1}},
+		{Node: 9, Samples: 1, Counters: decode.Counters{Has: decode.CountOutPackets, Interface: 2}},
+		{Node: 10, Samples: 1, Counters: decode.Counters{Has: decode.CountOutPackets, Interface: 2, OutPackets: 1}},
 	}
 	for _, first := range []int{0, 1} {
 		var p Partial
