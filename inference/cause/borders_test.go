@@ -9,9 +9,9 @@ import (
 )
 
 func TestBetween(t *testing.T) {
-	for _, c := range [][2]uint64{{3, 2}, {4, 1}, {5, 0}, {6, 0}, {8, 0}, {9, 1}, {11, 3}} {
-		if far := between(c[0], 5, 8); far != c[1] {
-			t.Errorf("window %d is %d from those from 5 to 8, want %d", c[0], far, c[1])
+	for _, c := range [][3]uint64{{3, 0, 2}, {4, 0, 1}, {5, 0, 0}, {6, 0, 0}, {8, 0, 0}, {9, 0, 1}, {11, 0, 3}, {3, 2, 2}, {6, 5, 0}, {11, 2, 1}, {11, 3, 0}, {11, 9, 0}} {
+		if far := (&Alone{Born: c[0], Late: c[1]}).between(5, 8); far != c[2] {
+			t.Errorf("window %d, or up to %d before, is %d from those from 5 to 8, want %d", c[0], c[1], far, c[2])
 		}
 	}
 }

@@ -345,14 +345,16 @@ func (r *around) fill(m Map, causes []*Cause, alone []*Alone, open func(id uint6
 			r.changes[c.Born] = append(r.changes[c.Born], c.Finding.Element)
 		}
 	}
-	for _, a := range alone {
+	lasting := slices.DeleteFunc(slices.Clone(alone), func(a *Alone) bool { return a.past })
+	past := slices.DeleteFunc(slices.Clone(alone), func(a *Alone) bool { return !a.past })
+	for _, a := range slices.Concat(lasting, past) {
 		port(a.Finding.Element, a.Finding.Kind)
 		if a.Finding.Kind == inference.StrangeDigests {
 			for _, h := range a.Moved {
 				r.digestWriters = append(r.digestWriters, inference.ElementOfNode(h.Node))
 			}
 		}
-		if a.Finding.Severity > inference.Info && a.Finding.Element.Kind != inference.NoElement {
+		if !a.past && a.Finding.Severity > inference.Info && a.Finding.Element.Kind != inference.NoElement {
 			add(root{
 				id: a.Finding.ID, kinds: []inference.Kind{a.Finding.Kind}, fits: []Fit{{a.Finding.Element, 0}}, born: a.Born, last: a.Born,
 				lasts: a.Finding.End == 0, at: hops(a.Finding.Element, m),
@@ -474,7 +476,7 @@ func (r *around) interfaceOfNode(a *Alone, _ Map, add adder) {
 
 func (r *around) movedHere(a *Alone, m Map, add adder) {
 	for _, c := range r.changesAt(&a.Finding, m) {
-		if a.Born >= c.born && (a.Born <= c.born+moving || c.lasts && lessens(a.Finding.Kind)) {
+		if a.Born >= c.born && (a.Born-a.Late <= c.born+moving || c.lasts && lessens(a.Finding.Kind)) {
 			add(c.element, MovedHere)
 			for _, x := range c.fits {
 				if x.Element.Kind == inference.NodeElement || x.Element.Kind == inference.LinkElement {

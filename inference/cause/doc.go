@@ -29,6 +29,9 @@
 // finding that begins long after a cause belongs to it only if it is about something similar, and sixty windows later none
 // does.
 //
+// What a mean of many windows shows is found late. Such a finding is put to what began in the windows in which it can have begun itself, and to a
+// change of many paths in that time, which is remembered for it beyond its end.
+//
 // A finding that nothing goes with stands for itself, without a cause. It joins one later if something comes that goes with
 // it. Evidence never changes its cause, and causes are never merged, so that an id means the same from its start to its end.
 //

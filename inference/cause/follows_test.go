@@ -157,3 +157,54 @@ func TestFarApart(t *testing.T) {
 		}
 	}
 }
+
+// TestFoundLate: what many flows bring to where they moved shows slowly, and is found when none moves any more. It began with the change of their
+// paths, by as much as it may have begun before it was found. What begins when it is found has nothing to do with that change.
+func TestFoundLate(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		after int // windows from the change
+		late  uint64
+		place string
+		want  []string
+	}{
+		{"while flows move", 4, 22, "interface 9:2", []string{"link 7–9: path-change 2"}},
+		{"where flows moved", 18, 22, "interface 9:2", []string{"link 7–9: path-change 2"}},
+		{"where flows moved, much later", 50, 66, "interface 9:2", []string{"link 7–9: path-change 2"}},
+		{"when it is forgotten", longest + 1, 66, "interface 9:2", nil},
+		{"where none moved", 18, 22, "interface 8:2", nil},
+		{"at once", 18, 0, "interface 9:2", nil},
+		{"not as late as that", 30, 7, "interface 9:2", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStage(t)
+			moved := s.starts(at(inference.PathChanged, "link 7–9"))
+			s.moved[moved] = []inference.HopKey{{Node: 9, EgressIf: 2}}
+			s.wait(min(5, tt.after))
+			s.ends(moved)
+			s.wait(tt.after - 5)
+			s.late[s.id+1] = tt.late
+			s.starts(at(inference.HighUtilization, tt.place))
+			s.window()
+			s.want(tt.want...)
+			s.wait(5)
+			s.want(tt.want...)
+		})
+	}
+}
+
+// TestLateTogether: two findings that were found late, in one window, began with an open cause of before.
+func TestLateTogether(t *testing.T) {
+	for late, want := range map[uint64][]string{22: {"link 7–9: path-change 4"}, 0: {"link 7–9: path-change 2", "interface 5:6: high-latency 2"}} {
+		s := newStage(t)
+		moved := s.starts(at(inference.PathChanged, "link 7–9"))
+		s.moved[moved] = []inference.HopKey{{Node: 4, EgressIf: 5}, {Node: 5, EgressIf: 6}}
+		s.starts(at(inference.PacketDrops, "node 7"))
+		s.wait(14)
+		s.late[s.id+1], s.late[s.id+2] = late, late
+		s.starts(at(inference.HighLatency, "interface 4:5"))
+		s.starts(at(inference.HighUtilization, "interface 5:6"))
+		s.wait(4)
+		s.want(want...)
+	}
+}

@@ -34,7 +34,8 @@ type Grouper struct {
 // Alone is a finding without a cause.
 type Alone struct {
 	Finding inference.Finding
-	Born    uint64 // window in which it began
+	Born    uint64 // window in which it was found, or in which its condition began if the finding states that
+	Late    uint64 // windows before that in which its condition may have begun
 	Quiet   int    // windows since it ended
 	Moved   []inference.HopKey
 
@@ -42,6 +43,7 @@ type Alone struct {
 	fits        []Fit
 	alone       float64  // what it costs
 	unexplained bool     // it rests on digests that fit no path
+	past        bool     // it has ended, and explains only what began with it
 	behind      []uint64 // causes whose packets pass its place after theirs
 	publishedAt int      // index in Window.Published, -1 for none
 	taken       bool
@@ -90,6 +92,9 @@ type Window struct {
 
 	// Seen returns the signs that an element could show in the window, as in [Scene]; nil where nothing does.
 	Seen func(inference.Element) Signs
+	// Late gives the windows before the one that it was found in, in which the condition of a finding may have begun; nil where findings begin when
+	// they are found.
+	Late func(id uint64) uint64
 	// Moved gives the hops that the flows of a finding moved to, or those on their way that it comes from.
 	Moved func(id uint64) []inference.HopKey
 	// Open gives a finding that has not ended as its detector keeps it, so that its cause can be noted there.
@@ -120,7 +125,7 @@ func (g *Grouper) Step(w *Window) {
 // observe updates what is known of open findings and returns the new ones, by id.
 func (g *Grouper) observe(w *Window) (fresh []*Alone) {
 	for _, a := range g.Alone {
-		a.publishedAt = -1
+		a.publishedAt, a.past = -1, a.Quiet > w.Settle
 		if a.Finding.Kind == inference.StrangeDigests {
 			if more := w.Moved(a.Finding.ID); len(more) > 0 && len(more) < len(a.Moved) { // digests say more of the place by now
 				a.Moved = addHops(nil, more)
@@ -157,6 +162,9 @@ func (g *Grouper) observe(w *Window) (fresh []*Alone) {
 			a.Moved = addHops(a.Moved, w.Moved(f.ID))
 		case f.ID > last:
 			a = &Alone{Finding: *f, Born: g.born(f), Moved: addHops(nil, w.Moved(f.ID)), publishedAt: i}
+			if w.Late != nil {
+				a.Late = min(a.Born, w.Late(f.ID))
+			}
 			alone[f.ID] = a
 			fresh = append(fresh, a)
 		}
@@ -204,8 +212,16 @@ func (g *Grouper) place(w *Window, fresh []*Alone) {
 // look notes what is seen in the window.
 func (g *Grouper) look(w *Window, pool []*Alone) {
 	g.scene = &Scene{Map: w.Map, Shown: map[inference.Element]Signs{}, Seen: w.Seen, offered: w.Offered}
+	began := g.Windows // the earliest of what was found late
 	for _, a := range pool {
-		g.scene.Show(&a.Finding)
+		if a.Late > 0 && a.Born+mostPatience >= g.Windows {
+			began = min(began, a.Born-a.Late)
+		}
+	}
+	for _, a := range pool {
+		if !a.past || began <= a.Born+moving {
+			g.scene.Show(&a.Finding)
+		}
 	}
 	for _, c := range g.Causes {
 		for _, x := range c.Shown {
@@ -214,16 +230,37 @@ func (g *Grouper) look(w *Window, pool []*Alone) {
 	}
 }
 
-// between is how far a window is from those between two others.
-func between(at, from, to uint64) uint64 {
+// between is how far the windows in which a finding can have begun are from those between two others.
+func (a *Alone) between(from, to uint64) uint64 {
 	switch {
-	case at < from:
-		return from - at
-	case at > to:
-		return at - to
+	case a.Born < from:
+		return from - a.Born
+	case a.Born-a.Late > to:
+		return a.Born - a.Late - to
 	}
 	return 0
 }
+
+// begun is the window from which findings have to begin at the latest to have begun with those of a list that are new: the present one, or an earlier
+// one where all that is new was found late.
+func (g *Grouper) begun(list []*Alone) uint64 {
+	at, late := uint64(0), false
+	for _, a := range list {
+		if !a.taken && a.Born+mostPatience >= g.Windows {
+			if a.Late == 0 {
+				return g.Windows
+			}
+			at, late = max(at, a.Born-a.Late), true
+		}
+	}
+	if !late {
+		return g.Windows
+	}
+	return at
+}
+
+// before is how many windows before another one a finding began.
+func (a *Alone) before(at uint64) uint64 { return at - min(a.Born, at) }
 
 // choose makes causes of what stands alone and puts what is new to open causes, whatever saves most first, as long as that
 // saves anything. Findings that explain each other better than an older cause does come together without it.
@@ -325,7 +362,7 @@ func (c *Cause) saves(s *Scene, f Fit, list []*Alone) (saved float64, takes []*A
 // later is what time adds to the misfit of a finding with a cause. A finding long after all that the cause explains has to be about
 // something similar.
 func (c *Cause) later(a *Alone) (more float64, ok bool) {
-	gap := between(a.Born, c.Born, c.Last)
+	gap := a.between(c.Born, c.Last)
 	if gap > soon && !lessens(a.Finding.Kind) && !slices.ContainsFunc(c.Kinds, func(t Tally) bool { return family(t.Kind) == family(a.Finding.Kind) }) {
 		return 0, false
 	}
@@ -364,11 +401,11 @@ func (a *Alone) patience() uint64 {
 // one of them does for more of its kind.
 func (g *Grouper) saves(e inference.Element, list []*Alone) (saved float64, takes []*Alone) {
 	saved = -g.scene.price(e)
-	ready, unexplained, ripe := false, 0, false
+	ready, unexplained, ripe, begun := false, 0, false, g.begun(list)
 	var common []inference.HopKey // nodes on the ways of all flows whose digests fit no path
 	for _, a := range list {
-		gap := g.Windows - min(a.Born, g.Windows)
-		if a.taken || !g.begunWith(a, e) {
+		gap := a.before(begun)
+		if a.taken || !a.begunWith(begun, e) {
 			continue
 		}
 		if claim, is := g.claims[a]; is && claim != e {
@@ -398,10 +435,13 @@ func (g *Grouper) saves(e inference.Element, list []*Alone) (saved float64, take
 	return saved, takes
 }
 
-// begunWith reports whether a finding begins soon enough before the window to have a cause that is found in it. What begins much later explains
-// only what is at its place.
-func (g *Grouper) begunWith(a *Alone, e inference.Element) bool {
-	gap := g.Windows - min(a.Born, g.Windows)
+// begunWith reports whether a finding begins soon enough before a window to have a cause with what begins in it. What begins much later explains
+// only what is at its place, and a change of paths in the past only what came by the flows that moved.
+func (a *Alone) begunWith(begun uint64, e inference.Element) bool {
+	gap := a.before(begun)
+	if a.past {
+		return gap <= moving
+	}
 	return gap <= longest && (gap <= soon || a.misfit(e) < unlikely)
 }
 
@@ -411,13 +451,13 @@ func (g *Grouper) start(w *Window, takes []*Alone) *Cause {
 	for _, a := range takes {
 		first.Start = min(first.Start, a.Finding.Start)
 	}
-	c := &Cause{Born: g.Windows, Last: g.Windows}
+	c, begun := &Cause{Born: g.Windows, Last: g.Windows}, g.begun(takes)
 	c.Finding = w.Start(inference.Finding{Kind: first.Kind, Start: first.Start, Updated: w.Now, Element: first.Element, Learning: true})
 	for i, a := range takes {
 		c.Born = min(c.Born, a.Born)
 		fits := slices.Clone(a.fits)
 		for k := range fits {
-			fits[k].Misfit += apart(g.Windows - min(a.Born, g.Windows))
+			fits[k].Misfit += apart(a.before(begun))
 		}
 		if i == 0 {
 			c.Fits = fits
@@ -542,8 +582,14 @@ func (g *Grouper) end(w *Window) {
 			return false
 		}
 		a.Quiet++
-		return a.Quiet > w.Settle
+		return a.Quiet > w.Settle && !(a.reroutes() && g.Windows < a.Born+longest)
 	})
+}
+
+// reroutes reports whether a finding is that many flows moved: they pass other places from then on, also when no more of them move, and what slowly
+// shows there is found later.
+func (a *Alone) reroutes() bool {
+	return a.Finding.Kind == inference.PathChanged && a.Finding.Severity > inference.Info
 }
 
 // addHops adds hops that are not there yet, within the bound.

@@ -46,6 +46,7 @@ type stage struct {
 	now     int64
 	open    map[uint64]*inference.Finding
 	moved   map[uint64][]inference.HopKey
+	late    map[uint64]uint64
 	news    []inference.Finding // of the present window
 	shuffle *rand.Rand
 	seen    func(inference.Element) Signs
@@ -57,7 +58,7 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	return &stage{t: t, network: fabric{nodes: 9}, settle: 3, step: (*Grouper).Step, open: map[uint64]*inference.Finding{}, moved: map[uint64][]inference.HopKey{},
-		last: map[uint64]inference.Finding{}, causes: map[uint64]uint64{}}
+		late: map[uint64]uint64{}, last: map[uint64]inference.Finding{}, causes: map[uint64]uint64{}}
 }
 
 // starts begins a finding in the coming window.
@@ -101,6 +102,7 @@ func (s *stage) window() []inference.Finding {
 	var late []inference.Finding
 	s.step(&s.g, &Window{
 		Now: s.now, Length: 1, Settle: s.settle, Published: reported, Map: s.network, Seen: s.seen,
+		Late:  func(id uint64) uint64 { return s.late[id] },
 		Moved: func(id uint64) []inference.HopKey { return s.moved[id] },
 		Open:  func(id uint64) *inference.Finding { return s.open[id] },
 		Start: func(f inference.Finding) *inference.Finding {
@@ -354,7 +356,7 @@ func TestRandomCauses(t *testing.T) {
 			s.window()
 		}
 		s.ends(slices.Sorted(maps.Keys(s.open))...)
-		for range 2*s.settle + 3 {
+		for range max(2*s.settle+3, longest) { // changes of paths are remembered longest
 			s.window()
 		}
 		for id, f := range s.last {

@@ -137,10 +137,10 @@ func (g *Grouper) claim(items map[inference.Element][]*Alone) map[*Alone]inferen
 			p.alone[k] = a.alone
 		}
 		for _, c := range part {
-			row := slices.Repeat([]float64{math.Inf(1)}, len(findings))
+			row, begun := slices.Repeat([]float64{math.Inf(1)}, len(findings)), g.begun(items[c.element])
 			for _, a := range items[c.element] {
-				if k, known := in[a]; known && g.begunWith(a, c.element) {
-					row[k] = a.misfit(c.element) + apart(g.Windows-min(a.Born, g.Windows))
+				if k, known := in[a]; known && a.begunWith(begun, c.element) {
+					row[k] = a.misfit(c.element) + apart(a.before(begun))
 				}
 			}
 			p.price, p.misfit = append(p.price, g.scene.price(c.element)), append(p.misfit, row)

@@ -28,7 +28,11 @@ func twinStep(g *Grouper, w *Window) {
 	}
 	g.scene = &Scene{Map: w.Map, Shown: map[inference.Element]Signs{}, Seen: w.Seen}
 	for _, a := range slices.Concat(g.Alone, fresh) {
-		g.scene.Show(&a.Finding)
+		a.past = a.Finding.End != 0 && a.Quiet > w.Settle
+		began := slices.ContainsFunc(slices.Concat(young, fresh), func(b *Alone) bool { return b.Late > 0 && b.Born-b.Late <= a.Born+10 })
+		if !a.past || began || g.Windows <= a.Born+10 {
+			g.scene.Show(&a.Finding)
+		}
 	}
 	for _, c := range g.Causes {
 		for _, x := range c.Shown {
@@ -86,7 +90,8 @@ func twinStep(g *Grouper, w *Window) {
 		if a.Finding.End != 0 {
 			a.Quiet++
 		}
-		if a.Quiet <= w.Settle {
+		moved := a.Finding.Kind == inference.PathChanged && a.Finding.Severity != inference.Info
+		if a.Quiet <= w.Settle || moved && g.Windows-a.Born < 60 {
 			left = append(left, a)
 		}
 	}
@@ -137,6 +142,9 @@ func twinObserve(g *Grouper, w *Window) (fresh []*Alone) {
 			if f.Kind == inference.ExporterSilence && f.Value >= 1 && f.Value <= float64(g.Windows) {
 				a.Born -= uint64(f.Value) - 1
 			}
+			if a.Late = w.Late(f.ID); a.Late > a.Born {
+				a.Late = a.Born
+			}
 			fresh = append(fresh, a)
 		}
 	}
@@ -179,15 +187,36 @@ func twinMisfit(fits []Fit, e inference.Element) (float64, bool) {
 	return 0, false
 }
 
+// twinBegun is when the last of what is new began at the earliest.
+func twinBegun(g *Grouper, list []*Alone) uint64 {
+	var at []uint64
+	for _, a := range list {
+		if g.Windows <= a.Born+4 {
+			at = append(at, a.Born-a.Late)
+			if a.Late == 0 {
+				at = append(at, g.Windows)
+			}
+		}
+	}
+	if len(at) == 0 {
+		return g.Windows
+	}
+	return slices.Max(at)
+}
+
 // twinSaves is what an element saves as a new cause of those that it explains, and which it takes.
 func twinSaves(g *Grouper, e inference.Element, list []*Alone) (float64, []*Alone) {
 	saved := -g.scene.price(e)
 	var takes, strange []*Alone
 	ready, ripe := false, false
+	begun := twinBegun(g, slices.DeleteFunc(slices.Clone(list), func(a *Alone) bool {
+		_, explains := twinMisfit(a.fits, e)
+		return !explains || a.taken
+	}))
 	for _, a := range list {
 		misfit, explains := twinMisfit(a.fits, e)
-		gap := a.gap(g.Windows)
-		if !explains || a.taken || gap > 60 || gap > 10 && misfit >= unlikely {
+		gap := a.gap(begun)
+		if !explains || a.taken || gap > 60 || gap > 10 && (misfit >= unlikely || a.past) {
 			continue
 		}
 		if claim, is := g.claims[a]; is && claim != e {
@@ -330,7 +359,7 @@ func twinStart(g *Grouper, w *Window, takes []*Alone) *Cause {
 		c.Born, start = min(c.Born, a.Born), min(start, a.Finding.Start)
 		fits := slices.Clone(a.fits)
 		for k := range fits {
-			fits[k].Misfit += apart(a.gap(g.Windows))
+			fits[k].Misfit += apart(a.gap(twinBegun(g, takes)))
 		}
 		if i == 0 {
 			c.Fits = fits
@@ -426,6 +455,10 @@ func TestTwin(t *testing.T) {
 					hops[i] = inference.HopKey{Node: 1 + r.Uint32N(4), EgressIf: r.Uint32N(3)}
 				}
 				a.moved[a.id+1], b.moved[b.id+1] = hops, hops
+				if r.IntN(3) == 0 {
+					a.late[a.id+1] = r.Uint64N(40)
+					b.late[b.id+1] = a.late[a.id+1]
+				}
 				id := a.starts(f)
 				if other := b.starts(f); other != id {
 					t.Fatalf("seed %d: finding %d is %d of the twin", seed, id, other)
@@ -731,7 +764,7 @@ func TestBegun(t *testing.T) {
 		want   bool
 	}{{0, 1, true}, {soon, 1, true}, {soon + 1, 1, false}, {soon + 1, unlikely, false}, {soon + 1, unlikely - .01, true}, {longest, 0, true}, {longest + 1, 0, false}} {
 		a := &Alone{Born: g.Windows - tt.gap, fits: []Fit{{e, tt.misfit}}}
-		if got := g.begunWith(a, e); got != tt.want {
+		if got := a.begunWith(g.Windows, e); got != tt.want {
 			t.Errorf("%d windows before, with a misfit of %g: %t, want %t", tt.gap, tt.misfit, got, tt.want)
 		}
 	}

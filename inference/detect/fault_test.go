@@ -2,7 +2,9 @@ package detect
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
+	"time"
 )
 
 // usualOf is the usual median of a hop.
@@ -178,5 +180,45 @@ func TestGraveOfOneValue(t *testing.T) {
 		if grave < x.least || grave > x.most {
 			t.Errorf("%v times: grave with %d of 20 seeds, want %d to %d", x.factor, grave, x.least, x.most)
 		}
+	}
+}
+
+// TestLate: the window in which a step began is among those in which it may have begun by the contrast that found it, on any ground and by a step of
+// any height that is found.
+func TestLate(t *testing.T) {
+	cfg := Utilization(10 * time.Second)
+	found, late, missed := 0, 0, 0
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		var h Hop
+		step := 1 + .02*float64(1+seed%20)
+		for k := range 700 {
+			level := .3
+			if k >= 600 {
+				level *= step
+			}
+			if h.Add(&cfg, cfg.At(int64(k+1)*1e10), Window{Count: 1, P50: level * (1 + .03*r.NormFloat64())}) != Begun || k < 600 {
+				continue
+			}
+			f, _ := h.Open()
+			if found++; k-600 > 0 {
+				late++
+			}
+			if uint64(k-600) > f.Late() {
+				missed++
+			}
+			break
+		}
+	}
+	if found < 60 || late < 30 || 10*missed > late {
+		t.Errorf("%d steps are found, %d of them later than at once, %d later than stated", found, late, missed)
+	}
+	for contrast, want := range [contrasts]uint64{0, 0, 7, 22, 67, 200} {
+		if got := (&Finding{Cause: Rise, contrast: uint8(contrast)}).Late(); got != want {
+			t.Errorf("contrast %d is the greatest %d windows after a step, want %d", contrast, got, want)
+		}
+	}
+	if got := (&Finding{Cause: Silent, contrast: nineSlow}).Late(); got != 0 {
+		t.Errorf("a silence is found %d windows late", got)
 	}
 }

@@ -87,6 +87,20 @@ type Finding struct {
 	Adopted   bool      // it lasted so long that its level is the usual one now
 }
 
+// Late returns how many windows before the one that it was found in the change may have begun. A mean follows a step late, and a contrast of two means
+// is the greatest after the time that this gives. It is 0 of a change that the window itself shows.
+func (f *Finding) Late() uint64 {
+	if f.Cause != Rise && f.Cause != Fall {
+		return 0
+	}
+	b := &bank[f.contrast]
+	if b.fast == 0 {
+		return 0
+	}
+	fast, slow := float64(constants[b.fast]), float64(constants[b.slow])
+	return uint64(math.Round(math.Log(slow/fast) / (1/fast - 1/slow)))
+}
+
 // Usual is the value that was usual before a Rise or a Fall; of a Tail, the 99th percentile that would be usual beside the present 90th.
 func (f *Finding) Usual(cfg *Config) float64 {
 	return max(0, math.Exp(float64(f.base+f.beside))-cfg.Floor-f.floor)

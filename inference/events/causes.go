@@ -23,6 +23,7 @@ func newCauses(j *subject.Journal, l *ways.Wires, h *hops) *causes {
 	x.window = cause.Window{
 		Map:   l,
 		Moved: func(id uint64) []inference.HopKey { return j.Moved[id] },
+		Late:  func(id uint64) uint64 { return j.Late[id] },
 		Open:  j.Find,
 		Start: func(f inference.Finding) *inference.Finding {
 			j.ID++
@@ -50,6 +51,7 @@ func (x *causes) Step(w *inference.Window) {
 	x.grouper.Step(c)
 	x.Published, x.late = append(x.Published, x.late...), x.late[:0]
 	clear(x.Moved)
+	clear(x.Late)
 	x.wires.Finish()
 }
 
@@ -95,7 +97,7 @@ func (d *Detector) Scene() *cause.Scene {
 }
 
 // The state of a grouper: windows<n> last id<n> findings without a cause<n> { finding as one that is open, end<n>, born<n>,
-// quiet<n>, hops } causes<n> { finding, fits, last<n> quiet<n> born<n>, open evidence, kinds, flows, hops, signs
+// late<n> (from version 14), quiet<n>, hops } causes<n> { finding, fits, last<n> quiet<n> born<n>, open evidence, kinds, flows, hops, signs
 // of elements (from version 5) }.
 
 func (x *causes) Code(c *subject.Coder) {
@@ -109,9 +111,12 @@ func (x *causes) Code(c *subject.Coder) {
 		}
 		c.Copied(&(*a).Finding)
 		subject.Number(c, &(*a).Born)
+		if c.Version >= 14 {
+			subject.Number(c, &(*a).Late)
+		}
 		subject.Number(c, &(*a).Quiet)
 		subject.List(c, &(*a).Moved, c.Hop)
-		c.Check("begin of a finding", (*a).Born <= g.Windows)
+		c.Check("begin of a finding", (*a).Late <= (*a).Born && (*a).Born <= g.Windows)
 	})
 	subject.List(c, &g.Causes, func(p **cause.Cause) {
 		if c.Reading() {

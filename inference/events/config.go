@@ -31,9 +31,9 @@ func detectors(j *subject.Journal) []detector {
 }
 
 // stateVersion goes up when detectors are added or left out, and when what one of them remembers changes.
-const stateVersion = 13
+const stateVersion = 14
 
 // oldestVersion is the oldest one that is read, so that programs of two versions can take turns. What version 2 remembered of
 // hops is of no use to the present detector: its open findings end, and hops are learnt anew. Before version 5 there are no signs of causes and no outages, before version 6 no uses of hops, before version 8 no counts of interfaces; before version 10 the node with the id 0, among those whose reports are not complete, is none; before version 11 findings have no paths, before version 12 they do not say
-// whether they rest, and before version 13 there are no paths of probes.
+// whether they rest, before version 13 there are no paths of probes, and before version 14 findings without a cause begin when they are found.
 const oldestVersion = 2

@@ -31,7 +31,7 @@ func DefaultConfig() Config { return subject.DefaultConfig() }
 
 // New returns a detector that has seen nothing. cfg must be valid.
 func New(cfg Config) *Detector {
-	j := &subject.Journal{Cfg: cfg, Moved: map[uint64][]inference.HopKey{}}
+	j := &subject.Journal{Cfg: cfg, Late: map[uint64]uint64{}, Moved: map[uint64][]inference.HopKey{}}
 	d := &Detector{journal: j, detectors: detectors(j)}
 	for _, x := range d.detectors {
 		switch x := x.(type) {

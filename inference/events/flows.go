@@ -301,7 +301,7 @@ func (x *flows) publishOpen(b *busy, f *inference.FlowStats, found *detect.Findi
 		out.Text += "; the flow is still being learnt"
 	}
 	x.Publish(&b.finding, out)
-	x.Moved[b.finding.ID] = hops
+	x.Late[b.finding.ID], x.Moved[b.finding.ID] = found.Late(), hops
 }
 
 // endFinding ends the finding of a flow.

@@ -311,6 +311,7 @@ func (x *hops) publishOpen(h *hop, i int, k inference.HopKey, f *detect.Finding,
 		out.Text += learningText
 	}
 	x.Publish(&s.finding, out)
+	x.Late[s.finding.ID] = f.Late()
 	s.finding.Learning = out.Learning
 }
 

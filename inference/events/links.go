@@ -277,6 +277,7 @@ func (x *transits) publishOpen(l *transit, k inference.LinkKey, f *detect.Findin
 		out.Text += "; the link is still being learnt"
 	}
 	x.Publish(&l.finding, out)
+	x.Late[l.finding.ID] = f.Late()
 }
 
 // endFinding ends the finding of a link.

@@ -29,6 +29,7 @@ type Journal struct {
 
 	Judged func() int // number of flows whose statistics share the findings that are expected by chance
 
+	Late  map[uint64]uint64             // windows before its start in which the condition of a finding may have begun; set when they are published first
 	Moved map[uint64][]inference.HopKey // hops that the flows of a finding moved to or, of latencies, where they come from; set when they are published
 }
 
