@@ -86,7 +86,7 @@ type alarmed struct {
 	log       logText
 }
 
-// logText gathers what is logged.
+// logText gathers the log.
 type logText struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -226,7 +226,7 @@ func TestAlerts(t *testing.T) {
 	b.stop()
 }
 
-// TestNoAlertsOfCaptures holds that a capture sends no alert of what was wrong long ago.
+// TestNoAlertsOfCaptures checks that a capture sends no alert of past findings.
 func TestNoAlertsOfCaptures(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

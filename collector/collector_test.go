@@ -320,7 +320,7 @@ func TestDemoNetwork(t *testing.T) {
 	}
 }
 
-// TestReload applies what can change, and refuses what is wrong as a whole.
+// TestReload applies a changed file, and refuses a wrong one as a whole.
 func TestReload(t *testing.T) {
 	cfg := testConfig()
 	r := start(t, cfg)

@@ -109,7 +109,7 @@ func (w *faulty) Write(_ context.Context, b *sink.Batch) error {
 	return nil
 }
 
-// live is what the heap holds that is in use, in bytes.
+// live returns the heap in use, in bytes.
 func live() int64 {
 	runtime.GC()
 	runtime.GC()

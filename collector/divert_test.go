@@ -41,7 +41,7 @@ type publisher struct {
 	ticks    int
 }
 
-// label is what one window was.
+// label is the content of one window.
 type label struct {
 	label, end int64
 	reports    uint64
@@ -181,7 +181,7 @@ func (p diverting) MarkWindow(end int64) {
 	}
 }
 
-// check holds what came against what was sent. wrong is empty then.
+// check compares the received records with the sent reports. wrong is then empty.
 func (p *publisher) check(t *testing.T, b *sink.Balance, sent uint64) {
 	t.Helper()
 	p.mu.Lock()

@@ -17,7 +17,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Every limit that is set to about a tenth of what comes says how much it left out, and which setting to raise.
+// Every limit that is set to about a tenth of what comes reports how much it left out, and which setting to raise.
 func TestLeftOut(t *testing.T) {
 	reports := func(cfg traffic.Config, count uint64) func(t *testing.T, r *running) {
 		return func(t *testing.T, r *running) {

@@ -18,7 +18,7 @@ import (
 
 var memoryWindows = flag.Int("memory-windows", 300, "windows that TestMemoryOfHops sees")
 
-// heap is what is in use after everything else was collected.
+// heap returns the memory in use after a collection.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC()

@@ -17,7 +17,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// withAddresses says that all IPv4 addresses of the sites are their own.
+// withAddresses declares all IPv4 addresses of the sites as their own.
 func withAddresses(list []Site) (out []Site) {
 	for _, s := range list {
 		s.Addresses = []string{"10.0.0.0/8", "0.0.0.0/1", "128.0.0.0/1"}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// script is a LogReader that gives what a test wrote down: a list of messages, an error, or a wait.
+// script is a LogReader with the steps of a test: a list of messages, an error, or a wait.
 type script struct {
 	steps  []any // []int64, error
 	offset int64

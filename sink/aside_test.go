@@ -232,7 +232,7 @@ func TestAsideLeavesSpool(t *testing.T) {
 	})
 }
 
-// A queue that ends without time counts what was set aside, and what it had stored behind that.
+// A queue that ends without time counts the records that were set aside, and those stored after them.
 func TestAsideEnds(t *testing.T) {
 	withAndWithoutSpool(t, func(t *testing.T, dir string) {
 		w := &scripted{answer: chokes(third)}

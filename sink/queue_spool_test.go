@@ -124,7 +124,7 @@ func TestQueueTooLargeForSpool(t *testing.T) {
 	})
 }
 
-// gatherer is a Stager that stores when Tick or Flush says so, or every fifth batch.
+// gatherer is a Stager that stores on Tick, on Flush, or every fifth batch.
 type gatherer struct {
 	scripted
 	held   []int64

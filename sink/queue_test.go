@@ -14,7 +14,7 @@ import (
 	"github.com/hopscope/hopscope/sink/spool"
 )
 
-// scripted is a Writer that does what a test says and remembers what it stored.
+// scripted is a Writer with the behaviour of a test; it remembers what it stored.
 type scripted struct {
 	mu     sync.Mutex
 	answer func(n int, b *Batch) error // n counts the writes from 1; nil means success

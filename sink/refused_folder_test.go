@@ -98,7 +98,7 @@ func TestRefusedBound(t *testing.T) {
 	}
 }
 
-// A disk that takes nothing costs what is refused, counted, and leaves no half file.
+// A disk that takes nothing costs the refused points, which are counted, and leaves no half file.
 func TestRefusedDisk(t *testing.T) {
 	base := t.TempDir()
 	if err := os.WriteFile(filepath.Join(base, "file"), nil, 0o600); err != nil {

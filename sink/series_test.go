@@ -60,7 +60,7 @@ func TestCheckPoint(t *testing.T) {
 	}
 }
 
-// TestPointsMatchSeries holds what is written against the list of stored series.
+// TestPointsMatchSeries compares written points with the list of stored series.
 func TestPointsMatchSeries(t *testing.T) {
 	sum := inference.Summary{Count: 1, P50: 1, P90: 2, P99: 3, Max: 4}
 	hop := inference.HopKey{Node: 1, EgressIf: 2}
@@ -133,7 +133,8 @@ func TestPointsMatchSeries(t *testing.T) {
 	}
 }
 
-// TestInterfaceFields holds that a count that was not reported is absent, and that interfaces without series of their own are one.
+// TestInterfaceFields checks that a count that was not reported is absent, and that interfaces without series of their
+// own are one.
 func TestInterfaceFields(t *testing.T) {
 	w := inference.Window{End: 1e18, Interfaces: []inference.InterfaceStats{
 		{Node: 1, Samples: 1, Counters: decode.Counters{Has: decode.CountInErrors | decode.CountOutDiscards | decode.CountInOctets | decode.CountOutOctets, Interface: 3, OutDiscards: 4, InOctets: 500, OutOctets: 60}},
@@ -161,7 +162,7 @@ func TestInterfaceFields(t *testing.T) {
 	}
 }
 
-// TestEventFields holds that what a finding does not have is absent from its point.
+// TestEventFields checks that a value that a finding lacks is absent from its point.
 func TestEventFields(t *testing.T) {
 	fields := func(f inference.Finding) (got []string) {
 		for _, p := range NewWindow("here", &inference.Window{}, []inference.Finding{f}).Points() {
@@ -185,7 +186,8 @@ func TestEventFields(t *testing.T) {
 	}
 }
 
-// Hops without a node id have points by exporter and position, those beyond the limit have one, and what was not reported is no field.
+// Hops without a node id have points by exporter and position, and those beyond the limit have one. A value that was
+// not reported is no field.
 func TestNamelessPoints(t *testing.T) {
 	w := &Window{Instance: "here", Window: &inference.Window{End: 7, Nameless: []inference.NamelessStats{
 		{Count: 3},

@@ -78,7 +78,7 @@ func TestPutEncodedBesidePut(t *testing.T) {
 	})
 }
 
-// watched is a shop that reports what is written.
+// watched is a shop that reports its writes.
 type watched struct {
 	*shop
 	seen func(*Batch)
@@ -244,7 +244,7 @@ func TestSettledAfterDrop(t *testing.T) {
 	}
 }
 
-// A Stager has what is in its files, and Flush lets it write them; one that cannot is asked again.
+// A Stager has stored what is in its files, and Flush makes it write them. One that cannot is asked again.
 func TestSettledByStager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gatherer{}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Dialects of the settings are used by name, say what is wrong with them, and are tried on what no profile reads.
+// Dialects of the settings are used by name, report their errors, and are tried on frames that no profile reads.
 func TestDialectSettings(t *testing.T) {
 	e := Config{Profile: "my-switch", Recognise: "adopt", Dialects: []Dialect{
 		{Name: "my-switch", Base: "onos", DSCP: 0x2a, DSCPMask: 0x3f, Units: DialectUnits{QueueBytes: 80}, Wrong: []string{"latency"},
@@ -59,7 +59,8 @@ func TestDialectSettings(t *testing.T) {
 	}
 }
 
-// TestDropReasons holds that names of drop reasons come from the dialects in use, and none where two of them disagree.
+// TestDropReasons checks that names of drop reasons come from the dialects in use, and none where two of them
+// disagree.
 func TestDropReasons(t *testing.T) {
 	if got := (&Config{Profile: "auto"}).DropReasons(nil); len(got) != 0 {
 		t.Errorf("auto names %v", got)

@@ -20,8 +20,8 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 )
 
-// Hostile files are refused with a line, whatever their length: none of them takes the stack or more time than its length is worth.
-// Without the guard the parser of these texts would not come back.
+// Hostile files are refused with a line, whatever their length. None of them takes the stack, or more time than its
+// length justifies. Without the guard the parser of these texts would not return.
 func TestHostileFiles(t *testing.T) {
 	const n = 1 << 16
 	for name, c := range map[string]struct{ text, want string }{
@@ -72,7 +72,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// Whatever names say, what is shown is one line of text with the number behind it, and no two nodes look alike.
+// Any name is shown as one line of text with the number after it, and no two nodes look alike.
 func TestHostileNames(t *testing.T) {
 	hostile := []string{
 		`"\e[31mred\e[0m"`, `"a\nb"`, `"b\tc"`, `"c\rd"`, `"\u202egnp"`, `"\u2066x\u2069"`, `"<script>alert(1)</script>"`, `"a,b=c \"d\\"`, `18`, `0x11`, `1e3`, `yes`, `"(18)"`, `"node 18"`,
@@ -129,7 +129,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// A file that is being written, is gone, or is none leaves the names as they were, and says so once.
+// A file that is incomplete, missing or invalid leaves the names as they were, and is logged once.
 func TestHalfAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "inventory.yaml")
 	whole := "nodes:\n  - {id: 1, name: a}\n  - {id: 2, name: b}\nhosts:\n  - {prefix: 10.0.0.0/8, name: \"all of them\"}\n"

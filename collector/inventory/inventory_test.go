@@ -99,7 +99,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// FuzzRead holds that whatever is read can be shown.
+// FuzzRead checks that every inventory that is read can be shown.
 func FuzzRead(f *testing.F) {
 	f.Add(asYAML)
 	f.Add(asJSON)

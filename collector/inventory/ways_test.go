@@ -95,7 +95,7 @@ func TestReadWaysErrors(t *testing.T) {
 	}
 }
 
-// FuzzReadWays reads anything: what is accepted judges any flow.
+// FuzzReadWays reads anything. Any accepted file judges any flow.
 func FuzzReadWays(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte("rules: [{name: a, via: [1]}]"))

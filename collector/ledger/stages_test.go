@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// figures is a balance in one line, without what is zero: "received 5 = stored 2 + window 1 + dropped kernel 2".
+// figures returns a balance in one line, without zeros: "received 5 = stored 2 + window 1 + dropped kernel 2".
 func figures(b *sink.Balance) string {
 	text := fmt.Sprintf("received %d carried %d = stored %d", b.Received, b.Carried, b.Stored)
 	for _, stage := range slices.Sorted(maps.Keys(b.InFlight)) {
@@ -25,7 +25,7 @@ func figures(b *sink.Balance) string {
 	return text
 }
 
-// Each stage is where its reports are counted, whatever way they came there, and the balance settles at every step.
+// Each report is counted in its stage, whatever way it took there, and the balance settles at every step.
 func TestStages(t *testing.T) {
 	l := New("s")
 	a := l.Account("s")
@@ -144,7 +144,7 @@ func TestSeriesAreBounded(t *testing.T) {
 	}
 }
 
-// The lines name what is not zero, an earlier run, and what does not add up.
+// The lines name the counts that are not zero, an earlier run, and a balance that does not settle.
 func TestLines(t *testing.T) {
 	b := sink.Balance{Sink: "influx", Received: 1000, Stored: 990, InFlight: map[string]int64{"window": 4, "ring": 0}, Dropped: map[string]int64{"kernel": 6}}
 	points := &sink.PointBalance{Made: 3295, Stored: 40, Refused: 3255, InFlight: map[string]int64{"spool": 0}, Series: map[string]sink.SeriesBalance{

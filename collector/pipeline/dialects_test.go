@@ -118,7 +118,7 @@ func TestSuggestDialect(t *testing.T) {
 	}
 }
 
-// What the operator chose for an address goes before what was adopted, also when that choice comes later.
+// The operator's dialect for an address overrides an adopted one, also when it comes later.
 func TestChosenDialect(t *testing.T) {
 	p, _ := newTest(t, Config{Block: true, Sources: workers(1)}, exporters.DefaultConfig())
 	w := p.workers[0]

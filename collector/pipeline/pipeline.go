@@ -277,8 +277,8 @@ func (w *Worker) reportsOf(list []*decode.Lazy) []*decode.Report {
 	return w.reports
 }
 
-// The most that a batch carries to a shard. A datagram can hold hundreds of reports or hops, so that batches of datagrams
-// say nothing about memory.
+// The most that a batch carries to a shard. A datagram can hold hundreds of reports or hops, so a bound in datagrams
+// would not bound the memory.
 const (
 	BatchReports = 256
 	BatchHops    = 4096
@@ -469,7 +469,7 @@ func (p *Pipeline) decideWaiting() {
 	}
 }
 
-// handed is what a shard hands over at the end of a window.
+// handed is the part of a window that a shard hands over.
 type handed struct {
 	shard *shardQueue
 	cut   *shard.Cut

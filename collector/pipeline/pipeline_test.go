@@ -25,7 +25,7 @@ func workers(n int) (list []Source) {
 	return list
 }
 
-// newTest makes a pipeline with a shard, or as many as are said, that reads what e says.
+// newTest makes a pipeline with a shard, or with the given number of shards, that reads by the settings e.
 func newTest(t testing.TB, cfg Config, e exporters.Config, shards ...int) (*Pipeline, *ledger.Ledger) {
 	t.Helper()
 	var err error

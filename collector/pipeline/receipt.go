@@ -114,8 +114,8 @@ func (p *Pipeline) awaitEnd() {
 	}
 }
 
-// openNext moves the border to the end of the next window, and delivers what was held back for it. No other goroutine may deliver
-// meanwhile.
+// openNext moves the border to the end of the next window, and delivers the reports held back for it. No other
+// goroutine may deliver meanwhile.
 func (p *Pipeline) openNext(end *End) {
 	since := int64(math.MinInt64) // the clock was set
 	if end.Label == p.receipt.edge {

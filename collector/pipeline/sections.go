@@ -15,7 +15,7 @@ type Source struct {
 	Metrics []ingest.Metric
 }
 
-// sourceSection is implemented by the settings of a source. Open gives nil where the settings name nothing to read.
+// sourceSection is implemented by the settings of a source. Open returns nil if the settings name nothing to read.
 type sourceSection interface {
 	Open() (ingest.Source, error)
 	Metrics() []ingest.Metric

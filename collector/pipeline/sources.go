@@ -13,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// source is a source with its workers, and what was logged about it.
+// source is a source with its workers, and the problems logged about it.
 type source struct {
 	Source
 	workers  []*Worker
@@ -22,7 +22,7 @@ type source struct {
 	opened   map[string]string // as they were when the source was opened: what does not change is a notice
 }
 
-// addSources makes the workers of sources. One of them waits for full queues if its source can wait, or if block says so.
+// addSources makes the workers of sources. A worker waits for full queues if its source can wait, or if block is set.
 func (p *Pipeline) addSources(list []Source, block bool, shards int, sites *exporters.Sites, router func() *demux.Router) {
 	for _, s := range list {
 		waits, ok := s.Source.(ingest.Waiter)
@@ -174,7 +174,8 @@ func (p *Pipeline) LookAtSources() {
 	}
 }
 
-// logProblems logs the problem of an input once, and its end. What was known before the start is a notice, and was logged as one.
+// logProblems logs the problem of an input once, and its end. A problem known before the start is a notice, and was
+// logged as one.
 func (s *source) logProblems(log *slog.Logger, inputs []ingest.Input) {
 	if s.problems == nil {
 		s.problems = map[string]string{}

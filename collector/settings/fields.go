@@ -35,7 +35,7 @@ func fieldsOf(t reflect.Type) (fields []field) {
 // of use. These override the tags.
 type Documented interface{ Doc(key string) string }
 
-// docOf says what a key of v means.
+// docOf returns the meaning of a key of v.
 func docOf(v reflect.Value, f *field) string {
 	for i := len(f.Index) - 1; i >= 0; i-- { // from the struct that holds the key outwards
 		s := v

@@ -14,7 +14,7 @@ const (
 	maxDepth  = 32      // of lists and mappings in one another on one line
 )
 
-// tokens finds the tokens of a YAML file, or the line from which on it is none that a person wrote.
+// tokens finds the tokens of a YAML file, or the line at which it exceeds the limits of files written by hand.
 func tokens(data []byte) (token.Tokens, *Problem) {
 	all := lexer.Tokenize(string(data))
 	count, depth, dashes, line := 0, 0, 0, 0

@@ -16,7 +16,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// maxFile bounds what is read: a settings file of more than a megabyte is another file.
+// maxFile is the greatest size of a file that is read: one of more than a megabyte is no settings file.
 const maxFile = 1 << 20
 
 // LoadFile reads the file over the values that into, a pointer to a settings struct, already holds.
@@ -379,7 +379,7 @@ func unjoin(err error) []error {
 	return []error{err}
 }
 
-// violation says how a value breaks its range or oneof tag, or "".
+// violation returns how a value breaks its range or oneof tag, or "".
 func violation(v reflect.Value, tag reflect.StructTag) string {
 	if v.Kind() == reflect.Slice && tag.Get("range")+tag.Get("oneof") != "" && v.Type().Elem().Kind() != reflect.Struct {
 		for i := range v.Len() {

@@ -36,7 +36,7 @@ func resolve(path string) string {
 	}
 }
 
-// sameFile reports whether both are there and are one, as two mounts of a file system can make them.
+// sameFile reports whether both exist and are one file, as two mounts of a file system can make them.
 func sameFile(a, b string) bool {
 	x, errA := os.Stat(a)
 	y, errB := os.Stat(b)

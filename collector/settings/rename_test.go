@@ -34,7 +34,7 @@ func read(text string) (*moved, *File, error) {
 	return m, f, err
 }
 
-// Old names are read as the new ones, with a warning that says both and until when.
+// Old names are read as the new ones, with a warning that names both and the last version.
 func TestRenamed(t *testing.T) {
 	m, f, err := read(`threads: 3
 spool:

@@ -111,7 +111,7 @@ func TestLoadBad(t *testing.T) {
 	}
 }
 
-// TestPrintLoads: what Print writes reads back as the same settings, whatever they are.
+// TestPrintLoads reads back the output of Print as the same settings, whatever they are.
 func TestPrintLoads(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))

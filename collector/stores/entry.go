@@ -55,7 +55,8 @@ func ReadRefused(dir, name string, groups bool) RefusedEntry {
 	return out
 }
 
-// payloadText gives points as text: lines as they are, and what writers without a form of their own have as lines.
+// payloadText returns points as text. Lines stay as they are. Points of writers without a form of their own become
+// lines.
 func payloadText(payload []byte) string {
 	var b sink.Batch
 	if sink.DecodeBatch(payload, &b) != nil {

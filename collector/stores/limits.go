@@ -32,7 +32,7 @@ func (s *Set) Limits(balances []sink.Balance) (list []sink.Limit) {
 	return list
 }
 
-// mRemoved is the metric of stores that remove what they stored.
+// mRemoved is the metric of stores that remove stored points.
 var mRemoved = metrics.NewCounter("hopscope_sink_removed_total", "What the sink removed of what it had stored, because it keeps so many files.", "sink", "unit")
 
 // RemovedMetrics are the metrics of EmitRemoved.

@@ -59,7 +59,8 @@ func Resend(ctx context.Context, cfg any, name, dir string, entries []string) (r
 	return r, errors.Join(errs...)
 }
 
-// resendOne sends an entry and keeps what is refused again. An entry stays as it is until its points are stored.
+// resendOne sends an entry and keeps the points that are refused again. An entry stays as it is until its points are
+// stored.
 func resendOne(ctx context.Context, w sink.Encoder, dir string, e *sink.RefusedEntry, r *Resent) error {
 	rest := *e
 	rest.Groups, rest.Time = nil, time.Now()

@@ -219,7 +219,7 @@ func closeWriters(stores []Store) (err error) {
 	return err
 }
 
-// ended returns a context in which nothing is waited for.
+// ended returns a context that has ended, so that nothing waits.
 func ended() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -317,7 +317,7 @@ func Publishes(cfg any) bool {
 	return false
 }
 
-// use says whether a store is switched on, and whether it publishes to a fleet: its settings have a method Publishes.
+// use reports whether a store is enabled, and whether it publishes to a fleet: its settings have a method Publishes.
 func (s *Config[C]) use() (enabled, publishes bool) {
 	p, ok := any(&s.Config).(interface{ Publishes() bool })
 	return s.Enabled, s.Enabled && ok && p.Publishes()

@@ -235,7 +235,7 @@ func (q *Queue) WritePartial(ctx context.Context, w *sink.Window) (err error) {
 	return err
 }
 
-// logTrouble logs what is wrong with the sink, once, and again every ten minutes as long as it lasts.
+// logTrouble logs the problem of the sink, once, and again every ten minutes as long as it lasts.
 func (q *Queue) logTrouble() {
 	st := q.Stats()
 	trouble := q.Problem()
@@ -331,7 +331,7 @@ func (q *Queue) Problem() string {
 	return ""
 }
 
-// holds says what the store gets.
+// holds returns what the store receives.
 func (q *Queue) holds() string {
 	if q.Alerts {
 		return "alerts"
@@ -355,7 +355,7 @@ func (q *Queue) evicted(st *spool.Stats) uint64 {
 	return st.EvictedReports
 }
 
-// refusal says in a sentence that the store refuses points, why, and where they are.
+// refusal returns a sentence about the refused points of the store, with the reason and their place.
 func (q *Queue) refusal(st *sink.QueueStats) string {
 	last := &st.LastRefusal
 	where := "without a spool they are lost"

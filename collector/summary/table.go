@@ -144,7 +144,7 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	return err
 }
 
-// text says in words how many exporters are left out.
+// text returns a sentence with the number of exporters left out.
 func (o *OtherExporters) text() string {
 	text := fmt.Sprintf("and %s more exporters", inference.Count(o.Exporters))
 	switch o.Unread {

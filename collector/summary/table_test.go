@@ -25,7 +25,7 @@ Loss ledger: received = stored + in flight + dropped
 	}
 }
 
-// TestFigures holds that nothing is written with more digits than it is good for.
+// TestFigures checks that no value is written with more digits than its precision.
 func TestFigures(t *testing.T) {
 	flow := &Flow{Hops: []Hop{{Latency: &Quantiles{P99: 123_456}}, {}, {Latency: &Quantiles{P99: 51}}}}
 	inferred := *flow

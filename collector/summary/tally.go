@@ -213,7 +213,7 @@ func (s *Exporter) node() int64 {
 	return int64(*s.NodeID)
 }
 
-// lost is what all exporters lost.
+// lost returns the loss of all exporters.
 func (t *exporterTotals) lost() int64 {
 	lost := t.other.Lost
 	for _, s := range t.of {
@@ -232,7 +232,7 @@ func (t *exporterTotals) known(a decode.Addr) (n uint64) {
 	return n
 }
 
-// A summary lists this many exporters, and this many of which no report could be read: random addresses are endless.
+// A summary lists this many exporters, and as many without a readable report: random addresses are endless.
 const (
 	listedExporters = 1000
 	listedUnread    = 20

@@ -56,7 +56,7 @@ func header(hops int) telemetry.Header {
 	return telemetry.Header{Inner: telemetry.InnerIPv4, Flags: decode.Tracked}
 }
 
-// intHeader is what the source of INT writes.
+// intHeader is the INT header of the source node.
 var intHeader = intmd.Header{Version: decode.V21, Instructions: instructions, RemainingHops: 8}
 
 // minBytes is the shortest datagram that holds a report with so many hops.
@@ -211,7 +211,7 @@ func (g *Generator) NextFrom(exporter int, buf []byte) []byte {
 }
 
 // values sets level 1 interfaces, hop latency (ns) and queue of a hop. Interfaces and the shortest latency belong to
-// the flow's hop h; what is above it comes from the low 20 bits of random.
+// the flow's hop h. The excess over that comes from the low 20 bits of random.
 func (g *Generator) values(hop *decode.Hop, h, random uint64) {
 	hop.IngressIf, hop.EgressIf = uint16(h>>8%interfaces+1), uint16(h>>16%interfaces+1)
 	hop.Latency = 500 + uint32(h>>32&1023) + g.tail[random&1023]

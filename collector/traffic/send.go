@@ -26,8 +26,8 @@ type SendConfig struct {
 	// sockets is the number of sockets, each with a source port of its own. Exporter e sends from socket e modulo
 	// sockets. With 0 every exporter has one, up to 64.
 	sockets int
-	// burst is the number of datagrams that leave with one system call; 0 means what is due in 100 µs, between 1 and 64. A batch
-	// comes from one exporter.
+	// burst is the number of datagrams that leave with one system call. 0 sends those due in 100 µs, between 1 and
+	// 64. A batch comes from one exporter.
 	burst int
 	// segment lets the kernel cut one large buffer into datagrams (UDP_SEGMENT). It costs the sender far less, and the
 	// receiver too: it is for floods, not for measuring what receiving costs. Linux only, and only for datagrams of one

@@ -86,7 +86,7 @@ func (s *sender) closeSockets() {
 // slot is the memory of datagram i of the burst.
 func (s *sender) slot(i int) []byte { return s.data[i*s.size : (i+1)*s.size : (i+1)*s.size] }
 
-// setLen says how much of slot i is to be sent.
+// setLen sets how much of slot i is to be sent.
 func (s *sender) setLen(i, n int) { s.iovs[i].SetLen(n) }
 
 // send sends the first n slots through one socket. An error about an earlier datagram is counted, and sending goes on.

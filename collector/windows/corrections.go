@@ -41,8 +41,8 @@ type Corrections struct {
 	Flows     shard.Config
 }
 
-// newCorrections keeps the kinds that are written again: hops, exporters and the flows that were written. A window may grow to twice its
-// lists by what is added to it. Of all other kinds, which are written once, the limit is 0.
+// newCorrections makes corrections that keep the kinds that are written again: hops, exporters and the written flows.
+// A window may grow to twice its lists by additions. All other kinds are written once, so their limit is 0.
 func newCorrections(cfg *Corrections) *corrections {
 	flows, hops, exporters := &cfg.Flows, cfg.Shards*(cfg.Flows.MaxHops+1), cfg.Exporters
 	return &corrections{

@@ -46,7 +46,7 @@ func testCorrections(bytes int64) *corrections {
 	return newCorrections(&Corrections{Bytes: bytes, Shards: runtime.GOMAXPROCS(0), Exporters: sequence.DefaultConfig().MaxExporters, Flows: shard.DefaultConfig()})
 }
 
-// What ten minutes of windows of 640 hops take is what docs/operating.md says.
+// Ten minutes of windows of 640 hops take the memory that docs/operating.md states.
 func TestCorrectionsMemory(t *testing.T) {
 	c := testCorrections(64 << 20)
 	var p window.Partial
@@ -65,7 +65,7 @@ func TestCorrectionsMemory(t *testing.T) {
 	}
 }
 
-// Memory is bounded whatever is kept: the oldest windows go first, the latest stays.
+// Memory is bounded whatever is kept. The oldest windows are evicted first, and the latest stays.
 func TestCorrectionsBound(t *testing.T) {
 	c := testCorrections(1 << 20)
 	var p window.Partial

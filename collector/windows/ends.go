@@ -130,7 +130,7 @@ func (e *Ends) end(end pipeline.End, took time.Duration, change func(*sink.Windo
 	})
 }
 
-// leftOut is what the admission and the detectors left out ever; the state file keeps their counts.
+// leftOut returns what the admission and the detectors ever left out; the state file keeps their counts.
 func (e *Ends) leftOut() summary.LeftOut { return summary.LeftOutEver(e.admission, e.Detectors.events) }
 
 // account writes the state file before the window goes to the stores. What exporters missed while no collector ran enters

@@ -22,7 +22,7 @@ import (
 const (
 	rememberMagic = "hopdete1"
 	rememberEvery = 30
-	// rememberFor is how old it may be: what a hop does by day and by night is known for two days.
+	// rememberFor is the greatest age of the file: the daily pattern of a hop is known for two days.
 	rememberFor = 24 * time.Hour
 )
 
@@ -46,8 +46,8 @@ func decodeRemembered(b []byte) (end int64, state []byte, err error) {
 	return int64(binary.BigEndian.Uint64(b[8:])), b[head:], nil
 }
 
-// remember lets the detectors go on where an earlier run left them. Whatever is wrong with the file, the collector runs, and
-// the detectors learn anew.
+// remember restores the detectors from an earlier run. If the file is bad in any way, the collector runs, and the
+// detectors learn anew.
 func (d *Detectors) remember(path string, log *slog.Logger) {
 	stores.Tidy(path, log)
 	b, err := os.ReadFile(path)

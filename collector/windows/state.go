@@ -40,7 +40,7 @@ const (
 	divertPatience = 200 * time.Millisecond
 )
 
-// savedState is what the file holds.
+// savedState is the content of the file.
 type savedState struct {
 	Runs          uint64 // since the file began
 	Since         int64  // when that was
@@ -56,7 +56,7 @@ type snapshot struct {
 	Sinks     map[string]sinkTotals
 }
 
-// sinkTotals are the accounts of a sink over all runs since its state file began. What is in flight is left out.
+// sinkTotals are the accounts of a sink over all runs since its state file began, without reports in flight.
 type sinkTotals struct {
 	Received uint64           `json:"received"`
 	Dropped  map[string]int64 `json:"dropped"` // by stage
@@ -206,7 +206,7 @@ func (k *State) totals(balances []sink.Balance, window uint64) map[string]sinkTo
 	return all
 }
 
-// save gives the state to the goroutine that writes, and waits for it, but not for long.
+// save passes the state to the goroutine that writes, and waits for it, for a short time only.
 func (k *State) save() {
 	b := encodeState(&k.state)
 	timer := time.NewTimer(statePatience)

@@ -90,8 +90,8 @@ func (k *wallClock) look(now reading) (step time.Duration, cut windowCut, due bo
 	return step, cut, true
 }
 
-// finish ends the open window before its time, which is when the collector stops. What it counted gets a label of its
-// own, so that the next run can have the one that the window would have had.
+// finish ends the open window early, when the collector stops. Its counts get a label of their own, so that the next
+// run can use the label that the window would have had.
 func (k *wallClock) finish(now reading) (step time.Duration, cut windowCut) {
 	step = k.read(now)
 	label := now.wall
@@ -109,14 +109,14 @@ func (k *wallClock) sleep() time.Duration {
 	return time.Duration(max(at-k.last.mono, 0))
 }
 
-// forget raises the floor: what was counted under the labels up to this one is not kept any more.
+// forget raises the floor: counts under the labels up to this one are not kept any more.
 func (k *wallClock) forget(label int64) { k.floor = max(k.floor, label) }
 
 // steady is the time that the wall clock would show had it not been set since the start.
 func (k *wallClock) steady() int64 { return k.first.wall + k.last.mono - k.first.mono }
 
-// read takes a reading over and says whether the wall clock was set. NTP lets a clock run faster or slower to correct it,
-// by 0.05 %, or as much as 8 % with chrony. The two clocks are not read in one instant: that is no step.
+// read stores a reading and returns how far the wall clock was set. NTP lets a clock run faster or slower to correct
+// it, by 0.05 %, or as much as 8 % with chrony. The two clocks are not read in one instant: that is no step.
 func (k *wallClock) read(now reading) (step time.Duration) {
 	passed := now.mono - k.last.mono
 	d := now.wall - k.last.wall - passed
@@ -145,7 +145,7 @@ func (k *wallClock) open() (edge, label int64) {
 	return edge, label
 }
 
-// keep returns the label of a window that ends at a multiple, and what it means.
+// keep returns the label of a window that ends at a multiple, and its kind.
 func (k *wallClock) keep(end int64) (label int64, kind windowKind) {
 	switch {
 	case end > k.latest:

@@ -13,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// head is what a made frame says in its headers: the oracle of the filter, which reads no bytes.
+// head is the headers of a generated frame: the oracle of the filter, which reads no bytes.
 type head struct {
 	tags     []uint16
 	ether    uint16

@@ -349,7 +349,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestFull holds up the workers until the rings are full: what was handed over and what the kernel dropped is what was sent.
+// TestFull blocks the workers until the rings are full. The frames handed over and dropped by the kernel are those
+// that were sent.
 func TestFull(t *testing.T) {
 	if !isolated(t) {
 		return
@@ -419,7 +420,7 @@ func TestPrompt(t *testing.T) {
 	r.Prompt(1) // too late, which is no harm
 }
 
-// TestDown takes the interface down, and away: its input says so, and what comes afterwards is read.
+// TestDown takes the interface down, and removes it. Its input reports that, and later frames are read.
 func TestDown(t *testing.T) {
 	if !isolated(t) {
 		return
@@ -468,7 +469,7 @@ func TestDown(t *testing.T) {
 	}
 }
 
-// TestRefused opens what is not there, and what may not be opened.
+// TestRefused opens interfaces that do not exist, or that may not be opened.
 func TestRefused(t *testing.T) {
 	if !isolated(t) {
 		return

@@ -234,7 +234,7 @@ func leave(group, member string) *kafka.LeaveGroupRequest {
 	return &kafka.LeaveGroupRequest{GroupID: group, Members: []kafka.LeaveGroupRequestMember{{ID: member}}}
 }
 
-// lines counts what a log says.
+// lines counts the lines of a log.
 type lines struct{ n atomic.Int64 }
 
 func (l *lines) Write(b []byte) (int, error) {

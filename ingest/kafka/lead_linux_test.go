@@ -48,7 +48,7 @@ func init() {
 	}
 }
 
-// child is a controller of one agent, to which it gives a plan as often as it can.
+// child is a controller of one agent, to which it sends a plan as often as it can.
 type child struct{ Name, Broker, Topic, Group, Agent string }
 
 // push is what the agent is given.
@@ -301,7 +301,7 @@ func (d *device) terms() int {
 	return len(seen)
 }
 
-// check holds what was taken against what a term promises.
+// check compares the accepted pushes with the promises of a term.
 func (d *device) check(t *testing.T) {
 	t.Helper()
 	d.mu.Lock()

@@ -142,7 +142,7 @@ func TestFenced(t *testing.T) {
 	}
 }
 
-// silent is a group that takes a partition back and is not heard of again, until it is asked to give it anew.
+// silent is a group that takes a partition back and stays silent, until a test makes it assign the partition again.
 type silent struct {
 	topic  string
 	second chan struct{}
@@ -168,7 +168,8 @@ func (s *silent) Run(ctx context.Context, m ingest.Member) error {
 	}
 }
 
-// A term ends when the group has taken the partition back and says nothing more, as when the brokers went away in between.
+// A term ends when the group has taken the partition back and then stays silent, as when the brokers went away in
+// between.
 func TestTermOfSilentGroup(t *testing.T) {
 	t.Parallel()
 	b := servertest.SharedBroker(t)

@@ -115,7 +115,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// A flipped bit on the disk of a broker costs the batch that it is in, and a torn file what is behind the tear.
+// A flipped bit on the disk of a broker costs its batch, and a torn file everything after the tear.
 func TestCorrupt(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -165,7 +165,7 @@ func TestCorrupt(t *testing.T) {
 	}
 }
 
-// A broker that is away is no corruption, and reading goes on where it was.
+// A broker that is away is no corruption, and reading continues at the same place.
 func TestBrokerAway(t *testing.T) {
 	t.Parallel()
 	b := servertest.StartBroker(t, servertest.BrokerOptions{})

@@ -124,7 +124,7 @@ var response = func() protoreflect.MessageDescriptor {
 	return file.Messages().ByName("Response")
 }()
 
-// partial is what a response says was refused.
+// partial is the refused part in a response.
 func partial(r *dynamicpb.Message) (set bool, refused int64, why string) {
 	f := response.Fields().ByName("partial_success")
 	p, of := r.Get(f).Message(), f.Message().Fields()
@@ -392,7 +392,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// A port that is taken is an error with the address, and gives back the other one.
+// A port that is taken is an error with the address, and the other port is released.
 func TestTaken(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -31,7 +31,7 @@ func capture(data ...string) []byte {
 	return pcapBytes(binary.LittleEndian, magicNano, 1, records...)
 }
 
-// records is what follows the header of a capture of frames with these bytes.
+// records returns the part after the header of a capture of frames with these bytes.
 func records(data ...string) []byte { return capture(data...)[fileHeaderLen:] }
 
 func follow(t *testing.T, files ...string) *Follow {
@@ -86,7 +86,7 @@ func startFollow(t *testing.T, files ...string) *followed {
 	return f
 }
 
-// expect gives the source time to look at its files, and says what it must have handed over since it began.
+// expect lets the source look at its files, and checks what it has handed over since it began.
 func (f *followed) expect(worker int, want, problem string) {
 	f.t.Helper()
 	time.Sleep(2 * f.cfg.Poll)

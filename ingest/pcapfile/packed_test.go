@@ -107,7 +107,7 @@ func TestConcatenatedCompressed(t *testing.T) {
 	}
 }
 
-// What reading a compressed capture takes does not follow from what it says or how far it expands.
+// The memory for reading a compressed capture depends neither on its header nor on its expansion.
 func TestCompressedMemory(t *testing.T) {
 	header := pcapBytes(binary.LittleEndian, magicMicro, 1)
 	wide := zstdOf(append(bytes.Clone(header), bytes.Repeat([]byte("0123456789abcdef"), 100_000)...), 64<<20)

@@ -121,7 +121,7 @@ func TestSourceEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A pipe whose writer says nothing must not keep Run from ending, and neither must one that no writer has opened yet.
+// A pipe whose writer is silent must not keep Run from ending, and neither must one that no writer has opened yet.
 func TestSourceEndsWhileItWaitsForAPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(path, 0o600); err != nil {

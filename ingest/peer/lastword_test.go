@@ -65,7 +65,7 @@ func TestOwnEnd(t *testing.T) {
 	}
 }
 
-// ended is a connection to a server that says something and closes.
+// ended is a connection to a server that sends a message and closes.
 func ended(t *testing.T, says func(net.Conn)) *conn {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -91,7 +91,7 @@ func TestInputProblems(t *testing.T) {
 	}
 }
 
-// Open gives no source at all with an error, not an interface that holds nil.
+// Open returns no source at all with an error, not an interface that holds nil.
 func TestConfigOpen(t *testing.T) {
 	var c Config
 	c.SetDefaults()

@@ -208,7 +208,7 @@ func TestReceiveBuffer(t *testing.T) {
 	}
 }
 
-// Control messages are read as far as they go, whatever they claim.
+// Control messages are read as far as they are there, whatever length they claim.
 func TestParseControl(t *testing.T) {
 	type message struct {
 		level, typ int32

@@ -19,7 +19,7 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// source is what both implementations offer.
+// source is the common interface of both implementations.
 type source interface {
 	ingest.Source
 	Addrs() []netip.AddrPort
@@ -380,7 +380,7 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// A source that never ran gives its port back.
+// A source that never ran releases its port.
 func TestCloseWithoutRun(t *testing.T) {
 	for _, impl := range implementations {
 		cfg := testConfig("127.0.0.1:0")

@@ -74,7 +74,7 @@ func TestRunsStrangeAnswers(t *testing.T) {
 	}
 }
 
-// What a server says of a query is not cut within a character.
+// A server's answer to a query is not cut within a character.
 func TestRunsLongMessage(t *testing.T) {
 	for pad := range 4 {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

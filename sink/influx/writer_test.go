@@ -20,7 +20,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// fake answers writes as a test says; the real servers cannot be made to give these answers.
+// fake answers writes by the rules of a test; the real servers cannot be made to give these answers.
 func fake(t *testing.T, change func(*Config), answer func(w http.ResponseWriter, lines []string)) *writer {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -298,7 +298,7 @@ func TestLongAnswers(t *testing.T) {
 	}
 }
 
-// What comes after a refused request is still written; an error that may pass ends the write, and the next one goes on.
+// Points after a refused request are still written. An error that may pass ends the write, and the next one continues.
 func TestRequestsOfOneWrite(t *testing.T) {
 	requests := 0
 	w := fake(t, func(c *Config) { c.BatchPoints, c.SplitRequests = 10, 64 }, func(w http.ResponseWriter, lines []string) {
@@ -422,7 +422,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// Open gives no writer at all with an error, not an interface that holds nil.
+// Open returns no writer at all with an error, not an interface that holds nil.
 func TestConfigOpen(t *testing.T) {
 	var c Config
 	c.SetDefaults()

@@ -60,7 +60,7 @@ func mustWrite(t *testing.T, w *writer, nodes ...int) {
 	}
 }
 
-// contents gives the files next to path, in the order of their names; the one that is written to is the last.
+// contents returns the files next to path, in the order of their names; the one that is written to is the last.
 func contents(t *testing.T, path string) (names, texts []string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))
@@ -262,7 +262,7 @@ func TestFileTornByOthers(t *testing.T) {
 	expect(t, c.Path, lines(1)+lines(2)[:20], lines(3, 4)+"5", lines(6, 7, 8))
 }
 
-// flaky is a file on a disk that fails as the test says.
+// flaky is a file on a disk that fails by the rules of a test.
 type flaky struct {
 	*os.File
 	room     *int // bytes that can still be written

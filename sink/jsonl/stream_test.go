@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child writes one batch to standard output whenever it is asked to, and says on standard error what came of it.
+// child writes one batch to standard output on request, and the result to standard error.
 func child() int {
 	w, err := New(DefaultConfig())
 	if err != nil {
@@ -149,7 +149,7 @@ func bigBatch() *sink.Batch {
 	return b
 }
 
-// A write that a full pipe interrupts goes on where it ended when it is tried again.
+// A write that a full pipe interrupts continues where it ended when it is tried again.
 func TestInterruptedWriteGoesOn(t *testing.T) {
 	w, r := pipeWriter(t)
 	big := bigBatch()

@@ -46,7 +46,7 @@ func documented(t *testing.T, role, prefix string) (list []acl) {
 	return list
 }
 
-// does is what a role does with Kafka, from the first request to the last.
+// does is the work of a role with Kafka, from the first request to the last.
 type does func(ctx context.Context, t *testing.T, c Config) error
 
 // asCollector joins, publishes a window with reports, and leaves.

@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/inference/fleet/roster"
 )
 
-// word is what a process says under a name.
+// word is the status that a process writes under a name.
 func word(pid int, updated time.Time, left bool) []byte {
 	m := roster.Member{
 		Role: roster.Collector, Name: "east", Boot: uint64(pid), Start: updated.UnixNano(), Updated: updated.UnixNano(), Left: left,
@@ -17,7 +17,7 @@ func word(pid int, updated time.Time, left bool) []byte {
 	return m.Append(nil)
 }
 
-// A name belongs to the writer of the last record under it, as long as it is heard.
+// A name belongs to the writer of the last record under it, as long as it is not silent.
 func TestHold(t *testing.T) {
 	const key, silence, off = "collector/east", 4 * time.Second, 3 * time.Second
 	now := time.Unix(1_700_000_000, 0)

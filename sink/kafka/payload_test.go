@@ -13,7 +13,7 @@ func samplePayload() []byte {
 	return p.b
 }
 
-// Spools outlive the programs that wrote them: this is what version 1 wrote.
+// Spools outlive the programs that wrote them: this is a payload of version 1.
 func TestPayloadOfVersion1(t *testing.T) {
 	c, err := readPayload([]byte("\x01\x01\x0d" + "\x00\x03\x04head\x05value" + "\x01\xac\x02\x00\x01x"))
 	if err != nil || c.label != -7 || !c.clockOff || len(c.records) != 2 {
@@ -72,7 +72,7 @@ func TestPayload(t *testing.T) {
 	}
 }
 
-// What is read is what was written, whatever is in the spool.
+// The read records equal the written ones, whatever is in the spool.
 func FuzzPayload(f *testing.F) {
 	f.Add(samplePayload())
 	f.Add([]byte{1, 0, 0})

@@ -105,7 +105,7 @@ func typeName(t arrow.DataType) string {
 	return map[string]string{"utf8": "string", "float64": "double"}[t.Name()] + map[bool]string{true: t.Name()}[t.Name() != "utf8" && t.Name() != "float64"]
 }
 
-// What a Diverter and HopRows publish is read by pyarrow and DuckDB as the document says, after it was in Kafka.
+// Records of Diverter and HopRows, after Kafka, are read by pyarrow and DuckDB as the document describes.
 func TestReadByOthers(t *testing.T) {
 	t.Parallel()
 	broker := servertest.StartBroker(t, servertest.BrokerOptions{})

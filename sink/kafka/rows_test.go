@@ -89,7 +89,7 @@ func TestSketchError(t *testing.T) {
 	}
 }
 
-// Merging sketches as others do gives the sketch of what hopscope merges.
+// The merge of sketches by other programs is the sketch of what hopscope merges.
 func TestSketchMerge(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	for range 50 {

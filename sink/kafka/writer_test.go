@@ -659,7 +659,7 @@ func TestClockBorder(t *testing.T) {
 	}
 }
 
-// TestRoster has what a member says, and an order to it.
+// TestRoster checks the status that a member writes, and an order to it.
 func TestRoster(t *testing.T) {
 	t.Parallel()
 	b := servertest.SharedBroker(t)

@@ -44,7 +44,7 @@ func slow(id uint64, node uint32) inference.Finding {
 		Element: inference.ElementOfNode(node), Text: "slow"}
 }
 
-// reported returns what is sent in a few words.
+// reported returns the sent alerts in a few words.
 func reported(alerts []Alert) (out []string) {
 	for _, a := range alerts {
 		out = append(out, strings.TrimSpace(a.Status.String()+" "+a.Key))
@@ -188,7 +188,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// life is a model of findings that come and go, and of what was sent of them.
+// life is a model of findings that come and go, and of the alerts sent about them.
 type life struct {
 	t     *testing.T
 	rng   *rand.Rand
@@ -243,7 +243,7 @@ func (l *life) news(now int64) (news []inference.Finding) {
 	return news
 }
 
-// check holds what was sent against the findings that are open.
+// check compares the sent alerts with the open findings.
 func (l *life) check(now int64, out []Alert, rules *Rules) {
 	muted := func(kind inference.Kind, e inference.Element) bool {
 		return slices.ContainsFunc(rules.Mutes, func(m Mute) bool {

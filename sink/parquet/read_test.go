@@ -11,7 +11,7 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/file"
 )
 
-// row is what was read back; null columns are missing.
+// row is a row that was read back; null columns are missing.
 type row map[string]any
 
 // readFile reads a whole file and checks its metadata.

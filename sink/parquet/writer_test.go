@@ -133,7 +133,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// What DuckDB and pyarrow read is what was written.
+// DuckDB and pyarrow read exactly the written rows.
 func TestOtherReaders(t *testing.T) {
 	dir := t.TempDir()
 	w := mustNew(t, testConfig(dir))

@@ -178,7 +178,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// Room says beforehand whether Append evicts, to the byte.
+// Room reports beforehand whether Append evicts, to the byte.
 func TestRoom(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -215,7 +215,7 @@ func mustAppendBytes(t *testing.T, s *Spool, n int) {
 	}
 }
 
-// What is evicted is counted once, whether it was read before or not, and what was not evicted is read.
+// An evicted record is counted once, whether it was read before or not, and all other records are read.
 func TestEvictedIsCounted(t *testing.T) {
 	for reads := range 30 {
 		c := testConfig("mem")
@@ -470,7 +470,8 @@ func TestHalfWritten(t *testing.T) {
 	}
 }
 
-// A segment goes when all of it is stored, after the head on disk says so, and is tried again where the disk refuses.
+// A segment is removed when all of it is stored and the head on disk shows that. It is tried again when the disk
+// refuses.
 func TestStoredSegmentsGo(t *testing.T) {
 	for _, sync := range []string{"each", "interval", "never"} {
 		d := newMemDisk()
@@ -698,7 +699,8 @@ func TestUnconfirmedMoves(t *testing.T) {
 	}
 }
 
-// A spool has those files open that it writes to and reads from, whatever becomes of them, and none when it is closed.
+// A spool has only the files open that it writes to and reads from, whatever happens to them, and none when it is
+// closed.
 func TestFilesAreClosed(t *testing.T) {
 	for seed := range uint64(30) {
 		r := rand.New(rand.NewPCG(seed, 2))

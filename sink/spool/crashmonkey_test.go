@@ -22,7 +22,7 @@ type life struct {
 	broken     bool // the disk did not read, or did not move the head
 }
 
-// use appends, reads, commits, begins segments, evicts and opens again, whatever the disk answers.
+// use appends, reads, commits, begins segments, evicts and opens again, under all answers of the disk.
 func (l *life) use(d *memDisk, c Config, evict bool) error {
 	l.refused = map[uint64]bool{}
 	var s *Spool
@@ -151,7 +151,8 @@ func smallConfig(sync string) Config {
 	return c
 }
 
-// The machine crashes behind every operation of a run, and what was not forced to the disk is forgotten in every way.
+// The machine crashes after every operation of a run, and forgets the bytes that were not forced to the disk in every
+// way.
 func TestCrash(t *testing.T) {
 	for _, sync := range []string{"each", "interval", "never"} {
 		for _, evict := range []bool{false, true} {

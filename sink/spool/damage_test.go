@@ -43,7 +43,7 @@ func sample(t testing.TB) *memDisk {
 
 func sortedNames(d *memDisk) []string { return slices.Sorted(maps.Keys(d.files)) }
 
-// outcome is what came out of a spool over two runs, of which the first one ended before it had stored everything.
+// outcome is the result of a spool over two runs, of which the first one ended before it had stored everything.
 type outcome struct {
 	ids    []uint64
 	events []event
@@ -51,7 +51,7 @@ type outcome struct {
 	lost   Lost
 }
 
-// receive reads a damaged spool and holds what was read, lost and stored against what was appended.
+// receive reads a damaged spool and compares the read, lost and stored records with the appended ones.
 func receive(t *testing.T, where string, d *memDisk, second bool) (o outcome) {
 	t.Helper()
 	var stored Lost
@@ -151,7 +151,7 @@ func TestFlippedBit(t *testing.T) {
 	}
 }
 
-// Every file is cut at every byte: what is before the cut is read, what is behind it is counted.
+// Every file is cut at every byte. Records before the cut are read, and those after it are counted.
 func TestCut(t *testing.T) {
 	whole := sample(t)
 	for _, name := range sortedNames(whole) {
@@ -263,7 +263,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// Heads that no crash leaves: behind the last record, of records that never were, older than what is there.
+// Heads that no crash leaves: after the last record, of records that never existed, and older than the existing ones.
 func TestHeads(t *testing.T) {
 	whole := sample(t)
 	all := sequence(1, damageRecords)
@@ -364,7 +364,7 @@ func TestMarkerInPayload(t *testing.T) {
 	}
 }
 
-// The state is damaged just after a segment was removed: what the older head says was before it is not missed.
+// The state is damaged just after a segment was removed. The records before the older head are not missed.
 func TestStateOlderThanSegments(t *testing.T) {
 	whole := sample(t)
 	s := mustOpen(t, damageConfig(), whole)

@@ -17,7 +17,7 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// The disk is full: Append says so, nothing else happens, and when there is room again it goes on.
+// The disk is full. Append returns that, nothing else happens, and when there is room again it continues.
 func TestDiskFull(t *testing.T) {
 	for _, noCut := range []bool{false, true} {
 		d := newMemDisk()

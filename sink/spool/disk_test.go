@@ -293,7 +293,7 @@ func (f *memFile) Truncate(size int64) error {
 	return nil
 }
 
-// Sync forgets what was written when it fails, as kernels do: it is still read, and no later sync writes it.
+// A failed Sync forgets the written bytes, as kernels do: they can still be read, and no later sync writes them.
 func (f *memFile) Sync() error {
 	err := f.d.begin("sync", f.name)
 	f.d.mu.Lock()
@@ -341,7 +341,7 @@ func (d *memDisk) clone() *memDisk {
 	return c
 }
 
-// crashes are what a crash of the machine may leave of what was not forced to the disk.
+// crashes returns the states that a crash of the machine may leave of bytes that were not forced to the disk.
 var crashes = []string{"nothing", "all", "names", "data", "prefix", "torn", "zeros", "some files", "other files"}
 
 // crash is the disk as the next boot finds it.

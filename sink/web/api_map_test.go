@@ -124,7 +124,7 @@ func TestMapOfFabric(t *testing.T) {
 	}
 }
 
-// Interfaces of reports need not be the ports of the topology: what follows a hop says where it leads.
+// Interfaces of reports need not be the ports of the topology: the next hop shows where a hop leads.
 func TestMapOtherInterfaces(t *testing.T) {
 	m := &atlas.Map{Nodes: []atlas.Node{{ID: 1}, {ID: 2}, {ID: 3}}, Links: []atlas.Link{
 		{A: leaving(1, 1), B: leaving(2, 1)}, {A: leaving(1, 2), B: leaving(3, 1)}, {A: leaving(1, 3), B: leaving(3, 2)},

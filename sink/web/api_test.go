@@ -286,7 +286,7 @@ func TestAPIRefuses(t *testing.T) {
 	}
 }
 
-// The matrix comes packed to clients on other machines that can unpack it, and says the same.
+// The matrix comes packed to clients on other machines that can unpack it, with the same content.
 func TestMatrixPacked(t *testing.T) {
 	srv := newSceneServer(t)
 	plain := srv.history.appendMatrix(nil, latencyP99, -1)
@@ -328,7 +328,7 @@ func TestMountedHandlers(t *testing.T) {
 	}
 }
 
-// Whatever is in the text of a finding, the API gives it as plain text that is not too long.
+// The API returns any text of a finding as plain text that is not too long.
 func FuzzFindingText(f *testing.F) {
 	for _, s := range hostile {
 		f.Add(s)
@@ -512,7 +512,7 @@ func TestFindingsBound(t *testing.T) {
 	}
 }
 
-// A hop says of its last window whether what is usual at it is known.
+// A hop has in its last window whether its baseline is known.
 func TestAPILearning(t *testing.T) {
 	srv := serve(t, DefaultConfig(), sceneDeps(sceneTime))
 	window := func(end int64, learning bool) {
@@ -540,7 +540,7 @@ func TestAPILearning(t *testing.T) {
 	}
 }
 
-// A finding about a hop names its interface, whatever was found there, and the page has words for every kind.
+// A finding about a hop names its interface, and the page has words for every kind.
 func TestFindingKinds(t *testing.T) {
 	words, err := os.ReadFile("ui/src/marks.ts")
 	if err != nil {

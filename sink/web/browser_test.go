@@ -205,7 +205,7 @@ func (b *browser) size(t *testing.T, width, height int64) {
 	b.do(t, chromedp.EmulateViewport(width, height))
 }
 
-// picture writes what is to be seen into the directory of -screenshots.
+// picture writes a screenshot into the directory of -screenshots.
 func (b *browser) picture(t *testing.T, name string) {
 	t.Helper()
 	if *screenshots == "" {

@@ -15,14 +15,14 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// replace gives srv a window of a fleet, which it never refuses.
+// replace passes a window of a fleet to srv, which never refuses it.
 func replace(srv *Server, w *inference.Window, missing ...string) {
 	if err := srv.ReplaceWindow(context.Background(), sink.NewWindow("fleet", w, nil), missing); err != nil {
 		panic(err)
 	}
 }
 
-// A window that comes again takes the place of what was kept of it, also when rows of it are gone.
+// A window that comes again replaces the kept one, also when rows of it are gone.
 func TestReplaceWindow(t *testing.T) {
 	srv, err := New(DefaultConfig(), sceneDeps(time.Now()))
 	if err != nil {

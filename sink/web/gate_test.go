@@ -192,7 +192,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// The page must not name another host, and must bring the licences of what is in it.
+// The page must not name another host, and must include the licences of its parts.
 func TestAssets(t *testing.T) {
 	a, err := loadAssets()
 	if err != nil {

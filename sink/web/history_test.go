@@ -85,7 +85,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// A slot that is used again must not show what was in it.
+// A slot that is used again must not show its former content.
 func TestWindowsForget(t *testing.T) {
 	h := small(nil)
 	w := hopWindow(second, hopAt(1, 1, 7))
@@ -112,7 +112,7 @@ func TestWindowsForget(t *testing.T) {
 	}
 }
 
-// The settings' reference says what a series costs.
+// The settings' reference states the memory of a series.
 func TestCosts(t *testing.T) {
 	for name, c := range map[string]struct{ got, want uintptr }{
 		"max_hops": {unsafe.Sizeof(cell{}), 40}, "max_flows": {unsafe.Sizeof(flowCell{}), 12},
@@ -200,7 +200,7 @@ func TestTableEvictsSilent(t *testing.T) {
 	}
 }
 
-// A window that says nothing about hops, flows and exporters opens no column, whatever else is in it.
+// A window without hops, flows and exporters opens no column, whatever else is in it.
 func TestEmptyWindows(t *testing.T) {
 	h := small(nil)
 	h.add(hopWindow(second, hopAt(1, 1, 5)))

@@ -14,7 +14,7 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 )
 
-// interfacesAnswer is what a client reads.
+// interfacesAnswer is the answer as a client reads it.
 type interfacesAnswer struct {
 	Total      int
 	Interfaces []interfaceRow
@@ -91,7 +91,7 @@ func TestAPIInterfaces(t *testing.T) {
 	}
 }
 
-// A window that comes again replaces what was counted in it, and interfaces beyond the table are counted as left out.
+// A window that comes again replaces its former counts, and interfaces beyond the table are counted as left out.
 func TestInterfacesBound(t *testing.T) {
 	srv := counterServer(t, 2, func(int) *inference.Window {
 		w := &inference.Window{}

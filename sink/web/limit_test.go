@@ -57,7 +57,7 @@ func limitedDeps() Deps {
 	return deps
 }
 
-// Connections that ask nothing, or send half a request, keep no client out, whatever their number.
+// Any number of connections without a request, or with half a request, keeps no client out.
 func TestIdleConnectionsMakeRoom(t *testing.T) {
 	s := serve(t, DefaultConfig(), limitedDeps())
 	most := s.cfg.MaxConnections

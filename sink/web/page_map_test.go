@@ -28,7 +28,7 @@ func (b *browser) showMap(t *testing.T, srv *Server, hash string) {
 	b.settle(t, 150*time.Millisecond) // the next frames
 }
 
-// onMap is a function that gives the places of a link's ends in the window, and the colour of the map at a place.
+// onMap returns the places of a link's ends in the window, and the colour of the map at a place.
 const onMap = `(async () => {
 	const box = document.querySelector("#map-box"), canvas = box.querySelector("canvas"), r = box.getBoundingClientRect();
 	const [kx, ky, tx, ty] = box.dataset.view.split(" ").map(Number);
@@ -361,7 +361,7 @@ func testPageMapLarge(t *testing.T, parent context.Context) {
 	b.check(t)
 }
 
-// frames moves the map with the pointer for 60 frames and says how long they took.
+// frames moves the map with the pointer for 60 frames and returns how long they took.
 func (b *browser) frames(t *testing.T) string {
 	t.Helper()
 	p := b.await(t, `new Promise((done) => {

@@ -123,7 +123,7 @@ func TestAPISeveralPaths(t *testing.T) {
 	holds("flow", one.Flow.Several)
 }
 
-// A page that has windows and no tracer to ask, such as a console, says what the last window of a flow does.
+// A page that has windows and no tracer, such as a console, shows the last window of a flow.
 func TestAPISeveralPathsOfWindows(t *testing.T) {
 	const key = "10.1.0.4:80 > 10.2.0.1:5001 tcp"
 	deps := sceneDeps(sceneTime)

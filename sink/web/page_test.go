@@ -73,7 +73,7 @@ func openScene(t *testing.T, parent context.Context) (*Server, *scene, *browser,
 	return srv, s, b, now
 }
 
-// pixels is a function that gives the average colour of the middle of a cell, and how much the cell's pixels differ.
+// pixels returns the average colour of the middle of a cell, and how much the cell's pixels differ.
 const pixels = `(() => {
 	const canvas = document.querySelector(".bitmap-canvas"), box = document.querySelector(".bitmap-scroller");
 	const copy = new OffscreenCanvas(canvas.width, canvas.height), c = copy.getContext("2d", { willReadFrequently: true });
@@ -232,7 +232,7 @@ func testPageTables(t *testing.T, parent context.Context) {
 	b.check(t)
 }
 
-// testPageJudged holds that the verdict without findings speaks of what was judged, and not of what was seen.
+// testPageJudged checks that the verdict without findings is about judged values, and not about all values.
 func testPageJudged(t *testing.T, parent context.Context) {
 	now := time.Now().Truncate(time.Second)
 	deps := sceneDeps(now)

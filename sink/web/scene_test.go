@@ -166,7 +166,7 @@ func (s *scene) fill(srv *Server, windows int, now time.Time) {
 	}
 }
 
-// write gives srv a window, which it never refuses.
+// write passes a window to srv, which never refuses it.
 func write(srv *Server, w *sink.Window) {
 	if err := srv.WriteWindow(context.Background(), w); err != nil {
 		panic(err)

@@ -74,7 +74,7 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// Shutdown does not wait for event streams, lets a request end, and gives up on one that does not.
+// Shutdown does not wait for event streams, lets a request end, and aborts one that does not end.
 func TestShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		deps := sceneDeps(sceneTime)

@@ -18,7 +18,7 @@ func sceneUnread() []Unread {
 	}
 }
 
-// The API lists what is not understood, and returns a sample as a file that is text whatever an exporter is called.
+// The API lists the data that is not decoded, and returns a sample as a text file, whatever the name of the exporter.
 func TestAPIUnread(t *testing.T) {
 	deps := sceneDeps(time.Now())
 	deps.Unread = sceneUnread

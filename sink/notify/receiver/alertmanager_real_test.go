@@ -149,7 +149,7 @@ func postAlerts(t *testing.T, w *AlertmanagerWriter, alerts ...notify.Alert) {
 	}
 }
 
-// One cause is one open alert from firing over a rise of its severity to its end, and people hear of all of it.
+// One cause is one open alert from firing over a rise of its severity to its end, and the receiver gets all of it.
 func TestOneAlertForOneCause(t *testing.T) {
 	s := newAlertmanagerServer(t)
 	s.start()
@@ -180,7 +180,7 @@ func TestOneAlertForOneCause(t *testing.T) {
 	}
 }
 
-// A sign of life fires, and ends some time behind the last one. An old one from a spool says nothing.
+// A heartbeat fires, and ends some time after the last one. An old one from a spool does not fire.
 func TestHeartbeat(t *testing.T) {
 	s := newAlertmanagerServer(t)
 	s.start()

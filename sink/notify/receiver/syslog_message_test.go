@@ -69,7 +69,7 @@ func TestPageOfSyslog(t *testing.T) {
 	}
 }
 
-// A text that does not fit is cut between two characters, and says so; the fields before it are whole.
+// A text that does not fit is cut between two characters, and marked as cut. The fields before it are whole.
 func TestCut(t *testing.T) {
 	f := testForm()
 	for _, limit := range []int{480, 481, 482, 483, 2048} {

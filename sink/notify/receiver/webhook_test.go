@@ -138,7 +138,7 @@ func TestTemplateFails(t *testing.T) {
 	}
 }
 
-// What the page shows is what is sent, and its template holds.
+// The example of the page is the sent document, and its template works.
 func TestPageOfWebhook(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/alerts.md")
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/hopscope/hopscope/sink/notify"
 )
 
-// webhookReceiver keeps what is posted to it.
+// webhookReceiver keeps the posted documents.
 type webhookReceiver struct {
 	mu     sync.Mutex
 	bodies []string
@@ -114,7 +114,8 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// An alert that fails, or is refused, does not hold up those behind it; the error says what is left and what was refused.
+// An alert that fails, or is refused, does not hold up later ones. The error holds the remaining and the refused
+// alerts.
 func TestGoesOn(t *testing.T) {
 	r := &webhookReceiver{answer: func(n int, body string) int {
 		switch {

@@ -29,7 +29,8 @@ func TestSeveralPaths(t *testing.T) {
 	}
 }
 
-// TestFiguresForPeople holds that nothing is printed with more digits than it is good for, and no share with an exponent.
+// TestFiguresForPeople checks that no value is printed with more digits than its precision, and no share with an
+// exponent.
 func TestFiguresForPeople(t *testing.T) {
 	v := 12.5
 	count := 123456789.0
@@ -45,7 +46,7 @@ func TestFiguresForPeople(t *testing.T) {
 	}
 }
 
-// Interfaces have "-" for what is not known, which is not 0, and speeds in the unit that makes them short.
+// Interfaces have "-" for a value that is not known, which is not 0, and speeds in the unit that makes them short.
 func TestInterfaces(t *testing.T) {
 	var a Interfaces
 	err := json.Unmarshal([]byte(`{"total":4,"recent_windows":12,"interfaces":[
