@@ -14,13 +14,10 @@ import (
 // packages that knows their bytes, because it is worth a third of the time. [Decoder.group] is the long way, which reads
 // everything; tests hold that both make the same reports of the same bytes.
 
-// start10 is what a report 1.0 without metadata begins with: its version, and the length of its header in words.
-const start10 = 1<<4 | 4
+// isSingle reports whether data can begin what [Decoder.single] reads: version 2, or version 1 and a header of at least 4 words.
+func isSingle(data []byte) bool { return data[0] >= 1<<4|4 && data[0] < 3<<4 }
 
-// isSingle reports whether data can begin what [Decoder.single] reads.
-func isSingle(data []byte) bool { return data[0]>>4 == 2 || data[0] == start10 }
-
-// single reads into r one report 1.0 or 2.0 about a TCP or UDP packet over plain IPv4, with INT-MD 1.0 or 2.x or without INT,
+// single reads into r one report 1.0 or 2.0 about a TCP or UDP packet over plain IPv4, with INT-MD 1.0 or 2.x, a digest or neither,
 // all of it well-formed and whole. It gives false for everything else, and then r is to be emptied and read the long way.
 func (d *Decoder) single(r *decode.Report, src *decode.Addr, data []byte) bool {
 	r.Exporter = *src
@@ -28,7 +25,7 @@ func (d *Decoder) single(r *decode.Report, src *decode.Addr, data []byte) bool {
 	var inner telemetry.InnerType
 	var at int
 	var ok bool
-	if data[0] == start10 {
+	if data[0]>>4 == 1 {
 		inner, at, ok = singleReport10(r, &d.profile.Report, data)
 	} else {
 		inner, at, ok = singleReport(r, &d.profile.Report, data)
@@ -123,7 +120,7 @@ func carries(data []byte, at, total int, proto uint8, port uint16, behind int) b
 }
 
 // singleReport reads data, the payload of a datagram, if it is one report 2.0, whole, that holds a packet or metadata
-// without a domain or both. It gives what the inside starts with, and where. It is the twin of [telemetry.Reader].
+// without a domain or both, or a packet with its digest. It gives what the inside starts with, and where. It is the twin of [telemetry.Reader].
 func singleReport(r *decode.Report, opts *telemetry.Options, data []byte) (inner telemetry.InnerType, at int, ok bool) {
 	const group, fixed = 8, 12 // bytes of the group header, and of it with the first word of a report
 	be := binary.BigEndian
@@ -153,8 +150,19 @@ func singleReport(r *decode.Report, opts *telemetry.Options, data []byte) (inner
 		}
 		const other = 0x8000 | telemetry.MDDrop // the bit that has no size, and the drop reason
 		main, size := be.Uint64(x), 4*int(word>>8&0xff)
-		md := uint16(main >> 48)
-		if x = x[8:]; size > len(x) || md&other != 0 || uint16(main>>32) != 0 || size != 4*packet.Words(packet.INT2, md) {
+		md, domain, base := uint16(main>>48), uint16(main>>32), 4*packet.Words(packet.INT2, uint16(main>>48))
+		if x = x[8:]; size > len(x) || md&other != 0 {
+			return 0, 0, false
+		}
+		switch {
+		case domain == 0 && size == base:
+		case domain != 0 && domain == opts.PINTDomain && size > base && word>>24&0x0f != 0 && telemetry.AddDigest(r, uint16(main>>16), x[base:size]):
+			r.DomainID = domain
+			has |= r.Has | decode.HasDomainID
+			if r.Kind == decode.KindPostcard {
+				r.Kind = decode.KindDigest
+			}
+		default:
 			return 0, 0, false
 		}
 		if md != 0 {
@@ -174,20 +182,21 @@ func singleReport(r *decode.Report, opts *telemetry.Options, data []byte) (inner
 	return 0, 0, false
 }
 
-// singleReport10 is singleReport for a report 1.0 without metadata.
+// singleReport10 is singleReport for a report 1.0.
 func singleReport10(r *decode.Report, opts *telemetry.Options, data []byte) (inner telemetry.InnerType, at int, ok bool) {
-	const fixed, lastInner, metadata = 16, 2, 0x3f << 15
+	const fixed, lastInner = 16, 2
 	be := binary.BigEndian
 	if len(data) < fixed || opts.Versions&telemetry.V10 == 0 || opts.Postcard {
 		return 0, 0, false
 	}
 	h := data[:fixed]
 	word := be.Uint32(h)
-	nprot, flags := word>>21&7, word>>6&7 // D, Q, F
+	nprot, md, flags := word>>21&7, word>>15&0x3f, word>>6&7 // D, Q, F
 	if opts.FlagsFirst {
 		flags = word >> 12 & 7
 	}
-	if nprot > lastInner || word&metadata != 0 {
+	at = 4 * int(word>>24&0x0f)
+	if nprot > lastInner || at != fixed+4*bits.OnesCount32(md) || at > len(data) {
 		return 0, 0, false
 	}
 	r.Format, r.Version = decode.TelemetryReport, decode.V10
@@ -198,7 +207,10 @@ func singleReport10(r *decode.Report, opts *telemetry.Options, data []byte) (inn
 	r.Has |= decode.HasHWID | decode.HasNodeID | decode.HasSeq | decode.HasHeaderTime
 	r.Flags = decode.Flags(bits.Reverse8(uint8(flags << 5)))
 	r.Kind = telemetry.KindOf(r.Flags)
-	return telemetry.InnerEthernet + telemetry.InnerType(nprot), fixed, true
+	if md != 0 {
+		telemetry.AddMetadata10(r, md, data[fixed:at])
+	}
+	return telemetry.InnerEthernet + telemetry.InnerType(nprot), at, true
 }
 
 // singleINT reads b, from the shim to the end of the packet, if it is INT-MD 1.0 or 2.x behind TCP or UDP, with no domain, all of

@@ -121,7 +121,7 @@ func bothWays(t *testing.T, d *Decoder, data []byte, at, end int) {
 
 // headed10 makes a report 1.0 without metadata, about a packet of a kind, with the last byte of its first word.
 func headed10(nprot, last byte, inner []byte) []byte {
-	return append([]byte{start10, nprot << 5, 0, last, 0, 0, 0, 5, 0, 0, 0, 7, 0, 0, 0, 9}, inner...)
+	return append([]byte{1<<4 | 4, nprot << 5, 0, last, 0, 0, 0, 5, 0, 0, 0, 7, 0, 0, 0, 9}, inner...)
 }
 
 // TestSingleEveryByte changes the usual datagrams in every bit, and cuts them at every byte.

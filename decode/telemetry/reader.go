@@ -294,7 +294,7 @@ func (rd *Reader) report10(r *decode.Report, in *Inner) {
 	r.HeaderTime = be.Uint32(h[12:])
 	r.Has |= decode.HasHeaderTime
 	if md != 0 {
-		metadata10(r, md, x)
+		AddMetadata10(r, md, x)
 	}
 }
 
@@ -307,8 +307,9 @@ func (rd *Reader) cut10(r *decode.Report, b []byte) {
 	rd.sequence(r, be.Uint32(b[8:]), 32)
 }
 
-// metadata10 reads the optional metadata of report 1.0 §3.1, one word for each bit of md.
-func metadata10(r *decode.Report, md uint32, x []byte) {
+// AddMetadata10 reads the optional metadata of report 1.0 §3.1, one word of x for each bit of md, into a hop of r, whose node and time are
+// those of its header.
+func AddMetadata10(r *decode.Report, md uint32, x []byte) {
 	be, hop := binary.BigEndian, OwnHop(r)
 	packet.AddTime32(hop, decode.HopIngressTime, &hop.IngressTime, r.HeaderTime)
 	for bit := uint32(0x20); bit != 0; bit >>= 1 {

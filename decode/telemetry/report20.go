@@ -155,7 +155,7 @@ func (rd *Reader) metadata(r *decode.Report, at, mdLength int) int {
 	switch {
 	case mdLength == base:
 	case rd.opts.PINTDomain != 0 && domain == rd.opts.PINTDomain:
-		if !digest(r, ds, x[base:]) {
+		if !AddDigest(r, ds, x[base:]) {
 			r.Fail(decode.PINT, "md_length", at-2, decode.BadWidth)
 			return -1
 		}
