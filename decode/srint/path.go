@@ -93,8 +93,11 @@ func pathPayload(r *decode.Report, b []byte, size int, lenient bool) decode.Reas
 		readLabel(h, &label)
 		dropBehind(h, pathEnds[:], len(rest)*8)
 	}
-	for i := whole - 1; i >= 0; i-- {
-		readLabel(r.AddHop(), (*[labelLen]byte)(stack[i*labelLen:]))
+	hops := r.Grow(whole)
+	hops = hops[len(hops)-whole:]
+	for i := range hops {
+		hops[i] = decode.Hop{}
+		readLabel(&hops[i], (*[labelLen]byte)(stack[(whole-1-i)*labelLen:]))
 	}
 	return 0
 }

@@ -52,8 +52,11 @@ func DecodeProbe(r *decode.Report, etherType uint16, data []byte, length, base i
 		readProbeLabel(h, &b)
 		dropBehind(h, probeEnds[:], len(rest)*8)
 	}
-	for i := whole - 1; i >= 0; i-- {
-		readProbeLabel(r.AddHop(), (*[probeLabelLen]byte)(stack[i*probeLabelLen:]))
+	hops := r.Grow(whole)
+	hops = hops[len(hops)-whole:]
+	for i := range hops {
+		hops[i] = decode.Hop{}
+		readProbeLabel(&hops[i], (*[probeLabelLen]byte)(stack[(whole-1-i)*probeLabelLen:]))
 	}
 	return true
 }
