@@ -10,8 +10,6 @@
 //	in a window, by counting all codes                     7.8 KB at most
 //	state by key, with eviction                 flowtable  as configured, never more   none; the owner sees every entry
 //	                                                                                   that is evicted
-//	the heaviest keys                           topk       m counters                  count: at most N/m too high, N being the
-//	                                                                                   total weight; no key above N/m is missing
 //	the right answer, for tests                 Exact      everything                  none
 //
 // A rank error of ε means that the quantile q comes back as a value whose true rank is within q ± ε. A value error of ε
